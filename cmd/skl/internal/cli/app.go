@@ -1,0 +1,186 @@
+// Package cli is the command line of skl: one file per command, each with its
+// flags, one call into a library and one call to print. The contract is the table of
+// commands in the project's documentation; nothing here decides anything that a library could.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// env is all of the process that a command may touch.
+type env struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+	cwd            string
+	terminal       bool // questions can be asked: stdin and stderr are terminals
+	color          bool // stdout and stderr are terminals
+}
+
+// Main runs the process's command line and returns its exit status.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cwd, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "skl:", err)
+		return 1
+	}
+	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+	return run(ctx, os.Args[1:], env{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, cwd: cwd,
+		terminal: tty(os.Stdin) && tty(os.Stderr),
+		color:    tty(os.Stdout) && tty(os.Stderr),
+	})
+}
+
+// interrupted is the exit status after Ctrl-C.
+const interrupted = 130
+
+// run carries out one command line and returns its exit status (0 to 5, 130).
+func run(ctx context.Context, args []string, e env) int {
+	u := &ui.UI{In: e.stdin, Out: e.stdout, Err: e.stderr}
+	app := newApp(e, u)
+	err := app.RunContext(ctx, append([]string{"skl"}, reorder(app, args)...))
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		u.Note("interrupted; nothing half-done is left behind")
+		return interrupted
+	}
+	if _, printed := errors.AsType[shown](err); !printed {
+		u.Error(err)
+	}
+	return int(diag.ClassOf(err))
+}
+
+// shown marks an error whose findings were printed as the command's result, so
+// that only its class is left to report.
+type shown struct{ error }
+
+func (s shown) Unwrap() error { return s.error }
+
+// unmet is the error of a check whose result was printed.
+func unmet(code string) error { return shown{diag.New(diag.Unmet, code, "a check did not hold")} }
+
+// refused is the same for a refusal.
+func refused(code string) error { return shown{diag.New(diag.Refused, code, "refused")} }
+
+func globalFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "project", Aliases: []string{"C"}, Usage: "work in `DIR`"},
+		&cli.StringFlag{Name: "scope", Usage: "`SCOPE`: project, user or managed"},
+		&cli.BoolFlag{Name: "global", Aliases: []string{"g"}, Usage: "the same as --scope user"},
+		&cli.StringSliceFlag{Name: "root", Usage: "also search `DIR` for skills (repeatable)"},
+		&cli.BoolFlag{Name: "json", Usage: "print one JSON value"},
+		&cli.BoolFlag{Name: "offline", Usage: "use no network"},
+		&cli.StringFlag{Name: "config", Usage: "read configuration from `FILE`"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print results and errors only"},
+		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "answer choices with their default"},
+		&cli.BoolFlag{Name: "no-color", Usage: "no colours"},
+		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "say more"},
+	}
+}
+
+// A command is one word of skl and everything the help, the completion and the
+// schema need to know of it.
+type command struct {
+	name, args string // "install", "[REF…] [NAME…]"
+	usage      string // one line for lists
+	group      string // heading in the help; "" only appears in "help all"
+	aliases    []string
+	example    string // lines to type
+	flags      []cli.Flag
+	output     any       // zero value of what --json prints; nil if it has no JSON form
+	complete   string    // what its arguments are: "skill", "host", "dir", "command", "shell", ""
+	sub        []command // subcommands, which replace run
+	run        func(ctx context.Context, w *world, c *cli.Context) error
+}
+
+func newApp(e env, u *ui.UI) *cli.App {
+	app := &cli.App{
+		Name: "skl", Usage: "package manager for agent skills",
+		Writer: e.stdout, ErrWriter: e.stderr, Reader: e.stdin,
+		HideVersion: true, HideHelpCommand: true, Flags: globalFlags(), Suggest: false,
+		ExitErrHandler: func(*cli.Context, error) {},
+		OnUsageError:   usageError,
+		Before:         func(c *cli.Context) error { return configure(u, e, c) },
+		Action: func(c *cli.Context) error {
+			if name := c.Args().First(); name != "" {
+				return unknownCommand(name)
+			}
+			fmt.Fprint(e.stdout, rootHelp())
+			return nil
+		},
+		CustomAppHelpTemplate: rootHelp(),
+	}
+	for _, c := range commands() {
+		app.Commands = append(app.Commands, c.build(e, u))
+	}
+	return app
+}
+
+func (c command) build(e env, u *ui.UI) *cli.Command {
+	out := &cli.Command{
+		Name: c.name, Aliases: c.aliases, Usage: c.usage, ArgsUsage: c.args, Category: c.group, Flags: c.flags,
+		HideHelpCommand: true, OnUsageError: usageError, CustomHelpTemplate: c.help(),
+	}
+	for _, s := range c.sub {
+		s.name = c.name + " " + s.name
+		built := s.build(e, u)
+		built.Name = strings.TrimPrefix(s.name, c.name+" ")
+		out.Subcommands = append(out.Subcommands, built)
+	}
+	out.Action = func(ctx *cli.Context) error {
+		if c.run == nil {
+			if word := ctx.Args().First(); word != "" {
+				return diag.New(diag.Misuse, "unknown_command", "unknown command %q", c.name+" "+word).Hint("skl %s --help", c.name)
+			}
+			fmt.Fprint(e.stdout, c.help())
+			return nil
+		}
+		w, err := newWorld(e, u, ctx)
+		if err != nil {
+			return err
+		}
+		return c.run(ctx.Context, w, ctx)
+	}
+	return out
+}
+
+func configure(u *ui.UI, e env, c *cli.Context) error {
+	u.JSON, u.Quiet, u.Yes, u.Verbose = c.Bool("json"), c.Bool("quiet"), c.Bool("yes"), c.Bool("verbose")
+	ci := e.getenv("CI") != "" && e.getenv("CI") != "false"
+	u.Terminal = e.terminal && !ci
+	u.Color = e.color && !ci && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb" && !c.Bool("no-color")
+	if s := c.String("scope"); s != "" && s != "project" && s != "user" && s != "managed" {
+		return diag.New(diag.Misuse, "unknown_scope", "unknown scope %q", s).Meant("project", "user", "managed")
+	}
+	return nil
+}
+
+func usageError(c *cli.Context, err error, _ bool) error {
+	text := err.Error()
+	e := diag.New(diag.Misuse, "usage", "%s", text)
+	if name, ok := strings.CutPrefix(text, "flag provided but not defined: "); ok {
+		e.Message = "unknown flag " + "-" + name
+	}
+	if c.Command != nil && c.Command.Name != "" && c.Command.Name != "skl" {
+		return e.Hint("skl %s --help", strings.TrimPrefix(c.Command.FullName(), "skl "))
+	}
+	return e.Hint("skl --help")
+}

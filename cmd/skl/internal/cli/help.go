@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// groups of the short help, in the order of the page.
+var groups = []string{"Skills", "Team", "Copies", "Author", "Trust", "Sites"}
+
+// commands is every command of this version, in the order of the help.
+func commands() []command {
+	return []command{
+		initCommand(), installCommand(), removeCommand(), updateCommand(), listCommand(), infoCommand(), readCommand(),
+		ciCommand(), checkCommand(), statusCommand(), diffCommand(), outdatedCommand(),
+		whichCommand(), disableCommand(), doctorCommand(),
+		newCommand(), lintCommand(),
+		verifyCommand(), trustCommand(),
+		sourceCommand(), cacheCommand(),
+		lockCommand(), ackCommand(), whyCommand(), enableCommand(), packCommand(), digestCommand(),
+		schemaCommand(), completionCommand(), quickstartCommand(), versionCommand(), helpCommand(), completeCommand(),
+	}
+}
+
+// rootHelp is the first page: what skl is, the words by group, where to go on.
+func rootHelp() string {
+	var b strings.Builder
+	b.WriteString("skl installs agent skills, locked and byte-exact, and shows which copy each agent loads.\n\n")
+	b.WriteString("  skl install owner/repo/skill    into .agents/skills, with links for the agents you use\n")
+	b.WriteString("  skl list --shadowed             which copy loads, and what it hides\n")
+	b.WriteString("  skl ci                          exactly what skl.lock says, or nothing\n\n")
+	var others []string
+	for _, g := range groups {
+		var names []string
+		for _, c := range commands() {
+			if c.group == g {
+				names = append(names, c.name)
+			}
+		}
+		fmt.Fprintf(&b, "  %-7s %s\n", g, strings.Join(names, "  "))
+	}
+	for _, c := range commands() {
+		if c.group == "" && !strings.HasPrefix(c.name, "__") {
+			others = append(others, c.name)
+		}
+	}
+	fmt.Fprintf(&b, "  %-7s %s\n\n", "More", strings.Join(others, "  "))
+	b.WriteString("skl help all lists every command, skl COMMAND --help explains one, skl help errors the exit codes.\n")
+	b.WriteString("Global flags: -C, --project DIR · --scope project|user|managed (-g: user) · --root DIR · --json · --offline ·\n")
+	b.WriteString("              --config FILE · -q, --quiet · -y, --yes · --no-color · -v, --verbose\n")
+	return b.String()
+}
+
+// help is the page of one command.
+func (c command) help() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "skl %s: %s\n\nUsage: skl %s", c.name, c.usage, c.name)
+	if len(c.flags) > 0 {
+		b.WriteString(" [flags]")
+	}
+	if c.args != "" {
+		b.WriteString(" " + c.args)
+	}
+	b.WriteString("\n")
+	if len(c.aliases) > 0 {
+		fmt.Fprintf(&b, "Also: %s\n", strings.Join(c.aliases, ", "))
+	}
+	for _, s := range c.sub {
+		fmt.Fprintf(&b, "  skl %s %s %s\n      %s\n", c.name, s.name, s.args, s.usage)
+		for _, f := range s.flags {
+			fmt.Fprintf(&b, "      %s\n", flagLine(f))
+		}
+	}
+	if len(c.flags) > 0 {
+		b.WriteString("\nFlags:\n")
+		for _, f := range c.flags {
+			fmt.Fprintf(&b, "  %s\n", flagLine(f))
+		}
+	}
+	if c.example != "" {
+		b.WriteString("\nExamples:\n")
+		for line := range strings.SplitSeq(strings.TrimSpace(c.example), "\n") {
+			fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(line))
+		}
+	}
+	b.WriteString("\nGlobal flags: skl --help\n")
+	return b.String()
+}
+
+func flagLine(f cli.Flag) string {
+	var names []string
+	for _, n := range f.Names() {
+		dash := "--"
+		if len(n) == 1 {
+			dash = "-"
+		}
+		names = append(names, dash+n)
+	}
+	doc, _ := f.(cli.DocGenerationFlag)
+	usage := doc.GetUsage()
+	if start := strings.IndexByte(usage, '`'); start >= 0 {
+		if end := strings.IndexByte(usage[start+1:], '`'); end >= 0 {
+			value := usage[start+1 : start+1+end]
+			names[len(names)-1] += " " + value
+			usage = strings.ReplaceAll(usage, "`", "")
+		}
+	}
+	return fmt.Sprintf("%-28s %s", strings.Join(names, ", "), usage)
+}
+
+func unknownCommand(name string) error {
+	e := diag.New(diag.Misuse, "unknown_command", "unknown command %q", name)
+	var names []string
+	for _, c := range commands() {
+		names = append(append(names, c.name), c.aliases...)
+	}
+	if e.Candidates = resolver.Nearest(name, names, 3); len(e.Candidates) > 0 {
+		return e.Hint("skl %s", e.Candidates[0])
+	}
+	return e.Hint("skl --help")
+}
+
+func helpCommand() command {
+	return command{name: "help", args: "[COMMAND|all|errors]", usage: "explain a command", complete: "command",
+		example: "skl help install\nskl help all\nskl help errors",
+		run: func(_ context.Context, w *world, c *cli.Context) error {
+			switch topic := c.Args().First(); topic {
+			case "":
+				w.ui.Raw([]byte(rootHelp()))
+			case "all":
+				w.ui.Raw([]byte(allHelp()))
+			case "errors":
+				w.ui.Raw([]byte(errorsHelp()))
+			default:
+				all := commands()
+				i := slices.IndexFunc(all, func(c command) bool { return c.name == topic || slices.Contains(c.aliases, topic) })
+				if i < 0 {
+					return unknownCommand(topic)
+				}
+				w.ui.Raw([]byte(all[i].help()))
+			}
+			return nil
+		}}
+}
+
+func allHelp() string {
+	var b strings.Builder
+	for _, c := range commands() {
+		if strings.HasPrefix(c.name, "__") {
+			continue
+		}
+		fmt.Fprintf(&b, "  %-11s %s\n", c.name, c.usage)
+		for _, s := range c.sub {
+			fmt.Fprintf(&b, "  %-11s   %s: %s\n", "", s.name, s.usage)
+		}
+	}
+	return b.String()
+}
+
+func errorsHelp() string {
+	var b strings.Builder
+	b.WriteString(`Exit codes
+  0    done
+  1    failed: a source says no, network, disk, bug
+  2    misuse: unknown command, flag or name, ambiguous reference; nothing was changed
+  3    a check did not hold: stale lock, drift, findings, conflicts, an interrupted install
+  4    refused: policy, signature, digest, permission; nothing was changed
+  5    input is needed and nobody can be asked
+  130  interrupted
+
+Codes in {"error":{"code":…}}
+`)
+	for _, c := range errorCodes {
+		fmt.Fprintf(&b, "  %-22s %s\n", c[0], c[1])
+	}
+	return b.String()
+}

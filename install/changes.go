@@ -1,0 +1,205 @@
+package install
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/skl-project/skl/spec/lock"
+)
+
+// Action is what happens to one skill.
+type Action string
+
+const (
+	Add    Action = "add"
+	Update Action = "update"
+	Remove Action = "remove"
+	Keep   Action = "keep"
+	Link   Action = "link" // content stays, links to it change
+	Held   Action = "held" // has local edits, so it stays as it is
+)
+
+// A Change is one line of what an install does. Its JSON form is part of the contract of
+// "skl install --json".
+type Change struct {
+	Action      Action      `json:"action"`
+	Name        string      `json:"name"`
+	From        string      `json:"from,omitempty"` // version before
+	To          string      `json:"to,omitempty"`   // version after
+	Version     string      `json:"version"`
+	Source      string      `json:"source"`
+	Commit      string      `json:"commit,omitempty"`
+	Digest      string      `json:"digest"`
+	Root        string      `json:"root"`
+	Links       []string    `json:"links"`
+	Files       int         `json:"files"`
+	Bytes       int64       `json:"bytes"`
+	Permissions Permissions `json:"permissions"`
+	Signer      string      `json:"signer,omitempty"`
+
+	want lock.Skill
+	have Have
+	plan plan
+}
+
+// Permissions is how what a skill asks for changes.
+type Permissions struct {
+	Added   []string `json:"added"`
+	Removed []string `json:"removed"`
+}
+
+// plan is what a change does to paths.
+type plan struct {
+	content   bool     // the directory is replaced (or removed)
+	backup    bool     // the old directory is kept aside
+	receipt   bool     // the receipt is written (or removed)
+	addLinks  []string // absolute paths that get a link
+	dropLinks []string // absolute paths of our links that go
+}
+
+// Changes is what an install will do, decided before it writes.
+type Changes struct {
+	List []Change
+	// Conflicts are skills whose place belongs to someone else, or which have
+	// local edits that a change would lose. While there is one, nothing is done.
+	Conflicts []Conflict
+}
+
+// A Conflict is why a change cannot be made.
+type Conflict struct {
+	Name string
+	Path string
+	Why  Why
+	Diff []string // what differs, for edits: "changed SKILL.md"
+}
+
+// Why a Conflict exists.
+type Why string
+
+const (
+	Foreign Why = "foreign" // the path is not skl's
+	Edited  Why = "edited"  // it has local edits
+)
+
+// Any reports whether something would be written.
+func (c Changes) Any() bool {
+	return slices.ContainsFunc(c.List, func(c Change) bool { return c.Action != Keep && c.Action != Held || c.plan.receipt })
+}
+
+// Options of a Diff.
+type Options struct {
+	Force bool // replace local edits, after a backup
+	Hold  bool // leave edited skills as they are instead of a conflict
+	Prune bool // remove skills that are not wanted any more
+	Links []string
+	Copy  bool // link roots hold copies instead of links
+}
+
+// Diff compares what is wanted with what is there. It reads no files.
+// Have holds every skill that skl installed in the root, and whatever lies at the place of
+// a wanted one.
+func Diff(root string, want []lock.Skill, have map[string]Have, opt Options) Changes {
+	var out Changes
+	for _, w := range want {
+		c, conflicts := diffOne(root, w, have[w.Name], opt)
+		out.List = append(out.List, c)
+		out.Conflicts = append(out.Conflicts, conflicts...)
+	}
+	for name, h := range have {
+		if !opt.Prune || !h.Managed || slices.ContainsFunc(want, func(s lock.Skill) bool { return s.Name == name }) {
+			continue
+		}
+		c := Change{Action: Remove, Name: name, From: h.Receipt.Version, Version: h.Receipt.Version, Source: h.Receipt.Source,
+			Commit: h.Receipt.Commit, Digest: string(h.Receipt.Tree), Root: root, Links: []string{}, have: h}
+		c.plan = plan{content: h.Present, receipt: true, dropLinks: h.OurLinks}
+		if h.Edits != nil {
+			if !opt.Force {
+				out.Conflicts = append(out.Conflicts, Conflict{name, h.Path, Edited, h.Edits})
+			}
+			c.plan.backup = true
+		}
+		out.List = append(out.List, c)
+	}
+	slices.SortFunc(out.List, func(a, b Change) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.Conflicts, func(a, b Conflict) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path)) })
+	for i := range out.List {
+		p := &out.List[i].Permissions
+		p.Added, p.Removed = append([]string{}, p.Added...), append([]string{}, p.Removed...)
+	}
+	return out
+}
+
+func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict) {
+	var conflicts []Conflict
+	c := Change{Name: w.Name, To: w.Version, Version: w.Version, Source: w.Source, Commit: w.Commit, Digest: string(w.Tree),
+		Root: root, Links: []string{}, Files: w.Files, Bytes: w.Bytes, want: w, have: h}
+	c.Permissions.Added, c.Permissions.Removed = compare(h.Permissions, w.Permissions)
+	switch {
+	case !h.Present:
+		c.Action, c.plan.content, c.plan.receipt = Add, true, true
+	case !h.Managed && h.Tree == w.Tree:
+		c.Action, c.plan.receipt = Keep, true // the very same files: only the receipt was missing
+	case !h.Managed:
+		c.Action, c.plan.content, c.plan.receipt, c.plan.backup = Update, true, true, true
+		conflicts = append(conflicts, Conflict{w.Name, h.Path, Foreign, nil})
+	case h.Edits == nil && h.Receipt.Tree == w.Tree:
+		c.Action, c.From = Keep, h.Receipt.Version
+		c.plan.receipt = h.Receipt.Version != w.Version || h.Receipt.Commit != w.Commit || h.Receipt.URL != w.URL
+	case h.Edits == nil:
+		c.Action, c.From, c.plan.content, c.plan.receipt = Update, h.Receipt.Version, true, true
+	case opt.Force:
+		c.Action, c.From, c.plan.content, c.plan.receipt, c.plan.backup = Update, h.Receipt.Version, true, true, true
+	case h.Receipt.Tree == w.Tree || opt.Hold:
+		c.Action, c.From, c.To, c.Version = Held, h.Receipt.Version, h.Receipt.Version, h.Receipt.Version
+	default:
+		c.Action, c.From = Held, h.Receipt.Version
+		conflicts = append(conflicts, Conflict{w.Name, h.Path, Edited, h.Edits})
+	}
+	conflicts = append(conflicts, c.diffLinks(h, opt)...)
+	return c, conflicts
+}
+
+// diffLinks decides which links are made and dropped. A link that is there and right stays.
+func (c *Change) diffLinks(h Have, opt Options) []Conflict {
+	var conflicts []Conflict
+	for _, path := range opt.Links {
+		path = join(path, c.Name)
+		c.Links = append(c.Links, path)
+		switch h.Links[path] {
+		case LinkMissing:
+			c.plan.addLinks = append(c.plan.addLinks, path)
+		case LinkOurs:
+			if opt.Copy && c.plan.content {
+				c.plan.addLinks = append(c.plan.addLinks, path)
+			}
+		case LinkForeign:
+			conflicts = append(conflicts, Conflict{c.Name, path, Foreign, nil})
+		}
+	}
+	for _, path := range h.OurLinks {
+		if !slices.Contains(c.Links, path) {
+			c.plan.dropLinks = append(c.plan.dropLinks, path)
+		}
+	}
+	if len(c.plan.addLinks)+len(c.plan.dropLinks) > 0 {
+		c.plan.receipt = true
+		if c.Action == Keep {
+			c.Action = Link
+		}
+	}
+	return conflicts
+}
+
+func compare(old, now []string) (added, removed []string) {
+	for _, p := range now {
+		if !slices.Contains(old, p) {
+			added = append(added, p)
+		}
+	}
+	for _, p := range old {
+		if !slices.Contains(now, p) {
+			removed = append(removed, p)
+		}
+	}
+	return added, removed
+}

@@ -1,0 +1,98 @@
+// Package durable writes files so that a crash leaves either the old or the new
+// content, and takes locks between processes. It is a leaf: std and x/sys only.
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// WriteFile replaces path by data: it writes beside, syncs, renames and syncs
+// the directory. After a crash path holds its old content or all of data.
+// A new file gets perm; the directory must exist.
+func WriteFile(path string, data []byte, perm fs.FileMode) error {
+	tmp, err := StageFile(path, data, perm)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		os.Remove(tmp)
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// StageFile writes data to a new synced file beside path and returns its name,
+// for a later rename onto path.
+func StageFile(path string, data []byte, perm fs.FileMode) (string, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".skl-"+filepath.Base(path)+"-")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(perm)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}
+
+// SyncDir makes renames inside dir durable. Where directories cannot be synced it does nothing.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrInvalid) && !syncRefused(err) {
+		return err
+	}
+	return nil
+}
+
+// ErrLocked is returned by Lock when another process holds the lock until ctx is done.
+var ErrLocked = errors.New("another skl is at work here")
+
+// Lock waits until this process alone holds the lock of dir, an existing
+// directory, and returns the way out. It creates no file. Waiting is called once, before the
+// first wait, and may be nil. The lock is advisory and ends with the process.
+func Lock(ctx context.Context, dir string, waiting func()) (unlock func(), err error) {
+	f, err := openLock(dir)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		ok, err := tryLock(f)
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("locking %s: %w", dir, err)
+		}
+		if ok {
+			return func() { f.Close() }, nil
+		}
+		if waiting != nil {
+			waiting()
+			waiting = nil
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("%s: %w: %w", dir, ErrLocked, ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,458 @@
+// Package install makes roots agree with a lock.
+//
+// It works in three steps: [Installer.Survey] reads what is there, [Diff] decides
+// what to do without reading anything, and [Installer.Apply] does it as one
+// [Transaction]: the skills' directories, links to them, receipts, skl.toml and
+// skl.lock change together or not at all, also when the process is killed.
+//
+// Bytes are never rewritten: an installed directory has the tree digest of its
+// release. Local edits and files of others are never overwritten: they are conflicts,
+// unless a caller forces its way, and then the old directory is kept in a backup.
+// Nothing of a bundle's content is executed.
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/install/store"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+)
+
+// FetchFunc streams the bundle of a locked release to a sink. It is called
+// concurrently.
+type FetchFunc func(ctx context.Context, s lock.Skill, sink bundle.Sink) error
+
+// An Installer works on one canonical root. Its fields are set before first use.
+type Installer struct {
+	Base     string   // directory that links in receipts are relative to: the project or the home directory
+	Root     string   // canonical root, absolute
+	Links    []string // directories that get a link for each skill, absolute
+	Copy     bool     // they get copies: links cannot be made here
+	Store    *store.Store
+	Fetch    FetchFunc
+	Progress diag.Progress
+
+	step func(string) error // fault injection
+}
+
+// StateDir is where the installer keeps receipts, its journal and backups.
+func (in *Installer) StateDir() string { return filepath.Join(in.Root, ".skl") }
+
+// LinkState is what lies at the place of a link.
+type LinkState int
+
+const (
+	LinkMissing LinkState = iota
+	LinkOurs              // leads to the skill, or is a copy that skl made
+	LinkForeign           // anything else
+)
+
+// Have is what lies at the place of a skill.
+type Have struct {
+	Path        string
+	Present     bool // something lies there
+	Managed     bool // there is a receipt
+	Receipt     roots.Receipt
+	Edits       []string      // local edits, nil if there are none
+	Tree        bundle.Digest // of a directory that is not managed; "" if it is no bundle
+	Links       map[string]LinkState
+	OurLinks    []string // links that the receipt says are ours and that are, absolute
+	Permissions []string // accepted so far, from the lock
+}
+
+// Survey reads what the root holds of the wanted skills, and every skill that
+// has a receipt there. With full, content is re-hashed even if its times say that it is unchanged.
+func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lock, full bool) (map[string]Have, error) {
+	have := map[string]Have{}
+	receipts, bad := roots.Receipts(in.Root)
+	if len(bad) > 0 {
+		return nil, bad[0]
+	}
+	drifts, err := roots.CheckAll(ctx, in.Root, receipts, full)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range receipts {
+		h := Have{Path: join(in.Root, r.Name), Managed: true, Receipt: r}
+		h.Present = exists(h.Path)
+		if h.Present && drifts[i].Edited() {
+			h.Edits = drifts[i].List()
+		}
+		have[r.Name] = h
+	}
+	for _, w := range want {
+		if _, ok := have[w.Name]; ok {
+			continue
+		}
+		h := Have{Path: join(in.Root, w.Name)}
+		if h.Present = exists(h.Path); h.Present {
+			h.Tree = treeOf(h.Path)
+		}
+		have[w.Name] = h
+	}
+	for name, h := range have {
+		h.Links = map[string]LinkState{}
+		for _, dir := range in.Links {
+			path := join(dir, name)
+			h.Links[path] = in.linkState(path, name, h.Receipt)
+		}
+		for _, rel := range h.Receipt.Links {
+			path := filepath.Join(in.Base, filepath.FromSlash(rel))
+			if in.linkState(path, name, h.Receipt) == LinkOurs {
+				h.OurLinks = append(h.OurLinks, path)
+			}
+		}
+		if old != nil {
+			s, _ := old.Skill(name)
+			h.Permissions = s.Permissions
+		}
+		have[name] = h
+	}
+	return have, nil
+}
+
+// linkState tells whether path is a link to the skill, or an unchanged copy that the receipt lists.
+func (in *Installer) linkState(path, name string, r roots.Receipt) LinkState {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return LinkMissing
+	}
+	if err != nil {
+		return LinkForeign
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		text, err := os.Readlink(path)
+		if err == nil && !filepath.IsAbs(text) {
+			text = filepath.Join(filepath.Dir(path), text)
+		}
+		if err == nil && filepath.Clean(text) == join(in.Root, name) {
+			return LinkOurs
+		}
+		return LinkForeign
+	}
+	rel, err := filepath.Rel(in.Base, path)
+	if err == nil && slices.Contains(r.Links, filepath.ToSlash(rel)) && treeOf(path) == r.Tree {
+		return LinkOurs
+	}
+	return LinkForeign
+}
+
+// treeOf is the tree digest of a directory, "" if it is none or not a bundle.
+func treeOf(dir string) bundle.Digest {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	guard := bundle.NewGuard(nil, bundle.InstallLimits)
+	if bundle.FromFS(root.FS(), guard) != nil {
+		return ""
+	}
+	sum, err := guard.Close()
+	if err != nil {
+		return ""
+	}
+	return sum.Tree
+}
+
+// Materialise makes sure that every wanted release is in the store, and fills in the tree, size and file
+// count of those that were never fetched. A release whose bytes are not what
+// the lock says is refused with code E_DIGEST. With dry, nothing is stored.
+func (in *Installer) Materialise(ctx context.Context, want []lock.Skill, dry bool) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(8)
+	for i := range want {
+		if want[i].Tree != "" && (dry || in.Store.Has(want[i].Tree)) {
+			continue
+		}
+		g.Go(func() error {
+			in.Progress.Send(diag.Event{Stage: "fetch", Name: want[i].Name})
+			sum, err := in.fetch(ctx, want[i], dry)
+			if err != nil {
+				return fmt.Errorf("%s: %w", want[i].Name, err)
+			}
+			if err := Matches(want[i], sum); err != nil {
+				return err
+			}
+			want[i].Tree, want[i].Files, want[i].Bytes = sum.Tree, sum.Files, sum.Bytes
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+func (in *Installer) fetch(ctx context.Context, s lock.Skill, dry bool) (bundle.Summary, error) {
+	if !dry {
+		return in.Store.Put(bundle.InstallLimits, func(sink bundle.Sink) error { return in.Fetch(ctx, s, sink) })
+	}
+	guard := bundle.NewGuard(nil, bundle.InstallLimits)
+	if err := in.Fetch(ctx, s, guard); err != nil {
+		return bundle.Summary{}, err
+	}
+	return guard.Close()
+}
+
+// Matches reports, as an error with code E_DIGEST, how what was fetched differs
+// from what is locked. What the lock does not state is not compared.
+func Matches(s lock.Skill, sum bundle.Summary) error {
+	refuse := func(what string, want, got any) error {
+		return diag.New(diag.Refused, "E_DIGEST", "%s: %s is %v, locked is %v", s.Name, what, got, want).
+			Hint("someone changed a published release; ask its publisher, or choose anew: skl update %s", s.Name)
+	}
+	switch {
+	case s.Tree == "":
+		return nil
+	case s.Tree != sum.Tree:
+		return refuse("the tree digest", s.Tree, sum.Tree)
+	case s.Files != sum.Files:
+		return refuse("the number of files", s.Files, sum.Files)
+	case s.Bytes != sum.Bytes:
+		return refuse("the size in bytes", s.Bytes, sum.Bytes)
+	}
+	return nil
+}
+
+// Files are the manifest and lock that an Apply writes with the skills.
+type Files struct {
+	ManifestPath string
+	Manifest     []byte // nil leaves the file as it is
+	LockPath     string
+	Lock         []byte
+}
+
+// Report is what an Apply did beside its changes.
+type Report struct {
+	Backups map[string]string // by name: where a replaced directory with local edits is kept
+	Healed  []string          // skills whose stored copy was damaged and was fetched again
+}
+
+// Apply carries out changes. The caller holds the lock of the installation
+// and has called Recover. Changes with conflicts are refused before anything is written.
+func (in *Installer) Apply(ctx context.Context, c Changes, files Files) (Report, error) {
+	if len(c.Conflicts) > 0 {
+		return Report{}, c.Conflicts[0].err()
+	}
+	t, err := Begin(in.StateDir())
+	if err != nil {
+		return Report{}, err
+	}
+	t.step = in.step
+	report := Report{Backups: map[string]string{}}
+	if err := in.stage(ctx, t, c, &report); err != nil {
+		return Report{}, t.Rollback(err)
+	}
+	if files.Manifest != nil {
+		if err := t.ReplaceFile(files.ManifestPath, files.Manifest, 0o644); err != nil {
+			return Report{}, t.Rollback(err)
+		}
+	}
+	return report, t.Commit(files.LockPath, files.Lock)
+}
+
+// stage writes everything that changes beside its place and plans the swaps.
+func (in *Installer) stage(ctx context.Context, t *Transaction, c Changes, report *Report) error {
+	summaries := make([]bundle.Summary, len(c.List))
+	healed := make([]bool, len(c.List))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(2 * runtime.GOMAXPROCS(0))
+	for i, change := range c.List {
+		if !change.plan.receipt || change.Action == Remove {
+			continue
+		}
+		g.Go(func() (err error) {
+			if err := gctx.Err(); err != nil {
+				return err
+			}
+			if !change.plan.content {
+				summaries[i], err = summarise(change.have.Path)
+				return err
+			}
+			in.Progress.Send(diag.Event{Stage: "install", Name: change.Name})
+			summaries[i], healed[i], err = in.copyOut(gctx, change.want, filepath.Join(t.Stage(), change.Name))
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if err := t.fault("staged"); err != nil {
+		return err
+	}
+	for i, change := range c.List {
+		if healed[i] {
+			report.Healed = append(report.Healed, change.Name)
+		}
+		if err := in.planOne(t, change, summaries[i], report); err != nil {
+			return err
+		}
+	}
+	return t.ignoreState()
+}
+
+// summarise reads a directory that stays as it is, to write a receipt for it.
+func summarise(dir string) (bundle.Summary, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return bundle.Summary{}, err
+	}
+	defer root.Close()
+	guard := bundle.NewGuard(nil, bundle.InstallLimits)
+	if err := bundle.FromFS(root.FS(), guard); err != nil {
+		return bundle.Summary{}, err
+	}
+	return guard.Close()
+}
+
+// copyOut copies a release from the store. A damaged entry is fetched once more.
+func (in *Installer) copyOut(ctx context.Context, s lock.Skill, dst string) (sum bundle.Summary, healed bool, err error) {
+	sum, err = in.Store.Copy(s.Tree, dst)
+	if errors.Is(err, diag.Code("store_damaged")) || errors.Is(err, fs.ErrNotExist) {
+		if err := in.Store.Drop(s.Tree); err != nil {
+			return bundle.Summary{}, false, err
+		}
+		put, err := in.fetch(ctx, s, false)
+		if err != nil {
+			return bundle.Summary{}, false, fmt.Errorf("%s: the stored copy is damaged, and fetching it again: %w", s.Name, err)
+		}
+		if err := Matches(s, put); err != nil {
+			return bundle.Summary{}, false, err
+		}
+		healed = true
+		sum, err = in.Store.Copy(s.Tree, dst)
+		if err != nil {
+			return bundle.Summary{}, false, err
+		}
+	} else if err != nil {
+		return bundle.Summary{}, false, err
+	}
+	return sum, healed, Matches(s, sum)
+}
+
+// planOne adds the replacements of one change to the transaction.
+func (in *Installer) planOne(t *Transaction, c Change, sum bundle.Summary, report *Report) error {
+	target := join(in.Root, c.Name)
+	for _, link := range c.plan.dropLinks {
+		t.Remove(link)
+	}
+	if c.plan.backup {
+		backup, err := freeName(filepath.Join(in.StateDir(), "backup", c.Name))
+		if err != nil {
+			return err
+		}
+		report.Backups[c.Name] = backup
+		if err := t.Keep(target, backup); err != nil {
+			return err
+		}
+	}
+	if c.Action == Remove {
+		if c.plan.content && !c.plan.backup {
+			t.Remove(target)
+		}
+		if path := roots.ReceiptPath(in.Root, c.Name); exists(path) {
+			t.Remove(path)
+		}
+		return nil
+	}
+	if c.plan.content {
+		if err := t.ReplaceDir(target, filepath.Join(t.Stage(), c.Name)); err != nil {
+			return err
+		}
+	}
+	for n, link := range c.plan.addLinks {
+		if err := in.planLink(t, c, link, n); err != nil {
+			return err
+		}
+	}
+	if !c.plan.receipt {
+		return nil
+	}
+	return t.ReplaceFile(roots.ReceiptPath(in.Root, c.Name), in.receipt(c, sum).Format(), 0o644)
+}
+
+func (in *Installer) planLink(t *Transaction, c Change, link string, n int) error {
+	if in.Copy {
+		staged := filepath.Join(t.Stage(), fmt.Sprintf("copy-%d-%s", n, c.Name))
+		if _, err := in.Store.Copy(c.want.Tree, staged); err != nil {
+			return err
+		}
+		if err := t.MkdirAll(filepath.Dir(link)); err != nil {
+			return err
+		}
+		return t.ReplaceDir(link, staged)
+	}
+	text, err := filepath.Rel(filepath.Dir(link), join(in.Root, c.Name))
+	if err != nil {
+		text = join(in.Root, c.Name)
+	}
+	return t.ReplaceLink(link, text)
+}
+
+func (in *Installer) receipt(c Change, sum bundle.Summary) roots.Receipt {
+	r := c.have.Receipt // keeps fields of later versions
+	s := c.want
+	if c.Action == Held {
+		return r
+	}
+	r.Name, r.Tree, r.Version, r.Source, r.URL = s.Name, s.Tree, s.Version, s.Source, s.URL
+	r.Commit, r.Manifest, r.Signer, r.GeneratedFrom = s.Commit, s.Manifest, s.Signer, s.GeneratedFrom
+	r.Links = nil
+	for _, link := range c.Links {
+		if rel, err := filepath.Rel(in.Base, link); err == nil {
+			r.Links = append(r.Links, filepath.ToSlash(rel))
+		}
+	}
+	r.Files = make(map[string]roots.File, len(sum.Entries))
+	for _, e := range sum.Entries {
+		r.Files[e.Path] = roots.File{Size: e.Size, SHA256: e.SHA256, Mode: e.Kind}
+	}
+	return r
+}
+
+// ignoreState keeps what is machine-local out of version control. Receipts are committed.
+func (t *Transaction) ignoreState() error {
+	path := filepath.Join(filepath.Dir(t.path), ".gitignore")
+	if exists(path) {
+		return nil
+	}
+	return t.ReplaceFile(path, []byte("# receipts (*.json) are committed, the rest belongs to this machine\n/stat.cache\n/journal\n/stage-*\n/backup/\n"), 0o644)
+}
+
+// err is the refusal for one conflict.
+func (c Conflict) err() error {
+	if c.Why == Foreign {
+		return diag.New(diag.Unmet, "foreign_files", "%s exists and was not installed by skl", c.Path).
+			Hint("move it away, or compare first: skl digest %s", c.Path)
+	}
+	return diag.New(diag.Unmet, "local_edits", "%s has local edits: %s", c.Path, strings.Join(c.Diff, ", ")).
+		Hint("skl diff %s", c.Name).
+		Hint("replace them, after a backup: add --force")
+}
+
+// freeName is the first of path, path-2, path-3, … that does not exist.
+func freeName(path string) (string, error) {
+	for n := 1; n < 10_000; n++ {
+		try := path
+		if n > 1 {
+			try = fmt.Sprintf("%s-%d", path, n)
+		}
+		if !exists(try) {
+			return try, nil
+		}
+	}
+	return "", fmt.Errorf("%s: too many backups", path)
+}
+
+func join(dir, name string) string { return filepath.Join(dir, name) }

@@ -1,0 +1,307 @@
+package roots
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/skl-project/skl/install/durable"
+)
+
+const (
+	stateDir  = ".skl"
+	cacheFile = "stat.cache"
+	skillFile = "SKILL.md"
+)
+
+// cacheMagic names the format of a cache; another one is as good as no cache.
+const cacheMagic = "skl stat cache 1\n"
+
+// A stamp younger than the cache by less than this says nothing: the file may
+// have changed again within one tick of the file system's clock.
+const clockTick = 20 * time.Millisecond
+
+// A Cache remembers what the skills of one root were found to be, and the stamps of
+// every file and directory that this rests on. It belongs to one machine: a
+// cache that came from elsewhere matches no inode and no change time.
+// The zero Cache knows nothing.
+type Cache struct {
+	written int64 // nanoseconds since 1970
+	skills  map[string]cached
+}
+
+// A cached skill is its finding and the stamps it depends on.
+type cached struct {
+	finding
+	dirs, files []stamped
+	receiptAt   stamp // zero if there was none
+}
+
+type stamped struct {
+	path string // relative to the skill, slash-separated
+	at   stamp
+}
+
+// LoadCache reads the stat cache of root. A cache that is missing, damaged or
+// of another format is an empty one.
+func LoadCache(root string) Cache {
+	data, err := os.ReadFile(filepath.Join(root, stateDir, cacheFile))
+	if err != nil {
+		return Cache{}
+	}
+	return parseCache(data)
+}
+
+// Fresh reports whether the skill in root/name, a slash-separated path
+// relative to root, and its receipt are as they were when the cache was written.
+func (c Cache) Fresh(root, name string) bool {
+	_, ok := c.lookup(root, name, filepath.Join(root, filepath.FromSlash(name)))
+	return ok
+}
+
+// lookup returns what is known of the skill in dir, if nothing changed since.
+func (c Cache) lookup(root, name, dir string) (finding, bool) {
+	known, ok := c.skills[name]
+	if !ok {
+		return finding{}, false
+	}
+	at, err := statPath(receiptOf(root, name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || at.stamp != known.receiptAt || !c.settled(at.stamp) {
+		return finding{}, false
+	}
+	return known.finding, known.unchanged(dir, c.written)
+}
+
+func (c Cache) settled(at stamp) bool { return at.ctime < c.written-int64(clockTick) }
+
+// unchanged reports whether every file and directory still has its stamp.
+func (k cached) unchanged(dir string, written int64) bool {
+	dir += string(filepath.Separator)
+	for _, list := range [2][]stamped{k.dirs, k.files} {
+		for _, s := range list {
+			st, err := statPath(dir + filepath.FromSlash(s.path))
+			if err != nil || st.stamp != s.at || s.at.ctime >= written-int64(clockTick) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// WriteCache brings the stat cache of root up to date: what is still fresh is
+// kept, other skills are read. Commands that write to root call it last.
+// If it has to read any, it first waits 21 ms, so that stamps can be trusted.
+func WriteCache(root string) error {
+	old := LoadCache(root)
+	found, _, err := search(root, root, "")
+	if err != nil {
+		return err
+	}
+	next := Cache{skills: make(map[string]cached, len(found))}
+	var stale []candidate
+	for _, f := range found {
+		if _, ok := old.lookup(root, f.rel, f.real); ok {
+			next.skills[f.rel] = old.skills[f.rel]
+		} else {
+			stale = append(stale, f)
+		}
+	}
+	if len(stale) > 0 {
+		time.Sleep(clockTick + time.Millisecond) // so that what the caller just wrote is older than a tick
+	}
+	next.written = time.Now().UnixNano()
+	read := make([]cached, len(stale))
+	inParallel(len(stale), func(s *scanner, i int) { read[i] = inspect(s, root, stale[i].rel, stale[i].real) })
+	for i, f := range stale {
+		if read[i].dirs != nil {
+			next.skills[f.rel] = read[i]
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(root, stateDir), 0o755); err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(root, stateDir, cacheFile), next.format(), 0o644)
+}
+
+// format returns the written form: the magic line, numbers as varints and
+// strings with their length, and a CRC-32 of all of it.
+func (c Cache) format() []byte {
+	b := []byte(cacheMagic)
+	b = binary.AppendVarint(b, c.written)
+	b = binary.AppendUvarint(b, uint64(len(c.skills)))
+	for _, name := range slices.Sorted(maps.Keys(c.skills)) {
+		k := c.skills[name]
+		b = appendText(b, name)
+		b = k.finding.append(b)
+		b = appendStamp(b, k.receiptAt)
+		for _, list := range [2][]stamped{k.dirs, k.files} {
+			b = binary.AppendUvarint(b, uint64(len(list)))
+			for _, s := range list {
+				b = appendStamp(appendText(b, s.path), s.at)
+			}
+		}
+	}
+	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+}
+
+func parseCache(data []byte) Cache {
+	body := len(data) - 4
+	if body < len(cacheMagic) || string(data[:len(cacheMagic)]) != cacheMagic ||
+		crc32.ChecksumIEEE(data[:body]) != binary.LittleEndian.Uint32(data[body:]) {
+		return Cache{}
+	}
+	r := cacheReader{rest: string(data[len(cacheMagic):body])}
+	c := Cache{written: r.number()}
+	n := r.count()
+	c.skills = make(map[string]cached, n)
+	for range n {
+		name := r.text()
+		var k cached
+		k.finding = r.finding()
+		k.receiptAt = r.stamp()
+		for _, list := range [2]*[]stamped{&k.dirs, &k.files} {
+			*list = make([]stamped, r.count())
+			for i := range *list {
+				(*list)[i] = stamped{r.text(), r.stamp()}
+			}
+		}
+		c.skills[name] = k
+	}
+	if r.bad || r.rest != "" {
+		return Cache{}
+	}
+	return c
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendTexts(b []byte, list []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for _, s := range list {
+		b = appendText(b, s)
+	}
+	return b
+}
+
+func appendStamp(b []byte, s stamp) []byte {
+	b = binary.AppendVarint(b, s.size)
+	b = binary.AppendVarint(b, s.mtime)
+	b = binary.AppendVarint(b, s.ctime-s.mtime)
+	return binary.AppendUvarint(b, s.inode)
+}
+
+// A cacheReader takes values off the front. After a value that is not there it
+// is bad and gives zeros.
+type cacheReader struct {
+	rest string
+	bad  bool
+}
+
+func (r *cacheReader) unsigned() uint64 {
+	var v uint64
+	for i := 0; i < len(r.rest) && i < binary.MaxVarintLen64; i++ {
+		c := r.rest[i]
+		v |= uint64(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			r.rest = r.rest[i+1:]
+			return v
+		}
+	}
+	r.rest, r.bad = "", true
+	return 0
+}
+
+func (r *cacheReader) number() int64 {
+	u := r.unsigned()
+	return int64(u>>1) ^ -int64(u&1)
+}
+
+// count reads the length of a list whose elements have at least one byte.
+func (r *cacheReader) count() int {
+	n := r.unsigned()
+	if n > uint64(len(r.rest)) {
+		r.rest, r.bad = "", true
+		return 0
+	}
+	return int(n)
+}
+
+func (r *cacheReader) text() string {
+	n := r.count()
+	s := r.rest[:n]
+	r.rest = r.rest[n:]
+	return s
+}
+
+func (r *cacheReader) texts() []string {
+	n := r.count()
+	if n == 0 {
+		return nil
+	}
+	list := make([]string, n)
+	for i := range list {
+		list[i] = r.text()
+	}
+	return list
+}
+
+func (r *cacheReader) stamp() stamp {
+	s := stamp{size: r.number(), mtime: r.number()}
+	s.ctime = s.mtime + r.number()
+	s.inode = r.unsigned()
+	return s
+}
+
+// append adds f's written form to b; cacheReader.finding reads it.
+func (f finding) append(b []byte) []byte {
+	for _, s := range f.fields() {
+		b = appendText(b, *s)
+	}
+	b = appendTexts(b, f.nested)
+	flat := make([]string, 0, 2*len(f.notes))
+	for _, w := range f.notes {
+		flat = append(flat, w.Code, w.Message)
+	}
+	b = appendTexts(b, flat)
+	pairs := make([]string, 0, 2*len(f.generatedFrom))
+	for _, k := range slices.Sorted(maps.Keys(f.generatedFrom)) {
+		pairs = append(pairs, k, f.generatedFrom[k])
+	}
+	return appendTexts(b, pairs)
+}
+
+func (r *cacheReader) finding() finding {
+	var f finding
+	for _, s := range f.fields() {
+		*s = r.text()
+	}
+	f.nested = r.texts()
+	for pair := range slices.Chunk(r.texts(), 2) {
+		if len(pair) == 2 {
+			f.notes = append(f.notes, Warning{pair[0], pair[1]})
+		}
+	}
+	for pair := range slices.Chunk(r.texts(), 2) {
+		if len(pair) == 2 {
+			if f.generatedFrom == nil {
+				f.generatedFrom = make(map[string]string)
+			}
+			f.generatedFrom[pair[0]] = pair[1]
+		}
+	}
+	return f
+}
+
+// exists reports whether path is there, as a link or anything else.
+func exists(path string) bool {
+	_, err := statPath(path)
+	return err == nil
+}

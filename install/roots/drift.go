@@ -1,0 +1,230 @@
+package roots
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// A Drift is how a skill's directory differs from its receipt. Each path is
+// in one list; lists are sorted. The zero Drift is no difference.
+type Drift struct {
+	Added   []string
+	Missing []string
+	Changed []string
+	Mode    []string // same content, other executable bit
+	EOL     []string // same content but for line endings
+	Links   []string // a link that became a file holding its text
+	Forged  bool     // the receipt's files do not have the tree digest it names
+
+	Tree bundle.Digest // of what is there; "" if that cannot be a bundle
+}
+
+// Any reports whether there is a difference.
+func (d Drift) Any() bool {
+	return d.Forged || len(d.Added)+len(d.Missing)+len(d.Changed)+len(d.Mode)+len(d.EOL)+len(d.Links) > 0
+}
+
+// Edited reports whether content differs, and not just its line endings or
+// the way a checkout wrote its links.
+func (d Drift) Edited() bool {
+	return d.Forged || len(d.Added)+len(d.Missing)+len(d.Changed)+len(d.Mode) > 0
+}
+
+// Check compares the skill in root/name with its receipt. Residue (compiled
+// Python, .DS_Store) that the release does not hold is no drift.
+// With full it reads every file; else it trusts the stat cache of root where
+// size, times and inode of every file and directory are unchanged.
+// A directory that is not there has all its files missing. Errors are those
+// of the file system, or *diag.Error with the code E_TOO_LARGE.
+func Check(root, name string, r Receipt, full bool) (Drift, error) {
+	var cache Cache
+	if !full {
+		cache = LoadCache(root)
+	}
+	return check(new(scanner), cache, root, name, r)
+}
+
+// CheckAll is [Check] for many skills of one root at once, on as many
+// goroutines as there are processors. The drifts are in the order of receipts;
+// the first error ends it.
+func CheckAll(ctx context.Context, root string, receipts []Receipt, full bool) ([]Drift, error) {
+	var cache Cache
+	if !full {
+		cache = LoadCache(root)
+	}
+	drifts := make([]Drift, len(receipts))
+	errs := make([]error, len(receipts))
+	inParallel(len(receipts), func(s *scanner, i int) {
+		if errs[i] = ctx.Err(); errs[i] == nil {
+			drifts[i], errs[i] = check(s, cache, root, receipts[i].Name, receipts[i])
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return drifts, nil
+}
+
+// inParallel calls do for 0 … n-1 and returns when all calls have.
+// Each goroutine has a scanner of its own.
+func inParallel(n int, do func(s *scanner, i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		wg.Go(func() {
+			s := new(scanner)
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(s, i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func check(s *scanner, cache Cache, root, name string, r Receipt) (Drift, error) {
+	dir := filepath.Join(root, name)
+	if c, ok := cache.skills[name]; ok && c.tree == r.Tree && c.unchanged(dir, cache.written) {
+		return Drift{Tree: r.Tree}, nil
+	}
+	found, err := s.scanTree(dir, r.claims())
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !exists(dir):
+		return Drift{Missing: slices.Sorted(maps.Keys(r.Files))}, nil
+	case errors.Is(err, errTooLarge):
+		return Drift{}, diag.New(diag.Unmet, "E_TOO_LARGE", "%s holds more than a skill may: %w", dir, err)
+	case err != nil:
+		return Drift{}, err
+	}
+	return compare(dir, r, found), nil
+}
+
+// claims returns a func that reports whether path, or something below it, is
+// in the receipt.
+func (r Receipt) claims() func(path string) bool {
+	claimed := make(map[string]bool)
+	for p := range r.Files {
+		if bundle.Residue(p) {
+			for ; p != "."; p = path.Dir(p) {
+				claimed[p] = true
+			}
+		}
+	}
+	return func(path string) bool { return claimed[path] || !bundle.Residue(path) }
+}
+
+// compare works out the drift of what was found in dir.
+func compare(dir string, r Receipt, found scan) Drift {
+	d := Drift{Tree: found.tree()}
+	seen := 0
+	for _, it := range found.files {
+		want, ok := r.Files[it.path]
+		if !ok {
+			d.Added = append(d.Added, it.path)
+			continue
+		}
+		seen++
+		switch {
+		case it.irregular:
+			d.Changed = append(d.Changed, it.path)
+		case it.kind == want.Mode && it.sum == want.SHA256:
+		case want.Mode == bundle.Link && it.kind != bundle.Link && it.sum == want.SHA256:
+			d.Links = append(d.Links, it.path)
+		case (it.kind == bundle.Link) != (want.Mode == bundle.Link):
+			d.Changed = append(d.Changed, it.path)
+		case it.sum == want.SHA256:
+			if runtime.GOOS != "windows" { // which has no such bit
+				d.Mode = append(d.Mode, it.path)
+			}
+		case it.kind != bundle.Link && onlyLineEndings(filepath.Join(dir, filepath.FromSlash(it.path)), want):
+			d.EOL = append(d.EOL, it.path)
+		default:
+			d.Changed = append(d.Changed, it.path)
+		}
+	}
+	if seen < len(r.Files) {
+		d.Missing = missing(r.Files, found.files)
+	}
+	d.Forged = !d.Any() && d.Tree != r.Tree && runtime.GOOS != "windows"
+	return d
+}
+
+func missing(want map[string]File, have []item) []string {
+	var paths []string
+	for _, p := range slices.Sorted(maps.Keys(want)) {
+		if _, ok := slices.BinarySearchFunc(have, p, func(it item, p string) int { return strings.Compare(it.path, p) }); !ok {
+			paths = append(paths, p)
+		}
+	}
+	return paths
+}
+
+// onlyLineEndings reports whether the file has the content that want names once
+// its line endings are all LF, or all CRLF.
+func onlyLineEndings(path string, want File) bool {
+	data, _, err := readFile(path, nil)
+	if err != nil || int64(len(data)) == want.Size {
+		return false
+	}
+	lf := bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+	if sha256.Sum256(lf) == want.SHA256 {
+		return true
+	}
+	return sha256.Sum256(bytes.ReplaceAll(lf, []byte("\n"), []byte("\r\n"))) == want.SHA256
+}
+
+// warnings says the drift in the codes of the listing, at most one of each.
+func (d Drift) warnings() []Warning {
+	var out []Warning
+	if d.Edited() {
+		var parts []string
+		for _, p := range []struct {
+			what  string
+			paths []string
+		}{{"changed", d.Changed}, {"added", d.Added}, {"missing", d.Missing}, {"mode of", d.Mode}} {
+			if len(p.paths) > 0 {
+				parts = append(parts, p.what+" "+few(p.paths))
+			}
+		}
+		if d.Forged {
+			parts = append(parts, "the receipt names a tree digest that its files do not have")
+		}
+		out = append(out, Warning{"E_DRIFT", "differs from its receipt: " + strings.Join(parts, "; ")})
+	}
+	if len(d.EOL) > 0 {
+		out = append(out, Warning{"E_EOL", "differs from its receipt by line endings only: " + few(d.EOL)})
+	}
+	if len(d.Links) > 0 {
+		out = append(out, Warning{"E_LINK", "a link became a file that holds its text: " + few(d.Links)})
+	}
+	return out
+}
+
+// few lists at most three of paths.
+func few(paths []string) string {
+	shown := make([]string, 0, 3)
+	for _, p := range paths[:min(len(paths), 3)] {
+		shown = append(shown, diag.Printable(p))
+	}
+	text := strings.Join(shown, ", ")
+	if n := len(paths) - len(shown); n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}

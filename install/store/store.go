@@ -1,0 +1,174 @@
+// Package store keeps unpacked bundles by tree digest, so that a bundle is
+// fetched once per machine.
+//
+// An entry is a read-only directory <dir>/<2 hex>/<64 hex>. It gets its name only
+// after its content was hashed, and is hashed again whenever it is copied out,
+// so a damaged entry is never installed: [Store.Copy] says so, and [Store.Drop]
+// makes room for a fresh fetch. The store may be deleted at any time when no
+// skl is running; several processes may use it at once.
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// A Store is a directory of trees. The directory is created by the first Put.
+type Store struct {
+	Dir string
+}
+
+// Path is where the tree d is, or would be.
+func (s *Store) Path(d bundle.Digest) string {
+	hex := strings.TrimPrefix(string(d), "tree-sha256:")
+	if len(hex) != 64 {
+		return filepath.Join(s.Dir, "invalid")
+	}
+	return filepath.Join(s.Dir, hex[:2], hex)
+}
+
+// Has reports whether the store has an entry for d. The entry may be damaged.
+func (s *Store) Has(d bundle.Digest) bool {
+	_, err := os.Lstat(s.Path(d))
+	return err == nil
+}
+
+// Put stores the bundle that fetch writes to its sink, within limits, and
+// returns what it is. Nothing is kept if fetch or a rule of package bundle says no.
+// An entry that is already there is kept.
+func (s *Store) Put(limits bundle.Limits, fetch func(bundle.Sink) error) (bundle.Summary, error) {
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return bundle.Summary{}, err
+	}
+	tmp, err := os.MkdirTemp(s.Dir, "put-")
+	if err != nil {
+		return bundle.Summary{}, err
+	}
+	defer Remove(tmp)
+	root := filepath.Join(tmp, "tree")
+	sum, err := Write(root, limits, true, fetch)
+	if err != nil {
+		return bundle.Summary{}, err
+	}
+	path := s.Path(sum.Tree)
+	if s.Has(sum.Tree) {
+		return sum, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return bundle.Summary{}, err
+	}
+	if err := os.Rename(root, path); err != nil && !s.Has(sum.Tree) {
+		return bundle.Summary{}, err
+	}
+	return sum, nil
+}
+
+// Copy writes the tree d to the new directory dst and checks it on the way. An
+// entry that does not have the content of its name gives an error with code
+// store_damaged, and dst is removed.
+func (s *Store) Copy(d bundle.Digest, dst string) (bundle.Summary, error) {
+	src, err := os.OpenRoot(s.Path(d))
+	if err != nil {
+		return bundle.Summary{}, err
+	}
+	defer src.Close()
+	sum, err := Write(dst, bundle.InstallLimits, false, func(sink bundle.Sink) error {
+		return bundle.FromFS(src.FS(), sink)
+	})
+	if err == nil && sum.Tree == d {
+		return sum, nil
+	}
+	Remove(dst)
+	if err != nil && !isBundleError(err) {
+		return bundle.Summary{}, err
+	}
+	return bundle.Summary{}, diag.New(diag.Refused, "store_damaged", "the stored copy of %s is damaged", d)
+}
+
+// isBundleError tells a stored tree that breaks a rule of bundles, and so was
+// tampered with, from a disk that does not work.
+func isBundleError(err error) bool {
+	e, ok := errors.AsType[*diag.Error](err)
+	return ok && strings.HasPrefix(e.Code, "PKG-")
+}
+
+// Drop removes the entry of d, so that it can be put again.
+func (s *Store) Drop(d bundle.Digest) error { return Remove(s.Path(d)) }
+
+// FS gives read access to the tree d.
+func (s *Store) FS(d bundle.Digest) fs.FS { return os.DirFS(s.Path(d)) }
+
+// Prune removes all entries whose digest keep does not hold, and what interrupted Puts
+// left. It returns how many entries and bytes went. With dry it only counts.
+func (s *Store) Prune(keep map[bundle.Digest]bool, dry bool) (entries int, bytes int64, err error) {
+	dirs, err := os.ReadDir(s.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	drop := func(path string) error {
+		entries++
+		bytes += size(path)
+		if dry {
+			return nil
+		}
+		return Remove(path)
+	}
+	for _, dir := range dirs {
+		path := filepath.Join(s.Dir, dir.Name())
+		if strings.HasPrefix(dir.Name(), "put-") {
+			if err := drop(path); err != nil {
+				return entries, bytes, err
+			}
+			continue
+		}
+		trees, err := os.ReadDir(path)
+		if err != nil {
+			return entries, bytes, err
+		}
+		for _, t := range trees {
+			if keep[bundle.Digest("tree-sha256:"+t.Name())] {
+				continue
+			}
+			if err := drop(filepath.Join(path, t.Name())); err != nil {
+				return entries, bytes, err
+			}
+		}
+	}
+	return entries, bytes, nil
+}
+
+func size(path string) (n int64) {
+	filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				n += info.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}
+
+// Remove deletes path and what is below it, read-only directories included.
+func Remove(path string) error {
+	err := os.RemoveAll(path)
+	if err == nil || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			os.Chmod(p, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}

@@ -1,0 +1,107 @@
+package store
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/skl-project/skl/spec/bundle"
+)
+
+// Write creates the directory dst from the bundle that fetch writes to its sink.
+// Everything passes a bundle.Guard with limits first. On an error dst is removed.
+// A read-only tree has no write bits, also on directories.
+func Write(dst string, limits bundle.Limits, readOnly bool, fetch func(bundle.Sink) error) (bundle.Summary, error) {
+	if err := os.Mkdir(dst, 0o755); err != nil {
+		return bundle.Summary{}, err
+	}
+	w := &writer{dir: dst, made: map[string]bool{".": true}, plain: 0o644, executable: 0o755}
+	if readOnly {
+		w.plain, w.executable = 0o444, 0o555
+	}
+	sum, err := func() (bundle.Summary, error) {
+		guard := bundle.NewGuard(w, limits)
+		if err := fetch(guard); err != nil {
+			return bundle.Summary{}, err
+		}
+		sum, err := guard.Close()
+		if err != nil {
+			return bundle.Summary{}, err
+		}
+		return sum, w.finish(readOnly)
+	}()
+	if err != nil {
+		Remove(dst)
+		return bundle.Summary{}, err
+	}
+	return sum, nil
+}
+
+// writer is the Sink behind a Guard: it writes below dir, which nobody else knows
+// yet. Links are made last, so that no file can be written through one.
+type writer struct {
+	dir               string
+	made              map[string]bool // directories that exist, as slash paths
+	links             [][2]string     // path, target
+	plain, executable fs.FileMode
+}
+
+func (w *writer) File(p string, executable bool, _ int64, r io.Reader) error {
+	if err := w.mkdir(path.Dir(p)); err != nil {
+		return err
+	}
+	mode := w.plain
+	if executable {
+		mode = w.executable
+	}
+	f, err := os.OpenFile(filepath.Join(w.dir, filepath.FromSlash(p)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, r)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+func (w *writer) Link(p, target string) error {
+	if err := w.mkdir(path.Dir(p)); err != nil {
+		return err
+	}
+	w.links = append(w.links, [2]string{p, target})
+	return nil
+}
+
+func (w *writer) mkdir(p string) error {
+	if w.made[p] {
+		return nil
+	}
+	if err := w.mkdir(path.Dir(p)); err != nil {
+		return err
+	}
+	w.made[p] = true
+	return os.Mkdir(filepath.Join(w.dir, filepath.FromSlash(p)), 0o755)
+}
+
+func (w *writer) finish(readOnly bool) error {
+	for _, l := range w.links {
+		if err := os.Symlink(filepath.FromSlash(l[1]), filepath.Join(w.dir, filepath.FromSlash(l[0]))); err != nil {
+			return err
+		}
+	}
+	if !readOnly {
+		return nil
+	}
+	for p := range w.made {
+		if p == "." {
+			continue // renamed into place by the store, which needs it writable on some systems
+		}
+		if err := os.Chmod(filepath.Join(w.dir, filepath.FromSlash(p)), 0o555); err != nil {
+			return err
+		}
+	}
+	return nil
+}

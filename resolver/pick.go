@@ -1,0 +1,267 @@
+package resolver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+)
+
+// Pick chooses the release that version means among releases, for the skill of
+// that name if it has version tags of its own, else among the tags of the whole
+// place. Kind restricts how version is read; "" tries tag, branch, full commit and
+// range in this order, and with no version the highest stable version, then
+// the default branch.
+func Pick(releases []source.Release, skill, version string, kind lock.RefKind) (source.Release, lock.RefKind, error) {
+	if len(releases) == 1 && releases[0].Kind == source.Folder {
+		return releases[0], "", nil
+	}
+	if version == "" {
+		return pickDefault(releases, skill)
+	}
+	tries := []struct {
+		kind lock.RefKind
+		pick func() (source.Release, bool)
+	}{
+		{lock.Tag, func() (source.Release, bool) { return pickTag(releases, skill, version) }},
+		{lock.Branch, func() (source.Release, bool) { return named(releases, source.Branch, version) }},
+		{lock.Commit, func() (source.Release, bool) {
+			return source.Release{Kind: source.Commit, Commit: version}, isCommit(version)
+		}},
+	}
+	for _, try := range tries {
+		if kind != "" && kind != try.kind {
+			continue
+		}
+		if r, ok := try.pick(); ok {
+			return r, try.kind, nil
+		}
+	}
+	if kind == "" || kind == lock.Range {
+		if r, ok, err := pickRange(releases, skill, version); ok || err != nil {
+			return r, lock.Range, err
+		}
+	}
+	return source.Release{}, "", notFound(releases, skill, version)
+}
+
+func pickDefault(releases []source.Release, skill string) (source.Release, lock.RefKind, error) {
+	if r, ok, _ := pickRange(releases, skill, "*"); ok {
+		return r, lock.Range, nil
+	}
+	for _, r := range releases {
+		if r.Default {
+			return r, lock.Default, nil
+		}
+	}
+	return source.Release{}, "", diag.New(diag.Failed, "no_release", "it has no version tag and no default branch").
+		Hint("name a branch, tag or commit behind \"@\"")
+}
+
+// pickTag finds the tag version; "1.2.3" also means v1.2.3 and name-v1.2.3.
+func pickTag(releases []source.Release, skill, version string) (source.Release, bool) {
+	if r, ok := named(releases, source.Tag, version); ok {
+		return r, true
+	}
+	for _, r := range versionTags(releases, skill) {
+		if r.Version == version || "v"+r.Version == version {
+			return r, true
+		}
+	}
+	return source.Release{}, false
+}
+
+func named(releases []source.Release, kind source.Kind, name string) (source.Release, bool) {
+	i := slices.IndexFunc(releases, func(r source.Release) bool { return r.Kind == kind && r.Name == name })
+	if i < 0 {
+		return source.Release{}, false
+	}
+	return releases[i], true
+}
+
+// pickRange finds the highest version in the range. A version with a pre-release part is
+// only taken if the range names one.
+func pickRange(releases []source.Release, skill, text string) (best source.Release, ok bool, err error) {
+	c, err := semver.NewConstraint(text)
+	if err != nil {
+		return source.Release{}, false, nil // not a range: the caller says what was looked for
+	}
+	var bestVersion *semver.Version
+	for _, r := range versionTags(releases, skill) {
+		v, err := semver.StrictNewVersion(r.Version)
+		if err != nil || !c.Check(v) {
+			continue
+		}
+		if bestVersion == nil || v.GreaterThan(bestVersion) {
+			best, bestVersion = r, v
+		}
+	}
+	return best, bestVersion != nil, nil
+}
+
+// versionTags are the tags of the skill itself if there are any, else those of the place.
+func versionTags(releases []source.Release, skill string) []source.Release {
+	var own, shared []source.Release
+	for _, r := range releases {
+		switch {
+		case r.Kind != source.Tag || r.Version == "":
+		case r.Skill == "":
+			shared = append(shared, r)
+		case r.Skill == skill:
+			own = append(own, r)
+		}
+	}
+	if len(own) > 0 {
+		return own
+	}
+	return shared
+}
+
+func notFound(releases []source.Release, skill, version string) error {
+	var near []string
+	for _, r := range releases {
+		near = append(near, r.Name)
+	}
+	e := diag.New(diag.Misuse, "no_such_version", "no tag, branch, commit or version matches %q", version)
+	if _, err := semver.NewConstraint(version); err == nil {
+		if tags := versionTags(releases, skill); len(tags) > 0 {
+			last := slices.MaxFunc(tags, func(a, b source.Release) int { return compare(a.Version, b.Version) })
+			return e.Hint("the newest version is %s", last.Version)
+		}
+		return e.Hint("it has no version tags; name a branch or a commit")
+	}
+	if isHex(version) && len(version) >= 7 && len(version) < 40 {
+		return e.Hint("commits are named by all 40 digits")
+	}
+	if e.Candidates = Nearest(version, near, 5); len(e.Candidates) > 0 {
+		e.Hint("did you mean %s?", strings.Join(e.Candidates, ", "))
+	}
+	return e
+}
+
+func compare(a, b string) int {
+	va, erra := semver.StrictNewVersion(a)
+	vb, errb := semver.StrictNewVersion(b)
+	if erra != nil || errb != nil {
+		return strings.Compare(a, b)
+	}
+	return va.Compare(vb)
+}
+
+func isCommit(s string) bool { return len(s) == 40 && isHex(s) }
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
+
+// Written is the version that the manifest gets for a release that was picked
+// from asked: a range around what was chosen by default, exactly what was asked for
+// otherwise. With pin it is the chosen version, commit or tag alone.
+func Written(kind lock.RefKind, asked, version, commit string, pin bool) (string, lock.RefKind) {
+	switch {
+	case kind == lock.Range && pin:
+		return "=" + version, lock.Range
+	case pin && (kind == lock.Branch || kind == lock.Default):
+		return commit, lock.Commit
+	case kind == lock.Range && asked == "":
+		return "^" + version, lock.Range
+	case kind == lock.Tag && isVersionTag(asked, version):
+		return "=" + version, lock.Range
+	}
+	return asked, kind
+}
+
+func isVersionTag(tag, version string) bool {
+	return version != "" && (tag == version || tag == "v"+version)
+}
+
+// Satisfies reports whether the locked release is what a want for version and
+// kind could still mean, so that a re-lock may keep it.
+func Satisfies(s lock.Skill, version string, kind lock.RefKind) bool {
+	switch kind {
+	case lock.Range:
+		c, err := semver.NewConstraint(version)
+		if err != nil {
+			return false
+		}
+		v, err := semver.StrictNewVersion(s.Version)
+		return err == nil && c.Check(v)
+	case lock.Commit:
+		return s.Commit == version
+	case lock.Tag, lock.Branch:
+		return s.RefKind == kind && strings.HasSuffix(s.Ref, "@"+version)
+	}
+	return version == "" && (s.RefKind == lock.Default || s.RefKind == "")
+}
+
+// Nearest returns up to n of names that are close to word, best first: those that
+// contain it, or differ in few letters.
+func Nearest(word string, names []string, n int) []string {
+	type scored struct {
+		name string
+		d    int
+	}
+	var all []scored
+	for _, name := range names {
+		d := distance(strings.ToLower(word), strings.ToLower(name))
+		switch {
+		case strings.Contains(strings.ToLower(name), strings.ToLower(word)):
+			d = 1
+		case d > 2 && d > len(word)/3:
+			continue
+		}
+		all = append(all, scored{name, d})
+	}
+	slices.SortFunc(all, func(a, b scored) int {
+		if a.d != b.d {
+			return a.d - b.d
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	var out []string
+	for _, s := range all {
+		if len(out) < n && !slices.Contains(out, s.name) {
+			out = append(out, s.name)
+		}
+	}
+	return out
+}
+
+// distance is the Levenshtein distance in bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// Describe says in a few words how a release was chosen, for a table.
+func Describe(kind lock.RefKind, version string) string {
+	switch kind {
+	case lock.Branch:
+		return fmt.Sprintf("branch %s", version)
+	case lock.Default:
+		return "default branch"
+	case lock.Commit:
+		return "commit"
+	case lock.Tag:
+		return fmt.Sprintf("tag %s", version)
+	}
+	return ""
+}

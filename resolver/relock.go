@@ -1,0 +1,143 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+)
+
+// A Named is what a manifest asks for under one name.
+type Named struct {
+	Name string
+	Want
+	Where diag.Position // of the manifest's entry
+}
+
+// Stale returns the names whose lock entry does not follow from the manifest: missing,
+// of another ref, or not wanted any more. A lock with none is fresh.
+func Stale(wants []Named, l *lock.Lock) []string {
+	var stale []string
+	for _, w := range wants {
+		if s, ok := l.Skill(w.Name); !ok || s.Ref != w.Ref.String() {
+			stale = append(stale, w.Name)
+		}
+	}
+	for _, s := range l.Skills {
+		if !slices.ContainsFunc(wants, func(w Named) bool { return w.Name == s.Name }) && len(s.RequiredBy) == 0 {
+			stale = append(stale, s.Name)
+		}
+	}
+	slices.Sort(stale)
+	return stale
+}
+
+// Relock chooses a release for every want and returns the new lock. An entry of old
+// that still follows from its want is kept as it is, unless upgrade holds
+// its name; entries that nothing wants are left out. Errors of
+// several wants are joined; then there is no lock.
+//
+// A new entry has no tree digest yet: its bundle was not fetched.
+func (rs *Resolver) Relock(ctx context.Context, wants []Named, old *lock.Lock, upgrade func(name string) bool) (*lock.Lock, error) {
+	next := old.Clone()
+	for _, s := range old.Skills {
+		if !slices.ContainsFunc(wants, func(w Named) bool { return w.Name == s.Name }) {
+			next.Remove(s.Name)
+		}
+	}
+	entries := make([]lock.Skill, len(wants))
+	errs := make([]error, len(wants))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(8)
+	for i, w := range wants {
+		have, ok := old.Skill(w.Name)
+		if ok && !upgrade(w.Name) && keeps(have, w) {
+			have.Ref = w.Ref.String()
+			entries[i] = have
+			continue
+		}
+		g.Go(func() error {
+			entries[i], errs[i] = rs.Choose(gctx, w)
+			if errs[i] == nil && ok {
+				entries[i] = settle(have, entries[i])
+			}
+			return nil
+		})
+	}
+	g.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, first(errs)
+	}
+	for _, e := range entries {
+		next.Set(e)
+	}
+	return next, nil
+}
+
+// first gives a single error its own class and hints; of several, the first leads.
+func first(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keeps reports whether the locked release is one that w could mean.
+func keeps(s lock.Skill, w Named) bool {
+	if s.Ref == w.Ref.String() {
+		return true
+	}
+	base, _, _ := strings.Cut(s.Ref, "@")
+	if strings.HasPrefix(s.Ref, "git+") {
+		base = strings.TrimSuffix(s.Ref, "@"+afterVersion(s.Ref))
+	}
+	return base == w.Ref.WithoutVersion().String() && Satisfies(s, w.Ref.Version, w.Kind)
+}
+
+// afterVersion is the version part of a written git ref, whose user may hold an "@" as well.
+func afterVersion(s string) string { return s[strings.LastIndexByte(s, '@')+1:] }
+
+// settle carries the digests of an entry over to a newly chosen one of the same
+// commit, so that it is not fetched again to find them out.
+func settle(have, chosen lock.Skill) lock.Skill {
+	same := have.Commit != "" && have.Commit == chosen.Commit && have.URL == chosen.URL && have.Path == chosen.Path
+	if same {
+		chosen.Tree, chosen.Files, chosen.Bytes = have.Tree, have.Files, have.Bytes
+		chosen.Permissions = have.Permissions
+	}
+	chosen.Requires, chosen.RequiredBy = have.Requires, have.RequiredBy
+	return chosen
+}
+
+// Choose resolves one want to a lock entry.
+func (rs *Resolver) Choose(ctx context.Context, w Named) (lock.Skill, error) {
+	o, err := rs.Open(ctx, w.Want)
+	if err != nil {
+		return lock.Skill{}, at(err, w.Where)
+	}
+	found, err := o.Skills(ctx, []string{w.Name})
+	if err != nil {
+		return lock.Skill{}, at(err, w.Where)
+	}
+	if err := found[0].Invalid; err != nil {
+		return lock.Skill{}, at(err, w.Where)
+	}
+	s := found[0].Lock
+	s.Ref = w.Ref.String()
+	return s, nil
+}
+
+// at says where in the manifest a want stands, if an error does not say its place itself.
+func at(err error, where diag.Position) error {
+	if e, ok := errors.AsType[*diag.Error](err); ok && e.Where == (diag.Position{}) {
+		e.Where = where
+	}
+	return err
+}

@@ -1,0 +1,277 @@
+// Package resolver turns what people ask for into releases: it finds the place
+// a ref means, chooses one release there, and names the skills in it.
+//
+// It writes nothing and fetches no bundle; what it returns is a lock entry per
+// skill, whose tree digest the caller fills in when it has fetched the bundle.
+// The order of choice inside a git repository is tag, branch, full commit, range;
+// without a version it is the highest stable version tag, and where there is
+// none the default branch.
+//
+// A name (acme/pdf) belongs to the one place that owns its namespace: see [Resolver.Locate].
+// There is no fall-through: what the owner does not have does not exist.
+package resolver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
+)
+
+// A Resolver finds releases. Its fields are set before first use; its methods may
+// be called concurrently.
+type Resolver struct {
+	Git   source.Source // for ref.Git
+	Local source.Source // for ref.Local
+
+	// Binding says which place owns a namespace: "forge:NAME", "market:NAME", or ""
+	// when nothing is recorded.
+	Binding func(namespace string) string
+	// ForgeURL is the clone URL of a repository on a configured or well-known forge.
+	ForgeURL func(forge, owner, repo string) (string, error)
+	// Market is the ref of a marketplace that was added, ok=false if there is none.
+	Market func(name string) (r ref.Ref, ok bool)
+	// Open reads marketplaces and their plugins. Nil refuses market refs.
+	Plugins PluginReader
+}
+
+// A Want asks for skills of one ref.
+type Want struct {
+	Ref  ref.Ref      // Version is what was asked for: a tag, branch, commit or range, or ""
+	Kind lock.RefKind // how Version is meant; "" decides in the order of the package comment
+}
+
+// A Place is where a ref leads: a ref of kind Git or Local, which says everything
+// that a source needs, and what was learned on the way.
+type Place struct {
+	Ref     ref.Ref  // Git or Local; Version as asked for
+	Binding string   // the owner of the namespace, to be recorded on first use; "" if the ref says its place itself
+	Names   []string // the skills a plugin consists of; nil means all below Ref.Path
+	Paths   []string // the same by path
+	Commit  string   // pinned by the place that pointed here; anything else is refused
+}
+
+// An Opened is one release of a place.
+type Opened struct {
+	Want    Want
+	Place   Place
+	Release source.Release
+	Kind    lock.RefKind
+
+	src source.Source
+}
+
+// Locate finds the place that r means, without asking it anything, marketplaces excepted.
+//
+// A Name belongs to, in order: the recorded binding of its namespace, a
+// marketplace of that name, GitHub.
+func (rs *Resolver) Locate(ctx context.Context, r ref.Ref) (Place, error) {
+	switch r.Kind {
+	case ref.Git, ref.Local:
+		return Place{Ref: r}, nil
+	case ref.Forge:
+		return rs.forge(r, r.Host, "")
+	case ref.Market:
+		return rs.market(ctx, r)
+	}
+	binding := rs.Binding(r.Owner)
+	if binding == "" {
+		binding = "forge:github"
+		if _, ok := rs.Market(r.Owner); ok {
+			binding = "market:" + r.Owner
+		}
+	}
+	kind, name, _ := strings.Cut(binding, ":")
+	switch kind {
+	case "forge":
+		return rs.forge(r, name, binding)
+	case "market":
+		p, err := rs.market(ctx, ref.Ref{Kind: ref.Market, Host: name, Owner: r.Repo, Path: r.Path, Version: r.Version})
+		p.Binding = binding
+		return p, err
+	}
+	return Place{}, diag.New(diag.Misuse, "unknown_binding", "namespace %q is bound to %q, which this skl does not know", r.Owner, binding).
+		Hint("bindings are forge:NAME or market:NAME, in skl.toml or config.toml under [namespace]")
+}
+
+func (rs *Resolver) forge(r ref.Ref, forge, binding string) (Place, error) {
+	url, err := rs.ForgeURL(forge, r.Owner, r.Repo)
+	if err != nil {
+		return Place{}, err
+	}
+	if err := ref.CheckGitURL(url); err != nil {
+		return Place{}, fmt.Errorf("forge %s: %w", forge, err)
+	}
+	place := Place{Ref: ref.Ref{Kind: ref.Git, URL: url, Path: r.Path, Skill: r.Skill, Version: r.Version}, Binding: binding}
+	if r.Kind == ref.Name && r.Path != "" && !strings.Contains(r.Path, "/") {
+		// owner/repo/skill: by name, or by path if no skill has that name.
+		place.Ref.Path, place.Names = "", []string{r.Path}
+	}
+	return place, nil
+}
+
+// Open chooses the release of w.
+func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
+	place, err := rs.Locate(ctx, w.Ref)
+	if err != nil {
+		return nil, err
+	}
+	o := &Opened{Want: w, Place: place, src: rs.Git}
+	if place.Ref.Kind == ref.Local {
+		o.src = rs.Local
+	}
+	if place.Commit != "" {
+		o.Release, o.Kind = source.Release{Kind: source.Commit, Commit: place.Commit}, lock.Commit
+		return o, nil
+	}
+	releases, err := o.src.Versions(ctx, place.Ref)
+	if err != nil {
+		return nil, err
+	}
+	o.Release, o.Kind, err = Pick(releases, o.wantedSkill(), w.Ref.Version, w.Kind)
+	if err != nil {
+		return nil, naming(err, w.Ref)
+	}
+	return o, nil
+}
+
+// naming adds the ref to the sentence of an error that was made without knowing it.
+func naming(err error, r ref.Ref) error {
+	if e, ok := err.(*diag.Error); ok {
+		e.Message = r.WithoutVersion().String() + ": " + e.Message
+	}
+	return err
+}
+
+// wantedSkill is the one skill that the ref itself names, "" if it names none or several.
+func (o *Opened) wantedSkill() string {
+	switch {
+	case o.Place.Ref.Skill != "":
+		return o.Place.Ref.Skill
+	case len(o.Place.Names) == 1:
+		return o.Place.Names[0]
+	case o.Place.Ref.Path != "":
+		return o.Place.Ref.Path[strings.LastIndexByte(o.Place.Ref.Path, '/')+1:]
+	}
+	return ""
+}
+
+// Skills lists the skills of the release that the want means, best place first,
+// one per name. With names it gives exactly those, in that order.
+//
+// Skills in agents' own directories and among tests are only offered if they are asked for
+// by name or path, or if there is nothing else.
+func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, error) {
+	asked := names
+	if len(asked) == 0 {
+		asked = o.Place.Names
+		if o.Place.Ref.Skill != "" {
+			asked = []string{o.Place.Ref.Skill}
+		}
+	}
+	r := o.Place.Ref
+	found, err := o.src.Skills(ctx, r, o.Release, asked)
+	if err != nil {
+		return nil, err
+	}
+	if o.Place.Paths != nil {
+		found = slices.DeleteFunc(found, func(f source.Found) bool { return !slices.Contains(o.Place.Paths, f.Lock.Path) })
+	}
+	if len(asked) > 0 {
+		picked, err := byName(found, asked)
+		if err != nil && len(names) == 0 && len(asked) == 1 && o.Want.Ref.Kind == ref.Name {
+			// owner/repo/word: no skill is called so; perhaps a directory is.
+			r.Path = asked[0]
+			if found, perr := o.src.Skills(ctx, r, o.Release, nil); perr == nil && len(found) > 0 {
+				return o.finish(oneEach(found)), nil
+			}
+		}
+		if err != nil {
+			return nil, naming(err, o.Want.Ref)
+		}
+		return o.finish(picked), nil
+	}
+	found = oneEach(found)
+	if len(found) == 0 {
+		return nil, naming(diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in it").
+			Hint("a skill is a folder with a SKILL.md; name its path in the reference"), o.Want.Ref)
+	}
+	return o.finish(found), nil
+}
+
+// finish fills in what only the resolver knows.
+func (o *Opened) finish(found []source.Found) []source.Found {
+	for i := range found {
+		found[i].Lock.RefKind = o.Kind
+	}
+	return found
+}
+
+// byName picks the skill of each name from the best place it is found in.
+func byName(found []source.Found, names []string) ([]source.Found, error) {
+	var picked []source.Found
+	for _, name := range names {
+		var of []source.Found
+		for _, f := range found {
+			if f.Lock.Name == name {
+				of = append(of, f)
+			}
+		}
+		if len(of) == 0 {
+			return nil, missing(found, name)
+		}
+		best := slices.MinFunc(of, func(a, b source.Found) int { return a.Rank - b.Rank })
+		of = slices.DeleteFunc(of, func(f source.Found) bool { return f.Rank != best.Rank })
+		if len(of) > 1 {
+			var paths []string
+			for _, f := range of {
+				paths = append(paths, f.Lock.Path)
+			}
+			return nil, diag.New(diag.Misuse, "ambiguous_skill", "%d skills are called %q", len(of), name).Meant(paths...).
+				Hint("name one by its path: owner/repo/%s", paths[0])
+		}
+		picked = append(picked, best)
+	}
+	return picked, nil
+}
+
+func missing(found []source.Found, name string) error {
+	e := diag.New(diag.Misuse, "no_such_skill", "it has no skill called %q", name)
+	var names []string
+	for _, f := range oneEach(slices.Clone(found)) {
+		names = append(names, f.Lock.Name)
+	}
+	e.Candidates = Nearest(name, names, 5)
+	if len(e.Candidates) > 0 {
+		e.Hint("did you mean %s?", strings.Join(e.Candidates, ", "))
+	}
+	return e
+}
+
+// oneEach keeps the best of each name and leaves out agents' directories and
+// fixtures if there is anything else. The order is that of found.
+func oneEach(found []source.Found) []source.Found {
+	best := map[string]int{}
+	visible := false
+	for _, f := range found {
+		if r, ok := best[f.Lock.Name]; !ok || f.Rank < r {
+			best[f.Lock.Name] = f.Rank
+		}
+		visible = visible || f.Rank < source.RankHidden
+	}
+	seen := map[string]bool{}
+	var out []source.Found
+	for _, f := range found {
+		if f.Rank != best[f.Lock.Name] || seen[f.Lock.Name] || visible && f.Rank >= source.RankHidden {
+			continue
+		}
+		seen[f.Lock.Name] = true
+		out = append(out, f)
+	}
+	return out
+}

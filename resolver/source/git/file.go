@@ -1,0 +1,148 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	gogitlib "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+)
+
+// folder is the only rung of file URLs: a repository on this machine, bare or
+// with a work tree, opened in this process. No program runs and no configuration of it is obeyed.
+type folder struct {
+	url  string
+	repo *gogitlib.Repository // once opened
+}
+
+// folderPath is the path that a file URL names.
+func folderPath(fileURL string) (string, error) {
+	u, err := url.Parse(fileURL)
+	if err != nil {
+		return "", err
+	}
+	p := u.Path
+	if runtime.GOOS == "windows" {
+		p = strings.TrimPrefix(p, "/") // file:///C:/x
+	}
+	return filepath.FromSlash(p), nil
+}
+
+func (f *folder) open() error {
+	if f.repo != nil {
+		return nil
+	}
+	dir, err := folderPath(f.url)
+	if err != nil {
+		return err
+	}
+	f.repo, err = gogitlib.PlainOpenWithOptions(dir, &gogitlib.PlainOpenOptions{EnableDotGitCommonDir: true})
+	switch {
+	case errors.Is(err, gogitlib.ErrRepositoryNotExists), errors.Is(err, os.ErrNotExist):
+		return notFoundError(f.url)
+	case err != nil && strings.Contains(err.Error(), "objectformat"):
+		return objectFormatError(f.url, "sha256")
+	}
+	return err
+}
+
+func (f *folder) refs(ctx context.Context) ([]advert, error) {
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	var refs []advert
+	if head, err := f.repo.Storer.Reference(plumbing.HEAD); err == nil {
+		a := advert{name: "HEAD", id: head.Hash(), symref: head.Target().String()}
+		if target, err := storer.ResolveReference(f.repo.Storer, plumbing.HEAD); err == nil {
+			a.id = target.Hash()
+		}
+		refs = append(refs, a)
+	}
+	all, err := f.repo.References()
+	if err != nil {
+		return nil, err
+	}
+	err = all.ForEach(func(r *plumbing.Reference) error {
+		name := r.Name().String()
+		if name == "HEAD" || r.Type() != plumbing.HashReference || !wanted(name) {
+			return ctx.Err()
+		}
+		id := r.Hash()
+		for range 8 { // tags of tags
+			tag, err := f.repo.TagObject(id)
+			if err != nil {
+				break
+			}
+			id = tag.Target
+		}
+		refs = append(refs, advert{name: name, id: id})
+		return ctx.Err()
+	})
+	return refs, err
+}
+
+// read adds one object to set.
+func (f *folder) read(id plumbing.Hash, kind plumbing.ObjectType, set *objectSet) ([]byte, error) {
+	o, err := f.repo.Storer.EncodedObject(kind, id)
+	if err != nil {
+		return nil, err
+	}
+	if !set.room(o.Size()) {
+		return nil, errTooLarge
+	}
+	r, err := o.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, o.Size()+1))
+	if err != nil {
+		return nil, err
+	}
+	_, err = set.add(kind, data)
+	return data, err
+}
+
+func (f *folder) objects(ctx context.Context, commit plumbing.Hash, to *objectSet) error {
+	if err := f.open(); err != nil {
+		return err
+	}
+	data, err := f.read(commit, plumbing.CommitObject, to)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		return &unreached{final: true}
+	} else if err != nil {
+		return err
+	}
+	root, _, err := parseCommit(data)
+	if err != nil {
+		return err
+	}
+	return addTrees(root, to, func(id plumbing.Hash) ([]byte, error) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return f.read(id, plumbing.TreeObject, to)
+	})
+}
+
+func (f *folder) blobs(ctx context.Context, _ plumbing.Hash, ids []plumbing.Hash, to *objectSet) error {
+	if err := f.open(); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if _, err := f.read(id, plumbing.BlobObject, to); err != nil && !errors.Is(err, plumbing.ErrObjectNotFound) {
+			return err
+		}
+	}
+	return nil
+}

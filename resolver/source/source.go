@@ -1,0 +1,60 @@
+// Package source is the border between the resolver and the places skills
+// come from. Each place is a package below this one; they never import each
+// other, and a place that only points elsewhere (a marketplace) answers with refs.
+package source
+
+import (
+	"context"
+
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
+)
+
+// A Source tells the resolver what exists at one kind of place, and fetches it.
+// It is all that the resolver knows of the outside world. Methods may be called
+// concurrently, to overlap network delays; none of them runs anything that
+// came from the place.
+type Source interface {
+	// Versions lists what can be chosen from at r's place, whatever version r asks for:
+	// in git, tags and branches. A place without versions (a folder) has one Release.
+	Versions(ctx context.Context, r ref.Ref) ([]Release, error)
+
+	// Skills lists the skills of one release, below r.Path if it has one. With
+	// names it may leave out skills that have none of these names.
+	// A skill whose frontmatter cannot be read is listed with Invalid set.
+	Skills(ctx context.Context, r ref.Ref, at Release, names []string) ([]Found, error)
+
+	// Fetch streams the bundle that s names to sink. It checks what only it can
+	// (the commit, the archive digest); the caller checks the tree.
+	Fetch(ctx context.Context, s lock.Skill, sink bundle.Sink) error
+}
+
+// A Release is one thing a ref can resolve to.
+type Release struct {
+	Kind    Kind
+	Name    string // tag or branch name; "" for a commit
+	Skill   string // set for a tag of one skill: name-v1.2.3
+	Version string // semantic version of a version tag, without "v"; pseudo-version once opened
+	Commit  string // full id; of the commit a tag points to, peeled
+	Default bool   // the branch HEAD points to
+}
+
+// Kind is what a Release is at its place.
+type Kind string
+
+const (
+	Tag    Kind = "tag"
+	Branch Kind = "branch"
+	Commit Kind = "commit"
+	Folder Kind = "folder"
+)
+
+// A Found is one skill of a release.
+type Found struct {
+	Lock        lock.Skill // Name, Source, URL, Path, Version, Commit, Artifact are filled; Ref and RefKind are the resolver's
+	Description string
+	Plugin      string // the plugin that groups it, when a plugin manifest says so
+	Rank        int    // how good its place is: see Discover
+	Invalid     error  // why it cannot be installed, if it cannot
+}

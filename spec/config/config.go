@@ -1,0 +1,165 @@
+// Package config reads config.toml: where registries, forges and marketplaces are,
+// who owns a namespace, and how to talk to a server.
+//
+//	[registry.NAME]        url, default
+//	[namespace]            acme = "registry:NAME"
+//	[forge.NAME]           url; a repository is cloned from <url>/<owner>/<repo>.git
+//	[market.NAME]          ref
+//	[origin."host:port"]   insecure, ca, token_env, token_command
+//	[hosts]                enabled
+//
+// There are two such files, of the machine and of the user; [Merge] combines them.
+// A project has none: nothing that comes with content can name a server to send a
+// token to, or a command to run. Keys that are not known are kept and reported as warnings.
+//
+// Errors are *diag.Error of class Failed and code config_invalid, with file, line and column.
+package config
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/internal/tomledit"
+)
+
+// MaxBytes is the largest config.toml that is read.
+const MaxBytes = 1 << 20
+
+// A Config is one config.toml, or two merged. The zero Config is an empty one.
+type Config struct {
+	Registries map[string]Registry
+	Namespaces map[string]string // namespace → "registry:NAME", "forge:NAME" or "market:NAME"
+	Forges     map[string]string // name → URL without a final slash
+	Markets    map[string]string // name → ref of the repository that holds the marketplace
+	Origins    map[string]Origin // "host", or "host:port" for other ports than 443 → how to talk to it
+	Hosts      []string          // enabled agent hosts; nil when the file does not say
+	Warnings   []diag.Finding    // keys that are not known
+
+	file string
+	doc  *tomledit.Doc
+}
+
+// A Registry is a server of skl's own kind.
+type Registry struct {
+	URL     string // without a final slash
+	Default bool   // asked for namespaces nobody else owns; at most one
+}
+
+// An Origin says how to talk to one server.
+type Origin struct {
+	Insecure     bool     // plain http is accepted
+	CA           string   // path of a PEM file with certificates to trust besides the system's
+	TokenEnv     string   // variable that holds a token for this server only
+	TokenCommand []string // program and arguments that print one; run without a shell
+}
+
+// Merge combines the machine's file with the user's; either may be nil. Each
+// named table and each key is the user's if the user has it, as a whole: a user's
+// [origin."h"] does not inherit the machine's token. If the user has a default
+// registry, the machine's is none. The result cannot be edited.
+func Merge(machine, user *Config) *Config {
+	c := &Config{Registries: map[string]Registry{}, Namespaces: map[string]string{}, Forges: map[string]string{},
+		Markets: map[string]string{}, Origins: map[string]Origin{}}
+	for _, from := range []*Config{machine, user} {
+		if from == nil {
+			continue
+		}
+		if _, _, ok := from.DefaultRegistry(); ok {
+			for name, r := range c.Registries {
+				c.Registries[name] = Registry{URL: r.URL}
+			}
+		}
+		maps.Copy(c.Registries, from.Registries)
+		maps.Copy(c.Namespaces, from.Namespaces)
+		maps.Copy(c.Forges, from.Forges)
+		maps.Copy(c.Markets, from.Markets)
+		maps.Copy(c.Origins, from.Origins)
+		if from.Hosts != nil {
+			c.Hosts = from.Hosts
+		}
+		c.Warnings = append(c.Warnings, from.Warnings...)
+	}
+	return c
+}
+
+// DefaultRegistry is the registry that is asked for namespaces nobody else owns.
+func (c *Config) DefaultRegistry() (name string, r Registry, ok bool) {
+	for name, r := range c.Registries {
+		if r.Default {
+			return name, r, true
+		}
+	}
+	return "", Registry{}, false
+}
+
+// ForgeURL is the clone URL of a repository: of a configured forge, else of
+// github, gitlab or codeberg. Its error has code unknown_forge and names the
+// forges there are.
+func (c *Config) ForgeURL(name, owner, repo string) (string, error) {
+	base, ok := c.Forges[name]
+	if !ok {
+		switch name {
+		case "github":
+			base = "https://github.com"
+		case "gitlab":
+			base = "https://gitlab.com"
+		case "codeberg":
+			base = "https://codeberg.org"
+		default:
+			return "", diag.New(diag.Misuse, "unknown_forge", "there is no forge %q", name).
+				Meant(c.forgeNames()...).Hint("add [forge.%s] with url = %q to config.toml", tomledit.QuoteKey(name), "https://…")
+		}
+	}
+	return base + "/" + owner + "/" + repo + ".git", nil
+}
+
+// Origin says how to talk to the server at host, a URL's host with its port. The
+// zero Origin is the rule for servers that are not configured.
+func (c *Config) Origin(host string) Origin { return c.Origins[originKey(host)] }
+
+func originKey(host string) string { return strings.TrimSuffix(strings.ToLower(host), ":443") }
+
+// Bytes is the file, empty for a merged Config. The caller must not change it.
+func (c *Config) Bytes() []byte {
+	if c.doc == nil {
+		return nil
+	}
+	return c.doc.Bytes()
+}
+
+// SetMarket adds a marketplace, or points one elsewhere.
+func (c *Config) SetMarket(name, ref string) error {
+	if c.Markets[name] == ref && ref != "" {
+		return nil
+	}
+	return c.edit(func(doc *tomledit.Doc) error {
+		return doc.Set([]string{"market", name, "ref"}, tomledit.Quote(ref))
+	})
+}
+
+// RemoveMarket removes a marketplace, if there is one of that name.
+func (c *Config) RemoveMarket(name string) error {
+	return c.edit(func(doc *tomledit.Doc) error {
+		_, err := doc.Delete([]string{"market", name})
+		return err
+	})
+}
+
+// edit runs change on a copy and takes the result if it is a config.
+// An error leaves c as it was.
+func (c *Config) edit(change func(*tomledit.Doc) error) error {
+	if c.doc == nil {
+		return diag.New(diag.Failed, "config_invalid", "a merged configuration cannot be edited")
+	}
+	doc := *c.doc
+	if err := change(&doc); err != nil {
+		return diag.New(diag.Failed, "config_invalid", "%w", err).At(diag.Position{File: c.file})
+	}
+	next, err := read(&doc, c.file)
+	if err != nil {
+		return err
+	}
+	*c = *next
+	return nil
+}

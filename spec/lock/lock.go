@@ -1,0 +1,180 @@
+// Package lock reads and writes skl.lock: one release per skill, with
+// everything that is needed to fetch the same bytes again and to prove it.
+//
+// The file is TOML: version = 1, then [[skill]] tables sorted by name. It holds
+// no times and no absolute paths (a ref that the user wrote as one excepted).
+// Fields that this version does not know survive a rewrite. A file of an
+// unknown version, or one that cannot be read, is an error and is never
+// replaced: [Parse] gives an error, and only a successfully parsed (or empty) Lock can
+// be formatted.
+//
+// Errors are *diag.Error of class Failed with a place: lock_corrupt for what is
+// no lock, lock_conflict for the markers of a merge, lock_version for a file of
+// another version.
+package lock
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/spec/bundle"
+)
+
+// Version is the format version this package reads and writes.
+const Version = 1
+
+// A Lock is the written form of a resolution.
+type Lock struct {
+	Skills []Skill // sorted by name; names are unique
+
+	unknown string // top-level fields of later formats: sorted lines of TOML
+}
+
+// RefKind says what the version of a ref is.
+type RefKind string
+
+const (
+	Range   RefKind = "range"   // of semantic versions
+	Tag     RefKind = "tag"     // that is not a version
+	Branch  RefKind = "branch"  // is followed by update
+	Commit  RefKind = "commit"  // never moves
+	Default RefKind = "default" // no version: the default branch is followed
+)
+
+// A Skill is one locked release.
+type Skill struct {
+	Name    string  // frontmatter name, which is the directory name
+	Ref     string  // what was asked for, version included: "acme/pdf@^1.4"
+	Source  string  // git, oci, registry, wellknown, marketplace, local, npm, go, r, pypi
+	URL     string  // where Source fetches from: a clone URL, or a path relative to the manifest
+	Path    string  // directory of the skill inside the source, slash-separated; "" is its root
+	RefKind RefKind // how the version in Ref is meant; "" for local
+
+	Version  string // semantic version or pseudo-version, without "v"
+	Commit   string // full git commit id
+	Manifest string // OCI manifest digest
+	Artifact string // digest of the archive, "sha256:…"
+	Tree     bundle.Digest
+	Files    int
+	Bytes    int64
+
+	Requires    []string
+	RequiredBy  []string
+	Permissions []string
+
+	GeneratedFrom map[string]string // generated_from, as the bundle states it
+	Unsigned      bool              // an unsigned release was accepted where a signature was wanted
+	Signer        *Signer
+	Log           *Log
+
+	unknown, unknownSigner, unknownLog string // as in Lock; of the tables, their own
+}
+
+// A Signer is the identity a release was signed by.
+type Signer struct {
+	Issuer, Identity, Repository, Ref, Runner, Key string
+}
+
+// A Log is an inclusion proof in a registry's transparency log.
+type Log struct {
+	Origin string
+	Index  int64
+	Proof  []string
+}
+
+// Skill returns the entry of name.
+func (l *Lock) Skill(name string) (Skill, bool) {
+	if i, ok := l.find(name); ok {
+		return l.Skills[i], true
+	}
+	return Skill{}, false
+}
+
+func (l *Lock) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(l.Skills, name, func(s Skill, name string) int { return strings.Compare(s.Name, name) })
+}
+
+// Set adds s, or replaces the entry of its name. Fields of the old entry that
+// this version does not know are kept; those about a signer or a log entry only
+// while that signer or entry is the same. Requires, RequiredBy and Permissions are
+// stored sorted and without repetitions.
+func (l *Lock) Set(s Skill) {
+	s = clone(s)
+	i, found := l.find(s.Name)
+	if !found {
+		l.Skills = slices.Insert(l.Skills, i, s)
+		return
+	}
+	old := l.Skills[i]
+	if s.unknown == "" {
+		s.unknown = old.unknown
+	}
+	if s.unknownSigner == "" && s.Signer != nil && reflect.DeepEqual(s.Signer, old.Signer) {
+		s.unknownSigner = old.unknownSigner
+	}
+	if s.unknownLog == "" && s.Log != nil && reflect.DeepEqual(s.Log, old.Log) {
+		s.unknownLog = old.unknownLog
+	}
+	l.Skills[i] = s
+}
+
+// Remove deletes the entry of name and says whether there was one.
+func (l *Lock) Remove(name string) bool {
+	i, found := l.find(name)
+	if found {
+		l.Skills = slices.Delete(l.Skills, i, i+1)
+	}
+	return found
+}
+
+// Clone returns a Lock that shares nothing with l.
+func (l *Lock) Clone() *Lock {
+	c := &Lock{unknown: l.unknown, Skills: make([]Skill, len(l.Skills))}
+	for i, s := range l.Skills {
+		c.Skills[i] = clone(s)
+	}
+	return c
+}
+
+// Equal reports whether a and b say the same in all that this version knows.
+// The order of Requires, RequiredBy and Permissions does not matter, nor whether a list is empty or nil.
+func Equal(a, b Skill) bool {
+	a, b = clone(a), clone(b)
+	for _, s := range []*Skill{&a, &b} {
+		s.unknown, s.unknownSigner, s.unknownLog = "", "", ""
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// clone returns a deep copy in the form that is written: lists sorted, nothing empty but not nil.
+func clone(s Skill) Skill {
+	s.Requires, s.RequiredBy, s.Permissions = set(s.Requires), set(s.RequiredBy), set(s.Permissions)
+	if len(s.GeneratedFrom) == 0 {
+		s.GeneratedFrom = nil
+	}
+	s.GeneratedFrom = maps.Clone(s.GeneratedFrom)
+	if s.Signer != nil {
+		signer := *s.Signer
+		s.Signer = &signer
+	}
+	if s.Log != nil {
+		log := *s.Log
+		log.Proof = slices.Clone(log.Proof)
+		if len(log.Proof) == 0 {
+			log.Proof = nil
+		}
+		s.Log = &log
+	}
+	return s
+}
+
+func set(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return slices.Compact(list)
+}

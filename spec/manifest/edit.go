@@ -1,0 +1,155 @@
+package manifest
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/internal/tomledit"
+)
+
+// edit runs change on a copy and takes the result if it is a manifest.
+// An error leaves m as it was.
+func (m *Manifest) edit(change func(*tomledit.Doc) error) error {
+	doc := *m.doc
+	if err := change(&doc); err != nil {
+		return diag.New(diag.Failed, "manifest_invalid", "%w", err).At(diag.Position{File: m.file})
+	}
+	next, err := read(&doc, m.file)
+	if err != nil {
+		return err
+	}
+	*m = *next
+	return nil
+}
+
+// SetSkill makes s the entry of name; s.Name is not looked at. Of an entry that
+// is there only the keys that differ are changed.
+func (m *Manifest) SetSkill(name string, s Skill) error {
+	old, found := m.Skill(name)
+	keys := []struct{ key, old, raw string }{
+		{"ref", quoted(old.Ref), quoted(s.Ref)},
+		{"version", quoted(old.Version), quoted(s.Version)},
+		{"branch", quoted(old.Branch), quoted(s.Branch)},
+		{"tag", quoted(old.Tag), quoted(s.Tag)},
+		{"commit", quoted(old.Commit), quoted(s.Commit)},
+		{"hold", truth(old.Hold), truth(s.Hold)},
+		{"hold_reason", quoted(old.HoldReason), quoted(s.HoldReason)},
+	}
+	return m.edit(func(doc *tomledit.Doc) error {
+		path := []string{"skills", name}
+		var pairs []string
+		for _, k := range keys {
+			if k.old == k.raw {
+				continue
+			}
+			pairs = append(pairs, k.key+" = "+k.raw)
+			if !found {
+				continue
+			}
+			if err := set(doc, append(path, k.key), k.raw); err != nil {
+				return err
+			}
+		}
+		if found {
+			return nil
+		}
+		return doc.Set(path, "{ "+strings.Join(pairs, ", ")+" }")
+	})
+}
+
+// set writes raw at path unless it is there already; "" removes the key.
+func set(doc *tomledit.Doc, path []string, raw string) error {
+	if raw == "" {
+		_, err := doc.Delete(path)
+		return err
+	}
+	at := doc.Root
+	for _, key := range path {
+		at = at.Get(key)
+	}
+	if at != nil && at.Inline() == raw {
+		return nil
+	}
+	return doc.Set(path, raw)
+}
+
+func quoted(s string) string {
+	if s == "" {
+		return ""
+	}
+	return tomledit.Quote(s)
+}
+
+func truth(b bool) string {
+	if !b {
+		return ""
+	}
+	return "true"
+}
+
+// RemoveSkill removes the entry of name, if there is one.
+func (m *Manifest) RemoveSkill(name string) error {
+	return m.edit(func(doc *tomledit.Doc) error {
+		_, err := doc.Delete([]string{"skills", name})
+		return err
+	})
+}
+
+// SetHosts sets targets.hosts.
+func (m *Manifest) SetHosts(hosts []string) error {
+	return m.edit(func(doc *tomledit.Doc) error { return doc.SetStrings([]string{"targets", "hosts"}, hosts) })
+}
+
+// SetLinks sets targets.links; "" removes it.
+func (m *Manifest) SetLinks(links string) error {
+	return m.edit(func(doc *tomledit.Doc) error { return set(doc, []string{"targets", "links"}, quoted(links)) })
+}
+
+// SetVendor sets targets.vendor.
+func (m *Manifest) SetVendor(vendor bool) error {
+	return m.edit(func(doc *tomledit.Doc) error {
+		return set(doc, []string{"targets", "vendor"}, strconv.FormatBool(vendor))
+	})
+}
+
+// SetNamespace binds a namespace; "" removes the binding. Whether a namespace may be
+// bound anew is the caller's rule.
+func (m *Manifest) SetNamespace(namespace, binding string) error {
+	return m.edit(func(doc *tomledit.Doc) error { return set(doc, []string{"namespace", namespace}, quoted(binding)) })
+}
+
+// AddAck accepts a conflict, or gives one that is accepted already a new reason.
+func (m *Manifest) AddAck(a Ack) error {
+	return m.edit(func(doc *tomledit.Doc) error {
+		if i := slices.IndexFunc(m.Acks, a.same); i >= 0 {
+			if m.Acks[i].Reason == a.Reason {
+				return nil
+			}
+			return doc.SetInItem([]string{"ack"}, i, "reason", tomledit.Quote(a.Reason))
+		}
+		var lines []string
+		for _, k := range [][2]string{{"code", a.Code}, {"name", a.Name}, {"winner", a.Winner}, {"loser", a.Loser}, {"reason", a.Reason}} {
+			if k[1] != "" {
+				lines = append(lines, k[0]+" = "+tomledit.Quote(k[1]))
+			}
+		}
+		return doc.Append("[[ack]]", lines...)
+	})
+}
+
+// RemoveAck takes the acceptance of a conflict back; the reason is not compared.
+func (m *Manifest) RemoveAck(a Ack) error {
+	return m.edit(func(doc *tomledit.Doc) error {
+		for i := len(m.Acks) - 1; i >= 0; i-- {
+			if !m.Acks[i].same(a) {
+				continue
+			}
+			if err := doc.DeleteItem([]string{"ack"}, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

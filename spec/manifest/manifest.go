@@ -1,0 +1,110 @@
+// Package manifest reads and edits skl.toml: the skills that a project asks for,
+// where they go, which source owns a namespace, which conflicts were accepted,
+// and in a skill's own folder what publish publishes.
+//
+// The file belongs to its author. Edits replace the bytes of what changes and
+// nothing else: comments, blank lines, order, quoting and line endings stay, an
+// entry keeps its form (inline, [skills.pdf] or dotted keys), and an edit that
+// changes nothing leaves the same bytes. Keys this version does not know are kept and
+// reported as warnings.
+//
+// Errors are *diag.Error of class Failed and code manifest_invalid, with file, line and column.
+package manifest
+
+import (
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/internal/tomledit"
+)
+
+// MaxBytes is the largest skl.toml that is read.
+const MaxBytes = 1 << 20
+
+// A Manifest is one skl.toml. Its fields are what the file says; they are
+// changed with its methods only. It is not safe for concurrent use while it is edited.
+type Manifest struct {
+	Skills     []Skill // in the order of the file; names are unique
+	Targets    Targets
+	Namespaces map[string]string // namespace → "registry:NAME", "forge:NAME" or "market:NAME"
+	Acks       []Ack
+	Package    Package
+	Warnings   []diag.Finding // keys that are not known
+
+	file string
+	doc  *tomledit.Doc
+}
+
+// A Skill is one entry of [skills]. At most one of Version, Branch, Tag and
+// Commit is set; without any the default of the source is followed.
+type Skill struct {
+	Name    string // table key: the skill's name
+	Ref     string // without a version; ref.Parse accepts it
+	Version string // range: ^1.4, >=1.2, <2
+	Branch  string
+	Tag     string // one that is not a version
+	Commit  string // full id
+
+	Hold       bool // update leaves it alone
+	HoldReason string
+}
+
+// Targets says where skills go.
+type Targets struct {
+	Hosts  []string // agent hosts that get links
+	Links  string   // auto, symlink, junction or copy; "" means auto
+	Vendor *bool    // whether installed skills are committed; nil means not decided
+}
+
+// An Ack accepts one conflict between two copies of a skill.
+type Ack struct {
+	Code   string // W_TRUST_DOWNGRADE, …
+	Name   string
+	Winner string // tree digests
+	Loser  string
+	Reason string
+}
+
+// same reports whether a and b accept the same conflict.
+func (a Ack) same(b Ack) bool {
+	return a.Code == b.Code && a.Name == b.Name && a.Winner == b.Winner && a.Loser == b.Loser
+}
+
+// Package is what publish publishes, in a skill's own folder.
+type Package struct {
+	Name    string // namespace/name
+	Version string // semantic version
+}
+
+// New returns the manifest a project starts with.
+func New() *Manifest {
+	m, err := Parse([]byte(`# Skills of this project: "skl install REF" adds one here.
+# Commit this file together with skl.lock.
+
+[skills]
+`), "skl.toml")
+	if err != nil {
+		panic(err) // the text above is a manifest
+	}
+	return m
+}
+
+// Skill returns the entry of name.
+func (m *Manifest) Skill(name string) (Skill, bool) {
+	for _, s := range m.Skills {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Skill{}, false
+}
+
+// Where is the place of a skill's entry, the zero Position if there is none.
+func (m *Manifest) Where(name string) diag.Position {
+	v := m.doc.Root.Get("skills").Get(name)
+	if v == nil {
+		return diag.Position{}
+	}
+	return m.at(v)
+}
+
+// Bytes is the file. The caller must not change it.
+func (m *Manifest) Bytes() []byte { return m.doc.Bytes() }

@@ -1,0 +1,108 @@
+package ref
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/skl-project/skl/spec/diag"
+)
+
+func TestParse(t *testing.T) {
+	tests := []struct {
+		in   string
+		want Ref
+	}{
+		{"acme/pdf", Ref{Kind: Name, Owner: "acme", Repo: "pdf"}},
+		{"acme/pdf@^1.4", Ref{Kind: Name, Owner: "acme", Repo: "pdf", Version: "^1.4"}},
+		{"acme/pdf@>=1.4, <2", Ref{Kind: Name, Owner: "acme", Repo: "pdf", Version: ">=1.4, <2"}},
+		{"obra/superpowers/brainstorming@v6.2.0", Ref{Kind: Name, Owner: "obra", Repo: "superpowers", Path: "brainstorming", Version: "v6.2.0"}},
+		{"o/r/skills/group/x", Ref{Kind: Name, Owner: "o", Repo: "r", Path: "skills/group/x"}},
+		{"o/r#x@main", Ref{Kind: Name, Owner: "o", Repo: "r", Skill: "x", Version: "main"}},
+		{"github:o/r//skills/x@feature/y", Ref{Kind: Forge, Host: "github", Owner: "o", Repo: "r", Path: "skills/x", Version: "feature/y"}},
+		{"gitlab:g/sub/r", Ref{Kind: Forge, Host: "gitlab", Owner: "g/sub", Repo: "r"}},
+		{"corp:team/tools//pdf", Ref{Kind: Forge, Host: "corp", Owner: "team", Repo: "tools", Path: "pdf"}},
+		{"https://github.com/o/r", Ref{Kind: Forge, Host: "github", Owner: "o", Repo: "r"}},
+		{"https://github.com/o/r.git", Ref{Kind: Forge, Host: "github", Owner: "o", Repo: "r"}},
+		{"https://github.com/o/r/tree/main/skills/pdf", Ref{Kind: Forge, Host: "github", Owner: "o", Repo: "r", Path: "skills/pdf", Version: "main"}},
+		{"https://github.com/o/r/blob/v1/skills/pdf/SKILL.md", Ref{Kind: Forge, Host: "github", Owner: "o", Repo: "r", Path: "skills/pdf", Version: "v1"}},
+		{"https://gitlab.com/g/s/r/-/tree/main/x", Ref{Kind: Forge, Host: "gitlab", Owner: "g/s", Repo: "r", Path: "x", Version: "main"}},
+		{"https://codeberg.org/o/r/src/branch/main/x", Ref{Kind: Forge, Host: "codeberg", Owner: "o", Repo: "r", Path: "x", Version: "main"}},
+		{"https://git.corp.example/o/r/tree/main/x", Ref{Kind: Git, URL: "https://git.corp.example/o/r.git", Path: "x", Version: "main"}},
+		{"https://git.corp.example/o/r.git", Ref{Kind: Git, URL: "https://git.corp.example/o/r.git"}},
+		{"git+https://h/r.git//p/q@main", Ref{Kind: Git, URL: "https://h/r.git", Path: "p/q", Version: "main"}},
+		{"git+ssh://git@h/o/r.git@v1", Ref{Kind: Git, URL: "ssh://git@h/o/r.git", Version: "v1"}},
+		{"git+file:///srv/r.git//demo", Ref{Kind: Git, URL: "file:///srv/r.git", Path: "demo"}},
+		{"git+http://127.0.0.1:8080/o/r.git#x@^1", Ref{Kind: Git, URL: "http://127.0.0.1:8080/o/r.git", Skill: "x", Version: "^1"}},
+		{"market:claude/superpowers/tdd", Ref{Kind: Market, Host: "claude", Owner: "superpowers", Path: "tdd"}},
+		{"./dir//x/../y", Ref{Kind: Local, Path: "./dir/y"}},
+		{"../../dir", Ref{Kind: Local, Path: "../../dir"}},
+		{"/abs/dir", Ref{Kind: Local, Path: "/abs/dir"}},
+		{"x.skill", Ref{Kind: Local, Path: "./x.skill"}},
+		{"pack.tar.gz#pdf", Ref{Kind: Local, Path: "./pack.tar.gz", Skill: "pdf"}},
+		{".", Ref{Kind: Local, Path: "."}},
+		{`C:\x\y`, Ref{Kind: Local, Path: "C:/x/y"}},
+	}
+	for _, tt := range tests {
+		got, err := Parse(tt.in)
+		if err != nil || got != tt.want {
+			t.Errorf("Parse(%q) = %+v, %v; want %+v", tt.in, got, err, tt.want)
+		}
+		if again, err := Parse(got.String()); err != nil || again != got {
+			t.Errorf("Parse(%q).String() = %q, which parses to %+v, %v", tt.in, got.String(), again, err)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, in := range []string{
+		"", "pdf", "-x/y", "--upload-pack=touch x", "o/-r", "o/r@", "o/r@-x", "o/r@a..b", "o/r@x.lock", "o/r@x:y",
+		"o/r/../x", "o/r//x/..", "github:o/r//../x", "github:o", "o/r#", "o/r#a/b",
+		"git+ext::sh -c touch% x", "ext::sh -c x/y", "git+https://h/r.git//a\x1b[2J", "git+ssh://-oProxyCommand=x/y",
+		"git+ssh://-oProxyCommand=x@h/r", "git+https://u:p@h/r.git", "git+https://h", "git+https:///r.git",
+		"git+file://host/r.git", "git+https://h/-r", "git+https://h/r.git?x=1", "git+git://h/r.git", "git+rsync://h/r",
+		"market:x", "market:x/y/z/w", "oci://h/x", "npm:a/b", "https://x.example/y", "a/b\u202ec", "acme/pdf:1.4",
+	} {
+		if r, err := Parse(in); err == nil || r != (Ref{}) {
+			t.Errorf("Parse(%q) = %+v, %v; want an error and the zero Ref", in, r, err)
+		} else if diag.ClassOf(err) != diag.Misuse {
+			t.Errorf("Parse(%q): class %d, want misuse", in, diag.ClassOf(err))
+		}
+	}
+}
+
+func TestColonWhereAtBelongs(t *testing.T) {
+	_, err := Parse("acme/pdf-forms:1.4")
+	e, ok := err.(*diag.Error)
+	if !ok || len(e.Hints) != 1 || !strings.Contains(e.Hints[0], `"acme/pdf-forms@1.4"`) {
+		t.Errorf("error %v has no hint to acme/pdf-forms@1.4", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"acme/pdf@^1", "github:o/r//p@x", "git+ssh://git@h/r.git//p@x", "./x#y", "market:a/b/c", "https://github.com/o/r/tree/main/x", `C:\a`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r, err := Parse(s)
+		if err != nil {
+			if r != (Ref{}) {
+				t.Fatalf("Parse(%q) returns an error and %+v", s, r)
+			}
+			return
+		}
+		again, err := Parse(r.String())
+		if err != nil || again != r {
+			t.Fatalf("Parse(%q) = %+v; String %q parses to %+v, %v", s, r, r.String(), again, err)
+		}
+		for _, field := range []string{r.Host, r.Owner, r.Repo, r.URL, r.Skill, r.Version} {
+			if strings.HasPrefix(field, "-") {
+				t.Fatalf("Parse(%q): field %q looks like an option", s, field)
+			}
+		}
+	})
+}
+
+func ExampleParse() {
+	r, _ := Parse("https://github.com/obra/superpowers/tree/main/skills/brainstorming")
+	println(r.String()) // github:obra/superpowers//skills/brainstorming@main
+}

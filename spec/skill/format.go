@@ -1,0 +1,264 @@
+package skill
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// format decides which format the document has, finds its keys in either
+// encoding and reads them.
+func (r *reader) format() {
+	top := r.topLevelKeys()
+	portable := r.portableKeys()
+	topFormat, hasTop := find(top, "skill_format")
+	portableFormat, hasPortable := find(portable, "skill_format")
+	if !hasTop && !hasPortable {
+		r.withoutFormat(top, portable)
+		return
+	}
+	for _, f := range []Field{topFormat, portableFormat} {
+		if f.Key != "" && !r.supported(f) {
+			return
+		}
+	}
+	keys, encoding := portable, Portable
+	if hasTop {
+		keys, encoding = top, TopLevel
+	}
+	if len(portable) > 0 && (hasTop || len(claims(top)) > 0) {
+		if key, same := sameFacts(facts(top), facts(portable)); !same {
+			f, _ := find(append(slices.Clone(top), portable...), key)
+			finding := r.report(RuleDualEncoding, f.KeySpan, "%s is not the same at top level and in metadata", key)
+			r.refuse(Invalid, CodeDualEncoding, finding)
+			return
+		}
+	}
+	v := &v1Reader{reader: r, keys: keys, v1: &V1{Encoding: encoding, Trust: "local", Interaction: "conversational"}}
+	r.doc.V1 = v.v1
+	r.doc.Invocation = Auto
+	v.read()
+}
+
+// topLevelKeys returns the fields of encoding A.
+func (r *reader) topLevelKeys() []Field {
+	var keys []Field
+	for _, f := range r.fm.root {
+		if _, ok := lookupV1(f.Key); ok || isExtension(f.Key) {
+			keys = append(keys, f)
+		}
+	}
+	return keys
+}
+
+// claims returns the fields that only corteza.skill gives a meaning: the others
+// may be a host's own, or are never in metadata.
+func claims(top []Field) []Field {
+	var out []Field
+	for _, f := range top {
+		switch {
+		case f.Key == "trust" || isExtension(f.Key):
+		case f.Key == "arguments" && f.Value.Kind != Map:
+		default:
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func isExtension(key string) bool { return strings.HasPrefix(key, "x-") && len(key) > 2 }
+
+// supported reports whether f names the version this package knows, and sets doc.Format.
+func (r *reader) supported(f Field) bool {
+	text, ok := f.Value.text()
+	r.doc.Format = text
+	number, isFormat := strings.CutPrefix(text, "corteza.skill/v")
+	switch {
+	case text == FormatV1:
+		return true
+	case ok && isFormat && isDigits(number, "") && number[0] != '0':
+		finding := r.report(RuleFormatUnsupported, f.Value.Span, "skill_format is %s, this program reads %s", diag.Printable(text), FormatV1)
+		r.refuse(Unsupported, CodeFormatUnsupported, finding)
+	default:
+		finding := r.report(RuleFormat, f.Value.Span, "skill_format is %q, which is not corteza.skill/v and a number", diag.Printable(text))
+		r.refuse(Unsupported, CodeFormatUnsupported, finding)
+	}
+	return false
+}
+
+// withoutFormat reports keys that do nothing because skill_format is missing.
+// A misspelt skill_format makes the skill unsupported, since its other keys meant something.
+func (r *reader) withoutFormat(top, portable []Field) {
+	for _, f := range r.fm.root {
+		text, ok := f.Value.text()
+		if ok && strings.HasPrefix(text, "corteza.skill/") && near(f.Key, "skill_format") {
+			finding := r.report(RuleNearSafety, f.KeySpan, "unknown key %q, did you mean skill_format?", diag.Printable(f.Key))
+			r.refuse(Unsupported, CodeFormatUnsupported, finding)
+			return
+		}
+	}
+	for _, f := range slices.Concat(top, portable) {
+		switch f.Key {
+		case "arguments", "attach", "critical", "trust", "tools":
+			if _, isPortable := find(portable, f.Key); !isPortable {
+				continue
+			}
+		}
+		if !isExtension(f.Key) {
+			r.report(RuleNoFormat, f.KeySpan, "%s has no effect without skill_format: %s", f.Key, FormatV1)
+		}
+	}
+}
+
+// invocation combines the v1 key with the switches of hosts.
+func (r *reader) invocation() {
+	d := r.doc
+	byModel, byUser, found := true, true, Field{}
+	for _, f := range r.fm.root {
+		switch f.Key {
+		case "disable-model-invocation":
+			off, ok := hostBool(f.Value)
+			byModel, found = ok && !off, f
+		case "user-invocable":
+			on, ok := hostBool(f.Value)
+			byUser, found = ok && on, f
+		case "metadata":
+			if m, ok := f.Value.Get("user-invocable"); ok {
+				on, ok := hostBool(m)
+				byUser, found = ok && on, Field{Key: "metadata.user-invocable", KeySpan: m.Span}
+			}
+		}
+	}
+	if d.V1 == nil {
+		d.Invocation = InvocationOf(byModel, byUser)
+		return
+	}
+	if found.Key == "" || d.Invocation == InvocationOf(byModel, byUser) {
+		return
+	}
+	strictest := InvocationOf(byModel && d.Invocation.ByModel(), byUser && d.Invocation.ByUser())
+	r.report(RuleInvocationConflict, found.KeySpan, "%s and model_invocation differ; read as %s", found.Key, strictest)
+	d.Invocation = strictest
+}
+
+// hostBool reads a switch as hosts do. What it does not know is not ok, and closes.
+func hostBool(v Value) (value, ok bool) {
+	if v.Kind != Scalar {
+		return false, false
+	}
+	switch strings.ToLower(v.Text) {
+	case "true", "yes", "on", "1":
+		return true, true
+	case "false", "no", "off", "0":
+		return false, true
+	}
+	return false, false
+}
+
+// unknownKeys names the keys that nobody, or only some hosts, read.
+func (r *reader) unknownKeys() {
+	dialects := map[string]bool{}
+	for _, f := range r.fm.root {
+		if isBaseKey(f.Key) {
+			continue
+		}
+		if _, ok := lookupV1(f.Key); (ok || isExtension(f.Key)) && r.doc.V1 != nil {
+			continue
+		}
+		if k, ok := LookupKey(f.Key); ok {
+			dialects[k.Dialect] = true
+			r.report(RuleHostKey, f.KeySpan, "%s is read by %s only", f.Key, strings.Join(k.Hosts, ", "))
+			continue
+		}
+		if _, ok := lookupV1(f.Key); !ok && !isExtension(f.Key) && r.doc.V1 == nil && r.doc.State == Ready {
+			r.report(RuleUnknownKey, f.KeySpan, "unknown key %q%s", diag.Printable(f.Key), didYouMean(f.Key))
+		}
+	}
+	if meta, ok := find(r.fm.root, "metadata"); ok {
+		for _, f := range meta.Value.Fields {
+			if k, ok := LookupKey("metadata." + f.Key); ok {
+				dialects[k.Dialect] = true
+			}
+		}
+	}
+	if len(dialects) > 0 {
+		for d := range dialects {
+			r.doc.Dialects = append(r.doc.Dialects, d)
+		}
+		slices.Sort(r.doc.Dialects)
+	}
+}
+
+func isBaseKey(key string) bool {
+	switch key {
+	case "name", "description", "license", "compatibility", "metadata", "allowed-tools":
+		return true
+	}
+	return false
+}
+
+// didYouMean is a question about the known key nearest to key, or "".
+func didYouMean(key string) string {
+	best, distance := "", 3
+	consider := func(known string) {
+		if d := editDistance(plainKey(key), plainKey(known), distance); d < distance && d*2 < len(known) {
+			best, distance = known, d
+		}
+	}
+	for _, known := range []string{"name", "description", "license", "compatibility", "metadata", "allowed-tools"} {
+		consider(known)
+	}
+	for _, k := range v1Keys {
+		consider(k.name)
+	}
+	for _, k := range hostKeys {
+		if !strings.HasPrefix(k.Key, "metadata.") {
+			consider(k.Key)
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return ", did you mean " + best + "?"
+}
+
+// near reports whether key is a likely misspelling of known: at most two edits
+// away, hyphens, underscores and case aside.
+func near(key, known string) bool {
+	return editDistance(plainKey(key), plainKey(known), 3) <= 2
+}
+
+// plainKey is key without case, hyphens and underscores.
+func plainKey(key string) string {
+	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(key))
+}
+
+// editDistance counts the insertions, deletions, replacements and swaps of
+// neighbours from a to b; what is limit or more is given as limit.
+func editDistance(a, b string, limit int) int {
+	if abs(len(a)-len(b)) >= limit {
+		return limit
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return min(last[len(b)], limit)
+}
+
+func abs(n int) int { return max(n, -n) }
