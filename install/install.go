@@ -243,7 +243,7 @@ type Report struct {
 // and has called Recover. Changes with conflicts are refused before anything is written.
 func (in *Installer) Apply(ctx context.Context, c Changes, files Files) (Report, error) {
 	if len(c.Conflicts) > 0 {
-		return Report{}, c.Conflicts[0].err()
+		return Report{}, c.Conflicts[0].Err()
 	}
 	t, err := Begin(in.StateDir())
 	if err != nil {
@@ -430,8 +430,8 @@ func (t *Transaction) ignoreState() error {
 	return t.ReplaceFile(path, []byte("# receipts (*.json) are committed, the rest belongs to this machine\n/stat.cache\n/journal\n/stage-*\n/backup/\n"), 0o644)
 }
 
-// err is the refusal for one conflict.
-func (c Conflict) err() error {
+// Err is the refusal for one conflict, of class Unmet.
+func (c Conflict) Err() error {
 	if c.Why == Foreign {
 		return diag.New(diag.Unmet, "foreign_files", "%s exists and was not installed by skl", c.Path).
 			Hint("move it away, or compare first: skl digest %s", c.Path)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/store"
@@ -114,6 +115,15 @@ func (t *Transaction) ReplaceDir(target, staged string) error {
 func (t *Transaction) ReplaceFile(target string, data []byte, perm fs.FileMode) error {
 	if err := t.MkdirAll(filepath.Dir(target)); err != nil {
 		return err
+	}
+	var staged string
+	if durable.SameFileSystem(filepath.Dir(target), t.j.Stage) {
+		// Synced with everything else in Stage, before the journal is written.
+		staged = filepath.Join(t.j.Stage, fmt.Sprintf("file-%d", len(t.j.Ops)))
+		if err := os.WriteFile(staged, data, perm); err != nil {
+			return err
+		}
+		return t.replace(target, staged, t.backup(len(t.j.Ops)))
 	}
 	staged, err := durable.StageFile(target, data, perm)
 	if err != nil {
@@ -389,32 +399,86 @@ const (
 	RolledBack Outcome = "rolled back" // the state before it is back
 )
 
+// A Recovery is what Recover did.
+type Recovery struct {
+	Result Outcome
+	Kept   []string // half-installed directories that someone edited since, moved to backups
+}
+
 // Recover finishes or rolls back an interrupted transaction and removes staged
 // garbage. The caller holds the lock of the installation.
-func Recover(state string) (Outcome, error) {
+func Recover(state string) (Recovery, error) {
 	t := &Transaction{path: filepath.Join(state, "journal")}
 	text, err := os.ReadFile(t.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Clean, removeStages(state)
+		return Recovery{}, removeStages(state)
 	case err != nil:
-		return Clean, err
+		return Recovery{}, err
 	}
 	if err := json.Unmarshal(text, &t.j); err != nil || t.j.Version != journalVersion {
-		return Clean, diag.New(diag.Failed, "journal_corrupt", "%s is not a journal this skl can read", t.path).
+		return Recovery{}, diag.New(diag.Failed, "journal_corrupt", "%s is not a journal this skl can read", t.path).
 			Hint("finish the install with the skl that started it, or move the file away and run skl install")
 	}
-	out, settle := Finished, t.redo
+	out := Recovery{Result: Finished}
+	settle := t.redo
 	if t.j.Undone || !t.j.committed() {
-		out, settle = RolledBack, t.undo
+		out.Result, settle = RolledBack, t.undo
 	}
 	if err := settle(); err != nil {
-		return Clean, fmt.Errorf("settling the interrupted install in %s: %w", state, err)
+		return Recovery{}, fmt.Errorf("settling the interrupted install in %s: %w", state, err)
+	}
+	if out.Result == RolledBack {
+		if out.Kept, err = t.keepEdited(state); err != nil {
+			return Recovery{}, err
+		}
 	}
 	if err := t.clean(); err != nil {
-		return Clean, err
+		return Recovery{}, err
 	}
 	return out, removeStages(state)
+}
+
+// keepEdited saves new directories that were edited between the interruption and
+// now: their files are younger than the journal.
+func (t *Transaction) keepEdited(state string) (kept []string, err error) {
+	info, err := os.Stat(t.path)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range t.j.Ops {
+		if o.Staged == "" || !youngerThan(o.Staged, info.ModTime()) {
+			continue
+		}
+		backup, err := freeName(filepath.Join(state, "backup", filepath.Base(o.Target)))
+		if err != nil {
+			return kept, err
+		}
+		if err := os.MkdirAll(filepath.Dir(backup), 0o755); err != nil {
+			return kept, err
+		}
+		if err := os.Rename(o.Staged, backup); err != nil {
+			return kept, err
+		}
+		kept = append(kept, backup)
+	}
+	return kept, nil
+}
+
+// youngerThan reports whether a file below dir was written after t.
+func youngerThan(dir string, t time.Time) bool {
+	younger := false
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil && info.ModTime().After(t) {
+			younger = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return younger
 }
 
 // removeStages removes what transactions left that did not come to their journal.

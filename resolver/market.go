@@ -27,15 +27,7 @@ func (rs *Resolver) market(ctx context.Context, r ref.Ref) (Place, error) {
 	if err != nil {
 		return Place{}, err
 	}
-	src := rs.Git
-	if place.Ref.Kind == ref.Local {
-		src = rs.Local
-	}
-	releases, err := src.Versions(ctx, place.Ref)
-	if err != nil {
-		return Place{}, err
-	}
-	release, err := head(releases, place.Ref.Version)
+	release, err := rs.Head(ctx, place.Ref)
 	if err != nil {
 		return Place{}, naming(err, at)
 	}
@@ -55,15 +47,24 @@ func (rs *Resolver) market(ctx context.Context, r ref.Ref) (Place, error) {
 	return p, nil
 }
 
-// head is the release a marketplace is read at: its default branch, unless its ref says otherwise.
-func head(releases []source.Release, version string) (source.Release, error) {
-	if version == "" {
-		for _, r := range releases {
-			if r.Default || r.Kind == source.Folder {
-				return r, nil
+// Head is the release a catalogue at r, a ref of kind Git or Local, is read at:
+// the version r names, else the default branch (not the newest version tag).
+func (rs *Resolver) Head(ctx context.Context, r ref.Ref) (source.Release, error) {
+	src := rs.Git
+	if r.Kind == ref.Local {
+		src = rs.Local
+	}
+	releases, err := src.Versions(ctx, r)
+	if err != nil {
+		return source.Release{}, err
+	}
+	if r.Version == "" {
+		for _, release := range releases {
+			if release.Default || release.Kind == source.Folder {
+				return release, nil
 			}
 		}
 	}
-	r, _, err := Pick(releases, "", version, "")
-	return r, err
+	release, _, err := Pick(releases, "", r.Version, "")
+	return release, err
 }

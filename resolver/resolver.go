@@ -36,7 +36,7 @@ type Resolver struct {
 	ForgeURL func(forge, owner, repo string) (string, error)
 	// Market is the ref of a marketplace that was added, ok=false if there is none.
 	Market func(name string) (r ref.Ref, ok bool)
-	// Open reads marketplaces and their plugins. Nil refuses market refs.
+	// Plugins reads marketplaces. Nil refuses market refs.
 	Plugins PluginReader
 }
 
@@ -49,11 +49,16 @@ type Want struct {
 // A Place is where a ref leads: a ref of kind Git or Local, which says everything
 // that a source needs, and what was learned on the way.
 type Place struct {
-	Ref     ref.Ref  // Git or Local; Version as asked for
-	Binding string   // the owner of the namespace, to be recorded on first use; "" if the ref says its place itself
-	Names   []string // the skills a plugin consists of; nil means all below Ref.Path
-	Paths   []string // the same by path
-	Commit  string   // pinned by the place that pointed here; anything else is refused
+	Ref     ref.Ref // Git or Local; Version as asked for
+	Binding string  // the owner of the namespace, to be recorded on first use; "" if the ref says its place itself
+	Word    string  // what owner/repo/WORD names: a skill, or else a directory
+	Commit  string  // pinned by the place that pointed here; anything else is refused
+
+	// A plugin's part of its repository: Has says whether the skill in a directory is
+	// in it, Near are names that are worth looking for first, None is the error when there is none.
+	Has  func(dir string) bool
+	Near []string
+	None func() error
 }
 
 // An Opened is one release of a place.
@@ -110,7 +115,7 @@ func (rs *Resolver) forge(r ref.Ref, forge, binding string) (Place, error) {
 	place := Place{Ref: ref.Ref{Kind: ref.Git, URL: url, Path: r.Path, Skill: r.Skill, Version: r.Version}, Binding: binding}
 	if r.Kind == ref.Name && r.Path != "" && !strings.Contains(r.Path, "/") {
 		// owner/repo/skill: by name, or by path if no skill has that name.
-		place.Ref.Path, place.Names = "", []string{r.Path}
+		place.Ref.Path, place.Word = "", r.Path
 	}
 	return place, nil
 }
@@ -126,7 +131,8 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 		o.src = rs.Local
 	}
 	if place.Commit != "" {
-		o.Release, o.Kind = source.Release{Kind: source.Commit, Commit: place.Commit}, lock.Commit
+		// It moves with the place that points here, not by itself.
+		o.Release, o.Kind = source.Release{Kind: source.Commit, Commit: place.Commit}, lock.Default
 		return o, nil
 	}
 	releases, err := o.src.Versions(ctx, place.Ref)
@@ -153,8 +159,8 @@ func (o *Opened) wantedSkill() string {
 	switch {
 	case o.Place.Ref.Skill != "":
 		return o.Place.Ref.Skill
-	case len(o.Place.Names) == 1:
-		return o.Place.Names[0]
+	case o.Place.Word != "":
+		return o.Place.Word
 	case o.Place.Ref.Path != "":
 		return o.Place.Ref.Path[strings.LastIndexByte(o.Place.Ref.Path, '/')+1:]
 	}
@@ -169,18 +175,22 @@ func (o *Opened) wantedSkill() string {
 func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, error) {
 	asked := names
 	if len(asked) == 0 {
-		asked = o.Place.Names
-		if o.Place.Ref.Skill != "" {
-			asked = []string{o.Place.Ref.Skill}
-		}
+		asked = given(o.Place.Ref.Skill, o.Place.Word)
 	}
 	r := o.Place.Ref
-	found, err := o.src.Skills(ctx, r, o.Release, asked)
+	near := asked
+	if len(asked) == 0 {
+		near = o.Place.Near
+	}
+	found, err := o.src.Skills(ctx, r, o.Release, near)
 	if err != nil {
 		return nil, err
 	}
-	if o.Place.Paths != nil {
-		found = slices.DeleteFunc(found, func(f source.Found) bool { return !slices.Contains(o.Place.Paths, f.Lock.Path) })
+	if o.Place.Has != nil {
+		found = slices.DeleteFunc(found, func(f source.Found) bool { return !o.Place.Has(f.Lock.Path) })
+		if len(found) == 0 {
+			return nil, o.Place.None()
+		}
 	}
 	if len(asked) > 0 {
 		picked, err := byName(found, asked)
@@ -202,6 +212,16 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 			Hint("a skill is a folder with a SKILL.md; name its path in the reference"), o.Want.Ref)
 	}
 	return o.finish(found), nil
+}
+
+// given is the first of words that is not empty, if there is one.
+func given(words ...string) []string {
+	for _, w := range words {
+		if w != "" {
+			return []string{w}
+		}
+	}
+	return nil
 }
 
 // finish fills in what only the resolver knows.

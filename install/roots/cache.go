@@ -39,13 +39,8 @@ type Cache struct {
 // A cached skill is its finding and the stamps it depends on.
 type cached struct {
 	finding
-	dirs, files []stamped
-	receiptAt   stamp // zero if there was none
-}
-
-type stamped struct {
-	path string // relative to the skill, slash-separated
-	at   stamp
+	stamps    []stamped // of the skill's directory, and of all directories and files in it
+	receiptAt stamp     // zero if there was none
 }
 
 // LoadCache reads the stat cache of root. A cache that is missing, damaged or
@@ -83,12 +78,10 @@ func (c Cache) settled(at stamp) bool { return at.ctime < c.written-int64(clockT
 // unchanged reports whether every file and directory still has its stamp.
 func (k cached) unchanged(dir string, written int64) bool {
 	dir += string(filepath.Separator)
-	for _, list := range [2][]stamped{k.dirs, k.files} {
-		for _, s := range list {
-			st, err := statPath(dir + filepath.FromSlash(s.path))
-			if err != nil || st.stamp != s.at || s.at.ctime >= written-int64(clockTick) {
-				return false
-			}
+	for _, s := range k.stamps {
+		st, err := statPath(dir + filepath.FromSlash(s.path))
+		if err != nil || st.stamp != s.at || s.at.ctime >= written-int64(clockTick) {
+			return false
 		}
 	}
 	return true
@@ -119,14 +112,18 @@ func WriteCache(root string) error {
 	read := make([]cached, len(stale))
 	inParallel(len(stale), func(s *scanner, i int) { read[i] = inspect(s, root, stale[i].rel, stale[i].real) })
 	for i, f := range stale {
-		if read[i].dirs != nil {
+		if read[i].stamps != nil {
 			next.skills[f.rel] = read[i]
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(root, stateDir), 0o755); err != nil {
+	dir := filepath.Join(root, stateDir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(root, stateDir, cacheFile), next.format(), 0o644)
+	if st, err := statPath(dir); err != nil || st.kind != directory {
+		return &fs.PathError{Op: "write", Path: dir, Err: errors.New("it is not a directory")} // a link could lead anywhere
+	}
+	return durable.WriteFile(filepath.Join(dir, cacheFile), next.format(), 0o644)
 }
 
 // format returns the written form: the magic line, numbers as varints and
@@ -140,11 +137,9 @@ func (c Cache) format() []byte {
 		b = appendText(b, name)
 		b = k.finding.append(b)
 		b = appendStamp(b, k.receiptAt)
-		for _, list := range [2][]stamped{k.dirs, k.files} {
-			b = binary.AppendUvarint(b, uint64(len(list)))
-			for _, s := range list {
-				b = appendStamp(appendText(b, s.path), s.at)
-			}
+		b = binary.AppendUvarint(b, uint64(len(k.stamps)))
+		for _, s := range k.stamps {
+			b = appendStamp(appendText(b, s.path), s.at)
 		}
 	}
 	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
@@ -165,11 +160,9 @@ func parseCache(data []byte) Cache {
 		var k cached
 		k.finding = r.finding()
 		k.receiptAt = r.stamp()
-		for _, list := range [2]*[]stamped{&k.dirs, &k.files} {
-			*list = make([]stamped, r.count())
-			for i := range *list {
-				(*list)[i] = stamped{r.text(), r.stamp()}
-			}
+		k.stamps = make([]stamped, r.count())
+		for i := range k.stamps {
+			k.stamps[i] = stamped{r.text(), r.stamp()}
 		}
 		c.skills[name] = k
 	}

@@ -100,7 +100,7 @@ func inParallel(n int, do func(s *scanner, i int)) {
 
 func check(s *scanner, cache Cache, root, name string, r Receipt) (Drift, error) {
 	dir := filepath.Join(root, name)
-	if c, ok := cache.skills[name]; ok && c.tree == r.Tree && c.unchanged(dir, cache.written) {
+	if c, ok := cache.skills[name]; ok && c.tree == string(r.Tree) && c.unchanged(dir, cache.written) {
 		return Drift{Tree: r.Tree}, nil
 	}
 	found, err := s.scanTree(dir, r.claims())
@@ -115,64 +115,71 @@ func check(s *scanner, cache Cache, root, name string, r Receipt) (Drift, error)
 	return compare(dir, r, found), nil
 }
 
-// claims returns a func that reports whether path, or something below it, is
-// in the receipt.
-func (r Receipt) claims() func(path string) bool {
-	claimed := make(map[string]bool)
+// claims returns the paths of the receipt that would else be taken for
+// residue, and the directories that lead to them.
+func (r Receipt) claims() map[string]bool {
+	var claims map[string]bool
 	for p := range r.Files {
-		if bundle.Residue(p) {
-			for ; p != "."; p = path.Dir(p) {
-				claimed[p] = true
-			}
+		if !bundle.Residue(p) {
+			continue
+		}
+		if claims == nil {
+			claims = make(map[string]bool)
+		}
+		for ; p != "."; p = path.Dir(p) {
+			claims[p] = true
 		}
 	}
-	return func(path string) bool { return claimed[path] || !bundle.Residue(path) }
+	return claims
 }
 
 // compare works out the drift of what was found in dir.
 func compare(dir string, r Receipt, found scan) Drift {
 	d := Drift{Tree: found.tree()}
-	seen := 0
-	for _, it := range found.files {
-		want, ok := r.Files[it.path]
-		if !ok {
-			d.Added = append(d.Added, it.path)
-			continue
-		}
-		seen++
-		switch {
-		case it.irregular:
-			d.Changed = append(d.Changed, it.path)
-		case it.kind == want.Mode && it.sum == want.SHA256:
-		case want.Mode == bundle.Link && it.kind != bundle.Link && it.sum == want.SHA256:
-			d.Links = append(d.Links, it.path)
-		case (it.kind == bundle.Link) != (want.Mode == bundle.Link):
-			d.Changed = append(d.Changed, it.path)
-		case it.sum == want.SHA256:
-			if runtime.GOOS != "windows" { // which has no such bit
-				d.Mode = append(d.Mode, it.path)
-			}
-		case it.kind != bundle.Link && onlyLineEndings(filepath.Join(dir, filepath.FromSlash(it.path)), want):
-			d.EOL = append(d.EOL, it.path)
-		default:
-			d.Changed = append(d.Changed, it.path)
+	seen := make(map[string]bool, len(found.entries))
+	for _, e := range found.entries {
+		seen[e.Path] = true
+		d.compareFile(dir, e, r)
+	}
+	for _, p := range found.odd {
+		seen[p] = true
+		if _, ok := r.Files[p]; ok {
+			d.Changed = append(d.Changed, p)
+		} else {
+			d.Added = append(d.Added, p)
 		}
 	}
-	if seen < len(r.Files) {
-		d.Missing = missing(r.Files, found.files)
+	for p := range r.Files {
+		if !seen[p] {
+			d.Missing = append(d.Missing, p)
+		}
 	}
+	slices.Sort(d.Added)
+	slices.Sort(d.Changed)
+	slices.Sort(d.Missing)
 	d.Forged = !d.Any() && d.Tree != r.Tree && runtime.GOOS != "windows"
 	return d
 }
 
-func missing(want map[string]File, have []item) []string {
-	var paths []string
-	for _, p := range slices.Sorted(maps.Keys(want)) {
-		if _, ok := slices.BinarySearchFunc(have, p, func(it item, p string) int { return strings.Compare(it.path, p) }); !ok {
-			paths = append(paths, p)
+func (d *Drift) compareFile(dir string, e bundle.Entry, r Receipt) {
+	want, ok := r.Files[e.Path]
+	switch wasLink, isLink := want.Mode == bundle.Link, e.Kind == bundle.Link; {
+	case !ok:
+		d.Added = append(d.Added, e.Path)
+	case e.Kind == want.Mode && e.SHA256 == want.SHA256:
+	case wasLink && !isLink && e.SHA256 == want.SHA256:
+		d.Links = append(d.Links, e.Path)
+	case wasLink || isLink:
+		d.Changed = append(d.Changed, e.Path)
+	case e.SHA256 == want.SHA256:
+		if runtime.GOOS != "windows" { // which has no such bit
+			d.Mode = append(d.Mode, e.Path)
 		}
+	case onlyLineEndings(filepath.Join(dir, filepath.FromSlash(e.Path)), want):
+		d.EOL = append(d.EOL, e.Path)
+	default:
+		d.Changed = append(d.Changed, e.Path)
 	}
-	return paths
 }
 
 // onlyLineEndings reports whether the file has the content that want names once

@@ -61,6 +61,7 @@ type Root struct {
 // A place is a Root and what the search needs of it.
 type place struct {
 	Root
+	index   int      // 0 is the strongest
 	real    string   // path without links; "" if it is not searched
 	aliases []string // other roots that are the same directory
 	escapes bool     // a project's root that links out of the project
@@ -93,7 +94,7 @@ func expand(cfg Config) []*place {
 	r.addUser()
 	r.add(bandManaged, ScopeManaged, cfg.ManagedDir, "")
 	if cfg.System != nil {
-		r.places = append(r.places, &place{Root: Root{ID: ScopeSystem, Path: "skl:", Scope: ScopeSystem, Priority: bandSystem, TrustCeiling: ScopeManaged, State: RootOK}})
+		r.places = append(r.places, &place{index: len(r.places), Root: Root{ID: ScopeSystem, Path: "skl:", Scope: ScopeSystem, Priority: bandSystem, TrustCeiling: ScopeManaged, State: RootOK}})
 	}
 	r.settleEscapes()
 	return r.places
@@ -159,7 +160,7 @@ func (r *roster) add(band int, scope, path, host string) {
 	}
 	path = filepath.Clean(path)
 	r.byPath[path] = true
-	p := &place{Root: Root{
+	p := &place{index: len(r.places), Root: Root{
 		ID: r.id(band, scope, path), Path: path, Scope: scope, Priority: band + min(r.next[band], 99), TrustCeiling: ceiling(scope), Host: host,
 	}}
 	r.next[band]++
@@ -179,10 +180,16 @@ func (r *roster) add(band int, scope, path, host string) {
 	}
 }
 
+// alias makes one of p and the earlier root of the same directory an alias of
+// the other: p, unless the user's p is a link into a project without trust.
 func (r *roster) alias(p *place) {
-	first := r.byReal[p.real]
-	first.aliases = append(first.aliases, p.Path)
-	p.State, p.real = RootAlias, ""
+	first, second := r.byReal[p.real], p
+	if first.State == RootUntrusted && p.Scope != ScopeProject {
+		first, second = p, first
+		r.byReal[p.real] = p
+	}
+	first.aliases = append(append(first.aliases, second.Path), second.aliases...)
+	second.State, second.real, second.aliases = RootAlias, "", nil
 }
 
 // settleEscapes looks again at the project's roots that link out of it: to

@@ -12,6 +12,7 @@ import (
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // A Warning is one remark about a copy: a stable code and a sentence.
@@ -23,6 +24,8 @@ type Warning struct {
 // A finding is what a skill's directory and its receipt say, whatever else is there.
 type finding struct {
 	name, description, version, format string // of SKILL.md; name is "" if it has none
+	trust                              string // as SKILL.md declares it; "" if it does not
+	state                              string // Invalid, Unsupported or Gated; "" if it can be used
 	code, problem                      string // why it cannot be used: E_YAML and the like; "" if it can
 	tree                               string // digest of what is there; "" if that cannot be a bundle
 
@@ -38,7 +41,7 @@ type finding struct {
 // fields are f's strings in the order of the cache.
 func (f *finding) fields() []*string {
 	return []*string{
-		&f.name, &f.description, &f.version, &f.format, &f.code, &f.problem, &f.tree,
+		&f.name, &f.description, &f.version, &f.format, &f.trust, &f.state, &f.code, &f.problem, &f.tree,
 		&f.receiptTree, &f.receiptVersion, &f.source, &f.url, &f.commit, &f.manifest,
 		&f.issuer, &f.identity, &f.repository, &f.signerRef, &f.runner, &f.key,
 	}
@@ -84,14 +87,11 @@ func readReceipt(path string) (Receipt, stamp, error) {
 		return Receipt{}, stamp{}, err
 	}
 	r, err := ParseReceipt(data)
-	if err != nil {
-		if e, ok := errors.AsType[*diag.Error](err); ok {
-			e.At(diag.Position{File: path})
-		}
-		return Receipt{}, at.stamp, err
+	if err == nil && r.Name+".json" != filepath.Base(path) {
+		err = badReceipt("it is that of %q", diag.Printable(r.Name))
 	}
-	if r.Name+".json" != filepath.Base(path) {
-		return Receipt{}, at.stamp, badReceipt("it is that of %q", diag.Printable(r.Name))
+	if e, ok := errors.AsType[*diag.Error](err); ok {
+		return Receipt{}, at.stamp, e.At(diag.Position{File: path})
 	}
 	return r, at.stamp, nil
 }
@@ -123,20 +123,20 @@ func Receipts(root string) ([]Receipt, []error) {
 }
 
 // inspect reads the skill in dir, which root/rel is or leads to. What cannot be
-// cached has no dirs.
+// cached has no stamps.
 func inspect(s *scanner, root, rel, dir string) cached {
 	var c cached
-	var keep func(string) bool
+	var claims map[string]bool
 	r, at, err := readReceipt(receiptOf(root, rel))
 	switch {
 	case err == nil:
 		c.setReceipt(r)
-		keep = r.claims()
+		claims = r.claims()
 	case !errors.Is(err, fs.ErrNotExist):
 		c.notes = append(c.notes, Warning{"E_RECEIPT", err.Error()})
 	}
 	c.receiptAt = at
-	found, scanErr := s.scanTree(dir, keep)
+	found, scanErr := s.scanTree(dir, claims)
 	if scanErr != nil {
 		c.unscanned(dir, scanErr)
 		return c
@@ -144,29 +144,23 @@ func inspect(s *scanner, root, rel, dir string) cached {
 	c.tree = string(found.tree())
 	c.read(found.head)
 	c.nested = found.nested()
-	if len(found.links) > 0 {
-		c.notes = append(c.notes, Warning{"W_SYMLINK_ESCAPE", "a link leads out of the skill, so it has no digest: " + few(found.links)})
+	if e, ok := errors.AsType[*diag.Error](found.refusal); ok {
+		c.notes = append(c.notes, Warning{e.Code, "it has no digest: " + e.Message})
+	} else if len(found.odd) > 0 {
+		c.notes = append(c.notes, Warning{bundle.CodeIrregular, "it has no digest: neither a file nor a link is " + few(found.odd)})
 	}
 	if err == nil && c.tree != c.receiptTree {
 		c.notes = append(c.notes, compare(dir, r, found).warnings()...)
 	}
-	c.dirs, c.files = stampedOf(found.dirs), stampedOf(found.files)
+	c.stamps = found.stamps
 	return c
-}
-
-func stampedOf(items []item) []stamped {
-	out := make([]stamped, len(items))
-	for i, it := range items {
-		out[i] = stamped{it.path, it.at}
-	}
-	return out
 }
 
 // unscanned fills in what is known of a skill whose files could not all be read.
 func (f *finding) unscanned(dir string, err error) {
 	data, _, headErr := readFile(filepath.Join(dir, skillFile), nil)
 	if headErr != nil {
-		f.code, f.problem = "E_READ", headErr.Error()
+		f.fail(Invalid, headErr)
 		return
 	}
 	f.read(head(data))
@@ -177,28 +171,43 @@ func (f *finding) unscanned(dir string, err error) {
 	f.notes = append(f.notes, Warning{"E_READ", "it cannot be read completely, so it has no digest: " + err.Error()})
 }
 
-// read takes name and description out of the start of SKILL.md.
+// read takes what the listing shows out of the start of SKILL.md.
 func (f *finding) read(head []byte) {
-	doc, err := readDocument(head)
+	doc, err := skill.Read(head)
 	if err != nil {
-		f.code, f.problem = "E_YAML", err.Error()
-		if e, ok := errors.AsType[*diag.Error](err); ok {
-			f.code = e.Code
-		}
-	}
-	if doc == nil {
+		f.fail(Invalid, err)
 		return
 	}
 	f.name, f.description, f.version, f.format = doc.Name, doc.Description, doc.Version, doc.Format
-	if f.code == "" && f.name != "" && !isElement(f.name) {
-		f.code, f.problem = "E_NAME_PATH", "the name cannot be a directory: "+diag.Printable(f.name)
+	if doc.V1 != nil && slices.ContainsFunc(doc.Fields, func(field skill.Field) bool { return field.Key == "trust" }) {
+		f.trust = doc.V1.Trust
+	}
+	if f.name != "" && !isElement(f.name) {
+		f.fail(Invalid, diag.New(diag.Unmet, "E_NAME_PATH", "the name %q cannot be a directory", diag.Printable(f.name)))
+		return
+	}
+	switch doc.State {
+	case skill.Invalid:
+		f.fail(Invalid, doc.Problem)
+	case skill.Unsupported:
+		f.fail(Unsupported, doc.Problem)
+	case skill.Gated:
+		f.fail(Gated, doc.Problem)
+	}
+}
+
+// fail records why the skill cannot be used. An error without a code is that of a read.
+func (f *finding) fail(state string, err error) {
+	f.state, f.code, f.problem = state, "E_READ", err.Error()
+	if e, ok := errors.AsType[*diag.Error](err); ok {
+		f.code, f.problem = e.Code, e.Message
 	}
 }
 
 // readFS is inspect for an embedded skill in directory name of fsys.
 func readFS(fsys fs.FS, name string) finding {
 	var f finding
-	var files []item
+	var entries []bundle.Entry
 	err := fs.WalkDir(fsys, name, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -211,14 +220,13 @@ func readFS(fsys fs.FS, name string) finding {
 		if rel == skillFile {
 			f.read(head(data))
 		}
-		files = append(files, item{path: rel, kind: bundle.Plain, sum: sha256.Sum256(data)})
+		entries = append(entries, bundle.Entry{Path: rel, Kind: bundle.Plain, SHA256: sha256.Sum256(data)})
 		return nil
 	})
 	if err != nil {
-		f.code, f.problem = "E_READ", err.Error()
+		f.fail(Invalid, err)
 		return f
 	}
-	slices.SortFunc(files, func(a, b item) int { return strings.Compare(a.path, b.path) })
-	f.tree = string(treeOf(files))
+	f.tree = string(bundle.TreeDigest(entries))
 	return f
 }

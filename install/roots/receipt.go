@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"io/fs"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/skl-project/skl/spec/bundle"
@@ -55,18 +56,18 @@ func ReceiptPath(root, name string) string {
 
 // receiptJSON is a receipt's written form, without the fields of later versions.
 type receiptJSON struct {
-	V             int                          `json:"v"`
-	Name          string                       `json:"name"`
-	Tree          bundle.Digest                `json:"tree"`
-	Version       string                       `json:"version,omitempty"`
-	Source        string                       `json:"source,omitempty"`
-	URL           string                       `json:"url,omitempty"`
-	Commit        string                       `json:"commit,omitempty"`
-	Manifest      string                       `json:"manifest,omitempty"`
-	Signer        *signerJSON                  `json:"signer,omitempty"`
-	GeneratedFrom map[string]string            `json:"generated_from,omitempty"`
-	Links         []string                     `json:"links,omitempty"`
-	Files         map[string][]json.RawMessage `json:"files"`
+	V             int                 `json:"v"`
+	Name          string              `json:"name"`
+	Tree          bundle.Digest       `json:"tree"`
+	Version       string              `json:"version,omitempty"`
+	Source        string              `json:"source,omitempty"`
+	URL           string              `json:"url,omitempty"`
+	Commit        string              `json:"commit,omitempty"`
+	Manifest      string              `json:"manifest,omitempty"`
+	Signer        *signerJSON         `json:"signer,omitempty"`
+	GeneratedFrom map[string]string   `json:"generated_from,omitempty"`
+	Links         []string            `json:"links,omitempty"`
+	Files         map[string]fileJSON `json:"files"`
 }
 
 // signerJSON has the fields of lock.Signer, in its order.
@@ -101,22 +102,24 @@ func ParseReceipt(data []byte) (Receipt, error) {
 	if !isElement(in.Name) {
 		return Receipt{}, badReceipt("%q is not the name of a directory", diag.Printable(in.Name))
 	}
-	if sum, ok := strings.CutPrefix(string(in.Tree), treePrefix); !ok || !isSHA256(sum) {
-		return Receipt{}, badReceipt("%q is not a tree digest", diag.Printable(string(in.Tree)))
+	if _, err := bundle.ParseDigest(string(in.Tree)); err != nil {
+		return Receipt{}, badReceipt("%w", err)
 	}
 	r := Receipt{
 		Name: in.Name, Tree: in.Tree, Version: in.Version, Source: in.Source, URL: in.URL, Commit: in.Commit,
 		Manifest: in.Manifest, Signer: (*lock.Signer)(in.Signer), GeneratedFrom: in.GeneratedFrom, Links: in.Links,
 		Files: make(map[string]File, len(in.Files)),
 	}
-	for path, fields := range in.Files {
-		file, err := parseFile(fields)
-		if err != nil || !isFilePath(path) {
-			return Receipt{}, badReceipt("%q: not a file of a skill: [size, sha256, mode]", diag.Printable(path))
+	for path, file := range in.Files {
+		if err := bundle.CheckPath(path); err != nil {
+			return Receipt{}, badReceipt("%w", err)
 		}
-		r.Files[path] = file
+		r.Files[path] = File(file)
 	}
-	return r, r.keepUnknown(data)
+	if err := r.keepUnknown(data); err != nil {
+		return Receipt{}, err
+	}
+	return r, nil
 }
 
 // keepUnknown stores the fields of data that receiptJSON has no place for.
@@ -124,7 +127,6 @@ func ParseReceipt(data []byte) (Receipt, error) {
 func (r *Receipt) keepUnknown(data []byte) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil {
-		*r = Receipt{}
 		return badReceipt("%w", err)
 	}
 	known := knownFields()
@@ -137,27 +139,31 @@ func (r *Receipt) keepUnknown(data []byte) error {
 	return nil
 }
 
-func parseFile(fields []json.RawMessage) (File, error) {
-	if len(fields) != 3 {
-		return File{}, fs.ErrInvalid
-	}
-	var f File
-	var sum, mode string
-	if err := json.Unmarshal(fields[0], &f.Size); err != nil {
-		return File{}, err
-	}
-	if err := json.Unmarshal(fields[1], &sum); err != nil {
-		return File{}, err
-	}
-	if err := json.Unmarshal(fields[2], &mode); err != nil {
-		return File{}, err
-	}
-	if f.Size < 0 || !isSHA256(sum) || len(mode) != 1 || !strings.Contains("-xl", mode) {
-		return File{}, fs.ErrInvalid
+// fileJSON is a File as a receipt writes it: [size,"sha256","mode"].
+type fileJSON File
+
+// UnmarshalJSON reads the three fields by hand: a project has thousands of them.
+func (f *fileJSON) UnmarshalJSON(data []byte) error {
+	text := string(bytes.Trim(data, "[]"))
+	size, rest, _ := strings.Cut(text, ",")
+	sum, mode, _ := strings.Cut(rest, ",")
+	n, err := strconv.ParseInt(strings.TrimSpace(size), 10, 64)
+	sum, sumOK := unquote(sum)
+	mode, modeOK := unquote(mode)
+	if err != nil || n < 0 || !sumOK || !isSHA256(sum) || !modeOK || len(mode) != 1 || !strings.Contains("-xl", mode) {
+		return fmt.Errorf("%q is not [size, sha256, mode] of a file", diag.Printable(string(data[:min(len(data), 100)])))
 	}
 	hex.Decode(f.SHA256[:], []byte(sum))
-	f.Mode = bundle.Kind(mode[0])
-	return f, nil
+	f.Size, f.Mode = n, bundle.Kind(mode[0])
+	return nil
+}
+
+func unquote(s string) (string, bool) {
+	s = strings.TrimSpace(s)
+	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
+		return "", false
+	}
+	return s[1 : len(s)-1], true
 }
 
 // Format returns the written form: known fields in a fixed order, then unknown
@@ -220,23 +226,22 @@ func writeJSON(b *bytes.Buffer, value any) {
 	b.Truncate(b.Len() - 1) // the newline that Encode adds
 }
 
-func badReceipt(format string, args ...any) error {
+func badReceipt(format string, args ...any) *diag.Error {
 	e := diag.New(diag.Unmet, "E_RECEIPT", "the receipt cannot be used: "+format, args...)
 	return e.Hint("restore it from version control, or take the skill over again: skl adopt")
 }
 
 // isElement reports whether name can be a directory directly below a root.
 func isElement(name string) bool {
-	return name != "." && name != ".." && name != stateDir && isFilePath(name) && !strings.Contains(name, "/")
+	return bundle.CheckPath(name) == nil && !strings.ContainsAny(name, "/:") && !strings.HasPrefix(name, stateDir)
 }
 
-// isFilePath reports whether path is relative, clean and without an element
-// that an operating system reads as something else.
-func isFilePath(path string) bool {
-	return path != "." && fs.ValidPath(path) && !strings.ContainsAny(path, "\\\x00") && !strings.Contains(path, ":")
-}
-
+// isSHA256 reports whether s is 64 lower-case hex digits.
 func isSHA256(s string) bool {
-	b, err := hex.DecodeString(s)
-	return err == nil && len(b) == 32 && s == strings.ToLower(s)
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return len(s) == 64
 }

@@ -3,7 +3,6 @@ package roots
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -15,14 +14,13 @@ import (
 	"github.com/skl-project/skl/spec/bundle"
 )
 
-// Bounds of what is hashed to give one copy a digest: those of an install.
+// Bounds of what is read to give one copy a digest. The bytes and files of a
+// skill are those of an install.
 const (
 	maxTreeEntries = 5000
 	maxTreeBytes   = 50 << 20
 	maxHeadBytes   = 64 << 10 // of SKILL.md, read for its frontmatter
 )
-
-const treePrefix = "tree-sha256:"
 
 var (
 	errTooLarge = errors.New("it is larger than a skill may be")
@@ -52,67 +50,73 @@ const (
 	link
 )
 
-// An item is one entry of a skill's directory: a file, or with hashed false a
-// directory or something that is neither file nor link.
-type item struct {
-	path      string // relative to the skill, slash-separated; "" is the skill's directory
-	kind      bundle.Kind
-	sum       [32]byte
-	size      int64
-	at        stamp
-	irregular bool // a device, socket or pipe
+// A stamped path is a file or directory as it was when it was read.
+type stamped struct {
+	path string // relative to the skill, slash-separated; "" is its directory
+	at   stamp
 }
 
 // A scan is what one walk over a skill's directory found.
 type scan struct {
-	files []item // sorted by path bytes
-	dirs  []item
-	head  []byte   // start of SKILL.md; nil if it could not be read
-	links []string // links that leave the directory
-	bytes int64
+	entries []bundle.Entry // sorted by path bytes
+	stamps  []stamped      // of entries and directories
+	odd     []string       // what is neither file, directory nor link
+	head    []byte         // start of SKILL.md; nil if it could not be read
+	refusal error          // why this cannot be a bundle, a *diag.Error; nil if it can
 }
 
 // A scanner walks skills one after another, with one buffer.
 type scanner struct {
-	buf  []byte
-	keep func(path string) bool // paths that count although they look like residue; may be nil
-	out  scan
-	root string
+	buf   []byte
+	root  string
+	claim map[string]bool
+	out   scan
+	bytes int64
 }
 
-// scanTree reads every file below dir. Residue that keep does not claim is left out.
-func (s *scanner) scanTree(dir string, keep func(string) bool) (scan, error) {
-	s.root, s.keep, s.out = dir, keep, scan{}
+// scanTree reads every file below dir. It leaves out what a bundle never holds, .git and
+// residue, except for the paths of claim. It follows no links.
+func (s *scanner) scanTree(dir string, claim map[string]bool) (scan, error) {
+	s.root, s.claim, s.out, s.bytes = dir+string(filepath.Separator), claim, scan{}, 0
 	if err := s.walk(""); err != nil {
 		return scan{}, err
 	}
-	slices.SortFunc(s.out.files, func(a, b item) int { return cmp.Compare(a.path, b.path) })
+	slices.SortFunc(s.out.entries, func(a, b bundle.Entry) int { return cmp.Compare(a.Path, b.Path) })
 	return s.out, nil
 }
 
 func (s *scanner) walk(rel string) error {
-	dir := s.root + string(filepath.Separator) + filepath.FromSlash(rel)
+	dir := s.root + filepath.FromSlash(rel)
 	st, err := statPath(dir)
 	if err != nil {
 		return err
 	}
-	s.out.dirs = append(s.out.dirs, item{path: rel, at: st.stamp})
+	s.out.stamps = append(s.out.stamps, stamped{rel, st.stamp})
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		p := path.Join(rel, e.Name())
-		if s.skips(p, e) {
+		p := e.Name()
+		if rel != "" {
+			p = rel + "/" + p
+		}
+		if (e.Name() == ".git" || bundle.Residue(p)) && !s.claim[p] {
 			continue
 		}
-		if len(s.out.files)+len(s.out.dirs) >= maxTreeEntries {
-			return &fs.PathError{Op: "read", Path: s.root, Err: errTooLarge}
+		if len(s.out.stamps) > maxTreeEntries {
+			return &fs.PathError{Op: "read", Path: dir, Err: errTooLarge}
 		}
-		if e.IsDir() {
+		s.refuse(bundle.CheckPath(p))
+		switch mode := e.Type(); {
+		case mode.IsDir():
 			err = s.walk(p)
-		} else {
-			err = s.add(p, e.Type())
+		case mode.IsRegular():
+			err = s.file(p)
+		case mode&fs.ModeSymlink != 0:
+			err = s.link(p)
+		default:
+			s.out.odd = append(s.out.odd, p)
 		}
 		if err != nil {
 			return err
@@ -121,58 +125,55 @@ func (s *scanner) walk(rel string) error {
 	return nil
 }
 
-func (s *scanner) skips(p string, e fs.DirEntry) bool {
-	if s.keep != nil && s.keep(p) {
-		return false
+func (s *scanner) refuse(err error) {
+	if s.out.refusal == nil {
+		s.out.refusal = err
 	}
-	return bundle.Residue(p) || s.keep == nil && e.IsDir() && e.Name() == ".git"
 }
 
-func (s *scanner) add(p string, mode fs.FileMode) error {
-	full := s.root + string(filepath.Separator) + filepath.FromSlash(p)
-	switch {
-	case mode.IsRegular():
-		data, st, err := readFile(full, s.buf)
-		if err != nil {
-			return err
-		}
-		s.buf = data
-		it := item{path: p, kind: bundle.Plain, sum: sha256.Sum256(data), size: st.size, at: st.stamp}
-		if st.executable {
-			it.kind = bundle.Executable
-		}
-		if s.out.bytes += st.size; s.out.bytes > maxTreeBytes {
-			return &fs.PathError{Op: "read", Path: s.root, Err: errTooLarge}
-		}
-		if p == skillFile {
+func (s *scanner) file(p string) error {
+	data, st, err := readFile(s.root+filepath.FromSlash(p), s.buf)
+	if err != nil {
+		return err
+	}
+	s.buf = data
+	if s.bytes += st.size; s.bytes > maxTreeBytes {
+		return &fs.PathError{Op: "read", Path: s.root, Err: errTooLarge}
+	}
+	e := bundle.Entry{Path: p, Kind: bundle.Plain, Size: st.size, SHA256: sha256.Sum256(data)}
+	if st.executable {
+		e.Kind = bundle.Executable
+	}
+	if p == skillFile {
+		s.out.head = head(data)
+	}
+	s.out.entries = append(s.out.entries, e)
+	s.out.stamps = append(s.out.stamps, stamped{p, st.stamp})
+	return nil
+}
+
+func (s *scanner) link(p string) error {
+	full := s.root + filepath.FromSlash(p)
+	st, err := statPath(full)
+	if err != nil {
+		return err
+	}
+	target, err := os.Readlink(full)
+	if err != nil {
+		return err
+	}
+	target = filepath.ToSlash(target)
+	if err := bundle.CheckLinkTarget(p, target); err != nil {
+		s.refuse(err)
+	} else if p == skillFile {
+		if data, _, err := readFile(s.root+filepath.FromSlash(path.Join(path.Dir(p), target)), nil); err == nil {
 			s.out.head = head(data)
 		}
-		s.out.files = append(s.out.files, it)
-	case mode&fs.ModeSymlink != 0:
-		st, err := statPath(full)
-		if err != nil {
-			return err
-		}
-		target, err := os.Readlink(full)
-		if err != nil {
-			return err
-		}
-		target = filepath.ToSlash(target)
-		if to := path.Join(path.Dir(p), target); path.IsAbs(target) || !fs.ValidPath(to) {
-			s.out.links = append(s.out.links, p)
-		} else if p == skillFile {
-			if data, _, err := readFile(s.root+string(filepath.Separator)+filepath.FromSlash(to), nil); err == nil {
-				s.out.head = head(data)
-			}
-		}
-		s.out.files = append(s.out.files, item{path: p, kind: bundle.Link, sum: sha256.Sum256([]byte(target)), size: int64(len(target)), at: st.stamp})
-	default:
-		st, err := statPath(full)
-		if err != nil {
-			return err
-		}
-		s.out.files = append(s.out.files, item{path: p, at: st.stamp, irregular: true})
 	}
+	s.out.entries = append(s.out.entries, bundle.Entry{
+		Path: p, Kind: bundle.Link, Size: int64(len(target)), SHA256: sha256.Sum256([]byte(target)), Target: target,
+	})
+	s.out.stamps = append(s.out.stamps, stamped{p, st.stamp})
 	return nil
 }
 
@@ -189,31 +190,17 @@ func head(data []byte) []byte {
 
 // tree returns the digest of what was scanned, "" if it cannot be a bundle.
 func (s scan) tree() bundle.Digest {
-	if len(s.links) > 0 || slices.ContainsFunc(s.files, func(it item) bool { return it.irregular }) {
+	if s.refusal != nil || len(s.odd) > 0 {
 		return ""
 	}
-	return treeOf(s.files)
-}
-
-// treeOf computes the tree digest of entries that are sorted by path.
-func treeOf(files []item) bundle.Digest {
-	h := sha256.New()
-	line := make([]byte, 0, 256)
-	for _, it := range files {
-		line = hex.AppendEncode(line[:0], it.sum[:])
-		line = append(line, ' ', byte(it.kind), ' ')
-		line = append(line, it.path...)
-		line = append(line, '\n')
-		h.Write(line)
-	}
-	return bundle.Digest(treePrefix + hex.EncodeToString(h.Sum(nil)))
+	return bundle.TreeDigest(s.entries)
 }
 
 // nested returns the directories inside the skill that hold a SKILL.md of their own.
 func (s scan) nested() []string {
 	var dirs []string
-	for _, it := range s.files {
-		if dir, file := path.Split(it.path); file == skillFile && dir != "" {
+	for _, e := range s.entries {
+		if dir, file := path.Split(e.Path); file == skillFile && dir != "" {
 			dirs = append(dirs, path.Clean(dir))
 		}
 	}

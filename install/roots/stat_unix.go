@@ -22,7 +22,7 @@ func toStatus(st *unix.Stat_t) status {
 	switch uint32(st.Mode) & unix.S_IFMT {
 	case unix.S_IFREG:
 		s.kind = regular
-		s.executable = st.Mode&0o100 != 0
+		s.executable = st.Mode&0o111 != 0
 	case unix.S_IFDIR:
 		s.kind = directory
 		s.size = 0

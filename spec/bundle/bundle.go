@@ -7,13 +7,20 @@
 // set-id bits, links that leave the bundle) is refused.
 //
 //   - Paths are relative, slash-separated, valid UTF-8, without empty, "." or
-//     ".." elements, NUL, backslash, control characters or a drive letter.
-//   - Portable paths are, besides, unique after NFC and case folding, and no
-//     element is a reserved device name, ends in a dot or space, or holds one
-//     of < > : " | ? *.
+//     ".." elements, NUL, backslash, control characters, a drive letter, or an
+//     element that means .git ([CheckPath]).
+//   - No two paths are the same after case folding and NFC, and none is both a
+//     file and a directory.
+//   - Portable paths, besides, have no element that is a reserved device name,
+//     ends in a dot or space, or holds one of < > : " | ? * ([CheckPortable]).
 //   - A bundle that is installed holds at most 5,000 entries and 50 MiB; one
 //     that is published at most 512 entries and 16 MiB ([Limits]). Real bytes
 //     are counted while they stream; sizes in headers are never believed.
+//   - Git LFS pointers are refused, so that nobody installs one for its file.
+//
+// [FromFS] reads a folder and [Unpack] an archive into a [Sink]. A [Guard] stands
+// in front of the sink that stores: it holds these rules and computes the [Summary].
+// [Pack] writes the archive. Errors are *diag.Error with the codes below.
 //
 // The tree digest ([Digest]) depends on paths, content and the executable bit
 // alone: not on the archive, the compressor, the order or the source.
@@ -40,9 +47,14 @@ type Limits struct {
 	Bytes   int64 // content bytes, links' text included; 0 means 50 MiB
 }
 
+const (
+	installEntries = 5000
+	installBytes   = 50 << 20
+)
+
 // InstallLimits is what an install accepts, PublishLimits what a publish accepts.
 var (
-	InstallLimits = Limits{Entries: 5000, Bytes: 50 << 20}
+	InstallLimits = Limits{Entries: installEntries, Bytes: installBytes}
 	PublishLimits = Limits{Entries: 512, Bytes: 16 << 20}
 )
 

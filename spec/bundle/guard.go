@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"errors"
+	"fmt"
 	"hash"
 	"io"
 	"slices"
@@ -71,21 +71,23 @@ func (g *Guard) file(path string, executable bool, size int64, r io.Reader) erro
 	} else {
 		err = g.next.File(path, executable, size, c)
 	}
+	for err == nil && len(c.rest) == 0 && c.err == nil {
+		c.fill() // the sink may have stopped after size bytes
+	}
 	switch {
 	case c.err != nil && c.err != io.EOF: // even if the sink did not mind
 		return c.err
 	case err != nil:
 		return err
-	case len(c.rest) > 0 || c.fill() != io.EOF:
-		return errors.Join(io.ErrShortWrite, refuse(CodeSize, "%q was not read to its end", path))
+	case len(c.rest) > 0:
+		return fmt.Errorf("%q was stored in part: %w", path, io.ErrShortWrite)
 	}
 	kind := Plain
 	if executable {
 		kind = Executable
 	}
-	e := Entry{Path: path, Kind: kind, Size: c.n}
-	c.hash.Sum(e.SHA256[:0])
-	g.entries = append(g.entries, e)
+	g.entries = append(g.entries, Entry{Path: path, Kind: kind, Size: c.n})
+	c.hash.Sum(g.entries[len(g.entries)-1].SHA256[:0])
 	return nil
 }
 
@@ -170,7 +172,7 @@ func (g *Guard) finish() error {
 }
 
 const (
-	contentBuffer = 64 << 10
+	contentBuffer = 32 << 10
 	maxPointer    = 1024 // Git LFS: pointer files are less than 1,024 bytes
 )
 

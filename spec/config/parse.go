@@ -246,7 +246,7 @@ func (p *parser) url(f tomledit.Field, schemes ...string) string {
 		p.fail(f.Value, "url %q is not an address that starts with %s://", s, strings.Join(schemes, ":// or "))
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		p.fail(f.Value, "url %q holds a query or a fragment", s)
-	case u.User != nil && u.Scheme != "ssh":
+	case u.User != nil && (u.Scheme != "ssh" || strings.Contains(u.User.String(), ":")):
 		p.fail(f.Value, "url holds a user or password; use token_env, token_command, netrc or a credential helper")
 	}
 	return strings.TrimRight(s, "/")

@@ -58,6 +58,9 @@ func Parse(src []byte, file string) (*Lock, error) {
 // conflict returns the line of the first merge marker, 0 if there is none.
 func conflict(src []byte) int {
 	line := 0
+	if !bytes.Contains(src, []byte("<<<<<<< ")) && !bytes.Contains(src, []byte(">>>>>>> ")) {
+		return 0
+	}
 	for text := range bytes.Lines(src) {
 		line++
 		if bytes.HasPrefix(text, []byte("<<<<<<< ")) || bytes.HasPrefix(text, []byte(">>>>>>> ")) {
@@ -218,7 +221,7 @@ func (p *parser) log(table *tomledit.Value) (*Log, string) {
 }
 
 func (p *parser) str(v *tomledit.Value, key string) string {
-	return p.checked(v, key, func(s string) bool { return diag.Printable(s) == s })
+	return p.checked(v, key, isVisible)
 }
 
 // checked is the string v if ok holds for it; empty strings are what a missing field is.
@@ -253,7 +256,7 @@ func (p *parser) list(v *tomledit.Value, key string) []string {
 		p.fail(v, "%s is not a list of strings", key)
 	}
 	for _, s := range list {
-		if diag.Printable(s) != s {
+		if !isVisible(s) {
 			p.fail(v, "%s holds %q, which is not visible text", key, s)
 		}
 	}
@@ -288,13 +291,23 @@ func (u fields) String() string {
 	return strings.Join(u, "")
 }
 
+// isVisible reports whether s is one line of text without control or invisible characters.
+func isVisible(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return diag.Printable(s) == s
+		}
+	}
+	return true
+}
+
 // isName is what is safe as a directory of a root. Stricter rules are the
 // skill specification's; a lock may name what an older one allowed.
 func isName(s string) bool {
-	return len(s) <= 255 && s[0] != '.' && s[0] != '-' && !strings.ContainsAny(s, `/\:`) && diag.Printable(s) == s
+	return len(s) <= 255 && s[0] != '.' && s[0] != '-' && !strings.ContainsAny(s, `/\:`) && isVisible(s)
 }
 
-func isURL(s string) bool { return s[0] != '-' && diag.Printable(s) == s }
+func isURL(s string) bool { return s[0] != '-' && isVisible(s) }
 
 func isPath(s string) bool {
 	for e := range strings.SplitSeq(s, "/") {
@@ -302,7 +315,7 @@ func isPath(s string) bool {
 			return false
 		}
 	}
-	return !strings.ContainsAny(s, `\:`) && diag.Printable(s) == s
+	return !strings.ContainsAny(s, `\:`) && isVisible(s)
 }
 
 func isCommit(s string) bool { return (len(s) == 40 || len(s) == 64) && isHex(s) }

@@ -115,12 +115,12 @@ func quotable(value []byte) bool {
 	return false
 }
 
-// cutComment returns value without trailing blanks, and without a comment on its first line.
+// cutComment returns a plain value without a comment and blanks behind it.
 func cutComment(value []byte) []byte {
-	first := value[:lineEnd(value, 0)]
-	for i := 1; i < len(first); i++ {
-		if first[i] == '#' && isBlank(first[i-1]) {
-			return bytes.TrimRight(first[:i], " \t\r\n")
+	for i := 1; i < len(value); i++ {
+		if value[i] == '#' && isBlank(value[i-1]) {
+			value = value[:i]
+			break
 		}
 	}
 	return bytes.TrimRight(value, " \t\r\n")

@@ -23,17 +23,14 @@ func (r *reader) format() {
 			return
 		}
 	}
-	keys, encoding := portable, Portable
-	if hasTop {
-		keys, encoding = top, TopLevel
+	if key, same := agree(top, portable, hasTop); !same {
+		finding := r.report(RuleDualEncoding, Span{Line: 2, Column: 1}, "%s is not the same at top level and in metadata", key)
+		r.refuse(Invalid, CodeDualEncoding, finding)
+		return
 	}
-	if len(portable) > 0 && (hasTop || len(claims(top)) > 0) {
-		if key, same := sameFacts(facts(top), facts(portable)); !same {
-			f, _ := find(append(slices.Clone(top), portable...), key)
-			finding := r.report(RuleDualEncoding, f.KeySpan, "%s is not the same at top level and in metadata", key)
-			r.refuse(Invalid, CodeDualEncoding, finding)
-			return
-		}
+	keys, encoding := top, TopLevel
+	if !hasTop {
+		keys, encoding = withRest(portable, top), Portable
 	}
 	v := &v1Reader{reader: r, keys: keys, v1: &V1{Encoding: encoding, Trust: "local", Interaction: "conversational"}}
 	r.doc.V1 = v.v1
@@ -52,19 +49,40 @@ func (r *reader) topLevelKeys() []Field {
 	return keys
 }
 
-// claims returns the fields that only corteza.skill gives a meaning: the others
-// may be a host's own, or are never in metadata.
-func claims(top []Field) []Field {
-	var out []Field
+// agree compares what both encodings say, where both say something. Without a
+// top-level skill_format, what stands there may be a host's own.
+func agree(top, portable []Field, hasTop bool) (key string, same bool) {
+	if len(portable) == 0 {
+		return "", true
+	}
+	inTop, inMeta := facts(top), facts(portable)
+	if hasTop {
+		return sameFacts(inTop, inMeta)
+	}
 	for _, f := range top {
 		switch {
-		case f.Key == "trust" || isExtension(f.Key):
-		case f.Key == "arguments" && f.Value.Kind != Map:
+		case f.Key == "trust" || f.Key == "arguments" && f.Value.Kind != Map:
+		case isExtension(f.Key):
+			if _, both := inMeta[f.Key]; both && inTop[f.Key] != inMeta[f.Key] {
+				return f.Key, false
+			}
 		default:
-			out = append(out, f)
+			return sameFacts(inTop, inMeta)
 		}
 	}
-	return out
+	return "", true
+}
+
+// withRest adds the keys that a portable file may still have at top level: trust,
+// which is never in metadata, and extensions.
+func withRest(portable, top []Field) []Field {
+	keys := slices.Clone(portable)
+	for _, f := range top {
+		if _, both := find(portable, f.Key); !both && (f.Key == "trust" || isExtension(f.Key)) {
+			keys = append(keys, f)
+		}
+	}
+	return keys
 }
 
 func isExtension(key string) bool { return strings.HasPrefix(key, "x-") && len(key) > 2 }
@@ -130,7 +148,11 @@ func (r *reader) invocation() {
 			}
 		}
 	}
-	if d.V1 == nil {
+	switch {
+	case d.State != Ready && d.V1 == nil:
+		d.Invocation = Disabled
+		return
+	case d.V1 == nil:
 		d.Invocation = InvocationOf(byModel, byUser)
 		return
 	}
@@ -200,6 +222,10 @@ func isBaseKey(key string) bool {
 
 // didYouMean is a question about the known key nearest to key, or "".
 func didYouMean(key string) string {
+	switch key {
+	case "version", "author", "tags", "category", "homepage":
+		return ", did you mean metadata." + key + "?"
+	}
 	best, distance := "", 3
 	consider := func(known string) {
 		if d := editDistance(plainKey(key), plainKey(known), distance); d < distance && d*2 < len(known) {

@@ -79,15 +79,20 @@ func NameKey(name string) string {
 	if isLowerASCII(name) {
 		return name
 	}
+	return foldText(norm.NFKC, name)
+}
+
+// foldText is s in the given normal form, without case.
+func foldText(form norm.Form, s string) string {
 	var b strings.Builder
-	for _, r := range norm.NFKC.String(name) {
+	for _, r := range form.String(s) {
 		if r == 'ß' || r == 'ẞ' {
 			b.WriteString("ss")
 			continue
 		}
 		b.WriteRune(fold(r))
 	}
-	return norm.NFKC.String(b.String())
+	return form.String(b.String())
 }
 
 func nameError(rule, format string, args ...any) *diag.Error {

@@ -79,10 +79,10 @@ type Dependency struct {
 
 // An Origin says what a skill was generated or derived from.
 type Origin struct {
-	Ecosystem, Package, Version  string
-	SourceHash                   string // "sha256:" and 64 lower-case hex digits
-	Generator, GeneratorVersion  string
-	Recipe                       string
+	Ecosystem, Package, Version string
+	SourceHash                  string // "sha256:" and 64 lower-case hex digits
+	Generator, GeneratorVersion string
+	Recipe                      string
 }
 
 // Map returns the set fields by their keys in the file.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -46,22 +47,12 @@ func authError(rawURL string) *diag.Error {
 	case u.Scheme == "ssh":
 		e.Hint("try: ssh -T %s", strings.TrimPrefix(u.User.String()+"@"+u.Host, "@"))
 	default:
-		e.Hint("set %s, add the host to netrc, or configure a git credential helper", tokenVariable(u.Hostname()))
+		e.Hint("set %s, add the host to netrc, or configure a git credential helper", origin.VariableName(origin.Host(u)))
 		if u.Hostname() == "github.com" {
 			e.Hint("GITHUB_TOKEN and GH_TOKEN are used for github.com, as is: gh auth setup-git")
 		}
 	}
 	return e
-}
-
-// tokenVariable is SKL_TOKEN_<HOST>, the host in upper case with "_" for what a variable cannot hold.
-func tokenVariable(host string) string {
-	return "SKL_TOKEN_" + strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
-			return r
-		}
-		return '_'
-	}, strings.ToUpper(host))
 }
 
 func notFoundError(rawURL string) *diag.Error {
@@ -73,7 +64,7 @@ func notFoundError(rawURL string) *diag.Error {
 }
 
 func unreachableError(rawURL string, err error) *diag.Error {
-	e := diag.New(diag.Failed, "git_unreachable", "%s cannot be reached: %w", show(rawURL), cause(err))
+	e := diag.New(diag.Failed, "network", "%s cannot be reached: %w", show(rawURL), cause(err))
 	e.Retryable = true
 	return e
 }

@@ -90,19 +90,23 @@ func (f *folder) refs(ctx context.Context) ([]advert, error) {
 
 // read adds one object to set.
 func (f *folder) read(id plumbing.Hash, kind plumbing.ObjectType, set *objectSet) ([]byte, error) {
-	o, err := f.repo.Storer.EncodedObject(kind, id)
+	size, err := f.repo.Storer.EncodedObjectSize(id)
 	if err != nil {
 		return nil, err
 	}
-	if !set.room(o.Size()) {
+	if !set.room(size) {
 		return nil, errTooLarge
+	}
+	o, err := f.repo.Storer.EncodedObject(kind, id)
+	if err != nil {
+		return nil, err
 	}
 	r, err := o.Reader()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, o.Size()+1))
+	data, err := io.ReadAll(io.LimitReader(r, size+1))
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -208,5 +207,3 @@ func (s *Source) Prefetch(ctx context.Context, skills []lock.Skill) error {
 func loopback(host string) bool {
 	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.") && strings.Trim(host, "0123456789.") == ""
 }
-
-var _ = url.Parse

@@ -106,8 +106,9 @@ func (g *gogit) objects(ctx context.Context, commit plumbing.Hash, to *objectSet
 	}
 	defer s.Close()
 	req := packp.NewUploadPackRequestFromCapabilities(adv.Capabilities)
+	set := to
 	if g.whole {
-		to.limit = max(to.limit, maxHistory)
+		set = newObjectSet(maxHistory)
 		for _, id := range adv.References {
 			req.Wants = append(req.Wants, id)
 		}
@@ -139,13 +140,13 @@ func (g *gogit) objects(ctx context.Context, commit plumbing.Hash, to *objectSet
 	case req.Capabilities.Supports(capability.Sideband):
 		pack = sideband.NewDemuxer(sideband.Sideband, resp)
 	}
-	if err := readPack(pack, g.maxPack, to); err != nil {
+	if err := readPack(pack, g.maxPack, set); err != nil || !g.whole {
 		return err
 	}
-	if _, ok := to.get(commit, plumbing.CommitObject); !ok && g.whole {
+	if _, ok := set.get(commit, plumbing.CommitObject); !ok {
 		return &unreached{final: true}
 	}
-	return nil
+	return to.addReachable(set, commit)
 }
 
 // blobs fetches the commit again with all its files: this rung gets there only if another one failed half-way.

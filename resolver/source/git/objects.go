@@ -20,8 +20,8 @@ const maxObjects = 64 << 20
 // errTooLarge says that a bound of this package was reached.
 var errTooLarge = errors.New("more than is read of one repository")
 
-// An object is a git object whose id has been computed from its content.
-type object struct {
+// A gitObject is an object whose id has been computed from its content.
+type gitObject struct {
 	kind plumbing.ObjectType
 	data []byte
 }
@@ -31,12 +31,12 @@ type object struct {
 type objectSet struct {
 	limit  int64 // bytes of content
 	size   int64
-	byID   map[plumbing.Hash]object
+	byID   map[plumbing.Hash]gitObject
 	hasher hash.Hash // SHA-1 with collision detection
 }
 
 func newObjectSet(limit int64) *objectSet {
-	return &objectSet{limit: limit, byID: make(map[plumbing.Hash]object), hasher: githash.New(githash.CryptoType)}
+	return &objectSet{limit: limit, byID: make(map[plumbing.Hash]gitObject), hasher: githash.New(githash.CryptoType)}
 }
 
 // room reports whether n more bytes may be held.
@@ -55,7 +55,7 @@ func (s *objectSet) add(kind plumbing.ObjectType, data []byte) (plumbing.Hash, e
 	var id plumbing.Hash
 	s.hasher.Sum(id[:0])
 	if _, have := s.byID[id]; !have {
-		s.byID[id] = object{kind, data}
+		s.byID[id] = gitObject{kind, data}
 		s.size += int64(len(data))
 	}
 	return id, nil
@@ -69,6 +69,7 @@ func (s *objectSet) get(id plumbing.Hash, kind plumbing.ObjectType) ([]byte, boo
 // Modes of tree entries.
 const (
 	modeTree   = 0o040000
+	modeFile   = 0o100000
 	modeLink   = 0o120000
 	modeModule = 0o160000
 	modeType   = 0o170000
@@ -105,6 +106,40 @@ func treeEntries(data []byte) iter.Seq2[entry, error] {
 			}
 		}
 	}
+}
+
+// addReachable adds what commit holds from all: itself, its trees and their
+// blobs, as far as they are there.
+func (s *objectSet) addReachable(all *objectSet, commit plumbing.Hash) error {
+	take := func(id plumbing.Hash, kind plumbing.ObjectType) ([]byte, error) {
+		data, ok := all.get(id, kind)
+		if _, have := s.byID[id]; !ok || have {
+			return data, nil
+		}
+		if !s.room(int64(len(data))) {
+			return nil, errTooLarge
+		}
+		s.byID[id] = gitObject{kind, data}
+		s.size += int64(len(data))
+		return data, nil
+	}
+	data, err := take(commit, plumbing.CommitObject)
+	if err != nil {
+		return err
+	}
+	root, _, err := parseCommit(data)
+	if err != nil {
+		return err
+	}
+	return addTrees(root, s, func(id plumbing.Hash) ([]byte, error) {
+		data, err := take(id, plumbing.TreeObject)
+		for e, bad := range treeEntries(data) {
+			if bad == nil && err == nil && e.mode&modeType != modeTree {
+				_, err = take(e.id, plumbing.BlobObject)
+			}
+		}
+		return data, err
+	})
 }
 
 // addTrees reads root and all trees below it, each once; read adds them to set.

@@ -14,9 +14,12 @@ import (
 // maxHeld bounds the content of blobs and trees that a repo keeps between requests, in bytes.
 const maxHeld = 128 << 20
 
-// maxPaths bounds the paths that one listing looks at. A few small trees that hold each other
-// many times over would have more paths than there is time.
-const maxPaths = 1 << 20
+// A few small trees that hold each other many times over have more paths than
+// there is time to list. So one listing looks at maxPaths paths of maxPath bytes.
+const (
+	maxPaths = 1 << 20
+	maxPath  = 4096
+)
 
 // A repo is what a Source knows of one URL.
 type repo struct {
@@ -24,6 +27,7 @@ type repo struct {
 	rungs   []rung
 	offline bool
 	cache   *cache // nil for none
+	limit   int64  // bytes of content of one request
 
 	// turn holds one token. Who takes it may use the fields below and the rungs;
 	// others wait, and find what they want when it comes back.
@@ -37,7 +41,7 @@ type repo struct {
 }
 
 func newRepo(rawURL string) *repo {
-	r := &repo{url: rawURL, turn: make(chan struct{}, 1)}
+	r := &repo{url: rawURL, turn: make(chan struct{}, 1), limit: maxObjects}
 	r.turn <- struct{}{}
 	return r
 }
@@ -147,7 +151,7 @@ func (r *repo) open(ctx context.Context, commit plumbing.Hash) (*snapshot, error
 	}
 	var set *objectSet
 	err = r.climb(func(g rung) error {
-		set = newObjectSet(maxObjects)
+		set = newObjectSet(r.limit)
 		return g.objects(ctx, commit, set)
 	})
 	if err != nil {
@@ -210,7 +214,7 @@ func (r *repo) load(ctx context.Context, snap *snapshot, ids []plumbing.Hash) (m
 	}
 	var set *objectSet
 	err = r.climb(func(g rung) error {
-		set = newObjectSet(maxObjects)
+		set = newObjectSet(r.limit)
 		return g.blobs(ctx, snap.commit, missing, set)
 	})
 	if err != nil {
@@ -314,15 +318,15 @@ func (s *snapshot) walk(dir string, id plumbing.Hash, enter func(path string, de
 			return err
 		}
 		for e, err := range treeEntries(data) {
-			if left--; left < 0 {
+			p := e.name
+			if dir != "" {
+				p = dir + "/" + e.name
+			}
+			if left--; left < 0 || len(p) > maxPath {
 				err = errTooLarge
 			}
 			if err != nil {
 				return explain(s.url, s.commit, err)
-			}
-			p := e.name
-			if dir != "" {
-				p = dir + "/" + e.name
 			}
 			if e.mode&modeType != modeTree {
 				visit(file{p, e.mode, e.id})

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // A rung is one way to read a repository. The ways are tried in order, the
@@ -35,19 +37,24 @@ func wanted(name string) bool {
 	return (strings.HasPrefix(name, "refs/heads/") || strings.HasPrefix(name, "refs/tags/")) && legalRef(name)
 }
 
-// legalRef follows git check-ref-format: a server may say anything, and what it
-// calls its refs is shown, written to skl.lock and compared.
+// legalRef follows git check-ref-format, with --branch: a server may say anything, and what it
+// calls its refs is shown, written to skl.lock and compared. Names that look like
+// others on a terminal are not legal here either.
 func legalRef(name string) bool {
+	_, short, _ := strings.Cut(strings.TrimPrefix(name, "refs/"), "/")
+	if strings.HasPrefix(short, "-") || diag.Printable(name) != name {
+		return false
+	}
 	if strings.HasSuffix(name, ".") || strings.Contains(name, "..") || strings.Contains(name, "@{") || len(name) > 1024 {
 		return false
 	}
 	for e := range strings.SplitSeq(name, "/") {
-		if e == "" || e[0] == '.' || e[0] == '-' || strings.HasSuffix(e, ".lock") {
+		if e == "" || e[0] == '.' || strings.HasSuffix(e, ".lock") {
 			return false
 		}
 	}
 	for _, r := range name {
-		if r <= ' ' || r == 0x7f || r == 0xfffd || strings.ContainsRune(`~^:?*[\`, r) {
+		if r == ' ' || strings.ContainsRune(`~^:?*[\`, r) {
 			return false
 		}
 	}

@@ -257,8 +257,8 @@ func (v *Value) field(key string) *Field {
 }
 
 func (v *Value) add(f Field) {
-	if v.Fields == nil {
-		v.Fields = make([]Field, 0, 8)
+	if v.Fields == nil && v.form == header {
+		v.Fields = make([]Field, 0, 16)
 	}
 	v.Fields = append(v.Fields, f)
 	switch {

@@ -191,6 +191,9 @@ func (v *Value) inline(b *strings.Builder) {
 
 // Quote is s as a basic string. Bytes that are not UTF-8 become U+FFFD, as TOML has no others.
 func Quote(s string) string {
+	if plain(s) {
+		return `"` + s + `"`
+	}
 	var b strings.Builder
 	b.Grow(len(s) + 2)
 	b.WriteByte('"')
@@ -213,6 +216,16 @@ func Quote(s string) string {
 	}
 	b.WriteByte('"')
 	return b.String()
+}
+
+// plain reports whether s is visible ASCII that needs no escape.
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' || s[i] == '"' || s[i] == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // QuoteKey is s as a key, bare where that is possible.

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/manifest"
+)
+
+type ackResult struct {
+	OK   bool           `json:"ok"`
+	Acks []manifest.Ack `json:"acks"`
+}
+
+func ackCommand() command {
+	return command{name: "ack", args: "CODE NAME", usage: "acknowledge a conflict between two copies, by both their digests", output: ackResult{},
+		example: "skl ack W_TRUST_DOWNGRADE pdf --reason 'local patch until 1.5'",
+		flags:   []cli.Flag{&cli.StringFlag{Name: "reason", Usage: "why it is wanted"}, dryRunFlag()},
+		run:     runAck}
+}
+
+func runAck(ctx context.Context, w *world, c *cli.Context) error {
+	code, name := c.Args().Get(0), c.Args().Get(1)
+	switch {
+	case c.Args().Len() != 2:
+		return diag.New(diag.Misuse, "usage", "skl ack needs a code and the name of a skill").Hint("skl list --shadowed shows both")
+	case c.String("reason") == "":
+		return diag.New(diag.Misuse, "usage", "an acknowledgement needs a --reason for those who read skl.toml later")
+	}
+	dry := c.Bool("dry-run")
+	if !dry {
+		end, err := w.begin(ctx)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
+	f, err := w.load()
+	if err != nil {
+		return err
+	}
+	l, err := w.discover(ctx, nil)
+	if err != nil {
+		return err
+	}
+	found, err := copies(l, name)
+	if err != nil {
+		return err
+	}
+	acks := acksFor(found, code, c.String("reason"))
+	if len(acks) == 0 {
+		return diag.New(diag.Misuse, "no_conflict", "%s has no open conflict %s", name, code).Hint("skl list --shadowed")
+	}
+	for _, a := range acks {
+		if err := f.manifest.AddAck(a); err != nil {
+			return err
+		}
+	}
+	if !dry {
+		if err := w.writeManifest(f); err != nil {
+			return err
+		}
+	}
+	if w.ui.JSON {
+		return w.ui.Result(ackResult{true, acks})
+	}
+	for _, a := range acks {
+		w.ui.Print("%s %s acknowledged: %s hides %s", a.Code, a.Name, shortDigest(a.Winner), shortDigest(a.Loser))
+	}
+	return nil
+}
+
+// acksFor makes one acknowledgement for each copy that carries the code: it and
+// the copies that it hides.
+func acksFor(found []roots.Record, code, reason string) []manifest.Ack {
+	var acks []manifest.Ack
+	for _, winner := range found {
+		if !slices.ContainsFunc(winner.Warnings, func(x roots.Warning) bool { return x.Code == code }) {
+			continue
+		}
+		for _, loser := range found {
+			if loser.ShadowedBy != nil && *loser.ShadowedBy == winner.Qualified && loser.Digest != winner.Digest {
+				acks = append(acks, manifest.Ack{Code: code, Name: winner.Name, Winner: winner.Digest, Loser: loser.Digest, Reason: reason})
+			}
+		}
+	}
+	return acks
+}
+
+func shortDigest(d string) string {
+	const prefix = len("tree-sha256:")
+	if len(d) > prefix+12 {
+		return d[:prefix+12]
+	}
+	return orDash(d)
+}
+
+func (w *world) writeManifest(f *files) error {
+	return durable.WriteFile(f.manifestPath, f.manifest.Bytes(), 0o644)
+}
+
+type whyResult struct {
+	Name       string   `json:"name"`
+	Ref        string   `json:"ref"`
+	Version    string   `json:"version"`
+	RequiredBy []string `json:"required_by"`
+}
+
+func whyCommand() command {
+	return command{name: "why", args: "NAME", usage: "who asks for a skill, and how its release was chosen", output: whyResult{}, complete: "skill",
+		example: "skl why pdf",
+		run: func(_ context.Context, w *world, c *cli.Context) error {
+			name, err := oneName(c)
+			if err != nil {
+				return err
+			}
+			f, err := w.load()
+			if err != nil {
+				return err
+			}
+			s, ok := f.lock.Skill(name)
+			if !ok {
+				return w.notInManifest(name, f)
+			}
+			if w.ui.JSON {
+				return w.ui.Result(whyResult{name, s.Ref, s.Version, append([]string{}, s.RequiredBy...)})
+			}
+			if m, ok := f.manifest.Skill(name); ok {
+				w.ui.Print("%s asks for %s", f.manifest.Where(name), m.Ref)
+			}
+			for _, by := range s.RequiredBy {
+				w.ui.Print("%s requires it", by)
+			}
+			w.ui.Print("%s → %s (%s), commit %s of %s", s.Ref, s.Version, orDash(string(s.RefKind)), orDash(s.Commit), s.URL)
+			return nil
+		}}
+}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+type newResult struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
+
+func newCommand() command {
+	return command{name: "new", args: "NAME", group: "Author", usage: "start a skill that passes lint", output: newResult{},
+		example: "skl new release-notes",
+		flags:   []cli.Flag{dryRunFlag()},
+		run:     runNew}
+}
+
+func runNew(_ context.Context, w *world, c *cli.Context) error {
+	name, err := oneName(c)
+	if err != nil {
+		return err
+	}
+	if err := skill.CheckPublishName(name); err != nil {
+		return diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of a skill: %w", name, err)
+	}
+	dir := filepath.Join(w.cwd, name)
+	for _, parent := range []string{"skills", filepath.Join(".agents", "skills")} {
+		if info, err := os.Stat(filepath.Join(w.cwd, parent)); err == nil && info.IsDir() {
+			dir = filepath.Join(w.cwd, parent, name)
+			break
+		}
+	}
+	if exists(dir) {
+		return diag.New(diag.Misuse, "exists", "%s exists already", w.short(dir)).Hint("skl lint %s", w.short(dir))
+	}
+	if !c.Bool("dry-run") {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		if err := durable.WriteFile(filepath.Join(dir, skill.FileName), []byte(starter(name)), 0o644); err != nil {
+			return err
+		}
+	}
+	if w.ui.JSON {
+		return w.ui.Result(newResult{name, dir})
+	}
+	w.ui.Print("%s", w.short(filepath.Join(dir, skill.FileName)))
+	w.ui.Hint("edit it, then: skl lint %s    skl install ./%s", w.short(dir), w.short(dir))
+	return nil
+}
+
+func starter(name string) string {
+	title := strings.ToUpper(name[:1]) + strings.ReplaceAll(name[1:], "-", " ")
+	return fmt.Sprintf(`---
+name: %s
+description: Say what this skill does. Use when the user asks for it; name the words they would use.
+---
+
+# %s
+
+## When to use
+
+Name the situation in one or two sentences.
+
+## Steps
+
+1. Say what to do first, and with which files or tools.
+2. Say how to check that it worked.
+`, name, title)
+}
+
+type digestResult struct {
+	Path   string `json:"path"`
+	Digest string `json:"digest"`
+	Files  int    `json:"files"`
+	Bytes  int64  `json:"bytes"`
+}
+
+func digestCommand() command {
+	return command{name: "digest", args: "DIR", usage: "print the tree digest of a folder", output: digestResult{}, complete: "dir",
+		example: "skl digest skills/pdf",
+		run: func(_ context.Context, w *world, c *cli.Context) error {
+			dir, root, err := w.openSkill(c)
+			if err != nil {
+				return err
+			}
+			defer root.Close()
+			guard := bundle.NewGuard(nil, bundle.InstallLimits)
+			if err := bundle.FromFS(root.FS(), guard); err != nil {
+				return err
+			}
+			sum, err := guard.Close()
+			if err != nil {
+				return err
+			}
+			if w.ui.JSON {
+				return w.ui.Result(digestResult{dir, string(sum.Tree), sum.Files, sum.Bytes})
+			}
+			w.ui.Print("%s", string(sum.Tree))
+			w.ui.Detail("%s, %s", ui.Count(sum.Files, "file"), ui.Size(sum.Bytes))
+			return nil
+		}}
+}
+
+// openSkill opens the one folder argument of digest and pack.
+func (w *world) openSkill(c *cli.Context) (string, *os.Root, error) {
+	if c.Args().Len() != 1 {
+		return "", nil, diag.New(diag.Misuse, "usage", "name one folder with a SKILL.md")
+	}
+	dir := absolute(w.cwd, c.Args().First())
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder", c.Args().First())
+	}
+	return dir, root, nil
+}
+
+type packResult struct {
+	File   string `json:"file"`
+	Digest string `json:"digest"`
+	Files  int    `json:"files"`
+	Bytes  int64  `json:"bytes"`
+}
+
+func packCommand() command {
+	return command{name: "pack", args: "DIR -o FILE", usage: "write a reproducible archive (.tar.gz, .skill or .zip)", output: packResult{}, complete: "dir",
+		example: "skl pack skills/pdf -o pdf.tar.gz",
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write `FILE`"},
+			dryRunFlag(),
+		},
+		run: runPack}
+}
+
+func runPack(_ context.Context, w *world, c *cli.Context) error {
+	out := c.String("output")
+	if out == "" {
+		return diag.New(diag.Misuse, "usage", "skl pack needs -o FILE")
+	}
+	_, root, err := w.openSkill(c)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	pack := bundle.Pack
+	switch {
+	case strings.HasSuffix(out, ".zip"), strings.HasSuffix(out, ".skill"):
+		pack = bundle.PackZip
+	case !strings.HasSuffix(out, ".tar.gz") && !strings.HasSuffix(out, ".tgz"):
+		return diag.New(diag.Misuse, "unknown_format", "%s: archives end in .tar.gz, .tgz, .zip or .skill", out)
+	}
+	path := absolute(w.cwd, out)
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".skl-pack-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	sum, err := pack(tmp, root.FS())
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	if !c.Bool("dry-run") {
+		if err := os.Chmod(tmp.Name(), 0o644); err != nil {
+			return err
+		}
+		if err := os.Rename(tmp.Name(), path); err != nil {
+			return err
+		}
+	}
+	if w.ui.JSON {
+		return w.ui.Result(packResult{path, string(sum.Tree), sum.Files, sum.Bytes})
+	}
+	w.ui.Print("%s  %s, %s, %s", w.short(path), ui.Count(sum.Files, "file"), ui.Size(sum.Bytes), string(sum.Tree))
+	return nil
+}

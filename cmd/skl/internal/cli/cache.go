@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/install/store"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/lock"
+)
+
+type cacheResult struct {
+	Cache   string `json:"cache"`
+	Store   string `json:"store"`
+	Entries int    `json:"entries"` // removed, or with --dry-run removable
+	Bytes   int64  `json:"bytes"`
+}
+
+func cacheCommand() command {
+	return command{name: "cache", group: "Sites", usage: "where caches are; make room", output: cacheResult{},
+		example: "skl cache dir\nskl cache clean\nskl cache gc --dry-run",
+		sub: []command{
+			{name: "dir", usage: "print the directories", run: func(_ context.Context, w *world, _ *cli.Context) error {
+				if w.ui.JSON {
+					return w.ui.Result(cacheResult{Cache: w.dirs.cache, Store: w.store().Dir})
+				}
+				w.ui.Rows([][]string{{"WHAT", "DIRECTORY"}, {"cache", w.dirs.cache}, {"store", w.store().Dir}})
+				return nil
+			}},
+			{name: "clean", usage: "delete the caches; the store of bundles stays", run: cleanCache, flags: []cli.Flag{dryRunFlag()}},
+			{name: "gc", usage: "delete bundles that no lock of this scope, and no installed skill here, names", run: gcStore, flags: []cli.Flag{dryRunFlag()}},
+		}}
+}
+
+func cleanCache(_ context.Context, w *world, c *cli.Context) error {
+	out := cacheResult{Cache: w.dirs.cache, Store: w.store().Dir}
+	filepath.WalkDir(w.dirs.cache, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				out.Entries++
+				out.Bytes += info.Size()
+			}
+		}
+		return nil
+	})
+	if !c.Bool("dry-run") {
+		if err := store.Remove(w.dirs.cache); err != nil {
+			return err
+		}
+	}
+	return w.printCache(out, "file", c.Bool("dry-run"))
+}
+
+// gcStore keeps what the locks of the project and the user name. Other projects
+// fetch again what they miss.
+func gcStore(_ context.Context, w *world, c *cli.Context) error {
+	keep := map[bundle.Digest]bool{}
+	for _, path := range []string{filepath.Join(w.base, "skl.lock"), filepath.Join(w.dirs.config, "skl.lock"), filepath.Join(managedBase, "skl.lock")} {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		l, err := lock.Parse(src, w.short(path))
+		if err != nil {
+			return err
+		}
+		for _, s := range l.Skills {
+			keep[s.Tree] = true
+		}
+	}
+	out := cacheResult{Cache: w.dirs.cache, Store: w.store().Dir}
+	var err error
+	out.Entries, out.Bytes, err = w.store().Prune(keep, c.Bool("dry-run"))
+	if err != nil {
+		return err
+	}
+	return w.printCache(out, "bundle", c.Bool("dry-run"))
+}
+
+func (w *world) printCache(out cacheResult, noun string, dry bool) error {
+	if w.ui.JSON {
+		return w.ui.Result(out)
+	}
+	verb := "removed"
+	if dry {
+		verb = "would remove"
+	}
+	w.ui.Print("%s %s, %s", verb, ui.Count(out.Entries, noun), ui.Size(out.Bytes))
+	return nil
+}

@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// A checkItem is one check of "skl check".
+type checkItem struct {
+	Check  string   `json:"check"` // lock, verify, conflicts, trust
+	OK     bool     `json:"ok"`
+	Detail []string `json:"detail"`
+}
+
+type checkResult struct {
+	OK     bool        `json:"ok"`
+	Checks []checkItem `json:"checks"`
+}
+
+func checkCommand() command {
+	return command{name: "check", group: "Team", usage: "the one line for CI: lock fresh, files verified, no open conflicts", output: checkResult{},
+		example: "skl check\nskl check --base origin/main\nskl check --sarif",
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "base", Usage: "also refuse a lower trust than at the git revision `REV` (exit 4)"},
+			&cli.BoolFlag{Name: "sarif", Usage: "print findings as SARIF"},
+		},
+		run: runCheck}
+}
+
+func runCheck(ctx context.Context, w *world, c *cli.Context) error {
+	out := checkResult{OK: true}
+	add := func(name string, detail []string) {
+		out.Checks = append(out.Checks, checkItem{name, len(detail) == 0, append([]string{}, detail...)})
+		out.OK = out.OK && len(detail) == 0
+	}
+	if err := w.settled(); err != nil {
+		return err
+	}
+	f, err := w.load()
+	if err != nil {
+		return err
+	}
+	all, err := wants(f.manifest)
+	if err != nil {
+		return err
+	}
+	var stale []string
+	for _, name := range resolver.Stale(all, f.lock) {
+		stale = append(stale, name+": skl.lock does not follow from skl.toml")
+	}
+	add("lock", stale)
+	v, err := w.verify(ctx, nil)
+	if err != nil {
+		return err
+	}
+	var drift []string
+	for _, s := range v.Skills {
+		if s.State != "ok" {
+			drift = append(drift, fmt.Sprintf("%s: %s %v", s.Name, s.State, s.Drift))
+		}
+	}
+	add("verify", drift)
+	l, err := w.discover(ctx, nil)
+	if err != nil {
+		return err
+	}
+	add("conflicts", openConflicts(l))
+	class := diag.Class(0)
+	if base := c.String("base"); base != "" {
+		old, err := w.lockAt(ctx, f, base)
+		if err != nil {
+			return err
+		}
+		var lower []string
+		for _, d := range compareLocks(old, f.lock) {
+			if d.Downgrade != "" {
+				lower = append(lower, d.Name+": "+d.Downgrade)
+			}
+		}
+		add("trust", lower)
+		if len(lower) > 0 {
+			class = diag.Refused
+		}
+	}
+	if err := w.printCheck(out, c.Bool("sarif")); err != nil {
+		return err
+	}
+	switch {
+	case class == diag.Refused:
+		return refused("trust_downgrade")
+	case !out.OK:
+		return unmet("check")
+	}
+	return nil
+}
+
+// openConflicts are the collisions that want a decision.
+func openConflicts(l roots.Listing) []string {
+	var out []string
+	for _, r := range l.Skills {
+		for _, warning := range r.Warnings {
+			if slices.Contains([]string{"W_TRUST_DOWNGRADE", "W_CONFUSABLE", "W_SYMLINK_ESCAPE"}, warning.Code) {
+				out = append(out, fmt.Sprintf("%s: %s [%s]", r.Qualified, warning.Message, warning.Code))
+			}
+		}
+	}
+	return out
+}
+
+func (w *world) printCheck(out checkResult, sarif bool) error {
+	if sarif {
+		var findings []diag.Finding
+		for _, c := range out.Checks {
+			for _, d := range c.Detail {
+				findings = append(findings, diag.Finding{File: "skl.lock", Rule: "CHECK-" + c.Check, Severity: diag.SeverityError, Message: d})
+			}
+		}
+		return w.ui.Result(diag.SARIF(findings, version))
+	}
+	if w.ui.JSON {
+		return w.ui.Result(out)
+	}
+	for _, c := range out.Checks {
+		mark := ui.Painted(w.ui.Done())
+		if !c.OK {
+			mark = "✗"
+		}
+		w.ui.Print("%s %s", mark, c.Check)
+		for _, d := range c.Detail {
+			w.ui.Print("  %s", d)
+		}
+	}
+	for _, c := range out.Checks {
+		if !c.OK {
+			w.ui.Hint("%s", map[string]string{"lock": "skl lock", "verify": "skl verify, then skl diff NAME", "conflicts": "skl list --shadowed, then skl ack CODE NAME --reason WHY", "trust": "skl diff --base REV"}[c.Check])
+		}
+	}
+	return nil
+}
+
+// statusResult is manifest, lock, disk and hosts at a glance.
+type statusResult struct {
+	OK          bool     `json:"ok"`
+	Scope       string   `json:"scope"`
+	Base        string   `json:"base"`
+	Root        string   `json:"root"`
+	Hosts       []string `json:"hosts"`
+	Skills      int      `json:"skills"`
+	Stale       []string `json:"stale"`
+	Drift       []string `json:"drift"`
+	Conflicts   []string `json:"conflicts"`
+	Interrupted bool     `json:"interrupted"`
+	Trusted     bool     `json:"trusted"`
+}
+
+func statusCommand() command {
+	return command{name: "status", group: "Team", usage: "manifest, lock, disk and agents at a glance", output: statusResult{},
+		example: "skl status\nskl status -g",
+		run: func(ctx context.Context, w *world, c *cli.Context) error {
+			if err := w.settled(); err != nil {
+				return err
+			}
+			s, err := w.status(ctx)
+			if err != nil {
+				return err
+			}
+			if w.ui.JSON {
+				if err := w.ui.Result(s); err != nil {
+					return err
+				}
+			} else {
+				w.printStatus(s)
+			}
+			if !s.OK {
+				return unmet("status")
+			}
+			return nil
+		}}
+}
+
+func (w *world) status(ctx context.Context) (statusResult, error) {
+	f, err := w.load()
+	if err != nil {
+		return statusResult{}, err
+	}
+	all, err := wants(f.manifest)
+	if err != nil {
+		return statusResult{}, err
+	}
+	s := statusResult{Scope: string(w.scope), Base: w.base, Root: w.root, Hosts: append([]string{}, w.enabledHosts(f)...), Skills: len(f.manifest.Skills),
+		Stale: append([]string{}, resolver.Stale(all, f.lock)...), Drift: []string{}, Conflicts: []string{}}
+	receipts, bad := roots.Receipts(w.root)
+	if len(bad) > 0 {
+		return statusResult{}, bad[0]
+	}
+	drifts, err := roots.CheckAll(ctx, w.root, receipts, false)
+	if err != nil {
+		return statusResult{}, err
+	}
+	for i, d := range drifts {
+		if d.Any() {
+			s.Drift = append(s.Drift, receipts[i].Name)
+		}
+	}
+	for _, locked := range f.lock.Skills {
+		if !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == locked.Name }) {
+			s.Drift = append(s.Drift, locked.Name)
+		}
+	}
+	l, err := w.discover(ctx, nil)
+	if err != nil {
+		return statusResult{}, err
+	}
+	s.Conflicts = append(s.Conflicts, openConflicts(l)...)
+	if s.Trusted, err = w.trusted(); err != nil {
+		return statusResult{}, err
+	}
+	s.OK = len(s.Stale)+len(s.Drift)+len(s.Conflicts) == 0
+	return s, nil
+}
+
+func (w *world) printStatus(s statusResult) {
+	say := func(label string, ok bool, good string, bad []string) {
+		if ok {
+			w.ui.Print("%s %s", label, good)
+			return
+		}
+		w.ui.Print("%s %s", label, bad)
+	}
+	w.ui.Print("scope      %s, %s", s.Scope, w.short(s.Base))
+	w.ui.Print("skills     %d in skl.toml, installed in %s", s.Skills, w.short(s.Root))
+	w.ui.Print("agents     %s", orDash(fmt.Sprint(joinWords(s.Hosts))))
+	say("lock      ", len(s.Stale) == 0, "fresh", prefixed("stale: ", s.Stale))
+	say("files     ", len(s.Drift) == 0, "as published", prefixed("differ or missing: ", s.Drift))
+	say("conflicts ", len(s.Conflicts) == 0, "none", s.Conflicts)
+	if w.project != "" && !s.Trusted {
+		w.ui.Print("trust      this project is not trusted: its skills are listed, not loaded")
+		w.ui.Hint("skl ci, or skl trust allow")
+	}
+	switch {
+	case len(s.Stale) > 0:
+		w.ui.Hint("skl install")
+	case len(s.Drift) > 0:
+		w.ui.Hint("skl verify")
+	case len(s.Conflicts) > 0:
+		w.ui.Hint("skl list --shadowed")
+	}
+}
+
+func joinWords(words []string) string {
+	out := ""
+	for i, word := range words {
+		if i > 0 {
+			out += ", "
+		}
+		out += word
+	}
+	return out
+}
+
+func prefixed(prefix string, words []string) []string { return []string{prefix + joinWords(words)} }

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+func completionCommand() command {
+	return command{name: "completion", args: "bash|zsh|fish|powershell", usage: "print a completion script", complete: "shell",
+		example: "source <(skl completion bash)\nskl completion fish > ~/.config/fish/completions/skl.fish",
+		run: func(_ context.Context, w *world, c *cli.Context) error {
+			script, ok := completionScripts[c.Args().First()]
+			if !ok {
+				return diag.New(diag.Misuse, "unknown_shell", "no completion for %q", c.Args().First()).Meant("bash", "zsh", "fish", "powershell")
+			}
+			w.ui.Raw([]byte(script))
+			return nil
+		}}
+}
+
+// The scripts ask the hidden command "__complete" with the words so far; it
+// prints one candidate a line.
+var completionScripts = map[string]string{
+	"bash": `_skl() {
+  local IFS=$'\n'
+  COMPREPLY=($(compgen -W "$(skl __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _skl skl
+`,
+	"zsh": `#compdef skl
+_skl() {
+  local -a found
+  found=("${(@f)$(skl __complete -- "${(@)words[2,$CURRENT]}" 2>/dev/null)}")
+  compadd -a found
+  _files
+}
+compdef _skl skl
+`,
+	"fish": `complete -c skl -a '(skl __complete -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+`,
+	"powershell": `Register-ArgumentCompleter -Native -CommandName skl -ScriptBlock {
+  param($word, $ast, $cursor)
+  $words = @($ast.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
+  if ($word -eq "") { $words += "" }
+  skl __complete -- @words 2>$null | Where-Object { $_ -like "$word*" } | ForEach-Object { [System.Management.Automation.CompletionResult]::new($_) }
+}
+`,
+}
+
+func completeCommand() command {
+	return command{name: "__complete", usage: "candidates for the last word",
+		run: func(_ context.Context, w *world, c *cli.Context) error {
+			for _, candidate := range w.candidates(c.Args().Slice()) {
+				w.ui.Print("%s", candidate)
+			}
+			return nil
+		}}
+}
+
+// candidates completes the last of words: commands, flags, hosts, skills.
+func (w *world) candidates(words []string) []string {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	last, before := words[len(words)-1], words[:len(words)-1]
+	all := commands()
+	var cmd *command
+	for _, word := range before {
+		i := slices.IndexFunc(all, func(c command) bool { return c.name == word || slices.Contains(c.aliases, word) })
+		if i >= 0 {
+			cmd, all = &all[i], all[i].sub
+		}
+	}
+	var out []string
+	switch {
+	case len(before) > 0 && slices.Contains([]string{"--host", "-a", "--agent"}, before[len(before)-1]):
+		for _, h := range hosts.All() {
+			out = append(out, h.ID)
+		}
+	case strings.HasPrefix(last, "-"):
+		out = flagNames(cmd)
+	case cmd == nil || len(cmd.sub) > 0:
+		for _, c := range all {
+			out = append(out, c.name)
+		}
+	default:
+		out = w.arguments(cmd.complete)
+	}
+	out = slices.DeleteFunc(out, func(s string) bool { return !strings.HasPrefix(s, last) || strings.HasPrefix(s, "__") })
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func flagNames(cmd *command) []string {
+	flags := globalFlags()
+	if cmd != nil {
+		flags = append(flags, cmd.flags...)
+	}
+	var out []string
+	for _, f := range flags {
+		for _, name := range f.Names() {
+			if len(name) > 1 {
+				out = append(out, "--"+name)
+			}
+		}
+	}
+	return out
+}
+
+func (w *world) arguments(kind string) []string {
+	switch kind {
+	case "skill":
+		f, err := w.load()
+		if err != nil || f.lock == nil {
+			return nil
+		}
+		var names []string
+		for _, s := range f.lock.Skills {
+			names = append(names, s.Name)
+		}
+		return names
+	case "command":
+		var names []string
+		for _, c := range commands() {
+			names = append(names, c.name)
+		}
+		return names
+	case "shell":
+		return []string{"bash", "zsh", "fish", "powershell"}
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/skl-project/skl/registry/client/origin"
+)
+
+// credentials finds credentials where this user keeps them. Programs are only
+// asked when a server wants a credential.
+func (w *world) credentials() *origin.Store {
+	s := &origin.Store{Getenv: w.env.getenv, TokenEnv: map[string]string{}, TokenCommand: map[string][]string{}, Environ: os.Environ()}
+	for host, o := range w.config.Origins {
+		if o.TokenEnv != "" {
+			s.TokenEnv[host] = o.TokenEnv
+		}
+		if len(o.TokenCommand) > 0 {
+			s.TokenCommand[host] = o.TokenCommand
+		}
+	}
+	if forge := w.config.Forges["github"]; forge != "" {
+		if u, err := url.Parse(forge); err == nil {
+			s.GitHubHosts = append(s.GitHubHosts, u.Host)
+		}
+	}
+	switch path := w.env.getenv("NETRC"); {
+	case path != "":
+		s.Netrc = path
+	case w.home != "":
+		s.Netrc = filepath.Join(w.home, ".netrc")
+	}
+	if path, err := exec.LookPath("git"); err == nil {
+		s.Git = path
+	}
+	return s
+}

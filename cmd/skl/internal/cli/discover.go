@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// discover searches all roots for the enabled and detected hosts, or for the ones given.
+func (w *world) discover(ctx context.Context, hostIDs []string) (roots.Listing, error) {
+	for _, id := range hostIDs {
+		if _, ok := hosts.Find(id); !ok {
+			return roots.Listing{}, unknownHost(id)
+		}
+	}
+	f, err := w.load()
+	if err != nil && f == nil {
+		return roots.Listing{}, err
+	}
+	if hostIDs == nil {
+		hostIDs = w.enabledHosts(f)
+	}
+	var acks []roots.Ack
+	if f.manifest != nil {
+		for _, a := range f.manifest.Acks {
+			acks = append(acks, roots.Ack{Code: a.Code, Name: a.Name, Winner: bundle.Digest(a.Winner), Loser: bundle.Digest(a.Loser)})
+		}
+	}
+	trusted, err := w.trusted()
+	if err != nil {
+		return roots.Listing{}, err
+	}
+	extra := append([]string{}, w.cli.StringSlice("root")...)
+	extra = append(extra, filepath.SplitList(w.env.getenv("SKL_SKILLS_PATH"))...)
+	for i := range extra {
+		extra[i] = absolute(w.env.cwd, extra[i])
+	}
+	return roots.Discover(ctx, roots.Config{
+		Project: w.project, Cwd: w.cwd, Home: w.home, ProjectTrusted: trusted, ManagedDir: managedRoot, EnforcedDir: enforcedRoot,
+		ExtraRoots: slices.DeleteFunc(extra, func(s string) bool { return s == "" }),
+		Hosts:      hostIDs, Acks: acks, Getenv: w.env.getenv,
+	})
+}
+
+// enabledHosts are those of the manifest and the configuration, then the detected ones.
+func (w *world) enabledHosts(f *files) []string {
+	var ids []string
+	add := func(list []string) {
+		for _, id := range list {
+			if _, ok := hosts.Find(id); ok && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	if f.manifest != nil {
+		add(f.manifest.Targets.Hosts)
+	}
+	add(w.config.Hosts)
+	for _, d := range hosts.Detect(w.hostEnv()) {
+		add([]string{d.Host.ID})
+	}
+	return ids
+}
+
+// copies finds the copies of a name, or refuses with near names.
+func copies(l roots.Listing, name string) ([]roots.Record, error) {
+	if found := l.Lookup(name); len(found) > 0 {
+		return found, nil
+	}
+	var names []string
+	for _, r := range l.Skills {
+		names = append(names, r.Name)
+	}
+	e := diag.New(diag.Misuse, "unknown_skill", "no skill called %q is installed", name)
+	if e.Candidates = resolver.Nearest(name, names, 5); len(e.Candidates) > 0 {
+		return nil, e.Hint("did you mean %s?", e.Candidates[0])
+	}
+	return nil, e.Hint("skl list")
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/registry/client/origin"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// A doctorItem is one thing that was looked at.
+type doctorItem struct {
+	Area   string `json:"area"`
+	Level  string `json:"level"` // ok, note, problem
+	Detail string `json:"detail"`
+	Mend   string `json:"mend,omitempty"` // command
+}
+
+type doctorResult struct {
+	OK    bool         `json:"ok"`
+	Items []doctorItem `json:"items"`
+}
+
+func doctorCommand() command {
+	return command{name: "doctor", group: "Copies", usage: "look at the environment, the agents and the copies they load", output: doctorResult{},
+		example: "skl doctor\nskl doctor --fix",
+		flags:   []cli.Flag{&cli.BoolFlag{Name: "fix", Usage: "remove broken links of skl's own, settle an interrupted install"}},
+		run:     runDoctor}
+}
+
+func runDoctor(ctx context.Context, w *world, c *cli.Context) error {
+	d := &doctor{w: w}
+	if c.Bool("fix") {
+		end, err := w.begin(ctx)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
+	d.environment(ctx)
+	d.agents()
+	if err := d.links(c.Bool("fix")); err != nil {
+		return err
+	}
+	if err := d.copies(ctx); err != nil {
+		return err
+	}
+	out := doctorResult{OK: !slices.ContainsFunc(d.items, func(i doctorItem) bool { return i.Level == "problem" }), Items: d.items}
+	if w.ui.JSON {
+		if err := w.ui.Result(out); err != nil {
+			return err
+		}
+	} else {
+		for _, i := range out.Items {
+			mark := ui.Painted(w.ui.Done())
+			switch i.Level {
+			case "problem":
+				mark = "✗"
+			case "note":
+				mark = "·"
+			}
+			w.ui.Print("%s %s  %s", mark, fmt.Sprintf("%-9s", i.Area), i.Detail)
+			if i.Mend != "" {
+				w.ui.Hint("%s", i.Mend)
+			}
+		}
+	}
+	if !out.OK {
+		return unmet("doctor")
+	}
+	return nil
+}
+
+type doctor struct {
+	w     *world
+	items []doctorItem
+}
+
+func (d *doctor) say(area, level, mend, format string, args ...any) {
+	d.items = append(d.items, doctorItem{area, level, fmt.Sprintf(format, args...), mend})
+}
+
+func (d *doctor) environment(ctx context.Context) {
+	w := d.w
+	d.say("skl", "ok", "", "version %s, scope %s, root %s", version, w.scope, w.short(w.root))
+	if path, err := exec.LookPath("git"); err == nil {
+		d.say("git", "ok", "", "%s, used where a server needs it", path)
+	} else {
+		d.say("git", "note", "", "not found: ssh and old servers are reached by skl's own means")
+	}
+	if w.offline() {
+		d.say("network", "note", "", "offline: only caches and local sources are used")
+	}
+	urls := []string{"https://github.com"}
+	for _, u := range w.config.Forges {
+		urls = append(urls, u)
+	}
+	slices.Sort(urls)
+	for _, u := range slices.Compact(urls) {
+		d.credential(ctx, u)
+	}
+	if install.Interrupted(filepath.Join(w.root, ".skl")) {
+		d.say("install", "problem", "skl install", "an earlier install was interrupted")
+	}
+	for _, name := range []string{"SKL_CONFIG", "SKL_CACHE_DIR", "SKL_DATA_DIR", "SKL_STATE_DIR", "SKL_SKILLS_PATH", "SKL_OFFLINE"} {
+		if v := w.env.getenv(name); v != "" {
+			d.say("variable", "note", "", "%s=%s", name, v)
+		}
+	}
+}
+
+// credential says which credential a server gets, never the secret.
+func (d *doctor) credential(ctx context.Context, url string) {
+	scheme, rest, _ := strings.Cut(url, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	_, from, err := d.w.credentials().Lookup(ctx, scheme+"://"+host)
+	switch {
+	case err != nil:
+		d.say("login", "problem", "", "%s: %s", host, diag.Printable(err.Error()))
+	case from == "":
+		d.say("login", "note", "", "%s: no credential, public repositories only (set %s, or use a git credential helper)", host, origin.VariableName(host))
+	default:
+		d.say("login", "ok", "", "%s: credential from %s", host, from)
+	}
+}
+
+func (d *doctor) agents() {
+	found := hosts.Detect(d.w.hostEnv())
+	if len(found) == 0 {
+		d.say("agents", "note", "skl init --host claude-code", "none found in this project or on this machine")
+	}
+	for _, f := range found {
+		where := f.Evidence
+		if where == "" {
+			where = d.w.short(f.User)
+		}
+		canonical, link := hosts.WriteDirs(f.Host, d.w.hostEnv(), d.w.scope)
+		dir := "reads " + d.w.short(canonical)
+		if link != "" {
+			dir = "gets links in " + d.w.short(link)
+		}
+		d.say("agent", "ok", "", "%s (%s): %s", f.Host.ID, where, dir)
+	}
+}
+
+// links finds links in the hosts' directories that lead nowhere.
+func (d *doctor) links(fix bool) error {
+	seen := map[string]bool{}
+	for _, h := range hosts.All() {
+		_, dir := hosts.WriteDirs(h, d.w.hostEnv(), d.w.scope)
+		if dir == "" || seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			if e.Type()&os.ModeSymlink == 0 {
+				continue
+			}
+			if _, err := os.Stat(path); err == nil {
+				continue
+			}
+			text, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			ours := filepath.Dir(filepath.Join(dir, text)) == d.w.root
+			if fix && ours {
+				if err := os.Remove(path); err != nil {
+					return err
+				}
+				d.say("link", "ok", "", "removed %s, which led nowhere", d.w.short(path))
+				continue
+			}
+			mend := ""
+			if ours {
+				mend = "skl doctor --fix"
+			}
+			d.say("link", "problem", mend, "%s leads to %s, which is not there", d.w.short(path), text)
+		}
+	}
+	return nil
+}
+
+// copies reports where agents would load different content, and line endings.
+func (d *doctor) copies(ctx context.Context) error {
+	l, err := d.w.discover(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, x := range l.Warnings {
+		d.say("roots", "problem", "", "%s", x.Message)
+	}
+	for _, r := range l.Skills {
+		for _, x := range r.Warnings {
+			switch x.Code {
+			case "W_HOST_DIVERGENCE", "W_TRUST_DOWNGRADE", "E_DRIFT", "E_EOL", "E_LINK", "W_SYMLINK_ESCAPE", "W_NESTED", "E_YAML", "E_NO_DESCRIPTION":
+				d.say("copy", "problem", mend(x.Code, r), "%s: %s [%s]", r.Qualified, x.Message, x.Code)
+			}
+		}
+	}
+	if len(l.Skills) > 0 {
+		d.say("copies", "ok", "", "%d skills in %d roots", len(l.Skills), len(l.Roots))
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// infoResult is what a person needs to decide about a skill.
+type infoResult struct {
+	Name         string         `json:"name"`
+	Description  string         `json:"description"`
+	Version      string         `json:"version"`
+	License      string         `json:"license,omitempty"`
+	Source       string         `json:"source"`
+	URL          string         `json:"url,omitempty"`
+	Commit       string         `json:"commit,omitempty"`
+	Path         string         `json:"path,omitempty"`
+	Digest       string         `json:"digest"`
+	Files        int            `json:"files"`
+	Bytes        int64          `json:"bytes"`
+	Scripts      []string       `json:"scripts"`
+	AllowedTools []string       `json:"allowed_tools"`
+	SideEffects  []string       `json:"side_effects"`
+	LoadCommands []string       `json:"load_commands"`
+	Format       string         `json:"format,omitempty"`
+	Dialects     []string       `json:"dialects"`
+	Findings     int            `json:"findings"`
+	Copies       []roots.Record `json:"copies"`
+}
+
+func infoCommand() command {
+	return command{name: "info", aliases: []string{"show"}, args: "REF|NAME", group: "Skills", usage: "what a skill is, holds and asks for", output: infoResult{}, complete: "skill",
+		example: "skl info pdf\nskl info anthropics/skills/pdf",
+		run: func(ctx context.Context, w *world, c *cli.Context) error {
+			arg, err := oneName(c)
+			if err != nil {
+				return err
+			}
+			t, out, err := w.lookAt(ctx, arg)
+			if err != nil {
+				return err
+			}
+			out.describe(t)
+			if w.ui.JSON {
+				return w.ui.Result(out)
+			}
+			w.printInfo(out)
+			return nil
+		}}
+}
+
+// lookAt reads the installed copy of a name, or the release that a ref means, without installing it.
+func (w *world) lookAt(ctx context.Context, arg string) (tree, infoResult, error) {
+	if isWord(arg) || strings.Contains(arg, "@") && !strings.Contains(arg, "/") {
+		l, err := w.discover(ctx, nil)
+		if err != nil {
+			return nil, infoResult{}, err
+		}
+		found, err := copies(l, arg)
+		if err != nil {
+			return nil, infoResult{}, err
+		}
+		r := found[max(0, slices.IndexFunc(found, func(r roots.Record) bool { return r.State == roots.Active }))]
+		t, err := readTree(os.DirFS(r.Path))
+		return t, infoResult{Name: r.Name, Version: r.Version, Source: r.Source, Path: r.Path, Digest: r.Digest, Copies: found}, err
+	}
+	r, err := ref.Parse(arg)
+	if err != nil {
+		return nil, infoResult{}, err
+	}
+	f, err := w.load()
+	if err != nil {
+		return nil, infoResult{}, err
+	}
+	o, err := w.resolver(f.manifest).Open(ctx, resolver.Want{Ref: w.rebase(r)})
+	if err != nil {
+		return nil, infoResult{}, err
+	}
+	found, err := o.Skills(ctx, nil)
+	if err != nil {
+		return nil, infoResult{}, err
+	}
+	if len(found) > 1 {
+		_, err := w.choose(r, found)
+		return nil, infoResult{}, err
+	}
+	s := found[0].Lock
+	t, err := w.release(ctx, s)
+	return t, infoResult{Name: s.Name, Version: s.Version, Source: s.Source, URL: s.URL, Commit: s.Commit, Path: s.Path, Copies: []roots.Record{}}, err
+}
+
+// describe fills in what the files say.
+func (out *infoResult) describe(t tree) {
+	out.Scripts, out.AllowedTools, out.SideEffects, out.LoadCommands, out.Dialects = []string{}, []string{}, []string{}, []string{}, []string{}
+	for path, f := range t {
+		out.Files++
+		out.Bytes += int64(len(f.data))
+		if f.kind == bundle.Executable || strings.HasPrefix(path, "scripts/") {
+			out.Scripts = append(out.Scripts, path)
+		}
+	}
+	slices.Sort(out.Scripts)
+	src := t[skill.FileName].data
+	doc, err := skill.Read(src)
+	if err != nil || doc == nil {
+		return
+	}
+	out.Description, out.License, out.Format = doc.Description, doc.License, doc.Format
+	out.AllowedTools, out.Dialects = append(out.AllowedTools, doc.AllowedTools...), append(out.Dialects, doc.Dialects...)
+	if doc.V1 != nil {
+		for _, e := range doc.V1.SideEffects {
+			out.SideEffects = append(out.SideEffects, string(e))
+		}
+	}
+	var probe lock.Skill
+	for _, a := range stamp(&probe, src, false) {
+		out.LoadCommands = append(out.LoadCommands, a.lines...)
+	}
+	out.Findings = len(doc.Warnings)
+}
+
+func (w *world) printInfo(out infoResult) {
+	w.ui.Print("%s %s   %s, %s", out.Name, out.Version, ui.Count(out.Files, "file"), ui.Size(out.Bytes))
+	w.ui.Print("%s", out.Description)
+	line := func(label, value string) {
+		if value != "" {
+			w.ui.Print("%s %s", fmt.Sprintf("%-12s", label), value)
+		}
+	}
+	line("from", strings.TrimSpace(out.Source+" "+out.URL+" "+out.Commit))
+	line("path", out.Path)
+	line("licence", out.License)
+	line("format", out.Format)
+	line("digest", out.Digest)
+	line("scripts", joinWords(out.Scripts))
+	line("tools", joinWords(out.AllowedTools))
+	line("effects", joinWords(out.SideEffects))
+	line("written for", joinWords(out.Dialects))
+	for _, c := range out.LoadCommands {
+		w.ui.Warn("runs when an agent loads it: %s", c)
+	}
+	for _, r := range out.Copies {
+		w.ui.Print("%s %s [%s]", fmt.Sprintf("%-12s", "copy"), w.short(r.Path), r.State)
+	}
+}
+
+type readResult struct {
+	Name  string   `json:"name"`
+	File  string   `json:"file"`
+	Text  string   `json:"text"`
+	Files []string `json:"files"`
+}
+
+func readCommand() command {
+	return command{name: "read", args: "REF|NAME [FILE]", group: "Skills", usage: "print a file of a skill, SKILL.md by default", output: readResult{}, complete: "skill",
+		example: "skl read pdf\nskl read pdf scripts/fill.py\nskl read anthropics/skills/pdf --prompt",
+		flags:   []cli.Flag{&cli.BoolFlag{Name: "prompt", Usage: "as text for a model: the body, the directory and the list of files"}},
+		run:     runRead}
+}
+
+func runRead(ctx context.Context, w *world, c *cli.Context) error {
+	if n := c.Args().Len(); n < 1 || n > 2 {
+		return diag.New(diag.Misuse, "usage", "name a skill, and perhaps a file").Hint("skl read --help")
+	}
+	t, info, err := w.lookAt(ctx, c.Args().First())
+	if err != nil {
+		return err
+	}
+	file := skill.FileName
+	if arg := c.Args().Get(1); arg != "" {
+		file = arg
+	}
+	var names []string
+	for path := range t {
+		names = append(names, path)
+	}
+	slices.Sort(names)
+	f, ok := t[file]
+	if !ok || f.kind == bundle.Link {
+		e := diag.New(diag.Misuse, "no_such_file", "%s has no file %q", info.Name, file)
+		return e.Meant(resolver.Nearest(file, names, 5)...).Hint("skl read %s --json lists its files", c.Args().First())
+	}
+	switch {
+	case w.ui.JSON:
+		return w.ui.Result(readResult{info.Name, file, string(f.data), names})
+	case c.Bool("prompt"):
+		w.ui.Raw([]byte(promptText(info, f.data, names)))
+	default:
+		w.ui.Raw(f.data)
+	}
+	return nil
+}
+
+// promptText wraps a body as the client guide of agentskills recommends.
+func promptText(info infoResult, src []byte, names []string) string {
+	body := src
+	if doc, err := skill.Read(src); err == nil && doc != nil {
+		body = src[doc.Body:]
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "<skill_content name=%q>\n%s\n", info.Name, strings.TrimSpace(string(body)))
+	if fs.ValidPath(strings.TrimPrefix(info.Path, "/")) && strings.HasPrefix(info.Path, "/") {
+		fmt.Fprintf(&b, "\nSkill directory: %s\n", info.Path)
+	}
+	b.WriteString("<skill_resources>\n")
+	const most = 100
+	for i, name := range names {
+		if i == most {
+			fmt.Fprintf(&b, "  (%d more)\n", len(names)-most)
+			break
+		}
+		if name != skill.FileName {
+			fmt.Fprintf(&b, "  <file>%s</file>\n", diag.Printable(name))
+		}
+	}
+	b.WriteString("</skill_resources>\n</skill_content>\n")
+	return b.String()
+}

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+type lintResult struct {
+	OK       bool           `json:"ok"`
+	Skills   int            `json:"skills"`
+	Findings []diag.Finding `json:"findings"`
+}
+
+func lintCommand() command {
+	return command{name: "lint", aliases: []string{"validate"}, args: "[PATH…]", group: "Author", usage: "check skills against the formats", output: lintResult{}, complete: "dir",
+		example: "skl lint\nskl lint skills/pdf --portable\nskl lint --fix\nskl lint --sarif > lint.sarif",
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "fix", Usage: "mend what can be mended mechanically"},
+			&cli.BoolFlag{Name: "strict", Usage: "warnings are errors"},
+			&cli.BoolFlag{Name: "portable", Usage: "report what only some agents understand"},
+			&cli.BoolFlag{Name: "publish", Usage: "as strict as publish"},
+			&cli.BoolFlag{Name: "sarif", Usage: "print SARIF"},
+			&cli.BoolFlag{Name: "rules", Usage: "list the rules"},
+			dryRunFlag(),
+		},
+		run: runLint}
+}
+
+func runLint(_ context.Context, w *world, c *cli.Context) error {
+	if c.Bool("rules") {
+		return w.printRules()
+	}
+	dirs, err := w.skillDirs(c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	opt := skill.LintOptions{Portable: c.Bool("portable"), Strict: c.Bool("strict"), Publish: c.Bool("publish")}
+	out := lintResult{OK: true, Skills: len(dirs), Findings: []diag.Finding{}}
+	for _, dir := range dirs {
+		found := skill.Lint(os.DirFS(dir), filepath.Base(dir), opt)
+		if c.Bool("fix") && len(skill.Fixes(found)) > 0 {
+			if found, err = w.mendSkill(dir, found, opt, c.Bool("dry-run")); err != nil {
+				return err
+			}
+		}
+		for _, f := range found {
+			f.File = filepath.ToSlash(w.short(filepath.Join(dir, filepath.FromSlash(f.File))))
+			out.Findings = append(out.Findings, f)
+		}
+	}
+	diag.SortFindings(out.Findings)
+	out.OK = diag.Worst(out.Findings) != diag.SeverityError
+	switch {
+	case c.Bool("sarif"):
+		err = w.ui.Result(diag.SARIF(out.Findings, version))
+	case w.ui.JSON:
+		err = w.ui.Result(out)
+	default:
+		w.printFindings(out)
+	}
+	if err == nil && !out.OK {
+		err = unmet("findings")
+	}
+	return err
+}
+
+// skillDirs finds the skills below the given paths; by default below skills/, the
+// canonical root, or the working directory itself.
+func (w *world) skillDirs(args []string) ([]string, error) {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	var dirs []string
+	for _, arg := range args {
+		top := absolute(w.cwd, arg)
+		if filepath.Base(top) == skill.FileName {
+			top = filepath.Dir(top)
+		}
+		if exists(filepath.Join(top, skill.FileName)) {
+			dirs = append(dirs, top)
+			continue
+		}
+		info, err := os.Stat(top)
+		if err != nil || !info.IsDir() {
+			return nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder with skills", arg)
+		}
+		below, err := skillsBelow(top)
+		if err != nil {
+			return nil, err
+		}
+		if len(below) == 0 {
+			if hasLowerCase(top) {
+				dirs = append(dirs, top)
+				continue
+			}
+			return nil, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s or below", arg).Hint("skl new NAME starts a skill")
+		}
+		dirs = append(dirs, below...)
+	}
+	return dirs, nil
+}
+
+// hasLowerCase reports a folder whose only manifest is called skill.md, which lint explains.
+func hasLowerCase(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.EqualFold(e.Name(), skill.FileName) })
+}
+
+func skillsBelow(top string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules" || d.Name() == ".skl"):
+			return filepath.SkipDir
+		case d.Name() == skill.FileName:
+			rel, err := filepath.Rel(top, path)
+			files = append(files, filepath.ToSlash(rel))
+			return err
+		}
+		return nil
+	})
+	var dirs []string
+	for _, d := range source.Discover(files, nil) {
+		dirs = append(dirs, filepath.Join(top, filepath.FromSlash(d.Path)))
+	}
+	return dirs, err
+}
+
+// mendSkill applies fixes until none is left, and writes the files that changed.
+func (w *world) mendSkill(dir string, found []diag.Finding, opt skill.LintOptions, dry bool) ([]diag.Finding, error) {
+	byFile := map[string][]diag.Finding{}
+	for _, f := range found {
+		if f.Fix != nil {
+			byFile[f.File] = append(byFile[f.File], f)
+		}
+	}
+	for file, fs := range byFile {
+		path := filepath.Join(dir, filepath.FromSlash(file))
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			return nil, errors.Join(err, diag.New(diag.Failed, "not_a_file", "%s is not a regular file, so it is not mended", path))
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range fs {
+			w.ui.Note("%s:%d: %s [%s]", w.short(path), f.Line, f.Fix.Note, f.Rule)
+		}
+		if dry {
+			continue
+		}
+		if err := durable.WriteFile(path, skill.Apply(src, skill.Fixes(fs)), info.Mode().Perm()); err != nil {
+			return nil, err
+		}
+	}
+	if dry {
+		return found, nil
+	}
+	return skill.Lint(os.DirFS(dir), filepath.Base(dir), opt), nil
+}
+
+func (w *world) printFindings(out lintResult) {
+	count := map[diag.Severity]int{}
+	for _, f := range out.Findings {
+		count[f.Severity]++
+		at := diag.Position{File: f.File, Line: f.Line, Column: f.Column}
+		w.ui.Print("%s: %s: %s [%s]", at, string(f.Severity), f.Message, f.Rule)
+		if f.Fix != nil {
+			w.ui.Print("    fix: %s", f.Fix.Note)
+		}
+	}
+	w.ui.Note("%s, %s, %s", ui.Count(out.Skills, "skill"), ui.Count(count[diag.SeverityError], "error"), ui.Count(count[diag.SeverityWarning], "warning"))
+	if len(skill.Fixes(out.Findings)) > 0 {
+		w.ui.Hint("skl lint --fix")
+	}
+}
+
+func (w *world) printRules() error {
+	if w.ui.JSON {
+		return w.ui.Result(map[string]any{"rules": skill.Rules()})
+	}
+	rows := [][]string{{"RULE", "SEVERITY", "MEANS"}}
+	for _, r := range skill.Rules() {
+		rows = append(rows, []string{r.ID, string(r.Severity), r.Text})
+	}
+	w.ui.Rows(rows)
+	return nil
+}

@@ -1,0 +1,392 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/install/store"
+	"github.com/skl-project/skl/registry/client/origin"
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/resolver/source/git"
+	"github.com/skl-project/skl/resolver/source/local"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/config"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/manifest"
+)
+
+// dirs are the directories of skl itself (design: Files).
+type dirs struct{ config, data, cache, state string }
+
+// A world is where a command works: the scope, its files, and the wiring of
+// the libraries. Opening one reads nothing but the configuration.
+type world struct {
+	ui  *ui.UI
+	env env
+	cli *cli.Context
+
+	home    string
+	cwd     string // where --project points, else the working directory
+	project string // top directory of the project, "" if there is none
+	scope   hosts.Scope
+	managed bool   // scope managed: the machine's directory
+	base    string // directory of skl.toml and skl.lock
+	root    string // canonical root
+	dirs    dirs
+	config  *config.Config
+
+	git   *git.Source
+	local *local.Source
+}
+
+func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
+	w := &world{ui: u, env: e, cli: c, cwd: e.cwd, home: e.getenv("HOME")}
+	if home, err := os.UserHomeDir(); w.home == "" && err == nil {
+		w.home = home
+	}
+	if w.home != "" {
+		if real, err := filepath.EvalSymlinks(w.home); err == nil {
+			w.home = real
+		}
+	}
+	if dir := c.String("project"); dir != "" {
+		w.cwd = absolute(e.cwd, dir)
+		if info, err := os.Stat(w.cwd); err != nil || !info.IsDir() {
+			return nil, diag.New(diag.Misuse, "no_such_directory", "--project: %s is not a directory", dir)
+		}
+	}
+	if real, err := filepath.EvalSymlinks(w.cwd); err == nil {
+		w.cwd = real
+	}
+	w.project, _ = roots.FindProject(w.cwd, w.home)
+	w.setDirs()
+	if err := w.setScope(); err != nil {
+		return nil, err
+	}
+	if err := w.readConfig(); err != nil {
+		return nil, err
+	}
+	w.wire()
+	return w, nil
+}
+
+func absolute(base, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(base, path)
+}
+
+// setDirs follows the XDG rules; on Windows the same variables fall back to the user's AppData.
+func (w *world) setDirs() {
+	pick := func(own, xdg string, def ...string) string {
+		if dir := w.env.getenv(own); own != "" && dir != "" {
+			return absolute(w.env.cwd, dir)
+		}
+		if dir := w.env.getenv(xdg); filepath.IsAbs(dir) {
+			return filepath.Join(dir, "skl")
+		}
+		return filepath.Join(append(append([]string{w.home}, def...), "skl")...)
+	}
+	w.dirs = dirs{
+		config: pick("", "XDG_CONFIG_HOME", ".config"),
+		data:   pick("SKL_DATA_DIR", "XDG_DATA_HOME", ".local", "share"),
+		cache:  pick("SKL_CACHE_DIR", "XDG_CACHE_HOME", ".cache"),
+		state:  pick("SKL_STATE_DIR", "XDG_STATE_HOME", ".local", "state"),
+	}
+	if roaming, local := w.env.getenv("APPDATA"), w.env.getenv("LOCALAPPDATA"); roaming != "" && local != "" && filepath.Separator == '\\' {
+		w.dirs = dirs{filepath.Join(roaming, "skl"), filepath.Join(local, "skl", "data"), filepath.Join(local, "skl", "cache"), filepath.Join(local, "skl", "state")}
+	}
+}
+
+// Managed places, which the administrator owns.
+const (
+	managedBase  = "/etc/skl"
+	managedRoot  = "/etc/skl/skills"
+	enforcedRoot = "/etc/skl/enforced/skills"
+)
+
+func (w *world) setScope() error {
+	scope := w.cli.String("scope")
+	if w.cli.Bool("global") {
+		scope = "user"
+	}
+	if scope == "" {
+		scope = "project"
+		if w.project == "" {
+			scope = "user"
+		}
+	}
+	switch scope {
+	case "managed":
+		w.managed, w.scope, w.base, w.root = true, hosts.User, managedBase, managedRoot
+	case "user":
+		if w.home == "" {
+			return diag.New(diag.Failed, "no_home", "HOME is not set, so there is no user scope")
+		}
+		w.scope, w.base, w.root = hosts.User, w.dirs.config, filepath.Join(w.home, filepath.FromSlash(hosts.Canonical))
+	default:
+		w.scope = hosts.Project
+		if w.project == "" {
+			w.project = w.cwd
+		}
+		w.base, w.root = w.project, filepath.Join(w.project, filepath.FromSlash(hosts.Canonical))
+	}
+	return nil
+}
+
+// linkBase is what links in receipts are relative to.
+func (w *world) linkBase() string {
+	if w.managed {
+		return managedBase
+	}
+	if w.scope == hosts.User {
+		return w.home
+	}
+	return w.project
+}
+
+func (w *world) configPath() string {
+	for _, path := range []string{w.cli.String("config"), w.env.getenv("SKL_CONFIG")} {
+		if path != "" {
+			return absolute(w.env.cwd, path)
+		}
+	}
+	return filepath.Join(w.dirs.config, "config.toml")
+}
+
+func (w *world) readConfig() error {
+	var files [2]*config.Config
+	for i, path := range []string{filepath.Join(managedBase, "config.toml"), w.configPath()} {
+		src, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) && (i == 0 || w.cli.String("config") == "") {
+			continue
+		}
+		if err != nil {
+			return diag.New(diag.Misuse, "config_unreadable", "reading configuration: %w", err)
+		}
+		if files[i], err = config.Parse(src, path); err != nil {
+			return err
+		}
+	}
+	w.config = config.Merge(files[0], files[1])
+	return nil
+}
+
+func (w *world) offline() bool {
+	v := w.env.getenv("SKL_OFFLINE")
+	return w.cli.Bool("offline") || v != "" && v != "0" && v != "false"
+}
+
+// wire gives the sources what they need of the process.
+func (w *world) wire() {
+	w.git = &git.Source{HTTP: w.http(), CacheDir: w.dirs.cache, Offline: w.offline(), Environ: os.Environ(), Progress: w.ui.Progress}
+	w.local = &local.Source{Dir: w.base}
+}
+
+func (w *world) http() *origin.Client {
+	store := w.credentials()
+	c := &origin.Client{Offline: w.offline(), UserAgent: "skl/" + version, Getenv: w.env.getenv, Insecure: map[string]bool{}, CAs: map[string][]byte{}}
+	c.Credential = func(ctx context.Context, o string) (origin.Credential, error) {
+		cred, _, err := store.Lookup(ctx, o)
+		return cred, err
+	}
+	for host, o := range w.config.Origins {
+		c.Insecure[host] = o.Insecure
+		if o.CA != "" {
+			if pem, err := os.ReadFile(o.CA); err == nil {
+				c.CAs[host] = pem
+			}
+		}
+	}
+	return c
+}
+
+// files are the manifest and lock of the scope.
+type files struct {
+	manifest     *manifest.Manifest
+	lock         *lock.Lock
+	manifestText []byte // as read
+	lockText     []byte
+	hasManifest  bool
+	hasLock      bool
+	manifestPath string
+	lockPath     string
+}
+
+// load reads skl.toml and skl.lock. Files that are not there are empty ones.
+// A lock that cannot be read gives an error and everything else.
+func (w *world) load() (*files, error) {
+	f := &files{manifestPath: filepath.Join(w.base, "skl.toml"), lockPath: filepath.Join(w.base, "skl.lock")}
+	src, err := os.ReadFile(f.manifestPath)
+	switch {
+	case err == nil:
+		f.hasManifest, f.manifestText = true, src
+		if f.manifest, err = manifest.Parse(src, w.short(f.manifestPath)); err != nil {
+			return nil, err
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		f.manifest = manifest.New()
+	default:
+		return nil, err
+	}
+	src, err = os.ReadFile(f.lockPath)
+	switch {
+	case err == nil:
+		f.hasLock, f.lockText = true, src
+		f.lock, err = lock.Parse(src, w.short(f.lockPath))
+	case errors.Is(err, fs.ErrNotExist):
+		f.lock, err = &lock.Lock{}, nil
+	}
+	return f, err
+}
+
+// begin takes the lock of the scope for a command that writes, and settles an
+// install that was interrupted. The returned func gives the lock back.
+func (w *world) begin(ctx context.Context) (end func(), err error) {
+	if w.scope == hosts.User {
+		if err := os.MkdirAll(w.base, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	end, err = durable.Lock(ctx, w.base, func() { w.ui.Note("waiting for another skl in %s", w.short(w.base)) })
+	if err != nil {
+		return nil, err
+	}
+	outcome, err := install.Recover(filepath.Join(w.root, ".skl"))
+	if err != nil {
+		end()
+		return nil, err
+	}
+	if outcome.Result != install.Clean {
+		w.ui.Note("an interrupted install was %s", string(outcome.Result))
+		for _, path := range outcome.Kept {
+			w.ui.Note("edited since: kept in %s", w.short(path))
+		}
+	}
+	return end, nil
+}
+
+// settled refuses with exit 3 if an interrupted install is found. Commands that only read call it.
+func (w *world) settled() error {
+	if install.Interrupted(filepath.Join(w.root, ".skl")) {
+		return diag.New(diag.Unmet, "interrupted_install", "an earlier install in %s was interrupted", w.short(w.root)).
+			Hint("skl install")
+	}
+	return nil
+}
+
+func (w *world) store() *store.Store { return &store.Store{Dir: filepath.Join(w.dirs.data, "store")} }
+
+// installer works on the scope's root with links for these hosts.
+func (w *world) installer(hostIDs []string, links string) (*install.Installer, error) {
+	in := &install.Installer{Base: w.linkBase(), Root: w.root, Store: w.store(), Fetch: w.fetch, Progress: w.ui.Progress, Copy: links == "copy"}
+	for _, id := range hostIDs {
+		h, ok := hosts.Find(id)
+		if !ok {
+			return nil, unknownHost(id)
+		}
+		if w.managed {
+			continue // the machine's root is read by skl alone
+		}
+		if _, link := hosts.WriteDirs(h, w.hostEnv(), w.scope); link != "" && !contains(in.Links, link) {
+			in.Links = append(in.Links, link)
+		}
+	}
+	return in, nil
+}
+
+func (w *world) hostEnv() hosts.Env {
+	return hosts.Env{Home: w.home, Project: w.project, Cwd: w.cwd, Getenv: w.env.getenv, Stat: os.Stat}
+}
+
+func unknownHost(id string) error {
+	return diag.New(diag.Misuse, "unknown_host", "unknown agent host %q", id).Meant(hosts.Suggest(id)...).Hint("skl doctor lists the hosts it knows")
+}
+
+// fetch sends a locked release to its source.
+func (w *world) fetch(ctx context.Context, s lock.Skill, sink bundle.Sink) error {
+	src, err := w.sourceOf(s)
+	if err != nil {
+		return err
+	}
+	return src.Fetch(ctx, s, sink)
+}
+
+func (w *world) sourceOf(s lock.Skill) (source.Source, error) {
+	switch s.Source {
+	case "git":
+		return w.git, nil
+	case "local":
+		return w.local, nil
+	}
+	return nil, diag.New(diag.Failed, "unknown_source", "%s: this skl cannot fetch from source %q", s.Name, s.Source)
+}
+
+// prefetch loads what many releases need in few requests.
+func (w *world) prefetch(ctx context.Context, want []lock.Skill) error {
+	var fromGit []lock.Skill
+	st := w.store()
+	for _, s := range want {
+		if s.Source == "git" && (s.Tree == "" || !st.Has(s.Tree)) {
+			fromGit = append(fromGit, s)
+		}
+	}
+	if len(fromGit) < 2 {
+		return nil
+	}
+	return w.git.Prefetch(ctx, fromGit)
+}
+
+// resolver finds releases for the scope's manifest.
+func (w *world) resolver(m *manifest.Manifest) *resolver.Resolver {
+	return &resolver.Resolver{
+		Git: w.git, Local: w.local, Plugins: plugins{w},
+		ForgeURL: w.config.ForgeURL,
+		Market:   w.market,
+		Binding: func(ns string) string {
+			if b := w.config.Namespaces[ns]; b != "" {
+				return b
+			}
+			return m.Namespaces[ns]
+		},
+	}
+}
+
+// short is path as a person would write it from here: below the working directory or home.
+func (w *world) short(path string) string {
+	if rel, err := filepath.Rel(w.env.cwd, path); err == nil && !strings.HasPrefix(rel, "..") {
+		return rel
+	}
+	if rel, err := filepath.Rel(w.cwd, path); err == nil && !strings.HasPrefix(rel, "..") && w.cwd != w.env.cwd {
+		return rel
+	}
+	if w.home != "" {
+		if rel, err := filepath.Rel(w.home, path); err == nil && !strings.HasPrefix(rel, "..") {
+			return filepath.Join("~", rel)
+		}
+	}
+	return path
+}
+
+func contains(list []string, s string) bool {
+	for _, have := range list {
+		if have == s {
+			return true
+		}
+	}
+	return false
+}

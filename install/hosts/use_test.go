@@ -1,0 +1,123 @@
+package hosts
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each row is one fact about a host. Copies are written ROOT=CONTENT, in a
+// project P and a home H; ROOT,ROOT=CONTENT is one directory with a link to
+// it, /group/x in a root is a nested directory, "?" a project without trust.
+// sub/ is a directory of the project.
+func TestUse(t *testing.T) {
+	tests := []struct{ fact, host, copies, want string }{
+		{"Claude Code lists both, the command runs the user's", "claude-code", "P/.claude/skills=a H/.claude/skills=b", "listed loads"},
+		{"Claude Code does not read .agents", "claude-code", "P/.agents/skills=a H/.agents/skills=b", "unread unread"},
+		{"Claude Code reads a linked copy", "claude-code", "P/.agents/skills,P/.claude/skills=a", "loads"},
+		{"Claude Code, a linked copy and the user's", "claude-code", "P/.agents/skills,P/.claude/skills=a H/.claude/skills=b", "listed loads"},
+		{"Claude Code looks one level deep", "claude-code", "P/.claude/skills/group/x=a", "unread"},
+		{"Claude Code goes by the directory's name", "claude-code", "P/.claude/skills/./x=a H/.claude/skills/./y=b", "loads loads"},
+
+		{"Copilot prefers .github to .agents", "github-copilot", "P/.agents/skills=a P/.github/skills=b", "hidden loads"},
+		{"Copilot prefers .agents to .claude", "github-copilot", "P/.agents/skills=a P/.claude/skills=b", "loads hidden"},
+		{"Copilot also reads .claude", "github-copilot", "P/.claude/skills=a", "loads"},
+		{"Copilot prefers ~/.copilot to ~/.agents", "github-copilot", "H/.agents/skills=a H/.copilot/skills=b", "hidden loads"},
+		{"Copilot prefers the project", "github-copilot", "P/.claude/skills=a H/.copilot/skills=b", "loads hidden"},
+
+		{"Codex shows every copy", "codex", "P/.agents/skills=a H/.agents/skills=b H/.codex/skills=c", "listed listed listed"},
+		{"Codex loads a single copy", "codex", "P/.agents/skills=a P/.claude/skills=b", "loads unread"},
+		{"Codex reads every directory up to the top", "codex", "sub/.agents/skills=a P/.agents/skills=b", "listed listed"},
+
+		{"Gemini prefers the project", "gemini-cli", "P/.agents/skills=a H/.agents/skills=b", "loads hidden"},
+		{"Gemini prefers .agents to .gemini", "gemini-cli", "P/.gemini/skills=a P/.agents/skills=b", "hidden loads"},
+		{"Gemini needs trust in the folder", "gemini-cli", "P/.agents/skills=a? H/.agents/skills=b", "untrusted loads"},
+		{"Gemini in a sub-directory sees the user's", "gemini-cli sub", "P/.agents/skills=a H/.agents/skills=b", "unread loads"},
+
+		{"opencode is not deterministic", "opencode", "P/.agents/skills=a P/.claude/skills=b", "unstable unstable"},
+		{"opencode, four roots", "opencode", "P/.agents/skills=a P/.opencode/skills=b P/.claude/skills=c H/.agents/skills=d", "unstable unstable unstable unstable"},
+		{"opencode with identical copies is", "opencode", "P/.agents/skills=a P/.claude/skills=a", "loads loads"},
+		{"opencode, two paths to one directory", "opencode", "P/.agents/skills,P/.claude/skills=a", "loads"},
+		{"opencode does not read Codex's", "opencode", "P/.agents/skills=a H/.codex/skills=b", "loads unread"},
+
+		{"others: the first directory wins", "windsurf", "P/.windsurf/skills=a H/.codeium/windsurf/skills=b P/.agents/skills=c", "loads hidden unread"},
+		{"a host that does not ask for trust loads what skl does not trust", "github-copilot", "P/.agents/skills=a?", "loads"},
+	}
+	root := func(p string) string {
+		p = strings.Replace(p, "P/", "/home/u/p/", 1)
+		p = strings.Replace(p, "sub/", "/home/u/p/sub/", 1)
+		return filepath.FromSlash(strings.Replace(p, "H/", "/home/u/", 1))
+	}
+	for _, tt := range tests {
+		id, cwd, _ := strings.Cut(tt.host, " ")
+		h, _ := Find(id)
+		env := machine(nil)
+		if cwd != "" || strings.Contains(tt.copies, "sub/") {
+			env.Cwd = filepath.Clean(root("sub/"))
+		}
+		var copies []Copy
+		for text := range strings.FieldsSeq(tt.copies) {
+			paths, content, _ := strings.Cut(text, "=")
+			var c Copy
+			c.Tree, c.Untrusted = strings.CutSuffix(content, "?")
+			for p := range strings.SplitSeq(paths, ",") {
+				place := Place{Root: root(p), Dir: "x", Depth: 1}
+				if dir, name, ok := strings.Cut(p, "/group/"); ok {
+					place = Place{root(dir), name, 2}
+				} else if dir, name, ok := strings.Cut(p, "/./"); ok {
+					place = Place{root(dir), name, 1}
+				}
+				c.Places = append(c.Places, place)
+			}
+			copies = append(copies, c)
+		}
+		if got := strings.Join(Use(h, env, copies), " "); got != tt.want {
+			t.Errorf("%s: %s with %s: %s, want %s", tt.fact, tt.host, tt.copies, got, tt.want)
+		}
+	}
+}
+
+func TestUseOfUnusableCopies(t *testing.T) {
+	h, _ := Find("github-copilot")
+	env := machine(nil)
+	place := []Place{{filepath.FromSlash("/home/u/p/.agents/skills"), "x", 1}}
+	user := []Place{{filepath.FromSlash("/home/u/.agents/skills"), "x", 1}}
+	got := Use(h, env, []Copy{{Places: place, Tree: "a", Unusable: true}, {Places: user, Tree: "b"}})
+	if strings.Join(got, " ") != "unread loads" {
+		t.Errorf("a copy that no host can load hides another: %q", got)
+	}
+	got = Use(h, env, []Copy{{Places: place}, {Places: user}})
+	if strings.Join(got, " ") != "loads hidden" {
+		t.Errorf("copies without a digest: %q", got)
+	}
+	opencode, _ := Find("opencode")
+	if got := Use(opencode, env, []Copy{{Places: place}, {Places: user}}); got[0] != Unstable {
+		t.Errorf("copies without a digest count as identical: %q", got)
+	}
+}
+
+func TestLevels(t *testing.T) {
+	for _, tt := range []struct{ project, cwd, want string }{
+		{"/p", "/p/a/b", "/p/a/b /p/a /p"}, {"/p", "/p", "/p"}, {"/p", "", "/p"}, {"/p", "/q/r", "/p"}, {"/", "/a", "/a /"},
+	} {
+		var got []string
+		for _, l := range Levels(filepath.FromSlash(tt.project), filepath.FromSlash(tt.cwd)) {
+			got = append(got, filepath.ToSlash(l))
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("Levels(%q, %q) = %q, want %q", tt.project, tt.cwd, got, tt.want)
+		}
+	}
+}
+
+func BenchmarkUse(b *testing.B) {
+	h, _ := Find("opencode")
+	reader := h.Reader(machine(nil))
+	copies := []Copy{
+		{Places: []Place{{"/home/u/p/.agents/skills", "x", 1}, {"/home/u/p/.claude/skills", "x", 1}}, Tree: "a"},
+		{Places: []Place{{"/home/u/.agents/skills", "x", 1}}, Tree: "b"},
+	}
+	for b.Loop() {
+		reader.Use(copies)
+	}
+}

@@ -1,0 +1,22 @@
+package roots
+
+// List says the drift one path a line: "changed SKILL.md", "added notes.txt". It is
+// nil if there is none.
+func (d Drift) List() []string {
+	var out []string
+	for _, part := range []struct {
+		what  string
+		paths []string
+	}{
+		{"changed", d.Changed}, {"added", d.Added}, {"missing", d.Missing}, {"mode of", d.Mode},
+		{"line endings of", d.EOL}, {"link became a file:", d.Links},
+	} {
+		for _, p := range part.paths {
+			out = append(out, part.what+" "+p)
+		}
+	}
+	if d.Forged {
+		out = append(out, "the receipt does not have the digest it names")
+	}
+	return out
+}

@@ -1,0 +1,230 @@
+package roots
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/skl-project/skl/spec/bundle"
+)
+
+// installed makes a skill with a script, a link and a receipt in P/.agents/skills/pdf.
+func installed(t *testing.T) (w *world, root string, r Receipt) {
+	w = newWorld(t)
+	root = w.path("P/.agents/skills")
+	dir := filepath.Join(root, "pdf")
+	w.mkdir(filepath.Join(dir, "scripts"))
+	w.mkdir(filepath.Join(root, stateDir))
+	w.write(filepath.Join(dir, skillFile), skillText("pdf", "a"))
+	w.write(filepath.Join(dir, "scripts", "run.sh"), []byte("#!/bin/sh\necho one\n"))
+	w.write(filepath.Join(dir, "scripts", "dos.txt"), []byte("one\r\ntwo\r\n"))
+	if err := os.Chmod(filepath.Join(dir, "scripts", "run.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS != "windows" {
+		if err := os.Symlink("scripts/run.sh", filepath.Join(dir, "run")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r = receiptFor(t, root, "pdf")
+	r.Source, r.URL = "git", "https://git.example/pdf.git"
+	w.write(ReceiptPath(root, "pdf"), r.Format())
+	return w, root, r
+}
+
+func TestCheck(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links and modes are those of Unix")
+	}
+	lf := func(s string) []byte { return []byte(strings.ReplaceAll(s, "\n", "\r\n")) }
+	tests := []struct {
+		name  string
+		edit  func(w *world, dir string)
+		want  Drift
+		codes string
+	}{
+		{"nothing", func(*world, string) {}, Drift{}, ""},
+		{"changed", func(w *world, dir string) { w.write(dir+"/SKILL.md", skillText("pdf", "b")) },
+			Drift{Changed: []string{"SKILL.md"}}, "E_DRIFT"},
+		{"added", func(w *world, dir string) { w.write(dir+"/scripts/new.sh", nil) },
+			Drift{Added: []string{"scripts/new.sh"}}, "E_DRIFT"},
+		{"missing", func(w *world, dir string) { os.RemoveAll(dir + "/scripts") },
+			Drift{Missing: []string{"scripts/dos.txt", "scripts/run.sh"}}, "E_DRIFT"},
+		{"not executable any more", func(w *world, dir string) { os.Chmod(dir+"/scripts/run.sh", 0o644) },
+			Drift{Mode: []string{"scripts/run.sh"}}, "E_DRIFT"},
+		{"line endings became CRLF", func(w *world, dir string) { w.write(dir+"/SKILL.md", lf(string(skillText("pdf", "a")))) },
+			Drift{EOL: []string{"SKILL.md"}}, "E_EOL"},
+		{"line endings became LF", func(w *world, dir string) { w.write(dir+"/scripts/dos.txt", []byte("one\ntwo\n")) },
+			Drift{EOL: []string{"scripts/dos.txt"}}, "E_EOL"},
+		{"a link became a file", func(w *world, dir string) { os.Remove(dir + "/run"); w.write(dir+"/run", []byte("scripts/run.sh")) },
+			Drift{Links: []string{"run"}}, "E_LINK"},
+		{"a link became another file", func(w *world, dir string) { os.Remove(dir + "/run"); w.write(dir+"/run", []byte("echo")) },
+			Drift{Changed: []string{"run"}}, "E_DRIFT"},
+		{"a file became a link", func(w *world, dir string) {
+			os.Remove(dir + "/scripts/run.sh")
+			os.Symlink("dos.txt", dir+"/scripts/run.sh")
+		}, Drift{Changed: []string{"scripts/run.sh"}}, "E_DRIFT"},
+		{"residue", func(w *world, dir string) {
+			w.mkdir(dir + "/scripts/__pycache__")
+			w.write(dir+"/scripts/__pycache__/x.pyc", []byte("x"))
+			w.write(dir+"/.DS_Store", []byte("x"))
+		}, Drift{}, ""},
+		{"all at once", func(w *world, dir string) {
+			w.write(dir+"/a", nil)
+			w.write(dir+"/SKILL.md", lf(string(skillText("pdf", "a"))))
+			os.Remove(dir + "/scripts/dos.txt")
+		}, Drift{Added: []string{"a"}, Missing: []string{"scripts/dos.txt"}, EOL: []string{"SKILL.md"}}, "E_DRIFT E_EOL"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w, root, r := installed(t)
+			if err := WriteCache(root); err != nil { // what it remembers must not hide the edit
+				t.Fatal(err)
+			}
+			tt.edit(w, filepath.Join(root, "pdf"))
+			for _, full := range []bool{false, true} {
+				got, err := Check(root, "pdf", r, full)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if (got.Tree == r.Tree) != !tt.want.Any() {
+					t.Errorf("full %v: tree %s of a copy with drift %v", full, got.Tree, tt.want.Any())
+				}
+				got.Tree = ""
+				if !reflect.DeepEqual(got, tt.want) {
+					t.Errorf("full %v: drift %+v, want %+v", full, got, tt.want)
+				}
+			}
+			record := w.discover().Skills[0]
+			if got := codes(record); got != tt.codes || record.State != Active {
+				t.Errorf("listed as %s with %q, want active with %q", record.State, got, tt.codes)
+			}
+		})
+	}
+}
+
+func codes(r Record) string {
+	var list []string
+	for _, w := range r.Warnings {
+		list = append(list, w.Code)
+	}
+	return strings.Join(list, " ")
+}
+
+// Whoever edits a skill can edit its receipt too, but not so that it names the
+// digest of another release.
+func TestForgedReceipt(t *testing.T) {
+	w, root, r := installed(t)
+	w.write(filepath.Join(root, "pdf", skillFile), skillText("pdf", "evil"))
+	forged := receiptFor(t, root, "pdf")
+	forged.Tree, forged.Source, forged.URL = r.Tree, r.Source, r.URL
+	w.write(ReceiptPath(root, "pdf"), forged.Format())
+	d, err := Check(root, "pdf", forged, true)
+	if err != nil || !d.Forged || !d.Any() || !d.Edited() {
+		t.Errorf("drift %+v, %v; want it forged", d, err)
+	}
+	if got := w.discover().Skills[0]; codes(got) != "E_DRIFT" || got.Digest == string(r.Tree) {
+		t.Errorf("listed with %q and digest %s", codes(got), got.Digest)
+	}
+}
+
+// Residue that a release holds is a file like any other.
+func TestResidueOfTheRelease(t *testing.T) {
+	w, root, r := installed(t)
+	cached := filepath.Join(root, "pdf", "lib", "__pycache__", "x.pyc")
+	w.mkdir(filepath.Dir(cached))
+	w.write(cached, []byte("x"))
+	found, err := new(scanner).scanTree(filepath.Join(root, "pdf"), map[string]bool{"lib/__pycache__": true, "lib/__pycache__/x.pyc": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range found.entries {
+		r.Files[e.Path] = File{e.Size, e.SHA256, e.Kind}
+	}
+	r.Tree = found.tree()
+	if d, err := Check(root, "pdf", r, true); err != nil || d.Any() {
+		t.Errorf("drift %+v, %v", d, err)
+	}
+	if err := os.Remove(cached); err != nil {
+		t.Fatal(err)
+	}
+	if d, _ := Check(root, "pdf", r, true); !slices.Equal(d.Missing, []string{"lib/__pycache__/x.pyc"}) {
+		t.Errorf("drift %+v, want the file missing", d)
+	}
+}
+
+func TestCheckOfMissingSkill(t *testing.T) {
+	_, root, r := installed(t)
+	if err := os.RemoveAll(filepath.Join(root, "pdf")); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Check(root, "pdf", r, false)
+	if err != nil || len(d.Missing) != len(r.Files) {
+		t.Errorf("drift %+v, %v; want every file missing", d, err)
+	}
+}
+
+func TestCheckAllKeepsOrder(t *testing.T) {
+	w := newWorld(t)
+	root := w.path("P/.agents/skills")
+	var receipts []Receipt
+	for _, name := range strings.Fields("e d c b a") {
+		w.skill("P/.agents/skills", name, name+"+acme")
+		receipts = append(receipts, receiptFor(t, root, name))
+	}
+	w.write(filepath.Join(root, "c", skillFile), nil)
+	drifts, err := CheckAll(context.Background(), root, receipts, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range drifts {
+		if d.Any() != (receipts[i].Name == "c") {
+			t.Errorf("%s: drift %+v", receipts[i].Name, d)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if drifts, err := CheckAll(ctx, root, receipts, true); err == nil || drifts != nil {
+		t.Errorf("after cancel: %v, %v", drifts, err)
+	}
+}
+
+// The digest of a listing is the one every other part of skl computes.
+func TestDigestIsTheBundles(t *testing.T) {
+	w, root, _ := installed(t)
+	guard := bundle.NewGuard(nil, bundle.Limits{})
+	if err := bundle.FromFS(os.DirFS(filepath.Join(root, "pdf")), guard); err != nil {
+		t.Fatal(err)
+	}
+	sum, err := guard.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.discover().Skills[0].Digest; got != string(sum.Tree) {
+		t.Errorf("listed digest %s, want %s", got, sum.Tree)
+	}
+}
+
+// What no bundle may hold has no digest: two such copies never count as equal.
+func TestNoDigest(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a privilege on Windows")
+	}
+	w := newWorld(t)
+	for _, root := range []string{"P/.agents/skills", "H/.agents/skills"} {
+		w.skill(root, "pdf", "a")
+		if err := os.Symlink("/etc/hostname", w.path(root+"/pdf/link")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range w.discover().Skills {
+		if r.Digest != "" || !strings.Contains(codes(r), bundle.CodeLinkEscape) || strings.Contains(codes(r), "W_DUPLICATE_IDENTICAL") {
+			t.Errorf("%s has digest %q and %q", r.Qualified, r.Digest, codes(r))
+		}
+	}
+}

@@ -1,0 +1,181 @@
+// Package roots knows the ordered directories in which skills are searched,
+// finds what is in them, and says which copy of a name is used, by skl and by
+// each agent host, and what that copy hides.
+//
+//   - Roots are ordered as in R's .libPaths(): the first copy of a name that can
+//     be used is active, later ones are shadowed, and every collision is reported.
+//   - The search is breadth first in byte order, at most 6 directories deep and
+//     2,000 directories wide per root, and ends at a SKILL.md. It skips .git,
+//     node_modules and .skl. In a project, links that leave it are not followed.
+//   - Two names are one if skill.NameKey makes them equal.
+//   - Two paths to one real directory are one copy.
+//   - Nothing is written, and nothing that was found is run or interpreted
+//     beyond the frontmatter of SKILL.md (its first 64 KiB).
+//
+// A copy that was installed has a [Receipt]; [Check] says how it differs.
+// [WriteCache], for commands that write to a root, makes the next search fast;
+// the search itself never writes.
+package roots
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/spec/bundle"
+)
+
+// A Config is all that a search depends on besides the directories themselves.
+// Paths are absolute and clean, as [FindProject] returns them. The zero Config
+// has no roots.
+type Config struct {
+	Project        string // top directory of the project; "" for none
+	Cwd            string // in Project; "" is Project itself
+	Home           string
+	ProjectTrusted bool
+	ManagedDir     string   // "" for none, see DefaultManagedDir
+	EnforcedDir    string   // "" for none, see DefaultEnforcedDir
+	ExtraRoots     []string // of --root, then SKL_SKILLS_PATH; may be relative to Cwd
+	UserRoots      []string // further roots of the user, after ~/.agents/skills
+	Hosts          []string // ids of the hosts to answer for, in the order of the answers
+	System         fs.FS    // embedded skills, a directory each; may be nil
+	Acks           []Ack
+
+	// Getenv is asked for the variables that move hosts' directories. nil: none is set.
+	Getenv func(string) string
+	// Signed gives the verdict on the signature of an installed copy.
+	// nil: a receipt with a signer is "skipped", one without "unsigned".
+	Signed func(name string, r Receipt) Signature
+	// Gate returns why an otherwise usable skill cannot be used here (a missing
+	// program), or "". nil: nothing is missing.
+	Gate func(name, dir string) string
+}
+
+// An Ack is a person's word that a collision is wanted: of this code, for this
+// name, while both copies have these digests.
+type Ack struct {
+	Code, Name    string
+	Winner, Loser bundle.Digest
+}
+
+// A Signature is what is known of a copy's signature.
+type Signature struct {
+	State  string `json:"state"` // verified, unsigned, failed, skipped
+	Signer string `json:"signer"`
+}
+
+// States of a copy, in skl's own view.
+const (
+	Active      = "active"
+	Shadowed    = "shadowed"
+	Disabled    = "disabled"
+	Untrusted   = "untrusted"
+	Invalid     = "invalid"
+	Unsupported = "unsupported"
+	Gated       = "gated"
+)
+
+// A Record is one copy of one skill.
+//
+// Qualified names it for good: "name@scope" for root/name in the first root of
+// its scope (.agents/skills of the project, ~/.agents/skills, the managed
+// directory, the embedded skills), else "name@scope:path", with a path
+// relative to the project, or one that starts with "~/", or an absolute one.
+type Record struct {
+	Name          string            `json:"name"`
+	Qualified     string            `json:"qualified"`
+	Description   string            `json:"description"`
+	Path          string            `json:"path"` // of its directory; "skl:NAME" if embedded
+	Root          string            `json:"root"` // Root.ID
+	Scope         string            `json:"scope"`
+	Priority      int               `json:"priority"`
+	Trust         string            `json:"trust"`
+	State         string            `json:"state"`
+	ShadowedBy    *string           `json:"shadowed_by"`
+	Shadows       []string          `json:"shadows"`
+	Hosts         []HostUse         `json:"hosts"`
+	Source        string            `json:"source"`
+	Version       string            `json:"version"`
+	Digest        string            `json:"digest"` // tree digest; "" if it cannot be a bundle
+	Format        string            `json:"format"`
+	Signature     *Signature        `json:"signature"`
+	GeneratedFrom map[string]string `json:"generated_from"`
+	Warnings      []Warning         `json:"warnings"`
+
+	key    string // skill.NameKey of the name
+	place  *place
+	spots  []spot // first its own, then aliases
+	found  finding
+	isSkip bool // a link out of the project
+}
+
+// A spot is one path to a copy.
+type spot struct {
+	place *place
+	rel   string
+	depth int
+}
+
+// HostUse is what one host does with a copy; Use is one of hosts.Loads and so on.
+type HostUse struct {
+	Host string `json:"host"`
+	Use  string `json:"use"`
+}
+
+// A Listing is the result of a search, as "skl list --json" prints it.
+type Listing struct {
+	Roots  []Root   `json:"roots"`  // strongest first
+	Skills []Record `json:"skills"` // by name, strongest first
+
+	// Warnings are about the roots: directories that cannot be read, a SKILL.md
+	// in the wrong place. They belong on stderr.
+	Warnings []Warning `json:"-"`
+}
+
+// Discover searches all roots of cfg. Its only error is that of ctx: what
+// cannot be read is a state or a warning in the listing.
+func Discover(ctx context.Context, cfg Config) (Listing, error) {
+	places := expand(cfg)
+	d := &discovery{cfg: cfg, caches: make(map[*place]Cache), byReal: make(map[string]*Record)}
+	for _, p := range places {
+		d.searchPlace(p)
+	}
+	d.foldEscaped()
+	if err := d.inspectAll(ctx); err != nil {
+		return Listing{}, err
+	}
+	records := d.describe()
+	shadow(cfg, records)
+	useHosts(cfg, records)
+	l := Listing{Roots: make([]Root, len(places)), Skills: make([]Record, len(records)), Warnings: d.warnings}
+	for i, p := range places {
+		l.Roots[i] = p.Root
+	}
+	for i, r := range records {
+		l.Skills[i] = *r
+	}
+	return l, nil
+}
+
+// Lookup returns the copies that name means, strongest first: all copies of a
+// plain name, the one with a qualified name, or for "name@scope" without such
+// a copy all of that scope.
+func (l Listing) Lookup(name string) []Record {
+	var plain, scoped []Record
+	key := nameKey(name)
+	for _, r := range l.Skills {
+		switch {
+		case r.Qualified == name:
+			return []Record{r}
+		case r.key == key:
+			plain = append(plain, r)
+		case r.Name+"@"+r.Scope == name:
+			scoped = append(scoped, r)
+		}
+	}
+	return append(plain, scoped...)
+}
+
+func (c Config) env() hosts.Env {
+	return hosts.Env{Home: c.Home, Project: c.Project, Cwd: c.Cwd, Getenv: c.Getenv}
+}

@@ -1,0 +1,245 @@
+package roots
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// shadow decides for each name which copy is active, and reports collisions.
+// Records are sorted by name and strength.
+func shadow(cfg Config, records []*Record) {
+	for group := range groups(records) {
+		decide(cfg, group)
+		warnCasefold(group)
+	}
+	warnConfusable(records)
+}
+
+// groups yields the runs of records that have one name.
+func groups(records []*Record) func(func([]*Record) bool) {
+	return func(yield func([]*Record) bool) {
+		for len(records) > 0 {
+			n := 1
+			for n < len(records) && records[n].key == records[0].key {
+				n++
+			}
+			if !yield(records[:n:n]) {
+				return
+			}
+			records = records[n:]
+		}
+	}
+}
+
+// decide finds the active copy of a name. The first usable one wins. A stronger copy
+// that cannot be used hides nothing, except one that the administrator enforces.
+func decide(cfg Config, group []*Record) {
+	var winner *Record
+	var passed []string
+	for _, r := range group {
+		switch {
+		case r.State != Active:
+			if winner == nil && r.Priority < bandSession {
+				winner = r
+			} else if winner == nil && r.State != Untrusted {
+				passed = append(passed, r.Qualified+" ("+r.State+")")
+			}
+		case winner == nil:
+			winner = r
+			if len(passed) > 0 {
+				r.warn("W_WEAKER_USED", "used because a stronger copy cannot be: "+strings.Join(passed, ", "))
+			}
+		default:
+			r.State = Shadowed
+			r.ShadowedBy = &winner.Qualified
+			winner.Shadows = append(winner.Shadows, r.Qualified)
+			cfg.compare(winner, r)
+		}
+	}
+}
+
+// compare reports what it means that winner hides loser.
+func (c Config) compare(winner, loser *Record) {
+	if winner.Digest != "" && winner.Digest == loser.Digest {
+		loser.warn("W_DUPLICATE_IDENTICAL", "same content as "+winner.Qualified+", which is used")
+		return
+	}
+	if !c.acknowledged("W_SHADOWED", winner, loser) {
+		loser.warn("W_SHADOWED", "hidden by "+winner.Qualified+", which differs")
+	}
+	if why := downgrade(winner, loser); why != "" && !c.acknowledged("W_TRUST_DOWNGRADE", winner, loser) {
+		winner.warn("W_TRUST_DOWNGRADE", why+", and hides "+loser.Qualified)
+	}
+}
+
+func (c Config) acknowledged(code string, winner, loser *Record) bool {
+	if winner.Digest == "" || loser.Digest == "" {
+		return false
+	}
+	return slices.ContainsFunc(c.Acks, func(a Ack) bool {
+		return a.Code == code && nameKey(a.Name) == winner.key && a.Winner == bundle.Digest(winner.Digest) && a.Loser == bundle.Digest(loser.Digest)
+	})
+}
+
+// downgrade says in what way winner's provenance is weaker than loser's, or "".
+// A receipt counts while the files agree with it.
+func downgrade(winner, loser *Record) string {
+	switch {
+	case !loser.pinned():
+		return ""
+	case !winner.pinned():
+		return "it has no receipt that its files agree with"
+	case loser.signed() && !winner.signed():
+		return "it is not signed, the copy below it is"
+	case winner.found.source != loser.found.source || winner.found.url != loser.found.url:
+		return "it comes from another source, " + diag.Printable(winner.found.url)
+	}
+	return ""
+}
+
+func (r *Record) pinned() bool {
+	return r.found.receiptTree != "" && r.found.receiptTree == r.found.tree
+}
+
+func (r *Record) signed() bool {
+	return r.Signature != nil && r.Signature.Signer != "" && r.Signature.State != "failed" && r.Signature.State != "unsigned"
+}
+
+func warnCasefold(group []*Record) {
+	for _, r := range group[1:] {
+		if r.Name != group[0].Name {
+			r.warn("W_CASEFOLD", "spelled like "+diag.Printable(group[0].Name)+" ("+group[0].Qualified+") but for case or form; they count as one name")
+		}
+	}
+}
+
+// warnConfusable reports names that look the same and are not.
+func warnConfusable(records []*Record) {
+	plain := true
+	for _, r := range records {
+		plain = plain && isASCII(r.key)
+	}
+	if plain {
+		return
+	}
+	bySkeleton := make(map[string]*Record)
+	for group := range groups(records) {
+		looks := skeleton(group[0].key)
+		first, ok := bySkeleton[looks]
+		if !ok {
+			bySkeleton[looks] = group[0]
+			continue
+		}
+		for _, pair := range [][2]*Record{{group[0], first}, {first, group[0]}} {
+			pair[0].warn("W_CONFUSABLE", "looks like "+pair[1].Qualified+", which is another name")
+		}
+	}
+}
+
+// useHosts works out what each host does with each copy, and reports where
+// hosts disagree.
+func useHosts(cfg Config, records []*Record) {
+	env := cfg.env()
+	var readers []hosts.Reader
+	var ids []string
+	for _, id := range cfg.Hosts {
+		if h, ok := hosts.Find(id); ok {
+			readers = append(readers, h.Reader(env))
+			ids = append(ids, id)
+		}
+	}
+	if len(readers) == 0 {
+		return
+	}
+	for group := range groups(records) {
+		copies := make([]hosts.Copy, len(group))
+		for i, r := range group {
+			copies[i] = r.copy()
+			r.Hosts = make([]HostUse, 0, len(readers))
+		}
+		for n, reader := range readers {
+			for i, use := range reader.Use(copies) {
+				group[i].Hosts = append(group[i].Hosts, HostUse{ids[n], use})
+			}
+		}
+		warnDivergence(cfg, group)
+	}
+}
+
+// copy is r as hosts see it. They know nothing of gates and later formats.
+func (r *Record) copy() hosts.Copy {
+	c := hosts.Copy{
+		Tree: r.Digest, Untrusted: r.State == Untrusted,
+		Unusable: r.State == Disabled || r.State == Invalid,
+	}
+	for _, s := range r.spots {
+		dir := s.rel[strings.LastIndexByte(s.rel, '/')+1:]
+		for _, root := range append([]string{s.place.Path}, s.place.aliases...) {
+			c.Places = append(c.Places, hosts.Place{Root: root, Dir: dir, Depth: s.depth})
+		}
+	}
+	return c
+}
+
+// warnDivergence reports that two hosts load different content for one name.
+func warnDivergence(cfg Config, group []*Record) {
+	if len(group) == 1 {
+		return
+	}
+	type view struct {
+		host   string
+		copies []*Record
+	}
+	var views []view
+	for n := range group[0].Hosts {
+		v := view{host: group[0].Hosts[n].Host}
+		for _, use := range []string{hosts.Loads, hosts.Unstable, hosts.Listed} {
+			for _, r := range group {
+				if r.Hosts[n].Use == use {
+					v.copies = append(v.copies, r)
+				}
+			}
+			if len(v.copies) > 0 {
+				views = append(views, v)
+				break
+			}
+		}
+	}
+	if len(views) < 2 {
+		return
+	}
+	for _, v := range views[1:] {
+		a, b := differing(views[0].copies, v.copies)
+		if a == nil || cfg.acknowledged("W_HOST_DIVERGENCE", a, b) || cfg.acknowledged("W_HOST_DIVERGENCE", b, a) {
+			continue
+		}
+		strongest(group).warn("W_HOST_DIVERGENCE", views[0].host+" loads "+a.Qualified+", "+v.host+" may load "+b.Qualified+", which differs")
+		return
+	}
+}
+
+// differing returns two copies with different content, one of each list.
+func differing(as, bs []*Record) (a, b *Record) {
+	for _, a := range as {
+		for _, b := range bs {
+			if a != b && (a.Digest == "" || a.Digest != b.Digest) {
+				return a, b
+			}
+		}
+	}
+	return nil, nil
+}
+
+// strongest returns the active copy, or the first if none is.
+func strongest(group []*Record) *Record {
+	for _, r := range group {
+		if r.State == Active {
+			return r
+		}
+	}
+	return group[0]
+}

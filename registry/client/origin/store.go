@@ -1,0 +1,271 @@
+package origin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// A Store finds the credential of an origin in the places where people keep them.
+// The zero Store has none. A secret is never in an error or in what String methods print.
+type Store struct {
+	Getenv       func(string) string // nil means an empty environment
+	Registry     string              // the origin that SKL_TOKEN is for; "" means that it is for none
+	TokenEnv     map[string]string   // "host" or "host:port" → variable, from config.toml
+	TokenCommand map[string][]string // "host" or "host:port" → program and arguments that print a token
+	GitHubHosts  []string            // "host" or "host:port" of GitHub forges besides github.com
+	Netrc        string              // path of a netrc file; "" means none
+	Git          string              // path of git, to ask its credential helpers; "" means not to
+	Environ      []string            // environment of the programs that are run
+}
+
+// Lookup finds the credential of origin, "https://host[:port]", and says where it
+// was: "SKL_TOKEN_GIT_EXAMPLE", "netrc". The zero Credential means that there is none.
+// The places are asked in the order of the methods below; the first that has one decides,
+// and one that fails is an error with code credential, never passed over.
+func (s *Store) Lookup(ctx context.Context, origin string) (c Credential, source string, err error) {
+	u, err := url.Parse(origin)
+	if err != nil || u.Hostname() == "" || Of(u) != origin || strings.ContainsAny(u.Host, " \t\r\n\x00") {
+		return Credential{}, "", diag.New(diag.Failed, "invalid_url", "an origin is https://host[:port]")
+	}
+	for _, ask := range []func(context.Context, *url.URL) (Credential, string, error){
+		s.variable, s.configured, s.github, s.gitlabJob, s.netrc, s.helper,
+	} {
+		c, source, err := ask(ctx, u)
+		if err == nil && c != (Credential{}) {
+			err = c.check(source)
+		}
+		if err != nil {
+			return Credential{}, "", err
+		}
+		if c != (Credential{}) {
+			return c, source, nil
+		}
+	}
+	return Credential{}, "", nil
+}
+
+// check refuses what could break out of a header.
+func (c Credential) check(source string) error {
+	for _, s := range []string{c.User, c.Secret} {
+		for _, r := range s {
+			if r <= ' ' || r > '~' {
+				return failed("the credential from %s holds spaces or characters that are not ASCII", source)
+			}
+		}
+	}
+	return nil
+}
+
+func failed(format string, args ...any) error {
+	return diag.New(diag.Failed, "credential", format, args...)
+}
+
+func (s *Store) getenv(name string) string {
+	if s.Getenv == nil {
+		return ""
+	}
+	return strings.TrimSpace(s.Getenv(name))
+}
+
+// variable is SKL_TOKEN_<HOST>_<PORT>, or SKL_TOKEN_<HOST> for the scheme's own port,
+// or SKL_TOKEN for the one registry it belongs to.
+func (s *Store) variable(_ context.Context, u *url.URL) (Credential, string, error) {
+	name := VariableName(Host(u))
+	if token := s.getenv(name); token != "" {
+		return Credential{Secret: token}, name, nil
+	}
+	if token := s.getenv("SKL_TOKEN"); token != "" && s.Registry == Of(u) {
+		return Credential{Secret: token}, "SKL_TOKEN", nil
+	}
+	return Credential{}, "", nil
+}
+
+// VariableName is the variable that holds the token of "host" or "host:port":
+// SKL_TOKEN_GIT_EXAMPLE_8443.
+func VariableName(host string) string {
+	return "SKL_TOKEN_" + strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(strings.Trim(host, "[]")))
+}
+
+// configured is what config.toml says for this host.
+func (s *Store) configured(ctx context.Context, u *url.URL) (Credential, string, error) {
+	host := Host(u)
+	if name := s.TokenEnv[host]; name != "" {
+		token := s.getenv(name)
+		if token == "" {
+			return Credential{}, "", failed("the variable %s, which config.toml names for %s, is not set", name, host)
+		}
+		return Credential{Secret: token}, name, nil
+	}
+	command := s.TokenCommand[host]
+	if len(command) == 0 {
+		return Credential{}, "", nil
+	}
+	out, err := s.run(ctx, "", command[0], command[1:]...)
+	if err != nil {
+		return Credential{}, "", failed("token_command of %s: %s", host, reason(err))
+	}
+	token := strings.TrimSpace(string(out))
+	if token == "" {
+		return Credential{}, "", failed("token_command of %s prints nothing", host)
+	}
+	return Credential{Secret: token}, "token_command", nil
+}
+
+// github is GH_TOKEN or GITHUB_TOKEN, for github.com and the configured GitHub hosts.
+func (s *Store) github(_ context.Context, u *url.URL) (Credential, string, error) {
+	if host := Host(u); Of(u) != "https://github.com" && !slices.Contains(s.GitHubHosts, host) {
+		return Credential{}, "", nil
+	}
+	for _, name := range []string{"GH_TOKEN", "GITHUB_TOKEN"} {
+		if token := s.getenv(name); token != "" {
+			return Credential{User: tokenUser, Secret: token}, name, nil
+		}
+	}
+	return Credential{}, "", nil
+}
+
+// gitlabJob is CI_JOB_TOKEN, for the server that runs the job.
+func (s *Store) gitlabJob(_ context.Context, u *url.URL) (Credential, string, error) {
+	token, host := s.getenv("CI_JOB_TOKEN"), strings.ToLower(s.getenv("CI_SERVER_HOST"))
+	if token == "" || host == "" {
+		return Credential{}, "", nil
+	}
+	server := &url.URL{Scheme: u.Scheme, Host: host}
+	if port := s.getenv("CI_SERVER_PORT"); port != "" {
+		server.Host += ":" + port
+	}
+	if Of(server) != Of(u) {
+		return Credential{}, "", nil
+	}
+	return Credential{User: "gitlab-ci-token", Secret: token}, "CI_JOB_TOKEN", nil
+}
+
+// netrc is the entry of the host in the netrc file.
+func (s *Store) netrc(_ context.Context, u *url.URL) (Credential, string, error) {
+	if s.Netrc == "" {
+		return Credential{}, "", nil
+	}
+	text, err := os.ReadFile(s.Netrc)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Credential{}, "", nil
+	}
+	if err != nil {
+		return Credential{}, "", failed("reading the netrc file: %s", reason(err))
+	}
+	return netrcFor(text, u), "netrc", nil
+}
+
+// helper asks git's credential helpers, if git is configured with any. Git runs beside its
+// own program and not in the working directory, so that no repository can name a helper.
+func (s *Store) helper(ctx context.Context, u *url.URL) (Credential, string, error) {
+	if s.Git == "" {
+		return Credential{}, "", nil
+	}
+	out, err := s.run(ctx, "", s.Git, "config", "--get-regexp", `^credential\.`)
+	if err != nil || !hasHelper(string(out)) {
+		return Credential{}, "", nil // git exits with 1 when nothing is configured
+	}
+	out, err = s.run(ctx, "protocol="+u.Scheme+"\nhost="+Host(u)+"\n\n", s.Git, "credential", "fill")
+	if err != nil {
+		return Credential{}, "", nil // no helper knows the host, and nobody may be asked
+	}
+	var c Credential
+	for line := range strings.Lines(string(out)) {
+		key, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), "=")
+		switch key {
+		case "username":
+			c.User = value
+		case "password":
+			c.Secret = value
+		}
+	}
+	if c.Secret == "" {
+		return Credential{}, "", nil
+	}
+	return c, "git credential helper", nil
+}
+
+// hasHelper reads lines of "credential.helper store" or "credential.https://h.helper x";
+// an empty value takes earlier ones back.
+func hasHelper(lines string) bool {
+	has := false
+	for line := range strings.Lines(lines) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.HasSuffix(key, ".helper") {
+			has = has && key != "credential.helper" || value != ""
+		}
+	}
+	return has
+}
+
+// Bounds of the programs that are run.
+const (
+	runFor   = 2 * time.Minute // a helper may wait for a person to touch a key
+	maxPrint = 64 << 10        // bytes
+)
+
+// run starts a program without a shell and returns what it prints.
+func (s *Store) run(ctx context.Context, stdin, name string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, runFor)
+	defer cancel()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return nil, err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	var out limited
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Dir = filepath.Dir(path)
+	cmd.Env = slices.DeleteFunc(slices.Clone(s.Environ), func(kv string) bool {
+		return strings.HasPrefix(kv, "GIT_DIR=") || strings.HasPrefix(kv, "GIT_WORK_TREE=") || strings.HasPrefix(kv, "GIT_COMMON_DIR=")
+	})
+	cmd.Env = append(cmd.Env, "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GCM_INTERACTIVE=never")
+	cmd.Stdin = strings.NewReader(stdin)
+	cmd.Stdout = &out
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// limited keeps at most maxPrint bytes and drops the rest.
+type limited struct{ bytes.Buffer }
+
+// Write implements [io.Writer]; it never fails.
+func (l *limited) Write(p []byte) (int, error) {
+	l.Buffer.Write(p[:min(len(p), maxPrint-l.Len())])
+	return len(p), nil
+}
+
+// reason is err without the arguments, paths and output it may hold.
+func reason(err error) string {
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		return e.ProcessState.String()
+	}
+	if e, ok := errors.AsType[*exec.Error](err); ok {
+		return e.Err.Error()
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,206 @@
+package origin
+
+import (
+	"errors"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/skl-project/skl/spec/diag"
+)
+
+func env(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+func TestLookup(t *testing.T) {
+	netrc := filepath.Join(t.TempDir(), "netrc")
+	if err := os.WriteFile(netrc, []byte("machine git.example login me password pw\ndefault login d password d\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := &Store{
+		Getenv: env("SKL_TOKEN_GIT_EXAMPLE", "a", "SKL_TOKEN_GIT_EXAMPLE_8443", "b", "SKL_TOKEN", "c", "CORP", "d",
+			"GH_TOKEN", "e", "CI_JOB_TOKEN", "f", "CI_SERVER_HOST", "gitlab.example"),
+		Registry: "https://skills.example", TokenEnv: map[string]string{"corp.example": "CORP", "unset.example": "UNSET"},
+		GitHubHosts: []string{"ghe.example", "127.0.0.1:8080"}, Netrc: netrc,
+	}
+	tests := []struct {
+		origin, source string
+		want           Credential
+	}{
+		{"https://git.example", "SKL_TOKEN_GIT_EXAMPLE", Credential{"", "a"}},
+		{"https://git.example:8443", "SKL_TOKEN_GIT_EXAMPLE_8443", Credential{"", "b"}},
+		{"https://git.example:9443", "netrc", Credential{"me", "pw"}},
+		{"http://git.example:8080", "", Credential{}},
+		{"https://skills.example", "SKL_TOKEN", Credential{"", "c"}},
+		{"https://skills.example:8443", "", Credential{}},
+		{"https://corp.example", "CORP", Credential{"", "d"}},
+		{"https://corp.example:444", "", Credential{}},
+		{"https://github.com", "GH_TOKEN", Credential{tokenUser, "e"}},
+		{"https://ghe.example", "GH_TOKEN", Credential{tokenUser, "e"}},
+		{"http://127.0.0.1:8080", "GH_TOKEN", Credential{tokenUser, "e"}},
+		{"https://github.com:8443", "", Credential{}},
+		{"https://github.com.evil.example", "", Credential{}},
+		{"https://gist.github.com", "", Credential{}},
+		{"https://gitlab.example", "CI_JOB_TOKEN", Credential{"gitlab-ci-token", "f"}},
+		{"https://gitlab.example:8443", "", Credential{}},
+		{"https://other.example", "", Credential{}},
+	}
+	for _, tt := range tests {
+		got, source, err := all.Lookup(t.Context(), tt.origin)
+		if err != nil || got.User != tt.want.User || got.Secret != tt.want.Secret || source != tt.source {
+			t.Errorf("%s: user %q from %q, %v; want user %q from %q", tt.origin, got.User, source, err, tt.want.User, tt.source)
+		}
+		if got, _, err := (&Store{}).Lookup(t.Context(), tt.origin); got != (Credential{}) || err != nil {
+			t.Errorf("%s: an empty store has %v, %v", tt.origin, got, err)
+		}
+	}
+}
+
+func TestLookupFails(t *testing.T) {
+	tests := []struct {
+		name, origin string
+		s            Store
+	}{
+		{"no origin", "git.example", Store{}},
+		{"a path", "https://git.example/x", Store{}},
+		{"a line break", "https://git.example\nhost=evil.example", Store{}},
+		{"a token that breaks out of its header", "https://a.example", Store{Getenv: env("SKL_TOKEN_A_EXAMPLE", "s3cret\nX: y")}},
+		{"a variable that is not set", "https://a.example", Store{TokenEnv: map[string]string{"a.example": "UNSET"}}},
+		{"a program that is not there", "https://a.example", Store{TokenCommand: map[string][]string{"a.example": {"./absent", "s3cret"}}}},
+		{"a netrc that is a directory", "https://a.example", Store{Netrc: t.TempDir()}},
+	}
+	for _, tt := range tests {
+		got, source, err := tt.s.Lookup(t.Context(), tt.origin)
+		if got != (Credential{}) || source != "" || !errors.Is(err, diag.Code("credential")) && !errors.Is(err, diag.Code("invalid_url")) {
+			t.Errorf("%s: %v %q %v", tt.name, got, source, err)
+		} else if strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %v shows the secret", tt.name, err)
+		}
+	}
+}
+
+func script(t *testing.T, name, text string) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell script")
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestTokenCommand(t *testing.T) {
+	ran := filepath.Join(t.TempDir(), "ran")
+	command := script(t, "token", `echo "$1" >> "`+ran+`"; [ "$1" = fail ] && { echo s3cret; exit 3; }; echo "t-$1"`)
+	s := &Store{TokenCommand: map[string][]string{"a.example": {command, "a b; exit"}, "b.example": {command, "fail"}}}
+	if c, source, err := s.Lookup(t.Context(), "https://a.example"); err == nil || c != (Credential{}) || source != "" {
+		t.Errorf("a token with spaces: %v, %v", c, err)
+	}
+	s.TokenCommand["a.example"][1] = "x;y"
+	if c, source, err := s.Lookup(t.Context(), "https://a.example"); err != nil || c.Secret != "t-x;y" || source != "token_command" {
+		t.Errorf("%q from %q, %v", c.Secret, source, err)
+	}
+	if _, _, err := s.Lookup(t.Context(), "https://b.example"); err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("a command that fails: %v", err)
+	}
+	before, _ := os.ReadFile(ran)
+	s.Lookup(t.Context(), "https://c.example")
+	if after, _ := os.ReadFile(ran); string(after) != string(before) {
+		t.Error("a command was run for another origin")
+	}
+}
+
+// Helpers run only when the user's git names one, and never because a repository does.
+func TestGitHelper(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		if os.Getenv("SKL_TEST_REQUIRE") != "" {
+			t.Fatal("git is required")
+		}
+		t.Skip("git is not installed")
+	}
+	helper := script(t, "helper", `cat > "$HOME/asked"; [ "$1" = get ] && grep -q host=git.example "$HOME/asked" && printf 'username=me\npassword=pw\n'`)
+	home, repo := t.TempDir(), t.TempDir()
+	s := &Store{Git: git, Environ: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1", "GIT_DIR=" + filepath.Join(repo, ".git")}}
+	if out, err := exec.Command(git, "init", "-q", repo).CombinedOutput(); err != nil {
+		t.Fatalf("%s", out)
+	}
+	if out, err := exec.Command(git, "-C", repo, "config", "credential.helper", helper).CombinedOutput(); err != nil {
+		t.Fatalf("%s", out)
+	}
+	t.Chdir(repo)
+	if c, _, err := s.Lookup(t.Context(), "https://git.example"); c != (Credential{}) || err != nil {
+		t.Errorf("without a helper of the user: %v, %v", c, err)
+	}
+	if _, err := os.Stat(filepath.Join(home, "asked")); err == nil {
+		t.Error("the repository's helper was run")
+	}
+	config := "[credential]\n\thelper = \"" + helper + "\"\n"
+	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, source, err := s.Lookup(t.Context(), "https://git.example"); err != nil || c.User != "me" || c.Secret != "pw" || source != "git credential helper" {
+		t.Errorf("user %q from %q, %v", c.User, source, err)
+	}
+	if c, _, err := s.Lookup(t.Context(), "https://other.example"); c != (Credential{}) || err != nil {
+		t.Errorf("a host the helper does not know: %v, %v", c, err)
+	}
+}
+
+func TestNetrc(t *testing.T) {
+	const text = `# comment
+machine one.example login a password b account c
+machine two.example
+	login "a b"
+	password "q\"x"
+macdef init
+machine macro.example login evil password evil
+
+machine three.example:8443 login p password q
+machine empty.example login only
+default login d password d
+`
+	for origin, want := range map[string]Credential{
+		"https://one.example": {"a", "b"}, "https://ONE.example:444": {"a", "b"}, "http://one.example": {"a", "b"}, "http://one.example:81": {},
+		"https://two.example": {"a b", `q"x`}, "https://macro.example": {}, "https://three.example": {}, "https://three.example:8443": {"p", "q"},
+		"http://three.example:8443": {"p", "q"}, "https://empty.example": {}, "https://default": {}, "https://x.one.example": {},
+	} {
+		u, _ := url.Parse(origin)
+		if got := netrcFor([]byte(text), u); got.User != want.User || got.Secret != want.Secret {
+			t.Errorf("%s: user %q, want %q", origin, got.User, want.User)
+		}
+	}
+}
+
+// An entry that is appended is found, unless the text before leaves something open.
+func FuzzNetrc(f *testing.F) {
+	f.Add("machine a login b password c\n")
+	f.Add("macdef x\n\n# y\ndefault \"a\\")
+	f.Fuzz(func(t *testing.T, text string) {
+		u := &url.URL{Scheme: "https", Host: "only-here.example"}
+		if strings.Contains(strings.ToLower(text), "only-here") {
+			return
+		}
+		if c := netrcFor([]byte(text), u); c != (Credential{}) {
+			t.Fatalf("%q has a credential for a host it does not name", text)
+		}
+		text += "\n\n\nmachine only-here.example login u password p\n"
+		if c := netrcFor([]byte(text), u); c.User != "u" || c.Secret != "p" {
+			t.Fatalf("%q: the last entry is not found", text)
+		}
+	})
+}

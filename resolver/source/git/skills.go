@@ -1,0 +1,252 @@
+package git
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
+)
+
+// maxAhead is the number of files that are fetched before they are asked for.
+const maxAhead = 64
+
+// Skills lists the skills of the commit at.Commit, sorted by rank and path. If
+// r.Path has a SKILL.md it is the one skill; else they are looked for below it.
+// Of several skills with one name only those of the best rank (see
+// [source.Discover]) are listed, so two that remain are ambiguous.
+//
+// With names, directories called so are opened first; the others only if a
+// name is still missing. Skills of other names are then left out, and Plugin
+// is known only of skills inside the plugin's directory.
+func (s *Source) Skills(ctx context.Context, r ref.Ref, at source.Release, names []string) ([]source.Found, error) {
+	repo, snap, err := s.open(ctx, r.URL, at.Commit)
+	if err != nil {
+		return nil, err
+	}
+	f := finder{repo: repo, snap: snap, ref: r, at: at}
+	if err := f.look(); err != nil {
+		return nil, err
+	}
+	found, err := f.find(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	return bestOfEach(found), nil
+}
+
+// finder looks for the skills of one snapshot.
+type finder struct {
+	repo *repo
+	snap *snapshot
+	ref  ref.Ref
+	at   source.Release
+
+	skillFiles map[string]plumbing.Hash // SKILL.md by path
+	manifests  []file                   // plugin manifests, at most maxManifests
+	plugins    []plugin
+}
+
+// look lists the SKILL.md files and plugin manifests that matter for ref.Path.
+func (f *finder) look() error {
+	dir := f.ref.Path
+	id, ok, err := f.snap.tree(dir)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return diag.New(diag.Misuse, "unknown_path", "%s has no directory %q at commit %.12s",
+			show(f.ref.URL), diag.Printable(dir), f.snap.commit).Hint("list its skills with: skl install -l %s", ref.Ref{Kind: ref.Git, URL: f.ref.URL})
+	}
+	f.skillFiles = make(map[string]plumbing.Hash)
+	alone := false
+	base := 0
+	if dir != "" {
+		base = strings.Count(dir, "/") + 1
+	}
+	visit := func(e file) {
+		switch {
+		case e.mode&modeType == modeLink || e.mode&modeType == modeModule:
+		case path.Base(e.path) == "SKILL.md":
+			f.skillFiles[e.path] = e.id
+			alone = alone || dir != "" && e.path == dir+"/SKILL.md"
+		case path.Base(e.path) == "plugin.json" && len(f.manifests) < maxManifests:
+			if _, ok := pluginRoot(e.path); ok {
+				f.manifests = append(f.manifests, e)
+			}
+		}
+	}
+	err = f.snap.walk(dir, id, func(p string, depth int) bool {
+		switch path.Base(p) {
+		case ".git", "node_modules":
+			return false
+		}
+		return base+depth <= source.MaxDepth
+	}, visit)
+	if alone {
+		file := dir + "/SKILL.md"
+		f.skillFiles = map[string]plumbing.Hash{file: f.skillFiles[file]}
+	}
+	return err
+}
+
+// find opens the SKILL.md files that can have one of names; all of them for no names.
+func (f *finder) find(ctx context.Context, names []string) ([]ranked, error) {
+	if len(names) == 0 || len(f.skillFiles) == 1 {
+		return f.open(ctx, f.dirs(), f.manifests)
+	}
+	var near, far []source.Dir
+	for _, d := range f.dirs() {
+		if slices.Contains(names, path.Base(d.Path)) {
+			near = append(near, d)
+		} else {
+			far = append(far, d)
+		}
+	}
+	f.ahead(ctx, near)
+	found, err := f.open(ctx, near, f.manifestsAbove(near))
+	if err != nil || matched(found, names) {
+		return found, err
+	}
+	all, err := f.open(ctx, append(near, far...), f.manifests)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(r ranked) bool {
+		return !slices.Contains(names, r.Lock.Name) && !slices.Contains(names, path.Base(r.Lock.Path))
+	}), nil
+}
+
+// ahead loads all files of dirs, if they are few, together with what open will
+// read: whoever asks for a skill by name fetches it next, and so saves a round trip.
+// What goes wrong here, open or Fetch will meet and report.
+func (f *finder) ahead(ctx context.Context, dirs []source.Dir) {
+	all := f.manifestsAbove(dirs)
+	for _, d := range dirs {
+		files, err := f.snap.files(d.Path)
+		if err != nil || len(all)+len(files) > maxAhead {
+			return
+		}
+		all = append(all, files...)
+	}
+	_, _ = f.repo.load(ctx, f.snap, idsOf(all))
+}
+
+// matched reports whether each name is that of a found skill.
+func matched(found []ranked, names []string) bool {
+	for _, n := range names {
+		if !slices.ContainsFunc(found, func(r ranked) bool { return r.Lock.Name == n }) {
+			return false
+		}
+	}
+	return true
+}
+
+// dirs returns the directories that are skills, as far as is known of plugins.
+func (f *finder) dirs() []source.Dir {
+	paths := make([]string, 0, len(f.skillFiles))
+	for p := range f.skillFiles {
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	named := make(map[string]bool)
+	for _, p := range f.plugins {
+		for _, dir := range p.skills {
+			named[dir] = true
+		}
+	}
+	return source.Discover(paths, named)
+}
+
+// A ranked is a found skill and the rank of its place.
+type ranked struct {
+	source.Found
+	rank int
+}
+
+// open reads the SKILL.md of dirs together with manifests, which may change ranks.
+func (f *finder) open(ctx context.Context, dirs []source.Dir, manifests []file) ([]ranked, error) {
+	ids := idsOf(manifests)
+	for _, d := range dirs {
+		ids = append(ids, f.skillFiles[skillFile(d.Path)])
+	}
+	blobs, err := f.repo.load(ctx, f.snap, ids)
+	if err != nil {
+		return nil, err
+	}
+	f.plugins = nil
+	for _, m := range manifests {
+		if p, ok := readPlugin(m.path, blobs[m.id]); ok {
+			f.plugins = append(f.plugins, p)
+		}
+	}
+	var out []ranked
+	for _, d := range f.dirs() {
+		src, ok := blobs[f.skillFiles[skillFile(d.Path)]]
+		if !ok || !slices.ContainsFunc(dirs, func(o source.Dir) bool { return o.Path == d.Path }) {
+			continue
+		}
+		out = append(out, ranked{f.describe(d.Path, src), d.Rank})
+	}
+	return out, nil
+}
+
+func skillFile(dir string) string { return path.Join(dir, "SKILL.md") }
+
+// describe makes a Found of a directory and its SKILL.md.
+func (f *finder) describe(dir string, src []byte) source.Found {
+	found := source.Found{Lock: lock.Skill{
+		Name: path.Base(dir), Source: "git", URL: f.ref.URL, Path: dir, Commit: f.snap.commit.String(),
+	}}
+	if dir == "" {
+		found.Lock.Name = strings.TrimSuffix(path.Base(f.ref.URL), ".git")
+	}
+	readFrontmatter(src, &found)
+	found.Lock.Version = f.version(found.Lock.Name)
+	for _, p := range f.plugins {
+		if p.holds(dir) {
+			found.Plugin = p.name
+			break
+		}
+	}
+	return found
+}
+
+// version is that of the release, if it is one of this skill, else made of the commit.
+func (f *finder) version(name string) string {
+	tagSkill, version := f.at.Skill, f.at.Version
+	if version == "" && f.at.Kind == source.Tag {
+		tagSkill, version = tagVersion(f.at.Name)
+	}
+	if version != "" && (tagSkill == "" || tagSkill == name) {
+		return version
+	}
+	return "0.0.0-" + f.snap.when.Format("20060102150405") + "-" + f.snap.commit.String()[:12]
+}
+
+// bestOfEach leaves of every name the skills of the smallest rank.
+func bestOfEach(all []ranked) []source.Found {
+	best := make(map[string]int)
+	for _, r := range all {
+		if rank, ok := best[r.Lock.Name]; !ok || r.rank < rank {
+			best[r.Lock.Name] = r.rank
+		}
+	}
+	slices.SortStableFunc(all, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Lock.Path, b.Lock.Path))
+	})
+	var out []source.Found
+	for _, r := range all {
+		if r.rank == best[r.Lock.Name] {
+			out = append(out, r.Found)
+		}
+	}
+	return out
+}
