@@ -156,7 +156,7 @@ func TestPortableFailsClosed(t *testing.T) {
 		"corteza-side-effects: none network": RuleSideEffects,
 		"corteza-arguments: '{'":             RuleArguments,
 		"corteza-critical: everything":       RuleCritical,
-		"corteza-tool-allow: read":           RuleUnknownField,
+		"corteza-tool-alow: read":            RuleNearSafety,
 		"corteza-tool: read":                 RuleNearSafety,
 		"corteza-trust: managed":             RuleNearSafety,
 		"corteza-colour: red":                RuleUnknownField,

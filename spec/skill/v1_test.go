@@ -69,102 +69,112 @@ func TestMisindentedExample(t *testing.T) {
 	}
 }
 
+// What a skill is read as.
+func effects(want ...string) func(*Document) bool {
+	return func(d *Document) bool { return slices.Equal(d.V1.SideEffects, want) }
+}
+func noTools(d *Document) bool {
+	return d.V1.Tools != nil && d.V1.Tools.Limited && len(d.V1.Tools.Allow) == 0
+}
+func disabled(d *Document) bool { return d.Invocation == Disabled }
+func unsupported(d *Document) bool {
+	return d.State == Unsupported && code(d.Problem) == CodeFormatUnsupported
+}
+func gated(d *Document) bool  { return d.State == Gated && len(d.V1.LibraryDepends) == 0 }
+func noArgs(d *Document) bool { return d.V1.NoUserArgs && d.V1.Arguments == nil }
+
+var hash = "sha256:" + strings.Repeat("ab", 32)
+
+// Each line of v1 keys has these findings and holds this.
+var failClosedCases = []struct {
+	lines, rules string
+	holds        func(*Document) bool
+}{
+	{"", "", func(d *Document) bool {
+		return d.Invocation == Auto && d.V1.SideEffects == nil && d.V1.Tools == nil && d.V1.Trust == "local" && d.V1.Interaction == "conversational"
+	}},
+	{"model_invocation: 'disabled'", "", disabled},
+	{"model_invocation: Auto", RuleModelInvocation, disabled},
+	{"model_invocation: [auto]", RuleModelInvocation, disabled},
+	{"model_invocation:", RuleModelInvocation, disabled},
+	{"model_invocation: model-only", RuleModelOnly, func(d *Document) bool { return d.Invocation == ModelOnly }},
+	{"model_invocation: model-only\ncritical: [model_invocation]", "", func(d *Document) bool { return d.Invocation == ModelOnly }},
+	{"model_invocation: auto\ndisable-model-invocation: true", RuleHostKey + " " + RuleInvocationConflict, func(d *Document) bool { return d.Invocation == UserOnly }},
+	{"model_invocation: user-only\ndisable-model-invocation: true", RuleHostKey, func(d *Document) bool { return d.Invocation == UserOnly }},
+	{"modelInvocation: auto", RuleNearSafety, disabled},
+	{"model-invocation: auto", RuleNearSafety, disabled},
+
+	{"side_effects: [none]", "", effects("none")},
+	{"side_effects: [none, network]", RuleSideEffects, effects("network", "external")},
+	{"side_effects: [disk]", RuleSideEffects, effects("external")},
+	{"side_effects: [session, session]", RuleSideEffects, effects("session", "external")},
+	{"side_effects: network", RuleSideEffects, effects("external")},
+	{"side_effects: []", RuleSideEffects, effects("external")},
+	{"side_efects: [none]", RuleNearSafety, effects("external")},
+
+	{"tools: {allow: [read, 'pensar::*', 'git(commit)']}", "", func(d *Document) bool { return len(d.V1.Tools.Allow) == 3 }},
+	{"tools: {deny: [read]}", "", func(d *Document) bool { return !d.V1.Tools.Limited && len(d.V1.Tools.Deny) == 1 }},
+	{"tools: {allow: []}", "", noTools},
+	{"tools: {}", RuleTools, noTools},
+	{"tools:", RuleTools, noTools},
+	{"tools: [read]", RuleTools, noTools},
+	{"tools: {allow: read}", RuleTools, noTools},
+	{"tools: {allow: [read, read]}", RuleTools, noTools},
+	{"tools: {allow: [read], only: [x]}", RuleTools, noTools},
+	{"tools: {allow: ['*']}", RuleToolName, noTools},
+	{"tools: {allow: [read], deny: ['a b']}", RuleToolName, noTools},
+	{"tools: {allow: [" + strings.Repeat("t, ", 128) + "t]}", RuleTools, noTools},
+	{"tools: {allow: [read, bash]}", RuleToolInterpreter, func(d *Document) bool { return len(d.V1.Tools.Allow) == 2 }},
+	{"tools: {allow: [read], deny: [read]}", RuleToolUnreachable, func(d *Document) bool { return len(d.V1.Tools.Allow) == 1 }},
+	{"tool: {allow: [read]}", RuleNearSafety, noTools},
+	{"allow: [read]", RuleNearSafety, noTools},
+
+	{"trust: managed", "", func(d *Document) bool { return d.V1.Trust == "managed" }},
+	{"trust: root", RuleTrust, func(d *Document) bool { return d.V1.Trust == "local" }},
+	{"trsut: managed", RuleNearSafety, func(d *Document) bool { return d.V1.Trust == "local" }},
+
+	{"library_depends: [pensar, {name: '@a/b', ecosystem: npm, version: ^1}]", "", func(d *Document) bool {
+		return slices.Equal(d.V1.LibraryDepends, []Dependency{{"pensar", "", "r"}, {"@a/b", "^1", "npm"}})
+	}},
+	{"library_depends: pensar", RuleLibraryDepends, gated},
+	{"library_depends: [{version: 1}]", RuleLibraryDepends, gated},
+	{"library_depends: [{name: x.y, ecosystem: cobol}]", RuleLibraryDepends, gated},
+	{"library_depends: ['x; y']", RuleLibraryDepends, gated},
+	{"library_depends: [{name: xy, path: z}]", RuleLibraryDepends, gated},
+
+	{"attach: true", "", func(d *Document) bool { return d.V1.Attach }},
+	{"attach: 'true'", RuleAttach, func(d *Document) bool { return !d.V1.Attach }},
+	{"attach: yes", RuleAttach, func(d *Document) bool { return !d.V1.Attach }},
+
+	{"generated_from: {package: p, version: 1.10, source_hash: '" + hash + "'}", "", func(d *Document) bool { return d.V1.GeneratedFrom.Map()["version"] == "1.10" }},
+	{"generated_from: {package: p, version: 1.10}", RuleGeneratedFrom, func(d *Document) bool { return d.V1.GeneratedFrom == nil }},
+	{"generated_from: {package: p, version: 1, source_hash: 'sha256:xy'}", RuleGeneratedFrom, func(d *Document) bool { return d.V1.GeneratedFrom == nil }},
+	{"generated_from: p", RuleGeneratedFrom, func(d *Document) bool { return d.V1.GeneratedFrom == nil }},
+	{"derived_from: {package: p, version: 1, source_hash: '" + hash + "', color: x}", RuleUnknownField, func(d *Document) bool { return d.V1.DerivedFrom.Package == "p" }},
+	{"derived_from: {package: [p]}", RuleDerivedFrom, func(d *Document) bool { return d.V1.DerivedFrom == nil }},
+
+	{"interaction: oneshot", RuleInteraction, func(d *Document) bool { return d.V1.Interaction == "conversational" }},
+
+	{"critical: [tools, arguments.schema]", "", func(d *Document) bool { return d.State == Ready && len(d.V1.Critical) == 2 }},
+	{"critical: [x-mine]", RuleCritical, unsupported},
+	{"critical: tools", RuleCritical, unsupported},
+	{"critcal: [tools]", RuleNearSafety, unsupported},
+	{"colour: red", RuleUnknownField, func(d *Document) bool { return d.State == Ready }},
+	{"x-colour: {r: 1}", "", func(d *Document) bool { return len(d.V1.Extensions) == 1 }},
+
+	{"arguments: [a]", RuleArguments, noArgs},
+	{"arguments: {schema: {type: string}}", RuleArguments, noArgs},
+	{"arguments: {shape: {}}", RuleArguments, noArgs},
+	{"arguments: {schema: {type: object, required: [b], properties: {a: {}, b: {type: integer, default: 1}}}}", "", func(d *Document) bool {
+		return slices.Equal(d.V1.Arguments.Positional, []string{"b"}) && strings.Contains(string(d.V1.Arguments.Schema), `"default":1`)
+	}},
+	{"arguments: {schema: {type: object, properties: {a: {}}}, positional: [a]}", "", func(d *Document) bool { return slices.Equal(d.V1.Arguments.Positional, []string{"a"}) }},
+	{"arguments: {schema: {type: object, properties: {a: {}}}, positional: [b]}", RulePositional, func(d *Document) bool { return len(d.V1.Arguments.Positional) == 0 }},
+}
+
 // Whatever is not understood is read as the strictest value.
 func TestV1FailsClosed(t *testing.T) {
-	effects := func(want ...string) func(*Document) bool {
-		return func(d *Document) bool { return slices.Equal(d.V1.SideEffects, want) }
-	}
-	noTools := func(d *Document) bool { return d.V1.Tools != nil && d.V1.Tools.Limited && len(d.V1.Tools.Allow) == 0 }
-	disabled := func(d *Document) bool { return d.Invocation == Disabled }
-	unsupported := func(d *Document) bool { return d.State == Unsupported && code(d.Problem) == CodeFormatUnsupported }
-	gated := func(d *Document) bool { return d.State == Gated && len(d.V1.LibraryDepends) == 0 }
-	noArgs := func(d *Document) bool { return d.V1.NoUserArgs && d.V1.Arguments == nil }
-	hash := "sha256:" + strings.Repeat("ab", 32)
-	for _, c := range []struct {
-		lines, rules string
-		holds        func(*Document) bool
-	}{
-		{"", "", func(d *Document) bool {
-			return d.Invocation == Auto && d.V1.SideEffects == nil && d.V1.Tools == nil && d.V1.Trust == "local" && d.V1.Interaction == "conversational"
-		}},
-		{"model_invocation: 'disabled'", "", disabled},
-		{"model_invocation: Auto", RuleModelInvocation, disabled},
-		{"model_invocation: [auto]", RuleModelInvocation, disabled},
-		{"model_invocation:", RuleModelInvocation, disabled},
-		{"model_invocation: model-only", RuleModelOnly, func(d *Document) bool { return d.Invocation == ModelOnly }},
-		{"model_invocation: model-only\ncritical: [model_invocation]", "", func(d *Document) bool { return d.Invocation == ModelOnly }},
-		{"model_invocation: auto\ndisable-model-invocation: true", RuleHostKey + " " + RuleInvocationConflict, func(d *Document) bool { return d.Invocation == UserOnly }},
-		{"model_invocation: user-only\ndisable-model-invocation: true", RuleHostKey, func(d *Document) bool { return d.Invocation == UserOnly }},
-		{"modelInvocation: auto", RuleNearSafety, disabled},
-		{"model-invocation: auto", RuleNearSafety, disabled},
-
-		{"side_effects: [none]", "", effects("none")},
-		{"side_effects: [none, network]", RuleSideEffects, effects("network", "external")},
-		{"side_effects: [disk]", RuleSideEffects, effects("external")},
-		{"side_effects: [session, session]", RuleSideEffects, effects("session", "external")},
-		{"side_effects: network", RuleSideEffects, effects("external")},
-		{"side_effects: []", RuleSideEffects, effects("external")},
-		{"side_efects: [none]", RuleNearSafety, effects("external")},
-
-		{"tools: {allow: [read, 'pensar::*', 'git(commit)']}", "", func(d *Document) bool { return len(d.V1.Tools.Allow) == 3 }},
-		{"tools: {deny: [read]}", "", func(d *Document) bool { return !d.V1.Tools.Limited && len(d.V1.Tools.Deny) == 1 }},
-		{"tools: {allow: []}", "", noTools},
-		{"tools: {}", RuleTools, noTools},
-		{"tools:", RuleTools, noTools},
-		{"tools: [read]", RuleTools, noTools},
-		{"tools: {allow: read}", RuleTools, noTools},
-		{"tools: {allow: [read, read]}", RuleTools, noTools},
-		{"tools: {allow: [read], only: [x]}", RuleTools, noTools},
-		{"tools: {allow: ['*']}", RuleToolName, noTools},
-		{"tools: {allow: [read], deny: ['a b']}", RuleToolName, noTools},
-		{"tools: {allow: [" + strings.Repeat("t, ", 128) + "t]}", RuleTools, noTools},
-		{"tools: {allow: [read, bash]}", RuleToolInterpreter, func(d *Document) bool { return len(d.V1.Tools.Allow) == 2 }},
-		{"tools: {allow: [read], deny: [read]}", RuleToolUnreachable, func(d *Document) bool { return len(d.V1.Tools.Allow) == 1 }},
-		{"tool: {allow: [read]}", RuleNearSafety, noTools},
-		{"allow: [read]", RuleNearSafety, noTools},
-
-		{"trust: managed", "", func(d *Document) bool { return d.V1.Trust == "managed" }},
-		{"trust: root", RuleTrust, func(d *Document) bool { return d.V1.Trust == "local" }},
-		{"trsut: managed", RuleNearSafety, func(d *Document) bool { return d.V1.Trust == "local" }},
-
-		{"library_depends: [pensar, {name: '@a/b', ecosystem: npm, version: ^1}]", "", func(d *Document) bool {
-			return slices.Equal(d.V1.LibraryDepends, []Dependency{{"pensar", "", "r"}, {"@a/b", "^1", "npm"}})
-		}},
-		{"library_depends: pensar", RuleLibraryDepends, gated},
-		{"library_depends: [{version: 1}]", RuleLibraryDepends, gated},
-		{"library_depends: [{name: x.y, ecosystem: cobol}]", RuleLibraryDepends, gated},
-		{"library_depends: ['x; y']", RuleLibraryDepends, gated},
-		{"library_depends: [{name: xy, path: z}]", RuleLibraryDepends, gated},
-
-		{"attach: true", "", func(d *Document) bool { return d.V1.Attach }},
-		{"attach: 'true'", RuleAttach, func(d *Document) bool { return !d.V1.Attach }},
-		{"attach: yes", RuleAttach, func(d *Document) bool { return !d.V1.Attach }},
-
-		{"generated_from: {package: p, version: 1.10, source_hash: '" + hash + "'}", "", func(d *Document) bool { return d.V1.GeneratedFrom.Map()["version"] == "1.10" }},
-		{"generated_from: {package: p, version: 1.10}", RuleGeneratedFrom, func(d *Document) bool { return d.V1.GeneratedFrom == nil }},
-		{"generated_from: {package: p, version: 1, source_hash: 'sha256:xy'}", RuleGeneratedFrom, func(d *Document) bool { return d.V1.GeneratedFrom == nil }},
-		{"generated_from: p", RuleGeneratedFrom, func(d *Document) bool { return d.V1.GeneratedFrom == nil }},
-		{"derived_from: {package: p, version: 1, source_hash: '" + hash + "', color: x}", RuleUnknownField, func(d *Document) bool { return d.V1.DerivedFrom.Package == "p" }},
-		{"derived_from: {package: [p]}", RuleDerivedFrom, func(d *Document) bool { return d.V1.DerivedFrom == nil }},
-
-		{"interaction: oneshot", RuleInteraction, func(d *Document) bool { return d.V1.Interaction == "conversational" }},
-
-		{"critical: [tools, arguments.schema]", "", func(d *Document) bool { return d.State == Ready && len(d.V1.Critical) == 2 }},
-		{"critical: [x-mine]", RuleCritical, unsupported},
-		{"critical: tools", RuleCritical, unsupported},
-		{"critcal: [tools]", RuleNearSafety, unsupported},
-		{"colour: red", RuleUnknownField, func(d *Document) bool { return d.State == Ready }},
-		{"x-colour: {r: 1}", "", func(d *Document) bool { return len(d.V1.Extensions) == 1 }},
-
-		{"arguments: [a]", RuleArguments, noArgs},
-		{"arguments: {schema: {type: string}}", RuleArguments, noArgs},
-		{"arguments: {shape: {}}", RuleArguments, noArgs},
-		{"arguments: {schema: {type: object, required: [b], properties: {a: {}, b: {type: integer, default: 1}}}}", "", func(d *Document) bool {
-			return slices.Equal(d.V1.Arguments.Positional, []string{"b"}) && strings.Contains(string(d.V1.Arguments.Schema), `"default":1`)
-		}},
-		{"arguments: {schema: {type: object, properties: {a: {}}}, positional: [a]}", "", func(d *Document) bool { return slices.Equal(d.V1.Arguments.Positional, []string{"a"}) }},
-		{"arguments: {schema: {type: object, properties: {a: {}}}, positional: [b]}", RulePositional, func(d *Document) bool { return len(d.V1.Arguments.Positional) == 0 }},
-	} {
+	for _, c := range failClosedCases {
 		d := mustRead(t, v1(c.lines+"\n"))
 		if got := strings.Join(rulesOf(d.Warnings), " "); got != c.rules {
 			t.Errorf("%s: findings %q, want %q", c.lines, got, c.rules)

@@ -407,6 +407,11 @@ func nearSafety(key string) string {
 			return k.name
 		}
 	}
+	for _, half := range []string{"tools.allow", "tools.deny"} { // as encoding B spells them
+		if near(key, strings.Replace(half, ".", "_", 1)) {
+			return half
+		}
+	}
 	return ""
 }
 

@@ -231,11 +231,9 @@ func coreNumber(s string) (number string, ok bool, err error) {
 		n, _ := new(big.Int).SetString(strings.TrimPrefix(s, "+"), 10)
 		return n.String(), true, nil
 	}
-	for prefix, base := range map[string]int{"0x": 16, "0o": 8} {
-		if rest, found := strings.CutPrefix(s, prefix); found {
-			if n, ok := new(big.Int).SetString(rest, base); ok && rest[0] != '-' && rest[0] != '+' {
-				return n.String(), true, nil
-			}
+	if strings.HasPrefix(s, "0x") || strings.HasPrefix(s, "0o") {
+		if n, ok := new(big.Int).SetString(s, 0); ok && !strings.Contains(s, "_") {
+			return n.String(), true, nil
 		}
 	}
 	if strings.ContainsAny(s, "xXpP_iInN") {

@@ -28,6 +28,14 @@
 //   - More than 64 MiB of content in one request (256 MiB with history), more than
 //     [Source.MaxPack] bytes of pack, more than a million objects or paths.
 //   - Refs whose names git check-ref-format refuses; they are left out.
+//
+// # Errors
+//
+// All are *[diag.Error] except those of a context and of a Sink. Their codes:
+// invalid_ref, invalid_commit and unknown_path (what was asked for); git_not_found,
+// git_auth, network, git_server and offline (the place cannot be read); git_protocol,
+// git_object_format, git_failed and git_too_large (it can, but not by skl); E_COMMIT, E_DIGEST
+// and PKG-SUBMODULE (refused). No URL in them holds a user or password, except that of ssh.
 package git
 
 import (
@@ -127,12 +135,10 @@ func (s *Source) ladder(rawURL string) []rung {
 
 // program returns the path of the git program, or "".
 func (s *Source) program() string {
-	switch s.Git {
-	case "-":
+	if s.Git == "-" {
 		return ""
-	default:
+	} else if s.Git != "" {
 		return s.Git
-	case "":
 	}
 	for _, kv := range s.Environ {
 		key, value, _ := strings.Cut(kv, "=")

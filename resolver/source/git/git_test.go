@@ -1,16 +1,20 @@
 package git
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/resolver/source/git/gittest"
@@ -57,12 +61,24 @@ func (e *entries) Link(path, target string) error { return e.put(path, "120000 "
 // truth is what git itself says of the files below path in a commit, in the form of entries.
 func truth(t *testing.T, dir, commit, path string) map[string]string {
 	t.Helper()
-	out := make(map[string]string)
+	var names, modes []string
+	var ids strings.Builder
 	for line := range strings.SplitSeq(gittest.Git(t, dir, "ls-tree", "-r", "-z", commit+":"+path), "\x00") {
 		if meta, name, ok := strings.Cut(line, "\t"); ok {
 			f := strings.Fields(meta)
-			out[name] = f[0] + " " + string(gittest.Bytes(t, dir, nil, "cat-file", "blob", f[2]))
+			names, modes = append(names, name), append(modes, f[0])
+			fmt.Fprintln(&ids, f[2])
 		}
+	}
+	blobs := bytes.NewBuffer(gittest.Bytes(t, dir, []byte(ids.String()), "cat-file", "--batch=%(objectsize)"))
+	out := make(map[string]string)
+	for i, name := range names {
+		var size int
+		if _, err := fmt.Fscanf(blobs, "%d\n", &size); err != nil {
+			t.Fatal(err)
+		}
+		out[name] = modes[i] + " " + string(blobs.Next(size))
+		blobs.Next(1) // newline
 	}
 	return out
 }
@@ -388,5 +404,69 @@ func TestConcurrentCallsShareRequests(t *testing.T) {
 	wg.Wait()
 	if n := srv.Requests(); n != 4 {
 		t.Errorf("%d requests, want 4: greeting, refs, trees, files", n)
+	}
+}
+
+// Who waits for a slow server can stop waiting, also when another caller is the one who asked it.
+func TestCancel(t *testing.T) {
+	gittest.Need(t)
+	dir, commits := library(t)
+	release := make(chan struct{})
+	defer close(release)
+	srv := gittest.NewServer(t, gittest.Options{Answer: func(_ http.ResponseWriter, r *http.Request) bool {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+		return true
+	}}, dir)
+	s := &Source{HTTP: http.DefaultClient, Git: "-"}
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			err := s.Fetch(ctx, lock.Skill{URL: srv.URL + "/library.git", Commit: commits[0]}, &entries{})
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Fetch: %v, want the context's error", err)
+			}
+		})
+	}
+	wg.Wait()
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("it took %v", d)
+	}
+}
+
+// ssh URLs go through the git program and the user's ssh.
+func TestSSH(t *testing.T) {
+	gittest.Need(t)
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: the ssh of this test is a shell script")
+	}
+	dir, commits := library(t)
+	home := t.TempDir()
+	ssh := filepath.Join(home, "ssh")
+	// The last argument is what runs on the other side, the one before it the host.
+	script := "#!/bin/sh\nfor a; do host=$last last=$a; done\n[ \"$host\" = git@git.example ] || exit 1\nunset GIT_DIR\nexec sh -c \"$last\"\n"
+	if err := os.WriteFile(ssh, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	env := append(gittest.Environ(home), "GIT_SSH_COMMAND="+ssh, "GIT_SSH_VARIANT=ssh")
+	s := &Source{CacheDir: t.TempDir(), Environ: env}
+	url := "ssh://git@git.example" + filepath.ToSlash(dir)
+	releases, err := s.Versions(context.Background(), gitRef(url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkReleases(t, releases, commits)
+	var got entries
+	if err := s.Fetch(context.Background(), lock.Skill{URL: url, Path: "skills/pdf", Commit: commits[1]}, &got); err != nil {
+		t.Fatal(err)
+	}
+	same(t, got.m, truth(t, dir, commits[1], "skills/pdf"))
+	if _, err := s.Versions(context.Background(), gitRef("ssh://other.example/x.git")); err == nil {
+		t.Error("another host was reached")
 	}
 }

@@ -60,33 +60,36 @@ func (g *sysgit) config() []string {
 // env is the user's environment without what would lead git to another
 // repository or let it ask a person. Variables that choose configuration, ssh
 // and certificates stay.
-func (g *sysgit) env(ctx context.Context) []string {
+func (g *sysgit) env() []string {
 	var env []string
-	ssh := false
 	for _, kv := range g.environ {
-		key, _, _ := strings.Cut(kv, "=")
-		switch upper := strings.ToUpper(key); {
-		case upper == "GIT_SSH_COMMAND" || upper == "GIT_SSH":
-			ssh = true
-		case upper == "LC_ALL" || upper == "LANGUAGE":
+		key, _, _ := strings.Cut(strings.ToUpper(kv), "=")
+		switch {
+		case key == "LC_ALL" || key == "LANGUAGE":
 			continue
-		case strings.HasPrefix(upper, "GIT_SSL_"), strings.HasPrefix(upper, "GIT_SSH_"), strings.HasPrefix(upper, "GIT_CONFIG_"),
-			strings.HasPrefix(upper, "GIT_HTTP_"), strings.HasPrefix(upper, "GIT_PROXY_SSL_"), upper == "GIT_EXEC_PATH":
-		case strings.HasPrefix(upper, "GIT_"):
+		case strings.HasPrefix(key, "GIT_SSL_"), strings.HasPrefix(key, "GIT_SSH"), strings.HasPrefix(key, "GIT_CONFIG_"),
+			strings.HasPrefix(key, "GIT_HTTP_"), strings.HasPrefix(key, "GIT_PROXY_SSL_"), key == "GIT_EXEC_PATH":
+		case strings.HasPrefix(key, "GIT_"):
 			continue
 		}
 		env = append(env, kv)
 	}
-	env = append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GCM_INTERACTIVE=never")
-	if !ssh && strings.HasPrefix(g.url, "ssh:") {
-		cmd := exec.CommandContext(ctx, g.program, "config", "--get", "core.sshCommand")
-		cmd.Env = append(env[:len(env):len(env)], "GIT_DIR="+g.dir)
-		cmd.Dir = g.dir
-		if out, err := cmd.Output(); err != nil || len(bytes.TrimSpace(out)) == 0 {
-			env = append(env, "GIT_SSH_COMMAND=ssh -o BatchMode=yes")
+	return append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GCM_INTERACTIVE=never", "GIT_DIR="+g.dir)
+}
+
+// quietSSH keeps ssh from asking a person, unless the user has chosen a command for it.
+func (g *sysgit) quietSSH(ctx context.Context) {
+	if !strings.HasPrefix(g.url, "ssh:") {
+		return
+	}
+	for _, kv := range g.environ {
+		if strings.HasPrefix(kv, "GIT_SSH=") || strings.HasPrefix(kv, "GIT_SSH_COMMAND=") {
+			return
 		}
 	}
-	return env
+	if out, err := g.run(ctx, "", "config", "--default=", "--get", "core.sshCommand"); err == nil && len(bytes.TrimSpace(out)) == 0 {
+		g.environ = append(g.environ[:len(g.environ):len(g.environ)], "GIT_SSH_COMMAND=ssh -o BatchMode=yes")
+	}
 }
 
 // command is git with args in the bare repository.
@@ -97,7 +100,7 @@ func (g *sysgit) command(ctx context.Context, args ...string) *exec.Cmd {
 	}
 	cmd := exec.CommandContext(ctx, g.program, append(full, args...)...)
 	cmd.Dir = g.dir
-	cmd.Env = append(g.env(ctx), "GIT_DIR="+g.dir)
+	cmd.Env = g.env()
 	cmd.WaitDelay = 2 * time.Second
 	return cmd
 }
@@ -181,6 +184,7 @@ func (g *sysgit) open(ctx context.Context) error {
 			return err
 		}
 	}
+	g.quietSSH(ctx)
 	return nil
 }
 

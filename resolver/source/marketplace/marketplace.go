@@ -176,7 +176,7 @@ func object(src []byte) (map[string]json.RawMessage, error) {
 		return nil, errors.New("it has more than 4 MiB")
 	}
 	var m map[string]json.RawMessage
-	if err := json.Unmarshal(src, &m); err != nil {
+	if err := json.Unmarshal(src, &m); err != nil || m == nil {
 		return nil, errors.New("it is not a JSON object")
 	}
 	return m, nil

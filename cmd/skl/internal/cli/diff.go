@@ -180,10 +180,12 @@ func (t treeSink) Link(path, target string) error {
 func readTree(fsys fs.FS) (tree, error) {
 	t := treeSink{}
 	guard := bundle.NewGuard(t, bundle.InstallLimits)
+	guard.NoSkillMD = true // a person may have removed it
 	if err := bundle.FromFS(fsys, guard); err != nil {
 		return nil, err
 	}
-	return tree(t), nil
+	_, err := guard.Close()
+	return tree(t), err
 }
 
 // release reads a release from the store, or fetches it into memory.
