@@ -202,7 +202,7 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 			}
 		}
 		if err != nil {
-			return nil, naming(err, o.Want.Ref)
+			return nil, naming(o.suggest(ctx, r, err, asked), o.Want.Ref)
 		}
 		return o.finish(picked), nil
 	}
@@ -212,6 +212,25 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 			Hint("a skill is a folder with a SKILL.md; name its path in the reference"), o.Want.Ref)
 	}
 	return o.finish(found), nil
+}
+
+// suggest adds near names to the error of a name that was not found. The search
+// for the name may have left the others out.
+func (o *Opened) suggest(ctx context.Context, r ref.Ref, err error, asked []string) error {
+	e, ok := err.(*diag.Error)
+	if !ok || e.Code != "no_such_skill" || len(e.Candidates) > 0 {
+		return err
+	}
+	all, lerr := o.src.Skills(ctx, r, o.Release, nil)
+	if lerr != nil {
+		return err
+	}
+	for _, name := range asked {
+		if better, ok := missing(all, name).(*diag.Error); ok && better.Message == e.Message {
+			return better
+		}
+	}
+	return err
 }
 
 // given is the first of words that is not empty, if there is one.
@@ -266,9 +285,8 @@ func missing(found []source.Found, name string) error {
 	for _, f := range oneEach(slices.Clone(found)) {
 		names = append(names, f.Lock.Name)
 	}
-	e.Candidates = Nearest(name, names, 5)
-	if len(e.Candidates) > 0 {
-		e.Hint("did you mean %s?", strings.Join(e.Candidates, ", "))
+	if e.Candidates = Nearest(name, names, 5); len(e.Candidates) > 0 {
+		return e.Hint("did you mean %s?", e.Candidates[0])
 	}
 	return e
 }

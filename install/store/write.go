@@ -23,6 +23,7 @@ func Write(dst string, limits bundle.Limits, readOnly bool, fetch func(bundle.Si
 	}
 	sum, err := func() (bundle.Summary, error) {
 		guard := bundle.NewGuard(w, limits)
+		guard.Portable = true // the same lock has to install on every system
 		if err := fetch(guard); err != nil {
 			return bundle.Summary{}, err
 		}

@@ -287,8 +287,8 @@ func CheckGitURL(s string) error {
 		return bad("its host is missing or starts with %q", "-")
 	case u.User != nil && strings.HasPrefix(u.User.Username(), "-"):
 		return bad("its user starts with %q", "-")
-	case hasPassword(u):
-		return bad("it holds a password; use a credential helper, netrc or a token variable")
+	case u.User != nil && u.Scheme != "ssh" || hasPassword(u):
+		return bad("it holds a credential; use a credential helper, netrc or a token variable")
 	case u.Path == "" || u.Path == "/":
 		return bad("it names no repository")
 	case strings.Contains(u.Path, "/-") && strings.HasPrefix(u.Path[strings.LastIndex(u.Path, "/"):], "/-"):

@@ -58,7 +58,7 @@ func TestParseRefuses(t *testing.T) {
 		"", "pdf", "-x/y", "--upload-pack=touch x", "o/-r", "o/r@", "o/r@-x", "o/r@a..b", "o/r@x.lock", "o/r@x:y",
 		"o/r/../x", "o/r//x/..", "github:o/r//../x", "github:o", "o/r#", "o/r#a/b",
 		"git+ext::sh -c touch% x", "ext::sh -c x/y", "git+https://h/r.git//a\x1b[2J", "git+ssh://-oProxyCommand=x/y",
-		"git+ssh://-oProxyCommand=x@h/r", "git+https://u:p@h/r.git", "git+https://h", "git+https:///r.git",
+		"git+ssh://-oProxyCommand=x@h/r", "git+https://u:p@h/r.git", "git+https://token@h/r.git", "git+ssh://u:p@h/r.git", "git+https://h", "git+https:///r.git",
 		"git+file://host/r.git", "git+https://h/-r", "git+https://h/r.git?x=1", "git+git://h/r.git", "git+rsync://h/r",
 		"market:x", "market:x/y/z/w", "oci://h/x", "npm:a/b", "https://x.example/y", "a/b\u202ec", "acme/pdf:1.4",
 	} {

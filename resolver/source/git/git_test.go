@@ -220,8 +220,8 @@ func TestEveryRung(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(found) != 1 || found[0].Lock.Path != "skills/pdf" {
-					t.Fatalf("found %+v, want skills/pdf alone", found)
+				if len(found) == 0 || found[0].Lock.Path != "skills/pdf" || found[0].Rank != source.RankSkills {
+					t.Fatalf("found %+v, want skills/pdf first", found)
 				}
 				var got entries
 				if err := s.Fetch(ctx, found[0].Lock, &got); err != nil {

@@ -73,7 +73,7 @@ func TestErrorsNameTheProblem(t *testing.T) {
 		{"path is a file", good, "README.md", commits[0], "unknown_path", diag.Failed, false, "README.md"},
 		{"short commit", good, "", commits[0][:10], "invalid_commit", diag.Misuse, false, commits[0][:10]},
 		{"SHA-256 commit", good, "", strings.Repeat("ab", 32), "git_object_format", diag.Failed, false, "SHA-1"},
-		{"a token in the URL", "https://ghp_secret@127.0.0.1:1/x.git", "", gone, "network", diag.Failed, true, "https://127.0.0.1:1/x.git"},
+		{"a token in the URL", "https://ghp_secret@127.0.0.1:1/x.git", "", gone, "invalid_ref", diag.Misuse, false, "https://127.0.0.1:1/x.git"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &Source{HTTP: http.DefaultClient, Git: "-"}

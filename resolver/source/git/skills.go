@@ -20,8 +20,7 @@ const maxAhead = 64
 
 // Skills lists the skills of the commit at.Commit, sorted by rank and path. If
 // r.Path has a SKILL.md it is the one skill; else they are looked for below it.
-// Of several skills with one name only those of the best rank (see
-// [source.Discover]) are listed, so two that remain are ambiguous.
+// Several may have one name.
 //
 // With names, directories called so are opened first; the others only if a
 // name is still missing. Skills of other names are then left out, and Plugin
@@ -39,7 +38,10 @@ func (s *Source) Skills(ctx context.Context, r ref.Ref, at source.Release, names
 	if err != nil {
 		return nil, err
 	}
-	return bestOfEach(found), nil
+	slices.SortStableFunc(found, func(a, b source.Found) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Lock.Path, b.Lock.Path))
+	})
+	return found, nil
 }
 
 // finder looks for the skills of one snapshot.
@@ -98,7 +100,7 @@ func (f *finder) look() error {
 }
 
 // find opens the SKILL.md files that can have one of names; all of them for no names.
-func (f *finder) find(ctx context.Context, names []string) ([]ranked, error) {
+func (f *finder) find(ctx context.Context, names []string) ([]source.Found, error) {
 	if len(names) == 0 || len(f.skillFiles) == 1 {
 		return f.open(ctx, f.dirs(), f.manifests)
 	}
@@ -119,7 +121,7 @@ func (f *finder) find(ctx context.Context, names []string) ([]ranked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(r ranked) bool {
+	return slices.DeleteFunc(all, func(r source.Found) bool {
 		return !slices.Contains(names, r.Lock.Name) && !slices.Contains(names, path.Base(r.Lock.Path))
 	}), nil
 }
@@ -140,9 +142,9 @@ func (f *finder) ahead(ctx context.Context, dirs []source.Dir) {
 }
 
 // matched reports whether each name is that of a found skill.
-func matched(found []ranked, names []string) bool {
+func matched(found []source.Found, names []string) bool {
 	for _, n := range names {
-		if !slices.ContainsFunc(found, func(r ranked) bool { return r.Lock.Name == n }) {
+		if !slices.ContainsFunc(found, func(r source.Found) bool { return r.Lock.Name == n }) {
 			return false
 		}
 	}
@@ -165,14 +167,8 @@ func (f *finder) dirs() []source.Dir {
 	return source.Discover(paths, named)
 }
 
-// A ranked is a found skill and the rank of its place.
-type ranked struct {
-	source.Found
-	rank int
-}
-
 // open reads the SKILL.md of dirs together with manifests, which may change ranks.
-func (f *finder) open(ctx context.Context, dirs []source.Dir, manifests []file) ([]ranked, error) {
+func (f *finder) open(ctx context.Context, dirs []source.Dir, manifests []file) ([]source.Found, error) {
 	ids := idsOf(manifests)
 	for _, d := range dirs {
 		ids = append(ids, f.skillFiles[skillFile(d.Path)])
@@ -187,13 +183,15 @@ func (f *finder) open(ctx context.Context, dirs []source.Dir, manifests []file) 
 			f.plugins = append(f.plugins, p)
 		}
 	}
-	var out []ranked
+	var out []source.Found
 	for _, d := range f.dirs() {
 		src, ok := blobs[f.skillFiles[skillFile(d.Path)]]
 		if !ok || !slices.ContainsFunc(dirs, func(o source.Dir) bool { return o.Path == d.Path }) {
 			continue
 		}
-		out = append(out, ranked{f.describe(d.Path, src), d.Rank})
+		found := f.describe(d.Path, src)
+		found.Rank = d.Rank
+		out = append(out, found)
 	}
 	return out, nil
 }
@@ -229,24 +227,4 @@ func (f *finder) version(name string) string {
 		return version
 	}
 	return "0.0.0-" + f.snap.when.Format("20060102150405") + "-" + f.snap.commit.String()[:12]
-}
-
-// bestOfEach leaves of every name the skills of the smallest rank.
-func bestOfEach(all []ranked) []source.Found {
-	best := make(map[string]int)
-	for _, r := range all {
-		if rank, ok := best[r.Lock.Name]; !ok || r.rank < rank {
-			best[r.Lock.Name] = r.rank
-		}
-	}
-	slices.SortStableFunc(all, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Lock.Path, b.Lock.Path))
-	})
-	var out []source.Found
-	for _, r := range all {
-		if r.rank == best[r.Lock.Name] {
-			out = append(out, r.Found)
-		}
-	}
-	return out
 }

@@ -72,10 +72,10 @@ func TestSkillsOfALayout(t *testing.T) {
 		want       []string
 	}{
 		{"all", "", nil, []string{"skills/broken !broken", "skills/group/two two", "skills/notes release-notes", "skills/pdf pdf", "skills/two two", "skills/unportable !con",
-			"plugins/bad/skills/lone lone", "plugins/ocr/scan scan ocr-tools", "plugins/ocr/skills/deskew deskew ocr-tools", "plugins/one/only only one", "tools/flat flat ocr-tools"}},
+			"plugins/bad/skills/lone lone", "plugins/ocr/scan scan ocr-tools", "plugins/ocr/skills/deskew deskew ocr-tools", "plugins/one/only only one", "tools/flat flat ocr-tools", ".agents/skills/pdf pdf", "examples/pdf pdf"}},
 		{"by directory", "", []string{"scan"}, []string{"plugins/ocr/scan scan ocr-tools"}},
 		{"by frontmatter", "", []string{"release-notes"}, []string{"skills/notes release-notes"}},
-		{"the best place wins", "", []string{"pdf"}, []string{"skills/pdf pdf"}},
+		{"the best place comes first", "", []string{"pdf"}, []string{"skills/pdf pdf", ".agents/skills/pdf pdf", "examples/pdf pdf"}},
 		{"ambiguous", "", []string{"two"}, []string{"skills/group/two two", "skills/two two"}},
 		{"several", "", []string{"two", "flat"}, []string{"skills/group/two two", "skills/two two", "tools/flat flat"}},
 		{"none", "", []string{"missing"}, nil},
