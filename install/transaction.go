@@ -113,35 +113,32 @@ func (t *Transaction) ReplaceDir(target, staged string) error {
 
 // ReplaceFile plans that target becomes a file with this content.
 func (t *Transaction) ReplaceFile(target string, data []byte, perm fs.FileMode) error {
-	if err := t.MkdirAll(filepath.Dir(target)); err != nil {
-		return err
-	}
-	var staged string
-	if durable.SameFileSystem(filepath.Dir(target), t.j.Stage) {
-		// Synced with everything else in Stage, before the journal is written.
-		staged = filepath.Join(t.j.Stage, fmt.Sprintf("file-%d", len(t.j.Ops)))
-		if err := os.WriteFile(staged, data, perm); err != nil {
-			return err
-		}
-		return t.replace(target, staged, t.backup(len(t.j.Ops)))
-	}
-	staged, err := durable.StageFile(target, data, perm)
-	if err != nil {
-		return err
-	}
-	return t.replace(target, staged, staged+".old")
+	return t.stageAt(target, func(path string) error {
+		return os.WriteFile(path, data, perm)
+	})
 }
 
 // ReplaceLink plans that target becomes a symbolic link to the text link.
 func (t *Transaction) ReplaceLink(target, link string) error {
+	return t.stageAt(target, func(path string) error { return os.Symlink(link, path) })
+}
+
+// stageAt makes something that will become target: in Stage, where a crash leaves
+// nothing behind, unless target is on another file system.
+func (t *Transaction) stageAt(target string, create func(path string) error) error {
+	n := len(t.j.Ops)
 	if err := t.MkdirAll(filepath.Dir(target)); err != nil {
 		return err
 	}
-	staged := filepath.Join(filepath.Dir(target), fmt.Sprintf(".skl-%s-%d", filepath.Base(t.j.Stage), len(t.j.Ops)))
-	if err := os.Symlink(link, staged); err != nil {
+	staged, backup := filepath.Join(t.j.Stage, fmt.Sprintf("new-%d", n)), t.backup(n)
+	if !durable.SameFileSystem(filepath.Dir(target), t.j.Stage) {
+		staged = filepath.Join(filepath.Dir(target), fmt.Sprintf(".skl-%s-%d", filepath.Base(t.j.Stage), n))
+		backup = staged + ".old"
+	}
+	if err := create(staged); err != nil {
 		return err
 	}
-	return t.replace(target, staged, staged+".old")
+	return t.replace(target, staged, backup)
 }
 
 // Remove plans that target disappears. Its content is kept until the commit.
@@ -216,19 +213,21 @@ func (t *Transaction) prepare(path string, data []byte) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := t.MkdirAll(filepath.Dir(path)); err != nil {
+	if err := t.ReplaceFile(path, data, 0o644); err != nil {
 		return err
 	}
-	staged, err := durable.StageFile(path, data, 0o644)
-	if err != nil {
-		return err
-	}
-	t.j.New, t.j.Commit = sum(data), op{Target: path, Staged: staged}
+	last := len(t.j.Ops) - 1
+	t.j.Ops, t.j.Commit, t.j.New = t.j.Ops[:last], t.j.Ops[last], sum(data)
 	if err := t.fault("sync"); err != nil {
 		return err
 	}
 	if err := durable.SyncTree(t.j.Stage); err != nil {
 		return err
+	}
+	if dir := filepath.Dir(path); !durable.SameFileSystem(dir, t.j.Stage) {
+		if err := durable.SyncTree(dir); err != nil {
+			return err
+		}
 	}
 	if err := t.fault("journal"); err != nil {
 		return err
@@ -349,6 +348,9 @@ func (o op) holdsNew() bool {
 // clean removes what the transaction no longer needs; the journal last.
 func (t *Transaction) clean() error {
 	committed := !t.j.Undone && t.j.committed()
+	if err := t.fault("clean"); err != nil {
+		return err
+	}
 	for _, o := range append(t.j.Ops, t.j.Commit) {
 		leftovers := []string{o.Staged}
 		if filepath.Ext(o.Backup) == ".old" || filepath.Dir(o.Backup) == t.j.Stage {
@@ -367,6 +369,9 @@ func (t *Transaction) clean() error {
 		if err := store.Remove(t.j.Stage); err != nil {
 			return err
 		}
+	}
+	if err := t.fault("forget"); err != nil {
+		return err
 	}
 	if err := os.Remove(t.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -420,6 +425,10 @@ func Recover(state string) (Recovery, error) {
 		return Recovery{}, diag.New(diag.Failed, "journal_corrupt", "%s is not a journal this skl can read", t.path).
 			Hint("finish the install with the skl that started it, or move the file away and run skl install")
 	}
+	info, err := os.Stat(t.path)
+	if err != nil {
+		return Recovery{}, err
+	}
 	out := Recovery{Result: Finished}
 	settle := t.redo
 	if t.j.Undone || !t.j.committed() {
@@ -429,7 +438,7 @@ func Recover(state string) (Recovery, error) {
 		return Recovery{}, fmt.Errorf("settling the interrupted install in %s: %w", state, err)
 	}
 	if out.Result == RolledBack {
-		if out.Kept, err = t.keepEdited(state); err != nil {
+		if out.Kept, err = t.keepEdited(state, info.ModTime()); err != nil {
 			return Recovery{}, err
 		}
 	}
@@ -440,14 +449,10 @@ func Recover(state string) (Recovery, error) {
 }
 
 // keepEdited saves new directories that were edited between the interruption and
-// now: their files are younger than the journal.
-func (t *Transaction) keepEdited(state string) (kept []string, err error) {
-	info, err := os.Stat(t.path)
-	if err != nil {
-		return nil, err
-	}
+// now: their files are younger than the journal, which was written last.
+func (t *Transaction) keepEdited(state string, written time.Time) (kept []string, err error) {
 	for _, o := range t.j.Ops {
-		if o.Staged == "" || !youngerThan(o.Staged, info.ModTime()) {
+		if o.Staged == "" || !youngerThan(o.Staged, written) {
 			continue
 		}
 		backup, err := freeName(filepath.Join(state, "backup", filepath.Base(o.Target)))
@@ -488,7 +493,7 @@ func removeStages(state string) error {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "stage-") {
+		if strings.HasPrefix(e.Name(), "stage-") || strings.HasPrefix(e.Name(), ".skl-") {
 			if err := store.Remove(filepath.Join(state, e.Name())); err != nil {
 				return err
 			}

@@ -141,7 +141,7 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 	}
 	o.Release, o.Kind, err = Pick(releases, o.wantedSkill(), w.Ref.Version, w.Kind)
 	if err != nil {
-		return nil, naming(err, w.Ref)
+		return nil, naming(slashed(err, releases, w.Ref), w.Ref)
 	}
 	return o, nil
 }
@@ -150,6 +150,24 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 func naming(err error, r ref.Ref) error {
 	if e, ok := err.(*diag.Error); ok {
 		e.Message = r.WithoutVersion().String() + ": " + e.Message
+	}
+	return err
+}
+
+// slashed adds to the error of a version that was not found the branch or tag whose name goes
+// on in the path: a pasted URL does not say where the one ends and the other begins.
+func slashed(err error, releases []source.Release, r ref.Ref) error {
+	e, ok := err.(*diag.Error)
+	if !ok || r.Kind != ref.Forge && r.Kind != ref.Git || r.Version == "" {
+		return err
+	}
+	whole := r.Version + "/" + r.Path + "/"
+	for _, release := range releases {
+		if rest, ok := strings.CutPrefix(whole, release.Name+"/"); ok && release.Name != "" {
+			r.Version, r.Path = release.Name, strings.TrimSuffix(rest, "/")
+			e.Hints, e.Candidates = nil, nil
+			return e.Hint("there is %q: skl install %s", release.Name, r)
+		}
 	}
 	return err
 }
@@ -196,13 +214,14 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 		picked, err := byName(found, asked)
 		if err != nil && len(names) == 0 && len(asked) == 1 && o.Want.Ref.Kind == ref.Name {
 			// owner/repo/word: no skill is called so; perhaps a directory is.
-			r.Path = asked[0]
-			if found, perr := o.src.Skills(ctx, r, o.Release, nil); perr == nil && len(found) > 0 {
+			below := r
+			below.Path = asked[0]
+			if found, perr := o.src.Skills(ctx, below, o.Release, nil); perr == nil && len(found) > 0 {
 				return o.finish(oneEach(found)), nil
 			}
 		}
 		if err != nil {
-			return nil, naming(o.suggest(ctx, r, err, asked), o.Want.Ref)
+			return nil, naming(o.byPath(o.suggest(ctx, r, err, asked)), o.Want.Ref)
 		}
 		return o.finish(picked), nil
 	}
@@ -231,6 +250,20 @@ func (o *Opened) suggest(ctx context.Context, r ref.Ref, err error, asked []stri
 		}
 	}
 	return err
+}
+
+// byPath adds to the error of a name that several skills have how one of them is written.
+func (o *Opened) byPath(err error) error {
+	e, ok := err.(*diag.Error)
+	if !ok || e.Code != "ambiguous_skill" || o.Want.Ref.Kind == ref.Market {
+		return err
+	}
+	r := o.Want.Ref
+	r.Skill, r.Path = "", e.Candidates[0]
+	if r.Kind == ref.Local {
+		r.Path = strings.TrimSuffix(o.Want.Ref.Path, "/") + "/" + e.Candidates[0]
+	}
+	return e.Hint("name one by its path: skl install %s", r)
 }
 
 // given is the first of words that is not empty, if there is one.
@@ -271,8 +304,7 @@ func byName(found []source.Found, names []string) ([]source.Found, error) {
 			for _, f := range of {
 				paths = append(paths, f.Lock.Path)
 			}
-			return nil, diag.New(diag.Misuse, "ambiguous_skill", "%d skills are called %q", len(of), name).Meant(paths...).
-				Hint("name one by its path: owner/repo/%s", paths[0])
+			return nil, diag.New(diag.Misuse, "ambiguous_skill", "%d skills are called %q", len(of), name).Meant(paths...)
 		}
 		picked = append(picked, best)
 	}

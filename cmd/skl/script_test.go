@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sort"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +45,7 @@ func TestScripts(t *testing.T) {
 		Setup:               forge.setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"publish": forge.publish, "bundle": forge.bundle, "tree": tree, "snapshot": snapshot, "unchanged": unchanged,
-			"blobs": blobs, "replace": replace, "flip": flip, "links": links,
+			"blobs": blobs, "replace": replace, "flip": flip, "links": links, "exits": exits,
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
@@ -299,6 +301,24 @@ func unchanged(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Logf("gone: %.200s", line)
 	}
 	ts.Fatalf("something was written")
+}
+
+// exits N PROGRAM ARGS…: runs the program as exec does, and fails unless its exit
+// status is N.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits N PROGRAM ARGS…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got, err := 0, ts.Exec(args[1], args[2:]...)
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		got, err = exit.ExitCode(), nil
+	}
+	ts.Check(err)
+	if got != want {
+		ts.Fatalf("%s exits with %d, want %d", args[1], got, want)
+	}
 }
 
 // blobs OWNER/REPO COMMIT PATH DIR: compares DIR with the blobs of the commit below

@@ -16,7 +16,7 @@ import (
 // the directory. After a crash path holds its old content or all of data.
 // A new file gets perm; the directory must exist.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
-	tmp, err := StageFile(path, data, perm)
+	tmp, err := stageFile(path, data, perm)
 	if err != nil {
 		return err
 	}
@@ -27,9 +27,8 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// StageFile writes data to a new synced file beside path and returns its name,
-// for a later rename onto path.
-func StageFile(path string, data []byte, perm fs.FileMode) (string, error) {
+// stageFile writes data to a new synced file beside path and returns its name.
+func stageFile(path string, data []byte, perm fs.FileMode) (string, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".skl-"+filepath.Base(path)+"-")
 	if err != nil {
 		return "", err

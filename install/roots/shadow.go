@@ -166,7 +166,29 @@ func useHosts(cfg Config, records []*Record) {
 				group[i].Hosts = append(group[i].Hosts, HostUse{ids[n], use})
 			}
 		}
+		warnPreferred(cfg, group)
 		warnDivergence(cfg, group)
+	}
+}
+
+// warnPreferred reports that a host loads a copy of weaker provenance where skl
+// would not: the one that it takes instead of a pinned copy.
+func warnPreferred(cfg Config, group []*Record) {
+	for _, winner := range group {
+		for _, loser := range group {
+			var ids []string
+			for n, h := range winner.Hosts {
+				if h.Use == hosts.Loads && (loser.Hosts[n].Use == hosts.Hidden || loser.Hosts[n].Use == hosts.Listed) {
+					ids = append(ids, h.Host)
+				}
+			}
+			if len(ids) == 0 || loser.ShadowedBy != nil && *loser.ShadowedBy == winner.Qualified || winner.Digest != "" && winner.Digest == loser.Digest {
+				continue
+			}
+			if why := downgrade(winner, loser); why != "" && !cfg.acknowledged("W_TRUST_DOWNGRADE", winner, loser) {
+				winner.warn("W_TRUST_DOWNGRADE", why+", and "+strings.Join(ids, ", ")+" loads it instead of "+loser.Qualified)
+			}
+		}
 	}
 }
 

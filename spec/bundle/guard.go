@@ -232,7 +232,8 @@ func (c *content) checkPointer() error {
 	case c.err != nil && c.err != io.EOF:
 		return c.err
 	case c.err == io.EOF && IsLFSPointer(c.rest):
-		return refuse(CodeLFSPointer, "%q is a Git LFS pointer, not the file it stands for", c.path)
+		return refuse(CodeLFSPointer, "%q is a Git LFS pointer, not the file it stands for", c.path).
+			Hint("ask the author to commit the file itself")
 	}
 	return nil
 }

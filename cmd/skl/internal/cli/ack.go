@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/manifest"
@@ -76,7 +77,7 @@ func runAck(ctx context.Context, w *world, c *cli.Context) error {
 }
 
 // acksFor makes one acknowledgement for each copy that carries the code: it and
-// the copies that it hides.
+// the copies that it hides, from skl or from a host.
 func acksFor(found []roots.Record, code, reason string) []manifest.Ack {
 	var acks []manifest.Ack
 	for _, winner := range found {
@@ -84,12 +85,23 @@ func acksFor(found []roots.Record, code, reason string) []manifest.Ack {
 			continue
 		}
 		for _, loser := range found {
-			if loser.ShadowedBy != nil && *loser.ShadowedBy == winner.Qualified && loser.Digest != winner.Digest {
+			if loser.Digest != winner.Digest && hides(winner, loser) {
 				acks = append(acks, manifest.Ack{Code: code, Name: winner.Name, Winner: winner.Digest, Loser: loser.Digest, Reason: reason})
 			}
 		}
 	}
 	return acks
+}
+
+// hides reports whether skl or a host takes a instead of b.
+func hides(a, b roots.Record) bool {
+	if b.ShadowedBy != nil && *b.ShadowedBy == a.Qualified {
+		return true
+	}
+	return slices.ContainsFunc(a.Hosts, func(h roots.HostUse) bool {
+		use := uses(b, h.Host)
+		return h.Use == hosts.Loads && (use == hosts.Hidden || use == hosts.Listed)
+	})
 }
 
 func shortDigest(d string) string {

@@ -68,7 +68,7 @@ func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	changes := install.Diff(w.root, f.lock.Skills, have, install.Options{Prune: true, Links: in.Links, Copy: in.Copy})
-	if err := conflicts(changes); err != nil {
+	if err := w.conflicts(changes); err != nil {
 		return err
 	}
 	if err := edited(changes); err != nil {

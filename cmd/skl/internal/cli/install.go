@@ -295,7 +295,7 @@ func (j *job) finish(ctx context.Context) error {
 		j.keepHeld(changes)
 	}
 	lockText := j.next.Format()
-	if err := conflicts(changes); err != nil {
+	if err := w.conflicts(changes); err != nil {
 		return err
 	}
 	report := install.Report{}
@@ -333,9 +333,12 @@ func lockState(f *files, next []byte) string {
 }
 
 // conflicts turns what stands in the way into one refusal that names all of it.
-func conflicts(c install.Changes) error {
+func (w *world) conflicts(c install.Changes) error {
 	if len(c.Conflicts) == 0 {
 		return nil
+	}
+	for i := range c.Conflicts {
+		c.Conflicts[i].Path = w.short(c.Conflicts[i].Path)
 	}
 	err, _ := errors.AsType[*diag.Error](c.Conflicts[0].Err())
 	for _, more := range c.Conflicts[1:] {

@@ -154,6 +154,8 @@ func mend(code string, r roots.Record) string {
 	switch code {
 	case "W_TRUST_DOWNGRADE":
 		return fmt.Sprintf("skl diff %s%s, skl disable %s%s, or skl ack W_TRUST_DOWNGRADE %s --reason WHY", r.Name, scope, r.Name, scope, r.Name)
+	case "W_HOST_DIVERGENCE":
+		return fmt.Sprintf("skl list --shadowed shows the copies, skl which %s --host HOST the one that an agent loads", r.Name)
 	case "E_DRIFT":
 		return fmt.Sprintf("skl diff %s%s shows the edits", r.Name, scope)
 	case "E_EOL":
@@ -223,7 +225,7 @@ func whichCommand() command {
 				winner = slices.IndexFunc(found, func(r roots.Record) bool { return uses(r, list[0]) == hosts.Loads })
 			}
 			if winner < 0 {
-				return diag.New(diag.Unmet, "no_active_copy", "none of the %d copies of %s loads", len(found), name).Hint("skl list --all")
+				return w.noWinner(found, name, hostList(c))
 			}
 			if w.ui.JSON {
 				return w.ui.Result(whichResult{found[winner].Name, found[winner].Path, found})
@@ -236,6 +238,22 @@ func whichCommand() command {
 			}
 			return nil
 		}}
+}
+
+// noWinner explains that no copy is the one that skl, or the host, loads.
+func (w *world) noWinner(found []roots.Record, name string, hostIDs []string) error {
+	e := diag.New(diag.Unmet, "no_active_copy", "no copy of %s is active", name)
+	if hostIDs != nil {
+		e = diag.New(diag.Unmet, "no_active_copy", "there is no one copy of %s that %s loads", name, hostIDs[0])
+	}
+	for _, r := range found {
+		state := r.State
+		if hostIDs != nil {
+			state = uses(r, hostIDs[0])
+		}
+		e.Candidates = append(e.Candidates, w.short(r.Path)+" ["+state+"]")
+	}
+	return e.Hint("skl list --all")
 }
 
 func uses(r roots.Record, host string) string {

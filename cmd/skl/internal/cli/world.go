@@ -314,7 +314,7 @@ func (w *world) hostEnv() hosts.Env {
 }
 
 func unknownHost(id string) error {
-	return diag.New(diag.Misuse, "unknown_host", "unknown agent host %q", id).Meant(hosts.Suggest(id)...).Hint("skl doctor lists the hosts it knows")
+	return diag.New(diag.Misuse, "unknown_host", "unknown agent host %q", id).Meant(hosts.Suggest(id)...).Hint("skl doctor shows the agents that are found here")
 }
 
 // fetch sends a locked release to its source.

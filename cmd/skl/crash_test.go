@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/skl-project/skl/resolver/source/git/gittest"
+)
+
+// A place is a home and a project in which the real program runs.
+type place struct {
+	t             *testing.T
+	home, project string
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	dir := t.TempDir()
+	p := &place{t, filepath.Join(dir, "home"), filepath.Join(dir, "project")}
+	for _, d := range []string{p.home, filepath.Join(p.project, ".git")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// command is skl with args; TestMain makes this binary answer to the name.
+func (p *place) command(args ...string) *exec.Cmd {
+	cmd := exec.Command("skl", args...)
+	cmd.Dir = p.project
+	cmd.Env = append(gitEnv(p.home), "USERPROFILE="+p.home)
+	return cmd
+}
+
+// skl runs the program and returns its status and what it printed.
+func (p *place) skl(args ...string) (status int, output string) {
+	p.t.Helper()
+	cmd := p.command(args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		p.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String()
+}
+
+// must is skl that has to succeed.
+func (p *place) must(args ...string) string {
+	p.t.Helper()
+	status, out := p.skl(args...)
+	if status != 0 {
+		p.t.Fatalf("skl %s: exit %d\n%s", strings.Join(args, " "), status, out)
+	}
+	return out
+}
+
+// library is a repository with n skills and the versions 1.0.0 and 2.0.0.
+func library(t *testing.T, n int) (url string) {
+	dir := gittest.Init(t, "library")
+	for version := 1; version <= 2; version++ {
+		files := gittest.Files{}
+		for i := range n {
+			name := fmt.Sprintf("s%02d", i)
+			files["skills/"+name+"/SKILL.md"] = fmt.Sprintf("---\nname: %s\ndescription: Version %d.\n---\n", name, version)
+			files["skills/"+name+"/scripts/run.sh*"] = fmt.Sprintf("#!/bin/sh\necho %d\n", version)
+		}
+		gittest.Git(t, dir, "tag", fmt.Sprintf("v%d.0.0", version), gittest.Commit(t, dir, files))
+	}
+	return "git+file://" + filepath.ToSlash(dir)
+}
+
+// The real program is killed at random moments of an update of 50 skills. What can be seen
+// is always whole, reading commands say what happened, and the next install mends it.
+func TestKillLoop(t *testing.T) {
+	url := library(t, 50)
+	p := newPlace(t)
+	p.must("install", url+"@1.0.0", "--all", "--host", "claude-code")
+	random := rand.New(rand.NewSource(2))
+	rounds := 20
+	if testing.Short() {
+		rounds = 4
+	}
+	interrupted := 0
+	for round := range rounds {
+		version := fmt.Sprintf("%d.0.0", 1+(round+1)%2)
+		cmd := p.command("install", url+"@"+version, "--all", "--force")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(20+random.Intn(180)) * time.Millisecond)
+		cmd.Process.Kill()
+		cmd.Wait()
+		versions := map[string]int{}
+		for i := range 50 {
+			dir := filepath.Join(p.project, ".agents", "skills", fmt.Sprintf("s%02d", i))
+			doc, err := os.ReadFile(filepath.Join(dir, "SKILL.md"))
+			if err != nil {
+				t.Fatalf("round %d: a skill is missing: %v", round, err)
+			}
+			script, err := os.ReadFile(filepath.Join(dir, "scripts", "run.sh"))
+			if err != nil || bytes.Contains(doc, []byte("Version 1.")) != bytes.Contains(script, []byte("echo 1")) {
+				t.Fatalf("round %d: %s is half of one version and half of the other: %v", round, dir, err)
+			}
+			versions[string(script)]++
+		}
+		status, out := p.skl("list")
+		switch {
+		case status == 3 && strings.Contains(out, "interrupted"):
+			interrupted++
+		case status != 0:
+			t.Fatalf("round %d: list: exit %d\n%s", round, status, out)
+		}
+		p.must("install")
+		p.must("verify")
+	}
+	t.Logf("%d of %d rounds were interrupted between the journal and the end", interrupted, rounds)
+}
+
+// Two installs at once both end right: both skills are in the manifest, the lock and the root.
+func TestTwoAtOnce(t *testing.T) {
+	url := library(t, 12)
+	p := newPlace(t)
+	var wg sync.WaitGroup
+	outputs := make([]string, 12)
+	statuses := make([]int, 12)
+	for i := range 12 {
+		wg.Go(func() {
+			statuses[i], outputs[i] = p.skl("install", url, fmt.Sprintf("s%02d", i))
+		})
+	}
+	wg.Wait()
+	for i, status := range statuses {
+		if status != 0 {
+			t.Errorf("install of s%02d: exit %d\n%s", i, status, outputs[i])
+		}
+	}
+	p.must("verify")
+	p.must("check")
+	if out := p.must("list", "--fields", "name"); strings.Count(out, "\n") != 13 {
+		t.Errorf("list shows\n%s", out)
+	}
+}
+
+// A full disk is a clear error, and nothing has changed.
+func TestFullDisk(t *testing.T) {
+	p := newPlace(t)
+	small := mount(t, p.project, "tmpfs", "tmpfs", "size=256k")
+	defer small()
+	if err := os.Mkdir(filepath.Join(p.project, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir := gittest.Init(t, "big")
+	gittest.Commit(t, dir, gittest.Files{"SKILL.md": "---\nname: big\ndescription: d\n---\n", "data.bin": strings.Repeat("0123456789abcdef", 40_000)})
+	before := listing(p.project)
+	status, out := p.skl("install", "git+file://"+dir)
+	if status != 1 || !strings.Contains(out, "no space is left") || !strings.Contains(out, "hint:") {
+		t.Errorf("exit %d\n%s", status, out)
+	}
+	if now := listing(p.project); now != before {
+		t.Errorf("something was left behind:\n%s", now)
+	}
+}
+
+// A read-only project is a clear error.
+func TestReadOnlyProject(t *testing.T) {
+	p := newPlace(t)
+	undo := mount(t, p.project, p.project, "", "bind")
+	defer undo()
+	if out, err := exec.Command("mount", "-o", "remount,bind,ro", p.project).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	status, out := p.skl("install", library(t, 1))
+	if status != 1 || !strings.Contains(out, "cannot be written") || !strings.Contains(out, "hint:") {
+		t.Errorf("exit %d\n%s", status, out)
+	}
+}
+
+// mount mounts a file system, or skips the test where that is not allowed.
+func mount(t *testing.T, on, what, kind, options string) (undo func()) {
+	t.Helper()
+	if runtime.GOOS != "linux" || os.Getuid() != 0 {
+		t.Skip("skipped: needs root on Linux, to mount a file system")
+	}
+	args := []string{"-o", options, what, on}
+	if kind != "" {
+		args = append([]string{"-t", kind}, args...)
+	}
+	if out, err := exec.Command("mount", args...).CombinedOutput(); err != nil {
+		t.Skipf("skipped: mounting is not allowed here: %s", out)
+	}
+	return func() {
+		if out, err := exec.Command("umount", on).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v\n%s", err, out)
+		}
+	}
+}
+
+func listing(dir string) string {
+	return strings.Join(list(dir, func(path string) string {
+		data, _ := os.ReadFile(path)
+		return fmt.Sprintf(" %x", data)
+	}), "\n")
+}
