@@ -42,6 +42,9 @@ type Change struct {
 	plan plan
 }
 
+// Before is the tree digest of the release that is there now, "" if there is none.
+func (c Change) Before() string { return string(c.have.Receipt.Tree) }
+
 // Permissions is how what a skill asks for changes.
 type Permissions struct {
 	Added   []string `json:"added"`

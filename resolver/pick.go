@@ -128,20 +128,20 @@ func notFound(releases []source.Release, skill, version string) error {
 		near = append(near, r.Name)
 	}
 	e := diag.New(diag.Misuse, "no_such_version", "no tag, branch, commit or version matches %q", version)
-	if _, err := semver.NewConstraint(version); err == nil {
-		if tags := versionTags(releases, skill); len(tags) > 0 {
-			last := slices.MaxFunc(tags, func(a, b source.Release) int { return compare(a.Version, b.Version) })
-			return e.Hint("the newest version is %s", last.Version)
-		}
-		return e.Hint("it has no version tags; name a branch or a commit")
-	}
 	if isHex(version) && len(version) >= 7 && len(version) < 40 {
 		return e.Hint("commits are named by all 40 digits")
 	}
-	if e.Candidates = Nearest(version, near, 5); len(e.Candidates) > 0 {
-		e.Hint("did you mean %s?", strings.Join(e.Candidates, ", "))
+	tags := versionTags(releases, skill)
+	_, err := semver.NewConstraint(version)
+	if e.Candidates = Nearest(version, near, 5); err != nil && len(e.Candidates) > 0 {
+		return e.Hint("did you mean %s?", strings.Join(e.Candidates, ", "))
 	}
-	return e
+	if len(tags) == 0 {
+		return e.Hint("it has no version tags; name a branch or a commit")
+	}
+	last := slices.MaxFunc(tags, func(a, b source.Release) int { return compare(a.Version, b.Version) })
+	e.Candidates = nil
+	return e.Hint("the newest version is %s", last.Version)
 }
 
 func compare(a, b string) int {

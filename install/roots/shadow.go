@@ -92,7 +92,7 @@ func downgrade(winner, loser *Record) string {
 	case !loser.pinned():
 		return ""
 	case !winner.pinned():
-		return "it has no receipt that its files agree with"
+		return "it has no receipt, or was edited since it was installed"
 	case loser.signed() && !winner.signed():
 		return "it is not signed, the copy below it is"
 	case winner.found.source != loser.found.source || winner.found.url != loser.found.url:

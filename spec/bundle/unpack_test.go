@@ -109,7 +109,7 @@ func (r *repeated) size() int64 {
 
 func (r *repeated) ReadAt(p []byte, off int64) (n int, err error) {
 	for n < len(p) {
-		part := r.tail
+		var part []byte
 		rest := off + int64(n)
 		switch bodies := r.n * int64(len(r.body)); {
 		case rest < int64(len(r.head)):

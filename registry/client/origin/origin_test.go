@@ -88,7 +88,7 @@ func TestRedirectHeaders(t *testing.T) {
 // A chain that comes back to its first origin does not get the secret back.
 func TestRedirectBackKeepsNothing(t *testing.T) {
 	var first string
-	second, _ := server(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, first+"/end", 302) })
+	second, _ := server(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, first+"/end", http.StatusFound) })
 	first, log := server(t, to(302, second+"/x"))
 	c := &Client{Credential: func(context.Context, string) (Credential, error) {
 		t.Error("a credential was asked for")

@@ -31,7 +31,8 @@ func runAck(ctx context.Context, w *world, c *cli.Context) error {
 	case c.Args().Len() != 2:
 		return diag.New(diag.Misuse, "usage", "skl ack needs a code and the name of a skill").Hint("skl list --shadowed shows both")
 	case c.String("reason") == "":
-		return diag.New(diag.Misuse, "usage", "an acknowledgement needs a --reason for those who read skl.toml later")
+		return diag.New(diag.Misuse, "usage", "an acknowledgement needs a --reason for those who read skl.toml later").
+			Hint("skl ack %s %s --reason WHY", code, name)
 	}
 	dry := c.Bool("dry-run")
 	if !dry {
@@ -148,7 +149,11 @@ func whyCommand() command {
 			for _, by := range s.RequiredBy {
 				w.ui.Print("%s requires it", by)
 			}
-			w.ui.Print("%s → %s (%s), commit %s of %s", s.Ref, s.Version, orDash(string(s.RefKind)), orDash(s.Commit), s.URL)
+			if s.Commit == "" {
+				w.ui.Print("%s is %s, as it is there now", s.Ref, orDash(s.Version))
+				return nil
+			}
+			w.ui.Print("%s → %s (%s), commit %s of %s", s.Ref, s.Version, orDash(string(s.RefKind)), s.Commit, s.URL)
 			return nil
 		}}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
@@ -57,6 +58,7 @@ func installCommand() command {
 			&cli.BoolFlag{Name: "all", Usage: "all skills of the reference"},
 			&cli.BoolFlag{Name: "list", Aliases: []string{"l"}, Usage: "only list what the reference holds"},
 			&cli.BoolFlag{Name: "pin", Usage: "write the exact version"},
+			&cli.BoolFlag{Name: "link", Usage: "link a local folder instead of copying it, while you work on it"},
 			&cli.BoolFlag{Name: "frozen", Usage: "exactly skl.lock or nothing (skl ci)"},
 			forceFlag(), acceptFlag(), dryRunFlag(),
 		},
@@ -70,6 +72,9 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	if c.Bool("list") {
 		return w.listRefs(ctx, refs)
+	}
+	if c.Bool("link") {
+		return w.linkFolder(ctx, c, refs)
 	}
 	ci := w.env.getenv("CI") == "true" || w.env.getenv("CI") == "1"
 	if c.Bool("frozen") || ci && len(refs)+len(names) == 0 && exists(filepath.Join(w.base, "skl.lock")) {
@@ -411,7 +416,7 @@ func (w *world) printChange(c install.Change, j *job, report install.Report) {
 	case install.Add:
 		w.ui.Print("%s add %s %s  %s, %s, unsigned  %s", mark, c.Name, c.To, ui.Count(c.Files, "file"), ui.Size(c.Bytes), where)
 	case install.Update:
-		w.ui.Print("%s update %s %s → %s  %s", mark, c.Name, orDash(c.From), c.To, where)
+		w.ui.Print("%s update %s %s → %s  %s%s", mark, c.Name, orDash(c.From), c.To, w.contentChange(c), where)
 	case install.Remove:
 		w.ui.Print("%s remove %s %s", mark, c.Name, c.From)
 	case install.Link:
@@ -425,6 +430,29 @@ func (w *world) printChange(c install.Change, j *job, report install.Report) {
 	if slices.Contains(report.Healed, c.Name) {
 		w.ui.Note("%s: the stored copy was damaged; it was fetched again", c.Name)
 	}
+}
+
+// contentChange counts what differs between the release that was installed and the
+// new one, "" when one of them is not in the store.
+func (w *world) contentChange(c install.Change) string {
+	st := w.store()
+	from, to := bundle.Digest(c.Before()), bundle.Digest(c.Digest)
+	if from == "" || !st.Has(from) || !st.Has(to) {
+		return ""
+	}
+	old, err := readTree(st.FS(from))
+	if err != nil {
+		return ""
+	}
+	now, err := readTree(st.FS(to))
+	if err != nil {
+		return ""
+	}
+	files, add, remove := 0, 0, 0
+	for _, f := range diffTrees(old, now) {
+		files, add, remove = files+1, add+f.Add, remove+f.Remove
+	}
+	return fmt.Sprintf("%s +%d -%d  ", ui.Count(files, "file"), add, remove)
 }
 
 // writeLock is the end of "skl lock".

@@ -62,7 +62,10 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 		return w.printFields(kept, strings.Split(fields, ","))
 	}
 	w.printList(kept)
-	w.printWarnings(kept)
+	w.printWarnings(slices.DeleteFunc(slices.Clone(l.Skills), func(r roots.Record) bool {
+		hidden := !slices.ContainsFunc(kept, func(k roots.Record) bool { return k.Qualified == r.Qualified })
+		return hidden && !slices.ContainsFunc(r.Warnings, func(x roots.Warning) bool { return x.Code == "W_TRUST_DOWNGRADE" })
+	}))
 	if len(kept) == 0 {
 		w.ui.Note("no skills are installed here")
 		w.ui.Hint("skl install owner/repo")

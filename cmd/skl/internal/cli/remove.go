@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -37,7 +38,19 @@ func runRemove(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	locked := names[:0:0]
 	for _, name := range names {
+		if _, ok := f.manifest.Skill(name); !ok {
+			linked, err := w.unlink(name, dry)
+			if err != nil {
+				return err
+			}
+			if linked {
+				w.ui.Note("%s was a link; its folder is left as it is", name)
+				continue
+			}
+		}
+		locked = append(locked, name)
 		if s, ok := f.lock.Skill(name); ok && len(s.RequiredBy) > 0 {
 			return diag.New(diag.Misuse, "required", "%s is required by %v", name, s.RequiredBy).Hint("skl why %s", name)
 		}
@@ -48,9 +61,15 @@ func runRemove(ctx context.Context, w *world, c *cli.Context) error {
 			return err
 		}
 	}
+	if len(locked) == 0 {
+		if w.ui.JSON {
+			return w.ui.Result(installResult{OK: true, Changes: []install.Change{}, Lock: "unchanged"})
+		}
+		return nil
+	}
 	j := &job{w: w, files: f, dry: dry, force: c.Bool("force")}
 	j.next = f.lock.Clone()
-	for _, name := range names {
+	for _, name := range locked {
 		j.next.Remove(name)
 	}
 	return j.finish(ctx)

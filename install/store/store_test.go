@@ -1,0 +1,166 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+func demo(sink bundle.Sink) error {
+	if err := sink.File("SKILL.md", false, -1, strings.NewReader("---\nname: a\ndescription: d\n---\n")); err != nil {
+		return err
+	}
+	if err := sink.Link("docs/latest.md", "../SKILL.md"); err != nil {
+		return err
+	}
+	return sink.File("scripts/run.sh", true, -1, strings.NewReader("#!/bin/sh\n"))
+}
+
+func TestPutAndCopy(t *testing.T) {
+	s := &Store{Dir: filepath.Join(t.TempDir(), "store")}
+	sum, err := s.Put(bundle.InstallLimits, demo)
+	if err != nil || !s.Has(sum.Tree) || sum.Files != 3 {
+		t.Fatalf("Put: %+v, %v", sum, err)
+	}
+	dst := filepath.Join(t.TempDir(), "a")
+	copied, err := s.Copy(sum.Tree, dst)
+	if err != nil || copied.Tree != sum.Tree {
+		t.Fatalf("Copy: %+v, %v", copied, err)
+	}
+	for path, mode := range map[string]fs.FileMode{"SKILL.md": 0o644, "scripts/run.sh": 0o755} {
+		info, err := os.Stat(filepath.Join(dst, path))
+		if err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, %v; want mode %o", path, info, err, mode)
+		}
+	}
+	if text, err := os.Readlink(filepath.Join(dst, "docs", "latest.md")); err != nil || filepath.ToSlash(text) != "../SKILL.md" {
+		t.Errorf("link %q, %v", text, err)
+	}
+	info, err := os.Stat(filepath.Join(s.Path(sum.Tree), "SKILL.md"))
+	if err != nil || info.Mode().Perm()&0o222 != 0 {
+		t.Errorf("the stored file can be written: %v, %v", info.Mode(), err)
+	}
+}
+
+// A damaged entry is never copied out, whatever was changed.
+func TestDamageIsNoticed(t *testing.T) {
+	for name, damage := range map[string]func(dir string) error{
+		"a byte":             func(dir string) error { return os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("x"), 0o644) },
+		"a file more":        func(dir string) error { return os.WriteFile(filepath.Join(dir, "more"), nil, 0o644) },
+		"a file less":        func(dir string) error { return os.Remove(filepath.Join(dir, "scripts", "run.sh")) },
+		"no SKILL.md":        func(dir string) error { return os.Remove(filepath.Join(dir, "SKILL.md")) },
+		"the mode":           func(dir string) error { return os.Chmod(filepath.Join(dir, "scripts", "run.sh"), 0o644) },
+		"a link that leaves": func(dir string) error { return os.Symlink("../../../x", filepath.Join(dir, "out")) },
+	} {
+		s := &Store{Dir: t.TempDir()}
+		sum, err := s.Put(bundle.InstallLimits, demo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := s.Path(sum.Tree)
+		for _, p := range []string{dir, filepath.Join(dir, "scripts"), filepath.Join(dir, "SKILL.md")} {
+			if err := os.Chmod(p, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := damage(dir); err != nil {
+			t.Fatal(err)
+		}
+		dst := filepath.Join(t.TempDir(), "a")
+		if _, err := s.Copy(sum.Tree, dst); !errors.Is(err, diag.Code("store_damaged")) {
+			t.Errorf("%s: error %v, want store_damaged", name, err)
+		}
+		if _, err := os.Lstat(dst); err == nil {
+			t.Errorf("%s: something was copied", name)
+		}
+		if err := s.Drop(sum.Tree); err != nil || s.Has(sum.Tree) {
+			t.Errorf("%s: Drop: %v", name, err)
+		}
+	}
+}
+
+func TestRefusedPutLeavesNothing(t *testing.T) {
+	s := &Store{Dir: t.TempDir()}
+	for name, fetch := range map[string]func(bundle.Sink) error{
+		"fails":       func(sink bundle.Sink) error { return errors.Join(demo(sink), errors.New("broken")) },
+		"no SKILL.md": func(sink bundle.Sink) error { return sink.File("a", false, -1, strings.NewReader("")) },
+		"leaves":      func(sink bundle.Sink) error { return sink.File("../a", false, -1, strings.NewReader("")) },
+		"not portable": func(sink bundle.Sink) error {
+			return errors.Join(demo(sink), sink.File("aux.txt", false, -1, strings.NewReader("")))
+		},
+	} {
+		if sum, err := s.Put(bundle.InstallLimits, fetch); err == nil || sum.Tree != "" {
+			t.Errorf("%s: %+v, %v; want an error and nothing", name, sum, err)
+		}
+	}
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil || len(entries) != 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+func TestManyPutsOfOneTree(t *testing.T) {
+	s := &Store{Dir: t.TempDir()}
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			if _, err := s.Put(bundle.InstallLimits, demo); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestPrune(t *testing.T) {
+	s := &Store{Dir: t.TempDir()}
+	keep, err := s.Put(bundle.InstallLimits, demo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drop, err := s.Put(bundle.InstallLimits, func(sink bundle.Sink) error {
+		return sink.File("SKILL.md", false, -1, strings.NewReader("other"))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, bytes, err := s.Prune(map[bundle.Digest]bool{keep.Tree: true}, true); err != nil || n != 1 || bytes != 5 || !s.Has(drop.Tree) {
+		t.Errorf("dry: %d entries, %d bytes, %v", n, bytes, err)
+	}
+	if n, _, err := s.Prune(map[bundle.Digest]bool{keep.Tree: true}, false); err != nil || n != 1 || s.Has(drop.Tree) || !s.Has(keep.Tree) {
+		t.Errorf("%d entries, %v", n, err)
+	}
+}
+
+// How long does a skill take to come out of the store, checked?
+func BenchmarkCopy(b *testing.B) {
+	s := &Store{Dir: b.TempDir()}
+	sum, err := s.Put(bundle.InstallLimits, func(sink bundle.Sink) error {
+		for i := range 8 {
+			if err := sink.File(fmt.Sprintf("references/%d.md", i), false, -1, strings.NewReader(strings.Repeat("text\n", 1000))); err != nil {
+				return err
+			}
+		}
+		return demo(sink)
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(sum.Bytes)
+	dir := b.TempDir()
+	n := 0
+	for b.Loop() {
+		n++
+		if _, err := s.Copy(sum.Tree, filepath.Join(dir, fmt.Sprint(n))); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
+)
+
+// A library is a source in memory: releases in the notation of releasesOf, and the
+// paths of skills, whose names are their last elements ("skills/pdf", "hidden .agents/skills/pdf").
+type library struct {
+	releases string
+	skills   []string
+	asked    []string // URLs that Versions was called with
+}
+
+func (l *library) Versions(_ context.Context, r ref.Ref) ([]source.Release, error) {
+	l.asked = append(l.asked, r.URL)
+	if strings.Contains(r.URL, "gone") {
+		return nil, diag.New(diag.Failed, "network", "%s does not answer", r.URL)
+	}
+	return releasesOf(l.releases), nil
+}
+
+func (l *library) Skills(_ context.Context, r ref.Ref, at source.Release, names []string) ([]source.Found, error) {
+	var out []source.Found
+	var files []string
+	for _, s := range l.skills {
+		files = append(files, s+"/SKILL.md")
+	}
+	for _, d := range source.Discover(files, nil) {
+		name := d.Path[strings.LastIndexByte(d.Path, '/')+1:]
+		if r.Path != "" && r.Path != d.Path && !strings.HasPrefix(d.Path, r.Path+"/") || len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
+		out = append(out, source.Found{Rank: d.Rank, Lock: lock.Skill{Name: name, Source: "git", URL: r.URL, Path: d.Path, Commit: at.Commit, Version: at.Version}})
+	}
+	return out, nil
+}
+
+func (l *library) Fetch(context.Context, lock.Skill, bundle.Sink) error {
+	return errors.New("not here")
+}
+
+func resolverOf(l *library, bindings map[string]string) *Resolver {
+	return &Resolver{Git: l, Local: l,
+		Binding: func(ns string) string { return bindings[ns] },
+		ForgeURL: func(forge, owner, repo string) (string, error) {
+			return "https://" + forge + ".example/" + owner + "/" + repo + ".git", nil
+		},
+		Market: func(string) (ref.Ref, bool) { return ref.Ref{}, false },
+	}
+}
+
+func ask(t *testing.T, name, text string) Named {
+	t.Helper()
+	r, err := ref.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Named{Name: name, Want: Want{Ref: r}}
+}
+
+// A namespace belongs to one place. What it does not have does not exist, and
+// when it does not answer nobody else is asked.
+func TestNamespacesDoNotFallThrough(t *testing.T) {
+	l := &library{releases: "v1.0.0 branch:main*", skills: []string{"skills/pdf"}}
+	rs := resolverOf(l, map[string]string{"acme": "forge:gone"})
+	_, err := rs.Open(context.Background(), ask(t, "", "acme/tools/pdf").Want)
+	if diag.ClassOf(err) != diag.Failed || len(l.asked) != 1 || !strings.HasPrefix(l.asked[0], "https://gone.example/acme/") {
+		t.Errorf("error %v after asking %v; want the owner alone to be asked, and its error", err, l.asked)
+	}
+	if _, err := resolverOf(l, map[string]string{"acme": "registry:corp"}).Locate(context.Background(), ask(t, "", "acme/pdf").Ref); diag.ClassOf(err) != diag.Misuse {
+		t.Errorf("an unknown kind of owner gives %v, want a refusal", err)
+	}
+}
+
+func TestSkillsOfARef(t *testing.T) {
+	l := &library{releases: "v1.0.0 branch:main*", skills: []string{"skills/pdf", ".agents/skills/pdf", "skills/group/notes", "skills/other/notes", ".claude/skills/internal", "tools/fmt"}}
+	for _, tt := range []struct{ ref, names, want string }{
+		{"o/r", "", "skills/group/notes skills/pdf tools/fmt"}, // hidden ones only when asked for; one notes of two
+		{"o/r/pdf", "", "skills/pdf"},
+		{"o/r", "pdf fmt", "skills/pdf tools/fmt"},
+		{"o/r#internal", "", ".claude/skills/internal"},
+		{"github:o/r//skills/other", "", "skills/other/notes"},
+		{"o/r/tools", "", "tools/fmt"}, // no skill is called so, but a directory is
+		{"o/r/notes", "", "error ambiguous_skill skills/group/notes,skills/other/notes"},
+		{"o/r/pfd", "", "error no_such_skill pdf"},
+	} {
+		o, err := resolverOf(l, nil).Open(context.Background(), ask(t, "", tt.ref).Want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := o.Skills(context.Background(), strings.Fields(tt.names))
+		var got []string
+		for _, f := range found {
+			got = append(got, f.Lock.Path)
+		}
+		text := strings.Join(got, " ")
+		if e, ok := err.(*diag.Error); ok {
+			text = "error " + e.Code + " " + strings.Join(e.Candidates, ",")
+		}
+		if text != tt.want {
+			t.Errorf("%s %s: %s, want %s", tt.ref, tt.names, text, tt.want)
+		}
+	}
+}
+
+// A re-lock keeps what still follows and asks nobody about it.
+func TestRelockIsMinimal(t *testing.T) {
+	l := &library{releases: "v1.0.0 v1.1.0 branch:main*", skills: []string{"skills/pdf", "skills/notes"}}
+	rs := resolverOf(l, nil)
+	old := &lock.Lock{}
+	old.Set(lock.Skill{Name: "pdf", Ref: "o/r/pdf@^1", RefKind: lock.Range, Version: "1.0.0", Tree: "tree-sha256:x"})
+	old.Set(lock.Skill{Name: "gone", Ref: "o/r/gone"})
+	pdf := ask(t, "pdf", "o/r/pdf@>=1")
+	pdf.Kind = lock.Range
+	next, err := rs.Relock(context.Background(), []Named{pdf}, old, func(string) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := next.Skill("pdf"); s.Version != "1.0.0" || s.Ref != "o/r/pdf@>=1" || len(l.asked) != 0 || len(next.Skills) != 1 {
+		t.Errorf("lock %+v after asking %v; want 1.0.0 kept under its new range, nobody asked, gone left out", next.Skills, l.asked)
+	}
+	next, err = rs.Relock(context.Background(), []Named{pdf, ask(t, "notes", "o/r/notes")}, old, func(name string) bool { return name == "pdf" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := next.Skill("pdf"); s.Version != "1.1.0" || s.Tree != "" {
+		t.Errorf("an upgrade keeps %+v, want 1.1.0 with its tree unknown", s)
+	}
+	if _, ok := next.Skill("notes"); !ok {
+		t.Error("a new want has no entry")
+	}
+}
