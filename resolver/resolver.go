@@ -246,10 +246,15 @@ func (o *Opened) suggest(ctx context.Context, r ref.Ref, err error, asked []stri
 	}
 	for _, name := range asked {
 		if better, ok := missing(all, name).(*diag.Error); ok && better.Message == e.Message {
-			return better
+			e = better
 		}
 	}
-	return err
+	if len(e.Candidates) == 0 && o.Want.Ref.Kind != ref.Market && o.Want.Ref.Kind != ref.Local {
+		whole := o.Want.Ref
+		whole.Path, whole.Skill = "", ""
+		e.Hint("skl install -l %s lists what it holds", whole)
+	}
+	return e
 }
 
 // byPath adds to the error of a name that several skills have how one of them is written.

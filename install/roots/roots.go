@@ -106,7 +106,8 @@ type Record struct {
 	place  *place
 	spots  []spot // first its own, then aliases
 	found  finding
-	isSkip bool // a link out of the project
+	isSkip bool  // a link out of the project
+	open   []Ack // conflicts that nobody acknowledged
 }
 
 // A spot is one path to a copy.

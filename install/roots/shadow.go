@@ -72,8 +72,20 @@ func (c Config) compare(winner, loser *Record) {
 		loser.warn("W_SHADOWED", "hidden by "+winner.Qualified+", which differs")
 	}
 	if why := downgrade(winner, loser); why != "" && !c.acknowledged("W_TRUST_DOWNGRADE", winner, loser) {
-		winner.warn("W_TRUST_DOWNGRADE", why+", and hides "+loser.Qualified)
+		winner.conflict("W_TRUST_DOWNGRADE", why+", and hides "+loser.Qualified, loser)
 	}
+}
+
+// conflict is a warning about winner that an Ack can silence.
+func (r *Record) conflict(code, message string, loser *Record) {
+	r.warn(code, message)
+	r.open = append(r.open, Ack{code, r.Name, bundle.Digest(r.Digest), bundle.Digest(loser.Digest)})
+}
+
+// Open returns the acknowledgements that would silence r's conflicts. A copy that
+// has no digest, because it cannot be a bundle, cannot be acknowledged.
+func (r Record) Open() []Ack {
+	return slices.DeleteFunc(slices.Clone(r.open), func(a Ack) bool { return a.Winner == "" || a.Loser == "" })
 }
 
 func (c Config) acknowledged(code string, winner, loser *Record) bool {
@@ -186,7 +198,7 @@ func warnPreferred(cfg Config, group []*Record) {
 				continue
 			}
 			if why := downgrade(winner, loser); why != "" && !cfg.acknowledged("W_TRUST_DOWNGRADE", winner, loser) {
-				winner.warn("W_TRUST_DOWNGRADE", why+", and "+strings.Join(ids, ", ")+" loads it instead of "+loser.Qualified)
+				winner.conflict("W_TRUST_DOWNGRADE", why+", and "+strings.Join(ids, ", ")+" loads it instead of "+loser.Qualified, loser)
 			}
 		}
 	}

@@ -35,7 +35,7 @@ func Parse(src []byte, file string) (*Lock, error) {
 	} else if n != Version {
 		p.fail(root.Get("version"), "the lock has version %d; this skl reads version %d", n, Version)
 		p.err.Code = "lock_version"
-		p.err.Hints = []string{"skl self update"}
+		p.err.Hints = []string{"a newer skl wrote it: update skl"}
 	}
 	l := &Lock{}
 	unknown := fields{}
@@ -71,7 +71,7 @@ func conflict(src []byte) int {
 }
 
 func hints(e *diag.Error, file string) *diag.Error {
-	return e.Hint("git checkout -- %s", file).Hint("skl lock")
+	return e.Hint("git checkout -- %s", file).Hint("or remove it and choose every release anew: skl lock")
 }
 
 // A parser keeps the first error; what it reads after that is not used.

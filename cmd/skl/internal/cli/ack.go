@@ -2,12 +2,10 @@ package cli
 
 import (
 	"context"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/install/durable"
-	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/manifest"
@@ -77,32 +75,17 @@ func runAck(ctx context.Context, w *world, c *cli.Context) error {
 	return nil
 }
 
-// acksFor makes one acknowledgement for each copy that carries the code: it and
-// the copies that it hides, from skl or from a host.
+// acksFor makes the acknowledgements that silence a code of these copies.
 func acksFor(found []roots.Record, code, reason string) []manifest.Ack {
 	var acks []manifest.Ack
-	for _, winner := range found {
-		if !slices.ContainsFunc(winner.Warnings, func(x roots.Warning) bool { return x.Code == code }) {
-			continue
-		}
-		for _, loser := range found {
-			if loser.Digest != winner.Digest && hides(winner, loser) {
-				acks = append(acks, manifest.Ack{Code: code, Name: winner.Name, Winner: winner.Digest, Loser: loser.Digest, Reason: reason})
+	for _, r := range found {
+		for _, a := range r.Open() {
+			if a.Code == code {
+				acks = append(acks, manifest.Ack{Code: a.Code, Name: a.Name, Winner: string(a.Winner), Loser: string(a.Loser), Reason: reason})
 			}
 		}
 	}
 	return acks
-}
-
-// hides reports whether skl or a host takes a instead of b.
-func hides(a, b roots.Record) bool {
-	if b.ShadowedBy != nil && *b.ShadowedBy == a.Qualified {
-		return true
-	}
-	return slices.ContainsFunc(a.Hosts, func(h roots.HostUse) bool {
-		use := uses(b, h.Host)
-		return h.Use == hosts.Loads && (use == hosts.Hidden || use == hosts.Listed)
-	})
 }
 
 func shortDigest(d string) string {

@@ -52,7 +52,7 @@ const interrupted = 130
 
 // run carries out one command line and returns its exit status (0 to 5, 130).
 func run(ctx context.Context, args []string, e env) int {
-	u := &ui.UI{In: e.stdin, Out: e.stdout, Err: e.stderr}
+	u := &ui.UI{In: e.stdin, Out: e.stdout, Err: e.stderr, Interrupt: ctx.Done()}
 	app := newApp(e, u)
 	err := app.RunContext(ctx, append([]string{"skl"}, reorder(app, args)...))
 	switch {

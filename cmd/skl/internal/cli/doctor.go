@@ -34,13 +34,14 @@ type doctorResult struct {
 func doctorCommand() command {
 	return command{name: "doctor", group: "Copies", usage: "look at the environment, the agents and the copies they load", output: doctorResult{},
 		example: "skl doctor\nskl doctor --fix",
-		flags:   []cli.Flag{&cli.BoolFlag{Name: "fix", Usage: "remove broken links of skl's own, settle an interrupted install"}},
+		flags:   []cli.Flag{&cli.BoolFlag{Name: "fix", Usage: "remove broken links of skl's own, settle an interrupted install"}, dryRunFlag()},
 		run:     runDoctor}
 }
 
 func runDoctor(ctx context.Context, w *world, c *cli.Context) error {
 	d := &doctor{w: w}
-	if c.Bool("fix") {
+	fix := c.Bool("fix") && !c.Bool("dry-run")
+	if fix {
 		end, err := w.begin(ctx)
 		if err != nil {
 			return err
@@ -49,7 +50,7 @@ func runDoctor(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	d.environment(ctx)
 	d.agents()
-	if err := d.links(c.Bool("fix")); err != nil {
+	if err := d.links(fix); err != nil {
 		return err
 	}
 	if err := d.copies(ctx); err != nil {

@@ -416,6 +416,10 @@ func (w *world) printChange(c install.Change, j *job, report install.Report) {
 	case install.Add:
 		w.ui.Print("%s add %s %s  %s, %s, unsigned  %s", mark, c.Name, c.To, ui.Count(c.Files, "file"), ui.Size(c.Bytes), where)
 	case install.Update:
+		if c.From == c.To && c.Before() == c.Digest {
+			w.ui.Print("%s restore %s %s  %s", mark, c.Name, c.To, where)
+			break
+		}
 		w.ui.Print("%s update %s %s → %s  %s%s", mark, c.Name, orDash(c.From), c.To, w.contentChange(c), where)
 	case install.Remove:
 		w.ui.Print("%s remove %s %s", mark, c.Name, c.From)

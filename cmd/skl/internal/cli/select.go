@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -161,6 +162,9 @@ func (w *world) choose(r ref.Ref, found []source.Found) ([]source.Found, error) 
 			out[i] = found[n]
 		}
 		return out, nil
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil, err
 	}
 	if !w.ui.JSON {
 		w.printFound(found)

@@ -2,12 +2,14 @@ package ui
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -57,16 +59,9 @@ func (u *UI) Choose(question string, options []Option) ([]int, error) {
 		return nil, ErrNoTerminal
 	}
 	u.clear()
+	u.showOptions(question, options)
 	for {
-		fmt.Fprintf(u.Err, "? %s\n", diag.Printable(question))
-		for i, o := range options {
-			mark := " "
-			if o.Default {
-				mark = "x"
-			}
-			fmt.Fprintf(u.Err, "  %2d [%s] %s  %s\n", i+1, mark, diag.Printable(o.Label), diag.Printable(o.Detail))
-		}
-		fmt.Fprintf(u.Err, "  numbers, names or \"all\"; Enter takes [x]: ")
+		fmt.Fprintf(u.Err, "  numbers, names or \"all\"%s: ", map[bool]string{true: "; Enter takes [x]"}[len(chosen) > 0])
 		line, err := u.readLine()
 		if err != nil {
 			return nil, err
@@ -81,6 +76,21 @@ func (u *UI) Choose(question string, options []Option) ([]int, error) {
 		if err != nil {
 			fmt.Fprintf(u.Err, "  %s\n", diag.Printable(err.Error()))
 		}
+	}
+}
+
+func (u *UI) showOptions(question string, options []Option) {
+	width := 0
+	for _, o := range options {
+		width = max(width, utf8.RuneCountInString(diag.Printable(o.Label)))
+	}
+	fmt.Fprintf(u.Err, "? %s\n", diag.Printable(question))
+	for i, o := range options {
+		mark := " "
+		if o.Default {
+			mark = "x"
+		}
+		fmt.Fprintf(u.Err, "  %2d [%s] %-*s  %s\n", i+1, mark, width, diag.Printable(o.Label), diag.Printable(o.Detail))
 	}
 }
 
@@ -119,13 +129,28 @@ func parseChoice(line string, options []Option) ([]int, error) {
 	return picked, nil
 }
 
+// readLine waits for a line, or for the interrupt.
 func (u *UI) readLine() (string, error) {
 	if u.lines == nil {
 		u.lines = bufio.NewReader(io.LimitReader(u.In, 1<<20))
 	}
-	line, err := u.lines.ReadString('\n')
-	if err != nil && line == "" {
-		return "", ErrNoTerminal
+	type answer struct {
+		line string
+		err  error
 	}
-	return strings.TrimSpace(line), nil
+	got := make(chan answer, 1)
+	go func() { // ends with the process if nobody answers
+		line, err := u.lines.ReadString('\n')
+		got <- answer{line, err}
+	}()
+	select {
+	case <-u.Interrupt:
+		fmt.Fprintln(u.Err)
+		return "", context.Canceled
+	case a := <-got:
+		if a.err != nil && a.line == "" {
+			return "", ErrNoTerminal
+		}
+		return strings.TrimSpace(a.line), nil
+	}
 }

@@ -31,6 +31,8 @@ type UI struct {
 	Color    bool // Out and Err take colours
 	Terminal bool // In and Err are a terminal: questions can be asked, progress shown
 	Yes      bool // questions of choice are answered with their default
+	// Interrupt ends waiting for an answer when it is closed. Nil never does.
+	Interrupt <-chan struct{}
 
 	mu       sync.Mutex // guards progress and lines
 	progress string     // what the progress line shows, "" if there is none
