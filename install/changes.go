@@ -165,6 +165,9 @@ func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict
 // diffLinks decides which links are made and dropped. A link that is there and right stays.
 func (c *Change) diffLinks(h Have, opt Options) []Conflict {
 	var conflicts []Conflict
+	if h.Disabled {
+		return nil
+	}
 	for _, path := range opt.Links {
 		path = join(path, c.Name)
 		c.Links = append(c.Links, path)

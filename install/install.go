@@ -64,6 +64,7 @@ const (
 type Have struct {
 	Path        string
 	Present     bool // something lies there
+	Disabled    bool // Path is below .skl/disabled; it stays there, without links
 	Managed     bool // there is a receipt
 	Receipt     roots.Receipt
 	Edits       []string      // local edits, nil if there are none
@@ -81,12 +82,13 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 	if len(bad) > 0 {
 		return nil, bad[0]
 	}
-	drifts, err := roots.CheckAll(ctx, in.Root, receipts, full)
+	drifts, err := CheckAll(ctx, in.Root, receipts, full)
 	if err != nil {
 		return nil, err
 	}
 	for i, r := range receipts {
-		h := Have{Path: join(in.Root, r.Name), Managed: true, Receipt: r}
+		h := Have{Managed: true, Receipt: r}
+		h.Path, h.Disabled = Place(in.Root, r.Name)
 		h.Present = exists(h.Path)
 		if h.Present && drifts[i].Edited() {
 			h.Edits = drifts[i].List()
@@ -122,6 +124,30 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 		have[name] = h
 	}
 	return have, nil
+}
+
+// Place is where the skill of root is: directly below it, or, if it was disabled, below
+// .skl/disabled.
+func Place(root, name string) (path string, disabled bool) {
+	path = join(root, name)
+	if aside := filepath.Join(root, ".skl", "disabled", name); !exists(path) && exists(aside) {
+		return aside, true
+	}
+	return path, false
+}
+
+// CheckAll is [roots.CheckAll], with disabled skills looked at where they are.
+func CheckAll(ctx context.Context, root string, receipts []roots.Receipt, full bool) ([]roots.Drift, error) {
+	drifts, err := roots.CheckAll(ctx, root, receipts, full)
+	for i, r := range receipts {
+		if err != nil {
+			return nil, err
+		}
+		if _, disabled := Place(root, r.Name); disabled {
+			drifts[i], err = roots.Check(root, filepath.Join(".skl", "disabled", r.Name), r, true)
+		}
+	}
+	return drifts, err
 }
 
 // linkState tells whether path is a link to the skill, or an unchanged copy that the receipt lists.
@@ -344,7 +370,7 @@ func (in *Installer) copyOut(ctx context.Context, s lock.Skill, dst string) (sum
 
 // planOne adds the replacements of one change to the transaction.
 func (in *Installer) planOne(t *Transaction, c Change, sum bundle.Summary, report *Report) error {
-	target := join(in.Root, c.Name)
+	target, _ := Place(in.Root, c.Name)
 	for _, link := range c.plan.dropLinks {
 		t.Remove(link)
 	}

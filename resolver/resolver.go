@@ -202,7 +202,7 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 	}
 	found, err := o.src.Skills(ctx, r, o.Release, near)
 	if err != nil {
-		return nil, err
+		return nil, o.pinned(err)
 	}
 	if o.Place.Has != nil {
 		found = slices.DeleteFunc(found, func(f source.Found) bool { return !o.Place.Has(f.Lock.Path) })
@@ -231,6 +231,17 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 			Hint("a skill is a folder with a SKILL.md; name its path in the reference"), o.Want.Ref)
 	}
 	return o.finish(found), nil
+}
+
+// pinned says of a commit that was refused that a marketplace named it.
+func (o *Opened) pinned(err error) error {
+	e, ok := err.(*diag.Error)
+	if !ok || o.Place.Commit == "" || e.Class != diag.Refused {
+		return err
+	}
+	e.Message = o.Want.Ref.String() + ": " + e.Message + ", which the marketplace pins"
+	e.Hints = nil
+	return e.Hint("ask who keeps the marketplace: its pin is wrong, or the history was rewritten")
 }
 
 // suggest adds near names to the error of a name that was not found. The search

@@ -211,6 +211,9 @@ func (j *job) add(ctx context.Context, refs []ref.Ref, names []string, all, pin 
 		}
 		for _, s := range picked {
 			if i := slices.IndexFunc(j.picked, func(p selection) bool { return p.entry.Name == s.entry.Name }); i >= 0 {
+				if a, b := j.picked[i].found.Lock, s.found.Lock; a.URL == b.URL && a.Path == b.Path && a.Commit == b.Commit && a.Commit != "" {
+					continue // one release, found through several plugins
+				}
 				return diag.New(diag.Misuse, "same_name", "%s and %s both hold a skill called %q; one name means one skill", j.picked[i].entry.Ref, s.entry.Ref, s.entry.Name)
 			}
 			if err := j.put(s); err != nil {

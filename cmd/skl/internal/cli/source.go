@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
@@ -174,7 +175,7 @@ func addSource(ctx context.Context, w *world, c *cli.Context) error {
 			usable++
 		}
 	}
-	w.ui.Print("marketplace %s: %d plugins, %d of them usable", name, len(m.Plugins), usable)
+	w.ui.Print("marketplace %s: %s, %d usable", name, ui.Count(len(m.Plugins), "plugin"), usable)
 	w.ui.Hint("skl source list %s    skl install market:%s/PLUGIN", name, name)
 	return nil
 }
@@ -198,7 +199,14 @@ func (w *world) readMarket(ctx context.Context, r ref.Ref) (marketplace.Marketpl
 	if place.Ref.Kind == ref.Git {
 		dir = place.Ref.Path
 	}
-	return marketplace.Load(ctx, repoFiles{w, place.Ref, at.Commit}, dir)
+	m, err := marketplace.Load(ctx, repoFiles{w, place.Ref, at.Commit}, dir)
+	if err != nil {
+		return marketplace.Marketplace{}, fmt.Errorf("%s: %w", r, err)
+	}
+	for i, p := range m.Plugins {
+		_, m.Plugins[i].Invalid = p.Place(place.Ref, at.Commit)
+	}
+	return m, nil
 }
 
 func removeSource(_ context.Context, w *world, c *cli.Context) error {

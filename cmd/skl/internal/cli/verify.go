@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/lock"
@@ -71,7 +73,7 @@ func (w *world) verify(ctx context.Context, names []string) (verifyResult, error
 	}
 	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
 	receipts = slices.DeleteFunc(receipts, func(r roots.Receipt) bool { return !wanted(r.Name) })
-	drifts, err := roots.CheckAll(ctx, w.root, receipts, true)
+	drifts, err := install.CheckAll(ctx, w.root, receipts, true)
 	if err != nil {
 		return verifyResult{}, err
 	}
@@ -81,7 +83,7 @@ func (w *world) verify(ctx context.Context, names []string) (verifyResult, error
 	}
 	for _, s := range f.lock.Skills {
 		if wanted(s.Name) && !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == s.Name }) {
-			out.Skills = append(out.Skills, verifiedSkill{Name: s.Name, Path: w.root + "/" + s.Name, State: "missing", Expected: string(s.Tree), Drift: []string{}})
+			out.Skills = append(out.Skills, verifiedSkill{Name: s.Name, Path: filepath.Join(w.root, s.Name), State: "missing", Expected: string(s.Tree), Drift: []string{}})
 		}
 	}
 	out.OK = !slices.ContainsFunc(out.Skills, func(s verifiedSkill) bool { return s.State != "ok" })
@@ -89,7 +91,8 @@ func (w *world) verify(ctx context.Context, names []string) (verifyResult, error
 }
 
 func (w *world) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) verifiedSkill {
-	out := verifiedSkill{Name: r.Name, Path: w.root + "/" + r.Name, State: "ok", Digest: string(d.Tree), Expected: string(r.Tree),
+	path, _ := install.Place(w.root, r.Name)
+	out := verifiedSkill{Name: r.Name, Path: path, State: "ok", Digest: string(d.Tree), Expected: string(r.Tree),
 		Signature: "unsigned", Drift: append([]string{}, d.List()...)}
 	s, locked := l.Skill(r.Name)
 	if locked {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -293,6 +294,14 @@ func (w *world) store() *store.Store { return &store.Store{Dir: filepath.Join(w.
 
 // installer works on the scope's root with links for these hosts.
 func (w *world) installer(hostIDs []string, links string) (*install.Installer, error) {
+	switch links {
+	case "junction":
+		return nil, diag.New(diag.Misuse, "unknown_links", "links = \"junction\" is not supported by this version of skl").Hint("in skl.toml under [targets]: links = \"copy\"")
+	case "", "auto":
+		if !w.canLink() {
+			links = "copy"
+		}
+	}
 	in := &install.Installer{Base: w.linkBase(), Root: w.root, Store: w.store(), Fetch: w.fetch, Progress: w.ui.Progress, Copy: links == "copy"}
 	for _, id := range hostIDs {
 		h, ok := hosts.Find(id)
@@ -307,6 +316,19 @@ func (w *world) installer(hostIDs []string, links string) (*install.Installer, e
 		}
 	}
 	return in, nil
+}
+
+// canLink reports whether symbolic links can be made; on Windows that is a privilege.
+func (w *world) canLink() bool {
+	if runtime.GOOS != "windows" {
+		return true
+	}
+	dir, err := os.MkdirTemp("", "skl-link-")
+	if err != nil {
+		return false
+	}
+	defer os.RemoveAll(dir)
+	return os.Symlink("target", filepath.Join(dir, "link")) == nil
 }
 
 func (w *world) hostEnv() hosts.Env {
