@@ -24,18 +24,18 @@ const (
 type Change struct {
 	Action      Action      `json:"action"`
 	Name        string      `json:"name"`
-	From        string      `json:"from,omitempty"` // version before
-	To          string      `json:"to,omitempty"`   // version after
+	From        string      `json:"from"` // version before
+	To          string      `json:"to"`   // version after
 	Version     string      `json:"version"`
 	Source      string      `json:"source"`
-	Commit      string      `json:"commit,omitempty"`
+	Commit      string      `json:"commit"`
 	Digest      string      `json:"digest"`
 	Root        string      `json:"root"`
 	Links       []string    `json:"links"`
 	Files       int         `json:"files"`
 	Bytes       int64       `json:"bytes"`
 	Permissions Permissions `json:"permissions"`
-	Signer      string      `json:"signer,omitempty"`
+	Signer      string      `json:"signer"`
 
 	want lock.Skill
 	have Have

@@ -95,11 +95,11 @@ func move(dir string, state int, step func(string) error) error {
 	in := installerIn(dir)
 	in.step = step
 	want := wanted(state)
-	if err := in.Materialise(ctx, want, false); err != nil {
-		return err
-	}
 	have, err := in.Survey(ctx, want, nil, false)
 	if err != nil {
+		return err
+	}
+	if err := in.Materialise(ctx, want, have, false); err != nil {
 		return err
 	}
 	var l lock.Lock

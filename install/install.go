@@ -194,14 +194,20 @@ func treeOf(dir string) bundle.Digest {
 	return sum.Tree
 }
 
-// Materialise makes sure that every wanted release is in the store, and fills in the tree, size and file
-// count of those that were never fetched. A release whose bytes are not what
-// the lock says is refused with code E_DIGEST. With dry, nothing is stored.
-func (in *Installer) Materialise(ctx context.Context, want []lock.Skill, dry bool) error {
+// Materialise makes sure that every wanted release that is not installed already is in
+// the store, and fills in the tree, size and file count of those that were never
+// fetched. Have is what a Survey found. A release whose bytes are not what the lock says is
+// refused with code E_DIGEST. With dry, releases are fetched and checked but not stored.
+func (in *Installer) Materialise(ctx context.Context, want []lock.Skill, have map[string]Have, dry bool) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
 	for i := range want {
-		if want[i].Tree != "" && (dry || in.Store.Has(want[i].Tree)) {
+		if h := have[want[i].Name]; installed(want[i], h) {
+			if err := Matches(want[i], h.summary()); err != nil {
+				return err
+			}
+		}
+		if !in.Missing(want[i], have) {
 			continue
 		}
 		g.Go(func() error {
@@ -218,6 +224,24 @@ func (in *Installer) Materialise(ctx context.Context, want []lock.Skill, dry boo
 		})
 	}
 	return g.Wait()
+}
+
+// Missing reports whether the bytes of s are neither installed nor in the store.
+func (in *Installer) Missing(s lock.Skill, have map[string]Have) bool {
+	return s.Tree == "" || !installed(s, have[s.Name]) && !in.Store.Has(s.Tree)
+}
+
+func installed(s lock.Skill, h Have) bool {
+	return h.Present && h.Managed && h.Receipt.Tree == s.Tree
+}
+
+// summary is what the receipt says of the whole bundle.
+func (h Have) summary() bundle.Summary {
+	sum := bundle.Summary{Tree: h.Receipt.Tree, Files: len(h.Receipt.Files)}
+	for _, f := range h.Receipt.Files {
+		sum.Bytes += f.Size
+	}
+	return sum
 }
 
 func (in *Installer) fetch(ctx context.Context, s lock.Skill, dry bool) (bundle.Summary, error) {
@@ -322,7 +346,7 @@ func (in *Installer) stage(ctx context.Context, t *Transaction, c Changes, repor
 		if healed[i] {
 			report.Healed = append(report.Healed, change.Name)
 		}
-		if err := in.planOne(t, change, summaries[i], report); err != nil {
+		if err := in.planOne(ctx, t, change, summaries[i], report); err != nil {
 			return err
 		}
 	}
@@ -346,18 +370,19 @@ func summarise(dir string) (bundle.Summary, error) {
 // copyOut copies a release from the store. A damaged entry is fetched once more.
 func (in *Installer) copyOut(ctx context.Context, s lock.Skill, dst string) (sum bundle.Summary, healed bool, err error) {
 	sum, err = in.Store.Copy(s.Tree, dst)
-	if errors.Is(err, diag.Code("store_damaged")) || errors.Is(err, fs.ErrNotExist) {
+	damaged := errors.Is(err, diag.Code("store_damaged"))
+	if damaged || errors.Is(err, fs.ErrNotExist) {
 		if err := in.Store.Drop(s.Tree); err != nil {
 			return bundle.Summary{}, false, err
 		}
 		put, err := in.fetch(ctx, s, false)
 		if err != nil {
-			return bundle.Summary{}, false, fmt.Errorf("%s: the stored copy is damaged, and fetching it again: %w", s.Name, err)
+			return bundle.Summary{}, false, fmt.Errorf("%s: fetching it again: %w", s.Name, err)
 		}
 		if err := Matches(s, put); err != nil {
 			return bundle.Summary{}, false, err
 		}
-		healed = true
+		healed = damaged
 		sum, err = in.Store.Copy(s.Tree, dst)
 		if err != nil {
 			return bundle.Summary{}, false, err
@@ -369,7 +394,7 @@ func (in *Installer) copyOut(ctx context.Context, s lock.Skill, dst string) (sum
 }
 
 // planOne adds the replacements of one change to the transaction.
-func (in *Installer) planOne(t *Transaction, c Change, sum bundle.Summary, report *Report) error {
+func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, sum bundle.Summary, report *Report) error {
 	target, _ := Place(in.Root, c.Name)
 	for _, link := range c.plan.dropLinks {
 		t.Remove(link)
@@ -399,7 +424,7 @@ func (in *Installer) planOne(t *Transaction, c Change, sum bundle.Summary, repor
 		}
 	}
 	for n, link := range c.plan.addLinks {
-		if err := in.planLink(t, c, link, n); err != nil {
+		if err := in.planLink(ctx, t, c, link, n); err != nil {
 			return err
 		}
 	}
@@ -409,10 +434,10 @@ func (in *Installer) planOne(t *Transaction, c Change, sum bundle.Summary, repor
 	return t.ReplaceFile(roots.ReceiptPath(in.Root, c.Name), in.receipt(c, sum).Format(), 0o644)
 }
 
-func (in *Installer) planLink(t *Transaction, c Change, link string, n int) error {
+func (in *Installer) planLink(ctx context.Context, t *Transaction, c Change, link string, n int) error {
 	if in.Copy {
 		staged := filepath.Join(t.Stage(), fmt.Sprintf("copy-%d-%s", n, c.Name))
-		if _, err := in.Store.Copy(c.want.Tree, staged); err != nil {
+		if _, _, err := in.copyOut(ctx, c.want, staged); err != nil {
 			return err
 		}
 		if err := t.MkdirAll(filepath.Dir(link)); err != nil {

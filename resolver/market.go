@@ -33,7 +33,7 @@ func (rs *Resolver) market(ctx context.Context, r ref.Ref) (Place, error) {
 	}
 	p, err := rs.Plugins.Plugin(ctx, place.Ref, release, r.Owner)
 	if err != nil {
-		return Place{}, err
+		return Place{}, pinned(err, r)
 	}
 	if r.Path != "" {
 		p.Ref.Skill = r.Path

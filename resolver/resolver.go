@@ -201,11 +201,21 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 		near = o.Place.Near
 	}
 	found, err := o.src.Skills(ctx, r, o.Release, near)
+	if err != nil && o.Place.Commit != "" {
+		err = pinned(err, o.Want.Ref)
+	}
 	if err != nil {
-		return nil, o.pinned(err)
+		return nil, err
 	}
 	if o.Place.Has != nil {
-		found = slices.DeleteFunc(found, func(f source.Found) bool { return !o.Place.Has(f.Lock.Path) })
+		other := func(f source.Found) bool { return !o.Place.Has(f.Lock.Path) }
+		if found = slices.DeleteFunc(found, other); len(found) == 0 && len(asked) > 0 {
+			// The search for a name may have left the plugin's other skills out.
+			if found, err = o.src.Skills(ctx, r, o.Release, o.Place.Near); err != nil {
+				return nil, err
+			}
+			found = slices.DeleteFunc(found, other)
+		}
 		if len(found) == 0 {
 			return nil, o.Place.None()
 		}
@@ -233,13 +243,13 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 	return o.finish(found), nil
 }
 
-// pinned says of a commit that was refused that a marketplace named it.
-func (o *Opened) pinned(err error) error {
+// pinned says of a commit that was refused that the marketplace behind r names it.
+func pinned(err error, r ref.Ref) error {
 	e, ok := err.(*diag.Error)
-	if !ok || o.Place.Commit == "" || e.Class != diag.Refused {
+	if !ok || e.Code != "E_COMMIT" {
 		return err
 	}
-	e.Message = o.Want.Ref.String() + ": " + e.Message + ", which the marketplace pins"
+	e.Message = r.String() + ": " + e.Message + ", which the marketplace pins"
 	e.Hints = nil
 	return e.Hint("ask who keeps the marketplace: its pin is wrong, or the history was rewritten")
 }
@@ -248,7 +258,7 @@ func (o *Opened) pinned(err error) error {
 // for the name may have left the others out.
 func (o *Opened) suggest(ctx context.Context, r ref.Ref, err error, asked []string) error {
 	e, ok := err.(*diag.Error)
-	if !ok || e.Code != "no_such_skill" || len(e.Candidates) > 0 {
+	if !ok || e.Code != "no_such_skill" || len(e.Candidates) > 0 || o.Place.Has != nil {
 		return err
 	}
 	all, lerr := o.src.Skills(ctx, r, o.Release, nil)

@@ -458,7 +458,6 @@ func link(name, target string) node { return node{mode: "120000", name: name, te
 
 func TestHostileRepositories(t *testing.T) {
 	f := newGitForge(t)
-	big := strings.Repeat("\x00", 60<<20)
 	for i, c := range []struct {
 		name, code string
 		nodes      []node
@@ -481,9 +480,9 @@ func TestHostileRepositories(t *testing.T) {
 		{"submodule", "PKG-SUBMODULE", append([]node{file(".gitmodules", "[submodule \"x\"]\n\tpath = evil/x\n\turl = ext::sh -c touch% owned\n")},
 			evilSkill(node{mode: "160000", name: "x", id: strings.Repeat("1", 40)})...)},
 		{"lfs pointer", "PKG-LFS-POINTER", evilSkill(file("x", "version https://git-lfs.github.com/spec/v1\noid sha256:"+strings.Repeat("0", 64)+"\nsize 12\n"))},
-		{"name out", "E_NAME_PATH", []node{dir("evil", file("SKILL.md", strings.Replace(hostileSkill, "name: evil", "name: ../../evil", 1)))}},
-		{"name with an escape sequence", "E_NAME_PATH", []node{dir("evil", file("SKILL.md", strings.Replace(hostileSkill, "name: evil", `name: "evil\x1b[2J"`, 1)))}},
-		{"big", "PKG-TOO-BIG", evilSkill(file("zeros", big))},
+		{"name out", "SPEC-NAME-CHARS", []node{dir("evil", file("SKILL.md", strings.Replace(hostileSkill, "name: evil", "name: ../../evil", 1)))}},
+		{"name with an escape sequence", "SPEC-NAME-CHARS", []node{dir("evil", file("SKILL.md", strings.Replace(hostileSkill, "name: evil", `name: "evil\x1b[2J"`, 1)))}},
+		{"bomb", "git_too_large", evilSkill(file("zeros", strings.Repeat("\x00", 300<<20)))},
 	} {
 		repo := fmt.Sprintf("r%d", i)
 		bare := f.repository(repo, c.nodes)
@@ -495,5 +494,192 @@ func TestHostileRepositories(t *testing.T) {
 				small(m, func() { m.refuses(4, c.code, "install", ref, "--dry-run") })
 			}
 		})
+	}
+}
+
+// TestHostileText shows escape sequences and YAML bombs to every command that prints what a
+// skill says: nothing of it reaches a terminal raw (machine.run looks at the bytes), and
+// a skill that cannot be read hides none of the others.
+func TestHostileText(t *testing.T) {
+	f := newGitForge(t)
+	red := "---\nname: red\ndescription: \"\\x1b]0;owned\\x07 \\x1b[31mred \\u202e \\u009b31m\"\nlicense: \"\\x1b[2J\"\nmetadata:\n  version: \"\\x1b[1m1.0\"\n---\n# Red\n!`echo \x1b[2J`\n"
+	laughs := "a: &a [x, x, x, x, x, x, x, x, x]\n"
+	for i := range 9 {
+		laughs += fmt.Sprintf("%c: &%c [%s]\n", 'b'+i, 'b'+i, strings.Repeat(fmt.Sprintf("*%c, ", 'a'+i), 9)+"x")
+	}
+	f.repository("text", []node{dir("skills",
+		dir("alias", file("SKILL.md", "---\nname: &n alias\ndescription: *n\n---\n")),
+		dir("deep", file("SKILL.md", "---\nname: deep\ndescription: "+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+"\n---\n")),
+		dir("good", file("SKILL.md", "---\nname: good\ndescription: Is fine.\n---\n")),
+		dir("laughs", file("SKILL.md", "---\n"+laughs+"name: laughs\ndescription: Bomb.\n---\n")),
+		dir("long", file("SKILL.md", "---\nname: long\ndescription: "+strings.Repeat("long ", 1<<20)+"\n---\n")),
+		dir("merge", file("SKILL.md", "---\nbase: &b {x: y}\n<<: *b\nname: merge\ndescription: x\n---\n")),
+		dir("red", file("SKILL.md", red)),
+		dir("tag", file("SKILL.md", "---\nname: !!python/object/apply:os.system [touch owned]\ndescription: x\n---\n")),
+	)})
+	ref := "git+" + f.http + "/text.git"
+	m := newMachine(t)
+	small(m, func() {
+		status, stdout, stderr := m.run("install", ref, "-l")
+		if status != 0 {
+			t.Errorf("exit %d: %s", status, stderr)
+		}
+		for _, name := range []string{"alias", "deep", "laughs", "long", "merge", "tag"} {
+			if !lineWith(stdout, "skills/"+name, "invalid") {
+				t.Errorf("%s is not listed as invalid:\n%s", name, stdout)
+			}
+		}
+	})
+	m.refuses(4, "load_commands", "install", ref, "red")
+	m.refuses(3, "E_YAML", "install", ref, "laughs")
+	status, stdout, stderr := m.run("install", ref, "--all", "--host", "claude-code", "--accept", "load-command")
+	if status != 0 || !strings.Contains(stdout, "add good") || !strings.Contains(stdout, "add red") || strings.Contains(stdout, "laughs") {
+		t.Errorf("exit %d\n%s\n%s", status, stdout, stderr)
+	}
+	for _, args := range [][]string{{"list"}, {"list", "--all", "--fields", "name,version,description,path"}, {"info", "red"}, {"info", ref + "#red"}, {"verify"}, {"status"},
+		{"check"}, {"doctor"}, {"lint", ".agents/skills/red"}, {"diff", "red"}, {"outdated"}, {"why", "red"}, {"read", "red", "--json"}, {"list", "--json"},
+		{"which", "\x1b[2Jred"}, {"remove", "red\x1b[2J"}, {"install", "o/r\x1b[2J"}, {"\x1b[2J"}, {"--\x1b[2J"}, {"install", "./\x1b[2J"}, {"-C", "\x1b[2J", "list"}} {
+		if status, _, stderr := m.run(args...); strings.Contains(stderr, "panic") || status > 4 {
+			t.Errorf("skl %q: exit %d: %s", args, status, stderr)
+		}
+	}
+	// The same in a root that nobody installed: listed as invalid, the good one is active.
+	m = newMachine(t)
+	m.write(".agents/skills/laughs/SKILL.md", []byte("---\n"+laughs+"name: laughs\ndescription: Bomb.\n---\n"))
+	m.write(".agents/skills/good/SKILL.md", []byte("---\nname: good\ndescription: Is fine.\n---\n"))
+	m.write(".agents/skills/red/SKILL.md", []byte(red))
+	m.write(".agents/skills/good/\x1b[2J.txt", []byte("x"))
+	small(m, func() { m.run("trust", "allow") })
+	small(m, func() {
+		status, stdout, stderr := m.run("list", "--all", "--fields", "name,state")
+		if status != 0 || !lineWith(stdout, "laughs", "invalid") || !lineWith(stdout, "good", "active") {
+			t.Errorf("exit %d\n%s\n%s", status, stdout, stderr)
+		}
+	})
+	for _, args := range [][]string{{"list", "--all"}, {"list", "--json"}, {"lint"}, {"doctor"}, {"info", "good"}, {"digest", ".agents/skills/good"}} {
+		m.run(args...)
+	}
+}
+
+// lineWith reports whether a line of text holds all words.
+func lineWith(text string, words ...string) bool {
+	for line := range strings.Lines(text) {
+		found := true
+		for _, w := range words {
+			found = found && strings.Contains(line, w)
+		}
+		if found {
+			return true
+		}
+	}
+	return false
+}
+
+// TestHostileRefs gives references that would make a careless program run another one.
+func TestHostileRefs(t *testing.T) {
+	m := newMachine(t)
+	owned := filepath.Join(m.home, "owned")
+	for _, ref := range []string{
+		"--upload-pack=touch " + owned, "-u", "git+ext::sh -c touch% " + owned, "ext::sh -c touch% " + owned, "git+fd::17/foo",
+		"git+ssh://-oProxyCommand=touch%20" + owned + "/r.git", "git+ssh://-oProxyCommand=x@h/r.git", "ssh://-oProxyCommand=touch/r.git",
+		"git+ssh://h/-x/r.git@--upload-pack=touch", "git+https://h/r.git@--upload-pack=touch", "git+https://h/r.git//--exec=x@-x",
+		"git+file:///r.git%00", "git+https://h\n/r.git", "o/r\x1b[2J", "o/r@v1\nx", "git+https://user:secret\x1b@h/r.git", "o/\u202er",
+		"github:o/r//../../x", "git+https://h/r.git//../x", "oci://-x/y", "-/-", "github:-o/r",
+	} {
+		before := m.state()
+		status, stdout, stderr := m.run("install", "--json", "--", ref)
+		var out struct {
+			Error struct{ Code, Message string }
+		}
+		if err := json.Unmarshal([]byte(stdout), &out); err != nil || status != 2 || out.Error.Code == "" {
+			t.Errorf("%q: exit %d, want a misuse: %s%s", ref, status, stdout, stderr)
+		}
+		m.run("install", "--", ref)
+		if m.state() != before {
+			t.Errorf("%q: something was written", ref)
+		}
+	}
+	m.refuses(2, "usage", "install", "--upload-pack=touch "+owned)
+	m.refuses(2, "usage", "install", "-oProxyCommand=touch "+owned, "o/r")
+}
+
+// TestInstallRunsNothing puts programs that leave a mark in front of everything that an
+// install could call, serves a repository with hooks, filters and submodules over HTTP,
+// and finds no mark, whatever the skill and the repository say.
+func TestInstallRunsNothing(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: the marker programs are shell scripts")
+	}
+	f := newGitForge(t)
+	marks, bin := filepath.Join(t.TempDir(), "marks"), t.TempDir()
+	for _, d := range []string{marks} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark := func(name string) string { return "#!/bin/sh\n/bin/echo x >" + filepath.Join(marks, name) + "\n" }
+	for _, name := range []string{"git", "git-upload-pack", "git-lfs", "sh", "bash", "ssh", "curl", "wget", "node", "npm", "npx", "python", "python3", "make", "gh", "gpg", "ssh-askpass", "docker", "sudo", "env", "true", "less", "xdg-open"} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(mark(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := func(name string) node { return node{mode: "100755", name: name, text: mark("content-" + name)} }
+	bare := f.repository("busy", []node{
+		file(".gitattributes", "* filter=evil diff=evil merge=evil text eol=crlf\n"), file(".gitconfig", "[filter \"evil\"]\n\tsmudge = sh -c evil\n"),
+		file(".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = ext::sh\n\tupdate = !sh\n"),
+		dir(".husky", script("post-merge")), script("Makefile"), file("package.json", `{"scripts":{"install":"sh","postinstall":"sh"}}`), script("setup.py"), script("install.sh"),
+		dir("skills", dir("evil", file(".gitattributes", "SKILL.md filter=evil\n"), file("SKILL.md", hostileSkill), dir("scripts", script("run.sh")), script("hook"), file("skl.toml", "[package]\nname = \"a/b\"\n"))),
+	})
+	for _, hook := range []string{"post-checkout", "post-merge", "post-update", "pre-receive", "reference-transaction"} {
+		if err := os.WriteFile(filepath.Join(bare, "hooks", hook), []byte(mark("hook-"+hook)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := newMachine(t)
+	m.env = append(m.env, "PATH="+bin, "SHELL="+filepath.Join(bin, "sh"), "PAGER=less", "EDITOR=sh", "BROWSER=sh", "GIT_SSH=ssh", "GIT_ASKPASS=ssh-askpass", "GIT_EXTERNAL_DIFF=sh", "GIT_PAGER=less")
+	m.write(".git/hooks/post-checkout", []byte(mark("project-hook")))
+	ref := "git+" + f.http + "/busy.git"
+	for _, args := range [][]string{
+		{"install", ref, "-l"}, {"info", ref}, {"install", ref + "//skills/evil", "--host", "claude-code"}, {"list", "--shadowed"}, {"which", "evil"}, {"verify"}, {"check"},
+		{"update"}, {"outdated"}, {"diff", "evil"}, {"read", "evil"}, {"status"}, {"lint", ".agents/skills/evil"}, {"ci"}, {"remove", "evil"}, {"install", "git+file://" + filepath.ToSlash(bare), "--all"},
+	} {
+		if status, _, stderr := m.run(args...); status != 0 && args[0] != "lint" {
+			t.Errorf("skl %q: exit %d: %s", args, status, stderr)
+		}
+	}
+	left, err := os.ReadDir(marks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range left {
+		t.Errorf("%s was run", e.Name())
+	}
+	countPrograms(t, m, ref)
+}
+
+// countPrograms installs under strace and wants one execve: that of skl.
+func countPrograms(t *testing.T, m *machine, ref string) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Log("strace is not installed: the programs that were started are not counted")
+		return
+	}
+	trace := filepath.Join(t.TempDir(), "trace")
+	fresh := newMachine(t)
+	cmd := exec.Command(strace, "-f", "-qq", "-e", "trace=execve,execveat", "-o", trace, fresh.skl, "install", ref+"//skills/evil", "--host", "claude-code")
+	cmd.Dir, cmd.Env = fresh.project, fresh.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		if strings.Contains(string(out), "ptrace") {
+			t.Log("strace may not trace here: the programs that were started are not counted")
+			return
+		}
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), "exec"); n != 1 {
+		t.Errorf("%d programs were started:\n%s", n, text)
 	}
 }

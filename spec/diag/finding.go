@@ -23,7 +23,7 @@ type Finding struct {
 	Rule     string   `json:"rule"`   // SPEC-…, V1-…, CNP-…, PKG-…, AUD-…
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"`
-	Fix      *Fix     `json:"fix,omitempty"`
+	Fix      *Fix     `json:"fix"`
 }
 
 // A Fix is a mechanical edit that removes the finding: the bytes [Start, End)

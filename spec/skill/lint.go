@@ -139,7 +139,7 @@ func (r *reader) lintBody(opt LintOptions) {
 			r.report(RuleLoadCommand, at, "some hosts run this command when they load the skill: %s", diag.Printable(f.Text))
 		}
 		if hosts := f.Kind.Hosts(); opt.Portable && len(hosts) > 0 {
-			r.report(RuleHostBody, at, "only %s understands %s", strings.Join(hosts, " and "), diag.Printable(f.Text))
+			r.report(RuleHostBody, at, "%s is understood by %s only", diag.Printable(f.Text), strings.Join(hosts, " and "))
 		}
 	}
 }

@@ -318,7 +318,7 @@ func (b *bench) all() {
 				check(err)
 				check(os.WriteFile(filepath.Join(project, file), data, 0o644))
 			}
-			c := b.command(b.skillsHome, project, b.skl, "ci", "--offline", "--accept", "load-command")
+			c := b.command(b.skillsHome, project, b.skl, "ci", "--offline")
 			mustHave(filepath.Join(project, ".agents", "skills", b.middleSkill(), "SKILL.md"))
 			return c
 		},

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -115,7 +116,8 @@ func newApp(e env, u *ui.UI) *cli.App {
 	app := &cli.App{
 		Name: "skl", Usage: "package manager for agent skills",
 		Writer: e.stdout, ErrWriter: e.stderr, Reader: e.stdin,
-		HideVersion: true, HideHelpCommand: true, Flags: globalFlags(), Suggest: false,
+		HideVersion: true, HideHelpCommand: true, Suggest: false,
+		Flags:          append(globalFlags(), cli.HelpFlag), // a command called help keeps cli from adding it
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   usageError,
 		Before:         func(c *cli.Context) error { return configure(u, e, c) },
@@ -177,10 +179,42 @@ func usageError(c *cli.Context, err error, _ bool) error {
 	text := err.Error()
 	e := diag.New(diag.Misuse, "usage", "%s", text)
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: "); ok {
-		e.Message = "unknown flag " + "-" + name
+		name = strings.TrimLeft(name, "-")
+		e.Message = "unknown flag " + dashed(name)
+		if len(name) > 1 {
+			e.Candidates = resolver.Nearest(dashed(name), knownFlags(c), 3)
+		}
+	}
+	if name, ok := strings.CutPrefix(text, "flag needs an argument: "); ok {
+		e.Message = "flag " + dashed(strings.TrimLeft(name, "-")) + " needs a value"
 	}
 	if c.Command != nil && c.Command.Name != "" && c.Command.Name != "skl" {
 		return e.Hint("skl %s --help", strings.TrimPrefix(c.Command.FullName(), "skl "))
 	}
 	return e.Hint("skl --help")
+}
+
+// dashed is the name of a flag as it is written.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// knownFlags is every long flag that the command takes.
+func knownFlags(c *cli.Context) []string {
+	flags := globalFlags()
+	if c.Command != nil {
+		flags = append(flags, c.Command.Flags...)
+	}
+	var out []string
+	for _, f := range flags {
+		for _, name := range f.Names() {
+			if len(name) > 1 {
+				out = append(out, dashed(name))
+			}
+		}
+	}
+	return out
 }

@@ -34,7 +34,8 @@ func runNew(_ context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	if err := skill.CheckPublishName(name); err != nil {
-		return diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of a skill: %w", name, err)
+		return diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of a skill: %w", name, err).
+			Hint("names are 1-64 of a-z, 0-9 and single hyphens")
 	}
 	dir := filepath.Join(w.cwd, name)
 	for _, parent := range []string{"skills", filepath.Join(".agents", "skills")} {
@@ -100,11 +101,11 @@ func digestCommand() command {
 			defer root.Close()
 			guard := bundle.NewGuard(nil, bundle.InstallLimits)
 			if err := bundle.FromFS(root.FS(), guard); err != nil {
-				return err
+				return fmt.Errorf("%s: %w", w.short(dir), err)
 			}
 			sum, err := guard.Close()
 			if err != nil {
-				return err
+				return fmt.Errorf("%s: %w", w.short(dir), err)
 			}
 			if w.ui.JSON {
 				return w.ui.Result(digestResult{dir, string(sum.Tree), sum.Files, sum.Bytes})
@@ -148,9 +149,9 @@ func packCommand() command {
 func runPack(_ context.Context, w *world, c *cli.Context) error {
 	out := c.String("output")
 	if out == "" {
-		return diag.New(diag.Misuse, "usage", "skl pack needs -o FILE")
+		return diag.New(diag.Misuse, "usage", "skl pack needs -o FILE").Hint("skl pack DIR -o NAME.tar.gz")
 	}
-	_, root, err := w.openSkill(c)
+	dir, root, err := w.openSkill(c)
 	if err != nil {
 		return err
 	}
@@ -173,7 +174,7 @@ func runPack(_ context.Context, w *world, c *cli.Context) error {
 		err = cerr
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", w.short(dir), err)
 	}
 	if !c.Bool("dry-run") {
 		if err := os.Chmod(tmp.Name(), 0o644); err != nil {

@@ -30,7 +30,7 @@ type ask struct {
 
 // materialise fetches what is missing, fills in what a bundle says of itself
 // (generated_from, permissions), and returns what was not accepted before.
-func (w *world) materialise(ctx context.Context, in *install.Installer, want []lock.Skill, dry bool) ([]ask, error) {
+func (w *world) materialise(ctx context.Context, in *install.Installer, want []lock.Skill, have map[string]install.Have, dry bool) ([]ask, error) {
 	peeked := &peek{docs: map[string][]byte{}}
 	fetch := in.Fetch
 	in.Fetch = func(ctx context.Context, s lock.Skill, sink bundle.Sink) error {
@@ -39,7 +39,7 @@ func (w *world) materialise(ctx context.Context, in *install.Installer, want []l
 	defer func() { in.Fetch = fetch }()
 	known := make([]lock.Skill, len(want))
 	copy(known, want)
-	if err := in.Materialise(ctx, want, dry); err != nil {
+	if err := in.Materialise(ctx, want, have, dry); err != nil {
 		return nil, err
 	}
 	var asks []ask

@@ -7,7 +7,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -92,9 +91,4 @@ func (w *world) move(ctx context.Context, c *cli.Context, disable bool) error {
 	}
 	w.ui.Print("%s: %s → %s", at.Name, w.short(at.Path), w.short(to))
 	return nil
-}
-
-// applyError adds what to do about a full disk or a directory that cannot be written.
-func applyError(err error, w *world) error {
-	return install.Explain(err, w.root)
 }

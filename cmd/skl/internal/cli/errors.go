@@ -125,6 +125,7 @@ var errorCodes = [][2]string{
 	{"unknown_forge", "there is no forge of this name"},
 	{"unknown_format", "a file is no archive that skl reads or writes"},
 	{"unknown_host", "there is no agent of this name"},
+	{"unknown_links", "skl.toml asks for a kind of links that this skl does not know"},
 	{"unknown_market", "no marketplace of this name was added"},
 	{"unknown_path", "there is nothing at this path"},
 	{"unknown_plugin", "a marketplace has no plugin of this name"},

@@ -74,21 +74,14 @@ func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
 	if err := edited(changes); err != nil {
 		return err
 	}
-	if err := w.prefetch(ctx, f.lock.Skills); err != nil {
+	if err := w.prefetch(ctx, in, f.lock.Skills, have); err != nil {
 		return err
 	}
-	if err := in.Materialise(ctx, f.lock.Skills, dry); err != nil {
+	if err := in.Materialise(ctx, f.lock.Skills, have, dry); err != nil {
 		return err
 	}
-	j := &job{w: w, files: f, next: f.lock, dry: dry}
-	report := install.Report{}
-	if !dry {
-		if report, err = in.Apply(ctx, changes, install.Files{LockPath: f.lockPath, Lock: f.lockText}); err != nil {
-			return applyError(err, w)
-		}
-		w.afterApply()
-	}
-	return w.printInstall(j, changes, report, "unchanged")
+	j := &job{w: w, files: f, next: f.lock, dry: dry, frozen: true}
+	return j.carryOut(ctx, in, changes)
 }
 
 // fresh refuses a lock that does not follow from the manifest.

@@ -97,11 +97,7 @@ func (c command) help() string {
 func flagLine(f cli.Flag) string {
 	var names []string
 	for _, n := range f.Names() {
-		dash := "--"
-		if len(n) == 1 {
-			dash = "-"
-		}
-		names = append(names, dash+n)
+		names = append(names, dashed(n))
 	}
 	doc, _ := f.(cli.DocGenerationFlag)
 	usage := doc.GetUsage()

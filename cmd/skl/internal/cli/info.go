@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"os"
@@ -107,14 +108,20 @@ func (w *world) lookAt(ctx context.Context, arg string) (tree, infoResult, error
 // describe fills in what the files say.
 func (out *infoResult) describe(t tree) {
 	out.Scripts, out.AllowedTools, out.SideEffects, out.LoadCommands, out.Dialects = []string{}, []string{}, []string{}, []string{}, []string{}
+	var entries []bundle.Entry
 	for path, f := range t {
 		out.Files++
 		out.Bytes += int64(len(f.data))
+		entries = append(entries, bundle.Entry{Path: path, Kind: f.kind, SHA256: sha256.Sum256(f.data)})
 		if f.kind == bundle.Executable || strings.HasPrefix(path, "scripts/") {
 			out.Scripts = append(out.Scripts, path)
 		}
 	}
 	slices.Sort(out.Scripts)
+	if out.Digest == "" {
+		slices.SortFunc(entries, func(a, b bundle.Entry) int { return strings.Compare(a.Path, b.Path) })
+		out.Digest = string(bundle.TreeDigest(entries))
+	}
 	src := t[skill.FileName].data
 	doc, err := skill.Read(src)
 	if err != nil || doc == nil {

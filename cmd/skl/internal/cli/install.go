@@ -194,6 +194,7 @@ type job struct {
 	hostFlags []string
 	dry       bool
 	force     bool
+	frozen    bool     // exactly the lock
 	hold      bool     // leave edited skills as they are
 	lockOnly  bool     // write skl.lock and nothing else
 	accept    []string // permissions
@@ -271,9 +272,6 @@ func (j *job) relock(ctx context.Context, upgrade func(string) bool) error {
 // finish fetches, decides, shows and carries out.
 func (j *job) finish(ctx context.Context) error {
 	w := j.w
-	if err := w.prefetch(ctx, j.next.Skills); err != nil {
-		return err
-	}
 	var err error
 	if !j.lockOnly {
 		if j.hosts, err = w.targets(j.files.manifest, j.hostFlags); err != nil {
@@ -284,7 +282,14 @@ func (j *job) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	asks, err := w.materialise(ctx, in, j.next.Skills, j.dry)
+	have, err := in.Survey(ctx, j.next.Skills, j.files.lock, false)
+	if err != nil {
+		return err
+	}
+	if err := w.prefetch(ctx, in, j.next.Skills, have); err != nil {
+		return err
+	}
+	asks, err := w.materialise(ctx, in, j.next.Skills, have, j.dry)
 	if err != nil {
 		return err
 	}
@@ -294,26 +299,37 @@ func (j *job) finish(ctx context.Context) error {
 	if j.lockOnly {
 		return j.writeLock()
 	}
-	have, err := in.Survey(ctx, j.next.Skills, j.files.lock, false)
-	if err != nil {
-		return err
-	}
 	changes := install.Diff(w.root, j.next.Skills, have, install.Options{Force: j.force, Hold: j.hold, Prune: true, Links: in.Links, Copy: in.Copy})
 	if j.hold {
 		j.keepHeld(changes)
 	}
-	lockText := j.next.Format()
+	return j.carryOut(ctx, in, changes)
+}
+
+// carryOut applies changes, unless there is nothing to change, and prints them.
+func (j *job) carryOut(ctx context.Context, in *install.Installer, changes install.Changes) error {
+	w := j.w
 	if err := w.conflicts(changes); err != nil {
 		return err
 	}
+	files := j.applyFiles(j.next.Format())
+	state := lockState(j.files, files.Lock)
 	report := install.Report{}
 	if !j.dry {
-		if report, err = in.Apply(ctx, changes, j.applyFiles(lockText)); err != nil {
-			return applyError(err, w)
+		if changes.Any() || files.Manifest != nil || state == "changed" {
+			var err error
+			if report, err = in.Apply(ctx, changes, files); err != nil {
+				return install.Explain(err, w.root)
+			}
+			if err := roots.WriteCache(w.root); err != nil {
+				w.ui.Detail("the stat cache was not written: %s", err)
+			}
 		}
-		w.afterApply()
+		if err := w.trustProject(); err != nil {
+			w.ui.Warn("the project is not marked as trusted: %s", err)
+		}
 	}
-	return w.printInstall(j, changes, report, lockState(j.files, lockText))
+	return w.printInstall(j, changes, report, state)
 }
 
 // keepHeld puts the old lock entry of what is held back into the next lock.
@@ -325,7 +341,11 @@ func (j *job) keepHeld(c install.Changes) {
 	}
 }
 
+// applyFiles is what is written beside the skills. A frozen install leaves both files as they are.
 func (j *job) applyFiles(lockText []byte) install.Files {
+	if j.frozen {
+		return install.Files{LockPath: j.files.lockPath, Lock: j.files.lockText}
+	}
 	f := install.Files{LockPath: j.files.lockPath, Lock: lockText, ManifestPath: j.files.manifestPath}
 	if old := j.files.manifestText; !j.files.hasManifest || string(old) != string(j.files.manifest.Bytes()) {
 		f.Manifest = j.files.manifest.Bytes()
@@ -353,17 +373,6 @@ func (w *world) conflicts(c install.Changes) error {
 		err.Candidates = append(err.Candidates, more.Err().Error())
 	}
 	return err
-}
-
-// afterApply does what follows a committed install and may fail without harm: the
-// stat cache, and the project's trust.
-func (w *world) afterApply() {
-	if err := roots.WriteCache(w.root); err != nil {
-		w.ui.Detail("the stat cache was not written: %s", err)
-	}
-	if err := w.trustProject(); err != nil {
-		w.ui.Warn("the project is not marked as trusted: %s", err)
-	}
 }
 
 func (w *world) printInstall(j *job, c install.Changes, report install.Report, lockChange string) error {

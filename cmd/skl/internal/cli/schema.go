@@ -9,6 +9,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -37,12 +38,21 @@ func schemaCommand() command {
 		}}
 }
 
-// outputSchema is the schema of v's type, with the form of errors beside it.
+// outputSchema is the schema of v's type. Beside it, as $defs/error, is that of
+// what is printed in its place when the command fails.
 func outputSchema(v any) ([]byte, error) {
-	s, err := jsonschema.ForType(reflect.TypeOf(v), &jsonschema.ForOptions{})
+	orNull := &jsonschema.Schema{Types: []string{"null", "object"}, AdditionalProperties: &jsonschema.Schema{Type: "string"}}
+	s, err := jsonschema.ForType(reflect.TypeOf(v), &jsonschema.ForOptions{
+		TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[map[string]string](): orNull},
+	})
 	if err != nil {
 		return nil, err
 	}
+	failure, err := jsonschema.For[ui.ErrorResult](&jsonschema.ForOptions{})
+	if err != nil {
+		return nil, err
+	}
+	s.Defs = map[string]*jsonschema.Schema{"error": failure}
 	s.Schema = "https://json-schema.org/draft/2020-12/schema"
 	text, err := json.MarshalIndent(s, "", "  ")
 	return append(text, '\n'), err

@@ -359,11 +359,10 @@ func (w *world) sourceOf(s lock.Skill) (source.Source, error) {
 }
 
 // prefetch loads what many releases need in few requests.
-func (w *world) prefetch(ctx context.Context, want []lock.Skill) error {
+func (w *world) prefetch(ctx context.Context, in *install.Installer, want []lock.Skill, have map[string]install.Have) error {
 	var fromGit []lock.Skill
-	st := w.store()
 	for _, s := range want {
-		if s.Source == "git" && (s.Tree == "" || !st.Has(s.Tree)) {
+		if s.Source == "git" && in.Missing(s, have) {
 			fromGit = append(fromGit, s)
 		}
 	}

@@ -8,6 +8,7 @@ package ui
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -80,10 +82,33 @@ func (u *UI) Warn(format string, args ...any) {
 // Result prints v as JSON. It is called instead of Print if u.JSON is set.
 func (u *UI) Result(v any) error {
 	u.clear()
-	e := json.NewEncoder(u.Out)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(u.Out, escaped(b.String()))
+	return err
+}
+
+// escaped writes what a terminal would obey, and JSON lets through, as \u escapes:
+// the second range of control characters, and what reorders or hides text.
+func escaped(text string) string {
+	var b strings.Builder
+	from := 0
+	for i, r := range text {
+		if r < 0x80 || r == utf8.RuneError || diag.Printable(string(r)) == string(r) {
+			continue
+		}
+		b.WriteString(text[from:i])
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, "\\u%04x", unit)
+		}
+		from = i + utf8.RuneLen(r)
+	}
+	return b.String() + text[from:]
 }
 
 // Rows prints a table. The first row is the header, in upper case by convention; cells
@@ -117,14 +142,25 @@ func (u *UI) Rows(rows [][]string) {
 	io.WriteString(u.Out, b.String())
 }
 
-// jsonError is the form of errors in cli.md.
+// An ErrorResult is what --json prints in place of a result.
+type ErrorResult struct {
+	Error jsonError `json:"error"`
+}
+
 type jsonError struct {
-	Code       string        `json:"code"`
-	Message    string        `json:"message"`
-	Hints      []string      `json:"hints"`
-	Where      diag.Position `json:"where"`
-	Retryable  bool          `json:"retryable"`
-	Candidates []string      `json:"candidates"`
+	Code       string    `json:"code"`
+	Message    string    `json:"message"`
+	Hints      []string  `json:"hints"`
+	Where      jsonPlace `json:"where"`
+	Retryable  bool      `json:"retryable"`
+	Candidates []string  `json:"candidates"`
+}
+
+// A jsonPlace is a diag.Position with all its fields, also those that are not known.
+type jsonPlace struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
 }
 
 // Error prints err with its hints and candidates.
@@ -134,8 +170,8 @@ func (u *UI) Error(err error) {
 		e = &diag.Error{Code: "failed"}
 	}
 	if u.JSON {
-		u.Result(map[string]jsonError{"error": {
-			Code: e.Code, Message: err.Error(), Where: e.Where, Retryable: e.Retryable,
+		u.Result(ErrorResult{jsonError{
+			Code: e.Code, Message: err.Error(), Where: jsonPlace(e.Where), Retryable: e.Retryable,
 			Hints: append([]string{}, e.Hints...), Candidates: append([]string{}, e.Candidates...),
 		}})
 		return

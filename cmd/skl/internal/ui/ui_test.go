@@ -22,7 +22,7 @@ func TestErrorHasItsHintsApart(t *testing.T) {
 	}
 	u.JSON = true
 	u.Error(err)
-	for _, want := range []string{`"code": "x"`, `"hints": [`, `"candidates": [`, `"retryable": false`, `"where": {}`} {
+	for _, want := range []string{`"code": "x"`, `"hints": [`, `"candidates": [`, `"retryable": false`, `"where": {`, `"line": 0`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("JSON has no %s:\n%s", want, out.String())
 		}
