@@ -17,6 +17,7 @@ import (
 
 	"github.com/skl-project/skl/install/store"
 	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 )
 
@@ -377,5 +378,25 @@ func TestEditsAfterACrashAreKept(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(r.Kept[0], "SKILL.md"))
 	if err != nil || string(data) != "my work\n" {
 		t.Errorf("the edit is not in the backup: %q, %v", data, err)
+	}
+}
+
+// A transaction does not start over the journal of one that was interrupted.
+func TestBeginLeavesAJournalAlone(t *testing.T) {
+	base, _, _, steps := states(t)
+	dir := crashed(t, base, 1)
+	if err := child(dir, steps-5).Run(); err == nil {
+		t.Fatal("the child was not killed")
+	}
+	journal := filepath.Join(dir, ".agents", "skills", ".skl", "journal")
+	before, err := os.ReadFile(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := move(dir, 2, nil); !errors.Is(err, diag.Code("interrupted_install")) {
+		t.Errorf("error %v, want interrupted_install", err)
+	}
+	if after, err := os.ReadFile(journal); err != nil || string(after) != string(before) {
+		t.Errorf("the journal has changed: %v", err)
 	}
 }

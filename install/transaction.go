@@ -65,11 +65,11 @@ const journalVersion = 1
 // The caller holds the lock of the installation.
 func Begin(state string) (*Transaction, error) {
 	t := &Transaction{path: filepath.Join(state, "journal"), j: journal{Version: journalVersion}}
+	if Interrupted(state) {
+		return nil, interrupted(t.path) // its journal is the only way back: leave it alone
+	}
 	if err := t.MkdirAll(state); err != nil {
 		return nil, t.Rollback(err)
-	}
-	if _, err := os.Lstat(t.path); err == nil {
-		return nil, t.Rollback(interrupted(t.path))
 	}
 	dir, err := os.MkdirTemp(state, "stage-")
 	if err != nil {

@@ -303,6 +303,9 @@ func (w *world) installer(hostIDs []string, links string) (*install.Installer, e
 		}
 	}
 	in := &install.Installer{Base: w.linkBase(), Root: w.root, Store: w.store(), Fetch: w.fetch, Progress: w.ui.Progress, Copy: links == "copy"}
+	if err := w.inside(w.root); err != nil {
+		return nil, err
+	}
 	for _, id := range hostIDs {
 		h, ok := hosts.Find(id)
 		if !ok {
@@ -311,11 +314,44 @@ func (w *world) installer(hostIDs []string, links string) (*install.Installer, e
 		if w.managed {
 			continue // the machine's root is read by skl alone
 		}
-		if _, link := hosts.WriteDirs(h, w.hostEnv(), w.scope); link != "" && !contains(in.Links, link) {
-			in.Links = append(in.Links, link)
+		_, link := hosts.WriteDirs(h, w.hostEnv(), w.scope)
+		if link == "" || contains(in.Links, link) || resolved(link) == resolved(w.root) {
+			continue // the host reads the root itself, perhaps through a link that someone made
 		}
+		if err := w.inside(link); err != nil {
+			return nil, err
+		}
+		in.Links = append(in.Links, link)
 	}
 	return in, nil
+}
+
+// inside refuses to write through a link that leads out of the project: whoever
+// made the project's content may have made the link.
+func (w *world) inside(dir string) error {
+	if w.scope != hosts.Project {
+		return nil
+	}
+	real := resolved(dir)
+	if rel, err := filepath.Rel(w.project, real); err != nil || !filepath.IsLocal(rel) {
+		return diag.New(diag.Refused, "E_ROOT_ESCAPE", "%s leads out of the project, to %s", w.short(dir), real).
+			Hint("remove the link, or install there with --scope user")
+	}
+	return nil
+}
+
+// resolved is path with the links of the part that exists followed.
+func resolved(path string) string {
+	rest := ""
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
 }
 
 // canLink reports whether symbolic links can be made; on Windows that is a privilege.
