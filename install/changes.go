@@ -45,6 +45,9 @@ type Change struct {
 // Before is the tree digest of the release that is there now, "" if there is none.
 func (c Change) Before() string { return string(c.have.Receipt.Tree) }
 
+// Unlinked is the paths of links that go.
+func (c Change) Unlinked() []string { return c.plan.dropLinks }
+
 // Permissions is how what a skill asks for changes.
 type Permissions struct {
 	Added   []string `json:"added"`
@@ -82,6 +85,8 @@ type Why string
 const (
 	Foreign Why = "foreign" // the path is not skl's
 	Edited  Why = "edited"  // it has local edits
+	// EditedCopy is a copy in place of a link that has local edits; --force does not touch it.
+	EditedCopy Why = "edited copy"
 )
 
 // Any reports whether something would be written.
@@ -180,6 +185,10 @@ func (c *Change) diffLinks(h Have, opt Options) []Conflict {
 			}
 		case LinkForeign:
 			conflicts = append(conflicts, Conflict{c.Name, path, Foreign, nil})
+		case LinkEdited:
+			if c.plan.content {
+				conflicts = append(conflicts, Conflict{c.Name, path, EditedCopy, nil})
+			}
 		}
 	}
 	for _, path := range h.OurLinks {

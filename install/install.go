@@ -57,6 +57,7 @@ type LinkState int
 const (
 	LinkMissing LinkState = iota
 	LinkOurs              // leads to the skill, or is a copy that skl made
+	LinkEdited            // a copy that skl made and someone edited
 	LinkForeign           // anything else
 )
 
@@ -170,10 +171,13 @@ func (in *Installer) linkState(path, name string, r roots.Receipt) LinkState {
 		return LinkForeign
 	}
 	rel, err := filepath.Rel(in.Base, path)
-	if err == nil && slices.Contains(r.Links, filepath.ToSlash(rel)) && treeOf(path) == r.Tree {
+	switch {
+	case err != nil || !slices.Contains(r.Links, filepath.ToSlash(rel)):
+		return LinkForeign
+	case treeOf(path) == r.Tree:
 		return LinkOurs
 	}
-	return LinkForeign
+	return LinkEdited
 }
 
 // treeOf is the tree digest of a directory, "" if it is none or not a bundle.
@@ -487,6 +491,10 @@ func (c Conflict) Err() error {
 	if c.Why == Foreign {
 		return diag.New(diag.Unmet, "foreign_files", "%s exists and was not installed by skl", c.Path).
 			Hint("move it away, or compare first: skl digest %s", c.Path)
+	}
+	if c.Why == EditedCopy {
+		return diag.New(diag.Unmet, "local_edits", "%s is a copy of the skill that has local edits", c.Path).
+			Hint("move it away; the next install makes a fresh copy")
 	}
 	return diag.New(diag.Unmet, "local_edits", "%s has local edits: %s", c.Path, strings.Join(c.Diff, ", ")).
 		Hint("skl diff %s", c.Name).

@@ -12,6 +12,9 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	githash "github.com/go-git/go-git/v5/plumbing/hash"
+
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // maxObjects bounds the content one request may bring into memory, in bytes.
@@ -40,7 +43,10 @@ func newObjectSet(limit int64) *objectSet {
 }
 
 // room reports whether n more bytes may be held.
-func (s *objectSet) room(n int64) bool { return n >= 0 && n <= s.limit-s.size }
+// A single file larger than a whole bundle may be is never worth reading.
+func (s *objectSet) room(n int64) bool {
+	return n >= 0 && n <= s.limit-s.size && n <= bundle.InstallLimits.Bytes
+}
 
 // add takes ownership of data.
 func (s *objectSet) add(kind plumbing.ObjectType, data []byte) (plumbing.Hash, error) {
@@ -95,8 +101,12 @@ func treeEntries(data []byte) iter.Seq2[entry, error] {
 			}
 			mode, err := strconv.ParseUint(string(data[:sp]), 8, 32)
 			e := entry{name: string(data[sp+1 : nul]), mode: uint32(mode)}
-			if err != nil || e.name == "" || e.name == "." || e.name == ".." || strings.Contains(e.name, "/") {
+			if err != nil {
 				yield(entry{}, fmt.Errorf("malformed tree entry %q", e.name))
+				return
+			}
+			if e.name == "" || e.name == "." || e.name == ".." || strings.Contains(e.name, "/") {
+				yield(entry{}, diag.New(diag.Refused, bundle.CodePathTraversal, "the tree names an entry %q, which is no name", diag.Printable(e.name)))
 				return
 			}
 			copy(e.id[:], data[nul+1:])

@@ -88,10 +88,16 @@ func runInit(ctx context.Context, w *world, c *cli.Context) error {
 			continue
 		}
 		out.Wrote = append(out.Wrote, e.path)
-		if !dry {
-			if err := durable.WriteFile(e.path, next, 0o644); err != nil {
-				return err
-			}
+		if dry {
+			continue
+		}
+		if len(next) == 0 { // it held nothing but skl's block
+			err = os.Remove(e.path)
+		} else {
+			err = durable.WriteFile(e.path, next, 0o644)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if !dry {

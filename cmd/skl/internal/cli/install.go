@@ -436,6 +436,10 @@ func (w *world) printChange(c install.Change, j *job, report install.Report) {
 	case install.Remove:
 		w.ui.Print("%s remove %s %s", mark, c.Name, c.From)
 	case install.Link:
+		if gone := c.Unlinked(); len(gone) > 0 {
+			w.ui.Print("%s unlink %s  %s", mark, c.Name, w.short(gone[0]))
+			break
+		}
 		w.ui.Print("%s link %s  %s", mark, c.Name, where)
 	case install.Held:
 		w.ui.Warn("%s has local edits and stays as it is; skl diff %s shows them", c.Name, c.Name)
