@@ -200,7 +200,7 @@ func child(dir string, at int) *exec.Cmd {
 // states makes the two states and returns how they look and how many steps lie between.
 func states(t *testing.T) (base, one, two string, steps int) {
 	t.Helper()
-	base = filepath.Join(t.TempDir(), "base")
+	base = filepath.Join(memory(t), "base")
 	if err := os.Mkdir(base, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -213,6 +213,18 @@ func states(t *testing.T) (base, one, two string, steps int) {
 		t.Fatal(err)
 	}
 	return base, one, look(t, dir), steps
+}
+
+// memory is a temporary directory in memory where there is one: hundreds of
+// installs would otherwise wait for the disk, and a killed process needs no disk to be killed.
+func memory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "skl-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { store.Remove(dir) })
+	return dir
 }
 
 // settle recovers dir as the next writing command does and checks what it finds.

@@ -12,6 +12,7 @@ var errorCodes = [][2]string{
 	{"E_NAME_PATH", "the name of a skill cannot be the name of a directory"},
 	{"E_NO_DESCRIPTION", "a SKILL.md has no frontmatter, or no description in it"},
 	{"E_RECEIPT", "the receipt of an installed skill is damaged or of a later version"},
+	{"E_ROOT_ESCAPE", "a directory of the project leads out of it through a link, so nothing is written there"},
 	{"E_SIDECAR", "a SKILL.json cannot be read"},
 	{"E_TOO_LARGE", "an installed directory holds more than a skill may"},
 	{"E_YAML", "the frontmatter of a SKILL.md cannot be read"},
