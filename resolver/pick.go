@@ -1,7 +1,6 @@
 package resolver
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // Pick chooses the release that version means among releases, for the skill of
@@ -133,7 +133,7 @@ func notFound(releases []source.Release, skill, version string) error {
 	}
 	tags := versionTags(releases, skill)
 	_, err := semver.NewConstraint(version)
-	if e.Candidates = Nearest(version, near, 5); err != nil && len(e.Candidates) > 0 {
+	if e.Candidates = spell.Nearest(version, near, 5); err != nil && len(e.Candidates) > 0 {
 		return e.Hint("did you mean %s?", strings.Join(e.Candidates, ", "))
 	}
 	if len(tags) == 0 {
@@ -195,73 +195,4 @@ func Satisfies(s lock.Skill, version string, kind lock.RefKind) bool {
 		return s.RefKind == kind && strings.HasSuffix(s.Ref, "@"+version)
 	}
 	return version == "" && (s.RefKind == lock.Default || s.RefKind == "")
-}
-
-// Nearest returns up to n of names that are close to word, best first: those that
-// contain it, or differ in few letters.
-func Nearest(word string, names []string, n int) []string {
-	type scored struct {
-		name string
-		d    int
-	}
-	var all []scored
-	for _, name := range names {
-		d := distance(strings.ToLower(word), strings.ToLower(name))
-		switch {
-		case strings.Contains(strings.ToLower(name), strings.ToLower(word)):
-			d = 1
-		case d > 2 && d > len(word)/3:
-			continue
-		}
-		all = append(all, scored{name, d})
-	}
-	slices.SortFunc(all, func(a, b scored) int {
-		if a.d != b.d {
-			return a.d - b.d
-		}
-		return strings.Compare(a.name, b.name)
-	})
-	var out []string
-	for _, s := range all {
-		if len(out) < n && !slices.Contains(out, s.name) {
-			out = append(out, s.name)
-		}
-	}
-	return out
-}
-
-// distance is the Levenshtein distance in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
-}
-
-// Describe says in a few words how a release was chosen, for a table.
-func Describe(kind lock.RefKind, version string) string {
-	switch kind {
-	case lock.Branch:
-		return fmt.Sprintf("branch %s", version)
-	case lock.Default:
-		return "default branch"
-	case lock.Commit:
-		return "commit"
-	case lock.Tag:
-		return fmt.Sprintf("tag %s", version)
-	}
-	return ""
 }

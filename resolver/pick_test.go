@@ -2,7 +2,6 @@ package resolver
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -102,20 +101,6 @@ func TestWritten(t *testing.T) {
 		version, kind := Written(tt.kind, tt.asked, tt.version, "C", tt.pin)
 		if got := string(kind) + " " + version; got != tt.want {
 			t.Errorf("Written(%s, %q, %q, pin %v) = %s, want %s", tt.kind, tt.asked, tt.version, tt.pin, got, tt.want)
-		}
-	}
-}
-
-func TestNearest(t *testing.T) {
-	names := []string{"brainstorming", "writing-plans", "pdf", "pptx", "pdf-forms", "xlsx"}
-	for word, want := range map[string][]string{
-		"brainstormin": {"brainstorming"},
-		"pdf":          {"pdf", "pdf-forms"},
-		"pfd":          {"pdf"},
-		"zzzzzz":       nil,
-	} {
-		if got := Nearest(word, names, 2); !slices.Equal(got, want) {
-			t.Errorf("Nearest(%q) = %v, want %v", word, got, want)
 		}
 	}
 }

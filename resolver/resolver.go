@@ -21,6 +21,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // A Resolver finds releases. Its fields are set before first use; its methods may
@@ -343,7 +344,7 @@ func missing(found []source.Found, name string) error {
 	for _, f := range oneEach(slices.Clone(found)) {
 		names = append(names, f.Lock.Name)
 	}
-	if e.Candidates = Nearest(name, names, 5); len(e.Candidates) > 0 {
+	if e.Candidates = spell.Nearest(name, names, 5); len(e.Candidates) > 0 {
 		return e.Hint("did you mean %s?", e.Candidates[0])
 	}
 	return e

@@ -19,6 +19,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // Canonical is the directory below a project or a home directory that holds
@@ -108,7 +110,7 @@ func Suggest(id string) []string {
 	}
 	var guesses []guess
 	for _, h := range table() {
-		cost := distance(id, h.ID)
+		cost := spell.Distance(id, h.ID, 99)
 		switch {
 		case h.ID == id || strings.EqualFold(h.Name, id):
 			cost = 0
@@ -127,27 +129,6 @@ func Suggest(id string) []string {
 		ids = append(ids, g.id)
 	}
 	return ids
-}
-
-// distance is the number of single-byte edits between a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // parseTable reads the table's notation. The table is part of the program,

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // format decides which format the document has, finds its keys in either
@@ -228,7 +229,7 @@ func didYouMean(key string) string {
 	}
 	best, distance := "", 3
 	consider := func(known string) {
-		if d := editDistance(plainKey(key), plainKey(known), distance); d < distance && d*2 < len(known) {
+		if d := spell.Distance(plainKey(key), plainKey(known), distance); d < distance && d*2 < len(known) {
 			best, distance = known, d
 		}
 	}
@@ -252,39 +253,10 @@ func didYouMean(key string) string {
 // near reports whether key is a likely misspelling of known: at most two edits
 // away, hyphens, underscores and case aside.
 func near(key, known string) bool {
-	return editDistance(plainKey(key), plainKey(known), 3) <= 2
+	return spell.Distance(plainKey(key), plainKey(known), 3) <= 2
 }
 
 // plainKey is key without case, hyphens and underscores.
 func plainKey(key string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(key))
 }
-
-// editDistance counts the insertions, deletions, replacements and swaps of
-// neighbours from a to b; what is limit or more is given as limit.
-func editDistance(a, b string, limit int) int {
-	if abs(len(a)-len(b)) >= limit {
-		return limit
-	}
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return min(last[len(b)], limit)
-}
-
-func abs(n int) int { return max(n, -n) }

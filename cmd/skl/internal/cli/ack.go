@@ -33,13 +33,11 @@ func runAck(ctx context.Context, w *world, c *cli.Context) error {
 			Hint("skl ack %s %s --reason WHY", code, name)
 	}
 	dry := c.Bool("dry-run")
-	if !dry {
-		end, err := w.begin(ctx)
-		if err != nil {
-			return err
-		}
-		defer end()
+	end, err := w.begin(ctx, dry)
+	if err != nil {
+		return err
 	}
+	defer end()
 	f, err := w.load()
 	if err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
-	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // env is all of the process that a command may touch.
@@ -182,7 +182,7 @@ func usageError(c *cli.Context, err error, _ bool) error {
 		name = strings.TrimLeft(name, "-")
 		e.Message = "unknown flag " + dashed(name)
 		if len(name) > 1 {
-			e.Candidates = resolver.Nearest(dashed(name), knownFlags(c), 3)
+			e.Candidates = spell.Nearest(dashed(name), knownFlags(c), 3)
 		}
 	}
 	if name, ok := strings.CutPrefix(text, "flag needs an argument: "); ok {

@@ -44,13 +44,11 @@ func (w *world) move(ctx context.Context, c *cli.Context, disable bool) error {
 		return err
 	}
 	dry := c.Bool("dry-run")
-	if !dry {
-		end, err := w.begin(ctx)
-		if err != nil {
-			return err
-		}
-		defer end()
+	end, err := w.begin(ctx, dry)
+	if err != nil {
+		return err
 	}
+	defer end()
 	l, err := w.discover(ctx, nil)
 	if err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
-	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // discover searches all roots for the enabled and detected hosts, or for the ones given.
@@ -79,7 +79,7 @@ func copies(l roots.Listing, name string) ([]roots.Record, error) {
 		names = append(names, r.Name)
 	}
 	e := diag.New(diag.Misuse, "unknown_skill", "no skill called %q is installed", name)
-	if e.Candidates = resolver.Nearest(name, names, 5); len(e.Candidates) > 0 {
+	if e.Candidates = spell.Nearest(name, names, 5); len(e.Candidates) > 0 {
 		return nil, e.Hint("did you mean %s?", e.Candidates[0])
 	}
 	return nil, e.Hint("skl list")

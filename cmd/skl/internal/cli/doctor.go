@@ -42,7 +42,7 @@ func runDoctor(ctx context.Context, w *world, c *cli.Context) error {
 	d := &doctor{w: w}
 	fix := c.Bool("fix") && !c.Bool("dry-run")
 	if fix {
-		end, err := w.begin(ctx)
+		end, err := w.begin(ctx, false)
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	if !dry {
-		end, err := w.begin(ctx)
+		end, err := w.begin(ctx, false)
 		if err != nil {
 			return err
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // groups of the short help, in the order of the page.
@@ -117,7 +117,7 @@ func unknownCommand(name string) error {
 	for _, c := range commands() {
 		names = append(append(names, c.name), c.aliases...)
 	}
-	if e.Candidates = resolver.Nearest(name, names, 3); len(e.Candidates) > 0 {
+	if e.Candidates = spell.Nearest(name, names, 3); len(e.Candidates) > 0 {
 		return e.Hint("skl %s", e.Candidates[0])
 	}
 	return e.Hint("skl --help")

@@ -19,6 +19,7 @@ import (
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // infoResult is what a person needs to decide about a skill.
@@ -200,7 +201,7 @@ func runRead(ctx context.Context, w *world, c *cli.Context) error {
 	f, ok := t[file]
 	if !ok || f.kind == bundle.Link {
 		e := diag.New(diag.Misuse, "no_such_file", "%s has no file %q", info.Name, file)
-		return e.Meant(resolver.Nearest(file, names, 5)...).Hint("skl read %s --json lists its files", c.Args().First())
+		return e.Meant(spell.Nearest(file, names, 5)...).Hint("skl read %s --json lists its files", c.Args().First())
 	}
 	switch {
 	case w.ui.JSON:

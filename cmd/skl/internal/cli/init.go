@@ -54,13 +54,11 @@ func runInit(ctx context.Context, w *world, c *cli.Context) error {
 		w.root = filepath.Join(w.cwd, filepath.FromSlash(hosts.Canonical))
 	}
 	dry := c.Bool("dry-run")
-	if !dry {
-		end, err := w.begin(ctx)
-		if err != nil {
-			return err
-		}
-		defer end()
+	end, err := w.begin(ctx, dry)
+	if err != nil {
+		return err
 	}
+	defer end()
 	f, err := w.load()
 	if err != nil {
 		return err

@@ -87,15 +87,11 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 		refs[i] = w.rebase(refs[i])
 	}
 	dry := c.Bool("dry-run")
-	if !dry {
-		end, err := w.begin(ctx)
-		if err != nil {
-			return err
-		}
-		defer end()
-	} else if err := w.settled(); err != nil {
+	end, err := w.begin(ctx, dry)
+	if err != nil {
 		return err
 	}
+	defer end()
 	f, err := w.load()
 	if err != nil {
 		return err

@@ -39,13 +39,11 @@ func (w *world) linkFolder(ctx context.Context, c *cli.Context, refs []ref.Ref) 
 	if err := checkName(found[0]); err != nil {
 		return err
 	}
-	if !c.Bool("dry-run") {
-		end, err := w.begin(ctx)
-		if err != nil {
-			return err
-		}
-		defer end()
+	end, err := w.begin(ctx, c.Bool("dry-run"))
+	if err != nil {
+		return err
 	}
+	defer end()
 	f, err := w.load()
 	if err != nil {
 		return err

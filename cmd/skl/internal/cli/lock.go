@@ -27,13 +27,11 @@ func runLock(ctx context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "skl lock takes no arguments").Hint("skl lock --upgrade %s", c.Args().First())
 	}
 	dry := c.Bool("dry-run")
-	if !dry {
-		end, err := w.begin(ctx)
-		if err != nil {
-			return err
-		}
-		defer end()
+	end, err := w.begin(ctx, dry)
+	if err != nil {
+		return err
 	}
+	defer end()
 	f, err := w.loadConflicted()
 	if err != nil {
 		return err

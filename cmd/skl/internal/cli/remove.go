@@ -7,8 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/install"
-	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 func removeCommand() command {
@@ -25,15 +25,11 @@ func runRemove(ctx context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "skl remove needs the name of a skill").Hint("skl list")
 	}
 	dry := c.Bool("dry-run")
-	if !dry {
-		end, err := w.begin(ctx)
-		if err != nil {
-			return err
-		}
-		defer end()
-	} else if err := w.settled(); err != nil {
+	end, err := w.begin(ctx, dry)
+	if err != nil {
 		return err
 	}
+	defer end()
 	f, err := w.load()
 	if err != nil {
 		return err
@@ -83,7 +79,7 @@ func (w *world) notInManifest(name string, f *files) error {
 	}
 	slices.Sort(names)
 	e := diag.New(diag.Misuse, "unknown_skill", "%s has no skill called %q", w.short(f.manifestPath), name)
-	if e.Candidates = resolver.Nearest(name, names, 5); len(e.Candidates) == 0 {
+	if e.Candidates = spell.Nearest(name, names, 5); len(e.Candidates) == 0 {
 		return e.Hint("skl list")
 	}
 	return e.Hint("did you mean %s?", e.Candidates[0])

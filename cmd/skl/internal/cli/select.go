@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/spec/manifest"
 	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // A selection is one skill that the command line names, ready for the manifest.
@@ -237,7 +238,7 @@ func (w *world) oneWord(words []string, f *files) error {
 		names = append(names, s.Ref)
 	}
 	e := diag.New(diag.Misuse, "not_a_ref", "%q is one word, and a reference is owner/name, a URL or ./path", words[0])
-	e.Candidates = resolver.Nearest(words[0], names, 5)
+	e.Candidates = spell.Nearest(words[0], names, 5)
 	if s, ok := f.lock.Skill(words[0]); ok {
 		e.Candidates = slices.Insert(slices.DeleteFunc(e.Candidates, func(c string) bool { return c == s.Ref }), 0, s.Ref)
 		return e.Hint("it is installed; skl update %s chooses a newer release", words[0])

@@ -31,15 +31,11 @@ func updateCommand() command {
 
 func runUpdate(ctx context.Context, w *world, c *cli.Context) error {
 	dry := c.Bool("dry-run")
-	if !dry {
-		end, err := w.begin(ctx)
-		if err != nil {
-			return err
-		}
-		defer end()
-	} else if err := w.settled(); err != nil {
+	end, err := w.begin(ctx, dry)
+	if err != nil {
 		return err
 	}
+	defer end()
 	f, err := w.load()
 	if err != nil {
 		return err

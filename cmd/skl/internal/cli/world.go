@@ -256,8 +256,12 @@ func (w *world) load() (*files, error) {
 }
 
 // begin takes the lock of the scope for a command that writes, and settles an
-// install that was interrupted. The returned func gives the lock back.
-func (w *world) begin(ctx context.Context) (end func(), err error) {
+// install that was interrupted. The returned func gives the lock back. A dry run takes no
+// lock and settles nothing, so it refuses if there is something to settle.
+func (w *world) begin(ctx context.Context, dry bool) (end func(), err error) {
+	if dry {
+		return func() {}, w.settled()
+	}
 	if w.scope == hosts.User {
 		if err := os.MkdirAll(w.base, 0o755); err != nil {
 			return nil, err

@@ -1,0 +1,65 @@
+// Package spell finds the names that someone may have meant.
+package spell
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Distance counts the insertions, deletions, replacements and swaps of neighbouring
+// bytes that lead from a to b. Limit or more is given as limit.
+func Distance(a, b string, limit int) int {
+	if max(len(a)-len(b), len(b)-len(a)) >= limit {
+		return limit
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return min(last[len(b)], limit)
+}
+
+// Nearest returns up to n of names that are close to word, best first: those that
+// contain it, or differ in few letters. Case does not matter.
+func Nearest(word string, names []string, n int) []string {
+	type scored struct {
+		name string
+		d    int
+	}
+	word = strings.ToLower(word)
+	far := max(2, len(word)/3) + 1
+	var all []scored
+	for _, name := range names {
+		lower := strings.ToLower(name)
+		d := Distance(word, lower, far)
+		if d > 1 && word != "" && strings.Contains(lower, word) {
+			d = 1
+		}
+		if d < far {
+			all = append(all, scored{name, d})
+		}
+	}
+	slices.SortFunc(all, func(a, b scored) int { return cmp.Or(a.d-b.d, strings.Compare(a.name, b.name)) })
+	var out []string
+	for _, s := range all {
+		if len(out) < n && !slices.Contains(out, s.name) {
+			out = append(out, s.name)
+		}
+	}
+	return out
+}
