@@ -230,9 +230,9 @@ func memory(t *testing.T) string {
 // settle recovers dir as the next writing command does and checks what it finds.
 func settle(t *testing.T, dir, one, two string) Recovery {
 	t.Helper()
-	state := filepath.Join(dir, ".agents", "skills", ".skl")
-	interrupted := Interrupted(state)
-	r, err := Recover(state)
+	root := filepath.Join(dir, ".agents", "skills")
+	interrupted := Interrupted(root)
+	r, err := Recover(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,7 +380,7 @@ func TestEditsAfterACrashAreKept(t *testing.T) {
 	if err := os.WriteFile(edited, []byte("my work\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Recover(filepath.Join(dir, ".agents", "skills", ".skl"))
+	r, err := Recover(filepath.Join(dir, ".agents", "skills"))
 	if err != nil {
 		t.Fatal(err)
 	}

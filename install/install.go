@@ -48,9 +48,6 @@ type Installer struct {
 	step func(string) error // fault injection
 }
 
-// StateDir is where the installer keeps receipts, its journal and backups.
-func (in *Installer) StateDir() string { return filepath.Join(in.Root, ".skl") }
-
 // LinkState is what lies at the place of a link.
 type LinkState int
 
@@ -65,7 +62,7 @@ const (
 type Have struct {
 	Path        string
 	Present     bool // something lies there
-	Disabled    bool // Path is below .skl/disabled; it stays there, without links
+	Disabled    bool // Path is aside of the root; it stays there, without links
 	Managed     bool // there is a receipt
 	Receipt     roots.Receipt
 	Edits       []string      // local edits, nil if there are none
@@ -128,10 +125,10 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 }
 
 // Place is where the skill of root is: directly below it, or, if it was disabled, below
-// .skl/disabled.
+// disabled in what lies aside of it.
 func Place(root, name string) (path string, disabled bool) {
 	path = join(root, name)
-	if aside := filepath.Join(root, ".skl", "disabled", name); !exists(path) && exists(aside) {
+	if aside := filepath.Join(roots.Aside(root), "disabled", name); !exists(path) && exists(aside) {
 		return aside, true
 	}
 	return path, false
@@ -145,7 +142,7 @@ func CheckAll(ctx context.Context, root string, receipts []roots.Receipt, full b
 			return nil, err
 		}
 		if _, disabled := Place(root, r.Name); disabled {
-			drifts[i], err = roots.Check(root, filepath.Join(".skl", "disabled", r.Name), r, true)
+			drifts[i], err = roots.Check(filepath.Join(roots.Aside(root), "disabled"), r.Name, r, true)
 		}
 	}
 	return drifts, err
@@ -300,7 +297,7 @@ func (in *Installer) Apply(ctx context.Context, c Changes, files Files) (Report,
 	if len(c.Conflicts) > 0 {
 		return Report{}, c.Conflicts[0].Err()
 	}
-	t, err := Begin(in.StateDir())
+	t, err := Begin(in.Root)
 	if err != nil {
 		return Report{}, err
 	}
@@ -404,7 +401,11 @@ func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, sum 
 		t.Remove(link)
 	}
 	if c.plan.backup {
-		backup, err := freeName(filepath.Join(in.StateDir(), "backup", c.Name))
+		dir, err := PutAside(in.Root, "backup")
+		if err != nil {
+			return err
+		}
+		backup, err := freeName(filepath.Join(dir, c.Name))
 		if err != nil {
 			return err
 		}
@@ -483,7 +484,21 @@ func (t *Transaction) ignoreState() error {
 	if exists(path) {
 		return nil
 	}
-	return t.ReplaceFile(path, []byte("# receipts (*.json) are committed, the rest belongs to this machine\n/stat.cache\n/journal\n/stage-*\n/backup/\n"), 0o644)
+	return t.ReplaceFile(path, []byte("# receipts (*.json) are committed, the rest belongs to this machine\n/stat.cache\n/journal\n/stage-*\n"), 0o644)
+}
+
+// PutAside makes a directory for what is kept aside of root, and keeps it out of
+// version control.
+func PutAside(root, kind string) (dir string, err error) {
+	dir = filepath.Join(aside(root), kind)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	ignore := filepath.Join(filepath.Dir(aside(root)), ".gitignore")
+	if filepath.Base(filepath.Dir(ignore)) != ".skl" || exists(ignore) {
+		return dir, nil
+	}
+	return dir, os.WriteFile(ignore, []byte("# what skl put aside on this machine\n*\n"), 0o644)
 }
 
 // Err is the refusal for one conflict, of class Unmet.

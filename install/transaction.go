@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/store"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -60,18 +61,20 @@ type op struct {
 
 const journalVersion = 1
 
-// Begin starts a transaction whose journal and staging directory live in the
-// directory state (<first root>/.skl), which is created.
+// Begin starts a transaction of the installation in root, whose journal is
+// <root>/.skl/journal. Directories are staged aside of the root, so that no agent sees them.
 // The caller holds the lock of the installation.
-func Begin(state string) (*Transaction, error) {
-	t := &Transaction{path: filepath.Join(state, "journal"), j: journal{Version: journalVersion}}
-	if Interrupted(state) {
+func Begin(root string) (*Transaction, error) {
+	t := &Transaction{path: journalPath(root), j: journal{Version: journalVersion}}
+	if Interrupted(root) {
 		return nil, interrupted(t.path) // its journal is the only way back: leave it alone
 	}
-	if err := t.MkdirAll(state); err != nil {
-		return nil, t.Rollback(err)
+	for _, dir := range []string{filepath.Dir(t.path), aside(root)} {
+		if err := t.MkdirAll(dir); err != nil {
+			return nil, t.Rollback(err)
+		}
 	}
-	dir, err := os.MkdirTemp(state, "stage-")
+	dir, err := os.MkdirTemp(aside(root), "stage-")
 	if err != nil {
 		return nil, t.Rollback(err)
 	}
@@ -379,6 +382,9 @@ func (t *Transaction) clean() error {
 	for i := len(t.j.Made) - 1; i >= 0 && !committed; i-- {
 		os.Remove(t.j.Made[i]) // only if it is empty
 	}
+	if t.j.Stage != "" {
+		removeEmpty(filepath.Dir(t.j.Stage))
+	}
 	return nil
 }
 
@@ -392,8 +398,18 @@ func (j journal) committed() bool {
 	return err == nil && sum(data) == j.New
 }
 
-// Interrupted reports whether an earlier transaction below the directory state was cut off.
-func Interrupted(state string) bool { return exists(filepath.Join(state, "journal")) }
+// Interrupted reports whether an earlier transaction of the installation in root was cut off.
+func Interrupted(root string) bool { return exists(journalPath(root)) }
+
+func journalPath(root string) string { return filepath.Join(root, ".skl", "journal") }
+
+// aside is roots.Aside, or a directory in root if that is on another file system.
+func aside(root string) string {
+	if exists(root) && !durable.SameFileSystem(root, filepath.Dir(root)) {
+		return filepath.Join(root, ".skl")
+	}
+	return roots.Aside(root)
+}
 
 // Outcome is how an interrupted transaction ended.
 type Outcome string
@@ -412,12 +428,12 @@ type Recovery struct {
 
 // Recover finishes or rolls back an interrupted transaction and removes staged
 // garbage. The caller holds the lock of the installation.
-func Recover(state string) (Recovery, error) {
-	t := &Transaction{path: filepath.Join(state, "journal")}
+func Recover(root string) (Recovery, error) {
+	t := &Transaction{path: journalPath(root)}
 	text, err := os.ReadFile(t.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Recovery{}, removeStages(state)
+		return Recovery{}, removeStages(root)
 	case err != nil:
 		return Recovery{}, err
 	}
@@ -435,31 +451,32 @@ func Recover(state string) (Recovery, error) {
 		out.Result, settle = RolledBack, t.undo
 	}
 	if err := settle(); err != nil {
-		return Recovery{}, fmt.Errorf("settling the interrupted install in %s: %w", state, err)
+		return Recovery{}, fmt.Errorf("settling the interrupted install in %s: %w", root, err)
 	}
 	if out.Result == RolledBack {
-		if out.Kept, err = t.keepEdited(state, info.ModTime()); err != nil {
+		if out.Kept, err = t.keepEdited(root, info.ModTime()); err != nil {
 			return Recovery{}, err
 		}
 	}
 	if err := t.clean(); err != nil {
 		return Recovery{}, err
 	}
-	return out, removeStages(state)
+	return out, removeStages(root)
 }
 
 // keepEdited saves new directories that were edited between the interruption and
 // now: their files are younger than the journal, which was written last.
-func (t *Transaction) keepEdited(state string, written time.Time) (kept []string, err error) {
+func (t *Transaction) keepEdited(root string, written time.Time) (kept []string, err error) {
 	for _, o := range t.j.Ops {
 		if o.Staged == "" || !youngerThan(o.Staged, written) {
 			continue
 		}
-		backup, err := freeName(filepath.Join(state, "backup", filepath.Base(o.Target)))
+		dir, err := PutAside(root, "backup")
 		if err != nil {
 			return kept, err
 		}
-		if err := os.MkdirAll(filepath.Dir(backup), 0o755); err != nil {
+		backup, err := freeName(filepath.Join(dir, filepath.Base(o.Target)))
+		if err != nil {
 			return kept, err
 		}
 		if err := os.Rename(o.Staged, backup); err != nil {
@@ -487,19 +504,30 @@ func youngerThan(dir string, t time.Time) bool {
 }
 
 // removeStages removes what transactions left that did not come to their journal.
-func removeStages(state string) error {
-	entries, err := os.ReadDir(state)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "stage-") || strings.HasPrefix(e.Name(), ".skl-") {
-			if err := store.Remove(filepath.Join(state, e.Name())); err != nil {
-				return err
+func removeStages(root string) error {
+	for _, dir := range []string{filepath.Join(root, ".skl"), aside(root)} {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), "stage-") || strings.HasPrefix(e.Name(), ".skl-") {
+				if err := store.Remove(filepath.Join(dir, e.Name())); err != nil {
+					return err
+				}
 			}
 		}
 	}
+	removeEmpty(aside(root))
 	return nil
+}
+
+// removeEmpty takes away the directory aside of a root, and its parent .skl, if nothing is kept there.
+func removeEmpty(dir string) {
+	if filepath.Base(filepath.Dir(dir)) == ".skl" {
+		os.Remove(dir)
+		os.Remove(filepath.Dir(dir))
+	}
 }
 
 func interrupted(journal string) error {

@@ -60,7 +60,7 @@ func TestListingFromTheCache(t *testing.T) {
 	w.skill("P/.agents/skills", "loose", "b")
 	w.skill("P/.agents/skills", "group/deep", "c")
 	w.skill("P/.agents/skills", "broken", "!name:x")
-	w.skill("P/.agents/skills/.skl/disabled", "off", "d")
+	w.skill("P/.agents/.skl/skills/disabled", "off", "d")
 	cold := w.discover()
 	if err := WriteCache(root); err != nil {
 		t.Fatal(err)

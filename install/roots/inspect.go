@@ -71,7 +71,7 @@ func (f *finding) setReceipt(r Receipt) {
 // receiptOf returns where the receipt of the skill at rel is, a slash-separated
 // path relative to root. Only skills directly below a root, or disabled ones, have one.
 func receiptOf(root, rel string) string {
-	return filepath.Join(root, stateDir, filepath.FromSlash(strings.TrimPrefix(rel, disabledDir+"/"))+".json")
+	return filepath.Join(root, stateDir, filepath.FromSlash(strings.TrimPrefix(rel, disabledRel(root)+"/"))+".json")
 }
 
 // ReadReceipt reads the receipt of the skill in root/name. Its error is

@@ -17,8 +17,6 @@ const (
 	maxDirs  = 2000 // directories read; those of skills are not
 )
 
-const disabledDir = stateDir + "/disabled"
-
 // A candidate is a directory with a SKILL.md below a root, or a link to one.
 type candidate struct {
 	rel      string // relative to the root, slash-separated
@@ -159,14 +157,15 @@ func (s *searcher) stray(sub pending, e fs.DirEntry) {
 
 // lookDisabled finds what "skl disable" put away.
 func (s *searcher) lookDisabled(real string) {
-	dir := filepath.Join(real, filepath.FromSlash(disabledDir))
+	rel := disabledRel(real)
+	dir := filepath.Join(real, filepath.FromSlash(rel))
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return // there is none
 	}
 	for _, e := range entries {
 		if sub := filepath.Join(dir, e.Name()); e.IsDir() && isSkill(sub) {
-			s.found = append(s.found, candidate{rel: disabledDir + "/" + e.Name(), real: sub, depth: 1, disabled: true})
+			s.found = append(s.found, candidate{rel: rel + "/" + e.Name(), real: sub, depth: 1, disabled: true})
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -36,7 +37,7 @@ func enableCommand() command {
 		}}
 }
 
-// move renames the copy of this scope between its root and the root's .skl/disabled.
+// move renames the copy of this scope between its root and what lies aside of it.
 // Links that lead to it are left: they point nowhere until it is enabled again.
 func (w *world) move(ctx context.Context, c *cli.Context, disable bool) error {
 	name, err := oneName(c)
@@ -68,17 +69,24 @@ func (w *world) move(ctx context.Context, c *cli.Context, disable bool) error {
 		return diag.New(diag.Misuse, "no_such_copy", "%s has no %s copy in scope %s", name, map[bool]string{true: "enabled", false: "disabled"}[disable], w.scope).
 			Hint("skl list --all").Hint("name the scope: --scope project or --scope user")
 	}
-	root := filepath.Dir(at.Path)
-	to := filepath.Join(root, ".skl", "disabled", filepath.Base(at.Path))
+	root := at.Path
+	for _, r := range l.Roots {
+		if r.ID == at.Root {
+			root = r.Path
+		}
+	}
+	to := filepath.Join(roots.Aside(root), "disabled", filepath.Base(at.Path))
 	if !disable {
-		to = filepath.Join(filepath.Dir(filepath.Dir(root)), filepath.Base(at.Path))
+		to = filepath.Join(root, filepath.Base(at.Path))
 	}
 	if exists(to) {
 		return diag.New(diag.Unmet, "in_the_way", "%s exists already", w.short(to)).Hint("move it away")
 	}
 	if !dry {
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
+		if disable {
+			if _, err := install.PutAside(root, "disabled"); err != nil {
+				return err
+			}
 		}
 		if err := os.Rename(at.Path, to); err != nil {
 			return err

@@ -110,7 +110,7 @@ func (d *doctor) environment(ctx context.Context) {
 	for _, u := range slices.Compact(urls) {
 		d.credential(ctx, u)
 	}
-	if install.Interrupted(filepath.Join(w.root, ".skl")) {
+	if install.Interrupted(w.root) {
 		d.say("install", "problem", "skl install", "an earlier install was interrupted")
 	}
 	for _, name := range []string{"SKL_CONFIG", "SKL_CACHE_DIR", "SKL_DATA_DIR", "SKL_STATE_DIR", "SKL_SKILLS_PATH", "SKL_OFFLINE"} {

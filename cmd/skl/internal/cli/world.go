@@ -271,7 +271,7 @@ func (w *world) begin(ctx context.Context, dry bool) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	outcome, err := install.Recover(filepath.Join(w.root, ".skl"))
+	outcome, err := install.Recover(w.root)
 	if err != nil {
 		end()
 		return nil, err
@@ -287,7 +287,7 @@ func (w *world) begin(ctx context.Context, dry bool) (end func(), err error) {
 
 // settled refuses with exit 3 if an interrupted install is found. Commands that only read call it.
 func (w *world) settled() error {
-	if install.Interrupted(filepath.Join(w.root, ".skl")) {
+	if install.Interrupted(w.root) {
 		return diag.New(diag.Unmet, "interrupted_install", "an earlier install in %s was interrupted", w.short(w.root)).
 			Hint("skl install")
 	}
