@@ -99,7 +99,7 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 		}
 		h := Have{Path: join(in.Root, w.Name)}
 		if h.Present = exists(h.Path); h.Present {
-			h.Tree = treeOf(h.Path)
+			h.Tree = treeOf(h.Path, bundle.FromFS)
 		}
 		have[w.Name] = h
 	}
@@ -171,21 +171,21 @@ func (in *Installer) linkState(path, name string, r roots.Receipt) LinkState {
 	switch {
 	case err != nil || !slices.Contains(r.Links, filepath.ToSlash(rel)):
 		return LinkForeign
-	case treeOf(path) == r.Tree:
+	case treeOf(path, bundle.FromFS) == r.Tree || treeOf(path, bundle.ExactFS) == r.Tree:
 		return LinkOurs
 	}
 	return LinkEdited
 }
 
-// treeOf is the tree digest of a directory, "" if it is none or not a bundle.
-func treeOf(dir string) bundle.Digest {
+// treeOf is the tree digest of a directory as read sees it, "" if it is none or not a bundle.
+func treeOf(dir string, read func(fs.FS, bundle.Sink) error) bundle.Digest {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return ""
 	}
 	defer root.Close()
 	guard := bundle.NewGuard(nil, bundle.InstallLimits)
-	if bundle.FromFS(root.FS(), guard) != nil {
+	if read(root.FS(), guard) != nil {
 		return ""
 	}
 	sum, err := guard.Close()
@@ -316,7 +316,6 @@ func (in *Installer) Apply(ctx context.Context, c Changes, files Files) (Report,
 
 // stage writes everything that changes beside its place and plans the swaps.
 func (in *Installer) stage(ctx context.Context, t *Transaction, c Changes, report *Report) error {
-	summaries := make([]bundle.Summary, len(c.List))
 	healed := make([]bool, len(c.List))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(2 * runtime.GOMAXPROCS(0))
@@ -328,13 +327,18 @@ func (in *Installer) stage(ctx context.Context, t *Transaction, c Changes, repor
 			if err := gctx.Err(); err != nil {
 				return err
 			}
-			if !change.plan.content {
-				summaries[i], err = summarise(change.have.Path)
+			var sum bundle.Summary
+			switch {
+			case change.plan.content:
+				in.Progress.Send(diag.Event{Stage: "install", Name: change.Name})
+				sum, healed[i], err = in.copyOut(gctx, change.want, filepath.Join(t.Stage(), change.Name))
+			case !change.have.Managed:
+				sum, err = summarise(change.have.Path)
+			}
+			if err != nil {
 				return err
 			}
-			in.Progress.Send(diag.Event{Stage: "install", Name: change.Name})
-			summaries[i], healed[i], err = in.copyOut(gctx, change.want, filepath.Join(t.Stage(), change.Name))
-			return err
+			return os.WriteFile(stagedReceipt(t, change), in.receipt(change, sum).Format(), 0o644)
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -347,7 +351,7 @@ func (in *Installer) stage(ctx context.Context, t *Transaction, c Changes, repor
 		if healed[i] {
 			report.Healed = append(report.Healed, change.Name)
 		}
-		if err := in.planOne(ctx, t, change, summaries[i], report); err != nil {
+		if err := in.planOne(ctx, t, change, report); err != nil {
 			return err
 		}
 	}
@@ -395,7 +399,7 @@ func (in *Installer) copyOut(ctx context.Context, s lock.Skill, dst string) (sum
 }
 
 // planOne adds the replacements of one change to the transaction.
-func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, sum bundle.Summary, report *Report) error {
+func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, report *Report) error {
 	target, _ := Place(in.Root, c.Name)
 	for _, link := range c.plan.dropLinks {
 		t.Remove(link)
@@ -424,7 +428,7 @@ func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, sum 
 		return nil
 	}
 	if c.plan.content {
-		if err := t.ReplaceDir(target, filepath.Join(t.Stage(), c.Name)); err != nil {
+		if err := t.Replace(target, filepath.Join(t.Stage(), c.Name)); err != nil {
 			return err
 		}
 	}
@@ -436,7 +440,11 @@ func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, sum 
 	if !c.plan.receipt {
 		return nil
 	}
-	return t.ReplaceFile(roots.ReceiptPath(in.Root, c.Name), in.receipt(c, sum).Format(), 0o644)
+	return t.Replace(roots.ReceiptPath(in.Root, c.Name), stagedReceipt(t, c))
+}
+
+func stagedReceipt(t *Transaction, c Change) string {
+	return filepath.Join(t.Stage(), "receipt-"+c.Name)
 }
 
 func (in *Installer) planLink(ctx context.Context, t *Transaction, c Change, link string, n int) error {
@@ -448,7 +456,7 @@ func (in *Installer) planLink(ctx context.Context, t *Transaction, c Change, lin
 		if err := t.MkdirAll(filepath.Dir(link)); err != nil {
 			return err
 		}
-		return t.ReplaceDir(link, staged)
+		return t.Replace(link, staged)
 	}
 	text, err := filepath.Rel(filepath.Dir(link), join(in.Root, c.Name))
 	if err != nil {
@@ -470,6 +478,9 @@ func (in *Installer) receipt(c Change, sum bundle.Summary) roots.Receipt {
 		if rel, err := filepath.Rel(in.Base, link); err == nil {
 			r.Links = append(r.Links, filepath.ToSlash(rel))
 		}
+	}
+	if !c.plan.content && c.have.Managed {
+		return r // the files are those of the receipt that is there
 	}
 	r.Files = make(map[string]roots.File, len(sum.Entries))
 	for _, e := range sum.Entries {

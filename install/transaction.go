@@ -109,8 +109,8 @@ func (t *Transaction) MkdirAll(dir string) error {
 	return nil
 }
 
-// ReplaceDir plans that target becomes the directory staged, which lies below Stage.
-func (t *Transaction) ReplaceDir(target, staged string) error {
+// Replace plans that target becomes what lies at staged, directly below Stage.
+func (t *Transaction) Replace(target, staged string) error {
 	return t.replace(target, staged, t.backup(len(t.j.Ops)))
 }
 

@@ -11,7 +11,15 @@ import (
 // symbolic link; links need an [fs.ReadLinkFS]. Nothing is followed. A file is
 // executable if any of its three execute bits is set. Paths are valid; that they
 // form a bundle is for sink, a [Guard], to see.
-func FromFS(fsys fs.FS, sink Sink) error {
+func FromFS(fsys fs.FS, sink Sink) error { return walk(fsys, sink, Residue) }
+
+// ExactFS is [FromFS] that leaves nothing out: for a tree that is a release, which
+// may hold what elsewhere would be residue.
+func ExactFS(fsys fs.FS, sink Sink) error {
+	return walk(fsys, sink, func(string) bool { return false })
+}
+
+func walk(fsys fs.FS, sink Sink, skip func(path string) bool) error {
 	entries := 0
 	return fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -19,7 +27,7 @@ func FromFS(fsys fs.FS, sink Sink) error {
 			return err
 		case path == ".":
 			return nil
-		case d.Name() == ".git" || Residue(path):
+		case d.Name() == ".git" || skip(path):
 			if d.IsDir() {
 				return fs.SkipDir
 			}

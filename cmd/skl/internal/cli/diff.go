@@ -219,6 +219,8 @@ func diffTrees(from, to tree) []fileDiff {
 		b, inTo := to[p]
 		d := fileDiff{Path: p, Change: "changed"}
 		switch {
+		case inFrom != inTo && bundle.Residue(p):
+			continue // left out where a folder is read
 		case !inFrom:
 			d.Change = "added"
 		case !inTo:
