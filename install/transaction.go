@@ -355,12 +355,9 @@ func (t *Transaction) clean() error {
 		return err
 	}
 	for _, o := range append(t.j.Ops, t.j.Commit) {
-		leftovers := []string{o.Staged}
-		if filepath.Ext(o.Backup) == ".old" || filepath.Dir(o.Backup) == t.j.Stage {
-			leftovers = append(leftovers, o.Backup)
-		}
-		for _, path := range leftovers {
-			if path == "" {
+		// What lies in Stage goes with it below.
+		for _, path := range []string{o.Staged, o.Backup} {
+			if !strings.HasPrefix(filepath.Base(path), ".skl-") || filepath.Dir(path) == t.j.Stage {
 				continue
 			}
 			if err := store.Remove(path); err != nil {

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-
-	"github.com/skl-project/skl/install/durable"
 )
 
 const (
@@ -23,16 +21,17 @@ const (
 // cacheMagic names the format of a cache; another one is as good as no cache.
 const cacheMagic = "skl stat cache 1\n"
 
-// A stamp younger than the cache by less than this says nothing: the file may
-// have changed again within one tick of the file system's clock.
-const clockTick = 20 * time.Millisecond
+// A change less than this before reading began says nothing: the file may have
+// changed again within one tick of the file system's clock. The
+// ticks of Linux are at most 10 ms.
+const clockTick = 10 * time.Millisecond
 
 // A Cache remembers what the skills of one root were found to be, and the stamps of
 // every file and directory that this rests on. It belongs to one machine: a
 // cache that came from elsewhere matches no inode and no change time.
 // The zero Cache knows nothing.
 type Cache struct {
-	written int64 // nanoseconds since 1970
+	written int64 // nanoseconds since 1970, when reading began
 	skills  map[string]cached
 }
 
@@ -46,7 +45,11 @@ type cached struct {
 // LoadCache reads the stat cache of root. A cache that is missing, damaged or
 // of another format is an empty one.
 func LoadCache(root string) Cache {
-	data, err := os.ReadFile(filepath.Join(root, stateDir, cacheFile))
+	return loadCache(filepath.Join(root, stateDir, cacheFile))
+}
+
+func loadCache(file string) Cache {
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return Cache{}
 	}
@@ -67,13 +70,14 @@ func (c Cache) lookup(root, name, dir string) (finding, bool) {
 		return finding{}, false
 	}
 	at, err := statPath(receiptOf(root, name))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) || at.stamp != known.receiptAt || !c.settled(at.stamp) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || at.stamp != known.receiptAt || !c.settled(at.ctime) {
 		return finding{}, false
 	}
 	return known.finding, known.unchanged(dir, c.written)
 }
 
-func (c Cache) settled(at stamp) bool { return at.ctime < c.written-int64(clockTick) }
+// settled reports whether a change at the time ctime was over when c was read.
+func (c Cache) settled(ctime int64) bool { return ctime < c.written-int64(clockTick) }
 
 // unchanged reports whether every file and directory still has its stamp.
 func (k cached) unchanged(dir string, written int64) bool {
@@ -88,8 +92,9 @@ func (k cached) unchanged(dir string, written int64) bool {
 }
 
 // WriteCache brings the stat cache of root up to date: what is still fresh is
-// kept, other skills are read. Commands that write to root call it last.
-// If it has to read any, it first waits 21 ms, so that stamps can be trusted.
+// kept, other skills are read. Commands that write to root call it last. What
+// was written within the last tick it reads again after that, at most 11 ms later,
+// so that all stamps can be trusted.
 func WriteCache(root string) error {
 	old := LoadCache(root)
 	found, _, err := search(root, root, "")
@@ -105,16 +110,10 @@ func WriteCache(root string) error {
 			stale = append(stale, f)
 		}
 	}
-	if len(stale) > 0 {
-		time.Sleep(clockTick + time.Millisecond) // so that what the caller just wrote is older than a tick
-	}
-	next.written = time.Now().UnixNano()
-	read := make([]cached, len(stale))
-	inParallel(len(stale), func(s *scanner, i int) { read[i] = inspect(s, root, stale[i].rel, stale[i].real) })
-	for i, f := range stale {
-		if read[i].stamps != nil {
-			next.skills[f.rel] = read[i]
-		}
+	if young, youngest := next.read(root, stale); len(young) > 0 {
+		const most = clockTick + time.Millisecond
+		time.Sleep(min(most, most-time.Since(time.Unix(0, youngest)))) // a stamp may be in the future
+		next.read(root, young)
 	}
 	dir := filepath.Join(root, stateDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -123,7 +122,58 @@ func WriteCache(root string) error {
 	if st, err := statPath(dir); err != nil || st.kind != directory {
 		return &fs.PathError{Op: "write", Path: dir, Err: errors.New("it is not a directory")} // a link could lead anywhere
 	}
-	return durable.WriteFile(filepath.Join(dir, cacheFile), next.format(), 0o644)
+	return next.writeTo(filepath.Join(dir, cacheFile), 0o644)
+}
+
+// read adds the skills in list to c, as of now. It returns those that have
+// stamps too young to be trusted, and the youngest change time.
+func (c *Cache) read(root string, list []candidate) (young []candidate, youngest int64) {
+	c.written = time.Now().UnixNano() // before the first byte is read: what changes later is younger
+	read := make([]cached, len(list))
+	inParallel(len(list), func(s *scanner, i int) { read[i] = inspect(s, root, list[i].rel, list[i].real) })
+	for i, f := range list {
+		if read[i].stamps == nil {
+			delete(c.skills, f.rel)
+			continue
+		}
+		c.skills[f.rel] = read[i]
+		if at := read[i].youngest(); !c.settled(at) {
+			young, youngest = append(young, f), max(youngest, at)
+		}
+	}
+	return young, youngest
+}
+
+// youngest returns the latest change time among k's stamps.
+func (k cached) youngest() int64 {
+	at := k.receiptAt.ctime
+	for _, s := range k.stamps {
+		at = max(at, s.at.ctime)
+	}
+	return at
+}
+
+// writeTo replaces file by c. It does not sync: a cache that a crash damaged is
+// recognized by its checksum.
+func (c Cache) writeTo(file string, perm fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(file), ".skl-"+cacheFile+"-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(c.format())
+	if err == nil {
+		err = f.Chmod(perm)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
 }
 
 // format returns the written form: the magic line, numbers as varints and

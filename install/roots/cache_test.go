@@ -1,7 +1,10 @@
 package roots
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -88,6 +91,153 @@ func TestListingFromTheCache(t *testing.T) {
 	}
 }
 
+// What is in a root without a cache of its own is kept in CacheDir, and read
+// again when it changed. Nothing is written to any root.
+func TestLooseRootIsCached(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.ProjectTrusted = false // what it holds is cached all the same
+	w.fill("H/.claude/skills", "pdf=a csv=b")
+	w.fill("P/.agents/skills", "other=c")
+	before := w.files()
+	cold := w.discover()
+	if got := w.files(); !slices.Equal(got, before) {
+		t.Errorf("without CacheDir it left %q, was %q", got, before)
+	}
+	w.cfg.CacheDir = w.path("cache")
+	root := w.path("H/.claude/skills")
+	sum := sha256.Sum256([]byte(root))
+	file := w.path("cache/stat/" + hex.EncodeToString(sum[:])[:32])
+	time.Sleep(clockTick + time.Millisecond)
+	if got := w.discover(); !reflect.DeepEqual(describe(got), describe(cold)) {
+		t.Errorf("with CacheDir found %q, want %q", describe(got), describe(cold))
+	}
+	after := slices.DeleteFunc(w.files(), func(p string) bool { return strings.HasPrefix(p, "cache") })
+	if !slices.Equal(after, before) {
+		t.Errorf("with CacheDir the roots hold %q, was %q", after, before)
+	}
+	if files, _ := os.ReadDir(w.path("cache/stat")); len(files) != 2 {
+		t.Errorf("%d caches, want one for each root with skills", len(files))
+	}
+
+	c := loadCache(file)
+	for name, k := range c.skills {
+		k.description = "from the cache"
+		c.skills[name] = k
+	}
+	w.write(file, c.format())
+	if got, want := describe(w.discover()), []string{"csv from the cache", "pdf from the cache"}; !slices.Equal(got[:1], want[:1]) || !slices.Contains(got, want[1]) {
+		t.Errorf("found %q, want %q in it", got, want)
+	}
+	if got := loadCache(file); !reflect.DeepEqual(got, c) {
+		t.Error("a cache was written though nothing changed")
+	}
+
+	path := filepath.Join(root, "pdf", skillFile)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := info.ModTime()
+	if runtime.GOOS == "windows" {
+		at = at.Add(-time.Hour) // there is no change time
+	}
+	w.write(path, []byte(strings.Replace(string(skillText("pdf", "a")), "description: ", "description: n", 1)))
+	if err := os.Chtimes(path, at, at); err != nil {
+		t.Fatal(err)
+	}
+	if got := describe(w.discover()); slices.Contains(got, "pdf from the cache") || !slices.Contains(got, "csv from the cache") {
+		t.Errorf("after an edit of pdf found %q", got)
+	}
+	time.Sleep(clockTick + time.Millisecond)
+	w.discover()
+	if c := loadCache(file); len(c.skills) != 2 || !c.Fresh(root, "pdf") {
+		t.Errorf("after a tick the cache knows %q", slices.Sorted(maps.Keys(c.skills)))
+	}
+
+	if err := os.RemoveAll(filepath.Join(root, "pdf")); err != nil {
+		t.Fatal(err)
+	}
+	w.discover()
+	if names := slices.Sorted(maps.Keys(loadCache(file).skills)); !slices.Equal(names, []string{"csv"}) {
+		t.Errorf("after pdf was removed the cache knows %q", names)
+	}
+	w.write(file, []byte("damaged"))
+	if got := describe(w.discover()); !slices.Equal(got, describe(w.discover())) || slices.Contains(got, "csv from the cache") {
+		t.Errorf("with a damaged cache found %q", got)
+	}
+	if c := loadCache(file); len(c.skills) != 1 {
+		t.Error("a damaged cache was not replaced")
+	}
+}
+
+// What is too young is not kept, and a cache that cannot be written is no error.
+func TestLooseCacheOfYoungFiles(t *testing.T) {
+	w := newWorld(t)
+	w.fill("X", "pdf=a")
+	w.cfg.CacheDir = w.path("cache")
+	future := time.Now().Add(time.Hour)
+	d := &discovery{cfg: w.cfg}
+	p := &place{real: w.path("X"), Root: Root{Path: w.path("X")}}
+	k := inspect(new(scanner), p.Path, "pdf", w.path("X/pdf"))
+	d.records = []*Record{{place: p, spots: []spot{{p, "pdf", 1}}}}
+	d.caches, d.loose = map[*place]Cache{p: {}}, map[*place][]candidate{p: {{rel: "pdf"}}}
+	d.keep(p, k.youngest()+int64(clockTick), []*cached{&k})
+	if exists(w.cfg.CacheDir) {
+		t.Error("a young skill was kept")
+	}
+	d.keep(p, future.UnixNano(), []*cached{&k})
+	if !exists(d.looseCache(p)) {
+		t.Error("an old skill was not kept")
+	}
+	w.cfg.CacheDir = w.path("file")
+	w.write(w.cfg.CacheDir, nil)
+	time.Sleep(clockTick + time.Millisecond)
+	if l := w.discover(); len(l.Skills) != 1 || len(l.Warnings) > 0 {
+		t.Errorf("with a CacheDir that is a file found %+v", l)
+	}
+}
+
+// A cache of the root's own comes first, and then none is kept elsewhere.
+func TestNoLooseCacheBesideAnOwnOne(t *testing.T) {
+	w, root, _ := installed(t)
+	if err := WriteCache(root); err != nil {
+		t.Fatal(err)
+	}
+	w.cfg.CacheDir = w.path("cache")
+	w.discover()
+	if exists(w.cfg.CacheDir) {
+		t.Error("what a root's own cache knows was kept twice")
+	}
+}
+
+func describe(l Listing) []string {
+	var all []string
+	for _, r := range l.Skills {
+		all = append(all, r.Name+" "+r.Description)
+	}
+	return all
+}
+
+// files lists everything in the world with its time.
+func (w *world) files() []string {
+	var all []string
+	err := filepath.WalkDir(w.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || path == w.dir {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			rel, _ := filepath.Rel(w.dir, path)
+			all = append(all, rel+" "+info.ModTime().String())
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return all
+}
+
 // A stamp as young as the cache may hide a change within one tick of the clock.
 func TestCacheDistrustsYoungStamps(t *testing.T) {
 	_, root, _ := installed(t)
@@ -123,6 +273,24 @@ func TestWriteCacheKeepsWhatIsFresh(t *testing.T) {
 	}
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("with nothing to read it took %v", took)
+	}
+}
+
+// Old stamps need no wait; only what is young is read twice.
+func TestWriteCacheWaitsOnlyForYoungStamps(t *testing.T) {
+	_, root, _ := installed(t)
+	time.Sleep(2 * clockTick)
+	var c Cache
+	c.skills = make(map[string]cached)
+	list := []candidate{{rel: "pdf", real: filepath.Join(root, "pdf")}}
+	if young, _ := c.read(root, list); len(young) > 0 || !c.Fresh(root, "pdf") {
+		t.Errorf("%v is young after two ticks", young)
+	}
+	if err := os.Chmod(filepath.Join(root, "pdf", skillFile), 0o600); err != nil || runtime.GOOS == "windows" {
+		t.Skip("no change time: ", err)
+	}
+	if young, at := c.read(root, list); len(young) != 1 || at != c.skills["pdf"].youngest() {
+		t.Errorf("just changed: %v is young, the youngest of %d", young, at)
 	}
 }
 

@@ -3,11 +3,15 @@ package roots
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -18,7 +22,8 @@ type discovery struct {
 	records  []*Record
 	byReal   map[string]*Record // the record of each real directory
 	caches   map[*place]Cache
-	escaped  []*Record // links out of the project, until the other roots are known
+	loose    map[*place][]candidate // what is in the roots without a cache of their own
+	escaped  []*Record              // links out of the project, until the other roots are known
 	strays   []spotted
 	warnings []Warning
 }
@@ -51,11 +56,27 @@ func (d *discovery) searchPlace(p *place) {
 		d.strays = append(d.strays, spotted{p, st})
 	}
 	if len(found) > 0 {
-		d.caches[p] = LoadCache(p.Path)
+		d.loadCache(p, found)
 	}
 	for _, c := range found {
 		d.add(p, c)
 	}
+}
+
+// loadCache takes the cache of p, or the one that is kept for it in CacheDir.
+func (d *discovery) loadCache(p *place, found []candidate) {
+	d.caches[p] = LoadCache(p.Path)
+	if d.cfg.CacheDir != "" && d.caches[p].skills == nil {
+		d.caches[p] = loadCache(d.looseCache(p))
+		d.loose[p] = found
+	}
+}
+
+// looseCache returns where the cache of p is if p has none of its own. Its name
+// tells for which directory it is.
+func (d *discovery) looseCache(p *place) string {
+	sum := sha256.Sum256([]byte(p.real))
+	return filepath.Join(d.cfg.CacheDir, "stat", hex.EncodeToString(sum[:16]))
 }
 
 // add makes a record of c, or an alias of the record that has the same directory.
@@ -118,6 +139,8 @@ func (d *discovery) searchSystem(p *place) {
 
 // inspectAll reads what the caches do not know, in parallel.
 func (d *discovery) inspectAll(ctx context.Context) error {
+	began := time.Now().UnixNano()
+	read := make([]*cached, len(d.records)) // nil for what the caches know
 	inParallel(len(d.records), func(s *scanner, i int) {
 		r := d.records[i]
 		p, rel := r.place, r.spots[0].rel
@@ -128,12 +151,51 @@ func (d *discovery) inspectAll(ctx context.Context) error {
 		default:
 			known, ok := d.caches[p].lookup(p.Path, rel, r.Path)
 			if !ok {
-				known = inspect(s, p.Path, rel, r.Path).finding
+				c := inspect(s, p.Path, rel, r.Path)
+				read[i], known = &c, c.finding
 			}
 			r.found = known
 		}
 	})
-	return ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for p := range d.loose {
+		d.keep(p, began, read)
+	}
+	return nil
+}
+
+// keep writes what is known of the skills in p to CacheDir, if that is not what
+// it holds. read holds what was read of each record since began. It never
+// waits: what is too young to be trusted is read again next time.
+func (d *discovery) keep(p *place, began int64, read []*cached) {
+	old := d.caches[p]
+	next := Cache{written: began, skills: make(map[string]cached)}
+	for _, c := range d.loose[p] {
+		if k, ok := old.skills[c.rel]; ok {
+			next.skills[c.rel] = k
+		}
+	}
+	isNew := len(next.skills) < len(old.skills)
+	for i, r := range d.records {
+		rel, k := r.spots[0].rel, read[i]
+		switch _, had := next.skills[rel]; {
+		case r.place != p || k == nil:
+		case k.stamps != nil && next.settled(k.youngest()):
+			next.skills[rel], isNew = *k, true
+		case had:
+			delete(next.skills, rel)
+			isNew = true
+		}
+	}
+	if !isNew {
+		return
+	}
+	file := d.looseCache(p)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err == nil {
+		_ = next.writeTo(file, 0o600) // without it the next search is slower, no more
+	}
 }
 
 // describe fills in what each record says of itself, and sorts them by name and strength.

@@ -9,12 +9,12 @@
 //     node_modules and .skl. In a project, links that leave it are not followed.
 //   - Two names are one if skill.NameKey makes them equal.
 //   - Two paths to one real directory are one copy.
-//   - Nothing is written, and nothing that was found is run or interpreted
+//   - Nothing in a root is written, and nothing that was found is run or interpreted
 //     beyond the frontmatter of SKILL.md (its first 64 KiB).
 //
 // A copy that was installed has a [Receipt]; [Check] says how it differs.
-// [WriteCache], for commands that write to a root, makes the next search fast;
-// the search itself never writes.
+// [WriteCache], for commands that write to a root, makes the next search fast.
+// For other roots the search keeps what it read in [Config].CacheDir.
 package roots
 
 import (
@@ -39,6 +39,7 @@ type Config struct {
 	UserRoots      []string // further roots of the user, after ~/.agents/skills
 	Hosts          []string // ids of the hosts to answer for, in the order of the answers
 	System         fs.FS    // embedded skills, a directory each; may be nil
+	CacheDir       string   // where Discover keeps what it read of roots without a cache of their own; "" keeps nothing. Deletable at any time.
 	Acks           []Ack
 
 	// Getenv is asked for the variables that move hosts' directories. nil: none is set.
@@ -137,7 +138,7 @@ type Listing struct {
 // cannot be read is a state or a warning in the listing.
 func Discover(ctx context.Context, cfg Config) (Listing, error) {
 	places := expand(cfg)
-	d := &discovery{cfg: cfg, caches: make(map[*place]Cache), byReal: make(map[string]*Record)}
+	d := &discovery{cfg: cfg, caches: make(map[*place]Cache), loose: make(map[*place][]candidate), byReal: make(map[string]*Record)}
 	for _, p := range places {
 		d.searchPlace(p)
 	}

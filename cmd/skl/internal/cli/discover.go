@@ -45,7 +45,7 @@ func (w *world) discover(ctx context.Context, hostIDs []string) (roots.Listing, 
 	return roots.Discover(ctx, roots.Config{
 		Project: w.project, Cwd: w.cwd, Home: w.home, ProjectTrusted: trusted, ManagedDir: managedRoot, EnforcedDir: enforcedRoot,
 		ExtraRoots: slices.DeleteFunc(extra, func(s string) bool { return s == "" }),
-		Hosts:      hostIDs, Acks: acks, Getenv: w.env.getenv,
+		Hosts:      hostIDs, Acks: acks, Getenv: w.env.getenv, CacheDir: w.dirs.cache,
 	})
 }
 
