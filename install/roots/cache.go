@@ -125,6 +125,16 @@ func WriteCache(root string) error {
 	return next.writeTo(filepath.Join(dir, cacheFile), 0o644)
 }
 
+// DropCache removes the stat cache of root, if there is one. What was found is then
+// kept in [Config].CacheDir by the next Discover.
+func DropCache(root string) error {
+	err := os.Remove(filepath.Join(root, stateDir, cacheFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // read adds the skills in list to c, as of now. It returns those that have
 // stamps too young to be trusted, and the youngest change time.
 func (c *Cache) read(root string, list []candidate) (young []candidate, youngest int64) {

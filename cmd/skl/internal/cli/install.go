@@ -317,7 +317,7 @@ func (j *job) carryOut(ctx context.Context, in *install.Installer, changes insta
 			if report, err = in.Apply(ctx, changes, files); err != nil {
 				return install.Explain(err, w.root)
 			}
-			if err := roots.WriteCache(w.root); err != nil {
+			if err := refreshCache(w.root, changes); err != nil {
 				w.ui.Detail("the stat cache was not written: %s", err)
 			}
 		}
@@ -326,6 +326,22 @@ func (j *job) carryOut(ctx context.Context, in *install.Installer, changes insta
 		}
 	}
 	return w.printInstall(j, changes, report, state)
+}
+
+// refreshCache brings the root's stat cache up to date. After a large install that
+// would read everything once more, so it is dropped: the next listing makes one.
+func refreshCache(root string, c install.Changes) error {
+	const large = 32
+	written := 0
+	for _, change := range c.List {
+		if change.Action == install.Add || change.Action == install.Update {
+			written++
+		}
+	}
+	if written > large {
+		return roots.DropCache(root)
+	}
+	return roots.WriteCache(root)
 }
 
 // keepHeld puts the old lock entry of what is held back into the next lock.
