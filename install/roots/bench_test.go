@@ -89,7 +89,7 @@ func BenchmarkDiscover(b *testing.B) {
 	}
 	b.Run("cold", run)
 	for _, root := range roots[:2] { // skl installed only to these
-		must(b, WriteCache(filepath.Join(w.dir, filepath.FromSlash(root))))
+		must(b, writeCache(filepath.Join(w.dir, filepath.FromSlash(root))))
 	}
 	b.Run("installed", run)
 	w.cfg.CacheDir = filepath.Join(w.dir, "cache")
@@ -103,7 +103,7 @@ func BenchmarkDiscover(b *testing.B) {
 func BenchmarkCheckAll(b *testing.B) {
 	w, receipts := manySkills(b, 400, 6, 3800, "P/.agents/skills")
 	root := filepath.Join(w.dir, "P", ".agents", "skills")
-	must(b, WriteCache(root))
+	must(b, writeCache(root))
 	for _, full := range []bool{true, false} {
 		b.Run(fmt.Sprintf("full=%v", full), func(b *testing.B) {
 			defer reportCPU(b, cpuTime())
@@ -125,7 +125,7 @@ func BenchmarkCheckAll(b *testing.B) {
 func BenchmarkLoadCache(b *testing.B) {
 	w, _ := manySkills(b, 1000, 3, 100, "P/.agents/skills")
 	root := filepath.Join(w.dir, "P", ".agents", "skills")
-	must(b, WriteCache(root))
+	must(b, writeCache(root))
 	defer reportCPU(b, cpuTime())
 	for b.Loop() {
 		if c := LoadCache(root); len(c.skills) != 1000 {

@@ -92,9 +92,8 @@ func (k cached) unchanged(dir string, written int64) bool {
 }
 
 // WriteCache brings the stat cache of root up to date: what is still fresh is
-// kept, other skills are read. Commands that write to root call it last. What
-// was written within the last tick it reads again after that, at most 11 ms later,
-// so that all stamps can be trusted.
+// kept, other skills are read. Commands that write to root call it last. Skills
+// that were written within the last tick are left out: a listing reads them.
 func WriteCache(root string) error {
 	old := LoadCache(root)
 	found, _, err := search(root, root, "")
@@ -110,11 +109,7 @@ func WriteCache(root string) error {
 			stale = append(stale, f)
 		}
 	}
-	if young, youngest := next.read(root, stale); len(young) > 0 {
-		const most = clockTick + time.Millisecond
-		time.Sleep(min(most, most-time.Since(time.Unix(0, youngest)))) // a stamp may be in the future
-		next.read(root, young)
-	}
+	next.read(root, stale)
 	dir := filepath.Join(root, stateDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -135,23 +130,17 @@ func DropCache(root string) error {
 	return err
 }
 
-// read adds the skills in list to c, as of now. It returns those that have
-// stamps too young to be trusted, and the youngest change time.
-func (c *Cache) read(root string, list []candidate) (young []candidate, youngest int64) {
+// read adds the skills in list to c, as of now, but for those with stamps that are
+// too young to be trusted.
+func (c *Cache) read(root string, list []candidate) {
 	c.written = time.Now().UnixNano() // before the first byte is read: what changes later is younger
 	read := make([]cached, len(list))
 	inParallel(len(list), func(s *scanner, i int) { read[i] = inspect(s, root, list[i].rel, list[i].real) })
 	for i, f := range list {
-		if read[i].stamps == nil {
-			delete(c.skills, f.rel)
-			continue
-		}
-		c.skills[f.rel] = read[i]
-		if at := read[i].youngest(); !c.settled(at) {
-			young, youngest = append(young, f), max(youngest, at)
+		if read[i].stamps != nil && c.settled(read[i].youngest()) {
+			c.skills[f.rel] = read[i]
 		}
 	}
-	return young, youngest
 }
 
 // youngest returns the latest change time among k's stamps.

@@ -83,7 +83,7 @@ func TestCheck(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w, root, r := installed(t)
-			if err := WriteCache(root); err != nil { // what it remembers must not hide the edit
+			if err := writeCache(root); err != nil { // what it remembers must not hide the edit
 				t.Fatal(err)
 			}
 			tt.edit(w, filepath.Join(root, "pdf"))

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -33,6 +34,9 @@ type env struct {
 
 // Main runs the process's command line and returns its exit status.
 func Main() int {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(300) // most commands end before their heap is worth collecting
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cwd, err := os.Getwd()
