@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/skl-project/skl/resolver/source"
@@ -19,11 +20,15 @@ import (
 type library struct {
 	releases string
 	skills   []string
-	asked    []string // URLs that Versions was called with
+
+	mu    sync.Mutex // guards asked
+	asked []string   // URLs that Versions was called with
 }
 
 func (l *library) Versions(_ context.Context, r ref.Ref) ([]source.Release, error) {
+	l.mu.Lock()
 	l.asked = append(l.asked, r.URL)
+	l.mu.Unlock()
 	if strings.Contains(r.URL, "gone") {
 		return nil, diag.New(diag.Failed, "network", "%s does not answer", r.URL)
 	}
