@@ -112,7 +112,11 @@ func encodePack(objects map[plumbing.Hash]gitObject) []byte {
 	var b bytes.Buffer
 	b.WriteString("PACK\x00\x00\x00\x02")
 	binary.Write(&b, binary.BigEndian, uint32(len(objects)))
-	z := zlib.NewWriter(&b)
+	// Trees are mostly hashes, and packing them would cost more than fetching them did.
+	z, err := zlib.NewWriterLevel(&b, zlib.NoCompression)
+	if err != nil {
+		panic(err) // the level is one of the package's own
+	}
 	for _, o := range objects {
 		size := uint64(len(o.data))
 		head := []byte{byte(o.kind)<<4 | byte(size&15)}

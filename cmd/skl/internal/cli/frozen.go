@@ -48,11 +48,13 @@ func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
 			return err
 		}
 		defer end()
-		if f, err = w.load(); err != nil { // an interrupted install may have been settled
-			return err
-		}
-		if err := w.fresh(f); err != nil {
-			return err
+		if w.changed(f) { // an interrupted install was settled, or another skl was at work
+			if f, err = w.load(); err != nil {
+				return err
+			}
+			if err := w.fresh(f); err != nil {
+				return err
+			}
 		}
 	}
 	hostIDs := f.manifest.Targets.Hosts

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -253,6 +254,13 @@ func (w *world) load() (*files, error) {
 		f.lock, err = &lock.Lock{}, nil
 	}
 	return f, err
+}
+
+// changed reports whether the files are not as they were when f was loaded.
+func (w *world) changed(f *files) bool {
+	m, merr := os.ReadFile(f.manifestPath)
+	l, lerr := os.ReadFile(f.lockPath)
+	return (merr == nil) != f.hasManifest || (lerr == nil) != f.hasLock || !bytes.Equal(m, f.manifestText) || !bytes.Equal(l, f.lockText)
 }
 
 // begin takes the lock of the scope for a command that writes, and settles an
