@@ -163,6 +163,8 @@ func FuzzEdit(f *testing.F) {
 		path := []string{"skills", keys[rnd.IntN(len(keys))], keys[rnd.IntN(len(keys))]}[:2+rnd.IntN(2)]
 		before, text := flat(d.Root), string(d.Bytes())
 		comments := ownComments(text)
+		inside := ownComments(valueText(d, text, path)) // these go with the value
+		comments = slices.DeleteFunc(comments, func(c string) bool { return slices.Contains(inside, c) })
 		list := []string{"p", "r", "q"}[:rnd.IntN(4)]
 		kind := rnd.IntN(3)
 		found := false
@@ -215,6 +217,21 @@ func FuzzEdit(f *testing.F) {
 			}
 		}
 	})
+}
+
+// valueText is how the value at path is written, "" if there is none or it is a
+// table with lines of its own.
+func valueText(d *Doc, text string, path []string) string {
+	v := d.Root
+	for _, key := range path {
+		if v = v.Get(key); v == nil {
+			return ""
+		}
+	}
+	if v.end <= v.Offset || v.end > len(text) {
+		return ""
+	}
+	return text[v.Offset:v.end]
 }
 
 // flat is every value of a table by its path.
