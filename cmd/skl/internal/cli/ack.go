@@ -33,15 +33,11 @@ func runAck(ctx context.Context, w *world, c *cli.Context) error {
 			Hint("skl ack %s %s --reason WHY", code, name)
 	}
 	dry := c.Bool("dry-run")
-	end, err := w.begin(ctx, dry)
+	f, end, err := w.edit(ctx, dry)
 	if err != nil {
 		return err
 	}
 	defer end()
-	f, err := w.load()
-	if err != nil {
-		return err
-	}
 	l, err := w.discover(ctx, nil)
 	if err != nil {
 		return err

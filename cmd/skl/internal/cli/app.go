@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -58,7 +59,7 @@ const interrupted = 130
 // run carries out one command line and returns its exit status (0 to 5, 130).
 func run(ctx context.Context, args []string, e env) int {
 	u := &ui.UI{In: e.stdin, Out: e.stdout, Err: e.stderr, Interrupt: ctx.Done()}
-	app := newApp(e, u)
+	app := newApp(e, u, asksForHelp(args))
 	err := app.RunContext(ctx, append([]string{"skl"}, reorder(app, args)...))
 	switch {
 	case err == nil:
@@ -116,7 +117,9 @@ type command struct {
 	run        func(ctx context.Context, w *world, c *cli.Context) error
 }
 
-func newApp(e env, u *ui.UI) *cli.App {
+// newApp builds the command line. Help pages are only written if help is asked for: every
+// start would pay for them.
+func newApp(e env, u *ui.UI, help bool) *cli.App {
 	app := &cli.App{
 		Name: "skl", Usage: "package manager for agent skills",
 		Writer: e.stdout, ErrWriter: e.stderr, Reader: e.stdin,
@@ -132,22 +135,27 @@ func newApp(e env, u *ui.UI) *cli.App {
 			fmt.Fprint(e.stdout, rootHelp())
 			return nil
 		},
-		CustomAppHelpTemplate: rootHelp(),
+	}
+	if help {
+		app.CustomAppHelpTemplate = rootHelp()
 	}
 	for _, c := range commands() {
-		app.Commands = append(app.Commands, c.build(e, u))
+		app.Commands = append(app.Commands, c.build(e, u, help))
 	}
 	return app
 }
 
-func (c command) build(e env, u *ui.UI) *cli.Command {
+func (c command) build(e env, u *ui.UI, help bool) *cli.Command {
 	out := &cli.Command{
 		Name: c.name, Aliases: c.aliases, Usage: c.usage, ArgsUsage: c.args, Category: c.group, Flags: c.flags,
-		HideHelpCommand: true, OnUsageError: usageError, CustomHelpTemplate: c.help(),
+		HideHelpCommand: true, OnUsageError: usageError,
+	}
+	if help {
+		out.CustomHelpTemplate = c.help()
 	}
 	for _, s := range c.sub {
 		s.name = c.name + " " + s.name
-		built := s.build(e, u)
+		built := s.build(e, u, help)
 		built.Name = strings.TrimPrefix(s.name, c.name+" ")
 		out.Subcommands = append(out.Subcommands, built)
 	}
@@ -166,6 +174,14 @@ func (c command) build(e env, u *ui.UI) *cli.Command {
 		return c.run(ctx.Context, w, ctx)
 	}
 	return out
+}
+
+// asksForHelp reports whether one of args may be the help flag.
+func asksForHelp(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool {
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		return strings.HasPrefix(arg, "-") && (name == "help" || name == "h")
+	})
 }
 
 func configure(u *ui.UI, e env, c *cli.Context) error {

@@ -31,6 +31,7 @@ func commands() []command {
 
 // rootHelp is the first page: what skl is, the words by group, where to go on.
 func rootHelp() string {
+	all := commands()
 	var b strings.Builder
 	b.WriteString("skl installs agent skills, locked and byte-exact, and shows which copy each agent loads.\n\n")
 	b.WriteString("  skl install owner/repo/skill    into .agents/skills, with links for the agents you use\n")
@@ -39,14 +40,14 @@ func rootHelp() string {
 	var others []string
 	for _, g := range groups {
 		var names []string
-		for _, c := range commands() {
+		for _, c := range all {
 			if c.group == g {
 				names = append(names, c.name)
 			}
 		}
 		fmt.Fprintf(&b, "  %-7s %s\n", g, strings.Join(names, "  "))
 	}
-	for _, c := range commands() {
+	for _, c := range all {
 		if c.group == "" && !strings.HasPrefix(c.name, "__") {
 			others = append(others, c.name)
 		}

@@ -54,15 +54,11 @@ func runInit(ctx context.Context, w *world, c *cli.Context) error {
 		w.root = filepath.Join(w.cwd, filepath.FromSlash(hosts.Canonical))
 	}
 	dry := c.Bool("dry-run")
-	end, err := w.begin(ctx, dry)
+	f, end, err := w.edit(ctx, dry)
 	if err != nil {
 		return err
 	}
 	defer end()
-	f, err := w.load()
-	if err != nil {
-		return err
-	}
 	chosen, err := w.targets(f.manifest, c.StringSlice("host"))
 	if err != nil {
 		return err

@@ -87,15 +87,11 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 		refs[i] = w.rebase(refs[i])
 	}
 	dry := c.Bool("dry-run")
-	end, err := w.begin(ctx, dry)
+	f, end, err := w.edit(ctx, dry)
 	if err != nil {
 		return err
 	}
 	defer end()
-	f, err := w.load()
-	if err != nil {
-		return err
-	}
 	if len(names) > 0 && len(refs) == 0 {
 		return w.oneWord(names, f)
 	}

@@ -39,15 +39,11 @@ func (w *world) linkFolder(ctx context.Context, c *cli.Context, refs []ref.Ref) 
 	if err := checkName(found[0]); err != nil {
 		return err
 	}
-	end, err := w.begin(ctx, c.Bool("dry-run"))
+	f, end, err := w.edit(ctx, c.Bool("dry-run"))
 	if err != nil {
 		return err
 	}
 	defer end()
-	f, err := w.load()
-	if err != nil {
-		return err
-	}
 	hostIDs, err := w.targets(f.manifest, c.StringSlice("host"))
 	if err != nil {
 		return err

@@ -25,15 +25,11 @@ func runRemove(ctx context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "skl remove needs the name of a skill").Hint("skl list")
 	}
 	dry := c.Bool("dry-run")
-	end, err := w.begin(ctx, dry)
+	f, end, err := w.edit(ctx, dry)
 	if err != nil {
 		return err
 	}
 	defer end()
-	f, err := w.load()
-	if err != nil {
-		return err
-	}
 	locked := names[:0:0]
 	for _, name := range names {
 		if _, ok := f.manifest.Skill(name); !ok {

@@ -31,15 +31,11 @@ func updateCommand() command {
 
 func runUpdate(ctx context.Context, w *world, c *cli.Context) error {
 	dry := c.Bool("dry-run")
-	end, err := w.begin(ctx, dry)
+	f, end, err := w.edit(ctx, dry)
 	if err != nil {
 		return err
 	}
 	defer end()
-	f, err := w.load()
-	if err != nil {
-		return err
-	}
 	for _, name := range append(c.Args().Slice(), given(c.String("hold"), c.String("unhold"))...) {
 		if _, ok := f.manifest.Skill(name); !ok {
 			return w.notInManifest(name, f)

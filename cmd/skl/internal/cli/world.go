@@ -293,6 +293,18 @@ func (w *world) begin(ctx context.Context, dry bool) (end func(), err error) {
 	return end, nil
 }
 
+// edit is begin and then load: what a command needs that changes the files.
+func (w *world) edit(ctx context.Context, dry bool) (f *files, end func(), err error) {
+	if end, err = w.begin(ctx, dry); err != nil {
+		return nil, nil, err
+	}
+	if f, err = w.load(); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return f, end, nil
+}
+
 // settled refuses with exit 3 if an interrupted install is found. Commands that only read call it.
 func (w *world) settled() error {
 	if install.Interrupted(w.root) {
