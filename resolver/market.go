@@ -51,8 +51,11 @@ func (rs *Resolver) market(ctx context.Context, r ref.Ref) (Place, error) {
 // the version r names, else the default branch (not the newest version tag).
 func (rs *Resolver) Head(ctx context.Context, r ref.Ref) (source.Release, error) {
 	src := rs.Git
-	if r.Kind == ref.Local {
+	switch r.Kind {
+	case ref.Local:
 		src = rs.Local
+	case ref.OCI:
+		return source.Release{}, diag.New(diag.Misuse, "invalid_ref", "a catalogue is in a git repository or a folder, not in an OCI registry")
 	}
 	releases, err := src.Versions(ctx, r)
 	if err != nil {

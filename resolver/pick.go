@@ -9,6 +9,7 @@ import (
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/spell"
 )
 
@@ -192,6 +193,9 @@ func Satisfies(s lock.Skill, version string, kind lock.RefKind) bool {
 	case lock.Commit:
 		return s.Commit == version
 	case lock.Tag, lock.Branch:
+		if r, err := ref.Parse(s.Ref); err == nil && r.Kind == ref.OCI {
+			return s.RefKind == kind && r.Version == version && r.Digest == ""
+		}
 		return s.RefKind == kind && strings.HasSuffix(s.Ref, "@"+version)
 	}
 	return version == "" && (s.RefKind == lock.Default || s.RefKind == "")

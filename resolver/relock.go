@@ -10,6 +10,7 @@ import (
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // A Named is what a manifest asks for under one name.
@@ -95,7 +96,9 @@ func keeps(s lock.Skill, w Named) bool {
 		return true
 	}
 	base, _, _ := strings.Cut(s.Ref, "@")
-	if strings.HasPrefix(s.Ref, "git+") {
+	if r, err := ref.Parse(s.Ref); err == nil && r.Kind == ref.OCI {
+		base = r.WithoutVersion().String()
+	} else if strings.HasPrefix(s.Ref, "git+") {
 		base = strings.TrimSuffix(s.Ref, "@"+afterVersion(s.Ref))
 	}
 	return base == w.Ref.WithoutVersion().String() && Satisfies(s, w.Ref.Version, w.Kind)
@@ -105,12 +108,15 @@ func keeps(s lock.Skill, w Named) bool {
 func afterVersion(s string) string { return s[strings.LastIndexByte(s, '@')+1:] }
 
 // settle carries the digests of an entry over to a newly chosen one of the same
-// commit, so that it is not fetched again to find them out.
+// commit or manifest, so that it is not fetched again to find them out.
 func settle(have, chosen lock.Skill) lock.Skill {
-	same := have.Commit != "" && have.Commit == chosen.Commit && have.URL == chosen.URL && have.Path == chosen.Path
+	same := (have.Commit != "" || have.Manifest != "") && have.Commit == chosen.Commit && have.Manifest == chosen.Manifest && have.URL == chosen.URL && have.Path == chosen.Path
 	if same {
 		chosen.Tree, chosen.Files, chosen.Bytes = have.Tree, have.Files, have.Bytes
 		chosen.Permissions = have.Permissions
+		if a, b := have.Log, chosen.Log; a != nil && b != nil && a.Origin == b.Origin && a.Entry == b.Entry {
+			chosen.Log = a // a newer checkpoint proves nothing more
+		}
 	}
 	chosen.Requires, chosen.RequiredBy = have.Requires, have.RequiredBy
 	return chosen

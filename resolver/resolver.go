@@ -29,10 +29,22 @@ import (
 type Resolver struct {
 	Git   source.Source // for ref.Git
 	Local source.Source // for ref.Local
+	OCI   source.Source // for ref.OCI; nil refuses such refs
 
-	// Binding says which place owns a namespace: "forge:NAME", "market:NAME", or ""
+	// Registry is for names that belong to a registry: refs of kind Name whose URL is the
+	// registry's address. Nil refuses them.
+	Registry source.Source
+
+	// Binding says which place owns a namespace: "registry:NAME", "forge:NAME", "market:NAME", or ""
 	// when nothing is recorded.
 	Binding func(namespace string) string
+	// RegistryURL is the address of a configured registry. Nil knows none.
+	RegistryURL func(name string) (string, error)
+	// DefaultRegistry is the name of the registry that is asked for namespaces nobody
+	// owns; "" or nil is none.
+	DefaultRegistry func() string
+	// HasNamespace asks the registry at url whether it has a namespace. What is not a clear answer is an error.
+	HasNamespace func(ctx context.Context, url, namespace string) (bool, error)
 	// ForgeURL is the clone URL of a repository on a configured or well-known forge.
 	ForgeURL func(forge, owner, repo string) (string, error)
 	// Market is the ref of a marketplace that was added, ok=false if there is none.
@@ -47,13 +59,13 @@ type Want struct {
 	Kind lock.RefKind // how Version is meant; "" decides in the order of the package comment
 }
 
-// A Place is where a ref leads: a ref of kind Git or Local, which says everything
-// that a source needs, and what was learned on the way.
+// A Place is where a ref leads: a ref of kind Git, OCI, Local, or Name with the URL of a registry,
+// which says everything that a source needs, and what was learned on the way.
 type Place struct {
-	Ref     ref.Ref // Git or Local; Version as asked for
+	Ref     ref.Ref // Git, OCI, Local, or Name with the URL of a registry; Version as asked for
 	Binding string  // the owner of the namespace, to be recorded on first use; "" if the ref says its place itself
 	Word    string  // what owner/repo/WORD names: a skill, or else a directory
-	Commit  string  // pinned by the place that pointed here; anything else is refused
+	Commit  string  // pinned by the place that pointed here, or the digest of an OCI ref; anything else is refused
 
 	// A plugin's part of its repository: Has says whether the skill in a directory is
 	// in it, Near are names that are worth looking for first, None is the error when there is none.
@@ -72,28 +84,36 @@ type Opened struct {
 	src source.Source
 }
 
-// Locate finds the place that r means, without asking it anything, marketplaces excepted.
+// Locate finds the place that r means, without asking it anything, marketplaces and the
+// default registry excepted.
 //
-// A Name belongs to, in order: the recorded binding of its namespace, a
-// marketplace of that name, GitHub.
+// A Name belongs to, in order: the recorded binding of its namespace, the default
+// registry if it has the namespace, a marketplace of that name, GitHub. A default registry
+// that gives no clear answer is an error: what it may have is not looked for elsewhere.
 func (rs *Resolver) Locate(ctx context.Context, r ref.Ref) (Place, error) {
 	switch r.Kind {
 	case ref.Git, ref.Local:
 		return Place{Ref: r}, nil
+	case ref.OCI:
+		return Place{Ref: r, Commit: r.Digest}, nil
 	case ref.Forge:
 		return rs.forge(r, r.Host, "")
 	case ref.Market:
 		return rs.market(ctx, r)
 	}
-	binding := rs.Binding(r.Owner)
-	if binding == "" {
-		binding = "forge:github"
-		if _, ok := rs.Market(r.Owner); ok {
-			binding = "market:" + r.Owner
-		}
+	binding, err := rs.owner(ctx, r.Owner)
+	if err != nil {
+		return Place{}, err
 	}
 	kind, name, _ := strings.Cut(binding, ":")
 	switch kind {
+	case "registry":
+		url, err := rs.registryURL(name)
+		if err != nil {
+			return Place{}, err
+		}
+		r.URL = url
+		return Place{Ref: r, Binding: binding}, nil
 	case "forge":
 		return rs.forge(r, name, binding)
 	case "market":
@@ -102,7 +122,48 @@ func (rs *Resolver) Locate(ctx context.Context, r ref.Ref) (Place, error) {
 		return p, err
 	}
 	return Place{}, diag.New(diag.Misuse, "unknown_binding", "namespace %q is bound to %q, which this skl does not know", r.Owner, binding).
-		Hint("bindings are forge:NAME or market:NAME, in skl.toml or config.toml under [namespace]")
+		Hint("bindings are registry:NAME, forge:NAME or market:NAME, in skl.toml or config.toml under [namespace]")
+}
+
+// owner is the binding of a namespace, recorded or found.
+func (rs *Resolver) owner(ctx context.Context, namespace string) (string, error) {
+	if binding := rs.Binding(namespace); binding != "" {
+		return binding, nil
+	}
+	if rs.DefaultRegistry != nil && rs.HasNamespace != nil && rs.DefaultRegistry() != "" {
+		name := rs.DefaultRegistry()
+		url, err := rs.registryURL(name)
+		if err != nil {
+			return "", err
+		}
+		has, err := rs.HasNamespace(ctx, url, namespace)
+		if err != nil {
+			return "", unanswered(err, name, namespace)
+		}
+		if has {
+			return "registry:" + name, nil
+		}
+	}
+	if _, ok := rs.Market(namespace); ok {
+		return "market:" + namespace, nil
+	}
+	return "forge:github", nil
+}
+
+func (rs *Resolver) registryURL(name string) (string, error) {
+	if rs.Registry == nil || rs.RegistryURL == nil {
+		return "", diag.New(diag.Misuse, "unknown_registry", "there is no registry %q", name)
+	}
+	return rs.RegistryURL(name)
+}
+
+// unanswered says why nobody else was asked for a namespace.
+func unanswered(err error, registry, namespace string) error {
+	if e, ok := err.(*diag.Error); ok {
+		e.Message = "whether registry " + registry + " has namespace " + namespace + " is not known: " + e.Message
+		return e.Hint("to say who owns it, in skl.toml or config.toml: [namespace] %s = \"forge:github\"", namespace)
+	}
+	return err
 }
 
 func (rs *Resolver) forge(r ref.Ref, forge, binding string) (Place, error) {
@@ -128,8 +189,20 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 		return nil, err
 	}
 	o := &Opened{Want: w, Place: place, src: rs.Git}
-	if place.Ref.Kind == ref.Local {
+	switch place.Ref.Kind {
+	case ref.Local:
 		o.src = rs.Local
+	case ref.OCI:
+		if o.src = rs.OCI; o.src == nil {
+			return nil, diag.New(diag.Misuse, "invalid_ref", "%s: OCI references cannot be used here", w.Ref)
+		}
+	case ref.Name:
+		o.src = rs.Registry
+	}
+	if place.Ref.Kind == ref.OCI && place.Commit != "" {
+		// A digest decides, whatever tag stands beside it.
+		o.Release, o.Kind = source.Release{Kind: source.Commit, Commit: place.Commit}, lock.Commit
+		return o, nil
 	}
 	if place.Commit != "" {
 		// It moves with the place that points here, not by itself.
@@ -140,7 +213,11 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Release, o.Kind, err = Pick(releases, o.wantedSkill(), w.Ref.Version, w.Kind)
+	if place.Ref.Kind == ref.OCI {
+		o.Release, o.Kind, err = pickOCI(releases, w.Ref, w.Kind)
+	} else {
+		o.Release, o.Kind, err = Pick(releases, o.wantedSkill(), w.Ref.Version, w.Kind)
+	}
 	if err != nil {
 		return nil, naming(slashed(err, releases, w.Ref), w.Ref)
 	}
@@ -202,7 +279,7 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 		near = o.Place.Near
 	}
 	found, err := o.src.Skills(ctx, r, o.Release, near)
-	if err != nil && o.Place.Commit != "" {
+	if err != nil && o.Place.Commit != "" && r.Kind != ref.OCI {
 		err = pinned(err, o.Want.Ref)
 	}
 	if err != nil {

@@ -18,7 +18,17 @@ import (
 //
 // Links are refused, and so is what a [Guard] refuses at install. Files are read
 // twice; one that changes in between is an error. On error, w has a part of an archive.
-func Pack(w io.Writer, fsys fs.FS) (Summary, error) {
+func Pack(w io.Writer, fsys fs.FS) (Summary, error) { return PackBelow(w, fsys, "") }
+
+// PackBelow is [Pack] with every path below the directory top, a valid path, as some layouts want it;
+// "" is no directory. The Summary is that of the bundle, whatever top is.
+func PackBelow(w io.Writer, fsys fs.FS, top string) (Summary, error) {
+	if top != "" {
+		if err := CheckPath(top); err != nil {
+			return Summary{}, err
+		}
+		top += "/"
+	}
 	sum, err := packable(fsys)
 	if err != nil {
 		return Summary{}, err
@@ -29,7 +39,7 @@ func Pack(w io.Writer, fsys fs.FS) (Summary, error) {
 	}
 	t := tar.NewWriter(z)
 	for _, e := range sum.Entries {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: e.Path, Size: e.Size, Mode: int64(e.perm())}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: top + e.Path, Size: e.Size, Mode: int64(e.perm())}
 		if err := t.WriteHeader(h); err != nil {
 			return Summary{}, err
 		}

@@ -283,3 +283,26 @@ func BenchmarkUnpack(b *testing.B) {
 		})
 	}
 }
+
+// Below a directory the archive is another one, and the same bundle.
+func TestPackBelow(t *testing.T) {
+	var flat, below bytes.Buffer
+	want, err := Pack(&flat, mapFS(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := PackBelow(&below, mapFS(example), "example")
+	if err != nil || sum.Tree != want.Tree || bytes.Equal(flat.Bytes(), below.Bytes()) {
+		t.Fatalf("tree %s, %v; want %s", sum.Tree, err, want.Tree)
+	}
+	g := NewGuard(nil, InstallLimits)
+	top, err := Unpack(bytes.NewReader(below.Bytes()), int64(below.Len()), TarGz, g)
+	if got, gerr := g.Close(); err != nil || gerr != nil || top != "example" || got.Tree != want.Tree {
+		t.Errorf("unpacked %q, %s, %v, %v", top, got.Tree, err, gerr)
+	}
+	for _, top := range []string{"../x", "/x", "a/../b", ".git"} {
+		if _, err := PackBelow(io.Discard, mapFS(example), top); err == nil {
+			t.Errorf("packed below %q", top)
+		}
+	}
+}

@@ -6,6 +6,7 @@
 //	[forge.NAME]           url; a repository is cloned from <url>/<owner>/<repo>.git
 //	[market.NAME]          ref
 //	[origin."host:port"]   insecure, ca, token_env, token_command
+//	[[signer]]             namespace, key or issuer and identity, trusted_root, required
 //	[hosts]                enabled
 //
 // There are two such files, of the machine and of the user; [Merge] combines them.
@@ -33,6 +34,7 @@ type Config struct {
 	Forges     map[string]string // name → URL without a final slash
 	Markets    map[string]string // name → ref of the repository that holds the marketplace
 	Origins    map[string]Origin // "host", or "host:port" for other ports than 443 → how to talk to it
+	Signers    []Signer          // in the order of the files
 	Hosts      []string          // enabled agent hosts; nil when the file does not say
 	Warnings   []diag.Finding    // keys that are not known
 
@@ -46,6 +48,20 @@ type Registry struct {
 	Default bool   // asked for namespaces nobody else owns; at most one
 }
 
+// A Signer may sign the releases of a namespace. It is a key, or an identity that an
+// issuer vouches for.
+type Signer struct {
+	Namespace   string // "acme" of a registry, "ghcr.io/acme" of an OCI registry, or "*"
+	Key         string // path of a PEM file with the public key
+	Issuer      string // URL of the OpenID issuer
+	Identity    string // pattern that the whole identity has to match
+	TrustedRoot string // path of a trusted_root.json; needed with Issuer
+	Required    bool   // releases without a good signature are refused
+}
+
+// Wants reports whether s is about the namespace called name, or "*".
+func (s Signer) Wants(name string) bool { return s.Namespace == "*" || s.Namespace == name }
+
 // An Origin says how to talk to one server.
 type Origin struct {
 	Insecure     bool     // plain http is accepted
@@ -56,7 +72,7 @@ type Origin struct {
 
 // Merge combines the machine's file with the user's; either may be nil. Each
 // named table and each key is the user's if the user has it, as a whole: a user's
-// [origin."h"] does not inherit the machine's token. If the user has a default
+// [origin."h"] does not inherit the machine's token. Signers of both count. If the user has a default
 // registry, the machine's is none. The result cannot be edited.
 func Merge(machine, user *Config) *Config {
 	c := &Config{Registries: map[string]Registry{}, Namespaces: map[string]string{}, Forges: map[string]string{},
@@ -75,6 +91,7 @@ func Merge(machine, user *Config) *Config {
 		maps.Copy(c.Forges, from.Forges)
 		maps.Copy(c.Markets, from.Markets)
 		maps.Copy(c.Origins, from.Origins)
+		c.Signers = append(c.Signers, from.Signers...)
 		if from.Hosts != nil {
 			c.Hosts = from.Hosts
 		}

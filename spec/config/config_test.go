@@ -218,3 +218,47 @@ func ExampleConfig_SetMarket() {
 	// [market.claude]
 	// ref = "github:anthropics/skills"
 }
+
+func TestSigners(t *testing.T) {
+	src := `[[signer]]
+namespace = "acme"
+key = "/etc/skl/acme.pub"
+required = true
+
+[[signer]]
+namespace = "*"
+issuer = "https://ci.example"
+identity = "https://git.example/acme/.*"
+trusted_root = "/etc/skl/root.json"
+`
+	machine, err := Parse([]byte(src), "config.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err := Parse([]byte("[[signer]]\nnamespace = \"h.example/b\"\nkey = \"b.pub\"\n"), "config.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Signer{
+		{Namespace: "acme", Key: "/etc/skl/acme.pub", Required: true},
+		{Namespace: "*", Issuer: "https://ci.example", Identity: "https://git.example/acme/.*", TrustedRoot: "/etc/skl/root.json"},
+		{Namespace: "h.example/b", Key: "b.pub"},
+	}
+	if got := Merge(machine, user).Signers; !slices.Equal(got, want) {
+		t.Errorf("merged signers = %+v, want %+v", got, want)
+	}
+	if !want[0].Wants("acme") || want[0].Wants("acme2") || !want[1].Wants("acme2") {
+		t.Error("a signer is about its namespace, or all with *")
+	}
+	for _, tt := range []struct{ name, src, want string }{
+		{"no namespace", "[[signer]]\nkey = \"k\"\n", "config.toml:1:3: the signer has no namespace"},
+		{"nobody", "[[signer]]\nnamespace = \"a\"\n", "neither a key nor an issuer"},
+		{"both", "[[signer]]\nnamespace = \"a\"\nkey = \"k\"\nissuer = \"i\"\n", "write two of them"},
+		{"no root", "[[signer]]\nnamespace = \"a\"\nissuer = \"i\"\nidentity = \"x\"\n", "needs issuer, identity and trusted_root"},
+		{"one table", "[signer]\nnamespace = \"a\"\n", "write [[signer]]"},
+	} {
+		if _, err := Parse([]byte(tt.src), "config.toml"); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want it to contain %q", tt.name, err, tt.want)
+		}
+	}
+}

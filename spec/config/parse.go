@@ -45,6 +45,8 @@ func read(doc *tomledit.Doc, file string) (*Config, error) {
 			p.table(f, p.market)
 		case "origin":
 			p.table(f, p.origin)
+		case "signer":
+			p.signers(f)
 		case "hosts":
 			p.table(f, p.hosts)
 		default:
@@ -204,6 +206,51 @@ func (p *parser) origin(entry tomledit.Field) {
 		p.fail(entry.Value, "origin %s is configured twice", key)
 	}
 	p.c.Origins[key] = o
+}
+
+// signers reads [[signer]].
+func (p *parser) signers(f tomledit.Field) {
+	if f.Value.Kind != tomledit.Array {
+		p.fail(f.Value, "signer is %s, not a list of tables: write [[signer]]", f.Value.Kind)
+	}
+	for i := range f.Value.Items {
+		item := tomledit.Field{Key: "signer", Value: f.Value.Items[i]}
+		p.signer(item)
+	}
+}
+
+func (p *parser) signer(entry tomledit.Field) {
+	var s Signer
+	p.table(entry, func(f tomledit.Field) {
+		switch f.Key {
+		case "namespace":
+			s.Namespace = p.str(f)
+		case "key":
+			s.Key = p.str(f)
+		case "issuer":
+			s.Issuer = p.str(f)
+		case "identity":
+			s.Identity = p.str(f)
+		case "trusted_root":
+			s.TrustedRoot = p.str(f)
+		case "required":
+			s.Required = p.boolean(f)
+		default:
+			p.unknown(f)
+		}
+	})
+	identity := s.Issuer != "" || s.Identity != "" || s.TrustedRoot != ""
+	switch {
+	case s.Namespace == "":
+		p.fail(entry.Value, "the signer has no namespace; \"*\" is all")
+	case s.Key == "" && !identity:
+		p.fail(entry.Value, "the signer of %s has neither a key nor an issuer and identity", s.Namespace)
+	case s.Key != "" && identity:
+		p.fail(entry.Value, "the signer of %s has a key and an identity; write two of them", s.Namespace)
+	case identity && (s.Issuer == "" || s.Identity == "" || s.TrustedRoot == ""):
+		p.fail(entry.Value, "the signer of %s needs issuer, identity and trusted_root", s.Namespace)
+	}
+	p.c.Signers = append(p.c.Signers, s)
 }
 
 // command is a list of strings, or one string that is split at spaces.

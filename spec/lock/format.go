@@ -68,6 +68,8 @@ func (w *writer) skill(s Skill) {
 		w.WriteString("\n[skill.log]\n")
 		w.str("origin", s.Log.Origin)
 		w.number("index", s.Log.Index)
+		w.str("entry", s.Log.Entry)
+		w.str("checkpoint", s.Log.Checkpoint)
 		w.list("proof", s.Log.Proof)
 		w.WriteString(s.unknownLog)
 	}

@@ -77,11 +77,14 @@ type Signer struct {
 	Issuer, Identity, Repository, Ref, Runner, Key string
 }
 
-// A Log is an inclusion proof in a registry's transparency log.
+// A Log is an inclusion proof in a registry's transparency log. It proves by itself,
+// without a network, that Entry was in the log whose key is Origin when Checkpoint was signed.
 type Log struct {
-	Origin string
-	Index  int64
-	Proof  []string
+	Origin     string // verifier key of the log
+	Index      int64  // of Entry
+	Entry      string // the log's record of the release, one line
+	Checkpoint string // signed note with the size and root of the log
+	Proof      []string
 }
 
 // Skill returns the entry of name.

@@ -54,6 +54,8 @@ not_after = "2030"
 [skill.log]
 origin = "registry.example"
 index = 7
+entry = "{\"v\":1,\"name\":\"acme/pdf\"}"
+checkpoint = "registry.example\n8\nAAAA\n\n— registry.example BBBB\n"
 proof = ["aa", "bb"]
 witness = ["w1"]
 `
@@ -124,6 +126,7 @@ func TestParseRefuses(t *testing.T) {
 		{"drive", v + "path = \"C:/x\"\n", "lock_corrupt", "skl.lock:4:8"},
 		{"short commit", v + "commit = \"abc\"\n", "lock_corrupt", "skl.lock:4:10"},
 		{"upper-case commit", v + "commit = \"" + strings.Repeat("A", 40) + "\"\n", "lock_corrupt", "skl.lock:4:10"},
+		{"checkpoint with an escape sequence", v + "log = { checkpoint = \"a\\u001b[2J\\nb\" }\n", "lock_corrupt", "skl.lock:4:22"},
 		{"tree of another kind", v + "tree = \"sha256:" + strings.Repeat("a", 64) + "\"\n", "lock_corrupt", "skl.lock:4:8"},
 		{"short artifact", v + "artifact = \"sha256:aa\"\n", "lock_corrupt", "skl.lock:4:12"},
 		{"url like an option", v + "url = \"--upload-pack=x\"\n", "lock_corrupt", "skl.lock:4:7"},

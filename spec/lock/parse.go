@@ -211,6 +211,10 @@ func (p *parser) log(table *tomledit.Value) (*Log, string) {
 			l.Origin = p.str(f.Value, f.Key)
 		case "index":
 			l.Index = p.number(f.Value, f.Key)
+		case "entry":
+			l.Entry = p.str(f.Value, f.Key)
+		case "checkpoint":
+			l.Checkpoint = p.checked(f.Value, f.Key, isNote)
 		case "proof":
 			l.Proof = p.list(f.Value, f.Key)
 		default:
@@ -296,6 +300,16 @@ func isVisible(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
 			return diag.Printable(s) == s
+		}
+	}
+	return true
+}
+
+// isNote reports whether s is lines of visible text, as a signed note is.
+func isNote(s string) bool {
+	for line := range strings.SplitSeq(s, "\n") {
+		if !isVisible(line) {
+			return false
 		}
 	}
 	return true

@@ -5,6 +5,7 @@
 //	github:o/r//skills/pdf@main           explicit forge: github, gitlab, codeberg or a configured one
 //	https://github.com/o/r/tree/main/skills/pdf   pasted from a browser
 //	git+https://h/r.git//path@ref         any git repository: https, ssh, file, and http on loopback
+//	oci://host[:port]/ns/name[:tag][@sha256:…]    an OCI artifact
 //	market:NAME/plugin/skill              a marketplace
 //	./dir  ../dir  /dir  x.skill  x.tar.gz  x.zip   local
 //
@@ -28,6 +29,7 @@ const (
 	Name   Kind = "name"   // acme/pdf, owner/repo/skill: looked up in the namespace's source
 	Forge  Kind = "forge"  // github:o/r//path
 	Git    Kind = "git"    // git+https://…
+	OCI    Kind = "oci"    // oci://host/ns/name:tag
 	Market Kind = "market" // market:NAME/plugin/skill
 	Local  Kind = "local"  // ./dir, archive
 )
@@ -38,6 +40,7 @@ const (
 //	Name    Owner, Repo (second element), Path (further elements: a skill's name or path)
 //	Forge   Host (forge name), Owner (may hold slashes on gitlab), Repo, Path
 //	Git     URL (without "git+"), Path
+//	OCI     Host ("host" or "host:port"), Owner (may hold slashes, or be ""), Repo, Digest
 //	Market  Host (marketplace), Owner (plugin), Path (skill name)
 //	Local   Path (cleaned, slash-separated; starts with "./", "../" or "/", or a drive)
 //
@@ -52,6 +55,7 @@ type Ref struct {
 	Path    string
 	Skill   string // after "#"
 	Version string // after "@": a tag, branch, commit or range; not checked further than its characters
+	Digest  string // OCI only: "sha256:…" or "sha512:…", which decides whatever Version says
 }
 
 // Namespace is what bindings are keyed by: the owner of a Name, else "".
@@ -81,6 +85,8 @@ func (r Ref) String() string {
 		if r.Path != "" {
 			b.WriteString("//" + r.Path)
 		}
+	case OCI:
+		return r.ociString()
 	case Market:
 		b.WriteString("market:" + r.Host + "/" + r.Owner)
 		if r.Path != "" {
@@ -98,7 +104,8 @@ func (r Ref) String() string {
 	return b.String()
 }
 
-// WithoutVersion is r with no version, as a manifest stores it.
+// WithoutVersion is r with no version, as a manifest stores it. The digest of an OCI
+// ref stays: it is part of what the ref names.
 func (r Ref) WithoutVersion() Ref { r.Version = ""; return r }
 
 // Parse parses s. For every s it accepts, Parse(Parse(s).String()) is the same Ref.
@@ -125,6 +132,8 @@ func parse(s string) (Ref, error) {
 		return parseGit(s)
 	case strings.HasPrefix(s, "https://"), strings.HasPrefix(s, "http://"):
 		return parsePasted(s)
+	case strings.HasPrefix(s, "oci:"):
+		return parseOCI(s)
 	case strings.HasPrefix(s, "market:"):
 		return parseMarket(s)
 	}
@@ -311,7 +320,7 @@ func hasPassword(u *url.URL) bool {
 
 func parseForge(s, scheme, rest string) (Ref, error) {
 	switch scheme {
-	case "oci", "npm", "go", "r", "pypi":
+	case "npm", "go", "r", "pypi":
 		return Ref{}, invalid(s, "%s: references are not supported by this version of skl", scheme)
 	case "git", "ssh", "file", "ext", "fd":
 		return Ref{}, invalid(s, "protocol %q is written git+https://, git+ssh:// or git+file://", scheme)

@@ -7,6 +7,8 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
+const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 func TestParse(t *testing.T) {
 	tests := []struct {
 		in   string
@@ -33,6 +35,17 @@ func TestParse(t *testing.T) {
 		{"git+ssh://git@h/o/r.git@v1", Ref{Kind: Git, URL: "ssh://git@h/o/r.git", Version: "v1"}},
 		{"git+file:///srv/r.git//demo", Ref{Kind: Git, URL: "file:///srv/r.git", Path: "demo"}},
 		{"git+http://127.0.0.1:8080/o/r.git#x@^1", Ref{Kind: Git, URL: "http://127.0.0.1:8080/o/r.git", Skill: "x", Version: "^1"}},
+		{"oci://h.example/acme/pdf", Ref{Kind: OCI, Host: "h.example", Owner: "acme", Repo: "pdf"}},
+		{"oci://localhost:5000/pdf:latest", Ref{Kind: OCI, Host: "localhost:5000", Repo: "pdf", Version: "latest"}},
+		{"oci://[::1]:5000/a/b/c:1.4.2_b1", Ref{Kind: OCI, Host: "[::1]:5000", Owner: "a/b", Repo: "c", Version: "1.4.2_b1"}},
+		{"oci://h/acme/pdf@^1.4", Ref{Kind: OCI, Host: "h", Owner: "acme", Repo: "pdf", Version: "^1.4"}},
+		{"oci://h/acme/pdf@1.4.2", Ref{Kind: OCI, Host: "h", Owner: "acme", Repo: "pdf", Version: "1.4.2"}},
+		{"oci://h/acme/pdf@" + digest, Ref{Kind: OCI, Host: "h", Owner: "acme", Repo: "pdf", Digest: digest}},
+		{"oci://h/acme/pdf:1.4.2@" + digest, Ref{Kind: OCI, Host: "h", Owner: "acme", Repo: "pdf", Version: "1.4.2", Digest: digest}},
+		{"oci://h/acme/set#pdf", Ref{Kind: OCI, Host: "h", Owner: "acme", Repo: "set", Skill: "pdf"}},
+		{"oci://h/acme/set:1.0#pdf", Ref{Kind: OCI, Host: "h", Owner: "acme", Repo: "set", Skill: "pdf", Version: "1.0"}},
+		{"oci://h:1/acme/set:1.0@" + digest + "#pdf", Ref{Kind: OCI, Host: "h:1", Owner: "acme", Repo: "set", Skill: "pdf", Version: "1.0", Digest: digest}},
+		{"oci://h/acme/set#pdf@>=1, <2", Ref{Kind: OCI, Host: "h", Owner: "acme", Repo: "set", Skill: "pdf", Version: ">=1, <2"}},
 		{"market:claude/superpowers/tdd", Ref{Kind: Market, Host: "claude", Owner: "superpowers", Path: "tdd"}},
 		{"./dir//x/../y", Ref{Kind: Local, Path: "./dir/y"}},
 		{"../../dir", Ref{Kind: Local, Path: "../../dir"}},
@@ -47,6 +60,9 @@ func TestParse(t *testing.T) {
 		if err != nil || got != tt.want {
 			t.Errorf("Parse(%q) = %+v, %v; want %+v", tt.in, got, err, tt.want)
 		}
+		if tt.want.Kind == OCI && got.String() != strings.Replace(tt.in, "@1.4.2", ":1.4.2", 1) && tt.want.Skill == "" {
+			t.Errorf("Parse(%q).String() = %q", tt.in, got)
+		}
 		if again, err := Parse(got.String()); err != nil || again != got {
 			t.Errorf("Parse(%q).String() = %q, which parses to %+v, %v", tt.in, got.String(), again, err)
 		}
@@ -60,7 +76,9 @@ func TestParseRefuses(t *testing.T) {
 		"git+ext::sh -c touch% x", "ext::sh -c x/y", "git+https://h/r.git//a\x1b[2J", "git+ssh://-oProxyCommand=x/y",
 		"git+ssh://-oProxyCommand=x@h/r", "git+https://u:p@h/r.git", "git+https://token@h/r.git", "git+ssh://u:p@h/r.git", "git+https://h", "git+https:///r.git",
 		"git+file://host/r.git", "git+https://h/-r", "git+https://h/r.git?x=1", "git+git://h/r.git", "git+rsync://h/r",
-		"market:x", "market:x/y/z/w", "oci://h/x", "npm:a/b", "https://x.example/y", "a/b\u202ec", "acme/pdf:1.4",
+		"oci://h", "oci://h/", "oci:h/x", "oci://H/x", "oci://h/X", "oci://h/a..b", "oci://h/a/../b", "oci://h/-a", "oci://h/a:", "oci://h/a@", "oci://h:/a", "oci://h:99999/a",
+		"oci://u@h/a/b", "oci://h/a:^1", "oci://h/a:.x", "oci://h/a@sha256:abc", "oci://h/a@md5:" + digest[7:39], "oci://h/a:1@^2", "oci://h/a#", "oci://h/a#b/c", "oci://h/a?x=1", "oci://-h/a", "oci://h/a@" + digest + "@^1",
+		"market:x", "market:x/y/z/w", "npm:a/b", "https://x.example/y", "a/b\u202ec", "acme/pdf:1.4",
 	} {
 		if r, err := Parse(in); err == nil || r != (Ref{}) {
 			t.Errorf("Parse(%q) = %+v, %v; want an error and the zero Ref", in, r, err)
@@ -79,7 +97,8 @@ func TestColonWhereAtBelongs(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"acme/pdf@^1", "github:o/r//p@x", "git+ssh://git@h/r.git//p@x", "./x#y", "market:a/b/c", "https://github.com/o/r/tree/main/x", `C:\a`} {
+	for _, s := range []string{"acme/pdf@^1", "github:o/r//p@x", "git+ssh://git@h/r.git//p@x", "./x#y", "market:a/b/c", "https://github.com/o/r/tree/main/x", `C:\a`,
+		"oci://h:5000/a/b:1", "oci://h/a/b#x:1@" + digest, "oci://h/a@^1, <2", "oci://[::1]/a__b#c"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -12,7 +12,8 @@
 //
 // The package reads no environment; what it needs from there is given to it.
 // Errors are *diag.Error of class Failed with the codes offline, insecure_http,
-// redirect_refused, network, too_large, credential and invalid_url.
+// redirect_refused, network, too_large, credential, invalid_url and, of a download, http_status
+// and size_mismatch.
 package origin
 
 import (
@@ -112,7 +113,9 @@ func shown(u *url.URL) string { return Of(u) + u.EscapedPath() }
 // Do sends req and follows redirects. The caller closes the body of the response,
 // whatever its status. A body is sent again, after a redirect or a 401, only if
 // req.GetBody is set; otherwise the response is the first one. req is not changed.
-func (c *Client) Do(req *http.Request) (*http.Response, error) {
+func (c *Client) Do(req *http.Request) (*http.Response, error) { return c.do(req, true) }
+
+func (c *Client) do(req *http.Request, home bool) (*http.Response, error) {
 	if c.Offline {
 		return nil, diag.New(diag.Failed, "offline", "%s %s: not asked, because skl is offline", req.Method, shown(req.URL))
 	}
@@ -128,7 +131,7 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	if c.UserAgent != "" && hop.Header.Get("User-Agent") == "" {
 		hop.Header.Set("User-Agent", c.UserAgent)
 	}
-	home := true // no redirect has led to another origin yet
+	// home is true until a redirect has led to another origin.
 	for range limit + 1 {
 		resp, err := c.ask(hop, home)
 		if err != nil {
@@ -147,16 +150,23 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 }
 
 // HTTP is c for packages that take an *http.Client.
-func (c *Client) HTTP() *http.Client { return &http.Client{Transport: roundTripper{c}} }
+func (c *Client) HTTP() *http.Client { return &http.Client{Transport: roundTripper{Client: c}} }
 
-type roundTripper struct{ *Client }
+// Anonymous is c as a transport that adds no credential of its own: a 401 is the answer. It
+// is for protocols that find out from the challenge what they have to send. All other rules hold.
+func (c *Client) Anonymous() http.RoundTripper { return roundTripper{Client: c, anonymous: true} }
+
+type roundTripper struct {
+	*Client
+	anonymous bool
+}
 
 // RoundTrip implements [http.RoundTripper].
 func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
 	}
-	return r.Do(req)
+	return r.do(req, !r.anonymous)
 }
 
 // ask sends one request, and a second time with a credential after a 401.

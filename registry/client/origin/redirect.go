@@ -10,7 +10,7 @@ import (
 // keepAcross are the headers that follow a redirect to another origin. All
 // others could be a secret of the first one.
 func keepAcross() []string {
-	return []string{"Accept", "Accept-Encoding", "Accept-Language", "Git-Protocol", "If-Modified-Since", "If-None-Match", "Range", "User-Agent"}
+	return []string{"Accept", "Accept-Encoding", "Accept-Language", "Git-Protocol", "If-Modified-Since", "If-None-Match", "If-Range", "Range", "User-Agent"}
 }
 
 // redirect is the request that resp leads to, nil if it is the answer itself.

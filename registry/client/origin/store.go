@@ -24,9 +24,12 @@ type Store struct {
 	TokenEnv     map[string]string   // "host" or "host:port" → variable, from config.toml
 	TokenCommand map[string][]string // "host" or "host:port" → program and arguments that print a token
 	GitHubHosts  []string            // "host" or "host:port" of GitHub forges besides github.com
-	Netrc        string              // path of a netrc file; "" means none
-	Git          string              // path of git, to ask its credential helpers; "" means not to
-	Environ      []string            // environment of the programs that are run
+	// Docker looks for "host" or "host:port" where docker keeps credentials, which is where skl login puts them.
+	// Nil means not to.
+	Docker  func(ctx context.Context, host string) (Credential, error)
+	Netrc   string   // path of a netrc file; "" means none
+	Git     string   // path of git, to ask its credential helpers; "" means not to
+	Environ []string // environment of the programs that are run
 }
 
 // Lookup finds the credential of origin, "https://host[:port]", and says where it
@@ -39,7 +42,7 @@ func (s *Store) Lookup(ctx context.Context, origin string) (c Credential, source
 		return Credential{}, "", diag.New(diag.Failed, "invalid_url", "an origin is https://host[:port]")
 	}
 	for _, ask := range []func(context.Context, *url.URL) (Credential, string, error){
-		s.variable, s.configured, s.github, s.gitlabJob, s.netrc, s.helper,
+		s.variable, s.configured, s.github, s.gitlabJob, s.docker, s.netrc, s.helper,
 	} {
 		c, source, err := ask(ctx, u)
 		if err == nil && c != (Credential{}) {
@@ -154,6 +157,15 @@ func (s *Store) gitlabJob(_ context.Context, u *url.URL) (Credential, string, er
 		return Credential{}, "", nil
 	}
 	return Credential{User: "gitlab-ci-token", Secret: token}, "CI_JOB_TOKEN", nil
+}
+
+// docker is what docker, or skl login, keeps for the host.
+func (s *Store) docker(ctx context.Context, u *url.URL) (Credential, string, error) {
+	if s.Docker == nil {
+		return Credential{}, "", nil
+	}
+	c, err := s.Docker(ctx, Host(u))
+	return c, "docker credentials", err
 }
 
 // netrc is the entry of the host in the netrc file.

@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"os"
@@ -34,6 +35,12 @@ func TestLookup(t *testing.T) {
 			"GH_TOKEN", "e", "CI_JOB_TOKEN", "f", "CI_SERVER_HOST", "gitlab.example"),
 		Registry: "https://skills.example", TokenEnv: map[string]string{"corp.example": "CORP", "unset.example": "UNSET"},
 		GitHubHosts: []string{"ghe.example", "127.0.0.1:8080"}, Netrc: netrc,
+		Docker: func(_ context.Context, host string) (Credential, error) {
+			if host == "oci.example" || host == "git.example:7443" || host == "git.example:8443" {
+				return Credential{"docker", "g"}, nil
+			}
+			return Credential{}, nil
+		},
 	}
 	tests := []struct {
 		origin, source string
@@ -42,6 +49,8 @@ func TestLookup(t *testing.T) {
 		{"https://git.example", "SKL_TOKEN_GIT_EXAMPLE", Credential{"", "a"}},
 		{"https://git.example:8443", "SKL_TOKEN_GIT_EXAMPLE_8443", Credential{"", "b"}},
 		{"https://git.example:9443", "netrc", Credential{"me", "pw"}},
+		{"https://git.example:7443", "docker credentials", Credential{"docker", "g"}},
+		{"https://oci.example", "docker credentials", Credential{"docker", "g"}},
 		{"http://git.example:8080", "", Credential{}},
 		{"https://skills.example", "SKL_TOKEN", Credential{"", "c"}},
 		{"https://skills.example:8443", "", Credential{}},

@@ -30,7 +30,7 @@ type ask struct {
 
 // materialise fetches what is missing, fills in what a bundle says of itself
 // (generated_from, permissions), and returns what was not accepted before.
-func (w *world) materialise(ctx context.Context, in *install.Installer, want []lock.Skill, have map[string]install.Have, dry bool) ([]ask, error) {
+func (w *world) materialise(ctx context.Context, in *install.Installer, want []lock.Skill, old *lock.Lock, have map[string]install.Have, dry bool) ([]ask, error) {
 	peeked := &peek{docs: map[string][]byte{}}
 	fetch := in.Fetch
 	in.Fetch = func(ctx context.Context, s lock.Skill, sink bundle.Sink) error {
@@ -38,7 +38,14 @@ func (w *world) materialise(ctx context.Context, in *install.Installer, want []l
 	}
 	defer func() { in.Fetch = fetch }()
 	known := make([]lock.Skill, len(want))
-	copy(known, want)
+	for i, s := range want {
+		// A registry says what tree a new release has; only what was locked was accepted.
+		if known[i] = s; s.Tree != "" {
+			if before, ok := old.Skill(s.Name); !ok || before.Tree != s.Tree {
+				known[i].Tree = ""
+			}
+		}
+	}
 	if err := in.Materialise(ctx, want, have, dry); err != nil {
 		return nil, err
 	}

@@ -12,7 +12,10 @@ import (
 // credentials finds credentials where this user keeps them. Programs are only
 // asked when a server wants a credential.
 func (w *world) credentials() *origin.Store {
-	s := &origin.Store{Getenv: w.env.getenv, TokenEnv: map[string]string{}, TokenCommand: map[string][]string{}, Environ: os.Environ()}
+	s := &origin.Store{Getenv: w.env.getenv, TokenEnv: map[string]string{}, TokenCommand: map[string][]string{}, Environ: os.Environ(), Docker: w.dockerCredential}
+	if _, r, ok := w.config.DefaultRegistry(); ok {
+		s.Registry = r.URL
+	}
 	for host, o := range w.config.Origins {
 		if o.TokenEnv != "" {
 			s.TokenEnv[host] = o.TokenEnv

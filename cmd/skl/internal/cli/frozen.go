@@ -76,6 +76,9 @@ func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
 	if err := edited(changes); err != nil {
 		return err
 	}
+	if err := w.checkLocked(ctx, f.lock.Skills); err != nil {
+		return err
+	}
 	if err := w.prefetch(ctx, in, f.lock.Skills, have); err != nil {
 		return err
 	}

@@ -39,6 +39,10 @@ func acceptFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "accept", Usage: "accept `PERM`[,…] that a skill asks for"}
 }
 
+func unsignedFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "allow-unsigned", Usage: "accept and record releases without a signature where one is wanted"}
+}
+
 func hostFlag(usage string) cli.Flag {
 	return &cli.StringSliceFlag{Name: "host", Aliases: []string{"a", "agent"}, Usage: usage}
 }
@@ -60,7 +64,7 @@ func installCommand() command {
 			&cli.BoolFlag{Name: "pin", Usage: "write the exact version"},
 			&cli.BoolFlag{Name: "link", Usage: "link a local folder instead of copying it, while you work on it"},
 			&cli.BoolFlag{Name: "frozen", Usage: "exactly skl.lock or nothing (skl ci)"},
-			forceFlag(), acceptFlag(), dryRunFlag(),
+			forceFlag(), acceptFlag(), unsignedFlag(), dryRunFlag(),
 		},
 		run: runInstall}
 }
@@ -95,7 +99,7 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 	if len(names) > 0 && len(refs) == 0 {
 		return w.oneWord(names, f)
 	}
-	job := job{w: w, files: f, dry: dry, force: c.Bool("force"), accept: accepted(c), hostFlags: c.StringSlice("host")}
+	job := job{w: w, files: f, dry: dry, force: c.Bool("force"), accept: accepted(c), unsigned: c.Bool("allow-unsigned"), hostFlags: c.StringSlice("host")}
 	if err := job.add(ctx, refs, names, c.Bool("all"), c.Bool("pin")); err != nil {
 		return err
 	}
@@ -190,6 +194,7 @@ type job struct {
 	hold      bool     // leave edited skills as they are
 	lockOnly  bool     // write skl.lock and nothing else
 	accept    []string // permissions
+	unsigned  bool     // releases without a signature are accepted where one is wanted
 	added     []string // names the command line asked for
 	picked    []selection
 }
@@ -274,6 +279,9 @@ func (j *job) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := w.checkSignatures(ctx, j.next, j.files.lock, signatureOptions{j.unsigned, j.accept, j.dry}); err != nil {
+		return err
+	}
 	have, err := in.Survey(ctx, j.next.Skills, j.files.lock, false)
 	if err != nil {
 		return err
@@ -281,7 +289,7 @@ func (j *job) finish(ctx context.Context) error {
 	if err := w.prefetch(ctx, in, j.next.Skills, have); err != nil {
 		return err
 	}
-	asks, err := w.materialise(ctx, in, j.next.Skills, have, j.dry)
+	asks, err := w.materialise(ctx, in, j.next.Skills, j.files.lock, have, j.dry)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func updateCommand() command {
 			&cli.StringFlag{Name: "hold", Usage: "do not update `NAME` from now on"},
 			&cli.StringFlag{Name: "unhold", Usage: "update `NAME` again"},
 			&cli.StringFlag{Name: "reason", Usage: "why it is held"},
-			forceFlag(), acceptFlag(), dryRunFlag(),
+			forceFlag(), acceptFlag(), unsignedFlag(), dryRunFlag(),
 		},
 		run: runUpdate}
 }
@@ -62,7 +62,7 @@ func runUpdate(ctx context.Context, w *world, c *cli.Context) error {
 			return err
 		}
 	}
-	j := &job{w: w, files: f, dry: dry, force: c.Bool("force"), hold: c.Bool("safe"), accept: accepted(c)}
+	j := &job{w: w, files: f, dry: dry, force: c.Bool("force"), hold: c.Bool("safe"), accept: accepted(c), unsigned: c.Bool("allow-unsigned")}
 	if err := j.relock(ctx, upgrade); err != nil {
 		return err
 	}

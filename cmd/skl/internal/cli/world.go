@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -23,6 +25,8 @@ import (
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/resolver/source/git"
 	"github.com/skl-project/skl/resolver/source/local"
+	"github.com/skl-project/skl/resolver/source/oci"
+	"github.com/skl-project/skl/resolver/source/registry"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/config"
 	"github.com/skl-project/skl/spec/diag"
@@ -50,8 +54,11 @@ type world struct {
 	dirs    dirs
 	config  *config.Config
 
-	git   *git.Source
-	local *local.Source
+	git      *git.Source
+	local    *local.Source
+	oci      *oci.Source
+	registry *registry.Source
+	trusts   trusts
 }
 
 func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
@@ -197,6 +204,9 @@ func (w *world) offline() bool {
 func (w *world) wire() {
 	w.git = &git.Source{HTTP: w.http(), CacheDir: w.dirs.cache, Offline: w.offline(), Environ: os.Environ(), Progress: w.ui.Progress}
 	w.local = &local.Source{Dir: w.base}
+	web := w.http()
+	w.oci = &oci.Source{Client: web, CacheDir: w.dirs.cache, Progress: w.ui.Progress, Warn: func(place, text string) { w.ui.Warn("%s: %s", place, text) }}
+	w.registry = &registry.Source{HTTP: web, Cache: w.dirs.cache, State: w.dirs.state, Progress: w.ui.Progress, Warn: func(text string) { w.ui.Warn("%s", text) }}
 }
 
 func (w *world) http() *origin.Client {
@@ -414,6 +424,10 @@ func (w *world) sourceOf(s lock.Skill) (source.Source, error) {
 		return w.git, nil
 	case "local":
 		return w.local, nil
+	case "oci":
+		return w.oci, nil
+	case "registry":
+		return w.registry, nil
 	}
 	return nil, diag.New(diag.Failed, "unknown_source", "%s: this skl cannot fetch from source %q", s.Name, s.Source)
 }
@@ -435,9 +449,12 @@ func (w *world) prefetch(ctx context.Context, in *install.Installer, want []lock
 // resolver finds releases for the scope's manifest.
 func (w *world) resolver(m *manifest.Manifest) *resolver.Resolver {
 	return &resolver.Resolver{
-		Git: w.git, Local: w.local, Plugins: plugins{w},
-		ForgeURL: w.config.ForgeURL,
-		Market:   w.market,
+		Git: w.git, Local: w.local, OCI: w.oci, Registry: w.registry, Plugins: plugins{w},
+		RegistryURL:     w.registryURL,
+		DefaultRegistry: func() string { name, _, _ := w.config.DefaultRegistry(); return name },
+		HasNamespace:    w.registry.HasNamespace,
+		ForgeURL:        w.config.ForgeURL,
+		Market:          w.market,
 		Binding: func(ns string) string {
 			if b := w.config.Namespaces[ns]; b != "" {
 				return b
@@ -445,6 +462,16 @@ func (w *world) resolver(m *manifest.Manifest) *resolver.Resolver {
 			return m.Namespaces[ns]
 		},
 	}
+}
+
+// registryURL is the address of a configured registry.
+func (w *world) registryURL(name string) (string, error) {
+	r, ok := w.config.Registries[name]
+	if !ok {
+		return "", diag.New(diag.Misuse, "unknown_registry", "there is no registry %q", name).
+			Meant(slices.Sorted(maps.Keys(w.config.Registries))...).Hint("skl login URL --name %s", name)
+	}
+	return r.URL, nil
 }
 
 // short is path as a person would write it from here: below the working directory or home.

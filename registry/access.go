@@ -1,0 +1,183 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// An access is what a caller may do in one repository.
+type access struct {
+	ns    meta.Namespace
+	read  bool // what is served
+	draft bool // what is not yet, or not any more, listed; the repository's own blobs
+}
+
+// access finds the namespace of repo and what who may read in it. A namespace that
+// who may not read and one that does not exist are the same: the zero access.
+func (g *Registry) access(tx *meta.Tx, who Caller, repo string) (access, error) {
+	name, _, _ := strings.Cut(repo, "/")
+	if g.Open {
+		return access{ns: meta.Namespace{Name: name, Public: true, Policy: meta.Policy{AcceptAny: true}}, read: true, draft: true}, nil
+	}
+	ns, err := tx.Namespace(name)
+	if errors.Is(err, meta.ErrNotFound) {
+		return access{}, nil
+	}
+	if err != nil {
+		return access{}, err
+	}
+	a := access{ns: ns, read: who.Sees(name, ns.Public), draft: who.May(auth.ReadDraft, name) || who.May(auth.Push, name)}
+	if !a.read {
+		return access{}, nil
+	}
+	return a, nil
+}
+
+// readable is access for somebody who wants to read; the error names what, a
+// repository, skill or namespace.
+func (g *Registry) readable(tx *meta.Tx, who Caller, repo, code, what string) (access, error) {
+	a, err := g.access(tx, who, repo)
+	if err == nil && !a.read {
+		err = g.unknown(who, code, "%s", what)
+	}
+	return a, err
+}
+
+// writable is access for somebody who wants to do something that changes.
+func (g *Registry) writable(tx *meta.Tx, who Caller, repo string, do auth.Action) (access, error) {
+	a, err := g.access(tx, who, repo)
+	if err != nil || g.Open {
+		return a, err
+	}
+	name, _, _ := strings.Cut(repo, "/")
+	switch {
+	case a.read && who.May(do, name):
+		return a, nil
+	case who.Anonymous:
+		return access{}, unauthorized()
+	}
+	return access{}, diag.New(diag.Refused, "denied", "%s may not %s in namespace %s", who.Account, do, name)
+}
+
+// unknown says that something is not there. Somebody who did not say who they are is
+// told to, whether it exists or not, unless the registry is open.
+func (g *Registry) unknown(who Caller, code, format string, args ...any) error {
+	if who.Anonymous && !g.Open {
+		return unauthorized()
+	}
+	return diag.New(diag.Misuse, code, "there is no "+format, args...)
+}
+
+func unauthorized() error {
+	return diag.New(diag.Failed, "unauthorized", "this needs a token").Hint("skl login URL")
+}
+
+// need refuses who may not do something in a namespace, "*" for the registry as a whole.
+func (g *Registry) need(who Caller, do auth.Action, namespace string) error {
+	switch {
+	case g.Open || who.May(do, namespace):
+		return nil
+	case who.Anonymous:
+		return unauthorized()
+	case namespace == "*":
+		return diag.New(diag.Refused, "denied", "%s may not %s on this registry", who.Account, do)
+	}
+	return diag.New(diag.Refused, "denied", "%s may not %s in namespace %s", who.Account, do, namespace)
+}
+
+// visibleNamespaces are the namespaces who may read, nil for all.
+func (g *Registry) visibleNamespaces(tx *meta.Tx, who Caller) ([]string, error) {
+	if g.Open || who.May(auth.Read, "*") {
+		return nil, nil
+	}
+	names := []string{}
+	for after := ""; ; {
+		page, err := tx.Namespaces(after, 1000)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range page {
+			if who.Sees(n.Name, n.Public) {
+				names = append(names, n.Name)
+			}
+			after = n.Name
+		}
+		if len(page) < 1000 {
+			return names, nil
+		}
+	}
+}
+
+// checkRepo accepts the names of repositories: namespace/name, or in an open
+// registry, and in a namespace that accepts any artifact, every name of the
+// distribution specification.
+func checkRepo(repo string) error {
+	bad := diag.New(diag.Misuse, "invalid_name", "%q is not the name of a repository", repo)
+	if len(repo) == 0 || len(repo) > 255 {
+		return bad
+	}
+	for part := range strings.SplitSeq(repo, "/") {
+		if !repoPart(part) {
+			return bad
+		}
+	}
+	return nil
+}
+
+// repoPart reports whether s is [a-z0-9]+ in groups joined by ".", "_", "__" or hyphens.
+func repoPart(s string) bool {
+	alnum := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
+	for i := 0; i < len(s); {
+		if !alnum(s[i]) {
+			return false
+		}
+		for i < len(s) && alnum(s[i]) {
+			i++
+		}
+		start := i
+		for i < len(s) && !alnum(s[i]) {
+			i++
+		}
+		switch sep := s[start:i]; {
+		case i == start && i == len(s):
+			return true
+		case i == len(s):
+			return false
+		case sep == "." || sep == "_" || sep == "__" || strings.Trim(sep, "-") == "":
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// checkSkillName accepts namespace and name of a skill.
+func (g *Registry) checkSkillName(namespace, name string) error {
+	if err := auth.CheckNamespace(namespace); err != nil {
+		return err
+	}
+	if err := skill.CheckPublishName(name); err != nil {
+		return diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of a skill: %w", name, err)
+	}
+	for _, r := range g.Reserved {
+		if skill.NameKey(r) == skill.NameKey(name) {
+			return diag.New(diag.Refused, "reserved_name", "%q is a reserved name on this registry", name)
+		}
+	}
+	return nil
+}
+
+// view is Meta.View with errors for users.
+func (g *Registry) view(ctx context.Context, fn func(*meta.Tx) error) error {
+	return explain(g.Meta.View(ctx, fn))
+}
+
+func (g *Registry) update(ctx context.Context, fn func(*meta.Tx) error) error {
+	return explain(g.Meta.Update(ctx, fn))
+}

@@ -1,0 +1,104 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/registry"
+	"github.com/skl-project/skl/registry/client/wire"
+)
+
+// A route is one operation: what the handlers and openapi.json are both made from.
+type route struct {
+	Method, Path string // Path as OpenAPI writes it; "{path}" at the end takes the rest
+	Name         string // operationId
+	Summary      string
+	Query        []param
+	Body         any      // zero value of the JSON body, nil for none
+	Media        []string // further media types of the body, as bytes
+	Answer       any      // zero value of the JSON answer, nil for none
+	Raw          []string // media types of an answer that is not JSON
+	Status       int      // of success; 0 means 200
+	Errors       []int    // besides 401, 403, 404 and 429
+	handle       func(*Handler, http.ResponseWriter, *http.Request, registry.Caller) (answer, error)
+}
+
+// A param is a parameter of a query.
+type param struct{ Name, Type, What string }
+
+// root is where the routes of the API are.
+const root = "/api/v1"
+
+// operations lists all operations, in the order of the document.
+func operations() []route {
+	const skill, version = root + "/skills/{namespace}/{name}", root + "/skills/{namespace}/{name}/versions/{version}"
+	const namespace = root + "/namespaces/{namespace}"
+	page := []param{{"cursor", "string", "Where the page begins: next of the page before."}, {"limit", "integer", "How many, 1 to 100; 50 if not given."}}
+	return []route{
+		{Method: "GET", Path: root, Name: "about", Summary: "What this registry is and can do.", Answer: wire.About{}, handle: (*Handler).about},
+		{Method: "GET", Path: root + "/openapi.json", Name: "openapi", Summary: "This document.", Raw: []string{wire.MediaJSON}, handle: (*Handler).openapi},
+		{Method: "GET", Path: root + "/whoami", Name: "whoAmI", Summary: "Who the registry takes the caller for.", Answer: wire.WhoAmI{}, handle: (*Handler).whoAmI},
+
+		{Method: "GET", Path: root + "/namespaces", Name: "listNamespaces", Summary: "Namespaces that the caller may read, by name.", Query: page, Answer: wire.Page[wire.Namespace]{}, handle: (*Handler).listNamespaces},
+		{Method: "POST", Path: root + "/namespaces", Name: "createNamespace", Summary: "Make a namespace; the caller becomes its admin.", Body: wire.NewNamespace{}, Answer: wire.Namespace{}, Status: 201, Errors: []int{400, 409}, handle: (*Handler).createNamespace},
+		{Method: "GET", Path: namespace, Name: "getNamespace", Summary: "One namespace with its policy.", Answer: wire.Namespace{}, handle: (*Handler).getNamespace},
+		{Method: "PATCH", Path: namespace, Name: "updateNamespace", Summary: "Change who may read it and what it accepts.", Body: wire.NamespaceChange{}, Answer: wire.Namespace{}, Errors: []int{400}, handle: (*Handler).updateNamespace},
+		{Method: "GET", Path: namespace + "/grants", Name: "listGrants", Summary: "Who has which role.", Answer: wire.Page[wire.Grant]{}, handle: (*Handler).listGrants},
+		{Method: "PUT", Path: namespace + "/grants", Name: "putGrant", Summary: "Give an account a role, in place of the one it has.", Body: wire.Grant{}, Answer: wire.Grant{}, Errors: []int{400}, handle: (*Handler).putGrant},
+		{Method: "DELETE", Path: namespace + "/grants/{account}", Name: "deleteGrant", Summary: "Take an account's role away.", Status: 204, handle: (*Handler).deleteGrant},
+		{Method: "GET", Path: namespace + "/signers", Name: "listSigners", Summary: "Who may sign releases.", Answer: wire.Page[wire.Signer]{}, handle: (*Handler).listSigners},
+		{Method: "PUT", Path: namespace + "/signers", Name: "putSigners", Summary: "Say who may sign releases: this list, and nobody else.", Body: wire.Page[wire.Signer]{}, Answer: wire.Page[wire.Signer]{}, Errors: []int{400}, handle: (*Handler).putSigners},
+
+		{Method: "GET", Path: root + "/skills", Name: "listSkills", Summary: "Skills that the caller may read, by namespace and name.", Query: append([]param{{"namespace", "string", "Only of this namespace."}}, page...), Answer: wire.Page[wire.Skill]{}, handle: (*Handler).listSkills},
+		{Method: "GET", Path: skill, Name: "getSkill", Summary: "One skill, as its newest listed release shows it.", Answer: wire.Skill{}, handle: (*Handler).getSkill},
+		{Method: "GET", Path: skill + "/downloads", Name: "getDownloads", Summary: "How often its versions were fetched.", Answer: wire.Downloads{}, handle: (*Handler).getDownloads},
+		{Method: "GET", Path: skill + "/versions", Name: "listVersions", Summary: "All versions the caller may see, highest first; yanked ones are marked by their state.", Answer: wire.Page[wire.VersionSummary]{}, handle: (*Handler).listVersions},
+		{Method: "GET", Path: version, Name: "getVersion", Summary: "The whole record of a release with its signatures and its proof of the log.", Answer: wire.Version{}, Errors: []int{410}, handle: (*Handler).getVersion},
+		{Method: "PUT", Path: version, Name: "publishVersion", Summary: "Publish a manifest that was pushed by digest, or an archive of the skill. Versions never change.", Body: wire.PublishRequest{}, Media: []string{wire.MediaGzip, wire.MediaZip, "application/octet-stream"}, Answer: wire.Version{}, Status: 201, Errors: []int{400, 409, 413, 415, 507}, handle: (*Handler).publishVersion},
+		{Method: "POST", Path: version + "/actions", Name: "actOnVersion", Summary: "Change the state of a release.", Body: wire.Action{}, Answer: wire.Version{}, Errors: []int{400, 409}, handle: (*Handler).actOnVersion},
+		{Method: "GET", Path: version + "/download", Name: "downloadVersion", Summary: "The zip archive of its files; counted as a download.", Raw: []string{wire.MediaZip}, Errors: []int{410}, handle: (*Handler).downloadVersion},
+		{Method: "GET", Path: version + "/files", Name: "listFiles", Summary: "Its files, by path.", Answer: wire.Page[wire.File]{}, Errors: []int{410}, handle: (*Handler).listFiles},
+		{Method: "GET", Path: version + "/files/{path}", Name: "getFile", Summary: "The bytes of one file; the path may hold slashes.", Raw: []string{"text/plain; charset=utf-8", "application/octet-stream"}, Errors: []int{410}, handle: (*Handler).getFile},
+		{Method: "GET", Path: version + "/diff/{other}", Name: "diffVersions", Summary: "What another version changes.", Answer: wire.Diff{}, Errors: []int{410}, handle: (*Handler).diffVersions},
+
+		{Method: "GET", Path: root + "/search", Name: "search", Summary: "Skills whose words begin with all words of q, with facets.", Query: []param{
+			{"q", "string", "Words; each matches as a prefix."}, {"namespace", "string", "Facet."}, {"license", "string", "Facet."}, {"signed", "boolean", "Facet."},
+			{"sort", "string", "relevance, updated, downloads or name."}, {"offset", "integer", "How many to skip, at most 10000."}, {"limit", "integer", "How many, 1 to 100; 20 if not given."},
+		}, Answer: wire.SearchResult{}, Errors: []int{400}, handle: (*Handler).search},
+
+		{Method: "GET", Path: root + "/tokens", Name: "listTokens", Summary: "Tokens the caller may see, without their text.", Query: page, Answer: wire.Page[wire.Token]{}, handle: (*Handler).listTokens},
+		{Method: "POST", Path: root + "/tokens", Name: "createToken", Summary: "Make a token. Its text is in this answer and nowhere else.", Body: wire.NewToken{}, Answer: wire.Token{}, Status: 201, Errors: []int{400}, handle: (*Handler).createToken},
+		{Method: "DELETE", Path: root + "/tokens/{id}", Name: "revokeToken", Summary: "End a token.", Status: 204, handle: (*Handler).revokeToken},
+		{Method: "GET", Path: root + "/audit", Name: "listEvents", Summary: "The audit trail, newest first.", Query: []param{
+			{"namespace", "string", "Of the target."}, {"account", "string", "Who did it."}, {"action", "string", "What was done."},
+			{"before", "integer", "Events with smaller ids: next of the page before."}, {"limit", "integer", "How many, 1 to 100; 50 if not given."},
+		}, Answer: wire.Page[wire.Event]{}, handle: (*Handler).listEvents},
+
+		{Method: "GET", Path: root + "/log/checkpoint", Name: "getCheckpoint", Summary: "The signed head of the transparency log.", Raw: []string{"text/plain; charset=utf-8"}, handle: (*Handler).checkpoint},
+		{Method: "GET", Path: root + "/log/tile/{path}", Name: "getTile", Summary: "A tile of the transparency log, as C2SP tlog-tiles names it; entries need the right to see the audit trail.", Raw: []string{"application/octet-stream"}, handle: (*Handler).tile},
+		{Method: "GET", Path: "/log/checkpoint", Name: "getRootCheckpoint", Summary: "The same as /api/v1/log/checkpoint.", Raw: []string{"text/plain; charset=utf-8"}, handle: (*Handler).checkpoint},
+		{Method: "GET", Path: "/log/tile/{path}", Name: "getRootTile", Summary: "The same as /api/v1/log/tile.", Raw: []string{"application/octet-stream"}, handle: (*Handler).tile},
+	}
+}
+
+// pattern is the path for a ServeMux.
+func pattern(path string) string {
+	if rest, ok := strings.CutSuffix(path, "{path}"); ok {
+		return rest + "{path...}"
+	}
+	return path
+}
+
+// allow is the value of an Allow header.
+func allow(methods map[string]route) string {
+	var names []string
+	for m := range methods {
+		names = append(names, m)
+		if m == http.MethodGet {
+			names = append(names, http.MethodHead)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}

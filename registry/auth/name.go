@@ -1,0 +1,140 @@
+package auth
+
+import (
+	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// MaxNamespace is the longest namespace, in bytes.
+const MaxNamespace = 39
+
+// CheckNamespace reports whether a namespace can be called name: 1-39 of a-z, 0-9 and single hyphens
+// inside, no device of Windows, and not a word that the registry or one of its clients uses for something else.
+// Its errors are *diag.Error with the codes namespace_invalid and name_reserved.
+func CheckNamespace(name string) error {
+	if len(name) > MaxNamespace {
+		return diag.New(diag.Misuse, "namespace_invalid", "namespace %.60q is %d bytes long, at most %d are allowed", name, len(name), MaxNamespace)
+	}
+	if err := skill.CheckPublishName(name); err != nil {
+		return diag.New(diag.Misuse, "namespace_invalid", "%q cannot be a namespace: %w", diag.Printable(name), err)
+	}
+	if reservedNamespace(name) {
+		return diag.New(diag.Misuse, "name_reserved", "namespace %q is reserved", name)
+	}
+	return nil
+}
+
+// CheckSkill reports whether a skill can be published as name: a portable name (spec/skill) that is not reserved.
+// Its errors are those of skill.CheckPublishName, or have the code name_reserved.
+func CheckSkill(name string) error {
+	if err := skill.CheckPublishName(name); err != nil {
+		return err
+	}
+	if reservedSkill(name) {
+		return diag.New(diag.Misuse, "name_reserved", "skill name %q is reserved", name)
+	}
+	return nil
+}
+
+// reservedNamespace are first elements of the registry's own paths, marketplace names that a client keeps for
+// itself, and names that look official.
+func reservedNamespace(name string) bool {
+	switch name {
+	case "api", "v1", "v2", "v3", "t", "token", "tokens", "login", "logout", "oauth", "oauth2", "auth", "callback",
+		"healthz", "readyz", "metrics", "debug", "static", "assets", "well-known", "search", "openapi", "log", "tile", "checkpoint",
+		"advisories", "audit", "settings", "account", "accounts", "namespace", "namespaces", "registry", "mcp", "git", "npm", "pip", "uv", "cargo",
+		"github", "gh", "gitlab", "codeberg", "docker", "oci", "library", "agent-skills", "skills", "skill", "skills-dir", "inline", "builtin", "synced",
+		"skl", "admin", "administrator", "root", "system", "security", "support", "official", "anonymous", "public", "private", "me", "self", "all", "none", "new":
+		return true
+	}
+	return false
+}
+
+// reservedSkill are names that mean something else in paths and commands.
+func reservedSkill(name string) bool {
+	switch name {
+	case "skill", "skills", "index", "all", "none", "latest", "new", "blobs", "manifests", "tags", "referrers", "uploads", "builtin", "inline", "synced", "skills-dir":
+		return true
+	}
+	return false
+}
+
+// TooNear returns one of existing that a reader could take name for, and whether there is one; the
+// first in order. Name itself is not too near to name. Which names are compared (other owners', usually) is the
+// caller's choice.
+//
+// Near are names that differ in hyphens only, or in letters that look alike (0 and o; 1, l and i; 5 and s; rn
+// and m; vv and w), and names of five letters or more that differ by one letter put in, left out or replaced, or two
+// neighbours swapped. One other digit is no such difference: v2 and v3 are meant to differ.
+func TooNear(name string, existing []string) (string, bool) {
+	shape := looks(name)
+	for _, other := range existing {
+		if other != name && (oneEdit(name, other) || looks(other) == shape) {
+			return other, true
+		}
+	}
+	return "", false
+}
+
+// looks is what is left of a name at a short glance.
+func looks(name string) string {
+	var b strings.Builder
+	b.Grow(len(name))
+	for i := 0; i < len(name); i++ {
+		two := ""
+		if i+1 < len(name) {
+			two = name[i : i+2]
+		}
+		switch c := name[i]; {
+		case c == '-':
+		case two == "rn":
+			b.WriteByte('m')
+			i++
+		case two == "vv":
+			b.WriteByte('w')
+			i++
+		case c == '0':
+			b.WriteByte('o')
+		case c == '1' || c == 'i':
+			b.WriteByte('l')
+		case c == '5':
+			b.WriteByte('s')
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// oneEdit reports whether one letter makes a different, or one swap. It allocates nothing, because it is
+// asked about every name of a registry.
+func oneEdit(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(b)-len(a) > 1 || len(b) < 5 {
+		return false
+	}
+	start := 0
+	for start < len(a) && a[start] == b[start] {
+		start++
+	}
+	end := 0
+	for end < len(a)-start && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	x, y := a[start:len(a)-end], b[start:len(b)-end]
+	switch {
+	case len(x) == 0 && len(y) == 1:
+		return !digit(y[0])
+	case len(x) == 1 && len(y) == 1:
+		return !digit(x[0]) || !digit(y[0])
+	case len(x) == 2 && len(y) == 2:
+		return x[0] == y[1] && x[1] == y[0]
+	}
+	return false
+}
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }

@@ -1,0 +1,465 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"hash"
+	"io"
+	"time"
+
+	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/registry/blob"
+	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// StatBlob returns the size of a blob that who may read in repo.
+func (g *Registry) StatBlob(ctx context.Context, who Caller, repo string, d blob.Digest) (size int64, err error) {
+	if err := checkRepo(repo); err != nil {
+		return 0, err
+	}
+	var linked time.Time
+	var writer bool
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		a, err := g.readable(tx, who, repo, "unknown_blob", "blob "+d.String()+" in "+repo)
+		if err != nil {
+			return err
+		}
+		writer = a.draft
+		size, linked, err = g.findBlob(tx, who, a, repo, d)
+		return err
+	})
+	if err == nil && writer && g.now().Sub(linked) > refreshAfter {
+		// Whoever is told that it is here will not push it again: keep it from gc.
+		err = g.update(ctx, func(tx *meta.Tx) error { return tx.LinkBlob(repo, d.String(), size, g.now()) })
+	}
+	return size, err
+}
+
+// refreshAfter is the age of a link from which asking for it renews it. It is
+// below the shortest grace of [Registry.GC].
+const refreshAfter = 10 * time.Minute
+
+// findBlob finds a blob that can be read with access a. Whoever may push sees what is
+// pushed to the repository; all others what a served manifest names.
+func (g *Registry) findBlob(tx *meta.Tx, who Caller, a access, repo string, d blob.Digest) (int64, time.Time, error) {
+	if a.draft || a.ns.Policy.AcceptAny {
+		size, linked, err := tx.Blob(repo, d.String())
+		if errors.Is(err, meta.ErrNotFound) {
+			err = g.unknown(who, "unknown_blob", "blob %s in %s", d, repo)
+		}
+		if err != nil || g.Open {
+			return size, linked, err
+		}
+		if _, state, serr := tx.BlobServed(repo, d.String()); serr == nil && state == meta.Blocked {
+			return 0, linked, gone(repo, "")
+		}
+		return size, linked, nil
+	}
+	size, state, err := tx.BlobServed(repo, d.String())
+	switch {
+	case err == nil && state.Served():
+		return size, time.Time{}, nil
+	case err == nil && state == meta.Blocked:
+		return 0, time.Time{}, gone(repo, "")
+	case err == nil || errors.Is(err, meta.ErrNotFound):
+		err = g.unknown(who, "unknown_blob", "blob %s in %s", d, repo)
+	}
+	return 0, time.Time{}, err
+}
+
+func gone(what, reason string) error {
+	e := diag.New(diag.Refused, "blocked", "%s is blocked by the registry", what)
+	if reason != "" {
+		e.Message += ": " + reason
+	}
+	return e
+}
+
+// OpenBlob opens it; the caller closes it.
+func (g *Registry) OpenBlob(ctx context.Context, who Caller, repo string, d blob.Digest) (blob.Content, error) {
+	if err := checkRepo(repo); err != nil {
+		return nil, err
+	}
+	err := g.view(ctx, func(tx *meta.Tx) error {
+		a, err := g.readable(tx, who, repo, "unknown_blob", "blob "+d.String()+" in "+repo)
+		if err != nil {
+			return err
+		}
+		_, _, err = g.findBlob(tx, who, a, repo, d)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c, err := g.Blobs.Open(ctx, d)
+	if err != nil {
+		return nil, explain(err)
+	}
+	return c, nil
+}
+
+// mayPush checks the right to push, in a short transaction before a body is read.
+func (g *Registry) mayPush(ctx context.Context, who Caller, repo string) error {
+	if err := checkRepo(repo); err != nil {
+		return err
+	}
+	if g.Open {
+		return nil
+	}
+	return g.view(ctx, func(tx *meta.Tx) error {
+		_, err := g.writable(tx, who, repo, auth.Push)
+		return err
+	})
+}
+
+// PutBlob stores r, whose size may be -1 for unknown, and links it to repo.
+func (g *Registry) PutBlob(ctx context.Context, who Caller, repo string, d blob.Digest, size int64, r io.Reader) error {
+	if err := g.mayPush(ctx, who, repo); err != nil {
+		return err
+	}
+	return g.storeBlob(ctx, repo, d, size, r)
+}
+
+func (g *Registry) storeBlob(ctx context.Context, repo string, d blob.Digest, size int64, r io.Reader) error {
+	n := &counter{r: r}
+	if err := g.Blobs.Put(ctx, d, size, n); err != nil {
+		return explain(err)
+	}
+	return g.update(ctx, func(tx *meta.Tx) error { return tx.LinkBlob(repo, d.String(), n.n, g.now()) })
+}
+
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// MountBlob links a blob of the repository from, "" for any, if who may read it there.
+// It reports false, not an error, if there is none.
+func (g *Registry) MountBlob(ctx context.Context, who Caller, repo, from string, d blob.Digest) (mounted bool, err error) {
+	if err := g.mayPush(ctx, who, repo); err != nil {
+		return false, err
+	}
+	if from != "" && checkRepo(from) != nil {
+		return false, nil
+	}
+	err = g.update(ctx, func(tx *meta.Tx) error {
+		mounted = false
+		repos := []string{from}
+		if from == "" {
+			if repos, err = tx.BlobLinks(d.String(), 100); err != nil {
+				return err
+			}
+		}
+		for _, source := range repos {
+			a, err := g.access(tx, who, source)
+			if err != nil {
+				return err
+			}
+			if !a.read {
+				continue
+			}
+			size, _, err := g.findBlob(tx, who, a, source, d)
+			if _, known := errors.AsType[*diag.Error](err); known {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			mounted = true
+			return tx.LinkBlob(repo, d.String(), size, g.now())
+		}
+		return nil
+	})
+	return mounted && err == nil, err
+}
+
+// DeleteBlob takes a blob out of repo, in an open registry or a namespace that accepts any artifact.
+func (g *Registry) DeleteBlob(ctx context.Context, who Caller, repo string, d blob.Digest) error {
+	if err := checkRepo(repo); err != nil {
+		return err
+	}
+	return g.update(ctx, func(tx *meta.Tx) error {
+		a, err := g.writable(tx, who, repo, auth.Delete)
+		if err != nil {
+			return err
+		}
+		if !a.ns.Policy.AcceptAny {
+			return diag.New(diag.Refused, "denied", "what was published in %s stays; skl yank hides a release", repo)
+		}
+		err = tx.UnlinkBlob(repo, d.String())
+		if errors.Is(err, meta.ErrNotFound) {
+			err = g.unknown(who, "unknown_blob", "blob %s in %s", d, repo)
+		}
+		return err
+	})
+}
+
+// uploadAge is how long an upload session lives.
+const uploadAge = 24 * time.Hour
+
+// An upload id is 8 bytes of time, 12 random ones and 12 of an HMAC over them and the
+// repository, so that a session costs nothing until bytes arrive in parts.
+const (
+	idTime = 8
+	idBody = idTime + 12
+	idLen  = idBody + 12
+)
+
+// StartUpload opens a session. It writes nothing: the id itself says repository and time, signed.
+func (g *Registry) StartUpload(ctx context.Context, who Caller, repo string) (string, error) {
+	if err := g.mayPush(ctx, who, repo); err != nil {
+		return "", err
+	}
+	raw := make([]byte, idBody, idLen)
+	binary.BigEndian.PutUint64(raw, uint64(g.now().UnixMicro()))
+	rand.Read(raw[idTime:])
+	mac, err := g.uploadMAC(ctx, repo, raw)
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(append(raw, mac...)), nil
+}
+
+func (g *Registry) uploadMAC(ctx context.Context, repo string, raw []byte) ([]byte, error) {
+	key, err := g.uploadKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := hmac.New(sha256.New, key)
+	m.Write([]byte(repo + "\x00"))
+	m.Write(raw)
+	return m.Sum(nil)[:idLen-idBody], nil
+}
+
+// uploadKey is the registry's key for upload ids; the first use makes it.
+func (g *Registry) uploadKey(ctx context.Context) ([]byte, error) {
+	g.secret.Lock()
+	defer g.secret.Unlock()
+	if g.key != nil {
+		return g.key, nil
+	}
+	var key []byte
+	err := g.update(ctx, func(tx *meta.Tx) (err error) {
+		key, err = tx.Setting("upload_key")
+		if errors.Is(err, meta.ErrNotFound) {
+			key = make([]byte, 32)
+			rand.Read(key)
+			return tx.PutSetting("upload_key", key)
+		}
+		return err
+	})
+	if err == nil {
+		g.key = key
+	}
+	return key, err
+}
+
+// checkUpload refuses an id that was not given out for repo, or too long ago.
+func (g *Registry) checkUpload(ctx context.Context, repo, id string) error {
+	unknown := diag.New(diag.Misuse, "unknown_upload", "there is no such upload in %s", repo)
+	raw, err := base64.RawURLEncoding.DecodeString(id)
+	if err != nil || len(raw) != idLen || base64.RawURLEncoding.EncodeToString(raw) != id {
+		return unknown
+	}
+	mac, err := g.uploadMAC(ctx, repo, raw[:idBody])
+	if err != nil {
+		return err
+	}
+	started := time.UnixMicro(int64(binary.BigEndian.Uint64(raw)))
+	if !hmac.Equal(mac, raw[idBody:]) || g.now().Sub(started) > uploadAge {
+		return unknown
+	}
+	return nil
+}
+
+// A session is an upload that has got bytes in parts, or was closed.
+type session struct {
+	Closed         bool // a tombstone: the id cannot be used again
+	SHA256, SHA512 []byte
+}
+
+func (s *session) hashes() (h256, h512 hash.Hash, err error) {
+	h256, h512 = sha256.New(), sha512.New()
+	for h, state := range map[hash.Hash][]byte{h256: s.SHA256, h512: s.SHA512} {
+		if len(state) > 0 {
+			err = errors.Join(err, h.(encoding.BinaryUnmarshaler).UnmarshalBinary(state))
+		}
+	}
+	return h256, h512, err
+}
+
+func (s *session) save(h256, h512 hash.Hash) (err, err2 error) {
+	s.SHA256, err = h256.(encoding.BinaryMarshaler).MarshalBinary()
+	s.SHA512, err2 = h512.(encoding.BinaryMarshaler).MarshalBinary()
+	return err, err2
+}
+
+// openUpload checks rights and id and reads the session; a fresh one has offset 0.
+func (g *Registry) openUpload(ctx context.Context, who Caller, repo, id string) (u meta.Upload, s session, err error) {
+	if err := g.mayPush(ctx, who, repo); err != nil {
+		return u, s, err
+	}
+	if err := g.checkUpload(ctx, repo, id); err != nil {
+		return u, s, err
+	}
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		u, err = tx.Upload(id)
+		if errors.Is(err, meta.ErrNotFound) {
+			u, err = meta.Upload{ID: id, Repo: repo}, nil
+			return nil
+		}
+		return err
+	})
+	if err == nil && len(u.State) > 0 {
+		err = json.Unmarshal(u.State, &s)
+	}
+	if err == nil && (s.Closed || u.Repo != repo) {
+		err = diag.New(diag.Misuse, "unknown_upload", "there is no such upload in %s", repo)
+	}
+	return u, s, err
+}
+
+// hold makes this call the only one that works on the upload.
+func (g *Registry) hold(id string) (release func(), err error) {
+	if _, taken := g.busy.LoadOrStore(id, true); taken {
+		return nil, diag.New(diag.Misuse, "bad_range", "another request is writing to this upload")
+	}
+	return func() { g.busy.Delete(id) }, nil
+}
+
+// UploadOffset is how many bytes the session has.
+func (g *Registry) UploadOffset(ctx context.Context, who Caller, repo, id string) (int64, error) {
+	u, _, err := g.openUpload(ctx, who, repo, id)
+	return u.Offset, err
+}
+
+// AppendUpload adds r at offset, -1 meaning the end, and returns the new length. Another
+// offset than the session's length is refused with code bad_range.
+func (g *Registry) AppendUpload(ctx context.Context, who Caller, repo, id string, offset int64, r io.Reader) (int64, error) {
+	release, err := g.hold(id)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	u, s, err := g.openUpload(ctx, who, repo, id)
+	if err != nil {
+		return 0, err
+	}
+	return g.appendTo(ctx, &u, &s, offset, r)
+}
+
+func (g *Registry) appendTo(ctx context.Context, u *meta.Upload, s *session, offset int64, r io.Reader) (int64, error) {
+	if offset >= 0 && offset != u.Offset {
+		return u.Offset, diag.New(diag.Misuse, "bad_range", "the upload has %d bytes and cannot go on at %d", u.Offset, offset)
+	}
+	h256, h512, err := s.hashes()
+	if err != nil {
+		return u.Offset, err
+	}
+	length, err := g.Blobs.Append(ctx, u.ID, u.Offset, io.TeeReader(r, io.MultiWriter(h256, h512)))
+	if err != nil {
+		return u.Offset, explain(err)
+	}
+	if err := errors.Join(s.save(h256, h512)); err != nil {
+		return u.Offset, err
+	}
+	u.Offset, u.Updated = length, g.now()
+	if u.State, err = json.Marshal(s); err != nil {
+		return 0, err
+	}
+	return length, g.update(ctx, func(tx *meta.Tx) error { return tx.PutUpload(*u) })
+}
+
+// FinishUpload adds what r still holds, at offset as above, and makes the session a blob.
+func (g *Registry) FinishUpload(ctx context.Context, who Caller, repo, id string, offset, size int64, r io.Reader, d blob.Digest) error {
+	release, err := g.hold(id)
+	if err != nil {
+		return err
+	}
+	defer release()
+	u, s, err := g.openUpload(ctx, who, repo, id)
+	if err != nil {
+		return err
+	}
+	if u.Offset == 0 && offset <= 0 {
+		return g.storeBlob(ctx, repo, d, size, r) // all in one body: no session was ever written
+	}
+	if size != 0 {
+		if _, err := g.appendTo(ctx, &u, &s, offset, r); err != nil {
+			return err
+		}
+	} else if offset > 0 && offset != u.Offset {
+		return diag.New(diag.Misuse, "bad_range", "the upload has %d bytes and cannot go on at %d", u.Offset, offset)
+	}
+	known := blob.Appended{Size: u.Offset}
+	h256, h512, err := s.hashes()
+	if err != nil {
+		return err
+	}
+	known.Digest = blob.Finish(blob.SHA256, h256)
+	if d.Algorithm() == blob.SHA512 {
+		known.Digest = blob.Finish(blob.SHA512, h512)
+	}
+	if _, err := g.Blobs.Commit(ctx, id, d, known); err != nil {
+		if errors.Is(err, blob.ErrDigest) {
+			g.drop(ctx, id)
+		}
+		return explain(err)
+	}
+	return g.update(ctx, func(tx *meta.Tx) error {
+		if err := tx.LinkBlob(repo, d.String(), u.Offset, g.now()); err != nil {
+			return err
+		}
+		return tx.DeleteUpload(id)
+	})
+}
+
+// CancelUpload drops the session and what it holds. Its id cannot be used again.
+func (g *Registry) CancelUpload(ctx context.Context, who Caller, repo, id string) error {
+	release, err := g.hold(id)
+	if err != nil {
+		return err
+	}
+	defer release()
+	u, _, err := g.openUpload(ctx, who, repo, id)
+	if err != nil {
+		return err
+	}
+	u.Offset, u.Updated = 0, g.now()
+	if u.State, err = json.Marshal(session{Closed: true}); err != nil {
+		return err
+	}
+	if err := g.update(ctx, func(tx *meta.Tx) error { return tx.PutUpload(u) }); err != nil {
+		return err
+	}
+	return explain(g.Blobs.Abort(ctx, id))
+}
+
+// drop forgets an upload whose content is not what it was said to be.
+func (g *Registry) drop(ctx context.Context, id string) {
+	if err := g.Blobs.Abort(ctx, id); err == nil {
+		g.update(ctx, func(tx *meta.Tx) error { return tx.DeleteUpload(id) })
+	}
+}
+
+// putSmall stores bytes the registry itself made.
+func (g *Registry) putSmall(ctx context.Context, content []byte) (blob.Digest, error) {
+	d := blob.Sum(blob.SHA256, content)
+	return d, explain(g.Blobs.Put(ctx, d, int64(len(content)), bytes.NewReader(content)))
+}

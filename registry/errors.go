@@ -1,0 +1,88 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/skl-project/skl/registry/blob"
+	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// statuses maps the codes of this package's errors to HTTP.
+func statuses(code string) int {
+	switch code {
+	case "unauthorized":
+		return http.StatusUnauthorized
+	case "denied", "signature_required", "reserved_name", "name_reserved", "scan_refused", "E_SIGNATURE":
+		return http.StatusForbidden
+	case "not_found", "unknown_namespace", "unknown_skill", "unknown_version", "unknown_manifest", "unknown_blob", "unknown_upload",
+		"unknown_tag", "unknown_token", "unknown_file", "unknown_grant":
+		return http.StatusNotFound
+	case "version_exists", "near_name", "namespace_exists", "wrong_state", "in_use":
+		return http.StatusConflict
+	case "blocked":
+		return http.StatusGone
+	case "too_large":
+		return http.StatusRequestEntityTooLarge
+	case "bad_range":
+		return http.StatusRequestedRangeNotSatisfiable
+	case "rate_limited":
+		return http.StatusTooManyRequests
+	case "no_space":
+		return http.StatusInsufficientStorage
+	case "timeout":
+		return http.StatusRequestTimeout
+	case "unavailable":
+		return http.StatusServiceUnavailable
+	case "digest_invalid", "namespace_invalid", "invalid_manifest", "invalid_bundle", "invalid_digest", "invalid_name", "invalid_version", "invalid_request", "not_a_skill",
+		"incomplete_upload", "blob_missing":
+		return http.StatusBadRequest
+	}
+	return http.StatusInternalServerError
+}
+
+// Status is the HTTP status of an error of this package.
+func Status(err error) int {
+	if err == nil {
+		return http.StatusOK
+	}
+	if e, ok := errors.AsType[*diag.Error](err); ok {
+		return statuses(e.Code)
+	}
+	return http.StatusInternalServerError
+}
+
+// explain gives errors of the stores a code. What it does not know stays as it is,
+// and is an internal error to whoever asked.
+func explain(err error) error {
+	var known *diag.Error
+	switch {
+	case err == nil || errors.As(err, &known):
+		return err
+	case errors.Is(err, blob.ErrFull), errors.Is(err, meta.ErrFull):
+		e := diag.New(diag.Failed, "no_space", "the registry has no space left")
+		e.Err, e.Retryable = err, true
+		return e
+	case errors.Is(err, blob.ErrDigest):
+		return diag.New(diag.Misuse, "invalid_digest", "the content does not have the digest it was sent under")
+	case errors.Is(err, blob.ErrOffset):
+		return diag.New(diag.Misuse, "bad_range", "the upload does not go on at this offset")
+	case errors.Is(err, blob.ErrTooLarge):
+		return diag.New(diag.Misuse, "too_large", "the upload is larger than this registry takes")
+	case errors.Is(err, blob.ErrCorrupt):
+		e := diag.New(diag.Failed, "corrupt", "the stored content is damaged; it is not served")
+		e.Err = err
+		return e
+	case errors.Is(err, blob.ErrNotFound):
+		e := diag.New(diag.Failed, "corrupt", "the stored content is lost")
+		e.Err = err
+		return e
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		e := diag.New(diag.Failed, "unavailable", "the request was given up")
+		e.Err, e.Retryable = err, true
+		return e
+	}
+	return err
+}

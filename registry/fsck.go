@@ -1,0 +1,180 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/skl-project/skl/registry/blob"
+	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/registry/tlog"
+)
+
+// A Problem is something that should not be. Lost tells damage from what is merely left over.
+type Problem struct {
+	Code string `json:"code"` // lost_blob, corrupt_blob, corrupt_manifest, log, unlogged, database
+	What string `json:"what"` // a release, digest or file
+	Text string `json:"text"`
+}
+
+// An FsckReport says what was looked at and found.
+type FsckReport struct {
+	Releases int       `json:"releases"`
+	Blobs    int       `json:"blobs"`
+	Entries  int64     `json:"log_entries"`
+	Problems []Problem `json:"problems"`
+}
+
+// maxProblems bounds a report; a store that is lost altogether has more.
+const maxProblems = 1000
+
+func (r *FsckReport) add(code, what, format string, args ...any) {
+	if len(r.Problems) < maxProblems {
+		r.Problems = append(r.Problems, Problem{code, what, fmt.Sprintf(format, args...)})
+	}
+}
+
+// Fsck compares what the registry says with what is there: the database's own structure, that every
+// blob with a row is stored, that every manifest is what its digest says, that every visible release
+// has its publish entry in the log, and that the log's records give its root. It reads no blob: see [Registry.Scrub].
+func (g *Registry) Fsck(ctx context.Context) (FsckReport, error) {
+	report := FsckReport{Problems: []Problem{}}
+	if err := g.Meta.Check(ctx); err != nil {
+		report.add("database", "meta.db", "%s", err)
+	}
+	if err := g.VerifyLog(ctx); err != nil {
+		report.add("log", g.Key.Origin(), "%s", err)
+	}
+	if err := g.eachBlob(ctx, func(d blob.Digest) error {
+		report.Blobs++
+		_, err := g.Blobs.Stat(ctx, d)
+		switch {
+		case errors.Is(err, blob.ErrNotFound):
+			report.add("lost_blob", d.String(), "the blob has a row and no content")
+		case err != nil:
+			return explain(err)
+		}
+		return nil
+	}); err != nil {
+		return report, err
+	}
+	return report, g.checkReleases(ctx, &report)
+}
+
+// eachBlob visits every blob that has a row.
+func (g *Registry) eachBlob(ctx context.Context, visit func(d blob.Digest) error) error {
+	for after := ""; ; {
+		var page []string
+		err := g.view(ctx, func(tx *meta.Tx) (err error) {
+			page, err = tx.BlobDigests(after, 1000)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, text := range page {
+			after = text
+			d, err := blob.ParseDigest(text)
+			if err != nil {
+				return err
+			}
+			if err := visit(d); err != nil {
+				return err
+			}
+		}
+		if len(page) < 1000 {
+			return nil
+		}
+	}
+}
+
+// checkReleases walks all releases and holds each against its manifest, blobs and log entry.
+func (g *Registry) checkReleases(ctx context.Context, report *FsckReport) error {
+	return g.view(ctx, func(tx *meta.Tx) error {
+		var err error
+		if report.Entries, err = tx.LogSize(); err != nil {
+			return err
+		}
+		for after := ""; ; {
+			repos, err := tx.Repos(after, 1000)
+			if err != nil || len(repos) == 0 {
+				return err
+			}
+			for _, repo := range repos {
+				after = repo
+				if err := g.checkRepoReleases(ctx, tx, repo, report); err != nil {
+					return err
+				}
+			}
+		}
+	})
+}
+
+func (g *Registry) checkRepoReleases(ctx context.Context, tx *meta.Tx, repo string, report *FsckReport) error {
+	namespace, name, ok := cutRepo(repo)
+	if !ok {
+		return nil
+	}
+	releases, err := tx.Releases(namespace, name)
+	if err != nil {
+		return err
+	}
+	for _, r := range releases {
+		report.Releases++
+		what := repo + "@" + r.Version
+		m, err := tx.Manifest(repo, r.Manifest)
+		if err != nil {
+			report.add("corrupt_manifest", what, "the manifest %s is not there", r.Manifest)
+			continue
+		}
+		if d, err := blob.ParseDigest(m.Digest); err != nil || !d.Names(m.Bytes) {
+			report.add("corrupt_manifest", what, "the manifest is not what its digest says")
+		}
+		if m.State != r.State {
+			report.add("corrupt_manifest", what, "the manifest is %s, the release %s", m.State, r.State)
+		}
+		for _, digest := range []string{r.Zip, r.Artifact} {
+			if d, err := blob.ParseDigest(digest); err == nil {
+				if _, err := g.Blobs.Stat(ctx, d); err != nil {
+					report.add("lost_blob", what, "%s is lost", digest)
+				}
+			}
+		}
+		if r.LogIndex < 0 {
+			if r.State.Served() {
+				report.add("unlogged", what, "the release is visible and has no entry in the log")
+			}
+			continue
+		}
+		records, err := tx.LogRecords(r.LogIndex, r.LogIndex+1)
+		var rec tlog.Record
+		if err == nil && len(records) == 1 {
+			rec, err = tlog.ParseRecord(records[0])
+		}
+		if err != nil || rec.Action != tlog.Publish || rec.Name != repo || rec.Version != r.Version || rec.Manifest != r.Manifest {
+			report.add("unlogged", what, "entry %d of the log is not its publication", r.LogIndex)
+		}
+	}
+	return nil
+}
+
+// Scrub reads every blob and reports those whose bytes are not what their digest says any more.
+func (g *Registry) Scrub(ctx context.Context, progress func(done int)) (FsckReport, error) {
+	report := FsckReport{Problems: []Problem{}}
+	err := g.eachBlob(ctx, func(d blob.Digest) error {
+		report.Blobs++
+		if progress != nil {
+			progress(report.Blobs)
+		}
+		switch err := g.Blobs.Check(ctx, d); {
+		case errors.Is(err, blob.ErrCorrupt):
+			report.add("corrupt_blob", d.String(), "the content is damaged; push it again, or restore it")
+		case errors.Is(err, blob.ErrNotFound):
+			report.add("lost_blob", d.String(), "the blob has a row and no content")
+		case err != nil:
+			return explain(err)
+		}
+		return nil
+	})
+	return report, err
+}

@@ -1,0 +1,204 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/skl-project/skl/registry/blob"
+	"github.com/skl-project/skl/registry/meta"
+)
+
+// GCOptions bound a collection.
+type GCOptions struct {
+	Grace  time.Duration // what is younger is spared; 0 means an hour
+	DryRun bool          // only count
+}
+
+// A GCReport says what a collection removed.
+type GCReport struct {
+	Drafts  int   `json:"drafts"`  // manifests that were never published
+	Links   int   `json:"links"`   // blobs taken out of a repository
+	Blobs   int   `json:"blobs"`   // removed for good
+	Bytes   int64 `json:"bytes"`   // of them
+	Uploads int   `json:"uploads"` // abandoned
+}
+
+// gcBatch is how much one transaction does, so that pushes never wait long for it.
+const gcBatch = 200
+
+// GC removes what nothing needs: drafts past their time, links that no manifest names, blobs without a
+// link, abandoned uploads. It works while the registry serves. A push that runs at the same time is safe:
+// whatever was stored or asked for within the grace window stays, and a blob that is stored
+// again while gc decides is spared by the blob store.
+func (g *Registry) GC(ctx context.Context, opt GCOptions) (GCReport, error) {
+	g.sweep.Lock()
+	defer g.sweep.Unlock()
+	if opt.Grace == 0 {
+		opt.Grace = time.Hour
+	}
+	before := g.now().Add(-opt.Grace)
+	var report GCReport
+	steps := []func(context.Context, time.Time, GCOptions, *GCReport) error{g.gcDrafts, g.gcLinks, g.gcBlobs, g.gcUploads}
+	for _, step := range steps {
+		if err := step(ctx, before, opt, &report); err != nil {
+			return report, err
+		}
+	}
+	return report, nil
+}
+
+// keepDrafts is how long an unpublished manifest stays, unless its namespace says otherwise.
+const keepDrafts = 7 * 24 * time.Hour
+
+// gcDrafts removes manifests that were pushed by digest and never published, and what is attached to them.
+func (g *Registry) gcDrafts(ctx context.Context, before time.Time, opt GCOptions, report *GCReport) error {
+	if limit := g.now().Add(-keepDrafts); before.After(limit) {
+		before = limit
+	}
+	for {
+		n := 0
+		err := g.update(ctx, func(tx *meta.Tx) error {
+			n = 0
+			drafts, err := tx.StaleDrafts(before, gcBatch)
+			if err != nil || opt.DryRun {
+				report.Drafts += len(drafts)
+				return err
+			}
+			for _, m := range drafts {
+				if err := tx.DeleteManifest(m.Repo, m.Digest); err != nil && !errors.Is(err, meta.ErrNotFound) {
+					return err
+				}
+				n++
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if !opt.DryRun {
+			report.Drafts += n
+		}
+		if n < gcBatch {
+			return nil
+		}
+	}
+}
+
+func (g *Registry) gcLinks(ctx context.Context, before time.Time, opt GCOptions, report *GCReport) error {
+	if opt.DryRun {
+		return nil
+	}
+	for {
+		var n int
+		err := g.update(ctx, func(tx *meta.Tx) (err error) {
+			n, err = tx.UnlinkGarbage(before, gcBatch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		report.Links += n
+		if n < gcBatch {
+			return nil
+		}
+	}
+}
+
+// gcBlobs removes blobs that nothing links: first their rows, then the bytes. A crash in
+// between leaves bytes without a row, which the walk over the store finds the next time.
+func (g *Registry) gcBlobs(ctx context.Context, before time.Time, opt GCOptions, report *GCReport) error {
+	for !opt.DryRun {
+		var gone []string
+		err := g.update(ctx, func(tx *meta.Tx) (err error) {
+			if gone, err = tx.GarbageBlobs(gcBatch); err != nil {
+				return err
+			}
+			for _, d := range gone {
+				if err := tx.ForgetBlob(d); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if len(gone) < gcBatch {
+			break
+		}
+	}
+	for info, err := range g.Blobs.Blobs(ctx) {
+		if err != nil {
+			return explain(err)
+		}
+		if !info.Modified.Before(before) {
+			continue
+		}
+		known := true
+		err := g.view(ctx, func(tx *meta.Tx) (err error) {
+			known, err = tx.KnownBlob(info.Digest.String())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if known {
+			continue
+		}
+		if !opt.DryRun {
+			err := g.Blobs.Delete(ctx, info.Digest, before)
+			if errors.Is(err, blob.ErrRecent) || errors.Is(err, blob.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return explain(err)
+			}
+		}
+		report.Blobs++
+		report.Bytes += info.Size
+	}
+	return nil
+}
+
+// gcUploads removes sessions that nobody goes on with, and what interrupted uploads left in the store.
+func (g *Registry) gcUploads(ctx context.Context, before time.Time, opt GCOptions, report *GCReport) error {
+	if limit := g.now().Add(-uploadAge); opt.Grace >= time.Hour && before.After(limit) {
+		before = limit
+	}
+	for u, err := range g.Blobs.Uploads(ctx) {
+		if err != nil {
+			return explain(err)
+		}
+		if _, busy := g.busy.Load(u.ID); busy || !u.Modified.Before(before) {
+			continue
+		}
+		report.Uploads++
+		if opt.DryRun {
+			continue
+		}
+		if err := g.Blobs.Abort(ctx, u.ID); err != nil {
+			return explain(err)
+		}
+	}
+	for !opt.DryRun {
+		n := 0
+		err := g.update(ctx, func(tx *meta.Tx) error {
+			stale, err := tx.StaleUploads(before, gcBatch)
+			for _, u := range stale {
+				if err := tx.DeleteUpload(u.ID); err != nil {
+					return err
+				}
+			}
+			n = len(stale)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if n < gcBatch {
+			return nil
+		}
+	}
+	return nil
+}

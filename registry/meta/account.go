@@ -1,0 +1,184 @@
+package meta
+
+import (
+	"cmp"
+	"time"
+)
+
+// Setting returns the value of key. The key "schema" belongs to [Migrate].
+func (tx *Tx) Setting(key string) ([]byte, error) {
+	return one(tx, column[[]byte], `SELECT value FROM settings WHERE key = $1`, key)
+}
+
+// PutSetting sets the value of key.
+func (tx *Tx) PutSetting(key string, value []byte) error {
+	_, err := tx.exec(`INSERT INTO settings (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, notNil(value))
+	return err
+}
+
+func scanNamespace(r row) (n Namespace, err error) {
+	var public int64
+	err = r.Scan(&n.Name, &public, decoder{&n.Policy}, stamp{&n.Created})
+	n.Public = public != 0
+	return n, err
+}
+
+// Namespace returns the namespace of that name.
+func (tx *Tx) Namespace(name string) (Namespace, error) {
+	return one(tx, scanNamespace, `SELECT name, public, policy, created FROM namespaces WHERE name = $1`, name)
+}
+
+// Namespaces lists namespaces by name, private ones too.
+func (tx *Tx) Namespaces(after string, limit int) ([]Namespace, error) {
+	return list(tx, scanNamespace, `SELECT name, public, policy, created FROM namespaces WHERE name > $1 ORDER BY name LIMIT $2`, after, bound(limit))
+}
+
+// CreateNamespace adds n. Its error is ErrExists if the name is taken.
+func (tx *Tx) CreateNamespace(n Namespace) error {
+	return tx.insert(`INSERT INTO namespaces (name, public, accept_any, policy, created) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
+		n.Name, flag(n.Public), flag(n.Policy.AcceptAny), encode(n.Policy, false), micros(n.Created))
+}
+
+// UpdateNamespace changes who may read n.Name, and its policy. Created stays.
+func (tx *Tx) UpdateNamespace(n Namespace) error {
+	return tx.change(`UPDATE namespaces SET public = $2, accept_any = $3, policy = $4 WHERE name = $1`,
+		n.Name, flag(n.Public), flag(n.Policy.AcceptAny), encode(n.Policy, false))
+}
+
+func scanGrant(r row) (g Grant, err error) {
+	err = r.Scan(&g.Account, &g.Namespace, &g.Role, stamp{&g.Created})
+	return g, err
+}
+
+// Grants lists what account was granted, by namespace.
+func (tx *Tx) Grants(account string) ([]Grant, error) {
+	return list(tx, scanGrant, `SELECT account, namespace, role, created FROM grants WHERE account = $1 ORDER BY namespace`, account)
+}
+
+// NamespaceGrants lists who was granted what in namespace, by account. Grants for "*" are not among them.
+func (tx *Tx) NamespaceGrants(namespace string) ([]Grant, error) {
+	return list(tx, scanGrant, `SELECT account, namespace, role, created FROM grants WHERE namespace = $1 ORDER BY account`, namespace)
+}
+
+// PutGrant gives g.Account the role g.Role in g.Namespace, instead of the one it had there.
+func (tx *Tx) PutGrant(g Grant) error {
+	_, err := tx.exec(`INSERT INTO grants (account, namespace, role, created) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (account, namespace) DO UPDATE SET role = excluded.role, created = excluded.created`,
+		g.Account, g.Namespace, g.Role, micros(g.Created))
+	return err
+}
+
+// DeleteGrant takes the role of account in namespace back. ErrNotFound if it has none.
+func (tx *Tx) DeleteGrant(account, namespace string) error {
+	return tx.change(`DELETE FROM grants WHERE account = $1 AND namespace = $2`, account, namespace)
+}
+
+const tokenColumns = `t.id, t.hash, t.account, t.namespace, t.role, t.created, t.expires, t.revoked, t.last_used`
+
+func (t *Token) columns() []any {
+	return []any{&t.ID, &t.Hash, &t.Account, &t.Namespace, &t.Role, stamp{&t.Created}, stamp{&t.Expires}, stamp{&t.Revoked}, stamp{&t.LastUsed}}
+}
+
+func scanToken(r row) (t Token, err error) {
+	err = r.Scan(t.columns()...)
+	return t, err
+}
+
+// Token returns the token of that id, also one that expired or was revoked.
+func (tx *Tx) Token(id string) (Token, error) {
+	return one(tx, scanToken, `SELECT `+tokenColumns+` FROM tokens t WHERE t.id = $1`, id)
+}
+
+// TokenGrants returns the token of that id and its account's grants by namespace, in one query.
+func (tx *Tx) TokenGrants(id string) (Token, []Grant, error) {
+	var t Token
+	var grants []Grant
+	found := false
+	err := tx.each(func(r row) error {
+		found = true
+		var namespace, role *string
+		var created *int64
+		if err := r.Scan(append(t.columns(), &namespace, &role, &created)...); err != nil || namespace == nil {
+			return err
+		}
+		g := Grant{Account: t.Account, Namespace: *namespace, Role: *role}
+		grants = append(grants, g)
+		return stamp{&grants[len(grants)-1].Created}.Scan(*created)
+	}, `SELECT `+tokenColumns+`, g.namespace, g.role, g.created FROM tokens t LEFT JOIN grants g ON g.account = t.account WHERE t.id = $1 ORDER BY g.namespace`, id)
+	if err == nil && !found {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Token{}, nil, err
+	}
+	return t, grants, nil
+}
+
+// Tokens lists the tokens for namespace by id; namespace "" is all tokens.
+func (tx *Tx) Tokens(namespace string, after string, limit int) ([]Token, error) {
+	if namespace == "" {
+		return list(tx, scanToken, `SELECT `+tokenColumns+` FROM tokens t WHERE t.id > $1 ORDER BY t.id LIMIT $2`, after, bound(limit))
+	}
+	return list(tx, scanToken, `SELECT `+tokenColumns+` FROM tokens t WHERE t.namespace = $1 AND t.id > $2 ORDER BY t.id LIMIT $3`, namespace, after, bound(limit))
+}
+
+// CreateToken adds t. Its error is ErrExists if the id is taken.
+func (tx *Tx) CreateToken(t Token) error {
+	return tx.insert(`INSERT INTO tokens (id, hash, account, namespace, role, created, expires, revoked, last_used)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+		t.ID, notNil(t.Hash), t.Account, t.Namespace, t.Role, micros(t.Created), micros(t.Expires), micros(t.Revoked), micros(t.LastUsed))
+}
+
+// RevokeToken notes that the token was revoked at the time at. The first such time stays.
+func (tx *Tx) RevokeToken(id string, at time.Time) error {
+	return tx.change(`UPDATE tokens SET revoked = CASE WHEN revoked = 0 THEN $2 ELSE revoked END WHERE id = $1`, id, micros(at))
+}
+
+// TouchToken notes that the token was used, to the hour; so it writes at most once an hour.
+// It is no error if there is no such token.
+func (tx *Tx) TouchToken(id string, at time.Time) error {
+	_, err := tx.exec(`UPDATE tokens SET last_used = $2 WHERE id = $1 AND last_used < $2`, id, micros(at.UTC().Truncate(time.Hour)))
+	return err
+}
+
+func scanEvent(r row) (e Event, err error) {
+	err = r.Scan(&e.ID, stamp{&e.At}, &e.Account, &e.Token, &e.Remote, &e.Action, &e.Target, &e.Detail)
+	return e, err
+}
+
+// AddEvent adds e to the audit trail. Its ID is given here, greater than that of all events before.
+func (tx *Tx) AddEvent(e Event) error {
+	_, err := tx.exec(`INSERT INTO events (at, account, token, remote, action, namespace, target, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		micros(e.At), e.Account, e.Token, e.Remote, e.Action, firstElement(e.Target), e.Target, e.Detail)
+	return err
+}
+
+// Events lists the events that q selects, newest first. The limit 0 means 100.
+func (tx *Tx) Events(q AuditQuery) ([]Event, error) {
+	query := `SELECT id, at, account, token, remote, action, target, detail FROM events WHERE id < $1`
+	before := q.Before
+	if before <= 0 {
+		before = 1<<63 - 1
+	}
+	args := []any{before, cmp.Or(max(q.Limit, 0), 100)}
+	for _, c := range []struct{ condition, value string }{
+		{" AND namespace = $3", q.Namespace}, {" AND account = $4", q.Account}, {" AND action = $5", q.Action},
+	} {
+		// Parameters keep their numbers, so that there are eight statements and not more.
+		args = append(args, c.value)
+		if c.value != "" {
+			query += c.condition
+		}
+	}
+	return list(tx, scanEvent, query+` ORDER BY id DESC LIMIT $2`, args...)
+}
+
+// firstElement is the namespace of a namespace, repository or release.
+func firstElement(target string) string {
+	for i := range len(target) {
+		if target[i] == '/' {
+			return target[:i]
+		}
+	}
+	return target
+}

@@ -1,0 +1,77 @@
+package meta
+
+import "time"
+
+// UnlinkGarbage removes the links made or refreshed before that time whose blob no manifest of their
+// repository names, oldest first, and returns how many it removed. The caller has excluded pushes.
+func (tx *Tx) UnlinkGarbage(before time.Time, limit int) (int, error) {
+	type link struct{ repo, digest string }
+	links, err := list(tx, func(r row) (l link, err error) {
+		err = r.Scan(&l.repo, &l.digest)
+		return l, err
+	}, `SELECT l.repo, l.digest FROM links l WHERE l.used = 0 AND l.linked < $1
+		AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.repo = l.repo AND e.target = l.digest AND e.kind = 'blob') ORDER BY l.linked LIMIT $2`, micros(before), bound(limit))
+	if err != nil {
+		return 0, err
+	}
+	for _, l := range links {
+		if err := tx.UnlinkBlob(l.repo, l.digest); err != nil {
+			return 0, err
+		}
+	}
+	return len(links), nil
+}
+
+// GarbageBlobs lists digests that have a row, but no link, and that no manifest names and no release as its zip.
+// The caller, who has excluded pushes, deletes the file and then calls ForgetBlob.
+func (tx *Tx) GarbageBlobs(limit int) ([]string, error) {
+	return list(tx, column[string], `SELECT b.digest FROM blobs b WHERE b.loose = 1
+		AND NOT EXISTS (SELECT 1 FROM links l WHERE l.digest = b.digest)
+		AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.target = b.digest AND e.kind = 'blob')
+		AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.zip = b.digest AND r.zip <> '')
+		ORDER BY b.digest LIMIT $1`, bound(limit))
+}
+
+// ForgetBlob removes the row of a blob. It is no error if there is none.
+func (tx *Tx) ForgetBlob(digest string) error {
+	_, err := tx.exec(`DELETE FROM blobs WHERE digest = $1`, digest)
+	return err
+}
+
+// KeepBlob notes a blob that no repository holds: a zip archive, which a release names.
+func (tx *Tx) KeepBlob(digest string, size int64) error {
+	_, err := tx.exec(`INSERT INTO blobs (digest, size, loose) VALUES ($1, $2, 1) ON CONFLICT DO NOTHING`, digest, size)
+	return err
+}
+
+// KnownBlob reports whether a blob has a row.
+func (tx *Tx) KnownBlob(digest string) (bool, error) {
+	return tx.has(`SELECT 1 FROM blobs WHERE digest = $1`, digest)
+}
+
+// BlobDigests lists the digests of all blobs that have a row.
+func (tx *Tx) BlobDigests(after string, limit int) ([]string, error) {
+	return list(tx, column[string], `SELECT digest FROM blobs WHERE digest > $1 ORDER BY digest LIMIT $2`, after, bound(limit))
+}
+
+// StaleDrafts lists draft manifests last touched before that time that neither are nor belong to
+// the manifest of a release, oldest first, without their bytes.
+func (tx *Tx) StaleDrafts(before time.Time, limit int) ([]Manifest, error) {
+	return list(tx, scanManifestHead, `SELECT `+manifestHead+` FROM manifests m
+		WHERE m.state = 'draft' AND m.touched < $1
+		AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.manifest IN (m.digest, m.root) AND r.namespace || '/' || r.name = m.repo)
+		ORDER BY m.touched, m.repo, m.digest LIMIT $2`, micros(before), bound(limit))
+}
+
+// UntaggedManifests lists the manifests last touched before that time, in namespaces that accept any
+// artifact, that no tag, index or release names and that refer to no manifest that is there. Without bytes.
+func (tx *Tx) UntaggedManifests(before time.Time, limit int) ([]Manifest, error) {
+	return list(tx, scanManifestHead, `SELECT `+manifestHead+` FROM namespaces n
+		JOIN manifests m ON m.repo > n.name || '/' AND m.repo < n.name || '0'
+		WHERE n.accept_any = 1 AND m.touched < $1
+		AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.repo = m.repo AND t.digest = m.digest)
+		AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.repo = m.repo AND e.target = m.digest AND e.kind = 'manifest')
+		AND NOT EXISTS (SELECT 1 FROM manifests s WHERE s.repo = m.repo AND s.digest = m.subject)
+		AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.manifest = m.digest AND r.namespace || '/' || r.name = m.repo)
+		ORDER BY m.repo, m.digest LIMIT $2`, micros(before), bound(limit))
+}

@@ -1,0 +1,159 @@
+package meta
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// Version is the version of the schema that this program writes.
+func Version() int { return len(migrations()) }
+
+// Migrate brings the database behind q to the newest schema, in q's transaction. It refuses
+// a database that a newer program made, with code newer_database.
+func Migrate(ctx context.Context, q Querier, d Dialect) error {
+	return migrateTo(ctx, q, d, Version())
+}
+
+func migrateTo(ctx context.Context, q Querier, d Dialect, want int) error {
+	tx := NewTx(ctx, q, d)
+	if _, err := tx.exec(`CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value ` + d.SQL("{blob}") + ` NOT NULL)`); err != nil {
+		return err
+	}
+	have := 0
+	text, err := tx.Setting("schema")
+	switch {
+	case errors.Is(err, ErrNotFound): // an empty database
+	case err != nil:
+		return err
+	default:
+		if have, err = strconv.Atoi(string(text)); err != nil || have < 1 {
+			return diag.New(diag.Failed, "corrupt", "the database's schema version %q is not a number", text)
+		}
+	}
+	if have > want {
+		return diag.New(diag.Refused, "newer_database", "the database has schema %d, and this skl knows schemas up to %d", have, want).
+			Hint("use the version of skl that wrote it, or a newer one")
+	}
+	if have == want {
+		return nil
+	}
+	for v := have + 1; v <= want; v++ {
+		for statement := range strings.SplitSeq(migrations()[v-1], ";\n") {
+			if strings.TrimSpace(statement) == "" {
+				continue
+			}
+			if _, err := tx.exec(d.SQL(statement)); err != nil {
+				return err
+			}
+		}
+		for _, statement := range d.Schema(v) {
+			if _, err := tx.exec(statement); err != nil {
+				return err
+			}
+		}
+	}
+	return tx.PutSetting("schema", []byte(strconv.Itoa(want)))
+}
+
+// migrations returns the statements that lead from each version of the schema to the next. One that
+// was released is never changed again.
+func migrations() []string { return []string{schema1} }
+
+// Times are microseconds since 1970, 0 for none. What is optional is empty, not NULL.
+//
+// Two columns save garbage collection from reading everything: links.used is 1 when a
+// manifest of the repository names the blob, blobs.loose is 1 when
+// the last link was removed, or there never was one. They only propose; what is
+// removed is decided by the edges, links and releases themselves.
+const schema1 = `
+CREATE TABLE namespaces (
+	name TEXT PRIMARY KEY, public INTEGER NOT NULL, accept_any INTEGER NOT NULL, policy TEXT NOT NULL, created BIGINT NOT NULL
+);
+CREATE TABLE grants (
+	account TEXT NOT NULL, namespace TEXT NOT NULL, role TEXT NOT NULL, created BIGINT NOT NULL,
+	PRIMARY KEY (account, namespace)
+) {clustered};
+CREATE INDEX grants_namespace ON grants (namespace);
+CREATE TABLE tokens (
+	id TEXT PRIMARY KEY, hash {blob} NOT NULL, account TEXT NOT NULL, namespace TEXT NOT NULL, role TEXT NOT NULL,
+	created BIGINT NOT NULL, expires BIGINT NOT NULL, revoked BIGINT NOT NULL, last_used BIGINT NOT NULL
+);
+CREATE INDEX tokens_namespace ON tokens (namespace, id);
+
+CREATE TABLE blobs (
+	digest TEXT PRIMARY KEY, size BIGINT NOT NULL, loose INTEGER NOT NULL
+) {clustered};
+CREATE INDEX blobs_loose ON blobs (digest) WHERE loose = 1;
+CREATE TABLE links (
+	repo TEXT NOT NULL, digest TEXT NOT NULL, linked BIGINT NOT NULL, used INTEGER NOT NULL,
+	PRIMARY KEY (repo, digest)
+) {clustered};
+CREATE INDEX links_digest ON links (digest);
+CREATE INDEX links_unused ON links (linked) WHERE used = 0;
+CREATE TABLE uploads (
+	id TEXT PRIMARY KEY, repo TEXT NOT NULL, length BIGINT NOT NULL, state {blob} NOT NULL, updated BIGINT NOT NULL
+);
+CREATE INDEX uploads_updated ON uploads (updated);
+
+CREATE TABLE manifests (
+	repo TEXT NOT NULL, digest TEXT NOT NULL, media_type TEXT NOT NULL, artifact_type TEXT NOT NULL,
+	subject TEXT NOT NULL, root TEXT NOT NULL, state TEXT NOT NULL, created BIGINT NOT NULL, touched BIGINT NOT NULL,
+	annotations TEXT NOT NULL, size BIGINT NOT NULL, bytes {blob} NOT NULL,
+	PRIMARY KEY (repo, digest)
+);
+CREATE INDEX manifests_subject ON manifests (repo, subject, digest) WHERE subject <> '';
+CREATE INDEX manifests_root ON manifests (repo, root);
+CREATE INDEX manifests_draft ON manifests (touched) WHERE state = 'draft';
+CREATE TABLE edges (
+	repo TEXT NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL, manifest TEXT NOT NULL,
+	PRIMARY KEY (repo, target, kind, manifest)
+) {clustered};
+CREATE INDEX edges_manifest ON edges (repo, manifest);
+CREATE INDEX edges_target ON edges (target);
+CREATE TABLE tags (
+	repo TEXT NOT NULL, tag TEXT NOT NULL, digest TEXT NOT NULL, updated BIGINT NOT NULL,
+	PRIMARY KEY (repo, tag)
+) {clustered};
+CREATE INDEX tags_digest ON tags (repo, digest);
+
+CREATE TABLE releases (
+	namespace TEXT NOT NULL, name TEXT NOT NULL, version TEXT NOT NULL,
+	version_key TEXT NOT NULL, prerelease INTEGER NOT NULL, state TEXT NOT NULL, downloads BIGINT NOT NULL,
+	manifest TEXT NOT NULL, artifact TEXT NOT NULL, tree TEXT NOT NULL, zip TEXT NOT NULL, zip_size BIGINT NOT NULL,
+	skill_md TEXT NOT NULL, bytes BIGINT NOT NULL, description TEXT NOT NULL, license TEXT NOT NULL, keywords TEXT NOT NULL,
+	reason TEXT NOT NULL, publisher TEXT NOT NULL, signer {blob} NOT NULL, signed INTEGER NOT NULL,
+	published BIGINT NOT NULL, updated BIGINT NOT NULL, log_index BIGINT NOT NULL,
+	source_url TEXT NOT NULL, mirrored_url TEXT NOT NULL,
+	files TEXT NOT NULL, frontmatter {blob} NOT NULL, body TEXT NOT NULL,
+	PRIMARY KEY (namespace, name, version)
+);
+CREATE INDEX releases_manifest ON releases (namespace, name, manifest);
+CREATE INDEX releases_zip ON releases (zip) WHERE zip <> '';
+CREATE TABLE skills (
+	id BIGINT PRIMARY KEY, namespace TEXT NOT NULL, name TEXT NOT NULL, latest TEXT NOT NULL,
+	description TEXT NOT NULL, license TEXT NOT NULL, keywords TEXT NOT NULL, signed INTEGER NOT NULL, state TEXT NOT NULL,
+	versions BIGINT NOT NULL, downloads BIGINT NOT NULL, updated BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX skills_name ON skills (namespace, name);
+CREATE INDEX skills_own_name ON skills (name, namespace);
+CREATE INDEX skills_updated ON skills (updated, id);
+CREATE INDEX skills_downloads ON skills (downloads, id);
+CREATE TABLE downloads (
+	namespace TEXT NOT NULL, name TEXT NOT NULL, day TEXT NOT NULL, version TEXT NOT NULL, count BIGINT NOT NULL,
+	PRIMARY KEY (namespace, name, day, version)
+) {clustered};
+
+CREATE TABLE events (
+	id {serial}, at BIGINT NOT NULL, account TEXT NOT NULL, token TEXT NOT NULL, remote TEXT NOT NULL,
+	action TEXT NOT NULL, namespace TEXT NOT NULL, target TEXT NOT NULL, detail TEXT NOT NULL
+);
+CREATE INDEX events_namespace ON events (namespace, id);
+CREATE INDEX events_account ON events (account, id);
+CREATE INDEX events_action ON events (action, id);
+CREATE TABLE log_records (id BIGINT PRIMARY KEY, record {blob} NOT NULL);
+CREATE TABLE log_hashes (id BIGINT PRIMARY KEY, hash {blob} NOT NULL)
+`

@@ -1,0 +1,251 @@
+package oci_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/skl-project/skl/registry/blob"
+)
+
+// TestAuthorisation asks every route as every role, in the caller's own namespace, in a foreign
+// one, and anonymously. The table is written out: a change of rights is a change here.
+func TestAuthorisation(t *testing.T) {
+	s := newSite(t)
+	writer, d := s.tokens["* admin"], ""
+	subjects := map[string]string{}
+	for _, namespace := range []string{"acme", "commons"} {
+		subjects[namespace] = s.artifact(writer, namespace+"/pdf", "v1", []byte("content"), "")
+	}
+	d = blob.Sum(blob.SHA256, []byte("content")).String()
+	manifest := artifactManifest(blob.Sum(blob.SHA256, []byte("{}")).String(), d, 7, "")
+
+	const (
+		ok      = "ok"
+		login   = "login"   // 401, with a challenge
+		denied  = "denied"  // 403
+		missing = "missing" // 404, the same as for what does not exist
+	)
+	// Who asks, in the order of the columns below.
+	columns := []string{"nobody", "acme reader", "acme publisher", "acme maintainer", "acme admin", "acme auditor", "other admin", "* reader", "* admin"}
+	rows := []struct {
+		method, path string // N is the namespace
+		acme         string // expected, by column
+		commons      string
+	}{
+		{"GET", "/v2/N/pdf/manifests/v1",
+			"login ok ok ok ok ok missing ok ok", "ok ok ok ok ok ok ok ok ok"},
+		{"HEAD", "/v2/N/pdf/manifests/v1",
+			"login ok ok ok ok ok missing ok ok", "ok ok ok ok ok ok ok ok ok"},
+		{"GET", "/v2/N/pdf/blobs/D",
+			"login ok ok ok ok ok missing ok ok", "ok ok ok ok ok ok ok ok ok"},
+		{"HEAD", "/v2/N/pdf/blobs/D",
+			"login ok ok ok ok ok missing ok ok", "ok ok ok ok ok ok ok ok ok"},
+		{"GET", "/v2/N/pdf/tags/list",
+			"login ok ok ok ok ok missing ok ok", "ok ok ok ok ok ok ok ok ok"},
+		{"GET", "/v2/N/pdf/referrers/M",
+			"login ok ok ok ok ok missing ok ok", "ok ok ok ok ok ok ok ok ok"},
+		{"POST", "/v2/N/pdf/blobs/uploads/",
+			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+		{"POST", "/v2/N/pdf/blobs/uploads/?digest=D",
+			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+		{"POST", "/v2/N/pdf/blobs/uploads/?mount=D",
+			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+		{"GET", "/v2/N/pdf/blobs/uploads/U",
+			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+		{"PATCH", "/v2/N/pdf/blobs/uploads/U",
+			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+		{"PUT", "/v2/N/pdf/blobs/uploads/U?digest=D",
+			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+		{"DELETE", "/v2/N/pdf/blobs/uploads/U",
+			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+		{"PUT", "/v2/N/pdf/manifests/v1",
+			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+		{"DELETE", "/v2/N/pdf/blobs/D",
+			"login denied denied ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+		{"DELETE", "/v2/N/pdf/manifests/v1",
+			"login denied denied ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+		{"DELETE", "/v2/N/pdf/manifests/M",
+			"login denied denied ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+	}
+	for _, row := range rows {
+		for namespace, line := range map[string]string{"acme": row.acme, "commons": row.commons} {
+			want := strings.Fields(line)
+			if len(want) != len(columns) {
+				t.Fatalf("%s %s: %d columns", row.method, row.path, len(want))
+			}
+			for i, who := range columns {
+				t.Run(fmt.Sprintf("%s %s in %s by %s", row.method, row.path, namespace, who), func(t *testing.T) {
+					s.t = t
+					// What earlier callers deleted is there again, and the session is fresh.
+					s.artifact(writer, namespace+"/pdf", "v1", []byte("content"), "")
+					id := s.upload(writer, namespace+"/pdf")
+					path := strings.NewReplacer("/N/", "/"+namespace+"/", "D", d, "M", subjects[namespace], "U", id[strings.LastIndexByte(id, '/')+1:]).Replace(row.path)
+					var body io.Reader
+					switch {
+					case row.method == "PUT" && strings.Contains(row.path, "manifests"):
+						body = bytes.NewReader(manifest)
+					case strings.Contains(row.path, "digest=") || row.method == "PATCH":
+						body = strings.NewReader("content")
+					}
+					a := s.ask(s.tokens[who], row.method, path, body, "Content-Type", manifestType)
+					got := fmt.Sprint(a.StatusCode)
+					switch {
+					case a.StatusCode < 300:
+						got = ok
+					case a.StatusCode == 401 && strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer realm="):
+						got = login
+					case a.StatusCode == 403:
+						got = denied
+					case a.StatusCode == 404:
+						got = missing
+					}
+					if got != want[i] {
+						t.Errorf("%s, want %s: %s", got, want[i], a.content)
+					}
+					if row.method == "HEAD" {
+						return
+					}
+					// A foreign namespace answers as one that does not exist.
+					if (got == missing || got == denied) && namespace == "acme" && who == "other admin" {
+						nowhere := s.ask(s.tokens[who], row.method, strings.Replace(path, "/acme/", "/acne/", 1), strings.NewReader("content"), "Content-Type", manifestType)
+						if nowhere.StatusCode != a.StatusCode || strings.ReplaceAll(string(nowhere.content), "acne", "acme") != string(a.content) {
+							t.Errorf("tells a private namespace from none:\n%s\n%s", a.content, nowhere.content)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestMountOracle shows that nobody learns by a mount what others have.
+func TestMountOracle(t *testing.T) {
+	s := newSite(t)
+	root, mine := s.tokens["* admin"], s.tokens["acme publisher"]
+	secret, shared := []byte("secret of other"), []byte("published for all")
+	s.push(root, "other/x", secret)
+	s.artifact(root, "commons/x", "v1", shared, "")
+	theirs, public := blob.Sum(blob.SHA256, secret).String(), blob.Sum(blob.SHA256, shared).String()
+	for _, test := range []struct {
+		query  string
+		status int
+	}{
+		{"mount=" + theirs + "&from=other/x", 202},
+		{"mount=" + theirs, 202},
+		{"mount=" + theirs + "&from=no/where", 202},
+		{"mount=" + theirs + "&from=../other/x", 202},
+		{"mount=" + public + "&from=other/x", 202},
+		{"mount=" + public + "&from=commons/x", 201},
+		{"mount=" + public, 201},
+	} {
+		a := s.want(test.status, s.ask(mine, "POST", "/v2/acme/mounts/blobs/uploads/?"+test.query, nil))
+		if got := strings.Contains(a.Header.Get("Location"), "/uploads/"); got != (test.status == 202) {
+			t.Errorf("%s: location %s", test.query, a.Header.Get("Location"))
+		}
+	}
+	s.want(404, s.ask(mine, "HEAD", "/v2/acme/mounts/blobs/"+theirs, nil))
+	s.want(404, s.ask(mine, "GET", "/v2/other/x/blobs/"+theirs, nil))
+	s.want(200, s.ask(mine, "GET", "/v2/acme/mounts/blobs/"+public, nil))
+	// Naming a blob of others in a manifest gives nothing either.
+	config := s.push(mine, "acme/mounts", []byte("{}"))
+	a := s.ask(mine, "PUT", "/v2/acme/mounts/manifests/v1", bytes.NewReader(artifactManifest(config, theirs, len(secret), "")), "Content-Type", manifestType)
+	if a.StatusCode != 400 || a.code() != "blob_missing" {
+		t.Errorf("%s %s", a.Status, a.content)
+	}
+}
+
+// TestToken walks through what docker, containerd, oras and crane do to get a token.
+func TestToken(t *testing.T) {
+	s := newSite(t)
+	token := s.tokens["acme publisher"]
+	basic := func(user, password string) string {
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+	}
+	with := func(authorization, method, path string) answer {
+		t.Helper()
+		return s.ask("", method, path, nil, "Authorization", authorization)
+	}
+	ping := s.want(401, s.ask("", "GET", "/v2/", nil))
+	if got := ping.Header.Values("WWW-Authenticate"); len(got) != 1 || !strings.HasPrefix(got[0], `Bearer realm="`+s.server.URL+`/token",service="`) {
+		t.Fatalf("challenge %q", got)
+	}
+	a := s.want(401, s.ask("", "POST", "/v2/acme/pdf/blobs/uploads/", nil))
+	if got := a.Header.Get("WWW-Authenticate"); !strings.Contains(got, `scope="repository:acme/pdf:pull,push"`) {
+		t.Errorf("challenge %q", got)
+	}
+	exchange := func(authorization string) string {
+		t.Helper()
+		r, err := http.NewRequest("GET", s.server.URL+"/token?service="+s.host()+"&scope=repository:acme/pdf:pull,push", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if authorization != "" {
+			r.Header.Set("Authorization", authorization)
+		}
+		a := s.want(200, s.send(r))
+		var body struct {
+			Token       string `json:"token"`
+			AccessToken string `json:"access_token"`
+			ExpiresIn   int    `json:"expires_in"`
+		}
+		if err := json.Unmarshal(a.content, &body); err != nil || body.Token == "" || body.AccessToken != body.Token || body.ExpiresIn < 60 || body.ExpiresIn > 600 {
+			t.Errorf("%v: %s", err, a.content)
+		}
+		if !strings.Contains(a.Header.Get("Cache-Control"), "no-store") {
+			t.Error("a token may not be cached")
+		}
+		return body.Token
+	}
+	short := exchange(basic("anybody", token))
+	if short == token {
+		t.Error("the short-lived token is the long-lived one")
+	}
+	s.want(200, s.ask(short, "GET", "/v2/", nil))
+	s.want(202, s.ask(short, "POST", "/v2/acme/pdf/blobs/uploads/", nil))
+	s.want(403, s.ask(short, "POST", "/v2/other/pdf/blobs/uploads/", nil))
+	s.want(200, with(basic("anybody", token), "GET", "/v2/")) // without the exchange
+	s.want(200, s.ask(token, "GET", "/v2/", nil))
+
+	// Whoever has no credentials gets a token for what anybody may read.
+	s.artifact(s.tokens["* admin"], "commons/pdf", "v1", []byte("x"), "")
+	nobody := exchange("")
+	s.want(200, s.ask(nobody, "GET", "/v2/commons/pdf/manifests/v1", nil))
+	s.want(401, s.ask(nobody, "GET", "/v2/acme/pdf/manifests/v1", nil))
+	s.want(401, s.ask(nobody, "POST", "/v2/commons/pdf/blobs/uploads/", nil))
+
+	wrong := token[:len(token)-8] + "00000000"
+	for _, authorization := range []string{basic("x", wrong), basic("x", ""), basic("x", "skl_"), "Bearer " + wrong, "Bearer " + short + "x", "Bearer ", "Basic !", "Digest x"} {
+		for _, path := range []string{"/token", "/v2/", "/v2/commons/pdf/manifests/v1"} {
+			if a := with(authorization, "GET", path); a.StatusCode != 401 {
+				t.Errorf("%q at %s: %s", authorization, path, a.Status)
+			}
+		}
+	}
+	if err := s.g.RevokeToken(t.Context(), admin, tokenID(t, s, token)); err != nil {
+		t.Fatal(err)
+	}
+	s.want(401, s.ask(token, "GET", "/v2/", nil))
+	s.want(401, s.ask(short, "GET", "/v2/", nil))
+}
+
+// tokenID asks the registry which of its tokens this is.
+func tokenID(t *testing.T, s *site, token string) string {
+	t.Helper()
+	tokens, err := s.g.Tokens(t.Context(), admin, "", 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, have := range tokens {
+		if have.Account == "acme-publisher" {
+			return have.ID
+		}
+	}
+	t.Fatal("the token is not listed")
+	return ""
+}

@@ -1,0 +1,423 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/registry/tlog"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/oci"
+)
+
+// A Candidate is a release that is about to be published.
+type Candidate struct {
+	Release meta.Release
+	Zip     []byte // its files
+}
+
+// A Verdict is a scanner's. The zero Verdict lets the release pass.
+type Verdict struct {
+	Refuse     bool
+	Quarantine bool
+	Reason     string
+}
+
+// A Published release, as its publisher is told.
+type Published struct {
+	Release meta.Release
+	Proof   *tlog.Proof // nil until it is logged
+	Created bool
+}
+
+// imageSuffix ends the tag of the mountable form of a version.
+const imageSuffix = "-image"
+
+// putSkill takes a manifest without subject in a namespace of skills: a draft, a
+// version, or the mountable form of one.
+func (g *Registry) putSkill(ctx context.Context, who Caller, m meta.Manifest, tag string) (Pushed, error) {
+	namespace, name, ok := strings.Cut(m.Repo, "/")
+	if !ok || strings.Contains(name, "/") {
+		return Pushed{}, diag.New(diag.Misuse, "invalid_name", "a skill's repository is namespace/name, not %s", m.Repo)
+	}
+	if err := g.checkSkillName(namespace, name); err != nil {
+		return Pushed{}, err
+	}
+	if tag == "" {
+		return g.putDraft(ctx, who, m)
+	}
+	if base, found := strings.CutSuffix(tag, imageSuffix); found {
+		version, _ := oci.Version(base)
+		return g.putImage(ctx, who, m, namespace, name, tag, version)
+	}
+	version, ok := oci.Version(tag)
+	if canonical, err := oci.Tag(version); !ok || err != nil || canonical != tag {
+		return Pushed{}, diag.New(diag.Misuse, "invalid_version", "tag %q is no semantic version, and in %s tags are versions", tag, m.Repo).
+			Hint("push it as %s:1.0.0; tags that move need a namespace that accepts any artifact", m.Repo)
+	}
+	done, err := g.publish(ctx, who, m, namespace, name, version, true)
+	if err != nil {
+		return Pushed{}, err
+	}
+	return Pushed{Digest: m.Digest, State: done.Release.State, Created: done.Created, Reason: done.Release.Reason}, nil
+}
+
+// putDraft stores a manifest that nothing names yet. What it is, is looked at when it is published.
+func (g *Registry) putDraft(ctx context.Context, who Caller, m meta.Manifest) (Pushed, error) {
+	if err := g.isSkill(m); err != nil {
+		return Pushed{}, err
+	}
+	p := Pushed{Digest: m.Digest, State: meta.Draft}
+	err := g.update(ctx, func(tx *meta.Tx) error {
+		if err := present(tx, m); err != nil {
+			return err
+		}
+		have, err := tx.Manifest(m.Repo, m.Digest)
+		if err == nil {
+			p.State, p.Created = have.State, false
+			if have.State == meta.Blocked {
+				return gone(m.Repo+"@"+m.Digest, "")
+			}
+			return nil
+		}
+		if !errors.Is(err, meta.ErrNotFound) {
+			return err
+		}
+		m.State, p.Created = meta.Draft, true
+		return tx.PutManifest(m)
+	})
+	return p, err
+}
+
+// isSkill refuses what no client could install, by what the manifest says of itself.
+func (g *Registry) isSkill(m meta.Manifest) error {
+	if _, err := oci.Read(m.MediaType, m.Bytes); err != nil {
+		return refused(err)
+	}
+	return nil
+}
+
+// refused gives an error of the formats the code that protocols know.
+func refused(err error) error {
+	if e, ok := errors.AsType[*diag.Error](err); ok && statuses(e.Code) != 500 {
+		return err
+	}
+	return diag.New(diag.Misuse, "invalid_bundle", "%w", err)
+}
+
+// Publish makes a manifest that was pushed by digest the version. Its error is of code
+// version_exists when there is one, the same or another.
+func (g *Registry) Publish(ctx context.Context, who Caller, namespace, name, version, manifest string) (Published, error) {
+	if err := g.checkSkillName(namespace, name); err != nil {
+		return Published{}, err
+	}
+	repo := namespace + "/" + name
+	var m meta.Manifest
+	err := g.view(ctx, func(tx *meta.Tx) error {
+		a, err := g.writable(tx, who, repo, auth.Publish)
+		if err != nil {
+			return err
+		}
+		m, err = g.find(tx, who, a, repo, manifest)
+		return err
+	})
+	if err != nil {
+		return Published{}, err
+	}
+	if m.Root != m.Digest || m.Subject != "" {
+		return Published{}, diag.New(diag.Misuse, "not_a_skill", "%s belongs to another manifest and is no release", manifest)
+	}
+	return g.publish(ctx, who, m, namespace, name, version, false)
+}
+
+// publish is the pipeline. m may have been stored before. With again, publishing the same manifest once more is no error.
+func (g *Registry) publish(ctx context.Context, who Caller, m meta.Manifest, namespace, name, version string, again bool) (Published, error) {
+	if _, err := oci.Tag(version); err != nil {
+		return Published{}, err
+	}
+	// Decided before the costly part; decided again in the transaction that counts.
+	old, err := g.existing(ctx, who, namespace, name, version, m.Digest)
+	if err != nil || old != nil {
+		if old != nil && !again {
+			err = exists(*old)
+		}
+		return g.published(ctx, old, false), err
+	}
+	r, zip, err := g.validate(ctx, m, name, version)
+	if err != nil {
+		return Published{}, err
+	}
+	r.Namespace, r.Publisher = namespace, who.Account
+	state, reason := meta.Approved, ""
+	if g.Scan != nil {
+		verdict, err := g.Scan(ctx, Candidate{r, zip})
+		if err != nil {
+			return Published{}, diag.New(diag.Failed, "unavailable", "the scan of %s@%s did not finish: %w", r.Repo(), version, err)
+		}
+		switch {
+		case verdict.Refuse:
+			return Published{}, diag.New(diag.Refused, "scan_refused", "%s@%s was refused by the registry's scan: %s", r.Repo(), version, verdict.Reason)
+		case verdict.Quarantine:
+			state, reason = meta.Quarantined, verdict.Reason
+		}
+	}
+	d, err := g.putSmall(ctx, zip)
+	if err != nil {
+		return Published{}, err
+	}
+	r.Zip, r.ZipSize = d.String(), int64(len(zip))
+	var proof *meta.Release
+	err = g.update(ctx, func(tx *meta.Tx) error {
+		next := r
+		created, err := g.accept(ctx, tx, who, m, &next, state, reason, again)
+		if err != nil {
+			return err
+		}
+		proof = &next
+		if !created {
+			proof = nil
+		}
+		r2 := next
+		old = &r2
+		return nil
+	})
+	if err != nil {
+		return Published{}, err
+	}
+	return g.published(ctx, old, proof != nil), nil
+}
+
+// published adds the proof of the log. The release is there already; a proof that cannot be had is no error.
+func (g *Registry) published(ctx context.Context, r *meta.Release, created bool) Published {
+	if r == nil {
+		return Published{}
+	}
+	p := Published{Release: *r, Created: created}
+	if proof, err := g.LogProof(ctx, *r); err == nil {
+		p.Proof = proof
+	}
+	return p
+}
+
+func exists(r meta.Release) error {
+	e := diag.New(diag.Misuse, "version_exists", "%s@%s is published already, and versions do not change", r.Repo(), r.Version)
+	if r.State == meta.Draft {
+		e.Message = fmt.Sprintf("%s@%s is a draft already that waits for a signature", r.Repo(), r.Version)
+	}
+	return e.Hint("publish it under a new version")
+}
+
+// existing looks whether the version is there: nil if not, the release if it is of the same
+// manifest, an error if it is of another.
+func (g *Registry) existing(ctx context.Context, who Caller, namespace, name, version, manifest string) (*meta.Release, error) {
+	var found *meta.Release
+	err := g.view(ctx, func(tx *meta.Tx) error {
+		if _, err := g.writable(tx, who, namespace+"/"+name, auth.Publish); err != nil {
+			return err
+		}
+		r, err := tx.Release(namespace, name, version)
+		switch {
+		case errors.Is(err, meta.ErrNotFound):
+			return nil
+		case err != nil:
+			return err
+		case r.Manifest != manifest:
+			return exists(r)
+		}
+		found = &r
+		return nil
+	})
+	return found, err
+}
+
+// accept is the transaction of a publish: it stores manifest, tag, release, audit event
+// and log entry. It reports false if the same release was there.
+func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, m meta.Manifest, r *meta.Release, state meta.State, reason string, again bool) (bool, error) {
+	a, err := g.writable(tx, who, r.Repo(), auth.Publish)
+	if err != nil {
+		return false, err
+	}
+	if err := present(tx, m); err != nil {
+		return false, err
+	}
+	have, err := tx.Release(r.Namespace, r.Name, r.Version)
+	switch {
+	case err == nil && again && have.Manifest == m.Digest:
+		*r = have
+		return false, nil
+	case err == nil:
+		return false, exists(have)
+	case !errors.Is(err, meta.ErrNotFound):
+		return false, err
+	}
+	if other, err := tx.ReleaseByManifest(r.Repo(), m.Digest); err == nil {
+		return false, diag.New(diag.Misuse, "version_exists", "this manifest is %s@%s already; one manifest is one release", other.Repo(), other.Version)
+	} else if !errors.Is(err, meta.ErrNotFound) {
+		return false, err
+	}
+	if err := g.nameIsFree(tx, r.Namespace, r.Name); err != nil {
+		return false, err
+	}
+	if err := g.judge(tx, a.ns, m, r, &state, &reason); err != nil {
+		return false, err
+	}
+	if a.ns.Policy.ManualApproval && state == meta.Approved {
+		state, reason = meta.Quarantined, "waits for approval"
+	}
+	now := g.now()
+	r.State, r.Reason, r.Published, r.Updated, r.LogIndex = state, reason, now, now, -1
+	m.State, m.Root, m.Created = state, m.Digest, now
+	if err := tx.PutManifest(m); err != nil {
+		return false, err
+	}
+	if err := tx.SetManifestState(m.Repo, m.Digest, state); err != nil {
+		return false, err
+	}
+	tag, err := oci.Tag(r.Version)
+	if err != nil {
+		return false, err
+	}
+	if err := tx.PutTag(m.Repo, tag, m.Digest, now); err != nil {
+		return false, err
+	}
+	if err := tx.KeepBlob(r.Zip, r.ZipSize); err != nil {
+		return false, err
+	}
+	if state.Served() {
+		if err := g.log(ctx, tx, r, who, "publish"); err != nil {
+			return false, err
+		}
+	}
+	if err := tx.CreateRelease(*r); err != nil {
+		return false, err
+	}
+	return true, g.event(tx, who, "publish", r.Repo()+"@"+r.Version, map[string]string{"manifest": r.Manifest, "tree": r.Tree, "state": string(state)})
+}
+
+// judge looks at the signatures of a release. Where one is required and missing, it stays a draft.
+func (g *Registry) judge(tx *meta.Tx, ns meta.Namespace, m meta.Manifest, r *meta.Release, state *meta.State, reason *string) error {
+	bundles, err := g.bundles(tx, m.Repo, m.Digest)
+	if err != nil {
+		return err
+	}
+	r.Signed = len(bundles) > 0
+	signer, why := g.verifySigner(ns.Policy, *r, bundles)
+	if signer != nil {
+		if r.Signer, err = json.Marshal(signer); err != nil {
+			return err
+		}
+	}
+	if ns.Policy.RequireSignature && signer == nil && *state == meta.Approved {
+		*state, *reason = meta.Draft, "waits for a signature: "+why
+	}
+	return nil
+}
+
+// promote publishes a draft that waited for a signature, if it has one now.
+func (g *Registry) promote(ctx context.Context, who Caller, waiting meta.Release) (meta.Release, error) {
+	var r meta.Release
+	err := g.update(ctx, func(tx *meta.Tx) error {
+		a, err := g.writable(tx, who, waiting.Repo(), auth.Publish)
+		if err != nil {
+			return err
+		}
+		if r, err = tx.Release(waiting.Namespace, waiting.Name, waiting.Version); err != nil || r.State != meta.Draft {
+			return err
+		}
+		m, err := tx.Manifest(r.Repo(), r.Manifest)
+		if err != nil {
+			return err
+		}
+		state, reason := meta.Approved, ""
+		if err := g.judge(tx, a.ns, m, &r, &state, &reason); err != nil {
+			return err
+		}
+		if a.ns.Policy.ManualApproval && state == meta.Approved {
+			state, reason = meta.Quarantined, "waits for approval"
+		}
+		r.State, r.Reason, r.Updated = state, reason, g.now()
+		if state.Served() {
+			if err := g.log(ctx, tx, &r, who, "publish"); err != nil {
+				return err
+			}
+		}
+		if err := tx.SetManifestState(r.Repo(), r.Manifest, state); err != nil {
+			return err
+		}
+		if err := tx.UpdateRelease(r); err != nil {
+			return err
+		}
+		return g.event(tx, who, "promote", r.Repo()+"@"+r.Version, map[string]string{"state": string(state)})
+	})
+	return r, err
+}
+
+// nameIsFree refuses a new name that looks like one the namespace has.
+func (g *Registry) nameIsFree(tx *meta.Tx, namespace, name string) error {
+	names, err := tx.Names(namespace)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if n == name {
+			return nil
+		}
+	}
+	if near, ok := auth.TooNear(name, names); ok {
+		return diag.New(diag.Refused, "near_name", "%s is easily taken for %s/%s, which exists", name, namespace, near).
+			Hint("choose a name that cannot be mistaken")
+	}
+	return nil
+}
+
+// putImage stores the mountable form of a version: other media types, the same files.
+func (g *Registry) putImage(ctx context.Context, who Caller, m meta.Manifest, namespace, name, tag, version string) (Pushed, error) {
+	tree, err := g.treeOf(ctx, m)
+	if err != nil {
+		return Pushed{}, err
+	}
+	p := Pushed{Digest: m.Digest, Created: true}
+	err = g.update(ctx, func(tx *meta.Tx) error {
+		if _, err := g.writable(tx, who, m.Repo, auth.Publish); err != nil {
+			return err
+		}
+		if err := present(tx, m); err != nil {
+			return err
+		}
+		r, err := tx.Release(namespace, name, version)
+		if errors.Is(err, meta.ErrNotFound) {
+			return diag.New(diag.Misuse, "unknown_version", "there is no release %s/%s@%s that this could be the image of", namespace, name, version)
+		}
+		if err != nil {
+			return err
+		}
+		if r.Tree != tree {
+			return diag.New(diag.Refused, "invalid_bundle", "the image does not hold the files of %s@%s", r.Repo(), version)
+		}
+		if have, err := tx.ManifestByTag(m.Repo, tag); err == nil {
+			if have.Digest != m.Digest {
+				return diag.New(diag.Misuse, "version_exists", "%s has an image already, and versions do not change", r.Repo()+"@"+version)
+			}
+			p.State, p.Created = have.State, false
+			return nil
+		}
+		m.Root, m.State, p.State = r.Manifest, r.State, r.State
+		if err := tx.PutManifest(m); err != nil {
+			return err
+		}
+		for _, d := range m.Manifests {
+			if err := tx.SetManifestRoot(m.Repo, d, r.Manifest, r.State); err != nil {
+				return err
+			}
+		}
+		if err := tx.PutTag(m.Repo, tag, m.Digest, m.Created); err != nil {
+			return err
+		}
+		return g.event(tx, who, "image", r.Repo()+"@"+version, map[string]string{"manifest": m.Digest})
+	})
+	return p, err
+}

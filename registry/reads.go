@@ -1,0 +1,285 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/registry/blob"
+	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/registry/tlog"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// Release finds one version. A blocked one is found too, for its reason.
+func (g *Registry) Release(ctx context.Context, who Caller, namespace, name, version string) (r meta.Release, err error) {
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		a, err := g.readable(tx, who, namespace+"/"+name, "unknown_version", fmt.Sprintf("release %s/%s@%s", namespace, name, version))
+		if err != nil {
+			return err
+		}
+		r, err = g.release(tx, who, a, namespace, name, version)
+		return err
+	})
+	return r, err
+}
+
+// Releases lists the versions who may see, highest first. Yanked and blocked ones are among them, marked by State.
+func (g *Registry) Releases(ctx context.Context, who Caller, namespace, name string) (list []meta.Release, err error) {
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		what := "skill " + namespace + "/" + name
+		a, err := g.readable(tx, who, namespace+"/"+name, "unknown_skill", what)
+		if err != nil {
+			return err
+		}
+		all, err := tx.Releases(namespace, name)
+		if err != nil {
+			return err
+		}
+		list = list[:0]
+		for _, r := range all {
+			if r.State.Served() || r.State == meta.Blocked || a.draft {
+				list = append(list, r)
+			}
+		}
+		if len(list) == 0 {
+			return g.unknown(who, "unknown_skill", "%s", what)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// Skill describes a name by its newest listed release.
+func (g *Registry) Skill(ctx context.Context, who Caller, namespace, name string) (s meta.Skill, err error) {
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		what := "skill " + namespace + "/" + name
+		if _, err := g.readable(tx, who, namespace+"/"+name, "unknown_skill", what); err != nil {
+			return err
+		}
+		s, err = tx.Skill(namespace, name)
+		if errors.Is(err, meta.ErrNotFound) {
+			err = g.unknown(who, "unknown_skill", "%s", what)
+		}
+		return err
+	})
+	return s, err
+}
+
+// Skills lists skills that who may read, by "namespace/name"; namespace "" is all.
+func (g *Registry) Skills(ctx context.Context, who Caller, namespace, after string, limit int) (list []meta.Skill, err error) {
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		if namespace != "" {
+			if _, err := g.readable(tx, who, namespace, "unknown_namespace", "namespace "+namespace); err != nil {
+				return err
+			}
+			list, err = tx.Skills(namespace, after, limit)
+			return err
+		}
+		visible, err := g.visibleNamespaces(tx, who)
+		if err != nil {
+			return err
+		}
+		if visible == nil {
+			list, err = tx.Skills("", after, limit)
+			return err
+		}
+		list = list[:0]
+		for _, n := range visible { // sorted, as the list is
+			if len(list) >= limit {
+				break
+			}
+			page, err := tx.Skills(n, after, limit-len(list))
+			if err != nil {
+				return err
+			}
+			list = append(list, page...)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// Search finds skills that who may read.
+func (g *Registry) Search(ctx context.Context, who Caller, s meta.Search) (found meta.Matches, err error) {
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		if s.Namespaces, err = g.visibleNamespaces(tx, who); err != nil {
+			return err
+		}
+		found, err = tx.Search(s)
+		return err
+	})
+	return found, err
+}
+
+// UniqueSkills lists the skills of public namespaces whose names are unique among them, by name.
+func (g *Registry) UniqueSkills(ctx context.Context, after string, limit int) (list []meta.Skill, err error) {
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		list, err = tx.UniqueSkills(after, limit)
+		return err
+	})
+	return list, err
+}
+
+// OpenZip opens the archive of a release: its files, in the order of their paths, with SKILL.md at the root.
+// The caller has found the release by a method that checks rights.
+func (g *Registry) OpenZip(ctx context.Context, r meta.Release) (blob.Content, error) {
+	if r.State == meta.Blocked {
+		return nil, gone(r.Repo()+"@"+r.Version, r.Reason)
+	}
+	d, err := blob.ParseDigest(r.Zip)
+	if err != nil {
+		return nil, err
+	}
+	c, err := g.Blobs.Open(ctx, d)
+	return c, explain(err)
+}
+
+// LogProof proves that the publish entry of r is in the log; nil if it is not logged.
+func (g *Registry) LogProof(ctx context.Context, r meta.Release) (p *tlog.Proof, err error) {
+	if r.LogIndex < 0 {
+		return nil, nil
+	}
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		note, err := g.Key.Sign(ctx, logStorage{tx}, g.now())
+		if err != nil {
+			return err
+		}
+		proof, err := tlog.NewProof(ctx, logStorage{tx}, g.Key.Public(), note, r.LogIndex)
+		p = &proof
+		return err
+	})
+	return p, err
+}
+
+// Checkpoint is the signed state of the log.
+func (g *Registry) Checkpoint(ctx context.Context) (note []byte, err error) {
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		note, err = g.Key.Sign(ctx, logStorage{tx}, g.now())
+		return err
+	})
+	return note, err
+}
+
+// LogTile serves the "tile/…" paths of the log. Bundles of entries name what is in private
+// namespaces: the caller shows them only to those who may audit.
+func (g *Registry) LogTile(ctx context.Context, path string) (tile []byte, err error) {
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		tile, err = tlog.Tile(ctx, logStorage{tx}, path)
+		if errors.Is(err, tlog.ErrNoTile) {
+			err = diag.New(diag.Misuse, "not_found", "the log has no %s", diag.Printable(path))
+		}
+		return err
+	})
+	return tile, err
+}
+
+// VerifyLog recomputes the log from its records.
+func (g *Registry) VerifyLog(ctx context.Context) error {
+	return g.view(ctx, func(tx *meta.Tx) error {
+		note, err := g.Key.Sign(ctx, logStorage{tx}, g.now())
+		if err != nil {
+			return err
+		}
+		_, err = tlog.Verify(ctx, logStorage{tx}, note, g.Key.Public(), nil)
+		return err
+	})
+}
+
+// Namespaces lists those who may read, by name.
+func (g *Registry) Namespaces(ctx context.Context, who Caller, after string, limit int) (list []meta.Namespace, err error) {
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		list = list[:0]
+		for len(list) < limit {
+			page, err := tx.Namespaces(after, 1000)
+			if err != nil || len(page) == 0 {
+				return err
+			}
+			for _, n := range page {
+				after = n.Name
+				if len(list) < limit && (g.Open || who.Sees(n.Name, n.Public)) {
+					list = append(list, n)
+				}
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// Namespace describes one.
+func (g *Registry) Namespace(ctx context.Context, who Caller, name string) (n meta.Namespace, err error) {
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		a, err := g.readable(tx, who, name, "unknown_namespace", "namespace "+name)
+		n = a.ns
+		return err
+	})
+	return n, err
+}
+
+// Events lists the audit trail, newest first.
+func (g *Registry) Events(ctx context.Context, who Caller, q meta.AuditQuery) (list []meta.Event, err error) {
+	scope := "*"
+	if q.Namespace != "" {
+		scope = q.Namespace
+	}
+	if err := g.need(who, auth.Audit, scope); err != nil {
+		return nil, err
+	}
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		list, err = tx.Events(q)
+		return err
+	})
+	return list, err
+}
+
+// Downloads counts the downloads of a skill, by day "2006-01-02" since the time given.
+func (g *Registry) Downloads(ctx context.Context, who Caller, namespace, name string, days int) (counts map[string]int64, err error) {
+	if days < 1 || days > 366 {
+		return nil, diag.New(diag.Misuse, "invalid_request", "downloads are counted for 1 to 366 days")
+	}
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		if _, err := g.readable(tx, who, namespace+"/"+name, "unknown_skill", "skill "+namespace+"/"+name); err != nil {
+			return err
+		}
+		counts, err = tx.Downloads(namespace, name, g.now().AddDate(0, 0, 1-days))
+		return err
+	})
+	return counts, err
+}
+
+// CountDownload notes that a release was fetched. Counts are written by [Registry.FlushDownloads], not per request.
+func (g *Registry) CountDownload(namespace, name, version string) {
+	g.counted.Lock()
+	defer g.counted.Unlock()
+	if g.counts == nil {
+		g.counts = map[string]int64{}
+	}
+	if len(g.counts) < 100_000 {
+		g.counts[namespace+"/"+name+"@"+version]++
+	}
+}
+
+// FlushDownloads writes the counts. If it fails they are kept for the next time.
+func (g *Registry) FlushDownloads(ctx context.Context) error {
+	g.counted.Lock()
+	counts := g.counts
+	g.counts = nil
+	g.counted.Unlock()
+	if len(counts) == 0 {
+		return nil
+	}
+	err := g.update(ctx, func(tx *meta.Tx) error { return tx.CountDownloads(counts, g.now()) })
+	if err != nil {
+		g.counted.Lock()
+		defer g.counted.Unlock()
+		if g.counts == nil {
+			g.counts = map[string]int64{}
+		}
+		for k, n := range counts {
+			g.counts[k] += n
+		}
+	}
+	return err
+}

@@ -1,0 +1,105 @@
+// Package registry is the server's core: what a registry of skills does, whichever
+// protocol asks for it.
+//
+// It stands over a blob store and a metadata store. A release becomes visible in one
+// pipeline: stage → validate → scan → check signatures → append to the log → visible. The last two are
+// one transaction, and until it is done nothing of the release is reachable for readers, neither its
+// manifest nor its blobs. The same pipeline serves a plain OCI push, which stages
+// with blobs and manifests and publishes with a tag, and REST.
+//
+//   - Versions are immutable: another manifest under a published version is refused with
+//     code version_exists, whatever its state; a digest is never given to another release.
+//   - A manifest that is pushed by digest is a draft: seen, by digest, by those who may
+//     publish there; so signatures can be attached before anybody else sees it.
+//   - Who may not read something is told that it does not exist, in the same words as when it does not.
+//   - Every change is an event of the audit trail, every change of a release an entry of the log.
+//
+// Errors are *diag.Error; [Status] maps their codes to HTTP statuses, for all protocols.
+// A Registry's methods may be called concurrently.
+package registry
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/registry/blob"
+	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/registry/tlog"
+)
+
+// A Registry serves skills. Blobs, Meta and Key are set before first use, the other
+// fields have useful zero values.
+type Registry struct {
+	Blobs blob.Store
+	Meta  meta.Store
+	Key   tlog.Key // signs the log
+
+	// Open accepts any artifact from anybody, in any repository, and lets it be deleted.
+	Open bool
+	// Scan judges a release before it is published. Nil lets all pass.
+	Scan func(ctx context.Context, c Candidate) (Verdict, error)
+	// Reserved are names that nobody can publish, besides the built-in ones.
+	Reserved []string
+	// TrustedRoot verifies keyless signatures; nil accepts signatures by key only.
+	TrustedRoot []byte
+	Now         func() time.Time // nil means time.Now
+	Logger      *slog.Logger     // nil drops
+
+	sweep   sync.Mutex // one gc, backup or restore at a time
+	slots   chan struct{}
+	once    sync.Once // makes slots
+	secret  sync.Mutex
+	key     []byte   // signs upload ids; read once, under secret
+	busy    sync.Map // upload ids that are being written
+	counted sync.Mutex
+	counts  map[string]int64 // downloads since the last flush, under counted
+}
+
+// A Caller is who asks, and from where.
+type Caller struct {
+	auth.Identity
+	Remote string // address, for the audit trail
+}
+
+func (g *Registry) now() time.Time {
+	if g.Now == nil {
+		return time.Now().UTC()
+	}
+	return g.Now().UTC()
+}
+
+func (g *Registry) logger() *slog.Logger {
+	if g.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return g.Logger
+}
+
+// logStorage is the log's storage in one transaction.
+type logStorage struct{ *meta.Tx }
+
+func (s logStorage) Size(context.Context) (int64, error) { return s.LogSize() }
+
+func (s logStorage) Append(_ context.Context, index int64, record []byte, stored []tlog.Hash) error {
+	raw := make([][32]byte, len(stored))
+	for i := range stored {
+		raw[i] = stored[i]
+	}
+	return s.AppendLog(index, record, tlog.HashIndex(index), raw)
+}
+
+func (s logStorage) Records(_ context.Context, first, n int64) ([][]byte, error) {
+	return s.LogRecords(first, first+n)
+}
+
+func (s logStorage) Hashes(_ context.Context, indexes []int64) ([]tlog.Hash, error) {
+	raw, err := s.LogHashes(indexes)
+	hashes := make([]tlog.Hash, len(raw))
+	for i := range raw {
+		hashes[i] = raw[i]
+	}
+	return hashes, err
+}

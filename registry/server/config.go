@@ -1,0 +1,215 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// MaxConfig is the size of the largest registry.toml, in bytes.
+const MaxConfig = 1 << 20
+
+// A Config is registry.toml. The zero Config with a data directory is a registry on
+// loopback. Relative paths are of the directory of the file.
+type Config struct {
+	Name     string   `toml:"name"` // what people call the registry
+	URL      string   `toml:"url"`  // as clients reach it; "" takes what a request says
+	Addr     string   `toml:"addr"` // to listen on; "" is DefaultAddr
+	Data     string   `toml:"data"` // directory of everything that is kept
+	Reserved []string `toml:"reserved"`
+
+	TLS struct {
+		Cert  string `toml:"cert"`  // PEM file, with the chain
+		Key   string `toml:"key"`   // PEM file
+		Proxy bool   `toml:"proxy"` // somebody in front ends TLS and sets X-Forwarded-For
+	} `toml:"tls"`
+
+	Access struct {
+		Anonymous *bool `toml:"anonymous"` // public namespaces are read without a token; nil means yes
+		Open      bool  `toml:"open"`      // anybody reads, writes and deletes anything; on loopback only
+		Metrics   bool  `toml:"metrics"`   // /metrics is shown to everybody; else to loopback and operators
+	} `toml:"access"`
+
+	Log struct {
+		Origin string `toml:"origin"` // name of the transparency log; "" is made from url at first start
+		Public bool   `toml:"public"` // its entries are shown to everybody; they name private skills
+	} `toml:"log"`
+
+	Limits Limits `toml:"limits"`
+
+	Scan struct {
+		Command []string `toml:"command"` // see ScanCommand
+		Timeout Duration `toml:"timeout"` // 0 means 1 min
+	} `toml:"scan"`
+
+	Signatures struct {
+		TrustedRoot string `toml:"trusted_root"` // JSON file; needed for keyless signatures
+	} `toml:"signatures"`
+
+	GC struct {
+		Every Duration `toml:"every"` // 0 means 1 h
+		Grace Duration `toml:"grace"` // what is younger is never removed; 0 means 24 h
+	} `toml:"gc"`
+}
+
+// Limits are requests a minute, by token, or by address without one. 0 takes the default, -1 is without limit.
+type Limits struct {
+	Read     int `toml:"read"`
+	Write    int `toml:"write"`
+	Download int `toml:"download"`
+	Failures int `toml:"failures"` // refused credentials of one address
+}
+
+// DefaultAddr is where a registry listens that was not told where.
+const DefaultAddr = "127.0.0.1:5080"
+
+// A Duration is written as "90s", "1h" or "720h".
+type Duration time.Duration
+
+// UnmarshalText accepts what time.ParseDuration does, if it is not negative.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q is no length of time; write 90s, 15m or 24h", text)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// or is d, or what stands for 0.
+func (d Duration) or(otherwise time.Duration) time.Duration {
+	if d == 0 {
+		return otherwise
+	}
+	return time.Duration(d)
+}
+
+// ParseConfig reads registry.toml. Unknown keys are errors, as are values that
+// cannot be served; file names it in errors and is what relative paths are relative to.
+// Its errors are *diag.Error of class Failed and code config_invalid, with their place.
+func ParseConfig(text []byte, file string) (Config, error) {
+	if len(text) > MaxConfig {
+		return Config{}, invalid(file, 0, 0, "the file is larger than %d bytes", MaxConfig)
+	}
+	var c Config
+	d := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return Config{}, place(err, file)
+	}
+	dir := filepath.Dir(file)
+	for _, p := range []*string{&c.Data, &c.TLS.Cert, &c.TLS.Key, &c.Signatures.TrustedRoot} {
+		if *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(dir, *p)
+		}
+	}
+	if err := c.Check(); err != nil {
+		if e, ok := errors.AsType[*diag.Error](err); ok {
+			return Config{}, e.At(diag.Position{File: file})
+		}
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// place turns an error of the decoder into one with line and column.
+func place(err error, file string) error {
+	if strict, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(strict.Errors) > 0 {
+		first := strict.Errors[0]
+		line, column := first.Position()
+		return invalid(file, line, column, "there is no key %s", strings.Join(first.Key(), "."))
+	}
+	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, column := at.Position()
+		return invalid(file, line, column, "%s", strings.TrimPrefix(at.Error(), "toml: "))
+	}
+	return invalid(file, 0, 0, "%s", strings.TrimPrefix(err.Error(), "toml: "))
+}
+
+func invalid(file string, line, column int, format string, args ...any) *diag.Error {
+	e := diag.New(diag.Failed, "config_invalid", format, args...)
+	if file != "" {
+		e.At(diag.Position{File: file, Line: line, Column: column})
+	}
+	return e
+}
+
+// Check refuses what cannot be served, or must not.
+func (c Config) Check() error {
+	if c.URL != "" {
+		u, err := url.Parse(c.URL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			return invalid("", 0, 0, "url is http:// or https:// and a host, not %q", diag.Printable(c.URL))
+		}
+		if path.Clean("/"+u.Path) != "/" {
+			return invalid("", 0, 0, "url has no path: OCI clients find a registry at the root of a host only")
+		}
+	}
+	if _, _, err := net.SplitHostPort(c.addr()); err != nil {
+		return invalid("", 0, 0, "addr is an address and a port, as in %q", DefaultAddr)
+	}
+	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
+		return invalid("", 0, 0, "tls needs both cert and key")
+	}
+	if c.TLS.Cert != "" && c.TLS.Proxy {
+		return invalid("", 0, 0, "tls is either cert and key, or proxy")
+	}
+	if err := c.mayListen(c.addr()); err != nil {
+		return err
+	}
+	for name, n := range map[string]int{"read": c.Limits.Read, "write": c.Limits.Write, "download": c.Limits.Download, "failures": c.Limits.Failures} {
+		if n < -1 {
+			return invalid("", 0, 0, "limits.%s is a number of requests a minute, or -1 for no limit", name)
+		}
+	}
+	return nil
+}
+
+func (c Config) addr() string {
+	if c.Addr == "" {
+		return DefaultAddr
+	}
+	return c.Addr
+}
+
+// anonymous reports whether public namespaces are read without a token.
+func (c Config) anonymous() bool { return c.Access.Anonymous == nil || *c.Access.Anonymous }
+
+// mayListen refuses an address that others reach, if what goes over it is not encrypted
+// or anybody may do anything.
+func (c Config) mayListen(addr string) error {
+	if loopback(addr) {
+		return nil
+	}
+	if c.Access.Open {
+		return diag.New(diag.Refused, "open_not_local", "an open registry listens on a loopback address only, not on %s", addr).Hint("skl registry serve --open --addr %s", DefaultAddr)
+	}
+	if c.TLS.Cert == "" && !c.TLS.Proxy {
+		return diag.New(diag.Refused, "tls_needed", "listening on %s needs TLS: tokens would cross the network in the clear", addr).
+			Hint("set cert and key in [tls], or proxy = true if something in front ends TLS")
+	}
+	return nil
+}
+
+// loopback reports whether only this machine reaches addr.
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

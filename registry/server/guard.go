@@ -1,0 +1,192 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"time"
+
+	"github.com/skl-project/skl/registry"
+	"github.com/skl-project/skl/registry/api"
+	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/registry/gateway/wellknown"
+)
+
+// A visit is one request on its way through the server.
+type visit struct {
+	route  string
+	ip     netip.Addr
+	remote string      // ip as text, for people
+	head   http.Header // of the answer
+	known  bool        // who and err are set
+	who    registry.Caller
+	err    error // of authentication
+}
+
+type visitKey struct{}
+
+// visitOf is the visit of a request that came through guard.
+func visitOf(r *http.Request) *visit {
+	v, _ := r.Context().Value(visitKey{}).(*visit)
+	return v
+}
+
+// guard stands before all handlers: addresses, request ids, security headers, limits,
+// deadlines, panics, the access log and metrics.
+func (s *Server) guard(choose func(path string) (route string, h http.Handler)) http.Handler {
+	return http.HandlerFunc(func(plainWriter http.ResponseWriter, r *http.Request) {
+		route, h := choose(r.URL.Path)
+		remote := r.RemoteAddr
+		if s.cfg.TLS.Proxy {
+			remote = proxied(r)
+		}
+		v := &visit{route: route, head: plainWriter.Header()}
+
+		began, id := time.Now(), rand.Text()[:16]
+		w := &watched{ResponseWriter: plainWriter, control: http.NewResponseController(plainWriter), moves: route != "oci"}
+		body := &counted{ReadCloser: r.Body, control: w.control, moves: w.moves}
+		r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
+		r.RemoteAddr = remote
+		v.ip = auth.ClientIP(r, nil)
+		v.remote = v.ip.String()
+		r.Body = body
+		w.control.SetWriteDeadline(time.Time{}) // of the request before on this connection
+		w.extend()
+
+		head := w.Header()
+		head.Set("X-Request-Id", id)
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("X-Frame-Options", "DENY")
+		head.Set("Referrer-Policy", "no-referrer")
+		if r.TLS != nil || s.cfg.TLS.Proxy {
+			head.Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		defer func() {
+			caught := recover()
+			aborted := false
+			if err, ok := caught.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				aborted = true
+			} else if caught != nil {
+				s.logger.Error("panic", "request", id, "panic", fmt.Sprint(caught), "stack", string(debug.Stack()))
+				if aborted = w.status != 0; !aborted {
+					refuse(w, route, api.Problem(errors.New("panic")))
+				}
+			}
+			s.account(r, v, w, body, began, id)
+			if aborted {
+				panic(http.ErrAbortHandler) // the connection ends, so nobody takes a part for the whole
+			}
+		}()
+		if p, ok := s.admit(r, v); !ok {
+			refuse(w, route, p)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// account writes the access log and the metrics.
+func (s *Server) account(r *http.Request, v *visit, w *watched, body *counted, began time.Time, id string) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	took := time.Since(began)
+	s.metrics.request(v.route, r.Method, w.status, took, body.n, w.n)
+	level := slog.LevelInfo
+	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.URL.Path == "/metrics" {
+		level = slog.LevelDebug
+	}
+	s.logger.LogAttrs(context.WithoutCancel(r.Context()), level, "request",
+		slog.String("request", id), slog.String("method", r.Method), slog.String("path", wellknown.Redact(r.URL.Path)), slog.Int("status", w.status),
+		slog.Int64("in", body.n), slog.Int64("out", w.n), slog.Duration("took", took), slog.String("remote", v.remote),
+		slog.String("account", v.who.Account), slog.String("token", v.who.TokenID), slog.String("agent", clip(r.UserAgent(), 100)))
+}
+
+func clip(s string, n int) string {
+	if len(s) > n {
+		return s[:n]
+	}
+	return s
+}
+
+// watched counts what is written, and gives every part of it its own time.
+type watched struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	moves   bool // deadlines; the OCI protocol moves its own
+	status  int
+	n       int64 // bytes of the body
+}
+
+// Unwrap is for http.ResponseController.
+func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *watched) extend() {
+	if w.moves {
+		w.control.SetWriteDeadline(time.Now().Add(stallTime))
+	}
+}
+
+func (w *watched) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	w.extend()
+	n, err := w.ResponseWriter.Write(p)
+	w.n += int64(n)
+	return n, err
+}
+
+// part is how much has to be written within stallTime.
+const part = 1 << 20
+
+// ReadFrom lets the connection take files by itself.
+func (w *watched) ReadFrom(r io.Reader) (total int64, err error) {
+	from, ok := w.ResponseWriter.(io.ReaderFrom)
+	if !ok {
+		return io.Copy(struct{ io.Writer }{w}, r)
+	}
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	for {
+		w.extend()
+		limited := &io.LimitedReader{R: r, N: part}
+		n, err := from.ReadFrom(limited)
+		w.n += n
+		total += n
+		if err != nil || limited.N > 0 {
+			return total, err
+		}
+	}
+}
+
+// counted counts what is read of a body.
+type counted struct {
+	io.ReadCloser
+	control *http.ResponseController
+	moves   bool
+	n       int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	if c.moves {
+		c.control.SetReadDeadline(time.Now().Add(stallTime))
+	}
+	n, err := c.ReadCloser.Read(p)
+	c.n += int64(n)
+	return n, err
+}

@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/skl-project/skl/registry"
+)
+
+// Bounds of connections.
+const (
+	headerTime  = 10 * time.Second
+	idleTime    = 2 * time.Minute
+	headerBytes = 64 << 10
+	stallTime   = time.Minute      // without a byte that moves
+	drainTime   = 30 * time.Second // for running requests at shutdown
+	flushEvery  = 10 * time.Second // of download counts
+)
+
+// Listen opens the address of the configuration, with TLS if it has a certificate.
+func (s *Server) Listen(ctx context.Context) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", s.cfg.addr())
+	if err != nil || s.cfg.TLS.Cert == "" {
+		return l, err
+	}
+	cert, err := tls.LoadX509KeyPair(s.cfg.TLS.Cert, s.cfg.TLS.Key)
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), nil
+}
+
+// Serve serves l until ctx is done, then lets running requests end, at most 30 s, and
+// returns nil. It refuses a listener that others reach without TLS: code tls_needed. While it
+// runs it collects garbage and writes download counts.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	if err := s.cfg.mayListen(l.Addr().String()); err != nil {
+		l.Close()
+		return err
+	}
+	work, stop := context.WithCancel(ctx)
+	defer stop()
+	server := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: headerTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    headerBytes,
+		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug), // handshakes of scanners
+		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	var background sync.WaitGroup
+	background.Go(func() { s.background(work) })
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	s.logger.Info("serving", "addr", l.Addr().String(), "open", s.cfg.Access.Open)
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+		if err = server.Shutdown(drain); errors.Is(err, context.DeadlineExceeded) {
+			s.logger.Warn("some requests were cut off at shutdown")
+			err = server.Close()
+		}
+		cancel()
+		<-failed
+	}
+	stop()
+	background.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}
+
+// background does what has to be done now and then, until ctx is done.
+func (s *Server) background(ctx context.Context) {
+	flush, gc := time.NewTicker(flushEvery), time.NewTicker(s.cfg.GC.Every.or(time.Hour))
+	defer flush.Stop()
+	defer gc.Stop()
+	s.metrics.measure(ctx, s.Registry)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-flush.C:
+			if err := s.Registry.FlushDownloads(ctx); err != nil && ctx.Err() == nil {
+				s.logger.Warn("download counts are not written; they are kept", "error", err)
+			}
+		case <-gc.C:
+			report, err := s.Registry.GC(ctx, registry.GCOptions{Grace: s.cfg.GC.Grace.or(24 * time.Hour)})
+			if err != nil && ctx.Err() == nil {
+				s.logger.Error("gc failed", "error", err)
+			} else {
+				s.logger.Info("gc", "drafts", report.Drafts, "links", report.Links, "blobs", report.Blobs, "bytes", report.Bytes, "uploads", report.Uploads)
+			}
+			s.metrics.measure(ctx, s.Registry)
+		}
+	}
+}

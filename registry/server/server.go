@@ -1,0 +1,228 @@
+// Package server assembles a registry in one directory and serves it: the core over SQLite
+// and files, the OCI protocol, REST, the well-known indexes and the operator's pages.
+//
+//		DIR/meta.db           everything that is not a blob
+//		DIR/blobs             blobs, and uploads that are not finished
+//		DIR/keys/log.key      signs the transparency log; mode 0600
+//		DIR/tmp               archives while they arrive; emptied at start
+//
+//	  - [Open] turns an empty directory into a registry, with an admin token that it returns
+//	    once. One process at a time has a directory open.
+//	  - Without TLS a server listens on loopback only, unless something in front ends TLS; an open
+//	    registry always listens on loopback only.
+//	  - Headers have 10 s and at most 64 KiB, a connection idles for 2 min, and a body has to make
+//	    progress within 1 min: in each direction the time starts anew with every part that moves.
+//	  - Tokens never reach the access log, neither those in headers nor those in capability paths.
+//	  - On shutdown running requests have 30 s to end.
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/registry"
+	"github.com/skl-project/skl/registry/auth"
+	blobfs "github.com/skl-project/skl/registry/blob/fs"
+	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/registry/meta/sqlite"
+	"github.com/skl-project/skl/registry/tlog"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// A Server is a registry that can be served. Its methods may be called concurrently.
+type Server struct {
+	Registry *registry.Registry
+	// AdminToken is the text of the token made at the first start, else empty. It is stored nowhere.
+	AdminToken string
+
+	cfg     Config
+	logger  *slog.Logger
+	handler http.Handler
+	access  *access
+	metrics *metrics
+	unlock  func()
+	close   sync.Once
+	closed  error
+}
+
+// Option changes how a server is opened.
+type Option func(*Server)
+
+// WithLogger sends the log to l. Without it there is none.
+func WithLogger(l *slog.Logger) Option { return func(s *Server) { s.logger = l } }
+
+// lockWait is how long Open waits for another process to let go of the directory.
+const lockWait = 2 * time.Second
+
+// Open opens the registry in cfg.Data, which is made if it does not exist. The caller closes it.
+// Errors: data_in_use when another process has it open, config_invalid, and those of the stores.
+func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	if cfg.Data == "" {
+		return nil, invalid("", 0, 0, "data must name a directory")
+	}
+	s = &Server{cfg: cfg, logger: slog.New(slog.DiscardHandler)}
+	for _, o := range options {
+		o(s)
+	}
+	if err := s.layout(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.Close()
+			s = nil
+		}
+	}()
+	g := &registry.Registry{Open: cfg.Access.Open, Reserved: cfg.Reserved, Logger: s.logger}
+	s.Registry = g
+	if cfg.Signatures.TrustedRoot != "" {
+		if g.TrustedRoot, err = os.ReadFile(cfg.Signatures.TrustedRoot); err != nil {
+			return s, err
+		}
+	}
+	if len(cfg.Scan.Command) > 0 {
+		g.Scan = ScanCommand(cfg.Scan.Command, cfg.Scan.Timeout.or(time.Minute), s.path("tmp"))
+	}
+	if g.Blobs, err = blobfs.Open(s.path("blobs")); err != nil {
+		return s, err
+	}
+	if g.Meta, err = sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{}); err != nil {
+		return s, err
+	}
+	if g.Key, err = s.logKey(); err != nil {
+		return s, err
+	}
+	if err = s.firstStart(ctx); err != nil {
+		return s, err
+	}
+	if s.access, err = s.newAccess(); err != nil {
+		return s, err
+	}
+	s.metrics = newMetrics(s)
+	s.handler = s.routes()
+	return s, nil
+}
+
+func (s *Server) path(name string) string { return filepath.Join(s.cfg.Data, name) }
+
+// layout makes the directories and takes the lock.
+func (s *Server) layout(ctx context.Context) error {
+	if err := os.MkdirAll(s.cfg.Data, 0o700); err != nil {
+		return err
+	}
+	wait, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	unlock, err := durable.Lock(wait, s.cfg.Data, nil)
+	if errors.Is(err, durable.ErrLocked) {
+		return diag.New(diag.Failed, "data_in_use", "another process has the registry in %s open", s.cfg.Data)
+	}
+	if err != nil {
+		return err
+	}
+	s.unlock = unlock
+	for _, dir := range []string{"blobs", "keys"} {
+		if err := os.MkdirAll(s.path(dir), 0o700); err != nil {
+			return s.abandon(err)
+		}
+	}
+	if err := os.RemoveAll(s.path("tmp")); err != nil {
+		return s.abandon(err)
+	}
+	return s.abandon(os.Mkdir(s.path("tmp"), 0o700))
+}
+
+// abandon lets go of the lock if err is one.
+func (s *Server) abandon(err error) error {
+	if err != nil {
+		s.unlock()
+	}
+	return err
+}
+
+// logKey reads the key of the log, or makes one.
+func (s *Server) logKey() (tlog.Key, error) {
+	file := filepath.Join(s.path("keys"), "log.key")
+	text, err := os.ReadFile(file)
+	if err == nil {
+		key, err := tlog.ParseKey(string(text))
+		if err != nil {
+			return tlog.Key{}, fmt.Errorf("%s: %w", file, err)
+		}
+		return key, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return tlog.Key{}, err
+	}
+	key, err := tlog.NewKey(s.logOrigin())
+	if err != nil {
+		return tlog.Key{}, err
+	}
+	if err := durable.WriteFile(file, []byte(key.Secret()+"\n"), 0o600); err != nil {
+		return tlog.Key{}, err
+	}
+	return key, nil
+}
+
+// logOrigin is the name of a new log: the configured one, that of the host, or one that no other has.
+func (s *Server) logOrigin() string {
+	if s.cfg.Log.Origin != "" {
+		return s.cfg.Log.Origin
+	}
+	if u, err := url.Parse(s.cfg.URL); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return "skl-registry-" + strings.ToLower(rand.Text()[:8])
+}
+
+// system is who makes the first token.
+func system() registry.Caller {
+	return registry.Caller{Identity: auth.Identity{Account: "system", Grants: []auth.Grant{{Namespace: "*", Role: auth.Admin}}}, Remote: "local"}
+}
+
+// firstStart makes an admin token if there is no token yet.
+func (s *Server) firstStart(ctx context.Context) error {
+	if s.cfg.Access.Open {
+		return nil
+	}
+	tokens, err := s.Registry.Tokens(ctx, system(), "", 1)
+	if err != nil || len(tokens) > 0 {
+		return err
+	}
+	if err := s.Registry.Grant(ctx, system(), meta.Grant{Account: "admin", Namespace: "*", Role: string(auth.Admin)}); err != nil {
+		return err
+	}
+	s.AdminToken, _, err = s.Registry.CreateToken(ctx, system(), "admin", "*", string(auth.Admin), time.Time{})
+	return err
+}
+
+// Handler serves everything. It is the same one every time.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Close writes what is not written yet and lets go of the directory. Nobody uses the server
+// any more when it is called.
+func (s *Server) Close() error {
+	s.close.Do(func() {
+		if g := s.Registry; g != nil && g.Meta != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			defer cancel()
+			s.closed = errors.Join(g.FlushDownloads(ctx), g.Meta.Close())
+		}
+		s.unlock()
+	})
+	return s.closed
+}

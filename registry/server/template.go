@@ -1,0 +1,129 @@
+package server
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Template writes c as a commented registry.toml. What c does not say stands there as a comment
+// with its default. ParseConfig reads it back as c.
+func Template(c Config) []byte {
+	var b strings.Builder
+	t := template{&b}
+	b.WriteString("# A registry of skills. Start it with: skl registry serve --config registry.toml\n# Lines that begin with # show what holds without them.\n\n")
+	t.text("name", c.Name, "Skills", "what people call it")
+	t.text("url", c.URL, "https://skills.example", "as clients reach it; behind a proxy it must be set")
+	t.text("addr", c.Addr, DefaultAddr, "to listen on; other addresses than loopback need TLS")
+	t.text("data", c.Data, "/var/lib/skl-registry", "the directory of everything that is kept; back it up with: skl registry backup")
+	t.list("reserved", c.Reserved, "names that nobody can publish, besides the built-in ones")
+
+	t.table("tls", "Either a certificate and its key, or a proxy in front that ends TLS and sets X-Forwarded-For.")
+	t.text("cert", c.TLS.Cert, "tls.crt", "")
+	t.text("key", c.TLS.Key, "tls.key", "")
+	t.flag("proxy", c.TLS.Proxy, false, "")
+
+	t.table("access", "")
+	t.flag("anonymous", c.anonymous(), true, "namespaces that are public are read without a token")
+	t.flag("open", c.Access.Open, false, "anybody reads, writes and deletes anything; for trying it out, on loopback only")
+	t.flag("metrics", c.Access.Metrics, false, "/metrics is shown to everybody, not only to this machine and to operators")
+
+	t.table("log", "The transparency log. Its origin is fixed at the first start.")
+	t.text("origin", c.Log.Origin, "skills.example", "")
+	t.flag("public", c.Log.Public, false, "show its entries to everybody; they name the skills of private namespaces")
+
+	t.table("limits", "Requests a minute, of one token, or of one address without token. 0 is the default, -1 no limit.")
+	t.number("read", c.Limits.Read, DefaultLimits().Read)
+	t.number("write", c.Limits.Write, DefaultLimits().Write)
+	t.number("download", c.Limits.Download, DefaultLimits().Download)
+	t.number("failures", c.Limits.Failures, DefaultLimits().Failures)
+
+	t.table("scan", "A program that judges a release before it is published. It gets the path of its zip archive as last\n# argument. Status 0 lets it pass, 3 holds it in quarantine, 4 refuses it; its first line of output says why.")
+	t.list("command", c.Scan.Command, "")
+	t.span("timeout", c.Scan.Timeout, "1m0s", "")
+
+	t.table("signatures", "")
+	t.text("trusted_root", c.Signatures.TrustedRoot, "trusted_root.json", "of the authorities whose keyless signatures count")
+
+	t.table("gc", "")
+	t.span("every", c.GC.Every, "1h0m0s", "")
+	t.span("grace", c.GC.Grace, "24h0m0s", "what is younger is never removed")
+	return []byte(b.String())
+}
+
+// A template writes keys, as comments when they have no value.
+type template struct{ *strings.Builder }
+
+func (t template) line(set bool, key, value, what string) {
+	if !set {
+		t.WriteString("# ")
+	}
+	fmt.Fprintf(t, "%s = %s", key, value)
+	if what != "" {
+		t.WriteString("  # " + what)
+	}
+	t.WriteString("\n")
+}
+
+func (t template) table(name, what string) {
+	t.WriteString("\n")
+	if what != "" {
+		t.WriteString("# " + what + "\n")
+	}
+	t.WriteString("[" + name + "]\n")
+}
+
+func (t template) text(key, value, otherwise, what string) {
+	if value == "" {
+		t.line(false, key, quote(otherwise), what)
+		return
+	}
+	t.line(true, key, quote(value), what)
+}
+
+func (t template) list(key string, values []string, what string) {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = quote(v)
+	}
+	t.line(len(values) > 0, key, "["+strings.Join(quoted, ", ")+"]", what)
+}
+
+func (t template) flag(key string, value, otherwise bool, what string) {
+	t.line(value != otherwise, key, strconv.FormatBool(value), what)
+}
+
+func (t template) number(key string, value, otherwise int) {
+	if value == 0 {
+		t.line(false, key, strconv.Itoa(otherwise), "")
+		return
+	}
+	t.line(true, key, strconv.Itoa(value), "")
+}
+
+func (t template) span(key string, value Duration, otherwise, what string) {
+	if value == 0 {
+		t.line(false, key, quote(otherwise), what)
+		return
+	}
+	t.line(true, key, quote(value.or(0).String()), what)
+}
+
+// quote is s as a basic string of TOML.
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

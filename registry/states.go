@@ -1,0 +1,153 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/registry/tlog"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// Action is what is done to a release that was published.
+type Action string
+
+const (
+	Approve     Action = "approve"    // quarantined → approved
+	Reject      Action = "reject"     // quarantined → blocked
+	Quarantine  Action = "quarantine" // held back for a decision
+	Deprecate   Action = "deprecate"  // still offered, with a message
+	Undeprecate Action = "undeprecate"
+	Yank        Action = "yank" // not offered any more, still served
+	Unyank      Action = "unyank"
+	Block       Action = "block" // never served again
+)
+
+// A transition is what an action does.
+type transition struct {
+	from   []meta.State
+	to     meta.State
+	do     auth.Action
+	reason bool // must be given
+}
+
+func transitions(a Action) (transition, bool) {
+	switch a {
+	case Approve:
+		return transition{[]meta.State{meta.Quarantined}, meta.Approved, auth.Approve, false}, true
+	case Reject:
+		return transition{[]meta.State{meta.Quarantined, meta.Draft}, meta.Blocked, auth.Approve, true}, true
+	case Quarantine:
+		return transition{[]meta.State{meta.Approved, meta.Deprecated, meta.Yanked}, meta.Quarantined, auth.Approve, true}, true
+	case Deprecate:
+		return transition{[]meta.State{meta.Approved, meta.Deprecated}, meta.Deprecated, auth.Deprecate, true}, true
+	case Undeprecate:
+		return transition{[]meta.State{meta.Deprecated}, meta.Approved, auth.Deprecate, false}, true
+	case Yank:
+		return transition{[]meta.State{meta.Approved, meta.Deprecated}, meta.Yanked, auth.Yank, true}, true
+	case Unyank:
+		return transition{[]meta.State{meta.Yanked}, meta.Approved, auth.Yank, false}, true
+	case Block:
+		return transition{[]meta.State{meta.Draft, meta.Quarantined, meta.Approved, meta.Deprecated, meta.Yanked}, meta.Blocked, auth.Block, true}, true
+	}
+	return transition{}, false
+}
+
+// Actions are the names of all actions.
+func Actions() []Action {
+	return []Action{Approve, Reject, Quarantine, Deprecate, Undeprecate, Yank, Unyank, Block}
+}
+
+// maxReason bounds the reason of an action, in bytes.
+const maxReason = 1000
+
+// Act changes the state of a release, for a reason, and logs it. An action that does not
+// follow from the state the release is in is refused with code wrong_state.
+func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version string, a Action, reason string) (meta.Release, error) {
+	step, ok := transitions(a)
+	if !ok {
+		return meta.Release{}, diag.New(diag.Misuse, "invalid_request", "there is no action %q", a)
+	}
+	reason = strings.TrimSpace(reason)
+	switch {
+	case len(reason) > maxReason:
+		return meta.Release{}, diag.New(diag.Misuse, "invalid_request", "a reason has at most %d bytes", maxReason)
+	case step.reason && reason == "":
+		return meta.Release{}, diag.New(diag.Misuse, "invalid_request", "%s needs a reason", a)
+	}
+	var r meta.Release
+	err := g.update(ctx, func(tx *meta.Tx) error {
+		acc, err := g.writable(tx, who, namespace+"/"+name, step.do)
+		if err != nil {
+			return err
+		}
+		if r, err = g.release(tx, who, acc, namespace, name, version); err != nil {
+			return err
+		}
+		if !slices.Contains(step.from, r.State) {
+			return diag.New(diag.Misuse, "wrong_state", "%s@%s is %s, so one cannot %s it", r.Repo(), r.Version, r.State, a)
+		}
+		r.State, r.Reason, r.Updated = step.to, reason, g.now()
+		actions := []string{string(a)}
+		if r.LogIndex < 0 && r.State.Served() {
+			actions = append(actions, "publish") // seen for the first time
+		}
+		if err := g.log(ctx, tx, &r, who, actions...); err != nil {
+			return err
+		}
+		if err := tx.SetManifestState(r.Repo(), r.Manifest, r.State); err != nil {
+			return err
+		}
+		if err := tx.UpdateRelease(r); err != nil {
+			return err
+		}
+		return g.event(tx, who, string(a), r.Repo()+"@"+r.Version, map[string]string{"reason": reason})
+	})
+	if err != nil {
+		return meta.Release{}, err
+	}
+	return r, nil
+}
+
+// log appends one record for each action. The index of "publish" is kept in r.
+func (g *Registry) log(ctx context.Context, tx *meta.Tx, r *meta.Release, who Caller, actions ...string) error {
+	for _, action := range actions {
+		rec := tlog.Record{Action: tlog.Action(action), Name: r.Repo(), Version: r.Version, Manifest: r.Manifest, Tree: r.Tree, Artifact: r.Artifact,
+			By: who.Account, Signer: signerText(r.Signer), Reason: r.Reason, At: tlog.At(g.now())}
+		index, err := tlog.Append(ctx, logStorage{tx}, rec)
+		if err != nil {
+			return err
+		}
+		if action == "publish" {
+			r.LogIndex = index
+		}
+	}
+	return nil
+}
+
+// event adds a line to the audit trail.
+func (g *Registry) event(tx *meta.Tx, who Caller, action, target string, detail any) error {
+	text, err := json.Marshal(detail)
+	if err != nil {
+		return err
+	}
+	account := who.Account
+	if who.Anonymous {
+		account = "anonymous"
+	}
+	return tx.AddEvent(meta.Event{At: g.now(), Account: account, Token: who.TokenID, Remote: who.Remote, Action: action, Target: target, Detail: string(text)})
+}
+
+// release finds a version that who, with access acc, may know of.
+func (g *Registry) release(tx *meta.Tx, who Caller, acc access, namespace, name, version string) (meta.Release, error) {
+	r, err := tx.Release(namespace, name, version)
+	hidden := err == nil && !r.State.Served() && r.State != meta.Blocked && !acc.draft
+	if errors.Is(err, meta.ErrNotFound) || hidden {
+		return meta.Release{}, g.unknown(who, "unknown_version", "release %s/%s@%s", namespace, name, version)
+	}
+	return r, err
+}

@@ -1,0 +1,393 @@
+// Package registry finds and fetches skills of registries of skl's own kind: names like
+// acme/pdf, whose namespace belongs to a registry.
+//
+//   - A release is found by the registry's REST interface and fetched by the OCI protocol: one
+//     record, one manifest, one layer. The record is asked for once in a run.
+//   - A release that was yanked is not offered. Who has it locked still gets it, with a warning.
+//     One that is blocked is refused, with the registry's reason.
+//   - What the record says of the skill (manifest, layer, tree) is locked; what is fetched must be that.
+//   - A registry with a transparency log must prove that a release is in it; the proof goes
+//     into the lock. See [client.Log].
+//
+// A ref of a registry is of kind Name with the registry's address as its URL, as the resolver
+// makes it: Owner is the namespace, Repo the skill.
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/skl-project/skl/registry/client"
+	"github.com/skl-project/skl/registry/client/origin"
+	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/oci"
+	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/spell"
+)
+
+// A Source is the [source.Source] of names on registries. Its fields are set before first
+// use; its methods may be called concurrently.
+type Source struct {
+	HTTP     *origin.Client
+	Cache    string        // cache directory, for records and large layers; "" keeps none
+	State    string        // state directory, for the heads of transparency logs; "" follows none
+	Progress diag.Progress // may be nil
+	Warn     func(string)  // what a registry says about a release that is fetched. May be nil
+
+	mu         sync.Mutex          // guards what follows
+	registries map[string]*place   // by address
+	warned     map[string]struct{} // sentences that Warn got
+}
+
+var _ source.Source = (*Source)(nil)
+
+// A place is one registry.
+type place struct {
+	*client.Client
+	oci *client.OCI
+	log *client.Log // nil: not followed
+
+	mu      sync.Mutex         // guards what follows
+	records map[string]*record // by "ns/name@version"
+	has     map[string]bool    // namespaces that were asked for
+}
+
+// A record is fetched by the first who wants it.
+type record struct {
+	once sync.Once
+	wire.Version
+	proof *lock.Log
+	err   error
+}
+
+func (s *Source) place(base string) (*place, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.registries[base]; p != nil {
+		return p, nil
+	}
+	c, err := client.New(s.HTTP, base)
+	if err != nil {
+		return nil, err
+	}
+	p := &place{Client: c, oci: client.NewOCI(s.HTTP), records: map[string]*record{}, has: map[string]bool{}}
+	if s.Cache != "" {
+		c.Cache = filepath.Join(s.Cache, "registry")
+		p.oci.Cache = filepath.Join(s.Cache, "oci", "blobs")
+	}
+	if s.State != "" {
+		p.log = client.NewLog(c, filepath.Join(s.State, "log"))
+	}
+	p.oci.Progress, p.oci.Warn = s.Progress, s.warn
+	if s.registries == nil {
+		s.registries = map[string]*place{}
+	}
+	s.registries[base] = p
+	return p, nil
+}
+
+// warn passes a sentence on once.
+func (s *Source) warn(text string) {
+	s.mu.Lock()
+	_, known := s.warned[text]
+	if s.warned == nil {
+		s.warned = map[string]struct{}{}
+	}
+	s.warned[text] = struct{}{}
+	s.mu.Unlock()
+	if !known && s.Warn != nil {
+		s.Warn(text)
+	}
+}
+
+// HasNamespace reports whether the registry at base has the namespace, for this caller. A registry that
+// does not answer, or wants to know first who is asking, is an error and not a no. It asks once
+// in a run.
+func (s *Source) HasNamespace(ctx context.Context, base, namespace string) (bool, error) {
+	p, err := s.place(base)
+	if err != nil {
+		return false, err
+	}
+	p.mu.Lock()
+	has, known := p.has[namespace]
+	p.mu.Unlock()
+	if known {
+		return has, nil
+	}
+	if has, err = p.HasNamespace(ctx, namespace); err != nil {
+		return false, err
+	}
+	p.mu.Lock()
+	p.has[namespace] = has
+	p.mu.Unlock()
+	return has, nil
+}
+
+// Versions lists the releases that can be chosen: those that are neither yanked nor blocked. They have
+// Kind Tag, and a Name that is the version. If r asks for exactly one that cannot be chosen, that is an error of
+// code yanked or blocked. A skill that does not exist is one of code unknown_skill, with near names.
+func (s *Source) Versions(ctx context.Context, r ref.Ref) ([]source.Release, error) {
+	if err := check(r); err != nil {
+		return nil, err
+	}
+	p, err := s.place(r.URL)
+	if err != nil {
+		return nil, err
+	}
+	all, err := p.Versions(ctx, r.Owner, r.Repo)
+	if err != nil {
+		return nil, p.near(ctx, r, err)
+	}
+	releases := make([]source.Release, 0, len(all))
+	for _, v := range all {
+		parsed, err := semver.StrictNewVersion(v.Version)
+		if err != nil || v.State != wire.Approved && v.State != wire.Deprecated {
+			continue
+		}
+		releases = append(releases, source.Release{Kind: source.Tag, Name: parsed.Original(), Version: parsed.Original()})
+	}
+	exact := strings.TrimPrefix(strings.TrimPrefix(r.Version, "="), "v")
+	if _, err := semver.StrictNewVersion(exact); err != nil || slices.ContainsFunc(releases, func(v source.Release) bool { return v.Version == exact }) {
+		return releases, nil
+	}
+	return releases, p.withheld(ctx, r, exact)
+}
+
+// check refuses refs that mean nothing on a registry.
+func check(r ref.Ref) error {
+	switch {
+	case r.Kind != ref.Name || r.URL == "":
+		return diag.New(diag.Misuse, "invalid_ref", "%s does not name a skill on a registry", r)
+	case r.Path != "":
+		return diag.New(diag.Misuse, "invalid_ref", "%s: on a registry, skills are called namespace/name", r).
+			Hint("did you mean %s/%s?", r.Owner, r.Path[strings.LastIndexByte(r.Path, '/')+1:])
+	case skill.CheckName(r.Repo, "") != nil:
+		return diag.New(diag.Misuse, "unknown_skill", "%s: %q cannot be the name of a skill", r, r.Repo)
+	}
+	return nil
+}
+
+// withheld is the error of a version that exists but is not offered; nil if it does not exist.
+func (p *place) withheld(ctx context.Context, r ref.Ref, version string) error {
+	v, err := p.Version(ctx, r.Owner, r.Repo, version)
+	if e, ok := errors.AsType[*diag.Error](err); ok && e.Class == diag.Misuse {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%s/%s@%s", r.Owner, r.Repo, version)
+	switch v.State {
+	case wire.Yanked:
+		return diag.New(diag.Refused, "yanked", "%s was yanked%s", name, because(v.Reason)).
+			Hint("another version: skl info %s/%s", r.Owner, r.Repo)
+	case wire.Blocked:
+		return diag.New(diag.Refused, "blocked", "%s is blocked%s", name, because(v.Reason))
+	case wire.Quarantined:
+		return diag.New(diag.Refused, "quarantined", "%s waits for approval%s", name, because(v.Reason))
+	}
+	return nil
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + diag.Printable(reason)
+}
+
+// near adds the names that could have been meant to the error of a skill that does not exist.
+func (p *place) near(ctx context.Context, r ref.Ref, err error) error {
+	e, ok := errors.AsType[*diag.Error](err)
+	if !ok || e.Code != "unknown_skill" && e.Code != "not_found" {
+		return err
+	}
+	skills, serr := p.Skills(ctx, r.Owner)
+	if serr != nil {
+		return err
+	}
+	names := make([]string, 0, len(skills))
+	for _, s := range skills {
+		names = append(names, s.Name)
+	}
+	for _, name := range spell.Nearest(r.Repo, names, 5) {
+		e.Candidates = append(e.Candidates, r.Owner+"/"+name)
+	}
+	if len(e.Candidates) > 0 {
+		e.Hint("did you mean %s?", e.Candidates[0])
+	}
+	return e
+}
+
+// Skills returns the one skill of a release, whose lock entry is complete but for Ref and
+// RefKind, and for Signer.
+func (s *Source) Skills(ctx context.Context, r ref.Ref, at source.Release, _ []string) ([]source.Found, error) {
+	if err := check(r); err != nil {
+		return nil, err
+	}
+	p, err := s.place(r.URL)
+	if err != nil {
+		return nil, err
+	}
+	rec := p.record(ctx, r.Owner, r.Repo, at.Version)
+	if rec.err != nil {
+		return nil, rec.err
+	}
+	if rec.State == wire.Deprecated || rec.State == wire.Yanked {
+		s.warn(fmt.Sprintf("%s/%s@%s: %s%s", r.Owner, r.Repo, rec.Version.Version, rec.State, because(rec.Reason)))
+	}
+	return []source.Found{{Description: rec.Description, Rank: source.RankRoot, Lock: lock.Skill{
+		Name: rec.Name, Source: "registry", URL: p.URL(), Version: rec.Version.Version,
+		Manifest: rec.Manifest, Artifact: rec.Artifact, Tree: bundle.Digest(rec.Tree), Files: len(rec.Files), Bytes: rec.Bytes,
+		Log: rec.proof,
+	}}}, nil
+}
+
+// record fetches and checks the record of a release. A failure is not kept.
+func (p *place) record(ctx context.Context, namespace, name, version string) *record {
+	key := namespace + "/" + name + "@" + version
+	p.mu.Lock()
+	rec := p.records[key]
+	if rec == nil {
+		rec = &record{}
+		p.records[key] = rec
+	}
+	p.mu.Unlock()
+	rec.once.Do(func() {
+		rec.Version, rec.err = p.Version(ctx, namespace, name, version)
+		if rec.err == nil {
+			rec.err = sound(rec.Version)
+		}
+		if rec.err == nil && p.log != nil {
+			rec.proof, rec.err = p.log.Check(ctx, rec.Version)
+		}
+		if rec.err != nil {
+			p.mu.Lock()
+			delete(p.records, key)
+			p.mu.Unlock()
+		}
+	})
+	return rec
+}
+
+// sound checks the form of what goes into a lock.
+func sound(v wire.Version) error {
+	bad := func(what, value string) error {
+		return diag.New(diag.Refused, "wrong_record", "%s/%s@%s: the registry gives %q as its %s", v.Namespace, v.Name, v.Version, diag.Printable(value), what)
+	}
+	for what, d := range map[string]string{"manifest": v.Manifest, "artifact": v.Artifact} {
+		if err := oci.CheckDigest(digest.Digest(d)); err != nil {
+			return bad(what, d)
+		}
+	}
+	if _, err := bundle.ParseDigest(v.Tree); err != nil {
+		return bad("tree", v.Tree)
+	}
+	if v.Bytes < 0 || v.State == wire.Blocked {
+		return diag.New(diag.Refused, "blocked", "%s/%s@%s is blocked%s", v.Namespace, v.Name, v.Version, because(v.Reason))
+	}
+	return nil
+}
+
+// Fetch streams the bundle of a locked release to sink. It asks for the manifest by its digest, so
+// that what is delivered is what was locked, whatever the registry says of the version now; if it
+// was yanked since, the registry's warning is passed on.
+func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) error {
+	p, target, err := s.target(l)
+	if err != nil {
+		return err
+	}
+	m, err := p.oci.Manifest(ctx, target, l.Manifest)
+	if err != nil {
+		return err
+	}
+	a, err := oci.Read(m.MediaType, m.Data)
+	if err != nil {
+		return named(l, err)
+	}
+	if l.Artifact != "" && (len(a.Layers) == 0 || a.Layers[0].Digest.String() != l.Artifact) {
+		return diag.New(diag.Refused, oci.CodeDigest, "%s: manifest %s does not hold the layer that was locked", l.Name, l.Manifest)
+	}
+	return named(l, p.oci.Unpack(ctx, target, a, sink))
+}
+
+// named adds the name of the skill to an error that says what is wrong with its content.
+func named(l lock.Skill, err error) error {
+	if e, ok := err.(*diag.Error); ok && e.Class == diag.Refused && !strings.Contains(e.Message, l.Name) {
+		e.Message = l.Name + ": " + e.Message
+	}
+	return err
+}
+
+// target is where the release of a lock entry is.
+func (s *Source) target(l lock.Skill) (*place, client.Target, error) {
+	r, err := nameOf(l)
+	if err != nil {
+		return nil, client.Target{}, err
+	}
+	if l.Manifest == "" {
+		return nil, client.Target{}, diag.New(diag.Failed, "lock_corrupt", "%s: the lock has no manifest digest", l.Name).Hint("skl lock --upgrade %s", l.Name)
+	}
+	p, err := s.place(l.URL)
+	if err != nil {
+		return nil, client.Target{}, err
+	}
+	return p, client.Target{Host: p.Host(), Repo: r.Owner + "/" + r.Repo}, nil
+}
+
+// nameOf is the name on the registry, which the lock has in the ref that was asked for.
+func nameOf(l lock.Skill) (ref.Ref, error) {
+	r, err := ref.Parse(l.Ref)
+	if err != nil || r.Kind != ref.Name || r.Path != "" {
+		return ref.Ref{}, diag.New(diag.Failed, "lock_corrupt", "%s: %q does not name a skill on a registry", l.Name, diag.Printable(l.Ref)).
+			Hint("skl lock --upgrade %s", l.Name)
+	}
+	return r, nil
+}
+
+// VerifyLog verifies, without a network, the proof that the lock has for a release; a lock without one
+// passes. Its errors are those of [client.Log].
+func (s *Source) VerifyLog(ctx context.Context, l lock.Skill) error {
+	p, target, err := s.target(l)
+	if err != nil || p.log == nil {
+		return err
+	}
+	return p.log.Locked(ctx, target.Repo, l)
+}
+
+// Attestations returns the sigstore bundles that the registry has for a locked release, as JSON. It asks
+// nothing if the record was read before in this run. A registry that now has another manifest
+// under the version is refused.
+func (s *Source) Attestations(ctx context.Context, l lock.Skill) ([][]byte, error) {
+	p, target, err := s.target(l)
+	if err != nil {
+		return nil, err
+	}
+	namespace, name, _ := strings.Cut(target.Repo, "/")
+	rec := p.record(ctx, namespace, name, l.Version)
+	if rec.err != nil {
+		return nil, rec.err
+	}
+	if rec.Manifest != l.Manifest {
+		return nil, diag.New(diag.Refused, oci.CodeDigest, "%s: the registry now has another manifest as version %s than was locked", l.Name, l.Version).
+			Hint("ask who runs %s: versions never change", p.URL())
+	}
+	bundles := make([][]byte, 0, len(rec.Signatures))
+	for _, sig := range rec.Signatures {
+		bundles = append(bundles, sig.Bundle)
+	}
+	return bundles, nil
+}

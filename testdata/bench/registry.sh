@@ -1,0 +1,15 @@
+#!/bin/sh
+# Compares skl's registry with that of the distribution project and prints a table for the README:
+# testdata/bench/registry.sh [-clients 16] [-seconds 4] [-rounds 3]
+# It needs Go and the modules of testdata/peers. Nothing else should run meanwhile; the load is printed
+# below the table. Data is written below TMPDIR, whose file system is what is measured.
+set -eu
+cd "$(dirname "$0")/../.."
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export CGO_ENABLED=0
+# The tests of registry/oci are a server too: see serve_test.go.
+go test -c -buildvcs=false -ldflags '-s -w' -o "$scratch/skl-registry" ./registry/oci
+go -C testdata/peers build -buildvcs=false -o "$scratch/distribution" github.com/distribution/distribution/v3/cmd/registry
+go -C testdata/peers build -buildvcs=false -o "$scratch/bench" ./bench
+"$scratch/bench" -skl "$scratch/skl-registry" -distribution "$scratch/distribution" -dir "$scratch/work" "$@"

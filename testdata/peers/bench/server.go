@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A server is a registry that runs as a process.
+type server struct {
+	name    string
+	url     string
+	command *exec.Cmd
+	idle    float64 // MiB
+}
+
+// start runs a command and waits for the line in which it says where it listens.
+func start(name string, command *exec.Cmd) *server {
+	logs, err := command.StderrPipe()
+	check(err)
+	check(command.Start())
+	address, last := make(chan string, 1), ""
+	go func() {
+		for lines := bufio.NewScanner(logs); lines.Scan(); {
+			last = lines.Text()
+			if _, after, found := strings.Cut(last, "listening on "); found {
+				host, _, _ := strings.Cut(after, `"`)
+				select {
+				case address <- strings.TrimSpace(host):
+				default:
+				}
+			}
+		}
+		close(address)
+	}()
+	select {
+	case host, ok := <-address:
+		if !ok {
+			log.Fatalf("%s ended: %s", name, last)
+		}
+		return &server{name: name, url: "http://" + strings.TrimPrefix(host, "http://"), command: command}
+	case <-time.After(time.Minute):
+		log.Fatalf("%s does not listen", name)
+	}
+	return nil
+}
+
+func startDistribution(program, dir string) *server {
+	check(os.MkdirAll(dir, 0o755))
+	config := filepath.Join(dir, "config.yml")
+	text := fmt.Sprintf("version: 0.1\nlog: {level: info, formatter: text, accesslog: {disabled: true}}\n"+
+		"storage:\n  filesystem: {rootdirectory: %q, maxthreads: 100}\n  delete: {enabled: true}\nhttp: {addr: \"127.0.0.1:0\"}\n", filepath.Join(dir, "data"))
+	check(os.WriteFile(config, []byte(text), 0o644))
+	command := exec.Command(program, "serve", config)
+	command.Env = append(os.Environ(), "OTEL_TRACES_EXPORTER=none")
+	return start("distribution", command)
+}
+
+func startOurs(program, dir string) *server {
+	check(os.MkdirAll(dir, 0o755))
+	command := exec.Command(program)
+	command.Env = append(os.Environ(), "SKL_TEST_SERVE="+dir)
+	return start("skl", command)
+}
+
+func (s *server) stop() {
+	s.command.Process.Kill()
+	s.command.Wait()
+}
+
+// memory reads a size from the process's status, in MiB.
+func (s *server) memory(field string) float64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.command.Process.Pid))
+	check(err)
+	for line := range strings.Lines(string(status)) {
+		if after, found := strings.CutPrefix(line, field+":"); found {
+			var kib float64
+			fmt.Sscan(after, &kib)
+			return kib / 1024
+		}
+	}
+	return 0
+}
+
+// watch starts the peak anew.
+func (s *server) watch() {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.command.Process.Pid), []byte("5"), 0)
+}
