@@ -162,12 +162,15 @@ func (g *Registry) checkSkillName(namespace, name string) error {
 	if err := auth.CheckNamespace(namespace); err != nil {
 		return err
 	}
-	if err := skill.CheckPublishName(name); err != nil {
+	if err := auth.CheckSkill(name); err != nil {
+		if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "name_reserved" {
+			return err
+		}
 		return diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of a skill: %w", name, err)
 	}
 	for _, r := range g.Reserved {
 		if skill.NameKey(r) == skill.NameKey(name) {
-			return diag.New(diag.Refused, "reserved_name", "%q is a reserved name on this registry", name)
+			return diag.New(diag.Refused, "name_reserved", "%q is a reserved name on this registry", name)
 		}
 	}
 	return nil

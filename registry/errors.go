@@ -15,7 +15,7 @@ func statuses(code string) int {
 	switch code {
 	case "unauthorized":
 		return http.StatusUnauthorized
-	case "denied", "signature_required", "reserved_name", "name_reserved", "scan_refused", "E_SIGNATURE":
+	case "denied", "signature_required", "name_reserved", "scan_refused", "E_SIGNATURE":
 		return http.StatusForbidden
 	case "not_found", "unknown_namespace", "unknown_skill", "unknown_version", "unknown_manifest", "unknown_blob", "unknown_upload",
 		"unknown_tag", "unknown_token", "unknown_file", "unknown_grant":

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/skl-project/skl/registry/auth"
@@ -189,6 +190,9 @@ func (g *Registry) CreateToken(ctx context.Context, who Caller, account, namespa
 		if err := g.accountIsFree(tx, who, account, namespace); err != nil {
 			return err
 		}
+		if err := g.holdRole(tx, account, namespace, role, now); err != nil {
+			return err
+		}
 		if err := tx.CreateToken(t); err != nil {
 			return err
 		}
@@ -198,6 +202,28 @@ func (g *Registry) CreateToken(ctx context.Context, who Caller, account, namespa
 		return "", meta.Token{}, err
 	}
 	return text, t, nil
+}
+
+// holdRole gives the account the role of its new token, unless it has that much already: a token
+// is never good for more than its account.
+func (g *Registry) holdRole(tx *meta.Tx, account, namespace, role string, now time.Time) error {
+	grants, err := tx.Grants(account)
+	if err != nil {
+		return err
+	}
+	want := auth.Role(role)
+	for _, have := range grants {
+		if have.Namespace != namespace && have.Namespace != auth.Everywhere {
+			continue
+		}
+		switch {
+		case auth.Covers(auth.Role(have.Role), want):
+			return nil
+		case have.Namespace == namespace && !auth.Covers(want, auth.Role(have.Role)):
+			return diag.New(diag.Misuse, "wrong_state", "%s is %s in %s, which does not go together with a token as %s; use another name", diag.Printable(account), have.Role, namespace, role)
+		}
+	}
+	return tx.PutGrant(meta.Grant{Account: account, Namespace: namespace, Role: role, Created: now})
 }
 
 // accountIsFree refuses a token in the name of an account that has roles where who may not
@@ -257,18 +283,23 @@ func (g *Registry) RevokeToken(ctx context.Context, who Caller, id string) error
 	})
 }
 
-// LookupToken is what auth.Authenticate asks. Its error is [meta.ErrNotFound] for an unknown id.
+// LookupToken is what auth.Authenticator asks. A token is good for what it was made for, and
+// never for more than its account may now.
 func (g *Registry) LookupToken(ctx context.Context, id string) (stored auth.Stored, err error) {
 	err = g.Meta.View(ctx, func(tx *meta.Tx) error {
 		t, grants, err := tx.TokenGrants(id)
+		if errors.Is(err, meta.ErrNotFound) {
+			return fmt.Errorf("%w: %w", auth.ErrUnknown, err)
+		}
 		if err != nil {
 			return err
 		}
-		stored = auth.Stored{ID: t.ID, Hash: auth.Hash(t.Hash), Account: t.Account, Expires: t.Expires, Revoked: !t.Revoked.IsZero(),
-			Grants: []auth.Grant{{Namespace: t.Namespace, Role: auth.Role(t.Role)}}}
-		for _, gr := range grants {
-			stored.Grants = append(stored.Grants, auth.Grant{Namespace: gr.Namespace, Role: auth.Role(gr.Role)})
+		account := make([]auth.Grant, len(grants))
+		for i, gr := range grants {
+			account[i] = auth.Grant{Namespace: gr.Namespace, Role: auth.Role(gr.Role)}
 		}
+		stored = auth.Stored{ID: t.ID, Hash: auth.Hash(t.Hash), Account: t.Account, Expires: t.Expires, Revoked: !t.Revoked.IsZero(),
+			Grants: auth.Narrow(auth.Grant{Namespace: t.Namespace, Role: auth.Role(t.Role)}, account)}
 		return nil
 	})
 	return stored, err

@@ -46,6 +46,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"publish": forge.publish, "bundle": forge.bundle, "tree": tree, "snapshot": snapshot, "unchanged": unchanged,
 			"blobs": blobs, "replace": replace, "flip": flip, "links": links, "exits": exits,
+			"registry": new(registries).command,
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {

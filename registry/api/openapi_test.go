@@ -113,7 +113,14 @@ func responses(rt route, types map[reflect.Type]bool) object {
 	}
 	out := object{strconv.Itoa(cmp.Or(rt.Status, 200)): ok}
 	failed := object{wire.MediaProblem: object{"schema": ref(reflect.TypeFor[wire.Problem]())}}
-	for _, status := range append([]int{401, 403, 404, 429}, rt.Errors...) {
+	errors := append([]int{401, 403, 404, 429, 500}, rt.Errors...)
+	if rt.Body != nil {
+		errors = append(errors, 400, 413, 415)
+	}
+	if rt.Query != nil {
+		errors = append(errors, 400)
+	}
+	for _, status := range errors {
 		out[strconv.Itoa(status)] = object{"description": http.StatusText(status) + ".", "content": failed}
 	}
 	if rt.Method == http.MethodGet {

@@ -20,7 +20,7 @@ type route struct {
 	Answer       any      // zero value of the JSON answer, nil for none
 	Raw          []string // media types of an answer that is not JSON
 	Status       int      // of success; 0 means 200
-	Errors       []int    // besides 401, 403, 404 and 429
+	Errors       []int    // besides those that every route may have: of rights, limits, and the forms of body and query
 	handle       func(*Handler, http.ResponseWriter, *http.Request, registry.Caller) (answer, error)
 }
 
@@ -41,22 +41,22 @@ func operations() []route {
 		{Method: "GET", Path: root + "/whoami", Name: "whoAmI", Summary: "Who the registry takes the caller for.", Answer: wire.WhoAmI{}, handle: (*Handler).whoAmI},
 
 		{Method: "GET", Path: root + "/namespaces", Name: "listNamespaces", Summary: "Namespaces that the caller may read, by name.", Query: page, Answer: wire.Page[wire.Namespace]{}, handle: (*Handler).listNamespaces},
-		{Method: "POST", Path: root + "/namespaces", Name: "createNamespace", Summary: "Make a namespace; the caller becomes its admin.", Body: wire.NewNamespace{}, Answer: wire.Namespace{}, Status: 201, Errors: []int{400, 409}, handle: (*Handler).createNamespace},
+		{Method: "POST", Path: root + "/namespaces", Name: "createNamespace", Summary: "Make a namespace; the caller becomes its admin.", Body: wire.NewNamespace{}, Answer: wire.Namespace{}, Status: 201, Errors: []int{409}, handle: (*Handler).createNamespace},
 		{Method: "GET", Path: namespace, Name: "getNamespace", Summary: "One namespace with its policy.", Answer: wire.Namespace{}, handle: (*Handler).getNamespace},
-		{Method: "PATCH", Path: namespace, Name: "updateNamespace", Summary: "Change who may read it and what it accepts.", Body: wire.NamespaceChange{}, Answer: wire.Namespace{}, Errors: []int{400}, handle: (*Handler).updateNamespace},
+		{Method: "PATCH", Path: namespace, Name: "updateNamespace", Summary: "Change who may read it and what it accepts.", Body: wire.NamespaceChange{}, Answer: wire.Namespace{}, handle: (*Handler).updateNamespace},
 		{Method: "GET", Path: namespace + "/grants", Name: "listGrants", Summary: "Who has which role.", Answer: wire.Page[wire.Grant]{}, handle: (*Handler).listGrants},
-		{Method: "PUT", Path: namespace + "/grants", Name: "putGrant", Summary: "Give an account a role, in place of the one it has.", Body: wire.Grant{}, Answer: wire.Grant{}, Errors: []int{400}, handle: (*Handler).putGrant},
+		{Method: "PUT", Path: namespace + "/grants", Name: "putGrant", Summary: "Give an account a role, in place of the one it has.", Body: wire.Grant{}, Answer: wire.Grant{}, handle: (*Handler).putGrant},
 		{Method: "DELETE", Path: namespace + "/grants/{account}", Name: "deleteGrant", Summary: "Take an account's role away.", Status: 204, handle: (*Handler).deleteGrant},
 		{Method: "GET", Path: namespace + "/signers", Name: "listSigners", Summary: "Who may sign releases.", Answer: wire.Page[wire.Signer]{}, handle: (*Handler).listSigners},
-		{Method: "PUT", Path: namespace + "/signers", Name: "putSigners", Summary: "Say who may sign releases: this list, and nobody else.", Body: wire.Page[wire.Signer]{}, Answer: wire.Page[wire.Signer]{}, Errors: []int{400}, handle: (*Handler).putSigners},
+		{Method: "PUT", Path: namespace + "/signers", Name: "putSigners", Summary: "Say who may sign releases: this list, and nobody else.", Body: wire.Page[wire.Signer]{}, Answer: wire.Page[wire.Signer]{}, handle: (*Handler).putSigners},
 
 		{Method: "GET", Path: root + "/skills", Name: "listSkills", Summary: "Skills that the caller may read, by namespace and name.", Query: append([]param{{"namespace", "string", "Only of this namespace."}}, page...), Answer: wire.Page[wire.Skill]{}, handle: (*Handler).listSkills},
 		{Method: "GET", Path: skill, Name: "getSkill", Summary: "One skill, as its newest listed release shows it.", Answer: wire.Skill{}, handle: (*Handler).getSkill},
 		{Method: "GET", Path: skill + "/downloads", Name: "getDownloads", Summary: "How often its versions were fetched.", Answer: wire.Downloads{}, handle: (*Handler).getDownloads},
 		{Method: "GET", Path: skill + "/versions", Name: "listVersions", Summary: "All versions the caller may see, highest first; yanked ones are marked by their state.", Answer: wire.Page[wire.VersionSummary]{}, handle: (*Handler).listVersions},
 		{Method: "GET", Path: version, Name: "getVersion", Summary: "The whole record of a release with its signatures and its proof of the log.", Answer: wire.Version{}, Errors: []int{410}, handle: (*Handler).getVersion},
-		{Method: "PUT", Path: version, Name: "publishVersion", Summary: "Publish a manifest that was pushed by digest, or an archive of the skill. Versions never change.", Body: wire.PublishRequest{}, Media: []string{wire.MediaGzip, wire.MediaZip, "application/octet-stream"}, Answer: wire.Version{}, Status: 201, Errors: []int{400, 409, 413, 415, 507}, handle: (*Handler).publishVersion},
-		{Method: "POST", Path: version + "/actions", Name: "actOnVersion", Summary: "Change the state of a release.", Body: wire.Action{}, Answer: wire.Version{}, Errors: []int{400, 409}, handle: (*Handler).actOnVersion},
+		{Method: "PUT", Path: version, Name: "publishVersion", Summary: "Publish a manifest that was pushed by digest, or an archive of the skill. Versions never change.", Body: wire.PublishRequest{}, Media: []string{wire.MediaGzip, wire.MediaZip, "application/octet-stream"}, Answer: wire.Version{}, Status: 201, Errors: []int{409, 507}, handle: (*Handler).publishVersion},
+		{Method: "POST", Path: version + "/actions", Name: "actOnVersion", Summary: "Change the state of a release.", Body: wire.Action{}, Answer: wire.Version{}, Errors: []int{409}, handle: (*Handler).actOnVersion},
 		{Method: "GET", Path: version + "/download", Name: "downloadVersion", Summary: "The zip archive of its files; counted as a download.", Raw: []string{wire.MediaZip}, Errors: []int{410}, handle: (*Handler).downloadVersion},
 		{Method: "GET", Path: version + "/files", Name: "listFiles", Summary: "Its files, by path.", Answer: wire.Page[wire.File]{}, Errors: []int{410}, handle: (*Handler).listFiles},
 		{Method: "GET", Path: version + "/files/{path}", Name: "getFile", Summary: "The bytes of one file; the path may hold slashes.", Raw: []string{"text/plain; charset=utf-8", "application/octet-stream"}, Errors: []int{410}, handle: (*Handler).getFile},
@@ -65,10 +65,10 @@ func operations() []route {
 		{Method: "GET", Path: root + "/search", Name: "search", Summary: "Skills whose words begin with all words of q, with facets.", Query: []param{
 			{"q", "string", "Words; each matches as a prefix."}, {"namespace", "string", "Facet."}, {"license", "string", "Facet."}, {"signed", "boolean", "Facet."},
 			{"sort", "string", "relevance, updated, downloads or name."}, {"offset", "integer", "How many to skip, at most 10000."}, {"limit", "integer", "How many, 1 to 100; 20 if not given."},
-		}, Answer: wire.SearchResult{}, Errors: []int{400}, handle: (*Handler).search},
+		}, Answer: wire.SearchResult{}, handle: (*Handler).search},
 
 		{Method: "GET", Path: root + "/tokens", Name: "listTokens", Summary: "Tokens the caller may see, without their text.", Query: page, Answer: wire.Page[wire.Token]{}, handle: (*Handler).listTokens},
-		{Method: "POST", Path: root + "/tokens", Name: "createToken", Summary: "Make a token. Its text is in this answer and nowhere else.", Body: wire.NewToken{}, Answer: wire.Token{}, Status: 201, Errors: []int{400}, handle: (*Handler).createToken},
+		{Method: "POST", Path: root + "/tokens", Name: "createToken", Summary: "Make a token. Its text is in this answer and nowhere else.", Body: wire.NewToken{}, Answer: wire.Token{}, Status: 201, handle: (*Handler).createToken},
 		{Method: "DELETE", Path: root + "/tokens/{id}", Name: "revokeToken", Summary: "End a token.", Status: 204, handle: (*Handler).revokeToken},
 		{Method: "GET", Path: root + "/audit", Name: "listEvents", Summary: "The audit trail, newest first.", Query: []param{
 			{"namespace", "string", "Of the target."}, {"account", "string", "Who did it."}, {"action", "string", "What was done."},

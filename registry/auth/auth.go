@@ -85,6 +85,39 @@ type Grant struct {
 	Role      Role   `json:"role"`
 }
 
+// Narrow is what a token may do that was made for one grant, while its account holds these: never more than
+// either. A token for reading does not become one for writing because its owner may write, and a grant that
+// the owner lost is lost to the token.
+func Narrow(token Grant, account []Grant) []Grant {
+	var out []Grant
+	for _, g := range account {
+		both := Grant{Namespace: token.Namespace}
+		switch {
+		case token.Namespace == Everywhere:
+			both.Namespace = g.Namespace
+		case g.Namespace != Everywhere && g.Namespace != token.Namespace:
+			continue
+		}
+		switch {
+		case Covers(g.Role, token.Role):
+			both.Role = token.Role
+		case Covers(token.Role, g.Role):
+			both.Role = g.Role
+		default:
+			both.Role = Reader // what maintainer and auditor share, and a little less
+		}
+		if Allows(both.Role, Read) && !slices.Contains(out, both) {
+			out = append(out, both)
+		}
+	}
+	return out
+}
+
+// Covers reports whether a may do all that b may.
+func Covers(a, b Role) bool {
+	return !slices.ContainsFunc(Actions(), func(do Action) bool { return Allows(b, do) && !Allows(a, do) })
+}
+
 // An Identity is who asks. The zero Identity may do nothing.
 type Identity struct {
 	Account   string // empty when Anonymous

@@ -69,47 +69,55 @@ func reservedSkill(name string) bool {
 // and m; vv and w), and names of five letters or more that differ by one letter put in, left out or replaced, or two
 // neighbours swapped. One other digit is no such difference: v2 and v3 are meant to differ.
 func TooNear(name string, existing []string) (string, bool) {
-	shape := looks(name)
 	for _, other := range existing {
-		if other != name && (oneEdit(name, other) || looks(other) == shape) {
+		if other != name && (oneEdit(name, other) || alike(name, other)) {
 			return other, true
 		}
 	}
 	return "", false
 }
 
-// looks is what is left of a name at a short glance.
-func looks(name string) string {
-	var b strings.Builder
-	b.Grow(len(name))
-	for i := 0; i < len(name); i++ {
-		two := ""
-		if i+1 < len(name) {
-			two = name[i : i+2]
-		}
-		switch c := name[i]; {
-		case c == '-':
-		case two == "rn":
-			b.WriteByte('m')
-			i++
-		case two == "vv":
-			b.WriteByte('w')
-			i++
-		case c == '0':
-			b.WriteByte('o')
-		case c == '1' || c == 'i':
-			b.WriteByte('l')
-		case c == '5':
-			b.WriteByte('s')
-		default:
-			b.WriteByte(c)
+// alike reports whether a and b are the same at a short glance. Like oneEdit it allocates nothing,
+// because it is asked about every name of a registry.
+func alike(a, b string) bool {
+	var x, y byte
+	for i, j := 0, 0; ; {
+		x, i = glance(a, i)
+		y, j = glance(b, j)
+		if x != y || x == 0 {
+			return x == y
 		}
 	}
-	return b.String()
 }
 
-// oneEdit reports whether one letter makes a different, or one swap. It allocates nothing, because it is
-// asked about every name of a registry.
+// glance is the letter that name seems to have at i or after it, 0 at its end, and where the next one starts.
+func glance(name string, i int) (seen byte, next int) {
+	for i < len(name) && name[i] == '-' {
+		i++
+	}
+	if i >= len(name) {
+		return 0, i
+	}
+	rest := name[i:]
+	switch {
+	case strings.HasPrefix(rest, "rn"):
+		return 'm', i + 2
+	case strings.HasPrefix(rest, "vv"):
+		return 'w', i + 2
+	}
+	switch c := rest[0]; c {
+	case '0':
+		return 'o', i + 1
+	case '1', 'i':
+		return 'l', i + 1
+	case '5':
+		return 's', i + 1
+	default:
+		return c, i + 1
+	}
+}
+
+// oneEdit reports whether one letter makes a different, or one swap.
 func oneEdit(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a

@@ -24,6 +24,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/skl-project/skl/registry/client/origin"
@@ -53,6 +54,10 @@ type Client struct {
 
 	// wait sleeps before a request is sent again; nil means to really do so.
 	wait func(ctx context.Context, d time.Duration) error
+
+	mu         sync.Mutex // guards what follows
+	looked     bool       // the credential was looked up
+	credential origin.Credential
 }
 
 // New returns a Client for the registry at base, "https://skills.example" or "http://127.0.0.1:5080".
@@ -81,6 +86,7 @@ type call struct {
 	body   any // a value for JSON, or a []byte of mediaType
 	media  string
 	cached bool // keep the answer, and ask with its ETag
+	named  bool // say who is asking without being asked: the answer to nobody is another one, not a 401
 	limit  int64
 }
 
@@ -187,6 +193,11 @@ func (c *Client) once(ctx context.Context, q call, address string, payload []byt
 	if kept.ETag != "" {
 		req.Header.Set("If-None-Match", kept.ETag)
 	}
+	if q.named {
+		if err := c.identify(ctx, req); err != nil {
+			return 0, nil, nil, err
+		}
+	}
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		return 0, nil, nil, err
@@ -203,6 +214,29 @@ func (c *Client) once(ctx context.Context, q call, address string, payload []byt
 		err, body = nil, nil // the status says enough
 	}
 	return resp.StatusCode, resp.Header, body, err
+}
+
+// identify adds the credential for the registry, if there is one.
+func (c *Client) identify(ctx context.Context, req *http.Request) error {
+	if c.HTTP.Credential == nil || c.HTTP.Offline {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.looked {
+		credential, err := c.HTTP.Credential(ctx, c.URL())
+		if err != nil {
+			return err
+		}
+		c.credential, c.looked = credential, true
+	}
+	switch {
+	case c.credential.User != "":
+		req.SetBasicAuth(c.credential.User, c.credential.Secret)
+	case c.credential.Secret != "":
+		req.Header.Set("Authorization", "Bearer "+c.credential.Secret)
+	}
+	return nil
 }
 
 func retryable(err error) bool {

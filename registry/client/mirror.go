@@ -54,6 +54,8 @@ type Mirror struct {
 	// Origin is recorded as where the releases come from; "" records nothing.
 	Origin string
 	Report func(Copied) // called for each release, in order. May be nil
+
+	tags map[Target]map[string]bool // of the repositories copied from
 }
 
 // Releases lists what a registry of skills has in a namespace, oldest first, so that a copy that is
@@ -141,17 +143,73 @@ func (m *Mirror) copy(ctx context.Context, item Copying) (done Copied) {
 	}
 	to := Target{m.Client.Host(), item.Namespace + "/" + item.Name}
 	there := err == nil
-	if done.Referrers, done.Err = m.content(ctx, item.From, to, root, there); done.Err != nil || there {
-		if done.Err == nil {
-			done.Err = m.settle(ctx, item, have.State)
-		}
+	if done.Referrers, done.Err = m.content(ctx, item.From, to, root, there); done.Err != nil {
 		return done
 	}
-	v, created, err := m.Client.Publish(ctx, item.Namespace, item.Name, item.Version, wire.PublishRequest{Manifest: done.Manifest, Mirrored: m.Origin})
-	if done.Created, done.Err = created, err; err == nil {
-		done.Err = m.settle(ctx, item, v.State)
+	if !there {
+		have, done.Created, done.Err = m.Client.Publish(ctx, item.Namespace, item.Name, item.Version, wire.PublishRequest{Manifest: done.Manifest, Mirrored: m.Origin})
+		if done.Err != nil {
+			return done
+		}
+	}
+	if done.Err = m.image(ctx, item, to); done.Err == nil {
+		done.Err = m.settle(ctx, item, have.State)
 	}
 	return done
+}
+
+// image copies the mountable form of a release, if there is one.
+func (m *Mirror) image(ctx context.Context, item Copying, to Target) error {
+	tag, err := oci.Tag(item.Version)
+	if err != nil {
+		return nil
+	}
+	tag += "-image"
+	if has, err := m.has(ctx, item.From, tag); !has || err != nil {
+		return err
+	}
+	root, err := m.From.Resolve(ctx, item.From, tag)
+	if err != nil {
+		return err
+	}
+	if m.there(ctx, to, tag, root) {
+		return nil
+	}
+	if _, err := m.content(ctx, item.From, to, root, false); err != nil {
+		return err
+	}
+	return m.To.Tag(ctx, to, root, tag)
+}
+
+// there reports whether a tag of the destination is root already.
+func (m *Mirror) there(ctx context.Context, to Target, tag string, root oci.Blob) bool {
+	have, err := m.To.Resolve(ctx, to, tag)
+	return err == nil && have.Digest == root.Digest
+}
+
+// has reports whether a repository has a tag.
+func (m *Mirror) has(ctx context.Context, from Target, tag string) (bool, error) {
+	if m.tags[from] == nil {
+		repo, err := m.From.repository(from)
+		if err != nil {
+			return false, err
+		}
+		found := map[string]bool{}
+		err = repo.Tags(ctx, "", func(tags []string) error {
+			for _, t := range tags {
+				found[t] = true
+			}
+			return nil
+		})
+		if err != nil {
+			return false, m.From.problem(from, err)
+		}
+		if m.tags == nil {
+			m.tags = map[Target]map[string]bool{}
+		}
+		m.tags[from] = found
+	}
+	return m.tags[from][tag], nil
 }
 
 // settle gives the copy the state of the original.

@@ -2,13 +2,18 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
+	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -56,25 +61,40 @@ func (o *OCI) manifest(ctx context.Context, t Target, reference string) (oci.Blo
 	if err != nil {
 		return oci.Blob{}, err
 	}
+	want := digest.Digest(reference)
+	if want.Validate() != nil {
+		want = ""
+	}
+	address := o.http.Base(t.Host) + "/v2/" + t.Repo + "/manifests/" + url.PathEscape(reference)
+	if want != "" {
+		address = o.http.Base(t.Host) + "/v2/" + t.Repo + "/manifests/" + reference
+	}
 	var m oci.Blob
 	err = o.again(ctx, func() error {
-		desc, body, err := repo.FetchReference(ctx, reference)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 		if err != nil {
 			return err
 		}
-		defer body.Close()
-		data, err := io.ReadAll(io.LimitReader(body, oci.MaxManifest+1))
+		req.Header["Accept"] = []string{strings.Join(manifestTypes(), ", ")}
+		resp, err := repo.Client.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return o.refused(t, resp)
+		}
+		o.warned(t, resp)
+		data, err := io.ReadAll(io.LimitReader(resp.Body, oci.MaxManifest+1))
 		if err != nil {
 			return broken(t, err)
 		}
-		m = oci.Blob{Descriptor: v1.Descriptor{MediaType: desc.MediaType, Digest: desc.Digest, Size: int64(len(data))}, Data: data}
+		said := digest.Digest(resp.Header.Get("Docker-Content-Digest"))
+		m = oci.Blob{Descriptor: v1.Descriptor{MediaType: resp.Header.Get("Content-Type"), Digest: cmp.Or(want, said, oci.DigestOf(data)), Size: int64(len(data))}, Data: data}
 		return nil
 	})
 	if err != nil {
 		return oci.Blob{}, o.problem(t, err)
-	}
-	if want := digest.Digest(reference); want.Validate() == nil {
-		m.Digest = want
 	}
 	switch {
 	case len(m.Data) > oci.MaxManifest:
@@ -82,7 +102,27 @@ func (o *OCI) manifest(ctx context.Context, t Target, reference string) (oci.Blo
 	case oci.CheckDigest(m.Digest) != nil || m.Digest.Algorithm().FromBytes(m.Data) != m.Digest:
 		return oci.Blob{}, mismatch(t, m.Digest)
 	}
+	if media, _, err := mime.ParseMediaType(m.MediaType); err == nil {
+		m.MediaType = media
+	}
 	return m, nil
+}
+
+// manifestTypes are what is asked for: some registries say 404 to those who do not.
+func manifestTypes() []string {
+	return []string{v1.MediaTypeImageManifest, v1.MediaTypeImageIndex, "application/vnd.docker.distribution.manifest.v2+json",
+		"application/vnd.docker.distribution.manifest.list.v2+json"}
+}
+
+// warned passes on what a registry says in headers: 299 - "yanked: …".
+func (o *OCI) warned(t Target, resp *http.Response) {
+	for _, w := range resp.Header.Values("Warning") {
+		quoted, ok := strings.CutPrefix(w, "299 - ")
+		text, err := strconv.Unquote(quoted)
+		if text = clean(text); ok && err == nil && text != "" && o.Warn != nil {
+			o.Warn(t.String() + ": " + text)
+		}
+	}
 }
 
 func mismatch(t Target, d digest.Digest) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// pages reads a list to its end.
+// pages reads a list to its end. What is in it depends on who is asking.
 func pages[T any](ctx context.Context, c *Client, query url.Values, path ...string) ([]T, error) {
 	var all []T
 	if query == nil {
@@ -19,7 +19,7 @@ func pages[T any](ctx context.Context, c *Client, query url.Values, path ...stri
 	}
 	for {
 		var page wire.Page[T]
-		if _, err := c.do(ctx, call{method: http.MethodGet, path: path, query: query}, &page); err != nil {
+		if _, err := c.do(ctx, call{method: http.MethodGet, path: path, query: query, named: true}, &page); err != nil {
 			return nil, err
 		}
 		all = append(all, page.Items...)
@@ -45,7 +45,7 @@ func (c *Client) About(ctx context.Context) (wire.About, error) {
 // WhoAmI says who the registry takes the caller for.
 func (c *Client) WhoAmI(ctx context.Context) (wire.WhoAmI, error) {
 	var w wire.WhoAmI
-	_, err := c.do(ctx, call{method: http.MethodGet, path: []string{"whoami"}}, &w)
+	_, err := c.do(ctx, call{method: http.MethodGet, path: []string{"whoami"}, named: true}, &w)
 	return w, err
 }
 
@@ -173,7 +173,7 @@ func (c *Client) Search(ctx context.Context, q Query) (wire.SearchResult, error)
 		query.Set("limit", strconv.Itoa(q.Limit))
 	}
 	var r wire.SearchResult
-	_, err := c.do(ctx, call{method: http.MethodGet, path: []string{"search"}, query: query}, &r)
+	_, err := c.do(ctx, call{method: http.MethodGet, path: []string{"search"}, query: query, named: true}, &r)
 	return r, err
 }
 

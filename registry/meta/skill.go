@@ -101,23 +101,24 @@ func (tx *Tx) refreshSkill(namespace, name string) error {
 			old.id, string(doc.State), doc.Versions, doc.Downloads, micros(doc.Updated))
 		return err
 	}
-	if was {
-		if err := tx.d.Err(tx.d.Unindex(tx.ctx, tx.q, old.id)); err != nil {
-			return err
+	if was && !listed {
+		if err := tx.d.Unindex(tx.ctx, tx.q, old.id); err != nil {
+			return tx.d.Err(err)
 		}
-		if _, err := tx.exec(`DELETE FROM skills WHERE id = $1`, old.id); err != nil {
-			return err
-		}
+		_, err := tx.exec(`DELETE FROM skills WHERE id = $1`, old.id)
+		return err
 	}
 	if !listed {
 		return nil
 	}
-	id, err := tx.d.Index(tx.ctx, tx.q, doc)
+	id, err := tx.d.Index(tx.ctx, tx.q, old.id, doc)
 	if err != nil {
 		return tx.d.Err(err)
 	}
 	_, err = tx.exec(`INSERT INTO skills (id, namespace, name, latest, description, license, keywords, signed, state, versions, downloads, updated)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+		ON CONFLICT (id) DO UPDATE SET latest = excluded.latest, description = excluded.description, license = excluded.license, keywords = excluded.keywords,
+			signed = excluded.signed, state = excluded.state, versions = excluded.versions, downloads = excluded.downloads, updated = excluded.updated`,
 		id, doc.Namespace, doc.Name, doc.Latest, doc.Description, doc.License, encode(doc.Keywords, len(doc.Keywords) == 0),
 		flag(doc.Signed), string(doc.State), doc.Versions, doc.Downloads, micros(doc.Updated))
 	return err

@@ -36,8 +36,9 @@ type Dialect interface {
 	SQL(statement string) string
 	// Schema is what the dialect adds at a version of the schema: full-text search.
 	Schema(version int) []string
-	// Index makes a skill findable and returns a new id for it, greater than 0.
-	Index(ctx context.Context, q Querier, d Document) (id int64, err error)
+	// Index makes a skill findable by what d says, and by that alone. It returns its id, which is greater than 0:
+	// a new one for the id 0.
+	Index(ctx context.Context, q Querier, id int64, d Document) (int64, error)
 	// Unindex takes back what Index did.
 	Unindex(ctx context.Context, q Querier, id int64) error
 	// Search finds what was indexed. It fills in default values of s itself.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/asn1"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -11,10 +12,14 @@ import (
 	"github.com/sigstore/timestamp-authority/v2/pkg/verification"
 )
 
-// signedBy verifies the certificate of b: a path to an issuer of r at every time
-// that a log or a timestamp authority vouches for, and at least one such time.
-// It returns the earliest.
+// signedBy verifies the certificate of b: a path to an issuer of r that holds at
+// every time that a log or a timestamp authority vouches for, and at least one
+// such time. It returns the earliest.
 func (r *TrustedRoot) signedBy(b *bundle, leaf *x509.Certificate) (time.Time, *refusal) {
+	paths := r.paths(leaf)
+	if len(paths) == 0 {
+		return time.Time{}, refuse(UntrustedRoot, "its certificate was not issued by an authority of the trusted root")
+	}
 	var times []time.Time
 	if len(r.logs) > 0 {
 		var no *refusal
@@ -33,18 +38,21 @@ func (r *TrustedRoot) signedBy(b *bundle, leaf *x509.Certificate) (time.Time, *r
 		return time.Time{}, refuse(NoTimestamp, "nothing that the trusted root knows says when it was signed")
 	}
 	earliest := times[0]
-	var issuer *x509.Certificate
 	for _, t := range times {
-		var no *refusal
-		if issuer, no = r.issued(leaf, t); no != nil {
-			return time.Time{}, no
+		if !(period{leaf.NotBefore, leaf.NotAfter}).holds(t) {
+			return time.Time{}, refuse(Expired, "it was signed at %s, its certificate is valid from %s to %s",
+				stamp(t), stamp(leaf.NotBefore), stamp(leaf.NotAfter))
+		}
+		paths = slices.DeleteFunc(paths, func(p path) bool { return !p.holds(t) })
+		if len(paths) == 0 {
+			return time.Time{}, refuse(UntrustedRoot, "the authority of its certificate was not in use at %s", stamp(t))
 		}
 		if t.Before(earliest) {
 			earliest = t
 		}
 	}
 	if len(r.certLogs) > 0 {
-		if no := r.certLogged(leaf, issuer); no != nil {
+		if no := r.certLogged(leaf, paths[0].chain[1]); no != nil {
 			return time.Time{}, no
 		}
 	}
@@ -52,7 +60,14 @@ func (r *TrustedRoot) signedBy(b *bundle, leaf *x509.Certificate) (time.Time, *r
 }
 
 // timestamp verifies an RFC 3161 response over signature with any authority of r.
-func (r *TrustedRoot) timestamp(response, signature []byte) (time.Time, bool) {
+func (r *TrustedRoot) timestamp(response, signature []byte) (when time.Time, ok bool) {
+	// The parser of CMS below is not ours and reads what anybody may have
+	// attached: should it panic, this is no timestamp.
+	defer func() {
+		if recover() != nil {
+			when, ok = time.Time{}, false
+		}
+	}()
 	for _, a := range r.timestamps {
 		t, err := verification.VerifyTimestampResponse(response, bytes.NewReader(signature), verification.VerifyOpts{
 			Roots: []*x509.Certificate{a.root}, Intermediates: a.intermediates, TSACertificate: a.leaf,
@@ -64,37 +79,44 @@ func (r *TrustedRoot) timestamp(response, signature []byte) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// issued returns the certificate that signed leaf, if a path to an issuer of r
-// holds at time t.
-func (r *TrustedRoot) issued(leaf *x509.Certificate, t time.Time) (*x509.Certificate, *refusal) {
-	expired := t.Before(leaf.NotBefore) || t.After(leaf.NotAfter)
+// A path leads from a certificate to a root; chain holds both, and at least these.
+type path struct {
+	chain []*x509.Certificate
+	valid period // of the authority
+}
+
+// holds reports whether every part of p may be used at t.
+func (p path) holds(t time.Time) bool {
+	return p.valid.holds(t) && !slices.ContainsFunc(p.chain, func(c *x509.Certificate) bool {
+		return !(period{c.NotBefore, c.NotAfter}).holds(t)
+	})
+}
+
+// paths are those from leaf to the issuers of r, as of the start of leaf. What
+// else they are worth at a given time, [path.holds] says without checking the
+// signatures again.
+func (r *TrustedRoot) paths(leaf *x509.Certificate) []path {
+	var out []path
 	for _, a := range r.issuers {
 		roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
 		roots.AddCert(a.root)
 		for _, c := range a.intermediates {
 			intermediates.AddCert(c)
 		}
-		at := t
-		if expired {
-			at = leaf.NotBefore // only to tell an old certificate from a foreign one
-		}
 		chains, err := leaf.Verify(x509.VerifyOptions{
-			Roots: roots, Intermediates: intermediates, CurrentTime: at,
+			Roots: roots, Intermediates: intermediates, CurrentTime: leaf.NotBefore,
 			KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
 		})
-		if err != nil || !a.valid.holds(at) {
+		if err != nil {
 			continue
 		}
-		if expired {
-			return nil, refuse(Expired, "it was signed at %s, its certificate is valid from %s to %s",
-				stamp(t), stamp(leaf.NotBefore), stamp(leaf.NotAfter))
+		for _, chain := range chains {
+			if len(chain) > 1 { // a root itself signs no statements
+				out = append(out, path{chain, a.valid})
+			}
 		}
-		if len(chains[0]) < 2 {
-			continue // the root itself signs nothing
-		}
-		return chains[0][1], nil
 	}
-	return nil, refuse(UntrustedRoot, "its certificate was not issued by an authority of the trusted root")
+	return out
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

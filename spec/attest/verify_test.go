@@ -164,8 +164,8 @@ func TestVerifyByKey(t *testing.T) {
 	}
 }
 
-// A change of any byte of a bundle either leaves its meaning or is refused.
-func TestVerifyEveryByte(t *testing.T) {
+// One flipped bit in any of the parts that carry the proof is refused.
+func TestVerifyFlippedBits(t *testing.T) {
 	s := attesttest.New(t)
 	good := s.SignAs(attesttest.Signature(t, pdf()), attesttest.Claims{Issuer: forge, Identity: workflow}, attesttest.Recipe{})
 	v := verifier(t, attest.Trust{Identities: []attest.Identity{{Issuer: forge, Identity: workflow}}, Root: trustedRoot(t, s.TrustedRoot())})
@@ -218,7 +218,7 @@ func TestVerifyByIdentity(t *testing.T) {
 		{"no time at all", s.SignAs(st, claims, attesttest.Recipe{NoTimestamp: true, NoPromise: true}), exact, attest.NoTimestamp},
 		{"second generation needs a timestamp", s.SignAs(st, claims, attesttest.Recipe{Generation: 2, NoTimestamp: true}), exact, attest.NoTimestamp},
 		{"not logged", s.SignAs(st, claims, attesttest.Recipe{NoLog: true}), exact, attest.NotLogged},
-		{"other authorities", attesttest.New(t).SignAs(st, claims, attesttest.Recipe{}), exact, attest.NotLogged},
+		{"other authorities", attesttest.New(t).SignAs(st, claims, attesttest.Recipe{}), exact, attest.UntrustedRoot},
 		{"replayed", s.Sign(attesttest.Signature(t, attest.Subject{Name: "acme/pdf", Version: "1.4.1", Digest: attesttest.Digest("old")}), forge, workflow), exact, attest.Replayed},
 		{"wrong digest", s.Sign(attesttest.Signature(t, attest.Subject{Digest: attesttest.Digest("old")}), forge, workflow), exact, attest.WrongDigest},
 		{"signed with a key", sign(t, attesttest.Key(t, attest.ECDSA), pdf()), exact, attest.WrongKey},
@@ -288,23 +288,44 @@ func TestTrustedRootDecidesWhatIsDemanded(t *testing.T) {
 	}
 }
 
-func TestOtherAuthoritiesUnderTheSameLog(t *testing.T) {
-	// Without logs in the root, the certificate's issuer is what fails.
+// A trusted log or timestamp does not lend its trust to a certificate of others.
+func TestOtherAuthorityWithOurTimestamp(t *testing.T) {
 	s, other := attesttest.New(t), attesttest.New(t)
-	v := verifier(t, attest.Trust{Identities: []attest.Identity{{Issuer: forge, Identity: workflow}}, Root: trustedRoot(t, s.TrustedRootOf(false, true, false))})
-	mixed := edit(t, other.Sign(attesttest.Signature(t, pdf()), forge, workflow), func(any) any {
-		return map[string]any{}
-	}, "verificationMaterial", "timestampVerificationData")
+	text := other.Sign(attesttest.Signature(t, pdf()), forge, workflow)
 	var b struct {
 		DsseEnvelope struct{ Signatures []struct{ Sig []byte } }
 	}
-	if err := json.Unmarshal(mixed, &b); err != nil {
+	if err := json.Unmarshal(text, &b); err != nil {
 		t.Fatal(err)
 	}
-	mixed = edit(t, mixed, map[string]any{"rfc3161Timestamps": []any{map[string]any{"signedTimestamp": s.Timestamp(b.DsseEnvelope.Signatures[0].Sig, time.Now())}}},
-		"verificationMaterial", "timestampVerificationData")
-	if got := v.Verify([][]byte{mixed}, pdf()); got.Code != attest.UntrustedRoot {
+	stamp := s.Timestamp(b.DsseEnvelope.Signatures[0].Sig, time.Now())
+	text = edit(t, text, map[string]any{"rfc3161Timestamps": []any{map[string]any{"signedTimestamp": stamp}}}, "verificationMaterial", "timestampVerificationData")
+	v := verifier(t, attest.Trust{Identities: []attest.Identity{{Issuer: forge, Identity: workflow}}, Root: trustedRoot(t, s.TrustedRootOf(false, true, false))})
+	if got := v.Verify([][]byte{text}, pdf()); got.Code != attest.UntrustedRoot {
 		t.Errorf("%s %q (%s)", got.State, got.Code, got.Reason)
+	}
+}
+
+// An authority counts only while the root says so.
+func TestAuthorityOutOfUse(t *testing.T) {
+	s := attesttest.New(t)
+	text := s.Sign(attesttest.Signature(t, pdf()), forge, workflow)
+	ended := map[string]any{"start": "2020-01-01T00:00:00Z", "end": "2021-01-01T00:00:00Z"}
+	for _, test := range []struct {
+		list string
+		path []string
+		code attest.Code
+	}{
+		{"certificateAuthorities", []string{"0", "validFor"}, attest.UntrustedRoot},
+		{"tlogs", []string{"0", "publicKey", "validFor"}, attest.BadLog},
+	} {
+		rootJSON := edit(t, s.TrustedRoot(), ended, append([]string{test.list}, test.path...)...)
+		id := attest.Identity{Issuer: forge, Identity: workflow}
+		got := verifier(t, attest.Trust{Identities: []attest.Identity{id}, Root: trustedRoot(t, rootJSON)}).Verify([][]byte{text}, pdf())
+		if got.Code != test.code {
+			t.Errorf("%s: %s %q (%s)", test.list, got.State, got.Code, got.Reason)
+		}
+		sigstoreIdentity(t, text, rootJSON, id, false)
 	}
 }
 
@@ -325,7 +346,7 @@ func TestVirtualSigstore(t *testing.T) {
 		{"replayed", s.Sign(old, forge, workflow), attest.Replayed},
 		{"wrong digest", s.Sign(attesttest.Signature(t, attest.Subject{Digest: attesttest.Digest("x")}), forge, workflow), attest.WrongDigest},
 		{"expired", s.SignAt(st, forge, workflow, time.Now().Add(30*time.Minute)), attest.Expired},
-		{"other authorities", attesttest.Virtual(t).Sign(st, forge, workflow), attest.NotLogged},
+		{"other authorities", attesttest.Virtual(t).Sign(st, forge, workflow), attest.UntrustedRoot},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := verifier(t, attest.Trust{Identities: []attest.Identity{id}, Root: trustedRoot(t, rootJSON)}).Verify([][]byte{test.bundle}, pdf())

@@ -348,7 +348,7 @@ func (a *Artifact) takeLayers(d document, row int) error {
 		switch {
 		case a.raw:
 		case a.ordinary && isImageLayer(l.MediaType):
-		case !a.ordinary && (l.MediaType == layouts[row].layer || layouts[row].config == ConfigSkill && l.MediaType == LayerSkill):
+		case !a.ordinary && l.MediaType == layouts[row].layer:
 		case strings.Contains(l.MediaType, "nondistributable") || strings.Contains(l.MediaType, ".foreign."):
 			return refuse(CodeForeign, "layer %s is of a type that registries do not keep", quoted(string(l.Digest)))
 		case a.ordinary:

@@ -114,18 +114,20 @@ func TestServicesThatFail(t *testing.T) {
 		code     string
 		says     string
 	}{
-		{name: "says no", code: "keyless_service", says: "403: not you", before: func(w http.ResponseWriter, r *http.Request) { http.Error(w, "not you", 403) }},
-		{name: "always busy", code: "keyless_service", says: "503", before: func(w http.ResponseWriter, r *http.Request) { http.Error(w, "busy", 503) }},
+		{name: "says no", code: "keyless_service", says: "403: not you", before: func(w http.ResponseWriter, r *http.Request) { http.Error(w, "not you", http.StatusForbidden) }},
+		{name: "always busy", code: "keyless_service", says: "503", before: func(w http.ResponseWriter, r *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) }},
 		{name: "endless answer", code: "keyless_service", says: "more than 1048576 bytes", before: func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(200)
+			w.WriteHeader(http.StatusOK)
 			w.Write(make([]byte, 2<<20))
 		}},
-		{name: "not JSON", code: "keyless_service", says: "something else than JSON", before: func(w http.ResponseWriter, r *http.Request) { http.Error(w, "<html>", 200) }},
-		{name: "no certificate", code: "keyless_service", says: "gave no certificate", before: func(w http.ResponseWriter, r *http.Request) { http.Error(w, "{}", 200) }},
-		{name: "redirect", code: "keyless_service", says: "status 307", before: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }},
+		{name: "not JSON", code: "keyless_service", says: "something else than JSON", before: func(w http.ResponseWriter, r *http.Request) { http.Error(w, "<html>", http.StatusOK) }},
+		{name: "no certificate", code: "keyless_service", says: "gave no certificate", before: func(w http.ResponseWriter, r *http.Request) { http.Error(w, "{}", http.StatusOK) }},
+		{name: "redirect", code: "keyless_service", says: "status 307", before: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}},
 		{name: "log without proof", code: "keyless_service", says: "no proof of inclusion", before: func(w http.ResponseWriter, r *http.Request) {
 			if strings.Contains(r.URL.Path, "log") {
-				http.Error(w, "{}", 201)
+				http.Error(w, "{}", http.StatusCreated)
 			}
 		}},
 		{name: "no token", token: "x", code: "keyless_token", says: "not a JSON web token"},
@@ -186,7 +188,7 @@ func TestLogEntryOfALostAnswer(t *testing.T) {
 			w.Header().Set("Location", "/api/v1/log/entries/abc")
 			w.WriteHeader(http.StatusConflict)
 		case r.URL.Path == "/api/v1/log/entries/abc":
-			http.Error(w, `{"abc":{"body":"e30=","integratedTime":1,"logID":"00","logIndex":1,"verification":{"inclusionProof":{"checkpoint":"x","hashes":["00"],"logIndex":1,"rootHash":"00","treeSize":2}}}}`, 200)
+			http.Error(w, `{"abc":{"body":"e30=","integratedTime":1,"logID":"00","logIndex":1,"verification":{"inclusionProof":{"checkpoint":"x","hashes":["00"],"logIndex":1,"rootHash":"00","treeSize":2}}}}`, http.StatusOK)
 		}
 	}
 	signer := &keyless.Signer{Services: keyless.Services{Authority: server.URL, Log: server.URL}}

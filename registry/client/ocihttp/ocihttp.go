@@ -39,7 +39,7 @@ const maxPages = 200
 // tokenUser is the user that goes with a token where only a name and a password are understood.
 const tokenUser = "x-access-token"
 
-// identityUser marks a secret that is a refresh token, as docker's credential helpers do.
+// identityUser marks a secret that is a refresh token, as docker's credential helpers and configuration do.
 const identityUser = "<token>"
 
 // Repository is the repository named repo ("ns/name") of the registry at host

@@ -3,9 +3,6 @@ package ocihttp
 import (
 	"context"
 	"net/http"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -69,57 +66,5 @@ func TestNamesEndpoint(t *testing.T) {
 		if got := namesEndpoint(http.Header{"Www-Authenticate": {challenge}}); got != want {
 			t.Errorf("%q: %v", challenge, got)
 		}
-	}
-}
-
-// What docker's file says is found by origin, and written as docker would.
-func TestDocker(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "config.json")
-	os.WriteFile(path, []byte(`{"auths":{"h.example:5000":{"auth":"dTpw"},"https://index.docker.io/v1/":{"auth":"aHViOnA="},"t.example":{"identitytoken":"refresh"}},"other":1}`), 0o600)
-	d, err := OpenDocker(path, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lookup := func(of string) (c origin.Credential) {
-		t.Helper()
-		c, err := d.Lookup(t.Context(), of)
-		if err != nil {
-			t.Error(err)
-		}
-		return c
-	}
-	for of, want := range map[string]origin.Credential{
-		"https://h.example:5000":       {User: "u", Secret: "p"},
-		"https://registry-1.docker.io": {User: "hub", Secret: "p"},
-		"https://t.example":            {User: "<token>", Secret: "refresh"},
-		"https://h.example":            {},
-	} {
-		if got := lookup(of); got != want {
-			t.Errorf("%s: %q %q", of, got.User, got.Secret)
-		}
-	}
-	if err := d.Save(t.Context(), "https://new.example", origin.Credential{Secret: "token"}); err != nil {
-		t.Fatal(err)
-	}
-	if got := lookup("https://new.example"); got.Secret != "token" || got.User != tokenUser {
-		t.Errorf("saved %q %q", got.User, got.Secret)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
-	if err := d.Delete(t.Context(), "https://new.example"); err != nil || lookup("https://new.example") != (origin.Credential{}) {
-		t.Errorf("deleted: %v", err)
-	}
-	if text, _ := os.ReadFile(path); !strings.Contains(string(text), `"other"`) {
-		t.Errorf("lost what skl does not know: %s", text)
-	}
-	os.WriteFile(path, []byte(`{"auths":`), 0o600)
-	if _, err := OpenDocker(path, false); err == nil {
-		t.Error("a damaged file was read")
-	}
-	if d, err := OpenDocker(filepath.Join(t.TempDir(), "none"), false); err != nil {
-		t.Error(err)
-	} else if err := d.Save(t.Context(), "https://h", origin.Credential{Secret: "x"}); err == nil {
-		t.Error("a secret was written in plain text")
 	}
 }

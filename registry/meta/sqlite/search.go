@@ -1,35 +1,253 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/skl-project/skl/registry/meta"
 )
 
-type dialect struct{}
+// Limits of a search.
+const (
+	maxWords  = 12    // of the text; more are ignored
+	maxRanked = 1_000 // matches that are ranked by their words
+	maxLimit  = 100
+)
 
-// SQL implements [meta.Dialect].
-func (dialect) SQL(statement string) string {
-	return strings.NewReplacer("{blob}", "BLOB", "{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{clustered}", "WITHOUT ROWID",
-		"id BIGINT PRIMARY KEY", "id INTEGER PRIMARY KEY").Replace(statement)
+// Search implements [meta.Dialect].
+//
+// Total and facets count all matches, and only matches. A skill whose name is the text comes first; the
+// others follow by BM25. Of more than 1,000 matches those are ranked whose name or keywords match, then the
+// newest; the others come behind them, newest first, with the score 0.
+func (dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (meta.Hits, error) {
+	if s.Limit <= 0 {
+		s.Limit = 20
+	}
+	count := newCounter()
+	h := meta.Hits{Facets: count.facets}
+	text := words(s.Text)
+	if text == nil && strings.TrimSpace(s.Text) != "" {
+		return h, nil // no skill has a word without letters
+	}
+	f, err := newFilter(ctx, q, s)
+	if err != nil || f == nil {
+		return h, err
+	}
+
+	var ids []int64
+	switch {
+	case text != nil:
+		ids, err = idList(ctx, q, `SELECT group_concat(rowid) FROM search WHERE search MATCH $1`, match(text))
+	case s.Sort == "" || s.Sort == "relevance":
+		ids, err = ordered(ctx, q, "name", s.Namespace)
+	default:
+		ids, err = ordered(ctx, q, s.Sort, s.Namespace)
+	}
+	if err != nil {
+		return meta.Hits{}, err
+	}
+	kept := ids[:0]
+	err = cells(ctx, q, ids, func(id int64, c cell) {
+		if f.keeps(c) {
+			kept = append(kept, id)
+			count.add(c)
+		}
+	})
+	if err == nil {
+		err = count.name(ctx, q)
+	}
+	if err != nil {
+		return meta.Hits{}, err
+	}
+	h.Total = len(kept)
+
+	scores := map[int64]float64{}
+	switch {
+	case text == nil || len(kept) == 0:
+	case s.Sort == "" || s.Sort == "relevance":
+		kept, scores, err = rank(ctx, q, s.Text, text, kept)
+	default:
+		kept, err = reorder(ctx, q, s, kept)
+	}
+	if err != nil {
+		return meta.Hits{}, err
+	}
+	kept = kept[min(max(s.Offset, 0), len(kept)):]
+	h.IDs = kept[:min(s.Limit, maxLimit, len(kept))]
+	for _, id := range h.IDs {
+		h.Scores = append(h.Scores, scores[id])
+	}
+	return h, nil
 }
 
-// Schema implements [meta.Dialect].
-func (dialect) Schema(version int) []string { return nil }
+// words splits a text as the index splits the text of skills.
+func words(text string) []string {
+	var all []string
+	for w := range strings.FieldsFuncSeq(text, func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co) || r == unicode.ReplacementChar
+	}) {
+		if all = append(all, w); len(all) == maxWords {
+			break
+		}
+	}
+	return all
+}
 
-func (dialect) Index(ctx context.Context, q meta.Querier, d meta.Document) (id int64, err error) {
-	rows, err := q.QueryContext(ctx, `SELECT coalesce(max(id), 0) + 1 FROM skills`)
+// match is an FTS5 query for skills that have all words, each as a prefix. A word is letters and
+// digits; its quotes keep AND, OR, NOT and NEAR from being operators.
+func match(words []string) string {
+	var b strings.Builder
+	for _, w := range words {
+		b.WriteString(`"` + w + `" * `)
+	}
+	return b.String()
+}
+
+// ordered returns the ids of all skills, or those of one namespace, in the order of a sort. It reads an index only.
+func ordered(ctx context.Context, q meta.Querier, sort, namespace string) ([]int64, error) {
+	order := "name, namespace"
+	switch sort {
+	case "updated":
+		order = "updated DESC, id DESC"
+	case "downloads":
+		order = "downloads DESC, id DESC"
+	}
+	if namespace != "" {
+		return idList(ctx, q, `SELECT group_concat(id) FROM (SELECT id FROM skills WHERE namespace = $1 ORDER BY `+order+`)`, namespace)
+	}
+	return idList(ctx, q, `SELECT group_concat(id) FROM (SELECT id FROM skills ORDER BY `+order+`)`)
+}
+
+// reorder sorts ids as s asks.
+func reorder(ctx context.Context, q meta.Querier, s meta.Search, ids []int64) ([]int64, error) {
+	all, err := ordered(ctx, q, s.Sort, s.Namespace)
 	if err != nil {
-		return 0, err
+		return nil, err
+	}
+	wanted := make(map[int64]struct{}, len(ids))
+	for _, id := range ids {
+		wanted[id] = struct{}{}
+	}
+	return slices.DeleteFunc(all, func(id int64) bool {
+		_, ok := wanted[id]
+		return !ok
+	}), nil
+}
+
+// rank sorts ids, which match words and ascend, best first.
+func rank(ctx context.Context, q meta.Querier, text string, words []string, ids []int64) ([]int64, map[int64]float64, error) {
+	exact, err := idList(ctx, q, `SELECT group_concat(id) FROM (SELECT id FROM skills WHERE name = $1 ORDER BY namespace LIMIT 1000)`, strings.ToLower(strings.Join(words, "-")))
+	if err != nil {
+		return nil, nil, err
+	}
+	if namespace, name, ok := strings.Cut(strings.TrimSpace(text), "/"); ok {
+		one, err := idList(ctx, q, `SELECT id FROM skills WHERE namespace = $1 AND name = $2`, namespace, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		exact = append(exact, one...)
+	}
+	kept := func(id int64) bool {
+		_, found := slices.BinarySearch(ids, id)
+		return found
+	}
+	best := map[int64]float64{} // score of what is ranked
+	add := func(some []int64) {
+		for _, id := range slices.Backward(some) {
+			if len(best) < maxRanked && kept(id) {
+				best[id] = 0
+			}
+		}
+	}
+	add(exact)
+	for id := range best {
+		best[id] = exactBonus
+	}
+	if len(ids) <= maxRanked {
+		add(ids)
+	} else {
+		named, err := idList(ctx, q, `SELECT group_concat(rowid) FROM search_name WHERE search_name MATCH $1`, match(words))
+		if err != nil {
+			return nil, nil, err
+		}
+		add(named)
+		add(ids)
+	}
+	if err := score(ctx, q, words, best); err != nil {
+		return nil, nil, err
+	}
+
+	sorted := make([]int64, 0, len(ids))
+	for id := range best {
+		sorted = append(sorted, id)
+	}
+	slices.SortFunc(sorted, func(a, b int64) int { return cmp.Or(cmp.Compare(best[b], best[a]), cmp.Compare(b, a)) })
+	for _, id := range slices.Backward(ids) {
+		if _, done := best[id]; !done {
+			sorted = append(sorted, id)
+		}
+	}
+	return sorted, best, nil
+}
+
+// exactBonus is more than BM25 ever gives.
+const exactBonus = 1_000
+
+// score adds the BM25 score of each id that is a key of best.
+func score(ctx context.Context, q meta.Querier, words []string, best map[int64]float64) error {
+	list := []byte{'['}
+	for id := range best {
+		if len(list) > 1 {
+			list = append(list, ',')
+		}
+		list = strconv.AppendInt(list, id, 10)
+	}
+	list = append(list, ']')
+	// The plus keeps the ids away from the index, which would start anew for each of them.
+	rows, err := q.QueryContext(ctx, `SELECT rowid, bm25(search, 10, 5, 2, 3, 1) FROM search WHERE search MATCH $1 AND +rowid IN (SELECT value FROM json_each($2))`, match(words), string(list))
+	if err != nil {
+		return err
 	}
 	defer rows.Close()
-	rows.Next()
-	err = rows.Scan(&id)
-	return id, err
+	for rows.Next() {
+		var id int64
+		var s float64
+		if err := rows.Scan(&id, &s); err != nil {
+			return err
+		}
+		best[id] -= s // FTS5 gives the best the lowest number
+	}
+	return rows.Err()
 }
 
-func (dialect) Unindex(ctx context.Context, q meta.Querier, id int64) error { return nil }
-func (dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (meta.Hits, error) {
-	return meta.Hits{}, nil
+// idList reads the answer to a query for one text of numbers: that is many times as fast as a row for each.
+func idList(ctx context.Context, q meta.Querier, query string, args ...any) ([]int64, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var ids []int64
+	for rows.Next() {
+		var raw sql.RawBytes
+		if err := rows.Scan(&raw); err != nil {
+			return nil, err
+		}
+		var n int64
+		for i, c := range raw {
+			if c != ',' {
+				n = n*10 + int64(c-'0')
+			}
+			if c == ',' || i == len(raw)-1 {
+				ids = append(ids, n)
+				n = 0
+			}
+		}
+	}
+	return ids, rows.Err()
 }

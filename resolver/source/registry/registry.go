@@ -183,11 +183,11 @@ func check(r ref.Ref) error {
 // withheld is the error of a version that exists but is not offered; nil if it does not exist.
 func (p *place) withheld(ctx context.Context, r ref.Ref, version string) error {
 	v, err := p.Version(ctx, r.Owner, r.Repo, version)
-	if e, ok := errors.AsType[*diag.Error](err); ok && e.Class == diag.Misuse {
-		return nil
+	if diag.ClassOf(err) == diag.Refused {
+		return err
 	}
 	if err != nil {
-		return err
+		return nil // the list that was read says enough
 	}
 	name := fmt.Sprintf("%s/%s@%s", r.Owner, r.Repo, version)
 	switch v.State {
@@ -209,10 +209,14 @@ func because(reason string) string {
 	return ": " + diag.Printable(reason)
 }
 
-// near adds the names that could have been meant to the error of a skill that does not exist.
+// near adds the names that could have been meant to the error of a skill that does not exist. A
+// registry says "unauthorized" of it to those who gave no token; who can list the namespace knows better.
 func (p *place) near(ctx context.Context, r ref.Ref, err error) error {
 	e, ok := errors.AsType[*diag.Error](err)
-	if !ok || e.Code != "unknown_skill" && e.Code != "not_found" {
+	if !ok || e.Code != "unknown_skill" && e.Code != "not_found" && e.Code != "unauthorized" {
+		return err
+	}
+	if has, nerr := p.HasNamespace(ctx, r.Owner); !has || nerr != nil {
 		return err
 	}
 	skills, serr := p.Skills(ctx, r.Owner)
@@ -221,7 +225,13 @@ func (p *place) near(ctx context.Context, r ref.Ref, err error) error {
 	}
 	names := make([]string, 0, len(skills))
 	for _, s := range skills {
+		if s.Name == r.Repo {
+			return err
+		}
 		names = append(names, s.Name)
+	}
+	if e.Code == "unauthorized" {
+		e = diag.New(diag.Misuse, "unknown_skill", "%s: there is no skill %s/%s", p.Host(), r.Owner, r.Repo)
 	}
 	for _, name := range spell.Nearest(r.Repo, names, 5) {
 		e.Candidates = append(e.Candidates, r.Owner+"/"+name)
@@ -315,6 +325,13 @@ func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) erro
 		return err
 	}
 	a, err := oci.Read(m.MediaType, m.Data)
+	if err == nil && a.IsIndex() && len(a.Entries) > 0 {
+		// The registry judged the first entry, and that is the one that was locked.
+		entry := a.Entries[0]
+		if m, err = p.oci.Manifest(ctx, target, entry.Digest.String()); err == nil {
+			a, err = a.Entry(entry, m.Data)
+		}
+	}
 	if err != nil {
 		return named(l, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -69,12 +70,22 @@ func runCheck(ctx context.Context, w *world, c *cli.Context) error {
 		}
 	}
 	add("verify", drift)
+	var signatures []string
+	for _, s := range v.Skills {
+		if s.Signature == string(attest.Failed) {
+			signatures = append(signatures, s.Name+": "+s.Reason)
+		}
+	}
+	add("signatures", signatures)
 	l, err := w.discover(ctx, nil)
 	if err != nil {
 		return err
 	}
 	add("conflicts", openConflicts(l))
 	class := diag.Class(0)
+	if len(signatures) > 0 {
+		class = diag.Refused
+	}
 	if base := c.String("base"); base != "" {
 		old, err := w.lockAt(ctx, f, base)
 		if err != nil {

@@ -56,6 +56,12 @@ func runDoctor(ctx context.Context, w *world, c *cli.Context) error {
 	if err := d.copies(ctx); err != nil {
 		return err
 	}
+	return d.print()
+}
+
+// print is the end of a doctor: what was looked at, and exit 3 if something is wrong.
+func (d *doctor) print() error {
+	w := d.w
 	out := doctorResult{OK: !slices.ContainsFunc(d.items, func(i doctorItem) bool { return i.Level == "problem" }), Items: d.items}
 	if w.ui.JSON {
 		if err := w.ui.Result(out); err != nil {
@@ -106,6 +112,9 @@ func (d *doctor) environment(ctx context.Context) {
 	for _, u := range w.config.Forges {
 		urls = append(urls, u)
 	}
+	for _, r := range w.config.Registries {
+		urls = append(urls, r.URL)
+	}
 	slices.Sort(urls)
 	for _, u := range slices.Compact(urls) {
 		d.credential(ctx, u)
@@ -129,7 +138,7 @@ func (d *doctor) credential(ctx context.Context, url string) {
 	case err != nil:
 		d.say("login", "problem", "", "%s: %s", host, diag.Printable(err.Error()))
 	case from == "":
-		d.say("login", "note", "", "%s: no credential, public repositories only (set %s, or use a git credential helper)", host, origin.VariableName(host))
+		d.say("login", "note", "", "%s: no credential, what is public only (set %s, use a git credential helper, or skl login)", host, origin.VariableName(host))
 	default:
 		d.say("login", "ok", "", "%s: credential from %s", host, from)
 	}

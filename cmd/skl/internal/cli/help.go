@@ -18,13 +18,14 @@ var groups = []string{"Skills", "Team", "Copies", "Author", "Trust", "Sites"}
 // commands is every command of this version, in the order of the help.
 func commands() []command {
 	return []command{
-		initCommand(), installCommand(), removeCommand(), updateCommand(), listCommand(), infoCommand(), readCommand(),
+		initCommand(), installCommand(), removeCommand(), updateCommand(), listCommand(), searchCommand(), infoCommand(), readCommand(),
 		ciCommand(), checkCommand(), statusCommand(), diffCommand(), outdatedCommand(),
 		whichCommand(), disableCommand(), doctorCommand(),
-		newCommand(), lintCommand(),
-		verifyCommand(), trustCommand(),
-		sourceCommand(), cacheCommand(),
-		lockCommand(), ackCommand(), whyCommand(), enableCommand(), packCommand(), digestCommand(),
+		newCommand(), lintCommand(), publishCommand(),
+		verifyCommand(), trustCommand(), loginCommand(),
+		registryCommand(), sourceCommand(), cacheCommand(),
+		lockCommand(), ackCommand(), whyCommand(), enableCommand(), packCommand(), digestCommand(), logoutCommand(),
+		keyCommand(), signCommand(), attestCommand(), yankCommand(), deprecateCommand(),
 		schemaCommand(), completionCommand(), quickstartCommand(), versionCommand(), helpCommand(), completeCommand(),
 	}
 }

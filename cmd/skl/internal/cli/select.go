@@ -108,6 +108,10 @@ func checkName(f source.Found) error {
 func (w *world) selected(o *resolver.Opened, f source.Found, of int, pin bool) selection {
 	asked := o.Want.Ref
 	version, kind := resolver.Written(o.Kind, asked.Version, f.Lock.Version, f.Lock.Commit, pin)
+	if pin && asked.Kind == ref.OCI && kind != lock.Range {
+		// A tag can move; the digest is part of the ref.
+		asked.Digest, version, kind = f.Lock.Manifest, "", ""
+	}
 	if o.Place.Commit != "" || asked.Kind == ref.Local {
 		version, kind = "", ""
 	}

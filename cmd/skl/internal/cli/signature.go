@@ -243,20 +243,20 @@ func decide(s *lock.Skill, before lock.Skill, j judged, o signatureOptions) erro
 		if pinned == nil {
 			return nil
 		}
-		return diag.New(diag.Refused, "signature_no_trust", "%s was signed by %s, and now no signer is known to check %s with", s.Name, signerName(pinned), s.Version).
+		return diag.New(diag.Refused, "signature_no_trust", "%s was signed by %s, and now no signer is known to check %s with", s.Name, lockedSigner(pinned), s.Version).
 			Hint("add [[signer]] to config.toml with its key or identity")
 	}
 	if !j.required && pinned == nil {
 		return nil
 	}
 	if !o.allowUnsigned {
-		return j.verdict.Err(s.Name+"@"+s.Version).(*diag.Error).Hint("to accept it all the same, which is recorded: add --allow-unsigned")
+		return j.verdict.Err(s.Name + "@" + s.Version).(*diag.Error).Hint("to accept it all the same, which is recorded: add --allow-unsigned")
 	}
 	s.Unsigned = true
 	return nil
 }
 
-func signerName(s *lock.Signer) string {
+func lockedSigner(s *lock.Signer) string {
 	if s == nil {
 		return ""
 	}

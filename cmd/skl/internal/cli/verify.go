@@ -11,6 +11,7 @@ import (
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/lock"
 )
 
@@ -21,13 +22,18 @@ type verifiedSkill struct {
 	State     string   `json:"state"` // ok, drift, missing, eol, link, unlocked
 	Digest    string   `json:"digest"`
 	Expected  string   `json:"expected"`
-	Signature string   `json:"signature"` // unsigned in this version
+	Signature string   `json:"signature"` // verified, unsigned, failed, skipped
+	Signer    string   `json:"signer,omitempty"`
+	Reason    string   `json:"reason,omitempty"` // why the signature is not verified
+	Logged    bool     `json:"logged"`           // skl.lock proves that the registry's log has the release
 	Drift     []string `json:"drift"`
 }
 
 type verifyResult struct {
 	OK     bool            `json:"ok"`
 	Skills []verifiedSkill `json:"skills"`
+
+	refused error // the first signature or log proof that is bad
 }
 
 func verifyCommand() command {
@@ -44,6 +50,12 @@ func verifyCommand() command {
 				}
 			} else {
 				w.printVerify(out)
+			}
+			switch {
+			case out.refused != nil && w.ui.JSON:
+				return shown{out.refused}
+			case out.refused != nil:
+				return out.refused
 			}
 			if !out.OK {
 				return unmet("drift")
@@ -79,14 +91,18 @@ func (w *world) verify(ctx context.Context, names []string) (verifyResult, error
 	}
 	out := verifyResult{OK: true, Skills: []verifiedSkill{}}
 	for i, r := range receipts {
-		out.Skills = append(out.Skills, w.verifyOne(r, drifts[i], f.lock))
+		one := w.verifyOne(r, drifts[i], f.lock)
+		if err := w.verifySignature(ctx, &one, f.lock); err != nil && out.refused == nil {
+			out.refused = err
+		}
+		out.Skills = append(out.Skills, one)
 	}
 	for _, s := range f.lock.Skills {
 		if wanted(s.Name) && !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == s.Name }) {
 			out.Skills = append(out.Skills, verifiedSkill{Name: s.Name, Path: filepath.Join(w.root, s.Name), State: "missing", Expected: string(s.Tree), Drift: []string{}})
 		}
 	}
-	out.OK = !slices.ContainsFunc(out.Skills, func(s verifiedSkill) bool { return s.State != "ok" })
+	out.OK = out.refused == nil && !slices.ContainsFunc(out.Skills, func(s verifiedSkill) bool { return s.State != "ok" })
 	return out, nil
 }
 
@@ -116,11 +132,39 @@ func (w *world) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) verified
 	return out
 }
 
+// verifySignature checks who signed the locked release, and its proof of the registry's log.
+// What is refused comes back as an error and is noted in out.
+func (w *world) verifySignature(ctx context.Context, out *verifiedSkill, l *lock.Lock) error {
+	s, ok := l.Skill(out.Name)
+	if !ok {
+		return nil
+	}
+	j, err := w.recheck(ctx, s)
+	if err == nil {
+		err = j.bad(s)
+	}
+	if err != nil {
+		out.Signature, out.Reason = string(attest.Failed), err.Error()
+		return err
+	}
+	out.Signature, out.Logged = string(j.verdict.State), s.Log != nil
+	if j.verdict.State == attest.Verified {
+		out.Signer = j.verdict.Signer.String()
+	} else if canBeSigned(s) {
+		out.Reason = j.verdict.Reason
+	}
+	return nil
+}
+
 func (w *world) printVerify(out verifyResult) {
 	bad := 0
 	for _, s := range out.Skills {
 		if s.State == "ok" {
 			w.ui.Detail("%s ok %s", s.Name, s.Digest)
+			if s.Signature == string(attest.Failed) {
+				bad++
+				w.ui.Print("%s  signature: %s", s.Name, s.Reason)
+			}
 			continue
 		}
 		bad++

@@ -1,0 +1,393 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/registry"
+	blobfs "github.com/skl-project/skl/registry/blob/fs"
+	"github.com/skl-project/skl/registry/meta/sqlite"
+	"github.com/skl-project/skl/registry/tlog"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+type gcResult struct {
+	DryRun bool `json:"dry_run"`
+	registry.GCReport
+}
+
+type fsckResult struct {
+	OK bool `json:"ok"`
+	registry.FsckReport
+}
+
+type backupResult struct {
+	Dir   string `json:"dir"`
+	Blobs int    `json:"blobs"`
+	New   int    `json:"new"` // that were not there yet
+	Bytes int64  `json:"bytes"`
+	Log   string `json:"log"` // origin of the transparency log
+}
+
+func gcCommand() command {
+	return command{name: "gc", usage: "remove what nothing needs; a running server does it by itself", output: gcResult{}, run: runGC,
+		flags: []cli.Flag{&cli.StringFlag{Name: "grace", Value: "24h", Usage: "spare what is younger than `TIME`"}, dryRunFlag(), dataFlag()}}
+}
+
+func fsckCommand() command {
+	return command{name: "fsck", usage: "compare what the registry says with what is there; also beside a running server", output: fsckResult{}, run: runFsck, flags: []cli.Flag{dataFlag()}}
+}
+
+func scrubCommand() command {
+	return command{name: "scrub", usage: "read every blob and find those that rotted; also beside a running server", output: fsckResult{}, run: runScrub, flags: []cli.Flag{dataFlag()}}
+}
+
+func backupCommand() command {
+	return command{name: "backup", args: "DIR", usage: "copy everything to DIR, where a second backup copies what is new; also beside a running server", output: backupResult{},
+		run: runBackup, flags: []cli.Flag{dryRunFlag(), dataFlag()}}
+}
+
+func restoreCommand() command {
+	return command{name: "restore", args: "DIR", usage: "make the data of a registry from a backup", output: backupResult{}, run: runRestore,
+		flags: []cli.Flag{&cli.StringFlag{Name: "data", Usage: "new `DIR` for the data"}, dryRunFlag()}}
+}
+
+// dataDir is the directory of --data, or the one that serve takes by itself.
+func (w *world) dataDir(c *cli.Context) string {
+	if dir := c.String("data"); dir != "" {
+		return absolute(w.cwd, dir)
+	}
+	return w.defaultData()
+}
+
+// beside opens data without the lock of its server, for what only reads, and backups.
+func (w *world) beside(ctx context.Context, dir string) (*registry.Registry, func(), error) {
+	if err := w.hasData(dir); err != nil {
+		return nil, nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "keys", "log.key"))
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := tlog.ParseKey(string(text))
+	if err != nil {
+		return nil, nil, err
+	}
+	blobs, err := blobfs.Open(filepath.Join(dir, "blobs"))
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := sqlite.Open(ctx, filepath.Join(dir, "meta.db"), sqlite.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &registry.Registry{Blobs: blobs, Meta: db, Key: key}, func() { db.Close() }, nil
+}
+
+func runGC(ctx context.Context, w *world, c *cli.Context) error {
+	if _, err := words(c, 0, "registry gc --data DIR"); err != nil {
+		return err
+	}
+	grace, err := time.ParseDuration(c.String("grace"))
+	if err != nil || grace < 0 {
+		if grace, err = lifetime(c.String("grace")); err != nil || grace == 0 {
+			return diag.New(diag.Misuse, "usage", "--grace: %q is no length of time", c.String("grace")).Hint("write 1h or 7d")
+		}
+	}
+	s, err := w.openData(ctx, w.dataDir(c))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	report, err := s.Registry.GC(ctx, registry.GCOptions{Grace: max(grace, 1), DryRun: c.Bool("dry-run")})
+	if err != nil {
+		return err
+	}
+	if w.ui.JSON {
+		return w.ui.Result(gcResult{c.Bool("dry-run"), report})
+	}
+	verb := "removed"
+	if c.Bool("dry-run") {
+		verb = "would remove"
+	}
+	w.ui.Print("%s %s (%s), %s, %s, %s", verb, ui.Count(report.Blobs, "blob"), ui.Size(report.Bytes), ui.Count(report.Drafts, "draft"),
+		ui.Count(report.Links, "link"), ui.Count(report.Uploads, "upload"))
+	return nil
+}
+
+func runFsck(ctx context.Context, w *world, c *cli.Context) error {
+	return w.examine(ctx, c, "fsck", func(g *registry.Registry) (registry.FsckReport, error) { return g.Fsck(ctx) })
+}
+
+func runScrub(ctx context.Context, w *world, c *cli.Context) error {
+	return w.examine(ctx, c, "scrub", func(g *registry.Registry) (registry.FsckReport, error) {
+		return g.Scrub(ctx, func(done int) { w.ui.Progress(diag.Event{Stage: "scrub", Name: "blob", Done: int64(done)}) })
+	})
+}
+
+// examine prints what look finds. A problem is exit 3.
+func (w *world) examine(ctx context.Context, c *cli.Context, name string, look func(*registry.Registry) (registry.FsckReport, error)) error {
+	if _, err := words(c, 0, "registry "+name+" --data DIR"); err != nil {
+		return err
+	}
+	g, end, err := w.beside(ctx, w.dataDir(c))
+	if err != nil {
+		return err
+	}
+	defer end()
+	report, err := look(g)
+	if err != nil {
+		return err
+	}
+	if err := w.printFsck(name, report); err != nil {
+		return err
+	}
+	if len(report.Problems) > 0 {
+		return unmet("registry_damaged")
+	}
+	return nil
+}
+
+func (w *world) printFsck(name string, report registry.FsckReport) error {
+	if w.ui.JSON {
+		return w.ui.Result(fsckResult{len(report.Problems) == 0, report})
+	}
+	rows := [][]string{{"PROBLEM", "OF", "WHAT"}}
+	for _, p := range report.Problems {
+		rows = append(rows, []string{p.Code, p.What, p.Text})
+	}
+	w.ui.Rows(rows)
+	looked := []string{ui.Count(report.Blobs, "blob")}
+	if name == "fsck" {
+		looked = []string{ui.Count(report.Releases, "release"), ui.Count(report.Blobs, "blob"), ui.Count(int(report.Entries), "record") + " of the log"}
+	}
+	if len(report.Problems) == 0 {
+		w.ui.Print("%s: no problems", strings.Join(looked, ", "))
+		return nil
+	}
+	w.ui.Note("%s: %s", strings.Join(looked, ", "), ui.Count(len(report.Problems), "problem"))
+	w.ui.Hint("what is lost or damaged comes back when it is pushed again, or from a backup")
+	return nil
+}
+
+// keys are the secrets of a registry, below "keys" in its data and in a backup.
+const maxKey = 64 << 10 // bytes of a file
+
+func runBackup(ctx context.Context, w *world, c *cli.Context) error {
+	args, err := words(c, 1, "registry backup DIR --data DIR")
+	if err != nil {
+		return err
+	}
+	data, to := w.dataDir(c), absolute(w.cwd, args[0])
+	if within(data, to) || within(to, data) {
+		return diag.New(diag.Misuse, "usage", "a backup in the data, or around it, is none")
+	}
+	g, end, err := w.beside(ctx, data)
+	if err != nil {
+		return err
+	}
+	defer end()
+	out := backupResult{Dir: to, Log: g.Key.Origin()}
+	if c.Bool("dry-run") {
+		return w.printBackup(out, "%s would be copied to %s", w.short(data), w.short(to))
+	}
+	if err := os.MkdirAll(filepath.Join(to, "keys"), 0o700); err != nil {
+		return err
+	}
+	unlock, err := durable.Lock(ctx, to, func() { w.ui.Note("waiting for another backup to %s", w.short(to)) })
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	blobs, err := blobfs.Open(filepath.Join(to, "blobs"))
+	if err != nil {
+		return err
+	}
+	// The database gets its name last, when all that it names is there.
+	next := filepath.Join(to, "meta.db.new")
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	copied, err := g.Backup(ctx, next, blobs, func(done int) { w.ui.Progress(diag.Event{Stage: "backup", Name: "blob", Done: int64(done)}) })
+	if err != nil {
+		return err
+	}
+	if err := copyKeys(data, to); err != nil {
+		return err
+	}
+	if err := os.Rename(next, filepath.Join(to, "meta.db")); err != nil {
+		return err
+	}
+	if err := durable.SyncDir(to); err != nil {
+		return err
+	}
+	out.Blobs, out.New, out.Bytes = copied.Blobs, copied.New, copied.Bytes
+	if err := w.printBackup(out, "%s, %s new, %s in %s", ui.Count(out.Blobs, "blob"), ui.Count(out.New, "blob"), ui.Size(out.Bytes), w.short(to)); err != nil {
+		return err
+	}
+	w.ui.Note("it holds the key of the log: keep it as safe as the registry itself")
+	return nil
+}
+
+func (w *world) printBackup(out backupResult, format string, args ...any) error {
+	if w.ui.JSON {
+		return w.ui.Result(out)
+	}
+	w.ui.Print(format, args...)
+	return nil
+}
+
+// within reports whether path is dir or below it.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(resolved(dir), resolved(path))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// copyKeys copies the keys that from has to to.
+func copyKeys(from, to string) error {
+	entries, err := os.ReadDir(filepath.Join(from, "keys"))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(to, "keys"), 0o700); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		text, err := readSmall(filepath.Join(from, "keys", e.Name()))
+		if err == nil {
+			err = durable.WriteFile(filepath.Join(to, "keys", e.Name()), text, 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readSmall(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxKey))
+}
+
+func runRestore(ctx context.Context, w *world, c *cli.Context) error {
+	args, err := words(c, 1, "registry restore DIR --data NEW")
+	if err != nil {
+		return err
+	}
+	from := absolute(w.cwd, args[0])
+	if c.String("data") == "" {
+		return diag.New(diag.Misuse, "usage", "--data says where the registry's data will be").Hint("skl registry restore %s --data NEW", args[0])
+	}
+	data := absolute(w.cwd, c.String("data"))
+	if err := w.hasData(from); err != nil {
+		return err
+	}
+	if err := w.emptyData(data); err != nil {
+		return err
+	}
+	out := backupResult{Dir: data}
+	if c.Bool("dry-run") {
+		return w.printBackup(out, "%s would be restored to %s", w.short(from), w.short(data))
+	}
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return err
+	}
+	source, err := blobfs.Open(filepath.Join(from, "blobs"))
+	if err != nil {
+		return err
+	}
+	target, err := blobfs.Open(filepath.Join(data, "blobs"))
+	if err != nil {
+		return err
+	}
+	copied, err := registry.CopyBlobs(ctx, target, source)
+	if err != nil {
+		return err
+	}
+	if err := copyKeys(from, data); err != nil {
+		return err
+	}
+	if err := copyDatabase(filepath.Join(from, "meta.db"), filepath.Join(data, "meta.db")); err != nil {
+		return err
+	}
+	g, end, err := w.beside(ctx, data)
+	if err != nil {
+		return err
+	}
+	defer end()
+	report, err := g.Fsck(ctx)
+	if err != nil {
+		return err
+	}
+	if len(report.Problems) > 0 {
+		if err := w.printFsck("fsck", report); err != nil {
+			return err
+		}
+		return unmet("registry_damaged")
+	}
+	out.Blobs, out.New, out.Bytes, out.Log = copied.Blobs, copied.New, copied.Bytes, g.Key.Origin()
+	if err := w.printBackup(out, "%s, %s in %s, and no problems", ui.Count(report.Releases, "release"), ui.Count(out.Blobs, "blob"), w.short(data)); err != nil {
+		return err
+	}
+	w.ui.Note("clients that saw later records of the log refuse what they get from here, with log_rollback")
+	w.ui.Hint("skl registry serve --data %s", w.short(data))
+	return nil
+}
+
+// emptyData refuses a directory that holds anything but the parts of a restore that was interrupted.
+func (w *world) emptyData(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !slices.Contains([]string{"blobs", "keys", "meta.db.new"}, e.Name()) {
+			return diag.New(diag.Misuse, "exists", "%s is not empty", w.short(dir)).Hint("--data NEW names a directory that does not exist yet")
+		}
+	}
+	return nil
+}
+
+// copyDatabase copies a file that nobody writes to; the copy gets its name when it is whole.
+func copyDatabase(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(dst, src); err == nil {
+		err = dst.Sync()
+	}
+	if err := errors.Join(err, dst.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(to+".new", to); err != nil {
+		return err
+	}
+	return durable.SyncDir(filepath.Dir(to))
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// actResult is what became of a release.
+type actResult struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	State   string `json:"state"`
+	Reason  string `json:"reason"`
+}
+
+func yankCommand() command {
+	return command{name: "yank", args: "REF", usage: "stop offering a release; who locked it still gets it", output: actResult{},
+		example: "skl yank acme/pdf@1.4.2 --reason 'loses pages'\nskl yank acme/pdf@1.4.2 --undo\nskl yank --block acme/pdf@1.4.2 --reason malware",
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "reason", Usage: "why, for everybody who meets it"},
+			&cli.BoolFlag{Name: "undo", Usage: "offer it again"},
+			&cli.BoolFlag{Name: "block", Usage: "never serve it again, to anybody: for malware"},
+			toFlag(), dryRunFlag(),
+		},
+		run: func(ctx context.Context, w *world, c *cli.Context) error {
+			action := "yank"
+			switch {
+			case c.Bool("undo") && c.Bool("block"):
+				return diag.New(diag.Misuse, "usage", "a block cannot be undone")
+			case c.Bool("undo"):
+				action = "unyank"
+			case c.Bool("block"):
+				action = "block"
+			}
+			if action != "unyank" && c.String("reason") == "" {
+				return diag.New(diag.Misuse, "usage", "%s needs a --reason, which people who use the release will read", action)
+			}
+			return w.act(ctx, c, action, c.String("reason"))
+		}}
+}
+
+func deprecateCommand() command {
+	return command{name: "deprecate", args: "REF", usage: "offer a release with a message that advises against it", output: actResult{},
+		example: "skl deprecate acme/pdf@1.4.2 --message 'use acme/pdf2'\nskl deprecate acme/pdf@1.4.2 --undo",
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "message", Usage: "what people should do instead"},
+			&cli.BoolFlag{Name: "undo", Usage: "take the message back"},
+			toFlag(), dryRunFlag(),
+		},
+		run: func(ctx context.Context, w *world, c *cli.Context) error {
+			if c.Bool("undo") {
+				return w.act(ctx, c, "undeprecate", "")
+			}
+			if c.String("message") == "" {
+				return diag.New(diag.Misuse, "usage", "deprecate needs a --message: what should people do instead?")
+			}
+			return w.act(ctx, c, "deprecate", c.String("message"))
+		}}
+}
+
+// act changes the state of the release that the one argument names.
+func (w *world) act(ctx context.Context, c *cli.Context, action, reason string) error {
+	arg, err := oneName(c)
+	if err != nil {
+		return err
+	}
+	to, t, version, err := w.published(ctx, arg, c.String("to"))
+	if err != nil {
+		return err
+	}
+	if to.rest == nil {
+		return diag.New(diag.Misuse, "invalid_ref", "%s is on a plain OCI registry, which has no states", arg)
+	}
+	namespace, name, _ := strings.Cut(t.Repo, "/")
+	v, err := to.rest.Version(ctx, namespace, name, version)
+	if err != nil {
+		return err
+	}
+	if !c.Bool("dry-run") {
+		if v, err = to.rest.Act(ctx, namespace, name, version, wire.Action{Action: action, Reason: reason}); err != nil {
+			return err
+		}
+	}
+	out := actResult{t.Repo, version, v.State, v.Reason}
+	if w.ui.JSON {
+		return w.ui.Result(out)
+	}
+	if c.Bool("dry-run") {
+		w.ui.Print("%s@%s is %s; it would be changed: %s", out.Name, version, v.State, action)
+		return nil
+	}
+	w.ui.Print("%s@%s is %s", out.Name, version, out.State)
+	return nil
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// registries are the registries that scripts have started, by work directory and name.
+type registries struct {
+	mu   sync.Mutex
+	open map[string]*registryProcess
+}
+
+type registryProcess struct {
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// command implements: registry start [NAME] [FLAGS…] | registry stop [NAME]. A registry is the real program in
+// a process of its own, on a free port, with its data in $WORK/NAME; the name is "registry" unless it is
+// given, and in capital letters starts the variables NAME_URL, NAME_HOST, NAME_DATA and NAME_TOKEN_FILE. The
+// token itself is in ADMIN_TOKEN, or for another name in NAME_TOKEN.
+func (r *registries) command(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 || args[0] != "start" && args[0] != "stop" {
+		ts.Fatalf("usage: registry start|stop [NAME] [FLAGS…]")
+	}
+	name, flags := "registry", args[1:]
+	if len(flags) > 0 && !strings.HasPrefix(flags[0], "-") {
+		name, flags = flags[0], flags[1:]
+	}
+	key := filepath.Join(ts.Getenv("WORK"), name)
+	if args[0] == "stop" {
+		r.stop(ts, key)
+		return
+	}
+	if !slices.Contains(flags, "--data") {
+		flags = append(flags, "--data", key)
+	}
+	ready, p := r.start(ts, append([]string{"registry", "serve", "--addr", "127.0.0.1:0", "--json"}, flags...))
+	r.mu.Lock()
+	if r.open == nil {
+		r.open = map[string]*registryProcess{}
+	}
+	r.open[key] = p
+	r.mu.Unlock()
+	ts.Defer(func() { r.stop(ts, key) })
+	upper := strings.ToUpper(name)
+	ts.Setenv(upper+"_URL", ready.URL)
+	ts.Setenv(upper+"_HOST", ready.Addr)
+	ts.Setenv(upper+"_DATA", ready.Data)
+	if ready.AdminTokenFile != "" {
+		token, err := os.ReadFile(ready.AdminTokenFile)
+		ts.Check(err)
+		ts.Setenv(upper+"_TOKEN_FILE", ready.AdminTokenFile)
+		if name == "registry" {
+			upper = "ADMIN"
+		}
+		ts.Setenv(upper+"_TOKEN", strings.TrimSpace(string(token)))
+	}
+}
+
+// readyLine is what "registry serve --json" prints.
+type readyLine struct {
+	Addr, URL, Data string
+	AdminTokenFile  string `json:"admin_token_file"`
+}
+
+func (r *registries) start(ts *testscript.TestScript, args []string) (readyLine, *registryProcess) {
+	skl, err := lookIn(ts.Getenv("PATH"), "skl")
+	ts.Check(err)
+	cmd := exec.Command(skl, args...)
+	cmd.Dir = ts.Getenv("WORK")
+	cmd.Env = append(gitEnv(filepath.Join(ts.Getenv("WORK"), "home")), "PATH="+ts.Getenv("PATH"), "TMPDIR="+ts.Getenv("TMPDIR"))
+	var stderr limitedLog
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	line := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(stdout).ReadString('\n')
+		line <- text
+	}()
+	p := &registryProcess{cmd: cmd, exited: make(chan struct{})}
+	var ready readyLine
+	select {
+	case text := <-line:
+		if err = json.Unmarshal([]byte(text), &ready); err == nil {
+			go func() {
+				cmd.Wait()
+				close(p.exited)
+			}()
+			return ready, p
+		}
+	case <-time.After(30 * time.Second):
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	ts.Fatalf("the registry does not start: %v\n%s", err, stderr.String())
+	return ready, nil
+}
+
+// stop ends the process that start began, by its id, and waits for it.
+func (r *registries) stop(ts *testscript.TestScript, key string) {
+	r.mu.Lock()
+	p := r.open[key]
+	delete(r.open, key)
+	r.mu.Unlock()
+	if p == nil {
+		return
+	}
+	if runtime.GOOS == "windows" || p.cmd.Process.Signal(os.Interrupt) != nil {
+		p.cmd.Process.Kill()
+	}
+	select {
+	case <-p.exited:
+	case <-time.After(20 * time.Second):
+		p.cmd.Process.Kill()
+		<-p.exited
+		ts.Logf("the registry did not end by itself")
+	}
+}
+
+// lookIn finds a program in a PATH that is not this process's.
+func lookIn(path, name string) (string, error) {
+	for _, dir := range filepath.SplitList(path) {
+		if found, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return found, nil
+		}
+	}
+	return "", exec.ErrNotFound
+}
+
+// limitedLog keeps the first 64 KiB of what a process says.
+type limitedLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *limitedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(p[:min(len(p), 64<<10-l.text.Len())])
+	return len(p), nil
+}
+
+func (l *limitedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

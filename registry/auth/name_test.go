@@ -1,0 +1,102 @@
+package auth_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+func TestCheckNamespace(t *testing.T) {
+	for name, code := range map[string]string{
+		"acme": "", "a": "", "a-1": "", "0x": "", strings.Repeat("a", 39): "",
+		"":                      "namespace_invalid",
+		"Acme":                  "namespace_invalid",
+		"a_b":                   "namespace_invalid",
+		"a.b":                   "namespace_invalid",
+		"a/b":                   "namespace_invalid",
+		"-a":                    "namespace_invalid",
+		"a-":                    "namespace_invalid",
+		"a--b":                  "namespace_invalid",
+		" a":                    "namespace_invalid",
+		"é":                     "namespace_invalid",
+		"а":                     "namespace_invalid", // Cyrillic
+		"*":                     "namespace_invalid",
+		"..":                    "namespace_invalid",
+		"con":                   "namespace_invalid",
+		"lpt1":                  "namespace_invalid",
+		"a\x00":                 "namespace_invalid",
+		strings.Repeat("a", 40): "namespace_invalid",
+		"api":                   "name_reserved",
+		"v2":                    "name_reserved",
+		"t":                     "name_reserved",
+		"token":                 "name_reserved",
+		"well-known":            "name_reserved",
+		"agent-skills":          "name_reserved",
+		"official":              "name_reserved",
+	} {
+		err := auth.CheckNamespace(name)
+		if (err == nil) != (code == "") || err != nil && !errors.Is(err, diag.Code(code)) {
+			t.Errorf("CheckNamespace(%q) = %v, want %q", name, err, code)
+		}
+	}
+	for name, code := range map[string]string{"pdf-forms": "", strings.Repeat("a", 64): "", "index": "name_reserved", "latest": "name_reserved", "A": "SPEC-NAME-CHARS", "nul": "SPEC-NAME-DEVICE"} {
+		err := auth.CheckSkill(name)
+		if (err == nil) != (code == "") || err != nil && !errors.Is(err, diag.Code(code)) {
+			t.Errorf("CheckSkill(%q) = %v, want %q", name, err, code)
+		}
+	}
+}
+
+func TestTooNear(t *testing.T) {
+	for pair, near := range map[string]bool{
+		"pdf-forms pdf-form":          true,
+		"pdf-forms pdfforms":          true,
+		"pdf-forms pdf-fomrs":         true,
+		"pdf-forms pdf-farms":         true,
+		"pdf-forms pdf-f0rms":         true,
+		"pdf-forms pdf-forrns":        true, // rn for m
+		"release-notes re1ease-notes": true,
+		"release-notes releaseno-tes": true,
+		"release-notes reiease-n0te5": true, // three looks
+		"vviki wiki":                  true,
+		"brainstorm bra1nst0rm":       true,
+		"pdf-forms pdf-forms":         false, // itself
+		"pdf-forms pdf-reader":        false,
+		"pdf pdg":                     false, // short names are all neighbours
+		"pdf p-d-f":                   true,  // but not hyphens
+		"go g0":                       true,
+		"gpt4 gpt5":                   false,
+		"report-2024 report-2025":     false,
+		"report-v1 report-v2":         false,
+		"report-v2 report-v22":        false,
+		"terraform terra":             false,
+		"skill-a skill-b":             true,
+		" ":                           false,
+	} {
+		a, b, _ := strings.Cut(pair, " ")
+		for _, ask := range [][2]string{{a, b}, {b, a}} {
+			got, ok := auth.TooNear(ask[0], []string{"unrelated-name", ask[1], "another"})
+			if ok != near || ok && got != ask[1] {
+				t.Errorf("TooNear(%q, %q) = %q, %v", ask[0], ask[1], got, ok)
+			}
+		}
+	}
+	if got, ok := auth.TooNear("x", nil); ok {
+		t.Errorf("TooNear of nothing: %q", got)
+	}
+}
+
+// BenchmarkTooNear asks what a publish pays in a registry of 100,000 names.
+func BenchmarkTooNear(b *testing.B) {
+	names := make([]string, 100_000)
+	for i := range names {
+		names[i] = fmt.Sprintf("skill-%c%c-number-%d", 'a'+i%26, 'a'+i/26%26, i)
+	}
+	for b.Loop() {
+		auth.TooNear("release-notes", names)
+	}
+}

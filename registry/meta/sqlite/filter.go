@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/skl-project/skl/registry/meta"
+)
+
+// A filter is what a search asks of cells.
+type filter struct {
+	namespaces map[uint32]bool // nil: any
+	namespace  uint32          // 0: any
+	license    uint32          // 0: any
+	signed     *bool
+}
+
+// newFilter returns nil if no cell can pass.
+func newFilter(ctx context.Context, q meta.Querier, s meta.Search) (*filter, error) {
+	f := &filter{signed: s.Signed}
+	var err error
+	if s.Namespaces != nil {
+		f.namespaces = make(map[uint32]bool, len(s.Namespaces))
+		for _, n := range s.Namespaces {
+			id, err := lookup(ctx, q, "namespace", n)
+			if err != nil {
+				return nil, err
+			}
+			if id != 0 {
+				f.namespaces[id] = true
+			}
+		}
+		if len(f.namespaces) == 0 {
+			return nil, nil
+		}
+	}
+	if s.Namespace != "" {
+		if f.namespace, err = lookup(ctx, q, "namespace", s.Namespace); err != nil || f.namespace == 0 {
+			return nil, err
+		}
+	}
+	if s.License != "" {
+		if f.license, err = lookup(ctx, q, "license", s.License); err != nil || f.license == 0 {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func (f *filter) keeps(c cell) bool {
+	return c.namespace != 0 &&
+		(f.namespaces == nil || f.namespaces[c.namespace]) &&
+		(f.namespace == 0 || f.namespace == c.namespace) &&
+		(f.license == 0 || f.license == c.license) &&
+		(f.signed == nil || *f.signed == c.signed)
+}
+
+// maxFacets is how many values of a facet are told.
+const maxFacets = 20
+
+// A counter counts the facets of cells.
+type counter struct {
+	namespaces, licenses map[uint32]int
+	signed, unsigned     int
+	facets               map[string]map[string]int
+}
+
+func newCounter() *counter {
+	return &counter{
+		namespaces: map[uint32]int{}, licenses: map[uint32]int{},
+		facets: map[string]map[string]int{"namespace": {}, "license": {}, "signed": {}},
+	}
+}
+
+func (n *counter) add(c cell) {
+	n.namespaces[c.namespace]++
+	n.licenses[c.license]++
+	if c.signed {
+		n.signed++
+	} else {
+		n.unsigned++
+	}
+}
+
+// name fills facets with the most frequent values. What has no license is not counted as a value.
+func (n *counter) name(ctx context.Context, q meta.Querier) error {
+	for kind, counts := range map[string]map[uint32]int{"namespace": n.namespaces, "license": n.licenses} {
+		ids := slices.SortedFunc(maps.Keys(counts), func(a, b uint32) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+		for _, id := range ids {
+			var value string
+			if err := scanOne(ctx, q, &value, `SELECT value FROM search_values WHERE id = $1`, int64(id)); err != nil {
+				return err
+			}
+			if value != "" {
+				n.facets[kind][value] = counts[id]
+			}
+			if len(n.facets[kind]) == maxFacets {
+				break
+			}
+		}
+	}
+	if n.signed > 0 {
+		n.facets["signed"]["true"] = n.signed
+	}
+	if n.unsigned > 0 {
+		n.facets["signed"]["false"] = n.unsigned
+	}
+	return nil
+}
