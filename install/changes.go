@@ -140,7 +140,7 @@ func Diff(root string, want []lock.Skill, have map[string]Have, opt Options) Cha
 func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict) {
 	var conflicts []Conflict
 	c := Change{Name: w.Name, To: w.Version, Version: w.Version, Source: w.Source, Commit: w.Commit, Digest: string(w.Tree),
-		Root: root, Links: []string{}, Files: w.Files, Bytes: w.Bytes, want: w, have: h}
+		Root: root, Links: []string{}, Files: w.Files, Bytes: w.Bytes, Signer: signedBy(w.Signer), want: w, have: h}
 	c.Permissions.Added, c.Permissions.Removed = compare(h.Permissions, w.Permissions)
 	switch {
 	case !h.Present:
@@ -152,7 +152,8 @@ func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict
 		conflicts = append(conflicts, Conflict{w.Name, h.Path, Foreign, nil})
 	case h.Edits == nil && h.Receipt.Tree == w.Tree:
 		c.Action, c.From = Keep, h.Receipt.Version
-		c.plan.receipt = h.Receipt.Version != w.Version || h.Receipt.Commit != w.Commit || h.Receipt.URL != w.URL
+		c.plan.receipt = h.Receipt.Version != w.Version || h.Receipt.Commit != w.Commit || h.Receipt.URL != w.URL ||
+			h.Receipt.Manifest != w.Manifest || signedBy(h.Receipt.Signer) != signedBy(w.Signer)
 	case h.Edits == nil:
 		c.Action, c.From, c.plan.content, c.plan.receipt = Update, h.Receipt.Version, true, true
 	case opt.Force:
@@ -165,6 +166,14 @@ func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict
 	}
 	conflicts = append(conflicts, c.diffLinks(h, opt)...)
 	return c, conflicts
+}
+
+// signedBy is a signer as people know it: an identity, or a key's fingerprint. It is "" for nobody.
+func signedBy(s *lock.Signer) string {
+	if s == nil {
+		return ""
+	}
+	return cmp.Or(s.Identity, s.Key)
 }
 
 // diffLinks decides which links are made and dropped. A link that is there and right stays.

@@ -12,7 +12,7 @@ import (
 
 // What a client has to keep up with.
 const (
-	patience = 30 * time.Second // without a byte
+	patience = 30 * time.Second // without a byte, unless the Handler says otherwise
 	slowest  = 4 << 10          // bytes a second, on average after the first patience
 	notice   = time.Second      // how often deadlines are moved, at most
 	piece    = 256 << 10        // bytes that are written under one deadline
@@ -21,15 +21,24 @@ const (
 // A pace moves a deadline while bytes flow.
 type pace struct {
 	set    func(time.Time) error // of the connection; its error means that there are none
+	wait   time.Duration         // without a byte
 	began  time.Time
 	moved  time.Time
 	amount int64 // bytes so far
 }
 
+func (q *request) pace(set func(time.Time) error) pace {
+	wait := q.h.Patience
+	if wait == 0 {
+		wait = patience
+	}
+	return pace{set: set, wait: wait}
+}
+
 // due is the time by which the next byte has to be there.
 func (p *pace) due(now time.Time) time.Time {
-	end := p.began.Add(patience + time.Duration(p.amount/slowest)*time.Second)
-	if next := now.Add(patience); next.Before(end) {
+	end := p.began.Add(p.wait + time.Duration(p.amount/slowest)*time.Second)
+	if next := now.Add(p.wait); next.Before(end) {
 		return next
 	}
 	return end
@@ -40,7 +49,7 @@ func (p *pace) move() {
 	now := time.Now()
 	if p.began.IsZero() {
 		p.began = now
-	} else if now.Sub(p.moved) < notice {
+	} else if now.Sub(p.moved) < min(notice, p.wait/4) {
 		return
 	}
 	p.moved = now
@@ -60,8 +69,7 @@ type body struct {
 // content is the request's body; the deadline of reading it moves on while bytes arrive.
 func (q *request) content() *body {
 	if q.body == nil {
-		q.body = &body{r: q.r.Body, want: q.r.ContentLength,
-			pace: pace{set: http.NewResponseController(q.w).SetReadDeadline}}
+		q.body = &body{r: q.r.Body, want: q.r.ContentLength, pace: q.pace(http.NewResponseController(q.w).SetReadDeadline)}
 		if q.body.want == 0 || q.r.Body == nil {
 			q.body.r, q.body.done = http.NoBody, true
 		}
@@ -76,6 +84,9 @@ func (b *body) Read(p []byte) (int, error) {
 	b.pace.move()
 	n, err := b.r.Read(p)
 	b.pace.amount += int64(n)
+	if err != nil || b.pace.amount == b.want {
+		_ = b.pace.set(time.Time{}) // what is done with it may take its time
+	}
 	switch {
 	case err == nil:
 		return n, nil
@@ -92,7 +103,7 @@ func (b *body) Read(p []byte) (int, error) {
 
 // write sends content in pieces; a client that does not take them ends the connection.
 func (q *request) write(content []byte) {
-	p := pace{set: http.NewResponseController(q.w).SetWriteDeadline}
+	p := q.pace(http.NewResponseController(q.w).SetWriteDeadline)
 	for len(content) > 0 {
 		p.move()
 		n, err := q.w.Write(content[:min(len(content), piece)])
@@ -106,7 +117,7 @@ func (q *request) write(content []byte) {
 
 // stream sends size bytes of r, which the head of the answer announced.
 func (q *request) stream(r io.Reader, size int64) {
-	p := pace{set: http.NewResponseController(q.w).SetWriteDeadline}
+	p := q.pace(http.NewResponseController(q.w).SetWriteDeadline)
 	for size > 0 {
 		p.move()
 		n, err := io.CopyN(q.w, r, min(size, 4*piece))

@@ -88,7 +88,7 @@ func (q *request) fail(err error) {
 	if status < 500 || code == "no_space" {
 		message = err.Error()
 	}
-	if status >= 500 && q.h.Failed != nil {
+	if status >= 500 && q.h.Failed != nil && q.r.Context().Err() == nil {
 		q.h.Failed(q.r, err)
 	}
 	if q.begun {
@@ -105,6 +105,9 @@ func (q *request) fail(err error) {
 			head.Set("WWW-Authenticate", q.h.Challenge(q.r, q.scope()))
 		}
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		if limit, ok := errors.AsType[*auth.LimitError](err); ok {
+			limit.Verdict.WriteTo(head)
+		}
 		if head.Get("Retry-After") == "" {
 			head.Set("Retry-After", "1")
 		}

@@ -22,6 +22,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/blob"
@@ -62,6 +63,8 @@ type Handler struct {
 	// Challenge is the value of WWW-Authenticate that asks for a token of scope, such as
 	// "repository:acme/pdf:pull,push", "" for none.
 	Challenge func(r *http.Request, scope string) string
+	// Patience is how long a client may keep an answer or a body waiting for a byte; 0 means 30 seconds.
+	Patience time.Duration
 	// Failed, if set, is told of errors that are the server's own fault. Their text does not go to the client.
 	Failed func(r *http.Request, err error)
 }

@@ -454,6 +454,53 @@ func TestMethods(t *testing.T) {
 	}
 }
 
+// TestPatience ends clients that send or take nothing, and none that is slow but alive.
+func TestPatience(t *testing.T) {
+	s := openSite(t)
+	content := random(32 << 20) // more than the buffers of a connection
+	d := s.push("", "a/b", content)
+	h := handler(t, s.g)
+	h.Patience, h.Failed = 400*time.Millisecond, nil
+	s.server.Config.Handler = h
+
+	dial := func(head string) net.Conn {
+		t.Helper()
+		conn, err := net.Dial("tcp", s.host())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		conn.SetDeadline(time.Now().Add(30 * time.Second))
+		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\n", head)
+		return conn
+	}
+	at := s.upload("", "a/b")
+	silent := dial("PATCH " + at)
+	fmt.Fprint(silent, "Content-Length: 100\r\n\r\nx")
+	if answer, err := http.ReadResponse(bufio.NewReader(silent), nil); err != nil || answer.StatusCode != 408 {
+		t.Errorf("a silent sender: %v, %v", answer, err)
+	}
+	alive := dial("PATCH " + at)
+	fmt.Fprint(alive, "Content-Length: 10\r\n\r\n")
+	for range 10 {
+		time.Sleep(20 * time.Millisecond)
+		alive.Write([]byte("x"))
+	}
+	if answer, err := http.ReadResponse(bufio.NewReader(alive), nil); err != nil || answer.StatusCode != 202 {
+		t.Errorf("a slow sender: %v, %v", answer, err)
+	}
+
+	deaf := dial("GET /v2/a/b/blobs/" + d)
+	fmt.Fprint(deaf, "\r\n")
+	time.Sleep(1500 * time.Millisecond)
+	if n, err := io.Copy(io.Discard, deaf); n >= int64(len(content)) {
+		t.Errorf("a client that read nothing for long got all %d bytes (%v)", n, err)
+	}
+	if got := s.want(200, s.ask("", "GET", "/v2/a/b/blobs/"+d, nil)); !bytes.Equal(got.content, content) {
+		t.Error("a client that reads got something else")
+	}
+}
+
 // TestSlowClients lets clients hang in a body and shows that others are served meanwhile.
 func TestSlowClients(t *testing.T) {
 	s := openSite(t)

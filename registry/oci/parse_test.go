@@ -120,7 +120,7 @@ func TestPace(t *testing.T) {
 		{"a byte now and then", 29 * time.Second, 10, patience},
 		{"an hour of fast content", time.Hour, 1 << 40, time.Hour + patience},
 	} {
-		p := pace{began: began, amount: test.amount}
+		p := pace{began: began, wait: patience, amount: test.amount}
 		if got := p.due(began.Add(test.after)).Sub(began); got.Round(time.Millisecond) != test.due.Round(time.Millisecond) {
 			t.Errorf("%s: due after %v; want %v", test.name, got, test.due)
 		}

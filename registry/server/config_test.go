@@ -156,7 +156,11 @@ func TestScanCommand(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			dir := t.TempDir()
-			scan := ScanCommand([]string{"/bin/sh", "-c", tt.script, "scan"}, time.Second, dir)
+			limit := time.Minute
+			if tt.what == "takes too long" {
+				limit = 100 * time.Millisecond
+			}
+			scan := ScanCommand([]string{"/bin/sh", "-c", tt.script, "scan"}, limit, dir)
 			got, err := scan(t.Context(), registry.Candidate{Release: meta.Release{Namespace: "acme", Name: "pdf", Version: "1.0.0"}, Zip: []byte("zip")})
 			if got.Refuse != tt.want.Refuse || got.Quarantine != tt.want.Quarantine || tt.want.Reason != "" && got.Reason != tt.want.Reason {
 				t.Errorf("%+v, want %+v", got, tt.want)

@@ -1,9 +1,18 @@
 package attest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"strconv"
+
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
+	protocommon "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
+	protodsse "github.com/sigstore/protobuf-specs/gen/pb-go/dsse"
+	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
+	"github.com/sigstore/sigstore-go/pkg/bundle"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 )
 
 // BundleType is the media type of a bundle, and the artifact type of a referrer
@@ -29,11 +38,13 @@ type Envelope struct {
 }
 
 // Covered are the bytes that an envelope's signature covers.
-func (e Envelope) Covered() []byte { return pae(payloadType, e.Payload) }
+func (e Envelope) Covered() []byte { return dsse.PAE(payloadType, e.Payload) }
 
 // MarshalJSON is the DSSE form.
-func (e Envelope) MarshalJSON() ([]byte, error) {
-	return json.Marshal(dsseEnvelope{Payload: e.Payload, PayloadType: payloadType, Signatures: []dsseSignature{{Sig: e.Signature}}})
+func (e Envelope) MarshalJSON() ([]byte, error) { return marshal(e.message()) }
+
+func (e Envelope) message() *protodsse.Envelope {
+	return &protodsse.Envelope{Payload: e.Payload, PayloadType: payloadType, Signatures: []*protodsse.Signature{{Sig: e.Signature}}}
 }
 
 // NewEnvelope signs st with key.
@@ -42,7 +53,7 @@ func NewEnvelope(key PrivateKey, st Statement) (Envelope, error) {
 	if err != nil {
 		return Envelope{}, fmt.Errorf("encoding the statement: %w", err)
 	}
-	signature, err := key.Sign(pae(payloadType, payload))
+	signature, err := key.Sign(dsse.PAE(payloadType, payload))
 	if err != nil {
 		return Envelope{}, fmt.Errorf("signing: %w", err)
 	}
@@ -55,157 +66,118 @@ func Sign(key PrivateKey, st Statement) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.bundle(material{PublicKey: &keyHint{key.public.ID()}})
+	return e.bundle(&protobundle.VerificationMaterial{
+		Content: &protobundle.VerificationMaterial_PublicKey{PublicKey: &protocommon.PublicKeyIdentifier{Hint: key.public.ID()}},
+	})
 }
 
 // Keyless is e as a bundle that proves who signed it and when: the signer's
 // certificate (DER), its entries in transparency logs (each the JSON of
 // sigstore's TransparencyLogEntry) and RFC 3161 responses over the signature.
 func (e Envelope) Keyless(certificate []byte, entries []json.RawMessage, timestamps [][]byte) ([]byte, error) {
-	m := material{Certificate: &rawBytes{certificate}, Timestamps: &timestampData{}}
+	m := &protobundle.VerificationMaterial{
+		Content:                   &protobundle.VerificationMaterial_Certificate{Certificate: &protocommon.X509Certificate{RawBytes: certificate}},
+		TimestampVerificationData: &protobundle.TimestampVerificationData{},
+	}
 	for _, raw := range entries {
-		var entry logEntry
-		if err := json.Unmarshal(raw, &entry); err != nil {
+		entry := &protorekor.TransparencyLogEntry{}
+		if err := protojson.Unmarshal(raw, entry); err != nil {
 			return nil, fmt.Errorf("log entry: %w", err)
 		}
-		m.Entries = append(m.Entries, entry)
+		m.TlogEntries = append(m.TlogEntries, entry)
 	}
 	for _, t := range timestamps {
-		m.Timestamps.RFC3161 = append(m.Timestamps.RFC3161, signedTimestamp{t})
+		m.TimestampVerificationData.Rfc3161Timestamps = append(m.TimestampVerificationData.Rfc3161Timestamps,
+			&protocommon.RFC3161SignedTimestamp{SignedTimestamp: t})
 	}
 	return e.bundle(m)
 }
 
-func (e Envelope) bundle(m material) ([]byte, error) {
-	return json.Marshal(bundle{
-		MediaType: BundleType,
-		Material:  m,
-		Envelope:  &dsseEnvelope{Payload: e.Payload, PayloadType: payloadType, Signatures: []dsseSignature{{Sig: e.Signature}}},
+func (e Envelope) bundle(m *protobundle.VerificationMaterial) ([]byte, error) {
+	return marshal(&protobundle.Bundle{
+		MediaType: BundleType, VerificationMaterial: m,
+		Content: &protobundle.Bundle_DsseEnvelope{DsseEnvelope: e.message()},
 	})
 }
 
-// The JSON of sigstore's protobuf messages, as far as it is read here.
-type (
-	bundle struct {
-		MediaType string          `json:"mediaType"`
-		Material  material        `json:"verificationMaterial"`
-		Envelope  *dsseEnvelope   `json:"dsseEnvelope,omitempty"`
-		Message   json.RawMessage `json:"messageSignature,omitempty"`
+// marshal is m as compact JSON. What protojson writes has white space that
+// changes from build to build, and the digest of a bundle must not.
+func marshal(m proto.Message) ([]byte, error) {
+	text, err := protojson.Marshal(m)
+	if err != nil {
+		return nil, err
 	}
-	material struct {
-		PublicKey   *keyHint        `json:"publicKey,omitempty"`
-		Certificate *rawBytes       `json:"certificate,omitempty"`
-		Chain       json.RawMessage `json:"x509CertificateChain,omitempty"` // of older versions, refused
-		Entries     []logEntry      `json:"tlogEntries,omitempty"`
-		Timestamps  *timestampData  `json:"timestampVerificationData,omitempty"`
+	var out bytes.Buffer
+	if err := json.Compact(&out, text); err != nil {
+		return nil, err
 	}
-	keyHint struct {
-		Hint string `json:"hint,omitempty"`
-	}
-	rawBytes struct {
-		Raw []byte `json:"rawBytes"`
-	}
-	timestampData struct {
-		RFC3161 []signedTimestamp `json:"rfc3161Timestamps,omitempty"`
-	}
-	signedTimestamp struct {
-		Signed []byte `json:"signedTimestamp"`
-	}
-	dsseEnvelope struct {
-		Payload     []byte          `json:"payload"`
-		PayloadType string          `json:"payloadType"`
-		Signatures  []dsseSignature `json:"signatures"`
-	}
-	dsseSignature struct {
-		Sig   []byte `json:"sig"`
-		KeyID string `json:"keyid"` // unauthenticated, not looked at
-	}
-	logEntry struct {
-		Index      number          `json:"logIndex"`
-		LogID      keyID           `json:"logId"`
-		Kind       kindVersion     `json:"kindVersion"`
-		Integrated number          `json:"integratedTime"` // seconds since 1970; 0 in Rekor v2
-		Promise    *promise        `json:"inclusionPromise,omitempty"`
-		Proof      *inclusionProof `json:"inclusionProof,omitempty"`
-		Body       []byte          `json:"canonicalizedBody"`
-	}
-	keyID struct {
-		KeyID []byte `json:"keyId"`
-	}
-	kindVersion struct {
-		Kind    string `json:"kind"`
-		Version string `json:"version"`
-	}
-	promise struct {
-		Signed []byte `json:"signedEntryTimestamp"`
-	}
-	inclusionProof struct {
-		Index      number     `json:"logIndex"`
-		Root       []byte     `json:"rootHash"`
-		Size       number     `json:"treeSize"`
-		Hashes     [][]byte   `json:"hashes"`
-		Checkpoint checkpoint `json:"checkpoint"`
-	}
-	checkpoint struct {
-		Envelope string `json:"envelope"`
-	}
-)
-
-// A number is an int64, which protobuf writes in quotes and reads with or
-// without them.
-type number int64
-
-func (n number) MarshalJSON() ([]byte, error) {
-	return strconv.AppendQuote(nil, strconv.FormatInt(int64(n), 10)), nil
+	return out.Bytes(), nil
 }
 
-func (n *number) UnmarshalJSON(b []byte) error {
-	if len(b) >= 2 && b[0] == '"' {
-		b = b[1 : len(b)-1]
-	}
-	v, err := strconv.ParseInt(string(b), 10, 64)
-	*n = number(v)
-	return err
+// A signed is a bundle of the only shape that is accepted here, with one signed
+// statement. Nothing in it is verified.
+type signed struct {
+	*bundle.Bundle
+	payload []byte
+	hint    string // of the key; "" with a certificate
+	byKey   bool
 }
 
-// parseBundle reads a bundle and the statement in it; nothing is verified yet.
-func parseBundle(text []byte) (*bundle, *refusal) {
+// Version hides the version of the bundle from sigstore-go's verifier. For those
+// up to 0.3 it would accept SHA-256 under a P-384 key as old writers used it,
+// and report each attempt on standard error.
+func (*signed) Version() (string, error) { return "", nil }
+
+// parseBundle reads a bundle; nothing is verified yet.
+func parseBundle(text []byte) (*signed, *refusal) {
 	if len(text) > MaxBundle {
 		return nil, refuse(Malformed, "it has %d bytes, more than %d", len(text), MaxBundle)
 	}
-	var b bundle
-	if err := json.Unmarshal(text, &b); err != nil {
+	message := &protobundle.Bundle{}
+	if err := protojson.Unmarshal(text, message); err != nil {
 		return nil, refuse(Malformed, "it is not a sigstore bundle")
 	}
+	envelope, material := message.GetDsseEnvelope(), message.GetVerificationMaterial()
 	switch {
-	case b.MediaType != BundleType && b.MediaType != bundleTypeOld:
-		return nil, refuse(Malformed, "bundles of type %q are not read, only version 0.3", b.MediaType)
-	case b.Message != nil:
+	case message.MediaType != BundleType && message.MediaType != bundleTypeOld:
+		return nil, refuse(Malformed, "bundles of type %q are not read, only version 0.3", message.MediaType)
+	case message.GetMessageSignature() != nil:
 		return nil, refuse(Malformed, "it signs a bare message and not a statement")
-	case b.Envelope == nil || b.Envelope.PayloadType != payloadType:
+	case envelope.GetPayloadType() != payloadType:
 		return nil, refuse(Malformed, "it holds no in-toto statement")
-	case len(b.Envelope.Signatures) != 1 || len(b.Envelope.Signatures[0].Sig) == 0:
-		return nil, refuse(Malformed, "it has %d signatures where one is expected", len(b.Envelope.Signatures))
-	case b.Material.Chain != nil:
+	case len(envelope.Signatures) != 1 || len(envelope.Signatures[0].GetSig()) == 0:
+		return nil, refuse(Malformed, "it has %d signatures where one is expected", len(envelope.Signatures))
+	case material.GetX509CertificateChain() != nil:
 		return nil, refuse(Malformed, "it holds a chain of certificates, which version 0.3 does not allow")
-	case (b.Material.PublicKey == nil) == (b.Material.Certificate == nil):
-		return nil, refuse(Malformed, "it names neither a key nor a certificate, or both")
-	case len(b.Material.Entries) > maxLogEntries:
-		return nil, refuse(Malformed, "it has %d log entries", len(b.Material.Entries))
-	case b.Material.Timestamps != nil && len(b.Material.Timestamps.RFC3161) > maxTimestamps:
-		return nil, refuse(Malformed, "it has %d timestamps", len(b.Material.Timestamps.RFC3161))
+	case material.GetPublicKey() == nil && material.GetCertificate() == nil:
+		return nil, refuse(Malformed, "it names neither a key nor a certificate")
+	case len(material.TlogEntries) > maxLogEntries:
+		return nil, refuse(Malformed, "it has %d log entries", len(material.TlogEntries))
+	case len(material.GetTimestampVerificationData().GetRfc3161Timestamps()) > maxTimestamps:
+		return nil, refuse(Malformed, "it has %d timestamps", len(material.TimestampVerificationData.Rfc3161Timestamps))
 	}
-	return &b, nil
-}
-
-func (b *bundle) envelope() Envelope {
-	return Envelope{b.Envelope.Payload, b.Envelope.Signatures[0].Sig}
+	for _, entry := range material.TlogEntries {
+		if entry.GetInclusionProof() == nil { // sigstore-go is content with one that has it
+			return nil, refuse(BadLog, "its log entry has no inclusion proof")
+		}
+	}
+	parsed, err := bundle.NewBundle(message)
+	if err != nil {
+		if _, err := (&bundle.Bundle{Bundle: message}).TlogEntries(); err != nil {
+			return nil, refuse(BadLog, "its log entry cannot be read")
+		}
+		return nil, refuse(Malformed, "it is not a complete bundle of version 0.3")
+	}
+	return &signed{
+		Bundle: parsed, payload: envelope.Payload,
+		byKey: material.GetPublicKey() != nil, hint: material.GetPublicKey().GetHint(),
+	}, nil
 }
 
 // statement parses the payload.
-func (b *bundle) statement() (Statement, *refusal) {
+func (b *signed) statement() (Statement, *refusal) {
 	var st Statement
-	if err := json.Unmarshal(b.Envelope.Payload, &st); err != nil {
+	if err := json.Unmarshal(b.payload, &st); err != nil {
 		return Statement{}, refuse(Malformed, "its statement is not JSON of the expected shape")
 	}
 	if st.Type != statementType && st.Type != statementTypeOld {

@@ -246,20 +246,3 @@ func prehash(key crypto.PublicKey, message []byte) ([]byte, crypto.Hash) {
 	sum := sha256.Sum256(message)
 	return sum[:], crypto.SHA256
 }
-
-// verifies reports whether signature is key's over message.
-func verifies(key crypto.PublicKey, message, signature []byte) bool {
-	if !acceptable(key) {
-		return false
-	}
-	digest, hash := prehash(key, message)
-	switch k := key.(type) {
-	case *ecdsa.PublicKey:
-		return ecdsa.VerifyASN1(k, digest, signature)
-	case ed25519.PublicKey:
-		return ed25519.Verify(k, message, signature)
-	case *rsa.PublicKey:
-		return rsa.VerifyPKCS1v15(k, hash, digest, signature) == nil
-	}
-	return false
-}

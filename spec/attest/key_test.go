@@ -1,8 +1,13 @@
 package attest_test
 
 import (
+	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"strings"
@@ -53,6 +58,37 @@ func TestKeyRoundTrip(t *testing.T) {
 					t.Errorf("%s prints %q", verb, got)
 				}
 			}
+		}
+	}
+}
+
+// Keys that others made, of every kind that is accepted, sign and verify.
+func TestKeysOfOthers(t *testing.T) {
+	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rsa2048, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, made := range map[string]any{"ECDSA P-384": p384, "RSA": rsa2048} {
+		der, err := x509.MarshalPKCS8PrivateKey(made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := attest.ParsePrivate(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := verifier(t, attest.Trust{Keys: []attest.PublicKey{attesttest.Key(t, "").Public(), key.Public()}})
+		good := sign(t, key, pdf())
+		if got := v.Verify([][]byte{good}, pdf()); got.State != attest.Verified || got.Signer.Key != key.Public().Fingerprint() {
+			t.Errorf("%s: %+v", name, got)
+		}
+		changed := edit(t, good, flip, "dsseEnvelope", "signatures", "0", "sig")
+		if got := v.Verify([][]byte{changed}, pdf()); got.Code != attest.BadSignature {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }

@@ -1,12 +1,20 @@
 package attest
 
 import (
-	"crypto/x509"
+	"cmp"
+	"crypto"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+
+	"github.com/sigstore/sigstore-go/pkg/fulcio/certificate"
+	"github.com/sigstore/sigstore-go/pkg/root"
+	"github.com/sigstore/sigstore-go/pkg/verify"
+	"github.com/sigstore/sigstore/pkg/signature"
 
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -112,21 +120,25 @@ func refuse(code Code, format string, args ...any) *refusal {
 // A Verifier verifies against one Trust. It is meant to be kept: patterns and
 // certificates are parsed once. It may be used concurrently.
 type Verifier struct {
-	keys       []PublicKey
-	identities []identity
+	keys       []trustedKey
+	identities verify.CertificateIdentities
+	policies   []verify.PolicyOption // that one of identities signed
 	root       *TrustedRoot
 	predicates []string
 }
 
-type identity struct {
-	Identity
-	pattern *regexp.Regexp // nil when exact
+// A trustedKey is a key with the verifier that knows this key alone: the hint in
+// a bundle is not signed, so that it cannot choose one.
+type trustedKey struct {
+	PublicKey
+	material root.TrustedMaterial
+	verifier *verify.Verifier
 }
 
 // NewVerifier checks t. Errors have the code bad_trust: a pattern that is no
 // regular expression, an identity without an issuer, identities without a root.
 func NewVerifier(t Trust) (*Verifier, error) {
-	v := &Verifier{keys: slices.Clone(t.Keys), root: t.Root, predicates: slices.Clone(t.Predicates)}
+	v := &Verifier{root: t.Root, predicates: slices.Clone(t.Predicates)}
 	if t.Predicates == nil {
 		v.predicates = []string{SignaturePredicate, ProvenancePredicate}
 	}
@@ -134,6 +146,11 @@ func NewVerifier(t Trust) (*Verifier, error) {
 		if k.key == nil {
 			return nil, diag.New(diag.Misuse, "bad_trust", "a trusted key is empty")
 		}
+		trusted, err := trustKey(k)
+		if err != nil {
+			return nil, diag.New(diag.Misuse, "bad_trust", "the trusted key %s cannot be used", k.Fingerprint())
+		}
+		v.keys = append(v.keys, trusted)
 	}
 	if len(t.Identities) > 0 && t.Root == nil {
 		return nil, diag.New(diag.Misuse, "bad_trust", "identities are trusted, but no trusted root says who may certify them")
@@ -142,22 +159,39 @@ func NewVerifier(t Trust) (*Verifier, error) {
 		if id.Issuer == "" || (id.Identity == "") == (id.Pattern == "") {
 			return nil, diag.New(diag.Misuse, "bad_trust", "a trusted identity needs an issuer, and either an identity or a pattern")
 		}
-		compiled := identity{Identity: id}
+		whole := ""
 		if id.Pattern != "" {
 			// On its own first: "a)|(b" would become valid inside the group and escape the anchors.
 			if _, err := regexp.Compile(id.Pattern); err != nil {
 				return nil, diag.New(diag.Misuse, "bad_trust", "the identity pattern %q is no regular expression", diag.Printable(id.Pattern))
 			}
 			// \A and \z stay anchors whatever flags the pattern sets.
-			whole, err := regexp.Compile(`\A(?:` + id.Pattern + `)\z`)
-			if err != nil {
-				return nil, diag.New(diag.Misuse, "bad_trust", "the identity pattern %q is too large", diag.Printable(id.Pattern))
-			}
-			compiled.pattern = whole
+			whole = `\A(?:` + id.Pattern + `)\z`
 		}
-		v.identities = append(v.identities, compiled)
+		trusted, err := verify.NewShortCertificateIdentity(id.Issuer, "", id.Identity, whole)
+		if err != nil {
+			return nil, diag.New(diag.Misuse, "bad_trust", "the identity pattern %q is too large", diag.Printable(id.Pattern))
+		}
+		trusted.Extensions = certificate.Extensions{SourceRepositoryURI: id.Repository, RunnerEnvironment: id.Runner}
+		v.identities = append(v.identities, trusted)
+		v.policies = append(v.policies, verify.WithCertificateIdentity(trusted))
 	}
 	return v, nil
+}
+
+func trustKey(k PublicKey) (trustedKey, error) {
+	_, hash := prehash(k.key, nil)
+	if hash == 0 {
+		hash = crypto.SHA512 // Ed25519 hashes by itself; the loader wants one named
+	}
+	loaded, err := signature.LoadVerifier(k.key, hash)
+	if err != nil {
+		return trustedKey{}, err
+	}
+	expiring := root.NewExpiringKey(loaded, time.Time{}, time.Time{})
+	material := root.NewTrustedPublicKeyMaterial(func(string) (root.TimeConstrainedVerifier, error) { return expiring, nil })
+	verifier, err := verify.NewVerifier(material, verify.WithNoObserverTimestamps(), verify.WithoutStatementPredicate())
+	return trustedKey{k, material, verifier}, err
 }
 
 // Verify looks for a bundle by which a trusted signer signed subject. It stops
@@ -191,17 +225,34 @@ func (v *Verifier) Verify(bundles [][]byte, subject Subject) Verdict {
 	return out
 }
 
-// one verifies a single bundle: first who signed, then what.
-func (v *Verifier) one(text []byte, subject Subject) (Verdict, *refusal) {
+// A finding is whose signature is on a bundle.
+type finding struct {
+	signer Signer
+	at     time.Time
+	// accepted says that sigstore-go's verifier found nothing wrong, with the
+	// subject's digest and the trusted signers as its policy. Without it the
+	// finding only serves to say what is wrong.
+	accepted bool
+}
+
+// one verifies one bundle.
+func (v *Verifier) one(text []byte, subject Subject) (out Verdict, no *refusal) {
+	// The parsers of certificates, CMS and log entries are not ours and read what
+	// anybody may have attached: should one panic, this is no signature.
+	defer func() {
+		if recover() != nil {
+			out, no = Verdict{}, refuse(Malformed, "it cannot be read")
+		}
+	}()
 	b, no := parseBundle(text)
 	if no != nil {
 		return Verdict{}, no
 	}
-	var out Verdict
-	if b.Material.PublicKey != nil {
-		out.Signer, no = v.byKey(b)
+	var found finding
+	if b.byKey {
+		found, no = v.signedByKey(b, subject)
 	} else {
-		out.Signer, out.At, no = v.byCertificate(b)
+		found, no = v.signedByIdentity(b, subject)
 	}
 	if no != nil {
 		return Verdict{}, no
@@ -213,75 +264,125 @@ func (v *Verifier) one(text []byte, subject Subject) (Verdict, *refusal) {
 	if no := about(st, subject); no != nil {
 		return Verdict{}, no
 	}
+	if !found.accepted {
+		return Verdict{}, refuse(Malformed, "its statement does not pass the verification of sigstore")
+	}
 	if !slices.Contains(v.predicates, st.PredicateType) {
 		return Verdict{}, refuse(WrongPredicate, "it is a statement of type %q and not a signature", st.PredicateType)
 	}
-	out.PredicateType, out.Predicate = st.PredicateType, st.Predicate
-	return out, nil
+	return Verdict{Signer: found.signer, At: found.at, PredicateType: st.PredicateType, Predicate: st.Predicate}, nil
 }
 
-// byKey finds the trusted key that signed b. The hint in a bundle is not signed:
-// it only helps to say what is wrong.
-func (v *Verifier) byKey(b *bundle) (Signer, *refusal) {
-	if len(v.keys) == 0 {
-		return Signer{}, refuse(WrongKey, "it is signed with a key, and only identities are trusted")
+// artifact is the policy that a statement is about the digest of s; nil when
+// that is no digest, which [about] refuses.
+func (s Subject) artifact() verify.ArtifactPolicyOption {
+	algorithm, sum, err := splitDigest(s.Digest)
+	if err != nil {
+		return nil
 	}
-	env := b.envelope()
-	covered := env.Covered()
+	raw, err := hex.DecodeString(sum)
+	if err != nil {
+		return nil
+	}
+	return verify.WithArtifactDigest(algorithm, raw)
+}
+
+// signedByKey finds the trusted key that signed b.
+func (v *Verifier) signedByKey(b *signed, subject Subject) (finding, *refusal) {
+	if len(v.keys) == 0 {
+		return finding{}, refuse(WrongKey, "it is signed with a key, and only identities are trusted")
+	}
+	if artifact := subject.artifact(); artifact != nil {
+		policy := verify.NewPolicy(artifact, verify.WithKey())
+		for _, k := range v.keys {
+			if _, err := k.verifier.Verify(b, policy); err == nil {
+				return finding{signer: Signer{Key: k.Fingerprint()}, accepted: true}, nil
+			}
+		}
+	}
+	content, err1 := b.SignatureContent()
+	material, err2 := b.VerificationContent()
+	if err1 != nil || err2 != nil {
+		return finding{}, refuse(Malformed, "its envelope is damaged")
+	}
 	hinted := false
 	for _, k := range v.keys {
-		if verifies(k.key, covered, env.Signature) {
-			return Signer{Key: k.Fingerprint()}, nil
+		if verify.VerifySignature(content, material, k.material) == nil {
+			return finding{signer: Signer{Key: k.Fingerprint()}}, nil
 		}
-		hinted = hinted || k.ID() == b.Material.PublicKey.Hint
+		hinted = hinted || k.ID() == b.hint
 	}
 	if hinted {
-		return Signer{}, refuse(BadSignature, "it names a trusted key, but that key did not sign this")
+		return finding{}, refuse(BadSignature, "it names a trusted key, but that key did not sign this")
 	}
-	return Signer{}, refuse(WrongKey, "it is signed with a key that is not trusted")
+	return finding{}, refuse(WrongKey, "it is signed with a key that is not trusted")
 }
 
-func (v *Verifier) byCertificate(b *bundle) (Signer, time.Time, *refusal) {
+// signedByIdentity finds whom the certificate of b was issued to.
+func (v *Verifier) signedByIdentity(b *signed, subject Subject) (finding, *refusal) {
 	if len(v.identities) == 0 {
-		return Signer{}, time.Time{}, refuse(WrongIdentity, "it is signed by an identity, and only keys are trusted")
+		return finding{}, refuse(WrongIdentity, "it is signed by an identity, and only keys are trusted")
 	}
-	leaf, err := x509.ParseCertificate(b.Material.Certificate.Raw)
+	if artifact := subject.artifact(); artifact != nil {
+		if result, err := v.root.verifier.Verify(b, verify.NewPolicy(artifact, v.policies...)); err == nil {
+			signer, no := certificateSigner(b, result)
+			return finding{signer, earliest(result), true}, no
+		}
+	}
+	// What is wrong? Nothing but the signer or the content, if this passes.
+	result, err := v.root.verifier.Verify(b, verify.NewPolicy(verify.WithoutArtifactUnsafe(), verify.WithoutIdentitiesUnsafe()))
 	if err != nil {
-		return Signer{}, time.Time{}, refuse(Malformed, "its certificate is damaged")
+		return finding{}, v.root.reason(b)
 	}
-	env := b.envelope()
-	if !verifies(leaf.PublicKey, env.Covered(), env.Signature) {
-		return Signer{}, time.Time{}, refuse(BadSignature, "its content was changed after signing, or another key signed it")
+	signer, no := certificateSigner(b, result)
+	if no == nil {
+		no = v.trusts(signer, *result.Signature.Certificate)
 	}
-	signer, no := certificateSigner(leaf)
-	if no != nil {
-		return Signer{}, time.Time{}, no
-	}
-	at, no := v.root.signedBy(b, leaf)
-	if no != nil {
-		return Signer{}, time.Time{}, no
-	}
-	if no := v.trusts(signer); no != nil {
-		return Signer{}, time.Time{}, no
-	}
-	return signer, at, nil
+	return finding{signer: signer, at: earliest(result)}, no
 }
 
-func (v *Verifier) trusts(s Signer) *refusal {
-	otherIssuer := false
-	for _, id := range v.identities {
-		matches := s.Identity == id.Identity.Identity
-		if id.pattern != nil {
-			matches = id.pattern.MatchString(s.Identity)
+func earliest(result *verify.VerificationResult) time.Time {
+	var at time.Time
+	for _, t := range result.VerifiedTimestamps {
+		if at.IsZero() || t.Timestamp.Before(at) {
+			at = t.Timestamp
 		}
-		matches = matches && (id.Repository == "" || id.Repository == s.Repository) && (id.Runner == "" || id.Runner == s.Runner)
-		if matches && s.Issuer == id.Issuer {
-			return nil
-		}
-		otherIssuer = otherIssuer || matches
 	}
-	if otherIssuer {
-		return refuse(WrongIssuer, "it is signed by %s according to %s, and that issuer is not trusted", s.Identity, s.Issuer)
+	return at
+}
+
+// certificateSigner is what the certificate of a verified bundle says about its
+// owner. Of older and newer forms of a claim the newer one counts.
+func certificateSigner(b *signed, result *verify.VerificationResult) (Signer, *refusal) {
+	material, err := b.VerificationContent()
+	if err != nil {
+		return Signer{}, refuse(Malformed, "its certificate is damaged")
+	}
+	// The summary takes the first of several names, which others may not.
+	if c := material.Certificate(); len(c.URIs)+len(c.EmailAddresses)+len(c.DNSNames)+len(c.IPAddresses) > 1 {
+		return Signer{}, refuse(Malformed, "its certificate names more than one identity")
+	}
+	c := result.Signature.Certificate
+	s := Signer{Issuer: c.Issuer, Identity: c.SubjectAlternativeName, Repository: c.SourceRepositoryURI, Ref: c.SourceRepositoryRef, Runner: c.RunnerEnvironment}
+	s.Repository = cmp.Or(s.Repository, c.GithubWorkflowRepository)
+	s.Ref = cmp.Or(s.Ref, c.GithubWorkflowRef)
+	for _, text := range []string{s.Issuer, s.Identity, s.Repository, s.Ref, s.Runner} {
+		if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			return Signer{}, refuse(Malformed, "a claim in its certificate is not printable text")
+		}
+	}
+	return s, nil
+}
+
+// trusts compares c with the trusted identities.
+func (v *Verifier) trusts(s Signer, c certificate.Summary) *refusal {
+	if _, err := v.identities.Verify(c); err == nil {
+		return nil
+	}
+	for _, id := range v.identities {
+		if id.SubjectAlternativeName.Verify(c) == nil && certificate.CompareExtensions(id.Extensions, c.Extensions) == nil {
+			return refuse(WrongIssuer, "it is signed by %s according to %s, and that issuer is not trusted", s.Identity, s.Issuer)
+		}
 	}
 	return refuse(WrongIdentity, "it is signed by %s, who is not trusted", s)
 }
@@ -290,8 +391,8 @@ func (v *Verifier) trusts(s Signer) *refusal {
 // A subject with our version annotation binds its name and version too; the
 // names that other tools write follow no common rule and are not compared.
 func about(st Statement, subject Subject) *refusal {
-	algorithm, sum, ok := strings.Cut(subject.Digest, ":")
-	if !ok || sum == "" {
+	algorithm, sum, err := splitDigest(subject.Digest)
+	if err != nil {
 		return refuse(WrongDigest, "%q is not a digest", subject.Digest)
 	}
 	var other *Resource

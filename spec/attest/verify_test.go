@@ -392,6 +392,18 @@ func TestVerifierIsConcurrentAndBounded(t *testing.T) {
 			}
 		})
 	}
+	s := attesttest.New(t)
+	keyless := s.SignAs(attesttest.Signature(t, pdf()), attesttest.Claims{Issuer: forge, Identity: workflow}, attesttest.Recipe{CertLogged: true})
+	byIdentity := verifier(t, attest.Trust{
+		Identities: []attest.Identity{{Issuer: forge, Pattern: ".*"}}, Root: trustedRoot(t, s.TrustedRootOf(true, true, true)),
+	})
+	for range 8 {
+		wg.Go(func() {
+			if got := byIdentity.Verify([][]byte{keyless}, pdf()); got.State != attest.Verified {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
 	wg.Wait()
 	many := make([][]byte, attest.MaxBundles+2)
 	for i := range many {
@@ -403,8 +415,9 @@ func TestVerifierIsConcurrentAndBounded(t *testing.T) {
 	}
 }
 
-// The verifier of sigstore-go is somebody else's truth: it must agree, also on
-// what to refuse. It knows nothing of names and versions of releases.
+// A verifier of sigstore-go that is set up here, for one question each time, must
+// agree with the one that is kept, also on what to refuse. It knows nothing of
+// names and versions of releases.
 func sigstoreIdentity(t *testing.T, text, rootJSON []byte, id attest.Identity, want bool) {
 	t.Helper()
 	sigstoreWith(t, text, rootJSON, id, want, verify.WithTransparencyLog(1), verify.WithObserverTimestamps(1))

@@ -273,3 +273,14 @@ func ExampleLock_Set() {
 	// ref_kind = "range"
 	// version = "1.4.2"
 }
+
+// A signed note keeps its line feeds and its dash: the signature covers every byte.
+func TestCheckpointSurvivesByteForByte(t *testing.T) {
+	const note = "registry.example/log\n8\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\ntime 2026-11-21T10:30:00Z\n\n— registry.example/log Az3grl\n"
+	l := &Lock{}
+	l.Set(Skill{Name: "pdf", Log: &Log{Origin: "registry.example/log+0a1b2c3d+AAAA", Entry: `{"v":1,"reason":"<a> & \"b\""}`, Checkpoint: note}})
+	again := parse(t, string(l.Format()))
+	if !Equal(l.Skills[0], again.Skills[0]) {
+		t.Errorf("the log became %+v", again.Skills[0].Log)
+	}
+}

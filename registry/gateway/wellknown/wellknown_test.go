@@ -409,3 +409,71 @@ func BenchmarkIndex1000(b *testing.B) {
 		}
 	}
 }
+
+// How long does the first client wait for the global index of 100,000 skills, and how long
+// those after a change?
+func BenchmarkGlobalIndex100k(b *testing.B) {
+	s := newShelf()
+	for i := range 100_000 {
+		namespace := fmt.Sprintf("ns-%03d", i%1000)
+		s.public[namespace] = true
+		r := meta.Release{Namespace: namespace, Name: fmt.Sprintf("skill-%06d", i), Version: "1.0.0", State: meta.Approved, Updated: time.Unix(int64(i), 0),
+			Description: "A description of some length, as they are.", Zip: "sha256:" + strings.Repeat("0", 64), Files: []meta.File{{Path: "SKILL.md"}, {Path: "run.py"}}}
+		s.skills[r.Repo()] = r
+	}
+	all, _ := s.UniqueSkills(b.Context(), "", 1<<20)
+	slices.SortFunc(all, func(a, b meta.Skill) int { return strings.Compare(a.Name, b.Name) })
+	fixed := &fixedShelf{s, all}
+	h := s.handler()
+	h.Registry = fixed
+	began := time.Now()
+	ix, err := h.index(b.Context(), registry.Caller{}, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	first := time.Since(began)
+	for b.Loop() {
+		if _, err := h.build(b.Context(), registry.Caller{}, "", ix); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(first.Milliseconds()), "ms/first")
+	b.ReportMetric(float64(len(ix.bodies[current]))/1e6, "MB")
+}
+
+// A fixedShelf lists from memory, so that the listing itself costs nothing.
+type fixedShelf struct {
+	*shelf
+	all []meta.Skill
+}
+
+func (f *fixedShelf) UniqueSkills(_ context.Context, after string, limit int) ([]meta.Skill, error) {
+	i, _ := slices.BinarySearchFunc(f.all, after+"\x00", func(s meta.Skill, name string) int { return strings.Compare(s.Name, name) })
+	return f.all[i:min(i+limit, len(f.all))], nil
+}
+
+// Whatever the path, the handler answers, and nothing of a private namespace without its token.
+func FuzzPath(f *testing.F) {
+	h := stocked().handler()
+	for _, p := range []string{"/acme/.well-known/agent-skills/index.json", "/t/a/secret/.well-known/skills/plan/SKILL.md", "/secret/.well-known/agent-skills/plan/0.1.0/plan.zip", "//.well-known/skills/../x", "/t//"} {
+		f.Add(p)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		if !strings.HasPrefix(path, "/") || strings.Contains(path, "secret:reader") {
+			return
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, &http.Request{Method: "GET", URL: &url.URL{Path: path}, Header: http.Header{}, Host: "x"})
+		if w.Code < 200 || w.Code > 499 {
+			t.Errorf("%q: %d", path, w.Code)
+		}
+		if strings.Contains(w.Body.String(), "Nobody's business") || w.Code == 200 && strings.HasPrefix(path, "/secret") {
+			t.Errorf("%q shows a private namespace", path)
+		}
+		if token, ok := strings.CutPrefix(path, "/t/"); ok {
+			if token, _, _ = strings.Cut(token, "/"); len(token) > 8 && strings.Contains(Redact("/t/"+token+"/x"), token) {
+				t.Errorf("Redact leaves the token in %q", path)
+			}
+		}
+	})
+}

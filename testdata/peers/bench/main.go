@@ -54,25 +54,28 @@ func main() {
 		s.idle = s.memory("VmRSS")
 		s.watch()
 	}
-	results := map[string][]float64{}
+	results, work := map[string][]float64{}, map[string][]float64{}
 	for round := range *rounds {
 		for _, size := range sizes {
 			for i := range servers {
 				s := servers[(i+round)%len(servers)]
 				pushed := measure(s, size, round, true, nil)
 				pulled := measure(s, size, round, false, pushed.count)
-				results[key(s, size, "push")] = append(results[key(s, size, "push")], pushed.rate)
-				results[key(s, size, "pull")] = append(results[key(s, size, "pull")], pulled.rate)
+				for what, r := range map[string]result{"push": pushed, "pull": pulled} {
+					results[key(s, size, what)] = append(results[key(s, size, what)], r.rate)
+					work[key(s, size, what)] = append(work[key(s, size, what)], r.work)
+				}
 			}
 		}
 	}
 	load, _ := os.ReadFile("/proc/loadavg")
 	fmt.Printf("%d clients, %d CPUs, %s, %d rounds of %gs, artifacts per second\n\n", *clients, runtime.NumCPU(), runtime.Version(), *rounds, *seconds)
-	fmt.Println("| content | what | distribution | skl | ratio |\n|---|---|---|---|---|")
+	fmt.Println("| content | what | distribution | skl | ratio | processor ms each, distribution | skl |\n|---|---|---|---|---|---|---|")
 	for _, size := range sizes {
 		for _, what := range []string{"push", "pull"} {
 			a, b := median(results[key(servers[0], size, what)]), median(results[key(servers[1], size, what)])
-			fmt.Printf("| %d KB | %s | %.0f | %.0f | %.1f |\n", size>>10, what, a, b, b/a)
+			fmt.Printf("| %d KB | %s | %.0f | %.0f | %.1f | %.2f | %.2f |\n", size>>10, what, a, b, b/a,
+				median(work[key(servers[0], size, what)]), median(work[key(servers[1], size, what)]))
 		}
 	}
 	fmt.Println("\n| memory (RSS) | distribution | skl |\n|---|---|---|")
@@ -90,6 +93,7 @@ func median(values []float64) float64 {
 
 type result struct {
 	rate  float64 // a second
+	work  float64 // processor time of the server for one, in milliseconds: it depends less on what else runs
 	count []int64 // by client
 }
 
@@ -101,7 +105,7 @@ func measure(s *server, size, round int, push bool, pushed []int64) result {
 	defer transport.CloseIdleConnections()
 	counts, total := make([]int64, *clients), atomic.Int64{}
 	var group sync.WaitGroup
-	began := time.Now()
+	began, worked := time.Now(), s.worked()
 	end := began.Add(time.Duration(*seconds * float64(time.Second)))
 	for i := range *clients {
 		c := &client{ctx: ctx, http: &http.Client{Transport: transport}, url: s.url + "/v2/bench/c" + fmt.Sprint(i),
@@ -123,7 +127,8 @@ func measure(s *server, size, round int, push bool, pushed []int64) result {
 		})
 	}
 	group.Wait()
-	return result{float64(total.Load()) / time.Since(began).Seconds(), counts}
+	took := time.Since(began).Seconds()
+	return result{float64(total.Load()) / took, (s.worked() - worked) * 1000 / float64(max(total.Load(), 1)), counts}
 }
 
 type client struct {

@@ -87,6 +87,17 @@ func (s *server) memory(field string) float64 {
 	return 0
 }
 
+// worked is the processor time that the server has used, in seconds.
+func (s *server) worked() float64 {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.command.Process.Pid))
+	check(err)
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:])) // the third field on
+	var user, system float64
+	fmt.Sscan(fields[11], &user)
+	fmt.Sscan(fields[12], &system)
+	return (user + system) / 100 // clock ticks: Linux has 100 a second towards programs
+}
+
 // watch starts the peak anew.
 func (s *server) watch() {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.command.Process.Pid), []byte("5"), 0)

@@ -14,6 +14,7 @@ func reorder(app *cli.App, args []string) []string {
 	var globals, path, flags, rest []string
 	commands, own := app.Commands, []cli.Flag(nil)
 	descending := true // the next plain word may be a command
+	help := ""
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		if arg == "--" {
@@ -37,12 +38,19 @@ func reorder(app *cli.App, args []string) []string {
 					into = &globals
 				}
 			}
+			if into == &globals && (name == "help" || name == "h") {
+				help = flag // of the command that the words lead to
+				continue
+			}
 			*into = append(*into, flag)
 			if known != nil && !hasValue && takesValue(known) && i+1 < len(args) {
 				i++
 				*into = append(*into, args[i])
 			}
 		}
+	}
+	if help != "" {
+		flags = append(flags, help)
 	}
 	out := slices.Concat(globals, path, flags)
 	if len(rest) > 0 {

@@ -76,7 +76,9 @@ func runCheck(ctx context.Context, w *world, c *cli.Context) error {
 			signatures = append(signatures, s.Name+": "+s.Reason)
 		}
 	}
-	add("signatures", signatures)
+	if slices.ContainsFunc(f.lock.Skills, canBeSigned) {
+		add("signatures", signatures)
+	}
 	l, err := w.discover(ctx, nil)
 	if err != nil {
 		return err

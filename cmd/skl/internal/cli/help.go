@@ -74,12 +74,7 @@ func (c command) help() string {
 	if len(c.aliases) > 0 {
 		fmt.Fprintf(&b, "Also: %s\n", strings.Join(c.aliases, ", "))
 	}
-	for _, s := range c.sub {
-		fmt.Fprintf(&b, "  skl %s %s %s\n      %s\n", c.name, s.name, s.args, s.usage)
-		for _, f := range s.flags {
-			fmt.Fprintf(&b, "      %s\n", flagLine(f))
-		}
-	}
+	c.helpSub(&b, !slices.ContainsFunc(c.sub, func(s command) bool { return len(s.sub) > 0 }))
 	if len(c.flags) > 0 {
 		b.WriteString("\nFlags:\n")
 		for _, f := range c.flags {
@@ -94,6 +89,23 @@ func (c command) help() string {
 	}
 	b.WriteString("\nGlobal flags: skl --help\n")
 	return b.String()
+}
+
+// helpSub lists the subcommands, with their flags unless there are too many for one page.
+func (c command) helpSub(b *strings.Builder, flags bool) {
+	for _, s := range c.sub {
+		if len(s.sub) > 0 {
+			s.name = c.name + " " + s.name
+			s.helpSub(b, flags)
+			continue
+		}
+		fmt.Fprintf(b, "  skl %s\n      %s\n", strings.TrimSpace(c.name+" "+s.name+" "+s.args), s.usage)
+		for _, f := range s.flags {
+			if flags {
+				fmt.Fprintf(b, "      %s\n", flagLine(f))
+			}
+		}
+	}
 }
 
 func flagLine(f cli.Flag) string {
@@ -142,7 +154,17 @@ func helpCommand() command {
 				if i < 0 {
 					return unknownCommand(topic)
 				}
-				w.ui.Raw([]byte(all[i].help()))
+				page := all[i]
+				for _, word := range c.Args().Tail() {
+					i := slices.IndexFunc(page.sub, func(s command) bool { return s.name == word })
+					if i < 0 {
+						return unknownCommand(page.name + " " + word)
+					}
+					name := page.name + " " + word
+					page = page.sub[i]
+					page.name = name
+				}
+				w.ui.Raw([]byte(page.help()))
 			}
 			return nil
 		}}
@@ -157,6 +179,9 @@ func allHelp() string {
 		fmt.Fprintf(&b, "  %-11s %s\n", c.name, c.usage)
 		for _, s := range c.sub {
 			fmt.Fprintf(&b, "  %-11s   %s: %s\n", "", s.name, s.usage)
+			for _, t := range s.sub {
+				fmt.Fprintf(&b, "  %-11s     %s %s: %s\n", "", s.name, t.name, t.usage)
+			}
 		}
 	}
 	return b.String()

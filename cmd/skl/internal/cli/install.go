@@ -447,13 +447,17 @@ func (w *world) printChange(c install.Change, j *job, report install.Report) {
 	}
 	switch c.Action {
 	case install.Add:
-		w.ui.Print("%s add %s %s  %s, %s, unsigned  %s", mark, c.Name, c.To, ui.Count(c.Files, "file"), ui.Size(c.Bytes), where)
+		w.ui.Print("%s add %s %s  %s, %s, %s  %s", mark, c.Name, c.To, ui.Count(c.Files, "file"), ui.Size(c.Bytes), j.signedWord(c), where)
 	case install.Update:
 		if c.From == c.To && c.Before() == c.Digest {
 			w.ui.Print("%s restore %s %s  %s", mark, c.Name, c.To, where)
 			break
 		}
 		w.ui.Print("%s update %s %s → %s  %s%s", mark, c.Name, orDash(c.From), c.To, w.contentChange(c), where)
+	case install.Keep:
+		if c.From != "" && c.From != c.To {
+			w.ui.Print("%s update %s %s → %s  the same files  %s", mark, c.Name, c.From, c.To, where)
+		}
 	case install.Remove:
 		w.ui.Print("%s remove %s %s", mark, c.Name, c.From)
 	case install.Link:
@@ -471,6 +475,22 @@ func (w *world) printChange(c install.Change, j *job, report install.Report) {
 	if slices.Contains(report.Healed, c.Name) {
 		w.ui.Note("%s: the stored copy was damaged; it was fetched again", c.Name)
 	}
+}
+
+// signedWord says who signed what is added.
+func (j *job) signedWord(c install.Change) string {
+	switch {
+	case c.Signer != "":
+		return "signed by " + c.Signer
+	case j.next == nil:
+		return "unsigned"
+	}
+	if s, _ := j.next.Skill(c.Name); s.Unsigned {
+		return "unsigned, accepted"
+	} else if s.Log != nil {
+		return "no known signer, logged"
+	}
+	return "unsigned"
 }
 
 // contentChange counts what differs between the release that was installed and the

@@ -59,14 +59,14 @@ type registryResult struct {
 // siteFlags say which registry a subcommand speaks to.
 func siteFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "registry", Usage: "`NAME|URL` of the registry (default: the default one of config.toml)"},
+		&cli.StringFlag{Name: "registry", Usage: "speak to registry `NAME|URL` (default: the default one of config.toml)"},
 		&cli.StringFlag{Name: "data", Usage: "work on the data in `DIR` directly, without a server and without a token"},
 	}
 }
 
 // dataFlag is for what needs the data itself.
 func dataFlag() cli.Flag {
-	return &cli.StringFlag{Name: "data", Usage: "`DIR` that the registry keeps its data in (default: as registry serve)"}
+	return &cli.StringFlag{Name: "data", Usage: "the registry keeps its data in `DIR` (default: where registry serve does)"}
 }
 
 // A site is a registry that a command talks to: over the network, or through its own data.

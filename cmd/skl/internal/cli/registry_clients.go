@@ -27,9 +27,9 @@ type clientHelp struct {
 func clientsCommand() command {
 	return command{name: "clients", usage: "lines to paste for programs that use a registry", output: clientsResult{}, run: runClients,
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "for", Usage: "only `PROGRAM`: " + strings.Join(programs(), ", ")},
+			&cli.StringFlag{Name: "for", Usage: "only for `PROGRAM`: " + strings.Join(programs(), ", ")},
 			&cli.StringFlag{Name: "namespace", Usage: "for skills of `NAMESPACE`"},
-			&cli.StringFlag{Name: "registry", Usage: "`NAME|URL` of the registry (default: the default one of config.toml)"},
+			&cli.StringFlag{Name: "registry", Usage: "speak to registry `NAME|URL` (default: the default one of config.toml)"},
 		}}
 }
 

@@ -2,12 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,9 +12,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry"
-	blobfs "github.com/skl-project/skl/registry/blob/fs"
-	"github.com/skl-project/skl/registry/meta/sqlite"
-	"github.com/skl-project/skl/registry/tlog"
+	"github.com/skl-project/skl/registry/server"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -71,28 +65,12 @@ func (w *world) dataDir(c *cli.Context) string {
 	return w.defaultData()
 }
 
-// beside opens data without the lock of its server, for what only reads, and backups.
-func (w *world) beside(ctx context.Context, dir string) (*registry.Registry, func(), error) {
+// beside opens data without the lock of its server, for what only reads, and for backups.
+func (w *world) beside(ctx context.Context, dir string) (*server.Server, error) {
 	if err := w.hasData(dir); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "keys", "log.key"))
-	if err != nil {
-		return nil, nil, err
-	}
-	key, err := tlog.ParseKey(string(text))
-	if err != nil {
-		return nil, nil, err
-	}
-	blobs, err := blobfs.Open(filepath.Join(dir, "blobs"))
-	if err != nil {
-		return nil, nil, err
-	}
-	db, err := sqlite.Open(ctx, filepath.Join(dir, "meta.db"), sqlite.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
-	return &registry.Registry{Blobs: blobs, Meta: db, Key: key}, func() { db.Close() }, nil
+	return server.Attach(ctx, dir)
 }
 
 func runGC(ctx context.Context, w *world, c *cli.Context) error {
@@ -141,12 +119,12 @@ func (w *world) examine(ctx context.Context, c *cli.Context, name string, look f
 	if _, err := words(c, 0, "registry "+name+" --data DIR"); err != nil {
 		return err
 	}
-	g, end, err := w.beside(ctx, w.dataDir(c))
+	s, err := w.beside(ctx, w.dataDir(c))
 	if err != nil {
 		return err
 	}
-	defer end()
-	report, err := look(g)
+	defer s.Close()
+	report, err := look(s.Registry)
 	if err != nil {
 		return err
 	}
@@ -181,9 +159,6 @@ func (w *world) printFsck(name string, report registry.FsckReport) error {
 	return nil
 }
 
-// keys are the secrets of a registry, below "keys" in its data and in a backup.
-const maxKey = 64 << 10 // bytes of a file
-
 func runBackup(ctx context.Context, w *world, c *cli.Context) error {
 	args, err := words(c, 1, "registry backup DIR --data DIR")
 	if err != nil {
@@ -191,18 +166,18 @@ func runBackup(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	data, to := w.dataDir(c), absolute(w.cwd, args[0])
 	if within(data, to) || within(to, data) {
-		return diag.New(diag.Misuse, "usage", "a backup in the data, or around it, is none")
+		return diag.New(diag.Misuse, "usage", "a backup in the data, or around it, is none").Hint("skl registry backup DIR names a directory elsewhere")
 	}
-	g, end, err := w.beside(ctx, data)
+	s, err := w.beside(ctx, data)
 	if err != nil {
 		return err
 	}
-	defer end()
-	out := backupResult{Dir: to, Log: g.Key.Origin()}
+	defer s.Close()
+	out := backupResult{Dir: to, Log: s.Registry.Key.Origin()}
 	if c.Bool("dry-run") {
 		return w.printBackup(out, "%s would be copied to %s", w.short(data), w.short(to))
 	}
-	if err := os.MkdirAll(filepath.Join(to, "keys"), 0o700); err != nil {
+	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
 	}
 	unlock, err := durable.Lock(ctx, to, func() { w.ui.Note("waiting for another backup to %s", w.short(to)) })
@@ -210,33 +185,15 @@ func runBackup(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	defer unlock()
-	blobs, err := blobfs.Open(filepath.Join(to, "blobs"))
+	copied, err := s.Backup(ctx, to, func(done int) { w.ui.Progress(diag.Event{Stage: "backup", Name: "blob", Done: int64(done)}) })
 	if err != nil {
-		return err
-	}
-	// The database gets its name last, when all that it names is there.
-	next := filepath.Join(to, "meta.db.new")
-	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	copied, err := g.Backup(ctx, next, blobs, func(done int) { w.ui.Progress(diag.Event{Stage: "backup", Name: "blob", Done: int64(done)}) })
-	if err != nil {
-		return err
-	}
-	if err := copyKeys(data, to); err != nil {
-		return err
-	}
-	if err := os.Rename(next, filepath.Join(to, "meta.db")); err != nil {
-		return err
-	}
-	if err := durable.SyncDir(to); err != nil {
 		return err
 	}
 	out.Blobs, out.New, out.Bytes = copied.Blobs, copied.New, copied.Bytes
-	if err := w.printBackup(out, "%s, %s new, %s in %s", ui.Count(out.Blobs, "blob"), ui.Count(out.New, "blob"), ui.Size(out.Bytes), w.short(to)); err != nil {
+	if err := w.printBackup(out, "%s of which %d are new, %s in %s", ui.Count(out.Blobs, "blob"), out.New, ui.Size(out.Bytes), w.short(to)); err != nil {
 		return err
 	}
-	w.ui.Note("it holds the key of the log: keep it as safe as the registry itself")
+	w.ui.Note("it holds the keys of the registry: keep it as safe as the registry itself")
 	return nil
 }
 
@@ -254,39 +211,6 @@ func within(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// copyKeys copies the keys that from has to to.
-func copyKeys(from, to string) error {
-	entries, err := os.ReadDir(filepath.Join(from, "keys"))
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(to, "keys"), 0o700); err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !e.Type().IsRegular() {
-			continue
-		}
-		text, err := readSmall(filepath.Join(from, "keys", e.Name()))
-		if err == nil {
-			err = durable.WriteFile(filepath.Join(to, "keys", e.Name()), text, 0o600)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func readSmall(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxKey))
-}
-
 func runRestore(ctx context.Context, w *world, c *cli.Context) error {
 	args, err := words(c, 1, "registry restore DIR --data NEW")
 	if err != nil {
@@ -300,40 +224,20 @@ func runRestore(ctx context.Context, w *world, c *cli.Context) error {
 	if err := w.hasData(from); err != nil {
 		return err
 	}
-	if err := w.emptyData(data); err != nil {
-		return err
-	}
 	out := backupResult{Dir: data}
 	if c.Bool("dry-run") {
 		return w.printBackup(out, "%s would be restored to %s", w.short(from), w.short(data))
 	}
-	if err := os.MkdirAll(data, 0o700); err != nil {
-		return err
-	}
-	source, err := blobfs.Open(filepath.Join(from, "blobs"))
+	copied, err := server.Restore(ctx, data, from)
 	if err != nil {
 		return err
 	}
-	target, err := blobfs.Open(filepath.Join(data, "blobs"))
+	s, err := w.beside(ctx, data)
 	if err != nil {
 		return err
 	}
-	copied, err := registry.CopyBlobs(ctx, target, source)
-	if err != nil {
-		return err
-	}
-	if err := copyKeys(from, data); err != nil {
-		return err
-	}
-	if err := copyDatabase(filepath.Join(from, "meta.db"), filepath.Join(data, "meta.db")); err != nil {
-		return err
-	}
-	g, end, err := w.beside(ctx, data)
-	if err != nil {
-		return err
-	}
-	defer end()
-	report, err := g.Fsck(ctx)
+	defer s.Close()
+	report, err := s.Registry.Fsck(ctx)
 	if err != nil {
 		return err
 	}
@@ -343,51 +247,11 @@ func runRestore(ctx context.Context, w *world, c *cli.Context) error {
 		}
 		return unmet("registry_damaged")
 	}
-	out.Blobs, out.New, out.Bytes, out.Log = copied.Blobs, copied.New, copied.Bytes, g.Key.Origin()
+	out.Blobs, out.New, out.Bytes, out.Log = copied.Blobs, copied.New, copied.Bytes, s.Registry.Key.Origin()
 	if err := w.printBackup(out, "%s, %s in %s, and no problems", ui.Count(report.Releases, "release"), ui.Count(out.Blobs, "blob"), w.short(data)); err != nil {
 		return err
 	}
 	w.ui.Note("clients that saw later records of the log refuse what they get from here, with log_rollback")
 	w.ui.Hint("skl registry serve --data %s", w.short(data))
 	return nil
-}
-
-// emptyData refuses a directory that holds anything but the parts of a restore that was interrupted.
-func (w *world) emptyData(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !slices.Contains([]string{"blobs", "keys", "meta.db.new"}, e.Name()) {
-			return diag.New(diag.Misuse, "exists", "%s is not empty", w.short(dir)).Hint("--data NEW names a directory that does not exist yet")
-		}
-	}
-	return nil
-}
-
-// copyDatabase copies a file that nobody writes to; the copy gets its name when it is whole.
-func copyDatabase(from, to string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	dst, err := os.OpenFile(to+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err = io.Copy(dst, src); err == nil {
-		err = dst.Sync()
-	}
-	if err := errors.Join(err, dst.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(to+".new", to); err != nil {
-		return err
-	}
-	return durable.SyncDir(filepath.Dir(to))
 }

@@ -98,11 +98,12 @@ func (d *doctor) failure(area string, err error) {
 
 // data looks at the directory of a registry, also while it is served.
 func (d *doctor) data(ctx context.Context, dir string) error {
-	g, end, err := d.w.beside(ctx, dir)
+	s, err := d.w.beside(ctx, dir)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer s.Close()
+	g := s.Registry
 	d.served(ctx, dir)
 	for _, name := range []string{".", "keys", filepath.Join("keys", "log.key"), "meta.db"} {
 		path := filepath.Join(dir, name)

@@ -28,12 +28,12 @@ type initFile struct {
 func initRegistryCommand() command {
 	return command{name: "init", usage: "write a commented registry.toml", output: initRegistryResult{}, run: initRegistry,
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "url", Usage: "`URL` that clients reach it by"},
+			&cli.StringFlag{Name: "url", Usage: "clients reach it by `URL`"},
 			&cli.StringFlag{Name: "addr", Usage: "listen on `HOST:PORT`"},
 			&cli.StringFlag{Name: "data", Usage: "keep everything in `DIR`"},
-			&cli.StringFlag{Name: "tls", Usage: "`CERT,KEY|proxy`: two PEM files, or something in front ends TLS"},
-			&cli.StringFlag{Name: "oidc", Usage: "`ISSUER` of identities (not in this version)"},
-			&cli.StringFlag{Name: "client-id", Usage: "`ID` at the issuer (not in this version)"},
+			&cli.StringFlag{Name: "tls", Usage: "end TLS with `CERT,KEY|proxy`: two PEM files, or something in front"},
+			&cli.StringFlag{Name: "oidc", Usage: "not in this version: `ISSUER` of identities"},
+			&cli.StringFlag{Name: "client-id", Usage: "not in this version: `ID` at the issuer"},
 			&cli.BoolFlag{Name: "systemd", Usage: "also write skl-registry.service"},
 			&cli.BoolFlag{Name: "compose", Usage: "also write compose.yaml"},
 			dryRunFlag(),

@@ -27,7 +27,7 @@ func namespaceCommand() command {
 	policy := func() []cli.Flag {
 		return []cli.Flag{
 			&cli.BoolFlag{Name: "public", Usage: "anybody reads it"},
-			&cli.StringFlag{Name: "approval", Usage: "`auto|manual`: releases are seen at once, or wait for a decision"},
+			&cli.StringFlag{Name: "approval", Usage: "releases are seen at once (`auto|manual`), or wait for a decision"},
 			&cli.BoolFlag{Name: "any", Usage: "take any OCI artifact, not skills only"},
 		}
 	}

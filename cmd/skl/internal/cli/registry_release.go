@@ -18,7 +18,7 @@ import (
 // actCommand is a subcommand that decides about one release; done is what it is afterwards.
 func actCommand(action, usage, done string) command {
 	return command{name: action, args: "NAMESPACE/NAME@VERSION", usage: usage, output: registryResult{},
-		flags: append([]cli.Flag{&cli.StringFlag{Name: "reason", Usage: "`TEXT` that readers and the log see"}, dryRunFlag()}, siteFlags()...),
+		flags: append([]cli.Flag{&cli.StringFlag{Name: "reason", Usage: "say why: readers and the log see `TEXT`"}, dryRunFlag()}, siteFlags()...),
 		run: func(ctx context.Context, w *world, c *cli.Context) error {
 			args, err := words(c, 1, "registry "+action+" NAMESPACE/NAME@VERSION")
 			if err != nil {
@@ -92,9 +92,9 @@ type mirrorLine struct {
 func mirrorCommand() command {
 	return command{name: "mirror", args: "NAMESPACE", usage: "copy the releases of a namespace from another registry, with their signatures", output: mirrorResult{}, run: runMirror,
 		flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "from", Usage: "`NAME|URL` of the registry to copy from"},
-			&cli.StringFlag{Name: "into", Usage: "`NAMESPACE` to copy into (default: the same)"},
-			&cli.StringFlag{Name: "approve", Usage: "`auto|manual`: let copies that wait be seen, or see to it that they wait (default: as the namespace says)"},
+			&cli.StringFlag{Name: "from", Usage: "copy from registry `NAME|URL`"},
+			&cli.StringFlag{Name: "into", Usage: "copy into `NAMESPACE` (default: the same)"},
+			&cli.StringFlag{Name: "approve", Usage: "let copies that wait be seen (`auto|manual`), or see to it that they wait (default: as the namespace says)"},
 			dryRunFlag(),
 		}, siteFlags()...)}
 }

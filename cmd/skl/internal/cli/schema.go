@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/urfave/cli/v2"
@@ -15,15 +16,14 @@ import (
 
 func schemaCommand() command {
 	return command{name: "schema", args: "COMMAND", usage: "print the JSON Schema of a command's --json output", complete: "command",
-		example: "skl schema list\nskl schema install",
+		example: "skl schema list\nskl schema registry token create",
 		run: func(_ context.Context, w *world, c *cli.Context) error {
-			name := c.Args().First()
+			name := strings.Join(strings.Fields(strings.Join(c.Args().Slice(), " ")), " ")
 			var with []string
-			for _, cmd := range commands() {
-				if cmd.output == nil {
-					continue
+			for _, cmd := range withJSON(commands(), "", nil) {
+				if cmd.own {
+					with = append(with, cmd.name)
 				}
-				with = append(with, cmd.name)
 				if cmd.name != name && !slices.Contains(cmd.aliases, name) {
 					continue
 				}
@@ -36,6 +36,31 @@ func schemaCommand() command {
 			}
 			return diag.New(diag.Misuse, "unknown_command", "no command %q has a JSON form", name).Meant(with...)
 		}}
+}
+
+// A printed is a command with a JSON form, by its whole name.
+type printed struct {
+	name    string
+	aliases []string
+	output  any
+	own     bool // the form is not that of the command above
+}
+
+// withJSON lists commands and subcommands with their JSON forms. A subcommand without one prints that of
+// the command above it.
+func withJSON(list []command, above string, output any) []printed {
+	var out []printed
+	for _, c := range list {
+		p := printed{above + c.name, c.aliases, c.output, c.output != nil}
+		if c.output == nil {
+			p.output = output
+		}
+		if p.output != nil {
+			out = append(out, p)
+		}
+		out = append(out, withJSON(c.sub, p.name+" ", p.output)...)
+	}
+	return out
 }
 
 // outputSchema is the schema of v's type. Beside it, as $defs/error, is that of

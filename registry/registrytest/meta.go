@@ -1,0 +1,565 @@
+package registrytest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skl-project/skl/registry/meta"
+)
+
+// Meta runs the promises of [meta.Store]. Open opens the store that lives in a directory, which is empty at first
+// and then what an earlier call left there, also one in a process that was killed. It closes
+// the store at the end of the test, if nobody did.
+func Meta(t *testing.T, open func(t testing.TB, dir string) meta.Store) {
+	if dir := os.Getenv(childDir); dir != "" {
+		writeUntilKilled(open(t, dir))
+	}
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, meta.Store)
+	}{
+		{"settings", testSettings},
+		{"namespaces", testNamespaces},
+		{"grants", testGrants},
+		{"tokens", testTokens},
+		{"links", testLinks},
+		{"uploads", testUploads},
+		{"manifests", testManifests},
+		{"manifests change state and root", testManifestStates},
+		{"tags", testTags},
+		{"referrers", testReferrers},
+		{"a blob is as visible as the best manifest that names it", testBlobServed},
+		{"repositories", testRepos},
+		{"what is referenced", testReferenced},
+		{"releases", testReleases},
+		{"the latest version is the highest stable one", testLatest},
+		{"skills keep step with releases", testSkills},
+		{"unique names", testUnique},
+		{"downloads", testDownloads},
+		{"search", testSearch},
+		{"search shows nothing of other namespaces", testSearchNamespaces},
+		{"search takes any text", testSearchText},
+		{"search pages and sorts", testSearchPages},
+		{"audit", testAudit},
+		{"log", testLog},
+		{"garbage links and blobs", testGarbage},
+		{"garbage manifests", testGarbageManifests},
+		{"an update happens whole or not at all", testAtomic},
+		{"a panic is its caller's", testPanic},
+		{"a view does not write and sees one state", testView},
+		{"a caller that goes away", testCancel},
+		{"one release is created once", testCreateOnce},
+		{"updates are one after the other", testSerial},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, t.TempDir())) })
+	}
+	t.Run("it is there again", func(t *testing.T) { testReopen(t, open) })
+	t.Run("a closed store", func(t *testing.T) { testClosed(t, open(t, t.TempDir())) })
+	t.Run("backup and check", func(t *testing.T) { testBackup(t, open(t, t.TempDir())) })
+	t.Run("what was acknowledged survives a kill", func(t *testing.T) { testKill(t, open) })
+}
+
+// day is the time of most things in the tests.
+var day = time.Date(2026, 5, 1, 12, 0, 0, 123_000, time.UTC)
+
+// update runs fn, which has to succeed.
+func update(t testing.TB, s meta.Store, fn func(tx *meta.Tx) error) {
+	t.Helper()
+	if err := s.Update(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// do is update for calls without an answer.
+func do(t testing.TB, s meta.Store, fn func(tx *meta.Tx) []error) {
+	t.Helper()
+	update(t, s, func(tx *meta.Tx) error { return errors.Join(fn(tx)...) })
+}
+
+// ask returns what fn finds in a view.
+func ask[T any](t testing.TB, s meta.Store, fn func(tx *meta.Tx) (T, error)) T {
+	t.Helper()
+	var v T
+	if err := s.View(t.Context(), func(tx *meta.Tx) (err error) {
+		v, err = fn(tx)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// refused runs fn, which has to fail with want.
+func refused(t testing.TB, s meta.Store, want error, fn func(tx *meta.Tx) error) {
+	t.Helper()
+	if err := s.Update(t.Context(), fn); !errors.Is(err, want) {
+		t.Errorf("error %v, want %v", err, want)
+	}
+}
+
+// same compares what was found with what is expected. Empty and nil are the same.
+func same[T any](t testing.TB, got, want T) {
+	t.Helper()
+	if g, w := reflect.ValueOf(got), reflect.ValueOf(want); g.Kind() == reflect.Slice && g.Len() == 0 && w.Len() == 0 {
+		return
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+// digest is a made-up digest.
+func digest(name string) string { return "sha256:" + name }
+
+func testSettings(t *testing.T, s meta.Store) {
+	get := func(tx *meta.Tx) ([]byte, error) { return tx.Setting("k") }
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := get(tx); return err })
+	for _, v := range []string{"one", "two\x00\xff", ""} {
+		update(t, s, func(tx *meta.Tx) error { return tx.PutSetting("k", []byte(v)) })
+		same(t, ask(t, s, get), []byte(v))
+	}
+}
+
+func testNamespaces(t *testing.T, s meta.Store) {
+	acme := meta.Namespace{Name: "acme", Public: true, Created: day, Policy: meta.Policy{
+		ManualApproval: true, KeepDrafts: 3, Signers: []meta.Signer{{Issuer: "https://issuer.example", Identity: "a@*"}}}}
+	zoo := meta.Namespace{Name: "zoo", Created: day}
+	update(t, s, func(tx *meta.Tx) error { return errors.Join(tx.CreateNamespace(zoo), tx.CreateNamespace(acme)) })
+	same(t, ask(t, s, func(tx *meta.Tx) (meta.Namespace, error) { return tx.Namespace("acme") }), acme)
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Namespace, error) { return tx.Namespaces("", 10) }), []meta.Namespace{acme, zoo})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Namespace, error) { return tx.Namespaces("acme", 10) }), []meta.Namespace{zoo})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Namespace, error) { return tx.Namespaces("", 1) }), []meta.Namespace{acme})
+	refused(t, s, meta.ErrExists, func(tx *meta.Tx) error { return tx.CreateNamespace(meta.Namespace{Name: "acme"}) })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.UpdateNamespace(meta.Namespace{Name: "none"}) })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Namespace("none"); return err })
+	acme.Public, acme.Policy = false, meta.Policy{AcceptAny: true}
+	update(t, s, func(tx *meta.Tx) error {
+		return tx.UpdateNamespace(meta.Namespace{Name: "acme", Policy: acme.Policy, Created: day.Add(time.Hour)})
+	})
+	same(t, ask(t, s, func(tx *meta.Tx) (meta.Namespace, error) { return tx.Namespace("acme") }), acme)
+}
+
+func testGrants(t *testing.T, s meta.Store) {
+	ann := meta.Grant{Account: "ann", Namespace: "acme", Role: "reader", Created: day}
+	all := meta.Grant{Account: "ann", Namespace: "*", Role: "auditor", Created: day}
+	bob := meta.Grant{Account: "bob", Namespace: "acme", Role: "admin", Created: day}
+	do(t, s, func(tx *meta.Tx) []error { return []error{tx.PutGrant(ann), tx.PutGrant(bob), tx.PutGrant(all)} })
+	ann.Role = "publisher"
+	update(t, s, func(tx *meta.Tx) error { return tx.PutGrant(ann) })
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Grant, error) { return tx.Grants("ann") }), []meta.Grant{all, ann})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Grant, error) { return tx.NamespaceGrants("acme") }), []meta.Grant{ann, bob})
+	update(t, s, func(tx *meta.Tx) error { return tx.DeleteGrant("ann", "acme") })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.DeleteGrant("ann", "acme") })
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Grant, error) { return tx.Grants("ann") }), []meta.Grant{all})
+}
+
+func testTokens(t *testing.T, s meta.Store) {
+	a := meta.Token{ID: "a", Hash: []byte{0, 1, 255}, Account: "ann", Namespace: "acme", Role: "publisher", Created: day, Expires: day.Add(time.Hour)}
+	b := meta.Token{ID: "b", Hash: []byte("x"), Account: "bob", Namespace: "*", Role: "admin", Created: day}
+	get := func(id string) meta.Token {
+		t.Helper()
+		return ask(t, s, func(tx *meta.Tx) (meta.Token, error) { return tx.Token(id) })
+	}
+	do(t, s, func(tx *meta.Tx) []error { return []error{tx.CreateToken(b), tx.CreateToken(a)} })
+	refused(t, s, meta.ErrExists, func(tx *meta.Tx) error { return tx.CreateToken(meta.Token{ID: "a"}) })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Token("c"); return err })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.RevokeToken("c", day) })
+	same(t, get("a"), a)
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Token, error) { return tx.Tokens("", "", 10) }), []meta.Token{a, b})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Token, error) { return tx.Tokens("", "a", 10) }), []meta.Token{b})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Token, error) { return tx.Tokens("acme", "", 10) }), []meta.Token{a})
+
+	with := func(id string) (tok meta.Token, grants []meta.Grant) {
+		ask(t, s, func(tx *meta.Tx) (_ int, err error) { tok, grants, err = tx.TokenGrants(id); return 0, err })
+		return tok, grants
+	}
+	tok, grants := with("a")
+	same(t, tok, a)
+	same(t, grants, nil)
+	want := []meta.Grant{{Account: "ann", Namespace: "acme", Role: "reader", Created: day}, {Account: "ann", Namespace: "zoo", Role: "admin", Created: day}}
+	do(t, s, func(tx *meta.Tx) []error {
+		return []error{tx.PutGrant(want[1]), tx.PutGrant(want[0]), tx.PutGrant(meta.Grant{Account: "bob", Namespace: "acme", Role: "admin"})}
+	})
+	tok, grants = with("a")
+	same(t, tok, a)
+	same(t, grants, want)
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, _, err := tx.TokenGrants("c"); return err })
+
+	do(t, s, func(tx *meta.Tx) []error {
+		return []error{tx.RevokeToken("a", day.Add(time.Minute)), tx.RevokeToken("a", day.Add(time.Hour)), tx.TouchToken("a", day), tx.TouchToken("a", day.Add(20*time.Minute)), tx.TouchToken("c", day)}
+	})
+	a.Revoked, a.LastUsed = day.Add(time.Minute), day.Truncate(time.Hour)
+	same(t, get("a"), a)
+	update(t, s, func(tx *meta.Tx) error { return tx.TouchToken("a", day.Add(61*time.Minute)) })
+	same(t, get("a").LastUsed, day.Truncate(time.Hour).Add(time.Hour))
+}
+
+func testLinks(t *testing.T, s meta.Store) {
+	x := digest("x")
+	do(t, s, func(tx *meta.Tx) []error {
+		return []error{tx.LinkBlob("acme/a", x, 7, day), tx.LinkBlob("acme/b", x, 7, day), tx.LinkBlob("acme/a", x, 7, day.Add(time.Hour))}
+	})
+	ask(t, s, func(tx *meta.Tx) (int, error) {
+		size, linked, err := tx.Blob("acme/a", x)
+		same(t, size, 7)
+		same(t, linked, day.Add(time.Hour))
+		return 0, err
+	})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.BlobLinks(x, 10) }), []string{"acme/a", "acme/b"})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.BlobLinks(x, 1) }), []string{"acme/a"})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.BlobDigests("", 10) }), []string{x})
+	update(t, s, func(tx *meta.Tx) error { return tx.UnlinkBlob("acme/a", x) })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.UnlinkBlob("acme/a", x) })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, _, err := tx.Blob("acme/a", x); return err })
+	same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.KnownBlob(x) }), true)
+	same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.KnownBlob(digest("y")) }), false)
+}
+
+func testUploads(t *testing.T, s meta.Store) {
+	u := meta.Upload{ID: "u", Repo: "acme/a", Offset: 5, State: []byte{1, 0}, Updated: day}
+	v := meta.Upload{ID: "v", Repo: "acme/a", Updated: day.Add(-time.Hour)}
+	do(t, s, func(tx *meta.Tx) []error { return []error{tx.PutUpload(u), tx.PutUpload(v)} })
+	u.Offset, u.State, u.Updated = 9, []byte{2}, day.Add(time.Second)
+	update(t, s, func(tx *meta.Tx) error { return tx.PutUpload(u) })
+	same(t, ask(t, s, func(tx *meta.Tx) (meta.Upload, error) { return tx.Upload("u") }), u)
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Upload, error) { return tx.StaleUploads(day, 10) }), []meta.Upload{v})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Upload, error) { return tx.StaleUploads(day.Add(time.Hour), 10) }), []meta.Upload{v, u})
+	do(t, s, func(tx *meta.Tx) []error { return []error{tx.DeleteUpload("u"), tx.DeleteUpload("u")} })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Upload("u"); return err })
+}
+
+// manifest is one of acme/a that stands for itself.
+func manifest(name string, state meta.State) meta.Manifest {
+	m := meta.Manifest{Repo: "acme/a", Digest: digest(name), MediaType: "application/vnd.oci.image.manifest.v1+json", ArtifactType: "application/test",
+		Root: digest(name), State: state, Bytes: []byte("{" + name + "}\x00"), Created: day}
+	m.Size = int64(len(m.Bytes))
+	return m
+}
+
+// stored is what is read back of m.
+func stored(m meta.Manifest) meta.Manifest {
+	m.Blobs, m.Manifests = nil, nil
+	return m
+}
+
+func putAll(t testing.TB, s meta.Store, ms ...meta.Manifest) {
+	t.Helper()
+	update(t, s, func(tx *meta.Tx) error {
+		for _, m := range ms {
+			if err := tx.PutManifest(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func getManifest(t testing.TB, s meta.Store, name string) meta.Manifest {
+	t.Helper()
+	return ask(t, s, func(tx *meta.Tx) (meta.Manifest, error) { return tx.Manifest("acme/a", digest(name)) })
+}
+
+func testManifests(t *testing.T, s meta.Store) {
+	m := manifest("m", meta.Draft)
+	m.Annotations = map[string]string{"a": "b"}
+	m.Blobs = []string{digest("x"), digest("y"), digest("x")}
+	putAll(t, s, m)
+	same(t, getManifest(t, s, "m"), stored(m))
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Manifest("acme/b", m.Digest); return err })
+
+	again := m
+	again.State, again.Root, again.Created, again.Bytes = meta.Approved, digest("other"), day.Add(time.Hour), []byte("other")
+	putAll(t, s, again)
+	m.State, m.Root = again.State, again.Root
+	same(t, getManifest(t, s, "m"), stored(m))
+
+	do(t, s, func(tx *meta.Tx) []error {
+		return []error{tx.PutTag("acme/a", "v", m.Digest, day), tx.DeleteManifest("acme/a", m.Digest)}
+	})
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.DeleteManifest("acme/a", m.Digest) })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.ManifestByTag("acme/a", "v"); return err })
+	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.Tags("acme/a", "", 10, true) }), nil)
+}
+
+func testManifestStates(t *testing.T, s meta.Store) {
+	m, other := manifest("m", meta.Draft), manifest("o", meta.Draft)
+	signature := manifest("sig", meta.Draft)
+	signature.Subject, signature.Root = m.Digest, m.Digest
+	putAll(t, s, m, signature, other)
+	states := func() (all []meta.State) {
+		for _, name := range []string{"m", "sig", "o"} {
+			all = append(all, getManifest(t, s, name).State)
+		}
+		return all
+	}
+	do(t, s, func(tx *meta.Tx) []error {
+		return []error{tx.SetManifestState("acme/a", m.Digest, meta.Approved), tx.SetManifestState("acme/a", digest("none"), meta.Blocked)}
+	})
+	same(t, states(), []meta.State{meta.Approved, meta.Approved, meta.Draft})
+	update(t, s, func(tx *meta.Tx) error { return tx.SetManifestRoot("acme/a", m.Digest, other.Digest, meta.Yanked) })
+	same(t, states(), []meta.State{meta.Yanked, meta.Yanked, meta.Draft})
+	update(t, s, func(tx *meta.Tx) error { return tx.SetManifestState("acme/a", other.Digest, meta.Blocked) })
+	same(t, states(), []meta.State{meta.Blocked, meta.Blocked, meta.Blocked})
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.SetManifestRoot("acme/a", digest("none"), m.Digest, meta.Draft) })
+}
+
+func testTags(t *testing.T, s meta.Store) {
+	m, n, hidden := manifest("m", meta.Approved), manifest("n", meta.Deprecated), manifest("h", meta.Yanked)
+	putAll(t, s, m, n, hidden)
+	do(t, s, func(tx *meta.Tx) []error {
+		return []error{tx.PutTag("acme/a", "b", m.Digest, day), tx.PutTag("acme/a", "B", n.Digest, day), tx.PutTag("acme/a", "a", m.Digest, day), tx.PutTag("acme/a", "h", hidden.Digest, day)}
+	})
+	tags := func(after string, limit int, all bool) []string {
+		return ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.Tags("acme/a", after, limit, all) })
+	}
+	same(t, tags("", 0, true), []string{"B", "a", "b", "h"})
+	same(t, tags("", 10, false), []string{"B", "a", "b"})
+	same(t, tags("B", 1, false), []string{"a"})
+	same(t, tags("b", 1, false), nil)
+	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.TagsOf("acme/a", m.Digest) }), []string{"a", "b"})
+
+	same(t, ask(t, s, func(tx *meta.Tx) (meta.Manifest, error) { return tx.ManifestByTag("acme/a", "a") }), m)
+	update(t, s, func(tx *meta.Tx) error { return tx.PutTag("acme/a", "a", n.Digest, day) })
+	same(t, ask(t, s, func(tx *meta.Tx) (meta.Manifest, error) { return tx.ManifestByTag("acme/a", "a") }), n)
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.PutTag("acme/a", "a", digest("none"), day) })
+	update(t, s, func(tx *meta.Tx) error { return tx.DeleteTag("acme/a", "a") })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.DeleteTag("acme/a", "a") })
+}
+
+func testReferrers(t *testing.T, s meta.Store) {
+	var want []meta.Manifest
+	for i, kind := range []string{"signature", "sbom", "signature"} {
+		m := manifest(fmt.Sprint("r", i), meta.Approved)
+		m.Subject, m.ArtifactType, m.Annotations = digest("absent"), kind, map[string]string{"n": kind}
+		want = append(want, m)
+	}
+	putAll(t, s, append(slices.Clone(want), manifest("without", meta.Approved))...)
+	list := func(subject, kind string, limit int) []meta.Manifest {
+		return ask(t, s, func(tx *meta.Tx) ([]meta.Manifest, error) { return tx.Referrers("acme/a", subject, kind, limit) })
+	}
+	same(t, list(digest("absent"), "", 10), want)
+	same(t, list(digest("absent"), "signature", 10), []meta.Manifest{want[0], want[2]})
+	same(t, list(digest("absent"), "", 2), want[:2])
+	same(t, list("", "", 10), nil)
+}
+
+func testBlobServed(t *testing.T, s meta.Store) {
+	x := digest("x")
+	served := func() (state meta.State) {
+		t.Helper()
+		ask(t, s, func(tx *meta.Tx) (_ int, err error) {
+			var size int64
+			size, state, err = tx.BlobServed("acme/a", x)
+			same(t, size, 7)
+			return 0, err
+		})
+		return state
+	}
+	none := func() {
+		t.Helper()
+		refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, _, err := tx.BlobServed("acme/a", x); return err })
+	}
+	update(t, s, func(tx *meta.Tx) error { return tx.LinkBlob("acme/a", x, 7, day) })
+	none()
+	elsewhere := manifest("m", meta.Approved)
+	elsewhere.Repo, elsewhere.Blobs = "acme/b", []string{x}
+	index := manifest("index", meta.Approved)
+	index.Manifests = []string{x}
+	putAll(t, s, elsewhere, index)
+	none()
+	for i, state := range []meta.State{meta.Blocked, meta.Quarantined, meta.Draft, meta.Yanked, meta.Deprecated, meta.Approved} {
+		m := manifest(fmt.Sprint("m", i), state)
+		m.Blobs = []string{x}
+		putAll(t, s, m)
+		same(t, served(), state)
+	}
+	update(t, s, func(tx *meta.Tx) error { return tx.DeleteManifest("acme/a", digest("m5")) })
+	same(t, served(), meta.Deprecated)
+	update(t, s, func(tx *meta.Tx) error { return tx.UnlinkBlob("acme/a", x) })
+	none()
+}
+
+func testRepos(t *testing.T, s meta.Store) {
+	m := manifest("m", meta.Draft)
+	m.Repo = "acme/only-manifest"
+	do(t, s, func(tx *meta.Tx) []error {
+		return []error{tx.PutManifest(m), tx.PutManifest(manifest("n", meta.Draft)), tx.LinkBlob("acme/a", digest("x"), 1, day), tx.LinkBlob("zoo/deep/er", digest("x"), 1, day)}
+	})
+	repos := func(after string, limit int) []string {
+		return ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.Repos(after, limit) })
+	}
+	all := []string{"acme/a", "acme/only-manifest", "zoo/deep/er"}
+	same(t, repos("", 10), all)
+	same(t, repos("", 2), all[:2])
+	same(t, repos("acme/a", 10), all[1:])
+	same(t, repos("zoo/deep/er", 10), nil)
+	for repo, want := range map[string]bool{"acme/a": true, "acme/only-manifest": true, "zoo/deep": false, "acme": false} {
+		same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.RepoExists(repo) }), want)
+	}
+}
+
+func testReferenced(t *testing.T, s meta.Store) {
+	index := manifest("index", meta.Approved)
+	index.Manifests = []string{digest("entry")}
+	signature := manifest("sig", meta.Approved)
+	signature.Subject = digest("loose")
+	putAll(t, s, manifest("tagged", meta.Approved), manifest("entry", meta.Approved), manifest("released", meta.Approved), manifest("loose", meta.Approved), index, signature)
+	r := release("acme/a@1.0.0", meta.Approved)
+	r.Manifest = digest("released")
+	do(t, s, func(tx *meta.Tx) []error {
+		return []error{tx.PutTag("acme/a", "v", digest("tagged"), day), tx.CreateRelease(r)}
+	})
+	for name, want := range map[string]bool{"tagged": true, "entry": true, "released": true, "loose": false, "index": false} {
+		if got := ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.ManifestReferenced("acme/a", digest(name)) }); got != want {
+			t.Errorf("%s is referenced: %v", name, got)
+		}
+	}
+}
+
+func testAudit(t *testing.T, s meta.Store) {
+	for i, e := range []meta.Event{
+		{Account: "ann", Action: "publish", Target: "acme/a@1.0.0", Detail: `{"x":1}`, Token: "t", Remote: "192.0.2.1"},
+		{Account: "bob", Action: "publish", Target: "acme/b@1.0.0"},
+		{Account: "bob", Action: "grant", Target: "acme"},
+		{Account: "bob", Action: "publish", Target: "acme-two/b@1.0.0"},
+	} {
+		e.At = day.Add(time.Duration(i))
+		update(t, s, func(tx *meta.Tx) error { return tx.AddEvent(e) })
+	}
+	events := func(q meta.AuditQuery) []meta.Event {
+		return ask(t, s, func(tx *meta.Tx) ([]meta.Event, error) { return tx.Events(q) })
+	}
+	all := events(meta.AuditQuery{})
+	if len(all) != 4 || !slices.IsSortedFunc(all, func(a, b meta.Event) int { return cmp.Compare(b.ID, a.ID) }) {
+		t.Fatalf("events %+v", all)
+	}
+	first := all[3]
+	first.ID = 0
+	same(t, first, meta.Event{At: day, Account: "ann", Action: "publish", Target: "acme/a@1.0.0", Detail: `{"x":1}`, Token: "t", Remote: "192.0.2.1"})
+	same(t, events(meta.AuditQuery{Namespace: "acme"}), all[1:])
+	same(t, events(meta.AuditQuery{Namespace: "acme", Account: "bob", Action: "publish"}), all[2:3])
+	same(t, events(meta.AuditQuery{Action: "grant"}), all[1:2])
+	same(t, events(meta.AuditQuery{Limit: 2}), all[:2])
+	same(t, events(meta.AuditQuery{Limit: 2, Before: all[1].ID}), all[2:])
+}
+
+func testLog(t *testing.T, s meta.Store) {
+	size := func() int64 { return ask(t, s, (*meta.Tx).LogSize) }
+	same(t, size(), 0)
+	h := func(n byte) [32]byte { return [32]byte{n, 31: n} }
+	do(t, s, func(tx *meta.Tx) []error {
+		return []error{tx.AppendLog(0, []byte("zero"), 0, [][32]byte{h(0)}), tx.AppendLog(1, []byte("one"), 1, [][32]byte{h(1), h(2)})}
+	})
+	same(t, size(), 2)
+	refused(t, s, meta.ErrExists, func(tx *meta.Tx) error { return tx.AppendLog(1, []byte("other"), 1, nil) })
+	refused(t, s, meta.ErrExists, func(tx *meta.Tx) error { return tx.AppendLog(3, []byte("gap"), 4, nil) })
+	same(t, size(), 2)
+	same(t, ask(t, s, func(tx *meta.Tx) ([][32]byte, error) { return tx.LogHashes([]int64{2, 0}) }), [][32]byte{h(2), h(0)})
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.LogHashes([]int64{0, 3}); return err })
+	same(t, ask(t, s, func(tx *meta.Tx) ([][]byte, error) { return tx.LogRecords(0, 2) }), [][]byte{[]byte("zero"), []byte("one")})
+	same(t, ask(t, s, func(tx *meta.Tx) ([][]byte, error) { return tx.LogRecords(1, 9) }), [][]byte{[]byte("one")})
+}
+
+func testGarbage(t *testing.T, s meta.Store) {
+	// old and needed, old and loose, new and loose; shared is loose here and needed there.
+	m := manifest("m", meta.Approved)
+	m.Blobs = []string{digest("needed")}
+	there := manifest("m", meta.Approved)
+	there.Repo, there.Blobs = "acme/b", []string{digest("shared")}
+	r := release("acme/a@1.0.0", meta.Approved)
+	do(t, s, func(tx *meta.Tx) []error {
+		errs := []error{tx.LinkBlob("acme/b", digest("shared"), 1, day), tx.PutManifest(there), tx.LinkBlob("acme/a", digest("new"), 1, day.Add(time.Hour)), tx.KeepBlob(r.Zip, 9), tx.KeepBlob(digest("lonely"), 9)}
+		for _, d := range []string{"needed", "loose", "shared"} {
+			errs = append(errs, tx.LinkBlob("acme/a", digest(d), 1, day))
+		}
+		return append(errs, tx.PutManifest(m), tx.CreateRelease(r))
+	})
+	unlink := func(limit int) (n int) {
+		update(t, s, func(tx *meta.Tx) (err error) { n, err = tx.UnlinkGarbage(day.Add(time.Minute), limit); return err })
+		return n
+	}
+	blobs := func() []string {
+		return ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.GarbageBlobs(10) })
+	}
+	same(t, blobs(), []string{digest("lonely")})
+	same(t, unlink(1), 1)
+	same(t, unlink(10), 1)
+	same(t, unlink(10), 0)
+	same(t, blobs(), []string{digest("lonely"), digest("loose")})
+	update(t, s, func(tx *meta.Tx) error { return tx.ForgetBlob(digest("loose")) })
+	same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.KnownBlob(digest("loose")) }), false)
+	// What is linked again is not garbage any more.
+	update(t, s, func(tx *meta.Tx) error { return tx.LinkBlob("acme/c", digest("lonely"), 9, day.Add(time.Hour)) })
+	same(t, blobs(), nil)
+
+	// A manifest, and a release, that go leave theirs behind; what two manifests name stays.
+	twin := manifest("twin", meta.Approved)
+	twin.Blobs = m.Blobs
+	putAll(t, s, twin)
+	update(t, s, func(tx *meta.Tx) error { return tx.DeleteManifest("acme/a", twin.Digest) })
+	same(t, unlink(10), 0)
+	do(t, s, func(tx *meta.Tx) []error {
+		return []error{tx.DeleteManifest("acme/a", m.Digest), tx.DeleteRelease("acme", "a", "1.0.0")}
+	})
+	same(t, unlink(10), 1)
+	same(t, blobs(), []string{digest("needed"), r.Zip})
+	// A blob that is named again before it was linked again is kept, too.
+	putAll(t, s, m)
+	same(t, blobs(), []string{r.Zip})
+	update(t, s, func(tx *meta.Tx) error { return tx.LinkBlob("acme/a", digest("needed"), 1, day) })
+	same(t, unlink(10), 0)
+}
+
+func testGarbageManifests(t *testing.T, s meta.Store) {
+	digests := func(ms []meta.Manifest) string {
+		var all []string
+		for _, m := range ms {
+			if m.Bytes != nil {
+				t.Errorf("%s came with its bytes", m.Digest)
+			}
+			all = append(all, m.Repo+" "+strings.TrimPrefix(m.Digest, "sha256:"))
+		}
+		return strings.Join(all, ", ")
+	}
+	fresh := manifest("fresh", meta.Draft)
+	fresh.Created = day.Add(time.Hour)
+	signature := manifest("sig", meta.Draft)
+	signature.Subject, signature.Root = digest("released"), digest("released")
+	orphan := manifest("orphan", meta.Approved)
+	orphan.Subject = digest("none")
+	index := manifest("index", meta.Approved)
+	index.Manifests = []string{digest("entry")}
+	putAll(t, s, manifest("stale", meta.Draft), fresh, manifest("released", meta.Draft), signature, orphan, index, manifest("entry", meta.Approved), manifest("tagged", meta.Approved))
+	foreign := manifest("m", meta.Approved)
+	foreign.Repo = "acme-two/a"
+	r := release("acme/a@1.0.0", meta.Draft)
+	r.Manifest = digest("released")
+	do(t, s, func(tx *meta.Tx) []error {
+		return []error{tx.PutManifest(foreign), tx.CreateRelease(r), tx.PutTag("acme/a", "v", digest("tagged"), day), tx.CreateNamespace(meta.Namespace{Name: "acme"}), tx.CreateNamespace(meta.Namespace{Name: "acme-two"})}
+	})
+	before := day.Add(time.Minute)
+	stale := func() string {
+		return digests(ask(t, s, func(tx *meta.Tx) ([]meta.Manifest, error) { return tx.StaleDrafts(before, 10) }))
+	}
+	untagged := func() string {
+		return digests(ask(t, s, func(tx *meta.Tx) ([]meta.Manifest, error) { return tx.UntaggedManifests(before, 10) }))
+	}
+	same(t, stale(), "acme/a stale")
+	// Pushed again, it is not stale any more.
+	again := manifest("stale", meta.Draft)
+	again.Created = day.Add(time.Hour)
+	putAll(t, s, again)
+	same(t, stale(), "")
+	same(t, untagged(), "")
+	update(t, s, func(tx *meta.Tx) error {
+		return tx.UpdateNamespace(meta.Namespace{Name: "acme", Policy: meta.Policy{AcceptAny: true}})
+	})
+	same(t, untagged(), "acme/a index, acme/a orphan")
+}
