@@ -274,6 +274,11 @@ func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, m meta.M
 	if err := tx.PutManifest(m); err != nil {
 		return false, err
 	}
+	for _, d := range m.Manifests { // of an index: they stand and fall with it
+		if err := tx.SetManifestRoot(m.Repo, d, m.Digest, state); err != nil {
+			return false, err
+		}
+	}
 	if err := tx.SetManifestState(m.Repo, m.Digest, state); err != nil {
 		return false, err
 	}

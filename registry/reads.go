@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/blob"
@@ -213,6 +214,14 @@ func (g *Registry) Namespace(ctx context.Context, who Caller, name string) (n me
 	err = g.view(ctx, func(tx *meta.Tx) error {
 		a, err := g.readable(tx, who, name, "unknown_namespace", "namespace "+name)
 		n = a.ns
+		if err != nil || !g.Open {
+			return err
+		}
+		// An open registry has no namespaces of its own, only repositories below a name.
+		repos, err := tx.Repos(name+".", 1) // "/" follows "."
+		if err == nil && (len(repos) == 0 || !strings.HasPrefix(repos[0], name+"/")) {
+			err = g.unknown(who, "unknown_namespace", "namespace %s", name)
+		}
 		return err
 	})
 	return n, err

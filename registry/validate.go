@@ -9,6 +9,7 @@ import (
 	"io"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"testing/fstest"
 
@@ -147,28 +148,41 @@ func missing(repo string, d blob.Digest, err error) error {
 	return explain(err)
 }
 
-// firstEntry reads the manifest of an index of platforms; all of them hold the same files.
+// maxEntries bounds the platforms of one index.
+const maxEntries = 16
+
+// firstEntry reads the manifests of an index of platforms and returns the first. All of them have to name
+// the same layers, so that what is looked at is what every platform gets.
 func (g *Registry) firstEntry(ctx context.Context, repo string, index *oci.Artifact) (*oci.Artifact, error) {
-	if len(index.Entries) == 0 {
-		return nil, diag.New(diag.Misuse, "not_a_skill", "the index has no entries")
+	if n := len(index.Entries); n == 0 || n > maxEntries {
+		return nil, diag.New(diag.Misuse, "not_a_skill", "the index has %d entries, not 1 to %d", n, maxEntries)
 	}
-	first := index.Entries[0]
-	var child meta.Manifest
-	err := g.view(ctx, func(tx *meta.Tx) (err error) {
-		child, err = tx.Manifest(repo, first.Digest.String())
-		if errors.Is(err, meta.ErrNotFound) {
-			err = diag.New(diag.Misuse, "blob_missing", "the index names manifest %s, which was not pushed to %s", first.Digest, repo)
+	var first *oci.Artifact
+	for _, entry := range index.Entries {
+		var child meta.Manifest
+		err := g.view(ctx, func(tx *meta.Tx) (err error) {
+			child, err = tx.Manifest(repo, entry.Digest.String())
+			if errors.Is(err, meta.ErrNotFound) {
+				err = diag.New(diag.Misuse, "blob_missing", "the index names manifest %s, which was not pushed to %s", entry.Digest, repo)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
-		return err
-	})
-	if err != nil {
-		return nil, err
+		a, err := index.Entry(entry, child.Bytes)
+		if err != nil {
+			return nil, refused(err)
+		}
+		if first == nil {
+			first = a
+		}
+		same := slices.EqualFunc(a.Layers, first.Layers, func(x, y v1.Descriptor) bool { return x.Digest == y.Digest })
+		if !same {
+			return nil, diag.New(diag.Misuse, "invalid_bundle", "the platforms of the index do not share their layers, so they are not one skill")
+		}
 	}
-	a, err := index.Entry(first, child.Bytes)
-	if err != nil {
-		return nil, refused(err)
-	}
-	return a, nil
+	return first, nil
 }
 
 // unpack reads the skill's files into memory, within the limits of a publish.

@@ -43,11 +43,11 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Setup:               forge.setup,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+		Cmds: (&corner{t: t}).addTo(commands{
 			"publish": forge.publish, "bundle": forge.bundle, "tree": tree, "snapshot": snapshot, "unchanged": unchanged,
 			"blobs": blobs, "replace": replace, "flip": flip, "links": links, "exits": exits,
 			"registry": new(registries).command,
-		},
+		}),
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "git":

@@ -39,6 +39,9 @@ func (h *Handler) publishVersion(w http.ResponseWriter, r *http.Request, who reg
 	return a, nil
 }
 
+// publishManifest publishes what was pushed. What the body says of the release's source is not kept: the
+// annotations of the manifest say it.
+// TODO: hand Mirrored on when the core's Publish takes it.
 func (h *Handler) publishManifest(w http.ResponseWriter, r *http.Request, who registry.Caller) (registry.Published, error) {
 	var body wire.PublishRequest
 	if err := readJSON(w, r, &body); err != nil {

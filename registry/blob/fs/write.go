@@ -89,16 +89,15 @@ func (s *Store) left(size int64) int64 {
 	return 1<<63 - 1
 }
 
-// readHead reads the start of the content, up to inner bytes. Rest is nil when that is all of it.
+// readHead reads the start of the content, up to always bytes. Rest is nil when that is all of it. What is
+// longer goes to the staging file while it arrives, so that many slow clients cost little memory.
 func readHead(in *counted, size int64) (head []byte, rest io.Reader, err error) {
-	room := int64(inner) + 1
-	if size >= 0 && size < inner {
+	room := int64(always) + 1
+	if size >= 0 && size < always {
 		room = size + 1
 	}
 	var b bytes.Buffer
-	if room <= always {
-		b.Grow(int(room) + bytes.MinRead)
-	}
+	b.Grow(int(min(room, 16<<10)) + bytes.MinRead)
 	if _, err := io.CopyN(&b, in, room); errors.Is(err, io.EOF) {
 		return b.Bytes(), nil, nil
 	} else if err != nil {
@@ -110,6 +109,13 @@ func readHead(in *counted, size int64) (head []byte, rest io.Reader, err error) 
 	return b.Bytes(), in, nil
 }
 
+// copyBytes is how much is written at once.
+const copyBytes = 128 << 10
+
+var buffers = sync.Pool{New: func() any { return new([copyBytes]byte) }}
+
+type onlyReader struct{ io.Reader }
+
 // store writes what r holds under the name of d, after check agreed.
 func (s *Store) store(d blob.Digest, r io.Reader, check func() error) error {
 	name := "p-" + rand.Text()
@@ -117,7 +123,9 @@ func (s *Store) store(d blob.Digest, r io.Reader, check func() error) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(onlyWriter{f}, r)
+	buffer := buffers.Get().(*[copyBytes]byte)
+	_, err = io.CopyBuffer(onlyWriter{f}, onlyReader{r}, buffer[:])
+	buffers.Put(buffer)
 	if err == nil && check != nil {
 		err = check()
 	}

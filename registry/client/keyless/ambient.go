@@ -34,14 +34,14 @@ func Ambient(ctx context.Context, getenv func(string) string, client *http.Clien
 	s := &Signer{Client: client}
 	origin := (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 	target.Scheme, target.Host = "", ""
-	text, err := s.post(ctx, call{what: what, base: origin, path: target.String(), token: secret})
+	got, err := s.send(ctx, call{what: what, base: origin, path: target.String(), method: http.MethodGet, token: secret})
 	if err != nil {
 		return "", err
 	}
 	var answer struct {
 		Value string `json:"value"`
 	}
-	if err := json.Unmarshal(text, &answer); err != nil || answer.Value == "" {
+	if err := json.Unmarshal(got.text, &answer); err != nil || answer.Value == "" {
 		return "", serviceError(what, origin, "gave no token")
 	}
 	return answer.Value, nil

@@ -2,6 +2,8 @@ package keyless_test
 
 import (
 	"context"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"net/http"
 	"strings"
@@ -120,7 +122,7 @@ func TestServicesThatFail(t *testing.T) {
 			w.WriteHeader(http.StatusOK)
 			w.Write(make([]byte, 2<<20))
 		}},
-		{name: "not JSON", code: "keyless_service", says: "something else than JSON", before: func(w http.ResponseWriter, r *http.Request) { http.Error(w, "<html>", http.StatusOK) }},
+		{name: "not JSON", code: "keyless_service", says: "gave no certificate", before: func(w http.ResponseWriter, r *http.Request) { http.Error(w, "<html>", http.StatusOK) }},
 		{name: "no certificate", code: "keyless_service", says: "gave no certificate", before: func(w http.ResponseWriter, r *http.Request) { http.Error(w, "{}", http.StatusOK) }},
 		{name: "redirect", code: "keyless_service", says: "status 307", before: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
@@ -177,25 +179,114 @@ func TestBusyServiceIsAskedAgain(t *testing.T) {
 
 // A log entry whose answer was lost is found again instead of being an error.
 func TestLogEntryOfALostAnswer(t *testing.T) {
-	server := keylesstest.New(t, attesttest.New(t))
-	var entered atomic.Bool
+	s := attesttest.New(t)
+	server := keylesstest.New(t, s)
+	server.Lossy = true
+	signer := &keyless.Signer{Services: keyless.Services{Authority: server.URL, Log: server.URL}, Pause: time.Millisecond}
+	bundle, err := signer.Sign(context.Background(), attesttest.Signature(t, pdf()), keylesstest.Token(ci()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := attest.ParseRoot(s.TrustedRoot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := attest.NewVerifier(attest.Trust{Identities: []attest.Identity{{Issuer: forge, Identity: ci().Identity}}, Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := v.Verify([][]byte{bundle}, pdf()); got.State != attest.Verified {
+		t.Errorf("%+v", got)
+	}
+	var paths []string
+	for _, r := range server.Requests() {
+		paths = append(paths, r.Path)
+	}
+	if n := len(paths); n != 4 || !strings.HasPrefix(paths[3], "/api/v1/log/entries/") {
+		t.Errorf("requests %v, want the certificate, the entry twice, and a look at it", paths)
+	}
+}
+
+// A certificate for somebody else's key would make a bundle that nobody accepts.
+func TestCertificateForAnotherKey(t *testing.T) {
+	s := attesttest.New(t)
+	server := keylesstest.New(t, s)
+	other := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate(attesttest.Key(t, "").Public(), ci(), time.Now(), false)})
 	server.Before = func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.Method == http.MethodPost && r.URL.Path == "/api/v1/log/entries":
-			if entered.Swap(true) {
-				t.Error("the entry was sent again")
-			}
-			w.Header().Set("Location", "/api/v1/log/entries/abc")
-			w.WriteHeader(http.StatusConflict)
-		case r.URL.Path == "/api/v1/log/entries/abc":
-			http.Error(w, `{"abc":{"body":"e30=","integratedTime":1,"logID":"00","logIndex":1,"verification":{"inclusionProof":{"checkpoint":"x","hashes":["00"],"logIndex":1,"rootHash":"00","treeSize":2}}}}`, http.StatusOK)
+		text, err := json.Marshal(map[string]any{"signedCertificateEmbeddedSct": map[string]any{"chain": map[string]any{"certificates": []string{string(other)}}}})
+		if err != nil {
+			t.Error(err)
 		}
+		w.WriteHeader(http.StatusOK)
+		w.Write(text)
 	}
 	signer := &keyless.Signer{Services: keyless.Services{Authority: server.URL, Log: server.URL}}
-	bundle, err := signer.Sign(context.Background(), attesttest.Signature(t, pdf()), keylesstest.Token(ci()))
-	if err != nil || !strings.Contains(string(bundle), `"logIndex":"1"`) {
-		t.Errorf("%s %v", bundle, err)
+	_, err := signer.Sign(context.Background(), attesttest.Signature(t, pdf()), keylesstest.Token(ci()))
+	if !errors.Is(err, diag.Code("keyless_service")) || !strings.Contains(err.Error(), "another key") {
+		t.Error(err)
 	}
+	if n := len(server.Requests()); n != 1 {
+		t.Errorf("%d requests, want that for the certificate only", n)
+	}
+}
+
+// An address that is refused is found before anybody is asked for anything.
+func TestAddressesAreCheckedFirst(t *testing.T) {
+	server := keylesstest.New(t, attesttest.New(t))
+	for name, services := range map[string]keyless.Services{
+		"log":                 {Authority: server.URL, Log: "http://rekor.test"},
+		"timestamp authority": {Authority: server.URL, Log: server.URL, Timestamps: []string{server.StampURL, "http://stamp.test/"}},
+	} {
+		signer := &keyless.Signer{Services: services}
+		_, err := signer.Sign(context.Background(), attesttest.Signature(t, pdf()), keylesstest.Token(ci()))
+		if !errors.Is(err, diag.Code("keyless_insecure")) || len(server.Requests()) != 0 {
+			t.Errorf("%s: %v after %d requests", name, err, len(server.Requests()))
+		}
+	}
+}
+
+// Requests go through the caller's client, all of them, and end with its context.
+func TestClientAndContextAreTheCallers(t *testing.T) {
+	server := keylesstest.New(t, attesttest.New(t))
+	for _, version := range []int{1, 2} {
+		var carried atomic.Int32
+		before := len(server.Requests())
+		client := &http.Client{Transport: counter{&carried}}
+		signer := &keyless.Signer{Client: client, Services: keyless.Services{
+			Authority: server.URL, Log: server.URL, LogVersion: version, Timestamps: []string{server.StampURL},
+		}}
+		if _, err := signer.Sign(context.Background(), attesttest.Signature(t, pdf()), keylesstest.Token(ci())); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(server.Requests()) - before; n != 3 || int(carried.Load()) != n {
+			t.Errorf("version %d: %d requests, %d through the client", version, n, carried.Load())
+		}
+	}
+	for _, path := range []string{"/api/v2/signingCert", "/api/v1/timestamp", "/api/v1/log/entries", "/api/v2/log/entries"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		server.Before = func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == path {
+				cancel()
+				<-r.Context().Done()
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		}
+		services := keyless.Services{Authority: server.URL, Log: server.URL, Timestamps: []string{server.StampURL}}
+		if strings.HasPrefix(path, "/api/v2/log") {
+			services.LogVersion = 2
+		}
+		_, err := (&keyless.Signer{Services: services}).Sign(ctx, attesttest.Signature(t, pdf()), keylesstest.Token(ci()))
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+type counter struct{ n *atomic.Int32 }
+
+func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.n.Add(1)
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 func TestParseConfig(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 // A dialect is SQLite's share of the work of [meta.Tx]: full-text search.
 //
 // Two FTS5 indexes hold the words of each skill, without their text: "search" all of
-// them, "search_name" those of name and keywords. They know prefixes of two and three
+// them, "search_name" those of name and keywords. They know prefixes of up to three
 // characters, so that the first letters of a word are as quick as a whole one.
 //
 // What searches filter and count by lies beside them as a column store, "search_cells": eight bytes for
@@ -34,8 +34,8 @@ func (dialect) Schema(version int) []string {
 		return nil
 	}
 	return []string{
-		`CREATE VIRTUAL TABLE search USING fts5 (name, keywords, namespace, description, body, content = '', contentless_delete = 1, prefix = '2 3', tokenize = 'unicode61 remove_diacritics 2')`,
-		`CREATE VIRTUAL TABLE search_name USING fts5 (name, keywords, content = '', contentless_delete = 1, prefix = '2 3', tokenize = 'unicode61 remove_diacritics 2')`,
+		`CREATE VIRTUAL TABLE search USING fts5 (name, keywords, namespace, description, body, content = '', contentless_delete = 1, prefix = '1 2 3', tokenize = 'unicode61 remove_diacritics 2')`,
+		`CREATE VIRTUAL TABLE search_name USING fts5 (name, keywords, content = '', contentless_delete = 1, prefix = '1 2 3', tokenize = 'unicode61 remove_diacritics 2')`,
 		`CREATE TABLE search_cells (page INTEGER PRIMARY KEY, cells BLOB NOT NULL)`,
 		`CREATE TABLE search_values (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (kind, value))`,
 		`CREATE TABLE search_ids (last INTEGER NOT NULL)`,

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/skl-project/skl/registry/meta"
@@ -62,21 +61,28 @@ const maxFacets = 20
 
 // A counter counts the facets of cells.
 type counter struct {
-	namespaces, licenses map[uint32]int
+	namespaces, licenses tally
 	signed, unsigned     int
 	facets               map[string]map[string]int
 }
 
-func newCounter() *counter {
-	return &counter{
-		namespaces: map[uint32]int{}, licenses: map[uint32]int{},
-		facets: map[string]map[string]int{"namespace": {}, "license": {}, "signed": {}},
+// A tally counts values by their numbers, which are few and small.
+type tally []int
+
+func (t *tally) add(value uint32) {
+	if n := int(value) + 1; n > len(*t) {
+		*t = append(*t, make([]int, n-len(*t))...)
 	}
+	(*t)[value]++
+}
+
+func newCounter() *counter {
+	return &counter{facets: map[string]map[string]int{"namespace": {}, "license": {}, "signed": {}}}
 }
 
 func (n *counter) add(c cell) {
-	n.namespaces[c.namespace]++
-	n.licenses[c.license]++
+	n.namespaces.add(c.namespace)
+	n.licenses.add(c.license)
 	if c.signed {
 		n.signed++
 	} else {
@@ -84,13 +90,19 @@ func (n *counter) add(c cell) {
 	}
 }
 
-// name fills facets with the most frequent values. What has no license is not counted as a value.
+// name fills facets with the most frequent values. To have no license is not a value.
 func (n *counter) name(ctx context.Context, q meta.Querier) error {
-	for kind, counts := range map[string]map[uint32]int{"namespace": n.namespaces, "license": n.licenses} {
-		ids := slices.SortedFunc(maps.Keys(counts), func(a, b uint32) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
-		for _, id := range ids {
+	for kind, counts := range map[string]tally{"namespace": n.namespaces, "license": n.licenses} {
+		var values []int
+		for value, count := range counts {
+			if count > 0 {
+				values = append(values, value)
+			}
+		}
+		slices.SortFunc(values, func(a, b int) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+		for _, id := range values {
 			var value string
-			if err := scanOne(ctx, q, &value, `SELECT value FROM search_values WHERE id = $1`, int64(id)); err != nil {
+			if err := scanOne(ctx, q, &value, `SELECT value FROM search_values WHERE id = $1`, id); err != nil {
 				return err
 			}
 			if value != "" {

@@ -22,12 +22,13 @@ const (
 // Search implements [meta.Dialect].
 //
 // Total and facets count all matches, and only matches. A skill whose name is the text comes first; the
-// others follow by BM25. Of more than 1,000 matches those are ranked whose name or keywords match, then the
-// newest; the others come behind them, newest first, with the score 0.
+// others follow by BM25. Of more than 1,000 matches, those with a word in name or keywords are ranked by these,
+// at most 1,000; the others come behind them, newest first, with the score 0.
 func (dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (meta.Hits, error) {
 	if s.Limit <= 0 {
 		s.Limit = 20
 	}
+	s.Limit, s.Offset = min(s.Limit, maxLimit), max(s.Offset, 0)
 	count := newCounter()
 	h := meta.Hits{Facets: count.facets}
 	text := words(s.Text)
@@ -42,7 +43,7 @@ func (dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (meta.
 	var ids []int64
 	switch {
 	case text != nil:
-		ids, err = idList(ctx, q, `SELECT group_concat(rowid) FROM search WHERE search MATCH $1`, match(text))
+		ids, err = idList(ctx, q, `SELECT group_concat(rowid) FROM search WHERE search MATCH $1`, match(text, ""))
 	case s.Sort == "" || s.Sort == "relevance":
 		ids, err = ordered(ctx, q, "name", s.Namespace)
 	default:
@@ -70,15 +71,15 @@ func (dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (meta.
 	switch {
 	case text == nil || len(kept) == 0:
 	case s.Sort == "" || s.Sort == "relevance":
-		kept, scores, err = rank(ctx, q, s.Text, text, kept)
+		kept, scores, err = rank(ctx, q, s, text, kept)
 	default:
 		kept, err = reorder(ctx, q, s, kept)
 	}
 	if err != nil {
 		return meta.Hits{}, err
 	}
-	kept = kept[min(max(s.Offset, 0), len(kept)):]
-	h.IDs = kept[:min(s.Limit, maxLimit, len(kept))]
+	kept = kept[min(s.Offset, len(kept)):]
+	h.IDs = kept[:min(s.Limit, len(kept))]
 	for _, id := range h.IDs {
 		h.Scores = append(h.Scores, scores[id])
 	}
@@ -98,11 +99,14 @@ func words(text string) []string {
 	return all
 }
 
-// match is an FTS5 query for skills that have all words, each as a prefix. A word is letters and
-// digits; its quotes keep AND, OR, NOT and NEAR from being operators.
-func match(words []string) string {
+// match is an FTS5 query for the words, each as a prefix: all of them, or any with the operator " OR ".
+// A word is letters and digits; its quotes keep AND, OR, NOT and NEAR from being operators.
+func match(words []string, operator string) string {
 	var b strings.Builder
-	for _, w := range words {
+	for i, w := range words {
+		if i > 0 {
+			b.WriteString(operator)
+		}
 		b.WriteString(`"` + w + `" * `)
 	}
 	return b.String()
@@ -139,27 +143,23 @@ func reorder(ctx context.Context, q meta.Querier, s meta.Search, ids []int64) ([
 	}), nil
 }
 
-// rank sorts ids, which match words and ascend, best first.
-func rank(ctx context.Context, q meta.Querier, text string, words []string, ids []int64) ([]int64, map[int64]float64, error) {
+// rank sorts ids, which match words and ascend, best first, as far as the page that s asks for.
+func rank(ctx context.Context, q meta.Querier, s meta.Search, words []string, ids []int64) ([]int64, map[int64]float64, error) {
 	exact, err := idList(ctx, q, `SELECT group_concat(id) FROM (SELECT id FROM skills WHERE name = $1 ORDER BY namespace LIMIT 1000)`, strings.ToLower(strings.Join(words, "-")))
 	if err != nil {
 		return nil, nil, err
 	}
-	if namespace, name, ok := strings.Cut(strings.TrimSpace(text), "/"); ok {
+	if namespace, name, ok := strings.Cut(strings.TrimSpace(s.Text), "/"); ok {
 		one, err := idList(ctx, q, `SELECT id FROM skills WHERE namespace = $1 AND name = $2`, namespace, name)
 		if err != nil {
 			return nil, nil, err
 		}
 		exact = append(exact, one...)
 	}
-	kept := func(id int64) bool {
-		_, found := slices.BinarySearch(ids, id)
-		return found
-	}
 	best := map[int64]float64{} // score of what is ranked
 	add := func(some []int64) {
 		for _, id := range slices.Backward(some) {
-			if len(best) < maxRanked && kept(id) {
+			if _, found := slices.BinarySearch(ids, id); found && len(best) < maxRanked {
 				best[id] = 0
 			}
 		}
@@ -170,24 +170,34 @@ func rank(ctx context.Context, q meta.Querier, text string, words []string, ids 
 	}
 	if len(ids) <= maxRanked {
 		add(ids)
+		err = score(ctx, q, `SELECT rowid, bm25(search, 10, 5, 2, 3, 1) FROM search WHERE search MATCH $1`, match(words, ""), best)
 	} else {
-		named, err := idList(ctx, q, `SELECT group_concat(rowid) FROM search_name WHERE search_name MATCH $1`, match(words))
-		if err != nil {
-			return nil, nil, err
+		// Of words that so many skills have, one in a text says little; and to rank takes
+		// ten times as long as to find.
+		for _, operator := range []string{"", " OR "} {
+			named, err := idList(ctx, q, `SELECT group_concat(rowid) FROM search_name WHERE search_name MATCH $1`, match(words, operator))
+			if err != nil {
+				return nil, nil, err
+			}
+			if add(named); len(words) == 1 || len(best) == maxRanked {
+				break
+			}
 		}
-		add(named)
-		add(ids)
+		err = score(ctx, q, `SELECT rowid, bm25(search_name, 10, 5) FROM search_name WHERE search_name MATCH $1`, match(words, " OR "), best)
 	}
-	if err := score(ctx, q, words, best); err != nil {
+	if err != nil {
 		return nil, nil, err
 	}
 
-	sorted := make([]int64, 0, len(ids))
+	sorted := make([]int64, 0, len(best)+s.Limit)
 	for id := range best {
 		sorted = append(sorted, id)
 	}
 	slices.SortFunc(sorted, func(a, b int64) int { return cmp.Or(cmp.Compare(best[b], best[a]), cmp.Compare(b, a)) })
 	for _, id := range slices.Backward(ids) {
+		if len(sorted)-s.Limit >= s.Offset {
+			break
+		}
 		if _, done := best[id]; !done {
 			sorted = append(sorted, id)
 		}
@@ -198,8 +208,8 @@ func rank(ctx context.Context, q meta.Querier, text string, words []string, ids 
 // exactBonus is more than BM25 ever gives.
 const exactBonus = 1_000
 
-// score adds the BM25 score of each id that is a key of best.
-func score(ctx context.Context, q meta.Querier, words []string, best map[int64]float64) error {
+// score adds the score that query gives, of the ids that are the keys of best.
+func score(ctx context.Context, q meta.Querier, query, match string, best map[int64]float64) error {
 	list := []byte{'['}
 	for id := range best {
 		if len(list) > 1 {
@@ -208,8 +218,8 @@ func score(ctx context.Context, q meta.Querier, words []string, best map[int64]f
 		list = strconv.AppendInt(list, id, 10)
 	}
 	list = append(list, ']')
-	// The plus keeps the ids away from the index, which would start anew for each of them.
-	rows, err := q.QueryContext(ctx, `SELECT rowid, bm25(search, 10, 5, 2, 3, 1) FROM search WHERE search MATCH $1 AND +rowid IN (SELECT value FROM json_each($2))`, match(words), string(list))
+	// The plus keeps the ids away from the full-text index, which would start anew for each of them.
+	rows, err := q.QueryContext(ctx, query+` AND +rowid IN (SELECT value FROM json_each($2))`, match, string(list))
 	if err != nil {
 		return err
 	}

@@ -236,7 +236,6 @@ func TestFetchAnImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := s.source("")
-	src.HTTP = s.http
 	l, err := s.find(src, "acme/pdf", "1.0.0")
 	if err != nil {
 		t.Fatal(err)

@@ -40,9 +40,11 @@ type Server struct {
 	Sigstore *attesttest.Sigstore
 	CI       attesttest.Claims // whom the CI job's tokens name
 	Before   http.HandlerFunc  // sees every request first; what it answers is the answer
+	Lossy    bool              // the log of version 1 enters what is new and then answers with an error
 
 	mu       sync.Mutex
 	requests []Request
+	entries  map[string]any // of the log of version 1, as its API gives them
 }
 
 // A Request is one that the server got.
@@ -51,11 +53,12 @@ type Request struct{ Path, Authorization string }
 // New starts the services of s; they stop with the test.
 func New(t testing.TB, s *attesttest.Sigstore) *Server {
 	t.Helper()
-	v := &Server{Sigstore: s}
+	v := &Server{Sigstore: s, entries: map[string]any{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/v2/signingCert", v.certify)
 	mux.HandleFunc("POST /api/v1/timestamp", v.stamp)
 	mux.HandleFunc("POST /api/v1/log/entries", v.logV1)
+	mux.HandleFunc("GET /api/v1/log/entries/{id}", v.entryV1)
 	mux.HandleFunc("POST /api/v2/log/entries", v.logV2)
 	mux.HandleFunc("GET /token", v.token)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -232,8 +235,33 @@ func (v *Server) logV1(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no certificate", http.StatusBadRequest)
 		return
 	}
-	entry := v.Sigstore.LogV1(envelope.Payload, envelope.Signatures[0].Sig, block.Bytes, time.Now(), true)
-	answer(w, http.StatusCreated, map[string]any{"24296fb24b8ad77a": asV1(entry)})
+	sum := sha256.Sum256([]byte(in.Envelope))
+	id := hex.EncodeToString(sum[:])
+	w.Header().Set("Location", "/api/v1/log/entries/"+id)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.entries[id] != nil {
+		answer(w, http.StatusConflict, map[string]any{"code": http.StatusConflict, "message": "entered before"})
+		return
+	}
+	v.entries[id] = asV1(v.Sigstore.LogV1(envelope.Payload, envelope.Signatures[0].Sig, block.Bytes, time.Now(), true))
+	if v.Lossy {
+		http.Error(w, "gateway", http.StatusBadGateway)
+		return
+	}
+	w.Header().Set("ETag", id)
+	answer(w, http.StatusCreated, map[string]any{id: v.entries[id]})
+}
+
+func (v *Server) entryV1(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.entries[id] == nil {
+		http.NotFound(w, r)
+		return
+	}
+	answer(w, http.StatusOK, map[string]any{id: v.entries[id]})
 }
 
 // asV1 is a log entry in the words of Rekor v1's own API.
