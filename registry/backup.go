@@ -3,8 +3,10 @@ package registry
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/skl-project/skl/registry/blob"
+	"github.com/skl-project/skl/registry/meta"
 )
 
 // A Copied counts what a backup holds.
@@ -22,10 +24,21 @@ func (g *Registry) Backup(ctx context.Context, database string, to blob.Store, p
 	g.sweep.Lock()
 	defer g.sweep.Unlock()
 	var c Copied
+	held := g.now()
+	if err := g.holdBlobs(ctx, held.Add(holdTime)); err != nil {
+		return c, err
+	}
+	defer g.holdBlobs(context.WithoutCancel(ctx), time.Time{}) // if that fails, the hold ends by itself
 	if err := g.Meta.Backup(ctx, database); err != nil {
 		return c, explain(err)
 	}
 	err := g.eachBlob(ctx, func(d blob.Digest) error {
+		if now := g.now(); now.Sub(held) > holdTime/4 {
+			if err := g.holdBlobs(ctx, now.Add(holdTime)); err != nil {
+				return err
+			}
+			held = now
+		}
 		size, err := to.Stat(ctx, d)
 		if errors.Is(err, blob.ErrNotFound) {
 			c.New++
@@ -42,6 +55,35 @@ func (g *Registry) Backup(ctx context.Context, database string, to blob.Store, p
 		return nil
 	})
 	return c, err
+}
+
+// holdTime is how long a backup that does not report any more still keeps gc from removing blobs.
+const holdTime = 2 * time.Hour
+
+// holdSetting holds the time until which no blob is removed, by any process: a backup may run
+// beside the server.
+const holdSetting = "hold_blobs"
+
+// holdBlobs keeps gc from removing blobs until that time; the zero time ends it.
+func (g *Registry) holdBlobs(ctx context.Context, until time.Time) error {
+	text := []byte{}
+	if !until.IsZero() {
+		text = until.AppendFormat(text, time.RFC3339)
+	}
+	return g.update(ctx, func(tx *meta.Tx) error { return tx.PutSetting(holdSetting, text) })
+}
+
+// held reports whether a backup runs, so that no blob may be removed.
+func (g *Registry) held(tx *meta.Tx) (bool, error) {
+	text, err := tx.Setting(holdSetting)
+	if errors.Is(err, meta.ErrNotFound) || err == nil && len(text) == 0 {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	until, err := time.Parse(time.RFC3339, string(text))
+	return err == nil && g.now().Before(until), nil
 }
 
 // CopyBlobs copies every blob of from that to does not have; a restore uses it.

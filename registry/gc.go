@@ -11,7 +11,7 @@ import (
 
 // GCOptions bound a collection.
 type GCOptions struct {
-	Grace  time.Duration // what is younger is spared; 0 means an hour
+	Grace  time.Duration // what is younger is spared; 0 means that of the Registry
 	DryRun bool          // only count
 }
 
@@ -35,7 +35,7 @@ func (g *Registry) GC(ctx context.Context, opt GCOptions) (GCReport, error) {
 	g.sweep.Lock()
 	defer g.sweep.Unlock()
 	if opt.Grace == 0 {
-		opt.Grace = time.Hour
+		opt.Grace = g.grace()
 	}
 	before := g.now().Add(-opt.Grace)
 	var report GCReport
@@ -48,41 +48,93 @@ func (g *Registry) GC(ctx context.Context, opt GCOptions) (GCReport, error) {
 	return report, nil
 }
 
-// keepDrafts is how long an unpublished manifest stays, unless its namespace says otherwise.
-const keepDrafts = 7 * 24 * time.Hour
+// grace is how long what nothing needs stays.
+func (g *Registry) grace() time.Duration {
+	if g.Grace <= 0 {
+		return time.Hour
+	}
+	return g.Grace
+}
 
-// gcDrafts removes manifests that were pushed by digest and never published, and what is attached to them.
+// keepDrafts is how many days an unpublished manifest stays, unless its namespace says otherwise.
+const keepDrafts = 7
+
+// gcDrafts removes manifests that were never published, and what is attached to them.
 func (g *Registry) gcDrafts(ctx context.Context, before time.Time, opt GCOptions, report *GCReport) error {
-	if limit := g.now().Add(-keepDrafts); before.After(limit) {
-		before = limit
+	for after := ""; ; {
+		var page []meta.Namespace
+		err := g.view(ctx, func(tx *meta.Tx) (err error) {
+			page, err = tx.Namespaces(after, 1000)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, ns := range page {
+			after = ns.Name
+			days := ns.Policy.KeepDrafts
+			if days <= 0 {
+				days = keepDrafts
+			}
+			limit := g.now().AddDate(0, 0, -days)
+			if limit.After(before) {
+				limit = before
+			}
+			if err := g.gcDraftsOf(ctx, ns.Name, limit, opt, report); err != nil {
+				return err
+			}
+		}
+		if len(page) < 1000 {
+			return nil
+		}
+	}
+}
+
+func (g *Registry) gcDraftsOf(ctx context.Context, namespace string, before time.Time, opt GCOptions, report *GCReport) error {
+	if opt.DryRun {
+		return g.view(ctx, func(tx *meta.Tx) error {
+			drafts, err := tx.StaleDrafts(namespace, before, 0)
+			report.Drafts += len(drafts)
+			return err
+		})
 	}
 	for {
 		n := 0
 		err := g.update(ctx, func(tx *meta.Tx) error {
 			n = 0
-			drafts, err := tx.StaleDrafts(before, gcBatch)
-			if err != nil || opt.DryRun {
-				report.Drafts += len(drafts)
-				return err
-			}
+			drafts, err := tx.StaleDrafts(namespace, before, gcBatch)
 			for _, m := range drafts {
-				if err := tx.DeleteManifest(m.Repo, m.Digest); err != nil && !errors.Is(err, meta.ErrNotFound) {
+				gone, err := dropDraft(tx, m)
+				if err != nil {
 					return err
 				}
-				n++
+				n += gone
 			}
-			return nil
+			return err
 		})
 		if err != nil {
 			return err
 		}
-		if !opt.DryRun {
-			report.Drafts += n
-		}
-		if n < gcBatch {
+		report.Drafts += n
+		if n == 0 { // entries become stale by themselves when their index is gone
 			return nil
 		}
 	}
+}
+
+// dropDraft removes a draft, with the release that waits for its signature, and all that is attached to it.
+func dropDraft(tx *meta.Tx, m meta.Manifest) (removed int, err error) {
+	r, err := tx.ReleaseByManifest(m.Repo, m.Root)
+	switch {
+	case err == nil && r.State == meta.Draft:
+		err = tx.DeleteRelease(r.Namespace, r.Name, r.Version)
+	case errors.Is(err, meta.ErrNotFound):
+		err = nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return tx.DeleteTree(m.Repo, m.Root)
 }
 
 func (g *Registry) gcLinks(ctx context.Context, before time.Time, opt GCOptions, report *GCReport) error {
@@ -111,6 +163,10 @@ func (g *Registry) gcBlobs(ctx context.Context, before time.Time, opt GCOptions,
 	for !opt.DryRun {
 		var gone []string
 		err := g.update(ctx, func(tx *meta.Tx) (err error) {
+			if held, err := g.held(tx); err != nil || held {
+				gone = nil
+				return err
+			}
 			if gone, err = tx.GarbageBlobs(gcBatch); err != nil {
 				return err
 			}
@@ -170,14 +226,19 @@ func (g *Registry) gcUploads(ctx context.Context, before time.Time, opt GCOption
 		if err != nil {
 			return explain(err)
 		}
-		if _, busy := g.busy.Load(u.ID); busy || !u.Modified.Before(before) {
+		if !u.Modified.Before(before) {
 			continue
+		}
+		release, err := g.hold(u.ID)
+		if err != nil {
+			continue // its client came back
 		}
 		report.Uploads++
-		if opt.DryRun {
-			continue
+		if !opt.DryRun {
+			err = g.Blobs.Abort(ctx, u.ID)
 		}
-		if err := g.Blobs.Abort(ctx, u.ID); err != nil {
+		release()
+		if err != nil {
 			return explain(err)
 		}
 	}

@@ -167,10 +167,10 @@ func (g *Registry) Ungrant(ctx context.Context, who Caller, account, namespace s
 // CreateToken returns the token's text, which is not stored. Nobody gives more than they
 // have: an admin of a namespace makes tokens for it, anybody a weaker one of their own account.
 func (g *Registry) CreateToken(ctx context.Context, who Caller, account, namespace, role string, expires time.Time) (text string, t meta.Token, err error) {
-	if err := checkAccount(account); err != nil {
+	if err := g.mayGive(who, namespace, role); err != nil {
 		return "", t, err
 	}
-	if err := g.mayGive(who, namespace, role); err != nil {
+	if err := checkAccount(account); err != nil {
 		return "", t, err
 	}
 	now := g.now()

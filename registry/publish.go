@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/skl-project/skl/registry/auth"
@@ -59,7 +60,7 @@ func (g *Registry) putSkill(ctx context.Context, who Caller, m meta.Manifest, ta
 		return Pushed{}, diag.New(diag.Misuse, "invalid_version", "tag %q is no semantic version, and in %s tags are versions", tag, m.Repo).
 			Hint("push it as %s:1.0.0; tags that move need a namespace that accepts any artifact", m.Repo)
 	}
-	done, err := g.publish(ctx, who, m, namespace, name, version, true)
+	done, err := g.publish(ctx, who, m, namespace, name, version, "", true)
 	if err != nil {
 		return Pushed{}, err
 	}
@@ -112,6 +113,20 @@ func refused(err error) error {
 // Publish makes a manifest that was pushed by digest the version. Its error is of code
 // version_exists when there is one, the same or another.
 func (g *Registry) Publish(ctx context.Context, who Caller, namespace, name, version, manifest string) (Published, error) {
+	return g.PublishMirrored(ctx, who, namespace, name, version, manifest, "")
+}
+
+// PublishMirrored is Publish of a release that was copied from another registry, whose address is kept. Only who manages
+// the namespace may say so; "" says that it comes from here.
+func (g *Registry) PublishMirrored(ctx context.Context, who Caller, namespace, name, version, manifest, from string) (Published, error) {
+	if from != "" {
+		if err := g.need(who, auth.Manage, namespace); err != nil {
+			return Published{}, err
+		}
+		if u, err := url.Parse(from); err != nil || u.Host == "" || u.User != nil || len(from) > 500 || diag.Printable(from) != from {
+			return Published{}, diag.New(diag.Misuse, "invalid_request", "%q is not the address of a registry", diag.Printable(from))
+		}
+	}
 	if err := g.checkSkillName(namespace, name); err != nil {
 		return Published{}, err
 	}
@@ -131,11 +146,11 @@ func (g *Registry) Publish(ctx context.Context, who Caller, namespace, name, ver
 	if m.Root != m.Digest || m.Subject != "" {
 		return Published{}, diag.New(diag.Misuse, "not_a_skill", "%s belongs to another manifest and is no release", manifest)
 	}
-	return g.publish(ctx, who, m, namespace, name, version, false)
+	return g.publish(ctx, who, m, namespace, name, version, from, false)
 }
 
 // publish is the pipeline. m may have been stored before. With again, publishing the same manifest once more is no error.
-func (g *Registry) publish(ctx context.Context, who Caller, m meta.Manifest, namespace, name, version string, again bool) (Published, error) {
+func (g *Registry) publish(ctx context.Context, who Caller, m meta.Manifest, namespace, name, version, from string, again bool) (Published, error) {
 	if _, err := oci.Tag(version); err != nil {
 		return Published{}, err
 	}
@@ -151,7 +166,7 @@ func (g *Registry) publish(ctx context.Context, who Caller, m meta.Manifest, nam
 	if err != nil {
 		return Published{}, err
 	}
-	r.Namespace, r.Publisher = namespace, who.Account
+	r.Namespace, r.Publisher, r.MirroredURL = namespace, who.Account, from
 	state, reason := meta.Approved, ""
 	if g.Scan != nil {
 		verdict, err := g.Scan(ctx, Candidate{r, zip})

@@ -270,6 +270,35 @@ func (g *Registry) CountDownload(namespace, name, version string) {
 	}
 }
 
+// CountPull notes that the manifest of a release was fetched; other manifests do not count.
+func (g *Registry) CountPull(p Pulled) {
+	if !g.Open && p.Root == p.Digest && p.Subject == "" && p.State.Served() {
+		if namespace, name, ok := cutRepo(p.Repo); ok {
+			g.CountDownload(namespace, name, p.Digest)
+		}
+	}
+}
+
+// versions replaces the digests among counted releases by their versions, and drops what is no release.
+func versions(tx *meta.Tx, counts map[string]int64) (map[string]int64, error) {
+	out := make(map[string]int64, len(counts))
+	for key, n := range counts {
+		repo, version, _ := strings.Cut(key, "@")
+		if strings.Contains(version, ":") {
+			r, err := tx.ReleaseByManifest(repo, version)
+			if errors.Is(err, meta.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			key = repo + "@" + r.Version
+		}
+		out[key] += n
+	}
+	return out, nil
+}
+
 // FlushDownloads writes the counts. If it fails they are kept for the next time.
 func (g *Registry) FlushDownloads(ctx context.Context) error {
 	g.counted.Lock()
@@ -279,7 +308,13 @@ func (g *Registry) FlushDownloads(ctx context.Context) error {
 	if len(counts) == 0 {
 		return nil
 	}
-	err := g.update(ctx, func(tx *meta.Tx) error { return tx.CountDownloads(counts, g.now()) })
+	err := g.update(ctx, func(tx *meta.Tx) error {
+		resolved, err := versions(tx, counts)
+		if err != nil {
+			return err
+		}
+		return tx.CountDownloads(resolved, g.now())
+	})
 	if err != nil {
 		g.counted.Lock()
 		defer g.counted.Unlock()

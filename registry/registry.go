@@ -43,6 +43,9 @@ type Registry struct {
 	Scan func(ctx context.Context, c Candidate) (Verdict, error)
 	// Reserved are names that nobody can publish, besides the built-in ones.
 	Reserved []string
+	// Grace is how long at least a blob stays that a client was told is here: the grace of the
+	// collections that will run. 0 means an hour.
+	Grace time.Duration
 	// TrustedRoot verifies keyless signatures; nil accepts signatures by key only.
 	TrustedRoot []byte
 	Now         func() time.Time // nil means time.Now

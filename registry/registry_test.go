@@ -190,6 +190,14 @@ func TestPublishByTagIsVisibleLoggedAndProved(t *testing.T) {
 	if archive, err := zip.NewReader(z, z.Size()); err != nil || len(archive.File) != 2 || archive.File[0].Name != "SKILL.md" {
 		t.Errorf("zip: %v", err)
 	}
+	f.CountPull(m)
+	f.CountDownload("acme", "pdf", "1.4.2")
+	if err := f.FlushDownloads(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := f.Release(ctx, reader, "acme", "pdf", "1.4.2"); err != nil || r.Downloads != 2 {
+		t.Errorf("%d downloads, %v; a pull and a download are 2", r.Downloads, err)
+	}
 	if found, err := f.Search(ctx, reader, meta.Search{Text: "testing"}); err != nil || found.Total != 1 {
 		t.Errorf("search = %+v, %v", found, err)
 	}

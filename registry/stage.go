@@ -102,5 +102,5 @@ func (g *Registry) PublishArchive(ctx context.Context, who Caller, namespace, na
 	if err != nil {
 		return Published{}, err
 	}
-	return g.publish(ctx, who, m, namespace, name, version, false)
+	return g.publish(ctx, who, m, namespace, name, version, "", false)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/skl-project/skl/resolver/source/oci/ocitest"
 )
 
 // registries are the registries that scripts have started, by work directory and name.
@@ -129,6 +132,19 @@ func (r *registries) stop(ts *testscript.TestScript, key string) {
 		<-p.exited
 		ts.Logf("the registry did not end by itself")
 	}
+}
+
+// startOCI implements: oci AUTH USER PASSWORD. It starts a registry of OCI artifacts that knows nothing of
+// skills and asks for credentials by AUTH: basic, bearer, token, or open. It sets OCI_URL and OCI_HOST.
+func startOCI(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: oci AUTH USER PASSWORD")
+	}
+	r := &ocitest.Registry{Auth: ocitest.Auth(strings.TrimPrefix(args[0], "open")), User: args[1], Password: args[2]}
+	server := httptest.NewServer(r)
+	ts.Defer(server.Close)
+	ts.Setenv("OCI_URL", server.URL)
+	ts.Setenv("OCI_HOST", strings.TrimPrefix(server.URL, "http://"))
 }
 
 // lookIn finds a program in a PATH that is not this process's.

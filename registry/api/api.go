@@ -40,7 +40,7 @@ const (
 
 // Core is what the handlers ask of a registry. *registry.Registry implements it.
 type Core interface {
-	Publish(ctx context.Context, who registry.Caller, namespace, name, version, manifest string) (registry.Published, error)
+	PublishMirrored(ctx context.Context, who registry.Caller, namespace, name, version, manifest, from string) (registry.Published, error)
 	PublishArchive(ctx context.Context, who registry.Caller, namespace, name, version string, r io.ReaderAt, size int64) (registry.Published, error)
 	Act(ctx context.Context, who registry.Caller, namespace, name, version string, a registry.Action, reason string) (meta.Release, error)
 	Release(ctx context.Context, who registry.Caller, namespace, name, version string) (meta.Release, error)

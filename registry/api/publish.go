@@ -39,15 +39,14 @@ func (h *Handler) publishVersion(w http.ResponseWriter, r *http.Request, who reg
 	return a, nil
 }
 
-// publishManifest publishes what was pushed. What the body says of the release's source is not kept: the
-// annotations of the manifest say it.
-// TODO: hand Mirrored on when the core's Publish takes it.
+// publishManifest publishes what was pushed. Where a release comes from is kept if it was
+// copied from another registry; else the annotations of its manifest say it.
 func (h *Handler) publishManifest(w http.ResponseWriter, r *http.Request, who registry.Caller) (registry.Published, error) {
 	var body wire.PublishRequest
 	if err := readJSON(w, r, &body); err != nil {
 		return registry.Published{}, err
 	}
-	return h.Registry.Publish(r.Context(), who, r.PathValue("namespace"), r.PathValue("name"), r.PathValue("version"), body.Manifest)
+	return h.Registry.PublishMirrored(r.Context(), who, r.PathValue("namespace"), r.PathValue("name"), r.PathValue("version"), body.Manifest, body.Mirrored)
 }
 
 // publishArchive keeps the archive in a file while it arrives, so that many publishers

@@ -54,13 +54,18 @@ func (tx *Tx) BlobDigests(after string, limit int) ([]string, error) {
 	return list(tx, column[string], `SELECT digest FROM blobs WHERE digest > $1 ORDER BY digest LIMIT $2`, after, bound(limit))
 }
 
-// StaleDrafts lists draft manifests last touched before that time that neither are nor belong to
-// the manifest of a release, oldest first, without their bytes.
-func (tx *Tx) StaleDrafts(before time.Time, limit int) ([]Manifest, error) {
+// StaleDrafts lists the drafts of a namespace that may go, oldest first, without their bytes: manifests that
+// stand by themselves, where neither they nor what stands and falls with them was touched since that time,
+// that no index names, and that are of no release but one that is a draft itself. What belongs to a manifest that
+// is not there any more is listed too.
+func (tx *Tx) StaleDrafts(namespace string, before time.Time, limit int) ([]Manifest, error) {
 	return list(tx, scanManifestHead, `SELECT `+manifestHead+` FROM manifests m
-		WHERE m.state = 'draft' AND m.touched < $1
-		AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.manifest IN (m.digest, m.root) AND r.namespace || '/' || r.name = m.repo)
-		ORDER BY m.touched, m.repo, m.digest LIMIT $2`, micros(before), bound(limit))
+		WHERE m.state = 'draft' AND m.touched < $1 AND m.repo > $2 || '/' AND m.repo < $2 || '0'
+		AND (m.root = m.digest OR NOT EXISTS (SELECT 1 FROM manifests o WHERE o.repo = m.repo AND o.digest = m.root))
+		AND NOT EXISTS (SELECT 1 FROM manifests x WHERE x.repo = m.repo AND x.root = m.root AND x.touched >= $1)
+		AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.repo = m.repo AND e.target = m.digest AND e.kind = 'manifest')
+		AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.manifest IN (m.digest, m.root) AND r.namespace || '/' || r.name = m.repo AND r.state <> 'draft')
+		ORDER BY m.touched, m.repo, m.digest LIMIT $3`, micros(before), namespace, bound(limit))
 }
 
 // UntaggedManifests lists the manifests last touched before that time, in namespaces that accept any

@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"errors"
 	"slices"
 	"time"
 )
@@ -90,6 +91,32 @@ func (tx *Tx) DeleteManifest(repo, digest string) error {
 		}
 	}
 	return nil
+}
+
+// DeleteTree removes a manifest with all that stands and falls with it, and their tags; the manifest
+// itself may be gone already. What an index from elsewhere names stands and falls with that from now on.
+// It returns how many it removed.
+func (tx *Tx) DeleteTree(repo, root string) (int, error) {
+	members, err := list(tx, column[string], `SELECT digest FROM manifests WHERE repo = $1 AND root = $2 ORDER BY digest`, repo, root)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, d := range members {
+		index, err := one(tx, scanManifestHead, `SELECT `+manifestHead+` FROM edges e JOIN manifests m ON m.repo = e.repo AND m.digest = e.manifest
+			WHERE e.repo = $1 AND e.target = $2 AND e.kind = 'manifest' AND m.root <> $3 ORDER BY m.digest LIMIT 1`, repo, d, root)
+		switch {
+		case err == nil && d != root:
+			err = tx.SetManifestRoot(repo, d, index.Root, index.State)
+		case err == nil || errors.Is(err, ErrNotFound):
+			err = tx.DeleteManifest(repo, d)
+			n++
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
 }
 
 // SetManifestState sets the state of all manifests of repo that stand and fall with root. It is no

@@ -68,6 +68,9 @@ func (q *request) getManifest() error {
 	if q.unchanged(m.Digest) {
 		return nil
 	}
+	if q.r.Method == http.MethodGet {
+		q.h.Registry.CountPull(m)
+	}
 	q.json(http.StatusOK, m.MediaType, m.Bytes)
 	return nil
 }

@@ -46,6 +46,7 @@ type Registry interface {
 	CancelUpload(ctx context.Context, who registry.Caller, repo, id string) error
 
 	Manifest(ctx context.Context, who registry.Caller, repo, reference string) (registry.Pulled, error)
+	CountPull(p registry.Pulled)
 	PutManifest(ctx context.Context, who registry.Caller, repo, reference, mediaType string, body []byte) (registry.Pushed, error)
 	PutManifestAs(ctx context.Context, who registry.Caller, repo, tag, mediaType string, digest blob.Digest, body []byte) (registry.Pushed, error)
 	DeleteManifest(ctx context.Context, who registry.Caller, repo, digest string) error

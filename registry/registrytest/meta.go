@@ -546,17 +546,29 @@ func testGarbageManifests(t *testing.T, s meta.Store) {
 	})
 	before := day.Add(time.Minute)
 	stale := func() string {
-		return digests(ask(t, s, func(tx *meta.Tx) ([]meta.Manifest, error) { return tx.StaleDrafts(before, 10) }))
+		return digests(ask(t, s, func(tx *meta.Tx) ([]meta.Manifest, error) { return tx.StaleDrafts("acme", before, 10) }))
 	}
 	untagged := func() string {
 		return digests(ask(t, s, func(tx *meta.Tx) ([]meta.Manifest, error) { return tx.UntaggedManifests(before, 10) }))
 	}
-	same(t, stale(), "acme/a stale")
+	same(t, stale(), "acme/a released, acme/a stale") // a release that is a draft itself; its signature goes with it
 	// Pushed again, it is not stale any more.
 	again := manifest("stale", meta.Draft)
 	again.Created = day.Add(time.Hour)
 	putAll(t, s, again)
+	same(t, stale(), "acme/a released")
+	// Signed again, it is not stale any more either.
+	more := manifest("more", meta.Draft)
+	more.Subject, more.Root, more.Created = digest("released"), digest("released"), day.Add(time.Hour)
+	putAll(t, s, more)
 	same(t, stale(), "")
+	update(t, s, func(tx *meta.Tx) error {
+		n, err := tx.DeleteTree("acme/a", digest("released"))
+		if n != 3 {
+			t.Errorf("%d manifests went, not a draft and its two signatures", n)
+		}
+		return err
+	})
 	same(t, untagged(), "")
 	update(t, s, func(tx *meta.Tx) error {
 		return tx.UpdateNamespace(meta.Namespace{Name: "acme", Policy: meta.Policy{AcceptAny: true}})

@@ -50,8 +50,12 @@ func (d dialect) Index(ctx context.Context, q meta.Querier, id int64, doc meta.D
 			return 0, err
 		}
 	} else {
+		// RETURNING would make this a statement that FTS5 writes its pending words for.
+		if _, err := q.ExecContext(ctx, `UPDATE search_ids SET last = last + 1`); err != nil {
+			return 0, err
+		}
 		var err error
-		if id, err = number(ctx, q, `UPDATE search_ids SET last = last + 1 RETURNING last`); err != nil {
+		if id, err = number(ctx, q, `SELECT last FROM search_ids`); err != nil {
 			return 0, err
 		}
 	}
@@ -91,8 +95,10 @@ func intern(ctx context.Context, q meta.Querier, kind, value string) (uint32, er
 	if err != nil || id != 0 {
 		return id, err
 	}
-	n, err := number(ctx, q, `INSERT INTO search_values (kind, value) VALUES ($1, $2) RETURNING id`, kind, value)
-	return uint32(n), err
+	if _, err := q.ExecContext(ctx, `INSERT INTO search_values (kind, value) VALUES ($1, $2)`, kind, value); err != nil {
+		return 0, err
+	}
+	return lookup(ctx, q, kind, value)
 }
 
 // lookup returns the number of a value, 0 if it has none.

@@ -102,6 +102,7 @@ func (w *world) lookAt(ctx context.Context, arg string) (tree, infoResult, error
 		return nil, infoResult{}, err
 	}
 	s := found[0].Lock
+	s.Ref = r.String() // a registry's release is fetched by its name
 	t, err := w.release(ctx, s)
 	return t, infoResult{Name: s.Name, Version: s.Version, Source: s.Source, URL: s.URL, Commit: s.Commit, Path: s.Path, Copies: []roots.Record{}}, err
 }

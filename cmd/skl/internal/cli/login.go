@@ -78,6 +78,9 @@ func runLogin(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if strings.Contains(c.String("username"), ":") {
+		return diag.New(diag.Misuse, "usage", "a user name holds no colon")
+	}
 	token, err := w.askToken(base, c.Bool("token-stdin"))
 	if err != nil {
 		return err
@@ -95,7 +98,7 @@ func runLogin(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	out.Store = store.where(hostOf(base))
 	if out.Kind == "skl" {
-		if err := w.nameRegistry(c, &out); err != nil {
+		if err := w.nameRegistry(c, &out, true); err != nil {
 			return err
 		}
 	}
@@ -103,6 +106,11 @@ func runLogin(ctx context.Context, w *world, c *cli.Context) error {
 		cred := auth.Credential{Username: cmp.Or(c.String("username"), loginUser), Password: token}
 		if err := store.put(ctx, hostOf(base), cred); err != nil {
 			return err
+		}
+		if out.Kind == "skl" {
+			if err := w.nameRegistry(c, &out, false); err != nil {
+				return err
+			}
 		}
 	}
 	return w.printLogin(ctx, c, out)
@@ -261,8 +269,8 @@ func notLoggedIn(base string, err error) error {
 	return err
 }
 
-// nameRegistry notes a registry of skills in config.toml.
-func (w *world) nameRegistry(c *cli.Context, out *loginResult) error {
+// nameRegistry notes a registry of skills in config.toml; a dry run only finds out whether it can.
+func (w *world) nameRegistry(c *cli.Context, out *loginResult, dry bool) error {
 	out.Name = c.String("name")
 	for _, name := range slices.Sorted(maps.Keys(w.config.Registries)) {
 		if w.config.Registries[name].URL == out.URL && out.Name == "" {
@@ -280,7 +288,7 @@ func (w *world) nameRegistry(c *cli.Context, out *loginResult) error {
 	if ok && out.Default == have.Default {
 		return nil
 	}
-	return w.editConfig(c.Bool("dry-run"), func(cfg *config.Config) error { return cfg.SetRegistry(out.Name, out.URL, c.Bool("default")) })
+	return w.editConfig(dry, func(cfg *config.Config) error { return cfg.SetRegistry(out.Name, out.URL, c.Bool("default")) })
 }
 
 func runLogout(ctx context.Context, w *world, c *cli.Context) error {
@@ -439,9 +447,6 @@ func (d *dockerStore) alone(ctx context.Context, host string, change func(*crede
 	store, err := credentials.NewStore(d.path, credentials.StoreOptions{AllowPlaintextPut: true}) // as it is now
 	if err == nil {
 		err = change(store)
-	}
-	if errors.Is(err, credentials.ErrBadCredentialFormat) {
-		return diag.New(diag.Misuse, "credential", "a user name holds no colon")
 	}
 	if err != nil {
 		return d.failed(host, "written to")

@@ -34,7 +34,7 @@ type publishResult struct {
 	Tree    string    `json:"tree"`
 	State   string    `json:"state"`
 	Reason  string    `json:"reason,omitempty"` // why it is not visible yet
-	Signer  string    `json:"signer,omitempty"`
+	Signer  string    `json:"signer"` // "" for an unsigned release
 	Log     *logEntry `json:"log"` // null where the registry has no log
 	URLs    []string  `json:"urls"`
 	Created bool      `json:"created"` // false: this release was there already
@@ -156,7 +156,7 @@ func (w *world) draft(args []string) (*draft, error) {
 	}
 	doc, err := skill.Read(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(args[0], skill.FileName), err)
+		return nil, fmt.Errorf("%s: %w", args[0], err)
 	}
 	asked := ""
 	if len(args) == 2 {
@@ -232,9 +232,9 @@ func (w *world) publishable(d *draft) error {
 		return nil
 	}
 	e := diag.New(diag.Unmet, "findings", "%s cannot be published: %s", d.name, bad[0].Message)
-	e.Where = diag.Position{File: bad[0].File, Line: bad[0].Line, Column: bad[0].Column}
+	e.Where = diag.Position{File: w.short(filepath.Join(d.dir, filepath.FromSlash(bad[0].File))), Line: bad[0].Line, Column: bad[0].Column}
 	for _, f := range bad {
-		e.Candidates = append(e.Candidates, fmt.Sprintf("%s:%d %s %s", f.File, f.Line, f.Rule, f.Message))
+		e.Candidates = append(e.Candidates, fmt.Sprintf("%s  %s  %s", diag.Position{File: f.File, Line: f.Line, Column: f.Column}, f.Rule, f.Message))
 	}
 	return e.Hint("skl lint %s", w.short(d.dir))
 }
@@ -299,7 +299,7 @@ func (w *world) destination(ctx context.Context, to string) (*destination, error
 		}
 		to = name
 	}
-	base, err := w.address(to)
+	base, err := w.siteURL(to)
 	if err != nil {
 		return nil, err
 	}
@@ -368,7 +368,7 @@ func (d *destination) tag(ctx context.Context, root oci.Blob, t client.Target, v
 	case err == nil && have.Digest == root.Digest:
 		return nil
 	case err == nil:
-		return diag.New(diag.Misuse, "version_exists", "%s:%s is published already with another content", t, tag).Hint("publish it under a new version")
+		return diag.New(diag.Refused, "version_exists", "%s:%s is published already with another content", t, tag).Hint("publish it under a new version")
 	case !notFound(err):
 		return err
 	}

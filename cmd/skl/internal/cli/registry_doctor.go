@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/spec/diag"
@@ -70,7 +71,7 @@ func (d *doctor) registry(ctx context.Context, s *site) {
 	if list, err := s.Namespaces(ctx); err != nil {
 		d.failure("names", err)
 	} else {
-		d.say("names", "ok", "", "%d namespaces that you may read", len(list))
+		d.say("names", "ok", "", "%s that you may read", ui.Count(len(list), "namespace"))
 	}
 	if about.Log == "" {
 		d.say("log", "note", "", "no transparency log")
@@ -81,7 +82,7 @@ func (d *doctor) registry(ctx context.Context, s *site) {
 		d.failure("log", err)
 		return
 	}
-	d.say("log", "ok", "", "%d records of %s, and it continues what was seen before", head.Size, head.Origin)
+	d.say("log", "ok", "", "%s of %s, and it continues what was seen before", ui.Count(int(head.Size), "record"), head.Origin)
 	if ahead := time.Until(head.Time); ahead > 5*time.Minute {
 		d.say("clock", "problem", "", "the clock of the registry, or yours, is %s off", ahead.Round(time.Minute))
 	}
