@@ -178,9 +178,9 @@ func (g *Registry) checkSkillName(namespace, name string) error {
 
 // view is Meta.View with errors for users.
 func (g *Registry) view(ctx context.Context, fn func(*meta.Tx) error) error {
-	return explain(g.Meta.View(ctx, fn))
+	return Explain(g.Meta.View(ctx, fn))
 }
 
 func (g *Registry) update(ctx context.Context, fn func(*meta.Tx) error) error {
-	return explain(g.Meta.Update(ctx, fn))
+	return Explain(g.Meta.Update(ctx, fn))
 }

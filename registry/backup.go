@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -24,20 +25,17 @@ func (g *Registry) Backup(ctx context.Context, database string, to blob.Store, p
 	g.sweep.Lock()
 	defer g.sweep.Unlock()
 	var c Copied
-	held := g.now()
-	if err := g.holdBlobs(ctx, held.Add(holdTime)); err != nil {
+	h := &hold{g: g}
+	if err := h.renew(ctx); err != nil {
 		return c, err
 	}
-	defer g.holdBlobs(context.WithoutCancel(ctx), time.Time{}) // if that fails, the hold ends by itself
+	defer h.end(context.WithoutCancel(ctx))
 	if err := g.Meta.Backup(ctx, database); err != nil {
-		return c, explain(err)
+		return c, Explain(err)
 	}
 	err := g.eachBlob(ctx, func(d blob.Digest) error {
-		if now := g.now(); now.Sub(held) > holdTime/4 {
-			if err := g.holdBlobs(ctx, now.Add(holdTime)); err != nil {
-				return err
-			}
-			held = now
+		if err := h.renew(ctx); err != nil {
+			return err
 		}
 		size, err := to.Stat(ctx, d)
 		if errors.Is(err, blob.ErrNotFound) {
@@ -45,7 +43,7 @@ func (g *Registry) Backup(ctx context.Context, database string, to blob.Store, p
 			size, err = copyBlob(ctx, to, g.Blobs, d)
 		}
 		if err != nil {
-			return explain(err)
+			return Explain(err)
 		}
 		c.Blobs++
 		c.Bytes += size
@@ -64,13 +62,49 @@ const holdTime = 2 * time.Hour
 // beside the server.
 const holdSetting = "hold_blobs"
 
-// holdBlobs keeps gc from removing blobs until that time; the zero time ends it.
-func (g *Registry) holdBlobs(ctx context.Context, until time.Time) error {
-	text := []byte{}
-	if !until.IsZero() {
-		text = until.AppendFormat(text, time.RFC3339)
+// A hold keeps gc from removing blobs while a backup runs.
+type hold struct {
+	g       *Registry
+	mine    []byte    // what renew wrote last
+	before  []byte    // what was there first: the hold of another backup
+	renewed time.Time // when
+}
+
+// renew writes the hold, unless that was done a short time ago.
+func (h *hold) renew(ctx context.Context) error {
+	now := h.g.now()
+	if now.Sub(h.renewed) < holdTime/4 {
+		return nil
 	}
-	return g.update(ctx, func(tx *meta.Tx) error { return tx.PutSetting(holdSetting, text) })
+	text := now.Add(holdTime).AppendFormat(nil, time.RFC3339Nano)
+	err := h.g.update(ctx, func(tx *meta.Tx) error {
+		have, err := tx.Setting(holdSetting)
+		if err != nil && !errors.Is(err, meta.ErrNotFound) {
+			return err
+		}
+		if h.mine == nil {
+			h.before = have
+		}
+		return tx.PutSetting(holdSetting, text)
+	})
+	if errors.Is(err, meta.ErrFull) {
+		return nil // then gc cannot write either, and a full registry is one to back up
+	}
+	h.mine, h.renewed = text, now
+	return err
+}
+
+// end gives way to what was there before. If that fails the hold ends by itself.
+func (h *hold) end(ctx context.Context) {
+	err := h.g.update(ctx, func(tx *meta.Tx) error {
+		if have, err := tx.Setting(holdSetting); err != nil || !bytes.Equal(have, h.mine) {
+			return err
+		}
+		return tx.PutSetting(holdSetting, h.before)
+	})
+	if err != nil && !errors.Is(err, meta.ErrNotFound) {
+		h.g.logger().Warn("gc removes no blobs for a while", "error", err)
+	}
 }
 
 // held reports whether a backup runs, so that no blob may be removed.
@@ -82,7 +116,7 @@ func (g *Registry) held(tx *meta.Tx) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	until, err := time.Parse(time.RFC3339, string(text))
+	until, err := time.Parse(time.RFC3339Nano, string(text))
 	return err == nil && g.now().Before(until), nil
 }
 
@@ -90,10 +124,10 @@ func (g *Registry) held(tx *meta.Tx) (bool, error) {
 func CopyBlobs(ctx context.Context, to, from blob.Store) (c Copied, err error) {
 	for info, err := range from.Blobs(ctx) {
 		if err != nil {
-			return c, explain(err)
+			return c, Explain(err)
 		}
 		if _, err := copyBlob(ctx, to, from, info.Digest); err != nil {
-			return c, explain(err)
+			return c, Explain(err)
 		}
 		c.Blobs++
 		c.New++

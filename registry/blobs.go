@@ -38,15 +38,15 @@ func (g *Registry) StatBlob(ctx context.Context, who Caller, repo string, d blob
 		size, linked, err = g.findBlob(tx, who, a, repo, d)
 		return err
 	})
-	if err == nil && writer && g.now().Sub(linked) > refreshAfter {
+	if err == nil && writer && g.now().Sub(linked) > min(refreshAfter, g.grace()/4) {
 		// Whoever is told that it is here will not push it again: keep it from gc.
 		err = g.update(ctx, func(tx *meta.Tx) error { return tx.LinkBlob(repo, d.String(), size, g.now()) })
 	}
 	return size, err
 }
 
-// refreshAfter is the age of a link from which asking for it renews it. It is
-// below the shortest grace of [Registry.GC].
+// refreshAfter is the age of a link from which asking for it renews it, if a quarter of the
+// grace is not less.
 const refreshAfter = 10 * time.Minute
 
 // findBlob finds a blob that can be read with access a. Whoever may push sees what is
@@ -90,20 +90,26 @@ func (g *Registry) OpenBlob(ctx context.Context, who Caller, repo string, d blob
 	if err := checkRepo(repo); err != nil {
 		return nil, err
 	}
-	err := g.view(ctx, func(tx *meta.Tx) error {
+	find := func(tx *meta.Tx) error {
 		a, err := g.readable(tx, who, repo, "unknown_blob", "blob "+d.String()+" in "+repo)
 		if err != nil {
 			return err
 		}
 		_, _, err = g.findBlob(tx, who, a, repo, d)
 		return err
-	})
-	if err != nil {
+	}
+	if err := g.view(ctx, find); err != nil {
 		return nil, err
 	}
 	c, err := g.Blobs.Open(ctx, d)
+	if errors.Is(err, blob.ErrNotFound) {
+		// Lost, unless it was deleted and collected just now.
+		if gone := g.view(ctx, find); gone != nil {
+			return nil, gone
+		}
+	}
 	if err != nil {
-		return nil, explain(err)
+		return nil, Explain(err)
 	}
 	return c, nil
 }
@@ -133,7 +139,7 @@ func (g *Registry) PutBlob(ctx context.Context, who Caller, repo string, d blob.
 func (g *Registry) storeBlob(ctx context.Context, repo string, d blob.Digest, size int64, r io.Reader) error {
 	n := &counter{r: r}
 	if err := g.Blobs.Put(ctx, d, size, n); err != nil {
-		return explain(err)
+		return Explain(err)
 	}
 	return g.update(ctx, func(tx *meta.Tx) error { return tx.LinkBlob(repo, d.String(), n.n, g.now()) })
 }
@@ -272,7 +278,7 @@ func (g *Registry) uploadKey(ctx context.Context) ([]byte, error) {
 
 // checkUpload refuses an id that was not given out for repo, or too long ago.
 func (g *Registry) checkUpload(ctx context.Context, repo, id string) error {
-	unknown := diag.New(diag.Misuse, "unknown_upload", "there is no such upload in %s", repo)
+	unknown := unknownUpload(repo)
 	raw, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil || len(raw) != idLen || base64.RawURLEncoding.EncodeToString(raw) != id {
 		return unknown
@@ -286,6 +292,10 @@ func (g *Registry) checkUpload(ctx context.Context, repo, id string) error {
 		return unknown
 	}
 	return nil
+}
+
+func unknownUpload(repo string) error {
+	return diag.New(diag.Misuse, "unknown_upload", "there is no such upload in %s", repo)
 }
 
 // A session is an upload that has got bytes in parts, or was closed.
@@ -330,7 +340,7 @@ func (g *Registry) openUpload(ctx context.Context, who Caller, repo, id string) 
 		err = json.Unmarshal(u.State, &s)
 	}
 	if err == nil && (s.Closed || u.Repo != repo) {
-		err = diag.New(diag.Misuse, "unknown_upload", "there is no such upload in %s", repo)
+		err = unknownUpload(repo)
 	}
 	return u, s, err
 }
@@ -373,8 +383,11 @@ func (g *Registry) appendTo(ctx context.Context, u *meta.Upload, s *session, off
 		return u.Offset, err
 	}
 	length, err := g.Blobs.Append(ctx, u.ID, u.Offset, io.TeeReader(r, io.MultiWriter(h256, h512)))
+	if errors.Is(err, blob.ErrOffset) {
+		return 0, g.lost(ctx, u)
+	}
 	if err != nil {
-		return u.Offset, explain(err)
+		return u.Offset, Explain(err)
 	}
 	if err := errors.Join(s.save(h256, h512)); err != nil {
 		return u.Offset, err
@@ -383,7 +396,20 @@ func (g *Registry) appendTo(ctx context.Context, u *meta.Upload, s *session, off
 	if u.State, err = json.Marshal(s); err != nil {
 		return 0, err
 	}
-	return length, g.update(ctx, func(tx *meta.Tx) error { return tx.PutUpload(*u) })
+	// The bytes are stored, also if the client does not wait for the answer any more. Where that cannot be
+	// noted nobody could go on: then there is no such upload.
+	if err := g.update(context.WithoutCancel(ctx), func(tx *meta.Tx) error { return tx.PutUpload(*u) }); err != nil {
+		g.drop(ctx, u.ID)
+		return 0, err
+	}
+	return length, nil
+}
+
+// lost is the error for a session whose bytes are not where it left them: a crash came between the end
+// of the upload and its note. The client starts anew.
+func (g *Registry) lost(ctx context.Context, u *meta.Upload) error {
+	g.drop(ctx, u.ID)
+	return unknownUpload(u.Repo)
 }
 
 // FinishUpload adds what r still holds, at offset as above, and makes the session a blob.
@@ -397,8 +423,12 @@ func (g *Registry) FinishUpload(ctx context.Context, who Caller, repo, id string
 	if err != nil {
 		return err
 	}
-	if u.Offset == 0 && offset <= 0 {
-		return g.storeBlob(ctx, repo, d, size, r) // all in one body: no session was ever written
+	if u.Offset == 0 && offset <= 0 { // all in one body
+		err := g.storeBlob(ctx, repo, d, size, r)
+		if len(u.State) > 0 {
+			g.drop(ctx, id) // after a part without bytes
+		}
+		return err
 	}
 	if size != 0 {
 		if _, err := g.appendTo(ctx, &u, &s, offset, r); err != nil {
@@ -416,13 +446,17 @@ func (g *Registry) FinishUpload(ctx context.Context, who Caller, repo, id string
 	if d.Algorithm() == blob.SHA512 {
 		known.Digest = blob.Finish(blob.SHA512, h512)
 	}
-	if _, err := g.Blobs.Commit(ctx, id, d, known); err != nil {
-		if errors.Is(err, blob.ErrDigest) {
-			g.drop(ctx, id)
-		}
-		return explain(err)
+	_, err = g.Blobs.Commit(ctx, id, d, known)
+	switch {
+	case errors.Is(err, blob.ErrOffset):
+		return g.lost(ctx, &u)
+	case errors.Is(err, blob.ErrDigest):
+		g.drop(ctx, id)
 	}
-	return g.update(ctx, func(tx *meta.Tx) error {
+	if err != nil {
+		return Explain(err)
+	}
+	return g.update(context.WithoutCancel(ctx), func(tx *meta.Tx) error {
 		if err := tx.LinkBlob(repo, d.String(), u.Offset, g.now()); err != nil {
 			return err
 		}
@@ -448,11 +482,12 @@ func (g *Registry) CancelUpload(ctx context.Context, who Caller, repo, id string
 	if err := g.update(ctx, func(tx *meta.Tx) error { return tx.PutUpload(u) }); err != nil {
 		return err
 	}
-	return explain(g.Blobs.Abort(ctx, id))
+	return Explain(g.Blobs.Abort(ctx, id))
 }
 
-// drop forgets an upload whose content is not what it was said to be.
+// drop forgets an upload that nobody can go on with. If it fails, gc does it.
 func (g *Registry) drop(ctx context.Context, id string) {
+	ctx = context.WithoutCancel(ctx)
 	if err := g.Blobs.Abort(ctx, id); err == nil {
 		g.update(ctx, func(tx *meta.Tx) error { return tx.DeleteUpload(id) })
 	}
@@ -461,5 +496,5 @@ func (g *Registry) drop(ctx context.Context, id string) {
 // putSmall stores bytes the registry itself made.
 func (g *Registry) putSmall(ctx context.Context, content []byte) (blob.Digest, error) {
 	d := blob.Sum(blob.SHA256, content)
-	return d, explain(g.Blobs.Put(ctx, d, int64(len(content)), bytes.NewReader(content)))
+	return d, Explain(g.Blobs.Put(ctx, d, int64(len(content)), bytes.NewReader(content)))
 }

@@ -54,9 +54,10 @@ func Status(err error) int {
 	return http.StatusInternalServerError
 }
 
-// explain gives errors of the stores a code. What it does not know stays as it is,
-// and is an internal error to whoever asked.
-func explain(err error) error {
+// Explain gives errors of the stores, and of files written while a request is served, a code. What it does not
+// know stays as it is, and is an internal error to whoever asked.
+func Explain(err error) error {
+	err = blob.Full(err)
 	var known *diag.Error
 	switch {
 	case err == nil || errors.As(err, &known):

@@ -12,7 +12,7 @@ import (
 
 // A Problem is something that should not be. Lost tells damage from what is merely left over.
 type Problem struct {
-	Code string `json:"code"` // lost_blob, corrupt_blob, corrupt_manifest, log, unlogged, database
+	Code string `json:"code"` // lost_blob, corrupt_blob, corrupt_manifest, log, unlogged, lost_release, database
 	What string `json:"what"` // a release, digest or file
 	Text string `json:"text"`
 }
@@ -36,13 +36,15 @@ func (r *FsckReport) add(code, what, format string, args ...any) {
 
 // Fsck compares what the registry says with what is there: the database's own structure, that every
 // blob with a row is stored, that every manifest is what its digest says, that every visible release
-// has its publish entry in the log, and that the log's records give its root. It reads no blob: see [Registry.Scrub].
+// has its publish entry in the log and every such entry its release, and that the log's records give its root. It reads no blob: see [Registry.Scrub].
 func (g *Registry) Fsck(ctx context.Context) (FsckReport, error) {
 	report := FsckReport{Problems: []Problem{}}
 	if err := g.Meta.Check(ctx); err != nil {
 		report.add("database", "meta.db", "%s", err)
 	}
-	if err := g.VerifyLog(ctx); err != nil {
+	if err := g.verifyLog(ctx, func(tx *meta.Tx) func(int64, []byte) error {
+		return func(index int64, record []byte) error { return checkEntry(tx, index, record, &report) }
+	}); err != nil {
 		report.add("log", g.Key.Origin(), "%s", err)
 	}
 	if err := g.eachBlob(ctx, func(d blob.Digest) error {
@@ -52,13 +54,32 @@ func (g *Registry) Fsck(ctx context.Context) (FsckReport, error) {
 		case errors.Is(err, blob.ErrNotFound):
 			report.add("lost_blob", d.String(), "the blob has a row and no content")
 		case err != nil:
-			return explain(err)
+			return Explain(err)
 		}
 		return nil
 	}); err != nil {
 		return report, err
 	}
 	return report, g.checkReleases(ctx, &report)
+}
+
+// checkEntry holds an entry of the log against its release: what was logged as published is there.
+func checkEntry(tx *meta.Tx, index int64, text []byte, report *FsckReport) error {
+	rec, err := tlog.ParseRecord(text)
+	if err != nil || rec.Action != tlog.Publish {
+		return err
+	}
+	namespace, name, _ := cutRepo(rec.Name)
+	r, err := tx.Release(namespace, name, rec.Version)
+	switch {
+	case errors.Is(err, meta.ErrNotFound):
+		report.add("lost_release", rec.Name+"@"+rec.Version, "entry %d of the log says that it was published, and it is not there", index)
+	case err != nil:
+		return err
+	case r.LogIndex != index || r.Manifest != rec.Manifest:
+		report.add("unlogged", rec.Name+"@"+rec.Version, "entry %d of the log is of another publication than its own, %d", index, r.LogIndex)
+	}
+	return nil
 }
 
 // eachBlob visits every blob that has a row.
@@ -172,7 +193,7 @@ func (g *Registry) Scrub(ctx context.Context, progress func(done int)) (FsckRepo
 		case errors.Is(err, blob.ErrNotFound):
 			report.add("lost_blob", d.String(), "the blob has a row and no content")
 		case err != nil:
-			return explain(err)
+			return Explain(err)
 		}
 		return nil
 	})

@@ -186,7 +186,7 @@ func (g *Registry) gcBlobs(ctx context.Context, before time.Time, opt GCOptions,
 	}
 	for info, err := range g.Blobs.Blobs(ctx) {
 		if err != nil {
-			return explain(err)
+			return Explain(err)
 		}
 		if !info.Modified.Before(before) {
 			continue
@@ -208,7 +208,7 @@ func (g *Registry) gcBlobs(ctx context.Context, before time.Time, opt GCOptions,
 				continue
 			}
 			if err != nil {
-				return explain(err)
+				return Explain(err)
 			}
 		}
 		report.Blobs++
@@ -224,7 +224,7 @@ func (g *Registry) gcUploads(ctx context.Context, before time.Time, opt GCOption
 	}
 	for u, err := range g.Blobs.Uploads(ctx) {
 		if err != nil {
-			return explain(err)
+			return Explain(err)
 		}
 		if !u.Modified.Before(before) {
 			continue
@@ -239,7 +239,7 @@ func (g *Registry) gcUploads(ctx context.Context, before time.Time, opt GCOption
 		}
 		release()
 		if err != nil {
-			return explain(err)
+			return Explain(err)
 		}
 	}
 	for !opt.DryRun {

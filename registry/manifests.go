@@ -12,6 +12,7 @@ import (
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/oci"
 )
 
 // MaxManifest is the largest manifest that is taken, in bytes. The distribution
@@ -189,7 +190,7 @@ func (g *Registry) PutManifestAs(ctx context.Context, who Caller, repo, tag, med
 		a, err = g.writable(tx, who, repo, do)
 		return err
 	})
-	switch {
+	switch { // each looks again at rights and policy in its transaction
 	case err != nil:
 		return Pushed{}, err
 	case a.ns.Policy.AcceptAny:
@@ -219,10 +220,17 @@ func (g *Registry) putAny(ctx context.Context, who Caller, m meta.Manifest, tag 
 	p := Pushed{Digest: m.Digest, Subject: m.Subject, State: meta.Approved}
 	m.State = meta.Approved
 	err := g.update(ctx, func(tx *meta.Tx) error {
+		a, err := g.writable(tx, who, m.Repo, auth.Push)
+		if err == nil && !a.ns.Policy.AcceptAny {
+			err = diag.New(diag.Failed, "unavailable", "the policy of %s was changed just now", a.ns.Name)
+		}
+		if err != nil {
+			return err
+		}
 		if err := present(tx, m); err != nil {
 			return err
 		}
-		_, err := tx.Manifest(m.Repo, m.Digest)
+		_, err = tx.Manifest(m.Repo, m.Digest)
 		p.Created = errors.Is(err, meta.ErrNotFound)
 		if err != nil && !p.Created {
 			return err
@@ -263,15 +271,17 @@ func present(tx *meta.Tx, m meta.Manifest) error {
 const maxReferrers = 256
 
 // putReferrer attaches a signature or another artifact to a manifest. It shares
-// the state of what it is attached to. A signature may be what a draft waited for.
+// the state of what it is attached to. A signature may be what a draft waited for: then the same transaction publishes it.
 func (g *Registry) putReferrer(ctx context.Context, who Caller, m meta.Manifest, tag string) (Pushed, error) {
 	if tag != "" {
 		return Pushed{}, diag.New(diag.Misuse, "denied", "a tag in %s is a version of the skill; push what refers to another manifest by digest", m.Repo)
 	}
 	p := Pushed{Digest: m.Digest, Subject: m.Subject}
-	var waiting meta.Release
 	err := g.update(ctx, func(tx *meta.Tx) error {
-		waiting = meta.Release{}
+		p.State, p.Created = "", false
+		if _, err := g.writable(tx, who, m.Repo, auth.Sign); err != nil {
+			return err
+		}
 		if err := present(tx, m); err != nil {
 			return err
 		}
@@ -283,8 +293,10 @@ func (g *Registry) putReferrer(ctx context.Context, who Caller, m meta.Manifest,
 			return err
 		}
 		if have, err := tx.Manifest(m.Repo, m.Digest); err == nil {
-			p.State = have.State
-			return nil
+			p.State, err = g.attached(ctx, tx, who, m, have.State)
+			return err
+		} else if !errors.Is(err, meta.ErrNotFound) {
+			return err
 		}
 		others, err := tx.Referrers(m.Repo, m.Subject, "", maxReferrers)
 		if err != nil {
@@ -293,24 +305,47 @@ func (g *Registry) putReferrer(ctx context.Context, who Caller, m meta.Manifest,
 		if len(others) >= maxReferrers {
 			return diag.New(diag.Refused, "denied", "%s has %d artifacts attached, which is the limit", m.Subject, maxReferrers)
 		}
-		m.Root, m.State, p.State, p.Created = subject.Root, subject.State, subject.State, true
+		m.Root, m.State, p.Created = subject.Root, subject.State, true
 		if err := tx.PutManifest(m); err != nil {
 			return err
 		}
-		if r, err := tx.ReleaseByManifest(m.Repo, m.Subject); err == nil && r.State == meta.Draft {
-			waiting = r
+		if err := g.event(tx, who, "attach", m.Repo+"@"+m.Subject, map[string]string{"manifest": m.Digest, "type": m.ArtifactType}); err != nil {
+			return err
 		}
-		return g.event(tx, who, "attach", m.Repo+"@"+m.Subject, map[string]string{"manifest": m.Digest, "type": m.ArtifactType})
+		p.State, err = g.attached(ctx, tx, who, m, subject.State)
+		return err
 	})
-	if err == nil && waiting.Version != "" {
-		done, perr := g.promote(ctx, who, waiting)
-		if perr != nil {
-			g.logger().Warn("a signed draft stays a draft", "release", waiting.Repo()+"@"+waiting.Version, "error", perr)
-		} else {
-			p.State = done.State
+	if err != nil {
+		return Pushed{}, err
+	}
+	return p, nil
+}
+
+// attached draws the conclusions from a signature, and returns the state that it has then, which was state.
+func (g *Registry) attached(ctx context.Context, tx *meta.Tx, who Caller, m meta.Manifest, state meta.State) (meta.State, error) {
+	r, err := tx.ReleaseByManifest(m.Repo, m.Subject)
+	if errors.Is(err, meta.ErrNotFound) || err == nil && m.ArtifactType != oci.SigstoreBundle {
+		return state, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	a, err := g.access(tx, who, m.Repo)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case r.State == meta.Draft && (g.Open || who.May(auth.Publish, a.ns.Name)):
+		err = g.promote(ctx, tx, who, a.ns, &r)
+		state = r.State
+	case r.State != meta.Draft && len(r.Signer) == 0: // signed after it was published
+		ignored, reason := r.State, ""
+		if err = g.judge(tx, a.ns, m.Subject, &r, &ignored, &reason); err == nil {
+			r.Updated = g.now()
+			err = tx.UpdateRelease(r)
 		}
 	}
-	return p, err
+	return state, err
 }
 
 // DeleteManifest removes a manifest with its tags, in an open registry or where any artifact is
@@ -331,12 +366,12 @@ func (g *Registry) DeleteManifest(ctx context.Context, who Caller, repo, digest 
 		if !a.ns.Policy.AcceptAny && m.Subject == "" && (m.State != meta.Draft || m.Root != m.Digest) {
 			return diag.New(diag.Refused, "denied", "%s is published and stays; skl yank hides a release", digest)
 		}
-		if r, err := tx.ReleaseByManifest(repo, m.Digest); err == nil && r.State == meta.Draft {
-			if err := tx.DeleteRelease(r.Namespace, r.Name, r.Version); err != nil {
-				return err
-			}
+		if a.ns.Policy.AcceptAny || m.Subject != "" {
+			err = tx.DeleteManifest(repo, m.Digest)
+		} else {
+			_, err = dropDraft(tx, m)
 		}
-		if err := tx.DeleteManifest(repo, m.Digest); err != nil {
+		if err != nil {
 			return err
 		}
 		if g.Open {

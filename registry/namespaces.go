@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/skl-project/skl/registry/auth"
@@ -77,6 +78,11 @@ func (g *Registry) UpdateNamespace(ctx context.Context, who Caller, name string,
 		if err := checkPolicy(n.Policy); err != nil {
 			return err
 		}
+		if n.Policy.AcceptAny != a.ns.Policy.AcceptAny {
+			if err := unused(tx, name); err != nil {
+				return err
+			}
+		}
 		if err := tx.UpdateNamespace(n); err != nil {
 			return err
 		}
@@ -87,6 +93,24 @@ func (g *Registry) UpdateNamespace(ctx context.Context, who Caller, name string,
 		return g.logSigners(ctx, tx, who, a.ns, n)
 	})
 	return n, err
+}
+
+// unused refuses a namespace that holds something. Whether it is one of skills is decided before: else
+// a published version could be moved, or something be served that was never logged.
+func unused(tx *meta.Tx, namespace string) error {
+	repos, err := tx.Repos(namespace+".", 1) // "/" follows "."
+	if err != nil {
+		return err
+	}
+	bare, err := tx.RepoExists(namespace)
+	if err != nil {
+		return err
+	}
+	if bare || len(repos) > 0 && strings.HasPrefix(repos[0], namespace+"/") {
+		return diag.New(diag.Refused, "in_use", "%s holds artifacts already, so it stays what it is: a namespace of skills, or of any artifacts", namespace).
+			Hint("skl registry namespace create OTHER")
+	}
+	return nil
 }
 
 // Grants lists who has which role in a namespace.

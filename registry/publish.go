@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/diag"
@@ -74,21 +75,23 @@ func (g *Registry) putDraft(ctx context.Context, who Caller, m meta.Manifest) (P
 	}
 	p := Pushed{Digest: m.Digest, State: meta.Draft}
 	err := g.update(ctx, func(tx *meta.Tx) error {
+		if _, err := g.writable(tx, who, m.Repo, auth.Push); err != nil {
+			return err
+		}
 		if err := present(tx, m); err != nil {
 			return err
 		}
 		have, err := tx.Manifest(m.Repo, m.Digest)
-		if err == nil {
-			p.State, p.Created = have.State, false
-			if have.State == meta.Blocked {
-				return gone(m.Repo+"@"+m.Digest, "")
-			}
-			return nil
-		}
-		if !errors.Is(err, meta.ErrNotFound) {
+		switch {
+		case errors.Is(err, meta.ErrNotFound):
+			m.State, p.State, p.Created = meta.Draft, meta.Draft, true
+		case err != nil:
 			return err
+		case have.State == meta.Blocked:
+			return gone(m.Repo+"@"+m.Digest, "")
+		default: // gc spares it anew
+			m.Root, m.State, p.State, p.Created = have.Root, have.State, have.State, false
 		}
-		m.State, p.Created = meta.Draft, true
 		return tx.PutManifest(m)
 	})
 	return p, err
@@ -144,9 +147,20 @@ func (g *Registry) PublishMirrored(ctx context.Context, who Caller, namespace, n
 		return Published{}, err
 	}
 	if m.Root != m.Digest || m.Subject != "" {
-		return Published{}, diag.New(diag.Misuse, "not_a_skill", "%s belongs to another manifest and is no release", manifest)
+		return Published{}, foreignManifest(manifest)
+	}
+	d, err := blob.ParseDigest(m.Digest)
+	if err != nil {
+		return Published{}, err
+	}
+	if m, err = parseManifest(repo, m.MediaType, d, m.Bytes); err != nil { // for what it names
+		return Published{}, err
 	}
 	return g.publish(ctx, who, m, namespace, name, version, from, false)
+}
+
+func foreignManifest(digest string) error {
+	return diag.New(diag.Misuse, "not_a_skill", "%s belongs to another manifest and is no release", digest)
 }
 
 // publish is the pipeline. m may have been stored before. With again, publishing the same manifest once more is no error.
@@ -157,8 +171,11 @@ func (g *Registry) publish(ctx context.Context, who Caller, m meta.Manifest, nam
 	// Decided before the costly part; decided again in the transaction that counts.
 	old, err := g.existing(ctx, who, namespace, name, version, m.Digest)
 	if err != nil || old != nil {
-		if old != nil && !again {
+		switch {
+		case old != nil && !again:
 			err = exists(*old)
+		case old != nil && old.State == meta.Draft:
+			err = g.retry(ctx, who, old) // perhaps the policy has changed
 		}
 		return g.published(ctx, old, false), err
 	}
@@ -274,10 +291,18 @@ func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, m meta.M
 	} else if !errors.Is(err, meta.ErrNotFound) {
 		return false, err
 	}
+	switch have, err := tx.Manifest(m.Repo, m.Digest); {
+	case err == nil && have.State == meta.Blocked:
+		return false, gone(m.Repo+"@"+m.Digest, "")
+	case err == nil && have.Root != m.Digest:
+		return false, foreignManifest(m.Digest)
+	case err != nil && !errors.Is(err, meta.ErrNotFound):
+		return false, err
+	}
 	if err := g.nameIsFree(tx, r.Namespace, r.Name); err != nil {
 		return false, err
 	}
-	if err := g.judge(tx, a.ns, m, r, &state, &reason); err != nil {
+	if err := g.judge(tx, a.ns, m.Digest, r, &state, &reason); err != nil {
 		return false, err
 	}
 	if a.ns.Policy.ManualApproval && state == meta.Approved {
@@ -289,10 +314,8 @@ func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, m meta.M
 	if err := tx.PutManifest(m); err != nil {
 		return false, err
 	}
-	for _, d := range m.Manifests { // of an index: they stand and fall with it
-		if err := tx.SetManifestRoot(m.Repo, d, m.Digest, state); err != nil {
-			return false, err
-		}
+	if err := adopt(tx, m, m.Digest, state); err != nil {
+		return false, err
 	}
 	if err := tx.SetManifestState(m.Repo, m.Digest, state); err != nil {
 		return false, err
@@ -318,9 +341,32 @@ func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, m meta.M
 	return true, g.event(tx, who, "publish", r.Repo()+"@"+r.Version, map[string]string{"manifest": r.Manifest, "tree": r.Tree, "state": string(state)})
 }
 
+// adopt lets the entries of an index stand and fall with root, unless they do so with something else: an entry that is
+// a release itself becomes visible with that alone.
+func adopt(tx *meta.Tx, index meta.Manifest, root string, state meta.State) error {
+	for _, d := range index.Manifests {
+		entry, err := tx.Manifest(index.Repo, d)
+		if err != nil {
+			return err
+		}
+		if entry.State != meta.Draft || entry.Root != d {
+			continue
+		}
+		if _, err := tx.ReleaseByManifest(index.Repo, d); err == nil {
+			continue
+		} else if !errors.Is(err, meta.ErrNotFound) {
+			return err
+		}
+		if err := tx.SetManifestRoot(index.Repo, d, root, state); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // judge looks at the signatures of a release. Where one is required and missing, it stays a draft.
-func (g *Registry) judge(tx *meta.Tx, ns meta.Namespace, m meta.Manifest, r *meta.Release, state *meta.State, reason *string) error {
-	bundles, err := g.bundles(tx, m.Repo, m.Digest)
+func (g *Registry) judge(tx *meta.Tx, ns meta.Namespace, manifest string, r *meta.Release, state *meta.State, reason *string) error {
+	bundles, err := g.bundles(tx, r.Repo(), manifest)
 	if err != nil {
 		return err
 	}
@@ -337,43 +383,52 @@ func (g *Registry) judge(tx *meta.Tx, ns meta.Namespace, m meta.Manifest, r *met
 	return nil
 }
 
-// promote publishes a draft that waited for a signature, if it has one now.
-func (g *Registry) promote(ctx context.Context, who Caller, waiting meta.Release) (meta.Release, error) {
-	var r meta.Release
-	err := g.update(ctx, func(tx *meta.Tx) error {
-		a, err := g.writable(tx, who, waiting.Repo(), auth.Publish)
+// promote publishes the draft r that waited for a signature, if it has one now. Who asks may publish there.
+func (g *Registry) promote(ctx context.Context, tx *meta.Tx, who Caller, ns meta.Namespace, r *meta.Release) error {
+	state, reason := meta.Approved, ""
+	if err := g.judge(tx, ns, r.Manifest, r, &state, &reason); err != nil {
+		return err
+	}
+	if ns.Policy.ManualApproval && state == meta.Approved {
+		state, reason = meta.Quarantined, "waits for approval"
+	}
+	r.State, r.Reason, r.Updated = state, reason, g.now()
+	if state.Served() {
+		if err := g.log(ctx, tx, r, who, "publish"); err != nil {
+			return err
+		}
+	}
+	if err := tx.SetManifestState(r.Repo(), r.Manifest, state); err != nil {
+		return err
+	}
+	if err := tx.UpdateRelease(*r); err != nil {
+		return err
+	}
+	if state == meta.Draft {
+		return nil
+	}
+	return g.event(tx, who, "promote", r.Repo()+"@"+r.Version, map[string]string{"state": string(state)})
+}
+
+// retry is promote of a draft that was found before.
+func (g *Registry) retry(ctx context.Context, who Caller, r *meta.Release) error {
+	return g.update(ctx, func(tx *meta.Tx) error {
+		a, err := g.writable(tx, who, r.Repo(), auth.Publish)
 		if err != nil {
 			return err
 		}
-		if r, err = tx.Release(waiting.Namespace, waiting.Name, waiting.Version); err != nil || r.State != meta.Draft {
-			return err
-		}
-		m, err := tx.Manifest(r.Repo(), r.Manifest)
+		now, err := tx.Release(r.Namespace, r.Name, r.Version)
 		if err != nil {
 			return err
 		}
-		state, reason := meta.Approved, ""
-		if err := g.judge(tx, a.ns, m, &r, &state, &reason); err != nil {
-			return err
-		}
-		if a.ns.Policy.ManualApproval && state == meta.Approved {
-			state, reason = meta.Quarantined, "waits for approval"
-		}
-		r.State, r.Reason, r.Updated = state, reason, g.now()
-		if state.Served() {
-			if err := g.log(ctx, tx, &r, who, "publish"); err != nil {
+		if now.State == meta.Draft {
+			if err := g.promote(ctx, tx, who, a.ns, &now); err != nil {
 				return err
 			}
 		}
-		if err := tx.SetManifestState(r.Repo(), r.Manifest, state); err != nil {
-			return err
-		}
-		if err := tx.UpdateRelease(r); err != nil {
-			return err
-		}
-		return g.event(tx, who, "promote", r.Repo()+"@"+r.Version, map[string]string{"state": string(state)})
+		*r = now
+		return nil
 	})
-	return r, err
 }
 
 // nameIsFree refuses a new name that looks like one the namespace has.
@@ -429,10 +484,8 @@ func (g *Registry) putImage(ctx context.Context, who Caller, m meta.Manifest, na
 		if err := tx.PutManifest(m); err != nil {
 			return err
 		}
-		for _, d := range m.Manifests {
-			if err := tx.SetManifestRoot(m.Repo, d, r.Manifest, r.State); err != nil {
-				return err
-			}
+		if err := adopt(tx, m, r.Manifest, r.State); err != nil {
+			return err
 		}
 		if err := tx.PutTag(m.Repo, tag, m.Digest, m.Created); err != nil {
 			return err

@@ -134,7 +134,7 @@ func (g *Registry) OpenZip(ctx context.Context, r meta.Release) (blob.Content, e
 		return nil, err
 	}
 	c, err := g.Blobs.Open(ctx, d)
-	return c, explain(err)
+	return c, Explain(err)
 }
 
 // LogProof proves that the publish entry of r is in the log; nil if it is not logged.
@@ -178,12 +178,17 @@ func (g *Registry) LogTile(ctx context.Context, path string) (tile []byte, err e
 
 // VerifyLog recomputes the log from its records.
 func (g *Registry) VerifyLog(ctx context.Context) error {
+	return g.verifyLog(ctx, func(*meta.Tx) func(int64, []byte) error { return nil })
+}
+
+// verifyLog is VerifyLog that shows each record to what each returns.
+func (g *Registry) verifyLog(ctx context.Context, each func(tx *meta.Tx) func(index int64, record []byte) error) error {
 	return g.view(ctx, func(tx *meta.Tx) error {
 		note, err := g.Key.Sign(ctx, logStorage{tx}, g.now())
 		if err != nil {
 			return err
 		}
-		_, err = tlog.Verify(ctx, logStorage{tx}, note, g.Key.Public(), nil)
+		_, err = tlog.Verify(ctx, logStorage{tx}, note, g.Key.Public(), each(tx))
 		return err
 	})
 }

@@ -92,6 +92,11 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 			return diag.New(diag.Misuse, "wrong_state", "%s@%s is %s, so one cannot %s it", r.Repo(), r.Version, r.State, a)
 		}
 		r.State, r.Reason, r.Updated = step.to, reason, g.now()
+		if a == Approve && r.LogIndex < 0 {
+			if err := g.mustBeSigned(tx, acc.ns, &r); err != nil {
+				return err
+			}
+		}
 		actions := []string{string(a)}
 		if r.LogIndex < 0 && r.State.Served() {
 			actions = append(actions, "publish") // seen for the first time
@@ -111,6 +116,18 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 		return meta.Release{}, err
 	}
 	return r, nil
+}
+
+// mustBeSigned refuses to show a release for the first time that lacks a signature its namespace requires.
+func (g *Registry) mustBeSigned(tx *meta.Tx, ns meta.Namespace, r *meta.Release) error {
+	state, why := meta.Approved, ""
+	if err := g.judge(tx, ns, r.Manifest, r, &state, &why); err != nil {
+		return err
+	}
+	if state != meta.Approved {
+		return diag.New(diag.Refused, "signature_required", "%s@%s %s", r.Repo(), r.Version, why).Hint("skl sign %s@%s", r.Repo(), r.Version)
+	}
+	return nil
 }
 
 // log appends one record for each action. The index of "publish" is kept in r.

@@ -31,7 +31,7 @@ func (g *Registry) slot(ctx context.Context) (release func(), err error) {
 	case g.slots <- struct{}{}:
 		return func() { <-g.slots }, nil
 	case <-ctx.Done():
-		return nil, explain(ctx.Err())
+		return nil, Explain(ctx.Err())
 	}
 }
 
@@ -133,7 +133,7 @@ func (g *Registry) artifact(ctx context.Context, m meta.Manifest) (*oci.Artifact
 	defer content.Close()
 	config, err := io.ReadAll(io.LimitReader(content, oci.MaxConfig+1))
 	if err != nil {
-		return nil, explain(err)
+		return nil, Explain(err)
 	}
 	if err := a.ReadConfig(config); err != nil {
 		return nil, refused(err)
@@ -145,7 +145,7 @@ func missing(repo string, d blob.Digest, err error) error {
 	if errors.Is(err, blob.ErrNotFound) {
 		return diag.New(diag.Misuse, "blob_missing", "the manifest names blob %s, which was not pushed to %s", d, repo)
 	}
-	return explain(err)
+	return Explain(err)
 }
 
 // maxEntries bounds the platforms of one index.

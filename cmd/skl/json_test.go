@@ -27,6 +27,12 @@ const (
 // must be as "skl schema COMMAND" says.
 func (m *machine) answer(status int, args ...string) map[string]any {
 	m.t.Helper()
+	return m.answerAs(args[0], status, args...)
+}
+
+// answerAs is answer for a subcommand, which has a form of its own.
+func (m *machine) answerAs(command string, status int, args ...string) map[string]any {
+	m.t.Helper()
 	got, stdout, stderr := m.run(append(args, "--json")...)
 	if got != status {
 		m.t.Fatalf("skl %q: exit %d, want %d\n%s%s", args, got, status, stdout, stderr)
@@ -36,7 +42,7 @@ func (m *machine) answer(status int, args ...string) map[string]any {
 	if err := dec.Decode(&value); err != nil || dec.More() {
 		m.t.Fatalf("skl %q does not print one JSON value: %v\n%s", args, err, stdout)
 	}
-	schema := m.schema(args[0])
+	schema := m.schema(command)
 	if _, failed := value["error"]; failed {
 		schema = schema.Defs["error"]
 	}
@@ -52,7 +58,7 @@ func (m *machine) answer(status int, args ...string) map[string]any {
 
 func (m *machine) schema(command string) *jsonschema.Schema {
 	m.t.Helper()
-	status, stdout, stderr := m.run("schema", command)
+	status, stdout, stderr := m.run(append([]string{"schema"}, strings.Fields(command)...)...)
 	var s jsonschema.Schema
 	if err := json.Unmarshal([]byte(stdout), &s); err != nil || status != 0 {
 		m.t.Fatalf("skl schema %s: exit %d, %v\n%s", command, status, err, stderr)

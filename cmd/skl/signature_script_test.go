@@ -43,7 +43,7 @@ type commands = map[string]func(*testscript.TestScript, bool, []string)
 // addTo adds the commands of c to those of the scripts.
 func (c *corner) addTo(all commands) commands {
 	c.sigstores, c.fronts = map[string]*keylesstest.Server{}, map[string]*front{}
-	for name, run := range (commands{"corp": corp, "release": release, "machine": elsewhere, "attach": c.attach, "detach": detach,
+	for name, run := range (commands{"corp": corp, "release": release, "machine": elsewhere, "config": appendConfig, "attach": c.attach, "detach": detach,
 		"sigstore": c.sigstore, "front": c.front}) {
 		all[name] = run
 	}
@@ -76,7 +76,8 @@ func command(ts *testscript.TestScript, program string, args ...string) *exec.Cm
 	return cmd
 }
 
-// release NS/NAME@VERSION [FLAGS…]: publishes a small skill of that name, whose text says the version.
+// release NS/NAME@VERSION [FLAGS…]: publishes a small skill of that name, whose text says the version. It is
+// the registry's admin who does, whoever the script is logged in as.
 func release(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: release NS/NAME@VERSION [FLAGS…]")
@@ -87,6 +88,8 @@ func release(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.MkdirAll(dir, 0o755))
 	text := fmt.Sprintf("---\nname: %s\ndescription: Does what %s does, as of %s.\nlicense: MIT\n---\n# %s %s\n", name, name, version, name, version)
 	ts.Check(os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte(text), 0o644))
+	ts.Setenv("SKL_TOKEN", ts.Getenv("ADMIN_TOKEN"))
+	defer ts.Setenv("SKL_TOKEN", "")
 	ts.Check(ts.Exec("skl", append([]string{"publish", dir, args[0]}, args[1:]...)...))
 }
 
@@ -101,6 +104,14 @@ func elsewhere(ts *testscript.TestScript, neg bool, args []string) {
 	for _, dir := range []string{".agents", ".claude"} {
 		ts.Check(os.RemoveAll(filepath.Join(work, "project", dir)))
 	}
+}
+
+// config FILE: appends FILE to the user's config.toml.
+func appendConfig(ts *testscript.TestScript, neg bool, args []string) {
+	path := filepath.Join(ts.Getenv("HOME"), ".config", "skl", "config.toml")
+	text, err := os.ReadFile(path)
+	ts.Check(err)
+	ts.Check(os.WriteFile(path, []byte(string(text)+"\n"+ts.ReadFile(args[0])), 0o644))
 }
 
 // admin is a client of $REGISTRY_URL with the admin's token.
@@ -149,7 +160,11 @@ func (c *corner) attach(ts *testscript.TestScript, neg bool, args []string) {
 	if option["damaged"] != "" {
 		// The signature is the one field that may be wrong and leaves the rest readable.
 		at := strings.Index(string(bundle), `"sig":"`) + len(`"sig":"`) + 12
-		bundle[at] ^= 1
+		if bundle[at] != 'A' {
+			bundle[at] = 'A'
+		} else {
+			bundle[at] = 'B'
+		}
 	}
 	root, err := pusher.Resolve(context.Background(), target, to.Manifest)
 	ts.Check(err)

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"mime"
 	"net/http"
 	"os"
@@ -63,7 +64,7 @@ func (h *Handler) publishArchive(w http.ResponseWriter, r *http.Request, who reg
 	}
 	f, err := os.CreateTemp(h.TempDir, "publish-")
 	if err != nil {
-		return p, err
+		return p, registry.Explain(err)
 	}
 	defer func() {
 		f.Close()
@@ -72,6 +73,9 @@ func (h *Handler) publishArchive(w http.ResponseWriter, r *http.Request, who reg
 	size, err := io.Copy(f, http.MaxBytesReader(w, r.Body, MaxArchive))
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return p, diag.New(diag.Misuse, "too_large", "the archive is larger than %d bytes", tooLarge.Limit)
+	}
+	if _, own := errors.AsType[*fs.PathError](err); own {
+		return p, registry.Explain(err) // of the file, not of the body
 	}
 	if err != nil {
 		return p, diag.New(diag.Misuse, "invalid_request", "the archive did not arrive whole")

@@ -18,6 +18,7 @@ package blob
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"time"
@@ -33,6 +34,15 @@ var (
 	ErrTooLarge = errors.New("content is larger than is stored here") // a limit of the store
 	ErrRecent   = errors.New("blob was stored again")                 // Delete was told to spare it
 )
+
+// Full gives an error of the system that means that the disk, or the share of it, is used up, the
+// identity of ErrFull. Other errors stay as they are.
+func Full(err error) error {
+	if isFull(err) && !errors.Is(err, ErrFull) {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return err
+}
 
 // A Store keeps blobs. Its methods may be called concurrently.
 //

@@ -90,6 +90,7 @@ func child(text string) error {
 // A process is a registry in a process of its own.
 type process struct {
 	greeting
+	data  string
 	cmd   *exec.Cmd
 	Ready time.Duration // from fork to the greeting
 	done  chan struct{} // closed when it has ended
@@ -106,7 +107,7 @@ func launch(t testing.TB, s setup) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: exec.Command(exe), done: make(chan struct{})}
+	p := &process{data: s.Data, cmd: exec.Command(exe), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), serverEnv+"="+string(text))
 	var stderr bytes.Buffer
 	p.cmd.Stderr = &stderr

@@ -16,6 +16,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/registry/server"
 	"github.com/skl-project/skl/spec/bundle"
@@ -157,6 +158,19 @@ func (c *client) stream(ctx context.Context, method, path string, body io.Reader
 	}
 	return answer{resp.StatusCode, resp.Header, text}, nil
 }
+
+// expect makes an answer with another status an error.
+func expect(status int) func(a answer, err error) error {
+	return func(a answer, err error) error {
+		if err == nil && a.status != status {
+			err = fmt.Errorf("%d, want %d: %s", a.status, status, a.body)
+		}
+		return err
+	}
+}
+
+// sha is the digest of content.
+func sha(content []byte) string { return blob.Sum(blob.SHA256, content).String() }
 
 // must is do for what has to have a status.
 func (c *client) must(t testing.TB, status int, method, path string, body []byte, header ...string) answer {

@@ -2,6 +2,8 @@ package meta
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -148,8 +150,9 @@ func scanEvent(r row) (e Event, err error) {
 
 // AddEvent adds e to the audit trail. Its ID is given here, greater than that of all events before.
 func (tx *Tx) AddEvent(e Event) error {
+	namespace, _, _ := strings.Cut(e.Target, "/")
 	_, err := tx.exec(`INSERT INTO events (at, account, token, remote, action, namespace, target, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		micros(e.At), e.Account, e.Token, e.Remote, e.Action, firstElement(e.Target), e.Target, e.Detail)
+		micros(e.At), e.Account, e.Token, e.Remote, e.Action, namespace, e.Target, e.Detail)
 	return err
 }
 
@@ -161,24 +164,11 @@ func (tx *Tx) Events(q AuditQuery) ([]Event, error) {
 		before = 1<<63 - 1
 	}
 	args := []any{before, cmp.Or(max(q.Limit, 0), 100)}
-	for _, c := range []struct{ condition, value string }{
-		{" AND namespace = $3", q.Namespace}, {" AND account = $4", q.Account}, {" AND action = $5", q.Action},
-	} {
-		// Parameters keep their numbers, so that there are eight statements and not more.
-		args = append(args, c.value)
+	for _, c := range []struct{ name, value string }{{"namespace", q.Namespace}, {"account", q.Account}, {"action", q.Action}} {
 		if c.value != "" {
-			query += c.condition
+			args = append(args, c.value)
+			query += fmt.Sprintf(" AND %s = $%d", c.name, len(args))
 		}
 	}
 	return list(tx, scanEvent, query+` ORDER BY id DESC LIMIT $2`, args...)
-}
-
-// firstElement is the namespace of a namespace, repository or release.
-func firstElement(target string) string {
-	for i := range len(target) {
-		if target[i] == '/' {
-			return target[:i]
-		}
-	}
-	return target
 }

@@ -72,8 +72,8 @@ func (tx *Tx) StaleDrafts(namespace string, before time.Time, limit int) ([]Mani
 // artifact, that no tag, index or release names and that refer to no manifest that is there. Without bytes.
 func (tx *Tx) UntaggedManifests(before time.Time, limit int) ([]Manifest, error) {
 	return list(tx, scanManifestHead, `SELECT `+manifestHead+` FROM namespaces n
-		JOIN manifests m ON m.repo > n.name || '/' AND m.repo < n.name || '0'
-		WHERE n.accept_any = 1 AND m.touched < $1
+		CROSS JOIN manifests m -- in this order: such namespaces are few
+		WHERE n.accept_any = 1 AND m.repo > n.name || '/' AND m.repo < n.name || '0' AND m.touched < $1
 		AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.repo = m.repo AND t.digest = m.digest)
 		AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.repo = m.repo AND e.target = m.digest AND e.kind = 'manifest')
 		AND NOT EXISTS (SELECT 1 FROM manifests s WHERE s.repo = m.repo AND s.digest = m.subject)

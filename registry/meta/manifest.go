@@ -150,7 +150,7 @@ func (tx *Tx) Referrers(repo, subject, artifactType string, limit int) ([]Manife
 // PutTag makes tag name a manifest of repo, since the time at; a tag that is there moves. ErrNotFound
 // if there is no such manifest.
 func (tx *Tx) PutTag(repo, tag, digest string, at time.Time) error {
-	n, err := tx.exec(`INSERT INTO tags (repo, tag, digest, updated) SELECT m.repo, $2, m.digest, $4 FROM manifests m WHERE m.repo = $1 AND m.digest = $3
+	n, err := tx.exec(`INSERT INTO tags (repo, tag, digest, updated) SELECT m.repo, CAST($2 AS TEXT), m.digest, CAST($4 AS BIGINT) FROM manifests m WHERE m.repo = $1 AND m.digest = $3
 		ON CONFLICT (repo, tag) DO UPDATE SET digest = excluded.digest, updated = excluded.updated`, repo, tag, digest, micros(at))
 	if err == nil && n == 0 {
 		return ErrNotFound

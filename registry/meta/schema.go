@@ -15,10 +15,11 @@ func Version() int { return len(migrations()) }
 // Migrate brings the database behind q to the newest schema, in q's transaction. It refuses
 // a database that a newer program made, with code newer_database.
 func Migrate(ctx context.Context, q Querier, d Dialect) error {
-	return migrateTo(ctx, q, d, Version())
+	return migrate(ctx, q, d, migrations())
 }
 
-func migrateTo(ctx context.Context, q Querier, d Dialect, want int) error {
+func migrate(ctx context.Context, q Querier, d Dialect, steps []string) error {
+	want := len(steps)
 	tx := NewTx(ctx, q, d)
 	if _, err := tx.exec(`CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value ` + d.SQL("{blob}") + ` NOT NULL)`); err != nil {
 		return err
@@ -36,13 +37,13 @@ func migrateTo(ctx context.Context, q Querier, d Dialect, want int) error {
 	}
 	if have > want {
 		return diag.New(diag.Refused, "newer_database", "the database has schema %d, and this skl knows schemas up to %d", have, want).
-			Hint("use the version of skl that wrote it, or a newer one")
+			Hint("is there a newer skl that wrote it?")
 	}
 	if have == want {
 		return nil
 	}
 	for v := have + 1; v <= want; v++ {
-		for statement := range strings.SplitSeq(migrations()[v-1], ";\n") {
+		for statement := range strings.SplitSeq(steps[v-1], ";\n") {
 			if strings.TrimSpace(statement) == "" {
 				continue
 			}
@@ -73,6 +74,7 @@ const schema1 = `
 CREATE TABLE namespaces (
 	name TEXT PRIMARY KEY, public INTEGER NOT NULL, accept_any INTEGER NOT NULL, policy TEXT NOT NULL, created BIGINT NOT NULL
 );
+CREATE INDEX namespaces_any ON namespaces (name) WHERE accept_any = 1;
 CREATE TABLE grants (
 	account TEXT NOT NULL, namespace TEXT NOT NULL, role TEXT NOT NULL, created BIGINT NOT NULL,
 	PRIMARY KEY (account, namespace)
@@ -107,7 +109,7 @@ CREATE TABLE manifests (
 );
 CREATE INDEX manifests_subject ON manifests (repo, subject, digest) WHERE subject <> '';
 CREATE INDEX manifests_root ON manifests (repo, root);
-CREATE INDEX manifests_draft ON manifests (touched) WHERE state = 'draft';
+CREATE INDEX manifests_draft ON manifests (repo, touched, digest, root) WHERE state = 'draft';
 CREATE TABLE edges (
 	repo TEXT NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL, manifest TEXT NOT NULL,
 	PRIMARY KEY (repo, target, kind, manifest)
@@ -131,7 +133,8 @@ CREATE TABLE releases (
 	files TEXT NOT NULL, frontmatter {blob} NOT NULL, body TEXT NOT NULL,
 	PRIMARY KEY (namespace, name, version)
 );
-CREATE INDEX releases_manifest ON releases (namespace, name, manifest);
+CREATE INDEX releases_manifest ON releases (manifest, namespace, name);
+CREATE INDEX releases_order ON releases (namespace, name, prerelease, version_key DESC, version DESC, state, downloads);
 CREATE INDEX releases_zip ON releases (zip) WHERE zip <> '';
 CREATE TABLE skills (
 	id BIGINT PRIMARY KEY, namespace TEXT NOT NULL, name TEXT NOT NULL, latest TEXT NOT NULL,

@@ -73,8 +73,9 @@ func (tx *Tx) refreshSkill(namespace, name string) error {
 	}, `SELECT r.namespace, r.name, r.version, r.description, r.license, r.keywords, r.signed, r.state,
 			(SELECT count(*) FROM releases o WHERE o.namespace = $1 AND o.name = $2 AND o.state IN ('approved', 'deprecated')),
 			(SELECT coalesce(sum(o.downloads), 0) FROM releases o WHERE o.namespace = $1 AND o.name = $2), r.updated, r.published, r.body
-		FROM releases r WHERE r.namespace = $1 AND r.name = $2 AND r.state IN ('approved', 'deprecated')
-		ORDER BY r.prerelease, r.version_key DESC, r.version DESC LIMIT 1`, namespace, name)
+		FROM releases r WHERE r.namespace = $1 AND r.name = $2 AND r.version = (
+			SELECT o.version FROM releases o WHERE o.namespace = $1 AND o.name = $2 AND o.state IN ('approved', 'deprecated')
+			ORDER BY o.prerelease, o.version_key DESC, o.version DESC LIMIT 1)`, namespace, name)
 	listed := !errors.Is(err, ErrNotFound)
 	if err != nil && listed {
 		return err

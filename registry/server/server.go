@@ -88,7 +88,7 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 			s = nil
 		}
 	}()
-	g := &registry.Registry{Open: cfg.Access.Open, Reserved: cfg.Reserved, Logger: s.logger}
+	g := &registry.Registry{Open: cfg.Access.Open, Reserved: cfg.Reserved, Grace: cfg.GC.Grace.or(24 * time.Hour), Logger: s.logger}
 	s.Registry = g
 	if cfg.Signatures.TrustedRoot != "" {
 		if g.TrustedRoot, err = os.ReadFile(cfg.Signatures.TrustedRoot); err != nil {

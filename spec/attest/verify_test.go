@@ -2,9 +2,17 @@ package attest_test
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/pem"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -233,6 +241,58 @@ func TestVerifyByIdentity(t *testing.T) {
 				sigstoreIdentity(t, test.bundle, rootJSON, test.trust, test.code == "")
 			}
 		})
+	}
+}
+
+// Certificates of P-384 keys are good for SHA-384 alone, and nothing is printed
+// about those that fail.
+func TestCertificateOfALargerKey(t *testing.T) {
+	made, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := attest.ParsePrivate(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := attest.NewEnvelope(key, attesttest.Signature(t, pdf()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := good
+	sum := sha256.Sum256(good.Covered())
+	if short.Signature, err = ecdsa.SignASN1(rand.Reader, made, sum[:]); err != nil {
+		t.Fatal(err)
+	}
+	s := attesttest.New(t)
+	leaf := s.Certificate(key.Public(), attesttest.Claims{Issuer: forge, Identity: workflow}, time.Now(), false)
+	v := verifier(t, attest.Trust{Identities: []attest.Identity{{Issuer: forge, Identity: workflow}}, Root: trustedRoot(t, s.TrustedRootOf(false, true, false))})
+	printed, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr := os.Stderr
+	os.Stderr = printed
+	defer func() { os.Stderr = stderr; printed.Close() }()
+	for _, test := range []struct {
+		name     string
+		envelope attest.Envelope
+		code     attest.Code
+	}{{"SHA-384", good, ""}, {"SHA-256", short, attest.BadSignature}} {
+		text, err := test.envelope.Keyless(leaf, nil, [][]byte{s.Timestamp(test.envelope.Signature, time.Now())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := v.Verify([][]byte{text}, pdf()); got.Code != test.code {
+			t.Errorf("%s: %s %q (%s)", test.name, got.State, got.Code, got.Reason)
+		}
+	}
+	if info, err := printed.Stat(); err != nil || info.Size() != 0 {
+		t.Errorf("the verifier printed %d bytes (%v)", info.Size(), err)
 	}
 }
 

@@ -58,6 +58,7 @@ type Store struct {
 
 	mu      sync.Mutex         // guards uploads
 	uploads map[string]*upload // those that this process has seen
+	putting sync.Map           // names in staging of Puts that run
 }
 
 var _ blob.Store = (*Store)(nil)
@@ -267,6 +268,9 @@ func (s *Store) Uploads(ctx context.Context) iter.Seq2[blob.Upload, error] {
 				return
 			}
 			id, isUpload := strings.CutPrefix(entry.Name(), "u-")
+			if _, running := s.putting.Load(entry.Name()); running {
+				continue // not interrupted, however slow
+			}
 			if !isUpload {
 				id = putID + entry.Name()
 			}
@@ -333,14 +337,6 @@ func about(d blob.Digest, err error) error {
 func missing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return blob.ErrNotFound
-	}
-	return err
-}
-
-// space makes the error of a full disk the one of the interface.
-func space(err error) error {
-	if isFull(err) {
-		return fmt.Errorf("%w: %w", blob.ErrFull, err)
 	}
 	return err
 }

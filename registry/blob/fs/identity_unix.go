@@ -3,7 +3,6 @@
 package fs
 
 import (
-	"errors"
 	"io/fs"
 	"syscall"
 )
@@ -14,9 +13,4 @@ func identify(info fs.FileInfo) identity {
 		id.inode, id.changed = int64(st.Ino), changed(st)
 	}
 	return id
-}
-
-// isFull reports whether err means that the disk, or the share of it, is used up.
-func isFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -34,7 +34,7 @@ func (s *Store) Put(ctx context.Context, d blob.Digest, size int64, r io.Reader)
 		return about(d, blob.ErrDigest)
 	}
 	if err := s.put(ctx, d, size, r); err != nil {
-		return about(d, space(err))
+		return about(d, blob.Full(err))
 	}
 	return nil
 }
@@ -119,6 +119,8 @@ type onlyReader struct{ io.Reader }
 // store writes what r holds under the name of d, after check agreed.
 func (s *Store) store(d blob.Digest, r io.Reader, check func() error) error {
 	name := "p-" + rand.Text()
+	s.putting.Store(name, true)
+	defer s.putting.Delete(name)
 	f, err := os.OpenFile(s.staging(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -226,7 +228,7 @@ func (s *Store) renew(d blob.Digest) (bool, error) {
 func (s *Store) Append(ctx context.Context, id string, offset int64, r io.Reader) (int64, error) {
 	length, err := s.append(ctx, id, offset, r)
 	if err != nil {
-		return 0, fmt.Errorf("upload %q: %w", id, space(err))
+		return 0, fmt.Errorf("upload %q: %w", id, blob.Full(err))
 	}
 	return length, nil
 }
@@ -336,7 +338,7 @@ func (s *Store) Commit(ctx context.Context, id string, d blob.Digest, known blob
 	}
 	size, err := s.commit(ctx, id, d, known)
 	if err != nil {
-		return 0, about(d, fmt.Errorf("upload %q: %w", id, space(err)))
+		return 0, about(d, fmt.Errorf("upload %q: %w", id, blob.Full(err)))
 	}
 	return size, nil
 }

@@ -267,15 +267,14 @@ func TestClientAndContextAreTheCallers(t *testing.T) {
 		server.Before = func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == path {
 				cancel()
-				<-r.Context().Done()
-				w.WriteHeader(http.StatusServiceUnavailable)
+				http.Error(w, "busy", http.StatusServiceUnavailable)
 			}
 		}
 		services := keyless.Services{Authority: server.URL, Log: server.URL, Timestamps: []string{server.StampURL}}
 		if strings.HasPrefix(path, "/api/v2/log") {
 			services.LogVersion = 2
 		}
-		_, err := (&keyless.Signer{Services: services}).Sign(ctx, attesttest.Signature(t, pdf()), keylesstest.Token(ci()))
+		_, err := (&keyless.Signer{Services: services, Pause: time.Hour}).Sign(ctx, attesttest.Signature(t, pdf()), keylesstest.Token(ci()))
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", path, err)
 		}

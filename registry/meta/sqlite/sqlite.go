@@ -31,6 +31,7 @@ import (
 
 	"modernc.org/sqlite"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -64,13 +65,14 @@ func open(ctx context.Context, path string, o Options) (_ *store, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	// The database's other files get the mode of this one.
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("opening the database: %w", err)
+	// The database's other files get the mode of this one. One that is there is not opened: when a process
+	// closes a file, it loses the locks of all its connections to it.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err == nil {
+		err = f.Close()
 	}
-	if err := f.Close(); err != nil {
-		return nil, err
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("opening the database: %w", err)
 	}
 	if o.Readers <= 0 {
 		o.Readers = min(max(2*runtime.GOMAXPROCS(0), 2), 8)
@@ -162,7 +164,7 @@ func (s *store) limit(ctx context.Context, size int64) error {
 	return err
 }
 
-// View implements [meta.Store].
+// View implements [meta.Store]. A View within a View takes one more of the readers.
 func (s *store) View(ctx context.Context, fn func(*meta.Tx) error) (err error) {
 	var c *conn
 	select {
@@ -231,23 +233,12 @@ func (s *store) Backup(ctx context.Context, dst string) (err error) {
 			return err
 		}
 	}
-	return syncFile(filepath.Dir(dst))
+	return durable.SyncDir(filepath.Dir(dst))
 }
 
-// syncFile makes a file or a directory durable.
+// syncFile makes the content of a file durable.
 func syncFile(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if info.IsDir() && runtime.GOOS == "windows" {
-		return nil // directories cannot be synced there
-	}
-	mode := os.O_RDWR
-	if info.IsDir() {
-		mode = os.O_RDONLY
-	}
-	f, err := os.OpenFile(path, mode, 0)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,21 @@
 package sqlite
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/registrytest"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 func openTest(t testing.TB, path string, o Options) *store {
@@ -26,4 +36,250 @@ func TestMeta(t *testing.T) {
 	registrytest.Meta(t, func(t testing.TB, dir string) meta.Store {
 		return openTest(t, filepath.Join(dir, "meta.db"), Options{})
 	})
+}
+
+// With one reader and names that need quoting everything is the same.
+func TestMetaSmall(t *testing.T) {
+	registrytest.Meta(t, func(t testing.TB, dir string) meta.Store {
+		return openTest(t, filepath.Join(dir, "a ?&=%41#ü.db"), Options{Readers: 1})
+	})
+}
+
+func set(t testing.TB, s *store, key string, size int) error {
+	t.Helper()
+	return s.Update(t.Context(), func(tx *meta.Tx) error { return tx.PutSetting(key, make([]byte, size)) })
+}
+
+func has(t testing.TB, s *store, key string) bool {
+	t.Helper()
+	err := s.View(t.Context(), func(tx *meta.Tx) error { _, err := tx.Setting(key); return err })
+	if err != nil && !errors.Is(err, meta.ErrNotFound) {
+		t.Error(err)
+	}
+	return err == nil
+}
+
+func TestFullDatabase(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "meta.db"), Options{MaxBytes: 1 << 20})
+	fillUp(t, s)
+	if err := s.limit(t.Context(), 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	if err := set(t, s, "after", 100_000); err != nil || !has(t, s, "after") {
+		t.Errorf("with space again: %v", err)
+	}
+}
+
+// fillUp writes from several goroutines until there is no space, and checks that exactly what was acknowledged is there.
+func fillUp(t *testing.T, s *store) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for w := range 8 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				key := fmt.Sprint(w, "-", i)
+				err := set(t, s, key, 20_000)
+				if has(t, s, key) != (err == nil) {
+					t.Errorf("%s after %v: %v", key, err, has(t, s, key))
+				}
+				if err != nil {
+					if !errors.Is(err, meta.ErrFull) {
+						t.Errorf("error %v", err)
+					}
+					return
+				}
+				if i == 10_000 {
+					t.Error("it does not become full")
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := s.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOwnerOnly(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no mode")
+	}
+	dir := t.TempDir()
+	s := openTest(t, filepath.Join(dir, "meta.db"), Options{})
+	if err := set(t, s, "k", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Backup(t.Context(), filepath.Join(dir, "copy.db")); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 4 { // the database, its log and shared memory, the copy
+		t.Errorf("%v %v", files, err)
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v, %v", f.Name(), info.Mode(), err)
+		}
+	}
+}
+
+func TestBackupIsAStore(t *testing.T) {
+	dir := t.TempDir()
+	s := openTest(t, filepath.Join(dir, "meta.db"), Options{})
+	newGenerator().fill(t, s, 50)
+	copied := filepath.Join(dir, "copy.db")
+	if err := s.Backup(t.Context(), copied); err != nil {
+		t.Fatal(err)
+	}
+	newGenerator().fill(t, openTest(t, filepath.Join(dir, "other.db"), Options{}), 10)
+	c := openTest(t, copied, Options{})
+	total := 0
+	if err := errors.Join(c.Check(t.Context()), c.View(t.Context(), func(tx *meta.Tx) error {
+		m, err := tx.Search(meta.Search{Text: "skill"})
+		total = m.Total
+		return err
+	})); err != nil || total != 50 {
+		t.Errorf("%d skills in the copy, %v", total, err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Backup(gone, filepath.Join(dir, "gone.db")); err == nil {
+		t.Error("a backup after its caller went away")
+	}
+	left, _ := filepath.Glob(filepath.Join(dir, ".backup*"))
+	if _, err := os.Stat(filepath.Join(dir, "gone.db")); err == nil || left != nil {
+		t.Errorf("it left something behind: %v", left)
+	}
+}
+
+func TestDamage(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "meta.db")
+	s := openTest(t, path, Options{})
+	newGenerator().fill(t, s, 200)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(b []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A tree's page in the middle, whose cells then point anywhere.
+	found := 0
+	for page := 20; page < 40; page++ {
+		b := bytes.Clone(whole)
+		copy(b[page*4096:], bytes.Repeat([]byte{0xa5}, 512))
+		write(b)
+		s, err := open(t.Context(), path, Options{})
+		if err == nil {
+			err = s.Check(t.Context())
+			s.Close()
+		}
+		if errors.Is(err, diag.Code("corrupt")) {
+			found++
+		} else if err != nil {
+			t.Errorf("page %d: %v", page, err)
+		}
+	}
+	if found < 18 { // a page may be free or hold only content
+		t.Errorf("of 20 damaged pages %d were found", found)
+	}
+	write([]byte(strings.Repeat("this is something else\n", 1000)))
+	if _, err := Open(t.Context(), path, Options{}); !errors.Is(err, diag.Code("corrupt")) {
+		t.Errorf("another file: %v", err)
+	}
+	write(whole)
+	openTest(t, path, Options{})
+	if _, err := Open(t.Context(), filepath.Join(dir, "none", "meta.db"), Options{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no directory: %v", err)
+	}
+}
+
+func TestNewerSchema(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "meta.db")
+	s := openTest(t, path, Options{})
+	if err := s.Update(t.Context(), func(tx *meta.Tx) error { return tx.PutSetting("schema", []byte("9999")) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), path, Options{}); !errors.Is(err, diag.Code("newer_database")) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A command may work on the store of a server that runs.
+func TestTwoStoresOfOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "meta.db")
+	stores := []*store{openTest(t, path, Options{}), openTest(t, path, Options{})}
+	var wg sync.WaitGroup
+	for i, s := range stores {
+		for w := range 4 {
+			wg.Go(func() {
+				for n := range 10 {
+					if err := set(t, s, fmt.Sprint(i, w, n), 10); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	for i := range stores {
+		if !has(t, stores[1-i], fmt.Sprint(i, 3, 9)) {
+			t.Error("one does not see what the other wrote")
+		}
+	}
+}
+
+// While one commit waits for the disk, the next updates gather.
+func TestUpdatesShareCommits(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "meta.db"), Options{})
+	var wg sync.WaitGroup
+	const n = 40
+	started := make(chan struct{}, n)
+	var before int
+	if err := s.writer.QueryRowContext(t.Context(), "PRAGMA wal_checkpoint").Scan(new(int), &before, new(int)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Update(t.Context(), func(tx *meta.Tx) error {
+		for i := range n {
+			wg.Go(func() {
+				started <- struct{}{}
+				if err := set(t, s, fmt.Sprint(i), 10); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for range n {
+			<-started
+		}
+		time.Sleep(20 * time.Millisecond)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	// Each commit appends at least one page to the log.
+	var pages int
+	if err := s.writer.QueryRowContext(t.Context(), "PRAGMA wal_checkpoint").Scan(new(int), &pages, new(int)); err != nil {
+		t.Fatal(err)
+	}
+	if pages-before >= n/2 {
+		t.Errorf("%d updates wrote %d pages", n, pages-before)
+	}
+	for i := range n {
+		if !has(t, s, fmt.Sprint(i)) {
+			t.Errorf("update %d is missing", i)
+		}
+	}
 }

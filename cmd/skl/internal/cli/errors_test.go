@@ -179,10 +179,14 @@ func (s *codeSearch) variable(pkg []*ast.File, file *ast.File, fn *ast.FuncDecl,
 	s.seen[key] = true
 	known := false
 	ast.Inspect(fn, func(n ast.Node) bool {
-		if a, ok := n.(*ast.AssignStmt); ok && len(a.Lhs) == len(a.Rhs) {
-			for i, left := range a.Lhs {
-				if id, ok := left.(*ast.Ident); ok && id.Name == name {
-					known = true
+		a, ok := n.(*ast.AssignStmt)
+		if !ok {
+			return true
+		}
+		for i, left := range a.Lhs {
+			if id, ok := left.(*ast.Ident); ok && id.Name == name {
+				known = true // the code of an error that was made elsewhere, if one call gives several values
+				if len(a.Lhs) == len(a.Rhs) {
 					s.value(pkg, file, fn, a.Rhs[i])
 				}
 			}

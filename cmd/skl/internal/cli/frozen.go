@@ -76,7 +76,7 @@ func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
 	if err := edited(changes); err != nil {
 		return err
 	}
-	if err := w.checkLocked(ctx, f.lock.Skills); err != nil {
+	if err := w.checkLocked(ctx, f.lock.Skills, !dry); err != nil {
 		return err
 	}
 	if err := w.prefetch(ctx, in, f.lock.Skills, have); err != nil {

@@ -284,11 +284,11 @@ func (j *job) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.checkSignatures(ctx, j.next, j.files.lock, signatureOptions{j.unsigned, j.accept, j.dry}); err != nil {
-		return err
-	}
 	have, err := in.Survey(ctx, j.next.Skills, j.files.lock, false)
 	if err != nil {
+		return err
+	}
+	if err := w.checkSignatures(ctx, j.next, j.files.lock, have, signatureOptions{j.unsigned, j.accept, j.dry, j.lockOnly}); err != nil {
 		return err
 	}
 	if err := w.prefetch(ctx, in, j.next.Skills, have); err != nil {
@@ -485,12 +485,18 @@ func (j *job) signedWord(c install.Change) string {
 	case j.next == nil:
 		return "unsigned"
 	}
-	if s, _ := j.next.Skill(c.Name); s.Unsigned {
+	s, _ := j.next.Skill(c.Name)
+	if s.Unsigned {
 		return "unsigned, accepted"
-	} else if s.Log != nil {
+	}
+	_, namespace := subjectOf(s)
+	if t, err := j.w.trustFor(namespace); err != nil || t.verifier != nil || !canBeSigned(s) {
+		return "unsigned"
+	}
+	if s.Log != nil {
 		return "no known signer, logged"
 	}
-	return "unsigned"
+	return "no known signer"
 }
 
 // contentChange counts what differs between the release that was installed and the

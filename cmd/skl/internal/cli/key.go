@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"os"
 	"path/filepath"
@@ -62,10 +65,8 @@ func runKeyNew(_ context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if !c.Bool("dry-run") {
-		if err := writeNew(files); err != nil {
-			return err
-		}
+	if err := w.writeNew(files, c.Bool("dry-run")); err != nil {
+		return err
 	}
 	return w.printKey(keyResult{Private: files[0].path, Public: files[1].path, Fingerprint: key.Public().Fingerprint()}, c.Bool("dry-run"))
 }
@@ -77,23 +78,26 @@ type newFile struct {
 	mode os.FileMode
 }
 
-// keyFiles are the files of a key; that none of them exists is checked before one is written.
+// keyFiles are the files of a key.
 func (w *world) keyFiles(out string, key attest.PrivateKey, passphrase []byte) ([]newFile, error) {
 	text, err := key.PEM(passphrase)
 	if err != nil {
 		return nil, err
 	}
 	path := absolute(w.cwd, out)
-	files := []newFile{{path, text, 0o600}, {path + ".pub", key.Public().PEM(), 0o644}}
-	for _, f := range files {
-		if exists(f.path) {
-			return nil, diag.New(diag.Misuse, "exists", "%s exists already; a key is never overwritten", w.short(f.path)).Hint("skl key rotate makes a successor")
-		}
-	}
-	return files, nil
+	return []newFile{{path, text, 0o600}, {path + ".pub", key.Public().PEM(), 0o644}}, nil
 }
 
-func writeNew(files []newFile) error {
+// writeNew writes files after it has checked that none of them exists; a dry run only checks.
+func (w *world) writeNew(files []newFile, dry bool) error {
+	for _, f := range files {
+		if exists(f.path) {
+			return diag.New(diag.Misuse, "exists", "%s exists already; a key is never overwritten", w.short(f.path)).Hint("skl key rotate makes a successor")
+		}
+	}
+	if dry {
+		return nil
+	}
 	for _, f := range files {
 		if err := durable.WriteFile(f.path, f.text, f.mode); err != nil {
 			return err
@@ -145,7 +149,7 @@ func (w *world) publicKey(path string) (attest.PublicKey, error) {
 	if public, err := attest.ParsePublic(text); err == nil {
 		return public, nil
 	}
-	key, err := w.privateKey(path)
+	key, _, err := w.privateKey(path)
 	if err != nil {
 		return attest.PublicKey{}, err
 	}
@@ -161,11 +165,14 @@ func runKeyRotate(_ context.Context, w *world, c *cli.Context) error {
 	if out == "" {
 		return diag.New(diag.Misuse, "usage", "skl key rotate needs -o FILE for the new key").Hint("skl key rotate %s -o %s", path, "new-"+filepath.Base(path))
 	}
-	old, err := w.privateKey(path)
+	old, passphrase, err := w.privateKey(path)
 	if err != nil {
 		return err
 	}
-	next, err := attest.NewKey("")
+	if len(passphrase) == 0 {
+		passphrase = []byte(w.env.getenv("SKL_KEY_PASSPHRASE"))
+	}
+	next, err := attest.NewKey(algorithm(old.Public()))
 	if err != nil {
 		return err
 	}
@@ -177,15 +184,25 @@ func runKeyRotate(_ context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	files, err := w.keyFiles(out, next, []byte(w.env.getenv("SKL_KEY_PASSPHRASE")))
+	files, err := w.keyFiles(out, next, passphrase)
 	if err != nil {
 		return err
 	}
 	files = append(files, newFile{files[0].path + ".rotation.json", bundle, 0o644})
-	if !c.Bool("dry-run") {
-		if err := writeNew(files); err != nil {
-			return err
-		}
+	if err := w.writeNew(files, c.Bool("dry-run")); err != nil {
+		return err
 	}
 	return w.printKey(keyResult{Private: files[0].path, Public: files[1].path, Fingerprint: next.Public().Fingerprint(), Statement: files[2].path}, c.Bool("dry-run"))
+}
+
+// algorithm is how the successor of a key signs: as the key does, if skl makes such keys.
+func algorithm(k attest.PublicKey) attest.Algorithm {
+	if block, _ := pem.Decode(k.PEM()); block != nil {
+		if key, err := x509.ParsePKIXPublicKey(block.Bytes); err == nil {
+			if _, ok := key.(ed25519.PublicKey); ok {
+				return attest.Ed25519
+			}
+		}
+	}
+	return attest.ECDSA
 }

@@ -34,8 +34,8 @@ type publishResult struct {
 	Tree    string    `json:"tree"`
 	State   string    `json:"state"`
 	Reason  string    `json:"reason,omitempty"` // why it is not visible yet
-	Signer  string    `json:"signer"` // "" for an unsigned release
-	Log     *logEntry `json:"log"` // null where the registry has no log
+	Signer  string    `json:"signer"`           // "" for an unsigned release
+	Log     *logEntry `json:"log"`              // null where the registry has no log
 	URLs    []string  `json:"urls"`
 	Created bool      `json:"created"` // false: this release was there already
 	Files   int       `json:"files"`

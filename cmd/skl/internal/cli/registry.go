@@ -123,7 +123,14 @@ func (w *world) openData(ctx context.Context, dir string) (*server.Server, error
 	if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "data_in_use" {
 		e.Hint("stop that server, or speak to it: --registry URL in place of --data")
 	}
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.keepAdminToken(s, dir); err != nil { // one is made if there was none, as after serve --open
+		s.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 func (w *world) hasData(dir string) error {
@@ -177,7 +184,7 @@ func (w *world) dataSite(ctx context.Context, dir string) (*site, error) {
 	}}, nil
 }
 
-// changed prints that a subcommand did something, or with --dry-run would have.
+// did prints that a subcommand did something, or with --dry-run would have.
 func (w *world) did(c *cli.Context, s *site, action, target, format string, args ...any) error {
 	if w.ui.JSON {
 		return w.ui.Result(registryResult{OK: true, Registry: s.name, Action: action, Target: target})

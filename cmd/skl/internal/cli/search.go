@@ -25,7 +25,9 @@ type foundSkill struct {
 	Installed   bool    `json:"installed"`
 	Signed      bool    `json:"signed"`
 	State       string  `json:"state,omitempty"`
-	Score       float64 `json:"score"`
+	Score       float64 `json:"score"` // 3 for a word of the name, 1 for one of the description; comparable among sources
+
+	rank float64 // the registry's own
 }
 
 type searchResult struct {
@@ -70,7 +72,7 @@ func runSearch(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	slices.SortStableFunc(out.Skills, func(a, b foundSkill) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.rank, a.rank), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Ref, b.Ref))
 	})
 	out.Skills = out.Skills[:min(limit, len(out.Skills))]
 	return w.printSearch(words, names, out)
@@ -84,6 +86,7 @@ func (w *world) searchRegistries(ctx context.Context, names []string, words stri
 		err    error
 	}
 	answers := make([]answer, len(names))
+	limit = min(limit+len(out.Skills), 100) // some of the answers are installed, and found already
 	var g errgroup.Group
 	g.SetLimit(8)
 	for i, name := range names {
@@ -97,9 +100,10 @@ func (w *world) searchRegistries(ctx context.Context, names []string, words stri
 			found, err := r.Search(ctx, client.Query{Text: words, Limit: limit})
 			a.err, a.total = err, found.Total
 			for _, s := range found.Items {
-				full := s.Namespace + "/" + s.Name
-				a.skills = append(a.skills, foundSkill{Name: s.Name, Ref: full, Version: s.Latest, Description: s.Description, Registry: name,
-					Signed: s.Signed, State: s.State, Score: s.Score})
+				// A registry also matches other forms of a word; such an answer stands behind the others.
+				score, _ := matches(words, s.Namespace+"/"+s.Name, s.Description)
+				a.skills = append(a.skills, foundSkill{Name: s.Name, Ref: s.Namespace + "/" + s.Name, Version: s.Latest, Description: s.Description, Registry: name,
+					Signed: s.Signed, State: s.State, Score: score, rank: s.Score})
 			}
 			return nil
 		})

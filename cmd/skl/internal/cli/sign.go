@@ -44,7 +44,7 @@ func (w *world) signer(ctx context.Context, c *cli.Context, how string) (signFun
 	case "keyless":
 		return w.keylessSigner(ctx, c)
 	}
-	key, err := w.privateKey(how)
+	key, _, err := w.privateKey(how)
 	if err != nil {
 		return nil, err
 	}
@@ -54,24 +54,32 @@ func (w *world) signer(ctx context.Context, c *cli.Context, how string) (signFun
 	}, nil
 }
 
-// privateKey reads a key file, and asks for its passphrase if it has one.
-func (w *world) privateKey(path string) (attest.PrivateKey, error) {
+// privateKey reads a key file, and asks for its passphrase if it has one. It returns the
+// passphrase that opened it, nil for a key without.
+func (w *world) privateKey(path string) (key attest.PrivateKey, passphrase []byte, err error) {
+	fail := func(err error) (attest.PrivateKey, []byte, error) { return attest.PrivateKey{}, nil, err }
 	text, err := os.ReadFile(absolute(w.cwd, path))
 	if err != nil {
-		return attest.PrivateKey{}, diag.New(diag.Misuse, "no_key", "the signing key cannot be read: %w", err).Hint("skl key new -o %s", path)
+		return fail(diag.New(diag.Misuse, "no_key", "the signing key cannot be read: %w", err).Hint("skl key new -o %s", path))
 	}
-	key, err := attest.ParsePrivate(text, []byte(w.env.getenv("SKL_KEY_PASSPHRASE")))
-	if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "key_passphrase" {
-		passphrase, aerr := w.ui.Secret("passphrase of " + path)
-		if errors.Is(aerr, ui.ErrNoTerminal) {
-			return attest.PrivateKey{}, e.Hint("set SKL_KEY_PASSPHRASE")
-		}
-		if aerr != nil {
-			return attest.PrivateKey{}, aerr
-		}
-		key, err = attest.ParsePrivate(text, []byte(passphrase))
+	key, err = attest.ParsePrivate(text, nil)
+	e, sealed := errors.AsType[*diag.Error](err)
+	if sealed = sealed && e.Code == "key_passphrase"; !sealed {
+		return key, nil, err
 	}
-	return key, err
+	passphrase = []byte(w.env.getenv("SKL_KEY_PASSPHRASE"))
+	if len(passphrase) == 0 {
+		asked, err := w.ui.Secret("passphrase of " + path)
+		if errors.Is(err, ui.ErrNoTerminal) {
+			return fail(e.Hint("set SKL_KEY_PASSPHRASE"))
+		}
+		if err != nil {
+			return fail(err)
+		}
+		passphrase = []byte(asked)
+	}
+	key, err = attest.ParsePrivate(text, passphrase)
+	return key, passphrase, err
 }
 
 // keylessSigner signs as whoever an OpenID token says, through services that are named: nothing

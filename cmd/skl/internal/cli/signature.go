@@ -13,8 +13,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/durable"
-	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/config"
 	"github.com/skl-project/skl/spec/diag"
@@ -179,12 +179,17 @@ func (w *world) judge(s lock.Skill, fetch func() ([][]byte, error)) (judged, err
 
 // checkSignatures verifies the releases of next that old does not have, records who signed
 // them, and keeps the signatures for verify. A bad or missing signature, where one is
-// wanted, and another signer than before are refused.
-func (w *world) checkSignatures(ctx context.Context, next, old *lock.Lock, o signatureOptions) error {
-	var todo []lock.Skill
+// wanted, and another signer than before are refused. What old has, and the root does not, is checked as ci does.
+func (w *world) checkSignatures(ctx context.Context, next, old *lock.Lock, have map[string]install.Have, o signatureOptions) error {
+	var todo, again []lock.Skill
 	for _, s := range next.Skills {
-		if have, ok := old.Skill(s.Name); canBeSigned(s) && (!ok || have.Manifest != s.Manifest || have.URL != s.URL) {
+		if !canBeSigned(s) {
+			continue
+		}
+		if before, ok := old.Skill(s.Name); !ok || before.Manifest != s.Manifest || before.URL != s.URL {
 			todo = append(todo, s)
+		} else if h := have[s.Name]; !o.lockOnly && (!h.Present || !h.Managed || h.Receipt.Tree != s.Tree || h.Receipt.Manifest != s.Manifest) {
+			again = append(again, s)
 		}
 	}
 	results := make([]judged, len(todo))
@@ -205,9 +210,11 @@ func (w *world) checkSignatures(ctx context.Context, next, old *lock.Lock, o sig
 			return err
 		}
 		next.Set(s)
-		if o.dry || len(results[i].bundles) == 0 {
-			continue
-		}
+	}
+	if err := w.checkLocked(ctx, again, !o.dry); err != nil || o.dry {
+		return err
+	}
+	for i, s := range todo {
 		if err := w.keepSignatures(s, results[i].bundles); err != nil {
 			return err
 		}
@@ -220,6 +227,7 @@ type signatureOptions struct {
 	allowUnsigned bool
 	accept        []string
 	dry           bool
+	lockOnly      bool // nothing is going to be installed
 }
 
 // decide records the verdict in s, or refuses it. before is what was installed, the zero Skill if nothing.
@@ -269,8 +277,11 @@ func (w *world) kept(s lock.Skill) string {
 	return filepath.Join(w.dirs.data, "signatures", sum+".json")
 }
 
-// keepSignatures writes the bundles of a release where verify finds them without a network.
+// keepSignatures writes the bundles of a release, if there are any, where verify finds them without a network.
 func (w *world) keepSignatures(s lock.Skill, bundles [][]byte) error {
+	if len(bundles) == 0 {
+		return nil
+	}
 	raw := make([]json.RawMessage, len(bundles))
 	for i, b := range bundles {
 		raw[i] = b
@@ -286,19 +297,15 @@ func (w *world) keepSignatures(s lock.Skill, bundles [][]byte) error {
 	return durable.WriteFile(path, text, 0o644)
 }
 
-// keptSignatures reads them back; nil if there are none.
+// keptSignatures reads them back; nil if there are none that can be read.
 func (w *world) keptSignatures(s lock.Skill) ([][]byte, error) {
 	text, err := os.ReadFile(w.kept(s))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	var raw []json.RawMessage
-	if err := json.Unmarshal(text, &raw); err != nil {
-		return nil, diag.New(diag.Failed, "signatures_damaged", "%s cannot be read: %w", w.short(w.kept(s)), err).
-			Hint("rm %s, then: skl install --force", w.short(w.kept(s)))
+	if json.Unmarshal(text, &raw) != nil {
+		return nil, nil
 	}
 	bundles := make([][]byte, len(raw))
 	for i, b := range raw {
@@ -307,28 +314,26 @@ func (w *world) keptSignatures(s lock.Skill) ([][]byte, error) {
 	return bundles, nil
 }
 
-// recheck verifies a locked release again: its signatures, from what was kept or else from
-// its source unless skl is offline, and the proof of its registry's log. It never trusts the lock alone.
-func (w *world) recheck(ctx context.Context, s lock.Skill) (judged, error) {
+// recheck verifies a locked release again: its signatures and the proof of its registry's log. It never
+// trusts the lock alone. Signatures are those that were kept, and unless skl is offline those of the source where
+// the kept ones do not do; with keep, they replace them.
+func (w *world) recheck(ctx context.Context, s lock.Skill, keep bool) (judged, error) {
 	if !canBeSigned(s) {
 		return judged{verdict: attest.Verdict{State: attest.Unsigned, Code: attest.NoBundle}}, nil
 	}
-	if err := checkLog(s); err != nil {
-		return judged{}, err
+	if s.Source == "registry" {
+		if err := w.registry.VerifyLog(ctx, s); err != nil {
+			return judged{}, err
+		}
 	}
-	j, err := w.judge(s, func() ([][]byte, error) {
-		bundles, err := w.keptSignatures(s)
-		if err != nil || len(bundles) > 0 || w.offline() {
-			return bundles, err
-		}
-		bundles, err = w.attestations(ctx, s)
-		if err == nil && len(bundles) > 0 {
-			err = w.keepSignatures(s, bundles)
-		}
-		return bundles, err
-	})
+	j, err := w.judge(s, func() ([][]byte, error) { return w.keptSignatures(s) })
 	if err != nil {
 		return judged{}, err
+	}
+	if j.verdict.State == attest.Unsigned || j.verdict.State == attest.Failed {
+		if j, err = w.recheckSource(ctx, s, j, keep); err != nil {
+			return judged{}, err
+		}
 	}
 	if s.Signer == nil || j.verdict.State != attest.Verified {
 		return j, nil
@@ -337,6 +342,28 @@ func (w *world) recheck(ctx context.Context, s lock.Skill) (judged, error) {
 		return j, diag.New(diag.Refused, "E_SIGNER_CHANGED", "%s@%s is signed by %s, not by whom skl.lock names: %s", s.Name, s.Version, j.verdict.Signer, changed)
 	}
 	return j, nil
+}
+
+// recheckSource judges s by what its source has now. kept is the verdict of what was kept, which was no good.
+func (w *world) recheckSource(ctx context.Context, s lock.Skill, kept judged, keep bool) (judged, error) {
+	none := kept.verdict.State == attest.Unsigned
+	if w.offline() {
+		if none && kept.bad(s) != nil {
+			return judged{}, diag.New(diag.Refused, "signature_offline", "the signature of %s@%s is not on this machine, and skl is offline", s.Name, s.Version).
+				Hint("skl ci, once with a network, keeps it")
+		}
+		return kept, nil
+	}
+	now, err := w.judge(s, func() ([][]byte, error) { return w.attestations(ctx, s) })
+	switch {
+	case err != nil && none:
+		return judged{}, err
+	case err != nil:
+		return kept, nil
+	case keep && now.verdict.State == attest.Verified:
+		err = w.keepSignatures(s, now.bundles)
+	}
+	return now, err
 }
 
 // bad is the refusal that follows from what recheck found, nil if there is none.
@@ -350,26 +377,13 @@ func (j judged) bad(s lock.Skill) error {
 	return nil
 }
 
-// checkLog verifies, without a network, the proof that a lock entry has of its registry's log.
-func checkLog(s lock.Skill) error {
-	if s.Log == nil {
-		return nil
-	}
-	proof, err := tlog.Decode(tlog.Encoded{Origin: s.Log.Origin, Index: s.Log.Index, Proof: s.Log.Proof, Entry: s.Log.Entry, Checkpoint: s.Log.Checkpoint})
-	if err != nil {
-		return err
-	}
-	subject, _ := subjectOf(s)
-	return proof.Verify(tlog.Release{Name: subject.Name, Version: s.Version, Manifest: s.Manifest, Tree: string(s.Tree)})
-}
-
-// checkLocked is recheck for all that a frozen install is about to install.
-func (w *world) checkLocked(ctx context.Context, skills []lock.Skill) error {
+// checkLocked is recheck for releases that are about to be installed as they are locked.
+func (w *world) checkLocked(ctx context.Context, skills []lock.Skill, keep bool) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
 	for _, s := range skills {
 		g.Go(func() error {
-			j, err := w.recheck(gctx, s)
+			j, err := w.recheck(gctx, s, keep)
 			if err != nil {
 				return err
 			}

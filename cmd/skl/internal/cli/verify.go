@@ -139,7 +139,7 @@ func (w *world) verifySignature(ctx context.Context, out *verifiedSkill, l *lock
 	if !ok {
 		return nil
 	}
-	j, err := w.recheck(ctx, s)
+	j, err := w.recheck(ctx, s, false)
 	if err == nil {
 		err = j.bad(s)
 	}
@@ -157,12 +157,12 @@ func (w *world) verifySignature(ctx context.Context, out *verifiedSkill, l *lock
 }
 
 func (w *world) printVerify(out verifyResult) {
-	bad := 0
+	bad, refused := 0, 0
 	for _, s := range out.Skills {
 		if s.State == "ok" {
 			w.ui.Detail("%s ok %s", s.Name, s.Digest)
 			if s.Signature == string(attest.Failed) {
-				bad++
+				refused++
 				w.ui.Print("%s  signature: %s", s.Name, s.Reason)
 			}
 			continue
@@ -174,7 +174,9 @@ func (w *world) printVerify(out verifyResult) {
 		}
 	}
 	if bad == 0 {
-		w.ui.Print("%s verified: every byte is what skl.lock says", ui.Count(len(out.Skills), "skill"))
+		if refused == 0 {
+			w.ui.Print("%s verified: every byte is what skl.lock says", ui.Count(len(out.Skills), "skill"))
+		}
 		return
 	}
 	w.ui.Note("%d of %s differ from what was published", bad, ui.Count(len(out.Skills), "skill"))

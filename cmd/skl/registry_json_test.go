@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// serve starts a registry with its data beside the machine's project, and returns its address and the
+// file of its admin token.
+func (m *machine) serve(args ...string) (ready readyLine) {
+	m.t.Helper()
+	cmd := exec.Command(m.skl, append([]string{"registry", "serve", "--addr", "127.0.0.1:0", "--json"}, args...)...)
+	cmd.Dir, cmd.Env = m.project, m.env
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() {
+		kill := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+		defer kill.Stop()
+		if cmd.Process.Signal(os.Interrupt) != nil {
+			cmd.Process.Kill()
+		}
+		cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err == nil {
+		err = json.Unmarshal([]byte(line), &ready)
+	}
+	if err != nil {
+		m.t.Fatalf("the registry does not start: %v\n%s", err, errs.String())
+	}
+	return ready
+}
+
+// TestRegistryJSON holds what each subcommand of registry, and login and logout, print against the program's
+// own schemas.
+func TestRegistryJSON(t *testing.T) {
+	m := newMachine(t)
+	data := filepath.Join(filepath.Dir(m.project), "registry")
+	ready := m.serve("--data", data)
+	token, err := os.ReadFile(ready.AdminTokenFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "SKL_TOKEN_" + strings.NewReplacer(".", "_", ":", "_").Replace(ready.Addr)
+	m.env = append(m.env, name+"="+strings.TrimSpace(string(token)))
+	m.write("pdf/SKILL.md", []byte("---\nname: pdf\ndescription: Fills forms.\n---\n# PDF\n"))
+	m.write(filepath.Join("..", "home", ".config", "skl", "config.toml"), []byte("[registry.corp]\nurl = \""+ready.URL+"\"\ndefault = true\n"))
+	backup := filepath.Join(filepath.Dir(m.project), "backup")
+
+	for _, tt := range []struct{ command, args string }{
+		{"registry namespace create", "acme --approval manual"},
+		{"registry namespace set", "acme --public"},
+		{"registry namespace list", ""},
+		{"registry namespace grant", "acme alice reader"},
+		{"registry namespace grants", "acme"},
+		{"registry namespace ungrant", "acme alice"},
+		{"registry namespace signer", "acme --issuer https://issuer.example --identity .*@acme.example"},
+		{"registry token create", "--namespace acme --name ci"},
+		{"registry token list", ""},
+		{"publish", "pdf acme/pdf@1.0.0"},
+		{"registry approve", "acme/pdf@1.0.0"},
+		{"registry quarantine", "acme/pdf@1.0.0 --reason odd"},
+		{"registry namespace create", "copy"},
+		{"registry mirror", "acme --from corp --into copy --dry-run"},
+		{"registry clients", ""},
+		{"registry log verify", ""},
+		{"registry log show", ""},
+		{"registry doctor", ""},
+		{"registry doctor", "--data " + data},
+		{"registry fsck", "--data " + data},
+		{"registry scrub", "--data " + data},
+		{"registry backup", backup + " --data " + data},
+		{"registry restore", backup + " --data " + backup + "2"},
+		{"registry gc", "--data " + backup + "2 --dry-run"},
+		{"registry token list", "--data " + backup + "2"},
+		{"registry init", "--dry-run"},
+		{"logout", ready.URL},
+	} {
+		m.answerAs(tt.command, 0, append(strings.Fields(tt.command), strings.Fields(tt.args)...)...)
+	}
+	for _, tt := range []struct {
+		status  int
+		command string
+		args    string
+	}{
+		{2, "registry approve", "acme/pdf@9.0.0"},
+		{1, "registry gc", "--data " + data},
+		{5, "login", ready.URL},
+		{4, "registry serve", "--open --addr 0.0.0.0:0 --data x"},
+	} {
+		out := m.answerAs(tt.command, tt.status, append(strings.Fields(tt.command), strings.Fields(tt.args)...)...)
+		hasFields(t, "the error", hasFields(t, "an error", out, "error")["error"], errorFields)
+	}
+	var line any
+	text, _ := json.Marshal(map[string]string{"addr": ready.Addr, "url": ready.URL, "data": ready.Data, "admin_token_file": ready.AdminTokenFile})
+	json.Unmarshal(text, &line)
+	schema, err := m.schema("registry serve").Resolve(nil)
+	if err == nil {
+		err = schema.Validate(line)
+	}
+	if err != nil {
+		t.Errorf("the line of registry serve: %v", err)
+	}
+}

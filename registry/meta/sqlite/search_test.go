@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/skl-project/skl/registry/meta"
+)
+
+// Search counts exactly what a look at every skill counts, for words that few and that most skills have.
+func TestSearchCounts(t *testing.T) {
+	const n = 1500
+	s := openTest(t, filepath.Join(t.TempDir(), "meta.db"), Options{})
+	g := newGenerator()
+	g.fill(t, s, n)
+	var all []meta.Release
+	for i := range n {
+		all = append(all, g.release(i))
+	}
+	for _, q := range g.queries() {
+		for _, restrict := range []func(*meta.Search){
+			func(*meta.Search) {},
+			func(q *meta.Search) { q.Namespaces = []string{"ns3", "ns70", "ns71"} },
+			func(q *meta.Search) { q.License = "MIT"; q.Signed = new(bool) },
+		} {
+			restrict(&q)
+			want := 0
+			licenses := map[string]int{}
+			for _, r := range all {
+				if matches(r, q) {
+					want++
+					licenses[r.License]++
+				}
+			}
+			var m meta.Matches
+			if err := s.View(t.Context(), func(tx *meta.Tx) (err error) { m, err = tx.Search(q); return err }); err != nil {
+				t.Fatal(err)
+			}
+			if m.Total != want || len(m.Skills) != min(20, max(0, want-q.Offset)) || m.Facets["license"]["MIT"] != licenses["MIT"] {
+				t.Errorf("%+v: %d of %d, want %d; licenses %v, want %v", q, len(m.Skills), m.Total, want, m.Facets["license"], licenses)
+			}
+		}
+	}
+}
+
+// matches is a search without an index.
+func matches(r meta.Release, q meta.Search) bool {
+	have := words(strings.Join(append(slices.Clone(r.Keywords), r.Name, r.Namespace, r.Description, r.Text), " "))
+	have = append(have, strings.Fields(r.Description+" "+r.Text+" "+strings.Join(r.Keywords, " "))...) // words stops early
+	for _, w := range words(q.Text) {
+		if !slices.ContainsFunc(have, func(h string) bool { return strings.HasPrefix(h, strings.ToLower(w)) }) {
+			return false
+		}
+	}
+	return (q.Namespaces == nil || slices.Contains(q.Namespaces, r.Namespace)) && (q.License == "" || q.License == r.License) && (q.Signed == nil || *q.Signed == r.Signed)
+}
+
+// Of many matches the one with that name comes first, then those with the word in name or keywords.
+func TestRankOfMany(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "meta.db"), Options{})
+	for _, group := range []struct {
+		n                 int
+		name, description string
+	}{{1, "pdf", "x"}, {3, "pdf-tool-%d", "x"}, {2000, "other-%d", "about pdf"}} {
+		if err := s.Update(t.Context(), func(tx *meta.Tx) error {
+			for i := range group.n {
+				name := group.name
+				if strings.Contains(name, "%") {
+					name = fmt.Sprintf(name, i)
+				}
+				if err := tx.CreateRelease(meta.Release{Namespace: "acme", Name: name, Version: "1.0.0", Description: group.description, State: meta.Approved}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := map[string]bool{}
+	for offset := 0; offset <= 2000; offset += 100 {
+		if err := s.View(t.Context(), func(tx *meta.Tx) error {
+			m, err := tx.Search(meta.Search{Text: "pdf", Offset: offset, Limit: 100})
+			for i, sk := range m.Skills {
+				seen[sk.Name] = true
+				switch at := offset + i; {
+				case at == 0 && sk.Name != "pdf", at > 0 && at < 4 && !strings.HasPrefix(sk.Name, "pdf-tool"), at >= 4 && m.Scores[i] != 0:
+					t.Errorf("%s is number %d, score %v", sk.Name, at, m.Scores[i])
+				}
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(seen) != 2004 {
+		t.Errorf("the pages hold %d skills", len(seen))
+	}
+}
+
+// FuzzSearch: no text is an error, and what is found has a word of the text.
+func FuzzSearch(f *testing.F) {
+	s := openTest(f, filepath.Join(f.TempDir(), "meta.db"), Options{})
+	if err := s.Update(f.Context(), func(tx *meta.Tx) error {
+		return tx.CreateRelease(meta.Release{Namespace: "acme", Name: "pdf-forms", Version: "1.0.0", Description: "Ångström 数据 and or not near", State: meta.Approved})
+	}); err != nil {
+		f.Fatal(err)
+	}
+	for _, text := range []string{"pdf", `"`, "NEAR(a b)", "a AND", "{name}:x", "数", "\x00", "\xff", "a*b^c"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := s.View(t.Context(), func(tx *meta.Tx) error {
+			m, err := tx.Search(meta.Search{Text: text})
+			if m.Total > 1 || m.Total == 1 && words(text) == nil && strings.TrimSpace(text) != "" {
+				t.Errorf("%q finds %d", text, m.Total)
+			}
+			return err
+		}); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	})
+}
