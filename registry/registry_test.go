@@ -31,8 +31,9 @@ import (
 // A fixture is a registry with the namespace acme, which bob administers.
 type fixture struct {
 	*registry.Registry
-	t   *testing.T
-	now time.Time
+	t          *testing.T
+	now        time.Time
+	attachment attest.Attachment // what a test made and did not attach yet
 }
 
 var (
@@ -398,8 +399,8 @@ func TestRefusals(t *testing.T) {
 	f.clean()
 }
 
-// signed attaches a signature by key to a manifest.
-func (f *fixture) sign(who registry.Caller, repo, version string, key attest.PrivateKey, b *oci.Built) (registry.Pushed, error) {
+// signature is one by key, ready to be attached to a manifest.
+func (f *fixture) signature(repo, version string, key attest.PrivateKey, b *oci.Built) attest.Attachment {
 	f.t.Helper()
 	st, err := attest.NewSignature(attest.Subject{Name: repo, Version: version, Digest: b.Root.Digest.String()})
 	if err != nil {
@@ -413,6 +414,13 @@ func (f *fixture) sign(who registry.Caller, repo, version string, key attest.Pri
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	return a
+}
+
+// sign attaches a signature by key to a manifest.
+func (f *fixture) sign(who registry.Caller, repo, version string, key attest.PrivateKey, b *oci.Built) (registry.Pushed, error) {
+	f.t.Helper()
+	a := f.signature(repo, version, key, b)
 	for _, content := range [][]byte{a.Config, a.Layer} {
 		if err := f.PutBlob(f.t.Context(), who, repo, blob.Sum(blob.SHA256, content), int64(len(content)), bytes.NewReader(content)); err != nil {
 			return registry.Pushed{}, err

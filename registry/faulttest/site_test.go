@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -316,6 +318,9 @@ func files(t testing.TB, dir string) map[string]int64 {
 	t.Helper()
 	found := map[string]int64{}
 	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // gone meanwhile
+		}
 		if err == nil && info.Mode().IsRegular() {
 			rel, _ := filepath.Rel(dir, path)
 			found[rel] = info.Size()

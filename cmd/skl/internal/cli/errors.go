@@ -195,6 +195,7 @@ var errorCodes = [][2]string{
 	{"same_name", "two references hold a skill of one name"},
 	{"scan_refused", "the scanner of a registry refused a release"},
 	{"signature_no_trust", "a release was signed before, and now nobody is known to check it with"},
+	{"signature_offline", "the signatures of a release are not on this machine, and skl works offline"},
 	{"signature_required", "a namespace takes releases with a good signature only"},
 	{"size_mismatch", "a file that was fetched is not as long as was announced"},
 	{"stale_lock", "skl.lock does not follow from skl.toml"},
