@@ -31,7 +31,8 @@ import (
 // A fixture is a registry with the namespace acme, which bob administers.
 type fixture struct {
 	*registry.Registry
-	t          *testing.T
+	t          testing.TB
+	dir        string
 	now        time.Time
 	attachment attest.Attachment // what a test made and did not attach yet
 }
@@ -49,7 +50,7 @@ func caller(account, namespace string, role auth.Role) registry.Caller {
 	return registry.Caller{Identity: auth.Identity{Account: account, Grants: []auth.Grant{{Namespace: namespace, Role: role}}}, Remote: "192.0.2.9"}
 }
 
-func open(t *testing.T, policy meta.Policy) *fixture {
+func open(t testing.TB, policy meta.Policy) *fixture {
 	t.Helper()
 	dir := t.TempDir()
 	ctx := t.Context()
@@ -66,7 +67,7 @@ func open(t *testing.T, policy meta.Policy) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	f := &fixture{t: t, dir: dir, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	f.Registry = &registry.Registry{Blobs: blobs, Meta: db, Key: key, Now: func() time.Time { return f.now }}
 	for _, n := range []meta.Namespace{{Name: "acme", Policy: policy}, {Name: "other"}} {
 		if err := f.CreateNamespace(ctx, root, n); err != nil {
