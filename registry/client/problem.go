@@ -45,7 +45,7 @@ func (c *Client) problem(status int, header http.Header, body []byte, address st
 // classOf is how a program should react to a refusal.
 func classOf(status int, code string) diag.Class {
 	switch code {
-	case "version_exists", "near_name", "signature_required", "scan_refused", "reserved_name", "blocked",
+	case "version_exists", "near_name", "signature_required", "scan_refused", "name_reserved", "blocked",
 		"invalid_bundle", "invalid_manifest", "not_a_skill", "E_SIGNATURE":
 		return diag.Refused
 	}

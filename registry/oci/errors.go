@@ -18,7 +18,7 @@ func codeOf(code string) (oci string, status int) {
 	switch code {
 	case "unauthorized":
 		return "UNAUTHORIZED", 0
-	case "denied", "reserved_name", "signature_required", "E_SIGNATURE", "scan_refused", "blocked":
+	case "denied", "name_reserved", "signature_required", "E_SIGNATURE", "scan_refused", "blocked":
 		return "DENIED", 0
 	case "version_exists", "near_name", "namespace_exists", "wrong_state", "in_use":
 		return "DENIED", http.StatusForbidden // the protocol has no conflicts

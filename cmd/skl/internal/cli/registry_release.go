@@ -63,12 +63,9 @@ func exactRelease(text string) (namespace, name, version string, err error) {
 	if err != nil {
 		return "", "", "", err
 	}
-	if _, bad := semver.StrictNewVersion(r.Version); r.Kind != ref.Name || r.Path != "" && r.Repo != "" && strings.Contains(r.Path, "/") || bad != nil {
-		return "", "", "", diag.New(diag.Misuse, "invalid_ref", "%q is not one release", text).Hint("write NAMESPACE/NAME@VERSION, as in acme/pdf@1.4.2")
-	}
 	full, version, _ := strings.Cut(text, "@")
 	namespace, name, ok := strings.Cut(full, "/")
-	if !ok || strings.Contains(name, "/") {
+	if _, bad := semver.StrictNewVersion(version); bad != nil || !ok || strings.Contains(name, "/") || r.Kind != ref.Name {
 		return "", "", "", diag.New(diag.Misuse, "invalid_ref", "%q is not one release", text).Hint("write NAMESPACE/NAME@VERSION, as in acme/pdf@1.4.2")
 	}
 	return namespace, name, version, nil

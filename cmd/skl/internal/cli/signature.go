@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/skl-project/skl/install"
-	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/config"
 	"github.com/skl-project/skl/spec/diag"
@@ -294,7 +293,8 @@ func (w *world) keepSignatures(s lock.Skill, bundles [][]byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return durable.WriteFile(path, text, 0o644)
+	// It is a copy that is verified whenever it is read; one that a crash tore is fetched again. So it is not synced.
+	return os.WriteFile(path, text, 0o644)
 }
 
 // keptSignatures reads them back; nil if there are none that can be read.

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	registry "github.com/skl-project/skl/registry/client"
+	"github.com/skl-project/skl/registry/client/origin"
+	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/server"
+	"github.com/skl-project/skl/spec/attest"
+	"github.com/skl-project/skl/spec/oci"
+)
+
+// TestSignedInstallCPU installs 100 signed skills of a registry, and the same 100 unsigned. The signed ones
+// are to take at most 1.3 times the processor time; the test prints the ratio and fails above 1.5, since
+// other tests run meanwhile.
+func TestSignedInstallCPU(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: it takes seconds")
+	}
+	const skills, rounds, limit = 100, 5, 1.5
+	url, key := stocked(t, skills)
+	project := func(namespace string) *place {
+		p := newPlace(t)
+		config := filepath.Join(p.home, ".config", "skl")
+		text := fmt.Sprintf("[registry.corp]\nurl = %q\ndefault = true\n", url)
+		if namespace == "signed" {
+			text += "\n[[signer]]\nnamespace = \"signed\"\nkey = \"k.pub\"\nrequired = true\n"
+		}
+		var manifest strings.Builder
+		manifest.WriteString("[skills]\n")
+		for i := range skills {
+			fmt.Fprintf(&manifest, "s%02d = { ref = %q, version = \"^1\" }\n", i, fmt.Sprintf("%s/s%02d", namespace, i))
+		}
+		fmt.Fprintf(&manifest, "\n[namespace]\n%s = \"registry:corp\"\n", namespace)
+		for path, text := range map[string]string{filepath.Join(config, "config.toml"): text, filepath.Join(config, "k.pub"): key,
+			filepath.Join(p.project, "skl.toml"): manifest.String()} {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return p
+	}
+	cost := map[string][]time.Duration{}
+	for range rounds {
+		for _, namespace := range []string{"plain", "signed"} {
+			p := project(namespace)
+			for _, args := range [][]string{{"install", "--host", "opencode"}, {"ci"}} {
+				if args[0] == "ci" { // on another machine, with the lock alone
+					lock, err := os.ReadFile(filepath.Join(p.project, "skl.lock"))
+					if err != nil || strings.Contains(string(lock), "[skill.signer]") != (namespace == "signed") {
+						t.Fatalf("the lock of %s has the wrong signers: %v", namespace, err)
+					}
+					p = project(namespace)
+					if err := os.WriteFile(filepath.Join(p.project, "skl.lock"), lock, 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				cmd := p.command(args...)
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("skl %s: %v\n%s", args[0], err, out)
+				}
+				what := args[0] + " " + namespace
+				cost[what] = append(cost[what], cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+			}
+		}
+	}
+	for _, what := range []string{"install", "ci"} {
+		plain, signed := middle(cost[what+" plain"]), middle(cost[what+" signed"])
+		ratio := float64(signed) / float64(plain)
+		t.Logf("skl %s of %d skills: %v unsigned, %v signed, ratio %.2f (wanted: at most 1.30)", what, skills, plain, signed, ratio)
+		if ratio > limit {
+			t.Errorf("skl %s takes %.2f times as much for signed skills", what, ratio)
+		}
+	}
+}
+
+func middle(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2].Round(time.Millisecond)
+}
+
+// stocked is a registry with n skills in namespace plain, and the same n in namespace signed, by the key.
+func stocked(t *testing.T, n int) (url, public string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url = "http://" + ln.Addr().String()
+	reg, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), URL: url, Limits: server.Limits{Read: -1, Write: -1, Download: -1, Failures: -1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := &httptest.Server{Listener: ln, Config: &http.Server{Handler: reg.Handler()}}
+	web.Start()
+	t.Cleanup(func() { web.Close(); reg.Close() })
+	admin := &origin.Client{Credential: func(context.Context, string) (origin.Credential, error) {
+		return origin.Credential{Secret: reg.AdminToken}, nil
+	}}
+	rest, err := registry.New(admin, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pusher := registry.NewOCI(admin)
+	key, err := attest.NewKey("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, namespace := range []string{"plain", "signed"} {
+		if _, err := rest.CreateNamespace(t.Context(), wire.NewNamespace{Name: namespace, Public: true}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			name := fmt.Sprintf("s%02d", i)
+			built, err := oci.Build(oci.Input{Version: "1.0.0", Files: skillFiles(name)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var signatures []registry.Image
+			if namespace == "signed" {
+				signatures = append(signatures, signatureOf(t, key, attest.Subject{Name: "signed/" + name, Version: "1.0.0", Digest: built.Root.Digest.String()}, built.Root))
+			}
+			digest, err := pusher.Push(t.Context(), registry.Target{Host: rest.Host(), Repo: namespace + "/" + name}, registry.ImageOf(built), signatures...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := rest.Publish(t.Context(), namespace, name, "1.0.0", wire.PublishRequest{Manifest: digest}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return url, string(key.Public().PEM())
+}
+
+func signatureOf(t *testing.T, key attest.PrivateKey, s attest.Subject, root oci.Blob) registry.Image {
+	t.Helper()
+	st, err := attest.NewSignature(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle, err := attest.Sign(key, st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := attest.Attach(bundle, root.Descriptor, time.Unix(1700000000, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registry.ManifestImage(a.Manifest, a.Config, a.Layer)
+}
+
+// skillFiles is a skill as they are: a text, two references and a script, 20 kB that do not compress to nothing.
+func skillFiles(name string) fstest.MapFS {
+	text := func(kind string, lines int) []byte {
+		var b strings.Builder
+		for i := range lines {
+			fmt.Fprintf(&b, "%x of the %s of %s\n", sha256.Sum256(fmt.Append(nil, name, kind, i)), kind, name)
+		}
+		return []byte(b.String())
+	}
+	return fstest.MapFS{
+		"SKILL.md":          {Data: append(fmt.Appendf(nil, "---\nname: %s\ndescription: Does what %s does.\nlicense: MIT\n---\n", name, name), text("body", 60)...)},
+		"references/one.md": {Data: text("first reference", 60)},
+		"references/two.md": {Data: text("second reference", 60)},
+		"scripts/run.sh":    {Data: append([]byte("#!/bin/sh\n"), text("script", 40)...), Mode: 0o755},
+	}
+}
