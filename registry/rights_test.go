@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/skl-project/skl/registry"
@@ -184,6 +185,24 @@ func TestANamespaceStaysWhatItIs(t *testing.T) {
 	}
 	if err := set("other", false); code(err) != "in_use" {
 		t.Errorf("with a blob: %v", err)
+	}
+}
+
+// TestPolicyChangesDoNotGetLost: of many changes at once each sees the one before.
+func TestPolicyChangesDoNotGetLost(t *testing.T) {
+	f := open(t, meta.Policy{})
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			_, err := f.UpdateNamespace(context.Background(), root, "acme", func(n *meta.Namespace) error { n.Policy.KeepDrafts++; return nil })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n, err := f.Namespace(t.Context(), root, "acme"); err != nil || n.Policy.KeepDrafts != 50 {
+		t.Errorf("%+v %v", n.Policy, err)
 	}
 }
 

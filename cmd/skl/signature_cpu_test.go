@@ -9,11 +9,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	registry "github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/origin"
@@ -24,13 +25,13 @@ import (
 )
 
 // TestSignedInstallCPU installs 100 signed skills of a registry, and the same 100 unsigned. The signed ones
-// are to take at most 1.3 times the processor time; the test prints the ratio and fails above 1.5, since
-// other tests run meanwhile.
+// are to take at most 1.3 times the processor time, by the least of several runs. The test prints the ratio and fails
+// above 1.5, since other tests run meanwhile.
 func TestSignedInstallCPU(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: it takes seconds")
 	}
-	const skills, rounds, limit = 100, 5, 1.5
+	const skills, rounds, wanted, limit = 100, 3, 1.3, 1.5
 	url, key := stocked(t, skills)
 	project := func(namespace string) *place {
 		p := newPlace(t)
@@ -56,8 +57,14 @@ func TestSignedInstallCPU(t *testing.T) {
 		}
 		return p
 	}
-	cost := map[string][]time.Duration{}
-	for range rounds {
+	// Contention only ever adds to what a run takes, so the least of all runs is compared, and a bad ratio is looked at
+	// for longer.
+	least := map[string]time.Duration{}
+	ratio := func(what string) float64 { return float64(least[what+" signed"]) / float64(least[what+" plain"]) }
+	for round := range 4 * rounds {
+		if round >= rounds && ratio("install") <= wanted && ratio("ci") <= wanted {
+			break
+		}
 		for _, namespace := range []string{"plain", "signed"} {
 			p := project(namespace)
 			for _, args := range [][]string{{"install", "--host", "opencode"}, {"ci"}} {
@@ -75,24 +82,20 @@ func TestSignedInstallCPU(t *testing.T) {
 				if out, err := cmd.CombinedOutput(); err != nil {
 					t.Fatalf("skl %s: %v\n%s", args[0], err, out)
 				}
-				what := args[0] + " " + namespace
-				cost[what] = append(cost[what], cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+				what, took := args[0]+" "+namespace, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
+				if have, ok := least[what]; !ok || took < have {
+					least[what] = took
+				}
 			}
 		}
 	}
 	for _, what := range []string{"install", "ci"} {
-		plain, signed := middle(cost[what+" plain"]), middle(cost[what+" signed"])
-		ratio := float64(signed) / float64(plain)
-		t.Logf("skl %s of %d skills: %v unsigned, %v signed, ratio %.2f (wanted: at most 1.30)", what, skills, plain, signed, ratio)
-		if ratio > limit {
-			t.Errorf("skl %s takes %.2f times as much for signed skills", what, ratio)
+		t.Logf("skl %s of %d skills: %v unsigned, %v signed, ratio %.2f (wanted: at most %.2f)", what, skills,
+			least[what+" plain"].Round(time.Millisecond), least[what+" signed"].Round(time.Millisecond), ratio(what), wanted)
+		if ratio(what) > limit {
+			t.Errorf("skl %s takes %.2f times as much for signed skills", what, ratio(what))
 		}
 	}
-}
-
-func middle(d []time.Duration) time.Duration {
-	slices.Sort(d)
-	return d[len(d)/2].Round(time.Millisecond)
 }
 
 // stocked is a registry with n skills in namespace plain, and the same n in namespace signed, by the key.
@@ -126,43 +129,46 @@ func stocked(t *testing.T, n int) (url, public string) {
 		if _, err := rest.CreateNamespace(t.Context(), wire.NewNamespace{Name: namespace, Public: true}); err != nil {
 			t.Fatal(err)
 		}
+		var g errgroup.Group
+		g.SetLimit(8)
 		for i := range n {
-			name := fmt.Sprintf("s%02d", i)
-			built, err := oci.Build(oci.Input{Version: "1.0.0", Files: skillFiles(name)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var signatures []registry.Image
-			if namespace == "signed" {
-				signatures = append(signatures, signatureOf(t, key, attest.Subject{Name: "signed/" + name, Version: "1.0.0", Digest: built.Root.Digest.String()}, built.Root))
-			}
-			digest, err := pusher.Push(t.Context(), registry.Target{Host: rest.Host(), Repo: namespace + "/" + name}, registry.ImageOf(built), signatures...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, _, err := rest.Publish(t.Context(), namespace, name, "1.0.0", wire.PublishRequest{Manifest: digest}); err != nil {
-				t.Fatal(err)
-			}
+			g.Go(func() error { return stock(t.Context(), rest, pusher, key, namespace, fmt.Sprintf("s%02d", i)) })
+		}
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return url, string(key.Public().PEM())
 }
 
-func signatureOf(t *testing.T, key attest.PrivateKey, s attest.Subject, root oci.Blob) registry.Image {
-	t.Helper()
-	st, err := attest.NewSignature(s)
+// stock publishes version 1.0.0 of a skill, signed in namespace signed.
+func stock(ctx context.Context, rest *registry.Client, pusher *registry.OCI, key attest.PrivateKey, namespace, name string) error {
+	built, err := oci.Build(oci.Input{Version: "1.0.0", Files: skillFiles(name)})
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	bundle, err := attest.Sign(key, st)
+	var signatures []registry.Image
+	if namespace == "signed" {
+		st, err := attest.NewSignature(attest.Subject{Name: "signed/" + name, Version: "1.0.0", Digest: built.Root.Digest.String()})
+		if err != nil {
+			return err
+		}
+		bundle, err := attest.Sign(key, st)
+		if err != nil {
+			return err
+		}
+		a, err := attest.Attach(bundle, built.Root.Descriptor, time.Unix(1700000000, 0))
+		if err != nil {
+			return err
+		}
+		signatures = append(signatures, registry.ManifestImage(a.Manifest, a.Config, a.Layer))
+	}
+	digest, err := pusher.Push(ctx, registry.Target{Host: rest.Host(), Repo: namespace + "/" + name}, registry.ImageOf(built), signatures...)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	a, err := attest.Attach(bundle, root.Descriptor, time.Unix(1700000000, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return registry.ManifestImage(a.Manifest, a.Config, a.Layer)
+	_, _, err = rest.Publish(ctx, namespace, name, "1.0.0", wire.PublishRequest{Manifest: digest})
+	return err
 }
 
 // skillFiles is a skill as they are: a text, two references and a script, 20 kB that do not compress to nothing.

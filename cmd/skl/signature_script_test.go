@@ -35,6 +35,7 @@ type corner struct {
 	t         testing.TB
 	mu        sync.Mutex
 	sigstores map[string]*keylesstest.Server // by work directory
+	virtual   map[string]*attesttest.VirtualSigstore
 	fronts    map[string]*front
 }
 
@@ -42,7 +43,7 @@ type commands = map[string]func(*testscript.TestScript, bool, []string)
 
 // addTo adds the commands of c to those of the scripts.
 func (c *corner) addTo(all commands) commands {
-	c.sigstores, c.fronts = map[string]*keylesstest.Server{}, map[string]*front{}
+	c.sigstores, c.virtual, c.fronts = map[string]*keylesstest.Server{}, map[string]*attesttest.VirtualSigstore{}, map[string]*front{}
 	for name, run := range (commands{"corp": corp, "release": release, "machine": elsewhere, "config": appendConfig, "attach": c.attach, "detach": detach,
 		"sigstore": c.sigstore, "front": c.front}) {
 		all[name] = run
@@ -155,7 +156,7 @@ func (c *corner) attach(ts *testscript.TestScript, neg bool, args []string) {
 		bundle, err = attest.Sign(key, st)
 		ts.Check(err)
 	} else {
-		bundle = c.services(ts).Sigstore.Sign(st, option["issuer"], option["identity"])
+		bundle = c.signer(ts).Sign(st, option["issuer"], option["identity"])
 	}
 	if option["damaged"] != "" {
 		// The signature is the one field that may be wrong and leaves the rest readable.
@@ -202,6 +203,7 @@ func detach(ts *testscript.TestScript, neg bool, args []string) {
 
 // sigstore start: runs a certificate authority, a log and a timestamp authority; sets $FULCIO_URL, $REKOR_URL
 // and $TSA_URL and writes $WORK/home/.config/skl/trusted_root.json.
+// sigstore virtual: the same root for the VirtualSigstore of sigstore's own Go library, with which attach then signs.
 // sigstore token FILE ISSUER IDENTITY: writes a token with which that authority takes the bearer for IDENTITY.
 // sigstore stop: refuses everything from here on.
 func (c *corner) sigstore(ts *testscript.TestScript, neg bool, args []string) {
@@ -215,14 +217,33 @@ func (c *corner) sigstore(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Setenv("REKOR_URL", s.URL)
 		ts.Setenv("TSA_URL", s.StampURL)
 		ts.Check(os.WriteFile(filepath.Join(ts.Getenv("HOME"), ".config", "skl", "trusted_root.json"), s.Sigstore.TrustedRoot(), 0o644))
+	case len(args) == 1 && args[0] == "virtual":
+		v := attesttest.Virtual(c.t)
+		c.mu.Lock()
+		c.virtual[ts.Getenv("WORK")] = v
+		c.mu.Unlock()
+		ts.Check(os.WriteFile(filepath.Join(ts.Getenv("HOME"), ".config", "skl", "trusted_root.json"), v.TrustedRoot(), 0o644))
 	case len(args) == 4 && args[0] == "token":
 		token := keylesstest.Token(attesttest.Claims{Issuer: args[2], Identity: args[3]})
 		ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(token+"\n"), 0o600))
 	case len(args) == 1 && args[0] == "stop":
 		c.services(ts).Before = func(w http.ResponseWriter, r *http.Request) { http.Error(w, "closed", http.StatusForbidden) }
 	default:
-		ts.Fatalf("usage: sigstore start | stop | token FILE ISSUER IDENTITY")
+		ts.Fatalf("usage: sigstore start | virtual | stop | token FILE ISSUER IDENTITY")
 	}
+}
+
+// signer is who signs for identities in this script.
+func (c *corner) signer(ts *testscript.TestScript) interface {
+	Sign(st attest.Statement, issuer, identity string) []byte
+} {
+	c.mu.Lock()
+	v := c.virtual[ts.Getenv("WORK")]
+	c.mu.Unlock()
+	if v != nil {
+		return v
+	}
+	return c.services(ts).Sigstore
 }
 
 func (c *corner) services(ts *testscript.TestScript) *keylesstest.Server {

@@ -23,9 +23,14 @@ type sloth struct {
 	cut  chan time.Duration // when the server ended it; -1: it did not
 }
 
-// patience is how long the test waits for the server to end what is too slow. Header lines have 10 s,
-// bodies and readers 30 s without progress.
-const patience = 40 * time.Second
+// patience is how long the test waits for the server to end what is too slow. Header lines have 10 s, bodies and
+// readers of the OCI protocol 30 s. The long test also waits for archives, which have a minute.
+func patience() time.Duration {
+	if os.Getenv("SKL_FAULT_SECONDS") != "" {
+		return 75 * time.Second
+	}
+	return 40 * time.Second
+}
 
 // sloths opens n connections that send head and then do as kind says.
 func sloths(t *testing.T, url, kind string, n int, head string) (all []*sloth) {
@@ -53,7 +58,7 @@ func (s *sloth) run() {
 	began := time.Now()
 	switch s.kind {
 	case "reader":
-		time.Sleep(patience - 5*time.Second)
+		time.Sleep(patience() - 5*time.Second)
 		s.conn.(*net.TCPConn).SetReadBuffer(8 << 20)
 		s.conn.SetReadDeadline(time.Now().Add(5 * time.Second))
 		n, err := io.Copy(io.Discard, s.conn)
@@ -64,7 +69,7 @@ func (s *sloth) run() {
 	default:
 		ended := make(chan bool, 1)
 		go func() {
-			s.conn.SetReadDeadline(began.Add(patience))
+			s.conn.SetReadDeadline(began.Add(patience()))
 			_, err := io.Copy(io.Discard, s.conn) // perhaps an answer, and then the end
 			ended <- !errors.Is(err, os.ErrDeadlineExceeded)
 		}()
@@ -80,7 +85,7 @@ func (s *sloth) run() {
 				s.cut <- time.Since(began)
 				return
 			case <-drip.C:
-				if s.kind == "header" || s.kind == "body" {
+				if s.kind == "header" || s.kind == "body" || s.kind == "archive" {
 					io.WriteString(s.conn, "x")
 				}
 			}
@@ -161,6 +166,10 @@ func TestSlowClients(t *testing.T) {
 	slow = append(slow, sloths(t, p.URL, "stalled", 50, "POST /v2/acme/pdf/blobs/uploads/?digest="+sha(big)+" HTTP/1.1\r\n"+auth+"Content-Length: 15728640\r\n\r\n"+string(big[:2<<20]))...)
 	slow = append(slow, sloths(t, p.URL, "reader", 50, "GET /v2/acme/pdf/blobs/"+sha(big)+" HTTP/1.1\r\n"+auth+"\r\n")...)
 	slow = append(slow, sloths(t, p.URL, "silent", 250, "")...)
+	archives := sloths(t, p.URL, "archive", 20, "PUT /api/v1/skills/acme/pdf/versions/2.0.0 HTTP/1.1\r\n"+auth+"Content-Type: application/zip\r\nContent-Length: 1000000\r\n\r\n")
+	if patience() > time.Minute {
+		slow = append(slow, archives...)
+	}
 	sloths(t, p.URL, "idle", 250, "GET /healthz HTTP/1.1\r\nHost: registry\r\n\r\n") // they have 2 min
 
 	var during time.Duration
@@ -184,7 +193,7 @@ func TestSlowClients(t *testing.T) {
 	for _, s := range slow {
 		d := <-s.cut
 		if d < 0 {
-			t.Fatalf("a slow client (%s) is not cut off after %s", s.kind, patience)
+			t.Fatalf("a slow client (%s) is not cut off after %s", s.kind, patience())
 		}
 		latest[s.kind] = max(latest[s.kind], d)
 	}

@@ -131,7 +131,7 @@ func TestCutWhileServing(t *testing.T) {
 	data := t.TempDir()
 	_, admin := open(t, setup{Data: data})
 	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme"})
-	r := newRelease("large", "1.0.0", 15<<20)
+	r := newRelease("large", "1.0.0", 6<<20)
 	if a, err := publisher.publish(t.Context(), r, byTag); err != nil || a.status != 201 {
 		t.Fatalf("publish: %d %s %v", a.status, a.body, err)
 	}

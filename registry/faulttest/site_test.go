@@ -81,7 +81,7 @@ func newClient(url, token string) *client {
 		}
 		return &meter{conn, c.sent}, nil
 	}
-	c.http = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 100}}
+	c.http = &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 100}}
 	return c
 }
 

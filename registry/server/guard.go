@@ -179,12 +179,25 @@ type counted struct {
 	io.ReadCloser
 	control *http.ResponseController
 	moves   bool
+	began   time.Time // the first Read
 	n       int64
 }
 
+// slowest is how many bytes of a body have to come in a second, on average after the first stallTime: else
+// a client could hold on for ever with a byte a minute.
+const slowest = 4 << 10
+
 func (c *counted) Read(p []byte) (int, error) {
 	if c.moves {
-		c.control.SetReadDeadline(time.Now().Add(stallTime))
+		now := time.Now()
+		if c.began.IsZero() {
+			c.began = now
+		}
+		due, end := now.Add(stallTime), c.began.Add(stallTime+time.Duration(c.n/slowest)*time.Second)
+		if end.Before(due) {
+			due = end
+		}
+		c.control.SetReadDeadline(due)
 	}
 	n, err := c.ReadCloser.Read(p)
 	c.n += int64(n)

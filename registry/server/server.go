@@ -11,7 +11,8 @@
 //	  - Without TLS a server listens on loopback only, unless something in front ends TLS; an open
 //	    registry always listens on loopback only.
 //	  - Headers have 10 s and at most 64 KiB, a connection idles for 2 min, and a body has to make
-//	    progress within 1 min: in each direction the time starts anew with every part that moves.
+//	    progress within 1 min: in each direction the time starts anew with every part that moves. What
+//	    is sent at less than 4 KiB a second on average is given up, too.
 //	  - Tokens never reach the access log, neither those in headers nor those in capability paths.
 //	  - On shutdown running requests have 30 s to end.
 package server

@@ -116,7 +116,11 @@ func (w *world) printPublish(out publishResult, to *destination, dry bool) error
 		w.ui.Print("%s is published already, the same", what)
 		return nil
 	}
-	w.ui.Print("%s %s   %s", w.ui.Done(), what, out.State)
+	mark := ui.Painted(w.ui.Done())
+	if out.Reason != "" {
+		mark = "sent"
+	}
+	w.ui.Print("%s %s   %s", mark, what, out.State)
 	w.ui.Print("manifest %s", out.Digest)
 	if out.Signer != "" {
 		w.ui.Print("signed by %s", out.Signer)
@@ -130,7 +134,14 @@ func (w *world) printPublish(out publishResult, to *destination, dry bool) error
 	for _, u := range out.URLs {
 		w.ui.Detail("%s", u)
 	}
-	w.ui.Hint("skl install %s", to.installRef(out))
+	switch {
+	case out.Reason == "":
+		w.ui.Hint("skl install %s", to.installRef(out))
+	case out.State == wire.Draft:
+		w.ui.Hint("skl sign %s@%s --sign KEY", out.Name, out.Version)
+	default:
+		w.ui.Hint("who maintains %s: skl registry approve %s@%s", out.Name, out.Name, out.Version)
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"os"
@@ -109,8 +110,32 @@ func (w *world) keylessSigner(ctx context.Context, c *cli.Context) (signFunc, er
 	s := &keyless.Signer{Services: services, Client: w.http().HTTP(), Progress: w.ui.Progress}
 	return func(ctx context.Context, st attest.Statement) ([]byte, string, error) {
 		bundle, err := s.Sign(ctx, st, token)
-		return bundle, "the identity of the token", err
+		return bundle, certified(bundle), err
 	}, nil
+}
+
+// certified is the identity that the certificate of a keyless bundle names, "" if it cannot be read. It is for
+// showing to whoever made the bundle, and verifies nothing.
+func certified(bundle []byte) string {
+	var b struct {
+		VerificationMaterial struct {
+			Certificate struct {
+				RawBytes []byte `json:"rawBytes"`
+			} `json:"certificate"`
+		} `json:"verificationMaterial"`
+	}
+	if json.Unmarshal(bundle, &b) != nil {
+		return ""
+	}
+	leaf, err := x509.ParseCertificate(b.VerificationMaterial.Certificate.RawBytes)
+	switch {
+	case err != nil:
+	case len(leaf.URIs) > 0:
+		return leaf.URIs[0].String()
+	case len(leaf.EmailAddresses) > 0:
+		return leaf.EmailAddresses[0]
+	}
+	return ""
 }
 
 func (w *world) identityToken(ctx context.Context, c *cli.Context) (string, error) {
@@ -162,7 +187,7 @@ func attachment(ctx context.Context, sign signFunc, st attest.Statement, of v1.D
 type signResult struct {
 	Ref       string `json:"ref"`
 	Digest    string `json:"digest"`
-	Signer    string `json:"signer"`
+	Signer    string `json:"signer"`    // identity, or fingerprint of the key
 	Predicate string `json:"predicate"` // type of the statement
 }
 

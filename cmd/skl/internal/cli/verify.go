@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -22,8 +23,8 @@ type verifiedSkill struct {
 	State     string   `json:"state"` // ok, drift, missing, eol, link, unlocked
 	Digest    string   `json:"digest"`
 	Expected  string   `json:"expected"`
-	Signature string   `json:"signature"` // verified, unsigned, failed, skipped
-	Signer    string   `json:"signer,omitempty"`
+	Signature string   `json:"signature"`        // verified, unsigned, failed, skipped
+	Signer    string   `json:"signer,omitempty"` // identity, or fingerprint of the key
 	Reason    string   `json:"reason,omitempty"` // why the signature is not verified
 	Logged    bool     `json:"logged"`           // skl.lock proves that the registry's log has the release
 	Drift     []string `json:"drift"`
@@ -149,7 +150,7 @@ func (w *world) verifySignature(ctx context.Context, out *verifiedSkill, l *lock
 	}
 	out.Signature, out.Logged = string(j.verdict.State), s.Log != nil
 	if j.verdict.State == attest.Verified {
-		out.Signer = j.verdict.Signer.String()
+		out.Signer = cmp.Or(j.verdict.Signer.Identity, j.verdict.Signer.Key)
 	} else if canBeSigned(s) {
 		out.Reason = j.verdict.Reason
 	}
