@@ -136,6 +136,8 @@ func TestOneReleaseAcrossRegistries(t *testing.T) {
 
 	crane.run("copy", "--insecure", ours+"/acme/pdf:1.4.2", foreign+"/copies/acme/pdf:1.4.2")
 	install("oci://"+foreign+"/copies/acme/pdf:1.4.2", foreign+"/copies/acme", false)
+	oras.run("-r", "copy", ours+"/acme/pdf:1.4.2", foreign+"/mirror/acme/pdf:1.4.2")
+	install("oci://"+foreign+"/mirror/acme/pdf:1.4.2", foreign+"/mirror/acme", true)
 
 	admin := newPlace(t)
 	write(t, filepath.Join(admin.home, ".config", "skl", "config.toml"), fmt.Sprintf("[registry.ours]\nurl = %q\ndefault = true\n[origin.%q]\ntoken_env = \"OURS\"\n", "http://"+closed, closed))

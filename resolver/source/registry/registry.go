@@ -65,12 +65,15 @@ type place struct {
 	has     map[string]bool    // namespaces that were asked for
 }
 
-// A record is fetched by the first who wants it.
+// A record is fetched by the first who wants it, and followed in the log by the first who wants to lock it.
 type record struct {
 	once sync.Once
 	wire.Version
-	proof *lock.Log
-	err   error
+	err error
+
+	logged sync.Once
+	proof  *lock.Log
+	logErr error
 }
 
 func (s *Source) place(base string) (*place, error) {
@@ -256,6 +259,9 @@ func (s *Source) Skills(ctx context.Context, r ref.Ref, at source.Release, _ []s
 	if rec.err != nil {
 		return nil, rec.err
 	}
+	if err := p.follow(ctx, rec); err != nil {
+		return nil, err
+	}
 	if rec.State == wire.Deprecated || rec.State == wire.Yanked {
 		s.warn(fmt.Sprintf("%s/%s@%s: %s%s", r.Owner, r.Repo, rec.Version.Version, rec.State, because(rec.Reason)))
 	}
@@ -281,9 +287,6 @@ func (p *place) record(ctx context.Context, namespace, name, version string) *re
 		if rec.err == nil {
 			rec.err = sound(rec.Version)
 		}
-		if rec.err == nil && p.log != nil {
-			rec.proof, rec.err = p.log.Check(ctx, rec.Version)
-		}
 		if rec.err != nil {
 			p.mu.Lock()
 			delete(p.records, key)
@@ -291,6 +294,22 @@ func (p *place) record(ctx context.Context, namespace, name, version string) *re
 		}
 	})
 	return rec
+}
+
+// follow checks that the log of the registry has the release, and keeps the proof. A lock that has
+// its own proof needs no other.
+func (p *place) follow(ctx context.Context, rec *record) error {
+	if p.log == nil {
+		return nil
+	}
+	rec.logged.Do(func() {
+		if rec.proof, rec.logErr = p.log.Check(ctx, rec.Version); rec.logErr != nil {
+			p.mu.Lock()
+			delete(p.records, rec.Namespace+"/"+rec.Name+"@"+rec.Version.Version)
+			p.mu.Unlock()
+		}
+	})
+	return rec.logErr
 }
 
 // sound checks the form of what goes into a lock.

@@ -415,9 +415,10 @@ func TestDishonestRegistry(t *testing.T) {
 	}{
 		{"another release under the version", record(func(*wire.Version) {}), func(src *Source) error { _, err := s.find(src, "acme/pdf", "1.0.0"); return err }, "log_proof"},
 		{"no proof", record(func(v *wire.Version) { v.Log = nil }), func(src *Source) error { _, err := s.find(src, "acme/pdf", "1.0.0"); return err }, "log_proof"},
-		{"another release, asked for its signatures", record(func(v *wire.Version) {
+		{"another release with a forged entry", record(func(v *wire.Version) {
 			v.Log.Record = strings.Replace(v.Log.Record, "2.0.0", "1.0.0", 1)
-		}), func(src *Source) error { _, err := src.Attestations(t.Context(), good); return err }, "log_proof"},
+		}), func(src *Source) error { _, err := s.find(src, "acme/pdf", "1.0.0"); return err }, "log_proof"},
+		{"another release, asked for its signatures", record(func(v *wire.Version) {}), func(src *Source) error { _, err := src.Attestations(t.Context(), good); return err }, oci.CodeDigest},
 		{"a digest that is none", record(func(v *wire.Version) { v.Manifest = "sha256:x" }), func(src *Source) error { _, err := s.find(src, "acme/pdf", "1.0.0"); return err }, "wrong_record"},
 		{"a tree that is none", record(func(v *wire.Version) { v.Tree = "../x" }), func(src *Source) error { _, err := s.find(src, "acme/pdf", "1.0.0"); return err }, "wrong_record"},
 		{"another name", record(func(v *wire.Version) { v.Name = "../../x" }), func(src *Source) error { _, err := s.find(src, "acme/pdf", "1.0.0"); return err }, "wrong_record"},

@@ -130,8 +130,9 @@ func subjectOf(s lock.Skill) (subject attest.Subject, namespace string) {
 		return subject, ""
 	}
 	if r.Kind == ref.OCI {
-		subject.Name, namespace = r.Repository(), strings.TrimSuffix(r.Host+"/"+r.Owner, "/")
-		return subject, namespace
+		// The path is not part of what was signed: OCI artifacts are mirrored below other paths, and
+		// the digest says which bytes are meant.
+		return subject, strings.TrimSuffix(r.Host+"/"+r.Owner, "/")
 	}
 	subject.Name = r.Owner + "/" + r.Repo
 	return subject, r.Owner
