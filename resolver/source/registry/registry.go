@@ -162,11 +162,30 @@ func (s *Source) Versions(ctx context.Context, r ref.Ref) ([]source.Release, err
 		}
 		releases = append(releases, source.Release{Kind: source.Tag, Name: parsed.Original(), Version: parsed.Original()})
 	}
+	if len(releases) == 0 && r.Version == "" {
+		return nil, diag.New(diag.Failed, "no_release", "%s/%s has no release that is offered: %s", r.Owner, r.Repo, withdrawn(all)).
+			Hint("skl info %s/%s@VERSION shows why", r.Owner, r.Repo)
+	}
 	exact := strings.TrimPrefix(strings.TrimPrefix(r.Version, "="), "v")
 	if _, err := semver.StrictNewVersion(exact); err != nil || slices.ContainsFunc(releases, func(v source.Release) bool { return v.Version == exact }) {
 		return releases, nil
 	}
 	return releases, p.withheld(ctx, r, exact)
+}
+
+// withdrawn counts releases by their state: "2 yanked, 1 blocked".
+func withdrawn(all []wire.VersionSummary) string {
+	count := map[string]int{}
+	for _, v := range all {
+		count[v.State]++
+	}
+	var words []string
+	for _, state := range []string{wire.Yanked, wire.Quarantined, wire.Blocked, wire.Draft} {
+		if n := count[state]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // check refuses refs that mean nothing on a registry.
