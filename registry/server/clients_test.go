@@ -60,20 +60,27 @@ func runClient(t *testing.T, program, dir string, args ...string) string {
 type watch struct {
 	url   string
 	mu    sync.Mutex
-	paths []string // "status path"
+	paths []string
 }
 
 func newWatch(t *testing.T, h http.Handler) *watch {
 	w := new(watch)
 	web := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(rw, r)
 		w.mu.Lock()
-		defer w.mu.Unlock()
 		w.paths = append(w.paths, r.URL.Path)
+		w.mu.Unlock()
+		h.ServeHTTP(rw, r)
 	}))
 	t.Cleanup(web.Close)
 	w.url = web.URL
 	return w
+}
+
+// asked is what was asked for until now.
+func (w *watch) asked() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.paths)
 }
 
 // stock publishes what the clients install and returns a token for the private namespace.
@@ -117,10 +124,10 @@ func TestNpmSkills(t *testing.T) {
 			out := runClient(t, client, dir, "add", w.url+tt.path, "--skill", "*", "--agent", "claude-code", "--copy", "--yes")
 			root := filepath.Join(dir, ".claude", "skills")
 			if got := files(t, root); got != tt.want {
-				t.Fatalf("installed %s, want %s\nasked for %v\n%s", got, tt.want, w.paths, out)
+				t.Fatalf("installed %s, want %s\nasked for %v\n%s", got, tt.want, w.asked(), out)
 			}
-			if !slices.Contains(w.paths, tt.asked) {
-				t.Errorf("it did not ask for %s but for %v", tt.asked, w.paths)
+			if !slices.Contains(w.asked(), tt.asked) {
+				t.Errorf("it did not ask for %s but for %v", tt.asked, w.asked())
 			}
 			if strings.Contains(tt.want, "pdf") {
 				for name, want := range map[string]string{"scripts/run.py": "print(2)\n", "logo.png": "\x89PNG\x00\xff"} {
@@ -129,7 +136,7 @@ func TestNpmSkills(t *testing.T) {
 					}
 				}
 			}
-			for _, p := range w.paths {
+			for _, p := range w.asked() {
 				if !strings.HasPrefix(p, tt.path) && !strings.HasSuffix(p, "/index.json") {
 					t.Errorf("it left %s for %s", tt.path, p)
 				}
@@ -186,7 +193,7 @@ func TestOpencodeURLs(t *testing.T) {
 		}
 		slices.Sort(names)
 		if got := strings.Join(names, " "); got != tt.want {
-			t.Errorf("%s: it shows %q, want %q; it asked for %v", tt.path, got, tt.want, w.paths)
+			t.Errorf("%s: it shows %q, want %q; it asked for %v", tt.path, got, tt.want, w.asked())
 		}
 	}
 }
