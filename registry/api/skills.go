@@ -1,6 +1,7 @@
 package api
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -117,7 +118,12 @@ func (h *Handler) getDownloads(w http.ResponseWriter, r *http.Request, who regis
 	if err != nil {
 		return answer{}, err
 	}
-	out := wire.Downloads{Versions: map[string]int64{}}
+	days, err := h.Registry.Downloads(r.Context(), who, r.PathValue("namespace"), r.PathValue("name"), 30)
+	if err != nil {
+		return answer{}, err
+	}
+	out := wire.Downloads{Versions: map[string]int64{}, Days: map[string]int64{}}
+	maps.Copy(out.Days, days)
 	for _, v := range all {
 		out.Versions[v.Version] = v.Downloads
 		out.Total += v.Downloads

@@ -247,7 +247,7 @@ func TestConditionalRequests(t *testing.T) {
 	}
 	var downloads wire.Downloads
 	s.must(200, "", "GET", "/api/v1/skills/acme/pdf/downloads", nil).json(t, &downloads)
-	if downloads.Total != 1 || downloads.Versions["1.0.0"] != 1 {
+	if downloads.Total != 1 || downloads.Versions["1.0.0"] != 1 || len(downloads.Days) != 1 {
 		t.Errorf("downloads: %+v", downloads)
 	}
 }

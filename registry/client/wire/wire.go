@@ -267,6 +267,7 @@ type FileDiff struct {
 type Downloads struct {
 	Total    int64            `json:"total"`
 	Versions map[string]int64 `json:"versions"`
+	Days     map[string]int64 `json:"days"` // of the last 30 days, "2026-11-21"; those without any are left out
 }
 
 // An Event is one line of the audit trail: GET /audit?namespace=&account=&action=&before=, newest first.
