@@ -151,7 +151,7 @@ var errorCodes = [][2]string{
 	{"no_project", "the directory is not in a project"},
 	{"no_registry", "no registry was named, and there is no default one"},
 	{"no_registry_data", "a directory does not hold the data of a registry"},
-	{"no_release", "a repository has neither a version tag nor a default branch, or all releases of a skill are withdrawn"},
+	{"no_release", "no version tag, no default branch, or all releases are withdrawn"},
 	{"no_repository", "a directory is not in a git repository"},
 	{"no_skill", "there is no SKILL.md at this place"},
 	{"no_space", "a registry has no space left"},
