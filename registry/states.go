@@ -57,11 +57,6 @@ func transitions(a Action) (transition, bool) {
 	return transition{}, false
 }
 
-// Actions are the names of all actions.
-func Actions() []Action {
-	return []Action{Approve, Reject, Quarantine, Deprecate, Undeprecate, Yank, Unyank, Block}
-}
-
 // maxReason bounds the reason of an action, in bytes.
 const maxReason = 1000
 

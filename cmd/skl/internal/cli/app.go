@@ -126,7 +126,7 @@ func newApp(e env, u *ui.UI, help bool) *cli.App {
 		HideVersion: true, HideHelpCommand: true, Suggest: false,
 		Flags:          append(globalFlags(), cli.HelpFlag), // a command called help keeps cli from adding it
 		ExitErrHandler: func(*cli.Context, error) {},
-		OnUsageError:   usageError,
+		OnUsageError:   usageErrorOf(""),
 		Before:         func(c *cli.Context) error { return configure(u, e, c) },
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
@@ -148,7 +148,7 @@ func newApp(e env, u *ui.UI, help bool) *cli.App {
 func (c command) build(e env, u *ui.UI, help bool) *cli.Command {
 	out := &cli.Command{
 		Name: c.name, Aliases: c.aliases, Usage: c.usage, ArgsUsage: c.args, Category: c.group, Flags: c.flags,
-		HideHelpCommand: true, OnUsageError: usageError,
+		HideHelpCommand: true, OnUsageError: usageErrorOf(c.name),
 	}
 	if help {
 		out.CustomHelpTemplate = c.help()
@@ -195,7 +195,12 @@ func configure(u *ui.UI, e env, c *cli.Context) error {
 	return nil
 }
 
-func usageError(c *cli.Context, err error, _ bool) error {
+// usageErrorOf explains a wrong flag of a command, whose name holds those of the commands above it.
+func usageErrorOf(command string) cli.OnUsageErrorFunc {
+	return func(c *cli.Context, err error, _ bool) error { return usageError(c, command, err) }
+}
+
+func usageError(c *cli.Context, command string, err error) error {
 	text := err.Error()
 	e := diag.New(diag.Misuse, "usage", "%s", text)
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: "); ok {
@@ -208,8 +213,8 @@ func usageError(c *cli.Context, err error, _ bool) error {
 	if name, ok := strings.CutPrefix(text, "flag needs an argument: "); ok {
 		e.Message = "flag " + dashed(strings.TrimLeft(name, "-")) + " needs a value"
 	}
-	if c.Command != nil && c.Command.Name != "" && c.Command.Name != "skl" {
-		return e.Hint("skl %s --help", strings.TrimPrefix(c.Command.FullName(), "skl "))
+	if command != "" {
+		return e.Hint("skl %s --help", command)
 	}
 	return e.Hint("skl --help")
 }

@@ -203,7 +203,7 @@ func (w *world) askToken(base string, stdin bool) (string, error) {
 // greet shows the credential to the server at base, and to nobody else, and finds out what it is.
 func (w *world) greet(ctx context.Context, base string, cred origin.Credential) (loginResult, error) {
 	out := loginResult{URL: base, Kind: "skl"}
-	h := w.http()
+	h := w.newHTTP()
 	h.Credential = func(_ context.Context, o string) (origin.Credential, error) {
 		if o == base {
 			return cred, nil

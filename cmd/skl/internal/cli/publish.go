@@ -161,7 +161,7 @@ func (w *world) draft(args []string) (*draft, error) {
 	if err != nil {
 		return nil, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s", args[0]).Hint("skl new NAME")
 	}
-	own, err := w.package_(d)
+	own, err := w.ownManifest(d)
 	if err != nil {
 		return nil, err
 	}
@@ -191,8 +191,8 @@ func (w *world) draft(args []string) (*draft, error) {
 	return d, nil
 }
 
-// package_ is the skl.toml in the skill's own folder, empty if there is none.
-func (w *world) package_(d *draft) (*manifest.Manifest, error) {
+// ownManifest is the skl.toml in the skill's own folder, empty if there is none.
+func (w *world) ownManifest(d *draft) (*manifest.Manifest, error) {
 	text, err := fs.ReadFile(d.input.Files, "skl.toml")
 	if err != nil {
 		return manifest.New(), nil
@@ -295,7 +295,7 @@ type destination struct {
 
 // destination finds out what --to means.
 func (w *world) destination(ctx context.Context, to string) (*destination, error) {
-	d := &destination{w: w, oci: client.NewOCI(w.http())}
+	d := &destination{w: w, oci: client.NewOCI(w.web)}
 	d.oci.Progress = w.ui.Progress
 	if host, ok := strings.CutPrefix(to, "oci://"); ok {
 		d.host, d.prefix, _ = strings.Cut(strings.TrimSuffix(host, "/"), "/")
@@ -314,7 +314,7 @@ func (w *world) destination(ctx context.Context, to string) (*destination, error
 	if err != nil {
 		return nil, err
 	}
-	if d.rest, err = client.New(w.http(), base); err != nil {
+	if d.rest, err = client.New(w.web, base); err != nil {
 		return nil, err
 	}
 	d.shown, d.host = base, d.rest.Host()

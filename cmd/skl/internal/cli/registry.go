@@ -89,7 +89,7 @@ func (w *world) site(ctx context.Context, c *cli.Context) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := client.New(w.http(), base)
+	r, err := client.New(w.web, base)
 	if err != nil {
 		return nil, err
 	}

@@ -114,8 +114,7 @@ func runMirror(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	web := w.http()
-	from, err := client.New(web, base)
+	from, err := client.New(w.web, base)
 	if err != nil {
 		return err
 	}
@@ -144,7 +143,7 @@ func runMirror(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Bool("dry-run") {
 		err = m.plan(ctx, items)
 	} else {
-		job := &client.Mirror{From: client.NewOCI(web), To: client.NewOCI(web), Client: to.Client, Origin: from.URL(), Report: func(done client.Copied) { m.report(ctx, done) }}
+		job := &client.Mirror{From: client.NewOCI(w.web), To: client.NewOCI(w.web), Client: to.Client, Origin: from.URL(), Report: func(done client.Copied) { m.report(ctx, done) }}
 		job.Run(ctx, items) // each of its errors was reported
 		err = ctx.Err()
 	}

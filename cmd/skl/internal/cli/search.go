@@ -92,7 +92,7 @@ func (w *world) searchRegistries(ctx context.Context, names []string, words stri
 	for i, name := range names {
 		g.Go(func() error {
 			a := &answers[i]
-			r, err := client.New(w.http(), w.config.Registries[name].URL)
+			r, err := client.New(w.web, w.config.Registries[name].URL)
 			if err != nil {
 				a.err = err
 				return nil

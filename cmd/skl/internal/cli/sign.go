@@ -29,7 +29,7 @@ type signFunc func(ctx context.Context, st attest.Statement) (bundle []byte, sig
 func signFlags(usage string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "sign", Usage: usage},
-		&cli.StringFlag{Name: "signing-config", Usage: "keyless: the services to use, a signing_config.json of sigstore"},
+		&cli.StringFlag{Name: "signing-config", Usage: "keyless: `FILE` with the services to use, a signing_config.json of sigstore"},
 		&cli.StringFlag{Name: "fulcio-url", Usage: "keyless: certificate authority `URL`"},
 		&cli.StringFlag{Name: "rekor-url", Usage: "keyless: transparency log `URL`"},
 		&cli.StringFlag{Name: "tsa-url", Usage: "keyless: timestamp authority `URL`"},
@@ -107,7 +107,7 @@ func (w *world) keylessSigner(ctx context.Context, c *cli.Context) (signFunc, er
 	if err != nil {
 		return nil, err
 	}
-	s := &keyless.Signer{Services: services, Client: w.http().HTTP(), Progress: w.ui.Progress}
+	s := &keyless.Signer{Services: services, Client: w.web.HTTP(), Progress: w.ui.Progress}
 	return func(ctx context.Context, st attest.Statement) ([]byte, string, error) {
 		bundle, err := s.Sign(ctx, st, token)
 		return bundle, certified(bundle), err
@@ -149,7 +149,7 @@ func (w *world) identityToken(ctx context.Context, c *cli.Context) (string, erro
 	if token := w.env.getenv("SIGSTORE_ID_TOKEN"); token != "" {
 		return token, nil
 	}
-	return keyless.Ambient(ctx, w.env.getenv, w.http().HTTP(), "")
+	return keyless.Ambient(ctx, w.env.getenv, w.web.HTTP(), "")
 }
 
 // attachSignature signs subject and puts the bundle into a referrer of it; none without sign.

@@ -54,6 +54,7 @@ type world struct {
 	dirs    dirs
 	config  *config.Config
 
+	web      *origin.Client // of all sources and commands, so that an answer to a 401 is remembered once
 	git      *git.Source
 	local    *local.Source
 	oci      *oci.Source
@@ -202,14 +203,15 @@ func (w *world) offline() bool {
 
 // wire gives the sources what they need of the process.
 func (w *world) wire() {
-	w.git = &git.Source{HTTP: w.http(), CacheDir: w.dirs.cache, Offline: w.offline(), Environ: os.Environ(), Progress: w.ui.Progress}
+	w.web = w.newHTTP()
+	w.git = &git.Source{HTTP: w.web, CacheDir: w.dirs.cache, Offline: w.offline(), Environ: os.Environ(), Progress: w.ui.Progress}
 	w.local = &local.Source{Dir: w.base}
-	web := w.http()
-	w.oci = &oci.Source{Client: web, CacheDir: w.dirs.cache, Progress: w.ui.Progress, Warn: func(place, text string) { w.ui.Warn("%s: %s", place, text) }}
-	w.registry = &registry.Source{HTTP: web, Cache: w.dirs.cache, State: w.dirs.state, Progress: w.ui.Progress, Warn: func(text string) { w.ui.Warn("%s", text) }}
+	w.oci = &oci.Source{Client: w.web, CacheDir: w.dirs.cache, Progress: w.ui.Progress, Warn: func(place, text string) { w.ui.Warn("%s: %s", place, text) }}
+	w.registry = &registry.Source{HTTP: w.web, Cache: w.dirs.cache, State: w.dirs.state, Progress: w.ui.Progress, Warn: func(text string) { w.ui.Warn("%s", text) }}
 }
 
-func (w *world) http() *origin.Client {
+// newHTTP is a client by the configuration.
+func (w *world) newHTTP() *origin.Client {
 	store := w.credentials()
 	c := &origin.Client{Offline: w.offline(), UserAgent: "skl/" + version, Getenv: w.env.getenv, Insecure: map[string]bool{}, CAs: map[string][]byte{}}
 	c.Credential = func(ctx context.Context, o string) (origin.Credential, error) {
