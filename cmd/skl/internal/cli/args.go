@@ -9,7 +9,7 @@ import (
 
 // reorder puts args into the one order the flag package reads: global flags,
 // command words, the command's flags, "--", arguments. So flags may stand anywhere. Words
-// after a "--" are arguments whatever they look like.
+// after a "--" are arguments whatever they look like. A flag at the end whose value is missing stays at the end.
 func reorder(app *cli.App, args []string) []string {
 	var globals, path, flags, rest []string
 	commands, own := app.Commands, []cli.Flag(nil)
@@ -43,10 +43,17 @@ func reorder(app *cli.App, args []string) []string {
 				continue
 			}
 			*into = append(*into, flag)
-			if known != nil && !hasValue && takesValue(known) && i+1 < len(args) {
-				i++
-				*into = append(*into, args[i])
+			if known == nil || hasValue || !takesValue(known) {
+				continue
 			}
+			if i++; i == len(args) {
+				// Nothing may stand behind it, or that would be its value.
+				if into == &globals {
+					return globals
+				}
+				return slices.Concat(globals, path, flags)
+			}
+			*into = append(*into, args[i])
 		}
 	}
 	if help != "" {
