@@ -8,6 +8,9 @@
 //	[origin."host:port"]   insecure, ca, token_env, token_command
 //	[[signer]]             namespace, key or issuer and identity, trusted_root, required
 //	[hosts]                enabled
+//	[run]                  model, sandbox, trace, hosts
+//	[model.NAME]           kind, base_url, key_env, model, api
+//	[mcp.NAME]             command or url, env, key_env
 //
 // There are two such files, of the machine and of the user; [Merge] combines them.
 // A project has none: nothing that comes with content can name a server to send a
@@ -36,7 +39,10 @@ type Config struct {
 	Origins    map[string]Origin // "host", or "host:port" for other ports than 443 → how to talk to it
 	Signers    []Signer          // in the order of the files
 	Hosts      []string          // enabled agent hosts; nil when the file does not say
-	Warnings   []diag.Finding    // keys that are not known
+	Run        Run
+	Models     map[string]Model // by the name that --model takes
+	MCP        map[string]MCP   // by namespace
+	Warnings   []diag.Finding   // keys that are not known
 
 	file string
 	doc  *tomledit.Doc
@@ -76,7 +82,7 @@ type Origin struct {
 // registry, the machine's is none. The result cannot be edited.
 func Merge(machine, user *Config) *Config {
 	c := &Config{Registries: map[string]Registry{}, Namespaces: map[string]string{}, Forges: map[string]string{},
-		Markets: map[string]string{}, Origins: map[string]Origin{}}
+		Markets: map[string]string{}, Origins: map[string]Origin{}, Models: map[string]Model{}, MCP: map[string]MCP{}}
 	for _, from := range []*Config{machine, user} {
 		if from == nil {
 			continue
@@ -91,6 +97,9 @@ func Merge(machine, user *Config) *Config {
 		maps.Copy(c.Forges, from.Forges)
 		maps.Copy(c.Markets, from.Markets)
 		maps.Copy(c.Origins, from.Origins)
+		maps.Copy(c.Models, from.Models)
+		maps.Copy(c.MCP, from.MCP)
+		c.Run = c.Run.over(from.Run)
 		c.Signers = append(c.Signers, from.Signers...)
 		if from.Hosts != nil {
 			c.Hosts = from.Hosts

@@ -57,7 +57,8 @@ func TestParse(t *testing.T) {
 			"git.corp.example:8443": {CA: "/etc/ssl/corp.pem", TokenCommand: []string{"pass", "show", "git"}},
 			"localhost":             {Insecure: true, TokenEnv: "LOCAL_TOKEN"},
 		},
-		Hosts: []string{"codex"},
+		Hosts:  []string{"codex"},
+		Models: map[string]Model{}, MCP: map[string]MCP{},
 	}
 	got := *c
 	got.Warnings, got.doc, got.file = nil, nil, ""
@@ -91,6 +92,11 @@ func TestParseRefuses(t *testing.T) {
 		{"empty command", "[origin.a]\ntoken_command = []\n", "config.toml:2:17", "not a program"},
 		{"token in place of its variable", "[origin.a]\ntoken_env = \"a b\"\n", "config.toml:2:13", "not the name"},
 		{"binding without a kind", "[namespace]\na = \"b\"\n", "config.toml:2:5", "not registry:NAME"},
+		{"model of an unknown kind", "[model.a]\n", "config.toml:1:8", "kind"},
+		{"model with an odd API", "[model.openai]\napi = \"soap\"\n", "config.toml:2:7", "chat or responses"},
+		{"sandbox that is none", "[run]\nsandbox = \"maybe\"\n", "config.toml:2:11", "auto, strict or off"},
+		{"mcp server without a way in", "[mcp.a]\nenv = [\"X\"]\n", "config.toml:1:6", "command or a url"},
+		{"mcp server with two", "[mcp.a]\ncommand = [\"x\"]\nurl = \"https://a\"\n", "config.toml:1:6", "command or a url"},
 		{"table that is none", "market = 1\n", "config.toml:1:10", "not a table"},
 	}
 	for _, tt := range tests {

@@ -32,7 +32,7 @@ func Parse(src []byte, file string) (*Config, error) {
 // read makes a Config of doc.
 func read(doc *tomledit.Doc, file string) (*Config, error) {
 	p := parser{c: &Config{Registries: map[string]Registry{}, Namespaces: map[string]string{}, Forges: map[string]string{},
-		Markets: map[string]string{}, Origins: map[string]Origin{}, file: file, doc: doc}}
+		Markets: map[string]string{}, Origins: map[string]Origin{}, Models: map[string]Model{}, MCP: map[string]MCP{}, file: file, doc: doc}}
 	for _, f := range doc.Root.Fields {
 		switch f.Key {
 		case "registry":
@@ -49,6 +49,12 @@ func read(doc *tomledit.Doc, file string) (*Config, error) {
 			p.signers(f)
 		case "hosts":
 			p.table(f, p.hosts)
+		case "run":
+			p.table(f, p.runTable)
+		case "model":
+			p.table(f, p.model)
+		case "mcp":
+			p.table(f, p.mcp)
 		default:
 			p.unknown(f)
 		}
@@ -192,9 +198,7 @@ func (p *parser) origin(entry tomledit.Field) {
 		case "ca":
 			o.CA = p.str(f)
 		case "token_env":
-			if o.TokenEnv = p.str(f); strings.ContainsAny(o.TokenEnv, "= ") {
-				p.fail(f.Value, "token_env %q is not the name of a variable", o.TokenEnv)
-			}
+			o.TokenEnv = p.variable(f)
 		case "token_command":
 			o.TokenCommand = p.command(f)
 		default:
@@ -270,11 +274,7 @@ func (p *parser) hosts(f tomledit.Field) {
 		p.unknown(f)
 		return
 	}
-	list, ok := f.Value.Strings()
-	if !ok {
-		p.fail(f.Value, "enabled is not a list of strings")
-	}
-	p.c.Hosts = append([]string{}, list...)
+	p.c.Hosts = append([]string{}, p.strings(f)...)
 }
 
 // name checks a key that names a registry or marketplace.
