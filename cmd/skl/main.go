@@ -5,6 +5,10 @@ import (
 	"os"
 
 	"github.com/skl-project/skl/cmd/skl/internal/cli"
+	"github.com/skl-project/skl/runtime/sandbox"
 )
 
-func main() { os.Exit(cli.Main()) }
+func main() {
+	sandbox.Main()
+	os.Exit(cli.Main())
+}

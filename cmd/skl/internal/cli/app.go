@@ -46,7 +46,7 @@ func Main() int {
 		return 1
 	}
 	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
-	return run(ctx, os.Args[1:], env{
+	return invoke(ctx, os.Args[1:], env{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, cwd: cwd,
 		terminal: tty(os.Stdin) && tty(os.Stderr),
 		color:    tty(os.Stdout) && tty(os.Stderr),
@@ -56,8 +56,8 @@ func Main() int {
 // interrupted is the exit status after Ctrl-C.
 const interrupted = 130
 
-// run carries out one command line and returns its exit status (0 to 5, 130).
-func run(ctx context.Context, args []string, e env) int {
+// invoke carries out one command line and returns its exit status (0 to 5, 130).
+func invoke(ctx context.Context, args []string, e env) int {
 	u := &ui.UI{In: e.stdin, Out: e.stdout, Err: e.stderr, Interrupt: ctx.Done()}
 	app := newApp(e, u, asksForHelp(args))
 	err := app.RunContext(ctx, append([]string{"skl"}, reorder(app, args)...))

@@ -142,7 +142,7 @@ func (w *world) diffCopies(ctx context.Context, name string, stat bool) error {
 	if len(found) < 2 {
 		return diag.New(diag.Misuse, "one_copy", "%s is not in skl.lock and has one copy only, so there is nothing to compare", name)
 	}
-	var trees [2]tree
+	var trees [2]fileTree
 	for i := range trees {
 		if trees[i], err = readTree(os.DirFS(found[i].Path)); err != nil {
 			return err
@@ -151,8 +151,8 @@ func (w *world) diffCopies(ctx context.Context, name string, stat bool) error {
 	return w.printDiff(diffResult{name, found[0].Qualified, found[1].Qualified, diffTrees(trees[0], trees[1])}, stat)
 }
 
-// A tree is the content of a bundle in memory.
-type tree map[string]treeFile
+// A fileTree is the content of a bundle in memory.
+type fileTree map[string]treeFile
 
 type treeFile struct {
 	kind bundle.Kind
@@ -160,7 +160,7 @@ type treeFile struct {
 }
 
 // treeSink collects a tree. It is fed through a Guard, which bounds it.
-type treeSink tree
+type treeSink fileTree
 
 func (t treeSink) File(path string, executable bool, _ int64, r io.Reader) error {
 	data, err := io.ReadAll(r)
@@ -177,7 +177,7 @@ func (t treeSink) Link(path, target string) error {
 	return nil
 }
 
-func readTree(fsys fs.FS) (tree, error) {
+func readTree(fsys fs.FS) (fileTree, error) {
 	t := treeSink{}
 	guard := bundle.NewGuard(t, bundle.InstallLimits)
 	guard.NoSkillMD = true // a person may have removed it
@@ -185,11 +185,11 @@ func readTree(fsys fs.FS) (tree, error) {
 		return nil, err
 	}
 	_, err := guard.Close()
-	return tree(t), err
+	return fileTree(t), err
 }
 
 // release reads a release from the store, or fetches it into memory.
-func (w *world) release(ctx context.Context, s lock.Skill) (tree, error) {
+func (w *world) release(ctx context.Context, s lock.Skill) (fileTree, error) {
 	if st := w.store(); s.Tree != "" && st.Has(s.Tree) {
 		return readTree(st.FS(s.Tree))
 	}
@@ -199,10 +199,10 @@ func (w *world) release(ctx context.Context, s lock.Skill) (tree, error) {
 		return nil, err
 	}
 	_, err := guard.Close()
-	return tree(t), err
+	return fileTree(t), err
 }
 
-func diffTrees(from, to tree) []fileDiff {
+func diffTrees(from, to fileTree) []fileDiff {
 	var paths []string
 	for p := range from {
 		paths = append(paths, p)

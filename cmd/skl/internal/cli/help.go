@@ -13,7 +13,7 @@ import (
 )
 
 // groups of the short help, in the order of the page.
-var groups = []string{"Skills", "Team", "Copies", "Author", "Trust", "Sites"}
+var groups = []string{"Skills", "Team", "Copies", "Run", "Author", "Trust", "Sites"}
 
 // commands is every command of this version, in the order of the help.
 func commands() []command {
@@ -21,11 +21,12 @@ func commands() []command {
 		initCommand(), installCommand(), removeCommand(), updateCommand(), listCommand(), searchCommand(), infoCommand(), readCommand(),
 		ciCommand(), checkCommand(), statusCommand(), diffCommand(), outdatedCommand(),
 		whichCommand(), disableCommand(), doctorCommand(),
-		newCommand(), lintCommand(), publishCommand(),
+		runCommand(), resumeCommand(), runsCommand(), traceCommand(),
+		newCommand(), lintCommand(), fmtCommand(), publishCommand(),
 		verifyCommand(), trustCommand(), loginCommand(),
 		registryCommand(), sourceCommand(), cacheCommand(),
 		lockCommand(), ackCommand(), whyCommand(), enableCommand(), packCommand(), digestCommand(), logoutCommand(),
-		keyCommand(), signCommand(), attestCommand(), yankCommand(), deprecateCommand(),
+		activateCommand(), keyCommand(), signCommand(), attestCommand(), yankCommand(), deprecateCommand(),
 		schemaCommand(), completionCommand(), quickstartCommand(), versionCommand(), helpCommand(), completeCommand(),
 	}
 }

@@ -67,7 +67,7 @@ func infoCommand() command {
 }
 
 // lookAt reads the installed copy of a name, or the release that a ref means, without installing it.
-func (w *world) lookAt(ctx context.Context, arg string) (tree, infoResult, error) {
+func (w *world) lookAt(ctx context.Context, arg string) (fileTree, infoResult, error) {
 	if isWord(arg) || strings.Contains(arg, "@") && !strings.Contains(arg, "/") {
 		l, err := w.discover(ctx, nil)
 		if err != nil {
@@ -108,7 +108,7 @@ func (w *world) lookAt(ctx context.Context, arg string) (tree, infoResult, error
 }
 
 // describe fills in what the files say.
-func (out *infoResult) describe(t tree) {
+func (out *infoResult) describe(t fileTree) {
 	out.Scripts, out.AllowedTools, out.SideEffects, out.LoadCommands, out.Dialects = []string{}, []string{}, []string{}, []string{}, []string{}
 	var entries []bundle.Entry
 	for path, f := range t {

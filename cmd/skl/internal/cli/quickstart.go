@@ -148,7 +148,7 @@ func (d *demo) run(ctx context.Context, dir, stdin string, args []string) error 
 		e.stdout = d.w.env.stderr
 	}
 	fmt.Fprintf(e.stdout, "\n$ %s\n", line)
-	if status := run(ctx, args, e); status != 0 {
+	if status := invoke(ctx, args, e); status != 0 {
 		return fmt.Errorf("%s ended with exit %d", line, status)
 	}
 	return nil

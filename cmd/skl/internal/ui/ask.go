@@ -35,6 +35,73 @@ func (u *UI) Confirm(question string) (bool, error) {
 	return strings.EqualFold(line, "y") || strings.EqualFold(line, "yes"), nil
 }
 
+// Answer asks a question that only the person can answer, so that --yes does not: one of options, by its number, its text
+// or the start of it, or any line when there are none.
+func (u *UI) Answer(question string, options []string) (string, error) {
+	if !u.CanAsk() {
+		return "", ErrNoTerminal
+	}
+	u.clear()
+	fmt.Fprintf(u.Err, "? %s\n", diag.Printable(question))
+	for i, o := range options {
+		fmt.Fprintf(u.Err, "  %2d %s\n", i+1, diag.Printable(o))
+	}
+	for {
+		fmt.Fprint(u.Err, "> ")
+		line, err := u.readLine()
+		if err != nil {
+			return "", err
+		}
+		if len(options) == 0 && line != "" {
+			return line, nil
+		}
+		if i := matchOption(line, options); i >= 0 {
+			return options[i], nil
+		}
+	}
+}
+
+// matchOption is the option that a person typed: its number, its text, or a start of exactly one; -1 for none.
+func matchOption(line string, options []string) int {
+	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(options) {
+		return n - 1
+	}
+	found := -1
+	for i, o := range options {
+		switch {
+		case strings.EqualFold(o, line):
+			return i
+		case line != "" && len(line) <= len(o) && strings.EqualFold(o[:len(line)], line):
+			if found >= 0 {
+				return -1
+			}
+			found = i
+		}
+	}
+	return found
+}
+
+// Line waits for a line that a person types; its error is io.EOF when there will be none.
+func (u *UI) Line(ctx context.Context) (string, error) {
+	if !u.CanAsk() {
+		return "", io.EOF
+	}
+	line, err := u.readLine()
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.Is(err, ErrNoTerminal):
+		return "", io.EOF
+	}
+	return line, err
+}
+
+// Show writes text for the person beside the result. It must be printable already, line by line.
+func (u *UI) Show(text string) {
+	u.clear()
+	io.WriteString(u.Err, text)
+}
+
 // An Option of a Choose question.
 type Option struct {
 	Label   string

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"cmp"
+	"maps"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/runtime/model/anthropic"
+	"github.com/skl-project/skl/runtime/model/claudecode"
+	"github.com/skl-project/skl/runtime/model/copilot"
+	"github.com/skl-project/skl/runtime/model/manual"
+	"github.com/skl-project/skl/runtime/model/openai"
+	"github.com/skl-project/skl/runtime/model/replay"
+	"github.com/skl-project/skl/spec/config"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/spell"
+)
+
+// modelWords are what --model takes besides the names in the configuration.
+var modelWords = []string{"anthropic", "openai", "claude-code", "copilot", "manual", "replay"}
+
+// chooseModel says which model a run uses when --model does not: that of the configuration, the one
+// credential that is set or else the one program that is found, and a person on a terminal.
+func (w *world) chooseModel(flag string) (string, error) {
+	if spec := cmp.Or(flag, w.config.Run.Model); spec != "" {
+		return spec, nil
+	}
+	var found []string
+	for _, way := range [][2]string{{"ANTHROPIC_API_KEY", "anthropic"}, {"OPENAI_API_KEY", "openai"}} {
+		if w.env.getenv(way[0]) != "" {
+			found = append(found, way[1])
+		}
+	}
+	if len(found) == 0 {
+		for _, way := range [][2]string{{"claude", "claude-code"}, {"copilot", "copilot"}} {
+			if _, err := w.program(way[0]); err == nil {
+				found = append(found, way[1])
+			}
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return "", diag.New(diag.Misuse, "model_ambiguous", "several models could be used: %s", strings.Join(found, ", ")).
+			Hint("--model %s, or [run] model in config.toml", found[0]).Meant(found...)
+	case w.ui.CanAsk():
+		return "manual", nil
+	}
+	return "", diag.New(diag.NeedsInput, "model_none", "no model is configured, and nobody can be asked").
+		Hint("set ANTHROPIC_API_KEY or OPENAI_API_KEY, or install claude or copilot").
+		Hint("--model openai with [model.openai] base_url in config.toml uses a server of your own").
+		Hint("--model manual on a terminal, --model replay:FILE without a model")
+}
+
+// program finds a program in the user's PATH.
+func (w *world) program(name string) (string, error) {
+	for _, dir := range filepath.SplitList(w.env.getenv("PATH")) {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(path) {
+			return path, nil
+		}
+	}
+	return "", diag.New(diag.Misuse, model.CodeUnknown, "there is no program %s in PATH", name)
+}
+
+// openModel makes the model that spec names: anthropic[:ID], openai[:ID], a name of the configuration,
+// claude-code, copilot, manual or replay:FILE. Checked asks again when an answer does not fit.
+func (w *world) openModel(spec string) (model.Model, error) {
+	name, id, _ := strings.Cut(spec, ":")
+	m := w.config.Models[name]
+	kind := cmp.Or(m.Kind, name)
+	var out model.Model
+	var err error
+	switch kind {
+	case "anthropic":
+		out, err = anthropic.New(anthropic.Config{APIKey: w.modelKey(m, "ANTHROPIC_API_KEY"), BaseURL: cmp.Or(m.BaseURL, w.env.getenv("ANTHROPIC_BASE_URL")),
+			Model: cmp.Or(id, m.Model), Insecure: w.insecure(m.BaseURL)})
+	case "openai":
+		out, err = openai.New(openai.Config{APIKey: w.modelKey(m, "OPENAI_API_KEY"), BaseURL: cmp.Or(m.BaseURL, w.env.getenv("OPENAI_BASE_URL")),
+			Model: cmp.Or(id, m.Model), API: m.API, Insecure: w.insecure(m.BaseURL)})
+	case "claude-code":
+		var path string
+		if path, err = w.program("claude"); err == nil {
+			out = claudecode.New(claudecode.Config{Program: path, Model: id})
+		}
+	case "copilot":
+		var path string
+		if path, err = w.program("copilot"); err == nil {
+			out = copilot.New(copilot.Config{Program: path, Model: id})
+		}
+	case "manual":
+		if !w.ui.CanAsk() {
+			return nil, diag.New(diag.NeedsInput, model.CodeNoAnswer, "--model manual needs a terminal").Hint("--model replay:FILE answers without one")
+		}
+		return manual.New(manual.Config{In: w.ui.Line, Out: w.ui.Show}), nil
+	case "replay":
+		if out, err = replay.Open(absolute(w.cwd, id)); err != nil {
+			return nil, err
+		}
+	default:
+		words := append(slices.Sorted(maps.Keys(w.config.Models)), modelWords...)
+		return nil, diag.New(diag.Misuse, model.CodeUnknown, "there is no model %q", spec).Meant(spell.Nearest(name, words, 3)...).Hint("--model %s", strings.Join(modelWords, "|"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return model.Checked(out, 0), nil
+}
+
+// modelKey is the secret for a provider, from the variable that the configuration or the provider names.
+func (w *world) modelKey(m config.Model, usual string) string {
+	return w.env.getenv(cmp.Or(m.KeyEnv, usual))
+}
+
+// insecure reports whether the configuration allows plain HTTP for the server at address.
+func (w *world) insecure(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && w.config.Origin(u.Host).Insecure
+}

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/runtime/plan"
+	"github.com/skl-project/skl/runtime/skills"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/tree"
+)
+
+// A runnable is a skill that can be run: which copy, how far it is trusted, what it means.
+type runnable struct {
+	name  string
+	dir   string // "skl:NAME" if embedded
+	trust string
+	files fs.FS
+	skill *tree.Skill
+	plan  *plan.Plan
+}
+
+// runnable finds the skill that arg means: a folder with a SKILL.md, or the first active copy of a name.
+func (w *world) runnable(ctx context.Context, arg string) (*runnable, error) {
+	r, err := w.locate(ctx, arg)
+	if err != nil {
+		return nil, err
+	}
+	base := filepath.Base(r.dir)
+	if name, ok := strings.CutPrefix(r.dir, "skl:"); ok {
+		base = name
+	}
+	if r.skill, err = tree.Load(r.files, base); err != nil {
+		return nil, err
+	}
+	r.name = r.skill.Name
+	switch doc := r.skill.Doc; {
+	case doc != nil && doc.State != skill.Ready:
+		return nil, doc.Problem
+	case r.skill.Tree == nil:
+		return nil, diag.New(diag.Misuse, "no_tree", "%s has no section \"## Tree\", so there is nothing to run: agents follow its text", r.name).
+			Hint("skl read %s    skl convert %s --to tree", r.name, w.short(r.dir))
+	}
+	return r, nil
+}
+
+func (w *world) locate(ctx context.Context, arg string) (*runnable, error) {
+	if dir := absolute(w.cwd, arg); !isWord(arg) || exists(filepath.Join(dir, skill.FileName)) {
+		if filepath.Base(dir) == skill.FileName {
+			dir = filepath.Dir(dir)
+		}
+		if !exists(filepath.Join(dir, skill.FileName)) {
+			return nil, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s", arg).Hint("skl list")
+		}
+		return &runnable{dir: dir, files: os.DirFS(dir), trust: "local"}, nil
+	}
+	l, err := w.discover(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	found, err := copies(l, arg)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(found, func(r roots.Record) bool { return r.State == roots.Active })
+	if i < 0 {
+		return nil, notActive(found[0])
+	}
+	rec := found[i]
+	r := &runnable{dir: rec.Path, trust: rec.Trust}
+	if name, ok := strings.CutPrefix(rec.Path, "skl:"); ok {
+		r.files, err = fs.Sub(skills.FS(), name)
+		return r, err
+	}
+	r.files = os.DirFS(rec.Path)
+	return r, nil
+}
+
+// notActive says why no copy of a skill is run.
+func notActive(r roots.Record) error {
+	if r.State == "untrusted" {
+		return diag.New(diag.Refused, "untrusted", "%s lies in a project that is not trusted, so it is not run", r.Name).Hint("skl trust allow")
+	}
+	e := diag.New(diag.Refused, "not_active", "%s is %s, so it is not run", r.Name, r.State)
+	for _, warning := range r.Warnings {
+		e.Message += ": " + warning.Message
+		break
+	}
+	return e.Hint("skl list --shadowed")
+}
+
+// bind plans a run of r. Other skills are found among the active copies that the lock lists.
+func (w *world) bind(ctx context.Context, r *runnable) error {
+	opt := plan.Options{}
+	if names := dependencies(r.skill); len(names) > 0 {
+		opt.Depends = names
+		opt.Find = func(name string) (*tree.Skill, error) {
+			other, err := w.runnable(ctx, name)
+			if errors.Is(err, diag.Code("no_tree")) || errors.Is(err, diag.Code("unknown_skill")) {
+				return nil, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			return other.skill, nil
+		}
+	}
+	p, err := plan.New(ctx, r.skill, opt)
+	if err != nil {
+		if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "plan_refused" {
+			return e.Hint("skl lint %s", w.short(r.dir))
+		}
+		return err
+	}
+	r.plan = p
+	return nil
+}
+
+// dependencies are the names of the skills that a skill needs, in the order they are written.
+func dependencies(s *tree.Skill) []string {
+	text, ok := s.Doc.Meta("skl-requires")
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }) {
+		name, _, _ := strings.Cut(word, "@")
+		names = append(names, name[strings.LastIndexByte(name, '/')+1:])
+	}
+	return names
+}
+
+// allowRun is what a person consents to besides effects, once per digest: that the skill runs at all.
+const allowRun = "run"
+
+// consents is what this user allowed, by the digest of a skill.
+type consents struct {
+	Version int                 `json:"version"`
+	Skills  map[string][]string `json:"skills"`
+}
+
+func (w *world) consentPath() string { return filepath.Join(w.dirs.state, "consents.json") }
+
+func (w *world) readConsents() (consents, error) {
+	c := consents{Version: 1, Skills: map[string][]string{}}
+	src, err := os.ReadFile(w.consentPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(src, &c)
+	}
+	if err != nil || c.Version != 1 || c.Skills == nil {
+		return consents{}, diag.New(diag.Failed, "consents_corrupt", "%s cannot be read", w.consentPath()).Hint("move it away; skills are then asked about again")
+	}
+	return c, nil
+}
+
+// remember records that the user allowed something to the skill with digest.
+func (w *world) remember(digest string, what ...string) error {
+	unlock, err := durable.Lock(context.Background(), w.dirs.state, nil)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	c, err := w.readConsents()
+	if err != nil {
+		return err
+	}
+	have := c.Skills[digest]
+	for _, x := range what {
+		if !slices.Contains(have, x) {
+			have = append(have, x)
+		}
+	}
+	slices.Sort(have)
+	c.Skills[digest] = have
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(w.consentPath(), append(text, '\n'), 0o600)
+}
+
+// mayRun asks once per digest before a skill from outside this program runs for the first time.
+func (w *world) mayRun(r *runnable, allow []string) error {
+	if r.trust == "managed" || r.trust == "package" || len(allow) > 0 {
+		return nil
+	}
+	c, err := w.readConsents()
+	if err != nil {
+		return err
+	}
+	if slices.Contains(c.Skills[r.plan.Digest], allowRun) {
+		return nil
+	}
+	if !w.ui.CanAsk() {
+		return diag.New(diag.Refused, "run_not_allowed", "%s was never run in this form here, and nobody can be asked", r.name).
+			Hint("skl run %s --allow run    skl run %s --dry-run shows what it could do", r.name, r.name)
+	}
+	w.ui.Note("%s (%s, %s) was never run in this form here: skl run %s --dry-run shows what it could do", r.name, r.trust, w.short(r.dir), r.name)
+	yes, err := w.ui.Confirm("run " + r.name + "?")
+	if err != nil {
+		return err
+	}
+	if !yes {
+		return diag.New(diag.Refused, "run_not_allowed", "%s was not allowed to run", r.name)
+	}
+	return w.remember(r.plan.Digest, allowRun)
+}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/runtime/run"
+	"github.com/skl-project/skl/runtime/trace"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/spell"
+)
+
+type traceResult struct {
+	Run    string      `json:"run"`
+	Skill  string      `json:"skill"`
+	Status string      `json:"status"`
+	Model  string      `json:"model"`
+	Events []run.Event `json:"events"`
+}
+
+func traceCommand() command {
+	return command{name: "trace", args: "[RUN|last] [NODE]", group: "Run", usage: "what a run did, or one node of it: how it was decided, inputs, prompt, value", output: traceResult{},
+		example: "skl trace\nskl trace last 2/0\nskl trace 20261121-1205 --json",
+		run:     runTrace}
+}
+
+func runTrace(_ context.Context, w *world, c *cli.Context) error {
+	name, node := c.Args().Get(0), c.Args().Get(1)
+	if c.Args().Len() > 2 {
+		return diag.New(diag.Misuse, "usage", "trace takes a run and a node").Hint("skl trace last 2/0")
+	}
+	rec, err := w.findRun(name)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(filepath.Join(w.runDir(rec.ID), eventsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return diag.New(diag.Failed, "trace_missing", "run %s has no trace", rec.ID).Hint("skl runs")
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	events, err := trace.ReadJSONL(f)
+	if err != nil {
+		return err
+	}
+	if node != "" {
+		if events, err = ofNode(events, node); err != nil {
+			return err
+		}
+	}
+	if w.ui.JSON {
+		return w.ui.Result(traceResult{rec.ID, rec.Skill, status(rec), rec.Model, append([]run.Event{}, events...)})
+	}
+	if node != "" {
+		w.printNode(events)
+		return nil
+	}
+	w.ui.Print("%s  %s  %s  %s  %s", rec.ID, strings.TrimSpace(rec.Skill+" "+rec.Args), rec.Model, rec.Started.Local().Format("2006-01-02 15:04:05"), status(rec))
+	for _, row := range trace.Report(events) {
+		w.ui.Print("%s", row)
+	}
+	w.ui.Hint("skl trace %s NODE shows one node, by its number on the left", rec.ID)
+	return nil
+}
+
+// ofNode picks the events of one visit, or of every visit of a node.
+func ofNode(events []run.Event, node string) ([]run.Event, error) {
+	var out []run.Event
+	var known []string
+	for _, e := range events {
+		if e.Path != "" && (e.Path == node || e.Node == node) {
+			out = append(out, e)
+		}
+		if e.Kind == run.NodeStarted {
+			known = append(known, e.Path)
+		}
+	}
+	if len(out) == 0 {
+		return nil, diag.New(diag.Misuse, "unknown_node", "the run visited no node %q", node).Meant(spell.Nearest(node, known, 3)...).Hint("skl trace lists the nodes")
+	}
+	return out, nil
+}
+
+// printNode shows everything that is known of the visits of one node.
+func (w *world) printNode(events []run.Event) {
+	for _, e := range events {
+		switch e.Kind {
+		case run.NodeStarted:
+			w.ui.Print("%s  %s  %s", e.Path, e.Type, e.Text)
+			w.block("inputs", e.Value)
+		case run.Decided:
+			w.ui.Print("  decided  %s (%s)", string(e.Value), e.How)
+			w.text("question", e.Text)
+		case run.ModelCalled:
+			w.ui.Print("  model    %s, for %s", e.Model, e.Name)
+			w.text("prompt", e.Text)
+		case run.ModelReplied:
+			if e.Usage != nil {
+				w.ui.Print("  answer   %s, %d in, %d out, %s", e.Model, e.Usage.InputTokens, e.Usage.OutputTokens, e.Took.Round(time.Millisecond))
+			} else {
+				w.ui.Print("  answer   %s", e.How)
+			}
+			w.text("", e.Text)
+			w.block("", e.Value)
+		case run.ToolCalled:
+			w.ui.Print("  tool     %s %s", e.Name, string(e.Value))
+		case run.ToolReplied:
+			w.ui.Print("  result   %s", string(e.Status))
+			w.text("", e.Text)
+		case run.Asked, run.Answered:
+			w.ui.Print("  %-8s %s %s %s", string(e.Kind), e.Text, string(e.Value), e.How)
+		case run.Bound:
+			w.ui.Print("  bound    %s", e.Name)
+			w.block("", e.Value)
+		case run.Warned:
+			w.ui.Print("  warning  %s [%s]", e.Text, e.Code)
+		case run.NodeDone:
+			w.ui.Print("  %s  %s", string(e.Status), e.Took.Round(time.Millisecond))
+			w.block("value", e.Value)
+		}
+	}
+}
+
+// text prints several lines, indented.
+func (w *world) text(title, text string) {
+	if text == "" {
+		return
+	}
+	if title != "" {
+		w.ui.Print("    %s:", title)
+	}
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		w.ui.Print("      %s", line)
+	}
+}
+
+// block prints a JSON value, indented.
+func (w *world) block(title string, value json.RawMessage) {
+	if len(value) == 0 || string(value) == "null" || string(value) == "{}" {
+		return
+	}
+	var v any
+	if json.Unmarshal(value, &v) != nil {
+		return
+	}
+	if s, ok := v.(string); ok {
+		w.text(title, s)
+		return
+	}
+	pretty, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		pretty = []byte(strconv.Quote(string(value)))
+	}
+	w.text(title, string(pretty))
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/skl-project/skl/runtime/model/modeltest"
+)
+
+// models are the model services that scripts have started, by work directory.
+type models struct {
+	mu   sync.Mutex
+	open map[string]*modeltest.Server
+}
+
+// command implements: model anthropic|openai FILE | model asked N [TEXT…]. The first starts a service on
+// loopback that speaks the provider's protocol and answers by FILE (see modeltest), and points skl at it. The
+// second demands that exactly N requests have come so far, and that every TEXT was in one of them.
+func (m *models) command(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: model anthropic|openai FILE, model asked N [TEXT…]")
+	}
+	key := ts.Getenv("WORK")
+	if args[0] == "asked" {
+		m.asked(ts, key, args[1], args[2:])
+		return
+	}
+	script, err := modeltest.LoadScript(ts.MkAbs(args[1]))
+	ts.Check(err)
+	var server *modeltest.Server
+	switch args[0] {
+	case "anthropic":
+		server = modeltest.NewAnthropic(script)
+		ts.Setenv("ANTHROPIC_BASE_URL", server.URL)
+		ts.Setenv("ANTHROPIC_API_KEY", "sk-test")
+	case "openai":
+		server = modeltest.NewOpenAI(script)
+		ts.Setenv("OPENAI_BASE_URL", server.URL)
+		ts.Setenv("OPENAI_API_KEY", "sk-test")
+	default:
+		ts.Fatalf("unknown provider %q", args[0])
+	}
+	ts.Setenv("MODEL_URL", server.URL)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.open == nil {
+		m.open = map[string]*modeltest.Server{}
+	}
+	m.open[key] = server
+	ts.Defer(server.Close)
+}
+
+func (m *models) asked(ts *testscript.TestScript, key, count string, texts []string) {
+	m.mu.Lock()
+	server := m.open[key]
+	m.mu.Unlock()
+	if server == nil {
+		ts.Fatalf("no model was started")
+	}
+	requests := server.Requests()
+	if got := fmt.Sprint(len(requests)); got != count {
+		ts.Fatalf("the model was asked %s times, want %s", got, count)
+	}
+	var all strings.Builder
+	for _, r := range requests {
+		all.WriteString(r.System + "\n" + r.Text + "\n" + string(r.Body) + "\n")
+	}
+	for _, text := range texts {
+		if !strings.Contains(all.String(), text) {
+			ts.Fatalf("no request held %q:\n%s", text, all.String())
+		}
+	}
+}

@@ -1,0 +1,171 @@
+// Package plan makes a parsed skill runnable: every call, condition, file, section, script
+// and schema that its tree can reach is found before the first step, and what would stop a
+// run half-way is refused before it starts. It follows spec/canopy-tree.md.
+//
+//   - A call means an op of the same skill, else an op of exactly one of the skills
+//     that it depends on, else nothing: two are an ambiguity, and none is refused.
+//   - Only bodies that can be reached are bound. What is wrong in an op that nothing
+//     calls is a warning. Ops may call themselves.
+//   - Files are read up to MaxFile bytes and stay as they were when first read. A path
+//     that leaves its skill is refused, whichever way it is written; a link must lead to a
+//     regular file of the skill.
+//   - A contract is one JSON Schema document, draft-07 or 2020-12, of at most MaxSchemas
+//     files of the skill. One that refers outside the skill, or to itself without end, is refused.
+//   - [Plan.Effects] is symbolic: it reads no file of the project, asks nobody and runs
+//     nothing. It visits at most MaxVisits nodes.
+//
+// A Plan is immutable and may be run many times, also concurrently. Memory is linear in the
+// bodies that are reached, and in the files that are read, of which at most MaxKept bytes are kept.
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"slices"
+
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/cond"
+	"github.com/skl-project/skl/spec/tree/resource"
+)
+
+// Options configure New. The zero value finds no other skill.
+type Options struct {
+	// Find returns an installed skill that the lock lists, by name; nil finds none. The ops of skills that this one
+	// depends on are looked up in them (ruling 5.29); Depends are their names.
+	Find    func(name string) (*tree.Skill, error)
+	Depends []string
+
+	// Path is how a person names the skill in a command, for hints; "" is its name.
+	Path string
+}
+
+// Limits of a plan.
+const (
+	MaxFile    = 1 << 20  // bytes of a resource or a schema file
+	MaxKept    = 16 << 20 // bytes of files that a plan keeps; what is beyond is read again
+	MaxSchemas = 64       // files that one contract is made of
+	MaxVisits  = 50_000   // nodes that Effects visits
+)
+
+// Codes of errors.
+const (
+	CodeRefused  = "plan_refused"     // findings that stop a run; Err is a Refusal
+	CodeMissing  = "resource_missing" // no such file in the skill
+	CodeOutside  = "resource_outside" // a path that leaves the skill
+	CodeTooLarge = "resource_large"   // a file above MaxFile
+)
+
+// A Plan is a skill with everything bound.
+type Plan struct {
+	Skill    *tree.Skill
+	Digest   string         // tree digest of the skill's folder
+	Warnings []diag.Finding // findings that do not stop a run
+	Features []string       // computed over the tree and all ops that it reaches, sorted
+	// contents are private to this package's methods
+	bound
+}
+
+// A Callee is what a call means.
+type Callee struct {
+	Op    *tree.Op
+	Skill *tree.Skill // where it is defined; resources of its body belong to it
+}
+
+// New binds and checks skill. Its error is a *diag.Error of class Unmet and code plan_refused, whose
+// message is the first finding and whose Err is a Refusal.
+func New(ctx context.Context, skill *tree.Skill, opt Options) (*Plan, error) {
+	return newPlan(ctx, skill, opt)
+}
+
+// A Refusal holds the findings that stop a run.
+type Refusal struct{ Findings []diag.Finding }
+
+// Error lists the findings, one a line.
+func (r Refusal) Error() string { return r.text() }
+
+// Callee returns what a Call, Explore or bold EXPLORE node means.
+func (p *Plan) Callee(n *tree.Node) (Callee, bool) { return p.callee(n) }
+
+// Cond returns the parsed condition of an If or ElseIf node.
+func (p *Plan) Cond(n *tree.Node) cond.Expr { return p.cond(n) }
+
+// Subject returns the parsed expression of a Switch node, Case the value of a Case node, Collection what
+// a ForEach node goes over, and Expr the right side of a Bind node.
+func (p *Plan) Subject(n *tree.Node) cond.Expression    { return parsed[cond.Expression](p, n) }
+func (p *Plan) Case(n *tree.Node) cond.Operand          { return parsed[cond.Operand](p, n) }
+func (p *Plan) Collection(n *tree.Node) cond.Collection { return parsed[cond.Collection](p, n) }
+func (p *Plan) Expr(n *tree.Node) Expr                  { return parsed[Expr](p, n) }
+
+// NodeByID finds a node of a reachable body by its id, and says which body it is in: in.Op is nil in the
+// main tree. The nodes of another skill have its name and a colon before the id.
+func (p *Plan) NodeByID(id string) (n *tree.Node, in Callee, ok bool) { return p.nodeByID(id) }
+
+// ID is what NodeByID finds n by; "" for a node that is not reached.
+func (p *Plan) ID(n *tree.Node) string { return p.id(n) }
+
+// Unbound returns the names that nodes of reachable bodies read and nothing binds, sorted: what a model must find in the
+// arguments when the preamble says more of them than it can be read without one.
+func (p *Plan) Unbound() []string { return slices.Clone(p.free) }
+
+// Order is the place of n in Nodes, counting from 0; -1 if it is not reached.
+func (p *Plan) Order(n *tree.Node) int { return p.order(n) }
+
+// Nodes yields every node of every reachable body with the body that it is in: the main tree first, then ops in
+// the order in which calls of them are first written; parents before children.
+func (p *Plan) Nodes() iter.Seq2[*tree.Node, Callee] { return p.nodes() }
+
+// A Resource is a file of a skill as a tree names it.
+type Resource struct {
+	Category resource.Category
+	Path     string // where it was found, relative to the skill; differs from the text for legacy paths (ruling 5.30)
+	Text     string
+	Legacy   bool
+}
+
+// Resource reads a file that a body of skill names. Paths with interpolations are filled by the caller before.
+// "../NAME/…" and "<skills-root>/NAME/…" are files of a skill that the plan's depends on, or names in its compatibility. Errors are
+// *diag.Error with the codes CodeMissing, CodeOutside and CodeTooLarge, and name the file.
+func (p *Plan) Resource(skill *tree.Skill, path string) (Resource, error) {
+	return p.resource(skill, path)
+}
+
+// A Schema is a contract.
+type Schema struct {
+	Path string
+	JSON json.RawMessage // with $ref to files of the skill resolved into it
+	Hint bool            // a sample instance and no schema: describes, and is not validated against
+	schema
+}
+
+// Validate checks a value of JSON's Go types; its error is a *Violation that names the property, and is the
+// same for the same value. A Hint validates everything.
+func (s *Schema) Validate(value any) error { return s.validate(value) }
+
+// Properties returns the names of the top-level properties, sorted; nil if the schema is of no object.
+// Those of a Hint are the keys of the sample.
+func (s *Schema) Properties() []string { return s.properties() }
+
+// Input and Output return the contracts of an op, nil if it has none.
+func (p *Plan) Input(c Callee) *Schema  { return p.contract(c, c.Op.Input) }
+func (p *Plan) Output(c Callee) *Schema { return p.contract(c, c.Op.Output) }
+
+// AgentSchema returns the contract of the Agent section, nil if there is none.
+func (p *Plan) AgentSchema() *Schema { return p.agent }
+
+// An Effect is something that a run of the plan could do.
+type Effect struct {
+	Kind    string   `json:"kind"`              // model, ask, command, file, subagent; tool, which callers add; note, about the walk
+	Node    string   `json:"node"`              // id, as NodeByID takes it
+	Path    string   `json:"path"`              // of the visit; loops of unknown length have [*]
+	What    string   `json:"what"`              // the question, the prompt's first line, the command, the file, the op
+	Mode    string   `json:"mode,omitempty"`    // of a file: read, write or exists; of a model call its purpose
+	When    string   `json:"when,omitempty"`    // conditions on the way, as written, joined by "; "
+	Options []string `json:"options,omitempty"` // of a question
+}
+
+// Effects walks the plan symbolically: nothing runs, unknown values stay unknown, and a condition on them
+// explores both branches (ruling 5.32). args are the skill's arguments. The order is that of the walk, the
+// same every time. A second entry of an op into itself is walked, the third is a note.
+func (p *Plan) Effects(args string) []Effect { return p.effects(args) }

@@ -1,0 +1,91 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
+)
+
+// rules runs the checks of spec/tree/check on every skill that is reached, and takes over what they find in reachable
+// bodies. What binding decides by itself, with the other skills at hand, is not asked twice.
+func (b *binder) rules() {
+	skills := []*tree.Skill{b.Skill}
+	for _, c := range b.queue {
+		if !slices.Contains(skills, c.Skill) {
+			skills = append(skills, c.Skill)
+		}
+	}
+	for _, s := range skills {
+		where := b.regions(s)
+		for _, f := range check.CheckWith(s, func(op string) bool { return b.lookup(s, op).Op != nil }) {
+			in := where.at(f.File, f.Line)
+			if decided(f.Rule) || s != b.Skill && in != reached {
+				continue
+			}
+			stops := check.Blocking(f) && in != unreached
+			f.File = b.place(s, f.File)
+			switch {
+			case stops:
+				b.found = append(b.found, f)
+			case f.Severity == diag.SeverityInfo:
+			default:
+				f.Severity = diag.SeverityWarning
+				b.warned = append(b.warned, f)
+			}
+		}
+	}
+}
+
+// decided reports whether binding finds what rule is about: calls and their form, files, sections and schemas.
+func decided(rule string) bool {
+	switch rule {
+	case "CNP-T17", "CNP-M01", "CNP-M02", "CNP-M04", "CNP-M05", "CNP-C01", "CNP-C06", "CNP-O06", "CNP-O07", "CNP-O08", "CNP-O09", "CNP-A02":
+		return true
+	}
+	return false
+}
+
+// A region says whether a line is in an op that the plan reaches.
+type region uint8
+
+const (
+	elsewhere region = iota // in no op
+	reached
+	unreached
+)
+
+type span struct {
+	first, last int
+	region
+}
+
+// regions are the ops of a skill by file, in the order of lines.
+type regions map[string][]span
+
+func (b *binder) regions(s *tree.Skill) regions {
+	r := regions{}
+	for _, op := range s.Ops {
+		in := unreached
+		if b.queued[op] {
+			in = reached
+		}
+		r[op.Pos.File] = append(r[op.Pos.File], span{op.Pos.Line, op.Last, in})
+	}
+	for _, spans := range r {
+		slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.first, b.first) })
+	}
+	return r
+}
+
+// at finds the last op that begins at or before line.
+func (r regions) at(file string, line int) region {
+	spans := r[file]
+	i, _ := slices.BinarySearchFunc(spans, line+1, func(s span, line int) int { return cmp.Compare(s.first, line) })
+	if i == 0 || line > spans[i-1].last {
+		return elsewhere
+	}
+	return spans[i-1].region
+}

@@ -1,0 +1,409 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/runtime/plan"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/cond"
+	"github.com/skl-project/skl/spec/tree/resource"
+)
+
+// negatives and affirmatives are the words that a question's options begin with.
+var (
+	negatives    = []string{"no", "cancel", "abort", "stop", "quit", "decline"}
+	affirmatives = []string{"yes", "proceed", "continue", "ok"}
+)
+
+func (m *Machine) visitAsk(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
+	m.begin(n, path, nil)
+	q := Question{ID: path, Node: m.id(n), Question: m.literal(n.Question), Options: []string{}}
+	for _, o := range n.Options {
+		q.Options = append(q.Options, m.literal(o))
+	}
+	var text string
+	if raw, ok := m.override(n, path); ok {
+		v, err := decode(raw)
+		if err != nil {
+			return err
+		}
+		m.set = true
+		if text, err = option(q, cond.Text(v)); err != nil {
+			return err
+		}
+		m.emit(Event{Kind: Answered, Path: path, Node: m.id(n), Text: q.Question, Value: encode(text), How: bySet})
+	} else {
+		a, err := m.put(ctx, q, path)
+		if err != nil {
+			return err
+		}
+		text = a
+		if text, err = m.adjust(ctx, n, q, path, text); err != nil {
+			return err
+		}
+	}
+	m.owner().Answer = &answered{text, q.Options}
+	bound := map[string]any{}
+	if len(q.Options) == 0 {
+		bound["answer"] = text // ruling 5.17
+	}
+	if len(n.Outs) > 0 {
+		bound[n.Outs[0].Name] = text
+	}
+	for _, name := range sorted(bound) {
+		m.assign(name, text)
+		s, _ := m.scope()
+		if s.Asked == nil {
+			s.Asked = map[string]bool{}
+		}
+		s.Asked[name] = true
+		m.emit(Event{Kind: Bound, Path: path, Node: m.id(n), Name: name, Value: encode(text)})
+	}
+	if child := optionBranch(n, text); child != nil {
+		i := slices.Index(n.Children, child)
+		for j, c := range n.Children {
+			if j != i {
+				m.skipNode(c, path+"/"+strconv.Itoa(j))
+			}
+		}
+		m.push(&frame{Kind: branchFrame, Base: path + "/" + strconv.Itoa(i), Owner: n.ID, Take: i + 1, ByAnswer: true, node: n, nodes: branchNodes(n, i+1)})
+		m.top().started = began
+		return nil
+	}
+	if starts(text, negatives) && len(q.Options) > 0 && m.s.r.AskNegative != NegativeContinues && !m.consumed(n, q, text) {
+		return endSignal{Status: Ended, Message: "Cancelled."} // ruling 5.16
+	}
+	m.finish(f, n, began, OK, values(bound))
+	return nil
+}
+
+// optionBranch is the child of an ASK that is the branch of an answer, nil if there is none.
+func optionBranch(n *tree.Node, answer string) *tree.Node {
+	child, _ := plan.Option(n, answer)
+	if head, _ := splitOption(answer); child == nil && head != "" {
+		child, _ = plan.Option(n, head)
+	}
+	return child
+}
+
+func sorted(object map[string]any) []string {
+	names := make([]string, 0, len(object))
+	for name := range object {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// put asks a question and gives the answer: one of the options, if there are any.
+func (m *Machine) put(ctx context.Context, q Question, path string) (string, error) {
+	m.emit(Event{Kind: Asked, Path: path, Node: q.Node, Text: q.Question, Value: encode(q.Options)})
+	e := effect{kind: "ask", path: path, node: q.Node, digest: digest(q.Question, string(encode(q.Options)))}
+	got, err := m.do(ctx, e, func(ctx context.Context, _ string) (reply, error) {
+		a, err := m.s.answer(ctx, q)
+		return reply{Text: a.Text, How: a.How}, err
+	})
+	if err != nil {
+		return "", err
+	}
+	m.emit(Event{Kind: Answered, Path: path, Node: q.Node, Text: q.Question, Value: encode(got.Text), How: got.How})
+	return got.Text, nil
+}
+
+// answer finds an answer (ruling 5.18): one that was given beforehand, yes where that is an option, the person's; else the run is suspended.
+func (s *session) answer(ctx context.Context, q Question) (Answer, error) {
+	if a, ok := s.given(q); ok {
+		text, err := option(q, a.Text)
+		if a.How == "" {
+			a.How = "flag"
+		}
+		return Answer{text, a.How}, err
+	}
+	if s.r.Yes {
+		if i := slices.IndexFunc(q.Options, func(o string) bool { return starts(o, affirmatives) }); i >= 0 {
+			return Answer{q.Options[i], "yes"}, nil
+		}
+	}
+	if s.r.Ask == nil {
+		return Answer{}, waits(q)
+	}
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	for try := 1; ; try++ {
+		a, err := s.r.Ask(ctx, q)
+		switch {
+		case errors.Is(err, ErrNoAnswer), err == nil && try > 3:
+			return Answer{}, waits(q)
+		case err != nil:
+			return Answer{}, err
+		}
+		if text, err := option(q, a.Text); err == nil {
+			if a.How == "" {
+				a.How = "person"
+			}
+			return Answer{text, a.How}, nil
+		}
+	}
+}
+
+func waits(q Question) error {
+	return suspendSignal{pending: &Pending{q.ID, q.Node, q.Question, q.Options}, message: "waits for an answer to: " + q.Question}
+}
+
+// given looks an answer up by the visit, the node, or the longest prefix of the question.
+func (s *session) given(q Question) (Answer, bool) {
+	for _, key := range []string{q.ID, q.Node} {
+		if a, ok := s.r.Answers[key]; ok {
+			return a, true
+		}
+	}
+	best, found := "", false
+	for key := range s.r.Answers {
+		if k := strings.TrimSpace(key); k != "" && len(k) > len(best) && len(k) <= len(q.Question) && strings.EqualFold(q.Question[:len(k)], k) {
+			best, found = k, true
+		}
+	}
+	if !found {
+		return Answer{}, false
+	}
+	for key, a := range s.r.Answers {
+		if strings.TrimSpace(key) == best {
+			return a, true
+		}
+	}
+	return Answer{}, false
+}
+
+// option finds the option that an answer means: the whole of it, what stands before its dash, or the only one that begins so.
+func option(q Question, text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if len(q.Options) == 0 {
+		return text, nil
+	}
+	var begins []string
+	for _, o := range q.Options {
+		if sameOption(o, text) {
+			return o, nil
+		}
+		if head, _ := splitOption(o); sameOption(head, text) {
+			return o, nil
+		}
+		if text != "" && len(o) >= len(text) && strings.EqualFold(o[:len(text)], text) {
+			begins = append(begins, o)
+		}
+	}
+	if len(begins) == 1 {
+		return begins[0], nil
+	}
+	return "", diag.New(diag.Misuse, CodeAnswer, "%q is no answer to %q", cut(text, 80), cut(q.Question, 120)).Meant(q.Options...)
+}
+
+func sameOption(a, b string) bool {
+	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
+}
+
+// splitOption cuts "Yes — do it" at the dash or arrow.
+func splitOption(text string) (head, rest string) {
+	at, width := len(text), 0
+	for _, dash := range [...]string{" — ", " – ", " - ", " → "} {
+		if i := strings.Index(text, dash); i >= 0 && i < at {
+			at, width = i, len(dash)
+		}
+	}
+	return strings.TrimSpace(text[:at]), strings.TrimSpace(text[at+width:])
+}
+
+// starts reports whether an option is one of words, alone or before a dash or a comma.
+func starts(option string, words []string) bool {
+	head, _ := splitOption(option)
+	head, _, _ = strings.Cut(head, ",")
+	head = strings.ToLower(strings.TrimRight(strings.TrimSpace(head), ".!:"))
+	return slices.Contains(words, head)
+}
+
+// consumed reports whether a node after the ASK, here or around it in the same op, looks at the answer: it tests
+// the option or what the user chose, is the ELSE of a chain that tests another option, or reads the name that the ASK binds.
+func (m *Machine) consumed(n *tree.Node, q Question, answer string) bool {
+	for i := len(m.st.Frames) - 1; i >= 0; i-- {
+		f := m.st.Frames[i]
+		chain := false
+		for _, next := range f.nodes[min(f.Index+1, len(f.nodes)):] {
+			switch next.Kind {
+			case tree.If, tree.ElseIf:
+				c := m.s.plan.Cond(next)
+				if cond.Offers(c, answer) || strings.Contains(strings.ToLower(next.Cond), "user chose") {
+					return true
+				}
+				chain = chain && next.Kind == tree.ElseIf || slices.ContainsFunc(q.Options, func(o string) bool { return cond.Offers(c, o) })
+			case tree.Else:
+				if chain {
+					return true
+				}
+			default:
+				chain = false
+			}
+			if len(n.Outs) > 0 && reads(next, n.Outs[0].Name) {
+				return true
+			}
+		}
+		if f.owns() {
+			return false
+		}
+	}
+	return false
+}
+
+// reads reports whether a node or one below it mentions name.
+func reads(n *tree.Node, name string) bool {
+	found := false
+	tree.Walk([]*tree.Node{n}, func(n *tree.Node) bool {
+		for _, text := range [...]string{n.Text, n.Body} {
+			for rest := text; !found; {
+				i := strings.Index(rest, name)
+				if i < 0 {
+					break
+				}
+				end := i + len(name)
+				found = (i == 0 || !wordByte(rest[i-1])) && (end == len(rest) || !wordByte(rest[end]))
+				rest = rest[end:]
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// adjust handles an answer "Adjust …" that no branch looks at: it asks what to adjust, shows the plan again, and asks once more.
+func (m *Machine) adjust(ctx context.Context, n *tree.Node, q Question, path, text string) (string, error) {
+	if len(q.Options) == 0 || !strings.HasPrefix(strings.ToLower(text), "adjust") || m.consumed(n, q, text) ||
+		optionBranch(n, text) != nil {
+		return text, nil
+	}
+	what, err := m.put(ctx, Question{ID: path + ":adjust", Node: q.Node, Question: "What should be adjusted?", Options: []string{}}, path)
+	if err != nil {
+		return "", err
+	}
+	m.assign("adjustment", what)
+	m.emit(Event{Kind: Bound, Path: path, Node: q.Node, Name: "adjustment", Value: encode(what)})
+	if shown, _, ok := m.s.plan.NodeByID(m.owner().Plan); ok {
+		if err := m.showPlan(ctx, shown, path); err != nil {
+			return "", err
+		}
+	}
+	q.ID = path + ":again"
+	return m.put(ctx, q, path)
+}
+
+func (m *Machine) visitPlan(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
+	m.begin(n, path, nil)
+	if err := m.showPlan(ctx, n, path); err != nil {
+		return err
+	}
+	m.owner().Plan = m.id(n)
+	m.finish(f, n, began, OK, nil)
+	return nil
+}
+
+// A planValue is one row of a plan that is shown.
+type planValue struct {
+	Field string `json:"field"`
+	Value any    `json:"value"`
+}
+
+// showPlan shows the fields: literal values, bindings of that name, and the rest by one request (ruling 5.19).
+func (m *Machine) showPlan(ctx context.Context, n *tree.Node, path string) error {
+	rows := make([]planValue, len(n.Fields))
+	var missing []string
+	for i, field := range n.Fields {
+		rows[i].Field = field.Text
+		if field.Value != "" {
+			rows[i].Value = strings.Trim(m.literal(field.Value), `"`)
+			continue
+		}
+		v, ok := m.named(field.Text)
+		if !ok {
+			missing = append(missing, field.Text)
+		}
+		rows[i].Value = v
+	}
+	if len(missing) > 0 {
+		filled, err := m.fields(ctx, n, path, model.Fields, missing, "Say in a few words what each field of this plan is, before anything is changed.", true)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			if v, ok := filled[rows[i].Field]; ok && rows[i].Value == nil {
+				rows[i].Value = v
+			}
+		}
+	}
+	if m.s.sink {
+		m.emit(Event{Kind: PlanShown, Path: path, Node: m.id(n), Value: encode(rows)})
+	}
+	return nil
+}
+
+// named finds the binding that a phrase names.
+func (m *Machine) named(phrase string) (any, bool) {
+	if v, ok := m.lookup(strings.Trim(phrase, "`")); ok {
+		return v, true
+	}
+	want := normal(strings.TrimPrefix(strings.TrimPrefix(strings.Trim(phrase, "`"), "context."), "ctx."))
+	for _, name := range m.names() {
+		if normal(name) == want {
+			return m.binding(name)
+		}
+	}
+	return nil, false
+}
+
+// fields asks for the values of fields that no binding has. With texts they are strings.
+func (m *Machine) fields(ctx context.Context, n *tree.Node, path string, purpose model.Purpose, names []string, task string, texts bool) (map[string]any, error) {
+	var p prompt
+	p.line(task)
+	p.part("Fields", strings.Join(names, "\n"))
+	m.values(&p, "", m.names(), true)
+	m.loaded(&p)
+	schema := keysSchema(names)
+	if texts {
+		props := map[string]any{}
+		for _, name := range names {
+			props[name] = map[string]any{"type": "string"}
+		}
+		schema = encode(map[string]any{"type": "object", "properties": props, "required": names, "additionalProperties": false})
+	}
+	got, err := m.fill(ctx, n, model.Request{Purpose: purpose, Path: path, Isolated: len(m.st.Frames) > 0 && m.top().Agent, System: m.system(""), Prompt: p.String(), Schema: schema}, true)
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]any
+	if json.Unmarshal(got.Output, &object) != nil {
+		return nil, diag.New(diag.Failed, CodeValue, "the model's answer for %s is no object", path)
+	}
+	for name := range object {
+		if !slices.Contains(names, name) {
+			delete(object, name)
+		}
+	}
+	return object, nil
+}
+
+func (m *Machine) visitEnd(f *frame, n *tree.Node, path string) error {
+	m.begin(n, path, nil)
+	message, doubtful := resource.InterpolateEnd(n.Message, m.s.args, m.lookupText)
+	if doubtful {
+		m.warn("end_word", "the last word of the message is a name with a value, which is shown in its place")
+	}
+	if message == "" || m.top().ByAnswer {
+		return endSignal{Status: Ended, Message: message}
+	}
+	return endSignal{Status: Halted, Exit: exitHalted, Message: message}
+}

@@ -1,0 +1,358 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/runtime/plan"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree"
+)
+
+// A session is what the machines of one run share.
+type session struct {
+	r    *Runner
+	plan *plan.Plan
+	args string
+	past *history // nil: a fresh run
+	sink bool     // somebody wants events
+
+	began    time.Time
+	deadline time.Time // of the time budget; zero: none
+
+	mu     sync.Mutex
+	usage  model.Usage // guarded by mu
+	visits int         // guarded by mu
+	broken error       // guarded by mu: the journal failed
+	asking sync.Mutex  // one question at a time
+}
+
+func (s *session) now() time.Time {
+	if !s.sink {
+		return time.Time{}
+	}
+	return time.Now()
+}
+
+func (s *session) callee(n *tree.Node) (plan.Callee, bool) {
+	c, ok := s.plan.Callee(n)
+	return c, ok && c.Op != nil
+}
+
+// journal appends a record. A journal that cannot be written stops the run.
+func (s *session) journal(r Record, sync bool) error {
+	if s.r.Journal == nil || s.past != nil && s.past.strict {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken != nil {
+		return s.broken
+	}
+	r.Time = time.Now().UTC()
+	if err := s.r.Journal.Append(r, sync); err != nil {
+		s.broken = diag.New(diag.Failed, CodeJournal, "writing the journal: %w", err)
+	}
+	return s.broken
+}
+
+// An effect is one thing that reaches outside.
+type effect struct {
+	kind   string
+	path   string // of the visit
+	node   string
+	digest string
+	acts   bool
+}
+
+// reply is what an effect gave, live or from the journal.
+type reply struct {
+	Output json.RawMessage
+	Text   string
+	How    string
+	Model  string
+	Usage  *model.Usage
+}
+
+// do carries out e, or takes what the journal has for it. The live func gets the key that its own records go under.
+func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Context, key string) (reply, error)) (reply, error) {
+	if err := ctx.Err(); err != nil {
+		return reply{}, err
+	}
+	key := e.path + "!" + strconv.Itoa(m.ordinal)
+	m.ordinal++
+	p, err := m.recorded(e, key)
+	if err != nil {
+		return reply{}, err
+	}
+	if p != nil {
+		if p.done.Usage != nil {
+			m.s.mu.Lock()
+			m.s.usage = m.s.usage.Add(*p.done.Usage)
+			m.s.mu.Unlock()
+		}
+		if p.done.Err != nil {
+			m.failedKey = key
+			return reply{}, p.done.Err.err()
+		}
+		return reply{p.done.Output, p.done.Text, p.done.How, p.done.Model, p.done.Usage}, nil
+	}
+	m.live = true
+	if e.kind != "exists" && e.kind != "read" && e.kind != "ask" && e.kind != "dispatch" {
+		if err := m.s.journal(Record{Type: StartedRecord, Key: key, Kind: e.kind, Node: e.node, Digest: e.digest, Acts: e.acts}, e.acts); err != nil {
+			return reply{}, err
+		}
+	}
+	got, err := live(ctx, key)
+	if err != nil {
+		if _, ok := errors.AsType[suspendSignal](err); ok || ctx.Err() != nil {
+			return reply{}, err
+		}
+		if diag.ClassOf(err) == diag.NeedsInput {
+			return reply{}, suspendSignal{message: err.Error(), err: err}
+		}
+	}
+	rec := Record{Type: DoneRecord, Key: key, Kind: e.kind, Node: e.node, Digest: e.digest, Acts: e.acts || m.acted[key],
+		Output: got.Output, Text: got.Text, How: got.How, Model: got.Model, Usage: got.Usage}
+	if err != nil {
+		rec.Err = recordError(err)
+		m.failedKey = key
+	}
+	if got.Usage != nil {
+		m.s.mu.Lock()
+		m.s.usage = m.s.usage.Add(*got.Usage)
+		m.s.mu.Unlock()
+	}
+	return got, cmp.Or(m.s.journal(rec, rec.Acts), err)
+}
+
+// recorded finds what the journal has for e: nil when e has to be done now.
+func (m *Machine) recorded(e effect, key string) (*past, error) {
+	h := m.s.past
+	if h == nil {
+		return nil, nil
+	}
+	m.s.mu.Lock()
+	defer m.s.mu.Unlock()
+	p := h.effects[key]
+	if p != nil && p.done != nil {
+		if p.done.Kind == e.kind && p.done.Digest == e.digest {
+			if !p.used {
+				p.used = true
+				h.left--
+			}
+			return p, nil
+		}
+		if !m.set {
+			return nil, other(e, *p.done)
+		}
+	} else if !m.set && !h.strict {
+		if left := h.leftUnder(m.prefix); left != "" {
+			return nil, diag.New(diag.Unmet, CodeDiverged, "the run differs from its journal at node %s (visit %s): it wants %s, and the journal goes on with %s", e.node, e.path, e.kind, left)
+		}
+	}
+	if h.strict && (!m.set || m.s.r.Model == nil && e.kind == "model" || m.s.r.Tools == nil && e.acts) {
+		if m.set {
+			return nil, diag.New(diag.Unmet, CodeDiverged, "node %s (visit %s) needs %s that the journal does not have, after a value was set", e.node, e.path, e.kind)
+		}
+		if h.leftUnder(m.prefix) == "" && (h.ended == Suspended || h.ended == "" || h.ended == Failed) {
+			return nil, suspendSignal{message: "the journal ends here"}
+		}
+		return nil, diag.New(diag.Unmet, CodeDiverged, "the run differs from its journal at node %s (visit %s): it wants %s, and the journal has nothing there", e.node, e.path, e.kind)
+	}
+	if p != nil && p.done == nil && p.acted() && !m.consents(e) && !m.wrote(e, p) {
+		return nil, suspendSignal{message: "unfinished effect", err: diag.New(diag.NeedsInput, CodeUnfinished,
+			"node %s (visit %s) had begun %s when the run was interrupted, and nobody saw it end", e.node, e.path, e.kind).
+			Hint("skl resume --rerun '%s', if it may run again", e.path)}
+	}
+	return nil, nil
+}
+
+// wrote reports whether an unfinished effect did take place: a file that has just the bytes that were to be written.
+func (m *Machine) wrote(e effect, p *past) bool {
+	return e.kind == "write" && p.started.Digest == e.digest && m.already != nil && m.already()
+}
+
+func (m *Machine) consents(e effect) bool {
+	return slices.ContainsFunc(m.s.r.Rerun, func(r string) bool { return r == "*" || r == e.path || r == e.node })
+}
+
+// digest is a short name for what goes into an effect.
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:", len(p))
+		h.Write([]byte(p))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// budget reports what has run out, as a suspension.
+func (s *session) budget() error {
+	s.mu.Lock()
+	u := s.usage
+	s.mu.Unlock()
+	l := s.r.Limits
+	what := ""
+	switch {
+	case l.Calls > 0 && u.Calls >= l.Calls:
+		what = fmt.Sprintf("calls: %d of %d", u.Calls, l.Calls)
+	case l.Tokens > 0 && u.InputTokens+u.OutputTokens >= l.Tokens:
+		what = fmt.Sprintf("tokens: %d of %d", u.InputTokens+u.OutputTokens, l.Tokens)
+	case l.Dollars > 0 && u.Dollars >= l.Dollars:
+		what = fmt.Sprintf("dollars: %.4f of %.4f", u.Dollars, l.Dollars)
+	case !s.deadline.IsZero() && time.Now().After(s.deadline):
+		what = fmt.Sprintf("time: %s", l.Time)
+	default:
+		return nil
+	}
+	return suspendSignal{message: "out of budget, " + what}
+}
+
+var errTime = errors.New("out of time")
+
+// fill asks the model: the events, the budget, the tools and the journal of one request.
+func (m *Machine) fill(ctx context.Context, n *tree.Node, req model.Request, readOnly bool) (reply, error) {
+	req.Skill = m.s.plan.Skill.Name
+	if n != nil {
+		req.Node = m.id(n)
+	}
+	m.emit(Event{Kind: ModelCalled, Path: req.Path, Node: req.Node, Name: string(req.Purpose), Text: req.Prompt, Agent: req.Isolated})
+	e := effect{kind: "model", path: req.Path, node: req.Node, digest: digest(string(req.Purpose), req.System, req.Prompt, string(req.Schema))}
+	key := e.path + "!" + strconv.Itoa(m.ordinal)
+	replayed := true
+	got, err := m.do(ctx, e, func(ctx context.Context, key string) (reply, error) {
+		replayed = false
+		return m.ask(ctx, req, key, readOnly)
+	})
+	if replayed {
+		m.retellTools(req, key)
+	}
+	if err != nil {
+		return got, err
+	}
+	ev := Event{Kind: ModelReplied, Path: req.Path, Node: req.Node, Name: string(req.Purpose), Text: got.Text, Value: got.Output, Usage: got.Usage, Model: got.Model, Agent: req.Isolated}
+	m.emit(ev)
+	return got, nil
+}
+
+// ask makes one live request.
+func (m *Machine) ask(ctx context.Context, req model.Request, key string, readOnly bool) (reply, error) {
+	s := m.s
+	if s.r.Model == nil {
+		return reply{}, diag.New(diag.NeedsInput, CodeModel, "node %s needs a model, and there is none", req.Node)
+	}
+	if err := s.budget(); err != nil {
+		return reply{}, err
+	}
+	if !s.deadline.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, s.deadline, errTime)
+		defer cancel()
+	}
+	if s.r.Tools != nil && (req.Purpose == model.Leaf || req.Purpose == model.Explore || req.Purpose == model.Condition || req.Purpose == model.Checklist) {
+		req.Tools = s.r.Tools.For(readOnly)
+		if len(req.Tools) > 0 {
+			req.Call = m.toolCaller(req, key, readOnly)
+		}
+	}
+	got, err := s.r.Model.Fill(ctx, req)
+	if err != nil && context.Cause(ctx) == errTime {
+		return reply{}, suspendSignal{message: "out of budget, time: " + s.r.Limits.Time.String()}
+	}
+	usage := got.Usage
+	if usage.Calls == 0 && err == nil {
+		usage.Calls = 1
+	}
+	out := reply{Text: got.Text, Model: got.Model, Usage: &usage}
+	if err == nil && req.Schema != nil {
+		out.Text = ""
+		if !json.Valid(got.Value) {
+			return out, diag.New(diag.Failed, model.CodeBadAnswer, "the model's answer for node %s is no JSON value", req.Node)
+		}
+		v, _ := decode(got.Value)
+		out.Output = encode(v) // in one spelling, so that the journal and the events do not depend on the provider's
+	}
+	return out, err
+}
+
+// toolCaller runs the tool calls of a leaf: each is journalled before and after.
+func (m *Machine) toolCaller(req model.Request, key string, readOnly bool) func(context.Context, string, json.RawMessage) model.ToolResult {
+	harmless := map[string]bool{}
+	for _, t := range m.s.r.Tools.For(true) {
+		harmless[t.Name] = true
+	}
+	var mu sync.Mutex
+	calls := 0
+	return func(ctx context.Context, name string, input json.RawMessage) model.ToolResult {
+		acts := !harmless[name] && !readOnly
+		if !json.Valid(input) {
+			input = encode(string(input))
+		}
+		mu.Lock()
+		calls++
+		call := calls
+		if acts {
+			m.acted[key] = true
+		}
+		err := m.s.journal(Record{Type: ToolStarted, Key: key, Call: call, Name: name, Input: input, Acts: acts}, acts)
+		m.emit(Event{Kind: ToolCalled, Path: req.Path, Node: req.Node, Name: name, Value: input, Call: call, Agent: req.Isolated})
+		mu.Unlock()
+		if err != nil {
+			return model.ToolResult{Text: err.Error(), IsError: true}
+		}
+		result, canonical, denied := m.s.r.Tools.Call(ctx, name, input, readOnly)
+		rec := Record{Type: ToolDone, Key: key, Call: call, Name: name, Tool: canonical, Text: cut(result.Text, 4096), Status: OK, Acts: acts}
+		switch {
+		case denied:
+			rec.Status = Denied
+		case result.IsError:
+			rec.Status = Errored
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if err := m.s.journal(rec, acts); err != nil {
+			return model.ToolResult{Text: err.Error(), IsError: true}
+		}
+		m.emit(toolReplied(req, rec))
+		return result
+	}
+}
+
+func toolReplied(req model.Request, rec Record) Event {
+	return Event{Kind: ToolReplied, Path: req.Path, Node: req.Node, Name: cmp.Or(rec.Tool, rec.Name), Text: rec.Text, Status: rec.Status, Call: rec.Call, Agent: req.Isolated}
+}
+
+// retellTools emits the tool calls that a journal has for a leaf.
+func (m *Machine) retellTools(req model.Request, key string) {
+	if m.s.past == nil || m.s.past.effects[key] == nil {
+		return
+	}
+	for _, t := range m.s.past.effects[key].tools {
+		m.emit(Event{Kind: ToolCalled, Path: req.Path, Node: req.Node, Name: t.started.Name, Value: t.started.Input, Call: t.started.Call, Agent: req.Isolated})
+		if t.done != nil {
+			m.emit(toolReplied(req, *t.done))
+		}
+	}
+}
+
+// cut shortens text to at most n bytes.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && text[n]&0xc0 == 0x80 {
+		n--
+	}
+	return text[:n] + "…"
+}

@@ -1,0 +1,240 @@
+package run
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/skl-project/skl/runtime/plan"
+	"github.com/skl-project/skl/spec/tree"
+)
+
+type frameKind uint8
+
+const (
+	rootFrame   frameKind = iota // the tree of SKILL.md
+	opFrame                      // the body of an op
+	branchFrame                  // children of a node that was taken
+	loopFrame                    // children of FOR_EACH
+	childFrame                   // one child of PARALLEL
+)
+
+type chainState uint8
+
+const (
+	noChain chainState = iota
+	chainOpen
+	chainTaken
+)
+
+// A frame walks one list of siblings. The exported fields are its written form; the nodes are found again through the node of
+// the frame below, so that a frame needs no pointer into the plan.
+type frame struct {
+	Kind  frameKind `json:"kind"`
+	Base  string    `json:"base,omitempty"` // what the paths of its visits begin with
+	Index int       `json:"index"`          // of the node that is or will be visited
+	Owner string    `json:"owner,omitempty"`
+	Take  int       `json:"take,omitempty"` // branch of SWITCH: 1 + index of the CASE; of ASK: 1 + index of the option's child
+
+	Chain       chainState `json:"chain,omitempty"`
+	ChainAnswer bool       `json:"chain_answer,omitempty"` // a condition of the chain looked at an answer
+	ByAnswer    bool       `json:"by_answer,omitempty"`    // an answer led into this frame
+
+	Var   string `json:"var,omitempty"` // loopFrame
+	Items []any  `json:"items,omitempty"`
+	Item  int    `json:"item,omitempty"`
+
+	Locals   map[string]any `json:"locals,omitempty"` // parameters, loop variable
+	Scope    *scope         `json:"scope,omitempty"`  // root and isolated ops: what bind and >> write to; lookups end here
+	Isolated bool           `json:"isolated,omitempty"`
+	Agent    bool           `json:"agent,omitempty"` // this frame or one below it is isolated
+	Answer   *answered      `json:"answer,omitempty"`
+	Wrote    map[string]any `json:"wrote,omitempty"` // opFrame: names bound since the call
+	Return   any            `json:"return,omitempty"`
+	Returned bool           `json:"returned,omitempty"`
+	Broke    bool           `json:"broke,omitempty"` // left by BREAK
+	Docs     []document     `json:"docs,omitempty"`  // root and opFrame: files read for the leaves
+	Notes    []string       `json:"notes,omitempty"` // root and opFrame: results that no name holds
+	Plan     string         `json:"plan,omitempty"`  // root and opFrame: id of the last SHOW_PLAN
+
+	nodes   []*tree.Node
+	end     int         // index after the last node to visit
+	node    *tree.Node  // owner: nil for the root
+	callee  plan.Callee // opFrame
+	started time.Time
+}
+
+// scope is one flat set of bindings.
+type scope struct {
+	Vars     map[string]any     `json:"vars"`
+	Outcomes map[string]outcome `json:"outcomes,omitempty"`
+	Policies []document         `json:"policies,omitempty"`
+	Asked    map[string]bool    `json:"asked,omitempty"` // names that an ASK bound
+}
+
+func newScope() *scope { return &scope{Vars: map[string]any{}} }
+
+// outcome is what became of the call that binds a name (ruling 5.23).
+type outcome struct {
+	Status Status `json:"status"`
+	Error  string `json:"error,omitempty"`
+}
+
+// answered is the most recent ASK of an op.
+type answered struct {
+	Text    string   `json:"text"`
+	Options []string `json:"options,omitempty"`
+}
+
+// document is a file, or a section of one, that a Read loaded.
+type document struct {
+	Path    string `json:"path"`
+	Section string `json:"section,omitempty"`
+	Text    string `json:"text"`
+	Policy  bool   `json:"policy,omitempty"`
+}
+
+// path of the visit of the node at Index.
+func (f *frame) path() string {
+	i := strconv.Itoa(f.Index)
+	if f.Kind == loopFrame {
+		return f.Base + "[" + strconv.Itoa(f.Item) + "]/" + i
+	}
+	if f.Base == "" {
+		return i
+	}
+	return f.Base + "/" + i
+}
+
+// owns reports whether the frame is the whole of a tree or of an op.
+func (f *frame) owns() bool { return f.Kind == rootFrame || f.Kind == opFrame }
+
+// clone copies what a child of PARALLEL may change; values are shared, as nothing changes a value.
+func (f *frame) clone() *frame {
+	c := *f
+	c.Locals, c.Wrote = maps.Clone(f.Locals), maps.Clone(f.Wrote)
+	c.Docs, c.Notes = slices.Clip(f.Docs), slices.Clip(f.Notes)
+	if f.Scope != nil {
+		s := *f.Scope
+		s.Vars, s.Outcomes, s.Asked = maps.Clone(s.Vars), maps.Clone(s.Outcomes), maps.Clone(s.Asked)
+		s.Policies = slices.Clip(s.Policies)
+		c.Scope = &s
+	}
+	return &c
+}
+
+// The machine's view of its frames.
+
+func (m *Machine) top() *frame { return m.st.Frames[len(m.st.Frames)-1] }
+
+func (m *Machine) push(f *frame) {
+	f.started, f.end = m.s.now(), len(f.nodes)
+	if len(m.st.Frames) > 0 {
+		below := m.top()
+		f.Agent = f.Agent || below.Agent || f.Isolated
+		f.ByAnswer = f.ByAnswer || below.ByAnswer
+	}
+	m.st.Frames = append(m.st.Frames, f)
+}
+
+func (m *Machine) pop() *frame {
+	f := m.top()
+	m.st.Frames = m.st.Frames[:len(m.st.Frames)-1]
+	return f
+}
+
+// owner is the innermost frame that is a tree or an op.
+func (m *Machine) owner() *frame {
+	for i := len(m.st.Frames) - 1; ; i-- {
+		if m.st.Frames[i].owns() {
+			return m.st.Frames[i]
+		}
+	}
+}
+
+// scope is where bind and >> write.
+func (m *Machine) scope() (*scope, int) {
+	for i := len(m.st.Frames) - 1; ; i-- {
+		if s := m.st.Frames[i].Scope; s != nil {
+			return s, i
+		}
+	}
+}
+
+// opName is the op whose body the machine is in, "" in the tree.
+func (m *Machine) opName() string {
+	if f := m.owner(); f.Kind == opFrame {
+		return f.callee.Op.Name
+	}
+	return ""
+}
+
+// home is the skill whose files the current body names.
+func (m *Machine) home() *tree.Skill {
+	for i := len(m.st.Frames) - 1; i >= 0; i-- {
+		if f := m.st.Frames[i]; f.Kind == opFrame && f.callee.Skill != nil {
+			return f.callee.Skill
+		}
+	}
+	return m.s.plan.Skill
+}
+
+// branchNodes returns what a frame of kind branchFrame walks, and inline what its owner says on its own line.
+func branchNodes(n *tree.Node, take int) []*tree.Node {
+	switch {
+	case n.Kind == tree.Switch && take > 0 && take <= len(n.Children):
+		return branchNodes(n.Children[take-1], 0)
+	case n.Kind == tree.Ask && take > 0 && take <= len(n.Children):
+		child := n.Children[take-1]
+		for _, o := range n.Options {
+			if c, rest := plan.Option(n, o); c == child && rest != "" {
+				return append([]*tree.Node{inline(child, rest)}, child.Children...)
+			}
+		}
+		return child.Children
+	case len(n.Children) == 0 && n.Body != "" && (n.Kind == tree.If || n.Kind == tree.ElseIf || n.Kind == tree.Else):
+		return []*tree.Node{inline(n, n.Body)}
+	}
+	return n.Children
+}
+
+// inline is the prose that a branch holds on its own line.
+func inline(n *tree.Node, text string) *tree.Node {
+	return &tree.Node{Kind: tree.Prose, ID: n.ID + "/+", Pos: n.Pos, Last: n.Last, Text: text, Body: text}
+}
+
+// bindNodes gives frames that were read back their nodes.
+func (m *Machine) bindNodes() bool {
+	for i, f := range m.st.Frames {
+		if i == 0 {
+			f.nodes = m.s.plan.Skill.Tree.Nodes
+			f.end = len(f.nodes)
+			continue
+		}
+		below := m.st.Frames[i-1]
+		if below.Index < 0 || below.Index >= len(below.nodes) {
+			return false
+		}
+		f.node = below.nodes[below.Index]
+		if f.node.ID != f.Owner {
+			return false
+		}
+		switch f.Kind {
+		case opFrame:
+			c, ok := m.s.callee(f.node)
+			if !ok || c.Op.Tree == nil {
+				return false
+			}
+			f.callee, f.nodes = c, c.Op.Tree.Nodes
+		case branchFrame:
+			f.nodes = branchNodes(f.node, f.Take)
+		case loopFrame:
+			f.nodes = f.node.Children
+		default:
+			return false
+		}
+		f.end, f.started = len(f.nodes), m.s.now()
+	}
+	return true
+}

@@ -1,0 +1,281 @@
+package run
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// JournalVersion is the version of the format that is written, and the only one that is read.
+const JournalVersion = 1
+
+// Limits of a journal that is read.
+const (
+	MaxJournal = 1 << 30  // bytes
+	MaxRecord  = 32 << 20 // bytes of one line
+)
+
+// RecordType says what a Record is.
+type RecordType string
+
+const (
+	HeaderRecord  RecordType = "header"       // the first: Version, Skill, Plan, Args
+	ResumeRecord  RecordType = "resumed"      // another process goes on from here
+	StartedRecord RecordType = "started"      // an effect begins
+	DoneRecord    RecordType = "done"         // it ended: Output or Text, or Err
+	ToolStarted   RecordType = "tool.started" // a leaf calls a tool
+	ToolDone      RecordType = "tool.done"    // it answered
+	EndRecord     RecordType = "end"          // Status, and Key of what failed
+)
+
+// A Record is one line of a journal.
+type Record struct {
+	Type RecordType `json:"t"`
+	Time time.Time  `json:"time,omitzero"`
+
+	Version int    `json:"version,omitempty"` // header
+	Skill   string `json:"skill,omitempty"`
+	Plan    string `json:"plan,omitempty"` // digest of the skill's folder
+	Args    string `json:"args,omitempty"`
+
+	Key    string `json:"key,omitempty"`  // path of the visit, "!", ordinal within the visit
+	Kind   string `json:"kind,omitempty"` // model, ask, script, exists, read, write, dispatch
+	Node   string `json:"node,omitempty"`
+	Digest string `json:"digest,omitempty"` // of what went in
+	Acts   bool   `json:"acts,omitempty"`   // changes something outside
+
+	Output json.RawMessage `json:"output,omitempty"`
+	Text   string          `json:"text,omitempty"`
+	How    string          `json:"how,omitempty"`
+	Model  string          `json:"model,omitempty"`
+	Usage  *model.Usage    `json:"usage,omitempty"`
+	Err    *RecordedError  `json:"error,omitempty"`
+
+	Call   int             `json:"call,omitempty"` // of a tool: from 1 within its leaf
+	Name   string          `json:"name,omitempty"` // of a tool, as the model called it
+	Tool   string          `json:"tool,omitempty"` // its canonical name
+	Input  json.RawMessage `json:"input,omitempty"`
+	Status Status          `json:"status,omitempty"` // of a tool: ok, error or denied; of the run
+}
+
+// A RecordedError is an error as a journal keeps it.
+type RecordedError struct {
+	Class   int      `json:"class"`
+	Code    string   `json:"code"`
+	Message string   `json:"message"`
+	Hints   []string `json:"hints,omitempty"`
+}
+
+func recordError(err error) *RecordedError {
+	r := &RecordedError{Class: int(diag.ClassOf(err)), Message: err.Error()}
+	if e, ok := errors.AsType[*diag.Error](err); ok {
+		r.Code, r.Message, r.Hints = e.Code, e.Message, e.Hints
+	}
+	return r
+}
+
+func (r *RecordedError) err() error {
+	return &diag.Error{Class: diag.Class(r.Class), Code: r.Code, Message: r.Message, Hints: r.Hints}
+}
+
+// A Journal keeps the records of one run in order. Its method is called by one goroutine at a time.
+type Journal interface {
+	// Append keeps r. With sync it returns after r and all before it will survive a loss of power;
+	// without, they survive the end of this process by any signal.
+	Append(r Record, sync bool) error
+}
+
+// A Memory is a journal that ends with the process. Its zero value is empty.
+type Memory struct {
+	mu      sync.Mutex
+	records []Record // guarded by mu
+}
+
+// Append implements Journal.
+func (j *Memory) Append(r Record, _ bool) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.records = append(j.records, r)
+	return nil
+}
+
+// Records returns what was appended so far.
+func (j *Memory) Records() []Record {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.records)
+}
+
+// JournalName is the file of a journal in the directory of its run.
+const JournalName = "journal.jsonl"
+
+// A File is a journal on disk, one JSON value a line, in a directory of its own that is locked while it is open.
+//
+// Each record is written with one call and kept back nowhere, so that kill -9 loses nothing that was completed. Records of
+// effects that act are synced before the run goes on. A loss of power can lose others since the last sync: answers of models and people, which are then
+// asked for again. A torn last line is dropped when the journal is read.
+type File struct {
+	f      *os.File
+	unlock func()
+}
+
+// Create makes the journal of a new run in dir, which must exist. It fails if there is one.
+func Create(dir string) (*File, error) {
+	unlock, err := lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, JournalName), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err == nil {
+		err = durable.SyncDir(dir)
+	}
+	if err != nil {
+		unlock()
+		return nil, diag.New(diag.Failed, CodeJournal, "creating the journal in %s: %w", dir, err)
+	}
+	return &File{f, unlock}, nil
+}
+
+// Open reads the journal in dir and opens it for appending, for Resume.
+func Open(dir string) (*File, []Record, error) {
+	unlock, err := lock(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	name := filepath.Join(dir, JournalName)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		unlock()
+		return nil, nil, diag.New(diag.Failed, CodeJournal, "opening the journal: %w", err)
+	}
+	records, size, err := readRecords(f, name)
+	if err == nil {
+		err = f.Truncate(size) // the torn line, so that the next record does not join it
+	}
+	if err != nil {
+		f.Close()
+		unlock()
+		return nil, nil, err
+	}
+	return &File{f, unlock}, records, nil
+}
+
+func lock(dir string) (func(), error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	unlock, err := durable.Lock(ctx, dir, nil)
+	if errors.Is(err, durable.ErrLocked) {
+		return nil, diag.New(diag.Failed, CodeBusy, "the run in %s is in the hands of another process", dir)
+	}
+	if err != nil {
+		return nil, diag.New(diag.Failed, CodeJournal, "locking the run: %w", err)
+	}
+	return unlock, nil
+}
+
+// Append implements Journal.
+func (j *File) Append(r Record, sync bool) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(r)
+	if err == nil && b.Len() > MaxRecord {
+		err = errors.New("a record above the limit of 32 MiB")
+	}
+	if err == nil {
+		_, err = j.f.Write(b.Bytes())
+	}
+	if err == nil && sync {
+		err = j.f.Sync()
+	}
+	return err
+}
+
+// Close syncs the journal and lets others have it.
+func (j *File) Close() error {
+	err := j.f.Sync()
+	err = errors.Join(err, j.f.Close())
+	j.unlock()
+	return err
+}
+
+// ReadFile reads the journal in dir, for Replay and for looking at; it takes no lock.
+func ReadFile(dir string) ([]Record, error) {
+	name := filepath.Join(dir, JournalName)
+	f, err := os.Open(name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, diag.New(diag.Misuse, CodeJournal, "there is no journal in %s", dir)
+		}
+		return nil, diag.New(diag.Failed, CodeJournal, "opening the journal: %w", err)
+	}
+	defer f.Close()
+	records, _, err := readRecords(f, name)
+	return records, err
+}
+
+// ReadRecords reads a journal from r; name is for messages.
+func ReadRecords(r io.Reader, name string) ([]Record, error) {
+	records, _, err := readRecords(r, name)
+	return records, err
+}
+
+// readRecords also returns the size of the part that is whole.
+func readRecords(r io.Reader, name string) (records []Record, size int64, err error) {
+	in := bufio.NewReaderSize(r, 1<<16)
+	for line := 1; ; line++ {
+		text, err := readLine(in)
+		if err == io.EOF {
+			break // what stands after the last line end was torn off
+		}
+		if err != nil {
+			return nil, 0, diag.New(diag.Failed, CodeJournal, "%s: %w", name, err).At(diag.Position{Line: line})
+		}
+		var rec Record
+		if err := json.Unmarshal(text, &rec); err != nil {
+			if _, err := in.Peek(1); err == io.EOF {
+				break // the last line, written in part when the power went
+			}
+			return nil, 0, diag.New(diag.Failed, CodeJournal, "%s: line %d is no record", name, line)
+		}
+		if size += int64(len(text)); size > MaxJournal {
+			return nil, 0, diag.New(diag.Failed, CodeJournal, "%s is larger than 1 GiB", name)
+		}
+		records = append(records, rec)
+	}
+	if len(records) == 0 || records[0].Type != HeaderRecord {
+		return nil, 0, diag.New(diag.Failed, CodeJournal, "%s is no journal of a run", name)
+	}
+	if v := records[0].Version; v != JournalVersion {
+		return nil, 0, diag.New(diag.Failed, CodeJournal, "%s has version %d of the format; this program reads version %d", name, v, JournalVersion)
+	}
+	return records, size, nil
+}
+
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > MaxRecord {
+			return nil, errors.New("a line above the limit of 32 MiB")
+		}
+		if err == bufio.ErrBufferFull {
+			continue
+		}
+		return line, err
+	}
+}

@@ -1,0 +1,517 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/skl-project/skl/runtime/plan"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree"
+)
+
+type phase uint8
+
+const (
+	phaseBegin phase = iota
+	phaseWalk
+	phaseRespond
+	phaseDone
+)
+
+// state is all that a machine needs to go on, apart from its session.
+type state struct {
+	Phase    phase           `json:"phase"`
+	Frames   []*frame        `json:"frames"`
+	Tally    tally           `json:"tally"`
+	Cache    map[string]bool `json:"cache,omitempty"` // conditions that the model decided, by digest
+	Shown    string          `json:"shown,omitempty"` // the phase last announced
+	Checks   []Check         `json:"checks,omitempty"`
+	End      *ending         `json:"end,omitempty"`
+	Response map[string]any  `json:"response,omitempty"`
+	Visits   int             `json:"visits"`
+	Stop     bool            `json:"stop,omitempty"` // Until was reached
+}
+
+// A Machine is a run between two steps. It is used by one goroutine at a time.
+type Machine struct {
+	s  *session
+	st state
+
+	events  []Event // with KeepEvents: in canonical order
+	ordinal int     // of the next effect in this visit
+	live    bool    // something was done that was not in the journal
+	set     bool    // Runner.Set changed a value
+	acted   map[string]bool
+	already func() bool // of the effect being done: whether it is there already
+
+	failedKey string // of the effect whose error is being raised
+
+	// A child of PARALLEL begins above base frames that are copies of its parent's.
+	base   int
+	prefix string
+	writes []write
+	ended  []namedOutcome
+	kept   []document // policies, files and notes that outlive the child
+	quiet  bool       // warnings are not told
+}
+
+// Run steps until the run is over or suspended. Its error is that of a run that failed, of an interruption, or of what
+// has to be decided before the run can go on; a run that ended, halted or waits for an answer has none.
+func (m *Machine) Run(ctx context.Context) (Result, error) {
+	for {
+		if more, err := m.Step(ctx); !more {
+			return m.Result(), err
+		}
+	}
+}
+
+// Start makes the machine of a new run and writes the head of the journal.
+func (r *Runner) Start(p *plan.Plan, args string) (*Machine, error) {
+	m := r.machine(p, args)
+	return m, m.s.journal(Record{Type: HeaderRecord, Version: JournalVersion, Skill: p.Skill.Name, Plan: p.Digest, Args: args}, true)
+}
+
+func (r *Runner) machine(p *plan.Plan, args string) *Machine {
+	s := &session{r: r, plan: p, args: args, sink: r.Events != nil || r.KeepEvents, began: time.Now()}
+	if r.Limits.Time > 0 && (r.Model == nil || !r.Model.Capabilities().Person) {
+		s.deadline = s.began.Add(r.Limits.Time)
+	}
+	m := &Machine{s: s, acted: map[string]bool{}}
+	root := &frame{Kind: rootFrame, Scope: newScope()}
+	if p.Skill.Tree != nil {
+		root.nodes = p.Skill.Tree.Nodes
+	}
+	m.push(root)
+	return m
+}
+
+// Snapshot writes the machine down. It is meant for between steps.
+func (m *Machine) Snapshot() ([]byte, error) {
+	s := m.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return json.Marshal(written{JournalVersion, s.plan.Digest, s.args, s.usage.Calls, m.live, m.set, m.st, m.events})
+}
+
+type written struct {
+	Version int     `json:"version"`
+	Plan    string  `json:"plan"`
+	Args    string  `json:"args"`
+	Calls   int     `json:"calls"`
+	Live    bool    `json:"live,omitempty"`
+	Set     bool    `json:"set,omitempty"`
+	State   state   `json:"state"`
+	Events  []Event `json:"events,omitempty"`
+}
+
+// Restore makes a machine of what Snapshot wrote. The plan must be that of the same skill: code run_other_plan.
+// Its journal and its usage begin anew.
+func (r *Runner) Restore(p *plan.Plan, data []byte) (*Machine, error) {
+	var w written
+	if err := json.Unmarshal(data, &w); err != nil || w.Version != JournalVersion || len(w.State.Frames) == 0 && w.State.Phase < phaseRespond {
+		return nil, diag.New(diag.Failed, CodeJournal, "the snapshot cannot be read")
+	}
+	if w.Plan != p.Digest {
+		return nil, otherPlan(p.Skill.Name)
+	}
+	m := r.machine(p, w.Args)
+	m.st, m.live, m.set, m.events = w.State, w.Live, w.Set, w.Events
+	m.s.usage.Calls = w.Calls
+	if !m.bindNodes() {
+		return nil, diag.New(diag.Failed, CodeJournal, "the snapshot does not fit the tree of %s", p.Skill.Name)
+	}
+	return m, nil
+}
+
+func otherPlan(name string) error {
+	return diag.New(diag.Refused, CodePlan, "the skill %s is not the one that this run began with: its files have changed", name).
+		Hint("skl run %s, to start anew", name)
+}
+
+// Step does one step: the visit of a node, or the return from a body. more is false when the run is over or suspended; what
+// Run returns beside its Result is err.
+func (m *Machine) Step(ctx context.Context) (more bool, err error) {
+	if m.st.Stop {
+		m.suspend(suspendSignal{message: "stopped after " + m.s.r.Until})
+		return false, nil
+	}
+	m.ordinal, m.failedKey = 0, ""
+	m.st.End = nil
+	switch m.st.Phase {
+	case phaseBegin:
+		err = m.arguments(ctx)
+		if err == nil {
+			m.st.Phase = phaseWalk
+		}
+	case phaseWalk:
+		if f := m.top(); f.Kind == rootFrame && f.Index >= f.end {
+			m.st.Phase = phaseRespond
+			break
+		}
+		err = m.walk(ctx)
+	case phaseRespond:
+		if err = m.respond(ctx, true); err == nil {
+			m.finishRun(&ending{Status: OK})
+		}
+	}
+	if err != nil {
+		return m.raise(ctx, err)
+	}
+	return m.st.Phase != phaseDone, nil
+}
+
+// raise handles what a step of the main machine ended with.
+func (m *Machine) raise(ctx context.Context, err error) (bool, error) {
+	if s, ok := errors.AsType[suspendSignal](err); ok {
+		m.suspend(s)
+		return false, s.err
+	}
+	if cause := ctx.Err(); cause != nil {
+		m.suspend(suspendSignal{message: "interrupted"})
+		m.st.End.Exit = 130
+		return false, cause
+	}
+	if e, ok := errors.AsType[endSignal](err); ok {
+		end := ending(e)
+		if rerr := m.respond(ctx, false); rerr != nil && end.err == nil {
+			end.err = rerr
+		}
+		m.finishRun(&end)
+		return false, end.err
+	}
+	end := failure(err, m.failedKey)
+	m.finishRun(end)
+	return false, err
+}
+
+func (m *Machine) suspend(s suspendSignal) {
+	m.st.End = &ending{Status: Suspended, Exit: exitSuspended, Message: s.message, Pending: s.pending, err: s.err}
+	text := s.message
+	if s.pending != nil {
+		text = s.pending.Question
+	}
+	m.emit(Event{Kind: RunSuspended, Status: Suspended, Text: text})
+	m.s.journal(Record{Type: EndRecord, Status: Suspended, Text: text}, true)
+}
+
+func (m *Machine) finishRun(end *ending) {
+	m.st.Phase, m.st.End = phaseDone, end
+	m.emit(Event{Kind: RunEnded, Status: end.Status, Text: end.Message})
+	m.s.journal(Record{Type: EndRecord, Status: end.Status, Text: end.Message, Key: end.At}, true)
+}
+
+// walk does one step on the stack.
+func (m *Machine) walk(ctx context.Context) error {
+	f := m.top()
+	if f.Index >= f.end {
+		return m.leave(ctx, f)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	n, path, began := f.nodes[f.Index], f.path(), m.s.now()
+	if err := m.count(); err != nil {
+		return err
+	}
+	height := len(m.st.Frames)
+	err := m.visit(ctx, f, n, path, began)
+	if err == nil {
+		return nil
+	}
+	if suspended(ctx, err) {
+		return err
+	}
+	for len(m.st.Frames) > height { // the visit had begun a body
+		m.pop()
+	}
+	m.done(f, n, path, began, statusOf(err), endValue(err))
+	return m.unwind(err)
+}
+
+// suspended reports whether err leaves the machine as it is, to go on later.
+func suspended(ctx context.Context, err error) bool {
+	_, ok := errors.AsType[suspendSignal](err)
+	return ok || ctx.Err() != nil
+}
+
+// count holds the budget of visits.
+func (m *Machine) count() error {
+	limit := m.s.r.Limits.Nodes
+	if limit == 0 {
+		limit = 1_000_000
+	}
+	m.s.mu.Lock()
+	defer m.s.mu.Unlock()
+	if m.s.visits >= limit {
+		return suspendSignal{message: fmt.Sprintf("out of budget, nodes: %d", limit)}
+	}
+	m.s.visits++
+	return nil
+}
+
+func statusOf(err error) Status {
+	if _, ok := err.(breakSignal); ok {
+		return OK
+	}
+	if e, ok := errors.AsType[endSignal](err); ok {
+		return e.Status
+	}
+	return Failed
+}
+
+func endValue(err error) json.RawMessage {
+	if e, ok := errors.AsType[endSignal](err); ok && e.Message != "" {
+		return encode(e.Message)
+	}
+	return nil
+}
+
+// unwind takes frames off the stack until somebody handles err.
+func (m *Machine) unwind(err error) error {
+	_, brk := err.(breakSignal)
+	for len(m.st.Frames) > m.base {
+		f := m.top()
+		switch {
+		case brk && f.Kind == opFrame:
+			f.Index, f.Broke = f.end, true
+			return nil
+		case brk && f.Kind == loopFrame:
+			m.pop()
+			m.finish(m.top(), f.node, f.started, OK, nil)
+			return nil
+		case brk && f.Kind == rootFrame: // ruling 5.21
+			f.Index = f.end
+			return nil
+		case f.Kind == rootFrame:
+			return err
+		}
+		m.pop()
+		if f.Isolated {
+			if e, ok := err.(endSignal); ok {
+				e.Agent = true
+				err = e
+			}
+		}
+		if len(m.st.Frames) > m.base {
+			below := m.top()
+			if brk {
+				m.finish(below, f.node, f.started, OK, nil)
+				continue
+			}
+			m.done(below, f.node, below.path(), f.started, statusOf(err), nil)
+		}
+	}
+	if brk {
+		return nil // of a child of PARALLEL
+	}
+	return err
+}
+
+// leave ends a frame whose nodes are all visited.
+func (m *Machine) leave(ctx context.Context, f *frame) error {
+	switch f.Kind {
+	case opFrame:
+		err := m.leaveOp(ctx, f)
+		if err == nil || suspended(ctx, err) {
+			return err
+		}
+		return m.unwind(err)
+	case loopFrame:
+		if f.Item++; f.Item < len(f.Items) {
+			f.Index, f.Chain, f.ChainAnswer = 0, noChain, false
+			m.bindItem(f)
+			return nil
+		}
+	}
+	m.pop()
+	if len(m.st.Frames) > m.base {
+		m.finish(m.top(), f.node, f.started, OK, nil)
+	}
+	return nil
+}
+
+// visit does the node n of f. A node that has a body pushes a frame and is finished when that is left.
+func (m *Machine) visit(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
+	if n.Kind != tree.ElseIf && n.Kind != tree.Else {
+		f.Chain, f.ChainAnswer = noChain, false
+	}
+	if n.Kind != tree.Explore && n.Kind != tree.Verify && (m.st.Shown == "Initialize" || m.st.Shown == "Explore") {
+		m.phase("Tree Execution")
+	}
+	if done, err := m.applySet(f, n, path, began); done || err != nil {
+		return err
+	}
+	switch n.Kind {
+	case tree.If, tree.ElseIf, tree.Else:
+		return m.visitIf(ctx, f, n, path, began)
+	case tree.Switch:
+		return m.visitSwitch(ctx, f, n, path, began)
+	case tree.ForEach:
+		return m.visitLoop(ctx, f, n, path, began)
+	case tree.Parallel:
+		return m.visitParallel(ctx, f, n, path, began)
+	case tree.Call:
+		return m.visitCall(ctx, f, n, path, began)
+	case tree.Explore:
+		return m.visitExplore(ctx, f, n, path, began)
+	case tree.Ask:
+		return m.visitAsk(ctx, f, n, path, began)
+	case tree.ShowPlan:
+		return m.visitPlan(ctx, f, n, path, began)
+	case tree.Verify:
+		return m.visitVerify(ctx, f, n, path, began)
+	case tree.Read:
+		return m.visitRead(ctx, f, n, path, began)
+	case tree.Bind:
+		return m.visitBind(ctx, f, n, path, began)
+	case tree.Break:
+		m.begin(n, path, nil)
+		return breakSignal{}
+	case tree.End:
+		return m.visitEnd(f, n, path)
+	case tree.Prose:
+		return m.visitProse(ctx, f, n, path, began)
+	}
+	// A label, or a CASE outside SWITCH: nothing to do.
+	m.begin(n, path, nil)
+	m.finish(f, n, began, OK, nil)
+	return nil
+}
+
+// begin tells that a visit starts.
+func (m *Machine) begin(n *tree.Node, path string, inputs map[string]any) {
+	if m.s.sink {
+		var value json.RawMessage
+		if len(inputs) > 0 {
+			value = encode(inputs)
+		}
+		m.emit(Event{Kind: NodeStarted, Path: path, Node: m.id(n), Type: n.Kind.String(), Text: n.Text, Value: value, Agent: m.agent(n)})
+	}
+}
+
+// finish ends the visit of the node that f is at, and goes on to the next.
+func (m *Machine) finish(f *frame, n *tree.Node, began time.Time, status Status, value json.RawMessage) {
+	m.done(f, n, f.path(), began, status, value)
+	f.Index++
+}
+
+// done tells how a visit ended.
+func (m *Machine) done(f *frame, n *tree.Node, path string, began time.Time, status Status, value json.RawMessage) {
+	var took time.Duration
+	id := m.id(n)
+	if m.s.sink {
+		took = time.Since(began)
+		m.emit(Event{Kind: NodeDone, Path: path, Node: id, Type: n.Kind.String(), Text: n.Text, Status: status, Value: value, Agent: m.agent(n), Took: took})
+	}
+	m.st.Tally.add(id, n.Kind.String(), status, took)
+	if u := m.s.r.Until; u != "" && (u == path || u == id) {
+		m.st.Stop = true
+	}
+}
+
+// skip tells of a branch that is not taken, and goes on.
+func (m *Machine) skip(f *frame, n *tree.Node, path string) {
+	m.skipNode(n, path)
+	f.Index++
+}
+
+func (m *Machine) skipNode(n *tree.Node, path string) {
+	id := m.id(n)
+	m.emit(Event{Kind: NodeSkipped, Path: path, Node: id, Type: n.Kind.String(), Text: n.Text, Status: Skipped})
+	m.st.Tally.add(id, n.Kind.String(), Skipped, 0)
+}
+
+func (m *Machine) agent(n *tree.Node) bool {
+	if len(m.st.Frames) > 0 && m.top().Agent || n.Kind == tree.Explore {
+		return true
+	}
+	return n.Kind == tree.Call && n.Bold
+}
+
+// phase announces a phase of the run once.
+func (m *Machine) phase(name string) {
+	if m.st.Shown != name && m.base == 0 { // a child of PARALLEL has no phases
+		m.st.Shown = name
+		m.emit(Event{Kind: PhaseStarted, Text: name})
+	}
+}
+
+// emit tells an event to whoever wants it.
+func (m *Machine) emit(e Event) {
+	if !m.s.sink {
+		return
+	}
+	e.Time = time.Now()
+	e.Replayed = m.s.past != nil && !m.live
+	if e.Op == "" && len(m.st.Frames) > 0 {
+		e.Op = m.opName()
+	}
+	if m.s.r.KeepEvents {
+		m.events = append(m.events, e)
+	}
+	if m.s.r.Events != nil {
+		m.s.mu.Lock()
+		m.s.r.Events(e)
+		m.s.mu.Unlock()
+	}
+}
+
+func (m *Machine) warn(code, text string) {
+	if m.quiet || !m.s.sink {
+		return
+	}
+	path := ""
+	node := ""
+	if len(m.st.Frames) > 0 {
+		if f := m.top(); f.Index < len(f.nodes) {
+			path, node = f.path(), m.id(f.nodes[f.Index])
+		}
+	}
+	m.emit(Event{Kind: Warned, Path: path, Node: node, Code: code, Text: text})
+}
+
+// id names a node in the whole run.
+func (m *Machine) id(n *tree.Node) string {
+	if m.home() != m.s.plan.Skill {
+		if id := m.s.plan.ID(n); id != "" {
+			return id
+		}
+	}
+	return n.ID
+}
+
+// tally sums up the visits of nodes.
+type tally struct {
+	Nodes []NodeResult    `json:"nodes,omitempty"`
+	Took  []time.Duration `json:"took,omitempty"` // of each of Nodes
+	at    map[string]int
+}
+
+func (t *tally) add(id, kind string, status Status, took time.Duration) {
+	if t.at == nil {
+		t.at = make(map[string]int, len(t.Nodes))
+		for i, n := range t.Nodes {
+			t.at[n.ID] = i
+		}
+	}
+	i, ok := t.at[id]
+	if !ok {
+		i = len(t.Nodes)
+		t.at[id] = i
+		t.Nodes, t.Took = append(t.Nodes, NodeResult{ID: id, Kind: kind}), append(t.Took, 0)
+	}
+	t.Nodes[i].Status = status
+	t.Nodes[i].Visits++
+	t.Took[i] += took
+}
+
+// merge adds the visits of a child of PARALLEL.
+func (t *tally) merge(c tally) {
+	for i, n := range c.Nodes {
+		t.add(n.ID, n.Kind, n.Status, c.Took[i])
+		t.Nodes[t.at[n.ID]].Visits += n.Visits - 1
+	}
+}

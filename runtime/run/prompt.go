@@ -1,0 +1,188 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/cond"
+	"github.com/skl-project/skl/spec/tree/resource"
+)
+
+// Limits of what a prompt holds, in bytes.
+const (
+	maxValue = 64 << 10  // of one value
+	maxDocs  = 256 << 10 // of the files that were read before; the newest are kept
+	maxNotes = 32 << 10  // of results that no name holds; the newest are kept
+)
+
+// prompt is text in parts.
+type prompt struct{ strings.Builder }
+
+func (p *prompt) line(text string) { p.WriteString(text + "\n") }
+
+func (p *prompt) part(title, text string) {
+	if text != "" {
+		p.WriteString("\n## " + title + "\n" + strings.TrimRight(text, "\n") + "\n")
+	}
+}
+
+// values writes the values of the names that text mentions, and of those in more. When there is none, and all is set, it
+// writes all that is visible.
+func (m *Machine) values(p *prompt, text string, more []string, all bool) {
+	rows, seen := []string{}, map[string]bool{}
+	add := func(name string) {
+		name = strings.TrimPrefix(strings.TrimPrefix(name, "context."), "ctx.")
+		if seen[name] {
+			return
+		}
+		if v, ok := m.lookup(name); ok {
+			seen[name] = true
+			rows = append(rows, name+" = "+cut(string(encode(v)), maxValue))
+		} else if v, ok := m.lookup("context." + name); ok { // a field of a binding called context
+			seen[name] = true
+			rows = append(rows, "context."+name+" = "+cut(string(encode(v)), maxValue))
+		}
+	}
+	for _, name := range resource.Mentions(text, m.known) {
+		add(name)
+	}
+	for _, name := range more {
+		add(name)
+	}
+	if strings.Contains(text, "$ARGUMENTS") {
+		rows = append(rows, "$ARGUMENTS = "+string(encode(m.s.args)))
+	}
+	if len(rows) == 0 && all {
+		room := maxValue
+		for _, name := range m.names() {
+			v, _ := m.binding(name)
+			row := name + " = " + cut(string(encode(v)), 2048)
+			if room -= len(row); room < 0 {
+				break
+			}
+			rows = append(rows, row)
+		}
+	}
+	p.part("Values", strings.Join(rows, "\n"))
+}
+
+// system is what holds for every request: the rules and the policies read so far, and what the op is for. It never holds the guard,
+// nor another node.
+func (m *Machine) system(about string) string {
+	var p prompt
+	fmt.Fprintf(&p, "You carry out single steps of the skill %s. Do the step that is asked for and nothing beyond it: what comes before and after is decided elsewhere.\n", m.s.plan.Skill.Name)
+	if rules := m.s.plan.Skill.Rules; len(rules) > 0 {
+		p.part("Rules", "- "+strings.Join(rules, "\n- "))
+	}
+	for _, d := range m.policies() {
+		p.part("Policy "+d.Path+d.section(), d.Text)
+	}
+	p.part("What the step is part of", about)
+	return p.String()
+}
+
+// policies in force: those of the scope, and of the scopes around it.
+func (m *Machine) policies() []document {
+	var out []document
+	for _, f := range m.st.Frames {
+		if f.Scope != nil {
+			out = append(out, f.Scope.Policies...)
+		}
+	}
+	return out
+}
+
+func (d document) section() string {
+	if d.Section == "" {
+		return ""
+	}
+	return " § " + d.Section
+}
+
+// loaded writes the files and the unnamed results of this op and of those around it.
+func (m *Machine) loaded(p *prompt) {
+	var docs []document
+	var notes []string
+	for i := len(m.st.Frames) - 1; i >= 0; i-- {
+		f := m.st.Frames[i]
+		docs = append(slices.Clone(f.Docs), docs...)
+		notes = append(slices.Clone(f.Notes), notes...)
+		if f.Isolated {
+			break
+		}
+	}
+	room, from := maxDocs, len(docs)
+	for from > 0 && room-len(docs[from-1].Text) >= 0 {
+		from--
+		room -= len(docs[from].Text)
+	}
+	for _, d := range docs[from:] {
+		p.part("File "+d.Path+d.section(), d.Text)
+	}
+	room, from = maxNotes, len(notes)
+	for from > 0 && room-len(notes[from-1]) >= 0 {
+		from--
+		room -= len(notes[from])
+	}
+	p.part("Results of earlier steps", strings.Join(notes[from:], "\n"))
+}
+
+// note keeps the result of a leaf that no name holds, for the leaves after it in the same op.
+func (m *Machine) note(path string, v any) {
+	text := strings.TrimSpace(cond.Text(v))
+	if text == "" {
+		return
+	}
+	o := m.owner()
+	text = path + ": " + cut(text, 8<<10)
+	if m.outlives() {
+		m.kept = append(m.kept, document{Text: text})
+	}
+	o.Notes = append(o.Notes, text)
+	if n := len(o.Notes); n > 64 {
+		o.Notes = slices.Clone(o.Notes[n-64:])
+	}
+}
+
+// load keeps a file for the leaves after it in the same op.
+func (m *Machine) load(d document) {
+	o := m.owner()
+	if m.outlives() {
+		m.kept = append(m.kept, d)
+	}
+	o.Docs = slices.DeleteFunc(slices.Clone(o.Docs), func(e document) bool { return e.Path == d.Path && e.Section == d.Section })
+	o.Docs = append(o.Docs, d)
+}
+
+// outline is what hangs below a node, as text.
+func outline(nodes []*tree.Node, level int) string {
+	var b strings.Builder
+	for _, n := range nodes {
+		b.WriteString(strings.Repeat("  ", level) + "- " + n.Text + "\n")
+		b.WriteString(outline(n.Children, level+1))
+	}
+	return b.String()
+}
+
+// keysSchema is the schema of an object with exactly these keys.
+func keysSchema(keys []string) json.RawMessage {
+	props, required := map[string]any{}, []any{}
+	for _, k := range keys {
+		props[k] = map[string]any{}
+		required = append(required, k)
+	}
+	return encode(map[string]any{"type": "object", "properties": props, "required": required, "additionalProperties": false})
+}
+
+// outlives reports whether the op that the machine is in goes on after this child of PARALLEL.
+func (m *Machine) outlives() bool {
+	for i := len(m.st.Frames) - 1; i >= m.base; i-- {
+		if m.st.Frames[i].owns() {
+			return false
+		}
+	}
+	return m.base > 0
+}

@@ -1,0 +1,112 @@
+package run
+
+import (
+	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// history is what a journal says was done, by key.
+type history struct {
+	effects map[string]*past
+	left    int    // effects that ended and were not asked for again
+	ended   Status // of the last process, "" if it did not say
+	strict  bool   // replay: nothing is done that is not in the journal
+}
+
+// past is one effect in a journal.
+type past struct {
+	started Record
+	done    *Record
+	tools   []pastTool
+	used    bool
+}
+
+type pastTool struct {
+	started Record
+	done    *Record
+}
+
+// acted reports whether something outside may have changed.
+func (p *past) acted() bool {
+	for _, t := range p.tools {
+		if t.started.Acts {
+			return true
+		}
+	}
+	return p.started.Acts || p.done != nil && p.done.Acts
+}
+
+// newHistory reads records. For a resumption, the error that a run failed with is forgotten, so that its effect is tried
+// again, unless the effect acts.
+func newHistory(records []Record, strict bool) *history {
+	h := &history{effects: map[string]*past{}, strict: strict}
+	failedAt := ""
+	for i := range records {
+		r := &records[i]
+		switch r.Type {
+		case StartedRecord:
+			h.effects[r.Key] = &past{started: *r}
+		case DoneRecord:
+			p := h.effects[r.Key]
+			if p == nil {
+				p = &past{started: *r}
+				h.effects[r.Key] = p
+			}
+			p.done = r
+		case ToolStarted:
+			if p := h.effects[r.Key]; p != nil {
+				p.tools = append(p.tools, pastTool{started: *r})
+			}
+		case ToolDone:
+			if p := h.effects[r.Key]; p != nil && r.Call >= 1 && r.Call <= len(p.tools) {
+				p.tools[r.Call-1].done = r
+			}
+		case EndRecord:
+			h.ended, failedAt = r.Status, r.Key
+		case ResumeRecord:
+			h.ended, failedAt = "", ""
+		}
+	}
+	if p := h.effects[failedAt]; p != nil && !strict && p.done != nil && p.done.Err != nil && !p.acted() {
+		delete(h.effects, failedAt)
+	}
+	for _, p := range h.effects {
+		if p.done != nil {
+			h.left++
+		}
+	}
+	return h
+}
+
+// leftUnder names an effect below prefix that was recorded and not asked for again, "" if there is none.
+func (h *history) leftUnder(prefix string) string {
+	if h.left == 0 {
+		return ""
+	}
+	first := ""
+	for key, p := range h.effects {
+		if p.done != nil && !p.used && under(key, prefix) && (first == "" || key < first) {
+			first = key
+		}
+	}
+	return first
+}
+
+// under reports whether the visit of a key is the visit at prefix or below it.
+func under(key, prefix string) bool {
+	if !strings.HasPrefix(key, prefix) {
+		return false
+	}
+	return prefix == "" || len(key) == len(prefix) || strings.IndexByte("/>[!", key[len(prefix)]) >= 0
+}
+
+// other is the error of a run that does not do what its journal says.
+func other(e effect, rec Record) error {
+	what := "something else went into it"
+	if rec.Kind != e.kind {
+		what = "the journal has " + rec.Kind + " there"
+	}
+	return diag.New(diag.Unmet, CodeDiverged, "the run differs from its journal at node %s (visit %s): it wants %s, and %s", e.node, e.path, e.kind, what).
+		Hint("skl run, to start anew: the skill, the program or what was set differs from the recorded run")
+}

@@ -1,0 +1,184 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/runtime/plan"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/resource"
+)
+
+// arguments begins the run: it binds what the preamble makes of $ARGUMENTS. A model reads the preamble only when it says more
+// than the usual and a node needs a name that nothing binds.
+func (m *Machine) arguments(ctx context.Context) error {
+	if m.s.sink {
+		m.emit(Event{Kind: RunStarted, Text: m.s.plan.Skill.Name, Value: encode(map[string]any{"arguments": m.s.args})})
+	}
+	m.phase("Initialize")
+	skill := m.s.plan.Skill
+	values, understood := resource.ParseArguments(skill.Preamble, m.s.args)
+	if v, ok := values["$ARGUMENTS"]; ok {
+		m.s.args = v
+		delete(values, "$ARGUMENTS")
+	}
+	bound := map[string]any{}
+	for name, v := range values {
+		bound[name] = v
+	}
+	if !understood {
+		var names []string
+		for _, name := range m.s.plan.Unbound() {
+			if _, ok := values[name]; !ok {
+				names = append(names, name)
+			}
+		}
+		if len(names) > 0 {
+			var p prompt
+			p.line("Read these values from the arguments of the skill. A value that they do not say is null.")
+			p.part("What the skill says of its arguments", skill.Preamble)
+			p.part("Arguments", m.s.args)
+			p.part("Values", strings.Join(names, "\n"))
+			n := &tree.Node{ID: skill.File + "#arguments"}
+			got, err := m.fill(ctx, n, model.Request{Purpose: model.Arguments, Path: "arguments", System: m.system(""), Prompt: p.String(), Schema: keysSchema(names)}, true)
+			if err != nil {
+				return err
+			}
+			said, _ := decode(got.Output)
+			object, _ := said.(map[string]any)
+			for _, name := range names {
+				if v, ok := object[name]; ok && v != nil {
+					bound[name] = v
+				}
+			}
+		}
+	}
+	for _, name := range sorted(bound) {
+		m.assign(name, bound[name])
+		m.emit(Event{Kind: Bound, Path: "arguments", Name: name, Value: encode(bound[name])})
+	}
+	return nil
+}
+
+// respond puts the response together: from bindings where names match, and when the tree came to its end, the rest by one request.
+func (m *Machine) respond(ctx context.Context, whole bool) error {
+	m.phase("Response")
+	skill := m.s.plan.Skill
+	out := map[string]any{}
+	var missing []string
+	for _, field := range skill.Response {
+		name := strings.Trim(strings.TrimSpace(field), "`")
+		if v, ok := m.named(name); ok {
+			out[name] = v
+		} else {
+			missing = append(missing, name)
+		}
+	}
+	m.st.Response = out
+	if len(missing) == 0 || !whole {
+		return nil
+	}
+	task := "Give the fields of the skill's response that are still missing."
+	if guide := strings.TrimSpace(skill.Guide); guide != "" {
+		task += "\n\n" + guide
+	}
+	n := &tree.Node{ID: skill.File + "#response"}
+	filled, err := m.fields(ctx, n, "response", model.Respond, missing, task, false)
+	if err != nil {
+		return err
+	}
+	for name, v := range filled {
+		out[name] = v
+	}
+	return nil
+}
+
+// Result tells how the run stands. It may be called between steps.
+func (m *Machine) Result() Result {
+	s := m.s
+	s.mu.Lock()
+	usage := s.usage
+	s.mu.Unlock()
+	r := Result{Skill: s.plan.Skill.Name, Status: OK, Usage: usage, Checks: m.st.Checks, Response: m.st.Response, Bindings: map[string]any{}, Nodes: []NodeResult{}}
+	if r.Response == nil {
+		r.Response = map[string]any{}
+	}
+	if len(m.st.Frames) > 0 && m.st.Frames[0].Scope != nil {
+		for name, v := range m.st.Frames[0].Scope.Vars {
+			r.Bindings[name] = v
+		}
+	}
+	for i, n := range m.st.Tally.Nodes {
+		n.Millis = m.st.Tally.Took[i].Milliseconds()
+		r.Nodes = append(r.Nodes, n)
+	}
+	if e := m.st.End; e != nil {
+		r.Status, r.ExitCode, r.Message, r.Pending = e.Status, e.Exit, e.Message, e.Pending
+	}
+	if s.r.KeepEvents {
+		r.Events = Canonical(m.events)
+	}
+	return r
+}
+
+// Run executes p with args. A run that is suspended has no error, unless something has to be decided before it can go on.
+// With a Journal it can be resumed.
+func (r *Runner) Run(ctx context.Context, p *plan.Plan, args string) (Result, error) {
+	m, err := r.Start(p, args)
+	if err != nil {
+		m.finishRun(failure(err, ""))
+		return m.Result(), err
+	}
+	return m.Run(ctx)
+}
+
+// Resume goes on with the run that records are of: the tree is walked from its beginning with what the journal has, and from its
+// end live. The Runner's Journal, if any, is the one that the records were read from, opened for appending. Records are those of [Open].
+func (r *Runner) Resume(ctx context.Context, p *plan.Plan, records []Record) (Result, error) {
+	m, err := r.again(p, records, false)
+	if err == nil {
+		err = m.s.journal(Record{Type: ResumeRecord}, true)
+	}
+	if err != nil {
+		return Result{Skill: p.Skill.Name, Status: Failed, ExitCode: failure(err, "").Exit, Message: err.Error(), Response: map[string]any{}, Bindings: map[string]any{}, Nodes: []NodeResult{}}, err
+	}
+	return m.Run(ctx)
+}
+
+// Replay walks the tree with what the journal has, and does nothing else: no model, person, tool or file is touched, and nothing is
+// written. Events come in canonical order. With Set the visits after the changed value may go on live where the Runner has what they
+// need; an effect whose input is still the same is taken from the journal also then.
+func (r *Runner) Replay(ctx context.Context, p *plan.Plan, records []Record) (Result, error) {
+	m, err := r.again(p, records, true)
+	if err != nil {
+		return Result{Skill: p.Skill.Name, Status: Failed, ExitCode: failure(err, "").Exit, Message: err.Error(), Response: map[string]any{}, Bindings: map[string]any{}, Nodes: []NodeResult{}}, err
+	}
+	result, err := m.Run(ctx)
+	if err == nil && !m.set && r.Until == "" && result.Status != Suspended {
+		if left := m.s.past.leftUnder(""); left != "" {
+			err = diag.New(diag.Unmet, CodeDiverged, "the run differs from its journal: it ended without %s, which the journal has", left)
+			result.Status, result.ExitCode, result.Message = Failed, exitHalted, err.Error()
+		}
+	}
+	return result, err
+}
+
+// again makes a machine with a history.
+func (r *Runner) again(p *plan.Plan, records []Record, strict bool) (*Machine, error) {
+	if len(records) == 0 || records[0].Type != HeaderRecord {
+		return nil, diag.New(diag.Failed, CodeJournal, "the journal has no head")
+	}
+	head := records[0]
+	if head.Plan != p.Digest && !r.AnyPlan {
+		return nil, otherPlan(p.Skill.Name)
+	}
+	m := r.machine(p, head.Args)
+	m.s.past = newHistory(records, strict)
+	return m, nil
+}
+
+// IsSuspended reports whether err of Run only says what has to be decided before the run can be resumed.
+func IsSuspended(err error) bool { return errors.Is(err, diag.Code(CodeUnfinished)) }

@@ -1,0 +1,230 @@
+package run
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/skl-project/skl/spec/tree/cond"
+	"github.com/skl-project/skl/spec/tree/resource"
+)
+
+// lookup finds the value of a path such as "x", "context.x", "x.y" or "x[0].y". A path that begins with context or ctx is
+// first a field of a binding of that name, then the binding after the dot (ruling 5.9).
+func (m *Machine) lookup(path string) (any, bool) {
+	head, rest := splitPath(path)
+	if v, ok := m.binding(head); ok {
+		if v, ok := descend(v, rest); ok {
+			return v, true
+		}
+	}
+	if (head == "context" || head == "ctx") && strings.HasPrefix(rest, ".") {
+		head, rest = splitPath(rest[1:])
+		if v, ok := m.binding(head); ok {
+			return descend(v, rest)
+		}
+	}
+	return nil, false
+}
+
+// binding finds a plain name: parameters and loop variables of the frames from the innermost, then the scope that they are
+// in. It does not look through the wall of an isolated op.
+func (m *Machine) binding(name string) (any, bool) {
+	for i := len(m.st.Frames) - 1; i >= 0; i-- {
+		f := m.st.Frames[i]
+		if v, ok := f.Locals[name]; ok {
+			return v, true
+		}
+		if f.Scope != nil {
+			v, ok := f.Scope.Vars[name]
+			return v, ok
+		}
+	}
+	return nil, false
+}
+
+// write is an assignment that a child of PARALLEL made below its own frames.
+type write struct {
+	frame int
+	name  string
+	value any
+}
+
+// assign binds a name: the parameter or loop variable of that name if there is one, else in the scope.
+func (m *Machine) assign(name string, value any) {
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "context."), "ctx.")
+	for i := len(m.st.Frames) - 1; i >= 0; i-- {
+		f := m.st.Frames[i]
+		if f.Kind == opFrame {
+			if f.Wrote == nil {
+				f.Wrote = map[string]any{}
+			}
+			f.Wrote[name] = value
+		}
+		if _, ok := f.Locals[name]; ok || f.Scope != nil {
+			m.store(i, name, value)
+			return
+		}
+	}
+}
+
+func (m *Machine) store(i int, name string, value any) {
+	if i < m.base {
+		m.writes = append(m.writes, write{i, name, value})
+	}
+	f := m.st.Frames[i]
+	if _, ok := f.Locals[name]; ok {
+		f.Locals[name] = value
+		return
+	}
+	f.Scope.Vars[name] = value
+}
+
+// outcome records what became of the call that binds name.
+func (m *Machine) outcome(name string, o outcome) {
+	s, i := m.scope()
+	if s.Outcomes == nil {
+		s.Outcomes = map[string]outcome{}
+	}
+	s.Outcomes[name] = o
+	if i < m.base {
+		m.ended = append(m.ended, namedOutcome{name, o})
+	}
+}
+
+type namedOutcome struct {
+	name string
+	outcome
+}
+
+// answer is the answer of the most recent ASK of this op or of one around it (ruling 5.15).
+func (m *Machine) answer() (*answered, bool) {
+	for i := len(m.st.Frames) - 1; i >= 0; i-- {
+		f := m.st.Frames[i]
+		if f.Answer != nil {
+			return f.Answer, true
+		}
+		if f.Isolated {
+			break
+		}
+	}
+	return nil, false
+}
+
+// known tells whether a plain name is bound.
+func (m *Machine) known(name string) bool {
+	_, ok := m.binding(name)
+	return ok
+}
+
+// names of all that is visible, sorted.
+func (m *Machine) names() []string {
+	seen := map[string]bool{}
+	for i := len(m.st.Frames) - 1; i >= 0; i-- {
+		f := m.st.Frames[i]
+		for k := range f.Locals {
+			seen[k] = true
+		}
+		if f.Scope != nil {
+			for k := range f.Scope.Vars {
+				seen[k] = true
+			}
+			break
+		}
+	}
+	out := make([]string, 0, len(seen))
+	for k := range seen {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// literal fills text that is shown or used as it is (ruling 5.11).
+func (m *Machine) literal(text string) string {
+	if !strings.ContainsAny(text, "$<{.") {
+		return text
+	}
+	return resource.Interpolate(text, m.s.args, m.lookupText)
+}
+
+func (m *Machine) lookupText(path string) (string, bool) {
+	if v, ok := m.lookup(path); ok {
+		return cond.Text(v), true
+	}
+	return "", false
+}
+
+// projectPath fills <skills-root> in a path of the project.
+func (m *Machine) projectPath(file string) string {
+	if m.s.r.SkillsRoot == "" {
+		return file
+	}
+	return strings.ReplaceAll(file, "<skills-root>", m.s.r.SkillsRoot)
+}
+
+// encode is v as JSON without HTML escapes. Values come from JSON, so that it cannot fail.
+func encode(v any) json.RawMessage {
+	switch v := v.(type) {
+	case nil:
+		return json.RawMessage("null")
+	case bool:
+		return strconv.AppendBool(nil, v)
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return json.RawMessage("null")
+	}
+	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// splitPath cuts the first name off a path.
+func splitPath(path string) (head, rest string) {
+	if i := strings.IndexAny(path, ".["); i > 0 {
+		return path[:i], path[i:]
+	}
+	return path, ""
+}
+
+// descend follows ".name" and "[n]" into a value.
+func descend(v any, rest string) (any, bool) {
+	for rest != "" {
+		var key string
+		if rest[0] == '[' {
+			i := strings.IndexByte(rest, ']')
+			if i < 0 {
+				return nil, false
+			}
+			key, rest = rest[1:i], rest[i+1:]
+			list, ok := v.([]any)
+			n, err := strconv.Atoi(key)
+			if !ok || err != nil || n < 0 || n >= len(list) {
+				return nil, false
+			}
+			v = list[n]
+			continue
+		}
+		if rest[0] != '.' {
+			return nil, false
+		}
+		key, rest = splitPath(rest[1:])
+		object, ok := v.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if v, ok = object[key]; !ok {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// normal is a name for comparison: case folded, blanks, "-" and "_" equal.
+func normal(name string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
+		return r == ' ' || r == '-' || r == '_' || r == '`' || r == '\t'
+	}), "_")
+}

@@ -1,0 +1,69 @@
+package sandbox
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"slices"
+
+	"github.com/skl-project/skl/spec/diag"
+)
+
+func probe() Report {
+	if executable(seatbeltProgram) != nil {
+		return reportFor(None)
+	}
+	return reportFor(Seatbelt)
+}
+
+func reportFor(tier Tier) Report {
+	if tier != Seatbelt {
+		return Report{Missing: []string{"there is no " + seatbeltProgram + ": programs can do what you can do"}}
+	}
+	return Report{
+		Tier:     Seatbelt,
+		Enforced: []string{"files", "network", "processes", "environment"},
+		Missing: []string{
+			"whether a path outside exists, and its size and times, can be found out by asking for it",
+			"processor time, file sizes and the number of processes are bounded by the time limit only",
+			"memory is not bounded",
+			"sandbox-exec is a tool that Apple has deprecated",
+		},
+	}
+}
+
+// confined runs j below sandbox-exec. With hosts, the proxy is a port of the loopback interface, which other programs
+// of this machine can reach while the program runs.
+func confined(ctx context.Context, j *job) (int, error) {
+	// A profile speaks of real paths; /tmp and /var are links.
+	j.Read, j.Write = slices.Clone(j.Read), slices.Clone(j.Write)
+	for _, list := range [][]string{j.Read, j.Write} {
+		for i, path := range list {
+			list[i] = realPath(path)
+		}
+	}
+	j.Dir = realPath(j.Dir)
+	port := 0
+	if j.Hosts != nil {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return 0, diag.New(diag.Failed, "sandbox_start", "opening a proxy: %w", err)
+		}
+		p := newProxy(j.Hosts, j.Log)
+		defer p.close()
+		go p.serve(listener)
+		port = listener.Addr().(*net.TCPAddr).Port
+		j.Env = append(append([]string(nil), j.Env...), proxyEnvironment(port)...)
+	}
+	argv := append([]string{"sandbox-exec", "-p", seatbeltProfile(j, port), j.program}, j.Argv[1:]...)
+	return plain(ctx, j, seatbeltProgram, argv)
+}
+
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+func guard() {}

@@ -1,0 +1,11 @@
+//go:build !unix
+
+package sandbox
+
+import "os/exec"
+
+func ownGroup(*exec.Cmd) {}
+
+func killGroup(cmd *exec.Cmd) { cmd.Process.Kill() }
+
+func exitCode(e *exec.ExitError) int { return e.ExitCode() }

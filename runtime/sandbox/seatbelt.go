@@ -1,0 +1,75 @@
+package sandbox
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// seatbeltProgram is Apple's own; a program of that name in PATH would be somebody else's.
+const seatbeltProgram = "/usr/bin/sandbox-exec"
+
+// seatbeltProfile is the text of a profile for macOS' sandbox-exec: everything is forbidden but what it names.
+// port is that of the proxy on the loopback interface; 0 allows no network at all.
+//
+// Paths are given as strings of the profile language and so cannot leave them.
+func seatbeltProfile(j *job, port int) string {
+	var b strings.Builder
+	line := func(parts ...string) { b.WriteString("(" + strings.Join(parts, " ") + ")\n") }
+	line("version 1")
+	line("deny default")
+	line("allow process-fork")
+	line("allow process-exec*", paths(slices.Concat(seatbeltReadable(), []string{j.Dir}, j.Read, j.Write, []string{j.private})))
+	line("allow process-info* (target same-sandbox)")
+	line("allow signal (target same-sandbox)")
+	line("allow sysctl-read")
+	line("allow file-read-metadata")
+	line("allow file-read* (literal \"/\")", paths(append(seatbeltReadable(), j.Read...)))
+	if j.ReadOnly {
+		line("allow file-read*", paths([]string{j.Dir}))
+	}
+	line("allow file-read* file-write*", paths(writable(j)))
+	line("allow file-read* file-write-data", literals("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"))
+	line("allow mach-lookup (global-name \"com.apple.system.opendirectoryd.libinfo\") (global-name \"com.apple.trustd\")")
+	if port > 0 {
+		line("allow network-outbound (remote ip \"localhost:" + strconv.Itoa(port) + "\")")
+	}
+	return b.String()
+}
+
+func writable(j *job) []string {
+	w := append([]string{j.private}, j.Write...)
+	if !j.ReadOnly {
+		w = append(w, j.Dir)
+	}
+	return w
+}
+
+// seatbeltReadable is what programs need of the system. /etc is a link to /private/etc there.
+func seatbeltReadable() []string {
+	return []string{"/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Developer/CommandLineTools",
+		"/Library/Frameworks", "/opt/homebrew", "/private/etc/ssl", "/private/etc/localtime", "/private/var/db/timezone",
+		"/private/var/db/dyld", "/private/var/select"}
+}
+
+func paths(list []string) string {
+	var out []string
+	for _, p := range list {
+		out = append(out, "(subpath "+quoted(filepath.Clean(p))+")")
+	}
+	return strings.Join(out, " ")
+}
+
+func literals(list ...string) string {
+	var out []string
+	for _, p := range list {
+		out = append(out, "(literal "+quoted(p)+")")
+	}
+	return strings.Join(out, " ")
+}
+
+// quoted is a string of the profile language: only the quote and the backslash mean something.
+func quoted(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}

@@ -1,0 +1,210 @@
+package tool
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/spell"
+)
+
+// An Effect is a kind of thing that a call changes, with the names of side_effects.
+type Effect string
+
+const (
+	None       Effect = "none"
+	Filesystem Effect = "filesystem"
+	Network    Effect = "network"
+	Session    Effect = "session"
+	External   Effect = "external"
+)
+
+func isEffect(s string) bool {
+	switch Effect(s) {
+	case Filesystem, Network, Session, External:
+		return true
+	}
+	return false
+}
+
+// An Ask is a question to the person: may this skill have this effect?
+type Ask struct {
+	Effect Effect
+	Skill  string
+	Tool   string // canonical name of the one that wants it first
+	Detail string // what it wants to do: a command, a path, an address; at most 400 bytes
+	Digest string // of the skill: a yes is for this digest and Effect
+}
+
+// A Store remembers what a person agreed to. Its methods may be called concurrently.
+type Store interface {
+	Consented(digest string, e Effect) (bool, error)
+	Remember(digest string, e Effect) error
+}
+
+// A Grant is what a person agreed to beforehand: --allow. It never widens a policy or a declaration.
+type Grant struct {
+	Effects []Effect
+	Tools   []skill.Tool // these uses, whatever their effect
+}
+
+// ParseGrant reads the value of --allow: effects and tools, separated by commas outside of parentheses.
+func ParseGrant(list string) (Grant, error) {
+	var g Grant
+	for _, item := range splitList(list) {
+		if isEffect(item) {
+			g.Effects = append(g.Effects, Effect(item))
+			continue
+		}
+		t, err := skill.ParseTool(item)
+		if err != nil {
+			return Grant{}, diag.New(diag.Misuse, CodeAllow, "--allow: %w", err)
+		}
+		if _, known := canonicalOf(t.Name); t.Namespace == "" && !known {
+			words := append([]string{"filesystem", "network", "session", "external"}, builtinNames()...)
+			return Grant{}, diag.New(diag.Misuse, CodeAllow, "--allow: no effect or tool is called %q", diag.Printable(item)).Meant(spell.Nearest(item, words, 3)...)
+		}
+		g.Tools = append(g.Tools, t)
+	}
+	return g, nil
+}
+
+// splitList splits at commas outside of parentheses and drops blanks around items.
+func splitList(s string) []string {
+	var out []string
+	depth, start := 0, 0
+	for i := 0; i <= len(s); i++ {
+		switch {
+		case i < len(s) && s[i] == '(':
+			depth++
+		case i < len(s) && s[i] == ')':
+			depth--
+		case i == len(s) || s[i] == ',' && depth <= 0:
+			if item := strings.TrimSpace(s[start:i]); item != "" {
+				out = append(out, item)
+			}
+			start = i + 1
+		}
+	}
+	return out
+}
+
+// Invocable says whether a skill with this model_invocation may be invoked: by the model, or by a person.
+func Invocable(name string, i skill.Invocation, byModel bool) error {
+	switch {
+	case byModel && !i.ByModel():
+		return diag.New(diag.Refused, CodeInvoke, "%s may not be invoked by a model: its model_invocation is %s", diag.Printable(name), i)
+	case !byModel && !i.ByUser():
+		return diag.New(diag.Refused, CodeInvoke, "%s may not be invoked by a person: its model_invocation is %s", diag.Printable(name), i)
+	}
+	return nil
+}
+
+// effectOpen says whether e can be had at all: granted already (true), or by asking.
+func (c *core) effectOpen(e Effect, h *handler) (granted bool, err error) {
+	if e == None {
+		return true, nil
+	}
+	if c.declared != nil && !c.declared[e] {
+		return false, diag.New(diag.Refused, CodeEffect, "%s needs the effect %s, which the skill does not declare in side_effects", h.orScript(), e)
+	}
+	if slices.Contains(c.config.Grant.Effects, e) {
+		return true, nil
+	}
+	if c.config.Remembered != nil && c.config.Digest != "" {
+		yes, err := c.config.Remembered.Consented(c.config.Digest, e)
+		if err != nil {
+			return false, diag.New(diag.Failed, CodeEffect, "reading what was agreed to: %w", err)
+		}
+		if yes {
+			return true, nil
+		}
+	}
+	if c.config.Consent == nil && !c.grantsTool(h) {
+		return false, nobodyAgreed(h, e)
+	}
+	return false, nil
+}
+
+func nobodyAgreed(h *handler, e Effect) *diag.Error {
+	return diag.New(diag.Refused, CodeEffect, "%s needs the effect %s, and nobody agreed to it", h.orScript(), e).
+		Hint("--allow %s", e)
+}
+
+// grantsTool reports whether some use of h was agreed to; with nil, of any tool.
+func (c *core) grantsTool(h *handler) bool {
+	for _, t := range c.config.Grant.Tools {
+		if h == nil || c.table.means(t, h) {
+			return true
+		}
+	}
+	return false
+}
+
+// consent returns nil when the person agrees to e, now or before. Questions are asked one at a time,
+// and each once: whoever comes meanwhile waits for the answer.
+func (c *core) consent(ctx context.Context, e Effect, h *handler, u *use) error {
+	granted, err := c.effectOpen(e, h)
+	if granted || err != nil {
+		return err
+	}
+	if c.grantsUse(h, u) {
+		return nil
+	}
+	select {
+	case <-c.asking:
+		defer func() { c.asking <- struct{}{} }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if yes, known := c.answers[e]; known {
+		if yes {
+			return nil
+		}
+		return nobodyAgreed(h, e)
+	}
+	if c.config.Consent == nil {
+		return nobodyAgreed(h, e)
+	}
+	yes, err := c.config.Consent(ctx, Ask{Effect: e, Skill: c.config.Skill, Tool: h.String(), Detail: bounded(u.detail, 400), Digest: c.config.Digest})
+	if err != nil {
+		return err
+	}
+	c.answers[e] = yes
+	if !yes {
+		return nobodyAgreed(h, e)
+	}
+	if c.config.Remembered != nil && c.config.Digest != "" {
+		if err := c.config.Remembered.Remember(c.config.Digest, e); err != nil {
+			return diag.New(diag.Failed, CodeEffect, "remembering what was agreed to: %w", err)
+		}
+	}
+	return nil
+}
+
+// grantsUse reports whether --allow names tools that cover every part of u.
+func (c *core) grantsUse(h *handler, u *use) bool {
+	var tools []skill.Tool
+	for _, t := range c.config.Grant.Tools {
+		if c.table.means(t, h) {
+			tools = append(tools, t)
+		}
+	}
+	return len(tools) > 0 && allowedBy(tools, u) == nil
+}
+
+// has reports whether e was agreed to already, without asking.
+func (c *core) has(ctx context.Context, e Effect, h *handler) bool {
+	if granted, err := c.effectOpen(e, h); granted || err != nil {
+		return granted
+	}
+	select {
+	case <-c.asking:
+		defer func() { c.asking <- struct{}{} }()
+		return c.answers[e]
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,5 @@
+package tool
+
+const nonblock = 0
+
+const exeSuffix = ".exe"

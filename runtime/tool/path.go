@@ -1,0 +1,469 @@
+package tool
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/skl-project/skl/spec/diag"
+)
+
+const (
+	maxPath  = 4096 // bytes
+	maxLinks = 40   // symbolic links followed for one path
+)
+
+// A tree is a directory below which files are reached, and never outside of it.
+type tree struct {
+	root      *os.Root
+	given     string // as it was named, cleaned
+	real      string // without links
+	prefix    string // what paths in it are shown with
+	protected []protection
+}
+
+// A protection is a directory into which nothing is written.
+type protection struct {
+	info os.FileInfo // nil: it is not there yet
+	rel  string      // below the tree, with slashes; "" outside of it
+}
+
+func openTree(dir, prefix string) (*tree, error) {
+	if !filepath.IsAbs(dir) {
+		return nil, diag.New(diag.Misuse, CodeOutside, "the directory %q is not absolute", dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, diag.New(diag.Failed, CodeOutside, "opening %s: %w", dir, cause(err))
+	}
+	root, err := os.OpenRoot(real)
+	if err != nil {
+		return nil, diag.New(diag.Failed, CodeOutside, "opening %s: %w", dir, cause(err))
+	}
+	return &tree{root: root, given: filepath.Clean(dir), real: real, prefix: prefix}, nil
+}
+
+func (t *tree) close() { t.root.Close() }
+
+func (t *tree) protect(dirs []string) {
+	for _, dir := range dirs {
+		p := protection{}
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		p.info, _ = os.Stat(dir)
+		p.rel, _ = t.relative(dir)
+		if p.info != nil || p.rel != "" {
+			t.protected = append(t.protected, p)
+		}
+	}
+}
+
+// relative is the path below t, with slashes, of an absolute path that is named below it.
+func (t *tree) relative(path string) (string, bool) {
+	for _, base := range []string{t.real, t.given} {
+		rel, err := filepath.Rel(base, path)
+		if err == nil && filepath.IsLocal(rel) {
+			return filepath.ToSlash(rel), true
+		}
+	}
+	return "", false
+}
+
+// A place is where a path leads, found without following a link that was not looked at. Its directory is
+// held open, so that nothing that happens to the path later leads elsewhere.
+type place struct {
+	tree    *tree
+	dir     *os.Root    // the deepest directory that is there
+	names   []string    // of the directories from the tree down to dir
+	missing []string    // directories below dir that are not there
+	base    string      // the last name; "" when the path is the directory dir
+	info    os.FileInfo // of what is there; nil for nothing
+	open    []*os.Root  // what to close
+	within  []os.FileInfo
+}
+
+func (p *place) close() {
+	for _, r := range p.open {
+		r.Close()
+	}
+	p.open = nil
+}
+
+// rel is the path below the tree, without links.
+func (p *place) rel() string {
+	parts := slices.Concat(p.names, p.missing)
+	if p.base != "" {
+		parts = append(parts, p.base)
+	}
+	if len(parts) == 0 {
+		return "."
+	}
+	return strings.Join(parts, "/")
+}
+
+// shown is the path as policies and results name it.
+func (p *place) shown() string { return p.tree.prefix + p.rel() }
+
+// within finds a path of the tree or of the other trees by which of them its spelling names:
+// absolute paths by the directory, "skill:…" the skill's own, all others the working directory.
+func (d *Dispatcher) find(path string) (*place, error) {
+	if rest, ok := strings.CutPrefix(path, "skill:"); ok && d.own != nil {
+		return d.own.find(rest)
+	}
+	if filepath.IsAbs(path) && d.own != nil {
+		clean := filepath.Clean(path)
+		if _, ok := d.own.relative(clean); ok {
+			return d.own.find(path)
+		}
+	}
+	return d.work.find(path)
+}
+
+func outside(path string) *diag.Error {
+	return diag.New(diag.Refused, CodeOutside, "%q is outside of the working directory", diag.Printable(bounded(path, 300)))
+}
+
+// find walks to path, which need not be there. The caller closes the place.
+func (t *tree) find(path string) (*place, error) {
+	given := path
+	if len(path) > maxPath || strings.ContainsRune(path, 0) {
+		return nil, diag.New(diag.Refused, CodeOutside, "a path of %d bytes, or with a NUL, is not looked for", len(path))
+	}
+	if filepath.IsAbs(path) {
+		rel, ok := t.below(path)
+		if !ok {
+			return nil, outside(given)
+		}
+		path = rel
+	}
+	if runtime.GOOS == "windows" {
+		if path = filepath.ToSlash(path); strings.Contains(path, ":") || strings.HasPrefix(path, "/") {
+			return nil, outside(given)
+		}
+	}
+	w := walk{place: &place{tree: t, dir: t.root}, roots: []*os.Root{t.root}, given: given}
+	if err := w.run(strings.Split(path, "/")); err != nil {
+		w.place.close()
+		return nil, err
+	}
+	return w.place, nil
+}
+
+// below is what follows the tree's own name in an absolute path. Elements ".." stay, since what
+// they mean depends on links.
+func (t *tree) below(path string) (string, bool) {
+	for _, base := range []string{t.real, t.given} {
+		if path == base {
+			return ".", true
+		}
+		if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(base, string(filepath.Separator))+string(filepath.Separator)); ok {
+			return rest, true
+		}
+	}
+	return "", false
+}
+
+// A walk goes to a path, one name at a time.
+type walk struct {
+	place *place
+	roots []*os.Root // roots[i] is the directory at names[:i]
+	links int
+	given string
+}
+
+func (w *walk) run(pending []string) error {
+	p := w.place
+	for len(pending) > 0 {
+		name := pending[0]
+		pending = pending[1:]
+		switch {
+		case name == "" || name == ".":
+			if p.base != "" {
+				return w.notDirectory()
+			}
+			continue
+		case p.base != "":
+			return w.notDirectory()
+		case name == "..":
+			if err := w.up(); err != nil {
+				return err
+			}
+			continue
+		case len(p.missing) > 0:
+			p.missing = append(p.missing, name)
+			continue
+		}
+		more, err := w.enter(name)
+		if err != nil {
+			return err
+		}
+		pending = append(more, pending...)
+	}
+	if n := len(p.missing); n > 0 {
+		p.base, p.missing = p.missing[n-1], p.missing[:n-1]
+	}
+	if p.base == "" && p.info == nil {
+		info, err := p.dir.Stat(".")
+		if err != nil {
+			return failed("looking at %q: %w", w.given, cause(err))
+		}
+		p.info = info
+	}
+	return nil
+}
+
+func (w *walk) notDirectory() error {
+	return failed("%q leads through something that is not a directory", diag.Printable(w.given))
+}
+
+func (w *walk) up() error {
+	p := w.place
+	if n := len(p.missing); n > 0 {
+		p.missing = p.missing[:n-1]
+		return nil
+	}
+	if len(p.names) == 0 {
+		return outside(w.given)
+	}
+	n := len(p.names) - 1
+	p.names, p.within, w.roots = p.names[:n], p.within[:n], w.roots[:n+1]
+	p.dir, p.info = w.roots[n], nil
+	return nil
+}
+
+// enter goes one name down. It returns the names that a link stands for.
+func (w *walk) enter(name string) ([]string, error) {
+	p := w.place
+	info, err := p.dir.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		p.missing = append(p.missing, name)
+		return nil, nil
+	case err != nil:
+		return nil, failed("looking at %q: %w", diag.Printable(w.given), cause(err))
+	case info.Mode()&fs.ModeSymlink != 0:
+		return w.follow(name)
+	case !info.IsDir():
+		p.base, p.info = name, info
+		return nil, nil
+	}
+	dir, err := openSame(p.dir, name, info)
+	if err != nil {
+		return nil, failed("looking at %q: %w", diag.Printable(w.given), cause(err))
+	}
+	p.open = append(p.open, dir)
+	p.names, p.within, w.roots = append(p.names, name), append(p.within, info), append(w.roots, dir)
+	p.dir = dir
+	return nil, nil
+}
+
+var errChanged = errors.New("it changed meanwhile")
+
+// openSame opens the directory name, which has to be the one that info is about.
+func openSame(dir *os.Root, name string, info os.FileInfo) (*os.Root, error) {
+	sub, err := dir.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := sub.Stat("."); err != nil || !os.SameFile(info, now) {
+		sub.Close()
+		return nil, errChanged
+	}
+	return sub, nil
+}
+
+func (w *walk) follow(name string) ([]string, error) {
+	if w.links++; w.links > maxLinks {
+		return nil, failed("%q leads through more than %d links", diag.Printable(w.given), maxLinks)
+	}
+	target, err := w.place.dir.Readlink(name)
+	if err != nil {
+		return nil, failed("looking at %q: %w", diag.Printable(w.given), cause(err))
+	}
+	if filepath.IsAbs(target) {
+		rel, ok := w.place.tree.below(target)
+		if !ok {
+			return nil, outside(w.given)
+		}
+		for len(w.place.names) > 0 {
+			if err := w.up(); err != nil {
+				return nil, err
+			}
+		}
+		target = rel
+	}
+	if runtime.GOOS == "windows" {
+		if target = filepath.ToSlash(target); strings.Contains(target, ":") || strings.HasPrefix(target, "/") {
+			return nil, outside(w.given)
+		}
+	}
+	return strings.Split(target, "/"), nil
+}
+
+// cause is what went wrong without the name that the system puts before it.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// writable says why nothing is written at p.
+func (p *place) writable() error {
+	refuse := func(what string) error {
+		return diag.New(diag.Refused, CodeProtected, "%q is never written: it belongs to %s", diag.Printable(p.shown()), what)
+	}
+	if p.tree.prefix != "" {
+		return refuse("the skill")
+	}
+	rel := p.rel()
+	if slices.ContainsFunc(strings.Split(rel, "/"), isDotGit) {
+		return refuse("git")
+	}
+	for _, g := range p.tree.protected {
+		if g.rel == "." {
+			return refuse("a protected directory")
+		}
+		if g.rel != "" && (strings.EqualFold(rel, g.rel) || len(rel) > len(g.rel) && rel[len(g.rel)] == '/' && strings.EqualFold(rel[:len(g.rel)], g.rel)) {
+			return refuse("the skill, or to a directory of skills")
+		}
+		if g.info != nil && slices.ContainsFunc(p.within, func(i os.FileInfo) bool { return os.SameFile(i, g.info) }) {
+			return refuse("the skill, or to a directory of skills")
+		}
+	}
+	return nil
+}
+
+// isDotGit reports whether some file system takes name for ".git": without regard to case, to
+// characters that are not seen, to blanks and dots at the end, or by its short name.
+func isDotGit(name string) bool {
+	name, _, _ = strings.Cut(name, ":") // a stream of the same file
+	name = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+	name = strings.TrimRight(name, " .")
+	return name == ".git" || name == "git~1"
+}
+
+// openFile opens the regular file at p.
+func (p *place) openFile() (*os.File, error) {
+	switch {
+	case p.info == nil:
+		return nil, failed("there is no file %q", diag.Printable(p.shown()))
+	case p.base == "":
+		return nil, failed("%q is a directory", diag.Printable(p.shown()))
+	case !p.info.Mode().IsRegular():
+		return nil, diag.New(diag.Refused, CodeOutside, "%q is not a regular file", diag.Printable(p.shown()))
+	}
+	f, err := p.dir.OpenFile(p.base, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, failed("opening %q: %w", diag.Printable(p.shown()), cause(err))
+	}
+	if info, err := f.Stat(); err != nil || !os.SameFile(info, p.info) {
+		f.Close()
+		return nil, failed("opening %q: %w", diag.Printable(p.shown()), errChanged)
+	}
+	return f, nil
+}
+
+func (p *place) readAll(limit int64) ([]byte, error) {
+	f, err := p.openFile()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var buf bytes.Buffer
+	buf.Grow(int(min(p.info.Size(), limit)) + bytes.MinRead)
+	if _, err := buf.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
+		return nil, failed("reading %q: %w", diag.Printable(p.shown()), cause(err))
+	}
+	if int64(buf.Len()) > limit {
+		return nil, failed("%q has more than %d bytes", diag.Printable(p.shown()), limit)
+	}
+	return buf.Bytes(), nil
+}
+
+// replace gives the file at p new content: written beside it, synced, and renamed, so that a crash leaves the
+// old content or all of the new. Directories that are missing are made.
+func (p *place) replace(data []byte) error {
+	if err := p.writable(); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o666)
+	switch {
+	case p.base == "":
+		return failed("%q is a directory", diag.Printable(p.shown()))
+	case p.info != nil && !p.info.Mode().IsRegular():
+		return diag.New(diag.Refused, CodeOutside, "%q is not a regular file", diag.Printable(p.shown()))
+	case p.info != nil:
+		mode = p.info.Mode().Perm()
+	}
+	if err := p.replaceIn(data, mode); err != nil {
+		return failed("writing %q: %w", diag.Printable(p.shown()), cause(err))
+	}
+	return nil
+}
+
+func (p *place) replaceIn(data []byte, mode fs.FileMode) error {
+	dir := p.dir
+	for _, name := range p.missing {
+		if err := dir.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		info, err := dir.Lstat(name)
+		if err != nil {
+			return err
+		}
+		sub, err := openSame(dir, name, info)
+		if err != nil {
+			return err
+		}
+		p.open = append(p.open, sub)
+		dir = sub
+	}
+	var random [8]byte
+	rand.Read(random[:])
+	beside := ".skl-" + hex.EncodeToString(random[:]) + ".tmp"
+	f, err := dir.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil && p.info != nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = dir.Rename(beside, p.base)
+	}
+	if err != nil {
+		dir.Remove(beside)
+		return err
+	}
+	if d, err := dir.Open("."); err == nil && runtime.GOOS != "windows" {
+		d.Sync()
+		d.Close()
+	}
+	return nil
+}

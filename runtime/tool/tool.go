@@ -1,0 +1,408 @@
+// Package tool is what the leaves, subagents and scripts of a skill can do:
+// the built-in tools, those of MCP servers that a person named, and the one
+// place where each call is allowed or denied.
+//
+//   - A call is decided for the handler that its name resolves to, never for
+//     the name: "bash", "Bash", "run_terminal_cmd" are one tool.
+//   - Every policy must allow it: the skill's tools.allow and tools.deny, the
+//     person's, and those that [Dispatcher.Narrow] added. A denial wins over
+//     everything. A subagent's policy is added to the others, so it can only
+//     narrow. A script of the skill counts as bash.
+//   - Every effect must be declared by the skill, if it declares any, and must
+//     have been granted: by --allow, by an earlier answer, or by an answer now.
+//     read, glob, grep and list have none; write and edit need filesystem,
+//     fetch network, bash, scripts and MCP tools external.
+//   - Files are reached below the working directory only, and below the skill's
+//     own directory for reading. Links are followed by hand, so that what was
+//     judged is what is opened. Nothing is written into .git, the skill or a
+//     protected root. Only regular files are opened.
+//   - Programs run through Config.Exec, which confines them. They get no
+//     environment but Config.Env, and no network but Config.Hosts.
+//   - fetch sends no credential and reaches only hosts of Config.Hosts.
+//
+// Limits: an input has at most 1 MiB, a result 256 KiB, of fetch 1 MiB, of bash 64 KiB
+// (its start and its end); read, write and edit take files of at most 16 MiB, grep
+// of 4 MiB; glob, grep and list give 1,000 results and visit 200,000 entries;
+// fetch has 30 s, bash 120 s by default and 10 min at most, a script 10 min and 1 MiB of output.
+//
+// A pattern in parentheses belongs to its tool: a path with *, ** and {a,b} for
+// the tools of files, a command with * for bash (see [Commands]), a host or an
+// address with * for fetch. An MCP tool has no patterns: allowed with one it is
+// out of reach, denied with one it is denied.
+//
+// It follows corteza.skill/v1 (spec/corteza.skill-v1.md). A name in tools.allow
+// that nothing answers to is out of reach, and [Dispatcher.Could] says so; such
+// a name in tools.deny is an error of [New].
+//
+// Errors are *diag.Error with the codes below.
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/skl-project/skl/registry/client/origin"
+	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/runtime/sandbox"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// Codes of errors.
+const (
+	CodeUnknown   = "tool_unknown"    // no such tool, or more than one
+	CodeDenied    = "tool_denied"     // a policy, or a call that may only read
+	CodeEffect    = "effect_denied"   // an effect that is not declared, or to which nobody agreed
+	CodeOutside   = "path_outside"    // not below the working directory
+	CodeProtected = "path_protected"  // inside, but never written
+	CodeInput     = "tool_input"      // an input that the tool does not take
+	CodeFailed    = "tool_failed"     // the tool did not do it
+	CodeServer    = "tool_server"     // an MCP server does not start or answer
+	CodeInvoke    = "invocation_deny" // model_invocation does not allow it
+	CodeAllow     = "invalid_allow"   // --allow holds something unknown
+)
+
+const (
+	maxInput  = 1 << 20
+	maxResult = 256 << 10
+	maxFile   = 16 << 20
+)
+
+// A Config says what there is and what is allowed. Its zero value but for WorkDir
+// can read files below WorkDir and nothing else; a nil func denies.
+type Config struct {
+	Skill       string       // its name, for questions
+	Digest      string       // of the skill's tree: what an answer is remembered for; "" for this run only
+	WorkDir     string       // existing directory, absolute
+	SkillDir    string       // the skill's own, readable; "" for none
+	Protected   []string     // further directories that are never written: roots of skills
+	Policy      *skill.Tools // the skill's; nil: no limit
+	SideEffects []string     // the skill's side_effects; nil: undeclared, so that each effect is asked for
+	Person      *skill.Tools // what the person allows at most; nil: no limit
+	Grant       Grant        // --allow
+	Hosts       []string     // "host", "host:port" or "*.host" that fetch and programs may reach
+
+	Consent    func(ctx context.Context, a Ask) (bool, error) // asks the person; nil says no
+	Remembered Store                                          // earlier answers; nil: none
+
+	Exec   func(ctx context.Context, c sandbox.Command) (sandbox.Result, error) // sandbox.Run; nil: no programs
+	Floor  sandbox.Tier                                                         // least confinement of programs
+	Off    bool                                                                 // run programs unconfined: the person said so
+	Env    []string                                                             // NAME=value for programs; nil: PATH and LANG of a plain system
+	Path   string                                                               // the person's PATH, where interpreters and servers are looked up; "" is that of Env
+	Home   string                                                               // the person's home, which no interpreter's directory may hold; "" is unknown
+	Proxy  func(string) string                                                  // HTTPS_PROXY, HTTP_PROXY, NO_PROXY for fetch; nil: no proxy
+	Client *origin.Client                                                       // for MCP servers with a URL; nil: a new one
+
+	Servers []Server
+}
+
+// A Dispatcher lets tools be called. Its methods may be called concurrently. It implements run.Tools.
+type Dispatcher struct {
+	*core
+	policies []policy
+	narrowed bool
+}
+
+// core is what a Dispatcher and those narrowed from it share.
+type core struct {
+	config   Config
+	base     []policy        // of the Dispatcher that New made
+	declared map[Effect]bool // nil: undeclared
+	work     *tree
+	own      *tree // nil: the skill has no directory
+	table    table
+	files    sync.Mutex    // held over each change of a file, so that edits do not lose each other
+	asking   chan struct{} // holds a token while nobody is asked; guards answers
+	answers  map[Effect]bool
+	interp   interpreters
+}
+
+// New makes a Dispatcher. Its error names the denied tool that nothing answers
+// to, the invalid server, or the directory that cannot be opened.
+func New(config Config) (*Dispatcher, error) {
+	c := &core{config: config, asking: make(chan struct{}, 1), answers: map[Effect]bool{}}
+	c.asking <- struct{}{}
+	if config.SideEffects != nil {
+		c.declared = map[Effect]bool{}
+		for _, e := range config.SideEffects {
+			c.declared[Effect(e)] = e != string(None)
+		}
+	}
+	if err := c.table.init(config.Servers, config.Client, &c.config); err != nil {
+		return nil, err
+	}
+	d := &Dispatcher{core: c}
+	for _, p := range []struct {
+		tools *skill.Tools
+		owner string
+	}{{config.Policy, "the skill"}, {config.Person, "your policy"}} {
+		if p.tools == nil {
+			continue
+		}
+		if err := c.table.checkDenials(p.tools, p.owner); err != nil {
+			return nil, err
+		}
+		d.policies = append(d.policies, policy{*p.tools, p.owner})
+	}
+	if err := c.openTrees(); err != nil {
+		return nil, err
+	}
+	c.base = d.policies
+	return d, nil
+}
+
+func (c *core) openTrees() (err error) {
+	if c.work, err = openTree(c.config.WorkDir, ""); err != nil {
+		return err
+	}
+	protected := c.config.Protected
+	if c.config.SkillDir != "" {
+		prefix := "skill:"
+		own, err := openTree(c.config.SkillDir, prefix)
+		if err != nil {
+			c.work.close()
+			return err
+		}
+		if rel, ok := c.work.relative(own.real); ok {
+			own.prefix = rel + "/"
+		}
+		c.own, protected = own, append([]string{own.real}, protected...)
+	}
+	c.work.protect(protected)
+	return nil
+}
+
+// Close stops the servers and releases the directories. On a narrowed Dispatcher it does nothing.
+func (d *Dispatcher) Close() error {
+	if d.narrowed {
+		return nil
+	}
+	err := d.table.close()
+	d.work.close()
+	if d.own != nil {
+		d.own.close()
+	}
+	return err
+}
+
+// Narrow is d with one more policy, which a call has to pass besides all others: what a
+// subagent gets. Whatever t says, it can call nothing that d cannot.
+func (d *Dispatcher) Narrow(t skill.Tools) *Dispatcher {
+	policies := append(d.policies[:len(d.policies):len(d.policies)], policy{t, "the subagent's policy"})
+	return &Dispatcher{core: d.core, policies: policies, narrowed: true}
+}
+
+// For returns what may be called, by wire names, sorted. It starts the MCP servers that
+// a policy lets through, at most once; one that does not start is left out, and [Dispatcher.Could] says why.
+func (d *Dispatcher) For(readOnly bool) []model.Tool {
+	d.startServers()
+	var out []model.Tool
+	for _, h := range d.table.all() {
+		if d.reachable(h, readOnly) != nil {
+			continue
+		}
+		description := h.description
+		if patterns := d.patterns(h); patterns != "" {
+			description += " Allowed here only: " + patterns + "."
+		}
+		out = append(out, model.Tool{Name: h.wire, Description: description, Schema: h.schema})
+	}
+	return out
+}
+
+// Call runs the tool that name resolves to, if every rule lets it.
+func (d *Dispatcher) Call(ctx context.Context, name string, input json.RawMessage, readOnly bool) (model.ToolResult, string, bool) {
+	h, err := d.resolve(name)
+	if err != nil {
+		return refusal(err), "", true
+	}
+	limit := maxResult
+	if h == d.table.must("fetch") {
+		limit = maxFetch + 100
+	}
+	text, err := d.call(ctx, h, input, readOnly)
+	if err != nil {
+		r := refusal(err)
+		return model.ToolResult{Text: bounded(text, limit) + r.Text, IsError: true}, h.String(), isDenied(err)
+	}
+	return model.ToolResult{Text: bounded(text, limit)}, h.String(), false
+}
+
+// call decides and then acts. The text may be there besides an error: what a program printed before it failed.
+func (d *Dispatcher) call(ctx context.Context, h *handler, input json.RawMessage, readOnly bool) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	if err := d.reachable(h, readOnly); err != nil {
+		return "", err
+	}
+	u, err := h.prepare(d, input)
+	if err != nil {
+		return "", err
+	}
+	defer u.close()
+	if err := d.permit(h, u); err != nil {
+		return "", err
+	}
+	if err := d.consent(ctx, h.effect, h, u); err != nil {
+		return "", err
+	}
+	return u.do(ctx)
+}
+
+// resolve finds the handler that name means. Servers are started only for a name that could be theirs.
+func (d *Dispatcher) resolve(name string) (*handler, error) {
+	if h, ok := d.table.builtin(name); ok {
+		return h, nil
+	}
+	if strings.Contains(name, "_") || strings.Contains(name, "::") {
+		d.startServers()
+	}
+	return d.table.resolve(name)
+}
+
+// startServers starts the servers of which something could be called, by whomever: a subagent
+// that is first does not decide for the others.
+func (d *Dispatcher) startServers() {
+	d.table.start(func(s *server) bool {
+		_, err := d.effectOpen(External, nil)
+		whole := &Dispatcher{core: d.core, policies: d.base}
+		return err == nil && whole.couldReach(s.config.Name)
+	})
+}
+
+// isDenied tells what a rule refused, also the sandbox's, from what went wrong.
+func isDenied(err error) bool {
+	e, ok := errors.AsType[*diag.Error](err)
+	return ok && e.Class == diag.Refused
+}
+
+// refusal is err as a model reads it.
+func refusal(err error) model.ToolResult {
+	text := err.Error()
+	if isDenied(err) {
+		text = "denied: " + text
+	}
+	return model.ToolResult{Text: bounded(text, maxResult), IsError: true}
+}
+
+// bounded is s as valid UTF-8 of at most limit bytes, and a note when something was cut.
+func bounded(s string, limit int) string {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	if len(s) <= limit {
+		return s
+	}
+	const note = "\n[cut: %d more bytes]"
+	cut := limit - len(note) - 10
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + fmt.Sprintf(note, len(s)-cut)
+}
+
+// ReadFile reads a file of the working directory, of at most 16 MiB, for the tree itself: tools.allow
+// does not limit it, a denial of read does.
+func (d *Dispatcher) ReadFile(path string) ([]byte, error) {
+	p, err := d.work.find(path)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	if err := d.denied(d.table.must("read"), fileUse(p.shown())); err != nil {
+		return nil, err
+	}
+	return p.readAll(maxFile)
+}
+
+// WriteFile replaces a file of the working directory, as the tool write does, and under the same rules.
+func (d *Dispatcher) WriteFile(ctx context.Context, path string, data []byte) error {
+	h := d.table.must("write")
+	if err := d.reachable(h, false); err != nil {
+		return err
+	}
+	u, err := d.prepareWrite(path, data)
+	if err != nil {
+		return err
+	}
+	defer u.close()
+	if err := d.permit(h, u); err != nil {
+		return err
+	}
+	if err := d.consent(ctx, h.effect, h, u); err != nil {
+		return err
+	}
+	_, err = u.do(ctx)
+	return err
+}
+
+// Exists reports whether there is something at path in the working directory.
+func (d *Dispatcher) Exists(path string) (bool, error) {
+	p, err := d.work.find(path)
+	if err != nil {
+		return false, err
+	}
+	defer p.close()
+	return p.info != nil, nil
+}
+
+// failed makes the error of a tool that did not do its work.
+func failed(format string, args ...any) *diag.Error {
+	return diag.New(diag.Failed, CodeFailed, format, args...)
+}
+
+// pathOf is Config.Path, or the PATH of the environment of programs.
+func (c *core) pathOf() string {
+	if c.config.Path != "" {
+		return c.config.Path
+	}
+	for _, v := range c.env() {
+		if rest, ok := strings.CutPrefix(v, "PATH="); ok {
+			return rest
+		}
+	}
+	return ""
+}
+
+// env is the environment of programs.
+func (c *core) env() []string {
+	if c.config.Env != nil {
+		return c.config.Env
+	}
+	return []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin", "LANG=C.UTF-8"}
+}
+
+// look finds a program on the person's PATH, never in the working directory or relative to it.
+func (c *core) look(name string) (string, bool) {
+	for _, dir := range filepath.SplitList(c.pathOf()) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if path := filepath.Join(dir, name+exeSuffix); isExecutable(path) {
+			if _, inside := c.work.relative(path); !inside {
+				return path, true
+			}
+		}
+	}
+	return "", false
+}
+
+func isExecutable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && (exeSuffix != "" || info.Mode()&0o111 != 0)
+}
+
+const (
+	defaultTimeout = 120 * time.Second
+	maxTimeout     = 10 * time.Minute
+)

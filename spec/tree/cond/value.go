@@ -1,0 +1,320 @@
+package cond
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// numeric gives the number that v is, or that a text spells.
+func numeric(v any) (float64, bool) {
+	switch v := v.(type) {
+	case float64:
+		return v, true
+	case int:
+		return float64(v), true
+	case int64:
+		return float64(v), true
+	case json.Number:
+		return number(string(v))
+	case string:
+		return number(v)
+	}
+	return 0, false
+}
+
+func isText(v any) bool {
+	_, ok := v.(string)
+	return ok
+}
+
+func truth(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case string:
+		return strings.TrimSpace(v) != ""
+	case []any:
+		return len(v) > 0
+	case map[string]any:
+		return len(v) > 0
+	}
+	f, ok := numeric(v)
+	return !ok || f != 0
+}
+
+// hollow reports whether v has no content: null, "", [] or {}.
+func hollow(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return strings.TrimSpace(v) == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
+}
+
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case json.Number:
+		return string(v)
+	case int:
+		return strconv.Itoa(v)
+	case float64:
+		if v > -1e15 && v < 1e15 {
+			return strconv.FormatFloat(v, 'f', -1, 64)
+		}
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "" // not a JSON value: Lookup broke its promise
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func same(a, b any) bool { return equal(a, b, false) }
+
+// equal compares values; fold compares texts without case.
+func equal(a, b any, fold bool) bool {
+	switch x := a.(type) {
+	case nil:
+		return b == nil
+	case string:
+		switch y := b.(type) {
+		case string:
+			return sameText(x, y, fold)
+		case bool:
+			return strings.EqualFold(strings.TrimSpace(x), strconv.FormatBool(y))
+		}
+	case bool:
+		switch y := b.(type) {
+		case bool:
+			return x == y
+		case string:
+			return strings.EqualFold(strings.TrimSpace(y), strconv.FormatBool(x))
+		}
+		return false
+	case []any:
+		y, ok := b.([]any)
+		return ok && slices.EqualFunc(x, y, same)
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(x, y, same)
+	}
+	x, okX := numeric(a)
+	y, okY := numeric(b)
+	if okX && okY {
+		return x == y
+	}
+	return !okX && !okY && reflect.DeepEqual(a, b)
+}
+
+func sameText(a, b string, fold bool) bool {
+	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
+	return a == b || fold && strings.EqualFold(a, b)
+}
+
+// equalLiteral compares a value with an operand as written (ruling 5.5): words
+// without case, numbers as numbers also when the value spells one.
+func equalLiteral(v any, o Operand) bool {
+	switch o.Kind {
+	case Null:
+		return v == nil
+	case Bool:
+		return equal(v, o.Text == "true", true)
+	case Number:
+		want, _ := number(o.Text)
+		got, ok := numeric(v)
+		return ok && got == want
+	}
+	return equal(v, o.Text, o.Kind != Quoted)
+}
+
+func match(value any, c Operand, env Env) bool {
+	if c.sure() {
+		v, ok := c.lookup(env)
+		return ok && same(value, v)
+	}
+	return equalLiteral(value, c)
+}
+
+func parseCase(text string) Operand {
+	text = strings.TrimSpace(text)
+	o, ok := parseOperand(text)
+	switch {
+	case !ok:
+		return Operand{Phrase, text}
+	case o.Kind == Path && text[0] != '`' && !strings.HasPrefix(text, "context.") && !strings.HasPrefix(text, "ctx."):
+		o.Kind = Word // "a.b" is a literal here
+	}
+	return o
+}
+
+func parseExpression(text string) Expression {
+	text = collapse(text)
+	o, ok := parseOperand(text)
+	if !ok || o.Kind == Word && keyword(o.Text) {
+		return Expression{Text: text, Natural: true}
+	}
+	return Expression{Text: text, Operand: o}
+}
+
+func (x Expression) value(env Env) (any, error) {
+	if x.Natural {
+		return nil, undecided("expression %q is natural language, which only a model decides", x.Text)
+	}
+	switch o := x.Operand; o.Kind {
+	case Word:
+		v, ok := o.lookup(env)
+		if !ok {
+			return nil, undecided("expression names %q, which nothing binds", o.Text)
+		}
+		return v, nil
+	default:
+		v, _ := o.value(env)
+		return v, nil
+	}
+}
+
+func parseCollection(text string) Collection {
+	text = collapse(text)
+	c := Collection{Text: text, Kind: Prose}
+	if inner, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(inner, "]") {
+		if items, ok := listItems(inner[:len(inner)-1]); ok {
+			c.Kind, c.Items = Listed, items
+		}
+		return c
+	}
+	if o, ok := parseOperand(text); ok {
+		if o.reference() {
+			c.Kind, c.Of = Named, o
+		}
+		return c
+	}
+	i := strings.LastIndexByte(text, ' ')
+	if i < 0 || strings.Count(text, " ") > 3 {
+		return c
+	}
+	o, ok := parseOperand(text[i+1:])
+	if !ok || !o.reference() || o.Kind == Arguments {
+		return c
+	}
+	for w := range strings.SplitSeq(text[:i], " ") {
+		if !isPath(w) {
+			return c
+		}
+	}
+	c.Kind, c.Of, c.Filter = Filtered, o, text[:i]
+	return c
+}
+
+// listItems splits the elements of a list at commas outside quotes.
+func listItems(inner string) ([]Operand, bool) {
+	items := []Operand{}
+	if strings.TrimSpace(inner) == "" {
+		return items, true
+	}
+	var q quotes
+	from := 0
+	add := func(to int) bool {
+		part := strings.TrimSpace(inner[from:to])
+		o, ok := parseOperand(part)
+		if !ok {
+			if part == "" || strings.ContainsAny(part, "[]{}") {
+				return false
+			}
+			o = Operand{Phrase, part}
+		}
+		items = append(items, o)
+		return true
+	}
+	for i := 0; i < len(inner); {
+		if end := q.end(inner, i); end > i {
+			i = end
+			continue
+		}
+		if inner[i] == ',' {
+			if !add(i) {
+				return nil, false
+			}
+			from = i + 1
+		}
+		i++
+	}
+	return items, add(len(inner))
+}
+
+func (c Collection) elements(env Env) (items []any, filter, scalar bool, err error) {
+	switch c.Kind {
+	case Listed:
+		items = make([]any, len(c.Items))
+		for i, o := range c.Items {
+			v, ok := o.value(env)
+			if !ok && o.Kind != Phrase {
+				return nil, false, false, undecided("list %q names %q, which has no value", c.Text, o.Text)
+			}
+			if items[i] = v; !ok {
+				items[i] = o.Text
+			}
+		}
+		return items, false, false, nil
+	case Filtered:
+		if v, ok := (Operand{Phrase, c.Text}).lookup(env); ok {
+			items, scalar = spread(v)
+			return items, false, scalar, nil
+		}
+		filter = true
+		fallthrough
+	case Named:
+		v, ok := c.Of.lookup(env)
+		if !ok {
+			return nil, false, false, undecided("collection %q has no value, as nothing binds %q", c.Text, c.Of.name())
+		}
+		items, scalar = spread(v)
+		return items, filter && len(items) > 0, scalar, nil
+	}
+	return nil, false, false, undecided("collection %q is natural language, which only a model decides", c.Text)
+}
+
+func spread(v any) ([]any, bool) {
+	switch v := v.(type) {
+	case nil:
+		return nil, false
+	case []any:
+		return v, false
+	case map[string]any:
+		out := make([]any, 0, len(v))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, v[k])
+		}
+		return out, false
+	case string:
+		t := strings.TrimSpace(v)
+		if t == "" {
+			return nil, false
+		}
+		var list []any
+		if t[0] == '[' && json.Unmarshal([]byte(t), &list) == nil {
+			return list, false
+		}
+	}
+	return []any{v}, true
+}

@@ -1,0 +1,79 @@
+package resource
+
+import "strings"
+
+func parseArguments(preamble, args string) (map[string]string, bool) {
+	bindings := map[string]string{}
+	understood := true
+	args = strings.TrimSpace(args)
+	var f fence
+	for _, line := range lines(preamble) {
+		line = strings.TrimSpace(line)
+		if f.step(line) || strings.HasPrefix(line, ">") || !strings.Contains(line, argumentsWord) {
+			continue
+		}
+		understood = argumentLine(line, args, bindings) && understood
+	}
+	return bindings, understood
+}
+
+// argumentLine reads one line about $ARGUMENTS into bindings; false if it says more than the known sentences.
+func argumentLine(line, args string, bindings map[string]string) bool {
+	before, after, _ := strings.Cut(line, argumentsWord)
+	if strings.Contains(after, argumentsWord) {
+		return false
+	}
+	before = strings.TrimSuffix(strings.TrimSpace(before), "`")
+	after = strings.TrimSpace(strings.TrimPrefix(after, "`"))
+	switch {
+	case after == "" || after == ".":
+		// "$ARGUMENTS" and "Label: $ARGUMENTS"; a sentence that ends so asks for something.
+		return strings.TrimSpace(before) == "" || strings.HasSuffix(strings.TrimSpace(before), ":")
+	case strings.HasPrefix(after, "(default:") && strings.HasSuffix(after, ")"):
+		value := strings.Trim(strings.TrimSpace(after[len("(default:"):len(after)-1]), "`\"")
+		if value == "" || strings.ContainsAny(value, "()") {
+			return false
+		}
+		if args == "" {
+			bindings[argumentsWord] = value
+		}
+		return true
+	}
+	first, rest, ok := firstAndRest(after)
+	if !ok {
+		return false
+	}
+	head, tail := args, ""
+	if i := strings.IndexAny(args, " \t\n"); i >= 0 {
+		head, tail = args[:i], strings.TrimSpace(args[i:])
+	}
+	bindings[first] = head
+	if rest != "" {
+		bindings[rest] = tail
+	}
+	return true
+}
+
+// firstAndRest reads "— first token is `a`, remainder is `b`", the second half optional.
+func firstAndRest(s string) (first, rest string, ok bool) {
+	s = strings.TrimSpace(strings.TrimLeft(s, "—–-: "))
+	s = strings.TrimSuffix(s, ".")
+	one, two, both := strings.Cut(s, ",")
+	if first, ok = tokenName(one, "first token is ", "the first token is "); !ok || !both {
+		return first, "", ok
+	}
+	two = strings.TrimPrefix(strings.TrimSpace(two), "and ")
+	rest, ok = tokenName(two, "remainder is ", "the remainder is ", "rest is ", "the rest is ")
+	return first, rest, ok && rest != first
+}
+
+func tokenName(s string, leads ...string) (string, bool) {
+	s = strings.TrimSpace(s)
+	for _, lead := range leads {
+		if name, ok := strings.CutPrefix(s, lead); ok {
+			name = strings.Trim(strings.TrimSpace(name), "`")
+			return name, name != "" && identEnd(name, 0, true) == len(name)
+		}
+	}
+	return "", false
+}

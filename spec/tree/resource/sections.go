@@ -1,0 +1,204 @@
+package resource
+
+import (
+	"iter"
+	"strings"
+)
+
+// lines yields the lines of src without their ends, CR LF read as LF, and their numbers from 1.
+func lines(src string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for n := 1; src != ""; n++ {
+			line, rest, _ := strings.Cut(src, "\n")
+			if !yield(n, strings.TrimSuffix(line, "\r")) {
+				return
+			}
+			src = rest
+		}
+	}
+}
+
+// fence follows the fenced blocks of Markdown from line to line.
+type fence struct {
+	mark string // that opened the block, "" outside
+}
+
+// step reads the next line and reports whether it is fenced: a part of a block, or one of its two fence lines.
+func (f *fence) step(line string) (fenced bool) {
+	t := strings.TrimLeft(line, " \t")
+	mark := fenceMark(t)
+	switch {
+	case f.mark == "" && mark != "":
+		f.mark = mark
+		return true
+	case f.mark == "":
+		return false
+	case mark != "" && mark[0] == f.mark[0] && len(mark) >= len(f.mark) && strings.TrimSpace(t[len(mark):]) == "":
+		f.mark = ""
+	}
+	return true
+}
+
+func fenceMark(t string) string {
+	for _, c := range [...]string{"`", "~"} {
+		if n := len(t) - len(strings.TrimLeft(t, c)); n >= 3 {
+			if c == "`" && strings.Contains(t[n:], "`") {
+				return "" // inline code
+			}
+			return t[:n]
+		}
+	}
+	return ""
+}
+
+// sectionName reads the line "# === NAME ===".
+func sectionName(line string) (string, bool) {
+	t, ok := strings.CutPrefix(strings.TrimSpace(line), "#")
+	if !ok {
+		return "", false
+	}
+	t = strings.TrimSpace(t)
+	if !strings.HasPrefix(t, "===") || !strings.HasSuffix(t, "===") {
+		return "", false
+	}
+	name := strings.TrimSpace(strings.Trim(t, "="))
+	return name, name != ""
+}
+
+func foldName(name string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(strings.ToLower(name)), "_"), "-", "_")
+}
+
+func scriptSections(src string) []string {
+	var out []string
+	for _, line := range lines(src) {
+		if name, ok := sectionName(line); ok {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func scriptSection(src, name string) (string, bool) {
+	want := foldName(strings.Trim(name, "`\"' "))
+	if want == "" {
+		return "", false
+	}
+	var body []string
+	in := false
+	for _, line := range lines(src) {
+		if n, ok := sectionName(line); ok {
+			if in {
+				break
+			}
+			in = foldName(n) == want
+			continue
+		}
+		if in {
+			body = append(body, line)
+		}
+	}
+	if !in {
+		return "", false
+	}
+	if block, ok := onlyBlock(body); ok {
+		body = block
+	}
+	return trimBlank(body), true
+}
+
+// onlyBlock returns the lines of the one fenced block of a section that is Markdown. A script that writes
+// Markdown through a here-document is no Markdown: "<<" stands before its fence.
+func onlyBlock(body []string) (block []string, ok bool) {
+	var f fence
+	from := -1
+	for i, line := range body {
+		was := f.mark != ""
+		fenced := f.step(line)
+		switch {
+		case fenced && !was:
+			if from >= 0 {
+				return nil, false
+			}
+			from = i + 1
+		case was && f.mark == "":
+			block = body[from:i]
+			ok = true
+		case !fenced && from < 0 && strings.Contains(line, "<<"):
+			return nil, false
+		}
+	}
+	return block, ok && f.mark == ""
+}
+
+func trimBlank(body []string) string {
+	for len(body) > 0 && strings.TrimSpace(body[0]) == "" {
+		body = body[1:]
+	}
+	for len(body) > 0 && strings.TrimSpace(body[len(body)-1]) == "" {
+		body = body[:len(body)-1]
+	}
+	return strings.Join(body, "\n")
+}
+
+// heading reads a Markdown heading; level is 0 for other lines.
+func heading(line string) (level int, text string) {
+	t := strings.TrimLeft(line, " ")
+	if len(line)-len(t) > 3 {
+		return 0, ""
+	}
+	level = len(t) - len(strings.TrimLeft(t, "#"))
+	if level == 0 || level > 6 || len(t) > level && t[level] != ' ' && t[level] != '\t' {
+		return 0, ""
+	}
+	text = strings.TrimSpace(t[level:])
+	if cut := strings.TrimRight(text, "#"); cut == "" || strings.HasSuffix(cut, " ") {
+		text = strings.TrimSpace(cut)
+	}
+	return level, text
+}
+
+// plain is a heading's text or a wanted name as they compare.
+func plain(s string) string {
+	return strings.Join(strings.Fields(strings.ToLower(strings.Trim(strings.TrimSpace(s), "`*"))), " ")
+}
+
+func markdownSection(src, name string) (string, bool) {
+	want := plain(name)
+	if want == "" {
+		return "", false
+	}
+	best, bestLevel, exact := 0, 0, false // line of the heading
+	var f fence
+	for n, line := range lines(src) {
+		if f.step(line) {
+			continue
+		}
+		level, text := heading(line)
+		if level == 0 {
+			continue
+		}
+		switch text = plain(text); {
+		case text == want && !exact:
+			best, bestLevel, exact = n, level, true
+		case best == 0 && strings.HasPrefix(text, want):
+			best, bestLevel = n, level
+		}
+	}
+	if best == 0 {
+		return "", false
+	}
+	var body []string
+	f = fence{}
+	for n, line := range lines(src) {
+		fenced := f.step(line)
+		if n <= best {
+			continue
+		}
+		if level, _ := heading(line); !fenced && level > 0 && level <= bestLevel {
+			break
+		}
+		body = append(body, line)
+	}
+	return trimBlank(body), true
+}
