@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/resource"
 )
 
@@ -142,5 +144,58 @@ func TestDynamic(t *testing.T) {
 		if got := plan.Dynamic(path); got != want {
 			t.Errorf("Dynamic(%q) = %v", path, got)
 		}
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	f := readFixture(t, "testdata/across_refused.txtar")
+	p, err := f.plan(t)
+	if p != nil || err == nil {
+		t.Fatalf("got %v, %v", p, err)
+	}
+	r, ok := errors.AsType[plan.Refusal](err)
+	if !ok || len(r.Findings) != 2 {
+		t.Fatalf("%#v is no refusal with two findings", err)
+	}
+	if want := "../tools/references/ops.md:3:3: no op NOWHERE in tools, nor in the skills that it depends on (CNP-T17)"; !strings.HasPrefix(r.Error(), want+"\n") {
+		t.Errorf("got %s", r.Error())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := load(t, readFixture(t, "testdata/recursion.txtar").skill, "recursion")
+	if p, err := plan.New(ctx, s, plan.Options{}); p != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: got %v, %v", p, err)
+	}
+}
+
+// A contract of the Agent section, and one that the plan does not reach.
+func TestContractsByOp(t *testing.T) {
+	f := readFixture(t, "testdata/explore_contract.txtar")
+	p, err := f.plan(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := p.AgentSchema(); s == nil || s.Path != "assets/schemas/found.json" {
+		t.Errorf("got %+v", s)
+	}
+	f = readFixture(t, "testdata/contracts.txtar")
+	if p, err = f.plan(t); err != nil {
+		t.Fatal(err)
+	}
+	for n := range p.Nodes() {
+		c, _ := p.Callee(n)
+		if in, out := p.Input(c), p.Output(c); out == nil || (in == nil) != (n.Name == "GUESS") || out.Hint != (n.Name == "GUESS") {
+			t.Errorf("%s: %+v, %+v", n.Name, in, out)
+		}
+	}
+	if p.AgentSchema() != nil {
+		t.Error("no Agent section, and a contract of it")
+	}
+	if n, _, ok := p.NodeByID("SKILL.md#/99"); ok || n != nil {
+		t.Error("a node that is not there was found")
+	}
+	stranger := &tree.Node{Kind: tree.If, Cond: "x is missing"}
+	if p.Order(stranger) != -1 || p.ID(stranger) != "" || p.Cond(stranger) == nil {
+		t.Error("a node of another tree")
 	}
 }

@@ -140,6 +140,25 @@ func TestContractIsOneDocument(t *testing.T) {
 	}
 }
 
+// Names of places work as well, also in a file that another one refers to.
+func TestAnchors(t *testing.T) {
+	s := contract(t, `{"properties":{"a":{"$ref":"#level"},"b":{"$ref":"b.json#size"}},"$defs":{"x":{"$anchor":"level","type":"string"}}}`,
+		map[string]string{"b.json": `{"properties":{"deep":{"$anchor":"size","type":"integer"}}}`})
+	for value, want := range map[string]string{
+		`{"a":"x","b":1}`: "<nil>",
+		`{"a":1}`:         "property a is an integer, and must be a string",
+		`{"b":"x"}`:       "property b is a string, and must be an integer",
+	} {
+		var v any
+		if err := json.Unmarshal([]byte(value), &v); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(s.Validate(v)); got != want {
+			t.Errorf("%s: got %s, want %s", value, got, want)
+		}
+	}
+}
+
 func TestSampleOrSchema(t *testing.T) {
 	for text, hint := range map[string]bool{
 		`{}`: false, `true`: false, `{"type":"object"}`: false, `{"properties":{}}`: false, `{"anyOf":[{"type":"string"}]}`: false, `{"$ref":"#/$defs/a","$defs":{"a":{}}}`: false,

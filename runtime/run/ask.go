@@ -76,6 +76,7 @@ func (m *Machine) visitAsk(ctx context.Context, f *frame, n *tree.Node, path str
 		}
 		m.push(&frame{Kind: branchFrame, Base: path + "/" + strconv.Itoa(i), Owner: n.ID, Take: i + 1, ByAnswer: true, node: n, nodes: branchNodes(n, i+1)})
 		m.top().started = began
+		m.begin(child, m.top().Base, nil)
 		return nil
 	}
 	if starts(text, negatives) && len(q.Options) > 0 && m.s.r.AskNegative != NegativeContinues && !m.consumed(n, q, text) {

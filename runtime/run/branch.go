@@ -64,10 +64,13 @@ func (m *Machine) decide(ctx context.Context, n *tree.Node, path string, c cond.
 		return v, err
 	}
 	v, how, err := cond.Eval(ctx, c, env)
-	if cached {
-		return v, byCache, err
+	if err != nil {
+		return false, "", placed(err, n)
 	}
-	return v, string(how), err
+	if cached {
+		return v, byCache, nil
+	}
+	return v, string(how), nil
 }
 
 // env is what conditions, cases and collections are decided against, without a model.
@@ -167,6 +170,7 @@ func (m *Machine) visitSwitch(ctx context.Context, f *frame, n *tree.Node, path 
 	}
 	m.push(&frame{Kind: branchFrame, Base: path + "/" + strconv.Itoa(take), Owner: n.ID, Take: take + 1, ByAnswer: by, node: n, nodes: branchNodes(n, take+1)})
 	m.top().started = began
+	m.begin(n.Children[take], path+"/"+strconv.Itoa(take), nil)
 	return nil
 }
 
@@ -190,7 +194,7 @@ func (m *Machine) choose(ctx context.Context, n *tree.Node, path string) (take i
 		value, err = x.Value(env)
 	}
 	if err != nil {
-		return -1, nil, how, err
+		return -1, nil, how, placed(err, n)
 	}
 	take = -1
 	for i, c := range n.Children {
@@ -277,7 +281,7 @@ func (m *Machine) elements(ctx context.Context, n *tree.Node, path string) (item
 	}
 	items, filter, scalar, err := c.Elements(m.env(ctx, n, path))
 	if err != nil {
-		return nil, how, err
+		return nil, how, placed(err, n)
 	}
 	if scalar {
 		m.warn("loop_scalar", fmt.Sprintf("%s is no list: the loop runs once", n.In))

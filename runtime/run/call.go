@@ -20,6 +20,9 @@ func (m *Machine) visitCall(ctx context.Context, f *frame, n *tree.Node, path st
 	if n.Bold && !c.Op.Subagent {
 		return diag.New(diag.Unmet, CodeCall, "%s is called as a subagent, and is not marked as one", n.Name).At(position(n))
 	}
+	if outs := len(c.Op.Outs); outs > 1 && len(n.Outs) > outs { // ruling 5.13
+		return diag.New(diag.Unmet, CodeCall, "%s gives %d outputs, and the call names %d", n.Name, outs, len(n.Outs)).At(position(n))
+	}
 	params, inputs, err := m.inputs(n, c)
 	if err != nil {
 		return err
@@ -182,7 +185,7 @@ func (m *Machine) leaveOp(ctx context.Context, f *frame) error {
 	path := below.path()
 	err := m.returned(below, n, path, f.started, c, outs, schema, value, given)
 	if err != nil {
-		m.done(below, n, path, f.started, Failed, nil)
+		m.done(n, path, f.started, Failed, nil)
 	}
 	return err
 }

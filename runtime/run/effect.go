@@ -126,6 +126,7 @@ func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Contex
 		Output: got.Output, Text: got.Text, How: got.How, Model: got.Model, Usage: got.Usage}
 	if err != nil {
 		rec.Err = recordError(err)
+		rec.Acts = rec.Acts && diag.ClassOf(err) != diag.Refused // what was refused did nothing
 		m.failedKey = key
 	}
 	if got.Usage != nil {

@@ -276,7 +276,7 @@ func (f *fixture) world(t testing.TB) (*run.Runner, *scripted, *project) {
 	for line := range strings.Lines(f.file("options")) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch word {
-		case "":
+		case "", "effects":
 		case "yes":
 			r.Yes = true
 		case "deterministic":

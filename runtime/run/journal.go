@@ -77,18 +77,20 @@ type RecordedError struct {
 	Code    string   `json:"code"`
 	Message string   `json:"message"`
 	Hints   []string `json:"hints,omitempty"`
+
+	Where diag.Position `json:"where,omitzero"`
 }
 
 func recordError(err error) *RecordedError {
 	r := &RecordedError{Class: int(diag.ClassOf(err)), Message: err.Error()}
 	if e, ok := errors.AsType[*diag.Error](err); ok {
-		r.Code, r.Message, r.Hints = e.Code, e.Message, e.Hints
+		r.Code, r.Message, r.Hints, r.Where = e.Code, e.Message, e.Hints, e.Where
 	}
 	return r
 }
 
 func (r *RecordedError) err() error {
-	return &diag.Error{Class: diag.Class(r.Class), Code: r.Code, Message: r.Message, Hints: r.Hints}
+	return &diag.Error{Class: diag.Class(r.Class), Code: r.Code, Message: r.Message, Hints: r.Hints, Where: r.Where}
 }
 
 // A Journal keeps the records of one run in order. Its method is called by one goroutine at a time.

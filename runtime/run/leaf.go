@@ -187,6 +187,7 @@ func (m *Machine) bindTargets(n *tree.Node, path string, declared []string, targ
 		}
 		bound[t.Name] = v
 		m.assign(t.Name, v)
+		m.outcome(t.Name, outcome{Status: OK})
 		if m.s.sink {
 			m.emit(Event{Kind: Bound, Path: path, Node: m.id(n), Name: t.Name, Value: encode(v)})
 		}

@@ -1,12 +1,14 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
@@ -31,7 +33,6 @@ type state struct {
 	Checks   []Check         `json:"checks,omitempty"`
 	End      *ending         `json:"end,omitempty"`
 	Response map[string]any  `json:"response,omitempty"`
-	Visits   int             `json:"visits"`
 	Stop     bool            `json:"stop,omitempty"` // Until was reached
 }
 
@@ -93,22 +94,27 @@ func (m *Machine) Snapshot() ([]byte, error) {
 	s := m.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return json.Marshal(written{JournalVersion, s.plan.Digest, s.args, s.usage.Calls, m.live, m.set, m.st, m.events})
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(written{JournalVersion, s.plan.Digest, s.args, s.usage, s.visits, m.live, m.set, m.st, m.events})
+	return b.Bytes(), err
 }
 
 type written struct {
-	Version int     `json:"version"`
-	Plan    string  `json:"plan"`
-	Args    string  `json:"args"`
-	Calls   int     `json:"calls"`
-	Live    bool    `json:"live,omitempty"`
-	Set     bool    `json:"set,omitempty"`
-	State   state   `json:"state"`
-	Events  []Event `json:"events,omitempty"`
+	Version int         `json:"version"`
+	Plan    string      `json:"plan"`
+	Args    string      `json:"args"`
+	Usage   model.Usage `json:"usage"`
+	Visits  int         `json:"visits"`
+	Live    bool        `json:"live,omitempty"`
+	Set     bool        `json:"set,omitempty"`
+	State   state       `json:"state"`
+	Events  []Event     `json:"events,omitempty"`
 }
 
 // Restore makes a machine of what Snapshot wrote. The plan must be that of the same skill: code run_other_plan.
-// Its journal and its usage begin anew.
+// Its journal begins anew, and so does its time.
 func (r *Runner) Restore(p *plan.Plan, data []byte) (*Machine, error) {
 	var w written
 	if err := json.Unmarshal(data, &w); err != nil || w.Version != JournalVersion || len(w.State.Frames) == 0 && w.State.Phase < phaseRespond {
@@ -119,7 +125,7 @@ func (r *Runner) Restore(p *plan.Plan, data []byte) (*Machine, error) {
 	}
 	m := r.machine(p, w.Args)
 	m.st, m.live, m.set, m.events = w.State, w.Live, w.Set, w.Events
-	m.s.usage.Calls = w.Calls
+	m.s.usage, m.s.visits = w.Usage, w.Visits
 	if !m.bindNodes() {
 		return nil, diag.New(diag.Failed, CodeJournal, "the snapshot does not fit the tree of %s", p.Skill.Name)
 	}
@@ -227,7 +233,7 @@ func (m *Machine) walk(ctx context.Context) error {
 	for len(m.st.Frames) > height { // the visit had begun a body
 		m.pop()
 	}
-	m.done(f, n, path, began, statusOf(err), endValue(err))
+	m.done(n, path, began, statusOf(err), endValue(err))
 	return m.unwind(err)
 }
 
@@ -289,9 +295,13 @@ func (m *Machine) unwind(err error) error {
 			return err
 		}
 		m.pop()
+		m.closeTaken(f, statusOf(err))
 		if f.Isolated {
 			if e, ok := err.(endSignal); ok {
 				e.Agent = true
+				if m.base > 0 { // ruling 5.20: the outcome of a child of PARALLEL, and no more
+					e.Status = Ended
+				}
 				err = e
 			}
 		}
@@ -301,7 +311,7 @@ func (m *Machine) unwind(err error) error {
 				m.finish(below, f.node, f.started, OK, nil)
 				continue
 			}
-			m.done(below, f.node, below.path(), f.started, statusOf(err), nil)
+			m.done(f.node, below.path(), f.started, statusOf(err), nil)
 		}
 	}
 	if brk {
@@ -327,10 +337,18 @@ func (m *Machine) leave(ctx context.Context, f *frame) error {
 		}
 	}
 	m.pop()
+	m.closeTaken(f, OK)
 	if len(m.st.Frames) > m.base {
 		m.finish(m.top(), f.node, f.started, OK, nil)
 	}
 	return nil
+}
+
+// closeTaken ends the CASE, or the option of an ASK, whose body f was.
+func (m *Machine) closeTaken(f *frame, status Status) {
+	if f.Kind == branchFrame && f.Take > 0 {
+		m.done(f.node.Children[f.Take-1], f.Base, f.started, status, nil)
+	}
 }
 
 // visit does the node n of f. A node that has a body pushes a frame and is finished when that is left.
@@ -394,12 +412,12 @@ func (m *Machine) begin(n *tree.Node, path string, inputs map[string]any) {
 
 // finish ends the visit of the node that f is at, and goes on to the next.
 func (m *Machine) finish(f *frame, n *tree.Node, began time.Time, status Status, value json.RawMessage) {
-	m.done(f, n, f.path(), began, status, value)
+	m.done(n, f.path(), began, status, value)
 	f.Index++
 }
 
 // done tells how a visit ended.
-func (m *Machine) done(f *frame, n *tree.Node, path string, began time.Time, status Status, value json.RawMessage) {
+func (m *Machine) done(n *tree.Node, path string, began time.Time, status Status, value json.RawMessage) {
 	var took time.Duration
 	id := m.id(n)
 	if m.s.sink {
@@ -446,8 +464,9 @@ func (m *Machine) emit(e Event) {
 	}
 	e.Time = time.Now()
 	e.Replayed = m.s.past != nil && !m.live
-	if e.Op == "" && len(m.st.Frames) > 0 {
+	if len(m.st.Frames) > 0 {
 		e.Op = m.opName()
+		e.Agent = e.Agent || m.top().Agent
 	}
 	if m.s.r.KeepEvents {
 		m.events = append(m.events, e)

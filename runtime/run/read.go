@@ -46,7 +46,7 @@ func (m *Machine) read(ctx context.Context, n *tree.Node, path string) (any, err
 	}
 	r, err := m.s.plan.Resource(m.home(), file)
 	if err != nil {
-		return nil, at(err, n)
+		return nil, placed(err, n)
 	}
 	if r.Legacy {
 		m.warn("path_legacy", "there is no "+file+"; "+r.Path+" is read")
@@ -115,7 +115,7 @@ func (m *Machine) keep(n *tree.Node, d document) (any, error) {
 			return v, nil
 		}
 	}
-	return d.Text, nil
+	return strings.TrimRight(d.Text, "\r\n"), nil
 }
 
 func (m *Machine) readProject(ctx context.Context, n *tree.Node, path, file string) (string, error) {
@@ -145,8 +145,8 @@ func failedFile(n *tree.Node, verb, file string, err error) error {
 	return diag.New(diag.Failed, CodeFile, "%s %s: %w", verb, file, err).At(position(n))
 }
 
-// at adds the place of a node to an error that has none.
-func at(err error, n *tree.Node) error {
+// placed adds the place of a node to an error that has none.
+func placed(err error, n *tree.Node) error {
 	if e, ok := errors.AsType[*diag.Error](err); ok && e.Where.File == "" {
 		c := *e
 		return c.At(position(n))

@@ -29,12 +29,15 @@ type pastTool struct {
 
 // acted reports whether something outside may have changed.
 func (p *past) acted() bool {
+	if p.done != nil {
+		return p.done.Acts
+	}
 	for _, t := range p.tools {
 		if t.started.Acts {
 			return true
 		}
 	}
-	return p.started.Acts || p.done != nil && p.done.Acts
+	return p.started.Acts
 }
 
 // newHistory reads records. For a resumption, the error that a run failed with is forgotten, so that its effect is tried

@@ -71,6 +71,11 @@ func check(t *testing.T, f *fixture) string {
 		}
 		text += fmt.Sprintf("\nrequest %s (%s, isolated %v, tools %d)\n%s%s%s\n", path, req.Purpose, req.Isolated, len(req.Tools), indent(req.System), indent(req.Prompt), indent(string(req.Schema)))
 	}
+	if strings.Contains(f.file("options"), "effects") {
+		for _, e := range f.plan.Effects(f.args) {
+			text += fmt.Sprintf("could %s %s %s %q when %q\n", e.Kind, e.Mode, e.Path, e.What, e.When)
+		}
+	}
 	for _, line := range world.acted {
 		text += "acted " + line + "\n"
 	}

@@ -25,7 +25,7 @@ func (m *Machine) visitVerify(ctx context.Context, f *frame, n *tree.Node, path 
 	}
 	r, err := m.s.plan.Resource(m.home(), file)
 	if err != nil {
-		return at(err, n)
+		return placed(err, n)
 	}
 	list := resource.ParseChecklist(r.Text)
 	checks := make([]Check, len(list.Items))

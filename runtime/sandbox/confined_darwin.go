@@ -9,6 +9,9 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
+// seatbeltProgram is Apple's own; a program of that name in PATH would be somebody else's.
+const seatbeltProgram = "/usr/bin/sandbox-exec"
+
 func probe() Report {
 	if executable(seatbeltProgram) != nil {
 		return reportFor(None)

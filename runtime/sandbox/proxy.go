@@ -1,3 +1,5 @@
+//go:build unix
+
 package sandbox
 
 import (
@@ -9,7 +11,6 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -29,10 +30,8 @@ type proxy struct {
 	hosts  []string // host:port; port may be "" for the default ports
 	log    func(string, bool)
 	server *http.Server
-	ctx    context.Context // ends with the proxy; not stored for longer than it
-	cancel context.CancelFunc
-	open   sync.WaitGroup
-	slots  chan struct{}
+	cancel context.CancelFunc // ends the context of every request
+	slots  chan struct{}      // holds a token per request that is served
 	client *http.Transport
 	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
@@ -42,14 +41,15 @@ func newProxy(hosts []string, log func(string, bool)) *proxy {
 	for _, h := range hosts {
 		p.hosts = append(p.hosts, strings.ToLower(strings.TrimSpace(h)))
 	}
-	p.ctx, p.cancel = context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
 	p.client = &http.Transport{
 		DialContext:            func(ctx context.Context, _, address string) (net.Conn, error) { return p.dial(ctx, address) },
 		ResponseHeaderTimeout:  time.Minute,
 		MaxResponseHeaderBytes: maxHeaders,
 		DisableCompression:     true,
 	}
-	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxHeaders}
+	p.server = &http.Server{Handler: p, BaseContext: func(net.Listener) context.Context { return ctx }, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxHeaders}
 	return p
 }
 
@@ -60,7 +60,9 @@ func (p *proxy) close() {
 	p.cancel()
 	p.server.Close()
 	p.client.CloseIdleConnections()
-	p.open.Wait()
+	for range maxTunnels { // when every token is here, nobody has one
+		p.slots <- struct{}{}
+	}
 }
 
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -93,8 +95,6 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "skl: too many connections", http.StatusTooManyRequests)
 		return
 	}
-	p.open.Add(1)
-	defer p.open.Done()
 	if r.Method == http.MethodConnect {
 		p.tunnel(w, r, address)
 		return
@@ -115,7 +115,7 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request, address string) {
 		return
 	}
 	defer in.Close()
-	defer context.AfterFunc(p.ctx, func() { in.Close(); out.Close() })()
+	defer context.AfterFunc(r.Context(), func() { in.Close(); out.Close() })()
 	if _, err := io.WriteString(in, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
@@ -201,7 +201,6 @@ var errPrivate = errors.New("the name stands for a private address")
 func (p *proxy) dial(ctx context.Context, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	defer context.AfterFunc(p.ctx, cancel)()
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err

@@ -1,3 +1,5 @@
+//go:build unix
+
 package sandbox
 
 import (
@@ -6,9 +8,6 @@ import (
 	"strconv"
 	"strings"
 )
-
-// seatbeltProgram is Apple's own; a program of that name in PATH would be somebody else's.
-const seatbeltProgram = "/usr/bin/sandbox-exec"
 
 // seatbeltProfile is the text of a profile for macOS' sandbox-exec: everything is forbidden but what it names.
 // port is that of the proxy on the loopback interface; 0 allows no network at all.

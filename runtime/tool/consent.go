@@ -34,7 +34,7 @@ type Ask struct {
 	Effect Effect
 	Skill  string
 	Tool   string // canonical name of the one that wants it first
-	Detail string // what it wants to do: a command, a path, an address; at most 400 bytes
+	Detail string // what it wants to do: a command, a path, an address; printable, at most 400 bytes
 	Digest string // of the skill: a yes is for this digest and Effect
 }
 
@@ -168,7 +168,7 @@ func (c *core) consent(ctx context.Context, e Effect, h *handler, u *use) error 
 	if c.config.Consent == nil {
 		return nobodyAgreed(h, e)
 	}
-	yes, err := c.config.Consent(ctx, Ask{Effect: e, Skill: c.config.Skill, Tool: h.String(), Detail: bounded(u.detail, 400), Digest: c.config.Digest})
+	yes, err := c.config.Consent(ctx, Ask{Effect: e, Skill: c.config.Skill, Tool: h.String(), Detail: bounded(diag.Printable(u.detail), 400), Digest: c.config.Digest})
 	if err != nil {
 		return err
 	}

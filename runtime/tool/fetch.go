@@ -42,12 +42,14 @@ func prepareFetch(d *Dispatcher, input json.RawMessage) (*use, error) {
 	if err := d.mayReach(u); err != nil {
 		return nil, err
 	}
-	return &use{
-		detail:  origin.Of(u) + u.EscapedPath(),
-		parts:   []string{origin.Of(u) + u.RequestURI()},
-		matches: matchAddress,
-		do:      func(ctx context.Context) (string, error) { return d.fetch(ctx, u) },
-	}, nil
+	out := addressUse(u)
+	out.do = func(ctx context.Context) (string, error) { return d.fetch(ctx, u) }
+	return out, nil
+}
+
+func addressUse(u *url.URL) *use {
+	address := origin.Of(u) + u.RequestURI()
+	return &use{detail: address, parts: []string{address}, matches: matchAddress}
 }
 
 // matchAddress is the pattern of fetch: "example.org", "domain:example.org", "*.example.org", or an address with *,
@@ -155,7 +157,12 @@ func (d *Dispatcher) fetch(ctx context.Context, u *url.URL) (string, error) {
 		if u.Scheme == "https" && next.Scheme == "http" {
 			return "", diag.New(diag.Refused, CodeDenied, "fetch does not leave https of %s for http", origin.Of(u))
 		}
-		if err := d.permit(d.table.must("fetch"), &use{parts: []string{origin.Of(next) + next.RequestURI()}, matches: matchAddress}); err != nil {
+		h, hop := d.table.must("fetch"), addressUse(next)
+		if err := d.permit(h, hop); err != nil {
+			return "", err
+		}
+		// An agreement to some addresses is none to where they lead.
+		if err := d.consent(ctx, h.effect, h, hop); err != nil {
 			return "", err
 		}
 		u = next

@@ -91,6 +91,28 @@ func TestFetch(t *testing.T) {
 	}
 }
 
+// An agreement to an address is none to where it leads.
+func TestFetchGrant(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/docs/moved" {
+			http.Redirect(w, r, "/other", http.StatusFound)
+			return
+		}
+		fmt.Fprint(w, r.URL.Path)
+	}))
+	defer server.Close()
+	grant, err := ParseGrant("fetch(" + server.URL + "/docs/*)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ := open(t, Config{Hosts: []string{strings.TrimPrefix(server.URL, "http://")}, Grant: grant})
+	for path, denied := range map[string]bool{"/docs/a": false, "/other": true, "/docs/moved": true} {
+		if text, got := call(d, "fetch", "url", server.URL+path); got != denied {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+}
+
 // A name that a name server leads to this machine is not asked, although the name is allowed.
 func TestFetchInward(t *testing.T) {
 	for _, c := range []struct {

@@ -28,6 +28,7 @@ type tree struct {
 	given     string // as it was named, cleaned
 	real      string // without links
 	prefix    string // what paths in it are shown with
+	readOnly  bool
 	protected []protection
 }
 
@@ -62,6 +63,9 @@ func (t *tree) protect(dirs []string) {
 		}
 		p.info, _ = os.Stat(dir)
 		p.rel, _ = t.relative(dir)
+		if holds(dir, t.real) {
+			p.rel = "."
+		}
 		if p.info != nil || p.rel != "" {
 			t.protected = append(t.protected, p)
 		}
@@ -83,13 +87,13 @@ func (t *tree) relative(path string) (string, bool) {
 // held open, so that nothing that happens to the path later leads elsewhere.
 type place struct {
 	tree    *tree
-	dir     *os.Root    // the deepest directory that is there
-	names   []string    // of the directories from the tree down to dir
-	missing []string    // directories below dir that are not there
-	base    string      // the last name; "" when the path is the directory dir
-	info    os.FileInfo // of what is there; nil for nothing
-	open    []*os.Root  // what to close
-	within  []os.FileInfo
+	dir     *os.Root      // the deepest directory that is there
+	names   []string      // of the directories from the tree down to dir
+	missing []string      // directories below dir that are not there
+	base    string        // the last name; "" when the path is the directory dir
+	info    os.FileInfo   // of what is there; nil for nothing
+	within  []os.FileInfo // of the directories that names are of
+	open    []*os.Root    // what to close
 }
 
 func (p *place) close() {
@@ -114,8 +118,7 @@ func (p *place) rel() string {
 // shown is the path as policies and results name it.
 func (p *place) shown() string { return p.tree.prefix + p.rel() }
 
-// within finds a path of the tree or of the other trees by which of them its spelling names:
-// absolute paths by the directory, "skill:…" the skill's own, all others the working directory.
+// find finds a path in the tree that its spelling names: absolute paths by the directory, "skill:…" the skill's own, all others the working directory.
 func (d *Dispatcher) find(path string) (*place, error) {
 	if rest, ok := strings.CutPrefix(path, "skill:"); ok && d.own != nil {
 		return d.own.find(rest)
@@ -326,7 +329,7 @@ func (p *place) writable() error {
 	refuse := func(what string) error {
 		return diag.New(diag.Refused, CodeProtected, "%q is never written: it belongs to %s", diag.Printable(p.shown()), what)
 	}
-	if p.tree.prefix != "" {
+	if p.tree.readOnly {
 		return refuse("the skill")
 	}
 	rel := p.rel()

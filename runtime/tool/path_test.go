@@ -262,3 +262,23 @@ func FuzzPath(f *testing.F) {
 		}
 	})
 }
+
+// Nothing is written when the working directory is a skill, or in one.
+func TestWorkInSkill(t *testing.T) {
+	base := t.TempDir()
+	put(t, filepath.Join(base, "docs", "a.md"), "a")
+	for _, c := range []Config{
+		{WorkDir: base, SkillDir: base},
+		{WorkDir: filepath.Join(base, "docs"), SkillDir: base},
+		{WorkDir: filepath.Join(base, "docs"), Protected: []string{base}},
+	} {
+		c.Consent, c.Policy = yes, tools(t, "allow: read(**/a.md), write")
+		d, _ := open(t, c)
+		if text, denied := call(d, "write", "path", "x", "content", "x"); !denied {
+			t.Errorf("%+v: %s", c, text)
+		}
+		if text, denied := call(d, "read", "path", filepath.Join(base, "docs", "a.md")); denied || text != "a" {
+			t.Errorf("%s in %s: %s", c.SkillDir, c.WorkDir, text)
+		}
+	}
+}

@@ -25,9 +25,9 @@ func TestScripts(t *testing.T) {
 	put(t, filepath.Join(config.SkillDir, "scripts", "whole.sh"), whole)
 	d, dir := open(t, config)
 	for _, c := range []struct {
-		name, needs  string
-		script       run.Script
-		want         string
+		name, needs   string
+		script        run.Script
+		want          string
 		fails, denied bool
 	}{
 		{name: "section", script: run.Script{Path: "scripts/x.sh", Section: "GET_TAG", Text: "echo \"$SKL_ARG_A_B $PWD\"", Env: map[string]string{"a-b": "v;$(x)"}}, want: "v;$(x) " + d.work.real + "\n"},

@@ -172,8 +172,9 @@ func (c *core) openTrees() (err error) {
 			c.work.close()
 			return err
 		}
+		own.readOnly = true
 		if rel, ok := c.work.relative(own.real); ok {
-			own.prefix = rel + "/"
+			own.prefix = strings.TrimPrefix(rel+"/", "./")
 		}
 		c.own, protected = own, append([]string{own.real}, protected...)
 	}

@@ -90,7 +90,11 @@ func (d *Debug) Event(e run.Event) {
 			d.halted(e)
 			break
 		}
-		d.line(symbol(e.Status), e)
+		sign := symbol(e.Status)
+		if sign == "■" {
+			sign = "✗" // canopy-debug has one sign for what failed and for what END stopped
+		}
+		d.line(sign, e)
 		if out := pairs(e.Value, 40); out != "" {
 			fmt.Fprintf(d.W, "  outputs: %s\n", out)
 		}

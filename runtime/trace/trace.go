@@ -142,6 +142,8 @@ func symbol(s run.Status) string {
 		return "⊘"
 	case run.Suspended:
 		return "⏸"
+	case run.Ended:
+		return "■"
 	}
 	return "✗"
 }

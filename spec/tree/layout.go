@@ -334,7 +334,7 @@ func (l *layouter) box(reg region) {
 // step, or what stands right above a connector.
 func (l *layouter) isRoot(i, hi int, text string) bool {
 	if word, rest, _ := l.reader.firstWord(unescape(text)); word != "" {
-		if _, ok := Primitive(word); ok || rest == "" || strings.HasPrefix(rest, "<<") || strings.HasPrefix(rest, ">>") || l.reader.known(word) {
+		if _, ok := Primitive(word); ok || isCall(rest) || l.reader.known(word) {
 			return true
 		}
 	}
@@ -503,7 +503,7 @@ func (l *layouter) label(nodes []*Node) *Node {
 	if isOpName(l.owner) {
 		var probe Node
 		text := l.reader.annotation(&probe, n.Text)
-		if word, rest, _ := l.reader.firstWord(text); word != l.owner || rest != "" && !strings.HasPrefix(rest, "<<") && !strings.HasPrefix(rest, ">>") {
+		if word, rest, _ := l.reader.firstWord(text); word != l.owner || !isCall(rest) {
 			return nil
 		}
 		return n

@@ -22,20 +22,31 @@ func (r *nodeReader) read(n *Node, text string, label bool) (remarks [2]remark) 
 	text = r.annotation(n, text)
 	n.Text = text
 	word, rest, bold := r.firstWord(text)
-	switch kind, reserved := Prose, false; {
-	case word != "" && !label:
-		if kind, reserved = Primitive(word); reserved && !(kind == Explore && r.known(word)) && r.primitive(n, kind, word, rest, bold, &remarks) {
-			return remarks
-		}
-		fallthrough
-	default:
-		if word != "" && (rest == "" || strings.HasPrefix(rest, "<<") || strings.HasPrefix(rest, ">>") || r.known(word)) && (kind == Prose || kind == Explore) {
-			r.call(n, word, rest, bold, &remarks)
-		} else {
+	if word == "" {
+		r.prose(n, text, &remarks)
+		return remarks
+	}
+	kind, reserved := Primitive(word)
+	if kind == Explore && r.known(word) {
+		reserved = false // the skill defines it
+	}
+	switch {
+	case reserved && !label:
+		if !r.primitive(n, kind, word, rest, bold, &remarks) {
 			r.prose(n, text, &remarks)
 		}
+	case isCall(rest) || r.known(word):
+		r.call(n, word, rest, bold, &remarks)
+	default:
+		r.prose(n, text, &remarks)
 	}
 	return remarks
+}
+
+// isCall reports whether rest, which follows the name of an op, makes a call of it also
+// when no such op is known.
+func isCall(rest string) bool {
+	return rest == "" || strings.HasPrefix(rest, "<<") || strings.HasPrefix(rest, ">>")
 }
 
 func (r *nodeReader) known(name string) bool { return r.isOp != nil && r.isOp(name) }

@@ -116,7 +116,7 @@ func (p *page) heading(i int) *Op {
 	text = trim(strings.Trim(unescape(text), "`"))
 	var r nodeReader
 	word, rest, _ := r.firstWord(text)
-	if word == "" || rest != "" && !strings.HasPrefix(rest, "<<") && !strings.HasPrefix(rest, ">>") {
+	if word == "" || !isCall(rest) {
 		return nil
 	}
 	op := &Op{Name: word, Pos: p.pos(i, col), Level: int(p.lines[i].level)}

@@ -1,5 +1,29 @@
-// Package check holds the CNP- rules: what is wrong, doubtful or could be better in a
-// skill that is written as a tree. It reads only what tree.Load has read and the skill's files.
+// Package check holds the CNP- rules: what is wrong, doubtful or could be better
+// in a skill that is written as a tree. The language and the rules are those of
+// spec/canopy-tree.md.
+//
+//   - It reads only what tree.Load has read, and the files of the skill: at most
+//     MaxFileBytes of each. It runs nothing and asks no model. It never panics.
+//   - A finding is reported once. What the parser found is among the findings, and
+//     what spec/skill reports under its own rules is not reported again (see below).
+//   - A Fix is a splice in the one file of its finding. Several findings can carry
+//     the same fix; skill.Apply makes it once. Whoever applies fixes checks again
+//     until nothing changes, since a fix can hide another below it.
+//   - A skill without "## Tree" has no findings, unless something else in it says
+//     that it is meant for a tree: a guard, a manifest, an Agent section, a marker.
+//   - Errors about files that only an op refers to which nothing calls are warnings.
+//
+// Rules of the language's catalogue that are not here:
+//
+//   - CNP-F01 and CNP-F02 for "skill.md" are PKG-SKILL-MD-CASE; F01 is reported for
+//     agent files alone. F03 is SPEC-FRONTMATTER and SPEC-YAML-*, F04
+//     SPEC-NAME-MISSING, F05 SPEC-NAME-CHARS, SPEC-NAME-LENGTH and SPEC-NAME-ASCII,
+//     F06 SPEC-NAME-DIR, F07 SPEC-DESC-MISSING and SPEC-DESC-LENGTH, F10
+//     SPEC-FIELD-TYPE and SPEC-NOT-STRING, F11 SPEC-COMPAT-LENGTH, F14
+//     SPEC-YAML-QUOTE. F08 leaves keys that nobody knows to SPEC-UNKNOWN-KEY.
+//   - CNP-T23 (prose that branches) needs a model. CNP-M07 contradicts the present
+//     form of subagents. CNP-O12 compares several skills. CNP-B01 is about files
+//     outside of skills.
 package check
 
 import (
@@ -7,15 +31,179 @@ import (
 	"github.com/skl-project/skl/spec/tree"
 )
 
+// MaxFileBytes is how much of a schema, script or document is read: one that is
+// larger is only known to exist.
+const MaxFileBytes = 1 << 20
+
 // Check reports every finding of the CNP- rules on s, those of the parser included,
 // sorted. Mechanical ones carry a Fix. Files are paths inside the skill.
-func Check(s *tree.Skill) []diag.Finding { return CheckWith(s, nil) }
+func Check(s *tree.Skill) []diag.Finding { return check(s, nil) }
 
 // CheckWith is Check for a skill whose tree may call ops that other skills
 // provide: provides reports whether one does. Nil provides none.
 func CheckWith(s *tree.Skill, provides func(op string) bool) []diag.Finding {
-	return append([]diag.Finding(nil), s.Findings...)
+	return check(s, provides)
 }
 
-// Blocking reports whether a finding stops a run: what a preflight refuses.
-func Blocking(f diag.Finding) bool { return f.Severity == diag.SeverityError }
+// Blocking reports whether a finding stops a run: what a preflight refuses. These
+// are errors that leave open what the tree does, or that are certain to fail on the
+// way. Style never stops a run.
+func Blocking(f diag.Finding) bool {
+	if f.Severity != diag.SeverityError {
+		return false
+	}
+	switch f.Rule {
+	case TwoTrees, TooBig, Layout, Chain, UnknownOp, Arity,
+		NoCondition, NoInput, ParallelOperators, NoQuestion, NoPlanFields, VerifyPath, ParallelJump,
+		FileMissing, VerifyMissing, PathEscapes, SectionMissing,
+		BoldUnmarked, OutputMissing, InputMissing, StrictInput, BadSchema, SampleSchema, AgentSchema:
+		return true
+	}
+	return false
+}
+
+// A body is a tree or a text that runs: the skill's own, where op is nil, or an op's.
+type body struct {
+	op      *tree.Op
+	file    string
+	nodes   []*tree.Node
+	reached bool // from the skill's tree
+}
+
+type checker struct {
+	skill    *tree.Skill
+	provides func(string) bool
+	bodies   []body // the skill's own first
+	files    map[string]*source
+	schemas  map[string]*schema
+	bound    map[string]bool // names that something binds anywhere
+	findings []diag.Finding
+}
+
+func check(s *tree.Skill, provides func(string) bool) []diag.Finding {
+	c := &checker{skill: s, provides: provides, files: map[string]*source{}, schemas: map[string]*schema{}}
+	c.parser()
+	if s.Tree == nil && !intended(s) {
+		diag.SortFindings(c.findings)
+		return c.findings
+	}
+	c.collect()
+	c.bound = c.boundNames()
+	c.document()
+	c.subagents()
+	c.contracts()
+	if s.Tree != nil {
+		c.frontmatter()
+		c.guard()
+		c.manifest()
+		c.agent()
+		c.ops()
+	}
+	for i := range c.bodies {
+		b := &c.bodies[i]
+		c.syntax(b)
+		c.structure(b)
+		c.calls(b)
+		c.resources(b)
+		c.names(b)
+		c.questions(b)
+	}
+	c.flow()
+	diag.SortFindings(c.findings)
+	return c.findings
+}
+
+// intended reports whether a skill without a tree is meant to have one.
+func intended(s *tree.Skill) bool {
+	if s.Guard != nil || s.Features != nil || s.Agent != nil {
+		return true
+	}
+	for _, op := range s.Ops {
+		if op.Subagent {
+			return true
+		}
+	}
+	return false
+}
+
+// report adds a finding with its rule's severity.
+func (c *checker) report(rule string, at tree.Pos, message string) *diag.Finding {
+	c.findings = append(c.findings, diag.Finding{
+		File: at.File, Line: at.Line, Column: at.Column,
+		Rule: rule, Severity: lookup(rule).Severity, Message: message,
+	})
+	return &c.findings[len(c.findings)-1]
+}
+
+// collect lists the bodies, and finds out which of them the tree reaches.
+func (c *checker) collect() {
+	s := c.skill
+	main := body{file: s.File, reached: true}
+	if s.Tree != nil {
+		main.nodes = s.Tree.Nodes
+	}
+	c.bodies = append(c.bodies, main)
+	index := map[*tree.Op]int{}
+	for _, op := range s.Ops {
+		b := body{op: op, file: op.Pos.File}
+		if op.Tree != nil {
+			b.nodes = op.Tree.Nodes
+		}
+		index[op] = len(c.bodies)
+		c.bodies = append(c.bodies, b)
+	}
+	queue := []int{0}
+	reach := func(op *tree.Op) {
+		if i, ok := index[op]; ok && !c.bodies[i].reached {
+			c.bodies[i].reached = true
+			queue = append(queue, i)
+		}
+	}
+	mention := func(text string) {
+		for name := range words(text) {
+			if isOpName(name) {
+				reach(s.Op(name))
+			}
+		}
+	}
+	if s.Agent != nil {
+		mention(s.Agent.Text)
+	}
+	for len(queue) > 0 {
+		b := c.bodies[queue[0]]
+		queue = queue[1:]
+		if b.op != nil {
+			mention(b.op.Prose)
+		}
+		tree.Walk(b.nodes, func(n *tree.Node) bool {
+			if n.Kind == tree.Read {
+				// A procedure can be read and followed instead of being called.
+				for _, op := range s.Ops {
+					if op.Pos.File == n.Path {
+						reach(op)
+					}
+				}
+			}
+			mention(n.Text)
+			return true
+		})
+	}
+}
+
+// each calls f for every node of b, with the list that holds it and its place there.
+func (b *body) each(f func(n *tree.Node, list []*tree.Node, i int)) { eachNode(b.nodes, f) }
+
+func eachNode(list []*tree.Node, f func(n *tree.Node, list []*tree.Node, i int)) {
+	for i, n := range list {
+		f(n, list, i)
+		eachNode(n.Children, f)
+	}
+}
+
+// owner names the body for a reader.
+func (b *body) owner() string {
+	if b.op == nil {
+		return "the tree"
+	}
+	return b.op.Name
+}

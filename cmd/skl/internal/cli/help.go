@@ -13,7 +13,7 @@ import (
 )
 
 // groups of the short help, in the order of the page.
-var groups = []string{"Skills", "Team", "Copies", "Run", "Author", "Trust", "Sites"}
+var groups = []string{"Skills", "Team", "Copies", "Run", "Author", "Code", "Trust", "Sites"}
 
 // commands is every command of this version, in the order of the help.
 func commands() []command {
@@ -22,7 +22,7 @@ func commands() []command {
 		ciCommand(), checkCommand(), statusCommand(), diffCommand(), outdatedCommand(),
 		whichCommand(), disableCommand(), doctorCommand(),
 		runCommand(), resumeCommand(), runsCommand(), traceCommand(),
-		newCommand(), lintCommand(), fmtCommand(), publishCommand(),
+		newCommand(), lintCommand(), fmtCommand(), publishCommand(), mcpCommand(),
 		verifyCommand(), trustCommand(), loginCommand(),
 		registryCommand(), sourceCommand(), cacheCommand(),
 		lockCommand(), ackCommand(), whyCommand(), enableCommand(), packCommand(), digestCommand(), logoutCommand(),

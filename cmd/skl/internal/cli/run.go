@@ -79,9 +79,6 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 		return w.dryRun(ctx, c, r, args)
 	}
 	allow := splitList(c.StringSlice("allow"))
-	if err := w.mayRun(r, allow); err != nil {
-		return err
-	}
 	s := session{w: w, c: c, runnable: r, record: runRecord{
 		ID: newRunID(time.Now()), Skill: r.name, Dir: r.dir, Work: w.cwd, Digest: r.plan.Digest, Args: args, Started: time.Now().UTC(), Allow: allow}}
 	return s.start(ctx)
@@ -128,7 +125,10 @@ func (s *session) start(ctx context.Context) error {
 		return err
 	}
 	if id, ok := strings.CutPrefix(spec, "replay:"); ok && !exists(absolute(s.w.cwd, id)) {
-		return s.replay(ctx, id)
+		return s.replay(ctx, id) // touches nothing outside, so that nobody is asked
+	}
+	if err := s.w.mayRun(s.runnable, s.record.Allow); err != nil {
+		return err
 	}
 	s.record.Model = spec
 	runner, done, err := s.runner(ctx, spec)

@@ -298,18 +298,15 @@ func wait(pid int) syscall.WaitStatus {
 func reap(pid int) {
 	self := syscall.Getpid()
 	for range 2000 {
-		syscall.Kill(-pid, syscall.SIGKILL)
-		killChildren(self)
-		var status syscall.WaitStatus
-		for {
-			got, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
-			if err == syscall.ECHILD {
-				return
-			}
-			if got <= 0 {
-				break
+		for got := 1; got > 0; {
+			var status syscall.WaitStatus
+			var err error
+			if got, err = syscall.Wait4(-1, &status, syscall.WNOHANG, nil); err == syscall.ECHILD {
+				return // the usual end, at once
 			}
 		}
+		syscall.Kill(-pid, syscall.SIGKILL)
+		killChildren(self)
 		pause := syscall.Timespec{Nsec: 500_000}
 		syscall.Nanosleep(&pause, nil)
 	}
