@@ -98,7 +98,7 @@ func TestLinear(t *testing.T) {
 	if big > 40*small { // 8 if linear, 64 if quadratic
 		t.Errorf("8 times the nodes take %v instead of %v", big, small)
 	}
-	if bigBytes > 12*smallBytes {
+	if bigBytes > 20*smallBytes {
 		t.Errorf("8 times the nodes take %d KiB instead of %d", bigBytes>>10, smallBytes>>10)
 	}
 }

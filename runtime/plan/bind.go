@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/spell"
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
 	"github.com/skl-project/skl/spec/tree/cond"
 )
 
@@ -143,7 +144,7 @@ type dependency struct {
 
 func newPlan(ctx context.Context, s *tree.Skill, opt Options) (*Plan, error) {
 	if s.Tree == nil {
-		return nil, refuse(s, opt, []diag.Finding{finding(s.File, 1, "CNP-S01", "the skill has no section \"## Tree\", so there is nothing to run")})
+		return nil, refuse(s, opt, []diag.Finding{finding(s.File, 1, check.NoTree, "the skill has no section \"## Tree\", so there is nothing to run")})
 	}
 	digest, err := digestOf(s.FS)
 	if err != nil {
@@ -247,8 +248,8 @@ func (b *binder) op(c Callee) {
 	if c.Op.Subagent {
 		b.features["subagent"] = true
 	}
-	b.loadContract(c, c.Op.Input, "input", "CNP-M05")
-	b.loadContract(c, c.Op.Output, "output", "CNP-M04")
+	b.loadContract(c, c.Op.Input, "input", check.InputMissing)
+	b.loadContract(c, c.Op.Output, "output", check.OutputMissing)
 	if c.Op.Kind == tree.TreeBody && c.Op.Tree != nil {
 		b.body(c, c.Op.Tree.Nodes)
 	}
@@ -352,7 +353,7 @@ func (b *binder) feature(n *tree.Node) {
 func (b *binder) call(in Callee, n *tree.Node) Callee {
 	c := b.lookup(in.Skill, n.Name)
 	if c.Op == nil {
-		b.stop(in.Skill, n.Pos, "CNP-T17", "%s", c.problem)
+		b.stop(in.Skill, n.Pos, check.UnknownOp, "%s", c.problem)
 		b.absent = b.absent || c.absent
 		if b.meant == nil && !c.ambiguous {
 			b.meant = spell.Nearest(n.Name, b.opNames(in.Skill), 3)
@@ -361,10 +362,10 @@ func (b *binder) call(in Callee, n *tree.Node) Callee {
 	}
 	switch {
 	case n.Bold && !c.Op.Subagent:
-		b.stop(in.Skill, n.Pos, "CNP-M01", "the call of %s is bold, but its definition at %s:%d has no Subagent marker",
+		b.stop(in.Skill, n.Pos, check.BoldUnmarked, "the call of %s is bold, but its definition at %s:%d has no Subagent marker",
 			n.Name, b.place(c.Skill, c.Op.Pos.File), c.Op.Pos.Line)
 	case !n.Bold && c.Op.Subagent: // ruling 5.7: it runs inline
-		b.warn(in.Skill, n.Pos, "CNP-M02", "%s is a subagent, but this call is not bold and runs in the caller's context", n.Name)
+		b.warn(in.Skill, n.Pos, check.PlainMarked, "%s is a subagent, but this call is not bold and runs in the caller's context", n.Name)
 	}
 	b.enqueue(c.Callee)
 	return c.Callee
@@ -380,7 +381,7 @@ func (b *binder) explore(in Callee, n *tree.Node) Callee {
 	}
 	a := in.Skill.Agent
 	if a == nil {
-		b.stop(in.Skill, n.Pos, "CNP-T17", "EXPLORE has nothing to explore with: there is no Agent section, and no op EXPLORE")
+		b.stop(in.Skill, n.Pos, check.UnknownOp, "EXPLORE has nothing to explore with: there is no Agent section, and no op EXPLORE")
 		return Callee{}
 	}
 	b.features["explore"] = true
@@ -389,7 +390,7 @@ func (b *binder) explore(in Callee, n *tree.Node) Callee {
 	}
 	c := b.lookup(in.Skill, a.Op)
 	if c.Op == nil {
-		b.stop(in.Skill, a.Pos, "CNP-T17", "%s", c.problem)
+		b.stop(in.Skill, a.Pos, check.UnknownOp, "%s", c.problem)
 		return Callee{}
 	}
 	b.enqueue(c.Callee)

@@ -13,6 +13,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
 	"github.com/skl-project/skl/spec/tree/resource"
 )
 
@@ -216,11 +217,11 @@ func (b *binder) file(s *tree.Skill, n *tree.Node) {
 		return
 	}
 	if r.Legacy {
-		b.warn(s, n.Pos, "CNP-O06", "there is no file %s; %s is taken instead", name, r.Path)
+		b.warn(s, n.Pos, check.FileMissing, "there is no file %s; %s is taken instead", name, r.Path)
 	}
 	if n.Kind == tree.Read && n.Section != "" && !n.Matching && !Dynamic(n.Section) {
 		if _, ok := Section(r, n.Section); !ok {
-			b.stop(s, n.Pos, "CNP-O09", "%s has no section %q", r.Path, n.Section)
+			b.stop(s, n.Pos, check.SectionMissing, "%s has no section %q", r.Path, n.Section)
 		}
 	}
 }
@@ -248,11 +249,11 @@ func names(text, name string) bool {
 func fileRule(k tree.Kind, err error) string {
 	switch {
 	case errors.Is(err, diag.Code(CodeOutside)):
-		return "CNP-O08"
+		return check.PathEscapes
 	case k == tree.Verify:
-		return "CNP-O07"
+		return check.VerifyMissing
 	}
-	return "CNP-O06"
+	return check.FileMissing
 }
 
 func sentence(err error) string {

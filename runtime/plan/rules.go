@@ -42,7 +42,7 @@ func (b *binder) rules() {
 // decided reports whether binding finds what rule is about: calls and their form, files, sections and schemas.
 func decided(rule string) bool {
 	switch rule {
-	case "CNP-T17", "CNP-M01", "CNP-M02", "CNP-M04", "CNP-M05", "CNP-C01", "CNP-C06", "CNP-O06", "CNP-O07", "CNP-O08", "CNP-O09", "CNP-A02":
+	case check.UnknownOp, check.BoldUnmarked, check.PlainMarked, check.OutputMissing, check.InputMissing, check.BadSchema, check.SampleSchema, check.FileMissing, check.VerifyMissing, check.PathEscapes, check.SectionMissing, check.AgentSchema:
 		return true
 	}
 	return false

@@ -11,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
 )
 
 // schema is what a Schema keeps for its methods.
@@ -124,7 +125,7 @@ func (b *binder) loadContract(c Callee, k *tree.Contract, what, rule string) {
 		return
 	}
 	if !c.Op.Subagent {
-		rule = "CNP-C01"
+		rule = check.BadSchema
 	}
 	b.schemas[key] = b.loadSchema(c.Skill, k.Path, k.Pos, rule, "the "+what+" contract of "+c.Op.Name)
 }
@@ -132,7 +133,7 @@ func (b *binder) loadContract(c Callee, k *tree.Contract, what, rule string) {
 // loadSchema reads a schema; whose names it in findings. The result is nil after a finding that stops the run.
 func (b *binder) loadSchema(s *tree.Skill, path string, pos tree.Pos, rule, whose string) *Schema {
 	if strings.HasPrefix(path, "../") || strings.HasPrefix(path, skillsRoot) { // a contract is of its own skill, also where a Read may go further
-		b.stop(s, pos, "CNP-O08", "%s, %s, leaves the skill", whose, diag.Printable(path))
+		b.stop(s, pos, check.PathEscapes, "%s, %s, leaves the skill", whose, diag.Printable(path))
 		return nil
 	}
 	sc, err := b.schema(s, path)
@@ -140,22 +141,22 @@ func (b *binder) loadSchema(s *tree.Skill, path string, pos tree.Pos, rule, whos
 	switch {
 	case err == nil:
 	case errors.As(err, &sample):
-		b.warn(s, pos, "CNP-C06", "%s, %s, is an example and no JSON Schema: it describes, and nothing is checked against it", whose, path)
+		b.warn(s, pos, check.SampleSchema, "%s, %s, is an example and no JSON Schema: it describes, and nothing is checked against it", whose, path)
 	case isCode(err, CodeMissing): // and not that of a file that it refers to
 		b.stop(s, pos, rule, "%s, %s, is missing", whose, path)
 		return nil
 	case isCode(err, CodeOutside):
-		b.stop(s, pos, "CNP-O08", "%s: %s", whose, sentence(err))
+		b.stop(s, pos, check.PathEscapes, "%s: %s", whose, sentence(err))
 		return nil
 	case errors.Is(err, errLeaves):
-		b.stop(s, pos, "CNP-C06", "%s: %s", whose, sentence(err))
+		b.stop(s, pos, check.SampleSchema, "%s: %s", whose, sentence(err))
 		return nil
 	default:
-		b.stop(s, pos, "CNP-C01", "%s cannot be used: %s", whose, sentence(err))
+		b.stop(s, pos, check.BadSchema, "%s cannot be used: %s", whose, sentence(err))
 		return nil
 	}
 	if sc.Path != path {
-		b.warn(s, pos, "CNP-O06", "there is no file %s; %s is taken instead", path, sc.Path)
+		b.warn(s, pos, check.FileMissing, "there is no file %s; %s is taken instead", path, sc.Path)
 	}
 	return sc
 }
@@ -287,7 +288,7 @@ func (b *binder) agentSection() {
 			return
 		}
 	}
-	b.agent = b.loadSchema(b.Skill, a.Schema, a.Pos, "CNP-A02", "the contract of the Agent section")
+	b.agent = b.loadSchema(b.Skill, a.Schema, a.Pos, check.AgentSchema, "the contract of the Agent section")
 	if b.agent != nil {
 		for _, name := range b.agent.Properties() {
 			b.names[name] = true

@@ -240,6 +240,9 @@ func (m *Machine) fill(ctx context.Context, n *tree.Node, req model.Request, rea
 		m.retellTools(req, key)
 	}
 	if err != nil {
+		if _, ok := errors.AsType[suspendSignal](err); !ok && n != nil {
+			err = placed(err, n)
+		}
 		return got, err
 	}
 	ev := Event{Kind: ModelReplied, Path: req.Path, Node: req.Node, Name: string(req.Purpose), Text: got.Text, Value: got.Output, Usage: got.Usage, Model: got.Model, Agent: req.Isolated}

@@ -155,6 +155,9 @@ func (m *Machine) load(d document) {
 	}
 	o.Docs = slices.DeleteFunc(slices.Clone(o.Docs), func(e document) bool { return e.Path == d.Path && e.Section == d.Section })
 	o.Docs = append(o.Docs, d)
+	if n := len(o.Docs); n > 64 {
+		o.Docs = o.Docs[n-64:]
+	}
 }
 
 // outline is what hangs below a node, as text.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 	"unsafe"
@@ -331,6 +332,9 @@ func kernelEscapes() []escape {
 		{name: "type with a long request", try: call(unix.SYS_IOCTL, 0, unix.TIOCSTI|1<<40, 0)},
 		{name: "clone with high bits set", try: call(unix.SYS_CLONE, unix.CLONE_NEWUSER|unix.CLONE_FS|1<<40)},
 		{name: "call by the x32 numbers", lethal: true, maybe: true, try: func(target) error {
+			if runtime.GOARCH != "amd64" {
+				return errors.New("there are none on this processor")
+			}
 			unix.Syscall(unix.SYS_GETPID|0x40000000, 0, 0, 0)
 			return nil // still alive
 		}},

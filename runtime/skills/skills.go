@@ -1,12 +1,90 @@
-// Package skills holds the skills that come with skl.
+// Package skills holds the skills that come with skl, and the marker block that
+// points agents without skl to them. The language they explain is that of
+// spec/canopy-tree.md.
+//
+//   - canopy-runtime tells an agent how to walk a tree by itself; canopy-debug walks
+//     one and shows every step; canopy writes and mends skills that are trees.
+//   - The marker block stands in an instruction file of a host, between two comments.
+//     [Activate] and [Deactivate] change what is between them, and the comments, and no
+//     other byte but those that they document. Both refuse a file whose markers do not pair up.
+//   - Nothing here reads or writes a file of the project: bytes in, bytes out.
+//
+// Time and memory are linear in the input. Everything is safe for concurrent use.
 package skills
 
-import "io/fs"
+import (
+	"embed"
+	"errors"
+	"io/fs"
+	"strings"
 
-func FS() fs.FS { return nil }
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/spell"
+)
 
-type State string
+//go:embed canopy canopy-debug canopy-runtime
+var files embed.FS
 
-func Target(fs.FS, string) (string, error)          { panic("TODO") }
-func Activate([]byte) ([]byte, State, error)        { panic("TODO") }
-func Deactivate([]byte) ([]byte, bool, error)       { panic("TODO") }
+// FS returns the skills, one directory each, named like the skill. All files end
+// their lines with LF. It is never written to.
+func FS() fs.FS { return files }
+
+// Codes of errors.
+const (
+	CodeHost  = "unknown_host" // a host that has no instruction file here
+	CodeBlock = "marker_block" // markers that do not pair up
+)
+
+// The instruction files, as slash paths below a project.
+const (
+	claudeFile  = "CLAUDE.md"
+	copilotFile = ".github/copilot-instructions.md"
+)
+
+// Target returns the file that holds the marker block for a host, as a slash path
+// below the project that fsys is rooted at. The host "agents" means whichever of
+// the instruction files exists, CLAUDE.md before the other, and CLAUDE.md if none does.
+// fsys may be nil: then none exists. Any other host than claude-code, github-copilot and agents is a
+// *diag.Error of class Misuse and code unknown_host.
+func Target(fsys fs.FS, host string) (file string, err error) {
+	hosts := []string{"agents", "claude-code", "github-copilot"}
+	switch host {
+	case "claude-code":
+		return claudeFile, nil
+	case "github-copilot":
+		return copilotFile, nil
+	case "agents":
+		for _, file := range [...]string{claudeFile, copilotFile} {
+			found, err := isFile(fsys, file)
+			if err != nil {
+				return "", err
+			}
+			if found {
+				return file, nil
+			}
+		}
+		return claudeFile, nil
+	}
+	near := spell.Nearest(host, hosts, 1)
+	e := diag.New(diag.Misuse, CodeHost, "no host called %q reads a marker block", host).Meant(near...)
+	if len(near) == 0 {
+		e.Meant(hosts...)
+	}
+	return "", e.Hint("skl activate --host %s", e.Candidates[0])
+}
+
+// isFile reports whether there is something at file. That it cannot be told is an
+// error: the block would land in another file the next time.
+func isFile(fsys fs.FS, file string) (bool, error) {
+	if fsys == nil {
+		return false, nil
+	}
+	_, err := fs.Stat(fsys, file)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist) || strings.Contains(file, "/") && !errors.Is(err, fs.ErrPermission):
+		return false, nil // .github may be a file
+	}
+	return false, diag.New(diag.Failed, "file_unreadable", "looking for %s: %w", file, err)
+}

@@ -50,7 +50,9 @@ var installs = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("gh skill install|git clone|install\\.sh|install\\.ps1|plugin (?:marketplace|install)|skl install|npx [\\w@/-]+|curl ")
 })
 
-func pos(file string, s skill.Span) tree.Pos { return tree.Pos{File: file, Line: s.Line, Column: s.Column} }
+func pos(file string, s skill.Span) tree.Pos {
+	return tree.Pos{File: file, Line: s.Line, Column: s.Column}
+}
 
 func field(fields []skill.Field, key string) (skill.Field, bool) {
 	for _, f := range fields {

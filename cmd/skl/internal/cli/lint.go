@@ -16,6 +16,8 @@ import (
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
 )
 
 type lintResult struct {
@@ -50,7 +52,7 @@ func runLint(_ context.Context, w *world, c *cli.Context) error {
 	opt := skill.LintOptions{Portable: c.Bool("portable"), Strict: c.Bool("strict"), Publish: c.Bool("publish")}
 	out := lintResult{OK: true, Skills: len(dirs), Findings: []diag.Finding{}}
 	for _, dir := range dirs {
-		found := skill.Lint(os.DirFS(dir), filepath.Base(dir), opt)
+		found := lintSkill(os.DirFS(dir), filepath.Base(dir), opt)
 		if c.Bool("fix") && len(skill.Fixes(found)) > 0 {
 			if found, err = w.mendSkill(dir, found, opt, c.Bool("dry-run")); err != nil {
 				return err
@@ -172,8 +174,28 @@ func (w *world) mendSkill(dir string, found []diag.Finding, opt skill.LintOption
 	if dry {
 		return found, nil
 	}
-	return skill.Lint(os.DirFS(dir), filepath.Base(dir), opt), nil
+	return lintSkill(os.DirFS(dir), filepath.Base(dir), opt), nil
 }
+
+// lintSkill checks a skill by the rules of its format, and of its tree if it has one.
+func lintSkill(fsys fs.FS, dir string, opt skill.LintOptions) []diag.Finding {
+	found := skill.Lint(fsys, dir, opt)
+	s, err := tree.Load(fsys, dir)
+	if err != nil {
+		return found // why it cannot be loaded is among the findings
+	}
+	for _, f := range check.Check(s) {
+		if opt.Strict && f.Severity == diag.SeverityWarning {
+			f.Severity = diag.SeverityError
+		}
+		found = append(found, f)
+	}
+	diag.SortFindings(found)
+	return found
+}
+
+// allRules are the rules of lintSkill: those of the format, then those of trees, each sorted by id.
+func allRules() []skill.RuleDoc { return append(skill.Rules(), check.Rules()...) }
 
 func (w *world) printFindings(out lintResult) {
 	count := map[diag.Severity]int{}
@@ -193,10 +215,10 @@ func (w *world) printFindings(out lintResult) {
 
 func (w *world) printRules() error {
 	if w.ui.JSON {
-		return w.ui.Result(map[string]any{"rules": skill.Rules()})
+		return w.ui.Result(map[string]any{"rules": allRules()})
 	}
 	rows := [][]string{{"RULE", "SEVERITY", "MEANS"}}
-	for _, r := range skill.Rules() {
+	for _, r := range allRules() {
 		rows = append(rows, []string{r.ID, string(r.Severity), r.Text})
 	}
 	w.ui.Rows(rows)

@@ -79,7 +79,7 @@ func (w *world) drive(ctx context.Context, c *cli.Context, name, args string, d 
 	s := &session{w: w, c: c, runnable: r, record: runRecord{
 		ID: newRunID(time.Now()), Skill: r.name, Dir: r.dir, Work: w.cwd, Digest: r.plan.Digest, Args: args,
 		Model: d.Name(), Started: time.Now().UTC(), Allow: splitList(c.StringSlice("allow"))}}
-	tools, err := w.dispatcher(r, s.record.Allow, w.confinement(c), nil)
+	tools, err := w.dispatcher(r, w.cwd, s.record.Allow, w.confinement(c), nil)
 	if err != nil {
 		return nil, err
 	}

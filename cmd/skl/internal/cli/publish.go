@@ -24,6 +24,8 @@ import (
 	"github.com/skl-project/skl/spec/oci"
 	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
 )
 
 // publishResult is what "skl publish --json" prints.
@@ -231,9 +233,12 @@ func (d *draft) identify(asked string, own manifest.Package, doc *skill.Document
 	return err
 }
 
-// publishable refuses what lint calls an error for a publish, with all findings (exit 3).
+// publishable refuses what lint calls an error for a publish, and a tree that cannot run, with all findings (exit 3).
 func (w *world) publishable(d *draft) error {
 	var bad []diag.Finding
+	if s, err := tree.Load(d.input.Files, d.name); err == nil {
+		bad = slices.DeleteFunc(check.Check(s), func(f diag.Finding) bool { return !check.Blocking(f) })
+	}
 	for _, f := range skill.Lint(d.input.Files, d.name, skill.LintOptions{Publish: true}) {
 		if f.Severity == diag.SeverityError {
 			bad = append(bad, f)

@@ -208,7 +208,7 @@ func (a aside) Fill(ctx context.Context, r model.Request) (model.Reply, error) {
 
 // tools is what leaves and scripts may call, by the skill's own limits and what the person allows.
 func (s *session) tools() (*tool.Dispatcher, error) {
-	return s.w.dispatcher(s.runnable, s.record.Allow, s.w.confinement(s.c), s.consent)
+	return s.w.dispatcher(s.runnable, s.w.cwd, s.record.Allow, s.w.confinement(s.c), s.consent)
 }
 
 // confinement is how scripts and commands are to be confined: auto, strict or off.
@@ -472,7 +472,7 @@ type dryBox struct {
 
 // dryRun walks the plan without running anything.
 func (w *world) dryRun(ctx context.Context, c *cli.Context, r *runnable, args string) error {
-	d, err := w.dispatcher(r, splitList(c.StringSlice("allow")), w.confinement(c), nil)
+	d, err := w.dispatcher(r, w.cwd, splitList(c.StringSlice("allow")), w.confinement(c), nil)
 	if err != nil {
 		return err
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// dispatcher is what the leaves and scripts of r may call. how is auto, strict or off; a nil
+// dispatcher is what the leaves and scripts of r may call in the directory work. how is auto, strict or off; a nil
 // consent asks nobody.
-func (w *world) dispatcher(r *runnable, allow []string, how string, consent func(context.Context, tool.Ask) (bool, error)) (*tool.Dispatcher, error) {
+func (w *world) dispatcher(r *runnable, work string, allow []string, how string, consent func(context.Context, tool.Ask) (bool, error)) (*tool.Dispatcher, error) {
 	grant, err := tool.ParseGrant(strings.Join(slices.DeleteFunc(slices.Clone(allow), func(s string) bool { return s == allowRun }), ","))
 	if err != nil {
 		return nil, err
 	}
 	cfg := tool.Config{
-		Skill: r.name, Digest: r.plan.Digest, WorkDir: w.cwd, Protected: []string{w.root}, Grant: grant, Hosts: w.config.Run.Hosts,
+		Skill: r.name, Digest: r.plan.Digest, WorkDir: work, Protected: []string{w.root}, Grant: grant, Hosts: w.config.Run.Hosts,
 		Consent: consent, Remembered: consentStore{w}, Exec: sandbox.Run, Off: how == "off",
 		Path: w.env.getenv("PATH"), Home: w.home, Client: w.web,
 	}

@@ -1,0 +1,169 @@
+package check
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/spell"
+	"github.com/skl-project/skl/spec/tree"
+)
+
+// ops checks the definitions of ops.
+func (c *checker) ops() {
+	first := map[string]*tree.Op{}
+	for i := range c.bodies {
+		op := c.bodies[i].op
+		if op == nil {
+			continue
+		}
+		if k, reserved := tree.Primitive(op.Name); reserved && !(k == tree.Explore && op.Subagent) {
+			c.report(PrimitiveOp, op.Pos, op.Name+" is a primitive, and this definition of it is ignored")
+			continue
+		}
+		if was := first[op.Name]; was != nil {
+			c.report(DuplicateOp, op.Pos, clip(op.Name)+" is defined in "+was.Pos.File+" line "+strconv.Itoa(was.Pos.Line)+" already")
+		} else {
+			first[op.Name] = op
+		}
+		if op.Kind == tree.EmptyBody {
+			c.report(EmptyOp, op.Pos, clip(op.Name)+" has no body")
+		}
+		dir, base := path.Split(op.Pos.File)
+		if path.Base(dir) == "ops" {
+			want := strings.ReplaceAll(strings.ToUpper(strings.TrimSuffix(base, path.Ext(base))), "-", "_")
+			if op.Name != want && c.skill.Op(want) == nil {
+				c.report(OpName, op.Pos, "the file is called "+base+", so its op is called "+clip(want)+", not "+clip(op.Name))
+			}
+		}
+		if !c.bodies[i].reached && means(c.skill, op) {
+			c.report(OpName, op.Pos, "nothing uses "+clip(op.Name))
+		}
+		if n := alwaysCalls(c.bodies[i].nodes, op.Name); n != nil {
+			c.report(OpName, n.Pos, clip(op.Name)+" calls itself without a condition: it never ends")
+		}
+	}
+}
+
+// means reports whether op is the definition that its name means.
+func means(s *tree.Skill, op *tree.Op) bool { return s.Op(op.Name) == op }
+
+// alwaysCalls finds a call of name that no branch or loop guards, before any END or BREAK.
+func alwaysCalls(list []*tree.Node, name string) *tree.Node {
+	for _, n := range list {
+		switch n.Kind {
+		case tree.Call:
+			if n.Name == name {
+				return n
+			}
+		case tree.Parallel:
+			if found := alwaysCalls(n.Children, name); found != nil {
+				return found
+			}
+		case tree.If, tree.Switch, tree.ForEach, tree.End, tree.Break:
+			return nil // an exit may stand there
+		}
+	}
+	return nil
+}
+
+// calls checks every call against the op that it means.
+func (c *checker) calls(b *body) {
+	b.each(func(n *tree.Node, _ []*tree.Node, _ int) {
+		if n.Kind != tree.Call {
+			return
+		}
+		op := c.skill.Op(n.Name)
+		if op == nil {
+			c.unknown(n.Name, n.Pos)
+			return
+		}
+		if n.Bold && !op.Subagent {
+			f := c.report(BoldUnmarked, n.Pos, clip(n.Name)+" is called in bold, and its definition has no marker > **Subagent.**")
+			if op.Input == nil && op.Output == nil {
+				f.Fix = c.replace(n, "call it in this context", func(old string) (string, bool) {
+					rest, ok := strings.CutPrefix(old, "**"+n.Name+"**")
+					return n.Name + rest, ok
+				})
+			}
+		}
+		if !n.Bold && op.Subagent {
+			c.report(PlainMarked, n.Pos, clip(n.Name)+" is a subagent, and the call is not in bold").
+				Fix = c.replace(n, "write the call in bold", func(old string) (string, bool) {
+				rest, ok := strings.CutPrefix(old, n.Name)
+				return "**" + n.Name + "**" + rest, ok
+			})
+		}
+		c.arity(n, op)
+	})
+}
+
+func (c *checker) unknown(name string, at tree.Pos) {
+	if c.provides != nil && c.provides(name) {
+		return
+	}
+	message := "no op " + clip(name)
+	var names []string
+	for _, op := range c.skill.Ops {
+		if !slices.Contains(names, op.Name) {
+			names = append(names, op.Name)
+		}
+	}
+	for k := tree.If; k <= tree.Verify; k++ {
+		names = append(names, k.String())
+	}
+	if near := spell.Nearest(name, names, 1); len(near) > 0 {
+		message += "; did you mean " + clip(near[0]) + "?"
+	}
+	c.report(UnknownOp, at, message)
+}
+
+// arity compares the inputs and outputs of a call with the op's signature.
+func (c *checker) arity(n *tree.Node, op *tree.Op) {
+	name := clip(op.Name)
+	required, given := 0, len(n.Args)
+	for _, p := range op.Params {
+		if !p.Optional {
+			required++
+		}
+	}
+	switch {
+	case n.Inline != "": // text that a model reads
+	case len(op.Params) == 0 && given > 0:
+		c.report(Arity, n.Pos, name+" declares no inputs, and the call gives "+count(given, "input"))
+	case given == 0 && required > 0:
+		c.report(Arity, n.Pos, name+" takes "+count(required, "input")+", and the call gives none")
+	case given > len(op.Params) || given < required:
+		c.report(Arity, n.Pos, name+" takes "+count(len(op.Params), "input")+", and the call gives "+strconv.Itoa(given)).Severity = diag.SeverityWarning
+	default:
+		for _, a := range n.Args {
+			if a.Name != "" && !slices.ContainsFunc(op.Params, func(p tree.Param) bool { return p.Name == a.Name }) {
+				c.report(Arity, n.Pos, name+" has no input "+clip(a.Name)).Severity = diag.SeverityWarning
+			}
+		}
+	}
+	group := slices.ContainsFunc(n.Outs, func(t tree.Target) bool { return t.Group })
+	switch {
+	case len(op.Outs) > 0 && len(n.Outs) == 0:
+		c.report(Arity, n.Pos, name+" has a result, and the call binds nothing")
+	case len(op.Outs) == 0 && len(n.Outs) > 0:
+		c.report(Arity, n.Pos, name+" declares no result, and the call binds "+clip(n.Outs[0].Name))
+	case len(n.Outs) > len(op.Outs) && !group:
+		c.report(Arity, n.Pos, name+" has "+count(len(op.Outs), "result")+", and the call binds "+strconv.Itoa(len(n.Outs))).Severity = diag.SeverityError
+	}
+}
+
+// count writes a number of things.
+func count(n int, thing string) string {
+	switch {
+	case n == 1:
+		return "1 " + thing
+	case thing == "child":
+		return strconv.Itoa(n) + " children"
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
+
+func contains(list []string, s string) bool { return slices.Contains(list, s) }
