@@ -107,9 +107,9 @@ func TestLinear(t *testing.T) {
 func TestEffectsAreBounded(t *testing.T) {
 	var ops strings.Builder
 	for i := range 30 {
-		fmt.Fprintf(&ops, "## OP_%d\n\n* OP_%d << 1\n* OP_%d << 2\n* Do it\n\n", i, i+1, i+1)
+		fmt.Fprintf(&ops, "## OP_%d << n\n\n* OP_%d << 1\n* OP_%d << 2\n* Do it\n\n", i, i+1, i+1)
 	}
-	ops.WriteString("## OP_30\n\nDone.\n")
+	ops.WriteString("## OP_30 << n\n\nDone.\n")
 	p, err := plan.New(t.Context(), load(t, fstest.MapFS{
 		"SKILL.md":          {Data: []byte("---\nname: wide\ndescription: Has many nodes.\n---\n\n## Tree\n\n* OP_0 << 1\n")},
 		"references/ops.md": {Data: []byte(ops.String())},

@@ -367,8 +367,45 @@ func (b *binder) call(in Callee, n *tree.Node) Callee {
 	case !n.Bold && c.Op.Subagent: // ruling 5.7: it runs inline
 		b.warn(in.Skill, n.Pos, check.PlainMarked, "%s is a subagent, but this call is not bold and runs in the caller's context", n.Name)
 	}
+	b.arity(in.Skill, n, c.Op)
 	b.enqueue(c.Callee)
 	return c.Callee
+}
+
+// arity refuses a call that passes more than the op takes, or takes more than it gives (ruling 5.13): the run
+// could not go on there. Fewer are allowed.
+func (b *binder) arity(s *tree.Skill, n *tree.Node, op *tree.Op) {
+	named := map[string]bool{}
+	passed := 0
+	for _, a := range n.Args {
+		if a.Name == "" {
+			passed++
+		} else {
+			named[a.Name] = true
+		}
+	}
+	if len(n.Args) == 0 && n.Inline != "" {
+		passed = 1
+	}
+	takes := 0
+	for _, p := range op.Params {
+		if !named[p.Name] {
+			takes++
+		}
+	}
+	switch {
+	case passed > takes:
+		b.stop(s, n.Pos, check.Arity, "%s takes %s, and this call passes %d", n.Name, count(len(op.Params), "input"), passed+len(named))
+	case len(op.Outs) > 1 && len(n.Outs) > len(op.Outs):
+		b.stop(s, n.Pos, check.Arity, "%s gives %s, and this call binds %d", n.Name, count(len(op.Outs), "result"), len(n.Outs))
+	}
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // explore finds what EXPLORE means: an op of that name (ruling 5.8), the op that the Agent section executes, or

@@ -63,7 +63,6 @@ type Plan struct {
 	Digest   string         // tree digest of the skill's folder
 	Warnings []diag.Finding // findings that do not stop a run
 	Features []string       // computed over the tree and all ops that it reaches, sorted
-	// contents are private to this package's methods
 	bound
 }
 
@@ -74,7 +73,7 @@ type Callee struct {
 }
 
 // New binds and checks skill. Its error is a *diag.Error of class Unmet and code plan_refused, whose
-// message is the first finding and whose Err is a Refusal.
+// message is the first finding and whose Err is a Refusal; or that of a folder that makes no bundle, or of ctx.
 func New(ctx context.Context, skill *tree.Skill, opt Options) (*Plan, error) {
 	return newPlan(ctx, skill, opt)
 }

@@ -42,7 +42,7 @@ func (b *binder) rules() {
 // decided reports whether binding finds what rule is about: calls and their form, files, sections and schemas.
 func decided(rule string) bool {
 	switch rule {
-	case check.UnknownOp, check.BoldUnmarked, check.PlainMarked, check.OutputMissing, check.InputMissing, check.BadSchema, check.SampleSchema, check.FileMissing, check.VerifyMissing, check.PathEscapes, check.SectionMissing, check.AgentSchema:
+	case check.UnknownOp, check.Arity, check.BoldUnmarked, check.PlainMarked, check.OutputMissing, check.InputMissing, check.BadSchema, check.SampleSchema, check.FileMissing, check.VerifyMissing, check.PathEscapes, check.SectionMissing, check.AgentSchema:
 		return true
 	}
 	return false

@@ -129,8 +129,8 @@ func TestMemory(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
-	small, large := bytes(2_000), bytes(20_000)
+	small, large := bytes(1_500), bytes(15_000)
 	if large > 15*small {
-		t.Errorf("%d bytes for 2,000 nodes, %d for 20,000", small, large)
+		t.Errorf("%d bytes for 1,500 nodes, %d for 15,000", small, large)
 	}
 }

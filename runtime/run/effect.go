@@ -228,9 +228,10 @@ func (m *Machine) fill(ctx context.Context, n *tree.Node, req model.Request, rea
 	if n != nil {
 		req.Node = m.id(n)
 	}
-	m.emit(Event{Kind: ModelCalled, Path: req.Path, Node: req.Node, Name: string(req.Purpose), Text: req.Prompt, Agent: req.Isolated})
 	e := effect{kind: "model", path: req.Path, node: req.Node, digest: digest(string(req.Purpose), req.System, req.Prompt, string(req.Schema))}
 	key := e.path + "!" + strconv.Itoa(m.ordinal)
+	m.live = m.live || m.s.past != nil && !m.s.past.has(key)
+	m.emit(Event{Kind: ModelCalled, Path: req.Path, Node: req.Node, Name: string(req.Purpose), Text: req.Prompt, Agent: req.Isolated})
 	replayed := true
 	got, err := m.do(ctx, e, func(ctx context.Context, key string) (reply, error) {
 		replayed = false

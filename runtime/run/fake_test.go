@@ -205,7 +205,7 @@ func (f *fixture) file(name string) string {
 	return ""
 }
 
-// load reads the skill of a fixture. Comments "### …" at the end of a line of the tree are for the reader.
+// load reads the skill of a fixture. Notes "### …" at the end of a line are no part of it.
 func load(t testing.TB, file string) *fixture {
 	t.Helper()
 	a, err := txtar.ParseFile(file)

@@ -71,7 +71,6 @@ func (o *oracle) Fill(ctx context.Context, r model.Request) (model.Reply, error)
 type grower struct {
 	*rand.Rand
 	strings.Builder
-	names int
 	loops int
 }
 
@@ -207,8 +206,8 @@ func TestRandomTrees(t *testing.T) {
 		result, err := r.Run(t.Context(), p, "args")
 		want := describe(result, err)
 		statuses[result.Status]++
-		if got := run.Result(result); describe(withEvents(got, live), err) != want {
-			t.Fatalf("seed %d: live events in canonical order differ:\n%s\nwant\n%s", seed, describe(withEvents(got, live), err), want)
+		if got := describe(withEvents(result, live), err); got != want {
+			t.Fatalf("seed %d: live events in canonical order differ:\n%s\nwant\n%s", seed, got, want)
 		}
 		other, _ := randomRunner(seed + 1e6)
 		if again, err := other.Run(t.Context(), p, "args"); describe(again, err) != want {

@@ -82,6 +82,12 @@ func newHistory(records []Record, strict bool) *history {
 	return h
 }
 
+// has reports whether the effect of a key was done.
+func (h *history) has(key string) bool {
+	p := h.effects[key]
+	return p != nil && p.done != nil
+}
+
 // leftUnder names an effect below prefix that was recorded and not asked for again, "" if there is none.
 func (h *history) leftUnder(prefix string) string {
 	if h.left == 0 {

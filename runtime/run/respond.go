@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/skl-project/skl/runtime/model"
@@ -179,6 +178,3 @@ func (r *Runner) again(p *plan.Plan, records []Record, strict bool) (*Machine, e
 	m.s.past = newHistory(records, strict)
 	return m, nil
 }
-
-// IsSuspended reports whether err of Run only says what has to be decided before the run can be resumed.
-func IsSuspended(err error) bool { return errors.Is(err, diag.Code(CodeUnfinished)) }

@@ -2,13 +2,12 @@ package run_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the want sections of testdata")
 
-// Every fixture is a skill with scripted answers and the events that its run has. Each is run five ways, which must agree: at
+// Every fixture is a skill with scripted answers and the events that its run has; notes "###" in the trees say how the last
+// visit of that line's node ended, and are checked. Each is run five ways, which must agree: at
 // once, step by step through a written snapshot, replayed from its journal, and resumed from every beginning of its journal.
 func TestTrees(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -30,34 +30,82 @@ func TestTrees(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			f := load(t, file)
-			got := ""
+			got, notes := "", map[string]string{}
 			if f.refused != nil {
 				got = "refused: " + f.refused.Error() + "\n"
+				if e, ok := errors.AsType[*diag.Error](f.refused); ok {
+					notes[fmt.Sprintf("%s:%d", e.Where.File, e.Where.Line)] = "refused"
+				}
 			} else {
-				got = check(t, f)
+				got, notes = check(t, f)
 			}
 			if *update {
-				rewrite(t, file, f.archive, got)
+				rewrite(t, file, f, got, notes)
 				return
 			}
 			if want := f.file("want"); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
+			for _, x := range f.archive.Files {
+				if got := annotate(x, notes); got != string(x.Data) {
+					t.Errorf("the notes ### of %s are, by line:\n%s", x.Name, got)
+				}
+			}
 		})
 	}
 }
 
-func rewrite(t *testing.T, file string, a *txtar.Archive, got string) {
+func rewrite(t *testing.T, file string, f *fixture, got string, notes map[string]string) {
 	t.Helper()
-	a.Files = slices.DeleteFunc(a.Files, func(x txtar.File) bool { return x.Name == "want" })
+	a := &txtar.Archive{Comment: f.archive.Comment}
+	for _, x := range f.archive.Files {
+		if x.Name != "want" {
+			a.Files = append(a.Files, txtar.File{Name: x.Name, Data: []byte(annotate(x, notes))})
+		}
+	}
 	a.Files = append(a.Files, txtar.File{Name: "want", Data: []byte(got)})
 	if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
+// annotate writes behind the lines of a tree how the last visit of their node ended.
+func annotate(x txtar.File, notes map[string]string) string {
+	name, ok := strings.CutPrefix(x.Name, "skill/")
+	if !ok || !strings.HasSuffix(name, ".md") {
+		return string(x.Data)
+	}
+	var out strings.Builder
+	n := 0
+	for line := range strings.Lines(string(uncomment(x.Data))) {
+		n++
+		if note, ok := notes[fmt.Sprintf("%s:%d", name, n)]; ok {
+			line = strings.TrimRight(line, "\n") + " ### " + note + "\n"
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+// notes tells of each line of the skill how the last visit of its node ended, and what it bound.
+func notes(f *fixture, events []run.Event) map[string]string {
+	out := map[string]string{}
+	for _, e := range events {
+		n, in, ok := f.plan.NodeByID(e.Node)
+		if !ok || in.Skill != nil && in.Skill != f.plan.Skill || e.Kind != run.NodeDone && e.Kind != run.NodeSkipped {
+			continue
+		}
+		note := string(e.Status)
+		if len(e.Value) > 0 {
+			note += " " + string(e.Value)
+		}
+		out[fmt.Sprintf("%s:%d", n.Pos.File, max(n.Last, n.Pos.Line))] = note
+	}
+	return out
+}
+
 // check runs f in all ways and returns its text form.
-func check(t *testing.T, f *fixture) string {
+func check(t *testing.T, f *fixture) (string, map[string]string) {
 	r, m, world := f.world(t)
 	journal := &run.Memory{}
 	r.Journal = journal
@@ -92,9 +140,9 @@ func check(t *testing.T, f *fixture) string {
 		if got := describe(again, rerr); !sameRun(got, describe(result, err)) {
 			t.Errorf("replayed, the run differs:\n%s\nat first:\n%s", got, describe(result, err))
 		}
-		killed(t, f, records, describe(result, err), world.acted)
+		killed(t, f, records, describe(result, err))
 	}
-	return text
+	return text, notes(f, run.Canonical(result.Events))
 }
 
 // sameRun compares but for the question of a suspended run, which a replay does not know to ask.
@@ -135,12 +183,12 @@ func stepped(t *testing.T, f *fixture) string {
 	}
 }
 
-// killed resumes the run from every beginning of its journal: the events are the same, what acted does not act again, and
-// no answer that was given is asked for again.
-func killed(t *testing.T, f *fixture, records []run.Record, want string, acted []string) {
+// killed resumes the run from every beginning of its journal: the events are the same, and no effect that was done is
+// begun again.
+func killed(t *testing.T, f *fixture, records []run.Record, want string) {
 	t.Helper()
 	for n := 1; n < len(records); n++ {
-		r, m, world := f.world(t)
+		r, m, _ := f.world(t)
 		done := map[string]bool{}
 		for _, rec := range records[:n] {
 			if rec.Type == run.DoneRecord && rec.Err == nil {
@@ -148,9 +196,6 @@ func killed(t *testing.T, f *fixture, records []run.Record, want string, acted [
 			}
 			if rec.Type == run.DoneRecord && rec.Kind == "model" {
 				m.skip(rec.Key)
-			}
-			if rec.Type == run.DoneRecord && rec.Kind == "write" {
-				world.files[rec.Text] = written(f, records, rec)
 			}
 		}
 		r.Rerun = []string{"*"}
@@ -176,9 +221,6 @@ func killed(t *testing.T, f *fixture, records []run.Record, want string, acted [
 		}
 	}
 }
-
-// written is the content of a file that a recorded run wrote; tests have one template a run.
-func written(f *fixture, _ []run.Record, rec run.Record) string { return "as written by " + rec.Key }
 
 // skip drops the answer that an earlier process got for the visit of key.
 func (m *scripted) skip(key string) {
@@ -287,5 +329,3 @@ func indent(s string) string {
 	}
 	return b.String()
 }
-
-var _ = context.Background

@@ -77,6 +77,7 @@ type checker struct {
 	files    map[string]*source
 	schemas  map[string]*schema
 	bound    map[string]bool // names that something binds anywhere
+	created  bool            // a fix makes the key metadata: only one may
 	findings []diag.Finding
 }
 

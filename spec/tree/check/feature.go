@@ -117,7 +117,7 @@ func (c *checker) addManifest(meta skill.Field, used []string) *diag.Fix {
 	if meta.Key == "" {
 		f := c.source(c.skill.File)
 		at, ok := c.keyLine(len(c.skill.Doc.Fields))
-		if !ok {
+		if !ok || c.created {
 			return nil
 		}
 		nl := f.newline()

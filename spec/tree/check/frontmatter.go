@@ -126,6 +126,10 @@ func (c *checker) moveKey(f skill.Field) *diag.Fix {
 	line, nl := src.text[start:end], src.newline()
 	meta, ok := field(d.Fields, "metadata")
 	if !ok {
+		if c.created {
+			return nil
+		}
+		c.created = true
 		return &diag.Fix{Note: "move the key below metadata", Start: start, End: end, Text: "metadata:" + nl + "  " + line}
 	}
 	if _, twice := field(meta.Value.Fields, f.Key); twice || meta.Value.Kind != skill.Map || meta.Value.Style != skill.Lines || len(meta.Value.Fields) == 0 {

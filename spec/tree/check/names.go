@@ -31,7 +31,11 @@ func reads(n *tree.Node) []string {
 			}
 		}
 	case tree.Prose, tree.Read, tree.Bind, tree.Else:
-		out = append(out, resource.Mentions(n.Body, nil)...)
+		for _, name := range resource.Mentions(n.Body, nil) {
+			if i := strings.Index(n.Body, name); i <= 0 || strings.IndexByte("-./", n.Body[i-1]) < 0 { // else part of a file's name
+				out = append(out, name)
+			}
+		}
 	}
 	return out
 }
@@ -48,7 +52,7 @@ func appendRefs(out []string, v tree.Value, bare bool) []string {
 	return out
 }
 
-// field is the name behind context. or ctx., "" without such a prefix.
+// contextField is the name behind context. or ctx., "" without such a prefix.
 func contextField(path string) string {
 	path = strings.Trim(path, "`")
 	rest, ok := strings.CutPrefix(path, "context.")

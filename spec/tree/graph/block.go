@@ -13,11 +13,11 @@ const (
 	lineHeight  = 17
 	noteHeight  = 15
 	pad         = 10
-	maxTextLine = 236 // of text in a box
-	gap         = 24  // between a step and the next
-	lane        = 28  // between columns
-	maxPanel    = 960 // width of a panel, beyond which branches are moved to panels of their own
-	caption     = 14  // from a line's end to its label
+	maxTextLine = 236  // of text in a box
+	gap         = 24   // between a step and the next
+	lane        = 28   // between columns
+	maxPanel    = 1080 // width of a panel, beyond which branches are moved to panels of their own
+	caption     = 14   // from a line's end to its label
 )
 
 // A block is a drawing that control enters at (axis, 0) and, if it is open, leaves at
@@ -72,6 +72,9 @@ func lookOf(n *tree.Node, subagent bool) look {
 	return lookLeaf
 }
 
+// hang starts the further lines of an item.
+const hang = "\u2003"
+
 // box is a step as a rectangle with the text of its card.
 func (p *painter) box(n *tree.Node, c card) block {
 	look := lookOf(n, p.subagent(n))
@@ -84,7 +87,7 @@ func (p *painter) box(n *tree.Node, c card) block {
 			if i == 0 {
 				l = "• " + l
 			} else {
-				l = "\u2003" + l
+				l = hang + l
 			}
 			list = append(list, l)
 		}
@@ -124,7 +127,11 @@ func (p *painter) box(n *tree.Node, c card) block {
 		at := y + pad + 9
 		write := func(lines []string, size int, bold bool, ink string, height int) {
 			for _, l := range lines {
-				c.text(x+edge, at, l, size, bold, ink)
+				if rest, ok := strings.CutPrefix(l, hang); ok {
+					c.text(x+edge+11, at, rest, size, bold, ink)
+				} else {
+					c.text(x+edge, at, l, size, bold, ink)
+				}
 				at += height
 			}
 		}
@@ -318,12 +325,22 @@ type row struct {
 	h    int
 }
 
-// rowsOf fills rows of at most width.
+// rowsOf fills rows of at most width, with equally many columns where that needs no further row.
 func rowsOf(cols []block, width int) []row {
+	rows := fill(cols, width, len(cols))
+	if len(rows) > 1 {
+		if even := fill(cols, width, (len(cols)+len(rows)-1)/len(rows)); len(even) == len(rows) {
+			return even
+		}
+	}
+	return rows
+}
+
+func fill(cols []block, width, most int) []row {
 	var rows []row
 	used := 0
 	for _, k := range cols {
-		if len(rows) == 0 || used+lane+k.w > width {
+		if len(rows) == 0 || used+lane+k.w > width || len(rows[len(rows)-1].cols) == most {
 			rows, used = append(rows, row{}), -lane
 		}
 		r := &rows[len(rows)-1]
@@ -354,7 +371,7 @@ func columns(cols []block, bar bool) block {
 	tops := make([]int, len(rows))
 	for i, r := range rows {
 		tops[i] = b.h
-		if side > 0 && i == 0 {
+		if side > 0 {
 			tops[i] += caption
 		}
 		b.h = tops[i] + drop + r.h + lift

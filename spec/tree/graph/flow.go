@@ -320,7 +320,7 @@ func mermaidText(s string) string {
 	}
 	for _, r := range s {
 		switch r {
-		case '"', '#', '<', '>', '&', '`', '\\', '*', '_', '~', ';', '{', '}', '[', ']', '(', ')', '|', '%', '@', ':', '/':
+		case '"', '#', '<', '>', '&', '`', '\\':
 			b.WriteString("#" + strconv.Itoa(int(r)) + ";")
 		default:
 			b.WriteRune(r)

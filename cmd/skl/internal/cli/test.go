@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -294,11 +295,7 @@ func readAll(fsys fs.FS) map[string]string {
 
 // diffWant says how two outcomes differ, as lines.
 func diffWant(want, got testWant) []string {
-	text := func(w testWant) string {
-		text, _ := json.MarshalIndent(w, "", " ") // maps are written in the order of their keys
-		return string(text) + "\n"
-	}
-	diff, add, remove := lineDiff(text(want), text(got))
+	diff, add, remove := lineDiff(string(pretty(want)), string(pretty(got)))
 	if add+remove == 0 {
 		return nil
 	}
@@ -404,9 +401,17 @@ func (t tester) record(ctx context.Context, name string) error {
 }
 
 func (t tester) write(dir string, tc testCase) error {
-	text, err := json.MarshalIndent(tc, "", "  ")
-	if err != nil {
-		return err
+	return durable.WriteFile(filepath.Join(t.dir, filepath.FromSlash(dir), caseFile), pretty(tc), 0o644)
+}
+
+// pretty is v as JSON for people: indented, maps in the order of their keys, operators as they are written.
+func pretty(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		panic(err) // values of this file hold nothing that JSON lacks
 	}
-	return durable.WriteFile(filepath.Join(t.dir, filepath.FromSlash(dir), caseFile), append(text, '\n'), 0o644)
+	return b.Bytes()
 }
