@@ -3,6 +3,7 @@ package trace
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -10,31 +11,29 @@ import (
 	"github.com/skl-project/skl/runtime/run"
 )
 
+// movingRows is how many rows the part that is redrawn has at most. It must be less than a screen has.
+const movingRows = 8
+
 // Live draws the tree of a run on a terminal: what is done stays above, what runs is
 // redrawn below with a spinner and the time it took so far. Hold takes the moving part away while something else
-// writes to the terminal, such as a question.
+// writes to the terminal, such as a question. Its methods may be called concurrently.
 type Live struct {
 	w     io.Writer
 	color bool
 	width func() int // columns of the terminal
 
-	mu     sync.Mutex
-	active []activeNode // in the order they started
-	drawn  int          // lines of the moving part on the screen
-	frame  int
-	held   int
-	stop   chan struct{}
-	done   chan struct{}
+	mu      sync.Mutex // guards what is below
+	outline outline
+	drawn   []int // columns of the lines of the moving part on the screen
+	frame   int
+	held    int
+	waiting string // what is to be written when nobody holds any more
+	closed  bool
+
+	stop, done chan struct{}
 }
 
-type activeNode struct {
-	path, text string
-	agent      bool
-	detail     string
-	since      time.Time
-}
-
-// NewLive starts drawing; Close ends it. width tells the columns of the terminal.
+// NewLive starts drawing; Close ends it. width tells the columns of the terminal; nil means 80.
 func NewLive(w io.Writer, color bool, width func() int) *Live {
 	l := &Live{w: w, color: color, width: width, stop: make(chan struct{}), done: make(chan struct{})}
 	go l.spin()
@@ -63,145 +62,163 @@ func (l *Live) spin() {
 func (l *Live) Event(e run.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	above := ""
+	fixed := l.fixed(l.outline.event(e))
+	if v := l.outline.find(e.Path); v != nil {
+		switch e.Kind {
+		case run.ModelCalled:
+			v.detail = "asks the model"
+		case run.ToolCalled:
+			v.detail = cut(strings.TrimSpace(e.Name+" "+pairs(e.Value, 40)), 60)
+		case run.ToolReplied:
+			v.detail = "asks the model"
+		case run.ModelReplied:
+			v.detail = ""
+		case run.Asked:
+			v.detail = "waits for an answer"
+		}
+	}
 	switch e.Kind {
-	case run.NodeStarted:
-		l.active = append(l.active, activeNode{path: e.Path, text: e.Text, agent: e.Agent, since: time.Now()})
-	case run.NodeDone:
-		l.drop(e.Path)
-	case run.ModelCalled:
-		l.detail(e.Path, "model: "+e.Name)
-	case run.ToolCalled:
-		l.detail(e.Path, e.Name+" "+pairs(e.Value, 40))
-	case run.ModelReplied, run.ToolReplied:
-		l.detail(e.Path, "")
+	case run.ModelCalled, run.ToolCalled, run.ToolReplied, run.ModelReplied, run.Bound:
+		return // the next tick shows it
 	}
-	for _, line := range describe(e) {
-		above += l.clip(l.paint(line, e)) + "\n"
-	}
-	l.redraw(above)
+	l.redraw(fixed)
 }
 
-func (l *Live) drop(path string) {
-	for i, a := range l.active {
-		if a.path == path {
-			l.active = append(l.active[:i], l.active[i+1:]...)
-			return
+// fixed are lines that stay, painted. What is only for orientation is cut to the width of the screen.
+func (l *Live) fixed(lines []line) string {
+	var b strings.Builder
+	for _, line := range lines {
+		text := l.paint(line)
+		if !line.whole {
+			text = clip(text, l.columns()-1)
 		}
+		b.WriteString(text + "\n")
 	}
+	return b.String()
 }
 
-// detail says what the innermost running node of path does.
-func (l *Live) detail(path, text string) {
-	for i := len(l.active) - 1; i >= 0; i-- {
-		if l.active[i].path == path {
-			l.active[i].detail = text
-			return
-		}
+func (l *Live) columns() int {
+	if l.width == nil {
+		return 80
 	}
+	return max(l.width(), 20)
 }
 
-// redraw replaces the moving part, writing above before it.
-func (l *Live) redraw(above string) {
+// redraw replaces the moving part, writing fixed before it.
+func (l *Live) redraw(fixed string) {
 	if l.held > 0 {
-		io.WriteString(l.w, above)
+		l.waiting += fixed
 		return
 	}
 	var b strings.Builder
-	if l.drawn > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", l.drawn)
+	width := l.columns()
+	b.WriteString(l.erase(width))
+	b.WriteString(fixed)
+	if !l.closed {
+		for _, text := range l.moving() {
+			text = clip(text, width-1)
+			b.WriteString(text + "\n")
+			l.drawn = append(l.drawn, columns(text))
+		}
 	}
-	b.WriteString(above)
-	l.drawn = 0
-	for _, a := range l.active[max(0, len(l.active)-12):] {
-		sign := []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}[l.frame%10]
-		if a.agent {
-			sign = "⟳"
-		}
-		line := strings.Repeat("  ", depth(a.path)) + sign + " " + cut(a.text, 80)
-		if took := time.Since(a.since); took > time.Second {
-			line += fmt.Sprintf("  %ds", int(took.Seconds()))
-		}
-		if a.detail != "" {
-			line += "  " + cut(a.detail, 60)
-		}
-		b.WriteString(l.clip(line) + "\n")
-		l.drawn++
+	if b.Len() > 0 {
+		io.WriteString(l.w, b.String())
 	}
-	io.WriteString(l.w, b.String())
 }
 
-// clip keeps a line from wrapping, which would break the redrawing.
-func (l *Live) clip(line string) string {
-	width := 80
-	if l.width != nil {
-		width = max(l.width(), 20)
+// erase is what takes the moving part off the screen. On a screen that became narrower its lines have wrapped.
+func (l *Live) erase(width int) string {
+	up := 0
+	for _, w := range l.drawn {
+		up += rows(w, width)
 	}
-	visible, escape := 0, false
-	for i, r := range line {
-		switch {
-		case r == '\x1b':
-			escape = true
-		case escape:
-			escape = r != 'm'
-		default:
-			visible++
-		}
-		if visible >= width {
-			return line[:i] + reset(l.color)
-		}
+	if l.drawn = l.drawn[:0]; up == 0 {
+		return ""
 	}
-	return line
+	return fmt.Sprintf("\x1b[%dA\x1b[J", up)
 }
 
-func reset(color bool) string {
-	if color {
-		return "\x1b[0m"
+var spinner = [...]string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
+
+// moving are the nodes that run and whose lines are not among the fixed ones, as the tree has them.
+func (l *Live) moving() []string {
+	var visits []*visit
+	for _, v := range l.outline.open {
+		if !v.told || v.unit || slices.ContainsFunc(l.outline.around(v.path), func(a *visit) bool { return a.unit }) {
+			visits = append(visits, v)
+		}
 	}
-	return ""
+	slices.SortStableFunc(visits, func(a, b *visit) int { return comparePaths(a.path, b.path) })
+	var out []string
+	for i, v := range visits {
+		if i == movingRows-1 && len(visits) > movingRows {
+			out = append(out, fmt.Sprintf("… and %d more", len(visits)-i))
+			break
+		}
+		sign := v.sign()
+		if !v.told {
+			sign = spinner[l.frame%len(spinner)]
+		}
+		text, tail := indent(v.path)+sign+" ", v.said
+		if took := time.Since(v.since); took >= time.Second {
+			tail += fmt.Sprintf("  %ds", int(took.Seconds()))
+		}
+		if v.detail != "" {
+			tail += "  " + v.detail
+		}
+		// The end of the line is what changes: the node's text leaves it at least half of the room.
+		room := max(l.columns()-1-columns(text)-columns(tail), l.columns()/2)
+		out = append(out, text+cut(v.text, min(room, textColumns))+tail)
+	}
+	return out
 }
 
 // paint colours a line by what it reports.
-func (l *Live) paint(line string, e run.Event) string {
-	code := ""
-	switch {
-	case !l.color:
-	case e.Kind == run.Warned:
-		code = "33"
-	case e.Kind == run.Decided:
-		code = "2"
-	case e.Status == run.Failed || e.Status == run.Halted || e.Status == run.Fail || e.Status == run.Denied:
-		code = "31"
+func (l *Live) paint(line line) string {
+	code := map[tone]string{faint: "2", warned: "33", bad: "31"}[line.tone]
+	if code == "" || !l.color {
+		return line.text
 	}
-	if code == "" {
-		return line
-	}
-	return "\x1b[" + code + "m" + line + "\x1b[0m"
+	return "\x1b[" + code + "m" + line.text + "\x1b[0m"
 }
 
-// Hold erases the moving part until release is called.
+// Hold erases the moving part until release is called; what happens in between is shown then.
 func (l *Live) Hold() (release func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.drawn > 0 {
-		fmt.Fprintf(l.w, "\x1b[%dA\x1b[J", l.drawn)
-		l.drawn = 0
-	}
+	io.WriteString(l.w, l.erase(l.columns()))
 	l.held++
-	return func() {
+	return sync.OnceFunc(func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.held--
+		l.release()
+	})
+}
+
+func (l *Live) release() {
+	if l.held == 0 {
+		fixed := l.waiting
+		l.waiting = ""
+		l.redraw(fixed)
 	}
 }
 
-// Close erases the moving part and stops.
+// Close erases the moving part and stops; what was held back is written. It may be called twice.
 func (l *Live) Close() error {
+	l.mu.Lock()
+	first := !l.closed
+	l.closed = true
+	l.mu.Unlock()
+	if !first {
+		return nil
+	}
 	close(l.stop)
 	<-l.done
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.active = nil
-	l.redraw("")
+	l.held = 0
+	l.waiting += l.fixed(l.outline.rest())
+	l.release()
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/skl-project/skl/runtime/run"
 )
 
+const maxPlanRows = 100
+
 type planField struct {
 	Field string          `json:"field"`
 	Value json.RawMessage `json:"value"`
@@ -17,5 +19,19 @@ func planFields(e run.Event) []planField {
 	if json.Unmarshal(e.Value, &fields) != nil {
 		return nil
 	}
-	return fields
+	return fields[:min(len(fields), maxPlanRows)]
+}
+
+// planRows is a plan as aligned rows.
+func planRows(e run.Event, in string) []string {
+	fields := planFields(e)
+	width := 0
+	for _, f := range fields {
+		width = max(width, columns(cut(f.Field, 30)))
+	}
+	var rows []string
+	for _, f := range fields {
+		rows = append(rows, in+pad(cut(f.Field, 30), width)+"  "+plain(f.Value, 100))
+	}
+	return rows
 }

@@ -8,6 +8,8 @@
 package trace
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/skl-project/skl/runtime/run"
@@ -64,52 +67,78 @@ func (t *tee) Close() error {
 	return first
 }
 
-// JSONL writes each event as one line of JSON.
-func JSONL(w io.Writer) Sink { return &jsonl{enc: json.NewEncoder(w)} }
+// JSONL writes each event as one line of JSON. What a terminal would obey is escaped.
+func JSONL(w io.Writer) Sink { return &jsonl{w: w} }
 
 type jsonl struct {
-	enc *json.Encoder
+	w   io.Writer
 	err error
 }
 
 func (j *jsonl) Event(e run.Event) {
-	if j.err == nil {
-		j.err = j.enc.Encode(e)
+	if j.err != nil {
+		return
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if j.err = enc.Encode(e); j.err == nil {
+		_, j.err = j.w.Write(escaped(b.Bytes()))
 	}
 }
 
 func (j *jsonl) Close() error { return j.err }
 
+// escaped writes the second range of control characters, and what reorders or hides text, as JSON escapes.
+func escaped(text []byte) []byte {
+	plain := true
+	for _, c := range text {
+		plain = plain && c < 0x80
+	}
+	if plain {
+		return text
+	}
+	out := make([]byte, 0, len(text)+16)
+	for _, r := range string(text) {
+		if r != '\n' && r >= 0x7f && diag.Printable(string(r)) != string(r) {
+			for _, unit := range utf16.AppendRune(nil, r) {
+				out = fmt.Appendf(out, "\\u%04x", unit)
+			}
+			continue
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return out
+}
+
 // ReadJSONL reads what JSONL wrote. A torn last line, which a crash leaves, is dropped.
+// Its error has code trace_corrupt.
 func ReadJSONL(r io.Reader) ([]run.Event, error) {
 	var events []run.Event
-	dec := json.NewDecoder(r)
+	lines := bufio.NewReader(r)
 	for {
-		var e run.Event
-		switch err := dec.Decode(&e); err {
-		case nil:
-			events = append(events, e)
-		case io.EOF, io.ErrUnexpectedEOF:
+		text, err := lines.ReadBytes('\n')
+		torn := err == io.EOF
+		if err != nil && !torn {
+			return nil, err
+		}
+		if text = bytes.TrimSpace(text); len(text) > 0 {
+			var e run.Event
+			err := json.Unmarshal(text, &e)
+			switch {
+			case err == nil:
+				events = append(events, e)
+			case !torn:
+				return nil, diag.New(diag.Failed, "trace_corrupt", "event %d cannot be read: %w", len(events)+1, err)
+			}
+		}
+		if torn {
 			return events, nil
-		default:
-			return events, diag.New(diag.Failed, "trace_corrupt", "event %d cannot be read: %w", len(events)+1, err)
 		}
 	}
 }
 
-// depth is how deep a visit is nested: "2/0>REVIEW/1" is 2.
-func depth(path string) int {
-	return strings.Count(path, "/") + strings.Count(path, ">")
-}
-
-// cut shortens text to n runes on one line.
-func cut(text string, n int) string {
-	text = diag.Printable(strings.Join(strings.Fields(text), " "))
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	return string([]rune(text)[:max(n-1, 0)]) + "…"
-}
+const maxPairs = 20
 
 // pairs writes the members of a JSON object as "a=1  b=2", sorted; "" if there are none.
 func pairs(value json.RawMessage, width int) string {
@@ -119,7 +148,11 @@ func pairs(value json.RawMessage, width int) string {
 	}
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		out = append(out, fmt.Sprintf("%s=%s", diag.Printable(name), plain(members[name], width)))
+		if len(out) == maxPairs {
+			out = append(out, "…")
+			break
+		}
+		out = append(out, cut(name, width)+"="+plain(members[name], width))
 	}
 	return strings.Join(out, "  ")
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/skl-project/skl/spec/tree"
 )
 
-// movable are keys that mean the same below metadata. A key that changes what a
+// movable is the key that means the same below metadata. One that changes what a
 // host does, such as user-invocable, is moved by its author alone.
-var movable = [...]string{"argument-hint", "version", "author", "canopy-features", "canopy-contracts"}
+const movable = "argument-hint"
 
 // frontmatter checks the keys that a skill with a tree has.
 func (c *checker) frontmatter() {
@@ -116,7 +116,7 @@ func (c *checker) moveKey(f skill.Field) *diag.Fix {
 		}
 	}
 	start, ok := c.keyLine(i)
-	if !ok || f.Value.Kind != skill.Scalar || !contains(movable[:], f.Key) {
+	if !ok || f.Value.Kind != skill.Scalar || f.Key != movable {
 		return nil
 	}
 	end, ok := c.keyLine(i + 1)

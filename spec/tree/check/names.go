@@ -13,10 +13,11 @@ import (
 // references among its inputs and in its condition, and what its text marks as one.
 func reads(n *tree.Node) []string {
 	var out []string
-	for _, a := range n.Args {
-		out = appendRefs(out, a.Value, true)
-	}
 	switch n.Kind {
+	case tree.Call, tree.Explore, tree.ShowPlan:
+		for _, a := range n.Args {
+			out = appendRefs(out, a.Value, true)
+		}
 	case tree.If, tree.ElseIf:
 		out = append(out, cond.Names(cond.Parse(n.Cond))...)
 	case tree.Switch:
@@ -219,9 +220,12 @@ func tested(ask *tree.Node, option string, rest [][]*tree.Node) bool {
 			return true
 		}
 	}
-	for _, list := range rest {
+	for k := len(rest) - 1; k >= 0; k-- {
+		list := rest[k]
 		for i, n := range list {
 			switch n.Kind {
+			case tree.Ask:
+				return false // what follows is about its answer
 			case tree.If, tree.ElseIf:
 				e := cond.Parse(n.Cond)
 				if cond.Offers(e, option) || strings.Contains(strings.ToLower(n.Cond), "user chose") || readsAnswer(ask, cond.Names(e)) {

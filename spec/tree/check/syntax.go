@@ -115,7 +115,13 @@ func (c *checker) nodeAt(f diag.Finding) (found *tree.Node) {
 
 // syntax checks the text of every node.
 func (c *checker) syntax(b *body) {
+	options := map[*tree.Node]bool{}
 	b.each(func(n *tree.Node, _ []*tree.Node, _ int) {
+		if n.Kind == tree.Ask {
+			for _, child := range n.Children {
+				options[child] = isOption(n, child)
+			}
+		}
 		c.operators(n)
 		if strings.Contains(n.Text, "→") {
 			c.arrow(n)
@@ -129,7 +135,7 @@ func (c *checker) syntax(b *body) {
 		if c.skill.Name != "canopy-debug" && (strings.HasPrefix(n.Name, "TRACE_") || strings.Contains(n.Cond, "debug_mode")) {
 			c.report(DebugCode, n.Pos, "the step traces the run: \"skl run --trace\" does so for every skill")
 		}
-		if n.Kind == tree.Prose {
+		if n.Kind == tree.Prose && !options[n] {
 			c.prose(n)
 		}
 	})

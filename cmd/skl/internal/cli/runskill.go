@@ -100,29 +100,20 @@ func notActive(r roots.Record) error {
 
 // bind plans a run of r. Other skills are found among the active copies that the lock lists.
 func (w *world) bind(ctx context.Context, r *runnable) error {
-	opt := plan.Options{}
-	if names := dependencies(r.skill); len(names) > 0 {
-		opt.Depends = names
-		opt.Find = func(name string) (*tree.Skill, error) {
-			other, err := w.runnable(ctx, name)
-			if errors.Is(err, diag.Code("no_tree")) || errors.Is(err, diag.Code("unknown_skill")) {
-				return nil, nil
-			}
-			if err != nil {
-				return nil, err
-			}
-			return other.skill, nil
+	opt := plan.Options{Depends: dependencies(r.skill), Path: w.short(r.dir)}
+	opt.Find = func(name string) (*tree.Skill, error) {
+		other, err := w.runnable(ctx, name)
+		if errors.Is(err, diag.Code("no_tree")) || errors.Is(err, diag.Code("unknown_skill")) {
+			return nil, nil
 		}
+		if err != nil {
+			return nil, err
+		}
+		return other.skill, nil
 	}
 	p, err := plan.New(ctx, r.skill, opt)
-	if err != nil {
-		if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "plan_refused" {
-			return e.Hint("skl lint %s", w.short(r.dir))
-		}
-		return err
-	}
 	r.plan = p
-	return nil
+	return err
 }
 
 // dependencies are the names of the skills that a skill needs, in the order they are written.
