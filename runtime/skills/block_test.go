@@ -195,6 +195,9 @@ func TestTarget(t *testing.T) {
 	if !ok || got != "" || e.Class != diag.Misuse || e.Code != CodeHost || len(e.Candidates) == 0 || e.Candidates[0] != "claude-code" || len(e.Hints) != 1 {
 		t.Errorf("%q, %#v", got, err)
 	}
+	if _, err := Target(claude, "copilott"); !errors.Is(err, diag.Code(CodeHost)) || err.(*diag.Error).Candidates[0] != "github-copilot" {
+		t.Errorf("a part of a name: %v", err)
+	}
 	if _, err := Target(claude, "zzzzzzzzzzzz"); !errors.Is(err, diag.Code(CodeHost)) || len(err.(*diag.Error).Candidates) != 3 {
 		t.Errorf("a host like no other: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"embed"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -65,12 +66,12 @@ func Target(fsys fs.FS, host string) (file string, err error) {
 		}
 		return claudeFile, nil
 	}
-	near := spell.Nearest(host, hosts, 1)
-	e := diag.New(diag.Misuse, CodeHost, "no host called %q reads a marker block", host).Meant(near...)
-	if len(near) == 0 {
-		e.Meant(hosts...)
+	e := diag.New(diag.Misuse, CodeHost, "no host called %q reads a marker block", host).Meant(hosts...)
+	for _, near := range spell.Nearest(host, append(hosts, "claude", "copilot"), 1) {
+		i := slices.IndexFunc(hosts, func(h string) bool { return strings.Contains(h, near) })
+		e.Meant(hosts[i]).Hint("skl activate --host %s", hosts[i])
 	}
-	return "", e.Hint("skl activate --host %s", e.Candidates[0])
+	return "", e
 }
 
 // isFile reports whether there is something at file. That it cannot be told is an

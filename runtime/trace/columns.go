@@ -124,28 +124,5 @@ func above(path string) func(func(string) bool) {
 	}
 }
 
-// clip keeps a line, which may hold our own colours, from wrapping: it gets at most n columns.
-func clip(line string, n int) string {
-	used, escape, painted := 0, false, false
-	for i, r := range line {
-		switch {
-		case r == '\x1b':
-			escape, painted = true, true
-		case escape:
-			escape = r != 'm'
-		default:
-			used += columnsOf(r)
-		}
-		if used > n {
-			if painted {
-				return line[:i] + "\x1b[0m"
-			}
-			return line[:i]
-		}
-	}
-	return line
-}
-
 // rows is how many rows of the screen a line of w columns takes where width columns fit.
 func rows(w, width int) int { return max((w+width-1)/width, 1) }
-

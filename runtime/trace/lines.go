@@ -24,6 +24,6 @@ func (l *lines) Close() error {
 
 func (l *lines) write(all []line) {
 	for _, line := range all {
-		io.WriteString(l.w, "skl: "+line.text+"\n")
+		io.WriteString(l.w, "skl: "+line.text+line.tail+"\n")
 	}
 }

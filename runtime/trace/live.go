@@ -88,11 +88,11 @@ func (l *Live) Event(e run.Event) {
 func (l *Live) fixed(lines []line) string {
 	var b strings.Builder
 	for _, line := range lines {
-		text := l.paint(line)
+		text := line.text + line.tail
 		if !line.whole {
-			text = clip(text, l.columns()-1)
+			text = fit(line.text, line.tail, l.columns()-1)
 		}
-		b.WriteString(text + "\n")
+		b.WriteString(l.paint(text, line.tone) + "\n")
 	}
 	return b.String()
 }
@@ -116,7 +116,6 @@ func (l *Live) redraw(fixed string) {
 	b.WriteString(fixed)
 	if !l.closed {
 		for _, text := range l.moving() {
-			text = clip(text, width-1)
 			b.WriteString(text + "\n")
 			l.drawn = append(l.drawn, columns(text))
 		}
@@ -159,27 +158,30 @@ func (l *Live) moving() []string {
 		if !v.told {
 			sign = spinner[l.frame%len(spinner)]
 		}
-		text, tail := indent(v.path)+sign+" ", v.said
+		tail := v.said
 		if took := time.Since(v.since); took >= time.Second {
 			tail += fmt.Sprintf("  %ds", int(took.Seconds()))
 		}
 		if v.detail != "" {
 			tail += "  " + v.detail
 		}
-		// The end of the line is what changes: the node's text leaves it at least half of the room.
-		room := max(l.columns()-1-columns(text)-columns(tail), l.columns()/2)
-		out = append(out, text+cut(v.text, min(room, textColumns))+tail)
+		out = append(out, fit(indent(v.path)+sign+" "+cut(v.text, textColumns), tail, l.columns()-1))
 	}
 	return out
 }
 
+// fit makes a line of at most n columns. What it says at its end is what changes: the text gives way, down to half of the room.
+func fit(text, tail string, n int) string {
+	return shorten(shorten(text, max(n-columns(tail), n/2))+tail, n)
+}
+
 // paint colours a line by what it reports.
-func (l *Live) paint(line line) string {
-	code := map[tone]string{faint: "2", warned: "33", bad: "31"}[line.tone]
+func (l *Live) paint(text string, t tone) string {
+	code := [...]string{usual: "", faint: "2", warned: "33", bad: "31"}[t]
 	if code == "" || !l.color {
-		return line.text
+		return text
 	}
-	return "\x1b[" + code + "m" + line.text + "\x1b[0m"
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
 // Hold erases the moving part until release is called; what happens in between is shown then.

@@ -32,7 +32,8 @@ type visit struct {
 
 // A line is text for the person, printable.
 type line struct {
-	text  string
+	text  string // gives way where the screen is too narrow
+	tail  string
 	tone  tone
 	whole bool // may be longer than the screen is wide
 }
@@ -164,7 +165,7 @@ func (o *outline) tell(path string) []line {
 			continue
 		}
 		v.told = true
-		lines := append([]line{{text: indent(v.path) + v.sign() + " " + cut(v.text, textColumns) + v.said}}, v.after...)
+		lines := append([]line{{text: indent(v.path) + v.sign() + " " + cut(v.text, textColumns), tail: v.said}}, v.after...)
 		v.after = nil
 		out = append(out, o.give(v.path, lines)...)
 	}
@@ -193,7 +194,7 @@ func (o *outline) end(e run.Event) []line {
 	good := toneOf(e.Status) == usual
 	var lines []line
 	if !v.told || !good {
-		lines = append(lines, line{text: indent(e.Path) + symbol(e.Status) + " " + cut(e.Text, textColumns) + v.said + outcome(e), tone: toneOf(e.Status)})
+		lines = append(lines, line{text: indent(e.Path) + symbol(e.Status) + " " + cut(e.Text, textColumns), tail: v.said + outcome(e), tone: toneOf(e.Status)})
 	}
 	return o.leave(v, append(lines, v.after...))
 }
@@ -203,7 +204,7 @@ func (o *outline) skip(e run.Event) []line {
 	if v == nil {
 		return nil // a branch that nobody looked at
 	}
-	return o.leave(v, append([]line{{text: indent(e.Path) + "⊘ " + cut(e.Text, textColumns) + v.said, tone: faint}}, v.after...))
+	return o.leave(v, append([]line{{text: indent(e.Path) + "⊘ " + cut(e.Text, textColumns), tail: v.said, tone: faint}}, v.after...))
 }
 
 // leave ends a visit and gives its last lines, and all lines of a unit.
@@ -221,7 +222,7 @@ func (o *outline) rest() []line {
 	for _, v := range slices.Clone(o.open) {
 		out = append(out, v.held...)
 		if !v.told {
-			out = append(out, line{text: indent(v.path) + "⏸ " + cut(v.text, textColumns) + v.said})
+			out = append(out, line{text: indent(v.path) + "⏸ " + cut(v.text, textColumns), tail: v.said})
 			out = append(out, v.after...)
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/skl-project/skl/runtime/run"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // Report is a finished run as aligned rows: the number of each node, its state, its text, how it was decided, what it
@@ -32,23 +32,33 @@ type report struct {
 
 type reportRow struct {
 	path, text, sign, notes string
+	in, out                 int // tokens
 	took                    time.Duration
 }
 
 func (r *report) add(e run.Event) {
 	at, ok := r.index[e.Path]
+	ok = ok && e.Path != ""
 	switch e.Kind {
-	case run.NodeStarted, run.NodeSkipped:
-		r.index[e.Path] = len(r.rows)
-		row := reportRow{path: e.Path, text: e.Text, sign: "…"}
-		if e.Kind == run.NodeSkipped {
-			row.sign = "⊘"
+	case run.NodeStarted, run.NodeSkipped, run.NodeDone:
+		if !ok { // a branch that was looked at and not taken was begun before
+			at = len(r.rows)
+			r.index[e.Path] = at
+			r.rows = append(r.rows, reportRow{path: e.Path, text: e.Text})
 		}
-		r.rows = append(r.rows, row)
+		r.rows[at].sign = "…"
+		if e.Kind != run.NodeStarted {
+			r.rows[at].sign = symbol(e.Status)
+		}
 		return
 	case run.RunEnded, run.RunSuspended:
 		if e.Text != "" {
 			r.tail = append(r.tail, string(e.Status)+": "+cut(e.Text, 200))
+		}
+		for i := range r.rows {
+			if e.Kind == run.RunSuspended && r.rows[i].sign == "…" {
+				r.rows[i].sign = "⏸"
+			}
 		}
 		return
 	}
@@ -57,20 +67,18 @@ func (r *report) add(e run.Event) {
 	}
 	row := &r.rows[at]
 	switch e.Kind {
-	case run.NodeDone:
-		row.sign = symbol(e.Status)
 	case run.Decided:
-		row.note("= " + plain(e.Value, 30) + " by " + e.How)
+		row.note("= " + plain(e.Value, 30) + " by " + cut(e.How, 20))
 	case run.ModelReplied:
 		if e.Usage != nil {
-			row.note(fmt.Sprintf("%d+%d tokens", e.Usage.InputTokens, e.Usage.OutputTokens))
+			row.in, row.out = row.in+e.Usage.InputTokens, row.out+e.Usage.OutputTokens
 		}
 	case run.ToolReplied:
-		row.note(e.Name + " " + string(e.Status))
+		row.note(cut(e.Name, 40) + " " + string(e.Status))
 	case run.Answered:
-		row.note("answered " + plain(e.Value, 30) + " by " + e.How)
+		row.note("answered " + plain(e.Value, 30) + " by " + cut(e.How, 20))
 	case run.Bound:
-		row.note(e.Name + "=" + plain(e.Value, 40))
+		row.note(cut(e.Name, 40) + "=" + plain(e.Value, 40))
 	case run.Checked:
 		row.note(string(e.Status) + " " + cut(e.Text, 40))
 	}
@@ -88,12 +96,15 @@ func (r *report) lines() []string {
 	paths, texts := 0, 0
 	for i := range r.rows {
 		row := &r.rows[i]
-		row.text = strings.Repeat("  ", depth(row.path)) + cut(row.text, 70)
-		paths = max(paths, utf8.RuneCountInString(row.path))
-		texts = max(texts, utf8.RuneCountInString(row.text))
+		row.path, row.text = diag.Printable(row.path), indent(row.path)+cut(row.text, 70)
+		paths = max(paths, columns(row.path))
+		texts = max(texts, columns(row.text))
 	}
 	var out []string
 	for _, row := range r.rows {
+		if row.in+row.out > 0 {
+			row.note(fmt.Sprintf("%d+%d tokens", row.in, row.out))
+		}
 		line := pad(row.path, paths) + "  " + row.sign + " " + pad(row.text, texts) + "  " + cut(row.notes, 120)
 		if row.took >= 100*time.Millisecond {
 			line += "  " + row.took.Round(100*time.Millisecond).String()
@@ -101,8 +112,4 @@ func (r *report) lines() []string {
 		out = append(out, strings.TrimRight(line, " "))
 	}
 	return append(out, r.tail...)
-}
-
-func pad(s string, n int) string {
-	return s + strings.Repeat(" ", max(n-utf8.RuneCountInString(s), 0))
 }

@@ -35,6 +35,15 @@ import (
 // larger is only known to exist.
 const MaxFileBytes = 1 << 20
 
+// Bounds of the work that could grow with the square of a skill's size. What lies
+// beyond is not found; no real skill comes near.
+const (
+	maxFits   = 200_000 // pairs of properties that are compared
+	maxStrict = 200_000 // steps that are looked at from subagents
+	maxAsks   = 200_000 // steps that are looked at behind questions
+	maxNear   = 50      // suggestions for unknown names
+)
+
 // Check reports every finding of the CNP- rules on s, those of the parser included,
 // sorted. Mechanical ones carry a Fix. Files are paths inside the skill.
 func Check(s *tree.Skill) []diag.Finding { return check(s, nil) }
@@ -78,11 +87,20 @@ type checker struct {
 	schemas  map[string]*schema
 	bound    map[string]bool // names that something binds anywhere
 	created  bool            // a fix makes the key metadata: only one may
+	opNames  []string        // for suggestions; nil before the first
+	budget   struct {        // bounds what is not linear in the size of the skill
+		fits, strict, asks, near int
+	}
+	nodes    map[tree.Pos]*tree.Node // for fixes; nil before the first
+	layouts  map[string]*diag.Fix    // of a file, see format
+	found    map[string]bool         // files that exist, and that do not
 	findings []diag.Finding
 }
 
 func check(s *tree.Skill, provides func(string) bool) []diag.Finding {
-	c := &checker{skill: s, provides: provides, files: map[string]*source{}, schemas: map[string]*schema{}}
+	c := &checker{skill: s, provides: provides, files: map[string]*source{}, schemas: map[string]*schema{},
+		layouts: map[string]*diag.Fix{}, found: map[string]bool{}}
+	c.budget.fits, c.budget.strict, c.budget.asks, c.budget.near = maxFits, maxStrict, maxAsks, maxNear
 	c.parser()
 	if s.Tree == nil && !intended(s) {
 		diag.SortFindings(c.findings)
@@ -153,6 +171,10 @@ func (c *checker) collect() {
 		index[op] = len(c.bodies)
 		c.bodies = append(c.bodies, b)
 	}
+	inFile := map[string][]*tree.Op{}
+	for _, op := range s.Ops {
+		inFile[op.Pos.File] = append(inFile[op.Pos.File], op)
+	}
 	queue := []int{0}
 	reach := func(op *tree.Op) {
 		if i, ok := index[op]; ok && !c.bodies[i].reached {
@@ -179,11 +201,10 @@ func (c *checker) collect() {
 		tree.Walk(b.nodes, func(n *tree.Node) bool {
 			if n.Kind == tree.Read {
 				// A procedure can be read and followed instead of being called.
-				for _, op := range s.Ops {
-					if op.Pos.File == n.Path {
-						reach(op)
-					}
+				for _, op := range inFile[n.Path] {
+					reach(op)
 				}
+				delete(inFile, n.Path)
 			}
 			mention(n.Text)
 			return true
@@ -199,12 +220,4 @@ func eachNode(list []*tree.Node, f func(n *tree.Node, list []*tree.Node, i int))
 		f(n, list, i)
 		eachNode(n.Children, f)
 	}
-}
-
-// owner names the body for a reader.
-func (b *body) owner() string {
-	if b.op == nil {
-		return "the tree"
-	}
-	return b.op.Name
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/skl-project/skl/spec/tree"
 )
 
-// maxFits is how many pairs of properties are compared for one use of a value.
-const maxFits = 2000
-
 // sorted yields the keys of a map in order.
 func sorted(m map[string]any) iter.Seq[string] { return slices.Values(slices.Sorted(maps.Keys(m))) }
 
@@ -81,8 +78,12 @@ func (c *checker) schemaFields(op *tree.Op, at *tree.Contract, names []string, s
 // A producer is what is known of the value of a name.
 type producer struct {
 	shape
-	by string // the op, or EXPLORE
+	by   string // the op, or EXPLORE
+	name string // the property or declared result
 }
+
+// maxProducers is how many ops may bind one name before nothing is said of it.
+const maxProducers = 64
 
 // A flowMap says what contracts promise of each name. A name that something
 // without a contract binds too is nil there.
@@ -162,7 +163,11 @@ func (c *checker) produce(n *tree.Node, types flowMap, untyped map[string]bool) 
 			untyped[t.Name] = true
 			continue
 		}
-		types[t.Name] = append(types[t.Name], producer{value, by})
+		if len(types[t.Name]) == maxProducers {
+			untyped[t.Name] = true
+		} else if !slices.ContainsFunc(types[t.Name], func(p producer) bool { return p.by == by && p.name == declared }) {
+			types[t.Name] = append(types[t.Name], producer{value, by, declared})
+		}
 	}
 }
 
@@ -188,8 +193,8 @@ func (c *checker) typeOf(path string, types flowMap, b *body) (found []producer,
 	}
 	for _, step := range rest {
 		if _, err := strconv.Atoi(step); err == nil {
+			found = slices.Clone(found)
 			for i := range found {
-				found = slices.Clone(found)
 				found[i].shape = found[i].items()
 			}
 			continue
@@ -201,7 +206,7 @@ func (c *checker) typeOf(path string, types flowMap, b *body) (found []producer,
 				return nil, ""
 			}
 			if ok {
-				next = append(next, producer{q, p.by})
+				next = append(next, producer{q, p.by, step})
 			}
 		}
 		if len(next) == 0 {
@@ -241,8 +246,7 @@ func (c *checker) consume(n *tree.Node, types flowMap, b *body) {
 		found, _ := c.typeOf(a.Value.Text, types, b)
 		why := ""
 		for _, p := range found {
-			budget := maxFits
-			if why = p.misfit(want, &budget); why == "" {
+			if why = p.misfit(want, &c.budget.fits); why == "" {
 				break
 			}
 		}

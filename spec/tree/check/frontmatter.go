@@ -47,7 +47,7 @@ var address = sync.OnceValue(func() *regexp.Regexp {
 })
 
 var installs = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("gh skill install|git clone|install\\.sh|install\\.ps1|plugin (?:marketplace|install)|skl install|npx [\\w@/-]+|curl ")
+	return regexp.MustCompile(`gh skill install|git clone|install\.sh|install\.ps1|plugin (?:marketplace|install)|skl install|npx [\w@/-]+|curl `)
 })
 
 func pos(file string, s skill.Span) tree.Pos {

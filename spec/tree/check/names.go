@@ -16,7 +16,7 @@ func reads(n *tree.Node) []string {
 	switch n.Kind {
 	case tree.Call, tree.Explore, tree.ShowPlan:
 		for _, a := range n.Args {
-			out = appendRefs(out, a.Value, true)
+			out = appendRefs(out, a.Value)
 		}
 	case tree.If, tree.ElseIf:
 		out = append(out, cond.Names(cond.Parse(n.Cond))...)
@@ -41,13 +41,13 @@ func reads(n *tree.Node) []string {
 	return out
 }
 
-func appendRefs(out []string, v tree.Value, bare bool) []string {
+func appendRefs(out []string, v tree.Value) []string {
 	switch {
-	case v.Kind == tree.Ref, v.Kind == tree.Word && bare && isIdent(v.Text):
+	case v.Kind == tree.Ref, v.Kind == tree.Word && isIdent(v.Text):
 		out = append(out, v.Text)
 	case v.Kind == tree.List:
 		for _, item := range v.Items {
-			out = appendRefs(out, item, bare)
+			out = appendRefs(out, item)
 		}
 	}
 	return out
@@ -117,15 +117,13 @@ func (c *checker) boundNames() map[string]bool {
 			}
 		}
 	}
-	// context.x is a field of what is bound to context, and what fields it has only
-	// a schema could say.
 	return bound
 }
 
 // names looks for names that nothing binds. It is forgiving: a name that is bound
 // anywhere in the skill counts, since ops share the bindings of their callers.
 func (c *checker) names(b *body) {
-	object := c.bound["context"] || c.bound["ctx"]
+	object := c.bound["context"] || c.bound["ctx"] // context.x is a field of that, and flow knows which it has
 	b.each(func(n *tree.Node, _ []*tree.Node, _ int) {
 		seen := map[string]bool{}
 		for _, name := range reads(n) {
@@ -139,7 +137,7 @@ func (c *checker) names(b *body) {
 				base = f
 			case c.bound[base] || seen[base] || !isIdent(base):
 				continue
-			case c.asText(n, name):
+			case asText(n, name):
 				continue
 			}
 			if !seen[base] {
@@ -157,7 +155,7 @@ func (c *checker) names(b *body) {
 
 // asText reports whether an unbound name in a node may be meant as text: a bare
 // word in a condition can be an option, and one among inputs is rule T20.
-func (c *checker) asText(n *tree.Node, name string) bool {
+func asText(n *tree.Node, name string) bool {
 	switch n.Kind {
 	case tree.If, tree.ElseIf:
 		return !strings.Contains(name, "_") || strings.ToLower(name) != name
@@ -202,7 +200,7 @@ func (c *checker) asks(list []*tree.Node, after [][]*tree.Node) {
 		rest := append(slices.Clip(after), list[i+1:])
 		if n.Kind == tree.Ask {
 			for _, o := range n.Options {
-				if negative(o) && !tested(n, o, rest) {
+				if negative(o) && !tested(n, o, rest, &c.budget.asks) {
 					c.report(NoNegative, n.Pos, "nothing tests for the answer "+clip(o)+": write IF << "+clip(o)+" and an END below it")
 				}
 			}
@@ -214,7 +212,7 @@ func (c *checker) asks(list []*tree.Node, after [][]*tree.Node) {
 }
 
 // tested reports whether a branch of the question or a step behind it is about option.
-func tested(ask *tree.Node, option string, rest [][]*tree.Node) bool {
+func tested(ask *tree.Node, option string, rest [][]*tree.Node, budget *int) bool {
 	for _, child := range ask.Children {
 		if isOption(&tree.Node{Options: []string{option}}, child) {
 			return true
@@ -223,6 +221,9 @@ func tested(ask *tree.Node, option string, rest [][]*tree.Node) bool {
 	for k := len(rest) - 1; k >= 0; k-- {
 		list := rest[k]
 		for i, n := range list {
+			if *budget--; *budget < 0 {
+				return true
+			}
 			switch n.Kind {
 			case tree.Ask:
 				return false // what follows is about its answer

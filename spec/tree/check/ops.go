@@ -105,17 +105,20 @@ func (c *checker) unknown(name string, at tree.Pos) {
 		return
 	}
 	message := "no op " + clip(name)
-	var names []string
-	for _, op := range c.skill.Ops {
-		if !slices.Contains(names, op.Name) {
-			names = append(names, op.Name)
+	if c.opNames == nil {
+		for _, op := range c.skill.Ops {
+			c.opNames = append(c.opNames, op.Name)
 		}
+		for k := tree.If; k <= tree.Verify; k++ {
+			c.opNames = append(c.opNames, k.String())
+		}
+		slices.Sort(c.opNames)
+		c.opNames = slices.Compact(c.opNames)
 	}
-	for k := tree.If; k <= tree.Verify; k++ {
-		names = append(names, k.String())
-	}
-	if near := spell.Nearest(name, names, 1); len(near) > 0 {
-		message += "; did you mean " + clip(near[0]) + "?"
+	if c.budget.near--; c.budget.near >= 0 {
+		if near := spell.Nearest(name, c.opNames, 1); len(near) > 0 {
+			message += "; did you mean " + clip(near[0]) + "?"
+		}
 	}
 	c.report(UnknownOp, at, message)
 }

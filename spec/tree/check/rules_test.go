@@ -151,7 +151,7 @@ func TestRules(t *testing.T) {
 func fixes(t testing.TB, files fstest.MapFS) {
 	t.Helper()
 	files = maps.Clone(files)
-	before := check.Check(load(t, files))
+	before := append(check.Check(load(t, files)), skill.Lint(files, "", skill.LintOptions{})...)
 	errors := map[string]int{}
 	for _, d := range before {
 		if d.Severity == diag.SeverityError {
@@ -167,7 +167,7 @@ func fixes(t testing.TB, files fstest.MapFS) {
 			}
 		}
 		if len(perFile) == 0 {
-			for _, d := range found {
+			for _, d := range append(found, skill.Lint(files, "", skill.LintOptions{})...) {
 				if d.Severity == diag.SeverityError {
 					if errors[d.Rule]--; errors[d.Rule] < 0 {
 						t.Errorf("fixes made a new error: %s:%d %s %s\n%s", d.File, d.Line, d.Rule, d.Message, files[d.File].Data)

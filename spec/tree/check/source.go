@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"iter"
 	"path"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,6 +17,8 @@ type source struct {
 	name   string
 	text   string
 	starts []int // offset of each line
+	lined  []lineKind
+	from   int // the line that lined starts at
 }
 
 func newSource(name, text string) *source {
@@ -70,8 +71,13 @@ func (c *checker) exists(name string) bool {
 	if c.skill.FS == nil || !fs.ValidPath(name) {
 		return false
 	}
-	_, err := fs.Stat(c.skill.FS, name)
-	return err == nil
+	found, ok := c.found[name]
+	if !ok {
+		_, err := fs.Stat(c.skill.FS, name)
+		found = err == nil
+		c.found[name] = found
+	}
+	return found
 }
 
 // lines is how many lines f has; what follows the last line end is one too.
@@ -149,7 +155,11 @@ const (
 
 // kinds classifies the lines from the first one on, as the parser does.
 func (f *source) kinds(first int) []lineKind {
+	if f.from == first {
+		return f.lined
+	}
 	out := make([]lineKind, f.lines()+1)
+	f.lined, f.from = out, first
 	fence, comment := "", false
 	for n := first; n <= f.lines(); n++ {
 		line, _ := f.line(n)
@@ -285,12 +295,4 @@ func local(name string) (string, bool) {
 	}
 	name = path.Clean(name)
 	return name, fs.ValidPath(name) && name != "."
-}
-
-func quoted(names []string) string {
-	names = slices.Clone(names)
-	for i, s := range names {
-		names[i] = clip(s)
-	}
-	return strings.Join(names, ", ")
 }

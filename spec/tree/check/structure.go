@@ -17,13 +17,17 @@ func (c *checker) structure(b *body) {
 		c.labelOf(b.op.Tree, b)
 	}
 	c.branches(b.nodes, tree.Prose)
+	beside := map[*tree.Node]bool{} // children of PARALLEL, which follow nothing
 	b.each(func(n *tree.Node, list []*tree.Node, i int) {
 		c.branches(n.Children, n.Kind)
 		c.primitive(n)
 		if n.Kind == tree.Parallel {
 			c.parallel(n)
+			for _, child := range n.Children {
+				beside[child] = true
+			}
 		}
-		if (n.Kind == tree.End || n.Kind == tree.Break) && i+1 < len(list) && !branch(list[i+1].Kind) {
+		if !beside[n] && (n.Kind == tree.End || n.Kind == tree.Break) && i+1 < len(list) && !branch(list[i+1].Kind) {
 			c.report(DeadNodes, list[i+1].Pos, "the step never runs: it follows "+n.Kind.String())
 		}
 		if n.Kind == tree.Switch || n.Kind == tree.Ask {

@@ -135,6 +135,9 @@ func (w *strictWalk) enter(op *tree.Op) {
 
 func (w *strictWalk) nodes(list []*tree.Node, in *tree.Op) {
 	for _, n := range list {
+		if w.budget.strict--; w.budget.strict < 0 {
+			return
+		}
 		w.text(n.Pos, n.Text, in)
 		for _, name := range reads(n) {
 			if contextField(name) == "" {

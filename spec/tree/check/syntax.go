@@ -29,6 +29,15 @@ func (c *checker) parser() {
 
 // format is the splice that gives the trees of a file their canonical layout.
 func (c *checker) format(name string) *diag.Fix {
+	fix, ok := c.layouts[name]
+	if !ok {
+		fix = c.layoutFix(name)
+		c.layouts[name] = fix
+	}
+	return fix
+}
+
+func (c *checker) layoutFix(name string) *diag.Fix {
 	f := c.source(name)
 	if f == nil {
 		return nil
@@ -90,27 +99,20 @@ func below(front string) string {
 }
 
 // nodeAt finds the node that a finding is about.
-func (c *checker) nodeAt(f diag.Finding) (found *tree.Node) {
-	look := func(t *tree.Tree) {
-		if t == nil || found != nil || f.Line < t.First || f.Line > t.Last {
-			return
+func (c *checker) nodeAt(f diag.Finding) *tree.Node {
+	if c.nodes == nil {
+		c.nodes = map[tree.Pos]*tree.Node{}
+		add := func(n *tree.Node) bool { c.nodes[n.Pos] = n; return true }
+		if c.skill.Tree != nil {
+			tree.Walk(c.skill.Tree.Nodes, add)
 		}
-		tree.Walk(t.Nodes, func(n *tree.Node) bool {
-			if n.Pos.File == f.File && n.Pos.Line == f.Line && n.Pos.Column == f.Column {
-				found = n
+		for _, op := range c.skill.Ops {
+			if op.Tree != nil {
+				tree.Walk(op.Tree.Nodes, add)
 			}
-			return found == nil
-		})
-	}
-	if f.File == c.skill.File {
-		look(c.skill.Tree)
-	}
-	for _, op := range c.skill.Ops {
-		if op.Pos.File == f.File {
-			look(op.Tree)
 		}
 	}
-	return found
+	return c.nodes[tree.Pos{File: f.File, Line: f.Line, Column: f.Column}]
 }
 
 // syntax checks the text of every node.

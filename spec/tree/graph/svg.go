@@ -46,6 +46,7 @@ type panel struct {
 // steps draws nodes below each other.
 func (p *painter) steps(nodes []*tree.Node) block {
 	var blocks []block
+	var of []*tree.Node // the step of each block
 	for len(nodes) > 0 {
 		n, count := nodes[0], chain(nodes)
 		switch n.Kind {
@@ -70,10 +71,21 @@ func (p *painter) steps(nodes []*tree.Node) block {
 		default:
 			blocks = append(blocks, p.plain(n)...)
 		}
+		for len(of) < len(blocks) {
+			of = append(of, n)
+		}
 		nodes = nodes[count:]
 	}
 	if len(blocks) == 1 {
 		return blocks[0]
+	}
+	if b := column(blocks); b.w <= maxPanel {
+		return b
+	}
+	for i, b := range blocks { // their axes are far apart
+		if max(b.axis, b.w-b.axis) > maxPanel/2 {
+			blocks[i] = p.link(b, short(of[i].Text))
+		}
 	}
 	return column(blocks)
 }
@@ -137,8 +149,10 @@ func (p *painter) chain(nodes []*tree.Node) block {
 			return b
 		}
 	}
+	axis := max(rest.axis, widestAxis(ds))
 	for i, n := range nodes[:len(ds)] {
-		yes[i] = p.fit(yes[i], maxPanel-max(rest.axis, widestAxis(ds))-2*lane, n)
+		before := axis + max(lane, ds[i].axis+22-yes[i].axis)
+		yes[i] = p.fit(yes[i], maxPanel-before-caption-2, n)
 	}
 	return stacked(ds, yes, rest)
 }
@@ -174,7 +188,7 @@ func (p *painter) option(label string, steps []*tree.Node, n *tree.Node) block {
 	if len(steps) == 0 {
 		return tag(label)
 	}
-	return column([]block{tag(label), p.fit(p.steps(steps), maxPanel-2*lane, n)})
+	return column([]block{tag(label), p.fit(p.steps(steps), maxPanel-5*lane, n)})
 }
 
 func (p *painter) options(ask *tree.Node) (cols []block) {

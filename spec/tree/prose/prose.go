@@ -50,7 +50,7 @@ func Convert(s *tree.Skill) (src []byte, losses []string, err error) {
 			w.lose("%s line %d: %s", f.File, f.Line, f.Message)
 		}
 	}
-	w.steps(s.Tree.Nodes, "", frame{})
+	w.all()
 	p := newPaper(src)
 	edits := append(w.body(p), w.frontmatter(src)...)
 	out := skill.Apply(src, edits)

@@ -3,6 +3,7 @@ package prose
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"strings"
 
 	"github.com/skl-project/skl/spec/tree"
@@ -17,6 +18,26 @@ type writer struct {
 	title  map[string]bool // ops whose body is written
 	open   map[string]bool // ops whose body is being written
 	asked  map[string]bool // options of questions so far, in lower case
+	depth  int             // of bodies in bodies
+	below  []*tree.Op      // ops whose body follows the list
+}
+
+// maxNesting is how many bodies stand in one another; deeper ones follow the list.
+const maxNesting = 5
+
+// all writes the tree, and the bodies that are nested too deep below it.
+func (w *writer) all() {
+	w.steps(w.skill.Tree.Nodes, "", frame{})
+	for i := 0; i < len(w.below); i++ {
+		op := w.below[i]
+		w.lines = append(w.lines, "", "### "+titleOf(op.Name), "")
+		w.open[op.Name] = true
+		w.paragraph(op.Prose, "")
+		if op.Tree != nil {
+			w.steps(op.Tree.Nodes, "", frame{op: op.Name})
+		}
+		w.open[op.Name] = false
+	}
 }
 
 // A frame is where steps stand.
@@ -35,42 +56,31 @@ func (w *writer) steps(nodes []*tree.Node, indent string, f frame) {
 	}
 }
 
-// laterTests gives for each node the options that conditions behind it test.
+// laterTests gives for each node the negative answers that conditions behind it test.
 func (w *writer) laterTests(nodes []*tree.Node, after map[string]bool) []map[string]bool {
 	out := make([]map[string]bool, len(nodes))
 	for i := len(nodes) - 1; i >= 0; i-- {
 		out[i] = after
-		n := nodes[i]
-		option := ""
-		switch n.Kind {
+		switch n := nodes[i]; n.Kind {
 		case tree.If, tree.ElseIf:
-			option = answer(n.Cond)
-		case tree.Case:
-			option = strings.Trim(n.Cond, `"'`)
-		}
-		if n.Kind == tree.Switch {
-			for _, c := range w.laterTests(n.Children, after) {
-				after = merged(after, c)
+			after = with(after, answer(n.Cond))
+		case tree.Switch:
+			for _, c := range n.Children {
+				after = with(after, strings.Trim(c.Cond, `"'`))
 			}
-			if len(n.Children) > 0 && n.Children[0].Kind == tree.Case {
-				option = strings.Trim(n.Children[0].Cond, `"'`)
-			}
-		}
-		if option = strings.ToLower(option); option != "" && !after[option] {
-			after = merged(after, map[string]bool{option: true})
 		}
 	}
 	return out
 }
 
-func merged(a, b map[string]bool) map[string]bool {
-	out := make(map[string]bool, len(a)+len(b))
-	for k := range a {
-		out[k] = true
+// with adds a negative answer to a set that others hold, too.
+func with(set map[string]bool, option string) map[string]bool {
+	option = strings.ToLower(option)
+	if !no[option] || set[option] {
+		return set
 	}
-	for k := range b {
-		out[k] = true
-	}
+	out := map[string]bool{option: true}
+	maps.Copy(out, set)
 	return out
 }
 
@@ -363,8 +373,13 @@ func (w *writer) run(n *tree.Node, op *tree.Op, text, indent, marker string, f f
 		w.line(indent, marker, "Begin "+text+" again"+w.context(n)+w.with(n, op)+keeping(n.Outs))
 	case w.title[op.Name]:
 		w.line(indent, marker, "Do "+text+" as described above"+w.context(n)+w.with(n, op)+keeping(n.Outs))
+	case w.depth >= maxNesting:
+		w.title[op.Name] = true
+		w.below = append(w.below, op)
+		w.line(indent, marker, "Do "+text+" as described below"+w.context(n)+w.with(n, op)+contracts(op)+keeping(n.Outs))
 	default:
 		w.title[op.Name], w.open[op.Name] = true, true
+		w.depth++
 		end := ":"
 		if op.Kind == tree.EmptyBody {
 			w.lose("%s line %d: %s has no body", op.Pos.File, op.Pos.Line, op.Name)
@@ -377,6 +392,7 @@ func (w *writer) run(n *tree.Node, op *tree.Op, text, indent, marker string, f f
 			w.steps(op.Tree.Nodes, below, frame{op: op.Name, later: f.later})
 		}
 		w.open[op.Name] = false
+		w.depth--
 	}
 	w.steps(n.Children, inside(indent, marker), f)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/tree/check"
 )
 
 type newResult struct {
@@ -23,8 +24,8 @@ type newResult struct {
 
 func newCommand() command {
 	return command{name: "new", args: "NAME", group: "Author", usage: "start a skill that passes lint", output: newResult{},
-		example: "skl new release-notes",
-		flags:   []cli.Flag{dryRunFlag()},
+		example: "skl new release-notes\nskl new review --tree",
+		flags:   []cli.Flag{&cli.BoolFlag{Name: "tree", Usage: "a skill with a tree, for skl run"}, dryRunFlag()},
 		run:     runNew}
 }
 
@@ -47,11 +48,15 @@ func runNew(_ context.Context, w *world, c *cli.Context) error {
 	if exists(dir) {
 		return diag.New(diag.Misuse, "exists", "%s exists already", w.short(dir)).Hint("skl lint %s", w.short(dir))
 	}
+	text := starter(name)
+	if c.Bool("tree") {
+		text = treeStarter(name)
+	}
 	if !c.Bool("dry-run") {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
-		if err := durable.WriteFile(filepath.Join(dir, skill.FileName), []byte(starter(name)), 0o644); err != nil {
+		if err := durable.WriteFile(filepath.Join(dir, skill.FileName), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
@@ -59,6 +64,10 @@ func runNew(_ context.Context, w *world, c *cli.Context) error {
 		return w.ui.Result(newResult{name, dir})
 	}
 	w.ui.Print("%s", w.short(filepath.Join(dir, skill.FileName)))
+	if c.Bool("tree") {
+		w.ui.Hint("edit it, then: skl lint %s    skl run ./%s --dry-run", w.short(dir), w.short(dir))
+		return nil
+	}
 	w.ui.Hint("edit it, then: skl lint %s    skl install ./%s", w.short(dir), w.short(dir))
 	return nil
 }
@@ -81,6 +90,37 @@ Name the situation in one or two sentences.
 1. Say what to do first, and with which files or tools.
 2. Say how to check that it worked.
 `, name, title)
+}
+
+// treeStarter is a skill that asks before it does something.
+func treeStarter(name string) string {
+	return fmt.Sprintf(`---
+name: %s
+description: Say what this skill does. Use when the user asks for it; name the words they would use.
+compatibility: %s
+metadata:
+  canopy-features: [interaction]
+---
+
+%s
+Topic: $ARGUMENTS
+
+## Tree
+
+* %s
+  * Say in one sentence what should be done about $ARGUMENTS >> plan
+  * SHOW_PLAN >> plan
+  * ASK << Proceed? | Yes | No
+  * IF << No
+    * END
+  * Do what `+"`plan`"+` says, and say what changed >> summary
+
+## Rules
+
+- Change nothing that the plan does not name.
+
+## Response: summary
+`, name, check.CanonicalCompatibility, check.CanonicalGuard, name)
 }
 
 type digestResult struct {

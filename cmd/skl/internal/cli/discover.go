@@ -8,6 +8,7 @@ import (
 
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/spell"
@@ -45,7 +46,7 @@ func (w *world) discover(ctx context.Context, hostIDs []string) (roots.Listing, 
 	return roots.Discover(ctx, roots.Config{
 		Project: w.project, Cwd: w.cwd, Home: w.home, ProjectTrusted: trusted, ManagedDir: managedRoot, EnforcedDir: enforcedRoot,
 		ExtraRoots: slices.DeleteFunc(extra, func(s string) bool { return s == "" }),
-		Hosts:      hostIDs, Acks: acks, Getenv: w.env.getenv, CacheDir: w.dirs.cache,
+		Hosts:      hostIDs, Acks: acks, Getenv: w.env.getenv, CacheDir: w.dirs.cache, System: skills.FS(),
 	})
 }
 

@@ -19,7 +19,7 @@ func listCommand() command {
 		example: "skl list\nskl list --shadowed\nskl list --host claude-code\nskl list --all --fields name,version,path\nskl list --roots",
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "shadowed", Usage: "also copies that are hidden, and by what"},
-			&cli.BoolFlag{Name: "all", Usage: "every copy in every state"},
+			&cli.BoolFlag{Name: "all", Usage: "every copy in every state, and the skills that come with skl"},
 			&cli.BoolFlag{Name: "roots", Usage: "the directories that are searched, strongest first"},
 			hostFlag("show what the agent `HOST` does (repeatable)"),
 			&cli.StringFlag{Name: "fields", Usage: "columns: name,copy,version,trust,state,source,digest,scope,path,description"},
@@ -39,6 +39,9 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	kept := slices.DeleteFunc(slices.Clone(l.Skills), func(r roots.Record) bool {
+		if r.Scope == roots.ScopeSystem && len(r.Shadows) == 0 && !c.Bool("all") {
+			return true // comes with skl, nobody put it there
+		}
 		switch r.State {
 		case roots.Active, roots.Untrusted:
 			return false

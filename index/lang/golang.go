@@ -1,0 +1,3 @@
+package lang
+
+func scanGo([]byte) File { return File{} }

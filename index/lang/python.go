@@ -1,0 +1,3 @@
+package lang
+
+func scanPython([]byte) File { return File{} }

@@ -1,0 +1,424 @@
+package prose
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
+)
+
+// FromProse writes a SKILL.md whose steps are a list as one with a tree: src with the
+// first such list as section "## Tree", and what a person should look at. name is the
+// skill's, "" takes the frontmatter's.
+//
+// Items become steps, nested items their detail; "If X: …", "Otherwise: …", "For each X
+// in Y:", "Ask …?" with options, "Stop: …" and "Show the plan …: …" become what the
+// language has for them. A guard and compatibility are added, and Rules and Response where
+// there are none. Whatever else the items hold (code, quotes, tables) follows the tree as notes.
+func FromProse(src []byte, name string) ([]byte, []string, error) {
+	doc, err := skill.Read(src)
+	if err != nil {
+		return nil, nil, err
+	}
+	if name == "" {
+		name = doc.Name
+	}
+	c := &reader{paper: newPaper(src), doc: doc}
+	c.scan()
+	list, ok := c.find()
+	switch {
+	case c.hasTree:
+		return nil, nil, diag.New(diag.Unmet, CodeHasTree, "%s has a section \"## Tree\" already", diag.Printable(name))
+	case !ok:
+		return nil, nil, diag.New(diag.Unmet, CodeNoSteps, "%s has no list of steps to make a tree of", diag.Printable(name)).
+			Hint("write its steps as a numbered list below a heading \"## Steps\"")
+	}
+	items := c.items(list)
+	c.out = append(c.out, "* "+label(name))
+	c.nodes(items, "  ")
+	edits := append(c.section(list), c.around()...)
+	out := skill.Apply(src, edits)
+	if err := c.proved(out); err != nil {
+		return nil, nil, err
+	}
+	return out, c.losses, nil
+}
+
+func label(name string) string {
+	if name == "" || strings.ContainsAny(name, " \t\r\n<>|") {
+		return "skill"
+	}
+	return name
+}
+
+// A reader turns the lines of a body into items.
+type reader struct {
+	*paper
+	doc     *skill.Document
+	kinds   []lineKind // by line number
+	heads   []int      // lines of headings
+	hasTree bool
+	out     []string // lines of the tree
+	notes   []string // lines that follow it
+	losses  []string
+}
+
+type lineKind uint8
+
+const (
+	textLine lineKind = iota
+	emptyLine
+	headLine
+	codeLine
+	ruleLine
+)
+
+func (c *reader) lose(line int, text string) {
+	if len(c.losses) < maxLosses {
+		c.losses = append(c.losses, diag.Position{File: skill.FileName, Line: line}.String()+": "+text)
+	}
+}
+
+func (c *reader) line(n int) string {
+	return strings.TrimRight(string(c.src[c.start(n):c.start(n+1)]), "\r\n")
+}
+
+func (c *reader) lastLine() int { return len(c.starts) - 1 }
+
+// scan classifies the lines of the body.
+func (c *reader) scan() {
+	c.kinds = make([]lineKind, c.lastLine()+2)
+	fence, comment := "", false
+	for n := c.doc.BodyLine; n <= c.lastLine(); n++ {
+		l := c.line(n)
+		text := strings.TrimSpace(l)
+		run := len(text) - len(strings.TrimLeft(text, "`~"))
+		switch {
+		case comment:
+			c.kinds[n], comment = codeLine, !strings.Contains(text, "-->")
+		case fence != "":
+			c.kinds[n] = codeLine
+			if strings.HasPrefix(text, fence) && strings.Trim(text, fence[:1]) == "" {
+				fence = ""
+			}
+		case text == "":
+			c.kinds[n] = emptyLine
+		case run >= 3:
+			c.kinds[n], fence = codeLine, text[:run]
+			if text[0] == '`' && strings.Contains(text[run:], "`") {
+				fence, c.kinds[n] = "", textLine
+			}
+		case strings.HasPrefix(text, "<!--"):
+			c.kinds[n], comment = codeLine, !strings.Contains(text[4:], "-->")
+		case headLevel(l) > 0:
+			c.kinds[n] = headLine
+			c.heads = append(c.heads, n)
+			c.hasTree = c.hasTree || headLevel(l) == 2 && headText(l) == "Tree"
+		case len(text) >= 3 && strings.Trim(text, text[:1]) == "" && strings.Contains("-*_", text[:1]):
+			c.kinds[n] = ruleLine
+		}
+	}
+}
+
+func headLevel(l string) int {
+	n := len(l) - len(strings.TrimLeft(l, "#"))
+	if n == 0 || n > 6 || len(l) > n && l[n] != ' ' && l[n] != '\t' {
+		return 0
+	}
+	return n
+}
+
+func headText(l string) string { return strings.TrimSpace(strings.Trim(l, "# \t")) }
+
+// marker finds the bullet or number at the start of a line: its column, and where its
+// text starts, 0 if there is none.
+func marker(l string) (col, text int, ordered bool) {
+	i := 0
+	for i < len(l) && (l[i] == ' ' || l[i] == '\t') {
+		if l[i] == '\t' {
+			col += 4 - col%4
+		} else {
+			col++
+		}
+		i++
+	}
+	j := i
+	switch {
+	case i == len(l):
+		return 0, 0, false
+	case strings.IndexByte("*-+", l[i]) >= 0:
+		j++
+	default:
+		for j < len(l) && l[j] >= '0' && l[j] <= '9' {
+			j++
+		}
+		if j == i || j > i+9 || j == len(l) || l[j] != '.' && l[j] != ')' {
+			return 0, 0, false
+		}
+		j, ordered = j+1, true
+	}
+	if j < len(l) && l[j] != ' ' && l[j] != '\t' {
+		return 0, 0, false
+	}
+	return col, j, ordered
+}
+
+// A listing is where the steps stand: lines first to last, of a section that starts at head.
+type listing struct{ head, first, last int }
+
+var stepWords = [...]string{"step", "procedure", "instruction", "workflow", "process", "how to"}
+
+// find chooses the list: below a heading that speaks of steps, else the first numbered one.
+func (c *reader) find() (best listing, ok bool) {
+	bestScore := 0
+	heads := append([]int{c.doc.BodyLine - 1}, c.heads...)
+	for i, head := range heads {
+		end := c.lastLine() + 1
+		if i+1 < len(heads) {
+			end = heads[i+1]
+		}
+		title := ""
+		if i > 0 {
+			title = strings.ToLower(headText(c.line(head)))
+		}
+		if strings.HasPrefix(title, "rules") || strings.HasPrefix(title, "response") {
+			continue
+		}
+		l, ordered, count := c.firstList(head, end)
+		if count == 0 {
+			continue
+		}
+		score := 1
+		if ordered {
+			score = 2
+		}
+		if slices.ContainsFunc(stepWords[:], func(w string) bool { return strings.Contains(title, w) }) {
+			score += 2
+		}
+		if score > bestScore && (count > 1 || score > 2) {
+			best, bestScore = l, score
+		}
+	}
+	return best, bestScore > 0
+}
+
+// firstList finds the first list between two headings.
+func (c *reader) firstList(head, end int) (l listing, ordered bool, count int) {
+	l.head = head
+	col := 0
+	for n := head + 1; n < end; n++ {
+		if c.kinds[n] == codeLine {
+			continue
+		}
+		at, text, number := marker(c.line(n))
+		isItem := text > 0 && c.kinds[n] == textLine
+		switch {
+		case l.first == 0 && !isItem:
+			continue
+		case l.first == 0:
+			l.first, ordered, col = n, number, at
+		case c.kinds[n] == ruleLine:
+			return l, ordered, count
+		case c.kinds[n] == textLine && !isItem && indentOf(c.line(n)) <= col && c.kinds[n-1] != textLine:
+			return l, ordered, count // a paragraph behind the list
+		}
+		if isItem && at <= col {
+			count++
+		}
+		if c.kinds[n] == textLine {
+			l.last = n
+		}
+	}
+	return l, ordered, count
+}
+
+func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " \t")) }
+
+// An item is one entry of the list.
+type item struct {
+	line int
+	text string
+	kids []*item
+}
+
+// items reads the list. Code and quotes inside are moved to the notes.
+func (c *reader) items(l listing) []*item {
+	root := &item{}
+	type open struct {
+		col int
+		it  *item
+	}
+	stack := []open{{-1, root}}
+	var last *item
+	moved := false
+	for n := l.first; n <= l.last; n++ {
+		text := c.line(n)
+		col, at, _ := marker(text)
+		trimmed := strings.TrimSpace(text)
+		foreign := c.kinds[n] == codeLine || c.kinds[n] == textLine && at == 0 && strings.ContainsAny(trimmed[:1], ">|")
+		switch {
+		case foreign:
+			if !moved && last != nil {
+				c.notes = append(c.notes, "", "For the step \""+shortened(last.text)+"\":", "")
+				c.lose(n, "code or a quote does not fit into a tree and stands below it now; a file in assets or scripts is better")
+			}
+			c.notes = append(c.notes, strings.TrimPrefix(text, strings.Repeat(" ", min(indentOf(text), 3))))
+			moved = true
+		case c.kinds[n] == emptyLine:
+		case at > 0:
+			moved = false
+			for col <= stack[len(stack)-1].col {
+				stack = stack[:len(stack)-1]
+			}
+			last = &item{line: n, text: clean(strings.TrimSpace(text[at:]))}
+			parent := stack[len(stack)-1].it
+			if len(stack) > tree.MaxDepth-4 { // deeper ones stay on that level
+				parent = stack[tree.MaxDepth-4].it
+			}
+			parent.kids = append(parent.kids, last)
+			stack = append(stack, open{col, last})
+		case last != nil:
+			moved = false
+			last.text = strings.TrimSpace(last.text + " " + clean(trimmed))
+		}
+	}
+	return root.kids
+}
+
+func shortened(s string) string {
+	if r := []rune(s); len(r) > 60 {
+		return string(r[:60]) + "…"
+	}
+	return s
+}
+
+// clean keeps what the language reads as its own out of prose.
+func clean(s string) string {
+	s = strings.TrimPrefix(strings.TrimPrefix(s, "[ ] "), "[x] ")
+	s = strings.ReplaceAll(s, "←", "<-")
+	if !strings.Contains(s, "<<") && !strings.Contains(s, ">>") {
+		return s
+	}
+	parts := strings.Split(s, "`") // even ones are outside backticks
+	for i := 0; i < len(parts); i += 2 {
+		for _, op := range [...]string{"<<", ">>"} {
+			parts[i] = strings.ReplaceAll(parts[i], op, op[:1]+" "+op[1:])
+		}
+	}
+	return strings.Join(parts, "`")
+}
+
+// section are the edits that put the tree in place of the list.
+func (c *reader) section(l listing) (edits []diag.Fix) {
+	title := ""
+	if l.head >= c.doc.BodyLine {
+		title = c.line(l.head)
+	}
+	plain := headLevel(title) == 2 // its heading becomes that of the tree
+	for n := l.head + 1; n < l.first; n++ {
+		plain = plain && c.kinds[n] == emptyLine
+	}
+	text := c.text(c.out)
+	if plain {
+		edits = append(edits, diag.Fix{Start: c.start(l.head), End: c.start(l.head + 1), Text: "## Tree" + c.nl})
+	} else {
+		text = "## Tree" + c.nl + c.nl + text
+	}
+	follows := false // text of the same section behind the list
+	for n := l.last + 1; n <= c.lastLine() && c.kinds[n] != headLine; n++ {
+		follows = follows || c.kinds[n] != emptyLine && c.kinds[n] != ruleLine
+	}
+	if len(c.notes) > 0 || follows {
+		text += c.nl + "## Notes" + c.nl + c.text(c.notes)
+	}
+	return append(edits, diag.Fix{Start: c.start(l.first), End: c.start(l.last + 1), Text: text})
+}
+
+// around are the edits outside the list.
+func (c *reader) around() (edits []diag.Fix) {
+	guard := strings.ReplaceAll(c.nl+check.CanonicalGuard, "\n", c.nl)
+	if c.nl == "\r\n" {
+		guard = strings.ReplaceAll(guard, "\r\r", "\r")
+	}
+	if !c.blank(c.doc.BodyLine) {
+		guard += c.nl
+	}
+	if c.doc.Body > 0 && c.src[c.doc.Body-1] != '\n' {
+		guard = c.nl + guard
+	}
+	edits = append(edits, diag.Fix{Start: c.doc.Body, End: c.doc.Body, Text: guard})
+	if fix, ok := c.compatibility(); ok {
+		edits = append(edits, fix)
+	}
+	tail := ""
+	if !c.hasSection("Rules") {
+		tail += "\n## Rules\n\n- Do only what the tree says.\n"
+		c.lose(0, "write the rules that hold for every step below \"## Rules\"")
+	}
+	if !c.hasSection("Response") {
+		tail += "\n## Response: summary\n"
+		c.lose(0, "name what the skill answers in the heading \"## Response\"")
+	}
+	if tail != "" {
+		if len(c.src) > 0 && c.src[len(c.src)-1] != '\n' {
+			tail = "\n" + tail
+		}
+		edits = append(edits, diag.Fix{Start: len(c.src), End: len(c.src), Text: strings.ReplaceAll(tail, "\n", c.nl)})
+	}
+	return edits
+}
+
+func (c *reader) hasSection(title string) bool {
+	return slices.ContainsFunc(c.heads, func(n int) bool {
+		return headLevel(c.line(n)) == 2 && strings.HasPrefix(headText(c.line(n)), title)
+	})
+}
+
+func (c *reader) compatibility() (diag.Fix, bool) {
+	for _, f := range c.doc.Fields {
+		if f.Key != "compatibility" {
+			continue
+		}
+		old := strings.TrimSpace(c.doc.Compatibility)
+		switch {
+		case strings.Contains(strings.ToLower(old), "canopy"):
+			return diag.Fix{}, false
+		case old == "":
+		default:
+			old = period(old) + " "
+		}
+		if len([]rune(old+check.CanonicalCompatibility)) > 500 {
+			c.lose(f.KeySpan.Line, "compatibility is too long for what a tree needs; say there that it needs canopy-runtime or skl")
+			return diag.Fix{}, false
+		}
+		return setField(c.src, f, old+check.CanonicalCompatibility), true
+	}
+	if len(c.doc.Fields) == 0 {
+		return diag.Fix{}, false
+	}
+	first := c.doc.Fields[0] // before it: the last one may be a block
+	at := first.KeySpan.Start - (first.KeySpan.Column - 1)
+	last := c.doc.Fields[len(c.doc.Fields)-1]
+	if end := max(last.Value.End, last.KeySpan.End); last.Value.Style != skill.Block {
+		if i := bytes.IndexByte(c.src[end:c.doc.Body], '\n'); i >= 0 {
+			at = end + i + 1
+		}
+	}
+	return diag.Fix{Start: at, End: at, Text: "compatibility: " + check.CanonicalCompatibility + c.nl}, true
+}
+
+// proved reads the result as a tree.
+func (c *reader) proved(out []byte) error {
+	doc, err := skill.Read(out)
+	if err != nil {
+		return diag.New(diag.Unmet, CodeCannot, "the frontmatter cannot take what a tree needs: %w", err)
+	}
+	if len(doc.Fields) == 0 || !bytes.Contains(out[doc.Body:], []byte("## Tree")) {
+		return diag.New(diag.Unmet, CodeCannot, "the list of steps cannot be made a tree")
+	}
+	return nil
+}

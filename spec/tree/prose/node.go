@@ -1,0 +1,267 @@
+package prose
+
+import (
+	"strings"
+
+	"github.com/skl-project/skl/spec/tree"
+)
+
+// nodes writes items as steps of a tree.
+func (c *reader) nodes(items []*item, indent string) {
+	chain := false // the item before is an IF or ELSE_IF
+	for i := 0; i < len(items); i++ {
+		chain = c.node(items[i], indent, chain)
+	}
+}
+
+func (c *reader) put(indent, text string) { c.out = append(c.out, indent+"* "+text) }
+
+// node writes one item; it reports whether an ELSE may follow.
+func (c *reader) node(it *item, indent string, chain bool) bool {
+	text, below := it.text, indent+"  "
+	lower := strings.ToLower(text)
+	branch := func(head, body string) {
+		c.put(indent, head)
+		if body != "" {
+			c.leaf(&item{line: it.line, text: body}, below)
+		}
+		c.nodes(it.kids, below)
+		if body == "" && len(it.kids) == 0 {
+			c.put(below, "continue")
+			c.lose(it.line, "a condition with nothing below it")
+		}
+	}
+	switch {
+	case strings.HasPrefix(lower, "if "):
+		cond, body, sure := c.condition(text[3:])
+		if cond == "" || body == "" && len(it.kids) == 0 {
+			break
+		}
+		if !sure {
+			c.lose(it.line, "see whether the condition ends where it should")
+		}
+		body, other := cutOtherwise(body)
+		branch("IF << "+cond, body)
+		if other != "" {
+			c.put(indent, "ELSE")
+			c.leaf(&item{line: it.line, text: other}, below)
+			return false
+		}
+		return true
+	case chain && (strings.HasPrefix(lower, "otherwise, if ") || strings.HasPrefix(lower, "otherwise if ") || strings.HasPrefix(lower, "else if ")):
+		at := strings.Index(lower, "if ") + 3
+		if cond, body, _ := c.condition(text[at:]); cond != "" && (body != "" || len(it.kids) > 0) {
+			branch("ELSE_IF << "+cond, body)
+			return true
+		}
+	case chain && (strings.HasPrefix(lower, "otherwise") || strings.HasPrefix(lower, "else")):
+		word := len("otherwise")
+		if lower[0] == 'e' {
+			word = len("else")
+		}
+		if rest := text[word:]; rest == "" || strings.ContainsAny(rest[:1], ":, ") {
+			branch("ELSE", strings.TrimLeft(rest, ":, "))
+			return false
+		}
+	case strings.HasPrefix(lower, "for each ") && len(it.kids) > 0:
+		if v, in, ok := each(text[len("for each "):]); ok {
+			c.put(indent, "FOR_EACH << "+v+" in "+in)
+			c.nodes(it.kids, below)
+			return false
+		}
+	}
+	c.leaf(it, indent)
+	return false
+}
+
+// condition cuts "X: Y", "X, then Y" or "X, Y" at the colon or comma that ends X.
+func (c *reader) condition(s string) (cond, body string, sure bool) {
+	sure = true
+	at := free(s, ':')
+	if at < 0 {
+		at, sure = free(s, ','), false
+		if then := strings.Index(s, ", then "); then >= 0 {
+			at, sure = then, true
+		}
+	}
+	if at < 0 {
+		return "", "", false
+	}
+	cond, body = strings.TrimSpace(s[:at]), strings.TrimSpace(s[at+1:])
+	if rest, ok := strings.CutPrefix(body, "then "); ok {
+		body = rest
+	}
+	if option, ok := strings.CutPrefix(cond, `the answer is "`); ok {
+		if option, ok = strings.CutSuffix(option, `"`); ok && option != "" {
+			cond = "user chose " + option
+		}
+	}
+	return cond, body, sure
+}
+
+// free finds mark outside quotes, backticks and parentheses, before a blank or the end; -1 for none.
+func free(s string, mark byte) int {
+	depth, quote := 0, byte(0)
+	for i := 0; i < len(s); i++ {
+		switch ch := s[i]; {
+		case quote != 0:
+			if ch == quote {
+				quote = 0
+			}
+		case ch == '`' || ch == '"':
+			quote = ch
+		case ch == '(' || ch == '[' || ch == '{':
+			depth++
+		case ch == ')' || ch == ']' || ch == '}':
+			depth--
+		case ch == mark && depth <= 0 && (i+1 == len(s) || s[i+1] == ' '):
+			return i
+		}
+	}
+	return -1
+}
+
+// cutOtherwise splits "A. Otherwise, B" behind A.
+func cutOtherwise(s string) (body, other string) {
+	for _, word := range [...]string{" Otherwise: ", " Otherwise, ", " Otherwise "} {
+		if a, b, ok := strings.Cut(s, word); ok && a != "" && !strings.HasPrefix(b, "if ") {
+			return strings.TrimSpace(a), strings.TrimSpace(b)
+		}
+	}
+	return s, ""
+}
+
+// each reads "`x` in y:".
+func each(s string) (v, in string, ok bool) {
+	v, in, ok = strings.Cut(strings.TrimSuffix(strings.TrimSpace(s), ":"), " in ")
+	v, in = strings.Trim(v, "` "), strings.TrimSpace(in)
+	return v, in, ok && ident(v) && in != "" && !strings.ContainsAny(in, "<>|")
+}
+
+func ident(s string) bool {
+	for i, r := range s {
+		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// leaf writes an item that is no branch.
+func (c *reader) leaf(it *item, indent string) {
+	text := strings.TrimSpace(it.text)
+	lower := strings.ToLower(text)
+	kids := it.kids
+	switch {
+	case text == "":
+		text = "…"
+		c.lose(it.line, "an empty step")
+	case lower == "stop." || lower == "stop":
+		text = "END"
+	case strings.HasPrefix(lower, "stop: "):
+		text = "END " + text[len("stop: "):]
+	case strings.HasPrefix(lower, "ask") && strings.Contains(text, "?"):
+		head, tail, nested := c.question(it)
+		if nested {
+			kids = nil
+		}
+		c.put(indent, head)
+		c.nodes(kids, indent+"  ")
+		if tail != "" {
+			c.node(&item{line: it.line, text: tail}, indent, false)
+		}
+		return
+	case strings.HasPrefix(lower, "show the plan") || strings.HasPrefix(lower, "show a plan") || strings.HasPrefix(lower, "show plan"):
+		fields := "plan"
+		if at := free(text, ':'); at >= 0 {
+			fields = strings.ReplaceAll(strings.TrimSuffix(strings.TrimSpace(text[at+1:]), "."), ", ", " | ")
+		} else {
+			c.lose(it.line, "name the fields of the plan")
+		}
+		text = "SHOW_PLAN >> " + fields
+	default:
+		text = c.prose(it)
+	}
+	c.put(indent, text)
+	c.nodes(kids, indent+"  ")
+}
+
+// prose writes text that is for the model, so that it is not read as anything else.
+func (c *reader) prose(it *item) string {
+	text := it.text
+	if body, names, ok := strings.Cut(text, keepWords); ok {
+		var outs []string
+		for _, n := range strings.FieldsFunc(strings.ReplaceAll(names, " and ", ","), func(r rune) bool { return strings.ContainsRune(", .:`", r) }) {
+			outs = append(outs, n)
+			ok = ok && ident(n)
+		}
+		if ok && len(outs) > 0 {
+			return body + " >> " + strings.Join(outs, " | ")
+		}
+	}
+	word, rest, _ := strings.Cut(text, " ")
+	bare := strings.Trim(word, "*:.,")
+	switch _, reserved := tree.Primitive(bare); {
+	case reserved && bare == "IF":
+		c.lose(it.line, "a condition in prose")
+		return "when" + text[len(word):]
+	case reserved:
+		c.lose(it.line, "the step starts with "+bare+", which is a word of the language")
+		return strings.ToLower(word) + text[len(word):]
+	case rest == "" && len(bare) > 1 && strings.ToUpper(bare) == bare && strings.ToLower(bare) != bare:
+		return "do " + bare // a single word in capitals is a call
+	}
+	return text
+}
+
+// question writes "Ask …? (A / B)" as ASK. tail is what follows the options; nested
+// says that the items below are the options.
+func (c *reader) question(it *item) (out, tail string, nested bool) {
+	text := it.text
+	end := strings.IndexByte(text, '?')
+	q := text[:end+1]
+	rest := strings.TrimLeft(text[end+1:], `"”'. `)
+	for _, lead := range [...]string{"Ask the user", "ask the user", "Ask", "ask"} {
+		if cut, ok := strings.CutPrefix(q, lead); ok {
+			q = strings.TrimLeft(cut, ":, \"“'")
+			break
+		}
+	}
+	var options []string
+	switch {
+	case strings.HasPrefix(rest, "(") && strings.Contains(rest, ")"):
+		list, after, _ := strings.Cut(rest[1:], ")")
+		rest = after
+		options = strings.FieldsFunc(list, func(r rune) bool { return r == '/' || r == '|' || r == ',' })
+	case strings.HasPrefix(rest, "Options:"):
+		list, after, _ := strings.Cut(strings.TrimPrefix(rest, "Options:"), ".")
+		rest = after
+		options = strings.Split(list, ",")
+	}
+	if len(options) == 0 && len(it.kids) > 1 {
+		nested = true
+		for _, k := range it.kids {
+			nested = nested && len(k.kids) == 0 && len(k.text) <= 60
+			options = append(options, strings.TrimSuffix(k.text, "."))
+		}
+		if !nested {
+			options = nil
+		}
+	}
+	out = "ASK << " + strings.ReplaceAll(q, "|", "/")
+	for _, o := range options {
+		if o = strings.TrimSpace(strings.ReplaceAll(o, "|", "/")); o != "" {
+			out += " | " + o
+		}
+	}
+	if len(options) == 0 {
+		c.lose(it.line, "the question has no options, so its answer is free text; bind it with >>")
+	}
+	if names, ok := strings.CutPrefix(rest, strings.Replace(keepWords, "result", "answer", 1)); ok {
+		name, after, _ := strings.Cut(strings.TrimPrefix(names, "`"), "`")
+		if ident(name) {
+			out, rest = out+" >> "+name, after
+		}
+	}
+	return out, strings.TrimLeft(rest, ".;, "), nested
+}
