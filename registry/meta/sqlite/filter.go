@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	mathbits "math/bits"
 	"slices"
 
 	"github.com/skl-project/skl/registry/meta"
@@ -56,13 +57,32 @@ func (f *filter) keeps(c cell) bool {
 		(f.signed == nil || *f.signed == c.signed)
 }
 
+// pick returns those of ids whose cells f keeps, and counts them.
+func (f *filter) pick(ids bits, pages [][]byte, n *counter) bits {
+	kept := make(bits, len(ids))
+	for i, w := range ids {
+		for ; w != 0; w &= w - 1 {
+			id := i*64 + mathbits.TrailingZeros64(w)
+			page := pages[id/pageCells]
+			if page == nil {
+				continue
+			}
+			if c := getCell(page[id%pageCells*cellSize:]); f.keeps(c) {
+				kept[i] |= w & -w
+				n.add(c)
+			}
+		}
+	}
+	return kept
+}
+
 // maxFacets is how many values of a facet are told.
 const maxFacets = 20
 
 // A counter counts the facets of cells.
 type counter struct {
 	namespaces, licenses tally
-	signed, unsigned     int
+	signed, all          int
 	facets               map[string]map[string]int
 }
 
@@ -83,10 +103,9 @@ func newCounter() *counter {
 func (n *counter) add(c cell) {
 	n.namespaces.add(c.namespace)
 	n.licenses.add(c.license)
+	n.all++
 	if c.signed {
 		n.signed++
-	} else {
-		n.unsigned++
 	}
 }
 
@@ -116,8 +135,8 @@ func (n *counter) name(ctx context.Context, q meta.Querier) error {
 	if n.signed > 0 {
 		n.facets["signed"]["true"] = n.signed
 	}
-	if n.unsigned > 0 {
-		n.facets["signed"]["false"] = n.unsigned
+	if n.all > n.signed {
+		n.facets["signed"]["false"] = n.all - n.signed
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ const (
 // Total and facets count all matches, and only matches. A skill whose name is the text comes first; the
 // others follow by BM25. Of more than 1,000 matches, those with a word in name or keywords are ranked by these,
 // at most 1,000; the others come behind them, newest first, with the score 0.
-func (dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (meta.Hits, error) {
+func (d dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (meta.Hits, error) {
 	if s.Limit <= 0 {
 		s.Limit = 20
 	}
@@ -40,46 +40,49 @@ func (dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (meta.
 		return h, err
 	}
 
-	var ids []int64
-	switch {
-	case text != nil:
-		ids, err = idList(ctx, q, `SELECT group_concat(rowid) FROM search WHERE search MATCH $1`, match(text, ""))
-	case s.Sort == "" || s.Sort == "relevance":
-		ids, err = ordered(ctx, q, "name", s.Namespace)
-	default:
-		ids, err = ordered(ctx, q, s.Sort, s.Namespace)
-	}
+	st, err := d.cache.state(ctx, q)
 	if err != nil {
 		return meta.Hits{}, err
 	}
-	kept := ids[:0]
-	err = cells(ctx, q, ids, func(id int64, c cell) {
-		if f.keeps(c) {
-			kept = append(kept, id)
-			count.add(c)
+	var found bits
+	var list []int64 // in the order that s asks for
+	if text != nil {
+		found, err = st.find(ctx, q, text)
+	} else if list, err = ordered(ctx, q, s); err == nil {
+		found = st.none()
+		for _, id := range list {
+			found.set(id)
 		}
-	})
-	if err == nil {
-		err = count.name(ctx, q)
 	}
 	if err != nil {
 		return meta.Hits{}, err
 	}
-	h.Total = len(kept)
+	pages, err := st.cells(ctx, q, found)
+	if err != nil {
+		return meta.Hits{}, err
+	}
+	kept := f.pick(found, pages, count)
+	if err := count.name(ctx, q); err != nil {
+		return meta.Hits{}, err
+	}
+	if h.Total = count.all; h.Total == 0 {
+		return h, nil
+	}
 
-	scores := map[int64]float64{}
+	var scores map[int64]float64
 	switch {
-	case text == nil || len(kept) == 0:
+	case text == nil:
 	case s.Sort == "" || s.Sort == "relevance":
-		kept, scores, err = rank(ctx, q, s, text, kept)
+		list, scores, err = rank(ctx, q, st, s, text, kept, h.Total)
 	default:
-		kept, err = reorder(ctx, q, s, kept)
+		list, err = ordered(ctx, q, s)
 	}
 	if err != nil {
 		return meta.Hits{}, err
 	}
-	kept = kept[min(s.Offset, len(kept)):]
-	h.IDs = kept[:min(s.Limit, len(kept))]
+	list = slices.DeleteFunc(list, func(id int64) bool { return !kept.has(id) })
+	list = list[min(s.Offset, len(list)):]
+	h.IDs = list[:min(s.Limit, len(list))]
 	for _, id := range h.IDs {
 		h.Scores = append(h.Scores, scores[id])
 	}
@@ -112,40 +115,25 @@ func match(words []string, operator string) string {
 	return b.String()
 }
 
-// ordered returns the ids of all skills, or those of one namespace, in the order of a sort. It reads an index only.
-func ordered(ctx context.Context, q meta.Querier, sort, namespace string) ([]int64, error) {
+// ordered returns the ids of all skills, or those of the namespace of s, in the order of s. It reads an index only.
+func ordered(ctx context.Context, q meta.Querier, s meta.Search) ([]int64, error) {
 	order := "name, namespace"
-	switch sort {
+	switch s.Sort {
 	case "updated":
 		order = "updated DESC, id DESC"
 	case "downloads":
 		order = "downloads DESC, id DESC"
 	}
-	if namespace != "" {
-		return idList(ctx, q, `SELECT group_concat(id) FROM (SELECT id FROM skills WHERE namespace = $1 ORDER BY `+order+`)`, namespace)
+	if s.Namespace != "" {
+		return idList(ctx, q, `SELECT CAST(group_concat(id) AS BLOB) FROM (SELECT id FROM skills WHERE namespace = $1 ORDER BY `+order+`)`, s.Namespace)
 	}
-	return idList(ctx, q, `SELECT group_concat(id) FROM (SELECT id FROM skills ORDER BY `+order+`)`)
+	return idList(ctx, q, `SELECT CAST(group_concat(id) AS BLOB) FROM (SELECT id FROM skills ORDER BY `+order+`)`)
 }
 
-// reorder sorts ids as s asks.
-func reorder(ctx context.Context, q meta.Querier, s meta.Search, ids []int64) ([]int64, error) {
-	all, err := ordered(ctx, q, s.Sort, s.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	wanted := make(map[int64]struct{}, len(ids))
-	for _, id := range ids {
-		wanted[id] = struct{}{}
-	}
-	return slices.DeleteFunc(all, func(id int64) bool {
-		_, ok := wanted[id]
-		return !ok
-	}), nil
-}
-
-// rank sorts ids, which match words and ascend, best first, as far as the page that s asks for.
-func rank(ctx context.Context, q meta.Querier, s meta.Search, words []string, ids []int64) ([]int64, map[int64]float64, error) {
-	exact, err := idList(ctx, q, `SELECT group_concat(id) FROM (SELECT id FROM skills WHERE name = $1 ORDER BY namespace LIMIT 1000)`, strings.ToLower(strings.Join(words, "-")))
+// rank returns those of ids, which are total ids that match words, that the page of s needs, and those before them,
+// best first.
+func rank(ctx context.Context, q meta.Querier, st *state, s meta.Search, words []string, ids bits, total int) ([]int64, map[int64]float64, error) {
+	exact, err := idList(ctx, q, `SELECT CAST(group_concat(id) AS BLOB) FROM (SELECT id FROM skills WHERE name = $1 ORDER BY namespace LIMIT 1000)`, strings.ToLower(strings.Join(words, "-")))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -157,29 +145,33 @@ func rank(ctx context.Context, q meta.Querier, s meta.Search, words []string, id
 		exact = append(exact, one...)
 	}
 	best := map[int64]float64{} // score of what is ranked
-	add := func(some []int64) {
-		for _, id := range slices.Backward(some) {
-			if _, found := slices.BinarySearch(ids, id); found && len(best) < maxRanked {
+	for _, id := range slices.Backward(exact) {
+		if ids.has(id) && len(best) < maxRanked {
+			best[id] = exactBonus
+		}
+	}
+	add := func(some bits) {
+		for id := range some.backward() {
+			if len(best) == maxRanked {
+				return
+			}
+			if _, found := best[id]; !found {
 				best[id] = 0
 			}
 		}
 	}
-	add(exact)
-	for id := range best {
-		best[id] = exactBonus
-	}
-	if len(ids) <= maxRanked {
+	if total <= maxRanked {
 		add(ids)
 		err = score(ctx, q, `SELECT rowid, bm25(search, 10, 5, 2, 3, 1) FROM search WHERE search MATCH $1`, match(words, ""), best)
 	} else {
 		// Of words that so many skills have, one in a text says little; and to rank takes
 		// ten times as long as to find.
 		for _, operator := range []string{"", " OR "} {
-			named, err := idList(ctx, q, `SELECT group_concat(rowid) FROM search_name WHERE search_name MATCH $1`, match(words, operator))
+			named, err := st.list(ctx, q, terms{"search_name", match(words, operator)})
 			if err != nil {
 				return nil, nil, err
 			}
-			if add(named); len(words) == 1 || len(best) == maxRanked {
+			if add(ids.and(named)); len(words) == 1 || len(best) == maxRanked {
 				break
 			}
 		}
@@ -194,7 +186,7 @@ func rank(ctx context.Context, q meta.Querier, s meta.Search, words []string, id
 		sorted = append(sorted, id)
 	}
 	slices.SortFunc(sorted, func(a, b int64) int { return cmp.Or(cmp.Compare(best[b], best[a]), cmp.Compare(b, a)) })
-	for _, id := range slices.Backward(ids) {
+	for id := range ids.backward() {
 		if len(sorted)-s.Limit >= s.Offset {
 			break
 		}
