@@ -30,7 +30,7 @@ func (w *walker) python(n *node, s scope) {
 			case "superclasses":
 				w.pythonBases(c, s)
 			case "body":
-				w.python(c, scope{inType: true, inFunction: s.inFunction && false})
+				w.python(c, scope{inType: true})
 			default:
 				w.python(c, s)
 			}

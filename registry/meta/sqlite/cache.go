@@ -154,7 +154,7 @@ func (s *state) cells(ctx context.Context, q meta.Querier, ids bits) ([][]byte, 
 	for id := ids.next(0); id >= 0 && len(wanted) <= few; id = ids.next((id/pageCells + 1) * pageCells) {
 		wanted = append(wanted, id/pageCells)
 	}
-	pages = make([][]byte, s.last/pageCells+1)
+	pages = make([][]byte, len(ids)*64/pageCells+1)
 	read := func(query string, args ...any) error {
 		rows, err := q.QueryContext(ctx, query, args...)
 		if err != nil {

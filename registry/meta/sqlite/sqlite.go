@@ -52,6 +52,7 @@ type store struct {
 	once    sync.Once
 	done    sync.WaitGroup // the writer
 	writer  *conn          // belongs to the writer
+	cache   cache          // of searches
 	closed  error
 }
 
@@ -195,7 +196,7 @@ func (s *store) View(ctx context.Context, fn func(*meta.Tx) error) (err error) {
 			err = dialect{}.Err(e)
 		}
 	}()
-	return fn(meta.NewTx(ctx, session, dialect{}))
+	return fn(meta.NewTx(ctx, session, dialect{&s.cache}))
 }
 
 // Backup implements [meta.Store]. The copy appears under its name when it is whole and durable.

@@ -232,8 +232,11 @@ func (p *painter) page(panels []panel) string {
 		return w, h
 	}
 	width := maxPanel + 2*inner
-	for _, q := range panels {
+	for i, q := range panels {
 		w, _ := size(q)
+		if first := panels[0].body.w + 2*inner; i > 0 && first <= 900 && w <= 460 {
+			w += first + between
+		}
 		width = max(width, w)
 	}
 	if len(panels) == 1 {
@@ -246,7 +249,7 @@ func (p *painter) page(panels []panel) string {
 	mainW, mainH := size(panels[0])
 	p.panel(c, panels[0], x0, y, mainW, mainH)
 	left, foot := x0+mainW+between, y+mainH
-	rest := panels[1:]
+	rest, below := panels[1:], []panel(nil)
 	x, rowY, rowH := left, y, 0
 	for len(rest) > 0 { // beside the first
 		w, h := size(rest[0])
@@ -254,11 +257,13 @@ func (p *painter) page(panels []panel) string {
 			x, rowY, rowH = left, rowY+rowH+between, 0
 		}
 		if x+w > x0+width || rowY >= foot || rowY+h > foot+200 && rowY > y {
-			break
+			below, rest = append(below, rest[0]), rest[1:]
+			continue
 		}
 		p.panel(c, rest[0], x, rowY, w, h)
 		x, rowH, rest = x+w+between, max(rowH, h), rest[1:]
 	}
+	rest = below
 	y = max(foot, rowY+rowH) + between
 	x, rowH = x0, 0
 	for _, q := range rest {

@@ -179,6 +179,9 @@ func (c *reader) leaf(it *item, indent string) {
 			c.lose(it.line, "name the fields of the plan")
 		}
 		text = "SHOW_PLAN >> " + fields
+	case strings.HasPrefix(text, verifyWords) && strings.Contains(text[len(verifyWords):], "`"):
+		path, _, _ := strings.Cut(text[len(verifyWords):], "`")
+		text = "VERIFY_EXPECTED << " + path
 	default:
 		text = c.prose(it)
 	}

@@ -187,7 +187,7 @@ func (w *writer) simple(n *tree.Node, f frame) (string, bool) {
 		if n.Path == "" {
 			path = "`assets/verify/verify-expected.md`"
 		}
-		return "Check the result against every item of " + path + ", and report the items that fail.", true
+		return strings.TrimSuffix(verifyWords, "`") + path + ", and report the items that fail.", true
 	}
 	return "", false
 }
@@ -235,7 +235,11 @@ func keeping(outs []tree.Target) string {
 	return keepWords + listed(names)
 }
 
-const keepWords = "; keep the result as "
+// Words that FromProse knows again.
+const (
+	keepWords   = "; keep the result as "
+	verifyWords = "Check the result against every item of `"
+)
 
 func listed(items []string) string {
 	if len(items) < 2 {

@@ -22,11 +22,11 @@ func commands() []command {
 		ciCommand(), checkCommand(), statusCommand(), diffCommand(), outdatedCommand(),
 		whichCommand(), disableCommand(), doctorCommand(),
 		runCommand(), resumeCommand(), runsCommand(), traceCommand(),
-		newCommand(), lintCommand(), fmtCommand(), testCommand(), publishCommand(), mcpCommand(),
+		newCommand(), lintCommand(), fmtCommand(), testCommand(), convertCommand(), publishCommand(), mcpCommand(),
 		verifyCommand(), trustCommand(), loginCommand(),
 		registryCommand(), sourceCommand(), cacheCommand(),
 		lockCommand(), ackCommand(), whyCommand(), enableCommand(), packCommand(), digestCommand(), logoutCommand(),
-		activateCommand(), keyCommand(), signCommand(), attestCommand(), yankCommand(), deprecateCommand(),
+		graphCommand(), activateCommand(), keyCommand(), signCommand(), attestCommand(), yankCommand(), deprecateCommand(),
 		schemaCommand(), completionCommand(), quickstartCommand(), versionCommand(), helpCommand(), completeCommand(),
 	}
 }

@@ -53,9 +53,12 @@ func runLint(_ context.Context, w *world, c *cli.Context) error {
 	out := lintResult{OK: true, Skills: len(dirs), Findings: []diag.Finding{}}
 	for _, dir := range dirs {
 		found := lintSkill(os.DirFS(dir), filepath.Base(dir), opt)
-		if c.Bool("fix") && len(skill.Fixes(found)) > 0 {
+		for pass := 0; c.Bool("fix") && len(skill.Fixes(found)) > 0 && pass < maxPasses; pass++ { // a fix can hide another below it
 			if found, err = w.mendSkill(dir, found, opt, c.Bool("dry-run")); err != nil {
 				return err
+			}
+			if c.Bool("dry-run") {
+				break
 			}
 		}
 		for _, f := range found {
@@ -143,7 +146,10 @@ func skillsBelow(top string) ([]string, error) {
 	return dirs, err
 }
 
-// mendSkill applies fixes until none is left, and writes the files that changed.
+// maxPasses is how often --fix looks again at what it mended.
+const maxPasses = 10
+
+// mendSkill applies the fixes that were found, writes the files that changed, and looks again.
 func (w *world) mendSkill(dir string, found []diag.Finding, opt skill.LintOptions, dry bool) ([]diag.Finding, error) {
 	byFile := map[string][]diag.Finding{}
 	for _, f := range found {

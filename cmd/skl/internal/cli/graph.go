@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/runtime/trace"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree/graph"
+)
+
+func graphCommand() command {
+	return command{name: "graph", args: "NAME|PATH", usage: "draw a skill's tree", output: json.RawMessage{}, complete: "skill",
+		example: "skl graph review\nskl graph ./review --format svg -o review.svg\nskl graph review --run last",
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT`: text, mermaid, svg, dot or json"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE`"},
+			&cli.BoolFlag{Name: "no-ops", Usage: "leave out the bodies of ops"},
+			&cli.StringFlag{Name: "run", Usage: "colour the nodes by what happened in `RUN`"},
+		},
+		run: runGraph}
+}
+
+func runGraph(ctx context.Context, w *world, c *cli.Context) error {
+	arg, err := oneName(c)
+	if err != nil {
+		return err
+	}
+	r, err := w.runnable(ctx, arg)
+	if err != nil {
+		return err
+	}
+	opt := graph.Options{Ops: !c.Bool("no-ops")}
+	if name := c.String("run"); name != "" {
+		if opt.Status, err = w.nodeStatus(name); err != nil {
+			return err
+		}
+	}
+	format := c.String("format")
+	if w.ui.JSON {
+		format = "json"
+	}
+	var text string
+	switch format {
+	case "text":
+		text = graph.Text(r.skill, opt)
+	case "mermaid":
+		text = graph.Mermaid(r.skill, opt)
+	case "svg":
+		text = graph.SVG(r.skill, opt)
+	case "dot":
+		text = graph.DOT(r.skill, opt)
+	case "json":
+		text = graph.JSON(r.skill, opt)
+	default:
+		return diag.New(diag.Misuse, "usage", "there is no format %q", format).Meant("text", "mermaid", "svg", "dot", "json")
+	}
+	if file := c.String("output"); file != "" {
+		return durable.WriteFile(absolute(w.cwd, file), []byte(text), 0o644)
+	}
+	w.ui.Raw([]byte(text))
+	return nil
+}
+
+// nodeStatus is how each node ended in a recorded run, by its id.
+func (w *world) nodeStatus(name string) (map[string]string, error) {
+	rec, err := w.findRun(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(filepath.Join(w.runDir(rec.ID), eventsFile))
+	if err != nil {
+		return nil, diag.New(diag.Failed, "trace_missing", "run %s has no trace", rec.ID).Hint("skl runs")
+	}
+	defer f.Close()
+	events, err := trace.ReadJSONL(f)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, e := range events {
+		if e.Node != "" && e.Status != "" {
+			out[e.Node] = string(e.Status)
+		}
+	}
+	return out, nil
+}
