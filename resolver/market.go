@@ -56,6 +56,8 @@ func (rs *Resolver) Head(ctx context.Context, r ref.Ref) (source.Release, error)
 		src = rs.Local
 	case ref.OCI:
 		return source.Release{}, diag.New(diag.Misuse, "invalid_ref", "a catalogue is in a git repository or a folder, not in an OCI registry")
+	case ref.Embedded:
+		return source.Release{}, diag.New(diag.Misuse, "invalid_ref", "a catalogue is in a git repository or a folder, not in skl itself")
 	}
 	releases, err := src.Versions(ctx, r)
 	if err != nil {

@@ -31,6 +31,8 @@ type Resolver struct {
 	Local source.Source // for ref.Local
 	OCI   source.Source // for ref.OCI; nil refuses such refs
 
+	Embedded source.Source // for ref.Embedded; nil refuses such refs
+
 	// Registry is for names that belong to a registry: refs of kind Name whose URL is the
 	// registry's address. Nil refuses them.
 	Registry source.Source
@@ -59,10 +61,10 @@ type Want struct {
 	Kind lock.RefKind // how Version is meant; "" decides in the order of the package comment
 }
 
-// A Place is where a ref leads: a ref of kind Git, OCI, Local, or Name with the URL of a registry,
+// A Place is where a ref leads: a ref of kind Git, OCI, Local, Embedded, or Name with the URL of a registry,
 // which says everything that a source needs, and what was learned on the way.
 type Place struct {
-	Ref     ref.Ref // Git, OCI, Local, or Name with the URL of a registry; Version as asked for
+	Ref     ref.Ref // Git, OCI, Local, Embedded, or Name with the URL of a registry; Version as asked for
 	Binding string  // the owner of the namespace, to be recorded on first use; "" if the ref says its place itself
 	Word    string  // what owner/repo/WORD names: a skill, or else a directory
 	Commit  string  // pinned by the place that pointed here, or the digest of an OCI ref; anything else is refused
@@ -92,7 +94,7 @@ type Opened struct {
 // that gives no clear answer is an error: what it may have is not looked for elsewhere.
 func (rs *Resolver) Locate(ctx context.Context, r ref.Ref) (Place, error) {
 	switch r.Kind {
-	case ref.Git, ref.Local:
+	case ref.Git, ref.Local, ref.Embedded:
 		return Place{Ref: r}, nil
 	case ref.OCI:
 		return Place{Ref: r, Commit: r.Digest}, nil
@@ -195,6 +197,10 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 	case ref.OCI:
 		if o.src = rs.OCI; o.src == nil {
 			return nil, diag.New(diag.Misuse, "invalid_ref", "%s: OCI references cannot be used here", w.Ref)
+		}
+	case ref.Embedded:
+		if o.src = rs.Embedded; o.src == nil {
+			return nil, diag.New(diag.Misuse, "invalid_ref", "%s: no skills come with this program", w.Ref)
 		}
 	case ref.Name:
 		o.src = rs.Registry

@@ -168,19 +168,27 @@ func (d *Debug) begin(e run.Event) {
 		sign = "⏸"
 	}
 	d.open = append(d.open, debugVisit{e.Path, e.Node})
-	if n := d.tree[e.Node]; n != nil {
-		d.forget(n.node.Children)
-		if p := n.parent; p != nil {
-			round := e.Path[:max(strings.LastIndexByte(e.Path, '/'), 0)]
-			if at := d.tree[p.ID]; at.round != round {
-				d.forget(p.Children)
-				at.round = round
-			}
-		}
-	}
+	d.visit(e)
 	d.line(sign, e)
 	if in := pairs(e.Value, 40); in != "" {
 		fmt.Fprintf(d.W, "  inputs:  %s\n", in)
+	}
+}
+
+// visit begins to show a node: what was below it in an earlier visit, and beside it in another round of a loop, counts no more.
+func (d *Debug) visit(e run.Event) {
+	n := d.tree[e.Node]
+	if n == nil {
+		return
+	}
+	d.forget(n.node.Children)
+	if n.parent == nil {
+		return
+	}
+	round := e.Path[:max(strings.LastIndexByte(e.Path, '/'), 0)]
+	if at := d.tree[n.parent.ID]; at.round != round {
+		d.forget(n.parent.Children)
+		at.round = round
 	}
 }
 
@@ -196,6 +204,7 @@ func (d *Debug) end(e run.Event) {
 	d.open = slices.DeleteFunc(d.open, func(v debugVisit) bool { return v.path == e.Path })
 	switch {
 	case e.Kind == run.NodeSkipped:
+		d.visit(e)
 		d.line("⊘", e)
 		return
 	case e.Type == "END" && e.Status != run.OK:

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,8 @@ func Report(events []run.Event) []string {
 			r.rows[at].took = e.Took
 		}
 	}
+	// A branch that was not taken is told of before the one that was.
+	slices.SortStableFunc(r.rows, func(a, b reportRow) int { return comparePaths(a.path, b.path) })
 	return r.lines()
 }
 

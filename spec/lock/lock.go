@@ -47,8 +47,8 @@ const (
 type Skill struct {
 	Name    string  // frontmatter name, which is the directory name
 	Ref     string  // what was asked for, version included: "acme/pdf@^1.4"
-	Source  string  // git, oci, registry, wellknown, marketplace, local, npm, go, r, pypi
-	URL     string  // where Source fetches from: a clone URL, or a path relative to the manifest
+	Source  string  // git, oci, registry, wellknown, marketplace, local, embedded, npm, go, r, pypi
+	URL     string  // where Source fetches from: a clone URL, or a path relative to the manifest; "" for embedded
 	Path    string  // directory of the skill inside the source, slash-separated; "" is its root
 	RefKind RefKind // how the version in Ref is meant; "" for local
 

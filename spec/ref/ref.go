@@ -7,6 +7,7 @@
 //	git+https://h/r.git//path@ref         any git repository: https, ssh, file, and http on loopback
 //	oci://host[:port]/ns/name[:tag][@sha256:…]    an OCI artifact
 //	market:NAME/plugin/skill              a marketplace
+//	skl:NAME   skl:NAME@^1   skl:         a skill that comes with skl; all of them
 //	./dir  ../dir  /dir  x.skill  x.tar.gz  x.zip   local
 //
 // "#" selects a skill, "@" a version: a tag, branch, full commit or range.
@@ -20,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // Kind is the form of a ref.
@@ -32,6 +34,8 @@ const (
 	OCI    Kind = "oci"    // oci://host/ns/name:tag
 	Market Kind = "market" // market:NAME/plugin/skill
 	Local  Kind = "local"  // ./dir, archive
+
+	Embedded Kind = "embedded" // skl:NAME
 )
 
 // A Ref names skills at some place. Only Parse makes one. The fields that are
@@ -43,6 +47,7 @@ const (
 //	OCI     Host ("host" or "host:port"), Owner (may hold slashes, or be ""), Repo, Digest
 //	Market  Host (marketplace), Owner (plugin), Path (skill name)
 //	Local   Path (cleaned, slash-separated; starts with "./", "../" or "/", or a drive)
+//	Embedded Skill ("" is all of them; else it follows the rules of a published name)
 //
 // Skill and Version may be set on all. Path, except for Local, is a valid
 // relative slash path without "." or ".." elements, or "".
@@ -53,7 +58,7 @@ type Ref struct {
 	Repo    string
 	URL     string
 	Path    string
-	Skill   string // after "#"
+	Skill   string // after "#", or after "skl:"
 	Version string // after "@": a tag, branch, commit or range; not checked further than its characters
 	Digest  string // OCI only: "sha256:…" or "sha512:…", which decides whatever Version says
 }
@@ -94,8 +99,10 @@ func (r Ref) String() string {
 		}
 	case Local:
 		b.WriteString(r.Path)
+	case Embedded:
+		b.WriteString("skl:" + r.Skill)
 	}
-	if r.Skill != "" {
+	if r.Skill != "" && r.Kind != Embedded {
 		b.WriteString("#" + r.Skill)
 	}
 	if r.Version != "" {
@@ -136,6 +143,8 @@ func parse(s string) (Ref, error) {
 		return parseOCI(s)
 	case strings.HasPrefix(s, "market:"):
 		return parseMarket(s)
+	case strings.HasPrefix(s, "skl:"):
+		return parseEmbedded(s)
 	}
 	if scheme, rest, ok := strings.Cut(s, ":"); ok && !strings.ContainsAny(scheme, "/@#") {
 		return parseForge(s, scheme, rest)
@@ -377,6 +386,19 @@ func parseMarket(s string) (Ref, error) {
 		}
 	}
 	return r, r.checkRest(s, false, hasVersion)
+}
+
+// parseEmbedded reads the name of a skill that comes with skl, and which ones there are is not
+// known here. Without a name it means all of them.
+func parseEmbedded(s string) (Ref, error) {
+	name, version, hasVersion := cutVersion(strings.TrimPrefix(s, "skl:"))
+	r := Ref{Kind: Embedded, Skill: name, Version: version}
+	if name != "" {
+		if err := skill.CheckPublishName(name); err != nil {
+			return Ref{}, invalid(s, "%s", err.Error()).Hint("a skill that comes with skl is written skl:NAME or skl:NAME@VERSION")
+		}
+	}
+	return r, r.checkRest(s, name != "", hasVersion)
 }
 
 func parseName(s string) (Ref, error) {

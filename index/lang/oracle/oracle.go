@@ -31,7 +31,7 @@
 // function. class_definition: class. type_alias_statement: struct. assignment, outside functions:
 // each name on its left side (also in tuples and lists, also chained) is a field in a class body,
 // otherwise a constant if it is [A-Z0-9_]+ with a letter, else a variable; a lone name bound to a lambda is a function
-// (a method in a class). The span is the assignment node's. Calls as above. Imports: of "import a.b" b with qualifier a;
+// (a method in a class). The span is the assignment node's, for all names of a chain the outermost's. Calls as above. Imports: of "import a.b" b with qualifier a;
 // of "from .m import x" m with qualifier "." and x with qualifier ".m"; aliases are not listed. Type uses: names
 // and paths in annotations (not in calls' arguments, strings, lambdas) and in a class's positional bases; the
 // base of a subscripted base class and the names in its brackets too.

@@ -50,8 +50,8 @@ func (w *walker) python(n *node, s scope) {
 			return
 		}
 	case "assignment":
-		if !s.inFunction {
-			w.pythonAssign(n, s)
+		if !s.inFunction && n.field != "right" {
+			w.pythonAssign(n, n, s)
 		}
 	case "type":
 		w.pythonChildren(n, scope{inFunction: s.inFunction, inType: s.inType, annotation: true})
@@ -130,7 +130,8 @@ func (w *walker) pythonBases(n *node, s scope) {
 	}
 }
 
-func (w *walker) pythonAssign(n *node, s scope) {
+// pythonAssign lists the targets of n; of a chain a = b = 1 all have the span of the whole.
+func (w *walker) pythonAssign(whole, n *node, s scope) {
 	left := n.get("left")
 	if left.is("identifier") {
 		kind := pythonVariable(w.text(left), s)
@@ -139,10 +140,13 @@ func (w *walker) pythonAssign(n *node, s scope) {
 				kind = "method"
 			}
 		}
-		w.define(kind, n, left)
-		return
+		w.define(kind, whole, left)
+	} else {
+		w.pythonTargets(whole, left, s)
 	}
-	w.pythonTargets(n, left, s)
+	if right := n.get("right"); right.is("assignment") {
+		w.pythonAssign(whole, right, s)
+	}
 }
 
 func (w *walker) pythonTargets(n, left *node, s scope) {

@@ -247,6 +247,18 @@ func TestEveryNode(t *testing.T) {
 	})
 }
 
+// A run's outcome is seen on the steps: a border, and a mark at the corner.
+func TestStatus(t *testing.T) {
+	s := parse(t, "* one thing\n* IF << x == 1\n  * other thing\n", "")
+	svg := graph.SVG(s, graph.Options{Status: map[string]string{"SKILL.md#/0": "failed", "SKILL.md#/1": "ok", "SKILL.md#/1/0": "skipped"}})
+	if strings.Count(svg, "<circle") != 3 || !strings.Contains(svg, `opacity="0.45"`) || strings.Contains(graph.SVG(s, graph.Options{}), "<circle") {
+		t.Error(svg)
+	}
+	if text := graph.Text(s, graph.Options{Status: map[string]string{"SKILL.md#/0": "failed"}}); !strings.Contains(text, "one thing") || !strings.Contains(text, "  failed\n") {
+		t.Error(text)
+	}
+}
+
 // bigSkill has n nodes: conditions, loops, parallel blocks, calls.
 func bigSkill(t testing.TB, n int) *tree.Skill {
 	var b strings.Builder
@@ -261,7 +273,7 @@ func bigSkill(t testing.TB, n int) *tree.Skill {
 	return parse(t, b.String(), ops)
 }
 
-// Twice the tree is at most some three times the picture and memory.
+// Four times the tree is about four times the picture.
 func TestLinear(t *testing.T) {
 	small, large := bigSkill(t, 1000), bigSkill(t, 4000)
 	for _, f := range formats {

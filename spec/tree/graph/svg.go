@@ -323,19 +323,15 @@ func (p *painter) title(c *canvas, x, width int) int {
 func (p *painter) legend(c *canvas, x0, y, width int) int {
 	x := x0
 	for _, l := range [...]look{lookLeaf, lookOp, lookAgent, lookQuiet, lookPerson, lookVerify, lookStop, lookRule, lookModel, lookLoop, lookFork, lookLink} {
-		name := l.name
 		if !p.seen[l] {
 			continue
 		}
-		if l == lookModel && p.seen[lookRule] || l == lookRule {
-			name = l.name
-		}
-		w := textWidth(name, noteSize, false) + 34 + 22
+		w := textWidth(l.name, noteSize, false) + 34 + 22
 		if x > x0 && x+w > x0+width {
 			x, y = x0, y+24
 		}
 		c.sample(rect{x, y, 26, 16}, l)
-		c.text(x+34, y+12, name, noteSize, false, inkNote)
+		c.text(x+34, y+12, l.name, noteSize, false, inkNote)
 		x += w
 	}
 	return y + 16

@@ -27,6 +27,9 @@ func FromProse(src []byte, name string) ([]byte, []string, error) {
 	if name == "" {
 		name = doc.Name
 	}
+	if len(src) > tree.MaxFileBytes {
+		return nil, nil, diag.New(diag.Unmet, CodeCannot, "%s is larger than the %d bytes that a tree may have", skill.FileName, tree.MaxFileBytes)
+	}
 	c := &reader{paper: newPaper(src), doc: doc}
 	c.scan()
 	list, ok := c.find()
@@ -240,9 +243,10 @@ func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " \t")) }
 
 // An item is one entry of the list.
 type item struct {
-	line int
-	text string
-	kids []*item
+	line  int
+	text  string
+	lines []string // of the text, while it is read
+	kids  []*item
 }
 
 // items reads the list. Code and quotes inside are moved to the notes.
@@ -254,6 +258,7 @@ func (c *reader) items(l listing) []*item {
 	}
 	stack := []open{{-1, root}}
 	var last *item
+	var all []*item
 	moved := false
 	for n := l.first; n <= l.last; n++ {
 		text := c.line(n)
@@ -263,7 +268,7 @@ func (c *reader) items(l listing) []*item {
 		switch {
 		case foreign:
 			if !moved && last != nil {
-				c.notes = append(c.notes, "", "For the step \""+shortened(last.text)+"\":", "")
+				c.notes = append(c.notes, "", "For the step \""+shortened(last.lines[0])+"\":", "")
 				c.lose(n, "code or a quote does not fit into a tree and stands below it now; a file in assets or scripts is better")
 			}
 			c.notes = append(c.notes, strings.TrimPrefix(text, strings.Repeat(" ", min(indentOf(text), 3))))
@@ -274,7 +279,8 @@ func (c *reader) items(l listing) []*item {
 			for col <= stack[len(stack)-1].col {
 				stack = stack[:len(stack)-1]
 			}
-			last = &item{line: n, text: clean(strings.TrimSpace(text[at:]))}
+			last = &item{line: n, lines: []string{clean(strings.TrimSpace(text[at:]))}}
+			all = append(all, last)
 			parent := stack[len(stack)-1].it
 			if len(stack) > tree.MaxDepth-4 { // deeper ones stay on that level
 				parent = stack[tree.MaxDepth-4].it
@@ -283,8 +289,11 @@ func (c *reader) items(l listing) []*item {
 			stack = append(stack, open{col, last})
 		case last != nil:
 			moved = false
-			last.text = strings.TrimSpace(last.text + " " + clean(trimmed))
+			last.lines = append(last.lines, clean(trimmed))
 		}
+	}
+	for _, it := range all {
+		it.text = strings.TrimSpace(strings.Join(it.lines, " "))
 	}
 	return root.kids
 }

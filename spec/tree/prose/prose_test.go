@@ -267,6 +267,7 @@ func TestCorpus(t *testing.T) {
 		if err != nil || after.Tree != nil {
 			t.Errorf("%s: %v, or a tree", dir, err)
 		}
+		fsys["SKILL.md"] = fsys[s.File] // older ones are called skill.md
 		before := errorsOf(fsys, path.Base(dir))
 		fsys["SKILL.md"] = &fstest.MapFile{Data: src}
 		for rule := range errorsOf(fsys, path.Base(dir)) {

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
@@ -84,6 +86,14 @@ func copies(l roots.Listing, name string) ([]roots.Record, error) {
 		return nil, e.Hint("did you mean %s?", e.Candidates[0])
 	}
 	return nil, e.Hint("skl list")
+}
+
+// filesOf is the content of a copy, which may be one that comes with skl.
+func filesOf(r roots.Record) (fs.FS, error) {
+	if name, ok := strings.CutPrefix(r.Path, "skl:"); ok {
+		return fs.Sub(skills.FS(), name)
+	}
+	return os.DirFS(r.Path), nil
 }
 
 func exists(path string) bool {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -68,7 +67,7 @@ func infoCommand() command {
 
 // lookAt reads the installed copy of a name, or the release that a ref means, without installing it.
 func (w *world) lookAt(ctx context.Context, arg string) (fileTree, infoResult, error) {
-	if isWord(arg) || strings.Contains(arg, "@") && !strings.Contains(arg, "/") {
+	if isWord(arg) || strings.Contains(arg, "@") && !strings.Contains(arg, "/") && !strings.HasPrefix(arg, "skl:") {
 		l, err := w.discover(ctx, nil)
 		if err != nil {
 			return nil, infoResult{}, err
@@ -78,7 +77,11 @@ func (w *world) lookAt(ctx context.Context, arg string) (fileTree, infoResult, e
 			return nil, infoResult{}, err
 		}
 		r := found[max(0, slices.IndexFunc(found, func(r roots.Record) bool { return r.State == roots.Active }))]
-		t, err := readTree(os.DirFS(r.Path))
+		files, err := filesOf(r)
+		if err != nil {
+			return nil, infoResult{}, err
+		}
+		t, err := readTree(files)
 		return t, infoResult{Name: r.Name, Version: r.Version, Source: r.Source, Path: r.Path, Digest: r.Digest, Copies: found}, err
 	}
 	r, err := ref.Parse(arg)

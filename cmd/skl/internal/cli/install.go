@@ -55,6 +55,7 @@ func installCommand() command {
 			skl install obra/superpowers --all
 			skl install github:o/r//skills/pdf@v1.2.0 --pin
 			skl install ./my-skill
+			skl install skl:canopy-runtime   # comes with skl
 			skl install            # what skl.toml says`,
 		flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "skill", Aliases: []string{"s"}, Usage: "install the skill `NAME` of the reference (repeatable)"},
@@ -486,6 +487,9 @@ func (j *job) signedWord(c install.Change) string {
 		return "unsigned"
 	}
 	s, _ := j.next.Skill(c.Name)
+	if s.Source == "embedded" {
+		return "comes with skl"
+	}
 	if s.Unsigned {
 		return "unsigned, accepted"
 	}

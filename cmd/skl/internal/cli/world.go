@@ -23,10 +23,12 @@ import (
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/resolver/source/embedded"
 	"github.com/skl-project/skl/resolver/source/git"
 	"github.com/skl-project/skl/resolver/source/local"
 	"github.com/skl-project/skl/resolver/source/oci"
 	"github.com/skl-project/skl/resolver/source/registry"
+	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/config"
 	"github.com/skl-project/skl/spec/diag"
@@ -59,6 +61,7 @@ type world struct {
 	local    *local.Source
 	oci      *oci.Source
 	registry *registry.Source
+	embedded *embedded.Source
 	trusts   trusts
 }
 
@@ -206,6 +209,7 @@ func (w *world) wire() {
 	w.web = w.newHTTP()
 	w.git = &git.Source{HTTP: w.web, CacheDir: w.dirs.cache, Offline: w.offline(), Environ: os.Environ(), Progress: w.ui.Progress}
 	w.local = &local.Source{Dir: w.base}
+	w.embedded = &embedded.Source{FS: skills.FS()}
 	w.oci = &oci.Source{Client: w.web, CacheDir: w.dirs.cache, Progress: w.ui.Progress, Warn: func(place, text string) { w.ui.Warn("%s: %s", place, text) }}
 	w.registry = &registry.Source{HTTP: w.web, Cache: w.dirs.cache, State: w.dirs.state, Progress: w.ui.Progress, Warn: func(text string) { w.ui.Warn("%s", text) }}
 }
@@ -430,6 +434,8 @@ func (w *world) sourceOf(s lock.Skill) (source.Source, error) {
 		return w.oci, nil
 	case "registry":
 		return w.registry, nil
+	case "embedded":
+		return w.embedded, nil
 	}
 	return nil, diag.New(diag.Failed, "unknown_source", "%s: this skl cannot fetch from source %q", s.Name, s.Source)
 }
@@ -451,7 +457,7 @@ func (w *world) prefetch(ctx context.Context, in *install.Installer, want []lock
 // resolver finds releases for the scope's manifest.
 func (w *world) resolver(m *manifest.Manifest) *resolver.Resolver {
 	return &resolver.Resolver{
-		Git: w.git, Local: w.local, OCI: w.oci, Registry: w.registry, Plugins: plugins{w},
+		Git: w.git, Local: w.local, OCI: w.oci, Registry: w.registry, Embedded: w.embedded, Plugins: plugins{w},
 		RegistryURL:     w.registryURL,
 		DefaultRegistry: func() string { name, _, _ := w.config.DefaultRegistry(); return name },
 		HasNamespace:    w.registry.HasNamespace,

@@ -1,0 +1,624 @@
+package lang
+
+import "sync"
+
+// A scriptKind is the kind of a token of JavaScript or TypeScript.
+type scriptKind uint8
+
+const (
+	sEOF scriptKind = iota
+	sIdent
+	sPrivate // #name
+	sNumber
+	sString
+	sRegexp
+	sTemplate     // without substitution
+	sTemplateHead // `…${; its mate is the next part
+	sTemplateMid  // }…${
+	sTemplateTail // }…`
+	sParen        // (
+	sParenEnd
+	sBracket // [
+	sBracketEnd
+	sBrace // {
+	sBraceEnd
+	sLess // <; its mate is the > that closes a type list, if there is one
+	sMore // >
+	sComma
+	sColon
+	sSemi
+	sDot
+	sOptDot // ?.
+	sSpread // ...
+	sQuestion
+	sArrow
+	sAssign // = alone
+	sStar
+	sBar
+	sAmp
+	sPlus // + and -
+	sIncDec
+	sNot // ! and ~
+	sAt
+	sBinary    // any other operator between two operands
+	sJSX       // < that begins an element; its mate is the last token of the element
+	sJSXClose  // </ that begins a closing tag
+	sJSXEnd    // > that ends a tag
+	sJSXSelf   // /> that ends a tag
+	sJSXName   // a name in a tag, with its hyphens
+	sOther     // anything else
+	sFirstWord // reserved words follow
+	wBreak
+	wCase
+	wCatch
+	wClass
+	wConst
+	wContinue
+	wDebugger
+	wDefault
+	wDelete
+	wDo
+	wElse
+	wEnum
+	wExport
+	wExtends
+	wFinally
+	wFor
+	wFunction
+	wIf
+	wImport
+	wIn
+	wInstanceof
+	wNew
+	wReturn
+	wSwitch
+	wThrow
+	wTry
+	wTypeof
+	wVar
+	wVoid
+	wWhile
+	wWith
+	wThis // words that are operands
+	wSuper
+	wNull
+	wTrue
+	wFalse
+	wAbstract // words that are names where the grammar does not want them
+	wAccessor
+	wAs
+	wAsserts
+	wAsync
+	wAwait
+	wDeclare
+	wGet
+	wGlobal
+	wImplements
+	wInfer
+	wInterface
+	wIs
+	wKeyof
+	wLet
+	wModule
+	wNamespace
+	wOf
+	wOut
+	wOverride
+	wPrivate
+	wProtected
+	wPublic
+	wReadonly
+	wSatisfies
+	wSet
+	wStatic
+	wType
+	wUnique
+	wUsing
+	wYield
+)
+
+// name says that a token can be an identifier.
+func (k scriptKind) name() bool { return k == sIdent || k >= wAbstract }
+
+// word says that a token can be the name of a property.
+func (k scriptKind) word() bool { return k == sIdent || k > sFirstWord }
+
+func scriptWord(w []byte) scriptKind {
+	if len(w) < 2 || len(w) > 10 || w[0] < 'a' || w[0] > 'y' {
+		return sIdent
+	}
+	switch string(w) {
+	case "break":
+		return wBreak
+	case "case":
+		return wCase
+	case "catch":
+		return wCatch
+	case "class":
+		return wClass
+	case "const":
+		return wConst
+	case "continue":
+		return wContinue
+	case "debugger":
+		return wDebugger
+	case "default":
+		return wDefault
+	case "delete":
+		return wDelete
+	case "do":
+		return wDo
+	case "else":
+		return wElse
+	case "enum":
+		return wEnum
+	case "export":
+		return wExport
+	case "extends":
+		return wExtends
+	case "finally":
+		return wFinally
+	case "for":
+		return wFor
+	case "function":
+		return wFunction
+	case "if":
+		return wIf
+	case "import":
+		return wImport
+	case "in":
+		return wIn
+	case "instanceof":
+		return wInstanceof
+	case "new":
+		return wNew
+	case "return":
+		return wReturn
+	case "switch":
+		return wSwitch
+	case "throw":
+		return wThrow
+	case "try":
+		return wTry
+	case "typeof":
+		return wTypeof
+	case "var":
+		return wVar
+	case "void":
+		return wVoid
+	case "while":
+		return wWhile
+	case "with":
+		return wWith
+	case "this":
+		return wThis
+	case "super":
+		return wSuper
+	case "null":
+		return wNull
+	case "true":
+		return wTrue
+	case "false":
+		return wFalse
+	case "abstract":
+		return wAbstract
+	case "accessor":
+		return wAccessor
+	case "as":
+		return wAs
+	case "asserts":
+		return wAsserts
+	case "async":
+		return wAsync
+	case "await":
+		return wAwait
+	case "declare":
+		return wDeclare
+	case "get":
+		return wGet
+	case "global":
+		return wGlobal
+	case "implements":
+		return wImplements
+	case "infer":
+		return wInfer
+	case "interface":
+		return wInterface
+	case "is":
+		return wIs
+	case "keyof":
+		return wKeyof
+	case "let":
+		return wLet
+	case "module":
+		return wModule
+	case "namespace":
+		return wNamespace
+	case "of":
+		return wOf
+	case "out":
+		return wOut
+	case "override":
+		return wOverride
+	case "private":
+		return wPrivate
+	case "protected":
+		return wProtected
+	case "public":
+		return wPublic
+	case "readonly":
+		return wReadonly
+	case "satisfies":
+		return wSatisfies
+	case "set":
+		return wSet
+	case "static":
+		return wStatic
+	case "type":
+		return wType
+	case "unique":
+		return wUnique
+	case "using":
+		return wUsing
+	case "yield":
+		return wYield
+	}
+	return sIdent
+}
+
+// A scriptToken is one token. Comments, white space and the text of JSX are none.
+type scriptToken struct {
+	start, end uint32
+	mate       int32 // of an opening bracket: index of what closes it; 0 for none
+	kind       scriptKind
+	newline    bool // a line ends before it
+	comment    bool // a comment stands before it
+	glued      bool // of > : another > or = follows at once
+}
+
+// A scriptFrame is a bracket, tag or element that is still open.
+type scriptFrame struct {
+	token int32
+	mode  scriptMode
+	value bool // of a bracket: what it closes is an operand, so that / after it divides
+}
+
+type scriptMode uint8
+
+const (
+	inParen scriptMode = iota
+	inBracket
+	inBrace
+	inTemplate
+	inAngle
+	inTag      // between < and > of an opening tag
+	inCloseTag // between </ and >
+	inChildren // between an opening and its closing tag
+)
+
+// A comment is what stands before a token.
+type comment struct {
+	start, end int
+	token      int32 // index of the token that follows
+}
+
+// A scriptLexer cuts a file into tokens and finds the mate of every bracket, in one pass.
+type scriptLexer struct {
+	src      []byte
+	at       int
+	tokens   []scriptToken
+	frames   []scriptFrame
+	comments []comment
+	jsx, ts  bool
+	broken   bool
+	newline  bool
+	comment  bool
+}
+
+var scriptTokens = sync.Pool{New: func() any { return new([]scriptToken) }}
+
+// maxPooled is the number of tokens up to which a buffer is kept for the next file.
+const maxPooled = 1 << 18
+
+func (l *scriptLexer) run() {
+	if len(l.src) > 2 && l.src[0] == '#' && l.src[1] == '!' {
+		l.line()
+	}
+	for {
+		if n := len(l.frames); n > 0 && l.frames[n-1].mode == inChildren {
+			l.children()
+		} else {
+			l.space()
+		}
+		if l.at >= len(l.src) {
+			break
+		}
+		l.next()
+	}
+	end := int32(len(l.tokens))
+	l.add(sEOF, len(l.src))
+	for _, f := range l.frames {
+		if f.mode != inAngle {
+			l.broken = true
+			l.tokens[f.token].mate = end
+		}
+	}
+}
+
+// line skips to the end of the line.
+func (l *scriptLexer) line() {
+	for l.at < len(l.src) && l.src[l.at] != '\n' && l.src[l.at] != '\r' {
+		l.at++
+	}
+}
+
+// space skips white space and comments.
+func (l *scriptLexer) space() {
+	for src := l.src; l.at < len(src); {
+		switch c := src[l.at]; {
+		case c == ' ' || c == '\t' || c == '\v' || c == '\f':
+			l.at++
+		case c == '\n' || c == '\r':
+			l.newline = true
+			l.at++
+		case c == '/' && l.at+1 < len(src) && src[l.at+1] == '/':
+			start := l.at
+			l.line()
+			l.note(start)
+		case c == '/' && l.at+1 < len(src) && src[l.at+1] == '*':
+			start := l.at
+			for l.at += 2; ; l.at++ {
+				if l.at+1 >= len(src) {
+					l.at, l.broken = len(src), true
+					break
+				}
+				if src[l.at] == '*' && src[l.at+1] == '/' {
+					l.at += 2
+					break
+				}
+				if src[l.at] == '\n' {
+					l.newline = true
+				}
+			}
+			l.note(start)
+		case c < 0x80:
+			return
+		case c == 0xC2 && l.at+1 < len(src) && src[l.at+1] == 0xA0:
+			l.at += 2
+		case c == 0xEF && l.at+2 < len(src) && src[l.at+1] == 0xBB && src[l.at+2] == 0xBF:
+			l.at += 3
+		case c == 0xE2 && l.at+2 < len(src) && src[l.at+1] == 0x80 && (src[l.at+2] == 0xA8 || src[l.at+2] == 0xA9):
+			l.newline = true
+			l.at += 3
+		default:
+			return
+		}
+	}
+}
+
+func (l *scriptLexer) note(start int) {
+	l.comment = true
+	l.comments = append(l.comments, comment{start, l.at, int32(len(l.tokens))})
+}
+
+// children skips the text of an element up to a tag or an expression.
+func (l *scriptLexer) children() {
+	for l.at < len(l.src) && l.src[l.at] != '<' && l.src[l.at] != '{' {
+		l.at++
+	}
+}
+
+// add makes a token of what stands between the current place and end.
+func (l *scriptLexer) add(k scriptKind, end int) {
+	l.tokens = append(l.tokens, scriptToken{
+		start: uint32(l.at), end: uint32(end), kind: k, newline: l.newline, comment: l.comment,
+	})
+	l.at, l.newline, l.comment = end, false, false
+}
+
+func (l *scriptLexer) push(m scriptMode, value bool) {
+	l.frames = append(l.frames, scriptFrame{int32(len(l.tokens) - 1), m, value})
+}
+
+func (l *scriptLexer) top() scriptMode {
+	if n := len(l.frames); n > 0 {
+		return l.frames[n-1].mode
+	}
+	return 255
+}
+
+// kind returns the kind of the last token.
+func (l *scriptLexer) last() scriptKind {
+	if n := len(l.tokens); n > 0 {
+		return l.tokens[n-1].kind
+	}
+	return sEOF
+}
+
+// operand says that the tokens so far end with an operand, so that / divides and < compares.
+func (l *scriptLexer) operand() bool {
+	n := len(l.tokens)
+	if n == 0 {
+		return false
+	}
+	switch k := l.tokens[n-1].kind; k {
+	case sIdent, sPrivate, sNumber, sString, sRegexp, sTemplate, sTemplateTail, sBracketEnd, sIncDec, sJSXEnd, sJSXSelf,
+		wThis, wSuper, wNull, wTrue, wFalse:
+		return true
+	case sParenEnd, sBraceEnd:
+		return l.tokens[n-1].glued // set by close: the bracket is an operand
+	case sNot:
+		// after an operand and on its line it is TypeScript's assertion
+		return l.ts && n > 1 && !l.tokens[n-1].newline && l.src[l.tokens[n-1].start] == '!' &&
+			(l.tokens[n-2].kind == sIdent || l.tokens[n-2].kind == sParenEnd || l.tokens[n-2].kind == sBracketEnd)
+	case wYield, wAwait, wOf:
+		return n > 1 && (l.tokens[n-2].kind == sDot || l.tokens[n-2].kind == sOptDot)
+	default:
+		if k > sFirstWord && n > 1 && (l.tokens[n-2].kind == sDot || l.tokens[n-2].kind == sOptDot) {
+			return true
+		}
+		return k >= wAbstract
+	}
+}
+
+const (
+	cIdent = 1 << iota // begins or continues a name
+	cDigit
+)
+
+var scriptClass = [256]uint8{'$': cIdent, '_': cIdent, '\\': cIdent,
+	'0': cDigit, '1': cDigit, '2': cDigit, '3': cDigit, '4': cDigit, '5': cDigit, '6': cDigit, '7': cDigit, '8': cDigit, '9': cDigit,
+	'a': cIdent, 'b': cIdent, 'c': cIdent, 'd': cIdent, 'e': cIdent, 'f': cIdent, 'g': cIdent, 'h': cIdent, 'i': cIdent, 'j': cIdent,
+	'k': cIdent, 'l': cIdent, 'm': cIdent, 'n': cIdent, 'o': cIdent, 'p': cIdent, 'q': cIdent, 'r': cIdent, 's': cIdent, 't': cIdent,
+	'u': cIdent, 'v': cIdent, 'w': cIdent, 'x': cIdent, 'y': cIdent, 'z': cIdent,
+	'A': cIdent, 'B': cIdent, 'C': cIdent, 'D': cIdent, 'E': cIdent, 'F': cIdent, 'G': cIdent, 'H': cIdent, 'I': cIdent, 'J': cIdent,
+	'K': cIdent, 'L': cIdent, 'M': cIdent, 'N': cIdent, 'O': cIdent, 'P': cIdent, 'Q': cIdent, 'R': cIdent, 'S': cIdent, 'T': cIdent,
+	'U': cIdent, 'V': cIdent, 'W': cIdent, 'X': cIdent, 'Y': cIdent, 'Z': cIdent,
+}
+
+// identEnd returns where the name that begins at i ends.
+func (l *scriptLexer) identEnd(i int) int {
+	src := l.src
+	for i < len(src) {
+		c := src[i]
+		if scriptClass[c] == 0 && c < 0x80 {
+			break
+		}
+		if c == '\\' && i+2 < len(src) && src[i+1] == 'u' && src[i+2] == '{' {
+			for i += 3; i < len(src) && src[i] != '}' && scriptClass[src[i]] != 0; i++ {
+			}
+		}
+		if c == 0xE2 && i+2 < len(src) && src[i+1] == 0x80 && (src[i+2] == 0xA8 || src[i+2] == 0xA9) {
+			break
+		}
+		i++
+	}
+	return min(i, len(src))
+}
+
+// next reads one token.
+func (l *scriptLexer) next() {
+	src, i := l.src, l.at
+	c := src[i]
+	if m := l.top(); m == inTag || m == inCloseTag {
+		l.tag(m)
+		return
+	} else if m == inChildren {
+		if c == '<' {
+			l.element()
+		} else {
+			l.open(sBrace, inBrace)
+		}
+		return
+	}
+	switch {
+	case scriptClass[c]&cIdent != 0 || c >= 0x80:
+		end := l.identEnd(i)
+		k := scriptWord(src[i:end])
+		if k != sIdent && k < wAbstract {
+			if p := l.last(); p == sDot || p == sOptDot {
+				k = sIdent // a property's name
+			}
+		}
+		l.add(k, max(end, i+1))
+	case scriptClass[c]&cDigit != 0, c == '.' && i+1 < len(src) && scriptClass[src[i+1]]&cDigit != 0:
+		l.number()
+	case c == '"' || c == '\'':
+		l.str(c)
+	case c == '`':
+		l.template(sTemplate, sTemplateHead)
+	case c == '/' && !l.operand():
+		if end := l.regexpEnd(); end > 0 {
+			l.add(sRegexp, end)
+		} else {
+			l.add(sBinary, i+1)
+		}
+	default:
+		l.punctuation()
+	}
+}
+
+// number reads a number, loosely: what cannot end one belongs to it.
+func (l *scriptLexer) number() {
+	i := l.at + 1
+	hex := i < len(l.src) && (l.src[i] == 'x' || l.src[i] == 'X')
+	for ; i < len(l.src); i++ {
+		c := l.src[i]
+		if scriptClass[c] != 0 && c != '\\' {
+			continue
+		}
+		if c == '.' && !hex && (i+1 >= len(l.src) || l.src[i+1] != '.') {
+			continue
+		}
+		if (c == '+' || c == '-') && !hex && (l.src[i-1] == 'e' || l.src[i-1] == 'E') {
+			continue
+		}
+		break
+	}
+	l.add(sNumber, i)
+}
+
+// str reads a string. One that is not closed ends with its line.
+func (l *scriptLexer) str(quote byte) {
+	for i := l.at + 1; i < len(l.src); i++ {
+		switch l.src[i] {
+		case quote:
+			l.add(sString, i+1)
+			return
+		case '\\':
+			i++
+			if i+1 < len(l.src) && l.src[i] == '\r' && l.src[i+1] == '\n' {
+				i++
+			}
+		case '\n':
+			l.broken = true
+			l.add(sString, i)
+			return
+		}
+	}
+	l.broken = true
+	l.add(sString, len(l.src))
+}
+
+// template reads a part of a template: whole if the template ends with it, head if a substitution follows.
+func (l *scriptLexer) template(whole, head scriptKind) {
+	for i := l.at + 1; i < len(l.src); i++ {
+		switch l.src[i] {
+		case '`':
+			l.add(whole, i+1)
+			return
+		case '\\':
+			i++
+		case '$':
+			if i+1 < len(l.src) && l.src[i+1] == '{' {
+				l.add(head, i+2)
+				l.push(inTemplate, true)
+				return
+			}
+		}
+	}
+	l.broken = true
+	l.add(whole, len(l.src))
+}
+
+// regexpEnd returns where the regular expression here ends, 0 if it is none.
+func (l *scriptLexer) regexpEnd() int {
+	class := false
+	for i := l.at + 1; i < len(l.src); i++ {
+		switch l.src[i] {
+		case '\\':
+			i++
+		case '\n', '\r':
+			return 0
+		case '[':
+			class = true
+		case ']':
+			class = false
+		case '/':
+			if !class {
+				return l.identEnd(i + 1)
+			}
+		}
+	}
+	return 0
+}
