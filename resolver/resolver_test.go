@@ -146,3 +146,24 @@ func TestRelockIsMinimal(t *testing.T) {
 		t.Error("a new want has no entry")
 	}
 }
+
+// Skills that come with the program are their own place: they belong to no namespace, and
+// where none were given, such refs are refused.
+func TestEmbedded(t *testing.T) {
+	ctx := context.Background()
+	l := &library{releases: "v1.0.0 v1.1.0", skills: []string{"skills/canopy", "skills/debug"}}
+	rs := resolverOf(&library{}, nil)
+	if _, err := rs.Open(ctx, ask(t, "", "skl:canopy").Want); diag.ClassOf(err) != diag.Misuse {
+		t.Errorf("without embedded skills: %v, want a refusal", err)
+	}
+	rs.Embedded = l
+	for in, want := range map[string]string{"skl:canopy": "skills/canopy 1.1.0", "skl:canopy@=1.0.0": "skills/canopy 1.0.0", "skl:": "skills/canopy 1.1.0"} {
+		s, err := rs.Choose(ctx, ask(t, "canopy", in))
+		if got := s.Path + " " + s.Version; err != nil || got != want {
+			t.Errorf("%s is %s, %v; want %s", in, got, err, want)
+		}
+	}
+	if _, err := rs.Head(ctx, ask(t, "", "skl:canopy").Ref); diag.ClassOf(err) != diag.Misuse {
+		t.Errorf("a catalogue in an embedded skill: %v, want a refusal", err)
+	}
+}

@@ -174,7 +174,7 @@ func runCalls(ctx context.Context, r Request, calls []Call) []ToolResult {
 		tools[t.Name] = t
 	}
 	results := make([]ToolResult, len(calls))
-	run := func(i int) { results[i] = runCall(ctx, r, tools, calls[i]) }
+	run := func(i int) { results[i] = runCall(ctx, r, calls[i]) }
 	for i := 0; i < len(calls); {
 		if i >= maxCalls {
 			results[i] = ToolResult{Text: fmt.Sprintf("not called: at most %d calls are made in one turn", maxCalls), IsError: true}
@@ -202,16 +202,12 @@ func runCalls(ctx context.Context, r Request, calls []Call) []ToolResult {
 	return results
 }
 
-func runCall(ctx context.Context, r Request, tools map[string]Tool, c Call) ToolResult {
+func runCall(ctx context.Context, r Request, c Call) ToolResult {
 	if err := ctx.Err(); err != nil {
 		return ToolResult{Text: "not called: the run ended", IsError: true}
 	}
-	if _, ok := tools[c.Name]; !ok || r.Call == nil {
-		names := make([]string, 0, len(r.Tools))
-		for _, t := range r.Tools {
-			names = append(names, t.Name)
-		}
-		return ToolResult{Text: fmt.Sprintf("there is no tool %q here; there are %q", brief(c.Name), names), IsError: true}
+	if r.Call == nil {
+		return ToolResult{Text: fmt.Sprintf("there is no tool %q here: none may be called", brief(c.Name)), IsError: true}
 	}
 	input := bytes.TrimSpace(c.Input)
 	switch {
@@ -224,5 +220,5 @@ func runCall(ctx context.Context, r Request, tools map[string]Tool, c Call) Tool
 	case !shallow(input):
 		return ToolResult{Text: fmt.Sprintf("not called: the input nests deeper than %d", MaxDepth), IsError: true}
 	}
-	return r.Call(ctx, c.Name, input)
+	return r.Call(ctx, c.Name, input) // also a name that was not offered: to deny it is the caller's, who records it
 }

@@ -276,7 +276,6 @@ func TestLoopRefusesCalls(t *testing.T) {
 	}{
 		"fine":           {[]model.Call{{Name: "read", Input: json.RawMessage(` {} `)}}, ""},
 		"without input":  {[]model.Call{{Name: "read"}}, ""},
-		"unknown":        {[]model.Call{{Name: "bash", Input: json.RawMessage(`{}`)}}, "there is no tool"},
 		"not JSON":       {[]model.Call{{Name: "read", Input: json.RawMessage(`{"a`)}}, "not a JSON object"},
 		"a list":         {[]model.Call{{Name: "read", Input: json.RawMessage(`[1]`)}}, "not a JSON object"},
 		"too deep":       {[]model.Call{{Name: "read", Input: json.RawMessage(strings.Repeat(`{"a":`, 99) + "1" + strings.Repeat(`}`, 99))}}, "nests deeper"},

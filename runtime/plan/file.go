@@ -264,7 +264,7 @@ func sentence(err error) string {
 }
 
 // DefaultVerify is the checklist of a VERIFY_EXPECTED that names none.
-const DefaultVerify = "assets/verify/verify-expected.md"
+const DefaultVerify = resource.DefaultVerify
 
 // Section returns the section of r that a tree names: of a script its named part, of other files the text below a heading.
 func Section(r Resource, name string) (text string, ok bool) {

@@ -249,7 +249,7 @@ func (m *Machine) visitLoop(ctx context.Context, f *frame, n *tree.Node, path st
 		limit = 1000
 	}
 	if len(items) > limit {
-		return diag.New(diag.Unmet, CodeLoop, "%q has %d elements, and a loop has at most %d", n.In, len(items), limit).At(position(n))
+		return suspendSignal{message: fmt.Sprintf("out of budget, iterations: %q has %d elements, and a loop has at most %d (%s)", n.In, len(items), limit, position(n))}
 	}
 	m.emit(Event{Kind: Decided, Path: path, Node: m.id(n), Type: n.Kind.String(), Text: n.In, Value: encode(len(items)), How: how})
 	if len(items) == 0 {

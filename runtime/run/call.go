@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func (m *Machine) depth(n *tree.Node) error {
 		}
 	}
 	if ops >= limit {
-		return diag.New(diag.Unmet, CodeDepth, "%s is called %d ops deep, which is the limit", n.Name, limit).At(position(n))
+		return suspendSignal{message: fmt.Sprintf("out of budget, depth: %s is called %d ops deep, which is the limit (%s)", n.Name, limit, position(n))}
 	}
 	return nil
 }

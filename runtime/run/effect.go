@@ -232,7 +232,7 @@ func (m *Machine) fill(ctx context.Context, n *tree.Node, req model.Request, rea
 	key := e.path + "!" + strconv.Itoa(m.ordinal)
 	m.live = m.live || m.s.past != nil && !m.s.past.has(key)
 	m.emit(Event{Kind: ModelCalled, Path: req.Path, Node: req.Node, Name: string(req.Purpose), Text: req.Prompt, Agent: req.Isolated})
-	replayed := true
+	replayed, began := true, m.s.now()
 	got, err := m.do(ctx, e, func(ctx context.Context, key string) (reply, error) {
 		replayed = false
 		return m.ask(ctx, req, key, readOnly)
@@ -247,6 +247,9 @@ func (m *Machine) fill(ctx context.Context, n *tree.Node, req model.Request, rea
 		return got, err
 	}
 	ev := Event{Kind: ModelReplied, Path: req.Path, Node: req.Node, Name: string(req.Purpose), Text: got.Text, Value: got.Output, Usage: got.Usage, Model: got.Model, Agent: req.Isolated}
+	if !replayed && !began.IsZero() {
+		ev.Took = time.Since(began)
+	}
 	m.emit(ev)
 	return got, nil
 }

@@ -87,7 +87,7 @@ func (s suspendSignal) Error() string { return s.message }
 
 // fatal errors end a run also inside PARALLEL: going on would hide that the run itself is not sound.
 func fatal(err error) bool {
-	for _, code := range []string{CodeDiverged, CodeJournal, CodeUnfinished, CodePlan, CodeScriptDeny, CodeDepth} {
+	for _, code := range []string{CodeDiverged, CodeJournal, CodeUnfinished, CodePlan, CodeScriptDeny} {
 		if errors.Is(err, diag.Code(code)) {
 			return true
 		}

@@ -51,8 +51,6 @@ const (
 	CodeFile       = "file_unreadable"      // a file that a node reads or writes
 	CodeUnbound    = "name_unbound"         // a name without a value where one is needed
 	CodeCall       = "call_wrong"           // a call that does not fit the op
-	CodeDepth      = "run_too_deep"         // ops call ops beyond Limits.Depth
-	CodeLoop       = "loop_too_long"        // more elements than Limits.Iterations
 	CodeAnswer     = "answer_unknown"       // an answer that is none of the options
 	CodeValue      = "value_wrong"          // an answer of a model that does not have the declared names
 	CodeSequential = "dispatch_unavailable" // the model cannot work in parallel, and nobody allowed one after another

@@ -135,7 +135,7 @@ func (d *Debug) Event(e run.Event) {
 		return
 	case run.ToolReplied:
 		if e.Status != run.OK {
-			fmt.Fprintf(d.W, "     %s: %s %s\n", cut(e.Name, 40), e.Status, cut(e.Text, 80))
+			fmt.Fprintf(d.W, "     %s\n", toolSaid(e))
 		}
 		return
 	case run.Output:

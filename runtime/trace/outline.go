@@ -111,7 +111,7 @@ func (o *outline) event(e run.Event) []line {
 		if e.Status == run.OK {
 			return nil
 		}
-		return o.sub(e.Path, line{text: in + "  " + cut(e.Name, 40) + ": " + string(e.Status) + " " + cut(e.Text, 80), tone: toneOf(e.Status)})
+		return o.sub(e.Path, line{text: in + "  " + toolSaid(e), tone: toneOf(e.Status)})
 	case run.PlanShown:
 		var lines []line
 		for _, row := range planRows(e, in+"  ") {
@@ -132,6 +132,12 @@ func (o *outline) event(e run.Event) []line {
 		return o.rest()
 	}
 	return nil
+}
+
+// toolSaid is why a tool did not do what it was called for. Its text may begin with the same word as its status.
+func toolSaid(e run.Event) string {
+	status := string(e.Status)
+	return cut(e.Name, 40) + ": " + status + ": " + cut(strings.TrimPrefix(e.Text, status+": "), 80)
 }
 
 // sub gives lines that belong below that of a visit.

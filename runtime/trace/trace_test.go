@@ -133,7 +133,7 @@ func TestLinesOfParallelStayTogether(t *testing.T) {
 		started("0/0", "call", "**A**"), started("0/1", "call", "**B**"), started("0/2", "prose", "C"),
 		started("0/1>B/0", "prose", "b one"), started("0/0>A/0", "prose", "a one"),
 		done("0/1>B/0", "prose", "b one", run.OK),
-		{Kind: run.ToolReplied, Path: "0/0>A/0", Name: "bash", Status: run.Denied, Text: "not allowed"},
+		{Kind: run.ToolReplied, Path: "0/0>A/0", Name: "bash", Status: run.Denied, Text: "denied: not allowed"},
 		done("0/2", "prose", "C", run.OK),
 		{Kind: run.Warned, Path: "0/1", Text: "slow"},
 		done("0/0>A/0", "prose", "a one", run.Failed),
@@ -149,7 +149,7 @@ skl:     ✓ b one
 skl: warning: slow
 skl:   ⟳ **A**
 skl:     ✗ a one  failed
-skl:       bash: denied not allowed
+skl:       bash: denied: not allowed
 skl:   ✗ **A**  failed
 `
 	if out.String() != want {

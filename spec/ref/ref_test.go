@@ -47,6 +47,11 @@ func TestParse(t *testing.T) {
 		{"oci://h:1/acme/set:1.0@" + digest + "#pdf", Ref{Kind: OCI, Host: "h:1", Owner: "acme", Repo: "set", Skill: "pdf", Version: "1.0", Digest: digest}},
 		{"oci://h/acme/set#pdf@>=1, <2", Ref{Kind: OCI, Host: "h", Owner: "acme", Repo: "set", Skill: "pdf", Version: ">=1, <2"}},
 		{"market:claude/superpowers/tdd", Ref{Kind: Market, Host: "claude", Owner: "superpowers", Path: "tdd"}},
+		{"skl:canopy-runtime", Ref{Kind: Embedded, Skill: "canopy-runtime"}},
+		{"skl:canopy@^1, <1.5", Ref{Kind: Embedded, Skill: "canopy", Version: "^1, <1.5"}},
+		{"skl:canopy@1.0.0", Ref{Kind: Embedded, Skill: "canopy", Version: "1.0.0"}},
+		{"skl:", Ref{Kind: Embedded}},
+		{"skl:@^1", Ref{Kind: Embedded, Version: "^1"}},
 		{"./dir//x/../y", Ref{Kind: Local, Path: "./dir/y"}},
 		{"../../dir", Ref{Kind: Local, Path: "../../dir"}},
 		{"/abs/dir", Ref{Kind: Local, Path: "/abs/dir"}},
@@ -78,6 +83,7 @@ func TestParseRefuses(t *testing.T) {
 		"git+file://host/r.git", "git+https://h/-r", "git+https://h/r.git?x=1", "git+git://h/r.git", "git+rsync://h/r",
 		"oci://h", "oci://h/", "oci:h/x", "oci://H/x", "oci://h/X", "oci://h/a..b", "oci://h/a/../b", "oci://h/-a", "oci://h/a:", "oci://h/a@", "oci://h:/a", "oci://h:99999/a",
 		"oci://u@h/a/b", "oci://h/a:^1", "oci://h/a:.x", "oci://h/a@sha256:abc", "oci://h/a@md5:" + digest[7:39], "oci://h/a:1@^2", "oci://h/a#", "oci://h/a#b/c", "oci://h/a?x=1", "oci://-h/a", "oci://h/a@" + digest + "@^1",
+		"skl:a/b", "skl:a//b", "skl:-a", "skl:A", "skl:a--b", "skl:a#b", "skl:#b", "skl:a:1", "skl:a@", "skl:@", "skl:..", "skl:con", "skl:é", "skl:a@x:y", "skl:canopy.", "skl",
 		"market:x", "market:x/y/z/w", "npm:a/b", "https://x.example/y", "a/b\u202ec", "acme/pdf:1.4",
 	} {
 		if r, err := Parse(in); err == nil || r != (Ref{}) {
@@ -98,7 +104,7 @@ func TestColonWhereAtBelongs(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"acme/pdf@^1", "github:o/r//p@x", "git+ssh://git@h/r.git//p@x", "./x#y", "market:a/b/c", "https://github.com/o/r/tree/main/x", `C:\a`,
-		"oci://h:5000/a/b:1", "oci://h/a/b#x:1@" + digest, "oci://h/a@^1, <2", "oci://[::1]/a__b#c"} {
+		"oci://h:5000/a/b:1", "oci://h/a/b#x:1@" + digest, "oci://h/a@^1, <2", "oci://[::1]/a__b#c", "skl:a-b@^1", "skl:"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -187,6 +187,19 @@ func readTree(p *page, lo, hi int, op, owner string, isOp func(string) bool, lim
 	if !ok {
 		return nil, nil
 	}
+	l := readRegion(p, lo, hi, reg, op, owner, isOp, limit)
+	if at := l.lateLabel(); at > reg.lo {
+		// What stands above the label is prose of the op, its layout included.
+		reg.lo = at
+		l = readRegion(p, lo, hi, reg, op, owner, isOp, limit)
+	}
+	if len(l.tree.Nodes) == 0 {
+		return nil, l.findings
+	}
+	return l.tree, l.findings
+}
+
+func readRegion(p *page, lo, hi int, reg region, op, owner string, isOp func(string) bool, limit int) *layouter {
 	l := &layouter{page: p, op: op, owner: owner, lastCol: -1, limit: min(limit, MaxNodes)}
 	l.reader.isOp = isOp
 	l.tree = &Tree{Syntax: reg.syntax, Fenced: reg.fenced}
@@ -203,10 +216,36 @@ func readTree(p *page, lo, hi int, op, owner string, isOp func(string) bool, lim
 		l.outside(reg.hi, hi)
 	}
 	l.finish(root, reg)
-	if len(l.tree.Nodes) == 0 {
-		return nil, l.findings
+	return l
+}
+
+// lateLabel returns the line of the label of an op that describes itself in
+// bullets above its tree, -1 if there is none. Above it stand only prose and
+// readings: behind a step, the op's own name is a call.
+func (l *layouter) lateLabel() int {
+	t := l.tree
+	if l.op == "" || t.Label != nil || t.Fenced || t.Syntax != ListSyntax {
+		return -1
 	}
-	return l.tree, l.findings
+	for _, n := range t.Nodes {
+		if n.Kind == Call && len(n.Children) > 0 && l.repeats(n.Text) {
+			return n.Pos.Line - l.page.first
+		}
+		if steps([]*Node{n}) {
+			break
+		}
+	}
+	return -1
+}
+
+// steps reports whether nodes hold more than prose and readings.
+func steps(nodes []*Node) bool {
+	found := false
+	Walk(nodes, func(n *Node) bool {
+		found = found || n.Kind != Prose && n.Kind != Read
+		return !found
+	})
+	return found
 }
 
 func (l *layouter) report(done *bool, i, col int, rule string, s diag.Severity, message string) {
@@ -501,12 +540,10 @@ func (l *layouter) label(nodes []*Node) *Node {
 		return nil
 	}
 	if isOpName(l.owner) {
-		var probe Node
-		text := l.reader.annotation(&probe, n.Text)
-		if word, rest, _ := l.reader.firstWord(text); word != l.owner || !isCall(rest) {
-			return nil
+		if l.repeats(n.Text) {
+			return n
 		}
-		return n
+		return nil
 	}
 	var probe Node
 	text := l.reader.annotation(&probe, n.Text)
@@ -514,6 +551,13 @@ func (l *layouter) label(nodes []*Node) *Node {
 		return nil
 	}
 	return n
+}
+
+// repeats reports whether text is a call of the op that the tree is of.
+func (l *layouter) repeats(text string) bool {
+	var probe Node
+	word, rest, _ := l.reader.firstWord(l.reader.annotation(&probe, text))
+	return word == l.owner && isCall(rest)
 }
 
 func (l *layouter) walk(nodes []*Node, id []byte, depth int) {

@@ -300,12 +300,7 @@ func (p *page) isProgram(t *Tree, at opSpan, kind BodyKind) bool {
 			}
 		}
 	}
-	steps := false
-	Walk(t.Nodes, func(n *Node) bool {
-		steps = steps || n.Kind != Prose && n.Kind != Read
-		return !steps
-	})
-	return steps
+	return steps(t.Nodes)
 }
 
 // numbered reports whether a numbered list stands at the margin.

@@ -9,12 +9,12 @@ import (
 	"github.com/skl-project/skl/registry/meta"
 )
 
-// Limits of what searches keep in memory: at most 4 MiB of lists, beside 8 bytes for each skill. A list of
-// 100,000 skills takes 12.5 KB.
+// Limits of what searches keep in memory, beside 8 bytes for each skill. A list takes one bit for each skill.
 const (
-	minKept  = 5_000   // matches of a list that is kept; others are as quickly read again
-	maxKept  = 4 << 20 // bytes of all lists
-	maxTerms = 256     // bytes of the text of a list that is kept
+	oneIn    = 20      // lists are kept that hold at least one skill in 20; others are quickly read again
+	maxLists = 256     // and together at most
+	maxKept  = 4 << 20 // bytes
+	maxTerms = 256     // bytes of the text of such a list
 	maxID    = 1 << 28 // skills beyond are not found
 )
 
@@ -123,11 +123,11 @@ func (s *state) list(ctx context.Context, q meta.Querier, t terms) (bits, error)
 	if err != nil {
 		return nil, err
 	}
-	if n >= minKept && len(t.match) <= maxTerms {
+	if int64(n)*oneIn >= s.last && len(t.match) <= maxTerms {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for other := range s.lists { // any
-			if (len(s.lists)+1)*len(list)*8 <= maxKept {
+			if len(s.lists) < min(maxLists, maxKept/(8*len(list))) {
 				break
 			}
 			delete(s.lists, other)

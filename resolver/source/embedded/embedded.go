@@ -15,7 +15,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -93,19 +92,25 @@ func (s *Source) Skills(ctx context.Context, r ref.Ref, at source.Release, names
 // names are the skills, sorted.
 func (s *Source) names() ([]string, error) {
 	files, err := fs.Glob(s.FS, "*/"+skill.FileName)
-	for i, f := range files {
-		files[i] = path.Dir(f)
+	for i, file := range files {
+		files[i] = path.Dir(file)
 	}
+	slices.Sort(files)
 	return files, err
 }
 
-// unknown refuses a name with the refs that may have been meant.
+// unknown refuses a name with the refs that may have been meant, or some of those there are.
 func unknown(name string, have []string) error {
 	e := diag.New(diag.Misuse, "no_such_skill", "no skill called %q comes with skl", name)
-	for _, near := range spell.Nearest(name, have, 5) {
-		e.Meant(ref.Ref{Kind: ref.Embedded, Skill: near}.String())
+	near := spell.Nearest(name, have, 5)
+	shown := near
+	if len(near) == 0 {
+		shown = have[:min(5, len(have))]
 	}
-	if len(e.Candidates) > 0 {
+	for _, other := range shown {
+		e.Candidates = append(e.Candidates, ref.Ref{Kind: ref.Embedded, Skill: other}.String())
+	}
+	if len(near) > 0 {
 		return e.Hint("did you mean %s?", e.Candidates[0])
 	}
 	return e.Hint("skl install -l %s lists those that do", ref.Ref{Kind: ref.Embedded})
@@ -154,20 +159,8 @@ func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) erro
 	if err != nil {
 		return err
 	}
-	if l.Tree != "" {
-		guard := bundle.NewGuard(nil, bundle.InstallLimits)
-		if err := bundle.FromFS(dir, guard); err != nil {
-			return err
-		}
-		sum, err := guard.Close()
-		if err != nil {
-			return err
-		}
-		if sum.Tree != l.Tree {
-			return diag.New(diag.Refused, "E_DIGEST", "this skl comes with %s, locked is %s",
-				copyOf(s.describe(l.Path).Lock.Version, sum.Tree), copyOf(l.Version, l.Tree)).
-				Hint("to take the copy of this skl: skl update %s", l.Name)
-		}
+	if err := matches(l, dir, s.describe(l.Path).Lock.Version); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -175,7 +168,24 @@ func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) erro
 	return bundle.FromFS(dir, sink)
 }
 
-// copyOf says which copy of a skill is meant.
-func copyOf(version string, tree bundle.Digest) string {
-	return strings.TrimSpace(diag.Printable(version) + " " + string(tree))
+// matches refuses the copy in dir if it is not the tree that l names.
+func matches(l lock.Skill, dir fs.FS, version string) error {
+	if l.Tree == "" {
+		return nil
+	}
+	guard := bundle.NewGuard(nil, bundle.InstallLimits)
+	if err := bundle.FromFS(dir, guard); err != nil {
+		return err
+	}
+	sum, err := guard.Close()
+	if err != nil || sum.Tree == l.Tree {
+		return err
+	}
+	e := diag.New(diag.Refused, "E_DIGEST", "this skl comes with %s %s, locked is %s %s", version, sum.Tree, diag.Printable(l.Version), l.Tree)
+	have, herr := semver.StrictNewVersion(version)
+	locked, lerr := semver.StrictNewVersion(l.Version)
+	if herr == nil && lerr == nil && locked.GreaterThan(have) {
+		return e.Hint("a newer skl wrote the lock: update skl") // what it locked is not in this one
+	}
+	return e.Hint("to take the copy of this skl: skl update %s", l.Name)
 }

@@ -149,8 +149,11 @@ func TestTools(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			called = append(called, name+string(input))
-			if name == "write" {
+			switch name {
+			case "write":
 				return model.ToolResult{Text: "written"}
+			case "bash": // was not offered: it is for the caller to deny
+				return model.ToolResult{Text: "bash is denied", IsError: true}
 			}
 			var in struct{ Path string }
 			_ = json.Unmarshal(input, &in)
@@ -162,12 +165,12 @@ func TestTools(t *testing.T) {
 			t.Fatalf("%+v, %v", reply, err)
 		}
 		slices.Sort(called[:2])
-		if want := []string{`read{"path":"a"}`, `read{"path":"b"}`, `write{"path":"c"}`}; !slices.Equal(called, want) {
+		if want := []string{`read{"path":"a"}`, `read{"path":"b"}`, `write{"path":"c"}`, `bash{"command":"id"}`}; !slices.Equal(called, want) {
 			t.Errorf("called %q, want %q", called, want)
 		}
 		got := s.Requests()[2].Results
 		if len(got) != 5 || got[0] != "contents of a" || got[1] != "contents of b" || got[2] != "written" ||
-			!strings.Contains(got[3], `no tool "bash"`) || !strings.Contains(got[4], "not a JSON object") {
+			got[3] != "bash is denied" || !strings.Contains(got[4], "not a JSON object") {
 			t.Errorf("results %q", got)
 		}
 	})

@@ -147,10 +147,10 @@ func (r recording) Fill(ctx context.Context, q model.Request) (model.Reply, erro
 		// Only what the model said is worth repeating; networks and keys are not.
 		for _, code := range []string{model.CodeRefused, model.CodeBadAnswer, model.CodeTruncated} {
 			if errors.Is(err, diag.Code(code)) {
-				a.Error = code
+				a.Code = code
 			}
 		}
-		if a.Error == "" {
+		if a.Code == "" {
 			return reply, err
 		}
 	}

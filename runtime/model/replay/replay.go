@@ -60,13 +60,13 @@ type Answer struct {
 	Model   string          `json:"model,omitempty"`
 	Text    *string         `json:"text,omitempty"`
 	Value   json.RawMessage `json:"value,omitempty"`
-	Error   string          `json:"error,omitempty"`
+	Code    string          `json:"error,omitempty"` // of the error that the answer was
 }
 
 // check says what is wrong with a, or "".
 func (a Answer) check() string {
 	n := 0
-	for _, there := range []bool{a.Text != nil, a.Value != nil, a.Error != ""} {
+	for _, there := range []bool{a.Text != nil, a.Value != nil, a.Code != ""} {
 		if there {
 			n++
 		}
@@ -199,8 +199,8 @@ func (r *recorded) Fill(ctx context.Context, q model.Request) (model.Reply, erro
 		reply.Model = "replay"
 	}
 	switch {
-	case a.Error != "":
-		return model.Reply{}, diag.New(diag.Failed, a.Error, "the recorded answer for node %s is the error %s", q.Node, diag.Printable(a.Error))
+	case a.Code != "":
+		return model.Reply{}, diag.New(diag.Failed, a.Code, "the recorded answer for node %s is the error %s", q.Node, diag.Printable(a.Code))
 	case a.Text != nil:
 		reply.Text = *a.Text
 	case q.Schema == nil:

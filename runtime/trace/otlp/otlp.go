@@ -1,15 +1,23 @@
 // Package otlp sends the events of a run as OpenTelemetry spans over OTLP/HTTP, named after the GenAI conventions:
 // invoke_workflow for the run, invoke_agent for a subagent, chat for a model call,
-// execute_tool for a tool, and one span per node between them. Prompts and answers are left out unless Content is set, since they
-// may hold what a collector should not keep.
+// execute_tool for a tool, and one span per node between them.
+//
+//   - What a model is asked and says, what tools are given and give, the values of choices and messages of errors are left out
+//     unless Content is set, since they may hold what a collector should not keep. The texts of nodes, which are the skill's, are sent.
+//   - A collector that is slow or away costs a run nothing: at most QueueSize spans wait for it, further ones are lost.
+//   - Close waits for it FlushTimeout at most, and its error says how many spans were lost.
+//   - A text has at most MaxText bytes in an attribute.
 //
 // Where to send and with which headers is what OTEL_EXPORTER_OTLP_ENDPOINT and its relatives say.
 package otlp
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
+	"errors"
+	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -20,16 +28,30 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/skl-project/skl/runtime/run"
+	"github.com/skl-project/skl/spec/diag"
 )
 
-// FlushTimeout bounds how long Close waits for the collector.
-const FlushTimeout = 5 * time.Second
+const (
+	// FlushTimeout bounds how long Close waits for the collector.
+	FlushTimeout = 5 * time.Second
+	// QueueSize is how many spans wait for the collector.
+	QueueSize = 8192
+	// MaxText is the size of a text in an attribute, in bytes.
+	MaxText = 32 << 10
+)
+
+// Codes of errors.
+const (
+	CodeEndpoint = "trace_endpoint" // Config.Endpoint is no URL
+	CodeLost     = "trace_lost"     // the collector did not take everything
+)
 
 // Config says what is sent where.
 type Config struct {
 	Endpoint string // "http://127.0.0.1:4318"; "" leaves it to the environment
 	Version  string // of skl
 	Run      string // id of the run
+	Model    string // who fills the leaves, as --model names it: "anthropic:ID"; "" if it is not known
 	Content  bool   // also prompts, answers, inputs and results
 }
 
@@ -37,10 +59,28 @@ type Config struct {
 type Sink struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
+	sent     *counting
+	ended    int // spans that were given to the provider
 	cfg      Config
 	root     context.Context
 	span     trace.Span
-	open     map[string]opened // by kind and path
+	open     map[key]opened
+}
+
+// kind says what a span is about.
+type kind uint8
+
+const (
+	node kind = iota
+	chat
+	tool
+)
+
+// A key names an open span: of a path there are one visit, one request at a time, and any number of calls of tools.
+type key struct {
+	kind kind
+	path string
+	call int
 }
 
 type opened struct {
@@ -48,19 +88,47 @@ type opened struct {
 	span trace.Span
 }
 
-// New prepares the exporter; it connects only when there is something to send.
+// New prepares the exporter; it connects only when there is something to send. Its error has code [CodeEndpoint].
 func New(ctx context.Context, cfg Config) (*Sink, error) {
-	var opts []otlptracehttp.Option
+	opts := []otlptracehttp.Option{otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
+		Enabled: true, InitialInterval: 200 * time.Millisecond, MaxInterval: time.Second, MaxElapsedTime: FlushTimeout})}
 	if cfg.Endpoint != "" {
-		opts = append(opts, otlptracehttp.WithEndpointURL(strings.TrimSuffix(cfg.Endpoint, "/")+"/v1/traces"))
+		u, err := url.Parse(cfg.Endpoint)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, diag.New(diag.Misuse, CodeEndpoint, "%q is not the address of a collector", cfg.Endpoint).Hint("http://127.0.0.1:4318")
+		}
+		opts = append(opts, otlptracehttp.WithEndpointURL(u.JoinPath("v1", "traces").String()))
 	}
 	exporter, err := otlptracehttp.New(ctx, opts...)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the trace exporter: %w", err)
+		return nil, diag.New(diag.Misuse, CodeEndpoint, "preparing the trace exporter: %w", err)
 	}
-	about := resource.NewSchemaless(attribute.String("service.name", "skl"), attribute.String("service.version", cfg.Version))
-	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about))
-	return &Sink{provider: provider, tracer: provider.Tracer("skl"), cfg: cfg, open: map[string]opened{}}, nil
+	// The environment may say more, or another name of the service; what it says wrong is left out.
+	about, _ := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "skl"), attribute.String("service.version", cfg.Version)), resource.WithFromEnv())
+	sent := &counting{SpanExporter: exporter}
+	provider := sdk.NewTracerProvider(sdk.WithBatcher(sent, sdk.WithMaxQueueSize(QueueSize), sdk.WithBatchTimeout(time.Second)), sdk.WithResource(about))
+	return &Sink{provider: provider, tracer: provider.Tracer("skl", trace.WithInstrumentationVersion(cfg.Version)), sent: sent, cfg: cfg, open: map[key]opened{}}, nil
+}
+
+// A counting exporter keeps errors to itself: the provider would print them in the middle of whatever the terminal shows.
+type counting struct {
+	sdk.SpanExporter
+
+	mu    sync.Mutex // guards what is below
+	spans int        // that the collector took
+	err   error      // why it did not take others
+}
+
+func (c *counting) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	err := c.SpanExporter.ExportSpans(ctx, spans)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.err = err
+		return nil
+	}
+	c.spans += len(spans)
+	return nil
 }
 
 // Event implements trace.Sink.
@@ -71,132 +139,267 @@ func (s *Sink) Event(e run.Event) {
 	}
 	switch e.Kind {
 	case run.RunStarted:
-		s.root, s.span = s.tracer.Start(context.Background(), "invoke_workflow "+e.Text, trace.WithTimestamp(at), trace.WithAttributes(
-			attribute.String("gen_ai.operation.name", "invoke_workflow"), attribute.String("gen_ai.workflow.name", e.Text), attribute.String("skl.run.id", s.cfg.Run)))
+		s.begin(e, at)
 	case run.RunEnded, run.RunSuspended:
-		if s.span == nil {
-			return
-		}
-		s.span.SetAttributes(attribute.String("skl.run.status", string(e.Status)))
-		if e.Status == run.Failed || e.Status == run.Halted {
-			s.span.SetStatus(codes.Error, e.Text)
-		}
-		s.span.End(trace.WithTimestamp(at))
+		s.finish(e, at)
 	case run.NodeStarted:
-		s.start("node", e, at)
-	case run.NodeDone:
-		s.end("node", e, at)
+		s.start(key{node, e.Path, 0}, e, at)
+	case run.NodeDone, run.NodeSkipped: // a branch that was looked at and not taken was started
+		s.within(e, at)
+		s.end(key{node, e.Path, 0}, e, at)
 	case run.ModelCalled:
-		s.start("model", e, at)
+		s.start(key{chat, e.Path, 0}, e, at)
 	case run.ModelReplied:
-		s.end("model", e, at)
+		s.end(key{chat, e.Path, 0}, e, at)
 	case run.ToolCalled:
-		s.start("tool "+e.Name, e, at)
+		s.start(key{tool, e.Path, e.Call}, e, at)
 	case run.ToolReplied:
-		s.end("tool "+e.Name, e, at)
+		s.end(key{tool, e.Path, e.Call}, e, at)
 	case run.Decided:
-		if o, ok := s.open["node\x00"+e.Path]; ok {
-			o.span.AddEvent("decided", trace.WithTimestamp(at), trace.WithAttributes(attribute.String("skl.value", string(e.Value)), attribute.String("skl.how", e.How)))
+		if o, ok := s.open[key{node, e.Path, 0}]; ok {
+			attrs := []attribute.KeyValue{text("skl.how", e.How)}
+			if v := string(e.Value); s.cfg.Content || v == "true" || v == "false" {
+				attrs = append(attrs, text("skl.value", v))
+			}
+			o.span.AddEvent("decided", trace.WithTimestamp(at), trace.WithAttributes(attrs...))
 		}
 	}
 }
 
-// start opens a span below the nearest open one.
-func (s *Sink) start(kind string, e run.Event, at time.Time) {
+// text is an attribute that a collector takes: one text that is no UTF-8 would lose a whole batch.
+func text(name, value string) attribute.KeyValue {
+	if len(value) > MaxText {
+		value = value[:MaxText]
+	}
+	return attribute.String(name, strings.ToValidUTF8(value, "\ufffd"))
+}
+
+func spanName(operation, of string) string {
+	name := strings.TrimSpace(operation + " " + of)
+	return strings.ToValidUTF8(name[:min(len(name), 200)], "")
+}
+
+// begin opens the span of the run.
+func (s *Sink) begin(e run.Event, at time.Time) {
+	if s.span != nil {
+		return
+	}
+	attrs := []attribute.KeyValue{text("gen_ai.operation.name", "invoke_workflow"), text("gen_ai.workflow.name", e.Text), text("skl.run.id", s.cfg.Run)}
+	if s.cfg.Content {
+		attrs = append(attrs, text("skl.run.arguments", string(e.Value)))
+	}
+	s.root, s.span = s.tracer.Start(context.Background(), spanName("invoke_workflow", e.Text), trace.WithTimestamp(at), trace.WithAttributes(attrs...))
+}
+
+// finish ends the span of the run, and what is still open in it.
+func (s *Sink) finish(e run.Event, at time.Time) {
+	if s.span == nil {
+		return
+	}
+	for k := range s.open {
+		s.end(k, run.Event{Status: e.Status}, at)
+	}
+	s.span.SetAttributes(text("skl.run.status", string(e.Status)))
+	if e.Status == run.Failed || e.Status == run.Halted {
+		s.fail(s.span, e)
+	}
+	s.close(s.span, at)
+	s.span = nil
+}
+
+// within ends what is open at the path of a node that ends: a request that failed has no reply.
+func (s *Sink) within(e run.Event, at time.Time) {
+	for k := range s.open {
+		if k.kind != node && k.path == e.Path {
+			s.end(k, run.Event{Status: e.Status, Code: e.Code}, at)
+		}
+	}
+}
+
+// start opens a span below the nearest open one. It ends one that was there before.
+func (s *Sink) start(k key, e run.Event, at time.Time) {
 	if s.root == nil {
 		return
 	}
-	name, attrs := s.describe(kind, e)
+	if _, ok := s.open[k]; ok {
+		s.end(k, run.Event{Status: run.Errored}, at)
+	}
+	name, attrs := s.describe(k.kind, e)
+	if e.Replayed {
+		attrs = append(attrs, attribute.Bool("skl.replayed", true))
+	}
 	options := []trace.SpanStartOption{trace.WithTimestamp(at), trace.WithAttributes(attrs...)}
-	if kind == "model" {
+	if k.kind == chat {
 		options = append(options, trace.WithSpanKind(trace.SpanKindClient))
 	}
-	ctx, span := s.tracer.Start(s.parent(kind, e.Path), name, options...)
-	s.open[kind+"\x00"+e.Path] = opened{ctx, span}
+	ctx, span := s.tracer.Start(s.parent(k), name, options...)
+	s.open[k] = opened{ctx, span}
 }
 
-// parent is the context of the nearest open span above path.
-func (s *Sink) parent(kind, path string) context.Context {
-	if kind != "node" {
-		if o, ok := s.open["model\x00"+path]; ok && strings.HasPrefix(kind, "tool") {
-			return o.ctx
-		}
-		if o, ok := s.open["node\x00"+path]; ok {
+// parent is the context of the nearest open span above k.
+func (s *Sink) parent(k key) context.Context {
+	path := k.path
+	if k.kind == tool {
+		if o, ok := s.open[key{chat, path, 0}]; ok {
 			return o.ctx
 		}
 	}
-	for {
-		i := strings.LastIndexAny(path, "/>[")
-		if i < 0 {
-			return s.root
+	if k.kind != node {
+		if o, ok := s.open[key{node, path, 0}]; ok {
+			return o.ctx
 		}
+	}
+	for i := strings.LastIndexAny(path, "/>["); i >= 0; i = strings.LastIndexAny(path, "/>[") {
 		path = path[:i]
-		if o, ok := s.open["node\x00"+path]; ok {
+		if o, ok := s.open[key{node, path, 0}]; ok {
 			return o.ctx
 		}
 	}
+	return s.root
 }
 
-func (s *Sink) describe(kind string, e run.Event) (string, []attribute.KeyValue) {
-	attrs := []attribute.KeyValue{attribute.String("skl.node.path", e.Path), attribute.String("skl.node.id", e.Node)}
-	switch {
-	case kind == "model":
-		attrs = append(attrs, attribute.String("gen_ai.operation.name", "chat"), attribute.String("skl.purpose", e.Name))
-		if e.Model != "" {
-			provider, id, _ := strings.Cut(e.Model, ":")
-			attrs = append(attrs, attribute.String("gen_ai.provider.name", provider), attribute.String("gen_ai.request.model", id))
+// describe is the name of a span and what is known at its start.
+func (s *Sink) describe(k kind, e run.Event) (string, []attribute.KeyValue) {
+	attrs := []attribute.KeyValue{text("skl.node.path", e.Path), text("skl.node.id", e.Node)}
+	switch k {
+	case chat:
+		attrs = append(attrs, text("gen_ai.operation.name", "chat"), text("skl.purpose", e.Name))
+		_, id, _ := strings.Cut(s.cfg.Model, ":")
+		if id != "" {
+			attrs = append(attrs, text("gen_ai.request.model", id))
+		}
+		if name := s.providerName(); name != "" {
+			attrs = append(attrs, text("gen_ai.provider.name", name))
 		}
 		if s.cfg.Content {
-			attrs = append(attrs, attribute.String("gen_ai.input.messages", e.Text))
+			attrs = append(attrs, text("gen_ai.input.messages", message("user", e.Text)))
 		}
-		return "chat " + e.Model, attrs
-	case kind != "node":
-		attrs = append(attrs, attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("gen_ai.tool.name", e.Name))
+		return spanName("chat", id), attrs
+	case tool:
+		attrs = append(attrs, text("gen_ai.operation.name", "execute_tool"), text("gen_ai.tool.name", e.Name), text("gen_ai.tool.type", "function"))
 		if s.cfg.Content {
-			attrs = append(attrs, attribute.String("gen_ai.tool.call.arguments", string(e.Value)))
+			attrs = append(attrs, text("gen_ai.tool.call.arguments", string(e.Value)))
 		}
-		return "execute_tool " + e.Name, attrs
-	case e.Agent && e.Type == "call":
-		attrs = append(attrs, attribute.String("gen_ai.operation.name", "invoke_agent"), attribute.String("gen_ai.agent.name", e.Name))
-		return "invoke_agent " + e.Name, attrs
+		return spanName("execute_tool", e.Name), attrs
 	}
-	return e.Type, append(attrs, attribute.String("skl.node.kind", e.Type), attribute.String("skl.node.text", e.Text))
+	attrs = append(attrs, text("skl.node.kind", e.Type), text("skl.node.text", e.Text))
+	if name := agentName(e); name != "" {
+		return spanName("invoke_agent", name), append(attrs, text("gen_ai.operation.name", "invoke_agent"), text("gen_ai.agent.name", name))
+	}
+	return spanName(e.Type, ""), attrs
 }
 
-func (s *Sink) end(kind string, e run.Event, at time.Time) {
-	key := kind + "\x00" + e.Path
-	o, ok := s.open[key]
+// agentName is the op that a node calls as a subagent: in bold, or EXPLORE.
+func agentName(e run.Event) string {
+	if e.Type == "EXPLORE" {
+		return e.Type
+	}
+	if rest, ok := strings.CutPrefix(e.Text, "**"); ok && e.Type == "call" {
+		name, _, _ := strings.Cut(rest, "**")
+		return name
+	}
+	return ""
+}
+
+// providerName is the well-known name of who serves the model, "" if there is none.
+func (s *Sink) providerName() string {
+	name, _, _ := strings.Cut(s.cfg.Model, ":")
+	switch name {
+	case "anthropic", "claude-code":
+		return "anthropic"
+	}
+	return name // openai is its own; others have none that is well known
+}
+
+// message is one message as the conventions write it.
+func message(role, content string) string {
+	if len(content) > MaxText/2 {
+		content = strings.ToValidUTF8(content[:MaxText/2], "")
+	}
+	out, err := json.Marshal([]any{map[string]any{"role": role, "parts": []any{map[string]string{"type": "text", "content": content}}}})
+	if err != nil {
+		return "" // strings always are JSON
+	}
+	return string(out)
+}
+
+func (s *Sink) end(k key, e run.Event, at time.Time) {
+	o, ok := s.open[k]
 	if !ok {
 		return
 	}
-	delete(s.open, key)
+	delete(s.open, k)
 	if e.Status != "" {
-		o.span.SetAttributes(attribute.String("skl.status", string(e.Status)))
+		o.span.SetAttributes(text("skl.status", string(e.Status)))
 	}
 	if e.Usage != nil {
 		o.span.SetAttributes(attribute.Int("gen_ai.usage.input_tokens", e.Usage.InputTokens), attribute.Int("gen_ai.usage.output_tokens", e.Usage.OutputTokens))
+		if e.Usage.CachedTokens > 0 {
+			o.span.SetAttributes(attribute.Int("gen_ai.usage.cache_read.input_tokens", e.Usage.CachedTokens))
+		}
 	}
-	if e.Model != "" {
-		o.span.SetAttributes(attribute.String("gen_ai.response.model", e.Model))
+	if k.kind == chat && e.Model != "" {
+		o.span.SetAttributes(text("gen_ai.response.model", e.Model))
+		if !strings.Contains(s.cfg.Model, ":") {
+			o.span.SetName(spanName("chat", e.Model)) // nobody asked for a certain one
+		}
 	}
-	if e.Status == run.Failed || e.Status == run.Errored || e.Status == run.Denied {
-		o.span.SetStatus(codes.Error, e.Code)
+	if k.kind == tool && e.Name != "" {
+		o.span.SetAttributes(text("gen_ai.tool.name", e.Name)) // the call has the name on the wire, the reply that of the handler
+		o.span.SetName(spanName("execute_tool", e.Name))
 	}
-	o.span.End(trace.WithTimestamp(at))
+	if s.cfg.Content && e.Text+string(e.Value) != "" {
+		switch k.kind {
+		case chat:
+			o.span.SetAttributes(text("gen_ai.output.messages", message("assistant", e.Text+string(e.Value))))
+		case tool:
+			o.span.SetAttributes(text("gen_ai.tool.call.result", e.Text))
+		}
+	}
+	switch e.Status {
+	case run.Failed, run.Halted, run.Errored, run.Denied:
+		s.fail(o.span, e)
+	}
+	s.close(o.span, at)
 }
 
-// Close ends what is still open and sends everything, for at most FlushTimeout. Its error says that spans were lost.
+// fail marks a span. Its message is content: it may quote anything.
+func (s *Sink) fail(span trace.Span, e run.Event) {
+	kind, why := e.Code, string(e.Status)
+	if kind == "" {
+		kind = string(e.Status)
+	}
+	if s.cfg.Content && e.Text != "" {
+		why = e.Text
+	}
+	span.SetAttributes(text("error.type", kind))
+	span.SetStatus(codes.Error, strings.ToValidUTF8(why[:min(len(why), MaxText)], ""))
+}
+
+func (s *Sink) close(span trace.Span, at time.Time) {
+	if span.SpanContext().IsSampled() {
+		s.ended++
+	}
+	span.End(trace.WithTimestamp(at))
+}
+
+// Close ends what is still open and sends everything, for at most FlushTimeout. Its error, with code [CodeLost], says how many spans were lost.
 func (s *Sink) Close() error {
-	for _, o := range s.open {
-		o.span.End()
-	}
-	if s.span != nil {
-		s.span.End()
-	}
+	s.finish(run.Event{}, time.Now())
 	ctx, cancel := context.WithTimeout(context.Background(), FlushTimeout)
 	defer cancel()
-	if err := s.provider.Shutdown(ctx); err != nil {
-		return fmt.Errorf("sending the trace: %w", err)
+	err := s.provider.Shutdown(ctx)
+	s.sent.mu.Lock()
+	defer s.sent.mu.Unlock()
+	lost := s.ended - s.sent.spans
+	if lost <= 0 {
+		return nil
 	}
-	return nil
+	if s.sent.err != nil && (err == nil || errors.Is(err, context.DeadlineExceeded)) {
+		err = s.sent.err
+	}
+	if err == nil {
+		err = errors.New("more came than it could take")
+	}
+	return diag.New(diag.Failed, CodeLost, "%d of %d spans of the trace were not taken by the collector: %w", lost, s.ended, err)
 }

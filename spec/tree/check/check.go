@@ -63,7 +63,7 @@ func Blocking(f diag.Finding) bool {
 	}
 	switch f.Rule {
 	case TwoTrees, TooBig, Layout, Chain, UnknownOp, Arity,
-		NoCondition, NoInput, ParallelOperators, NoQuestion, NoPlanFields, VerifyPath, ParallelJump,
+		NoCondition, NoInput, ParallelOperators, NoQuestion, NoPlanFields, ParallelJump,
 		FileMissing, VerifyMissing, PathEscapes, SectionMissing,
 		BoldUnmarked, OutputMissing, InputMissing, StrictInput, BadSchema, SampleSchema, AgentSchema:
 		return true

@@ -21,8 +21,8 @@ const CanonicalGuard = "> **Runtime required.** The section `## Tree` below is a
 
 // CanonicalCompatibility is the text of compatibility for a skill with a tree. It
 // can stand in YAML without quotes.
-const CanonicalCompatibility = "Needs a runtime for Canopy trees. Either run it with skl, or give the agent the skill canopy-runtime from " +
-	"github.com/kostiantyn-matsebora/canopy, with any installer of agent skills or by copying its directory."
+const CanonicalCompatibility = "Needs a runtime for Canopy trees. Run the skill with skl, or give the agent the skill canopy-runtime, " +
+	"which any installer of agent skills can fetch. Both are found at github.com/skl-project/skl."
 
 func (c *checker) guard() {
 	s, f := c.skill, c.source(c.skill.File)

@@ -26,17 +26,16 @@ func reads(n *tree.Node) []string {
 		}
 	case tree.ForEach:
 		col := cond.ParseCollection(n.In)
-		for _, o := range append(slices.Clip(col.Items), col.Of) {
-			if (o.Kind == cond.Word || o.Kind == cond.Path) && o.Text != "" {
+		if o := col.Of; (o.Kind == cond.Word || o.Kind == cond.Path) && o.Text != "" {
+			out = append(out, o.Text)
+		}
+		for _, o := range col.Items { // a bare word in a list can be text (5.10)
+			if o.Kind == cond.Path {
 				out = append(out, o.Text)
 			}
 		}
 	case tree.Prose, tree.Read, tree.Bind, tree.Else:
-		for _, name := range resource.Mentions(n.Body, nil) {
-			if i := strings.Index(n.Body, name); i <= 0 || strings.IndexByte("-./", n.Body[i-1]) < 0 { // else part of a file's name
-				out = append(out, name)
-			}
-		}
+		out = append(out, resource.Mentions(n.Body, nil)...)
 	}
 	return out
 }
@@ -139,6 +138,8 @@ func (c *checker) names(b *body) {
 				continue
 			case asText(n, name):
 				continue
+			case n.Kind == tree.ForEach && c.bound[strings.Join(strings.Fields(n.In), "_")]:
+				continue // "critical findings" is critical_findings
 			}
 			if !seen[base] {
 				seen[base] = true
@@ -172,7 +173,7 @@ func asText(n *tree.Node, name string) bool {
 }
 
 func (c *checker) bareWords(n *tree.Node, v tree.Value) {
-	if v.Kind == tree.Word && v.Text != "" && !c.bound[root(v.Text)] && !c.bound[strings.ReplaceAll(v.Text, " ", "_")] {
+	if v.Kind == tree.Word && v.Text != "" && !c.bound[root(v.Text)] {
 		c.report(BareWord, n.Pos, clip(v.Text)+" is bound by nothing and is given as text: write \""+clip(v.Text)+"\" if it is meant so")
 	}
 }

@@ -16,6 +16,10 @@ const maxFiles = 512
 // resources checks the files that the steps of b read.
 func (c *checker) resources(b *body) {
 	b.each(func(n *tree.Node, _ []*tree.Node, _ int) {
+		if n.Kind == tree.Verify && n.Path == "" {
+			c.missing(VerifyMissing, n.Pos, resource.DefaultVerify, "the checklist", b.reached, n)
+			return
+		}
 		if n.Kind != tree.Read && n.Kind != tree.Verify || n.Path == "" {
 			return
 		}

@@ -66,6 +66,7 @@ const (
 	BoldPrimitive     = "CNP-X10"
 	ParallelJump      = "CNP-X11"
 	ParallelShare     = "CNP-X12"
+	BreakTree         = "CNP-X13"
 
 	PrimitiveOp    = "CNP-O01"
 	DuplicateOp    = "CNP-O02"
@@ -216,9 +217,10 @@ var rules = []skill.RuleDoc{
 	{ID: ParallelFew, Severity: hint, Text: "PARALLEL with fewer than two children; a warning when all of them are plain calls"},
 	{ID: NoQuestion, Severity: fault, Text: "ASK without a question"},
 	{ID: NoPlanFields, Severity: fault, Text: "SHOW_PLAN without >>; a warning when it has inputs"},
-	{ID: VerifyPath, Severity: fault, Text: "VERIFY_EXPECTED without a path; a warning when the path is in another directory"},
+	{ID: VerifyPath, Severity: doubt, Text: "VERIFY_EXPECTED without a path, or with one in another directory"},
 	{ID: ExploreOutput, Severity: doubt, Text: "EXPLORE without >>"},
 	{ID: BoldPrimitive, Severity: doubt, Text: "a primitive in bold"},
 	{ID: ParallelJump, Severity: fault, Text: "BREAK or END leaves a PARALLEL block"},
 	{ID: ParallelShare, Severity: doubt, Text: "children of PARALLEL share a binding"},
+	{ID: BreakTree, Severity: doubt, Text: "BREAK in the main tree ends it"},
 }

@@ -13,6 +13,7 @@ func (c *checker) structure(b *body) {
 	if b.op == nil {
 		c.labelOf(c.skill.Tree, b)
 		c.earlyReads(b.nodes)
+		c.breaks(b.nodes)
 	} else {
 		c.labelOf(b.op.Tree, b)
 	}
@@ -148,9 +149,9 @@ func (c *checker) primitive(n *tree.Node) {
 		}
 	case tree.Verify:
 		if n.Path == "" {
-			c.report(VerifyPath, n.Pos, "VERIFY_EXPECTED has no file: write VERIFY_EXPECTED << assets/verify/name.md")
+			c.report(VerifyPath, n.Pos, "VERIFY_EXPECTED names no file, and takes "+resource.DefaultVerify)
 		} else if _, ok := local(n.Path); ok && resource.CategoryOf(n.Path) != resource.VerifyDoc {
-			c.report(VerifyPath, n.Pos, "the checklist "+clip(n.Path)+" stands outside of assets/verify").Severity = diag.SeverityWarning
+			c.report(VerifyPath, n.Pos, "the checklist "+clip(n.Path)+" stands outside of assets/verify")
 		}
 	case tree.Explore:
 		if len(n.Outs) == 0 {
@@ -208,6 +209,20 @@ func (c *checker) jumps(list []*tree.Node, loop bool) {
 		}
 		if n.Kind != tree.Parallel { // has its own turn
 			c.jumps(n.Children, loop || n.Kind == tree.ForEach)
+		}
+	}
+}
+
+// breaks looks for a BREAK of the skill's tree that no loop holds. What leaves a
+// PARALLEL block is a finding of jumps.
+func (c *checker) breaks(list []*tree.Node) {
+	for _, n := range list {
+		switch n.Kind {
+		case tree.Break:
+			c.report(BreakTree, n.Pos, "BREAK ends the whole tree here, since no FOR_EACH is around it: write END, or let the branch hold the steps that depend on it")
+		case tree.ForEach, tree.Parallel:
+		default:
+			c.breaks(n.Children)
 		}
 	}
 }

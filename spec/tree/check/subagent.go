@@ -177,7 +177,7 @@ func (w *strictWalk) text(at tree.Pos, text string, in *tree.Op) {
 			}
 			rest = after
 			field := contextField("context." + after)
-			if before != "" && (isWordByte(before[len(before)-1]) || before[len(before)-1] == '/') || field == "" {
+			if i := len(before) - 1; field == "" || i >= 0 && (isWordByte(before[i]) || strings.IndexByte("-./", before[i]) >= 0) {
 				continue
 			}
 			if !w.allowed[field] && !w.allowed["context"] && !w.allowed["ctx"] {

@@ -11,6 +11,9 @@ func test(text string) Expr {
 		return e
 	}
 	o, rest := head(text)
+	if o.Kind == Word && isPath(o.Text) && rest != "" && strings.ContainsAny(rest[:1], "=!<>") {
+		return relation(text, o, rest) // before an operator also "a" or "user" is a name, and no word of a sentence
+	}
 	if !o.reference() {
 		if o.Kind == Bool && rest == "" {
 			return Ref{text, o}

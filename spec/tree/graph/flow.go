@@ -8,20 +8,20 @@ import (
 	"github.com/skl-project/skl/spec/tree"
 )
 
-// A flow is the control flow of a figure, as a graph.
-type flow struct {
+// A Flow is the control flow of a figure, as a graph.
+type Flow struct {
 	Skill string     `json:"skill"`
-	Nodes []flowNode `json:"nodes"`
-	Edges []flowEdge `json:"edges"`
+	Nodes []FlowNode `json:"nodes"`
+	Edges []FlowEdge `json:"edges"`
 
 	figure *figure
 	part   part
 	leave  *[]exit // of BREAK: out of the loop, else of the op
 }
 
-// A flowNode is one step, or a point of the flow: kind is a word of tree.Kind, or
+// A FlowNode is one step, or a point of the flow: kind is a word of tree.Kind, or
 // start, end or join.
-type flowNode struct {
+type FlowNode struct {
 	ID       string `json:"id"` // Node.ID, or one made of it
 	Kind     string `json:"kind"`
 	Text     string `json:"text"`
@@ -34,8 +34,8 @@ type flowNode struct {
 	label string
 }
 
-// A flowEdge leads from one node to the next. A call leads to the first node of the op's body.
-type flowEdge struct {
+// A FlowEdge leads from one node to the next. A call leads to the first node of the op's body.
+type FlowEdge struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Label string `json:"label,omitempty"`
@@ -57,27 +57,27 @@ func JSON(s *tree.Skill, opt Options) string {
 	return string(out) + "\n"
 }
 
-func newFlow(fig *figure) *flow {
-	f := &flow{Skill: one(fig.skill.Name), figure: fig, Nodes: []flowNode{}, Edges: []flowEdge{}}
+func newFlow(fig *figure) *Flow {
+	f := &Flow{Skill: one(fig.skill.Name), figure: fig, Nodes: []FlowNode{}, Edges: []FlowEdge{}}
 	for _, p := range fig.parts {
 		f.part = p
 		start, end, title := "start", "end", one(fig.skill.Name)
 		if p.op != nil {
 			start, end, title = "op:"+p.op.Name, "end:"+p.op.Name, signature(p.op)
 		}
-		f.add(flowNode{ID: start, Kind: "start", Text: title})
+		f.add(FlowNode{ID: start, Kind: "start", Text: title})
 		var left []exit
 		f.leave = &left
 		out := append(f.seq(p.nodes, []exit{{start, ""}}), left...)
 		if len(out) > 0 {
 			f.enter(out, end)
-			f.add(flowNode{ID: end, Kind: "end"})
+			f.add(FlowNode{ID: end, Kind: "end"})
 		}
 	}
 	return f
 }
 
-func (f *flow) add(n flowNode) {
+func (f *Flow) add(n FlowNode) {
 	n.In = f.part.name()
 	if n.label == "" {
 		n.label = n.Text
@@ -86,20 +86,20 @@ func (f *flow) add(n flowNode) {
 }
 
 // enter leads all of exits to a node.
-func (f *flow) enter(exits []exit, to string) {
+func (f *Flow) enter(exits []exit, to string) {
 	for _, e := range exits {
-		f.Edges = append(f.Edges, flowEdge{From: e.from, To: to, Label: e.label})
+		f.Edges = append(f.Edges, FlowEdge{From: e.from, To: to, Label: e.label})
 	}
 }
 
 // step adds the node of n and leads exits to it.
-func (f *flow) step(n *tree.Node, exits []exit) {
-	v := flowNode{ID: n.ID, Kind: n.Kind.String(), Text: one(n.Text), Decided: decided(n), Subagent: f.figure.subagent(n),
+func (f *Flow) step(n *tree.Node, exits []exit) {
+	v := FlowNode{ID: n.ID, Kind: n.Kind.String(), Text: one(n.Text), Decided: decided(n), Subagent: f.figure.subagent(n),
 		Status: one(f.figure.opt.Status[n.ID]), label: cardOf(n).label()}
 	if op := f.figure.callee(n); op != nil {
 		v.Op = op.Name
 		if f.figure.drawn[op.Name] {
-			f.Edges = append(f.Edges, flowEdge{From: n.ID, To: "op:" + op.Name, Call: true})
+			f.Edges = append(f.Edges, FlowEdge{From: n.ID, To: "op:" + op.Name, Call: true})
 		}
 	} else if n.Kind == tree.Call {
 		v.Op = one(n.Name)
@@ -109,7 +109,7 @@ func (f *flow) step(n *tree.Node, exits []exit) {
 }
 
 // seq adds nodes one after another. It returns what leads out behind the last.
-func (f *flow) seq(nodes []*tree.Node, in []exit) []exit {
+func (f *Flow) seq(nodes []*tree.Node, in []exit) []exit {
 	for len(nodes) > 0 {
 		n, count := nodes[0], chain(nodes)
 		switch n.Kind {
@@ -143,7 +143,7 @@ func (f *flow) seq(nodes []*tree.Node, in []exit) []exit {
 	return in
 }
 
-func (f *flow) chain(nodes []*tree.Node, in []exit) (out []exit) {
+func (f *Flow) chain(nodes []*tree.Node, in []exit) (out []exit) {
 	for _, n := range nodes {
 		if n.Kind == tree.Else {
 			return append(out, f.seq(branch(n), in)...)
@@ -155,7 +155,7 @@ func (f *flow) chain(nodes []*tree.Node, in []exit) (out []exit) {
 	return append(out, in...)
 }
 
-func (f *flow) cases(n *tree.Node, in []exit) (out []exit) {
+func (f *Flow) cases(n *tree.Node, in []exit) (out []exit) {
 	f.step(n, in)
 	rest := true
 	for _, c := range n.Children {
@@ -175,7 +175,7 @@ func (f *flow) cases(n *tree.Node, in []exit) (out []exit) {
 	return out
 }
 
-func (f *flow) loop(n *tree.Node, in []exit) []exit {
+func (f *Flow) loop(n *tree.Node, in []exit) []exit {
 	f.step(n, in)
 	var left []exit
 	outer := f.leave
@@ -185,7 +185,7 @@ func (f *flow) loop(n *tree.Node, in []exit) []exit {
 	return append(left, exit{n.ID, "done"})
 }
 
-func (f *flow) parallel(n *tree.Node, in []exit) []exit {
+func (f *Flow) parallel(n *tree.Node, in []exit) []exit {
 	f.step(n, in)
 	if len(n.Children) == 0 {
 		return []exit{{n.ID, ""}}
@@ -195,11 +195,11 @@ func (f *flow) parallel(n *tree.Node, in []exit) []exit {
 		out = append(out, f.seq(n.Children[i:i+1], []exit{{n.ID, ""}})...)
 	}
 	f.enter(out, n.ID+"/join")
-	f.add(flowNode{ID: n.ID + "/join", Kind: "join"})
+	f.add(FlowNode{ID: n.ID + "/join", Kind: "join"})
 	return []exit{{n.ID + "/join", ""}}
 }
 
-func (f *flow) ask(n *tree.Node, in []exit) (out []exit) {
+func (f *Flow) ask(n *tree.Node, in []exit) (out []exit) {
 	f.step(n, in)
 	free := len(n.Options) == 0
 	taken := map[string]bool{}
@@ -271,7 +271,7 @@ func Mermaid(s *tree.Skill, opt Options) string {
 }
 
 // ids numbers the nodes, for formats whose names are narrow.
-func (f *flow) ids() map[string]string {
+func (f *Flow) ids() map[string]string {
 	ids := make(map[string]string, len(f.Nodes))
 	for i, n := range f.Nodes {
 		ids[n.ID] = "n" + strconv.Itoa(i)
@@ -279,7 +279,7 @@ func (f *flow) ids() map[string]string {
 	return ids
 }
 
-func (n flowNode) class() string {
+func (n FlowNode) class() string {
 	switch {
 	case n.Status == "ok" || n.Status == "failed":
 		return n.Status
@@ -293,7 +293,7 @@ func (n flowNode) class() string {
 	return ""
 }
 
-func mermaidShape(n flowNode) [2]string {
+func mermaidShape(n FlowNode) [2]string {
 	switch n.Kind {
 	case "start", "end", "END", "BREAK":
 		return [2]string{"([", "])"}
@@ -364,7 +364,7 @@ func DOT(s *tree.Skill, opt Options) string {
 	return b.String()
 }
 
-func dotStyle(n flowNode) string {
+func dotStyle(n FlowNode) string {
 	style := ""
 	switch n.Kind {
 	case "start", "end":

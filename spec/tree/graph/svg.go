@@ -219,66 +219,78 @@ func (p *painter) parallel(n *tree.Node) []block {
 	return []block{columns(cols, true)}
 }
 
-// page arranges panels below the title: the first at the left, others beside it
-// where they fit, the rest in rows below.
+const (
+	margin  = 28 // around the page
+	between = 24 // panels
+	inner   = 22 // a panel's edge and its drawing
+	heading = 30 // height of a panel's title
+)
+
+// page draws title, panels and legend.
 func (p *painter) page(panels []panel) string {
-	const margin, between, top = 28, 24, 30
-	const inner = 22
-	size := func(q panel) (w, h int) {
-		w, h = q.body.w+2*inner, q.body.h+2*inner
-		if q.title != "" {
-			w, h = max(w, min(textWidth(q.title, noteSize, true), 360)+2*inner), h+top+p.extraTitle(q, w)
-		}
-		return w, h
+	places := p.arrange(panels)
+	width := 420
+	for _, r := range places {
+		width = max(width, r.x+r.w)
 	}
+	c := &canvas{}
+	top := p.title(c, margin, width)
+	foot := top
+	for i, q := range panels {
+		r := places[i]
+		p.panel(c, q, r.x+margin, r.y+top, r.w, r.h)
+		foot = max(foot, r.y+top+r.h)
+	}
+	foot = p.legend(c, margin, foot+between, width)
+	return c.document(one(p.skill.Name), width+2*margin, foot+margin)
+}
+
+func (p *painter) size(q panel) (w, h int) {
+	w, h = q.body.w+2*inner, q.body.h+2*inner
+	if q.title != "" {
+		w, h = max(w, min(textWidth(q.title, noteSize, true), 360)+2*inner), h+heading+p.extraTitle(q, w)
+	}
+	return w, h
+}
+
+// arrange places panels: the first at the left, others beside it where they fit, the
+// rest in rows below.
+func (p *painter) arrange(panels []panel) []rect {
+	places := make([]rect, len(panels))
 	width := maxPanel + 2*inner
 	for i, q := range panels {
-		w, _ := size(q)
-		if first := panels[0].body.w + 2*inner; i > 0 && first <= 900 && w <= 460 {
-			w += first + between
+		places[i].w, places[i].h = p.size(q)
+		w := places[i].w
+		if i > 0 && places[0].w <= 900 && w <= 460 {
+			w += places[0].w + between
 		}
 		width = max(width, w)
 	}
-	if len(panels) == 1 {
-		width, _ = size(panels[0])
-		width = max(width, 420)
-	}
-	c := &canvas{}
-	x0 := margin
-	y := p.title(c, x0, width)
-	mainW, mainH := size(panels[0])
-	p.panel(c, panels[0], x0, y, mainW, mainH)
-	left, foot := x0+mainW+between, y+mainH
-	rest, below := panels[1:], []panel(nil)
-	x, rowY, rowH := left, y, 0
-	for len(rest) > 0 { // beside the first
-		w, h := size(rest[0])
-		if x > left && x+w > x0+width {
-			x, rowY, rowH = left, rowY+rowH+between, 0
+	left, foot := places[0].w+between, places[0].h
+	x, y, rowH := left, 0, 0
+	var below []int
+	for i := 1; i < len(panels); i++ {
+		r := &places[i]
+		if x > left && x+r.w > width {
+			x, y, rowH = left, y+rowH+between, 0
 		}
-		if x+w > x0+width || rowY >= foot || rowY+h > foot+200 && rowY > y {
-			below, rest = append(below, rest[0]), rest[1:]
+		if x+r.w > width || y >= foot || y+r.h > foot+200 && y > 0 {
+			below = append(below, i)
 			continue
 		}
-		p.panel(c, rest[0], x, rowY, w, h)
-		x, rowH, rest = x+w+between, max(rowH, h), rest[1:]
+		r.x, r.y = x, y
+		x, rowH = x+r.w+between, max(rowH, r.h)
 	}
-	rest = below
-	y = max(foot, rowY+rowH) + between
-	x, rowH = x0, 0
-	for _, q := range rest {
-		w, h := size(q)
-		if x > x0 && x+w > x0+width {
-			x, y, rowH = x0, y+rowH+between, 0
+	x, y, rowH = 0, max(foot, y+rowH)+between, 0
+	for _, i := range below {
+		r := &places[i]
+		if x > 0 && x+r.w > width {
+			x, y, rowH = 0, y+rowH+between, 0
 		}
-		p.panel(c, q, x, y, w, h)
-		x, rowH = x+w+between, max(rowH, h)
+		r.x, r.y = x, y
+		x, rowH = x+r.w+between, max(rowH, r.h)
 	}
-	if rowH > 0 {
-		y += rowH + between
-	}
-	y = p.legend(c, x0, y, width)
-	return c.document(one(p.skill.Name), width+2*margin, y+margin)
+	return places
 }
 
 // extraTitle is the height of the title's lines but the first.
@@ -287,7 +299,6 @@ func (p *painter) extraTitle(q panel, w int) int {
 }
 
 func (p *painter) panel(c *canvas, q panel, x, y, w, h int) {
-	const inner, top = 22, 30
 	c.panel(rect{x, y, w, h}, q.id)
 	at := y + inner
 	if q.title != "" {
@@ -295,7 +306,7 @@ func (p *painter) panel(c *canvas, q panel, x, y, w, h int) {
 			c.text(x+inner, y+22+i*noteHeight, l, noteSize, true, lookOp.stroke)
 			at += noteHeight * min(i, 1)
 		}
-		at += top
+		at += heading
 	}
 	q.body.draw(c, x+(w-q.body.w)/2, at)
 }

@@ -8,7 +8,8 @@
 //   - Neither runs, reads or writes other files than the ones of the skill that was loaded.
 //     Output is linear in the input: a body is written once, whatever calls it how often.
 //
-// The rules are those of spec/canopy-tree.md, "Conversion".
+// What the steps say is what spec/canopy-tree.md has a run do, questions with a negative
+// answer included.
 package prose
 
 import (

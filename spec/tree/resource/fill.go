@@ -262,8 +262,13 @@ func mentions(text string, known func(string) bool) []string {
 	for i := 0; i < len(text); {
 		if f, n := formAt(text, i); n > 0 {
 			switch f.kind {
-			case formDouble, formBrace, formContext:
+			case formDouble, formBrace:
 				out.add(f.path)
+			case formContext:
+				// Behind "-" or "/" it is more likely the rest of a file's name, as in measure-context.md.
+				if _, name, _ := strings.Cut(f.path, "."); i == 0 || text[i-1] != '-' && text[i-1] != '/' || is(name[:firstStep(name)]) {
+					out.add(f.path)
+				}
 			case formSlot:
 				if name, ok := knownSlot(f.path, is); ok {
 					out.add(name)

@@ -35,6 +35,9 @@ func CategoryOf(path string) Category { return categoryOf(path) }
 // present one of a legacy path; "" if there is none.
 func Mapped(path string) string { return mapped(path) }
 
+// DefaultVerify is the checklist of a VERIFY_EXPECTED that names none.
+const DefaultVerify = "assets/verify/verify-expected.md"
+
 // An Item is one box of a checklist.
 type Item struct {
 	Text string   // with following deeper lines joined
@@ -81,8 +84,8 @@ func Interpolate(text, arguments string, lookup func(path string) (string, bool)
 }
 
 // Mentions returns the names and paths that text refers to, in order, without
-// duplicates: <<path>>, {path}, `path` and context.path always, as written; <name> and bare words when
-// known says that they are bound, "-" equal to "_" in the first. A nil known knows none. $ARGUMENTS is not among them.
+// duplicates: <<path>>, {path}, `path` and context.path always, as written; <name>, bare words, and context.path behind "-" or "/"
+// when known says that they are bound, "-" equal to "_" in the first. A nil known knows none. $ARGUMENTS is not among them.
 func Mentions(text string, known func(name string) bool) []string { return mentions(text, known) }
 
 // InterpolateEnd fills the message of END: as Interpolate does, and when the

@@ -86,6 +86,9 @@ func TestMentions(t *testing.T) {
 		{"version and `version` and version", []string{"version"}, []string{"version"}},
 		{"my_version, 2version, versions, x.version, <b>", nil, nil},
 		{"$ARGUMENTS", nil, nil},
+		{"Read measure-context.md, a/ctx.json and x.context.md", nil, nil},
+		{"Write v-context.version and out/context.version.md", []string{"context.version", "context.version.md"}, nil},
+		{"(context.x)", []string{"context.x"}, []string{"context.x"}},
 	} {
 		if got := resource.Mentions(tt.text, known); !slices.Equal(got, tt.known) {
 			t.Errorf("%q: %q, want %q", tt.text, got, tt.known)

@@ -5,14 +5,19 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
+	"github.com/skl-project/skl/install/roots"
 	drive "github.com/skl-project/skl/runtime/model/mcp"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/runtime/tool"
+	"github.com/skl-project/skl/runtime/trace"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -36,16 +41,19 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		args := []string{"mcp"}
-		if c.Bool("allow-run") {
-			args = append(args, "--allow-run")
-		}
-		text, err := mcp.Snippet(host, program, args)
+		text, err := mcp.Snippet(host, program, mcpArgs(c, groups))
 		if err != nil {
 			return err
 		}
 		w.ui.Raw([]byte(text))
 		return nil
+	}
+	if how := w.confinement(c); !slices.Contains([]string{"auto", "strict", "off"}, how) {
+		return diag.New(diag.Misuse, "usage", "--sandbox %q is not auto, strict or off", how)
+	}
+	allow := slices.DeleteFunc(splitList(c.StringSlice("allow")), func(s string) bool { return s == allowRun })
+	if _, err := tool.ParseGrant(strings.Join(allow, ",")); err != nil {
+		return err
 	}
 	o := mcp.Options{Version: version, Tools: groups, In: io.NopCloser(w.env.stdin), Out: keepOpen{w.env.stdout}}
 	if c.Bool("allow-run") {
@@ -56,45 +64,92 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 	return mcp.Serve(ctx, o)
 }
 
+// mcpArgs is what a host has to start the server with, to have it as it was asked for.
+func mcpArgs(c *cli.Context, groups []string) []string {
+	args := []string{"mcp"}
+	if len(groups) > 0 {
+		args = append(args, "--tools", strings.Join(groups, ","))
+	}
+	if c.Bool("allow-run") {
+		args = append(args, "--allow-run")
+	}
+	if allow := splitList(c.StringSlice("allow")); len(allow) > 0 {
+		args = append(args, "--allow", strings.Join(allow, ","))
+	}
+	if how := c.String("sandbox"); how != "" {
+		args = append(args, "--sandbox", how)
+	}
+	return args
+}
+
 // keepOpen is an output that ends with the process.
 type keepOpen struct{ io.Writer }
 
 func (keepOpen) Close() error { return nil }
 
-// drive runs a skill whose leaves an agent fills. Nobody is at a terminal: what --allow does not name is denied.
-func (w *world) drive(ctx context.Context, c *cli.Context, name, args string, d *drive.Driver) (any, error) {
+// driven finds the skill that an agent may run by name: the active copy of an installed one, and nothing else that the name
+// could mean, such as a folder that the agent itself made.
+func (w *world) driven(ctx context.Context, name string) (*runnable, error) {
 	if !isWord(name) {
-		return nil, diag.New(diag.Refused, "mcp_path", "%q is a path; agents run installed skills by name", name)
+		return nil, diag.New(diag.Refused, "mcp_path", "%q is a path; agents run installed skills by name", name).Hint("skl list")
 	}
-	r, err := w.runnable(ctx, name)
+	l, err := w.discover(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
+	found, err := copies(l, name)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(found, func(r roots.Record) bool { return r.State == roots.Active })
+	if i < 0 {
+		return nil, notActive(found[0])
+	}
+	where := found[i].Path
+	if embedded, ok := strings.CutPrefix(where, "skl:"); ok {
+		where = embedded
+	}
+	r, err := w.runnable(ctx, where)
+	if err != nil {
+		return nil, err
+	}
+	if r.dir != found[i].Path {
+		return nil, diag.New(diag.Refused, "mcp_path", "%q is a folder here, which hides the installed skill; agents run installed skills by name", name).Hint("skl mcp, started elsewhere")
+	}
+	r.trust = found[i].Trust
 	if err := w.bind(ctx, r); err != nil {
 		return nil, err
 	}
-	if err := tool.Invocable(r.name, r.skill.Doc.Invocation, true); err != nil {
+	return r, tool.Invocable(r.name, r.skill.Doc.Invocation, true)
+}
+
+// drive runs a skill whose leaves an agent fills. Nobody is at a terminal: what --allow does not name is denied.
+// The run has the same name for the agent and in "skl runs".
+func (w *world) drive(ctx context.Context, c *cli.Context, name, args string, d *drive.Driver) (any, error) {
+	r, err := w.driven(ctx, name)
+	if err != nil {
 		return nil, err
 	}
-	s := &session{w: w, c: c, runnable: r, record: runRecord{
-		ID: newRunID(time.Now()), Skill: r.name, Dir: r.dir, Work: w.cwd, Digest: r.plan.Digest, Args: args,
-		Model: d.Name(), Started: time.Now().UTC(), Allow: splitList(c.StringSlice("allow"))}}
-	tools, err := w.dispatcher(r, w.cwd, s.record.Allow, w.confinement(c), nil)
+	record := runRecord{ID: d.Run(), Skill: r.name, Dir: r.dir, Work: w.cwd, Digest: r.plan.Digest, Args: args,
+		Model: d.Name(), Started: time.Now().UTC(), Allow: splitList(c.StringSlice("allow"))}
+	tools, err := w.dispatcher(r, w.cwd, record.Allow, w.confinement(c), nil)
 	if err != nil {
 		return nil, err
 	}
 	defer tools.Close()
-	sink, err := s.sinks(ctx)
+	if err := os.MkdirAll(w.runDir(record.ID), 0o700); err != nil {
+		return nil, err
+	}
+	if err := w.writeRun(record); err != nil {
+		return nil, err
+	}
+	journal, err := run.Create(w.runDir(record.ID))
 	if err != nil {
 		return nil, err
 	}
-	defer sink.Close()
-	if err := w.writeRun(s.record); err != nil {
-		return nil, err
-	}
-	journal, err := run.Create(w.runDir(s.record.ID))
+	sink, err := w.watch(ctx, record.ID)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, journal.Close())
 	}
 	runner := &run.Runner{Model: d, Tools: tools, Events: sink.Event, Journal: journal,
 		Ask: func(ctx context.Context, q run.Question) (run.Answer, error) {
@@ -102,10 +157,30 @@ func (w *world) drive(ctx context.Context, c *cli.Context, name, args string, d 
 			return run.Answer{Text: text, How: "agent"}, err
 		}}
 	result, err := runner.Run(ctx, r.plan, args)
-	result.Run = s.record.ID
-	s.record.Status, s.record.ExitCode, s.record.Ended = result.Status, result.ExitCode, time.Now().UTC()
-	if err := errors.Join(err, journal.Close(), w.writeRun(s.record)); err != nil {
+	if lost := sink.Close(); lost != nil {
+		w.ui.Warn("run %s: %v", record.ID, lost) // the run is as good as with a trace
+	}
+	result.Run = record.ID
+	record.Status, record.ExitCode, record.Ended = result.Status, result.ExitCode, time.Now().UTC()
+	if result.Pending != nil {
+		record.Question = result.Pending.Question
+	}
+	if err := errors.Join(err, journal.Close(), w.writeRun(record)); err != nil {
 		return nil, err
 	}
-	return runResult{result}, nil
+	return runResult{Result: result}, nil
+}
+
+// watch follows a run that an agent drives: its events for "skl trace", and spans. Several runs share the terminal, if there is one, so that it shows none.
+func (w *world) watch(ctx context.Context, id string) (trace.Sink, error) {
+	f, err := os.OpenFile(filepath.Join(w.runDir(id), eventsFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	events := fileSink{trace.JSONL(f), f}
+	exporter, err := w.spans(ctx, id)
+	if err != nil {
+		return nil, errors.Join(err, events.Close())
+	}
+	return trace.Tee(events, exporter), nil
 }

@@ -29,12 +29,14 @@ import (
 	"github.com/skl-project/skl/spec/tree/cond"
 )
 
-// runResult is what "run --json" prints.
-type runResult struct{ run.Result }
+// runResult is what "run --json" prints. A run that failed also says why.
+type runResult struct {
+	run.Result
+	*ui.ErrorResult
+}
 
 func runCommand() command {
 	flags := append(runFlags(), []cli.Flag{
-		&cli.StringFlag{Name: "record", Usage: "write the model's answers to `FILE`, for --model replay:FILE"},
 		&cli.BoolFlag{Name: "debug", Usage: "phase banners and a line per node, as canopy-debug shows them"},
 		dryRunFlag(),
 	}...)
@@ -57,6 +59,7 @@ func runFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "set", Usage: "with replay: give `NODE=VALUE` another value (JSON, or text)"},
 		&cli.StringFlag{Name: "until", Usage: "with replay: stop before `NODE`"},
 		&cli.StringFlag{Name: "trace", Usage: "write events to `FILE` as JSON lines"},
+		&cli.StringFlag{Name: "record", Usage: "add the model's answers to `FILE`, for --model replay:FILE"},
 	}
 }
 
@@ -304,23 +307,26 @@ func (s *session) finish(result run.Result, err error) error {
 	if werr := s.w.writeRun(s.record); werr != nil {
 		err = errors.Join(err, werr)
 	}
-	if err != nil {
-		if s.record.Status == run.Suspended || s.record.Status == "" {
-			s.w.ui.Note("run %s is kept", s.record.ID)
+	switch {
+	case s.w.ui.JSON && result.Status != "" && !errors.Is(err, context.Canceled):
+		out := runResult{Result: result}
+		if err != nil {
+			why := ui.ErrorOf(err)
+			out.ErrorResult = &why
 		}
-		return err
-	}
-	if s.w.ui.JSON {
-		if err := s.w.ui.Result(runResult{result}); err != nil {
-			return err
+		if perr := s.w.ui.Result(out); perr != nil {
+			return perr
 		}
-	} else {
+		if err != nil {
+			return shown{err}
+		}
+	case !s.w.ui.JSON:
 		s.print(result)
 	}
-	if result.ExitCode == 0 {
-		return nil
+	if err != nil || result.ExitCode == 0 {
+		return err
 	}
-	return shown{diag.New(diag.Class(result.ExitCode), "run_"+string(result.Status), "the run %s", result.Status)}
+	return shown{diag.New(diag.Class(result.ExitCode), "run_ended", "the run %s", result.Status)}
 }
 
 // print shows a result to a person: the response on stdout, the rest beside it.
@@ -337,8 +343,11 @@ func (s *session) print(result run.Result) {
 		}
 		u.Print("%s: %s", name, value)
 	}
-	if result.Message != "" {
+	if result.Message != "" && result.Pending == nil && result.Status != run.Failed { // what failed is the error
 		u.Note("%s", result.Message)
+	}
+	if result.Status == "" {
+		return
 	}
 	cost := fmt.Sprintf("%s, %s in, %s out", ui.Count(result.Usage.Calls, "model call"), strconv.Itoa(result.Usage.InputTokens), strconv.Itoa(result.Usage.OutputTokens))
 	u.Note("run %s: %s (%s)", s.record.ID, result.Status, cost)
@@ -350,8 +359,10 @@ func (s *session) print(result run.Result) {
 			option = result.Pending.Options[0]
 		}
 		u.Hint("skl resume %s --answer %s", s.record.ID, quoteShell(result.Pending.ID+"="+option))
-	case result.Status == run.Suspended:
+	case result.Status == run.Suspended && strings.HasPrefix(result.Message, "out of budget"):
 		u.Hint("skl resume %s --budget …", s.record.ID)
+	case result.Status == run.Suspended:
+		u.Hint("skl resume %s", s.record.ID)
 	case result.Status == run.Failed || result.Status == run.Halted:
 		u.Hint("skl trace %s", s.record.ID)
 	}
@@ -472,7 +483,11 @@ type dryBox struct {
 
 // dryRun walks the plan without running anything.
 func (w *world) dryRun(ctx context.Context, c *cli.Context, r *runnable, args string) error {
-	d, err := w.dispatcher(r, w.cwd, splitList(c.StringSlice("allow")), w.confinement(c), nil)
+	var consent func(context.Context, tool.Ask) (bool, error)
+	if w.ui.CanAsk() { // a run would ask; a dry run does not
+		consent = func(context.Context, tool.Ask) (bool, error) { return false, nil }
+	}
+	d, err := w.dispatcher(r, w.cwd, splitList(c.StringSlice("allow")), w.confinement(c), consent)
 	if err != nil {
 		return err
 	}
@@ -517,6 +532,11 @@ func (s *session) replay(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	if old.Replayed != "" {
+		if old, err = s.w.findRun(old.Replayed); err != nil {
+			return err
+		}
+	}
 	journal, err := run.ReadFile(s.w.runDir(old.ID))
 	if err != nil {
 		return err
@@ -525,7 +545,7 @@ func (s *session) replay(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	s.record.Model = "replay:" + old.ID
+	s.record.Model, s.record.Replayed = "replay:"+old.ID, old.ID
 	sink, err := s.sinks(ctx)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"maps"
+	"net/netip"
 	"net/url"
 	"os/exec"
 	"path/filepath"
@@ -74,6 +75,9 @@ func (w *world) openModel(spec string) (model.Model, error) {
 	name, id, _ := strings.Cut(spec, ":")
 	m := w.config.Models[name]
 	kind := cmp.Or(m.Kind, name)
+	if w.offline() && kind != "manual" && kind != "replay" && !loopback(cmp.Or(m.BaseURL, w.env.getenv(map[string]string{"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}[kind]))) {
+		return nil, diag.New(diag.Failed, "offline", "the model %s is reached over the network, and --offline is set", spec).Hint("--model replay:FILE, --model manual, or a server on this machine")
+	}
 	var out model.Model
 	var err error
 	switch kind {
@@ -110,6 +114,16 @@ func (w *world) openModel(spec string) (model.Model, error) {
 		return nil, err
 	}
 	return model.Checked(out, 0), nil
+}
+
+// loopback reports whether address leads to this machine.
+func loopback(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // modelKey is the secret for a provider, from the variable that the configuration or the provider names.

@@ -45,6 +45,7 @@ type runRecord struct {
 	Ended    time.Time  `json:"ended,omitzero"`
 	Question string     `json:"question,omitempty"` // what a suspended run waits for
 	Allow    []string   `json:"allow,omitempty"`
+	Replayed string     `json:"replayed,omitempty"` // the run that this one replays; it has no journal of its own
 }
 
 func (w *world) runsDir() string { return filepath.Join(w.dirs.state, "runs") }
@@ -97,7 +98,7 @@ func (w *world) readRun(id string) (runRecord, error) {
 	return r, nil
 }
 
-// findRun finds a run by its id, by the start of one, or "last" for the newest.
+// findRun finds a run by its id, by the start or the end of one, or "last" for the newest that is no replay of another.
 func (w *world) findRun(name string) (runRecord, error) {
 	runs, err := w.allRuns()
 	if err != nil {
@@ -107,7 +108,7 @@ func (w *world) findRun(name string) (runRecord, error) {
 	var ids []string
 	for _, r := range runs {
 		ids = append(ids, r.ID)
-		if r.ID == name || name == "last" || name == "" {
+		if r.ID == name || (name == "last" || name == "") && r.Replayed == "" {
 			return r, nil
 		}
 		if len(name) >= 4 && (strings.HasPrefix(r.ID, name) || strings.HasSuffix(r.ID, "-"+name)) {
@@ -136,7 +137,8 @@ func runsCommand() command {
 			{name: "prune", usage: "forget runs that ended long ago", output: runsResult{},
 				flags: []cli.Flag{&cli.StringFlag{Name: "older", Value: "30d", Usage: "than `AGE`: 30d, 12h"}, &cli.BoolFlag{Name: "suspended", Usage: "also those that wait for an answer"}, dryRunFlag()}, run: runPrune},
 		},
-		run: runRuns}
+		flags: []cli.Flag{&cli.IntFlag{Name: "limit", Value: 20, Usage: "show `N` runs; 0 is all"}},
+		run:   runRuns}
 }
 
 func runRuns(_ context.Context, w *world, c *cli.Context) error {

@@ -82,5 +82,19 @@ func (w *world) spans(ctx context.Context, id string) (trace.Sink, error) {
 	if endpoint == "" && w.env.getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && w.env.getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return nil, nil
 	}
-	return otlp.New(ctx, otlp.Config{Endpoint: endpoint, Version: version, Run: id})
+	sink, err := otlp.New(ctx, otlp.Config{Endpoint: endpoint, Version: version, Run: id})
+	return warned{sink, w}, err
+}
+
+// warned is a sink whose loss is worth a warning, and fails nothing.
+type warned struct {
+	trace.Sink
+	w *world
+}
+
+func (s warned) Close() error {
+	if err := s.Sink.Close(); err != nil {
+		s.w.ui.Warn("%v", err)
+	}
+	return nil
 }

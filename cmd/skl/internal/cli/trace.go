@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -103,14 +104,17 @@ func (w *world) printNode(events []run.Event) {
 			w.ui.Print("  decided  %s (%s)", string(e.Value), e.How)
 			w.text("question", e.Text)
 		case run.ModelCalled:
-			w.ui.Print("  model    %s, for %s", e.Model, e.Name)
+			w.ui.Print("  asked    the model, for %s", e.Name)
 			w.text("prompt", e.Text)
 		case run.ModelReplied:
+			line := "  answer   " + e.Model
 			if e.Usage != nil {
-				w.ui.Print("  answer   %s, %d in, %d out, %s", e.Model, e.Usage.InputTokens, e.Usage.OutputTokens, e.Took.Round(time.Millisecond))
-			} else {
-				w.ui.Print("  answer   %s", e.How)
+				line += fmt.Sprintf(", %d tokens in, %d out", e.Usage.InputTokens, e.Usage.OutputTokens)
 			}
+			if e.Took > 0 {
+				line += ", " + e.Took.Round(time.Millisecond).String()
+			}
+			w.ui.Print("%s", line)
 			w.text("", e.Text)
 			w.block("", e.Value)
 		case run.ToolCalled:

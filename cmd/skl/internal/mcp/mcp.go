@@ -4,6 +4,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -55,23 +56,38 @@ func Serve(ctx context.Context, o Options) error {
 
 // Snippet is what a host's configuration needs to start this server.
 func Snippet(host, program string, args []string) (string, error) {
-	quoted := make([]string, len(args))
-	for i, a := range args {
-		quoted[i] = fmt.Sprintf("%q", a)
-	}
-	list := strings.Join(quoted, ", ")
+	command, list := quote(program), quote(args) // of JSON, which TOML reads as well
 	switch host {
 	case "claude-code", "cursor", "gemini", "windsurf":
-		return fmt.Sprintf("{\n  \"mcpServers\": {\n    \"skl\": {\"command\": %q, \"args\": [%s]}\n  }\n}\n", program, list), nil
+		return fmt.Sprintf("{\n  \"mcpServers\": {\n    \"skl\": {\"command\": %s, \"args\": %s}\n  }\n}\n", command, list), nil
 	case "github-copilot":
-		return fmt.Sprintf("{\n  \"mcpServers\": {\n    \"skl\": {\"type\": \"local\", \"command\": %q, \"args\": [%s], \"tools\": [\"*\"]}\n  }\n}\n", program, list), nil
+		return fmt.Sprintf("{\n  \"mcpServers\": {\n    \"skl\": {\"type\": \"local\", \"command\": %s, \"args\": %s, \"tools\": [\"*\"]}\n  }\n}\n", command, list), nil
 	case "vscode":
-		return fmt.Sprintf("{\n  \"servers\": {\n    \"skl\": {\"type\": \"stdio\", \"command\": %q, \"args\": [%s]}\n  }\n}\n", program, list), nil
+		return fmt.Sprintf("{\n  \"servers\": {\n    \"skl\": {\"type\": \"stdio\", \"command\": %s, \"args\": %s}\n  }\n}\n", command, list), nil
 	case "codex":
-		return fmt.Sprintf("[mcp_servers.skl]\ncommand = %q\nargs = [%s]\n", program, list), nil
+		return fmt.Sprintf("[mcp_servers.skl]\ncommand = %s\nargs = %s\n", command, list), nil
 	case "opencode":
-		return fmt.Sprintf("{\n  \"mcp\": {\n    \"skl\": {\"type\": \"local\", \"command\": [%q, %s], \"enabled\": true}\n  }\n}\n", program, list), nil
+		whole := quote(append([]string{program}, args...))
+		return fmt.Sprintf("{\n  \"mcp\": {\n    \"skl\": {\"type\": \"local\", \"command\": %s, \"enabled\": true}\n  }\n}\n", whole), nil
 	}
 	return "", diag.New(diag.Misuse, "unknown_host", "there is no snippet for the host %q", host).
 		Meant("claude-code", "github-copilot", "codex", "opencode", "cursor", "gemini", "vscode", "windsurf")
+}
+
+// quote writes v as JSON on one line, with a blank after each comma.
+func quote(v any) string {
+	if list, ok := v.([]string); ok {
+		quoted := make([]string, len(list))
+		for i, s := range list {
+			quoted[i] = quote(s)
+		}
+		return "[" + strings.Join(quoted, ", ") + "]"
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
+		return `""` // texts always can be written
+	}
+	return strings.TrimSpace(b.String())
 }

@@ -163,17 +163,27 @@ type jsonPlace struct {
 	Column int    `json:"column"`
 }
 
+// ErrorOf is err as --json shows it.
+func ErrorOf(err error) ErrorResult {
+	e := asError(err)
+	return ErrorResult{jsonError{
+		Code: e.Code, Message: err.Error(), Where: jsonPlace(e.Where), Retryable: e.Retryable,
+		Hints: append([]string{}, e.Hints...), Candidates: append([]string{}, e.Candidates...),
+	}}
+}
+
+func asError(err error) *diag.Error {
+	if e, ok := errors.AsType[*diag.Error](err); ok {
+		return e
+	}
+	return &diag.Error{Code: "failed"}
+}
+
 // Error prints err with its hints and candidates.
 func (u *UI) Error(err error) {
-	e, ok := errors.AsType[*diag.Error](err)
-	if !ok {
-		e = &diag.Error{Code: "failed"}
-	}
+	e := asError(err)
 	if u.JSON {
-		u.Result(ErrorResult{jsonError{
-			Code: e.Code, Message: err.Error(), Where: jsonPlace(e.Where), Retryable: e.Retryable,
-			Hints: append([]string{}, e.Hints...), Candidates: append([]string{}, e.Candidates...),
-		}})
+		u.Result(ErrorOf(err))
 		return
 	}
 	u.clear()

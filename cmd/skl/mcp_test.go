@@ -1,0 +1,487 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/skl-project/skl/resolver/source/git/gittest"
+	drive "github.com/skl-project/skl/runtime/model/mcp"
+)
+
+// An agent is an MCP client of a "skl mcp" that is a process of its own.
+type agent struct {
+	t       *testing.T
+	p       *place
+	session *mcp.ClientSession
+	stderr  *bytes.Buffer
+}
+
+// newAgent starts "skl mcp" with args in the project.
+func newAgent(t *testing.T, p *place, args ...string) *agent {
+	t.Helper()
+	cmd := p.command(append([]string{"mcp"}, args...)...)
+	a := &agent{t: t, p: p, stderr: new(bytes.Buffer)}
+	cmd.Stderr = a.stderr
+	a.connect(&mcp.CommandTransport{Command: cmd})
+	return a
+}
+
+func (a *agent) connect(transport mcp.Transport) {
+	a.t.Helper()
+	var err error
+	if a.session, err = mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(a.t.Context(), transport, nil); err != nil {
+		a.t.Fatalf("%v\n%s", err, a.stderr)
+	}
+	a.t.Cleanup(func() { a.session.Close() })
+}
+
+// call calls a tool; said is what it says when it refuses.
+func (a *agent) call(name string, arguments map[string]any) (p drive.Progress, said *drive.Said) {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(a.t.Context(), time.Minute)
+	defer cancel()
+	result, err := a.session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: arguments})
+	if err != nil {
+		a.t.Fatalf("%s %v: %v\n%s", name, arguments, err, a.stderr)
+	}
+	text, err := json.Marshal(result.StructuredContent)
+	if err == nil && result.IsError {
+		said = new(drive.Said)
+		err = json.Unmarshal(text, said)
+	} else if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return p, said
+}
+
+// does calls a tool that must not refuse.
+func (a *agent) does(name string, arguments map[string]any) drive.Progress {
+	a.t.Helper()
+	p, said := a.call(name, arguments)
+	if said != nil {
+		a.t.Fatalf("%s %v: %+v\n%s", name, arguments, *said, a.stderr)
+	}
+	return p
+}
+
+// refused calls a tool that must refuse with code.
+func (a *agent) refused(code, name string, arguments map[string]any) {
+	a.t.Helper()
+	if p, said := a.call(name, arguments); said == nil || said.Code != code {
+		a.t.Errorf("%s %v: got %+v and %+v, want %s", name, arguments, p, said, code)
+	}
+}
+
+// fails runs a skill whose run must fail at once with code, and leave nothing in the list of runs.
+func (a *agent) fails(code, skill string) {
+	a.t.Helper()
+	p, said := a.call("skill_run", map[string]any{"skill": skill})
+	if said == nil {
+		said = p.Error
+	}
+	if said == nil || said.Code != code {
+		a.t.Errorf("%s: got %+v and %+v, want %s", skill, p, said, code)
+	}
+	if out := a.p.must("runs", "--json"); !strings.Contains(out, `"runs": []`) {
+		a.t.Errorf("%s is among the runs:\n%s", skill, out)
+	}
+}
+
+// step finds the waiting step whose prompt holds text.
+func (a *agent) step(p drive.Progress, text string) drive.Step {
+	a.t.Helper()
+	for _, s := range p.Steps {
+		if strings.Contains(s.Prompt, text) {
+			return s
+		}
+	}
+	a.t.Fatalf("no step is for %q: %+v", text, p)
+	return drive.Step{}
+}
+
+const drivenSkill = `---
+name: demo
+description: Counts and looks. Use when asked.
+---
+
+## Tree
+
+* PARALLEL
+  * Count the files of $ARGUMENTS >> files
+  * **LOOK** >> verdict
+* ASK << Publish it? | Yes | No
+* Read what the notes say >> notes
+
+## Rules
+
+* Be exact.
+
+## Response: files | verdict | notes
+`
+
+const drivenOps = `# Ops
+
+## LOOK >> verdict
+
+> **Subagent.** Output contract: ` + "`assets/schemas/look.json`" + `
+
+Look at the project and judge it.
+`
+
+// installed puts a skill where the user's skills are.
+func installed(t *testing.T, p *place, name, doc string) string {
+	dir := filepath.Join(p.home, ".agents", "skills", name)
+	write(t, filepath.Join(dir, "SKILL.md"), doc)
+	write(t, filepath.Join(dir, "references", "ops.md"), drivenOps)
+	write(t, filepath.Join(dir, "assets", "schemas", "look.json"), `{"type":"object","properties":{"verdict":{"enum":["good","bad"]}},"required":["verdict"]}`)
+	return dir
+}
+
+// An agent drives a run to its end: two steps at once, a question, a tool. It cannot skip a step or repeat one.
+func TestMCPRun(t *testing.T) {
+	p := newPlace(t)
+	installed(t, p, "demo", drivenSkill)
+	write(t, filepath.Join(p.project, "notes.txt"), "remember the milk\n")
+	a := newAgent(t, p, "--allow-run")
+
+	tools, err := a.session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range tools.Tools {
+		names = append(names, tool.Name)
+	}
+	for _, want := range []string{"skill_run", "skill_resume"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("%s is not among the tools %q", want, names)
+		}
+	}
+
+	begun := a.does("skill_run", map[string]any{"skill": "demo", "arguments": "src"})
+	if len(begun.Steps) != 2 || begun.Status != "waiting" {
+		t.Fatalf("PARALLEL gave %+v", begun)
+	}
+	count, look := a.step(begun, "Count the files of $ARGUMENTS"), a.step(begun, "Look at the project and judge it")
+	if !look.Isolated || len(look.Schema) == 0 || len(count.Tools) == 0 {
+		t.Errorf("steps %+v", begun.Steps)
+	}
+	answer := func(step string, value any) map[string]any {
+		return map[string]any{"run": begun.Run, "step": step, "answer": value}
+	}
+	a.refused(drive.CodeStepUnknown, "skill_resume", answer("s3", "Yes")) // the question comes when both are done
+	a.refused(drive.CodeAnswer, "skill_resume", answer(look.ID, map[string]any{"verdict": "so-so"}))
+	next := a.does("skill_resume", answer(look.ID, map[string]any{"verdict": "good"}))
+	if len(next.Steps) != 1 || next.Steps[0].ID != count.ID {
+		t.Errorf("after one of two steps: %+v", next)
+	}
+	a.refused(drive.CodeStepDone, "skill_resume", answer(look.ID, map[string]any{"verdict": "bad"}))
+	next = a.does("skill_resume", answer(count.ID, map[string]any{"files": 3}))
+
+	ask := a.step(next, "Publish it?")
+	if ask.Kind != drive.Question || !slices.Equal(ask.Options, []string{"Yes", "No"}) {
+		t.Errorf("the question is %+v", ask)
+	}
+	a.refused(drive.CodeAnswer, "skill_resume", answer(ask.ID, "Perhaps"))
+	next = a.does("skill_resume", answer(ask.ID, "yes"))
+
+	notes := a.step(next, "Read what the notes say")
+	called := a.does("skill_resume", map[string]any{"run": begun.Run, "step": notes.ID, "tool": map[string]any{"name": "read", "input": map[string]any{"path": "notes.txt"}}})
+	if called.Tool == nil || called.Tool.IsError || !strings.Contains(called.Tool.Text, "remember the milk") {
+		t.Errorf("reading gave %+v", called.Tool)
+	}
+	// Nobody allowed this server's runs to write, or to run commands.
+	for _, denied := range []map[string]any{
+		{"name": "write", "input": map[string]any{"path": "made.txt", "content": "x"}},
+		{"name": "bash", "input": map[string]any{"command": "touch made.txt"}},
+	} {
+		p, said := a.call("skill_resume", map[string]any{"run": begun.Run, "step": notes.ID, "tool": denied})
+		if said == nil && (p.Tool == nil || !p.Tool.IsError) {
+			t.Errorf("%v gave %+v", denied, p)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(p.project, "made.txt")); err == nil {
+		t.Error("a file was written")
+	}
+	end := a.does("skill_resume", answer(notes.ID, map[string]any{"notes": "milk"}))
+	var result struct {
+		Run, Status string
+		Response    map[string]any
+	}
+	if err := json.Unmarshal(end.Result, &result); err != nil || end.Status != "done" || result.Status != "ok" || result.Run != begun.Run {
+		t.Fatalf("the end is %+v, %v: %s", end, err, end.Result)
+	}
+	if got := fmt.Sprint(result.Response); got != "map[files:3 notes:milk verdict:good]" {
+		t.Errorf("the response is %s", got)
+	}
+	a.refused(drive.CodeStepDone, "skill_resume", answer(notes.ID, map[string]any{"notes": "cheese"}))
+
+	// The person sees it like any other run, by the name that the agent knows.
+	var runs struct {
+		Runs []struct{ Run, Skill, Model, Status, Arguments string }
+	}
+	if err := json.Unmarshal([]byte(p.must("runs", "--json")), &runs); err != nil {
+		t.Fatal(err)
+	}
+	if len(runs.Runs) != 1 || fmt.Sprint(runs.Runs[0]) != fmt.Sprintf("{%s demo mcp ok src}", begun.Run) {
+		t.Errorf("skl runs has %+v", runs.Runs)
+	}
+	if out := p.must("trace", begun.Run); !strings.Contains(out, "answered Yes by agent") || !strings.Contains(out, "verdict=good") {
+		t.Errorf("skl trace says\n%s", out)
+	}
+}
+
+// With --allow the tools of a run may do what was named.
+func TestMCPAllow(t *testing.T) {
+	p := newPlace(t)
+	installed(t, p, "demo", "---\nname: demo\ndescription: Writes. Use when asked.\n---\n\n## Tree\n\n* Write it down >> done\n")
+	a := newAgent(t, p, "--allow-run", "--allow", "filesystem")
+	begun := a.does("skill_run", map[string]any{"skill": "demo"})
+	called := a.does("skill_resume", map[string]any{"run": begun.Run, "step": begun.Steps[0].ID,
+		"tool": map[string]any{"name": "write", "input": map[string]any{"path": "made.txt", "content": "x"}}})
+	if called.Tool == nil || called.Tool.IsError {
+		t.Errorf("writing gave %+v", called.Tool)
+	}
+	if text, err := os.ReadFile(filepath.Join(p.project, "made.txt")); err != nil || string(text) != "x" {
+		t.Errorf("the file holds %q, %v", text, err)
+	}
+	outside := filepath.Join(p.home, "made.txt")
+	called = a.does("skill_resume", map[string]any{"run": begun.Run, "step": begun.Steps[0].ID,
+		"tool": map[string]any{"name": "write", "input": map[string]any{"path": outside, "content": "x"}}})
+	if _, err := os.Stat(outside); err == nil || !called.Tool.IsError {
+		t.Errorf("writing outside gave %+v, %v", called.Tool, err)
+	}
+}
+
+// What an agent may not run: anything without --allow-run, what is not installed, paths, skills of an untrusted project, skills that only people run.
+func TestMCPRefuses(t *testing.T) {
+	p := newPlace(t)
+	installed(t, p, "demo", drivenSkill)
+	installed(t, p, "personal", "---\nname: personal\ndescription: For people. Use when asked.\ndisable-model-invocation: true\n---\n\n## Tree\n\n* bind done = 1\n")
+	installed(t, p, "prose", "---\nname: prose\ndescription: No tree. Use when asked.\n---\n\nRead it.\n")
+	loose := filepath.Join(p.project, ".agents", "skills", "loose")
+	write(t, filepath.Join(loose, "SKILL.md"), "---\nname: loose\ndescription: Of the project. Use when asked.\n---\n\n## Tree\n\n* bind done = 1\n")
+	// A folder that an agent could have written itself is no installed skill, whatever it is called.
+	for _, name := range []string{"made", "loose"} {
+		write(t, filepath.Join(p.project, name, "SKILL.md"), fmt.Sprintf("---\nname: %s\ndescription: Made here. Use when asked.\n---\n\n## Tree\n\n* bind done = 1\n", name))
+	}
+
+	a := newAgent(t, p)
+	a.fails("mcp_run_refused", "demo")
+	a = newAgent(t, p, "--allow-run")
+	a.fails("unknown_skill", "nothing")
+	a.fails("unknown_skill", "made")
+	a.fails("untrusted", "loose")
+	a.fails("tool_invocation", "personal")
+	a.fails("no_tree", "prose")
+	for _, path := range []string{"./made", loose, "../project/made", "made/SKILL.md", "https://example.com/x", "skl:canopy"} {
+		a.fails("mcp_path", path)
+	}
+	a.refused(drive.CodeInput, "skill_run", map[string]any{"skill": ""})
+	a.refused(drive.CodeRunUnknown, "skill_resume", map[string]any{"run": "../../etc"})
+
+	// An installed skill is run, although a folder of that name lies here.
+	write(t, filepath.Join(p.project, "demo", "SKILL.md"), "---\nname: demo\ndescription: Made here. Use when asked.\n---\n\n## Tree\n\n* bind done = 1\n")
+	if begun := a.does("skill_run", map[string]any{"skill": "demo"}); begun.Status != "waiting" {
+		t.Errorf("got %+v", begun)
+	}
+}
+
+// Wrong flags are told at the start, not to the agent.
+func TestMCPFlags(t *testing.T) {
+	p := newPlace(t)
+	for _, tt := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"--tools", "cooking"}, 2, "cooking"},
+		{[]string{"--allow-run", "--allow", "everything"}, 2, "everything"},
+		{[]string{"--sandbox", "perhaps"}, 2, "perhaps"},
+		{[]string{"--config-for", "vi"}, 2, "vi"},
+	} {
+		if status, out := p.skl(append([]string{"mcp"}, tt.args...)...); status != tt.status || !strings.Contains(out, tt.want) {
+			t.Errorf("skl mcp %q: exit %d\n%s", tt.args, status, out)
+		}
+	}
+	out := p.must("mcp", "--config-for", "claude-code", "--allow-run", "--allow", "filesystem,bash(git *)", "--sandbox", "strict")
+	var config struct {
+		Servers map[string]struct {
+			Command string
+			Args    []string
+		} `json:"mcpServers"`
+	}
+	if err := json.Unmarshal([]byte(out), &config); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"mcp", "--allow-run", "--allow", "filesystem,bash(git *)", "--sandbox", "strict"}
+	if s := config.Servers["skl"]; !filepath.IsAbs(s.Command) || !slices.Equal(s.Args, want) {
+		t.Errorf("the configuration is %s", out)
+	}
+}
+
+// Nothing but the protocol is on standard output, whatever a run says, does wrong or shows; and the end of its input
+// is the end of the server, with a run that waits kept.
+func TestMCPOutput(t *testing.T) {
+	p := newPlace(t)
+	installed(t, p, "demo", "---\nname: demo\ndescription: Talks. Use when asked.\n---\n\n## Tree\n\n* Report: \"Hello.\"\n* SHOW_PLAN >> done\n* Fail now\n")
+	cmd := p.command("mcp", "--allow-run", "--verbose")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &agent{t: t, p: p, stderr: new(bytes.Buffer)}
+	cmd.Stderr = a.stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var all bytes.Buffer
+	read := io.TeeReader(stdout, &all)
+	a.connect(&mcp.IOTransport{Reader: io.NopCloser(read), Writer: stdin})
+	begun := a.does("skill_run", map[string]any{"skill": "demo"})
+	for range 2 {
+		if len(begun.Steps) > 0 && begun.Steps[0].Schema == nil {
+			begun = a.does("skill_resume", map[string]any{"run": begun.Run, "step": begun.Steps[0].ID, "answer": "Hello.\nYou."})
+		}
+	}
+	a.call("skill_run", map[string]any{"skill": "nothing"})
+	waiting := a.does("skill_run", map[string]any{"skill": "demo"})
+	a.session.Close() // closes its input
+	io.Copy(io.Discard, read)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the server ended with %v\n%s", err, a.stderr)
+	}
+	lines := 0
+	for line := range bytes.Lines(all.Bytes()) {
+		var m struct{ JSONRPC string }
+		if err := json.Unmarshal(line, &m); err != nil || m.JSONRPC != "2.0" {
+			t.Errorf("on standard output: %q", line)
+		}
+		lines++
+	}
+	if lines < 4 {
+		t.Errorf("%d lines on standard output", lines)
+	}
+	if out := p.must("runs"); !strings.Contains(out, waiting.Run) || !strings.Contains(out, "suspended") {
+		t.Errorf("the run that waited is not kept:\n%s", out)
+	}
+}
+
+// A server that is told to end does so at once, and its run can be looked at.
+func TestMCPEnds(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: there is no such signal on Windows")
+	}
+	p := newPlace(t)
+	installed(t, p, "demo", drivenSkill)
+	cmd := p.command("mcp", "--allow-run")
+	a := &agent{t: t, p: p, stderr: new(bytes.Buffer)}
+	cmd.Stderr = a.stderr
+	a.connect(&mcp.CommandTransport{Command: cmd})
+	begun := a.does("skill_run", map[string]any{"skill": "demo"})
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		a.session.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		cmd.Process.Kill()
+		t.Fatalf("the server goes on\n%s", a.stderr)
+	}
+	if out := p.must("runs"); !strings.Contains(out, begun.Run) || !strings.Contains(out, "suspended") {
+		t.Errorf("skl runs says\n%s", out)
+	}
+}
+
+// Two agents' worth of runs at once, on one server.
+func TestMCPRunsTogether(t *testing.T) {
+	p := newPlace(t)
+	installed(t, p, "demo", "---\nname: demo\ndescription: Says. Use when asked.\n---\n\n## Tree\n\n* Say $ARGUMENTS >> said\n\n## Response: said\n")
+	a := newAgent(t, p, "--allow-run")
+	type ended struct{ want, got string }
+	results := make(chan ended, 8)
+	for i := range cap(results) {
+		go func() {
+			want := fmt.Sprint(i)
+			begun, _ := a.call("skill_run", map[string]any{"skill": "demo", "arguments": want})
+			if len(begun.Steps) != 1 {
+				results <- ended{want, fmt.Sprintf("%+v", begun)}
+				return
+			}
+			end, _ := a.call("skill_resume", map[string]any{"run": begun.Run, "step": begun.Steps[0].ID, "answer": map[string]string{"said": want}})
+			var r struct{ Response struct{ Said string } }
+			json.Unmarshal(end.Result, &r)
+			results <- ended{want, r.Response.Said}
+		}()
+	}
+	for range cap(results) {
+		if r := <-results; r.got != r.want {
+			t.Errorf("got %q, want %q", r.got, r.want)
+		}
+	}
+}
+
+// The real opencode starts the server that the snippet for it names, and lists it as connected.
+func TestMCPOpencode(t *testing.T) {
+	program := os.Getenv("SKL_TEST_OPENCODE")
+	if program == "" {
+		gittest.Skip(t, "SKL_TEST_OPENCODE does not name the program opencode")
+	}
+	p := newPlace(t)
+	skl, err := exec.LookPath("skl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config map[string]any
+	if err := json.Unmarshal([]byte(p.must("mcp", "--config-for", "opencode", "--allow-run")), &config); err != nil {
+		t.Fatal(err)
+	}
+	// The test binary is skl only under that name.
+	server := config["mcp"].(map[string]any)["skl"].(map[string]any)
+	server["command"].([]any)[0] = skl
+	text, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(p.home, ".config", "opencode", "opencode.json"), string(text))
+	ctx, cancel := context.WithTimeout(t.Context(), clientTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "mcp", "list")
+	cmd.Dir = p.project
+	cmd.Env = []string{"HOME=" + p.home, "USERPROFILE=" + p.home, "PATH=" + os.Getenv("PATH"), "TERM=dumb", "NO_COLOR=1",
+		"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1"}
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if !strings.Contains(string(out), "skl") || !strings.Contains(string(out), "connected") || strings.Contains(string(out), "failed") {
+		t.Errorf("opencode mcp list says\n%s", out)
+	}
+}
