@@ -289,7 +289,7 @@ func TestMCPRefuses(t *testing.T) {
 	a.fails("unknown_skill", "nothing")
 	a.fails("unknown_skill", "made")
 	a.fails("untrusted", "loose")
-	a.fails("tool_invocation", "personal")
+	a.fails("invocation_deny", "personal")
 	a.fails("no_tree", "prose")
 	for _, path := range []string{"./made", loose, "../project/made", "made/SKILL.md", "https://example.com/x", "skl:canopy"} {
 		a.fails("mcp_path", path)

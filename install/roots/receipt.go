@@ -30,7 +30,7 @@ type Receipt struct {
 	Name          string
 	Tree          bundle.Digest
 	Version       string
-	Source        string // git, oci, registry, wellknown, marketplace, local, npm, go, r, pypi
+	Source        string // git, oci, registry, embedded, wellknown, marketplace, local, npm, go, r, pypi
 	URL           string
 	Commit        string // full git commit id, or
 	Manifest      string // OCI manifest digest

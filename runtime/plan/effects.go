@@ -199,11 +199,24 @@ func (w *walker) node(in Callee, n *tree.Node, path string) flow {
 	return toNext
 }
 
-// unknown binds the targets of n to values that only a run has.
-func (w *walker) unknown(n *tree.Node) {
-	for _, t := range n.Outs {
-		w.bind(t.Name, symbol{})
+// unknown binds the targets of n to values that only a run has. The first sure of them get one in every run,
+// the others perhaps not.
+func (w *walker) unknown(n *tree.Node, sure int) {
+	for i, t := range n.Outs {
+		if i < sure {
+			w.bind(t.Name, symbol{})
+		} else {
+			w.set(t.Name, symbol{})
+		}
 	}
+}
+
+// single is 1 where the whole of a result is bound, and 0 where it is taken apart, and may lack a part.
+func single(n *tree.Node) int {
+	if len(n.Outs) == 1 {
+		return 1
+	}
+	return 0
 }
 
 func (w *walker) leaf(in Callee, n *tree.Node, path string) flow {
@@ -211,7 +224,7 @@ func (w *walker) leaf(in Callee, n *tree.Node, path string) flow {
 	if l.Kind == Ask || l.Kind == Header {
 		w.at(in, n, path, "model", "leaf", line(l.Text))
 	}
-	w.unknown(n)
+	w.unknown(n, len(n.Outs))
 	if l.Kind == Header || l.Kind == Title {
 		return w.body(in, n.Children, path)
 	}

@@ -110,7 +110,7 @@ func describe(p *plan.Plan, err error, args string) string {
 	fmt.Fprintf(&b, "features: %s\n", strings.Join(p.Features, ", "))
 	for _, f := range p.Warnings {
 		switch f.Rule { // those that binding finds; style has tests of its own
-		case check.FileMissing, check.PlainMarked, check.SampleSchema:
+		case check.FileMissing, check.PlainMarked, check.SampleSchema, check.UnknownOp, check.VerifyPath, check.BreakTree:
 		default:
 			continue
 		}

@@ -10,7 +10,8 @@ import (
 )
 
 // rules runs the checks of spec/tree/check on every skill that is reached, and takes over what they find in reachable
-// bodies. What binding decides by itself, with the other skills at hand, is not asked twice.
+// bodies. What binding decides by itself, with the other skills at hand, is not asked twice: in ops that nothing calls it
+// decides nothing.
 func (b *binder) rules() {
 	skills := []*tree.Skill{b.Skill}
 	for _, c := range b.queue {
@@ -22,7 +23,7 @@ func (b *binder) rules() {
 		where := b.regions(s)
 		for _, f := range check.CheckWith(s, func(op string) bool { return b.lookup(s, op).Op != nil }) {
 			in := where.at(f.File, f.Line)
-			if decided(f.Rule) || s != b.Skill && in != reached {
+			if decided(f.Rule) && in != unreached || s != b.Skill && in != reached {
 				continue
 			}
 			stops := check.Blocking(f) && in != unreached

@@ -25,7 +25,7 @@ func (w *walker) ask(in Callee, n *tree.Node, path string) flow {
 	if len(n.Options) <= maxOptions {
 		w.answer.options = n.Options
 	}
-	w.unknown(n)
+	w.unknown(n, 1)
 	if len(n.Options) == 0 {
 		w.bind("answer", symbol{})
 		return toNext
@@ -86,7 +86,7 @@ func (w *walker) read(in Callee, n *tree.Node, path string) {
 	if target := WriteTarget(n); target != "" {
 		w.at(in, n, path, "file", "write", w.literal(target))
 	}
-	w.unknown(n)
+	w.unknown(n, single(n))
 }
 
 // verify lists the checklist, and the call that judges what cannot be checked without a model.
@@ -151,7 +151,7 @@ func (w *walker) loop(in Callee, n *tree.Node, path string) flow {
 
 func (w *walker) items(in Callee, n *tree.Node, path string, items []any) flow {
 	way := toNext
-	broke := false
+	broke, mark := false, len(w.log)
 	for i, item := range items {
 		w.push(map[string]symbol{n.Var: {true, item}})
 		f := w.body(in, n.Children, path+"["+strconv.Itoa(i)+"]")
@@ -164,6 +164,7 @@ func (w *walker) items(in Callee, n *tree.Node, path string, items []any) flow {
 	}
 	if broke { // where it stopped is not known
 		w.forget(n.Children)
+		w.unsure(mark)
 		way |= toNext
 	}
 	return way
@@ -177,16 +178,20 @@ func (w *walker) call(in Callee, n *tree.Node, path string) flow {
 			w.at(in, n, path, "subagent", "", "Agent")
 			w.at(in, n, path+">EXPLORE", "model", "explore", agentLine(in.Skill.Agent.Text))
 		}
-		w.unknown(n)
+		w.unknown(n, single(n))
 		return toNext
 	}
 	isolated := c.Op.Subagent && n.Bold || n.Kind == tree.Explore
 	if isolated {
 		w.at(in, n, path, "subagent", "", c.Op.Name)
 	}
-	way := toNext
+	way, given := toNext, true
 	if c.Op.Kind == tree.TreeBody && c.Op.Tree != nil {
 		way = w.enter(in, n, path, c, isolated)
+		given = way&toBreak == 0
+		if !given {
+			way = way&^toBreak | toNext
+		}
 	} else {
 		text := c.Op.Prose
 		if strings.TrimSpace(text) == "" {
@@ -194,7 +199,17 @@ func (w *walker) call(in Callee, n *tree.Node, path string) flow {
 		}
 		w.at(in, n, path+">"+c.Op.Name, "model", "leaf", c.Op.Name+": "+line(text))
 	}
-	w.unknown(n)
+	sure := single(n)
+	switch {
+	case !given:
+		sure = 0
+	case len(c.Op.Outs) <= 1:
+	case c.Op.Output != nil || slices.ContainsFunc(n.Outs, func(t tree.Target) bool { return t.Group }):
+		sure = 0
+	default:
+		sure = len(n.Outs)
+	}
+	w.unknown(n, sure)
 	return way
 }
 
@@ -206,9 +221,10 @@ func agentLine(text string) string {
 
 // entered is an op whose body is being walked.
 type entered struct {
-	op    *tree.Op
-	outs  []string // the names that it gives
-	frame int      // of its parameters
+	op       *tree.Op
+	outs     []string // the names that it gives
+	frame    int      // of its parameters
+	isolated bool     // what it binds is nobody else's
 }
 
 // Slots in the frame of an op that say what it has bound so far; no name can be like them.
@@ -217,12 +233,27 @@ const (
 	gaveBack = "\x00returned"
 )
 
-// bind binds a name in the body of an op, and records it if the op gives that name.
+// bind binds a name, and records it for each op around that gives this name. A loop variable or parameter
+// keeps what is bound from those further out.
 func (w *walker) bind(name string, v symbol) {
 	w.set(name, v)
-	if len(w.ops) > 0 {
-		if op := w.ops[len(w.ops)-1]; slices.Contains(op.outs, name) {
+	holder, _ := w.symbols.at(name)
+	for i := len(w.ops) - 1; i >= 0 && w.ops[i].frame >= holder; i-- {
+		op := w.ops[i]
+		if slices.Contains(op.outs, name) {
 			w.put(slot{op.frame, wrote + name}, symbol{true, true})
+		}
+		if op.isolated {
+			break
+		}
+	}
+}
+
+// unsure takes back what was recorded of results since mark, a length of the log: a BREAK may have come before.
+func (w *walker) unsure(mark int) {
+	for _, c := range w.log[mark:] {
+		if strings.HasPrefix(c.name, wrote) && !c.old.known && c.frame < len(w.frames) {
+			w.put(c.slot, symbol{})
 		}
 	}
 }
@@ -248,7 +279,7 @@ func (w *walker) gives(op entered) bool {
 	return true
 }
 
-// enter walks the body of an op.
+// enter walks the body of an op. The flow has toBreak when a BREAK may end it without its result.
 func (w *walker) enter(in Callee, n *tree.Node, path string, c Callee, isolated bool) flow {
 	entries := 0
 	for _, e := range w.ops {
@@ -266,12 +297,12 @@ func (w *walker) enter(in Callee, n *tree.Node, path string, c Callee, isolated 
 		return toNext
 	}
 	params := w.parameters(c.Op, n)
-	outside, answer, tail := w.symbols, w.answer, w.tail
+	outside, answer, tail, mark := w.symbols, w.answer, w.tail, len(w.log)
 	if isolated {
 		w.symbols, w.answer = &symbols{frames: []map[string]symbol{{}}}, nil
 	}
 	w.push(params)
-	op := entered{op: c.Op, frame: len(w.frames) - 1}
+	op := entered{op: c.Op, frame: len(w.frames) - 1, isolated: isolated}
 	for _, t := range c.Op.Outs {
 		op.outs = append(op.outs, t.Name)
 	}
@@ -290,11 +321,9 @@ func (w *walker) enter(in Callee, n *tree.Node, path string, c Callee, isolated 
 	w.ops = w.ops[:len(w.ops)-1]
 	w.pop()
 	w.symbols, w.answer, w.tail = outside, answer, tail
-	if way&toBreak != 0 { // BREAK leaves the op; what ran before it is not known
-		if !isolated {
-			w.forgetOp(c.Op)
-		}
-		way = way&^toBreak | toNext
+	if way&toBreak != 0 && !isolated { // what ran before it is not known
+		w.forgetOp(c.Op)
+		w.unsure(mark)
 	}
 	return way
 }

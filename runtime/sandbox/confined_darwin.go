@@ -1,10 +1,13 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
+	"io/fs"
 	"net"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -39,7 +42,11 @@ func reportFor(tier Tier) Report {
 // of this machine can reach while the program runs.
 func confined(ctx context.Context, j *job) (int, error) {
 	// A profile speaks of real paths; /tmp and /var are links.
-	j.Read, j.Write = slices.Clone(j.Read), slices.Clone(j.Write)
+	j.Read, j.Write, j.Protect = slices.Clone(j.Read), slices.Clone(j.Write), slices.Clone(j.Protect)
+	for i, path := range j.Protect {
+		j.Protect = append(j.Protect, realBelow(path)) // a link, and what it leads to
+		j.Protect[i] = filepath.Join(realBelow(filepath.Dir(path)), filepath.Base(path))
+	}
 	for _, list := range [][]string{j.Read, j.Write} {
 		for i, path := range list {
 			list[i] = realPath(path)
@@ -62,11 +69,27 @@ func confined(ctx context.Context, j *job) (int, error) {
 	return plain(ctx, j, seatbeltProgram, argv)
 }
 
+// realBelow is path without the links of what is there; the rest need not be.
+func realBelow(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil || filepath.Dir(path) == path {
+		return cmp.Or(real, path)
+	}
+	return filepath.Join(realBelow(filepath.Dir(path)), filepath.Base(path))
+}
+
 func realPath(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
 	return path
+}
+
+// changeTime is the time of the last change of a file or of what is known about it, in nanoseconds.
+func changeTime(info fs.FileInfo) int64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Ctimespec.Nano()
+	}
+	return 0
 }
 
 func guard() {}

@@ -92,6 +92,7 @@ func reportFor(tier Tier) Report {
 	missing(tier == Tier3 || (tier == Tier2 && f.landlock < 6), "your other processes can be signalled")
 	missing(tier != Tier3 && f.landlock < 3, "files outside whose names are known can be emptied where you may write them")
 	missing(tier != Tier3 && f.landlock < 5, "device files that can be opened take every control request")
+	missing(tier != Tier1, "protected files of the working directory can be changed, which is found out afterwards")
 	missing(tier == Tier1 && f.flags&stage.HasProc == 0, "there is no /proc: some programs need it")
 	missing(tier != Tier1, "there is no /proc and no /dev/shm: some programs need them")
 	missing(os.Geteuid() == 0 && (tier != Tier1 || f.flags&stage.HasPidMax == 0),
@@ -115,6 +116,8 @@ func try(tier Tier, version int) (flags byte, err error) {
 	}
 	defer os.Remove(dir)
 	j := &job{Command: Command{Dir: dir, Argv: []string{"probe"}}, private: dir, report: Report{Tier: tier}}
+	// A machine that cannot pin has no tier 1.
+	j.shield = &shield{pins: []pin{{Pin: stage.Pin{Kind: stage.Seal, Path: realOf(dir)}}}}
 	check(&j.Command, j.report)
 	s, err := launch(j, version, true)
 	if err != nil {
@@ -245,6 +248,9 @@ func orders(j *job, version int, dry bool) stage.Config {
 	}
 	var families []uint32
 	if tier == Tier1 {
+		for _, p := range j.shield.pins {
+			c.Pins = append(c.Pins, p.Pin)
+		}
 		families = []uint32{unix.AF_INET, unix.AF_INET6}
 		c.ProcAccess = rightsProc & handled(version)
 		c.ShmAccess = rightsWrite & handled(version) &^ uint64(unix.LANDLOCK_ACCESS_FS_EXECUTE)

@@ -4,6 +4,8 @@ package sandbox
 
 import "os/exec"
 
+const openNonblock = 0
+
 func ownGroup(*exec.Cmd) {}
 
 func killGroup(cmd *exec.Cmd) { cmd.Process.Kill() }

@@ -10,6 +10,9 @@ import (
 // ownGroup puts cmd into a session of its own: no controlling terminal, and one group to kill.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
+// openNonblock keeps an open from waiting for a pipe's other end, and from following a link.
+const openNonblock = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
+
 func killGroup(cmd *exec.Cmd) { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
 func exitCode(e *exec.ExitError) int {

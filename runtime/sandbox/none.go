@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"context"
+	"io/fs"
 	"runtime"
 )
 
@@ -14,5 +15,7 @@ func reportFor(Tier) Report {
 }
 
 func confined(ctx context.Context, j *job) (int, error) { return plain(ctx, j, j.program, j.Argv) }
+
+func changeTime(fs.FileInfo) int64 { return 0 }
 
 func guard() {}

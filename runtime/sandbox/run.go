@@ -3,10 +3,12 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +35,7 @@ type job struct {
 	private string // directory that is removed afterwards
 	stdout  *limited
 	stderr  *limited
+	shield  *shield
 }
 
 func run(ctx context.Context, c Command) (Result, error) {
@@ -75,6 +78,10 @@ func run(ctx context.Context, c Command) (Result, error) {
 	if j.stderr = j.stdout; !same(c.Stdout, c.Stderr) {
 		j.stderr = &limited{to: c.Stderr, left: c.MaxOutput}
 	}
+	if j.shield, err = raise(j); err != nil {
+		return Result{}, err
+	}
+	defer j.shield.drop()
 	return j.run(ctx)
 }
 
@@ -89,17 +96,25 @@ func (j *job) run(ctx context.Context) (Result, error) {
 	} else {
 		code, err = confined(limit, j)
 	}
-	result := Result{ExitCode: code, Truncated: j.stdout.cut() || j.stderr.cut(), Report: j.report}
+	result := Result{ExitCode: code, Truncated: j.stdout.cut() || j.stderr.cut(), Changed: j.shield.drop(), Report: j.report}
 	switch {
 	case ctx.Err() != nil:
-		return Result{}, ctx.Err()
+		return Result{}, result.meanwhile(ctx.Err())
 	case limit.Err() != nil && (err != nil || code != 0):
 		result.ExitCode, result.TimedOut = -1, true
 		return result, nil
 	case err != nil:
-		return Result{}, err
+		return Result{}, result.meanwhile(err)
 	}
 	return result, nil
+}
+
+// meanwhile is err, with what would have been in Changed.
+func (r *Result) meanwhile(err error) error {
+	if len(r.Changed) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; meanwhile this was changed: %s", err, diag.Printable(strings.Join(r.Changed, ", ")))
 }
 
 // check fills in the defaults of c and refuses what cannot be a command.
@@ -110,7 +125,7 @@ func check(c *Command, report Report) error {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return misuse("there is no program to run")
 	}
-	for _, text := range [][]string{c.Argv, c.Env, c.Read, c.Write, {c.Dir}} {
+	for _, text := range [][]string{c.Argv, c.Env, c.Read, c.Write, c.Protect, c.Watch, {c.Dir}} {
 		for _, s := range text {
 			if strings.ContainsRune(s, 0) {
 				return misuse("%q holds a zero byte", s)
@@ -120,6 +135,11 @@ func check(c *Command, report Report) error {
 	for _, path := range append(append([]string{c.Dir}, c.Read...), c.Write...) {
 		if !filepath.IsAbs(path) {
 			return misuse("%q is not an absolute path", path)
+		}
+	}
+	for _, path := range slices.Concat(c.Protect, c.Watch) {
+		if rel, err := filepath.Rel(c.Dir, path); !filepath.IsAbs(path) || err != nil || rel == "." || !filepath.IsLocal(rel) {
+			return misuse("%q is not below the working directory", path)
 		}
 	}
 	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {

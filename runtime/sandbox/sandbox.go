@@ -20,6 +20,19 @@
 //	Seatbelt  macOS: sandbox-exec
 //	None      elsewhere: an ordinary child process
 //
+// What Command.Protect names stays as it is, although Dir is writable:
+//
+//	Tier1     Mounts of the program's own make it read-only, and keep the directories above it in their places. Where
+//	          nothing is, an empty directory is put for as long as the program runs; it is sticky and nobody may write
+//	          it, git takes no notice of it, and one that a killed process left behind is removed by the next run. Not
+//	          kept is a path whose directory is missing as well. Nothing tells what can be reached by another name: by a
+//	          hard link that was there before, or below a second mount of the same directory.
+//	Seatbelt  The profile denies it, by name.
+//	others    Nothing is kept.
+//
+// What is not kept is compared: by content up to 1 MiB per file and 32 MiB in all, else by size and times, and up
+// to 20,000 files. Result.Changed names what differs. Nothing is restored.
+//
 // Before version 9 of Landlock nothing can tell whose Unix socket a path names, and programs then have none but
 // connected pairs; otherwise a container engine or an agent of the person would answer them.
 //
@@ -94,10 +107,17 @@ type Command struct {
 	Read     []string  // further files and directories that may be read; those that do not exist are left out
 	Write    []string  // further ones that may be written; they exist. Dir is writable unless ReadOnly
 	ReadOnly bool
-	Hosts    []string // host or host:port that may be reached, through a proxy; nil: no network. No port: 80 and 443
-	Timeout  time.Duration
-	Floor    Tier // refuse below this tier
-	Off      bool // run unconfined: the person said so
+
+	// Protect names files and directories below Dir, absolute, that stay as they are. Where nothing is, nothing can be
+	// made if the directory above it is there. See the package for what holds in which tier. It wins over Write.
+	Protect []string
+	// Watch names such paths that the program may write. Their changes are in Result.Changed too.
+	Watch []string
+
+	Hosts   []string // host or host:port that may be reached, through a proxy; nil: no network. No port: 80 and 443
+	Timeout time.Duration
+	Floor   Tier // refuse below this tier
+	Off     bool // run unconfined: the person said so
 
 	// Log, if not nil, hears of every request to the proxy, as host:port. It is called concurrently.
 	Log func(host string, allowed bool)
@@ -121,7 +141,11 @@ type Result struct {
 	ExitCode  int  // 128 + the signal's number if a signal ended it; -1 after a timeout
 	Truncated bool // output was cut
 	TimedOut  bool
-	Report    Report
+
+	// Changed is what Protect and Watch name, or what is below it, and is not as it was before the program ran, whoever
+	// did it: absolute paths, sorted, at most 100. With Off nothing is compared.
+	Changed []string
+	Report  Report
 }
 
 // Probe says what can be enforced here. The first call tries it, in about 10 ms; the others remember.
@@ -133,7 +157,7 @@ func Probe() Report { return probe() }
 //     cannot be confined here), sandbox_scope (c.Dir or c.Write would open the person's own keys);
 //   - class Misuse: sandbox_command (c is not a command);
 //   - class Failed: sandbox_program (it is not there or cannot be started), sandbox_start (everything else);
-//   - the error of ctx, after which no process of c is left.
+//   - the error of ctx, after which no process of c is left. It says what is in Changed otherwise.
 //
 // Run may be called concurrently.
 func Run(ctx context.Context, c Command) (Result, error) { return run(ctx, c) }

@@ -29,12 +29,33 @@ func seatbeltProfile(j *job, port int) string {
 		line("allow file-read*", paths([]string{j.Dir}))
 	}
 	line("allow file-read* file-write*", paths(writable(j)))
+	if len(j.Protect) > 0 {
+		// The last rule that fits counts. Whoever moves a directory could put another one in its place.
+		line("deny file-write*", paths(j.Protect))
+		line("deny file-write-unlink", literals(above(j)...))
+	}
 	line("allow file-read* file-write-data", literals("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"))
 	line("allow mach-lookup (global-name \"com.apple.system.opendirectoryd.libinfo\") (global-name \"com.apple.trustd\")")
 	if port > 0 {
 		line("allow network-outbound (remote ip \"localhost:" + strconv.Itoa(port) + "\")")
 	}
 	return b.String()
+}
+
+// above is the directories from those that may be written down to what is protected.
+func above(j *job) []string {
+	var out []string
+	for _, path := range j.Protect {
+		for dir := filepath.Dir(path); filepath.Dir(dir) != dir && slices.ContainsFunc(writable(j), func(root string) bool {
+			return root == dir || strings.HasPrefix(dir, strings.TrimSuffix(root, "/")+"/")
+		}); dir = filepath.Dir(dir) {
+			if !slices.Contains(out, dir) {
+				out = append(out, dir)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func writable(j *job) []string {

@@ -167,7 +167,6 @@ type layouter struct {
 	op     string // "" for the tree of SKILL.md
 	owner  string // what a label repeats
 	reader nodeReader
-	used   map[int]bool // lines of nodes, for Format; nil: not wanted
 
 	stack   []level
 	nodes   int

@@ -71,7 +71,7 @@ type scanner struct {
 // quote, backtick or bracket without its counterpart protects nothing.
 func (sc *scanner) reset(text string) {
 	sc.text, sc.spans, sc.stack = text, sc.spans[:0], sc.stack[:0]
-	if strings.IndexAny(text, "\"'`([{") < 0 {
+	if !strings.ContainsAny(text, "\"'`([{") {
 		return
 	}
 	var count [3]int

@@ -144,7 +144,11 @@ func (w *world) diffCopies(ctx context.Context, name string, stat bool) error {
 	}
 	var trees [2]fileTree
 	for i := range trees {
-		if trees[i], err = readTree(os.DirFS(found[i].Path)); err != nil {
+		files, err := filesOf(found[i])
+		if err != nil {
+			return err
+		}
+		if trees[i], err = readTree(files); err != nil {
 			return err
 		}
 	}

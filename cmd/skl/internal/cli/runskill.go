@@ -13,7 +13,6 @@ import (
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/runtime/plan"
-	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
@@ -54,6 +53,7 @@ func (w *world) runnable(ctx context.Context, arg string) (*runnable, error) {
 }
 
 func (w *world) locate(ctx context.Context, arg string) (*runnable, error) {
+	arg = strings.TrimPrefix(arg, "skl:") // the copy that comes with skl, unless another hides it
 	if dir := absolute(w.cwd, arg); !isWord(arg) || exists(filepath.Join(dir, skill.FileName)) {
 		if filepath.Base(dir) == skill.FileName {
 			dir = filepath.Dir(dir)
@@ -77,12 +77,8 @@ func (w *world) locate(ctx context.Context, arg string) (*runnable, error) {
 	}
 	rec := found[i]
 	r := &runnable{dir: rec.Path, trust: rec.Trust}
-	if name, ok := strings.CutPrefix(rec.Path, "skl:"); ok {
-		r.files, err = fs.Sub(skills.FS(), name)
-		return r, err
-	}
-	r.files = os.DirFS(rec.Path)
-	return r, nil
+	r.files, err = filesOf(rec)
+	return r, err
 }
 
 // notActive says why no copy of a skill is run.

@@ -51,6 +51,7 @@ type Step byte
 const (
 	ReadConfig Step = iota
 	MountTree
+	Protect
 	OpenProxy
 	Landlock
 	Privileges
@@ -60,7 +61,7 @@ const (
 )
 
 func (s Step) String() string {
-	names := [...]string{"reading the configuration", "mounting", "opening the proxy", "landlock", "dropping privileges",
+	names := [...]string{"reading the configuration", "mounting", "protecting files", "opening the proxy", "landlock", "dropping privileges",
 		"setting limits", "seccomp", "starting the program"}
 	if int(s) < len(names) {
 		return names[s]
@@ -74,6 +75,22 @@ type Limit struct {
 	Value    uint64
 }
 
+// A Pin keeps what is at a path from being moved, replaced or removed, by making it a mount point of the namespace.
+type Pin struct {
+	Kind PinKind
+	Path string // absolute, without links but for a last one of kind Link
+}
+
+// A PinKind is what may still be done at the path of a Pin.
+type PinKind uint8
+
+// Kinds of pins.
+const (
+	Hold PinKind = iota // a directory that stays where it is; what is in it may be written
+	Link                // a symbolic link that stays as it is, where the kernel can do that
+	Seal                // a file or directory that is read-only, with all that is below it
+)
+
 // A Config is everything that a stage does. The zero Config confines nothing.
 type Config struct {
 	Namespaces bool   // the process is the first one of new namespaces
@@ -84,6 +101,7 @@ type Config struct {
 	ProcAccess uint64 // Landlock rights for the private /proc; 0 mounts none
 	ShmAccess  uint64 // the same for the private /dev/shm
 	ShmSize    uint64 // bytes
+	Pins       []Pin  // only with Namespaces; directories come before what is in them
 	Limits     []Limit
 	Filter     []byte // seccomp program: struct sock_filter in memory order
 	Path       string // program, absolute
@@ -101,9 +119,13 @@ func (c *Config) Encode() []byte {
 			b = append(b, 0)
 		}
 	}
-	for _, v := range []uint64{c.PidMax, c.ProcAccess, c.ShmAccess, c.ShmSize, uint64(len(c.Limits))} {
+	for _, v := range []uint64{c.PidMax, c.ProcAccess, c.ShmAccess, c.ShmSize, uint64(len(c.Pins))} {
 		b = number(b, v)
 	}
+	for _, p := range c.Pins {
+		b = text(number(b, uint64(p.Kind)), p.Path)
+	}
+	b = number(b, uint64(len(c.Limits)))
 	for _, l := range c.Limits {
 		b = number(number(b, uint64(l.Resource)), l.Value)
 	}
@@ -128,6 +150,13 @@ func Decode(b []byte) (Config, bool) {
 	}
 	for _, p := range []*uint64{&c.PidMax, &c.ProcAccess, &c.ShmAccess, &c.ShmSize} {
 		*p = d.number()
+	}
+	for n := d.length(16); n > 0 && d.ok; n-- {
+		kind, path := d.number(), d.text()
+		if kind > uint64(Seal) {
+			d.ok = false
+		}
+		c.Pins = append(c.Pins, Pin{PinKind(kind), path})
 	}
 	for n := d.length(16); n > 0 && d.ok; n-- {
 		resource, value := d.number(), d.number()

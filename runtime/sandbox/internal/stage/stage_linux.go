@@ -158,6 +158,11 @@ func prepare(c *Config) (flags byte) {
 	if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		fail(MountTree, errno(err))
 	}
+	for _, p := range c.Pins {
+		if err := pin(p); err != 0 && p.Kind != Link {
+			fail(Protect, err)
+		}
+	}
 	const safe = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC
 	// A container that masks parts of /proc may not mount another one; the program then has none.
 	if c.ProcAccess != 0 && syscall.Mount("proc", "/proc", "proc", safe, "") == nil && allow("/proc", c.ProcAccess, c) {
@@ -182,7 +187,6 @@ func allow(path string, access uint64, c *Config) bool {
 	if !c.Landlock {
 		return true
 	}
-	const oPath = 0x200000
 	fd, err := syscall.Open(path, oPath|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return false

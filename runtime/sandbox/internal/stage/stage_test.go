@@ -10,6 +10,7 @@ func TestConfigRoundTrip(t *testing.T) {
 	for name, c := range map[string]Config{
 		"nothing": {},
 		"everything": {Namespaces: true, Proxy: true, Landlock: true, DryRun: true, PidMax: 1, ProcAccess: 2, ShmAccess: 1 << 63, ShmSize: 4,
+			Pins:   []Pin{{Hold, "/a"}, {Seal, "/a/b"}, {Link, ""}},
 			Limits: []Limit{{0, 1}, {7, 1<<64 - 1}}, Filter: []byte("12345678"), Path: "/bin/sh", Dir: "/", Argv: []string{"sh", ""}, Env: []string{"A=b"}},
 	} {
 		got, ok := Decode(c.Encode())
@@ -26,7 +27,7 @@ func TestConfigRoundTrip(t *testing.T) {
 
 // FuzzDecode: what is decoded encodes to the same bytes, so nothing is read that was not written.
 func FuzzDecode(f *testing.F) {
-	c := Config{Landlock: true, Limits: []Limit{{1, 2}}, Path: "/bin/sh", Argv: []string{"sh"}, Env: []string{"A=b"}}
+	c := Config{Landlock: true, Pins: []Pin{{Seal, "/a"}}, Limits: []Limit{{1, 2}}, Path: "/bin/sh", Argv: []string{"sh"}, Env: []string{"A=b"}}
 	f.Add(c.Encode())
 	f.Add([]byte{1, 2})
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -1,0 +1,200 @@
+package sandbox
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Bounds of a comparison. A larger file is known by its size and times, and what follows the last entry is not known.
+const (
+	maxEntries = 20_000
+	maxHashed  = 1 << 20  // bytes of one file
+	allHashed  = 32 << 20 // bytes of all
+	maxChanged = 100      // paths that are reported
+)
+
+// A picture is what was at some paths at one time. Directories are in it with all that is below them, links with
+// what they lead to.
+type picture struct {
+	paths   []string
+	links   []string // of these, the text alone
+	entries map[string]entry
+	hashed  int64
+	full    bool // there was more than maxEntries
+}
+
+// An entry is what has to be the same for a file to be unchanged.
+type entry struct {
+	mode    fs.FileMode
+	size    int64
+	sum     [sha256.Size]byte // of a small file, or of the text of a link
+	written time.Time         // of a file that is too large to be read
+	changed int64             // the same, by the clock that no program can set; 0 where there is none
+}
+
+func takePicture(paths, links []string) *picture {
+	p := &picture{paths: paths, links: links, entries: map[string]entry{}}
+	for _, path := range links {
+		if info, err := os.Lstat(path); err == nil {
+			p.entries[path] = p.look(path, info)
+		}
+	}
+	for _, path := range paths {
+		p.add(path)
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			if real, err := filepath.EvalSymlinks(path); err == nil {
+				p.add(real)
+			}
+		}
+	}
+	return p
+}
+
+func (p *picture) add(top string) {
+	filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if d == nil {
+			return nil // it is not there
+		}
+		if _, known := p.entries[path]; known {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if len(p.entries) >= maxEntries {
+			p.full = true
+			return fs.SkipAll
+		}
+		info, err := d.Info()
+		if err != nil || isPlaceholder(info) {
+			return nil
+		}
+		p.entries[path] = p.look(path, info)
+		return nil
+	})
+}
+
+func (p *picture) look(path string, info fs.FileInfo) entry {
+	e := entry{mode: info.Mode()}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, _ := os.Readlink(path)
+		e.sum = sha256.Sum256([]byte(target))
+	case info.Mode().IsRegular():
+		e.size = info.Size()
+		if e.size > maxHashed || p.hashed+e.size > allHashed || !hash(path, &e.sum) {
+			e.written, e.changed = info.ModTime(), changeTime(info)
+			break
+		}
+		p.hashed += e.size
+	}
+	return e
+}
+
+// hash reads no more than maxHashed bytes, and nothing that could make it wait.
+func hash(path string, sum *[sha256.Size]byte) bool {
+	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, maxHashed+1)); err != nil {
+		return false
+	}
+	copy(sum[:], h.Sum(nil))
+	return true
+}
+
+// changes compares with the present. It names files, and directories only where they came or went themselves; at most
+// maxChanged, sorted.
+func (p *picture) changes() []string {
+	now := takePicture(p.paths, p.links)
+	var out []string
+	for path, e := range p.entries {
+		if then, ok := now.entries[path]; ok && then != e || !ok && !now.full {
+			out = append(out, path)
+		}
+	}
+	if !p.full {
+		for path := range now.entries {
+			if _, ok := p.entries[path]; !ok {
+				out = append(out, path)
+			}
+		}
+	}
+	return out
+}
+
+// sorted is list in order, each path once.
+func sorted(list []string) []string {
+	slices.SortFunc(list, func(a, b string) int { return bytes.Compare([]byte(a), []byte(b)) })
+	list = slices.Compact(list)
+	return slices.Clip(list[:min(len(list), maxChanged)])
+}
+
+// isPlaceholder recognises the directories that stand where nothing may be made. Their mode is one that nobody gives
+// to a directory by accident: sticky, and written by none.
+func isPlaceholder(info fs.FileInfo) bool {
+	return info.IsDir() && info.Mode()&fs.ModeSticky != 0 && info.Mode().Perm()&0o222 == 0
+}
+
+// A shield is what Protect and Watch mean in one run.
+type shield struct {
+	pins   []pin
+	placed []*placeholder
+	before *picture // nil: nothing is compared
+}
+
+// raise prepares the protection of j, and the picture of what cannot be protected in its tier. The caller drops it
+// when the program has ended.
+func raise(j *job) (*shield, error) {
+	s := &shield{}
+	if j.Off || len(j.Protect)+len(j.Watch) == 0 {
+		return s, nil
+	}
+	compare, links := slices.Clone(j.Watch), []string(nil)
+	switch j.report.Tier {
+	case Tier1:
+		open, pinned, err := s.plan(j)
+		if err != nil {
+			s.drop()
+			return nil, err
+		}
+		compare, links = append(compare, open...), pinned
+	case Seatbelt:
+		for _, path := range j.Protect { // a directory that is made under another name and moved brings its content along
+			if _, err := os.Lstat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+				compare = append(compare, path)
+			}
+		}
+	default:
+		compare = append(compare, j.Protect...)
+	}
+	if len(compare)+len(links) > 0 {
+		s.before = takePicture(compare, links)
+	}
+	return s, nil
+}
+
+// drop ends the protection and returns what has changed in spite of it. Further calls do nothing.
+func (s *shield) drop() []string {
+	var changed []string
+	for _, p := range s.placed {
+		if !p.remove() {
+			changed = append(changed, p.path)
+		}
+	}
+	if s.before != nil {
+		changed = append(changed, s.before.changes()...)
+	}
+	s.placed, s.before = nil, nil
+	return sorted(changed)
+}
