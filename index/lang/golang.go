@@ -7,8 +7,14 @@ import (
 	"strings"
 )
 
-// scanGo reads Go by go/parser. A file that it refuses is read by goScanner.
+// scanGo reads Go by go/parser. A file that it refuses is read by goScanner, and so is
+// one with brackets so deep that the parser's recursion would take 100 MB and more.
 func scanGo(src []byte) File {
+	if deepBrackets(src) {
+		f := scanBrokenGo(src)
+		f.Broken = false
+		return f
+	}
 	set := token.NewFileSet()
 	tree, err := parser.ParseFile(set, "", src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil || tree == nil {
@@ -21,6 +27,23 @@ func scanGo(src []byte) File {
 	f := g.finish()
 	goParents(&f)
 	return f
+}
+
+// deepBrackets counts the brackets of strings and comments too, being a guard only.
+func deepBrackets(src []byte) bool {
+	const most = 1000
+	depth := 0
+	for _, c := range src {
+		switch c {
+		case '(', '[', '{':
+			if depth++; depth > most {
+				return true
+			}
+		case ')', ']', '}':
+			depth = max(depth-1, 0)
+		}
+	}
+	return false
 }
 
 // A goTree walks a syntax tree of go/ast.
@@ -174,8 +197,9 @@ func (g *goTree) typeSpec(spec *ast.TypeSpec, node ast.Node, doc *ast.CommentGro
 	}
 }
 
-// walk lists what is used in n, and the types declared in it. go/parser refuses
-// trees deeper than 100,000 levels, which bounds the recursion.
+// walk lists what is used in n, and the types declared in it. deepBrackets bounds its
+// recursion for nesting, and go/parser, which refuses trees deeper than 100,000 levels, for
+// the rest: chains of operators, of selectors, of else if, which take 64 MB at worst.
 func (g *goTree) walk(n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -340,7 +364,7 @@ func siblings(f *File) {
 		s := &f.Symbols[i]
 		if s.Parent >= 0 {
 			if p := f.Symbols[s.Parent]; p.Span == s.Span {
-				s.Parent = p.Parent
+				s.Parent, s.Owner = p.Parent, p.Owner
 			}
 		}
 	}

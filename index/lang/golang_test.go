@@ -177,3 +177,40 @@ func count(c *counts, got, want map[string]int, differs func(string)) {
 		}
 	}
 }
+
+// A file that lacks one closing brace keeps nearly all that is found in it.
+func TestGoMissingBrace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 11,000 files")
+	}
+	var c counts
+	refused := 0
+	for i, path := range goFiles(t) {
+		src, err := os.ReadFile(path)
+		if err != nil || i%10 != 0 {
+			continue
+		}
+		at := strings.LastIndexByte(string(src[:len(src)/2]), '}')
+		if at < 0 {
+			continue
+		}
+		whole := Scan(Go, src)
+		half := Scan(Go, slices.Concat(src[:at], src[at+1:]))
+		if half.Broken && !whole.Broken {
+			refused++
+			count(&c, namesOf(half), namesOf(whole), nil)
+		}
+	}
+	t.Logf("%d files: %v", refused, c)
+	if refused > 0 && c.f1() < 0.98 {
+		t.Error("less than 0.98")
+	}
+}
+
+func namesOf(f File) map[string]int {
+	found := map[string]int{}
+	for _, s := range f.Symbols {
+		found[string(s.Kind)+" "+s.Name]++
+	}
+	return found
+}

@@ -73,8 +73,8 @@ const (
 type Reference struct {
 	Kind      RefKind
 	Name      string // last component
-	Qualifier string // what stands before it: the receiver of a call, the path of an import
-	Span      Span   // of the call's callee, the imported name, the type's name
+	Qualifier string // what stands before it, if that is a path of names: the receiver of a call, the module of an import (of Go the whole path)
+	Span      Span   // of Name alone
 	Source    int    // index of the smallest symbol around it, -1 for none
 }
 

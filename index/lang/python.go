@@ -67,7 +67,7 @@ type python struct {
 	nameStart  int
 	nameEnd    int
 	chain      int // where the path of names began, -1 for none
-	dot        int // the last dot of the path
+	dot        int // where the path ends before its last dot
 	annotation bool
 	lambdas    int // lambdas at this depth whose colon is to come
 
@@ -106,6 +106,9 @@ func (p *python) token() {
 	p.flush(k)
 	if !p.begun {
 		p.beginStatement(k)
+		if word && p.form != pyExpression {
+			k = 'k' // match, case or type
+		}
 	}
 	if p.target {
 		p.assignment(k)
@@ -168,7 +171,7 @@ func (p *python) follow(k byte) {
 		if p.before != pyWord {
 			p.chain = -1
 		}
-		p.dot = p.start
+		p.dot = p.last // any space stands before the dot
 	default:
 		p.chain = -1
 	}
@@ -201,9 +204,7 @@ func (p *python) beginStatement(k byte) {
 	p.targets = p.targets[:0]
 	p.module = Span{}
 	if !p.decorated {
-		if p.doc = p.comment; p.doc.End > 0 && bytes.Count(p.src[p.doc.End:p.start], []byte{'\n'}) > 1 {
-			p.doc = Span{}
-		}
+		p.doc = p.comment
 	}
 	p.comment = Span{}
 	if k == pyString && p.document >= 0 {

@@ -83,7 +83,9 @@ func (p *pythonLexer) next() byte {
 			p.skipLine()
 			p.tailComment(sameLine)
 		case c == '\\' && p.pos+1 < len(p.code) && (p.code[p.pos+1] == '\n' || p.code[p.pos+1] == '\r'):
-			p.pos += 2
+			if p.pos += 2; p.code[p.pos-1] == '\r' && p.pos < len(p.code) && p.code[p.pos] == '\n' {
+				p.pos++
+			}
 		default:
 			if p.newline && p.depth > 0 && p.recovers() {
 				p.start, p.end, p.kind = p.pos, p.pos, pyLine
@@ -108,7 +110,7 @@ func (p *pythonLexer) skipLine() {
 
 // margin passes empty lines and comments and measures the indentation of the next line.
 func (p *pythonLexer) margin() {
-	column, start := 0, p.pos
+	column := 0
 	for p.pos < len(p.code) {
 		switch c := p.code[p.pos]; c {
 		case ' ':
@@ -122,7 +124,7 @@ func (p *pythonLexer) margin() {
 			p.pos++
 			return
 		case '#':
-			if p.comment.End == 0 || bytes.IndexByte(p.code[p.comment.End:start], '\n') < 0 {
+			if p.comment.End == 0 {
 				p.comment.Start = p.pos
 			}
 			p.skipLine()
@@ -191,12 +193,19 @@ func (p *pythonLexer) lex(c byte) {
 }
 
 func (p *pythonLexer) number() {
+	point := p.code[p.pos] == '.'
+	hex := p.pos+1 < len(p.code) && p.code[p.pos+1]|0x20 == 'x'
 	for p.pos++; p.pos < len(p.code); p.pos++ {
 		c := p.code[p.pos]
-		exponent := (c == '+' || c == '-') && p.code[p.pos-1]|0x20 == 'e' && p.code[p.start] != '0'
-		if !wordByte(c) && c != '.' && !exponent {
+		exponent := !hex && p.code[p.pos-1]|0x20 == 'e'
+		if c == '.' && !point {
+			point = true
+			continue
+		}
+		if !wordByte(c) && ((c != '+' && c != '-') || !exponent) {
 			break
 		}
+		point = point || exponent
 	}
 	p.kind, p.end = pyNumber, p.pos
 }

@@ -168,21 +168,26 @@ func (p *rust) attributes() {
 	for p.is(rHash) {
 		if p.at(1) == rBracket && p.i+1 < p.limit {
 			p.i++
-			if p.at(2) == rAssign && p.at(4) == rNot { // doc = concat!(…)
-				p.inside(func() {
-					p.i += 2
-					p.expression(false)
-				})
-				continue
-			}
-			p.skip()
+			p.attribute()
 		} else if p.at(1) == rNot && p.at(2) == rBracket && p.i+2 < p.limit {
 			p.i += 2
-			p.skip()
+			p.attribute()
 		} else {
 			return
 		}
 	}
+}
+
+// attribute steps over the brackets of an attribute. It reads the macro in [doc = concat!(…)].
+func (p *rust) attribute() {
+	if p.at(2) != rAssign || p.at(4) != rNot {
+		p.skip()
+		return
+	}
+	p.inside(func() {
+		p.i = min(p.i+2, p.limit)
+		p.expression(false)
+	})
 }
 
 // item reads an item, or a statement where there is none.
@@ -467,7 +472,7 @@ func (p *rust) variant() {
 
 func (p *rust) impl(begin, first int) {
 	p.i++
-	if p.is(rLess) && (p.at(1) == rLifetime || p.at(1) == rMore || p.at(1) == rHash || p.at(1) == rConst || p.at(1) == rIdent) {
+	if p.is(rLess) && p.at(2) != rAs && (p.at(1) == rLifetime || p.at(1) == rMore || p.at(1) == rHash || p.at(1) == rConst || p.at(1) == rIdent) {
 		p.typeParameters()
 	}
 	p.take(rConst)
@@ -510,10 +515,15 @@ func (p *rust) forAhead() bool {
 	for i := p.i; i < p.limit && i < p.i+maxLookahead; i++ {
 		switch p.tokens[i].kind {
 		case rFor:
-			if p.tokens[i+1].kind != rLess {
+			if p.tokens[i+1].kind != rLess || p.tokens[min(i+2, p.limit)].kind != rLifetime {
 				return true
 			}
-		case rBrace, rSemi, rWhere:
+		case rBrace:
+			if k := p.tokens[i-1].kind; k != rLess && k != rComma {
+				return false
+			}
+			i = p.mate(i)
+		case rSemi, rWhere:
 			return false
 		case rParen, rBracket:
 			i = p.mate(i)

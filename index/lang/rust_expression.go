@@ -143,6 +143,9 @@ func (p *rust) operand() bool {
 		case k == rMinus || k == rNot || k == rStar || k == rAmp || k == rMut || k == rMove || k == rRef:
 			p.i++
 			continue
+		case k == rIdent && p.at(1) == rConst && first > 0 && p.tokens[first-1].kind == rAmp && p.word("raw"):
+			p.i += 2
+			continue
 		case k == rRange:
 			p.i++
 			if p.i >= p.limit || p.kind() == rComma || p.kind() == rFat || p.noStruct && p.kind() == rBrace {
@@ -321,8 +324,10 @@ func (p *rust) path(first int) {
 			p.i++
 			p.typeArguments()
 			arguments = true
-			if p.is(rPath) { // the type before ::<…>:: is a type
-				p.typeName(first, name)
+			if p.is(rPath) { // a name before ::<…>:: is a type
+				if name == first {
+					p.typeName(first, name)
+				}
 				continue
 			}
 			break

@@ -127,7 +127,8 @@ func (p *rust) typePath(first int) {
 			p.skip()
 			return
 		}
-		arguments := p.is(rLess) || p.is(rPath) && p.at(1) == rLess
+		// in "a as u32 <= b" the type ends before <
+		arguments := p.is(rLess) && (p.at(1) != rAssign || p.tokens[p.i].end != p.tokens[p.i+1].start) || p.is(rPath) && p.at(1) == rLess
 		if p.is(rPath) && !arguments {
 			continue // a component of the path
 		}
@@ -154,7 +155,7 @@ func (p *rust) typeName(first, name int) {
 	if t.kind == rSelf || t.kind == rSuper || t.kind == rCrate {
 		return
 	}
-	if w := p.src[t.start:t.end]; name == first && rustPrimitive(w) || string(w) == "Self" || string(w) == "_" {
+	if w := p.src[t.start:t.end]; name == first && rustPrimitive(w) || string(w) == "Self" || string(w) == "_" || string(w) == "true" || string(w) == "false" {
 		return
 	}
 	p.refer(TypeRef, first, name)
@@ -203,7 +204,7 @@ func (p *rust) typeParameters() {
 	for p.i < p.limit && p.kind() != rMore {
 		at := p.i
 		p.attributes()
-		p.take(rConst)
+		value := p.take(rConst)
 		if p.kind() == rLifetime || p.kind().name() {
 			p.i++
 		}
@@ -211,7 +212,13 @@ func (p *rust) typeParameters() {
 			p.types(true)
 		}
 		if p.take(rAssign) {
-			p.types(true)
+			if value && p.is(rBrace) {
+				p.block()
+			} else if value && p.kind().name() && p.at(1) != rPath { // a constant
+				p.i++
+			} else {
+				p.types(true)
+			}
 		}
 		p.take(rComma)
 		if p.i == at {

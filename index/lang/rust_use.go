@@ -5,6 +5,7 @@ import "strings"
 // A usePrefix is the path in front of a list in a use declaration.
 type usePrefix struct {
 	text string // with ::, without white space
+	list bool   // what follows stands in braces right behind it
 	last int    // token of its last component, 0 for none
 }
 
@@ -15,7 +16,7 @@ func (u usePrefix) with(name string, token int) usePrefix {
 	if u.text != "" {
 		name = u.text + "::" + name
 	}
-	return usePrefix{name[:min(len(name), maxPrefix)], token}
+	return usePrefix{text: name[:min(len(name), maxPrefix)], last: token}
 }
 
 // useTree reads one tree of a use declaration behind a prefix.
@@ -24,6 +25,7 @@ func (p *rust) useTree(u usePrefix) {
 	for p.i < p.limit {
 		switch k := p.kind(); {
 		case k == rBrace:
+			u.list = true
 			p.inside(func() {
 				p.useTree(u)
 				p.take(rComma)
@@ -47,7 +49,7 @@ func (p *rust) useTree(u usePrefix) {
 			}
 			t := &p.tokens[p.i]
 			qualifier := u.text
-			if k == rSelf && u.last > 0 {
+			if k == rSelf && u.last > 0 && u.list {
 				t = &p.tokens[u.last]
 				qualifier = parentPath(u.text)
 			}

@@ -73,6 +73,8 @@ func (p *script) expression() value {
 		p.i++
 		pure = false
 		switch k {
+		case sLess:
+			p.take(sLess)
 		case sAssign:
 			if last := p.i - 2; last == first && p.tokens[last].kind.name() ||
 				last > first && (p.tokens[last].kind.word() || p.tokens[last].kind == sPrivate) && (p.tokens[last-1].kind == sDot || p.tokens[last-1].kind == sOptDot) {
@@ -158,19 +160,23 @@ func (p *script) arrowAt(i int) bool {
 	case sArrow:
 		return true
 	case sColon:
-		return p.ts && !p.inTernary && p.typeThenArrow(m+2) || p.ts && p.inTernary && p.ternaryArrow(m)
+		return p.ts && !p.inTernary && p.typeThenArrow(m+2) || p.ts && p.inTernary && p.ternaryArrow(i, m)
 	}
 	return false
 }
 
-// ternaryArrow decides for (…): between ? and :. It is a function if a body in braces and another colon follow.
-func (p *script) ternaryArrow(m int) bool {
-	i := p.typeEnd(m + 2)
-	if i == 0 || p.tokens[i].kind != sArrow || i+1 >= p.limit || p.tokens[i+1].kind != sBrace {
+// ternaryArrow decides for the bracket i to m and a colon between ? and : of a conditional. It is a function if it holds
+// nothing or a parameter with a type, or if a body in braces and another colon follow.
+func (p *script) ternaryArrow(i, m int) bool {
+	end := p.typeEnd(m + 2)
+	if end == 0 || p.tokens[end].kind != sArrow || end+1 >= p.limit {
 		return false
 	}
-	b := int(p.tokens[i+1].mate)
-	return b > 0 && b+1 < p.limit && p.tokens[b+1].kind == sColon
+	if m == i+1 || p.tokens[i+1].kind.name() && (p.tokens[i+2].kind == sColon || p.tokens[i+2].kind == sQuestion && p.tokens[i+3].kind == sColon) {
+		return true
+	}
+	b := int(p.tokens[end+1].mate)
+	return p.tokens[end+1].kind == sBrace && b > 0 && b+1 < p.limit && p.tokens[b+1].kind == sColon
 }
 
 func (p *script) typeThenArrow(i int) bool {
@@ -179,7 +185,7 @@ func (p *script) typeThenArrow(i int) bool {
 }
 
 // maxLookahead is how many tokens are looked at, brackets counting as one, to tell what a colon means.
-const maxLookahead = 256
+const maxLookahead = 128
 
 // typeEnd returns the token behind the type at token i, 0 if it is not a type.
 func (p *script) typeEnd(i int) int {
@@ -391,18 +397,16 @@ func (p *script) attached(first int, v value) value {
 		switch k := p.kind(); k {
 		case sDot, sOptDot:
 			p.i++
+			if k == sOptDot && (p.kind() == sParen || p.kind() == sLess) && p.i < p.limit {
+				break // the name before it is called
+			}
 			callee = -1
-			if p.kind().word() || p.kind() == sPrivate {
+			if (p.kind().word() || p.kind() == sPrivate) && p.i < p.limit {
 				callee = p.i
 				p.i++
 			} else if k == sDot {
 				p.drop(&v)
 				return v
-			}
-			if k == sOptDot && callee < 0 && p.i == first+2 && p.tokens[first].kind.name() {
-				callee = first
-			} else if k == sOptDot && callee < 0 && p.kind() == sParen && p.tokens[p.i-2].kind == sIdent {
-				callee = p.i - 2
 			}
 		case sParen:
 			p.call(first, callee)

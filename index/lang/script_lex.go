@@ -313,6 +313,7 @@ type scriptLexer struct {
 	broken   bool
 	newline  bool
 	comment  bool
+	divide   int // up to here / divides: no regular expression that begins before it ends on its line
 }
 
 var scriptTokens = sync.Pool{New: func() any { return new([]scriptToken) }}
@@ -603,13 +604,15 @@ func (l *scriptLexer) template(whole, head scriptKind) {
 
 // regexpEnd returns where the regular expression here ends, 0 if it is none.
 func (l *scriptLexer) regexpEnd() int {
+	if l.at < l.divide {
+		return 0
+	}
 	class := false
-	for i := l.at + 1; i < len(l.src); i++ {
+	i := l.at + 1
+	for ; i < len(l.src) && l.src[i] != '\n' && l.src[i] != '\r'; i++ {
 		switch l.src[i] {
 		case '\\':
 			i++
-		case '\n', '\r':
-			return 0
 		case '[':
 			class = true
 		case ']':
@@ -620,5 +623,6 @@ func (l *scriptLexer) regexpEnd() int {
 			}
 		}
 	}
+	l.divide = i
 	return 0
 }

@@ -241,10 +241,16 @@ func (l *scriptLexer) less(c1, c2 byte) {
 	}
 }
 
-// typeAfterShift says that << at a type's arguments begins a generic function type: f<<T>(x: T) => T>.
+// typeAfterShift says that << at a type's arguments begins a generic function type: F<<A, B>(x: A) => B>.
 func (l *scriptLexer) typeAfterShift(i int) bool {
+	if n := len(l.tokens); n == 0 || int(l.tokens[n-1].end) != l.at || l.tokens[n-1].kind != sIdent {
+		return false
+	}
 	end := l.identEnd(i)
-	return end > i && end < len(l.src) && end-i < 64 && l.src[end] == '>' && end+1 < len(l.src) && l.src[end+1] == '('
+	if end == i || end-i > 64 || end+1 >= len(l.src) {
+		return false
+	}
+	return l.src[end] == '>' && l.src[end+1] == '(' || l.src[end] == ',' && l.src[end+1] == ' ' || hasPrefixAt(l.src, end, " extends ")
 }
 
 func (l *scriptLexer) more(c1 byte) {

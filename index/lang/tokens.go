@@ -54,6 +54,9 @@ func (b *builder) finish() File {
 		return cmp.Or(cmp.Compare(x.Span.Start, y.Span.Start), cmp.Compare(y.Span.End, x.Span.End))
 	})
 	slices.SortStableFunc(f.References, func(x, y Reference) int { return cmp.Compare(x.Span.Start, y.Span.Start) })
+	f.References = slices.CompactFunc(f.References, func(x, y Reference) bool {
+		return x.Span.Start == y.Span.Start && x == y
+	})
 	lines := newLines(b.src)
 	var open []int // symbols around the place, the outermost first
 	r := 0

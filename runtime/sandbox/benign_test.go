@@ -25,6 +25,8 @@ func TestBenign(t *testing.T) {
 		{name: "time", program: "/bin/sh", script: "date -u +%Y >/dev/null; uname >/dev/null; id -u >/dev/null; cat /etc/hosts >/dev/null; head -c 3 /dev/urandom >/dev/null; echo ok", want: "ok\n"},
 		{name: "git status", program: "/usr/bin/git", setup: "git init -q . && git add . && git -c user.name=a -c user.email=a@example.org commit -qm a",
 			script: "git status --short && touch b && git status --short && git log --oneline | wc -l", want: "?? b\n1\n"},
+		{name: "git commit", program: "/usr/bin/git", setup: "git init -q . && git config user.name a && git config user.email a@example.org",
+			script: "git add x.txt && git commit -qm a && echo y >y && git add -A && git commit -qm b && git log --oneline | wc -l", want: "2\n"},
 		{name: "python", program: "/usr/bin/python3", want: "[1, 4] child\n",
 			script: "python3 -c 'import json,os,subprocess,tempfile,threading,sqlite3,ssl,hashlib\n" +
 				"t=threading.Thread(target=lambda:None);t.start();t.join()\n" +

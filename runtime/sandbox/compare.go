@@ -160,6 +160,9 @@ func raise(j *job) (*shield, error) {
 	if j.Off || len(j.Protect)+len(j.Watch) == 0 {
 		return s, nil
 	}
+	if j.ReadOnly && len(j.Write) == 0 && j.report.Tier.atLeast(Tier2) {
+		return s, nil // it can write nowhere
+	}
 	compare, links := slices.Clone(j.Watch), []string(nil)
 	switch j.report.Tier {
 	case Tier1:

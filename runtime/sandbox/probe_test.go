@@ -26,6 +26,10 @@ const hostile = "__hostile"
 
 func TestMain(m *testing.M) {
 	Main()
+	if len(os.Args) == 4 && os.Args[1] == "__exchange" {
+		exchange(os.Args[2], os.Args[3])
+		os.Exit(0)
+	}
 	if len(os.Args) > 2 && os.Args[1] == hostile {
 		attack(os.Args[2:])
 		os.Exit(0)
@@ -214,7 +218,7 @@ func TestProbesAsUser(t *testing.T) {
 	home := filepath.Join(filepath.Dir(program), "user")
 	must(t, os.Mkdir(home, 0o700))
 	must(t, os.Chown(home, uid, uid))
-	cmd := exec.Command(program, "-test.run=^(TestProbes|TestBenign|TestBounded)$", "-test.v")
+	cmd := exec.Command(program, "-test.run=^(TestProbes|TestBenign|TestBounded|TestProtect.*|TestPlaceholders)$", "-test.v")
 	cmd.Dir = home
 	cmd.Env = []string{"HOME=" + filepath.Join(home, "nothing"), "TMPDIR=" + home, "PATH=" + defaultPath, "PROBE_SETUID=" + setuid}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}

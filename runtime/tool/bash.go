@@ -89,6 +89,10 @@ func (d *Dispatcher) program(ctx context.Context, c sandbox.Command, name string
 	}
 	// A skill that does not declare the effect does not have it through a program either.
 	c.ReadOnly = d.declared != nil && !d.declared[Filesystem]
+	var all bool
+	if c.Protect, c.Watch, all = d.guarded(); all {
+		c.ReadOnly = true
+	}
 	if len(d.config.Hosts) > 0 && d.has(ctx, Network, h) {
 		c.Hosts = d.config.Hosts
 	}
@@ -106,13 +110,17 @@ func (d *Dispatcher) program(ctx context.Context, c sandbox.Command, name string
 	}
 	name = diag.Printable(name)
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
 		return ctx.Err()
+	case err != nil && ctx.Err() != nil:
+		return err
 	case err != nil:
-		if e, ok := errors.AsType[*diag.Error](err); ok {
-			return e
+		if _, ok := errors.AsType[*diag.Error](err); ok {
+			return err // with what the sandbox says was changed
 		}
 		return failed("running %s: %w", name, err)
+	case len(r.Changed) > 0:
+		return diag.New(diag.Failed, CodeProtected, "while %s ran, this was changed, which programs may not write: %s; nothing was restored", name, d.listed(r.Changed))
 	case r.TimedOut:
 		return failed("%s was stopped after %s", name, time.Since(started).Round(time.Second))
 	case r.ExitCode != 0:
@@ -121,6 +129,21 @@ func (d *Dispatcher) program(ctx context.Context, c sandbox.Command, name string
 		return failed("%s printed more than %d bytes", name, c.MaxOutput)
 	}
 	return nil
+}
+
+// listed is paths as they are below the working directory, at most ten.
+func (d *Dispatcher) listed(paths []string) string {
+	var out []string
+	for _, path := range paths[:min(len(paths), 10)] {
+		if rel, ok := d.work.relative(path); ok {
+			path = rel
+		}
+		out = append(out, diag.Printable(path))
+	}
+	if more := len(paths) - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(out, ", ")
 }
 
 // ended is text with a line end, so that something can follow it.

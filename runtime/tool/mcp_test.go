@@ -139,7 +139,7 @@ func TestHostileServer(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"evil::bash": "the server's bash", "evil__bash": "the server's bash", "evil::x.y": "the server's x.y", "evil__x_y": "the server's x.y", "evil__x_y_2": "the server's x_y",
-		"run_terminal_cmd": "denied: the tool name", "evil_x_y": "denied: the tool name",
+		"run_terminal_cmd": "not allowed: the tool name", "evil_x_y": "not allowed: the tool name",
 	} {
 		if text, _ := call(d, name); !strings.HasPrefix(text, want) {
 			t.Errorf("%s: %s", name, text)

@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -32,8 +31,9 @@ type tree struct {
 	protected []protection
 }
 
-// A protection is a directory into which nothing is written.
+// A protection is a file, or a directory into which nothing is written.
 type protection struct {
+	what string      // it belongs to
 	info os.FileInfo // nil: it is not there yet
 	rel  string      // below the tree, with slashes; "" outside of it
 }
@@ -55,9 +55,11 @@ func openTree(dir, prefix string) (*tree, error) {
 
 func (t *tree) close() { t.root.Close() }
 
-func (t *tree) protect(dirs []string) {
+// protect keeps directories and files from being written. Their names are those of now: what is a link is protected
+// where it leads.
+func (t *tree) protect(dirs []string, what string) {
 	for _, dir := range dirs {
-		p := protection{}
+		p := protection{what: what}
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			dir = real
 		}
@@ -336,32 +338,22 @@ func (p *place) writable() error {
 	if slices.ContainsFunc(strings.Split(rel, "/"), isDotGit) {
 		return refuse("git")
 	}
+	if configuresAgents(rel) {
+		return diag.New(diag.Refused, CodeProtected, "%q is never written: it configures agents, editors or shells", diag.Printable(p.shown())).
+			Hint("put the text into another file, for the person to read and to move")
+	}
 	for _, g := range p.tree.protected {
 		if g.rel == "." {
 			return refuse("a protected directory")
 		}
 		if g.rel != "" && (strings.EqualFold(rel, g.rel) || len(rel) > len(g.rel) && rel[len(g.rel)] == '/' && strings.EqualFold(rel[:len(g.rel)], g.rel)) {
-			return refuse("the skill, or to a directory of skills")
+			return refuse(g.what)
 		}
-		if g.info != nil && slices.ContainsFunc(p.within, func(i os.FileInfo) bool { return os.SameFile(i, g.info) }) {
-			return refuse("the skill, or to a directory of skills")
+		if g.info != nil && (slices.ContainsFunc(p.within, func(i os.FileInfo) bool { return os.SameFile(i, g.info) }) || p.info != nil && os.SameFile(p.info, g.info)) {
+			return refuse(g.what)
 		}
 	}
 	return nil
-}
-
-// isDotGit reports whether some file system takes name for ".git": without regard to case, to
-// characters that are not seen, to blanks and dots at the end, or by its short name.
-func isDotGit(name string) bool {
-	name, _, _ = strings.Cut(name, ":") // a stream of the same file
-	name = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, name)
-	name = strings.TrimRight(name, " .")
-	return name == ".git" || name == "git~1"
 }
 
 // openFile opens the regular file at p.

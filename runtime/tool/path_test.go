@@ -208,7 +208,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 	}()
 	select {
 	case text := <-done:
-		if !strings.Contains(text, `denied: "fifo" is not a regular file`) {
+		if !strings.Contains(text, `not allowed: "fifo" is not a regular file`) {
 			t.Error(text)
 		}
 	case <-time.After(5 * time.Second):

@@ -68,7 +68,7 @@ func TestConfined(t *testing.T) {
 		return sandbox.Result{}, diag.New(diag.Refused, "sandbox_floor", "not here")
 	}
 	d, _ = open(t, config)
-	if text, denied := call(d, "bash", "command", "true"); !denied || text != "denied: not here" {
+	if text, denied := call(d, "bash", "command", "true"); !denied || text != "not allowed: not here" {
 		t.Error(text)
 	}
 }

@@ -28,6 +28,11 @@ type handler struct {
 // String is the canonical name.
 func (h *handler) String() string { return skill.Tool{Namespace: h.namespace, Name: h.name}.String() }
 
+// overlaps reports whether calls of h change nothing, so that those of one turn may run at once.
+func (h *handler) overlaps() bool {
+	return h.effect == None || h.namespace == "" && h.name == "fetch"
+}
+
 // orScript is h in a sentence.
 func (h *handler) orScript() string {
 	switch {

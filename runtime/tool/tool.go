@@ -44,6 +44,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -178,7 +179,15 @@ func (c *core) openTrees() (err error) {
 		}
 		c.own, protected = own, append([]string{own.real}, protected...)
 	}
-	c.work.protect(protected)
+	c.work.protect(protected, "the skill, or to a directory of skills")
+	kept, seen := agentPaths()
+	var agents []string
+	for _, name := range slices.Concat(kept, seen) {
+		if path := filepath.Join(c.work.real, filepath.FromSlash(name)); isThere(path) {
+			agents = append(agents, path)
+		}
+	}
+	c.work.protect(agents, "the configuration of agents")
 	return nil
 }
 
@@ -215,7 +224,7 @@ func (d *Dispatcher) For(readOnly bool) []model.Tool {
 		if patterns := d.patterns(h); patterns != "" {
 			description += " Allowed here only: " + patterns + "."
 		}
-		out = append(out, model.Tool{Name: h.wire, Description: description, Schema: h.schema})
+		out = append(out, model.Tool{Name: h.wire, Description: description, Schema: h.schema, ReadOnly: h.overlaps()})
 	}
 	return out
 }
@@ -291,7 +300,7 @@ func isDenied(err error) bool {
 func refusal(err error) model.ToolResult {
 	text := err.Error()
 	if isDenied(err) {
-		text = "denied: " + text
+		text = "not allowed: " + text
 	}
 	return model.ToolResult{Text: bounded(text, maxResult), IsError: true}
 }

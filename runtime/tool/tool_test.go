@@ -502,7 +502,7 @@ func TestStrictInputs(t *testing.T) {
 func TestUnknownTool(t *testing.T) {
 	d, _ := open(t, Config{})
 	r, canonical, denied := d.Call(context.Background(), "raed", nil, false)
-	if canonical != "" || !denied || r.Text != `denied: there is no tool "raed"` {
+	if canonical != "" || !denied || r.Text != `not allowed: there is no tool "raed"` {
 		t.Errorf("%+v %q", r, canonical)
 	}
 }
@@ -523,5 +523,5 @@ func ExampleDispatcher_Call() {
 	fmt.Println(denied, r.Text)
 	// Output:
 	// read: two
-	// true denied: bash cannot be called: programs cannot be run here
+	// true not allowed: bash cannot be called: programs cannot be run here
 }

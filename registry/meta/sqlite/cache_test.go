@@ -82,7 +82,7 @@ func TestSearchSeesChanges(t *testing.T) {
 					return
 				default:
 					compare(t, s, g.random(r))
-					time.Sleep(time.Millisecond)
+					time.Sleep(5 * time.Millisecond)
 				}
 			}
 		})
@@ -92,7 +92,7 @@ func TestSearchSeesChanges(t *testing.T) {
 
 	r := rand.New(rand.NewPCG(1, 4))
 	next := n
-	for round := range 48 {
+	for round := range 32 {
 		// An update that is undone leaves no trace, though it searched.
 		undone := errors.New("undone")
 		err := stores[round%2].Update(t.Context(), func(tx *meta.Tx) error {
@@ -117,7 +117,7 @@ func TestSearchSeesChanges(t *testing.T) {
 		if err := stores[r.IntN(2)].Update(t.Context(), func(tx *meta.Tx) error { return g.change(tx, listed, i, round) }); err != nil {
 			t.Fatal(err)
 		}
-		for range 4 {
+		for range 3 {
 			s := stores[r.IntN(2)]
 			q := g.random(r)
 			m := compare(t, s, q)
@@ -183,7 +183,7 @@ func TestCacheBounded(t *testing.T) {
 	g := newGenerator()
 	g.fill(t, s, 40)
 	kept := map[terms]bool{}
-	for _, w := range append(g.words[:2000:2000], strings.Repeat("common ", 2)+strings.Repeat("x", 2*maxTerms)) {
+	for _, w := range append(g.words[:1000:1000], strings.Repeat("common ", 2)+strings.Repeat("x", 2*maxTerms)) {
 		compare(t, s, meta.Search{Text: w})
 		for l := range s.cache.latest.lists {
 			kept[l] = true

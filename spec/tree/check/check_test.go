@@ -131,6 +131,11 @@ func TestCanonical(t *testing.T) {
 	if n := len(check.CanonicalCompatibility); n > 500 || strings.Contains(check.CanonicalCompatibility, ": ") {
 		t.Errorf("compatibility has %d bytes, or must be quoted", n)
 	}
+	for _, name := range []string{"canopy-runtime", "github.com/skl-project/skl"} {
+		if !strings.Contains(check.CanonicalCompatibility, name) {
+			t.Errorf("compatibility does not name %s", name)
+		}
+	}
 	if !strings.HasPrefix(check.CanonicalGuard, "> **Runtime required.**") || strings.Count(check.CanonicalGuard, "\n>\n") != 3 {
 		t.Error("the guard is not four paragraphs in one blockquote")
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
-	"github.com/skl-project/skl/install/roots"
 	drive "github.com/skl-project/skl/runtime/model/mcp"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/runtime/tool"
@@ -93,30 +92,10 @@ func (w *world) driven(ctx context.Context, name string) (*runnable, error) {
 	if !isWord(name) {
 		return nil, diag.New(diag.Refused, "mcp_path", "%q is a path; agents run installed skills by name", name).Hint("skl list")
 	}
-	l, err := w.discover(ctx, nil)
+	r, err := w.runnableNamed(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	found, err := copies(l, name)
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(found, func(r roots.Record) bool { return r.State == roots.Active })
-	if i < 0 {
-		return nil, notActive(found[0])
-	}
-	where := found[i].Path
-	if embedded, ok := strings.CutPrefix(where, "skl:"); ok {
-		where = embedded
-	}
-	r, err := w.runnable(ctx, where)
-	if err != nil {
-		return nil, err
-	}
-	if r.dir != found[i].Path {
-		return nil, diag.New(diag.Refused, "mcp_path", "%q is a folder here, which hides the installed skill; agents run installed skills by name", name).Hint("skl mcp, started elsewhere")
-	}
-	r.trust = found[i].Trust
 	if err := w.bind(ctx, r); err != nil {
 		return nil, err
 	}
@@ -178,7 +157,7 @@ func (w *world) watch(ctx context.Context, id string) (trace.Sink, error) {
 		return nil, err
 	}
 	events := fileSink{trace.JSONL(f), f}
-	exporter, err := w.spans(ctx, id)
+	exporter, err := w.spans(ctx, id, "mcp")
 	if err != nil {
 		return nil, errors.Join(err, events.Close())
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/registry/server"
+	"github.com/skl-project/skl/spec/tree/check"
 )
 
 type quickstartResult struct {
@@ -19,14 +20,14 @@ type quickstartResult struct {
 }
 
 func quickstartCommand() command {
-	return command{name: "quickstart", usage: "try skl out in a new folder, with a registry of your own and without a network", output: quickstartResult{},
+	return command{name: "quickstart", usage: "try skl out in a new folder, with a registry of your own, without a network and without a model", output: quickstartResult{},
 		example: "skl quickstart\nskl quickstart --dir ./try-skl",
 		flags:   []cli.Flag{&cli.StringFlag{Name: "dir", Usage: "make the folder `DIR` (default: a temporary one)"}},
 		run:     runQuickstart}
 }
 
 // runQuickstart starts a registry on loopback, publishes signed releases of a skill to it, installs the
-// first into a fresh project with a home of its own, shows shadowing, updates, verifies and searches.
+// first into a fresh project with a home of its own, shows shadowing, updates, verifies, searches, and runs a tree by replay.
 func runQuickstart(ctx context.Context, w *world, c *cli.Context) error {
 	dir, err := w.demoDir(c.String("dir"))
 	if err != nil {
@@ -127,6 +128,9 @@ func (d *demo) steps(ctx context.Context, url, token string) error {
 		do(d.project, "", "update", "--latest"),
 		do(d.project, "", "verify"),
 		do(d.project, "", "search", "changelog"),
+		func() error { return demoTree(filepath.Join(d.dir, "announce"), filepath.Join(d.dir, "answers.jsonl")) },
+		do(d.project, "", "graph", "../announce"),
+		do(d.project, "", "run", "../announce", "2.0.0", "--model", "replay:../answers.jsonl", "--answer", "Send it?=Yes", "--allow", "run"),
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -177,6 +181,44 @@ func demoEnv(getenv func(string) string, dir string) func(string) string {
 		}
 		return getenv(name)
 	}
+}
+
+// demoTree writes a small skill with a tree, and what a model once answered to its leaves.
+func demoTree(dir, answers string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	text := `---
+name: announce
+description: Announces a version. Use when asked to announce a release.
+compatibility: ` + check.CanonicalCompatibility + `
+metadata:
+  canopy-features: [interaction]
+---
+
+` + check.CanonicalGuard + `
+
+Version: $ARGUMENTS
+
+## Tree
+
+* announce
+  * IF << $ARGUMENTS is not a valid semver
+    * END Not a version: $ARGUMENTS
+  * Write one sentence that announces version $ARGUMENTS >> sentence
+  * SHOW_PLAN >> sentence
+  * ASK << Send it? | Yes | No
+  * IF << No
+    * END
+
+## Rules
+
+- Promise nothing.
+
+## Response: sentence
+`
+	answer := `{"node":"SKILL.md#/1","value":{"sentence":"Version 2.0.0 leaves out what only developers notice."}}` + "\n"
+	return errors.Join(os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte(text), 0o644), os.WriteFile(answers, []byte(answer), 0o644))
 }
 
 // demoSkill writes a small skill as it is in its first or second version.

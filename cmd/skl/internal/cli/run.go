@@ -261,7 +261,7 @@ func (s *session) sinks(ctx context.Context) (trace.Sink, error) {
 	default:
 		out = append(out, trace.Lines(s.w.env.stderr))
 	}
-	exporter, err := s.w.spans(ctx, s.record.ID)
+	exporter, err := s.w.spans(ctx, s.record.ID, s.record.Model)
 	if exporter != nil {
 		out = append(out, exporter)
 	}
@@ -599,11 +599,10 @@ func runResume(ctx context.Context, w *world, c *cli.Context) error {
 	if w.cwd != rec.Work {
 		return diag.New(diag.Misuse, "run_elsewhere", "run %s works in %s, not here", rec.ID, rec.Work).Hint("skl -C %s resume %s", quoteShell(rec.Work), rec.ID)
 	}
-	where := rec.Dir
-	if name, ok := strings.CutPrefix(where, "skl:"); ok {
-		where = name
+	if rec.Model == "mcp" && c.String("model") == "" {
+		return diag.New(diag.NeedsInput, model.CodeNoAnswer, "an agent filled the leaves of run %s", rec.ID).Hint("skl resume %s --model MODEL", rec.ID)
 	}
-	r, err := w.runnable(ctx, where)
+	r, err := w.runnable(ctx, rec.Dir)
 	if err != nil {
 		return err
 	}

@@ -28,57 +28,73 @@ type runnable struct {
 	plan  *plan.Plan
 }
 
-// runnable finds the skill that arg means: a folder with a SKILL.md, or the first active copy of a name.
+// runnable finds the skill that arg means: the first active copy of a name, or a folder with a SKILL.md.
 func (w *world) runnable(ctx context.Context, arg string) (*runnable, error) {
-	r, err := w.locate(ctx, arg)
+	if !isWord(arg) && !strings.HasPrefix(arg, "skl:") {
+		return w.runnableAt(arg)
+	}
+	r, err := w.runnableNamed(ctx, arg)
+	if errors.Is(err, diag.Code("unknown_skill")) && exists(filepath.Join(absolute(w.cwd, arg), skill.FileName)) {
+		return w.runnableAt(arg)
+	}
+	return r, err
+}
+
+// runnableAt is the skill in a folder.
+func (w *world) runnableAt(path string) (*runnable, error) {
+	dir := absolute(w.cwd, path)
+	if filepath.Base(dir) == skill.FileName {
+		dir = filepath.Dir(dir)
+	}
+	if !exists(filepath.Join(dir, skill.FileName)) {
+		return nil, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s", path).Hint("skl list")
+	}
+	r := &runnable{dir: dir, files: os.DirFS(dir), trust: "local"}
+	return r, r.read(w)
+}
+
+// runnableNamed is the active copy of an installed skill, and nothing else that a name could mean, such as a folder that
+// somebody made here. "skl:NAME" is the copy that comes with skl.
+func (w *world) runnableNamed(ctx context.Context, name string) (*runnable, error) {
+	l, err := w.discover(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
+	found, err := copies(l, strings.TrimPrefix(name, "skl:"))
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(found, func(r roots.Record) bool {
+		return r.Path == name || r.State == roots.Active && !strings.HasPrefix(name, "skl:")
+	})
+	if i < 0 {
+		return nil, notActive(found[0])
+	}
+	r := &runnable{dir: found[i].Path, trust: found[i].Trust}
+	if r.files, err = filesOf(found[i]); err != nil {
+		return nil, err
+	}
+	return r, r.read(w)
+}
+
+// read loads the skill of r, which must have a tree.
+func (r *runnable) read(w *world) (err error) {
 	base := filepath.Base(r.dir)
 	if name, ok := strings.CutPrefix(r.dir, "skl:"); ok {
 		base = name
 	}
 	if r.skill, err = tree.Load(r.files, base); err != nil {
-		return nil, err
+		return err
 	}
 	r.name = r.skill.Name
 	switch doc := r.skill.Doc; {
 	case doc != nil && doc.State != skill.Ready:
-		return nil, doc.Problem
+		return doc.Problem
 	case r.skill.Tree == nil:
-		return nil, diag.New(diag.Misuse, "no_tree", "%s has no section \"## Tree\", so there is nothing to run: agents follow its text", r.name).
+		return diag.New(diag.Misuse, "no_tree", "%s has no section \"## Tree\", so there is nothing to run: agents follow its text", r.name).
 			Hint("skl read %s    skl convert %s --to tree", r.name, w.short(r.dir))
 	}
-	return r, nil
-}
-
-func (w *world) locate(ctx context.Context, arg string) (*runnable, error) {
-	arg = strings.TrimPrefix(arg, "skl:") // the copy that comes with skl, unless another hides it
-	if dir := absolute(w.cwd, arg); !isWord(arg) || exists(filepath.Join(dir, skill.FileName)) {
-		if filepath.Base(dir) == skill.FileName {
-			dir = filepath.Dir(dir)
-		}
-		if !exists(filepath.Join(dir, skill.FileName)) {
-			return nil, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s", arg).Hint("skl list")
-		}
-		return &runnable{dir: dir, files: os.DirFS(dir), trust: "local"}, nil
-	}
-	l, err := w.discover(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	found, err := copies(l, arg)
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(found, func(r roots.Record) bool { return r.State == roots.Active })
-	if i < 0 {
-		return nil, notActive(found[0])
-	}
-	rec := found[i]
-	r := &runnable{dir: rec.Path, trust: rec.Trust}
-	r.files, err = filesOf(rec)
-	return r, err
+	return nil
 }
 
 // notActive says why no copy of a skill is run.
@@ -98,7 +114,7 @@ func notActive(r roots.Record) error {
 func (w *world) bind(ctx context.Context, r *runnable) error {
 	opt := plan.Options{Depends: dependencies(r.skill), Path: w.short(r.dir)}
 	opt.Find = func(name string) (*tree.Skill, error) {
-		other, err := w.runnable(ctx, name)
+		other, err := w.runnableNamed(ctx, name)
 		if errors.Is(err, diag.Code("no_tree")) || errors.Is(err, diag.Code("unknown_skill")) {
 			return nil, nil
 		}

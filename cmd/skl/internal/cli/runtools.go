@@ -77,13 +77,16 @@ func (s consentStore) Remember(digest string, e tool.Effect) error {
 }
 
 // spans sends the run to an OpenTelemetry collector, if the configuration or the environment names one.
-func (w *world) spans(ctx context.Context, id string) (trace.Sink, error) {
+func (w *world) spans(ctx context.Context, id, model string) (trace.Sink, error) {
 	endpoint := w.config.Run.Trace
 	if endpoint == "" && w.env.getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && w.env.getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return nil, nil
 	}
-	sink, err := otlp.New(ctx, otlp.Config{Endpoint: endpoint, Version: version, Run: id})
-	return warned{sink, w}, err
+	sink, err := otlp.New(ctx, otlp.Config{Endpoint: endpoint, Version: version, Run: id, Model: model})
+	if err != nil {
+		return nil, err
+	}
+	return warned{sink, w}, nil
 }
 
 // warned is a sink whose loss is worth a warning, and fails nothing.

@@ -1,0 +1,157 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/skl-project/skl/runtime/run"
+	"github.com/skl-project/skl/runtime/sandbox"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// What a program is kept from, with what is there and without.
+func TestGuarded(t *testing.T) {
+	d, work, _ := world(t)
+	put(t, filepath.Join(work, "CLAUDE.md"), "x")
+	put(t, filepath.Join(work, ".git", "modules", "a", "b", "HEAD"), "x")
+	put(t, filepath.Join(work, ".git", "worktrees", "w", "commondir"), "x")
+	names := func(paths []string) []string {
+		for i := range paths {
+			rel, err := filepath.Rel(work, paths[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			paths[i] = filepath.ToSlash(rel)
+		}
+		return paths
+	}
+	protect, watch, all := d.guarded()
+	protect, watch = names(protect), names(watch)
+	for _, want := range []string{".git/config", ".git/hooks", ".git/modules/a/b/config", ".git/modules/a/b/hooks", ".git/worktrees/w/commondir", "CLAUDE.md", ".claude", ".cursor", ".codex",
+		".mcp.json", ".envrc", ".bashrc", ".github/skills", ".github/hooks", ".github/copilot-instructions.md", ".agents/skills", ".agents/skills/pdf", ".claude/skills"} {
+		if !slices.Contains(protect, want) {
+			t.Errorf("%s is not protected", want)
+		}
+	}
+	for _, want := range []string{".git/commondir", ".git/config.worktree", "AGENTS.md", "GEMINI.md", ".vscode/tasks.json", ".zshrc"} {
+		if !slices.Contains(watch, want) || slices.Contains(protect, want) {
+			t.Errorf("%s is not watched", want)
+		}
+	}
+	for _, open := range []string{".", ".git", ".git/index", ".git/objects", ".git/modules/a", "sub", "sub/a.txt"} {
+		if slices.Contains(protect, open) || all {
+			t.Errorf("%s is protected", open)
+		}
+	}
+	// A file in the place of .git names the directory of git.
+	if err := os.RemoveAll(filepath.Join(work, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(work, ".git"), "gitdir: /elsewhere\n")
+	if protect, _, _ := d.guarded(); !slices.Contains(names(protect), ".git") {
+		t.Error("the file .git is not protected")
+	}
+	// A working directory that belongs to a skill as a whole is read only.
+	p := &plain{}
+	config := everything(p)
+	config.WorkDir, config.Protected = filepath.Join(work, ".agents", "skills", "pdf", "references"), []string{filepath.Join(work, ".agents", "skills")}
+	d, _ = open(t, config)
+	if _, denied := call(d, "bash", "command", "true"); denied || !p.last.ReadOnly || p.last.Protect != nil {
+		t.Errorf("%+v", p.last)
+	}
+}
+
+// What the sandbox could not prevent is an error that names it, whatever the program's own status.
+func TestChangedIsAnError(t *testing.T) {
+	config := everything(&plain{})
+	result := sandbox.Result{}
+	config.Exec = func(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
+		for _, name := range []string{".git/hooks/pre-commit", "CLAUDE.md"} {
+			result.Changed = append(result.Changed, filepath.Join(c.Dir, name))
+		}
+		return result, nil
+	}
+	d, _ := open(t, config)
+	const want = "while bash ran, this was changed, which programs may not write: .git/hooks/pre-commit, CLAUDE.md; nothing was restored"
+	if text, denied := call(d, "bash", "command", "true"); denied || text != "error: "+want {
+		t.Errorf("%q, %v", text, denied)
+	}
+	result = sandbox.Result{TimedOut: true, ExitCode: -1}
+	if r, ok := d.Script(context.Background(), run.Script{Path: "x.sh", Text: "true"}); !ok || !r.IsError || !strings.Contains(r.Text, "while x.sh ran") {
+		t.Errorf("%+v", r)
+	}
+	config.Exec = func(context.Context, sandbox.Command) (sandbox.Result, error) {
+		return sandbox.Result{}, errors.Join(diag.New(diag.Failed, "sandbox_start", "it ended"), errors.New("CLAUDE.md was changed"))
+	}
+	d, _ = open(t, config)
+	if text, _ := call(d, "bash", "command", "true"); !strings.Contains(text, "CLAUDE.md") {
+		t.Error(text)
+	}
+}
+
+// TestNothingStays: with the real sandbox, programs leave nothing behind that runs later outside of it, and git works.
+func TestNothingStays(t *testing.T) {
+	if tier := sandbox.Probe().Tier; tier != sandbox.Tier1 {
+		t.Skip("this needs mounts of one's own: ", tier)
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip(err)
+	}
+	_, work, _ := world(t)
+	if err := os.RemoveAll(filepath.Join(work, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("git", "init", "-q", ".")
+	cmd.Dir = work
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	put(t, filepath.Join(work, "CLAUDE.md"), "x\n")
+	config := Config{WorkDir: work, SkillDir: filepath.Join(work, ".agents", "skills", "pdf"), Protected: []string{filepath.Join(work, ".agents", "skills")},
+		Consent: yes, Exec: sandbox.Run, Path: os.Getenv("PATH"), Home: os.Getenv("HOME")}
+	d, _ := open(t, config)
+	for _, command := range []string{
+		"echo x >> .git/config", "git config core.fsmonitor evil", "touch .git/hooks/pre-commit", "echo x >> CLAUDE.md", "rm CLAUDE.md", "mkdir -p .claude", "mkdir .cursor/x",
+		"echo > .mcp.json", "mv .git g", "mv .agents a", "touch .agents/skills/pdf/x", "touch .agents/skills/new", "echo x > .envrc", "rm -rf .agents/skills",
+	} {
+		r, ok := d.Script(context.Background(), run.Script{Path: "x.sh", Text: "if " + command + " 2>/dev/null && [ ! -d .claude ]; then echo yes; else echo no; fi"})
+		if !ok || r.Text != "no\n" {
+			t.Errorf("%s: %+v", command, r)
+		}
+	}
+	text, denied := call(d, "bash", "command", "echo y > sub/b && git add -A && git -c user.name=a -c user.email=a@example.org commit -qm one && git status --short && git log --oneline | wc -l")
+	if denied || strings.TrimSpace(text) != "1" {
+		t.Errorf("%q", text)
+	}
+	if text, _ := call(d, "bash", "command", "echo x > AGENTS.md"); !strings.Contains(text, "AGENTS.md; nothing was restored") {
+		t.Error(text)
+	}
+	entries, err := os.ReadDir(work)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := ".agents .git AGENTS.md CLAUDE.md sub"; err != nil || strings.Join(names, " ") != want {
+		t.Errorf("%q is there, want %q", names, want)
+	}
+}
+
+// Tools that change nothing may overlap.
+func TestOverlap(t *testing.T) {
+	d, _ := open(t, everything(&plain{}))
+	var overlap []string
+	for _, m := range d.For(false) {
+		if m.ReadOnly {
+			overlap = append(overlap, m.Name)
+		}
+	}
+	if got := strings.Join(overlap, " "); got != "fetch glob grep list read" {
+		t.Errorf("%s overlap", got)
+	}
+}
