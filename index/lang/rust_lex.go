@@ -298,13 +298,36 @@ func (l *rustLexer) next() {
 				}
 			}
 		}
-		l.add(rustWord(src[i:end]), end)
+		k := rustWord(src[i:end])
+		if i > 0 && src[i-1] == '\n' {
+			l.recover(k)
+		}
+		l.add(k, end)
 	case c == '"':
 		l.str(i)
 	case c == '\'':
 		l.quote(i)
 	default:
 		l.punctuation(c)
+	}
+}
+
+// recover closes the ( and [ that are open where an item begins a line: their ends are missing.
+func (l *rustLexer) recover(k rustKind) {
+	switch k {
+	case rFn, rPub, rStruct, rEnum, rImpl, rTrait, rMod, rUse:
+	default:
+		return
+	}
+	for n := len(l.open); n > 0; n = len(l.open) {
+		t := l.open[n-1]
+		if l.tokens[t].kind == rBrace || t > 0 && l.tokens[t-1].kind == rNot {
+			return // the brackets of a macro hold anything
+		}
+		l.open, l.broken = l.open[:n-1], true
+		at := l.tokens[len(l.tokens)-1].end
+		l.tokens[t].mate = int32(len(l.tokens))
+		l.tokens = append(l.tokens, rustToken{start: at, end: at, kind: l.tokens[t].kind + 1})
 	}
 }
 

@@ -520,6 +520,7 @@ func (l *scriptLexer) next() {
 			if p := l.last(); p == sDot || p == sOptDot {
 				k = sIdent // a property's name
 			}
+			l.recover(k, end)
 		}
 		l.add(k, max(end, i+1))
 	case scriptClass[c]&cDigit != 0, c == '.' && i+1 < len(src) && scriptClass[src[i+1]]&cDigit != 0:
@@ -536,6 +537,40 @@ func (l *scriptLexer) next() {
 		}
 	default:
 		l.punctuation()
+	}
+}
+
+// recover closes the ( and [ that are open where a declaration begins a line: their ends are missing.
+func (l *scriptLexer) recover(k scriptKind, end int) {
+	if l.at == 0 || l.src[l.at-1] != '\n' {
+		return
+	}
+	if m := l.top(); m > inBracket && m != inAngle {
+		return
+	}
+	switch k {
+	case wExport, wConst, wVar:
+	case wFunction, wClass:
+		if end >= len(l.src) || l.src[end] != ' ' {
+			return
+		}
+		switch l.last() {
+		case sParen, sComma, sBracket, sArrow, sColon, sQuestion, sAssign, wReturn, wAsync:
+			return // it is an expression
+		}
+	default:
+		return
+	}
+	for n := len(l.frames); n > 0 && (l.frames[n-1].mode <= inBracket || l.frames[n-1].mode == inAngle); n = len(l.frames) {
+		f := l.frames[n-1]
+		l.frames = l.frames[:n-1]
+		if f.mode == inAngle {
+			continue
+		}
+		l.broken = true
+		at := l.tokens[len(l.tokens)-1].end
+		l.tokens[f.token].mate = int32(len(l.tokens))
+		l.tokens = append(l.tokens, scriptToken{start: at, end: at, kind: l.tokens[f.token].kind + 1})
 	}
 }
 

@@ -174,7 +174,7 @@ func (p *script) typeDeclaration(next scriptKind, sameLine bool) bool {
 			return false
 		}
 		p.i++
-		if k := p.kind(); k == sIdent || k == wExport {
+		if k := p.kind(); k == sIdent || k == wExport || k == wDeclare {
 			p.i--
 			return false
 		}
@@ -638,6 +638,11 @@ func (p *script) attributes() {
 
 func (p *script) exportStatement() {
 	p.i++
+	if p.depth > maxDepth { // decorators and exports in turn
+		return
+	}
+	p.depth++
+	defer func() { p.depth-- }()
 	p.exported = true
 	switch k := p.kind(); {
 	case k == wDefault:

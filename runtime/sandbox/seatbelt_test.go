@@ -18,6 +18,8 @@ func TestSeatbeltProfile(t *testing.T) {
 	}{
 		{"; a project, no network", job{Command: Command{Dir: "/Users/a/project"}, private: "/private/var/folders/x"}, 0},
 		{"; read only, with a proxy", job{Command: Command{Dir: "/Users/a/project", ReadOnly: true, Read: []string{"/opt/py"}, Write: []string{"/Users/a/out"}}, private: "/p"}, 8080},
+		{"; protected files", job{Command: Command{Dir: "/Users/a/project", Write: []string{"/Users/a/out"}, Protect: []string{"/Users/a/project/.git/config",
+			"/Users/a/project/.git/hooks", "/Users/a/project/CLAUDE.md"}}, private: "/p"}, 0},
 		{"; hostile names", job{Command: Command{Dir: `/a") (allow default) ("`, Write: []string{`/b\`}}, private: "/p"}, 0},
 	} {
 		got.WriteString(c.title + "\n" + seatbeltProfile(&c.j, c.port) + "\n")

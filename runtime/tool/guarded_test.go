@@ -117,10 +117,10 @@ func TestNothingStays(t *testing.T) {
 		Consent: yes, Exec: sandbox.Run, Path: os.Getenv("PATH"), Home: os.Getenv("HOME")}
 	d, _ := open(t, config)
 	for _, command := range []string{
-		"echo x >> .git/config", "git config core.fsmonitor evil", "touch .git/hooks/pre-commit", "echo x >> CLAUDE.md", "rm CLAUDE.md", "mkdir -p .claude", "mkdir .cursor/x",
+		"echo x >> .git/config", "git config core.fsmonitor evil", "touch .git/hooks/pre-commit", "echo x >> CLAUDE.md", "rm CLAUDE.md", "mkdir .claude", "mkdir -p .claude/agents", "mkdir .cursor/x",
 		"echo > .mcp.json", "mv .git g", "mv .agents a", "touch .agents/skills/pdf/x", "touch .agents/skills/new", "echo x > .envrc", "rm -rf .agents/skills",
 	} {
-		r, ok := d.Script(context.Background(), run.Script{Path: "x.sh", Text: "if " + command + " 2>/dev/null && [ ! -d .claude ]; then echo yes; else echo no; fi"})
+		r, ok := d.Script(context.Background(), run.Script{Path: "x.sh", Text: "if " + command + " 2>/dev/null; then echo yes; else echo no; fi"})
 		if !ok || r.Text != "no\n" {
 			t.Errorf("%s: %+v", command, r)
 		}

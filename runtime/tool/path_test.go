@@ -120,11 +120,25 @@ func TestWhatIsReached(t *testing.T) {
 }
 
 func TestWhatIsNeverWritten(t *testing.T) {
-	d, work, _ := world(t)
+	_, work, _ := world(t)
+	// What an agent reads by another name is protected by that name too.
+	put(t, filepath.Join(work, "rules", "of", "agents.txt"), "a")
+	put(t, filepath.Join(work, "real", "x"), "a")
+	link(t, "rules/of/agents.txt", filepath.Join(work, "AGENTS.md"))
+	link(t, "AGENTS.md", filepath.Join(work, "n"))
+	link(t, "real", filepath.Join(work, ".cursor"))
+	link(t, ".cursor", filepath.Join(work, "r"))
+	d, _ := open(t, Config{
+		WorkDir: work, SkillDir: filepath.Join(work, ".agents", "skills", "pdf"), Consent: yes,
+		Protected: []string{filepath.Join(work, ".agents", "skills"), filepath.Join(work, ".claude", "skills")},
+	})
 	link(t, ".git", filepath.Join(work, "g"))
 	link(t, ".agents/skills/pdf", filepath.Join(work, "s"))
 	for _, path := range []string{
 		".git/config", ".git", ".git/hooks/pre-commit", ".GIT/config", "sub/.git/config", "g/config", "g", ".git./x", ".git /x", "git~1/x", ".g\u200cit/x", ".git::$DATA", "sub/../.git/x",
+		"CLAUDE.md", "sub/AGENTS.md", "Claude.MD", "gemini.md.", "CLAUDE.md::$DATA", ".claude/settings.json", ".claude", "sub/.claude/agents/a.md", ".cursor/rules/x", ".CODEX/config.toml",
+		".mcp.json", ".vscode/tasks.json", ".vscode/Settings.json", ".github/copilot-instructions.md", ".github/hooks/x", ".github/skills/x/SKILL.md", "sub/.agents/skills/x/SKILL.md",
+		".envrc", "sub/.bashrc", "n", "rules/of/agents.txt", "r/x",
 		".agents/skills/pdf/SKILL.md", ".agents/skills/other/SKILL.md", "s/SKILL.md", "skill:SKILL.md", "skill:new", ".claude/skills/x/SKILL.md", ".claude/skills", ".Claude/Skills/x",
 	} {
 		text, denied := call(d, "write", "path", path, "content", "x")
@@ -135,7 +149,7 @@ func TestWhatIsNeverWritten(t *testing.T) {
 			t.Errorf("WriteFile %q: %v", path, err)
 		}
 	}
-	for _, path := range []string{".gitignore", ".github/workflows/x.yml", "git/x", ".agents/notes", ".claude/settings.json", "x.git"} {
+	for _, path := range []string{".gitignore", ".github/workflows/x.yml", "git/x", ".agents/notes", "x.git", ".vscode/extensions.json", "docs/CLAUDE.md.txt", "my-agents.md", "github/skills", "notes/claude"} {
 		if text, denied := call(d, "write", "path", path, "content", "x"); denied || !strings.HasPrefix(text, "wrote") {
 			t.Errorf("write %q: %s", path, text)
 		}

@@ -14,10 +14,19 @@
 //     fetch network, bash, scripts and MCP tools external.
 //   - Files are reached below the working directory only, and below the skill's
 //     own directory for reading. Links are followed by hand, so that what was
-//     judged is what is opened. Nothing is written into .git, the skill or a
-//     protected root. Only regular files are opened.
+//     judged is what is opened. Only regular files are opened.
+//   - write and edit change nothing in .git, the skill, a protected root, or what
+//     configures agents, editors and shells: CLAUDE.md, AGENTS.md, GEMINI.md, .claude,
+//     .cursor, .codex, .gemini, .mcp.json, .envrc and the like, in whatever directory.
 //   - Programs run through Config.Exec, which confines them. They get no
 //     environment but Config.Env, and no network but Config.Hosts.
+//   - Programs are kept from the same, as far as it is in the working directory itself;
+//     of .git from config and hooks, also of submodules, and from what leads git elsewhere.
+//     On Linux with namespaces (tier 1) and on macOS they cannot change it. Where the
+//     directory that would hold it is not there, and for a missing CLAUDE.md, AGENTS.md,
+//     GEMINI.md, .vscode/*.json or shell file, and in all other tiers for everything, it is
+//     compared afterwards: a difference is an error that names the files, and stays.
+//     With Config.Off nothing is kept or compared.
 //   - fetch sends no credential and reaches only hosts of Config.Hosts.
 //
 // Limits: an input has at most 1 MiB, a result 256 KiB, of fetch 1 MiB, of bash 64 KiB

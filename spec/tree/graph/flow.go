@@ -49,12 +49,14 @@ type exit struct{ from, label string }
 // ({id, kind, text, op, in, decided, subagent, status}) and edges ({from, to, label,
 // call}). An IF has the edges "yes" and "no"; a SWITCH one for each case.
 func JSON(s *tree.Skill, opt Options) string {
-	f := newFlow(newFigure(s, opt))
-	out, err := json.MarshalIndent(f, "", "  ")
-	if err != nil {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // operators stay readable
+	e.SetIndent("", "  ")
+	if err := e.Encode(newFlow(newFigure(s, opt))); err != nil {
 		panic(err) // strings and booleans alone
 	}
-	return string(out) + "\n"
+	return b.String()
 }
 
 func newFlow(fig *figure) *Flow {
