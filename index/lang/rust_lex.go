@@ -209,7 +209,9 @@ func (l *rustLexer) run() {
 		l.next()
 	}
 	end := int32(len(l.tokens))
-	l.add(rEOF, len(l.src))
+	for range padding {
+		l.add(rEOF, len(l.src))
+	}
 	for _, t := range l.open {
 		l.broken = true
 		l.tokens[t].mate = end

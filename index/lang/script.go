@@ -17,7 +17,7 @@ func scanScript(language Language, src []byte) File {
 		builder: builder{src: src, owners: true}, tokens: l.tokens, comments: l.comments, ts: ts,
 		tsx: language == TSX,
 	}
-	p.limit = len(p.tokens) - 1
+	p.limit = len(p.tokens) - padding
 	p.statements(p.limit)
 	p.exportNames()
 	file := p.finish()
@@ -164,13 +164,12 @@ func (p *script) doc(first int) {
 	if first >= len(p.tokens) || !p.tokens[first].comment || len(p.file.Symbols) == 0 {
 		return
 	}
-	n, found := slices.BinarySearchFunc(p.comments, int32(first)+1, func(c comment, t int32) int {
+	n, _ := slices.BinarySearchFunc(p.comments, int32(first)+1, func(c comment, t int32) int {
 		if c.token < t {
 			return -1
 		}
 		return 1
 	})
-	_ = found
 	p.file.Symbols[len(p.file.Symbols)-1].Doc = docSpan(p.src, p.comments[:n], p.start(first))
 }
 

@@ -25,7 +25,7 @@ func (p *script) types() {
 		case k == wIs && !p.tokens[p.i].newline:
 			p.i++
 			continue
-		case k == wExtends && !p.noCond && !p.tokens[p.i].newline || k == wExtends && !p.noCond && p.conditional():
+		case k == wExtends && !p.noCond:
 			p.i++
 			p.noCond = true
 			p.types()
@@ -42,9 +42,6 @@ func (p *script) types() {
 	}
 	p.depth--
 }
-
-// conditional says that extends on a line of its own belongs to a type: it does wherever types are.
-func (p *script) conditional() bool { return true }
 
 // typeOperand reads one type without what is attached to it. It says whether only a prefix was read.
 func (p *script) typeOperand() (again bool) {

@@ -30,7 +30,7 @@ func (b *builder) text(start, end int) string {
 	return s
 }
 
-// symbol adds a definition and returns its index until finish.
+// symbol adds a definition and returns its index until finish. It is dropped if its name is empty.
 func (b *builder) symbol(k Kind, start, end, nameStart, nameEnd int) int {
 	b.file.Symbols = append(b.file.Symbols, Symbol{
 		Kind: k, Name: b.text(nameStart, nameEnd), Parent: -1,
@@ -39,17 +39,21 @@ func (b *builder) symbol(k Kind, start, end, nameStart, nameEnd int) int {
 	return len(b.file.Symbols) - 1
 }
 
-// reference adds a use of src[start:end].
+// reference adds a use of src[start:end], if that is not empty.
 func (b *builder) reference(k RefKind, qualifier string, start, end int) {
+	if start >= end {
+		return
+	}
 	b.file.References = append(b.file.References, Reference{
 		Kind: k, Name: b.text(start, end), Qualifier: qualifier,
 		Span: Span{Start: start, End: end}, Source: -1,
 	})
 }
 
-// finish puts everything in order and sets lines, parents, owners and sources.
+// finish drops what has no name, puts everything in order and sets lines, parents, owners and sources.
 func (b *builder) finish() File {
 	f := &b.file
+	f.Symbols = slices.DeleteFunc(f.Symbols, func(s Symbol) bool { return s.Name == "" })
 	slices.SortStableFunc(f.Symbols, func(x, y Symbol) int {
 		return cmp.Or(cmp.Compare(x.Span.Start, y.Span.Start), cmp.Compare(y.Span.End, x.Span.End))
 	})

@@ -123,7 +123,7 @@ func (s *stream) line(b []byte) error {
 		}
 	case "result":
 		s.last = &e
-		return child.Done
+		return child.ErrDone
 	}
 	return nil
 }

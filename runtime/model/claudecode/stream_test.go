@@ -48,7 +48,7 @@ func TestStream(t *testing.T) {
 			s := stream{request: model.Request{Node: "1", Schema: json.RawMessage(`{}`)}, tools: true}
 			for i, line := range test.lines {
 				err := s.line([]byte(line))
-				if last := i == len(test.lines)-1 && name != "silence"; last && err != child.Done || !last && err != nil {
+				if last := i == len(test.lines)-1 && name != "silence"; last && err != child.ErrDone || !last && err != nil {
 					t.Fatalf("line %d: %v", i, err)
 				}
 			}
@@ -139,7 +139,7 @@ func FuzzLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		s := stream{}
 		err := s.line([]byte(line))
-		if (err == child.Done) != (s.last != nil) {
+		if (err == child.ErrDone) != (s.last != nil) {
 			t.Errorf("%v, but last is %v", err, s.last)
 		}
 		s.reply(child.Exit{})

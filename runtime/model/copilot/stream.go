@@ -78,7 +78,7 @@ func (s *stream) line(b []byte) error {
 		s.wrong = &e
 	case "result":
 		s.over, s.code = true, e.ExitCode
-		return child.Done
+		return child.ErrDone
 	}
 	return nil
 }

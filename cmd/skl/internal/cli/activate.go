@@ -94,6 +94,11 @@ func (w *world) activateFile(path string, remove, dry bool) (activateChange, err
 		e.Where.File = w.short(path)
 		return change, e
 	}
+	if err == nil && !remove {
+		for _, f := range skills.CheckBlock(text, w.short(path)) {
+			w.ui.Warn("%s:%d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
+		}
+	}
 	if err != nil || dry || bytes.Equal(text, src) {
 		return change, err
 	}

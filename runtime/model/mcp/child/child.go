@@ -33,9 +33,9 @@ const (
 	patience  = 10 * time.Second
 )
 
-// Done tells [Run] that the line was the program's last word: what it still
+// ErrDone tells [Run] that the line was the program's last word: what it still
 // does is of no interest, and it is killed if it takes too long.
-var Done = errors.New("last line")
+var ErrDone = errors.New("last line")
 
 // A Command is a program to run. All of it is decided by the caller: nothing
 // is taken from the process of skl.
@@ -77,7 +77,7 @@ func Run(ctx context.Context, c Command) (Exit, error) {
 		return Exit{}, err
 	}
 	lineErr := lines(out, c.Line)
-	last := errors.Is(lineErr, Done)
+	last := errors.Is(lineErr, ErrDone)
 	var late *time.Timer
 	switch {
 	case last:

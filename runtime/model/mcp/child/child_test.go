@@ -53,7 +53,7 @@ func TestRun(t *testing.T) {
 				lines = append(lines, string(b))
 				switch string(b) {
 				case "done":
-					return Done
+					return ErrDone
 				case "stop":
 					return os.ErrInvalid
 				}
