@@ -14,7 +14,7 @@ import (
 
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/graph"
-	"golang.org/x/tools/txtar"
+	"github.com/rogpeppe/go-internal/txtar"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

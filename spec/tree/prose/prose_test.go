@@ -20,7 +20,7 @@ import (
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/check"
 	"github.com/skl-project/skl/spec/tree/prose"
-	"golang.org/x/tools/txtar"
+	"github.com/rogpeppe/go-internal/txtar"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
