@@ -172,7 +172,7 @@ func (p *script) ternaryArrow(i, m int) bool {
 	if end == 0 || p.tokens[end].kind != sArrow || end+1 >= p.limit {
 		return false
 	}
-	if m == i+1 || p.tokens[i+1].kind.name() && (p.tokens[i+2].kind == sColon || p.tokens[i+2].kind == sQuestion && p.tokens[i+3].kind == sColon) {
+	if m == i+1 || p.tokens[i+1].kind == sSpread || p.tokens[i+1].kind.name() && (p.tokens[i+2].kind == sColon || p.tokens[i+2].kind == sQuestion && p.tokens[i+3].kind == sColon) {
 		return true
 	}
 	b := int(p.tokens[end+1].mate)

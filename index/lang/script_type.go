@@ -188,7 +188,7 @@ func (p *script) typeName() {
 	if last > first || !predefined(p.src[t.start:t.end]) {
 		p.refer(TypeRef, first, last)
 	}
-	if p.kind() == sLess {
+	if p.kind() == sLess && !p.tokens[p.i].newline {
 		p.typeArguments()
 	}
 }
@@ -205,7 +205,7 @@ func (p *script) typeQuery() {
 	for p.i+1 < p.limit && (p.kind() == sDot || p.kind() == sOptDot) {
 		p.i += 2
 	}
-	if p.kind() == sLess && p.i < p.limit {
+	if p.kind() == sLess && p.i < p.limit && !p.tokens[p.i].newline {
 		p.typeArguments()
 	}
 }
@@ -221,7 +221,7 @@ func (p *script) importType() {
 	for p.kind() == sDot && p.i+1 < p.limit {
 		p.i += 2
 	}
-	if p.kind() == sLess && p.i < p.limit {
+	if p.kind() == sLess && p.i < p.limit && !p.tokens[p.i].newline {
 		p.typeArguments()
 	}
 }

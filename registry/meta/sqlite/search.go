@@ -156,7 +156,9 @@ func rank(ctx context.Context, q meta.Querier, st *state, s meta.Search, words [
 			if len(best) == maxRanked {
 				return
 			}
-			best[id] = 0
+			if _, found := best[id]; !found { // an exact match keeps its bonus
+				best[id] = 0
+			}
 		}
 	}
 	if total <= maxRanked {

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/graph"
-	"github.com/rogpeppe/go-internal/txtar"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -32,9 +32,9 @@ func load(t testing.TB, file string) *tree.Skill {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fsys, err := txtar.FS(ar)
-	if err != nil {
-		t.Fatal(err)
+	fsys := fstest.MapFS{}
+	for _, f := range ar.Files {
+		fsys[f.Name] = &fstest.MapFile{Data: f.Data}
 	}
 	s, err := tree.Load(fsys, "")
 	if err != nil {

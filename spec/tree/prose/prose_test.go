@@ -15,12 +15,12 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/check"
 	"github.com/skl-project/skl/spec/tree/prose"
-	"github.com/rogpeppe/go-internal/txtar"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -73,9 +73,9 @@ func TestConvertGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fsys, err := txtar.FS(ar)
-			if err != nil {
-				t.Fatal(err)
+			fsys := fstest.MapFS{}
+			for _, f := range ar.Files {
+				fsys[f.Name] = &fstest.MapFile{Data: f.Data}
 			}
 			s, err := tree.Load(fsys, name)
 			if err != nil {
