@@ -101,6 +101,31 @@ func TestRankOfMany(t *testing.T) {
 	}
 }
 
+// The skill with exactly that name comes before one whose text holds the word more often.
+func TestExactNameFirst(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "meta.db"), Options{})
+	if err := s.Update(t.Context(), func(tx *meta.Tx) error {
+		for _, r := range []meta.Release{{Name: "pdf", Description: "x"}, {Name: "pdf-pdf-pdf", Description: "pdf for pdf", Keywords: []string{"pdf"}}} {
+			r.Namespace, r.Version, r.State = "acme", "1.0.0", meta.Approved
+			if err := tx.CreateRelease(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.View(t.Context(), func(tx *meta.Tx) error {
+		m, err := tx.Search(meta.Search{Text: "pdf"})
+		if len(m.Skills) != 2 || m.Skills[0].Name != "pdf" {
+			t.Errorf("found %+v with scores %v", m.Skills, m.Scores)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // FuzzSearch: no text is an error, and what is found has a word of the text.
 func FuzzSearch(f *testing.F) {
 	s := openTest(f, filepath.Join(f.TempDir(), "meta.db"), Options{})
