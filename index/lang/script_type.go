@@ -57,10 +57,7 @@ func (p *script) typeOperand() (again bool) {
 			}
 			if k == wAsserts {
 				p.i++
-				if p.take(wIs) {
-					return true
-				}
-				return false
+				return p.take(wIs)
 			}
 			return true
 		}

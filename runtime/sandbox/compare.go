@@ -58,7 +58,7 @@ func takePicture(paths, links []string) *picture {
 }
 
 func (p *picture) add(top string) {
-	filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+	filepath.WalkDir(top, func(path string, d fs.DirEntry, _ error) error {
 		if d == nil {
 			return nil // it is not there
 		}

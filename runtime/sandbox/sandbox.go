@@ -42,7 +42,7 @@
 // Limits, unless a Command says otherwise: 10 minutes, 5 minutes of CPU per process, 8 MiB for each of the two outputs,
 // 1 GiB per file, 1,024 open files, 512 processes and threads beyond those that are there.
 //
-// The package follows reference/registry-security.md section 6. On Linux Run starts this very binary again; see
+// On Linux Run starts this very binary again; see
 // internal/stage, which also says why there is no work in main. Importing the package is what makes that possible, and
 // a main function calls [Main] to say so.
 package sandbox
