@@ -228,7 +228,20 @@ func (s *session) consent(ctx context.Context, ask tool.Ask) (bool, error) {
 		defer s.live.Hold()()
 	}
 	s.w.ui.Note("%s: %s", ask.Tool, ask.Detail)
-	return s.w.ui.Confirm(fmt.Sprintf("may %s use %s?", s.name, ask.Effect))
+	return s.w.ui.Confirm(fmt.Sprintf("may %s %s? It is asked once, until the skill changes", s.name, deed(ask.Effect)))
+}
+
+// deed is an effect in words.
+func deed(e tool.Effect) string {
+	switch e {
+	case tool.Filesystem:
+		return "write files here"
+	case tool.Network:
+		return "use the network"
+	case tool.External:
+		return "run commands and scripts"
+	}
+	return "have the effect " + string(e)
 }
 
 // sinks are all who follow the run.
