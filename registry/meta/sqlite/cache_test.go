@@ -91,8 +91,11 @@ func TestSearchSeesChanges(t *testing.T) {
 	defer close(stop)
 
 	r := rand.New(rand.NewPCG(1, 4))
-	next := n
-	for round := range 32 {
+	next, rounds := n, 32
+	if testing.Short() {
+		rounds = 6
+	}
+	for round := range rounds {
 		// An update that is undone leaves no trace, though it searched.
 		undone := errors.New("undone")
 		err := stores[round%2].Update(t.Context(), func(tx *meta.Tx) error {

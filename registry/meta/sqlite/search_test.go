@@ -12,7 +12,10 @@ import (
 
 // Search counts exactly what a look at every skill counts, for words that few and that most skills have.
 func TestSearchCounts(t *testing.T) {
-	const n = 1500
+	n := 1500
+	if testing.Short() {
+		n = 300
+	}
 	s := openTest(t, filepath.Join(t.TempDir(), "meta.db"), Options{})
 	g := newGenerator()
 	g.fill(t, s, n)
