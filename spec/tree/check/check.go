@@ -22,8 +22,8 @@
 //     SPEC-FIELD-TYPE and SPEC-NOT-STRING, F11 SPEC-COMPAT-LENGTH, F14
 //     SPEC-YAML-QUOTE. F08 leaves keys that nobody knows to SPEC-UNKNOWN-KEY.
 //   - CNP-T23 (prose that branches) needs a model. CNP-M07 contradicts the present
-//     form of subagents. CNP-O12 compares several skills. CNP-B01 is about files
-//     outside of skills.
+//     form of subagents. CNP-O12 compares several skills: see [Shared]. CNP-B01 is about
+//     files outside of skills: see runtime/skills.
 package check
 
 import (

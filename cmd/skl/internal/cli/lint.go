@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
@@ -51,7 +53,8 @@ func runLint(_ context.Context, w *world, c *cli.Context) error {
 	}
 	opt := skill.LintOptions{Portable: c.Bool("portable"), Strict: c.Bool("strict"), Publish: c.Bool("publish")}
 	out := lintResult{OK: true, Skills: len(dirs), Findings: []diag.Finding{}}
-	for _, dir := range dirs {
+	shared := sharedOps(dirs)
+	for i, dir := range dirs {
 		found := lintSkill(os.DirFS(dir), filepath.Base(dir), opt)
 		for pass := 0; c.Bool("fix") && len(skill.Fixes(found)) > 0 && pass < maxPasses; pass++ { // a fix can hide another below it
 			if found, err = w.mendSkill(dir, found, opt, c.Bool("dry-run")); err != nil {
@@ -61,10 +64,13 @@ func runLint(_ context.Context, w *world, c *cli.Context) error {
 				break
 			}
 		}
-		for _, f := range found {
+		for _, f := range append(found, shared[i]...) {
 			f.File = filepath.ToSlash(w.short(filepath.Join(dir, filepath.FromSlash(f.File))))
 			out.Findings = append(out.Findings, f)
 		}
+	}
+	if !c.Args().Present() {
+		out.Findings = append(out.Findings, w.lintBlocks()...)
 	}
 	diag.SortFindings(out.Findings)
 	out.OK = diag.Worst(out.Findings) != diag.SeverityError
@@ -200,8 +206,41 @@ func lintSkill(fsys fs.FS, dir string, opt skill.LintOptions) []diag.Finding {
 	return found
 }
 
+// sharedOps is what can be said of the skills in dirs only when they are looked at together, by the index of dirs.
+func sharedOps(dirs []string) [][]diag.Finding {
+	loaded := make([]*tree.Skill, len(dirs))
+	for i, dir := range dirs {
+		s, err := tree.Load(os.DirFS(dir), filepath.Base(dir))
+		if err != nil {
+			s = &tree.Skill{} // why it cannot be loaded is among its own findings
+		}
+		loaded[i] = s
+	}
+	return check.Shared(loaded)
+}
+
+// lintBlocks checks the marker block in the instruction files of the project, where there is one.
+func (w *world) lintBlocks() []diag.Finding {
+	base := w.project
+	if base == "" {
+		base = w.cwd
+	}
+	var found []diag.Finding
+	for _, name := range []string{"CLAUDE.md", ".github/copilot-instructions.md"} {
+		path := filepath.Join(base, filepath.FromSlash(name))
+		if src, err := os.ReadFile(path); err == nil && bytes.Contains(src, []byte("canopy-runtime-")) {
+			found = append(found, skills.CheckBlock(src, filepath.ToSlash(w.short(path)))...)
+		}
+	}
+	return found
+}
+
 // allRules are the rules of lintSkill: those of the format, then those of trees, each sorted by id.
-func allRules() []skill.RuleDoc { return append(skill.Rules(), check.Rules()...) }
+func allRules() []skill.RuleDoc {
+	trees := append(check.Rules(), check.SharedRule(), skill.RuleDoc{ID: skills.BlockRule, Severity: diag.SeverityWarning, Text: "the block for agents in an instruction file is doubled, broken or old"})
+	slices.SortFunc(trees, func(a, b skill.RuleDoc) int { return strings.Compare(a.ID, b.ID) })
+	return append(skill.Rules(), trees...)
+}
 
 func (w *world) printFindings(out lintResult) {
 	count := map[diag.Severity]int{}
