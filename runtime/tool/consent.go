@@ -53,7 +53,7 @@ type Grant struct {
 // ParseGrant reads the value of --allow: effects and tools, separated by commas outside of parentheses.
 func ParseGrant(list string) (Grant, error) {
 	var g Grant
-	for _, item := range splitList(list) {
+	for _, item := range Split(list) {
 		if isEffect(item) {
 			g.Effects = append(g.Effects, Effect(item))
 			continue
@@ -71,8 +71,8 @@ func ParseGrant(list string) (Grant, error) {
 	return g, nil
 }
 
-// splitList splits at commas outside of parentheses and drops blanks around items.
-func splitList(s string) []string {
+// Split splits a list at commas outside of parentheses, and drops the blanks around its items and empty ones.
+func Split(s string) []string {
 	var out []string
 	depth, start := 0, 0
 	for i := 0; i <= len(s); i++ {

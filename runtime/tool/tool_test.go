@@ -67,7 +67,7 @@ func tools(t testing.TB, text string) *skill.Tools {
 		out.Limited = true
 	}
 	add := func(list string) (parsed []skill.Tool) {
-		for _, s := range splitList(list) {
+		for _, s := range Split(list) {
 			tool, err := skill.ParseTool(s)
 			if err != nil {
 				t.Fatal(err)

@@ -2,13 +2,10 @@ package cli
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/install/durable"
-	"github.com/skl-project/skl/runtime/trace"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree/graph"
 )
@@ -72,12 +69,7 @@ func (w *world) nodeStatus(name string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(filepath.Join(w.runDir(rec.ID), eventsFile))
-	if err != nil {
-		return nil, diag.New(diag.Failed, "trace_missing", "run %s has no trace", rec.ID).Hint("skl runs")
-	}
-	defer f.Close()
-	events, err := trace.ReadJSONL(f)
+	events, err := w.runEvents(rec.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -116,17 +115,11 @@ func (w *world) drive(ctx context.Context, c *cli.Context, name, args string, d 
 		return nil, err
 	}
 	defer tools.Close()
-	if err := os.MkdirAll(w.runDir(record.ID), 0o700); err != nil {
-		return nil, err
-	}
-	if err := w.writeRun(record); err != nil {
-		return nil, err
-	}
-	journal, err := run.Create(w.runDir(record.ID))
+	journal, err := w.createRun(record)
 	if err != nil {
 		return nil, err
 	}
-	sink, err := w.watch(ctx, record.ID)
+	sink, err := w.watch(ctx, record)
 	if err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
@@ -140,10 +133,7 @@ func (w *world) drive(ctx context.Context, c *cli.Context, name, args string, d 
 		w.ui.Warn("run %s: %v", record.ID, lost) // the run is as good as with a trace
 	}
 	result.Run = record.ID
-	record.Status, record.ExitCode, record.Ended = result.Status, result.ExitCode, time.Now().UTC()
-	if result.Pending != nil {
-		record.Question = result.Pending.Question
-	}
+	record.end(result)
 	if err := errors.Join(err, journal.Close(), w.writeRun(record)); err != nil {
 		return nil, err
 	}
@@ -151,13 +141,12 @@ func (w *world) drive(ctx context.Context, c *cli.Context, name, args string, d 
 }
 
 // watch follows a run that an agent drives: its events for "skl trace", and spans. Several runs share the terminal, if there is one, so that it shows none.
-func (w *world) watch(ctx context.Context, id string) (trace.Sink, error) {
-	f, err := os.OpenFile(filepath.Join(w.runDir(id), eventsFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+func (w *world) watch(ctx context.Context, r runRecord) (trace.Sink, error) {
+	events, err := w.eventsSink(r)
 	if err != nil {
 		return nil, err
 	}
-	events := fileSink{trace.JSONL(f), f}
-	exporter, err := w.spans(ctx, id, "mcp")
+	exporter, err := w.spans(ctx, r.ID, r.Model)
 	if err != nil {
 		return nil, errors.Join(err, events.Close())
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/runtime/run"
+	"github.com/skl-project/skl/runtime/trace"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/spell"
 )
@@ -65,6 +66,63 @@ func (w *world) writeRun(r runRecord) error {
 		return err
 	}
 	return durable.WriteFile(filepath.Join(w.runDir(r.ID), runFile), append(text, '\n'), 0o600)
+}
+
+// end notes how the run ended.
+func (r *runRecord) end(result run.Result) {
+	r.Status, r.ExitCode, r.Ended, r.Question = result.Status, result.ExitCode, time.Now().UTC(), ""
+	if result.Pending != nil {
+		r.Question = result.Pending.Question
+	}
+}
+
+// createRun writes the record of a new run and makes its journal.
+func (w *world) createRun(r runRecord) (*run.File, error) {
+	if err := os.MkdirAll(w.runDir(r.ID), 0o700); err != nil {
+		return nil, err
+	}
+	if err := w.writeRun(r); err != nil {
+		return nil, err
+	}
+	return run.Create(w.runDir(r.ID))
+}
+
+// eventsSink keeps the events of a run for "skl trace".
+func (w *world) eventsSink(r runRecord) (trace.Sink, error) {
+	if err := os.MkdirAll(w.runDir(r.ID), 0o700); err != nil {
+		return nil, err
+	}
+	return jsonlFile(filepath.Join(w.runDir(r.ID), eventsFile))
+}
+
+// jsonlFile writes events to a file, in place of what it holds.
+func jsonlFile(path string) (trace.Sink, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return fileSink{trace.JSONL(f), f}, nil
+}
+
+// A fileSink closes its file with the sink.
+type fileSink struct {
+	trace.Sink
+	f *os.File
+}
+
+func (s fileSink) Close() error { return errors.Join(s.Sink.Close(), s.f.Close()) }
+
+// runEvents reads what eventsSink kept.
+func (w *world) runEvents(id string) ([]run.Event, error) {
+	f, err := os.Open(filepath.Join(w.runDir(id), eventsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, diag.New(diag.Failed, "trace_missing", "run %s has no trace", id).Hint("skl runs")
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return trace.ReadJSONL(f)
 }
 
 // allRuns returns the recorded runs, newest first. Directories that hold no readable record are left out.

@@ -16,21 +16,18 @@ import (
 // dispatcher is what the leaves and scripts of r may call in the directory work. how is auto, strict or off; a nil
 // consent asks nobody.
 func (w *world) dispatcher(r *runnable, work string, allow []string, how string, consent func(context.Context, tool.Ask) (bool, error)) (*tool.Dispatcher, error) {
-	grant, err := tool.ParseGrant(strings.Join(slices.DeleteFunc(slices.Clone(allow), func(s string) bool { return s == allowRun }), ","))
+	grant, err := parseGrant(allow)
+	if err != nil {
+		return nil, err
+	}
+	floor, err := sandboxFloor(how)
 	if err != nil {
 		return nil, err
 	}
 	cfg := tool.Config{
 		Skill: r.name, Digest: r.plan.Digest, WorkDir: work, Protected: []string{w.root}, Grant: grant, Hosts: w.config.Run.Hosts,
-		Consent: consent, Remembered: consentStore{w}, Exec: sandbox.Run, Off: how == "off",
+		Consent: consent, Remembered: consentStore{w}, Exec: sandbox.Run, Floor: floor, Off: how == "off",
 		Path: w.env.getenv("PATH"), Home: w.home, Client: w.web,
-	}
-	switch how {
-	case "auto", "off":
-	case "strict":
-		cfg.Floor = sandbox.Tier2
-	default:
-		return nil, diag.New(diag.Misuse, "usage", "--sandbox %q is not auto, strict or off", how)
 	}
 	if !strings.HasPrefix(r.dir, "skl:") {
 		cfg.SkillDir = r.dir
@@ -42,6 +39,22 @@ func (w *world) dispatcher(r *runnable, work string, allow []string, how string,
 		return nil, err
 	}
 	return tool.New(cfg)
+}
+
+// parseGrant reads --allow, which may also hold the consent to run the skill at all.
+func parseGrant(allow []string) (tool.Grant, error) {
+	return tool.ParseGrant(strings.Join(slices.DeleteFunc(slices.Clone(allow), func(s string) bool { return s == allowRun }), ","))
+}
+
+// sandboxFloor is the least confinement that --sandbox accepts.
+func sandboxFloor(how string) (sandbox.Tier, error) {
+	switch how {
+	case "auto", "off":
+		return sandbox.None, nil
+	case "strict":
+		return sandbox.Tier2, nil
+	}
+	return sandbox.None, diag.New(diag.Misuse, "usage", "--sandbox %q is not auto, strict or off", how)
 }
 
 // addServers adds the MCP servers of the configuration.

@@ -3,11 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -43,15 +39,7 @@ func runTrace(_ context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(filepath.Join(w.runDir(rec.ID), eventsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return diag.New(diag.Failed, "trace_missing", "run %s has no trace", rec.ID).Hint("skl runs")
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	events, err := trace.ReadJSONL(f)
+	events, err := w.runEvents(rec.ID)
 	if err != nil {
 		return err
 	}

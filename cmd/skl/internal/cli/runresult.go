@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/runtime/run"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree/cond"
+)
+
+// finish records how the run ended, prints the result and sets the exit status.
+func (s *session) finish(result run.Result, err error) error {
+	result.Run = s.record.ID
+	s.record.end(result)
+	err = errors.Join(err, s.w.writeRun(s.record))
+	switch {
+	case s.w.ui.JSON && result.Status != "" && !errors.Is(err, context.Canceled):
+		out := runResult{Result: result}
+		if err != nil {
+			why := ui.ErrorOf(err)
+			out.ErrorResult = &why
+		}
+		if perr := s.w.ui.Result(out); perr != nil {
+			return perr
+		}
+		if err != nil {
+			return shown{err}
+		}
+	case !s.w.ui.JSON:
+		s.print(result)
+	}
+	if err != nil || result.ExitCode == 0 {
+		return err
+	}
+	return shown{diag.New(diag.Class(result.ExitCode), "run_ended", "the run %s", result.Status)}
+}
+
+// print shows a result to a person: the response on stdout, the rest beside it.
+func (s *session) print(result run.Result) {
+	u := s.w.ui
+	for _, name := range s.responseNames(result) {
+		value := cond.Text(result.Response[name])
+		if strings.Contains(value, "\n") {
+			u.Print("%s:", name)
+			for line := range strings.SplitSeq(strings.TrimRight(value, "\n"), "\n") {
+				u.Print("  %s", line)
+			}
+			continue
+		}
+		u.Print("%s: %s", name, value)
+	}
+	if result.Message != "" && result.Pending == nil && result.Status != run.Failed { // what failed is the error
+		u.Note("%s", result.Message)
+	}
+	if result.Status == "" {
+		return
+	}
+	cost := fmt.Sprintf("%s, %s in, %s out", ui.Count(result.Usage.Calls, "model call"), strconv.Itoa(result.Usage.InputTokens), strconv.Itoa(result.Usage.OutputTokens))
+	u.Note("run %s: %s (%s)", s.record.ID, result.Status, cost)
+	switch {
+	case result.Pending != nil:
+		u.Note("waits for an answer: %s", result.Pending.Question)
+		option := "ANSWER"
+		if len(result.Pending.Options) > 0 {
+			option = result.Pending.Options[0]
+		}
+		u.Hint("skl resume %s --answer %s", s.record.ID, quoteShell(result.Pending.ID+"="+option))
+	case result.Status == run.Suspended && strings.HasPrefix(result.Message, "out of budget"):
+		u.Hint("skl resume %s --budget …", s.record.ID)
+	case result.Status == run.Suspended:
+		u.Hint("skl resume %s", s.record.ID)
+	case result.Status == run.Failed || result.Status == run.Halted:
+		u.Hint("skl trace %s", s.record.ID)
+	}
+}
+
+// responseNames are the fields of a response in the order of the skill's section, then any others.
+func (s *session) responseNames(result run.Result) []string {
+	var names []string
+	for _, name := range s.skill.Response {
+		if _, ok := result.Response[name]; ok {
+			names = append(names, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(result.Response)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// quoteShell quotes a word for the shell where it needs it.
+func quoteShell(s string) string {
+	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$`!*?[]{}()<>|&;#~") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
