@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -186,10 +187,9 @@ func TestRetries(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			n := 0
+			var asked atomic.Int32 // the handler of a cut answer may still be ending while the next one runs
 			c, log := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				n++
-				tt.answers[n-1](w)
+				tt.answers[asked.Add(1)-1](w)
 			})
 			err := tt.call(c)
 			got := strings.NewReplacer(" /api/v1/whoami", "", " /api/v1/tokens", "", "\n", ", ").Replace(log.take())
