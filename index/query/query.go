@@ -1,0 +1,200 @@
+// Package query is what can be asked of an index, and the form of its answers.
+//
+//   - Params are the parameters of the tools, the service and the command; Parse reads the S-expression language.
+//     Both give one Query, simplified, or an error that says what is wrong and where.
+//   - A Handle is a stable name for a span of a file. Its id depends on the path, the type and the span, not on
+//     the content.
+//   - It is pure, and knows nothing of files and stores.
+package query
+
+import "github.com/skl-project/skl/index/chunk"
+
+// Limits of a query.
+const (
+	DefaultLimit = 16
+	MaxLimit     = 200
+	MaxPatterns  = 32
+	MaxText      = 4 << 10  // bytes of one pattern, name or heading
+	MaxDSL       = 64 << 10 // bytes of an expression
+	MaxDepth     = 64       // of an expression
+)
+
+// An Op says what an Expr asks for.
+type Op uint8
+
+const (
+	Grep       Op = iota // Text: words, ranked; with punctuation that words do not have, a literal
+	Literal              // Text: these bytes, complete
+	Regex                // Text: an RE2 expression over lines, complete
+	Code                 // Text: symbols of this name, else of a name with these words
+	Definition           // Text: symbols of exactly this name, whatever its case
+	References           // Text: uses of this name
+	Section              // Text: headings that contain it, whatever their case
+	File                 // Glob: whole files
+	Children             // Text: what has this parent
+	Named                // Text: parent; Name: what has this parent and this name
+	InFile               // Glob, Args[0]
+	Union                // Args
+	Intersect            // Args
+	Limit                // N, Args[0]
+)
+
+// An Expr is a node of a query. It is not changed after Compile or Parse.
+type Expr struct {
+	Op   Op
+	Text string
+	Name string
+	Glob Glob
+	N    int
+	Args []*Expr
+}
+
+// A Query is ready to be run.
+type Query struct {
+	Expr         *Expr
+	Text         string // what was asked, for people and for scores: patterns, names and headings, space between
+	Limit        int    // 1 to MaxLimit
+	ExpandBudget int    // tokens of content that the answer may hold; 0 for none
+}
+
+// Params are what tools, service and command take. Zero fields are absent.
+type Params struct {
+	Pattern      string   `json:"pattern,omitempty" jsonschema:"words to search for; text with punctuation is searched as it is"`
+	Patterns     []string `json:"patterns,omitempty" jsonschema:"several patterns, see match"`
+	Literal      string   `json:"literal,omitempty" jsonschema:"exact text; every file that has it is found"`
+	Regex        string   `json:"regex,omitempty" jsonschema:"RE2 expression over lines; every file that has it is found"`
+	Symbol       string   `json:"symbol,omitempty" jsonschema:"name of a function, method, class, struct or other definition"`
+	Section      string   `json:"section,omitempty" jsonschema:"part of a Markdown heading"`
+	Parent       string   `json:"parent,omitempty" jsonschema:"name of the enclosing symbol: a class for its methods"`
+	Kind         string   `json:"kind,omitempty" jsonschema:"definition, reference or any (default)"`
+	Glob         string   `json:"glob,omitempty" jsonschema:"only files whose path matches, such as src/**/*.ts"`
+	Match        string   `json:"match,omitempty" jsonschema:"any (default) or all of patterns"`
+	Limit        int      `json:"limit,omitempty" jsonschema:"most handles to return; default 16"`
+	ExpandBudget int      `json:"expand_budget,omitempty" jsonschema:"tokens of content to return with the handles"`
+	Query        string   `json:"query,omitempty" jsonschema:"S-expression, such as (in-file \"src/**\" (grep \"auth\"))"`
+}
+
+// A Span is a range of bytes [Start, End).
+type Span struct {
+	Start int `json:"start"`
+	End   int `json:"end"`
+}
+
+// A Handle stands for a span of a file.
+type Handle struct {
+	ID         string  `json:"id"` // "h" and 24 hex digits
+	FilePath   string  `json:"file_path"`
+	NodeType   string  `json:"node_type"`
+	Name       string  `json:"name,omitempty"`
+	Parent     string  `json:"parent,omitempty"` // name of what it belongs to
+	ParentID   string  `json:"parent_handle_id,omitempty"`
+	Span       Span    `json:"span"`
+	LineRange  [2]int  `json:"line_range"`
+	TokenCount int     `json:"token_count"`
+	Preview    string  `json:"preview,omitempty"`
+	MatchLine  int     `json:"match_line,omitempty"` // of the first match of a text query
+	Score      float64 `json:"score,omitempty"`
+	Content    string  `json:"content,omitempty"`
+	Source     string  `json:"source,omitempty"` // "local" or "service"
+	CommitSHA  string  `json:"commit_sha,omitempty"`
+	Generation uint64  `json:"generation,omitempty"`
+}
+
+// A RefHandle is a use of a name.
+type RefHandle struct {
+	FilePath     string `json:"file_path"`
+	Span         Span   `json:"span"`
+	LineRange    [2]int `json:"line_range"`
+	Name         string `json:"name"`
+	Qualifier    string `json:"qualifier,omitempty"`
+	RefType      string `json:"ref_type"` // "call", "import", "type_ref"
+	SourceHandle string `json:"source_handle,omitempty"`
+	Preview      string `json:"preview"`
+	Source       string `json:"source,omitempty"`
+	CommitSHA    string `json:"commit_sha,omitempty"`
+	Generation   uint64 `json:"generation,omitempty"`
+}
+
+// A Result answers a Query.
+type Result struct {
+	Handles           []Handle    `json:"handles"`
+	RefHandles        []RefHandle `json:"ref_handles,omitempty"`
+	TotalTokens       int         `json:"total_tokens"`                // of the handles
+	TotalMatches      int         `json:"total_matches"`               // of all that match, also of those that are not returned
+	Truncated         bool        `json:"truncated"`                   // there are more
+	AtLeast           bool        `json:"total_is_at_least,omitempty"` // there may be more than TotalMatches
+	Relaxed           bool        `json:"relaxed,omitempty"`           // nothing has all the words: these have some
+	AutoExpanded      bool        `json:"auto_expanded,omitempty"`
+	ExpandedCount     int         `json:"expanded_count,omitempty"`
+	ExpandedHandleIDs []string    `json:"expanded_handle_ids,omitempty"`
+	ExpandNote        string      `json:"expand_note,omitempty"`
+	NotIndexed        int         `json:"not_indexed,omitempty"` // files that the answer does not cover yet
+	Note              string      `json:"note,omitempty"`        // one sentence for the reader about NotIndexed and the like
+	Generation        uint64      `json:"generation,omitempty"`
+}
+
+// An Expansion is the content of handles.
+type Expansion struct {
+	Contents  []Content `json:"contents"`
+	FailedIDs []Failure `json:"failed,omitempty"`
+	Truncated bool      `json:"truncated,omitempty"` // the limit of tokens cut it
+}
+
+// A Content is the text of one handle, as it is in the file now.
+type Content struct {
+	HandleID   string `json:"handle_id"`
+	FilePath   string `json:"file_path"`
+	LineRange  [2]int `json:"line_range"`
+	TokenCount int    `json:"token_count"`
+	Content    string `json:"content"`
+	Cut        bool   `json:"cut,omitempty"` // only its beginning
+}
+
+// A Failure is a handle that has no content.
+type Failure struct {
+	HandleID string `json:"handle_id"`
+	Code     string `json:"code"` // "handle_not_found", "stale_generation"
+	Message  string `json:"message"`
+}
+
+// Status describes an index.
+type Status struct {
+	FilesIndexed   int            `json:"files_indexed"`
+	FilesTotal     int            `json:"files_total"` // that could be
+	TotalTokens    int            `json:"total_tokens"`
+	IndexSizeBytes int64          `json:"index_size_bytes"`
+	LastIndexed    string         `json:"last_indexed,omitempty"` // RFC 3339, UTC; "" for never
+	SchemaVersion  int            `json:"schema_version"`
+	RepoRoot       string         `json:"repo_root"`
+	FileDiscovery  string         `json:"file_discovery"` // "walk", or "watch" while changes are told
+	Generation     uint64         `json:"generation"`
+	Languages      map[string]int `json:"languages"` // files of each
+}
+
+// ID returns the handle id of a node: "h" and the first 12 bytes, in hex, of the SHA-256 of
+// "path:type number:start-end".
+func ID(path string, t chunk.Type, start, end int) string { panic("not written") }
+
+// ParseID reads an id as an outside party wrote it, with or without the "h".
+func ParseID(s string) (id string, err error) { panic("not written") }
+
+// Compile checks p and makes a Query of it.
+func (p Params) Compile() (Query, error) { panic("not written") }
+
+// Parse reads an expression of the S-expression language.
+func Parse(dsl string) (*Expr, error) { panic("not written") }
+
+// A Glob matches whole paths.
+type Glob struct{ source string }
+
+// ParseGlob reads a glob; its semantics are in the comment of [Glob.Match].
+func ParseGlob(s string) (Glob, error) { panic("not written") }
+
+// Match says whether g matches the path, which has slashes. The zero Glob matches every path.
+func (g Glob) Match(path string) bool { return true }
+
+// String returns what was parsed.
+func (g Glob) String() string { return g.source }
+
+// Prefix returns a directory that every path that g matches lies in, with a slash at its end, or "".
+func (g Glob) Prefix() string { return "" }
