@@ -6,16 +6,25 @@
 //   - No answer has a stale span: every handle is checked against the bytes of its file when it is given, and files that
 //     changed are read anew first.
 //   - Literal and regular expressions are complete: they are searched in the files, the index only says which files cannot have them.
-//   - A repository that was never indexed answers within Options.FirstAnswer from the files that promise most, and
+//   - A repository that was never indexed answers within about Options.FirstAnswer from the files that promise most, and
 //     says how many it does not cover yet.
 package index
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/query"
-	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/index/store"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -26,8 +35,10 @@ type Options struct {
 	FirstAnswer time.Duration // what the first query of a repository of more than 1,000 files may take; 0 means 1 s
 	Watch       bool          // be told of changes instead of looking before every query; for long-lived processes
 	Background  bool          // index what is missing after the first answer, until Close
-	Progress    diag.Progress
-	Name        string // what stands before the paths of one root among several, such as a skill's name
+	Progress    diag.Progress // of Update
+
+	// Prior says what is known of handles of a type in a file besides their text, between -1 and 1; nil for nothing.
+	Prior func(nodeType, path string) float64
 }
 
 // A Report says what Update did.
@@ -44,42 +55,248 @@ type Report struct {
 }
 
 // An Index of one root. It may be used concurrently.
-type Index struct{}
+type Index struct {
+	root   string
+	o      Options
+	walker *files.Walker
+	texts  texts
+	lately lately
 
-// Open opens the index of a directory, which may not exist yet. root is absolute.
-func Open(ctx context.Context, root string, o Options) (*Index, error) { panic("not written") }
+	opening sync.Mutex // held while a damaged store is opened anew
+	current atomic.Pointer[store.Store]
+
+	watching sync.Mutex // guards watcher and known
+	watcher  *files.Watcher
+	known    files.List // what the watcher keeps up to date
+
+	background sync.WaitGroup
+	busy       atomic.Bool     // a goroutine of background runs
+	ctx        context.Context // of background; ended by Close
+	cancel     context.CancelFunc
+}
+
+// Open opens the index of a directory. root is absolute; links in it are resolved.
+func Open(ctx context.Context, root string, o Options) (*Index, error) {
+	if o.FirstAnswer <= 0 {
+		o.FirstAnswer = time.Second
+	}
+	real, err := filepath.EvalSymlinks(root)
+	if err == nil {
+		var info os.FileInfo
+		if info, err = os.Stat(real); err == nil && !info.IsDir() {
+			err = diag.New(diag.Misuse, "not_a_directory", "%s is no directory", root)
+		}
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, diag.New(diag.Misuse, "not_found", "there is no directory %s", root)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := store.Open(ctx, Dir(o.CacheDir, real))
+	if err != nil {
+		return nil, err
+	}
+	x := &Index{root: real, o: o, walker: &files.Walker{Root: real, Extra: o.Extra}}
+	x.current.Store(s)
+	x.ctx, x.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if o.Watch {
+		// Without a watcher, every query looks at all files.
+		if w, err := x.walker.Watch(x.ctx); err == nil {
+			x.watcher = w
+		} else if !errors.Is(err, files.ErrWatch) {
+			x.Close()
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// Dir returns the directory of the index of root, below cacheDir. Its name begins with that of the root.
+func Dir(cacheDir, root string) string {
+	sum := sha256.Sum256([]byte(root))
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_' {
+			return r
+		}
+		return '-'
+	}, filepath.Base(root))
+	return filepath.Join(cacheDir, name[:min(len(name), 40)]+"-"+hex.EncodeToString(sum[:8]))
+}
 
 // Close ends background work and frees what the index holds.
-func (x *Index) Close() error { panic("not written") }
+func (x *Index) Close() error {
+	x.cancel()
+	x.background.Wait()
+	var errs []error
+	if x.watcher != nil {
+		errs = append(errs, x.watcher.Close())
+	}
+	return errors.Join(append(errs, x.store().Close())...)
+}
 
-// Root returns the directory.
-func (x *Index) Root() string { panic("not written") }
+// Root returns the directory, without links.
+func (x *Index) Root() string { return x.root }
+
+func (x *Index) store() *store.Store { return x.current.Load() }
+
+// view opens a view of the store. A damaged one is dropped first, and the index is built anew.
+func (x *Index) view(ctx context.Context) (*store.View, error) {
+	s := x.store()
+	v, err := s.View(ctx)
+	if err == nil || !store.IsDamaged(err) {
+		return v, err
+	}
+	if err := x.renew(ctx, s); err != nil {
+		return nil, err
+	}
+	return x.store().View(ctx)
+}
+
+// renew drops a damaged store.
+func (x *Index) renew(ctx context.Context, damaged *store.Store) error {
+	x.opening.Lock()
+	defer x.opening.Unlock()
+	if x.store() != damaged {
+		return nil // done meanwhile
+	}
+	damaged.Close()
+	if err := store.Drop(ctx, damaged.Dir()); err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, damaged.Dir())
+	if err == nil {
+		x.current.Store(s)
+	}
+	return err
+}
 
 // Generation returns the number of the state that the index has: it grows with every change, and starts anew, far away,
 // when an index is built from nothing.
-func (x *Index) Generation(ctx context.Context) (uint64, error) { panic("not written") }
-
-// Query answers q.
-func (x *Index) Query(ctx context.Context, q query.Query) (query.Result, error) { panic("not written") }
-
-// Evidence answers q with a pack.
-func (x *Index) Evidence(ctx context.Context, q query.Query, o rank.PackOptions) (query.Pack, error) {
-	panic("not written")
-}
-
-// Expand returns the text of handles, at most maxTokens (0 for no limit) together. Its error is for a failure of the index;
-// what is wrong with single handles is in the answer.
-func (x *Index) Expand(ctx context.Context, ids []string, maxTokens int) (query.Expansion, error) {
-	panic("not written")
+func (x *Index) Generation(ctx context.Context) (uint64, error) {
+	v, err := x.view(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer v.Close()
+	return v.Generation(), nil
 }
 
 // Update makes the index agree with the files that glob matches. With anew it reads also what seems unchanged.
 func (x *Index) Update(ctx context.Context, glob query.Glob, anew bool) (Report, error) {
-	panic("not written")
+	start := time.Now()
+	unlock, err := x.store().Lock(ctx, func() { x.o.Progress.Send(diag.Event{Stage: "wait", Name: "for another skl that indexes " + x.root}) })
+	if err != nil {
+		return Report{}, err
+	}
+	defer unlock()
+	d, err := x.look(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	v, err := x.view(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	fresh := len(v.Files()) == 0
+	v.Close()
+	if anew {
+		d.new, d.unsure = append(append([]files.File(nil), d.list.Files...), d.list.TooLarge...), nil
+	}
+	all := len(d.list.Files) + len(d.list.TooLarge)
+	if glob.String() != "" {
+		all = 0
+		for _, l := range [][]files.File{d.list.Files, d.list.TooLarge} {
+			for _, f := range l {
+				if glob.Match(f.Path) {
+					all++
+				}
+			}
+		}
+		d.new = keep(d.new, func(f files.File) bool { return glob.Match(f.Path) })
+		d.removed = keep(d.removed, glob.Match)
+		d.unsure = keep(d.unsure, func(f *store.File) bool { return glob.Match(f.Path) })
+	}
+	many := len(d.new) > lazyAbove
+	if many && fresh {
+		if err := x.store().Bulk(ctx, true); err != nil {
+			return Report{}, err
+		}
+		defer x.store().Bulk(context.WithoutCancel(ctx), false)
+	}
+	r, err := x.apply(ctx, d, anew, x.o.Progress)
+	if err != nil {
+		return r, err
+	}
+	if many {
+		if err := x.store().Checkpoint(ctx); err != nil {
+			return r, err
+		}
+	}
+	seen := r.Added + r.Changed + r.Unchanged
+	r.Unchanged += max(0, all-seen)
+	r.Generation, err = x.Generation(ctx)
+	r.Elapsed = time.Since(start)
+	return r, err
+}
+
+func keep[T any](list []T, f func(T) bool) []T {
+	var out []T
+	for _, v := range list {
+		if f(v) {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // Invalidate forgets the files that glob matches and returns their number. They are indexed again by the next query.
-func (x *Index) Invalidate(ctx context.Context, glob query.Glob) (int, error) { panic("not written") }
+func (x *Index) Invalidate(ctx context.Context, glob query.Glob) (int, error) {
+	v, err := x.view(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var c store.Change
+	for _, f := range v.Files() {
+		if glob.Match(f.Path) {
+			c.Remove = append(c.Remove, f.Path)
+		}
+	}
+	v.Close()
+	if len(c.Remove) == 0 {
+		return 0, nil
+	}
+	_, err = x.store().Apply(ctx, c)
+	return len(c.Remove), err
+}
 
-// Status describes the index.
-func (x *Index) Status(ctx context.Context) (query.Status, error) { panic("not written") }
+// Status describes the index. It changes nothing.
+func (x *Index) Status(ctx context.Context) (query.Status, error) {
+	v, err := x.view(ctx)
+	if err != nil {
+		return query.Status{}, err
+	}
+	defer v.Close()
+	list, err := x.list(ctx)
+	if err != nil {
+		return query.Status{}, err
+	}
+	s := query.Status{FilesTotal: len(list.Files) + len(list.TooLarge), SchemaVersion: store.Format, RepoRoot: x.root, FileDiscovery: "walk", Generation: v.Generation(),
+		IndexSizeBytes: x.store().Size(), Languages: map[string]int{}}
+	if x.watcher != nil {
+		s.FileDiscovery = "watch"
+	}
+	var last int64
+	for _, f := range v.Files() {
+		s.FilesIndexed++
+		s.TotalTokens += f.Tokens
+		if f.Language != "" {
+			s.Languages[f.Language]++
+		}
+		last = max(last, f.Read)
+	}
+	if last > 0 {
+		s.LastIndexed = time.Unix(0, last).UTC().Format(time.RFC3339)
+	}
+	return s, nil
+}

@@ -1,20 +1,41 @@
 // Package files finds the files of a repository that an index covers, and says when they change.
 //
 //   - What git would not track is left out: .gitignore files of every directory, .git/info/exclude and the user's
-//     core.excludesFile, with git's semantics; a directory without .git is walked by the .gitignore files in it.
-//   - .git, node_modules and other directories of tools are never entered (Skipped). Symbolic links are not followed, and no link is a file.
-//     Hidden files are found.
+//     core.excludesFile, with git's semantics (gitignore(5)). A root inside a bigger repository also goes by the
+//     .gitignore files above it, up to the repository's top; a repository inside the root goes by its own rules
+//     alone. A directory without .git is walked by the .gitignore files in it.
+//   - The root itself is always walked, even where a rule above it ignores it: somebody asked for it.
+//   - A file that git tracks although a rule ignores it is left out too: the index of git is not read. ripgrep does the same.
+//   - .git, node_modules and other directories of tools are never entered (Skipped), nor is a directory that a
+//     CACHEDIR.TAG marks as a cache. Hidden files are found.
+//   - Symbolic links are not followed, and no link is a file; nor is a FIFO, a socket or a device.
 //   - Files over MaxFileBytes are listed as too large. Names that are not UTF-8, or hold a newline or a NUL, are left out and counted.
+//   - A directory that cannot be read, or whose path is too long for the system, is reported and does not end the
+//     walk. One that disappears meanwhile is as if it had never been.
+//   - Of a file of patterns the first MaxRuleBytes count. Of git's configuration core.excludesFile, core.ignoreCase
+//     and include.path are read, conditional includes are not. No program is run and nothing is written.
 package files
 
 import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
 )
 
 // MaxFileBytes is the size of the largest file that is read.
 const MaxFileBytes = 4 << 20
+
+// MaxRuleBytes is how much is read of a file of patterns or of configuration.
+const MaxRuleBytes = 256 << 10
+
+// MaxChanges is the number of changed paths that a Watcher tells one by one.
+const MaxChanges = 10_000
 
 // ErrWatch is that of a system that cannot watch (more) directories.
 var ErrWatch = errors.New("cannot watch for changes")
@@ -33,40 +54,189 @@ type Stamp struct {
 	Inode uint64
 }
 
-// StampOf returns the stamp of a file.
-func StampOf(info fs.FileInfo) Stamp { panic("not written") }
+// StampOf returns the stamp of a file. CTime and Inode are 0 on Windows, and for an info that is not of the system's own.
+func StampOf(info fs.FileInfo) Stamp {
+	s := Stamp{Size: info.Size(), MTime: info.ModTime().UnixNano()}
+	s.CTime, s.Inode = identity(info)
+	return s
+}
 
 // A Walker walks one repository. Configure its fields before the first call. It may be used concurrently.
 type Walker struct {
 	Root  string
-	Extra []string // more patterns as in .gitignore
+	Extra []string // more patterns as in .gitignore of the root; they win over all others
+
+	// Getenv says where the user's git configuration is: HOME, XDG_CONFIG_HOME, GIT_CONFIG_GLOBAL,
+	// GIT_CONFIG_SYSTEM, GIT_CONFIG_NOSYSTEM. nil means os.Getenv.
+	Getenv func(string) string
+
+	mu    sync.Mutex // guards known
+	known *known     // what Ignored read last, nil before
 }
 
-// A List is what a walk found.
+// A List is what a walk found. Everything in it is sorted in byte order.
 type List struct {
-	Files    []File // sorted by path in byte order
-	TooLarge []File
-	Odd      int      // names that were left out
-	Dirs     []string // that were entered, relative with slashes, "" for the root
+	Files      []File
+	TooLarge   []File
+	Odd        int      // names that were left out
+	Dirs       []string // that were entered, relative with slashes, "" for the root
+	Unreadable []string // directories that were not entered, or not wholly listed, because of an error
 }
 
-// Walk lists the files, with several workers.
-func (w *Walker) Walk(ctx context.Context) (List, error) { panic("not written") }
+// Walk lists the files, with at most 4 workers. It fails if the root cannot be read, with the cause from os (such as
+// fs.ErrNotExist), or with the error of ctx.
+func (w *Walker) Walk(ctx context.Context) (List, error) {
+	r, err := w.rules()
+	if err != nil {
+		return List{}, err
+	}
+	return (&walk{rules: r}).run(ctx, "", r.outer)
+}
 
-// Ignored says whether a path is left out. dir says that it is a directory.
-func (w *Walker) Ignored(path string, dir bool) bool { panic("not written") }
+// Ignored says whether a path is left out. dir says that it is a directory. path is relative to the root, with
+// slashes, and need not exist; "" and "." are the root. Rules that changed since the last call are read anew.
+func (w *Walker) Ignored(path string, dir bool) bool {
+	if path == "" || path == "." {
+		return false
+	}
+	if !fs.ValidPath(path) || odd(path) {
+		return true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known == nil || !w.known.current() {
+		r, err := w.rules()
+		if err != nil {
+			return true
+		}
+		w.known = &known{rules: r, dirs: map[string]*knownDir{}}
+	}
+	return w.known.ignored(path, dir)
+}
 
-// A Watcher tells of changes below a root.
-type Watcher struct{}
+// rules reads what holds for the whole walk.
+func (w *Walker) rules() (*rules, error) {
+	root, err := filepath.Abs(w.Root)
+	if err != nil {
+		return nil, err
+	}
+	getenv := w.Getenv
+	if getenv == nil {
+		getenv = os.Getenv
+	}
+	r := &rules{root: root, getenv: getenv}
+	if len(w.Extra) > 0 {
+		r.extra = parseList(strings.Join(w.Extra, "\n"), false)
+	}
+	r.findOuter()
+	return r, nil
+}
 
-// Watch starts watching the directories of w. Its error is [ErrWatch] where the system has no more watches.
-func (w *Walker) Watch(ctx context.Context) (*Watcher, error) { panic("not written") }
+// Skipped says that a directory of this name is never entered: tools keep their own things there.
+func Skipped(name string) bool {
+	switch name {
+	case ".git", ".hg", ".svn", ".jj",
+		"node_modules",
+		"__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache":
+		return true
+	}
+	return false
+}
 
-// Changes takes the paths that changed since the last call, sorted. all says that events were lost or that too much changed: everything may have.
-func (w *Watcher) Changes() (paths []string, all bool) { panic("not written") }
+// odd says that a name cannot be told in an answer.
+func odd(name string) bool {
+	for i := 0; i < len(name); i++ {
+		if c := name[i]; c >= utf8.RuneSelf {
+			return !utf8.ValidString(name[i:]) || strings.ContainsAny(name[i:], "\n\x00")
+		} else if c == '\n' || c == 0 {
+			return true
+		}
+	}
+	return false
+}
 
-// Wait returns when there are changes, or with the error of ctx.
-func (w *Watcher) Wait(ctx context.Context) error { panic("not written") }
+// known is what Ignored keeps between calls.
+type known struct {
+	rules *rules
+	dirs  map[string]*knownDir // by path; emptied when it has maxKnownDirs
+}
 
-// Close ends it.
-func (w *Watcher) Close() error { panic("not written") }
+const maxKnownDirs = 4096
+
+// A knownDir is one directory above a path that Ignored was asked about.
+type knownDir struct {
+	stamps [3]Stamp // of .gitignore, .git and CACHEDIR.TAG; zero where there is none
+	parent *scope
+	scope  *scope
+	skip   bool
+}
+
+// current says that the files behind k.rules have not changed.
+func (k *known) current() bool {
+	for _, in := range k.rules.inputs {
+		if stampAt(in.path, os.Stat) != in.stamp {
+			return false
+		}
+	}
+	return true
+}
+
+func (k *known) ignored(path string, dir bool) bool {
+	s, skip := k.enter("", k.rules.outer)
+	for i := 0; i < len(path); i++ {
+		if path[i] != '/' {
+			continue
+		}
+		up := path[:i]
+		if k.rules.ignored(s, up, up[strings.LastIndexByte(up, '/')+1:], true) {
+			return true
+		}
+		if s, skip = k.enter(up, s); skip {
+			return true
+		}
+	}
+	if k.rules.ignored(s, path, path[strings.LastIndexByte(path, '/')+1:], dir) {
+		return true
+	}
+	if dir {
+		_, skip = k.enter(path, s)
+	}
+	return skip
+}
+
+// enter returns the rules that hold in the directory rel. skip says that it is not walked.
+func (k *known) enter(rel string, parent *scope) (s *scope, skip bool) {
+	abs := k.rules.abs(rel)
+	if rel != "" {
+		if info, err := os.Lstat(abs); err == nil && !info.IsDir() {
+			return parent, true
+		}
+	}
+	var stamps [3]Stamp
+	for i, name := range governing {
+		stamps[i] = stampAt(abs+string(filepath.Separator)+name, os.Lstat)
+	}
+	if d := k.dirs[rel]; d != nil && d.stamps == stamps && d.parent == parent {
+		return d.scope, d.skip
+	}
+	if len(k.dirs) >= maxKnownDirs {
+		clear(k.dirs)
+	}
+	has := func(i int) bool { return stamps[i] != Stamp{} }
+	s, skip = k.rules.enter(rel, parent, has(0), has(1), has(2))
+	k.dirs[strings.Clone(rel)] = &knownDir{stamps: stamps, parent: parent, scope: s, skip: skip}
+	return s, skip
+}
+
+// governing are the names whose appearance, change or removal changes what is ignored.
+var governing = [3]string{".gitignore", ".git", "CACHEDIR.TAG"}
+
+func governs(name string) bool { return slices.Contains(governing[:], name) }
+
+func stampAt(path string, stat func(string) (fs.FileInfo, error)) Stamp {
+	info, err := stat(path)
+	if err != nil {
+		return Stamp{}
+	}
+	return StampOf(info)
+}

@@ -4,19 +4,19 @@ import "github.com/skl-project/skl/index/rank"
 
 // A Pack is compact evidence: ranked handles without text, and how to go on.
 type Pack struct {
-	QueryText        string        `json:"query_text"`
-	TotalMatches     int           `json:"total_matches"`
-	Truncated        bool          `json:"truncated"`
-	SelectedCount    int           `json:"selected_count"`
-	SelectedTokens   int           `json:"selected_tokens"`
-	Handles          []Evidence    `json:"handles"`
-	Files            []PackFile    `json:"files"`
-	ExpandSuggestion []string      `json:"expand_suggestion"` // at most 6 ids, best first
-	Guidance         rank.Guidance `json:"guidance"`
-	Relaxed          bool          `json:"relaxed,omitempty"`
-	NotIndexed       int           `json:"not_indexed,omitempty"`
-	Note             string        `json:"note,omitempty"`
-	Generation       uint64        `json:"generation,omitempty"`
+	QueryText        string         `json:"query_text"`
+	TotalMatches     int            `json:"total_matches"`
+	Truncated        bool           `json:"truncated"`
+	SelectedCount    int            `json:"selected_count"`
+	SelectedTokens   int            `json:"selected_tokens"`
+	Handles          List[Evidence] `json:"handles"`
+	Files            List[PackFile] `json:"files"`
+	ExpandSuggestion List[string]   `json:"expand_suggestion"` // at most 6 ids, best first
+	Guidance         rank.Guidance  `json:"guidance"`
+	Relaxed          bool           `json:"relaxed,omitempty"`
+	NotIndexed       int            `json:"not_indexed,omitempty"`
+	Note             string         `json:"note,omitempty"`
+	Generation       uint64         `json:"generation,omitempty"`
 }
 
 // An Evidence is a handle of a Pack.
@@ -38,7 +38,7 @@ type Evidence struct {
 
 // A PackFile groups the handles of a Pack by file.
 type PackFile struct {
-	FilePath    string   `json:"file_path"`
-	HandleIDs   []string `json:"handle_ids"`
-	TotalTokens int      `json:"total_tokens"`
+	FilePath    string       `json:"file_path"`
+	HandleIDs   List[string] `json:"handle_ids"`
+	TotalTokens int          `json:"total_tokens"`
 }

@@ -7,8 +7,6 @@
 //   - It is pure, and knows nothing of files and stores.
 package query
 
-import "github.com/skl-project/skl/index/chunk"
-
 // Limits of a query.
 const (
 	DefaultLimit = 16
@@ -17,6 +15,8 @@ const (
 	MaxText      = 4 << 10  // bytes of one pattern, name or heading
 	MaxDSL       = 64 << 10 // bytes of an expression
 	MaxDepth     = 64       // of an expression
+	MaxForms     = 256      // parentheses of an expression
+	MaxBudget    = 1 << 20  // tokens of ExpandBudget
 )
 
 // An Op says what an Expr asks for.
@@ -55,6 +55,8 @@ type Query struct {
 	Text         string // what was asked, for people and for scores: patterns, names and headings, space between
 	Limit        int    // 1 to MaxLimit
 	ExpandBudget int    // tokens of content that the answer may hold; 0 for none
+
+	Ignored []string // parameters that were given and play no part, such as pattern beside symbol; worth a note in the answer
 }
 
 // Params are what tools, service and command take. Zero fields are absent.
@@ -117,27 +119,27 @@ type RefHandle struct {
 
 // A Result answers a Query.
 type Result struct {
-	Handles           []Handle    `json:"handles"`
-	RefHandles        []RefHandle `json:"ref_handles,omitempty"`
-	TotalTokens       int         `json:"total_tokens"`                // of the handles
-	TotalMatches      int         `json:"total_matches"`               // of all that match, also of those that are not returned
-	Truncated         bool        `json:"truncated"`                   // there are more
-	AtLeast           bool        `json:"total_is_at_least,omitempty"` // there may be more than TotalMatches
-	Relaxed           bool        `json:"relaxed,omitempty"`           // nothing has all the words: these have some
-	AutoExpanded      bool        `json:"auto_expanded,omitempty"`
-	ExpandedCount     int         `json:"expanded_count,omitempty"`
-	ExpandedHandleIDs []string    `json:"expanded_handle_ids,omitempty"`
-	ExpandNote        string      `json:"expand_note,omitempty"`
-	NotIndexed        int         `json:"not_indexed,omitempty"` // files that the answer does not cover yet
-	Note              string      `json:"note,omitempty"`        // one sentence for the reader about NotIndexed and the like
-	Generation        uint64      `json:"generation,omitempty"`
+	Handles           List[Handle] `json:"handles"`
+	RefHandles        []RefHandle  `json:"ref_handles,omitempty"`
+	TotalTokens       int          `json:"total_tokens"`                // of the handles
+	TotalMatches      int          `json:"total_matches"`               // of all that match, also of those that are not returned
+	Truncated         bool         `json:"truncated"`                   // there are more
+	AtLeast           bool         `json:"total_is_at_least,omitempty"` // there may be more than TotalMatches
+	Relaxed           bool         `json:"relaxed,omitempty"`           // nothing has all the words: these have some
+	AutoExpanded      bool         `json:"auto_expanded,omitempty"`
+	ExpandedCount     int          `json:"expanded_count,omitempty"`
+	ExpandedHandleIDs []string     `json:"expanded_handle_ids,omitempty"`
+	ExpandNote        string       `json:"expand_note,omitempty"`
+	NotIndexed        int          `json:"not_indexed,omitempty"` // files that the answer does not cover yet
+	Note              string       `json:"note,omitempty"`        // one sentence for the reader about NotIndexed and the like
+	Generation        uint64       `json:"generation,omitempty"`
 }
 
 // An Expansion is the content of handles.
 type Expansion struct {
-	Contents  []Content `json:"contents"`
-	FailedIDs []Failure `json:"failed,omitempty"`
-	Truncated bool      `json:"truncated,omitempty"` // the limit of tokens cut it
+	Contents  List[Content] `json:"contents"`
+	FailedIDs []Failure     `json:"failed,omitempty"`
+	Truncated bool          `json:"truncated,omitempty"` // the limit of tokens cut it
 }
 
 // A Content is the text of one handle, as it is in the file now.
@@ -170,31 +172,3 @@ type Status struct {
 	Generation     uint64         `json:"generation"`
 	Languages      map[string]int `json:"languages"` // files of each
 }
-
-// ID returns the handle id of a node: "h" and the first 12 bytes, in hex, of the SHA-256 of
-// "path:type number:start-end".
-func ID(path string, t chunk.Type, start, end int) string { panic("not written") }
-
-// ParseID reads an id as an outside party wrote it, with or without the "h".
-func ParseID(s string) (id string, err error) { panic("not written") }
-
-// Compile checks p and makes a Query of it.
-func (p Params) Compile() (Query, error) { panic("not written") }
-
-// Parse reads an expression of the S-expression language.
-func Parse(dsl string) (*Expr, error) { panic("not written") }
-
-// A Glob matches whole paths.
-type Glob struct{ source string }
-
-// ParseGlob reads a glob; its semantics are in the comment of [Glob.Match].
-func ParseGlob(s string) (Glob, error) { panic("not written") }
-
-// Match says whether g matches the path, which has slashes. The zero Glob matches every path.
-func (g Glob) Match(path string) bool { return true }
-
-// String returns what was parsed.
-func (g Glob) String() string { return g.source }
-
-// Prefix returns a directory that every path that g matches lies in, with a slash at its end, or "".
-func (g Glob) Prefix() string { return "" }

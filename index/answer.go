@@ -1,0 +1,419 @@
+package index
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skl-project/skl/index/chunk"
+	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/index/store"
+)
+
+const (
+	previewBytes = 100
+	attempts     = 5 // to find files that hold still
+)
+
+// A scored is a hit with what its text is worth.
+type scored struct {
+	hit
+	part  chunk.Part
+	score rank.Score
+}
+
+// Query answers q.
+func (x *Index) Query(ctx context.Context, q query.Query) (query.Result, error) {
+	var out query.Result
+	err := x.answer(ctx, q, q.Limit, func(s *search, f found, best []scored, total int) error {
+		out = query.Result{Handles: []query.Handle{}, TotalMatches: total, Generation: s.v.Generation(), Relaxed: f.relaxed, AtLeast: f.atLeast, NotIndexed: len(s.pending)}
+		if f.refs != nil {
+			return s.fillReferences(&out, f.refs, q.Limit)
+		}
+		for _, b := range best {
+			h, ok := s.handle(b)
+			if !ok {
+				continue
+			}
+			out.Handles = append(out.Handles, h)
+			out.TotalTokens += h.TokenCount
+		}
+		out.Truncated = out.TotalMatches > len(out.Handles) || out.AtLeast
+		s.expandWithin(&out, best, q.ExpandBudget)
+		return nil
+	})
+	if err != nil {
+		return query.Result{}, err
+	}
+	out.Note = note(out.NotIndexed)
+	return out, nil
+}
+
+func note(pending int) string {
+	if pending == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d files are not indexed yet: this answer covers those that promised most; index the repository to cover all", pending)
+}
+
+// answer evaluates q and hands the best n of what it found to use, until no file turned out to be another than the index
+// says. What use did before is then done again.
+func (x *Index) answer(ctx context.Context, q query.Query, n int, use func(s *search, f found, best []scored, total int) error) error {
+	for attempt := 1; ; attempt++ {
+		pending, err := x.refresh(ctx, q)
+		if err != nil {
+			return err
+		}
+		stale, err := x.attempt(ctx, q, n, pending, use)
+		switch {
+		case store.IsDamaged(err) && attempt < attempts:
+			if err := x.renew(ctx, x.store()); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		case len(stale) == 0 || attempt == attempts: // what does not hold still is left out
+			if len(pending) > 0 && x.o.Background {
+				x.continueInBackground()
+			}
+			return nil
+		default:
+			d := difference{}
+			for _, f := range stale {
+				d.new = append(d.new, files.File{Path: f.Path})
+			}
+			if _, err := x.apply(ctx, d, false, nil); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (x *Index) attempt(ctx context.Context, q query.Query, n int, pending []files.File, use func(s *search, f found, best []scored, total int) error) (stale map[string]*store.File, err error) {
+	v, err := x.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	s := &search{x: x, ctx: ctx, v: v, q: q, ask: rank.Ask(q.Text), pending: pending, local: map[int64]*local{}, stale: map[string]*store.File{}}
+	f, err := s.find(q.Expr)
+	if err != nil {
+		return nil, err
+	}
+	var best []scored
+	total := len(f.refs)
+	if f.refs == nil {
+		if best, total, err = s.best(f, n); err != nil {
+			return nil, err
+		}
+	}
+	if err := use(s, f, best, total); err != nil {
+		return nil, err
+	}
+	return s.stale, s.keepLocal(best, f.refs)
+}
+
+// keepLocal stores the files of an answer that were not indexed, so that their handles can be expanded.
+func (s *search) keepLocal(best []scored, _ []reference) error {
+	var c store.Change
+	seen := map[int64]bool{}
+	for _, b := range best {
+		if l := s.local[b.file.ID]; l != nil && !seen[b.file.ID] {
+			seen[b.file.ID] = true
+			c.Put = append(c.Put, *l.record)
+		}
+	}
+	if len(c.Put) == 0 {
+		return nil
+	}
+	_, err := s.x.store().Apply(s.ctx, c)
+	return err
+}
+
+// best returns the n best of what was found, the best first, and the number of all.
+func (s *search) best(f found, n int) (best []scored, total int, err error) {
+	keep := max(considered, 2*n)
+	var list []scored
+	if f.byRow {
+		list, total, err = s.bestRows(f.rows, keep)
+	} else {
+		list, total, err = s.bestHits(f.hits, keep)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	scorer := rank.New(s.ask, s.corpus())
+	out := list[:0]
+	for _, c := range list {
+		text, ok := s.text(c.file)
+		if !ok {
+			continue
+		}
+		c.score = scorer.Score(s.document(c, text))
+		c.score.Value += c.base
+		if c.base != 0 {
+			c.score.Parts = append(c.score.Parts, rank.Part{Name: "match", Value: c.base})
+		}
+		out = append(out, c)
+	}
+	slices.SortStableFunc(out, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(b.score.Value, a.score.Value), cmp.Compare(a.part.Tokens, b.part.Tokens), strings.Compare(a.file.Path, b.file.Path), cmp.Compare(a.part.Start, b.part.Start))
+	})
+	return out[:min(n, len(out))], total, nil
+}
+
+// bestRows chooses pieces by what the index says, and returns the nodes that they are shown as.
+func (s *search) bestRows(rows []scoredRow, n int) ([]scored, int, error) {
+	total := len(rows)
+	if len(rows) > n {
+		rows = slices.Clone(rows)
+		slices.SortFunc(rows, func(a, b scoredRow) int {
+			return cmp.Or(cmp.Compare(b.pre, a.pre), strings.Compare(s.v.File(a.row.File()).Path, s.v.File(b.row.File()).Path), cmp.Compare(a.row, b.row))
+		})
+		rows = rows[:n]
+		slices.SortFunc(rows, func(a, b scoredRow) int { return cmp.Compare(a.row, b.row) })
+	}
+	var list []scored
+	shown := make(map[[2]int64]bool)
+	for _, r := range rows {
+		file := s.v.File(r.row.File())
+		o, err := s.outline(file)
+		if err != nil {
+			return nil, 0, err
+		}
+		if r.row.Piece() >= len(o.Pieces) {
+			continue
+		}
+		p := o.Pieces[r.row.Piece()]
+		key := [2]int64{file.ID, int64(p.Node)}
+		if shown[key] {
+			total--
+			continue
+		}
+		shown[key] = true
+		list = append(list, scored{hit: hit{file: file, node: p.Node, at: p.Region}, part: o.Nodes[p.Node]})
+	}
+	return list, total, nil
+}
+
+func (s *search) bestHits(hits []hit, n int) ([]scored, int, error) {
+	total := len(hits)
+	if len(hits) > n {
+		hits = slices.Clone(hits)
+		slices.SortStableFunc(hits, func(a, b hit) int {
+			return cmp.Compare(b.base+weighPath(b.file.Path), a.base+weighPath(a.file.Path))
+		})
+		hits = hits[:n]
+	}
+	list := make([]scored, len(hits))
+	for i, h := range hits {
+		part, err := s.region(h)
+		if err != nil {
+			return nil, 0, err
+		}
+		list[i] = scored{hit: h, part: part}
+	}
+	return list, total, nil
+}
+
+// corpus describes all pieces to the scorer.
+func (s *search) corpus() rank.Corpus {
+	c := rank.Corpus{Documents: 1}
+	tokens := 0
+	for _, f := range s.v.Files() {
+		c.Documents += f.Pieces
+		tokens += f.Tokens
+	}
+	c.Length = max(20, 0.6*float64(tokens)/float64(c.Documents)) // of ten tokens, about six are words
+	c.Frequency = func(term string) int {
+		n, err := s.v.Count(term)
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	return c
+}
+
+// document describes a match to the scorer: what matched of a node, not all of a long one.
+func (s *search) document(c scored, text []byte) rank.Document {
+	n := c.part
+	from, to := n.Start, n.End
+	if c.at.End > c.at.Start {
+		from, to = c.at.Start, c.at.End
+	}
+	to = min(to, from+16<<10)
+	d := rank.Document{Name: n.Name, Owner: n.Owner, Path: c.file.Path, Signature: n.Signature, Kind: n.Type.String(), Tokens: n.Tokens, Exported: n.Exported}
+	if n.DocEnd > n.DocStart && n.DocEnd <= len(text) {
+		d.Doc = text[n.DocStart:n.DocEnd]
+		if from <= n.DocStart && n.DocEnd <= n.Start {
+			from = n.DocEnd // it is not counted twice
+		}
+	}
+	if from, to = min(from, len(text)), min(to, len(text)); from < to {
+		d.Body = text[from:to]
+	}
+	if n.Type == chunk.Chunk && n.Parent >= 0 {
+		if o, err := s.outline(c.file); err == nil {
+			d.Name, d.Owner = o.Nodes[n.Parent].Name, o.Nodes[n.Parent].Owner
+		}
+	}
+	if s.x.o.Prior != nil {
+		d.Prior = s.x.o.Prior(d.Kind, d.Path)
+	}
+	return d
+}
+
+// handle makes the handle of a match, from the text as it is.
+func (s *search) handle(b scored) (query.Handle, bool) {
+	text, ok := s.text(b.file)
+	n := b.part
+	if !ok || n.Start < 0 || n.End > len(text) || n.Start > n.End {
+		return query.Handle{}, false
+	}
+	h := query.Handle{ID: query.ID(b.file.Path, n.Type, n.Start, n.End), FilePath: b.file.Path, NodeType: n.Type.String(), Name: n.Name, Parent: n.Owner,
+		Span: query.Span{Start: n.Start, End: n.End}, LineRange: [2]int{n.FirstLine, n.LastLine}, TokenCount: n.Tokens,
+		Preview: query.Preview(text[n.Start:n.End], previewBytes), MatchLine: b.line, Score: round(b.score.Value)}
+	if n.Parent >= 0 {
+		if o, err := s.outline(b.file); err == nil {
+			p := o.Nodes[n.Parent]
+			h.ParentID = query.ID(b.file.Path, p.Type, p.Start, p.End)
+			if h.Parent == "" {
+				h.Parent = p.Name
+			}
+		}
+	}
+	if h.MatchLine == 0 && b.at.End > b.at.Start {
+		h.MatchLine = s.matchLine(b, text)
+	}
+	return h, true
+}
+
+// matchLine returns the first line of a piece that has a word of the question, 0 for none.
+func (s *search) matchLine(b scored, text []byte) int {
+	from, to := b.at.Start, min(b.at.End, len(text))
+	if from >= to {
+		return 0
+	}
+	matched := make(map[string]bool, len(b.score.Matched))
+	for _, m := range b.score.Matched {
+		matched[m] = true
+	}
+	line := b.at.FirstLine
+	for _, l := range bytes.SplitAfter(text[from:to], []byte{'\n'}) {
+		has := false
+		rank.Terms(l, func(t []byte) { has = has || matched[string(t)] })
+		if has {
+			return line
+		}
+		line++
+	}
+	return 0
+}
+
+// round makes scores short; they are not more exact than that.
+func round(v float64) float64 { return float64(int64(v*1000+0.5)) / 1000 }
+
+// fillReferences makes handles of references.
+func (s *search) fillReferences(out *query.Result, refs []reference, limit int) error {
+	out.TotalMatches = len(refs)
+	for _, r := range refs {
+		if len(out.RefHandles) == limit {
+			break
+		}
+		text, ok := s.text(r.file)
+		if !ok || r.End > len(text) {
+			continue
+		}
+		h := query.RefHandle{FilePath: r.file.Path, Span: query.Span{Start: r.Start, End: r.End}, LineRange: [2]int{r.FirstLine, r.LastLine},
+			Name: r.Name, Qualifier: r.Qualifier, RefType: string(r.Kind)}
+		from := bytes.LastIndexByte(text[:r.Start], '\n') + 1
+		to := len(text)
+		if i := bytes.IndexByte(text[r.End:], '\n'); i >= 0 {
+			to = r.End + i
+		}
+		h.Preview = query.Preview(text[from:to], 2*previewBytes)
+		if r.Source >= 0 {
+			o, err := s.outline(r.file)
+			if err != nil {
+				return err
+			}
+			n := o.Nodes[r.Source]
+			h.SourceHandle = query.ID(r.file.Path, n.Type, n.Start, n.End)
+		}
+		out.RefHandles = append(out.RefHandles, h)
+		out.TotalTokens += chunk.Tokens([]byte(h.Preview))
+	}
+	out.Truncated = out.TotalMatches > len(out.RefHandles)
+	return nil
+}
+
+// expandWithin adds content to the handles, the best first, as far as budget goes; not more than two of a file if not all fit, and none that
+// overlaps another.
+func (s *search) expandWithin(out *query.Result, best []scored, budget int) {
+	if budget <= 0 || len(out.Handles) == 0 {
+		return
+	}
+	all := out.TotalTokens <= budget
+	perFile := make(map[string]int)
+	var taken []query.Handle
+	used := 0
+	for i := range out.Handles {
+		h := &out.Handles[i]
+		if !all {
+			if used+h.TokenCount > budget || perFile[h.FilePath] == 2 || slices.ContainsFunc(taken, func(t query.Handle) bool {
+				return t.FilePath == h.FilePath && h.LineRange[0] <= t.LineRange[1]+2 && t.LineRange[0] <= h.LineRange[1]+2
+			}) {
+				continue
+			}
+		}
+		j := slices.IndexFunc(best, func(b scored) bool {
+			return b.file.Path == h.FilePath && b.part.Start == h.Span.Start && b.part.End == h.Span.End
+		})
+		if j < 0 {
+			continue
+		}
+		text, ok := s.text(best[j].file)
+		if !ok {
+			continue
+		}
+		h.Content = string(text[h.Span.Start:h.Span.End])
+		used += h.TokenCount
+		perFile[h.FilePath]++
+		taken = append(taken, *h)
+		out.ExpandedHandleIDs = append(out.ExpandedHandleIDs, h.ID)
+		s.x.lately.add(expanded{h.ID, h.FilePath, h.Span.Start, h.Span.End, time.Now()})
+	}
+	out.ExpandedCount = len(out.ExpandedHandleIDs)
+	if out.AutoExpanded = all && out.ExpandedCount == len(out.Handles); !out.AutoExpanded {
+		out.ExpandNote = fmt.Sprintf("%d of %d handles are expanded, %d of %d tokens: the rest exceeds expand_budget; expand what you need",
+			out.ExpandedCount, len(out.Handles), used, out.TotalTokens)
+	}
+}
+
+// Files returns the paths of all files in which q matches something, sorted. It is complete for literals, regular
+// expressions and globs of files.
+func (x *Index) Files(ctx context.Context, q query.Query) (paths []string, err error) {
+	err = x.answer(ctx, q, 1, func(s *search, f found, _ []scored, _ int) error {
+		paths = paths[:0]
+		for _, h := range f.hits {
+			paths = append(paths, h.file.Path)
+		}
+		for _, r := range f.refs {
+			paths = append(paths, r.file.Path)
+		}
+		for _, r := range f.rows {
+			paths = append(paths, s.v.File(r.row.File()).Path)
+		}
+		slices.Sort(paths)
+		paths = slices.Compact(paths)
+		return nil
+	})
+	return paths, err
+}

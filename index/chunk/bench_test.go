@@ -1,0 +1,53 @@
+package chunk
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/skl-project/skl/index/lang"
+)
+
+func goSource(b testing.TB, name string) []byte {
+	src, err := os.ReadFile(filepath.Join(runtime.GOROOT(), "src", name))
+	if err != nil {
+		b.Skip(err)
+	}
+	return src
+}
+
+// What does a token count cost? It is made for every file.
+func BenchmarkTokens(b *testing.B) {
+	src := goSource(b, "net/http/server.go")
+	b.SetBytes(int64(len(src)))
+	for b.Loop() {
+		Tokens(src)
+	}
+}
+
+// What does Split add to lang.Scan?
+func BenchmarkCode(b *testing.B) {
+	src := goSource(b, "net/http/server.go")
+	b.Run("scan", func(b *testing.B) {
+		b.SetBytes(int64(len(src)))
+		b.ReportAllocs()
+		for b.Loop() {
+			lang.Scan(lang.Go, src)
+		}
+	})
+	b.Run("split", func(b *testing.B) {
+		b.SetBytes(int64(len(src)))
+		b.ReportAllocs()
+		for b.Loop() {
+			Split("server.go", src)
+		}
+	})
+	b.Run("text", func(b *testing.B) {
+		b.SetBytes(int64(len(src)))
+		b.ReportAllocs()
+		for b.Loop() {
+			Split("server.txt", src)
+		}
+	})
+}

@@ -1,0 +1,148 @@
+package chunk
+
+import (
+	"bytes"
+	"path"
+
+	"github.com/skl-project/skl/spec/skill"
+)
+
+const (
+	tallCode      = 8   // lines from which a code block is a piece
+	longParagraph = 600 // bytes from which a paragraph in a section is a node: about three times what its handle costs
+	maxName       = 200 // bytes of a heading or info string
+)
+
+// markdown makes blocks of a Markdown file and returns its language, which its text may decide.
+func (d *divider) markdown(name, language string) string {
+	body := frontmatter(d.src)
+	if body > 0 {
+		start, end := 0, body
+		start, end = d.trim(start, end)
+		part := Part{Type: Chunk, Region: d.lines.region(start, end, 0)}
+		if language == "skill" {
+			part.Name = skillName(name, d.src)
+		}
+		d.blocks = append(d.blocks, block{part: part, role: own})
+	}
+	leaves := scanBlocks(d.src, body)
+	d.sections(leaves)
+	d.nest()
+	for i := range d.blocks {
+		b := &d.blocks[i]
+		b.from, b.to = b.part.Start, b.part.End
+		p := b.part.Parent
+		if p < 0 || b.part.Type == Chunk {
+			continue
+		}
+		b.part.Owner = d.blocks[p].part.Name
+		if b.part.Type == Section {
+			d.blocks[p].gaps = false
+		}
+	}
+	for i := range d.blocks {
+		if b := &d.blocks[i]; b.gaps && d.large(b.from, b.to) {
+			b.gaps = false
+		}
+	}
+	return language
+}
+
+// sections makes blocks of leaves.
+func (d *divider) sections(leaves []leaf) {
+	var open []int // sections, the outermost first
+	closeTo := func(level, at int) {
+		for len(open) > 0 && d.blocks[open[len(open)-1]].part.Level >= level {
+			p := &d.blocks[open[len(open)-1]].part
+			_, p.End = d.trim(p.Start, at)
+			open = open[:len(open)-1]
+		}
+	}
+	near := 0
+	for _, l := range leaves {
+		b := block{part: Part{Region: Region{Start: l.start, End: l.end}}}
+		switch l.kind {
+		case headingLeaf:
+			if l.nested {
+				continue // of a quote or item, not of the document
+			}
+			closeTo(l.level, l.start)
+			open = append(open, len(d.blocks))
+			b.part.Type, b.part.Level, b.role, b.gaps = Section, l.level, container, true
+			b.part.Name = cutName(plain(d.src[l.textStart:l.textEnd]))
+		case fencedLeaf, indentedLeaf:
+			b.part.Type = CodeBlock
+			b.part.Name = cutName(string(d.src[l.textStart:l.textEnd]))
+		case paragraphLeaf:
+			if len(open) > 0 && l.end-l.start < longParagraph {
+				continue
+			}
+			b.part.Type = Paragraph
+		default:
+			continue
+		}
+		b.part.Region = d.lines.region(l.start, l.end, near)
+		near = b.part.FirstLine - 1
+		if b.part.Type == CodeBlock && b.part.LastLine-b.part.FirstLine+1 >= tallCode {
+			b.role = own
+		}
+		if len(d.blocks) < MaxNodes-MaxPieces {
+			d.blocks = append(d.blocks, b)
+		}
+	}
+	closeTo(0, len(d.src))
+	for i := range d.blocks {
+		if p := &d.blocks[i].part; p.Type == Section {
+			p.Region = d.lines.region(p.Start, p.End, p.FirstLine-1)
+		}
+	}
+}
+
+// frontmatter returns where what follows the frontmatter starts, 0 if there is none: lines between "---" (YAML) or "+++" (TOML)
+// at the start of the file.
+func frontmatter(src []byte) int {
+	body := bytes.TrimPrefix(src, []byte("\ufeff"))
+	at := len(src) - len(body)
+	line, rest, ok := bytes.Cut(body, []byte{'\n'})
+	fence := string(bytes.TrimRight(line, " \t\r"))
+	if !ok || fence != "---" && fence != "+++" {
+		return 0
+	}
+	at += len(line) + 1
+	for len(rest) > 0 {
+		line, after, ok := bytes.Cut(rest, []byte{'\n'})
+		at += len(line)
+		if ok {
+			at++
+		}
+		if string(bytes.TrimRight(line, " \t\r")) == fence {
+			return at
+		}
+		rest = after
+	}
+	return 0
+}
+
+// skillName returns the name of the skill whose SKILL.md is at name.
+func skillName(name string, src []byte) string {
+	if doc, err := skill.Read(src); err == nil && doc.Name != "" {
+		return cutName(doc.Name)
+	}
+	if dir := path.Base(path.Dir(name)); dir != "." && dir != "/" {
+		return cutName(dir)
+	}
+	return ""
+}
+
+// cutName cuts s to maxName bytes, at the start of a character.
+func cutName(s string) string { return cutAt(s, maxName) }
+
+func cutAt(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && s[most]&0xc0 == 0x80 {
+		most--
+	}
+	return s[:most]
+}

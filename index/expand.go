@@ -1,0 +1,114 @@
+package index
+
+import (
+	"context"
+	"time"
+	"unicode/utf8"
+
+	"github.com/skl-project/skl/index/chunk"
+	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// Expand returns the text of handles, at most maxTokens (0 for no limit) together. Its error is for a failure of the index;
+// what is wrong with single handles is in the answer.
+func (x *Index) Expand(ctx context.Context, ids []string, maxTokens int) (query.Expansion, error) {
+	var out query.Expansion
+	q := query.Query{Expr: &query.Expr{Op: query.Union}, Limit: 1}
+	err := x.answer(ctx, q, 1, func(s *search, _ found, _ []scored, _ int) error {
+		out = query.Expansion{Contents: []query.Content{}}
+		left := maxTokens
+		for _, given := range ids {
+			id, err := query.ParseID(given)
+			if err != nil {
+				out.FailedIDs = append(out.FailedIDs, failure(given, err.Error()))
+				continue
+			}
+			c, ok, err := s.content(id)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				out.FailedIDs = append(out.FailedIDs, failure(id, "no part of a file has this handle now; search again"))
+				continue
+			}
+			if maxTokens > 0 {
+				if left <= 0 {
+					out.Truncated = true
+					out.FailedIDs = append(out.FailedIDs, query.Failure{HandleID: id, Code: "max_tokens", Message: "the limit of tokens was reached before it"})
+					continue
+				}
+				if c.TokenCount > left {
+					c.Content, c.Cut = cutTokens(c.Content, left), true
+					c.TokenCount = chunk.Tokens([]byte(c.Content))
+					out.Truncated = true
+				}
+				left -= c.TokenCount
+			}
+			out.Contents = append(out.Contents, c)
+		}
+		return nil
+	})
+	if err != nil {
+		return query.Expansion{}, err
+	}
+	return out, nil
+}
+
+func failure(id, why string) query.Failure {
+	return query.Failure{HandleID: diag.Printable(id), Code: "handle_not_found", Message: why}
+}
+
+// content returns what a handle stands for.
+func (s *search) content(id string) (c query.Content, ok bool, err error) {
+	rows, err := s.v.Rows(handleTerm + string(handleKey(id)))
+	if err != nil {
+		return c, false, err
+	}
+	for _, r := range rows {
+		f := s.v.File(r.File())
+		o, err := s.outline(f)
+		if err != nil {
+			return c, false, err
+		}
+		for i := wholeFile; i < len(o.Nodes); i++ {
+			n, err := s.region(hit{file: f, node: i})
+			if err != nil {
+				return c, false, err
+			}
+			if query.ID(f.Path, n.Type, n.Start, n.End) != id {
+				continue
+			}
+			text, fresh := s.text(f)
+			if !fresh || n.End > len(text) {
+				return c, false, nil
+			}
+			c = query.Content{HandleID: id, FilePath: f.Path, LineRange: [2]int{n.FirstLine, n.LastLine}, TokenCount: n.Tokens, Content: string(text[n.Start:n.End])}
+			s.x.lately.add(expanded{id, f.Path, n.Start, n.End, time.Now()})
+			return c, true, nil
+		}
+	}
+	return c, false, nil
+}
+
+// cutTokens returns the beginning of text that has about n tokens, cut at the end of a line if there is one.
+func cutTokens(text string, n int) string {
+	lo, hi := 0, len(text)
+	for lo < hi {
+		mid := (lo + hi + 1) / 2
+		if chunk.Tokens([]byte(text[:mid])) <= n {
+			lo = mid
+		} else {
+			hi = mid - 1
+		}
+	}
+	for i := lo; i > lo/2; i-- {
+		if text[i-1] == '\n' {
+			return text[:i]
+		}
+	}
+	for lo > 0 && lo < len(text) && !utf8.RuneStart(text[lo]) {
+		lo--
+	}
+	return text[:lo]
+}

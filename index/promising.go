@@ -1,0 +1,130 @@
+package index
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/index/lang"
+	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// maxPromising is how many files a first answer indexes.
+const maxPromising = 300
+
+// promising chooses the files that a first answer should cover: those that have the words of the question, in their paths or, as far
+// as time allows, in their text.
+func (x *Index) promising(ctx context.Context, list []files.File, q query.Query) []files.File {
+	words := askedWords(q)
+	type promise struct {
+		f     files.File
+		value float64
+	}
+	promises := make([]promise, len(list))
+	for i, f := range list {
+		lower := strings.ToLower(f.Path)
+		v := weighPath(f.Path)
+		for _, w := range words {
+			if bytes.Contains([]byte(lower), w[0]) {
+				v++
+			}
+		}
+		if lang.Of(f.Path) != "" {
+			v += 0.2
+		}
+		if f.Stamp.Size > 256<<10 {
+			v -= 0.5
+		}
+		promises[i] = promise{f, v}
+	}
+	order := func(a, b promise) int {
+		return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(strings.Count(a.f.Path, "/"), strings.Count(b.f.Path, "/")), strings.Compare(a.f.Path, b.f.Path))
+	}
+	slices.SortFunc(promises, order)
+	if len(words) > 0 {
+		end := time.Now().Add(x.o.FirstAnswer * 2 / 5)
+		parallel(ctx, len(promises), func(i int) {
+			p := &promises[i]
+			if p.f.Stamp.Size > 1<<20 || time.Now().After(end) {
+				return
+			}
+			data, _, err := readFile(x.root, p.f.Path)
+			if err != nil {
+				return
+			}
+			for _, spellings := range words {
+				for k, w := range spellings {
+					if bytes.Contains(data, w) {
+						p.value += 2
+						if k == len(spellings)-1 && definesIt(data, w) {
+							p.value += 3
+						}
+						break
+					}
+				}
+			}
+		})
+		slices.SortFunc(promises, order)
+	}
+	size, out := int64(0), []files.File(nil)
+	for _, p := range promises {
+		if len(out) == maxPromising || size > 6<<20 {
+			break
+		}
+		out = append(out, p.f)
+		size += min(p.f.Stamp.Size, files.MaxFileBytes)
+	}
+	slices.SortFunc(out, func(a, b files.File) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// definesIt says whether a word stands, somewhere, behind a keyword of definitions.
+func definesIt(data, word []byte) bool {
+	for _, k := range []string{"func ", "type ", "def ", "class ", "function ", "fn ", "struct ", "trait ", "interface ", ") "} {
+		if bytes.Contains(data, append([]byte(k), word...)) {
+			return true
+		}
+	}
+	return false
+}
+
+// askedWords returns the words of a question, each in the spellings that code uses: small, with a capital, and as it was written.
+func askedWords(q query.Query) [][][]byte {
+	var list [][][]byte
+	ask := rank.Ask(q.Text)
+	for _, w := range strings.FieldsFunc(q.Text, func(r rune) bool {
+		return !(r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80)
+	}) {
+		lower := strings.ToLower(w)
+		key := rank.Key(w)
+		if len(w) < 3 || slices.ContainsFunc(ask.Terms, func(t rank.Term) bool { return t.Stop && t.Text == key }) {
+			continue
+		}
+		spellings := [][]byte{[]byte(lower), []byte(strings.ToUpper(lower[:1]) + lower[1:]), []byte(w)}
+		list = append(list, spellings)
+		if len(list) == 12 {
+			break
+		}
+	}
+	return list
+}
+
+// continueInBackground indexes what is missing, once at a time.
+func (x *Index) continueInBackground() {
+	if !x.busy.CompareAndSwap(false, true) {
+		return
+	}
+	x.background.Go(func() {
+		defer x.busy.Store(false)
+		if _, err := x.Update(x.ctx, query.Glob{}, false); err != nil && x.ctx.Err() == nil {
+			x.o.Progress.Send(diag.Event{Stage: "index", Name: path.Base(x.root) + ": " + err.Error()})
+		}
+	})
+}

@@ -1,0 +1,383 @@
+package rank
+
+import (
+	"path"
+	"strings"
+)
+
+const (
+	maxBody  = 64 << 10 // bytes of a body that are looked at
+	maxField = 16 << 10 // of another field
+)
+
+// A Document is something that may answer.
+type Document struct {
+	Name      string // of the symbol, heading or skill
+	Owner     string // of what it belongs to
+	Path      string // of the file, with slashes
+	Signature string
+	Doc       []byte // doc comment or description
+	Body      []byte // the first 64 KiB count
+	Kind      string // type of node as in JSON, such as "function"
+	Tokens    int    // that reading it costs
+	Exported  bool
+	Prior     float64 // what is known of it besides its text, such as feedback; 0 for nothing, between -1 and 1
+}
+
+// A Corpus is what the scores are relative to. The zero Corpus takes all terms for equally rare.
+type Corpus struct {
+	Documents int
+	Length    float64               // mean number of terms of a document
+	Frequency func(term string) int // how many documents have the term, roughly
+}
+
+// A Score says how well a document answers.
+type Score struct {
+	Value    float64  // comparable among documents of one question; an excellent answer has about 2, four digits behind the point
+	Coverage float64  // share of the question that matched, weighted by how rare the terms are, 0 to 1
+	Exact    float64  // 1 if the name is what was asked for, letter by letter; less if nearly, or if more was asked; else 0
+	Matched  []string // terms of the question that it has, in the order of the question, without Stop terms
+	Parts    []Part   // what Value is the sum of; without those that are 0
+}
+
+// A Part of a score. Place is negative, for tests and what others wrote; prior may be.
+type Part struct {
+	Name  string  `json:"name"` // "name", "owner", "path", "signature", "doc", "body", "near", "cover", "exact", "kind", "exported", "size", "place", "prior"
+	Value float64 `json:"value"`
+}
+
+// The fields of a document.
+const (
+	inName = iota
+	inOwner
+	inPath
+	inSignature
+	inDoc
+	inBody
+	fields
+	inKind // not scored as a field
+)
+
+var fieldNames = [fields]string{"name", "owner", "path", "signature", "doc", "body"}
+
+// Weights are all that can be tuned in a score.
+type Weights struct {
+	Field      [6]float64 // of one occurrence in name, owner, path, signature, doc and body
+	Shorter    [6]float64 // 0 to 1: how much other terms in the field take away
+	Usual      [6]float64 // number of other terms at which they take away nothing, but of the body
+	Saturation float64    // weight of occurrences that gives half of what a term can give
+
+	Stop, Part float64 // of such terms, relative to others
+
+	Text, Near, Cover, Exact    float64 // most that these parts give
+	Kind, Asked, Exported, Size float64
+	Prior                       float64
+	Test, Foreign, Made         float64 // share of the score that tests, the code of others and generated code lose
+}
+
+// DefaultWeights returns the weights that New uses.
+func DefaultWeights() Weights {
+	return Weights{
+		Field:      [6]float64{5, 1.5, 1.2, 1.2, 2, 1},
+		Shorter:    [6]float64{0.5, 0.3, 0.3, 0.3, 0.4, 0.5},
+		Usual:      [6]float64{3, 3, 8, 12, 25, 0},
+		Saturation: 2,
+		Stop:       0.1,
+		Part:       0.4,
+		Text:       1,
+		Near:       0.15,
+		Cover:      0.35,
+		Exact:      0.6,
+		Kind:       0.08,
+		Asked:      0.05,
+		Exported:   0.03,
+		Size:       0.06,
+		Prior:      0.15,
+		Test:       0.25,
+		Foreign:    0.3,
+		Made:       0.2,
+	}
+}
+
+// kindWeight says how often a kind is what people want, 0 to 1.
+func kindWeight(kind string) float64 {
+	switch kind {
+	case "function", "method", "skill":
+		return 1
+	case "macro":
+		return 0.9
+	case "class", "struct", "enum", "op", "node":
+		return 0.8
+	case "constant", "section", "module":
+		return 0.6
+	case "code_block", "variable", "field":
+		return 0.5
+	case "file":
+		return 0.4
+	case "chunk":
+		return 0.3
+	case "paragraph":
+		return 0.2
+	}
+	return 0.5
+}
+
+// A Scorer scores documents for one question. It may be used concurrently.
+type Scorer struct {
+	w       Weights
+	terms   []Term
+	names   []string
+	at      map[string]int // index in weights of terms and of joined ones, which follow them
+	weights []float64      // what a term adds to the coverage; all together 1
+	before  []int          // the term that is no Stop term before one that is none, or -1
+	next    []int          // the inverse
+	pairs   int            // number of terms that have one before
+	starts  starts
+	length  float64
+	tests   bool // the question is about tests
+}
+
+// New returns a Scorer.
+func New(q Question, c Corpus) *Scorer { return DefaultWeights().New(q, c) }
+
+// New returns a Scorer with other weights.
+func (w Weights) New(q Question, c Corpus) *Scorer {
+	s := &Scorer{w: w, terms: q.Terms[:min(len(q.Terms), maxTerms)], names: q.Names, at: map[string]int{}, length: c.Length}
+	if !(s.length > 0) {
+		s.length = 150
+	}
+	sum := 0.0
+	for i, t := range s.terms {
+		s.at[t.Text] = i
+		s.starts.add([]byte(t.Text))
+		x := 1.0
+		if c.Frequency != nil && c.Documents > 0 {
+			n := min(max(c.Frequency(t.Text), 0), c.Documents)
+			x = ln(1 + (float64(c.Documents-n)+0.5)/(float64(n)+0.5))
+			if n == 0 && !t.Part && i+1 < len(s.terms) && s.terms[i+1].Part {
+				x = 0 // nobody calls it that; its parts say what is meant
+			}
+		}
+		if t.Stop {
+			x = mul(x, w.Stop)
+		}
+		if t.Part {
+			x = mul(x, w.Part)
+		}
+		s.tests = s.tests || t.Text == "test"
+		s.weights = append(s.weights, x)
+		sum += x
+	}
+	for i := range s.weights {
+		if sum > 0 {
+			s.weights[i] /= sum
+		} else {
+			s.weights[i] = 1 / float64(len(s.weights))
+		}
+	}
+	s.chain()
+	for _, j := range q.Joined {
+		if _, ok := s.at[j]; !ok && j != "" {
+			s.at[j] = len(s.weights)
+			s.starts.add([]byte(j))
+			s.weights = append(s.weights, 0)
+		}
+	}
+	return s
+}
+
+// chain links the terms that are not Stop.
+func (s *Scorer) chain() {
+	s.before, s.next = make([]int, len(s.terms)), make([]int, len(s.terms))
+	last := -1
+	for i, t := range s.terms {
+		s.before[i], s.next[i] = -1, -1
+		if t.Stop {
+			continue
+		}
+		if last >= 0 {
+			s.before[i], s.next[last] = last, i
+			s.pairs++
+		}
+		last = i
+	}
+}
+
+// Score returns the score of d. Its time is linear in the text of d.
+func (s *Scorer) Score(d Document) Score {
+	m := matches.Get().(*match)
+	defer matches.Put(m)
+	m.begin(s)
+	others := [fields]int{
+		m.readString(inName, d.Name), m.readString(inOwner, d.Owner), m.readString(inPath, d.Path), m.readString(inSignature, d.Signature),
+		m.read(inDoc, d.Doc[:min(len(d.Doc), maxField)]), m.read(inBody, d.Body[:min(len(d.Body), maxBody)]),
+	}
+	m.readString(inKind, d.Kind)
+
+	var r Score
+	text := s.text(m, others, &r)
+	if m.joined {
+		r.Coverage = max(r.Coverage, 0.9)
+	}
+	r.Exact = round4(s.exact(m, &d, others[inName] == 0))
+	r.Parts = make([]Part, 0, 12)
+	for f, x := range text {
+		r.add(fieldNames[f], mul(s.w.Text, x))
+	}
+	r.add("near", mul(s.w.Near, s.near(m)))
+	r.add("cover", mul(s.w.Cover, mul(r.Coverage, r.Coverage)))
+	r.add("exact", mul(s.w.Exact, r.Exact))
+	kind := mul(s.w.Kind, kindWeight(d.Kind))
+	if m.asked {
+		kind += s.w.Asked
+	}
+	r.add("kind", mul(r.Coverage, kind))
+	if d.Exported {
+		r.add("exported", mul(s.w.Exported, r.Coverage))
+	}
+	r.add("size", mul(s.w.Size, r.Coverage)/(1+ln(float64(max(1, d.Tokens)))))
+	r.add("place", -mul(r.Value, s.lost(d.Path)))
+	if d.Prior == d.Prior {
+		r.add("prior", mul(s.w.Prior, max(-1, min(1, d.Prior))))
+	}
+	r.Coverage = round4(min(1, r.Coverage))
+	return r
+}
+
+// add adds a part.
+func (r *Score) add(name string, value float64) {
+	if value = round4(value); value != 0 {
+		r.Parts = append(r.Parts, Part{name, value})
+		r.Value = round4(r.Value + value)
+	}
+}
+
+// text says what the terms give in each field, all together at most 1, and sets coverage and matched terms.
+func (s *Scorer) text(m *match, others [fields]int, r *Score) (sums [fields]float64) {
+	var worth [fields]float64 // of one occurrence
+	for f := range fields {
+		usual := s.w.Usual[f]
+		if f == inBody {
+			usual = s.length
+		}
+		worth[f] = s.w.Field[f] / (1 + mul(s.w.Shorter[f], max(0, float64(others[f])/usual-1)))
+	}
+	matched := 0
+	for i := range s.terms {
+		var parts [fields]float64
+		all := 0.0
+		for f, n := range m.counts[i] {
+			parts[f] = mul(worth[f], float64(n))
+			all += parts[f]
+		}
+		if all == 0 {
+			continue
+		}
+		r.Coverage += s.weights[i]
+		if !s.terms[i].Stop {
+			matched++
+		}
+		each := s.weights[i] / (s.w.Saturation + all)
+		for f, x := range parts {
+			sums[f] += mul(each, x)
+		}
+	}
+	if matched > 0 {
+		r.Matched = make([]string, 0, matched)
+		for i, t := range s.terms {
+			if !t.Stop && m.counts[i] != [fields]int{} {
+				r.Matched = append(r.Matched, t.Text)
+			}
+		}
+	}
+	return sums
+}
+
+// exact says how exactly the name or the path of d is what was asked for. known: all terms of the name are in the question.
+func (s *Scorer) exact(m *match, d *Document, known bool) float64 {
+	level, asked := 0.0, false
+	for _, n := range s.names {
+		switch {
+		case n == d.Name:
+			level, asked = 1, true
+		case len(n) == len(d.Name) && strings.EqualFold(n, d.Name):
+			level, asked = max(level, 0.95), true
+		case strings.HasSuffix(d.Path, n) && (len(n) == len(d.Path) || d.Path[len(d.Path)-len(n)-1] == '/'):
+			return 0.8
+		}
+	}
+	share := 0.0 // of the question that the name is
+	for i := range s.terms {
+		if m.counts[i][inName] > 0 {
+			share += s.weights[i]
+		}
+	}
+	switch {
+	case asked:
+		return mul(level, max(0.6, min(1, share)))
+	case m.joined:
+		return 0.85
+	case known && m.first >= 0:
+		return mul(0.8, min(1, share))
+	}
+	return 0
+}
+
+// near says how close terms stand that are neighbours in the question, 0 to 1.
+func (s *Scorer) near(m *match) float64 {
+	if s.pairs == 0 {
+		return 0
+	}
+	sum := 0.0
+	for i := range s.terms {
+		if m.gap[i] > 0 {
+			sum += 4 / float64(3+m.gap[i])
+		}
+	}
+	return sum / float64(s.pairs)
+}
+
+// lost returns the share of the score that the path costs.
+func (s *Scorer) lost(path string) float64 {
+	var lost float64
+	if !s.tests && isTest(path) {
+		lost = s.w.Test
+	}
+	if isForeign(path) {
+		lost = max(lost, s.w.Foreign)
+	}
+	if isMade(path) {
+		lost = max(lost, s.w.Made)
+	}
+	return lost
+}
+
+// inside says whether one of the directories of p has the name.
+func inside(p, name string) bool {
+	for {
+		dir, rest, ok := strings.Cut(p, "/")
+		if !ok {
+			return false
+		}
+		if dir == name {
+			return true
+		}
+		p = rest
+	}
+}
+
+func isTest(p string) bool {
+	base := path.Base(p)
+	return strings.Contains(base, "_test.") || strings.Contains(base, ".test.") || strings.Contains(base, ".spec.") || strings.HasPrefix(base, "test_") ||
+		inside(p, "test") || inside(p, "tests") || inside(p, "testdata") || inside(p, "__tests__") || inside(p, "fixtures")
+}
+
+func isForeign(p string) bool {
+	return inside(p, "vendor") || inside(p, "node_modules") || inside(p, "third_party") || inside(p, "site-packages")
+}
+
+func isMade(p string) bool {
+	base := path.Base(p)
+	return strings.Contains(base, ".min.") || strings.Contains(base, ".pb.") || strings.Contains(base, "_generated.") ||
+		strings.Contains(base, ".gen.") || strings.HasPrefix(base, "zz_generated") || inside(p, "dist")
+}

@@ -1,0 +1,294 @@
+package index
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/skl-project/skl/index/chunk"
+	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/index/store"
+)
+
+// Terms of the store besides those of index/rank, which have no underscore.
+const (
+	nameTerm   = "n_" // a term of the name of a node that begins in the piece
+	exactTerm  = "e_" // its whole name
+	ownerTerm  = "o_" // the whole name of what it belongs to
+	pathTerm   = "p_" // a term of the path
+	handleTerm = "h_" // the first 8 digits of its id
+)
+
+// errChanging is that of a file that changes again and again while it is read.
+var errChanging = errors.New("the file changes while it is read")
+
+// readFile reads a file of the root with a stamp that belongs to the bytes. A file that is too large gives no bytes and no error.
+func readFile(root, path string) ([]byte, files.Stamp, error) {
+	name := filepath.Join(root, filepath.FromSlash(path))
+	for range 5 {
+		data, stamp, again, err := readOnce(name)
+		if err != nil || !again {
+			return data, stamp, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return nil, files.Stamp{}, fmt.Errorf("reading %s: %w", path, errChanging)
+}
+
+func readOnce(name string) (data []byte, stamp files.Stamp, again bool, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, stamp, false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, stamp, false, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, stamp, false, os.ErrNotExist // it was another thing when it was found
+	}
+	stamp = files.StampOf(info)
+	if info.Size() > files.MaxFileBytes {
+		return nil, stamp, false, nil
+	}
+	data = make([]byte, info.Size())
+	if _, err := io.ReadFull(f, data); err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
+		return nil, stamp, false, err
+	}
+	after, err := f.Stat()
+	if err != nil {
+		return nil, stamp, false, err
+	}
+	return data, stamp, files.StampOf(after) != stamp, nil
+}
+
+func hashOf(data []byte) (h store.Hash) {
+	sum := sha256.Sum256(data)
+	copy(h[:], sum[:])
+	return h
+}
+
+// racy is how old a file must be, when it is read, for its stamp to show every later change: clocks of
+// file systems tick that seldom at worst.
+const racy = 2 * time.Second
+
+// settled says whether the stamp of a file tells all changes since it was read.
+func settled(f *store.File) bool {
+	newest := max(f.Stamp.MTime, f.Stamp.CTime)
+	return newest < f.Read-int64(racy)
+}
+
+// A maker makes records. It is for one goroutine.
+type maker struct {
+	root  string
+	grams store.GramSet
+	seed  maphash.Seed
+	seen  []seenTerm // open addressing; an entry counts if its piece is the current one
+	piece uint32
+	terms []byte
+}
+
+type seenTerm struct {
+	hash  uint64
+	piece uint32
+}
+
+func newMaker(root string) *maker {
+	return &maker{root: root, seed: maphash.MakeSeed(), seen: make([]seenTerm, 1<<16)}
+}
+
+// record reads a file. Its text is returned besides.
+func (m *maker) record(path string) (*store.Record, []byte, error) {
+	data, stamp, err := readFile(m.root, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &store.Record{File: store.File{Path: path, Stamp: stamp, Read: time.Now().UnixNano()}}
+	if stamp.Size > files.MaxFileBytes {
+		r.Flags = store.Large
+		return r, nil, nil
+	}
+	r.Hash = hashOf(data)
+	m.fill(r, data)
+	return r, data, nil
+}
+
+// fill sets what follows from the path and the text.
+func (m *maker) fill(r *store.Record, data []byte) {
+	r.Outline = chunk.Split(r.Path, data)
+	o := &r.Outline
+	r.Language, r.Tokens, r.Pieces = o.Language, o.Tokens, len(o.Pieces)
+	if o.Binary {
+		r.Flags = store.Binary
+		return
+	}
+	r.Grams = store.Grams(data, &m.grams)
+	r.Terms = make([][]byte, len(o.Pieces))
+	next := 0 // node
+	for i := range o.Pieces {
+		p := &o.Pieces[i]
+		if o.Nodes[p.Node].Type == chunk.Chunk && o.Nodes[p.Node].Parent >= 0 {
+			r.Flags |= store.Divided
+		}
+		m.begin()
+		rank.Terms(data[p.Start:p.End], func(t []byte) { m.add("", t) })
+		rank.Terms([]byte(r.Path), func(t []byte) { m.add(pathTerm, t) })
+		if i == 0 {
+			m.add(handleTerm, handleKey(query.ID(r.Path, chunk.File, 0, len(data))))
+		}
+		for ; next < len(o.Nodes) && (o.Nodes[next].Start < p.End || i == len(o.Pieces)-1); next++ {
+			m.node(r.Path, o, next)
+		}
+		r.Terms[i] = bytes.Clone(m.terms)
+	}
+}
+
+// node adds the terms that a node is found by.
+func (m *maker) node(path string, o *chunk.Outline, i int) {
+	n := &o.Nodes[i]
+	m.add(handleTerm, handleKey(query.ID(path, n.Type, n.Start, n.End)))
+	if n.Name != "" && n.Type != chunk.CodeBlock {
+		rank.Terms([]byte(n.Name), func(t []byte) { m.add(nameTerm, t) })
+		m.add(exactTerm, wholeName(n.Name))
+	}
+	if n.Owner != "" {
+		m.add(ownerTerm, wholeName(n.Owner))
+	}
+	if n.Parent >= 0 {
+		if p := &o.Nodes[n.Parent]; p.Name != "" && p.Name != n.Owner {
+			m.add(ownerTerm, wholeName(p.Name))
+		}
+	}
+}
+
+// handleKey returns the digits of a handle id that are indexed.
+func handleKey(id string) []byte { return []byte(id[1:9]) }
+
+// wholeName returns the term of a name: in lower case, with "_" for all that cannot stand in a term.
+func wholeName(name string) []byte {
+	if len(name) > 200 {
+		name = name[:200]
+	}
+	b := []byte(strings.ToLower(name))
+	for i, c := range b {
+		if c < 0x80 && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			b[i] = '_'
+		}
+	}
+	return b
+}
+
+// begin starts a piece.
+func (m *maker) begin() {
+	m.terms = m.terms[:0]
+	if m.piece++; m.piece == 0 {
+		clear(m.seen)
+		m.piece = 1
+	}
+}
+
+// add adds a term if the piece does not have it. Two terms with one hash of 64 bits would be taken for one.
+func (m *maker) add(kind string, term []byte) {
+	if len(term) == 0 {
+		return
+	}
+	at := len(m.terms)
+	m.terms = append(m.terms, kind...)
+	m.terms = append(m.terms, term...)
+	h := maphash.Bytes(m.seed, m.terms[at:])
+	mask := uint64(len(m.seen) - 1)
+	i := h & mask
+	for n := 0; m.seen[i].piece == m.piece; i = (i + 1) & mask {
+		if m.seen[i].hash == h {
+			m.terms = m.terms[:at]
+			return
+		}
+		if n++; n > len(m.seen)/2 {
+			m.terms = append(m.terms, ' ') // the table is full: terms may repeat
+			return
+		}
+	}
+	m.seen[i] = seenTerm{h, m.piece}
+	m.terms = append(m.terms, ' ')
+}
+
+// making is what several makers do.
+type making struct {
+	root  string
+	paths []string
+}
+
+// run makes the records of all paths with n goroutines and hands them, in the order of paths, to take, which is called by one goroutine.
+// A file that cannot be read gives a nil record and its error.
+func (k making) run(ctx context.Context, n int, take func(path string, r *store.Record, err error) error) error {
+	type result struct {
+		r   *store.Record
+		err error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make([]chan result, len(k.paths))
+	for i := range results {
+		results[i] = make(chan result, 1)
+	}
+	room := make(chan struct{}, 64) // records that wait for take
+	next := make(chan int)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer close(next)
+		for i := range k.paths {
+			select {
+			case room <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case next <- i:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	finished := make(chan struct{}, n)
+	for range n {
+		go func() {
+			defer func() { finished <- struct{}{} }()
+			m := newMaker(k.root)
+			for i := range next {
+				r, _, err := m.record(k.paths[i])
+				results[i] <- result{r, err}
+			}
+		}()
+	}
+	var err error
+	for i, p := range k.paths {
+		select {
+		case res := <-results[i]:
+			err = take(p, res.r, res.err)
+			<-room
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		if err != nil {
+			break
+		}
+	}
+	cancel()
+	<-done
+	for range n {
+		<-finished
+	}
+	return err
+}

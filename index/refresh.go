@@ -1,0 +1,274 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/index/store"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+const (
+	lazyAbove     = 1000     // files that are not indexed: more are not read before a first answer
+	bytesPerBatch = 24 << 20 // of files that become visible together
+)
+
+// A difference is what the files have that the store does not know.
+type difference struct {
+	new     []files.File // and changed ones, by path
+	removed []string
+	unsure  []*store.File // their stamps cannot tell
+	list    files.List
+}
+
+func (d *difference) none() bool { return len(d.new)+len(d.removed)+len(d.unsure) == 0 }
+
+// look compares the files with the store.
+func (x *Index) look(ctx context.Context) (difference, error) {
+	list, err := x.list(ctx)
+	if err != nil {
+		return difference{}, err
+	}
+	v, err := x.view(ctx)
+	if err != nil {
+		return difference{}, err
+	}
+	defer v.Close()
+	d := compare(list.Files, list.TooLarge, v.Files())
+	d.list = list
+	return d, nil
+}
+
+// compare walks along both lists, which are sorted by path.
+func compare(found, large []files.File, known []*store.File) (d difference) {
+	if len(large) > 0 {
+		found = slices.Concat(found, large)
+		slices.SortFunc(found, func(a, b files.File) int { return strings.Compare(a.Path, b.Path) })
+	}
+	i := 0
+	for _, f := range found {
+		for i < len(known) && known[i].Path < f.Path {
+			d.removed = append(d.removed, known[i].Path)
+			i++
+		}
+		switch {
+		case i == len(known) || known[i].Path != f.Path:
+			d.new = append(d.new, f)
+			continue
+		case known[i].Stamp != f.Stamp:
+			d.new = append(d.new, f)
+		case !settled(known[i]):
+			d.unsure = append(d.unsure, known[i])
+		}
+		i++
+	}
+	for ; i < len(known); i++ {
+		d.removed = append(d.removed, known[i].Path)
+	}
+	return d
+}
+
+// list returns the files there are: by walking, or from what the watcher told.
+func (x *Index) list(ctx context.Context) (files.List, error) {
+	x.watching.Lock()
+	defer x.watching.Unlock()
+	if x.watcher == nil {
+		return x.walker.Walk(ctx)
+	}
+	changed, all := x.watcher.Changes()
+	if all || x.known.Files == nil {
+		list, err := x.walker.Walk(ctx)
+		if err == nil {
+			x.known = list
+		}
+		return list, err
+	}
+	if len(changed) > 0 {
+		x.known = x.again(x.known, changed)
+	}
+	return x.known, nil
+}
+
+// again returns list with the paths that changed as they are now.
+func (x *Index) again(list files.List, changed []string) files.List {
+	type now struct {
+		f           files.File
+		here, large bool
+	}
+	state := make(map[string]now, len(changed))
+	var dirs []string // that are gone or new: what was known below them is asked for anew
+	for _, p := range changed {
+		info, err := os.Lstat(filepath.Join(x.root, filepath.FromSlash(p)))
+		n := now{f: files.File{Path: p}}
+		switch {
+		case err != nil:
+			dirs = append(dirs, p+"/")
+		case info.Mode().IsRegular():
+			n.f.Stamp, n.here, n.large = files.StampOf(info), true, info.Size() > files.MaxFileBytes
+		}
+		state[p] = n
+	}
+	keep := func(f files.File) bool {
+		_, told := state[f.Path]
+		return !told && !slices.ContainsFunc(dirs, func(d string) bool { return strings.HasPrefix(f.Path, d) })
+	}
+	out := list
+	out.Files, out.TooLarge = nil, nil
+	for _, f := range list.Files {
+		if keep(f) {
+			out.Files = append(out.Files, f)
+		}
+	}
+	for _, f := range list.TooLarge {
+		if keep(f) {
+			out.TooLarge = append(out.TooLarge, f)
+		}
+	}
+	for _, n := range state {
+		switch {
+		case n.here && n.large:
+			out.TooLarge = append(out.TooLarge, n.f)
+		case n.here:
+			out.Files = append(out.Files, n.f)
+		}
+	}
+	byPath := func(a, b files.File) int { return strings.Compare(a.Path, b.Path) }
+	slices.SortFunc(out.Files, byPath)
+	slices.SortFunc(out.TooLarge, byPath)
+	return out
+}
+
+// refresh makes the store agree with the files, as far as that is fast, and returns the files that it does not cover.
+func (x *Index) refresh(ctx context.Context, q query.Query) (pending []files.File, err error) {
+	d, err := x.look(ctx)
+	if err != nil || d.none() {
+		return nil, err
+	}
+	later := d.new
+	now := d.new
+	if len(d.new) > lazyAbove {
+		now = x.promising(ctx, d.new, q)
+		chosen := make(map[string]bool, len(now))
+		for _, f := range now {
+			chosen[f.Path] = true
+		}
+		later = slices.DeleteFunc(slices.Clone(d.new), func(f files.File) bool { return chosen[f.Path] })
+		pending = later
+	}
+	if len(now)+len(d.removed)+len(d.unsure) == 0 {
+		return pending, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, x.o.FirstAnswer)
+	defer cancel()
+	rest := difference{new: now, removed: d.removed, unsure: d.unsure}
+	if _, err := x.apply(ctx, rest, false, nil); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) { // another process writes; what is not covered is said
+			return d.new, nil
+		}
+		return nil, err
+	}
+	return pending, nil
+}
+
+// apply reads what is different and stores it. With anew it also stores what has the same content.
+func (x *Index) apply(ctx context.Context, d difference, anew bool, progress diag.Progress) (r Report, err error) {
+	start := time.Now()
+	paths := make([]string, 0, len(d.new)+len(d.unsure))
+	known := make(map[string]*store.File, len(d.unsure))
+	for _, f := range d.new {
+		paths = append(paths, f.Path)
+	}
+	for _, f := range d.unsure {
+		paths = append(paths, f.Path)
+		known[f.Path] = f
+	}
+	slices.Sort(paths)
+	v, err := x.view(ctx)
+	if err != nil {
+		return r, err
+	}
+	had := make(map[string]*store.File, len(paths))
+	for _, p := range paths {
+		if f := v.ByPath(p); f != nil {
+			had[p] = f
+		}
+	}
+	v.Close()
+	r.Removed = len(d.removed)
+	batch, err := x.store().Begin(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer func() { batch.Rollback() }()
+	for _, p := range d.removed {
+		if err := batch.Remove(p); err != nil {
+			return r, err
+		}
+	}
+	done, bytes := 0, int64(0)
+	take := func(path string, rec *store.Record, err error) error {
+		done++
+		old := had[path]
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, errChanging):
+			if old == nil {
+				return nil
+			}
+			r.Removed++
+			return batch.Remove(path)
+		case err != nil:
+			return err
+		case old != nil && old.Hash == rec.Hash && old.Stamp.Size == rec.Stamp.Size && old.Flags&store.Large == rec.Flags&store.Large && !anew:
+			f := *old
+			f.Stamp, f.Read = rec.Stamp, rec.Read
+			err = batch.Touch(f)
+			r.Unchanged++
+		case old != nil:
+			err = batch.Put(rec)
+			r.Changed++
+		default:
+			err = batch.Put(rec)
+			r.Added++
+		}
+		if err != nil {
+			return err
+		}
+		if rec.Flags&store.Large != 0 {
+			r.TooLarge++
+		} else {
+			r.Bytes += rec.Stamp.Size
+			bytes += rec.Stamp.Size
+		}
+		if rec.Flags&store.Binary != 0 {
+			r.Binary++
+		}
+		if progress != nil { // not Send: names are not made for nobody
+			progress(diag.Event{Stage: "index", Name: path, Done: int64(done), Total: int64(len(paths))})
+		}
+		if bytes > bytesPerBatch {
+			bytes = 0
+			if r.Generation, err = batch.Commit(); err == nil {
+				batch, err = x.store().Begin(ctx)
+			}
+		}
+		return err
+	}
+	n := min(runtime.GOMAXPROCS(0), max(1, len(paths)/4))
+	if err := (making{x.root, paths}).run(ctx, n, take); err != nil {
+		return r, err
+	}
+	if r.Generation, err = batch.Commit(); err != nil {
+		return r, err
+	}
+	r.Elapsed = time.Since(start)
+	return r, nil
+}

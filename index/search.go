@@ -1,0 +1,365 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/index/chunk"
+	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/index/store"
+)
+
+// considered is how many matches are scored by their text, at least; which, is decided by the index alone.
+const considered = 200
+
+// A hit is a node that matches.
+type hit struct {
+	file *store.File
+	node int          // in the outline of file; wholeFile for that
+	at   chunk.Region // of the match within the node, zero for the whole node
+	line int          // of the match, 0 for none
+	base float64      // added to the score that the text gives
+}
+
+const wholeFile = -1
+
+// A found is what an expression matches, all of it: pieces of text search, or nodes.
+type found struct {
+	rows    []scoredRow // sorted by row; nil if hits are meant
+	hits    []hit       // sorted by path and node, each node once
+	byRow   bool
+	refs    []reference // of References at the top
+	relaxed bool        // has some words, not all
+	atLeast bool        // there may be more
+}
+
+type scoredRow struct {
+	row store.Row
+	pre float64 // what the index says of it
+}
+
+// A search answers one query from one state of the index.
+type search struct {
+	x       *Index
+	ctx     context.Context
+	v       *store.View
+	q       query.Query
+	ask     rank.Question
+	pending []files.File           // that the store does not cover
+	local   map[int64]*local       // files of pending that were read for this answer, by a number below 0
+	stale   map[string]*store.File // that are not what the store says
+}
+
+// A local is a file that is not stored, or not yet.
+type local struct {
+	record *store.Record
+	text   []byte
+}
+
+func (s *search) outline(f *store.File) (*chunk.Outline, error) {
+	if l := s.local[f.ID]; l != nil {
+		return &l.record.Outline, nil
+	}
+	return s.v.Outline(f)
+}
+
+// text returns the bytes of a file, as they were when it was indexed. A file that is not the same now is
+// remembered as stale, and not ok.
+func (s *search) text(f *store.File) (text []byte, ok bool) {
+	if l := s.local[f.ID]; l != nil {
+		return l.text, true
+	}
+	if _, bad := s.stale[f.Path]; bad {
+		return nil, false
+	}
+	if text, ok = s.x.texts.of(s.x.root, f); !ok {
+		s.stale[f.Path] = f
+	}
+	return text, ok
+}
+
+// region returns the bytes and lines of a hit.
+func (s *search) region(h hit) (chunk.Part, error) {
+	o, err := s.outline(h.file)
+	if err != nil {
+		return chunk.Part{}, err
+	}
+	if h.node == wholeFile {
+		lines := 1
+		if n := len(o.Pieces); n > 0 {
+			lines = o.Pieces[n-1].LastLine
+		}
+		return chunk.Part{Type: chunk.File, Region: chunk.Region{End: int(h.file.Stamp.Size), FirstLine: 1, LastLine: lines}, Parent: -1, Tokens: h.file.Tokens}, nil
+	}
+	return o.Nodes[h.node], nil
+}
+
+// find evaluates an expression.
+func (s *search) find(e *query.Expr) (found, error) {
+	if err := s.ctx.Err(); err != nil {
+		return found{}, err
+	}
+	switch e.Op {
+	case query.Grep:
+		return s.grep(e.Text)
+	case query.Literal:
+		return s.literal(e.Text)
+	case query.Regex:
+		return s.regex(e.Text)
+	case query.Code:
+		return s.code(e.Text)
+	case query.Definition:
+		return s.definition(e.Text)
+	case query.References:
+		return s.references(e.Text)
+	case query.Section:
+		return s.section(e.Text)
+	case query.File:
+		return s.whole(e.Glob), nil
+	case query.Children:
+		return s.children(e.Text, "")
+	case query.Named:
+		return s.children(e.Text, e.Name)
+	case query.InFile:
+		f, err := s.find(e.Args[0])
+		if err != nil {
+			return found{}, err
+		}
+		return f.in(s.v, e.Glob), nil
+	case query.Union:
+		return s.union(e.Args)
+	case query.Intersect:
+		return s.intersect(e.Args)
+	case query.Limit:
+		f, err := s.find(e.Args[0])
+		if err != nil || f.refs != nil {
+			f.refs = f.refs[:min(len(f.refs), e.N)]
+			return f, err
+		}
+		best, _, err := s.best(f, e.N)
+		if err != nil {
+			return found{}, err
+		}
+		hits := make([]hit, len(best))
+		for i, b := range best {
+			hits[i] = b.hit
+		}
+		return found{hits: sortHits(hits), relaxed: f.relaxed}, nil
+	}
+	panic("an operation without a meaning")
+}
+
+// in keeps what lies in files that glob matches.
+func (f found) in(v *store.View, glob query.Glob) found {
+	matches := map[int64]bool{}
+	inside := func(file *store.File) bool {
+		ok, known := matches[file.ID]
+		if !known {
+			ok = glob.Match(file.Path)
+			matches[file.ID] = ok
+		}
+		return ok
+	}
+	f.rows = keep(f.rows, func(r scoredRow) bool { return inside(v.File(r.row.File())) })
+	f.hits = keep(f.hits, func(h hit) bool { return inside(h.file) })
+	f.refs = keep(f.refs, func(r reference) bool { return inside(r.file) })
+	return f
+}
+
+// asHits turns pieces into the nodes that they are shown as. only, if it is not nil, says which files matter.
+func (s *search) asHits(f found, only map[int64]bool) ([]hit, error) {
+	if f.refs != nil {
+		return s.users(f.refs)
+	}
+	if !f.byRow {
+		return f.hits, nil
+	}
+	hits := make([]hit, 0, len(f.rows))
+	for _, r := range f.rows {
+		if only != nil && !only[r.row.File()] {
+			continue
+		}
+		file := s.v.File(r.row.File())
+		o, err := s.outline(file)
+		if err != nil {
+			return nil, err
+		}
+		if r.row.Piece() < len(o.Pieces) {
+			p := o.Pieces[r.row.Piece()]
+			hits = append(hits, hit{file: file, node: p.Node, at: p.Region})
+		}
+	}
+	return sortHits(hits), nil
+}
+
+// sortHits sorts by path and node, and keeps one of each node.
+func sortHits(hits []hit) []hit {
+	slices.SortStableFunc(hits, func(a, b hit) int {
+		return cmp.Or(strings.Compare(a.file.Path, b.file.Path), cmp.Compare(a.node, b.node), cmp.Compare(b.base, a.base))
+	})
+	return slices.CompactFunc(hits, func(a, b hit) bool { return a.file == b.file && a.node == b.node })
+}
+
+// union joins; what matches several arguments is there once.
+func (s *search) union(args []*query.Expr) (found, error) {
+	parts := make([]found, len(args))
+	rows := true
+	for i, a := range args {
+		var err error
+		if parts[i], err = s.find(a); err != nil {
+			return found{}, err
+		}
+		rows = rows && parts[i].byRow
+	}
+	out := found{byRow: rows, relaxed: true}
+	for _, p := range parts {
+		out.relaxed = out.relaxed && p.relaxed
+		out.atLeast = out.atLeast || p.atLeast
+		if rows {
+			out.rows = append(out.rows, p.rows...)
+			continue
+		}
+		hits, err := s.asHits(p, nil)
+		if err != nil {
+			return found{}, err
+		}
+		out.hits = append(out.hits, hits...)
+	}
+	out.hits = sortHits(out.hits)
+	slices.SortStableFunc(out.rows, func(a, b scoredRow) int { return cmp.Or(cmp.Compare(a.row, b.row), cmp.Compare(b.pre, a.pre)) })
+	out.rows = slices.CompactFunc(out.rows, func(a, b scoredRow) bool { return a.row == b.row })
+	return out, nil
+}
+
+// intersect keeps, of what the first argument matches, what all others match too: the same node, one around it, one within it, or
+// another part of the same long symbol. Of a node and one within it, the inner is kept.
+func (s *search) intersect(args []*query.Expr) (found, error) {
+	parts := make([]found, len(args))
+	rows := true
+	var only map[int64]bool // files of the part with the fewest hits
+	for i, a := range args {
+		var err error
+		if parts[i], err = s.find(a); err != nil {
+			return found{}, err
+		}
+		if parts[i].byRow {
+			continue
+		}
+		rows = false
+		hits, err := s.asHits(parts[i], nil)
+		if err != nil {
+			return found{}, err
+		}
+		in := make(map[int64]bool)
+		for _, h := range hits {
+			in[h.file.ID] = true
+		}
+		if only == nil || len(in) < len(only) {
+			only = in
+		}
+	}
+	if rows {
+		only = s.common(parts)
+	}
+	out := found{}
+	for i, p := range parts {
+		out.relaxed = out.relaxed || p.relaxed
+		hits, err := s.asHits(p, only)
+		if err != nil {
+			return found{}, err
+		}
+		if i == 0 {
+			out.hits = slices.Clone(hits)
+			continue
+		}
+		if out.hits, err = s.meet(out.hits, hits); err != nil {
+			return found{}, err
+		}
+	}
+	out.hits = sortHits(out.hits)
+	return out, nil
+}
+
+// common returns the files in which all parts have pieces.
+func (s *search) common(parts []found) map[int64]bool {
+	count := make(map[int64]int)
+	for i, p := range parts {
+		for _, r := range p.rows {
+			if f := r.row.File(); count[f] == i {
+				count[f] = i + 1
+			}
+		}
+	}
+	all := make(map[int64]bool)
+	for f, n := range count {
+		if n == len(parts) {
+			all[f] = true
+		}
+	}
+	return all
+}
+
+// meet keeps what touches, both sorted by path.
+func (s *search) meet(a, b []hit) ([]hit, error) {
+	var out []hit
+	j := 0
+	for i := 0; i < len(a); {
+		path := a[i].file.Path
+		ai := i
+		for i < len(a) && a[i].file.Path == path {
+			i++
+		}
+		for j < len(b) && b[j].file.Path < path {
+			j++
+		}
+		bj := j
+		for j < len(b) && b[j].file.Path == path {
+			j++
+		}
+		if bj == j {
+			continue
+		}
+		o, err := s.outline(a[ai].file)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range a[ai:i] {
+			if m, ok := touching(o, h, b[bj:j]); ok {
+				out = append(out, m)
+			}
+		}
+	}
+	return out, nil
+}
+
+// touching returns the inner of h and the first of others that touches it.
+func touching(o *chunk.Outline, h hit, others []hit) (hit, bool) {
+	span := func(h hit) (start, end, unit int) {
+		if h.node == wholeFile {
+			return 0, math.MaxInt, wholeFile - 1
+		}
+		n := o.Nodes[h.node]
+		unit = h.node
+		if n.Type == chunk.Chunk && n.Parent >= 0 {
+			unit = n.Parent // a part of a long symbol, or the own text of a section
+		}
+		return n.Start, n.End, unit
+	}
+	s, e, u := span(h)
+	for _, other := range others {
+		os, oe, ou := span(other)
+		switch {
+		case os <= s && e <= oe || u == ou:
+			return h, true
+		case s <= os && oe <= e:
+			other.base = max(other.base, h.base)
+			return other, true
+		}
+	}
+	return hit{}, false
+}

@@ -1,0 +1,88 @@
+package serve
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/index/rank"
+)
+
+// mergeResults lays local over there: first what is here, then what the service says of files that are not dirty.
+func mergeResults(local, there query.Result, dirty map[string]bool, limit int) query.Result {
+	out := there
+	handles := slices.Clone(local.Handles)
+	dropped := 0
+	for _, h := range there.Handles {
+		if dirty[h.FilePath] {
+			dropped++
+			continue
+		}
+		handles = append(handles, h)
+	}
+	refs := slices.Clone(local.RefHandles)
+	for _, h := range there.RefHandles {
+		if dirty[h.FilePath] {
+			dropped++
+			continue
+		}
+		refs = append(refs, h)
+	}
+	// What the service did not return may be of dirty files as well, which nobody here can count.
+	out.AtLeast = there.AtLeast || local.AtLeast
+	out.TotalMatches = max(there.TotalMatches-dropped, 0) + local.TotalMatches
+	limit = cmp.Or(limit, query.DefaultLimit)
+	out.Truncated = there.Truncated || local.Truncated || len(handles) > limit || len(refs) > limit
+	out.Handles, out.RefHandles = handles[:min(len(handles), limit)], refs[:min(len(refs), limit)]
+	out.TotalTokens, out.ExpandedHandleIDs = 0, nil
+	for _, h := range out.Handles {
+		out.TotalTokens += h.TokenCount
+		if h.Content != "" {
+			out.ExpandedHandleIDs = append(out.ExpandedHandleIDs, h.ID)
+		}
+	}
+	out.ExpandedCount = len(out.ExpandedHandleIDs)
+	out.AutoExpanded = out.ExpandedCount > 0 && out.ExpandedCount == len(out.Handles)
+	out.ExpandNote = cmp.Or(local.ExpandNote, there.ExpandNote)
+	// Words that are all in one file here are the better answer than some of them there.
+	out.Relaxed = there.Relaxed && (len(local.Handles) == 0 || local.Relaxed)
+	out.NotIndexed += local.NotIndexed
+	return out
+}
+
+// mergePacks does the same for packs. Packs of the service have had no word on what is not committed, so its guidance holds only
+// while its handles do.
+func mergePacks(local, there query.Pack, dirty map[string]bool, o rank.PackOptions) query.Pack {
+	out := there
+	most, perFile := cmp.Or(o.MaxHandles, 8), cmp.Or(o.MaxPerFile, 2)
+	handles := slices.Clone(local.Handles)
+	count := make(map[string]int)
+	for _, h := range handles {
+		count[h.FilePath]++
+	}
+	kept, dropped := 0, 0
+	for _, h := range there.Handles {
+		switch {
+		case dirty[h.FilePath]:
+			dropped++
+		case len(handles) < most && count[h.FilePath] < perFile:
+			handles = append(handles, h)
+			count[h.FilePath]++
+			kept++
+		}
+	}
+	out.Handles = handles[:min(len(handles), most)]
+	out.TotalMatches = max(there.TotalMatches-dropped, 0) + local.TotalMatches
+	out.Truncated = there.Truncated || local.Truncated || kept+dropped < len(there.Handles)
+	out.Relaxed = there.Relaxed && (len(local.Handles) == 0 || local.Relaxed)
+	out.NotIndexed += local.NotIndexed
+	suggestions := append(slices.Clone(local.ExpandSuggestion), there.ExpandSuggestion...)
+	if kept == 0 || len(local.Handles) > 0 && local.Guidance.Confidence > there.Guidance.Confidence {
+		out.Guidance = local.Guidance
+	}
+	settle(&out, suggestions)
+	if len(out.Handles) == 0 {
+		_, _, out.Guidance = rank.Pack(nil, 0, false, o)
+	}
+	return out
+}

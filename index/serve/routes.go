@@ -1,0 +1,256 @@
+package serve
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// openapi describes the service. The test writes it from the routes: go test ./index/serve -update
+//
+//go:embed openapi.json
+var openapi string
+
+// Document is the OpenAPI 3.1 description of the service, as JSON.
+func Document() string { return openapi }
+
+// A QueryRequest is the body of POST /query.
+type QueryRequest struct {
+	Repo string `json:"repo"`
+	query.Params
+	MaxTokens int `json:"max_tokens,omitempty" jsonschema:"of the answer; default 20000"`
+}
+
+// An EvidenceRequest is the body of POST /evidence_pack.
+type EvidenceRequest struct {
+	Repo string `json:"repo"`
+	query.Params
+	PackConfig
+	Config    *PackConfig `json:"config,omitempty" jsonschema:"the same fields, as older clients send them"`
+	MaxTokens int         `json:"max_tokens,omitempty" jsonschema:"of the answer; default 20000"`
+}
+
+// PackConfig bounds a pack.
+type PackConfig struct {
+	MaxHandles int   `json:"max_handles,omitempty" jsonschema:"1 to 64, default 8"`
+	MaxPerFile int   `json:"max_per_file,omitempty" jsonschema:"1 to 8, default 2"`
+	Plan       *bool `json:"plan,omitempty" jsonschema:"whether the service refines the query by itself; default: when confidence is low"`
+}
+
+// A route is one operation: what the handler and openapi.json are both made from.
+type route struct {
+	Method, Path string
+	Name         string // operationId
+	Summary      string
+	Free         bool  // needs no key
+	Body         any   // zero value of the JSON body, nil for none
+	Answer       any   // zero value of the JSON answer, nil for none
+	Errors       []int // besides those that every route may have
+	handle       func(s *Service, c call) (any, error)
+}
+
+// A call is a request on its way through a route.
+type call struct {
+	*http.Request
+	body  []byte
+	known bool // it has the key, or none is needed
+}
+
+// operations lists all operations, in the order of the document.
+func operations() []route {
+	post := func(f func(*Service, context.Context, []byte) (any, error)) func(*Service, call) (any, error) {
+		return func(s *Service, c call) (any, error) { return f(s, c.Context(), c.body) }
+	}
+	return []route{
+		{Method: "POST", Path: "/repos/add", Name: "addRepo", Summary: "Register a git repository; the same answer if it is registered.", Body: AddRequest{}, Answer: Added{}, handle: post((*Service).add)},
+		{Method: "GET", Path: "/repos", Name: "listRepos", Summary: "Registered repositories.", Answer: []Repo{}, handle: func(s *Service, c call) (any, error) { return s.list(c.known), nil }},
+		{Method: "GET", Path: "/repos/{id}", Name: "getRepo", Summary: "One repository.", Answer: Repo{}, Errors: []int{404}, handle: func(s *Service, c call) (any, error) { return s.repos.get(c.PathValue("id")) }},
+		{Method: "DELETE", Path: "/repos/{id}", Name: "removeRepo", Summary: "Forget a repository; its files are not touched.", Errors: []int{404}, handle: func(s *Service, c call) (any, error) { return nil, s.remove(c.Context(), c.PathValue("id")) }},
+		{Method: "POST", Path: "/reindex", Name: "reindex", Summary: "Make an index agree with its files, in the background. Poll GET /repos/{id} until status is ready.", Body: ReindexRequest{}, Answer: Reindexing{}, Errors: []int{404, 503}, handle: post((*Service).reindex)},
+		{Method: "POST", Path: "/query", Name: "query", Summary: "Handles that match, best first.", Body: QueryRequest{}, Answer: query.Result{}, Errors: []int{404, 503}, handle: post((*Service).query)},
+		{Method: "POST", Path: "/evidence_pack", Name: "evidencePack", Summary: "Compact evidence and how to go on.", Body: EvidenceRequest{}, Answer: Planned{}, Errors: []int{404, 503}, handle: post((*Service).evidence)},
+		{Method: "POST", Path: "/expand", Name: "expand", Summary: "Text of handles, as it is in the files now.", Body: ExpandRequest{}, Answer: query.Expansion{}, Errors: []int{404, 409, 503}, handle: post((*Service).expand)},
+		{Method: "POST", Path: "/feedback", Name: "feedback", Summary: "Say which handles were of use; ranking learns from it.", Body: FeedbackRequest{}, Answer: FeedbackAnswer{}, Errors: []int{404}, handle: post((*Service).report)},
+		{Method: "GET", Path: "/status", Name: "status", Summary: "State of the service. Paths are shown to those who have the key.", Free: true, Answer: Health{}, handle: func(s *Service, c call) (any, error) {
+			return Health{"canopy-service", s.o.Version, s.list(c.known)}, nil
+		}},
+		{Method: "GET", Path: "/metrics", Name: "metrics", Summary: "Counters as JSON; for Prometheus with Accept: text/plain or ?format=prometheus. What was searched is shown to those who have the key.", Free: true, Answer: Metrics{}, handle: (*Service).showMetrics},
+		{Method: "GET", Path: "/healthz", Name: "health", Summary: "Whether the service answers.", Free: true, Answer: Alive{}, handle: func(*Service, call) (any, error) { return Alive{"ok"}, nil }},
+		{Method: "GET", Path: "/openapi.json", Name: "openapi", Summary: "This document.", Free: true, handle: func(*Service, call) (any, error) { return raw(openapi), nil }},
+	}
+}
+
+// Alive is what GET /healthz says.
+type Alive struct {
+	Status string `json:"status"`
+}
+
+// routes makes the handler.
+func (s *Service) routes() http.Handler {
+	mux := http.NewServeMux()
+	methods := make(map[string][]string)
+	for _, r := range operations() {
+		mux.Handle(r.Method+" "+r.Path, s.route(r))
+		methods[r.Path] = append(methods[r.Path], r.Method)
+	}
+	for path, allowed := range methods {
+		list := strings.Join(allowed, ", ")
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", list)
+			s.refuse(w, r, diag.New(diag.Misuse, codeMethod, "%s takes %s", path, list))
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(w, r, diag.New(diag.Misuse, codeNoRoute, "no endpoint %s", diag.Printable(r.URL.Path)))
+	})
+	return s.guard(mux)
+}
+
+// guard stands before all routes.
+func (s *Service) guard(next http.Handler) http.Handler {
+	foreign := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("Cache-Control", "no-store")
+		head.Set("Referrer-Policy", "no-referrer")
+		defer func() {
+			caught := recover()
+			if caught == nil {
+				return
+			}
+			if err, ok := caught.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(caught)
+			}
+			s.o.Logger.Error("panic", "path", r.URL.Path, "panic", fmt.Sprint(caught), "stack", string(debug.Stack()))
+			s.refuse(w, r, diag.New(diag.Failed, codeInternal, "the service failed"))
+		}()
+		if s.o.Key == "" && !isLoopback(hostname(r.Host)) {
+			// A page can make its own name mean 127.0.0.1, but not send another Host.
+			s.refuse(w, r, diag.New(diag.Refused, codeHost, "the host %q is not this machine", diag.Printable(r.Host)).Hint("use %s", DefaultAddr))
+			return
+		}
+		if err := foreign.Check(r); err != nil {
+			s.refuse(w, r, diag.New(diag.Refused, codeHost, "requests of web pages are refused"))
+			return
+		}
+		select {
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
+		default:
+			head.Set("Retry-After", "1")
+			s.refuse(w, r, diag.New(diag.Failed, codeBusy, "%d requests are answered at this moment", maxRequests))
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), requestTime)
+		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+func hostname(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		return h
+	}
+	return strings.Trim(host, "[]")
+}
+
+// hasKey says whether a request has the key, in a time that does not depend on how much of it is right.
+func (s *Service) hasKey(r *http.Request) bool {
+	if s.o.Key == "" {
+		return true
+	}
+	given := r.Header.Get("X-Api-Key")
+	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); given == "" && ok && strings.EqualFold(scheme, "Bearer") {
+		given = strings.TrimSpace(token)
+	}
+	// Of digests, so that the length is not told either.
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(s.o.Key))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}
+
+// route makes the handler of one.
+func (s *Service) route(rt route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := call{Request: r, known: s.hasKey(r)}
+		if !c.known && !rt.Free {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			s.refuse(w, r, diag.New(diag.Refused, codeKey, "the key is missing or wrong"))
+			return
+		}
+		if rt.Body != nil {
+			var err error
+			if c.body, err = readBody(w, r); err != nil {
+				s.refuse(w, r, err)
+				return
+			}
+		}
+		answer, err := rt.handle(s, c)
+		if err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+		switch a := answer.(type) {
+		case nil:
+			w.WriteHeader(http.StatusNoContent)
+		case page:
+			w.Header().Set("Content-Type", a.media)
+			io.WriteString(w, a.text)
+		default:
+			send(w, http.StatusOK, answer)
+		}
+	})
+}
+
+// A page is an answer that is no JSON.
+type page struct{ media, text string }
+
+// readBody reads a JSON body of at most MaxBody bytes.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" {
+		return nil, diag.New(diag.Misuse, codeMedia, "the body has to be application/json")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, diag.New(diag.Misuse, codeLarge, "the body has more than %d bytes", MaxBody)
+	}
+	if err != nil {
+		return nil, diag.New(diag.Misuse, codeInvalid, "the body could not be read: %w", err)
+	}
+	if len(strings.TrimSpace(string(body))) == 0 {
+		return nil, diag.New(diag.Misuse, codeInvalid, "the body is empty")
+	}
+	return body, nil
+}
+
+// refuse answers with an error.
+func (s *Service) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p, status := overHTTP(err)
+	s.metrics.failure(status)
+	if status >= 500 {
+		s.o.Logger.Warn("request", "path", r.URL.Path, "status", status, "error", err)
+	}
+	send(w, status, p)
+}
+
+func send(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // a client that is gone
+}

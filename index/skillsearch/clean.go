@@ -1,0 +1,74 @@
+package skillsearch
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// line makes one line of at most limit bytes of s, which is a stranger's text: spaces are single, what is cut is cut
+// behind a word where one ends soon enough, and nothing is left that a terminal or a model reads but a person does
+// not see.
+func line(s string, limit int) string {
+	s = head(s, 8*limit) // spaces and what is invisible may be most of it
+	var b strings.Builder
+	b.Grow(min(len(s), limit+utf8.UTFMax))
+	space, last := false, 0 // last is the end of the last whole word
+	for _, r := range s {
+		switch {
+		case unicode.IsSpace(r) || r == '\u2028' || r == '\u2029':
+			space = b.Len() > 0
+			continue
+		case r == utf8.RuneError || !unicode.IsPrint(r) || invisible(r):
+			continue
+		}
+		more := utf8.RuneLen(r)
+		if space {
+			more++
+		}
+		if b.Len()+more > limit {
+			return cut(b.String(), last, space, limit)
+		}
+		if space {
+			last = b.Len()
+			b.WriteByte(' ')
+			space = false
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// cut shortens a line that is full so that an ellipsis has a place.
+func cut(s string, last int, whole bool, limit int) string {
+	const ellipsis = "…"
+	if limit < 2*len(ellipsis) {
+		return s
+	}
+	switch {
+	case whole && len(s)+len(ellipsis) <= limit:
+	case last > limit/2 && last+len(ellipsis) <= limit:
+		s = s[:last]
+	default:
+		s = head(s, limit-len(ellipsis))
+	}
+	return strings.TrimRight(s, " ,;:-") + ellipsis
+}
+
+// head returns at most limit bytes of s, and no half of a character.
+func head(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}
+
+// invisible reports whether r is printed as nothing although it counts as printable: fillers, and the selectors and joiners
+// that can carry hidden text.
+func invisible(r rune) bool {
+	return r == 0x034f || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0 || r == 0x2800 ||
+		0x180b <= r && r <= 0x180f || 0xfe00 <= r && r <= 0xfe0f || 0xe0000 <= r && r <= 0xe0fff
+}

@@ -1,0 +1,317 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/skl-project/skl/index/chunk"
+	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/index/lang"
+)
+
+// Flags of a File.
+const (
+	Binary  = 1 << iota // no text
+	Large               // more than files.MaxFileBytes: only its path is known
+	Divided             // has symbols of several pieces
+)
+
+// A Hash is the first 16 bytes of the SHA-256 of a file.
+type Hash [16]byte
+
+// A File is what is known of an indexed file.
+type File struct {
+	ID       int64 // never used for another file, nor for another content
+	Path     string
+	Stamp    files.Stamp
+	Hash     Hash
+	Language string
+	Tokens   int
+	Pieces   int
+	Flags    int
+	Read     int64 // when, nanoseconds since 1970
+}
+
+// Row names a piece: its file and its index in the outline.
+type Row int64
+
+// RowOf returns the row of a piece.
+func RowOf(file int64, piece int) Row { return Row(file<<16 | int64(piece)) }
+
+// File returns the number of the file.
+func (r Row) File() int64 { return int64(r) >> 16 }
+
+// Piece returns the index of the piece.
+func (r Row) Piece() int { return int(r & 0xffff) }
+
+// A Record is a file to be stored.
+type Record struct {
+	File
+	Outline chunk.Outline
+	Terms   [][]byte // of each piece, distinct, with spaces between
+	Grams   []byte   // see Grams
+}
+
+// appendOutline encodes nodes and pieces. Numbers are varints; starts are relative to the one before.
+func appendOutline(b []byte, o *chunk.Outline) []byte {
+	names := newNames()
+	var body []byte
+	body = binary.AppendUvarint(body, uint64(len(o.Nodes)))
+	start := 0
+	for i := range o.Nodes {
+		n := &o.Nodes[i]
+		flags := uint64(n.Type) << 2
+		if n.Exported {
+			flags |= 1
+		}
+		if n.DocEnd > n.DocStart {
+			flags |= 2
+		}
+		body = binary.AppendUvarint(body, flags)
+		body = appendRegion(body, n.Region, start)
+		start = n.Start
+		body = binary.AppendUvarint(body, uint64(i-n.Parent-1)) // 0 for the node before; i for none
+		body = binary.AppendUvarint(body, names.number(n.Name))
+		body = binary.AppendUvarint(body, names.number(n.Owner))
+		body = binary.AppendUvarint(body, names.number(n.Signature))
+		body = binary.AppendUvarint(body, uint64(n.Level))
+		body = binary.AppendUvarint(body, uint64(n.Tokens))
+		if flags&2 != 0 {
+			body = binary.AppendVarint(body, int64(n.Start-n.DocStart))
+			body = binary.AppendUvarint(body, uint64(n.DocEnd-n.DocStart))
+		}
+	}
+	body = binary.AppendUvarint(body, uint64(len(o.Pieces)))
+	start = 0
+	for i := range o.Pieces {
+		p := &o.Pieces[i]
+		body = appendRegion(body, p.Region, start)
+		start = p.Start
+		body = binary.AppendUvarint(body, uint64(p.Node))
+	}
+	return append(names.append(b), body...)
+}
+
+func appendRegion(b []byte, r chunk.Region, start int) []byte {
+	b = binary.AppendVarint(b, int64(r.Start-start))
+	b = binary.AppendUvarint(b, uint64(r.End-r.Start))
+	b = binary.AppendUvarint(b, uint64(r.FirstLine))
+	return binary.AppendUvarint(b, uint64(r.LastLine-r.FirstLine))
+}
+
+// appendReferences encodes references, whose names stand in a table at the beginning, so that files without a name are passed over fast.
+func appendReferences(b []byte, refs []chunk.Reference) []byte {
+	names := newNames()
+	var body []byte
+	body = binary.AppendUvarint(body, uint64(len(refs)))
+	start := 0
+	for i := range refs {
+		r := &refs[i]
+		var kind byte
+		switch r.Kind {
+		case lang.Import:
+			kind = 1
+		case lang.TypeRef:
+			kind = 2
+		}
+		body = append(body, kind)
+		body = binary.AppendUvarint(body, names.number(r.Name))
+		body = binary.AppendUvarint(body, names.number(r.Qualifier))
+		body = appendRegion(body, r.Region, start)
+		start = r.Start
+		body = binary.AppendUvarint(body, uint64(r.Source+1))
+	}
+	return append(names.append(b), body...)
+}
+
+// names numbers strings; the empty one is 0.
+type names struct {
+	numbers map[string]uint64
+	list    []string
+}
+
+func newNames() *names { return &names{numbers: make(map[string]uint64, 64)} }
+
+func (n *names) number(s string) uint64 {
+	if s == "" {
+		return 0
+	}
+	k, ok := n.numbers[s]
+	if !ok {
+		n.list = append(n.list, s)
+		k = uint64(len(n.list))
+		n.numbers[s] = k
+	}
+	return k
+}
+
+func (n *names) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(n.list)))
+	for _, s := range n.list {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	return b
+}
+
+// errBlob is a blob that no version of this program wrote.
+var errBlob = fmt.Errorf("%w: a blob is damaged", errFormat)
+
+// A decoder reads what the functions above wrote. After an error it gives zeros.
+type decoder struct {
+	b    []byte
+	list []string
+	err  error
+}
+
+func (d *decoder) uvarint() int {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 || v > 1<<40 {
+		d.err = errBlob
+		d.b = nil
+		return 0
+	}
+	d.b = d.b[n:]
+	return int(v)
+}
+
+func (d *decoder) varint() int {
+	v, n := binary.Varint(d.b)
+	if n <= 0 || v > 1<<40 || v < -1<<40 {
+		d.err = errBlob
+		d.b = nil
+		return 0
+	}
+	d.b = d.b[n:]
+	return int(v)
+}
+
+// count reads a number of things that take at least one byte each.
+func (d *decoder) count() int {
+	n := d.uvarint()
+	if n > len(d.b) {
+		d.err = errBlob
+		d.b = nil
+		return 0
+	}
+	return n
+}
+
+func (d *decoder) names() {
+	n := d.count()
+	d.list = make([]string, 1, n+1)
+	for range n {
+		size := d.count()
+		d.list = append(d.list, string(d.b[:size]))
+		d.b = d.b[size:]
+	}
+}
+
+func (d *decoder) name() string {
+	k := d.uvarint()
+	if k >= len(d.list) {
+		d.err = errBlob
+		return ""
+	}
+	return d.list[k]
+}
+
+func (d *decoder) region(start int) chunk.Region {
+	var r chunk.Region
+	r.Start = start + d.varint()
+	r.End = r.Start + d.uvarint()
+	r.FirstLine = d.uvarint()
+	r.LastLine = r.FirstLine + d.uvarint()
+	return r
+}
+
+// decodeOutline is the inverse of appendOutline: Nodes and Pieces.
+func decodeOutline(b []byte) (chunk.Outline, error) {
+	d := &decoder{b: b}
+	d.names()
+	o := chunk.Outline{Nodes: make([]chunk.Part, d.count())}
+	start := 0
+	for i := range o.Nodes {
+		n := &o.Nodes[i]
+		flags := d.uvarint()
+		n.Type, n.Exported = chunk.Type(flags>>2), flags&1 != 0
+		n.Region = d.region(start)
+		start = n.Start
+		n.Parent = i - d.uvarint() - 1
+		n.Name, n.Owner, n.Signature = d.name(), d.name(), d.name()
+		n.Level, n.Tokens = d.uvarint(), d.uvarint()
+		if flags&2 != 0 {
+			n.DocStart = n.Start - d.varint()
+			n.DocEnd = n.DocStart + d.uvarint()
+		}
+		if n.Parent < -1 {
+			d.err = errBlob
+		}
+		if d.err != nil {
+			return chunk.Outline{}, d.err
+		}
+	}
+	o.Pieces = make([]chunk.Piece, d.count())
+	start = 0
+	for i := range o.Pieces {
+		p := &o.Pieces[i]
+		p.Region = d.region(start)
+		start = p.Start
+		if p.Node = d.uvarint(); p.Node >= len(o.Nodes) {
+			d.err = errBlob
+		}
+	}
+	if d.err == nil && len(d.b) != 0 {
+		d.err = errBlob
+	}
+	if d.err != nil {
+		return chunk.Outline{}, d.err
+	}
+	return o, nil
+}
+
+// decodeReferences is the inverse of appendReferences. Only those that keep says are returned, by their name as it stands in the file; nil keeps all.
+func decodeReferences(b []byte, keep func(name string) bool) ([]chunk.Reference, error) {
+	d := &decoder{b: b}
+	d.names()
+	kept := make([]bool, len(d.list))
+	found := false
+	for i, s := range d.list {
+		kept[i] = keep == nil || i > 0 && keep(s)
+		found = found || kept[i]
+	}
+	if !found {
+		return nil, d.err
+	}
+	var refs []chunk.Reference
+	start := 0
+	for range d.count() {
+		if len(d.b) == 0 {
+			return nil, errBlob
+		}
+		kind := d.b[0]
+		d.b = d.b[1:]
+		k := d.uvarint()
+		if k >= len(kept) {
+			return nil, errBlob
+		}
+		r := chunk.Reference{Kind: lang.Call, Name: d.list[k], Qualifier: d.name()}
+		switch kind {
+		case 1:
+			r.Kind = lang.Import
+		case 2:
+			r.Kind = lang.TypeRef
+		}
+		r.Region = d.region(start)
+		start = r.Start
+		r.Source = d.uvarint() - 1
+		if d.err != nil {
+			return nil, d.err
+		}
+		if kept[k] {
+			refs = append(refs, r)
+		}
+	}
+	return refs, errors.Join(d.err)
+}

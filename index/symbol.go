@@ -1,0 +1,423 @@
+package index
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/index/chunk"
+	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/index/store"
+)
+
+// splitName divides "pkg.Type.Method", "a::b" or "A#b" into the last name and what qualifies it.
+func splitName(s string) (qualifiers []string, name string) {
+	s = strings.TrimSuffix(strings.TrimSpace(s), "()")
+	parts := strings.FieldsFunc(s, func(r rune) bool { return r == '.' || r == ':' || r == '#' || r == '/' || r == '\\' })
+	if len(parts) == 0 {
+		return nil, s
+	}
+	return parts[:len(parts)-1], parts[len(parts)-1]
+}
+
+// named says whether a node is a definition that can be looked up by its name.
+func named(n *chunk.Part) bool {
+	return n.Name != "" && (n.Type.IsSymbol() || n.Type == chunk.Op)
+}
+
+// definition finds symbols of exactly this name, whatever its case. If it is qualified, those to which the qualifier fits,
+// or all if it fits none.
+func (s *search) definition(text string) (found, error) {
+	qualifiers, name := splitName(text)
+	hits, err := s.exact(name)
+	if err != nil {
+		return found{}, err
+	}
+	hits, err = s.qualified(hits, qualifiers)
+	return found{hits: hits}, err
+}
+
+// exact returns the symbols of a name.
+func (s *search) exact(name string) ([]hit, error) {
+	rows, err := s.v.Rows(exactTerm + string(wholeName(name)))
+	if err != nil {
+		return nil, err
+	}
+	lower := strings.ToLower(name)
+	return s.nodes(rows, func(n *chunk.Part) (float64, bool) {
+		if !named(n) || strings.ToLower(n.Name) != lower {
+			return 0, false
+		}
+		return prominence(n) + caseBonus(n.Name == name), true
+	})
+}
+
+func caseBonus(same bool) float64 {
+	if same {
+		return 1
+	}
+	return 0
+}
+
+// prominence is how likely a definition is the one that is meant: types and functions before methods before constants and the like.
+func prominence(n *chunk.Part) float64 {
+	p := 0.0
+	switch n.Type {
+	case chunk.Class, chunk.Struct, chunk.Op:
+		p = 0.5
+	case chunk.Function:
+		p = 0.45
+	case chunk.Method, chunk.Enum, chunk.Module, chunk.Macro:
+		p = 0.3
+	case chunk.Constant, chunk.Variable:
+		p = 0.2
+	}
+	if n.Exported {
+		p += 0.1
+	}
+	return p
+}
+
+// qualified keeps the hits to which qualifiers fit: owners, and then names of directories or files of their paths. If they fit
+// none, all are kept.
+func (s *search) qualified(hits []hit, qualifiers []string) ([]hit, error) {
+	if len(qualifiers) == 0 {
+		return hits, nil
+	}
+	var fit []hit
+	for _, h := range hits {
+		o, err := s.outline(h.file)
+		if err != nil {
+			return nil, err
+		}
+		score := 0
+		names := strings.FieldsFunc(strings.ToLower(h.file.Path), func(r rune) bool { return r == '/' || r == '.' })
+		for i := h.node; i >= 0; i = o.Nodes[i].Parent {
+			names = append(names, strings.ToLower(o.Nodes[i].Owner))
+			if i != h.node {
+				names = append(names, strings.ToLower(o.Nodes[i].Name))
+			}
+		}
+		for _, q := range qualifiers {
+			if slices.Contains(names, strings.ToLower(q)) {
+				score++
+			}
+		}
+		last := strings.ToLower(qualifiers[len(qualifiers)-1])
+		if score > 0 && slices.Contains(names, last) {
+			h.base += float64(score)
+			fit = append(fit, h)
+		}
+	}
+	if len(fit) == 0 {
+		return hits, nil
+	}
+	return fit, nil
+}
+
+// nodes returns the nodes of the files of rows that keep wants, with what it gives as base.
+func (s *search) nodes(rows []store.Row, keep func(*chunk.Part) (float64, bool)) ([]hit, error) {
+	var hits []hit
+	last := int64(-1)
+	for _, r := range rows {
+		if r.File() == last {
+			continue
+		}
+		last = r.File()
+		file := s.v.File(last)
+		o, err := s.outline(file)
+		if err != nil {
+			return nil, err
+		}
+		for i := range o.Nodes {
+			if base, ok := keep(&o.Nodes[i]); ok {
+				hits = append(hits, hit{file: file, node: i, base: base})
+			}
+		}
+	}
+	return sortHits(hits), nil
+}
+
+// code finds symbols: of exactly this name, else with all its words in their names, else beginning with it or holding it, else with most of its words.
+func (s *search) code(text string) (found, error) {
+	f, err := s.definition(text)
+	if err != nil || len(f.hits) > 0 {
+		return f, err
+	}
+	qualifiers, name := splitName(text)
+	for _, step := range []func(string) ([]hit, error){s.withWords, s.holding, s.withMost} {
+		hits, err := step(name)
+		if err != nil {
+			return found{}, err
+		}
+		if len(hits) > 0 {
+			hits, err = s.qualified(hits, qualifiers)
+			return found{hits: hits}, err
+		}
+	}
+	return found{}, nil
+}
+
+// nameWords returns the distinct terms of the parts of a name.
+func nameWords(name string) []string {
+	var list []string
+	for _, w := range wordsOf(rank.Ask(name)) {
+		if len(w.parts) == 0 {
+			list = append(list, w.whole)
+		}
+		list = append(list, w.parts...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// withWords finds symbols whose names have all the words of name.
+func (s *search) withWords(name string) ([]hit, error) {
+	return s.withAtLeast(name, func(words int) int { return words })
+}
+
+// withMost finds symbols whose names have all words of name but one, of three or more.
+func (s *search) withMost(name string) ([]hit, error) {
+	return s.withAtLeast(name, func(words int) int {
+		if words < 3 {
+			return words
+		}
+		return words - 1
+	})
+}
+
+func (s *search) withAtLeast(name string, needed func(words int) int) ([]hit, error) {
+	words := nameWords(name)
+	if len(words) == 0 {
+		return nil, nil
+	}
+	need := needed(len(words))
+	count := make(map[store.Row]int)
+	for _, w := range words {
+		rows, err := s.v.Rows(nameTerm + w)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			count[r]++
+		}
+	}
+	var rows []store.Row
+	for r, n := range count {
+		if n >= need {
+			rows = append(rows, r)
+		}
+	}
+	slices.Sort(rows)
+	return s.nodes(rows, func(n *chunk.Part) (float64, bool) {
+		if !named(n) {
+			return 0, false
+		}
+		has, all := 0, 0
+		seen := make([]bool, len(words))
+		rank.Terms([]byte(n.Name), func(t []byte) {
+			all++
+			if i, ok := slices.BinarySearch(words, string(t)); ok && !seen[i] {
+				seen[i] = true
+				has++
+			}
+		})
+		if has < need {
+			return 0, false
+		}
+		return prominence(n) + 2*float64(has)/float64(max(all, 1)), true
+	})
+}
+
+// holding finds symbols whose names hold name, in any case.
+func (s *search) holding(name string) ([]hit, error) {
+	lower := strings.ToLower(name)
+	if len(lower) < 3 {
+		return nil, nil
+	}
+	list, err := s.v.Passing(store.LiteralGate(lower))
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]store.Row, len(list))
+	for i, f := range list {
+		rows[i] = store.RowOf(f.ID, 0)
+	}
+	return s.nodes(rows, func(n *chunk.Part) (float64, bool) {
+		if !named(n) {
+			return 0, false
+		}
+		i := strings.Index(strings.ToLower(n.Name), lower)
+		if i < 0 {
+			return 0, false
+		}
+		base := prominence(n) + float64(len(lower))/float64(len(n.Name))
+		if i == 0 {
+			base++
+		}
+		return base, true
+	})
+}
+
+// section finds headings that hold text, in any case.
+func (s *search) section(text string) (found, error) {
+	lower := strings.ToLower(text)
+	list, err := s.v.Passing(store.Gate{})
+	if err != nil {
+		return found{}, err
+	}
+	var rows []store.Row
+	for _, f := range list {
+		if f.Language == "markdown" || f.Language == "skill" || f.Language == "tree" {
+			rows = append(rows, store.RowOf(f.ID, 0))
+		}
+	}
+	hits, err := s.nodes(rows, func(n *chunk.Part) (float64, bool) {
+		if n.Type != chunk.Section || !strings.Contains(strings.ToLower(n.Name), lower) {
+			return 0, false
+		}
+		return 2*float64(len(lower))/float64(max(1, len(n.Name))) + 0.1*float64(6-n.Level), true
+	})
+	return found{hits: hits}, err
+}
+
+// whole finds files by their path.
+func (s *search) whole(g query.Glob) found {
+	var f found
+	for _, file := range s.v.Files() {
+		if file.Flags&store.Large == 0 && g.Match(file.Path) {
+			f.hits = append(f.hits, hit{file: file, node: wholeFile})
+		}
+	}
+	return f
+}
+
+// children finds what belongs to parent, with the given name if there is one.
+func (s *search) children(parent, name string) (found, error) {
+	qualifiers, last := splitName(parent)
+	rows, err := s.v.Rows(ownerTerm + string(wholeName(last)))
+	if err != nil {
+		return found{}, err
+	}
+	want, lower := strings.ToLower(last), strings.ToLower(name)
+	var hits []hit
+	previous := int64(-1)
+	for _, r := range rows {
+		if r.File() == previous {
+			continue
+		}
+		previous = r.File()
+		file := s.v.File(previous)
+		o, err := s.outline(file)
+		if err != nil {
+			return found{}, err
+		}
+		for i := range o.Nodes {
+			n := &o.Nodes[i]
+			belongs := strings.ToLower(n.Owner) == want || n.Parent >= 0 && strings.ToLower(o.Nodes[n.Parent].Name) == want
+			if belongs && (name == "" || strings.ToLower(n.Name) == lower) {
+				base := prominence(n)
+				if n.Type == chunk.Chunk {
+					base -= 1
+				}
+				hits = append(hits, hit{file: file, node: i, base: base})
+			}
+		}
+	}
+	hits, err = s.qualified(sortHits(hits), qualifiers)
+	return found{hits: hits}, err
+}
+
+// A reference is a use of a name in a file.
+type reference struct {
+	file *store.File
+	chunk.Reference
+}
+
+// references finds the uses of a name. If it is qualified, those whose qualifier ends alike, or all if there are none.
+func (s *search) references(text string) (found, error) {
+	qualifiers, name := splitName(text)
+	var rows []store.Row
+	key := rank.Key(name)
+	if key == "" {
+		return found{refs: []reference{}}, nil
+	}
+	rows, err := s.v.Rows(key)
+	if err != nil {
+		return found{}, err
+	}
+	lower := strings.ToLower(name)
+	same := func(n string) bool {
+		return len(n) == len(name) && strings.EqualFold(n, name) || strings.ToLower(n) == lower
+	}
+	refs := []reference{}
+	last := int64(-1)
+	for _, r := range rows {
+		if r.File() == last {
+			continue
+		}
+		last = r.File()
+		file := s.v.File(last)
+		list, err := s.v.References(file, same)
+		if err != nil {
+			return found{}, err
+		}
+		for _, ref := range list {
+			refs = append(refs, reference{file, ref})
+		}
+	}
+	if len(qualifiers) > 0 {
+		want := strings.ToLower(qualifiers[len(qualifiers)-1])
+		fit := keep(refs, func(r reference) bool {
+			_, last := splitName(r.Qualifier)
+			return strings.ToLower(last) == want
+		})
+		if len(fit) > 0 {
+			refs = fit
+		}
+	}
+	slices.SortStableFunc(refs, func(a, b reference) int {
+		if d := weighPath(b.file.Path) - weighPath(a.file.Path); d != 0 {
+			return int(math.Copysign(1, d))
+		}
+		return strings.Compare(a.file.Path, b.file.Path)
+	})
+	return found{refs: refs}, nil
+}
+
+// users returns the nodes that hold references.
+func (s *search) users(refs []reference) ([]hit, error) {
+	hits := []hit{}
+	for _, r := range refs {
+		node := r.Source
+		if node < 0 {
+			o, err := s.outline(r.file)
+			if err != nil {
+				return nil, err
+			}
+			if node = nodeAt(o, r.Start); node < 0 {
+				continue
+			}
+		}
+		hits = append(hits, hit{file: r.file, node: node, line: r.FirstLine, at: r.Region})
+	}
+	return sortHits(hits), nil
+}
+
+// nodeAt returns the node that the piece around a byte is shown as, -1 for none.
+func nodeAt(o *chunk.Outline, at int) int {
+	if i := pieceAt(o, at); i >= 0 {
+		return o.Pieces[i].Node
+	}
+	return -1
+}
+
+// pieceAt returns the piece that a byte lies in, else the one before it, -1 for none.
+func pieceAt(o *chunk.Outline, at int) int {
+	i, ok := slices.BinarySearchFunc(o.Pieces, at, func(p chunk.Piece, at int) int { return p.Start - at })
+	if ok {
+		return i
+	}
+	return i - 1
+}

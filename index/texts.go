@@ -1,0 +1,119 @@
+package index
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/index/store"
+)
+
+// maxTexts is how many bytes of files are kept in memory.
+const maxTexts = 48 << 20
+
+// texts are the bytes of indexed files that were read lately, by their numbers. What belongs to a number never changes.
+type texts struct {
+	mu   sync.Mutex
+	m    map[int64]kept
+	size int
+}
+
+type kept struct {
+	text  []byte
+	stamp files.Stamp
+	read  int64
+}
+
+// of returns the bytes of f if its file is still what was indexed.
+func (t *texts) of(root string, f *store.File) ([]byte, bool) {
+	t.mu.Lock()
+	k, ok := t.m[f.ID]
+	t.mu.Unlock()
+	if ok {
+		info, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path)))
+		if err == nil && info.Mode().IsRegular() && files.StampOf(info) == k.stamp && max(k.stamp.MTime, k.stamp.CTime) < k.read-int64(racy) {
+			return k.text, true
+		}
+	}
+	data, stamp, err := readFile(root, f.Path)
+	if err != nil || stamp.Size != f.Stamp.Size || hashOf(data) != f.Hash {
+		return nil, false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old, ok := t.m[f.ID]; ok {
+		t.size -= len(old.text) + 128
+	}
+	if t.size += len(data) + 128; t.size > maxTexts || t.m == nil {
+		t.m, t.size = make(map[int64]kept), len(data)+128
+	}
+	t.m[f.ID] = kept{data, stamp, time.Now().UnixNano()}
+	return data, true
+}
+
+// lately are the spans that were expanded in the last half hour, the newest last.
+type lately struct {
+	mu   sync.Mutex
+	list []expanded
+}
+
+type expanded struct {
+	id, path   string
+	start, end int
+	at         time.Time
+}
+
+const (
+	rememberExpanded = 30 * time.Minute
+	maxExpanded      = 256
+)
+
+func (l *lately) add(e expanded) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, e)
+	if len(l.list) > maxExpanded {
+		l.list = append(l.list[:0:0], l.list[len(l.list)-maxExpanded:]...)
+	}
+}
+
+// of says whether a handle was expanded lately, and whether it shares most of its bytes with another that was.
+func (l *lately) of(id, path string, start, end int, now time.Time) (recent, overlaps bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.list {
+		if now.Sub(e.at) > rememberExpanded || e.path != path {
+			continue
+		}
+		if e.id == id {
+			return true, true
+		}
+		if shared := min(end, e.end) - max(start, e.start); shared > 0 && 2*shared >= end-start {
+			overlaps = true
+		}
+	}
+	return false, overlaps
+}
+
+// weighPath is below 0 for files that are seldom what is looked for: tests, copies of others' code, what programs wrote.
+func weighPath(path string) float64 {
+	w := 0.0
+	lower := strings.ToLower(path)
+	base := lower[strings.LastIndexByte(lower, '/')+1:]
+	for _, dir := range []string{"testdata/", "test/", "tests/", "__tests__/", "fixtures/", "spec/fixtures/", "examples/"} {
+		if strings.HasPrefix(lower, dir) || strings.Contains(lower, "/"+dir) {
+			w -= 0.5
+			break
+		}
+	}
+	if strings.Contains(base, "_test.") || strings.Contains(base, ".test.") || strings.Contains(base, ".spec.") || strings.HasPrefix(base, "test_") {
+		w -= 0.5
+	}
+	if files.Generated(path) || strings.HasPrefix(lower, "vendor/") || strings.Contains(lower, "/vendor/") {
+		w--
+	}
+	return w
+}
