@@ -270,6 +270,33 @@ func (x *Index) Invalidate(ctx context.Context, glob query.Glob) (int, error) {
 	return len(c.Remove), err
 }
 
+// Covered returns the number of indexed files that glob matches.
+func (x *Index) Covered(ctx context.Context, glob query.Glob) (n int, err error) {
+	v, err := x.view(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer v.Close()
+	for _, f := range v.Files() {
+		if glob.Match(f.Path) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Drop removes the index of a root, of which there need not be one.
+func Drop(ctx context.Context, cacheDir, root string) error {
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	dir := Dir(cacheDir, root)
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return store.Drop(ctx, dir)
+}
+
 // Status describes the index. It changes nothing.
 func (x *Index) Status(ctx context.Context) (query.Status, error) {
 	v, err := x.view(ctx)

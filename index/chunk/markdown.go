@@ -27,6 +27,7 @@ func (d *divider) markdown(name, language string) string {
 	}
 	leaves := scanBlocks(d.src, body)
 	d.sections(leaves)
+	language = d.trees(name, language)
 	d.nest()
 	for i := range d.blocks {
 		b := &d.blocks[i]
@@ -35,9 +36,11 @@ func (d *divider) markdown(name, language string) string {
 		if p < 0 || b.part.Type == Chunk {
 			continue
 		}
-		b.part.Owner = d.blocks[p].part.Name
-		if b.part.Type == Section {
-			d.blocks[p].gaps = false
+		if b.part.Type == Section || b.part.Type == Op {
+			d.blocks[p].gaps = false // what it says itself is a chunk of it
+		}
+		if b.part.Type != Node {
+			b.part.Owner = d.blocks[p].part.Name
 		}
 	}
 	for i := range d.blocks {
@@ -60,6 +63,9 @@ func (d *divider) sections(leaves []leaf) {
 	}
 	near := 0
 	for _, l := range leaves {
+		if len(d.blocks) == MaxNodes-MaxPieces {
+			break
+		}
 		b := block{part: Part{Region: Region{Start: l.start, End: l.end}}}
 		switch l.kind {
 		case headingLeaf:
@@ -86,9 +92,7 @@ func (d *divider) sections(leaves []leaf) {
 		if b.part.Type == CodeBlock && b.part.LastLine-b.part.FirstLine+1 >= tallCode {
 			b.role = own
 		}
-		if len(d.blocks) < MaxNodes-MaxPieces {
-			d.blocks = append(d.blocks, b)
-		}
+		d.blocks = append(d.blocks, b)
 	}
 	closeTo(0, len(d.src))
 	for i := range d.blocks {

@@ -20,7 +20,7 @@ func TestGitAgrees(t *testing.T) {
 	if err != nil {
 		t.Skip("no git")
 	}
-	trees := 3000
+	trees := 320
 	if testing.Short() {
 		trees = 40
 	}
@@ -33,19 +33,26 @@ func TestGitAgrees(t *testing.T) {
 			root = g.someDir()
 		}
 		w := &files.Walker{Root: root, Getenv: g.getenv}
-		if got, want := pathsOf(walkAll(t, w).Files), g.listed(t, root); !g.rootIgnored(t, root) && !slices.Equal(got, want) {
-			t.Fatalf("seed %d, root %s:\nwalked %q\n   git %q\n%s", seed, root[len(g.root):], got, want, g.describe())
+		walked := pathsOf(walkAll(t, w).Files)
+		if want := g.listed(t, root); !slices.Equal(walked, want) && !g.rootIgnored(t, root) {
+			t.Fatalf("seed %d, root %s:\nwalked %q\n   git %q\n%s", seed, root[len(g.root):], walked, want, g.describe())
 		}
 		if root != g.root {
 			continue // git knows that root itself is ignored, and we do not ask
 		}
-		ignored := g.checked(t, "-C", root)
+		var ignored map[string]bool
+		if seed%4 == 1 {
+			ignored = g.checked(t, "-C", root)
+		}
 		for path, dir := range g.paths {
-			got, want := w.Ignored(path, dir), ignored[path]
-			if got != want {
+			got := w.Ignored(path, dir)
+			if want := ignored[path]; ignored != nil && got != want {
 				t.Fatalf("seed %d: Ignored(%q, %v) = %v, git says %v\n%s", seed, path, dir, got, want, g.describe())
 			}
-			if want {
+			if !dir && got == slices.Contains(walked, path) {
+				t.Fatalf("seed %d: Ignored(%q) = %v, the walk says otherwise\n%s", seed, path, got, g.describe())
+			}
+			if got {
 				left++
 			} else {
 				kept++

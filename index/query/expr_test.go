@@ -165,7 +165,7 @@ func TestSimplify(t *testing.T) {
 			return
 		}
 	}
-	if smaller < 2000 || references < 500 {
+	if smaller < 1200 || references < 1000 {
 		t.Errorf("only %d of the expressions could be simplified, and %d asked for references", smaller, references)
 	}
 }

@@ -93,6 +93,7 @@ type program struct {
 	follow [][]uint64 // by state: the states that can be next
 	start  []uint64   // after head
 	accept []uint64   // the one state that takes nothing
+	ascii  []uint64   // by character below 128, the states that take it; nil if there are more than 64 states
 }
 
 // What a state takes.
@@ -143,8 +144,12 @@ func (p *program) matchSmall(rest string) bool {
 	now := p.start[0]
 	for _, r := range rest {
 		var next uint64
-		for set := now; set != 0; set &= set - 1 {
-			if i := bits.TrailingZeros64(set); p.states[i].takes(r) {
+		set := now
+		if r < utf8.RuneSelf {
+			set &= p.ascii[r]
+		}
+		for ; set != 0; set &= set - 1 {
+			if i := bits.TrailingZeros64(set); r < utf8.RuneSelf || p.states[i].takes(r) {
 				next |= p.follow[i][0]
 			}
 		}
@@ -265,7 +270,7 @@ func refuse(s string) (at int, why, hint string) {
 	case i >= 0:
 		return i, "has a NUL", ""
 	case s[0] == '!':
-		return 0, "begins with !, but globs only say what to look at", `write \! for a name that begins with it`
+		return 0, "begins with !, but a glob only says what is wanted", `write \! for a name that begins with it`
 	case len(s) > 2 && s[1] == ':' && (s[2] == '/' || s[2] == '\\') && (s[0]|0x20) >= 'a' && (s[0]|0x20) <= 'z', strings.HasPrefix(s, `\\`):
 		return -1, "is an absolute path", "paths are relative to the root of the repository, and have /"
 	}
@@ -523,11 +528,18 @@ func (g *globber) finish(p *program) {
 		}
 	}
 	words := (len(p.states) + 63) / 64
+	p.follow = make([][]uint64, 0, len(p.states))
+	space := make([]uint64, words*(len(p.states)+4)) // for all the sets below
+	newSet := func() []uint64 {
+		set := space[:words:words]
+		space = space[words:]
+		return set
+	}
 	seen := make([]int, len(g.insts)) // by step, the round it was last seen in
 	round := 0
 	var stack []int
 	reach := func(from int) []uint64 {
-		set := make([]uint64, words)
+		set := newSet()
 		round++
 		stack = append(stack[:0], from)
 		for len(stack) > 0 {
@@ -554,15 +566,25 @@ func (g *globber) finish(p *program) {
 		switch {
 		case i == last:
 			p.accept = reach(i)
-			p.follow = append(p.follow, make([]uint64, words))
+			p.follow = append(p.follow, newSet())
 		case !g.insts[i].empty:
 			p.follow = append(p.follow, reach(i+1))
 		}
 	}
 	p.start = reach(0)
-	next := make([]uint64, words)
+	next := newSet()
 	for _, r := range p.head {
 		p.step(p.start, next, r)
 		p.start, next = next, p.start
+	}
+	if words == 1 {
+		p.ascii = make([]uint64, utf8.RuneSelf)
+		for i := range p.states {
+			for r := range p.ascii {
+				if p.states[i].takes(rune(r)) {
+					p.ascii[r] |= 1 << i
+				}
+			}
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/skl-project/skl/index/chunk"
@@ -99,11 +98,6 @@ func harmless(line string) string {
 		i += n
 	}
 	return b.String()
-}
-
-// isBlank says whether s has nothing but white space.
-func isBlank(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsSpace(r) }) < 0
 }
 
 // A List is a slice that is [] in JSON when it is nil, since readers of an answer go through it without asking

@@ -245,7 +245,7 @@ func TestDecodeErrors(t *testing.T) {
 		{`{"pattern":"a"`, `the parameters end early, at byte 14`, ""},
 		{`{"pattern":`, `the parameters end early, at byte 11`, ""},
 		{`{"pattern":"a"} {}`, `the parameters go on after their object, at byte 17`, ""},
-		{`{pattern:"a"}`, `the parameters are no JSON at byte 2: invalid character 'p'`, ""},
+		{`{pattern:"a"}`, `the parameters are no JSON at byte 1: invalid character 'p'`, ""},
 		{`x`, `the parameters are no JSON at byte 1: invalid character 'x' looking for beginning of value`, ""},
 	}
 	for _, test := range tests {

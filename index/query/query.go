@@ -71,7 +71,7 @@ type Params struct {
 	Kind         string   `json:"kind,omitempty" jsonschema:"definition, reference or any (default)"`
 	Glob         string   `json:"glob,omitempty" jsonschema:"only files whose path matches, such as src/**/*.ts"`
 	Match        string   `json:"match,omitempty" jsonschema:"any (default) or all of patterns"`
-	Limit        int      `json:"limit,omitempty" jsonschema:"most handles to return; default 16"`
+	Limit        int      `json:"limit,omitempty" jsonschema:"most handles to return, up to 200; default 16"`
 	ExpandBudget int      `json:"expand_budget,omitempty" jsonschema:"tokens of content to return with the handles"`
 	Query        string   `json:"query,omitempty" jsonschema:"S-expression, such as (in-file \"src/**\" (grep \"auth\"))"`
 }

@@ -236,9 +236,6 @@ func (a *asker) terms(run string, stop bool) {
 	c := cutters.Get().(*cutter)
 	c.yield = func(term []byte) {
 		t := Term{Text: string(term), Stop: stop, Part: c.part}
-		if t.Part && term[0] < utf8.RuneSelf {
-			t.Stop = stop || a.isStop(t.Text, false)
-		}
 		if i, ok := a.at[t.Text]; ok {
 			old := &a.q.Terms[i]
 			old.Stop, old.Part = old.Stop && t.Stop, old.Part && t.Part

@@ -63,8 +63,8 @@ var fieldNames = [fields]string{"name", "owner", "path", "signature", "doc", "bo
 // Weights are all that can be tuned in a score.
 type Weights struct {
 	Field      [6]float64 // of one occurrence in name, owner, path, signature, doc and body
-	Shorter    [6]float64 // 0 to 1: how much other terms in the field take away
-	Usual      [6]float64 // number of other terms at which they take away nothing, but of the body
+	Shorter    [6]float64 // 0 to below 1: how much the number of other terms in the field matters
+	Usual      [6]float64 // number of other terms that takes nothing away and adds nothing; of the body it is that of the Corpus
 	Saturation float64    // weight of occurrences that gives half of what a term can give
 
 	Stop, Part float64 // of such terms, relative to others
@@ -78,20 +78,20 @@ type Weights struct {
 // DefaultWeights returns the weights that New uses.
 func DefaultWeights() Weights {
 	return Weights{
-		Field:      [6]float64{5, 1.5, 1.2, 1.2, 2, 1},
-		Shorter:    [6]float64{0.5, 0.3, 0.3, 0.3, 0.4, 0.5},
+		Field:      [6]float64{6, 1.2, 2, 2, 2, 1},
+		Shorter:    [6]float64{0.6, 0.3, 0.3, 0.3, 0.4, 0.7},
 		Usual:      [6]float64{3, 3, 8, 12, 25, 0},
-		Saturation: 2,
+		Saturation: 1.2,
 		Stop:       0.1,
 		Part:       0.4,
 		Text:       1,
 		Near:       0.15,
 		Cover:      0.35,
-		Exact:      0.6,
-		Kind:       0.08,
+		Exact:      0.3,
+		Kind:       0.05,
 		Asked:      0.05,
-		Exported:   0.03,
-		Size:       0.06,
+		Exported:   0.05,
+		Size:       0.03,
 		Prior:      0.15,
 		Test:       0.25,
 		Foreign:    0.3,
@@ -260,7 +260,7 @@ func (s *Scorer) text(m *match, others [fields]int, r *Score) (sums [fields]floa
 		if f == inBody {
 			usual = s.length
 		}
-		worth[f] = s.w.Field[f] / (1 + mul(s.w.Shorter[f], max(0, float64(others[f])/usual-1)))
+		worth[f] = s.w.Field[f] / (1 - s.w.Shorter[f] + mul(s.w.Shorter[f], float64(1+others[f])/(1+usual)))
 	}
 	matched := 0
 	for i := range s.terms {

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/skl-project/skl/index/rank"
 )
 
 var (
@@ -41,6 +43,7 @@ type bench struct {
 	results  results
 	outcomes map[string]map[string][]outcome // set → system → of each question, in order
 	claims   map[string][]claim              // family of sets, and "all"
+	samples  []rank.Sample      // of all claims
 	latency  []time.Duration
 	misses   *strings.Builder
 }
@@ -98,6 +101,7 @@ func (b *bench) run(systems []system, x *indexed, questions []question, suffix s
 			c := claim{pack.Guidance.Confidence, right}
 			b.claims["all"] = append(b.claims["all"], c)
 			b.claims[q.set[:2]] = append(b.claims[q.set[:2]], c)
+			b.samples = append(b.samples, rank.Sample{X: observed(pack, q.params.Limit), Answered: right})
 		}
 	}
 	if tags := slices.IndexFunc(systems, func(s system) bool { return s.name == "ctags" }); tags >= 0 {

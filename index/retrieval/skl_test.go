@@ -12,7 +12,7 @@ import (
 	"github.com/skl-project/skl/index/rank"
 )
 
-// subject is the index under test.
+// indexed is the index under test.
 type indexed struct {
 	t       testing.TB
 	x       *index.Index
@@ -68,7 +68,7 @@ func (s *indexed) ask(q question) (reply, bool) {
 	return out, true
 }
 
-// evidence asks for a pack and says whether one of the handles that it wants expanded is right.
+// evidence asks for a pack and says whether one of the handles that it suggests is right.
 func (s *indexed) evidence(q question) (query.Pack, bool) {
 	s.t.Helper()
 	compiled, err := q.params.Compile()
@@ -80,9 +80,8 @@ func (s *indexed) evidence(q question) (query.Pack, bool) {
 		s.t.Errorf("%s: evidence of %+v: %v", q.set, q.params, err)
 		return pack, false
 	}
-	suggested := pack.ExpandSuggestion[:min(len(pack.ExpandSuggestion), pack.Guidance.SuggestedExpandCount)]
 	return pack, slices.ContainsFunc(pack.Handles, func(e query.Evidence) bool {
-		return slices.Contains(suggested, e.ID) && q.rightSpan(hit{e.FilePath, e.LineRange[0], e.LineRange[1], e.TokenCount})
+		return slices.Contains(pack.ExpandSuggestion, e.ID) && q.rightSpan(hit{e.FilePath, e.LineRange[0], e.LineRange[1], e.TokenCount})
 	})
 }
 

@@ -3,6 +3,7 @@ package serve
 import (
 	"container/list"
 	"sync"
+	"sync/atomic"
 )
 
 // cacheSize is the number of answers that are kept per repository.
@@ -16,6 +17,8 @@ type cacheKey struct {
 
 // answers keeps the last answers of a repository. The zero value is ready.
 type answers struct {
+	expansions atomic.Int64 // of handles of the repository
+
 	mu    sync.Mutex
 	order *list.List // of *cached, the last used first
 	byKey map[cacheKey]*list.Element

@@ -362,7 +362,7 @@ type Priors struct {
 }
 
 // Of is the prior of a handle: two thirds are that of its directory, a third that of its type.
-func (p Priors) Of(file, nodeType string) float64 {
+func (p Priors) Of(nodeType, file string) float64 {
 	if len(p.Types)+len(p.Globs) == 0 {
 		return 0
 	}

@@ -33,11 +33,12 @@ type Planned struct {
 	Steps []Step `json:"steps,omitempty"`
 }
 
-// evidence makes a pack for q. With plan true, or nil and a first pack of low confidence, it goes on by itself for at most three queries: any of the
+// evidence makes a pack. With plan true, or nil and a first pack of low confidence, it goes on by itself for at most three queries: any of the
 // words if nothing has all of them, and the definition of the name that the handles suggest most.
 // With plan false only the first of these is done, when there is nothing at all.
-func evidence(ctx context.Context, x Index, p query.Params, o rank.PackOptions, plan *bool) (Planned, error) {
-	q, err := p.Compile()
+func evidence(ctx context.Context, x Index, in query.EvidenceParams) (Planned, error) {
+	p, plan := in.Params, in.Plan
+	q, o, err := in.Compile()
 	if err != nil {
 		return Planned{}, err
 	}
@@ -77,6 +78,9 @@ func evidence(ctx context.Context, x Index, p query.Params, o rank.PackOptions, 
 	}
 	if len(whole.Steps) == 1 {
 		whole.Steps = nil
+	}
+	for i := range whole.Handles {
+		whole.Handles[i].Why = nil // costs more tokens than all the rest of a handle
 	}
 	return whole, nil
 }
@@ -264,13 +268,6 @@ func fitResult(r *query.Result, tokens int) {
 // fitPack is the same for a pack.
 func fitPack(p *Planned, tokens int) {
 	for tokensOf(len(encode(p))) > tokens && len(p.Handles) > 1 {
-		if slices.ContainsFunc(p.Handles, func(h query.Evidence) bool { return len(h.Why) > 0 }) {
-			p.Handles = slices.Clone(p.Handles)
-			for i := range p.Handles {
-				p.Handles[i].Why = nil
-			}
-			continue
-		}
 		p.Handles = p.Handles[:len(p.Handles)-1]
 		p.Truncated = true
 		settle(&p.Pack, p.ExpandSuggestion)

@@ -98,7 +98,7 @@ func problem(err error) (p Problem, class diag.Class) {
 	}
 	if e, ok := errors.AsType[*diag.Error](err); ok {
 		hints := slices.Clone(e.Hints)
-		if len(e.Candidates) > 0 {
+		if len(e.Candidates) > 0 && !strings.Contains(strings.Join(hints, " "), e.Candidates[0]) {
 			hints = append(hints, "did you mean "+strings.Join(e.Candidates, ", ")+"?")
 		}
 		return Problem{Code: e.Code, Message: err.Error(), Hint: strings.Join(hints, "; ")}, e.Class

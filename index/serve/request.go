@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/index/query"
-	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/spell"
 )
@@ -92,84 +91,45 @@ func described(t reflect.Type) string {
 	}
 }
 
-// A question is what query and evidence pack take: where, what, and how much of it. The fields for packs are refused by queries.
+// A question is what query and evidence pack take: where, and what.
 type question struct {
 	Where     string // path of a directory or id of a repository
-	Params    query.Params
-	Pack      rank.PackOptions
-	Plan      *bool // nil: as the answer needs it
-	MaxTokens int
+	MaxTokens int    // of the answer, and for packs also of what their handles expand to
+	query.EvidenceParams
 }
 
-// readQuestion reads one. where is the name of the field that says where: "path" or "repo".
-func readQuestion(data []byte, where string, pack bool) (question, error) {
-	fields, err := object(data)
+// readQuestion reads one. where is the name of the field that says where: "path" or "repo". The fields for packs are refused by queries.
+func readQuestion(data []byte, where string, pack bool) (q question, err error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		data = []byte("{}")
+	}
+	if pack {
+		q.EvidenceParams, err = query.DecodeEvidence(data, where)
+	} else {
+		q.Params, err = query.Decode(data, where, "max_tokens")
+	}
 	if err != nil {
 		return question{}, err
 	}
 	var own struct {
-		Path      string      `json:"path"`
-		Repo      string      `json:"repo"`
-		MaxTokens int         `json:"max_tokens"`
-		Config    *PackConfig `json:"config"`
-		PackConfig
+		Path      string `json:"path"`
+		Repo      string `json:"repo"`
+		MaxTokens int    `json:"max_tokens"`
 	}
-	mine := []string{where, "max_tokens"}
-	if pack {
-		mine = append(mine, "config", "max_handles", "max_per_file", "plan")
-	}
-	taken := make(map[string]json.RawMessage)
-	for _, name := range mine {
-		if v, ok := fields[name]; ok {
-			taken[name] = v
-			delete(fields, name)
+	if err := json.Unmarshal(data, &own); err != nil {
+		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return question{}, diag.New(diag.Misuse, codeInvalid, "%s is %s, not %s", t.Field, t.Value, described(t.Type))
 		}
+		return question{}, diag.New(diag.Misuse, codeInvalid, "the request is not valid: %w", err)
 	}
-	if err := decode(encode(taken), &own); err != nil {
-		return question{}, err
+	if own.MaxTokens < 0 || own.MaxTokens > MaxTokens {
+		return question{}, diag.New(diag.Misuse, codeInvalid, "max_tokens is %d; it goes from 1 to %d", own.MaxTokens, MaxTokens)
 	}
-	if own.Config != nil {
-		if err := decode(taken["config"], own.Config); err != nil {
-			return question{}, err
-		}
-		own.PackConfig = *own.Config
-	}
-	p, err := readParams(fields, mine)
-	if err != nil {
-		return question{}, err
-	}
-	q := question{Where: own.Path + own.Repo, Params: p, Plan: own.Plan, MaxTokens: own.MaxTokens}
-	q.Pack = rank.PackOptions{MaxHandles: own.MaxHandles, MaxPerFile: own.MaxPerFile}
-	for _, n := range []struct {
-		name        string
-		value, most int
-	}{{"max_handles", own.MaxHandles, 64}, {"max_per_file", own.MaxPerFile, 8}, {"max_tokens", own.MaxTokens, MaxTokens}} {
-		if n.value < 0 || n.value > n.most {
-			return question{}, diag.New(diag.Misuse, codeInvalid, "%s is %d; it goes from 1 to %d", n.name, n.value, n.most)
-		}
+	q.MaxTokens = own.MaxTokens
+	if q.Where = own.Path; where == "repo" {
+		q.Where = own.Repo
 	}
 	return q, nil
-}
-
-// readParams reads the parameters of a query, in any spelling. mine are fields that were taken before, for the names that could be meant.
-func readParams(fields map[string]json.RawMessage, mine []string) (p query.Params, err error) {
-	for old, name := range map[string]string{"match_mode": "match", "dsl": "query"} {
-		if v, ok := fields[old]; ok {
-			if _, both := fields[name]; both {
-				return p, diag.New(diag.Misuse, codeInvalid, "%s and %s are one field", old, name)
-			}
-			fields[name] = v
-			delete(fields, old)
-		}
-	}
-	known := names(reflect.TypeFor[query.Params]())
-	for name := range fields {
-		if !slices.Contains(known, name) {
-			return p, unknown(name, append(known, mine...))
-		}
-	}
-	err = decode(encode(fields), &p)
-	return p, err
 }
 
 // encode writes v, which always can be written, as JSON. Characters of HTML are left as they are: code is full of them.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -237,8 +238,9 @@ func (s *Service) seen(at shard, generation uint64) {
 	}
 }
 
-// cachedAnswer gives the answer to a request, from the cache if nothing has changed since. make returns the generation that its answer is of.
-func cachedAnswer[T any](ctx context.Context, s *Service, at shard, request string, make func() (T, uint64, error)) (T, error) {
+// cachedAnswer gives the answer to a request, from the cache if nothing has changed since. make says of which generation its answer is, and
+// whether it is whole.
+func cachedAnswer[T any](ctx context.Context, s *Service, at shard, request string, make func() (answer T, generation uint64, whole bool, err error)) (T, error) {
 	var none T
 	request += "\x00" + at.CommitSHA
 	generation, err := at.Index.Generation(ctx)
@@ -246,16 +248,28 @@ func cachedAnswer[T any](ctx context.Context, s *Service, at shard, request stri
 		return none, err
 	}
 	if v, ok := at.answers.get(cacheKey{generation, request}); ok {
-		s.metrics.cache(true)
-		return v.(T), nil
+		// The generation is what the index knows. To expand nothing makes it look at the files.
+		if _, err := at.Expand(ctx, nil, 0); err != nil {
+			return none, err
+		}
+		now, err := at.Index.Generation(ctx)
+		if err != nil {
+			return none, err
+		}
+		if now == generation {
+			s.metrics.cache(true)
+			return v.(T), nil
+		}
 	}
 	s.metrics.cache(false)
-	v, generation, err := make()
+	v, generation, whole, err := make()
 	if err != nil {
 		return none, err
 	}
 	s.seen(at, generation)
-	at.answers.put(cacheKey{generation, request}, v)
+	if whole {
+		at.answers.put(cacheKey{generation, request}, v)
+	}
 	return v, nil
 }
 
@@ -273,10 +287,10 @@ func (s *Service) query(ctx context.Context, body []byte) (any, error) {
 		return nil, err
 	}
 	began := time.Now()
-	r, err := cachedAnswer(ctx, s, at, "query "+string(encode(in.Params)), func() (query.Result, uint64, error) {
+	r, err := cachedAnswer(ctx, s, at, "query "+string(encode(in.Params)), func() (query.Result, uint64, bool, error) {
 		r, err := at.Query(ctx, q)
 		source(r.Handles, r.RefHandles, "service", at.CommitSHA, r.Generation)
-		return r, r.Generation, err
+		return r, r.Generation, r.NotIndexed == 0, err
 	})
 	if err != nil {
 		return nil, err
@@ -293,7 +307,7 @@ func (s *Service) evidence(ctx context.Context, body []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := in.Params.Compile(); err != nil {
+	if _, _, err := in.Compile(); err != nil {
 		return nil, err
 	}
 	at, err := s.at(ctx, in.Where)
@@ -301,14 +315,15 @@ func (s *Service) evidence(ctx context.Context, body []byte) (any, error) {
 		return nil, err
 	}
 	began := time.Now()
-	request := "evidence " + string(encode([]any{in.Params, in.Pack, in.Plan}))
-	p, err := cachedAnswer(ctx, s, at, request, func() (Planned, uint64, error) {
-		p, err := evidence(ctx, at.Index, in.Params, in.Pack, in.Plan)
+	// What was expanded lately comes last in a pack, so an answer holds until the next expansion.
+	request := fmt.Sprint("evidence ", at.answers.expansions.Load(), string(encode(in.EvidenceParams)))
+	p, err := cachedAnswer(ctx, s, at, request, func() (Planned, uint64, bool, error) {
+		p, err := evidence(ctx, at.Index, in.EvidenceParams)
 		for i := range p.Handles {
 			h := &p.Handles[i]
 			h.Source, h.CommitSHA, h.Generation = "service", at.CommitSHA, p.Generation
 		}
-		return p, p.Generation, err
+		return p, p.Generation, p.NotIndexed == 0, err
 	})
 	if err != nil {
 		return nil, err
@@ -381,6 +396,7 @@ func (s *Service) expand(ctx context.Context, body []byte) (any, error) {
 	if e.Contents == nil {
 		e.Contents = []query.Content{}
 	}
+	at.answers.expansions.Add(1)
 	s.metrics.expand(time.Since(began), e.Contents)
 	s.feedback.expanded(at.RepoRoot, e.Contents)
 	return e, nil

@@ -129,7 +129,6 @@ func (t *Tools) query(ctx context.Context, arguments json.RawMessage, progress d
 	if err != nil {
 		return "", nil, err
 	}
-	source(r.Handles, r.RefHandles, "local", "", 0)
 	fitResult(&r, bounded(in.MaxTokens))
 	t.Feedback.queried(x.Root(), q.Text, in.Params.Glob, r.Handles)
 	b := encode(r)
@@ -155,7 +154,7 @@ func (t *Tools) evidence(ctx context.Context, arguments json.RawMessage, progres
 	if err != nil {
 		return "", nil, err
 	}
-	if _, err := in.Params.Compile(); err != nil {
+	if _, _, err := in.Compile(); err != nil {
 		return "", nil, err
 	}
 	x, end, err := t.at(ctx, in.Where, progress)
@@ -163,7 +162,7 @@ func (t *Tools) evidence(ctx context.Context, arguments json.RawMessage, progres
 		return "", nil, err
 	}
 	defer end()
-	p, err := evidence(ctx, x, in.Params, in.Pack, in.Plan)
+	p, err := evidence(ctx, x, in.EvidenceParams)
 	if err != nil {
 		return "", nil, err
 	}

@@ -83,7 +83,8 @@ func readSkill(file string) (Skill, error) {
 		return Skill{}, nil
 	}
 	dir := filepath.Dir(file)
-	k := fill(d, src)
+	k := fromDocument(d, src, int64(len(src)))
+	k.Headings = Headings(k.Body)
 	k.Name = filepath.Base(dir)
 	err = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {

@@ -23,17 +23,17 @@ var tuned = struct {
 	against        float64         // of a word of a clause that says when not to use a skill
 	named          float64         // of a name that is in the task as a whole
 }{
-	weight:     [fields]float64{4, 3, 2, 1.5, 0.5, 0.5},
-	length:     [fields]float64{0.5, 0.3, 0.3, 0.5, 0.5, 0.5},
-	saturation: 3,
+	weight:     [fields]float64{6, 3, 2, 0.8, 0.5, 0.5},
+	length:     [fields]float64{0.75, 0.4, 0.5, 0.4, 0.5, 0.5},
+	saturation: 4,
 	pair:       0.3,
 	bodyShare:  0.3,
-	background: 100,
-	alias:      0.6,
-	near:       0.7,
+	background: 130,
+	alias:      0.75,
+	near:       0.9,
 	split:      0.6,
 	against:    0.5,
-	named:      2,
+	named:      1,
 }
 
 // A concept is something that the task asks for: a word, and all that may stand for it.
@@ -134,7 +134,7 @@ func (s *Searcher) ask(task string) question {
 	q.all = termsOf(task)
 	seen := map[string]bool{}
 	before := ""
-	for i, t := range q.all {
+	for _, t := range q.all {
 		if stop[t] {
 			before = ""
 			continue

@@ -22,7 +22,7 @@ func commands() []command {
 		ciCommand(), checkCommand(), statusCommand(), diffCommand(), outdatedCommand(),
 		whichCommand(), disableCommand(), doctorCommand(),
 		runCommand(), resumeCommand(), runsCommand(), traceCommand(),
-		newCommand(), lintCommand(), fmtCommand(), testCommand(), convertCommand(), publishCommand(), mcpCommand(),
+		newCommand(), lintCommand(), fmtCommand(), testCommand(), convertCommand(), publishCommand(), queryCommand(), evidenceCommand(), expandCommand(), indexCommand(), mcpCommand(),
 		verifyCommand(), trustCommand(), loginCommand(),
 		registryCommand(), sourceCommand(), cacheCommand(),
 		lockCommand(), ackCommand(), whyCommand(), enableCommand(), packCommand(), digestCommand(), logoutCommand(),

@@ -1,0 +1,3 @@
+package chunk
+
+var cases = []struct{ name, path, src, want string }{}

@@ -1,0 +1,107 @@
+package rank
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// show writes terms as in a question: (stop) and +part.
+func (q Question) show() string {
+	var all []string
+	for _, t := range q.Terms {
+		s := t.Text
+		if t.Part {
+			s = "+" + s
+		}
+		if t.Stop {
+			s = "(" + s + ")"
+		}
+		all = append(all, s)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestAsk(t *testing.T) {
+	for _, c := range []struct{ name, text, terms, names, joined string }{
+		{"a sentence", "Where is the function that parses the config?",
+			"(where) (is) (the) (funct) (that) parse config", "", "parseconfig"},
+		{"the same words asked for", "function config", "funct config", "", "functionconfig"},
+		{"an identifier and its parts", "getUserByID", "getuserbyid +get +user +by +id", "getUserByID", ""},
+		{"a part that is also said", "getUser of a user", "getuser +get user (of) (a)", "getUser", "getuserofauser getuseruser"},
+		{"a lone word", "close", "close", "close", ""},
+		{"a qualified name", "who calls http.Server.Close()?", "(who) call http serv close", "Close", "whocallshttpserverclos callshttpserverclos"},
+		{"a call", "open() fails", "open fail", "open", "openfail"},
+		{"quoted words are meant", `who says "not the file"`, "(who) say not the file", "", "whosaysnotthefil saysnotthefil"},
+		{"a quoted word", "the `cache` package", "(the) cach packag", "cache", "thecachepackag cachepackag"},
+		{"a file", "what is in cmd/main.go", "(what) (is) (in) cmd main go", "cmd/main.go main.go", "whatisincmdmaingo cmdmaingo"},
+		{"a hyphen before digits", "sha-256 sums", "+sha +256 sha256 sum", "sha-256", "sha256sum"},
+		{"a name with hyphens", "pdf-forms", "pdf form", "pdf-forms", "pdfform"},
+		{"short forms", "what's up, don't you think", "(what) up (don) (you) think", "", "whatsupdontyouthink"},
+		{"only stop words", "what is this", "what is thi", "", "whatisthi"},
+		{"words as one", "listen and serve", "listen (and) serv", "", "listenandserv listenserv"},
+		{"abbreviations are no names", "e.g. this", "(e) g (thi)", "", ""},
+		{"numbers are no names", "in 2024 or 3.5", "(in) 2024 (or) 3 5", "", "in2024or35 202435"},
+		{"open quotes", `a "b`, "(a) b", "", ""},
+		{"nothing", " ?! ", "", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			q := Ask(c.text)
+			if got := q.show(); got != c.terms {
+				t.Errorf("terms are %s, want %s", got, c.terms)
+			}
+			if got := strings.Join(q.Names, " "); got != c.names {
+				t.Errorf("names are %q, want %q", got, c.names)
+			}
+			if got := strings.Join(q.Joined, " "); got != c.joined {
+				t.Errorf("joined are %q, want %q", got, c.joined)
+			}
+		})
+	}
+}
+
+func TestAskHasLimits(t *testing.T) {
+	var b strings.Builder
+	for i := range 400 {
+		b.WriteString(strings.Repeat(string(rune('b'+i%20)), 1+i/20))
+		b.WriteString(" ")
+	}
+	if n := len(Ask(b.String()).Terms); n != maxTerms {
+		t.Errorf("%d terms", n)
+	}
+	if q := Ask(strings.Repeat(" ", maxAsk-1) + "äb"); len(q.Terms) != 0 {
+		t.Errorf("behind the limit: %q", q.show())
+	}
+}
+
+func FuzzAsk(f *testing.F) {
+	f.Add("where is `http.Server`'s Close() in \"net/http\"?")
+	f.Add("a' 'b \"“x” «y» \xff sha-256-a")
+	f.Fuzz(func(t *testing.T, text string) {
+		q := Ask(text)
+		if len(q.Terms) > maxTerms {
+			t.Fatalf("%d terms", len(q.Terms))
+		}
+		seen := map[string]bool{}
+		for _, x := range q.Terms {
+			if x.Text == "" || seen[x.Text] || !utf8.ValidString(x.Text) {
+				t.Fatalf("terms are %q", q.show())
+			}
+			seen[x.Text] = true
+		}
+		if len(q.Terms) > 0 && len(q.Content()) == 0 {
+			t.Fatalf("only stop words: %q", q.show())
+		}
+		if slices.Contains(q.Names, "") || slices.Contains(q.Joined, "") {
+			t.Fatalf("names %q, joined %q", q.Names, q.Joined)
+		}
+		New(q, Corpus{}).Score(Document{Name: text, Body: []byte(text), Path: text})
+	})
+}
+
+func BenchmarkAsk(b *testing.B) {
+	for b.Loop() {
+		Ask("where does the http.Server parse the request line and how are getUserByID errors handled")
+	}
+}
