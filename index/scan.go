@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"context"
+	"errors"
 	"regexp"
 	"regexp/syntax"
 	"runtime"
@@ -56,16 +57,39 @@ func (s *search) regex(expr string) (found, error) {
 	if err != nil {
 		return found{}, diag.New(diag.Misuse, "query_parse", "%q is no regular expression: %v", expr, err)
 	}
-	return s.scan(store.RegexGate(parsed), regexFinder(re))
+	return s.scan(store.RegexGate(parsed), regexFinder(re, needle(parsed.Simplify())))
 }
 
-func regexFinder(re *regexp.Regexp) finder {
-	prefix, whole := re.LiteralPrefix()
-	if whole && prefix != "" {
-		return literalFinder([]byte(prefix))
+// needle returns a text that every match of an expression has, the longest that is seen at once; nil for none.
+func needle(re *syntax.Regexp) (longest []byte) {
+	switch re.Op {
+	case syntax.OpLiteral:
+		if re.Flags&syntax.FoldCase == 0 {
+			return []byte(string(re.Rune))
+		}
+	case syntax.OpCapture, syntax.OpPlus:
+		return needle(re.Sub[0])
+	case syntax.OpConcat:
+		for _, sub := range re.Sub {
+			if n := needle(sub); len(n) > len(longest) {
+				longest = n
+			}
+		}
 	}
+	return longest
+}
+
+// regexFinder tries the lines that have the needle.
+func regexFinder(re *regexp.Regexp, needle []byte) finder {
 	return func(text []byte, yield func(at, end int)) {
 		for at := 0; at < len(text); {
+			if len(needle) > 0 {
+				i := bytes.Index(text[at:], needle)
+				if i < 0 {
+					return
+				}
+				at += bytes.LastIndexByte(text[at:at+i], '\n') + 1
+			}
 			end := len(text)
 			next := end
 			if nl := bytes.IndexByte(text[at:], '\n'); nl >= 0 {
@@ -97,8 +121,9 @@ func (s *search) scan(gate store.Gate, find finder) (found, error) {
 	}
 	slices.SortFunc(list, func(a, b *store.File) int { return strings.Compare(a.Path, b.Path) })
 	results := make([][]hit, len(list))
-	texts := make([][]byte, len(list))
 	bad := make([]bool, len(list))
+	outlines := make([]*chunk.Outline, len(list))
+	errs := make([]error, len(list))
 	err = parallel(s.ctx, len(list), func(i int) {
 		f := list[i]
 		text, ok := s.localText(f)
@@ -108,31 +133,28 @@ func (s *search) scan(gate store.Gate, find finder) (found, error) {
 				return
 			}
 		}
-		if has := false; true {
-			find(text, func(int, int) { has = true })
-			if has {
-				texts[i] = text
-			}
+		var matches []match
+		find(text, func(at, end int) { matches = append(matches, match{at, end}) })
+		if len(matches) == 0 {
+			return
+		}
+		if outlines[i], errs[i] = s.outline(f); errs[i] == nil {
+			results[i] = placed(f, outlines[i], text, matches)
 		}
 	})
-	if err != nil {
+	if err := errors.Join(append(errs, err)...); err != nil {
 		return found{}, err
 	}
 	for i, f := range list {
 		if bad[i] {
 			s.stale[f.Path] = f
 		}
-		if texts[i] == nil {
-			continue
-		}
-		o, err := s.outline(f)
-		if err != nil {
-			return found{}, err
-		}
-		results[i] = placed(f, o, texts[i], find)
 	}
 	return found{hits: sortHits(slices.Concat(results...))}, nil
 }
+
+// A match is a range of bytes.
+type match struct{ at, end int }
 
 func (s *search) localText(f *store.File) ([]byte, bool) {
 	if l := s.local[f.ID]; l != nil {
@@ -141,12 +163,14 @@ func (s *search) localText(f *store.File) ([]byte, bool) {
 	return nil, false
 }
 
-// placed returns the nodes of a file in which find finds something, with the line of the first match in each.
-func placed(f *store.File, o *chunk.Outline, text []byte, find finder) []hit {
+// placed returns the nodes of a file that matches lie in, with the line of the first match in each.
+func placed(f *store.File, o *chunk.Outline, text []byte, matches []match) []hit {
 	var hits []hit
 	index := make(map[int]int)
 	line, counted := 1, 0
-	find(text, func(at, end int) {
+	weight := weighPath(f.Path)
+	for _, m := range matches {
+		at, end := m.at, m.end
 		line += bytes.Count(text[counted:at], []byte{'\n'})
 		counted = at
 		node, region := wholeFile, chunk.Region{}
@@ -157,9 +181,9 @@ func placed(f *store.File, o *chunk.Outline, text []byte, find finder) []hit {
 		}
 		if i, ok := index[node]; ok {
 			hits[i].base += 0.02
-			return
+			continue
 		}
-		base := weighPath(f.Path)
+		base := weight
 		if node >= 0 {
 			n := &o.Nodes[node]
 			base += prominence(n)
@@ -169,7 +193,7 @@ func placed(f *store.File, o *chunk.Outline, text []byte, find finder) []hit {
 		}
 		index[node] = len(hits)
 		hits = append(hits, hit{file: f, node: node, at: region, line: line, base: base})
-	})
+	}
 	return hits
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -41,4 +42,69 @@ func BenchmarkBuild(b *testing.B) {
 	}
 	b.ReportMetric(float64(size)/float64(source), "size/source")
 	b.ReportMetric(float64(size)/1e6, "MB")
+}
+
+// BenchmarkQuery asks an index of the sources of Go, as the service does: watched, and warm.
+func BenchmarkQuery(b *testing.B) {
+	dir := goroot(b)
+	ctx := context.Background()
+	x, err := Open(ctx, dir, Options{CacheDir: cacheFor(b), Watch: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer x.Close()
+	if _, err := x.Update(ctx, query.Glob{}, false); err != nil {
+		b.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		list []query.Params
+	}{
+		{"symbol", each(func(s string) query.Params { return query.Params{Symbol: s} }, "mapassign", "ServeHTTP", "Reader", "NewRequest", "WaitGroup", "growslice", "parseFile", "Sprintf", "Close", "netpollinit")},
+		{"rough symbol", each(func(s string) query.Params { return query.Params{Symbol: s} }, "newHTTPRequest", "waitGrp", "assignMap", "readAllBytes", "fileServer")},
+		{"references", each(func(s string) query.Params { return query.Params{Symbol: s, Kind: "reference"} }, "mapassign", "Fatalf", "NewRequest", "String", "growslice")},
+		{"words", each(func(s string) query.Params { return query.Params{Pattern: s} }, "deadlock", "error", "escape analysis", "http request", "test error", "garbage collector", "context cancel", "file name", "string", "tls handshake timeout")},
+		{"question", each(func(s string) query.Params { return query.Params{Pattern: s} }, "how does the garbage collector mark roots", "where are import paths of modules checked",
+			"parse a duration string into nanoseconds", "close idle connections of the transport", "returns the error of the context when it is done")},
+		{"literal", each(func(s string) query.Params { return query.Params{Literal: s} }, "ctx, cancel := ", "if err != nil {", "func (t *Transport)", "0x7fffffff", "map[string]bool{")},
+		{"regex", each(func(s string) query.Params { return query.Params{Regex: s} }, `func \w+Lock\(`, `panic\("unreachable`, `(?i)todo\(\w+\)`)},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			var all []time.Duration
+			queries := make([]query.Query, len(tt.list))
+			for i, p := range tt.list {
+				if queries[i], err = p.Compile(); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := x.Query(ctx, queries[i]); err != nil { // warm
+					b.Fatal(err)
+				}
+			}
+			for i := 0; b.Loop(); i++ {
+				start := time.Now()
+				if _, err := x.Query(ctx, queries[i%len(queries)]); err != nil {
+					b.Fatal(err)
+				}
+				all = append(all, time.Since(start))
+			}
+			slices.Sort(all)
+			b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, "p50-ms")
+			b.ReportMetric(float64(all[len(all)*99/100].Microseconds())/1000, "p99-ms")
+		})
+	}
+}
+
+func each(f func(string) query.Params, list ...string) (out []query.Params) {
+	for _, s := range list {
+		out = append(out, f(s))
+	}
+	return out
+}
+
+// cacheFor returns a directory for indexes: SKL_TEST_INDEX_CACHE keeps one between runs.
+func cacheFor(b *testing.B) string {
+	if dir := os.Getenv("SKL_TEST_INDEX_CACHE"); dir != "" {
+		return dir
+	}
+	return b.TempDir()
 }

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"strings"
@@ -347,10 +348,7 @@ func (s *search) references(text string) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	lower := strings.ToLower(name)
-	same := func(n string) bool {
-		return len(n) == len(name) && strings.EqualFold(n, name) || strings.ToLower(n) == lower
-	}
+	same := func(n []byte) bool { return bytes.EqualFold(n, []byte(name)) }
 	refs := []reference{}
 	last := int64(-1)
 	for _, r := range rows {

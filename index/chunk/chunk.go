@@ -95,7 +95,7 @@ type Reference struct {
 	Name      string
 	Qualifier string // "" for none
 	Region           // of Name alone; both lines are the one it stands on
-	Source    int    // index of the smallest node around it, -1 for none
+	Source    int    // index of the smallest symbol around it, or of that which a decorator belongs to, else of its piece's node
 }
 
 // An Outline is what Split found, each list in the order of starts.

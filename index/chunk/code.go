@@ -52,7 +52,10 @@ func (d *divider) prune() []int {
 	depth, deep := make([]uint8, len(d.blocks)), false
 	for i := range d.blocks {
 		if p := d.blocks[i].part.Parent; p >= 0 {
-			depth[i] = min(depth[p]+1, maxNesting)
+			depth[i] = depth[p]
+			if !d.twins(p, i) {
+				depth[i] = min(depth[p]+1, maxNesting)
+			}
 		}
 		deep = deep || depth[i] == maxNesting
 	}
@@ -205,7 +208,7 @@ func (d *divider) cast(language lang.Language) {
 		b := &d.blocks[i]
 		parent := b.part.Parent
 		inner[i] = parent >= 0 && (inner[parent] || isFunction(d.blocks[parent].part.Type))
-		if inner[i] {
+		if inner[i] || parent >= 0 && d.twins(parent, i) {
 			continue
 		}
 		switch b.part.Type {

@@ -66,6 +66,12 @@ func (d *divider) nest() {
 	}
 }
 
+// twins says whether blocks i and k have one span and type, as those of "var a, b".
+func (d *divider) twins(i, k int) bool {
+	x, y := &d.blocks[i].part, &d.blocks[k].part
+	return x.Start == y.Start && x.End == y.End && x.Type == y.Type
+}
+
 // cover makes the pieces. A file that would get very many small ones is divided again, coarsely.
 func (d *divider) cover() {
 	d.divide()
@@ -105,7 +111,11 @@ func (d *divider) inside(owner, from, to, first, end int) {
 		}
 		d.gap(owner, from, b.from, gap, k)
 		if d.large(b.from, b.to) || b.role == container && !d.coarse {
-			d.inside(k, b.from, b.to, k+1, b.next)
+			last := k
+			for last+1 < b.next && d.twins(k, last+1) {
+				last++
+			}
+			d.inside(k, b.from, b.to, last+1, b.next)
 		} else {
 			d.piece(b.from, b.to, k)
 		}
@@ -135,9 +145,11 @@ func (d *divider) gap(owner, from, to, first, end int) {
 		}
 		return
 	}
-	if owner >= 0 && d.blocks[owner].gaps && !d.large(from, to) {
-		d.piece(from, to, owner)
-		return
+	if owner >= 0 && !d.large(from, to) {
+		if b := &d.blocks[owner]; b.gaps && from < b.part.End && b.part.Start < to {
+			d.piece(from, to, owner)
+			return
+		}
 	}
 	for from < to {
 		candidate := first
@@ -367,6 +379,10 @@ func (d *divider) finish(o *Outline) {
 		}
 		if p.Parent = -1; len(open) > 0 {
 			p.Parent = open[len(open)-1]
+			if twin := &nodes[p.Parent]; twin.Start == p.Start && twin.End == p.End && twin.Type == p.Type {
+				p.Parent = twin.Parent
+				open = open[:len(open)-1]
+			}
 		}
 		open = append(open, len(nodes))
 		nodes = append(nodes, p)
@@ -408,20 +424,24 @@ func before(c, b *Part, i int) bool {
 	return c.End > b.End || c.End == b.End && c.Parent < i
 }
 
-// attribute sets the sources of references: the block that they had, else the node of the piece.
+// attribute sets the sources of references: the block that lang says, else the node of the piece. What stands above a
+// definition and belongs to it, as a decorator does, is used by the definition, not by what lies around both.
 func (d *divider) attribute(o *Outline, ofBlock []int32) {
 	at := 0
 	for i := range o.References {
 		r := &o.References[i]
 		if r.Source >= 0 {
 			r.Source = int(ofBlock[r.Source])
-			continue
 		}
 		for at < len(o.Pieces) && o.Pieces[at].End <= r.Start {
 			at++
 		}
-		if at < len(o.Pieces) && o.Pieces[at].Start <= r.Start {
-			r.Source = o.Pieces[at].Node
+		if at == len(o.Pieces) || o.Pieces[at].Start > r.Start {
+			continue
+		}
+		node := o.Pieces[at].Node
+		if n := &o.Nodes[node]; r.Source < 0 || r.Start < n.Start && n.Type.IsSymbol() && n.Parent == r.Source {
+			r.Source = node
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// dump prints an Outline: nodes indented by their depth, then pieces.
+// dump prints an Outline: nodes indented by their depth, then pieces and references.
 func dump(o Outline) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d lines\n", o.Language, o.Lines)
@@ -29,6 +29,13 @@ func dump(o Outline) string {
 	}
 	for _, p := range o.Pieces {
 		fmt.Fprintf(&b, "piece :%d-%d %s\n", p.FirstLine, p.LastLine, label(o.Nodes[p.Node]))
+	}
+	for _, r := range o.References {
+		fmt.Fprintf(&b, "%s %s :%d", r.Kind, r.Name, r.FirstLine)
+		if r.Source >= 0 {
+			fmt.Fprintf(&b, " in %s", label(o.Nodes[r.Source]))
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }

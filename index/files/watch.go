@@ -390,19 +390,20 @@ func (x *Watcher) handle(ctx context.Context, e fsnotify.Event) {
 		if known || !x.rules.ignored(in.scope, rel, name, false) {
 			x.tell(rel)
 		}
-		if !e.Has(fsnotify.Create) {
-			return
-		}
+		// Where two directories swap names, the last that is heard of one of them is that it went.
 		known = false
 	}
 	if known && !e.Has(fsnotify.Create) {
 		return // something in it changed, which has events of its own
 	}
-	if e.Has(fsnotify.Create) || e.Has(fsnotify.Chmod) {
+	if gone || e.Has(fsnotify.Create) || e.Has(fsnotify.Chmod) {
 		if info, err := os.Lstat(e.Name); err == nil && info.IsDir() {
 			x.appeared(ctx, rel, name, in.scope)
 			return
 		}
+	}
+	if gone && !e.Has(fsnotify.Create) {
+		return
 	}
 	if !x.rules.ignored(in.scope, rel, name, false) {
 		x.tell(rel)

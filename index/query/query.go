@@ -1,10 +1,16 @@
 // Package query is what can be asked of an index, and the form of its answers.
 //
-//   - Params are the parameters of the tools, the service and the command; Parse reads the S-expression language.
-//     Both give one Query, simplified, or an error that says what is wrong and where.
+//   - Params are the parameters of the tools, the service and the command, Decode reads them from JSON; Parse reads the
+//     S-expression language. Both give an Expr, simplified, or an error that says what is wrong and where.
+//   - Nothing is guessed and nothing passed over: unknown fields, kinds, operators, escapes of a regex, and text after an
+//     expression are errors with what was meant. What plays no part is named in Query.Ignored.
 //   - A Handle is a stable name for a span of a file. Its id depends on the path, the type and the span, not on
-//     the content.
-//   - It is pure, and knows nothing of files and stores.
+//     the content, and is spelled in one way everywhere.
+//   - Texts, expressions, globs and lists have the limits below; a glob matches in linear time.
+//   - It is pure, knows nothing of files and stores, and may be used concurrently.
+//
+// The errors are of the type *diag.Error and the class Misuse; their codes are "query_parse", "glob_pattern", "invalid_request" and
+// "handle_id".
 package query
 
 // Limits of a query.

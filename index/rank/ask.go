@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -128,7 +129,7 @@ func closing(r rune) rune {
 func bare(s string) askWord {
 	s = strings.TrimRight(s, ",.;:!?")
 	call := strings.HasSuffix(s, "()")
-	s = strings.TrimFunc(s, func(r rune) bool { return r != '_' && !unicode.In(r, unicode.L, unicode.N, unicode.M) })
+	s = strings.TrimFunc(s, func(r rune) bool { return r != '_' && !inWord(r) })
 	if i := strings.LastIndexAny(s, "'’"); i > 0 {
 		_, size := utf8.DecodeRuneInString(s[i:])
 		switch s[i+size:] {
@@ -202,25 +203,23 @@ func (a *asker) joined(s string) {
 	a.terms(before+after, false)
 }
 
-// join makes one identifier of all words, and one of those that are not Stop.
+// join makes one identifier of all words, one of those that are not Stop, and one of these without plurals and the s of verbs.
 func (a *asker) join(words []askWord) {
-	var all, said strings.Builder
-	n, few := 0, 0
+	var all, said, singular []string
 	for _, w := range words {
 		for _, run := range runs(w.text) {
-			n++
-			all.WriteString(run)
-			if w.quoted || !a.isStop(strings.ToLower(run), false) {
-				few++
-				said.WriteString(run)
+			all = append(all, run)
+			if low := strings.ToLower(run); w.quoted || !a.isStop(low, false) {
+				said = append(said, run)
+				singular = append(singular, string(stemPlural([]byte(low))))
 			}
 		}
 	}
-	for _, j := range []struct {
-		n    int
-		text string
-	}{{n, all.String()}, {few, said.String()}} {
-		if key := Key(j.text); j.n > 1 && j.n <= 6 && key != "" && (len(a.q.Joined) == 0 || a.q.Joined[0] != key) {
+	for _, j := range [][]string{all, said, singular} {
+		if len(j) < 2 || len(j) > 6 {
+			continue
+		}
+		if key := Key(strings.Join(j, "")); key != "" && !slices.Contains(a.q.Joined, key) {
 			a.q.Joined = append(a.q.Joined, key)
 		}
 	}
@@ -228,7 +227,7 @@ func (a *asker) join(words []askWord) {
 
 // runs divides a word where it has something else than letters, digits and underscores.
 func runs(w string) []string {
-	return strings.FieldsFunc(w, func(r rune) bool { return r != '_' && !unicode.In(r, unicode.L, unicode.N, unicode.M) })
+	return strings.FieldsFunc(w, func(r rune) bool { return r != '_' && !inWord(r) })
 }
 
 // terms adds the terms of one word.
@@ -251,12 +250,9 @@ func (a *asker) terms(run string, stop bool) {
 }
 
 func (a *asker) name(s string) {
-	for _, n := range a.q.Names {
-		if n == s {
-			return
-		}
+	if !slices.Contains(a.q.Names, s) {
+		a.q.Names = append(a.q.Names, s)
 	}
-	a.q.Names = append(a.q.Names, s)
 }
 
 func (a *asker) isStop(w string, first bool) bool {

@@ -150,7 +150,10 @@ func guide(candidates []Candidate, chosen []int, suggested, total int, truncated
 	g.Rationale = rationale(&best[0], len(chosen), len(files), total, truncated)
 	if g.StopQuerying {
 		g.RecommendedAction = "expand_then_answer"
-		g.NextStep = fmt.Sprintf("Expand the first %s, then answer.", count(g.SuggestedExpandCount, "suggested handle"))
+		g.NextStep = fmt.Sprintf("Expand the first %d suggested handles, then answer.", g.SuggestedExpandCount)
+		if g.SuggestedExpandCount == 1 {
+			g.NextStep = "Expand the first suggested handle, then answer."
+		}
 		return g
 	}
 	g.RecommendedAction = "refine_query"

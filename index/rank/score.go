@@ -213,13 +213,17 @@ func (s *Scorer) Score(d Document) Score {
 		m.read(inDoc, d.Doc[:min(len(d.Doc), maxField)]), m.read(inBody, d.Body[:min(len(d.Body), maxBody)]),
 	}
 	m.readString(inKind, d.Kind)
+	if m.joined {
+		for i, t := range s.terms {
+			if !t.Stop {
+				m.counts[i][inName] = max(1, m.counts[i][inName])
+			}
+		}
+	}
 
 	var r Score
 	text := s.text(m, others, &r)
-	if m.joined {
-		r.Coverage = max(r.Coverage, 0.9)
-	}
-	r.Exact = round4(s.exact(m, &d, others[inName] == 0))
+	r.Exact = round4(s.exact(m, &d, others[inName]))
 	r.Parts = make([]Part, 0, 12)
 	for f, x := range text {
 		r.add(fieldNames[f], mul(s.w.Text, x))
@@ -293,8 +297,8 @@ func (s *Scorer) text(m *match, others [fields]int, r *Score) (sums [fields]floa
 	return sums
 }
 
-// exact says how exactly the name or the path of d is what was asked for. known: all terms of the name are in the question.
-func (s *Scorer) exact(m *match, d *Document, known bool) float64 {
+// exact says how exactly the name or the path of d is what was asked for; others are the terms of the name that the question does not have.
+func (s *Scorer) exact(m *match, d *Document, others int) float64 {
 	level, asked := 0.0, false
 	for _, n := range s.names {
 		switch {
@@ -317,8 +321,10 @@ func (s *Scorer) exact(m *match, d *Document, known bool) float64 {
 		return mul(level, max(0.6, min(1, share)))
 	case m.joined:
 		return 0.85
-	case known && m.first >= 0:
+	case m.first >= 0 && others == 0:
 		return mul(0.8, min(1, share))
+	case m.first < 0 && others == 1 && share > 0: // an identifier whose parts the question has in another order
+		return mul(0.6, min(1, share))
 	}
 	return 0
 }

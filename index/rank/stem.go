@@ -87,6 +87,9 @@ func isShort(w []byte) bool {
 
 func stemPlural(w []byte) []byte {
 	n := len(w)
+	if n < 3 || w[n-1] != 's' {
+		return w
+	}
 	if n == 3 {
 		switch string(w) {
 		case "ids", "ops", "dbs", "vms", "ips", "uis", "prs":

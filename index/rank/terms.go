@@ -2,6 +2,7 @@ package rank
 
 import (
 	"bytes"
+	"encoding/binary"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -90,6 +91,7 @@ func (s *starts) has(w []byte) bool {
 }
 
 func (c *cutter) text(text []byte) {
+	text = text[:len(text):len(text)] // what is behind it may belong to others
 	for i := 0; i < len(text); {
 		first := class[text[i]]
 		if first == space {
@@ -138,12 +140,18 @@ func (c *cutter) give(w []byte, part bool) {
 		return
 	}
 	n := min(len(w), MaxTerm)
-	t := c.term[:n]
-	for i, b := range w[:n] {
-		t[i] = b | class[b]&upper
+	// Digits and small letters have the bit that capitals lack. Eight bytes at a time, if there are so many behind w.
+	if i := 0; (n+7)&^7 <= cap(w) {
+		for ; i < n; i += 8 {
+			binary.LittleEndian.PutUint64(c.term[i:], binary.LittleEndian.Uint64(w[i:i+8])|0x2020202020202020)
+		}
+	} else {
+		for ; i < n; i++ {
+			c.term[i] = w[i] | upper
+		}
 	}
 	c.part = part
-	c.yield(stem(t))
+	c.yield(stem(c.term[:n]))
 }
 
 // acronym yields "sha256" for "SHA-256", given that the text begins with n capitals and a hyphen.
@@ -254,7 +262,7 @@ func (c *cutter) foreign(text []byte, at int) int {
 			}
 			r |= rune(k & upper)
 		} else {
-			if !unicode.In(r, unicode.L, unicode.N, unicode.M) {
+			if !inWord(r) {
 				if end == at {
 					return at + size
 				}
@@ -269,7 +277,7 @@ func (c *cutter) foreign(text []byte, at int) int {
 		end += size
 		switch {
 		case ascii:
-		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul):
+		case r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana):
 			if last == 0 {
 				flush()
 				alone = true
@@ -296,6 +304,9 @@ func (c *cutter) foreign(text []byte, at int) int {
 	flush()
 	return end
 }
+
+// inWord says whether r may stand in a word.
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }
 
 // pair yields two neighbours, or one if the second is 0.
 func (c *cutter) pair(a, b rune) {

@@ -43,7 +43,7 @@ type bench struct {
 	results  results
 	outcomes map[string]map[string][]outcome // set → system → of each question, in order
 	claims   map[string][]claim              // family of sets, and "all"
-	samples  []rank.Sample      // of all claims
+	samples  []rank.Sample                   // of all claims
 	latency  []time.Duration
 	misses   *strings.Builder
 }

@@ -330,7 +330,7 @@ func sentences(c, bare *corpus, n int, strict bool) []question {
 // sentence returns the words of the first sentence of a doc comment that the name does not have, "" if they say too little.
 func sentence(name, text string, strict bool) string {
 	s := new(doc.Package).Synopsis(text)
-	if strings.HasPrefix(s, "Deprecated") {
+	if strings.HasPrefix(s, "Deprecated") || strings.Contains(s, "should be an internal detail") { // the latter explains a linkname
 		return ""
 	}
 	parts := words(strings.ToLower(name))
@@ -346,10 +346,22 @@ func sentence(name, text string, strict bool) string {
 			out = append(out, w)
 		}
 	}
-	if len(out) < 5 || len(out) > 40 {
+	if len(out) > 40 || telling(out) < 4 {
 		return ""
 	}
 	return strings.Join(out, " ")
+}
+
+// telling counts the different words that say something about one function and not about most. Who has fewer in mind would not ask.
+func telling(words []string) int {
+	few := " returns return reports report whether with from that this which into given value values function method must used using called does like "
+	seen := map[string]bool{}
+	for _, w := range words {
+		if w = strings.ToLower(w); len(w) >= 4 && !strings.Contains(few, " "+w+" ") {
+			seen[w] = true
+		}
+	}
+	return len(seen)
 }
 
 // inflected says whether two words seem to be forms of one.

@@ -199,6 +199,9 @@ func golden(t *testing.T, name string, got any) {
 		{`"generation": [1-9][0-9.e+]*`, `"generation": "N"`},
 		{`"score": [0-9.]+`, `"score": "S"`}, // tuned elsewhere
 		{`"confidence": [0-9.]+`, `"confidence": "C"`},
+		{`"confidence_band": "(low|medium|high)"`, `"confidence_band": "BAND"`},
+		{`"recommended_action": "(expand_then_answer|refine_query)"`, `"recommended_action": "ACTION"`},
+		{`"(stop_querying|max_additional_queries|suggested_expand_count)": \w+`, `"$1": "G"`},
 		{`"rationale": "[^"]+"`, `"rationale": "TEXT"`},
 		{`"next_step": "[^"]+"`, `"next_step": "TEXT"`},
 		{`"elapsed_ns": [0-9.e+]+`, `"elapsed_ns": "N"`},

@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"path"
 	"runtime/debug"
 	"strings"
 
@@ -101,20 +102,24 @@ type Alive struct {
 // routes makes the handler.
 func (s *Service) routes() http.Handler {
 	mux := http.NewServeMux()
-	methods := make(map[string][]string)
-	for _, r := range operations() {
+	all := operations()
+	for _, r := range all {
 		mux.Handle(r.Method+" "+r.Path, s.route(r))
-		methods[r.Path] = append(methods[r.Path], r.Method)
-	}
-	for path, allowed := range methods {
-		list := strings.Join(allowed, ", ")
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Allow", list)
-			s.refuse(w, r, diag.New(diag.Misuse, codeMethod, "%s takes %s", path, list))
-		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(w, r, diag.New(diag.Misuse, codeNoRoute, "no endpoint %s", diag.Printable(r.URL.Path)))
+		var methods []string
+		for _, rt := range all {
+			if ok, err := path.Match(strings.Replace(rt.Path, "{id}", "*", 1), r.URL.Path); ok && err == nil {
+				methods = append(methods, rt.Method)
+			}
+		}
+		if methods == nil {
+			s.refuse(w, r, diag.New(diag.Misuse, codeNoRoute, "no endpoint %s", diag.Printable(r.URL.Path)))
+			return
+		}
+		list := strings.Join(methods, ", ")
+		w.Header().Set("Allow", list)
+		s.refuse(w, r, diag.New(diag.Misuse, codeMethod, "%s takes %s", diag.Printable(r.URL.Path), list))
 	})
 	return s.guard(mux)
 }

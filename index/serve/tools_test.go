@@ -33,20 +33,21 @@ func TestToolsGolden(t *testing.T) {
 	for _, h := range found["handles"].([]any) {
 		ids = append(ids, h.(map[string]any)["id"].(string))
 	}
+	slices.Sort(ids)
 	for _, test := range []struct {
 		name, tool string
 		arguments  map[string]any
 	}{
 		{"query_definition", "canopy_query", map[string]any{"symbol": "AuthController", "kind": "definition"}},
 		{"query_reference", "canopy_query", map[string]any{"symbol": "authenticate", "kind": "reference"}},
-		{"query_pattern", "canopy_query", map[string]any{"pattern": "token", "glob": "src/**/*.ts", "limit": 2}},
+		{"query_pattern", "canopy_query", map[string]any{"pattern": "length", "glob": "src/**/*.ts", "limit": 2}},
 		{"query_patterns_all", "canopy_query", map[string]any{"patterns": []string{"auth", "validate"}, "match": "all"}},
 		{"query_budget", "canopy_query", map[string]any{"symbol": "login", "expand_budget": 1200}},
 		{"query_parent", "canopy_query", map[string]any{"parent": "AuthController", "symbol": "validate"}},
 		{"query_section", "canopy_query", map[string]any{"section": "Installation"}},
 		{"query_dsl", "canopy_query", map[string]any{"query": `(in-file "src/**/*.ts" (intersect (grep "auth") (code "validate")))`}},
 		{"query_nothing", "canopy_query", map[string]any{"symbol": "doesNotExist"}},
-		{"evidence_pack", "canopy_evidence_pack", map[string]any{"pattern": "authenticate", "max_handles": 4, "max_per_file": 2}},
+		{"evidence_pack", "canopy_evidence_pack", map[string]any{"pattern": "length", "max_handles": 4, "max_per_file": 2}},
 		{"expand", "canopy_expand", map[string]any{"handle_ids": ids}},
 		{"expand_unknown", "canopy_expand", map[string]any{"handle_ids": []string{"h000000000000000000000000"}}},
 		{"expand_partly", "canopy_expand", map[string]any{"handle_ids": []string{ids[0], "h000000000000000000000000"}}},

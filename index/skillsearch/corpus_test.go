@@ -1,7 +1,6 @@
 package skillsearch
 
 import (
-	"hash/fnv"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -115,7 +114,5 @@ func sharedData(tb testing.TB, name string) string {
 
 // judging reports whether a skill or a sentence belongs to the half that nothing was tuned on.
 func judging(s string) bool {
-	h := fnv.New32a()
-	h.Write([]byte(s))
-	return h.Sum32()%2 == 0
+	return hash(s)%2 == 0
 }

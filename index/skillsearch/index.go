@@ -2,9 +2,9 @@ package skillsearch
 
 import (
 	"math"
-	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/skl-project/skl/index/rank"
 )
@@ -18,7 +18,7 @@ const (
 	inWhat
 	inHeadings // and tags
 	inBody
-	inFiles // names of files, tools, languages
+	inFiles // and tools
 	fields
 )
 
@@ -39,7 +39,7 @@ type index struct {
 	against  []map[string]bool    // terms of the clauses that say when not to use a skill
 	norm     [][fields]float64    // what a count is divided by, for the length of the field
 	names    [][]string           // terms of the name
-	langs    [][]string           // languages that its files are in
+	langs    [][]string           // languages that it is about
 	short    []string             // terms that stand outside of bodies, sorted: what a misspelled word may mean
 }
 
@@ -130,15 +130,12 @@ func (x *index) add(b *builder, doc uint32, s *Skill) {
 		b.text(doc, inHeadings, head(h, maxShown), true)
 	}
 	rank.Terms(body, func(t []byte) { b.count(doc, inBody, t) })
-	x.langs[doc] = languages(s.Files)
+	x.langs[doc] = languages(name, s.Tags, c.What)
 	for _, f := range s.Files[:min(len(s.Files), MaxNames)] {
 		b.text(doc, inFiles, strings.NewReplacer("/", " ", "-", " ", "_", " ", ".", " ").Replace(head(f, 2*maxShown)), false)
 	}
 	for _, t := range s.Tools[:min(len(s.Tools), MaxNames)] {
 		b.text(doc, inFiles, head(t, maxShown), false)
-	}
-	for _, l := range x.langs[doc] {
-		b.text(doc, inFiles, l, false)
 	}
 }
 
@@ -210,40 +207,35 @@ func Headings(body []byte) []string {
 	return all
 }
 
-// languages returns the languages of files, by their endings.
-func languages(files []string) []string {
+// languages returns the programming languages that a skill says it is about.
+func languages(name string, tags []string, what string) []string {
 	var all []string
-	for _, f := range files[:min(len(files), MaxNames)] {
-		l := ""
-		switch strings.ToLower(path.Ext(f)) {
-		case ".go":
-			l = "go"
-		case ".py":
-			l = "python"
-		case ".js", ".mjs", ".cjs", ".jsx":
-			l = "javascript"
-		case ".ts", ".tsx":
-			l = "typescript"
-		case ".rs":
-			l = "rust"
-		case ".java":
-			l = "java"
-		case ".cs":
-			l = "csharp"
-		case ".rb":
-			l = "ruby"
-		case ".php":
-			l = "php"
-		case ".sh", ".bash":
-			l = "shell"
-		case ".ps1":
-			l = "powershell"
-		case ".r":
-			l = "r"
-		}
-		if l != "" && !slices.Contains(all, l) {
-			all = append(all, l)
+	add := func(text string, named bool) {
+		for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '#' && r != '+' }) {
+			l := ""
+			switch w {
+			case "go":
+				if named { // else it is a verb
+					l = w
+				}
+			case "golang":
+				l = "go"
+			case "c#", "csharp", "dotnet", "aspnet":
+				l = "csharp"
+			case "c++", "cpp":
+				l = "cpp"
+			case "python", "javascript", "typescript", "rust", "java", "kotlin", "ruby", "php", "swift", "powershell":
+				l = w
+			}
+			if l != "" && !slices.Contains(all, l) {
+				all = append(all, l)
+			}
 		}
 	}
+	add(name, true)
+	for _, t := range tags[:min(len(tags), MaxNames)] {
+		add(head(t, maxShown), true)
+	}
+	add(what, false)
 	return all
 }

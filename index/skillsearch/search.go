@@ -44,6 +44,9 @@ type concept struct {
 	members []member
 }
 
+// maxConcepts bounds the time of a search; a task has seldom more than thirty words that say something.
+const maxConcepts = 128
+
 // A member is a way to say a concept: a term, or several that must all be there.
 type member struct {
 	terms  []string
@@ -69,31 +72,32 @@ func (s *Searcher) Search(task string, c Context) Answer {
 	}
 	scores := s.index.score(&q)
 	for i := range scores {
-		if scores[i].words == 0 {
-			continue
+		if scores[i].words > 0 {
+			s.finish(&scores[i], &q, c)
 		}
-		a.Total++
-		s.finish(&scores[i], &q, c)
+	}
+	scores = slices.DeleteFunc(scores, func(d scored) bool { return d.value <= 0 })
+	if a.Total = len(scores); a.Total == 0 {
+		a.NoGoodMatch, a.Note = true, "no skill has a word of the task"
+		return a
 	}
 	slices.SortFunc(scores, func(x, y scored) int {
 		return cmp.Or(cmp.Compare(y.value, x.value), cmp.Compare(s.skills[x.doc].Name, s.skills[y.doc].Name), cmp.Compare(x.doc, y.doc))
 	})
 	a.Gap = 1
-	if len(scores) > 1 && scores[1].value > 0 && scores[0].value > 0 {
+	if len(scores) > 1 {
 		a.Gap = rounded(1 - scores[1].value/scores[0].value)
 	}
-	if a.Total > 0 {
-		a.Confidence = rounded(s.confidence(&q, scores))
+	a.Confidence = rounded(s.confidence(&q, scores[0]))
+	if a.NoGoodMatch = a.Confidence < goodMatch; a.NoGoodMatch {
+		a.Note = "no skill is a good match: these have only some words of the task"
 	}
-	a.NoGoodMatch = a.Confidence < goodMatch
-	if a.NoGoodMatch {
-		a.Note = "no skill is a good match: these share only some words with the task"
-		if a.Total == 0 {
-			a.Note = "no skill has a word of the task"
+	for _, d := range scores[:min(limit, len(scores))] {
+		m := s.match(&q, d)
+		if a.Note == "" && slices.ContainsFunc(a.Skills, func(o Match) bool { return o.Name == m.Name }) {
+			a.Note = "several skills have one name: source and digest tell them apart"
 		}
-	}
-	for _, d := range scores[:min(limit, a.Total)] {
-		a.Skills = append(a.Skills, s.match(&q, d))
+		a.Skills = append(a.Skills, m)
 	}
 	return a
 }
@@ -104,7 +108,6 @@ type question struct {
 	all      []string // every term, in order
 	concepts []concept
 	pairs    []string
-	mass     float64 // what a skill would get that has all concepts
 }
 
 func (s *Searcher) ask(task string) question {
@@ -146,14 +149,18 @@ func (s *Searcher) ask(task string) question {
 		if seen[t] {
 			continue
 		}
-		seen[t] = true
+		if seen[t] = true; len(q.terms) == maxConcepts {
+			continue
+		}
 		q.terms = append(q.terms, t)
 		k := concept{word: t, shown: cmp.Or(written[t], t), weight: 1, members: []member{{[]string{t}, 1}}}
 		if part[t] {
 			k.weight = 0.5
 		}
 		if len(s.index.postings[t]) == 0 {
-			k.members = append(k.members, s.index.near(t)...)
+			if near := s.index.near(t); len(near) > 0 {
+				k.members = near
+			}
 		}
 		q.concepts = append(q.concepts, k)
 	}
@@ -168,9 +175,6 @@ func (s *Searcher) ask(task string) question {
 	}
 	slices.Sort(q.pairs)
 	q.pairs = slices.Compact(q.pairs)
-	for i := range q.concepts {
-		q.mass += q.concepts[i].weight * s.index.rarity(q.concepts[i].members[0].terms)
-	}
 	return q
 }
 
@@ -217,7 +221,7 @@ func (v *vocabulary) widen(q *question, x *index) {
 
 // near returns the words that t may be a slip of, or a short or long form of.
 func (x *index) near(t string) []member {
-	if len(t) < 4 {
+	if len(t) < 5 {
 		return nil
 	}
 	var best []member
@@ -505,44 +509,39 @@ func prior(k *Skill, langs []string, c Context) float64 {
 
 func rounded(f float64) float64 { return math.Round(f*1000) / 1000 }
 
-// features are what confidence is made of, for the best of scores.
-func (s *Searcher) features(q *question, scores []scored) [6]float64 {
-	x, d := s.index, scores[0]
-	// The words that tell most, and how much of them the best has outside of its body.
-	type part struct{ rare, have float64 }
-	var parts []part
-	all, have := 0.0, 0.0
-	for i := range q.concepts {
-		k := &q.concepts[i]
-		p := part{rare: k.weight * x.rarity(k.members[0].terms)}
-		for _, m := range k.members {
-			if h := x.hit(m, k.weight, d.doc); h.outside {
-				p.have = max(p.have, p.rare*m.weight)
-			} else if h.value > 0 {
-				p.have = max(p.have, p.rare*m.weight*0.3)
-			}
-		}
-		parts = append(parts, p)
-		all += p.rare
-		have += p.have
-	}
-	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.rare, a.rare) })
-	top, topHave := 0.0, 0.0
-	for _, p := range parts[:min(3, len(parts))] {
-		top += p.rare
-		topHave += p.have
-	}
-	gap := 0.0
-	if len(scores) > 1 && d.value > 0 {
-		gap = 1 - scores[1].value/d.value
-	}
-	return [6]float64{d.value / q.mass, have / all, math.Log(1 + d.value), gap, topHave / top, math.Log(float64(1 + d.words))}
-}
-
 // goodMatch is the confidence below which there is no good match.
 const goodMatch = 0.5
 
-// confidence is the probability that the best of scores is right.
-func (s *Searcher) confidence(q *question, scores []scored) float64 {
-	return 1
+// confidence is the probability that the best of scores is right: a logistic function, fitted to the tuning half of the
+// tasks, of the share of the possible score that it has, of the logarithm of the score, and of how much it has of
+// the three words of the task that tell most.
+func (s *Searcher) confidence(q *question, best scored) float64 {
+	type part struct{ rare, have float64 }
+	x := s.index
+	parts := make([]part, len(q.concepts))
+	mass := 0.0
+	for i := range q.concepts {
+		k, p := &q.concepts[i], &parts[i]
+		p.rare = k.weight * x.rarity(k.members[0].terms)
+		mass += p.rare
+		for _, m := range k.members {
+			h := x.hit(m, k.weight, best.doc)
+			switch {
+			case h.outside:
+				p.have = max(p.have, p.rare*m.weight)
+			case h.value > 0:
+				p.have = max(p.have, p.rare*m.weight*tuned.bodyShare)
+			}
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.rare, a.rare) })
+	rare, have := 0.0, 0.0
+	for _, p := range parts[:min(3, len(parts))] {
+		rare += p.rare
+		have += p.have
+	}
+	if mass == 0 || rare == 0 {
+		return 0
+	}
+	return 1 / (1 + math.Exp(8.05-2.67*best.value/mass-2.7*math.Log(1+best.value)-2.35*have/rare))
 }

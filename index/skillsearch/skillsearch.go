@@ -67,7 +67,7 @@ type Options struct {
 
 // A Context is what a search knows besides the task.
 type Context struct {
-	Languages []string // of the repository, such as "go" or "python"; most used first
+	Languages []string // of the repository: "go", "python", "csharp", "cpp" and so on
 	Limit     int      // matches at most; 0 means DefaultLimit, MaxLimit at most
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/skl-project/skl/index/chunk"
@@ -272,17 +271,30 @@ func decodeOutline(b []byte) (chunk.Outline, error) {
 }
 
 // decodeReferences is the inverse of appendReferences. Only those that keep says are returned, by their name as it stands in the file; nil keeps all.
-func decodeReferences(b []byte, keep func(name string) bool) ([]chunk.Reference, error) {
+// Nothing is allocated for a file without them.
+func decodeReferences(b []byte, keep func(name []byte) bool) ([]chunk.Reference, error) {
 	d := &decoder{b: b}
-	d.names()
-	kept := make([]bool, len(d.list))
-	found := false
-	for i, s := range d.list {
-		kept[i] = keep == nil || i > 0 && keep(s)
-		found = found || kept[i]
+	n := d.count()
+	table := d.b
+	found := keep == nil
+	for range n {
+		size := d.count()
+		found = found || keep(d.b[:size])
+		d.b = d.b[size:]
 	}
-	if !found {
+	if !found || d.err != nil {
 		return nil, d.err
+	}
+	list := make([][]byte, 1, n+1) // by number
+	names := &decoder{b: table}
+	for range n {
+		size := names.count()
+		list = append(list, names.b[:size])
+		names.b = names.b[size:]
+	}
+	kept := make([]bool, len(list))
+	for i, s := range list {
+		kept[i] = keep == nil || i > 0 && keep(s)
 	}
 	var refs []chunk.Reference
 	start := 0
@@ -292,26 +304,27 @@ func decodeReferences(b []byte, keep func(name string) bool) ([]chunk.Reference,
 		}
 		kind := d.b[0]
 		d.b = d.b[1:]
-		k := d.uvarint()
-		if k >= len(kept) {
+		name, qualifier := d.uvarint(), d.uvarint()
+		if name >= len(list) || qualifier >= len(list) {
 			return nil, errBlob
 		}
-		r := chunk.Reference{Kind: lang.Call, Name: d.list[k], Qualifier: d.name()}
+		region := d.region(start)
+		start = region.Start
+		source := d.uvarint() - 1
+		if d.err != nil {
+			return nil, d.err
+		}
+		if !kept[name] {
+			continue
+		}
+		r := chunk.Reference{Kind: lang.Call, Name: string(list[name]), Qualifier: string(list[qualifier]), Region: region, Source: source}
 		switch kind {
 		case 1:
 			r.Kind = lang.Import
 		case 2:
 			r.Kind = lang.TypeRef
 		}
-		r.Region = d.region(start)
-		start = r.Start
-		r.Source = d.uvarint() - 1
-		if d.err != nil {
-			return nil, d.err
-		}
-		if kept[k] {
-			refs = append(refs, r)
-		}
+		refs = append(refs, r)
 	}
-	return refs, errors.Join(d.err)
+	return refs, nil
 }

@@ -305,7 +305,7 @@ func (v *View) Outline(f *File) (*chunk.Outline, error) {
 }
 
 // References returns the references of a file whose names keep accepts, in order; nil accepts all.
-func (v *View) References(f *File, keep func(name string) bool) ([]chunk.Reference, error) {
+func (v *View) References(f *File, keep func(name []byte) bool) ([]chunk.Reference, error) {
 	blob, err := v.blob("SELECT refs FROM outlines WHERE id = ?", f.ID)
 	if err != nil || blob == nil {
 		return nil, err

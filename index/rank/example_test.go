@@ -1,0 +1,44 @@
+package rank_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/skl-project/skl/index/rank"
+)
+
+func ExampleTerms() {
+	rank.Terms([]byte("func (s *HTTPServer) parseQueries()"), func(term []byte) { fmt.Printf("%s ", term) })
+	// Output: func s httpserv http serv parsequeri parse queri
+}
+
+func ExampleScorer() {
+	s := rank.New(rank.Ask("where are queries parsed?"), rank.Corpus{})
+	for _, d := range []rank.Document{
+		{Name: "parseQuery", Path: "url/query.go", Kind: "function", Tokens: 80},
+		{Name: "writeQuery", Path: "url/query.go", Kind: "function", Tokens: 80},
+	} {
+		score := s.Score(d)
+		var why []string
+		for _, p := range score.Parts {
+			why = append(why, p.Name)
+		}
+		fmt.Println(d.Name, score.Coverage > 0.8, score.Matched, strings.Join(why, " "))
+	}
+	// Output:
+	// parseQuery true [queri parse] name path cover exact kind size
+	// writeQuery false [queri] name path cover kind size
+}
+
+func ExamplePack() {
+	candidates := []rank.Candidate{
+		{Path: "url/query.go", Start: 0, End: 300, Tokens: 80, Score: rank.Score{Value: 1.5, Coverage: 1, Exact: 1}},
+		{Path: "url/query.go", Start: 400, End: 700, Tokens: 80, Score: rank.Score{Value: 0.3, Coverage: 0.3}},
+	}
+	chosen, suggested, guidance := rank.Pack(candidates, 2, false, rank.PackOptions{MaxPerFile: 1})
+	fmt.Println(chosen, suggested, guidance.ConfidenceBand)
+	fmt.Println(guidance.NextStep)
+	// Output:
+	// [0] [0] high
+	// Expand the first suggested handle, then answer.
+}
