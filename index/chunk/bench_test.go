@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/skl-project/skl/index/lang"
@@ -50,4 +51,14 @@ func BenchmarkCode(b *testing.B) {
 			Split("server.txt", src)
 		}
 	})
+}
+
+// What does Markdown cost?
+func BenchmarkMarkdown(b *testing.B) {
+	src := []byte(strings.Repeat("# Title of `a` section\n\nSome words of a paragraph that goes on\nfor two lines, with a [link](to/it).\n\n- an item\n- another\n\n  ```go\n  func f() {}\n  ```\n\n> a quote\n\n", 500))
+	b.SetBytes(int64(len(src)))
+	b.ReportAllocs()
+	for b.Loop() {
+		Split("a.md", src)
+	}
 }

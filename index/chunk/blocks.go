@@ -53,7 +53,7 @@ type scanner struct {
 
 // scanBlocks returns the leaves of src from the byte at from on.
 func scanBlocks(src []byte, from int) []leaf {
-	s := &scanner{src: src}
+	s := &scanner{src: src, leaves: make([]leaf, 0, len(src)/96+4)}
 	for at := from; at < len(src); {
 		next := len(src)
 		if i := bytes.IndexByte(src[at:], '\n'); i >= 0 {

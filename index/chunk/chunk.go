@@ -1,7 +1,8 @@
 // Package chunk divides a file into nodes, which are what a handle can stand for, and into pieces, which are
 // what text search finds.
 //
-//   - Nodes nest: a class holds its methods, a section its subsections. They are symbols (index/lang), sections,
+//   - Nodes nest: a class holds its methods, a section its subsections. Two may have one type and span, as those
+//     of "var a, b", and are no parents of each other. They are symbols (index/lang), sections,
 //     code blocks and paragraphs of Markdown, ops and nodes of Canopy trees, and chunks: parts of a file that are
 //     nothing of these.
 //   - Pieces are disjoint and in order, and together hold every byte that is not white space. Each is shown as one
@@ -73,10 +74,10 @@ type Part struct {
 	Region           // of a symbol, without its doc comment, as in index/lang
 	Type      Type   //
 	Name      string // of a symbol or op; a section's heading without markup; a code block's info string; "" for none
-	Owner     string // name of what it belongs to: the type of a method, the section of a code block, the op of a node; "" for none
+	Owner     string // name of what it belongs to: the type of a method, the section of a code block or subsection, the op (or skill) of a tree's node, the symbol or section of a chunk; "" for none
 	Parent    int    // index of the enclosing node, -1 for none
 	Level     int    // of a heading, 1 to 6
-	Signature string // as in index/lang
+	Signature string // as in index/lang; of an op what its heading says behind the name
 	DocStart  int    // of the doc comment, [DocStart, DocEnd); both 0 for none
 	DocEnd    int    //
 	Exported  bool

@@ -22,8 +22,16 @@ func (d *divider) code(language lang.Language, f lang.File) {
 		symbols = symbols[:most]
 	}
 	d.blocks = make([]block, len(symbols))
+	end, trimmed := -1, 0 // of the last symbol that ends with white space, as in a broken file
 	for i := range symbols {
 		s := &symbols[i]
+		if s.Span.End > s.Span.Start && isSpace(d.src[s.Span.End-1]) {
+			if s.Span.End != end {
+				end = s.Span.End
+				_, trimmed = d.trim(s.NameSpan.End, end)
+			}
+			s.Span = lang.Span(d.lines.region(s.Span.Start, max(trimmed, s.NameSpan.End), s.Span.FirstLine-1))
+		}
 		d.blocks[i].part = Part{
 			Region: Region(s.Span), Type: typeOf(s.Kind), Name: s.Name, Owner: s.Owner, Signature: s.Signature,
 			DocStart: s.Doc.Start, DocEnd: s.Doc.End, Exported: s.Exported,

@@ -93,6 +93,9 @@ func (d *divider) cover() {
 }
 
 func (d *divider) divide() {
+	if d.pieces == nil {
+		d.pieces = make([]Piece, 0, min(len(d.blocks), len(d.src)/softBytes)+4)
+	}
 	d.chunks, d.pieces, d.pending, d.near = d.chunks[:0], d.pieces[:0], -1, 0
 	d.inside(-1, 0, len(d.src), 0, len(d.blocks))
 	if d.pending >= 0 {

@@ -16,6 +16,8 @@ const (
 // markdown makes blocks of a Markdown file and returns its language, which its text may decide.
 func (d *divider) markdown(name, language string) string {
 	body := frontmatter(d.src)
+	leaves := scanBlocks(d.src, body)
+	d.blocks = make([]block, 0, len(leaves)+1)
 	if body > 0 {
 		start, end := 0, body
 		start, end = d.trim(start, end)
@@ -25,7 +27,6 @@ func (d *divider) markdown(name, language string) string {
 		}
 		d.blocks = append(d.blocks, block{part: part, role: own})
 	}
-	leaves := scanBlocks(d.src, body)
 	d.sections(leaves)
 	language = d.trees(name, language)
 	d.nest()
@@ -66,7 +67,10 @@ func (d *divider) sections(leaves []leaf) {
 		if len(d.blocks) == MaxNodes-MaxPieces {
 			break
 		}
-		b := block{part: Part{Region: Region{Start: l.start, End: l.end}}}
+		if l.start, l.end = d.trim(l.start, l.end); l.start >= l.end {
+			continue // form feeds, which are text to CommonMark
+		}
+		b := block{}
 		switch l.kind {
 		case headingLeaf:
 			if l.nested {

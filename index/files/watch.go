@@ -25,7 +25,8 @@ const (
 // A Watcher tells of changes below a root. It may be used concurrently.
 //
 // It knows the rules of the .gitignore files below the root and of .git/info/exclude. Rules above the root and
-// those of the user are read when it starts, and again when it has to begin anew.
+// those of the user are read when it starts, and again when it has to begin anew. It does not hear of a move of a
+// directory above the root, nor of a write through a second hard link that is outside.
 type Watcher struct {
 	walker *Walker
 	fs     *fsnotify.Watcher

@@ -16,7 +16,7 @@ const (
 type Question struct {
 	Terms  []Term   // at most 128, each once, in the order they were first written
 	Names  []string // words that were written as identifiers (inner capitals, underscores, digits), as they were, and single quoted or lone words
-	Joined []string // keys that the words would have if they were written as one identifier; for questions of 2 to 6 words
+	Joined []string // keys that 2 to 6 words would have if they were written as one identifier: all, without Stop words, and these without a final s
 }
 
 // A Term of a question.
@@ -250,7 +250,7 @@ func (a *asker) terms(run string, stop bool) {
 }
 
 func (a *asker) name(s string) {
-	if !slices.Contains(a.q.Names, s) {
+	if len(runs(s)) > 0 && !slices.Contains(a.q.Names, s) {
 		a.q.Names = append(a.q.Names, s)
 	}
 }

@@ -77,6 +77,7 @@ func TestAskHasLimits(t *testing.T) {
 
 func FuzzAsk(f *testing.F) {
 	f.Add("where is `http.Server`'s Close() in \"net/http\"?")
+	f.Add("\"0/\"")
 	f.Add("a' 'b \"“x” «y» \xff sha-256-a")
 	f.Fuzz(func(t *testing.T, text string) {
 		q := Ask(text)

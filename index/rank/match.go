@@ -13,6 +13,7 @@ type match struct {
 	last   [maxTerms]int         // where a term was seen in this field, from 1; only in doc and body
 	gap    [maxTerms]int         // least distance of a term and the one before it in the question, or 0
 	first  int                   // the term that the name begins with, which of an identifier is the whole; -1 if the question does not have it
+	owned  bool                  // the question has a term of the owner
 	joined bool                  // the name is words of the question written as one
 	asked  bool                  // the question has the word for the kind
 }
@@ -27,7 +28,7 @@ func (m *match) begin(s *Scorer) {
 	n := len(s.terms)
 	clear(m.counts[:n])
 	clear(m.gap[:n])
-	m.s, m.first, m.joined, m.asked = s, -1, false, false
+	m.s, m.first, m.owned, m.joined, m.asked = s, -1, false, false, false
 	m.cut.want = &s.starts
 }
 
@@ -67,6 +68,7 @@ func (m *match) see(term []byte) {
 		return
 	}
 	m.counts[i][m.field]++
+	m.owned = m.owned || m.field == inOwner
 	if m.field < inDoc {
 		return
 	}

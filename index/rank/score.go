@@ -78,22 +78,22 @@ type Weights struct {
 // DefaultWeights returns the weights that New uses.
 func DefaultWeights() Weights {
 	return Weights{
-		Field:      [6]float64{6, 1.2, 2, 2, 2, 1},
-		Shorter:    [6]float64{0.6, 0.3, 0.3, 0.3, 0.4, 0.7},
-		Usual:      [6]float64{3, 3, 8, 12, 25, 0},
-		Saturation: 1.2,
-		Stop:       0.1,
-		Part:       0.4,
+		Field:      [6]float64{8, 1.2, 4, 5, 2, 0.7},
+		Shorter:    [6]float64{0.45, 0.3, 0.8, 0.8, 0.4, 0.95},
+		Usual:      [6]float64{4, 3, 8, 12, 25, 0},
+		Saturation: 2.4,
+		Stop:       0.05,
+		Part:       1,
 		Text:       1,
-		Near:       0.15,
-		Cover:      0.35,
-		Exact:      0.3,
+		Near:       0.2,
+		Cover:      0.18,
+		Exact:      0.42,
 		Kind:       0.05,
 		Asked:      0.05,
 		Exported:   0.05,
 		Size:       0.03,
 		Prior:      0.15,
-		Test:       0.25,
+		Test:       0.35,
 		Foreign:    0.3,
 		Made:       0.2,
 	}
@@ -223,7 +223,7 @@ func (s *Scorer) Score(d Document) Score {
 
 	var r Score
 	text := s.text(m, others, &r)
-	r.Exact = round4(s.exact(m, &d, others[inName]))
+	r.Exact = round4(s.exact(m, &d, others))
 	r.Parts = make([]Part, 0, 12)
 	for f, x := range text {
 		r.add(fieldNames[f], mul(s.w.Text, x))
@@ -297,8 +297,8 @@ func (s *Scorer) text(m *match, others [fields]int, r *Score) (sums [fields]floa
 	return sums
 }
 
-// exact says how exactly the name or the path of d is what was asked for; others are the terms of the name that the question does not have.
-func (s *Scorer) exact(m *match, d *Document, others int) float64 {
+// exact says how exactly the name or the path of d is what was asked for; others counts the terms of fields that the question does not have.
+func (s *Scorer) exact(m *match, d *Document, others [fields]int) float64 {
 	level, asked := 0.0, false
 	for _, n := range s.names {
 		switch {
@@ -317,13 +317,15 @@ func (s *Scorer) exact(m *match, d *Document, others int) float64 {
 		}
 	}
 	switch {
+	case asked && m.owned && others[inOwner] == 0:
+		return level // with the owner before it, or words about it
 	case asked:
 		return mul(level, max(0.6, min(1, share)))
 	case m.joined:
 		return 0.85
-	case m.first >= 0 && others == 0:
+	case m.first >= 0 && others[inName] == 0:
 		return mul(0.8, min(1, share))
-	case m.first < 0 && others == 1 && share > 0: // an identifier whose parts the question has in another order
+	case m.first < 0 && others[inName] == 1 && share > 0: // an identifier whose parts the question has in another order
 		return mul(0.6, min(1, share))
 	}
 	return 0

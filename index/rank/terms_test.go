@@ -2,9 +2,9 @@ package rank
 
 import (
 	"bytes"
+	"go/build"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -161,7 +161,7 @@ func FuzzTerms(f *testing.F) {
 func goSource(t testing.TB, n int) []byte {
 	t.Helper()
 	var text []byte
-	err := filepath.WalkDir(filepath.Join(runtime.GOROOT(), "src", "net", "http"), func(p string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(build.Default.GOROOT, "src", "net", "http"), func(p string, d os.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(p, ".go") || len(text) >= n {
 			return err
 		}

@@ -44,17 +44,17 @@ type Client struct {
 //
 // What git says is not committed is answered from the files here, before all that the service says, and what the service says of those
 // files is left out. So a service that is behind, or that has another working tree, gives no answer that is wrong here.
-func (c *Client) Open(ctx context.Context, root string, progress diag.Progress) (Index, error) {
+func (c *Client) Open(ctx context.Context, root string, o Opening) (Index, error) {
 	x := &remote{c: c, root: root, known: make(map[string]provenance)}
 	if c.Local != nil && c.CacheDir != "" {
-		x.overlay = &overlay{root: root, cache: c.CacheDir, open: c.Local}
+		x.overlay = &overlay{root: root, cache: c.CacheDir, open: c.Local, opening: Opening{Prior: o.Prior}}
 	}
 	var added Added
 	if err := c.post(ctx, "/repos/add", AddRequest{Path: root}, &added); err != nil {
 		return nil, err
 	}
 	x.id = added.RepoID
-	if err := c.ready(ctx, x.id, progress); err != nil {
+	if err := c.ready(ctx, x.id, o.Progress); err != nil {
 		return nil, err
 	}
 	return x, nil
@@ -206,7 +206,7 @@ func (x *remote) Query(ctx context.Context, q query.Query) (query.Result, error)
 			}
 		}
 		source(local.Handles, local.RefHandles, "local", "", 0)
-		there = mergeResults(local, there, dirty, q.Limit)
+		there = mergeResults(local, there, dirty, q)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -53,15 +53,15 @@ func TestClientOverlay(t *testing.T) {
 	git(t, root)
 	// A service whose index never looks again is one that is behind.
 	behind := real(t)
-	w := start(t, ServiceOptions{Open: func(ctx context.Context, dir string, p diag.Progress) (Index, error) {
+	w := start(t, ServiceOptions{Open: func(ctx context.Context, dir string, o Opening) (Index, error) {
 		copied := realDir(t)
 		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 			return nil, err
 		}
-		return behind(ctx, copied, p)
+		return behind(ctx, copied, o)
 	}})
 	c := &Client{URL: w.URL, Local: real(t), CacheDir: t.TempDir()}
-	x, err := c.Open(t.Context(), root, nil)
+	x, err := c.Open(t.Context(), root, Opening{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestClientErrors(t *testing.T) {
 		{"an index that fails", &Client{URL: failing.URL}, codeNotReady},
 		{"an index that takes long", &Client{URL: slow.URL, Wait: 100e6}, codeNotReady},
 	} {
-		x, err := test.c.Open(t.Context(), root, nil)
+		x, err := test.c.Open(t.Context(), root, Opening{})
 		if !errors.Is(err, diag.Code(test.code)) || x != nil {
 			t.Errorf("%s: %v", test.name, err)
 		}

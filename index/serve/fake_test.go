@@ -174,10 +174,10 @@ type fakes struct {
 	each func(*fake)
 }
 
-func (s *fakes) open(_ context.Context, root string, progress diag.Progress) (Index, error) {
+func (s *fakes) open(_ context.Context, root string, o Opening) (Index, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := &fake{root: root, progress: progress, generation: uint64(1000 * (len(s.made) + 1))}
+	f := &fake{root: root, progress: o.Progress, generation: uint64(1000 * (len(s.made) + 1))}
 	if s.each != nil {
 		s.each(f)
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"modernc.org/sqlite"
@@ -47,12 +48,13 @@ type Feedback struct {
 	mu     sync.Mutex // guards what follows
 	closed bool
 	lost   int
-	priors map[string]timedPriors
+	priors map[string]*livePriors
 }
 
-type timedPriors struct {
-	Priors
-	at time.Time
+// livePriors are the priors of a repository whose index is open. The writer computes them anew now and then.
+type livePriors struct {
+	now atomic.Pointer[Priors]
+	at  time.Time // of the last computation
 }
 
 const feedbackSchema = `
@@ -140,6 +142,7 @@ func (f *Feedback) write() {
 		select {
 		case first := <-f.events:
 			f.store(first)
+			f.renew(time.Now())
 		case <-f.stop:
 			for len(f.events) > 0 {
 				f.store(<-f.events)
@@ -369,28 +372,60 @@ func (p Priors) Of(nodeType, file string) float64 {
 	return (2*p.Globs[area(file)] + p.Types[nodeType]) / 3
 }
 
-// Priors of a repository. They are computed at most every ten minutes. An event counts half after seven days.
+// Priors of a repository at a time. An event counts half after seven days. Before 50 handles were returned there are none.
 func (f *Feedback) Priors(ctx context.Context, repo string, now time.Time) (Priors, error) {
 	if f == nil {
 		return Priors{}, nil
 	}
+	return f.computePriors(ctx, repo, now)
+}
+
+// prior returns a func that says what is known of a handle at this time, without waiting for the disk. It follows what is recorded
+// within ten minutes. It is nil if f is.
+func (f *Feedback) prior(ctx context.Context, repo string) func(nodeType, path string) float64 {
+	if f == nil {
+		return nil
+	}
 	f.mu.Lock()
-	known, ok := f.priors[repo]
+	l := f.priors[repo]
 	f.mu.Unlock()
-	if ok && now.Sub(known.at) < priorsFor && !now.Before(known.at) {
-		return known.Priors, nil
+	if l == nil {
+		now := time.Now()
+		p, err := f.computePriors(ctx, repo, now)
+		if err != nil {
+			f.lose()
+		}
+		l = &livePriors{at: now}
+		l.now.Store(&p)
+		f.mu.Lock()
+		if f.priors == nil {
+			f.priors = make(map[string]*livePriors)
+		}
+		f.priors[repo] = l
+		f.mu.Unlock()
 	}
-	p, err := f.computePriors(ctx, repo, now)
-	if err != nil {
-		return Priors{}, err
-	}
+	return func(nodeType, path string) float64 { return l.now.Load().Of(nodeType, path) }
+}
+
+// renew computes the priors that are too old. Only the writer calls it.
+func (f *Feedback) renew(now time.Time) {
 	f.mu.Lock()
-	if f.priors == nil || len(f.priors) > MaxRepos {
-		f.priors = make(map[string]timedPriors)
+	old := make(map[string]*livePriors)
+	for repo, l := range f.priors {
+		if now.Sub(l.at) >= priorsFor {
+			l.at = now
+			old[repo] = l
+		}
 	}
-	f.priors[repo] = timedPriors{p, now}
 	f.mu.Unlock()
-	return p, nil
+	for repo, l := range old {
+		p, err := f.computePriors(context.Background(), repo, now)
+		if err != nil {
+			f.lose()
+			continue
+		}
+		l.now.Store(&p)
+	}
 }
 
 // A share is how much of what was returned was expanded.

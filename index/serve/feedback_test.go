@@ -35,7 +35,7 @@ func content(h query.Handle) query.Content {
 
 // Weakness 8: what is expanded often is preferred, by the directory that a path relative to the repository lies in, and an old event counts less.
 func TestPriors(t *testing.T) {
-	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	now := time.Now()
 	f := openTest(t, t.TempDir())
 	use := func(at time.Time, repo string) {
 		for i := range 100 {
@@ -52,7 +52,7 @@ func TestPriors(t *testing.T) {
 		t.Errorf("before anything: %v, %v", p, err)
 	}
 	use(now.Add(-time.Hour), "/r")
-	p, err := f.Priors(t.Context(), "/r", now.Add(priorsFor))
+	p, err := f.Priors(t.Context(), "/r", now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +66,16 @@ func TestPriors(t *testing.T) {
 	if p.Globs["src/auth/**"] == 0 {
 		t.Errorf("globs are %v", p.Globs)
 	}
-	if p, _ := f.Priors(t.Context(), "/another", now.Add(priorsFor)); p.Of("function", "src/auth/login.go") != 0 {
+	if p, _ := f.Priors(t.Context(), "/another", now); p.Of("function", "src/auth/login.go") != 0 {
 		t.Error("feedback of one repository counts for another")
+	}
+	live := f.prior(t.Context(), "/r")
+	if got := live("function", "src/auth/login.go"); got <= 0 {
+		t.Errorf("an index that is opened is told %f", got)
+	}
+	f.renew(time.Now().Add(30 * 24 * time.Hour))
+	if got := live("function", "src/auth/login.go"); got < 0 || got > good/2 {
+		t.Errorf("an index that is open is told %f a month later", got)
 	}
 	later, err := f.computePriors(t.Context(), "/r", now.Add(14*24*time.Hour))
 	if err != nil {
@@ -85,12 +93,12 @@ func TestFeedbackMetrics(t *testing.T) {
 	for i := range 7 {
 		seven = append(seven, handle(fmt.Sprintf("h%d", i), fmt.Sprintf("a/f%d.go", i), "function"))
 	}
+	f.RecordQuery("/r", "old", "", seven, now.Add(-8*24*time.Hour))
 	f.RecordQuery("/r", "first", "", seven, now)
 	f.RecordExpand("/r", []query.Content{content(seven[0]), content(seven[1])}, now)
 	f.RecordQuery("/r", "second", "", seven[5:], now)
 	f.RecordQuery("/r", "third", "", seven, now)
 	f.RecordExpand("/r", []query.Content{content(seven[6])}, now)
-	f.RecordQuery("/r", "old", "", seven, now.Add(-8*24*time.Hour))
 	f.RecordExpand("/r", []query.Content{{HandleID: "unknown", FilePath: "x.go", TokenCount: 100}}, now)
 	if known, err := f.RecordReport(t.Context(), "/r", []string{"h5"}, []string{"h5", "nobody"}, now); known != 2 || err != nil {
 		t.Errorf("known %d, %v", known, err)

@@ -3,13 +3,14 @@ package serve
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 )
 
 // mergeResults lays local over there: first what is here, then what the service says of files that are not dirty.
-func mergeResults(local, there query.Result, dirty map[string]bool, limit int) query.Result {
+func mergeResults(local, there query.Result, dirty map[string]bool, q query.Query) query.Result {
 	out := there
 	handles := slices.Clone(local.Handles)
 	dropped := 0
@@ -31,7 +32,15 @@ func mergeResults(local, there query.Result, dirty map[string]bool, limit int) q
 	// What the service did not return may be of dirty files as well, which nobody here can count.
 	out.AtLeast = there.AtLeast || local.AtLeast
 	out.TotalMatches = max(there.TotalMatches-dropped, 0) + local.TotalMatches
-	limit = cmp.Or(limit, query.DefaultLimit)
+	if name := symbolOf(q.Expr); name != "" {
+		// Each side gave names that are like it if it had none that is it.
+		other := func(h query.Handle) bool { return !strings.EqualFold(h.Name, name) }
+		if all := len(handles); slices.ContainsFunc(handles, func(h query.Handle) bool { return !other(h) }) {
+			handles = slices.DeleteFunc(handles, other)
+			out.TotalMatches -= all - len(handles)
+		}
+	}
+	limit := cmp.Or(q.Limit, query.DefaultLimit)
 	out.Truncated = there.Truncated || local.Truncated || len(handles) > limit || len(refs) > limit
 	out.Handles, out.RefHandles = handles[:min(len(handles), limit)], refs[:min(len(refs), limit)]
 	out.TotalTokens, out.ExpandedHandleIDs = 0, nil
@@ -48,6 +57,17 @@ func mergeResults(local, there query.Result, dirty map[string]bool, limit int) q
 	out.Relaxed = there.Relaxed && (len(local.Handles) == 0 || local.Relaxed)
 	out.NotIndexed += local.NotIndexed
 	return out
+}
+
+// symbolOf is the name that a query for one symbol asks for, "" for other queries.
+func symbolOf(e *query.Expr) string {
+	for e != nil && (e.Op == query.InFile || e.Op == query.Limit) && len(e.Args) == 1 {
+		e = e.Args[0]
+	}
+	if e == nil || e.Op != query.Code {
+		return ""
+	}
+	return e.Text
 }
 
 // mergePacks does the same for packs. Packs of the service have had no word on what is not committed, so its guidance holds only

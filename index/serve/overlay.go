@@ -31,6 +31,7 @@ const (
 type overlay struct {
 	root, cache string
 	open        OpenFunc
+	opening     Opening
 
 	mu sync.Mutex
 	x  Index
@@ -69,7 +70,7 @@ func (o *overlay) look(ctx context.Context) (dirty map[string]bool, here Index, 
 		return dirty, nil, nil
 	}
 	if o.x == nil {
-		if o.x, err = o.open(context.WithoutCancel(ctx), filepath.Join(dir, "files"), nil); err != nil {
+		if o.x, err = o.open(context.WithoutCancel(ctx), filepath.Join(dir, "files"), o.opening); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -90,7 +90,7 @@ func TestMerge(t *testing.T) {
 	}
 	there := query.Result{Handles: []query.Handle{h("a", "1", "service"), h("b", "2", "service"), h("c", "3", "service")}, TotalMatches: 9, Truncated: true, Relaxed: true}
 	here := query.Result{Handles: []query.Handle{h("b", "9", "local")}, TotalMatches: 1}
-	got := mergeResults(here, there, map[string]bool{"b": true, "gone": true}, 16)
+	got := mergeResults(here, there, map[string]bool{"b": true, "gone": true}, query.Query{Limit: 16})
 	var ids []string
 	for _, h := range got.Handles {
 		ids = append(ids, h.ID)
@@ -98,10 +98,10 @@ func TestMerge(t *testing.T) {
 	if !slices.Equal(ids, []string{"9", "1", "3"}) || got.TotalMatches != 9 || !got.Truncated || got.TotalTokens != 15 || got.Relaxed {
 		t.Errorf("got %+v", got)
 	}
-	if got := mergeResults(here, there, map[string]bool{"b": true}, 2); len(got.Handles) != 2 || !got.Truncated {
+	if got := mergeResults(here, there, map[string]bool{"b": true}, query.Query{Limit: 2}); len(got.Handles) != 2 || !got.Truncated {
 		t.Errorf("got %+v", got)
 	}
-	if got := mergeResults(query.Result{}, query.Result{Handles: there.Handles[:1], TotalMatches: 1}, map[string]bool{"a": true}, 2); len(got.Handles) != 0 || got.TotalMatches != 0 || got.Truncated {
+	if got := mergeResults(query.Result{}, query.Result{Handles: there.Handles[:1], TotalMatches: 1}, map[string]bool{"a": true}, query.Query{Limit: 2}); len(got.Handles) != 0 || got.TotalMatches != 0 || got.Truncated {
 		t.Errorf("got %+v", got)
 	}
 	p := mergePacks(pack("low", false, "b:x"), pack("high", true, "b:y", "a:z", "a:w", "a:v"), map[string]bool{"b": true}, rank.PackOptions{MaxPerFile: 2})

@@ -19,7 +19,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/skl-project/skl/index"
-	"github.com/skl-project/skl/spec/diag"
 )
 
 var update = flag.Bool("update", false, "write openapi.json and the golden files anew")
@@ -27,8 +26,8 @@ var update = flag.Bool("update", false, "write openapi.json and the golden files
 // real opens indexes as skl does, with a cache of the test.
 func real(t testing.TB) OpenFunc {
 	cache := t.TempDir()
-	return func(ctx context.Context, root string, progress diag.Progress) (Index, error) {
-		x, err := index.Open(ctx, root, index.Options{CacheDir: cache, Progress: progress})
+	return func(ctx context.Context, root string, o Opening) (Index, error) {
+		x, err := index.Open(ctx, root, index.Options{CacheDir: cache, Progress: o.Progress, Prior: o.Prior})
 		if err != nil {
 			return nil, err
 		}

@@ -40,9 +40,14 @@ type Index interface {
 	Close() error
 }
 
-// An OpenFunc opens the index of a directory. root is absolute and has no links; progress is to be told of long
-// work for as long as the index is open, and may be called concurrently.
-type OpenFunc func(ctx context.Context, root string, progress diag.Progress) (Index, error)
+// An Opening is what an index is told when it is opened. Its funcs are called concurrently, for as long as the index is open.
+type Opening struct {
+	Progress diag.Progress                       // of long work; nil drops it
+	Prior    func(nodeType, path string) float64 // what feedback says of a handle, -1 to 1; nil for nothing. See index.Options
+}
+
+// An OpenFunc opens the index of a directory. root is absolute and has no links.
+type OpenFunc func(ctx context.Context, root string, o Opening) (Index, error)
 
 // Limits of requests and answers.
 const (
@@ -95,7 +100,8 @@ func (o *opened) listen(p diag.Progress) (end func()) {
 
 // indexes keeps the indexes open that were asked, one per root. The zero value with an open func is ready.
 type indexes struct {
-	open OpenFunc
+	open     OpenFunc
+	feedback *Feedback // nil for none
 
 	mu     sync.Mutex
 	byRoot map[string]*opened
@@ -121,6 +127,10 @@ func (s *indexes) of(ctx context.Context, root string) (*opened, error) {
 			return nil, ctx.Err()
 		}
 	}
+	if len(s.byRoot) >= MaxRepos {
+		s.mu.Unlock()
+		return nil, diag.New(diag.Failed, codeBusy, "%d indexes are open, which is the most", MaxRepos)
+	}
 	s.misses++
 	if s.byRoot == nil {
 		s.byRoot = make(map[string]*opened)
@@ -133,7 +143,7 @@ func (s *indexes) of(ctx context.Context, root string) (*opened, error) {
 		o.err = diag.New(diag.Failed, codeInternal, "the server has no way to open an index")
 	} else {
 		// The index outlives the request that was the first to ask for it.
-		o.x, o.err = s.open(context.WithoutCancel(ctx), root, o.send)
+		o.x, o.err = s.open(context.WithoutCancel(ctx), root, Opening{Progress: o.send, Prior: s.feedback.prior(ctx, root)})
 	}
 	if o.err != nil {
 		s.forget(root, o)

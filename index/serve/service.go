@@ -42,8 +42,6 @@ type ServiceOptions struct {
 	Key      string       // that requests have to send in X-Api-Key; "" for none, on loopback only
 	Version  string       // shown by GET /status
 	Logger   *slog.Logger // nil discards
-	// PriorsFor is told of the feedback of a repository before its index is opened; may be nil.
-	PriorsFor func(root string, f *Feedback)
 }
 
 // A Service answers for a list of repositories, which survives restarts. Close it at the end. It may be used concurrently.
@@ -101,20 +99,10 @@ func NewService(ctx context.Context, o ServiceOptions) (*Service, error) {
 	}
 	s := &Service{o: o, repos: list, feedback: feedback, release: release, slots: make(chan struct{}, maxRequests), work: make(chan struct{}, maxReindexes),
 		jobs: make(map[string]*job), caches: make(map[string]*answers)}
-	s.indexes = &indexes{open: s.open}
+	s.indexes = &indexes{open: o.Open, feedback: feedback}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.handler = s.routes()
 	return s, nil
-}
-
-func (s *Service) open(ctx context.Context, root string, progress diag.Progress) (Index, error) {
-	if s.o.Open == nil {
-		return nil, diag.New(diag.Failed, codeInternal, "the service has no way to open an index")
-	}
-	if s.o.PriorsFor != nil {
-		s.o.PriorsFor(root, s.feedback)
-	}
-	return s.o.Open(ctx, root, progress)
 }
 
 // Handler answers requests.

@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,6 +192,54 @@ func TestServiceEdits(t *testing.T) {
 	}
 }
 
+// While a file is rewritten again and again, no answer holds a text that never was, and a handle with its generation gives that text or is stale.
+func TestServiceWhileEdited(t *testing.T) {
+	root := sample(t)
+	w := start(t, ServiceOptions{Open: real(t)})
+	id := w.add(root)
+	w.index(id)
+	versions := []string{"func Acquire() int {\n\treturn 1\n}", "func Acquire() int {\n\treturn 2 + 2\n}"}
+	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+	defer cancel()
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			put(t, root, "pool.go", "package pool\n\n"+strings.Repeat("// x\n", i%5)+"\n"+versions[i%2]+"\n")
+			time.Sleep(15 * time.Millisecond)
+		}
+	})
+	var answered, stale atomic.Int32
+	for range 4 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				_, r := w.ask("POST", "/query", map[string]any{"repo": id, "symbol": "Acquire", "kind": "definition", "expand_budget": 1000})
+				handles, _ := r["handles"].([]any)
+				if len(handles) == 0 {
+					continue // the file was empty at that moment, or never held still
+				}
+				h := handles[0].(map[string]any)
+				if c, ok := h["content"].(string); ok && !slices.Contains(versions, c) {
+					t.Errorf("a text that never was: %q", c)
+				}
+				status, e := w.ask("POST", "/expand", map[string]any{"repo": id, "handles": []any{map[string]any{"id": h["id"], "generation": h["generation"]}}})
+				switch status {
+				case 200:
+					answered.Add(1)
+					if c := e["contents"].([]any)[0].(map[string]any)["content"]; c != h["content"] && h["content"] != nil {
+						t.Errorf("the handle was of %q and is %q", h["content"], c)
+					}
+				case 409:
+					stale.Add(1)
+				default:
+					t.Errorf("%d %v", status, e)
+				}
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d answered, %d stale", answered.Load(), stale.Load())
+}
+
 // Weakness 12: a reindex does not hold up queries, and a second one joins the first. What breaks is the state of one repository.
 func TestServiceReindex(t *testing.T) {
 	root := sample(t)
@@ -348,10 +398,10 @@ func TestCheckAddr(t *testing.T) {
 func TestServe(t *testing.T) {
 	entered, let := make(chan struct{}), make(chan struct{})
 	f := &fakes{}
-	w := start(t, ServiceOptions{Open: func(ctx context.Context, root string, p diag.Progress) (Index, error) {
+	w := start(t, ServiceOptions{Open: func(ctx context.Context, root string, o Opening) (Index, error) {
 		close(entered)
 		<-let
-		return f.open(ctx, root, p)
+		return f.open(ctx, root, o)
 	}})
 	id := w.add(sample(t))
 	if l, err := net.Listen("tcp", "0.0.0.0:0"); err == nil {

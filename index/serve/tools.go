@@ -56,7 +56,7 @@ func (t *Tools) Add(s *mcp.Server) {
 }
 
 func (t *Tools) start() {
-	t.once.Do(func() { t.indexes = &indexes{open: t.Open} })
+	t.once.Do(func() { t.indexes = &indexes{open: t.Open, feedback: t.Feedback} })
 }
 
 // Close closes the indexes. Calls that come later are refused.

@@ -279,11 +279,11 @@ func TestToolSession(t *testing.T) {
 func TestToolOpenAgain(t *testing.T) {
 	tries := 0
 	good := &fakes{}
-	tools := &Tools{Roots: []string{sample(t)}, Open: func(ctx context.Context, root string, p diag.Progress) (Index, error) {
+	tools := &Tools{Roots: []string{sample(t)}, Open: func(ctx context.Context, root string, o Opening) (Index, error) {
 		if tries++; tries == 1 {
 			return nil, diag.New(diag.Failed, "disk_full", "no space left on the disk")
 		}
-		return good.open(ctx, root, p)
+		return good.open(ctx, root, o)
 	}}
 	c := connect(t, tools, nil)
 	if text, s, isError := invoke(t, c, "canopy_status", nil); !isError || s["code"] != "disk_full" {

@@ -13,7 +13,7 @@ func line(s string, limit int) string {
 	s = head(s, 8*limit) // spaces and what is invisible may be most of it
 	var b strings.Builder
 	b.Grow(min(len(s), limit+utf8.UTFMax))
-	space, last := false, 0 // last is the end of the last whole word
+	space, last := false, 0 // last is the end of a whole word, with room for an ellipsis
 	for _, r := range s {
 		switch {
 		case unicode.IsSpace(r) || r == '\u2028' || r == '\u2029':
@@ -30,7 +30,9 @@ func line(s string, limit int) string {
 			return cut(b.String(), last, space, limit)
 		}
 		if space {
-			last = b.Len()
+			if b.Len() <= limit-len(ellipsis) {
+				last = b.Len()
+			}
 			b.WriteByte(' ')
 			space = false
 		}
@@ -39,15 +41,16 @@ func line(s string, limit int) string {
 	return b.String()
 }
 
+const ellipsis = "…"
+
 // cut shortens a line that is full so that an ellipsis has a place.
 func cut(s string, last int, whole bool, limit int) string {
-	const ellipsis = "…"
 	if limit < 2*len(ellipsis) {
 		return s
 	}
 	switch {
 	case whole && len(s)+len(ellipsis) <= limit:
-	case last > limit/2 && last+len(ellipsis) <= limit:
+	case last > limit/2:
 		s = s[:last]
 	default:
 		s = head(s, limit-len(ellipsis))

@@ -23,7 +23,7 @@ var tuned = struct {
 	against        float64         // of a word of a clause that says when not to use a skill
 	named          float64         // of a name that is in the task as a whole
 }{
-	weight:     [fields]float64{6, 3, 2, 0.8, 0.5, 0.5},
+	weight:     [fields]float64{6, 3, 2, 0.8, 0.8, 0.5},
 	length:     [fields]float64{0.75, 0.4, 0.5, 0.4, 0.5, 0.5},
 	saturation: 4,
 	pair:       0.3,
@@ -403,17 +403,25 @@ func (x *index) weigh(p *posting) (value float64, outside bool) {
 	sum := 0.0
 	for f, n := range p.count {
 		if n > 0 {
-			sum += tuned.weight[f] * float64(n) / norm[f]
+			sum += tuned.weight[f] * often(field(f), n) / norm[f]
 		}
 	}
 	return sum / (sum + tuned.saturation), p.outside()
+}
+
+// often is what n occurrences in a field count. A body says a word as often as it is long, which is no better than three times.
+func often(f field, n uint8) float64 {
+	if f == inBody {
+		return 4 * float64(n) / (float64(n) + 3)
+	}
+	return float64(n)
 }
 
 // shares splits v by the fields that a posting has its weight from.
 func (x *index) shares(p *posting, v float64) (by [fields]float64) {
 	sum := 0.0
 	for f, n := range p.count {
-		by[f] = tuned.weight[f] * float64(n) / x.norm[p.doc][f]
+		by[f] = tuned.weight[f] * often(field(f), n) / x.norm[p.doc][f]
 		sum += by[f]
 	}
 	for f := range by {

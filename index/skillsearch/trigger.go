@@ -39,14 +39,19 @@ func ReadClauses(description string) Clauses {
 			if said && n == not {
 				return // more of the same
 			}
-			end(at)
-			from, not, said = at, n, true
+			if said || len(strings.Fields(s[:at])) > 2 {
+				end(at)
+				from = at
+			} // else it is "You must use this", and no sentence of its own
+			not, said = n, true
 		})
 		end(len(s))
 	}
 	c.What = strings.Join(what, " ")
 	return c
 }
+
+const maxQuote = 200 // bytes
 
 // sentences splits s behind periods, exclamation and question marks that stand before a space and something that can
 // start a sentence, outside of quotes, and at empty lines. Spaces become single.
@@ -56,6 +61,12 @@ func sentences(s string) []string {
 		p := strings.Join(strings.Fields(paragraph), " ")
 		start := 0
 		for i := 0; i < len(p); i++ {
+			if p[i] == '"' {
+				// A mark that is not closed soon is that of inches, or forgotten.
+				if n := strings.IndexByte(p[i+1:min(len(p), i+maxQuote)], '"'); n > 0 {
+					i += n // the last of what is quoted
+				}
+			}
 			if p[i] != '.' && p[i] != '!' && p[i] != '?' {
 				continue
 			}

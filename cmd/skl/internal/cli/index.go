@@ -32,6 +32,7 @@ func indexCommand() command {
 		sub: []command{
 			{name: "status", usage: "what is indexed", output: query.Status{}, flags: []cli.Flag{path}, run: runIndexStatus},
 			{name: "drop", args: "[GLOB]", usage: "forget indexed files; without GLOB the whole index", output: dropResult{}, flags: []cli.Flag{path, dryRunFlag()}, run: runIndexDrop},
+			indexFeedbackCommand(), indexServeCommand(),
 		},
 		run: runIndex}
 }

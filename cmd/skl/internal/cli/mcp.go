@@ -23,7 +23,9 @@ func mcpCommand() command {
 	return command{name: "mcp", group: "Code", usage: "serve skl's tools to an agent over standard input and output",
 		example: "skl mcp --allow-run\nskl mcp --config-for claude-code",
 		flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "tools", Usage: "offer `GROUPS`: run (default: all)"},
+			&cli.StringSliceFlag{Name: "tools", Usage: "offer `GROUPS`: code, skills, run (default: all)"},
+			&cli.StringSliceFlag{Name: "path", Usage: "let agents search `DIR` (default: the repository of the working directory); may be repeated"},
+			&cli.StringFlag{Name: "service", Usage: "ask the index service at `URL` for code; the key is in " + serviceKey},
 			&cli.BoolFlag{Name: "allow-run", Usage: "let the agent drive runs of installed skills"},
 			&cli.StringSliceFlag{Name: "allow", Usage: "allow those runs `LIST`: filesystem, network, external, session, or tools by name"},
 			&cli.StringFlag{Name: "sandbox", Usage: "`HOW` scripts and commands are confined: auto, strict or off"},
@@ -39,7 +41,7 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		text, err := mcp.Snippet(host, program, mcpArgs(c, groups))
+		text, err := mcp.Snippet(host, program, w.mcpArgs(c, groups))
 		if err != nil {
 			return err
 		}
@@ -54,6 +56,12 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	o := mcp.Options{Version: version, Tools: groups, In: io.NopCloser(w.env.stdin), Out: keepOpen{w.env.stdout}}
+	end, err := w.offerCode(ctx, c, &o)
+	if err != nil {
+		return err
+	}
+	defer end()
+	o.Skills = mcp.Skills{Search: w.searchSkills, Read: w.readSkill}
 	if c.Bool("allow-run") {
 		o.Run = func(ctx context.Context, name, args string, d *drive.Driver) (any, error) {
 			return w.drive(ctx, c, name, args, d)
@@ -63,10 +71,16 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 }
 
 // mcpArgs is what a host has to start the server with, to have it as it was asked for.
-func mcpArgs(c *cli.Context, groups []string) []string {
+func (w *world) mcpArgs(c *cli.Context, groups []string) []string {
 	args := []string{"mcp"}
 	if len(groups) > 0 {
 		args = append(args, "--tools", strings.Join(groups, ","))
+	}
+	for _, dir := range c.StringSlice("path") {
+		args = append(args, "--path", absolute(w.cwd, dir))
+	}
+	if url := c.String("service"); url != "" {
+		args = append(args, "--service", url)
 	}
 	if c.Bool("allow-run") {
 		args = append(args, "--allow-run")

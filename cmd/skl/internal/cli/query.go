@@ -21,7 +21,6 @@ type searched interface {
 	Query(context.Context, query.Query) (query.Result, error)
 	Evidence(context.Context, query.Query, rank.PackOptions) (query.Pack, error)
 	Expand(ctx context.Context, ids []string, maxTokens int) (query.Expansion, error)
-	Files(context.Context, query.Query) ([]string, error)
 	Close() error
 }
 
@@ -29,6 +28,7 @@ type searched interface {
 func placeFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "path", Usage: "search `DIR` (default: the repository of the working directory)"},
+		&cli.StringFlag{Name: "service", Usage: "ask the index service at `URL`, and the files here for what is not committed; the key is in " + serviceKey},
 		&cli.BoolFlag{Name: "skills", Usage: "search the skills of all roots instead"},
 		&cli.IntFlag{Name: "max-tokens", Usage: "print at most about `N` tokens"},
 	}
@@ -173,7 +173,13 @@ type filesResult struct {
 }
 
 func (w *world) listFiles(ctx context.Context, x searched, q query.Query) error {
-	list, err := x.Files(ctx, q)
+	lister, ok := x.(interface {
+		Files(context.Context, query.Query) ([]string, error)
+	})
+	if !ok {
+		return diag.New(diag.Misuse, "usage", "a service does not list files").Hint("leave out --files or --service")
+	}
+	list, err := lister.Files(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -276,11 +282,14 @@ func (w *world) searchedDir(path string) string {
 
 // searched opens what the flags name.
 func (w *world) searched(ctx context.Context, c *cli.Context) (searched, error) {
+	if url := c.String("service"); url != "" && !c.Bool("skills") {
+		return w.remoteIndex(ctx, url, w.searchedDir(c.String("path")))
+	}
 	if !c.Bool("skills") {
 		return index.Open(ctx, w.searchedDir(c.String("path")), index.Options{CacheDir: w.indexDir(), Progress: w.ui.Progress})
 	}
-	if c.String("path") != "" {
-		return nil, diag.New(diag.Misuse, "usage", "--path and --skills exclude each other")
+	if c.String("path") != "" || c.String("service") != "" {
+		return nil, diag.New(diag.Misuse, "usage", "--skills excludes --path and --service")
 	}
 	return w.searchedSkills(ctx)
 }

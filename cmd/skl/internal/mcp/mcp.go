@@ -12,20 +12,27 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/skl-project/skl/index/serve"
 	drive "github.com/skl-project/skl/runtime/model/mcp"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 // Groups of tools that a server can offer.
-const Run = "run" // skill_run and skill_resume
+const (
+	Code      = "code"   // the seven canopy tools
+	SkillText = "skills" // skill_search and skill_read
+	Run       = "run"    // skill_run and skill_resume
+)
 
 // Groups lists them, in the order of the help.
-func Groups() []string { return []string{Run} }
+func Groups() []string { return []string{Code, SkillText, Run} }
 
 // Options say what a server offers.
 type Options struct {
 	Version string
-	Tools   []string      // groups; empty is all of them
+	Tools   []string     // groups; empty is all of them
+	Code    *serve.Tools // closed by Serve
+	Skills  Skills
 	Run     drive.RunFunc // nil refuses every run
 	In      io.ReadCloser
 	Out     io.WriteCloser
@@ -40,6 +47,11 @@ func Serve(ctx context.Context, o Options) error {
 	}
 	for _, g := range groups {
 		switch g {
+		case Code:
+			o.Code.Add(server)
+			defer o.Code.Close()
+		case SkillText:
+			addSkills(server, o.Skills)
 		case Run:
 			runs := drive.Register(server, drive.Options{Run: o.Run})
 			defer runs.Close()

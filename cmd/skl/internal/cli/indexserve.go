@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/index"
+	"github.com/skl-project/skl/index/serve"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// serviceKey is the variable that the key of the index service is in.
+const serviceKey = "SKL_INDEX_KEY"
+
+type indexServeResult struct {
+	Addr string `json:"addr"`
+	URL  string `json:"url"`
+}
+
+func indexServeCommand() command {
+	return command{name: "serve", usage: "serve the indexes of repositories over HTTP", output: indexServeResult{},
+		example: "skl index serve\n" + serviceKey + "=SECRET skl index serve --addr 0.0.0.0:3000",
+		flags: []cli.Flag{&cli.StringFlag{Name: "addr", Value: serve.DefaultAddr, Usage: "listen on `ADDR`; other than loopback needs a key in " + serviceKey},
+			&cli.StringFlag{Name: "state", Usage: "keep the list of repositories in `DIR` (default: skl's state directory)"}},
+		run: runIndexServe}
+}
+
+func runIndexServe(ctx context.Context, w *world, c *cli.Context) error {
+	addr, key := c.String("addr"), w.env.getenv(serviceKey)
+	if err := serve.CheckAddr(addr, key); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return diag.New(diag.Failed, "cannot_listen", "cannot listen on %s: %w", addr, err).Hint("add --addr 127.0.0.1:0 for a free port")
+	}
+	defer l.Close()
+	state := w.dirs.state
+	if dir := c.String("state"); dir != "" {
+		state = absolute(w.cwd, dir)
+	}
+	s, err := serve.NewService(ctx, serve.ServiceOptions{Open: w.keepIndex, StateDir: state, Key: key, Version: version})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	out := indexServeResult{l.Addr().String(), "http://" + l.Addr().String()}
+	if w.ui.JSON {
+		line, err := json.Marshal(out)
+		if err != nil {
+			return err
+		}
+		w.ui.Raw(append(line, '\n'))
+	} else {
+		w.ui.Print("serving indexes at %s", out.URL)
+		w.ui.Hint("skl query --service %s WORDS", out.URL)
+	}
+	return s.Serve(ctx, l)
+}
+
+// keepIndex opens an index for a long-lived process.
+func (w *world) keepIndex(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
+	return index.Open(ctx, root, index.Options{CacheDir: w.indexDir(), Watch: true, Background: true, Progress: o.Progress, Prior: o.Prior})
+}
+
+// remoteIndex asks a service, and the files here for what is not committed.
+func (w *world) remoteIndex(ctx context.Context, url, dir string) (searched, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, diag.New(diag.Misuse, "not_found", "there is no directory %s", w.short(dir))
+	}
+	c := &serve.Client{URL: url, Key: w.env.getenv(serviceKey), CacheDir: filepath.Join(w.indexDir(), "overlay"),
+		Local: func(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
+			return index.Open(ctx, root, index.Options{CacheDir: w.indexDir(), Progress: o.Progress})
+		}}
+	x, err := c.Open(ctx, real, serve.Opening{Progress: w.ui.Progress})
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+type feedbackResult struct {
+	Root    string                `json:"root"`
+	Metrics serve.FeedbackMetrics `json:"metrics"`
+	Priors  []prior               `json:"priors"`
+}
+
+// A prior says how much more or less often than the mean handles of a group are expanded.
+type prior struct {
+	Group string  `json:"group"` // a type of node, or a glob
+	Value float64 `json:"value"` // -1 to 1
+}
+
+func indexFeedbackCommand() command {
+	return command{name: "feedback", usage: "what was expanded of what was found, and what ranking learned from it", output: feedbackResult{},
+		flags: []cli.Flag{&cli.StringFlag{Name: "path", Usage: "of `DIR` (default: the repository of the working directory)"},
+			&cli.IntFlag{Name: "days", Value: 7, Usage: "over the last `N` days"}},
+		run: runIndexFeedback}
+}
+
+func (w *world) feedbackDir() string { return filepath.Join(w.dirs.state, "index-service") }
+
+func runIndexFeedback(ctx context.Context, w *world, c *cli.Context) error {
+	days := c.Int("days")
+	if days < 1 || days > 30 {
+		return diag.New(diag.Misuse, "usage", "--days is between 1 and 30")
+	}
+	root := w.searchedDir(c.String("path"))
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	out := feedbackResult{Root: root, Priors: []prior{}}
+	if _, err := os.Stat(w.feedbackDir()); err == nil {
+		f, err := serve.OpenFeedback(ctx, w.feedbackDir())
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if out.Metrics, err = f.Metrics(ctx, root, days); err != nil {
+			return err
+		}
+		known, err := f.Priors(ctx, root, time.Now())
+		if err != nil {
+			return err
+		}
+		for _, m := range []map[string]float64{known.Types, known.Globs} {
+			for g, v := range m {
+				out.Priors = append(out.Priors, prior{g, v})
+			}
+		}
+		slices.SortFunc(out.Priors, func(a, b prior) int { return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.Group, b.Group)) })
+	}
+	if w.ui.JSON {
+		return w.ui.Result(out)
+	}
+	m := out.Metrics
+	if m.SampleCount == 0 {
+		w.ui.Print("no search of %s was recorded in the last %d days", w.short(root), days)
+		w.ui.Hint("skl mcp and skl index serve record what agents expand")
+		return nil
+	}
+	w.ui.Print("%d searches in %d days: %.0f %% of the handles were expanded, %.0f tokens each; %.0f %% of the searches had one of the first %d right",
+		m.SampleCount, days, 100*m.HandleExpandAcceptRate, m.AvgTokensPerExpand, 100*m.GlobHitRateAtK, m.K)
+	rows := [][]string{{"GROUP", "PRIOR"}}
+	for _, p := range out.Priors {
+		rows = append(rows, []string{p.Group, strconv.FormatFloat(p.Value, 'f', 2, 64)})
+	}
+	w.ui.Rows(rows)
+	return nil
+}

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/cmd/skl/internal/mcp"
+	"github.com/skl-project/skl/index/serve"
+	"github.com/skl-project/skl/index/skillsearch"
+	"github.com/skl-project/skl/runtime/skills"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/spell"
+)
+
+// offerCode gives agents the tools to search the directories of --path. end must be called when the server has ended.
+func (w *world) offerCode(ctx context.Context, c *cli.Context, o *mcp.Options) (end func(), err error) {
+	dirs := c.StringSlice("path")
+	if len(dirs) == 0 {
+		dirs = []string{w.searchedDir("")}
+	}
+	tools := &serve.Tools{Open: w.keepIndex}
+	for _, dir := range dirs {
+		dir = absolute(w.cwd, dir)
+		info, err := os.Stat(dir)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+			return nil, diag.New(diag.Misuse, "not_a_directory", "--path: %s is no directory", w.short(dir))
+		}
+		if err != nil {
+			return nil, err
+		}
+		tools.Roots = append(tools.Roots, dir)
+	}
+	if url := c.String("service"); url != "" {
+		client := &serve.Client{URL: url, Key: w.env.getenv(serviceKey), Local: w.keepIndex, CacheDir: filepath.Join(w.indexDir(), "overlay")}
+		tools.Open = client.Open
+	}
+	end = func() {}
+	// Without it, searches are answered all the same.
+	if f, err := serve.OpenFeedback(ctx, w.feedbackDir()); err == nil {
+		tools.Feedback = f
+		end = func() { f.Close() }
+	}
+	o.Code = tools
+	return end, nil
+}
+
+// readSkill returns a file of the active copy of an installed skill.
+func (w *world) readSkill(ctx context.Context, name, file string) (mcp.SkillFile, error) {
+	if !isWord(name) {
+		return mcp.SkillFile{}, diag.New(diag.Refused, "mcp_path", "%q is a path or a reference; agents read installed skills by name", name).Hint("skl install %s", name)
+	}
+	t, info, err := w.lookAt(ctx, name)
+	if err != nil {
+		return mcp.SkillFile{}, err
+	}
+	if file == "" {
+		file = skill.FileName
+	}
+	out := mcp.SkillFile{Skill: info.Name, File: file}
+	for path := range t {
+		out.Files = append(out.Files, path)
+	}
+	slices.Sort(out.Files)
+	f, ok := t[file]
+	if !ok || f.kind == bundle.Link {
+		return mcp.SkillFile{}, diag.New(diag.Misuse, "no_such_file", "%s has no file %q", info.Name, file).Meant(spell.Nearest(file, out.Files, 5)...)
+	}
+	out.Data = f.data
+	return out, nil
+}
+
+// searchSkills answers which skill fits a task: of those installed, and of those that the registries find for it.
+func (w *world) searchSkills(ctx context.Context, task string, limit int) (skillsearch.Answer, error) {
+	l, err := w.discover(ctx, nil)
+	if err != nil {
+		return skillsearch.Answer{}, err
+	}
+	list, err := skillsearch.FromListing(ctx, skills.FS(), l)
+	if err != nil {
+		return skillsearch.Answer{}, err
+	}
+	return skillsearch.New(list, skillsearch.Options{}).Search(task, skillsearch.Context{Limit: limit}), nil
+}
