@@ -171,14 +171,7 @@ func (s *search) best(f found, n int) (best []scored, total int, err error) {
 // bestRows chooses pieces by what the index says, and returns the nodes that they are shown as.
 func (s *search) bestRows(rows []scoredRow, n int) ([]scored, int, error) {
 	total := len(rows)
-	if len(rows) > n {
-		rows = slices.Clone(rows)
-		slices.SortFunc(rows, func(a, b scoredRow) int {
-			return cmp.Or(cmp.Compare(b.pre, a.pre), strings.Compare(s.v.File(a.row.File()).Path, s.v.File(b.row.File()).Path), cmp.Compare(a.row, b.row))
-		})
-		rows = rows[:n]
-		slices.SortFunc(rows, func(a, b scoredRow) int { return cmp.Compare(a.row, b.row) })
-	}
+	rows = s.highest(rows, n)
 	var list []scored
 	shown := make(map[[2]int64]bool)
 	for _, r := range rows {
@@ -200,6 +193,68 @@ func (s *search) bestRows(rows []scoredRow, n int) ([]scored, int, error) {
 		list = append(list, scored{hit: hit{file: file, node: p.Node, at: p.Region}, part: o.Nodes[p.Node]})
 	}
 	return list, total, nil
+}
+
+// highest returns the n rows that the index says most of, in order. Among equals those of the first paths are taken.
+func (s *search) highest(rows []scoredRow, n int) []scoredRow {
+	if len(rows) <= n {
+		return rows
+	}
+	values := make([]float64, len(rows))
+	for i, r := range rows {
+		values[i] = r.pre
+	}
+	limit := nthLargest(values, n)
+	var out, equal []scoredRow
+	for _, r := range rows {
+		switch {
+		case r.pre > limit:
+			out = append(out, r)
+		case r.pre == limit:
+			equal = append(equal, r)
+		}
+	}
+	if need := n - len(out); len(equal) > need {
+		slices.SortFunc(equal, func(a, b scoredRow) int {
+			return cmp.Or(cmp.Compare(s.v.Order(a.row.File()), s.v.Order(b.row.File())), cmp.Compare(a.row, b.row))
+		})
+		equal = equal[:need]
+	}
+	out = append(out, equal...)
+	slices.SortFunc(out, func(a, b scoredRow) int { return cmp.Compare(a.row, b.row) })
+	return out
+}
+
+// nthLargest returns the value that n-1 others are at least as large as; it reorders list.
+func nthLargest(list []float64, n int) float64 {
+	lo, hi, k := 0, len(list)-1, n-1
+	for lo < hi {
+		a, b, c := list[lo], list[(lo+hi)/2], list[hi]
+		pivot := max(min(a, b), min(max(a, b), c))
+		i, j := lo, hi
+		for i <= j {
+			for list[i] > pivot {
+				i++
+			}
+			for list[j] < pivot {
+				j--
+			}
+			if i <= j {
+				list[i], list[j] = list[j], list[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case k <= j:
+			hi = j
+		case k >= i:
+			lo = i
+		default:
+			return list[k]
+		}
+	}
+	return list[k]
 }
 
 func (s *search) bestHits(hits []hit, n int) ([]scored, int, error) {
@@ -224,12 +279,8 @@ func (s *search) bestHits(hits []hit, n int) ([]scored, int, error) {
 
 // corpus describes all pieces to the scorer.
 func (s *search) corpus() rank.Corpus {
-	c := rank.Corpus{Documents: 1}
-	tokens := 0
-	for _, f := range s.v.Files() {
-		c.Documents += f.Pieces
-		tokens += f.Tokens
-	}
+	pieces, tokens := s.v.Totals()
+	c := rank.Corpus{Documents: pieces + 1}
 	c.Length = max(20, 0.6*float64(tokens)/float64(c.Documents)) // of ten tokens, about six are words
 	c.Frequency = func(term string) int {
 		n, err := s.v.Count(term)

@@ -65,9 +65,11 @@ type Index struct {
 	opening sync.Mutex // held while a damaged store is opened anew
 	current atomic.Pointer[store.Store]
 
-	watching sync.Mutex // guards watcher and known
+	watching sync.Mutex // guards watcher, known and version
 	watcher  *files.Watcher
 	known    files.List // what the watcher keeps up to date
+	version  uint64     // of known
+	agreed   agreed
 
 	background sync.WaitGroup
 	busy       atomic.Bool     // a goroutine of background runs
@@ -304,7 +306,7 @@ func (x *Index) Status(ctx context.Context) (query.Status, error) {
 		return query.Status{}, err
 	}
 	defer v.Close()
-	list, err := x.list(ctx)
+	list, _, err := x.list(ctx)
 	if err != nil {
 		return query.Status{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/skl-project/skl/index/files"
@@ -34,7 +35,7 @@ func (d *difference) none() bool { return len(d.new)+len(d.removed)+len(d.unsure
 
 // look compares the files with the store.
 func (x *Index) look(ctx context.Context) (difference, error) {
-	list, err := x.list(ctx)
+	list, version, err := x.list(ctx)
 	if err != nil {
 		return difference{}, err
 	}
@@ -43,10 +44,38 @@ func (x *Index) look(ctx context.Context) (difference, error) {
 		return difference{}, err
 	}
 	defer v.Close()
+	if version != 0 && x.agreed.load() == (agreement{version, v.Generation()}) {
+		return difference{list: list}, nil
+	}
 	d := compare(list.Files, list.TooLarge, v.Files())
 	d.list = list
+	if version != 0 && d.none() {
+		x.agreed.store(agreement{version, v.Generation()})
+	}
 	return d, nil
 }
+
+// An agreement is a list of files that a generation was found to cover.
+type agreement struct{ version, generation uint64 }
+
+// agreed is the last agreement.
+type agreed struct {
+	mu sync.Mutex
+	a  agreement
+}
+
+func (a *agreed) load() agreement {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.a
+}
+
+func (a *agreed) store(n agreement) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.a = n
+}
+
 
 // compare walks along both lists, which are sorted by path.
 func compare(found, large []files.File, known []*store.File) (d difference) {
@@ -77,25 +106,26 @@ func compare(found, large []files.File, known []*store.File) (d difference) {
 	return d
 }
 
-// list returns the files there are: by walking, or from what the watcher told.
-func (x *Index) list(ctx context.Context) (files.List, error) {
+// list returns the files there are: by walking, or from what the watcher told. The version is that of what it told, 0 for a walk.
+func (x *Index) list(ctx context.Context) (list files.List, version uint64, err error) {
 	x.watching.Lock()
 	defer x.watching.Unlock()
 	if x.watcher == nil {
-		return x.walker.Walk(ctx)
+		list, err = x.walker.Walk(ctx)
+		return list, 0, err
 	}
 	changed, all := x.watcher.Changes()
 	if all || x.known.Files == nil {
-		list, err := x.walker.Walk(ctx)
-		if err == nil {
-			x.known = list
+		if list, err = x.walker.Walk(ctx); err != nil {
+			return files.List{}, 0, err
 		}
-		return list, err
-	}
-	if len(changed) > 0 {
+		x.known = list
+		x.version++
+	} else if len(changed) > 0 {
 		x.known = x.again(x.known, changed)
+		x.version++
 	}
-	return x.known, nil
+	return x.known, x.version, nil
 }
 
 // again returns list with the paths that changed as they are now.

@@ -62,7 +62,7 @@ func (s *search) grep(text string) (found, error) {
 	if len(words) == 0 {
 		return found{}, nil
 	}
-	pieces := s.pieces()
+	pieces, _ := s.v.Totals()
 	for i := range words {
 		w := &words[i]
 		n, err := s.v.Count(w.rarest(s))
@@ -96,14 +96,6 @@ func (w *word) rarest(s *search) string {
 		}
 	}
 	return best
-}
-
-// pieces returns the number of all pieces.
-func (s *search) pieces() (n int) {
-	for _, f := range s.v.Files() {
-		n += f.Pieces
-	}
-	return n
 }
 
 // rows returns the pieces that have a word in their text.

@@ -119,6 +119,8 @@ func FuzzSplit(f *testing.F) {
 			f.Add(byte(i), []byte(c.src))
 		}
 	}
+	f.Add(byte(0), []byte("0\nvar A "))  // a symbol that ends with white space
+	f.Add(byte(6), []byte("\f\n0\n\n0")) // white space that is text to CommonMark
 	f.Fuzz(func(t *testing.T, k byte, src []byte) {
 		path := paths[int(k)%len(paths)]
 		before := bytes.Clone(src)

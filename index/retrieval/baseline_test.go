@@ -38,8 +38,8 @@ type system struct {
 	reading func(q question) int // of the tags file: see tags.reading
 }
 
-// baselines returns the systems that have no index of ours.
-func baselines(t testing.TB, c *corpus) []system {
+// baselines returns the systems that have no index of ours: bm25, and the others if all are wanted.
+func baselines(t testing.TB, c *corpus, all bool) []system {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "base.db"))
 	if err != nil {
@@ -47,11 +47,11 @@ func baselines(t testing.TB, c *corpus) []system {
 	}
 	t.Cleanup(func() { db.Close() })
 	db.SetMaxOpenConns(1)
-	out := []system{
-		{name: "bm25", ask: newChunks(t, db, c).ask},
-		{name: "ripgrep", ask: newGrep(c).ask},
+	out := []system{{name: "bm25", ask: newChunks(t, db, c).ask}}
+	if all {
+		out = append(out, system{name: "ripgrep", ask: newGrep(c).ask})
 	}
-	if len(c.defs) > 0 {
+	if all && len(c.defs) > 0 {
 		tags := newTags(c)
 		out = append(out, system{name: "ctags", ask: tags.ask, reading: tags.reading}, system{name: "reference", ask: newNodes(t, db, c).ask})
 	}

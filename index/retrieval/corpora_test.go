@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,7 +19,7 @@ func (b *bench) ask(c *corpus, questions []question, suffix string) {
 	written := time.Now()
 	x := openIndex(b.t, c.dir)
 	indexed := time.Now()
-	systems := baselines(b.t, c)
+	systems := baselines(b.t, c, true)
 	ready := time.Now()
 	b.run(systems, x, questions, suffix)
 	b.t.Logf("%s: %d files, %d questions; written in %v, indexed in %v, baselines in %v, asked in %v", c.name, len(c.paths), len(questions),
@@ -47,7 +46,7 @@ func (b *bench) library(full bool) {
 		described = append(described, sentences(c, bare, 100*n, true)...)
 	}
 	if other != nil {
-		files, err := readTree(filepath.Join(runtime.GOROOT(), "src"), other, func(p string) bool { return path.Ext(p) == ".go" })
+		files, err := readTree(goSource(b.t), other, func(p string) bool { return path.Ext(p) == ".go" })
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -92,7 +91,8 @@ func (b *bench) history(full bool) {
 		} else {
 			x.update()
 		}
-		b.run(baselines(b.t, c), x, []question{change.question}, "")
+		systems := baselines(b.t, c, full)
+		b.run(systems, x, []question{change.question}, "")
 	}
 	b.t.Logf("zoekt: %d commits in %v", len(changes), time.Since(start).Round(time.Millisecond))
 }

@@ -10,6 +10,7 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -239,10 +240,20 @@ func (c *corpus) write(t testing.TB, dir string) {
 	}
 }
 
+// goSource returns the directory of Go's own source.
+func goSource(t testing.TB) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Skipf("skipped: where Go is cannot be asked: %v", err)
+	}
+	return filepath.Join(strings.TrimSpace(string(out)), "src")
+}
+
 // library reads Go's library: the small part, or all of it.
 func library(t testing.TB, full bool) *corpus {
 	t.Helper()
-	root := filepath.Join(runtime.GOROOT(), "src")
+	root := goSource(t)
 	dirs := smallLibrary
 	if full {
 		dirs = []string{"."}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 	"unicode"
 
 	"github.com/skl-project/skl/index/query"
@@ -496,4 +497,44 @@ func absent(c, other *corpus, n int) []question {
 		}
 	}
 	return out
+}
+
+func TestWords(t *testing.T) {
+	tests := map[string]string{"ReadFrom": "Read From", "HTTPServer": "HTTP Server", "parseURL": "parse URL", "snake_case_X": "snake case X", "Utf8Len": "Utf8 Len", "x": "x"}
+	for name, want := range tests {
+		if got := strings.Join(words(name), " "); got != want {
+			t.Errorf("words(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestSentence(t *testing.T) {
+	doc := "SplitHost splits a network address of the form host:port into host and port. It does more."
+	tests := []struct {
+		name   string
+		strict bool
+		want   string
+	}{
+		{"SplitHost", true, "a network address of the form port into and port"},
+		{"SplitHost", false, "splits a network address of the form port into and port"},
+		{"SplitNetworkAddressPort", false, ""}, // too little remains
+	}
+	for _, tt := range tests {
+		if got := sentence(tt.name, strings.Replace(doc, "SplitHost", tt.name, 1), tt.strict); got != tt.want {
+			t.Errorf("sentence(%q, strict %v) = %q, want %q", tt.name, tt.strict, got, tt.want)
+		}
+	}
+}
+
+// Both halves exist, and a question is of one of them, whatever was drawn before it.
+func TestHalves(t *testing.T) {
+	n := 0
+	for _, group := range []string{"net/http", "os", "strings", "encoding/json", "go/ast", "io", "fmt", "bufio", "time", "sort"} {
+		if judging(group) {
+			n++
+		}
+	}
+	if n < 2 || n > 8 {
+		t.Errorf("%d of 10 packages judge", n)
+	}
 }

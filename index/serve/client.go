@@ -220,7 +220,7 @@ func (x *remote) Query(ctx context.Context, q query.Query) (query.Result, error)
 func (x *remote) Evidence(ctx context.Context, q query.Query, o rank.PackOptions) (query.Pack, error) {
 	var there Planned
 	no := false // whoever asks does the planning
-	body := EvidenceRequest{Repo: x.id, MaxTokens: o.MaxTokens, PackConfig: PackConfig{MaxHandles: o.MaxHandles, MaxPerFile: o.MaxPerFile, Plan: &no}}
+	body := EvidenceRequest{Repo: x.id, MaxTokens: min(o.MaxTokens, MaxTokens), PackConfig: PackConfig{MaxHandles: o.MaxHandles, MaxPerFile: o.MaxPerFile, Plan: &no}}
 	body.Query, body.Limit = q.Expr.String(), q.Limit
 	if err := x.c.post(ctx, "/evidence_pack", body, &there); err != nil {
 		return query.Pack{}, err
@@ -314,7 +314,7 @@ func (x *remote) Expand(ctx context.Context, ids []string, maxTokens int) (query
 func (x *remote) expandThere(ctx context.Context, ids []string, generations map[string]uint64, maxTokens int) (query.Expansion, error) {
 	var failed []query.Failure
 	for range 2 {
-		body := ExpandRequest{Repo: x.id, MaxTokens: maxTokens}
+		body := ExpandRequest{Repo: x.id, MaxTokens: min(cmp.Or(maxTokens, MaxTokens), MaxTokens)}
 		for _, id := range ids {
 			body.Handles = append(body.Handles, ExpandHandle{id, generations[id]})
 		}

@@ -289,7 +289,7 @@ func (f *Feedback) RecordExpand(repo string, contents []query.Content, at time.T
 	}
 	f.record(func(tx *sql.Tx) error {
 		for _, c := range list {
-			if _, err := tx.Exec(insertExpand, at.Unix(), repo, c.id, c.path, area(c.path), c.tokens, 0, repo, c.id, at.Add(-time.Hour).Unix()); err != nil {
+			if _, err := tx.Exec(insertExpand, at.Unix(), repo, c.id, c.path, area(c.path), c.tokens, 0, repo, c.id, at.Add(-time.Hour).Unix(), ""); err != nil {
 				return err
 			}
 		}
@@ -297,16 +297,16 @@ func (f *Feedback) RecordExpand(repo string, contents []query.Content, at time.T
 	})
 }
 
-// insertExpand takes the type and the rank from the last query that returned the handle, at most an hour before.
+// insertExpand takes the type and the rank from the last query that returned the handle, not before a time and if possible with a text.
 const insertExpand = `
 WITH given (at, repo, handle, path, area, tokens, useful) AS (VALUES (?, ?, ?, ?, ?, ?, ?)),
-last AS (SELECT h.event, h.rank, h.type FROM query_handles h JOIN query_events e ON e.id = h.event WHERE e.repo = ? AND h.handle = ? AND e.at >= ? ORDER BY e.id DESC LIMIT 1)
+last AS (SELECT h.event, h.rank, h.type FROM query_handles h JOIN query_events e ON e.id = h.event WHERE e.repo = ? AND h.handle = ? AND e.at >= ? ORDER BY e.text = ? DESC, e.id DESC LIMIT 1)
 INSERT INTO expand_events (at, repo, event, rank, handle, path, type, area, tokens, useful)
 SELECT given.at, given.repo, last.event, last.rank, given.handle, given.path, coalesce(last.type, ''), given.area, given.tokens, given.useful FROM given LEFT JOIN last`
 
 // RecordReport records what a client says of handles: that it expanded them by itself, and that they were useful.
-// It returns how many of them a query had returned before; others are passed over, since nothing is known of them.
-func (f *Feedback) RecordReport(ctx context.Context, repo string, expanded, useful []string, at time.Time) (known int, err error) {
+// text is the query that returned them; "" is the last one that did. It returns how many of them a query had returned before; others are passed over, since nothing is known of them.
+func (f *Feedback) RecordReport(ctx context.Context, repo, text string, expanded, useful []string, at time.Time) (known int, err error) {
 	if f == nil {
 		return 0, nil
 	}
@@ -329,7 +329,7 @@ func (f *Feedback) RecordReport(ctx context.Context, repo string, expanded, usef
 			if err != nil {
 				return 0, err
 			}
-			if _, err := tx.ExecContext(ctx, insertExpand, at.Unix(), repo, id, path, area(path), tokens, weight, repo, id, 0); err != nil {
+			if _, err := tx.ExecContext(ctx, insertExpand, at.Unix(), repo, id, path, area(path), tokens, weight, repo, id, 0, text); err != nil {
 				return 0, err
 			}
 			known++

@@ -100,7 +100,7 @@ func TestFeedbackMetrics(t *testing.T) {
 	f.RecordQuery("/r", "third", "", seven, now)
 	f.RecordExpand("/r", []query.Content{content(seven[6])}, now)
 	f.RecordExpand("/r", []query.Content{{HandleID: "unknown", FilePath: "x.go", TokenCount: 100}}, now)
-	if known, err := f.RecordReport(t.Context(), "/r", []string{"h5"}, []string{"h5", "nobody"}, now); known != 2 || err != nil {
+	if known, err := f.RecordReport(t.Context(), "/r", "third", []string{"h5"}, []string{"h5", "nobody"}, now); known != 2 || err != nil {
 		t.Errorf("known %d, %v", known, err)
 	}
 	m, err := f.Metrics(t.Context(), "/r", 7)

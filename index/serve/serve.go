@@ -12,6 +12,9 @@
 //   - A handle's generation is the index's, which begins at a random number: no restart and no rebuild makes an old one valid.
 //   - Limits: bodies of 2 MiB, answers of MaxTokens tokens, 64 requests at once, 256 repositories, 2 reindexes at once.
 //
+// A repository that nobody asked to index is answered for all the same, from what promises most; the answer says how many files it does
+// not cover. An evidence pack of low confidence is refined by at most two more queries, see [Planned].
+//
 // It stores what it has to remember below a state directory: index-service.json and index-service/feedback.db. Nothing
 // is written to a repository.
 package serve

@@ -216,9 +216,6 @@ func (s *Service) at(ctx context.Context, id string) (shard, error) {
 
 // seen keeps what an answer says of the state of a repository.
 func (s *Service) seen(at shard, generation uint64) {
-	if generation == at.Repo.Generation && at.CommitSHA == "" {
-		return
-	}
 	// The file has it from the next change of status on: a generation is shown, and never relied on.
 	_, err := s.repos.change(at.RepoID, false, func(r *Repo) { r.Generation, r.CommitSHA = generation, at.CommitSHA })
 	if err != nil {
@@ -413,7 +410,7 @@ func stale(handles []ExpandHandle, current uint64) *Problem {
 // A FeedbackRequest says what a client did with handles.
 type FeedbackRequest struct {
 	Repo     string   `json:"repo"`
-	Query    string   `json:"query,omitempty" jsonschema:"what was asked; for people who read the record"`
+	Query    string   `json:"query,omitempty" jsonschema:"the query that returned the handles; default: the last one that did"`
 	Expanded []string `json:"expanded,omitempty" jsonschema:"handles that the client expanded without asking the service"`
 	Useful   []string `json:"useful,omitempty" jsonschema:"handles that answered"`
 }
@@ -442,7 +439,7 @@ func (s *Service) report(ctx context.Context, body []byte) (any, error) {
 			}
 		}
 	}
-	n, err := s.feedback.RecordReport(ctx, r.RepoRoot, in.Expanded, in.Useful, time.Now())
+	n, err := s.feedback.RecordReport(ctx, r.RepoRoot, in.Query, in.Expanded, in.Useful, time.Now())
 	return FeedbackAnswer{n}, err
 }
 

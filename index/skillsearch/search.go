@@ -23,7 +23,7 @@ var tuned = struct {
 	against        float64         // of a word of a clause that says when not to use a skill
 	named          float64         // of a name that is in the task as a whole
 }{
-	weight:     [fields]float64{6, 3, 2, 0.8, 0.8, 0.5},
+	weight:     [fields]float64{6, 3, 2, 0.8, 1, 0.5},
 	length:     [fields]float64{0.75, 0.4, 0.5, 0.4, 0.5, 0.5},
 	saturation: 4,
 	pair:       0.3,
@@ -520,10 +520,15 @@ func rounded(f float64) float64 { return math.Round(f*1000) / 1000 }
 // goodMatch is the confidence below which there is no good match.
 const goodMatch = 0.5
 
-// confidence is the probability that the best of scores is right: a logistic function, fitted to the tuning half of the
-// tasks, of the share of the possible score that it has, of the logarithm of the score, and of how much it has of
-// the three words of the task that tell most.
+// confidence is the probability that the best of scores is right. The numbers were fitted to the tuning half of the tasks.
 func (s *Searcher) confidence(q *question, best scored) float64 {
+	share, covered := s.covers(q, best)
+	return 1 / (1 + math.Exp(7.38-4.16*share-2.58*math.Log(1+best.value)-1.42*covered))
+}
+
+// covers returns the share that a document has of the score of one that is made of all that is asked for, and the
+// share that it has of the three words that tell most.
+func (s *Searcher) covers(q *question, d scored) (share, covered float64) {
 	type part struct{ rare, have float64 }
 	x := s.index
 	parts := make([]part, len(q.concepts))
@@ -533,7 +538,7 @@ func (s *Searcher) confidence(q *question, best scored) float64 {
 		p.rare = k.weight * x.rarity(k.members[0].terms)
 		mass += p.rare
 		for _, m := range k.members {
-			h := x.hit(m, k.weight, best.doc)
+			h := x.hit(m, k.weight, d.doc)
 			switch {
 			case h.outside:
 				p.have = max(p.have, p.rare*m.weight)
@@ -549,7 +554,7 @@ func (s *Searcher) confidence(q *question, best scored) float64 {
 		have += p.have
 	}
 	if mass == 0 || rare == 0 {
-		return 0
+		return 0, 0
 	}
-	return 1 / (1 + math.Exp(8.05-2.67*best.value/mass-2.7*math.Log(1+best.value)-2.35*have/rare))
+	return d.value / mass, have / rare
 }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"regexp/syntax"
 	"slices"
+	"unicode/utf8"
 )
 
 // Grams returns a filter of the trigrams of src, whose ASCII letters count as small: a Bloom filter of one
@@ -126,7 +127,8 @@ func literalGate(runes []rune, anyCase bool) Gate {
 		run = run[:0]
 	}
 	for _, r := range runes {
-		if anyCase && (r >= 0x80 || r == 'k' || r == 'K' || r == 's' || r == 'S') {
+		// U+FFFD also matches a byte that is no UTF-8.
+		if r == utf8.RuneError || anyCase && (r >= 0x80 || r == 'k' || r == 'K' || r == 's' || r == 'S') {
 			flush()
 			continue
 		}

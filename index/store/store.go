@@ -5,7 +5,10 @@
 //   - What a file holds never changes under its number: a file that is indexed again gets a new one. So what was read
 //     under a number can be kept.
 //   - A View is one state of the index. Readers never wait for the writer, and several processes may use one store.
-//   - A store that is damaged, or of another format, is emptied and built anew; it is a cache.
+//   - A store that is damaged, or of another format, is emptied and built anew; it is a cache. Damage is noticed by the checks
+//     of SQLite, by checksums of blobs, and by rows that name no piece.
+//   - Each database has a name of its own (index-<number>.db, the highest counts): SQLite deletes the log of a database by its name when it
+//     is closed, which must not be that of one that took its place.
 //   - Writes are lost by a power failure at worst, never half done.
 package store
 
@@ -21,7 +24,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -36,7 +41,12 @@ const Format = 1
 // applicationID marks our databases for file(1): "skli".
 const applicationID = 0x736b6c69
 
-const fileName = "index.db"
+// Names in the directory of a store.
+const (
+	namePrefix = "index-"
+	nameSuffix = ".db"
+	lockName   = "lock" // a directory whose lock is held while databases are made and dropped
+)
 
 const schema = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -50,6 +60,7 @@ CREATE VIRTUAL TABLE vocabulary USING fts5vocab(terms, row);
 // A Store is the index of one root. It may be used concurrently.
 type Store struct {
 	dir     string
+	name    string // of the database, in dir
 	readers *sql.DB
 	writer  *sql.DB // one connection
 
@@ -63,62 +74,134 @@ type Store struct {
 
 // Open opens the store in dir, which is made if it does not exist.
 func Open(ctx context.Context, dir string) (*Store, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, lockName), 0o700); err != nil {
 		return nil, err
 	}
-	s, err := open(ctx, dir)
-	if err == nil || !rebuildable(err) {
-		return s, err
+	for attempt := 1; ; attempt++ {
+		name, err := newest(dir)
+		if name == "" && err == nil {
+			name, err = create(ctx, dir)
+		}
+		if err != nil {
+			return nil, err
+		}
+		s, err := open(ctx, dir, name)
+		if err == nil || !rebuildable(err) || attempt == 5 {
+			return s, err
+		}
+		if err := drop(ctx, dir, name); err != nil {
+			return nil, err
+		}
 	}
-	unlock, err := durable.Lock(ctx, dir, nil)
+}
+
+// newest returns the name of the database that counts, "" if there is none.
+func newest(dir string) (string, error) {
+	list, err := databases(dir)
+	if err != nil || len(list) == 0 {
+		return "", err
+	}
+	return list[len(list)-1], nil
+}
+
+// databases returns the names of all databases in dir, the oldest first. Their numbers have 16 digits, so names sort as they do.
+func databases(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir) // sorted
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
-	if s, err := open(ctx, dir); err == nil || !rebuildable(err) { // another process was faster
-		return s, err
+	var list []string
+	for _, e := range entries {
+		number, ok := strings.CutPrefix(e.Name(), namePrefix)
+		if number, ok2 := strings.CutSuffix(number, nameSuffix); ok && ok2 && len(number) == 16 {
+			list = append(list, e.Name())
+		}
 	}
-	if err := remove(dir); err != nil {
-		return nil, err
-	}
-	return open(ctx, dir)
+	return list, nil
 }
 
-// Drop removes the store in dir. Another process that has it open goes on with what it has.
-func Drop(ctx context.Context, dir string) error {
-	unlock, err := durable.Lock(ctx, dir, nil)
+// create makes an empty database if there is none, and returns the name of the one that counts.
+func create(ctx context.Context, dir string) (string, error) {
+	unlock, err := durable.Lock(ctx, filepath.Join(dir, lockName), nil)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	name, err := newest(dir)
+	if err != nil || name != "" { // another process was faster
+		return name, err
+	}
+	name = fmt.Sprintf("%s%016x%s", namePrefix, time.Now().UnixNano(), nameSuffix)
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	return name, f.Close()
+}
+
+// drop removes the database of this name and older ones, all if name is "".
+func drop(ctx context.Context, dir, name string) error {
+	unlock, err := durable.Lock(ctx, filepath.Join(dir, lockName), nil)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return remove(dir)
-}
-
-func remove(dir string) error {
-	for _, suffix := range []string{"-wal", "-shm", ""} {
-		if err := os.Remove(filepath.Join(dir, fileName+suffix)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
+	list, err := databases(dir)
+	if err != nil {
+		return err
+	}
+	for _, n := range list {
+		if name != "" && n > name {
+			continue
+		}
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			if err := os.Remove(filepath.Join(dir, n+suffix)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-var errFormat = errors.New("the index has another format")
+// Drop removes the store in dir. Another process that has it open goes on with what it has.
+func Drop(ctx context.Context, dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, lockName)); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return drop(ctx, dir, "")
+}
+
+// Drop removes what s has on disk, and nothing that took its place meanwhile. s must be closed.
+func (s *Store) Drop(ctx context.Context) error { return drop(ctx, s.dir, s.name) }
+
+var (
+	errFormat = errors.New("the index has another format")
+	errGone   = errors.New("the index was removed")
+)
 
 // rebuildable says whether an error means that the file is of no use.
 func rebuildable(err error) bool {
-	if errors.Is(err, errFormat) {
+	if errors.Is(err, errFormat) || errors.Is(err, errGone) {
 		return true
 	}
 	e, ok := errors.AsType[*sqlite.Error](err)
-	return ok && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB)
+	if !ok {
+		return false
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT,
+		// The statements here are always the same, so what is wrong is the schema or an index.
+		sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH:
+		return true
+	}
+	return false
 }
 
 // IsDamaged says whether an error of a method means that the store must be dropped and opened anew.
 func IsDamaged(err error) bool { return rebuildable(err) }
 
-func open(ctx context.Context, dir string) (*Store, error) {
-	s := &Store{dir: dir, write: make(chan struct{}, 1)}
+func open(ctx context.Context, dir, name string) (*Store, error) {
+	s := &Store{dir: dir, name: name, write: make(chan struct{}, 1)}
 	var err error
 	if s.writer, err = s.connect(1, "immediate", "cache_size(-16384)"); err != nil {
 		return nil, err
@@ -128,17 +211,30 @@ func open(ctx context.Context, dir string) (*Store, error) {
 	}
 	if err != nil {
 		s.Close()
-		return nil, fmt.Errorf("opening the index in %s: %w", dir, err)
+		return nil, fmt.Errorf("opening the index in %s: %w", dir, s.explain(err))
 	}
 	return s, nil
+}
+
+// path returns where the database is.
+func (s *Store) path() string { return filepath.Join(s.dir, s.name) }
+
+// explain says of an error whether it is because the file is not there any more.
+func (s *Store) explain(err error) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == sqlite3.SQLITE_CANTOPEN {
+		if _, statErr := os.Lstat(s.path()); errors.Is(statErr, os.ErrNotExist) {
+			return fmt.Errorf("%w: %w", errGone, err)
+		}
+	}
+	return err
 }
 
 // connect opens the database with at most n connections, whose transactions begin with the given lock. What is locked by another process is
 // waited for 100 ms.
 func (s *Store) connect(n int, lock string, pragmas ...string) (*sql.DB, error) {
-	q := url.Values{"_txlock": {lock}, "_pragma": append([]string{"busy_timeout(100)", "page_size(8192)", "journal_mode(WAL)", "synchronous(NORMAL)",
+	q := url.Values{"mode": {"rw"}, "_txlock": {lock}, "_pragma": append([]string{"busy_timeout(100)", "page_size(8192)", "journal_mode(WAL)", "synchronous(NORMAL)",
 		"journal_size_limit(67108864)", "temp_store(MEMORY)"}, pragmas...)}
-	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(filepath.Join(s.dir, fileName))}).EscapedPath(), RawQuery: q.Encode()}
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(s.path())}).EscapedPath(), RawQuery: q.Encode()}
 	db, err := sql.Open("sqlite", u.String())
 	if err != nil {
 		return nil, err
@@ -151,11 +247,18 @@ func (s *Store) connect(n int, lock string, pragmas ...string) (*sql.DB, error) 
 // prepare makes the tables in a new database, and refuses one of another format.
 func (s *Store) prepare(ctx context.Context) error {
 	var format, tables int
-	if err := s.writer.QueryRowContext(ctx, "PRAGMA user_version").Scan(&format); err != nil {
-		return err
+	for {
+		// With a process that is just closing it, or was killed, the database may be locked for a moment.
+		err := s.writer.QueryRowContext(ctx, "PRAGMA user_version").Scan(&format)
+		if err == nil {
+			break
+		}
+		if !isBusy(err) || ctx.Err() != nil {
+			return err
+		}
 	}
 	if format == Format {
-		return nil
+		return s.endBulk(ctx)
 	}
 	tx, err := s.begin(ctx)
 	if err != nil {
@@ -222,7 +325,7 @@ func (s *Store) Dir() string { return s.dir }
 func (s *Store) Size() int64 {
 	var n int64
 	for _, suffix := range []string{"", "-wal"} {
-		if info, err := os.Stat(filepath.Join(s.dir, fileName+suffix)); err == nil {
+		if info, err := os.Stat(s.path() + suffix); err == nil {
 			n += info.Size()
 		}
 	}

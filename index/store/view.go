@@ -22,6 +22,9 @@ type state struct {
 	generation uint64
 	files      []*File // sorted by path
 	byID       map[int64]*File
+	order      map[int64]int // index in files
+	pieces     int           // of all files
+	tokens     int
 
 	mu    sync.Mutex
 	grams map[int64][]byte // nil until asked for
@@ -50,16 +53,11 @@ func (s *Store) View(ctx context.Context) (*View, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	tx, err := s.readers.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{ReadOnly: true})
+	tx, generation, err := s.snapshot(ctx)
 	if err != nil {
-		return nil, err
+		return nil, s.explain(err)
 	}
 	v := &View{s: s, tx: tx}
-	generation, err := metaNumber(tx, "generation")
-	if err != nil {
-		v.Close()
-		return nil, err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state == nil || s.state.generation != generation {
@@ -78,6 +76,26 @@ func (s *Store) View(ctx context.Context) (*View, error) {
 	return v, nil
 }
 
+// snapshot begins a transaction that reads. Where another process was killed, or closes the database, it is locked for a moment, which is
+// waited for until ctx ends.
+func (s *Store) snapshot(ctx context.Context) (tx *sql.Tx, generation uint64, err error) {
+	for {
+		tx, err = s.readers.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{ReadOnly: true})
+		if err == nil {
+			if generation, err = metaNumber(tx, "generation"); err == nil {
+				return tx, generation, nil
+			}
+			tx.Rollback()
+		}
+		if !isBusy(err) {
+			return nil, 0, err
+		}
+		if ctx.Err() != nil {
+			return nil, 0, ctx.Err()
+		}
+	}
+}
+
 // Close ends the view.
 func (v *View) Close() { v.tx.Rollback() }
 
@@ -93,7 +111,7 @@ func load(tx *sql.Tx, generation uint64, old *state) (*state, error) {
 	for rows.Next() {
 		f := new(File)
 		if err := rows.Scan(&f.ID, &f.Path, &facts); err != nil {
-			return nil, err
+			return nil, scanned(err)
 		}
 		if err := decodeFacts(facts, f); err != nil {
 			return nil, err
@@ -104,7 +122,7 @@ func load(tx *sql.Tx, generation uint64, old *state) (*state, error) {
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(st.files, func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
+	st.settle()
 	if old != nil {
 		old.mu.Lock()
 		defer old.mu.Unlock()
@@ -152,7 +170,7 @@ func (s *Store) advance(before, generation uint64, gone []string, put, touched [
 		st.files = append(st.files, &f)
 		st.byID[f.ID] = &f
 	}
-	slices.SortFunc(st.files, func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
+	st.settle()
 	old.mu.Lock()
 	defer old.mu.Unlock()
 	if before == generation { // the same files, with other stamps
@@ -168,6 +186,23 @@ func (s *Store) advance(before, generation uint64, gone []string, put, touched [
 	}
 	s.state = st
 }
+
+// settle sorts the files, and sets what follows from them.
+func (st *state) settle() {
+	slices.SortFunc(st.files, func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
+	st.order = make(map[int64]int, len(st.files))
+	for i, f := range st.files {
+		st.order[f.ID] = i
+		st.pieces += f.Pieces
+		st.tokens += f.Tokens
+	}
+}
+
+// Totals returns the number of pieces and tokens of all files.
+func (v *View) Totals() (pieces, tokens int) { return v.state.pieces, v.state.tokens }
+
+// Order returns where a file stands among all, by path.
+func (v *View) Order(id int64) int { return v.state.order[id] }
 
 // Generation returns the number of the state.
 func (v *View) Generation() uint64 { return v.state.generation }
@@ -241,7 +276,30 @@ func (v *View) match(expr string) ([]Row, error) {
 		}
 		n = n*10 + Row(c-'0')
 	}
-	return append(rows, n), nil
+	rows = append(rows, n)
+	return rows, v.checkRows(rows)
+}
+
+// checkRows says whether rows are of pieces that there are, in order: the full text index has no checksums.
+func (v *View) checkRows(rows []Row) error {
+	file, pieces, last := int64(-1), 0, Row(-1)
+	for _, r := range rows {
+		if r <= last {
+			return errBlob
+		}
+		last = r
+		if r.File() != file {
+			f := v.state.byID[r.File()]
+			if f == nil {
+				return errBlob
+			}
+			file, pieces = f.ID, f.Pieces
+		}
+		if r.Piece() >= pieces {
+			return errBlob
+		}
+	}
+	return nil
 }
 
 // Count returns the number of pieces that have a term.
@@ -287,6 +345,9 @@ func (v *View) Outline(f *File) (*chunk.Outline, error) {
 	}
 	o = &chunk.Outline{}
 	if blob != nil {
+		if blob, err = unseal(blob, f.Path); err != nil {
+			return nil, err
+		}
 		made, err := decodeOutline(blob)
 		if err != nil {
 			return nil, err
@@ -307,6 +368,9 @@ func (v *View) Outline(f *File) (*chunk.Outline, error) {
 // References returns the references of a file whose names keep accepts, in order; nil accepts all.
 func (v *View) References(f *File, keep func(name []byte) bool) ([]chunk.Reference, error) {
 	blob, err := v.blob("SELECT refs FROM outlines WHERE id = ?", f.ID)
+	if err == nil && blob != nil {
+		blob, err = unseal(blob, f.Path)
+	}
 	if err != nil || blob == nil {
 		return nil, err
 	}
@@ -366,6 +430,13 @@ func (v *View) loadGrams() error {
 		var id int64
 		var bits []byte
 		if err := rows.Scan(&id, &bits); err != nil {
+			return err
+		}
+		f := st.byID[id]
+		if f == nil {
+			return errBlob
+		}
+		if bits, err = unseal(bits, f.Path); err != nil {
 			return err
 		}
 		if n := len(bits); n&(n-1) != 0 {

@@ -4,8 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"hash/crc32"
+	"slices"
 	"strings"
+
+	"modernc.org/sqlite"
 
 	"github.com/skl-project/skl/index/files"
 )
@@ -131,28 +136,53 @@ func (b *Batch) Commit() (generation uint64, err error) {
 	return b.generation, nil
 }
 
-// Bulk makes the store ready for many files (on), or for the few of a change.
+// Bulk makes the store ready for many files (on), or for the few of a change. A process that is killed in between leaves it to
+// the next one that opens the store to do that.
 func (s *Store) Bulk(ctx context.Context, on bool) error {
-	s.write <- struct{}{}
-	defer func() { <-s.write }()
 	settings := []string{"('hashsize', 1048576)", "('automerge', 4)"}
 	if on {
 		settings = []string{"('hashsize', 50331648)", "('automerge', 0)"}
 	}
-	for _, value := range settings {
-		if _, err := s.writer.ExecContext(ctx, "INSERT INTO terms(terms, rank) VALUES "+value); err != nil {
-			return err
-		}
+	return s.command(ctx, "(terms, rank) VALUES "+settings[0], "(terms, rank) VALUES "+settings[1])
+}
+
+// endBulk ends what a process that was killed has begun. Another that is at it becomes slower, no more.
+func (s *Store) endBulk(ctx context.Context) error {
+	var automerge int
+	err := s.writer.QueryRowContext(ctx, "SELECT v FROM terms_config WHERE k = 'automerge'").Scan(&automerge)
+	if err == nil && automerge == 0 {
+		err = s.Bulk(ctx, false)
 	}
-	return nil
+	if errors.Is(err, sql.ErrNoRows) || isBusy(err) {
+		return nil
+	}
+	return err
 }
 
 // Merge joins what many changes left behind, so that questions are answered faster. It may take seconds.
 func (s *Store) Merge(ctx context.Context) error {
-	s.write <- struct{}{}
+	return s.command(ctx, "(terms) VALUES ('optimize')")
+}
+
+// command tells the full text index to do something.
+func (s *Store) command(ctx context.Context, commands ...string) error {
+	select {
+	case s.write <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	defer func() { <-s.write }()
-	_, err := s.writer.ExecContext(ctx, "INSERT INTO terms(terms) VALUES ('optimize')")
-	return err
+	tx, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	for _, c := range commands {
+		if _, err := tx.Exec("INSERT INTO terms" + c); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
 }
 
 // Checkpoint moves what was written into the database file.
@@ -180,7 +210,7 @@ func (b *Batch) Remove(path string) error {
 	if b.err != nil || b.fresh {
 		return b.err
 	}
-	var f File
+	f := File{Path: path}
 	var facts []byte
 	switch err := b.tx.QueryRow("SELECT id, facts FROM files WHERE path = ?", path).Scan(&f.ID, &facts); {
 	case err == sql.ErrNoRows:
@@ -215,8 +245,8 @@ func (b *Batch) Put(r *Record) error {
 	b.put = append(b.put, r.File)
 	b.exec("INSERT INTO files VALUES (?, ?, ?)", r.ID, r.Path, appendFacts(nil, &r.File))
 	if r.Flags&(Binary|Large) == 0 {
-		b.exec("INSERT INTO outlines VALUES (?, ?, ?)", r.ID, appendOutline(nil, &r.Outline), appendReferences(nil, r.Outline.References))
-		b.exec("INSERT INTO grams VALUES (?, ?)", r.ID, r.Grams)
+		b.exec("INSERT INTO outlines VALUES (?, ?, ?)", r.ID, seal(appendOutline(nil, &r.Outline), r.Path), seal(appendReferences(nil, r.Outline.References), r.Path))
+		b.exec("INSERT INTO grams VALUES (?, ?)", r.ID, seal(slices.Clone(r.Grams), r.Path))
 	}
 	for i, terms := range r.Terms {
 		b.rows = append(b.rows, int64(RowOf(r.ID, i)), terms)
@@ -251,9 +281,17 @@ func insertRows(n int) string {
 func metaNumber(tx *sql.Tx, key string) (uint64, error) {
 	var n int64
 	if err := tx.QueryRow("SELECT value FROM meta WHERE key = ?", key).Scan(&n); err != nil {
-		return 0, fmt.Errorf("reading %s of the index: %w", key, err)
+		return 0, fmt.Errorf("reading %s of the index: %w", key, scanned(err))
 	}
 	return uint64(n), nil
+}
+
+// scanned makes errBlob of an error that is none of SQLite: a value that is missing or of another type.
+func scanned(err error) error {
+	if _, ok := errors.AsType[*sqlite.Error](err); ok || err == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errBlob, err)
 }
 
 func appendFacts(b []byte, f *File) []byte {
@@ -261,10 +299,15 @@ func appendFacts(b []byte, f *File) []byte {
 		b = binary.AppendVarint(b, v)
 	}
 	b = append(b, f.Hash[:]...)
-	return append(b, f.Language...)
+	b = append(b, f.Language...)
+	return seal(b, f.Path)
 }
 
 func decodeFacts(b []byte, f *File) error {
+	b, err := unseal(b, f.Path)
+	if err != nil {
+		return err
+	}
 	var v [8]int64
 	for i := range v {
 		x, n := binary.Varint(b)
@@ -284,4 +327,23 @@ func decodeFacts(b []byte, f *File) error {
 		return errBlob
 	}
 	return nil
+}
+
+// seal appends a checksum of a blob and of the path that it is about: SQLite has none.
+func seal(b []byte, path string) []byte {
+	return binary.LittleEndian.AppendUint32(b, sum(b, path))
+}
+
+// unseal is the inverse of seal.
+func unseal(b []byte, path string) ([]byte, error) {
+	n := len(b) - 4
+	if n < 0 || binary.LittleEndian.Uint32(b[n:]) != sum(b[:n], path) {
+		return nil, errBlob
+	}
+	return b[:n:n], nil
+}
+
+func sum(b []byte, path string) uint32 {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	return crc32.Update(crc32.Checksum(b, table), table, []byte(path))
 }
