@@ -32,7 +32,7 @@ type scored struct {
 func (x *Index) Query(ctx context.Context, q query.Query) (query.Result, error) {
 	var out query.Result
 	err := x.answer(ctx, q, q.Limit, func(s *search, f found, best []scored, total int) error {
-		out = query.Result{Handles: []query.Handle{}, TotalMatches: total, Generation: s.v.Generation(), Relaxed: f.relaxed, AtLeast: f.atLeast, NotIndexed: len(s.pending)}
+		out = query.Result{Handles: []query.Handle{}, TotalMatches: total, Generation: s.v.Generation(), Relaxed: f.relaxed && total > 0, AtLeast: f.atLeast, NotIndexed: len(s.pending)}
 		if f.refs != nil {
 			return s.fillReferences(&out, f.refs, q.Limit)
 		}
@@ -66,16 +66,15 @@ func note(pending int) string {
 // says. What use did before is then done again.
 func (x *Index) answer(ctx context.Context, q query.Query, n int, use func(s *search, f found, best []scored, total int) error) error {
 	for attempt := 1; ; attempt++ {
-		pending, err := x.refresh(ctx, q)
-		if err != nil {
-			return err
-		}
-		stale, err := x.attempt(ctx, q, n, pending, use)
-		switch {
-		case store.IsDamaged(err) && attempt < attempts:
-			if err := x.renew(ctx, x.store()); err != nil {
-				return err
+		var pending []files.File
+		var stale map[string]*store.File
+		err := x.mend(ctx, func() (err error) {
+			if pending, err = x.refresh(ctx, q); err == nil {
+				stale, err = x.attempt(ctx, q, n, pending, use)
 			}
+			return err
+		})
+		switch {
 		case err != nil:
 			return err
 		case len(stale) == 0 || attempt == attempts: // what does not hold still is left out
@@ -88,7 +87,11 @@ func (x *Index) answer(ctx context.Context, q query.Query, n int, use func(s *se
 			for _, f := range stale {
 				d.new = append(d.new, files.File{Path: f.Path})
 			}
-			if _, err := x.apply(ctx, d, false, nil); err != nil {
+			err := x.mend(ctx, func() error {
+				_, err := x.apply(ctx, d, false, nil)
+				return err
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -101,10 +104,13 @@ func (x *Index) attempt(ctx context.Context, q query.Query, n int, pending []fil
 		return nil, err
 	}
 	defer v.Close()
-	s := &search{x: x, ctx: ctx, v: v, q: q, ask: rank.Ask(q.Text), pending: pending, local: map[int64]*local{}, stale: map[string]*store.File{}}
+	s := &search{x: x, ctx: ctx, v: v, q: q, ask: rank.Ask(q.Text), pending: pending, local: map[int64]*local{}, locals: map[string]*store.File{}, stale: map[string]*store.File{}}
 	f, err := s.find(q.Expr)
 	if err != nil {
 		return nil, err
+	}
+	if readsAll(q.Expr) {
+		s.pending = nil
 	}
 	var best []scored
 	total := len(f.refs)
@@ -443,9 +449,12 @@ func (s *search) expandWithin(out *query.Result, best []scored, budget int) {
 	}
 	out.ExpandedCount = len(out.ExpandedHandleIDs)
 	if out.AutoExpanded = all && out.ExpandedCount == len(out.Handles); !out.AutoExpanded {
-		out.ExpandNote = fmt.Sprintf("%d of %d handles are expanded, %d of %d tokens: the rest exceeds expand_budget; expand what you need",
-			out.ExpandedCount, len(out.Handles), used, out.TotalTokens)
+		out.ExpandNote = expandNote(out.ExpandedCount, len(out.Handles), used, out.TotalTokens)
 	}
+}
+
+func expandNote(expanded, handles, used, tokens int) string {
+	return fmt.Sprintf("%d of %d handles are expanded, %d of %d tokens: the rest exceeds expand_budget; expand what you need", expanded, handles, used, tokens)
 }
 
 // Files returns the paths of all files in which q matches something, sorted. It is complete for literals, regular

@@ -37,7 +37,7 @@ func (x *Index) gather(ctx context.Context, q query.Query, o rank.PackOptions) (
 	}
 	n := max(q.Limit, 4*o.MaxHandles)
 	err = x.answer(ctx, q, n, func(s *search, f found, best []scored, total int) error {
-		g = gathering{total: total, relaxed: f.relaxed, pending: len(s.pending), generation: s.v.Generation()}
+		g = gathering{total: total, relaxed: f.relaxed && total > 0, pending: len(s.pending), generation: s.v.Generation()}
 		if f.refs != nil {
 			hits, err := s.users(f.refs)
 			if err != nil {

@@ -7,12 +7,17 @@ import (
 
 	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/index/store"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 // Expand returns the text of handles, at most maxTokens (0 for no limit) together. Its error is for a failure of the index;
 // what is wrong with single handles is in the answer.
 func (x *Index) Expand(ctx context.Context, ids []string, maxTokens int) (query.Expansion, error) {
+	return x.expand(ctx, ids, maxTokens > 0, maxTokens)
+}
+
+func (x *Index) expand(ctx context.Context, ids []string, limited bool, maxTokens int) (query.Expansion, error) {
 	var out query.Expansion
 	q := query.Query{Expr: &query.Expr{Op: query.Union}, Limit: 1}
 	err := x.answer(ctx, q, 1, func(s *search, _ found, _ []scored, _ int) error {
@@ -32,7 +37,7 @@ func (x *Index) Expand(ctx context.Context, ids []string, maxTokens int) (query.
 				out.FailedIDs = append(out.FailedIDs, failure(id, "no part of a file has this handle now; search again"))
 				continue
 			}
-			if maxTokens > 0 {
+			if limited {
 				if left <= 0 {
 					out.Truncated = true
 					out.FailedIDs = append(out.FailedIDs, query.Failure{HandleID: id, Code: "max_tokens", Message: "the limit of tokens was reached before it"})
@@ -65,8 +70,16 @@ func (s *search) content(id string) (c query.Content, ok bool, err error) {
 	if err != nil {
 		return c, false, err
 	}
+	list := make([]*store.File, 0, len(rows))
 	for _, r := range rows {
-		f := s.v.File(r.File())
+		list = append(list, s.v.File(r.File()))
+	}
+	for _, f := range s.v.Files() {
+		if f.Pieces == 0 && f.Flags&(store.Binary|store.Large) == 0 { // has no text, and so no row
+			list = append(list, f)
+		}
+	}
+	for _, f := range list {
 		o, err := s.outline(f)
 		if err != nil {
 			return c, false, err

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -99,7 +100,7 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Index{root: real, o: o, walker: &files.Walker{Root: real, Extra: o.Extra}}
+	x := &Index{root: real, o: o, walker: &files.Walker{Root: real, Extra: slices.Concat(o.Extra, without(real, o.CacheDir))}}
 	x.current.Store(s)
 	x.ctx, x.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Watch {
@@ -112,6 +113,30 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 		}
 	}
 	return x, nil
+}
+
+// without returns the patterns that leave out what lies in a cache below root. An index of its own database would never end; and a
+// process that only closes such a file loses its locks on it.
+func without(root, cache string) []string {
+	real, err := filepath.EvalSymlinks(cache)
+	if err != nil {
+		return nil
+	}
+	path, err := filepath.Rel(root, real)
+	if err != nil || !filepath.IsLocal(path) {
+		return nil
+	}
+	if path == "." {
+		path = filepath.Base(Dir(cache, root))
+	}
+	var pattern strings.Builder
+	for _, r := range "/" + filepath.ToSlash(path) + "/" {
+		if strings.ContainsRune(`\*?[]!# `, r) {
+			pattern.WriteByte('\\')
+		}
+		pattern.WriteRune(r)
+	}
+	return []string{pattern.String()}
 }
 
 // Dir returns the directory of the index of root, below cacheDir. Its name begins with that of the root.
@@ -143,16 +168,32 @@ func (x *Index) Root() string { return x.root }
 func (x *Index) store() *store.Store { return x.current.Load() }
 
 // view opens a view of the store. A damaged one is dropped first, and the index is built anew.
-func (x *Index) view(ctx context.Context) (*store.View, error) {
-	s := x.store()
-	v, err := s.View(ctx)
-	if err == nil || !store.IsDamaged(err) {
-		return v, err
+func (x *Index) view(ctx context.Context) (v *store.View, err error) {
+	err = x.mend(ctx, func() (err error) {
+		v, err = x.store().View(ctx)
+		return err
+	})
+	return v, err
+}
+
+// mend does f, and does it again with a new store if the one before turns out to be damaged, here or in another goroutine.
+func (x *Index) mend(ctx context.Context, f func() error) error {
+	for attempt := 1; ; attempt++ {
+		s := x.store()
+		err := f()
+		if err == nil || attempt == attempts || ctx.Err() != nil {
+			return err
+		}
+		if x.store() != s {
+			continue
+		}
+		if !store.IsDamaged(err) {
+			return err
+		}
+		if err := x.renew(ctx, s); err != nil {
+			return err
+		}
 	}
-	if err := x.renew(ctx, s); err != nil {
-		return nil, err
-	}
-	return x.store().View(ctx)
 }
 
 // renew drops a damaged store.
@@ -163,7 +204,7 @@ func (x *Index) renew(ctx context.Context, damaged *store.Store) error {
 		return nil // done meanwhile
 	}
 	damaged.Close()
-	if err := store.Drop(ctx, damaged.Dir()); err != nil {
+	if err := damaged.Drop(ctx); err != nil {
 		return err
 	}
 	s, err := store.Open(ctx, damaged.Dir())
@@ -185,7 +226,15 @@ func (x *Index) Generation(ctx context.Context) (uint64, error) {
 }
 
 // Update makes the index agree with the files that glob matches. With anew it reads also what seems unchanged.
-func (x *Index) Update(ctx context.Context, glob query.Glob, anew bool) (Report, error) {
+func (x *Index) Update(ctx context.Context, glob query.Glob, anew bool) (r Report, err error) {
+	err = x.mend(ctx, func() (err error) {
+		r, err = x.update(ctx, glob, anew)
+		return err
+	})
+	return r, err
+}
+
+func (x *Index) update(ctx context.Context, glob query.Glob, anew bool) (Report, error) {
 	start := time.Now()
 	unlock, err := x.store().Lock(ctx, func() { x.o.Progress.Send(diag.Event{Stage: "wait", Name: "for another skl that indexes " + x.root}) })
 	if err != nil {
@@ -268,7 +317,10 @@ func (x *Index) Invalidate(ctx context.Context, glob query.Glob) (int, error) {
 	if len(c.Remove) == 0 {
 		return 0, nil
 	}
-	_, err = x.store().Apply(ctx, c)
+	err = x.mend(ctx, func() error {
+		_, err := x.store().Apply(ctx, c)
+		return err
+	})
 	return len(c.Remove), err
 }
 

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/skl-project/skl/index/chunk"
@@ -46,7 +48,7 @@ func readFile(root, path string) ([]byte, files.Stamp, error) {
 }
 
 func readOnce(name string) (data []byte, stamp files.Stamp, again bool, err error) {
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {
 		return nil, stamp, false, err
 	}
@@ -63,14 +65,15 @@ func readOnce(name string) (data []byte, stamp files.Stamp, again bool, err erro
 		return nil, stamp, false, nil
 	}
 	data = make([]byte, info.Size())
-	if _, err := io.ReadFull(f, data); err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
+	n, err := io.ReadFull(f, data)
+	if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
 		return nil, stamp, false, err
 	}
 	after, err := f.Stat()
 	if err != nil {
 		return nil, stamp, false, err
 	}
-	return data, stamp, files.StampOf(after) != stamp, nil
+	return data, stamp, files.StampOf(after) != stamp || n < len(data), nil
 }
 
 func hashOf(data []byte) (h store.Hash) {
@@ -83,10 +86,22 @@ func hashOf(data []byte) (h store.Hash) {
 // file systems tick that seldom at worst.
 const racy = 2 * time.Second
 
-// settled says whether the stamp of a file tells all changes since it was read.
-func settled(f *store.File) bool {
-	newest := max(f.Stamp.MTime, f.Stamp.CTime)
-	return newest < f.Read-int64(racy)
+// settled says whether a stamp tells all changes of a file since it was read, which began at the given time.
+func settled(s files.Stamp, read int64) bool {
+	newest := s.CTime
+	if newest == 0 { // there is none; the other may be what anyone likes, even in the future
+		newest = s.MTime
+	}
+	return newest < read-int64(racy)
+}
+
+// unreadable says whether an error is of a file, such as one that is gone or damaged, and not of the whole process.
+func unreadable(err error) bool {
+	if errors.Is(err, errChanging) || errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	_, ok := errors.AsType[*fs.PathError](err)
+	return ok && !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) && !errors.Is(err, syscall.ENOMEM)
 }
 
 // A maker makes records. It is for one goroutine.
@@ -110,11 +125,12 @@ func newMaker(root string) *maker {
 
 // record reads a file. Its text is returned besides.
 func (m *maker) record(path string) (*store.Record, []byte, error) {
+	begin := time.Now()
 	data, stamp, err := readFile(m.root, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &store.Record{File: store.File{Path: path, Stamp: stamp, Read: time.Now().UnixNano()}}
+	r := &store.Record{File: store.File{Path: path, Stamp: stamp, Read: begin.UnixNano()}}
 	if stamp.Size > files.MaxFileBytes {
 		r.Flags = store.Large
 		return r, nil, nil

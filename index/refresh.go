@@ -3,7 +3,7 @@ package index
 import (
 	"context"
 	"errors"
-	"io/fs"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -76,7 +76,6 @@ func (a *agreed) store(n agreement) {
 	a.a = n
 }
 
-
 // compare walks along both lists, which are sorted by path.
 func compare(found, large []files.File, known []*store.File) (d difference) {
 	if len(large) > 0 {
@@ -95,7 +94,7 @@ func compare(found, large []files.File, known []*store.File) (d difference) {
 			continue
 		case known[i].Stamp != f.Stamp:
 			d.new = append(d.new, f)
-		case !settled(known[i]):
+		case !settled(known[i].Stamp, known[i].Read):
 			d.unsure = append(d.unsure, known[i])
 		}
 		i++
@@ -115,8 +114,10 @@ func (x *Index) list(ctx context.Context) (list files.List, version uint64, err 
 		return list, 0, err
 	}
 	changed, all := x.watcher.Changes()
+	all = all || slices.ContainsFunc(changed, x.isDir) // one that took the place of another: nobody tells what that had
 	if all || x.known.Files == nil {
 		if list, err = x.walker.Walk(ctx); err != nil {
+			x.known = files.List{} // what the watcher told is lost
 			return files.List{}, 0, err
 		}
 		x.known = list
@@ -128,6 +129,11 @@ func (x *Index) list(ctx context.Context) (list files.List, version uint64, err 
 	return x.known, x.version, nil
 }
 
+func (x *Index) isDir(path string) bool {
+	info, err := os.Lstat(filepath.Join(x.root, filepath.FromSlash(path)))
+	return err == nil && info.IsDir()
+}
+
 // again returns list with the paths that changed as they are now.
 func (x *Index) again(list files.List, changed []string) files.List {
 	type now struct {
@@ -135,21 +141,21 @@ func (x *Index) again(list files.List, changed []string) files.List {
 		here, large bool
 	}
 	state := make(map[string]now, len(changed))
-	var dirs []string // that are gone or new: what was known below them is asked for anew
+	var gone []string // where there may have been directories
 	for _, p := range changed {
 		info, err := os.Lstat(filepath.Join(x.root, filepath.FromSlash(p)))
 		n := now{f: files.File{Path: p}}
-		switch {
-		case err != nil:
-			dirs = append(dirs, p+"/")
-		case info.Mode().IsRegular():
+		if i, _ := slices.BinarySearchFunc(list.Files, p+"/", func(f files.File, p string) int { return strings.Compare(f.Path, p) }); i < len(list.Files) && strings.HasPrefix(list.Files[i].Path, p+"/") {
+			gone = append(gone, p+"/")
+		}
+		if err == nil && info.Mode().IsRegular() {
 			n.f.Stamp, n.here, n.large = files.StampOf(info), true, info.Size() > files.MaxFileBytes
 		}
 		state[p] = n
 	}
 	keep := func(f files.File) bool {
 		_, told := state[f.Path]
-		return !told && !slices.ContainsFunc(dirs, func(d string) bool { return strings.HasPrefix(f.Path, d) })
+		return !told && !slices.ContainsFunc(gone, func(d string) bool { return strings.HasPrefix(f.Path, d) })
 	}
 	out := list
 	out.Files, out.TooLarge = nil, nil
@@ -200,14 +206,39 @@ func (x *Index) refresh(ctx context.Context, q query.Query) (pending []files.Fil
 	ctx, cancel := context.WithTimeout(ctx, x.o.FirstAnswer)
 	defer cancel()
 	rest := difference{new: now, removed: d.removed, unsure: d.unsure}
-	if _, err := x.apply(ctx, rest, false, nil); err != nil {
-		if errors.Is(err, context.DeadlineExceeded) { // another process writes; what is not covered is said
-			return d.new, nil
+	_, err = x.apply(ctx, rest, false, nil)
+	if late, ok := errors.AsType[*cutShort](err); ok { // what is not covered is said, and read next time
+		left := make(map[string]bool, len(late.left))
+		for _, p := range late.left {
+			left[p] = true
 		}
-		return nil, err
+		pending = slices.Clone(later)
+		if len(d.new) <= lazyAbove {
+			pending = nil
+		}
+		for _, f := range now {
+			if left[f.Path] {
+				pending = append(pending, f)
+			}
+		}
+		for _, f := range d.unsure {
+			if left[f.Path] {
+				pending = append(pending, files.File{Path: f.Path, Stamp: f.Stamp})
+			}
+		}
+		return pending, nil
 	}
-	return pending, nil
+	return pending, err
 }
+
+// A cutShort is the error of an apply whose time ended. What it did until then is kept.
+type cutShort struct {
+	left []string // paths that it did not come to
+}
+
+func (c *cutShort) Error() string { return fmt.Sprintf("%d files are left to read", len(c.left)) }
+
+func (c *cutShort) Unwrap() error { return context.DeadlineExceeded }
 
 // apply reads what is different and stores it. With anew it also stores what has the same content.
 func (x *Index) apply(ctx context.Context, d difference, anew bool, progress diag.Progress) (r Report, err error) {
@@ -235,6 +266,9 @@ func (x *Index) apply(ctx context.Context, d difference, anew bool, progress dia
 	v.Close()
 	r.Removed = len(d.removed)
 	batch, err := x.store().Begin(ctx)
+	if errors.Is(err, context.DeadlineExceeded) { // another process writes
+		return r, &cutShort{paths}
+	}
 	if err != nil {
 		return r, err
 	}
@@ -249,7 +283,7 @@ func (x *Index) apply(ctx context.Context, d difference, anew bool, progress dia
 		done++
 		old := had[path]
 		switch {
-		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, errChanging):
+		case err != nil && unreadable(err):
 			if old == nil {
 				return nil
 			}
@@ -261,6 +295,9 @@ func (x *Index) apply(ctx context.Context, d difference, anew bool, progress dia
 			f := *old
 			f.Stamp, f.Read = rec.Stamp, rec.Read
 			err = batch.Touch(f)
+			r.Unchanged++
+		case old != nil && old.Hash == rec.Hash && old.Stamp.Size == rec.Stamp.Size:
+			err = batch.Put(rec)
 			r.Unchanged++
 		case old != nil:
 			err = batch.Put(rec)
@@ -293,7 +330,15 @@ func (x *Index) apply(ctx context.Context, d difference, anew bool, progress dia
 		return err
 	}
 	n := min(runtime.GOMAXPROCS(0), max(1, len(paths)/4))
-	if err := (making{x.root, paths}).run(ctx, n, take); err != nil {
+	switch err := (making{x.root, paths}).run(ctx, n, take); {
+	case errors.Is(err, context.DeadlineExceeded):
+		if batch != nil { // else it waited for another process after a Commit
+			if r.Generation, err = batch.Commit(); err != nil {
+				return r, err
+			}
+		}
+		return r, &cutShort{paths[done:]}
+	case err != nil:
 		return r, err
 	}
 	if r.Generation, err = batch.Commit(); err != nil {

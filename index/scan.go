@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/index/files"
@@ -64,7 +66,7 @@ func (s *search) regex(expr string) (found, error) {
 func needle(re *syntax.Regexp) (longest []byte) {
 	switch re.Op {
 	case syntax.OpLiteral:
-		if re.Flags&syntax.FoldCase == 0 {
+		if re.Flags&syntax.FoldCase == 0 && !slices.Contains(re.Rune, utf8.RuneError) { // which matches a byte that is no UTF-8
 			return []byte(string(re.Rune))
 		}
 	case syntax.OpCapture, syntax.OpPlus:
@@ -111,12 +113,23 @@ func (s *search) scan(gate store.Gate, find finder) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	if err := s.scanPending(gate, find); err != nil {
+	more, err := s.scanPending(find)
+	if err != nil {
 		return found{}, err
 	}
+	if len(s.pending)+len(s.local) > 0 { // what the store has of them is old
+		old := make(map[string]bool, len(s.pending)+len(s.local))
+		for _, f := range s.pending {
+			old[f.Path] = true
+		}
+		for _, l := range s.local {
+			old[l.record.Path] = true
+		}
+		list = keep(list, func(f *store.File) bool { return !old[f.Path] })
+	}
 	for _, l := range s.local {
-		if gate.Passes(l.record.Grams) {
-			list = append(list, &l.record.File)
+		if l.text != nil && gate.Passes(l.record.Grams) {
+			list = append(list, s.locals[l.record.Path])
 		}
 	}
 	slices.SortFunc(list, func(a, b *store.File) int { return strings.Compare(a.Path, b.Path) })
@@ -150,7 +163,7 @@ func (s *search) scan(gate store.Gate, find finder) (found, error) {
 			s.stale[f.Path] = f
 		}
 	}
-	return found{hits: sortHits(slices.Concat(results...))}, nil
+	return found{hits: sortHits(append(slices.Concat(results...), more...))}, nil
 }
 
 // A match is a range of bytes.
@@ -197,49 +210,95 @@ func placed(f *store.File, o *chunk.Outline, text []byte, matches []match) []hit
 	return hits
 }
 
-// scanPending reads the files that are not indexed and may match, and keeps those that do.
-func (s *search) scanPending(gate store.Gate, find finder) error {
-	if len(s.pending) == 0 {
-		return nil
-	}
-	var mu sync.Mutex
-	var list []files.File
-	err := parallel(s.ctx, len(s.pending), func(i int) {
+// scanPending reads the files that are not indexed. Of those that match, the likeliest become local; the others are hits as a whole,
+// since to divide them all would take too long.
+func (s *search) scanPending(find finder) (whole []hit, err error) {
+	lines := make([]int, len(s.pending)) // of the first match
+	err = parallel(s.ctx, len(s.pending), func(i int) {
 		data, _, err := readFile(s.x.root, s.pending[i].Path)
 		if err != nil || bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 {
 			return
 		}
-		has := false
-		find(data, func(int, int) { has = true })
-		if has {
-			mu.Lock()
-			list = append(list, s.pending[i])
-			mu.Unlock()
-		}
+		find(data, func(at, _ int) {
+			if lines[i] == 0 {
+				lines[i] = 1 + bytes.Count(data[:at], []byte{'\n'})
+			}
+		})
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	slices.SortFunc(list, func(a, b files.File) int { return strings.Compare(a.Path, b.Path) })
-	m := newMaker(s.x.root)
-	for _, f := range list {
-		s.read(m, f)
+	var matches []int
+	for i, line := range lines {
+		if line > 0 {
+			matches = append(matches, i)
+		}
 	}
-	s.pending = slices.DeleteFunc(slices.Clone(s.pending), func(f files.File) bool {
-		_, ok := slices.BinarySearchFunc(list, f.Path, func(f files.File, p string) int { return strings.Compare(f.Path, p) })
-		return ok
+	slices.SortStableFunc(matches, func(a, b int) int {
+		return cmp.Or(cmp.Compare(weighPath(s.pending[b].Path), weighPath(s.pending[a].Path)), strings.Compare(s.pending[a].Path, s.pending[b].Path))
 	})
-	return nil
+	chosen := matches[:min(len(matches), maxPromising)]
+	read := make([]*store.File, len(chosen))
+	for i, k := range chosen {
+		read[i] = s.place(s.pending[k])
+	}
+	made := make([]*local, len(chosen))
+	makers := sync.Pool{New: func() any { return newMaker(s.x.root) }}
+	err = parallel(s.ctx, len(read), func(i int) {
+		m := makers.Get().(*maker)
+		made[i] = m.local(read[i])
+		makers.Put(m)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range made {
+		s.take(read[i], l)
+	}
+	for _, k := range matches[len(chosen):] {
+		f := s.place(s.pending[k])
+		whole = append(whole, hit{file: f, node: wholeFile, line: lines[k], base: weighPath(f.Path)})
+	}
+	s.pending = keep(s.pending, func(f files.File) bool {
+		l := s.locals[f.Path]
+		return l == nil || s.local[l.ID] == nil
+	})
+	return whole, nil
 }
 
-// read makes a local file of one that is pending. One that cannot be read any more is passed over.
-func (s *search) read(m *maker, f files.File) {
-	r, text, err := m.record(f.Path)
-	if err != nil || r.Flags&(store.Large|store.Binary) != 0 {
-		return
+// place gives a file of pending a number, below 0. It is not read yet.
+func (s *search) place(f files.File) *store.File {
+	l := s.locals[f.Path]
+	if l == nil {
+		l = &store.File{ID: -1 - int64(len(s.locals)), Path: f.Path, Stamp: f.Stamp}
+		s.locals[f.Path] = l
 	}
-	r.ID = -1 - int64(len(s.local))
-	s.local[r.ID] = &local{r, text}
+	return l
+}
+
+// load reads a file that place gave a number. One that cannot be read any more has no text.
+func (s *search) load(f *store.File) *local {
+	l := s.local[f.ID]
+	if l == nil {
+		l = newMaker(s.x.root).local(f)
+		s.take(f, l)
+	}
+	return l
+}
+
+func (s *search) take(f *store.File, l *local) {
+	*f = l.record.File
+	s.local[f.ID] = l
+}
+
+// local reads f, without changing it.
+func (m *maker) local(f *store.File) *local {
+	l := &local{record: &store.Record{File: *f}}
+	if r, text, err := m.record(f.Path); err == nil && r.Flags&store.Large == 0 {
+		r.ID = f.ID
+		l.record, l.text = r, text
+	}
+	return l
 }
 
 // parallel calls f with 0 to n-1 on all processors.

@@ -3,7 +3,6 @@ package index
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"strings"
 
@@ -52,6 +51,7 @@ type search struct {
 	ask     rank.Question
 	pending []files.File           // that the store does not cover
 	local   map[int64]*local       // files of pending that were read for this answer, by a number below 0
+	locals  map[string]*store.File // all that have such a number, read or not, by path
 	stale   map[string]*store.File // that are not what the store says
 }
 
@@ -62,8 +62,8 @@ type local struct {
 }
 
 func (s *search) outline(f *store.File) (*chunk.Outline, error) {
-	if l := s.local[f.ID]; l != nil {
-		return &l.record.Outline, nil
+	if f.ID < 0 {
+		return &s.load(f).record.Outline, nil
 	}
 	return s.v.Outline(f)
 }
@@ -71,8 +71,9 @@ func (s *search) outline(f *store.File) (*chunk.Outline, error) {
 // text returns the bytes of a file, as they were when it was indexed. A file that is not the same now is
 // remembered as stale, and not ok.
 func (s *search) text(f *store.File) (text []byte, ok bool) {
-	if l := s.local[f.ID]; l != nil {
-		return l.text, true
+	if f.ID < 0 {
+		l := s.load(f)
+		return l.text, l.text != nil
 	}
 	if _, bad := s.stale[f.Path]; bad {
 		return nil, false
@@ -167,7 +168,9 @@ func (f found) in(v *store.View, glob query.Glob) found {
 	}
 	f.rows = keep(f.rows, func(r scoredRow) bool { return inside(v.File(r.row.File())) })
 	f.hits = keep(f.hits, func(h hit) bool { return inside(h.file) })
-	f.refs = keep(f.refs, func(r reference) bool { return inside(r.file) })
+	if f.refs != nil { // and stays so: none were found is not the same as none were asked for
+		f.refs = append([]reference{}, keep(f.refs, func(r reference) bool { return inside(r.file) })...)
+	}
 	return f
 }
 
@@ -207,6 +210,9 @@ func sortHits(hits []hit) []hit {
 
 // union joins; what matches several arguments is there once.
 func (s *search) union(args []*query.Expr) (found, error) {
+	if len(args) > 0 && !slices.ContainsFunc(args, func(a *query.Expr) bool { return !a.IsReferences() }) {
+		return s.unionReferences(args)
+	}
 	parts := make([]found, len(args))
 	rows := true
 	for i, a := range args {
@@ -234,6 +240,29 @@ func (s *search) union(args []*query.Expr) (found, error) {
 	slices.SortStableFunc(out.rows, func(a, b scoredRow) int { return cmp.Or(cmp.Compare(a.row, b.row), cmp.Compare(b.pre, a.pre)) })
 	out.rows = slices.CompactFunc(out.rows, func(a, b scoredRow) bool { return a.row == b.row })
 	return out, nil
+}
+
+func (s *search) unionReferences(args []*query.Expr) (found, error) {
+	out := found{refs: []reference{}}
+	for _, a := range args {
+		f, err := s.find(a)
+		if err != nil {
+			return found{}, err
+		}
+		out.refs = append(out.refs, f.refs...)
+	}
+	sortReferences(out.refs)
+	out.refs = slices.CompactFunc(out.refs, func(a, b reference) bool { return a.file == b.file && a.Start == b.Start && a.Kind == b.Kind })
+	return out, nil
+}
+
+// readsAll says whether e is answered from all files, indexed or not.
+func readsAll(e *query.Expr) bool {
+	switch e.Op {
+	case query.Literal, query.Regex, query.File:
+		return true
+	}
+	return len(e.Args) > 0 && !slices.ContainsFunc(e.Args, func(a *query.Expr) bool { return !readsAll(a) })
 }
 
 // intersect keeps, of what the first argument matches, what all others match too: the same node, one around it, one within it, or
@@ -328,38 +357,57 @@ func (s *search) meet(a, b []hit) ([]hit, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, h := range a[ai:i] {
-			if m, ok := touching(o, h, b[bj:j]); ok {
-				out = append(out, m)
-			}
-		}
+		out = append(out, touching(o, a[ai:i], b[bj:j])...)
 	}
 	return out, nil
 }
 
-// touching returns the inner of h and the first of others that touches it.
-func touching(o *chunk.Outline, h hit, others []hit) (hit, bool) {
-	span := func(h hit) (start, end, unit int) {
-		if h.node == wholeFile {
-			return 0, math.MaxInt, wholeFile - 1
-		}
-		n := o.Nodes[h.node]
-		unit = h.node
-		if n.Type == chunk.Chunk && n.Parent >= 0 {
-			unit = n.Parent // a part of a long symbol, or the own text of a section
-		}
-		return n.Start, n.End, unit
-	}
-	s, e, u := span(h)
-	for _, other := range others {
-		os, oe, ou := span(other)
-		switch {
-		case os <= s && e <= oe || u == ou:
-			return h, true
-		case s <= os && oe <= e:
-			other.base = max(other.base, h.base)
-			return other, true
+// touching returns, of the hits of a file, those of a that lie in one of b or in the same unit, and those of b that lie in one of a.
+func touching(o *chunk.Outline, a, b []hit) []hit {
+	inA, inB := span(o, a), span(o, b)
+	var out []hit
+	for _, h := range a {
+		if inB.unit[unit(o, h.node)] || inB.around(o, h.node) {
+			out = append(out, h)
 		}
 	}
-	return hit{}, false
+	for _, h := range b {
+		if !inA.unit[unit(o, h.node)] && inA.around(o, h.node) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// unit returns what a node is a part of: a long symbol, or the section whose own text it is; else the node.
+func unit(o *chunk.Outline, node int) int {
+	if node >= 0 && o.Nodes[node].Type == chunk.Chunk && o.Nodes[node].Parent >= 0 {
+		return o.Nodes[node].Parent
+	}
+	return node
+}
+
+// A spanned says which nodes of a file are hit.
+type spanned struct{ node, unit map[int]bool }
+
+func span(o *chunk.Outline, hits []hit) spanned {
+	s := spanned{make(map[int]bool, len(hits)), make(map[int]bool, len(hits))}
+	for _, h := range hits {
+		s.node[h.node] = true
+		s.unit[unit(o, h.node)] = true
+	}
+	return s
+}
+
+// around says whether a node lies in one that is hit.
+func (s spanned) around(o *chunk.Outline, node int) bool {
+	if s.node[wholeFile] {
+		return true
+	}
+	for ; node >= 0; node = o.Nodes[node].Parent {
+		if s.node[node] {
+			return true
+		}
+	}
+	return false
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 )
@@ -39,10 +40,21 @@ func (m member) path(p string) string { return m.name + "/" + p }
 // Query answers q from all indexes, the best first.
 func (s *Set) Query(ctx context.Context, q query.Query) (query.Result, error) {
 	out := query.Result{Handles: []query.Handle{}}
-	for _, m := range s.members {
+	results := make([]query.Result, len(s.members))
+	strict := false // some index has all the words
+	for i, m := range s.members {
 		r, err := m.Query(ctx, q)
 		if err != nil {
 			return query.Result{}, err
+		}
+		results[i] = r
+		strict = strict || !r.Relaxed && r.TotalMatches > 0
+		out.NotIndexed += r.NotIndexed
+	}
+	for i, m := range s.members {
+		r := results[i]
+		if r.Relaxed && strict {
+			continue
 		}
 		for _, h := range r.Handles {
 			h.FilePath = m.path(h.FilePath)
@@ -55,19 +67,32 @@ func (s *Set) Query(ctx context.Context, q query.Query) (query.Result, error) {
 		out.TotalMatches += r.TotalMatches
 		out.AtLeast = out.AtLeast || r.AtLeast
 		out.Relaxed = out.Relaxed || r.Relaxed
-		out.NotIndexed += r.NotIndexed
 	}
 	slices.SortStableFunc(out.Handles, func(a, b query.Handle) int { return cmp.Compare(b.Score, a.Score) })
 	out.Handles = out.Handles[:min(len(out.Handles), q.Limit)]
 	out.RefHandles = out.RefHandles[:min(len(out.RefHandles), q.Limit)]
-	for _, h := range out.Handles {
+	used := 0
+	for i := range out.Handles {
+		h := &out.Handles[i]
 		out.TotalTokens += h.TokenCount
-		if h.Content != "" {
-			out.ExpandedHandleIDs = append(out.ExpandedHandleIDs, h.ID)
+		if h.Content == "" {
+			continue
 		}
+		if used+h.TokenCount > q.ExpandBudget { // each index has spent all of it
+			h.Content = ""
+			continue
+		}
+		used += h.TokenCount
+		out.ExpandedHandleIDs = append(out.ExpandedHandleIDs, h.ID)
+	}
+	for _, h := range out.RefHandles {
+		out.TotalTokens += chunk.Tokens([]byte(h.Preview))
 	}
 	out.ExpandedCount = len(out.ExpandedHandleIDs)
 	out.AutoExpanded = out.ExpandedCount > 0 && out.ExpandedCount == len(out.Handles)
+	if q.ExpandBudget > 0 && len(out.Handles) > 0 && !out.AutoExpanded {
+		out.ExpandNote = expandNote(out.ExpandedCount, len(out.Handles), used, out.TotalTokens)
+	}
 	out.Truncated = out.AtLeast || out.TotalMatches > len(out.Handles)+len(out.RefHandles)
 	out.Note = note(out.NotIndexed)
 	return out, nil
@@ -77,10 +102,21 @@ func (s *Set) Query(ctx context.Context, q query.Query) (query.Result, error) {
 func (s *Set) Evidence(ctx context.Context, q query.Query, o rank.PackOptions) (query.Pack, error) {
 	var all gathering
 	order := []int{}
-	for _, m := range s.members {
+	gathered := make([]gathering, len(s.members))
+	strict := false
+	for i, m := range s.members {
 		g, err := m.gather(ctx, q, o)
 		if err != nil {
 			return query.Pack{}, err
+		}
+		gathered[i] = g
+		strict = strict || !g.relaxed && g.total > 0
+		all.pending += g.pending
+	}
+	for i, m := range s.members {
+		g := gathered[i]
+		if g.relaxed && strict {
+			continue
 		}
 		for i := range g.list {
 			g.list[i].FilePath = m.path(g.list[i].FilePath)
@@ -92,7 +128,6 @@ func (s *Set) Evidence(ctx context.Context, q query.Query, o rank.PackOptions) (
 		all.total += g.total
 		all.more = all.more || g.more
 		all.relaxed = all.relaxed || g.relaxed
-		all.pending += g.pending
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all.candidates[b].Score.Value, all.candidates[a].Score.Value) })
 	sorted := all
@@ -110,13 +145,10 @@ func (s *Set) Expand(ctx context.Context, ids []string, maxTokens int) (query.Ex
 	left := ids
 	for i, m := range s.members {
 		limit := maxTokens
-		if maxTokens > 0 {
-			for _, c := range out.Contents {
-				limit -= c.TokenCount
-			}
-			limit = max(limit, 1)
+		for _, c := range out.Contents {
+			limit -= c.TokenCount
 		}
-		e, err := m.Expand(ctx, left, limit)
+		e, err := m.expand(ctx, left, maxTokens > 0, limit)
 		if err != nil {
 			return query.Expansion{}, err
 		}

@@ -2,11 +2,13 @@ package index
 
 import (
 	"bytes"
-	"math"
+	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/skl-project/skl/index/chunk"
+	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/index/store"
@@ -237,7 +239,11 @@ func (s *search) holding(name string) ([]hit, error) {
 	if len(lower) < 3 {
 		return nil, nil
 	}
-	list, err := s.v.Passing(store.LiteralGate(lower))
+	gate := store.LiteralGate(lower)
+	if strings.ContainsFunc(lower, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		gate = store.Gate{} // which knows the case of ASCII alone
+	}
+	list, err := s.v.Passing(gate)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +281,7 @@ func (s *search) section(text string) (found, error) {
 		}
 	}
 	hits, err := s.nodes(rows, func(n *chunk.Part) (float64, bool) {
-		if n.Type != chunk.Section || !strings.Contains(strings.ToLower(n.Name), lower) {
+		if n.Type != chunk.Section && n.Type != chunk.Op || !strings.Contains(strings.ToLower(n.Name), lower) {
 			return 0, false
 		}
 		return 2*float64(len(lower))/float64(max(1, len(n.Name))) + 0.1*float64(6-n.Level), true
@@ -283,14 +289,27 @@ func (s *search) section(text string) (found, error) {
 	return found{hits: hits}, err
 }
 
-// whole finds files by their path.
+// whole finds files by their path. Those that are binary or too large have no handle.
 func (s *search) whole(g query.Glob) found {
 	var f found
-	for _, file := range s.v.Files() {
-		if file.Flags&store.Large == 0 && g.Match(file.Path) {
+	for _, p := range s.pending {
+		if file := s.place(p); p.Stamp.Size <= files.MaxFileBytes {
+			file.Flags &^= store.Large
+		} else {
+			file.Flags |= store.Large
+		}
+	}
+	for _, file := range s.locals {
+		if file.Flags&(store.Large|store.Binary) == 0 && g.Match(file.Path) {
 			f.hits = append(f.hits, hit{file: file, node: wholeFile})
 		}
 	}
+	for _, file := range s.v.Files() {
+		if file.Flags&(store.Large|store.Binary) == 0 && s.locals[file.Path] == nil && g.Match(file.Path) {
+			f.hits = append(f.hits, hit{file: file, node: wholeFile})
+		}
+	}
+	f.hits = sortHits(f.hits)
 	return f
 }
 
@@ -340,11 +359,7 @@ type reference struct {
 func (s *search) references(text string) (found, error) {
 	qualifiers, name := splitName(text)
 	var rows []store.Row
-	key := rank.Key(name)
-	if key == "" {
-		return found{refs: []reference{}}, nil
-	}
-	rows, err := s.v.Rows(key)
+	rows, err := s.mentions(name)
 	if err != nil {
 		return found{}, err
 	}
@@ -375,13 +390,40 @@ func (s *search) references(text string) (found, error) {
 			refs = fit
 		}
 	}
-	slices.SortStableFunc(refs, func(a, b reference) int {
-		if d := weighPath(b.file.Path) - weighPath(a.file.Path); d != 0 {
-			return int(math.Copysign(1, d))
-		}
-		return strings.Compare(a.file.Path, b.file.Path)
-	})
+	sortReferences(refs)
 	return found{refs: refs}, nil
+}
+
+// mentions returns pieces of all files that may have a name.
+func (s *search) mentions(name string) ([]store.Row, error) {
+	if key := rank.Key(name); key != "" {
+		return s.v.Rows(key)
+	}
+	list, err := s.v.Passing(store.LiteralGate(name)) // such as $ and _, which are no words
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]store.Row, len(list))
+	for i, f := range list {
+		rows[i] = store.RowOf(f.ID, 0)
+	}
+	return rows, nil
+}
+
+// sortReferences puts those of likelier files first.
+func sortReferences(refs []reference) {
+	weights := make(map[*store.File]float64)
+	weight := func(f *store.File) float64 {
+		w, ok := weights[f]
+		if !ok {
+			w = weighPath(f.Path)
+			weights[f] = w
+		}
+		return w
+	}
+	slices.SortStableFunc(refs, func(a, b reference) int {
+		return cmp.Or(cmp.Compare(weight(b.file), weight(a.file)), strings.Compare(a.file.Path, b.file.Path), cmp.Compare(a.Start, b.Start))
+	})
 }
 
 // users returns the nodes that hold references.

@@ -34,10 +34,11 @@ func (t *texts) of(root string, f *store.File) ([]byte, bool) {
 	t.mu.Unlock()
 	if ok {
 		info, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path)))
-		if err == nil && info.Mode().IsRegular() && files.StampOf(info) == k.stamp && max(k.stamp.MTime, k.stamp.CTime) < k.read-int64(racy) {
+		if err == nil && info.Mode().IsRegular() && files.StampOf(info) == k.stamp && settled(k.stamp, k.read) {
 			return k.text, true
 		}
 	}
+	begin := time.Now()
 	data, stamp, err := readFile(root, f.Path)
 	if err != nil || stamp.Size != f.Stamp.Size || hashOf(data) != f.Hash {
 		return nil, false
@@ -50,7 +51,7 @@ func (t *texts) of(root string, f *store.File) ([]byte, bool) {
 	if t.size += len(data) + 128; t.size > maxTexts || t.m == nil {
 		t.m, t.size = make(map[int64]kept), len(data)+128
 	}
-	t.m[f.ID] = kept{data, stamp, time.Now().UnixNano()}
+	t.m[f.ID] = kept{data, stamp, begin.UnixNano()}
 	return data, true
 }
 

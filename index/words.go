@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/index/store"
@@ -31,7 +32,8 @@ func wordsOf(q rank.Question) []word {
 		skipped := false
 		for _, t := range q.Terms {
 			switch {
-			case !t.Part:
+			// A pair of Chinese characters is a part of nothing that is there as a whole.
+			case !t.Part || t.Text[0] >= utf8.RuneSelf:
 				if skipped = t.Stop && !stop; !skipped && !slices.ContainsFunc(list, func(w word) bool { return w.whole == t.Text }) {
 					list = append(list, word{whole: t.Text})
 				} else {

@@ -8,9 +8,10 @@ import (
 )
 
 const (
-	tallCode      = 8   // lines from which a code block is a piece
-	longParagraph = 600 // bytes from which a paragraph in a section is a node: about three times what its handle costs
-	maxName       = 200 // bytes of a heading or info string
+	tallCode      = 8     // lines from which a code block is a piece
+	longParagraph = 600   // bytes from which a paragraph in a section is a node: about three times what its handle costs
+	maxName       = 200   // bytes of a heading or info string
+	maxHeading    = 4_000 // bytes of one that are looked at for it
 )
 
 // markdown makes blocks of a Markdown file and returns its language, which its text may decide.
@@ -79,10 +80,10 @@ func (d *divider) sections(leaves []leaf) {
 			closeTo(l.level, l.start)
 			open = append(open, len(d.blocks))
 			b.part.Type, b.part.Level, b.role, b.gaps = Section, l.level, container, true
-			b.part.Name = cutName(plain(d.src[l.textStart:l.textEnd]))
+			b.part.Name = cutName(plain(d.src[l.textStart:min(l.textEnd, l.textStart+maxHeading)]))
 		case fencedLeaf, indentedLeaf:
 			b.part.Type = CodeBlock
-			b.part.Name = cutName(string(d.src[l.textStart:l.textEnd]))
+			b.part.Name = cutName(string(d.src[l.textStart:min(l.textEnd, l.textStart+maxHeading)]))
 		case paragraphLeaf:
 			if len(open) > 0 && l.end-l.start < longParagraph {
 				continue

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/skl-project/skl/index/query"
 )
@@ -125,21 +126,26 @@ func (h history) commits(t testing.TB, n int, judge bool) []change {
 	return out
 }
 
-// withoutPaths returns the first 60 words of a message, without those that are parts of the paths.
+// withoutPaths returns the first 60 words of a message, without those that name a directory or a file of the paths.
 func withoutPaths(message string, files []place) string {
 	parts := map[string]bool{}
 	for _, f := range files {
-		for _, w := range plainWords(strings.ReplaceAll(strings.ToLower(f.path), "_", " ")) {
-			parts[w] = true
+		for part := range strings.SplitSeq(strings.ToLower(f.path), "/") {
+			parts[part], parts[strings.TrimSuffix(part, path.Ext(part))] = true, true
 		}
 	}
-	out := filter(plainWords(message), func(w string) bool { return !parts[strings.ToLower(w)] })
+	var out []string
+	for _, w := range strings.Fields(message) {
+		if plain := strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }); !parts[strings.ToLower(plain)] {
+			out = append(out, plainWords(w)...)
+		}
+	}
 	return strings.Join(out[:min(len(out), 60)], " ")
 }
 
 func TestWithoutPaths(t *testing.T) {
-	got := withoutPaths("web: show the Server's version\n\nin every page of build", []place{{path: "web/server_main.go"}})
-	if want := "show the s version in every page of build"; got != want {
+	got := withoutPaths("web: show the Server's version\n\nin every page of zoekt-web (server_main) mains", []place{{path: "cmd/web/server_main.go"}})
+	if want := "show the Server s version in every page of zoekt web mains"; got != want {
 		t.Errorf("withoutPaths = %q, want %q", got, want)
 	}
 }

@@ -321,7 +321,9 @@ func TestStdioChild(t *testing.T) {
 	tools := &Tools{Open: real(t), Roots: []string{root}}
 	server := mcp.NewServer(&mcp.Implementation{Name: "skl", Version: "test"}, nil)
 	tools.Add(server)
-	_ = server.Run(t.Context(), &mcp.StdioTransport{})
-	tools.Close()
-	os.Exit(0) // without the summary of the test, which is no message
+	_ = server.Run(t.Context(), &mcp.StdioTransport{}) // ends with its input
+	if err := tools.Close(); err != nil {
+		t.Error(err)
+	}
+	os.Stdout = os.Stderr // the summary of the test is no message
 }

@@ -63,5 +63,5 @@ func Example() {
 	for _, h := range found.Handles {
 		fmt.Println(h.ID, h.FilePath, h.NodeType, h.LineRange)
 	}
-	// Output: h9 pool.go function [3 3]
+	// Output: h72ed913b554271e277aa6f74 pool.go function [3 3]
 }

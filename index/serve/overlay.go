@@ -70,9 +70,11 @@ func (o *overlay) look(ctx context.Context) (dirty map[string]bool, here Index, 
 		return dirty, nil, nil
 	}
 	if o.x == nil {
-		if o.x, err = o.open(context.WithoutCancel(ctx), filepath.Join(dir, "files"), o.opening); err != nil {
+		x, err := o.open(context.WithoutCancel(ctx), filepath.Join(dir, "files"), o.opening)
+		if err != nil {
 			return nil, nil, err
 		}
+		o.x = x
 	}
 	return dirty, o.x, nil
 }

@@ -154,22 +154,6 @@ func (s *indexes) of(ctx context.Context, root string) (*opened, error) {
 	return o, o.err
 }
 
-// peek returns the index of a root if it is open.
-func (s *indexes) peek(root string) (Index, bool) {
-	s.mu.Lock()
-	o := s.byRoot[root]
-	s.mu.Unlock()
-	if o == nil {
-		return nil, false
-	}
-	select {
-	case <-o.ready:
-		return o.x, o.err == nil
-	default:
-		return nil, false
-	}
-}
-
 func (s *indexes) forget(root string, o *opened) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

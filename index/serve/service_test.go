@@ -55,7 +55,7 @@ func TestServiceGolden(t *testing.T) {
 	ask("status", "GET", "/status", nil)
 	found := ask("query", "POST", "/query", map[string]any{"repo": id, "pattern": "length", "glob": "src/**/*.ts", "limit": 20, "expand_budget": 1200})
 	ask("query_definition", "POST", "/query", map[string]any{"repo": id, "symbol": "validate", "kind": "definition"})
-	ask("query_historical_names", "POST", "/query", map[string]any{"repo": id, "patterns": []string{"auth", "validate"}, "match_mode": "all"})
+	ask("query_historical_names", "POST", "/query", map[string]any{"repo": id, "patterns": []string{"token", "length"}, "match_mode": "all"})
 	ask("query_historical_dsl", "POST", "/query", map[string]any{"repo": id, "dsl": `(definition "login")`})
 	ask("query_reference", "POST", "/query", map[string]any{"repo": id, "symbol": "authenticate", "kind": "reference", "limit": 1})
 	ask("evidence_pack", "POST", "/evidence_pack", map[string]any{"repo": id, "pattern": "length", "config": map[string]any{"max_handles": 2, "max_per_file": 1, "plan": false}})

@@ -41,7 +41,7 @@ func TestToolsGolden(t *testing.T) {
 		{"query_definition", "canopy_query", map[string]any{"symbol": "AuthController", "kind": "definition"}},
 		{"query_reference", "canopy_query", map[string]any{"symbol": "authenticate", "kind": "reference"}},
 		{"query_pattern", "canopy_query", map[string]any{"pattern": "length", "glob": "src/**/*.ts", "limit": 2}},
-		{"query_patterns_all", "canopy_query", map[string]any{"patterns": []string{"auth", "validate"}, "match": "all"}},
+		{"query_patterns_all", "canopy_query", map[string]any{"patterns": []string{"token", "length"}, "match": "all"}},
 		{"query_budget", "canopy_query", map[string]any{"symbol": "login", "expand_budget": 1200}},
 		{"query_parent", "canopy_query", map[string]any{"parent": "AuthController", "symbol": "validate"}},
 		{"query_section", "canopy_query", map[string]any{"section": "Installation"}},

@@ -84,7 +84,7 @@ func TestNothing(t *testing.T) {
 	if a := New(nil, Options{}).Search("fill in a form", Context{}); !a.NoGoodMatch || a.Note != "there are no skills to choose from" {
 		t.Errorf("%+v", a)
 	}
-	if a := s.Search("split and rotate pdf pages", Context{}); a.NoGoodMatch || a.Note != "" || a.Confidence < goodMatch {
+	if a := s.Search("split this pdf and merge the rotated pages", Context{}); a.NoGoodMatch || a.Note != "" || a.Confidence < goodMatch {
 		t.Errorf("a task that a skill is for: %+v", a)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
-	"strings"
 
 	"modernc.org/sqlite"
 
@@ -21,9 +20,6 @@ type Change struct {
 	Remove []string // paths
 	Touch  []File   // files whose content is the same: Stamp and Read are kept
 }
-
-// rowsPerInsert is how many pieces one statement writes.
-const rowsPerInsert = 32
 
 // Apply carries out c in one transaction and returns the new generation. A change that only touches files keeps
 // the generation.
@@ -56,7 +52,6 @@ type Batch struct {
 	s          *Store
 	tx         *sql.Tx
 	prepared   map[string]*sql.Stmt
-	rows       []any // that wait to be inserted
 	generation uint64
 	next       int64
 	fresh      bool // the store has no file, so that none need be removed
@@ -115,9 +110,6 @@ func (b *Batch) Rollback() {
 
 // Commit makes the batch visible.
 func (b *Batch) Commit() (generation uint64, err error) {
-	if err := b.flush(); err != nil {
-		return 0, err
-	}
 	before := b.generation
 	if len(b.gone)+len(b.put) > 0 {
 		b.generation++
@@ -139,9 +131,9 @@ func (b *Batch) Commit() (generation uint64, err error) {
 // Bulk makes the store ready for many files (on), or for the few of a change. A process that is killed in between leaves it to
 // the next one that opens the store to do that.
 func (s *Store) Bulk(ctx context.Context, on bool) error {
-	settings := []string{"('hashsize', 1048576)", "('automerge', 4)"}
-	if on {
-		settings = []string{"('hashsize', 50331648)", "('automerge', 0)"}
+	settings := []string{"('hashsize', 1048576)", "('automerge', 4)", "('crisismerge', 16)"}
+	if on { // a few parts are searched as fast as one, and merging them costs a fifth of the whole
+		settings = []string{"('hashsize', 4194304)", "('automerge', 0)", "('crisismerge', 64)"}
 	}
 	return s.command(ctx, "(terms, rank) VALUES "+settings[0], "(terms, rank) VALUES "+settings[1])
 }
@@ -233,9 +225,6 @@ func (b *Batch) Remove(path string) error {
 
 // Put stores a file in the place of the one of this path, and gives it its number.
 func (b *Batch) Put(r *Record) error {
-	if err := b.flush(); err != nil { // of the file before: rows of a file that is removed must be there
-		return err
-	}
 	if err := b.Remove(r.Path); err != nil {
 		return err
 	}
@@ -249,11 +238,8 @@ func (b *Batch) Put(r *Record) error {
 		b.exec("INSERT INTO grams VALUES (?, ?)", r.ID, seal(slices.Clone(r.Grams), r.Path))
 	}
 	for i, terms := range r.Terms {
-		b.rows = append(b.rows, int64(RowOf(r.ID, i)), terms)
-		if len(b.rows) == 2*rowsPerInsert {
-			b.exec(insertRows(rowsPerInsert), b.rows...)
-			b.rows = b.rows[:0]
-		}
+		// One row per statement: at a statement of several, FTS5 writes out what it has gathered.
+		b.exec("INSERT INTO terms(rowid, t) VALUES (?, ?)", int64(RowOf(r.ID, i)), terms)
 	}
 	return b.err
 }
@@ -263,19 +249,6 @@ func (b *Batch) Touch(f File) error {
 	b.touched = append(b.touched, f)
 	b.exec("UPDATE files SET facts = ? WHERE id = ?", appendFacts(nil, &f), f.ID)
 	return b.err
-}
-
-// flush inserts the rows that are left.
-func (b *Batch) flush() error {
-	for i := 0; i < len(b.rows); i += 2 {
-		b.exec(insertRows(1), b.rows[i], b.rows[i+1])
-	}
-	b.rows = b.rows[:0]
-	return b.err
-}
-
-func insertRows(n int) string {
-	return "INSERT INTO terms(rowid, t) VALUES (?, ?)" + strings.Repeat(", (?, ?)", n-1)
 }
 
 func metaNumber(tx *sql.Tx, key string) (uint64, error) {

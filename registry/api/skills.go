@@ -89,7 +89,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, who registry.Ca
 	if err != nil {
 		return answer{}, err
 	}
-	out := wire.SearchResult{Items: []wire.Skill{}, Total: m.Total, Offset: s.Offset, Facets: m.Facets}
+	out := wire.SearchResult{Items: []wire.Skill{}, Total: m.Total, Offset: s.Offset, Facets: m.Facets, Relaxed: m.Relaxed}
 	if out.Facets == nil {
 		out.Facets = map[string]map[string]int{}
 	}

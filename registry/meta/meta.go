@@ -189,7 +189,7 @@ type Skill struct {
 
 // A Search asks for skills. All conditions hold together.
 type Search struct {
-	Text       string   // words; each must match as a prefix. "" lists all
+	Text       string   // words; each must match as a prefix, or, if no skill has all, some of them. "" lists all
 	Namespaces []string // nil means no restriction
 	Namespace  string   // facet; "" is any
 	License    string   // facet
@@ -201,10 +201,11 @@ type Search struct {
 
 // Matches answers a Search.
 type Matches struct {
-	Skills []Skill
-	Scores []float64                 // beside Skills; higher is better, 0 without text
-	Total  int                       // of all pages
-	Facets map[string]map[string]int // "namespace", "license", "signed" → value → count, the 20 most frequent
+	Skills  []Skill
+	Scores  []float64                 // beside Skills; higher is better, 0 without text
+	Total   int                       // of all pages
+	Facets  map[string]map[string]int // "namespace", "license", "signed" → value → count, the 20 most frequent
+	Relaxed bool                      // no skill has all words: these have those that tell most
 }
 
 // An Event is one line of the audit trail.

@@ -49,7 +49,7 @@ func (tx *Tx) Search(s Search) (Matches, error) {
 	if err != nil {
 		return Matches{}, tx.d.Err(err)
 	}
-	m := Matches{Skills: make([]Skill, 0, len(hits.IDs)), Scores: make([]float64, 0, len(hits.IDs)), Total: hits.Total, Facets: hits.Facets}
+	m := Matches{Skills: make([]Skill, 0, len(hits.IDs)), Scores: make([]float64, 0, len(hits.IDs)), Total: hits.Total, Facets: hits.Facets, Relaxed: hits.Relaxed}
 	for i, id := range hits.IDs {
 		found, err := one(tx, scanSkill, `SELECT `+skillColumns+` FROM skills s WHERE s.id = $1`, id)
 		if err != nil {

@@ -55,10 +55,11 @@ type Document struct {
 
 // Hits are what a Dialect found.
 type Hits struct {
-	IDs    []int64   // of one page, best first
-	Scores []float64 // beside IDs
-	Total  int
-	Facets map[string]map[string]int
+	IDs     []int64   // of one page, best first
+	Scores  []float64 // beside IDs
+	Total   int
+	Facets  map[string]map[string]int
+	Relaxed bool // they have only some of the words
 }
 
 // NewTx returns the Tx that is q in the words of d. It is for implementations of [Store].

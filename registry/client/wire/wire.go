@@ -239,10 +239,11 @@ type Action struct {
 
 // SearchResult answers GET /search?q=&namespace=&license=&signed=&sort=&offset=&limit=.
 type SearchResult struct {
-	Items  []Skill                   `json:"items"`
-	Total  int                       `json:"total"`
-	Offset int                       `json:"offset"`
-	Facets map[string]map[string]int `json:"facets"` // "namespace", "license", "signed"
+	Items   []Skill                   `json:"items"`
+	Total   int                       `json:"total"`
+	Offset  int                       `json:"offset"`
+	Facets  map[string]map[string]int `json:"facets"`            // "namespace", "license", "signed"
+	Relaxed bool                      `json:"relaxed,omitempty"` // no skill has all words: items have those that tell most
 }
 
 // A Diff compares two versions: GET …/versions/{v}/diff/{other}.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/skl-project/skl/registry/meta"
@@ -96,11 +98,16 @@ func (s *state) find(ctx context.Context, q meta.Querier, words []string) (bits,
 	if err != nil || kept == nil {
 		return list, err
 	}
-	if list.count() == 0 {
+	if list.count() == 0 && !slices.ContainsFunc(rest, isSurelyWord) {
 		// The index leaves out what it takes for no word, such as a lone accent; by itself that finds nothing.
 		return s.list(ctx, q, terms{"search", match(words, "")})
 	}
 	return kept.and(list), nil
+}
+
+// isSurelyWord reports whether the index takes w for a word.
+func isSurelyWord(w string) bool {
+	return strings.ContainsFunc(w, func(r rune) bool { return 'a' <= r|' ' && r|' ' <= 'z' || '0' <= r && r <= '9' })
 }
 
 func (s *state) kept(t terms) bits {

@@ -1,12 +1,9 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -17,7 +14,11 @@ import (
 const (
 	maxWords  = 12    // of the text; more are ignored
 	maxRanked = 1_000 // matches that are ranked by their words
+	maxScored = 200   // the best of these, which are scored by index/rank
 	maxLimit  = 100
+
+	sentenceWords   = 5  // a text with so many is a sentence:
+	sentenceMatches = 10 // that fewer skills have all words of it is chance
 )
 
 // Search implements [meta.Dialect].
@@ -63,6 +64,18 @@ func (d dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (met
 		return meta.Hits{}, err
 	}
 	kept := f.pick(found, pages, count)
+	var some *some
+	if few := count.all == 0 && len(text) > 1; few || count.all < sentenceMatches && len(text) >= sentenceWords {
+		if some, err = st.some(ctx, q, f, s.Text, kept); err != nil {
+			return meta.Hits{}, err
+		}
+		if some != nil {
+			h.Relaxed = true
+			count = newCounter()
+			h.Facets = count.facets
+			kept = f.pick(some.ids, some.pages, count)
+		}
+	}
 	if err := count.name(ctx, q); err != nil {
 		return meta.Hits{}, err
 	}
@@ -74,7 +87,8 @@ func (d dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (met
 	switch {
 	case text == nil:
 	case s.Sort == "" || s.Sort == "relevance":
-		list, scores, err = rank(ctx, q, st, s, text, kept, h.Total)
+		o := order{Querier: q, ctx: ctx, state: st, search: s, words: text, ids: kept, total: h.Total, some: some}
+		list, scores, err = o.list()
 	default:
 		list, err = ordered(ctx, q, s)
 	}
@@ -90,13 +104,16 @@ func (d dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (met
 	return h, nil
 }
 
-// words splits a text as the index splits the text of skills.
-func words(text string) []string {
+// words returns the first words of a text.
+func words(text string) []string { return split(text, maxWords) }
+
+// split splits a text as the index splits the text of skills, into at most limit words.
+func split(text string, limit int) []string {
 	var all []string
 	for w := range strings.FieldsFuncSeq(text, func(r rune) bool {
 		return !unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co) || r == unicode.ReplacementChar
 	}) {
-		if all = append(all, w); len(all) == maxWords {
+		if all = append(all, w); len(all) == limit {
 			break
 		}
 	}
@@ -129,106 +146,6 @@ func ordered(ctx context.Context, q meta.Querier, s meta.Search) ([]int64, error
 		return idList(ctx, q, `SELECT CAST(group_concat(id) AS BLOB) FROM (SELECT id FROM skills WHERE namespace = $1 ORDER BY `+order+`)`, s.Namespace)
 	}
 	return idList(ctx, q, `SELECT CAST(group_concat(id) AS BLOB) FROM (SELECT id FROM skills ORDER BY `+order+`)`)
-}
-
-// rank returns those of ids, which are total ids that match words, that the page of s needs, and those before them,
-// best first.
-func rank(ctx context.Context, q meta.Querier, st *state, s meta.Search, words []string, ids bits, total int) ([]int64, map[int64]float64, error) {
-	exact, err := idList(ctx, q, `SELECT CAST(group_concat(id) AS BLOB) FROM (SELECT id FROM skills WHERE name = $1 ORDER BY namespace LIMIT 1000)`, strings.ToLower(strings.Join(words, "-")))
-	if err != nil {
-		return nil, nil, err
-	}
-	if namespace, name, ok := strings.Cut(strings.TrimSpace(s.Text), "/"); ok {
-		one, err := idList(ctx, q, `SELECT id FROM skills WHERE namespace = $1 AND name = $2`, namespace, name)
-		if err != nil {
-			return nil, nil, err
-		}
-		exact = append(exact, one...)
-	}
-	best := map[int64]float64{} // score of what is ranked
-	for _, id := range slices.Backward(exact) {
-		if ids.has(id) && len(best) < maxRanked {
-			best[id] = exactBonus
-		}
-	}
-	add := func(some bits) {
-		for id := range some.backward() {
-			if len(best) == maxRanked {
-				return
-			}
-			if _, found := best[id]; !found { // an exact match keeps its bonus
-				best[id] = 0
-			}
-		}
-	}
-	if total <= maxRanked {
-		add(ids)
-		err = score(ctx, q, `SELECT rowid, bm25(search, 10, 5, 2, 3, 1) FROM search WHERE search MATCH $1`, match(words, ""), best)
-	} else {
-		// Of words that so many skills have, one in a text says little; and to rank takes
-		// ten times as long as to find.
-		for _, operator := range []string{"", " OR "} {
-			named, err := st.list(ctx, q, terms{"search_name", match(words, operator)})
-			if err != nil {
-				return nil, nil, err
-			}
-			if add(ids.and(named)); len(words) == 1 || len(best) == maxRanked {
-				break
-			}
-		}
-		err = score(ctx, q, `SELECT rowid, bm25(search_name, 10, 5) FROM search_name WHERE search_name MATCH $1`, match(words, " OR "), best)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-
-	sorted := make([]int64, 0, len(best)+s.Limit)
-	for id := range best {
-		sorted = append(sorted, id)
-	}
-	slices.SortFunc(sorted, func(a, b int64) int { return cmp.Or(cmp.Compare(best[b], best[a]), cmp.Compare(b, a)) })
-	for id := range ids.backward() {
-		if len(sorted)-s.Limit >= s.Offset {
-			break
-		}
-		if _, done := best[id]; !done {
-			sorted = append(sorted, id)
-		}
-	}
-	return sorted, best, nil
-}
-
-// exactBonus is more than BM25 ever gives.
-const exactBonus = 1_000
-
-// score adds the score that query gives, of the ids that are the keys of best.
-func score(ctx context.Context, q meta.Querier, query, match string, best map[int64]float64) error {
-	list := []byte{'['}
-	first := int64(math.MaxInt64)
-	for id := range best {
-		if len(list) > 1 {
-			list = append(list, ',')
-		}
-		list = strconv.AppendInt(list, id, 10)
-		first = min(first, id)
-	}
-	list = append(list, ']')
-	// The plus keeps the ids away from the full-text index, which would start anew for each of them; where to start is
-	// what it shall know.
-	rows, err := q.QueryContext(ctx, query+` AND rowid >= $2 AND +rowid IN (SELECT value FROM json_each($3))`, match, first, string(list))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		var s float64
-		if err := rows.Scan(&id, &s); err != nil {
-			return err
-		}
-		best[id] -= s // FTS5 gives the best the lowest number
-	}
-	return rows.Err()
 }
 
 // idList reads the answer to a query for one text of numbers.

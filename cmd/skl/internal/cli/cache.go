@@ -16,6 +16,7 @@ import (
 
 type cacheResult struct {
 	Cache   string `json:"cache"`
+	Index   string `json:"index"` // part of the cache
 	Store   string `json:"store"`
 	Entries int    `json:"entries"` // removed, or with --dry-run removable
 	Bytes   int64  `json:"bytes"`
@@ -27,18 +28,22 @@ func cacheCommand() command {
 		sub: []command{
 			{name: "dir", usage: "print the directories", run: func(_ context.Context, w *world, _ *cli.Context) error {
 				if w.ui.JSON {
-					return w.ui.Result(cacheResult{Cache: w.dirs.cache, Store: w.store().Dir})
+					return w.ui.Result(w.cacheDirs())
 				}
-				w.ui.Rows([][]string{{"WHAT", "DIRECTORY"}, {"cache", w.dirs.cache}, {"store", w.store().Dir}})
+				w.ui.Rows([][]string{{"WHAT", "DIRECTORY"}, {"cache", w.dirs.cache}, {"index", w.indexDir()}, {"store", w.store().Dir}})
 				return nil
 			}},
-			{name: "clean", usage: "delete the caches; the store of bundles stays", run: cleanCache, flags: []cli.Flag{dryRunFlag()}},
+			{name: "clean", usage: "delete the caches, indexes among them; the store of bundles stays", run: cleanCache, flags: []cli.Flag{dryRunFlag()}},
 			{name: "gc", usage: "delete bundles that no lock of this scope, and no installed skill here, names", run: gcStore, flags: []cli.Flag{dryRunFlag()}},
 		}}
 }
 
+func (w *world) cacheDirs() cacheResult {
+	return cacheResult{Cache: w.dirs.cache, Index: w.indexDir(), Store: w.store().Dir}
+}
+
 func cleanCache(_ context.Context, w *world, c *cli.Context) error {
-	out := cacheResult{Cache: w.dirs.cache, Store: w.store().Dir}
+	out := w.cacheDirs()
 	filepath.WalkDir(w.dirs.cache, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if info, err := d.Info(); err == nil {
@@ -73,7 +78,7 @@ func gcStore(_ context.Context, w *world, c *cli.Context) error {
 			keep[s.Tree] = true
 		}
 	}
-	out := cacheResult{Cache: w.dirs.cache, Store: w.store().Dir}
+	out := w.cacheDirs()
 	var err error
 	out.Entries, out.Bytes, err = w.store().Prune(keep, c.Bool("dry-run"))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/mcp"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -79,10 +80,8 @@ func (w *world) candidates(words []string) []string {
 	}
 	var out []string
 	switch {
-	case len(before) > 0 && slices.Contains([]string{"--host", "-a", "--agent"}, before[len(before)-1]):
-		for _, h := range hosts.All() {
-			out = append(out, h.ID)
-		}
+	case len(before) > 0 && flagValues(before[len(before)-1]) != nil:
+		out = flagValues(before[len(before)-1])
 	case strings.HasPrefix(last, "-"):
 		out = flagNames(cmd)
 	case cmd == nil || len(cmd.sub) > 0:
@@ -95,6 +94,23 @@ func (w *world) candidates(words []string) []string {
 	out = slices.DeleteFunc(out, func(s string) bool { return !strings.HasPrefix(s, last) || strings.HasPrefix(s, "__") })
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// flagValues are what a flag takes, nil if that is not a list of words.
+func flagValues(flag string) (out []string) {
+	switch flag {
+	case "--host", "-a", "--agent", "--config-for":
+		for _, h := range hosts.All() {
+			out = append(out, h.ID)
+		}
+	case "--kind":
+		return []string{"definition", "reference", "any"}
+	case "--match":
+		return []string{"any", "all"}
+	case "--tools":
+		return mcp.Groups()
+	}
+	return out
 }
 
 func flagNames(cmd *command) []string {

@@ -110,13 +110,13 @@ func (s *codeSearch) constants(file *ast.File) {
 	}
 }
 
-// silent are functions whose errors are never printed: the command has printed its result.
+// silent are functions of this package whose errors are never printed: the command has printed its result.
 var silent = []string{"unmet", "refused"}
 
 func (s *codeSearch) file(pkg []*ast.File, file *ast.File) {
 	for _, decl := range file.Decls {
 		fn, _ := decl.(*ast.FuncDecl)
-		if fn != nil && (slices.Contains(silent, fn.Name.Name) || file.Name.Name == "diag") {
+		if fn != nil && (file.Name.Name == "cli" && slices.Contains(silent, fn.Name.Name) || file.Name.Name == "diag") {
 			continue
 		}
 		ast.Inspect(decl, func(n ast.Node) bool {
@@ -127,7 +127,7 @@ func (s *codeSearch) file(pkg []*ast.File, file *ast.File) {
 				}
 			case *ast.CompositeLit:
 				for _, e := range n.Elts {
-					if kv, ok := e.(*ast.KeyValueExpr); ok && isDiag(n.Type, "Error") && fmt.Sprint(kv.Key) == "Code" {
+					if kv, ok := e.(*ast.KeyValueExpr); ok && isError(n.Type) && fmt.Sprint(kv.Key) == "Code" {
 						s.value(pkg, file, fn, kv.Value)
 					}
 				}
@@ -140,6 +140,17 @@ func (s *codeSearch) file(pkg []*ast.File, file *ast.File) {
 func isDiag(e ast.Expr, name string) bool {
 	sel, ok := e.(*ast.SelectorExpr)
 	return ok && fmt.Sprint(sel.X) == "diag" && sel.Sel.Name == name
+}
+
+// isError says whether a type is one of those that carry codes: those of diag, and of the answers of an index.
+func isError(e ast.Expr) bool {
+	if sel, ok := e.(*ast.SelectorExpr); ok && fmt.Sprint(sel.X) == "query" {
+		return sel.Sel.Name == "Failure"
+	}
+	if p, ok := e.(*ast.Ident); ok && p.Name == "Problem" {
+		return true
+	}
+	return isDiag(e, "Error")
 }
 
 // value notes what e can be. fn is the function e stands in.

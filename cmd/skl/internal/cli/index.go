@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,137 +22,70 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
+// An indexResult is the report on one directory. With --skills it is the sum, and the roots have reports of their own.
 type indexResult struct {
+	rootReport
+	Roots []rootReport `json:"roots,omitempty"`
+}
+
+type rootReport struct {
 	Root string `json:"root"`
 	index.Report
 }
 
+func indexPathFlags() []cli.Flag {
+	return []cli.Flag{&cli.StringFlag{Name: "path", Usage: "the index of `DIR` (default: the repository of the working directory)"},
+		&cli.BoolFlag{Name: "skills", Usage: "those of all roots of skills instead"}}
+}
+
 func indexCommand() command {
-	path := &cli.StringFlag{Name: "path", Usage: "the index of `DIR` (default: the repository of the working directory)"}
 	return command{name: "index", args: "[DIR]", group: "Code", usage: "index a directory for search; query does so by itself", output: indexResult{},
 		example: "skl index\nskl index status\nskl index drop 'vendor/**'",
-		flags: []cli.Flag{&cli.StringFlag{Name: "glob", Usage: "only files whose path matches `GLOB`"},
-			&cli.BoolFlag{Name: "anew", Usage: "also what seems unchanged"}},
+		flags: append([]cli.Flag{&cli.StringFlag{Name: "glob", Usage: "only files whose path matches `GLOB`"},
+			&cli.BoolFlag{Name: "anew", Usage: "read also what seems unchanged"}}, indexPathFlags()...),
 		sub: []command{
-			{name: "status", usage: "what is indexed", output: query.Status{}, flags: []cli.Flag{path}, run: runIndexStatus},
-			{name: "drop", args: "[GLOB]", usage: "forget indexed files; without GLOB the whole index", output: dropResult{}, flags: []cli.Flag{path, dryRunFlag()}, run: runIndexDrop},
+			{name: "status", usage: "what is indexed", output: indexStatus{}, flags: indexPathFlags(), run: runIndexStatus,
+				example: "skl index status\nskl index status --skills --json"},
+			{name: "drop", args: "[GLOB]", usage: "forget indexed files; without GLOB the whole index", output: dropResult{}, flags: append(indexPathFlags(), dryRunFlag()), run: runIndexDrop,
+				example: "skl index drop\nskl index drop 'vendor/**' --dry-run"},
 			indexFeedbackCommand(), indexServeCommand(),
 		},
 		run: runIndex}
 }
 
-func (w *world) openIndex(ctx context.Context, dir string) (*index.Index, error) {
-	return index.Open(ctx, dir, index.Options{CacheDir: w.indexDir(), Progress: w.ui.Progress})
+// An indexed is a directory that has an index, or may have one.
+type indexed struct {
+	name  string   // of the directory, in answers
+	dir   string   // absolute
+	extra []string // see index.Options
 }
 
-func runIndex(ctx context.Context, w *world, c *cli.Context) error {
-	if c.NArg() > 1 {
-		return diag.New(diag.Misuse, "usage", "index takes one directory").Hint("skl index DIR --glob '**/*.go'")
-	}
-	glob, err := query.ParseGlob(c.String("glob"))
-	if err != nil && c.String("glob") != "" {
-		return err
-	}
-	x, err := w.openIndex(ctx, w.searchedDir(c.Args().First()))
-	if err != nil {
-		return err
-	}
-	defer x.Close()
-	r, err := x.Update(ctx, glob, c.Bool("anew"))
-	if err != nil {
-		return err
-	}
-	if w.ui.JSON {
-		return w.ui.Result(indexResult{x.Root(), r})
-	}
-	w.ui.Print("%s %s: %d new, %d changed, %d removed, %d unchanged, in %s", w.ui.Done(), w.short(x.Root()), r.Added, r.Changed, r.Removed, r.Unchanged, r.Elapsed.Round(time.Millisecond))
-	if r.TooLarge > 0 {
-		w.ui.Note("%s too large to be read: only their paths are known", ui.Count(r.TooLarge, "file"))
-	}
-	return nil
+func (w *world) open(ctx context.Context, d indexed) (*index.Index, error) {
+	return index.Open(ctx, d.dir, index.Options{CacheDir: w.indexDir(), Extra: d.extra, Progress: w.ui.Progress})
 }
 
-func runIndexStatus(ctx context.Context, w *world, c *cli.Context) error {
-	x, err := w.openIndex(ctx, w.searchedDir(c.String("path")))
-	if err != nil {
-		return err
-	}
-	defer x.Close()
-	s, err := x.Status(ctx)
-	if err != nil {
-		return err
-	}
-	if w.ui.JSON {
-		return w.ui.Result(s)
-	}
-	last := s.LastIndexed
-	if last == "" {
-		last = "never"
-	}
-	w.ui.Rows([][]string{{"ROOT", w.short(s.RepoRoot)}, {"FILES", strconv.Itoa(s.FilesIndexed) + " of " + strconv.Itoa(s.FilesTotal)}, {"TOKENS", strconv.Itoa(s.TotalTokens)},
-		{"SIZE", ui.Size(s.IndexSizeBytes)}, {"INDEXED", last}, {"GENERATION", strconv.FormatUint(s.Generation, 10)}})
-	if s.FilesIndexed < s.FilesTotal {
-		w.ui.Hint("skl index")
-	}
-	return nil
-}
-
-type dropResult struct {
-	Root  string `json:"root"`
-	Files int    `json:"files"`
-	Whole bool   `json:"whole"`
-}
-
-func runIndexDrop(ctx context.Context, w *world, c *cli.Context) error {
-	if c.NArg() > 1 {
-		return diag.New(diag.Misuse, "usage", "drop takes one glob").Hint("skl index drop 'vendor/**'")
-	}
-	dir := w.searchedDir(c.String("path"))
-	r := dropResult{Root: dir, Whole: c.NArg() == 0}
-	var glob query.Glob
-	var err error
-	if !r.Whole {
-		if glob, err = query.ParseGlob(c.Args().First()); err != nil {
-			return err
-		}
-	}
-	x, err := w.openIndex(ctx, dir)
-	if err != nil {
-		return err
-	}
-	r.Root = x.Root()
+// indexedDirs are the directories that the flags, or an argument, name.
+func (w *world) indexedDirs(ctx context.Context, c *cli.Context, arg string) ([]indexed, error) {
+	path := c.String("path")
 	switch {
-	case c.Bool("dry-run") || r.Whole:
-		r.Files, err = x.Covered(ctx, glob)
-	default:
-		r.Files, err = x.Invalidate(ctx, glob)
+	case c.Bool("skills") && path+arg != "":
+		return nil, diag.New(diag.Misuse, "usage", "--skills excludes a directory").Hint("leave out one of them")
+	case c.Bool("skills"):
+		return w.skillRoots(ctx)
+	case path != "" && arg != "":
+		return nil, diag.New(diag.Misuse, "usage", "two directories are given: %s and %s", arg, path).Hint("leave out --path")
 	}
-	if err := errors.Join(err, x.Close()); err != nil {
-		return err
-	}
-	if r.Whole && !c.Bool("dry-run") {
-		if err := index.Drop(ctx, w.indexDir(), dir); err != nil {
-			return err
-		}
-	}
-	if w.ui.JSON {
-		return w.ui.Result(r)
-	}
-	verb := "dropped"
-	if c.Bool("dry-run") {
-		verb = "would drop"
-	}
-	w.ui.Print("%s %s of %s from the index", verb, ui.Count(r.Files, "file"), w.short(r.Root))
-	return nil
+	dir := w.searchedDir(path + arg)
+	return []indexed{{w.short(dir), dir, nil}}, nil
 }
 
-// searchedSkills opens the indexes of all roots of skills that are there.
-func (w *world) searchedSkills(ctx context.Context) (searched, error) {
+// skillRoots are the roots of skills that are there and trusted. What git leaves out, such as the directories of
+// agents, is indexed all the same.
+func (w *world) skillRoots(ctx context.Context) (list []indexed, err error) {
 	listing, err := w.discover(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	set := &index.Set{}
 	for _, r := range listing.Roots {
 		if r.State != roots.RootOK {
 			continue
@@ -156,13 +93,231 @@ func (w *world) searchedSkills(ctx context.Context) (searched, error) {
 		if _, err := os.Stat(r.Path); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		// What git leaves out, such as the roots of agents, is searched all the same.
-		x, err := index.Open(ctx, r.Path, index.Options{CacheDir: w.indexDir(), Extra: []string{"!*"}, Progress: w.ui.Progress})
+		list = append(list, indexed{filepath.ToSlash(w.short(r.Path)), r.Path, []string{"!*"}})
+	}
+	return list, nil
+}
+
+// searchedSkills opens the indexes of all roots of skills.
+func (w *world) searchedSkills(ctx context.Context) (searched, error) {
+	list, err := w.skillRoots(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set := &index.Set{}
+	for _, d := range list {
+		x, err := w.open(ctx, d)
 		if err != nil {
 			set.Close()
 			return nil, err
 		}
-		set.Add(filepath.ToSlash(w.short(r.Path)), x)
+		set.Add(d.name, x)
 	}
 	return set, nil
+}
+
+func runIndex(ctx context.Context, w *world, c *cli.Context) error {
+	if c.NArg() > 1 {
+		return diag.New(diag.Misuse, "usage", "index takes one directory").Hint("skl index DIR --glob '**/*.go'")
+	}
+	glob, err := query.ParseGlob(c.String("glob"))
+	if err != nil {
+		return err
+	}
+	dirs, err := w.indexedDirs(ctx, c, c.Args().First())
+	if err != nil {
+		return err
+	}
+	var all []rootReport
+	for _, d := range dirs {
+		r, err := w.update(ctx, d, glob, c.Bool("anew"))
+		if err != nil {
+			return err
+		}
+		all = append(all, r)
+		if !w.ui.JSON {
+			w.ui.Print("%s %s: %d new, %d changed, %d removed, %d unchanged, in %s", w.ui.Done(), d.name, r.Added, r.Changed, r.Removed, r.Unchanged, r.Elapsed.Round(time.Millisecond))
+		}
+		if r.TooLarge > 0 {
+			w.ui.Note("%s too large to be read: only the paths are known", areCounted(r.TooLarge, "file"))
+		}
+	}
+	switch {
+	case w.ui.JSON && c.Bool("skills"):
+		return w.ui.Result(sumOf(all))
+	case w.ui.JSON:
+		return w.ui.Result(indexResult{rootReport: all[0]})
+	case len(all) == 0:
+		w.ui.Note("there are no roots of skills")
+	}
+	return nil
+}
+
+func (w *world) update(ctx context.Context, d indexed, glob query.Glob, anew bool) (rootReport, error) {
+	x, err := w.open(ctx, d)
+	if err != nil {
+		return rootReport{}, err
+	}
+	defer x.Close()
+	r, err := x.Update(ctx, glob, anew)
+	return rootReport{x.Root(), r}, err
+}
+
+func sumOf(all []rootReport) indexResult {
+	sum := indexResult{Roots: all}
+	for _, r := range all {
+		sum.Added += r.Added
+		sum.Changed += r.Changed
+		sum.Removed += r.Removed
+		sum.Unchanged += r.Unchanged
+		sum.TooLarge += r.TooLarge
+		sum.Binary += r.Binary
+		sum.Bytes += r.Bytes
+		sum.Elapsed += r.Elapsed
+	}
+	return sum
+}
+
+// An indexStatus is the status of one index. With --skills its numbers are sums, and the roots have their own.
+type indexStatus struct {
+	query.Status
+	Roots []query.Status `json:"roots,omitempty"`
+}
+
+func runIndexStatus(ctx context.Context, w *world, c *cli.Context) error {
+	if c.NArg() > 0 {
+		return diag.New(diag.Misuse, "usage", "index status takes no arguments").Hint("skl index status --path %s", quoteShell(c.Args().First()))
+	}
+	dirs, err := w.indexedDirs(ctx, c, "")
+	if err != nil {
+		return err
+	}
+	out := indexStatus{Status: query.Status{Languages: map[string]int{}}}
+	rows := [][]string{{"ROOT", "FILES", "TOKENS", "SIZE", "INDEXED"}}
+	for _, d := range dirs {
+		s, err := w.statusOf(ctx, d)
+		if err != nil {
+			return err
+		}
+		out.Roots = append(out.Roots, s)
+		out.FilesIndexed += s.FilesIndexed
+		out.FilesTotal += s.FilesTotal
+		out.TotalTokens += s.TotalTokens
+		out.IndexSizeBytes += s.IndexSizeBytes
+		out.SchemaVersion, out.FileDiscovery = s.SchemaVersion, s.FileDiscovery
+		for l, n := range s.Languages {
+			out.Languages[l] += n
+		}
+		rows = append(rows, []string{d.name, fmt.Sprintf("%d of %d", s.FilesIndexed, s.FilesTotal), strconv.Itoa(s.TotalTokens), ui.Size(s.IndexSizeBytes), cmp.Or(s.LastIndexed, "never")})
+	}
+	if !c.Bool("skills") {
+		out = indexStatus{Status: out.Roots[0]}
+	}
+	if w.ui.JSON {
+		return w.ui.Result(out)
+	}
+	w.ui.Rows(rows)
+	var languages []string
+	for _, l := range slices.SortedFunc(maps.Keys(out.Languages), func(a, b string) int {
+		return cmp.Or(cmp.Compare(out.Languages[b], out.Languages[a]), cmp.Compare(a, b))
+	}) {
+		languages = append(languages, fmt.Sprintf("%s %d", l, out.Languages[l]))
+	}
+	if len(languages) > 0 {
+		w.ui.Print("languages: %s", languages)
+	}
+	switch {
+	case len(dirs) == 0:
+		w.ui.Note("there are no roots of skills")
+	case out.FilesIndexed < out.FilesTotal:
+		w.ui.Hint("skl index%s", samePlace(c))
+	}
+	return nil
+}
+
+func (w *world) statusOf(ctx context.Context, d indexed) (query.Status, error) {
+	x, err := w.open(ctx, d)
+	if err != nil {
+		return query.Status{}, err
+	}
+	defer x.Close()
+	return x.Status(ctx)
+}
+
+// A dropResult says what was forgotten, or with --dry-run would be.
+type dropResult struct {
+	Root  string   `json:"root"`            // "" with --skills
+	Roots []string `json:"roots,omitempty"` // with --skills
+	Files int      `json:"files"`
+	Whole bool     `json:"whole"` // the index itself, not only files of it
+}
+
+func runIndexDrop(ctx context.Context, w *world, c *cli.Context) error {
+	if c.NArg() > 1 {
+		return diag.New(diag.Misuse, "usage", "index drop takes one glob").Hint("skl index drop 'vendor/**'")
+	}
+	glob, err := query.ParseGlob(c.Args().First())
+	if err != nil {
+		return err
+	}
+	dirs, err := w.indexedDirs(ctx, c, "")
+	if err != nil {
+		return err
+	}
+	r := dropResult{Whole: c.NArg() == 0}
+	for _, d := range dirs {
+		root, n, err := w.drop(ctx, d, glob, r.Whole, c.Bool("dry-run"))
+		if err != nil {
+			return err
+		}
+		r.Files += n
+		r.Roots = append(r.Roots, root)
+	}
+	if !c.Bool("skills") {
+		r.Root, r.Roots = r.Roots[0], nil
+	}
+	if w.ui.JSON {
+		return w.ui.Result(r)
+	}
+	verb, what := "dropped", "all roots of skills"
+	if c.Bool("dry-run") {
+		verb = "would drop"
+	}
+	if !c.Bool("skills") {
+		what = dirs[0].name
+	}
+	w.ui.Print("%s %s from the index of %s", verb, ui.Count(r.Files, "file"), what)
+	return nil
+}
+
+// drop returns the number of files that were, or would be, forgotten. A directory that is gone may have left an index.
+func (w *world) drop(ctx context.Context, d indexed, glob query.Glob, whole, dry bool) (root string, n int, err error) {
+	root = d.dir
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	if !exists(index.Dir(w.indexDir(), root)) {
+		if !exists(root) {
+			return "", 0, diag.New(diag.Misuse, "not_found", "there is no directory %s, and no index of it", d.name)
+		}
+		return root, 0, nil
+	}
+	if exists(root) {
+		x, err := w.open(ctx, d)
+		if err != nil {
+			return "", 0, err
+		}
+		if dry || whole {
+			n, err = x.Covered(ctx, glob)
+		} else {
+			n, err = x.Invalidate(ctx, glob)
+		}
+		if err := errors.Join(err, x.Close()); err != nil {
+			return "", 0, err
+		}
+	}
+	if whole && !dry {
+		err = index.Drop(ctx, w.indexDir(), root)
+	}
+	return root, n, err
 }

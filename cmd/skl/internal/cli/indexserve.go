@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -37,6 +38,9 @@ func indexServeCommand() command {
 func runIndexServe(ctx context.Context, w *world, c *cli.Context) error {
 	addr, key := c.String("addr"), w.env.getenv(serviceKey)
 	if err := serve.CheckAddr(addr, key); err != nil {
+		if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "address_needs_key" {
+			e.Hints = []string{serviceKey + "=SECRET skl index serve --addr " + quoteShell(addr), "skl index serve"}
+		}
 		return err
 	}
 	l, err := net.Listen("tcp", addr)
@@ -84,9 +88,31 @@ func (w *world) remoteIndex(ctx context.Context, url, dir string) (searched, err
 		}}
 	x, err := c.Open(ctx, real, serve.Opening{Progress: w.ui.Progress})
 	if err != nil {
-		return nil, err
+		return nil, told(err)
 	}
 	return x, nil
+}
+
+// told makes an error of this program from the problem that a service tells. Other errors are returned as they are.
+func told(err error) error {
+	p, ok := errors.AsType[*serve.Problem](err)
+	if !ok {
+		return err
+	}
+	e := &diag.Error{Class: diag.Failed, Code: p.Code, Message: "the service says: " + p.Message, Err: p}
+	if p.Code == "invalid_request" || p.Code == "invalid_repo" {
+		e.Class = diag.Misuse
+	}
+	if p.Detail != "" {
+		e.Code = p.Detail
+	}
+	switch {
+	case p.Code == "unauthorized":
+		e.Hint("put its key into %s", serviceKey)
+	case p.Hint != "":
+		e.Hint("%s", p.Hint)
+	}
+	return e
 }
 
 type feedbackResult struct {
@@ -103,6 +129,7 @@ type prior struct {
 
 func indexFeedbackCommand() command {
 	return command{name: "feedback", usage: "what was expanded of what was found, and what ranking learned from it", output: feedbackResult{},
+		example: "skl index feedback --days 30",
 		flags: []cli.Flag{&cli.StringFlag{Name: "path", Usage: "of `DIR` (default: the repository of the working directory)"},
 			&cli.IntFlag{Name: "days", Value: 7, Usage: "over the last `N` days"}},
 		run: runIndexFeedback}
@@ -146,7 +173,7 @@ func runIndexFeedback(ctx context.Context, w *world, c *cli.Context) error {
 	m := out.Metrics
 	if m.SampleCount == 0 {
 		w.ui.Print("no search of %s was recorded in the last %d days", w.short(root), days)
-		w.ui.Hint("skl mcp and skl index serve record what agents expand")
+		w.ui.Note("only searches of agents are recorded, by skl mcp and skl index serve")
 		return nil
 	}
 	w.ui.Print("%d searches in %d days: %.0f %% of the handles were expanded, %.0f tokens each; %.0f %% of the searches had one of the first %d right",

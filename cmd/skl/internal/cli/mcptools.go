@@ -21,7 +21,15 @@ import (
 )
 
 // offerCode gives agents the tools to search the directories of --path. end must be called when the server has ended.
+// Without the group of these tools nothing is opened.
 func (w *world) offerCode(ctx context.Context, c *cli.Context, o *mcp.Options) (end func(), err error) {
+	if err := mcp.CheckGroups(o.Tools); err != nil {
+		return nil, err
+	}
+	end = func() {}
+	if len(o.Tools) > 0 && !slices.Contains(o.Tools, mcp.Code) {
+		return end, nil
+	}
 	dirs := c.StringSlice("path")
 	if len(dirs) == 0 {
 		dirs = []string{w.searchedDir("")}
@@ -42,7 +50,6 @@ func (w *world) offerCode(ctx context.Context, c *cli.Context, o *mcp.Options) (
 		client := &serve.Client{URL: url, Key: w.env.getenv(serviceKey), Local: w.keepIndex, CacheDir: filepath.Join(w.indexDir(), "overlay")}
 		tools.Open = client.Open
 	}
-	end = func() {}
 	// Without it, searches are answered all the same.
 	if f, err := serve.OpenFeedback(ctx, w.feedbackDir()); err == nil {
 		tools.Feedback = f
@@ -55,7 +62,7 @@ func (w *world) offerCode(ctx context.Context, c *cli.Context, o *mcp.Options) (
 // readSkill returns a file of the active copy of an installed skill.
 func (w *world) readSkill(ctx context.Context, name, file string) (mcp.SkillFile, error) {
 	if !isWord(name) {
-		return mcp.SkillFile{}, diag.New(diag.Refused, "mcp_path", "%q is a path or a reference; agents read installed skills by name", name).Hint("skl install %s", name)
+		return mcp.SkillFile{}, diag.New(diag.Refused, "mcp_path", "%q is a path or a reference; agents read installed skills by name", name).Hint("skl list")
 	}
 	t, info, err := w.lookAt(ctx, name)
 	if err != nil {

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/index"
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/spec/diag"
@@ -73,8 +74,8 @@ func expandCommand() command {
 		flags:   placeFlags(), run: runExpand}
 }
 
-// question makes parameters of flags and words.
-func question(c *cli.Context) query.Params {
+// question makes parameters of flags and words, and refuses what only a command line can get wrong.
+func question(c *cli.Context) (query.Params, error) {
 	p := query.Params{Literal: c.String("literal"), Regex: c.String("regex"), Symbol: c.String("symbol"), Section: c.String("section"), Parent: c.String("parent"),
 		Kind: c.String("kind"), Glob: c.String("glob"), Match: c.String("match"), Query: c.String("dsl"), Limit: c.Int("limit"), ExpandBudget: c.Int("expand-budget")}
 	patterns := c.StringSlice("pattern")
@@ -86,34 +87,89 @@ func question(c *cli.Context) query.Params {
 	} else {
 		p.Patterns = patterns
 	}
-	return p
+	if len(patterns) == 0 && p.Literal+p.Regex+p.Symbol+p.Section+p.Parent+p.Query == "" {
+		return query.Params{}, diag.New(diag.Misuse, "query_parse", "there is nothing to search for").Hint("skl %s WORDS", c.Command.Name).Hint("skl %s --symbol NAME", c.Command.Name)
+	}
+	return p, positive(c, "limit", "max-tokens", "expand-budget", "max-handles", "max-per-file")
+}
+
+// positive refuses numbers below 1: 0 would mean what the flag means when it is not given.
+func positive(c *cli.Context, flags ...string) error {
+	for _, name := range flags {
+		if c.IsSet(name) && c.Int(name) < 1 {
+			return diag.New(diag.Misuse, "usage", "--%s is %d, and has to be 1 or more", name, c.Int(name)).Hint("skl %s --help", c.Command.Name)
+		}
+	}
+	return nil
+}
+
+// samePlace repeats the flags that say what is searched, for commands in hints.
+func samePlace(c *cli.Context) string {
+	var b strings.Builder
+	if c.Bool("skills") {
+		b.WriteString(" --skills")
+	}
+	for _, name := range []string{"path", "service"} {
+		if v := c.String(name); v != "" {
+			b.WriteString(" --" + name + " " + quoteShell(v))
+		}
+	}
+	return b.String()
 }
 
 func runQuery(ctx context.Context, w *world, c *cli.Context) error {
-	q, err := question(c).Compile()
+	p, err := question(c)
 	if err != nil {
 		return err
+	}
+	q, err := p.Compile()
+	if err != nil {
+		return err
+	}
+	if c.Bool("files") && c.String("service") != "" {
+		return diag.New(diag.Misuse, "usage", "a service does not list files").Hint("leave out --files or --service")
 	}
 	x, err := w.searched(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer x.Close()
+	w.tellIgnored(q)
 	if c.Bool("files") {
 		return w.listFiles(ctx, x, q)
 	}
-	r, err := x.Query(ctx, q)
+	whole, err := x.Query(ctx, q)
 	if err != nil {
-		return err
+		return told(err)
 	}
-	r = r.Within(c.Int("max-tokens"))
+	r := whole.Within(c.Int("max-tokens"))
 	if w.ui.JSON {
 		return w.ui.Result(r)
 	}
+	w.printHandles(r)
+	w.tellQuery(c, r, len(r.Handles)+len(r.RefHandles) < len(whole.Handles)+len(whole.RefHandles))
+	return nil
+}
+
+// printHandles prints two lines of each handle: what it is and where, and how it begins, or all of its text if that was wanted.
+func (w *world) printHandles(r query.Result) {
+	where, tokens := 0, 0
 	for _, h := range r.Handles {
-		w.ui.Print("%s  %s", handleLine(h), w.ui.Bold(strings.TrimSpace(strings.TrimPrefix(h.Parent+"."+h.Name, "."))))
+		where, tokens = max(where, len(place(h.FilePath, h.LineRange))), max(tokens, len(strconv.Itoa(h.TokenCount)))
+	}
+	where = min(where, 60) // one long path does not push all others to the right
+	for _, h := range r.Handles {
+		name := strings.TrimPrefix(h.Parent+"."+h.Name, ".")
+		if h.Name == "" {
+			name = h.Parent
+		}
+		at := ""
+		if h.MatchLine > h.LineRange[0] {
+			at = fmt.Sprintf(", line %d", h.MatchLine)
+		}
+		w.ui.Print("%s  %-10s  %-*s  %*d tokens%s  %s", h.ID, h.NodeType, where, diag.Printable(place(h.FilePath, h.LineRange)), tokens, h.TokenCount, at, w.bold(name))
 		if h.Content != "" {
-			w.ui.Show(h.Content)
+			w.printText(h.Content)
 		} else {
 			w.ui.Print("    %s", h.Preview)
 		}
@@ -123,49 +179,111 @@ func runQuery(ctx context.Context, w *world, c *cli.Context) error {
 		if h.Qualifier != "" {
 			name = h.Qualifier + "." + name
 		}
-		w.ui.Print("%-8s %s:%d  %s", h.RefType, h.FilePath, h.LineRange[0], w.ui.Bold(name))
+		w.ui.Print("%-25s  %-8s  %s:%d  %s", h.SourceHandle, h.RefType, h.FilePath, h.LineRange[0], w.bold(name))
 		w.ui.Print("    %s", h.Preview)
 	}
-	w.tellQuery(r)
-	return nil
 }
 
-// handleLine is what a handle is and where.
-func handleLine(h query.Handle) string {
-	return fmt.Sprintf("%s  %-10s %s:%d-%d  %d tokens", h.ID, h.NodeType, h.FilePath, h.LineRange[0], h.LineRange[1], h.TokenCount)
+// bold emphasises text that came from a file.
+func (w *world) bold(text string) ui.Painted { return ui.Painted(w.ui.Bold(diag.Printable(text))) }
+
+func place(path string, lines [2]int) string {
+	return fmt.Sprintf("%s:%d-%d", path, lines[0], lines[1])
 }
 
-// tellQuery says how complete an answer is, and what to type next.
-func (w *world) tellQuery(r query.Result) {
+// printText prints text of a file: byte for byte for programs, and so that it moves no cursor on a terminal.
+func (w *world) printText(text string) {
+	if w.env.color {
+		var b strings.Builder
+		for line := range strings.Lines(text) {
+			line = strings.TrimRight(line, "\r\n")
+			for i, part := range strings.Split(line, "\t") {
+				if i > 0 {
+					b.WriteByte('\t')
+				}
+				b.WriteString(diag.Printable(part))
+			}
+			b.WriteByte('\n')
+		}
+		text = b.String()
+	}
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	w.ui.Raw([]byte(text))
+}
+
+// tellQuery says how complete an answer is, and what to type next. cut says that --max-tokens left something out.
+func (w *world) tellQuery(c *cli.Context, r query.Result, cut bool) {
 	shown := len(r.Handles) + len(r.RefHandles)
+	all := strconv.Itoa(r.TotalMatches) + " matches"
+	if r.TotalMatches == 1 {
+		all = "1 match"
+	}
+	if r.AtLeast {
+		all = "at least " + all
+	}
 	switch {
+	case cut:
+		w.ui.Note("%d of %s: --max-tokens %d cut the answer", shown, all, c.Int("max-tokens"))
 	case shown == 0:
 		w.ui.Note("nothing matches")
-		w.ui.Hint("other words, or: skl evidence WORDS")
-	case r.Truncated:
-		more := ""
-		if r.AtLeast {
-			more = "at least "
+		if r.NotIndexed == 0 {
+			w.ui.Hint("try other words, or: skl evidence%s WORDS", samePlace(c))
 		}
-		w.ui.Note("%d of %s%d matches; --limit shows more, --glob narrows", shown, more, r.TotalMatches)
+	case r.Truncated:
+		w.ui.Note("%d of %s; --limit shows more, --glob narrows", shown, all)
 	}
 	if r.Relaxed && shown > 0 {
 		w.ui.Note("nothing has all of these words; these have some")
 	}
 	if r.ExpandNote != "" {
-		w.ui.Note("%s", r.ExpandNote)
+		w.ui.Note("--expand-budget %d has room for the text of %d of %d handles", c.Int("expand-budget"), r.ExpandedCount, shown)
 	}
-	w.tellNotIndexed(r.NotIndexed)
-	if len(r.Handles) > 0 && r.ExpandedCount == 0 {
-		w.ui.Hint("skl expand %s", r.Handles[0].ID)
+	w.tellNotIndexed(c, r.NotIndexed)
+	switch {
+	case len(r.Handles) > 0 && r.ExpandedCount == 0:
+		w.ui.Hint("skl expand%s %s", samePlace(c), r.Handles[0].ID)
+	case len(r.RefHandles) > 0 && r.RefHandles[0].SourceHandle != "":
+		w.ui.Hint("skl expand%s %s", samePlace(c), r.RefHandles[0].SourceHandle)
 	}
 }
 
-func (w *world) tellNotIndexed(n int) {
-	if n > 0 {
-		w.ui.Note("%d files are not indexed yet and were only looked at as far as time allowed", n)
+// tellIgnored names what was asked and plays no part.
+func (w *world) tellIgnored(q query.Query) {
+	for _, name := range q.Ignored {
+		switch name {
+		case "pattern", "patterns":
+			w.ui.Note("the words are not searched for, since another flag says what is")
+		case "query":
+			w.ui.Note("--dsl plays no part beside the other flags")
+		default:
+			w.ui.Note("--%s plays no part beside the other flags", name)
+		}
+	}
+}
+
+func (w *world) tellNotIndexed(c *cli.Context, n int) {
+	if n == 0 {
+		return
+	}
+	w.ui.Note("%s not indexed yet; the answer covers what promised most of the rest", areCounted(n, "file"))
+	switch dir := c.String("path"); {
+	case c.Bool("skills"):
+		w.ui.Hint("skl index --skills")
+	case dir != "":
+		w.ui.Hint("skl index %s", quoteShell(dir))
+	default:
 		w.ui.Hint("skl index")
 	}
+}
+
+// areCounted is "1 file is" or "2 files are".
+func areCounted(n int, noun string) string {
+	if n == 1 {
+		return ui.Count(n, noun) + " is"
+	}
+	return ui.Count(n, noun) + " are"
 }
 
 type filesResult struct {
@@ -189,11 +307,18 @@ func (w *world) listFiles(ctx context.Context, x searched, q query.Query) error 
 	for _, p := range list {
 		w.ui.Print("%s", p)
 	}
+	if len(list) == 0 {
+		w.ui.Note("nothing matches")
+	}
 	return nil
 }
 
 func runEvidence(ctx context.Context, w *world, c *cli.Context) error {
-	q, o, err := query.EvidenceParams{Params: question(c), MaxHandles: c.Int("max-handles"), MaxPerFile: c.Int("max-per-file"), MaxTokens: c.Int("max-tokens")}.Compile()
+	params, err := question(c)
+	if err != nil {
+		return err
+	}
+	q, o, err := query.EvidenceParams{Params: params, MaxHandles: c.Int("max-handles"), MaxPerFile: c.Int("max-per-file"), MaxTokens: c.Int("max-tokens")}.Compile()
 	if err != nil {
 		return err
 	}
@@ -202,35 +327,52 @@ func runEvidence(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	defer x.Close()
+	w.tellIgnored(q)
 	p, err := x.Evidence(ctx, q, o)
 	if err != nil {
-		return err
+		return told(err)
 	}
 	if w.ui.JSON {
 		return w.ui.Result(p)
 	}
 	rows := [][]string{{"HANDLE", "TYPE", "NAME", "WHERE", "TOKENS", "SCORE"}}
 	for _, h := range p.Handles {
-		rows = append(rows, []string{h.ID, h.NodeType, h.Name, fmt.Sprintf("%s:%d-%d", h.FilePath, h.LineRange[0], h.LineRange[1]), strconv.Itoa(h.TokenCount), strconv.FormatFloat(h.Score, 'f', 2, 64)})
+		rows = append(rows, []string{h.ID, h.NodeType, h.Name, place(h.FilePath, h.LineRange), strconv.Itoa(h.TokenCount), strconv.FormatFloat(h.Score, 'f', 2, 64)})
 	}
 	w.ui.Rows(rows)
-	w.ui.Note("%d of %d matches, %d tokens; confidence %.2f (%s): %s", p.SelectedCount, p.TotalMatches, p.SelectedTokens, p.Guidance.Confidence, p.Guidance.ConfidenceBand, p.Guidance.NextStep)
-	w.tellNotIndexed(p.NotIndexed)
-	if n := min(len(p.ExpandSuggestion), p.Guidance.SuggestedExpandCount); n > 0 {
-		w.ui.Hint("skl expand %s", strings.Join(p.ExpandSuggestion[:n], " "))
+	if len(p.Handles) == 0 {
+		w.ui.Note("nothing matches")
+	} else {
+		w.ui.Note("%d of %d matches, %d tokens; confidence %.2f, %s", p.SelectedCount, p.TotalMatches, p.SelectedTokens, p.Guidance.Confidence, p.Guidance.ConfidenceBand)
+	}
+	if p.Relaxed && len(p.Handles) > 0 {
+		w.ui.Note("nothing has all of these words; these have some")
+	}
+	w.tellNotIndexed(c, p.NotIndexed)
+	switch n := min(len(p.ExpandSuggestion), p.Guidance.SuggestedExpandCount); {
+	case n > 0:
+		w.ui.Hint("skl expand%s %s", samePlace(c), strings.Join(p.ExpandSuggestion[:n], " "))
+	case p.NotIndexed == 0:
+		w.ui.Hint("try other words, a --symbol or a --glob")
 	}
 	return nil
 }
 
 func runExpand(ctx context.Context, w *world, c *cli.Context) error {
-	ids := c.Args().Slice()
-	if len(ids) == 0 {
-		return diag.New(diag.Misuse, "usage", "expand which handles?").Hint("skl query WORDS")
+	if c.NArg() == 0 {
+		return diag.New(diag.Misuse, "usage", "expand which handles?").Hint("skl query%s WORDS", samePlace(c))
 	}
-	for i, id := range ids {
-		var err error
-		if ids[i], err = query.ParseID(id); err != nil {
+	if err := positive(c, "max-tokens"); err != nil {
+		return err
+	}
+	var ids []string
+	for _, arg := range c.Args().Slice() {
+		id, err := query.ParseID(arg)
+		if err != nil {
 			return err
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
 	}
 	x, err := w.searched(ctx, c)
@@ -240,26 +382,60 @@ func runExpand(ctx context.Context, w *world, c *cli.Context) error {
 	defer x.Close()
 	e, err := x.Expand(ctx, ids, c.Int("max-tokens"))
 	if err != nil {
-		return err
+		return told(err)
 	}
-	if len(e.Contents) == 0 && len(e.FailedIDs) > 0 {
-		f := e.FailedIDs[0]
-		return diag.New(diag.Failed, f.Code, "%s: %s", f.HandleID, f.Message).Hint("skl query WORDS")
+	lost := w.lostHandles(c, ids, &e)
+	if len(e.Contents) == 0 && len(lost) > 0 {
+		return lost[0]
 	}
 	if w.ui.JSON {
-		return w.ui.Result(e)
+		err = w.ui.Result(e)
+	} else {
+		w.printContents(c, e)
+		for _, l := range lost {
+			w.ui.Warn("%v", l)
+		}
 	}
+	if err == nil && len(lost) > 0 {
+		return shown{lost[0]}
+	}
+	return err
+}
+
+func (w *world) printContents(c *cli.Context, e query.Expansion) {
 	for _, h := range e.Contents {
-		w.ui.Print("// %s %s:%d-%d", h.HandleID, h.FilePath, h.LineRange[0], h.LineRange[1])
-		w.ui.Show(h.Content)
-		if h.Cut {
-			w.ui.Note("cut at --max-tokens %d", c.Int("max-tokens"))
+		w.ui.Print("// %s %s", h.HandleID, place(h.FilePath, h.LineRange))
+		w.printText(h.Content)
+	}
+	if e.Truncated {
+		w.ui.Note("the answer was cut at --max-tokens %d", c.Int("max-tokens"))
+	}
+}
+
+// lostHandles are the errors of handles that stand for nothing. What --max-tokens left out is none of them.
+func (w *world) lostHandles(c *cli.Context, ids []string, e *query.Expansion) (lost []error) {
+	if len(e.Contents)+len(e.FailedIDs) == 0 && !e.Truncated {
+		for _, id := range ids { // there is no root that could have them
+			e.FailedIDs = append(e.FailedIDs, query.Failure{HandleID: id, Code: "handle_not_found"})
 		}
 	}
 	for _, f := range e.FailedIDs {
-		w.ui.Warn("%s: %s", f.HandleID, f.Message)
+		switch f.Code {
+		case "max_tokens":
+		case "handle_not_found":
+			where := "the skills"
+			if !c.Bool("skills") {
+				where = w.short(w.searchedDir(c.String("path")))
+			}
+			if where == "." {
+				where = "this directory"
+			}
+			lost = append(lost, diag.New(diag.Failed, "handle_not_found", "no part of a file in %s has the handle %s now", where, f.HandleID).Hint("skl query%s WORDS", samePlace(c)))
+		default:
+			lost = append(lost, diag.New(diag.Failed, f.Code, "%s: %s", f.HandleID, f.Message).Hint("skl query%s WORDS", samePlace(c)))
+		}
 	}
-	return nil
+	return lost
 }
 
 // indexDir is where indexes are kept.
@@ -286,7 +462,7 @@ func (w *world) searched(ctx context.Context, c *cli.Context) (searched, error) 
 		return w.remoteIndex(ctx, url, w.searchedDir(c.String("path")))
 	}
 	if !c.Bool("skills") {
-		return index.Open(ctx, w.searchedDir(c.String("path")), index.Options{CacheDir: w.indexDir(), Progress: w.ui.Progress})
+		return w.open(ctx, indexed{dir: w.searchedDir(c.String("path"))})
 	}
 	if c.String("path") != "" || c.String("service") != "" {
 		return nil, diag.New(diag.Misuse, "usage", "--skills excludes --path and --service")

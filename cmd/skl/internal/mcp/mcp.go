@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,11 +28,21 @@ const (
 // Groups lists them, in the order of the help.
 func Groups() []string { return []string{Code, SkillText, Run} }
 
+// CheckGroups refuses names that are no groups.
+func CheckGroups(names []string) error {
+	for _, name := range names {
+		if !slices.Contains(Groups(), name) {
+			return diag.New(diag.Misuse, "unknown_tools", "there is no group of tools %q", name).Meant(Groups()...)
+		}
+	}
+	return nil
+}
+
 // Options say what a server offers.
 type Options struct {
 	Version string
 	Tools   []string     // groups; empty is all of them
-	Code    *serve.Tools // closed by Serve
+	Code    *serve.Tools // closed by Serve; needed unless Tools leaves the group out
 	Skills  Skills
 	Run     drive.RunFunc // nil refuses every run
 	In      io.ReadCloser
@@ -40,12 +51,14 @@ type Options struct {
 
 // Serve answers until the client closes the connection or ctx ends, and then stops every run that is left.
 func Serve(ctx context.Context, o Options) error {
-	server := sdk.NewServer(&sdk.Implementation{Name: "skl", Title: "skl", Version: o.Version}, nil)
-	groups := o.Tools
-	if len(groups) == 0 {
-		groups = Groups()
+	if err := CheckGroups(o.Tools); err != nil {
+		return err
 	}
-	for _, g := range groups {
+	server := sdk.NewServer(&sdk.Implementation{Name: "skl", Title: "skl", Version: o.Version}, nil)
+	for _, g := range Groups() {
+		if len(o.Tools) > 0 && !slices.Contains(o.Tools, g) {
+			continue
+		}
 		switch g {
 		case Code:
 			o.Code.Add(server)
@@ -55,8 +68,6 @@ func Serve(ctx context.Context, o Options) error {
 		case Run:
 			runs := drive.Register(server, drive.Options{Run: o.Run})
 			defer runs.Close()
-		default:
-			return diag.New(diag.Misuse, "unknown_tools", "there is no group of tools %q", g).Meant(Groups()...)
 		}
 	}
 	err := server.Run(ctx, &sdk.IOTransport{Reader: o.In, Writer: o.Out})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/skl-project/skl/index/serve"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -62,7 +63,7 @@ func (nothing) Close() error { return nil }
 // A server without input ends in peace; one with a group that does not exist never begins.
 func TestServe(t *testing.T) {
 	var out bytes.Buffer
-	if err := Serve(t.Context(), Options{In: io.NopCloser(strings.NewReader("")), Out: nothing{&out}}); err != nil || out.Len() > 0 {
+	if err := Serve(t.Context(), Options{Code: &serve.Tools{}, In: io.NopCloser(strings.NewReader("")), Out: nothing{&out}}); err != nil || out.Len() > 0 {
 		t.Errorf("got %v, %q", err, out.String())
 	}
 	err := Serve(t.Context(), Options{Tools: []string{"run", "cooking"}, In: io.NopCloser(strings.NewReader("")), Out: nothing{&out}})

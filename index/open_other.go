@@ -1,0 +1,5 @@
+//go:build !unix
+
+package index
+
+const openFlags = 0
