@@ -28,7 +28,7 @@ const (
 	exactTerm  = "e_" // its whole name
 	ownerTerm  = "o_" // the whole name of what it belongs to
 	pathTerm   = "p_" // a term of the path
-	handleTerm = "h_" // the first 8 digits of its id
+	handleTerm = "h_" // the first 4 digits of its id
 )
 
 // errChanging is that of a file that changes again and again while it is read.
@@ -106,13 +106,17 @@ func unreadable(err error) bool {
 
 // A maker makes records. It is for one goroutine.
 type maker struct {
-	root  string
-	grams store.GramSet
-	seed  maphash.Seed
-	seen  []seenTerm // open addressing; an entry counts if its piece is the current one
-	piece uint32
-	terms []byte
+	root     string
+	grams    store.GramSet
+	seed     maphash.Seed
+	seen     []seenTerm // maxSeen of them, open addressing; an entry counts if its piece is the current one
+	distinct int        // entries of the current piece
+	piece    uint32
+	terms    []byte
 }
+
+// maxSeen is a power of two.
+const maxSeen = 1 << 13
 
 type seenTerm struct {
 	hash  uint64
@@ -120,7 +124,7 @@ type seenTerm struct {
 }
 
 func newMaker(root string) *maker {
-	return &maker{root: root, seed: maphash.MakeSeed(), seen: make([]seenTerm, 1<<16)}
+	return &maker{root: root, seed: maphash.MakeSeed(), seen: make([]seenTerm, maxSeen)}
 }
 
 // record reads a file. Its text is returned besides.
@@ -188,8 +192,8 @@ func (m *maker) node(path string, o *chunk.Outline, i int) {
 	}
 }
 
-// handleKey returns the digits of a handle id that are indexed.
-func handleKey(id string) []byte { return []byte(id[1:9]) }
+// handleKey returns the digits of a handle id that are indexed: enough to leave a handful of files to be looked at.
+func handleKey(id string) []byte { return []byte(id[1:5]) }
 
 // wholeName returns the term of a name: in lower case, with "_" for all that cannot stand in a term.
 func wholeName(name string) []byte {
@@ -207,14 +211,15 @@ func wholeName(name string) []byte {
 
 // begin starts a piece.
 func (m *maker) begin() {
-	m.terms = m.terms[:0]
+	m.terms, m.distinct = m.terms[:0], 0
 	if m.piece++; m.piece == 0 {
 		clear(m.seen)
 		m.piece = 1
 	}
 }
 
-// add adds a term if the piece does not have it. Two terms with one hash of 64 bits would be taken for one.
+// add adds a term if the piece does not have it. Two terms with one hash of 64 bits would be taken for one. Of an enormous piece, the
+// terms behind the first few thousand may repeat.
 func (m *maker) add(kind string, term []byte) {
 	if len(term) == 0 {
 		return
@@ -223,20 +228,18 @@ func (m *maker) add(kind string, term []byte) {
 	m.terms = append(m.terms, kind...)
 	m.terms = append(m.terms, term...)
 	h := maphash.Bytes(m.seed, m.terms[at:])
-	mask := uint64(len(m.seen) - 1)
-	i := h & mask
-	for n := 0; m.seen[i].piece == m.piece; i = (i + 1) & mask {
+	i := h % maxSeen
+	for ; m.seen[i].piece == m.piece; i = (i + 1) % maxSeen {
 		if m.seen[i].hash == h {
 			m.terms = m.terms[:at]
 			return
 		}
-		if n++; n > len(m.seen)/2 {
-			m.terms = append(m.terms, ' ') // the table is full: terms may repeat
-			return
-		}
 	}
-	m.seen[i] = seenTerm{h, m.piece}
 	m.terms = append(m.terms, ' ')
+	if m.distinct < maxSeen*3/4 {
+		m.distinct++
+		m.seen[i] = seenTerm{h, m.piece}
+	}
 }
 
 // making is what several makers do.

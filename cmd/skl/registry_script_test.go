@@ -78,12 +78,13 @@ type readyLine struct {
 	AdminTokenFile  string `json:"admin_token_file"`
 }
 
-func (r *registries) start(ts *testscript.TestScript, args []string) (readyLine, *registryProcess) {
+func (r *registries) start(ts *testscript.TestScript, args []string, env ...string) (readyLine, *registryProcess) {
 	skl, err := lookIn(ts.Getenv("PATH"), "skl")
 	ts.Check(err)
 	cmd := exec.Command(skl, args...)
 	cmd.Dir = ts.Getenv("WORK")
 	cmd.Env = append(gitEnv(filepath.Join(ts.Getenv("WORK"), "home")), "PATH="+ts.Getenv("PATH"), "TMPDIR="+ts.Getenv("TMPDIR"))
+	cmd.Env = append(cmd.Env, env...)
 	var stderr limitedLog
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()
@@ -109,7 +110,7 @@ func (r *registries) start(ts *testscript.TestScript, args []string) (readyLine,
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	ts.Fatalf("the registry does not start: %v\n%s", err, stderr.String())
+	ts.Fatalf("%s does not start: %v\n%s", strings.Join(args[:2], " "), err, stderr.String())
 	return ready, nil
 }
 
@@ -130,7 +131,7 @@ func (r *registries) stop(ts *testscript.TestScript, key string) {
 	case <-time.After(20 * time.Second):
 		p.cmd.Process.Kill()
 		<-p.exited
-		ts.Logf("the registry did not end by itself")
+		ts.Logf("it did not end by itself")
 	}
 }
 

@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 		Cmds: (&corner{t: t}).addTo(commands{
 			"publish": forge.publish, "bundle": forge.bundle, "tree": tree, "snapshot": snapshot, "unchanged": unchanged,
 			"blobs": blobs, "replace": replace, "flip": flip, "links": links, "exits": exits,
-			"registry": new(registries).command, "oci": startOCI, "model": new(models).command,
+			"registry": new(registries).command, "service": new(services).command, "oci": startOCI, "model": new(models).command,
 		}),
 		Condition: func(cond string) (bool, error) {
 			switch cond {

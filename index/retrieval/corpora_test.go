@@ -8,8 +8,39 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 )
+
+// measure asks all questions and sums up the answers. A part of them is asked side by side; all need the memory one after the other.
+func (b *bench) measure() {
+	b.t.Helper()
+	of := []struct {
+		name string
+		ask  func(*bench)
+	}{{"library", (*bench).library}, {"history", (*bench).history}, {"python", (*bench).python}, {"modules", (*bench).modules}}
+	if !b.full {
+		of = of[:2]
+	}
+	subs := make([]*bench, len(of))
+	b.t.Run("of", func(t *testing.T) {
+		for i, x := range of {
+			t.Run(x.name, func(t *testing.T) {
+				if !b.full {
+					t.Parallel()
+				}
+				subs[i] = newBench(t, b.judge, b.full)
+				x.ask(subs[i])
+			})
+		}
+	})
+	for _, sub := range subs {
+		if sub != nil {
+			b.merge(sub)
+		}
+	}
+	b.sum()
+}
 
 // ask writes a corpus to a directory and asks the questions of everything that can answer them.
 func (b *bench) ask(c *corpus, questions []question, suffix string) {
@@ -29,12 +60,12 @@ func (b *bench) ask(c *corpus, questions []question, suffix string) {
 }
 
 // library measures on Go's own library.
-func (b *bench) library(full bool) {
+func (b *bench) library() {
 	b.results.Inputs["go"] = runtime.Version()
-	c := library(b.t, full)
-	n := 4
+	c := library(b.t, b.full)
+	n := 3
 	other := []string{"crypto"} // what the part of the library lacks
-	if full {
+	if b.full {
 		n = 20
 		other = nil
 	}
@@ -42,7 +73,7 @@ func (b *bench) library(full bool) {
 	questions := slices.Concat(symbols(c, 100*n), references(c, 30*n), errorStrings(c, 20*n), tests(c, 20*n), exactTexts(c, 50*n))
 	bare := c.withoutDocs()
 	described := sentences(c, bare, 100*n, false)
-	if full {
+	if b.full {
 		described = append(described, sentences(c, bare, 25*n, true)...)
 	}
 	if other != nil {
@@ -62,15 +93,15 @@ func (b *bench) library(full bool) {
 }
 
 // history measures on the commits of a repository.
-func (b *bench) history(full bool) {
+func (b *bench) history() {
 	h, ok := openHistory(b.t)
 	if !ok {
 		b.t.Log("S4 is not measured: it needs git, and shared/data/zoekt.bundle beside the repository")
 		return
 	}
 	b.results.Inputs["zoekt"] = h.id
-	n := 30
-	if full {
+	n := 20
+	if b.full {
 		n = 300
 	}
 	changes := h.commits(b.t, n, b.judge)
@@ -92,7 +123,7 @@ func (b *bench) history(full bool) {
 		} else {
 			x.update()
 		}
-		systems := baselines(b.t, c, full)
+		systems := baselines(b.t, c, b.full)
 		b.run(systems, x, []question{change.question}, "")
 	}
 	b.t.Logf("zoekt: %d commits in %v", len(changes), time.Since(start).Round(time.Millisecond))

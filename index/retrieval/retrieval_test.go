@@ -38,8 +38,9 @@ type results struct {
 
 // A bench collects outcomes.
 type bench struct {
-	t        testing.TB
+	t        *testing.T
 	judge    bool // the half
+	full     bool
 	results  results
 	outcomes map[string]map[string][]outcome // set → system → of each question, in order
 	claims   map[string][]claim              // family of sets, and "all"
@@ -48,9 +49,21 @@ type bench struct {
 	misses   *strings.Builder
 }
 
-func newBench(t testing.TB, judge bool) *bench {
-	return &bench{t: t, judge: judge, outcomes: map[string]map[string][]outcome{}, claims: map[string][]claim{}, misses: new(strings.Builder),
+func newBench(t *testing.T, judge, full bool) *bench {
+	return &bench{t: t, judge: judge, full: full, outcomes: map[string]map[string][]outcome{}, claims: map[string][]claim{}, misses: new(strings.Builder),
 		results: results{Inputs: map[string]string{}, Sets: map[string]map[string]score{}, Confidence: map[string]reliability{}, Gates: map[string]float64{}}}
+}
+
+// merge adds what another bench collected.
+func (b *bench) merge(sub *bench) {
+	maps.Copy(b.results.Inputs, sub.results.Inputs)
+	maps.Copy(b.outcomes, sub.outcomes) // no set is of two corpora
+	for family, claims := range sub.claims {
+		b.claims[family] = append(b.claims[family], claims...)
+	}
+	b.samples = append(b.samples, sub.samples...)
+	b.latency = append(b.latency, sub.latency...)
+	b.misses.WriteString(sub.misses.String())
 }
 
 // half keeps the questions that belong to the bench's half.
@@ -69,7 +82,7 @@ func (b *bench) run(systems []system, x *indexed, questions []question, suffix s
 		replies[i] = make([]*outcome, len(questions))
 		wg.Go(func() {
 			for j, q := range questions {
-				if q.none || !suits(s.name, q.set) {
+				if q.none || !b.suits(s.name, q.set) {
 					continue
 				}
 				if r, ok := s.ask(q); ok {
@@ -93,7 +106,7 @@ func (b *bench) run(systems []system, x *indexed, questions []question, suffix s
 				b.outcomes[set][s.name] = append(b.outcomes[set][s.name], *o)
 			}
 		}
-		if own := replies[len(systems)-1][j]; own != nil && b.misses != nil && *missed != "" && own.span[2] < 1 {
+		if own := replies[len(systems)-1][j]; own != nil && *missed != "" && own.span[2] < 1 {
 			b.miss(x, q, suffix, systems, replies, j)
 		}
 		if asksEvidence(q.set) {
@@ -116,9 +129,11 @@ func (b *bench) run(systems []system, x *indexed, questions []question, suffix s
 	x.latency = nil
 }
 
-// suits says whether a system is asked the questions of a set.
-func suits(system, set string) bool {
+// suits says whether a system is asked the questions of a set. Where the gates do not need it, the part leaves out those that take their time.
+func (b *bench) suits(system, set string) bool {
 	switch set[:2] {
+	case "S3":
+		return b.full || system == "skl" || system == "bm25"
 	case "S2":
 		return system == "skl" || system == "ripgrep"
 	case "S7":
@@ -288,7 +303,7 @@ func ratio(systems map[string][]outcome, f func(outcome) float64) float64 {
 }
 
 // check compares the results with those that were recorded, and with the gates.
-func (b *bench) check(full bool) {
+func (b *bench) check() {
 	b.t.Helper()
 	for _, g := range b.gates() {
 		b.results.Gates[g.name] = g.value
@@ -314,7 +329,7 @@ func (b *bench) check(full bool) {
 		b.t.Fatal(err)
 	}
 	recorded := &file.Part
-	if full {
+	if b.full {
 		recorded = &file.Full
 	}
 	if *update {
@@ -397,13 +412,7 @@ func TestRetrieval(t *testing.T) {
 		t.Skip("skipped: takes half a minute")
 	}
 	full := os.Getenv("SKL_TEST_RETRIEVAL") == "full"
-	b := newBench(t, true)
-	b.library(full)
-	b.history(full)
-	if full {
-		b.python()
-		b.modules()
-	}
-	b.sum()
-	b.check(full)
+	b := newBench(t, true, full)
+	b.measure()
+	b.check()
 }

@@ -17,14 +17,8 @@ func TestTune(t *testing.T) {
 	if !strings.HasPrefix(size, "tune") {
 		t.Skip("skipped: SKL_TEST_RETRIEVAL is not tune")
 	}
-	b := newBench(t, false)
-	b.library(size == "tune-full")
-	b.history(size == "tune-full")
-	if size == "tune-full" {
-		b.python()
-		b.modules()
-	}
-	b.sum()
+	b := newBench(t, false, size == "tune-full")
+	b.measure()
 	for _, g := range b.gates() {
 		b.results.Gates[g.name] = g.value
 	}

@@ -235,37 +235,7 @@ func settle(p *query.Pack, suggestions []string) {
 	p.Guidance.SuggestedExpandCount = min(p.Guidance.SuggestedExpandCount, len(p.Handles))
 }
 
-// fitResult makes r an answer of at most tokens tokens: content goes first, then handles from the end.
-func fitResult(r *query.Result, tokens int) {
-	if tokensOf(len(encode(r))) <= tokens {
-		return
-	}
-	for i := len(r.Handles) - 1; i >= 0 && tokensOf(len(encode(r))) > tokens; i-- {
-		if h := &r.Handles[i]; h.Content != "" {
-			h.Content = ""
-			r.ExpandedHandleIDs = slices.DeleteFunc(slices.Clone(r.ExpandedHandleIDs), func(id string) bool { return id == h.ID })
-			r.ExpandedCount = len(r.ExpandedHandleIDs)
-			r.AutoExpanded = false
-			r.ExpandNote = "max_tokens left no room for all content; expand the handles that are needed"
-		}
-	}
-	size := func() int { return tokensOf(len(encode(r))) }
-	for size() > tokens && len(r.Handles)+len(r.RefHandles) > 1 {
-		// About as many as are too much, at least one.
-		over := 1 - float64(tokens)/float64(size())
-		drop := max(1, int(over*float64(len(r.Handles)+len(r.RefHandles))/2))
-		refs := min(drop, max(0, len(r.RefHandles)-1))
-		r.RefHandles = r.RefHandles[:len(r.RefHandles)-refs]
-		r.Handles = r.Handles[:max(len(r.Handles)-(drop-refs), 0)]
-		r.Truncated = true
-	}
-	r.TotalTokens = 0
-	for _, h := range r.Handles {
-		r.TotalTokens += h.TokenCount
-	}
-}
-
-// fitPack is the same for a pack.
+// fitPack makes p an answer of at most tokens tokens: handles go from the end.
 func fitPack(p *Planned, tokens int) {
 	for tokensOf(len(encode(p))) > tokens && len(p.Handles) > 1 {
 		p.Handles = p.Handles[:len(p.Handles)-1]

@@ -280,8 +280,7 @@ func (s *Service) query(ctx context.Context, body []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Handles, r.RefHandles = slices.Clone(r.Handles), slices.Clone(r.RefHandles) // fitResult changes them
-	fitResult(&r, bounded(in.MaxTokens))
+	r = r.Within(bounded(in.MaxTokens))
 	s.metrics.query(time.Since(began), in.Params)
 	s.feedback.queried(at.RepoRoot, q.Text, in.Params.Glob, r.Handles)
 	return r, nil

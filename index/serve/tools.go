@@ -129,7 +129,7 @@ func (t *Tools) query(ctx context.Context, arguments json.RawMessage, progress d
 	if err != nil {
 		return "", nil, err
 	}
-	fitResult(&r, bounded(in.MaxTokens))
+	r = r.Within(bounded(in.MaxTokens))
 	t.Feedback.queried(x.Root(), q.Text, in.Params.Glob, r.Handles)
 	b := encode(r)
 	return string(b), b, nil

@@ -134,6 +134,9 @@ func TestSearchSeesChanges(t *testing.T) {
 					}
 				}
 			}
+			if m.Relaxed && total == 0 {
+				continue
+			}
 			if m.Total != total || !reflect.DeepEqual(m.Facets["license"], licenses) {
 				t.Fatalf("%+v finds %d, %v, want %d, %v", q, m.Total, m.Facets["license"], total, licenses)
 			}

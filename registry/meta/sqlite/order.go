@@ -176,9 +176,14 @@ func (o *order) score(top []int64, best map[int64]float64) error {
 		return err
 	}
 	scorer := weights().New(rank.Ask(o.search.Text), corpus)
-	rows, err := o.QueryContext(o.ctx, `SELECT s.id, s.namespace, s.name, s.keywords, s.description, coalesce(substr(r.body, 1, 4096), '')
-		FROM json_each($1) AS j CROSS JOIN skills AS s ON s.id = j.value
-		LEFT JOIN releases AS r ON r.namespace = s.namespace AND r.name = s.name AND r.version = s.latest`, array(top))
+	// Skills that have all words differ by where they say them. A sentence is also about what skills say in
+	// their bodies, which takes longer to read than all the rest.
+	query := `SELECT s.id, s.namespace, s.name, s.keywords, s.description, '' FROM json_each($1) AS j CROSS JOIN skills AS s ON s.id = j.value`
+	if o.some != nil {
+		query = `SELECT s.id, s.namespace, s.name, s.keywords, s.description, coalesce(r.body, '') FROM json_each($1) AS j CROSS JOIN skills AS s ON s.id = j.value
+			LEFT JOIN releases AS r ON r.namespace = s.namespace AND r.name = s.name AND r.version = s.latest`
+	}
+	rows, err := o.QueryContext(o.ctx, query, array(top))
 	if err != nil {
 		return err
 	}
@@ -206,7 +211,7 @@ func (o *order) corpus() (rank.Corpus, error) {
 	if o.some != nil {
 		all = o.some.sought
 	} else if all = seek(o.search.Text); len(all) < 2 {
-		return rank.Corpus{}, nil
+		return rank.Corpus{Length: usualTerms}, nil
 	} else if err := o.state.fill(o.ctx, o, all, false); err != nil {
 		return rank.Corpus{}, err
 	}
@@ -214,7 +219,7 @@ func (o *order) corpus() (rank.Corpus, error) {
 	for _, w := range all {
 		n[w.term] = w.n
 	}
-	return rank.Corpus{Documents: int(o.state.last), Length: testLength, Frequency: func(term string) int {
+	return rank.Corpus{Documents: int(o.state.last), Length: usualTerms, Frequency: func(term string) int {
 		if have, ok := n[term]; ok {
 			return have
 		}
@@ -222,7 +227,15 @@ func (o *order) corpus() (rank.Corpus, error) {
 	}}, nil
 }
 
-var testWeights = rank.DefaultWeights()
-var testLength = 600.0
+// weights are those of index/rank, but for keywords, which are few words and not a signature, and for bodies.
+func weights() rank.Weights {
+	const signature, body = 3, 5
+	w := rank.DefaultWeights()
+	w.Field[signature], w.Shorter[signature], w.Usual[signature] = 3, 0.3, 4
+	w.Field[body], w.Shorter[body] = 0.4, 0.8
+	w.Size = 0 // nobody reads a skill's release in parts
+	return w
+}
 
-func weights() rank.Weights { return testWeights }
+// usualTerms is the mean number of terms in the part of a body that is scored.
+const usualTerms = 400

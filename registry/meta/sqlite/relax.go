@@ -113,7 +113,7 @@ func (s *state) some(ctx context.Context, q meta.Querier, f *filter, text string
 	r := &some{sought: all, ids: f.pick(found, pages, newCounter()), pages: pages}
 	r.weights = make([]int32, len(r.ids)*64)
 	for _, w := range all {
-		weight := 1000 * math.Log(1+(max(0, float64(s.last)-float64(w.n))+0.5)/(float64(w.n)+0.5))
+		weight := 10 + 1000*math.Log(1+(max(0, float64(s.last)-float64(w.n))+0.5)/(float64(w.n)+0.5))
 		add(r.weights, w.any, r.ids, int32(weight*bodyShare))
 		add(r.weights, w.said, r.ids, int32(weight*(1-bodyShare)))
 	}

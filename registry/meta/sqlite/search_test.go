@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,9 @@ func TestSearchCounts(t *testing.T) {
 			var m meta.Matches
 			if err := s.View(t.Context(), func(tx *meta.Tx) (err error) { m, err = tx.Search(q); return err }); err != nil {
 				t.Fatal(err)
+			}
+			if m.Relaxed && want == 0 {
+				want, licenses = m.Total, m.Facets["license"] // see TestRelaxed
 			}
 			if m.Total != want || len(m.Skills) != min(20, max(0, want-q.Offset)) || m.Facets["license"]["MIT"] != licenses["MIT"] {
 				t.Errorf("%+v: %d of %d, want %d; licenses %v, want %v", q, len(m.Skills), m.Total, want, m.Facets["license"], licenses)
@@ -126,6 +130,102 @@ func TestExactNameFirst(t *testing.T) {
 		return err
 	}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A question that no skill answers with all its words, or a sentence, finds the skills with the words that tell most, and says so.
+func TestRelaxed(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "meta.db"), Options{})
+	if err := s.Update(t.Context(), func(tx *meta.Tx) error {
+		for _, r := range []meta.Release{
+			{Name: "pdf-merge", Description: "Merges PDF files and splits them.", License: "MIT"},
+			{Name: "pdf-read", Description: "Reads PDF files."},
+			{Name: "letters", Description: "Writes letters.", Text: "Use it when the user wants to write to somebody, and can merge nothing of a pdf, nor rotate pages of it."},
+			{Namespace: "hidden", Name: "pdf-rotate", Description: "Rotates the pages of PDF files and merges them."},
+		} {
+			r.Namespace, r.Version, r.State = cmp.Or(r.Namespace, "acme"), "1.0.0", meta.Approved
+			if err := tx.CreateRelease(r); err != nil {
+				return err
+			}
+		}
+		for i := range 50 { // so that "files" is no rare word
+			if err := tx.CreateRelease(meta.Release{Namespace: "many", Name: fmt.Sprintf("other-%d", i), Version: "1.0.0", Description: "Sorts files.", State: meta.Approved}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, text string
+		spaces     []string
+		license    string
+		relaxed    bool
+		want       string // "" for nothing
+	}{
+		{"all words", "merge pdf", []string{"acme"}, "", false, "pdf-merge letters"},
+		{"other forms of words", "merging pdfs", []string{"acme"}, "", true, "pdf-merge"},
+		{"a word that nobody has", "pdf merge wombat", []string{"acme"}, "", true, "pdf-merge"},
+		{"a sentence: that one text has all its words by chance hides nothing", "use it when the user wants to merge a pdf", []string{"acme"}, "", true, "letters pdf-merge"},
+		{"what is hidden does not count", "rotating pdf wombats", []string{"acme"}, "", true, "letters pdf-read pdf-merge"},
+		{"what is visible counts", "rotating pdf wombats", []string{"acme", "hidden"}, "", true, "pdf-rotate"},
+		{"filters hold", "merge pdf wombat", nil, "MIT", true, "pdf-merge"},
+		{"a single word is not relaxed", "wombat", nil, "", false, ""},
+		{"nor what has words that nobody has", "wombat platypus", nil, "", false, ""},
+		{"nor what only holds a sentence together", "what is that of mine", nil, "", false, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if err := s.View(t.Context(), func(tx *meta.Tx) error {
+				m, err := tx.Search(meta.Search{Text: test.text, Namespaces: test.spaces, License: test.license})
+				var names []string
+				for _, k := range m.Skills {
+					names = append(names, k.Name)
+				}
+				if got := strings.Join(names, " "); got != test.want || m.Relaxed != test.relaxed || m.Total != len(names) {
+					t.Errorf("%q finds %q of %d with scores %v, relaxed: %v", test.text, got, m.Total, m.Scores, m.Relaxed)
+				}
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// The pages of a relaxed search hold each skill once, and scores fall from the first to the last.
+func TestRelaxedPages(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "meta.db"), Options{})
+	if err := s.Update(t.Context(), func(tx *meta.Tx) error {
+		for i := range 1300 {
+			if err := tx.CreateRelease(meta.Release{Namespace: "acme", Name: fmt.Sprintf("s-%d", i), Version: "1.0.0", Description: strings.Repeat("x ", i%9) + "draws charts", State: meta.Approved}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	seen, last := map[string]bool{}, 1e9
+	for offset := 0; offset < 1300; offset += 100 {
+		if err := s.View(t.Context(), func(tx *meta.Tx) error {
+			m, err := tx.Search(meta.Search{Text: "draw charts of wombats", Offset: offset, Limit: 100})
+			if !m.Relaxed || m.Total != 1300 {
+				t.Fatalf("found %d, relaxed: %v", m.Total, m.Relaxed)
+			}
+			for i, k := range m.Skills {
+				if m.Scores[i] > last {
+					t.Errorf("number %d has score %v after %v", offset+i, m.Scores[i], last)
+				}
+				seen[k.Name], last = true, m.Scores[i]
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(seen) != 1300 {
+		t.Errorf("the pages hold %d skills", len(seen))
 	}
 }
 

@@ -99,10 +99,12 @@ func (w *world) candidates(words []string) []string {
 // flagValues are what a flag takes, nil if that is not a list of words.
 func flagValues(flag string) (out []string) {
 	switch flag {
-	case "--host", "-a", "--agent", "--config-for":
+	case "--host", "-a", "--agent":
 		for _, h := range hosts.All() {
 			out = append(out, h.ID)
 		}
+	case "--config-for":
+		return mcp.Hosts()
 	case "--kind":
 		return []string{"definition", "reference", "any"}
 	case "--match":

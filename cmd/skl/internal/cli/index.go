@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
@@ -159,6 +160,7 @@ func (w *world) update(ctx context.Context, d indexed, glob query.Glob, anew boo
 		return rootReport{}, err
 	}
 	defer x.Close()
+	debug.SetGCPercent(250) // this process does nothing else, and ends soon
 	r, err := x.Update(ctx, glob, anew)
 	return rootReport{x.Root(), r}, err
 }

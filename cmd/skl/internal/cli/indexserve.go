@@ -73,7 +73,11 @@ func runIndexServe(ctx context.Context, w *world, c *cli.Context) error {
 
 // keepIndex opens an index for a long-lived process.
 func (w *world) keepIndex(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
-	return index.Open(ctx, root, index.Options{CacheDir: w.indexDir(), Watch: true, Background: true, Progress: o.Progress, Prior: o.Prior})
+	x, err := index.Open(ctx, root, index.Options{CacheDir: w.indexDir(), Watch: true, Background: true, Progress: o.Progress, Prior: o.Prior})
+	if err != nil {
+		return nil, err // and not an interface that holds a nil pointer
+	}
+	return x, nil
 }
 
 // remoteIndex asks a service, and the files here for what is not committed.
@@ -84,7 +88,11 @@ func (w *world) remoteIndex(ctx context.Context, url, dir string) (searched, err
 	}
 	c := &serve.Client{URL: url, Key: w.env.getenv(serviceKey), CacheDir: filepath.Join(w.indexDir(), "overlay"),
 		Local: func(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
-			return index.Open(ctx, root, index.Options{CacheDir: w.indexDir(), Progress: o.Progress})
+			x, err := index.Open(ctx, root, index.Options{CacheDir: w.indexDir(), Progress: o.Progress})
+			if err != nil {
+				return nil, err
+			}
+			return x, nil
 		}}
 	x, err := c.Open(ctx, real, serve.Opening{Progress: w.ui.Progress})
 	if err != nil {

@@ -77,6 +77,11 @@ func Serve(ctx context.Context, o Options) error {
 	return err
 }
 
+// Hosts are those that Snippet knows.
+func Hosts() []string {
+	return []string{"claude-code", "github-copilot", "codex", "opencode", "cursor", "gemini", "vscode", "windsurf"}
+}
+
 // Snippet is what a host's configuration needs to start this server.
 func Snippet(host, program string, args []string) (string, error) {
 	command, list := quote(program), quote(args) // of JSON, which TOML reads as well
@@ -93,8 +98,7 @@ func Snippet(host, program string, args []string) (string, error) {
 		whole := quote(append([]string{program}, args...))
 		return fmt.Sprintf("{\n  \"mcp\": {\n    \"skl\": {\"type\": \"local\", \"command\": %s, \"enabled\": true}\n  }\n}\n", whole), nil
 	}
-	return "", diag.New(diag.Misuse, "unknown_host", "there is no snippet for the host %q", host).
-		Meant("claude-code", "github-copilot", "codex", "opencode", "cursor", "gemini", "vscode", "windsurf")
+	return "", diag.New(diag.Misuse, "unknown_host", "there is no snippet for the host %q", host).Meant(Hosts()...)
 }
 
 // quote writes v as JSON on one line, with a blank after each comma.

@@ -19,7 +19,7 @@ import (
 func TestSnippet(t *testing.T) {
 	args := []string{"mcp", "--allow", `bash(git *),"x" \ <&>` + "\t日本 \u2028"}
 	for _, program := range []string{"/usr/local/bin/skl", `C:\Program Files\skl\skl.exe`, "/opt/日本 \"q\"/skl"} {
-		for _, host := range []string{"claude-code", "github-copilot", "codex", "opencode", "cursor", "gemini", "vscode", "windsurf"} {
+		for _, host := range Hosts() {
 			text, err := Snippet(host, program, args)
 			if err != nil {
 				t.Fatal(err)
