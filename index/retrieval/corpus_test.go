@@ -37,7 +37,7 @@ type corpus struct {
 type def struct {
 	path, pkg   string // pkg is the directory
 	name, owner string // owner is the receiver's type
-	kind        string // "func", "type", "const", "var"
+	kind        string // "func", "type", "const", "var", and "asked" of an interface
 	line, end   int    // of the definition without its doc comment
 	doc         string
 	group       string // what the halves are divided by: a package or a module
@@ -163,6 +163,13 @@ func definitions(fset *token.FileSet, p, group string, f *ast.File) []def {
 				switch spec := spec.(type) {
 				case *ast.TypeSpec:
 					add("type", "", spec.Name, spec.Pos(), spec.End(), nil)
+					if of, ok := spec.Type.(*ast.InterfaceType); ok {
+						for _, m := range of.Methods.List {
+							for _, name := range m.Names {
+								add("asked", spec.Name.Name, name, name.Pos(), m.End(), nil)
+							}
+						}
+					}
 				case *ast.ValueSpec:
 					for _, name := range spec.Names {
 						add(decl.Tok.String(), "", name, name.Pos(), spec.End(), nil)

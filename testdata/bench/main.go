@@ -25,7 +25,7 @@ var (
 	skl  = flag.String("skl", "", "the program to measure")
 	dir  = flag.String("dir", "", "a directory that is created and filled")
 	runs = flag.Int("runs", 7, "how often each command is run")
-	only = flag.String("only", "", "measure only the `WORD`: version, list, one, all or verify")
+	only = flag.String("only", "", "measure only the `WORD`: version, list, one, all, verify or index")
 )
 
 // A cost is what one command took.
@@ -51,7 +51,7 @@ func main() {
 	for _, part := range []struct {
 		word string
 		run  func()
-	}{{"version", b.version}, {"list", b.list}, {"one", b.one}, {"all", b.all}, {"verify", b.verify}} {
+	}{{"version", b.version}, {"list", b.list}, {"one", b.one}, {"all", b.all}, {"verify", b.verify}, {"index", b.index}} {
 		if *only == "" || *only == part.word {
 			part.run()
 		}

@@ -70,7 +70,7 @@ func (w *world) indexedDirs(ctx context.Context, c *cli.Context, arg string) ([]
 	path := c.String("path")
 	switch {
 	case c.Bool("skills") && path+arg != "":
-		return nil, diag.New(diag.Misuse, "usage", "--skills excludes a directory").Hint("leave out one of them")
+		return nil, diag.New(diag.Misuse, "usage", "--skills and a directory exclude each other").Hint("leave out one of them")
 	case c.Bool("skills"):
 		return w.skillRoots(ctx)
 	case path != "" && arg != "":
@@ -88,6 +88,10 @@ func (w *world) skillRoots(ctx context.Context) (list []indexed, err error) {
 		return nil, err
 	}
 	for _, r := range listing.Roots {
+		if r.State == roots.RootUntrusted {
+			w.ui.Note("%s is left out: it is not trusted", w.short(r.Path))
+			w.ui.Hint("skl trust allow")
+		}
 		if r.State != roots.RootOK {
 			continue
 		}

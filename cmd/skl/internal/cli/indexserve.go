@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -81,12 +83,15 @@ func (w *world) keepIndex(ctx context.Context, root string, o serve.Opening) (se
 }
 
 // remoteIndex asks a service, and the files here for what is not committed.
-func (w *world) remoteIndex(ctx context.Context, url, dir string) (searched, error) {
+func (w *world) remoteIndex(ctx context.Context, address, dir string) (searched, error) {
+	if err := checkServiceURL(address); err != nil {
+		return nil, err
+	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, diag.New(diag.Misuse, "not_found", "there is no directory %s", w.short(dir))
 	}
-	c := &serve.Client{URL: url, Key: w.env.getenv(serviceKey), CacheDir: filepath.Join(w.indexDir(), "overlay"),
+	c := &serve.Client{URL: address, Key: w.env.getenv(serviceKey), CacheDir: filepath.Join(w.indexDir(), "overlay"),
 		Local: func(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
 			x, err := index.Open(ctx, root, index.Options{CacheDir: w.indexDir(), Progress: o.Progress})
 			if err != nil {
@@ -101,8 +106,22 @@ func (w *world) remoteIndex(ctx context.Context, url, dir string) (searched, err
 	return x, nil
 }
 
+// checkServiceURL refuses what no service can be at.
+func checkServiceURL(text string) error {
+	if u, err := url.Parse(text); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" {
+		return nil
+	}
+	return diag.New(diag.Misuse, "bad_service_url", "%q is not the address of a service", text).Hint("--service http://%s", serve.DefaultAddr)
+}
+
 // told makes an error of this program from the problem that a service tells. Other errors are returned as they are.
 func told(err error) error {
+	if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "service_unreachable" {
+		if why, ok := errors.AsType[*url.Error](err); ok { // it names the address again
+			before, _, _ := strings.Cut(e.Message, ": "+why.Op)
+			e.Message = before + ": " + why.Err.Error()
+		}
+	}
 	p, ok := errors.AsType[*serve.Problem](err)
 	if !ok {
 		return err

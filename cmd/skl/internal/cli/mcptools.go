@@ -12,8 +12,6 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
 	"github.com/skl-project/skl/index/serve"
-	"github.com/skl-project/skl/index/skillsearch"
-	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
@@ -47,6 +45,9 @@ func (w *world) offerCode(ctx context.Context, c *cli.Context, o *mcp.Options) (
 		tools.Roots = append(tools.Roots, dir)
 	}
 	if url := c.String("service"); url != "" {
+		if err := checkServiceURL(url); err != nil {
+			return nil, err
+		}
 		client := &serve.Client{URL: url, Key: w.env.getenv(serviceKey), Local: w.keepIndex, CacheDir: filepath.Join(w.indexDir(), "overlay")}
 		tools.Open = client.Open
 	}
@@ -82,17 +83,4 @@ func (w *world) readSkill(ctx context.Context, name, file string) (mcp.SkillFile
 	}
 	out.Data = f.data
 	return out, nil
-}
-
-// searchSkills answers which skill fits a task: of those installed, and of those that the registries find for it.
-func (w *world) searchSkills(ctx context.Context, task string, limit int) (skillsearch.Answer, error) {
-	l, err := w.discover(ctx, nil)
-	if err != nil {
-		return skillsearch.Answer{}, err
-	}
-	list, err := skillsearch.FromListing(ctx, skills.FS(), l)
-	if err != nil {
-		return skillsearch.Answer{}, err
-	}
-	return skillsearch.New(list, skillsearch.Options{}).Search(task, skillsearch.Context{Limit: limit}), nil
 }

@@ -90,7 +90,24 @@ func question(c *cli.Context) (query.Params, error) {
 	if len(patterns) == 0 && p.Literal+p.Regex+p.Symbol+p.Section+p.Parent+p.Query == "" {
 		return query.Params{}, diag.New(diag.Misuse, "query_parse", "there is nothing to search for").Hint("skl %s WORDS", c.Command.Name).Hint("skl %s --symbol NAME", c.Command.Name)
 	}
+	if given := givenOf(c, "literal", "regex"); len(patterns) > 0 && len(given) > 0 || len(given) > 1 {
+		if len(given) == 1 {
+			given = append([]string{"words"}, given...)
+		}
+		return query.Params{}, diag.New(diag.Misuse, "usage", "%s and %s exclude each other", given[0], given[1]).
+			Hint(`skl %s --dsl '(intersect (grep "WORDS") (literal "TEXT"))' asks for both`, c.Command.Name)
+	}
 	return p, positive(c, "limit", "max-tokens", "expand-budget", "max-handles", "max-per-file")
+}
+
+// givenOf returns which of these flags are given, as they are written.
+func givenOf(c *cli.Context, flags ...string) (given []string) {
+	for _, name := range flags {
+		if c.String(name) != "" {
+			given = append(given, "--"+name)
+		}
+	}
+	return given
 }
 
 // positive refuses numbers below 1: 0 would mean what the flag means when it is not given.
@@ -147,7 +164,7 @@ func runQuery(ctx context.Context, w *world, c *cli.Context) error {
 		return w.ui.Result(r)
 	}
 	w.printHandles(r)
-	w.tellQuery(c, r, len(r.Handles)+len(r.RefHandles) < len(whole.Handles)+len(whole.RefHandles))
+	w.tellQuery(c, r, len(r.Handles)+len(r.RefHandles) < len(whole.Handles)+len(whole.RefHandles) || r.ExpandedCount < whole.ExpandedCount)
 	return nil
 }
 
@@ -237,7 +254,7 @@ func (w *world) tellQuery(c *cli.Context, r query.Result, cut bool) {
 	if r.Relaxed && shown > 0 {
 		w.ui.Note("nothing has all of these words; these have some")
 	}
-	if r.ExpandNote != "" {
+	if r.ExpandNote != "" && !cut {
 		w.ui.Note("--expand-budget %d has room for the text of %d of %d handles", c.Int("expand-budget"), r.ExpandedCount, shown)
 	}
 	w.tellNotIndexed(c, r.NotIndexed)
@@ -464,8 +481,8 @@ func (w *world) searched(ctx context.Context, c *cli.Context) (searched, error) 
 	if !c.Bool("skills") {
 		return w.open(ctx, indexed{dir: w.searchedDir(c.String("path"))})
 	}
-	if c.String("path") != "" || c.String("service") != "" {
-		return nil, diag.New(diag.Misuse, "usage", "--skills excludes --path and --service")
+	if given := givenOf(c, "path", "service"); len(given) > 0 {
+		return nil, diag.New(diag.Misuse, "usage", "--skills and %s exclude each other", given[0]).Hint("leave out one of them")
 	}
 	return w.searchedSkills(ctx)
 }

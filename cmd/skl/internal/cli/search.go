@@ -6,35 +6,49 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/index/skillsearch"
 	"github.com/skl-project/skl/registry/client"
+	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 // A foundSkill is one answer of "skl search".
 type foundSkill struct {
-	Name        string  `json:"name"`
-	Ref         string  `json:"ref"` // what to install; "" for one that is installed only
-	Version     string  `json:"version"`
-	Description string  `json:"description"`
-	Registry    string  `json:"registry,omitempty"` // name in config.toml
-	Installed   bool    `json:"installed"`
-	Signed      bool    `json:"signed"`
-	State       string  `json:"state,omitempty"`
-	Score       float64 `json:"score"` // 3 for a word of the name, 1 for one of the description; comparable among sources
+	Name        string   `json:"name"`
+	Ref         string   `json:"ref"` // what to install; "" for one that is installed only
+	Version     string   `json:"version"`
+	Description string   `json:"description"`
+	Registry    string   `json:"registry,omitempty"` // name in config.toml
+	Installed   bool     `json:"installed"`
+	Signed      bool     `json:"signed"`
+	State       string   `json:"state,omitempty"`
+	Score       float64  `json:"score"`  // comparable within one answer; 0 for what has only beginnings of the words, or has them in its body only
+	Why         []string `json:"why"`    // such as "name: pdf"
+	Tokens      int      `json:"tokens"` // that reading its SKILL.md costs; 0 if that is not known
 
-	rank float64 // the registry's own
+	rank   float64 // the registry's own
+	begins float64 // 3 for each word that begins one of the name, 1 for one of the description
 }
 
 type searchResult struct {
-	Skills []foundSkill `json:"skills"`
-	Total  int          `json:"total"`
-	Failed []string     `json:"failed"` // registries that did not answer
+	Skills      []foundSkill `json:"skills"`
+	Total       int          `json:"total"`
+	Failed      []string     `json:"failed"`        // registries that did not answer
+	NoGoodMatch bool         `json:"no_good_match"` // skills are the nearest
+	Confidence  float64      `json:"confidence"`    // that the first is right, 0 to 1
 }
+
+const (
+	nearest          = 5               // shown if there is no good match and no --limit
+	maxRegistryQuery = 1000            // bytes that a registry reads of a question
+	searchPatience   = 3 * time.Second // of skill_search with registries
+)
 
 func searchCommand() command {
 	return command{name: "search", args: "WORDS…", group: "Skills", usage: "find skills, installed or on configured registries", output: searchResult{},
@@ -62,104 +76,207 @@ func runSearch(ctx context.Context, w *world, c *cli.Context) error {
 		}
 		names = []string{only}
 	}
-	out := searchResult{Skills: []foundSkill{}, Failed: []string{}}
+	var found skillsFound
 	if c.String("registry") == "" {
-		if err := w.searchInstalled(ctx, words, &out); err != nil {
+		if err := w.findInstalled(ctx, &found); err != nil {
 			return err
 		}
 	}
-	if err := w.searchRegistries(ctx, names, words, limit, &out); err != nil {
+	w.askRegistries(ctx, names, words, min(100, max(50, 2*limit)), &found)
+	if err := ctx.Err(); err != nil {
 		return err
 	}
-	slices.SortStableFunc(out.Skills, func(a, b foundSkill) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.rank, a.rank), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Ref, b.Ref))
-	})
+	for _, f := range found.failed {
+		w.ui.Warn("registry %s: %s", f.registry, f.err)
+	}
+	out := found.answer(words)
+	if len(out.Skills) == 0 && len(found.failed) > 0 && len(found.failed) == len(names) {
+		return found.failed[0].err
+	}
+	if out.NoGoodMatch && !c.IsSet("limit") {
+		limit = nearest
+	}
 	out.Skills = out.Skills[:min(limit, len(out.Skills))]
 	return w.printSearch(words, names, out)
 }
 
-// searchRegistries asks all registries at once. One that does not answer is named, and hides nothing.
-func (w *world) searchRegistries(ctx context.Context, names []string, words string, limit int, out *searchResult) error {
+// searchSkills answers which skill fits a task: of those installed, and of those that the registries find for it.
+// Registries have three seconds, and those that do not answer are named in the answer's note.
+func (w *world) searchSkills(ctx context.Context, task string, limit int) (skillsearch.Answer, error) {
+	var found skillsFound
+	if err := w.findInstalled(ctx, &found); err != nil {
+		return skillsearch.Answer{}, err
+	}
+	names := slices.Sorted(maps.Keys(w.config.Registries))
+	var note string
+	if w.offline() {
+		if len(names) > 0 {
+			note = "offline: registries were not asked"
+		}
+	} else {
+		soon, cancel := context.WithTimeout(ctx, searchPatience)
+		w.askRegistries(soon, names, task, 50, &found)
+		cancel()
+		if err := ctx.Err(); err != nil {
+			return skillsearch.Answer{}, err
+		}
+		// What a registry says of its failure is a stranger's text.
+		var silent []string
+		for _, f := range found.failed {
+			silent = append(silent, f.registry)
+		}
+		if silent != nil {
+			note = "registries that did not answer: " + strings.Join(silent, ", ")
+		}
+	}
+	a := found.rank(task, limit)
+	switch {
+	case a.Note == "":
+		a.Note = note
+	case note != "":
+		a.Note += "; " + note
+	}
+	return a, nil
+}
+
+// skillsFound are the skills that a search chooses from.
+type skillsFound struct {
+	skills []skillsearch.Skill
+	found  []foundSkill // beside skills
+	more   int          // that registries have beyond these
+	failed []failedRegistry
+}
+
+type failedRegistry struct {
+	registry string
+	err      error
+}
+
+// rank returns those that have words of the task, best first.
+func (s *skillsFound) rank(task string, limit int) skillsearch.Answer {
+	return skillsearch.New(s.skills, skillsearch.Options{}).Search(task, skillsearch.Context{Limit: limit})
+}
+
+// answer returns all that were found: those with the name that was typed, those that have words of the question, best first, and then those of which
+// only beginnings of words match, or what only a registry knows.
+func (s *skillsFound) answer(words string) searchResult {
+	a := s.rank(words, skillsearch.MaxLimit)
+	out := searchResult{Skills: []foundSkill{}, Failed: []string{}, NoGoodMatch: a.NoGoodMatch, Confidence: a.Confidence, Total: s.more}
+	seen := make([]bool, len(s.found))
+	for _, m := range a.Skills {
+		f := s.found[m.Index]
+		f.Score, f.Why = m.Score, m.Why
+		out.Skills = append(out.Skills, f)
+		seen[m.Index] = true
+	}
+	var rest []foundSkill
+	fits := false // something has all words, or what they begin
+	for i, f := range s.found {
+		all := false
+		if f.begins, all = matches(words, cmp.Or(f.Ref, f.Name), f.Description); all {
+			fits = true
+		}
+		if !seen[i] && (all || f.Registry != "") {
+			f.Why = []string{}
+			rest = append(rest, f)
+		}
+	}
+	slices.SortStableFunc(rest, func(a, b foundSkill) int {
+		return cmp.Or(cmp.Compare(b.begins, a.begins), cmp.Compare(b.rank, a.rank), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Ref, b.Ref))
+	})
+	out.Skills = append(out.Skills, rest...)
+	name := strings.Join(strings.Fields(strings.ToLower(words)), "-")
+	slices.SortStableFunc(out.Skills, func(a, b foundSkill) int {
+		is := func(f foundSkill) int {
+			if f.Name == name || f.Ref == name {
+				return 0
+			}
+			return 1
+		}
+		return is(a) - is(b)
+	})
+	out.Total += len(out.Skills)
+	out.NoGoodMatch = out.NoGoodMatch && !fits
+	for _, f := range s.failed {
+		out.Failed = append(out.Failed, f.registry)
+	}
+	return out
+}
+
+// findInstalled adds what is installed.
+func (w *world) findInstalled(ctx context.Context, s *skillsFound) error {
+	l, err := w.discover(ctx, nil)
+	if err != nil {
+		return err
+	}
+	list, err := skillsearch.FromListing(ctx, skills.FS(), l)
+	if err != nil {
+		return err
+	}
+	f, _ := w.load()
+	for _, k := range list {
+		one := foundSkill{Name: k.Name, Version: k.Version, Description: k.Description, Installed: true, Tokens: k.Tokens}
+		if f != nil && f.lock != nil {
+			if locked, ok := f.lock.Skill(k.Name); ok && locked.Source == "registry" {
+				subject, _ := subjectOf(locked)
+				one.Ref = subject.Name
+			}
+		}
+		s.skills = append(s.skills, k)
+		s.found = append(s.found, one)
+	}
+	return nil
+}
+
+// askRegistries asks all of names at once, for at most limit skills each. One that does not answer is named, and hides nothing.
+func (w *world) askRegistries(ctx context.Context, names []string, words string, limit int, s *skillsFound) {
+	if len(words) > maxRegistryQuery {
+		words = strings.ToValidUTF8(words[:maxRegistryQuery], "")
+	}
 	type answer struct {
-		skills []foundSkill
-		total  int
-		err    error
+		wire.SearchResult
+		err error
 	}
 	answers := make([]answer, len(names))
-	limit = min(limit+len(out.Skills), 100) // some of the answers are installed, and found already
 	var g errgroup.Group
 	g.SetLimit(8)
 	for i, name := range names {
 		g.Go(func() error {
 			a := &answers[i]
 			r, err := client.New(w.web, w.config.Registries[name].URL)
-			if err != nil {
-				a.err = err
-				return nil
+			if err == nil {
+				a.SearchResult, err = r.Search(ctx, client.Query{Text: words, Limit: limit})
 			}
-			found, err := r.Search(ctx, client.Query{Text: words, Limit: limit})
-			a.err, a.total = err, found.Total
-			for _, s := range found.Items {
-				// A registry also matches other forms of a word; such an answer stands behind the others.
-				score, _ := matches(words, s.Namespace+"/"+s.Name, s.Description)
-				a.skills = append(a.skills, foundSkill{Name: s.Name, Ref: s.Namespace + "/" + s.Name, Version: s.Latest, Description: s.Description, Registry: name,
-					Signed: s.Signed, State: s.State, Score: score, rank: s.Score})
-			}
+			a.err = err
 			return nil
 		})
 	}
 	g.Wait()
-	failed := 0
 	for i, a := range answers {
 		if a.err != nil {
-			failed++
-			out.Failed = append(out.Failed, names[i])
-			w.ui.Warn("registry %s: %s", names[i], a.err)
+			s.failed = append(s.failed, failedRegistry{names[i], a.err})
 			continue
 		}
-		out.Total += a.total
-		for _, s := range a.skills {
-			if at := slices.IndexFunc(out.Skills, func(f foundSkill) bool { return f.Installed && f.Ref == s.Ref }); at >= 0 {
-				s.Installed = true
-				out.Skills[at] = s
-				out.Total--
-				continue
-			}
-			out.Skills = append(out.Skills, s)
+		if !a.Relaxed { // then nobody wants the others
+			s.more += max(0, a.Total-len(a.Items))
+		}
+		for _, k := range a.Items {
+			s.add(names[i], k)
 		}
 	}
-	if failed > 0 && failed == len(names) && len(out.Skills) == 0 {
-		return answers[0].err
-	}
-	return ctx.Err()
 }
 
-// searchInstalled looks at what is installed: every word must start a word of the name or the description.
-func (w *world) searchInstalled(ctx context.Context, words string, out *searchResult) error {
-	l, err := w.discover(ctx, nil)
-	if err != nil {
-		return err
+// add adds a skill that a registry offers, or says where an installed one comes from.
+func (s *skillsFound) add(registry string, k wire.Skill) {
+	one := foundSkill{Name: k.Name, Ref: k.Namespace + "/" + k.Name, Version: k.Latest, Description: k.Description, Registry: registry, Signed: k.Signed, State: k.State, rank: k.Score}
+	if at := slices.IndexFunc(s.found, func(f foundSkill) bool { return f.Installed && f.Registry == "" && f.Ref == one.Ref }); at >= 0 {
+		one.Installed, one.Tokens = true, s.found[at].Tokens
+		s.found[at] = one
+		s.skills[at].Ref = one.Ref
+		return
 	}
-	f, _ := w.load()
-	for _, r := range l.Skills {
-		if r.State != roots.Active && r.State != roots.Untrusted {
-			continue
-		}
-		score, ok := matches(words, r.Name, r.Description)
-		if !ok {
-			continue
-		}
-		s := foundSkill{Name: r.Name, Version: r.Version, Description: r.Description, Installed: true, Score: score}
-		if f != nil && f.lock != nil {
-			if locked, ok := f.lock.Skill(r.Name); ok && locked.Source == "registry" {
-				subject, _ := subjectOf(locked)
-				s.Ref = subject.Name
-			}
-		}
-		out.Skills = append(out.Skills, s)
-		out.Total++
-	}
-	return nil
+	s.found = append(s.found, one)
+	s.skills = append(s.skills, skillsearch.Skill{Name: k.Name, Ref: one.Ref, Description: k.Description, Version: k.Latest, Source: registry, Tags: k.Keywords, Trust: k.State})
 }
 
 // matches reports whether every word starts a word of the texts; matches in the name count more.
@@ -192,6 +309,9 @@ func (w *world) printSearch(words string, registries []string, out searchResult)
 			w.ui.Hint("no registry is configured: skl login URL --default")
 		}
 		return nil
+	}
+	if out.NoGoodMatch {
+		w.ui.Print("no good match; the nearest are:")
 	}
 	rows := [][]string{{"NAME", "VERSION", "FROM", "DESCRIPTION"}}
 	for _, s := range out.Skills {
