@@ -82,15 +82,22 @@ func hashOf(data []byte) (h store.Hash) {
 	return h
 }
 
-// racy is how old a file must be, when it is read, for its stamp to show every later change: clocks of
-// file systems tick that seldom at worst.
-const racy = 2 * time.Second
+// How old a file must be, when it is read, for its stamp to show every later change. The clocks that files are stamped with tick every
+// 10 ms at most where they show parts of a millisecond, and every 2 s at worst where they show seconds.
+const (
+	racyFine   = 100 * time.Millisecond
+	racyCoarse = 2 * time.Second
+)
 
 // settled says whether a stamp tells all changes of a file since it was read, which began at the given time.
 func settled(s files.Stamp, read int64) bool {
 	newest := s.CTime
 	if newest == 0 { // there is none; the other may be what anyone likes, even in the future
 		newest = s.MTime
+	}
+	racy := racyCoarse
+	if newest%int64(time.Millisecond) != 0 {
+		racy = racyFine
 	}
 	return newest < read-int64(racy)
 }

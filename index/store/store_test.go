@@ -20,6 +20,7 @@ func open1(t testing.TB, dir string) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.readers.SetMaxOpenConns(100) // views stay open until the end of a test
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -219,6 +220,24 @@ func TestBeginGivesUp(t *testing.T) {
 		batch.Rollback() // does nothing
 		apply(t, s, Change{Put: []Record{record("a", "x")}})
 	}
+}
+
+// So does one that ends while all connections are in use.
+func TestViewGivesUp(t *testing.T) {
+	s := open1(t, t.TempDir())
+	s.readers.SetMaxOpenConns(1)
+	v := view(t, s)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := s.View(ctx); err != context.DeadlineExceeded {
+		t.Errorf("a view too many: %v", err)
+	}
+	v.Close()
+	v, err := s.View(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Close()
 }
 
 // A process that was killed while it built an index leaves settings that are for that alone.

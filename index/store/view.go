@@ -44,6 +44,7 @@ type outlines struct {
 type View struct {
 	s     *Store
 	state *state
+	conn  *sql.Conn
 	mu    sync.Mutex // guards tx
 	tx    *sql.Tx
 }
@@ -53,11 +54,11 @@ func (s *Store) View(ctx context.Context) (*View, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	tx, generation, err := s.snapshot(ctx)
+	v := &View{s: s}
+	generation, err := v.begin(ctx)
 	if err != nil {
 		return nil, s.explain(err)
 	}
-	v := &View{s: s, tx: tx}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state == nil || s.state.generation != generation {
@@ -76,28 +77,35 @@ func (s *Store) View(ctx context.Context) (*View, error) {
 	return v, nil
 }
 
-// snapshot begins a transaction that reads. Where another process was killed, or closes the database, it is locked for a moment, which is
+// begin begins a transaction that reads. Where another process was killed, or closes the database, it is locked for a moment, which is
 // waited for until ctx ends.
-func (s *Store) snapshot(ctx context.Context) (tx *sql.Tx, generation uint64, err error) {
+func (v *View) begin(ctx context.Context) (generation uint64, err error) {
 	for {
-		tx, err = s.readers.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{ReadOnly: true})
-		if err == nil {
-			if generation, err = metaNumber(tx, "generation"); err == nil {
-				return tx, generation, nil
+		// A connection is waited for until ctx ends, too; what it does then is short and must not be cut off.
+		if v.conn, err = v.s.readers.Conn(ctx); err == nil {
+			if v.tx, err = v.conn.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{ReadOnly: true}); err == nil {
+				if generation, err = metaNumber(v.tx, "generation"); err == nil {
+					return generation, nil
+				}
 			}
-			tx.Rollback()
+			v.Close()
 		}
 		if !isBusy(err) {
-			return nil, 0, err
+			return 0, err
 		}
 		if ctx.Err() != nil {
-			return nil, 0, ctx.Err()
+			return 0, ctx.Err()
 		}
 	}
 }
 
 // Close ends the view.
-func (v *View) Close() { v.tx.Rollback() }
+func (v *View) Close() {
+	if v.tx != nil {
+		v.tx.Rollback()
+	}
+	v.conn.Close()
+}
 
 // load reads the files; filters of files that old has are taken from there.
 func load(tx *sql.Tx, generation uint64, old *state) (*state, error) {

@@ -171,11 +171,7 @@ func array(ids []int64) string {
 
 // score gives the skills of top the scores that all of skl ranks by.
 func (o *order) score(top []int64, best map[int64]float64) error {
-	corpus, err := o.corpus()
-	if err != nil {
-		return err
-	}
-	scorer := weights().New(rank.Ask(o.search.Text), corpus)
+	scorer := weights().New(rank.Ask(o.search.Text), o.corpus())
 	// Skills that have all words differ by where they say them. A sentence is also about what skills say in
 	// their bodies, which takes longer to read than all the rest.
 	query := `SELECT s.id, s.namespace, s.name, s.keywords, s.description, '' FROM json_each($1) AS j CROSS JOIN skills AS s ON s.id = j.value`
@@ -205,26 +201,24 @@ func (o *order) score(top []int64, best map[int64]float64) error {
 	return rows.Err()
 }
 
-// corpus says how frequent the words of the question are.
-func (o *order) corpus() (rank.Corpus, error) {
-	var all []sought
-	if o.some != nil {
-		all = o.some.sought
-	} else if all = seek(o.search.Text); len(all) < 2 {
-		return rank.Corpus{Length: usualTerms}, nil
-	} else if err := o.state.fill(o.ctx, o, all, false); err != nil {
-		return rank.Corpus{}, err
+// corpus says how frequent the words of the question are. Of skills that have them all that matters little, and would be slow to find out.
+func (o *order) corpus() rank.Corpus {
+	c := rank.Corpus{Length: usualTerms}
+	if o.some == nil {
+		return c
 	}
-	n := make(map[string]int, len(all))
-	for _, w := range all {
+	n := make(map[string]int, len(o.some.sought))
+	for _, w := range o.some.sought {
 		n[w.term] = w.n
 	}
-	return rank.Corpus{Documents: int(o.state.last), Length: usualTerms, Frequency: func(term string) int {
+	c.Documents = int(o.state.last)
+	c.Frequency = func(term string) int {
 		if have, ok := n[term]; ok {
 			return have
 		}
-		return int(o.state.last / 2) // a word that holds others together, or one too many
-	}}, nil
+		return c.Documents / 2 // a word that holds others together, or one too many
+	}
+	return c
 }
 
 // weights are those of index/rank, but for keywords, which are few words and not a signature, and for bodies.

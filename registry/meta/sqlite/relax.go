@@ -21,6 +21,8 @@ type sought struct {
 	n      int    // skills of any
 }
 
+const maxSought = 12 // words of a sentence that are looked for; each takes milliseconds
+
 // seek returns the words of a question that say something, but for their skills.
 func seek(text string) []sought {
 	content := map[string]bool{}
@@ -35,11 +37,11 @@ func seek(text string) []sought {
 		if len(terms) == 0 || !content[terms[0]] || slices.ContainsFunc(all, func(o sought) bool { return o.term == terms[0] }) {
 			continue
 		}
-		if all = append(all, sought{term: terms[0], prefix: common(w, terms[0])}); len(all) == maxWords {
-			break
-		}
+		all = append(all, sought{term: terms[0], prefix: common(w, terms[0])})
 	}
-	return all
+	// Long words are seldom frequent.
+	slices.SortStableFunc(all, func(a, b sought) int { return len(b.prefix) - len(a.prefix) })
+	return all[:min(len(all), maxSought)]
 }
 
 // common returns what a word and its stem begin with, or the word if that is little.
@@ -60,8 +62,8 @@ func common(word, stem string) string {
 // said are the columns of what a skill says of itself.
 const said = "{name keywords namespace description} : "
 
-// fill finds the skills that have words; with where also those that say them outside of the body.
-func (s *state) fill(ctx context.Context, q meta.Querier, all []sought, where bool) error {
+// fill finds the skills that have words.
+func (s *state) fill(ctx context.Context, q meta.Querier, all []sought) error {
 	for i := range all {
 		w := &all[i]
 		m := match([]string{w.prefix}, "")
@@ -70,7 +72,7 @@ func (s *state) fill(ctx context.Context, q meta.Querier, all []sought, where bo
 			return err
 		}
 		w.n = w.any.count()
-		if !where || w.n == 0 || int64(w.n)*often > s.last {
+		if w.n == 0 || int64(w.n)*often > s.last {
 			w.said = w.any
 		} else if w.said, err = s.list(ctx, q, terms{"search", said + m}); err != nil {
 			return err
@@ -97,7 +99,7 @@ type some struct {
 // word that says something, or nobody has it.
 func (s *state) some(ctx context.Context, q meta.Querier, f *filter, text string, full bits) (*some, error) {
 	all := seek(text)
-	if err := s.fill(ctx, q, all, true); err != nil {
+	if err := s.fill(ctx, q, all); err != nil {
 		return nil, err
 	}
 	found := s.none()

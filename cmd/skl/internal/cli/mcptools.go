@@ -69,6 +69,13 @@ func (w *world) readSkill(ctx context.Context, name, file string) (mcp.SkillFile
 	if err != nil {
 		return mcp.SkillFile{}, err
 	}
+	if !slices.ContainsFunc(info.Copies, func(r roots.Record) bool { return r.State == roots.Active }) {
+		r := info.Copies[0]
+		if r.State == "untrusted" {
+			return mcp.SkillFile{}, diag.New(diag.Refused, "untrusted", "%s lies in a project that is not trusted", r.Name).Hint("skl trust allow")
+		}
+		return mcp.SkillFile{}, diag.New(diag.Refused, "not_active", "%s is %s", r.Name, r.State).Hint("skl list --all")
+	}
 	if file == "" {
 		file = skill.FileName
 	}

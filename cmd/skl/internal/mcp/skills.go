@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -89,9 +90,11 @@ func answer(v any, err error) (*sdk.CallToolResult, any, error) {
 	}{Code: "internal_error", Message: diag.Printable(err.Error())}
 	if e, ok := errors.AsType[*diag.Error](err); ok {
 		problem.Code = e.Code
-		if len(e.Hints) > 0 {
-			problem.Hint = e.Hints[0]
+		hints := slices.Clone(e.Hints)
+		if len(e.Candidates) > 0 && !strings.Contains(strings.Join(hints, " "), e.Candidates[0]) {
+			hints = append(hints, "did you mean "+strings.Join(e.Candidates, ", ")+"?")
 		}
+		problem.Hint = diag.Printable(strings.Join(hints, "; "))
 	}
 	text, err := json.Marshal(problem)
 	if err != nil {
@@ -102,10 +105,10 @@ func answer(v any, err error) (*sdk.CallToolResult, any, error) {
 
 func (s Skills) search(ctx context.Context, in skillQuestion) (skillsearch.Answer, error) {
 	if strings.TrimSpace(in.Task) == "" {
-		return skillsearch.Answer{}, diag.New(diag.Misuse, "usage", "task is empty").Hint("say what is to be done")
+		return skillsearch.Answer{}, diag.New(diag.Misuse, "invalid_request", "task is empty").Hint("say what is to be done")
 	}
 	if in.Limit < 0 || in.Limit > 50 {
-		return skillsearch.Answer{}, diag.New(diag.Misuse, "usage", "limit is %d; it is between 1 and 50", in.Limit)
+		return skillsearch.Answer{}, diag.New(diag.Misuse, "invalid_request", "limit is %d; it goes from 1 to 50", in.Limit)
 	}
 	a, err := s.Search(ctx, in.Task, in.Limit)
 	if err != nil {
