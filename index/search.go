@@ -142,7 +142,10 @@ func (s *search) find(e *query.Expr) (found, error) {
 			f.refs = f.refs[:min(len(f.refs), e.N)]
 			return f, err
 		}
+		ask := s.ask
+		s.ask = rank.Ask(e.Args[0].Texts()) // the best for this, whatever is asked besides
 		best, _, err := s.best(f, e.N)
+		s.ask = ask
 		if err != nil {
 			return found{}, err
 		}

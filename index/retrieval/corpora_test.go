@@ -31,6 +31,10 @@ func (b *bench) measure() {
 				}
 				subs[i] = newBench(t, b.judge, b.full)
 				x.ask(subs[i])
+				if b.full { // it takes a quarter of an hour; say early what is known
+					subs[i].sum()
+					subs[i].log()
+				}
 			})
 		}
 	})
@@ -66,8 +70,7 @@ func (b *bench) library() {
 	n := 3
 	other := []string{"crypto"} // what the part of the library lacks
 	if b.full {
-		n = 20
-		other = nil
+		n, other = 20, nil
 	}
 	// Questions are drawn of both halves, so about half of them remain.
 	questions := slices.Concat(symbols(c, 100*n), references(c, 30*n), errorStrings(c, 20*n), tests(c, 20*n), exactTexts(c, 50*n))

@@ -79,8 +79,10 @@ func (h history) at(t testing.TB, commit string) {
 // commits makes S4 of at most n commits of one half, oldest first. Left out are merges, commits of more than five files that are
 // not tests, those that are about form or versions, and messages that name a file.
 func (h history) commits(t testing.TB, n int, judge bool) []change {
-	dull := regexp.MustCompile(`(?i)^(merge|revert|bump|gofmt|go fmt|format|lint|update (dep|go|module)|upgrade|typo|fix typo|release|chore|build\(deps|all: (gofmt|update))|go\.mod|go mod|dependabot|bazel|typo`)
-	trailer := regexp.MustCompile(`(?im)^(change-id|signed-off-by|co-authored-by|reviewed-[a-z]+|fixes|closes|bug|issue|test plan|amp-thread[a-z-]*)[: ].*$|https?://\S+|#[0-9]+`)
+	dull := regexp.MustCompile(`(?i)^(merge|revert|bump|gofmt|go fmt|format|lint|update (dep|go|module)|upgrade|release|chore|build\(deps|all: (gofmt|update))` +
+		`|go\.mod|go mod|dependabot|bazel|typo`)
+	trailer := regexp.MustCompile(`(?im)^(change-id|signed-off-by|co-authored-by|reviewed-[a-z]+|fixes|closes|bug|issue|test plan|[a-z]+-thread[a-z-]*)[: ].*$` +
+		`|https?://\S+|#[0-9]+`)
 	named := regexp.MustCompile(`\w/\w|\.(go|md|html|js|json|yaml|yml|sh|proto|txt|mod)\b`)
 	var all []change
 	for record := range strings.SplitSeq(git(t, h.dir, "log", "--no-merges", "--no-renames", "--name-status", "--reverse", "--format=%x01%H%x02%P%x02%B%x02"), "\x01") {

@@ -408,8 +408,8 @@ func inputOf(set string) string {
 
 // Does the index find what people and agents ask for, better than what they have without it?
 func TestRetrieval(t *testing.T) {
-	if testing.Short() {
-		t.Skip("skipped: takes half a minute")
+	if testing.Short() || racing {
+		t.Skip("skipped: takes half a minute, and many under the race detector")
 	}
 	full := os.Getenv("SKL_TEST_RETRIEVAL") == "full"
 	b := newBench(t, true, full)

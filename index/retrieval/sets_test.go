@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"math/rand/v2"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -387,9 +386,6 @@ func plainWords(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
 }
 
-// verb finds the verbs of a format string.
-var verb = func() *regexp.Regexp { return regexp.MustCompile(`%[-+# 0]*[0-9]*(?:\.[0-9]+)?[a-zA-Z]`) }
-
 // tests makes S6: the words of a test's name. The truth is what the test calls in its package and shares a word with its name.
 func tests(c *corpus, n int) []question {
 	byPackage := map[string][]def{}
@@ -500,7 +496,8 @@ func absent(c, other *corpus, n int) []question {
 }
 
 func TestWords(t *testing.T) {
-	tests := map[string]string{"ReadFrom": "Read From", "HTTPServer": "HTTP Server", "parseURL": "parse URL", "snake_case_X": "snake case X", "Utf8Len": "Utf8 Len", "x": "x"}
+	tests := map[string]string{"ReadFrom": "Read From", "HTTPServer": "HTTP Server", "parseURL": "parse URL", "snake_case_X": "snake case X",
+		"Utf8Len": "Utf8 Len", "x": "x"}
 	for name, want := range tests {
 		if got := strings.Join(words(name), " "); got != want {
 			t.Errorf("words(%q) = %q, want %q", name, got, want)

@@ -80,7 +80,7 @@ func errorStrings(c *corpus, n int) []question {
 		site place
 	}
 	formats := map[string][]format{} // by the longest word that stays
-	verb := verb()
+	verb := regexp.MustCompile(`%[-+# 0]*[0-9]*(?:\.[0-9]+)?[a-zA-Z]`)
 	for _, w := range written {
 		parts := verb.Split(w.text, -1)
 		fixed := plainWords(strings.Join(parts, " "))

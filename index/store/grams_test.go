@@ -45,7 +45,7 @@ func TestGate(t *testing.T) {
 		{`(?i)foobar`, "FOOBAR", true},
 		{`(?i)foobar`, "fooba", false},
 		{`foo.*bar`, "foo and bar", true},
-		{`foo.*bar`, "foo and qux", false},
+		{`foo.*bar`, "foo, qux", false},
 		{`foo|bar`, "has bar", true},
 		{`foo|bar`, "has baz", false},
 		{`foo|.`, "x", true},                // one branch may be anything

@@ -62,7 +62,7 @@ func (s *Store) View(ctx context.Context) (*View, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state == nil || s.state.generation != generation {
-		st, err := load(tx, generation, s.state)
+		st, err := load(v.tx, generation, s.state)
 		if err != nil {
 			v.Close()
 			return nil, err
@@ -232,6 +232,9 @@ func (v *View) ByPath(path string) *File {
 
 // Rows returns the pieces that have a term, in order. The list must not be changed.
 func (v *View) Rows(term string) ([]Row, error) {
+	if !isTerm(term) {
+		return nil, nil // several would be a phrase, which this index cannot answer
+	}
 	st := v.state
 	st.mu.Lock()
 	rows, ok := st.rows[term]
@@ -257,6 +260,16 @@ func (v *View) Prefixed(prefix string) ([]Row, error) { return v.match(quote(pre
 
 // quote makes a string of the query language of FTS5.
 func quote(term string) string { return `"` + strings.ReplaceAll(term, `"`, `""`) + `"` }
+
+// isTerm says whether the tokenizer leaves s as it is.
+func isTerm(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < 0x80 && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return s != ""
+}
 
 func (v *View) match(expr string) ([]Row, error) {
 	v.mu.Lock()

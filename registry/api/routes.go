@@ -62,7 +62,7 @@ func operations() []route {
 		{Method: "GET", Path: version + "/files/{path}", Name: "getFile", Summary: "The bytes of one file; the path may hold slashes.", Raw: []string{"text/plain; charset=utf-8", "application/octet-stream"}, Errors: []int{410}, handle: (*Handler).getFile},
 		{Method: "GET", Path: version + "/diff/{other}", Name: "diffVersions", Summary: "What another version changes.", Answer: wire.Diff{}, Errors: []int{410}, handle: (*Handler).diffVersions},
 
-		{Method: "GET", Path: root + "/search", Name: "search", Summary: "Skills whose words begin with all words of q, with facets.", Query: []param{
+		{Method: "GET", Path: root + "/search", Name: "search", Summary: "Skills whose words begin with all words of q, best first, with facets; if there are none, or q is a sentence, those with the words that tell most.", Query: []param{
 			{"q", "string", "Words; each matches as a prefix."}, {"namespace", "string", "Facet."}, {"license", "string", "Facet."}, {"signed", "boolean", "Facet."},
 			{"sort", "string", "relevance, updated, downloads or name."}, {"offset", "integer", "How many to skip, at most 10000."}, {"limit", "integer", "How many, 1 to 100; 20 if not given."},
 		}, Answer: wire.SearchResult{}, handle: (*Handler).search},

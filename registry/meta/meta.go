@@ -189,7 +189,7 @@ type Skill struct {
 
 // A Search asks for skills. All conditions hold together.
 type Search struct {
-	Text       string   // words; each must match as a prefix, or, if no skill has all, some of them. "" lists all
+	Text       string   // words; each must match as a prefix, if a skill has them all: see Matches.Relaxed. "" lists all
 	Namespaces []string // nil means no restriction
 	Namespace  string   // facet; "" is any
 	License    string   // facet
@@ -205,7 +205,7 @@ type Matches struct {
 	Scores  []float64                 // beside Skills; higher is better, 0 without text
 	Total   int                       // of all pages
 	Facets  map[string]map[string]int // "namespace", "license", "signed" → value → count, the 20 most frequent
-	Relaxed bool                      // no skill has all words: these have those that tell most
+	Relaxed bool                      // no skill, or for a sentence hardly one, has all words: these have those that tell most
 }
 
 // An Event is one line of the audit trail.

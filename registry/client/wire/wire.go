@@ -243,7 +243,7 @@ type SearchResult struct {
 	Total   int                       `json:"total"`
 	Offset  int                       `json:"offset"`
 	Facets  map[string]map[string]int `json:"facets"`            // "namespace", "license", "signed"
-	Relaxed bool                      `json:"relaxed,omitempty"` // no skill has all words: items have those that tell most
+	Relaxed bool                      `json:"relaxed,omitempty"` // no skill, or for a sentence hardly one, has all words: items have those that tell most
 }
 
 // A Diff compares two versions: GET …/versions/{v}/diff/{other}.

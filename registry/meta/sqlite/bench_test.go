@@ -185,6 +185,18 @@ func (g *generator) queries() []meta.Search {
 	return append(all, meta.Search{Text: "common", Sort: "updated"}, meta.Search{Text: "common", License: "MIT"}, meta.Search{Text: "common", Offset: 5000}, meta.Search{Sort: "downloads"})
 }
 
+// sentences are questions of which no skill has all words.
+func (g *generator) sentences() (all []meta.Search) {
+	for _, ranks := range [][]int{{100, 5000}, {300, 50, 9000, 2000}, {40, 700, 3000, 12000, 11, 200, 5}, {600, 800, 900, 1000, 1100, 1200}} {
+		text := "how do I use the wombat for"
+		for _, n := range ranks {
+			text += " " + g.words[n]
+		}
+		all = append(all, meta.Search{Text: text})
+	}
+	return all
+}
+
 // BenchmarkSearch asks 100,000 skills, and reports the time that 99 of 100 searches stay below: of each query
 // again and again, and of all in turn while a release is published every 20 ms, so that no search finds in memory
 // what it needs.
@@ -218,7 +230,7 @@ func BenchmarkSearch(b *testing.B) {
 			b.ReportMetric(float64(total), "matches")
 		}
 	}
-	for _, q := range g.queries() {
+	for _, q := range append(g.queries(), g.sentences()...) {
 		b.Run(fmt.Sprintf("%s %s%s%d", q.Text, q.Sort, q.License, q.Offset), func(b *testing.B) { run(b, q) })
 	}
 	published := n

@@ -18,7 +18,10 @@ import (
 type ask struct{ text, right string }
 
 // TestQuality publishes 416 real skills, from whose descriptions what they say about when to use them was taken out, and
-// asks for each by the first such sentence. The half of the names that nothing was tuned on has to be found.
+// asks for each by the first such sentence. The half of the names that nothing was tuned on has to be found. With -v it says
+// which of the other half is not.
+//
+// Of those that are judged, 0.11 come among the first three if a skill must have all words, and 0.94 since some are enough.
 func TestQuality(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "meta.db"), Options{})
 	releases := corpus(t)
@@ -49,8 +52,8 @@ func TestQuality(t *testing.T) {
 	t.Logf("%d sentences for tuning: recall@1 %.3f, recall@3 %.3f", len(tuning), first, third)
 	first, third = recall(t, s, held)
 	t.Logf("%d sentences for judging: recall@1 %.3f, recall@3 %.3f", len(held), first, third)
-	if third < 0.8 {
-		t.Errorf("recall@3 is %.3f, want 0.8", third)
+	if third < 0.9 {
+		t.Errorf("recall@3 is %.3f, want 0.9", third)
 	}
 }
 

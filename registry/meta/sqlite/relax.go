@@ -21,7 +21,7 @@ type sought struct {
 	n      int    // skills of any
 }
 
-const maxSought = 12 // words of a sentence that are looked for; each takes milliseconds
+const maxSought = 8 // words of a sentence that are looked for; each takes milliseconds
 
 // seek returns the words of a question that say something, but for their skills.
 func seek(text string) []sought {
@@ -44,7 +44,7 @@ func seek(text string) []sought {
 	return all[:min(len(all), maxSought)]
 }
 
-// common returns what a word and its stem begin with, or the word if that is little.
+// common returns the beginning that a word and its stem have in common, or the word if that is short.
 func common(word, stem string) string {
 	n := 0
 	for n < min(len(word), len(stem)) && word[n] == stem[n] {
@@ -82,7 +82,7 @@ func (s *state) fill(ctx context.Context, q meta.Querier, all []sought) error {
 }
 
 // often is one of how many skills has a word that tells so little that it does not matter where it stands.
-const often = 4
+const often = 20
 
 // bodyShare is what a word in a body counts, relative to one outside of it.
 const bodyShare = 0.3
@@ -95,8 +95,8 @@ type some struct {
 	pages   [][]byte
 }
 
-// some returns the skills that pass f and have at least half of the weight that the best of them has; nil if the question has no
-// word that says something, or nobody has it.
+// some returns the skills that pass f and have at least half of the weight that the best of them has, and those of full, which have all words. It is nil if the
+// question has no word that says something, or no skill that passes f has one. What does not pass f changes nothing.
 func (s *state) some(ctx context.Context, q meta.Querier, f *filter, text string, full bits) (*some, error) {
 	all := seek(text)
 	if err := s.fill(ctx, q, all); err != nil {

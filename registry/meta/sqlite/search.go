@@ -23,9 +23,12 @@ const (
 
 // Search implements [meta.Dialect].
 //
-// Total and facets count all matches, and only matches. A skill whose name is the text comes first; the
-// others follow by BM25. Of more than 1,000 matches, those with a word in name or keywords are ranked by these,
-// at most 1,000; the others come behind them, newest first, with the score 0.
+// Skills match that have all words. If there are none, or the text is a sentence and there are less than ten, those match that have
+// the words which tell most: see [state.some]. Total and facets count all matches, and only matches.
+//
+// A skill whose name is the text comes first; the others follow as [order] sorts them. Of more than 1,000 matches, those
+// with a word in name or keywords are ranked by these, at most 1,000; the others come behind them,
+// newest first, with the score 0.
 func (d dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (meta.Hits, error) {
 	if s.Limit <= 0 {
 		s.Limit = 20
@@ -65,16 +68,15 @@ func (d dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (met
 	}
 	kept := f.pick(found, pages, count)
 	var some *some
-	if few := count.all == 0 && len(text) > 1; few || count.all < sentenceMatches && len(text) >= sentenceWords {
+	if count.all == 0 && len(text) > 1 || count.all < sentenceMatches && len(text) >= sentenceWords {
 		if some, err = st.some(ctx, q, f, s.Text, kept); err != nil {
 			return meta.Hits{}, err
 		}
-		if some != nil {
-			h.Relaxed = true
-			count = newCounter()
-			h.Facets = count.facets
-			kept = f.pick(some.ids, some.pages, count)
-		}
+	}
+	if some != nil {
+		count = newCounter()
+		h.Relaxed, h.Facets = true, count.facets
+		kept = f.pick(some.ids, some.pages, count)
 	}
 	if err := count.name(ctx, q); err != nil {
 		return meta.Hits{}, err

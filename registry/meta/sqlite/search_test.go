@@ -165,11 +165,11 @@ func TestRelaxed(t *testing.T) {
 		want       string // "" for nothing
 	}{
 		{"all words", "merge pdf", []string{"acme"}, "", false, "pdf-merge letters"},
-		{"other forms of words", "merging pdfs", []string{"acme"}, "", true, "pdf-merge"},
-		{"a word that nobody has", "pdf merge wombat", []string{"acme"}, "", true, "pdf-merge"},
+		{"other forms of words", "merging pdfs", []string{"acme"}, "", true, "pdf-merge letters"},
+		{"a word that nobody has", "pdf merge wombat", []string{"acme"}, "", true, "pdf-merge letters"},
 		{"a sentence: that one text has all its words by chance hides nothing", "use it when the user wants to merge a pdf", []string{"acme"}, "", true, "letters pdf-merge"},
 		{"what is hidden does not count", "rotating pdf wombats", []string{"acme"}, "", true, "letters pdf-read pdf-merge"},
-		{"what is visible counts", "rotating pdf wombats", []string{"acme", "hidden"}, "", true, "pdf-rotate"},
+		{"what is visible counts", "rotating pdf wombats", []string{"acme", "hidden"}, "", true, "pdf-rotate letters"},
 		{"filters hold", "merge pdf wombat", nil, "MIT", true, "pdf-merge"},
 		{"a single word is not relaxed", "wombat", nil, "", false, ""},
 		{"nor what has words that nobody has", "wombat platypus", nil, "", false, ""},

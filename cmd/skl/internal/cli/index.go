@@ -62,7 +62,15 @@ type indexed struct {
 }
 
 func (w *world) open(ctx context.Context, d indexed) (*index.Index, error) {
-	return index.Open(ctx, d.dir, index.Options{CacheDir: w.indexDir(), Extra: d.extra, Progress: w.ui.Progress})
+	return index.Open(ctx, d.dir, index.Options{CacheDir: w.indexDir(), Extra: d.extra, Progress: w.indexing})
+}
+
+// indexing shows how far an index is. Which of thousands of files it is at says nothing, and its path may not fit on a line.
+func (w *world) indexing(e diag.Event) {
+	if e.Total > 0 {
+		e.Name = "files"
+	}
+	w.ui.Progress(e)
 }
 
 // indexedDirs are the directories that the flags, or an argument, name.
@@ -141,7 +149,7 @@ func runIndex(ctx context.Context, w *world, c *cli.Context) error {
 		}
 		all = append(all, r)
 		if !w.ui.JSON {
-			w.ui.Print("%s %s: %d new, %d changed, %d removed, %d unchanged, in %s", w.ui.Done(), d.name, r.Added, r.Changed, r.Removed, r.Unchanged, r.Elapsed.Round(time.Millisecond))
+			w.ui.Print("%s %s: %d new, %d changed, %d removed, %d unchanged, in %s", ui.Painted(w.ui.Done()), d.name, r.Added, r.Changed, r.Removed, r.Unchanged, r.Elapsed.Round(time.Millisecond))
 		}
 		if r.TooLarge > 0 {
 			w.ui.Note("%s too large to be read: only the paths are known", areCounted(r.TooLarge, "file"))

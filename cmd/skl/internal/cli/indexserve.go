@@ -84,7 +84,7 @@ func (w *world) keepIndex(ctx context.Context, root string, o serve.Opening) (se
 
 // remoteIndex asks a service, and the files here for what is not committed.
 func (w *world) remoteIndex(ctx context.Context, address, dir string) (searched, error) {
-	if err := checkServiceURL(address); err != nil {
+	if err := w.checkServiceURL(address); err != nil {
 		return nil, err
 	}
 	real, err := filepath.EvalSymlinks(dir)
@@ -99,19 +99,23 @@ func (w *world) remoteIndex(ctx context.Context, address, dir string) (searched,
 			}
 			return x, nil
 		}}
-	x, err := c.Open(ctx, real, serve.Opening{Progress: w.ui.Progress})
+	x, err := c.Open(ctx, real, serve.Opening{Progress: w.indexing})
 	if err != nil {
 		return nil, told(err)
 	}
 	return x, nil
 }
 
-// checkServiceURL refuses what no service can be at.
-func checkServiceURL(text string) error {
-	if u, err := url.Parse(text); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" {
-		return nil
+// checkServiceURL refuses what no service can be at, and offline what is not on this machine.
+func (w *world) checkServiceURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return diag.New(diag.Misuse, "bad_service_url", "%q is not the address of a service", text).Hint("--service http://%s", serve.DefaultAddr)
 	}
-	return diag.New(diag.Misuse, "bad_service_url", "%q is not the address of a service", text).Hint("--service http://%s", serve.DefaultAddr)
+	if w.offline() && serve.CheckAddr(net.JoinHostPort(u.Hostname(), "0"), "") != nil {
+		return diag.New(diag.Failed, "offline", "the service at %s is on another machine, and skl works offline", text).Hint("leave out --service")
+	}
+	return nil
 }
 
 // told makes an error of this program from the problem that a service tells. Other errors are returned as they are.

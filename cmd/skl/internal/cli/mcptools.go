@@ -12,6 +12,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
 	"github.com/skl-project/skl/index/serve"
+	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
@@ -45,7 +46,7 @@ func (w *world) offerCode(ctx context.Context, c *cli.Context, o *mcp.Options) (
 		tools.Roots = append(tools.Roots, dir)
 	}
 	if url := c.String("service"); url != "" {
-		if err := checkServiceURL(url); err != nil {
+		if err := w.checkServiceURL(url); err != nil {
 			return nil, err
 		}
 		client := &serve.Client{URL: url, Key: w.env.getenv(serviceKey), Local: w.keepIndex, CacheDir: filepath.Join(w.indexDir(), "overlay")}

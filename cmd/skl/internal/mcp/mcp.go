@@ -64,7 +64,9 @@ func Serve(ctx context.Context, o Options) error {
 			o.Code.Add(server)
 			defer o.Code.Close()
 		case SkillText:
-			addSkills(server, o.Skills)
+			if err := addSkills(server, o.Skills); err != nil {
+				return err
+			}
 		case Run:
 			runs := drive.Register(server, drive.Options{Run: o.Run})
 			defer runs.Close()

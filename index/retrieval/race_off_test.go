@@ -1,0 +1,6 @@
+//go:build !race
+
+package retrieval
+
+// racing says that the race detector slows everything down.
+const racing = false
