@@ -29,7 +29,7 @@ type searched interface {
 func placeFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "path", Usage: "search `DIR` (default: the repository of the working directory)"},
-		&cli.StringFlag{Name: "service", Usage: "ask the index service at `URL`, and the files here for what is not committed; the key is in " + serviceKey},
+		&cli.StringFlag{Name: "service", Usage: "ask the index service at `URL`, and the files here for what is not committed; its key is in " + serviceKey},
 		&cli.BoolFlag{Name: "skills", Usage: "search the skills of all roots instead"},
 		&cli.IntFlag{Name: "max-tokens", Usage: "print at most about `N` tokens"},
 	}
@@ -44,9 +44,9 @@ func questionFlags() []cli.Flag {
 		&cli.StringFlag{Name: "symbol", Aliases: []string{"s"}, Usage: "`NAME` of a function, method, class or other definition"},
 		&cli.StringFlag{Name: "section", Usage: "part of a Markdown `HEADING`"},
 		&cli.StringFlag{Name: "parent", Usage: "`NAME` of what encloses it: a class for its methods"},
-		&cli.StringFlag{Name: "kind", Usage: "`KIND`: definition, reference or any"},
+		&cli.StringFlag{Name: "kind", Usage: "`KIND` of answer: definition, reference or any (default)"},
 		&cli.StringFlag{Name: "glob", Usage: "only files whose path matches `GLOB`"},
-		&cli.StringFlag{Name: "match", Usage: "of several patterns `any` or all"},
+		&cli.StringFlag{Name: "match", Usage: "`HOW` many of several patterns have to be there: any (default) or all"},
 		&cli.StringFlag{Name: "dsl", Usage: "`EXPRESSION` such as (in-file \"src/**\" (grep \"auth\"))"},
 		&cli.IntFlag{Name: "limit", Usage: "at most `N` handles (default: 16)"},
 	}
@@ -55,7 +55,7 @@ func questionFlags() []cli.Flag {
 func queryCommand() command {
 	return command{name: "query", args: "[WORDS…]", group: "Code", usage: "search code, documents and skills: handles first, text when wanted", output: query.Result{},
 		example: "skl query --symbol AuthController --kind definition\nskl query --symbol authenticate --kind reference\nskl query retry with backoff --glob 'src/**'\nskl query --literal 'ctx, cancel :=' --files",
-		flags: append(append(questionFlags(), &cli.IntFlag{Name: "expand-budget", Usage: "also print the text of the best handles, up to `N` tokens"},
+		flags: append(append(questionFlags(), &cli.IntFlag{Name: "expand-budget", Usage: "print also the text of the best handles, up to `N` tokens"},
 			&cli.BoolFlag{Name: "files", Usage: "print the paths of all files that match, and nothing else"}), placeFlags()...),
 		run: runQuery}
 }
