@@ -34,13 +34,13 @@ func (x *Index) expand(ctx context.Context, ids []string, limited bool, maxToken
 				return err
 			}
 			if !ok {
-				out.FailedIDs = append(out.FailedIDs, failure(id, "no part of a file has this handle now; search again"))
+				out.FailedIDs = append(out.FailedIDs, failure(id, "no part of a file has this handle now"))
 				continue
 			}
 			if limited {
 				if left <= 0 {
 					out.Truncated = true
-					out.FailedIDs = append(out.FailedIDs, query.Failure{HandleID: id, Code: "max_tokens", Message: "the limit of tokens was reached before it"})
+					out.FailedIDs = append(out.FailedIDs, query.Failure{HandleID: id, Code: "max_tokens", Message: "max_tokens was reached"})
 					continue
 				}
 				if c.TokenCount > left {

@@ -33,7 +33,7 @@ import (
 type Options struct {
 	CacheDir    string        // where indexes are kept; they have a directory each
 	Extra       []string      // more patterns of files to leave out, as in .gitignore
-	FirstAnswer time.Duration // what the first query of a repository of more than 1,000 files may take; 0 means 1 s
+	FirstAnswer time.Duration // what the first query of a repository of more than 1,000 files may take; 0 means 800 ms
 	Watch       bool          // be told of changes instead of looking before every query; for long-lived processes
 	Background  bool          // index what is missing after the first answer, until Close
 	Progress    diag.Progress // of Update
@@ -81,7 +81,7 @@ type Index struct {
 // Open opens the index of a directory. root is absolute; links in it are resolved.
 func Open(ctx context.Context, root string, o Options) (*Index, error) {
 	if o.FirstAnswer <= 0 {
-		o.FirstAnswer = time.Second
+		o.FirstAnswer = 800 * time.Millisecond
 	}
 	real, err := filepath.EvalSymlinks(root)
 	if err == nil {
@@ -96,7 +96,7 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := store.Open(ctx, Dir(o.CacheDir, real))
+	s, err := store.Open(ctx, Dir(o.CacheDir, real, o.Extra...))
 	if err != nil {
 		return nil, err
 	}
@@ -139,9 +139,9 @@ func without(root, cache string) []string {
 	return []string{pattern.String()}
 }
 
-// Dir returns the directory of the index of root, below cacheDir. Its name begins with that of the root.
-func Dir(cacheDir, root string) string {
-	sum := sha256.Sum256([]byte(root))
+// Dir returns the directory of the index of root with the extra patterns of [Options], below cacheDir. Its name begins with that of the root.
+func Dir(cacheDir, root string, extra ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{root}, extra...), "\x00")))
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_' {
 			return r
@@ -340,11 +340,11 @@ func (x *Index) Covered(ctx context.Context, glob query.Glob) (n int, err error)
 }
 
 // Drop removes the index of a root, of which there need not be one.
-func Drop(ctx context.Context, cacheDir, root string) error {
+func Drop(ctx context.Context, cacheDir, root string, extra ...string) error {
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		root = real
 	}
-	dir := Dir(cacheDir, root)
+	dir := Dir(cacheDir, root, extra...)
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// maxPromising is how many files a first answer indexes.
-const maxPromising = 300
+// maxUnread is how many bytes of files are indexed so fast that it is not worth looking at them before.
+const maxUnread = 4 << 20
 
-// promising chooses the files that a first answer should cover: those that have the words of the question, in their paths or, as far
+// promising sorts the files that a first answer should cover: first those that have the words of the question, in their paths or, as far
 // as time allows, in their text.
 func (x *Index) promising(ctx context.Context, list []files.File, q query.Query) []files.File {
 	words := askedWords(q)
@@ -28,6 +28,7 @@ func (x *Index) promising(ctx context.Context, list []files.File, q query.Query)
 		value float64
 	}
 	promises := make([]promise, len(list))
+	size := int64(0)
 	for i, f := range list {
 		lower := strings.ToLower(f.Path)
 		v := weighPath(f.Path)
@@ -43,12 +44,13 @@ func (x *Index) promising(ctx context.Context, list []files.File, q query.Query)
 			v -= 0.5
 		}
 		promises[i] = promise{f, v}
+		size += f.Stamp.Size
 	}
 	order := func(a, b promise) int {
 		return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(strings.Count(a.f.Path, "/"), strings.Count(b.f.Path, "/")), strings.Compare(a.f.Path, b.f.Path))
 	}
 	slices.SortFunc(promises, order)
-	if len(words) > 0 {
+	if len(words) > 0 && size > maxUnread {
 		end := time.Now().Add(x.o.FirstAnswer * 2 / 5)
 		parallel(ctx, len(promises), func(i int) {
 			p := &promises[i]
@@ -73,15 +75,10 @@ func (x *Index) promising(ctx context.Context, list []files.File, q query.Query)
 		})
 		slices.SortFunc(promises, order)
 	}
-	size, out := int64(0), []files.File(nil)
-	for _, p := range promises {
-		if len(out) == maxPromising || size > 6<<20 {
-			break
-		}
-		out = append(out, p.f)
-		size += min(p.f.Stamp.Size, files.MaxFileBytes)
+	out := make([]files.File, len(promises))
+	for i, p := range promises {
+		out[i] = p.f
 	}
-	slices.SortFunc(out, func(a, b files.File) int { return strings.Compare(a.Path, b.Path) })
 	return out
 }
 

@@ -26,6 +26,7 @@ const (
 // A difference is what the files have that the store does not know.
 type difference struct {
 	new     []files.File // and changed ones, by path
+	inOrder bool         // new is sorted otherwise: by what is to be read first
 	removed []string
 	unsure  []*store.File // their stamps cannot tell
 	list    files.List
@@ -189,46 +190,32 @@ func (x *Index) refresh(ctx context.Context, q query.Query) (pending []files.Fil
 	if err != nil || d.none() {
 		return nil, err
 	}
-	later := d.new
-	now := d.new
-	if len(d.new) > lazyAbove {
-		now = x.promising(ctx, d.new, q)
-		chosen := make(map[string]bool, len(now))
-		for _, f := range now {
-			chosen[f.Path] = true
-		}
-		later = slices.DeleteFunc(slices.Clone(d.new), func(f files.File) bool { return chosen[f.Path] })
-		pending = later
-	}
-	if len(now)+len(d.removed)+len(d.unsure) == 0 {
-		return pending, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, x.o.FirstAnswer)
 	defer cancel()
-	rest := difference{new: now, removed: d.removed, unsure: d.unsure}
-	_, err = x.apply(ctx, rest, false, nil)
-	if late, ok := errors.AsType[*cutShort](err); ok { // what is not covered is said, and read next time
-		left := make(map[string]bool, len(late.left))
-		for _, p := range late.left {
-			left[p] = true
-		}
-		pending = slices.Clone(later)
-		if len(d.new) <= lazyAbove {
-			pending = nil
-		}
-		for _, f := range now {
-			if left[f.Path] {
-				pending = append(pending, f)
-			}
-		}
-		for _, f := range d.unsure {
-			if left[f.Path] {
-				pending = append(pending, files.File{Path: f.Path, Stamp: f.Stamp})
-			}
-		}
-		return pending, nil
+	if len(d.new) > lazyAbove {
+		d.new, d.inOrder = x.promising(ctx, d.new, q), true
 	}
-	return pending, err
+	_, err = x.apply(ctx, d, false, nil)
+	late, ok := errors.AsType[*cutShort](err)
+	if !ok {
+		return nil, err
+	}
+	// What is not covered is said, and read next time.
+	left := make(map[string]bool, len(late.left))
+	for _, p := range late.left {
+		left[p] = true
+	}
+	for _, f := range d.new {
+		if left[f.Path] {
+			pending = append(pending, f)
+		}
+	}
+	for _, f := range d.unsure {
+		if left[f.Path] {
+			pending = append(pending, files.File{Path: f.Path, Stamp: f.Stamp})
+		}
+	}
+	return pending, nil
 }
 
 // A cutShort is the error of an apply whose time ended. What it did until then is kept.
@@ -252,7 +239,9 @@ func (x *Index) apply(ctx context.Context, d difference, anew bool, progress dia
 		paths = append(paths, f.Path)
 		known[f.Path] = f
 	}
-	slices.Sort(paths)
+	if !d.inOrder {
+		slices.Sort(paths)
+	}
 	v, err := x.view(ctx)
 	if err != nil {
 		return r, err

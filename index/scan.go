@@ -210,6 +210,9 @@ func placed(f *store.File, o *chunk.Outline, text []byte, matches []match) []hit
 	return hits
 }
 
+// maxDivided is how many files that are not indexed are divided into nodes for one answer.
+const maxDivided = 300
+
 // scanPending reads the files that are not indexed. Of those that match, the likeliest become local; the others are hits as a whole,
 // since to divide them all would take too long.
 func (s *search) scanPending(find finder) (whole []hit, err error) {
@@ -237,7 +240,7 @@ func (s *search) scanPending(find finder) (whole []hit, err error) {
 	slices.SortStableFunc(matches, func(a, b int) int {
 		return cmp.Or(cmp.Compare(weighPath(s.pending[b].Path), weighPath(s.pending[a].Path)), strings.Compare(s.pending[a].Path, s.pending[b].Path))
 	})
-	chosen := matches[:min(len(matches), maxPromising)]
+	chosen := matches[:min(len(matches), maxDivided)]
 	read := make([]*store.File, len(chosen))
 	for i, k := range chosen {
 		read[i] = s.place(s.pending[k])

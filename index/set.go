@@ -143,6 +143,11 @@ func (s *Set) Evidence(ctx context.Context, q query.Query, o rank.PackOptions) (
 func (s *Set) Expand(ctx context.Context, ids []string, maxTokens int) (query.Expansion, error) {
 	out := query.Expansion{Contents: []query.Content{}}
 	left := ids
+	if len(s.members) == 0 {
+		for _, id := range ids {
+			out.FailedIDs = append(out.FailedIDs, failure(id, "nothing is indexed"))
+		}
+	}
 	for i, m := range s.members {
 		limit := maxTokens
 		for _, c := range out.Contents {

@@ -310,7 +310,7 @@ func (w *world) drop(ctx context.Context, d indexed, glob query.Glob, whole, dry
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		root = real
 	}
-	if !exists(index.Dir(w.indexDir(), root)) {
+	if !exists(index.Dir(w.indexDir(), root, d.extra...)) {
 		if !exists(root) {
 			return "", 0, diag.New(diag.Misuse, "not_found", "there is no directory %s, and no index of it", d.name)
 		}
@@ -331,7 +331,7 @@ func (w *world) drop(ctx context.Context, d indexed, glob query.Glob, whole, dry
 		}
 	}
 	if whole && !dry {
-		err = index.Drop(ctx, w.indexDir(), root)
+		err = index.Drop(ctx, w.indexDir(), root, d.extra...)
 	}
 	return root, n, err
 }

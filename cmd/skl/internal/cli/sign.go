@@ -279,7 +279,7 @@ func (w *world) attach(ctx context.Context, c *cli.Context, statement func(attes
 		w.ui.Print("%s would be signed", out.Digest)
 		return nil
 	}
-	w.ui.Print("%s %s signed by %s", w.ui.Done(), arg, out.Signer)
+	w.ui.Print("%s %s signed by %s", ui.Painted(w.ui.Done()), arg, out.Signer)
 	w.ui.Detail("%s", out.Digest)
 	return nil
 }
