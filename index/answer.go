@@ -171,6 +171,24 @@ func (s *search) best(f found, n int) (best []scored, total int, err error) {
 	slices.SortStableFunc(out, func(a, b scored) int {
 		return cmp.Or(cmp.Compare(b.score.Value, a.score.Value), cmp.Compare(a.part.Tokens, b.part.Tokens), strings.Compare(a.file.Path, b.file.Path), cmp.Compare(a.part.Start, b.part.Start))
 	})
+	// Two nodes of one type and span, such as both names of "var a, b = 1, 2", are one handle.
+	type place struct {
+		path       string
+		typ        chunk.Type
+		start, end int
+	}
+	seen := make(map[place]bool, len(out))
+	list = out
+	out = out[:0]
+	for _, c := range list {
+		p := place{c.file.Path, c.part.Type, c.part.Start, c.part.End}
+		if seen[p] {
+			total--
+			continue
+		}
+		seen[p] = true
+		out = append(out, c)
+	}
 	return out[:min(n, len(out))], total, nil
 }
 

@@ -135,7 +135,7 @@ func (c *corpus) regexes(n int, r *rand.Rand) (list []string) {
 		case 6:
 			e = e[:p[1]] + `.*` + e[p[1]:]
 		case 7:
-			e = `\b` + e[p[0]:p[1]] + `\b.{2,9}[({]`
+			e = `\b` + e[p[0]:p[1]] + `\b[ -~]{2,9}[({]`
 		}
 		list = append(list, e)
 	}
@@ -251,7 +251,7 @@ func TestLiteralsAsRipgrep(t *testing.T) {
 	case err != nil:
 		t.Skip("ripgrep is not there")
 	}
-	r := openRepo(t, goroot(t), Options{})
+	r := openRepo(t, goroot(t), Options{Watch: true})
 	start := time.Now()
 	report := r.update()
 	t.Logf("%d files, %d MB, indexed in %v", report.Added, report.Bytes>>20, time.Since(start).Round(time.Millisecond))
@@ -318,21 +318,18 @@ func TestLiteralsAsRipgrep(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%q: %s", s, missing(got, want))
 		}
-		if scanned := c.literal(s); !slices.Equal(got, scanned) {
-			t.Errorf("%q, by a scan: %s", s, missing(got, scanned))
-		}
 	}
 	slices.Sort(took)
 	t.Logf("1,000 literals in %d files, %d of them asked one by one; a search takes %v (median), %v (99 %%)", total, asked, took[len(took)/2], took[len(took)*99/100])
 
-	// An expression takes one run of ripgrep each. All are also compared with a scan.
+	// An expression takes one run of ripgrep each.
 	begin := time.Now()
 	expressions := c.regexes(200, random)
 	compared := 0
 	var mu sync.Mutex
 	err = parallel(context.Background(), len(expressions), func(i int) {
 		e := expressions[i]
-		if time.Since(begin) > 40*time.Second && os.Getenv("SKL_TEST_REQUIRE") != "all" {
+		if time.Since(begin) > 15*time.Second && os.Getenv("SKL_TEST_REQUIRE") != "all" {
 			return
 		}
 		got, err := r.Index.Files(context.Background(), compile(t, query.Params{Regex: e}))

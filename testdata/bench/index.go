@@ -66,7 +66,7 @@ func (b *bench) index() {
 	b.indexed(home, tree)
 	first := alternate(func(int) cost {
 		check(os.RemoveAll(cache))
-		return b.command(home, tree, b.skl, "query", "--symbol", "mapassign")
+		return b.command(home, tree, b.skl, "query", "--path", tree, "--symbol", "mapassign")
 	})[0]
 	row("first answer about them, never indexed: wall", milliseconds(first.Wall), "", "", "", "≤ 1,500 ms", first.Wall <= 1500*time.Millisecond)
 }
@@ -74,10 +74,10 @@ func (b *bench) index() {
 // indexed asks an index that is there.
 func (b *bench) indexed(home, tree string) {
 	query := func(args ...string) func(int) cost {
-		return func(int) cost { return b.command(home, tree, append([]string{b.skl, "query"}, args...)...) }
+		return func(int) cost { return b.command(home, tree, append([]string{b.skl, "query", "--path", tree}, args...)...) }
 	}
 	time.Sleep(3 * time.Second) // stamps of files that were just written tell less
-	b.prepare(home, tree, b.skl, "query", "--symbol", "mapassign")
+	b.prepare(home, tree, b.skl, "query", "--path", tree, "--symbol", "mapassign")
 	c := alternate(query("--symbol", "mapassign"))[0]
 	row("`skl query --symbol`, nothing changed, a new process: wall", milliseconds(c.Wall), "", "", "", "≤ 150 ms", c.Wall <= 150*time.Millisecond)
 	edited := filepath.Join(tree, "runtime", "map.go")
@@ -89,8 +89,8 @@ func (b *bench) indexed(home, tree string) {
 	c = alternate(func(run int) cost {
 		name := fmt.Sprintf("benchmarked%d", run)
 		check(os.WriteFile(edited, append(text[:len(text):len(text)], []byte("\nfunc "+name+"() {}\n")...), 0o644))
-		c := b.command(home, tree, b.skl, "query", "--symbol", name)
-		check(json.Unmarshal([]byte(b.prepare(home, tree, b.skl, "query", "--symbol", name, "--json")), &answer))
+		c := b.command(home, tree, b.skl, "query", "--path", tree, "--symbol", name)
+		check(json.Unmarshal([]byte(b.prepare(home, tree, b.skl, "query", "--path", tree, "--symbol", name, "--json")), &answer))
 		if len(answer.Handles) == 0 || answer.Handles[0].Name != name {
 			log.Fatalf("the edit is not seen: %v", answer)
 		}
