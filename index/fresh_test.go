@@ -13,6 +13,7 @@ import (
 
 	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/index/store"
 )
 
 // A change of the files, and what is found after it.
@@ -119,12 +120,33 @@ func TestFresh(t *testing.T) {
 				}
 				slowest = max(slowest, time.Since(start))
 				same(t, c.name+": "+c.ask, got, c.want)
+				err := r.counts()
+				for ; err != nil && time.Since(start) < mode.wait; err = r.counts() {
+					time.Sleep(2 * time.Millisecond)
+					r.ask(c.ask)
+				}
+				if err != nil {
+					t.Errorf("%s: %v", c.name, err)
+				}
 			}
 			if mode.watch && !mode.blind {
 				t.Logf("the slowest change was visible after %v", slowest)
 			}
 		})
 	}
+}
+
+// counts says whether the index has as many files as there are.
+func (r *repo) counts() error {
+	list, err := r.walker.Walk(context.Background())
+	if err != nil {
+		return err
+	}
+	s, err := r.Status(context.Background())
+	if n := len(list.Files) + len(list.TooLarge); err == nil && (s.FilesTotal != n || s.FilesIndexed != n) {
+		err = fmt.Errorf("%d of %d files are indexed, there are %d", s.FilesIndexed, s.FilesTotal, n)
+	}
+	return err
 }
 
 // The same changes, with an update instead of a question after each, leave an index that answers as one built anew.
@@ -215,6 +237,77 @@ func TestSettledFilesAreNotRead(t *testing.T) {
 	if d := compare(list.Files, list.TooLarge, known); len(d.unsure) != len(known) {
 		t.Errorf("%d of %d are read again though they may have changed", len(d.unsure), len(known))
 	}
+}
+
+// Text that was kept is given while its file is what was read, and no longer: also if a change leaves size, time and inode as they were, as
+// one within a tick of the clock does.
+func TestTextsFollowTheFile(t *testing.T) {
+	r := newRepo(t, map[string]string{"a.txt": "text 0000"})
+	name := filepath.Join(r.dir, "a.txt")
+	file := func() *store.File {
+		rec, _, err := newMaker(r.dir).record("a.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec.ID = 7
+		return &rec.File
+	}
+	for i := range 300 {
+		var kept texts
+		f := file()
+		if text, ok := kept.of(r.dir, f); !ok || string(text) != fmt.Sprintf("text %04d", i) {
+			t.Fatalf("round %d: %q, %v", i, text, ok)
+		}
+		w, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.WriteAt(fmt.Appendf(nil, "text %04d", i+1), 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if text, ok := kept.of(r.dir, f); ok {
+			t.Fatalf("round %d: %q is given, the file has another text", i, text)
+		}
+	}
+	for what, change := range map[string]func(){
+		"longer": func() { r.put("a.txt", "text and more") }, "removed": func() { r.remove("a.txt") },
+		"a directory": func() { r.remove("a.txt"); r.put("a.txt/b", "") }, "a link": func() { r.remove("a.txt"); r.link("other", "a.txt") },
+	} {
+		r.remove("a.txt")
+		r.put("a.txt", "text")
+		r.put("other", "no text")
+		old := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(name, old, old); err != nil {
+			t.Fatal(err)
+		}
+		var kept texts
+		f := file()
+		if _, ok := kept.of(r.dir, f); !ok {
+			t.Errorf("%s: not given before", what)
+		}
+		change()
+		if text, ok := kept.of(r.dir, f); ok {
+			t.Errorf("%s: %q is given", what, text)
+		}
+	}
+}
+
+// A walk that was cancelled is done again: what the watcher told was taken from it and is told no more.
+func TestCancelledWalkIsDoneAgain(t *testing.T) {
+	r := openRepo(t, plant(t, beginning), Options{Watch: true})
+	r.update()
+	r.put(".gitignore", "nothing\n") // makes the watcher tell that all may have changed
+	r.put("new.go", "package n\n\nfunc Nu() {}\n")
+	time.Sleep(150 * time.Millisecond)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, _, err := r.list(ended); err == nil {
+		t.Skip("the watcher told each file")
+	}
+	same(t, "after a cancelled question", r.names("nu"), []string{"new.go Nu"})
 }
 
 func TestUnreadable(t *testing.T) {

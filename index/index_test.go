@@ -69,6 +69,7 @@ func TestQuery(t *testing.T) {
 		{"intersect with files", `(intersect (file "*.py") (definition "charge"))`, "pay/gateway.py charge"},
 		{"limit", `(limit 1 (code "Cart"))`, "cart/cart.go Cart"},
 		{"limit of parts takes the best of each", `(union (limit 1 (code "Cart")) (limit 1 (grep "gateway timeout")))`, "any order: cart/cart.go Cart; README.md Timeouts of the gateway"},
+		{"the best of each, not what has a little of both", `(in-file "c*/**" (union (limit 1 (grep "cart")) (limit 1 (grep "gateway"))))`, "cart/cart.go Cart"},
 		{"literal", `(literal "c.items")`, "any order: cart/cart.go Add; cart/cart.go Total"},
 		{"literal over lines", `(literal " €\";\n}")`, "web/app.ts formatPrice"},
 		{"literal in one case", `(literal "C.ITEMS")`, ""},

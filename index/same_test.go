@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
@@ -92,7 +93,14 @@ func TestDeterministic(t *testing.T) {
 	want := all(t, one.Index, list)
 	compareAnswers(t, "asked again", list, all(t, one.Index, list), want)
 
-	two := openRepo(t, dir, Options{})
+	if testing.Short() {
+		edit(t, one, rand.New(rand.NewPCG(21, 21)), 4)
+		fresh := openRepo(t, dir, Options{})
+		fresh.update()
+		compareAnswers(t, "after some edits", list, all(t, one.Index, list), all(t, fresh.Index, list))
+		return
+	}
+	two := openRepo(t, dir, Options{FirstAnswer: time.Minute}) // else it answers from what it had time to read
 	compareAnswers(t, "indexed by the first question", list, all(t, two.Index, list), want)
 
 	three := openRepo(t, dir, Options{})
