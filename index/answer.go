@@ -105,6 +105,7 @@ func (x *Index) attempt(ctx context.Context, q query.Query, n int, pending []fil
 	}
 	defer v.Close()
 	s := &search{x: x, ctx: ctx, v: v, q: q, ask: rank.Ask(q.Text), pending: pending, local: map[int64]*local{}, locals: map[string]*store.File{}, stale: map[string]*store.File{}}
+	s.sentence = len(wordsOf(s.ask)) >= questionWords
 	f, err := s.find(q.Expr)
 	if err != nil {
 		return nil, err
@@ -162,6 +163,11 @@ func (s *search) best(f found, n int) (best []scored, total int, err error) {
 			continue
 		}
 		c.score = scorer.Score(s.document(c, text))
+		if f := s.fit(c); f != 1 {
+			less := c.score.Value * (f - 1)
+			c.score.Value += less
+			c.score.Parts = append(c.score.Parts, rank.Part{Name: "fit", Value: less})
+		}
 		c.score.Value += c.base
 		if c.base != 0 {
 			c.score.Parts = append(c.score.Parts, rank.Part{Name: "match", Value: c.base})
@@ -190,6 +196,25 @@ func (s *search) best(f found, n int) (best []scored, total int, err error) {
 		out = append(out, c)
 	}
 	return out[:min(n, len(out))], total, nil
+}
+
+// fit is the share of its score that a match keeps for being of a form that seldom answers a sentence: what a sentence speaks of is done by
+// functions. In other languages than Go, types hold their methods.
+func (s *search) fit(c scored) float64 {
+	if !s.sentence {
+		return 1
+	}
+	switch name := c.file.Path[strings.LastIndexByte(c.file.Path, '/')+1:]; {
+	case c.file.Language == "go" && (c.part.Type == chunk.Struct || c.part.Type == chunk.Class):
+		return 0.75
+	case c.file.Language == "go" && c.part.Type == chunk.Chunk && c.part.Parent < 0:
+		return 0.8
+	case c.file.Language == "text" && (strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".golden") || strings.HasPrefix(name, "LICENSE")):
+		return 0.7
+	case c.file.Language == "markdown":
+		return 0.85
+	}
+	return 1
 }
 
 // bestRows chooses pieces by what the index says, and returns the nodes that they are shown as.

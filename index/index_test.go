@@ -407,7 +407,8 @@ func TestSet(t *testing.T) {
 	if err != nil || len(e.Contents) != 2 || len(e.FailedIDs) != 1 {
 		t.Errorf("expand: %v, %s", err, asJSON(t, e))
 	}
-	e, err = set.Expand(ctx, ids, 5)
+	first := e.Contents[0].TokenCount
+	e, err = set.Expand(ctx, ids, first)
 	tokens := 0
 	for _, c := range e.Contents {
 		tokens += c.TokenCount
@@ -415,8 +416,8 @@ func TestSet(t *testing.T) {
 			t.Errorf("the path %s", c.FilePath)
 		}
 	}
-	if err != nil || tokens > 5 || !e.Truncated {
-		t.Errorf("expand to 5 tokens: %v, %s", err, asJSON(t, e))
+	if err != nil || tokens > first || !e.Truncated || len(e.FailedIDs) != 1 || e.FailedIDs[0].Code != "max_tokens" {
+		t.Errorf("expand to %d tokens: %v, %s", first, err, asJSON(t, e))
 	}
 	// What only one has in full hides what others have in part.
 	got, err = set.Query(ctx, compiled(t, "shared words"))

@@ -44,15 +44,17 @@ type scoredRow struct {
 
 // A search answers one query from one state of the index.
 type search struct {
-	x       *Index
-	ctx     context.Context
-	v       *store.View
-	q       query.Query
-	ask     rank.Question
-	pending []files.File           // that the store does not cover
-	local   map[int64]*local       // files of pending that were read for this answer, by a number below 0
-	locals  map[string]*store.File // all that have such a number, read or not, by path
-	stale   map[string]*store.File // that are not what the store says
+	x        *Index
+	ctx      context.Context
+	v        *store.View
+	q        query.Query
+	ask      rank.Question
+	sentence bool                   // ask has at least questionWords words
+	strict   bool                   // while arguments of an intersection are evaluated
+	pending  []files.File           // that the store does not cover
+	local    map[int64]*local       // files of pending that were read for this answer, by a number below 0
+	locals   map[string]*store.File // all that have such a number, read or not, by path
+	stale    map[string]*store.File // that are not what the store says
 }
 
 // A local is a file that is not stored, or not yet.
@@ -211,11 +213,19 @@ func sortHits(hits []hit) []hit {
 	return slices.CompactFunc(hits, func(a, b hit) bool { return a.file == b.file && a.node == b.node })
 }
 
+// strictly makes patterns mean all their words, until the returned func is called.
+func (s *search) strictly() func() {
+	before := s.strict
+	s.strict = true
+	return func() { s.strict = before }
+}
+
 // union joins; what matches several arguments is there once.
 func (s *search) union(args []*query.Expr) (found, error) {
 	if len(args) > 0 && !slices.ContainsFunc(args, func(a *query.Expr) bool { return !a.IsReferences() }) {
 		return s.unionReferences(args)
 	}
+	defer s.strictly()()
 	parts := make([]found, len(args))
 	rows := true
 	for i, a := range args {
@@ -271,6 +281,7 @@ func readsAll(e *query.Expr) bool {
 // intersect keeps, of what the first argument matches, what all others match too: the same node, one around it, one within it, or
 // another part of the same long symbol. Of a node and one within it, the inner is kept.
 func (s *search) intersect(args []*query.Expr) (found, error) {
+	defer s.strictly()()
 	parts := make([]found, len(args))
 	rows := true
 	var only map[int64]bool // files of the part with the fewest hits

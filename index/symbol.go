@@ -106,6 +106,9 @@ func (s *search) qualified(hits []hit, qualifiers []string) ([]hit, error) {
 			if slices.Contains(names, strings.ToLower(q)) {
 				score++
 			}
+			if o.Nodes[h.node].Owner == q { // also in case
+				h.base += 0.25
+			}
 		}
 		last := strings.ToLower(qualifiers[len(qualifiers)-1])
 		if score > 0 && slices.Contains(names, last) {
@@ -379,6 +382,10 @@ func (s *search) references(text string) (found, error) {
 		for _, ref := range list {
 			refs = append(refs, reference{file, ref})
 		}
+	}
+	// Names that differ in case are others in most languages; they are shown if there are no better ones.
+	if exact := keep(refs, func(r reference) bool { return r.Name == name }); len(exact) > 0 {
+		refs = exact
 	}
 	if len(qualifiers) > 0 {
 		want := strings.ToLower(qualifiers[len(qualifiers)-1])

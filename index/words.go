@@ -79,7 +79,8 @@ func (s *search) grep(text string) (found, error) {
 		if err != nil {
 			return found{}, err
 		}
-		if len(rows) > 0 {
+		// Fewer than were asked for are filled up with what has some of the words: the right one may lack a form of one.
+		if len(rows) >= s.q.Limit || len(rows) > 0 && (s.strict || len(words) == 1) {
 			return found{rows: rows, byRow: true}, nil
 		}
 	}
@@ -191,7 +192,16 @@ func (s *search) some(words []word) (found, error) {
 		}
 	}
 	f.rows = make([]scoredRow, 0, len(pre))
+	test := make(map[int64]bool)
 	for r, p := range pre {
+		seldom, known := test[r.File()]
+		if !known {
+			seldom = weighPath(s.v.File(r.File()).Path) < 0
+			test[r.File()] = seldom
+		}
+		if seldom { // tests and copies would take most of the places
+			p *= 0.6
+		}
 		f.rows = append(f.rows, scoredRow{r, p})
 	}
 	slices.SortFunc(f.rows, func(a, b scoredRow) int { return cmp.Compare(a.row, b.row) })

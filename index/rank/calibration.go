@@ -74,7 +74,7 @@ type Calibration [observations]float64
 
 // DefaultCalibration returns the calibration that Pack uses. The numbers are replaced by what index/retrieval fits to its tuning sets.
 func DefaultCalibration() Calibration {
-	return Calibration{-2.23, 0.9, 2.54, 1.15, -0.79, 1.13, 0.77, 0.37, -0.44, -0.35}
+	return Calibration{0.05, 0.57, 0.2, 1.41, -0.27, 0.81, 0.87, 1.57, -1.02, -1.64}
 }
 
 // Probability returns the probability that the pack answers, between 0.01 and 0.99, two digits behind the point. It is 0 for zero features.

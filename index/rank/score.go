@@ -93,7 +93,7 @@ func DefaultWeights() Weights {
 		Exported:   0.05,
 		Size:       0.03,
 		Prior:      0.15,
-		Test:       0.35,
+		Test:       0.7,
 		Foreign:    0.3,
 		Made:       0.2,
 	}
