@@ -22,13 +22,13 @@ func TestQuery(t *testing.T) {
 	r := newRepo(t, shop)
 	for _, tt := range []struct{ name, ask, want string }{
 		{"a word of a name", "refund", "first: pay/gateway.py refund"},
-		{"all words in one place", "total price", "cart/cart.go Total; cart/cart.go computeTotalPrice"},
+		{"all words in one place", "total price", "first: cart/cart.go Total; cart/cart.go computeTotalPrice"},
 		{"camel case as one word", "computeTotalPrice", "cart/cart.go computeTotalPrice"},
 		{"the same in snake case", "compute_total_price", "cart/cart.go computeTotalPrice"},
 		{"a name of parts, in another order", "totalCompute", "cart/cart.go computeTotalPrice"},
 		{"words in headings come before those in text", "gateway timeout", "first: README.md Timeouts of the gateway"},
 		{"an apostrophe", "isn't", "notes/plain.txt chunk"},
-		{"punctuation as it stands", "price / 100", "web/app.ts formatPrice"},
+		{"punctuation as it stands", "cents / 100", "web/app.ts formatPrice"},
 		{"a call", "c.Total()", "cart/cart.go computeTotalPrice; cart/cart_test.go TestTotal"},
 		{"a question", "where is the price formatted", "first: web/app.ts formatPrice"},
 		{"a constant, and who uses it", "MaxItems", "cart/cart.go MaxItems; cart/cart.go Add"},
@@ -170,14 +170,14 @@ func TestHandle(t *testing.T) {
 func TestTotals(t *testing.T) {
 	files := map[string]string{}
 	for i := range 30 {
-		files[fmt.Sprintf("d/f%02d.go", i)] = fmt.Sprintf("package d\n\n// Fun%02d does the common thing.\nfunc Fun%02d() { common() }\n\nfunc G%02d() {}\n", i, i, i)
+		files[fmt.Sprintf("d/f%02d.go", i)] = fmt.Sprintf("package d\n\n"+[]string{"// It is one of five.\n", ""}[min(1, i/5)]+"// Fun%02d does the common thing.\nfunc Fun%02d() { common() }\n\nfunc G%02d() {}\n", i, i, i)
 	}
 	r := newRepo(t, files)
 	for _, tt := range []struct {
 		ask   string
 		total int
 	}{
-		{"common", 30}, {"common thing", 30}, {`(literal "common()")`, 30}, {`(regex "^func [FG]")`, 60}, {`(references "common")`, 30}, {`(file "*.go")`, 30},
+		{"common", 30}, {"common thing", 30}, {"common five", 30}, {`(literal "common()")`, 30}, {`(regex "^func [FG]")`, 60}, {`(references "common")`, 30}, {`(file "*.go")`, 30},
 		{`(in-file "d/f0*.go" (grep "common"))`, 10}, {`(code "Fun0")`, 10}, {`(intersect (grep "common") (grep "thing"))`, 30}, {`(union (grep "common") (definition "G07"))`, 31},
 		{`(definition "Fun07")`, 1}, {"nowhere", 0},
 	} {
@@ -192,13 +192,13 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// If nothing has all the words, what has some is found, and that is said.
+// What has some of the words is found if little or nothing has all, and that is said.
 func TestRelaxed(t *testing.T) {
 	r := newRepo(t, shop)
 	for _, tt := range []struct {
 		ask     string
 		relaxed bool
-	}{{"milk", false}, {"milk gateway", false}, {"milk zebra", true}, {"zebra unicorn", false}, {`(literal "milk zebra")`, false}, {`(union (grep "milk zebra") (grep "cart"))`, false}} {
+	}{{"milk", false}, {"milk zebra", true}, {"zebra unicorn", false}, {`(literal "milk zebra")`, false}, {`(union (grep "milk zebra") (grep "cart"))`, false}} {
 		if got := r.ask(tt.ask); got.Relaxed != tt.relaxed {
 			t.Errorf("%s: relaxed %v with %d matches", tt.ask, got.Relaxed, got.TotalMatches)
 		}
@@ -419,9 +419,9 @@ func TestSet(t *testing.T) {
 	if err != nil || tokens > first || !e.Truncated || len(e.FailedIDs) != 1 || e.FailedIDs[0].Code != "max_tokens" {
 		t.Errorf("expand to %d tokens: %v, %s", first, err, asJSON(t, e))
 	}
-	// What only one has in full hides what others have in part.
+	// What only one has in full comes before what others have in part.
 	got, err = set.Query(ctx, compiled(t, "shared words"))
-	if err != nil || got.Relaxed || len(got.Handles) != 1 {
+	if err != nil || len(got.Handles) == 0 || got.Handles[0].FilePath != "two/z.md" {
 		t.Errorf("shared words: %v, %s", err, asJSON(t, got))
 	}
 	pack, err := set.Evidence(ctx, compiled(t, "shared"), rank.PackOptions{})

@@ -109,13 +109,17 @@ func hammer(t *testing.T, watch bool, duration time.Duration) {
 		put(t, dir, e.path, e.next(rand.New(rand.NewPCG(1, uint64(i)))))
 	}
 	x := openRepo(t, dir, Options{Watch: watch}).Index
-	end := time.Now().Add(duration)
 	var wait sync.WaitGroup
 	var written, answered, shownHandles, expandedHandles atomic.Int64
+	begin := time.Now()
+	goOn := func() bool { // longer where machines are slow, so that something happens
+		took := time.Since(begin)
+		return took < duration || took < 10*duration && (shownHandles.Load() < 100 || expandedHandles.Load() < 10)
+	}
 	for w := range 4 {
 		wait.Go(func() {
 			r := rand.New(rand.NewPCG(2, uint64(w)))
-			for time.Now().Before(end) {
+			for goOn() {
 				e := list[w+4*r.IntN(2)] // each file has one writer
 				name := filepath.Join(dir, e.path)
 				text := e.next(r)
@@ -140,7 +144,7 @@ func hammer(t *testing.T, watch bool, duration time.Duration) {
 			r := rand.New(rand.NewPCG(3, uint64(n)))
 			ctx := context.Background()
 			last := uint64(0)
-			for time.Now().Before(end) {
+			for goOn() {
 				e := list[r.IntN(len(list))]
 				asks := []string{"common", "common heading", `(literal "common")`, `(regex "^func f\\d+v\\d+k[0-3]\\(")`, `(file "**")`, `(definition "` + e.latest() + `k0")`, `(section "heading 1")`, `(references "common")`,
 					`(intersect (grep "common") (file "d1/*"))`}

@@ -125,9 +125,12 @@ func TestIntersectCommonWords(t *testing.T) {
 	}
 	r := newRepo(t, files)
 	want := []string{"f14.go F700", "f26.go F1301", "f39.go F1999"}
-	for _, ask := range []string{`(intersect (grep "alpha") (grep "omega"))`, `(intersect (literal "alpha") (regex "omega"))`, `(limit 5 (intersect (grep "omega") (grep "alpha")))`, "alpha omega"} {
+	for _, ask := range []string{`(intersect (grep "alpha") (grep "omega"))`, `(intersect (literal "alpha") (regex "omega"))`, `(limit 5 (intersect (grep "omega") (grep "alpha")))`} {
 		same(t, ask, r.sorted(ask), want)
 	}
+	first := r.names("alpha omega")[:3]
+	slices.Sort(first)
+	same(t, "alpha omega", first, want)
 	q := compile(t, query.Params{Patterns: []string{"alpha", "omega"}, Match: "all"})
 	if got := r.run(q); got.TotalMatches != 3 {
 		t.Errorf("patterns: %d matches", got.TotalMatches)

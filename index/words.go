@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/index/store"
 )
@@ -80,7 +81,8 @@ func (s *search) grep(text string) (found, error) {
 			return found{}, err
 		}
 		// Fewer than were asked for are filled up with what has some of the words: the right one may lack a form of one.
-		if len(rows) >= s.q.Limit || len(rows) > 0 && (s.strict || len(words) == 1) {
+		// Whether, does not depend on how many: total_matches is the same for every limit.
+		if len(rows) >= query.DefaultLimit || len(rows) > 0 && (s.strict || len(words) == 1) {
 			return found{rows: rows, byRow: true}, nil
 		}
 	}
