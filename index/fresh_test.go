@@ -388,6 +388,9 @@ func TestRootComesBack(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		put(t, filepath.Join(parent, "root"), "b.go", "package b\n\nfunc Beta() {}\n")
+		for watch && len(r.names("beta")) == 0 && time.Now().Before(deadline) {
+			time.Sleep(5 * time.Millisecond) // until the watcher has noticed
+		}
 		same(t, "after", r.names("beta"), []string{"b.go Beta"})
 		same(t, "of before", r.names("alpha"), nil)
 	}

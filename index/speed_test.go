@@ -2,9 +2,9 @@ package index
 
 import (
 	"context"
+	"go/build"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -15,7 +15,7 @@ import (
 // goroot returns the sources of the Go distribution, which every machine that runs the tests has.
 func goroot(t testing.TB) string {
 	t.Helper()
-	dir := filepath.Join(runtime.GOROOT(), "src")
+	dir := filepath.Join(build.Default.GOROOT, "src")
 	if _, err := os.Stat(filepath.Join(dir, "fmt")); err != nil {
 		t.Skip("the sources of Go are not there")
 	}

@@ -1,9 +1,9 @@
 package chunk
 
 import (
+	"go/build"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -11,7 +11,7 @@ import (
 )
 
 func goSource(b testing.TB, name string) []byte {
-	src, err := os.ReadFile(filepath.Join(runtime.GOROOT(), "src", name))
+	src, err := os.ReadFile(filepath.Join(build.Default.GOROOT, "src", name))
 	if err != nil {
 		b.Skip(err)
 	}

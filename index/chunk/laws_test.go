@@ -2,10 +2,10 @@ package chunk
 
 import (
 	"bytes"
+	"go/build"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -214,7 +214,7 @@ func TestRealFiles(t *testing.T) {
 		t.Skip("reads the standard library")
 	}
 	n := 0
-	roots := []string{filepath.Join(runtime.GOROOT(), "src"), filepath.Join(runtime.GOROOT(), "misc"), os.Getenv("SKL_FILES")}
+	roots := []string{filepath.Join(build.Default.GOROOT, "src"), filepath.Join(build.Default.GOROOT, "misc"), os.Getenv("SKL_FILES")}
 	for _, root := range roots {
 		if root == "" {
 			continue

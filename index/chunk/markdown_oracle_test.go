@@ -3,9 +3,9 @@ package chunk
 import (
 	"bytes"
 	"fmt"
+	"go/build"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -73,7 +73,7 @@ func ours(src []byte) []string {
 // Real Markdown files: headings and code blocks are where goldmark sees them.
 func TestMarkdownOracle(t *testing.T) {
 	var files []string
-	roots := []string{filepath.Join(runtime.GOROOT(), "doc"), filepath.Join(runtime.GOROOT(), "src"), "../..", os.Getenv("SKL_MARKDOWN")}
+	roots := []string{filepath.Join(build.Default.GOROOT, "doc"), filepath.Join(build.Default.GOROOT, "src"), "../..", os.Getenv("SKL_MARKDOWN")}
 	for _, root := range roots {
 		if root == "" {
 			continue

@@ -3,12 +3,12 @@ package chunk
 import (
 	"flag"
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -332,7 +332,7 @@ func TestGoDefinitions(t *testing.T) {
 		t.Skip("reads the standard library")
 	}
 	files, names := 0, 0
-	filepath.WalkDir(filepath.Join(runtime.GOROOT(), "src"), func(path string, e fs.DirEntry, err error) error {
+	filepath.WalkDir(filepath.Join(build.Default.GOROOT, "src"), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") {
 			return nil
 		}

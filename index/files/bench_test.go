@@ -1,9 +1,9 @@
 package files_test
 
 import (
+	"go/build"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
@@ -12,7 +12,7 @@ import (
 
 // toolchain returns the source of the Go toolchain, a tree of 11,000 files.
 func toolchain(b *testing.B) string {
-	root := filepath.Join(runtime.GOROOT(), "src")
+	root := filepath.Join(build.Default.GOROOT, "src")
 	if _, err := os.Stat(filepath.Join(root, "fmt", "print.go")); err != nil {
 		b.Skip("no source of the Go toolchain")
 	}

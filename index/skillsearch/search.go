@@ -289,9 +289,7 @@ func distance(a, b string, limit int) int {
 type scored struct {
 	doc     int
 	value   float64
-	words   int             // concepts it has
-	covered float64         // share of the mass of concepts that stand outside of its body
-	fields  [fields]float64 // what of value comes from where
+	words   int // concepts it has
 	pairs   float64
 	against float64
 	named   float64

@@ -3,19 +3,19 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"go/build"
 	"io/fs"
 	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 )
 
 // index indexes the sources of Go and asks for things in them. It works on a copy.
 func (b *bench) index() {
-	source := filepath.Join(runtime.GOROOT(), "src")
+	source := filepath.Join(build.Default.GOROOT, "src")
 	home, project := b.project("index")
 	b.prepare(home, project, "sh", "-c", "cp -r "+source+" src && rm -rf src/.git")
 	tree := filepath.Join(project, "src")
@@ -74,7 +74,9 @@ func (b *bench) index() {
 // indexed asks an index that is there.
 func (b *bench) indexed(home, tree string) {
 	query := func(args ...string) func(int) cost {
-		return func(int) cost { return b.command(home, tree, append([]string{b.skl, "query", "--path", tree}, args...)...) }
+		return func(int) cost {
+			return b.command(home, tree, append([]string{b.skl, "query", "--path", tree}, args...)...)
+		}
 	}
 	time.Sleep(3 * time.Second) // stamps of files that were just written tell less
 	b.prepare(home, tree, b.skl, "query", "--path", tree, "--symbol", "mapassign")
