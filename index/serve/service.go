@@ -108,9 +108,6 @@ func NewService(ctx context.Context, o ServiceOptions) (*Service, error) {
 // Handler answers requests.
 func (s *Service) Handler() http.Handler { return s.handler }
 
-// Feedback is what the service records; nil if it could not be opened.
-func (s *Service) Feedback() *Feedback { return s.feedback }
-
 // Close ends reindexes, stores what was recorded and closes the indexes.
 func (s *Service) Close() error {
 	s.jobsLock.Lock()
