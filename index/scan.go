@@ -180,6 +180,7 @@ func (s *search) localText(f *store.File) ([]byte, bool) {
 func placed(f *store.File, o *chunk.Outline, text []byte, matches []match) []hit {
 	var hits []hit
 	index := make(map[int]int)
+	var more []int // matches of each hit besides the first
 	line, counted := 1, 0
 	weight := weighPath(f.Path)
 	for _, m := range matches {
@@ -193,7 +194,9 @@ func placed(f *store.File, o *chunk.Outline, text []byte, matches []match) []hit
 			node, region = o.Pieces[0].Node, o.Pieces[0].Region
 		}
 		if i, ok := index[node]; ok {
-			hits[i].base += 0.02
+			if more[i]++; more[i] <= 10 { // what a program wrote has thousands
+				hits[i].base += 0.02
+			}
 			continue
 		}
 		base := weight
@@ -206,6 +209,7 @@ func placed(f *store.File, o *chunk.Outline, text []byte, matches []match) []hit
 		}
 		index[node] = len(hits)
 		hits = append(hits, hit{file: f, node: node, at: region, line: line, base: base})
+		more = append(more, 0)
 	}
 	return hits
 }

@@ -80,6 +80,15 @@ func (s *search) grep(text string) (found, error) {
 		if err != nil {
 			return found{}, err
 		}
+		if len(rows) == 0 && len(words) == 1 { // nothing speaks of it, but something may be called so
+			paths, err := s.v.Rows(pathTerm + words[0].whole)
+			if err != nil {
+				return found{}, err
+			}
+			for _, r := range paths {
+				rows = append(rows, scoredRow{row: r})
+			}
+		}
 		// Fewer than were asked for are filled up with what has some of the words: the right one may lack a form of one.
 		// Whether, does not depend on how many: total_matches is the same for every limit.
 		if len(rows) >= query.DefaultLimit || len(rows) > 0 && (s.strict || len(words) == 1) {

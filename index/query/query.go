@@ -131,7 +131,7 @@ type Result struct {
 	TotalMatches      int          `json:"total_matches"`               // of all that match, also of those that are not returned
 	Truncated         bool         `json:"truncated"`                   // there are more
 	AtLeast           bool         `json:"total_is_at_least,omitempty"` // there may be more than TotalMatches
-	Relaxed           bool         `json:"relaxed,omitempty"`           // nothing has all the words: these have some
+	Relaxed           bool         `json:"relaxed,omitempty"`           // too few have all the words: some have only some
 	AutoExpanded      bool         `json:"auto_expanded,omitempty"`
 	ExpandedCount     int          `json:"expanded_count,omitempty"`
 	ExpandedHandleIDs []string     `json:"expanded_handle_ids,omitempty"`

@@ -252,7 +252,7 @@ func (w *world) tellQuery(c *cli.Context, r query.Result, cut bool) {
 		w.ui.Note("%d of %s; --limit shows more, --glob narrows", shown, all)
 	}
 	if r.Relaxed && shown > 0 {
-		w.ui.Note("nothing has all of these words; these have some")
+		w.ui.Note("few or none have all of these words; some of these have only some")
 	}
 	if r.ExpandNote != "" && !cut {
 		w.ui.Note("--expand-budget %d has room for the text of %d of %d handles", c.Int("expand-budget"), r.ExpandedCount, shown)
@@ -363,7 +363,7 @@ func runEvidence(ctx context.Context, w *world, c *cli.Context) error {
 		w.ui.Note("%d of %d matches, %d tokens; confidence %.2f, %s", p.SelectedCount, p.TotalMatches, p.SelectedTokens, p.Guidance.Confidence, p.Guidance.ConfidenceBand)
 	}
 	if p.Relaxed && len(p.Handles) > 0 {
-		w.ui.Note("nothing has all of these words; these have some")
+		w.ui.Note("few or none have all of these words; some of these have only some")
 	}
 	w.tellNotIndexed(c, p.NotIndexed)
 	switch n := min(len(p.ExpandSuggestion), p.Guidance.SuggestedExpandCount); {
