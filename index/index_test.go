@@ -573,3 +573,16 @@ func tree(t *testing.T, dir string) (list []string) {
 	}
 	return list
 }
+
+func TestIgnoredIsSaid(t *testing.T) {
+	r := openRepo(t, t.TempDir(), Options{})
+	r.put("a.go", "package a\n\nfunc Get() {}\n")
+	q, err := query.Params{Symbol: "Get", Section: "Usage"}.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Query(t.Context(), q)
+	if err != nil || len(got.Handles) != 1 || !strings.Contains(got.Note, "section played no part") {
+		t.Errorf("%+v, %v: want a note that section plays no part", got, err)
+	}
+}

@@ -94,7 +94,7 @@ func (s *Set) Query(ctx context.Context, q query.Query) (query.Result, error) {
 		out.ExpandNote = expandNote(out.ExpandedCount, len(out.Handles), used, out.TotalTokens)
 	}
 	out.Truncated = out.AtLeast || out.TotalMatches > len(out.Handles)+len(out.RefHandles)
-	out.Note = note(out.NotIndexed)
+	out.Note = note(q, out.NotIndexed)
 	return out, nil
 }
 

@@ -137,7 +137,7 @@ type Result struct {
 	ExpandedHandleIDs []string     `json:"expanded_handle_ids,omitempty"`
 	ExpandNote        string       `json:"expand_note,omitempty"`
 	NotIndexed        int          `json:"not_indexed,omitempty"` // files that the answer does not cover yet
-	Note              string       `json:"note,omitempty"`        // one sentence for the reader about NotIndexed and the like
+	Note              string       `json:"note,omitempty"`        // for the reader: what played no part, what is not covered
 	Generation        uint64       `json:"generation,omitempty"`
 }
 
