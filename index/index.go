@@ -104,6 +104,10 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 	x.current.Store(s)
 	x.ctx, x.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Watch {
+		if x.walker.Marks, err = marksDir(s.Dir()); err != nil {
+			x.Close()
+			return nil, err
+		}
 		// Without a watcher, every query looks at all files.
 		if w, err := x.walker.Watch(x.ctx); err == nil {
 			x.watcher = w
@@ -113,6 +117,15 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 		}
 	}
 	return x, nil
+}
+
+// marksDir returns the directory in which a watcher makes sure that it was told everything.
+func marksDir(dir string) (string, error) {
+	dir = filepath.Join(dir, "marks")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir)
 }
 
 // without returns the patterns that leave out what lies in a cache below root. An index of its own database would never end; and a

@@ -114,6 +114,9 @@ func (x *Index) list(ctx context.Context) (list files.List, version uint64, err 
 		list, err = x.walker.Walk(ctx)
 		return list, 0, err
 	}
+	if err := x.watcher.Sync(ctx); err != nil {
+		return files.List{}, 0, err
+	}
 	changed, all := x.watcher.Changes()
 	all = all || slices.ContainsFunc(changed, x.isDir) // one that took the place of another: nobody tells what that had
 	if all || x.known.Files == nil {

@@ -65,6 +65,7 @@ func StampOf(info fs.FileInfo) Stamp {
 type Walker struct {
 	Root  string
 	Extra []string // more patterns as in .gitignore of the root; they win over all others
+	Marks string   // an existing directory outside the root, or one that is left out, for [Watcher.Sync]; absolute, without links
 
 	// Getenv says where the user's git configuration is: HOME, XDG_CONFIG_HOME, GIT_CONFIG_GLOBAL,
 	// GIT_CONFIG_SYSTEM, GIT_CONFIG_NOSYSTEM. nil means os.Getenv.

@@ -30,6 +30,7 @@ const (
 type Watcher struct {
 	walker *Walker
 	fs     *fsnotify.Watcher
+	marks  string // directory of the files of Sync, "" for none
 	prefix string // of the names of events, up to the path relative to the root
 	stop   context.CancelFunc
 	done   chan struct{} // closed when both goroutines have ended
@@ -48,9 +49,11 @@ type Watcher struct {
 	mu      sync.Mutex // guards what follows
 	changed map[string]struct{}
 	all     bool
-	blind   error         // not nil: nothing more is heard of some directory
-	noted   int           // changes so far
-	news    chan struct{} // closed while there is something to take
+	blind   error                    // not nil: nothing more is heard of some directory
+	noted   int                      // changes so far
+	news    chan struct{}            // closed while there is something to take
+	marked  int                      // files that Sync made
+	awaited map[string]chan struct{} // by name; closed when its event was handled
 }
 
 // watched is a directory that is watched.
@@ -87,6 +90,12 @@ func (w *Walker) Watch(ctx context.Context) (*Watcher, error) {
 	var work sync.WaitGroup
 	work.Go(x.receive)
 	err = x.begin(ctx, r)
+	if err == nil && w.Marks != "" {
+		if addErr := events.Add(w.Marks); addErr != nil {
+			err = fmt.Errorf("%w: %w", ErrWatch, addErr)
+		}
+		x.marks = filepath.Clean(w.Marks)
+	}
 	if err == nil {
 		work.Go(func() { x.follow(following) })
 	}
@@ -355,6 +364,9 @@ func split(rel string) (dir, name string) {
 
 // handle looks at one event.
 func (x *Watcher) handle(ctx context.Context, e fsnotify.Event) {
+	if x.isMark(e.Name) {
+		return
+	}
 	gone := e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)
 	rel, ok := strings.CutPrefix(e.Name, x.prefix)
 	if !ok || rel == "" {

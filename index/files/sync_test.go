@@ -1,0 +1,100 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// What was written before Sync is told after it, however busy the system is.
+func TestSync(t *testing.T) {
+	root, marks := realDir(t), realDir(t)
+	w := &Walker{Root: root, Marks: marks}
+	x, err := w.Watch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() { // other events that have to be looked at
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				os.WriteFile(filepath.Join(root, fmt.Sprintf("noise%d", i%50)), []byte("x"), 0o600)
+			}
+		}
+	}()
+	for i := range 200 {
+		name := fmt.Sprintf("dir%d/file%d", i%7, i)
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if paths, all := x.Changes(); !all && !slices.Contains(paths, name) {
+			t.Fatalf("%s was not told after Sync", name)
+		}
+	}
+	if left, _ := os.ReadDir(marks); len(left) > 0 {
+		t.Errorf("%d files are left", len(left))
+	}
+}
+
+func TestSyncWithoutItsDirectory(t *testing.T) {
+	root, marks := realDir(t), realDir(t)
+	x, err := (&Walker{Root: root, Marks: marks}).Watch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if err := os.RemoveAll(marks); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, all := x.Changes(); !all {
+		t.Error("nothing says that changes may be missing")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	<-ctx.Done()
+	if err := x.Sync(ctx); err == nil {
+		t.Error("Sync does not obey its context")
+	}
+}
+
+func realDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func BenchmarkSync(b *testing.B) {
+	dir := b.TempDir()
+	x, err := (&Walker{Root: b.TempDir(), Marks: dir}).Watch(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer x.Close()
+	for b.Loop() {
+		if err := x.Sync(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
