@@ -162,6 +162,8 @@ func (m *maker) fill(r *store.Record, data []byte) {
 	}
 	r.Grams = store.Grams(data, &m.grams)
 	r.Terms = make([][]byte, len(o.Pieces))
+	var path [][]byte // the terms of it
+	rank.Terms([]byte(r.Path), func(t []byte) { path = append(path, bytes.Clone(t)) })
 	next := 0 // node
 	for i := range o.Pieces {
 		p := &o.Pieces[i]
@@ -170,7 +172,9 @@ func (m *maker) fill(r *store.Record, data []byte) {
 		}
 		m.begin()
 		rank.Terms(data[p.Start:p.End], func(t []byte) { m.add("", t) })
-		rank.Terms([]byte(r.Path), func(t []byte) { m.add(pathTerm, t) })
+		for _, t := range path {
+			m.add(pathTerm, t)
+		}
 		if i == 0 {
 			m.add(handleTerm, handleKey(query.ID(r.Path, chunk.File, 0, len(data))))
 		}

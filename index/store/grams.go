@@ -1,7 +1,6 @@
 package store
 
 import (
-	"math/bits"
 	"regexp/syntax"
 	"slices"
 	"unicode/utf8"
@@ -14,38 +13,35 @@ func Grams(src []byte, work *GramSet) []byte {
 	if work == nil {
 		work = new(GramSet)
 	}
-	n := work.fill(src)
+	work.fill(src)
 	size := 512 // bits
-	for size < 4*n && size < 1<<19 {
+	for size < 4*len(work.list) && size < 1<<19 {
 		size *= 2
 	}
 	out := make([]byte, size/8)
 	mask := uint32(size - 1)
-	for i, word := range work.bits {
-		if word == 0 {
-			continue
-		}
-		for w := word; w != 0; w &= w - 1 {
-			h := uint32(i<<6|bits.TrailingZeros64(w)) & mask
-			out[h>>3] |= 1 << (h & 7)
-		}
-		work.bits[i] = 0
+	for _, h := range work.list {
+		work.bits[h>>6] = 0
+		h &= mask
+		out[h>>3] |= 1 << (h & 7)
 	}
+	work.list = work.list[:0]
 	return out
 }
 
 // A GramSet is room for Grams to work in. It holds nothing between calls.
 type GramSet struct {
 	bits [1 << 19 / 64]uint64
+	list []uint32 // the hashes that are set in bits
 }
 
 // hash spreads a trigram over 19 bits.
 func hash(t uint32) uint32 { return t * 0x9e3779b1 >> 13 }
 
-// fill marks the hashes of all trigrams and returns their number.
-func (g *GramSet) fill(src []byte) (n int) {
+// fill marks and lists the hashes of all trigrams.
+func (g *GramSet) fill(src []byte) {
 	if len(src) < 3 {
-		return 0
+		return
 	}
 	t := uint32(fold(src[0]))<<8 | uint32(fold(src[1]))
 	for _, c := range src[2:] {
@@ -53,10 +49,9 @@ func (g *GramSet) fill(src []byte) (n int) {
 		h := hash(t)
 		if w := &g.bits[h>>6]; *w&(1<<(h&63)) == 0 {
 			*w |= 1 << (h & 63)
-			n++
+			g.list = append(g.list, h)
 		}
 	}
-	return n
 }
 
 func fold(c byte) byte {

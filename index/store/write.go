@@ -133,7 +133,7 @@ func (b *Batch) Commit() (generation uint64, err error) {
 func (s *Store) Bulk(ctx context.Context, on bool) error {
 	settings := []string{"('hashsize', 1048576)", "('automerge', 4)", "('crisismerge', 16)"}
 	if on { // a few parts are searched as fast as one, and merging them costs a fifth of the whole
-		settings = []string{"('hashsize', 4194304)", "('automerge', 0)", "('crisismerge', 64)"}
+		settings = []string{"('hashsize', 8388608)", "('automerge', 0)", "('crisismerge', 500)"}
 	}
 	return s.command(ctx, "(terms, rank) VALUES "+settings[0], "(terms, rank) VALUES "+settings[1])
 }
