@@ -172,7 +172,8 @@ func (w *world) update(ctx context.Context, d indexed, glob query.Glob, anew boo
 		return rootReport{}, err
 	}
 	defer x.Close()
-	debug.SetGCPercent(150) // this process does nothing else, and ends soon
+	debug.SetGCPercent(400) // this process does nothing else, and ends soon
+	debug.SetMemoryLimit(128 << 20)
 	r, err := x.Update(ctx, glob, anew)
 	return rootReport{x.Root(), r}, err
 }
