@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"time"
-	"unicode/utf8"
 
 	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/index/query"
@@ -44,7 +43,7 @@ func (x *Index) expand(ctx context.Context, ids []string, limited bool, maxToken
 					continue
 				}
 				if c.TokenCount > left {
-					c.Content, c.Cut = cutTokens(c.Content, left), true
+					c.Content, c.Cut = c.Content[:chunk.Cut([]byte(c.Content), left)], true
 					c.TokenCount = chunk.Tokens([]byte(c.Content))
 					out.Truncated = true
 				}
@@ -70,10 +69,7 @@ func (s *search) content(id string) (c query.Content, ok bool, err error) {
 	if err != nil {
 		return c, false, err
 	}
-	list := make([]*store.File, 0, len(rows))
-	for _, r := range rows {
-		list = append(list, s.v.File(r.File()))
-	}
+	list := s.filesOf(rows)
 	for _, f := range s.v.Files() {
 		if f.Pieces == 0 && f.Flags&(store.Binary|store.Large) == 0 { // has no text, and so no row
 			list = append(list, f)
@@ -102,26 +98,4 @@ func (s *search) content(id string) (c query.Content, ok bool, err error) {
 		}
 	}
 	return c, false, nil
-}
-
-// cutTokens returns the beginning of text that has about n tokens, cut at the end of a line if there is one.
-func cutTokens(text string, n int) string {
-	lo, hi := 0, len(text)
-	for lo < hi {
-		mid := (lo + hi + 1) / 2
-		if chunk.Tokens([]byte(text[:mid])) <= n {
-			lo = mid
-		} else {
-			hi = mid - 1
-		}
-	}
-	for i := lo; i > lo/2; i-- {
-		if text[i-1] == '\n' {
-			return text[:i]
-		}
-	}
-	for lo > 0 && lo < len(text) && !utf8.RuneStart(text[lo]) {
-		lo--
-	}
-	return text[:lo]
 }

@@ -234,13 +234,11 @@ func (c *cutShort) Unwrap() error { return context.DeadlineExceeded }
 func (x *Index) apply(ctx context.Context, d difference, anew bool, progress diag.Progress) (r Report, err error) {
 	start := time.Now()
 	paths := make([]string, 0, len(d.new)+len(d.unsure))
-	known := make(map[string]*store.File, len(d.unsure))
 	for _, f := range d.new {
 		paths = append(paths, f.Path)
 	}
 	for _, f := range d.unsure {
 		paths = append(paths, f.Path)
-		known[f.Path] = f
 	}
 	if !d.inOrder {
 		slices.Sort(paths)

@@ -48,7 +48,7 @@ func (s *search) exact(name string) ([]hit, error) {
 		return nil, err
 	}
 	lower := strings.ToLower(name)
-	return s.nodes(rows, func(n *chunk.Part) (float64, bool) {
+	return s.nodes(s.filesOf(rows), func(_ *chunk.Outline, n *chunk.Part) (float64, bool) {
 		if !named(n) || strings.ToLower(n.Name) != lower {
 			return 0, false
 		}
@@ -122,27 +122,34 @@ func (s *search) qualified(hits []hit, qualifiers []string) ([]hit, error) {
 	return fit, nil
 }
 
-// nodes returns the nodes of the files of rows that keep wants, with what it gives as base.
-func (s *search) nodes(rows []store.Row, keep func(*chunk.Part) (float64, bool)) ([]hit, error) {
+// nodes returns the nodes of files that keep wants, with what it gives as base.
+func (s *search) nodes(list []*store.File, keep func(o *chunk.Outline, n *chunk.Part) (float64, bool)) ([]hit, error) {
 	var hits []hit
-	last := int64(-1)
-	for _, r := range rows {
-		if r.File() == last {
-			continue
-		}
-		last = r.File()
-		file := s.v.File(last)
+	for _, file := range list {
 		o, err := s.outline(file)
 		if err != nil {
 			return nil, err
 		}
 		for i := range o.Nodes {
-			if base, ok := keep(&o.Nodes[i]); ok {
+			if base, ok := keep(o, &o.Nodes[i]); ok {
 				hits = append(hits, hit{file: file, node: i, base: base})
 			}
 		}
 	}
 	return sortHits(hits), nil
+}
+
+// filesOf returns the files of rows, which are sorted, each once.
+func (s *search) filesOf(rows []store.Row) []*store.File {
+	var list []*store.File
+	last := int64(-1)
+	for _, r := range rows {
+		if id := r.File(); id != last {
+			last = id
+			list = append(list, s.v.File(id))
+		}
+	}
+	return list
 }
 
 // code finds symbols: of exactly this name, else with all its words in their names, else beginning with it or holding it, else with most of its words.
@@ -216,7 +223,7 @@ func (s *search) withAtLeast(name string, needed func(words int) int) ([]hit, er
 		}
 	}
 	slices.Sort(rows)
-	return s.nodes(rows, func(n *chunk.Part) (float64, bool) {
+	return s.nodes(s.filesOf(rows), func(_ *chunk.Outline, n *chunk.Part) (float64, bool) {
 		if !named(n) {
 			return 0, false
 		}
@@ -250,11 +257,7 @@ func (s *search) holding(name string) ([]hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]store.Row, len(list))
-	for i, f := range list {
-		rows[i] = store.RowOf(f.ID, 0)
-	}
-	return s.nodes(rows, func(n *chunk.Part) (float64, bool) {
+	return s.nodes(list, func(_ *chunk.Outline, n *chunk.Part) (float64, bool) {
 		if !named(n) {
 			return 0, false
 		}
@@ -277,13 +280,10 @@ func (s *search) section(text string) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	var rows []store.Row
-	for _, f := range list {
-		if f.Language == "markdown" || f.Language == "skill" || f.Language == "tree" {
-			rows = append(rows, store.RowOf(f.ID, 0))
-		}
-	}
-	hits, err := s.nodes(rows, func(n *chunk.Part) (float64, bool) {
+	list = keep(list, func(f *store.File) bool {
+		return f.Language == "markdown" || f.Language == "skill" || f.Language == "tree"
+	})
+	hits, err := s.nodes(list, func(_ *chunk.Outline, n *chunk.Part) (float64, bool) {
 		if n.Type != chunk.Section && n.Type != chunk.Op || !strings.Contains(strings.ToLower(n.Name), lower) {
 			return 0, false
 		}
@@ -324,31 +324,21 @@ func (s *search) children(parent, name string) (found, error) {
 		return found{}, err
 	}
 	want, lower := strings.ToLower(last), strings.ToLower(name)
-	var hits []hit
-	previous := int64(-1)
-	for _, r := range rows {
-		if r.File() == previous {
-			continue
+	hits, err := s.nodes(s.filesOf(rows), func(o *chunk.Outline, n *chunk.Part) (float64, bool) {
+		belongs := strings.ToLower(n.Owner) == want || n.Parent >= 0 && strings.ToLower(o.Nodes[n.Parent].Name) == want
+		if !belongs || name != "" && strings.ToLower(n.Name) != lower {
+			return 0, false
 		}
-		previous = r.File()
-		file := s.v.File(previous)
-		o, err := s.outline(file)
-		if err != nil {
-			return found{}, err
+		base := prominence(n)
+		if n.Type == chunk.Chunk {
+			base -= 1
 		}
-		for i := range o.Nodes {
-			n := &o.Nodes[i]
-			belongs := strings.ToLower(n.Owner) == want || n.Parent >= 0 && strings.ToLower(o.Nodes[n.Parent].Name) == want
-			if belongs && (name == "" || strings.ToLower(n.Name) == lower) {
-				base := prominence(n)
-				if n.Type == chunk.Chunk {
-					base -= 1
-				}
-				hits = append(hits, hit{file: file, node: i, base: base})
-			}
-		}
+		return base, true
+	})
+	if err != nil {
+		return found{}, err
 	}
-	hits, err = s.qualified(sortHits(hits), qualifiers)
+	hits, err = s.qualified(hits, qualifiers)
 	return found{hits: hits}, err
 }
 
@@ -361,25 +351,18 @@ type reference struct {
 // references finds the uses of a name. If it is qualified, those whose qualifier ends alike, or all if there are none.
 func (s *search) references(text string) (found, error) {
 	qualifiers, name := splitName(text)
-	var rows []store.Row
-	rows, err := s.mentions(name)
+	list, err := s.mentions(name)
 	if err != nil {
 		return found{}, err
 	}
 	same := func(n []byte) bool { return bytes.EqualFold(n, []byte(name)) }
 	refs := []reference{}
-	last := int64(-1)
-	for _, r := range rows {
-		if r.File() == last {
-			continue
-		}
-		last = r.File()
-		file := s.v.File(last)
-		list, err := s.v.References(file, same)
+	for _, file := range list {
+		uses, err := s.v.References(file, same)
 		if err != nil {
 			return found{}, err
 		}
-		for _, ref := range list {
+		for _, ref := range uses {
 			refs = append(refs, reference{file, ref})
 		}
 	}
@@ -401,20 +384,14 @@ func (s *search) references(text string) (found, error) {
 	return found{refs: refs}, nil
 }
 
-// mentions returns pieces of all files that may have a name.
-func (s *search) mentions(name string) ([]store.Row, error) {
-	if key := rank.Key(name); key != "" {
-		return s.v.Rows(key)
+// mentions returns all files that may have a name.
+func (s *search) mentions(name string) ([]*store.File, error) {
+	key := rank.Key(name)
+	if key == "" {
+		return s.v.Passing(store.LiteralGate(name)) // such as $ and _, which are no words
 	}
-	list, err := s.v.Passing(store.LiteralGate(name)) // such as $ and _, which are no words
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]store.Row, len(list))
-	for i, f := range list {
-		rows[i] = store.RowOf(f.ID, 0)
-	}
-	return rows, nil
+	rows, err := s.v.Rows(key)
+	return s.filesOf(rows), err
 }
 
 // sortReferences puts those of likelier files first.

@@ -1,5 +1,11 @@
 package chunk
 
+import (
+	"bytes"
+	"sort"
+	"unicode/utf8"
+)
+
 // Tokens estimates how many tokens of cl100k_base b is. It is cheap (more than 400 MB/s), deterministic, and
 // additive but for a token at the seam: no vocabulary is asked, only how probable it is that a token starts at a byte,
 // given the classes of that byte and its two neighbours.
@@ -86,4 +92,20 @@ func (t *tally) between(start, end int) int {
 		return 0
 	}
 	return tokens(t.upTo(end) - t.upTo(start))
+}
+
+// Cut returns the length of the beginning of b that has about n tokens: up to the end of a line if there is one in its second half, else
+// to that of a character. It is at least one character, so that who goes on behind it gets on.
+func Cut(b []byte, n int) int {
+	end := sort.Search(len(b), func(i int) bool { return Tokens(b[:i+1]) > n })
+	if i := bytes.LastIndexByte(b[:end], '\n') + 1; i > end/2 {
+		return i
+	}
+	for end > 0 && end < len(b) && !utf8.RuneStart(b[end]) {
+		end--
+	}
+	if end == 0 && len(b) > 0 {
+		_, end = utf8.DecodeRune(b)
+	}
+	return end
 }

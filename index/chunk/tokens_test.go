@@ -57,3 +57,22 @@ func TestTally(t *testing.T) {
 		}
 	}
 }
+
+func TestCut(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		n    int
+		want string
+	}{
+		{"", 5, ""},
+		{"one two three", 100, "one two three"},
+		{"one two\nthree four five six\n", 6, "one two\nthree four five"},
+		{"one two three four\nfive six\n", 6, "one two three four\n"},
+		{"日本語", 0, "日"},
+	} {
+		got := tt.text[:Cut([]byte(tt.text), tt.n)]
+		if got != tt.want {
+			t.Errorf("%q cut at %d is %q, want %q", tt.text, tt.n, got, tt.want)
+		}
+	}
+}

@@ -238,7 +238,7 @@ func (s Skills) read(ctx context.Context, in skillPage) (skillText, error) {
 	}
 	text := f.Data[from:to]
 	if chunk.Tokens(text) > most {
-		text = text[:cut(text, most)]
+		text = text[:chunk.Cut(text, most)]
 		out.Next = from + len(text)
 		out.Sections = headings
 	}
@@ -247,24 +247,4 @@ func (s Skills) read(ctx context.Context, in skillPage) (skillText, error) {
 		out.Files = f.Files[:min(len(f.Files), 100)]
 	}
 	return out, nil
-}
-
-// cut returns where the first limit tokens end, at the end of a line if there is one in the second half.
-func cut(text []byte, limit int) int {
-	lo, hi := 1, len(text)
-	for lo < hi {
-		mid := (lo + hi + 1) / 2
-		if chunk.Tokens(text[:mid]) <= limit {
-			lo = mid
-		} else {
-			hi = mid - 1
-		}
-	}
-	if i := bytes.LastIndexByte(text[:lo], '\n') + 1; i > lo/2 {
-		return i
-	}
-	for lo < len(text) && !utf8.RuneStart(text[lo]) {
-		lo++
-	}
-	return lo
 }
