@@ -42,6 +42,7 @@ func Blob(t *testing.T, open func(t *testing.T) blob.Store) {
 		{"everybody puts the same", testConcurrentPut},
 		{"pieces from two sides", testConcurrentAppend},
 		{"put, open and delete at once", testConcurrentDelete},
+		{"deleted while it is put again", testDeletedMeanwhile},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })
 	}
@@ -539,6 +540,44 @@ func testConcurrentAppend(t *testing.T, s blob.Store) {
 }
 
 // A Put that was acknowledged after a collector looked is there after its Delete.
+// A Put that takes longer than a blob stays is acknowledged only if the blob is there afterwards.
+func testDeletedMeanwhile(t *testing.T, s blob.Store) {
+	content := random(1<<20 + 5)
+	d := put(t, s, blob.SHA256, content)
+	slow := &meanwhile{Reader: bytes.NewReader(content), after: len(content) / 2, do: func() {
+		if err := s.Delete(t.Context(), d, time.Now().Add(time.Hour)); err != nil {
+			t.Errorf("Delete: %v", err)
+		}
+	}}
+	if err := s.Put(t.Context(), d, int64(len(content)), slow); err != nil {
+		t.Fatalf("Put: %v", err)
+	}
+	c, err := s.Open(t.Context(), d)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	defer c.Close()
+	if got, err := io.ReadAll(c); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%d bytes, want %d, %v", len(got), len(content), err)
+	}
+}
+
+// A meanwhile does something after so many bytes were read of it.
+type meanwhile struct {
+	io.Reader
+	after int
+	do    func()
+}
+
+func (m *meanwhile) Read(b []byte) (int, error) {
+	n, err := m.Reader.Read(b)
+	if m.after -= n; m.after <= 0 && m.do != nil {
+		m.do()
+		m.do = nil
+	}
+	return n, err
+}
+
 func testConcurrentDelete(t *testing.T, s blob.Store) {
 	ctx, stop := context.WithCancel(t.Context())
 	contents := [][]byte{random(100), random(70 << 10), random(1<<20 + 5)}

@@ -60,21 +60,37 @@ func (s *Store) put(ctx context.Context, d blob.Digest, size int64, r io.Reader)
 		return s.store(d, bytes.NewReader(head), nil)
 	}
 	// What is there already is renewed first, so that nobody deletes it while r is read.
-	if there, err := s.renew(d); err != nil {
+	there, err := s.renew(d)
+	if err != nil {
 		return err
-	} else if there {
-		if _, err := io.Copy(io.Discard, in); err != nil {
+	}
+	if there {
+		old, err := os.Open(s.path(d))
+		if err == nil {
+			defer old.Close()
+			return s.putAgain(ctx, d, size, in, old)
+		}
+		if !errors.Is(err, fs.ErrNotExist) { // deleted in between: it is stored as if it had not been there
 			return err
 		}
-		if err := in.check(d, size); err != nil {
-			return err
-		}
-		if there, err := s.renew(d); there || err != nil {
-			return err
-		}
-		return errors.New("blob was deleted while it was stored again")
 	}
 	return s.store(d, io.MultiReader(bytes.NewReader(head), in), func() error { return in.check(d, size) })
+}
+
+// putAgain reads what the store has already. If that is deleted meanwhile, which takes longer than a blob stays after it was
+// renewed, it is stored from the old file, which can still be read.
+func (s *Store) putAgain(ctx context.Context, d blob.Digest, size int64, in *counted, old *os.File) error {
+	if _, err := io.Copy(io.Discard, in); err != nil {
+		return err
+	}
+	if err := in.check(d, size); err != nil {
+		return err
+	}
+	if there, err := s.renew(d); there || err != nil {
+		return err
+	}
+	from := &counted{ctx: ctx, r: old, h: d.Hash(), left: s.left(size)}
+	return s.store(d, from, func() error { return from.check(d, size) })
 }
 
 // left is how many bytes may be read of content of the claimed size: one more than
