@@ -2,7 +2,6 @@ package index
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -147,243 +146,22 @@ func (s *search) keepLocal(best []scored, _ []reference) error {
 	return err
 }
 
-// best returns the n best of what was found, the best first, and the number of all.
-func (s *search) best(f found, n int) (best []scored, total int, err error) {
-	keep := max(considered, 2*n)
-	var list []scored
-	if f.byRow {
-		list, total, err = s.bestRows(f.rows, keep)
-	} else {
-		list, total, err = s.bestHits(f.hits, keep)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	scorer := rank.New(s.ask, s.corpus())
-	out := list[:0]
-	for _, c := range list {
-		text, ok := s.text(c.file)
-		if !ok {
-			continue
-		}
-		c.score = scorer.Score(s.document(c, text))
-		if f := s.fit(c); f != 1 {
-			less := c.score.Value * (f - 1)
-			c.score.Value += less
-			c.score.Parts = append(c.score.Parts, rank.Part{Name: "fit", Value: less})
-		}
-		c.score.Value += c.base
-		if c.base != 0 {
-			c.score.Parts = append(c.score.Parts, rank.Part{Name: "match", Value: c.base})
-		}
-		out = append(out, c)
-	}
-	slices.SortStableFunc(out, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(b.score.Value, a.score.Value), cmp.Compare(a.part.Tokens, b.part.Tokens), strings.Compare(a.file.Path, b.file.Path), cmp.Compare(a.part.Start, b.part.Start))
-	})
-	// Two nodes of one type and span, such as both names of "var a, b = 1, 2", are one handle.
-	type place struct {
-		path       string
-		typ        chunk.Type
-		start, end int
-	}
-	seen := make(map[place]bool, len(out))
-	list = out
-	out = out[:0]
-	for _, c := range list {
-		p := place{c.file.Path, c.part.Type, c.part.Start, c.part.End}
-		if seen[p] {
-			total--
-			continue
-		}
-		seen[p] = true
-		out = append(out, c)
-	}
-	return out[:min(n, len(out))], total, nil
-}
-
-// fit is the share of its score that a match keeps for being of a form that seldom answers a sentence: what a sentence speaks of is done by
-// functions. In other languages than Go, types hold their methods.
-func (s *search) fit(c scored) float64 {
-	if !s.sentence {
-		return 1
-	}
-	switch name := c.file.Path[strings.LastIndexByte(c.file.Path, '/')+1:]; {
-	case c.file.Language == "go" && (c.part.Type == chunk.Struct || c.part.Type == chunk.Class):
-		return 0.75
-	case c.file.Language == "go" && c.part.Type == chunk.Chunk && c.part.Parent < 0:
-		return 0.8
-	case c.file.Language == "text" && (strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".golden") || strings.HasPrefix(name, "LICENSE")):
-		return 0.7
-	case c.file.Language == "markdown":
-		return 0.85
-	}
-	return 1
-}
-
-// bestRows chooses pieces by what the index says, and returns the nodes that they are shown as.
-func (s *search) bestRows(rows []scoredRow, n int) ([]scored, int, error) {
-	total := len(rows)
-	rows = s.highest(rows, n)
-	var list []scored
-	shown := make(map[[2]int64]bool)
-	for _, r := range rows {
-		file := s.v.File(r.row.File())
-		o, err := s.outline(file)
-		if err != nil {
-			return nil, 0, err
-		}
-		if r.row.Piece() >= len(o.Pieces) {
-			continue
-		}
-		p := o.Pieces[r.row.Piece()]
-		key := [2]int64{file.ID, int64(p.Node)}
-		if shown[key] {
-			total--
-			continue
-		}
-		shown[key] = true
-		list = append(list, scored{hit: hit{file: file, node: p.Node, at: p.Region}, part: o.Nodes[p.Node]})
-	}
-	return list, total, nil
-}
-
-// highest returns the n rows that the index says most of, in order. Among equals those of the first paths are taken.
-func (s *search) highest(rows []scoredRow, n int) []scoredRow {
-	if len(rows) <= n {
-		return rows
-	}
-	values := make([]float64, len(rows))
-	for i, r := range rows {
-		values[i] = r.pre
-	}
-	limit := nthLargest(values, n)
-	var out, equal []scoredRow
-	for _, r := range rows {
-		switch {
-		case r.pre > limit:
-			out = append(out, r)
-		case r.pre == limit:
-			equal = append(equal, r)
-		}
-	}
-	if need := n - len(out); len(equal) > need {
-		slices.SortFunc(equal, func(a, b scoredRow) int {
-			return cmp.Or(cmp.Compare(s.v.Order(a.row.File()), s.v.Order(b.row.File())), cmp.Compare(a.row, b.row))
-		})
-		equal = equal[:need]
-	}
-	out = append(out, equal...)
-	slices.SortFunc(out, func(a, b scoredRow) int { return cmp.Compare(a.row, b.row) })
-	return out
-}
-
-// nthLargest returns the value that n-1 others are at least as large as; it reorders list.
-func nthLargest(list []float64, n int) float64 {
-	lo, hi, k := 0, len(list)-1, n-1
-	for lo < hi {
-		a, b, c := list[lo], list[(lo+hi)/2], list[hi]
-		pivot := max(min(a, b), min(max(a, b), c))
-		i, j := lo, hi
-		for i <= j {
-			for list[i] > pivot {
-				i++
-			}
-			for list[j] < pivot {
-				j--
-			}
-			if i <= j {
-				list[i], list[j] = list[j], list[i]
-				i++
-				j--
-			}
-		}
-		switch {
-		case k <= j:
-			hi = j
-		case k >= i:
-			lo = i
-		default:
-			return list[k]
-		}
-	}
-	return list[k]
-}
-
-func (s *search) bestHits(hits []hit, n int) ([]scored, int, error) {
-	total := len(hits)
-	if len(hits) > n {
-		hits = slices.Clone(hits)
-		slices.SortStableFunc(hits, func(a, b hit) int {
-			return cmp.Compare(b.base+weighPath(b.file.Path), a.base+weighPath(a.file.Path))
-		})
-		hits = hits[:n]
-	}
-	list := make([]scored, len(hits))
-	for i, h := range hits {
-		part, err := s.region(h)
-		if err != nil {
-			return nil, 0, err
-		}
-		list[i] = scored{hit: h, part: part}
-	}
-	return list, total, nil
-}
-
-// corpus describes all pieces to the scorer.
-func (s *search) corpus() rank.Corpus {
-	pieces, tokens := s.v.Totals()
-	c := rank.Corpus{Documents: pieces + 1}
-	c.Length = max(20, 0.6*float64(tokens)/float64(c.Documents)) // of ten tokens, about six are words
-	c.Frequency = func(term string) int {
-		n, err := s.v.Count(term)
-		if err != nil {
-			return 0
-		}
-		return n
-	}
-	return c
-}
-
-// document describes a match to the scorer: what matched of a node, not all of a long one.
-func (s *search) document(c scored, text []byte) rank.Document {
-	n := c.part
-	from, to := n.Start, n.End
-	if c.at.End > c.at.Start {
-		from, to = c.at.Start, c.at.End
-	}
-	to = min(to, from+16<<10)
-	d := rank.Document{Name: n.Name, Owner: n.Owner, Path: c.file.Path, Signature: n.Signature, Kind: n.Type.String(), Tokens: n.Tokens, Exported: n.Exported}
-	if n.DocEnd > n.DocStart && n.DocEnd <= len(text) {
-		d.Doc = text[n.DocStart:n.DocEnd]
-		if from <= n.DocStart && n.DocEnd <= n.Start {
-			from = n.DocEnd // it is not counted twice
-		}
-	}
-	if from, to = min(from, len(text)), min(to, len(text)); from < to {
-		d.Body = text[from:to]
-	}
-	if n.Type == chunk.Chunk && n.Parent >= 0 {
-		if o, err := s.outline(c.file); err == nil {
-			d.Name, d.Owner = o.Nodes[n.Parent].Name, o.Nodes[n.Parent].Owner
-		}
-	}
-	if s.x.o.Prior != nil {
-		d.Prior = s.x.o.Prior(d.Kind, d.Path)
-	}
-	return d
-}
-
 // handle makes the handle of a match, from the text as it is.
 func (s *search) handle(b scored) (query.Handle, bool) {
-	text, ok := s.text(b.file)
 	n := b.part
-	if !ok || n.Start < 0 || n.End > len(text) || n.Start > n.End {
-		return query.Handle{}, false
+	var text, shown []byte
+	if b.seen != nil {
+		shown = b.seen.head
+	} else {
+		var ok bool
+		if text, ok = s.text(b.file); !ok || n.Start < 0 || n.End > len(text) || n.Start > n.End {
+			return query.Handle{}, false
+		}
+		shown = text[n.Start:n.End]
 	}
 	h := query.Handle{ID: query.ID(b.file.Path, n.Type, n.Start, n.End), FilePath: b.file.Path, NodeType: n.Type.String(), Name: n.Name, Parent: n.Owner,
 		Span: query.Span{Start: n.Start, End: n.End}, LineRange: [2]int{n.FirstLine, n.LastLine}, TokenCount: n.Tokens,
-		Preview: query.Preview(text[n.Start:n.End], previewBytes), MatchLine: b.line, Score: round(b.score.Value)}
+		Preview: query.Preview(shown, previewBytes), MatchLine: b.line, ReadFile: b.seen != nil, Score: round(b.score.Value)}
 	if n.Parent >= 0 {
 		if o, err := s.outline(b.file); err == nil {
 			p := o.Nodes[n.Parent]
@@ -480,7 +258,7 @@ func (s *search) expandWithin(out *query.Result, best []scored, budget int) {
 		j := slices.IndexFunc(best, func(b scored) bool {
 			return b.file.Path == h.FilePath && b.part.Start == h.Span.Start && b.part.End == h.Span.End
 		})
-		if j < 0 {
+		if j < 0 || best[j].seen != nil {
 			continue
 		}
 		text, ok := s.text(best[j].file)

@@ -33,7 +33,11 @@ func (x *Index) expand(ctx context.Context, ids []string, limited bool, maxToken
 				return err
 			}
 			if !ok {
-				out.FailedIDs = append(out.FailedIDs, failure(id, "no part of a file has this handle now"))
+				failed := failure(id, "no part of a file has this handle now")
+				if f := s.undivided(id); f != nil {
+					failed = query.Failure{HandleID: id, Code: "file_not_indexed", Message: whyUndivided(f)}
+				}
+				out.FailedIDs = append(out.FailedIDs, failed)
 				continue
 			}
 			if limited {

@@ -12,8 +12,6 @@ package index
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -100,6 +98,10 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := writeRoot(s.Dir(), real); err != nil {
+		s.Close()
+		return nil, err
+	}
 	x := &Index{root: real, o: o, walker: &files.Walker{Root: real, Extra: slices.Concat(o.Extra, without(real, o.CacheDir))}}
 	x.current.Store(s)
 	x.ctx, x.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -150,18 +152,6 @@ func without(root, cache string) []string {
 		pattern.WriteRune(r)
 	}
 	return []string{pattern.String()}
-}
-
-// Dir returns the directory of the index of root with the extra patterns of [Options], below cacheDir. Its name begins with that of the root.
-func Dir(cacheDir, root string, extra ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{root}, extra...), "\x00")))
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_' {
-			return r
-		}
-		return '-'
-	}, filepath.Base(root))
-	return filepath.Join(cacheDir, name[:min(len(name), 40)]+"-"+hex.EncodeToString(sum[:8]))
 }
 
 // Close ends background work and frees what the index holds.
@@ -258,12 +248,6 @@ func (x *Index) update(ctx context.Context, glob query.Glob, anew bool) (Report,
 	if err != nil {
 		return Report{}, err
 	}
-	v, err := x.view(ctx)
-	if err != nil {
-		return Report{}, err
-	}
-	fresh := len(v.Files()) == 0
-	v.Close()
 	if anew {
 		d.new, d.unsure = append(append([]files.File(nil), d.list.Files...), d.list.TooLarge...), nil
 	}
@@ -282,7 +266,7 @@ func (x *Index) update(ctx context.Context, glob query.Glob, anew bool) (Report,
 		d.unsure = keep(d.unsure, func(f *store.File) bool { return glob.Match(f.Path) })
 	}
 	many := len(d.new) > lazyAbove
-	if many && fresh {
+	if many {
 		if err := x.store().Bulk(ctx, true); err != nil {
 			return Report{}, err
 		}
@@ -350,18 +334,6 @@ func (x *Index) Covered(ctx context.Context, glob query.Glob) (n int, err error)
 		}
 	}
 	return n, nil
-}
-
-// Drop removes the index of a root, of which there need not be one.
-func Drop(ctx context.Context, cacheDir, root string, extra ...string) error {
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		root = real
-	}
-	dir := Dir(cacheDir, root, extra...)
-	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return store.Drop(ctx, dir)
 }
 
 // Status describes the index. It changes nothing.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"sync"
@@ -243,18 +244,34 @@ func TestLiteralsCompleteBeforeIndexing(t *testing.T) {
 	}
 }
 
-// 1,000 literals and 200 regular expressions give exactly the files that ripgrep finds in the sources of Go.
-// ripgrep reads what is before the first NUL of a binary file; that is no text here, and left out of the comparison.
-func TestLiteralsAsRipgrep(t *testing.T) {
+// findRipgrep returns what runs ripgrep in a directory. A test without it is skipped.
+func findRipgrep(t *testing.T) func(dir string, args ...string) []byte {
+	t.Helper()
 	rg, err := exec.LookPath("rg")
 	switch {
-	case testing.Short():
-		t.Skip("it reads all sources of Go many times")
 	case err != nil && os.Getenv("SKL_TEST_REQUIRE") == "all":
 		t.Fatal("ripgrep is not there, and SKL_TEST_REQUIRE=all wants no test skipped")
 	case err != nil:
 		t.Skip("ripgrep is not there")
 	}
+	return func(dir string, args ...string) []byte {
+		cmd := exec.Command(rg, args...)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		if e, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || e.ExitCode() != 1) { // 1: nothing found
+			t.Fatalf("rg %q: %v", args, err)
+		}
+		return bytes.ReplaceAll(out, []byte("\r\n"), []byte("\n")) // --crlf is for its output too
+	}
+}
+
+// 1,000 literals and 200 regular expressions give exactly the files that ripgrep finds in the sources of Go.
+// ripgrep reads what is before the first NUL of a binary file; that is no text here, and left out of the comparison.
+func TestLiteralsAsRipgrep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads all sources of Go many times")
+	}
+	ripgrep := findRipgrep(t)
 	r := openRepo(t, goroot(t), Options{Watch: true})
 	start := time.Now()
 	report := r.update()
@@ -262,15 +279,7 @@ func TestLiteralsAsRipgrep(t *testing.T) {
 	c := readCorpus(t, r)
 	// The same files: hidden ones too, .gitignore without a repository, no .git.
 	same := []string{"--hidden", "--no-require-git", "--no-messages", "-g", "!.git", "-E", "none", "--crlf"}
-	run := func(args ...string) []byte {
-		cmd := exec.Command(rg, append(slices.Clone(same), args...)...)
-		cmd.Dir = r.dir
-		out, err := cmd.Output()
-		if e, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || e.ExitCode() != 1) { // 1: nothing found
-			t.Fatalf("rg %q: %v", args, err)
-		}
-		return bytes.ReplaceAll(out, []byte("\r\n"), []byte("\n")) // --crlf is for its output too
-	}
+	run := func(args ...string) []byte { return ripgrep(r.dir, append(slices.Clone(same), args...)...) }
 	binary := map[string]bool{}
 	for i, p := range c.paths {
 		binary[p] = c.texts[i] == nil
@@ -331,7 +340,7 @@ func TestLiteralsAsRipgrep(t *testing.T) {
 	expressions := c.regexes(200, random)
 	compared := 0
 	var mu sync.Mutex
-	err = parallel(context.Background(), len(expressions), func(i int) {
+	err := parallel(context.Background(), len(expressions), func(i int) {
 		e := expressions[i]
 		if time.Since(begin) > 15*time.Second && os.Getenv("SKL_TEST_REQUIRE") != "all" {
 			return
@@ -354,4 +363,34 @@ func TestLiteralsAsRipgrep(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d of %d expressions are compared, in %v", compared, len(expressions), time.Since(begin).Round(time.Second))
+}
+
+// Lines without what every match has are passed over, and no match is lost by that: whatever letters an expression folds.
+func TestNeedle(t *testing.T) {
+	for expr, want := range map[string]string{
+		`func \w+Lock\(`: "func ", `(?i)TODO\(\w+\)`: "todo(", `(?i)disk`: "di", `(?i)mask`: "ma", `(?i)Kiss`: "i", `(?i)ß`: "", `a|b`: "", `x*`: "", `(?i)grün`: "gr",
+		`(abc)+d`: "abc", `a(?i)bc`: "bc", "\\x{fffd}": "",
+	} {
+		parsed, err := syntax.Parse(expr, syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := needleOf(parsed.Simplify()); string(n.text) != want {
+			t.Errorf("%s: %q, want %q", expr, n.text, want)
+		}
+	}
+	text := []byte("Disk dis\u212a DI\u017f\u212a disc\nGR\u00dcN gr\u00fcn\r\ntodo(x) ToDo(y)\n\nTASK ta\u017fk\nta\xffsk \xef\xbf\xbd\nMask")
+	for _, expr := range []string{`(?i)disk`, `(?i)grün`, `(?i)todo\(`, `(?i)task`, `(?i)ſ`, `(?i)mask$`, `^mask`, `disk`, `(?i)tas`, "\\x{fffd}", `(?i)^g\S+`} {
+		re := regexp.MustCompile(expr)
+		parsed, err := syntax.Parse(expr, syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, want []int
+		regexFinder(re, needleOf(parsed.Simplify()))(text, func(at, _ int) { got = append(got, at) })
+		regexFinder(re, needle{})(text, func(at, _ int) { want = append(want, at) })
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %d, want %d", expr, got, want)
+		}
+	}
 }

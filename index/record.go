@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/query"
@@ -158,15 +160,23 @@ func (m *maker) fill(r *store.Record, data []byte) {
 	r.Language, r.Tokens, r.Pieces = o.Language, o.Tokens, len(o.Pieces)
 	if o.Binary {
 		r.Flags = store.Binary
+		if chunk.IsUTF16(data) {
+			r.Flags |= store.UTF16
+		}
 		return
 	}
 	r.Grams = store.Grams(data, &m.grams)
 	r.Terms = make([][]byte, len(o.Pieces))
 	var path [][]byte // the terms of it
 	rank.Terms([]byte(r.Path), func(t []byte) { path = append(path, bytes.Clone(t)) })
-	next := 0 // node
+	shown := make([]bool, len(o.Nodes)) // by a piece
+	next := 0                           // node
 	for i := range o.Pieces {
 		p := &o.Pieces[i]
+		if shown[p.Node] {
+			r.Flags |= store.Shared
+		}
+		shown[p.Node] = true
 		if o.Nodes[p.Node].Type == chunk.Chunk && o.Nodes[p.Node].Parent >= 0 {
 			r.Flags |= store.Divided
 		}
@@ -255,11 +265,18 @@ func (m *maker) add(kind string, term []byte) {
 
 // making is what several makers do.
 type making struct {
-	root  string
-	paths []string
+	root string
+	list []files.File
 }
 
-// run makes the records of all paths with n goroutines and hands them, in the order of paths, to take, which is called by one goroutine.
+// maxAhead is how many bytes of files are read before those in front of them were taken: enough to go on while a large file holds up
+// the others, or a batch is committed.
+const maxAhead = 3 << 20
+
+// weight is what a file counts of maxAhead.
+func weight(f files.File) int64 { return min(max(f.Stamp.Size, 1<<10), maxAhead) }
+
+// run makes the records of all files with n goroutines and hands them, in the order of the list, to take, which is called by one goroutine.
 // A file that cannot be read gives a nil record and its error.
 func (k making) run(ctx context.Context, n int, take func(path string, r *store.Record, err error) error) error {
 	type result struct {
@@ -268,20 +285,18 @@ func (k making) run(ctx context.Context, n int, take func(path string, r *store.
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	results := make([]chan result, len(k.paths))
+	results := make([]chan result, len(k.list))
 	for i := range results {
 		results[i] = make(chan result, 1)
 	}
-	room := make(chan struct{}, 64) // records that wait for take
+	room := semaphore.NewWeighted(maxAhead)
 	next := make(chan int)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer close(next)
-		for i := range k.paths {
-			select {
-			case room <- struct{}{}:
-			case <-ctx.Done():
+		for i, f := range k.list {
+			if room.Acquire(ctx, weight(f)) != nil {
 				return
 			}
 			select {
@@ -297,17 +312,17 @@ func (k making) run(ctx context.Context, n int, take func(path string, r *store.
 			defer func() { finished <- struct{}{} }()
 			m := newMaker(k.root)
 			for i := range next {
-				r, _, err := m.record(k.paths[i])
+				r, _, err := m.record(k.list[i].Path)
 				results[i] <- result{r, err}
 			}
 		}()
 	}
 	var err error
-	for i, p := range k.paths {
+	for i, f := range k.list {
 		select {
 		case res := <-results[i]:
-			err = take(p, res.r, res.err)
-			<-room
+			err = take(f.Path, res.r, res.err)
+			room.Release(weight(f))
 		case <-ctx.Done():
 			err = ctx.Err()
 		}

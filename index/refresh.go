@@ -32,6 +32,18 @@ type difference struct {
 	list    files.List
 }
 
+// files returns what is to be read, in order.
+func (d *difference) files() []files.File {
+	list := slices.Clone(d.new)
+	for _, f := range d.unsure {
+		list = append(list, files.File{Path: f.Path, Stamp: f.Stamp})
+	}
+	if !d.inOrder {
+		slices.SortFunc(list, byPath)
+	}
+	return list
+}
+
 func (d *difference) none() bool { return len(d.new)+len(d.removed)+len(d.unsure) == 0 }
 
 // look compares the files with the store.
@@ -77,11 +89,13 @@ func (a *agreed) store(n agreement) {
 	a.a = n
 }
 
+func byPath(a, b files.File) int { return strings.Compare(a.Path, b.Path) }
+
 // compare walks along both lists, which are sorted by path.
 func compare(found, large []files.File, known []*store.File) (d difference) {
 	if len(large) > 0 {
 		found = slices.Concat(found, large)
-		slices.SortFunc(found, func(a, b files.File) int { return strings.Compare(a.Path, b.Path) })
+		slices.SortFunc(found, byPath)
 	}
 	i := 0
 	for _, f := range found {
@@ -181,7 +195,6 @@ func (x *Index) again(list files.List, changed []string) files.List {
 			out.Files = append(out.Files, n.f)
 		}
 	}
-	byPath := func(a, b files.File) int { return strings.Compare(a.Path, b.Path) }
 	slices.SortFunc(out.Files, byPath)
 	slices.SortFunc(out.TooLarge, byPath)
 	return out
@@ -193,147 +206,143 @@ func (x *Index) refresh(ctx context.Context, q query.Query) (pending []files.Fil
 	if err != nil || d.none() {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, x.o.FirstAnswer)
+	short, cancel := context.WithTimeout(ctx, x.o.FirstAnswer)
 	defer cancel()
 	if len(d.new) > lazyAbove {
-		d.new, d.inOrder = x.promising(ctx, d.new, q), true
+		d.new, d.inOrder = x.promising(short, d.new, q), true
 	}
-	_, err = x.apply(ctx, d, false, nil)
+	_, err = x.apply(short, d, false, nil)
 	late, ok := errors.AsType[*cutShort](err)
 	if !ok {
 		return nil, err
 	}
-	// What is not covered is said, and read next time.
-	left := make(map[string]bool, len(late.left))
-	for _, p := range late.left {
-		left[p] = true
-	}
-	for _, f := range d.new {
-		if left[f.Path] {
-			pending = append(pending, f)
-		}
-	}
-	for _, f := range d.unsure {
-		if left[f.Path] {
-			pending = append(pending, files.File{Path: f.Path, Stamp: f.Stamp})
-		}
-	}
-	return pending, nil
+	return late.left, nil // what is not covered is said, and read next time
 }
 
 // A cutShort is the error of an apply whose time ended. What it did until then is kept.
 type cutShort struct {
-	left []string // paths that it did not come to
+	left []files.File // that it did not come to
 }
 
 func (c *cutShort) Error() string { return fmt.Sprintf("%d files are left to read", len(c.left)) }
 
 func (c *cutShort) Unwrap() error { return context.DeadlineExceeded }
 
+// An applying stores records, batch by batch.
+type applying struct {
+	x        *Index
+	ctx      context.Context
+	had      map[string]*store.File // what is stored of the files, by path
+	anew     bool
+	progress diag.Progress
+	total    int
+
+	batch  *store.Batch
+	done   int
+	bytes  int64 // of files in batch
+	report Report
+}
+
 // apply reads what is different and stores it. With anew it also stores what has the same content.
-func (x *Index) apply(ctx context.Context, d difference, anew bool, progress diag.Progress) (r Report, err error) {
+func (x *Index) apply(ctx context.Context, d difference, anew bool, progress diag.Progress) (Report, error) {
 	start := time.Now()
-	paths := make([]string, 0, len(d.new)+len(d.unsure))
-	for _, f := range d.new {
-		paths = append(paths, f.Path)
-	}
-	for _, f := range d.unsure {
-		paths = append(paths, f.Path)
-	}
-	if !d.inOrder {
-		slices.Sort(paths)
-	}
+	list := d.files()
+	a := &applying{x: x, ctx: ctx, had: make(map[string]*store.File, len(list)), anew: anew, progress: progress, total: len(list)}
 	v, err := x.view(ctx)
-	if err != nil {
-		return r, err
+	if errors.Is(err, context.DeadlineExceeded) {
+		return a.report, &cutShort{list}
 	}
-	had := make(map[string]*store.File, len(paths))
-	for _, p := range paths {
-		if f := v.ByPath(p); f != nil {
-			had[p] = f
+	if err != nil {
+		return a.report, err
+	}
+	for _, f := range list {
+		if old := v.ByPath(f.Path); old != nil {
+			a.had[f.Path] = old
 		}
 	}
 	v.Close()
-	r.Removed = len(d.removed)
-	batch, err := x.store().Begin(ctx)
+	a.report.Removed = len(d.removed)
+	a.batch, err = x.store().Begin(ctx)
 	if errors.Is(err, context.DeadlineExceeded) { // another process writes
-		return r, &cutShort{paths}
+		return a.report, &cutShort{list}
 	}
 	if err != nil {
-		return r, err
+		return a.report, err
 	}
-	defer func() { batch.Rollback() }()
+	defer func() { a.batch.Rollback() }()
 	for _, p := range d.removed {
-		if err := batch.Remove(p); err != nil {
-			return r, err
+		if err := a.batch.Remove(p); err != nil {
+			return a.report, err
 		}
 	}
-	done, bytes := 0, int64(0)
-	take := func(path string, rec *store.Record, err error) error {
-		done++
-		old := had[path]
-		switch {
-		case err != nil && unreadable(err):
-			if old == nil {
-				return nil
-			}
-			r.Removed++
-			return batch.Remove(path)
-		case err != nil:
-			return err
-		case old != nil && old.Hash == rec.Hash && old.Stamp.Size == rec.Stamp.Size && old.Flags&store.Large == rec.Flags&store.Large && !anew:
-			f := *old
-			f.Stamp, f.Read = rec.Stamp, rec.Read
-			err = batch.Touch(f)
-			r.Unchanged++
-		case old != nil && old.Hash == rec.Hash && old.Stamp.Size == rec.Stamp.Size:
-			err = batch.Put(rec)
-			r.Unchanged++
-		case old != nil:
-			err = batch.Put(rec)
-			r.Changed++
-		default:
-			err = batch.Put(rec)
-			r.Added++
+	n := min(runtime.GOMAXPROCS(0), max(1, len(list)/4))
+	err = making{x.root, list}.run(ctx, n, a.take)
+	short := errors.Is(err, context.DeadlineExceeded)
+	if err != nil && !short {
+		return a.report, err
+	}
+	if a.batch != nil { // else it waited for another process after a Commit
+		if a.report.Generation, err = a.batch.Commit(); err != nil {
+			return a.report, err
 		}
-		if err != nil {
-			return err
+	}
+	if short {
+		return a.report, &cutShort{list[a.done:]}
+	}
+	a.report.Elapsed = time.Since(start)
+	return a.report, nil
+}
+
+// take stores the record of a file, or forgets the file if it cannot be read.
+func (a *applying) take(path string, rec *store.Record, err error) error {
+	a.done++
+	r, old := &a.report, a.had[path]
+	// What is too large has no hash: any edit may have changed it, and whoever keeps answers by generation must see that.
+	same := old != nil && rec != nil && old.Hash == rec.Hash && old.Stamp.Size == rec.Stamp.Size && rec.Flags&store.Large == 0
+	switch {
+	case err != nil && unreadable(err):
+		if old == nil {
+			return nil
 		}
-		if rec.Flags&store.Large != 0 {
-			r.TooLarge++
-		} else {
-			r.Bytes += rec.Stamp.Size
-			bytes += rec.Stamp.Size
-		}
-		if rec.Flags&store.Binary != 0 {
-			r.Binary++
-		}
-		if progress != nil { // not Send: names are not made for nobody
-			progress(diag.Event{Stage: "index", Name: path, Done: int64(done), Total: int64(len(paths))})
-		}
-		if bytes > bytesPerBatch {
-			bytes = 0
-			if r.Generation, err = batch.Commit(); err == nil {
-				batch, err = x.store().Begin(ctx)
-			}
-		}
+		r.Removed++
+		return a.batch.Remove(path)
+	case err != nil:
+		return err
+	case same && !a.anew:
+		f := *old
+		f.Stamp, f.Read = rec.Stamp, rec.Read
+		err = a.batch.Touch(f)
+		r.Unchanged++
+	case same:
+		err = a.batch.Put(rec)
+		r.Unchanged++
+	case old != nil:
+		err = a.batch.Put(rec)
+		r.Changed++
+	default:
+		err = a.batch.Put(rec)
+		r.Added++
+	}
+	if err != nil {
 		return err
 	}
-	n := min(runtime.GOMAXPROCS(0), max(1, len(paths)/4))
-	switch err := (making{x.root, paths}).run(ctx, n, take); {
-	case errors.Is(err, context.DeadlineExceeded):
-		if batch != nil { // else it waited for another process after a Commit
-			if r.Generation, err = batch.Commit(); err != nil {
-				return r, err
-			}
+	if rec.Flags&store.Large != 0 {
+		r.TooLarge++
+	} else {
+		r.Bytes += rec.Stamp.Size
+		a.bytes += rec.Stamp.Size
+	}
+	if rec.Flags&store.Binary != 0 {
+		r.Binary++
+	}
+	if a.progress != nil { // not Send: names are not made for nobody
+		a.progress(diag.Event{Stage: "index", Name: path, Done: int64(a.done), Total: int64(a.total)})
+	}
+	if a.bytes > bytesPerBatch {
+		a.bytes = 0
+		if r.Generation, err = a.batch.Commit(); err == nil {
+			a.batch, err = a.x.store().Begin(a.ctx)
 		}
-		return r, &cutShort{paths[done:]}
-	case err != nil:
-		return r, err
 	}
-	if r.Generation, err = batch.Commit(); err != nil {
-		return r, err
-	}
-	r.Elapsed = time.Since(start)
-	return r, nil
+	return err
 }

@@ -1,18 +1,21 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/index/store"
 )
 
 // fifty are questions of all kinds about a part of the sources of Go.
@@ -161,6 +164,92 @@ func edit(t *testing.T, r *repo, random *rand.Rand, rounds int) {
 			r.update()
 		} else {
 			r.ask("connection")
+		}
+	}
+}
+
+// What is worth most is taken, and of equals the first.
+func TestLikeliest(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 7))
+	for range 200 {
+		hits := make([]hit, 1+random.IntN(60))
+		files := []*store.File{{Path: "a.go"}, {Path: "a_test.go"}, {Path: "vendor/b.go"}}
+		for i := range hits {
+			hits[i] = hit{file: files[i*len(files)/len(hits)], node: i, base: float64(random.IntN(4)) / 2}
+		}
+		n := 1 + random.IntN(len(hits))
+		want := slices.Clone(hits)
+		slices.SortStableFunc(want, func(a, b hit) int {
+			return cmp.Compare(b.base+weighPath(b.file.Path), a.base+weighPath(a.file.Path))
+		})
+		want = want[:n]
+		slices.SortFunc(want, func(a, b hit) int { return cmp.Compare(a.node, b.node) })
+		if got := likeliest(hits, n); !slices.Equal(got, want) {
+			t.Fatalf("%d of %v: %v, want %v", n, hits, got, want)
+		}
+	}
+}
+
+// What an answer says of the number of matches is exact: it is the number of handles that a larger limit gives.
+func TestTotalsAreExact(t *testing.T) {
+	dir := plant(t, nil)
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(goroot(t), "go"))); err != nil {
+		t.Fatal(err)
+	}
+	r := openRepo(t, dir, Options{})
+	r.update()
+	// Sections that a block of code divides into two pieces, more of them than are looked at.
+	for i := range considered {
+		text := strings.Repeat("zweisatz matters.\n", 4)
+		r.put(fmt.Sprintf("docs/%d.md", i), fmt.Sprintf("# Apple %d\n\n%s\n```go\n%s```\n\n%s\n# Pear\n\nNothing.\n", i, text, strings.Repeat("func f() {}\n", 9), text))
+	}
+	all := 0
+	for _, q := range append(fifty(t), compile(t, query.Params{Pattern: "zweisatz matters"}), compile(t, query.Params{Pattern: "zweisatz"})) {
+		q.Limit = 1 << 20 // beyond what users may ask for
+		whole := r.run(q)
+		n := len(whole.Handles) + len(whole.RefHandles)
+		ids := map[string]bool{}
+		for _, h := range whole.Handles {
+			ids[h.ID] = true
+		}
+		if whole.TotalMatches != n || len(ids) != len(whole.Handles) || whole.Truncated {
+			t.Errorf("%s: %d matches, %d handles, %d of them different, truncated: %v", q.Expr, whole.TotalMatches, n, len(ids), whole.Truncated)
+		}
+		if strings.Contains(q.Text, "zweisatz") && n != considered {
+			t.Errorf("%s: %d sections, want %d", q.Expr, n, considered)
+		}
+		q.Limit = 3
+		if part := r.run(q); part.TotalMatches != n || part.Truncated != (n > 3) {
+			t.Errorf("%s: %d matches of %d, truncated: %v", q.Expr, part.TotalMatches, n, part.Truncated)
+		}
+		all += n
+	}
+	t.Logf("%d matches", all)
+}
+
+// What several lists have in common is what counting says.
+func TestInAtLeast(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 9))
+	for range 2000 {
+		lists := make([][]store.Row, 1+random.IntN(5))
+		count := map[store.Row]int{}
+		for i := range lists {
+			for row := range store.Row(40) {
+				if random.IntN(1+i) == 0 {
+					lists[i] = append(lists[i], row)
+					count[row]++
+				}
+			}
+		}
+		n := 1 + random.IntN(len(lists))
+		var want []store.Row
+		for row := range store.Row(40) {
+			if count[row] >= n {
+				want = append(want, row)
+			}
+		}
+		if got := inAtLeast(n, lists); !slices.Equal(got, want) {
+			t.Fatalf("%d of %v: %v, want %v", n, lists, got, want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/skl-project/skl/index/chunk"
@@ -28,7 +29,7 @@ func (s *search) literal(text string) (found, error) {
 	if text == "" {
 		return found{}, nil
 	}
-	return s.scan(store.LiteralGate(text), literalFinder([]byte(text)))
+	return s.scan(store.LiteralGate(text), literalFinder([]byte(text)), len(text)-1)
 }
 
 func literalFinder(want []byte) finder {
@@ -59,21 +60,29 @@ func (s *search) regex(expr string) (found, error) {
 	if err != nil {
 		return found{}, diag.New(diag.Misuse, "query_parse", "%q is no regular expression: %v", expr, err)
 	}
-	return s.scan(store.RegexGate(parsed), regexFinder(re, needle(parsed.Simplify())))
+	return s.scan(store.RegexGate(parsed), regexFinder(re, needleOf(parsed.Simplify())), 0)
 }
 
-// needle returns a text that every match of an expression has, the longest that is seen at once; nil for none.
-func needle(re *syntax.Regexp) (longest []byte) {
+// A needle is a text that every match of an expression has, the longest that is seen at once. An empty one tells nothing.
+type needle struct {
+	text []byte
+	fold bool // letters of ASCII may be small or capital; those of text are small
+}
+
+func needleOf(re *syntax.Regexp) (longest needle) {
 	switch re.Op {
 	case syntax.OpLiteral:
-		if re.Flags&syntax.FoldCase == 0 && !slices.Contains(re.Rune, utf8.RuneError) { // which matches a byte that is no UTF-8
-			return []byte(string(re.Rune))
+		if re.Flags&syntax.FoldCase != 0 {
+			return foldedNeedle(re.Rune)
+		}
+		if !slices.Contains(re.Rune, utf8.RuneError) { // which matches a byte that is no UTF-8
+			return needle{text: []byte(string(re.Rune))}
 		}
 	case syntax.OpCapture, syntax.OpPlus:
-		return needle(re.Sub[0])
+		return needleOf(re.Sub[0])
 	case syntax.OpConcat:
 		for _, sub := range re.Sub {
-			if n := needle(sub); len(n) > len(longest) {
+			if n := needleOf(sub); len(n.text) > len(longest.text) {
 				longest = n
 			}
 		}
@@ -81,12 +90,48 @@ func needle(re *syntax.Regexp) (longest []byte) {
 	return longest
 }
 
+// foldedNeedle returns the longest part of a literal that matches nothing but ASCII: "k" also matches the sign of Kelvin, "s" a long s.
+func foldedNeedle(literal []rune) needle {
+	longest, part := needle{fold: true}, []byte(nil)
+	for _, r := range literal {
+		switch r = unicode.ToLower(r); {
+		case r < utf8.RuneSelf && r != 'k' && r != 's':
+			part = append(part, byte(r))
+		default:
+			part = nil
+		}
+		if len(part) > len(longest.text) {
+			longest.text = part
+		}
+	}
+	return longest
+}
+
+// small returns text with small letters of ASCII, in buf if there is room.
+func small(text, buf []byte) []byte {
+	buf = append(buf[:0], text...)
+	for i, c := range buf {
+		if 'A' <= c && c <= 'Z' {
+			buf[i] = c | 0x20
+		}
+	}
+	return buf
+}
+
 // regexFinder tries the lines that have the needle.
-func regexFinder(re *regexp.Regexp, needle []byte) finder {
+func regexFinder(re *regexp.Regexp, n needle) finder {
+	room := sync.Pool{New: func() any { return new([]byte) }}
 	return func(text []byte, yield func(at, end int)) {
+		in := text // what has the needle
+		if n.fold && len(n.text) > 0 {
+			buf := room.Get().(*[]byte)
+			defer room.Put(buf)
+			*buf = small(text, *buf)
+			in = *buf
+		}
 		for at := 0; at < len(text); {
-			if len(needle) > 0 {
-				i := bytes.Index(text[at:], needle)
+			if len(n.text) > 0 {
+				i := bytes.Index(in[at:], n.text)
 				if i < 0 {
 					return
 				}
@@ -107,25 +152,30 @@ func regexFinder(re *regexp.Regexp, needle []byte) finder {
 	}
 }
 
-// scan searches the files that pass gate, and those that are not indexed.
-func (s *search) scan(gate store.Gate, find finder) (found, error) {
+// scan searches the files that pass gate, and those that are not indexed. carry is how many bytes more than a line a match may take.
+func (s *search) scan(gate store.Gate, find finder, carry int) (found, error) {
 	list, err := s.v.Passing(gate)
 	if err != nil {
 		return found{}, err
 	}
-	more, err := s.scanPending(find)
+	more, undivided, err := s.scanPending(find)
 	if err != nil {
 		return found{}, err
 	}
-	if len(s.pending)+len(s.local) > 0 { // what the store has of them is old
-		old := make(map[string]bool, len(s.pending)+len(s.local))
-		for _, f := range s.pending {
-			old[f.Path] = true
-		}
-		for _, l := range s.local {
-			old[l.record.Path] = true
-		}
-		list = keep(list, func(f *store.File) bool { return !old[f.Path] })
+	old := make(map[string]bool, len(s.pending)+len(s.local)) // what the store has of these
+	for _, f := range s.pending {
+		old[f.Path] = true
+	}
+	for _, l := range s.local {
+		old[l.record.Path] = true
+	}
+	large, err := s.scanUndivided(old, undivided, find, carry)
+	if err != nil {
+		return found{}, err
+	}
+	more = append(more, large...)
+	if len(old)+len(s.within) > 0 {
+		list = keep(list, func(f *store.File) bool { return !old[f.Path] && s.matters(f.Path) })
 	}
 	for _, l := range s.local {
 		if l.text != nil && gate.Passes(l.record.Grams) {
@@ -218,12 +268,19 @@ func placed(f *store.File, o *chunk.Outline, text []byte, matches []match) []hit
 const maxDivided = 300
 
 // scanPending reads the files that are not indexed. Of those that match, the likeliest become local; the others are hits as a whole,
-// since to divide them all would take too long.
-func (s *search) scanPending(find finder) (whole []hit, err error) {
+// since to divide them all would take too long. Those that have no nodes are not searched, but returned.
+func (s *search) scanPending(find finder) (whole []hit, undivided []files.File, err error) {
 	lines := make([]int, len(s.pending)) // of the first match
+	large := make([]bool, len(s.pending))
 	err = parallel(s.ctx, len(s.pending), func(i int) {
-		data, _, err := readFile(s.x.root, s.pending[i].Path)
-		if err != nil || bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 {
+		if !s.matters(s.pending[i].Path) {
+			return
+		}
+		data, stamp, err := readFile(s.x.root, s.pending[i].Path)
+		if err != nil {
+			return
+		}
+		if large[i] = stamp.Size > files.MaxFileBytes || chunk.IsUTF16(data); large[i] || chunk.IsBinary(data) {
 			return
 		}
 		find(data, func(at, _ int) {
@@ -233,10 +290,13 @@ func (s *search) scanPending(find finder) (whole []hit, err error) {
 		})
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var matches []int
 	for i, line := range lines {
+		if large[i] {
+			undivided = append(undivided, s.pending[i])
+		}
 		if line > 0 {
 			matches = append(matches, i)
 		}
@@ -257,7 +317,7 @@ func (s *search) scanPending(find finder) (whole []hit, err error) {
 		makers.Put(m)
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i, l := range made {
 		s.take(read[i], l)
@@ -270,7 +330,7 @@ func (s *search) scanPending(find finder) (whole []hit, err error) {
 		l := s.locals[f.Path]
 		return l == nil || s.local[l.ID] == nil
 	})
-	return whole, nil
+	return whole, undivided, nil
 }
 
 // place gives a file of pending a number, below 0. It is not read yet.

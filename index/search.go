@@ -23,6 +23,7 @@ type hit struct {
 	at   chunk.Region // of the match within the node, zero for the whole node
 	line int          // of the match, 0 for none
 	base float64      // added to the score that the text gives
+	seen *sighting    // if the file has no nodes, and its text is not at hand
 }
 
 const wholeFile = -1
@@ -51,6 +52,7 @@ type search struct {
 	ask      rank.Question
 	sentence bool                   // ask has at least questionWords words
 	strict   bool                   // while arguments of an intersection are evaluated
+	within   []query.Glob           // what surrounds the expression that is evaluated: other files need not be read
 	pending  []files.File           // that the store does not cover
 	local    map[int64]*local       // files of pending that were read for this answer, by a number below 0
 	locals   map[string]*store.File // all that have such a number, read or not, by path
@@ -92,6 +94,9 @@ func (s *search) region(h hit) (chunk.Part, error) {
 	if err != nil {
 		return chunk.Part{}, err
 	}
+	if h.seen != nil {
+		return h.seen.part(h.file), nil
+	}
 	if h.node == wholeFile {
 		lines := 1
 		if n := len(o.Pieces); n > 0 {
@@ -129,7 +134,9 @@ func (s *search) find(e *query.Expr) (found, error) {
 	case query.Named:
 		return s.children(e.Text, e.Name)
 	case query.InFile:
+		s.within = append(s.within, e.Glob)
 		f, err := s.find(e.Args[0])
+		s.within = s.within[:len(s.within)-1]
 		if err != nil {
 			return found{}, err
 		}
@@ -158,6 +165,11 @@ func (s *search) find(e *query.Expr) (found, error) {
 		return found{hits: sortHits(hits), relaxed: f.relaxed}, nil
 	}
 	panic("an operation without a meaning")
+}
+
+// matters says whether what is found in a file is kept.
+func (s *search) matters(path string) bool {
+	return !slices.ContainsFunc(s.within, func(g query.Glob) bool { return !g.Match(path) })
 }
 
 // in keeps what lies in files that glob matches.

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"fmt"
 	"go/build"
 	"os"
 	"path/filepath"
@@ -92,6 +93,49 @@ func BenchmarkQuery(b *testing.B) {
 			b.ReportMetric(float64(all[len(all)*99/100].Microseconds())/1000, "p99-ms")
 		})
 	}
+}
+
+// BenchmarkEdit changes a file of an index that was just built, and asks for what is new in it, as the service does. The first
+// hundred changes also merge what building left behind, bit by bit.
+func BenchmarkEdit(b *testing.B) {
+	ctx := context.Background()
+	dir := b.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(goroot(b))); err != nil {
+		b.Fatal(err)
+	}
+	x, err := Open(ctx, dir, Options{CacheDir: b.TempDir(), Watch: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer x.Close()
+	if _, err := x.Update(ctx, query.Glob{}, false); err != nil {
+		b.Fatal(err)
+	}
+	name := filepath.Join(dir, "runtime", "map.go")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var all []time.Duration
+	for i := 0; b.Loop(); i++ {
+		symbol := fmt.Sprintf("benchmarked%d", i)
+		start := time.Now()
+		if err := os.WriteFile(name, fmt.Appendf(text[:len(text):len(text)], "\nfunc %s() {}\n", symbol), 0o644); err != nil {
+			b.Fatal(err)
+		}
+		q, err := query.Params{Symbol: symbol, Kind: "definition"}.Compile()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if r, err := x.Query(ctx, q); err != nil || len(r.Handles) != 1 {
+			b.Fatalf("%s is not seen: %v, %v", symbol, r.Handles, err)
+		}
+		all = append(all, time.Since(start))
+	}
+	slices.Sort(all)
+	b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(all[len(all)*99/100].Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(all[len(all)-1].Microseconds())/1000, "max-ms")
 }
 
 func each(f func(string) query.Params, list ...string) (out []query.Params) {

@@ -48,7 +48,7 @@ func (s *search) exact(name string) ([]hit, error) {
 		return nil, err
 	}
 	lower := strings.ToLower(name)
-	return s.nodes(s.filesOf(rows), func(_ *chunk.Outline, n *chunk.Part) (float64, bool) {
+	return s.nodesOf(rows, func(_ *chunk.Outline, n *chunk.Part) (float64, bool) {
 		if !named(n) || strings.ToLower(n.Name) != lower {
 			return 0, false
 		}
@@ -139,6 +139,32 @@ func (s *search) nodes(list []*store.File, keep func(o *chunk.Outline, n *chunk.
 	return sortHits(hits), nil
 }
 
+// nodesOf returns what nodes does of the nodes that begin in pieces, which is where the terms of their names are.
+func (s *search) nodesOf(rows []store.Row, keep func(o *chunk.Outline, n *chunk.Part) (float64, bool)) ([]hit, error) {
+	var hits []hit
+	for _, r := range rows {
+		file := s.v.File(r.File())
+		o, err := s.outline(file)
+		if err != nil {
+			return nil, err
+		}
+		piece := r.Piece()
+		if piece >= len(o.Pieces) {
+			continue
+		}
+		i := 0
+		if piece > 0 {
+			i, _ = slices.BinarySearchFunc(o.Nodes, o.Pieces[piece-1].End, func(n chunk.Part, at int) int { return cmp.Compare(n.Start, at) })
+		}
+		for ; i < len(o.Nodes) && (o.Nodes[i].Start < o.Pieces[piece].End || piece == len(o.Pieces)-1); i++ {
+			if base, ok := keep(o, &o.Nodes[i]); ok {
+				hits = append(hits, hit{file: file, node: i, base: base})
+			}
+		}
+	}
+	return sortHits(hits), nil
+}
+
 // filesOf returns the files of rows, which are sorted, each once.
 func (s *search) filesOf(rows []store.Row) []*store.File {
 	var list []*store.File
@@ -206,24 +232,15 @@ func (s *search) withAtLeast(name string, needed func(words int) int) ([]hit, er
 		return nil, nil
 	}
 	need := needed(len(words))
-	count := make(map[store.Row]int)
-	for _, w := range words {
+	lists := make([][]store.Row, len(words))
+	for i, w := range words {
 		rows, err := s.v.Rows(nameTerm + w)
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range rows {
-			count[r]++
-		}
+		lists[i] = rows
 	}
-	var rows []store.Row
-	for r, n := range count {
-		if n >= need {
-			rows = append(rows, r)
-		}
-	}
-	slices.Sort(rows)
-	return s.nodes(s.filesOf(rows), func(_ *chunk.Outline, n *chunk.Part) (float64, bool) {
+	return s.nodesOf(inAtLeast(need, lists), func(_ *chunk.Outline, n *chunk.Part) (float64, bool) {
 		if !named(n) {
 			return 0, false
 		}
@@ -241,6 +258,35 @@ func (s *search) withAtLeast(name string, needed func(words int) int) ([]hit, er
 		}
 		return prominence(n) + 2*float64(has)/float64(max(all, 1)), true
 	})
+}
+
+// inAtLeast returns what n of the lists have, or more, which are sorted, and is sorted itself.
+func inAtLeast(n int, lists [][]store.Row) []store.Row {
+	lists = slices.Clone(lists)
+	slices.SortFunc(lists, func(a, b []store.Row) int { return cmp.Compare(len(a), len(b)) })
+	// What n of them have is in one of the shortest, of which there are as many as may lack it and one more.
+	short := len(lists) - n + 1
+	rows := slices.Concat(lists[:short]...)
+	if short > 1 {
+		slices.Sort(rows)
+	}
+	var out []store.Row
+	for i := 0; i < len(rows); {
+		row, has := rows[i], 0
+		for ; i < len(rows) && rows[i] == row; i++ {
+			has++
+		}
+		for k := short; k < len(lists) && has < n && has+len(lists)-k >= n; k++ {
+			at, ok := slices.BinarySearch(lists[k], row)
+			if lists[k] = lists[k][at:]; ok { // what is before is not asked for any more
+				has++
+			}
+		}
+		if has >= n {
+			out = append(out, row)
+		}
+	}
+	return out
 }
 
 // holding finds symbols whose names hold name, in any case.
@@ -324,7 +370,7 @@ func (s *search) children(parent, name string) (found, error) {
 		return found{}, err
 	}
 	want, lower := strings.ToLower(last), strings.ToLower(name)
-	hits, err := s.nodes(s.filesOf(rows), func(o *chunk.Outline, n *chunk.Part) (float64, bool) {
+	hits, err := s.nodesOf(rows, func(o *chunk.Outline, n *chunk.Part) (float64, bool) {
 		belongs := strings.ToLower(n.Owner) == want || n.Parent >= 0 && strings.ToLower(o.Nodes[n.Parent].Name) == want
 		if !belongs || name != "" && strings.ToLower(n.Name) != lower {
 			return 0, false

@@ -418,6 +418,9 @@ func TestMCPService(t *testing.T) {
 	if committed["source"] != "service" || committed["commit_sha"] == nil || committed["generation"] == nil {
 		t.Errorf("what is committed: %v", committed)
 	}
+	if s := a.finds("canopy_status", map[string]any{}); s["files_indexed"].(float64) < 2 || s["files_indexed"] != s["files_total"] || s["file_discovery"] != "watch" {
+		t.Errorf("status over the service: %v", s)
+	}
 	write(t, filepath.Join(p.project, "src", "login.ts"), "// Another one.\n"+loginFile)
 	edited := handles(t, a.finds("canopy_query", map[string]any{"symbol": "login", "kind": "definition"}), "handles")[0]
 	if edited["source"] != "local" || fmt.Sprint(edited["line_range"]) != "[6 8]" {

@@ -8,13 +8,15 @@ import (
 	"github.com/skl-project/skl/index/lang"
 )
 
+// BinaryHead is how many bytes of a file are looked at for a NUL.
+const BinaryHead = 8_000
+
 // Sizes of pieces. They suit both sides: a piece is read whole by an agent that expands it, and is what a text
 // query scores.
 const (
 	maxLines   = 100     // of a symbol or section that is one piece
 	gapLines   = 50      // of a chunk that is cut out of text
 	maxBytes   = 6_000   // of both
-	binaryHead = 8_000   // bytes that are looked at for a NUL
 	softPieces = 1 << 10 // a file with more of them, and of less than softBytes each, gets fewer
 	softBytes  = 256     //
 )
@@ -23,7 +25,7 @@ const (
 // src is not changed and not kept.
 func Split(path string, src []byte) Outline {
 	language := languageOf(path)
-	if isBinary(src) {
+	if IsBinary(src) {
 		return Outline{Binary: true, Lines: newLines(src).count}
 	}
 	o := Outline{Language: language}
@@ -58,11 +60,15 @@ func languageOf(name string) string {
 	return "text"
 }
 
-// isBinary says whether src is no text in an encoding that keeps ASCII. UTF-16 is told by its mark: most of it has NULs
-// too.
-func isBinary(src []byte) bool {
-	return bytes.IndexByte(src[:min(len(src), binaryHead)], 0) >= 0 ||
-		bytes.HasPrefix(src, []byte("\xff\xfe")) || bytes.HasPrefix(src, []byte("\xfe\xff"))
+// IsBinary says whether src is no text in an encoding that keeps ASCII: it has a NUL in its first BinaryHead bytes, or is in UTF-16, most
+// of which has NULs too.
+func IsBinary(src []byte) bool {
+	return bytes.IndexByte(src[:min(len(src), BinaryHead)], 0) >= 0 || IsUTF16(src)
+}
+
+// IsUTF16 says whether src begins with the mark of UTF-16, in either order of bytes.
+func IsUTF16(src []byte) bool {
+	return bytes.HasPrefix(src, []byte("\xff\xfe")) || bytes.HasPrefix(src, []byte("\xfe\xff"))
 }
 
 // lines knows where the lines of a text start.

@@ -217,7 +217,7 @@ func TestBinary(t *testing.T) {
 			}
 		})
 	}
-	if o := Split("a.txt", []byte(strings.Repeat("a", binaryHead)+"\x00")); o.Binary {
+	if o := Split("a.txt", []byte(strings.Repeat("a", BinaryHead)+"\x00")); o.Binary {
 		t.Error("a NUL far behind makes a file binary")
 	}
 }

@@ -28,7 +28,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxFileBytes is the size of the largest file that is read.
+// MaxFileBytes is the size of the largest file that is read as a whole and indexed.
 const MaxFileBytes = 4 << 20
 
 // MaxRuleBytes is how much is read of a file of patterns or of configuration.

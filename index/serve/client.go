@@ -366,10 +366,14 @@ func (x *remote) Invalidate(ctx context.Context, glob query.Glob) (int, error) {
 	return 0, err
 }
 
-// Status implements [Index], with what a service tells.
-func (x *remote) Status(ctx context.Context) (query.Status, error) {
+// Status implements [Index]. An older service tells no more than the state of the repository.
+func (x *remote) Status(ctx context.Context) (s query.Status, err error) {
+	at := "/repos/" + url.PathEscape(x.id)
+	if err := x.c.get(ctx, at+"/index", &s); err == nil {
+		return s, nil
+	}
 	var r Repo
-	if err := x.c.get(ctx, "/repos/"+url.PathEscape(x.id), &r); err != nil {
+	if err := x.c.get(ctx, at, &r); err != nil {
 		return query.Status{}, err
 	}
 	return query.Status{RepoRoot: cmp.Or(r.RepoRoot, filepath.Clean(x.root)), FileDiscovery: "service", Generation: r.Generation}, nil

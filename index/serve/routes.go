@@ -79,6 +79,9 @@ func operations() []route {
 		{Method: "POST", Path: "/repos/add", Name: "addRepo", Summary: "Register a git repository; the same answer if it is registered.", Body: AddRequest{}, Answer: Added{}, handle: post((*Service).add)},
 		{Method: "GET", Path: "/repos", Name: "listRepos", Summary: "Registered repositories.", Answer: []Repo{}, handle: func(s *Service, c call) (any, error) { return s.list(c.known), nil }},
 		{Method: "GET", Path: "/repos/{id}", Name: "getRepo", Summary: "One repository.", Answer: Repo{}, Errors: []int{404}, handle: func(s *Service, c call) (any, error) { return s.repos.get(c.PathValue("id")) }},
+		{Method: "GET", Path: "/repos/{id}/index", Name: "getIndex", Summary: "What the index of a repository holds.", Answer: query.Status{}, Errors: []int{404, 503}, handle: func(s *Service, c call) (any, error) {
+			return s.holds(c.Context(), c.PathValue("id"))
+		}},
 		{Method: "DELETE", Path: "/repos/{id}", Name: "removeRepo", Summary: "Forget a repository; its files are not touched.", Errors: []int{404}, handle: func(s *Service, c call) (any, error) { return nil, s.remove(c.Context(), c.PathValue("id")) }},
 		{Method: "POST", Path: "/reindex", Name: "reindex", Summary: "Make an index agree with its files, in the background. Poll GET /repos/{id} until status is ready.", Body: ReindexRequest{}, Answer: Reindexing{}, Errors: []int{404, 503}, handle: post((*Service).reindex)},
 		{Method: "POST", Path: "/query", Name: "query", Summary: "Handles that match, best first.", Body: QueryRequest{}, Answer: query.Result{}, Errors: []int{404, 503}, handle: post((*Service).query)},

@@ -211,6 +211,15 @@ func (s *Service) at(ctx context.Context, id string) (shard, error) {
 	return shard{r, o.x, a}, nil
 }
 
+// holds tells what the index of a repository holds.
+func (s *Service) holds(ctx context.Context, id string) (any, error) {
+	at, err := s.at(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return at.Index.Status(ctx)
+}
+
 // seen keeps what an answer says of the state of a repository.
 func (s *Service) seen(at shard, generation uint64) {
 	// The file has it from the next change of status on: a generation is shown, and never relied on.

@@ -567,3 +567,24 @@ func BenchmarkQuery(b *testing.B) {
 		}
 	}
 }
+
+// A handle of a file that is searched, but not divided, says so in an answer, and when it is expanded.
+func TestServiceReadFile(t *testing.T) {
+	root := sample(t)
+	put(t, root, "notes.txt", "\xff\xfeh\x00i\x00\n\x00")
+	w := start(t, ServiceOptions{Open: real(t)})
+	id := w.add(root)
+	w.index(id)
+	status, found := w.ask("POST", "/query", tree{"repo": id, "literal": "hi", "glob": "notes.txt"})
+	if status != 200 || len(found["handles"].([]any)) != 1 {
+		t.Fatal(status, found)
+	}
+	h := found["handles"].([]any)[0].(map[string]any)
+	if h["read_file"] != true || h["match_line"] != 1.0 || h["node_type"] != "file" {
+		t.Error(h)
+	}
+	status, problem := w.ask("POST", "/expand", tree{"repo": id, "handles": []tree{{"id": h["id"]}}})
+	if status != 404 || problem["code"] != "not_found" || problem["detail"] != "file_not_indexed" || problem["hint"] != readIt {
+		t.Error(status, problem)
+	}
+}

@@ -12,8 +12,10 @@ import (
 // Flags of a File.
 const (
 	Binary  = 1 << iota // no text
-	Large               // more than files.MaxFileBytes: only its path is known
+	Large               // more than files.MaxFileBytes: it has no nodes
 	Divided             // has symbols of several pieces
+	Shared              // has nodes of several pieces
+	UTF16               // Binary too: text that can be searched, but has no nodes
 )
 
 // A Hash is the first 16 bytes of the SHA-256 of a file.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/index"
 	"github.com/skl-project/skl/install/store"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/lock"
@@ -18,7 +20,8 @@ type cacheResult struct {
 	Cache   string `json:"cache"`
 	Index   string `json:"index"` // part of the cache
 	Store   string `json:"store"`
-	Entries int    `json:"entries"` // removed, or with --dry-run removable
+	Entries int    `json:"entries"`           // removed, or with --dry-run removable
+	Indexes int    `json:"indexes,omitempty"` // of directories that are gone, removed or removable
 	Bytes   int64  `json:"bytes"`
 }
 
@@ -34,7 +37,7 @@ func cacheCommand() command {
 				return nil
 			}},
 			{name: "clean", usage: "delete the caches, indexes among them; the store of bundles stays", run: cleanCache, flags: []cli.Flag{dryRunFlag()}},
-			{name: "gc", usage: "delete bundles that no lock of this scope, and no installed skill here, names", run: gcStore, flags: []cli.Flag{dryRunFlag()}},
+			{name: "gc", usage: "delete bundles that no lock of this scope and no installed skill here names, and indexes of directories that are gone", run: collect, flags: []cli.Flag{dryRunFlag()}},
 		}}
 }
 
@@ -61,9 +64,9 @@ func cleanCache(_ context.Context, w *world, c *cli.Context) error {
 	return w.printCache(out, "file", c.Bool("dry-run"))
 }
 
-// gcStore keeps what the locks of the project and the user name. Other projects
-// fetch again what they miss.
-func gcStore(_ context.Context, w *world, c *cli.Context) error {
+// collect keeps the bundles that the locks of the project and the user name, and the indexes of directories that are there. Other
+// projects fetch again what they miss.
+func collect(ctx context.Context, w *world, c *cli.Context) error {
 	keep := map[bundle.Digest]bool{}
 	for _, path := range []string{filepath.Join(w.base, "skl.lock"), filepath.Join(w.dirs.config, "skl.lock"), filepath.Join(managedBase, "skl.lock")} {
 		src, err := os.ReadFile(path)
@@ -84,6 +87,19 @@ func gcStore(_ context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	orphans, err := index.Orphans(w.indexDir())
+	if err != nil {
+		return err
+	}
+	for _, o := range orphans {
+		if !c.Bool("dry-run") {
+			if err := o.Remove(ctx); err != nil {
+				return err
+			}
+		}
+		out.Indexes++
+		out.Bytes += o.Bytes
+	}
 	return w.printCache(out, "bundle", c.Bool("dry-run"))
 }
 
@@ -95,6 +111,13 @@ func (w *world) printCache(out cacheResult, noun string, dry bool) error {
 	if dry {
 		verb = "would remove"
 	}
-	w.ui.Print("%s %s, %s", verb, ui.Count(out.Entries, noun), ui.Size(out.Bytes))
+	what := ui.Count(out.Entries, noun)
+	switch {
+	case out.Indexes == 1:
+		what += " and the index of a directory that is gone"
+	case out.Indexes > 1:
+		what += fmt.Sprintf(" and %d indexes of directories that are gone", out.Indexes)
+	}
+	w.ui.Print("%s %s, %s", verb, what, ui.Size(out.Bytes))
 	return nil
 }

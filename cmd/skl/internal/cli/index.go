@@ -152,7 +152,7 @@ func runIndex(ctx context.Context, w *world, c *cli.Context) error {
 			w.ui.Print("%s %s: %d new, %d changed, %d removed, %d unchanged, in %s", ui.Painted(w.ui.Done()), d.name, r.Added, r.Changed, r.Removed, r.Unchanged, r.Elapsed.Round(time.Millisecond))
 		}
 		if r.TooLarge > 0 {
-			w.ui.Note("%s too large to be read: only the paths are known", areCounted(r.TooLarge, "file"))
+			w.ui.Note("%s too large to be divided: literals and regular expressions are found there, words and symbols are not", areCounted(r.TooLarge, "file"))
 		}
 	}
 	switch {
