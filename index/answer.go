@@ -107,7 +107,7 @@ func (x *Index) attempt(ctx context.Context, q query.Query, n int, pending []fil
 		return nil, err
 	}
 	defer v.Close()
-	s := &search{x: x, ctx: ctx, v: v, q: q, ask: rank.Ask(q.Text), pending: pending, local: map[int64]*local{}, locals: map[string]*store.File{}, stale: map[string]*store.File{}}
+	s := &search{x: x, ctx: ctx, v: v, q: q, ask: rank.Ask(q.Text), pending: pending, local: map[int64]*local{}, locals: map[string]*store.File{}, stale: map[string]*store.File{}, blocks: map[int64]*blocks{}}
 	s.sentence = len(wordsOf(s.ask)) >= questionWords
 	f, err := s.find(q.Expr)
 	if err != nil {
@@ -149,19 +149,16 @@ func (s *search) keepLocal(best []scored, _ []reference) error {
 // handle makes the handle of a match, from the text as it is.
 func (s *search) handle(b scored) (query.Handle, bool) {
 	n := b.part
-	var text, shown []byte
-	if b.seen != nil {
-		shown = b.seen.head
-	} else {
-		var ok bool
-		if text, ok = s.text(b.file); !ok || n.Start < 0 || n.End > len(text) || n.Start > n.End {
-			return query.Handle{}, false
-		}
-		shown = text[n.Start:n.End]
+	shown, ok := s.shown(b.file, n)
+	if !ok {
+		return query.Handle{}, false
+	}
+	if s.blocks[b.file.ID] != nil {
+		n.Tokens = chunk.Tokens(shown)
 	}
 	h := query.Handle{ID: query.ID(b.file.Path, n.Type, n.Start, n.End), FilePath: b.file.Path, NodeType: n.Type.String(), Name: n.Name, Parent: n.Owner,
 		Span: query.Span{Start: n.Start, End: n.End}, LineRange: [2]int{n.FirstLine, n.LastLine}, TokenCount: n.Tokens,
-		Preview: query.Preview(shown, previewBytes), MatchLine: b.line, ReadFile: b.seen != nil, Score: round(b.score.Value)}
+		Preview: query.Preview(shown, previewBytes), MatchLine: b.line, Score: round(b.score.Value)}
 	if n.Parent >= 0 {
 		if o, err := s.outline(b.file); err == nil {
 			p := o.Nodes[n.Parent]
@@ -172,15 +169,16 @@ func (s *search) handle(b scored) (query.Handle, bool) {
 		}
 	}
 	if h.MatchLine == 0 && b.at.End > b.at.Start {
-		h.MatchLine = s.matchLine(b, text)
+		h.MatchLine = s.matchLine(b)
 	}
 	return h, true
 }
 
 // matchLine returns the first line of a piece that has a word of the question, 0 for none.
-func (s *search) matchLine(b scored, text []byte) int {
+func (s *search) matchLine(b scored) int {
+	text, ok := s.text(b.file)
 	from, to := b.at.Start, min(b.at.End, len(text))
-	if from >= to {
+	if !ok || from >= to {
 		return 0
 	}
 	matched := make(map[string]bool, len(b.score.Matched))
@@ -258,14 +256,14 @@ func (s *search) expandWithin(out *query.Result, best []scored, budget int) {
 		j := slices.IndexFunc(best, func(b scored) bool {
 			return b.file.Path == h.FilePath && b.part.Start == h.Span.Start && b.part.End == h.Span.End
 		})
-		if j < 0 || best[j].seen != nil {
+		if j < 0 {
 			continue
 		}
-		text, ok := s.text(best[j].file)
+		text, ok := s.shown(best[j].file, best[j].part)
 		if !ok {
 			continue
 		}
-		h.Content = string(text[h.Span.Start:h.Span.End])
+		h.Content = string(text)
 		used += h.TokenCount
 		perFile[h.FilePath]++
 		taken = append(taken, *h)

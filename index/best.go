@@ -25,7 +25,7 @@ func (s *search) best(f found, n int) (best []scored, total int, err error) {
 	scorer := rank.New(s.ask, s.corpus())
 	out := list[:0]
 	for _, c := range list {
-		if c.seen != nil {
+		if s.blocks[c.file.ID] != nil { // its text is not at hand
 			c.score.Value = c.base
 			out = append(out, c)
 			continue

@@ -54,7 +54,6 @@ func (x *Index) gather(ctx context.Context, q query.Query, o rank.PackOptions) (
 				continue
 			}
 			recent, overlaps := x.lately.of(h.ID, h.FilePath, h.Span.Start, h.Span.End, now)
-			recent = recent || h.ReadFile // what can be expanded is suggested first
 			g.candidates = append(g.candidates, rank.Candidate{Path: h.FilePath, Start: h.Span.Start, End: h.Span.End, FirstLine: h.LineRange[0], LastLine: h.LineRange[1],
 				Kind: h.NodeType, Tokens: h.TokenCount, Score: b.score, Recent: recent, Overlaps: overlaps})
 			g.list = append(g.list, query.Evidence{ID: h.ID, FilePath: h.FilePath, NodeType: h.NodeType, Name: h.Name, Parent: h.Parent, Span: h.Span, LineRange: h.LineRange,

@@ -33,11 +33,7 @@ func (x *Index) expand(ctx context.Context, ids []string, limited bool, maxToken
 				return err
 			}
 			if !ok {
-				failed := failure(id, "no part of a file has this handle now")
-				if f := s.undivided(id); f != nil {
-					failed = query.Failure{HandleID: id, Code: "file_not_indexed", Message: whyUndivided(f)}
-				}
-				out.FailedIDs = append(out.FailedIDs, failed)
+				out.FailedIDs = append(out.FailedIDs, failure(id, "no part of a file has this handle now"))
 				continue
 			}
 			if limited {
@@ -79,12 +75,21 @@ func (s *search) content(id string) (c query.Content, ok bool, err error) {
 			list = append(list, f)
 		}
 	}
-	for _, f := range list {
+	first := wholeFile
+	for _, f := range append(list, s.undivided()...) {
+		if undivided(f) {
+			b, ok := s.x.divided.of(s.x.root, f.Path, f.Stamp)
+			if !ok {
+				s.stale[f.Path] = f
+				continue
+			}
+			s.blocks[f.ID], first = b, 0
+		}
 		o, err := s.outline(f)
 		if err != nil {
 			return c, false, err
 		}
-		for i := wholeFile; i < len(o.Nodes); i++ {
+		for i := first; i < len(o.Nodes); i++ {
 			n, err := s.region(hit{file: f, node: i})
 			if err != nil {
 				return c, false, err
@@ -92,11 +97,14 @@ func (s *search) content(id string) (c query.Content, ok bool, err error) {
 			if query.ID(f.Path, n.Type, n.Start, n.End) != id {
 				continue
 			}
-			text, fresh := s.text(f)
-			if !fresh || n.End > len(text) {
+			text, fresh := s.shown(f, n)
+			if !fresh {
 				return c, false, nil
 			}
-			c = query.Content{HandleID: id, FilePath: f.Path, LineRange: [2]int{n.FirstLine, n.LastLine}, TokenCount: n.Tokens, Content: string(text[n.Start:n.End])}
+			if s.blocks[f.ID] != nil {
+				n.Tokens = chunk.Tokens(text)
+			}
+			c = query.Content{HandleID: id, FilePath: f.Path, LineRange: [2]int{n.FirstLine, n.LastLine}, TokenCount: n.Tokens, Content: string(text)}
 			s.x.lately.add(expanded{id, f.Path, n.Start, n.End, time.Now()})
 			return c, true, nil
 		}

@@ -55,11 +55,12 @@ type Report struct {
 
 // An Index of one root. It may be used concurrently.
 type Index struct {
-	root   string
-	o      Options
-	walker *files.Walker
-	texts  texts
-	lately lately
+	root    string
+	o       Options
+	walker  *files.Walker
+	texts   texts
+	divided divided
+	lately  lately
 
 	opening sync.Mutex // held while a damaged store is opened anew
 	current atomic.Pointer[store.Store]

@@ -158,7 +158,7 @@ func (s *search) scan(gate store.Gate, find finder, carry int) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	more, undivided, err := s.scanPending(find)
+	more, large, err := s.scanPending(find)
 	if err != nil {
 		return found{}, err
 	}
@@ -169,16 +169,16 @@ func (s *search) scan(gate store.Gate, find finder, carry int) (found, error) {
 	for _, l := range s.local {
 		old[l.record.Path] = true
 	}
-	large, err := s.scanUndivided(old, undivided, find, carry)
+	others, err := s.scanUndivided(old, large, find, carry)
 	if err != nil {
 		return found{}, err
 	}
-	more = append(more, large...)
+	more = append(more, others...)
 	if len(old)+len(s.within) > 0 {
 		list = keep(list, func(f *store.File) bool { return !old[f.Path] && s.matters(f.Path) })
 	}
 	for _, l := range s.local {
-		if l.text != nil && gate.Passes(l.record.Grams) {
+		if l.text != nil && !undivided(&l.record.File) && gate.Passes(l.record.Grams) {
 			list = append(list, s.locals[l.record.Path])
 		}
 	}
@@ -216,6 +216,12 @@ func (s *search) scan(gate store.Gate, find finder, carry int) (found, error) {
 	return found{hits: sortHits(append(slices.Concat(results...), more...))}, nil
 }
 
+// A node with more matches than others is worth more.
+const (
+	perMatch    = 0.02
+	moreMatches = 10 // that count; what a program wrote has thousands
+)
+
 // A match is a range of bytes.
 type match struct{ at, end int }
 
@@ -244,8 +250,8 @@ func placed(f *store.File, o *chunk.Outline, text []byte, matches []match) []hit
 			node, region = o.Pieces[0].Node, o.Pieces[0].Region
 		}
 		if i, ok := index[node]; ok {
-			if more[i]++; more[i] <= 10 { // what a program wrote has thousands
-				hits[i].base += 0.02
+			if more[i]++; more[i] <= moreMatches {
+				hits[i].base += perMatch
 			}
 			continue
 		}
@@ -268,10 +274,10 @@ func placed(f *store.File, o *chunk.Outline, text []byte, matches []match) []hit
 const maxDivided = 300
 
 // scanPending reads the files that are not indexed. Of those that match, the likeliest become local; the others are hits as a whole,
-// since to divide them all would take too long. Those that have no nodes are not searched, but returned.
-func (s *search) scanPending(find finder) (whole []hit, undivided []files.File, err error) {
+// since to divide them all would take too long. Those that are too large or in UTF-16 are not searched, but returned.
+func (s *search) scanPending(find finder) (whole []hit, large []files.File, err error) {
 	lines := make([]int, len(s.pending)) // of the first match
-	large := make([]bool, len(s.pending))
+	undivided := make([]bool, len(s.pending))
 	err = parallel(s.ctx, len(s.pending), func(i int) {
 		if !s.matters(s.pending[i].Path) {
 			return
@@ -280,7 +286,7 @@ func (s *search) scanPending(find finder) (whole []hit, undivided []files.File, 
 		if err != nil {
 			return
 		}
-		if large[i] = stamp.Size > files.MaxFileBytes || chunk.IsUTF16(data); large[i] || chunk.IsBinary(data) {
+		if undivided[i] = stamp.Size > files.MaxFileBytes || chunk.IsUTF16(data); undivided[i] || chunk.IsBinary(data) {
 			return
 		}
 		find(data, func(at, _ int) {
@@ -294,8 +300,8 @@ func (s *search) scanPending(find finder) (whole []hit, undivided []files.File, 
 	}
 	var matches []int
 	for i, line := range lines {
-		if large[i] {
-			undivided = append(undivided, s.pending[i])
+		if undivided[i] {
+			large = append(large, s.pending[i])
 		}
 		if line > 0 {
 			matches = append(matches, i)
@@ -330,7 +336,7 @@ func (s *search) scanPending(find finder) (whole []hit, undivided []files.File, 
 		l := s.locals[f.Path]
 		return l == nil || s.local[l.ID] == nil
 	})
-	return whole, undivided, nil
+	return whole, large, nil
 }
 
 // place gives a file of pending a number, below 0. It is not read yet.
@@ -361,7 +367,7 @@ func (s *search) take(f *store.File, l *local) {
 // local reads f, without changing it.
 func (m *maker) local(f *store.File) *local {
 	l := &local{record: &store.Record{File: *f}}
-	if r, text, err := m.record(f.Path); err == nil && r.Flags&store.Large == 0 {
+	if r, text, err := m.record(f.Path); err == nil {
 		r.ID = f.ID
 		l.record, l.text = r, text
 	}

@@ -23,7 +23,6 @@ type hit struct {
 	at   chunk.Region // of the match within the node, zero for the whole node
 	line int          // of the match, 0 for none
 	base float64      // added to the score that the text gives
-	seen *sighting    // if the file has no nodes, and its text is not at hand
 }
 
 const wholeFile = -1
@@ -57,6 +56,7 @@ type search struct {
 	local    map[int64]*local       // files of pending that were read for this answer, by a number below 0
 	locals   map[string]*store.File // all that have such a number, read or not, by path
 	stale    map[string]*store.File // that are not what the store says
+	blocks   map[int64]*blocks      // of files that are not divided when they are indexed, and were for this answer
 }
 
 // A local is a file that is not stored, or not yet.
@@ -66,8 +66,15 @@ type local struct {
 }
 
 func (s *search) outline(f *store.File) (*chunk.Outline, error) {
+	var l *local
 	if f.ID < 0 {
-		return &s.load(f).record.Outline, nil
+		l = s.load(f)
+	}
+	switch b := s.blocks[f.ID]; {
+	case b != nil:
+		return &b.outline, nil
+	case l != nil:
+		return &l.record.Outline, nil
 	}
 	return s.v.Outline(f)
 }
@@ -93,9 +100,6 @@ func (s *search) region(h hit) (chunk.Part, error) {
 	o, err := s.outline(h.file)
 	if err != nil {
 		return chunk.Part{}, err
-	}
-	if h.seen != nil {
-		return h.seen.part(h.file), nil
 	}
 	if h.node == wholeFile {
 		lines := 1

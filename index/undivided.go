@@ -1,131 +1,317 @@
 package index
 
 import (
+	"bufio"
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"sort"
+	"sync"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding/unicode"
 
 	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/index/files"
-	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/store"
-	"github.com/skl-project/skl/spec/diag"
 )
 
-// Some files have text, but no nodes: those over files.MaxFileBytes, and those in UTF-16. Literals and regular expressions are found in
-// them by reading them; what is found is the file as a whole, with the line of the match.
+// Some files have text, but are not divided when they are indexed: those over files.MaxFileBytes, and those in UTF-16. Literals and
+// regular expressions are found in them by reading them, and what is found is a block. Blocks follow from the bytes of the file alone,
+// so that a handle can be expanded by whoever divides the file again.
 
 const (
-	window  = 1 << 20  // bytes that are searched at once
-	maxLine = 32 << 20 // of a line that is searched as one; a longer one is cut
+	window     = 1 << 20  // bytes that are searched at once
+	maxLine    = 32 << 20 // of a line that is searched as one; a longer one is cut
+	blockBytes = 4 << 10  // of a block, about
+	maxBlocks  = 1 << 16  // of a file: a larger one has larger blocks
+	keptBlocks = 1 << 16  // in memory, of all files
 )
 
-// A sighting is the first match in such a file. The zero sighting is none.
-type sighting struct {
-	line  int    // of the match, from 1
-	lines int    // that the file has
-	head  []byte // what it begins with, for a preview
+func undivided(f *store.File) bool { return f.Flags&(store.Large|store.UTF16) != 0 }
+
+// blocks are the parts of such a file, in order and without gaps.
+type blocks struct {
+	outline chunk.Outline // spans are of the file's bytes; tokens are not counted
+	at      []int         // where each begins in the text, which is UTF-8
+	stamp   files.Stamp
 }
 
-// scanUndivided searches those that are stored, but for the paths of old, and the given ones of pending.
-func (s *search) scanUndivided(old map[string]bool, pending []files.File, find finder, carry int) ([]hit, error) {
+// holding returns the block that a place in the text lies in.
+func (b *blocks) holding(at int) int { return sort.SearchInts(b.at, at+1) - 1 }
+
+// divided are the blocks of the files that were looked at lately, by their paths.
+type divided struct {
+	mu   sync.Mutex
+	m    map[string]*blocks
+	size int // blocks of all
+}
+
+// of returns the blocks of a file, as long as it has a stamp.
+func (d *divided) of(root, path string, stamp files.Stamp) (b *blocks, ok bool) {
+	d.mu.Lock()
+	b = d.m[path]
+	d.mu.Unlock()
+	if b != nil && b.stamp == stamp {
+		return b, true
+	}
+	b = &blocks{stamp: stamp}
+	read, err := reading(root, path, func(f *os.File, now files.Stamp) (err error) {
+		if now == stamp {
+			b.outline.Nodes, b.at, err = divide(f, int(stamp.Size))
+		}
+		return err
+	})
+	if err != nil || read != stamp {
+		return nil, false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if old := d.m[path]; old != nil {
+		d.size -= len(old.at)
+	}
+	if d.size += len(b.at); d.size > keptBlocks || d.m == nil {
+		d.m, d.size = make(map[string]*blocks), len(b.at)
+	}
+	d.m[path] = b
+	return b, true
+}
+
+// divide cuts a file of a number of bytes into blocks: the first line end in each part of blockBytes ends one, or else the end of that part.
+// A binary file has none.
+func divide(r io.Reader, size int) (nodes []chunk.Part, at []int, err error) {
+	text, wide, err := textOf(r)
+	if err != nil || text == nil {
+		return nil, nil, err
+	}
+	cell := blockBytes
+	for cell < size/maxBlocks {
+		cell *= 2
+	}
+	buf := make([]byte, cell)
+	begin := place{wide: wide, line: 1} // of the block that is not ended yet
+	end := begin
+	cut := func() {
+		if end.at > begin.at {
+			last := end.line
+			if end.newline {
+				last--
+			}
+			nodes = append(nodes, chunk.Part{Type: chunk.Chunk, Parent: -1, Region: chunk.Region{Start: begin.raw(), End: end.raw(), FirstLine: begin.line, LastLine: last}})
+			at = append(at, begin.at)
+		}
+		begin = end
+	}
+	for {
+		n, err := io.ReadFull(text, buf)
+		if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
+			return nil, nil, err
+		}
+		if end.at > 0 { // the first part ends none
+			head := bytes.IndexByte(buf[:n], '\n') + 1
+			for ; head < min(n, utf8.UTFMax-1) && !utf8.RuneStart(buf[head]); head++ {
+			}
+			end.pass(buf[:head])
+			cut()
+			end.pass(buf[head:n])
+		} else {
+			end.pass(buf[:n])
+		}
+		if err != nil {
+			cut()
+			if len(nodes) > 0 {
+				nodes[len(nodes)-1].End = size // half a character of UTF-16 included
+			}
+			return nodes, at, nil
+		}
+	}
+}
+
+// A place in a text.
+type place struct {
+	at      int // in bytes of UTF-8
+	wide    bool
+	units   int // of UTF-16 before it, if it is wide
+	line    int
+	newline bool // stands before it
+}
+
+func (p *place) pass(text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	p.at += len(text)
+	p.line += bytes.Count(text, []byte{'\n'})
+	p.newline = text[len(text)-1] == '\n'
+	for i := 0; p.wide && i < len(text); i++ {
+		if utf8.RuneStart(text[i]) {
+			p.units++
+		}
+		if text[i] >= 0xf0 { // in UTF-16, two
+			p.units++
+		}
+	}
+}
+
+// raw returns where it is in the file.
+func (p *place) raw() int {
+	switch {
+	case !p.wide:
+		return p.at
+	case p.at == 0:
+		return 0
+	}
+	return markBytes + 2*p.units
+}
+
+// markBytes is the length of the mark that a file in UTF-16 begins with.
+const markBytes = 2
+
+// textOf returns the text of a file in UTF-8, nil if it is binary. It may also be in UTF-16, which is wide.
+func textOf(r io.Reader) (text io.Reader, wide bool, err error) {
+	b := bufio.NewReaderSize(r, 64<<10)
+	head, err := b.Peek(chunk.BinaryHead)
+	if err != nil && err != io.EOF {
+		return nil, false, err
+	}
+	if chunk.IsUTF16(head) {
+		return unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Reader(b), true, nil
+	}
+	if chunk.IsBinary(head) {
+		return nil, false, nil
+	}
+	return b, false, nil
+}
+
+// reading calls use with a regular file and its stamp, and returns the stamp; that of a file that cannot be read, or changes meanwhile, is zero.
+func reading(root, path string, use func(*os.File, files.Stamp) error) (files.Stamp, error) {
+	f, err := os.OpenFile(filepath.Join(root, filepath.FromSlash(path)), os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return files.Stamp{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return files.Stamp{}, err
+	}
+	stamp := files.StampOf(info)
+	if err := use(f, stamp); err != nil {
+		return files.Stamp{}, err
+	}
+	if info, err = f.Stat(); err != nil || files.StampOf(info) != stamp {
+		return files.Stamp{}, err
+	}
+	return stamp, nil
+}
+
+// undivided returns those that are stored.
+func (s *search) undivided() []*store.File {
 	var list []*store.File
 	for _, f := range s.v.Files() {
-		if f.Flags&(store.Large|store.UTF16) != 0 && !old[f.Path] && s.matters(f.Path) {
+		if undivided(f) {
 			list = append(list, f)
 		}
 	}
+	return list
+}
+
+// scanUndivided searches those that are stored, but for the paths of old, those that were read for this answer, and the given ones of pending.
+func (s *search) scanUndivided(old map[string]bool, pending []files.File, find finder, carry int) ([]hit, error) {
+	list := keep(s.undivided(), func(f *store.File) bool { return !old[f.Path] })
 	for _, f := range pending {
-		list = append(list, s.place(f))
+		if l := s.place(f); s.local[l.ID] == nil {
+			list = append(list, l)
+		}
 	}
-	found := make([]hit, len(list))
-	stale := make([]bool, len(list))
-	err := parallel(s.ctx, len(list), func(i int) {
-		f := list[i]
-		first, stamp := firstIn(s.ctx, filepath.Join(s.x.root, filepath.FromSlash(f.Path)), find, carry)
-		if f.ID < 0 {
-			f.Stamp = stamp
-		} else if stamp != f.Stamp {
-			stale[i] = true
-			return
+	for _, l := range s.local {
+		if undivided(&l.record.File) {
+			list = append(list, s.locals[l.record.Path])
 		}
-		if first.line > 0 {
-			found[i] = hit{file: f, node: wholeFile, line: first.line, base: weighPath(f.Path), seen: &first}
-		}
-	})
-	if err != nil {
+	}
+	list = keep(list, func(f *store.File) bool { return s.matters(f.Path) })
+	seen := make([]sighted, len(list))
+	if err := parallel(s.ctx, len(list), func(i int) { seen[i] = s.sight(list[i], find, carry) }); err != nil {
 		return nil, err
 	}
 	var hits []hit
-	for i, h := range found {
-		if stale[i] {
-			s.stale[list[i].Path] = list[i]
+	for i, f := range list {
+		before := s.blocks[f.ID] // by another part of the expression
+		switch {
+		case before != nil && seen[i].stamp != before.stamp || f.ID >= 0 && seen[i].stamp != f.Stamp:
+			s.stale[f.Path] = f
+			continue
+		case f.ID < 0:
+			f.Stamp = seen[i].stamp
 		}
-		if h.file != nil {
-			hits = append(hits, h)
+		if seen[i].blocks != nil {
+			s.blocks[f.ID] = seen[i].blocks
+			hits = append(hits, seen[i].hits...)
 		}
 	}
 	return hits, nil
 }
 
-// firstIn returns the first match in a file, and the stamp of what was read; that of a file that cannot be read, or changed meanwhile, is
-// zero. carry is how many bytes more than those of a line a match may take, fewer than query.MaxText.
-func firstIn(ctx context.Context, name string, find finder, carry int) (first sighting, stamp files.Stamp) {
-	f, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
-	if err != nil {
-		return first, stamp
-	}
-	defer f.Close()
-	before, err := f.Stat()
-	if err != nil || !before.Mode().IsRegular() {
-		return first, stamp
-	}
-	first, err = firstMatch(ctx, f, find, carry)
-	after, err2 := f.Stat()
-	if err != nil || err2 != nil || files.StampOf(after) != files.StampOf(before) {
-		return sighting{}, stamp
-	}
-	return first, files.StampOf(before)
+// A sighted is what was found in such a file. One that could not be read has a zero stamp, and one without a match no blocks.
+type sighted struct {
+	hits   []hit
+	blocks *blocks
+	stamp  files.Stamp
 }
 
-// firstMatch searches a text, in UTF-16 if it begins with its mark, in parts of whole lines.
-func firstMatch(ctx context.Context, r io.Reader, find finder, carry int) (first sighting, err error) {
+func (s *search) sight(f *store.File, find finder, carry int) (out sighted) {
+	var b *blocks
+	var hits []hit
+	again := 0 // matches of the last hit besides the first
+	weight := weighPath(f.Path)
+	stamp, err := reading(s.x.root, f.Path, func(file *os.File, stamp files.Stamp) error {
+		return matchesIn(s.ctx, file, find, carry, func(at, line int) bool {
+			if b == nil {
+				var ok bool
+				if b, ok = s.x.divided.of(s.x.root, f.Path, stamp); !ok {
+					return false
+				}
+			}
+			node := b.holding(at)
+			if n := len(hits); n > 0 && hits[n-1].node == node {
+				if again++; again <= moreMatches {
+					hits[n-1].base += perMatch
+				}
+				return true
+			}
+			again = 0
+			hits = append(hits, hit{file: f, node: node, line: line, base: weight})
+			return true
+		})
+	})
+	if err != nil {
+		return sighted{}
+	}
+	return sighted{hits, b, stamp}
+}
+
+// matchesIn calls yield with the place and the line of each match in a file, one of a line, until it returns false. The file is searched in
+// parts of whole lines. carry is how many bytes more than those of a line a match may take, fewer than query.MaxText.
+func matchesIn(ctx context.Context, r io.Reader, find finder, carry int, yield func(at, line int) bool) error {
+	text, _, err := textOf(r)
+	if err != nil || text == nil {
+		return err
+	}
 	buf := make([]byte, window)
-	n, err := io.ReadFull(r, buf[:chunk.BinaryHead])
-	if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
-		return first, err
-	}
-	if chunk.IsUTF16(buf[:n]) {
-		r = unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Reader(io.MultiReader(bytes.NewReader(bytes.Clone(buf[:n])), r))
-		n = 0
-	} else if chunk.IsBinary(buf[:n]) {
-		return first, nil
-	}
-	lines, searched := 0, 0 // before buf; bytes of it
-	var last byte           // of the text
-	for begin := true; ; begin = false {
-		m, err := io.ReadFull(r, buf[n:])
+	n, before, lines, searched := 0, 0, 0, 0 // bytes in buf; of the text before it, and its lines; what of buf was searched
+	for more := true; more; {
+		m, err := io.ReadFull(text, buf[n:])
 		n += m
 		end := err == io.ErrUnexpectedEOF || err == io.EOF
 		if err != nil && !end {
-			return first, err
+			return err
 		}
 		if err := ctx.Err(); err != nil {
-			return first, err
-		}
-		if begin {
-			first.head = bytes.Clone(buf[:min(n, 4*previewBytes)])
-		}
-		if m > 0 {
-			last = buf[n-1]
+			return err
 		}
 		cut := n
-		if !end && first.line == 0 {
+		if !end {
 			cut = bytes.LastIndexByte(buf[:n], '\n') + 1
 			if cut <= searched && n < maxLine { // a line of this length needs more room
 				buf = append(buf, make([]byte, len(buf))...)
@@ -135,54 +321,56 @@ func firstMatch(ctx context.Context, r io.Reader, find finder, carry int) (first
 				cut = n
 			}
 		}
-		if first.line == 0 {
-			find(buf[:cut], func(at, _ int) {
-				if first.line == 0 {
-					first.line = lines + 1 + bytes.Count(buf[:at], []byte{'\n'})
-				}
-			})
-		}
-		if end {
-			first.lines = lines + bytes.Count(buf[:n], []byte{'\n'})
-			if last != '\n' {
-				first.lines++
+		line, counted := lines+1, 0
+		find(buf[:cut], func(at, to int) {
+			if !more || searched > 0 && to <= searched { // which was found before
+				return
 			}
+			line += bytes.Count(buf[counted:at], []byte{'\n'})
+			counted = at
+			more = yield(before+at, line)
+		})
+		if end {
 			break
 		}
-		keep := cut
-		if first.line == 0 {
-			keep = max(0, cut-carry)
-		}
-		lines += bytes.Count(buf[:keep], []byte{'\n'})
-		n = copy(buf, buf[keep:n])
-		searched = cut - keep
-	}
-	if first.line == 0 {
-		return sighting{}, nil
-	}
-	return first, nil
-}
-
-// part describes the whole of such a file.
-func (s *sighting) part(f *store.File) chunk.Part {
-	size := int(f.Stamp.Size)
-	return chunk.Part{Type: chunk.File, Region: chunk.Region{End: size, FirstLine: 1, LastLine: s.lines}, Parent: -1, Tokens: size / 4}
-}
-
-// undivided returns the file that a handle of such a file is of.
-func (s *search) undivided(id string) *store.File {
-	for _, f := range s.v.Files() {
-		if f.Flags&(store.Large|store.UTF16) != 0 && query.ID(f.Path, chunk.File, 0, int(f.Stamp.Size)) == id {
-			return f
-		}
+		next := max(0, cut-carry)
+		lines += bytes.Count(buf[:next], []byte{'\n'})
+		before += next
+		n = copy(buf, buf[next:n])
+		searched = cut - next
 	}
 	return nil
 }
 
-// whyUndivided says why a file has no text to be shown.
-func whyUndivided(f *store.File) string {
-	if f.Flags&store.Large != 0 {
-		return fmt.Sprintf("%s is larger than %d MiB: read the lines you need from the file itself", diag.Printable(f.Path), files.MaxFileBytes>>20)
+// shown returns the text of a part of a file, in UTF-8, as it was when the file was read. A file that is not the same now is remembered as stale.
+func (s *search) shown(f *store.File, p chunk.Part) (text []byte, ok bool) {
+	b := s.blocks[f.ID]
+	if b == nil {
+		text, ok = s.text(f)
+		if !ok || p.Start < 0 || p.Start > p.End || p.End > len(text) {
+			return nil, false
+		}
+		return text[p.Start:p.End], true
 	}
-	return diag.Printable(f.Path) + " is in UTF-16: read it from the file itself"
+	text = make([]byte, p.End-p.Start)
+	stamp, err := reading(s.x.root, f.Path, func(file *os.File, _ files.Stamp) error {
+		mark := make([]byte, markBytes)
+		if _, err := file.ReadAt(mark, 0); err != nil && err != io.EOF {
+			return err
+		}
+		if _, err := file.ReadAt(text, int64(p.Start)); err != nil || !chunk.IsUTF16(mark) {
+			return err
+		}
+		if p.Start > 0 {
+			text = append(mark, text...)
+		}
+		var err error
+		text, err = unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(text)
+		return err
+	})
+	if err != nil || stamp != b.stamp {
+		s.stale[f.Path] = f
+		return nil, false
+	}
+	return text, true
 }

@@ -1,15 +1,21 @@
 package index
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
+	"unicode/utf8"
 
+	"golang.org/x/text/encoding/unicode"
+
+	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/query"
 )
@@ -63,10 +69,12 @@ func TestUndividedFiles(t *testing.T) {
 				{query.Params{Literal: "the server lost its lease"}, []string{"big.txt:3", "data/large.log:100000", "small.txt:1"}},
 				{query.Params{Regex: `the s.rver lost.*e$`}, []string{"big.txt:3", "data/large.log:100000", "little.txt:2", "small.txt:1"}},
 				{query.Params{Literal: "half\nsecond"}, []string{"data/large.log:120000"}},
+				{query.Params{Literal: "entry 10", Glob: "nowhere/**"}, nil},
 				{query.Params{Literal: "the server", Glob: "data/**"}, []string{"data/large.log:100000"}},
 				{query.Params{Regex: `entry 1: `}, []string{"data/large.log:1"}},
 				{query.Params{Regex: `^$`}, []string{"big.txt:2"}},
-				{query.Params{Query: `(intersect (literal "server") (literal "half"))`}, []string{"data/large.log:100000"}},
+				{query.Params{Query: `(intersect (literal "server") (regex "^entry 1000[01]\\d:"))`}, []string{"data/large.log:100000"}},
+				{query.Params{Query: `(intersect (literal "server") (literal "half"))`}, nil}, // far from each other
 				{query.Params{Literal: "to be seen nowhere"}, nil},
 			} {
 				got, err := r.Query(context.Background(), compile(t, tt.p))
@@ -89,30 +97,57 @@ func TestUndividedFiles(t *testing.T) {
 	}
 }
 
-// The handle of such a file says where the match is and what it would cost to read all; to expand it is refused with the way out.
+// What is found in such a file is a block around it, which is expanded as every other node, by another process too, until the file changes.
 func TestUndividedHandles(t *testing.T) {
-	r := newRepo(t, map[string]string{"large.log": largeText(map[int]string{9: "the server lost its lease"}), "wide.txt": inUTF16(binary.LittleEndian, "the server lost its lease")})
+	large := largeText(map[int]string{9: "the server lost its lease", 90_000: "the server lost its mind"})
+	r := newRepo(t, map[string]string{"large.log": large, "wide.txt": inUTF16(binary.LittleEndian, "Zürich 𝄞\nthe server lost its lease\n")})
 	got, err := r.Query(context.Background(), compile(t, query.Params{Literal: "server lost", ExpandBudget: query.MaxBudget}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Handles) != 2 || got.ExpandedCount != 0 {
+	if len(got.Handles) != 3 || got.TotalMatches != 3 || !got.AutoExpanded {
 		t.Fatal(asJSON(t, got))
 	}
+	r = openRepo(t, r.dir, Options{CacheDir: r.o.CacheDir})
 	for _, h := range got.Handles {
-		if h.NodeType != "file" || h.Span.End != len(r.read(h.FilePath)) || h.TokenCount != h.Span.End/4 || !h.ReadFile || h.LineRange[0] != 1 || h.LineRange[1] < h.MatchLine {
+		e := r.expand(h.ID)
+		if len(e.Contents) != 1 || e.Contents[0].Content != h.Content || e.Contents[0].TokenCount != h.TokenCount || e.Contents[0].LineRange != h.LineRange {
+			t.Fatal(asJSON(t, e))
+		}
+		lines := strings.Split(h.Content, "\n")
+		if l := lines[h.MatchLine-h.LineRange[0]]; !strings.Contains(l, "server lost") {
+			t.Errorf("line %d is %q", h.MatchLine, l)
+		}
+		if h.NodeType != "chunk" || h.LineRange[1]-h.LineRange[0]+2 != len(lines) || h.TokenCount != chunk.Tokens([]byte(h.Content)) || !strings.HasPrefix(h.Content, strings.TrimSuffix(h.Preview, "...")[:9]) {
 			t.Error(asJSON(t, h))
 		}
-		e := r.expand(h.ID)
-		if len(e.Contents) != 0 || len(e.FailedIDs) != 1 || e.FailedIDs[0].Code != "file_not_indexed" || !strings.Contains(e.FailedIDs[0].Message, h.FilePath) {
-			t.Error(asJSON(t, e))
+		switch bytes := r.read(h.FilePath)[h.Span.Start:h.Span.End]; {
+		case h.FilePath == "large.log" && (bytes != h.Content || len(bytes) > 2*blockBytes):
+			t.Errorf("%d bytes at its span", len(bytes))
+		case h.FilePath == "wide.txt" && (len(bytes) != len(r.read("wide.txt")) || h.Content != "Zürich 𝄞\nthe server lost its lease\n"):
+			t.Errorf("%q", h.Content)
 		}
 	}
+	first := got.Handles[0].ID
+	if e := r.expand(first[:len(first)-1] + string("0123456789abcdef0"[strings.IndexByte("0123456789abcdef", first[len(first)-1])+1])); len(e.FailedIDs) != 1 || e.FailedIDs[0].Code != "handle_not_found" {
+		t.Error(asJSON(t, e))
+	}
 	// An edit is seen, as in every file, and is a new generation, also where the size stays.
-	r.put("large.log", largeText(map[int]string{9: "the server kept its lease"}))
+	r.put("large.log", strings.Replace(large, "lost", "kept", 1))
 	same(t, "edited in place", filesOf(t, r, query.Params{Literal: "server kept"}), []string{"large.log"})
 	if g, err := r.Generation(context.Background()); err != nil || g <= got.Generation {
 		t.Errorf("generation %d after %d, %v", g, got.Generation, err)
+	}
+	for _, h := range got.Handles {
+		if e := r.expand(h.ID); len(e.Contents) != 1 || h.MatchLine == 9 && !strings.Contains(e.Contents[0].Content, "server kept") {
+			t.Error(asJSON(t, e))
+		}
+	}
+	r.put("large.log", "one line more\n"+large)
+	for _, h := range got.Handles {
+		if e := r.expand(h.ID); h.FilePath == "large.log" && (len(e.FailedIDs) != 1 || e.FailedIDs[0].Code != "handle_not_found") {
+			t.Errorf("a handle of what is now elsewhere: %s", asJSON(t, e))
+		}
 	}
 	r.put("large.log", largeText(map[int]string{1: "the server is back"}))
 	same(t, "edited", filesOf(t, r, query.Params{Literal: "server"}), []string{"large.log", "wide.txt"})
@@ -121,39 +156,116 @@ func TestUndividedHandles(t *testing.T) {
 	same(t, "small", r.names(`(literal "server too")`), []string{"large.log chunk"})
 }
 
+// A handle of a file that is not indexed yet is one of the indexed file.
+func TestUndividedBeforeIndexing(t *testing.T) {
+	r := openRepo(t, plant(t, map[string]string{"large.log": largeText(map[int]string{9: "the server lost its lease"})}), Options{})
+	r.o.FirstAnswer = 1
+	got, err := r.Query(context.Background(), compile(t, query.Params{Literal: "server lost"}))
+	if err != nil || len(got.Handles) != 1 {
+		t.Fatal(asJSON(t, got), err)
+	}
+	if e := r.expand(got.Handles[0].ID); len(e.Contents) != 1 || !strings.Contains(e.Contents[0].Content, "the server lost its lease") {
+		t.Error(asJSON(t, e))
+	}
+}
+
 // A text is searched in parts, which changes nothing of what is found: a match may lie across parts, and a line may be longer than one.
-func TestFirstMatch(t *testing.T) {
+func TestMatchesIn(t *testing.T) {
 	rows := strings.Repeat(strings.Repeat("x", 126)+"y\n", window/128) // exactly one part
 	long := strings.Repeat("z", 3*window/2)
 	for _, tt := range []struct {
 		name, text string
 		p          string // a literal
-		line       int
+		lines      []int
 	}{
-		{"empty", "", "a", 0},
-		{"no line end", "abc", "c", 1},
-		{"at the end of a part", rows + rows, "y\nx", 1},
-		{"behind the end of a part", rows + "abc\n" + rows, "abc", window/128 + 1},
-		{"across parts", rows[:len(rows)-2] + "ab\ncd" + rows, "b\nc", window / 128},
-		{"a long line", "first\n" + long + "needle" + long + "\nlast\n", "needle", 2},
-		{"behind a long line", rows + long + long + "\nneedle", "needle", window/128 + 2},
-		{"in the last part", rows + rows + rows + "needle\n", "needle", 3*window/128 + 1},
-		{"nowhere", rows + rows, "needle", 0},
+		{"empty", "", "a", nil},
+		{"no line end", "abc", "c", []int{1}},
+		{"each line once", "abc abc\nabc\n\nabc", "abc", []int{1, 2, 4}},
+		{"at the end of a part", rows + "a\n" + rows, "y\na", []int{window / 128}},
+		{"behind the end of a part", rows + "abc\n" + rows, "abc", []int{window/128 + 1}},
+		{"across parts", rows[:len(rows)-2] + "ab\ncd" + rows, "b\nc", []int{window / 128}},
+		{"a long line", "first\n" + long + "needle" + long + "\nneedle\n", "needle", []int{2, 3}},
+		{"behind a long line", rows + long + long + "\nneedle", "needle", []int{window/128 + 2}},
+		{"in all parts", strings.Repeat(rows+"needle\n", 3), "needle", []int{window/128 + 1, 2*window/128 + 2, 3*window/128 + 3}},
+		{"nowhere", rows + rows, "needle", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			first, err := firstMatch(context.Background(), strings.NewReader(tt.text), literalFinder([]byte(tt.p)), len(tt.p)-1)
-			lines := strings.Count(tt.text, "\n")
-			if !strings.HasSuffix(tt.text, "\n") {
-				lines++
-			}
-			if err != nil || first.line != tt.line || first.line > 0 && (first.lines != lines || !strings.HasPrefix(tt.text, string(first.head)) || len(first.head) == 0) {
-				t.Errorf("line %d of %d, want %d of %d; %v", first.line, first.lines, tt.line, lines, err)
-			}
-			if at := strings.Index(tt.text, tt.p); at >= 0 && 1+strings.Count(tt.text[:at], "\n") != tt.line {
-				t.Errorf("the test is wrong: it is in line %d", 1+strings.Count(tt.text[:at], "\n"))
+			var lines []int
+			err := matchesIn(context.Background(), strings.NewReader(tt.text), literalFinder([]byte(tt.p)), len(tt.p)-1, func(at, line int) bool {
+				if !strings.HasPrefix(tt.text[at:], tt.p) || strings.Count(tt.text[:at], "\n")+1 != line {
+					t.Errorf("line %d, byte %d", line, at)
+				}
+				lines = append(lines, line)
+				return true
+			})
+			if err != nil || !slices.Equal(lines, tt.lines) {
+				t.Errorf("lines %d, want %d; %v", lines, tt.lines, err)
 			}
 		})
 	}
+}
+
+// Blocks follow each other without a gap, say which lines they have, and end with a line where there is one.
+func checkBlocks(t *testing.T, file []byte) {
+	t.Helper()
+	nodes, at, err := divide(bytes.NewReader(file), len(file))
+	if err != nil || len(nodes) != len(at) {
+		t.Fatal(len(nodes), len(at), err)
+	}
+	var text []byte
+	if r, wide, err := textOf(bytes.NewReader(file)); err != nil || r == nil {
+		if len(nodes) > 0 || err != nil {
+			t.Errorf("a binary file has %d blocks, %v", len(nodes), err)
+		}
+		return
+	} else if text, err = io.ReadAll(r); err != nil || wide != chunk.IsUTF16(file) {
+		t.Fatal(err)
+	}
+	decoded := 0
+	for i, n := range nodes {
+		to := len(text)
+		if i+1 < len(nodes) {
+			to = at[i+1]
+		}
+		if at[i] != decoded || to <= decoded || to-decoded > 2*blockBytes+utf8.UTFMax {
+			t.Fatalf("block %d is %d to %d behind %d", i, at[i], to, decoded)
+		}
+		first := 1 + bytes.Count(text[:decoded], []byte{'\n'})
+		if last := first + bytes.Count(bytes.TrimSuffix(text[decoded:to], []byte{'\n'}), []byte{'\n'}); n.FirstLine != first || n.LastLine != last {
+			t.Fatalf("block %d has lines %d to %d, want %d to %d", i, n.FirstLine, n.LastLine, first, last)
+		}
+		raw, want := file[n.Start:n.End], text[decoded:to]
+		if chunk.IsUTF16(file) {
+			if n.Start > 0 {
+				raw = append(bytes.Clone(file[:markBytes]), raw...)
+			}
+			if raw, err = unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(raw); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(raw, want) {
+			t.Fatalf("the bytes of block %d are not its text", i)
+		}
+		decoded = to
+	}
+	if n := len(nodes); decoded != len(text) || n > 0 && (nodes[0].Start != 0 || nodes[n-1].End != len(file)) {
+		t.Fatalf("%d of %d bytes are in blocks", decoded, len(text))
+	}
+}
+
+func FuzzDivide(f *testing.F) {
+	zigzag := strings.Repeat("ab\n", 900) + strings.Repeat("日本語", 5_000) + "\n" + strings.Repeat("𝄞", 3_000) + strings.Repeat("\n", 9_000)
+	for _, s := range []string{"", "a", "\n", "a\x00b", "\xff\xfe", "\xff\xfea", "\xff\xfea\x00\n\x00", "\xfe\xff\xd8\x00\x00\n", zigzag, zigzag[:2*blockBytes], zigzag[1:],
+		strings.Repeat("\x80", 3*blockBytes), strings.Repeat("x", blockBytes-1) + "\n" + strings.Repeat("y", blockBytes)} {
+		f.Add([]byte(s), false)
+		f.Add([]byte(s), true)
+	}
+	f.Fuzz(func(t *testing.T, file []byte, wide bool) {
+		if wide {
+			file = []byte(inUTF16(binary.BigEndian, string(file)))
+		}
+		checkBlocks(t, file)
+	})
 }
 
 // ripgrep finds the same.

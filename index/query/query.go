@@ -101,7 +101,6 @@ type Handle struct {
 	TokenCount int     `json:"token_count"`
 	Preview    string  `json:"preview,omitempty"`
 	MatchLine  int     `json:"match_line,omitempty"` // of the first match of a text query
-	ReadFile   bool    `json:"read_file,omitempty"`  // it cannot be expanded: the file is to be read, about MatchLine
 	Score      float64 `json:"score,omitempty"`
 	Content    string  `json:"content,omitempty"`
 	Source     string  `json:"source,omitempty"` // "local" or "service"

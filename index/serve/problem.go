@@ -17,7 +17,6 @@ const (
 	codeInvalidRepo = "invalid_repo"
 	codeRepo        = "repo_not_found"
 	codeHandle      = "handle_not_found"
-	codeNoText      = "file_not_indexed"
 	codeStale       = "stale_generation"
 	codeNotReady    = "repo_not_ready"
 	codeKey         = "unauthorized"
@@ -65,8 +64,6 @@ type row struct {
 	hint   string // when the error has none
 }
 
-const readIt = "read the file about match_line"
-
 // table maps codes to statuses and to the codes that the protocol documents. What is not listed is invalid_request if the caller
 // made a mistake (diag.Misuse), and else internal_error.
 func table() []row {
@@ -77,7 +74,6 @@ func table() []row {
 		{codeHost, http.StatusForbidden, codeHost, ""},
 		{codeRepo, http.StatusNotFound, "not_found", "check the id with GET /repos"},
 		{codeHandle, http.StatusNotFound, "not_found", "query again for handles that exist"},
-		{codeNoText, http.StatusNotFound, "not_found", readIt},
 		{codeNoRoute, http.StatusNotFound, "not_found", "GET /openapi.json lists the endpoints"},
 		{codeMethod, http.StatusMethodNotAllowed, codeMethod, "GET /openapi.json lists the endpoints"},
 		{codeStale, http.StatusConflict, codeStale, "POST /reindex, wait until the repository is ready, and query again"},
@@ -146,11 +142,9 @@ func overHTTP(err error) (Problem, int) {
 func handleProblem(failed []query.Failure) *Problem {
 	p := &Problem{Code: codeHandle, Message: "no such handle", Handles: failed, Hint: "query again for handles that exist"}
 	for _, f := range failed {
-		switch {
-		case f.Code == codeNoText && p.Code == codeHandle:
-			p.Code, p.Hint = f.Code, readIt
-		case f.Code != codeHandle && f.Code != codeNoText:
-			p.Code, p.Hint = f.Code, "query again for fresh handles"
+		if f.Code != codeHandle {
+			p.Code = f.Code
+			p.Hint = "query again for fresh handles"
 		}
 	}
 	ids := make([]string, 0, 3)
@@ -163,12 +157,9 @@ func handleProblem(failed []query.Failure) *Problem {
 	if len(failed) > len(ids) {
 		list += " and others"
 	}
-	switch p.Code {
-	case codeHandle:
+	if p.Code == codeHandle {
 		p.Message = "no handle " + list
-	case codeNoText:
-		p.Message = "a handle of a file that is only searched, too large for the index or in UTF-16: " + list
-	default:
+	} else {
 		p.Message = "what the handle stands for has changed: " + list
 	}
 	return p

@@ -568,8 +568,8 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// A handle of a file that is searched, but not divided, says so in an answer, and when it is expanded.
-func TestServiceReadFile(t *testing.T) {
+// A handle of a file that is not divided when it is indexed is as good as any other.
+func TestServiceUndivided(t *testing.T) {
 	root := sample(t)
 	put(t, root, "notes.txt", "\xff\xfeh\x00i\x00\n\x00")
 	w := start(t, ServiceOptions{Open: real(t)})
@@ -580,11 +580,11 @@ func TestServiceReadFile(t *testing.T) {
 		t.Fatal(status, found)
 	}
 	h := found["handles"].([]any)[0].(map[string]any)
-	if h["read_file"] != true || h["match_line"] != 1.0 || h["node_type"] != "file" {
+	if h["preview"] != "hi" || h["match_line"] != 1.0 || h["node_type"] != "chunk" {
 		t.Error(h)
 	}
-	status, problem := w.ask("POST", "/expand", tree{"repo": id, "handles": []tree{{"id": h["id"]}}})
-	if status != 404 || problem["code"] != "not_found" || problem["detail"] != "file_not_indexed" || problem["hint"] != readIt {
-		t.Error(status, problem)
+	status, expanded := w.ask("POST", "/expand", tree{"repo": id, "handles": []tree{{"id": h["id"]}}})
+	if status != 200 || expanded["contents"].([]any)[0].(map[string]any)["content"] != "hi\n" {
+		t.Error(status, expanded)
 	}
 }

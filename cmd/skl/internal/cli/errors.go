@@ -97,7 +97,6 @@ var errorCodes = [][2]string{
 	{"embedded", "a skill that comes with skl cannot be changed"},
 	{"exists", "what would be made is there already"},
 	{"failed", "something failed that has no code of its own: see the message"},
-	{"file_not_indexed", "a file that is too large or in UTF-16 is searched, not expanded: read it"},
 	{"file_unreadable", "a file that a step of a run reads or writes cannot be reached"},
 	{"findings", "a skill has errors, so it is not published"},
 	{"forbidden", "an index service without a key answers this machine's programs only, and no web pages"},

@@ -259,8 +259,6 @@ func (w *world) tellQuery(c *cli.Context, r query.Result, cut bool) {
 	}
 	w.tellNotIndexed(c, r.NotIndexed)
 	switch {
-	case len(r.Handles) > 0 && r.Handles[0].ReadFile:
-		w.ui.Hint("read %s about line %d", diag.Printable(r.Handles[0].FilePath), r.Handles[0].MatchLine)
 	case len(r.Handles) > 0 && r.ExpandedCount == 0:
 		w.ui.Hint("skl expand%s %s", samePlace(c), r.Handles[0].ID)
 	case len(r.RefHandles) > 0 && r.RefHandles[0].SourceHandle != "":
@@ -441,8 +439,6 @@ func (w *world) lostHandles(c *cli.Context, ids []string, e *query.Expansion) (l
 	for _, f := range e.FailedIDs {
 		switch f.Code {
 		case "max_tokens":
-		case "file_not_indexed": // to search again would give the same handle; the message says what to do
-			lost = append(lost, diag.New(diag.Failed, f.Code, "%s: %s", f.HandleID, f.Message))
 		case "handle_not_found":
 			where := "the skills"
 			if !c.Bool("skills") {
