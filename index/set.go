@@ -12,8 +12,8 @@ import (
 	"github.com/skl-project/skl/index/rank"
 )
 
-// A Set is several indexes that are asked as one. Paths in its answers begin with the name of their index. Handles are the same
-// as those of the single index.
+// A Set is several indexes that are asked as one. Paths in its answers begin with the name of their index, and a slash if that does not
+// end with a colon. Handles are the same as those of the single index.
 type Set struct {
 	members []member
 }
@@ -35,7 +35,12 @@ func (s *Set) Close() error {
 	return errors.Join(errs...)
 }
 
-func (m member) path(p string) string { return m.name + "/" + p }
+func (m member) path(p string) string {
+	if strings.HasSuffix(m.name, ":") {
+		return m.name + p
+	}
+	return m.name + "/" + p
+}
 
 // Query answers q from all indexes, the best first.
 func (s *Set) Query(ctx context.Context, q query.Query) (query.Result, error) {

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -103,10 +104,14 @@ func (w *world) skillRoots(ctx context.Context) (list []indexed, err error) {
 		if r.State != roots.RootOK {
 			continue
 		}
-		if _, err := os.Stat(r.Path); errors.Is(err, fs.ErrNotExist) {
+		dir, err := w.rootDir(r)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		list = append(list, indexed{filepath.ToSlash(w.short(r.Path)), r.Path, []string{"!*"}})
+		list = append(list, indexed{filepath.ToSlash(w.short(r.Path)), dir, []string{"!*"}})
 	}
 	return list, nil
 }
@@ -149,21 +154,19 @@ func runIndex(ctx context.Context, w *world, c *cli.Context) error {
 		}
 		all = append(all, r)
 		if !w.ui.JSON {
-			w.ui.Print("%s %s: %d new, %d changed, %d removed, %d unchanged, in %s", ui.Painted(w.ui.Done()), d.name, r.Added, r.Changed, r.Removed, r.Unchanged, r.Elapsed.Round(time.Millisecond))
+			w.ui.Print("%s %s: %d new, %d changed, %d removed, %d unchanged, in %s", ui.Painted(w.ui.Done()), strings.TrimSuffix(d.name, ":"), r.Added, r.Changed, r.Removed, r.Unchanged, r.Elapsed.Round(time.Millisecond))
 		}
 		if r.TooLarge > 0 {
 			w.ui.Note("%s too large to be divided: literals and regular expressions are found there, words and symbols are not", areCounted(r.TooLarge, "file"))
 		}
 	}
 	switch {
-	case w.ui.JSON && c.Bool("skills"):
+	case !w.ui.JSON:
+		return nil
+	case c.Bool("skills"):
 		return w.ui.Result(sumOf(all))
-	case w.ui.JSON:
-		return w.ui.Result(indexResult{rootReport: all[0]})
-	case len(all) == 0:
-		w.ui.Note("there are no roots of skills")
 	}
-	return nil
+	return w.ui.Result(indexResult{rootReport: all[0]})
 }
 
 func (w *world) update(ctx context.Context, d indexed, glob query.Glob, anew bool) (rootReport, error) {
@@ -241,10 +244,7 @@ func runIndexStatus(ctx context.Context, w *world, c *cli.Context) error {
 	if len(languages) > 0 {
 		w.ui.Print("languages: %s", languages)
 	}
-	switch {
-	case len(dirs) == 0:
-		w.ui.Note("there are no roots of skills")
-	case out.FilesIndexed < out.FilesTotal:
+	if out.FilesIndexed < out.FilesTotal {
 		w.ui.Hint("skl index%s", samePlace(c))
 	}
 	return nil
