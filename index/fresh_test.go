@@ -54,7 +54,7 @@ var changes = []change{
 	{"and text again", func(r *repo) { r.put("b.go", "package b\n\nconst K = iota\n") }, `(literal "iota")`, []string{"b.go K"}},
 	{"a file becomes too large", func(r *repo) {
 		r.put("b.go", "package b\n\nconst K = iota\n"+strings.Repeat("// pad\n", files.MaxFileBytes/7+1))
-	}, `(literal "iota")`, []string{"b.go file"}}, // and no symbol of it
+	}, `(literal "iota")`, []string{"b.go chunk"}}, // and no symbol of it
 	{"and small again", func(r *repo) { r.put("b.go", "package b\n\nconst Kappa = 1\n") }, "kappa", []string{"b.go Kappa"}},
 	{"a rule ignores it", func(r *repo) { r.put(".gitignore", "b.go\n") }, "kappa", nil},
 	{"the rule is taken back", func(r *repo) { r.put(".gitignore", "c.go\n") }, "kappa", []string{"b.go Kappa"}},
