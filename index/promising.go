@@ -57,7 +57,7 @@ func (x *Index) promising(ctx context.Context, list []files.File, q query.Query)
 			if p.f.Stamp.Size > 1<<20 || time.Now().After(end) {
 				return
 			}
-			data, _, err := readFile(x.root, p.f.Path)
+			data, _, err := readFile(x.root, p.f.Path, nil)
 			if err != nil {
 				return
 			}

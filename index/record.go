@@ -36,11 +36,12 @@ const (
 // errChanging is that of a file that changes again and again while it is read.
 var errChanging = errors.New("the file changes while it is read")
 
-// readFile reads a file of the root with a stamp that belongs to the bytes. A file that is too large gives no bytes and no error.
-func readFile(root, path string) ([]byte, files.Stamp, error) {
+// readFile reads a file of the root with a stamp that belongs to the bytes, into buf if that is not nil. A file that is too large gives no
+// bytes and no error.
+func readFile(root, path string, buf *[]byte) ([]byte, files.Stamp, error) {
 	name := filepath.Join(root, filepath.FromSlash(path))
 	for range 5 {
-		data, stamp, again, err := readOnce(name)
+		data, stamp, again, err := readOnce(name, buf)
 		if err != nil || !again {
 			return data, stamp, err
 		}
@@ -49,7 +50,7 @@ func readFile(root, path string) ([]byte, files.Stamp, error) {
 	return nil, files.Stamp{}, fmt.Errorf("reading %s: %w", path, errChanging)
 }
 
-func readOnce(name string) (data []byte, stamp files.Stamp, again bool, err error) {
+func readOnce(name string, buf *[]byte) (data []byte, stamp files.Stamp, again bool, err error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {
 		return nil, stamp, false, err
@@ -66,7 +67,14 @@ func readOnce(name string) (data []byte, stamp files.Stamp, again bool, err erro
 	if info.Size() > files.MaxFileBytes {
 		return nil, stamp, false, nil
 	}
-	data = make([]byte, info.Size())
+	if buf == nil || int64(cap(*buf)) < info.Size() {
+		data = make([]byte, info.Size())
+	} else {
+		data = (*buf)[:info.Size()]
+	}
+	if buf != nil {
+		*buf = data
+	}
 	n, err := io.ReadFull(f, data)
 	if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
 		return nil, stamp, false, err
@@ -139,7 +147,7 @@ func newMaker(root string) *maker {
 // record reads a file. Its text is returned besides.
 func (m *maker) record(path string) (*store.Record, []byte, error) {
 	begin := time.Now()
-	data, stamp, err := readFile(m.root, path)
+	data, stamp, err := readFile(m.root, path, nil)
 	if err != nil {
 		return nil, nil, err
 	}

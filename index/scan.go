@@ -187,11 +187,14 @@ func (s *search) scan(gate store.Gate, find finder, carry int) (found, error) {
 	bad := make([]bool, len(list))
 	outlines := make([]*chunk.Outline, len(list))
 	errs := make([]error, len(list))
+	room := sync.Pool{New: func() any { return new([]byte) }}
 	err = parallel(s.ctx, len(list), func(i int) {
 		f := list[i]
 		text, ok := s.localText(f)
 		if !ok {
-			if text, ok = s.x.texts.of(s.x.root, f); !ok {
+			buf := room.Get().(*[]byte)
+			defer room.Put(buf)
+			if text, ok = s.x.texts.passing(s.x.root, f, buf); !ok {
 				bad[i] = true
 				return
 			}
@@ -282,7 +285,7 @@ func (s *search) scanPending(find finder) (whole []hit, large []files.File, err 
 		if !s.matters(s.pending[i].Path) {
 			return
 		}
-		data, stamp, err := readFile(s.x.root, s.pending[i].Path)
+		data, stamp, err := readFile(s.x.root, s.pending[i].Path, nil)
 		if err != nil {
 			return
 		}

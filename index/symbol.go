@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -402,16 +403,23 @@ func (s *search) references(text string) (found, error) {
 		return found{}, err
 	}
 	same := func(n []byte) bool { return bytes.EqualFold(n, []byte(name)) }
-	refs := []reference{}
-	for _, file := range list {
-		uses, err := s.v.References(file, same)
-		if err != nil {
-			return found{}, err
-		}
-		for _, ref := range uses {
-			refs = append(refs, reference{file, ref})
-		}
+	stored, err := s.v.References(list)
+	if err != nil {
+		return found{}, err
 	}
+	uses := make([][]reference, len(list))
+	errs := make([]error, len(list))
+	err = parallel(s.ctx, len(list), func(i int) {
+		var named []chunk.Reference
+		named, errs[i] = stored[i].Named(same)
+		for _, r := range named {
+			uses[i] = append(uses[i], reference{list[i], r})
+		}
+	})
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return found{}, err
+	}
+	refs := slices.Concat([]reference{}, slices.Concat(uses...)) // never nil
 	// Names that differ in case are others in most languages; they are shown if there are no better ones.
 	if exact := keep(refs, func(r reference) bool { return r.Name == name }); len(exact) > 0 {
 		refs = exact

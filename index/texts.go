@@ -27,10 +27,23 @@ type kept struct {
 	read  int64
 }
 
+func (k kept) size() int { return len(k.text) + 128 }
+
 // of returns the bytes of f if its file is still what was indexed.
-func (t *texts) of(root string, f *store.File) ([]byte, bool) {
+func (t *texts) of(root string, f *store.File) ([]byte, bool) { return t.read(root, f, nil) }
+
+// passing returns the same for one look at each of many files: what was read before stays in memory rather than these. The bytes are valid
+// until buf is used again.
+func (t *texts) passing(root string, f *store.File, buf *[]byte) ([]byte, bool) {
+	return t.read(root, f, buf)
+}
+
+func (t *texts) read(root string, f *store.File, buf *[]byte) ([]byte, bool) {
 	t.mu.Lock()
 	k, ok := t.m[f.ID]
+	if t.size+int(f.Stamp.Size) <= maxTexts {
+		buf = nil // there is room for it
+	}
 	t.mu.Unlock()
 	if ok {
 		info, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path)))
@@ -39,7 +52,7 @@ func (t *texts) of(root string, f *store.File) ([]byte, bool) {
 		}
 	}
 	begin := time.Now()
-	data, stamp, err := readFile(root, f.Path)
+	data, stamp, err := readFile(root, f.Path, buf)
 	if err != nil || stamp.Size != f.Stamp.Size {
 		return nil, false
 	}
@@ -47,16 +60,35 @@ func (t *texts) of(root string, f *store.File) ([]byte, bool) {
 	if (stamp != f.Stamp || stamp.CTime == 0 || !settled(stamp, f.Read)) && hashOf(data) != f.Hash {
 		return nil, false
 	}
+	if buf == nil {
+		t.keep(f.ID, kept{data, stamp, begin.UnixNano()})
+	}
+	return data, true
+}
+
+// keep forgets others, no matter which, if there is no room.
+func (t *texts) keep(id int64, k kept) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if old, ok := t.m[f.ID]; ok {
-		t.size -= len(old.text) + 128
+	if t.m == nil {
+		t.m = make(map[int64]kept)
 	}
-	if t.size += len(data) + 128; t.size > maxTexts || t.m == nil {
-		t.m, t.size = make(map[int64]kept), len(data)+128
+	t.forget(id)
+	for other := range t.m {
+		if t.size+k.size() <= maxTexts {
+			break
+		}
+		t.forget(other)
 	}
-	t.m[f.ID] = kept{data, stamp, begin.UnixNano()}
-	return data, true
+	t.m[id] = k
+	t.size += k.size()
+}
+
+func (t *texts) forget(id int64) {
+	if k, ok := t.m[id]; ok {
+		t.size -= k.size()
+		delete(t.m, id)
+	}
 }
 
 // lately are the spans that were expanded in the last half hour, the newest last.

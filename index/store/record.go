@@ -162,38 +162,53 @@ var errBlob = fmt.Errorf("%w: a blob is damaged", errFormat)
 // A decoder reads what the functions above wrote. After an error it gives zeros.
 type decoder struct {
 	b    []byte
+	at   int // of what comes next in b
 	list []string
 	err  error
 }
 
+func (d *decoder) fail() {
+	d.err = errBlob
+	d.at = len(d.b)
+}
+
+func (d *decoder) left() int { return len(d.b) - d.at }
+
+// take returns the next n bytes, of which there are as many.
+func (d *decoder) take(n int) []byte {
+	d.at += n
+	return d.b[d.at-n : d.at]
+}
+
 func (d *decoder) uvarint() int {
-	v, n := binary.Uvarint(d.b)
+	if d.at < len(d.b) && d.b[d.at] < 0x80 { // most are
+		d.at++
+		return int(d.b[d.at-1])
+	}
+	v, n := binary.Uvarint(d.b[d.at:])
 	if n <= 0 || v > 1<<40 {
-		d.err = errBlob
-		d.b = nil
+		d.fail()
 		return 0
 	}
-	d.b = d.b[n:]
+	d.at += n
 	return int(v)
 }
 
 func (d *decoder) varint() int {
-	v, n := binary.Varint(d.b)
+	v, n := binary.Varint(d.b[d.at:])
 	if n <= 0 || v > 1<<40 || v < -1<<40 {
-		d.err = errBlob
-		d.b = nil
+		d.fail()
 		return 0
 	}
-	d.b = d.b[n:]
+	d.at += n
 	return int(v)
 }
 
 // count reads a number of things that take at least one byte each.
 func (d *decoder) count() int {
 	n := d.uvarint()
-	if n > len(d.b) {
-		d.err = errBlob
-		d.b = nil
+	if n > d.left() {
+		d.fail()
 		return 0
 	}
 	return n
@@ -203,9 +218,7 @@ func (d *decoder) names() {
 	n := d.count()
 	d.list = make([]string, 1, n+1)
 	for range n {
-		size := d.count()
-		d.list = append(d.list, string(d.b[:size]))
-		d.b = d.b[size:]
+		d.list = append(d.list, string(d.take(d.count())))
 	}
 }
 
@@ -263,7 +276,7 @@ func decodeOutline(b []byte) (chunk.Outline, error) {
 			d.err = errBlob
 		}
 	}
-	if d.err == nil && len(d.b) != 0 {
+	if d.err == nil && d.left() != 0 {
 		d.err = errBlob
 	}
 	if d.err != nil {
@@ -277,22 +290,19 @@ func decodeOutline(b []byte) (chunk.Outline, error) {
 func decodeReferences(b []byte, keep func(name []byte) bool) ([]chunk.Reference, error) {
 	d := &decoder{b: b}
 	n := d.count()
-	table := d.b
+	table := d.at
 	found := keep == nil
 	for range n {
-		size := d.count()
-		found = found || keep(d.b[:size])
-		d.b = d.b[size:]
+		name := d.take(d.count())
+		found = found || keep(name)
 	}
 	if !found || d.err != nil {
 		return nil, d.err
 	}
 	list := make([][]byte, 1, n+1) // by number
-	names := &decoder{b: table}
+	names := &decoder{b: b, at: table}
 	for range n {
-		size := names.count()
-		list = append(list, names.b[:size])
-		names.b = names.b[size:]
+		list = append(list, names.take(names.count()))
 	}
 	kept := make([]bool, len(list))
 	for i, s := range list {
@@ -301,11 +311,10 @@ func decodeReferences(b []byte, keep func(name []byte) bool) ([]chunk.Reference,
 	var refs []chunk.Reference
 	start := 0
 	for range d.count() {
-		if len(d.b) == 0 {
+		if d.left() == 0 {
 			return nil, errBlob
 		}
-		kind := d.b[0]
-		d.b = d.b[1:]
+		kind := d.take(1)[0]
 		name, qualifier := d.uvarint(), d.uvarint()
 		if name >= len(list) || qualifier >= len(list) {
 			return nil, errBlob

@@ -72,6 +72,7 @@ type Store struct {
 	state *state // of the newest generation that was seen
 
 	outlines outlines
+	refs     refs
 }
 
 // Open opens the store in dir, which is made if it does not exist.
@@ -234,7 +235,7 @@ func (s *Store) explain(err error) error {
 // connect opens the database with at most n connections, whose transactions begin with the given lock. What is locked by another process is
 // waited for 100 ms.
 func (s *Store) connect(n int, lock string, pragmas ...string) (*sql.DB, error) {
-	q := url.Values{"mode": {"rw"}, "_txlock": {lock}, "_pragma": append([]string{"busy_timeout(100)", "page_size(8192)", "journal_mode(WAL)", "synchronous(NORMAL)",
+	q := url.Values{"mode": {"rw"}, "_txlock": {lock}, "_pragma": append([]string{"busy_timeout(100)", "journal_mode(WAL)", "synchronous(NORMAL)",
 		"journal_size_limit(67108864)", "temp_store(MEMORY)"}, pragmas...)}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(s.path())}).EscapedPath(), RawQuery: q.Encode()}
 	db, err := sql.Open("sqlite", u.String())

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 const (
 	maxKeptRows     = 4 << 20 // numbers of pieces, 8 bytes each
 	maxKeptOutlines = 32 << 20
+	maxKeptRefs     = 16 << 20
 )
 
 // A state is what is known of one generation. files and byID are not changed; the rest is filled under mu.
@@ -38,6 +40,46 @@ type outlines struct {
 	mu   sync.Mutex
 	m    map[int64]*chunk.Outline
 	size int
+}
+
+// refs are references of files that were read lately, as they are stored, by the numbers of the files. They are the same in every generation.
+type refs struct {
+	mu   sync.Mutex
+	m    map[int64][]byte
+	size int
+}
+
+// of returns what is known, nil for a file that is not.
+func (r *refs) of(files []*File) [][]byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make([][]byte, len(files))
+	for i, f := range files {
+		list[i] = r.m[f.ID]
+	}
+	return list
+}
+
+// keep forgets others, no matter which, if there is no room.
+func (r *refs) keep(id int64, sealed []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.m == nil {
+		r.m = make(map[int64][]byte)
+	}
+	if _, ok := r.m[id]; ok {
+		return
+	}
+	const more = 64 // bytes of an entry
+	for other, b := range r.m {
+		if r.size+len(sealed)+more <= maxKeptRefs {
+			break
+		}
+		r.size -= len(b) + more
+		delete(r.m, other)
+	}
+	r.m[id] = sealed
+	r.size += len(sealed) + more
 }
 
 // A View is one state of the store. It must be closed, and may be used concurrently.
@@ -386,16 +428,67 @@ func (v *View) Outline(f *File) (*chunk.Outline, error) {
 	return o, nil
 }
 
-// References returns the references of a file whose names keep accepts, in order; nil accepts all.
-func (v *View) References(f *File, keep func(name []byte) bool) ([]chunk.Reference, error) {
-	blob, err := v.blob("SELECT refs FROM outlines WHERE id = ?", f.ID)
-	if err == nil && blob != nil {
-		blob, err = unseal(blob, f.Path)
+// References are those of a file, in the form in which they are stored.
+type References struct {
+	path   string
+	sealed []byte // nil for none
+}
+
+// Named returns those whose names keep accepts, in order; nil accepts all.
+func (r References) Named(keep func(name []byte) bool) ([]chunk.Reference, error) {
+	if r.sealed == nil {
+		return nil, nil
 	}
-	if err != nil || blob == nil {
+	blob, err := unseal(r.sealed, r.path)
+	if err != nil {
 		return nil, err
 	}
 	return decodeReferences(blob, keep)
+}
+
+// perQuery is how many files one statement reads.
+const perQuery = 256
+
+// References reads the references of files, in their order.
+func (v *View) References(files []*File) ([]References, error) {
+	out := make([]References, len(files))
+	at := make(map[int64]int)
+	var missing []*File
+	for i, sealed := range v.s.refs.of(files) {
+		out[i] = References{files[i].Path, sealed}
+		if sealed == nil {
+			at[files[i].ID] = i
+			missing = append(missing, files[i])
+		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for some := range slices.Chunk(missing, perQuery) {
+		ids := make([]byte, 0, 8*len(some))
+		for i, f := range some {
+			if i > 0 {
+				ids = append(ids, ',')
+			}
+			ids = strconv.AppendInt(ids, f.ID, 10)
+		}
+		rows, err := v.tx.Query("SELECT id, refs FROM outlines WHERE id IN (" + string(ids) + ")")
+		if err != nil {
+			return nil, err
+		}
+		for rows.Next() {
+			var id int64
+			var sealed []byte
+			if err = rows.Scan(&id, &sealed); err != nil {
+				break
+			}
+			out[at[id]].sealed = sealed
+			v.s.refs.keep(id, sealed)
+		}
+		if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 func (v *View) blob(query string, id int64) ([]byte, error) {
