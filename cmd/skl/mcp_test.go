@@ -447,41 +447,69 @@ func TestMCPRunsTogether(t *testing.T) {
 	}
 }
 
-// The real opencode starts the server that the snippet for it names, and lists it as connected.
-func TestMCPOpencode(t *testing.T) {
-	program := os.Getenv("SKL_TEST_OPENCODE")
-	if program == "" {
-		gittest.Skip(t, "SKL_TEST_OPENCODE does not name the program opencode")
-	}
-	p := newPlace(t)
-	skl, err := exec.LookPath("skl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var config map[string]any
-	if err := json.Unmarshal([]byte(p.must("mcp", "--config-for", "opencode", "--allow-run")), &config); err != nil {
-		t.Fatal(err)
-	}
-	// The test binary is skl only under that name.
-	server := config["mcp"].(map[string]any)["skl"].(map[string]any)
-	server["command"].([]any)[0] = skl
-	text, err := json.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(p.home, ".config", "opencode", "opencode.json"), string(text))
-	ctx, cancel := context.WithTimeout(t.Context(), clientTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "mcp", "list")
-	cmd.Dir = p.project
-	cmd.Env = []string{"HOME=" + p.home, "USERPROFILE=" + p.home, "PATH=" + os.Getenv("PATH"), "TERM=dumb", "NO_COLOR=1",
-		"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1"}
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if !strings.Contains(string(out), "skl") || !strings.Contains(string(out), "connected") || strings.Contains(string(out), "failed") {
-		t.Errorf("opencode mcp list says\n%s", out)
+// Real agents take the configuration that is printed for them. opencode and Claude Code start the server it names and list it as connected;
+// Copilot lists it, and starts it only in a session.
+func TestMCPClients(t *testing.T) {
+	for _, tt := range []struct {
+		name, variable, host string
+		args                 string
+		config               string   // relative to the home
+		want                 []string // of the output
+	}{
+		{"opencode", "SKL_TEST_OPENCODE", "opencode", "mcp list", ".config/opencode/opencode.json", []string{"skl", "connected"}},
+		{"Claude Code", "SKL_TEST_CLAUDE", "claude-code", "mcp list", ".claude.json", []string{"skl: ", "mcp --allow-run", "Connected"}},
+		{"Copilot", "SKL_TEST_COPILOT", "github-copilot", "mcp get skl", ".copilot/mcp-config.json", []string{"Status: Enabled", "Type: local", "mcp --allow-run", "Tools: * (all)"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			program := os.Getenv(tt.variable)
+			if program == "" {
+				gittest.Skip(t, tt.variable+" does not name the program of "+tt.name)
+			}
+			p := newPlace(t)
+			skl, err := exec.LookPath("skl")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var config map[string]any
+			if err := json.Unmarshal([]byte(p.must("mcp", "--config-for", tt.host, "--allow-run")), &config); err != nil {
+				t.Fatal(err)
+			}
+			// The test binary is skl only under that name.
+			for _, servers := range config {
+				if server, ok := servers.(map[string]any)["skl"].(map[string]any); !ok {
+					t.Fatalf("there is no server skl in %v", config)
+				} else if command, ok := server["command"].([]any); ok {
+					command[0] = skl
+				} else {
+					server["command"] = skl
+				}
+			}
+			text, err := json.Marshal(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(p.home, filepath.FromSlash(tt.config)), string(text))
+			ctx, cancel := context.WithTimeout(t.Context(), clientTime)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, program, strings.Fields(tt.args)...)
+			cmd.Dir = p.project
+			cmd.Env = []string{"HOME=" + p.home, "USERPROFILE=" + p.home, "PATH=" + os.Getenv("PATH"), "TERM=dumb", "NO_COLOR=1",
+				"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9", "DISABLE_AUTOUPDATER=1",
+				"COPILOT_CACHE_HOME=" + t.TempDir(), "COPILOT_AUTO_UPDATE=false",
+				"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1"}
+			cmd.WaitDelay = time.Second
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("%q is not in\n%s", want, out)
+				}
+			}
+			if strings.Contains(strings.ToLower(string(out)), "failed") {
+				t.Errorf("%s says\n%s", tt.name, out)
+			}
+		})
 	}
 }
