@@ -208,6 +208,8 @@ map:
      text
 
   last: v
+pairs: [a, b: c, 'd': [e: ], f: {g: h}]
+after: [i]
 `)
 	d := mustRead(t, src)
 	for key, want := range map[string]string{
@@ -219,6 +221,8 @@ map:
 		"empty":      "",
 		"list":       "'é' # comment\n- ü: ö",
 		"map":        "keep: |2+\n     text\n\n  last: v",
+		"pairs":      "[a, b: c, 'd': [e: ], f: {g: h}]",
+		"after":      "[i]",
 	} {
 		f, ok := find(d.Fields, key)
 		if got := string(src[f.Value.Start:f.Value.End]); !ok || strings.TrimPrefix(got, "- ") != want {
@@ -369,6 +373,7 @@ func sharedData(t *testing.T, name string) string {
 
 func FuzzRead(f *testing.F) {
 	f.Add(minimal("allowed-tools: [a, 'b c']\nmetadata: {version: 1.0}\n"))
+	f.Add(minimal("allowed-tools: [a: b, 'c': [d: ], e: {f: g}]\nmetadata: {version: 1.0}\n"))
 	f.Add([]byte(exampleSkill))
 	f.Add([]byte(misindented))
 	f.Add([]byte("\ufeff---\r\nname: 42\r\ndescription: a: b\r\n  c\r\n---\r\n"))

@@ -206,7 +206,11 @@ func (b *builder) convert(n *yaml.Node, depth, indent int) (Value, int) {
 		b.unique(v.Fields)
 	}
 	if n.Style&yaml.FlowStyle != 0 {
-		v.Style, end = Flow, b.closing(max(end, start+1))
+		v.Style = Flow
+		// A pair in a list needs no braces of its own, as in [a: b].
+		if pair := n.Kind == yaml.MappingNode && !bytes.HasPrefix(b.text[start:], []byte("{")); !pair {
+			end = b.closing(max(end, start+1))
+		}
 	}
 	v.Span = b.place(start, end)
 	return v, end
