@@ -108,6 +108,7 @@ func (s *search) content(id string) (c query.Content, ok bool, err error) {
 			s.x.lately.add(expanded{id, f.Path, n.Start, n.End, time.Now()})
 			return c, true, nil
 		}
+		delete(s.blocks, f.ID) // of many large files, they take much room
 	}
 	return c, false, nil
 }

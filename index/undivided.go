@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sort"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/unicode"
@@ -58,6 +59,7 @@ func (d *divided) of(root, path string, stamp files.Stamp) (b *blocks, ok bool) 
 		return b, true
 	}
 	b = &blocks{stamp: stamp}
+	begin := time.Now()
 	read, err := reading(root, path, func(f *os.File, now files.Stamp) (err error) {
 		if now == stamp {
 			b.outline.Nodes, b.at, err = divide(f, int(stamp.Size))
@@ -66,6 +68,9 @@ func (d *divided) of(root, path string, stamp files.Stamp) (b *blocks, ok bool) 
 	})
 	if err != nil || read != stamp {
 		return nil, false
+	}
+	if !settled(stamp, begin.UnixNano()) { // an edit in this moment would leave the stamp as it is
+		return b, true
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
