@@ -108,11 +108,11 @@ func (b *Batch) Rollback() {
 	<-b.s.write
 }
 
-// With one of mergeEvery changes, mergePages of what earlier ones left behind are merged, which takes some 30 ms, until all is. FTS5 does the
-// like by itself, but by the size of changes: many small ones would leave a part each.
+// With one of mergeEvery changes, mergePages of what earlier ones left behind are merged, until all is: more at once, more seldom, would be
+// felt. FTS5 does the like by itself, but by the size of changes: many small ones would leave a part each.
 const (
-	mergeEvery = 16
-	mergePages = 256
+	mergeEvery = 4
+	mergePages = 64
 )
 
 // Commit makes the batch visible.
@@ -142,8 +142,10 @@ func (b *Batch) Commit() (generation uint64, err error) {
 // the next one that opens the store to do that.
 func (s *Store) Bulk(ctx context.Context, on bool) error {
 	settings := []string{"('hashsize', 1048576)", "('automerge', 4)"}
-	if on { // twenty parts are searched about as fast as one, and merging them costs a tenth of the whole: changes do that bit by bit
-		settings = []string{"('hashsize', 8388608)", "('automerge', 0)"}
+	// Parts of 4 MiB are made from tables that a cache of the processor still helps with; twenty of them are searched about as fast as one,
+	// and merging them costs a tenth of the whole: changes do that bit by bit.
+	if on {
+		settings = []string{"('hashsize', 4194304)", "('automerge', 0)"}
 	}
 	err := s.command(ctx, "(terms, rank) VALUES "+settings[0], "(terms, rank) VALUES "+settings[1])
 	if err == nil {
