@@ -70,13 +70,17 @@ func (s *search) content(id string) (c query.Content, ok bool, err error) {
 		return c, false, err
 	}
 	list := s.filesOf(rows)
+	var last []*store.File // have to be read
 	for _, f := range s.v.Files() {
-		if f.Pieces == 0 && f.Flags&(store.Binary|store.Large) == 0 { // has no text, and so no row
+		switch {
+		case undivided(f):
+			last = append(last, f)
+		case f.Pieces == 0 && f.Flags&store.Binary == 0: // has no text, and so no row
 			list = append(list, f)
 		}
 	}
 	first := wholeFile
-	for _, f := range append(list, s.undivided()...) {
+	for _, f := range append(list, last...) {
 		if undivided(f) {
 			b, ok := s.x.divided.of(s.x.root, f.Path, f.Stamp)
 			if !ok {

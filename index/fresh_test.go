@@ -253,9 +253,9 @@ func TestTextsFollowTheFile(t *testing.T) {
 		return &rec.File
 	}
 	for i := range 300 {
-		var kept texts
+		kept := newTexts()
 		f := file()
-		if text, ok := kept.of(r.dir, f); !ok || string(text) != fmt.Sprintf("text %04d", i) {
+		if text, ok := kept.of(r.dir, f, nil); !ok || string(text) != fmt.Sprintf("text %04d", i) {
 			t.Fatalf("round %d: %q, %v", i, text, ok)
 		}
 		w, err := os.OpenFile(name, os.O_WRONLY, 0)
@@ -268,7 +268,7 @@ func TestTextsFollowTheFile(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if text, ok := kept.of(r.dir, f); ok {
+		if text, ok := kept.of(r.dir, f, nil); ok {
 			t.Fatalf("round %d: %q is given, the file has another text", i, text)
 		}
 	}
@@ -283,13 +283,13 @@ func TestTextsFollowTheFile(t *testing.T) {
 		if err := os.Chtimes(name, old, old); err != nil {
 			t.Fatal(err)
 		}
-		var kept texts
+		kept := newTexts()
 		f := file()
-		if _, ok := kept.of(r.dir, f); !ok {
+		if _, ok := kept.of(r.dir, f, nil); !ok {
 			t.Errorf("%s: not given before", what)
 		}
 		change()
-		if text, ok := kept.of(r.dir, f); ok {
+		if text, ok := kept.of(r.dir, f, nil); ok {
 			t.Errorf("%s: %q is given", what, text)
 		}
 	}

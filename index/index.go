@@ -103,7 +103,7 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 		s.Close()
 		return nil, err
 	}
-	x := &Index{root: real, o: o, walker: &files.Walker{Root: real, Extra: slices.Concat(o.Extra, without(real, o.CacheDir))}}
+	x := &Index{root: real, o: o, texts: newTexts(), divided: newDivided(), walker: &files.Walker{Root: real, Extra: slices.Concat(o.Extra, without(real, o.CacheDir))}}
 	x.current.Store(s)
 	x.ctx, x.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Watch {

@@ -36,54 +36,70 @@ const (
 // errChanging is that of a file that changes again and again while it is read.
 var errChanging = errors.New("the file changes while it is read")
 
+// reading calls use with a regular file of the root and its stamp, and returns the stamp. Its error is errChanging if the file changed meanwhile.
+func reading(root, path string, use func(*os.File, files.Stamp) error) (files.Stamp, error) {
+	f, err := os.OpenFile(filepath.Join(root, filepath.FromSlash(path)), os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return files.Stamp{}, err
+	}
+	defer f.Close()
+	before, err := f.Stat()
+	if err != nil {
+		return files.Stamp{}, err
+	}
+	if !before.Mode().IsRegular() {
+		return files.Stamp{}, os.ErrNotExist // it was another thing when it was found
+	}
+	stamp := files.StampOf(before)
+	if err := use(f, stamp); err != nil {
+		return files.Stamp{}, err
+	}
+	after, err := f.Stat()
+	if err != nil {
+		return files.Stamp{}, err
+	}
+	if files.StampOf(after) != stamp {
+		return files.Stamp{}, errChanging
+	}
+	return stamp, nil
+}
+
 // readFile reads a file of the root with a stamp that belongs to the bytes, into buf if that is not nil. A file that is too large gives no
 // bytes and no error.
-func readFile(root, path string, buf *[]byte) ([]byte, files.Stamp, error) {
-	name := filepath.Join(root, filepath.FromSlash(path))
+func readFile(root, path string, buf *[]byte) (data []byte, stamp files.Stamp, err error) {
+	if buf == nil {
+		buf = new([]byte)
+	}
 	for range 5 {
-		data, stamp, again, err := readOnce(name, buf)
-		if err != nil || !again {
-			return data, stamp, err
+		stamp, err = reading(root, path, func(f *os.File, s files.Stamp) (err error) {
+			if data = nil; s.Size > files.MaxFileBytes {
+				return nil
+			}
+			data, err = readAll(f, int(s.Size), buf)
+			return err
+		})
+		if err == nil {
+			return data, stamp, nil
+		}
+		if !errors.Is(err, errChanging) {
+			return nil, files.Stamp{}, err
 		}
 		time.Sleep(time.Millisecond)
 	}
 	return nil, files.Stamp{}, fmt.Errorf("reading %s: %w", path, errChanging)
 }
 
-func readOnce(name string, buf *[]byte) (data []byte, stamp files.Stamp, again bool, err error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
-	if err != nil {
-		return nil, stamp, false, err
+// readAll reads the bytes of a file of a size, into buf if there is room.
+func readAll(f *os.File, size int, buf *[]byte) ([]byte, error) {
+	if *buf == nil || cap(*buf) < size {
+		*buf = make([]byte, size)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, stamp, false, err
+	*buf = (*buf)[:size]
+	_, err := io.ReadFull(f, *buf)
+	if err == io.ErrUnexpectedEOF || err == io.EOF {
+		return nil, errChanging
 	}
-	if !info.Mode().IsRegular() {
-		return nil, stamp, false, os.ErrNotExist // it was another thing when it was found
-	}
-	stamp = files.StampOf(info)
-	if info.Size() > files.MaxFileBytes {
-		return nil, stamp, false, nil
-	}
-	if buf == nil || int64(cap(*buf)) < info.Size() {
-		data = make([]byte, info.Size())
-	} else {
-		data = (*buf)[:info.Size()]
-	}
-	if buf != nil {
-		*buf = data
-	}
-	n, err := io.ReadFull(f, data)
-	if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
-		return nil, stamp, false, err
-	}
-	after, err := f.Stat()
-	if err != nil {
-		return nil, stamp, false, err
-	}
-	return data, stamp, files.StampOf(after) != stamp || n < len(data), nil
+	return *buf, err
 }
 
 func hashOf(data []byte) (h store.Hash) {

@@ -158,7 +158,7 @@ func (s *search) scan(gate store.Gate, find finder, carry int) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	more, large, err := s.scanPending(find)
+	more, skipped, err := s.scanPending(find)
 	if err != nil {
 		return found{}, err
 	}
@@ -169,7 +169,7 @@ func (s *search) scan(gate store.Gate, find finder, carry int) (found, error) {
 	for _, l := range s.local {
 		old[l.record.Path] = true
 	}
-	others, err := s.scanUndivided(old, large, find, carry)
+	others, err := s.scanUndivided(old, skipped, find, carry)
 	if err != nil {
 		return found{}, err
 	}
@@ -194,7 +194,7 @@ func (s *search) scan(gate store.Gate, find finder, carry int) (found, error) {
 		if !ok {
 			buf := room.Get().(*[]byte)
 			defer room.Put(buf)
-			if text, ok = s.x.texts.passing(s.x.root, f, buf); !ok {
+			if text, ok = s.x.texts.of(s.x.root, f, buf); !ok {
 				bad[i] = true
 				return
 			}
@@ -278,9 +278,9 @@ const maxDivided = 300
 
 // scanPending reads the files that are not indexed. Of those that match, the likeliest become local; the others are hits as a whole,
 // since to divide them all would take too long. Those that are too large or in UTF-16 are not searched, but returned.
-func (s *search) scanPending(find finder) (whole []hit, large []files.File, err error) {
+func (s *search) scanPending(find finder) (whole []hit, skipped []files.File, err error) {
 	lines := make([]int, len(s.pending)) // of the first match
-	undivided := make([]bool, len(s.pending))
+	skip := make([]bool, len(s.pending))
 	err = parallel(s.ctx, len(s.pending), func(i int) {
 		if !s.matters(s.pending[i].Path) {
 			return
@@ -289,7 +289,7 @@ func (s *search) scanPending(find finder) (whole []hit, large []files.File, err 
 		if err != nil {
 			return
 		}
-		if undivided[i] = stamp.Size > files.MaxFileBytes || chunk.IsUTF16(data); undivided[i] || chunk.IsBinary(data) {
+		if skip[i] = stamp.Size > files.MaxFileBytes || chunk.IsUTF16(data); skip[i] || chunk.IsBinary(data) {
 			return
 		}
 		find(data, func(at, _ int) {
@@ -303,8 +303,8 @@ func (s *search) scanPending(find finder) (whole []hit, large []files.File, err 
 	}
 	var matches []int
 	for i, line := range lines {
-		if undivided[i] {
-			large = append(large, s.pending[i])
+		if skip[i] {
+			skipped = append(skipped, s.pending[i])
 		}
 		if line > 0 {
 			matches = append(matches, i)
@@ -339,7 +339,7 @@ func (s *search) scanPending(find finder) (whole []hit, large []files.File, err 
 		l := s.locals[f.Path]
 		return l == nil || s.local[l.ID] == nil
 	})
-	return whole, large, nil
+	return whole, skipped, nil
 }
 
 // place gives a file of pending a number, below 0. It is not read yet.

@@ -68,7 +68,7 @@ type local struct {
 func (s *search) outline(f *store.File) (*chunk.Outline, error) {
 	var l *local
 	if f.ID < 0 {
-		l = s.load(f)
+		l = s.load(f) // also if its blocks are known: it is kept after the answer
 	}
 	switch b := s.blocks[f.ID]; {
 	case b != nil:
@@ -89,7 +89,7 @@ func (s *search) text(f *store.File) (text []byte, ok bool) {
 	if _, bad := s.stale[f.Path]; bad {
 		return nil, false
 	}
-	if text, ok = s.x.texts.of(s.x.root, f); !ok {
+	if text, ok = s.x.texts.of(s.x.root, f, nil); !ok {
 		s.stale[f.Path] = f
 	}
 	return text, ok

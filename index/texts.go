@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/index/internal/bounded"
 	"github.com/skl-project/skl/index/store"
 )
 
@@ -15,11 +16,7 @@ import (
 const maxTexts = 48 << 20
 
 // texts are the bytes of indexed files that were read lately, by their numbers. What belongs to a number never changes.
-type texts struct {
-	mu   sync.Mutex
-	m    map[int64]kept
-	size int
-}
+type texts struct{ *bounded.Map[int64, kept] }
 
 type kept struct {
 	text  []byte
@@ -29,27 +26,19 @@ type kept struct {
 
 func (k kept) size() int { return len(k.text) + 128 }
 
-// of returns the bytes of f if its file is still what was indexed.
-func (t *texts) of(root string, f *store.File) ([]byte, bool) { return t.read(root, f, nil) }
+func newTexts() texts { return texts{bounded.New[int64, kept](maxTexts)} }
 
-// passing returns the same for one look at each of many files: what was read before stays in memory rather than these. The bytes are valid
-// until buf is used again.
-func (t *texts) passing(root string, f *store.File, buf *[]byte) ([]byte, bool) {
-	return t.read(root, f, buf)
-}
-
-func (t *texts) read(root string, f *store.File, buf *[]byte) ([]byte, bool) {
-	t.mu.Lock()
-	k, ok := t.m[f.ID]
-	if t.size+int(f.Stamp.Size) <= maxTexts {
-		buf = nil // there is room for it
-	}
-	t.mu.Unlock()
-	if ok {
+// of returns the bytes of f if its file is still what was indexed. With buf, for one look at each of many files, what was read before
+// stays in memory rather than these, and they are valid until buf is used again.
+func (t texts) of(root string, f *store.File, buf *[]byte) ([]byte, bool) {
+	if k, ok := t.Get(f.ID); ok {
 		info, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path)))
 		if err == nil && info.Mode().IsRegular() && files.StampOf(info) == k.stamp && settled(k.stamp, k.read) {
 			return k.text, true
 		}
+	}
+	if t.HasRoom(int(f.Stamp.Size)) {
+		buf = nil
 	}
 	begin := time.Now()
 	data, stamp, err := readFile(root, f.Path, buf)
@@ -61,34 +50,10 @@ func (t *texts) read(root string, f *store.File, buf *[]byte) ([]byte, bool) {
 		return nil, false
 	}
 	if buf == nil {
-		t.keep(f.ID, kept{data, stamp, begin.UnixNano()})
+		k := kept{data, stamp, begin.UnixNano()}
+		t.Keep(f.ID, k, k.size())
 	}
 	return data, true
-}
-
-// keep forgets others, no matter which, if there is no room.
-func (t *texts) keep(id int64, k kept) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.m == nil {
-		t.m = make(map[int64]kept)
-	}
-	t.forget(id)
-	for other := range t.m {
-		if t.size+k.size() <= maxTexts {
-			break
-		}
-		t.forget(other)
-	}
-	t.m[id] = k
-	t.size += k.size()
-}
-
-func (t *texts) forget(id int64) {
-	if k, ok := t.m[id]; ok {
-		t.size -= k.size()
-		delete(t.m, id)
-	}
 }
 
 // lately are the spans that were expanded in the last half hour, the newest last.

@@ -26,46 +26,54 @@ func TestTexts(t *testing.T) {
 		}
 		list = append(list, &store.File{ID: int64(i + 1), Path: path, Stamp: stamp, Hash: hashOf(data)})
 	}
-	var kept texts
+	kept := newTexts()
 	check := func(text []byte, ok bool, i int) {
 		t.Helper()
 		if !ok || string(text) != planted[list[i].Path] {
 			t.Fatalf("%s: %v, %d bytes", list[i].Path, ok, len(text))
 		}
 		size := 0
-		for _, k := range kept.m {
-			size += k.size()
+		for _, f := range list {
+			if k, ok := kept.Get(f.ID); ok {
+				size += k.size()
+			}
 		}
-		if size != kept.size || size > maxTexts {
-			t.Fatalf("%d bytes are kept, %d are counted", size, kept.size)
+		if size > maxTexts {
+			t.Fatalf("%d bytes are kept", size)
 		}
 	}
 	buf := new([]byte)
 	for range 2 {
 		for i, f := range list {
-			text, ok := kept.passing(dir, f, buf)
+			text, ok := kept.of(dir, f, buf)
 			check(text, ok, i)
 		}
 	}
 	room := (maxTexts) / (each + 128)
 	for i := range list {
-		if _, ok := kept.m[list[i].ID]; ok != (i < room) {
+		if _, ok := kept.Get(list[i].ID); ok != (i < room) {
 			t.Errorf("file %d is kept: %v", i, ok)
 		}
 	}
 	last := len(list) - 1
-	text, ok := kept.of(dir, list[last])
+	text, ok := kept.of(dir, list[last], nil)
 	check(text, ok, last)
-	if _, ok := kept.m[list[last].ID]; !ok || len(kept.m) != room {
-		t.Errorf("%d files are kept, the last read among them: %v", len(kept.m), ok)
+	n := 0
+	for _, f := range list {
+		if _, ok := kept.Get(f.ID); ok {
+			n++
+		}
+	}
+	if _, ok := kept.Get(list[last].ID); !ok || n != room {
+		t.Errorf("%d files are kept, the last read among them: %v", n, ok)
 	}
 	put(t, dir, list[last].Path, strings.Repeat("?", each))
 	for _, b := range []*[]byte{nil, buf} {
-		if _, ok := kept.read(dir, list[last], b); ok {
+		if _, ok := kept.of(dir, list[last], b); ok {
 			t.Error("a file that was written is still what it was")
 		}
 	}
-	if _, ok := kept.passing(dir, &store.File{ID: 99, Path: "none.txt", Stamp: files.Stamp{Size: each}}, buf); ok {
+	if _, ok := kept.of(dir, &store.File{ID: 99, Path: "none.txt", Stamp: files.Stamp{Size: each}}, buf); ok {
 		t.Error("a file that is not there has a text")
 	}
 }

@@ -6,9 +6,7 @@ import (
 	"context"
 	"io"
 	"os"
-	"path/filepath"
 	"sort"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -16,6 +14,7 @@ import (
 
 	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/index/internal/bounded"
 	"github.com/skl-project/skl/index/store"
 )
 
@@ -44,18 +43,13 @@ type blocks struct {
 func (b *blocks) holding(at int) int { return sort.SearchInts(b.at, at+1) - 1 }
 
 // divided are the blocks of the files that were looked at lately, by their paths.
-type divided struct {
-	mu   sync.Mutex
-	m    map[string]*blocks
-	size int // blocks of all
-}
+type divided struct{ *bounded.Map[string, *blocks] }
+
+func newDivided() divided { return divided{bounded.New[string, *blocks](keptBlocks)} }
 
 // of returns the blocks of a file, as long as it has a stamp.
-func (d *divided) of(root, path string, stamp files.Stamp) (b *blocks, ok bool) {
-	d.mu.Lock()
-	b = d.m[path]
-	d.mu.Unlock()
-	if b != nil && b.stamp == stamp {
+func (d divided) of(root, path string, stamp files.Stamp) (b *blocks, ok bool) {
+	if b, ok := d.Get(path); ok && b.stamp == stamp {
 		return b, true
 	}
 	b = &blocks{stamp: stamp}
@@ -69,18 +63,9 @@ func (d *divided) of(root, path string, stamp files.Stamp) (b *blocks, ok bool) 
 	if err != nil || read != stamp {
 		return nil, false
 	}
-	if !settled(stamp, begin.UnixNano()) { // an edit in this moment would leave the stamp as it is
-		return b, true
+	if settled(stamp, begin.UnixNano()) { // else an edit in this moment would leave the stamp as it is
+		d.Keep(path, b, len(b.at))
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if old := d.m[path]; old != nil {
-		d.size -= len(old.at)
-	}
-	if d.size += len(b.at); d.size > keptBlocks || d.m == nil {
-		d.m, d.size = make(map[string]*blocks), len(b.at)
-	}
-	d.m[path] = b
 	return b, true
 }
 
@@ -190,41 +175,9 @@ func textOf(r io.Reader) (text io.Reader, wide bool, err error) {
 	return b, false, nil
 }
 
-// reading calls use with a regular file and its stamp, and returns the stamp; that of a file that cannot be read, or changes meanwhile, is zero.
-func reading(root, path string, use func(*os.File, files.Stamp) error) (files.Stamp, error) {
-	f, err := os.OpenFile(filepath.Join(root, filepath.FromSlash(path)), os.O_RDONLY|openFlags, 0)
-	if err != nil {
-		return files.Stamp{}, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return files.Stamp{}, err
-	}
-	stamp := files.StampOf(info)
-	if err := use(f, stamp); err != nil {
-		return files.Stamp{}, err
-	}
-	if info, err = f.Stat(); err != nil || files.StampOf(info) != stamp {
-		return files.Stamp{}, err
-	}
-	return stamp, nil
-}
-
-// undivided returns those that are stored.
-func (s *search) undivided() []*store.File {
-	var list []*store.File
-	for _, f := range s.v.Files() {
-		if undivided(f) {
-			list = append(list, f)
-		}
-	}
-	return list
-}
-
 // scanUndivided searches those that are stored, but for the paths of old, those that were read for this answer, and the given ones of pending.
 func (s *search) scanUndivided(old map[string]bool, pending []files.File, find finder, carry int) ([]hit, error) {
-	list := keep(s.undivided(), func(f *store.File) bool { return !old[f.Path] })
+	list := keep(s.v.Files(), func(f *store.File) bool { return undivided(f) && !old[f.Path] })
 	for _, f := range pending {
 		if l := s.place(f); s.local[l.ID] == nil {
 			list = append(list, l)

@@ -203,26 +203,3 @@ func TestDecodeIsBounded(t *testing.T) {
 		decodeFacts(b, &File{Path: filepath.Base("x")})
 	}
 }
-
-// References that are kept in memory take no more than they may, whatever their sizes, and the last is among them.
-func TestKeptReferences(t *testing.T) {
-	var r refs
-	for i := range int64(200) {
-		b := make([]byte, 1+i*2_000)
-		r.keep(i, b)
-		r.keep(i, b)
-		size := 0
-		for _, kept := range r.m {
-			size += len(kept) + 64
-		}
-		if size != r.size || size > maxKeptRefs {
-			t.Fatalf("%d bytes are kept, %d are counted", size, r.size)
-		}
-		if got := r.of([]*File{{ID: i}, {ID: 1000}}); len(got[0]) != len(b) || got[1] != nil {
-			t.Fatalf("file %d has %d bytes, want %d; another %d", i, len(got[0]), len(b), len(got[1]))
-		}
-	}
-	if len(r.m) == 200 {
-		t.Error("the test is too small")
-	}
-}

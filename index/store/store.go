@@ -32,6 +32,8 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/skl-project/skl/index/chunk"
+	"github.com/skl-project/skl/index/internal/bounded"
 	"github.com/skl-project/skl/install/durable"
 )
 
@@ -71,8 +73,9 @@ type Store struct {
 	mu    sync.Mutex
 	state *state // of the newest generation that was seen
 
-	outlines outlines
-	refs     refs
+	// Of files that were read lately, by their numbers; they are the same in every generation.
+	outlines *bounded.Map[int64, *chunk.Outline]
+	refs     *bounded.Map[int64, []byte] // as they are stored
 }
 
 // Open opens the store in dir, which is made if it does not exist.
@@ -204,7 +207,8 @@ func rebuildable(err error) bool {
 func IsDamaged(err error) bool { return rebuildable(err) }
 
 func open(ctx context.Context, dir, name string) (*Store, error) {
-	s := &Store{dir: dir, name: name, write: make(chan struct{}, 1)}
+	s := &Store{dir: dir, name: name, write: make(chan struct{}, 1),
+		outlines: bounded.New[int64, *chunk.Outline](maxKeptOutlines), refs: bounded.New[int64, []byte](maxKeptRefs)}
 	var err error
 	if s.writer, err = s.connect(1, "immediate", "cache_size(-8192)"); err != nil {
 		return nil, err

@@ -35,53 +35,6 @@ type state struct {
 	count map[string]int
 }
 
-// outlines of files that were read lately. They are the same in every generation.
-type outlines struct {
-	mu   sync.Mutex
-	m    map[int64]*chunk.Outline
-	size int
-}
-
-// refs are references of files that were read lately, as they are stored, by the numbers of the files. They are the same in every generation.
-type refs struct {
-	mu   sync.Mutex
-	m    map[int64][]byte
-	size int
-}
-
-// of returns what is known, nil for a file that is not.
-func (r *refs) of(files []*File) [][]byte {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	list := make([][]byte, len(files))
-	for i, f := range files {
-		list[i] = r.m[f.ID]
-	}
-	return list
-}
-
-// keep forgets others, no matter which, if there is no room.
-func (r *refs) keep(id int64, sealed []byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.m == nil {
-		r.m = make(map[int64][]byte)
-	}
-	if _, ok := r.m[id]; ok {
-		return
-	}
-	const more = 64 // bytes of an entry
-	for other, b := range r.m {
-		if r.size+len(sealed)+more <= maxKeptRefs {
-			break
-		}
-		r.size -= len(b) + more
-		delete(r.m, other)
-	}
-	r.m[id] = sealed
-	r.size += len(sealed) + more
-}
-
 // A View is one state of the store. It must be closed, and may be used concurrently.
 type View struct {
 	s     *Store
@@ -395,18 +348,14 @@ func (v *View) Count(term string) (int, error) {
 
 // Outline returns nodes and pieces of a file; it must not be changed. A file without text has an empty one.
 func (v *View) Outline(f *File) (*chunk.Outline, error) {
-	kept := &v.s.outlines
-	kept.mu.Lock()
-	o := kept.m[f.ID]
-	kept.mu.Unlock()
-	if o != nil {
+	if o, ok := v.s.outlines.Get(f.ID); ok {
 		return o, nil
 	}
 	blob, err := v.blob("SELECT outline FROM outlines WHERE id = ?", f.ID)
 	if err != nil {
 		return nil, err
 	}
-	o = &chunk.Outline{}
+	o := &chunk.Outline{}
 	if blob != nil {
 		if blob, err = unseal(blob, f.Path); err != nil {
 			return nil, err
@@ -418,13 +367,7 @@ func (v *View) Outline(f *File) (*chunk.Outline, error) {
 		o = &made
 	}
 	o.Language, o.Tokens, o.Binary = f.Language, f.Tokens, f.Flags&Binary != 0
-	kept.mu.Lock()
-	defer kept.mu.Unlock()
-	size := 160*len(o.Nodes) + 48*len(o.Pieces) + 256
-	if kept.size += size; kept.size > maxKeptOutlines || kept.m == nil {
-		kept.m, kept.size = make(map[int64]*chunk.Outline), size
-	}
-	kept.m[f.ID] = o
+	v.s.outlines.Keep(f.ID, o, 160*len(o.Nodes)+48*len(o.Pieces)+256)
 	return o, nil
 }
 
@@ -454,11 +397,12 @@ func (v *View) References(files []*File) ([]References, error) {
 	out := make([]References, len(files))
 	at := make(map[int64]int)
 	var missing []*File
-	for i, sealed := range v.s.refs.of(files) {
-		out[i] = References{files[i].Path, sealed}
-		if sealed == nil {
-			at[files[i].ID] = i
-			missing = append(missing, files[i])
+	for i, f := range files {
+		sealed, ok := v.s.refs.Get(f.ID)
+		out[i] = References{f.Path, sealed}
+		if !ok {
+			at[f.ID] = i
+			missing = append(missing, f)
 		}
 	}
 	v.mu.Lock()
@@ -482,7 +426,7 @@ func (v *View) References(files []*File) ([]References, error) {
 				break
 			}
 			out[at[id]].sealed = sealed
-			v.s.refs.keep(id, sealed)
+			v.s.refs.Keep(id, sealed, len(sealed)+64)
 		}
 		if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
 			return nil, err

@@ -539,7 +539,6 @@ func testConcurrentAppend(t *testing.T, s blob.Store) {
 	want(t, s, d, won)
 }
 
-// A Put that was acknowledged after a collector looked is there after its Delete.
 // A Put that takes longer than a blob stays is acknowledged only if the blob is there afterwards.
 func testDeletedMeanwhile(t *testing.T, s blob.Store) {
 	content := random(1<<20 + 5)
@@ -578,6 +577,7 @@ func (m *meanwhile) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// A Put that was acknowledged after a collector looked is there after its Delete.
 func testConcurrentDelete(t *testing.T, s blob.Store) {
 	ctx, stop := context.WithCancel(t.Context())
 	contents := [][]byte{random(100), random(70 << 10), random(1<<20 + 5)}
