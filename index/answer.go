@@ -68,35 +68,23 @@ func note(q query.Query, pending int) string {
 // answer evaluates q and hands the best n of what it found to use, until no file turned out to be another than the index
 // says. What use did before is then done again.
 func (x *Index) answer(ctx context.Context, q query.Query, n int, use func(s *search, f found, best []scored, total int) error) error {
+	var stale map[string]*store.File // of the attempt before
 	for attempt := 1; ; attempt++ {
 		var pending []files.File
-		var stale map[string]*store.File
 		err := x.mend(ctx, func() (err error) {
-			if pending, err = x.refresh(ctx, q); err == nil {
+			if pending, err = x.refresh(ctx, q, stale); err == nil {
 				stale, err = x.attempt(ctx, q, n, pending, use)
 			}
 			return err
 		})
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case len(stale) == 0 || attempt == attempts: // what does not hold still is left out
+		}
+		if len(stale) == 0 || attempt == attempts { // what does not hold still is left out
 			if len(pending) > 0 && x.o.Background {
 				x.continueInBackground()
 			}
 			return nil
-		default:
-			d := difference{}
-			for _, f := range stale {
-				d.new = append(d.new, files.File{Path: f.Path})
-			}
-			err := x.mend(ctx, func() error {
-				_, err := x.apply(ctx, d, false, nil)
-				return err
-			})
-			if err != nil {
-				return err
-			}
 		}
 	}
 }

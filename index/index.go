@@ -61,6 +61,7 @@ type Index struct {
 	texts   texts
 	divided divided
 	lately  lately
+	sweeps  *sweeps
 
 	opening sync.Mutex // held while a damaged store is opened anew
 	current atomic.Pointer[store.Store]
@@ -103,7 +104,7 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 		s.Close()
 		return nil, err
 	}
-	x := &Index{root: real, o: o, texts: newTexts(), divided: newDivided(), walker: &files.Walker{Root: real, Extra: slices.Concat(o.Extra, without(real, o.CacheDir))}}
+	x := &Index{root: real, o: o, texts: newTexts(), divided: newDivided(), sweeps: newSweeps(), walker: &files.Walker{Root: real, Extra: slices.Concat(o.Extra, without(real, o.CacheDir))}}
 	x.current.Store(s)
 	x.ctx, x.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Watch {
@@ -245,7 +246,7 @@ func (x *Index) update(ctx context.Context, glob query.Glob, anew bool) (Report,
 		return Report{}, err
 	}
 	defer unlock()
-	d, err := x.look(ctx)
+	d, err := x.look(ctx, nil)
 	if err != nil {
 		return Report{}, err
 	}

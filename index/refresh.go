@@ -46,8 +46,32 @@ func (d *difference) files() []files.File {
 
 func (d *difference) none() bool { return len(d.new)+len(d.removed)+len(d.unsure) == 0 }
 
-// look compares the files with the store.
-func (x *Index) look(ctx context.Context) (difference, error) {
+// look compares the files with the store. Those that are stale are different, whatever their stamps say.
+func (x *Index) look(ctx context.Context, stale map[string]*store.File) (difference, error) {
+	d, err := x.stamps(ctx)
+	if err != nil || len(stale) == 0 {
+		return d, err
+	}
+	told := make(map[string]bool, len(d.new)+len(d.unsure))
+	for _, f := range d.new {
+		told[f.Path] = true
+	}
+	for _, f := range d.unsure {
+		told[f.Path] = true
+	}
+	for _, p := range d.removed {
+		told[p] = true
+	}
+	for p := range stale {
+		if !told[p] {
+			d.new = append(d.new, files.File{Path: p})
+		}
+	}
+	return d, nil
+}
+
+// stamps compares the files with the store by what their stamps say.
+func (x *Index) stamps(ctx context.Context) (difference, error) {
 	list, version, err := x.list(ctx)
 	if err != nil {
 		return difference{}, err
@@ -200,11 +224,10 @@ func (x *Index) again(list files.List, changed []string) files.List {
 	return out
 }
 
-// refresh makes the store agree with the files, as far as that is fast, and returns the files that it does not cover.
-func (x *Index) refresh(ctx context.Context, q query.Query) (pending []files.File, err error) {
-	d, err := x.look(ctx)
-	if err != nil || d.none() {
-		return nil, err
+// cover stores what is different, as far as that is fast, and returns the files that it did not come to.
+func (x *Index) cover(ctx context.Context, q query.Query, d difference) (pending []files.File, err error) {
+	if d.none() {
+		return nil, nil
 	}
 	short, cancel := context.WithTimeout(ctx, x.o.FirstAnswer)
 	defer cancel()
