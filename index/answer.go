@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/skl-project/skl/index/chunk"
@@ -50,19 +49,8 @@ func (x *Index) Query(ctx context.Context, q query.Query) (query.Result, error) 
 	if err != nil {
 		return query.Result{}, err
 	}
-	out.Note = note(q, out.NotIndexed)
+	out.Note = q.Note(out.NotIndexed, out.TotalMatches > 0)
 	return out, nil
-}
-
-func note(q query.Query, pending int) string {
-	var list []string
-	if len(q.Ignored) > 0 {
-		list = append(list, strings.Join(q.Ignored, ", ")+" played no part: another parameter says what is searched")
-	}
-	if pending > 0 {
-		list = append(list, fmt.Sprintf("%d files are not indexed yet: this answer covers those that promised most; index the repository to cover all", pending))
-	}
-	return strings.Join(list, "; ")
 }
 
 // answer evaluates q and hands the best n of what it found to use, until no file turned out to be another than the index

@@ -68,7 +68,7 @@ func (x *Index) gather(ctx context.Context, q query.Query, o rank.PackOptions) (
 // pack chooses.
 func (g gathering) pack(q query.Query, o rank.PackOptions) query.Pack {
 	out := query.Pack{QueryText: q.Text, TotalMatches: g.total, Handles: []query.Evidence{}, Files: []query.PackFile{}, ExpandSuggestion: []string{},
-		Relaxed: g.relaxed, NotIndexed: g.pending, Note: note(q, g.pending), Generation: g.generation}
+		Relaxed: g.relaxed, NotIndexed: g.pending, Note: q.Note(g.pending, true), Generation: g.generation}
 	chosen, suggested, guidance := rank.Pack(g.candidates, g.total, g.more, o)
 	out.Guidance = guidance
 	byFile := make(map[string]int)

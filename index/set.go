@@ -99,7 +99,7 @@ func (s *Set) Query(ctx context.Context, q query.Query) (query.Result, error) {
 		out.ExpandNote = expandNote(out.ExpandedCount, len(out.Handles), used, out.TotalTokens)
 	}
 	out.Truncated = out.AtLeast || out.TotalMatches > len(out.Handles)+len(out.RefHandles)
-	out.Note = note(q, out.NotIndexed)
+	out.Note = q.Note(out.NotIndexed, out.TotalMatches > 0)
 	return out, nil
 }
 

@@ -243,11 +243,17 @@ func (g *goTree) call(n *ast.CallExpr) {
 	callee := n.Fun
 	switch c := callee.(type) {
 	case *ast.IndexExpr:
+		if looksLikeType(c.Index) {
+			g.typeUse(c.Index)
+		}
 		callee = c.X
 	case *ast.IndexListExpr:
+		for _, i := range c.Indices {
+			g.typeUse(i)
+		}
 		callee = c.X
 	}
-	switch c := callee.(type) {
+	switch c := ast.Unparen(callee).(type) {
 	case *ast.Ident:
 		if (c.Name == "new" || c.Name == "make") && len(n.Args) > 0 {
 			g.typeUse(n.Args[0])
@@ -257,7 +263,26 @@ func (g *goTree) call(n *ast.CallExpr) {
 		}
 	case *ast.SelectorExpr:
 		g.reference(Call, g.path(c.X), g.at(c.Sel.Pos()), g.at(c.Sel.End()))
+	case *ast.StarExpr: // (*T)(x) makes a *T, or calls what a pointer to a function points to, which nearly nobody writes
+		g.typeUse(c.X)
 	}
+}
+
+// looksLikeType says of what stands between the brackets of f[x](y) that it is a type argument and no index: a name that other packages
+// see is taken for one, as few constants are the index of a table of functions.
+func looksLikeType(e ast.Expr) bool {
+	switch t := e.(type) {
+	case *ast.Ident:
+		return t.IsExported()
+	case *ast.SelectorExpr:
+		_, ok := t.X.(*ast.Ident)
+		return ok && t.Sel.IsExported()
+	case *ast.StarExpr:
+		return true
+	case *ast.IndexExpr:
+		return looksLikeType(t.X)
+	}
+	return false // arrays, maps and the like are found by walk
 }
 
 // path returns the text of a.b.c, "" if e is more than that.

@@ -13,6 +13,11 @@
 // "handle_id".
 package query
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Limits of a query.
 const (
 	DefaultLimit = 16
@@ -63,6 +68,22 @@ type Query struct {
 	ExpandBudget int    // tokens of content that the answer may hold; 0 for none
 
 	Ignored []string // parameters that were given and play no part, such as pattern beside symbol; worth a note in the answer
+}
+
+// Note returns what the reader of an answer has to know besides: what played no part, what is not covered, and that what nobody
+// refers to may be named all the same.
+func (q Query) Note(notIndexed int, found bool) string {
+	var list []string
+	if !found && q.Expr != nil && q.Expr.IsReferences() {
+		list = append(list, "nothing calls or imports it or uses it as a type; literal finds all places that have the name")
+	}
+	if len(q.Ignored) > 0 {
+		list = append(list, strings.Join(q.Ignored, ", ")+" played no part: another parameter says what is searched")
+	}
+	if notIndexed > 0 {
+		list = append(list, fmt.Sprintf("%d files are not indexed yet: this answer covers those that promised most; index the repository to cover all", notIndexed))
+	}
+	return strings.Join(list, "; ")
 }
 
 // Params are what tools, service and command take. Zero fields are absent.

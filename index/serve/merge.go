@@ -56,6 +56,7 @@ func mergeResults(local, there query.Result, dirty map[string]bool, q query.Quer
 	// Words that are all in one file here are the better answer than some of them there.
 	out.Relaxed = there.Relaxed && (len(local.Handles) == 0 || local.Relaxed)
 	out.NotIndexed += local.NotIndexed
+	out.Note = q.Note(out.NotIndexed, out.TotalMatches > 0)
 	return out
 }
 

@@ -164,7 +164,7 @@ func runQuery(ctx context.Context, w *world, c *cli.Context) error {
 		return w.ui.Result(r)
 	}
 	w.printHandles(r)
-	w.tellQuery(c, r, len(r.Handles)+len(r.RefHandles) < len(whole.Handles)+len(whole.RefHandles) || r.ExpandedCount < whole.ExpandedCount)
+	w.tellQuery(c, q, r, len(r.Handles)+len(r.RefHandles) < len(whole.Handles)+len(whole.RefHandles) || r.ExpandedCount < whole.ExpandedCount)
 	return nil
 }
 
@@ -231,7 +231,7 @@ func (w *world) printText(text string) {
 }
 
 // tellQuery says how complete an answer is, and what to type next. cut says that --max-tokens left something out.
-func (w *world) tellQuery(c *cli.Context, r query.Result, cut bool) {
+func (w *world) tellQuery(c *cli.Context, q query.Query, r query.Result, cut bool) {
 	shown := len(r.Handles) + len(r.RefHandles)
 	all := strconv.Itoa(r.TotalMatches) + " matches"
 	if r.TotalMatches == 1 {
@@ -243,6 +243,11 @@ func (w *world) tellQuery(c *cli.Context, r query.Result, cut bool) {
 	switch {
 	case cut:
 		w.ui.Note("%d of %s: --max-tokens %d cut the answer", shown, all, c.Int("max-tokens"))
+	case shown == 0 && q.Expr.IsReferences():
+		w.ui.Note("nothing calls or imports it or uses it as a type")
+		if name := q.Expr.Texts(); r.NotIndexed == 0 && !strings.Contains(name, " ") {
+			w.ui.Hint("skl query%s --literal %s", samePlace(c), quoteShell(name))
+		}
 	case shown == 0:
 		w.ui.Note("nothing matches")
 		if r.NotIndexed == 0 {
