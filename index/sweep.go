@@ -93,6 +93,6 @@ func (x *Index) lead(ctx context.Context, q query.Query, w *sweep) (pending []fi
 		return x.cover(ctx, q, d)
 	}
 	w.pending, err = x.cover(ctx, q, d)
-	w.shared = err == nil
+	w.shared = err == nil && ctx.Err() == nil
 	return w.pending, err
 }
