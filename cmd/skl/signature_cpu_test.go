@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -25,13 +26,13 @@ import (
 )
 
 // TestSignedInstallCPU installs 100 signed skills of a registry, and the same 100 unsigned. The signed ones
-// are to take at most 1.3 times the processor time, by the least of several runs. The test prints the ratio and fails
+// are to take at most 1.3 times the processor time, by the median of several runs. The test prints the ratio and fails
 // above 1.5, since other tests run meanwhile.
 func TestSignedInstallCPU(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: it takes seconds")
 	}
-	const skills, rounds, wanted, limit = 100, 3, 1.3, 1.5
+	const skills, rounds, wanted, limit = 100, 5, 1.3, 1.5
 	url, key := stocked(t, skills)
 	project := func(namespace string) *place {
 		p := newPlace(t)
@@ -57,11 +58,15 @@ func TestSignedInstallCPU(t *testing.T) {
 		}
 		return p
 	}
-	// Contention only ever adds to what a run takes, so the least of all runs is compared, and a bad ratio is looked at
-	// for longer.
-	least := map[string]time.Duration{}
-	ratio := func(what string) float64 { return float64(least[what+" signed"]) / float64(least[what+" plain"]) }
-	for round := range 4 * rounds {
+	// On a busy machine a run costs more, as caches are shared, or seems to cost less, as time is counted by ticks: medians hold against
+	// both, and a bad ratio is looked at for longer.
+	all := map[string][]time.Duration{}
+	median := func(what string) time.Duration {
+		list := slices.Sorted(slices.Values(all[what]))
+		return list[len(list)/2]
+	}
+	ratio := func(what string) float64 { return float64(median(what+" signed")) / float64(median(what+" plain")) }
+	for round := range 3 * rounds {
 		if round >= rounds && ratio("install") <= wanted && ratio("ci") <= wanted {
 			break
 		}
@@ -82,16 +87,14 @@ func TestSignedInstallCPU(t *testing.T) {
 				if out, err := cmd.CombinedOutput(); err != nil {
 					t.Fatalf("skl %s: %v\n%s", args[0], err, out)
 				}
-				what, took := args[0]+" "+namespace, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
-				if have, ok := least[what]; !ok || took < have {
-					least[what] = took
-				}
+				what := args[0] + " " + namespace
+				all[what] = append(all[what], cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
 			}
 		}
 	}
 	for _, what := range []string{"install", "ci"} {
 		t.Logf("skl %s of %d skills: %v unsigned, %v signed, ratio %.2f (wanted: at most %.2f)", what, skills,
-			least[what+" plain"].Round(time.Millisecond), least[what+" signed"].Round(time.Millisecond), ratio(what), wanted)
+			median(what+" plain").Round(time.Millisecond), median(what+" signed").Round(time.Millisecond), ratio(what), wanted)
 		if ratio(what) > limit {
 			t.Errorf("skl %s takes %.2f times as much for signed skills", what, ratio(what))
 		}
