@@ -104,11 +104,13 @@ func main() {
 		}
 		syscall.Exit(0) // process 1: the kernel kills the others
 	}()
-	status := wait(r.pid)
+	status, ok := wait(r.pid)
 	if !c.Namespaces {
 		reap(r.pid)
 	}
-	send(append([]byte{'X'}, word(uint32(status))...), nil)
+	if ok {
+		send(append([]byte{'X'}, word(uint32(status))...), nil)
+	}
 	syscall.Exit(0)
 }
 
@@ -284,16 +286,15 @@ func dropCapabilities() syscall.Errno {
 	return err
 }
 
-// wait reaps children until pid is among them.
-func wait(pid int) syscall.WaitStatus {
+// wait reaps children until pid is among them. It is not ok if reap, which kills them, came first: then nobody knows how it would have ended.
+func wait(pid int) (status syscall.WaitStatus, ok bool) {
 	for {
-		var status syscall.WaitStatus
 		got, err := syscall.Wait4(-1, &status, 0, nil)
 		if got == pid {
-			return status
+			return status, true
 		}
 		if err != nil && err != syscall.EINTR {
-			return status
+			return 0, false
 		}
 	}
 }
