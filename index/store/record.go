@@ -258,6 +258,9 @@ func decodeOutline(b []byte) (chunk.Outline, error) {
 		if flags&2 != 0 {
 			n.DocStart = n.Start - d.varint()
 			n.DocEnd = n.DocStart + d.uvarint()
+			if n.DocEnd == n.DocStart { // none would be written as none
+				d.err = errBlob
+			}
 		}
 		if n.Parent < -1 {
 			d.err = errBlob
