@@ -65,7 +65,9 @@ func (r *Ref) cutOCIVersion(s string, text *string, word bool) error {
 	if has {
 		version, digest := after, ""
 		if i := strings.LastIndexByte(after, '@'); i >= 0 {
-			version, digest = after[:i], after[i+1:]
+			if version, digest = after[:i], after[i+1:]; digest == "" {
+				return invalid(s, "nothing follows the last \"@\"")
+			}
 		} else if isDigestLike(after) {
 			version, digest = "", after
 		}
