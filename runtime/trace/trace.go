@@ -89,11 +89,11 @@ func (j *jsonl) Event(e run.Event) {
 
 func (j *jsonl) Close() error { return j.err }
 
-// escaped writes the second range of control characters, and what reorders or hides text, as JSON escapes.
+// escaped writes DEL, the second range of control characters, and what reorders or hides text, as JSON escapes.
 func escaped(text []byte) []byte {
 	plain := true
 	for _, c := range text {
-		plain = plain && c < 0x80
+		plain = plain && c < 0x7f
 	}
 	if plain {
 		return text

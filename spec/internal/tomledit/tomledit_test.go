@@ -163,7 +163,7 @@ func FuzzEdit(f *testing.F) {
 		path := []string{"skills", keys[rnd.IntN(len(keys))], keys[rnd.IntN(len(keys))]}[:2+rnd.IntN(2)]
 		before, text := flat(d.Root), string(d.Bytes())
 		comments := ownComments(text)
-		inside := ownComments(valueText(d, text, path)) // these go with the value
+		inside := commentsWithin(d, text, path) // these go with the value
 		comments = slices.DeleteFunc(comments, func(c string) bool { return slices.Contains(inside, c) })
 		list := []string{"p", "r", "q"}[:rnd.IntN(4)]
 		kind := rnd.IntN(3)
@@ -219,19 +219,21 @@ func FuzzEdit(f *testing.F) {
 	})
 }
 
-// valueText is how the value at path is written, "" if there is none or it is a
-// table with lines of its own.
-func valueText(d *Doc, text string, path []string) string {
+// commentsWithin are those in the value at path as it is written, or in the values below it if it is a table of dotted keys or with lines of its own.
+func commentsWithin(d *Doc, text string, path []string) (list []string) {
 	v := d.Root
 	for _, key := range path {
 		if v = v.Get(key); v == nil {
-			return ""
+			return nil
 		}
 	}
-	if v.end <= v.Offset || v.end > len(text) {
-		return ""
+	if v.end > v.Offset && v.end <= len(text) {
+		return ownComments(text[v.Offset:v.end])
 	}
-	return text[v.Offset:v.end]
+	for _, f := range v.Fields {
+		list = append(list, commentsWithin(d, text, append(slices.Clone(path), f.Key))...)
+	}
+	return list
 }
 
 // flat is every value of a table by its path.
