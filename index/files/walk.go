@@ -56,6 +56,9 @@ func (k *walk) run(ctx context.Context, rel string, parent *scope) (List, error)
 	workers.Wait()
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.err == nil {
+		k.err = ctx.Err() // nobody had to be woken
+	}
 	if k.err != nil {
 		return List{}, k.err
 	}
