@@ -67,8 +67,9 @@ func (x *Index) gather(ctx context.Context, q query.Query, o rank.PackOptions) (
 
 // pack chooses.
 func (g gathering) pack(q query.Query, o rank.PackOptions) query.Pack {
+	const found = true // that nothing was is for the guidance to say: packs of several questions are joined
 	out := query.Pack{QueryText: q.Text, TotalMatches: g.total, Handles: []query.Evidence{}, Files: []query.PackFile{}, ExpandSuggestion: []string{},
-		Relaxed: g.relaxed, NotIndexed: g.pending, Note: q.Note(g.pending, true), Generation: g.generation}
+		Relaxed: g.relaxed, NotIndexed: g.pending, Note: q.Note(g.pending, found), Generation: g.generation}
 	chosen, suggested, guidance := rank.Pack(g.candidates, g.total, g.more, o)
 	out.Guidance = guidance
 	byFile := make(map[string]int)

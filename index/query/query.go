@@ -70,8 +70,8 @@ type Query struct {
 	Ignored []string // parameters that were given and play no part, such as pattern beside symbol; worth a note in the answer
 }
 
-// Note returns what the reader of an answer has to know besides: what played no part, what is not covered, and that what nobody
-// refers to may be named all the same.
+// Note returns what the reader of an answer has to know besides: what played no part, that notIndexed files are not covered, and, if nothing
+// was found, that what nobody refers to may be named all the same. It is "" if there is nothing to know.
 func (q Query) Note(notIndexed int, found bool) string {
 	var list []string
 	if !found && q.Expr != nil && q.Expr.IsReferences() {
