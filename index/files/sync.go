@@ -13,8 +13,8 @@ import (
 const syncTime = 200 * time.Millisecond
 
 // Sync returns when what changed before the call has been told to [Watcher.Changes]. Systems tell changes in order, so it
-// makes one of its own, in Walker.Marks, and waits for that. If it is not told within 200 ms, or cannot be made, everything may have
-// changed. Without Walker.Marks it does nothing. Its error is that of ctx.
+// makes one of its own, in Walker.Marks, and waits for that. If it is not told within 200 ms, or cannot be made, or comes while
+// rules wait to be read anew, everything may have changed. Without Walker.Marks it does nothing. Its error is that of ctx.
 func (x *Watcher) Sync(ctx context.Context) error {
 	if x.marks == "" {
 		return nil
@@ -57,6 +57,9 @@ func (x *Watcher) Sync(ctx context.Context) error {
 func (x *Watcher) isMark(name string) bool {
 	if x.marks == "" || !strings.HasPrefix(name, x.marks+string(filepath.Separator)) {
 		return false
+	}
+	if x.stale {
+		x.tellAll(nil) // what happened to files that the old rules leave out was not told
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -52,6 +52,51 @@ func TestSync(t *testing.T) {
 	}
 }
 
+// What changed rules let in is told after Sync, even if it is written before the rules were read anew.
+func TestSyncRules(t *testing.T) {
+	root, marks := realDir(t), realDir(t)
+	path := func(name string) string { return filepath.Join(root, name) }
+	put := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(path(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x, err := (&Walker{Root: root, Marks: marks}).Watch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	told := func() ([]string, bool) {
+		t.Helper()
+		if err := x.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return x.Changes()
+	}
+	for i := range 20 {
+		name := fmt.Sprintf("file%d.x", i)
+		put(".gitignore", "*.x\n")
+		for _, all := told(); all; _, all = told() { // until the rules are in force
+			time.Sleep(time.Millisecond)
+		}
+		put(name, "")
+		if paths, all := told(); !all && len(paths) > 0 { // a slow system may say everything
+			t.Fatalf("%s is ignored; told %q", name, paths)
+		}
+		if err := os.Remove(path(".gitignore")); err != nil {
+			t.Fatal(err)
+		}
+		if _, all := told(); !all {
+			t.Fatal("rules changed, and not everything is said to have changed")
+		}
+		put(name, "changed")
+		if paths, all := told(); !all && !slices.Contains(paths, name) {
+			t.Fatalf("round %d: %s was not told after Sync", i, name)
+		}
+	}
+}
+
 func TestSyncWithoutItsDirectory(t *testing.T) {
 	root, marks := realDir(t), realDir(t)
 	x, err := (&Walker{Root: root, Marks: marks}).Watch(t.Context())
