@@ -222,7 +222,7 @@ func hammer(t *testing.T, watch bool, duration time.Duration) {
 	for _, ask := range []string{"common", `(literal "common")`, `(file "**")`, `(section "heading")`} {
 		want := shown(fresh.ask(ask))
 		got := shown((&repo{x, t, dir}).ask(ask))
-		for deadline := time.Now().Add(2 * time.Second); watch && !slices.Equal(got, want) && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(10 * time.Second); watch && !slices.Equal(got, want) && time.Now().Before(deadline); {
 			got = shown((&repo{x, t, dir}).ask(ask))
 		}
 		same(t, "in the end, "+ask, got, want)

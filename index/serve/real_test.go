@@ -173,13 +173,13 @@ func (w *web) index(id string) {
 func (w *web) wait(id, state string) {
 	w.t.Helper()
 	var answer map[string]any
-	for range 1000 {
+	const limit = 30 * time.Second
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if _, answer = w.ask("GET", "/repos/"+id, nil); answer["status"] == state {
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
-	w.t.Fatalf("not %s after five seconds: %v", state, answer)
+	w.t.Fatalf("not %s after %v: %v", state, limit, answer)
 }
 
 // golden compares JSON with a file, after what differs from run to run has been replaced.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -204,27 +204,24 @@ func TestToolTokens(t *testing.T) {
 
 // Who asks for progress is told; a call that is cancelled ends, and the next one is answered.
 func TestToolProgressAndCancel(t *testing.T) {
+	var endless atomic.Bool // an update goes on until it is cancelled
 	entered, ended := make(chan struct{}, 2), make(chan error, 2)
 	open := &fakes{each: func(f *fake) {
 		f.updating = func(ctx context.Context) error {
 			entered <- struct{}{}
-			select {
-			case <-ctx.Done():
-				ended <- ctx.Err()
-				return ctx.Err()
-			case <-time.After(50 * time.Millisecond):
+			if !endless.Load() {
 				return nil
 			}
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return ctx.Err()
 		}
 	}}
-	var mu sync.Mutex
-	var told []float64
+	told := make(chan float64, 10)
 	c := connect(t, &Tools{Open: open.open, Roots: []string{sample(t)}}, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-			mu.Lock()
-			defer mu.Unlock()
 			if r.Params.ProgressToken == "p1" {
-				told = append(told, r.Params.Progress)
+				told <- r.Params.Progress
 			}
 		},
 	})
@@ -234,25 +231,34 @@ func TestToolProgressAndCancel(t *testing.T) {
 		t.Fatal(err, r)
 	}
 	<-entered
-	mu.Lock()
-	if len(told) != 2 || told[0] >= told[1] {
-		t.Errorf("progress was %v", told)
+	if first, second := receive(t, told), receive(t, told); first >= second {
+		t.Errorf("progress was %v, then %v", first, second)
 	}
-	mu.Unlock()
 
+	endless.Store(true)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-entered; cancel() }()
 	if _, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "canopy_index", Arguments: map[string]any{"glob": "**"}}); err == nil {
 		t.Error("a cancelled call was answered")
 	}
-	select {
-	case <-ended:
-	case <-time.After(5 * time.Second):
-		t.Error("the index was not told")
+	receive(t, ended) // the index was told
+	if len(told) > 0 {
+		t.Error("there was more progress than that of two steps")
 	}
 	if text, _, isError := invoke(t, c, "canopy_status", map[string]any{}); isError {
 		t.Error(text)
 	}
+}
+
+// receive waits for a value, at most 10 s.
+func receive[T any](t *testing.T, from <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-from:
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing came")
+	}
+	return value
 }
 
 // Weakness 13: a client pings, sends notifications that nobody knows, and asks for tools that do not exist, and the session goes on.
