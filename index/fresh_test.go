@@ -450,7 +450,7 @@ func TestFirstAnswer(t *testing.T) {
 	for i := range 900 { // not enough to choose from: all are read, as far as time allows
 		list[fmt.Sprintf("d%02d/f%04d.go", i%30, i)] = fmt.Sprintf("package d\n\n// F%04d is common.\nfunc F%04d() {}\n", i, i)
 	}
-	r := openRepo(t, plant(t, list), Options{FirstAnswer: 20 * time.Millisecond})
+	r := openRepo(t, plant(t, list), Options{FirstAnswer: 20 * time.Millisecond / patience})
 	last := len(list) + 1
 	for range 2000 {
 		got := r.ask("common")

@@ -31,7 +31,7 @@ import (
 type Options struct {
 	CacheDir    string        // where indexes are kept; they have a directory each
 	Extra       []string      // more patterns of files to leave out, as in .gitignore
-	FirstAnswer time.Duration // what the first query of a repository of more than 1,000 files may take; 0 means 800 ms
+	FirstAnswer time.Duration // what a query may take to read more than 1,000 files that are not indexed, four times that for fewer; 0 means 800 ms
 	Watch       bool          // be told of changes instead of looking before every query; for long-lived processes
 	Background  bool          // index what is missing after the first answer, until Close
 	Progress    diag.Progress // of Update

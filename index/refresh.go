@@ -20,6 +20,7 @@ import (
 
 const (
 	lazyAbove     = 1000     // files that are not indexed: more are not read before a first answer
+	patience      = 4        // times Options.FirstAnswer: what a query may take to read no more than that
 	bytesPerBatch = 24 << 20 // of files that become visible together
 )
 
@@ -229,9 +230,14 @@ func (x *Index) cover(ctx context.Context, q query.Query, d difference) (pending
 	if d.none() {
 		return nil, nil
 	}
-	short, cancel := context.WithTimeout(ctx, x.o.FirstAnswer)
+	few := len(d.new) <= lazyAbove
+	limit := x.o.FirstAnswer
+	if few {
+		limit *= patience // only on a machine that is very busy is it used
+	}
+	short, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if len(d.new) > lazyAbove {
+	if !few {
 		d.new, d.inOrder = x.promising(short, d.new, q), true
 	}
 	_, err = x.apply(short, d, false, nil)

@@ -111,6 +111,34 @@ func TestCompileLimit(t *testing.T) {
 	}
 }
 
+func TestNote(t *testing.T) {
+	const (
+		unused  = "nothing calls or imports it or uses it as a type; literal finds all places that have the name"
+		ignored = "pattern played no part: another parameter says what is searched"
+	)
+	for _, test := range []struct {
+		p          query.Params
+		notIndexed int
+		found      bool
+		want       string
+	}{
+		{query.Params{Pattern: "a"}, 0, false, ""},
+		{query.Params{Symbol: "A", Kind: "reference"}, 0, true, ""},
+		{query.Params{Symbol: "A", Kind: "reference"}, 0, false, unused},
+		{query.Params{Symbol: "A", Pattern: "a"}, 0, true, ignored},
+		{query.Params{Pattern: "a"}, 1, true, "1 file is not indexed yet, and not in this answer; index the repository to cover all"},
+		{query.Params{Symbol: "A", Kind: "reference", Pattern: "a"}, 20, false, unused + "; " + ignored + "; 20 files are not indexed yet, and not in this answer; index the repository to cover all"},
+	} {
+		q, err := test.p.Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := q.Note(test.notIndexed, test.found); got != test.want {
+			t.Errorf("%+v, %d, %v:\n got %q\nwant %q", test.p, test.notIndexed, test.found, got, test.want)
+		}
+	}
+}
+
 func TestCompileErrors(t *testing.T) {
 	type P = query.Params
 	many := make([]string, query.MaxPatterns+1)

@@ -81,7 +81,11 @@ func (q Query) Note(notIndexed int, found bool) string {
 		list = append(list, strings.Join(q.Ignored, ", ")+" played no part: another parameter says what is searched")
 	}
 	if notIndexed > 0 {
-		list = append(list, fmt.Sprintf("%d files are not indexed yet: this answer covers those that promised most; index the repository to cover all", notIndexed))
+		files := "files are"
+		if notIndexed == 1 {
+			files = "file is"
+		}
+		list = append(list, fmt.Sprintf("%d %s not indexed yet, and not in this answer; index the repository to cover all", notIndexed, files))
 	}
 	return strings.Join(list, "; ")
 }

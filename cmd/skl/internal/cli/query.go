@@ -289,7 +289,7 @@ func (w *world) tellNotIndexed(c *cli.Context, n int) {
 	if n == 0 {
 		return
 	}
-	w.ui.Note("%s not indexed yet; the answer covers what promised most of the rest", areCounted(n, "file"))
+	w.ui.Note("%s not indexed yet, and not in this answer", areCounted(n, "file"))
 	switch dir := c.String("path"); {
 	case c.Bool("skills"):
 		w.ui.Hint("skl index --skills")
