@@ -310,6 +310,19 @@ func TestCancelledWalkIsDoneAgain(t *testing.T) {
 	same(t, "after a cancelled question", r.names("nu"), []string{"new.go Nu"})
 }
 
+// What changed rules let in is found at once, also when it is edited before the watcher has read the rules anew.
+func TestRulesChangeWhileWatched(t *testing.T) {
+	r := openRepo(t, plant(t, map[string]string{"a.go": "package a\n\nfunc Alpha() {}\n", "out/b.go": "package b\n"}), Options{Watch: true})
+	for i := range 10 {
+		r.put(".gitignore", "/out/\n")
+		same(t, "left out", r.names(fmt.Sprintf(`(definition "Beta%d")`, i-1)), nil)
+		r.remove(".gitignore")
+		same(t, "besides", r.names("alpha"), []string{"a.go Alpha"})
+		r.put("out/b.go", fmt.Sprintf("package b\n\nfunc Beta%d() {}\n", i))
+		same(t, "let in", r.names(fmt.Sprintf(`(definition "Beta%d")`, i)), []string{fmt.Sprintf("out/b.go Beta%d", i)})
+	}
+}
+
 func TestUnreadable(t *testing.T) {
 	if os.Geteuid() <= 0 || runtime.GOOS == "windows" {
 		t.Skip("whoever runs this may read every file")

@@ -192,6 +192,29 @@ func TestTotals(t *testing.T) {
 	}
 }
 
+// A word with a hyphen before digits is found as one and in two parts; a part that was said before is one of it all the same. What has only
+// some of several words comes after what has all.
+func TestWordsWithParts(t *testing.T) {
+	r := newRepo(t, map[string]string{
+		"apart.md": "Digests have 256 bits, by SHA.\n", "one.md": "The sums are of the kind sha256.\n", "half.md": "An old SHA has 160 bits.\n",
+		"named.md": "It calls userOf or groupOf.\n", "user.md": "A user of it.\n",
+	})
+	for ask, want := range map[string][]string{
+		"sha-256": {"apart.md", "one.md"}, "SHA-256": {"apart.md", "one.md"}, "256 sha-256": {"apart.md", "one.md"},
+		"userOf groupOf": {"named.md", "user.md"},
+	} {
+		var paths []string
+		for _, h := range r.ask(ask).Handles {
+			paths = append(paths, h.FilePath)
+		}
+		if strings.Contains(ask, " ") {
+			same(t, "the first of "+ask, paths[:1], want[:1])
+		}
+		slices.Sort(paths)
+		same(t, ask, paths, want)
+	}
+}
+
 // What has some of the words is found if little or nothing has all, and that is said.
 func TestRelaxed(t *testing.T) {
 	r := newRepo(t, shop)

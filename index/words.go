@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
@@ -30,20 +29,11 @@ type word struct {
 func wordsOf(q rank.Question) []word {
 	for _, stop := range []bool{false, true} {
 		var list []word
-		skipped := false
-		for _, t := range q.Terms {
-			switch {
-			// A pair of Chinese characters is a part of nothing that is there as a whole.
-			case !t.Part || t.Text[0] >= utf8.RuneSelf:
-				if skipped = t.Stop && !stop; !skipped && !slices.ContainsFunc(list, func(w word) bool { return w.whole == t.Text }) {
-					list = append(list, word{whole: t.Text})
-				} else {
-					skipped = true
-				}
-			case !skipped:
-				w := &list[len(list)-1]
-				w.parts = append(w.parts, t.Text)
+		for _, w := range q.Words {
+			if w.Stop && !stop || slices.ContainsFunc(list, func(l word) bool { return l.whole == w.Text }) {
+				continue
 			}
+			list = append(list, word{whole: w.Text, parts: w.Parts})
 		}
 		if len(list) > 0 {
 			return list

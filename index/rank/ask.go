@@ -14,7 +14,8 @@ const (
 
 // A Question is what was asked, as terms.
 type Question struct {
-	Terms  []Term   // at most 128, each once, in the order they were first written
+	Terms  []Term   // at most 128, each once, in the order they were first written, a whole before those of its parts that are new
+	Words  []Word   // what was written, in order: the same terms
 	Names  []string // words that were written as identifiers (inner capitals, underscores, digits), as they were, and single quoted or lone words
 	Joined []string // keys that 2 to 6 words would have if they were written as one identifier: all, without Stop words, and these without a final s
 }
@@ -24,6 +25,13 @@ type Term struct {
 	Text string
 	Stop bool // a word of the kind that says little, such as "the"; it does not need to match
 	Part bool // it is a part of an identifier that is also there as a whole
+}
+
+// A Word of a question is an identifier, or a pair of neighbours in a script without spaces.
+type Word struct {
+	Text  string   // its term
+	Parts []string // the terms of its parts, if it has several
+	Stop  bool     // as of terms; each time that it is written
 }
 
 // Ask makes a Question of text of at most 4 KiB; what is beyond is ignored.
@@ -55,6 +63,9 @@ func Ask(text string) Question {
 	}
 	for i := range a.q.Terms {
 		a.q.Terms[i].Stop = false
+	}
+	for i := range a.q.Words {
+		a.q.Words[i].Stop = false
 	}
 	return a.q
 }
@@ -157,13 +168,17 @@ func isFramed(words []askWord) bool {
 type asker struct {
 	q      Question
 	at     map[string]int // index of a term
+	full   bool           // there was a term too much
 	framed bool
 }
 
 func (a *asker) word(w askWord, first bool) {
-	last := ""
+	last, whole := "", joined(w.text)
+	if whole != "" {
+		a.add(Term{Text: whole})
+	}
 	for _, run := range runs(w.text) {
-		a.terms(run, !w.quoted && a.isStop(strings.ToLower(run), first))
+		a.terms(run, !w.quoted && a.isStop(strings.ToLower(run), first), whole != "")
 		last = run
 	}
 	if last == "" {
@@ -175,32 +190,28 @@ func (a *asker) word(w askWord, first bool) {
 		if i := strings.LastIndexByte(w.text, '/'); i >= 0 {
 			a.name(w.text[i+1:])
 		}
-		a.joined(w.text)
 	case w.name || isIdentifier(last) || len(last) > 1 && last != w.text:
 		a.name(last)
 	}
 }
 
-// joined adds "sha256" for "sha-256".
-func (a *asker) joined(s string) {
+// joined returns the term "sha256" for "sha-256", and "" for other words.
+func joined(s string) string {
 	before, after, ok := strings.Cut(s, "-")
 	if !ok || len(before) < 2 || after == "" {
-		return
+		return ""
 	}
 	for i := range len(before) {
 		if class[before[i]]&(lower|upper) == 0 {
-			return
+			return ""
 		}
 	}
 	for i := range len(after) {
 		if class[after[i]] != digit {
-			return
+			return ""
 		}
 	}
-	for i := len(a.q.Terms) - 2; i >= 0 && i < len(a.q.Terms); i++ {
-		a.q.Terms[i].Part = true
-	}
-	a.terms(before+after, false)
+	return Key(before + after)
 }
 
 // join makes one identifier of all words, one of those that are not Stop, and one of these without plurals and the s of verbs.
@@ -230,23 +241,33 @@ func runs(w string) []string {
 	return strings.FieldsFunc(w, func(r rune) bool { return r != '_' && !inWord(r) })
 }
 
-// terms adds the terms of one word.
-func (a *asker) terms(run string, stop bool) {
+// terms adds the terms of one run, as parts of the word before it if part is set.
+func (a *asker) terms(run string, stop, part bool) {
 	c := cutters.Get().(*cutter)
-	c.yield = func(term []byte) {
-		t := Term{Text: string(term), Stop: stop, Part: c.part}
-		if i, ok := a.at[t.Text]; ok {
-			old := &a.q.Terms[i]
-			old.Stop, old.Part = old.Stop && t.Stop, old.Part && t.Part
-			return
-		}
-		if len(a.q.Terms) < maxTerms {
-			a.at[t.Text] = len(a.q.Terms)
-			a.q.Terms = append(a.q.Terms, t)
-		}
-	}
+	c.yield = func(term []byte) { a.add(Term{Text: string(term), Stop: stop, Part: part || c.part}) }
 	c.text([]byte(run))
 	c.release()
+}
+
+// add adds a term and makes it a word, or a part of the last one.
+func (a *asker) add(t Term) {
+	i, known := a.at[t.Text]
+	if a.full = a.full || !known && len(a.q.Terms) == maxTerms; a.full {
+		return
+	}
+	if known {
+		old := &a.q.Terms[i]
+		old.Stop, old.Part = old.Stop && t.Stop, old.Part && t.Part
+	} else {
+		a.at[t.Text] = len(a.q.Terms)
+		a.q.Terms = append(a.q.Terms, t)
+	}
+	// A pair of Chinese characters is a part of nothing that is there as a whole.
+	if n := len(a.q.Words); t.Part && t.Text[0] < utf8.RuneSelf {
+		a.q.Words[n-1].Parts = append(a.q.Words[n-1].Parts, t.Text)
+	} else {
+		a.q.Words = append(a.q.Words, Word{Text: t.Text, Stop: t.Stop})
+	}
 }
 
 func (a *asker) name(s string) {

@@ -36,7 +36,8 @@ func TestAsk(t *testing.T) {
 		{"quoted words are meant", `who says "not the file"`, "(who) say not the file", "", "whosaysnotthefil saysnotthefil saynotthefil"},
 		{"a quoted word", "the `cache` package", "(the) cach packag", "cache", "thecachepackag cachepackag"},
 		{"a file", "what is in cmd/main.go", "(what) (is) (in) cmd main go", "cmd/main.go main.go", "whatisincmdmaingo cmdmaingo"},
-		{"a hyphen before digits", "sha-256 sums", "+sha +256 sha256 sum", "sha-256", "sha256sum"},
+		{"a hyphen before digits", "sha-256 sums", "sha256 +sha +256 sum", "sha-256", "sha256sum"},
+		{"a hyphen before digits that were said", "sum of 256 sha-256", "sum (of) 256 sha256 +sha", "sha-256", "sumof256sha256 sum256sha256"},
 		{"a name with hyphens", "pdf-forms", "pdf form", "pdf-forms", "pdfform"},
 		{"short forms", "what's up, don't you think", "(what) up (don) (you) think", "", "whatupdonyouthink upthink"},
 		{"only stop words", "what is this", "what is this", "", "whatisthis"},
@@ -90,6 +91,18 @@ func FuzzAsk(f *testing.F) {
 				t.Fatalf("terms are %q", q.show())
 			}
 			seen[x.Text] = true
+		}
+		said := 0
+		for _, w := range q.Words {
+			for _, s := range append(w.Parts, w.Text) {
+				if !seen[s] {
+					t.Fatalf("%q is no term of %q", s, q.show())
+				}
+				said++
+			}
+		}
+		if said < len(q.Terms) {
+			t.Fatalf("the words %+v lack some terms of %q", q.Words, q.show())
 		}
 		if len(q.Terms) > 0 && len(q.Content()) == 0 {
 			t.Fatalf("only stop words: %q", q.show())

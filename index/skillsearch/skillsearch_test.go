@@ -168,6 +168,25 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// Whatever the task and the skill are, there is an answer of bounded size that says why.
+func FuzzSearch(f *testing.F) {
+	for _, task := range []string{"merge pdf files", "sha-256 of 256", "play wright", "日本語 語", "don't", "\x00\xff", "-1 a-1", "the of a"} {
+		f.Add(task, "Hashes files by SHA-256. Not for 日本語.", "# How\n\nplay wright\n")
+	}
+	f.Fuzz(func(t *testing.T, task, description, body string) {
+		skills := append(office(), Skill{Name: "fuzzed", Description: description, Body: []byte(body)})
+		a := New(skills, Options{}).Search(task, Context{Limit: 3})
+		if len(a.Skills) > 3 {
+			t.Errorf("%d skills", len(a.Skills))
+		}
+		for _, m := range a.Skills {
+			if len(m.Why) == 0 || m.Index < 0 || m.Index >= len(skills) || skills[m.Index].Name != m.Name {
+				t.Errorf("%+v", m)
+			}
+		}
+	})
+}
+
 // A long task of many words does not take long.
 func TestLongTask(t *testing.T) {
 	var task strings.Builder

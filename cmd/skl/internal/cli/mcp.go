@@ -55,7 +55,7 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 	if _, err := tool.ParseGrant(strings.Join(allow, ",")); err != nil {
 		return err
 	}
-	o := mcp.Options{Version: version, Tools: groups, In: io.NopCloser(w.env.stdin), Out: keepOpen{w.env.stdout}}
+	o := mcp.Options{Version: version, Tools: groups, In: io.NopCloser(w.env.stdin), Out: keepOpen{w.env.stdout}, Log: w.env.stderr}
 	end, err := w.offerCode(ctx, c, &o)
 	if err != nil {
 		return err

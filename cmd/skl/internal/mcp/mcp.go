@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -47,6 +48,7 @@ type Options struct {
 	Run     drive.RunFunc // nil refuses every run
 	In      io.ReadCloser
 	Out     io.WriteCloser
+	Log     io.Writer // told of a call that broke
 }
 
 // Serve answers until the client closes the connection or ctx ends, and then stops every run that is left.
@@ -55,6 +57,7 @@ func Serve(ctx context.Context, o Options) error {
 		return err
 	}
 	server := sdk.NewServer(&sdk.Implementation{Name: "skl", Title: "skl", Version: o.Version}, nil)
+	server.AddReceivingMiddleware(guard(o.Log))
 	for _, g := range Groups() {
 		if len(o.Tools) > 0 && !slices.Contains(o.Tools, g) {
 			continue
@@ -77,6 +80,26 @@ func Serve(ctx context.Context, o Options) error {
 		return nil
 	}
 	return err
+}
+
+// guard keeps a call that panics from ending the session.
+func guard(log io.Writer) sdk.Middleware {
+	return func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, r sdk.Request) (answer sdk.Result, err error) {
+			defer func() {
+				caught := recover()
+				if caught == nil {
+					return
+				}
+				fmt.Fprintf(log, "skl: %s: panic: %v\n%s", method, caught, debug.Stack())
+				err = errors.New("skl broke on this call, and goes on; its log says why")
+				if method == "tools/call" {
+					answer, err = result(problemOf(err), true)
+				}
+			}()
+			return next(ctx, method, r)
+		}
+	}
 }
 
 // Hosts are those that Snippet knows.

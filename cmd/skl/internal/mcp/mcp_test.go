@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,9 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/skl-project/skl/index/serve"
+	"github.com/skl-project/skl/index/skillsearch"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -69,5 +72,43 @@ func TestServe(t *testing.T) {
 	err := Serve(t.Context(), Options{Tools: []string{"run", "cooking"}, In: io.NopCloser(strings.NewReader("")), Out: nothing{&out}})
 	if diag.ClassOf(err) != diag.Misuse || out.Len() > 0 {
 		t.Errorf("got %v, %q", err, out.String())
+	}
+}
+
+// A call that panics is an error of that call, and the session goes on.
+func TestPanic(t *testing.T) {
+	fromServer, serverOut := io.Pipe()
+	serverIn, toServer := io.Pipe()
+	var log bytes.Buffer
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Serve(t.Context(), Options{Tools: []string{SkillText}, In: serverIn, Out: serverOut, Log: &log, Skills: Skills{
+			Search: func(context.Context, string, int) (skillsearch.Answer, error) { panic("oh no") },
+			Read: func(context.Context, string, string) (SkillFile, error) {
+				return SkillFile{Skill: "pdf", File: "SKILL.md", Data: []byte("# PDF\n")}, nil
+			},
+		}})
+	}()
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.IOTransport{Reader: fromServer, Writer: toServer}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		answer, err := client.CallTool(t.Context(), &sdk.CallToolParams{Name: "skill_search", Arguments: map[string]any{"task": "t"}})
+		if err != nil || !answer.IsError || !strings.Contains(answer.Content[0].(*sdk.TextContent).Text, `"code":"internal_error"`) {
+			t.Errorf("%+v, %v", answer, err)
+		}
+	}
+	if answer, err := client.CallTool(t.Context(), &sdk.CallToolParams{Name: "skill_read", Arguments: map[string]any{"name": "pdf"}}); err != nil || answer.IsError {
+		t.Errorf("after it: %+v, %v", answer, err)
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	if text := log.String(); strings.Count(text, "skl: tools/call: panic: oh no\n") != 2 || !strings.Contains(text, "TestPanic") {
+		t.Errorf("the log is %q", text)
 	}
 }
