@@ -46,7 +46,7 @@ func FuzzQuery(f *testing.F) {
 		}
 		q, err := p.Compile()
 		if err != nil {
-			t.Skip(err)
+			return
 		}
 		now := &repo{r.Index, t, r.dir}
 		got := now.run(q)
