@@ -6,8 +6,8 @@
 //   - No answer has a stale span: every handle is checked against the bytes of its file when it is given, and files that
 //     changed are read anew first.
 //   - Literal and regular expressions are complete: they are searched in the files, the index only says which files cannot have them.
-//   - A repository that was never indexed answers within about Options.FirstAnswer from the files that promise most, and
-//     says how many it does not cover yet.
+//   - A repository that was never indexed is read before the first answer if it has no more than 1,000 files. Of a larger one
+//     the answer comes within about Options.FirstAnswer, from the files that promise most. How many it does not cover yet is said.
 package index
 
 import (
@@ -267,8 +267,7 @@ func (x *Index) update(ctx context.Context, glob query.Glob, anew bool) (Report,
 		d.removed = keep(d.removed, glob.Match)
 		d.unsure = keep(d.unsure, func(f *store.File) bool { return glob.Match(f.Path) })
 	}
-	many := len(d.new) > lazyAbove
-	if many {
+	if d.many() {
 		if err := x.store().Bulk(ctx, true); err != nil {
 			return Report{}, err
 		}
@@ -278,7 +277,7 @@ func (x *Index) update(ctx context.Context, glob query.Glob, anew bool) (Report,
 	if err != nil {
 		return r, err
 	}
-	if many {
+	if d.many() {
 		if err := x.store().Checkpoint(ctx); err != nil {
 			return r, err
 		}

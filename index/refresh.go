@@ -47,6 +47,9 @@ func (d *difference) files() []files.File {
 
 func (d *difference) none() bool { return len(d.new)+len(d.removed)+len(d.unsure) == 0 }
 
+// many says whether there is more to read than one waits for before a first answer.
+func (d *difference) many() bool { return len(d.new) > lazyAbove }
+
 // look compares the files with the store. Those that are stale are different, whatever their stamps say.
 func (x *Index) look(ctx context.Context, stale map[string]*store.File) (difference, error) {
 	d, err := x.stamps(ctx)
@@ -230,14 +233,13 @@ func (x *Index) cover(ctx context.Context, q query.Query, d difference) (pending
 	if d.none() {
 		return nil, nil
 	}
-	few := len(d.new) <= lazyAbove
 	limit := x.o.FirstAnswer
-	if few {
-		limit *= patience // only on a machine that is very busy is it used
+	if !d.many() {
+		limit *= patience // which takes a busy machine, another process that writes, or large files
 	}
 	short, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if !few {
+	if d.many() {
 		d.new, d.inOrder = x.promising(short, d.new, q), true
 	}
 	_, err = x.apply(short, d, false, nil)

@@ -88,7 +88,7 @@ func (x *Index) lead(ctx context.Context, q query.Query, w *sweep) (pending []fi
 	if err != nil {
 		return nil, err
 	}
-	if len(d.new) > lazyAbove {
+	if d.many() {
 		end()
 		return x.cover(ctx, q, d)
 	}

@@ -31,7 +31,7 @@ type Term struct {
 type Word struct {
 	Text  string   // its term
 	Parts []string // the terms of its parts, if it has several
-	Stop  bool     // as of terms; each time that it is written
+	Stop  bool     // as of a Term, but of this place alone
 }
 
 // Ask makes a Question of text of at most 4 KiB; what is beyond is ignored.

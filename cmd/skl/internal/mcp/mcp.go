@@ -48,7 +48,7 @@ type Options struct {
 	Run     drive.RunFunc // nil refuses every run
 	In      io.ReadCloser
 	Out     io.WriteCloser
-	Log     io.Writer // told of a call that broke
+	Log     io.Writer // told of a call that broke; needed
 }
 
 // Serve answers until the client closes the connection or ctx ends, and then stops every run that is left.
@@ -91,7 +91,7 @@ func guard(log io.Writer) sdk.Middleware {
 				if caught == nil {
 					return
 				}
-				fmt.Fprintf(log, "skl: %s: panic: %v\n%s", method, caught, debug.Stack())
+				fmt.Fprintf(log, "skl: %s: panic: %s\n%s", method, diag.Printable(fmt.Sprint(caught)), debug.Stack())
 				err = errors.New("skl broke on this call, and goes on; its log says why")
 				if method == "tools/call" {
 					answer, err = result(problemOf(err), true)
