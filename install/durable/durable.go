@@ -57,7 +57,12 @@ func SyncDir(dir string) error {
 		return err
 	}
 	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrInvalid) && !syncRefused(err) {
+	return SyncOpen(d)
+}
+
+// SyncOpen syncs an open file or directory. Where it cannot be synced it does nothing.
+func SyncOpen(f *os.File) error {
+	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrInvalid) && !syncRefused(err) {
 		return err
 	}
 	return nil

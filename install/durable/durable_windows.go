@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,21 +33,16 @@ func tryLock(f *os.File) (bool, error) {
 
 func syncRefused(error) bool { return true }
 
-// Exchange is not available on Windows.
-func Exchange(a, b string) error { return errors.ErrUnsupported }
+// ExchangeAt is not available on Windows.
+func ExchangeAt(dirA *os.File, a string, dirB *os.File, b string) error { return errors.ErrUnsupported }
 
-// SyncTree makes all that was written below dir durable.
-func SyncTree(dir string) error { return syncEach(dir) }
+// SyncTree makes all that was written below dir durable; fsys is what is in it.
+func SyncTree(dir *os.File, fsys fs.FS) error { return syncEach(fsys) }
 
 // Inode is 0: Windows has no number that survives a rename here.
-func Inode(path string) (uint64, error) {
-	_, err := os.Lstat(path)
-	return 0, err
-}
+func Inode(fs.FileInfo) uint64 { return 0 }
 
-// SameFileSystem reports whether a rename between the directories a and b can work.
-func SameFileSystem(a, b string) bool {
-	pa, errA := filepath.Abs(a)
-	pb, errB := filepath.Abs(b)
-	return errA == nil && errB == nil && strings.EqualFold(filepath.VolumeName(pa), filepath.VolumeName(pb))
+// SameFileSystem reports whether a rename between the directories at pathA and pathB can work.
+func SameFileSystem(_, _ fs.FileInfo, pathA, pathB string) bool {
+	return strings.EqualFold(filepath.VolumeName(pathA), filepath.VolumeName(pathB))
 }

@@ -3,23 +3,22 @@
 package durable
 
 import (
-	"os"
-
-	"golang.org/x/sys/unix"
+	"io/fs"
+	"syscall"
 )
 
-// Inode returns the number that names path's object, not following a link. It
-// stays the same when the object is renamed.
-func Inode(path string) (uint64, error) {
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		return 0, &os.PathError{Op: "lstat", Path: path, Err: err}
+// Inode returns the number that names the object that info describes. It stays the same
+// when the object is renamed.
+func Inode(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Ino)
 	}
-	return st.Ino, nil
+	return 0
 }
 
 // SameFileSystem reports whether a rename between the directories a and b can work.
-func SameFileSystem(a, b string) bool {
-	var sa, sb unix.Stat_t
-	return unix.Stat(a, &sa) == nil && unix.Stat(b, &sb) == nil && sa.Dev == sb.Dev
+func SameFileSystem(a, b fs.FileInfo, _, _ string) bool {
+	sa, okA := a.Sys().(*syscall.Stat_t)
+	sb, okB := b.Sys().(*syscall.Stat_t)
+	return okA && okB && sa.Dev == sb.Dev
 }

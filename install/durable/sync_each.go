@@ -3,25 +3,21 @@ package durable
 import (
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
-// syncEach syncs every file and directory below dir.
-func syncEach(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+// syncEach syncs every file and directory of fsys, whose files are those of package os.
+func syncEach(fsys fs.FS) error {
+	return fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() && !d.Type().IsRegular() {
 			return err
 		}
-		if d.IsDir() {
-			return SyncDir(path)
-		}
-		f, err := os.Open(path)
+		f, err := fsys.Open(name)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		if err := f.Sync(); err != nil && !syncRefused(err) {
-			return err
+		if open, ok := f.(*os.File); ok {
+			return SyncOpen(open)
 		}
 		return nil
 	})

@@ -2,10 +2,14 @@
 
 package durable
 
-import "errors"
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
 
-// Exchange is not available here.
-func Exchange(a, b string) error { return errors.ErrUnsupported }
+// ExchangeAt is not available here.
+func ExchangeAt(dirA *os.File, a string, dirB *os.File, b string) error { return errors.ErrUnsupported }
 
-// SyncTree makes all that was written below dir durable.
-func SyncTree(dir string) error { return syncEach(dir) }
+// SyncTree makes all that was written below dir durable; fsys is what is in it.
+func SyncTree(dir *os.File, fsys fs.FS) error { return syncEach(fsys) }

@@ -2,15 +2,16 @@ package durable
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// Exchange swaps two paths of one file system in one step. Where the kernel or
+// ExchangeAt swaps the entries a of dirA and b of dirB in one step. Where the kernel or
 // the file system cannot, it returns an error that is [errors.ErrUnsupported].
-func Exchange(a, b string) error {
-	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+func ExchangeAt(dirA *os.File, a string, dirB *os.File, b string) error {
+	err := unix.Renameat2(int(dirA.Fd()), a, int(dirB.Fd()), b, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		return errors.ErrUnsupported
 	}
@@ -21,15 +22,10 @@ func Exchange(a, b string) error {
 }
 
 // SyncTree makes all that was written below dir durable, with one call for the
-// whole file system.
-func SyncTree(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := unix.Syncfs(int(d.Fd())); err != nil {
-		return syncEach(dir)
+// whole file system; fsys is what is in dir.
+func SyncTree(dir *os.File, fsys fs.FS) error {
+	if err := unix.Syncfs(int(dir.Fd())); err != nil {
+		return syncEach(fsys)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -52,7 +53,7 @@ func (s *Store) Put(limits bundle.Limits, fetch func(bundle.Sink) error) (bundle
 	}
 	defer Remove(tmp)
 	root := filepath.Join(tmp, "tree")
-	sum, err := Write(root, limits, true, fetch)
+	sum, err := Write(within.Anywhere(), root, limits, true, fetch)
 	if err != nil {
 		return bundle.Summary{}, err
 	}
@@ -69,21 +70,21 @@ func (s *Store) Put(limits bundle.Limits, fetch func(bundle.Sink) error) (bundle
 	return sum, nil
 }
 
-// Copy writes the tree d to the new directory dst and checks it on the way. An
+// Copy writes the tree d to the new directory dst in dir and checks it on the way. An
 // entry that does not have the content of its name gives an error with code
 // store_damaged, and dst is removed.
-func (s *Store) Copy(d bundle.Digest, dst string) (bundle.Summary, error) {
+func (s *Store) Copy(d bundle.Digest, dir *within.Dir, dst string) (bundle.Summary, error) {
 	if _, err := os.Lstat(s.Path(d)); err != nil {
 		return bundle.Summary{}, err
 	}
 	// Whatever is read through a swapped link has another digest, so no os.Root is needed.
-	sum, err := Write(dst, bundle.InstallLimits, false, func(sink bundle.Sink) error {
+	sum, err := Write(dir, dst, bundle.InstallLimits, false, func(sink bundle.Sink) error {
 		return bundle.ExactFS(s.FS(d), sink)
 	})
 	if err == nil && sum.Tree == d {
 		return sum, nil
 	}
-	Remove(dst)
+	dir.RemoveAll(dst)
 	if err != nil && !isBundleError(err) {
 		return bundle.Summary{}, err
 	}
@@ -158,16 +159,4 @@ func size(path string) (n int64) {
 }
 
 // Remove deletes path and what is below it, read-only directories included.
-func Remove(path string) error {
-	err := os.RemoveAll(path)
-	if err == nil || !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			os.Chmod(p, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(path)
-}
+func Remove(path string) error { return within.Anywhere().RemoveAll(path) }

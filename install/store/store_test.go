@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -31,7 +32,7 @@ func TestPutAndCopy(t *testing.T) {
 		t.Fatalf("Put: %+v, %v", sum, err)
 	}
 	dst := filepath.Join(t.TempDir(), "a")
-	copied, err := s.Copy(sum.Tree, dst)
+	copied, err := s.Copy(sum.Tree, within.Anywhere(), dst)
 	if err != nil || copied.Tree != sum.Tree {
 		t.Fatalf("Copy: %+v, %v", copied, err)
 	}
@@ -75,7 +76,7 @@ func TestDamageIsNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 		dst := filepath.Join(t.TempDir(), "a")
-		if _, err := s.Copy(sum.Tree, dst); !errors.Is(err, diag.Code("store_damaged")) {
+		if _, err := s.Copy(sum.Tree, within.Anywhere(), dst); !errors.Is(err, diag.Code("store_damaged")) {
 			t.Errorf("%s: error %v, want store_damaged", name, err)
 		}
 		if _, err := os.Lstat(dst); err == nil {
@@ -159,7 +160,7 @@ func BenchmarkCopy(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		if _, err := s.Copy(sum.Tree, filepath.Join(dir, fmt.Sprint(n))); err != nil {
+		if _, err := s.Copy(sum.Tree, within.Anywhere(), filepath.Join(dir, fmt.Sprint(n))); err != nil {
 			b.Fatal(err)
 		}
 	}

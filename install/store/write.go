@@ -7,17 +7,23 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/bundle"
 )
 
-// Write creates the directory dst from the bundle that fetch writes to its sink.
+// Write creates the directory dst in dir from the bundle that fetch writes to its sink.
 // Everything passes a bundle.Guard with limits first. On an error dst is removed.
 // A read-only tree has no write bits, also on directories.
-func Write(dst string, limits bundle.Limits, readOnly bool, fetch func(bundle.Sink) error) (bundle.Summary, error) {
-	if err := os.Mkdir(dst, 0o755); err != nil {
+func Write(dir *within.Dir, dst string, limits bundle.Limits, readOnly bool, fetch func(bundle.Sink) error) (bundle.Summary, error) {
+	if err := dir.Mkdir(dst, 0o755); err != nil {
 		return bundle.Summary{}, err
 	}
-	w := &writer{dir: dst, made: map[string]bool{".": true}, plain: 0o644, executable: 0o755}
+	root, err := dir.OpenRoot(dst)
+	if err != nil {
+		return bundle.Summary{}, err
+	}
+	defer root.Close()
+	w := &writer{root: root, made: map[string]bool{".": true}, plain: 0o644, executable: 0o755}
 	if readOnly {
 		w.plain, w.executable = 0o444, 0o555
 	}
@@ -34,16 +40,16 @@ func Write(dst string, limits bundle.Limits, readOnly bool, fetch func(bundle.Si
 		return sum, w.finish(readOnly)
 	}()
 	if err != nil {
-		Remove(dst)
+		dir.RemoveAll(dst)
 		return bundle.Summary{}, err
 	}
 	return sum, nil
 }
 
-// writer is the Sink behind a Guard: it writes below dir, which nobody else knows
+// writer is the Sink behind a Guard: it writes below root, which nobody else knows
 // yet. Links are made last, so that no file can be written through one.
 type writer struct {
-	dir               string
+	root              *os.Root
 	made              map[string]bool // directories that exist, as slash paths
 	links             [][2]string     // path, target
 	plain, executable fs.FileMode
@@ -57,7 +63,7 @@ func (w *writer) File(p string, executable bool, _ int64, r io.Reader) error {
 	if executable {
 		mode = w.executable
 	}
-	f, err := os.OpenFile(filepath.Join(w.dir, filepath.FromSlash(p)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	f, err := w.root.OpenFile(filepath.FromSlash(p), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
@@ -84,12 +90,12 @@ func (w *writer) mkdir(p string) error {
 		return err
 	}
 	w.made[p] = true
-	return os.Mkdir(filepath.Join(w.dir, filepath.FromSlash(p)), 0o755)
+	return w.root.Mkdir(filepath.FromSlash(p), 0o755)
 }
 
 func (w *writer) finish(readOnly bool) error {
 	for _, l := range w.links {
-		if err := os.Symlink(filepath.FromSlash(l[1]), filepath.Join(w.dir, filepath.FromSlash(l[0]))); err != nil {
+		if err := w.root.Symlink(filepath.FromSlash(l[1]), filepath.FromSlash(l[0])); err != nil {
 			return err
 		}
 	}
@@ -100,7 +106,7 @@ func (w *writer) finish(readOnly bool) error {
 		if p == "." {
 			continue // renamed into place by the store, which needs it writable on some systems
 		}
-		if err := os.Chmod(filepath.Join(w.dir, filepath.FromSlash(p)), 0o555); err != nil {
+		if err := w.root.Chmod(filepath.FromSlash(p), 0o555); err != nil {
 			return err
 		}
 	}

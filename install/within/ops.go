@@ -1,0 +1,73 @@
+package within
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// ops are the operations of an [os.Root], on names that are relative to it for a
+// confined Dir, and on absolute paths for one that is free.
+type ops interface {
+	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
+	OpenRoot(name string) (*os.Root, error)
+	FS(name string) fs.FS
+	Stat(name string) (fs.FileInfo, error)
+	Lstat(name string) (fs.FileInfo, error)
+	Readlink(name string) (string, error)
+	Symlink(text, name string) error
+	Mkdir(name string, perm fs.FileMode) error
+	Chmod(name string, mode fs.FileMode) error
+	Rename(from, to string) error
+	Remove(name string) error
+	RemoveAll(name string) error
+}
+
+type confined struct{ *os.Root }
+
+func (c confined) FS(name string) fs.FS {
+	sub, err := fs.Sub(c.Root.FS(), filepath.ToSlash(name))
+	if err != nil {
+		return c.Root.FS()
+	}
+	return sub
+}
+
+type free struct{}
+
+func (free) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	return os.OpenFile(name, flag, perm)
+}
+func (free) OpenRoot(name string) (*os.Root, error)    { return os.OpenRoot(name) }
+func (free) FS(name string) fs.FS                      { return os.DirFS(name) }
+func (free) Stat(name string) (fs.FileInfo, error)     { return os.Stat(name) }
+func (free) Lstat(name string) (fs.FileInfo, error)    { return os.Lstat(name) }
+func (free) Readlink(name string) (string, error)      { return os.Readlink(name) }
+func (free) Symlink(text, name string) error           { return os.Symlink(text, name) }
+func (free) Mkdir(name string, perm fs.FileMode) error { return os.Mkdir(name, perm) }
+func (free) Chmod(name string, mode fs.FileMode) error { return os.Chmod(name, mode) }
+func (free) Rename(from, to string) error              { return os.Rename(from, to) }
+func (free) Remove(name string) error                  { return os.Remove(name) }
+func (free) RemoveAll(name string) error               { return os.RemoveAll(name) }
+
+// unused calls create with names in dir until one is free, and returns that path.
+func (d *Dir) unused(dir, prefix string, create func(path string) error) (string, error) {
+	for range 1000 {
+		path := filepath.Join(dir, fmt.Sprintf("%s%010d", prefix, rand.Uint64N(1e10)))
+		if err := create(path); err == nil {
+			return path, nil
+		} else if !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("%s: no free name that starts with %s", dir, prefix)
+}
+
+func sortEntries(entries []fs.DirEntry) {
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+}

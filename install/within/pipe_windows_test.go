@@ -1,0 +1,5 @@
+package within
+
+import "errors"
+
+func makePipe(string) error { return errors.ErrUnsupported }

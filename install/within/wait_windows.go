@@ -1,0 +1,3 @@
+package within
+
+const noWait = 0 // nothing in a Windows directory makes an open wait
