@@ -101,7 +101,7 @@ func TestConflictsAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	in := installerIn(dir)
 	c := Changes{Conflicts: []Conflict{{Name: "a", Path: "a", Why: Foreign}}}
-	if _, err := in.Apply(t.Context(), c, Files{LockPath: dir + "/skl.lock"}); err == nil || exists(dir+"/.agents") {
+	if _, err := in.Apply(t.Context(), c, Files{LockPath: dir + "/skl.lock"}); err == nil || in.Dir.Exists(dir+"/.agents") {
 		t.Errorf("error %v; want a refusal that leaves no trace", err)
 	}
 }

@@ -85,8 +85,17 @@ func content(_ context.Context, s lock.Skill, sink bundle.Sink) error {
 	return sink.Link("latest", "scripts/run.sh")
 }
 
+// siteIn is the installation in dir; the user's state directory is beside it.
+func siteIn(dir string) Site {
+	s, err := Confine(dir, filepath.Join(dir, ".agents", "skills"), filepath.Join(dir, "..", "state"))
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
 func installerIn(dir string) *Installer {
-	return &Installer{Base: dir, Root: filepath.Join(dir, ".agents", "skills"), Links: []string{filepath.Join(dir, ".claude", "skills")},
+	return &Installer{Site: siteIn(dir), Links: []string{filepath.Join(dir, ".claude", "skills")},
 		Store: &store.Store{Dir: filepath.Join(dir, "..", "store")}, Fetch: content}
 }
 
@@ -173,7 +182,7 @@ func whole(t *testing.T, dir string) {
 			if _, err := os.Stat(path); err != nil && e.Type()&fs.ModeSymlink != 0 {
 				continue // its skill is being removed or not there yet
 			}
-			if !slices.Contains(trees[e.Name()], treeOf(path, bundle.ExactFS)) {
+			if !slices.Contains(trees[e.Name()], siteIn(dir).treeOf(path, bundle.ExactFS)) {
 				t.Fatalf("%s is half a skill", path)
 			}
 		}
@@ -230,9 +239,8 @@ func memory(t *testing.T) string {
 // settle recovers dir as the next writing command does and checks what it finds.
 func settle(t *testing.T, dir, one, two string) Recovery {
 	t.Helper()
-	root := filepath.Join(dir, ".agents", "skills")
-	interrupted := Interrupted(root)
-	r, err := Recover(root)
+	interrupted := siteIn(dir).Interrupted()
+	r, err := Recover(siteIn(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,7 +388,7 @@ func TestEditsAfterACrashAreKept(t *testing.T) {
 	if err := os.WriteFile(edited, []byte("my work\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Recover(filepath.Join(dir, ".agents", "skills"))
+	r, err := Recover(siteIn(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -400,7 +408,7 @@ func TestBeginLeavesAJournalAlone(t *testing.T) {
 	if err := child(dir, steps-5).Run(); err == nil {
 		t.Fatal("the child was not killed")
 	}
-	journal := filepath.Join(dir, ".agents", "skills", ".skl", "journal")
+	journal := siteIn(dir).journalPath()
 	before, err := os.ReadFile(journal)
 	if err != nil {
 		t.Fatal(err)

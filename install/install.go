@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -37,8 +36,7 @@ type FetchFunc func(ctx context.Context, s lock.Skill, sink bundle.Sink) error
 
 // An Installer works on one canonical root. Its fields are set before first use.
 type Installer struct {
-	Base     string   // directory that links in receipts are relative to: the project or the home directory
-	Root     string   // canonical root, absolute
+	Site
 	Links    []string // directories that get a link for each skill, absolute
 	Copy     bool     // they get copies: links cannot be made here
 	Store    *store.Store
@@ -80,14 +78,14 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 	if len(bad) > 0 {
 		return nil, bad[0]
 	}
-	drifts, err := CheckAll(ctx, in.Root, receipts, full)
+	drifts, err := in.CheckAll(ctx, receipts, full)
 	if err != nil {
 		return nil, err
 	}
 	for i, r := range receipts {
 		h := Have{Managed: true, Receipt: r}
-		h.Path, h.Disabled = Place(in.Root, r.Name)
-		h.Present = exists(h.Path)
+		h.Path, h.Disabled = in.Place(r.Name)
+		h.Present = in.Dir.Exists(h.Path)
 		if h.Present && drifts[i].Edited() {
 			h.Edits = drifts[i].List()
 		}
@@ -98,8 +96,8 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 			continue
 		}
 		h := Have{Path: join(in.Root, w.Name)}
-		if h.Present = exists(h.Path); h.Present {
-			h.Tree = treeOf(h.Path, bundle.FromFS)
+		if h.Present = in.Dir.Exists(h.Path); h.Present {
+			h.Tree = in.treeOf(h.Path, bundle.FromFS)
 		}
 		have[w.Name] = h
 	}
@@ -124,25 +122,25 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 	return have, nil
 }
 
-// Place is where the skill of root is: directly below it, or, if it was disabled, below
+// Place is where the skill of the root is: directly below it, or, if it was disabled, below
 // disabled in what lies aside of it.
-func Place(root, name string) (path string, disabled bool) {
-	path = join(root, name)
-	if aside := filepath.Join(roots.Aside(root), "disabled", name); !exists(path) && exists(aside) {
+func (s Site) Place(name string) (path string, isDisabled bool) {
+	path = join(s.Root, name)
+	if aside := filepath.Join(roots.Aside(s.Root), disabled, name); !s.Dir.Exists(path) && s.Dir.Exists(aside) {
 		return aside, true
 	}
 	return path, false
 }
 
 // CheckAll is [roots.CheckAll], with disabled skills looked at where they are.
-func CheckAll(ctx context.Context, root string, receipts []roots.Receipt, full bool) ([]roots.Drift, error) {
-	drifts, err := roots.CheckAll(ctx, root, receipts, full)
+func (s Site) CheckAll(ctx context.Context, receipts []roots.Receipt, full bool) ([]roots.Drift, error) {
+	drifts, err := roots.CheckAll(ctx, s.Root, receipts, full)
 	for i, r := range receipts {
 		if err != nil {
 			return nil, err
 		}
-		if _, disabled := Place(root, r.Name); disabled {
-			drifts[i], err = roots.Check(filepath.Join(roots.Aside(root), "disabled"), r.Name, r, true)
+		if _, off := s.Place(r.Name); off {
+			drifts[i], err = roots.Check(filepath.Join(roots.Aside(s.Root), disabled), r.Name, r, true)
 		}
 	}
 	return drifts, err
@@ -150,7 +148,7 @@ func CheckAll(ctx context.Context, root string, receipts []roots.Receipt, full b
 
 // linkState tells whether path is a link to the skill, or an unchanged copy that the receipt lists.
 func (in *Installer) linkState(path, name string, r roots.Receipt) LinkState {
-	info, err := os.Lstat(path)
+	info, err := in.Dir.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return LinkMissing
 	}
@@ -158,7 +156,7 @@ func (in *Installer) linkState(path, name string, r roots.Receipt) LinkState {
 		return LinkForeign
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		text, err := os.Readlink(path)
+		text, err := in.Dir.Readlink(path)
 		if err == nil && !filepath.IsAbs(text) {
 			text = filepath.Join(filepath.Dir(path), text)
 		}
@@ -168,18 +166,22 @@ func (in *Installer) linkState(path, name string, r roots.Receipt) LinkState {
 		return LinkForeign
 	}
 	rel, err := filepath.Rel(in.Base, path)
+	recorded := err == nil && slices.Contains(r.Links, filepath.ToSlash(rel))
+	local := err == nil && filepath.IsLocal(rel) // what is elsewhere, a host's moved directory, is not recorded
 	switch {
-	case err != nil || !slices.Contains(r.Links, filepath.ToSlash(rel)):
+	case !recorded && local, r.Tree == "":
 		return LinkForeign
-	case treeOf(path, bundle.FromFS) == r.Tree || treeOf(path, bundle.ExactFS) == r.Tree:
+	case in.treeOf(path, bundle.FromFS) == r.Tree || in.treeOf(path, bundle.ExactFS) == r.Tree:
 		return LinkOurs
+	case !recorded:
+		return LinkForeign
 	}
 	return LinkEdited
 }
 
 // treeOf is the tree digest of a directory as read sees it, "" if it is none or not a bundle.
-func treeOf(dir string, read func(fs.FS, bundle.Sink) error) bundle.Digest {
-	root, err := os.OpenRoot(dir)
+func (s Site) treeOf(dir string, read func(fs.FS, bundle.Sink) error) bundle.Digest {
+	root, err := s.Dir.OpenRoot(dir)
 	if err != nil {
 		return ""
 	}
@@ -297,7 +299,7 @@ func (in *Installer) Apply(ctx context.Context, c Changes, files Files) (Report,
 	if len(c.Conflicts) > 0 {
 		return Report{}, c.Conflicts[0].Err()
 	}
-	t, err := Begin(in.Root)
+	t, err := Begin(in.Site)
 	if err != nil {
 		return Report{}, err
 	}
@@ -331,14 +333,14 @@ func (in *Installer) stage(ctx context.Context, t *Transaction, c Changes, repor
 			switch {
 			case change.plan.content:
 				in.Progress.Send(diag.Event{Stage: "install", Name: change.Name})
-				sum, healed[i], err = in.copyOut(gctx, change.want, filepath.Join(t.Stage(), change.Name))
+				sum, healed[i], err = in.copyOut(gctx, change.want, stagedTree(t, change))
 			case !change.have.Managed:
-				sum, err = summarise(change.have.Path)
+				sum, err = in.summarise(change.have.Path)
 			}
 			if err != nil {
 				return err
 			}
-			return os.WriteFile(stagedReceipt(t, change), in.receipt(change, sum).Format(), 0o644)
+			return in.Dir.Create(stagedReceipt(t, change), in.receipt(change, sum).Format(), 0o644)
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -359,8 +361,8 @@ func (in *Installer) stage(ctx context.Context, t *Transaction, c Changes, repor
 }
 
 // summarise reads a directory that stays as it is, to write a receipt for it.
-func summarise(dir string) (bundle.Summary, error) {
-	root, err := os.OpenRoot(dir)
+func (s Site) summarise(dir string) (bundle.Summary, error) {
+	root, err := s.Dir.OpenRoot(dir)
 	if err != nil {
 		return bundle.Summary{}, err
 	}
@@ -374,7 +376,7 @@ func summarise(dir string) (bundle.Summary, error) {
 
 // copyOut copies a release from the store. A damaged entry is fetched once more.
 func (in *Installer) copyOut(ctx context.Context, s lock.Skill, dst string) (sum bundle.Summary, healed bool, err error) {
-	sum, err = in.Store.Copy(s.Tree, dst)
+	sum, err = in.Store.Copy(s.Tree, in.Dir, dst)
 	damaged := errors.Is(err, diag.Code("store_damaged"))
 	if damaged || errors.Is(err, fs.ErrNotExist) {
 		if err := in.Store.Drop(s.Tree); err != nil {
@@ -388,7 +390,7 @@ func (in *Installer) copyOut(ctx context.Context, s lock.Skill, dst string) (sum
 			return bundle.Summary{}, false, err
 		}
 		healed = damaged
-		sum, err = in.Store.Copy(s.Tree, dst)
+		sum, err = in.Store.Copy(s.Tree, in.Dir, dst)
 		if err != nil {
 			return bundle.Summary{}, false, err
 		}
@@ -400,16 +402,16 @@ func (in *Installer) copyOut(ctx context.Context, s lock.Skill, dst string) (sum
 
 // planOne adds the replacements of one change to the transaction.
 func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, report *Report) error {
-	target, _ := Place(in.Root, c.Name)
+	target, _ := in.Place(c.Name)
 	for _, link := range c.plan.dropLinks {
 		t.Remove(link)
 	}
 	if c.plan.backup {
-		dir, err := PutAside(in.Root, "backup")
+		dir, err := in.PutAside(backups)
 		if err != nil {
 			return err
 		}
-		backup, err := freeName(filepath.Join(dir, c.Name))
+		backup, err := in.freeName(filepath.Join(dir, c.Name))
 		if err != nil {
 			return err
 		}
@@ -422,13 +424,13 @@ func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, repo
 		if c.plan.content && !c.plan.backup {
 			t.Remove(target)
 		}
-		if path := roots.ReceiptPath(in.Root, c.Name); exists(path) {
+		if path := roots.ReceiptPath(in.Root, c.Name); in.Dir.Exists(path) {
 			t.Remove(path)
 		}
 		return nil
 	}
 	if c.plan.content {
-		if err := t.Replace(target, filepath.Join(t.Stage(), c.Name)); err != nil {
+		if err := t.Replace(target, stagedTree(t, c)); err != nil {
 			return err
 		}
 	}
@@ -442,6 +444,8 @@ func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, repo
 	}
 	return t.Replace(roots.ReceiptPath(in.Root, c.Name), stagedReceipt(t, c))
 }
+
+func stagedTree(t *Transaction, c Change) string { return filepath.Join(t.Stage(), "tree-"+c.Name) }
 
 func stagedReceipt(t *Transaction, c Change) string {
 	return filepath.Join(t.Stage(), "receipt-"+c.Name)
@@ -475,7 +479,7 @@ func (in *Installer) receipt(c Change, sum bundle.Summary) roots.Receipt {
 	r.Commit, r.Manifest, r.Signer, r.GeneratedFrom = s.Commit, s.Manifest, s.Signer, s.GeneratedFrom
 	r.Links = nil
 	for _, link := range c.Links {
-		if rel, err := filepath.Rel(in.Base, link); err == nil {
+		if rel, err := filepath.Rel(in.Base, link); err == nil && filepath.IsLocal(rel) {
 			r.Links = append(r.Links, filepath.ToSlash(rel))
 		}
 	}
@@ -491,25 +495,41 @@ func (in *Installer) receipt(c Change, sum bundle.Summary) roots.Receipt {
 
 // ignoreState keeps what is machine-local out of version control. Receipts are committed.
 func (t *Transaction) ignoreState() error {
-	path := filepath.Join(filepath.Dir(t.path), ".gitignore")
-	if exists(path) {
+	path := filepath.Join(t.site.Root, ".skl", ".gitignore")
+	if t.site.Dir.Exists(path) {
 		return nil
 	}
-	return t.ReplaceFile(path, []byte("# receipts (*.json) are committed, the rest belongs to this machine\n/stat.cache\n/journal\n/stage-*\n"), 0o644)
+	return t.ReplaceFile(path, []byte("# receipts (*.json) are committed, the rest belongs to this machine\n/stat.cache\n/stage-*\n"), 0o644)
 }
 
-// PutAside makes a directory for what is kept aside of root, and keeps it out of
+// Kinds of what is put aside of a root.
+const (
+	backups  = "backup"
+	disabled = "disabled"
+)
+
+// PutAside makes a directory for what is kept aside of the root, and keeps it out of
 // version control.
-func PutAside(root, kind string) (dir string, err error) {
-	dir = filepath.Join(aside(root), kind)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+func (s Site) PutAside(kind string) (dir string, err error) {
+	dir = filepath.Join(s.aside(), kind)
+	if _, err := s.Dir.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	ignore := filepath.Join(filepath.Dir(aside(root)), ".gitignore")
-	if filepath.Base(filepath.Dir(ignore)) != ".skl" || exists(ignore) {
+	ignore := filepath.Join(filepath.Dir(s.aside()), ".gitignore")
+	if filepath.Base(filepath.Dir(ignore)) != ".skl" || s.Dir.Exists(ignore) {
 		return dir, nil
 	}
-	return dir, os.WriteFile(ignore, []byte("# what skl put aside on this machine\n*\n"), 0o644)
+	return dir, s.Dir.Create(ignore, []byte("# what skl put aside on this machine\n*\n"), 0o644)
+}
+
+// Move renames the skill at path to its place among the disabled ones, or back.
+func (s Site) Move(path, to string) error {
+	if filepath.Base(filepath.Dir(to)) == disabled {
+		if _, err := s.PutAside(disabled); err != nil {
+			return err
+		}
+	}
+	return s.Dir.Rename(path, to)
 }
 
 // Err is the refusal for one conflict, of class Unmet.
@@ -528,13 +548,13 @@ func (c Conflict) Err() error {
 }
 
 // freeName is the first of path, path-2, path-3, … that does not exist.
-func freeName(path string) (string, error) {
+func (s Site) freeName(path string) (string, error) {
 	for n := 1; n < 10_000; n++ {
 		try := path
 		if n > 1 {
 			try = fmt.Sprintf("%s-%d", path, n)
 		}
-		if !exists(try) {
+		if !s.Dir.Exists(try) {
 			return try, nil
 		}
 	}

@@ -45,11 +45,14 @@ type cached struct {
 // LoadCache reads the stat cache of root. A cache that is missing, damaged or
 // of another format is an empty one.
 func LoadCache(root string) Cache {
+	if checkState(filepath.Join(root, stateDir)) != nil {
+		return Cache{}
+	}
 	return loadCache(filepath.Join(root, stateDir, cacheFile))
 }
 
 func loadCache(file string) Cache {
-	data, err := os.ReadFile(file)
+	data, _, err := readFile(file, nil)
 	if err != nil {
 		return Cache{}
 	}
@@ -111,11 +114,11 @@ func WriteCache(root string) error {
 	}
 	next.read(root, stale)
 	dir := filepath.Join(root, stateDir)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if st, err := statPath(dir); err != nil || st.kind != directory {
-		return &fs.PathError{Op: "write", Path: dir, Err: errors.New("it is not a directory")} // a link could lead anywhere
+	if err := checkState(dir); err != nil {
+		return err
 	}
 	return next.writeTo(filepath.Join(dir, cacheFile), 0o644)
 }
@@ -123,6 +126,9 @@ func WriteCache(root string) error {
 // DropCache removes the stat cache of root, if there is one. What was found is then
 // kept in [Config].CacheDir by the next Discover.
 func DropCache(root string) error {
+	if checkState(filepath.Join(root, stateDir)) != nil {
+		return nil // there is none that would be read
+	}
 	err := os.Remove(filepath.Join(root, stateDir, cacheFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

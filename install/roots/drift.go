@@ -103,6 +103,9 @@ func check(s *scanner, cache Cache, root, name string, r Receipt) (Drift, error)
 	if c, ok := cache.skills[name]; ok && c.tree == string(r.Tree) && c.unchanged(dir, cache.written) {
 		return Drift{Tree: r.Tree}, nil
 	}
+	if st, err := statPath(dir); err == nil && st.kind != directory {
+		return Drift{Changed: slices.Sorted(maps.Keys(r.Files))}, nil // a link is not followed: what it leads to was not installed here
+	}
 	found, err := s.scanTree(dir, r.claims())
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !exists(dir):

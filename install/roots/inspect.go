@@ -82,6 +82,9 @@ func ReadReceipt(root, name string) (Receipt, error) {
 }
 
 func readReceipt(path string) (Receipt, stamp, error) {
+	if err := checkState(filepath.Dir(path)); err != nil {
+		return Receipt{}, stamp{}, err
+	}
 	data, at, err := readFile(path, nil)
 	if err != nil {
 		return Receipt{}, stamp{}, err
@@ -99,7 +102,11 @@ func readReceipt(path string) (Receipt, stamp, error) {
 // Receipts returns the usable receipts of root, sorted by name, and an error
 // for each that is not. A root without receipts has none and no error.
 func Receipts(root string) ([]Receipt, []error) {
-	entries, err := os.ReadDir(filepath.Join(root, stateDir))
+	err := checkState(filepath.Join(root, stateDir))
+	var entries []fs.DirEntry
+	if err == nil {
+		entries, err = os.ReadDir(filepath.Join(root, stateDir))
+	}
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
@@ -120,6 +127,16 @@ func Receipts(root string) ([]Receipt, []error) {
 		}
 	}
 	return receipts, errs
+}
+
+// checkState refuses a directory of skl's own that is a link: whoever made the content of the root
+// made the link, and what it leads to says nothing of this root.
+func checkState(dir string) error {
+	st, err := statPath(dir)
+	if err == nil && st.kind != directory {
+		return badReceipt("%s is not a directory", dir).At(diag.Position{File: dir})
+	}
+	return err
 }
 
 // inspect reads the skill in dir, which root/rel is or leads to. What cannot be

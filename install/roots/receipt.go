@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -36,7 +37,7 @@ type Receipt struct {
 	Manifest      string // OCI manifest digest
 	Signer        *lock.Signer
 	GeneratedFrom map[string]string
-	Links         []string // links to the directory, relative to the project or the home directory, slash-separated
+	Links         []string // links to the directory, below the project or the home directory: DIR/name, slash-separated
 	Files         map[string]File
 
 	unknown map[string]json.RawMessage
@@ -109,6 +110,11 @@ func ParseReceipt(data []byte) (Receipt, error) {
 		Name: in.Name, Tree: in.Tree, Version: in.Version, Source: in.Source, URL: in.URL, Commit: in.Commit,
 		Manifest: in.Manifest, Signer: (*lock.Signer)(in.Signer), GeneratedFrom: in.GeneratedFrom, Links: in.Links,
 		Files: make(map[string]File, len(in.Files)),
+	}
+	for _, link := range in.Links {
+		if err := bundle.CheckPath(link); err != nil || path.Base(link) != in.Name {
+			return Receipt{}, badReceipt("%q is no place of a link to %s", diag.Printable(link), in.Name)
+		}
 	}
 	for path, file := range in.Files {
 		if err := bundle.CheckPath(path); err != nil {

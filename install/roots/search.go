@@ -159,9 +159,17 @@ func (s *searcher) stray(sub pending, e fs.DirEntry) {
 func (s *searcher) lookDisabled(real string) {
 	rel := disabledRel(real)
 	dir := filepath.Join(real, filepath.FromSlash(rel))
+	for above := dir; filepath.Base(above) != stateDir; { // no link leads to what was put aside
+		if above = filepath.Dir(above); checkState(above) != nil {
+			return
+		}
+	}
+	if checkState(dir) != nil {
+		return // there is none
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return // there is none
+		return
 	}
 	for _, e := range entries {
 		if sub := filepath.Join(dir, e.Name()); e.IsDir() && isSkill(sub) {

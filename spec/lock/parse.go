@@ -11,10 +11,16 @@ import (
 	"github.com/skl-project/skl/spec/internal/tomledit"
 )
 
+// MaxBytes is the largest skl.lock that is read; 5,000 entries need less than 8 MiB.
+const MaxBytes = 32 << 20
+
 // Parse reads src, the content of file, which is named in errors.
 // Every name, digest, commit and path it returns has the right shape: a name is one
 // path element that starts with neither "." nor "-", a path is relative, without "..".
 func Parse(src []byte, file string) (*Lock, error) {
+	if len(src) > MaxBytes {
+		return nil, diag.New(diag.Failed, "lock_corrupt", "the file has more than %d bytes", MaxBytes).At(diag.Position{File: file})
+	}
 	if line := conflict(src); line > 0 {
 		e := diag.New(diag.Failed, "lock_conflict", "the file holds the markers of an unfinished merge")
 		return nil, e.At(diag.Position{File: file, Line: line}).Hint("skl lock")

@@ -1,0 +1,86 @@
+package install
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/install/within"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// A Site is where an installation is: its root, what it may write to, and where its
+// journal is kept. Paths are absolute and clean.
+type Site struct {
+	Base   string      // directory that links in receipts are relative to: the project or the home directory
+	Root   string      // canonical root
+	Dir    *within.Dir // all reading and writing goes through it
+	Places []string    // directories below which a transaction may change something
+	State  string      // the user's state directory; journals are below it, never in Base
+}
+
+// Confine returns a Site whose Dir is confined to base, the top directory of a project.
+func Confine(base, root, state string) (Site, error) {
+	dir, err := within.Open(base)
+	if err != nil {
+		return Site{}, err
+	}
+	return Site{Base: base, Root: root, Dir: dir, Places: []string{base}, State: state}, nil
+}
+
+// allows reports whether a transaction of s may change path: it is below one of the places, and
+// from there a path that a bundle could have, so that nothing in it is taken for .git.
+func (s Site) allows(path string) bool {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return false
+	}
+	for _, place := range s.Places {
+		rel, err := filepath.Rel(place, path)
+		if err != nil || rel == "." || !filepath.IsLocal(rel) {
+			continue
+		}
+		return bundle.CheckPath(filepath.ToSlash(rel)) == nil
+	}
+	return false
+}
+
+// aside is roots.Aside, or a directory in the root if that is on another file system.
+func (s Site) aside() string {
+	if s.Dir.Exists(s.Root) && !s.Dir.SameFileSystem(s.Root, filepath.Dir(s.Root)) {
+		return filepath.Join(s.Root, ".skl")
+	}
+	return roots.Aside(s.Root)
+}
+
+// journalPath is where the journal of s is: in the user's own directory, under a name that
+// stands for the real path of the root. Nothing in the root can be taken for it.
+func (s Site) journalPath() string {
+	return filepath.Join(s.State, "journals", sum([]byte(s.realRoot()))[:32]+".json")
+}
+
+func (s Site) realRoot() string {
+	real, err := within.Resolve(s.Root)
+	if err != nil {
+		return s.Root
+	}
+	return real
+}
+
+// Interrupted reports whether an earlier transaction of s was cut off.
+func (s Site) Interrupted() bool { return within.Anywhere().Exists(s.journalPath()) }
+
+// CheckPlanted refuses, with code E_JOURNAL, a root that brings a journal along. Whoever made
+// the content of the root could have written it, so it is never read.
+func (s Site) CheckPlanted() error {
+	path := filepath.Join(s.Root, ".skl", "journal")
+	switch _, err := s.Dir.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, diag.Code("E_ROOT_ESCAPE")):
+		return nil // what leads out is refused by whatever uses it
+	case err != nil:
+		return err
+	}
+	return diag.New(diag.Refused, "E_JOURNAL", "%s is a journal that came with the directory; it was not read", path).
+		Hint("skl keeps its journals in %s; remove that file, and commit its removal if git tracks it", filepath.Join(s.State, "journals"))
+}
