@@ -5,7 +5,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/manifest"
@@ -91,7 +90,7 @@ func shortDigest(d string) string {
 }
 
 func (w *world) writeManifest(f *files) error {
-	return durable.WriteFile(f.manifestPath, f.manifest.Bytes(), 0o644)
+	return w.here.Dir.WriteFile(f.manifestPath, f.manifest.Bytes(), 0o644)
 }
 
 type whyResult struct {

@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -42,17 +41,30 @@ func runActivate(_ context.Context, w *world, c *cli.Context) error {
 	if base == "" {
 		base = w.cwd
 	}
+	if w.foreign != nil {
+		return w.foreign
+	}
+	dir, err := within.Open(base) // CLAUDE.md lies in the project, whatever the scope is
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	root, err := dir.OpenRoot(base)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	hosts := c.StringSlice("host")
 	if len(hosts) == 0 {
 		hosts = []string{"agents"}
 	}
 	out := activateResult{OK: true, Files: []activateChange{}}
 	for _, host := range hosts {
-		name, err := skills.Target(os.DirFS(base), host)
+		name, err := skills.Target(root.FS(), host)
 		if err != nil {
 			return err
 		}
-		change, err := w.activateFile(filepath.Join(base, filepath.FromSlash(name)), c.Bool("remove"), c.Bool("dry-run"))
+		change, err := w.activateFile(dir, filepath.Join(base, filepath.FromSlash(name)), c.Bool("remove"), c.Bool("dry-run"))
 		if err != nil {
 			return err
 		}
@@ -72,9 +84,12 @@ func runActivate(_ context.Context, w *world, c *cli.Context) error {
 }
 
 // activateFile writes the marker block into one file, or takes it out.
-func (w *world) activateFile(path string, remove, dry bool) (activateChange, error) {
+func (w *world) activateFile(dir *within.Dir, path string, remove, dry bool) (activateChange, error) {
 	change := activateChange{File: w.short(path), Action: "keep"}
-	src, err := os.ReadFile(path)
+	if err := dir.Replaceable(path); err != nil {
+		return change, err
+	}
+	src, err := dir.ReadFile(path, maxEdited)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !missing {
 		return change, err
@@ -102,15 +117,8 @@ func (w *world) activateFile(path string, remove, dry bool) (activateChange, err
 	if err != nil || dry || bytes.Equal(text, src) {
 		return change, err
 	}
-	perm := fs.FileMode(0o644)
-	if info, err := os.Lstat(path); err == nil {
-		if !info.Mode().IsRegular() {
-			return change, diag.New(diag.Failed, "not_a_file", "%s is not a regular file, so it is not changed", w.short(path))
-		}
-		perm = info.Mode().Perm()
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if _, err := dir.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return change, err
 	}
-	return change, durable.WriteFile(path, text, perm)
+	return change, dir.WriteFile(path, text, 0o644)
 }

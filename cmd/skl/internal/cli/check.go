@@ -8,7 +8,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
-	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/attest"
@@ -215,7 +214,7 @@ func (w *world) status(ctx context.Context) (statusResult, error) {
 	if len(bad) > 0 {
 		return statusResult{}, bad[0]
 	}
-	drifts, err := install.CheckAll(ctx, w.root, receipts, false)
+	drifts, err := w.here.CheckAll(ctx, receipts, false)
 	if err != nil {
 		return statusResult{}, err
 	}

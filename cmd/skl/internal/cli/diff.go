@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,7 +87,7 @@ func runDiff(ctx context.Context, w *world, c *cli.Context) error {
 	if !ok {
 		return w.diffCopies(ctx, name, c.Bool("stat"))
 	}
-	installed, err := readTree(os.DirFS(filepath.Join(w.root, name)))
+	installed, err := readTree(filesIn(filepath.Join(w.root, name)))
 	if err != nil {
 		return err
 	}

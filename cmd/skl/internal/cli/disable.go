@@ -2,12 +2,10 @@ package cli
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -83,12 +81,9 @@ func (w *world) move(ctx context.Context, c *cli.Context, disable bool) error {
 		return diag.New(diag.Unmet, "in_the_way", "%s exists already", w.short(to)).Hint("move it away")
 	}
 	if !dry {
-		if disable {
-			if _, err := install.PutAside(root, "disabled"); err != nil {
-				return err
-			}
-		}
-		if err := os.Rename(at.Path, to); err != nil {
+		site := w.here
+		site.Root = root
+		if err := site.Move(at.Path, to); err != nil {
 			return err
 		}
 	}

@@ -93,8 +93,22 @@ func filesOf(r roots.Record) (fs.FS, error) {
 	if name, ok := strings.CutPrefix(r.Path, "skl:"); ok {
 		return fs.Sub(skills.FS(), name)
 	}
-	return os.DirFS(r.Path), nil
+	return filesIn(r.Path), nil
 }
+
+// filesIn gives read access to a directory whose content someone else made: no link in it leads out.
+func filesIn(dir string) fs.FS {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return unreadable{err}
+	}
+	return root.FS()
+}
+
+// unreadable is a directory that could not be opened.
+type unreadable struct{ err error }
+
+func (u unreadable) Open(string) (fs.File, error) { return nil, u.err }
 
 func exists(path string) bool {
 	_, err := os.Lstat(path)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
-	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
@@ -119,7 +119,7 @@ func (d *doctor) environment(ctx context.Context) {
 	for _, u := range slices.Compact(urls) {
 		d.credential(ctx, u)
 	}
-	if install.Interrupted(w.root) {
+	if w.here.Interrupted() {
 		d.say("install", "problem", "skl install", "an earlier install was interrupted")
 	}
 	for _, name := range []string{"SKL_CONFIG", "SKL_CACHE_DIR", "SKL_DATA_DIR", "SKL_STATE_DIR", "SKL_SKILLS_PATH", "SKL_OFFLINE"} {
@@ -172,7 +172,7 @@ func (d *doctor) links(fix bool) error {
 			continue
 		}
 		seen[dir] = true
-		entries, err := os.ReadDir(dir)
+		entries, err := d.w.here.Dir.ReadDir(dir)
 		if err != nil {
 			continue
 		}
@@ -181,16 +181,20 @@ func (d *doctor) links(fix bool) error {
 			if e.Type()&os.ModeSymlink == 0 {
 				continue
 			}
-			if _, err := os.Stat(path); err == nil {
+			switch _, err := d.w.here.Dir.Stat(path); {
+			case err == nil:
+				continue
+			case errors.Is(err, diag.Code("E_ROOT_ESCAPE")):
+				d.say("link", "problem", "", "%s", err)
 				continue
 			}
-			text, err := os.Readlink(path)
+			text, err := d.w.here.Dir.Readlink(path)
 			if err != nil {
 				return err
 			}
 			ours := filepath.Dir(filepath.Join(dir, text)) == d.w.root
 			if fix && ours {
-				if err := os.Remove(path); err != nil {
+				if err := d.w.here.Dir.Remove(path); err != nil {
 					return err
 				}
 				d.say("link", "ok", "", "removed %s, which led nowhere", d.w.short(path))

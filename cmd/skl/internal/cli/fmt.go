@@ -39,7 +39,7 @@ func runFmt(_ context.Context, w *world, c *cli.Context) error {
 	}
 	out := fmtResult{OK: true, Changed: []string{}, Findings: []diag.Finding{}}
 	for _, dir := range dirs {
-		files, err := treeFiles(os.DirFS(dir))
+		files, err := treeFiles(filesIn(dir))
 		if err != nil {
 			return err
 		}

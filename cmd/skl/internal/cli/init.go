@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
-	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -52,6 +50,9 @@ func runInit(ctx context.Context, w *world, c *cli.Context) error {
 	if w.scope == hosts.User && c.String("scope") == "" && !c.Bool("global") {
 		w.scope, w.project, w.base = hosts.Project, w.cwd, w.cwd // init is what makes a project
 		w.root = filepath.Join(w.cwd, filepath.FromSlash(hosts.Canonical))
+		if err := w.setSite(); err != nil {
+			return err
+		}
 	}
 	dry := c.Bool("dry-run")
 	f, end, err := w.edit(ctx, dry)
@@ -71,28 +72,8 @@ func runInit(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out := initResult{Manifest: f.manifestPath, Hosts: append([]string{}, chosen...), Vendor: vendor, Wrote: []string{}}
-	edits := w.initFiles(f, chosen, vendor)
-	for _, e := range edits {
-		old, err := os.ReadFile(e.path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		next := e.content(old)
-		if bytes.Equal(old, next) {
-			continue
-		}
-		out.Wrote = append(out.Wrote, e.path)
-		if dry {
-			continue
-		}
-		if len(next) == 0 { // it held nothing but skl's block
-			err = os.Remove(e.path)
-		} else {
-			err = durable.WriteFile(e.path, next, 0o644)
-		}
-		if err != nil {
-			return err
-		}
+	if out.Wrote, err = w.edits(w.initFiles(f, chosen, vendor), dry); err != nil {
+		return err
 	}
 	if !dry {
 		if err := w.trustProject(); err != nil {
@@ -101,6 +82,41 @@ func runInit(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	return w.printInit(out, dry)
 }
+
+// edits carries out what changes something and returns the paths of that. All files are read
+// before the first is written: one that is no regular file refuses them all.
+func (w *world) edits(list []fileEdit, dry bool) (wrote []string, err error) {
+	wrote = []string{}
+	next := make([][]byte, len(list))
+	for i, e := range list {
+		if err := w.here.Dir.Replaceable(e.path); err != nil {
+			return nil, err
+		}
+		old, err := w.here.Dir.ReadFile(e.path, maxEdited)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if next[i] = e.content(old); !bytes.Equal(old, next[i]) {
+			wrote = append(wrote, e.path)
+		}
+	}
+	for i, e := range list {
+		switch {
+		case dry || !contains(wrote, e.path):
+		case len(next[i]) == 0: // it held nothing but skl's block
+			err = w.here.Dir.Remove(e.path)
+		default:
+			err = w.here.Dir.WriteFile(e.path, next[i], 0o644)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return wrote, nil
+}
+
+// maxEdited bounds a file of the project's that skl writes a block into, in bytes.
+const maxEdited = 16 << 20
 
 func (w *world) printInit(out initResult, dry bool) error {
 	if w.ui.JSON {

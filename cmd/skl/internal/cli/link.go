@@ -91,14 +91,14 @@ func (w *world) makeLinks(pairs [][2]string, dry bool) error {
 		if dry || leadsTo(p[0], p[1]) {
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(p[0]), 0o755); err != nil {
+		if _, err := w.here.Dir.MkdirAll(filepath.Dir(p[0]), 0o755); err != nil {
 			return err
 		}
 		text, err := filepath.Rel(filepath.Dir(p[0]), p[1])
 		if err != nil {
 			text = p[1]
 		}
-		if err := os.Symlink(text, p[0]); err != nil {
+		if err := w.here.Dir.Symlink(text, p[0]); err != nil {
 			return err
 		}
 	}
@@ -117,7 +117,7 @@ func leadsTo(path, target string) bool {
 // unlink removes what linkFolder made for a name, and says whether there was something.
 func (w *world) unlink(name string, dry bool) (bool, error) {
 	path := filepath.Join(w.root, name)
-	info, err := os.Lstat(path)
+	info, err := w.here.Dir.Lstat(path)
 	if err != nil || info.Mode()&os.ModeSymlink == 0 || filepath.Base(name) != name {
 		return false, nil
 	}
@@ -127,10 +127,10 @@ func (w *world) unlink(name string, dry bool) (bool, error) {
 	for _, h := range hosts.All() {
 		_, dir := hosts.WriteDirs(h, w.hostEnv(), w.scope)
 		if link := filepath.Join(dir, name); dir != "" && leadsTo(link, path) {
-			if err := os.Remove(link); err != nil {
+			if err := w.here.Dir.Remove(link); err != nil {
 				return false, err
 			}
 		}
 	}
-	return true, os.Remove(path)
+	return true, w.here.Dir.Remove(path)
 }

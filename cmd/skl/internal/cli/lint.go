@@ -55,7 +55,7 @@ func runLint(_ context.Context, w *world, c *cli.Context) error {
 	out := lintResult{OK: true, Skills: len(dirs), Findings: []diag.Finding{}}
 	shared := sharedOps(dirs)
 	for i, dir := range dirs {
-		found := lintSkill(os.DirFS(dir), filepath.Base(dir), opt)
+		found := lintSkill(filesIn(dir), filepath.Base(dir), opt)
 		for pass := 0; c.Bool("fix") && len(skill.Fixes(found)) > 0 && pass < maxPasses; pass++ { // a fix can hide another below it
 			if found, err = w.mendSkill(dir, found, opt, c.Bool("dry-run")); err != nil {
 				return err
@@ -186,7 +186,7 @@ func (w *world) mendSkill(dir string, found []diag.Finding, opt skill.LintOption
 	if dry {
 		return found, nil
 	}
-	return lintSkill(os.DirFS(dir), filepath.Base(dir), opt), nil
+	return lintSkill(filesIn(dir), filepath.Base(dir), opt), nil
 }
 
 // lintSkill checks a skill by the rules of its format, and of its tree if it has one.
@@ -210,7 +210,7 @@ func lintSkill(fsys fs.FS, dir string, opt skill.LintOptions) []diag.Finding {
 func sharedOps(dirs []string) [][]diag.Finding {
 	loaded := make([]*tree.Skill, len(dirs))
 	for i, dir := range dirs {
-		s, err := tree.Load(os.DirFS(dir), filepath.Base(dir))
+		s, err := tree.Load(filesIn(dir), filepath.Base(dir))
 		if err != nil {
 			s = &tree.Skill{} // why it cannot be loaded is among its own findings
 		}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 )
@@ -96,5 +95,5 @@ func sides(text []byte) [2][]byte {
 }
 
 func (w *world) writeLockFile(f *files, text []byte) error {
-	return durable.WriteFile(f.lockPath, text, 0o644)
+	return w.here.Dir.WriteFile(f.lockPath, text, 0o644)
 }

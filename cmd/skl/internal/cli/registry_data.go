@@ -165,7 +165,7 @@ func runBackup(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	data, to := w.dataDir(c), absolute(w.cwd, args[0])
-	if within(data, to) || within(to, data) {
+	if holds(data, to) || holds(to, data) {
 		return diag.New(diag.Misuse, "usage", "a backup in the data, or around it, is none").Hint("skl registry backup DIR names a directory elsewhere")
 	}
 	s, err := w.beside(ctx, data)
@@ -205,8 +205,8 @@ func (w *world) printBackup(out backupResult, format string, args ...any) error 
 	return nil
 }
 
-// within reports whether path is dir or below it.
-func within(dir, path string) bool {
+// holds reports whether path is dir or below it.
+func holds(dir, path string) bool {
 	rel, err := filepath.Rel(resolved(dir), resolved(path))
 	return err == nil && filepath.IsLocal(rel)
 }

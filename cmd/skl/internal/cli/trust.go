@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/diag"
@@ -19,14 +20,15 @@ import (
 
 // trustFile is which projects this user trusts, by real path.
 type trustFile struct {
-	Version  int             `json:"v"`
-	Projects map[string]bool `json:"projects"` // true: trusted; false: denied, whatever is installed there
+	Version  int               `json:"v"`
+	Projects map[string]bool   `json:"projects"`         // true: trusted; false: denied, whatever is installed there
+	Owners   map[string]string `json:"owners,omitempty"` // of trusted projects that belong to someone else: who that was
 }
 
 func (w *world) trustPath() string { return filepath.Join(w.dirs.state, "trust.json") }
 
 func (w *world) readTrust() (trustFile, error) {
-	t := trustFile{Version: 1, Projects: map[string]bool{}}
+	t := trustFile{Version: 1, Projects: map[string]bool{}, Owners: map[string]string{}}
 	src, err := os.ReadFile(w.trustPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil
@@ -39,6 +41,9 @@ func (w *world) readTrust() (trustFile, error) {
 	}
 	if t.Projects == nil {
 		t.Projects = map[string]bool{}
+	}
+	if t.Owners == nil {
+		t.Owners = map[string]string{}
 	}
 	return t, nil
 }
@@ -57,10 +62,19 @@ func (w *world) setTrust(dir string, allow bool) error {
 	if err != nil {
 		return err
 	}
-	if have, ok := t.Projects[dir]; ok && have == allow {
+	owner := ""
+	if allow && install.CheckOwner(dir) != nil {
+		if owner, err = install.Owner(dir); err != nil {
+			return err
+		}
+	}
+	if have, ok := t.Projects[dir]; ok && have == allow && t.Owners[dir] == owner {
 		return nil
 	}
 	t.Projects[dir] = allow
+	if delete(t.Owners, dir); owner != "" {
+		t.Owners[dir] = owner
+	}
 	text, err := json.MarshalIndent(t, "", "  ")
 	if err != nil {
 		return err

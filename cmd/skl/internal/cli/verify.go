@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
-	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/attest"
@@ -86,7 +85,7 @@ func (w *world) verify(ctx context.Context, names []string) (verifyResult, error
 	}
 	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
 	receipts = slices.DeleteFunc(receipts, func(r roots.Receipt) bool { return !wanted(r.Name) })
-	drifts, err := install.CheckAll(ctx, w.root, receipts, true)
+	drifts, err := w.here.CheckAll(ctx, receipts, true)
 	if err != nil {
 		return verifyResult{}, err
 	}
@@ -108,7 +107,7 @@ func (w *world) verify(ctx context.Context, names []string) (verifyResult, error
 }
 
 func (w *world) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) verifiedSkill {
-	path, _ := install.Place(w.root, r.Name)
+	path, _ := w.here.Place(r.Name)
 	out := verifiedSkill{Name: r.Name, Path: path, State: "ok", Digest: string(d.Tree), Expected: string(r.Tree),
 		Signature: "unsigned", Drift: append([]string{}, d.List()...)}
 	s, locked := l.Skill(r.Name)

@@ -20,6 +20,7 @@ import (
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/store"
+	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
@@ -50,9 +51,11 @@ type world struct {
 	cwd     string // where --project points, else the working directory
 	project string // top directory of the project, "" if there is none
 	scope   hosts.Scope
-	managed bool   // scope managed: the machine's directory
-	base    string // directory of skl.toml and skl.lock
-	root    string // canonical root
+	managed bool         // scope managed: the machine's directory
+	base    string       // directory of skl.toml and skl.lock
+	root    string       // canonical root
+	here    install.Site // how the scope's files are read and written
+	foreign error        // why nothing of the project may be used; nil if it may
 	dirs    dirs
 	config  *config.Config
 
@@ -87,6 +90,9 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 	w.project, _ = roots.FindProject(w.cwd, w.home)
 	w.setDirs()
 	if err := w.setScope(); err != nil {
+		return nil, err
+	}
+	if err := w.setSite(); err != nil {
 		return nil, err
 	}
 	if err := w.readConfig(); err != nil {
@@ -158,6 +164,56 @@ func (w *world) setScope() error {
 		}
 		w.base, w.root = w.project, filepath.Join(w.project, filepath.FromSlash(hosts.Canonical))
 	}
+	return nil
+}
+
+// setSite says what the scope's files are reached through: in a project nothing leads out
+// of it; in the user's own directories links are the user's.
+func (w *world) setSite() (err error) {
+	if err := w.checkOwner(); err != nil {
+		return err
+	}
+	if w.scope == hosts.Project {
+		w.here, err = install.Confine(w.project, w.root, w.dirs.state)
+		return err
+	}
+	w.here = install.Site{Base: w.linkBase(), Root: w.root, Dir: within.Anywhere(), Places: []string{w.base, w.root, roots.Aside(w.root)}, State: w.dirs.state}
+	if w.managed {
+		w.here.Places = []string{managedBase}
+		return nil
+	}
+	for _, h := range hosts.All() {
+		if _, link := hosts.WriteDirs(h, w.hostEnv(), w.scope); link != "" && !contains(w.here.Places, link) {
+			w.here.Places = append(w.here.Places, link)
+		}
+	}
+	return nil
+}
+
+// checkOwner finds out whether the project around belongs to someone else. Then nothing of it is
+// used: whatever reads its files is refused, and in other scopes it counts as no project.
+func (w *world) checkOwner() error {
+	w.foreign = nil
+	if w.project == "" {
+		return nil
+	}
+	err := install.CheckOwner(w.project)
+	if err == nil {
+		return nil
+	}
+	t, trustErr := w.readTrust()
+	if trustErr != nil {
+		return trustErr
+	}
+	if owner, err := install.Owner(w.project); err == nil && t.Projects[w.project] && t.Owners[w.project] == owner {
+		return nil
+	}
+	if w.scope == hosts.Project {
+		w.foreign = err
+		return nil
+	}
+	w.ui.Warn("%s; the skills of that project are left out", err)
+	w.project = ""
 	return nil
 }
 
@@ -245,11 +301,22 @@ type files struct {
 	lockPath     string
 }
 
+// usable refuses a scope whose files are someone else's, or whose root leads out of it.
+func (w *world) usable() error {
+	if w.foreign != nil {
+		return w.foreign
+	}
+	return w.inside(w.root)
+}
+
 // load reads skl.toml and skl.lock. Files that are not there are empty ones.
 // A lock that cannot be read gives an error and everything else.
 func (w *world) load() (*files, error) {
+	if err := w.usable(); err != nil {
+		return nil, err
+	}
 	f := &files{manifestPath: filepath.Join(w.base, "skl.toml"), lockPath: filepath.Join(w.base, "skl.lock")}
-	src, err := os.ReadFile(f.manifestPath)
+	src, err := w.here.Dir.ReadFile(f.manifestPath, manifest.MaxBytes)
 	switch {
 	case err == nil:
 		f.hasManifest, f.manifestText = true, src
@@ -261,7 +328,7 @@ func (w *world) load() (*files, error) {
 	default:
 		return nil, err
 	}
-	src, err = os.ReadFile(f.lockPath)
+	src, err = w.here.Dir.ReadFile(f.lockPath, lock.MaxBytes)
 	switch {
 	case err == nil:
 		f.hasLock, f.lockText = true, src
@@ -274,8 +341,8 @@ func (w *world) load() (*files, error) {
 
 // changed reports whether the files are not as they were when f was loaded.
 func (w *world) changed(f *files) bool {
-	m, merr := os.ReadFile(f.manifestPath)
-	l, lerr := os.ReadFile(f.lockPath)
+	m, merr := w.here.Dir.ReadFile(f.manifestPath, manifest.MaxBytes)
+	l, lerr := w.here.Dir.ReadFile(f.lockPath, lock.MaxBytes)
 	return (merr == nil) != f.hasManifest || (lerr == nil) != f.hasLock || !bytes.Equal(m, f.manifestText) || !bytes.Equal(l, f.lockText)
 }
 
@@ -286,6 +353,9 @@ func (w *world) begin(ctx context.Context, dry bool) (end func(), err error) {
 	if dry {
 		return func() {}, w.settled()
 	}
+	if err := w.usable(); err != nil {
+		return nil, err
+	}
 	if w.scope == hosts.User {
 		if err := os.MkdirAll(w.base, 0o755); err != nil {
 			return nil, err
@@ -295,7 +365,7 @@ func (w *world) begin(ctx context.Context, dry bool) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	outcome, err := install.Recover(w.root)
+	outcome, err := w.recover()
 	if err != nil {
 		end()
 		return nil, err
@@ -321,9 +391,32 @@ func (w *world) edit(ctx context.Context, dry bool) (f *files, end func(), err e
 	return f, end, nil
 }
 
-// settled refuses with exit 3 if an interrupted install is found. Commands that only read call it.
+// recover settles an install of this user that was interrupted here. In a project that the user
+// denied nothing is settled.
+func (w *world) recover() (install.Recovery, error) {
+	if w.scope == hosts.Project && w.here.Interrupted() {
+		t, err := w.readTrust()
+		if err != nil {
+			return install.Recovery{}, err
+		}
+		if trusted, decided := t.Projects[w.project]; decided && !trusted {
+			return install.Recovery{}, diag.New(diag.Refused, "E_JOURNAL", "an install in %s was interrupted, and the project is denied since", w.short(w.project)).
+				Hint("skl trust allow %s", w.project)
+		}
+	}
+	return install.Recover(w.here)
+}
+
+// settled refuses with exit 3 if an interrupted install is found, and with exit 4 if the root
+// brings a journal along. Commands that only read call it.
 func (w *world) settled() error {
-	if install.Interrupted(w.root) {
+	if err := w.usable(); err != nil {
+		return err
+	}
+	if err := w.here.CheckPlanted(); err != nil {
+		return err
+	}
+	if w.here.Interrupted() {
 		return diag.New(diag.Unmet, "interrupted_install", "an earlier install in %s was interrupted", w.short(w.root)).
 			Hint("skl install")
 	}
@@ -342,7 +435,7 @@ func (w *world) installer(hostIDs []string, links string) (*install.Installer, e
 			links = "copy"
 		}
 	}
-	in := &install.Installer{Base: w.linkBase(), Root: w.root, Store: w.store(), Fetch: w.fetch, Progress: w.ui.Progress, Copy: links == "copy"}
+	in := &install.Installer{Site: w.here, Store: w.store(), Fetch: w.fetch, Progress: w.ui.Progress, Copy: links == "copy"}
 	if err := w.inside(w.root); err != nil {
 		return nil, err
 	}
@@ -382,16 +475,10 @@ func (w *world) inside(dir string) error {
 
 // resolved is path with the links of the part that exists followed.
 func resolved(path string) string {
-	rest := ""
-	for dir := path; ; dir = filepath.Dir(dir) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(real, rest)
-		}
-		if dir == filepath.Dir(dir) {
-			return path
-		}
-		rest = filepath.Join(filepath.Base(dir), rest)
+	if real, err := within.Resolve(path); err == nil {
+		return real
 	}
+	return path
 }
 
 // canLink reports whether symbolic links can be made; on Windows that is a privilege.
