@@ -81,29 +81,29 @@ func (s Site) parseJournal(text []byte) (journal, error) {
 		return journal{}, diag.New(diag.Failed, "journal_corrupt", "%s is not a journal this skl can read", path).
 			Hint("finish the install with the skl that started it, or move the file away and run skl install")
 	}
-	if bad := j.check(s); bad != "" {
-		return journal{}, diag.New(diag.Refused, "E_JOURNAL", "%s names a path that no install here writes to: %s", path, diag.Printable(bad)).
+	if bad, ok := j.check(s); !ok {
+		return journal{}, diag.New(diag.Refused, "E_JOURNAL", "%s names a path that no install here writes to: %q", path, diag.Printable(bad)).
 			Hint("move the file away and run skl install")
 	}
 	return j, nil
 }
 
-// check returns a path of j that no transaction of s would have, "" if there is none: targets are
+// check reports whether j is one of s, or which path no transaction of s would have: targets are
 // below the places of s, and all else lies in the stage, in the backups or beside its target.
-func (j journal) check(s Site) string {
+func (j journal) check(s Site) (bad string, ok bool) {
 	if j.Root != s.realRoot() {
-		return j.Root
+		return j.Root, false
 	}
 	asides := []string{roots.Aside(s.Root), filepath.Join(s.Root, ".skl")}
 	stages := func(path string) bool {
 		return strings.HasPrefix(filepath.Base(path), stagePrefix) && (filepath.Dir(path) == asides[0] || filepath.Dir(path) == asides[1])
 	}
 	if !s.allows(j.Stage) || !stages(j.Stage) {
-		return j.Stage
+		return j.Stage, false
 	}
 	for _, dir := range j.Made {
 		if !s.allows(dir) && !s.above(dir) {
-			return dir
+			return dir, false
 		}
 	}
 	beside := besidePrefix + filepath.Base(j.Stage) + "-"
@@ -115,19 +115,23 @@ func (j journal) check(s Site) string {
 		kept := s.allows(o.Backup) && (filepath.Dir(o.Backup) == filepath.Join(asides[0], backups) || filepath.Dir(o.Backup) == filepath.Join(asides[1], backups))
 		switch {
 		case !s.allows(o.Target):
-			return o.Target
+			return o.Target, false
 		case o.Staged != "" && !scratch(o.Staged), o.Staged == "" && i == len(j.Ops):
-			return o.Staged
+			return o.Staged, false
 		case !scratch(o.Backup) && !(o.Staged == "" && kept):
-			return o.Backup
+			return o.Backup, false
 		}
 	}
-	return ""
+	return "", true
 }
 
-// above reports whether dir leads to one of the places of s and lies in Base, as .agents does in a home directory.
+// above reports whether dir leads to one of the places of s but not to Base, as .agents does in a
+// home directory.
 func (s Site) above(dir string) bool {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
+		return false
+	}
+	if rel, err := filepath.Rel(dir, s.Base); err == nil && filepath.IsLocal(rel) {
 		return false
 	}
 	for _, place := range s.Places {

@@ -375,6 +375,48 @@ func (d *Dir) OpenRoot(path string) (root *os.Root, err error) {
 	return root, err
 }
 
+// FS gives read access to the directory at path. Its paths obey d's rules.
+func (d *Dir) FS(path string) fs.FS { return tree{d, path} }
+
+// tree is the part of a Dir below one directory.
+type tree struct {
+	dir  *Dir
+	path string
+}
+
+func (t tree) Open(name string) (f fs.File, err error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	err = t.dir.at(filepath.Join(t.path, filepath.FromSlash(name)), func(o ops, name string) error {
+		open, err := o.OpenFile(name, os.O_RDONLY|noWait, 0)
+		if err == nil {
+			f = open
+		}
+		return err
+	})
+	return f, err
+}
+
+func (t tree) Stat(name string) (fs.FileInfo, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
+	}
+	return t.dir.Stat(filepath.Join(t.path, filepath.FromSlash(name)))
+}
+
+func (t tree) Lstat(name string) (fs.FileInfo, error) {
+	return t.dir.Lstat(filepath.Join(t.path, filepath.FromSlash(name)))
+}
+
+func (t tree) ReadLink(name string) (string, error) {
+	return t.dir.Readlink(filepath.Join(t.path, filepath.FromSlash(name)))
+}
+
+func (t tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	return t.dir.ReadDir(filepath.Join(t.path, filepath.FromSlash(name)))
+}
+
 func openDir(o ops, name string) (*os.File, error) { return o.OpenFile(name, os.O_RDONLY|noWait, 0) }
 
 // openRegular opens a regular file. It does not wait for the writer of a pipe.

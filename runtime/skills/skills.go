@@ -87,5 +87,8 @@ func isFile(fsys fs.FS, file string) (bool, error) {
 	case errors.Is(err, fs.ErrNotExist) || strings.Contains(file, "/") && !errors.Is(err, fs.ErrPermission):
 		return false, nil // .github may be a file
 	}
+	if _, refused := errors.AsType[*diag.Error](err); refused {
+		return false, err
+	}
 	return false, diag.New(diag.Failed, "file_unreadable", "looking for %s: %w", file, err)
 }

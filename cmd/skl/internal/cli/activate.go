@@ -49,18 +49,13 @@ func runActivate(_ context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	defer dir.Close()
-	root, err := dir.OpenRoot(base)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	hosts := c.StringSlice("host")
 	if len(hosts) == 0 {
 		hosts = []string{"agents"}
 	}
 	out := activateResult{OK: true, Files: []activateChange{}}
 	for _, host := range hosts {
-		name, err := skills.Target(root.FS(), host)
+		name, err := skills.Target(dir.FS(base), host)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
-	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
@@ -38,14 +39,23 @@ func runNew(_ context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of a skill: %w", name, err).
 			Hint("names are 1-64 of a-z, 0-9 and single hyphens")
 	}
+	here, err := within.Open(w.cwd) // a folder called skills may be a link that came with a clone
+	if err != nil {
+		return err
+	}
+	defer here.Close()
 	dir := filepath.Join(w.cwd, name)
 	for _, parent := range []string{"skills", filepath.Join(".agents", "skills")} {
-		if info, err := os.Stat(filepath.Join(w.cwd, parent)); err == nil && info.IsDir() {
+		info, err := here.Stat(filepath.Join(w.cwd, parent))
+		if errors.Is(err, diag.Code("E_ROOT_ESCAPE")) {
+			return err
+		}
+		if err == nil && info.IsDir() {
 			dir = filepath.Join(w.cwd, parent, name)
 			break
 		}
 	}
-	if exists(dir) {
+	if here.Exists(dir) {
 		return diag.New(diag.Misuse, "exists", "%s exists already", w.short(dir)).Hint("skl lint %s", w.short(dir))
 	}
 	text := starter(name)
@@ -53,10 +63,10 @@ func runNew(_ context.Context, w *world, c *cli.Context) error {
 		text = treeStarter(name)
 	}
 	if !c.Bool("dry-run") {
-		if err := os.Mkdir(dir, 0o755); err != nil {
+		if err := here.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
-		if err := durable.WriteFile(filepath.Join(dir, skill.FileName), []byte(text), 0o644); err != nil {
+		if err := here.WriteFile(filepath.Join(dir, skill.FileName), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
-	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
@@ -45,8 +44,7 @@ func runConvert(_ context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "convert takes one folder with a SKILL.md").Hint("skl convert ./review --to prose")
 	}
 	dir := dirs[0]
-	file := filepath.Join(dir, skill.FileName)
-	src, err := os.ReadFile(file)
+	src, err := readIn(dir, skill.FileName)
 	if err != nil {
 		return err
 	}
@@ -115,7 +113,7 @@ func (w *world) writeConverted(dir string, text []byte, write bool, output strin
 	case !write:
 		return "", nil
 	}
-	return file, durable.WriteFile(file, text, 0o644)
+	return file, writeIn(filepath.Dir(file), skill.FileName, text)
 }
 
 // printableLines makes each line safe for a terminal.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -98,11 +99,39 @@ func filesOf(r roots.Record) (fs.FS, error) {
 
 // filesIn gives read access to a directory whose content someone else made: no link in it leads out.
 func filesIn(dir string) fs.FS {
-	root, err := os.OpenRoot(dir)
+	d, err := within.Open(dir)
 	if err != nil {
 		return unreadable{err}
 	}
-	return root.FS()
+	return d.FS(dir)
+}
+
+// readIn reads the file name, a slash path, of a directory whose content someone else made.
+func readIn(dir, name string) ([]byte, error) {
+	d, err := within.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.ReadFile(filepath.Join(dir, filepath.FromSlash(name)), maxEdited)
+}
+
+// writeIn replaces or makes the file name, a slash path, of a directory whose content someone else
+// made, and the directories above it.
+func writeIn(dir, name string, text []byte) error {
+	d, err := within.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := d.Replaceable(path); err != nil {
+		return err
+	}
+	if _, err := d.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return d.WriteFile(path, text, 0o644)
 }
 
 // unreadable is a directory that could not be opened.

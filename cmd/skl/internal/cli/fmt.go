@@ -3,9 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
-	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
@@ -45,7 +42,7 @@ func runFmt(_ context.Context, w *world, c *cli.Context) error {
 		}
 		for _, name := range files {
 			full := filepath.Join(dir, filepath.FromSlash(name))
-			src, err := os.ReadFile(full)
+			src, err := readIn(dir, name)
 			if err != nil {
 				return err
 			}
@@ -61,11 +58,7 @@ func runFmt(_ context.Context, w *world, c *cli.Context) error {
 			if c.Bool("check") || c.Bool("dry-run") {
 				continue
 			}
-			info, err := os.Lstat(full)
-			if err != nil || !info.Mode().IsRegular() {
-				return errors.Join(err, diag.New(diag.Failed, "not_a_file", "%s is not a regular file, so it is not changed", w.short(full)))
-			}
-			if err := durable.WriteFile(full, text, info.Mode().Perm()); err != nil {
+			if err := writeIn(dir, name, text); err != nil {
 				return err
 			}
 		}

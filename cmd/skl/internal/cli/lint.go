@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
-	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/diag"
@@ -165,11 +163,7 @@ func (w *world) mendSkill(dir string, found []diag.Finding, opt skill.LintOption
 	}
 	for file, fs := range byFile {
 		path := filepath.Join(dir, filepath.FromSlash(file))
-		info, err := os.Lstat(path)
-		if err != nil || !info.Mode().IsRegular() {
-			return nil, errors.Join(err, diag.New(diag.Failed, "not_a_file", "%s is not a regular file, so it is not mended", path))
-		}
-		src, err := os.ReadFile(path)
+		src, err := readIn(dir, file)
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +173,7 @@ func (w *world) mendSkill(dir string, found []diag.Finding, opt skill.LintOption
 		if dry {
 			continue
 		}
-		if err := durable.WriteFile(path, skill.Apply(src, skill.Fixes(fs)), info.Mode().Perm()); err != nil {
+		if err := writeIn(dir, file, skill.Apply(src, skill.Fixes(fs))); err != nil {
 			return nil, err
 		}
 	}
@@ -228,7 +222,7 @@ func (w *world) lintBlocks() []diag.Finding {
 	var found []diag.Finding
 	for _, name := range []string{"CLAUDE.md", ".github/copilot-instructions.md"} {
 		path := filepath.Join(base, filepath.FromSlash(name))
-		if src, err := os.ReadFile(path); err == nil && bytes.Contains(src, []byte("canopy-runtime-")) {
+		if src, err := readIn(base, name); err == nil && bytes.Contains(src, []byte("canopy-runtime-")) {
 			found = append(found, skills.CheckBlock(src, filepath.ToSlash(w.short(path)))...)
 		}
 	}

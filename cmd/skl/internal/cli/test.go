@@ -18,7 +18,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
-	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/replay"
 	"github.com/skl-project/skl/runtime/run"
@@ -386,10 +385,7 @@ func (t tester) record(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(full, 0o755); err != nil {
-		return err
-	}
-	if err := errors.Join(durable.WriteFile(filepath.Join(full, modelFile), answers, 0o644), t.write(dir, tc)); err != nil {
+	if err := errors.Join(writeIn(t.dir, path.Join(filepath.ToSlash(dir), modelFile), answers), t.write(dir, tc)); err != nil {
 		return err
 	}
 	if t.w.ui.JSON {
@@ -401,7 +397,7 @@ func (t tester) record(ctx context.Context, name string) error {
 }
 
 func (t tester) write(dir string, tc testCase) error {
-	return durable.WriteFile(filepath.Join(t.dir, filepath.FromSlash(dir), caseFile), pretty(tc), 0o644)
+	return writeIn(t.dir, path.Join(filepath.ToSlash(dir), caseFile), pretty(tc))
 }
 
 // pretty is v as JSON for people: indented, maps in the order of their keys, operators as they are written.

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// scopePackages are those that touch the files of a scope: skl.toml, skl.lock, roots, receipts and
+// the files of agents. They do it through a within.Dir, which no link leads out of.
+var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli"}
+
+// fileCalls are functions that take a path and follow the links in it.
+var fileCalls = map[string][]string{
+	"os": {
+		"Open", "OpenFile", "Create", "ReadFile", "WriteFile", "ReadDir", "DirFS", "CopyFS", "Rename", "Remove", "RemoveAll", "Mkdir", "MkdirAll",
+		"MkdirTemp", "CreateTemp", "Symlink", "Link", "Chmod", "Chown", "Chtimes", "Truncate", "OpenRoot", "Stat",
+	},
+	"durable":  {"WriteFile", "SyncDir"},
+	"filepath": {"WalkDir", "Walk", "Glob"},
+	"ioutil":   {"ReadFile", "WriteFile", "ReadDir"},
+}
+
+// TestScopeFiles holds that scopePackages call none of fileCalls, apart from functions that
+// outsideScopes names, each for a reason.
+func TestScopeFiles(t *testing.T) {
+	used := map[string]bool{}
+	for _, dir := range scopePackages {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v, %v", dir, files, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, c := range callsIn(t, file) {
+				key := strings.TrimPrefix(filepath.ToSlash(file), "../../") + " " + c.in
+				if outsideScopes[key] == "" {
+					t.Errorf("%s:%d: %s in %s: the files of a scope are reached through a within.Dir; "+
+						"if this is none of them, name it in outsideScopes with the reason: %q", file, c.line, c.call, c.in, key)
+				}
+				used[key] = true
+			}
+		}
+	}
+	for key := range outsideScopes {
+		if !used[key] {
+			t.Errorf("outsideScopes names %q, which calls nothing of the kind", key)
+		}
+	}
+}
+
+type fileCall struct {
+	in, call string
+	line     int
+}
+
+// callsIn returns the uses of fileCalls in file, with the function or method that each stands in.
+func callsIn(t *testing.T, file string) (found []fileCall) {
+	t.Helper()
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := token.NewFileSet()
+	parsed, err := parser.ParseFile(set, file, src, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, decl := range parsed.Decls {
+		in := "package"
+		if f, ok := decl.(*ast.FuncDecl); ok {
+			in = f.Name.Name
+		}
+		ast.Inspect(decl, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if pkg, ok := sel.X.(*ast.Ident); ok && slices.Contains(fileCalls[pkg.Name], sel.Sel.Name) {
+				found = append(found, fileCall{in, pkg.Name + "." + sel.Sel.Name, set.Position(sel.Pos()).Line})
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// outsideScopes are the functions that touch files of no scope, or that keep out of links in another way.
+var outsideScopes = map[string]string{
+	"install/roots/cache.go writeTo":                "the user's own state, configuration and caches, whose links are the user's",
+	"install/roots/discovery.go keep":               "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/cache.go cleanCache":              "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/cache.go collect":                 "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/embedded.go unpack":               "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/index.go skillRoots":              "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/indexserve.go runIndexFeedback":   "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/login.go alone":                   "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/login.go dockerCredential":        "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/login.go helper":                  "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/runs.go allRuns":                  "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/runs.go createRun":                "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/runs.go eventsSink":               "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/runs.go jsonlFile":                "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/runs.go readRun":                  "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/runs.go runEvents":                "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/runs.go runPrune":                 "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/runs.go writeRun":                 "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/runskill.go readConsents":         "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/runskill.go remember":             "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/signature.go believe":             "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/signature.go keepSignatures":      "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/signature.go keptSignatures":      "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/source.go editConfig":             "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/trust.go readTrust":               "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/trust.go setTrust":                "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/world.go begin":                   "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/world.go newHTTP":                 "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/world.go readConfig":              "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/author.go runPack":                "a file that the user names on the command line",
+	"internal/cli/convert.go writeConverted":        "a file that the user names on the command line",
+	"internal/cli/graph.go runGraph":                "a file that the user names on the command line",
+	"internal/cli/key.go publicKey":                 "a file that the user names on the command line",
+	"internal/cli/key.go writeNew":                  "a file that the user names on the command line",
+	"internal/cli/lint.go skillDirs":                "a file that the user names on the command line",
+	"internal/cli/mcptools.go offerCode":            "a file that the user names on the command line",
+	"internal/cli/registry_namespace.go signerOf":   "a file that the user names on the command line",
+	"internal/cli/run.go sinks":                     "a file that the user names on the command line",
+	"internal/cli/runflags.go answers":              "a file that the user names on the command line",
+	"internal/cli/sign.go attestCommand":            "a file that the user names on the command line",
+	"internal/cli/sign.go identityToken":            "a file that the user names on the command line",
+	"internal/cli/sign.go keylessSigner":            "a file that the user names on the command line",
+	"internal/cli/sign.go privateKey":               "a file that the user names on the command line",
+	"internal/cli/world.go newWorld":                "a file that the user names on the command line",
+	"internal/cli/registry.go hasData":              "the data of a registry, which its administrator names",
+	"internal/cli/registry_data.go runBackup":       "the data of a registry, which its administrator names",
+	"internal/cli/registry_doctor.go data":          "the data of a registry, which its administrator names",
+	"internal/cli/registry_init.go placeFile":       "the data of a registry, which its administrator names",
+	"internal/cli/registry_serve.go keepAdminToken": "the data of a registry, which its administrator names",
+	"internal/cli/registry_serve.go serveConfig":    "the data of a registry, which its administrator names",
+	"internal/cli/registry_serve.go welcome":        "the data of a registry, which its administrator names",
+	"internal/cli/quickstart.go believe":            "a new directory of skl's own making",
+	"internal/cli/quickstart.go demoDir":            "a new directory of skl's own making",
+	"internal/cli/quickstart.go demoSkill":          "a new directory of skl's own making",
+	"internal/cli/quickstart.go demoTree":           "a new directory of skl's own making",
+	"internal/cli/quickstart.go prepare":            "a new directory of skl's own making",
+	"internal/cli/test.go record":                   "a new directory of skl's own making",
+	"internal/cli/test.go run":                      "a new directory of skl's own making",
+	"internal/cli/test.go script":                   "a new directory of skl's own making",
+	"internal/cli/world.go canLink":                 "a new directory of skl's own making",
+	"internal/cli/author.go openSkill":              "confined by an os.Root",
+	"internal/cli/publish.go draft":                 "confined by an os.Root",
+	"internal/cli/source.go ReadFile":               "confined by an os.Root",
+	"internal/cli/lint.go hasLowerCase":             "asks whether something is there, and reads nothing of it",
+	"internal/cli/lint.go skillsBelow":              "asks whether something is there, and reads nothing of it",
+	"internal/cli/world.go hostEnv":                 "asks whether something is there, and reads nothing of it",
+	"install/roots/expand.go examine":               "the search of roots: it resolves each link and follows none that leaves the project",
+	"install/roots/scan.go walk":                    "the search of roots: it resolves each link and follows none that leaves the project",
+	"install/roots/search.go lookDisabled":          "the search of roots: it resolves each link and follows none that leaves the project",
+	"install/roots/search.go search":                "the search of roots: it resolves each link and follows none that leaves the project",
+	"install/roots/cache.go DropCache":              "behind checkState, which refuses a .skl that is a link",
+	"install/roots/cache.go WriteCache":             "behind checkState, which refuses a .skl that is a link",
+	"install/roots/inspect.go Receipts":             "behind checkState, which refuses a .skl that is a link",
+	"install/roots/stat_windows.go readFile":        "opens no link: see stat_unix.go",
+}
