@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -42,6 +43,9 @@ func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
 	if err := w.fresh(f); err != nil {
 		return err
 	}
+	if err := w.checkLocal(f); err != nil {
+		return err
+	}
 	if !dry {
 		end, err := w.begin(ctx, false)
 		if err != nil {
@@ -52,7 +56,7 @@ func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
 			if f, err = w.load(); err != nil {
 				return err
 			}
-			if err := w.fresh(f); err != nil {
+			if err := errors.Join(w.fresh(f), w.checkLocal(f)); err != nil {
 				return err
 			}
 		}

@@ -35,6 +35,9 @@ func runLock(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := w.checkLocal(f); err != nil {
+		return err
+	}
 	upgrade := c.StringSlice("upgrade")
 	for _, name := range upgrade {
 		if _, ok := f.manifest.Skill(name); !ok {

@@ -35,6 +35,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // dirs are the directories of skl itself (design: Files).
@@ -384,11 +385,56 @@ func (w *world) edit(ctx context.Context, dry bool) (f *files, end func(), err e
 	if end, err = w.begin(ctx, dry); err != nil {
 		return nil, nil, err
 	}
-	if f, err = w.load(); err != nil {
+	if f, err = w.load(); err == nil {
+		err = w.checkLocal(f)
+	}
+	if err != nil {
 		end()
 		return nil, nil, err
 	}
 	return f, end, nil
+}
+
+// checkLocal refuses, in a project that this user does not trust yet, a skl.toml or skl.lock that takes
+// a folder from outside of the repository: it would copy the user's own files into the project.
+func (w *world) checkLocal(f *files) error {
+	if trusted, err := w.trusted(); err != nil || trusted || w.scope != hosts.Project {
+		return err
+	}
+	top := resolved(w.gitTop())
+	outside := func(file, name, path string) error {
+		real := resolved(absolute(w.base, filepath.FromSlash(path)))
+		if rel, err := filepath.Rel(top, real); err == nil && filepath.IsLocal(rel) {
+			return nil
+		}
+		return diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is outside of %s", w.short(file), name, real, w.short(top)).
+			Hint("if you trust whoever wrote that: skl trust allow")
+	}
+	for _, s := range f.manifest.Skills {
+		if r, err := ref.Parse(s.Ref); err == nil && r.Kind == ref.Local {
+			if err := outside(f.manifestPath, s.Name, r.Path); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range f.lock.Skills {
+		if s.Source == "local" {
+			if err := outside(f.lockPath, s.Name, s.URL); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// gitTop is the top of the repository that the project lies in, or the project itself.
+func (w *world) gitTop() string {
+	for dir := w.project; dir != w.home && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if exists(filepath.Join(dir, ".git")) {
+			return dir
+		}
+	}
+	return w.project
 }
 
 // recover settles an install of this user that was interrupted here. In a project that the user
