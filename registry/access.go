@@ -32,7 +32,7 @@ func (g *Registry) access(tx *meta.Tx, who Caller, repo string) (access, error) 
 	if err != nil {
 		return access{}, err
 	}
-	a := access{ns: ns, read: who.Sees(name, ns.Public), draft: who.May(auth.ReadDraft, name) || who.May(auth.Push, name)}
+	a := access{ns: ns, read: who.Sees(repo, ns.Public), draft: who.May(auth.ReadDraft, repo) || who.May(auth.Push, repo)}
 	if !a.read {
 		return access{}, nil
 	}
@@ -57,7 +57,7 @@ func (g *Registry) writable(tx *meta.Tx, who Caller, repo string, do auth.Action
 	}
 	name, _, _ := strings.Cut(repo, "/")
 	switch {
-	case a.read && who.May(do, name):
+	case a.read && who.May(do, repo):
 		return a, nil
 	case who.Anonymous:
 		return access{}, unauthorized()
@@ -112,49 +112,6 @@ func (g *Registry) visibleNamespaces(tx *meta.Tx, who Caller) ([]string, error) 
 			return names, nil
 		}
 	}
-}
-
-// checkRepo accepts the names of repositories: namespace/name, or in an open
-// registry, and in a namespace that accepts any artifact, every name of the
-// distribution specification.
-func checkRepo(repo string) error {
-	bad := diag.New(diag.Misuse, "invalid_name", "%q is not the name of a repository", repo)
-	if len(repo) == 0 || len(repo) > 255 {
-		return bad
-	}
-	for part := range strings.SplitSeq(repo, "/") {
-		if !repoPart(part) {
-			return bad
-		}
-	}
-	return nil
-}
-
-// repoPart reports whether s is [a-z0-9]+ in groups joined by ".", "_", "__" or hyphens.
-func repoPart(s string) bool {
-	alnum := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
-	for i := 0; i < len(s); {
-		if !alnum(s[i]) {
-			return false
-		}
-		for i < len(s) && alnum(s[i]) {
-			i++
-		}
-		start := i
-		for i < len(s) && !alnum(s[i]) {
-			i++
-		}
-		switch sep := s[start:i]; {
-		case i == start && i == len(s):
-			return true
-		case i == len(s):
-			return false
-		case sep == "." || sep == "_" || sep == "__" || strings.Trim(sep, "-") == "":
-		default:
-			return false
-		}
-	}
-	return false
 }
 
 // checkSkillName accepts namespace and name of a skill.

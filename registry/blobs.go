@@ -24,7 +24,7 @@ import (
 
 // StatBlob returns the size of a blob that who may read in repo.
 func (g *Registry) StatBlob(ctx context.Context, who Caller, repo string, d blob.Digest) (size int64, err error) {
-	if err := checkRepo(repo); err != nil {
+	if err := auth.CheckRepository(repo); err != nil {
 		return 0, err
 	}
 	var linked time.Time
@@ -87,7 +87,7 @@ func gone(what, reason string) error {
 
 // OpenBlob opens it; the caller closes it.
 func (g *Registry) OpenBlob(ctx context.Context, who Caller, repo string, d blob.Digest) (blob.Content, error) {
-	if err := checkRepo(repo); err != nil {
+	if err := auth.CheckRepository(repo); err != nil {
 		return nil, err
 	}
 	find := func(tx *meta.Tx) error {
@@ -116,7 +116,7 @@ func (g *Registry) OpenBlob(ctx context.Context, who Caller, repo string, d blob
 
 // mayPush checks the right to push, in a short transaction before a body is read.
 func (g *Registry) mayPush(ctx context.Context, who Caller, repo string) error {
-	if err := checkRepo(repo); err != nil {
+	if err := auth.CheckRepository(repo); err != nil {
 		return err
 	}
 	if g.Open {
@@ -161,7 +161,7 @@ func (g *Registry) MountBlob(ctx context.Context, who Caller, repo, from string,
 	if err := g.mayPush(ctx, who, repo); err != nil {
 		return false, err
 	}
-	if from != "" && checkRepo(from) != nil {
+	if from != "" && auth.CheckRepository(from) != nil {
 		return false, nil
 	}
 	err = g.update(ctx, func(tx *meta.Tx) error {
@@ -197,7 +197,7 @@ func (g *Registry) MountBlob(ctx context.Context, who Caller, repo, from string,
 
 // DeleteBlob takes a blob out of repo, in an open registry or a namespace that accepts any artifact.
 func (g *Registry) DeleteBlob(ctx context.Context, who Caller, repo string, d blob.Digest) error {
-	if err := checkRepo(repo); err != nil {
+	if err := auth.CheckRepository(repo); err != nil {
 		return err
 	}
 	return g.update(ctx, func(tx *meta.Tx) error {
