@@ -219,7 +219,7 @@ func validTag(s string) bool {
 func (g *Registry) putAny(ctx context.Context, who Caller, m meta.Manifest, tag string) (Pushed, error) {
 	p := Pushed{Digest: m.Digest, Subject: m.Subject, State: meta.Approved}
 	m.State = meta.Approved
-	err := g.update(ctx, func(tx *meta.Tx) error {
+	err := g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		a, err := g.writable(tx, who, m.Repo, auth.Push)
 		if err == nil && !a.ns.Policy.AcceptAny {
 			err = diag.New(diag.Failed, "unavailable", "the policy of %s was changed just now", a.ns.Name)
@@ -277,7 +277,7 @@ func (g *Registry) putReferrer(ctx context.Context, who Caller, m meta.Manifest,
 		return Pushed{}, diag.New(diag.Misuse, "denied", "a tag in %s is a version of the skill; push what refers to another manifest by digest", m.Repo)
 	}
 	p := Pushed{Digest: m.Digest, Subject: m.Subject}
-	err := g.update(ctx, func(tx *meta.Tx) error {
+	err := g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		p.State, p.Created = "", false
 		if _, err := g.writable(tx, who, m.Repo, auth.Sign); err != nil {
 			return err
@@ -354,7 +354,7 @@ func (g *Registry) DeleteManifest(ctx context.Context, who Caller, repo, digest 
 	if err := auth.CheckRepository(repo); err != nil {
 		return err
 	}
-	return g.update(ctx, func(tx *meta.Tx) error {
+	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		a, err := g.writable(tx, who, repo, auth.Delete)
 		if err != nil {
 			return err
@@ -386,7 +386,7 @@ func (g *Registry) DeleteTag(ctx context.Context, who Caller, repo, tag string) 
 	if err := auth.CheckRepository(repo); err != nil {
 		return err
 	}
-	return g.update(ctx, func(tx *meta.Tx) error {
+	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		a, err := g.writable(tx, who, repo, auth.Delete)
 		if err != nil {
 			return err

@@ -75,7 +75,7 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 		return meta.Release{}, diag.New(diag.Misuse, "invalid_request", "%s needs a reason", a)
 	}
 	var r meta.Release
-	err := g.update(ctx, func(tx *meta.Tx) error {
+	err := g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		acc, err := g.writable(tx, who, namespace+"/"+name, step.do)
 		if err != nil {
 			return err

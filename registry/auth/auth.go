@@ -152,7 +152,7 @@ func (id Identity) Granted(action Action, where string) bool {
 	if namespace == "" {
 		return false
 	}
-	if id.Open && opened(action) {
+	if id.Open && Opened(action) {
 		return true
 	}
 	if id.Anonymous {
@@ -179,8 +179,9 @@ func (id Identity) Holds(role Role, namespace string) bool {
 	})
 }
 
-// opened are the actions on artifacts.
-func opened(action Action) bool {
+// Opened reports whether an open registry lets anybody do action: what concerns artifacts. Accounts, tokens,
+// grants and policies are not open, for they outlast the trying out.
+func Opened(action Action) bool {
 	switch action {
 	case Read, ReadDraft, Push, Publish, Sign, Yank, Deprecate, Delete:
 		return true

@@ -26,6 +26,17 @@ type Stored struct {
 	Revoked bool
 }
 
+// Usable tells who has the right token why it does not work any more. Its error has the code unauthorized.
+func (s Stored) Usable(now time.Time) error {
+	switch {
+	case s.Revoked:
+		return diag.New(diag.Refused, "unauthorized", "the token %s was revoked", s.ID)
+	case !s.Expires.IsZero() && !now.Before(s.Expires):
+		return diag.New(diag.Refused, "unauthorized", "the token %s expired on %s", s.ID, s.Expires.UTC().Format(time.DateOnly))
+	}
+	return nil
+}
+
 // An Authenticator finds out who sends a request. Set its fields before first use; its methods
 // may be called concurrently.
 type Authenticator struct {
@@ -99,7 +110,7 @@ func (a *Authenticator) Token(ctx context.Context, ip netip.Addr, text string) (
 		a.Limiter.failed(ip)
 		return Identity{}, unauthorized()
 	}
-	if err := a.usable(stored); err != nil {
+	if err := stored.Usable(a.now()); err != nil {
 		a.Limiter.failed(ip)
 		return Identity{}, err
 	}
@@ -124,21 +135,10 @@ func (a *Authenticator) bearer(ctx context.Context, text string) (Identity, erro
 	case err != nil:
 		return Identity{}, err
 	}
-	if err := a.usable(stored); err != nil {
+	if err := stored.Usable(a.now()); err != nil {
 		return Identity{}, err
 	}
 	return Identity{Account: stored.Account, TokenID: stored.ID, Grants: stored.Grants, Expires: stored.Expires, Scopes: b.Scopes}, nil
-}
-
-// usable tells who has the right token why it does not work any more.
-func (a *Authenticator) usable(stored Stored) error {
-	switch {
-	case stored.Revoked:
-		return diag.New(diag.Refused, "unauthorized", "the token %s was revoked", stored.ID)
-	case !stored.Expires.IsZero() && !a.now().Before(stored.Expires):
-		return diag.New(diag.Refused, "unauthorized", "the token %s expired on %s", stored.ID, stored.Expires.UTC().Format(time.DateOnly))
-	}
-	return nil
 }
 
 func (a *Authenticator) now() time.Time {
