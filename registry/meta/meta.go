@@ -150,8 +150,9 @@ type Release struct {
 	Text        string // body of SKILL.md, for search; not read back
 
 	State       State
-	Was         State  // before it was blocked; "" if it is not, or if that is not known
 	Reason      string // why it is in this state
+	Was         State  // before it was blocked; "" if it is not, or if that is not known
+	WasReason   string // Reason then
 	Publisher   string // account
 	Signer      []byte // JSON of who signed; nil if unsigned
 	Signed      bool

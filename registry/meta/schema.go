@@ -162,11 +162,12 @@ CREATE TABLE log_hashes (id BIGINT PRIMARY KEY, hash {blob} NOT NULL)
 `
 
 // Accounts that were made by a token request, and by whom; the others belong to themselves. Was is the state
-// that a blocked release had before, for an undo.
+// that a blocked release had before, was_reason its reason then, for an undo.
 const schema2 = `
 CREATE TABLE accounts (
 	name TEXT PRIMARY KEY, owner TEXT NOT NULL, created BIGINT NOT NULL
 ) {clustered};
 CREATE INDEX tokens_account ON tokens (account, id);
-ALTER TABLE releases ADD COLUMN was TEXT NOT NULL DEFAULT ''
+ALTER TABLE releases ADD COLUMN was TEXT NOT NULL DEFAULT '';
+ALTER TABLE releases ADD COLUMN was_reason TEXT NOT NULL DEFAULT ''
 `
