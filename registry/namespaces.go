@@ -281,7 +281,7 @@ func (g *Registry) holdRole(tx *meta.Tx, account, namespace, role string, now ti
 		for _, after := range effective(t, next) {
 			if !before.Holds(after.Role, after.Namespace) {
 				return diag.New(diag.Misuse, "wrong_state", "the token %s of %s would become %s in %s by this; use another name", t.ID, diag.Printable(account), after.Role, after.Namespace).
-					Hint("skl registry namespace grant %s NAME %s, if that is meant", namespace, role)
+					Hint("skl registry namespace grant %s %s %s", namespace, diag.Printable(account), role)
 			}
 		}
 	}
