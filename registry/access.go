@@ -32,7 +32,7 @@ func (g *Registry) access(tx *meta.Tx, who Caller, repo string) (access, error) 
 	if err != nil {
 		return access{}, err
 	}
-	a := access{ns: ns, read: who.Sees(name, ns.Public), draft: who.May(auth.ReadDraft, name) || who.May(auth.Push, name)}
+	a := access{ns: ns, read: who.Sees(repo, ns.Public), draft: who.May(auth.ReadDraft, repo) || who.May(auth.Push, repo)}
 	if !a.read {
 		return access{}, nil
 	}
@@ -52,12 +52,12 @@ func (g *Registry) readable(tx *meta.Tx, who Caller, repo, code, what string) (a
 // writable is access for somebody who wants to do something that changes.
 func (g *Registry) writable(tx *meta.Tx, who Caller, repo string, do auth.Action) (access, error) {
 	a, err := g.access(tx, who, repo)
-	if err != nil || g.Open {
+	if err != nil || g.Open && auth.Opened(do) {
 		return a, err
 	}
 	name, _, _ := strings.Cut(repo, "/")
 	switch {
-	case a.read && who.May(do, name):
+	case a.read && who.May(do, repo):
 		return a, nil
 	case who.Anonymous:
 		return access{}, unauthorized()
@@ -81,7 +81,7 @@ func unauthorized() error {
 // need refuses who may not do something in a namespace, "*" for the registry as a whole.
 func (g *Registry) need(who Caller, do auth.Action, namespace string) error {
 	switch {
-	case g.Open || who.May(do, namespace):
+	case g.Open && auth.Opened(do) || who.May(do, namespace):
 		return nil
 	case who.Anonymous:
 		return unauthorized()
@@ -114,49 +114,6 @@ func (g *Registry) visibleNamespaces(tx *meta.Tx, who Caller) ([]string, error) 
 	}
 }
 
-// checkRepo accepts the names of repositories: namespace/name, or in an open
-// registry, and in a namespace that accepts any artifact, every name of the
-// distribution specification.
-func checkRepo(repo string) error {
-	bad := diag.New(diag.Misuse, "invalid_name", "%q is not the name of a repository", repo)
-	if len(repo) == 0 || len(repo) > 255 {
-		return bad
-	}
-	for part := range strings.SplitSeq(repo, "/") {
-		if !repoPart(part) {
-			return bad
-		}
-	}
-	return nil
-}
-
-// repoPart reports whether s is [a-z0-9]+ in groups joined by ".", "_", "__" or hyphens.
-func repoPart(s string) bool {
-	alnum := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
-	for i := 0; i < len(s); {
-		if !alnum(s[i]) {
-			return false
-		}
-		for i < len(s) && alnum(s[i]) {
-			i++
-		}
-		start := i
-		for i < len(s) && !alnum(s[i]) {
-			i++
-		}
-		switch sep := s[start:i]; {
-		case i == start && i == len(s):
-			return true
-		case i == len(s):
-			return false
-		case sep == "." || sep == "_" || sep == "__" || strings.Trim(sep, "-") == "":
-		default:
-			return false
-		}
-	}
-	return false
-}
-
 // checkSkillName accepts namespace and name of a skill.
 func (g *Registry) checkSkillName(namespace, name string) error {
 	if err := auth.CheckNamespace(namespace); err != nil {
@@ -183,4 +140,57 @@ func (g *Registry) view(ctx context.Context, fn func(*meta.Tx) error) error {
 
 func (g *Registry) update(ctx context.Context, fn func(*meta.Tx) error) error {
 	return Explain(g.Meta.Update(ctx, fn))
+}
+
+// change is update of something that who asked for. A request may have been under way for long, with its rights
+// looked at before its body: so the caller's token and grants are read again in the transaction that counts,
+// and fn decides by what they are then. A token that was revoked or expired meanwhile is refused with
+// code unauthorized. A caller without a token has no rights that could be taken back.
+func (g *Registry) change(ctx context.Context, who Caller, fn func(*meta.Tx, Caller) error) error {
+	return g.update(ctx, func(tx *meta.Tx) error {
+		now, err := g.current(tx, who)
+		if err != nil {
+			return err
+		}
+		return fn(tx, now)
+	})
+}
+
+// current is who with the grants of this moment.
+func (g *Registry) current(tx *meta.Tx, who Caller) (Caller, error) {
+	if who.TokenID == "" {
+		return who, nil
+	}
+	stored, err := storedToken(tx, who.TokenID)
+	switch {
+	case errors.Is(err, meta.ErrNotFound), err == nil && stored.Account != who.Account:
+		return Caller{}, diag.New(diag.Refused, "unauthorized", "there is no token %s any more", who.TokenID)
+	case err != nil:
+		return Caller{}, err
+	}
+	if err := stored.Usable(g.now()); err != nil {
+		return Caller{}, err
+	}
+	who.Grants, who.Expires = stored.Grants, stored.Expires
+	return who, nil
+}
+
+// storedToken is a token as it is kept, with what it is good for at this moment.
+func storedToken(tx *meta.Tx, id string) (auth.Stored, error) {
+	t, grants, err := tx.TokenGrants(id)
+	if err != nil {
+		return auth.Stored{}, err
+	}
+	return auth.Stored{ID: t.ID, Hash: auth.Hash(t.Hash), Account: t.Account, Expires: t.Expires, Revoked: !t.Revoked.IsZero(),
+		Grants: effective(t, grants)}, nil
+}
+
+// effective is what a token is good for, while its account has these grants: what it was made for, and
+// never more than its account may.
+func effective(t meta.Token, grants []meta.Grant) []auth.Grant {
+	account := make([]auth.Grant, len(grants))
+	for i, gr := range grants {
+		account[i] = auth.Grant{Namespace: gr.Namespace, Role: auth.Role(gr.Role)}
+	}
+	return auth.Narrow(auth.Grant{Namespace: t.Namespace, Role: auth.Role(t.Role)}, account)
 }

@@ -24,7 +24,7 @@ import (
 
 // StatBlob returns the size of a blob that who may read in repo.
 func (g *Registry) StatBlob(ctx context.Context, who Caller, repo string, d blob.Digest) (size int64, err error) {
-	if err := checkRepo(repo); err != nil {
+	if err := auth.CheckRepository(repo); err != nil {
 		return 0, err
 	}
 	var linked time.Time
@@ -87,7 +87,7 @@ func gone(what, reason string) error {
 
 // OpenBlob opens it; the caller closes it.
 func (g *Registry) OpenBlob(ctx context.Context, who Caller, repo string, d blob.Digest) (blob.Content, error) {
-	if err := checkRepo(repo); err != nil {
+	if err := auth.CheckRepository(repo); err != nil {
 		return nil, err
 	}
 	find := func(tx *meta.Tx) error {
@@ -116,7 +116,7 @@ func (g *Registry) OpenBlob(ctx context.Context, who Caller, repo string, d blob
 
 // mayPush checks the right to push, in a short transaction before a body is read.
 func (g *Registry) mayPush(ctx context.Context, who Caller, repo string) error {
-	if err := checkRepo(repo); err != nil {
+	if err := auth.CheckRepository(repo); err != nil {
 		return err
 	}
 	if g.Open {
@@ -128,20 +128,32 @@ func (g *Registry) mayPush(ctx context.Context, who Caller, repo string) error {
 	})
 }
 
+// push is change by somebody who may push to repo when it happens.
+func (g *Registry) push(ctx context.Context, who Caller, repo string, fn func(*meta.Tx, Caller) error) error {
+	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
+		if _, err := g.writable(tx, who, repo, auth.Push); err != nil {
+			return err
+		}
+		return fn(tx, who)
+	})
+}
+
 // PutBlob stores r, whose size may be -1 for unknown, and links it to repo.
 func (g *Registry) PutBlob(ctx context.Context, who Caller, repo string, d blob.Digest, size int64, r io.Reader) error {
 	if err := g.mayPush(ctx, who, repo); err != nil {
 		return err
 	}
-	return g.storeBlob(ctx, repo, d, size, r)
+	return g.storeBlob(ctx, who, repo, d, size, r)
 }
 
-func (g *Registry) storeBlob(ctx context.Context, repo string, d blob.Digest, size int64, r io.Reader) error {
+// storeBlob stores r and links it to repo, if who may still push there when all of it has come: what was stored
+// for nothing belongs to no repository, and goes with the next gc.
+func (g *Registry) storeBlob(ctx context.Context, who Caller, repo string, d blob.Digest, size int64, r io.Reader) error {
 	n := &counter{r: r}
 	if err := g.Blobs.Put(ctx, d, size, n); err != nil {
 		return Explain(err)
 	}
-	return g.update(ctx, func(tx *meta.Tx) error { return tx.LinkBlob(repo, d.String(), n.n, g.now()) })
+	return g.push(ctx, who, repo, func(tx *meta.Tx, _ Caller) error { return tx.LinkBlob(repo, d.String(), n.n, g.now()) })
 }
 
 type counter struct {
@@ -161,10 +173,10 @@ func (g *Registry) MountBlob(ctx context.Context, who Caller, repo, from string,
 	if err := g.mayPush(ctx, who, repo); err != nil {
 		return false, err
 	}
-	if from != "" && checkRepo(from) != nil {
+	if from != "" && auth.CheckRepository(from) != nil {
 		return false, nil
 	}
-	err = g.update(ctx, func(tx *meta.Tx) error {
+	err = g.push(ctx, who, repo, func(tx *meta.Tx, who Caller) error {
 		mounted = false
 		repos := []string{from}
 		if from == "" {
@@ -197,10 +209,10 @@ func (g *Registry) MountBlob(ctx context.Context, who Caller, repo, from string,
 
 // DeleteBlob takes a blob out of repo, in an open registry or a namespace that accepts any artifact.
 func (g *Registry) DeleteBlob(ctx context.Context, who Caller, repo string, d blob.Digest) error {
-	if err := checkRepo(repo); err != nil {
+	if err := auth.CheckRepository(repo); err != nil {
 		return err
 	}
-	return g.update(ctx, func(tx *meta.Tx) error {
+	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		a, err := g.writable(tx, who, repo, auth.Delete)
 		if err != nil {
 			return err
@@ -371,10 +383,10 @@ func (g *Registry) AppendUpload(ctx context.Context, who Caller, repo, id string
 	if err != nil {
 		return 0, err
 	}
-	return g.appendTo(ctx, &u, &s, offset, r)
+	return g.appendTo(ctx, who, &u, &s, offset, r)
 }
 
-func (g *Registry) appendTo(ctx context.Context, u *meta.Upload, s *session, offset int64, r io.Reader) (int64, error) {
+func (g *Registry) appendTo(ctx context.Context, who Caller, u *meta.Upload, s *session, offset int64, r io.Reader) (int64, error) {
 	if offset >= 0 && offset != u.Offset {
 		return u.Offset, diag.New(diag.Misuse, "bad_range", "the upload has %d bytes and cannot go on at %d", u.Offset, offset)
 	}
@@ -397,8 +409,8 @@ func (g *Registry) appendTo(ctx context.Context, u *meta.Upload, s *session, off
 		return 0, err
 	}
 	// The bytes are stored, also if the client does not wait for the answer any more. Where that cannot be
-	// noted nobody could go on: then there is no such upload.
-	if err := g.update(context.WithoutCancel(ctx), func(tx *meta.Tx) error { return tx.PutUpload(*u) }); err != nil {
+	// noted nobody could go on: then there is no such upload. Nor is there one of somebody who may not push any more.
+	if err := g.push(context.WithoutCancel(ctx), who, u.Repo, func(tx *meta.Tx, _ Caller) error { return tx.PutUpload(*u) }); err != nil {
 		g.drop(ctx, u.ID)
 		return 0, err
 	}
@@ -424,14 +436,14 @@ func (g *Registry) FinishUpload(ctx context.Context, who Caller, repo, id string
 		return err
 	}
 	if u.Offset == 0 && offset <= 0 { // all in one body
-		err := g.storeBlob(ctx, repo, d, size, r)
+		err := g.storeBlob(ctx, who, repo, d, size, r)
 		if len(u.State) > 0 {
 			g.drop(ctx, id) // after a part without bytes
 		}
 		return err
 	}
 	if size != 0 {
-		if _, err := g.appendTo(ctx, &u, &s, offset, r); err != nil {
+		if _, err := g.appendTo(ctx, who, &u, &s, offset, r); err != nil {
 			return err
 		}
 	} else if offset > 0 && offset != u.Offset {
@@ -456,7 +468,7 @@ func (g *Registry) FinishUpload(ctx context.Context, who Caller, repo, id string
 	if err != nil {
 		return Explain(err)
 	}
-	return g.update(context.WithoutCancel(ctx), func(tx *meta.Tx) error {
+	return g.push(context.WithoutCancel(ctx), who, repo, func(tx *meta.Tx, _ Caller) error {
 		if err := tx.LinkBlob(repo, d.String(), u.Offset, g.now()); err != nil {
 			return err
 		}
@@ -479,7 +491,7 @@ func (g *Registry) CancelUpload(ctx context.Context, who Caller, repo, id string
 	if u.State, err = json.Marshal(session{Closed: true}); err != nil {
 		return err
 	}
-	if err := g.update(ctx, func(tx *meta.Tx) error { return tx.PutUpload(u) }); err != nil {
+	if err := g.push(ctx, who, repo, func(tx *meta.Tx, _ Caller) error { return tx.PutUpload(u) }); err != nil {
 		return err
 	}
 	return Explain(g.Blobs.Abort(ctx, id))

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/skl-project/skl/registry/blob"
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -15,8 +16,10 @@ func statuses(code string) int {
 	switch code {
 	case "unauthorized":
 		return http.StatusUnauthorized
-	case "denied", "signature_required", "name_reserved", "scan_refused", "E_SIGNATURE":
+	case "denied", "signature_required", "name_reserved", "scan_refused", "E_SIGNATURE", origin.CodeOrigin:
 		return http.StatusForbidden
+	case origin.CodeHost:
+		return http.StatusMisdirectedRequest
 	case "not_found", "unknown_namespace", "unknown_skill", "unknown_version", "unknown_manifest", "unknown_blob", "unknown_upload",
 		"unknown_tag", "unknown_token", "unknown_file", "unknown_grant":
 		return http.StatusNotFound

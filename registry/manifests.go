@@ -105,7 +105,7 @@ func foreign(d v1.Descriptor) bool {
 
 // Manifest finds a manifest by tag or digest.
 func (g *Registry) Manifest(ctx context.Context, who Caller, repo, reference string) (p Pulled, err error) {
-	if err := checkRepo(repo); err != nil {
+	if err := auth.CheckRepository(repo); err != nil {
 		return Pulled{}, err
 	}
 	err = g.view(ctx, func(tx *meta.Tx) error {
@@ -154,7 +154,7 @@ func (g *Registry) find(tx *meta.Tx, who Caller, a access, repo, reference strin
 // PutManifest stores a manifest. In a namespace of skills a tag that is a version
 // publishes it: see the package comment.
 func (g *Registry) PutManifest(ctx context.Context, who Caller, repo, reference, mediaType string, body []byte) (Pushed, error) {
-	if err := checkRepo(repo); err != nil {
+	if err := auth.CheckRepository(repo); err != nil {
 		return Pushed{}, err
 	}
 	if len(body) > MaxManifest {
@@ -219,7 +219,7 @@ func validTag(s string) bool {
 func (g *Registry) putAny(ctx context.Context, who Caller, m meta.Manifest, tag string) (Pushed, error) {
 	p := Pushed{Digest: m.Digest, Subject: m.Subject, State: meta.Approved}
 	m.State = meta.Approved
-	err := g.update(ctx, func(tx *meta.Tx) error {
+	err := g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		a, err := g.writable(tx, who, m.Repo, auth.Push)
 		if err == nil && !a.ns.Policy.AcceptAny {
 			err = diag.New(diag.Failed, "unavailable", "the policy of %s was changed just now", a.ns.Name)
@@ -277,7 +277,7 @@ func (g *Registry) putReferrer(ctx context.Context, who Caller, m meta.Manifest,
 		return Pushed{}, diag.New(diag.Misuse, "denied", "a tag in %s is a version of the skill; push what refers to another manifest by digest", m.Repo)
 	}
 	p := Pushed{Digest: m.Digest, Subject: m.Subject}
-	err := g.update(ctx, func(tx *meta.Tx) error {
+	err := g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		p.State, p.Created = "", false
 		if _, err := g.writable(tx, who, m.Repo, auth.Sign); err != nil {
 			return err
@@ -335,7 +335,7 @@ func (g *Registry) attached(ctx context.Context, tx *meta.Tx, who Caller, m meta
 		return "", err
 	}
 	switch {
-	case r.State == meta.Draft && (g.Open || who.May(auth.Publish, a.ns.Name)):
+	case r.State == meta.Draft && (g.Open || who.May(auth.Publish, m.Repo)):
 		err = g.promote(ctx, tx, who, a.ns, &r)
 		state = r.State
 	case r.State != meta.Draft && len(r.Signer) == 0: // signed after it was published
@@ -351,10 +351,10 @@ func (g *Registry) attached(ctx context.Context, tx *meta.Tx, who Caller, m meta
 // DeleteManifest removes a manifest with its tags, in an open registry or where any artifact is
 // accepted. Elsewhere only drafts and what is attached to a manifest can be removed.
 func (g *Registry) DeleteManifest(ctx context.Context, who Caller, repo, digest string) error {
-	if err := checkRepo(repo); err != nil {
+	if err := auth.CheckRepository(repo); err != nil {
 		return err
 	}
-	return g.update(ctx, func(tx *meta.Tx) error {
+	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		a, err := g.writable(tx, who, repo, auth.Delete)
 		if err != nil {
 			return err
@@ -383,10 +383,10 @@ func (g *Registry) DeleteManifest(ctx context.Context, who Caller, repo, digest 
 
 // DeleteTag removes a tag where any artifact is accepted.
 func (g *Registry) DeleteTag(ctx context.Context, who Caller, repo, tag string) error {
-	if err := checkRepo(repo); err != nil {
+	if err := auth.CheckRepository(repo); err != nil {
 		return err
 	}
-	return g.update(ctx, func(tx *meta.Tx) error {
+	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		a, err := g.writable(tx, who, repo, auth.Delete)
 		if err != nil {
 			return err
@@ -407,7 +407,7 @@ const maxTags = 10_000
 
 // Tags lists tags behind after, sorted by bytes, at most limit (below 0: 10,000).
 func (g *Registry) Tags(ctx context.Context, who Caller, repo, after string, limit int) (tags []string, err error) {
-	if err := checkRepo(repo); err != nil {
+	if err := auth.CheckRepository(repo); err != nil {
 		return nil, err
 	}
 	if limit < 0 || limit > maxTags {
@@ -433,7 +433,7 @@ func (g *Registry) Tags(ctx context.Context, who Caller, repo, after string, lim
 
 // Referrers lists what refers to a manifest, which need not exist.
 func (g *Registry) Referrers(ctx context.Context, who Caller, repo, digest, artifactType string) (list []meta.Manifest, err error) {
-	if err := checkRepo(repo); err != nil {
+	if err := auth.CheckRepository(repo); err != nil {
 		return nil, err
 	}
 	err = g.view(ctx, func(tx *meta.Tx) error {

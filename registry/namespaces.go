@@ -25,7 +25,10 @@ func (g *Registry) CreateNamespace(ctx context.Context, who Caller, n meta.Names
 		return err
 	}
 	n.Created = g.now()
-	return g.update(ctx, func(tx *meta.Tx) error {
+	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
+		if err := g.need(who, auth.Operate, "*"); err != nil {
+			return err
+		}
 		switch err := tx.CreateNamespace(n); {
 		case errors.Is(err, meta.ErrExists):
 			return diag.New(diag.Misuse, "namespace_exists", "there is a namespace %s already", n.Name)
@@ -65,7 +68,7 @@ func checkPolicy(p meta.Policy) error {
 
 // UpdateNamespace changes a namespace's policy or visibility.
 func (g *Registry) UpdateNamespace(ctx context.Context, who Caller, name string, change func(*meta.Namespace) error) (n meta.Namespace, err error) {
-	err = g.update(ctx, func(tx *meta.Tx) error {
+	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		a, err := g.writable(tx, who, name, auth.Manage)
 		if err != nil {
 			return err
@@ -136,7 +139,10 @@ func (g *Registry) Grant(ctx context.Context, who Caller, gr meta.Grant) error {
 		return err
 	}
 	gr.Created = g.now()
-	return g.update(ctx, func(tx *meta.Tx) error {
+	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
+		if err := g.mayGive(who, gr.Namespace, gr.Role); err != nil {
+			return err
+		}
 		if gr.Namespace != "*" {
 			if _, err := tx.Namespace(gr.Namespace); errors.Is(err, meta.ErrNotFound) {
 				return g.unknown(who, "unknown_namespace", "namespace %s", gr.Namespace)
@@ -176,7 +182,10 @@ func (g *Registry) Ungrant(ctx context.Context, who Caller, account, namespace s
 	if err := g.need(who, auth.Manage, namespace); err != nil {
 		return err
 	}
-	return g.update(ctx, func(tx *meta.Tx) error {
+	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
+		if err := g.need(who, auth.Manage, namespace); err != nil {
+			return err
+		}
 		err := tx.DeleteGrant(account, namespace)
 		if errors.Is(err, meta.ErrNotFound) {
 			return g.unknown(who, "unknown_grant", "role of %s in %s", account, namespace)
@@ -188,8 +197,13 @@ func (g *Registry) Ungrant(ctx context.Context, who Caller, account, namespace s
 	})
 }
 
-// CreateToken returns the token's text, which is not stored. Nobody gives more than they
-// have: an admin of a namespace makes tokens for it, anybody a weaker one of their own account.
+// CreateToken returns the token's text, which is not stored. Nobody gives more than they have:
+//
+//   - It takes an admin of the namespace to make a token for it, and one of the instance for "*".
+//   - The token is for their own account, or for one that they made: an account that is not known yet becomes
+//     theirs. For all others it takes an admin of the instance, as the account's name goes into the log.
+//   - A token that expires makes none that lives longer.
+//   - No other token becomes good for more by it: see holdRole.
 func (g *Registry) CreateToken(ctx context.Context, who Caller, account, namespace, role string, expires time.Time) (text string, t meta.Token, err error) {
 	if err := g.mayGive(who, namespace, role); err != nil {
 		return "", t, err
@@ -203,7 +217,14 @@ func (g *Registry) CreateToken(ctx context.Context, who Caller, account, namespa
 	}
 	text, id, hash := auth.NewToken()
 	t = meta.Token{ID: id, Hash: hash[:], Account: account, Namespace: namespace, Role: role, Created: now, Expires: expires}
-	err = g.update(ctx, func(tx *meta.Tx) error {
+	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
+		if err := g.mayGive(who, namespace, role); err != nil {
+			return err
+		}
+		if end := who.Expires; !end.IsZero() && (expires.IsZero() || expires.After(end)) {
+			return diag.New(diag.Refused, "denied", "the token that asks for another expires on %s, and the other may not outlive it", end.UTC().Format(time.DateOnly)).
+				Hint("ask for one that expires sooner, or with a token that lives longer")
+		}
 		if namespace != "*" {
 			if _, err := tx.Namespace(namespace); errors.Is(err, meta.ErrNotFound) {
 				return g.unknown(who, "unknown_namespace", "namespace %s", namespace)
@@ -211,7 +232,7 @@ func (g *Registry) CreateToken(ctx context.Context, who Caller, account, namespa
 				return err
 			}
 		}
-		if err := g.accountIsFree(tx, who, account, namespace); err != nil {
+		if err := g.ownAccount(tx, who, account, now); err != nil {
 			return err
 		}
 		if err := g.holdRole(tx, account, namespace, role, now); err != nil {
@@ -229,43 +250,88 @@ func (g *Registry) CreateToken(ctx context.Context, who Caller, account, namespa
 }
 
 // holdRole gives the account the role of its new token, unless it has that much already: a token
-// is never good for more than its account.
+// is never good for more than its account. The role is refused if an older token of the account would become
+// good for more by it: that is done by a grant, which says so, and not by a request for another token.
 func (g *Registry) holdRole(tx *meta.Tx, account, namespace, role string, now time.Time) error {
 	grants, err := tx.Grants(account)
 	if err != nil {
 		return err
 	}
-	want := auth.Role(role)
+	want, next := auth.Role(role), []meta.Grant{{Account: account, Namespace: namespace, Role: role, Created: now}}
 	for _, have := range grants {
-		if have.Namespace != namespace && have.Namespace != auth.Everywhere {
-			continue
-		}
+		here := have.Namespace == namespace
 		switch {
-		case auth.Covers(auth.Role(have.Role), want):
+		case (here || have.Namespace == auth.Everywhere) && auth.Covers(auth.Role(have.Role), want):
 			return nil
-		case have.Namespace == namespace && !auth.Covers(want, auth.Role(have.Role)):
+		case here && !auth.Covers(want, auth.Role(have.Role)):
 			return diag.New(diag.Misuse, "wrong_state", "%s is %s in %s, which does not go together with a token as %s; use another name", diag.Printable(account), have.Role, namespace, role)
+		case !here:
+			next = append(next, have)
 		}
 	}
-	return tx.PutGrant(meta.Grant{Account: account, Namespace: namespace, Role: role, Created: now})
+	tokens, err := tx.AccountTokens(account)
+	if err != nil {
+		return err
+	}
+	for _, t := range tokens {
+		if !t.Revoked.IsZero() || !t.Expires.IsZero() && !now.Before(t.Expires) {
+			continue
+		}
+		before := auth.Identity{Account: account, Grants: effective(t, grants)}
+		for _, after := range effective(t, next) {
+			if !before.Holds(after.Role, after.Namespace) {
+				return diag.New(diag.Misuse, "wrong_state", "the token %s of %s would become %s in %s by this; use another name", t.ID, diag.Printable(account), after.Role, after.Namespace).
+					Hint("skl registry namespace grant %s %s %s", namespace, diag.Printable(account), role)
+			}
+		}
+	}
+	return tx.PutGrant(next[0])
 }
 
-// accountIsFree refuses a token in the name of an account that has roles where who may not
-// give any: the token would have them too.
-func (g *Registry) accountIsFree(tx *meta.Tx, who Caller, account, namespace string) error {
+// ownAccount refuses a token in the name of an account that is not who's: neither themselves, nor one that they made.
+// A name that nobody has becomes theirs. An admin of the instance makes tokens for everybody.
+func (g *Registry) ownAccount(tx *meta.Tx, who Caller, account string, now time.Time) error {
+	foreign := diag.New(diag.Refused, "denied", "the account %s is not yours; use another name", diag.Printable(account)).
+		Hint("an admin of the registry makes tokens for every account")
+	owner, err := tx.AccountOwner(account)
+	switch {
+	case err == nil && owner != who.Account && account != who.Account && !who.May(auth.Manage, auth.Everywhere):
+		return foreign
+	case err == nil || account == who.Account:
+		return nil
+	case !errors.Is(err, meta.ErrNotFound):
+		return err
+	}
 	grants, err := tx.Grants(account)
 	if err != nil {
 		return err
 	}
-	for _, gr := range grants {
-		if g.need(who, auth.Manage, gr.Namespace) != nil {
-			return diag.New(diag.Refused, "denied", "account %s has roles outside of %s; use another name", diag.Printable(account), namespace)
-		}
+	tokens, err := tx.AccountTokens(account)
+	if err != nil {
+		return err
 	}
-	return nil
+	switch {
+	case len(grants) == 0 && len(tokens) == 0:
+		return tx.CreateAccount(account, who.Account, now)
+	case who.May(auth.Manage, auth.Everywhere):
+		return nil
+	}
+	return foreign
 }
 
-// Tokens lists the tokens of the namespaces that who manages, without their secrets.
+// mine reports whether who may see a token in lists, and end it: the very token, one of the same account that is
+// good for no more than the one that asks, or one of a namespace that who manages.
+func (g *Registry) mine(who Caller, t meta.Token) bool {
+	switch {
+	case who.Anonymous || who.Scopes != nil:
+		return false
+	case t.ID == who.TokenID, t.Account == who.Account && who.Holds(auth.Role(t.Role), t.Namespace):
+		return true
+	}
+	return who.May(auth.Manage, t.Namespace)
+}
+
+// Tokens lists the tokens that are who's own, and those of the namespaces that who manages, without their secrets.
 func (g *Registry) Tokens(ctx context.Context, who Caller, after string, limit int) (list []meta.Token, err error) {
 	if who.Anonymous && !g.Open {
 		return nil, unauthorized()
@@ -279,7 +345,7 @@ func (g *Registry) Tokens(ctx context.Context, who Caller, after string, limit i
 			}
 			for _, t := range page {
 				after = t.ID
-				if len(list) < limit && (t.Account == who.Account || g.need(who, auth.Manage, t.Namespace) == nil) {
+				if len(list) < limit && g.mine(who, t) {
 					list = append(list, t)
 				}
 			}
@@ -291,10 +357,9 @@ func (g *Registry) Tokens(ctx context.Context, who Caller, after string, limit i
 
 // RevokeToken ends a token at once.
 func (g *Registry) RevokeToken(ctx context.Context, who Caller, id string) error {
-	return g.update(ctx, func(tx *meta.Tx) error {
+	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		t, err := tx.Token(id)
-		mine := err == nil && (t.Account == who.Account && !who.Anonymous || g.need(who, auth.Manage, t.Namespace) == nil)
-		if errors.Is(err, meta.ErrNotFound) || err == nil && !mine {
+		if errors.Is(err, meta.ErrNotFound) || err == nil && !g.mine(who, t) {
 			return g.unknown(who, "unknown_token", "token %s", diag.Printable(id))
 		}
 		if err != nil {
@@ -311,20 +376,11 @@ func (g *Registry) RevokeToken(ctx context.Context, who Caller, id string) error
 // never for more than its account may now.
 func (g *Registry) LookupToken(ctx context.Context, id string) (stored auth.Stored, err error) {
 	err = g.Meta.View(ctx, func(tx *meta.Tx) error {
-		t, grants, err := tx.TokenGrants(id)
+		stored, err = storedToken(tx, id)
 		if errors.Is(err, meta.ErrNotFound) {
 			return fmt.Errorf("%w: %w", auth.ErrUnknown, err)
 		}
-		if err != nil {
-			return err
-		}
-		account := make([]auth.Grant, len(grants))
-		for i, gr := range grants {
-			account[i] = auth.Grant{Namespace: gr.Namespace, Role: auth.Role(gr.Role)}
-		}
-		stored = auth.Stored{ID: t.ID, Hash: auth.Hash(t.Hash), Account: t.Account, Expires: t.Expires, Revoked: !t.Revoked.IsZero(),
-			Grants: auth.Narrow(auth.Grant{Namespace: t.Namespace, Role: auth.Role(t.Role)}, account)}
-		return nil
+		return err
 	})
 	return stored, err
 }

@@ -74,7 +74,7 @@ func (g *Registry) putDraft(ctx context.Context, who Caller, m meta.Manifest) (P
 		return Pushed{}, err
 	}
 	p := Pushed{Digest: m.Digest, State: meta.Draft}
-	err := g.update(ctx, func(tx *meta.Tx) error {
+	err := g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		if _, err := g.writable(tx, who, m.Repo, auth.Push); err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (g *Registry) publish(ctx context.Context, who Caller, m meta.Manifest, nam
 	}
 	r.Zip, r.ZipSize = d.String(), int64(len(zip))
 	var proof *meta.Release
-	err = g.update(ctx, func(tx *meta.Tx) error {
+	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		next := r
 		created, err := g.accept(ctx, tx, who, m, &next, state, reason, again)
 		if err != nil {
@@ -272,6 +272,11 @@ func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, m meta.M
 	a, err := g.writable(tx, who, r.Repo(), auth.Publish)
 	if err != nil {
 		return false, err
+	}
+	if r.MirroredURL != "" {
+		if err := g.need(who, auth.Manage, r.Namespace); err != nil {
+			return false, err
+		}
 	}
 	if err := present(tx, m); err != nil {
 		return false, err
@@ -412,7 +417,7 @@ func (g *Registry) promote(ctx context.Context, tx *meta.Tx, who Caller, ns meta
 
 // retry is promote of a draft that was found before.
 func (g *Registry) retry(ctx context.Context, who Caller, r *meta.Release) error {
-	return g.update(ctx, func(tx *meta.Tx) error {
+	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		a, err := g.writable(tx, who, r.Repo(), auth.Publish)
 		if err != nil {
 			return err
@@ -456,7 +461,7 @@ func (g *Registry) putImage(ctx context.Context, who Caller, m meta.Manifest, na
 		return Pushed{}, err
 	}
 	p := Pushed{Digest: m.Digest, Created: true}
-	err = g.update(ctx, func(tx *meta.Tx) error {
+	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		if _, err := g.writable(tx, who, m.Repo, auth.Publish); err != nil {
 			return err
 		}

@@ -328,6 +328,22 @@ func TestStates(t *testing.T) {
 		{chief, registry.Block, "malware", "denied"},
 		{root, registry.Block, "malware", "blocked, blocked, unknown_skill"},
 		{root, registry.Approve, "", "wrong_state"},
+		{chief, registry.Unblock, "", "denied"},
+		{publisher, registry.Unblock, "", "denied"},
+		{nobody, registry.Unblock, "", "unauthorized"},
+		{root, registry.Unblock, "a false alarm", "served , blob, listed approved"},
+		{root, registry.Unblock, "", "wrong_state"},
+		// What was served once is not rejected by who may not block it, however it came into quarantine.
+		{chief, registry.Yank, "slow", "served yanked: slow, blob, unknown_skill"},
+		{chief, registry.Quarantine, "a report", "unknown_manifest, unknown_blob, unknown_skill"},
+		{chief, registry.Reject, "x", "denied"},
+		{root, registry.Reject, "malware", "blocked, blocked, unknown_skill"},
+		{chief, registry.Unblock, "", "denied"},
+		{root, registry.Unblock, "", "unknown_manifest, unknown_blob, unknown_skill"},
+		{chief, registry.Approve, "", "served , blob, listed approved"},
+		{chief, registry.Deprecate, "use pdf2", "served deprecated: use pdf2, blob, listed deprecated"},
+		{root, registry.Block, "malware", "blocked, blocked, unknown_skill"},
+		{root, registry.Unblock, "no malware", "served deprecated: use pdf2, blob, listed deprecated"},
 	}
 	for _, s := range steps {
 		_, err := f.Act(ctx, s.who, "acme", "pdf", "1.0.0", s.action, s.reason)
@@ -341,7 +357,8 @@ func TestStates(t *testing.T) {
 			t.Errorf("%s by %s: %s, want %s", s.action, s.who.Account, got, s.want)
 		}
 	}
-	want := []string{"approve", "publish", "deprecate", "undeprecate", "yank", "unyank", "quarantine", "approve", "block"}
+	want := []string{"approve", "publish", "deprecate", "undeprecate", "yank", "unyank", "quarantine", "approve", "block", "unblock",
+		"yank", "quarantine", "reject", "unblock", "approve", "deprecate", "block", "unblock"}
 	for i, line := range f.logged() {
 		if action, _, _ := strings.Cut(line, " "); i >= len(want) || action != want[i] {
 			t.Errorf("log entry %d = %s, want %v", i, line, want)

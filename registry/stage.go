@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/spec/bundle"
@@ -91,7 +92,10 @@ func (g *Registry) PublishArchive(ctx context.Context, who Caller, namespace, na
 		}
 		sizes[d.String()] = b.Size
 	}
-	err = g.update(ctx, func(tx *meta.Tx) error {
+	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
+		if _, err := g.writable(tx, who, repo, auth.Publish); err != nil {
+			return err
+		}
 		for d, n := range sizes {
 			if err := tx.LinkBlob(repo, d, n, g.now()); err != nil {
 				return err

@@ -18,13 +18,14 @@ type Action string
 
 const (
 	Approve     Action = "approve"    // quarantined → approved
-	Reject      Action = "reject"     // quarantined → blocked
+	Reject      Action = "reject"     // quarantined → blocked; of what was served once it is a block
 	Quarantine  Action = "quarantine" // held back for a decision
 	Deprecate   Action = "deprecate"  // still offered, with a message
 	Undeprecate Action = "undeprecate"
 	Yank        Action = "yank" // not offered any more, still served
 	Unyank      Action = "unyank"
-	Block       Action = "block" // never served again
+	Block       Action = "block"   // not served to anybody
+	Unblock     Action = "unblock" // what it was before the block
 )
 
 // A transition is what an action does.
@@ -53,8 +54,26 @@ func transitions(a Action) (transition, bool) {
 		return transition{[]meta.State{meta.Yanked}, meta.Approved, auth.Yank, false}, true
 	case Block:
 		return transition{[]meta.State{meta.Draft, meta.Quarantined, meta.Approved, meta.Deprecated, meta.Yanked}, meta.Blocked, auth.Block, true}, true
+	case Unblock:
+		return transition{[]meta.State{meta.Blocked}, "", auth.Block, false}, true
 	}
 	return transition{}, false
+}
+
+// apply gives r the state that the step leads to. A block remembers what it undoes.
+func (step transition) apply(r *meta.Release) {
+	was := r.Was
+	r.Was, r.WasReason = "", ""
+	switch {
+	case step.to == meta.Blocked:
+		r.Was, r.WasReason, r.State = r.State, r.Reason, meta.Blocked
+	case step.to != "":
+		r.State = step.to
+	case was == "": // blocked before this was kept: somebody has to look at it
+		r.State = meta.Quarantined
+	default:
+		r.State = was
+	}
 }
 
 // maxReason bounds the reason of an action, in bytes.
@@ -62,6 +81,9 @@ const maxReason = 1000
 
 // Act changes the state of a release, for a reason, and logs it. An action that does not
 // follow from the state the release is in is refused with code wrong_state.
+//
+// A release that was ever served is in locks: that it is taken away for good, by whatever word, takes the right to
+// block. An undo gives it the state that it had before, and is an entry of the log of its own.
 func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version string, a Action, reason string) (meta.Release, error) {
 	step, ok := transitions(a)
 	if !ok {
@@ -75,7 +97,7 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 		return meta.Release{}, diag.New(diag.Misuse, "invalid_request", "%s needs a reason", a)
 	}
 	var r meta.Release
-	err := g.update(ctx, func(tx *meta.Tx) error {
+	err := g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		acc, err := g.writable(tx, who, namespace+"/"+name, step.do)
 		if err != nil {
 			return err
@@ -86,7 +108,16 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 		if !slices.Contains(step.from, r.State) {
 			return diag.New(diag.Misuse, "wrong_state", "%s@%s is %s, so one cannot %s it", r.Repo(), r.Version, r.State, a)
 		}
-		r.State, r.Reason, r.Updated = step.to, reason, g.now()
+		if a == Reject && r.LogIndex >= 0 {
+			if _, err := g.writable(tx, who, r.Repo(), auth.Block); errors.Is(err, diag.Code("denied")) {
+				return diag.New(diag.Refused, "denied", "%s@%s was served once, so to reject it is to block it, and %s may not block in namespace %s", r.Repo(), r.Version, who.Account, namespace)
+			} else if err != nil {
+				return err
+			}
+		}
+		from, again := r.State, r.WasReason
+		step.apply(&r)
+		r.Reason, r.Updated = reason, g.now()
 		if a == Approve && r.LogIndex < 0 {
 			if err := g.mustBeSigned(tx, acc.ns, &r); err != nil {
 				return err
@@ -99,13 +130,16 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 		if err := g.log(ctx, tx, &r, who, actions...); err != nil {
 			return err
 		}
+		if a == Unblock && again != "" {
+			r.Reason = again // such as what to use in its place; that of the undo is in the log
+		}
 		if err := tx.SetManifestState(r.Repo(), r.Manifest, r.State); err != nil {
 			return err
 		}
 		if err := tx.UpdateRelease(r); err != nil {
 			return err
 		}
-		return g.event(tx, who, string(a), r.Repo()+"@"+r.Version, map[string]string{"reason": reason})
+		return g.event(tx, who, string(a), r.Repo()+"@"+r.Version, map[string]string{"reason": reason, "from": string(from), "to": string(r.State)})
 	})
 	if err != nil {
 		return meta.Release{}, err

@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 		Setup:               forge.setup,
 		Cmds: (&corner{t: t}).addTo(commands{
 			"publish": forge.publish, "bundle": forge.bundle, "tree": tree, "snapshot": snapshot, "unchanged": unchanged,
-			"blobs": blobs, "replace": replace, "flip": flip, "links": links, "exits": exits,
+			"blobs": blobs, "replace": replace, "flip": flip, "links": links, "exits": exits, "ask": askHTTP,
 			"registry": new(registries).command, "service": new(services).command, "oci": startOCI, "model": new(models).command,
 		}),
 		Condition: func(cond string) (bool, error) {

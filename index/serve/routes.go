@@ -10,13 +10,13 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"path"
 	"runtime/debug"
 	"strings"
 
 	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -129,7 +129,6 @@ func (s *Service) routes() http.Handler {
 
 // guard stands before all routes.
 func (s *Service) guard(next http.Handler) http.Handler {
-	foreign := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
 		head.Set("X-Content-Type-Options", "nosniff")
@@ -146,13 +145,8 @@ func (s *Service) guard(next http.Handler) http.Handler {
 			s.o.Logger.Error("panic", "path", r.URL.Path, "panic", fmt.Sprint(caught), "stack", string(debug.Stack()))
 			s.refuse(w, r, diag.New(diag.Failed, codeInternal, "the service failed"))
 		}()
-		if s.o.Key == "" && !isLoopback(hostname(r.Host)) {
-			// A page can make its own name mean 127.0.0.1, but not send another Host.
-			s.refuse(w, r, diag.New(diag.Refused, codeHost, "the host %q is not this machine", diag.Printable(r.Host)).Hint("use %s", DefaultAddr))
-			return
-		}
-		if err := foreign.Check(r); err != nil {
-			s.refuse(w, r, diag.New(diag.Refused, codeHost, "requests of web pages are refused"))
+		if err := origin.Accept(r, s.o.Hosts...); err != nil {
+			s.refuse(w, r, diag.New(diag.Refused, codeHost, "%w", err))
 			return
 		}
 		select {
@@ -167,13 +161,6 @@ func (s *Service) guard(next http.Handler) http.Handler {
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
-}
-
-func hostname(host string) string {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		return h
-	}
-	return strings.Trim(host, "[]")
 }
 
 // hasKey says whether a request has the key, in a time that does not depend on how much of it is right.

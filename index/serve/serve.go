@@ -7,8 +7,8 @@
 //     the status of one table.
 //   - Directories outside the allowed roots are refused, after links are followed. The service takes git
 //     repositories only and, without a key, only those that belong to its own user.
-//   - Without a key the service answers on loopback only, to requests whose Host is a loopback name and that no web
-//     page of another origin sent. On a machine with several users that is not enough: every local user can connect. Set a key there.
+//   - Without a key the service listens on loopback only. What arrives on loopback has a loopback name, or one that
+//     the service was configured with, as its Host, and no web page of another origin is answered. On a machine with several users that is not enough: every local user can connect. Set a key there.
 //   - A handle's generation is the index's, which begins at a random number: no restart and no rebuild makes an old one valid.
 //   - Limits: bodies of 2 MiB, answers of MaxTokens tokens, 64 requests at once, 256 repositories, 2 reindexes at once.
 //

@@ -40,6 +40,7 @@ type ServiceOptions struct {
 	Open     OpenFunc
 	StateDir string       // where index-service.json is; made if missing. One service at a time
 	Key      string       // that requests have to send in X-Api-Key; "" for none, on loopback only
+	Hosts    []string     // names, "host" or "host:port", that it answers to on loopback besides those of loopback
 	Version  string       // shown by GET /status
 	Logger   *slog.Logger // nil discards
 }

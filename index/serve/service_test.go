@@ -301,7 +301,7 @@ func TestServiceReindex(t *testing.T) {
 // The key is needed everywhere but where nothing is told, in either header.
 func TestServiceKey(t *testing.T) {
 	root := sample(t)
-	w := start(t, ServiceOptions{Open: (&fakes{}).open, Key: "secret-key"})
+	w := start(t, ServiceOptions{Open: (&fakes{}).open, Key: "secret-key", Hosts: []string{"index.example"}})
 	w.add(root)
 	with := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Del("X-Api-Key"); r.Header.Set(name, value) }
@@ -321,7 +321,9 @@ func TestServiceKey(t *testing.T) {
 		{"metrics", "/metrics", with("X-Other", ""), 200},
 		{"health", "/healthz", with("X-Other", ""), 200},
 		{"document", "/openapi.json", with("X-Other", ""), 200},
-		{"another host", "/repos", func(r *http.Request) { r.Host = "index.example:3000" }, 200},
+		{"a configured host", "/repos", func(r *http.Request) { r.Host = "index.example:3000" }, 200},
+		{"another host", "/repos", func(r *http.Request) { r.Host = "rebind.example:3000" }, 403},
+		{"a page", "/repos", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, 403},
 	} {
 		if status, data := w.raw("GET", test.path, nil, test.change); status != test.want {
 			t.Errorf("%s: %d %s", test.name, status, data)

@@ -5,14 +5,19 @@
 //   - A token is 256 random bits; the registry stores its SHA-256 and compares in constant time.
 //     A slow hash would add nothing: there is no guessing 256 bits.
 //   - A bearer holds no rights. It names a token, which is looked up at each request, so a
-//     revocation works at once; and it names the repositories for which it was asked.
+//     revocation works at once; and it names the repositories for which it was asked, whole names.
+//     It buys nothing: the token endpoint takes tokens only, so no bearer becomes a longer or wider one.
 //   - What no role allows is denied. A role holds in one namespace, or, as the grant "*", in all of
 //     the instance.
 //   - All credentials that are wrong get the same answer, whatever is wrong with them, except to who
 //     shows a token that was right once.
 package auth
 
-import "slices"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // A Role is what an account is in a namespace.
 type Role string
@@ -125,26 +130,29 @@ type Identity struct {
 	Anonymous bool   // nobody: reads public namespaces
 	Open      bool   // anybody may read, write and delete artifacts: a registry for trying out
 	Grants    []Grant
+	Expires   time.Time // of the token; zero means never
 
 	// Scopes limit what a bearer is good for: it was asked for these repositories only. Nil,
 	// as for a token itself, limits nothing.
 	Scopes []Scope
 }
 
-// May reports whether the grants, and the scopes if there are any, allow action in the namespace; for
-// what concerns the whole instance, namespace is Everywhere.
+// May reports whether the grants, and the scopes if there are any, allow action at where: a repository
+// ("namespace/name"), a namespace, or Everywhere for what concerns the whole instance. Grants hold in the whole
+// namespace, scopes in exactly the repository they name.
 // Reading a public namespace is a question for [Identity.Sees].
-func (id Identity) May(action Action, namespace string) bool {
-	return id.Granted(action, namespace) && id.inScope(action, namespace)
+func (id Identity) May(action Action, where string) bool {
+	return id.Granted(action, where) && id.inScope(action, where)
 }
 
 // Granted is May without the scopes. Where it is true and May is false, another bearer would do: the
 // answer is a challenge (401), not a refusal (403).
-func (id Identity) Granted(action Action, namespace string) bool {
+func (id Identity) Granted(action Action, where string) bool {
+	namespace, _, _ := strings.Cut(where, "/")
 	if namespace == "" {
 		return false
 	}
-	if id.Open && opened(action) {
+	if id.Open && Opened(action) {
 		return true
 	}
 	if id.Anonymous {
@@ -156,15 +164,24 @@ func (id Identity) Granted(action Action, namespace string) bool {
 	})
 }
 
-// Sees reports whether the visible releases of namespace can be read: it is public, or the grants
-// allow it.
-func (id Identity) Sees(namespace string, public bool) bool {
+// Sees reports whether the visible releases at where, a namespace or a repository, can be read: its
+// namespace is public, or the grants allow it.
+func (id Identity) Sees(where string, public bool) bool {
 	known := id.Anonymous || id.Open || id.Account != ""
-	return known && public || id.May(Read, namespace)
+	return known && public || id.May(Read, where)
 }
 
-// opened are the actions on artifacts.
-func opened(action Action) bool {
+// Holds reports whether the grants allow all that role allows in namespace: who makes a token, or ends
+// one, needs that much. A bearer holds nothing.
+func (id Identity) Holds(role Role, namespace string) bool {
+	return id.Scopes == nil && !id.Anonymous && slices.ContainsFunc(id.Grants, func(g Grant) bool {
+		return (g.Namespace == Everywhere || g.Namespace == namespace) && Covers(g.Role, role)
+	})
+}
+
+// Opened reports whether an open registry lets anybody do action: what concerns artifacts. Accounts, tokens,
+// grants and policies are not open, for they outlast the trying out.
+func Opened(action Action) bool {
 	switch action {
 	case Read, ReadDraft, Push, Publish, Sign, Yank, Deprecate, Delete:
 		return true
@@ -172,7 +189,7 @@ func opened(action Action) bool {
 	return false
 }
 
-func (id Identity) inScope(action Action, namespace string) bool {
+func (id Identity) inScope(action Action, where string) bool {
 	if id.Scopes == nil {
 		return true
 	}
@@ -188,6 +205,6 @@ func (id Identity) inScope(action Action, namespace string) bool {
 		return false // a bearer is for the OCI protocol alone
 	}
 	return slices.ContainsFunc(id.Scopes, func(s Scope) bool {
-		return s.Namespace() == namespace && (slices.Contains(s.Actions, verb) || slices.Contains(s.Actions, "*"))
+		return s.Repository == where && (slices.Contains(s.Actions, verb) || slices.Contains(s.Actions, "*"))
 	})
 }

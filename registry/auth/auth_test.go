@@ -1,11 +1,14 @@
 package auth_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // What each role may do, in full: whoever changes a line changes what people may do.
@@ -168,7 +171,7 @@ func TestScopes(t *testing.T) {
 	for _, q := range []struct {
 		grants []auth.Grant
 		scope  string
-		may    string // in acme
+		may    string // in acme/pdf
 	}{
 		{admin, "", ""},
 		{admin, "repository:acme/pdf:pull", "read read-draft"},
@@ -177,14 +180,23 @@ func TestScopes(t *testing.T) {
 		{admin, "repository:acme/pdf:*", "read read-draft push publish sign delete"},
 		{admin, "repository:other/pdf:*", ""},
 		{admin, "repository:acme-evil/pdf:*", ""},
-		{admin, "repository:other/pdf:* repository:acme/x/y:pull", "read read-draft"},
+		{admin, "repository:other/pdf:* repository:acme/x/y:pull", ""},
+		{admin, "repository:acme/pdf/x:*", ""},
+		{admin, "repository:acme/pd:*", ""},
+		{admin, "repository:acme/pdf-2:*", ""},
+		{admin, "repository:acme:*", ""},
+		{admin, "repository:acme/pdf:pull repository:acme/pdf:delete", "read read-draft delete"},
 		{reader, "repository:acme/pdf:*", "read"},
 		{nil, "repository:acme/pdf:*", ""},
 	} {
-		id := auth.Identity{Account: "a", Grants: q.grants, Scopes: auth.ParseScopes([]string{q.scope})}
+		scopes, err := auth.ParseScopes([]string{q.scope})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := auth.Identity{Account: "a", Grants: q.grants, Scopes: scopes}
 		var may []string
 		for _, action := range auth.Actions() {
-			if id.May(action, "acme") {
+			if id.May(action, "acme/pdf") {
 				may = append(may, string(action))
 			}
 		}
@@ -192,30 +204,68 @@ func TestScopes(t *testing.T) {
 			t.Errorf("%v with %q may %q, want %q", q.grants, q.scope, got, q.may)
 		}
 		// What another bearer could do is told apart from what nobody of these grants can.
-		if got, want := id.Granted(auth.Read, "acme"), q.grants != nil; got != want {
+		if got, want := id.Granted(auth.Read, "acme/pdf"), q.grants != nil; got != want {
 			t.Errorf("%v with %q: Granted = %v", q.grants, q.scope, got)
 		}
 	}
 }
 
 func TestParseScopes(t *testing.T) {
+	many, long := "", ""
+	for i := range 33 {
+		many += fmt.Sprintf("repository:a/b%d:pull ", i)
+		long += "repository:a/" + strings.Repeat("b", 100) + fmt.Sprint(i) + ":pull "
+	}
 	for in, want := range map[string]string{
 		"":                         "[]",
 		"repository:acme/pdf:pull": "[repository:acme/pdf:pull]",
-		"repository:acme/pdf:push,pull,push,rm repository:a:*": "[repository:acme/pdf:push,pull repository:a:*]",
+		"repository:acme/pdf:push,pull,push,rm repository:a:*":   "[repository:acme/pdf:push,pull repository:a:*]",
+		"repository:a/b:pull repository:c:* repository:a/b:push": "[repository:a/b:pull,push repository:c:*]",
 		"registry:catalog:*":                       "[]",
-		"repository:acme/pdf":                      "[]",
-		"repository::pull":                         "[]",
-		"repository:acme/pdf:":                     "[]",
-		"repository:host:5000/pdf:pull":            "[]", // a colon is in no name
-		"repository:ACME/pdf:pull":                 "[]",
-		"repository:a\"b:pull":                     "[]",
 		"repository(plugin):acme/pdf:pull":         "[]",
-		strings.Repeat("repository:a/b:pull ", 99): fmt.Sprint(auth.ParseScopes([]string{strings.Repeat("repository:a/b:pull ", 32)})),
+		"repository:acme/pdf:":                     "[]",
+		"repository:acme/pdf:fly":                  "[]",
+		strings.Repeat("repository:a/b:pull ", 99): "[repository:a/b:pull]",
+		// These are refused: what they name is no repository, or more than a bearer can hold.
+		"repository:acme/pdf":            "invalid_request",
+		"repository::pull":               "invalid_name",
+		"repository:host:5000/pdf:pull":  "invalid_name",
+		"repository:ACME/pdf:pull":       "invalid_name",
+		"repository:a\"b:pull":           "invalid_name",
+		"repository:acme/:pull":          "invalid_name",
+		"repository:/acme/pdf:pull":      "invalid_name",
+		"repository:acme//pdf:pull":      "invalid_name",
+		"repository:acme/../other:pull":  "invalid_name",
+		"repository:acme/*:pull":         "invalid_name",
+		"repository:acme/pdf%2fx:pull":   "invalid_name",
+		"repository:acme/pdf\u200b:pull": "invalid_name",
+		many:                             "invalid_request",
+		long:                             "invalid_request",
+		strings.Repeat("x", 5000):        "invalid_request",
 	} {
-		got := auth.ParseScopes([]string{in})
+		got, err := auth.ParseScopes([]string{in})
+		if err != nil {
+			if e, ok := errors.AsType[*diag.Error](err); !ok || e.Code != want || got != nil {
+				t.Errorf("ParseScopes(%.60q) = %v, %v, want %s", in, got, err, want)
+			}
+			continue
+		}
 		if fmt.Sprint(got) != want || got == nil {
 			t.Errorf("ParseScopes(%.60q) = %v, want %s", in, got, want)
 		}
+	}
+	// The largest that is accepted is verified, too.
+	most := strings.Repeat("a", 31)
+	text := ""
+	for i := range 32 {
+		text += fmt.Sprintf("repository:%s%d:pull,push,delete,* ", most[:29], i)
+	}
+	scopes, err := auth.ParseScopes([]string{text})
+	if err != nil || len(scopes) != 32 {
+		t.Fatalf("%d scopes, %v", len(scopes), err)
+	}
+	key, now := auth.NewBearerKey(), time.Now()
+	if _, err := key.Verify(key.Sign(auth.Bearer{Account: strings.Repeat("é", 50), TokenID: "0123456789ab", Scopes: scopes, Expires: now.Add(time.Minute)}), now); err != nil {
+		t.Error(err)
 	}
 }

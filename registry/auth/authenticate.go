@@ -26,6 +26,17 @@ type Stored struct {
 	Revoked bool
 }
 
+// Usable tells who has the right token why it does not work any more. Its error has the code unauthorized.
+func (s Stored) Usable(now time.Time) error {
+	switch {
+	case s.Revoked:
+		return diag.New(diag.Refused, "unauthorized", "the token %s was revoked", s.ID)
+	case !s.Expires.IsZero() && !now.Before(s.Expires):
+		return diag.New(diag.Refused, "unauthorized", "the token %s expired on %s", s.ID, s.Expires.UTC().Format(time.DateOnly))
+	}
+	return nil
+}
+
 // An Authenticator finds out who sends a request. Set its fields before first use; its methods
 // may be called concurrently.
 type Authenticator struct {
@@ -99,12 +110,12 @@ func (a *Authenticator) Token(ctx context.Context, ip netip.Addr, text string) (
 		a.Limiter.failed(ip)
 		return Identity{}, unauthorized()
 	}
-	if err := a.usable(stored); err != nil {
+	if err := stored.Usable(a.now()); err != nil {
 		a.Limiter.failed(ip)
 		return Identity{}, err
 	}
 	a.Limiter.succeeded(ip, hash)
-	return Identity{Account: stored.Account, TokenID: stored.ID, Grants: stored.Grants}, nil
+	return Identity{Account: stored.Account, TokenID: stored.ID, Grants: stored.Grants, Expires: stored.Expires}, nil
 }
 
 // bearer looks at signature and token. A forged one is no guess at a token, and costs no
@@ -124,21 +135,10 @@ func (a *Authenticator) bearer(ctx context.Context, text string) (Identity, erro
 	case err != nil:
 		return Identity{}, err
 	}
-	if err := a.usable(stored); err != nil {
+	if err := stored.Usable(a.now()); err != nil {
 		return Identity{}, err
 	}
-	return Identity{Account: stored.Account, TokenID: stored.ID, Grants: stored.Grants, Scopes: b.Scopes}, nil
-}
-
-// usable tells who has the right token why it does not work any more.
-func (a *Authenticator) usable(stored Stored) error {
-	switch {
-	case stored.Revoked:
-		return diag.New(diag.Refused, "unauthorized", "the token %s was revoked", stored.ID)
-	case !stored.Expires.IsZero() && !a.now().Before(stored.Expires):
-		return diag.New(diag.Refused, "unauthorized", "the token %s expired on %s", stored.ID, stored.Expires.UTC().Format(time.DateOnly))
-	}
-	return nil
+	return Identity{Account: stored.Account, TokenID: stored.ID, Grants: stored.Grants, Expires: stored.Expires, Scopes: b.Scopes}, nil
 }
 
 func (a *Authenticator) now() time.Time {
@@ -158,44 +158,78 @@ const TokenPath = "/token"
 // ServeToken is the token endpoint of docker's protocol: it gives a bearer for a token by Basic
 // authentication (GET), or in a form (POST, grant types password and refresh_token). Without
 // credentials it gives a bearer for nobody. What the bearer may do is decided where it is shown.
+//
+// A bearer is no credential here: else it could be exchanged for ever, and for other repositories than it
+// was asked for. A bearer ends with its token, if that is sooner.
 func (a *Authenticator) ServeToken(w http.ResponseWriter, r *http.Request) {
 	id, scopes, err := a.tokenRequest(w, r)
 	var limit *LimitError
+	refuse := func(status int, code, message string) {
+		answer(w, status, map[string]any{"errors": []any{map[string]string{"code": code, "message": message}}})
+	}
 	switch {
 	case errors.As(err, &limit):
 		limit.Verdict.WriteTo(w.Header())
-		answer(w, http.StatusTooManyRequests, map[string]any{"errors": []any{map[string]string{"code": "TOOMANYREQUESTS", "message": limit.Error()}}})
+		refuse(http.StatusTooManyRequests, "TOOMANYREQUESTS", limit.Error())
 		return
 	case errors.Is(err, diag.Code("unauthorized")):
 		w.Header().Set("WWW-Authenticate", BasicChallenge)
-		answer(w, http.StatusUnauthorized, map[string]any{"errors": []any{map[string]string{"code": "UNAUTHORIZED", "message": err.Error()}}})
+		refuse(http.StatusUnauthorized, "UNAUTHORIZED", err.Error())
+		return
+	case errors.Is(err, diag.Code("invalid_name")):
+		refuse(http.StatusBadRequest, "NAME_INVALID", err.Error())
+		return
+	case errors.Is(err, diag.Code("invalid_request")):
+		refuse(http.StatusBadRequest, "UNSUPPORTED", err.Error())
+		return
+	case errors.Is(err, diag.Code("method_not_allowed")):
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		refuse(http.StatusMethodNotAllowed, "UNSUPPORTED", err.Error())
 		return
 	case err != nil:
-		answer(w, http.StatusServiceUnavailable, map[string]any{"errors": []any{map[string]string{"code": "UNAVAILABLE", "message": "tokens cannot be looked up now"}}})
+		refuse(http.StatusServiceUnavailable, "UNAVAILABLE", "tokens cannot be looked up now")
 		return
 	}
 	now := a.now()
-	text := a.Bearers.Sign(Bearer{Account: id.Account, TokenID: id.TokenID, Scopes: scopes, Expires: now.Add(BearerLife)})
+	life := BearerLife
+	if !id.Expires.IsZero() {
+		life = min(life, id.Expires.Sub(now))
+	}
+	text := a.Bearers.Sign(Bearer{Account: id.Account, TokenID: id.TokenID, Scopes: scopes, Expires: now.Add(life)})
 	answer(w, http.StatusOK, map[string]any{
-		"token": text, "access_token": text, "expires_in": int(BearerLife / time.Second), "issued_at": now.UTC().Format(time.RFC3339),
+		"token": text, "access_token": text, "expires_in": int(life / time.Second), "issued_at": now.UTC().Format(time.RFC3339),
 	})
 }
 
-func (a *Authenticator) tokenRequest(w http.ResponseWriter, r *http.Request) (Identity, []Scope, error) {
-	if r.Method != http.MethodPost {
-		id, err := a.Authenticate(r)
-		return id, ParseScopes(r.URL.Query()["scope"]), err
+func (a *Authenticator) tokenRequest(w http.ResponseWriter, r *http.Request) (id Identity, scopes []Scope, err error) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		if headers := r.Header.Values("Authorization"); len(headers) > 0 && !hasFoldPrefix(headers[0], "basic ") {
+			return Identity{}, nil, diag.New(diag.Refused, "unauthorized", "a bearer is given for a token by Basic authentication, and for nothing else")
+		}
+		if id, err = a.Authenticate(r); err == nil {
+			scopes, err = ParseScopes(r.URL.Query()["scope"])
+		}
+		return id, scopes, err
+	case http.MethodPost:
+		r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
+		if err := r.ParseForm(); err != nil {
+			return Identity{}, nil, unauthorized()
+		}
+		text := r.PostForm.Get("password")
+		if r.PostForm.Get("grant_type") == "refresh_token" {
+			text = r.PostForm.Get("refresh_token")
+		}
+		if id, err = a.Token(r.Context(), ClientIP(r, a.Proxies), text); err == nil {
+			scopes, err = ParseScopes(r.PostForm["scope"])
+		}
+		return id, scopes, err
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
-	if err := r.ParseForm(); err != nil {
-		return Identity{}, nil, unauthorized()
-	}
-	text := r.PostForm.Get("password")
-	if r.PostForm.Get("grant_type") == "refresh_token" {
-		text = r.PostForm.Get("refresh_token")
-	}
-	id, err := a.Token(r.Context(), ClientIP(r, a.Proxies), text)
-	return id, ParseScopes(r.PostForm["scope"]), err
+	return Identity{}, nil, diag.New(diag.Misuse, "method_not_allowed", "a token is asked for by GET or POST")
+}
+
+func hasFoldPrefix(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
 func answer(w http.ResponseWriter, status int, body any) {

@@ -165,7 +165,8 @@ func TestTokenEndpoint(t *testing.T) {
 		t.Fatalf("GET: %d, %q", status, bearer)
 	}
 	id, err := a.Authenticate(request("Bearer " + bearer))
-	if err != nil || id.Account != "alice" || !id.May(auth.Push, "acme") || id.May(auth.Yank, "acme") || len(id.Scopes) != 2 {
+	if err != nil || id.Account != "alice" || !id.May(auth.Push, "acme/pdf") || id.May(auth.Yank, "acme/pdf") ||
+		id.May(auth.Push, "acme/ocr") || !id.May(auth.Read, "acme/ocr") || id.May(auth.Read, "acme/other") || id.May(auth.Read, "acme") || len(id.Scopes) != 2 {
 		t.Errorf("with the bearer: %+v, %v", id, err)
 	}
 	for _, form := range []url.Values{
@@ -174,7 +175,7 @@ func TestTokenEndpoint(t *testing.T) {
 	} {
 		if status, bearer, _ := post(form); status != 200 {
 			t.Errorf("POST: %d", status)
-		} else if id, err := a.Authenticate(request("Bearer " + bearer)); err != nil || !id.May(auth.Push, "acme") {
+		} else if id, err := a.Authenticate(request("Bearer " + bearer)); err != nil || !id.May(auth.Push, "acme/pdf") {
 			t.Errorf("POST: %+v, %v", id, err)
 		}
 	}
@@ -189,8 +190,28 @@ func TestTokenEndpoint(t *testing.T) {
 	if status, _, _ := post(url.Values{"grant_type": {"password"}, "password": {"wrong"}}); status != 401 {
 		t.Errorf("wrong password in a form: %d", status)
 	}
-	if status, _, _ := get("", "Bearer "+bearer); status != 200 {
-		t.Errorf("a bearer for a bearer: %d", status)
+	// A bearer buys nothing, however it is shown; nor does a token that is shown as one.
+	for _, header := range []string{"Bearer " + bearer, "bearer " + bearer, basic("alice", bearer), "Bearer " + text} {
+		if status, got, _ := get("?scope=repository:acme/other:*", header); status != 401 || got != "" {
+			t.Errorf("%.12s…: %d", header, status)
+		}
+	}
+	for _, form := range []url.Values{{"grant_type": {"password"}, "password": {bearer}}, {"grant_type": {"refresh_token"}, "refresh_token": {bearer}}} {
+		if status, got, _ := post(form); status != 401 || got != "" {
+			t.Errorf("a bearer in a form: %d", status)
+		}
+	}
+	for _, scope := range []string{"repository:acme/pdf/:pull", "repository:acme//pdf:pull", "repository:acme/*:pull", "repository:*:pull", "repository:ACME/pdf:pull", "repository:acme/../other/x:pull", "repository:acme/pdf"} {
+		if status, got, _ := get("?scope="+url.QueryEscape(scope), basic("alice", text)); status != 400 || got != "" {
+			t.Errorf("%s: %d", scope, status)
+		}
+	}
+	for _, method := range []string{"PUT", "DELETE", "PATCH"} {
+		r, _ := http.NewRequest(method, server.URL+auth.TokenPath, nil)
+		r.Header.Set("Authorization", basic("alice", text))
+		if status, got, head := send(t, r); status != 405 || got != "" || head.Get("Allow") == "" {
+			t.Errorf("%s: %d", method, status)
+		}
 	}
 
 	// A revocation works at once, for bearers too.
@@ -209,6 +230,37 @@ func TestTokenEndpoint(t *testing.T) {
 	if status, _, _ := get("", basic("alice", text)); status != 503 {
 		t.Errorf("no database: %d", status)
 	}
+}
+
+// A bearer ends with its token.
+func TestBearerEndsWithItsToken(t *testing.T) {
+	s, a := setup()
+	now := time.Now().Truncate(time.Second)
+	a.Now = func() time.Time { return now }
+	text := s.add(func(stored *auth.Stored) { stored.Expires = now.Add(90 * time.Second) })
+	w := httptest.NewRecorder()
+	a.ServeToken(w, request2("/token?scope=repository:acme/pdf:pull", basic("alice", text)))
+	var body struct {
+		Token   string `json:"token"`
+		Expires int    `json:"expires_in"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Expires != 90 {
+		t.Fatalf("%v: %s", err, w.Body)
+	}
+	now = now.Add(89 * time.Second)
+	if _, err := a.Authenticate(request("Bearer " + body.Token)); err != nil {
+		t.Errorf("before its token expires: %v", err)
+	}
+	now = now.Add(time.Second)
+	if _, err := a.Authenticate(request("Bearer " + body.Token)); !errors.Is(err, diag.Code("unauthorized")) {
+		t.Errorf("after its token has expired: %v", err)
+	}
+}
+
+func request2(target, header string) *http.Request {
+	r := httptest.NewRequest("GET", target, nil)
+	r.Header.Set("Authorization", header)
+	return r
 }
 
 func send(t *testing.T, r *http.Request) (int, string, http.Header) {

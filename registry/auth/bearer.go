@@ -112,44 +112,51 @@ type Scope struct {
 	Actions    []string `json:"a"` // pull, push, delete, *
 }
 
-// Namespace is the part of the repository before the first slash.
-func (s Scope) Namespace() string {
-	namespace, _, _ := strings.Cut(s.Repository, "/")
-	return namespace
-}
-
 // String is the form in a challenge: "repository:acme/pdf:pull,push".
 func (s Scope) String() string {
 	return "repository:" + s.Repository + ":" + strings.Join(s.Actions, ",")
 }
 
 // ParseScopes reads the scope parameters of a token request, each of which may hold several, separated by spaces.
-// What is no scope of a repository is left out, as the distribution specification wants.
-// The result is not nil; beyond 32 scopes the rest is left out.
-func ParseScopes(params []string) []Scope {
-	scopes := []Scope{}
+// The result is not nil, has one scope for each repository, and at most 32.
+//
+// Other resources than repositories, and other actions than pull, push, delete and *, are left out, as the
+// distribution specification wants. A repository that could not be one is an error with the code invalid_name: a
+// name that is nearly right would give a bearer that is good for nothing, and say nothing.
+func ParseScopes(params []string) ([]Scope, error) {
+	scopes, size := []Scope{}, 0
 	for _, param := range params {
 		if len(param) > maxBearer {
-			continue
+			return nil, diag.New(diag.Misuse, "invalid_request", "a scope has at most %d bytes", maxBearer)
 		}
 		for text := range strings.FieldsSeq(param) {
 			rest, ok := strings.CutPrefix(text, "repository:")
-			colon := strings.LastIndexByte(rest, ':')
-			if !ok || colon < 1 || colon > 255 || len(scopes) == maxScopes {
+			if !ok {
 				continue
 			}
-			s := Scope{Repository: rest[:colon], Actions: []string{}}
-			for _, action := range strings.Split(rest[colon+1:], ",") {
-				if slices.Contains([]string{"pull", "push", "delete", "*"}, action) && !slices.Contains(s.Actions, action) {
-					s.Actions = append(s.Actions, action)
-				}
+			colon := strings.LastIndexByte(rest, ':')
+			if colon < 0 {
+				return nil, diag.New(diag.Misuse, "invalid_request", "scope %q names no actions", diag.Printable(text))
 			}
-			if len(s.Actions) > 0 && strings.Trim(s.Repository, "abcdefghijklmnopqrstuvwxyz0123456789-_./") == "" {
-				scopes = append(scopes, s)
+			repository := rest[:colon]
+			if err := CheckRepository(repository); err != nil {
+				return nil, err
+			}
+			i := slices.IndexFunc(scopes, func(s Scope) bool { return s.Repository == repository })
+			if i < 0 {
+				if size += len(repository); len(scopes) == maxScopes || size > maxBearer/4 {
+					return nil, diag.New(diag.Misuse, "invalid_request", "a bearer is for at most %d repositories, and %d bytes of their names", maxScopes, maxBearer/4)
+				}
+				i, scopes = len(scopes), append(scopes, Scope{Repository: repository, Actions: []string{}})
+			}
+			for _, action := range strings.Split(rest[colon+1:], ",") {
+				if slices.Contains([]string{"pull", "push", "delete", "*"}, action) && !slices.Contains(scopes[i].Actions, action) {
+					scopes[i].Actions = append(scopes[i].Actions, action)
+				}
 			}
 		}
 	}
-	return scopes
+	return slices.DeleteFunc(scopes, func(s Scope) bool { return len(s.Actions) == 0 }), nil
 }
 
 // Challenge is the WWW-Authenticate header that sends an OCI client to the token endpoint of the registry at base,

@@ -38,6 +38,49 @@ func CheckSkill(name string) error {
 	return nil
 }
 
+// CheckRepository accepts the names of repositories as the distribution specification has them: at most 255 bytes
+// of parts that are joined by slashes. Which of them are skills is said by CheckNamespace and CheckSkill.
+// Its error has the code invalid_name.
+func CheckRepository(name string) error {
+	bad := diag.New(diag.Misuse, "invalid_name", "%q is not the name of a repository", diag.Printable(name))
+	if len(name) == 0 || len(name) > 255 {
+		return bad
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if !repositoryPart(part) {
+			return bad
+		}
+	}
+	return nil
+}
+
+// repositoryPart reports whether s is [a-z0-9]+ in groups joined by ".", "_", "__" or hyphens.
+func repositoryPart(s string) bool {
+	alnum := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
+	for i := 0; i < len(s); {
+		if !alnum(s[i]) {
+			return false
+		}
+		for i < len(s) && alnum(s[i]) {
+			i++
+		}
+		start := i
+		for i < len(s) && !alnum(s[i]) {
+			i++
+		}
+		switch sep := s[start:i]; {
+		case i == start && i == len(s):
+			return true
+		case i == len(s):
+			return false
+		case sep == "." || sep == "_" || sep == "__" || strings.Trim(sep, "-") == "":
+		default:
+			return false
+		}
+	}
+	return false
+}
+
 // reservedNamespace are first elements of the registry's own paths, marketplace names that a client keeps for
 // itself, and names that look official.
 func reservedNamespace(name string) bool {

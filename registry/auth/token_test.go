@@ -77,7 +77,10 @@ func TestTokenChecksum(t *testing.T) {
 
 func TestBearer(t *testing.T) {
 	key, now := auth.NewBearerKey(), time.Now()
-	scopes := auth.ParseScopes([]string{"repository:acme/pdf:pull,push"})
+	scopes, err := auth.ParseScopes([]string{"repository:acme/pdf:pull,push"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	text := key.Sign(auth.Bearer{Account: "alice", TokenID: "0123456789ab", Scopes: scopes, Expires: now.Add(auth.BearerLife)})
 	if !strings.HasPrefix(text, "sklb_") || strings.ContainsAny(text, " \n\"") {
 		t.Errorf("Sign = %q", text)

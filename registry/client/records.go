@@ -205,7 +205,7 @@ func (c *Client) publish(ctx context.Context, q call, manifest string) (v wire.V
 }
 
 // Act changes the state of a release: approve, reject, quarantine, deprecate, undeprecate,
-// yank, unyank or block.
+// yank, unyank, block or unblock.
 func (c *Client) Act(ctx context.Context, namespace, name, version string, a wire.Action) (wire.Version, error) {
 	var v wire.Version
 	_, err := c.do(ctx, call{method: http.MethodPost, path: []string{"skills", namespace, name, "versions", version, "actions"}, body: a}, &v)

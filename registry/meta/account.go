@@ -124,6 +124,21 @@ func (tx *Tx) Tokens(namespace string, after string, limit int) ([]Token, error)
 	return list(tx, scanToken, `SELECT `+tokenColumns+` FROM tokens t WHERE t.namespace = $1 AND t.id > $2 ORDER BY t.id LIMIT $3`, namespace, after, bound(limit))
 }
 
+// AccountTokens lists all tokens of account by id, also those that expired or were revoked.
+func (tx *Tx) AccountTokens(account string) ([]Token, error) {
+	return list(tx, scanToken, `SELECT `+tokenColumns+` FROM tokens t WHERE t.account = $1 ORDER BY t.id`, account)
+}
+
+// AccountOwner returns the account that made account. ErrNotFound if none did.
+func (tx *Tx) AccountOwner(account string) (string, error) {
+	return one(tx, column[string], `SELECT owner FROM accounts WHERE name = $1`, account)
+}
+
+// CreateAccount notes that owner made account. Its error is ErrExists if it was made before.
+func (tx *Tx) CreateAccount(account, owner string, at time.Time) error {
+	return tx.insert(`INSERT INTO accounts (name, owner, created) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, account, owner, micros(at))
+}
+
 // CreateToken adds t. Its error is ErrExists if the id is taken.
 func (tx *Tx) CreateToken(t Token) error {
 	return tx.insert(`INSERT INTO tokens (id, hash, account, namespace, role, created, expires, revoked, last_used)

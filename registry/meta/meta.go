@@ -151,6 +151,8 @@ type Release struct {
 
 	State       State
 	Reason      string // why it is in this state
+	Was         State  // before it was blocked; "" if it is not, or if that is not known
+	WasReason   string // Reason then
 	Publisher   string // account
 	Signer      []byte // JSON of who signed; nil if unsigned
 	Signed      bool

@@ -13,7 +13,7 @@ const maxText = 8 << 10
 
 const (
 	releaseHead = `namespace, name, version, manifest, artifact, tree, zip, zip_size, skill_md, bytes, description, license, keywords,
-		state, reason, publisher, signer, signed, published, updated, log_index, downloads, source_url, mirrored_url`
+		state, reason, publisher, signer, signed, published, updated, log_index, downloads, source_url, mirrored_url, was, was_reason`
 	releaseColumns = releaseHead + `, files, frontmatter`
 )
 
@@ -22,7 +22,7 @@ func scanRelease(full bool) func(row) (Release, error) {
 		var signed int64
 		dest := []any{&r.Namespace, &r.Name, &r.Version, &r.Manifest, &r.Artifact, &r.Tree, &r.Zip, &r.ZipSize, &r.SkillMD, &r.Bytes,
 			&r.Description, &r.License, decoder{&r.Keywords}, &r.State, &r.Reason, &r.Publisher, &r.Signer, &signed,
-			stamp{&r.Published}, stamp{&r.Updated}, &r.LogIndex, &r.Downloads, &r.SourceURL, &r.MirroredURL}
+			stamp{&r.Published}, stamp{&r.Updated}, &r.LogIndex, &r.Downloads, &r.SourceURL, &r.MirroredURL, &r.Was, &r.WasReason}
 		if full {
 			dest = append(dest, decoder{&r.Files}, &r.Frontmatter)
 		}
@@ -58,11 +58,11 @@ func (tx *Tx) CreateRelease(r Release) error {
 	return tx.refreshSkill(r.Namespace, r.Name)
 }
 
-// UpdateRelease changes state, reason, signer, whether it is signed, log index and the time of the change of a release, and
+// UpdateRelease changes state, the state before a block, reason, signer, whether it is signed, log index and the time of the change of a release, and
 // keeps skills and search in step.
 func (tx *Tx) UpdateRelease(r Release) error {
-	err := tx.change(`UPDATE releases SET state = $4, reason = $5, signer = $6, signed = $7, log_index = $8, updated = $9 WHERE namespace = $1 AND name = $2 AND version = $3`,
-		r.Namespace, r.Name, r.Version, string(r.State), r.Reason, notNil(r.Signer), flag(r.Signed), r.LogIndex, micros(r.Updated))
+	err := tx.change(`UPDATE releases SET state = $4, reason = $5, signer = $6, signed = $7, log_index = $8, updated = $9, was = $10, was_reason = $11 WHERE namespace = $1 AND name = $2 AND version = $3`,
+		r.Namespace, r.Name, r.Version, string(r.State), r.Reason, notNil(r.Signer), flag(r.Signed), r.LogIndex, micros(r.Updated), string(r.Was), r.WasReason)
 	if err != nil {
 		return err
 	}

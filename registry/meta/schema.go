@@ -62,7 +62,7 @@ func migrate(ctx context.Context, q Querier, d Dialect, steps []string) error {
 
 // migrations returns the statements that lead from each version of the schema to the next. One that
 // was released is never changed again.
-func migrations() []string { return []string{schema1} }
+func migrations() []string { return []string{schema1, schema2} }
 
 // Times are microseconds since 1970, 0 for none. What is optional is empty, not NULL.
 //
@@ -159,4 +159,15 @@ CREATE INDEX events_account ON events (account, id);
 CREATE INDEX events_action ON events (action, id);
 CREATE TABLE log_records (id BIGINT PRIMARY KEY, record {blob} NOT NULL);
 CREATE TABLE log_hashes (id BIGINT PRIMARY KEY, hash {blob} NOT NULL)
+`
+
+// Accounts that were made by a token request, and by whom; the others belong to themselves. Was is the state
+// that a blocked release had before, was_reason its reason then, for an undo.
+const schema2 = `
+CREATE TABLE accounts (
+	name TEXT PRIMARY KEY, owner TEXT NOT NULL, created BIGINT NOT NULL
+) {clustered};
+CREATE INDEX tokens_account ON tokens (account, id);
+ALTER TABLE releases ADD COLUMN was TEXT NOT NULL DEFAULT '';
+ALTER TABLE releases ADD COLUMN was_reason TEXT NOT NULL DEFAULT ''
 `

@@ -9,7 +9,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/skl-project/skl/registry"
+	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/blob"
 )
 
@@ -32,47 +35,51 @@ func TestAuthorisation(t *testing.T) {
 		missing = "missing" // 404, the same as for what does not exist
 	)
 	// Who asks, in the order of the columns below.
-	columns := []string{"nobody", "acme reader", "acme publisher", "acme maintainer", "acme admin", "acme auditor", "other admin", "* reader", "* admin"}
+	// The last six are the publisher's: a bearer for the repository, one that was got with the same token once more, one for
+	// reading only, one for a repository beside it, a token that has expired, and one that an admin of acme made for "ci".
+	columns := []string{"nobody", "acme reader", "acme publisher", "acme maintainer", "acme admin", "acme auditor", "other admin", "* reader", "* admin",
+		"exchanged", "renewed", "narrowed", "beside", "expired", "made"}
 	rows := []struct {
 		method, path string // N is the namespace
 		acme         string // expected, by column
 		commons      string
 	}{
 		{"GET", "/v2/N/pdf/manifests/v1",
-			"login ok ok ok ok ok missing ok ok", "ok ok ok ok ok ok ok ok ok"},
+			"login ok ok ok ok ok missing ok ok  ok ok ok login login ok", "ok ok ok ok ok ok ok ok ok  ok ok ok ok login ok"},
 		{"HEAD", "/v2/N/pdf/manifests/v1",
-			"login ok ok ok ok ok missing ok ok", "ok ok ok ok ok ok ok ok ok"},
+			"login ok ok ok ok ok missing ok ok  ok ok ok login login ok", "ok ok ok ok ok ok ok ok ok  ok ok ok ok login ok"},
 		{"GET", "/v2/N/pdf/blobs/D",
-			"login ok ok ok ok ok missing ok ok", "ok ok ok ok ok ok ok ok ok"},
+			"login ok ok ok ok ok missing ok ok  ok ok ok login login ok", "ok ok ok ok ok ok ok ok ok  ok ok ok ok login ok"},
 		{"HEAD", "/v2/N/pdf/blobs/D",
-			"login ok ok ok ok ok missing ok ok", "ok ok ok ok ok ok ok ok ok"},
+			"login ok ok ok ok ok missing ok ok  ok ok ok login login ok", "ok ok ok ok ok ok ok ok ok  ok ok ok ok login ok"},
 		{"GET", "/v2/N/pdf/tags/list",
-			"login ok ok ok ok ok missing ok ok", "ok ok ok ok ok ok ok ok ok"},
+			"login ok ok ok ok ok missing ok ok  ok ok ok login login ok", "ok ok ok ok ok ok ok ok ok  ok ok ok ok login ok"},
 		{"GET", "/v2/N/pdf/referrers/M",
-			"login ok ok ok ok ok missing ok ok", "ok ok ok ok ok ok ok ok ok"},
+			"login ok ok ok ok ok missing ok ok  ok ok ok login login ok", "ok ok ok ok ok ok ok ok ok  ok ok ok ok login ok"},
 		{"POST", "/v2/N/pdf/blobs/uploads/",
-			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+			"login denied ok ok ok denied denied denied ok  ok ok login login login ok", "login denied denied denied denied denied denied denied ok  denied denied denied denied login denied"},
 		{"POST", "/v2/N/pdf/blobs/uploads/?digest=D",
-			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+			"login denied ok ok ok denied denied denied ok  ok ok login login login ok", "login denied denied denied denied denied denied denied ok  denied denied denied denied login denied"},
 		{"POST", "/v2/N/pdf/blobs/uploads/?mount=D",
-			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+			"login denied ok ok ok denied denied denied ok  ok ok login login login ok", "login denied denied denied denied denied denied denied ok  denied denied denied denied login denied"},
 		{"GET", "/v2/N/pdf/blobs/uploads/U",
-			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+			"login denied ok ok ok denied denied denied ok  ok ok login login login ok", "login denied denied denied denied denied denied denied ok  denied denied denied denied login denied"},
 		{"PATCH", "/v2/N/pdf/blobs/uploads/U",
-			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+			"login denied ok ok ok denied denied denied ok  ok ok login login login ok", "login denied denied denied denied denied denied denied ok  denied denied denied denied login denied"},
 		{"PUT", "/v2/N/pdf/blobs/uploads/U?digest=D",
-			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+			"login denied ok ok ok denied denied denied ok  ok ok login login login ok", "login denied denied denied denied denied denied denied ok  denied denied denied denied login denied"},
 		{"DELETE", "/v2/N/pdf/blobs/uploads/U",
-			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+			"login denied ok ok ok denied denied denied ok  ok ok login login login ok", "login denied denied denied denied denied denied denied ok  denied denied denied denied login denied"},
 		{"PUT", "/v2/N/pdf/manifests/v1",
-			"login denied ok ok ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+			"login denied ok ok ok denied denied denied ok  ok ok login login login ok", "login denied denied denied denied denied denied denied ok  denied denied denied denied login denied"},
 		{"DELETE", "/v2/N/pdf/blobs/D",
-			"login denied denied denied ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+			"login denied denied denied ok denied denied denied ok  denied denied denied denied login denied", "login denied denied denied denied denied denied denied ok  denied denied denied denied login denied"},
 		{"DELETE", "/v2/N/pdf/manifests/v1",
-			"login denied denied denied ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+			"login denied denied denied ok denied denied denied ok  denied denied denied denied login denied", "login denied denied denied denied denied denied denied ok  denied denied denied denied login denied"},
 		{"DELETE", "/v2/N/pdf/manifests/M",
-			"login denied denied denied ok denied denied denied ok", "login denied denied denied denied denied denied denied ok"},
+			"login denied denied denied ok denied denied denied ok  denied denied denied denied login denied", "login denied denied denied denied denied denied denied ok  denied denied denied denied login denied"},
 	}
+	made := s.moreTokens()
 	for _, row := range rows {
 		for namespace, line := range map[string]string{"acme": row.acme, "commons": row.commons} {
 			want := strings.Fields(line)
@@ -94,7 +101,11 @@ func TestAuthorisation(t *testing.T) {
 						case strings.Contains(row.path, "digest=") || row.method == "PATCH":
 							body = strings.NewReader("content")
 						}
-						return s.ask(s.tokens[who], row.method, path, body, "Content-Type", manifestType)
+						token, ok := made[who]
+						if !ok {
+							token = func(string) string { return s.tokens[who] }
+						}
+						return s.ask(token(namespace), row.method, path, body, "Content-Type", manifestType)
 					}
 					a := ask(path)
 					got := fmt.Sprint(a.StatusCode)
@@ -123,6 +134,93 @@ func TestAuthorisation(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// moreTokens are credentials that somebody got with others, by column; each is made for a namespace.
+func (s *site) moreTokens() map[string]func(namespace string) string {
+	t := s.t
+	t.Helper()
+	bearer := func(scope string) func(namespace string) string {
+		return func(namespace string) string {
+			r, err := http.NewRequest("GET", s.server.URL+"/token?scope="+strings.ReplaceAll(scope, "N/", namespace+"/"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.SetBasicAuth("x", s.tokens["acme publisher"])
+			var body struct{ Token string }
+			if err := json.Unmarshal(s.want(200, s.send(r)).content, &body); err != nil {
+				t.Fatal(err)
+			}
+			return body.Token
+		}
+	}
+	chief := s.caller(s.tokens["acme admin"])
+	now := time.Now().UTC()
+	s.g.Now = func() time.Time { return now.Add(-time.Hour) } // when the expired one was made
+	expired, _, err := s.g.CreateToken(t.Context(), chief, "late", "acme", "publisher", now.Add(-time.Minute))
+	s.g.Now = nil
+	if err != nil {
+		t.Fatal(err)
+	}
+	forCI, _, err := s.g.CreateToken(t.Context(), chief, "ci", "acme", "publisher", now.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := bearer("repository:N/pdf:pull,push,delete")
+	return map[string]func(string) string{
+		"exchanged": whole, "renewed": func(namespace string) string { whole(namespace); return whole(namespace) },
+		"narrowed": bearer("repository:N/pdf:pull"), "beside": bearer("repository:N/pdf-2:*"),
+		"expired": func(string) string { return expired }, "made": func(string) string { return forCI },
+	}
+}
+
+// caller is who shows a token.
+func (s *site) caller(token string) registry.Caller {
+	s.t.Helper()
+	id, _, err := auth.ParseToken(token)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	stored, err := s.g.LookupToken(s.t.Context(), id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return registry.Caller{Identity: auth.Identity{Account: stored.Account, TokenID: stored.ID, Grants: stored.Grants, Expires: stored.Expires}}
+}
+
+// TestTokenOfTokens asks the token endpoint with everything that there is: only a token itself, by Basic, buys a bearer.
+func TestTokenOfTokens(t *testing.T) {
+	s := newSite(t)
+	made := s.moreTokens()
+	for name, want := range map[string]string{"exchanged": "401 401 401", "renewed": "401 401 401", "narrowed": "401 401 401", "expired": "401 401 401", "made": "200 200 401", "acme admin": "200 200 401"} {
+		text := s.tokens[name]
+		if one := made[name]; one != nil {
+			text = one("acme")
+		}
+		var got []string
+		for _, way := range []string{"basic", "form", "bearer"} {
+			method, body := "GET", ""
+			if way == "form" {
+				method, body = "POST", "grant_type=refresh_token&refresh_token="+text
+			}
+			r, err := http.NewRequest(method, s.server.URL+"/token?scope=repository:acme/pdf:*", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch way {
+			case "basic":
+				r.SetBasicAuth("x", text)
+			case "form":
+				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			default:
+				r.Header.Set("Authorization", "Bearer "+text)
+			}
+			got = append(got, fmt.Sprint(s.send(r).StatusCode))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 }

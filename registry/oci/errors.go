@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/auth"
@@ -148,8 +147,7 @@ func (q *request) narrow(err error) error {
 	case !q.reads() || q.target.kind == upload:
 		action = auth.Push
 	}
-	namespace, _, _ := strings.Cut(q.target.repo, "/")
-	if q.who.Granted(action, namespace) && !q.who.May(action, namespace) {
+	if repo := q.target.repo; q.who.Granted(action, repo) && !q.who.May(action, repo) {
 		return diag.New(diag.Failed, "unauthorized", "this token was not asked for %s", q.scope())
 	}
 	return err

@@ -81,6 +81,9 @@ func (s *Server) caller(r *http.Request) (registry.Caller, error) {
 		if err == nil && id.Anonymous && !id.Open && !s.cfg.anonymous() {
 			err = diag.New(diag.Failed, "unauthorized", "this registry is read with a token only").Hint("skl login %s", s.base(r))
 		}
+		if err == nil && id.Scopes != nil && v.route != "oci" {
+			err = diag.New(diag.Failed, "unauthorized", "a bearer is for the paths below /v2 only; show the token itself")
+		}
 		v.known, v.err = true, err
 		if err == nil {
 			v.who = registry.Caller{Identity: id, Remote: v.remote}

@@ -3,8 +3,10 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skl-project/skl/registry/api"
 	"github.com/skl-project/skl/registry/client/wire"
@@ -56,6 +58,9 @@ GET    /api/v1/search                                               200 200 200 
 GET    /api/v1/tokens                                               401 200 200 200 200 200 200 200
 POST   /api/v1/tokens                                               401 403 403 403 201 403 403 201  B {"account":"bot","namespace":"acme","role":"reader"}
 POST   /api/v1/tokens                                               401 403 403 403 403 403 403 201  B {"account":"bot","namespace":"*","role":"reader"}
+POST   /api/v1/tokens                                               401 403 403 403 403 403 403 201  B {"account":"person","namespace":"acme","role":"reader"}
+POST   /api/v1/skills/acme/pdf/versions/1.3.{n}/actions             401 403 403 403 200 403 403 200  B {"action":"reject","reason":"x"}
+POST   /api/v1/skills/acme/pdf/versions/1.4.{n}/actions             401 403 403 403 200 403 403 200  B {"action":"unblock"}
 DELETE /api/v1/tokens/{token}                                       401 404 404 404 204 404 404 204
 GET    /api/v1/audit                                                401 403 403 403 403 403 403 200
 GET    /api/v1/audit?namespace=acme                                 401 403 403 403 200 200 403 200
@@ -71,14 +76,31 @@ GET    /acme/.well-known/skills/index.json                          401 200 200 
 GET    /metrics                                                     200 200 200 200 200 200 200 200
 `
 
+// got are callers with a credential that was got with another, beyond those of the table: a token that acme's admin made for
+// "ci" is a publisher's; a bearer is for /v2 alone, exchanged or narrowed; and one that has expired is nobody's.
+const got = "made exchanged narrowed expired"
+
+// expect is what the caller of column n finds, by a row of the table.
+func expect(columns []string, name string, n int) string {
+	switch {
+	case n+2 < len(columns):
+		return columns[n+2]
+	case name == "made":
+		return columns[2+2] // a publisher's
+	case columns[1] == "/metrics":
+		return "200" // this machine's are not asked who they are
+	}
+	return "401"
+}
+
 func TestAuthorisation(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t, func(c *Config) { c.Limits.Failures = -1 }) // what is expired fails often
 	s.namespace("acme", false)
 	s.namespace("other", false)
 	s.publish(s.admin, "acme/pdf@1.0.0")
 	s.publish(s.admin, "acme/held@1.0.0")
 	s.must(200, s.admin, "POST", "/api/v1/skills/acme/held/versions/1.0.0/actions", wire.Action{Action: "quarantine", Reason: "x"})
-	names := strings.Fields(callers)
+	names := strings.Fields(callers + " " + got)
 	tokens := make([]string, len(names))
 	for i, name := range names {
 		switch name {
@@ -87,10 +109,24 @@ func TestAuthorisation(t *testing.T) {
 			tokens[i] = s.token("other", "admin")
 		case "operator":
 			tokens[i] = s.admin
+		case "made":
+			var token wire.Token
+			s.must(201, tokens[4], "POST", "/api/v1/tokens", wire.NewToken{Account: "ci", Namespace: "acme", Role: "publisher"}).json(t, &token)
+			tokens[i] = token.Text
+		case "exchanged":
+			tokens[i] = s.bearer(tokens[4], "repository:acme/pdf:*")
+		case "narrowed":
+			tokens[i] = s.bearer(tokens[4], "repository:acme/pdf:pull")
+		case "expired":
+			var token wire.Token
+			s.must(201, tokens[4], "POST", "/api/v1/tokens", wire.NewToken{Account: "late", Namespace: "acme", Role: "admin", Expires: time.Now().Add(time.Second)}).json(t, &token)
+			tokens[i] = token.Text
+			time.Sleep(1100 * time.Millisecond)
 		default:
 			tokens[i] = s.token("acme", name)
 		}
 	}
+	s.must(200, s.admin, "PUT", "/api/v1/namespaces/acme/grants", wire.Grant{Account: "person", Role: "reader"}) // somebody, who made themselves
 	victims := make([]string, len(names))
 	for n := range names {
 		for _, minor := range []int{1, 2, 3, 4, 5} {
@@ -108,7 +144,7 @@ func TestAuthorisation(t *testing.T) {
 		columns := strings.Fields(row)
 		asked[columns[0]+" "+columns[1]] = true
 		for n, name := range names {
-			words := []string{"alpha", "bravo", "charlie", "delta", "echoes", "foxtrot", "golf", "hotel"}
+			words := []string{"alpha", "bravo", "charlie", "delta", "echoes", "foxtrot", "golf", "hotel", "india", "juliett", "kilo", "lima"}
 			fill := strings.NewReplacer("{n}", fmt.Sprint(n), "{word}", words[n], "{token}", victims[n])
 			var content any
 			header := []string{"Content-Type", wire.MediaJSON}
@@ -121,8 +157,8 @@ func TestAuthorisation(t *testing.T) {
 				content = []byte(fill.Replace(body))
 			}
 			r := s.do(tokens[n], columns[0], fill.Replace(columns[1]), content, header...)
-			if got := fmt.Sprint(r.status); got != columns[2+n] {
-				t.Errorf("%-10s %s %s: %s, want %s: %.200s", name, columns[0], columns[1], got, columns[2+n], r.body)
+			if got, want := fmt.Sprint(r.status), expect(columns, name, n); got != want {
+				t.Errorf("%-10s %s %s: %s, want %s: %.200s", name, columns[0], columns[1], got, want, r.body)
 			}
 			if r.status == 401 && r.head.Get("WWW-Authenticate") == "" {
 				t.Errorf("%s %s: a 401 that does not say how", columns[0], columns[1])
@@ -130,6 +166,26 @@ func TestAuthorisation(t *testing.T) {
 		}
 	}
 	everyRoute(t, asked)
+}
+
+// bearer exchanges a token at the token endpoint.
+func (s *site) bearer(token, scope string) string {
+	s.t.Helper()
+	r, err := http.NewRequest("GET", s.url+"/token?scope="+scope, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.SetBasicAuth("x", token)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var body struct{ Token string }
+	if err := json.NewDecoder(resp.Body).Decode(&body); err != nil || body.Token == "" {
+		s.t.Fatalf("no bearer: %s %v", resp.Status, err)
+	}
+	return body.Token
 }
 
 // everyRoute compares what was asked with the document.

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,9 @@ type Config struct {
 		Anonymous *bool `toml:"anonymous"` // public namespaces are read without a token; nil means yes
 		Open      bool  `toml:"open"`      // anybody reads, writes and deletes anything; on loopback only
 		Metrics   bool  `toml:"metrics"`   // /metrics is shown to everybody; else to loopback and operators
+		// Hosts are the names, "host" or "host:port", that are answered to on loopback, besides localhost, addresses of
+		// loopback, and the host of URL.
+		Hosts []string `toml:"hosts"`
 	} `toml:"access"`
 
 	Log struct {
@@ -158,6 +162,11 @@ func (c Config) Check() error {
 	if _, _, err := net.SplitHostPort(c.addr()); err != nil {
 		return invalid("", 0, 0, "addr is an address and a port, as in %q", DefaultAddr)
 	}
+	for _, name := range c.Access.Hosts {
+		if u, err := url.Parse("http://" + name); err != nil || u.Host != name || u.Hostname() == "" || strings.Contains(name, "*") {
+			return invalid("", 0, 0, "access.hosts are names, or names and ports, not %q", diag.Printable(name))
+		}
+	}
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
 		return invalid("", 0, 0, "tls needs both cert and key")
 	}
@@ -180,6 +189,18 @@ func (c Config) addr() string {
 		return DefaultAddr
 	}
 	return c.Addr
+}
+
+// names are what the server may be called on loopback besides the addresses of loopback.
+func (c Config) names() []string {
+	names := slices.Clone(c.Access.Hosts)
+	if u, err := url.Parse(c.URL); err == nil && u.Host != "" {
+		names = append(names, u.Host)
+		if u.Port() == "" {
+			names = append(names, u.Hostname())
+		}
+	}
+	return names
 }
 
 // anonymous reports whether public namespaces are read without a token.

@@ -15,6 +15,7 @@ import (
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/api"
 	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/registry/gateway/wellknown"
 )
 
@@ -37,7 +38,7 @@ func visitOf(r *http.Request) *visit {
 	return v
 }
 
-// guard stands before all handlers: addresses, request ids, security headers, limits,
+// guard stands before all handlers: web pages elsewhere, addresses, request ids, security headers, limits,
 // deadlines, panics, the access log and metrics.
 func (s *Server) guard(choose func(path string) (route string, h http.Handler)) http.Handler {
 	return http.HandlerFunc(func(plainWriter http.ResponseWriter, r *http.Request) {
@@ -83,6 +84,12 @@ func (s *Server) guard(choose func(path string) (route string, h http.Handler)) 
 				panic(http.ErrAbortHandler) // the connection ends, so nobody takes a part for the whole
 			}
 		}()
+		if path := r.URL.Path; path != "/healthz" && path != "/readyz" { // they say "ok" to everybody
+			if err := origin.Accept(r, s.names...); err != nil {
+				refuse(w, route, api.Problem(err))
+				return
+			}
+		}
 		if p, ok := s.admit(r, v); !ok {
 			refuse(w, route, p)
 			return

@@ -153,8 +153,11 @@ func refuse(w http.ResponseWriter, route string, p wire.Problem) {
 		return
 	}
 	code := "UNKNOWN"
-	if p.Status == http.StatusTooManyRequests {
+	switch p.Status {
+	case http.StatusTooManyRequests:
 		code = "TOOMANYREQUESTS"
+	case http.StatusForbidden, http.StatusMisdirectedRequest:
+		code = "DENIED"
 	}
 	text, err := json.Marshal(map[string]any{"errors": []map[string]string{{"code": code, "message": p.Detail}}})
 	if err != nil {

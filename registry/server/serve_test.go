@@ -266,6 +266,7 @@ func TestAccessLog(t *testing.T) {
 	ask := func(path string, header ...string) {
 		t.Helper()
 		r := httptest.NewRequest("GET", path, nil)
+		r.Host = "localhost"
 		for i := 0; i < len(header); i += 2 {
 			r.Header.Set(header[i], header[i+1])
 		}
@@ -333,6 +334,7 @@ func TestLimits(t *testing.T) {
 	})
 	ask := func(from, path, token string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("GET", path, nil)
+		r.Host = "localhost"
 		r.Header.Set("X-Forwarded-For", "203.0.113.77, "+from) // the first is only what the client says
 		if token != "" {
 			r.Header.Set("Authorization", "Bearer "+token)
@@ -415,7 +417,7 @@ func TestMetricsAccess(t *testing.T) {
 		want        int
 	}{{"127.0.0.1:1", "", 200}, {"198.51.100.1:1", "", 401}, {"198.51.100.1:1", s.AdminToken, 200}} {
 		r := httptest.NewRequest("GET", "/metrics", nil)
-		r.RemoteAddr = tt.from
+		r.Host, r.RemoteAddr = "localhost", tt.from
 		if tt.token != "" {
 			r.Header.Set("Authorization", "Bearer "+tt.token)
 		}

@@ -13,6 +13,8 @@
 //	  - Headers have 10 s and at most 64 KiB, a connection idles for 2 min, and a body has to make
 //	    progress within 1 min: in each direction the time starts anew with every part that moves. What
 //	    is sent at less than 4 KiB a second on average is given up, too.
+//	  - What arrives on a loopback address names one of those, or a configured name, as its host; requests of
+//	    web pages elsewhere are refused. /healthz and /readyz are open.
 //	  - Tokens never reach the access log, neither those in headers nor those in capability paths.
 //	  - On shutdown running requests have 30 s to end.
 package server
@@ -49,6 +51,7 @@ type Server struct {
 	AdminToken string
 
 	cfg     Config
+	names   []string // of the server, besides loopback
 	logger  *slog.Logger
 	handler http.Handler
 	access  *access
@@ -115,6 +118,7 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 		return s, err
 	}
 	s.metrics = newMetrics(s)
+	s.names = cfg.names()
 	s.handler = s.routes()
 	return s, nil
 }

@@ -26,6 +26,7 @@ func Template(c Config) []byte {
 	t.table("access", "")
 	t.flag("anonymous", c.anonymous(), true, "namespaces that are public are read without a token")
 	t.flag("open", c.Access.Open, false, "anybody reads, writes and deletes anything; for trying it out, on loopback only")
+	t.list("hosts", c.Access.Hosts, "names besides that of url that are answered to on a loopback address")
 	t.flag("metrics", c.Access.Metrics, false, "/metrics is shown to everybody, not only to this machine and to operators")
 
 	t.table("log", "The transparency log. Its origin is fixed at the first start.")

@@ -7,8 +7,8 @@
 //     certificates are configured for them; all others over https.
 //   - A credential is looked up after a 401, for the registry's own origin, and goes
 //     nowhere but there and to the token endpoint ("realm") that this registry names. The
-//     endpoint must be https where the registry is; on another host it must not be an address of a
-//     private network, link or this machine (oras-go's rule).
+//     endpoint must be https where the registry is; on another host it must not be, nor mean, an address further in
+//     than the registry's: that is oras-go's rule for what is written, and [origin.Via]'s for the connection.
 //   - With "Basic", or a "Bearer" challenge that names no token endpoint, the secret itself is sent.
 //
 // Documents: OCI distribution spec 1.1; the token protocol of the Docker registry.
@@ -156,7 +156,10 @@ type transport struct {
 
 // RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if origin.Of(req.URL) != t.own || req.Header.Get("Authorization") != "" {
+	if origin.Of(req.URL) != t.own { // a token endpoint: the registry named it
+		return t.anonymous.RoundTrip(req.WithContext(origin.Via(req.Context(), t.own)))
+	}
+	if req.Header.Get("Authorization") != "" {
 		return t.anonymous.RoundTrip(req)
 	}
 	t.mu.Lock()

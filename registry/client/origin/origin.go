@@ -5,8 +5,12 @@
 //   - A credential belongs to one origin: scheme, host and port. It is asked for after a
 //     401 of the origin that the caller named, sent there, and nowhere else.
 //   - A redirect to another origin carries none of the caller's headers but the harmless
-//     ones of [keepAcross], and no body. From https to http, or from elsewhere to a
-//     loopback or link-local address, it is refused.
+//     ones of [keepAcross], and no body. From https to http it is refused.
+//   - What the caller named may be anywhere. A redirect, or an address that a server named (see [Via]), leads no
+//     further in than where it comes from: from the internet to no private, loopback, link-local, shared or reserved
+//     address, in whatever form; from a private network to itself; from loopback to loopback. It is the
+//     address of the connection that decides, after names were looked up. Hosts that are Known are exempt.
+//     Behind a proxy it is the proxy that looks names up: then only addresses that are written as such are refused.
 //   - Errors name the URL without user, query and fragment: tokens and signed
 //     addresses stay out of messages.
 //
@@ -41,6 +45,7 @@ import (
 type Client struct {
 	Offline      bool
 	Insecure     map[string]bool   // "host" or "host:port" that may be spoken to over plain http
+	Known        map[string]bool   // "host" or "host:port" that servers may lead to, wherever it is: the user configured it
 	CAs          map[string][]byte // "host" or "host:port" → PEM certificates to trust besides the system's
 	UserAgent    string
 	MaxRedirects int                 // 0 means 10
@@ -49,9 +54,22 @@ type Client struct {
 	// The zero Credential means that there is none. Nil means the same.
 	Credential func(ctx context.Context, origin string) (Credential, error)
 
-	mu         sync.Mutex                 // guards what follows
-	transports map[string]*http.Transport // by host with certificates of its own; "" for all others
-	known      map[string]string          // by origin: the Authorization header that it accepted
+	choose   sync.Once // sets through
+	through  func(*http.Request) (*url.URL, error)
+	resolver *net.Resolver // of tests; nil is the system's
+
+	mu         sync.Mutex // guards what follows
+	transports map[pool]*http.Transport
+	at         map[string]reach  // by origin: where it was met
+	led        map[string]string // by origin: the one that named it
+	known      map[string]string // by origin: the Authorization header that it accepted
+}
+
+// A pool is of connections that may be used for the same requests.
+type pool struct {
+	host  string // with certificates of its own; "" for all others
+	limit reach
+	proxy bool
 }
 
 // A Credential proves who is asking. Its secret is never printed.
@@ -131,16 +149,28 @@ func (c *Client) do(req *http.Request, home bool) (*http.Response, error) {
 	if c.UserAgent != "" && hop.Header.Get("User-Agent") == "" {
 		hop.Header.Set("User-Agent", c.UserAgent)
 	}
+	from, chain := c.from(hop)
+	verb := "names"
 	// home is true until a redirect has led to another origin.
 	for range limit + 1 {
-		resp, err := c.ask(hop, home)
+		l := &leg{limit: chain}
+		if c.Known[Host(hop.URL)] || c.Known[strings.ToLower(hop.URL.Hostname())] {
+			l.limit = named
+		}
+		resp, err := c.ask(hop, home, l)
 		if err != nil {
+			if refused := inward(err, from, hop.URL, verb); refused != nil {
+				return nil, refused
+			}
 			return nil, err
 		}
+		c.arrived(Of(hop.URL), l.at)
+		chain = chain.then(l.at)
 		next, err := redirect(hop, resp)
 		if next == nil || err != nil {
 			return resp, err
 		}
+		from, verb = shown(hop.URL), "redirects to"
 		if Of(next.URL) != Of(hop.URL) {
 			home = false
 		}
@@ -170,12 +200,15 @@ func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // ask sends one request, and a second time with a credential after a 401.
-func (c *Client) ask(req *http.Request, home bool) (*http.Response, error) {
+func (c *Client) ask(req *http.Request, home bool, l *leg) (*http.Response, error) {
+	if err := l.check(req.URL); err != nil {
+		return nil, err
+	}
 	if err := c.allowed(req.URL); err != nil {
 		return nil, err
 	}
 	if !home || req.Header.Get("Authorization") != "" || c.Credential == nil {
-		return c.send(req)
+		return c.send(req, l)
 	}
 	origin := Of(req.URL)
 	c.mu.Lock()
@@ -186,7 +219,7 @@ func (c *Client) ask(req *http.Request, home bool) (*http.Response, error) {
 		first = req.Clone(req.Context())
 		first.Header.Set("Authorization", known)
 	}
-	resp, err := c.send(first)
+	resp, err := c.send(first, l)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
 		return resp, err
 	}
@@ -205,7 +238,7 @@ func (c *Client) ask(req *http.Request, home bool) (*http.Response, error) {
 	drain(resp)
 	header := cred.header(resp.Header.Values("WWW-Authenticate"))
 	again.Header.Set("Authorization", header)
-	resp, err = c.send(again)
+	resp, err = c.send(again, l)
 	if err == nil {
 		c.remember(origin, header, resp.StatusCode != http.StatusUnauthorized)
 	}
@@ -249,12 +282,24 @@ func drain(resp *http.Response) {
 }
 
 // send makes one exchange, without any rule about credentials or redirects.
-func (c *Client) send(req *http.Request) (*http.Response, error) {
-	t, err := c.transport(Host(req.URL))
+func (c *Client) send(req *http.Request, l *leg) (*http.Response, error) {
+	proxied := false
+	c.choose.Do(func() { c.through = c.proxy() })
+	if choose := c.through; choose != nil {
+		through, err := choose(req)
+		if err != nil {
+			return nil, diag.New(diag.Failed, "network", "%s %s: %w", req.Method, shown(req.URL), err)
+		}
+		proxied = through != nil
+	}
+	t, err := c.transport(pool{Host(req.URL), l.limit, proxied})
 	if err != nil {
 		return nil, err
 	}
-	resp, err := t.RoundTrip(req)
+	resp, err := t.RoundTrip(c.traced(req, l, proxied))
+	if inside, ok := errors.AsType[*inwardError](err); ok {
+		return nil, inside
+	}
 	if err != nil {
 		if ctx := req.Context().Err(); ctx != nil {
 			err = ctx
@@ -291,32 +336,30 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// isInward reports whether host, as it is written, is an address of this machine or
-// link, where a server out there has nothing to point to.
-func isInward(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return isLoopback(host) || err == nil && (ip.Unmap().IsLinkLocalUnicast() || ip.Unmap().IsUnspecified())
-}
-
-// transport is the connection pool for host.
-func (c *Client) transport(host string) (*http.Transport, error) {
-	pem := c.CAs[host]
+// transport is the connection pool p. Connections that went further in than others may are not shared with those;
+// to a proxy, which the user named, all may go.
+func (c *Client) transport(p pool) (*http.Transport, error) {
+	pem, host := c.CAs[p.host], p.host
 	if pem == nil {
-		host = ""
+		p.host = ""
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t := c.transports[host]; t != nil {
+	if t := c.transports[p]; t != nil {
 		return t, nil
 	}
+	dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second, Resolver: c.resolver}
+	if !p.proxy {
+		dialer.Control = control(p.limit)
+	}
 	t := &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           dialer.DialContext,
 		TLSHandshakeTimeout:   15 * time.Second,
 		ResponseHeaderTimeout: 2 * time.Minute,
 		IdleConnTimeout:       30 * time.Second,
 		MaxIdleConnsPerHost:   8,
 		ForceAttemptHTTP2:     true,
-		Proxy:                 c.proxy(),
+		Proxy:                 c.through,
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
 	}
 	if pem != nil {
@@ -330,9 +373,9 @@ func (c *Client) transport(host string) (*http.Transport, error) {
 		t.TLSClientConfig.RootCAs = pool
 	}
 	if c.transports == nil {
-		c.transports = map[string]*http.Transport{}
+		c.transports = map[pool]*http.Transport{}
 	}
-	c.transports[host] = t
+	c.transports[p] = t
 	return t, nil
 }
 

@@ -54,8 +54,6 @@ func redirect(req *http.Request, resp *http.Response) (*http.Request, error) {
 		return refuse(shown(u), "it holds a user or password")
 	case req.URL.Scheme == "https" && u.Scheme == "http":
 		return refuse(shown(u), "https is not left for http")
-	case isInward(u.Hostname()) && !isLoopback(req.URL.Hostname()):
-		return refuse(shown(u), "it is an address of this machine or link")
 	case cross && method != http.MethodGet && method != http.MethodHead:
 		return refuse(shown(u), "a "+method+" request stays with the server it is for")
 	}

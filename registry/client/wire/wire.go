@@ -233,7 +233,7 @@ type PublishRequest struct {
 
 // An Action changes the state of a release: POST …/versions/{v}/actions. Its answer is a [Version].
 type Action struct {
-	Action string `json:"action"` // approve, reject, quarantine, deprecate, undeprecate, yank, unyank, block
+	Action string `json:"action"` // approve, reject, quarantine, deprecate, undeprecate, yank, unyank, block, unblock
 	Reason string `json:"reason,omitempty"`
 }
 

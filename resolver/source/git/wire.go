@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -29,6 +30,7 @@ type wire struct {
 	got     func(n int) // called with the number of pack bytes that came
 
 	base  string // where the server really is, after redirects; empty before greet
+	from  string // the origin that led there, if it was another
 	v2    bool
 	fetch string   // capabilities of fetch, separated by spaces
 	known []advert // in protocol 0, refs come with the greeting
@@ -218,6 +220,9 @@ func (w *wire) greet(ctx context.Context) error {
 		return &unsupported{"the server does not speak git's smart HTTP"}
 	}
 	final := resp.Request.URL
+	if origin.Of(final) != origin.Of(req.URL) {
+		w.from = origin.Of(req.URL)
+	}
 	at, ok := strings.CutSuffix(final.Path, "/info/refs")
 	if !ok || final.Scheme != "https" && final.Scheme != req.URL.Scheme {
 		return diag.New(diag.Failed, "git_protocol", "%s redirects to %s, which is no repository", show(w.url), show(final.String()))
@@ -282,6 +287,9 @@ func objectFormatError(rawURL, format string) error {
 }
 
 func (w *wire) post(ctx context.Context, body []byte) (io.ReadCloser, error) {
+	if w.from != "" {
+		ctx = origin.Via(ctx, w.from)
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.base+"/git-upload-pack", bytes.NewReader(body))
 	if err != nil {
 		return nil, err

@@ -33,6 +33,7 @@ func indexServeCommand() command {
 	return command{name: "serve", usage: "serve the indexes of repositories over HTTP", output: indexServeResult{},
 		example: "skl index serve\n" + serviceKey + "=SECRET skl index serve --addr 0.0.0.0:3000",
 		flags: []cli.Flag{&cli.StringFlag{Name: "addr", Value: serve.DefaultAddr, Usage: "listen on `ADDR`; other than loopback needs a key in " + serviceKey},
+			&cli.StringSliceFlag{Name: "allow-host", Usage: "on loopback, answer to `NAME` too, as behind a proxy (repeatable)"},
 			&cli.StringFlag{Name: "state", Usage: "keep the list of repositories in `DIR` (default: skl's state directory)"}},
 		run: runIndexServe}
 }
@@ -54,7 +55,7 @@ func runIndexServe(ctx context.Context, w *world, c *cli.Context) error {
 	if dir := c.String("state"); dir != "" {
 		state = absolute(w.cwd, dir)
 	}
-	s, err := serve.NewService(ctx, serve.ServiceOptions{Open: w.keepIndex, StateDir: state, Key: key, Version: version})
+	s, err := serve.NewService(ctx, serve.ServiceOptions{Open: w.keepIndex, StateDir: state, Key: key, Hosts: c.StringSlice("allow-host"), Version: version})
 	if err != nil {
 		return err
 	}

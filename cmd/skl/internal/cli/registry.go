@@ -163,7 +163,13 @@ func (w *world) dataSite(ctx context.Context, dir string) (*site, error) {
 			}
 			return local, nil
 		}})
-	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := origin.Accept(r); err != nil {
+			api.WriteProblem(w, api.Problem(err))
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -37,7 +37,7 @@ func actCommand(action, usage, done string) command {
 				return err
 			}
 			defer s.close()
-			v, err := s.Version(ctx, namespace, name, version)
+			v, err := current(ctx, s.Client, namespace, name, version)
 			if err == nil && !c.Bool("dry-run") {
 				v, err = s.Act(ctx, namespace, name, version, wire.Action{Action: action, Reason: reason})
 			}

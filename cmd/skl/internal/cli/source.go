@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/registry/client/ocihttp"
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/resolver/source/marketplace"
@@ -53,6 +56,26 @@ func (f repoFiles) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return root.ReadFile(filepath.FromSlash(name))
 }
 
+// led notes that a catalogue names a repository elsewhere: it leads to no address further in than its own.
+func (w *world) led(catalogue, to ref.Ref) {
+	if w.web == nil {
+		return
+	}
+	web := func(r ref.Ref) string {
+		u, err := url.Parse(r.URL)
+		switch {
+		case r.Kind == ref.OCI:
+			return ocihttp.New(w.web).Base(r.Host)
+		case r.Kind != ref.Git || err != nil || u.Scheme != "https" && u.Scheme != "http":
+			return ""
+		}
+		return origin.Of(u)
+	}
+	if from, at := web(catalogue), web(to); from != "" && at != "" {
+		w.web.Led(from, at)
+	}
+}
+
 // Plugin implements resolver.PluginReader.
 func (p plugins) Plugin(ctx context.Context, market ref.Ref, at source.Release, name string) (resolver.Place, error) {
 	files := repoFiles{p.w, market, at.Commit}
@@ -74,12 +97,13 @@ func (p plugins) Plugin(ctx context.Context, market ref.Ref, at source.Release, 
 	}
 	r := where.Ref
 	if r.Kind == ref.Forge {
-		url, err := p.w.config.ForgeURL(r.Host, r.Owner, r.Repo)
+		address, err := p.w.config.ForgeURL(r.Host, r.Owner, r.Repo)
 		if err != nil {
 			return resolver.Place{}, err
 		}
-		r = ref.Ref{Kind: ref.Git, URL: url, Path: r.Path, Version: r.Version}
+		r = ref.Ref{Kind: ref.Git, URL: address, Path: r.Path, Version: r.Version}
 	}
+	p.w.led(market, r)
 	out := resolver.Place{Ref: r, Commit: where.Commit}
 	root := r.Path
 	if r.Kind == ref.Local {

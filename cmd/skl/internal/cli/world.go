@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -279,8 +280,19 @@ func (w *world) newHTTP() *origin.Client {
 		cred, _, err := store.Lookup(ctx, o)
 		return cred, err
 	}
+	c.Known = map[string]bool{}
+	for _, r := range w.config.Registries {
+		if u, err := url.Parse(r.URL); err == nil {
+			c.Known[origin.Host(u)] = true
+		}
+	}
+	for _, address := range w.config.Forges {
+		if u, err := url.Parse(address); err == nil {
+			c.Known[origin.Host(u)] = true
+		}
+	}
 	for host, o := range w.config.Origins {
-		c.Insecure[host] = o.Insecure
+		c.Insecure[host], c.Known[host] = o.Insecure, true
 		if o.CA != "" {
 			if pem, err := os.ReadFile(o.CA); err == nil {
 				c.CAs[host] = pem

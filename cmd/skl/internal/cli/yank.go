@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -20,24 +22,24 @@ type actResult struct {
 
 func yankCommand() command {
 	return command{name: "yank", args: "REF", usage: "stop offering a release; who locked it still gets it", output: actResult{},
-		example: "skl yank acme/pdf@1.4.2 --reason 'loses pages'\nskl yank acme/pdf@1.4.2 --undo\nskl yank --block acme/pdf@1.4.2 --reason malware",
+		example: "skl yank acme/pdf@1.4.2 --reason 'loses pages'\nskl yank acme/pdf@1.4.2 --undo\nskl yank --block acme/pdf@1.4.2 --reason malware\nskl yank --block acme/pdf@1.4.2 --undo --reason 'a false alarm'",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "reason", Usage: "why, for everybody who meets it"},
-			&cli.BoolFlag{Name: "undo", Usage: "offer it again"},
-			&cli.BoolFlag{Name: "block", Usage: "never serve it again, to anybody: for malware"},
+			&cli.BoolFlag{Name: "undo", Usage: "offer it again; with --block, make it what it was before the block"},
+			&cli.BoolFlag{Name: "block", Usage: "serve it to nobody any more: for malware"},
 			toFlag(), dryRunFlag(),
 		},
 		run: func(ctx context.Context, w *world, c *cli.Context) error {
 			action := "yank"
 			switch {
 			case c.Bool("undo") && c.Bool("block"):
-				return diag.New(diag.Misuse, "usage", "a block cannot be undone")
+				action = "unblock"
 			case c.Bool("undo"):
 				action = "unyank"
 			case c.Bool("block"):
 				action = "block"
 			}
-			if action != "unyank" && c.String("reason") == "" {
+			if !c.Bool("undo") && c.String("reason") == "" {
 				return diag.New(diag.Misuse, "usage", "%s needs a --reason, which people who use the release will read", action)
 			}
 			return w.act(ctx, c, action, c.String("reason"))
@@ -77,7 +79,7 @@ func (w *world) act(ctx context.Context, c *cli.Context, action, reason string) 
 		return diag.New(diag.Misuse, "invalid_ref", "%s is on a plain OCI registry, which has no states", arg)
 	}
 	namespace, name, _ := strings.Cut(t.Repo, "/")
-	v, err := to.rest.Version(ctx, namespace, name, version)
+	v, err := current(ctx, to.rest, namespace, name, version)
 	if err != nil {
 		return err
 	}
@@ -96,4 +98,14 @@ func (w *world) act(ctx context.Context, c *cli.Context, action, reason string) 
 	}
 	w.ui.Print("%s@%s is %s", out.Name, version, out.State)
 	return nil
+}
+
+// current is the record of a release of which the state is about to change. What is blocked in a public namespace
+// is told to nobody before the token is asked for: of that only the state is known.
+func current(ctx context.Context, rest *client.Client, namespace, name, version string) (wire.Version, error) {
+	v, err := rest.Version(ctx, namespace, name, version)
+	if errors.Is(err, diag.Code("blocked")) {
+		return wire.Version{Namespace: namespace, Name: name, Version: version, State: wire.Blocked}, nil
+	}
+	return v, err
 }

@@ -14,6 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -72,6 +73,10 @@ func Serve(ctx context.Context, r model.Request) (*Tools, error) {
 	want := []byte("Bearer " + t.Token)
 	t.http = &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			if err := origin.Accept(q); err != nil {
+				http.Error(w, err.Error(), origin.AcceptStatus(err))
+				return
+			}
 			if q.URL.Path != secret || subtle.ConstantTimeCompare([]byte(q.Header.Get("Authorization")), want) != 1 {
 				http.NotFound(w, q)
 				return
