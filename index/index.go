@@ -24,6 +24,7 @@ import (
 	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/store"
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -126,7 +127,7 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 // marksDir returns the directory in which a watcher makes sure that it was told everything.
 func marksDir(dir string) (string, error) {
 	dir = filepath.Join(dir, "marks")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MkdirPrivate(dir); err != nil {
 		return "", err
 	}
 	return filepath.EvalSymlinks(dir)

@@ -80,7 +80,10 @@ type Store struct {
 
 // Open opens the store in dir, which is made if it does not exist.
 func Open(ctx context.Context, dir string) (*Store, error) {
-	if err := os.MkdirAll(filepath.Join(dir, lockName), 0o700); err != nil {
+	if err := durable.Narrow(dir); err != nil {
+		return nil, err
+	}
+	if err := durable.MkdirPrivate(filepath.Join(dir, lockName)); err != nil {
 		return nil, err
 	}
 	for attempt := 1; ; attempt++ {
