@@ -208,22 +208,8 @@ func place(path string, lines [2]int) string {
 	return fmt.Sprintf("%s:%d-%d", path, lines[0], lines[1])
 }
 
-// printText prints text of a file: byte for byte for programs, and so that it moves no cursor on a terminal.
+// printText prints text of a file, and ends its last line.
 func (w *world) printText(text string) {
-	if w.env.color {
-		var b strings.Builder
-		for line := range strings.Lines(text) {
-			line = strings.TrimRight(line, "\r\n")
-			for i, part := range strings.Split(line, "\t") {
-				if i > 0 {
-					b.WriteByte('\t')
-				}
-				b.WriteString(diag.Printable(part))
-			}
-			b.WriteByte('\n')
-		}
-		text = b.String()
-	}
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
