@@ -39,7 +39,7 @@ import (
 
 // Format is the number of the format, of which the terms of index/rank and the nodes of index/chunk are a part. A store of another
 // format is built anew.
-const Format = 3
+const Format = 4 // 4: without files that hold secrets
 
 // applicationID marks our databases for file(1): "skli".
 const applicationID = 0x736b6c69
