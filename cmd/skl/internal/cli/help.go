@@ -215,6 +215,10 @@ Credentials are sent over https and to loopback addresses only, whether they com
 variable, docker, netrc or a credential helper. Where config.toml says insecure = true for a host,
 only the token_env or token_command of the same table is sent in the clear.
 
+Traces go to OTEL_EXPORTER_OTLP_ENDPOINT with names, durations and counts of tokens. Prompts, answers,
+values and messages of errors go there only if OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT
+is true, SPAN_ONLY or SPAN_AND_EVENT.
+
 Also honoured: XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_CACHE_HOME, XDG_STATE_HOME, HTTPS_PROXY,
 HTTP_PROXY, NO_PROXY, SSL_CERT_FILE, GH_TOKEN and GITHUB_TOKEN (GitHub only), CI_JOB_TOKEN
 (the server of the job only), NETRC, DOCKER_CONFIG, NO_COLOR, CI.
