@@ -37,7 +37,7 @@ type rootReport struct {
 
 func indexPathFlags() []cli.Flag {
 	return []cli.Flag{&cli.StringFlag{Name: "path", Usage: "the index of `DIR` (default: the repository of the working directory)"},
-		&cli.BoolFlag{Name: "skills", Usage: "those of all roots of skills instead"}, alsoFlag()}
+		&cli.BoolFlag{Name: "skills", Usage: "those of all roots of skills instead"}, leftOutFlag()}
 }
 
 func indexCommand() command {
@@ -67,9 +67,9 @@ func (w *world) indexOptions(d indexed) index.Options {
 	return index.Options{CacheDir: w.indexDir(), Extra: d.extra, Also: d.also, Progress: w.indexing}
 }
 
-// alsoFlag asks for what is left out otherwise.
-func alsoFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "also", Usage: "cover files that match `PATTERN`, as in .gitignore, although git ignores them, they hold keys or passwords by their name (.env, *.pem, …), or are linked from outside; may be repeated"}
+// leftOutFlag asks for what is left out otherwise.
+func leftOutFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "left-out", Usage: "cover files that match `PATTERN`, as in .gitignore, although git ignores them, they hold keys or passwords by their name (.env, *.pem, …), or are linked from outside; may be repeated"}
 }
 
 func (w *world) open(ctx context.Context, d indexed) (*index.Index, error) {
@@ -93,14 +93,14 @@ func (w *world) indexedDirs(ctx context.Context, c *cli.Context, arg string) ([]
 	case c.Bool("skills"):
 		list, err := w.skillRoots(ctx)
 		for i := range list {
-			list[i].also = c.StringSlice("also")
+			list[i].also = c.StringSlice("left-out")
 		}
 		return list, err
 	case path != "" && arg != "":
 		return nil, diag.New(diag.Misuse, "usage", "two directories are given: %s and %s", arg, path).Hint("leave out --path")
 	}
 	dir := w.searchedDir(path + arg)
-	return []indexed{{name: w.short(dir), dir: dir, also: c.StringSlice("also")}}, nil
+	return []indexed{{name: w.short(dir), dir: dir, also: c.StringSlice("left-out")}}, nil
 }
 
 // skillRoots are the roots of skills that are there and trusted. What git leaves out, such as the directories of
@@ -201,7 +201,7 @@ func (w *world) update(ctx context.Context, d indexed, glob query.Glob, anew boo
 func (w *world) tellLeftOut(l query.LeftOut) {
 	if note := l.Note(); note != "" {
 		w.ui.Note("%s", note)
-		w.ui.Hint("skl index status --json lists them; --also PATTERN covers them")
+		w.ui.Hint("skl index status --json lists them; --left-out PATTERN covers them")
 	}
 }
 

@@ -31,7 +31,7 @@ func placeFlags() []cli.Flag {
 		&cli.StringFlag{Name: "path", Usage: "search `DIR` (default: the repository of the working directory)"},
 		&cli.StringFlag{Name: "service", Usage: "ask the index service at `URL`, and the files here for what is not committed; its key is in " + serviceKey},
 		&cli.BoolFlag{Name: "skills", Usage: "search the skills of all roots instead"},
-		alsoFlag(),
+		leftOutFlag(),
 		&cli.IntFlag{Name: "max-tokens", Usage: "print at most about `N` tokens"},
 	}
 }
@@ -127,8 +127,8 @@ func samePlace(c *cli.Context) string {
 	if c.Bool("skills") {
 		b.WriteString(" --skills")
 	}
-	for _, pattern := range c.StringSlice("also") {
-		b.WriteString(" --also " + quoteShell(pattern))
+	for _, pattern := range c.StringSlice("left-out") {
+		b.WriteString(" --left-out " + quoteShell(pattern))
 	}
 	for _, name := range []string{"path", "service"} {
 		if v := c.String(name); v != "" {
@@ -483,9 +483,9 @@ func (w *world) searchedDir(path string) string {
 
 // searched opens what the flags name.
 func (w *world) searched(ctx context.Context, c *cli.Context) (searched, error) {
-	also := c.StringSlice("also")
+	also := c.StringSlice("left-out")
 	if len(also) > 0 && c.String("service") != "" {
-		return nil, diag.New(diag.Misuse, "usage", "--also and --service exclude each other: the service says what it covers").Hint("leave out one of them")
+		return nil, diag.New(diag.Misuse, "usage", "--left-out and --service exclude each other: the service says what it covers").Hint("leave out one of them")
 	}
 	if url := c.String("service"); url != "" && !c.Bool("skills") {
 		return w.remoteIndex(ctx, url, w.searchedDir(c.String("path")))
