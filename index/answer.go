@@ -49,7 +49,7 @@ func (x *Index) Query(ctx context.Context, q query.Query) (query.Result, error) 
 	if err != nil {
 		return query.Result{}, err
 	}
-	out.Note = q.Note(out.NotIndexed, out.TotalMatches > 0)
+	out.Note = noted(q, out.NotIndexed, out.TotalMatches > 0, x.LeftOut())
 	return out, nil
 }
 

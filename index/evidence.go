@@ -27,6 +27,7 @@ type gathering struct {
 	more       bool // matches that are not in list
 	relaxed    bool
 	pending    int
+	left       query.LeftOut
 	generation uint64
 }
 
@@ -37,7 +38,7 @@ func (x *Index) gather(ctx context.Context, q query.Query, o rank.PackOptions) (
 	}
 	n := max(q.Limit, 4*o.MaxHandles)
 	err = x.answer(ctx, q, n, func(s *search, f found, best []scored, total int) error {
-		g = gathering{total: total, relaxed: f.relaxed && total > 0, pending: len(s.pending), generation: s.v.Generation()}
+		g = gathering{total: total, relaxed: f.relaxed && total > 0, pending: len(s.pending), left: x.LeftOut(), generation: s.v.Generation()}
 		if f.refs != nil {
 			hits, err := s.users(f.refs)
 			if err != nil {
@@ -69,7 +70,10 @@ func (x *Index) gather(ctx context.Context, q query.Query, o rank.PackOptions) (
 func (g gathering) pack(q query.Query, o rank.PackOptions) query.Pack {
 	const found = true // that nothing was is for the guidance to say: packs of several questions are joined
 	out := query.Pack{QueryText: q.Text, TotalMatches: g.total, Handles: []query.Evidence{}, Files: []query.PackFile{}, ExpandSuggestion: []string{},
-		Relaxed: g.relaxed, NotIndexed: g.pending, Note: q.Note(g.pending, found), Generation: g.generation}
+		Relaxed: g.relaxed, NotIndexed: g.pending, Note: noted(q, g.pending, found, g.left), Generation: g.generation}
+	if left := g.left.Note(); g.total == 0 && left != "" && out.Note == "" {
+		out.Note = left
+	}
 	chosen, suggested, guidance := rank.Pack(g.candidates, g.total, g.more, o)
 	out.Guidance = guidance
 	byFile := make(map[string]int)

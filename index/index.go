@@ -24,6 +24,7 @@ import (
 	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/store"
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -31,6 +32,7 @@ import (
 type Options struct {
 	CacheDir    string        // where indexes are kept; they have a directory each
 	Extra       []string      // more patterns of files to leave out, as in .gitignore
+	Also        []string      // patterns of files that are covered although they are ignored, or hold secrets, or are linked from outside
 	FirstAnswer time.Duration // what a query may take to read more than 1,000 files that are not indexed, four times that for fewer; 0 means 800 ms
 	Watch       bool          // be told of changes instead of looking before every query; for long-lived processes
 	Background  bool          // index what is missing after the first answer, until Close
@@ -38,6 +40,15 @@ type Options struct {
 
 	// Prior says what is known of handles of a type in a file besides their text, between -1 and 1; nil for nothing.
 	Prior func(nodeType, path string) float64
+}
+
+// Patterns tell the index apart from others of its root; see [Dir].
+func (o Options) Patterns() []string {
+	list := slices.Clone(o.Extra)
+	for _, p := range o.Also {
+		list = append(list, "also "+p)
+	}
+	return list
 }
 
 // A Report says what Update did.
@@ -72,6 +83,8 @@ type Index struct {
 	version  uint64     // of known
 	agreed   agreed
 
+	left atomic.Pointer[query.LeftOut] // of the last list
+
 	background sync.WaitGroup
 	busy       atomic.Bool     // a goroutine of background runs
 	ctx        context.Context // of background; ended by Close
@@ -96,7 +109,7 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := store.Open(ctx, Dir(o.CacheDir, real, o.Extra...))
+	s, err := store.Open(ctx, Dir(o.CacheDir, real, o.Patterns()...))
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +117,7 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 		s.Close()
 		return nil, err
 	}
-	x := &Index{root: real, o: o, texts: newTexts(), divided: newDivided(), sweeps: newSweeps(), walker: &files.Walker{Root: real, Extra: slices.Concat(o.Extra, without(real, o.CacheDir))}}
+	x := &Index{root: real, o: o, texts: newTexts(), divided: newDivided(), sweeps: newSweeps(), walker: &files.Walker{Root: real, Extra: slices.Concat(o.Extra, without(real, o.CacheDir)), Also: o.Also}}
 	x.current.Store(s)
 	x.ctx, x.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Watch {
@@ -126,7 +139,7 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 // marksDir returns the directory in which a watcher makes sure that it was told everything.
 func marksDir(dir string) (string, error) {
 	dir = filepath.Join(dir, "marks")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MkdirPrivate(dir); err != nil {
 		return "", err
 	}
 	return filepath.EvalSymlinks(dir)
@@ -350,6 +363,7 @@ func (x *Index) Status(ctx context.Context) (query.Status, error) {
 	}
 	s := query.Status{FilesTotal: len(list.Files) + len(list.TooLarge), SchemaVersion: store.Format, RepoRoot: x.root, FileDiscovery: "walk", Generation: v.Generation(),
 		IndexSizeBytes: x.store().Size(), Languages: map[string]int{}}
+	s.LeftOut = leftOut(list)
 	if x.watcher != nil {
 		s.FileDiscovery = "watch"
 	}

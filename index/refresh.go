@@ -152,6 +152,12 @@ func compare(found, large []files.File, known []*store.File) (d difference) {
 func (x *Index) list(ctx context.Context) (list files.List, version uint64, err error) {
 	x.watching.Lock()
 	defer x.watching.Unlock()
+	defer func() {
+		if err == nil {
+			l := leftOut(list)
+			x.left.Store(&l)
+		}
+	}()
 	if x.watcher == nil {
 		list, err = x.walker.Walk(ctx)
 		return list, 0, err
@@ -161,6 +167,7 @@ func (x *Index) list(ctx context.Context) (list files.List, version uint64, err 
 	}
 	changed, all := x.watcher.Changes()
 	all = all || slices.ContainsFunc(changed, x.isDir) // one that took the place of another: nobody tells what that had
+	all = all || slices.ContainsFunc(changed, x.several)
 	if all || x.known.Files == nil {
 		if list, err = x.walker.Walk(ctx); err != nil {
 			x.known = files.List{} // what the watcher told is lost
@@ -173,6 +180,38 @@ func (x *Index) list(ctx context.Context) (list files.List, version uint64, err 
 		x.version++
 	}
 	return x.known, x.version, nil
+}
+
+// several says that a file has more names than one: only a walk knows whether all are in the tree.
+func (x *Index) several(path string) bool {
+	info, err := os.Lstat(filepath.Join(x.root, filepath.FromSlash(path)))
+	return err == nil && info.Mode().IsRegular() && files.Several(info)
+}
+
+// leftOut is what a walk left out.
+func leftOut(list files.List) query.LeftOut {
+	paths := slices.Concat(list.Secret, list.Linked)
+	return query.LeftOut{Ignored: list.Ignored, Secret: len(list.Secret), Linked: len(list.Linked), Paths: append([]string{}, paths[:min(len(paths), query.MaxLeftOut)]...)}
+}
+
+// LeftOut is what the last answer did not cover on purpose.
+func (x *Index) LeftOut() query.LeftOut {
+	if l := x.left.Load(); l != nil {
+		return *l
+	}
+	return query.LeftOut{}
+}
+
+// noted is the note of an answer, with what was left out where the answer is complete otherwise, or empty.
+func noted(q query.Query, pending int, found bool, left query.LeftOut) string {
+	note := q.Note(pending, found)
+	if more := left.Note(); more != "" && (!found || readsAll(q.Expr)) {
+		if note != "" {
+			note += "; "
+		}
+		note += more
+	}
+	return note
 }
 
 func (x *Index) isDir(path string) bool {

@@ -99,7 +99,7 @@ func (s *Set) Query(ctx context.Context, q query.Query) (query.Result, error) {
 		out.ExpandNote = expandNote(out.ExpandedCount, len(out.Handles), used, out.TotalTokens)
 	}
 	out.Truncated = out.AtLeast || out.TotalMatches > len(out.Handles)+len(out.RefHandles)
-	out.Note = q.Note(out.NotIndexed, out.TotalMatches > 0)
+	out.Note = noted(q, out.NotIndexed, out.TotalMatches > 0, s.LeftOut())
 	return out, nil
 }
 
@@ -117,6 +117,7 @@ func (s *Set) Evidence(ctx context.Context, q query.Query, o rank.PackOptions) (
 		gathered[i] = g
 		strict = strict || !g.relaxed && g.total > 0
 		all.pending += g.pending
+		all.left.Add(g.left, m.path)
 	}
 	for i, m := range s.members {
 		g := gathered[i]
@@ -196,4 +197,12 @@ func (s *Set) Files(ctx context.Context, q query.Query) ([]string, error) {
 	}
 	slices.SortFunc(out, strings.Compare)
 	return out, nil
+}
+
+// LeftOut is what the last answers did not cover on purpose.
+func (s *Set) LeftOut() (all query.LeftOut) {
+	for _, m := range s.members {
+		all.Add(m.Index.LeftOut(), m.path)
+	}
+	return all
 }

@@ -55,7 +55,7 @@ func TestRegistryJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := "SKL_TOKEN_" + strings.NewReplacer(".", "_", ":", "_").Replace(ready.Addr)
+	name := "SKL_TOKEN_" + strings.NewReplacer(".", "_", ":", "___").Replace(ready.Addr)
 	m.env = append(m.env, name+"="+strings.TrimSpace(string(token)))
 	m.write("pdf/SKILL.md", []byte("---\nname: pdf\ndescription: Fills forms.\n---\n# PDF\n"))
 	m.write(filepath.Join("..", "home", ".config", "skl", "config.toml"), []byte("[registry.corp]\nurl = \""+ready.URL+"\"\ndefault = true\n"))

@@ -5,6 +5,10 @@
 //     .gitignore files above it, up to the repository's top; a repository inside the root goes by its own rules
 //     alone. A directory without .git is walked by the .gitignore files in it.
 //   - The root itself is always walked, even where a rule above it ignores it: somebody asked for it.
+//   - Files whose names say that they hold keys or passwords are left out ([Secret]), whatever .gitignore says, and counted.
+//   - So are hard links that lead out of the tree: files with more names than the walk meets. A walk does not meet names in
+//     directories that it does not enter. Windows does not say how many names a file has.
+//   - Walker.Also brings back what the rules leave out.
 //   - A file that git tracks although a rule ignores it is left out too: the index of git is not read. ripgrep does the same.
 //   - .git, node_modules and other directories of tools are never entered (Skipped), nor is a directory that a
 //     CACHEDIR.TAG marks as a cache. Hidden files are found.
@@ -65,6 +69,7 @@ func StampOf(info fs.FileInfo) Stamp {
 type Walker struct {
 	Root  string
 	Extra []string // more patterns as in .gitignore of the root; they win over all others
+	Also  []string // patterns as in .gitignore, of what is listed although it is ignored, Secret or linked from elsewhere
 	Marks string   // an existing directory outside the root, or one that is left out, for [Watcher.Sync]; absolute, without links
 
 	// Getenv says where the user's git configuration is: HOME, XDG_CONFIG_HOME, GIT_CONFIG_GLOBAL,
@@ -80,6 +85,9 @@ type List struct {
 	Files      []File
 	TooLarge   []File
 	Odd        int      // names that were left out
+	Ignored    int      // files and directories that rules of git, or Extra, leave out; what is in those directories is not counted
+	Secret     []string // files that were left out for their names
+	Linked     []string // files that were left out because they have other names outside
 	Dirs       []string // that were entered, relative with slashes, "" for the root
 	Unreadable []string // directories that were not entered, or not wholly listed, because of an error
 }
@@ -126,6 +134,9 @@ func (w *Walker) rules() (*rules, error) {
 		getenv = os.Getenv
 	}
 	r := &rules{root: root, getenv: getenv}
+	if len(w.Also) > 0 {
+		r.also = parseList(strings.Join(w.Also, "\n"), false)
+	}
 	if len(w.Extra) > 0 {
 		r.extra = parseList(strings.Join(w.Extra, "\n"), false)
 	}

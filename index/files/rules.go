@@ -106,6 +106,7 @@ type scope struct {
 type rules struct {
 	root    string // absolute
 	extra   *list
+	also    *list
 	outer   *scope // what holds in the root besides its own .gitignore
 	fold    bool
 	exclude string // path of the repository's info/exclude, "" without a repository
@@ -137,6 +138,12 @@ func (r *rules) ignored(s *scope, rel, name string, dir bool) bool {
 	if name == ".git" || dir && Skipped(name) {
 		return true
 	}
+	if r.wanted(rel, name, dir) {
+		return false
+	}
+	if !dir && Secret(name) {
+		return true
+	}
 	if r.extra != nil {
 		if v := r.extra.match("", rel, name, dir); v != none {
 			return v == leave
@@ -148,6 +155,11 @@ func (r *rules) ignored(s *scope, rel, name string, dir bool) bool {
 		}
 	}
 	return false
+}
+
+// wanted says that somebody asked for the path rel, whatever leaves it out.
+func (r *rules) wanted(rel, name string, dir bool) bool {
+	return r.also != nil && r.also.match("", rel, name, dir) == leave
 }
 
 // enter returns the rules of the directory rel, given those of its parent and which governing files it has.

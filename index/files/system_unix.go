@@ -26,9 +26,15 @@ func identity(info fs.FileInfo) (ctime int64, inode uint64) {
 	return changeTime(st), st.Ino
 }
 
+// Several says that a file has more names than one.
+func Several(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink > 1
+}
+
 // stampIn is StampOf for an entry of an open directory. Asking there and not by the whole path halves the time of a
 // walk. regular is false for what is no file any more.
-func stampIn(dir *os.File, e fs.DirEntry) (s Stamp, regular bool) {
+func stampIn(dir *os.File, e fs.DirEntry) (s Stamp, l links, regular bool) {
 	var st unix.Stat_t
 	for {
 		err := unix.Fstatat(int(dir.Fd()), e.Name(), &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -36,8 +42,9 @@ func stampIn(dir *os.File, e fs.DirEntry) (s Stamp, regular bool) {
 			break
 		}
 		if !errors.Is(err, unix.EINTR) {
-			return Stamp{}, false
+			return Stamp{}, links{}, false
 		}
 	}
-	return Stamp{Size: st.Size, MTime: st.Mtim.Nano(), CTime: st.Ctim.Nano(), Inode: st.Ino}, st.Mode&unix.S_IFMT == unix.S_IFREG
+	l = links{inode{uint64(st.Dev), st.Ino}, uint64(st.Nlink)}
+	return Stamp{Size: st.Size, MTime: st.Mtim.Nano(), CTime: st.Ctim.Nano(), Inode: st.Ino}, l, st.Mode&unix.S_IFMT == unix.S_IFREG
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -28,6 +29,7 @@ type walk struct {
 	busy  int // workers that may yet add jobs
 	err   error
 	found List
+	names map[inode]*names // of files with several names
 }
 
 // An entry is what the rules say of a directory that was listed.
@@ -40,6 +42,66 @@ type entry struct {
 type job struct {
 	rel    string
 	parent *scope
+}
+
+// An inode is a file, whatever its names are.
+type inode struct{ device, number uint64 }
+
+// A link is one name of a file that has several.
+type link struct {
+	links
+	path   string
+	listed bool // and nobody asked for it
+}
+
+// links says how many names a file has; zero where the system does not.
+type links struct {
+	inode
+	count uint64
+}
+
+// names are those that a walk met of one file.
+type names struct {
+	all, met uint64
+	paths    []string // that are listed
+}
+
+// meet counts names. It is called with mu held.
+func (k *walk) meet(several []link) {
+	for _, l := range several {
+		if k.names == nil {
+			k.names = map[inode]*names{}
+		}
+		n := k.names[l.inode]
+		if n == nil {
+			n = &names{}
+			k.names[l.inode] = n
+		}
+		n.all = l.count
+		n.met++
+		if l.listed {
+			n.paths = append(n.paths, l.path)
+		}
+	}
+}
+
+// leaveLinked takes out the files that have names which the walk did not meet.
+func (k *walk) leaveLinked() {
+	outside := map[string]bool{}
+	for _, n := range k.names {
+		if n.met < n.all {
+			for _, path := range n.paths {
+				outside[path] = true
+			}
+		}
+	}
+	if len(outside) == 0 {
+		return
+	}
+	linked := func(f File) bool { return outside[f.Path] }
+	k.found.Files = slices.DeleteFunc(k.found.Files, linked)
+	k.found.TooLarge = slices.DeleteFunc(k.found.TooLarge, linked)
+	k.found.Linked = slices.Sorted(maps.Keys(outside))
 }
 
 // run lists what is in the directory rel, whose parent has the rules parent.
@@ -62,11 +124,15 @@ func (k *walk) run(ctx context.Context, rel string, parent *scope) (List, error)
 	if k.err != nil {
 		return List{}, k.err
 	}
+	if rel == "" { // what a walk of a part met says nothing of the names elsewhere
+		k.leaveLinked()
+	}
 	byPath := func(a, b File) int { return strings.Compare(a.Path, b.Path) }
 	slices.SortFunc(k.found.Files, byPath)
 	slices.SortFunc(k.found.TooLarge, byPath)
 	slices.Sort(k.found.Dirs)
 	slices.Sort(k.found.Unreadable)
+	slices.Sort(k.found.Secret)
 	return k.found, nil
 }
 
@@ -95,7 +161,7 @@ func (k *walk) work() {
 		k.busy++
 		k.mu.Unlock()
 
-		found, below, in, err := k.list(j)
+		found, below, links, in, err := k.list(j)
 
 		k.mu.Lock()
 		k.busy--
@@ -108,6 +174,9 @@ func (k *walk) work() {
 		k.found.Dirs = append(k.found.Dirs, found.Dirs...)
 		k.found.Unreadable = append(k.found.Unreadable, found.Unreadable...)
 		k.found.Odd += found.Odd
+		k.found.Ignored += found.Ignored
+		k.found.Secret = append(k.found.Secret, found.Secret...)
+		k.meet(links)
 		if k.entered != nil && in != nil {
 			k.entered(j.rel, in.scope, in.skip)
 		}
@@ -117,11 +186,11 @@ func (k *walk) work() {
 }
 
 // list reads one directory. in is nil where there was nothing to read. Its error is one that ends the walk.
-func (k *walk) list(j job) (found List, below []job, in *entry, err error) {
+func (k *walk) list(j job) (found List, below []job, several []link, in *entry, err error) {
 	abs := k.rules.abs(j.rel)
 	if k.watch != nil {
 		if err := k.watch(j.rel); err != nil {
-			return List{}, nil, nil, err
+			return List{}, nil, nil, nil, err
 		}
 	}
 	dir, entries, err := readDir(abs, j.rel == "")
@@ -131,13 +200,13 @@ func (k *walk) list(j job) (found List, below []job, in *entry, err error) {
 	switch {
 	case err == nil:
 	case j.rel == "" && len(entries) == 0:
-		return List{}, nil, nil, fmt.Errorf("listing files: %w", err)
+		return List{}, nil, nil, nil, fmt.Errorf("listing files: %w", err)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP):
-		return List{}, nil, nil, nil // it is gone, or no directory any more
+		return List{}, nil, nil, nil, nil // it is gone, or no directory any more
 	default:
 		found.Unreadable = append(found.Unreadable, j.rel)
 		if len(entries) == 0 {
-			return found, nil, nil, nil
+			return found, nil, nil, nil, nil
 		}
 	}
 	var has [len(governing)]bool
@@ -149,7 +218,7 @@ func (k *walk) list(j job) (found List, below []job, in *entry, err error) {
 	scope, skip := k.rules.enter(j.rel, j.parent, has[0], has[1], has[2])
 	in = &entry{scope, skip}
 	if skip {
-		return List{}, nil, in, nil
+		return List{}, nil, nil, in, nil
 	}
 	found.Dirs = []string{j.rel}
 	for _, e := range entries {
@@ -163,15 +232,29 @@ func (k *walk) list(j job) (found List, below []job, in *entry, err error) {
 		}
 		rel := join(j.rel, name)
 		if k.rules.ignored(scope, rel, name, kind.IsDir()) {
+			switch {
+			case kind.IsRegular() && Secret(name):
+				found.Secret = append(found.Secret, rel)
+			case !(kind.IsDir() && Skipped(name)):
+				found.Ignored++
+			}
+			if kind.IsRegular() { // a name that is left out is one in the tree all the same
+				if _, links, regular := stampIn(dir, e); regular && links.count > 1 {
+					several = append(several, link{links, rel, false})
+				}
+			}
 			continue
 		}
 		if kind.IsDir() {
 			below = append(below, job{rel, scope})
 			continue
 		}
-		stamp, regular := stampIn(dir, e)
+		stamp, links, regular := stampIn(dir, e)
 		if !regular {
 			continue
+		}
+		if links.count > 1 {
+			several = append(several, link{links, rel, !k.rules.wanted(rel, name, false)})
 		}
 		f := File{Path: rel, Stamp: stamp}
 		if f.Stamp.Size > MaxFileBytes {
@@ -180,7 +263,7 @@ func (k *walk) list(j job) (found List, below []job, in *entry, err error) {
 			found.Files = append(found.Files, f)
 		}
 	}
-	return found, below, in, nil
+	return found, below, several, in, nil
 }
 
 // readDir lists a directory, in no order, and leaves it open. Only the root may be a link. Together with an error it

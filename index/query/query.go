@@ -15,7 +15,10 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // Limits of a query.
@@ -202,4 +205,48 @@ type Status struct {
 	FileDiscovery  string         `json:"file_discovery"` // "walk", or "watch" while changes are told
 	Generation     uint64         `json:"generation"`
 	Languages      map[string]int `json:"languages"` // files of each
+	LeftOut        LeftOut        `json:"left_out"`
+}
+
+// LeftOut says what is not covered on purpose.
+type LeftOut struct {
+	Ignored int      `json:"ignored"` // files and directories that git ignores; what is in those directories is not counted
+	Secret  int      `json:"secret"`  // files whose names say that they hold keys or passwords
+	Linked  int      `json:"linked"`  // files that are linked from outside of the directory
+	Paths   []string `json:"paths"`   // of those two kinds, at most MaxLeftOut
+}
+
+// MaxLeftOut is how many paths a LeftOut names.
+const MaxLeftOut = 20
+
+// Note says what was left out for its name or its links; "" for nothing.
+func (l LeftOut) Note() string {
+	n := l.Secret + l.Linked
+	if n == 0 {
+		return ""
+	}
+	shown, more := slices.Clone(l.Paths[:min(len(l.Paths), 3)]), ""
+	if n > len(shown) {
+		more = ", …"
+	}
+	files := "files are"
+	if n == 1 {
+		files = "file is"
+	}
+	for i := range shown {
+		shown[i] = diag.Printable(shown[i])
+	}
+	return fmt.Sprintf("%d %s not searched, as keys, passwords and links from outside are not: %s%s", n, files, strings.Join(shown, ", "), more)
+}
+
+// Add adds what another index leaves out, whose paths begin with prefix.
+func (l *LeftOut) Add(m LeftOut, prefix func(string) string) {
+	l.Ignored += m.Ignored
+	l.Secret += m.Secret
+	l.Linked += m.Linked
+	for _, p := range m.Paths {
+		if len(l.Paths) < MaxLeftOut {
+			l.Paths = append(l.Paths, prefix(p))
+		}
+	}
 }

@@ -19,6 +19,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -70,7 +71,7 @@ PRAGMA user_version = 1;`
 // OpenFeedback opens feedback.db in a directory, which is made if it is missing, and forgets what is too old. A damaged
 // file is replaced: it only holds what makes answers a little better.
 func OpenFeedback(ctx context.Context, dir string) (*Feedback, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MkdirPrivate(dir); err != nil {
 		return nil, err
 	}
 	file := filepath.Join(dir, "feedback.db")

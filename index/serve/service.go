@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -78,7 +78,7 @@ func NewService(ctx context.Context, o ServiceOptions) (*Service, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	dir := filepath.Join(o.StateDir, "index-service")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MkdirPrivate(dir); err != nil {
 		return nil, err
 	}
 	locking, cancel := context.WithTimeout(ctx, lockTime)

@@ -39,7 +39,7 @@ import (
 
 // Format is the number of the format, of which the terms of index/rank and the nodes of index/chunk are a part. A store of another
 // format is built anew.
-const Format = 3
+const Format = 4 // 4: without files that hold secrets
 
 // applicationID marks our databases for file(1): "skli".
 const applicationID = 0x736b6c69
@@ -80,7 +80,10 @@ type Store struct {
 
 // Open opens the store in dir, which is made if it does not exist.
 func Open(ctx context.Context, dir string) (*Store, error) {
-	if err := os.MkdirAll(filepath.Join(dir, lockName), 0o700); err != nil {
+	if err := durable.Narrow(dir); err != nil {
+		return nil, err
+	}
+	if err := durable.MkdirPrivate(filepath.Join(dir, lockName)); err != nil {
 		return nil, err
 	}
 	for attempt := 1; ; attempt++ {

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -44,7 +45,7 @@ func (s *Store) Has(d bundle.Digest) bool {
 // returns what it is. Nothing is kept if fetch or a rule of package bundle says no.
 // An entry that is already there is kept.
 func (s *Store) Put(limits bundle.Limits, fetch func(bundle.Sink) error) (bundle.Summary, error) {
-	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+	if err := durable.MkdirPrivate(s.Dir); err != nil {
 		return bundle.Summary{}, err
 	}
 	tmp, err := os.MkdirTemp(s.Dir, "put-")
@@ -61,7 +62,7 @@ func (s *Store) Put(limits bundle.Limits, fetch func(bundle.Sink) error) (bundle
 	if s.Has(sum.Tree) {
 		return sum, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), durable.Private); err != nil {
 		return bundle.Summary{}, err
 	}
 	if err := os.Rename(root, path); err != nil && !s.Has(sum.Tree) {

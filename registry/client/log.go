@@ -60,7 +60,7 @@ func (l *Log) Check(ctx context.Context, v wire.Version) (*lock.Log, error) {
 	if l.none && v.Log == nil {
 		return nil, nil
 	}
-	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+	if err := durable.MkdirPrivate(l.dir); err != nil {
 		return nil, err
 	}
 	unlock, err := durable.Lock(ctx, l.dir, nil)
@@ -112,7 +112,7 @@ func (l *Log) absent(ctx context.Context, f *tlog.Follower, v wire.Version) erro
 func (l *Log) Update(ctx context.Context) (tlog.Checkpoint, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+	if err := durable.MkdirPrivate(l.dir); err != nil {
 		return tlog.Checkpoint{}, err
 	}
 	unlock, err := durable.Lock(ctx, l.dir, nil)

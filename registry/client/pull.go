@@ -301,7 +301,7 @@ func (o *OCI) toCache(ctx context.Context, t Target, d v1.Descriptor) (oci.Conte
 	path := o.cachePath(d.Digest)
 	part := path + ".part" // a directory, so that it can be locked
 	for {
-		if err := os.MkdirAll(part, 0o755); err != nil {
+		if err := durable.MkdirPrivate(part); err != nil {
 			return nil, err
 		}
 		unlock, err := durable.Lock(ctx, part, nil)
@@ -335,7 +335,7 @@ func (o *OCI) toFile(ctx context.Context, t Target, d v1.Descriptor, path, part 
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}

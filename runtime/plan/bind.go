@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"slices"
 	"strings"
 
-	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/spell"
 	"github.com/skl-project/skl/spec/tree"
@@ -146,12 +144,8 @@ func newPlan(ctx context.Context, s *tree.Skill, opt Options) (*Plan, error) {
 	if s.Tree == nil {
 		return nil, refuse(s, opt, []diag.Finding{finding(s.File, 1, check.NoTree, "the skill has no section \"## Tree\", so there is nothing to run")})
 	}
-	digest, err := digestOf(s.FS)
-	if err != nil {
-		return nil, fmt.Errorf("reading the skill %s: %w", s.Name, err)
-	}
 	b := &binder{
-		Plan: &Plan{Skill: s, Digest: digest, bound: bound{
+		Plan: &Plan{Skill: s, bound: bound{
 			index: map[*tree.Node]int32{}, ids: map[string]int32{}, schemas: map[fileKey]*Schema{}, names: map[string]bool{},
 			siblings: map[string]*tree.Skill{}, files: &fileCache{files: map[fileKey]file{}},
 		}},
@@ -175,18 +169,9 @@ func newPlan(ctx context.Context, s *tree.Skill, opt Options) (*Plan, error) {
 		}
 		return nil, e
 	}
-	return b.Plan, nil
-}
-
-// digestOf reads every file of the skill once.
-func digestOf(fsys fs.FS) (string, error) {
-	g := bundle.NewGuard(nil, bundle.InstallLimits)
-	g.NoSkillMD = true // agent files and skill.md have none
-	if err := bundle.FromFS(fsys, g); err != nil {
-		return "", err
-	}
-	sum, err := g.Close()
-	return string(sum.Tree), err
+	var err error
+	b.Digest, err = b.digest()
+	return b.Plan, err
 }
 
 func finding(file string, line int, rule, format string, args ...any) diag.Finding {

@@ -60,7 +60,7 @@ const (
 // A Plan is a skill with everything bound.
 type Plan struct {
 	Skill    *tree.Skill
-	Digest   string         // tree digest of the skill's folder
+	Digest   string         // of everything that is bound: the skill's folder and those of the skills that it uses
 	Warnings []diag.Finding // findings that do not stop a run
 	Features []string       // computed over the tree and all ops that it reaches, sorted
 	bound

@@ -1,11 +1,14 @@
 package run
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/cond"
 	"github.com/skl-project/skl/spec/tree/resource"
@@ -27,6 +30,20 @@ func (p *prompt) part(title, text string) {
 	if text != "" {
 		p.WriteString("\n## " + title + "\n" + strings.TrimRight(text, "\n") + "\n")
 	}
+}
+
+// foreign is part for text that did not come from the skill's tree: a file, what a step gave. It ends at a line that
+// depends on all of it and does not occur in it, so that it cannot seem to end early and to be followed by other parts. The
+// line is the same in a replay.
+func (p *prompt) foreign(title, text string) {
+	if text == "" {
+		return
+	}
+	mark := ""
+	for i := 0; mark == "" || strings.Contains(text, mark); i++ {
+		mark = fmt.Sprintf("%x", sha256.Sum256([]byte(strconv.Itoa(i)+"\n"+title+"\n"+text)))[:24]
+	}
+	p.part(title+" (up to the line "+mark+")", strings.TrimRight(text, "\n")+"\n"+mark)
 }
 
 // values writes the values of the names that text mentions, and of those in more. When there is none, and all is set, it
@@ -120,14 +137,14 @@ func (m *Machine) loaded(p *prompt) {
 		room -= len(docs[from].Text)
 	}
 	for _, d := range docs[from:] {
-		p.part("File "+d.Path+d.section(), d.Text)
+		p.foreign("File "+diag.Printable(d.Path+d.section()), d.Text)
 	}
 	room, from = maxNotes, len(notes)
 	for from > 0 && room-len(notes[from-1]) >= 0 {
 		from--
 		room -= len(notes[from])
 	}
-	p.part("Results of earlier steps", strings.Join(notes[from:], "\n"))
+	p.foreign("Results of earlier steps", strings.Join(notes[from:], "\n"))
 }
 
 // note keeps the result of a leaf that no name holds, for the leaves after it in the same op.

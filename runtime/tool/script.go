@@ -32,7 +32,7 @@ const (
 // A binding since_tag is in the environment by its own name, unless that is no name of a variable or one that programs
 // take orders from, such as PATH (see [Reserved]). It is there as SKL_ARG_SINCE_TAG in any case: letters in upper
 // case, everything that is no letter or digit as _. Two bindings with one such name and different values are refused.
-// SKL_SKILL_DIR is the skill's directory and SKL_WORK_DIR the working directory.
+// SKL_SKILL_DIR is the skill's directory and SKL_WORK_DIR the working directory. Python neither reads nor writes __pycache__.
 func (d *Dispatcher) Script(ctx context.Context, s run.Script) (model.ToolResult, bool) {
 	text, err := d.script(ctx, s)
 	if err != nil {
@@ -149,7 +149,8 @@ func shebang(text string) (names []string, ext string) {
 
 // bindings makes the variables of a script.
 func (d *Dispatcher) bindings(values map[string]string) ([]string, error) {
-	env := []string{"SKL_WORK_DIR=" + d.work.real}
+	// Consent is for the files of the skill without __pycache__, so that what lies there is not read.
+	env := []string{"SKL_WORK_DIR=" + d.work.real, "PYTHONPYCACHEPREFIX=" + os.DevNull, "PYTHONDONTWRITEBYTECODE=1"}
 	if d.own != nil {
 		env = append(env, "SKL_SKILL_DIR="+d.own.real)
 	}

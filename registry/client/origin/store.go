@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -21,6 +22,7 @@ import (
 type Store struct {
 	Getenv       func(string) string // nil means an empty environment
 	Registry     string              // the origin that SKL_TOKEN is for; "" means that it is for none
+	Hosts        []string            // "host" or "host:port" that the configuration names
 	TokenEnv     map[string]string   // "host" or "host:port" → variable, from config.toml
 	TokenCommand map[string][]string // "host" or "host:port" → program and arguments that print a token
 	GitHubHosts  []string            // "host" or "host:port" of GitHub forges besides github.com
@@ -36,17 +38,29 @@ type Store struct {
 // was: "SKL_TOKEN_GIT_EXAMPLE", "netrc". The zero Credential means that there is none.
 // The places are asked in the order of the methods below; the first that has one decides,
 // and one that fails is an error with code credential, never passed over.
+//
+// A credential is for https or a loopback address. Over plain http elsewhere only what
+// config.toml names for that very host is sent; any other that is found is an error.
 func (s *Store) Lookup(ctx context.Context, origin string) (c Credential, source string, err error) {
 	u, err := url.Parse(origin)
 	if err != nil || u.Hostname() == "" || Of(u) != origin || strings.ContainsAny(u.Host, " \t\r\n\x00") {
 		return Credential{}, "", diag.New(diag.Failed, "invalid_url", "an origin is https://host[:port]")
 	}
-	for _, ask := range []func(context.Context, *url.URL) (Credential, string, error){
+	places := []func(context.Context, *url.URL) (Credential, string, error){
 		s.variable, s.configured, s.github, s.gitlabJob, s.docker, s.netrc, s.helper,
-	} {
+	}
+	private := Private(u)
+	if !private && (s.TokenEnv[Host(u)] != "" || len(s.TokenCommand[Host(u)]) > 0) {
+		places, private = places[1:2], true
+	}
+	for _, ask := range places {
 		c, source, err := ask(ctx, u)
 		if err == nil && c != (Credential{}) {
 			err = c.check(source)
+		}
+		if err == nil && c != (Credential{}) && !private {
+			err = failed("the credential from %s is not sent to %s: plain http shows it to everybody on the way", source, Of(u)).
+				Hint("use https, or name the variable for this host in config.toml: [origin.%q] token_env", Host(u))
 		}
 		if err != nil {
 			return Credential{}, "", err
@@ -57,6 +71,10 @@ func (s *Store) Lookup(ctx context.Context, origin string) (c Credential, source
 	}
 	return Credential{}, "", nil
 }
+
+// Private reports whether nobody between here and the server at u can read what is sent: it is
+// spoken to over https, or it is this machine.
+func Private(u *url.URL) bool { return u.Scheme == "https" || isLoopback(u.Hostname()) }
 
 // check refuses what could break out of a header.
 func (c Credential) check(source string) error {
@@ -70,7 +88,7 @@ func (c Credential) check(source string) error {
 	return nil
 }
 
-func failed(format string, args ...any) error {
+func failed(format string, args ...any) *diag.Error {
 	return diag.New(diag.Failed, "credential", format, args...)
 }
 
@@ -81,11 +99,15 @@ func (s *Store) getenv(name string) string {
 	return strings.TrimSpace(s.Getenv(name))
 }
 
-// variable is SKL_TOKEN_<HOST>_<PORT>, or SKL_TOKEN_<HOST> for the scheme's own port,
-// or SKL_TOKEN for the one registry it belongs to.
+// variable is the variable that [VariableName] names, or SKL_TOKEN for the one registry it belongs to.
+// A variable that was set for another host, by the spelling of earlier versions, is refused and not used.
 func (s *Store) variable(_ context.Context, u *url.URL) (Credential, string, error) {
-	name := VariableName(Host(u))
+	name := VariableName(u)
 	if token := s.getenv(name); token != "" {
+		if other := s.namesake(u, name); other != "" {
+			return Credential{}, "", failed("%s is for %s now, and %s, which the configuration names, was spelled the same before: it is sent to neither", name, Host(u), other).
+				Hint("for %s set %s instead; %s keeps %s once that is set", other, spelled(other), Host(u), name)
+		}
 		return Credential{Secret: token}, name, nil
 	}
 	if token := s.getenv("SKL_TOKEN"); token != "" && s.Registry == Of(u) {
@@ -94,9 +116,75 @@ func (s *Store) variable(_ context.Context, u *url.URL) (Credential, string, err
 	return Credential{}, "", nil
 }
 
-// VariableName is the variable that holds the token of "host" or "host:port":
-// SKL_TOKEN_GIT_EXAMPLE_8443.
-func VariableName(host string) string {
+// namesake is a host of the configuration, other than that of u, for which earlier versions read the
+// variable name and which has no variable of its own yet.
+func (s *Store) namesake(u *url.URL, name string) string {
+	for _, host := range s.Hosts {
+		if host = strings.ToLower(host); host != hostOf(u) && formerly(host) == name && s.getenv(spelled(host)) == "" {
+			return host
+		}
+	}
+	return ""
+}
+
+// Formerly is the variable that earlier versions of skl read for u, if it is set and the one that
+// [VariableName] says is not. It is never used: two hosts may share it.
+func (s *Store) Formerly(u *url.URL) string {
+	if name := formerly(Host(u)); name != VariableName(u) && s.getenv(name) != "" && s.getenv(VariableName(u)) == "" {
+		return name
+	}
+	return ""
+}
+
+// VariableName is the variable that holds the token for the origin of u: SKL_TOKEN_GIT_EXAMPLE for
+// https://git.example, SKL_TOKEN_MY__GIT_EXAMPLE___8443 for https://my-git.example:8443. Letters and digits
+// stand for themselves in upper case, "_" for a dot, "__" for each hyphen, "___" for the colon before a port
+// that is not 443. Any other byte, and all bytes of a row of different ones, are "_____" with two
+// hexadecimal digits. No two hosts or ports have the same variable.
+func VariableName(u *url.URL) string { return spelled(hostOf(u)) }
+
+// hostOf is the host of u, with the port unless it is 443.
+func hostOf(u *url.URL) string {
+	if u.Scheme == "http" && u.Port() == "" {
+		return strings.ToLower(u.Host) + ":80"
+	}
+	return strings.TrimSuffix(strings.ToLower(u.Host), ":443")
+}
+
+// spelled is VariableName for "host" or "host:port", in lower case. Rows of underscores tell what they
+// stand for by their length: 1 is a dot, an even number hyphens, 3 a colon, 5 one byte in hexadecimal.
+func spelled(host string) string {
+	var b strings.Builder
+	b.WriteString("SKL_TOKEN_")
+	for i := 0; i < len(host); {
+		j := i
+		for j < len(host) && !alphanumeric(host[j]) {
+			j++
+		}
+		switch row := host[i:j]; {
+		case row == "":
+			b.WriteString(strings.ToUpper(host[i : i+1]))
+			j++
+		case row == ".":
+			b.WriteString("_")
+		case row == ":":
+			b.WriteString("___")
+		case strings.Trim(row, "-") == "":
+			b.WriteString(strings.Repeat("__", len(row)))
+		default:
+			for _, c := range []byte(row) {
+				fmt.Fprintf(&b, "_____%02X", c)
+			}
+		}
+		i = j
+	}
+	return b.String()
+}
+
+func alphanumeric(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
+
+// formerly is how earlier versions of skl spelled the variable of "host" or "host:port".
+func formerly(host string) string {
 	return "SKL_TOKEN_" + strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
 			return r

@@ -31,7 +31,7 @@ func TestLookup(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := &Store{
-		Getenv: env("SKL_TOKEN_GIT_EXAMPLE", "a", "SKL_TOKEN_GIT_EXAMPLE_8443", "b", "SKL_TOKEN", "c", "CORP", "d",
+		Getenv: env("SKL_TOKEN_GIT_EXAMPLE", "a", "SKL_TOKEN_GIT_EXAMPLE___8443", "b", "SKL_TOKEN", "c", "CORP", "d",
 			"GH_TOKEN", "e", "CI_JOB_TOKEN", "f", "CI_SERVER_HOST", "gitlab.example"),
 		Registry: "https://skills.example", TokenEnv: map[string]string{"corp.example": "CORP", "unset.example": "UNSET"},
 		GitHubHosts: []string{"ghe.example", "127.0.0.1:8080"}, Netrc: netrc,
@@ -47,11 +47,10 @@ func TestLookup(t *testing.T) {
 		want           Credential
 	}{
 		{"https://git.example", "SKL_TOKEN_GIT_EXAMPLE", Credential{"", "a"}},
-		{"https://git.example:8443", "SKL_TOKEN_GIT_EXAMPLE_8443", Credential{"", "b"}},
+		{"https://git.example:8443", "SKL_TOKEN_GIT_EXAMPLE___8443", Credential{"", "b"}},
 		{"https://git.example:9443", "netrc", Credential{"me", "pw"}},
 		{"https://git.example:7443", "docker credentials", Credential{"docker", "g"}},
 		{"https://oci.example", "docker credentials", Credential{"docker", "g"}},
-		{"http://git.example:8080", "", Credential{}},
 		{"https://skills.example", "SKL_TOKEN", Credential{"", "c"}},
 		{"https://skills.example:8443", "", Credential{}},
 		{"https://corp.example", "CORP", Credential{"", "d"}},
@@ -73,6 +72,106 @@ func TestLookup(t *testing.T) {
 		}
 		if got, _, err := (&Store{}).Lookup(t.Context(), tt.origin); got != (Credential{}) || err != nil {
 			t.Errorf("%s: an empty store has %v, %v", tt.origin, got, err)
+		}
+	}
+}
+
+// TestVariableName holds that no two hosts share a variable, also those that did in earlier versions.
+func TestVariableName(t *testing.T) {
+	for origin, want := range map[string]string{
+		"https://git.example": "GIT_EXAMPLE", "https://git.example:443": "GIT_EXAMPLE", "https://my-git.example:8443": "MY__GIT_EXAMPLE___8443",
+		"https://xn--bcher-kva.example": "XN____BCHER__KVA_EXAMPLE", "http://127.0.0.1:5080": "127_0_0_1___5080", "http://localhost": "LOCALHOST___80",
+		"https://a_b": "A_____5FB", "https://[::1]": "_____5B_____3A_____3A1_____5D",
+	} {
+		u, err := url.Parse(origin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := VariableName(u); got != "SKL_TOKEN_"+want {
+			t.Errorf("%s: %s, want SKL_TOKEN_%s", origin, got, want)
+		}
+	}
+	// Every host of up to six bytes over an alphabet that holds what the spelling uses.
+	seen := map[string]string{}
+	var all func(string)
+	all = func(host string) {
+		name := spelled(host)
+		if other, ok := seen[name]; ok {
+			t.Fatalf("%q and %q both have %s", host, other, name)
+		}
+		seen[name] = host
+		if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
+			t.Fatalf("%q: %s is no name of a variable", host, name)
+		}
+		if len(host) == 6 {
+			return
+		}
+		for _, c := range "a2d.-:_" {
+			all(host + string(c))
+		}
+	}
+	all("")
+}
+
+func FuzzVariableName(f *testing.F) {
+	f.Add("a-b.c", "a.b-c")
+	f.Add("a..2eb", "a-.b")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if a, b = strings.ToLower(a), strings.ToLower(b); a != b && spelled(a) == spelled(b) {
+			t.Errorf("%q and %q both have %s", a, b, spelled(a))
+		}
+	})
+}
+
+// TestNeighbour holds that a token does not go to a host that was spelled like its own before.
+func TestNeighbour(t *testing.T) {
+	set := env("SKL_TOKEN_CORP_GIT_EXAMPLE", "s3cret", "SKL_TOKEN_PORT_EXAMPLE_8443", "s3cret")
+	for _, origin := range []string{"https://corp-git.example", "https://corp_git.example", "https://corp.git-example", "https://corp.git:example", "https://port.example:8443"} {
+		if u, err := url.Parse(origin); err != nil {
+			continue
+		} else if c, from, err := (&Store{Getenv: set}).Lookup(t.Context(), origin); c != (Credential{}) || err != nil {
+			t.Errorf("%s gets a token from %q, %v", origin, from, err)
+		} else if (&Store{Getenv: set}).Formerly(u) == "" {
+			t.Errorf("%s: nothing says that its variable is spelled differently now", origin)
+		}
+	}
+	c, _, err := (&Store{Getenv: set, Hosts: []string{"corp.git.example"}}).Lookup(t.Context(), "https://corp.git.example")
+	if err != nil || c.Secret != "s3cret" {
+		t.Errorf("the host whose variable it is: %v", err)
+	}
+	// The configuration knows corp-git.example, whose variable it was before.
+	c, _, err = (&Store{Getenv: set, Hosts: []string{"corp-git.example"}}).Lookup(t.Context(), "https://corp.git.example")
+	if e, ok := errors.AsType[*diag.Error](err); !ok || c != (Credential{}) || !strings.Contains(strings.Join(e.Hints, " "), "SKL_TOKEN_CORP__GIT_EXAMPLE") {
+		t.Errorf("the neighbour of a configured host: %v, %v", c, err)
+	}
+}
+
+// TestInTheClear holds that plain http carries no credential but what config.toml names for that host.
+func TestInTheClear(t *testing.T) {
+	netrc := filepath.Join(t.TempDir(), "netrc")
+	if err := os.WriteFile(netrc, []byte("machine netrc.example login me password s3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &Store{
+		Getenv: env("SKL_TOKEN_HOST_EXAMPLE___80", "s3cret", "SKL_TOKEN_127_0_0_1___80", "here", "SKL_TOKEN", "s3cret", "GH_TOKEN", "s3cret", "CI_JOB_TOKEN", "s3cret",
+			"CI_SERVER_HOST", "gitlab.example", "CORP", "named", "SKL_TOKEN_CORP_EXAMPLE___80", "s3cret"),
+		Registry: "http://skills.example", GitHubHosts: []string{"ghe.example"}, Netrc: netrc, TokenEnv: map[string]string{"corp.example": "CORP"},
+		Docker: func(_ context.Context, host string) (Credential, error) {
+			if host == "docker.example" {
+				return Credential{"docker", "s3cret"}, nil
+			}
+			return Credential{}, nil
+		},
+	}
+	for _, host := range []string{"host.example", "skills.example", "ghe.example", "gitlab.example", "netrc.example", "docker.example"} {
+		c, _, err := s.Lookup(t.Context(), "http://"+host)
+		if c != (Credential{}) || !errors.Is(err, diag.Code("credential")) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("http://%s: %v, %v", host, c, err)
+		}
+	}
+	for origin, want := range map[string]string{"http://corp.example": "named", "http://127.0.0.1": "here", "http://nobody.example": ""} {
+		if c, _, err := s.Lookup(t.Context(), origin); err != nil || c.Secret != want {
+			t.Errorf("%s: %v", origin, err)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/skl-project/skl/install/durable"
 )
 
 // cache keeps what came over the network, as packs in one directory per URL:
@@ -88,7 +90,7 @@ func (c *cache) read(name string) (*objectSet, bool) {
 
 // write makes a pack beside its place and renames it, so that another process never reads half of one.
 func (c *cache) write(name string, objects map[plumbing.Hash]gitObject) {
-	if os.MkdirAll(c.dir, 0o700) != nil {
+	if durable.MkdirPrivate(c.dir) != nil {
 		return
 	}
 	f, err := os.CreateTemp(c.dir, ".new-")

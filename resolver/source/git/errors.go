@@ -47,7 +47,7 @@ func authError(rawURL string) *diag.Error {
 	case u.Scheme == "ssh":
 		e.Hint("try: ssh -T %s", strings.TrimPrefix(u.User.String()+"@"+u.Host, "@"))
 	default:
-		e.Hint("set %s, add the host to netrc, or configure a git credential helper", origin.VariableName(origin.Host(u)))
+		e.Hint("set %s, add the host to netrc, or configure a git credential helper", origin.VariableName(u))
 		if u.Hostname() == "github.com" {
 			e.Hint("GITHUB_TOKEN and GH_TOKEN are used for github.com, as is: gh auth setup-git")
 		}

@@ -273,7 +273,7 @@ func TestAuthentication(t *testing.T) {
 	s := &Source{HTTP: http.DefaultClient, CacheDir: t.TempDir(), Environ: gittest.Environ(t.TempDir())}
 	err := s.Fetch(context.Background(), skill, &entries{})
 	e, ok := errors.AsType[*diag.Error](err)
-	if !ok || e.Code != "git_auth" || !strings.Contains(strings.Join(e.Hints, " "), "SKL_TOKEN_127_0_0_1") {
+	if !ok || e.Code != "git_auth" || !strings.Contains(strings.Join(e.Hints, " "), "SKL_TOKEN_127_0_0_1___") {
 		t.Errorf("without credentials: %#v, want git_auth with a hint", err)
 	}
 	s = &Source{HTTP: clientFor(srv.URL), Git: "-"}

@@ -31,7 +31,7 @@ func (s *Source) keep(d digest.Digest, b []byte) {
 	if s.CacheDir == "" {
 		return
 	}
-	if _, err := os.Stat(at); err == nil || os.MkdirAll(filepath.Dir(at), 0o755) != nil {
+	if _, err := os.Stat(at); err == nil || durable.MkdirPrivate(filepath.Dir(at)) != nil {
 		return
 	}
 	f, err := os.CreateTemp(filepath.Dir(at), ".part-")
@@ -152,7 +152,7 @@ func (r *repository) blob(ctx context.Context, d v1.Descriptor) (oci.Content, er
 	parts := r.source.path("parts", d.Digest)
 	target := r.source.path("blobs", d.Digest)
 	for _, dir := range []string{parts, filepath.Dir(target)} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := durable.MkdirPrivate(dir); err != nil {
 			return nil, unwritable(err)
 		}
 	}
@@ -168,7 +168,7 @@ func (r *repository) blob(ctx context.Context, d v1.Descriptor) (oci.Content, er
 		return f, nil
 	}
 	part := filepath.Join(parts, "blob.part")
-	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r.blobAgain(ctx, d)
 	}

@@ -2,8 +2,9 @@
 // invoke_workflow for the run, invoke_agent for a subagent, chat for a model call,
 // execute_tool for a tool, and one span per node between them.
 //
-//   - What a model is asked and says, what tools are given and give, the values of choices and messages of errors are left out
-//     unless Content is set, since they may hold what a collector should not keep. The texts of nodes, which are the skill's, are sent.
+//   - What a model is asked and says, what tools are given and give, the texts of nodes, which are prompts, the values of
+//     conditions and choices, the arguments of the run and messages of errors are left out unless Content is set, since they may
+//     hold what a collector should not keep. Names, kinds, places in the tree, statuses, codes, durations and counts of tokens are sent.
 //   - A collector that is slow or away costs a run nothing: at most QueueSize spans wait for it, further ones are lost.
 //   - Close waits for it FlushTimeout at most, and its error says how many spans were lost.
 //   - A text has at most MaxText bytes in an attribute.
@@ -52,7 +53,20 @@ type Config struct {
 	Version  string // of skl
 	Run      string // id of the run
 	Model    string // who fills the leaves, as --model names it: "anthropic:ID"; "" if it is not known
-	Content  bool   // also prompts, answers, inputs and results
+	Content  bool   // also prompts, answers, inputs and results; see [CapturesContent]
+}
+
+// ContentVariable is the variable by which the GenAI conventions ask for content.
+const ContentVariable = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+
+// CapturesContent says that a value of ContentVariable asks for content in spans: true, SPAN_ONLY or SPAN_AND_EVENT in any case.
+// Everything else does not, such as EVENT_ONLY: a run has no events of its own in the log.
+func CapturesContent(value string) bool {
+	switch strings.ToLower(strings.TrimSpace(value)) {
+	case "true", "span_only", "span_and_event":
+		return true
+	}
+	return false
 }
 
 // A Sink makes spans of events. It is used by one goroutine at a time.
@@ -158,8 +172,8 @@ func (s *Sink) Event(e run.Event) {
 	case run.Decided:
 		if o, ok := s.open[key{node, e.Path, 0}]; ok {
 			attrs := []attribute.KeyValue{text("skl.how", e.How)}
-			if v := string(e.Value); s.cfg.Content || v == "true" || v == "false" {
-				attrs = append(attrs, text("skl.value", v))
+			if s.cfg.Content {
+				attrs = append(attrs, text("skl.value", string(e.Value)))
 			}
 			o.span.AddEvent("decided", trace.WithTimestamp(at), trace.WithAttributes(attrs...))
 		}
@@ -282,7 +296,10 @@ func (s *Sink) describe(k kind, e run.Event) (string, []attribute.KeyValue) {
 		}
 		return spanName("execute_tool", e.Name), attrs
 	}
-	attrs = append(attrs, text("skl.node.kind", e.Type), text("skl.node.text", e.Text))
+	attrs = append(attrs, text("skl.node.kind", e.Type))
+	if s.cfg.Content {
+		attrs = append(attrs, text("skl.node.text", e.Text))
+	}
 	if name := agentName(e); name != "" {
 		return spanName("invoke_agent", name), append(attrs, text("gen_ai.operation.name", "invoke_agent"), text("gen_ai.agent.name", name))
 	}

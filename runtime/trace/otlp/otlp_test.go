@@ -229,7 +229,7 @@ func TestSpans(t *testing.T) {
 	if len(iff.Events) != 1 || iff.Events[0].Name != "decided" {
 		t.Errorf("events of IF: %v", iff.Events)
 	} else {
-		expect(t, attributes(iff.Events[0].Attributes), map[string]string{"skl.how": "model", "skl.value": "false"})
+		expect(t, attributes(iff.Events[0].Attributes), map[string]string{"skl.how": "model", "skl.value": ""})
 	}
 	for _, s := range c.spans {
 		if string(s.TraceId) != string(root.TraceId) {
@@ -286,6 +286,40 @@ func TestContent(t *testing.T) {
 					t.Errorf("a call has the input and result %s", got)
 				}
 			}
+		}
+	}
+}
+
+// Nothing of any event but names, kinds, places, statuses and codes is sent unless it is asked for.
+func TestNoContent(t *testing.T) {
+	planted := []byte(`{"key":"planted"}`)
+	var events []run.Event
+	for _, kind := range []run.EventKind{run.RunStarted, run.NodeStarted, run.Decided, run.ModelCalled, run.ToolCalled, run.ToolReplied, run.ModelReplied, run.Bound, run.NodeDone, run.RunEnded} {
+		e := run.Event{Kind: kind, Path: "0", Node: "SKILL.md#/0", Type: "leaf", Name: "name", How: "model", Text: "planted", Value: planted, Call: 1, Code: "code", Model: "big"}
+		switch kind {
+		case run.RunStarted:
+			e.Text = "skill" // its name
+		case run.ToolReplied, run.ModelReplied, run.NodeDone, run.RunEnded:
+			e.Status = run.Failed
+		}
+		events = append(events, e)
+	}
+	for _, content := range []bool{false, true} {
+		c := collect(t)
+		if err := send(t, Config{Endpoint: c.URL, Content: content}, events); err != nil {
+			t.Fatal(err)
+		}
+		all := ""
+		for _, s := range c.spans {
+			all += s.String() + "\n"
+		}
+		if len(c.spans) != 4 || strings.Contains(all, "planted") != content {
+			t.Errorf("with Content %v, %d spans: %s", content, len(c.spans), all)
+		}
+	}
+	for value, want := range map[string]bool{"": false, "false": false, "true": true, "True": true, "NO_CONTENT": false, "EVENT_ONLY": false, "span_only": true, "SPAN_AND_EVENT": true, "1": false} {
+		if CapturesContent(value) != want {
+			t.Errorf("CapturesContent(%q) is %v", value, !want)
 		}
 	}
 }

@@ -31,6 +31,7 @@ type env struct {
 	cwd            string
 	terminal       bool // questions can be asked: stdin and stderr are terminals
 	color          bool // stdout and stderr are terminals
+	screen         bool // stdout is a terminal
 }
 
 // Main runs the process's command line and returns its exit status.
@@ -50,6 +51,7 @@ func Main() int {
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, cwd: cwd,
 		terminal: tty(os.Stdin) && tty(os.Stderr),
 		color:    tty(os.Stdout) && tty(os.Stderr),
+		screen:   tty(os.Stdout),
 	})
 }
 
@@ -58,7 +60,7 @@ const interrupted = 130
 
 // invoke carries out one command line and returns its exit status (0 to 5, 130).
 func invoke(ctx context.Context, args []string, e env) int {
-	u := &ui.UI{In: e.stdin, Out: e.stdout, Err: e.stderr, Interrupt: ctx.Done()}
+	u := &ui.UI{In: e.stdin, Out: e.stdout, Err: e.stderr, Screen: e.screen, Interrupt: ctx.Done()}
 	app := newApp(e, u, asksForHelp(args))
 	err := app.RunContext(ctx, append([]string{"skl"}, reorder(app, args)...))
 	switch {

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"maps"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/skl-project/skl/registry/client/origin"
+	"github.com/skl-project/skl/spec/config"
 )
 
 // credentials finds credentials where this user keeps them. Programs are only
@@ -16,7 +19,13 @@ func (w *world) credentials() *origin.Store {
 	if _, r, ok := w.config.DefaultRegistry(); ok {
 		s.Registry = r.URL
 	}
+	for _, base := range slices.Concat(slices.Collect(maps.Values(w.config.Forges)), registryURLs(w.config)) {
+		if u, err := url.Parse(base); err == nil && u.Host != "" {
+			s.Hosts = append(s.Hosts, origin.Host(u))
+		}
+	}
 	for host, o := range w.config.Origins {
+		s.Hosts = append(s.Hosts, host)
 		if o.TokenEnv != "" {
 			s.TokenEnv[host] = o.TokenEnv
 		}
@@ -38,5 +47,14 @@ func (w *world) credentials() *origin.Store {
 	if path, err := exec.LookPath("git"); err == nil {
 		s.Git = path
 	}
+	slices.Sort(s.Hosts)
 	return s
+}
+
+func registryURLs(c *config.Config) []string {
+	var urls []string
+	for _, r := range c.Registries {
+		urls = append(urls, r.URL)
+	}
+	return urls
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,8 +117,8 @@ func (d *doctor) environment(ctx context.Context) {
 		urls = append(urls, r.URL)
 	}
 	slices.Sort(urls)
-	for _, u := range slices.Compact(urls) {
-		d.credential(ctx, u)
+	for _, base := range slices.Compact(urls) {
+		d.credential(ctx, base)
 	}
 	if w.here.Interrupted() {
 		d.say("install", "problem", "skl install", "an earlier install was interrupted")
@@ -130,15 +131,23 @@ func (d *doctor) environment(ctx context.Context) {
 }
 
 // credential says which credential a server gets, never the secret.
-func (d *doctor) credential(ctx context.Context, url string) {
-	scheme, rest, _ := strings.Cut(url, "://")
+func (d *doctor) credential(ctx context.Context, base string) {
+	scheme, rest, _ := strings.Cut(base, "://")
 	host, _, _ := strings.Cut(rest, "/")
-	_, from, err := d.w.credentials().Lookup(ctx, scheme+"://"+host)
+	store := d.w.credentials()
+	_, from, err := store.Lookup(ctx, scheme+"://"+host)
+	u, bad := url.Parse(scheme + "://" + host)
 	switch {
 	case err != nil:
-		d.say("login", "problem", "", "%s: %s", host, diag.Printable(err.Error()))
+		mend := ""
+		if e, ok := errors.AsType[*diag.Error](err); ok && len(e.Hints) > 0 {
+			mend = e.Hints[0]
+		}
+		d.say("login", "problem", mend, "%s: %s", host, diag.Printable(err.Error()))
+	case bad == nil && store.Formerly(u) != "":
+		d.say("login", "problem", "set "+origin.VariableName(u)+" instead", "%s: %s is not used for it, because other hosts are spelled the same", host, store.Formerly(u))
 	case from == "":
-		d.say("login", "note", "", "%s: no credential, what is public only (set %s, use a git credential helper, or skl login)", host, origin.VariableName(host))
+		d.say("login", "note", "", "%s: no credential, what is public only (set %s, use a git credential helper, or skl login)", host, origin.VariableName(u))
 	default:
 		d.say("login", "ok", "", "%s: credential from %s", host, from)
 	}

@@ -3,10 +3,12 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -98,6 +100,11 @@ func treeFiles(fsys fs.FS) ([]string, error) {
 		found, err := fs.Glob(fsys, pattern)
 		if err != nil {
 			return nil, err
+		}
+		if len(found) == 0 && !strings.Contains(pattern, "*") { // Glob passes over what cannot be looked at
+			if _, err := fs.Stat(fsys, pattern); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
 		}
 		for _, name := range found {
 			if info, err := fs.Stat(fsys, name); err == nil && info.Mode().IsRegular() && !slices.Contains(out, path.Clean(name)) {

@@ -139,8 +139,8 @@ func unknownCommand(name string) error {
 }
 
 func helpCommand() command {
-	return command{name: "help", args: "[COMMAND|all|errors]", usage: "explain a command", complete: "command",
-		example: "skl help install\nskl help all\nskl help errors",
+	return command{name: "help", args: "[COMMAND|all|errors|environment]", usage: "explain a command", complete: "command",
+		example: "skl help install\nskl help all\nskl help errors\nskl help environment",
 		run: func(_ context.Context, w *world, c *cli.Context) error {
 			switch topic := c.Args().First(); topic {
 			case "":
@@ -149,6 +149,8 @@ func helpCommand() command {
 				w.ui.Raw([]byte(allHelp()))
 			case "errors":
 				w.ui.Raw([]byte(errorsHelp()))
+			case "environment":
+				w.ui.Raw([]byte(environmentHelp))
 			default:
 				all := commands()
 				i := slices.IndexFunc(all, func(c command) bool { return c.name == topic || slices.Contains(c.aliases, topic) })
@@ -187,6 +189,40 @@ func allHelp() string {
 	}
 	return b.String()
 }
+
+// environmentHelp is the page "skl help environment".
+const environmentHelp = `Variables that skl reads
+  SKL_CONFIG             config.toml to use instead of the user's
+  SKL_CACHE_DIR, SKL_DATA_DIR, SKL_STATE_DIR
+                         directories instead of the XDG ones
+  SKL_SKILLS_PATH        more roots to search for skills
+  SKL_OFFLINE            1: like --offline
+  SKL_TOKEN              token for the default registry, and for no other server
+  SKL_TOKEN_<HOST>       token for one host
+
+SKL_TOKEN_<HOST>
+  Letters and digits of the host are written in upper case, a dot as _, each hyphen as __,
+  the colon before a port as ___. Port 443 is left out. Any other byte is _____ and two
+  hexadecimal digits. No two hosts share a variable:
+    https://git.example             SKL_TOKEN_GIT_EXAMPLE
+    https://my-git.example          SKL_TOKEN_MY__GIT_EXAMPLE
+    https://git.example:8443        SKL_TOKEN_GIT_EXAMPLE___8443
+    http://127.0.0.1:5080           SKL_TOKEN_127_0_0_1___5080
+  Earlier versions wrote hyphens and colons as _ too. That is still right for a host without
+  either, and not used for others. "skl doctor" names each variable that must be renamed.
+
+Credentials are sent over https and to loopback addresses only, whether they come from a
+variable, docker, netrc or a credential helper. Where config.toml says insecure = true for a host,
+only the token_env or token_command of the same table is sent in the clear.
+
+Traces go to OTEL_EXPORTER_OTLP_ENDPOINT with names, durations and counts of tokens. Prompts, answers,
+values and messages of errors go there only if OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT
+is true, SPAN_ONLY or SPAN_AND_EVENT.
+
+Also honoured: XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_CACHE_HOME, XDG_STATE_HOME, HTTPS_PROXY,
+HTTP_PROXY, NO_PROXY, SSL_CERT_FILE, GH_TOKEN and GITHUB_TOKEN (GitHub only), CI_JOB_TOKEN
+(the server of the job only), NETRC, DOCKER_CONFIG, NO_COLOR, CI.
+`
 
 func errorsHelp() string {
 	var b strings.Builder

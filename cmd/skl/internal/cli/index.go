@@ -37,7 +37,7 @@ type rootReport struct {
 
 func indexPathFlags() []cli.Flag {
 	return []cli.Flag{&cli.StringFlag{Name: "path", Usage: "the index of `DIR` (default: the repository of the working directory)"},
-		&cli.BoolFlag{Name: "skills", Usage: "those of all roots of skills instead"}}
+		&cli.BoolFlag{Name: "skills", Usage: "those of all roots of skills instead"}, leftOutFlag()}
 }
 
 func indexCommand() command {
@@ -60,10 +60,20 @@ type indexed struct {
 	name  string   // of the directory, in answers
 	dir   string   // absolute
 	extra []string // see index.Options
+	also  []string
+}
+
+func (w *world) indexOptions(d indexed) index.Options {
+	return index.Options{CacheDir: w.indexDir(), Extra: d.extra, Also: d.also, Progress: w.indexing}
+}
+
+// leftOutFlag asks for what is left out otherwise.
+func leftOutFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "left-out", Usage: "cover files that match `PATTERN`, as in .gitignore, although git ignores them, they hold keys or passwords by their name (.env, *.pem, …), or are linked from outside; may be repeated"}
 }
 
 func (w *world) open(ctx context.Context, d indexed) (*index.Index, error) {
-	return index.Open(ctx, d.dir, index.Options{CacheDir: w.indexDir(), Extra: d.extra, Progress: w.indexing})
+	return index.Open(ctx, d.dir, w.indexOptions(d))
 }
 
 // indexing shows how far an index is. Which of thousands of files it is at says nothing, and its path may not fit on a line.
@@ -81,12 +91,16 @@ func (w *world) indexedDirs(ctx context.Context, c *cli.Context, arg string) ([]
 	case c.Bool("skills") && path+arg != "":
 		return nil, diag.New(diag.Misuse, "usage", "--skills and a directory exclude each other").Hint("leave out one of them")
 	case c.Bool("skills"):
-		return w.skillRoots(ctx)
+		list, err := w.skillRoots(ctx)
+		for i := range list {
+			list[i].also = c.StringSlice("left-out")
+		}
+		return list, err
 	case path != "" && arg != "":
 		return nil, diag.New(diag.Misuse, "usage", "two directories are given: %s and %s", arg, path).Hint("leave out --path")
 	}
 	dir := w.searchedDir(path + arg)
-	return []indexed{{w.short(dir), dir, nil}}, nil
+	return []indexed{{name: w.short(dir), dir: dir, also: c.StringSlice("left-out")}}, nil
 }
 
 // skillRoots are the roots of skills that are there and trusted. What git leaves out, such as the directories of
@@ -111,19 +125,20 @@ func (w *world) skillRoots(ctx context.Context) (list []indexed, err error) {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		list = append(list, indexed{filepath.ToSlash(w.short(r.Path)), dir, []string{"!*"}})
+		list = append(list, indexed{name: filepath.ToSlash(w.short(r.Path)), dir: dir, extra: []string{"!*"}})
 	}
 	return list, nil
 }
 
 // searchedSkills opens the indexes of all roots of skills.
-func (w *world) searchedSkills(ctx context.Context) (searched, error) {
+func (w *world) searchedSkills(ctx context.Context, also []string) (searched, error) {
 	list, err := w.skillRoots(ctx)
 	if err != nil {
 		return nil, err
 	}
 	set := &index.Set{}
 	for _, d := range list {
+		d.also = also
 		x, err := w.open(ctx, d)
 		if err != nil {
 			set.Close()
@@ -148,7 +163,7 @@ func runIndex(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	var all []rootReport
 	for _, d := range dirs {
-		r, err := w.update(ctx, d, glob, c.Bool("anew"))
+		r, left, err := w.update(ctx, d, glob, c.Bool("anew"))
 		if err != nil {
 			return err
 		}
@@ -159,6 +174,7 @@ func runIndex(ctx context.Context, w *world, c *cli.Context) error {
 		if r.TooLarge > 0 {
 			w.ui.Note("%s too large to be divided: literals and regular expressions are found there, words and symbols are not", areCounted(r.TooLarge, "file"))
 		}
+		w.tellLeftOut(left)
 	}
 	switch {
 	case !w.ui.JSON:
@@ -169,16 +185,24 @@ func runIndex(ctx context.Context, w *world, c *cli.Context) error {
 	return w.ui.Result(indexResult{rootReport: all[0]})
 }
 
-func (w *world) update(ctx context.Context, d indexed, glob query.Glob, anew bool) (rootReport, error) {
+func (w *world) update(ctx context.Context, d indexed, glob query.Glob, anew bool) (rootReport, query.LeftOut, error) {
 	x, err := w.open(ctx, d)
 	if err != nil {
-		return rootReport{}, err
+		return rootReport{}, query.LeftOut{}, err
 	}
 	defer x.Close()
 	debug.SetGCPercent(400) // this process does nothing else, and ends soon
 	debug.SetMemoryLimit(128 << 20)
 	r, err := x.Update(ctx, glob, anew)
-	return rootReport{x.Root(), r}, err
+	return rootReport{x.Root(), r}, x.LeftOut(), err
+}
+
+// tellLeftOut says what was left out for its name or its links.
+func (w *world) tellLeftOut(l query.LeftOut) {
+	if note := l.Note(); note != "" {
+		w.ui.Note("%s", note)
+		w.ui.Hint("skl index status --json lists them; --left-out PATTERN covers them")
+	}
 }
 
 func sumOf(all []rootReport) indexResult {
@@ -210,7 +234,7 @@ func runIndexStatus(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out := indexStatus{Status: query.Status{Languages: map[string]int{}}}
+	out := indexStatus{Status: query.Status{Languages: map[string]int{}, LeftOut: query.LeftOut{Paths: []string{}}}}
 	rows := [][]string{{"ROOT", "FILES", "TOKENS", "SIZE", "INDEXED"}}
 	for _, d := range dirs {
 		s, err := w.statusOf(ctx, d)
@@ -226,6 +250,7 @@ func runIndexStatus(ctx context.Context, w *world, c *cli.Context) error {
 		for l, n := range s.Languages {
 			out.Languages[l] += n
 		}
+		out.LeftOut.Add(s.LeftOut, func(p string) string { return filepath.Join(s.RepoRoot, filepath.FromSlash(p)) })
 		rows = append(rows, []string{d.name, fmt.Sprintf("%d of %d", s.FilesIndexed, s.FilesTotal), strconv.Itoa(s.TotalTokens), ui.Size(s.IndexSizeBytes), cmp.Or(s.LastIndexed, "never")})
 	}
 	if !c.Bool("skills") {
@@ -244,6 +269,10 @@ func runIndexStatus(ctx context.Context, w *world, c *cli.Context) error {
 	if len(languages) > 0 {
 		w.ui.Print("languages: %s", languages)
 	}
+	if out.LeftOut.Ignored > 0 {
+		w.ui.Print("ignored by git: %s", ui.Count(out.LeftOut.Ignored, "path"))
+	}
+	w.tellLeftOut(out.LeftOut)
 	if out.FilesIndexed < out.FilesTotal {
 		w.ui.Hint("skl index%s", samePlace(c))
 	}
@@ -311,7 +340,7 @@ func (w *world) drop(ctx context.Context, d indexed, glob query.Glob, whole, dry
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		root = real
 	}
-	if !exists(index.Dir(w.indexDir(), root, d.extra...)) {
+	if !exists(index.Dir(w.indexDir(), root, w.indexOptions(d).Patterns()...)) {
 		if !exists(root) {
 			return "", 0, diag.New(diag.Misuse, "not_found", "there is no directory %s, and no index of it", d.name)
 		}
@@ -332,7 +361,7 @@ func (w *world) drop(ctx context.Context, d indexed, glob query.Glob, whole, dry
 		}
 	}
 	if whole && !dry {
-		err = index.Drop(ctx, w.indexDir(), root, d.extra...)
+		err = index.Drop(ctx, w.indexDir(), root, w.indexOptions(d).Patterns()...)
 	}
 	return root, n, err
 }

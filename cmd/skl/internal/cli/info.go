@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
@@ -179,9 +180,9 @@ type readResult struct {
 }
 
 func readCommand() command {
-	return command{name: "read", args: "REF|NAME [FILE]", group: "Skills", usage: "print a file of a skill, SKILL.md by default", output: readResult{}, complete: "skill",
+	return command{name: "read", args: "REF|NAME [FILE]", group: "Skills", usage: "print a file of a skill, SKILL.md by default: byte for byte, and printable on a terminal", output: readResult{}, complete: "skill",
 		example: "skl read pdf\nskl read pdf scripts/fill.py\nskl read anthropics/skills/pdf --prompt",
-		flags:   []cli.Flag{&cli.BoolFlag{Name: "prompt", Usage: "as text for a model: the body, the directory and the list of files"}},
+		flags:   []cli.Flag{&cli.BoolFlag{Name: "prompt", Usage: "as text for a model: the body, the directory and the list of files, up to the line </skill_content> with the boundary of the first line, which is drawn anew each time and not in the text"}},
 		run:     runRead}
 }
 
@@ -218,16 +219,17 @@ func runRead(ctx context.Context, w *world, c *cli.Context) error {
 	return nil
 }
 
-// promptText wraps a body as the client guide of agentskills recommends.
+// promptText wraps a body as the client guide of agentskills recommends. Its end is marked by a boundary that was drawn
+// for this output and is nowhere in the text, so that no text of a skill can end early, or say that it has.
 func promptText(info infoResult, src []byte, names []string) string {
 	body := src
 	if doc, err := skill.Read(src); err == nil && doc != nil {
 		body = src[doc.Body:]
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "<skill_content name=%q>\n%s\n", info.Name, strings.TrimSpace(string(body)))
+	fmt.Fprintf(&b, "%s\n", strings.TrimSpace(string(body)))
 	if fs.ValidPath(strings.TrimPrefix(info.Path, "/")) && strings.HasPrefix(info.Path, "/") {
-		fmt.Fprintf(&b, "\nSkill directory: %s\n", info.Path)
+		fmt.Fprintf(&b, "\nSkill directory: %s\n", diag.Printable(info.Path))
 	}
 	b.WriteString("<skill_resources>\n")
 	const most = 100
@@ -240,6 +242,10 @@ func promptText(info infoResult, src []byte, names []string) string {
 			fmt.Fprintf(&b, "  <file>%s</file>\n", diag.Printable(name))
 		}
 	}
-	b.WriteString("</skill_resources>\n</skill_content>\n")
-	return b.String()
+	b.WriteString("</skill_resources>\n")
+	mark := rand.Text()
+	for strings.Contains(b.String(), mark) || strings.Contains(info.Name, mark) {
+		mark = rand.Text()
+	}
+	return fmt.Sprintf("<skill_content name=%q bytes=\"%d\" boundary=%q>\n%s</skill_content boundary=%q>\n", info.Name, b.Len(), mark, b.String(), mark)
 }

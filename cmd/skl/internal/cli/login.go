@@ -53,7 +53,7 @@ const maxToken = 64 << 10
 const loginUser = "skl"
 
 func loginCommand() command {
-	return command{name: "login", args: "URL", group: "Trust", usage: "keep a token for a registry, where docker keeps its own", output: loginResult{},
+	return command{name: "login", args: "URL", group: "Trust", usage: "keep a token for a registry, where docker keeps its own (variables: skl help environment)", output: loginResult{},
 		example: "skl login https://skills.example\nskl login https://skills.example --token-stdin --name corp --default < token\nskl login ghcr.io --username octocat --token-stdin < token",
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "token-stdin", Usage: "read the token from standard input"},
@@ -80,6 +80,10 @@ func runLogin(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	if strings.Contains(c.String("username"), ":") {
 		return diag.New(diag.Misuse, "usage", "a user name holds no colon")
+	}
+	if u, err := url.Parse(base); w.config.Origin(hostOf(base)).Insecure && (err != nil || !origin.Private(u)) {
+		return diag.New(diag.Refused, "credential", "no token is sent to %s: plain http shows it to everybody on the way", base).
+			Hint("use https, or name a variable for this host in config.toml: [origin.%q] token_env", hostOf(base))
 	}
 	token, err := w.askToken(base, c.Bool("token-stdin"))
 	if err != nil {

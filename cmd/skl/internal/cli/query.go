@@ -31,6 +31,7 @@ func placeFlags() []cli.Flag {
 		&cli.StringFlag{Name: "path", Usage: "search `DIR` (default: the repository of the working directory)"},
 		&cli.StringFlag{Name: "service", Usage: "ask the index service at `URL`, and the files here for what is not committed; its key is in " + serviceKey},
 		&cli.BoolFlag{Name: "skills", Usage: "search the skills of all roots instead"},
+		leftOutFlag(),
 		&cli.IntFlag{Name: "max-tokens", Usage: "print at most about `N` tokens"},
 	}
 }
@@ -126,6 +127,9 @@ func samePlace(c *cli.Context) string {
 	if c.Bool("skills") {
 		b.WriteString(" --skills")
 	}
+	for _, pattern := range c.StringSlice("left-out") {
+		b.WriteString(" --left-out " + quoteShell(pattern))
+	}
 	for _, name := range []string{"path", "service"} {
 		if v := c.String(name); v != "" {
 			b.WriteString(" --" + name + " " + quoteShell(v))
@@ -153,7 +157,11 @@ func runQuery(ctx context.Context, w *world, c *cli.Context) error {
 	defer x.Close()
 	w.tellIgnored(q)
 	if c.Bool("files") {
-		return w.listFiles(ctx, x, q)
+		if err := w.listFiles(ctx, x, q); err != nil {
+			return err
+		}
+		w.tellUnsearched(c, x, false)
+		return nil
 	}
 	whole, err := x.Query(ctx, q)
 	if err != nil {
@@ -164,6 +172,7 @@ func runQuery(ctx context.Context, w *world, c *cli.Context) error {
 		return w.ui.Result(r)
 	}
 	w.printHandles(r)
+	w.tellUnsearched(c, x, r.TotalMatches > 0)
 	w.tellQuery(c, q, r, len(r.Handles)+len(r.RefHandles) < len(whole.Handles)+len(whole.RefHandles) || r.ExpandedCount < whole.ExpandedCount)
 	return nil
 }
@@ -208,22 +217,8 @@ func place(path string, lines [2]int) string {
 	return fmt.Sprintf("%s:%d-%d", path, lines[0], lines[1])
 }
 
-// printText prints text of a file: byte for byte for programs, and so that it moves no cursor on a terminal.
+// printText prints text of a file, and ends its last line.
 func (w *world) printText(text string) {
-	if w.env.color {
-		var b strings.Builder
-		for line := range strings.Lines(text) {
-			line = strings.TrimRight(line, "\r\n")
-			for i, part := range strings.Split(line, "\t") {
-				if i > 0 {
-					b.WriteByte('\t')
-				}
-				b.WriteString(diag.Printable(part))
-			}
-			b.WriteByte('\n')
-		}
-		text = b.String()
-	}
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
@@ -268,6 +263,13 @@ func (w *world) tellQuery(c *cli.Context, q query.Query, r query.Result, cut boo
 		w.ui.Hint("skl expand%s %s", samePlace(c), r.Handles[0].ID)
 	case len(r.RefHandles) > 0 && r.RefHandles[0].SourceHandle != "":
 		w.ui.Hint("skl expand%s %s", samePlace(c), r.RefHandles[0].SourceHandle)
+	}
+}
+
+// tellUnsearched says what was left out where an answer is complete otherwise, or empty.
+func (w *world) tellUnsearched(c *cli.Context, x searched, found bool) {
+	if l, ok := x.(interface{ LeftOut() query.LeftOut }); ok && (!found || len(givenOf(c, "literal", "regex")) > 0) {
+		w.tellLeftOut(l.LeftOut())
 	}
 }
 
@@ -362,6 +364,7 @@ func runEvidence(ctx context.Context, w *world, c *cli.Context) error {
 		rows = append(rows, []string{h.ID, h.NodeType, h.Name, place(h.FilePath, h.LineRange), strconv.Itoa(h.TokenCount), strconv.FormatFloat(h.Score, 'f', 2, 64)})
 	}
 	w.ui.Rows(rows)
+	w.tellUnsearched(c, x, len(p.Handles) > 0)
 	if len(p.Handles) == 0 {
 		w.ui.Note("nothing matches")
 	} else {
@@ -480,14 +483,18 @@ func (w *world) searchedDir(path string) string {
 
 // searched opens what the flags name.
 func (w *world) searched(ctx context.Context, c *cli.Context) (searched, error) {
+	also := c.StringSlice("left-out")
+	if len(also) > 0 && c.String("service") != "" {
+		return nil, diag.New(diag.Misuse, "usage", "--left-out and --service exclude each other: the service says what it covers").Hint("leave out one of them")
+	}
 	if url := c.String("service"); url != "" && !c.Bool("skills") {
 		return w.remoteIndex(ctx, url, w.searchedDir(c.String("path")))
 	}
 	if !c.Bool("skills") {
-		return w.open(ctx, indexed{dir: w.searchedDir(c.String("path"))})
+		return w.open(ctx, indexed{dir: w.searchedDir(c.String("path")), also: also})
 	}
 	if given := givenOf(c, "path", "service"); len(given) > 0 {
 		return nil, diag.New(diag.Misuse, "usage", "--skills and %s exclude each other", given[0]).Hint("leave out one of them")
 	}
-	return w.searchedSkills(ctx)
+	return w.searchedSkills(ctx, also)
 }

@@ -78,7 +78,7 @@ func (r *runRecord) end(result run.Result) {
 
 // createRun writes the record of a new run and makes its journal.
 func (w *world) createRun(r runRecord) (*run.File, error) {
-	if err := os.MkdirAll(w.runDir(r.ID), 0o700); err != nil {
+	if err := w.private(w.runDir(r.ID)); err != nil {
 		return nil, err
 	}
 	if err := w.writeRun(r); err != nil {
@@ -89,7 +89,7 @@ func (w *world) createRun(r runRecord) (*run.File, error) {
 
 // eventsSink keeps the events of a run for "skl trace".
 func (w *world) eventsSink(r runRecord) (trace.Sink, error) {
-	if err := os.MkdirAll(w.runDir(r.ID), 0o700); err != nil {
+	if err := w.private(w.runDir(r.ID)); err != nil {
 		return nil, err
 	}
 	return jsonlFile(filepath.Join(w.runDir(r.ID), eventsFile))
@@ -100,6 +100,11 @@ func jsonlFile(path string) (trace.Sink, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+		if err := f.Chmod(0o600); err != nil { // it was there before, and is about to hold prompts and answers
+			return nil, errors.Join(err, f.Close())
+		}
 	}
 	return fileSink{trace.JSONL(f), f}, nil
 }

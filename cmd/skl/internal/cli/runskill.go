@@ -180,6 +180,9 @@ func (w *world) readConsents() (consents, error) {
 
 // remember records that the user allowed something to the skill with digest.
 func (w *world) remember(digest string, what ...string) error {
+	if err := w.private(w.dirs.state); err != nil {
+		return err
+	}
 	unlock, err := durable.Lock(context.Background(), w.dirs.state, nil)
 	if err != nil {
 		return err

@@ -95,7 +95,8 @@ func (w *world) spans(ctx context.Context, id, model string) (trace.Sink, error)
 	if endpoint == "" && w.env.getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && w.env.getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return nil, nil
 	}
-	sink, err := otlp.New(ctx, otlp.Config{Endpoint: endpoint, Version: version, Run: id, Model: model})
+	sink, err := otlp.New(ctx, otlp.Config{Endpoint: endpoint, Version: version, Run: id, Model: model,
+		Content: otlp.CapturesContent(w.env.getenv(otlp.ContentVariable))})
 	if err != nil {
 		return nil, err
 	}

@@ -291,11 +291,14 @@ func (w *world) keepSignatures(s lock.Skill, bundles [][]byte) error {
 		return err
 	}
 	path := w.kept(s)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := w.private(filepath.Dir(path)); err != nil {
 		return err
 	}
 	// It is a copy that is verified whenever it is read; one that a crash tore is fetched again. So it is not synced.
-	return os.WriteFile(path, text, 0o644)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return err
+	}
+	return os.Chmod(path, 0o600) // earlier versions of skl wrote it for everybody
 }
 
 // keptSignatures reads them back; nil if there are none that can be read.

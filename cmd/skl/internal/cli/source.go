@@ -266,10 +266,10 @@ func (w *world) editConfig(dry bool, edit func(*config.Config) error) error {
 	if err := edit(cfg); err != nil || dry {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+	if err := w.private(filepath.Dir(file)); err != nil {
 		return err
 	}
-	return durable.WriteFile(file, cfg.Bytes(), 0o644)
+	return durable.WriteFile(file, cfg.Bytes(), 0o600)
 }
 
 type pluginLine struct {

@@ -50,7 +50,7 @@ func (w *world) readTrust() (trustFile, error) {
 
 // setTrust changes the record of one project, alone among all skls of this user.
 func (w *world) setTrust(dir string, allow bool) error {
-	if err := os.MkdirAll(w.dirs.state, 0o700); err != nil {
+	if err := w.private(w.dirs.state); err != nil {
 		return err
 	}
 	end, err := durable.Lock(context.Background(), w.dirs.state, nil)

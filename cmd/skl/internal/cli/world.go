@@ -59,6 +59,7 @@ type world struct {
 	here    install.Site // how the scope's files are read and written
 	foreign error        // why nothing of the project may be used; nil if it may
 	dirs    dirs
+	given   []string // those of dirs that a variable names, which may hold more than skl's
 	config  *config.Config
 
 	web      *origin.Client // of all sources and commands, so that an answer to a 401 is remembered once
@@ -115,7 +116,8 @@ func absolute(base, path string) string {
 func (w *world) setDirs() {
 	pick := func(own, xdg string, def ...string) string {
 		if dir := w.env.getenv(own); own != "" && dir != "" {
-			return absolute(w.env.cwd, dir)
+			w.given = append(w.given, absolute(w.env.cwd, dir))
+			return w.given[len(w.given)-1]
 		}
 		if dir := w.env.getenv(xdg); filepath.IsAbs(dir) {
 			return filepath.Join(dir, "skl")
@@ -131,6 +133,34 @@ func (w *world) setDirs() {
 	if roaming, local := w.env.getenv("APPDATA"), w.env.getenv("LOCALAPPDATA"); roaming != "" && local != "" && filepath.Separator == '\\' {
 		w.dirs = dirs{filepath.Join(roaming, "skl"), filepath.Join(local, "skl", "data"), filepath.Join(local, "skl", "cache"), filepath.Join(local, "skl", "state")}
 	}
+}
+
+// private makes dir, which is one of w.dirs or below it, for nobody but this user, and takes the rights of others
+// from what is there.
+func (w *world) private(dir string) error {
+	for _, top := range []string{w.dirs.config, w.dirs.data, w.dirs.cache, w.dirs.state} {
+		if dir != top && !strings.HasPrefix(dir, top+string(filepath.Separator)) {
+			continue
+		}
+		if err := w.narrow(top); err != nil {
+			return err
+		}
+		if !slices.Contains(w.given, dir) {
+			return durable.MkdirPrivate(dir)
+		}
+	}
+	if w.managed && dir == managedBase {
+		return os.MkdirAll(dir, 0o755) // for everybody on the machine
+	}
+	return os.MkdirAll(dir, durable.Private)
+}
+
+// narrow takes the rights of others from one of w.dirs. One that a variable names may be more than skl's.
+func (w *world) narrow(top string) error {
+	if slices.Contains(w.given, top) {
+		return nil
+	}
+	return durable.Narrow(top)
 }
 
 // Managed places, which the administrator owns.
@@ -370,7 +400,12 @@ func (w *world) begin(ctx context.Context, dry bool) (end func(), err error) {
 		return nil, err
 	}
 	if w.scope == hosts.User {
-		if err := os.MkdirAll(w.base, 0o755); err != nil {
+		if err := w.private(w.base); err != nil {
+			return nil, err
+		}
+	}
+	for _, dir := range []string{w.dirs.data, w.dirs.cache, w.dirs.state} {
+		if err := w.narrow(dir); err != nil {
 			return nil, err
 		}
 	}

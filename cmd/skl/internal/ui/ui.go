@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ type UI struct {
 	Verbose  bool // details that are otherwise left out
 	Color    bool // Out and Err take colours
 	Terminal bool // In and Err are a terminal: questions can be asked, progress shown
+	Screen   bool // Out is a terminal
 	Yes      bool // questions of choice are answered with their default
 	// Interrupt ends waiting for an answer when it is closed. Nil never does.
 	Interrupt <-chan struct{}
@@ -48,10 +50,35 @@ func (u *UI) Print(format string, args ...any) {
 	fmt.Fprintf(u.Out, format+"\n", clean(args)...)
 }
 
-// Raw writes bytes of a result as they are: a file, a completion script.
+// Raw writes bytes of a result: a file, a completion script. Programs get them as they are. On a terminal, what it
+// would obey is made printable; line ends and tabs stay.
 func (u *UI) Raw(data []byte) {
 	u.clear()
+	if u.Screen {
+		data = []byte(onScreen(string(data)))
+	}
 	u.Out.Write(data)
+}
+
+// onScreen makes each line of text printable.
+func onScreen(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line, ended := strings.CutSuffix(line, "\n")
+		if ended {
+			line = strings.TrimSuffix(line, "\r")
+		}
+		for i, part := range strings.Split(line, "\t") {
+			if i > 0 {
+				b.WriteByte('\t')
+			}
+			b.WriteString(diag.Printable(part))
+		}
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
 }
 
 // Note tells the reader something beside the result.
@@ -99,7 +126,7 @@ func escaped(text string) string {
 	var b strings.Builder
 	from := 0
 	for i, r := range text {
-		if r < 0x80 || r == utf8.RuneError || diag.Printable(string(r)) == string(r) {
+		if r < 0x7f || r == utf8.RuneError || diag.Printable(string(r)) == string(r) {
 			continue
 		}
 		b.WriteString(text[from:i])
@@ -271,11 +298,24 @@ func clean(args []any) []any {
 			out[i] = diag.Printable(strings.Join(v, ", "))
 		case fmt.Stringer:
 			out[i] = diag.Printable(v.String())
+		case []byte:
+			out[i] = diag.Printable(string(v))
 		default:
-			out[i] = a
+			out[i] = plain(a)
 		}
 	}
 	return out
+}
+
+// plain makes text of another type printable: a bundle.Digest, a list of names, a struct.
+func plain(a any) any {
+	switch v := reflect.ValueOf(a); v.Kind() {
+	case reflect.String:
+		return diag.Printable(v.String())
+	case reflect.Slice, reflect.Array, reflect.Map, reflect.Struct, reflect.Pointer:
+		return diag.Printable(fmt.Sprint(a))
+	}
+	return a
 }
 
 // Size writes a number of bytes for people: 59 kB, 1.4 MB.
