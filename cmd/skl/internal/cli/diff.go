@@ -88,6 +88,9 @@ func runDiff(ctx context.Context, w *world, c *cli.Context) error {
 	if !ok {
 		return w.diffCopies(ctx, name, c.Bool("stat"))
 	}
+	if err := w.fresh(ctx, f); err != nil {
+		return err
+	}
 	installed, err := readTree(os.DirFS(filepath.Join(w.root, name)))
 	if err != nil {
 		return err

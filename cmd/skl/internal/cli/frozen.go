@@ -8,7 +8,6 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install"
-	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -39,7 +38,7 @@ func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
 	if !f.hasLock {
 		return diag.New(diag.Unmet, "no_lock", "there is no %s", w.short(f.lockPath)).Hint("skl install")
 	}
-	if err := w.fresh(f); err != nil {
+	if err := w.fresh(ctx, f); err != nil {
 		return err
 	}
 	if !dry {
@@ -52,7 +51,7 @@ func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
 			if f, err = w.load(); err != nil {
 				return err
 			}
-			if err := w.fresh(f); err != nil {
+			if err := w.fresh(ctx, f); err != nil {
 				return err
 			}
 		}
@@ -89,17 +88,18 @@ func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
 	return j.carryOut(ctx, in, changes)
 }
 
-// fresh refuses a lock that does not follow from the manifest.
-func (w *world) fresh(f *files) error {
-	all, err := wants(f.manifest)
+// fresh refuses a lock that does not follow from the manifest, and one whose entries are not of the sources that
+// own their refs.
+func (w *world) fresh(ctx context.Context, f *files) error {
+	stale, err := staleNames(f)
 	if err != nil {
 		return err
 	}
-	if stale := resolver.Stale(all, f.lock); len(stale) > 0 {
+	if len(stale) > 0 {
 		return diag.New(diag.Unmet, "stale_lock", "%s does not follow from %s: %s", w.short(f.lockPath), w.short(f.manifestPath), strings.Join(stale, ", ")).
 			Hint("skl lock")
 	}
-	return nil
+	return w.agree(ctx, f)
 }
 
 // edited refuses skills with local edits, all of them in one sentence.

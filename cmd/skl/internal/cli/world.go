@@ -463,6 +463,7 @@ func (w *world) resolver(m *manifest.Manifest) *resolver.Resolver {
 		HasNamespace:    w.registry.HasNamespace,
 		ForgeURL:        w.config.ForgeURL,
 		Market:          w.market,
+		Undecided:       w.undecided,
 		Binding: func(ns string) string {
 			if b := w.config.Namespaces[ns]; b != "" {
 				return b
