@@ -21,6 +21,14 @@ const CodeSource = "E_LOCK_SOURCE"
 // It asks a marketplace and a collection what they hold, and the default registry for a namespace that
 // is not bound. If the answer cannot be had, [Resolver.Undecided] decides.
 func (rs *Resolver) Agree(ctx context.Context, w Named, s lock.Skill) error {
+	if s.Tree == "" {
+		return at((&difference{"tree", "", "files that it has to pin"}).err(w, s), w.Where)
+	}
+	return rs.agree(ctx, w, s)
+}
+
+// agree is Agree for entries whose bundle was perhaps not fetched yet.
+func (rs *Resolver) agree(ctx context.Context, w Named, s lock.Skill) error {
 	place, err := rs.Locate(ctx, w.Ref)
 	if err != nil {
 		return rs.undecided(w, err)
@@ -143,7 +151,6 @@ func differsPins(p Place, w Named, s lock.Skill) *difference {
 		{"commit", s.Commit, s.Source == "git", false},
 		{"manifest", s.Manifest, s.Source == "oci" || s.Source == "registry", false},
 		{"artifact", s.Artifact, s.Source == "registry", s.Source == "oci" || s.Source == "local"},
-		{"tree", string(s.Tree), true, false},
 	}
 	for _, pin := range pins {
 		switch {

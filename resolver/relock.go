@@ -67,7 +67,7 @@ func (rs *Resolver) Relock(ctx context.Context, wants []Named, old *lock.Lock, u
 			}
 			entries[i] = have
 			g.Go(func() error {
-				errs[i] = rs.Agree(gctx, w, have)
+				errs[i] = rs.agree(gctx, w, have)
 				return nil
 			})
 			continue
@@ -128,7 +128,6 @@ func settle(have, chosen lock.Skill) lock.Skill {
 			chosen.Log = a // a newer checkpoint proves nothing more
 		}
 	}
-	chosen.Requires, chosen.RequiredBy = have.Requires, have.RequiredBy
 	return chosen
 }
 

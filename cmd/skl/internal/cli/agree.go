@@ -8,7 +8,6 @@ import (
 
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
-	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
 )
 
@@ -53,6 +52,11 @@ func (w *world) agree(ctx context.Context, f *files) error {
 	if err != nil {
 		return err
 	}
+	return w.agreeOn(ctx, f, all)
+}
+
+// agreeOn is agree for some of the manifest's wants.
+func (w *world) agreeOn(ctx context.Context, f *files, all []resolver.Named) error {
 	bad, err := w.disagreements(ctx, f, all)
 	if err != nil {
 		return err
@@ -91,5 +95,14 @@ func staleNames(f *files) ([]string, error) {
 	return resolver.Stale(all, f.lock), nil
 }
 
-// isStale reports whether the entry s is one that the manifest does not ask for in these words.
-func isStale(s lock.Skill, stale []string) bool { return slices.Contains(stale, s.Name) }
+// usable refuses the entry of name, which something is going to be fetched by, as a whole lock is refused.
+func (w *world) usable(ctx context.Context, f *files, name string) error {
+	all, err := wants(f.manifest)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(resolver.Stale(all, f.lock), name) {
+		return diag.New(diag.Unmet, "stale_lock", "%s does not follow from %s: %s", w.short(f.lockPath), w.short(f.manifestPath), name).Hint("skl lock")
+	}
+	return w.agreeOn(ctx, f, slices.DeleteFunc(all, func(n resolver.Named) bool { return n.Name != name }))
+}

@@ -14,7 +14,7 @@ import (
 func ciCommand() command {
 	return command{name: "ci", group: "Team", usage: "install exactly what skl.lock says, or nothing", output: installResult{},
 		example: "skl ci\nskl ci --offline",
-		flags:   []cli.Flag{hostFlag("install for the agent `HOST` only"), dryRunFlag()},
+		flags:   []cli.Flag{hostFlag("install for the agent `HOST` only"), unsignedFlag(), dryRunFlag()},
 		run:     runFrozen}
 }
 
@@ -75,13 +75,13 @@ func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
 	if err := edited(changes); err != nil {
 		return err
 	}
-	if err := w.checkLocked(ctx, f.lock.Skills, !dry); err != nil {
+	if err := w.checkLocked(ctx, f.lock.Skills, checking{keep: !dry, allowUnsigned: c.Bool("allow-unsigned")}); err != nil {
 		return err
 	}
 	if err := w.prefetch(ctx, in, f.lock.Skills, have); err != nil {
 		return err
 	}
-	if err := in.Materialise(ctx, f.lock.Skills, have, dry); err != nil {
+	if _, err := w.materialise(ctx, in, f.lock.Skills, have, dry, func(string) bool { return false }); err != nil {
 		return err
 	}
 	j := &job{w: w, files: f, next: f.lock, dry: dry, frozen: true}

@@ -20,6 +20,7 @@ import (
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/store"
+	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
@@ -211,7 +212,17 @@ func (w *world) wire() {
 	w.local = &local.Source{Dir: w.base}
 	w.embedded = &embedded.Source{FS: skills.FS()}
 	w.oci = &oci.Source{Client: w.web, CacheDir: w.dirs.cache, Progress: w.ui.Progress, Warn: func(place, text string) { w.ui.Warn("%s: %s", place, text) }}
-	w.registry = &registry.Source{HTTP: w.web, Cache: w.dirs.cache, State: w.dirs.state, Progress: w.ui.Progress, Warn: func(text string) { w.ui.Warn("%s", text) }}
+	w.registry = &registry.Source{HTTP: w.web, Cache: w.dirs.cache, State: w.dirs.state, LogKey: w.configuredLog, Progress: w.ui.Progress, Warn: func(text string) { w.ui.Warn("%s", text) }}
+}
+
+// configuredLog is the configured key of the log of the registry at an address.
+func (w *world) configuredLog(url string) string {
+	for _, r := range w.config.Registries {
+		if c, err := client.New(nil, r.URL); err == nil && c.URL() == url && r.Log != "" {
+			return r.Log
+		}
+	}
+	return ""
 }
 
 // newHTTP is a client by the configuration.
