@@ -499,12 +499,18 @@ func (w *world) printChange(c install.Change, j *job, report install.Report) {
 // signedWord says who signed what is added.
 func (j *job) signedWord(c install.Change) string {
 	switch {
-	case c.Signer != "":
-		return "signed by " + c.Signer
-	case j.next == nil:
+	case c.Signer == "" && j.next == nil:
 		return "unsigned"
+	case j.next == nil:
+		return "signed by " + c.Signer
 	}
 	s, _ := j.next.Skill(c.Name)
+	if c.Signer != "" {
+		if t, err := j.w.trustFor(namespaceOf(s)); err != nil || t.verifier == nil {
+			return "signed by " + c.Signer + " as skl.lock says, not checked"
+		}
+		return "signed by " + c.Signer
+	}
 	if s.Source == "embedded" {
 		return "comes with skl"
 	}

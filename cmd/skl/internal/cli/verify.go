@@ -238,12 +238,12 @@ func (w *world) verifySignature(ctx context.Context, out *verifiedSkill, l *lock
 func (w *world) printVerify(out verifyResult) {
 	bad, refused := 0, 0
 	for _, s := range out.Skills {
+		if s.Signature == string(attest.Failed) {
+			refused++
+			w.ui.Print("%s  signature: %s", s.Name, s.Reason)
+		}
 		if s.State == "ok" {
 			w.ui.Detail("%s ok %s", s.Name, s.Digest)
-			if s.Signature == string(attest.Failed) {
-				refused++
-				w.ui.Print("%s  signature: %s", s.Name, s.Reason)
-			}
 			continue
 		}
 		bad++
