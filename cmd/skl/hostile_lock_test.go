@@ -286,7 +286,7 @@ func fieldOf(e lockEntry, header, key string) (string, bool) {
 
 // mutations are small changes of a TOML value, by what kind of change they are.
 func mutations(value string) map[string]string {
-	out := map[string]string{"of another type": "{}", "of another type 2": "[1]"}
+	out := map[string]string{"of another type": "{}"}
 	switch value[0] {
 	case '"':
 		text := strings.Trim(value, `"`)
@@ -480,18 +480,19 @@ func (l *lockLab) bench(n int) (*lockBench, error) {
 		if err := p.restore(); err != nil {
 			return nil, err
 		}
-		p.pristine = p.list()
 	}
 	return b, nil
 }
 
 func (p *lockPlace) restore() error {
-	return errors.Join(os.RemoveAll(p.dir), os.CopyFS(p.dir, os.DirFS(p.from)))
+	err := errors.Join(os.RemoveAll(p.dir), os.CopyFS(p.dir, os.DirFS(p.from)))
+	p.pristine = p.list()
+	return err
 }
 
 // list is what is in the project, the lock aside.
 func (p *lockPlace) list() []string {
-	return slices.DeleteFunc(list(p.dir, contentOf), func(line string) bool { return strings.Contains(line, " skl.lock ") })
+	return slices.DeleteFunc(list(p.dir, touched), func(line string) bool { return strings.Contains(line, " skl.lock ") })
 }
 
 // try runs all commands on a lock. All read it with one parser, so what that refuses is tried once.
@@ -513,7 +514,10 @@ func (b *lockBench) try(lock string) []lockTrial {
 // run is one command in a project, with a home of its own.
 func (b *lockBench) run(p *lockPlace, run, lock string) lockTrial {
 	home, path := filepath.Join(b.dir, "home"), filepath.Join(p.dir, "skl.lock")
-	err := errors.Join(os.RemoveAll(home), os.CopyFS(home, os.DirFS(b.home)), os.WriteFile(path, []byte(lock), 0o644))
+	err := os.WriteFile(path, []byte(lock), 0o644)
+	if !slices.Equal(list(home, contentOf), b.homely) { // the last run left something there
+		err = errors.Join(err, os.RemoveAll(home), os.CopyFS(home, os.DirFS(b.home)))
+	}
 	if err != nil {
 		return lockTrial{run: run, exit: -1, output: err.Error()}
 	}
@@ -561,6 +565,15 @@ func (b *lockBench) run(p *lockPlace, run, lock string) lockTrial {
 		}
 	}
 	return trial
+}
+
+// touched tells whether a file was written: nothing sets times back.
+func touched(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return " " + err.Error()
+	}
+	return fmt.Sprintf(" %d %d", info.Size(), info.ModTime().UnixNano())
 }
 
 func contentOf(path string) string {
