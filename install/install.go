@@ -234,8 +234,11 @@ func (in *Installer) Missing(s lock.Skill, have map[string]Have) bool {
 	return s.Tree == "" || !installed(s, have[s.Name]) && !in.Store.Has(s.Tree)
 }
 
+// installed reports whether what lies there was installed as exactly this release. The same files from another place, or under another
+// version or pin, are fetched once more, so that what the lock says of them is checked where only the place can.
 func installed(s lock.Skill, h Have) bool {
-	return h.Present && h.Managed && h.Receipt.Tree == s.Tree
+	r := h.Receipt
+	return h.Present && h.Managed && r.Tree == s.Tree && r.Source == s.Source && r.URL == s.URL && r.Commit == s.Commit && r.Manifest == s.Manifest && r.Version == s.Version
 }
 
 // summary is what the receipt says of the whole bundle.

@@ -111,7 +111,7 @@ func TestStale(t *testing.T) {
 		l.Set(s)
 	}
 	wants := []Named{ask(t, "a", "o/a@^1"), ask(t, "b", "o/b@^2"), ask(t, "c", "o/c")}
-	if got := strings.Join(Stale(wants, l), " "); got != "b c old" {
-		t.Errorf("Stale = %s, want b c old", got)
+	if got := strings.Join(Stale(wants, l), " "); got != "b c dep old" {
+		t.Errorf("Stale = %s, want b c dep old: an entry cannot say itself that it is wanted", got)
 	}
 }

@@ -21,7 +21,8 @@ type Named struct {
 }
 
 // Stale returns the names whose lock entry does not follow from the manifest: missing,
-// of another ref, or not wanted any more. A lock with none is fresh.
+// of another ref, or not wanted. A lock with none is fresh. What an entry says of who requires it
+// counts for nothing. Whether the entry of a ref is also of the source that owns the ref, [Resolver.Agree] says.
 func Stale(wants []Named, l *lock.Lock) []string {
 	var stale []string
 	for _, w := range wants {
@@ -30,7 +31,7 @@ func Stale(wants []Named, l *lock.Lock) []string {
 		}
 	}
 	for _, s := range l.Skills {
-		if !slices.ContainsFunc(wants, func(w Named) bool { return w.Name == s.Name }) && len(s.RequiredBy) == 0 {
+		if !slices.ContainsFunc(wants, func(w Named) bool { return w.Name == s.Name }) {
 			stale = append(stale, s.Name)
 		}
 	}
@@ -40,7 +41,7 @@ func Stale(wants []Named, l *lock.Lock) []string {
 
 // Relock chooses a release for every want and returns the new lock. An entry of old
 // that still follows from its want is kept as it is, unless upgrade holds
-// its name; entries that nothing wants are left out. Errors of
+// its name, and refused if it does not [Resolver.Agree]; entries that nothing wants are left out. Errors of
 // several wants are joined; then there is no lock.
 //
 // A new entry has no tree digest yet: its bundle was not fetched.
@@ -57,9 +58,18 @@ func (rs *Resolver) Relock(ctx context.Context, wants []Named, old *lock.Lock, u
 	g.SetLimit(8)
 	for i, w := range wants {
 		have, ok := old.Skill(w.Name)
-		if ok && !upgrade(w.Name) && keeps(have, w) {
-			have.Ref = w.Ref.String()
+		if ok && !upgrade(w.Name) && Keeps(have, w) {
+			if want := w.Ref.String(); have.Ref != want {
+				have.Ref = want
+				if w.Kind != "" {
+					have.RefKind = w.Kind
+				}
+			}
 			entries[i] = have
+			g.Go(func() error {
+				errs[i] = rs.agree(gctx, w, have)
+				return nil
+			})
 			continue
 		}
 		g.Go(func() error {
@@ -90,8 +100,8 @@ func first(errs []error) error {
 	return nil
 }
 
-// keeps reports whether the locked release is one that w could mean.
-func keeps(s lock.Skill, w Named) bool {
+// Keeps reports whether the locked release is one that w could mean, by its ref and version alone.
+func Keeps(s lock.Skill, w Named) bool {
 	if s.Ref == w.Ref.String() {
 		return true
 	}
@@ -118,7 +128,6 @@ func settle(have, chosen lock.Skill) lock.Skill {
 			chosen.Log = a // a newer checkpoint proves nothing more
 		}
 	}
-	chosen.Requires, chosen.RequiredBy = have.Requires, have.RequiredBy
 	return chosen
 }
 

@@ -53,6 +53,9 @@ type Resolver struct {
 	Market func(name string) (r ref.Ref, ok bool)
 	// Plugins reads marketplaces. Nil refuses market refs.
 	Plugins PluginReader
+	// Undecided says what becomes of a lock entry when nobody answers who owns its ref: nil lets it pass. A nil
+	// func refuses it with the error that was met.
+	Undecided func(w Named, err error) error
 }
 
 // A Want asks for skills of one ref.

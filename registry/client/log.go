@@ -31,6 +31,7 @@ const maxTile = 8 << 20
 // Errors are those of registry/tlog, all of class Refused: log_fork, log_rollback, log_frozen, log_signature,
 // log_proof. Nothing is remembered of what was refused. Its methods may be called concurrently.
 type Log struct {
+	Key    string           // of the log, when it is known beforehand; it is set before first use
 	MaxAge time.Duration    // of a checkpoint; 0 means 24 hours
 	Now    func() time.Time // nil means time.Now
 
@@ -130,11 +131,40 @@ func (l *Log) Known(ctx context.Context) (key string, last tlog.Checkpoint, err 
 	return l.followed().Known(ctx)
 }
 
-// Locked verifies, without a network, the proof that a lock has for a release called
-// namespace/name. If the log was followed on this machine, its key must be the one that was kept.
-func (l *Log) Locked(ctx context.Context, name string, s lock.Skill) error {
-	if s.Log == nil {
+// Meet asks the registry for its log, as the first Check does, and keeps its key. A registry without a log is no error.
+func (l *Log) Meet(ctx context.Context) error {
+	l.mu.Lock()
+	met := l.asked || l.none
+	if !met {
+		about, err := l.client.About(ctx)
+		if err != nil {
+			l.mu.Unlock()
+			return err
+		}
+		l.none = about.Log == ""
+		met = l.none
+	}
+	l.mu.Unlock()
+	if met {
 		return nil
+	}
+	_, err := l.Update(ctx)
+	return err
+}
+
+// Locked verifies, without a network, the proof that a lock has for a release called
+// namespace/name. If the key of the log is configured or was kept, there has to be a proof, and it has to be of that log.
+func (l *Log) Locked(ctx context.Context, name string, s lock.Skill) error {
+	known, _, kerr := l.Known(ctx)
+	if kerr != nil {
+		return l.named(kerr)
+	}
+	if s.Log == nil && known == "" {
+		return nil
+	}
+	if s.Log == nil {
+		e := diag.New(diag.Refused, "log_proof", "skl.lock has no proof that %s@%s is in the log", name, s.Version)
+		return l.named(e.Hint("if nobody removed it, to fetch it: skl lock --upgrade %s", s.Name))
 	}
 	proof, err := tlog.Decode(tlog.Encoded{Origin: s.Log.Origin, Index: s.Log.Index, Entry: s.Log.Entry, Proof: s.Log.Proof, Checkpoint: s.Log.Checkpoint})
 	if err == nil {
@@ -143,8 +173,7 @@ func (l *Log) Locked(ctx context.Context, name string, s lock.Skill) error {
 	if err != nil {
 		return l.named(err)
 	}
-	key, _, err := l.Known(ctx)
-	if err == nil && key != "" && key != s.Log.Origin {
+	if known != "" && known != s.Log.Origin {
 		err = diag.New(diag.Refused, "log_signature", "the proof for %s is of another log than the one that was seen first", name)
 	}
 	return l.named(err)
@@ -177,7 +206,7 @@ func (l *Log) followed() *tlog.Follower {
 	l.once.Do(func() {
 		path := filepath.Join(l.dir, "checkpoint")
 		l.follower = &tlog.Follower{
-			MaxAge: l.MaxAge, Now: l.Now, Fetch: l.fetch,
+			Key: l.Key, MaxAge: l.MaxAge, Now: l.Now, Fetch: l.fetch,
 			Offer: func(ctx context.Context) (string, error) {
 				about, err := l.client.About(ctx)
 				return about.Log, err

@@ -1,7 +1,7 @@
 // Package config reads config.toml: where registries, forges and marketplaces are,
 // who owns a namespace, and how to talk to a server.
 //
-//	[registry.NAME]        url, default
+//	[registry.NAME]        url, default, log
 //	[namespace]            acme = "registry:NAME"
 //	[forge.NAME]           url; a repository is cloned from <url>/<owner>/<repo>.git
 //	[market.NAME]          ref
@@ -52,6 +52,7 @@ type Config struct {
 type Registry struct {
 	URL     string // without a final slash
 	Default bool   // asked for namespaces nobody else owns; at most one
+	Log     string // verifier key of its transparency log; "" trusts the one that is seen first
 }
 
 // A Signer may sign the releases of a namespace. It is a key, or an identity that an
@@ -89,7 +90,7 @@ func Merge(machine, user *Config) *Config {
 		}
 		if _, _, ok := from.DefaultRegistry(); ok {
 			for name, r := range c.Registries {
-				c.Registries[name] = Registry{URL: r.URL}
+				c.Registries[name] = Registry{URL: r.URL, Log: r.Log}
 			}
 		}
 		maps.Copy(c.Registries, from.Registries)

@@ -49,7 +49,7 @@ func parse(t *testing.T, src string) *Config {
 func TestParse(t *testing.T) {
 	c := parse(t, sample)
 	want := Config{
-		Registries: map[string]Registry{"corp": {"https://skills.corp.example", true}},
+		Registries: map[string]Registry{"corp": {URL: "https://skills.corp.example", Default: true}},
 		Namespaces: map[string]string{"acme": "registry:corp"},
 		Forges:     map[string]string{"corp": "http://127.0.0.1:8080"},
 		Markets:    map[string]string{"tools": "acme/tools"},

@@ -124,6 +124,10 @@ func (p *parser) registry(entry tomledit.Field) {
 			r.URL = p.url(f, "https", "http")
 		case "default":
 			r.Default = p.boolean(f)
+		case "log":
+			if r.Log = p.str(f); strings.Count(r.Log, "+") < 2 {
+				p.fail(f.Value, "log is not the key of a log, NAME+HASH+KEY")
+			}
 		default:
 			p.unknown(f)
 		}

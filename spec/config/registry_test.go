@@ -28,7 +28,7 @@ func TestRegistries(t *testing.T) {
 		}
 		want = strings.Replace(want, s.old, s.new, 1)
 	}
-	if c.Registries["corp"] != (Registry{URL: "http://127.0.0.1:5080"}) || c.Registries["own"] != (Registry{"https://own.example", true}) {
+	if c.Registries["corp"] != (Registry{URL: "http://127.0.0.1:5080"}) || c.Registries["own"] != (Registry{URL: "https://own.example", Default: true}) {
 		t.Errorf("registries are %+v", c.Registries)
 	}
 	added := "\n[registry.own]\nurl = \"https://own.example\"\ndefault = true\n"

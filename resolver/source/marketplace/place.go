@@ -42,7 +42,9 @@ func (p Plugin) Place(base ref.Ref, commit string) (Place, error) {
 	if r != (ref.Ref{}) {
 		scheme, _, _ := strings.Cut(r.URL, "://")
 		baseScheme, _, _ := strings.Cut(base.URL, "://")
-		if (scheme == "file" || scheme == "http") && base.Kind != ref.Local && scheme != baseScheme {
+		// A forge is where the configuration says; an address that the marketplace writes itself leads inward from inward only.
+		inward := r.Kind == ref.Git && ref.InwardURL(r.URL) && !(base.Kind == ref.Git && ref.InwardURL(base.URL))
+		if base.Kind != ref.Local && (inward || (scheme == "file" || scheme == "http") && scheme != baseScheme) {
 			return Place{}, invalid("plugin %s is at %s, where a marketplace from elsewhere cannot lead", p.Name, r.URL)
 		}
 		return Place{Ref: r, Commit: p.Source.Commit}, nil

@@ -198,7 +198,7 @@ func (s *Source) member(ctx context.Context, home *repository, m oci.Member) (so
 		if err != nil {
 			return source.Found{}, diag.New(diag.Refused, oci.CodeMalformed, "the collection names %q, which is not the reference of an artifact", diag.Printable(m.Ref))
 		}
-		if inward(r.Host) && !inward(home.host) {
+		if ref.Inward(r.Host) && !ref.Inward(home.host) {
 			return source.Found{}, diag.New(diag.Refused, oci.CodeForeign, "the collection of %s points to %s, an address of this machine or link", home.host, r.Host)
 		}
 		if repo, err = s.repository(r.Host, r.Repository()); err != nil {

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -307,15 +305,4 @@ func warnText(value string) string {
 		return ""
 	}
 	return shown(strings.ReplaceAll(strings.ReplaceAll(value[start+1:end], `\"`, `"`), `\\`, `\`))
-}
-
-// inward reports whether host is an address of this machine or link.
-func inward(host string) bool {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	ip, err := netip.ParseAddr(strings.Trim(name, "[]"))
-	return name == "localhost" || strings.HasSuffix(name, ".localhost") ||
-		err == nil && (ip.Unmap().IsLoopback() || ip.Unmap().IsLinkLocalUnicast() || ip.Unmap().IsUnspecified())
 }

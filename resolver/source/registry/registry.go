@@ -46,6 +46,8 @@ type Source struct {
 	State    string        // state directory, for the heads of transparency logs; "" follows none
 	Progress diag.Progress // may be nil
 	Warn     func(string)  // what a registry says about a release that is fetched. May be nil
+	// LogKey is the configured key of the log of the registry at an address, "" if none is. May be nil.
+	LogKey func(url string) string
 
 	mu         sync.Mutex          // guards what follows
 	registries map[string]*place   // by address
@@ -93,6 +95,9 @@ func (s *Source) place(base string) (*place, error) {
 	}
 	if s.State != "" {
 		p.log = client.NewLog(c, filepath.Join(s.State, "log"))
+		if s.LogKey != nil {
+			p.log.Key = s.LogKey(c.URL())
+		}
 	}
 	p.oci.Progress, p.oci.Warn = s.Progress, s.warn
 	if s.registries == nil {
@@ -413,11 +418,28 @@ func nameOf(l lock.Skill) (ref.Ref, error) {
 	return r, nil
 }
 
-// VerifyLog verifies, without a network, the proof that the lock has for a release; a lock without one
-// passes. Its errors are those of [client.Log].
-func (s *Source) VerifyLog(ctx context.Context, l lock.Skill) error {
+// VerifyLog verifies the proof that the lock has for a release. If the key of the log is configured or was seen
+// before, nothing is asked: the proof has to be there, and to be of that log. Otherwise with ask the registry is asked
+// for its log, whose key is then kept; without, or if it does not answer, a proof is held against itself alone, and Warn
+// is told. Its errors are those of [client.Log].
+func (s *Source) VerifyLog(ctx context.Context, l lock.Skill, ask bool) error {
 	p, target, err := s.target(l)
 	if err != nil || p.log == nil {
+		return err
+	}
+	key, _, err := p.log.Known(ctx)
+	if err == nil && key == "" {
+		if ask {
+			err = p.log.Meet(ctx)
+		}
+		if (!ask || err != nil && diag.ClassOf(err) != diag.Refused) && ctx.Err() == nil {
+			err = nil
+			if l.Log != nil {
+				s.warn("the key of the log of " + p.Host() + " is not known here, so the proof in skl.lock is held against itself alone")
+			}
+		}
+	}
+	if err != nil {
 		return err
 	}
 	return p.log.Locked(ctx, target.Repo, l)

@@ -196,7 +196,7 @@ func TestFindAndFetch(t *testing.T) {
 	if bundles, err := src.Attestations(t.Context(), l); err != nil || len(bundles) != 0 {
 		t.Errorf("attestations %d, %v; want none", len(bundles), err)
 	}
-	if err := src.VerifyLog(t.Context(), l); err != nil {
+	if err := src.VerifyLog(t.Context(), l, false); err != nil {
 		t.Error(err)
 	}
 	var records, oci int

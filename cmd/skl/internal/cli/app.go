@@ -55,6 +55,12 @@ func Main() int {
 	})
 }
 
+// Run carries out one command line in a process that is not its own, and returns the exit status: nobody can be asked, and
+// what it may know of the machine is cwd and getenv. Tests that try thousands of inputs use it.
+func Run(ctx context.Context, args []string, cwd string, getenv func(string) string, stdout, stderr io.Writer) int {
+	return invoke(ctx, args, env{stdin: strings.NewReader(""), stdout: stdout, stderr: stderr, getenv: getenv, cwd: cwd})
+}
+
 // interrupted is the exit status after Ctrl-C.
 const interrupted = 130
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -38,6 +39,7 @@ func checkCommand() command {
 
 func runCheck(ctx context.Context, w *world, c *cli.Context) error {
 	out := checkResult{OK: true}
+	class, code := diag.Class(0), "check"
 	add := func(name string, detail []string) {
 		out.Checks = append(out.Checks, checkItem{name, len(detail) == 0, append([]string{}, detail...)})
 		out.OK = out.OK && len(detail) == 0
@@ -49,15 +51,11 @@ func runCheck(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := wants(f.manifest)
-	if err != nil {
+	if len(f.manifest.Skills) > 0 && !f.hasLock {
+		add("lock", []string{"there is no skl.lock"})
+	} else if err := w.checkLockFile(ctx, f, add, &class); err != nil {
 		return err
 	}
-	var stale []string
-	for _, name := range resolver.Stale(all, f.lock) {
-		stale = append(stale, name+": skl.lock does not follow from skl.toml")
-	}
-	add("lock", stale)
 	v, err := w.verify(ctx, nil)
 	if err != nil {
 		return err
@@ -75,7 +73,7 @@ func runCheck(ctx context.Context, w *world, c *cli.Context) error {
 			signatures = append(signatures, s.Name+": "+s.Reason)
 		}
 	}
-	if slices.ContainsFunc(f.lock.Skills, canBeSigned) {
+	if len(signatures) > 0 || slices.ContainsFunc(f.lock.Skills, canBeSigned) {
 		add("signatures", signatures)
 	}
 	l, err := w.discover(ctx, nil)
@@ -83,8 +81,7 @@ func runCheck(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	add("conflicts", openConflicts(l))
-	class := diag.Class(0)
-	if len(signatures) > 0 {
+	if v.refused != nil {
 		class = diag.Refused
 	}
 	if base := c.String("base"); base != "" {
@@ -93,14 +90,18 @@ func runCheck(ctx context.Context, w *world, c *cli.Context) error {
 			return err
 		}
 		var lower []string
-		for _, d := range compareLocks(old, f.lock) {
+		compared, err := w.compareLocks(old, f.lock)
+		if err != nil {
+			return err
+		}
+		for _, d := range compared {
 			if d.Downgrade != "" {
 				lower = append(lower, d.Name+": "+d.Downgrade)
 			}
 		}
 		add("trust", lower)
 		if len(lower) > 0 {
-			class = diag.Refused
+			class, code = diag.Refused, "trust_downgrade"
 		}
 	}
 	if err := w.printCheck(out, c.Bool("sarif")); err != nil {
@@ -108,10 +109,28 @@ func runCheck(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	switch {
 	case class == diag.Refused:
-		return refused("trust_downgrade")
+		return refused(code)
 	case !out.OK:
 		return unmet("check")
 	}
+	return nil
+}
+
+// checkLockFile adds whether the lock follows from the manifest, and whether each entry is of the source that owns its ref.
+func (w *world) checkLockFile(ctx context.Context, f *files, add func(string, []string), class *diag.Class) error {
+	c, err := w.claims(ctx, f)
+	if err != nil {
+		return err
+	}
+	var wrong []string
+	for _, name := range c.stale {
+		wrong = append(wrong, name+": skl.lock does not follow from skl.toml")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.refused)) {
+		*class = diag.Refused
+		wrong = append(wrong, name+": "+c.refused[name].Error())
+	}
+	add("lock", wrong)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -28,67 +29,90 @@ type ask struct {
 	lines []string // where it shows: "SKILL.md:12  !`git status`"
 }
 
-// materialise fetches what is missing, fills in what a bundle says of itself
-// (generated_from, permissions), and returns what was not accepted before.
-func (w *world) materialise(ctx context.Context, in *install.Installer, want []lock.Skill, old *lock.Lock, have map[string]install.Have, dry bool) ([]ask, error) {
+// materialise fetches what is missing and reads what each release says of itself. Into an entry that was chosen anew it
+// writes that (generated_from, permissions), and returns what nobody accepted yet. An entry that was kept from a
+// lock has to say the same, or is refused: see checkContent.
+func (w *world) materialise(ctx context.Context, in *install.Installer, want []lock.Skill, have map[string]install.Have, dry bool, chosen func(string) bool) ([]ask, error) {
 	peeked := &peek{docs: map[string][]byte{}}
 	fetch := in.Fetch
 	in.Fetch = func(ctx context.Context, s lock.Skill, sink bundle.Sink) error {
 		return fetch(ctx, s, peekSink{sink, s.Name, peeked})
 	}
 	defer func() { in.Fetch = fetch }()
-	known := make([]lock.Skill, len(want))
-	for i, s := range want {
-		// A registry says what tree a new release has; only what was locked was accepted.
-		if known[i] = s; s.Tree != "" {
-			if before, ok := old.Skill(s.Name); !ok || before.Tree != s.Tree {
-				known[i].Tree = ""
-			}
-		}
-	}
 	if err := in.Materialise(ctx, want, have, dry); err != nil {
 		return nil, err
 	}
 	var asks []ask
 	for i := range want {
-		src, ok := peeked.docs[want[i].Name]
-		if !ok && known[i].Tree != "" {
-			continue // locked before: its permissions were accepted then
-		}
-		if !ok {
+		s := &want[i]
+		src, fetched := peeked.docs[s.Name]
+		stored := false
+		if !fetched {
 			var err error
-			if src, err = fs.ReadFile(in.Store.FS(want[i].Tree), skill.FileName); err != nil {
+			if src, stored, err = w.skillText(in, *s, have[s.Name]); err != nil {
 				return nil, err
 			}
 		}
-		asks = append(asks, stamp(&want[i], src, known[i].Tree != "")...)
+		switch {
+		case src == nil:
+			// It was edited, and its release is nowhere on this machine: it stays as it is.
+		case chosen(s.Name):
+			asks = append(asks, stamp(s, src)...)
+		default:
+			if err := checkContent(*s, src); err != nil && !(stored && damaged(in, *s)) {
+				return nil, err
+			}
+		}
 	}
 	return asks, nil
 }
 
-// stamp fills in an entry from its SKILL.md and returns the permissions that are new.
-func stamp(s *lock.Skill, src []byte, locked bool) []ask {
-	doc, err := skill.Read(src)
-	if err != nil || locked {
-		return nil
+// skillText is the SKILL.md of a release that was not fetched: as it is installed, or as it is stored. It is nil if the
+// release is neither.
+func (w *world) skillText(in *install.Installer, s lock.Skill, h install.Have) (src []byte, stored bool, err error) {
+	if h.Present && h.Managed && h.Edits == nil && h.Receipt.Tree == s.Tree {
+		src, err = readSkill(h.Path)
+		return src, false, err
 	}
-	s.GeneratedFrom = generatedFrom(doc)
-	var lines []string
-	for _, f := range skill.BodyFeatures(src[doc.Body:]) {
-		if f.Kind == skill.LoadCommand {
-			lines = append(lines, diag.Position{File: skill.FileName, Line: f.Line + doc.BodyLine - 1}.String()+"  "+f.Text)
+	if !in.Store.Has(s.Tree) {
+		return nil, false, nil
+	}
+	src, err = fs.ReadFile(in.Store.FS(s.Tree), skill.FileName)
+	return src, true, err
+}
+
+// readSkill reads the SKILL.md of an installed skill, and nothing that a link leads to elsewhere.
+func readSkill(dir string) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.ReadFile(skill.FileName)
+}
+
+// damaged reports whether the stored copy of s is not what its name says. Then it is fetched again before it is installed.
+func damaged(in *install.Installer, s lock.Skill) bool {
+	guard := bundle.NewGuard(nil, bundle.InstallLimits)
+	if bundle.ExactFS(in.Store.FS(s.Tree), guard) != nil {
+		return true
+	}
+	sum, err := guard.Close()
+	return err != nil || sum.Tree != s.Tree
+}
+
+// stamp fills in an entry from its SKILL.md and returns the permissions that are new.
+func stamp(s *lock.Skill, src []byte) []ask {
+	is := read(src)
+	accepted := s.Permissions
+	s.GeneratedFrom, s.Permissions = is.generatedFrom, is.permissions
+	var asks []ask
+	for _, perm := range is.permissions {
+		if !slices.Contains(accepted, perm) {
+			asks = append(asks, ask{s.Name, perm, is.lines})
 		}
 	}
-	accepted := slices.Contains(s.Permissions, permLoadCommand)
-	s.Permissions = slices.DeleteFunc(slices.Clone(s.Permissions), func(p string) bool { return p == permLoadCommand })
-	if len(lines) == 0 {
-		return nil
-	}
-	s.Permissions = append(s.Permissions, permLoadCommand)
-	if accepted {
-		return nil
-	}
-	return []ask{{s.Name, permLoadCommand, lines}}
+	return asks
 }
 
 func generatedFrom(doc *skill.Document) map[string]string {

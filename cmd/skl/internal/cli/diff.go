@@ -14,6 +14,7 @@ import (
 
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source/git"
+	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -86,6 +87,9 @@ func runDiff(ctx context.Context, w *world, c *cli.Context) error {
 	s, ok := f.lock.Skill(name)
 	if !ok {
 		return w.diffCopies(ctx, name, c.Bool("stat"))
+	}
+	if err := w.usable(ctx, f, name); err != nil {
+		return err
 	}
 	installed, err := readTree(filesIn(filepath.Join(w.root, name)))
 	if err != nil {
@@ -320,7 +324,11 @@ func (w *world) diffLocks(ctx context.Context, f *files, rev, format string) err
 	if err != nil {
 		return err
 	}
-	out := locksResult{OK: true, Base: rev, Skills: compareLocks(old, f.lock)}
+	compared, err := w.compareLocks(old, f.lock)
+	if err != nil {
+		return err
+	}
+	out := locksResult{OK: true, Base: rev, Skills: compared}
 	out.OK = !slices.ContainsFunc(out.Skills, func(d lockDiff) bool { return d.Downgrade != "" })
 	switch {
 	case w.ui.JSON:
@@ -360,7 +368,9 @@ func (w *world) lockAt(ctx context.Context, f *files, rev string) (*lock.Lock, e
 	return lock.Parse(src, rev+":"+filepath.Base(f.lockPath))
 }
 
-func compareLocks(old, now *lock.Lock) []lockDiff {
+// compareLocks lists what differs, and what of it is a lower trust. An entry that was added has to have a signer where
+// config.toml requires one, as one that changed has.
+func (w *world) compareLocks(old, now *lock.Lock) ([]lockDiff, error) {
 	out := []lockDiff{}
 	for _, s := range now.Skills {
 		was, ok := old.Skill(s.Name)
@@ -381,17 +391,25 @@ func compareLocks(old, now *lock.Lock) []lockDiff {
 				d.Permissions = append(d.Permissions, "- "+p)
 			}
 		}
+		t, err := w.trustFor(namespaceOf(s))
+		if err != nil {
+			return nil, err
+		}
 		switch {
 		case ok && was.Signer != nil && s.Signer == nil:
 			d.Downgrade = "was signed, is not"
-		case ok && was.Signer != nil && *was.Signer != *s.Signer:
+		case ok && was.Signer != nil && !continues(*was.Signer, *s.Signer):
 			d.Downgrade = "another signer"
-		case ok && !was.Unsigned && s.Unsigned:
+		case s.Unsigned && !was.Unsigned:
 			d.Downgrade = "unsigned was accepted"
-		case ok && was.Version == s.Version && was.Commit != s.Commit && !strings.HasPrefix(s.Version, "0.0.0-"):
-			d.Downgrade = "the same version, other content"
-		case ok && was.URL != s.URL:
+		case t.required && s.Signer == nil && !s.Unsigned && s.Source != "embedded":
+			d.Downgrade = "config.toml requires a signature, and there is none"
+		case ok && was.Log != nil && s.Log == nil && was.Source == s.Source:
+			d.Downgrade = "was proven to be in the log of its registry, is not"
+		case ok && (was.URL != s.URL || was.Source != s.Source):
 			d.Downgrade = "another source: " + was.URL + " → " + s.URL
+		case ok && was.Version == s.Version && !sameContent(was, s) && !strings.HasPrefix(s.Version, "0.0.0-") && s.Source != "local":
+			d.Downgrade = "the same version, other content"
 		}
 		out = append(out, d)
 	}
@@ -400,5 +418,16 @@ func compareLocks(old, now *lock.Lock) []lockDiff {
 			out = append(out, lockDiff{Name: s.Name, Change: "removed", From: s.Version, Source: s.Source, Digest: string(s.Tree), Permissions: []string{}})
 		}
 	}
-	return out
+	return out, nil
+}
+
+// continues reports whether a release that next signed may follow one that old signed.
+func continues(old, next lock.Signer) bool {
+	same, _ := attest.Same(old, next)
+	return same
+}
+
+// sameContent reports whether two entries pin the same bytes.
+func sameContent(a, b lock.Skill) bool {
+	return a.Commit == b.Commit && a.Manifest == b.Manifest && a.Artifact == b.Artifact && a.Tree == b.Tree
 }

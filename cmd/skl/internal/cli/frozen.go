@@ -9,14 +9,13 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install"
-	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 func ciCommand() command {
 	return command{name: "ci", group: "Team", usage: "install exactly what skl.lock says, or nothing", output: installResult{},
 		example: "skl ci\nskl ci --offline",
-		flags:   []cli.Flag{hostFlag("install for the agent `HOST` only"), dryRunFlag()},
+		flags:   []cli.Flag{hostFlag("install for the agent `HOST` only"), unsignedFlag(), dryRunFlag()},
 		run:     runFrozen}
 }
 
@@ -40,7 +39,7 @@ func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
 	if !f.hasLock {
 		return diag.New(diag.Unmet, "no_lock", "there is no %s", w.short(f.lockPath)).Hint("skl install")
 	}
-	if err := w.fresh(f); err != nil {
+	if err := w.fresh(ctx, f); err != nil {
 		return err
 	}
 	if err := w.checkLocal(f); err != nil {
@@ -56,7 +55,7 @@ func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
 			if f, err = w.load(); err != nil {
 				return err
 			}
-			if err := errors.Join(w.fresh(f), w.checkLocal(f)); err != nil {
+			if err := errors.Join(w.fresh(ctx, f), w.checkLocal(f)); err != nil {
 				return err
 			}
 		}
@@ -80,30 +79,31 @@ func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
 	if err := edited(changes); err != nil {
 		return err
 	}
-	if err := w.checkLocked(ctx, f.lock.Skills, !dry); err != nil {
+	if err := w.checkLocked(ctx, f.lock.Skills, checking{keep: !dry, allowUnsigned: c.Bool("allow-unsigned")}); err != nil {
 		return err
 	}
 	if err := w.prefetch(ctx, in, f.lock.Skills, have); err != nil {
 		return err
 	}
-	if err := in.Materialise(ctx, f.lock.Skills, have, dry); err != nil {
+	if _, err := w.materialise(ctx, in, f.lock.Skills, have, dry, func(string) bool { return false }); err != nil {
 		return err
 	}
 	j := &job{w: w, files: f, next: f.lock, dry: dry, frozen: true}
 	return j.carryOut(ctx, in, changes)
 }
 
-// fresh refuses a lock that does not follow from the manifest.
-func (w *world) fresh(f *files) error {
-	all, err := wants(f.manifest)
+// fresh refuses a lock that does not follow from the manifest, and one whose entries are not of the sources that
+// own their refs.
+func (w *world) fresh(ctx context.Context, f *files) error {
+	stale, err := staleNames(f)
 	if err != nil {
 		return err
 	}
-	if stale := resolver.Stale(all, f.lock); len(stale) > 0 {
+	if len(stale) > 0 {
 		return diag.New(diag.Unmet, "stale_lock", "%s does not follow from %s: %s", w.short(f.lockPath), w.short(f.manifestPath), strings.Join(stale, ", ")).
 			Hint("skl lock")
 	}
-	return nil
+	return w.agree(ctx, f)
 }
 
 // edited refuses skills with local edits, all of them in one sentence.

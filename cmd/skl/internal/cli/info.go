@@ -16,7 +16,6 @@ import (
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
-	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/spell"
@@ -140,10 +139,7 @@ func (out *infoResult) describe(t fileTree) {
 			out.SideEffects = append(out.SideEffects, string(e))
 		}
 	}
-	var probe lock.Skill
-	for _, a := range stamp(&probe, src, false) {
-		out.LoadCommands = append(out.LoadCommands, a.lines...)
-	}
+	out.LoadCommands = append(out.LoadCommands, read(src).lines...)
 	out.Findings = len(doc.Warnings)
 }
 

@@ -197,6 +197,7 @@ type job struct {
 	accept    []string // permissions
 	unsigned  bool     // releases without a signature are accepted where one is wanted
 	added     []string // names the command line asked for
+	anew      []string // names whose entry was chosen anew, not kept from the lock
 	picked    []selection
 }
 
@@ -266,11 +267,28 @@ func (j *job) relock(ctx context.Context, upgrade func(string) bool) error {
 		}
 		base.Set(entry)
 	}
+	j.anew = slices.Clone(j.added)
+	var kept []resolver.Named
+	for _, want := range all {
+		old, ok := j.files.lock.Skill(want.Name)
+		switch {
+		case !ok || upgrade(want.Name) || !resolver.Keeps(old, want):
+			j.anew = append(j.anew, want.Name)
+		case !j.chosen(want.Name):
+			kept = append(kept, want)
+		}
+	}
+	if err := j.w.agreeOn(ctx, j.files, kept); err != nil {
+		return err
+	}
 	j.next, err = j.w.resolver(j.files.manifest).Relock(ctx, all, base, func(name string) bool {
 		return upgrade(name) && !slices.Contains(j.added, name)
 	})
 	return err
 }
+
+// chosen reports whether the entry of name was chosen anew, and not kept from the lock.
+func (j *job) chosen(name string) bool { return slices.Contains(j.anew, name) }
 
 // finish fetches, decides, shows and carries out.
 func (j *job) finish(ctx context.Context) error {
@@ -289,13 +307,13 @@ func (j *job) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.checkSignatures(ctx, j.next, j.files.lock, have, signatureOptions{j.unsigned, j.accept, j.dry, j.lockOnly}); err != nil {
+	if err := w.checkSignatures(ctx, j.next, j.files.lock, signatureOptions{j.unsigned, j.accept, j.dry, j.lockOnly, j.chosen}); err != nil {
 		return err
 	}
 	if err := w.prefetch(ctx, in, j.next.Skills, have); err != nil {
 		return err
 	}
-	asks, err := w.materialise(ctx, in, j.next.Skills, j.files.lock, have, j.dry)
+	asks, err := w.materialise(ctx, in, j.next.Skills, have, j.dry, j.chosen)
 	if err != nil {
 		return err
 	}
@@ -481,20 +499,25 @@ func (w *world) printChange(c install.Change, j *job, report install.Report) {
 // signedWord says who signed what is added.
 func (j *job) signedWord(c install.Change) string {
 	switch {
-	case c.Signer != "":
-		return "signed by " + c.Signer
-	case j.next == nil:
+	case c.Signer == "" && j.next == nil:
 		return "unsigned"
+	case j.next == nil:
+		return "signed by " + c.Signer
 	}
 	s, _ := j.next.Skill(c.Name)
+	if c.Signer != "" {
+		if t, err := j.w.trustFor(namespaceOf(s)); err != nil || t.verifier == nil {
+			return "signed by " + c.Signer + " as skl.lock says, not checked"
+		}
+		return "signed by " + c.Signer
+	}
 	if s.Source == "embedded" {
 		return "comes with skl"
 	}
 	if s.Unsigned {
 		return "unsigned, accepted"
 	}
-	_, namespace := subjectOf(s)
-	if t, err := j.w.trustFor(namespace); err != nil || t.verifier != nil || !canBeSigned(s) {
+	if t, err := j.w.trustFor(namespaceOf(s)); err != nil || t.verifier != nil || !canBeSigned(s) {
 		return "unsigned"
 	}
 	if s.Log != nil {

@@ -112,7 +112,7 @@ func notActive(r roots.Record) error {
 
 // bind plans a run of r. Other skills are found among the active copies that the lock lists.
 func (w *world) bind(ctx context.Context, r *runnable) error {
-	opt := plan.Options{Depends: w.dependencies(r.skill), Path: w.short(r.dir)}
+	opt := plan.Options{Depends: dependencies(r.skill), Path: w.short(r.dir)}
 	opt.Find = func(name string) (*tree.Skill, error) {
 		other, err := w.runnableNamed(ctx, name)
 		if errors.Is(err, diag.Code("no_tree")) || errors.Is(err, diag.Code("unknown_skill")) {
@@ -128,28 +128,10 @@ func (w *world) bind(ctx context.Context, r *runnable) error {
 	return err
 }
 
-// dependencies are the names of the skills that a skill needs: those that it writes down, then those of its lock entry.
-func (w *world) dependencies(s *tree.Skill) []string {
-	var names []string
-	add := func(word string) {
-		name, _, _ := strings.Cut(word, "@")
-		if name = name[strings.LastIndexByte(name, '/')+1:]; name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	if text, ok := s.Doc.Meta("skl-requires"); ok {
-		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ' ' || r == ',' }) {
-			add(word)
-		}
-	}
-	if f, err := w.load(); err == nil && f.lock != nil {
-		if entry, ok := f.lock.Skill(s.Name); ok {
-			for _, name := range entry.Requires {
-				add(name)
-			}
-		}
-	}
-	return names
+// dependencies are the names of the skills that a skill needs: those that it writes down. What a lock says that it
+// requires comes with the project and counts for nothing.
+func dependencies(s *tree.Skill) []string {
+	return required(s.Doc)
 }
 
 // allowRun is what a person consents to besides effects, once per digest: that the skill runs at all.

@@ -218,8 +218,7 @@ func (w *world) findInstalled(ctx context.Context, s *skillsFound) error {
 		one := foundSkill{Name: k.Name, Version: k.Version, Description: k.Description, Installed: true, Tokens: k.Tokens}
 		if f != nil && f.lock != nil {
 			if locked, ok := f.lock.Skill(k.Name); ok && locked.Source == "registry" {
-				subject, _ := subjectOf(locked)
-				one.Ref = subject.Name
+				one.Ref = subjectOf(locked).Name
 			}
 		}
 		s.skills = append(s.skills, k)

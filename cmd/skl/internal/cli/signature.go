@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +16,6 @@ import (
 	"github.com/Masterminds/semver/v3"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/config"
 	"github.com/skl-project/skl/spec/diag"
@@ -115,31 +117,46 @@ func (w *world) believe(t *attest.Trust, s config.Signer) error {
 	return nil
 }
 
-// subjectOf is what a signature of s has to be about, and the namespace whose signers count.
-func subjectOf(s lock.Skill) (subject attest.Subject, namespace string) {
-	subject = attest.Subject{Digest: s.Manifest}
+// subjectOf is what a signature of s has to be about.
+func subjectOf(s lock.Skill) attest.Subject {
+	subject := attest.Subject{Digest: s.Manifest}
 	if v, err := semver.StrictNewVersion(s.Version); err == nil && !strings.HasPrefix(v.Original(), "0.0.0-") {
 		subject.Version = s.Version
 	}
-	text := s.Ref
-	if s.Source == "oci" {
-		text = s.URL
+	// The path of an OCI artifact is not part of what was signed: they are mirrored below other paths, and
+	// the digest says which bytes are meant.
+	if r, err := ref.Parse(s.Ref); err == nil && r.Kind == ref.Name {
+		subject.Name = r.Owner + "/" + r.Repo
 	}
-	r, err := ref.Parse(text)
-	if err != nil {
-		return subject, ""
-	}
-	if r.Kind == ref.OCI {
-		// The path is not part of what was signed: OCI artifacts are mirrored below other paths, and
-		// the digest says which bytes are meant.
-		return subject, strings.TrimSuffix(r.Host+"/"+r.Owner, "/")
-	}
-	subject.Name = r.Owner + "/" + r.Repo
-	return subject, r.Owner
+	return subject
 }
 
-// attestations asks a source for the bundles attached to a release.
+// namespaceOf is the namespace whose signers count for s. It is that of the ref, whatever source the release comes from:
+// "acme" of acme/pdf, "ghcr.io/acme" of oci://ghcr.io/acme/pdf, "git.example/acme" of a clone URL. A folder has none, so that
+// only the signers of "*" count.
+func namespaceOf(s lock.Skill) string {
+	r, err := ref.Parse(s.Ref)
+	if err != nil {
+		return ""
+	}
+	switch r.Kind {
+	case ref.Name:
+		return r.Owner
+	case ref.OCI:
+		return strings.TrimSuffix(r.Host+"/"+r.Owner, "/")
+	case ref.Git, ref.Forge:
+		if u, err := url.Parse(s.URL); err == nil {
+			return strings.Trim(u.Host+path.Dir(u.Path), "/")
+		}
+	}
+	return ""
+}
+
+// attestations asks a source for the bundles attached to a release. Where nothing can be signed there are none.
 func (w *world) attestations(ctx context.Context, s lock.Skill) ([][]byte, error) {
+	if !canBeSigned(s) {
+		return nil, nil
+	}
 	if s.Source == "registry" {
 		return w.registry.Attestations(ctx, s)
 	}
@@ -155,40 +172,56 @@ func (w *world) attestations(ctx context.Context, s lock.Skill) ([][]byte, error
 type judged struct {
 	verdict  attest.Verdict
 	required bool
+	accepted bool // this user took it without a signature; looked up only if the lock says that somebody did
 	bundles  [][]byte
 }
 
 // judge verifies the signatures of one release with what fetch gives. It fetches nothing when
 // nobody is trusted.
 func (w *world) judge(s lock.Skill, fetch func() ([][]byte, error)) (judged, error) {
-	subject, namespace := subjectOf(s)
+	namespace := namespaceOf(s)
 	t, err := w.trustFor(namespace)
 	if err != nil {
 		return judged{}, err
 	}
 	j := judged{required: t.required, verdict: attest.Verdict{State: attest.Skipped, Code: attest.NoTrust, Reason: "no signer of " + namespace + " is known"}}
+	if s.Unsigned {
+		if j.accepted, err = w.accepted(s); err != nil {
+			return judged{}, err
+		}
+	}
+	if !canBeSigned(s) {
+		j.verdict = attest.Verdict{State: attest.Unsigned, Code: attest.NoBundle, Reason: "releases from " + s.Source + " are not signed"}
+		j.required = j.required && s.Source != "embedded" // what comes with skl is as good as skl
+		return j, nil
+	}
 	if t.verifier == nil {
 		return j, nil
 	}
 	if j.bundles, err = fetch(); err != nil {
 		return judged{}, err
 	}
-	j.verdict = t.verifier.Verify(j.bundles, subject)
+	j.verdict = t.verifier.Verify(j.bundles, subjectOf(s))
+	if s.Signer != nil && j.verdict.State == attest.Verified && j.verdict.Signer.Lock() != *s.Signer {
+		// Several may have signed it. Who the lock names is looked for among all of them.
+		for _, b := range j.bundles {
+			if v := t.verifier.Verify([][]byte{b}, subjectOf(s)); v.State == attest.Verified && v.Signer.Lock() == *s.Signer {
+				j.verdict = v
+			}
+		}
+	}
 	return j, nil
 }
 
-// checkSignatures verifies the releases of next that old does not have, records who signed
+// checkSignatures verifies the releases of next that were chosen anew, records who signed
 // them, and keeps the signatures for verify. A bad or missing signature, where one is
-// wanted, and another signer than before are refused. What old has, and the root does not, is checked as ci does.
-func (w *world) checkSignatures(ctx context.Context, next, old *lock.Lock, have map[string]install.Have, o signatureOptions) error {
+// wanted, and another signer than before are refused. What was kept from old is checked as ci does.
+func (w *world) checkSignatures(ctx context.Context, next, old *lock.Lock, o signatureOptions) error {
 	var todo, again []lock.Skill
 	for _, s := range next.Skills {
-		if !canBeSigned(s) {
-			continue
-		}
-		if before, ok := old.Skill(s.Name); !ok || before.Manifest != s.Manifest || before.URL != s.URL {
+		if before, ok := old.Skill(s.Name); !ok || !sameRelease(before, s) || o.chosen(s.Name) {
 			todo = append(todo, s)
-		} else if h := have[s.Name]; !o.lockOnly && (!h.Present || !h.Managed || h.Receipt.Tree != s.Tree || h.Receipt.Manifest != s.Manifest) {
+		} else if !o.lockOnly {
 			again = append(again, s)
 		}
 	}
@@ -204,14 +237,21 @@ func (w *world) checkSignatures(ctx context.Context, next, old *lock.Lock, have 
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	for i, s := range todo {
+	for i := range todo {
+		s := &todo[i]
 		before, _ := old.Skill(s.Name)
-		if err := decide(&s, before, results[i], o); err != nil {
+		o := o
+		if sure, err := w.accepted(*s); err != nil {
+			return err
+		} else if sure {
+			o.allowUnsigned = true
+		}
+		if err := decide(s, before, results[i], o); err != nil {
 			return err
 		}
-		next.Set(s)
+		next.Set(*s)
 	}
-	if err := w.checkLocked(ctx, again, !o.dry); err != nil || o.dry {
+	if err := w.checkLocked(ctx, again, checking{keep: !o.dry, allowUnsigned: o.allowUnsigned}); err != nil || o.dry {
 		return err
 	}
 	for i, s := range todo {
@@ -219,7 +259,12 @@ func (w *world) checkSignatures(ctx context.Context, next, old *lock.Lock, have 
 			return err
 		}
 	}
-	return nil
+	return w.accept(slices.DeleteFunc(todo, func(s lock.Skill) bool { return !s.Unsigned }))
+}
+
+// sameRelease reports whether two entries are of one place and pinned to the same bytes.
+func sameRelease(a, b lock.Skill) bool {
+	return a.Source == b.Source && a.URL == b.URL && a.Path == b.Path && a.Commit == b.Commit && a.Manifest == b.Manifest && a.Artifact == b.Artifact
 }
 
 // signatureOptions are what a person decided on the command line.
@@ -227,7 +272,8 @@ type signatureOptions struct {
 	allowUnsigned bool
 	accept        []string
 	dry           bool
-	lockOnly      bool // nothing is going to be installed
+	lockOnly      bool                   // nothing is going to be installed
+	chosen        func(name string) bool // the entry was not kept from the old lock
 }
 
 // decide records the verdict in s, or refuses it. before is what was installed, the zero Skill if nothing.
@@ -249,6 +295,10 @@ func decide(s *lock.Skill, before lock.Skill, j judged, o signatureOptions) erro
 		return j.verdict.Err(s.Name + "@" + s.Version)
 	case attest.Skipped:
 		if pinned == nil {
+			return nil
+		}
+		if sameRelease(before, *s) {
+			s.Signer = pinned // nothing new was chosen, so nothing new has to be believed
 			return nil
 		}
 		return diag.New(diag.Refused, "signature_no_trust", "%s was signed by %s, and now no signer is known to check %s with", s.Name, lockedSigner(pinned), s.Version).
@@ -322,11 +372,8 @@ func (w *world) keptSignatures(s lock.Skill) ([][]byte, error) {
 // trusts the lock alone. Signatures are those that were kept, and unless skl is offline those of the source where
 // the kept ones do not do; with keep, they replace them.
 func (w *world) recheck(ctx context.Context, s lock.Skill, keep bool) (judged, error) {
-	if !canBeSigned(s) {
-		return judged{verdict: attest.Verdict{State: attest.Unsigned, Code: attest.NoBundle}}, nil
-	}
 	if s.Source == "registry" {
-		if err := w.registry.VerifyLog(ctx, s); err != nil {
+		if err := w.registry.VerifyLog(ctx, s, keep && !w.offline()); err != nil {
 			return judged{}, err
 		}
 	}
@@ -334,7 +381,7 @@ func (w *world) recheck(ctx context.Context, s lock.Skill, keep bool) (judged, e
 	if err != nil {
 		return judged{}, err
 	}
-	if j.verdict.State == attest.Unsigned || j.verdict.State == attest.Failed {
+	if canBeSigned(s) && (j.verdict.State == attest.Unsigned || j.verdict.State == attest.Failed) {
 		if j, err = w.recheckSource(ctx, s, j, keep); err != nil {
 			return judged{}, err
 		}
@@ -342,7 +389,11 @@ func (w *world) recheck(ctx context.Context, s lock.Skill, keep bool) (judged, e
 	if s.Signer == nil || j.verdict.State != attest.Verified {
 		return j, nil
 	}
-	if same, changed := attest.Same(*s.Signer, j.verdict.Signer.Lock()); !same {
+	if now := j.verdict.Signer.Lock(); now != *s.Signer {
+		same, changed := attest.Same(*s.Signer, now)
+		if same {
+			changed = fmt.Sprintf("the certificate says %q %q, the lock %q %q", now.Identity, now.Ref, s.Signer.Identity, s.Signer.Ref)
+		}
 		return j, diag.New(diag.Refused, "E_SIGNER_CHANGED", "%s@%s is signed by %s, not by whom skl.lock names: %s", s.Name, s.Version, j.verdict.Signer, changed)
 	}
 	return j, nil
@@ -370,29 +421,68 @@ func (w *world) recheckSource(ctx context.Context, s lock.Skill, kept judged, ke
 	return now, err
 }
 
-// bad is the refusal that follows from what recheck found, nil if there is none.
+// bad is the refusal that follows from what recheck found, nil if there is none. What the lock says of signers
+// and decisions has to be what was found; where it says less, or more, it is refused.
 func (j judged) bad(s lock.Skill) error {
+	what := s.Name + "@" + s.Version
 	switch {
 	case j.verdict.State == attest.Failed:
-		return j.verdict.Err(s.Name + "@" + s.Version)
-	case j.verdict.State == attest.Unsigned && canBeSigned(s) && !s.Unsigned && (j.required || s.Signer != nil):
-		return j.verdict.Err(s.Name + "@" + s.Version)
+		return j.verdict.Err(what)
+	case s.Unsigned && (j.verdict.State == attest.Verified || s.Signer != nil):
+		return diag.New(diag.Refused, codeUnsigned, "skl.lock says that %s was taken without a signature, and also or in truth it is signed", what).
+			Hint("to choose it anew: skl lock --upgrade %s", s.Name)
+	case s.Unsigned && !j.accepted:
+		return diag.New(diag.Refused, codeUnsigned, "skl.lock says that somebody took %s without a signature; on this machine nobody did", what).
+			Hint("to take it here, too: skl ci --allow-unsigned")
+	case j.verdict.State == attest.Unsigned && !s.Unsigned && (j.required || s.Signer != nil):
+		return j.verdict.Err(what)
+	case j.verdict.State == attest.Verified && s.Signer == nil:
+		return diag.New(diag.Refused, "E_SIGNER_CHANGED", "%s is signed by %s, and skl.lock names no signer", what, j.verdict.Signer).
+			Hint("if nobody removed it, to record it: skl lock --upgrade %s", s.Name)
 	}
 	return nil
 }
 
+// codeUnsigned is the code of a lock that says of a release that somebody took it without a signature.
+const codeUnsigned = "E_LOCK_UNSIGNED"
+
+// checking is how releases are checked that are about to be installed as they are locked.
+type checking struct {
+	keep          bool // write what was learned: signatures, the heads of logs
+	allowUnsigned bool // the person takes here what skl.lock says was taken without a signature
+}
+
 // checkLocked is recheck for releases that are about to be installed as they are locked.
-func (w *world) checkLocked(ctx context.Context, skills []lock.Skill, keep bool) error {
+func (w *world) checkLocked(ctx context.Context, skills []lock.Skill, c checking) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
-	for _, s := range skills {
+	taken, unchecked := make([]bool, len(skills)), make([]bool, len(skills))
+	for i, s := range skills {
 		g.Go(func() error {
-			j, err := w.recheck(gctx, s, keep)
+			j, err := w.recheck(gctx, s, c.keep)
 			if err != nil {
 				return err
 			}
+			taken[i] = s.Unsigned && !j.accepted && c.allowUnsigned
+			j.accepted = j.accepted || taken[i]
+			unchecked[i] = s.Signer != nil && j.verdict.State == attest.Skipped
 			return j.bad(s)
 		})
 	}
-	return g.Wait()
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	var accept []lock.Skill
+	for i, s := range skills {
+		if unchecked[i] {
+			w.ui.Warn("who signed %s was not checked: no signer of %s is known", s.Name, namespaceOf(s))
+		}
+		if taken[i] {
+			accept = append(accept, s)
+		}
+	}
+	if !c.keep {
+		return nil
+	}
+	return w.accept(accept)
 }

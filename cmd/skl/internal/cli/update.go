@@ -164,6 +164,9 @@ func outdatedCommand() command {
 			if err != nil {
 				return err
 			}
+			if err := w.agree(ctx, f); err != nil {
+				return err
+			}
 			out := outdatedResult{OK: true, Skills: []outdatedSkill{}}
 			all, err := wants(f.manifest)
 			if err != nil {

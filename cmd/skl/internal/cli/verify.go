@@ -11,6 +11,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/lock"
 )
@@ -19,7 +20,7 @@ import (
 type verifiedSkill struct {
 	Name      string   `json:"name"`
 	Path      string   `json:"path"`
-	State     string   `json:"state"` // ok, drift, missing, eol, link, unlocked
+	State     string   `json:"state"` // ok, drift, missing, eol, link, unlocked, stale
 	Digest    string   `json:"digest"`
 	Expected  string   `json:"expected"`
 	Signature string   `json:"signature"`        // verified, unsigned, failed, skipped
@@ -33,7 +34,7 @@ type verifyResult struct {
 	OK     bool            `json:"ok"`
 	Skills []verifiedSkill `json:"skills"`
 
-	refused error // the first signature or log proof that is bad
+	refused error // the first signature, log proof or entry of the lock that is bad
 }
 
 func verifyCommand() command {
@@ -73,6 +74,10 @@ func (w *world) verify(ctx context.Context, names []string) (verifyResult, error
 	if err != nil {
 		return verifyResult{}, err
 	}
+	claims, err := w.claims(ctx, f)
+	if err != nil {
+		return verifyResult{}, err
+	}
 	receipts, bad := roots.Receipts(w.root)
 	if len(bad) > 0 {
 		return verifyResult{}, bad[0]
@@ -92,14 +97,19 @@ func (w *world) verify(ctx context.Context, names []string) (verifyResult, error
 	out := verifyResult{OK: true, Skills: []verifiedSkill{}}
 	for i, r := range receipts {
 		one := w.verifyOne(r, drifts[i], f.lock)
-		if err := w.verifySignature(ctx, &one, f.lock); err != nil && out.refused == nil {
+		if err := w.verifyEntry(ctx, &one, f.lock, claims); err != nil && out.refused == nil {
 			out.refused = err
 		}
 		out.Skills = append(out.Skills, one)
 	}
 	for _, s := range f.lock.Skills {
 		if wanted(s.Name) && !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == s.Name }) {
-			out.Skills = append(out.Skills, verifiedSkill{Name: s.Name, Path: filepath.Join(w.root, s.Name), State: "missing", Expected: string(s.Tree), Drift: []string{}})
+			one := verifiedSkill{Name: s.Name, Path: filepath.Join(w.root, s.Name), State: "missing", Expected: string(s.Tree), Drift: []string{}}
+			if err := claims.refused[s.Name]; err != nil {
+				one.Signature, one.Reason = string(attest.Failed), err.Error()
+				out.refused = cmp.Or(out.refused, err)
+			}
+			out.Skills = append(out.Skills, one)
 		}
 	}
 	out.OK = out.refused == nil && !slices.ContainsFunc(out.Skills, func(s verifiedSkill) bool { return s.State != "ok" })
@@ -126,10 +136,78 @@ func (w *world) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) verified
 	case !locked && l != nil && w.scope == hosts.Project && len(l.Skills) > 0:
 		out.State = "unlocked"
 	}
-	if locked && s.Tree != r.Tree && len(out.Drift) == 0 {
-		out.Drift = []string{"the receipt names another release than skl.lock"}
+	if other := otherRelease(r, s); locked && other != "" && len(out.Drift) == 0 {
+		out.State, out.Drift = "drift", []string{"the receipt has another " + other + " than skl.lock"}
 	}
 	return out
+}
+
+// otherRelease is the field in which a receipt is of another release than the lock entry s, "" if there is none.
+func otherRelease(r roots.Receipt, s lock.Skill) string {
+	var size int64
+	for _, f := range r.Files {
+		size += f.Size
+	}
+	for _, f := range []struct {
+		name string
+		same bool
+	}{{"tree", r.Tree == s.Tree}, {"version", r.Version == s.Version}, {"source", r.Source == s.Source}, {"url", r.URL == s.URL}, {"commit", r.Commit == s.Commit},
+		{"manifest", r.Manifest == s.Manifest}, {"number of files", len(r.Files) == s.Files}, {"size", size == s.Bytes}} {
+		if !f.same {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// claims are what is wrong with the entries of a lock before any byte is looked at.
+type claims struct {
+	stale   []string
+	refused map[string]error // by name
+}
+
+func (w *world) claims(ctx context.Context, f *files) (claims, error) {
+	all, err := wants(f.manifest)
+	if err != nil {
+		return claims{}, err
+	}
+	c := claims{stale: resolver.Stale(all, f.lock)}
+	c.refused, err = w.disagreements(ctx, f, all)
+	return c, err
+}
+
+// verifyEntry compares the entry of out's skill with what is computed: its source, who signed it, the proof of the
+// registry's log, and what the files say. What is refused comes back as an error and is noted in out.
+func (w *world) verifyEntry(ctx context.Context, out *verifiedSkill, l *lock.Lock, c claims) error {
+	s, ok := l.Skill(out.Name)
+	if !ok {
+		return nil
+	}
+	if err := c.refused[s.Name]; err != nil {
+		out.Signature, out.Reason = string(attest.Failed), err.Error()
+		return err
+	}
+	if slices.Contains(c.stale, s.Name) {
+		// Its ref is not the manifest's, so it says nothing about whose signature it would need.
+		if out.State == "ok" {
+			out.State, out.Drift = "stale", append(out.Drift, "skl.lock does not follow from skl.toml")
+		}
+		return nil
+	}
+	if err := w.verifySignature(ctx, out, l); err != nil {
+		return err
+	}
+	if out.State != "ok" {
+		return nil
+	}
+	src, err := readSkill(out.Path)
+	if err == nil {
+		err = checkContent(s, src)
+	}
+	if err != nil {
+		out.Signature, out.Reason = string(attest.Failed), err.Error()
+	}
+	return err
 }
 
 // verifySignature checks who signed the locked release, and its proof of the registry's log.
@@ -159,12 +237,12 @@ func (w *world) verifySignature(ctx context.Context, out *verifiedSkill, l *lock
 func (w *world) printVerify(out verifyResult) {
 	bad, refused := 0, 0
 	for _, s := range out.Skills {
+		if s.Signature == string(attest.Failed) {
+			refused++
+			w.ui.Print("%s  signature: %s", s.Name, s.Reason)
+		}
 		if s.State == "ok" {
 			w.ui.Detail("%s ok %s", s.Name, s.Digest)
-			if s.Signature == string(attest.Failed) {
-				refused++
-				w.ui.Print("%s  signature: %s", s.Name, s.Reason)
-			}
 			continue
 		}
 		bad++
@@ -190,6 +268,9 @@ func (w *world) printVerify(out verifyResult) {
 			return
 		case "drift":
 			w.ui.Hint("skl diff %s", s.Name)
+			return
+		case "stale":
+			w.ui.Hint("skl install")
 			return
 		}
 	}

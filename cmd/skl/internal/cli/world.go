@@ -22,6 +22,7 @@ import (
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/store"
 	"github.com/skl-project/skl/install/within"
+	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
@@ -299,7 +300,17 @@ func (w *world) wire() {
 	w.local = &local.Source{Dir: w.base}
 	w.embedded = &embedded.Source{FS: skills.FS()}
 	w.oci = &oci.Source{Client: w.web, CacheDir: w.dirs.cache, Progress: w.ui.Progress, Warn: func(place, text string) { w.ui.Warn("%s: %s", place, text) }}
-	w.registry = &registry.Source{HTTP: w.web, Cache: w.dirs.cache, State: w.dirs.state, Progress: w.ui.Progress, Warn: func(text string) { w.ui.Warn("%s", text) }}
+	w.registry = &registry.Source{HTTP: w.web, Cache: w.dirs.cache, State: w.dirs.state, LogKey: w.configuredLog, Progress: w.ui.Progress, Warn: func(text string) { w.ui.Warn("%s", text) }}
+}
+
+// configuredLog is the configured key of the log of the registry at an address.
+func (w *world) configuredLog(url string) string {
+	for _, r := range w.config.Registries {
+		if c, err := client.New(nil, r.URL); err == nil && c.URL() == url && r.Log != "" {
+			return r.Log
+		}
+	}
+	return ""
 }
 
 // newHTTP is a client by the configuration.
@@ -344,8 +355,8 @@ type files struct {
 	lockPath     string
 }
 
-// usable refuses a scope whose files are someone else's, or whose root leads out of it.
-func (w *world) usable() error {
+// accessible refuses a scope whose files are someone else's, or whose root leads out of it.
+func (w *world) accessible() error {
 	if w.foreign != nil {
 		return w.foreign
 	}
@@ -355,7 +366,7 @@ func (w *world) usable() error {
 // load reads skl.toml and skl.lock. Files that are not there are empty ones.
 // A lock that cannot be read gives an error and everything else.
 func (w *world) load() (*files, error) {
-	if err := w.usable(); err != nil {
+	if err := w.accessible(); err != nil {
 		return nil, err
 	}
 	f := &files{manifestPath: filepath.Join(w.base, "skl.toml"), lockPath: filepath.Join(w.base, "skl.lock")}
@@ -396,7 +407,7 @@ func (w *world) begin(ctx context.Context, dry bool) (end func(), err error) {
 	if dry {
 		return func() {}, w.settled()
 	}
-	if err := w.usable(); err != nil {
+	if err := w.accessible(); err != nil {
 		return nil, err
 	}
 	if w.scope == hosts.User {
@@ -503,7 +514,7 @@ func (w *world) recover() (install.Recovery, error) {
 // settled refuses with exit 3 if an interrupted install is found, and with exit 4 if the root
 // brings a journal along. Commands that only read call it.
 func (w *world) settled() error {
-	if err := w.usable(); err != nil {
+	if err := w.accessible(); err != nil {
 		return err
 	}
 	if err := w.here.CheckPlanted(); err != nil {
@@ -643,6 +654,7 @@ func (w *world) resolver(m *manifest.Manifest) *resolver.Resolver {
 		HasNamespace:    w.registry.HasNamespace,
 		ForgeURL:        w.config.ForgeURL,
 		Market:          w.market,
+		Undecided:       w.undecided,
 		Binding: func(ns string) string {
 			if b := w.config.Namespaces[ns]; b != "" {
 				return b

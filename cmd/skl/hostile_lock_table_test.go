@@ -1,0 +1,24 @@
+package main
+
+// A harmlessRow says why an edited lock may pass. Every row has to be needed.
+type harmlessRow struct {
+	runs  string // those that it passes, of bare, ci, check, verify
+	entry string // names of skills, "" is any
+	field string
+	kind  string // of the edit
+	why   string
+}
+
+// harmless is what may pass, and why.
+var harmless = []harmlessRow{
+	{"bare ci check verify", "", "later", "added.*", "fields of later versions survive by the rules of the format; this one gives them no meaning"},
+	{"bare ci check verify", "form", "signer.later", "added", "as above"},
+	{"bare ci check verify", "form gear bare", "log.later", "added", "as above"},
+	{"bare ci check verify", "", "permissions", `added \[\]`, "an empty list is what a field that is not there means"},
+	{"bare ci check verify", "", "generated_from", `added \{\}`, "an empty table is what a field that is not there means"},
+	{"bare ci check verify", "", "unsigned", "added false", "false is what a field that is not there means"},
+	{"bare ci check verify", "gear", "signer", ".*", "the machine knows no signer of widgets, so nobody is believed: verify says skipped, ci that it was not checked"},
+	{"bare ci check verify", "form gear bare", "log.checkpoint", "of .*", "another signed head of the same log, of which the proof holds as well"},
+	{"ci check verify", "form gear bare scan packed own", "artifact", ".*", "it says which archive to fetch, and nothing is fetched: the files are the locked tree; where it is fetched it is refused"},
+	{"ci check verify", "pdf notes own packed", "path", ".*", "it says where in its source the skill is, and nothing is fetched: the files are the locked tree; where it is fetched it is refused"},
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+)
+
+// acceptances are the releases without a signature that this user took where one is wanted. That skl.lock
+// says "unsigned = true" is a record for others to read: it comes with the project, so it gives nobody leave.
+type acceptances struct {
+	Version  int      `json:"version"`
+	Releases []string `json:"releases"` // as releaseKey spells them, sorted
+}
+
+func (w *world) acceptancePath() string { return filepath.Join(w.dirs.state, "unsigned.json") }
+
+// releaseKey is the place and the pin of a release on one line.
+func releaseKey(s lock.Skill) string {
+	return strings.Join([]string{s.Source, s.URL, s.Path, cmp.Or(s.Commit, s.Manifest, string(s.Tree))}, " ")
+}
+
+func (w *world) acceptances() (acceptances, error) {
+	a := acceptances{Version: 1}
+	text, err := os.ReadFile(w.acceptancePath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return a, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &a)
+	}
+	if err != nil || a.Version != 1 {
+		return acceptances{}, diag.New(diag.Failed, "consents_corrupt", "%s cannot be read: %v", w.short(w.acceptancePath()), err).
+			Hint("remove it and accept again what you still want")
+	}
+	return a, nil
+}
+
+// accepted reports whether this user took the release s without a signature.
+func (w *world) accepted(s lock.Skill) (bool, error) {
+	a, err := w.acceptances()
+	_, found := slices.BinarySearch(a.Releases, releaseKey(s))
+	return found, err
+}
+
+// accept remembers that this user took the releases without a signature.
+func (w *world) accept(skills []lock.Skill) error {
+	if len(skills) == 0 {
+		return nil
+	}
+	a, err := w.acceptances()
+	if err != nil {
+		return err
+	}
+	before := len(a.Releases)
+	for _, s := range skills {
+		a.Releases = append(a.Releases, releaseKey(s))
+	}
+	slices.Sort(a.Releases)
+	if a.Releases = slices.Compact(a.Releases); len(a.Releases) == before {
+		return nil
+	}
+	text, err := json.MarshalIndent(a, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(w.dirs.state, 0o700); err != nil {
+		return err
+	}
+	return durable.WriteFile(w.acceptancePath(), append(text, '\n'), 0o600)
+}

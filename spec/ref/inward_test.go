@@ -1,0 +1,35 @@
+package ref
+
+import "testing"
+
+func TestInward(t *testing.T) {
+	for _, host := range []string{"localhost", "LOCALHOST:80", "a.localhost", "localhost.", "127.0.0.1", "127.1", "127.0.0.1:5080", "[::1]:80", "0.0.0.0", "10.1.2.3",
+		"172.16.0.1", "192.168.1.1:443", "169.254.169.254", "[fe80::1]", "[fd00::1]", "[::ffff:127.0.0.1]", "100.64.0.1", "224.0.0.1", "2130706433", "0x7f000001", "0177.0.0.1", "10.0.0.0x1", ""} {
+		if !Inward(host) {
+			t.Errorf("Inward(%q) is false", host)
+		}
+	}
+	for _, host := range []string{"example.com", "10.example.com", "8.8.8.8", "[2001:db8::1]:443", "localhost.example", "git.example:8443", "0x7f.example"} {
+		if Inward(host) {
+			t.Errorf("Inward(%q) is true", host)
+		}
+	}
+	for text, want := range map[string]bool{"file:///etc": true, "https://git.example/a": false, "http://127.0.0.1:1/a": true, "ssh://git@10.0.0.1/a": true, "not a url": true, "": true} {
+		if InwardURL(text) != want {
+			t.Errorf("InwardURL(%q) is %v", text, !want)
+		}
+	}
+}
+
+func TestCheckRegistryURL(t *testing.T) {
+	for _, s := range []string{"https://skills.example", "http://127.0.0.1:5080", "https://[::1]:443"} {
+		if err := CheckRegistryURL(s); err != nil {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+	for _, s := range []string{"", "file:///etc", "https://skills.example/", "https://a@skills.example", "https://skills.example?q", "https://skills.example#f", "ssh://skills.example", "https://", "https://-x"} {
+		if CheckRegistryURL(s) == nil {
+			t.Errorf("%q is accepted", s)
+		}
+	}
+}
