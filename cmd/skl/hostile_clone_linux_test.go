@@ -46,7 +46,7 @@ type deed struct {
 // few are the commands that every clone sees.
 var few = []string{"ci", "install", "update", "check", "list", "status", "doctor --fix", "verify", "run NAME", "mcp --allow-run", "query evil", "completion bash", "__complete -- remove ''", "init", "remove --force NAME"}
 
-// looks are commands that only read; all of them, and all below, are run in one clone of four.
+// looks are commands that only read; all of them, and all below, are run in one clone of five.
 var looks = []deed{
 	{args: "list", reads: true},
 	{args: "list --all --json", reads: true},
@@ -93,8 +93,8 @@ var acts = []deed{
 	{args: "doctor --fix", nets: true},
 	{args: "init"},
 	{args: "init --no-vendor"},
-	{args: "remove NAME"},
-	{args: "remove --force NAME"},
+	{args: "remove NAME", nets: true}, // and installs what is missing
+	{args: "remove --force NAME", nets: true},
 	{args: "activate"},
 	{args: "activate --host claude-code --host github-copilot"},
 	{args: "disable NAME"},
@@ -180,7 +180,7 @@ func TestHostileClones(t *testing.T) {
 				}
 				w := raise(t, c, forge, trap, tracer)
 				w.commands = &commands
-				mine := w.live(i%4 == 0 && i < singles)
+				mine := w.live(i%5 == 0 && i < singles)
 				found.add(mine...)
 				if len(mine) > 0 {
 					t.Logf("%d laws were broken", len(mine))
@@ -242,6 +242,9 @@ func (w *world) words(d deed) []string {
 
 // does runs one command and says which laws did not hold.
 func (w *world) does(d deed) (out []breach) {
+	if w.late > 2 {
+		return nil // it hangs: that was said
+	}
 	w.commands.Add(1)
 	args := w.words(d)
 	say := func(law, format string, args ...any) {
@@ -250,15 +253,9 @@ func (w *world) does(d deed) (out []breach) {
 	before, inside := w.outside(), look(w.clone, nil)
 	end := w.run(args, d)
 	after, now := w.outside(), look(w.clone, nil)
-	for _, change := range differ(before, after) {
-		say("L1", "%s", strings.ReplaceAll(change, w.place+"/", ""))
-	}
+	several("L1", differ(before, after), say)
 	changed := differ(inside, now)
-	for _, change := range changed {
-		if d.reads || untouchable(change, d.args) {
-			say("L5", "%s", change)
-		}
-	}
+	several("L5", slices.DeleteFunc(slices.Clone(changed), func(change string) bool { return !d.reads && !untouchable(change, d.args) }), say)
 	for _, program := range end.programs {
 		say("L2", "started %s", program)
 	}
@@ -275,6 +272,17 @@ func (w *world) does(d deed) (out []breach) {
 		say("L4", "exit 0, but the clone has to be refused")
 	}
 	return out
+}
+
+// several says the first of many changes, and how many more there are.
+func several(law string, changes []string, say func(law, format string, args ...any)) {
+	for i, change := range changes {
+		if i == 2 && len(changes) > 3 {
+			say(law, "and %d more paths", len(changes)-i)
+			return
+		}
+		say(law, "%s", change)
+	}
 }
 
 // untouchable reports whether no command may make this change in the clone.
@@ -294,6 +302,7 @@ func untouchable(change, command string) bool {
 func (w *world) ended(end ending, d deed, say func(law, format string, args ...any)) {
 	switch {
 	case end.late:
+		w.late++
 		say("L4", "did not end within %s", patience)
 	case end.status < 0 || end.status > 5:
 		say("L4", "exit %d: %.200q", end.status, end.stderr)
@@ -317,7 +326,7 @@ func (w *world) ended(end ending, d deed, say func(law, format string, args ...a
 			say("L4", "did not answer the agent: exit %d: %.200q", end.status, end.stderr)
 		}
 	}
-	if c := control(end.stdout); c != "" && !d.raw {
+	if c := control(end.stdout); c != "" && !d.raw && !d.agent { // JSON that no terminal shows
 		say("L4", "prints %s on stdout", c)
 	}
 	if c := control(end.stderr); c != "" {

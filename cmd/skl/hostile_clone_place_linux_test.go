@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -118,6 +119,7 @@ type world struct {
 	tracer     string
 	patience   time.Duration // if not 0
 	refuses    map[string]bool
+	late       int // commands that did not end
 	commands   *atomic.Int64
 	fresh      map[string]map[string]string // what reset makes of src and home
 }
@@ -125,10 +127,7 @@ type world struct {
 // raise makes the place of c: a home full of things, and the clone among neighbours.
 func raise(t *testing.T, c clone, h *honest, tr *trap, tracer string) *world {
 	t.Helper()
-	place, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	place := placeFor(t)
 	skl, err := exec.LookPath("skl")
 	if err != nil {
 		t.Fatal(err)
@@ -162,6 +161,28 @@ func raise(t *testing.T, c clone, h *honest, tr *trap, tracer string) *world {
 		w.fresh[part] = look(filepath.Join(place, part), nil)
 	}
 	return w
+}
+
+// placeFor is a new directory, in memory where there is room: a clone has much to sync.
+func placeFor(t *testing.T) string {
+	t.Helper()
+	const shm = "/dev/shm"
+	var room syscall.Statfs_t
+	if err := syscall.Statfs(shm, &room); err == nil && room.Bavail*uint64(room.Bsize) > 2<<30 {
+		if dir, err := os.MkdirTemp(shm, "skl-clone-"); err == nil {
+			t.Cleanup(func() {
+				if err := os.RemoveAll(dir); err != nil {
+					t.Error(err)
+				}
+			})
+			return dir
+		}
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // populate makes the home and the neighbours of a clone.

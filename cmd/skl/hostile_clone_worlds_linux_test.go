@@ -25,7 +25,7 @@ func slicesOf(parts ...[]clone) (out []clone) {
 
 // pairs are clones that are hostile in two ways, each with one from the other end of the list.
 func pairs(all []clone) (out []clone) {
-	for i := 0; i < len(all)/2; i += 2 {
+	for i := 0; i < len(all)/2; i += 4 {
 		a, b := all[i], all[len(all)/2+i]
 		out = append(out, clone{name: a.name + " + " + b.name, stranger: a.stranger || b.stranger, plant: func(p *planter) { a.plant(p); b.plant(p) }})
 	}
