@@ -94,12 +94,12 @@ func (u *UI) Result(v any) error {
 }
 
 // escaped writes what a terminal would obey, and JSON lets through, as \u escapes:
-// the second range of control characters, and what reorders or hides text.
+// DEL, the second range of control characters, and what reorders or hides text.
 func escaped(text string) string {
 	var b strings.Builder
 	from := 0
 	for i, r := range text {
-		if r < 0x80 || r == utf8.RuneError || diag.Printable(string(r)) == string(r) {
+		if r < 0x7f || r == utf8.RuneError || diag.Printable(string(r)) == string(r) {
 			continue
 		}
 		b.WriteString(text[from:i])
