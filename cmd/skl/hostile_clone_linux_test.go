@@ -188,8 +188,8 @@ func TestHostileClones(t *testing.T) {
 			})
 		}
 	})
-	for _, who := range trap.seen() {
-		found.add(breach{"any", "any", "L3", "the server that nobody configured was called: " + who})
+	if n := len(trap.seen()); n > 0 && !slices.ContainsFunc(found.all, func(b breach) bool { return strings.HasSuffix(b.what, trap.address) }) {
+		found.add(breach{"any", "any", "L3", fmt.Sprintf("the server that nobody configured was called %d times", n)})
 	}
 	found.report(t)
 	t.Logf("%d hostile clones, %d pairs of them among these, %d commands, %s", len(worlds), len(worlds)-singles, commands.Load(), time.Since(start).Round(time.Second))
