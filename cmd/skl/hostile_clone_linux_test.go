@@ -144,14 +144,21 @@ func (b *breaches) report(t *testing.T) {
 	}
 	slices.SortStableFunc(b.all, func(x, y breach) int { return strings.Compare(x.world, y.world) })
 	worlds := map[string]bool{}
-	var text bytes.Buffer
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, x := range b.all {
 		worlds[x.world] = true
+	}
+	t.Errorf("%d laws were broken in %d clones:\n%s", len(b.all), len(worlds), table(b.all))
+}
+
+// table has one line for each breach.
+func table(all []breach) string {
+	var text bytes.Buffer
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, x := range all {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", x.world, x.command, x.law, strings.ReplaceAll(x.what, "\t", " "))
 	}
 	w.Flush()
-	t.Errorf("%d laws were broken in %d clones:\n%s", len(b.all), len(worlds), &text)
+	return text.String()
 }
 
 // TestHostileClones runs every command in every clone. -short takes every sixth clone.
@@ -183,7 +190,7 @@ func TestHostileClones(t *testing.T) {
 				mine := w.live(i%5 == 0 && i < singles)
 				found.add(mine...)
 				if len(mine) > 0 {
-					t.Logf("%d laws were broken", len(mine))
+					t.Errorf("%d laws were broken:\n%s", len(mine), table(mine))
 				}
 			})
 		}
