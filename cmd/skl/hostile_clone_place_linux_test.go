@@ -268,6 +268,7 @@ func (p *planter) build(to string) {
 	}
 	git(in.String(), "--git-dir", origin, "-c", "core.protectNTFS=false", "-c", "core.protectHFS=false", "fast-import", "--quiet")
 	git("", "-c", "core.protectNTFS=false", "-c", "core.protectHFS=false", "clone", "-q", "--template=", "-c", "core.protectNTFS=false", "-c", "core.protectHFS=false", origin, to)
+	lay(p.t, filepath.Join(to, ".git", "hooks", "pre-commit.sample"), "#!/bin/sh\nexit 0\n") // as git's templates do
 	if p.bare {
 		if err := os.RemoveAll(filepath.Join(to, ".git")); err != nil {
 			p.t.Fatal(err)

@@ -105,6 +105,7 @@ func journals() []clone {
 			return forged{Ops: []forgedOp{{Target: p.clone("key"), Staged: p.home(".ssh/id_ed25519"), Backup: p.clone("old")}}}.committed(p)
 		}),
 		journal("takes a key, through ..", func(p *planter) forged {
+			p.file("docs/x.md", "x\n")
 			return forged{Ops: []forgedOp{{Target: p.clone("docs/key"), Backup: p.clone("../../home/.ssh/id_ed25519")}}}
 		}),
 		journal("plants a hook next door", func(p *planter) forged {
