@@ -33,8 +33,8 @@ import (
 // The repositories are in hostile_clone_worlds_linux_test.go, and what watches in
 // hostile_clone_watch_linux_test.go.
 
-// A deed is one command of the user. NAME stands for a skill of the clone, and PATH for
-// its folder.
+// A deed is one command of the user. NAME stands for a skill of the clone, PATH for its
+// folder, and CLONE for the clone.
 type deed struct {
 	args  string // separated by spaces; '' is an empty argument
 	reads bool   // changes nothing in the clone
@@ -109,7 +109,7 @@ var acts = []deed{
 
 // trusted are done one after the other by a user who believed the clone.
 var trusted = []deed{
-	{args: "trust allow", reads: true},
+	{args: "trust allow CLONE", reads: true},
 	{args: "list --all", reads: true},
 	{args: "mcp --allow-run", reads: true, agent: true},
 	{args: "run NAME"},
@@ -237,6 +237,8 @@ func (w *world) words(d deed) []string {
 			args[i] = ""
 		case "NAME":
 			args[i] = w.skill
+		case "CLONE":
+			args[i] = w.clone
 		case "./PATH":
 			args[i] = "./.agents/skills/" + w.skill
 			if w.cwd != w.clone {

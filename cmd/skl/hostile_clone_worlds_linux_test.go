@@ -405,7 +405,12 @@ func loosening() []clone {
 		toml("takes an absolute folder", `secret = { ref = "PLACE/outside/secret" }`, ""),
 		toml("takes a skill of the user", `mine = { ref = "../../home/.agents/skills/mine" }`, ""),
 		toml("takes the key", `x = { ref = "../../home/.ssh" }`, ""),
-		toml("takes a folder through a link", `secret = { ref = "./out/secret" }`, ""),
+		{name: "manifest takes a folder through a link", plant: func(p *planter) {
+			p.unvendored()
+			p.drop("skl.lock")
+			p.link("out", "../../outside")
+			p.file("skl.toml", "[skills]\nsecret = { ref = \"./out/secret\" }\n")
+		}},
 		toml("acknowledges everything", `good = { ref = "good/tools/good" }`, "[[ack]]\ncode = \"W_TRUST_DOWNGRADE\"\nname = \"\\u001b[2Jgood\"\nwinner = \"tree-sha256:"+strings.Repeat("0", 64)+"\"\nloser = \"*\"\nreason = \"x\"\n"),
 		toml("is a package", `good = { ref = "good/tools/good" }`, "[package]\nname = \"good/tools\"\nversion = \"9.9.9\"\n"),
 		toml("has keys of a configuration", `good = { ref = "good/tools/good" }`, "[forge.github]\nurl = \"http://TRAP\"\n[registry.corp]\nurl = \"http://TRAP\"\ndefault = true\n[origin.\"TRAP\"]\ninsecure = true\ntoken_command = \"touch owned\"\n[trust]\nallow = true\n[market.evil]\nref = \"http://TRAP/x\"\n[hosts]\nenabled = [\"claude-code\"]\n"),
