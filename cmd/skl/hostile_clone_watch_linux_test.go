@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	patience    = 10 * time.Second // that a command may take
+	patience    = 30 * time.Second // that a command may take, on a machine that is busy
 	maxResident = 300 << 10        // KiB of memory that it may take
 )
 
