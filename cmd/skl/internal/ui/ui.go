@@ -121,7 +121,7 @@ func (u *UI) Result(v any) error {
 }
 
 // escaped writes what a terminal would obey, and JSON lets through, as \u escapes:
-// the second range of control characters, and what reorders or hides text.
+// DEL, the second range of control characters, and what reorders or hides text.
 func escaped(text string) string {
 	var b strings.Builder
 	from := 0

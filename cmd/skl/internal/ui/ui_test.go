@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"slices"
@@ -26,6 +27,25 @@ func TestErrorHasItsHintsApart(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("JSON has no %s:\n%s", want, out.String())
 		}
+	}
+}
+
+// JSON is read on terminals too: it holds nothing that one obeys, and says the same.
+func TestResultIsSafeToShow(t *testing.T) {
+	var out bytes.Buffer
+	u := &UI{Out: &out, Err: &out}
+	text := "a\x1b[2J\x7f\u009b\u202e\u2066\U000e0001é🙂"
+	if err := u.Result([]string{text}); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range out.String() {
+		if r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || r == 0x202e || r == 0x2066 || r == 0xe0001 {
+			t.Errorf("%q is printed as it is", r)
+		}
+	}
+	var back []string
+	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back[0] != text {
+		t.Errorf("%q became %q: %v", text, back, err)
 	}
 }
 
