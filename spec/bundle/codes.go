@@ -37,6 +37,7 @@ const (
 	CodeArchive    = "PKG-ARCHIVE"     // the archive is damaged, or of an unknown format
 	CodeEncrypted  = "PKG-ENCRYPTED"   // an encrypted zip entry
 	CodeOverlap    = "PKG-OVERLAP"     // zip entries that share bytes
+	CodeAmbiguous  = "PKG-AMBIGUOUS"   // programs read the archive differently
 	CodeTrailing   = "PKG-TRAILING"    // data behind the end of the archive
 	CodeNoSkillMD  = "PKG-NO-SKILL-MD" // no SKILL.md at the root
 	CodeLFSPointer = "PKG-LFS-POINTER" // a Git LFS pointer in place of its content
@@ -46,4 +47,9 @@ const (
 // refuse makes an error of this package. Everything from the bundle is quoted by the callers.
 func refuse(code, format string, args ...any) *diag.Error {
 	return diag.New(diag.Refused, code, format, args...)
+}
+
+// ambiguous refuses an archive that another program would read differently.
+func ambiguous(format string, args ...any) *diag.Error {
+	return refuse(CodeAmbiguous, format, args...).Hint("pack it again, for example with: skl pack DIR -o FILE")
 }

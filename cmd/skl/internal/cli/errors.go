@@ -17,6 +17,7 @@ var errorCodes = [][2]string{
 	{"E_SIGNER_CHANGED", "a release is signed by somebody else than the one before it, or than skl.lock names"},
 	{"E_TOO_LARGE", "an installed directory holds more than a skill may"},
 	{"E_YAML", "the frontmatter of a SKILL.md cannot be read"},
+	{"PKG-AMBIGUOUS", "programs read an archive differently: its parts contradict each other"},
 	{"PKG-ARCHIVE", "an archive is damaged, or of an unknown format"},
 	{"PKG-DIGEST", "a text is not a tree digest"},
 	{"PKG-DUPLICATE", "the same path is in a bundle twice"},
