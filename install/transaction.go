@@ -210,7 +210,7 @@ func (t *Transaction) prepare(path string, data []byte) error {
 	if err := t.fault("stage lock"); err != nil {
 		return err
 	}
-	old, err := os.ReadFile(path)
+	old, err := durable.ReadFile(path)
 	if err == nil {
 		t.j.Old = sum(old)
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -391,7 +391,7 @@ func (j journal) committed() bool {
 	if j.New == "" || j.New == j.Old {
 		return j.New != "" && !exists(j.Commit.Staged)
 	}
-	data, err := os.ReadFile(j.Commit.Target)
+	data, err := durable.ReadFile(j.Commit.Target)
 	return err == nil && sum(data) == j.New
 }
 
@@ -427,7 +427,7 @@ type Recovery struct {
 // garbage. The caller holds the lock of the installation.
 func Recover(root string) (Recovery, error) {
 	t := &Transaction{path: journalPath(root)}
-	text, err := os.ReadFile(t.path)
+	text, err := durable.ReadFile(t.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Recovery{}, removeStages(root)

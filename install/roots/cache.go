@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/skl-project/skl/install/durable"
 )
 
 const (
@@ -49,7 +51,7 @@ func LoadCache(root string) Cache {
 }
 
 func loadCache(file string) Cache {
-	data, err := os.ReadFile(file)
+	data, err := durable.ReadFile(file)
 	if err != nil {
 		return Cache{}
 	}

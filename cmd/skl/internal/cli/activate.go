@@ -48,7 +48,7 @@ func runActivate(_ context.Context, w *world, c *cli.Context) error {
 	}
 	out := activateResult{OK: true, Files: []activateChange{}}
 	for _, host := range hosts {
-		name, err := skills.Target(os.DirFS(base), host)
+		name, err := skills.Target(durable.DirFS(base), host)
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func runActivate(_ context.Context, w *world, c *cli.Context) error {
 // activateFile writes the marker block into one file, or takes it out.
 func (w *world) activateFile(path string, remove, dry bool) (activateChange, error) {
 	change := activateChange{File: w.short(path), Action: "keep"}
-	src, err := os.ReadFile(path)
+	src, err := durable.ReadFile(path)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !missing {
 		return change, err

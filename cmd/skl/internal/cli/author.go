@@ -140,7 +140,7 @@ func digestCommand() command {
 			}
 			defer root.Close()
 			guard := bundle.NewGuard(nil, bundle.InstallLimits)
-			if err := bundle.FromFS(root.FS(), guard); err != nil {
+			if err := bundle.FromFS(durable.RootFS(root), guard); err != nil {
 				return fmt.Errorf("%s: %w", w.short(dir), err)
 			}
 			sum, err := guard.Close()
@@ -209,7 +209,7 @@ func runPack(_ context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	sum, err := pack(tmp, root.FS())
+	sum, err := pack(tmp, durable.RootFS(root))
 	if cerr := tmp.Close(); err == nil {
 		err = cerr
 	}

@@ -46,7 +46,7 @@ func runConvert(_ context.Context, w *world, c *cli.Context) error {
 	}
 	dir := dirs[0]
 	file := filepath.Join(dir, skill.FileName)
-	src, err := os.ReadFile(file)
+	src, err := durable.ReadFile(file)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func runConvert(_ context.Context, w *world, c *cli.Context) error {
 func convert(dir string, src []byte, to string) (text []byte, losses []string, err error) {
 	switch to {
 	case "prose":
-		s, err := tree.Load(os.DirFS(dir), filepath.Base(dir))
+		s, err := tree.Load(durable.DirFS(dir), filepath.Base(dir))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -108,7 +108,7 @@ func (w *world) writeConverted(dir string, text []byte, write bool, output strin
 		if exists(target) {
 			return "", diag.New(diag.Misuse, "exists", "%s exists already", output)
 		}
-		if err := os.CopyFS(target, os.DirFS(dir)); err != nil {
+		if err := os.CopyFS(target, durable.DirFS(dir)); err != nil {
 			return "", err
 		}
 		file = filepath.Join(target, skill.FileName)

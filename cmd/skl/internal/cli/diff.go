@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source/git"
 	"github.com/skl-project/skl/spec/bundle"
@@ -88,7 +88,7 @@ func runDiff(ctx context.Context, w *world, c *cli.Context) error {
 	if !ok {
 		return w.diffCopies(ctx, name, c.Bool("stat"))
 	}
-	installed, err := readTree(os.DirFS(filepath.Join(w.root, name)))
+	installed, err := readTree(durable.DirFS(filepath.Join(w.root, name)))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/runtime/skills"
@@ -93,7 +94,7 @@ func filesOf(r roots.Record) (fs.FS, error) {
 	if name, ok := strings.CutPrefix(r.Path, "skl:"); ok {
 		return fs.Sub(skills.FS(), name)
 	}
-	return os.DirFS(r.Path), nil
+	return durable.DirFS(r.Path), nil
 }
 
 func exists(path string) bool {

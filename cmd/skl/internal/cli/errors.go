@@ -135,6 +135,7 @@ var errorCodes = [][2]string{
 	{"invalid_version", "a text is not a semantic version"},
 	{"invocation", "the skill says that people do not run it"},
 	{"invocation_deny", "the skill says who may invoke it, and this is somebody else"},
+	{"irregular_file", "a pipe, device or huge file stands where a file belongs"},
 	{"journal_corrupt", "the journal of an interrupted install cannot be read"},
 	{"key_passphrase", "a private key is encrypted, and no or a wrong passphrase was given"},
 	{"keyless_config", "it is not known which services make keyless signatures"},

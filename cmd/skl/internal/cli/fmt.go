@@ -39,13 +39,13 @@ func runFmt(_ context.Context, w *world, c *cli.Context) error {
 	}
 	out := fmtResult{OK: true, Changed: []string{}, Findings: []diag.Finding{}}
 	for _, dir := range dirs {
-		files, err := treeFiles(os.DirFS(dir))
+		files, err := treeFiles(durable.DirFS(dir))
 		if err != nil {
 			return err
 		}
 		for _, name := range files {
 			full := filepath.Join(dir, filepath.FromSlash(name))
-			src, err := os.ReadFile(full)
+			src, err := durable.ReadFile(full)
 			if err != nil {
 				return err
 			}

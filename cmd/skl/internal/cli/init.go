@@ -73,7 +73,7 @@ func runInit(ctx context.Context, w *world, c *cli.Context) error {
 	out := initResult{Manifest: f.manifestPath, Hosts: append([]string{}, chosen...), Vendor: vendor, Wrote: []string{}}
 	edits := w.initFiles(f, chosen, vendor)
 	for _, e := range edits {
-		old, err := os.ReadFile(e.path)
+		old, err := durable.ReadFile(e.path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -55,7 +55,7 @@ func runLint(_ context.Context, w *world, c *cli.Context) error {
 	out := lintResult{OK: true, Skills: len(dirs), Findings: []diag.Finding{}}
 	shared := sharedOps(dirs)
 	for i, dir := range dirs {
-		found := lintSkill(os.DirFS(dir), filepath.Base(dir), opt)
+		found := lintSkill(durable.DirFS(dir), filepath.Base(dir), opt)
 		for pass := 0; c.Bool("fix") && len(skill.Fixes(found)) > 0 && pass < maxPasses; pass++ { // a fix can hide another below it
 			if found, err = w.mendSkill(dir, found, opt, c.Bool("dry-run")); err != nil {
 				return err
@@ -169,7 +169,7 @@ func (w *world) mendSkill(dir string, found []diag.Finding, opt skill.LintOption
 		if err != nil || !info.Mode().IsRegular() {
 			return nil, errors.Join(err, diag.New(diag.Failed, "not_a_file", "%s is not a regular file, so it is not mended", path))
 		}
-		src, err := os.ReadFile(path)
+		src, err := durable.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +186,7 @@ func (w *world) mendSkill(dir string, found []diag.Finding, opt skill.LintOption
 	if dry {
 		return found, nil
 	}
-	return lintSkill(os.DirFS(dir), filepath.Base(dir), opt), nil
+	return lintSkill(durable.DirFS(dir), filepath.Base(dir), opt), nil
 }
 
 // lintSkill checks a skill by the rules of its format, and of its tree if it has one.
@@ -210,7 +210,7 @@ func lintSkill(fsys fs.FS, dir string, opt skill.LintOptions) []diag.Finding {
 func sharedOps(dirs []string) [][]diag.Finding {
 	loaded := make([]*tree.Skill, len(dirs))
 	for i, dir := range dirs {
-		s, err := tree.Load(os.DirFS(dir), filepath.Base(dir))
+		s, err := tree.Load(durable.DirFS(dir), filepath.Base(dir))
 		if err != nil {
 			s = &tree.Skill{} // why it cannot be loaded is among its own findings
 		}
@@ -228,7 +228,7 @@ func (w *world) lintBlocks() []diag.Finding {
 	var found []diag.Finding
 	for _, name := range []string{"CLAUDE.md", ".github/copilot-instructions.md"} {
 		path := filepath.Join(base, filepath.FromSlash(name))
-		if src, err := os.ReadFile(path); err == nil && bytes.Contains(src, []byte("canopy-runtime-")) {
+		if src, err := durable.ReadFile(path); err == nil && bytes.Contains(src, []byte("canopy-runtime-")) {
 			found = append(found, skills.CheckBlock(src, filepath.ToSlash(w.short(path)))...)
 		}
 	}

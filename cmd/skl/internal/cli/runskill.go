@@ -49,7 +49,7 @@ func (w *world) runnableAt(path string) (*runnable, error) {
 	if !exists(filepath.Join(dir, skill.FileName)) {
 		return nil, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s", path).Hint("skl list")
 	}
-	r := &runnable{dir: dir, files: os.DirFS(dir), trust: "local"}
+	r := &runnable{dir: dir, files: durable.DirFS(dir), trust: "local"}
 	return r, r.read(w)
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -50,7 +51,7 @@ func (f repoFiles) ReadFile(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return root.ReadFile(filepath.FromSlash(name))
+	return fs.ReadFile(durable.RootFS(root), name)
 }
 
 // Plugin implements resolver.PluginReader.

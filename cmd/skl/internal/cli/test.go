@@ -257,7 +257,7 @@ func (t tester) run(ctx context.Context, dir string, tc testCase, m model.Model)
 		return testWant{}, ctx.Err()
 	}
 	want := testWant{Status: result.Status, Response: result.Response, Nodes: visited(result.Events), Files: map[string]string{}}
-	for name, text := range readAll(os.DirFS(work)) {
+	for name, text := range readAll(durable.DirFS(work)) {
 		if before[name] != text {
 			want.Files[name] = text
 		}

@@ -249,7 +249,7 @@ type files struct {
 // A lock that cannot be read gives an error and everything else.
 func (w *world) load() (*files, error) {
 	f := &files{manifestPath: filepath.Join(w.base, "skl.toml"), lockPath: filepath.Join(w.base, "skl.lock")}
-	src, err := os.ReadFile(f.manifestPath)
+	src, err := durable.ReadFile(f.manifestPath)
 	switch {
 	case err == nil:
 		f.hasManifest, f.manifestText = true, src
@@ -261,7 +261,7 @@ func (w *world) load() (*files, error) {
 	default:
 		return nil, err
 	}
-	src, err = os.ReadFile(f.lockPath)
+	src, err = durable.ReadFile(f.lockPath)
 	switch {
 	case err == nil:
 		f.hasLock, f.lockText = true, src
@@ -274,8 +274,8 @@ func (w *world) load() (*files, error) {
 
 // changed reports whether the files are not as they were when f was loaded.
 func (w *world) changed(f *files) bool {
-	m, merr := os.ReadFile(f.manifestPath)
-	l, lerr := os.ReadFile(f.lockPath)
+	m, merr := durable.ReadFile(f.manifestPath)
+	l, lerr := durable.ReadFile(f.lockPath)
 	return (merr == nil) != f.hasManifest || (lerr == nil) != f.hasLock || !bytes.Equal(m, f.manifestText) || !bytes.Equal(l, f.lockText)
 }
 
