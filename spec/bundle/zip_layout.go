@@ -170,6 +170,11 @@ func checkExtra(name string, extra []byte) (sizes []byte, err error) {
 
 // check holds for the directory's side alone; the directory starts at limit.
 func (h *zipHeader) check(limit int64) error {
+	if p := storedName(h.name, strings.HasSuffix(h.name, "/")); p != "" && p != "." {
+		if err := CheckPath(p); err != nil {
+			return err
+		}
+	}
 	last := h.name[strings.LastIndexByte(h.name, '/')+1:]
 	_, version, versioned := strings.Cut(last, ";")
 	if i := strings.LastIndexByte(last, ';'); i >= 0 {
