@@ -43,7 +43,7 @@ func TestIrregularFiles(t *testing.T) {
 		{".gitignore", everywhere, []string{"init -y --no-vendor"}},
 		{".gitattributes", everywhere, []string{"init -y"}},
 		{"CLAUDE.md", everywhere, []string{"activate --host claude-code"}},
-		{skill + "SKILL.md", append(everywhere, "verify", "read pdf", "run pdf --dry-run", "run "+skill+" --dry-run", "index", "query text", "audit", "update", "publish " + skill + " a/b@1.0.0 --dry-run"),
+		{skill + "SKILL.md", append(everywhere, "verify", "read pdf", "run pdf --dry-run", "run "+skill+" --dry-run", "index", "query text", "audit", "update", "publish "+skill+" a/b@1.0.0 --dry-run"),
 			[]string{"convert " + skill + " --to tree"}},
 		{skill + "extra.md", append(everywhere, "verify", "read pdf extra.md", "digest "+skill, "pack "+skill+" -o ../out.tgz", "query text"), nil},
 		{skill + "skl.toml", append(everywhere, "digest "+skill, "publish "+skill+" --dry-run"), nil},
