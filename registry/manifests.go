@@ -63,6 +63,12 @@ func parseManifest(repo, mediaType string, digest blob.Digest, body []byte) (met
 	case doc.MediaType != "" && doc.MediaType != mediaType:
 		return meta.Manifest{}, bad("the manifest says it is %s, the request %s", doc.MediaType, mediaType)
 	}
+	if err := oci.CheckKeys(body); err != nil {
+		return meta.Manifest{}, bad("%w", err)
+	}
+	if err := doc.oneKind(mediaType); err != nil {
+		return meta.Manifest{}, err
+	}
 	if mediaType == "" {
 		return meta.Manifest{}, bad("neither the request nor the manifest says its media type")
 	}
@@ -96,6 +102,41 @@ func parseManifest(repo, mediaType string, digest blob.Digest, body []byte) (met
 		m.Subject = doc.Subject.Digest.String()
 	}
 	return m, nil
+}
+
+// oneKind refuses a document that programs take for a manifest or for an index as they like, and
+// content in descriptors that is not what they name.
+func (doc *document) oneKind(mediaType string) error {
+	bad := func(format string, args ...any) error {
+		return diag.New(diag.Misuse, "invalid_manifest", format, args...)
+	}
+	isManifest := mediaType == v1.MediaTypeImageManifest || strings.HasSuffix(mediaType, "docker.distribution.manifest.v2+json")
+	isIndex := mediaType == v1.MediaTypeImageIndex || strings.HasSuffix(mediaType, "docker.distribution.manifest.list.v2+json")
+	asManifest, asIndex := doc.Config != nil || doc.Layers != nil, doc.Manifests != nil
+	switch {
+	case asManifest && asIndex:
+		return bad("the manifest is also an index")
+	case isManifest && asIndex, isIndex && asManifest:
+		return bad("the manifest is not of the type that it is sent as, %s", mediaType)
+	}
+	all := append(append(append([]v1.Descriptor{}, doc.Layers...), doc.Blobs...), doc.Manifests...)
+	for _, d := range []*v1.Descriptor{doc.Config, doc.Subject} {
+		if d != nil {
+			all = append(all, *d)
+		}
+	}
+	for _, d := range all {
+		digest, err := blob.ParseDigest(d.Digest.String())
+		switch {
+		case err != nil:
+			return bad("%w", err)
+		case d.Size < 0:
+			return bad("the size of %s is negative", digest)
+		case d.Data != nil && (int64(len(d.Data)) != d.Size || !digest.Names(d.Data)):
+			return bad("%s comes with other data than it names", digest)
+		}
+	}
+	return nil
 }
 
 // foreign reports whether a layer need not be in the registry: it may not be distributed by it.

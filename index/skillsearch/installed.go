@@ -5,13 +5,13 @@ import (
 	"context"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/skill"
 )
@@ -59,7 +59,7 @@ func fromRecord(system fs.FS, r *roots.Record) Skill {
 	if name, ok := strings.CutPrefix(r.Path, "skl:"); ok && system != nil {
 		k = readDir(system, name)
 	} else if !ok {
-		k = readDir(os.DirFS(r.Path), ".")
+		k = readDir(durable.DirFS(r.Path), ".")
 		k.Path = r.Path
 	}
 	k.Name, k.Ref = r.Name, r.Name

@@ -1,5 +1,6 @@
 // Package durable writes files so that a crash leaves either the old or the new
-// content, and takes locks between processes. It is a leaf: std and x/sys only.
+// content, reads what somebody else may have put in place, and takes locks between
+// processes. It is a leaf: std and x/sys only.
 package durable
 
 import (

@@ -62,7 +62,8 @@ func (d *Dir) Close() error {
 // Path is the directory that d is confined to, "" if it is not.
 func (d *Dir) Path() string { return d.path }
 
-// ReadFile returns the content of the regular file at path, of at most limit bytes.
+// ReadFile returns the content of the regular file at path, of at most limit bytes. Anything else
+// that lies there is a durable.ErrIrregular.
 func (d *Dir) ReadFile(path string, limit int64) (data []byte, err error) {
 	err = d.at(path, func(o ops, name string) error {
 		f, err := openRegular(o, name)
@@ -88,7 +89,7 @@ func tooLarge(path string, limit int64) error {
 
 // WriteFile replaces the file at path by data: it writes beside, syncs and renames. A file
 // that was there keeps its mode, a new one gets perm. What is there and is no regular file is
-// refused with code E_NOT_A_FILE. Its directory must exist.
+// refused with code irregular_file. Its directory must exist.
 func (d *Dir) WriteFile(path string, data []byte, perm fs.FileMode) error {
 	if err := d.Replaceable(path); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (d *Dir) stageFile(path string, data []byte, perm fs.FileMode) (string, err
 	return tmp, nil
 }
 
-// Replaceable refuses a path where something lies that is no regular file, with code E_NOT_A_FILE.
+// Replaceable refuses a path where something lies that is no regular file, with code irregular_file.
 func (d *Dir) Replaceable(path string) error {
 	info, err := d.Lstat(path)
 	switch {
@@ -145,7 +146,7 @@ func (d *Dir) Replaceable(path string) error {
 }
 
 func notAFile(path string, mode fs.FileMode) error {
-	return diag.New(diag.Refused, "E_NOT_A_FILE", "%s is %s, not a regular file", path, kind(mode)).
+	return diag.New(diag.Refused, "irregular_file", "%s is %s, not a regular file", path, kind(mode)).
 		Hint("move it away, or put a regular file in its place")
 }
 
@@ -389,9 +390,18 @@ func (t tree) Open(name string) (f fs.File, err error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
 	err = t.dir.at(filepath.Join(t.path, filepath.FromSlash(name)), func(o ops, name string) error {
-		open, err := o.OpenFile(name, os.O_RDONLY|noWait, 0)
-		if err == nil {
-			f = open
+		info, err := o.Stat(name)
+		if err != nil {
+			return err
+		}
+		open := openRegular
+		if info.IsDir() {
+			open = openDir
+		}
+		if file, openErr := open(o, name); openErr == nil {
+			f = file
+		} else {
+			err = openErr
 		}
 		return err
 	})
@@ -403,6 +413,14 @@ func (t tree) Stat(name string) (fs.FileInfo, error) {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
 	}
 	return t.dir.Stat(filepath.Join(t.path, filepath.FromSlash(name)))
+}
+
+// ReadFile reads at most durable.MaxFile bytes.
+func (t tree) ReadFile(name string) ([]byte, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrInvalid}
+	}
+	return t.dir.ReadFile(filepath.Join(t.path, filepath.FromSlash(name)), durable.MaxFile)
 }
 
 func (t tree) Lstat(name string) (fs.FileInfo, error) {
@@ -419,15 +437,20 @@ func (t tree) ReadDir(name string) ([]fs.DirEntry, error) {
 
 func openDir(o ops, name string) (*os.File, error) { return o.OpenFile(name, os.O_RDONLY|noWait, 0) }
 
-// openRegular opens a regular file. It does not wait for the writer of a pipe.
+// openRegular opens a regular file. It does not wait for the writer of a pipe, and touches no device.
 func openRegular(o ops, name string) (*os.File, error) {
+	if info, err := o.Stat(name); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: durable.ErrIrregular}
+	}
 	f, err := o.OpenFile(name, os.O_RDONLY|noWait, 0)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = notAFile(f.Name(), info.Mode())
+		err = &fs.PathError{Op: "open", Path: name, Err: durable.ErrIrregular} // another one since
 	}
 	if err != nil {
 		f.Close()

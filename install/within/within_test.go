@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -149,13 +150,13 @@ func TestOnlyRegularFiles(t *testing.T) {
 	odd["link"] = filepath.Join(in, "link")
 	if path := filepath.Join(in, "pipe"); makePipe(path) == nil {
 		odd["pipe"] = path
-		if _, err := d.ReadFile(path, 100); !errors.Is(err, diag.Code("E_NOT_A_FILE")) {
-			t.Errorf("reading a pipe: error %v, want E_NOT_A_FILE", err)
+		if _, err := d.ReadFile(path, 100); !errors.Is(err, durable.ErrIrregular) {
+			t.Errorf("reading a pipe: error %v, want ErrIrregular", err)
 		}
 	}
 	for kind, path := range odd {
-		if err := d.WriteFile(path, []byte("x"), 0o644); !errors.Is(err, diag.Code("E_NOT_A_FILE")) {
-			t.Errorf("replacing a %s: error %v, want E_NOT_A_FILE", kind, err)
+		if err := d.WriteFile(path, []byte("x"), 0o644); !errors.Is(err, diag.Code("irregular_file")) {
+			t.Errorf("replacing a %s: error %v, want irregular_file", kind, err)
 		}
 	}
 	if entries, _ := os.ReadDir(in); len(entries) != 4 {

@@ -8,7 +8,7 @@
 //
 //   - Paths are relative, slash-separated, valid UTF-8, without empty, "." or
 //     ".." elements, NUL, backslash, control characters, a drive letter, or an
-//     element that means .git ([CheckPath]).
+//     element that means .git or .skl to some file system ([CheckPath]).
 //   - No two paths are the same after case folding and NFC, and none is both a
 //     file and a directory.
 //   - Portable paths, besides, have no element that is a reserved device name,

@@ -14,6 +14,7 @@ const (
 	CodePathControl   = "PKG-PATH-CONTROL"   // holds control, bidirectional or tag characters
 	CodePathUTF8      = "PKG-PATH-UTF8"      // is not valid UTF-8
 	CodePathGit       = "PKG-PATH-GIT"       // has an element that some system takes for .git
+	CodePathState     = "PKG-PATH-STATE"     // has an element that some system takes for .skl, skl's own directory
 	CodePathLong      = "PKG-PATH-LONG"      // longer than MaxPath, or than what is portable
 	CodePathDeep      = "PKG-PATH-DEEP"      // more than MaxDepth elements
 	CodePathReserved  = "PKG-PATH-RESERVED"  // portable only: a device name of Windows
@@ -23,7 +24,7 @@ const (
 	CodePathConflict  = "PKG-PATH-CONFLICT"  // a file or link where another path needs a directory
 	CodeDuplicate     = "PKG-DUPLICATE"      // the same path twice
 
-	CodeLink       = "PKG-LINK"        // a link where none is allowed: in pack
+	CodeLink       = "PKG-LINK"        // a link where none is allowed: in pack, as .gitattributes
 	CodeLinkTarget = "PKG-LINK-TARGET" // a link's text cannot be a portable path
 	CodeLinkEscape = "PKG-LINK-ESCAPE" // a link leaves the bundle
 	CodeLinkBroken = "PKG-LINK-BROKEN" // a link does not lead to a regular file
@@ -37,6 +38,7 @@ const (
 	CodeArchive    = "PKG-ARCHIVE"     // the archive is damaged, or of an unknown format
 	CodeEncrypted  = "PKG-ENCRYPTED"   // an encrypted zip entry
 	CodeOverlap    = "PKG-OVERLAP"     // zip entries that share bytes
+	CodeAmbiguous  = "PKG-AMBIGUOUS"   // programs read the archive differently
 	CodeTrailing   = "PKG-TRAILING"    // data behind the end of the archive
 	CodeNoSkillMD  = "PKG-NO-SKILL-MD" // no SKILL.md at the root
 	CodeLFSPointer = "PKG-LFS-POINTER" // a Git LFS pointer in place of its content
@@ -46,4 +48,9 @@ const (
 // refuse makes an error of this package. Everything from the bundle is quoted by the callers.
 func refuse(code, format string, args ...any) *diag.Error {
 	return diag.New(diag.Refused, code, format, args...)
+}
+
+// ambiguous refuses an archive that another program would read differently.
+func ambiguous(format string, args ...any) *diag.Error {
+	return refuse(CodeAmbiguous, format, args...).Hint("pack it again, for example with: skl pack DIR -o FILE")
 }

@@ -44,6 +44,8 @@ func CheckPath(p string) error {
 			return refuse(CodePathTraversal, "path %q has a %q element", p, e)
 		case isGit(e):
 			return refuse(CodePathGit, "path %q has an element that means .git", p)
+		case isState(e):
+			return refuse(CodePathState, "path %q has an element that means .skl or .agents, where skl keeps its own files", p)
 		case depth > MaxDepth:
 			return refuse(CodePathDeep, "path %q is deeper than %d elements", p, MaxDepth)
 		}
@@ -87,11 +89,11 @@ func hasDrive(p string) bool {
 	return len(p) >= 2 && p[1] == ':' && 'a' <= p[0]|0x20 && p[0]|0x20 <= 'z'
 }
 
-// isGit reports whether some file system opens .git when asked for e: folded by
-// case, without the characters that HFS+ ignores, without what NTFS cuts off
-// (dots and spaces at the end, a stream name), or by its short name git~1.
-func isGit(e string) bool {
-	if len(e) < 4 || e[0] != '.' && e[0]|0x20 != 'g' && e[0] < utf8.RuneSelf {
+// Means reports whether some file system opens dotted, a name in lower case that starts with a dot, when
+// asked for e: folded by case, without the characters that HFS+ ignores, without what NTFS
+// cuts off (dots and spaces at the end, a stream name), or by a short name like git~1.
+func Means(e, dotted string) bool {
+	if len(e) < len(dotted) && !strings.Contains(e, "~") {
 		return false
 	}
 	e, _, _ = strings.Cut(e, ":")
@@ -103,7 +105,30 @@ func isGit(e string) bool {
 		return r
 	}, e)
 	e = strings.TrimRight(e, ". ")
-	return strings.EqualFold(e, ".git") || strings.EqualFold(e, "git~1")
+	if strings.EqualFold(e, dotted) {
+		return true
+	}
+	stem, number, short := strings.Cut(e, "~")
+	bare := dotted[1:]
+	return short && number != "" && strings.Trim(number, "0123456789") == "" &&
+		strings.EqualFold(stem, bare[:min(len(bare), 6)])
+}
+
+// isGit reports whether some file system opens .git when asked for e.
+func isGit(e string) bool {
+	if len(e) < 4 || e[0] != '.' && e[0]|0x20 != 'g' && e[0] < utf8.RuneSelf {
+		return false
+	}
+	return Means(e, ".git")
+}
+
+// isState reports whether some file system opens .skl, where skl keeps receipts, when asked for e,
+// or .agents, when e is not spelled so. Nobody writes these by chance.
+func isState(e string) bool {
+	if len(e) < 4 || e[0] != '.' && e[0]|0x20 != 's' && e[0]|0x20 != 'a' && e[0] < utf8.RuneSelf {
+		return false
+	}
+	return Means(e, ".skl") || e != ".agents" && Means(e, ".agents")
 }
 
 // CheckPortable reports why p, which CheckPath accepts, cannot be unpacked
@@ -161,6 +186,12 @@ func CheckLinkTarget(p, target string) error {
 		return refuse(CodeLinkTarget, "link %q has the target %q, which is not a portable path", p, target)
 	case target[0] == '/', hasDrive(target):
 		return refuse(CodeLinkEscape, "link %q leads to the absolute path %q", p, target)
+	}
+	base := path.Base(p)
+	for _, name := range []string{".gitmodules", ".gitattributes", ".gitignore"} {
+		if Means(base, name) {
+			return refuse(CodeLink, "%q is a link; git refuses it under that name", p)
+		}
 	}
 	depth := strings.Count(p, "/")
 	for e := range strings.SplitSeq(target, "/") {

@@ -35,7 +35,9 @@ func TestCheckPath(t *testing.T) {
 		{".github/x.yml", ""},
 		{"a b/ü-é-漢.md", ""},
 		{"..a/b..", ""},
-		{"git~10", ""},
+		{"git~", ""},
+		{".agents/skills/x", ""},
+		{"agents~x", ""},
 		{deep, ""},
 		{strings.Repeat("x", MaxPath), ""},
 
@@ -67,6 +69,9 @@ func TestCheckPath(t *testing.T) {
 		{".g\u200cit/config", CodePathGit},
 		{"\u200c.git/config", CodePathGit},
 		{"GIT~1/config", CodePathGit},
+		{"git~10", CodePathGit},
+		{".skl/pdf.json", CodePathState},
+		{".Agents/skills", CodePathState},
 		{"d/" + deep, CodePathDeep},
 		{strings.Repeat("x", MaxPath+1), CodePathLong},
 	}

@@ -26,12 +26,12 @@ func walkTar(r io.ReaderAt, size int64, visit visitor) error {
 }
 
 func walkTarStream(m *meter, r io.Reader, visit visitor) error {
-	blocks := &blockReader{src: r, meter: m}
-	tr := tar.NewReader(blocks)
+	stream := &blockReader{src: r, meter: m}
+	tr := tar.NewReader(stream)
 	for {
 		h, err := tr.Next()
 		if err == io.EOF {
-			return blocks.drain()
+			return stream.drain()
 		}
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) { // paths are checked by CheckPath
 			return damaged(err)
@@ -39,7 +39,7 @@ func walkTarStream(m *meter, r io.Reader, visit visitor) error {
 		if err := m.entry(); err != nil {
 			return err
 		}
-		e, err := tarMember(h, blocks.last[:])
+		e, err := tarMember(h)
 		if err != nil {
 			return err
 		}
@@ -53,8 +53,8 @@ func walkTarStream(m *meter, r io.Reader, visit visitor) error {
 	}
 }
 
-// tarMember returns nil for what stands for no file. Block is the header as stored.
-func tarMember(h *tar.Header, block []byte) (*member, error) {
+// tarMember returns nil for what stands for no file.
+func tarMember(h *tar.Header) (*member, error) {
 	m := &member{name: storedName(h.Name, h.Typeflag == tar.TypeDir), size: h.Size, executable: h.Mode&0o111 != 0}
 	switch h.Typeflag {
 	case tar.TypeXGlobalHeader: // git archive: a comment
@@ -72,16 +72,8 @@ func tarMember(h *tar.Header, block []byte) (*member, error) {
 	default:
 		return nil, refuse(CodeIrregular, "%q is neither a file, a directory nor a symbolic link (tar type %q)", h.Name, h.Typeflag)
 	}
-	for key := range h.PAXRecords {
-		if strings.HasPrefix(key, "GNU.sparse.") {
-			return nil, refuse(CodeIrregular, "%q is a sparse file", h.Name)
-		}
-	}
-	switch {
-	case h.Mode&0o6000 != 0:
+	if h.Mode&0o6000 != 0 {
 		return nil, refuse(CodeSetID, "%q has a set-user-id or set-group-id bit", h.Name)
-	case storedSize(block) != h.Size:
-		return nil, refuse(CodeSize, "%q has two sizes: its header and its extended header differ", h.Name)
 	}
 	return m, nil
 }
@@ -100,22 +92,19 @@ func storedSize(block []byte) int64 {
 	return n
 }
 
-// A blockReader meters a tar stream and keeps the last block that was read on its
-// own: after tar.Reader.Next, the header that the entry has in the stream.
+// A blockReader meters a tar stream and shows it to frames.
 type blockReader struct {
-	src   io.Reader
-	meter *meter
-	last  [512]byte
+	src    io.Reader
+	meter  *meter
+	frames frames
 }
 
 func (b *blockReader) Read(p []byte) (n int, err error) {
-	if len(p) == len(b.last) {
-		n, err = io.ReadFull(b.src, p)
-		copy(b.last[:], p)
-	} else {
-		n, err = b.src.Read(p)
-	}
+	n, err = b.src.Read(p)
 	if err2 := b.meter.unpacked(n); err2 != nil {
+		return 0, err2
+	}
+	if err2 := b.frames.feed(p[:n]); err2 != nil {
 		return 0, err2
 	}
 	return n, err

@@ -2,13 +2,12 @@ package bundle
 
 import (
 	"archive/zip"
-	"cmp"
-	"encoding/binary"
+	"bufio"
+	"compress/flate"
 	"errors"
 	"hash/crc32"
 	"io"
 	"io/fs"
-	"slices"
 	"strings"
 )
 
@@ -17,21 +16,14 @@ import (
 const maxDirectory = 4 << 20
 
 func walkZip(r io.ReaderAt, size int64, visit visitor) error {
-	if err := checkZipEnd(r, size); err != nil {
+	if err := checkZip(r, size); err != nil {
 		return err
 	}
-	dir := &directoryReader{src: r, left: maxDirectory}
-	z, err := zip.NewReader(dir, size)
+	z, err := zip.NewReader(r, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // paths are checked by CheckPath
 		return damaged(err)
 	}
-	dir.left = -1
-	if len(z.File) > MaxArchiveEntries {
-		return errDirectory()
-	}
-	if err := checkOverlap(z.File, size); err != nil {
-		return err
-	}
+	z.RegisterDecompressor(zip.Deflate, inflate)
 	var m meter
 	for _, f := range z.File {
 		e, err := zipMember(f)
@@ -74,8 +66,6 @@ func zipMember(f *zip.File) (*member, error) {
 	dir := mode.IsDir() || strings.HasSuffix(f.Name, "/")
 	m := &member{name: storedName(f.Name, dir), size: int64(f.UncompressedSize64), executable: mode&0o111 != 0}
 	switch {
-	case f.Flags&0x2041 != 0: // encrypted, strongly encrypted, masked directory
-		return nil, refuse(CodeEncrypted, "%q is encrypted", f.Name)
 	case dir:
 		m.kind = memberDir
 		return m, nil
@@ -94,70 +84,30 @@ func zipMember(f *zip.File) (*member, error) {
 	return m, nil
 }
 
-// checkZipEnd requires the end record to be the last bytes of the file, so that all
-// programs find the same one. (PKWARE APPNOTE 4.3.16)
-func checkZipEnd(r io.ReaderAt, size int64) error {
-	const fixed, comment = 22, 20 // bytes of the record; offset of its comment's length
-	tail := make([]byte, min(size, fixed+0xffff))
-	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && err != io.EOF {
-		return damaged(err)
-	}
-	i := strings.LastIndex(string(tail), "PK\x05\x06")
-	switch {
-	case i < 0 || len(tail)-i < fixed:
-		return damaged(zip.ErrFormat)
-	case int(binary.LittleEndian.Uint16(tail[i+comment:])) != len(tail)-i-fixed:
-		return refuse(CodeTrailing, "the archive has data behind its end")
-	}
-	return nil
-}
-
-// checkOverlap refuses entries that share bytes: bombs do, and so do archives that
-// hold different files for different programs.
-func checkOverlap(files []*zip.File, size int64) error {
-	type span struct {
-		start, end int64
-		name       string
-	}
-	spans := make([]span, 0, len(files))
-	for _, f := range files {
-		body, err := f.DataOffset()
-		if err != nil {
-			return damaged(err)
-		}
-		if f.CompressedSize64 > uint64(size-body) {
-			return refuse(CodeSize, "%q announces more bytes than the archive has", f.Name)
-		}
-		const localHeader = 30
-		spans = append(spans, span{body - localHeader - int64(len(f.Name)), body + int64(f.CompressedSize64), f.Name})
-	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
-	for i := 1; i < len(spans); i++ {
-		if spans[i].start < spans[i-1].end {
-			return refuse(CodeOverlap, "%q and %q share bytes of the archive", spans[i-1].name, spans[i].name)
-		}
-	}
-	return nil
-}
-
-// A directoryReader bounds what zip.NewReader reads; left < 0 is no bound.
-type directoryReader struct {
-	src  io.ReaderAt
-	left int64
-}
-
-func (d *directoryReader) ReadAt(p []byte, off int64) (int, error) {
-	if d.left >= 0 {
-		if d.left -= int64(len(p)); d.left < 0 {
-			d.left = 0
-			return 0, errDirectory()
-		}
-	}
-	return d.src.ReadAt(p, off)
-}
-
 func errDirectory() error {
 	return refuse(CodeTooMany, "the directory of the archive is longer than %d entries, the limit", MaxArchiveEntries)
+}
+
+// inflate is a decompressor that refuses bytes behind the end of the deflated data, which
+// another program could take for an entry.
+func inflate(r io.Reader) io.ReadCloser {
+	packed := bufio.NewReader(r)
+	return &inflater{flate.NewReader(packed), packed}
+}
+
+type inflater struct {
+	io.ReadCloser
+	packed *bufio.Reader // flate takes no byte too many from an io.ByteReader
+}
+
+func (i *inflater) Read(p []byte) (int, error) {
+	n, err := i.ReadCloser.Read(p)
+	if err == io.EOF {
+		if _, more := i.packed.ReadByte(); more != io.EOF {
+			err = zip.ErrFormat
+		}
+	}
+	return n, err
 }
 
 // A zipBody meters an entry's content. It checks the checksum 0 too, which

@@ -9,6 +9,8 @@ package diag
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // Class says how a program should react to an error. It decides the exit
@@ -63,10 +65,40 @@ func New(class Class, code, format string, args ...any) *Error {
 	return &Error{Class: class, Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// Hint adds a hint and returns e.
+// Hint adds a hint and returns e. A hint is a command to type, so operands are quoted for a shell
+// where it would take a part of them for more than a word: see [ForShell].
 func (e *Error) Hint(format string, args ...any) *Error {
-	e.Hints = append(e.Hints, fmt.Sprintf(format, args...))
+	e.Hints = append(e.Hints, fmt.Sprintf(format, ForShell(format, args)...))
 	return e
+}
+
+// ForShell returns args with each text that could run something, or go on as another
+// command, in single quotes. Names and paths come from bundles and clones. The format "%s" alone
+// stands for a whole hint, which has its quotes already.
+func ForShell(format string, args []any) []any {
+	if format == "%s" {
+		return args
+	}
+	out := slices.Clone(args)
+	for i, a := range out {
+		var text string
+		switch a := a.(type) {
+		case string:
+			text = a
+		case fmt.Stringer:
+			text = a.String()
+		}
+		if strings.ContainsAny(text, "$`;&|<>\\\"\n\r") && !quoted(text) {
+			out[i] = "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+		}
+	}
+	return out
+}
+
+// quoted reports whether s is one word in single quotes already.
+func quoted(s string) bool {
+	return len(s) > 1 && s[0] == '\'' && s[len(s)-1] == '\'' &&
+		!strings.Contains(strings.ReplaceAll(s[1:len(s)-1], `'\''`, ""), "'")
 }
 
 // At sets the place and returns e.

@@ -163,6 +163,8 @@ func checkDescriptor(d v1.Descriptor, limit int64) error {
 		return refuse(CodeTooLarge, "%s has %d bytes, more than %d, the limit", d.Digest, d.Size, limit)
 	case len(d.URLs) > 0:
 		return refuse(CodeForeign, "%s is not in the registry but at addresses of its own", d.Digest)
+	case d.Data != nil && (int64(len(d.Data)) != d.Size || d.Digest.Algorithm().FromBytes(d.Data) != d.Digest):
+		return refuse(CodeDigest, "%s comes with other data, which some programs take for it", d.Digest)
 	}
 	return nil
 }

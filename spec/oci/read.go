@@ -100,6 +100,9 @@ func Read(mediaType string, manifest []byte) (*Artifact, error) {
 		e.Err = err
 		return nil, e
 	}
+	if err := CheckKeys(manifest); err != nil {
+		return nil, err
+	}
 	kind, err := d.kind(mediaType)
 	if err != nil {
 		return nil, err
@@ -412,6 +415,9 @@ func Referrer(manifest []byte) (layers []v1.Descriptor, subject digest.Digest, a
 	var d document
 	if len(manifest) > MaxManifest || json.Unmarshal(manifest, &d) != nil || d.SchemaVersion != 2 || d.Manifests != nil {
 		return nil, "", nil, refuse(CodeMalformed, "what is attached is not a manifest of at most %d bytes", MaxManifest)
+	}
+	if err := CheckKeys(manifest); err != nil {
+		return nil, "", nil, err
 	}
 	for _, l := range append(d.Layers, d.Blobs...) {
 		if err := checkDescriptor(l, bundle.MaxArchiveBytes); err != nil {

@@ -484,3 +484,63 @@ func TestSystemGitRunsNothingElse(t *testing.T) {
 		t.Errorf("a program ran: %s", b)
 	}
 }
+
+// Trees that programs read differently are refused on every rung, whoever reads them first.
+func TestOddTreesAreRefused(t *testing.T) {
+	gittest.Need(t)
+	dir := gittest.Init(t, "odd")
+	blob := gittest.Input(t, dir, []byte(pdfSkill), "hash-object", "-w", "--stdin")
+	id, err := hex.DecodeString(blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := func(mode, name string) string { return mode + " " + name + "\x00" + string(id) }
+	skill := line("100644", "SKILL.md")
+	for _, c := range []struct{ name, tree, says string }{
+		{"no mode", line("", "a") + skill, "mode"},
+		{"mode 0", skill + line("0", "a"), `"a"`},
+		{"pipe", skill + line("10644", "a"), `"a"`},
+		{"link that is executable", skill + line("120755", "a"), `"a"`},
+		{"file of a group", skill + line("100611", "a"), `"a"`},
+		{"private file", skill + line("100600", "a"), `"a"`},
+		{"set-user-id", skill + line("104755", "a"), `"a"`},
+		{"tree with bits", skill + line("40755", "a"), `"a"`},
+		{"mode with zeros", skill + line("0100644", "a"), `"a"`},
+		{"mode with a sign", skill + line("+100644", "a"), `"a"`},
+		{"mode beyond 32 bits", skill + line("37777777700100644", "a"), `"a"`},
+		{"name twice", skill + skill, `"SKILL.md"`},
+		{"file and directory", skill + line("100644", "a") + line("40000", "a"), `"a"`},
+		{"file and directory, others between", skill + line("100644", "a") + line("100644", "a-b") + line("40000", "a"), `"a"`},
+		{"out of order", line("100644", "b") + line("100644", "a"), `"a"`},
+		{"directory in a file's place", line("40000", "a") + line("100644", "a.b"), `"a.b"`},
+		{"name with a slash", skill + line("100644", "a/b"), `"a/b"`},
+		{"no name", line("100644", "") + skill, `""`},
+		{"dots", line("100644", "..") + skill, `".."`},
+		{"garbage", skill + "garbage", "malformed"},
+		{"id cut short", skill + line("100644", "a")[:20], "malformed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tree := gittest.Input(t, dir, []byte(c.tree), "hash-object", "-t", "tree", "-w", "--literally", "--stdin")
+			commit := gittest.Git(t, dir, "commit-tree", "-m", "odd", tree)
+			s := &Source{Git: "-"}
+			var got entries
+			err := s.Fetch(context.Background(), lock.Skill{URL: "file://" + filepath.ToSlash(dir), Commit: commit}, &got)
+			if err == nil || !strings.Contains(err.Error(), c.says) || len(got.m) > 0 {
+				t.Errorf("Fetch: %v with %d entries, want a refusal that says %s", err, len(got.m), c.says)
+			}
+		})
+	}
+	// A server sends such objects; every way of asking for them ends in the same reader.
+	tree := gittest.Input(t, dir, []byte(skill+line("0", "a")), "hash-object", "-t", "tree", "-w", "--literally", "--stdin")
+	commit := gittest.Git(t, dir, "commit-tree", "-m", "odd", tree)
+	gittest.Git(t, dir, "update-ref", "refs/heads/main", commit)
+	for _, w := range ways() {
+		t.Run("way/"+w.name, func(t *testing.T) {
+			s, url := w.open(t, dir)
+			var got entries
+			if err := s.Fetch(context.Background(), lock.Skill{URL: url, Commit: commit}, &got); err == nil || len(got.m) > 0 {
+				t.Errorf("Fetch: %v with %d entries", err, len(got.m))
+			}
+		})
+	}
+}

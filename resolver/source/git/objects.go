@@ -88,34 +88,80 @@ type entry struct {
 	id   plumbing.Hash
 }
 
-// treeEntries yields the entries of a tree object. A malformed tree, or a name
-// that is no path element, ends it with an error.
+// treeModes are the modes that git writes, 100664 long ago, and their spelling with a zero in
+// front. Of others some programs make a file, others a link or submodule.
+var treeModes = map[string]uint32{
+	"40000": modeTree, "040000": modeTree, "100644": modeFile | 0o644, "100664": modeFile | 0o644,
+	"100755": modeFile | 0o755, "120000": modeLink, "160000": modeModule,
+}
+
+// treeEntries yields the entries of a tree object. A malformed tree, a name that is no path element, a mode
+// that git does not write, and names twice or out of git's order, of which programs see
+// different ones, end it with an error.
 func treeEntries(data []byte) iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
+		var last entry
+		var open []string // files whose name starts the names that follow: a directory may have one of them again
 		for len(data) > 0 {
-			sp := bytes.IndexByte(data, ' ')
-			nul := bytes.IndexByte(data, 0)
-			if sp < 0 || nul < sp || len(data) < nul+21 {
-				yield(entry{}, errors.New("malformed tree"))
-				return
+			e, rest, err := nextEntry(data)
+			if err == nil && last.name != "" && !last.before(e) {
+				err = badTree(e.name, "stands twice, or behind a name that comes after it")
 			}
-			mode, err := strconv.ParseUint(string(data[:sp]), 8, 32)
-			e := entry{name: string(data[sp+1 : nul]), mode: uint32(mode)}
+			for len(open) > 0 && !strings.HasPrefix(e.name, open[len(open)-1]) {
+				open = open[:len(open)-1]
+			}
+			if err == nil && len(open) > 0 && open[len(open)-1] == e.name {
+				err = badTree(e.name, "is both a file and a directory")
+			}
 			if err != nil {
-				yield(entry{}, fmt.Errorf("malformed tree entry %q", e.name))
+				yield(entry{}, err)
 				return
 			}
-			if e.name == "" || e.name == "." || e.name == ".." || strings.Contains(e.name, "/") {
-				yield(entry{}, diag.New(diag.Refused, bundle.CodePathTraversal, "the tree names an entry %q, which is no name", diag.Printable(e.name)))
-				return
+			if e.mode&modeType != modeTree {
+				open = append(open, e.name)
 			}
-			copy(e.id[:], data[nul+1:])
-			data = data[nul+21:]
 			if !yield(e, nil) {
 				return
 			}
+			last, data = e, rest
 		}
 	}
+}
+
+// nextEntry splits the first entry off a tree.
+func nextEntry(data []byte) (e entry, rest []byte, err error) {
+	sp := bytes.IndexByte(data, ' ')
+	nul := bytes.IndexByte(data, 0)
+	if sp < 0 || nul < sp || len(data) < nul+21 {
+		return entry{}, nil, errors.New("malformed tree")
+	}
+	e.name = string(data[sp+1 : nul])
+	mode, known := treeModes[string(data[:sp])]
+	switch {
+	case e.name == "" || e.name == "." || e.name == ".." || strings.Contains(e.name, "/"):
+		return entry{}, nil, diag.New(diag.Refused, bundle.CodePathTraversal, "the tree names an entry %q, which is no name", diag.Printable(e.name))
+	case !known:
+		return entry{}, nil, badTree(e.name, fmt.Sprintf("has the mode %q, which git does not write", diag.Printable(string(data[:min(sp, 12)]))))
+	}
+	e.mode = mode
+	copy(e.id[:], data[nul+1:])
+	return e, data[nul+21:], nil
+}
+
+// before reports whether e stands before next in a tree: directories as if their name ended in a slash.
+func (e entry) before(next entry) bool {
+	key := func(e entry) string {
+		if e.mode&modeType == modeTree {
+			return e.name + "/"
+		}
+		return e.name
+	}
+	return key(e) < key(next)
+}
+
+func badTree(name, why string) error {
+	return diag.New(diag.Refused, "git_tree", "the entry %q of a tree %s", diag.Printable(name), why).
+		Hint("git fsck, in a clone of the repository, lists such trees")
 }
 
 // addReachable adds what commit holds from all: itself, its trees and their

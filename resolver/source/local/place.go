@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -59,7 +60,7 @@ func (s *Source) open(refPath string, class diag.Class) (place, error) {
 	case !info.Mode().IsRegular():
 		return nil, notArchive(refPath)
 	}
-	f, err := os.Open(at)
+	f, err := durable.OpenFile(at)
 	if err != nil {
 		return nil, explain(refPath, err)
 	}
@@ -89,7 +90,7 @@ func (f *folder) close() { f.root.Close() }
 func (f *folder) artifact() (string, error) { return "", nil }
 
 func (f *folder) skillFiles(ctx context.Context) (map[string]text, error) {
-	fsys := f.root.FS()
+	fsys := durable.RootFS(f.root)
 	texts := make(map[string]text)
 	if isFile(fsys, skill.FileName) {
 		texts[skill.FileName] = readFile(fsys, skill.FileName)
@@ -149,14 +150,14 @@ func readFile(fsys fs.FS, p string) text {
 
 func (f *folder) stream(dir string, sink bundle.Sink) error {
 	if dir == "" {
-		return bundle.FromFS(f.root.FS(), sink)
+		return bundle.FromFS(durable.RootFS(f.root), sink)
 	}
 	sub, err := f.root.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer sub.Close()
-	return bundle.FromFS(sub.FS(), sink)
+	return bundle.FromFS(durable.RootFS(sub), sink)
 }
 
 type archive struct {

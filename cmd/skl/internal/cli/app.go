@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/spell"
 )
@@ -76,10 +78,24 @@ func invoke(ctx context.Context, args []string, e env) int {
 		u.Note("interrupted; nothing half-done is left behind")
 		return interrupted
 	}
+	err = irregular(err)
 	if _, printed := errors.AsType[shown](err); !printed {
 		u.Error(err)
 	}
 	return int(diag.ClassOf(err))
+}
+
+// irregular makes a refusal of an error that says that no regular file stands where one belongs.
+func irregular(err error) error {
+	path, at := errors.AsType[*fs.PathError](err)
+	if _, told := errors.AsType[*diag.Error](err); told || !at {
+		return err
+	}
+	if !errors.Is(err, durable.ErrIrregular) && !errors.Is(err, durable.ErrTooLarge) {
+		return err
+	}
+	return diag.New(diag.Refused, "irregular_file", "%s is not read: %w", diag.Printable(path.Path), path.Err).
+		Hint("ls -l shows what it is; skl reads regular files only")
 }
 
 // shown marks an error whose findings were printed as the command's result, so

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -150,7 +151,7 @@ func digestCommand() command {
 			}
 			defer root.Close()
 			guard := bundle.NewGuard(nil, bundle.InstallLimits)
-			if err := bundle.FromFS(root.FS(), guard); err != nil {
+			if err := bundle.FromFS(durable.RootFS(root), guard); err != nil {
 				return fmt.Errorf("%s: %w", w.short(dir), err)
 			}
 			sum, err := guard.Close()
@@ -219,7 +220,7 @@ func runPack(_ context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	sum, err := pack(tmp, root.FS())
+	sum, err := pack(tmp, durable.RootFS(root))
 	if cerr := tmp.Close(); err == nil {
 		err = cerr
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 
@@ -26,11 +27,15 @@ func completionCommand() command {
 }
 
 // The scripts ask the hidden command "__complete" with the words so far; it
-// prints one candidate a line.
+// prints one candidate a line. A candidate is never expanded: compgen -W would run the
+// commands in it, and names come from the project.
 var completionScripts = map[string]string{
 	"bash": `_skl() {
-  local IFS=$'\n'
-  COMPREPLY=($(compgen -W "$(skl __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
+  local word
+  COMPREPLY=()
+  while IFS= read -r word; do
+    COMPREPLY+=("$word")
+  done < <(skl __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -o default -F _skl skl
 `,
@@ -91,9 +96,19 @@ func (w *world) candidates(words []string) []string {
 	default:
 		out = w.arguments(cmd.complete)
 	}
-	out = slices.DeleteFunc(out, func(s string) bool { return !strings.HasPrefix(s, last) || strings.HasPrefix(s, "__") })
+	out = slices.DeleteFunc(out, func(s string) bool {
+		return !strings.HasPrefix(s, last) || strings.HasPrefix(s, "__") || !typeable(s)
+	})
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// typeable reports whether s means itself in every shell: letters, digits and a few signs. Others
+// are not offered, since what a shell does with a candidate is up to the shell.
+func typeable(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@+", r)
+	}) < 0
 }
 
 // flagValues are what a flag takes, nil if that is not a list of words.
@@ -140,7 +155,9 @@ func (w *world) arguments(kind string) []string {
 		}
 		var names []string
 		for _, s := range f.lock.Skills {
-			names = append(names, s.Name)
+			if !strings.HasPrefix(s.Name, "-") { // a flag, where it is put
+				names = append(names, s.Name)
+			}
 		}
 		return names
 	case "command":

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/spec/attest"
@@ -159,8 +161,11 @@ func (w *world) draft(args []string) (*draft, error) {
 		return nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder", args[0])
 	}
 	// The root stays open while files are read from it; the process ends with the command.
-	d.input.Files = root.FS()
+	d.input.Files = durable.RootFS(root)
 	text, err := fs.ReadFile(d.input.Files, skill.FileName)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s", args[0]).Hint("skl new NAME")
 	}

@@ -108,7 +108,7 @@ func (w *world) openModel(spec string) (model.Model, error) {
 		}
 	default:
 		words := append(slices.Sorted(maps.Keys(w.config.Models)), modelWords...)
-		return nil, diag.New(diag.Misuse, model.CodeUnknown, "there is no model %q", spec).Meant(spell.Nearest(name, words, 3)...).Hint("--model %s", strings.Join(modelWords, "|"))
+		return nil, diag.New(diag.Misuse, model.CodeUnknown, "there is no model %q", spec).Meant(spell.Nearest(name, words, 3)...).Hint("%s", "--model "+strings.Join(modelWords, "|"))
 	}
 	if err != nil {
 		return nil, err

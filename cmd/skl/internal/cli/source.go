@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/url"
 	"os"
@@ -53,7 +54,7 @@ func (f repoFiles) ReadFile(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return root.ReadFile(filepath.FromSlash(name))
+	return fs.ReadFile(durable.RootFS(root), name)
 }
 
 // led notes that a catalogue names a repository elsewhere: it leads to no address further in than its own.

@@ -91,7 +91,7 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 	if real, err := filepath.EvalSymlinks(w.cwd); err == nil {
 		w.cwd = real
 	}
-	w.project, _ = roots.FindProject(w.cwd, w.home)
+	w.project, _ = roots.Project(w.cwd, w.home)
 	w.setDirs()
 	if err := w.setScope(); err != nil {
 		return nil, err

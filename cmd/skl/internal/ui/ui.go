@@ -98,7 +98,9 @@ func (u *UI) Detail(format string, args ...any) {
 }
 
 // Hint tells what to type next.
-func (u *UI) Hint(format string, args ...any) { u.Note("hint: "+format, args...) }
+func (u *UI) Hint(format string, args ...any) {
+	u.Note("hint: "+format, diag.ForShell(format, args)...)
+}
 
 // Warn is a Note that --quiet does not silence.
 func (u *UI) Warn(format string, args ...any) {

@@ -1,0 +1,3 @@
+package durable
+
+const nonblock = 0
