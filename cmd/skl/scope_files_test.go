@@ -21,7 +21,7 @@ var fileCalls = map[string][]string{
 		"Open", "OpenFile", "Create", "ReadFile", "WriteFile", "ReadDir", "DirFS", "CopyFS", "Rename", "Remove", "RemoveAll", "Mkdir", "MkdirAll",
 		"MkdirTemp", "CreateTemp", "Symlink", "Link", "Chmod", "Chown", "Chtimes", "Truncate", "OpenRoot", "Stat",
 	},
-	"durable":  {"WriteFile", "SyncDir"},
+	"durable":  {"WriteFile", "SyncDir", "ReadFile", "OpenFile", "DirFS"},
 	"filepath": {"WalkDir", "Walk", "Glob"},
 	"ioutil":   {"ReadFile", "WriteFile", "ReadDir"},
 }
@@ -94,6 +94,10 @@ func callsIn(t *testing.T, file string) (found []fileCall) {
 
 // outsideScopes are the functions that touch files of no scope, or that keep out of links in another way.
 var outsideScopes = map[string]string{
+	"internal/cli/accepted.go acceptances":          "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/accepted.go accept":               "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/world.go private":                 "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/consent.go readSkill":             "confined by an os.Root",
 	"install/roots/cache.go writeTo":                "the user's own state, configuration and caches, whose links are the user's",
 	"install/roots/discovery.go keep":               "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/cache.go cleanCache":              "the user's own state, configuration and caches, whose links are the user's",
@@ -105,8 +109,6 @@ var outsideScopes = map[string]string{
 	"internal/cli/login.go dockerCredential":        "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/login.go helper":                  "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/runs.go allRuns":                  "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/runs.go createRun":                "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/runs.go eventsSink":               "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/runs.go jsonlFile":                "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/runs.go readRun":                  "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/runs.go runEvents":                "the user's own state, configuration and caches, whose links are the user's",
@@ -120,7 +122,6 @@ var outsideScopes = map[string]string{
 	"internal/cli/source.go editConfig":             "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/trust.go readTrust":               "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/trust.go setTrust":                "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/world.go begin":                   "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/world.go newHTTP":                 "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/world.go readConfig":              "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/author.go runPack":                "a file that the user names on the command line",

@@ -453,36 +453,25 @@ func (w *world) edit(ctx context.Context, dry bool) (f *files, end func(), err e
 	return f, end, nil
 }
 
-// checkLocal refuses, in a project that this user does not trust yet, a skl.toml or skl.lock that takes
+// checkLocal refuses, in a project that this user does not trust yet, a skl.toml that takes
 // a folder from outside of the repository: it would copy the user's own files into the project.
 func (w *world) checkLocal(f *files) error {
 	if trusted, err := w.trusted(); err != nil || trusted || w.scope != hosts.Project {
 		return err
 	}
 	top := resolved(w.gitTop())
-	outside := func(file, name, path string) error {
-		real := resolved(absolute(w.base, filepath.FromSlash(path)))
-		if rel, err := filepath.Rel(top, real); err == nil && filepath.IsLocal(rel) {
-			return nil
-		}
-		return diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is outside of %s", w.short(file), name, real, w.short(top)).
-			Hint("if you trust whoever wrote that: skl trust allow")
-	}
 	for _, s := range f.manifest.Skills {
-		if r, err := ref.Parse(s.Ref); err == nil && r.Kind == ref.Local {
-			if err := outside(f.manifestPath, s.Name, r.Path); err != nil {
-				return err
-			}
+		r, err := ref.Parse(s.Ref)
+		if err != nil || r.Kind != ref.Local {
+			continue
+		}
+		real := resolved(absolute(w.base, filepath.FromSlash(r.Path)))
+		if rel, err := filepath.Rel(top, real); err != nil || !filepath.IsLocal(rel) {
+			return diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is outside of %s", w.short(f.manifestPath), s.Name, real, w.short(top)).
+				Hint("if you trust whoever wrote that: skl trust allow")
 		}
 	}
-	for _, s := range f.lock.Skills {
-		if s.Source == "local" {
-			if err := outside(f.lockPath, s.Name, s.URL); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return nil // a local entry of the lock has to agree with skl.toml: see resolver.Agree
 }
 
 // gitTop is the top of the repository that the project lies in, or the project itself.
