@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -120,10 +121,13 @@ func TestBrokenReceiptIsListed(t *testing.T) {
 	}
 }
 
-// Whatever is accepted survives a rewrite, fields of later versions too.
+// Whatever is accepted survives a rewrite, fields of later versions too, and names no path outside: of the
+// root for the skill itself, of the skill for its files, of the scope for links.
 func FuzzParseReceipt(f *testing.F) {
 	f.Add([]byte(wholeReceipt))
 	f.Add([]byte(`{"v":1,"name":"a","tree":"` + tree0 + `","files":{},"x":"<&>","Y":1e3,"":null}`))
+	f.Add([]byte(strings.Replace(wholeReceipt, ".claude/skills/pdf", "../pdf", 1)))
+	f.Add([]byte(strings.Replace(wholeReceipt, "SKILL.md", "/etc/passwd", 1)))
 	f.Add([]byte(`{"v":1,"NAME":"a","tree":"` + tree0 + `","files":null,"signer":{}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := ParseReceipt(data)
@@ -132,6 +136,14 @@ func FuzzParseReceipt(f *testing.F) {
 				t.Fatalf("error %v and %+v", err, r)
 			}
 			return
+		}
+		for _, p := range append(append(slices.Collect(maps.Keys(r.Files)), r.Links...), r.Name) {
+			if !filepath.IsLocal(filepath.FromSlash(p)) || strings.EqualFold(strings.Split(p, "/")[0], ".git") {
+				t.Fatalf("%q names %q", data, p)
+			}
+		}
+		if filepath.Base(r.Name) != r.Name {
+			t.Fatalf("%q has the name %q", data, r.Name)
 		}
 		text := r.Format()
 		again, err := ParseReceipt(text)

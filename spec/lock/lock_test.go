@@ -3,6 +3,7 @@ package lock
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -199,9 +200,12 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// For every file that is accepted, the canonical form parses to itself.
+// For every file that is accepted, the canonical form parses to itself, and no entry names a path outside: of the
+// root by its name, of its source by its path.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(full))
+	f.Add([]byte("version = 1\n[[skill]]\nname = \"../a\"\n"))
+	f.Add([]byte("version = 1\n[[skill]]\nname = \"a\"\npath = \"../../x\"\n"))
 	f.Add([]byte("version = 1\n[x.y]\nz.w = [[1]]\n[[skill]]\nname = \"a\"\nlog.index = 1\nlog.q.r = 'x'\n[[skill.new]]\na = 1\n"))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		l, err := Parse(src, "skl.lock")
@@ -210,6 +214,11 @@ func FuzzParse(f *testing.F) {
 				t.Fatal("an error and a lock")
 			}
 			return
+		}
+		for _, s := range l.Skills {
+			if !filepath.IsLocal(s.Name) || filepath.Base(s.Name) != s.Name || s.Path != "" && !filepath.IsLocal(filepath.FromSlash(s.Path)) {
+				t.Fatalf("%q names %q, path %q", src, s.Name, s.Path)
+			}
 		}
 		once := l.Format()
 		again, err := Parse(once, "skl.lock")

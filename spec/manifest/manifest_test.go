@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -233,16 +234,23 @@ func TestEditRefused(t *testing.T) {
 }
 
 // After any edit of any file, the manifest is what it was with that edit,
-// comments on lines of their own stay, and reading the file again gives the same.
+// comments on lines of their own stay, and reading the file again gives the same. No name of a skill that
+// is accepted leads out of a root.
 func FuzzEdit(f *testing.F) {
 	f.Add(sample, uint64(0))
 	f.Add(strings.ReplaceAll(sample, "\n", "\r\n"), uint64(1))
 	f.Add("skills = { a.ref = 'o/a', b = { ref = 'o/b',\n# c\ntag = 'x' } }\n[[ack]]\ncode = 'c'\nname = 'a'", uint64(2))
+	f.Add("[skills]\n'../a' = { ref = 'o/a' }\n'' = { ref = 'o/b' }", uint64(4))
 	f.Add("[skills.a]\nref = 'o/a'\n[skills.b]\nref = 'o/b'", uint64(3))
 	f.Fuzz(func(t *testing.T, src string, seed uint64) {
 		m, err := Parse([]byte(src), "skl.toml")
 		if err != nil {
 			return
+		}
+		for _, s := range m.Skills {
+			if !filepath.IsLocal(s.Name) || filepath.Base(s.Name) != s.Name {
+				t.Fatalf("%q names %q", src, s.Name)
+			}
 		}
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		want := model{m}.copy()
