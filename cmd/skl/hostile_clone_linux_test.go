@@ -366,10 +366,12 @@ func (w *world) leaked(changed []string, end ending) (out []string) {
 	}
 	for _, change := range changed {
 		path, _, _ := strings.Cut(change, ": ")
-		if data, err := os.ReadFile(filepath.Join(w.clone, path)); err == nil && bytes.Contains(data, []byte(canary)) {
-			if info, err := os.Lstat(filepath.Join(w.clone, path)); err == nil && info.Mode().IsRegular() {
-				out = append(out, "a secret of the user is in "+path)
-			}
+		path = filepath.Join(w.clone, path)
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+			continue // a link may lead to a device
+		}
+		if data, err := os.ReadFile(path); err == nil && bytes.Contains(data, []byte(canary)) {
+			out = append(out, "a secret of the user is in "+path)
 		}
 	}
 	return out

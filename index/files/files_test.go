@@ -82,8 +82,8 @@ func TestWalk(t *testing.T) {
 	}{
 		{
 			name: "hidden files are found",
-			tree: map[string]string{"a.go": "", ".env": "", ".github/ci.yml": ""},
-			want: []string{".env", ".github/ci.yml", "a.go"},
+			tree: map[string]string{"a.go": "", ".editorconfig": "", ".github/ci.yml": ""},
+			want: []string{".editorconfig", ".github/ci.yml", "a.go"},
 			dirs: []string{"", ".github"},
 		},
 		{

@@ -72,11 +72,14 @@ func (e *Error) Hint(format string, args ...any) *Error {
 	return e
 }
 
+// commands are the programs that hints name.
+var commands = []string{"skl", "git", "npm", "docker", "chmod", "chown", "rm", "mv", "export"}
+
 // ForShell returns args with each text that could run something, or go on as another
-// command, in single quotes. Names and paths come from bundles and clones. The format "%s" alone
-// stands for a whole hint, which has its quotes already.
+// command, in single quotes, if format is a command to type. Names and paths come from bundles and
+// clones. The format "%s" alone stands for a whole hint, which has its quotes already.
 func ForShell(format string, args []any) []any {
-	if format == "%s" {
+	if !slices.ContainsFunc(commands, func(c string) bool { return strings.Contains(format, c+" ") }) {
 		return args
 	}
 	out := slices.Clone(args)

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -205,10 +204,9 @@ func (w *world) printBackup(out backupResult, format string, args ...any) error 
 	return nil
 }
 
-// holds reports whether path is dir or below it.
+// holds reports whether path is dir or below it, wherever their links lead.
 func holds(dir, path string) bool {
-	rel, err := filepath.Rel(resolved(dir), resolved(path))
-	return err == nil && filepath.IsLocal(rel)
+	return below(resolved(dir), resolved(path))
 }
 
 func runRestore(ctx context.Context, w *world, c *cli.Context) error {

@@ -64,6 +64,11 @@ func runRemove(ctx context.Context, w *world, c *cli.Context) error {
 	for _, name := range locked {
 		j.next.Remove(name)
 	}
+	rest := *f // what stays is installed again where it is missing, so it has to be what skl.toml says
+	rest.lock = j.next
+	if err := w.fresh(ctx, &rest); err != nil {
+		return err
+	}
 	return j.finish(ctx)
 }
 

@@ -453,25 +453,41 @@ func (w *world) edit(ctx context.Context, dry bool) (f *files, end func(), err e
 	return f, end, nil
 }
 
-// checkLocal refuses, in a project that this user does not trust yet, a skl.toml that takes
-// a folder from outside of the repository: it would copy the user's own files into the project.
+// checkLocal refuses a skl.toml that takes a folder from outside of the repository, in a project that this
+// user does not trust yet: it would copy the user's own files into the project. A path that seems to be
+// inside and leads out by a link is refused in every project.
 func (w *world) checkLocal(f *files) error {
-	if trusted, err := w.trusted(); err != nil || trusted || w.scope != hosts.Project {
+	if w.scope != hosts.Project {
+		return nil
+	}
+	trusted, err := w.trusted()
+	if err != nil {
 		return err
 	}
-	top := resolved(w.gitTop())
+	top := w.gitTop()
 	for _, s := range f.manifest.Skills {
 		r, err := ref.Parse(s.Ref)
 		if err != nil || r.Kind != ref.Local {
 			continue
 		}
-		real := resolved(absolute(w.base, filepath.FromSlash(r.Path)))
-		if rel, err := filepath.Rel(top, real); err != nil || !filepath.IsLocal(rel) {
-			return diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is outside of %s", w.short(f.manifestPath), s.Name, real, w.short(top)).
-				Hint("if you trust whoever wrote that: skl trust allow")
+		written := absolute(w.base, filepath.FromSlash(r.Path))
+		real := resolved(written)
+		if holds(top, real) || trusted && !below(top, written) {
+			continue
 		}
+		e := diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is outside of %s", w.short(f.manifestPath), s.Name, real, w.short(top))
+		if below(top, written) {
+			return e.Hint("%s is a link: name the folder itself", w.short(written))
+		}
+		return e.Hint("if you trust whoever wrote that: skl trust allow")
 	}
 	return nil // a local entry of the lock has to agree with skl.toml: see resolver.Agree
+}
+
+// below reports whether path, as it is written, is dir or in it.
+func below(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // gitTop is the top of the repository that the project lies in, or the project itself.
