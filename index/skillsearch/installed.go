@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -59,7 +60,10 @@ func fromRecord(system fs.FS, r *roots.Record) Skill {
 	if name, ok := strings.CutPrefix(r.Path, "skl:"); ok && system != nil {
 		k = readDir(system, name)
 	} else if !ok {
-		k = readDir(durable.DirFS(r.Path), ".")
+		if root, err := os.OpenRoot(r.Path); err == nil { // no link in a skill leads to other files
+			k = readDir(durable.RootFS(root), ".")
+			root.Close()
+		}
 		k.Path = r.Path
 	}
 	k.Name, k.Ref = r.Name, r.Name

@@ -15,7 +15,7 @@ var ErrIrregular = errors.New("it is not a regular file")
 // ErrTooLarge says that a file is larger than MaxFile.
 var ErrTooLarge = errors.New("it is larger than 64 MiB")
 
-// MaxFile bounds what ReadFile and DirFS read of one file into memory, in bytes.
+// MaxFile bounds what RootFS reads of one file into memory, in bytes.
 const MaxFile = 64 << 20
 
 // OpenFile opens the regular file path for reading; a link to one too. It does not wait for
@@ -29,17 +29,6 @@ func OpenFile(path string) (*os.File, error) {
 	return p.file(path, info)
 }
 
-// ReadFile is [os.ReadFile] for a place where someone else may have put something: what is
-// no regular file is an ErrIrregular, one larger than MaxFile an ErrTooLarge.
-func ReadFile(path string) ([]byte, error) {
-	f, err := OpenFile(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readAll(path, f)
-}
-
 func readAll(name string, f *os.File) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {
@@ -51,15 +40,8 @@ func readAll(name string, f *os.File) ([]byte, error) {
 	return data, nil
 }
 
-// DirFS is [os.DirFS] whose files are opened as OpenFile opens them, and read as ReadFile
-// reads them. It follows links, out of dir too, as os.DirFS does.
-func DirFS(dir string) fs.FS {
-	return plainFS{os.DirFS(dir).(baseFS), func(name string) (*os.File, error) {
-		return os.OpenFile(filepath.Join(dir, filepath.FromSlash(name)), os.O_RDONLY|nonblock, 0)
-	}}
-}
-
-// RootFS is [os.Root.FS] with the same care. Links that leave the root are not followed.
+// RootFS is [os.Root.FS] whose files are opened as OpenFile opens them, and read up to MaxFile.
+// Links that leave the root are not followed.
 func RootFS(root *os.Root) fs.FS {
 	return plainFS{root.FS().(baseFS), func(name string) (*os.File, error) {
 		return root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|nonblock, 0)

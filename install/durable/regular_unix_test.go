@@ -24,19 +24,25 @@ func TestIrregularFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
 	for _, name := range []string{"pipe", "link", "zero"} {
 		done := make(chan [2]error, 1)
 		go func() {
-			_, err := ReadFile(filepath.Join(dir, name))
-			_, err2 := fs.ReadFile(DirFS(dir), name)
+			_, err := OpenFile(filepath.Join(dir, name))
+			_, err2 := fs.ReadFile(RootFS(root), name)
 			done <- [2]error{err, err2}
 		}()
 		select {
 		case errs := <-done:
-			for _, err := range errs {
-				if !errors.Is(err, ErrIrregular) {
-					t.Errorf("%s: %v", name, err)
-				}
+			if !errors.Is(errs[0], ErrIrregular) {
+				t.Errorf("OpenFile(%s): %v", name, errs[0])
+			}
+			if leaves := name == "zero"; errs[1] == nil || !leaves && !errors.Is(errs[1], ErrIrregular) {
+				t.Errorf("reading %s in a root: %v", name, errs[1])
 			}
 		case <-time.After(10 * time.Second):
 			t.Fatalf("%s: it hangs", name)

@@ -42,13 +42,3 @@ func SameHost(a, b string) bool {
 	ub, errb := url.Parse(b)
 	return erra == nil && errb == nil && ua.Host != "" && ua.Scheme == ub.Scheme && strings.EqualFold(ua.Host, ub.Host)
 }
-
-// CheckRegistryURL accepts the addresses that registries of skl's own kind have: https://host[:port], or
-// http, which the transport takes for some hosts only.
-func CheckRegistryURL(s string) error {
-	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Scheme+"://"+u.Host != s || strings.HasPrefix(u.Host, "-") {
-		return invalid(s, "the address of a registry is https://host[:port] and nothing more")
-	}
-	return nil
-}

@@ -20,16 +20,3 @@ func TestInward(t *testing.T) {
 		}
 	}
 }
-
-func TestCheckRegistryURL(t *testing.T) {
-	for _, s := range []string{"https://skills.example", "http://127.0.0.1:5080", "https://[::1]:443"} {
-		if err := CheckRegistryURL(s); err != nil {
-			t.Errorf("%q: %v", s, err)
-		}
-	}
-	for _, s := range []string{"", "file:///etc", "https://skills.example/", "https://a@skills.example", "https://skills.example?q", "https://skills.example#f", "ssh://skills.example", "https://", "https://-x"} {
-		if CheckRegistryURL(s) == nil {
-			t.Errorf("%q is accepted", s)
-		}
-	}
-}
