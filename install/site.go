@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/within"
@@ -31,7 +32,7 @@ func Confine(base, root, state string) (Site, error) {
 }
 
 // allows reports whether a transaction of s may change path: it is below one of the places, and
-// from there a path that a bundle could have, so that nothing in it is taken for .git.
+// but for skl's own directories every element could be one of a bundle, so that none is taken for .git.
 func (s Site) allows(path string) bool {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
 		return false
@@ -41,7 +42,12 @@ func (s Site) allows(path string) bool {
 		if err != nil || rel == "." || !filepath.IsLocal(rel) {
 			continue
 		}
-		return bundle.CheckPath(filepath.ToSlash(rel)) == nil
+		for e := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
+			if own := e == ".skl" || strings.HasPrefix(e, besidePrefix); !own && bundle.CheckPath(e) != nil {
+				return false
+			}
+		}
+		return true
 	}
 	return false
 }
