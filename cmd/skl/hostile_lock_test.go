@@ -61,6 +61,10 @@ func pinLog(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(path, []byte(text), 0o644))
 }
 
+// refusedBy are the codes of exit 1 that refuse a lock: it cannot be read, or the place that owns the ref does not have
+// what the entry pins.
+var refusedBy = []string{"lock_corrupt", "lock_version", "git_object_format", "unknown_path", "oci_not_found"}
+
 // A hostileEdit is one way to change the lock.
 type hostileEdit struct {
 	entry, field, kind string
@@ -413,7 +417,7 @@ func (l *lockLab) judge(t *testing.T, ts *testscript.TestScript, all []hostileEd
 			switch {
 			case trial.wrote != "":
 				fail(all[i], trial, "wrote "+trial.wrote)
-			case !trial.accepted && (trial.exit >= 2 && trial.exit <= 4 || trial.exit == 1 && slices.Contains([]string{"lock_corrupt", "lock_version"}, trial.code)):
+			case !trial.accepted && (trial.exit >= 2 && trial.exit <= 4 || trial.exit == 1 && slices.Contains(refusedBy, trial.code)):
 				refused++
 			case !trial.accepted:
 				fail(all[i], trial, "neither refused nor accepted: "+trial.output)

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"runtime"
 	"strconv"
 	"strings"
@@ -425,8 +426,16 @@ type node struct {
 	sub              []node
 }
 
+// tree writes nodes in git's order, in which a directory stands where its name with a slash would.
 func (f *gitForge) tree(bare string, nodes []node) string {
 	var raw bytes.Buffer
+	key := func(n node) string {
+		if n.sub != nil {
+			return n.name + "/"
+		}
+		return n.name
+	}
+	nodes = slices.SortedStableFunc(slices.Values(nodes), func(a, b node) int { return strings.Compare(key(a), key(b)) })
 	for _, n := range nodes {
 		id := n.id
 		switch {
