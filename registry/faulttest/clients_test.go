@@ -159,9 +159,10 @@ func TestSlowClients(t *testing.T) {
 	healthy(t, publisher, reader, r, "warm")
 	before := max(healthy(t, publisher, reader, r, "a"), healthy(t, publisher, reader, r, "b"))
 
-	auth := "Host: registry\r\nAuthorization: Bearer " + publisher.token + "\r\n"
+	host := "Host: " + strings.TrimPrefix(p.URL, "http://") + "\r\n"
+	auth := host + "Authorization: Bearer " + publisher.token + "\r\n"
 	var slow []*sloth
-	slow = append(slow, sloths(t, p.URL, "header", 100, "GET / HTTP/1.1\r\nHost: registry\r\nX-Slow: ")...)
+	slow = append(slow, sloths(t, p.URL, "header", 100, "GET / HTTP/1.1\r\n"+host+"X-Slow: ")...)
 	slow = append(slow, sloths(t, p.URL, "body", 50, "POST /v2/acme/pdf/blobs/uploads/?digest="+sha(big)+" HTTP/1.1\r\n"+auth+"Content-Length: 1000000\r\n\r\n")...)
 	slow = append(slow, sloths(t, p.URL, "stalled", 50, "POST /v2/acme/pdf/blobs/uploads/?digest="+sha(big)+" HTTP/1.1\r\n"+auth+"Content-Length: 15728640\r\n\r\n"+string(big[:2<<20]))...)
 	slow = append(slow, sloths(t, p.URL, "reader", 50, "GET /v2/acme/pdf/blobs/"+sha(big)+" HTTP/1.1\r\n"+auth+"\r\n")...)
@@ -170,7 +171,7 @@ func TestSlowClients(t *testing.T) {
 	if patience() > time.Minute {
 		slow = append(slow, archives...)
 	}
-	sloths(t, p.URL, "idle", 250, "GET /healthz HTTP/1.1\r\nHost: registry\r\n\r\n") // they have 2 min
+	sloths(t, p.URL, "idle", 250, "GET /healthz HTTP/1.1\r\n"+host+"\r\n") // they have 2 min
 
 	var during time.Duration
 	limit := 2*before + 20*time.Millisecond
