@@ -55,7 +55,7 @@ func (c *client) cut(t *testing.T, method, path string, body []byte, announced i
 	}
 	defer conn.Close()
 	w := bufio.NewWriter(conn)
-	fmt.Fprintf(w, "%s %s HTTP/1.1\r\nHost: registry\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n", method, path, c.token, announced)
+	fmt.Fprintf(w, "%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n", method, path, strings.TrimPrefix(c.url, "http://"), c.token, announced)
 	for i := 0; i < len(header); i += 2 {
 		fmt.Fprintf(w, "%s: %s\r\n", header[i], header[i+1])
 	}
