@@ -25,6 +25,7 @@ import (
 
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/store"
+	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -157,10 +158,7 @@ func (in *Installer) linkState(path, name string, r roots.Receipt) LinkState {
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
 		text, err := in.Dir.Readlink(path)
-		if err == nil && !filepath.IsAbs(text) {
-			text = filepath.Join(filepath.Dir(path), text)
-		}
-		if err == nil && filepath.Clean(text) == join(in.Root, name) {
+		if err == nil && Target(path, text) == Target(path, join(in.Root, name)) {
 			return LinkOurs
 		}
 		return LinkForeign
@@ -177,6 +175,33 @@ func (in *Installer) linkState(path, name string, r roots.Receipt) LinkState {
 		return LinkForeign
 	}
 	return LinkEdited
+}
+
+// Target is what a link at path with this text leads to. The directories above are followed, the
+// last element is not: it may be a link of its own.
+func Target(path, text string) string {
+	if !filepath.IsAbs(text) {
+		text = filepath.Join(real(filepath.Dir(path)), text)
+	}
+	return filepath.Join(real(filepath.Dir(text)), filepath.Base(text))
+}
+
+// LinkText is the text of a link at path that leads to target: relative to where path really is, which a link
+// above it may have moved.
+func LinkText(path, target string) string {
+	text, err := filepath.Rel(real(filepath.Dir(path)), Target(path, target))
+	if err != nil {
+		return target
+	}
+	return text
+}
+
+// real is dir with links followed as far as it exists.
+func real(dir string) string {
+	if resolved, err := within.Resolve(dir); err == nil {
+		return resolved
+	}
+	return dir
 }
 
 // treeOf is the tree digest of a directory as read sees it, "" if it is none or not a bundle.
@@ -465,11 +490,7 @@ func (in *Installer) planLink(ctx context.Context, t *Transaction, c Change, lin
 		}
 		return t.Replace(link, staged)
 	}
-	text, err := filepath.Rel(filepath.Dir(link), join(in.Root, c.Name))
-	if err != nil {
-		text = join(in.Root, c.Name)
-	}
-	return t.ReplaceLink(link, text)
+	return t.ReplaceLink(link, LinkText(link, join(in.Root, c.Name)))
 }
 
 func (in *Installer) receipt(c Change, sum bundle.Summary) roots.Receipt {

@@ -127,7 +127,22 @@ func (s Site) removeStages() error {
 		}
 	}
 	s.removeEmpty(s.aside())
-	return nil
+	return s.removeTornJournals()
+}
+
+// removeTornJournals removes what was to become the journal of s when its writer was killed.
+func (s Site) removeTornJournals() error {
+	own, path := within.Anywhere(), s.journalPath()
+	entries, err := own.ReadDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), besidePrefix+filepath.Base(path)+"-") && err == nil {
+			err = own.Remove(filepath.Join(filepath.Dir(path), e.Name()))
+		}
+	}
+	return err
 }
 
 // removeEmpty takes away the directory aside of a root, and its parent .skl, if nothing is kept there.

@@ -60,7 +60,8 @@ func fromRecord(system fs.FS, r *roots.Record) Skill {
 	if name, ok := strings.CutPrefix(r.Path, "skl:"); ok && system != nil {
 		k = readDir(system, name)
 	} else if !ok {
-		if root, err := os.OpenRoot(r.Path); err == nil { // no link in a skill leads to other files
+		escapes := slices.ContainsFunc(r.Warnings, func(w roots.Warning) bool { return w.Code == "W_SYMLINK_ESCAPE" })
+		if root, err := os.OpenRoot(r.Path); err == nil && !escapes { // no link in a skill leads to other files
 			k = readDir(durable.RootFS(root), ".")
 			root.Close()
 		}

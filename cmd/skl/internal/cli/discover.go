@@ -94,6 +94,12 @@ func filesOf(r roots.Record) (fs.FS, error) {
 	if name, ok := strings.CutPrefix(r.Path, "skl:"); ok {
 		return fs.Sub(skills.FS(), name)
 	}
+	for _, x := range r.Warnings {
+		if x.Code == "W_SYMLINK_ESCAPE" {
+			return nil, diag.New(diag.Refused, "E_ROOT_ESCAPE", "%s is a link that leads out of the project; it is not read", r.Qualified).
+				Hint("name the folder that it leads to")
+		}
+	}
 	return filesIn(r.Path), nil
 }
 

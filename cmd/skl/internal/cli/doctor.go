@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
@@ -201,7 +202,7 @@ func (d *doctor) links(fix bool) error {
 			if err != nil {
 				return err
 			}
-			ours := filepath.Dir(filepath.Join(dir, text)) == d.w.root
+			ours := filepath.Dir(install.Target(path, text)) == resolved(d.w.root)
 			if fix && ours {
 				if err := d.w.here.Dir.Remove(path); err != nil {
 					return err

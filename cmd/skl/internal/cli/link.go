@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
@@ -94,11 +95,7 @@ func (w *world) makeLinks(pairs [][2]string, dry bool) error {
 		if _, err := w.here.Dir.MkdirAll(filepath.Dir(p[0]), 0o755); err != nil {
 			return err
 		}
-		text, err := filepath.Rel(filepath.Dir(p[0]), p[1])
-		if err != nil {
-			text = p[1]
-		}
-		if err := w.here.Dir.Symlink(text, p[0]); err != nil {
+		if err := w.here.Dir.Symlink(install.LinkText(p[0], p[1]), p[0]); err != nil {
 			return err
 		}
 	}
@@ -111,7 +108,7 @@ func leadsTo(path, target string) bool {
 	if err != nil {
 		return false
 	}
-	return absolute(filepath.Dir(path), text) == filepath.Clean(target)
+	return install.Target(path, text) == install.Target(path, target)
 }
 
 // unlink removes what linkFolder made for a name, and says whether there was something.

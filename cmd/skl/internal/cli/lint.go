@@ -95,6 +95,9 @@ func (w *world) skillDirs(args []string) ([]string, error) {
 	var dirs []string
 	for _, arg := range args {
 		top := absolute(w.cwd, arg)
+		if w.project != "" && below(w.project, top) && !holds(w.project, top) {
+			return nil, diag.New(diag.Refused, "E_ROOT_ESCAPE", "%s leads out of the project, to %s", arg, resolved(top)).Hint("name the folder itself")
+		}
 		if filepath.Base(top) == skill.FileName {
 			top = filepath.Dir(top)
 		}

@@ -161,6 +161,9 @@ func outdatedCommand() command {
 				return err
 			}
 			f, err := w.load()
+			if err == nil {
+				err = w.checkLocal(f)
+			}
 			if err != nil {
 				return err
 			}

@@ -453,8 +453,9 @@ func (w *world) edit(ctx context.Context, dry bool) (f *files, end func(), err e
 	return f, end, nil
 }
 
-// checkLocal refuses a skl.toml that takes a folder from outside of the repository, in a project that this
-// user does not trust yet: it would copy the user's own files into the project. A path that seems to be
+// checkLocal refuses a skl.toml that takes a folder from outside of the repository, or asks an address of this
+// machine or its network that the configuration does not name, in a project that this user does not trust yet:
+// it would copy the user's own files into the project, and find out what listens here. A path that seems to be
 // inside and leads out by a link is refused in every project.
 func (w *world) checkLocal(f *files) error {
 	if w.scope != hosts.Project {
@@ -467,6 +468,10 @@ func (w *world) checkLocal(f *files) error {
 	top := w.gitTop()
 	for _, s := range f.manifest.Skills {
 		r, err := ref.Parse(s.Ref)
+		if err == nil && !trusted && w.leadsInward(r) {
+			return diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is on this machine or its network", w.short(f.manifestPath), s.Name, r).
+				Hint("if you trust whoever wrote that: skl trust allow")
+		}
 		if err != nil || r.Kind != ref.Local {
 			continue
 		}
@@ -482,6 +487,30 @@ func (w *world) checkLocal(f *files) error {
 		return e.Hint("if you trust whoever wrote that: skl trust allow")
 	}
 	return nil // a local entry of the lock has to agree with skl.toml: see resolver.Agree
+}
+
+// leadsInward reports whether r names an address of this machine or of its network that the configuration
+// does not name.
+func (w *world) leadsInward(r ref.Ref) bool {
+	host := r.Host
+	switch r.Kind {
+	case ref.Git:
+		if !ref.InwardURL(r.URL) {
+			return false
+		}
+		u, err := url.Parse(r.URL)
+		if err != nil || u.Scheme == "file" {
+			return !slices.ContainsFunc(slices.Collect(maps.Values(w.config.Forges)), func(forge string) bool {
+				return strings.HasPrefix(r.URL, strings.TrimSuffix(forge, "/")+"/")
+			})
+		}
+		host = u.Host
+	case ref.OCI:
+	default:
+		return false
+	}
+	name, _, _ := strings.Cut(host, ":")
+	return ref.Inward(host) && !w.web.Known[strings.ToLower(host)] && !w.web.Known[strings.ToLower(name)]
 }
 
 // below reports whether path, as it is written, is dir or in it.
