@@ -510,6 +510,9 @@ func (w *world) leadsInward(r ref.Ref) bool {
 		return false
 	}
 	name, _, _ := strings.Cut(host, ":")
+	if slices.ContainsFunc(w.config.Signers, func(s config.Signer) bool { return strings.HasPrefix(s.Namespace, host+"/") }) {
+		return false
+	}
 	return ref.Inward(host) && !w.web.Known[strings.ToLower(host)] && !w.web.Known[strings.ToLower(name)]
 }
 
