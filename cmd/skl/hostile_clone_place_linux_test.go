@@ -75,9 +75,6 @@ func (p *planter) edit(name, old, new string) {
 	p.files[name] = planted{f.mode, strings.ReplaceAll(f.text, old, new)}
 }
 
-// add to a file that is there, or begin it.
-func (p *planter) appended(name, text string) { p.file(name, p.files[name].text+text) }
-
 // laid adds a file that git would not check out: it came in an archive.
 func (p *planter) laid(name, text string) {
 	p.after = append(p.after, func() { lay(p.t, filepath.Join(p.place, "src/clone", name), text) })
