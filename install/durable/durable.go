@@ -34,7 +34,16 @@ func stageFile(path string, data []byte, perm fs.FileMode) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = f.Write(data)
+	if err := Fill(f, data, perm); err != nil {
+		os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}
+
+// Fill writes data to the new file f, gives it perm, syncs and closes it.
+func Fill(f *os.File, data []byte, perm fs.FileMode) error {
+	_, err := f.Write(data)
 	if err == nil {
 		err = f.Chmod(perm)
 	}
@@ -44,11 +53,7 @@ func stageFile(path string, data []byte, perm fs.FileMode) (string, error) {
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
-	if err != nil {
-		os.Remove(f.Name())
-		return "", err
-	}
-	return f.Name(), nil
+	return err
 }
 
 // SyncDir makes renames inside dir durable. Where directories cannot be synced it does nothing.

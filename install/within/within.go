@@ -114,17 +114,7 @@ func (d *Dir) stageFile(path string, data []byte, perm fs.FileMode) (string, err
 	if err != nil {
 		return "", err
 	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(perm)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err := durable.Fill(f, data, perm); err != nil {
 		d.Remove(tmp)
 		return "", err
 	}
