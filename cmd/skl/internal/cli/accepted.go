@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -57,6 +58,14 @@ func (w *world) accept(skills []lock.Skill) error {
 	if len(skills) == 0 {
 		return nil
 	}
+	if err := w.private(w.dirs.state); err != nil {
+		return err
+	}
+	unlock, err := durable.Lock(context.Background(), w.dirs.state, nil) // another skl may remember something too
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	a, err := w.acceptances()
 	if err != nil {
 		return err
@@ -71,9 +80,6 @@ func (w *world) accept(skills []lock.Skill) error {
 	}
 	text, err := json.MarshalIndent(a, "", "  ")
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(w.dirs.state, 0o700); err != nil {
 		return err
 	}
 	return durable.WriteFile(w.acceptancePath(), append(text, '\n'), 0o600)
