@@ -10,7 +10,7 @@ var errorCodes = [][2]string{
 	{"E_FORMAT_UNSUPPORTED", "a SKILL.md needs a later version of its format than this skl knows"},
 	{"E_JOURNAL", "a journal came with a directory, or names paths that no install here writes to"},
 	{"E_LIBRARY_DEPENDS", "library_depends of a SKILL.md cannot be read, so its needs cannot be checked"},
-	{"E_LOCAL_OUTSIDE", "skl.toml of a project that is not trusted takes a folder from outside, or asks an address of this machine"},
+	{"E_LOCAL_OUTSIDE", "a project that is not trusted takes a folder from outside of it, or asks this machine or its network"},
 	{"E_LOCK_CONTENT", "skl.lock says of a release what its files do not say: permissions, name, version, generated_from"},
 	{"E_LOCK_SOURCE", "an entry of skl.lock is not of the source that owns its reference, or has not the pins of one"},
 	{"E_LOCK_UNSIGNED", "skl.lock says that a release was taken unsigned; this user did not take it, or it is signed"},
