@@ -43,10 +43,15 @@ type deed struct {
 	agent bool   // serves an agent, who asks over standard input
 }
 
-// few are the commands that every clone sees.
-var few = []string{"ci", "install", "update", "check", "list", "status", "doctor --fix", "verify", "run NAME", "mcp --allow-run", "query evil", "completion bash", "__complete -- remove ''", "init", "remove --force NAME"}
+// few are the commands that every clone sees, and turns those that it sees half of, and the next clone the other
+// half. SKL_TEST_CLONES=all lets every clone see all of them.
+var (
+	few   = []string{"ci", "install", "update", "check", "doctor --fix", "run NAME", "mcp --allow-run"}
+	turns = []string{"list", "status", "verify", "query evil", "completion bash", "__complete -- remove ''", "init", "remove --force NAME"}
+)
 
-// looks are commands that only read; all of them, and all below, are run in one clone of five.
+// looks are commands that only read; all of them, and all below, are run in one clone of ten, and in one of five with
+// SKL_TEST_CLONES=all.
 var looks = []deed{
 	{args: "list", reads: true},
 	{args: "list --all --json", reads: true},
@@ -174,6 +179,10 @@ func TestHostileClones(t *testing.T) {
 	worlds = append(worlds, pairs(worlds)...)
 	found := &breaches{}
 	var commands atomic.Int64
+	every, whole := os.Getenv("SKL_TEST_CLONES") == "all", 10
+	if every {
+		whole = 5
+	}
 	start := time.Now()
 	t.Run("clones", func(t *testing.T) {
 		for i, c := range worlds {
@@ -187,7 +196,16 @@ func TestHostileClones(t *testing.T) {
 				}
 				w := raise(t, c, forge, trap, tracer)
 				w.commands = &commands
-				mine := w.live(i%5 == 0 && i < singles)
+				var seen []string // nil is all
+				if i%whole != 0 || i >= singles {
+					seen = slices.Clone(few)
+					for k, command := range turns {
+						if every || (i+k)%2 == 0 {
+							seen = append(seen, command)
+						}
+					}
+				}
+				mine := w.live(seen)
 				found.add(mine...)
 				if len(mine) > 0 {
 					t.Errorf("%d laws were broken:\n%s", len(mine), table(mine))
@@ -202,15 +220,16 @@ func TestHostileClones(t *testing.T) {
 	t.Logf("%d hostile clones, %d pairs of them among these, %d commands, %s", len(worlds), len(worlds)-singles, commands.Load(), time.Since(start).Round(time.Second))
 }
 
-// live runs the commands in w: all, or the few that every clone sees.
-func (w *world) live(all bool) (out []breach) {
+// live runs the commands in w that are listed; nil is all of them, and afterwards what a user does who trusts the clone.
+func (w *world) live(listed []string) (out []breach) {
+	all := listed == nil
 	for _, d := range looks {
-		if all || slices.Contains(few, d.args) {
+		if all || slices.Contains(listed, d.args) {
 			out = append(out, w.does(d)...)
 		}
 	}
 	for _, d := range acts {
-		if all || slices.Contains(few, d.args) {
+		if all || slices.Contains(listed, d.args) {
 			w.reset()
 			out = append(out, w.does(d)...)
 		}
@@ -472,7 +491,7 @@ func TestHonestClone(t *testing.T) {
 	var commands atomic.Int64
 	w := raise(t, clone{name: "honest", plant: func(*planter) {}}, newHonest(t), newTrap(t), tracer)
 	w.commands = &commands
-	found := &breaches{all: w.live(true)}
+	found := &breaches{all: w.live(nil)}
 	found.report(t)
 	for _, args := range []string{"ci", "install", "check", "verify", "list", "update", "doctor --fix", "remove good", "init"} {
 		w.reset()
