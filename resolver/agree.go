@@ -19,7 +19,8 @@ const CodeSource = "E_LOCK_SOURCE"
 //
 // It asks nobody where the ref, the configuration or the binding in the manifest say who owns it.
 // It asks a marketplace and a collection what they hold, and the default registry for a namespace that
-// is not bound. If the answer cannot be had, [Resolver.Undecided] decides.
+// is not bound. If the answer cannot be had, [Resolver.Undecided] decides. A git or OCI repository is asked for the
+// pin of a version that [Resolver.Tags] does not know; if it does not answer, [Resolver.Untagged] decides.
 func (rs *Resolver) Agree(ctx context.Context, w Named, s lock.Skill) error {
 	if s.Tree == "" {
 		return at((&difference{"tree", "", "files that it has to pin"}).err(w, s), w.Where)
@@ -39,12 +40,16 @@ func (rs *Resolver) agree(ctx context.Context, w Named, s lock.Skill) error {
 		}
 		place.Ref.Host, place.Ref.Owner, place.Ref.Repo = "", "", s.URL
 	}
+	member := place.Ref.Kind == ref.OCI && place.Ref.Skill != "" // of a collection, which may have gone on
 	for _, check := range []func(Place, Named, lock.Skill) *difference{differsPlace, differsPins, differsVersion} {
 		if d := check(place, w, s); d != nil {
 			return at(d.err(w, s), w.Where)
 		}
 	}
-	return nil
+	if member {
+		return nil
+	}
+	return at(rs.agreeTag(ctx, place, w, s), w.Where)
 }
 
 // undecided asks who uses the resolver what becomes of an entry whose owner could not be found out.

@@ -56,6 +56,12 @@ type Resolver struct {
 	// Undecided says what becomes of a lock entry when nobody answers who owns its ref: nil lets it pass. A nil
 	// func refuses it with the error that was met.
 	Undecided func(w Named, err error) error
+
+	// Tags remembers versions of git and OCI repositories. Nil asks the repository each time.
+	Tags Tags
+	// Untagged says what becomes of a lock entry when its repository does not say what its version is: nil
+	// lets it pass. A nil func refuses it with the error that was met.
+	Untagged func(w Named, s lock.Skill, err error) error
 }
 
 // A Want asks for skills of one ref.
@@ -87,6 +93,7 @@ type Opened struct {
 	Kind    lock.RefKind
 
 	src source.Source
+	rs  *Resolver
 }
 
 // Locate finds the place that r means, without asking it anything, marketplaces and the
@@ -193,7 +200,7 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Opened{Want: w, Place: place, src: rs.Git}
+	o := &Opened{Want: w, Place: place, src: rs.Git, rs: rs}
 	switch place.Ref.Kind {
 	case ref.Local:
 		o.src = rs.Local
@@ -394,6 +401,7 @@ func (o *Opened) finish(found []source.Found) []source.Found {
 	for i := range found {
 		found[i].Lock.RefKind = o.Kind
 	}
+	o.rs.saw(found)
 	return found
 }
 

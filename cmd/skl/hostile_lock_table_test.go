@@ -19,7 +19,7 @@ var harmless = []harmlessRow{
 	{"bare ci check verify", "", "unsigned", "added false", "false is what a field that is not there means"},
 	{"bare ci check verify", "gear", "signer", ".*", "the machine knows no signer of widgets, so nobody is believed: verify says skipped, ci that it was not checked"},
 	{"ci check verify", "form gear bare scan packed own", "artifact", ".*", "it says which archive to fetch, and nothing is fetched: the files are the locked tree; where it is fetched it is refused"},
-	{"ci check verify", "pdf notes own packed", "path", ".*", "it says where in its source the skill is, and nothing is fetched: the files are the locked tree; where it is fetched it is refused"},
+	{"ci check verify", "pdf ocr notes own packed", "path", ".*", "it says where in its source the skill is, and nothing is fetched: the files are the locked tree; where it is fetched it is refused"},
 	{"bare", "scan packed", "artifact", "removed|emptied", "what is fetched has to be the locked tree; the artifact is one more name of it"},
 	{"bare ci check verify", "scan", "signer", "added .*|of form", "the machine knows no signer for that host, so nobody is believed: verify says skipped, ci that it was not checked"},
 }

@@ -95,6 +95,8 @@ func callsIn(t *testing.T, file string) (found []fileCall) {
 // outsideScopes are the functions that touch files of no scope, or that keep out of links in another way.
 var outsideScopes = map[string]string{
 	"internal/cli/accepted.go acceptances":          "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/tags.go readTags":                 "the user's own state, configuration and caches, whose links are the user's",
+	"internal/cli/tags.go keep":                     "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/accepted.go accept":               "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/world.go private":                 "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/consent.go readSkill":             "confined by an os.Root",

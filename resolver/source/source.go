@@ -30,6 +30,13 @@ type Source interface {
 	Fetch(ctx context.Context, s lock.Skill, sink bundle.Sink) error
 }
 
+// A Tagger is a Source where versions are tags, which can move.
+type Tagger interface {
+	// Tagged lists the pins (commits, manifests) that s.Version stands for at r's place now. It is empty if there is no
+	// such version. Of a version that the release says itself, it is the pin of s, or nothing.
+	Tagged(ctx context.Context, r ref.Ref, s lock.Skill) ([]string, error)
+}
+
 // A Release is one thing a ref can resolve to.
 type Release struct {
 	Kind    Kind

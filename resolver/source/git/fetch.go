@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -16,11 +17,15 @@ import (
 
 // Fetch streams what s.Commit holds below s.Path, sorted by path.
 // Its errors have the codes E_COMMIT (the repository does not have the commit), E_DIGEST (other
-// bytes than asked for), PKG-SUBMODULE and unknown_path, besides those of the network.
+// bytes than asked for), E_LOCK_CONTENT (s.Version is made of another time than the commit's), PKG-SUBMODULE and unknown_path, besides those of the network.
 func (s *Source) Fetch(ctx context.Context, skill lock.Skill, sink bundle.Sink) error {
 	repo, snap, err := s.open(ctx, skill.URL, skill.Commit)
 	if err != nil {
 		return err
+	}
+	if v, ofCommit := skill.Version, snap.version(); v != ofCommit && strings.HasPrefix(v, "0.0.0-") && strings.HasSuffix(v, ofCommit[len(ofCommit)-13:]) {
+		return diag.New(diag.Refused, "E_LOCK_CONTENT", "it is locked as version %s, and its commit is %s", diag.Printable(v), ofCommit).
+			Hint("see who changed it: git diff skl.lock").Hint("to write what the commit says: skl lock --upgrade %s", skill.Name)
 	}
 	files, err := snap.files(skill.Path)
 	if err != nil {

@@ -79,7 +79,10 @@ type Source struct {
 	repos map[string]*repo // by URL
 }
 
-var _ source.Source = (*Source)(nil)
+var (
+	_ source.Source = (*Source)(nil)
+	_ source.Tagger = (*Source)(nil)
+)
 
 // repo returns the one repo of a URL.
 func (s *Source) repo(rawURL string) (*repo, error) {
@@ -171,6 +174,17 @@ func (s *Source) Versions(ctx context.Context, r ref.Ref) ([]source.Release, err
 		return nil, err
 	}
 	return releases(refs), nil
+}
+
+// Tagged implements [source.Tagger]. A version that is made of a commit is compared by [Source.Fetch].
+func (s *Source) Tagged(ctx context.Context, r ref.Ref, skill lock.Skill) (commits []string, err error) {
+	releases, err := s.Versions(ctx, r)
+	for _, release := range releases {
+		if release.Kind == source.Tag && release.Version == skill.Version && (release.Skill == "" || release.Skill == skill.Name) {
+			commits = append(commits, release.Commit)
+		}
+	}
+	return commits, err
 }
 
 // commitID checks a commit id of outside.

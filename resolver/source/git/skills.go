@@ -226,5 +226,10 @@ func (f *finder) version(name string) string {
 	if version != "" && (tagSkill == "" || tagSkill == name) {
 		return version
 	}
-	return "0.0.0-" + f.snap.when.Format("20060102150405") + "-" + f.snap.commit.String()[:12]
+	return f.snap.version()
+}
+
+// version is what the commit is called when no tag gives it a version.
+func (s *snapshot) version() string {
+	return "0.0.0-" + s.when.Format("20060102150405") + "-" + s.commit.String()[:12]
 }

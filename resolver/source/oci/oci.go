@@ -64,7 +64,10 @@ type Source struct {
 	warned   map[[2]string]bool         // place, text
 }
 
-var _ source.Source = (*Source)(nil)
+var (
+	_ source.Source = (*Source)(nil)
+	_ source.Tagger = (*Source)(nil)
+)
 
 // repository returns the one repository at a place.
 func (s *Source) repository(host, name string) (*repository, error) {
@@ -129,6 +132,59 @@ func (s *Source) Versions(ctx context.Context, r ref.Ref) ([]source.Release, err
 		releases = append(releases, source.Release{Kind: source.Tag, Name: tag, Version: version, Default: tag == "latest"})
 	}
 	return releases, nil
+}
+
+// Tagged implements [source.Tagger]: a range is of tags; otherwise the artifact says its version, unless the tag of the ref does.
+func (s *Source) Tagged(ctx context.Context, r ref.Ref, l lock.Skill) (manifests []string, err error) {
+	repo, err := s.at(l.URL)
+	if err != nil {
+		return nil, err
+	}
+	version, ofTag := oci.Version(r.Version)
+	var tags []string
+	switch {
+	case l.RefKind == lock.Tag && ofTag:
+		if version == l.Version {
+			tags = []string{r.Version}
+		}
+	case l.RefKind == lock.Range:
+		releases, err := s.Versions(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		for _, release := range releases {
+			if release.Version == l.Version {
+				tags = append(tags, release.Name)
+			}
+		}
+	default:
+		return repo.says(ctx, l)
+	}
+	for _, tag := range tags {
+		m, err := repo.manifest(ctx, tag)
+		if err != nil {
+			return nil, err
+		}
+		manifests = append(manifests, string(m.digest))
+	}
+	return manifests, nil
+}
+
+// says returns the manifest of l if its artifact says that it is of l's version.
+func (r *repository) says(ctx context.Context, l lock.Skill) ([]string, error) {
+	m, err := r.manifest(ctx, l.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	a, err := oci.Read(m.mediaType, m.bytes)
+	if err != nil {
+		return nil, r.explain(err)
+	}
+	f, err := r.found(ctx, m, a, "")
+	if err != nil || f.Lock.Version != l.Version {
+		return nil, err
+	}
+	return []string{l.Manifest}, nil
 }
 
 // Skills reads the one skill of an artifact, or those of a collection: with names, only members that

@@ -194,6 +194,12 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// tags remembers versions, by name and version.
+type tags map[string]string
+
+func (t tags) At(s lock.Skill) string        { return t[s.Name+s.Version] }
+func (t tags) Seen(s lock.Skill, pin string) { t[s.Name+s.Version] = pin }
+
 // A manifest's entry and the lock's ref fit together, so that nothing is resolved anew.
 func TestRelockKeeps(t *testing.T) {
 	r := &ocitest.Registry{}
@@ -205,7 +211,7 @@ func TestRelockKeeps(t *testing.T) {
 		{Ref: mustRef(t, "oci://"+host+"/acme/pdf@"+string(d.Digest))},
 		{Ref: func() ref.Ref { r := mustRef(t, "oci://"+host+"/acme/pdf"); r.Version = "1.4"; return r }(), Kind: lock.Range},
 	} {
-		rs := &resolver.Resolver{OCI: s}
+		rs := &resolver.Resolver{OCI: s, Tags: tags{}}
 		wants := []resolver.Named{{Name: "pdf", Want: want}}
 		never := func(string) bool { return false }
 		l, err := rs.Relock(context.Background(), wants, &lock.Lock{}, never)

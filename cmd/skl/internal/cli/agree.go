@@ -8,6 +8,7 @@ import (
 
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
 )
 
@@ -77,6 +78,15 @@ func (w *world) undecided(want resolver.Named, err error) error {
 		return err
 	}
 	w.ui.Warn("whether %s still leads to what skl.lock has for %s was not checked: skl is offline", want.Ref.WithoutVersion(), want.Name)
+	return nil
+}
+
+// untagged is undecided for the pin of a version.
+func (w *world) untagged(want resolver.Named, s lock.Skill, err error) error {
+	if !w.offline() || diag.ClassOf(err) == diag.Refused {
+		return err
+	}
+	w.ui.Warn("whether %s %s is what skl.lock pins in %s was not checked: skl is offline", want.Name, s.Version, s.URL)
 	return nil
 }
 

@@ -309,6 +309,7 @@ var errorCodes = [][2]string{
 	{"state_unreadable", "the list of repositories of an index service is damaged, or of a later version"},
 	{"stopping", "an index service is about to end"},
 	{"store_damaged", "the stored copy of a bundle is damaged"},
+	{"tags_corrupt", "the list of tags that were seen cannot be read"},
 	{"test_invalid", "a recorded case of a skill cannot be read"},
 	{"timeout", "a request took too long"},
 	{"tls_needed", "a registry would listen for other machines without TLS"},

@@ -352,6 +352,7 @@ func (j *job) carryOut(ctx context.Context, in *install.Installer, changes insta
 		if err := w.trustProject(); err != nil {
 			w.ui.Warn("the project is not marked as trusted: %s", err)
 		}
+		w.keepTags()
 	}
 	return w.printInstall(j, changes, report, state)
 }
@@ -557,6 +558,9 @@ func (j *job) writeLock() error {
 		if err := j.w.writeLockFile(j.files, text); err != nil {
 			return err
 		}
+	}
+	if !j.dry {
+		j.w.keepTags()
 	}
 	if j.w.ui.JSON {
 		return j.w.ui.Result(installResult{OK: true, Changes: []install.Change{}, Lock: state})

@@ -70,6 +70,7 @@ type world struct {
 	registry *registry.Source
 	embedded *embedded.Source
 	trusts   trusts
+	tags     *tags
 }
 
 func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
@@ -296,6 +297,7 @@ func (w *world) offline() bool {
 // wire gives the sources what they need of the process.
 func (w *world) wire() {
 	w.web = w.newHTTP()
+	w.tags = &tags{path: filepath.Join(w.dirs.state, "tags.json"), warn: w.ui.Warn}
 	w.git = &git.Source{HTTP: w.web, CacheDir: w.dirs.cache, Offline: w.offline(), Environ: os.Environ(), Progress: w.ui.Progress}
 	w.local = &local.Source{Dir: w.base}
 	w.embedded = &embedded.Source{FS: skills.FS()}
@@ -692,6 +694,8 @@ func (w *world) resolver(m *manifest.Manifest) *resolver.Resolver {
 		ForgeURL:        w.config.ForgeURL,
 		Market:          w.market,
 		Undecided:       w.undecided,
+		Tags:            w.tags,
+		Untagged:        w.untagged,
 		Binding: func(ns string) string {
 			if b := w.config.Namespaces[ns]; b != "" {
 				return b
