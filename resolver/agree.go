@@ -193,6 +193,8 @@ func differsVersion(p Place, w Named, s lock.Skill) *difference {
 	}
 	made := pseudo.FindStringSubmatch(s.Version)
 	switch {
+	case s.Version == "":
+		return &difference{"version", "", "one of a tag or of its commit"}
 	case made != nil && !strings.HasPrefix(s.Commit, made[1]):
 		return &difference{"version", s.Version, "0.0.0-<time>-" + s.Commit[:12]}
 	case made == nil && s.RefKind != lock.Range && s.RefKind != lock.Tag:

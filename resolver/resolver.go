@@ -59,6 +59,8 @@ type Resolver struct {
 
 	// Tags remembers versions of git and OCI repositories. Nil asks the repository each time.
 	Tags Tags
+	// AskNoTags leaves what Tags does not know to Untagged, with a nil error.
+	AskNoTags bool
 	// Untagged says what becomes of a lock entry when its repository does not say what its version is: nil
 	// lets it pass. A nil func refuses it with the error that was met.
 	Untagged func(w Named, s lock.Skill, err error) error
@@ -401,7 +403,7 @@ func (o *Opened) finish(found []source.Found) []source.Found {
 	for i := range found {
 		found[i].Lock.RefKind = o.Kind
 	}
-	o.rs.saw(found)
+	o.rs.saw(found, o.Place.Ref.Version)
 	return found
 }
 

@@ -9,22 +9,38 @@ import (
 	"github.com/skl-project/skl/spec/lock"
 )
 
-// Tags remembers which commit or manifest the version of a skill was, as this machine saw it in a git or OCI repository.
+// Tags remembers which commit or manifest a release was, as this machine saw it in a git or OCI repository.
 // What a lock says of that is compared with it, or else with the repository. Its methods may be called concurrently.
 type Tags interface {
-	// At is the pin of s.Version of s.Name in s.URL when it was last seen, "" if it never was.
-	At(s lock.Skill) string
-	// Seen notes that this version has a pin.
-	Seen(s lock.Skill, pin string)
+	// At returns the pin of a release when it was last seen, "" if it never was.
+	At(release Tagged) string
+	// Seen notes the pin of a release.
+	Seen(release Tagged, pin string)
+	// Moved tells that a release had another pin before.
+	Moved(release Tagged, before, now string)
 }
 
-// pin is what fixes the release of s where its version is a tag, "" elsewhere: a version that is made of a
-// commit is that commit's.
+// Tagged is a release that a tag names.
+type Tagged struct {
+	URL, Name, Version string
+	Tag                string // as the ref asks for it; "" if it asks for a range
+}
+
+func taggedOf(s lock.Skill, asked string) Tagged {
+	t := Tagged{URL: s.URL, Name: s.Name, Version: s.Version}
+	if s.RefKind == lock.Tag {
+		t.Tag = asked
+	}
+	return t
+}
+
+// pin is what fixes the release of s where a tag names it, "" elsewhere: a version that is made of a
+// commit is that commit's, unless a tag was asked for.
 func pin(s lock.Skill) string {
 	switch {
 	case s.Version == "":
 		return ""
-	case s.Source == "git" && !pseudo.MatchString(s.Version):
+	case s.Source == "git" && (s.RefKind == lock.Tag || !pseudo.MatchString(s.Version)):
 		return s.Commit
 	case s.Source == "oci":
 		return s.Manifest
@@ -32,23 +48,26 @@ func pin(s lock.Skill) string {
 	return ""
 }
 
-// saw notes where the versions of found were seen.
-func (rs *Resolver) saw(found []source.Found) {
+// saw notes where the versions of found were seen, when asked was asked for.
+func (rs *Resolver) saw(found []source.Found, asked string) {
 	if rs.Tags == nil {
 		return
 	}
 	for _, f := range found {
 		if pin(f.Lock) != "" {
-			rs.Tags.Seen(f.Lock, pin(f.Lock))
+			rs.Tags.Seen(taggedOf(f.Lock, asked), pin(f.Lock))
 		}
 	}
 }
 
 // agreeTag compares the version and pin of s with the tags of its place, which it asks, unless they are known.
 func (rs *Resolver) agreeTag(ctx context.Context, p Place, w Named, s lock.Skill) error {
-	have := pin(s)
-	if have == "" || rs.Tags != nil && rs.Tags.At(s) == have {
+	have, release := pin(s), taggedOf(s, p.Ref.Version)
+	if have == "" || rs.Tags != nil && rs.Tags.At(release) == have {
 		return nil
+	}
+	if rs.AskNoTags {
+		return rs.untagged(w, s, nil)
 	}
 	var src source.Source = rs.Git
 	if s.Source == "oci" {
@@ -59,14 +78,12 @@ func (rs *Resolver) agreeTag(ctx context.Context, p Place, w Named, s lock.Skill
 		return nil
 	}
 	now, err := tagger.Tagged(ctx, p.Ref, s)
-	if err != nil && rs.Untagged != nil && diag.ClassOf(err) != diag.Refused {
-		return rs.Untagged(w, s, err)
-	} else if err != nil {
-		return err
+	if err != nil {
+		return rs.untagged(w, s, err)
 	}
 	if slices.Contains(now, have) {
 		if rs.Tags != nil {
-			rs.Tags.Seen(s, have)
+			rs.Tags.Seen(release, have)
 		}
 		return nil
 	}
@@ -75,4 +92,20 @@ func (rs *Resolver) agreeTag(ctx context.Context, p Place, w Named, s lock.Skill
 		e = diag.New(diag.Refused, CodeSource, "skl.lock has %s %s as %s, and in %s it is %s", s.Name, diag.Printable(s.Version), diag.Printable(have), diag.Printable(s.URL), now[0])
 	}
 	return e.Hint("see who changed it: git diff skl.lock").Hint("if its tag moved or is gone: skl lock --upgrade %s", s.Name)
+}
+
+// untagged asks who uses the resolver what becomes of an entry whose tag was not compared.
+func (rs *Resolver) untagged(w Named, s lock.Skill, err error) error {
+	if rs.Untagged == nil || err != nil && diag.ClassOf(err) == diag.Refused {
+		return err
+	}
+	return rs.Untagged(w, s, err)
+}
+
+// moved tells that the release that was chosen anew is another one than before, and of the same version.
+func (rs *Resolver) moved(before, now lock.Skill, asked string) {
+	a, b := pin(before), pin(now)
+	if rs.Tags != nil && a != "" && b != "" && a != b && before.URL == now.URL && before.Version == now.Version {
+		rs.Tags.Moved(taggedOf(now, asked), a, b)
+	}
 }

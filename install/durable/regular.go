@@ -29,6 +29,16 @@ func OpenFile(path string) (*os.File, error) {
 	return p.file(path, info)
 }
 
+// ReadFile reads the regular file path, up to MaxFile, as OpenFile opens it.
+func ReadFile(path string) ([]byte, error) {
+	f, err := OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(path, f)
+}
+
 func readAll(name string, f *os.File) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {

@@ -180,8 +180,16 @@ func (s *Source) Versions(ctx context.Context, r ref.Ref) ([]source.Release, err
 func (s *Source) Tagged(ctx context.Context, r ref.Ref, skill lock.Skill) (commits []string, err error) {
 	releases, err := s.Versions(ctx, r)
 	for _, release := range releases {
-		if release.Kind == source.Tag && release.Version == skill.Version && (release.Skill == "" || release.Skill == skill.Name) {
+		ofSkill := release.Version != "" && (release.Skill == "" || release.Skill == skill.Name)
+		switch {
+		case release.Kind != source.Tag || skill.RefKind == lock.Tag && release.Name != r.Version && release.Version != strings.TrimPrefix(r.Version, "v"):
+		case ofSkill && release.Version == skill.Version:
 			commits = append(commits, release.Commit)
+		case skill.RefKind != lock.Tag || ofSkill || !strings.HasPrefix(skill.Version, "0.0.0-"):
+		case release.Version == "":
+			commits = append(commits, skill.Commit) // the tag is no version, and moves as a branch does
+		default:
+			commits = append(commits, release.Commit) // a version of another skill
 		}
 	}
 	return commits, err

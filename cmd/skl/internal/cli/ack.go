@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/manifest"
@@ -32,16 +33,16 @@ func runAck(ctx context.Context, w *world, c *cli.Context) error {
 			Hint("skl ack %s %s --reason WHY", code, name)
 	}
 	dry := c.Bool("dry-run")
-	f, end, err := w.edit(ctx, dry)
+	f, end, err := w.Edit(ctx, dry)
 	if err != nil {
 		return err
 	}
 	defer end()
-	l, err := w.discover(ctx, nil)
+	l, err := w.Discover(ctx, nil)
 	if err != nil {
 		return err
 	}
-	found, err := copies(l, name)
+	found, err := scope.Copies(l, name)
 	if err != nil {
 		return err
 	}
@@ -50,12 +51,12 @@ func runAck(ctx context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "no_conflict", "%s has no open conflict %s", name, code).Hint("skl list --shadowed")
 	}
 	for _, a := range acks {
-		if err := f.manifest.AddAck(a); err != nil {
+		if err := f.Manifest.AddAck(a); err != nil {
 			return err
 		}
 	}
 	if !dry {
-		if err := w.writeManifest(f); err != nil {
+		if err := w.WriteManifest(f); err != nil {
 			return err
 		}
 	}
@@ -89,10 +90,6 @@ func shortDigest(d string) string {
 	return orDash(d)
 }
 
-func (w *world) writeManifest(f *files) error {
-	return w.here.Dir.WriteFile(f.manifestPath, f.manifest.Bytes(), 0o644)
-}
-
 type whyResult struct {
 	Name       string   `json:"name"`
 	Ref        string   `json:"ref"`
@@ -108,19 +105,19 @@ func whyCommand() command {
 			if err != nil {
 				return err
 			}
-			f, err := w.load()
+			f, err := w.Load()
 			if err != nil {
 				return err
 			}
-			s, ok := f.lock.Skill(name)
+			s, ok := f.Lock.Skill(name)
 			if !ok {
-				return w.notInManifest(name, f)
+				return w.NotInManifest(name, f)
 			}
 			if w.ui.JSON {
 				return w.ui.Result(whyResult{name, s.Ref, s.Version, append([]string{}, s.RequiredBy...)})
 			}
-			if m, ok := f.manifest.Skill(name); ok {
-				w.ui.Print("%s asks for %s", f.manifest.Where(name), m.Ref)
+			if m, ok := f.Manifest.Skill(name); ok {
+				w.ui.Print("%s asks for %s", f.Manifest.Where(name), m.Ref)
 			}
 			for _, by := range s.RequiredBy {
 				w.ui.Print("%s requires it", by)

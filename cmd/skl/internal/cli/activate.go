@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/diag"
@@ -37,12 +38,12 @@ func activateCommand() command {
 }
 
 func runActivate(_ context.Context, w *world, c *cli.Context) error {
-	base := w.project
+	base := w.Project
 	if base == "" {
-		base = w.cwd
+		base = w.Cwd
 	}
-	if w.foreign != nil {
-		return w.foreign
+	if w.Foreign != nil {
+		return w.Foreign
 	}
 	dir, err := within.Open(base) // CLAUDE.md lies in the project, whatever the scope is
 	if err != nil {
@@ -80,11 +81,11 @@ func runActivate(_ context.Context, w *world, c *cli.Context) error {
 
 // activateFile writes the marker block into one file, or takes it out.
 func (w *world) activateFile(dir *within.Dir, path string, remove, dry bool) (activateChange, error) {
-	change := activateChange{File: w.short(path), Action: "keep"}
+	change := activateChange{File: w.Short(path), Action: "keep"}
 	if err := dir.Replaceable(path); err != nil {
 		return change, err
 	}
-	src, err := dir.ReadFile(path, maxEdited)
+	src, err := dir.ReadFile(path, scope.MaxEdited)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !missing {
 		return change, err
@@ -101,11 +102,11 @@ func (w *world) activateFile(dir *within.Dir, path string, remove, dry bool) (ac
 		change.Action = string(state)
 	}
 	if e, ok := errors.AsType[*diag.Error](err); ok {
-		e.Where.File = w.short(path)
+		e.Where.File = w.Short(path)
 		return change, e
 	}
 	if err == nil && !remove {
-		for _, f := range skills.CheckBlock(text, w.short(path)) {
+		for _, f := range skills.CheckBlock(text, w.Short(path)) {
 			w.ui.Warn("%s:%d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
 		}
 	}

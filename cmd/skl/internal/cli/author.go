@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/within"
@@ -40,24 +41,24 @@ func runNew(_ context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of a skill: %w", name, err).
 			Hint("names are 1-64 of a-z, 0-9 and single hyphens")
 	}
-	here, err := within.Open(w.cwd) // a folder called skills may be a link that came with a clone
+	here, err := within.Open(w.Cwd) // a folder called skills may be a link that came with a clone
 	if err != nil {
 		return err
 	}
 	defer here.Close()
-	dir := filepath.Join(w.cwd, name)
+	dir := filepath.Join(w.Cwd, name)
 	for _, parent := range []string{"skills", filepath.Join(".agents", "skills")} {
-		info, err := here.Stat(filepath.Join(w.cwd, parent))
+		info, err := here.Stat(filepath.Join(w.Cwd, parent))
 		if errors.Is(err, diag.Code("E_ROOT_ESCAPE")) {
 			return err
 		}
 		if err == nil && info.IsDir() {
-			dir = filepath.Join(w.cwd, parent, name)
+			dir = filepath.Join(w.Cwd, parent, name)
 			break
 		}
 	}
 	if here.Exists(dir) {
-		return diag.New(diag.Misuse, "exists", "%s exists already", w.short(dir)).Hint("skl lint %s", w.short(dir))
+		return diag.New(diag.Misuse, "exists", "%s exists already", w.Short(dir)).Hint("skl lint %s", w.Short(dir))
 	}
 	text := starter(name)
 	if c.Bool("tree") {
@@ -74,12 +75,12 @@ func runNew(_ context.Context, w *world, c *cli.Context) error {
 	if w.ui.JSON {
 		return w.ui.Result(newResult{name, dir})
 	}
-	w.ui.Print("%s", w.short(filepath.Join(dir, skill.FileName)))
+	w.ui.Print("%s", w.Short(filepath.Join(dir, skill.FileName)))
 	if c.Bool("tree") {
-		w.ui.Hint("edit it, then: skl lint %s    skl run ./%s --dry-run", w.short(dir), w.short(dir))
+		w.ui.Hint("edit it, then: skl lint %s    skl run ./%s --dry-run", w.Short(dir), w.Short(dir))
 		return nil
 	}
-	w.ui.Hint("edit it, then: skl lint %s    skl install ./%s", w.short(dir), w.short(dir))
+	w.ui.Hint("edit it, then: skl lint %s    skl install ./%s", w.Short(dir), w.Short(dir))
 	return nil
 }
 
@@ -152,17 +153,17 @@ func digestCommand() command {
 			defer root.Close()
 			guard := bundle.NewGuard(nil, bundle.InstallLimits)
 			if err := bundle.FromFS(durable.RootFS(root), guard); err != nil {
-				return fmt.Errorf("%s: %w", w.short(dir), err)
+				return fmt.Errorf("%s: %w", w.Short(dir), err)
 			}
 			sum, err := guard.Close()
 			if err != nil {
-				return fmt.Errorf("%s: %w", w.short(dir), err)
+				return fmt.Errorf("%s: %w", w.Short(dir), err)
 			}
 			if w.ui.JSON {
 				return w.ui.Result(digestResult{dir, string(sum.Tree), sum.Files, sum.Bytes})
 			}
 			w.ui.Print("%s", string(sum.Tree))
-			w.ui.Detail("%s, %s", ui.Count(sum.Files, "file"), ui.Size(sum.Bytes))
+			w.ui.Detail("%s, %s", diag.Count(sum.Files, "file"), ui.Size(sum.Bytes))
 			return nil
 		}}
 }
@@ -172,7 +173,7 @@ func (w *world) openSkill(c *cli.Context) (string, *os.Root, error) {
 	if c.Args().Len() != 1 {
 		return "", nil, diag.New(diag.Misuse, "usage", "name one folder with a SKILL.md")
 	}
-	dir := absolute(w.cwd, c.Args().First())
+	dir := scope.Absolute(w.Cwd, c.Args().First())
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return "", nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder", c.Args().First())
@@ -214,7 +215,7 @@ func runPack(_ context.Context, w *world, c *cli.Context) error {
 	case !strings.HasSuffix(out, ".tar.gz") && !strings.HasSuffix(out, ".tgz"):
 		return diag.New(diag.Misuse, "unknown_format", "%s: archives end in .tar.gz, .tgz, .zip or .skill", out)
 	}
-	path := absolute(w.cwd, out)
+	path := scope.Absolute(w.Cwd, out)
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".skl-pack-")
 	if err != nil {
 		return err
@@ -225,7 +226,7 @@ func runPack(_ context.Context, w *world, c *cli.Context) error {
 		err = cerr
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", w.short(dir), err)
+		return fmt.Errorf("%s: %w", w.Short(dir), err)
 	}
 	if !c.Bool("dry-run") {
 		if err := os.Chmod(tmp.Name(), 0o644); err != nil {
@@ -238,6 +239,6 @@ func runPack(_ context.Context, w *world, c *cli.Context) error {
 	if w.ui.JSON {
 		return w.ui.Result(packResult{path, string(sum.Tree), sum.Files, sum.Bytes})
 	}
-	w.ui.Print("%s  %s, %s, %s", w.short(path), ui.Count(sum.Files, "file"), ui.Size(sum.Bytes), string(sum.Tree))
+	w.ui.Print("%s  %s, %s, %s", w.Short(path), diag.Count(sum.Files, "file"), ui.Size(sum.Bytes), string(sum.Tree))
 	return nil
 }

@@ -9,10 +9,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/index"
 	"github.com/skl-project/skl/install/store"
 	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 )
 
@@ -33,7 +35,7 @@ func cacheCommand() command {
 				if w.ui.JSON {
 					return w.ui.Result(w.cacheDirs())
 				}
-				w.ui.Rows([][]string{{"WHAT", "DIRECTORY"}, {"cache", w.dirs.cache}, {"index", w.indexDir()}, {"store", w.store().Dir}})
+				w.ui.Rows([][]string{{"WHAT", "DIRECTORY"}, {"cache", w.Dirs.Cache}, {"index", w.indexDir()}, {"store", w.Store().Dir}})
 				return nil
 			}},
 			{name: "clean", usage: "delete the caches, indexes among them; the store of bundles stays", run: cleanCache, flags: []cli.Flag{dryRunFlag()}},
@@ -42,12 +44,12 @@ func cacheCommand() command {
 }
 
 func (w *world) cacheDirs() cacheResult {
-	return cacheResult{Cache: w.dirs.cache, Index: w.indexDir(), Store: w.store().Dir}
+	return cacheResult{Cache: w.Dirs.Cache, Index: w.indexDir(), Store: w.Store().Dir}
 }
 
 func cleanCache(_ context.Context, w *world, c *cli.Context) error {
 	out := w.cacheDirs()
-	filepath.WalkDir(w.dirs.cache, func(_ string, d fs.DirEntry, err error) error {
+	filepath.WalkDir(w.Dirs.Cache, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if info, err := d.Info(); err == nil {
 				out.Entries++
@@ -57,7 +59,7 @@ func cleanCache(_ context.Context, w *world, c *cli.Context) error {
 		return nil
 	})
 	if !c.Bool("dry-run") {
-		if err := store.Remove(w.dirs.cache); err != nil {
+		if err := store.Remove(w.Dirs.Cache); err != nil {
 			return err
 		}
 	}
@@ -68,12 +70,12 @@ func cleanCache(_ context.Context, w *world, c *cli.Context) error {
 // projects fetch again what they miss.
 func collect(ctx context.Context, w *world, c *cli.Context) error {
 	keep := map[bundle.Digest]bool{}
-	for _, path := range []string{filepath.Join(w.base, "skl.lock"), filepath.Join(w.dirs.config, "skl.lock"), filepath.Join(managedBase, "skl.lock")} {
+	for _, path := range []string{filepath.Join(w.Base, "skl.lock"), filepath.Join(w.Dirs.Config, "skl.lock"), filepath.Join(scope.ManagedBase, "skl.lock")} {
 		src, err := os.ReadFile(path)
 		if err != nil {
 			continue
 		}
-		l, err := lock.Parse(src, w.short(path))
+		l, err := lock.Parse(src, w.Short(path))
 		if err != nil {
 			return err
 		}
@@ -83,7 +85,7 @@ func collect(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	out := w.cacheDirs()
 	var err error
-	out.Entries, out.Bytes, err = w.store().Prune(keep, c.Bool("dry-run"))
+	out.Entries, out.Bytes, err = w.Store().Prune(keep, c.Bool("dry-run"))
 	if err != nil {
 		return err
 	}
@@ -111,7 +113,7 @@ func (w *world) printCache(out cacheResult, noun string, dry bool) error {
 	if dry {
 		verb = "would remove"
 	}
-	what := ui.Count(out.Entries, noun)
+	what := diag.Count(out.Entries, noun)
 	switch {
 	case out.Indexes == 1:
 		what += " and the index of a directory that is gone"

@@ -8,6 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
@@ -44,19 +46,19 @@ func runCheck(ctx context.Context, w *world, c *cli.Context) error {
 		out.Checks = append(out.Checks, checkItem{name, len(detail) == 0, append([]string{}, detail...)})
 		out.OK = out.OK && len(detail) == 0
 	}
-	if err := w.settled(); err != nil {
+	if err := w.Settled(); err != nil {
 		return err
 	}
-	f, err := w.load()
+	f, err := w.Load()
 	if err != nil {
 		return err
 	}
-	if len(f.manifest.Skills) > 0 && !f.hasLock {
+	if len(f.Manifest.Skills) > 0 && !f.HasLock {
 		add("lock", []string{"there is no skl.lock"})
 	} else if err := w.checkLockFile(ctx, f, add, &class); err != nil {
 		return err
 	}
-	v, err := w.verify(ctx, nil)
+	v, err := w.Verify(ctx, nil, true)
 	if err != nil {
 		return err
 	}
@@ -73,24 +75,24 @@ func runCheck(ctx context.Context, w *world, c *cli.Context) error {
 			signatures = append(signatures, s.Name+": "+s.Reason)
 		}
 	}
-	if len(signatures) > 0 || slices.ContainsFunc(f.lock.Skills, canBeSigned) {
+	if len(signatures) > 0 || slices.ContainsFunc(f.Lock.Skills, apply.CanBeSigned) {
 		add("signatures", signatures)
 	}
-	l, err := w.discover(ctx, nil)
+	l, err := w.Discover(ctx, nil)
 	if err != nil {
 		return err
 	}
 	add("conflicts", openConflicts(l))
-	if v.refused != nil {
+	if v.Refused != nil {
 		class = diag.Refused
 	}
 	if base := c.String("base"); base != "" {
-		old, err := w.lockAt(ctx, f, base)
+		old, err := w.LockAt(ctx, f, base)
 		if err != nil {
 			return err
 		}
 		var lower []string
-		compared, err := w.compareLocks(old, f.lock)
+		compared, err := w.CompareLocks(old, f.Lock)
 		if err != nil {
 			return err
 		}
@@ -117,18 +119,18 @@ func runCheck(ctx context.Context, w *world, c *cli.Context) error {
 }
 
 // checkLockFile adds whether the lock follows from the manifest, and whether each entry is of the source that owns its ref.
-func (w *world) checkLockFile(ctx context.Context, f *files, add func(string, []string), class *diag.Class) error {
-	c, err := w.claims(ctx, f)
+func (w *world) checkLockFile(ctx context.Context, f *scope.Files, add func(string, []string), class *diag.Class) error {
+	c, err := w.Claims(ctx, f, true)
 	if err != nil {
 		return err
 	}
 	var wrong []string
-	for _, name := range c.stale {
+	for _, name := range c.Stale {
 		wrong = append(wrong, name+": skl.lock does not follow from skl.toml")
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.refused)) {
+	for _, name := range slices.Sorted(maps.Keys(c.Refused)) {
 		*class = diag.Refused
-		wrong = append(wrong, name+": "+c.refused[name].Error())
+		wrong = append(wrong, name+": "+c.Refused[name].Error())
 	}
 	add("lock", wrong)
 	return nil
@@ -171,8 +173,9 @@ func (w *world) printCheck(out checkResult, sarif bool) error {
 		}
 	}
 	for _, c := range out.Checks {
-		if !c.OK {
-			w.ui.Hint("%s", map[string]string{"lock": "skl lock", "verify": "skl verify, then skl diff NAME", "conflicts": "skl list --shadowed, then skl ack CODE NAME --reason WHY", "trust": "skl diff --base REV"}[c.Check])
+		hint := map[string]string{"lock": "skl lock", "verify": "skl verify, then skl diff NAME", "conflicts": "skl list --shadowed, then skl ack CODE NAME --reason WHY", "trust": "skl diff --base REV"}[c.Check]
+		if !c.OK && hint != "" {
+			w.ui.Hint("%s", hint)
 		}
 	}
 	return nil
@@ -197,7 +200,7 @@ func statusCommand() command {
 	return command{name: "status", group: "Team", usage: "manifest, lock, disk and agents at a glance", output: statusResult{},
 		example: "skl status\nskl status -g",
 		run: func(ctx context.Context, w *world, c *cli.Context) error {
-			if err := w.settled(); err != nil {
+			if err := w.Settled(); err != nil {
 				return err
 			}
 			s, err := w.status(ctx)
@@ -219,21 +222,21 @@ func statusCommand() command {
 }
 
 func (w *world) status(ctx context.Context) (statusResult, error) {
-	f, err := w.load()
+	f, err := w.Load()
 	if err != nil {
 		return statusResult{}, err
 	}
-	all, err := wants(f.manifest)
+	all, err := scope.Wants(f.Manifest)
 	if err != nil {
 		return statusResult{}, err
 	}
-	s := statusResult{Scope: string(w.scope), Base: w.base, Root: w.root, Hosts: append([]string{}, w.enabledHosts(f)...), Skills: len(f.manifest.Skills),
-		Stale: append([]string{}, resolver.Stale(all, f.lock)...), Drift: []string{}, Conflicts: []string{}}
-	receipts, bad := roots.Receipts(w.root)
+	s := statusResult{Scope: string(w.Kind), Base: w.Base, Root: w.Root, Hosts: append([]string{}, w.EnabledHosts(f)...), Skills: len(f.Manifest.Skills),
+		Stale: append([]string{}, resolver.Stale(all, f.Lock)...), Drift: []string{}, Conflicts: []string{}}
+	receipts, bad := roots.Receipts(w.Root)
 	if len(bad) > 0 {
 		return statusResult{}, bad[0]
 	}
-	drifts, err := w.here.CheckAll(ctx, receipts, false)
+	drifts, err := w.Site.CheckAll(ctx, receipts, false)
 	if err != nil {
 		return statusResult{}, err
 	}
@@ -242,17 +245,17 @@ func (w *world) status(ctx context.Context) (statusResult, error) {
 			s.Drift = append(s.Drift, receipts[i].Name)
 		}
 	}
-	for _, locked := range f.lock.Skills {
+	for _, locked := range f.Lock.Skills {
 		if !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == locked.Name }) {
 			s.Drift = append(s.Drift, locked.Name)
 		}
 	}
-	l, err := w.discover(ctx, nil)
+	l, err := w.Discover(ctx, nil)
 	if err != nil {
 		return statusResult{}, err
 	}
 	s.Conflicts = append(s.Conflicts, openConflicts(l)...)
-	if s.Trusted, err = w.trusted(); err != nil {
+	if s.Trusted, err = w.Trusted(); err != nil {
 		return statusResult{}, err
 	}
 	s.OK = len(s.Stale)+len(s.Drift)+len(s.Conflicts) == 0
@@ -267,13 +270,13 @@ func (w *world) printStatus(s statusResult) {
 		}
 		w.ui.Print("%s %s", label, bad)
 	}
-	w.ui.Print("scope      %s, %s", s.Scope, w.short(s.Base))
-	w.ui.Print("skills     %d in skl.toml, installed in %s", s.Skills, w.short(s.Root))
+	w.ui.Print("scope      %s, %s", s.Scope, w.Short(s.Base))
+	w.ui.Print("skills     %d in skl.toml, installed in %s", s.Skills, w.Short(s.Root))
 	w.ui.Print("agents     %s", orDash(fmt.Sprint(joinWords(s.Hosts))))
 	say("lock      ", len(s.Stale) == 0, "fresh", prefixed("stale: ", s.Stale))
 	say("files     ", len(s.Drift) == 0, "as published", prefixed("differ or missing: ", s.Drift))
 	say("conflicts ", len(s.Conflicts) == 0, "none", s.Conflicts)
-	if w.project != "" && !s.Trusted {
+	if w.Project != "" && !s.Trusted {
 		w.ui.Print("trust      this project is not trusted: its skills are listed, not loaded")
 		w.ui.Hint("skl ci, or skl trust allow")
 	}

@@ -149,12 +149,12 @@ func flagNames(cmd *command) []string {
 func (w *world) arguments(kind string) []string {
 	switch kind {
 	case "skill":
-		f, err := w.load()
-		if err != nil || f.lock == nil {
+		f, err := w.Load()
+		if err != nil || f.Lock == nil {
 			return nil
 		}
 		var names []string
-		for _, s := range f.lock.Skills {
+		for _, s := range f.Lock.Skills {
 			if !strings.HasPrefix(s.Name, "-") { // a flag, where it is put
 				names = append(names, s.Name)
 			}

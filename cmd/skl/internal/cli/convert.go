@@ -8,7 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
@@ -44,7 +45,7 @@ func runConvert(_ context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "convert takes one folder with a SKILL.md").Hint("skl convert ./review --to prose")
 	}
 	dir := dirs[0]
-	src, err := readIn(dir, skill.FileName)
+	src, err := scope.ReadIn(dir, skill.FileName)
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func runConvert(_ context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out.Losses = append(out.Losses, losses...)
-	out.Diff, _, _ = lineDiff(string(src), string(text))
+	out.Diff, _, _ = apply.LineDiff(string(src), string(text))
 	if !c.Bool("dry-run") {
 		if out.Wrote, err = w.writeConverted(dir, text, c.Bool("write"), c.String("output")); err != nil {
 			return err
@@ -69,7 +70,7 @@ func runConvert(_ context.Context, w *world, c *cli.Context) error {
 	}
 	switch {
 	case out.Wrote != "":
-		w.ui.Note("wrote %s, %s", w.short(out.Wrote), ui.Count(len(out.Losses), "remark"))
+		w.ui.Note("wrote %s, %s", w.Short(out.Wrote), diag.Count(len(out.Losses), "remark"))
 	default:
 		w.ui.Hint("-w changes the file, -o DIR writes a copy")
 	}
@@ -80,7 +81,7 @@ func runConvert(_ context.Context, w *world, c *cli.Context) error {
 func convert(dir string, src []byte, to string) (text []byte, losses []string, err error) {
 	switch to {
 	case "prose":
-		s, err := tree.Load(filesIn(dir), filepath.Base(dir))
+		s, err := tree.Load(scope.FilesIn(dir), filepath.Base(dir))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -102,18 +103,18 @@ func (w *world) writeConverted(dir string, text []byte, write bool, output strin
 	file := filepath.Join(dir, skill.FileName)
 	switch {
 	case output != "":
-		target := absolute(w.cwd, output)
-		if exists(target) {
+		target := scope.Absolute(w.Cwd, output)
+		if scope.Exists(target) {
 			return "", diag.New(diag.Misuse, "exists", "%s exists already", output)
 		}
-		if err := os.CopyFS(target, filesIn(dir)); err != nil {
+		if err := os.CopyFS(target, scope.FilesIn(dir)); err != nil {
 			return "", err
 		}
 		file = filepath.Join(target, skill.FileName)
 	case !write:
 		return "", nil
 	}
-	return file, writeIn(filepath.Dir(file), skill.FileName, text)
+	return file, scope.WriteIn(filepath.Dir(file), skill.FileName, text)
 }
 
 // printableLines makes each line safe for a terminal.

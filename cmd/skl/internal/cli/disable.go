@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -43,28 +44,28 @@ func (w *world) move(ctx context.Context, c *cli.Context, disable bool) error {
 		return err
 	}
 	dry := c.Bool("dry-run")
-	end, err := w.begin(ctx, dry)
+	end, err := w.Begin(ctx, dry)
 	if err != nil {
 		return err
 	}
 	defer end()
-	l, err := w.discover(ctx, nil)
+	l, err := w.Discover(ctx, nil)
 	if err != nil {
 		return err
 	}
-	found, err := copies(l, name)
+	found, err := scope.Copies(l, name)
 	if err != nil {
 		return err
 	}
 	var at *roots.Record
 	for i, r := range found {
-		if (r.State == roots.Disabled) != disable && (r.Scope == string(w.scope) || r.Qualified == name) {
+		if (r.State == roots.Disabled) != disable && (r.Scope == string(w.Kind) || r.Qualified == name) {
 			at = &found[i]
 			break
 		}
 	}
 	if at == nil {
-		return diag.New(diag.Misuse, "no_such_copy", "%s has no %s copy in scope %s", name, map[bool]string{true: "enabled", false: "disabled"}[disable], w.scope).
+		return diag.New(diag.Misuse, "no_such_copy", "%s has no %s copy in scope %s", name, map[bool]string{true: "enabled", false: "disabled"}[disable], w.Kind).
 			Hint("skl list --all").Hint("name the scope: --scope project or --scope user")
 	}
 	root := at.Path
@@ -77,11 +78,11 @@ func (w *world) move(ctx context.Context, c *cli.Context, disable bool) error {
 	if !disable {
 		to = filepath.Join(root, filepath.Base(at.Path))
 	}
-	if exists(to) {
-		return diag.New(diag.Unmet, "in_the_way", "%s exists already", w.short(to)).Hint("move it away")
+	if scope.Exists(to) {
+		return diag.New(diag.Unmet, "in_the_way", "%s exists already", w.Short(to)).Hint("move it away")
 	}
 	if !dry {
-		site := w.here
+		site := w.Site
 		site.Root = root
 		if err := site.Move(at.Path, to); err != nil {
 			return err
@@ -90,6 +91,6 @@ func (w *world) move(ctx context.Context, c *cli.Context, disable bool) error {
 	if w.ui.JSON {
 		return w.ui.Result(disableResult{true, at.Name, at.Path, to})
 	}
-	w.ui.Print("%s: %s → %s", at.Name, w.short(at.Path), w.short(to))
+	w.ui.Print("%s: %s → %s", at.Name, w.Short(at.Path), w.Short(to))
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
@@ -44,7 +45,7 @@ func runDoctor(ctx context.Context, w *world, c *cli.Context) error {
 	d := &doctor{w: w}
 	fix := c.Bool("fix") && !c.Bool("dry-run")
 	if fix {
-		end, err := w.begin(ctx, false)
+		end, err := w.Begin(ctx, false)
 		if err != nil {
 			return err
 		}
@@ -101,31 +102,31 @@ func (d *doctor) say(area, level, mend, format string, args ...any) {
 
 func (d *doctor) environment(ctx context.Context) {
 	w := d.w
-	d.say("skl", "ok", "", "version %s, scope %s, root %s", version, w.scope, w.short(w.root))
+	d.say("skl", "ok", "", "version %s, scope %s, root %s", version, w.Kind, w.Short(w.Root))
 	if path, err := exec.LookPath("git"); err == nil {
 		d.say("git", "ok", "", "%s, used where a server needs it", path)
 	} else {
 		d.say("git", "note", "", "not found: ssh and old servers are reached by skl's own means")
 	}
-	if w.offline() {
+	if w.Offline() {
 		d.say("network", "note", "", "offline: only caches and local sources are used")
 	}
 	urls := []string{"https://github.com"}
-	for _, u := range w.config.Forges {
+	for _, u := range w.Config.Forges {
 		urls = append(urls, u)
 	}
-	for _, r := range w.config.Registries {
+	for _, r := range w.Config.Registries {
 		urls = append(urls, r.URL)
 	}
 	slices.Sort(urls)
 	for _, base := range slices.Compact(urls) {
 		d.credential(ctx, base)
 	}
-	if w.here.Interrupted() {
+	if w.Site.Interrupted() {
 		d.say("install", "problem", "skl install", "an earlier install was interrupted")
 	}
 	for _, name := range []string{"SKL_CONFIG", "SKL_CACHE_DIR", "SKL_DATA_DIR", "SKL_STATE_DIR", "SKL_SKILLS_PATH", "SKL_OFFLINE"} {
-		if v := w.env.getenv(name); v != "" {
+		if v := w.Getenv(name); v != "" {
 			d.say("variable", "note", "", "%s=%s", name, v)
 		}
 	}
@@ -135,7 +136,7 @@ func (d *doctor) environment(ctx context.Context) {
 func (d *doctor) credential(ctx context.Context, base string) {
 	scheme, rest, _ := strings.Cut(base, "://")
 	host, _, _ := strings.Cut(rest, "/")
-	store := d.w.credentials()
+	store := d.w.Credentials()
 	_, from, err := store.Lookup(ctx, scheme+"://"+host)
 	u, bad := url.Parse(scheme + "://" + host)
 	switch {
@@ -155,19 +156,19 @@ func (d *doctor) credential(ctx context.Context, base string) {
 }
 
 func (d *doctor) agents() {
-	found := hosts.Detect(d.w.hostEnv())
+	found := hosts.Detect(d.w.HostEnv())
 	if len(found) == 0 {
 		d.say("agents", "note", "skl init --host claude-code", "none found in this project or on this machine")
 	}
 	for _, f := range found {
 		where := f.Evidence
 		if where == "" {
-			where = d.w.short(f.User)
+			where = d.w.Short(f.User)
 		}
-		canonical, link := hosts.WriteDirs(f.Host, d.w.hostEnv(), d.w.scope)
-		dir := "reads " + d.w.short(canonical)
+		canonical, link := hosts.WriteDirs(f.Host, d.w.HostEnv(), d.w.Kind)
+		dir := "reads " + d.w.Short(canonical)
 		if link != "" {
-			dir = "gets links in " + d.w.short(link)
+			dir = "gets links in " + d.w.Short(link)
 		}
 		d.say("agent", "ok", "", "%s (%s): %s", f.Host.ID, where, dir)
 	}
@@ -177,12 +178,12 @@ func (d *doctor) agents() {
 func (d *doctor) links(fix bool) error {
 	seen := map[string]bool{}
 	for _, h := range hosts.All() {
-		_, dir := hosts.WriteDirs(h, d.w.hostEnv(), d.w.scope)
+		_, dir := hosts.WriteDirs(h, d.w.HostEnv(), d.w.Kind)
 		if dir == "" || seen[dir] {
 			continue
 		}
 		seen[dir] = true
-		entries, err := d.w.here.Dir.ReadDir(dir)
+		entries, err := d.w.Site.Dir.ReadDir(dir)
 		if err != nil {
 			continue
 		}
@@ -191,30 +192,30 @@ func (d *doctor) links(fix bool) error {
 			if e.Type()&os.ModeSymlink == 0 {
 				continue
 			}
-			switch _, err := d.w.here.Dir.Stat(path); {
+			switch _, err := d.w.Site.Dir.Stat(path); {
 			case err == nil:
 				continue
 			case errors.Is(err, diag.Code("E_ROOT_ESCAPE")):
 				d.say("link", "problem", "", "%s", err)
 				continue
 			}
-			text, err := d.w.here.Dir.Readlink(path)
+			text, err := d.w.Site.Dir.Readlink(path)
 			if err != nil {
 				return err
 			}
-			ours := filepath.Dir(install.Target(path, text)) == resolved(d.w.root)
+			ours := filepath.Dir(install.Target(path, text)) == scope.Resolved(d.w.Root)
 			if fix && ours {
-				if err := d.w.here.Dir.Remove(path); err != nil {
+				if err := d.w.Site.Dir.Remove(path); err != nil {
 					return err
 				}
-				d.say("link", "ok", "", "removed %s, which led nowhere", d.w.short(path))
+				d.say("link", "ok", "", "removed %s, which led nowhere", d.w.Short(path))
 				continue
 			}
 			mend := ""
 			if ours {
 				mend = "skl doctor --fix"
 			}
-			d.say("link", "problem", mend, "%s leads to %s, which is not there", d.w.short(path), text)
+			d.say("link", "problem", mend, "%s leads to %s, which is not there", d.w.Short(path), text)
 		}
 	}
 	return nil
@@ -222,7 +223,7 @@ func (d *doctor) links(fix bool) error {
 
 // copies reports where agents would load different content, and line endings.
 func (d *doctor) copies(ctx context.Context) error {
-	l, err := d.w.discover(ctx, nil)
+	l, err := d.w.Discover(ctx, nil)
 	if err != nil {
 		return err
 	}

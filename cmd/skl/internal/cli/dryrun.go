@@ -42,7 +42,7 @@ func (w *world) dryRun(ctx context.Context, c *cli.Context, r *runnable, args st
 	if w.ui.CanAsk() { // a run would ask; a dry run does not
 		consent = func(context.Context, tool.Ask) (bool, error) { return false, nil }
 	}
-	d, err := w.dispatcher(r, w.cwd, splitList(c.StringSlice("allow")), w.confinement(c), consent)
+	d, err := w.dispatcher(r, w.Cwd, splitList(c.StringSlice("allow")), w.confinement(c), consent)
 	if err != nil {
 		return err
 	}

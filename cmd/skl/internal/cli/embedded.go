@@ -16,7 +16,7 @@ func (w *world) rootDir(r roots.Root) (string, error) {
 	if r.Scope != roots.ScopeSystem {
 		return r.Path, nil
 	}
-	dir := filepath.Join(w.dirs.cache, "embedded")
+	dir := filepath.Join(w.Dirs.Cache, "embedded")
 	return dir, unpack(skills.FS(), dir)
 }
 

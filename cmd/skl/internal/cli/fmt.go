@@ -12,7 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
@@ -38,29 +38,29 @@ func runFmt(_ context.Context, w *world, c *cli.Context) error {
 	}
 	out := fmtResult{OK: true, Changed: []string{}, Findings: []diag.Finding{}}
 	for _, dir := range dirs {
-		files, err := treeFiles(filesIn(dir))
+		files, err := treeFiles(scope.FilesIn(dir))
 		if err != nil {
 			return err
 		}
 		for _, name := range files {
 			full := filepath.Join(dir, filepath.FromSlash(name))
-			src, err := readIn(dir, name)
+			src, err := scope.ReadIn(dir, name)
 			if err != nil {
 				return err
 			}
 			text, findings := tree.Format(src, name)
 			for _, f := range findings {
-				f.File = filepath.ToSlash(w.short(full))
+				f.File = filepath.ToSlash(w.Short(full))
 				out.Findings = append(out.Findings, f)
 			}
 			if bytes.Equal(text, src) {
 				continue
 			}
-			out.Changed = append(out.Changed, w.short(full))
+			out.Changed = append(out.Changed, w.Short(full))
 			if c.Bool("check") || c.Bool("dry-run") {
 				continue
 			}
-			if err := writeIn(dir, name, text); err != nil {
+			if err := scope.WriteIn(dir, name, text); err != nil {
 				return err
 			}
 		}
@@ -89,7 +89,7 @@ func (w *world) printFmt(out fmtResult, only bool) error {
 	if only {
 		verb = "would change"
 	}
-	w.ui.Note("%s %s", ui.Count(len(out.Changed), "file"), verb)
+	w.ui.Note("%s %s", diag.Count(len(out.Changed), "file"), verb)
 	return nil
 }
 

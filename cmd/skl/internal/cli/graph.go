@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree/graph"
@@ -57,7 +58,7 @@ func runGraph(ctx context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "there is no format %q", format).Meant("text", "mermaid", "svg", "dot", "json")
 	}
 	if file := c.String("output"); file != "" {
-		return durable.WriteFile(absolute(w.cwd, file), []byte(text), 0o644)
+		return durable.WriteFile(scope.Absolute(w.Cwd, file), []byte(text), 0o644)
 	}
 	w.ui.Raw([]byte(text))
 	return nil

@@ -17,6 +17,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/index"
 	"github.com/skl-project/skl/index/query"
@@ -100,19 +101,19 @@ func (w *world) indexedDirs(ctx context.Context, c *cli.Context, arg string) ([]
 		return nil, diag.New(diag.Misuse, "usage", "two directories are given: %s and %s", arg, path).Hint("leave out --path")
 	}
 	dir := w.searchedDir(path + arg)
-	return []indexed{{name: w.short(dir), dir: dir, also: c.StringSlice("left-out")}}, nil
+	return []indexed{{name: w.Short(dir), dir: dir, also: c.StringSlice("left-out")}}, nil
 }
 
 // skillRoots are the roots of skills that are there and trusted. What git leaves out, such as the directories of
 // agents, is indexed all the same.
 func (w *world) skillRoots(ctx context.Context) (list []indexed, err error) {
-	listing, err := w.discover(ctx, nil)
+	listing, err := w.Discover(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range listing.Roots {
 		if r.State == roots.RootUntrusted {
-			w.ui.Note("%s is left out: it is not trusted", w.short(r.Path))
+			w.ui.Note("%s is left out: it is not trusted", w.Short(r.Path))
 			w.ui.Hint("skl trust allow")
 		}
 		if r.State != roots.RootOK {
@@ -125,7 +126,7 @@ func (w *world) skillRoots(ctx context.Context) (list []indexed, err error) {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		list = append(list, indexed{name: filepath.ToSlash(w.short(r.Path)), dir: dir, extra: []string{"!*"}})
+		list = append(list, indexed{name: filepath.ToSlash(w.Short(r.Path)), dir: dir, extra: []string{"!*"}})
 	}
 	return list, nil
 }
@@ -270,7 +271,7 @@ func runIndexStatus(ctx context.Context, w *world, c *cli.Context) error {
 		w.ui.Print("languages: %s", languages)
 	}
 	if out.LeftOut.Ignored > 0 {
-		w.ui.Print("ignored by git: %s", ui.Count(out.LeftOut.Ignored, "path"))
+		w.ui.Print("ignored by git: %s", diag.Count(out.LeftOut.Ignored, "path"))
 	}
 	w.tellLeftOut(out.LeftOut)
 	if out.FilesIndexed < out.FilesTotal {
@@ -330,7 +331,7 @@ func runIndexDrop(ctx context.Context, w *world, c *cli.Context) error {
 	if !c.Bool("skills") {
 		what = dirs[0].name
 	}
-	w.ui.Print("%s %s from the index of %s", verb, ui.Count(r.Files, "file"), what)
+	w.ui.Print("%s %s from the index of %s", verb, diag.Count(r.Files, "file"), what)
 	return nil
 }
 
@@ -340,13 +341,13 @@ func (w *world) drop(ctx context.Context, d indexed, glob query.Glob, whole, dry
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		root = real
 	}
-	if !exists(index.Dir(w.indexDir(), root, w.indexOptions(d).Patterns()...)) {
-		if !exists(root) {
+	if !scope.Exists(index.Dir(w.indexDir(), root, w.indexOptions(d).Patterns()...)) {
+		if !scope.Exists(root) {
 			return "", 0, diag.New(diag.Misuse, "not_found", "there is no directory %s, and no index of it", d.name)
 		}
 		return root, 0, nil
 	}
-	if exists(root) {
+	if scope.Exists(root) {
 		x, err := w.open(ctx, d)
 		if err != nil {
 			return "", 0, err

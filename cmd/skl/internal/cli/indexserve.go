@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/index"
 	"github.com/skl-project/skl/index/serve"
 	"github.com/skl-project/skl/spec/diag"
@@ -39,7 +40,7 @@ func indexServeCommand() command {
 }
 
 func runIndexServe(ctx context.Context, w *world, c *cli.Context) error {
-	addr, key := c.String("addr"), w.env.getenv(serviceKey)
+	addr, key := c.String("addr"), w.Getenv(serviceKey)
 	if err := serve.CheckAddr(addr, key); err != nil {
 		if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "address_needs_key" {
 			e.Hints = []string{serviceKey + "=SECRET skl index serve --addr " + quoteShell(addr), "skl index serve"}
@@ -51,9 +52,9 @@ func runIndexServe(ctx context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Failed, "cannot_listen", "cannot listen on %s: %w", addr, err).Hint("add --addr 127.0.0.1:0 for a free port")
 	}
 	defer l.Close()
-	state := w.dirs.state
+	state := w.Dirs.State
 	if dir := c.String("state"); dir != "" {
-		state = absolute(w.cwd, dir)
+		state = scope.Absolute(w.Cwd, dir)
 	}
 	s, err := serve.NewService(ctx, serve.ServiceOptions{Open: w.keepIndex, StateDir: state, Key: key, Hosts: c.StringSlice("allow-host"), Version: version})
 	if err != nil {
@@ -90,9 +91,9 @@ func (w *world) remoteIndex(ctx context.Context, address, dir string) (searched,
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return nil, diag.New(diag.Misuse, "not_found", "there is no directory %s", w.short(dir))
+		return nil, diag.New(diag.Misuse, "not_found", "there is no directory %s", w.Short(dir))
 	}
-	c := &serve.Client{URL: address, Key: w.env.getenv(serviceKey), CacheDir: filepath.Join(w.indexDir(), "overlay"),
+	c := &serve.Client{URL: address, Key: w.Getenv(serviceKey), CacheDir: filepath.Join(w.indexDir(), "overlay"),
 		Local: func(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
 			x, err := index.Open(ctx, root, index.Options{CacheDir: w.indexDir(), Progress: o.Progress})
 			if err != nil {
@@ -113,7 +114,7 @@ func (w *world) checkServiceURL(text string) error {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
 		return diag.New(diag.Misuse, "bad_service_url", "%q is not the address of a service", text).Hint("--service http://%s", serve.DefaultAddr)
 	}
-	if w.offline() && serve.CheckAddr(net.JoinHostPort(u.Hostname(), "0"), "") != nil {
+	if w.Offline() && serve.CheckAddr(net.JoinHostPort(u.Hostname(), "0"), "") != nil {
 		return diag.New(diag.Failed, "offline", "the service at %s is on another machine, and skl works offline", text).Hint("leave out --service")
 	}
 	return nil
@@ -167,7 +168,7 @@ func indexFeedbackCommand() command {
 		run: runIndexFeedback}
 }
 
-func (w *world) feedbackDir() string { return filepath.Join(w.dirs.state, "index-service") }
+func (w *world) feedbackDir() string { return filepath.Join(w.Dirs.State, "index-service") }
 
 func runIndexFeedback(ctx context.Context, w *world, c *cli.Context) error {
 	days := c.Int("days")
@@ -204,7 +205,7 @@ func runIndexFeedback(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	m := out.Metrics
 	if m.SampleCount == 0 {
-		w.ui.Print("no search of %s was recorded in the last %d days", w.short(root), days)
+		w.ui.Print("no search of %s was recorded in the last %d days", w.Short(root), days)
 		w.ui.Note("only searches of agents are recorded, by skl mcp and skl index serve")
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
@@ -66,33 +69,33 @@ func infoCommand() command {
 }
 
 // lookAt reads the installed copy of a name, or the release that a ref means, without installing it.
-func (w *world) lookAt(ctx context.Context, arg string) (fileTree, infoResult, error) {
+func (w *world) lookAt(ctx context.Context, arg string) (apply.FileTree, infoResult, error) {
 	if isWord(arg) || strings.Contains(arg, "@") && !strings.Contains(arg, "/") && !strings.HasPrefix(arg, "skl:") {
-		l, err := w.discover(ctx, nil)
+		l, err := w.Discover(ctx, nil)
 		if err != nil {
 			return nil, infoResult{}, err
 		}
-		found, err := copies(l, arg)
+		found, err := scope.Copies(l, arg)
 		if err != nil {
 			return nil, infoResult{}, err
 		}
 		r := found[max(0, slices.IndexFunc(found, func(r roots.Record) bool { return r.State == roots.Active }))]
-		files, err := filesOf(r)
+		files, err := scope.FilesOf(r)
 		if err != nil {
 			return nil, infoResult{}, err
 		}
-		t, err := readTree(files)
+		t, err := apply.ReadTree(files)
 		return t, infoResult{Name: r.Name, Version: r.Version, Source: r.Source, Path: r.Path, Digest: r.Digest, Copies: found}, err
 	}
 	r, err := ref.Parse(arg)
 	if err != nil {
 		return nil, infoResult{}, err
 	}
-	f, err := w.load()
+	f, err := w.Load()
 	if err != nil {
 		return nil, infoResult{}, err
 	}
-	o, err := w.resolver(f.manifest).Open(ctx, resolver.Want{Ref: w.rebase(r)})
+	o, err := w.Resolver(f.Manifest).Open(ctx, resolver.Want{Ref: w.Rebase(r)})
 	if err != nil {
 		return nil, infoResult{}, err
 	}
@@ -101,24 +104,33 @@ func (w *world) lookAt(ctx context.Context, arg string) (fileTree, infoResult, e
 		return nil, infoResult{}, err
 	}
 	if len(found) > 1 {
-		_, err := w.choose(r, found)
-		return nil, infoResult{}, err
+		picked, err := w.ChooseSkills(r, found)
+		if several, ok := errors.AsType[*apply.Ambiguous](err); ok {
+			err = w.ambiguous(several)
+		}
+		if err == nil && len(picked) != 1 {
+			err = diag.New(diag.Misuse, "usage", "skl info describes one skill, and %d were chosen", len(picked))
+		}
+		if err != nil {
+			return nil, infoResult{}, err
+		}
+		found = picked
 	}
 	s := found[0].Lock
 	s.Ref = r.String() // a registry's release is fetched by its name
-	t, err := w.release(ctx, s)
+	t, err := w.ReleaseTree(ctx, s)
 	return t, infoResult{Name: s.Name, Version: s.Version, Source: s.Source, URL: s.URL, Commit: s.Commit, Path: s.Path, Copies: []roots.Record{}}, err
 }
 
 // describe fills in what the files say.
-func (out *infoResult) describe(t fileTree) {
+func (out *infoResult) describe(t apply.FileTree) {
 	out.Scripts, out.AllowedTools, out.SideEffects, out.LoadCommands, out.Dialects = []string{}, []string{}, []string{}, []string{}, []string{}
 	var entries []bundle.Entry
 	for path, f := range t {
 		out.Files++
-		out.Bytes += int64(len(f.data))
-		entries = append(entries, bundle.Entry{Path: path, Kind: f.kind, SHA256: sha256.Sum256(f.data)})
-		if f.kind == bundle.Executable || strings.HasPrefix(path, "scripts/") {
+		out.Bytes += int64(len(f.Data))
+		entries = append(entries, bundle.Entry{Path: path, Kind: f.Kind, SHA256: sha256.Sum256(f.Data)})
+		if f.Kind == bundle.Executable || strings.HasPrefix(path, "scripts/") {
 			out.Scripts = append(out.Scripts, path)
 		}
 	}
@@ -127,7 +139,7 @@ func (out *infoResult) describe(t fileTree) {
 		slices.SortFunc(entries, func(a, b bundle.Entry) int { return strings.Compare(a.Path, b.Path) })
 		out.Digest = string(bundle.TreeDigest(entries))
 	}
-	src := t[skill.FileName].data
+	src := t[skill.FileName].Data
 	doc, err := skill.Read(src)
 	if err != nil || doc == nil {
 		return
@@ -139,12 +151,12 @@ func (out *infoResult) describe(t fileTree) {
 			out.SideEffects = append(out.SideEffects, string(e))
 		}
 	}
-	out.LoadCommands = append(out.LoadCommands, read(src).lines...)
+	out.LoadCommands = append(out.LoadCommands, apply.Says(src).Lines...)
 	out.Findings = len(doc.Warnings)
 }
 
 func (w *world) printInfo(out infoResult) {
-	w.ui.Print("%s %s   %s, %s", out.Name, out.Version, ui.Count(out.Files, "file"), ui.Size(out.Bytes))
+	w.ui.Print("%s %s   %s, %s", out.Name, out.Version, diag.Count(out.Files, "file"), ui.Size(out.Bytes))
 	w.ui.Print("%s", out.Description)
 	line := func(label, value string) {
 		if value != "" {
@@ -164,7 +176,7 @@ func (w *world) printInfo(out infoResult) {
 		w.ui.Warn("runs when an agent loads it: %s", c)
 	}
 	for _, r := range out.Copies {
-		w.ui.Print("%s %s [%s]", fmt.Sprintf("%-12s", "copy"), w.short(r.Path), r.State)
+		w.ui.Print("%s %s [%s]", fmt.Sprintf("%-12s", "copy"), w.Short(r.Path), r.State)
 	}
 }
 
@@ -200,17 +212,17 @@ func runRead(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	slices.Sort(names)
 	f, ok := t[file]
-	if !ok || f.kind == bundle.Link {
+	if !ok || f.Kind == bundle.Link {
 		e := diag.New(diag.Misuse, "no_such_file", "%s has no file %q", info.Name, file)
 		return e.Meant(spell.Nearest(file, names, 5)...).Hint("skl read %s --json lists its files", c.Args().First())
 	}
 	switch {
 	case w.ui.JSON:
-		return w.ui.Result(readResult{info.Name, file, string(f.data), names})
+		return w.ui.Result(readResult{info.Name, file, string(f.Data), names})
 	case c.Bool("prompt"):
-		w.ui.Raw([]byte(promptText(info, f.data, names)))
+		w.ui.Raw([]byte(promptText(info, f.Data, names)))
 	default:
-		w.ui.Raw(f.data)
+		w.ui.Raw(f.Data)
 	}
 	return nil
 }

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/diag"
@@ -47,36 +49,34 @@ func runInit(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Present() {
 		return diag.New(diag.Misuse, "usage", "skl init takes no arguments").Hint("skl new %s starts a skill", c.Args().First())
 	}
-	if w.scope == hosts.User && c.String("scope") == "" && !c.Bool("global") {
-		w.scope, w.project, w.base = hosts.Project, w.cwd, w.cwd // init is what makes a project
-		w.root = filepath.Join(w.cwd, filepath.FromSlash(hosts.Canonical))
-		if err := w.setSite(); err != nil {
+	if w.Kind == hosts.User && c.String("scope") == "" && !c.Bool("global") {
+		if err := w.StartProject(); err != nil {
 			return err
 		}
 	}
 	dry := c.Bool("dry-run")
-	f, end, err := w.edit(ctx, dry)
+	f, end, err := w.Edit(ctx, dry)
 	if err != nil {
 		return err
 	}
 	defer end()
-	chosen, err := w.targets(f.manifest, c.StringSlice("host"))
+	chosen, err := w.Targets(f.Manifest, c.StringSlice("host"))
 	if err != nil {
 		return err
 	}
 	vendor := !c.Bool("no-vendor")
-	if old := f.manifest.Targets.Vendor; old != nil && !c.Bool("vendor") && !c.Bool("no-vendor") {
+	if old := f.Manifest.Targets.Vendor; old != nil && !c.Bool("vendor") && !c.Bool("no-vendor") {
 		vendor = *old
 	}
-	if err := f.manifest.SetVendor(vendor); err != nil {
+	if err := f.Manifest.SetVendor(vendor); err != nil {
 		return err
 	}
-	out := initResult{Manifest: f.manifestPath, Hosts: append([]string{}, chosen...), Vendor: vendor, Wrote: []string{}}
+	out := initResult{Manifest: f.ManifestPath, Hosts: append([]string{}, chosen...), Vendor: vendor, Wrote: []string{}}
 	if out.Wrote, err = w.edits(w.initFiles(f, chosen, vendor), dry); err != nil {
 		return err
 	}
 	if !dry {
-		if err := w.trustProject(); err != nil {
+		if err := w.TrustProject(); err != nil {
 			return err
 		}
 	}
@@ -89,10 +89,10 @@ func (w *world) edits(list []fileEdit, dry bool) (wrote []string, err error) {
 	wrote = []string{}
 	next := make([][]byte, len(list))
 	for i, e := range list {
-		if err := w.here.Dir.Replaceable(e.path); err != nil {
+		if err := w.Site.Dir.Replaceable(e.path); err != nil {
 			return nil, err
 		}
-		old, err := w.here.Dir.ReadFile(e.path, maxEdited)
+		old, err := w.Site.Dir.ReadFile(e.path, scope.MaxEdited)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -102,11 +102,11 @@ func (w *world) edits(list []fileEdit, dry bool) (wrote []string, err error) {
 	}
 	for i, e := range list {
 		switch {
-		case dry || !contains(wrote, e.path):
+		case dry || !slices.Contains(wrote, e.path):
 		case len(next[i]) == 0: // it held nothing but skl's block
-			err = w.here.Dir.Remove(e.path)
+			err = w.Site.Dir.Remove(e.path)
 		default:
-			err = w.here.Dir.WriteFile(e.path, next[i], 0o644)
+			err = w.Site.Dir.WriteFile(e.path, next[i], 0o644)
 		}
 		if err != nil {
 			return nil, err
@@ -115,22 +115,19 @@ func (w *world) edits(list []fileEdit, dry bool) (wrote []string, err error) {
 	return wrote, nil
 }
 
-// maxEdited bounds a file of the project's that skl writes a block into, in bytes.
-const maxEdited = 16 << 20
-
 func (w *world) printInit(out initResult, dry bool) error {
 	if w.ui.JSON {
 		return w.ui.Result(out)
 	}
 	for _, path := range out.Wrote {
 		if dry {
-			w.ui.Print("would write %s", w.short(path))
+			w.ui.Print("would write %s", w.Short(path))
 			continue
 		}
-		w.ui.Print("%s %s", ui.Painted(w.ui.Done()), w.short(path))
+		w.ui.Print("%s %s", ui.Painted(w.ui.Done()), w.Short(path))
 	}
 	if len(out.Wrote) == 0 {
-		w.ui.Print("nothing to do: %s is as it should be", w.short(out.Manifest))
+		w.ui.Print("nothing to do: %s is as it should be", w.Short(out.Manifest))
 	}
 	if len(out.Hosts) > 0 {
 		w.ui.Note("agents: %s", out.Hosts)
@@ -145,16 +142,16 @@ type fileEdit struct {
 	content func(old []byte) []byte
 }
 
-func (w *world) initFiles(f *files, hostIDs []string, vendor bool) []fileEdit {
-	edits := []fileEdit{{f.manifestPath, func([]byte) []byte { return f.manifest.Bytes() }}}
-	if w.scope != hosts.Project {
+func (w *world) initFiles(f *scope.Files, hostIDs []string, vendor bool) []fileEdit {
+	edits := []fileEdit{{f.ManifestPath, func([]byte) []byte { return f.Manifest.Bytes() }}}
+	if w.Kind != hosts.Project {
 		return edits
 	}
 	dirs := []string{hosts.Canonical}
 	for _, id := range hostIDs {
 		if h, ok := hosts.Find(id); ok {
-			if _, link := hosts.WriteDirs(h, w.hostEnv(), w.scope); link != "" {
-				if rel, err := filepath.Rel(w.project, link); err == nil && !contains(dirs, filepath.ToSlash(rel)) {
+			if _, link := hosts.WriteDirs(h, w.HostEnv(), w.Kind); link != "" {
+				if rel, err := filepath.Rel(w.Project, link); err == nil && !slices.Contains(dirs, filepath.ToSlash(rel)) {
 					dirs = append(dirs, filepath.ToSlash(rel))
 				}
 			}
@@ -169,8 +166,8 @@ func (w *world) initFiles(f *files, hostIDs []string, vendor bool) []fileEdit {
 		}
 	}
 	return append(edits,
-		fileEdit{filepath.Join(w.project, ".gitattributes"), func(old []byte) []byte { return setBlock(old, attributes) }},
-		fileEdit{filepath.Join(w.project, ".gitignore"), func(old []byte) []byte { return setBlock(old, ignore) }})
+		fileEdit{filepath.Join(w.Project, ".gitattributes"), func(old []byte) []byte { return setBlock(old, attributes) }},
+		fileEdit{filepath.Join(w.Project, ".gitignore"), func(old []byte) []byte { return setBlock(old, ignore) }})
 }
 
 // setBlock replaces skl's block in a file of lines, adds it at the end, or, without

@@ -11,7 +11,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/diag"
@@ -50,10 +51,10 @@ func runKeyNew(_ context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	passphrase := []byte(w.env.getenv("SKL_KEY_PASSPHRASE"))
+	passphrase := []byte(w.Getenv("SKL_KEY_PASSPHRASE"))
 	if c.Bool("passphrase") && len(passphrase) == 0 {
 		text, err := w.ui.Secret("passphrase for the new key")
-		if errors.Is(err, ui.ErrNoTerminal) {
+		if errors.Is(err, ask.ErrNobody) {
 			return diag.New(diag.NeedsInput, "key_passphrase", "a passphrase is wanted, and nobody can be asked").Hint("set SKL_KEY_PASSPHRASE")
 		}
 		if err != nil {
@@ -84,15 +85,15 @@ func (w *world) keyFiles(out string, key attest.PrivateKey, passphrase []byte) (
 	if err != nil {
 		return nil, err
 	}
-	path := absolute(w.cwd, out)
+	path := scope.Absolute(w.Cwd, out)
 	return []newFile{{path, text, 0o600}, {path + ".pub", key.Public().PEM(), 0o644}}, nil
 }
 
 // writeNew writes files after it has checked that none of them exists; a dry run only checks.
 func (w *world) writeNew(files []newFile, dry bool) error {
 	for _, f := range files {
-		if exists(f.path) {
-			return diag.New(diag.Misuse, "exists", "%s exists already; a key is never overwritten", w.short(f.path)).Hint("skl key rotate makes a successor")
+		if scope.Exists(f.path) {
+			return diag.New(diag.Misuse, "exists", "%s exists already; a key is never overwritten", w.Short(f.path)).Hint("skl key rotate makes a successor")
 		}
 	}
 	if dry {
@@ -111,15 +112,15 @@ func (w *world) printKey(out keyResult, dry bool) error {
 		return w.ui.Result(out)
 	}
 	if dry {
-		w.ui.Note("%s and %s would be written (--dry-run)", w.short(out.Private), w.short(out.Public))
+		w.ui.Note("%s and %s would be written (--dry-run)", w.Short(out.Private), w.Short(out.Public))
 		return nil
 	}
-	w.ui.Print("%s   %s", w.short(out.Public), out.Fingerprint)
-	w.ui.Note("%s is secret: keep it out of repositories", w.short(out.Private))
+	w.ui.Print("%s   %s", w.Short(out.Public), out.Fingerprint)
+	w.ui.Note("%s is secret: keep it out of repositories", w.Short(out.Private))
 	if out.Statement != "" {
-		w.ui.Note("%s says that the old key vouches for the new one", w.short(out.Statement))
+		w.ui.Note("%s says that the old key vouches for the new one", w.Short(out.Statement))
 	}
-	w.ui.Hint("skl publish DIR --sign %s", w.short(out.Private))
+	w.ui.Hint("skl publish DIR --sign %s", w.Short(out.Private))
 	return nil
 }
 
@@ -142,7 +143,7 @@ func runKeyShow(_ context.Context, w *world, c *cli.Context) error {
 
 // publicKey reads the public half of a key from either file of it.
 func (w *world) publicKey(path string) (attest.PublicKey, error) {
-	text, err := os.ReadFile(absolute(w.cwd, path))
+	text, err := os.ReadFile(scope.Absolute(w.Cwd, path))
 	if err != nil {
 		return attest.PublicKey{}, diag.New(diag.Misuse, "no_key", "the key cannot be read: %w", err)
 	}
@@ -170,7 +171,7 @@ func runKeyRotate(_ context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	if len(passphrase) == 0 {
-		passphrase = []byte(w.env.getenv("SKL_KEY_PASSPHRASE"))
+		passphrase = []byte(w.Getenv("SKL_KEY_PASSPHRASE"))
 	}
 	next, err := attest.NewKey(algorithm(old.Public()))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/diag"
@@ -53,7 +53,7 @@ func runLint(_ context.Context, w *world, c *cli.Context) error {
 	out := lintResult{OK: true, Skills: len(dirs), Findings: []diag.Finding{}}
 	shared := sharedOps(dirs)
 	for i, dir := range dirs {
-		found := lintSkill(filesIn(dir), filepath.Base(dir), opt)
+		found := lintSkill(scope.FilesIn(dir), filepath.Base(dir), opt)
 		for pass := 0; c.Bool("fix") && len(skill.Fixes(found)) > 0 && pass < maxPasses; pass++ { // a fix can hide another below it
 			if found, err = w.mendSkill(dir, found, opt, c.Bool("dry-run")); err != nil {
 				return err
@@ -63,7 +63,7 @@ func runLint(_ context.Context, w *world, c *cli.Context) error {
 			}
 		}
 		for _, f := range append(found, shared[i]...) {
-			f.File = filepath.ToSlash(w.short(filepath.Join(dir, filepath.FromSlash(f.File))))
+			f.File = filepath.ToSlash(w.Short(filepath.Join(dir, filepath.FromSlash(f.File))))
 			out.Findings = append(out.Findings, f)
 		}
 	}
@@ -94,14 +94,14 @@ func (w *world) skillDirs(args []string) ([]string, error) {
 	}
 	var dirs []string
 	for _, arg := range args {
-		top := absolute(w.cwd, arg)
-		if w.project != "" && below(w.project, top) && !holds(w.project, top) {
-			return nil, diag.New(diag.Refused, "E_ROOT_ESCAPE", "%s leads out of the project, to %s", arg, resolved(top)).Hint("name the folder itself")
+		top := scope.Absolute(w.Cwd, arg)
+		if w.Project != "" && scope.Below(w.Project, top) && !scope.Holds(w.Project, top) {
+			return nil, diag.New(diag.Refused, "E_ROOT_ESCAPE", "%s leads out of the project, to %s", arg, scope.Resolved(top)).Hint("name the folder itself")
 		}
 		if filepath.Base(top) == skill.FileName {
 			top = filepath.Dir(top)
 		}
-		if exists(filepath.Join(top, skill.FileName)) {
+		if scope.Exists(filepath.Join(top, skill.FileName)) {
 			dirs = append(dirs, top)
 			continue
 		}
@@ -166,24 +166,24 @@ func (w *world) mendSkill(dir string, found []diag.Finding, opt skill.LintOption
 	}
 	for file, fs := range byFile {
 		path := filepath.Join(dir, filepath.FromSlash(file))
-		src, err := readIn(dir, file)
+		src, err := scope.ReadIn(dir, file)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range fs {
-			w.ui.Note("%s:%d: %s [%s]", w.short(path), f.Line, f.Fix.Note, f.Rule)
+			w.ui.Note("%s:%d: %s [%s]", w.Short(path), f.Line, f.Fix.Note, f.Rule)
 		}
 		if dry {
 			continue
 		}
-		if err := writeIn(dir, file, skill.Apply(src, skill.Fixes(fs))); err != nil {
+		if err := scope.WriteIn(dir, file, skill.Apply(src, skill.Fixes(fs))); err != nil {
 			return nil, err
 		}
 	}
 	if dry {
 		return found, nil
 	}
-	return lintSkill(filesIn(dir), filepath.Base(dir), opt), nil
+	return lintSkill(scope.FilesIn(dir), filepath.Base(dir), opt), nil
 }
 
 // lintSkill checks a skill by the rules of its format, and of its tree if it has one.
@@ -207,7 +207,7 @@ func lintSkill(fsys fs.FS, dir string, opt skill.LintOptions) []diag.Finding {
 func sharedOps(dirs []string) [][]diag.Finding {
 	loaded := make([]*tree.Skill, len(dirs))
 	for i, dir := range dirs {
-		s, err := tree.Load(filesIn(dir), filepath.Base(dir))
+		s, err := tree.Load(scope.FilesIn(dir), filepath.Base(dir))
 		if err != nil {
 			s = &tree.Skill{} // why it cannot be loaded is among its own findings
 		}
@@ -218,15 +218,15 @@ func sharedOps(dirs []string) [][]diag.Finding {
 
 // lintBlocks checks the marker block in the instruction files of the project, where there is one.
 func (w *world) lintBlocks() []diag.Finding {
-	base := w.project
+	base := w.Project
 	if base == "" {
-		base = w.cwd
+		base = w.Cwd
 	}
 	var found []diag.Finding
 	for _, name := range []string{"CLAUDE.md", ".github/copilot-instructions.md"} {
 		path := filepath.Join(base, filepath.FromSlash(name))
-		if src, err := readIn(base, name); err == nil && bytes.Contains(src, []byte("canopy-runtime-")) {
-			found = append(found, skills.CheckBlock(src, filepath.ToSlash(w.short(path)))...)
+		if src, err := scope.ReadIn(base, name); err == nil && bytes.Contains(src, []byte("canopy-runtime-")) {
+			found = append(found, skills.CheckBlock(src, filepath.ToSlash(w.Short(path)))...)
 		}
 	}
 	return found
@@ -249,7 +249,7 @@ func (w *world) printFindings(out lintResult) {
 			w.ui.Print("    fix: %s", f.Fix.Note)
 		}
 	}
-	w.ui.Note("%s, %s, %s", ui.Count(out.Skills, "skill"), ui.Count(count[diag.SeverityError], "error"), ui.Count(count[diag.SeverityWarning], "warning"))
+	w.ui.Note("%s, %s, %s", diag.Count(out.Skills, "skill"), diag.Count(count[diag.SeverityError], "error"), diag.Count(count[diag.SeverityWarning], "warning"))
 	if len(skill.Fixes(out.Findings)) > 0 {
 		w.ui.Hint("skl lint --fix")
 	}

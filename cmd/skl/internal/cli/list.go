@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
@@ -31,10 +32,10 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Present() {
 		return diag.New(diag.Misuse, "usage", "skl list takes no arguments").Hint("skl which %s", c.Args().First())
 	}
-	if err := w.settled(); err != nil {
+	if err := w.Settled(); err != nil {
 		return err
 	}
-	l, err := w.discover(ctx, hostList(c))
+	l, err := w.Discover(ctx, hostList(c))
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (w *world) printList(records []roots.Record) {
 			name = ""
 		}
 		last = r.Name
-		copyAt := w.short(r.Path)
+		copyAt := w.Short(r.Path)
 		if r.Source == "" && r.Scope != "system" {
 			copyAt += " (not skl)"
 		}
@@ -173,7 +174,7 @@ func mend(code string, r roots.Record) string {
 func (w *world) printRoots(l roots.Listing) {
 	rows := [][]string{{"ROOT", "SCOPE", "PRIORITY", "TRUST", "STATE", "HOST"}}
 	for _, r := range l.Roots {
-		rows = append(rows, []string{w.short(r.Path), r.Scope, fmt.Sprint(r.Priority), r.TrustCeiling, r.State, orDash(r.Host)})
+		rows = append(rows, []string{w.Short(r.Path), r.Scope, fmt.Sprint(r.Priority), r.TrustCeiling, r.State, orDash(r.Host)})
 	}
 	w.ui.Rows(rows)
 }
@@ -184,7 +185,7 @@ func (w *world) printFields(records []roots.Record, fields []string) error {
 		rows[0] = append(rows[0], strings.ToUpper(f))
 	}
 	for _, r := range records {
-		values := map[string]string{"name": r.Name, "copy": w.short(r.Path), "path": r.Path, "version": orDash(r.Version), "trust": r.Trust, "state": r.State,
+		values := map[string]string{"name": r.Name, "copy": w.Short(r.Path), "path": r.Path, "version": orDash(r.Version), "trust": r.Trust, "state": r.State,
 			"source": orDash(r.Source), "digest": orDash(r.Digest), "scope": r.Scope, "description": cut(r.Description, 80), "qualified": r.Qualified}
 		var row []string
 		for _, f := range fields {
@@ -215,14 +216,14 @@ func whichCommand() command {
 			if err != nil {
 				return err
 			}
-			if err := w.settled(); err != nil {
+			if err := w.Settled(); err != nil {
 				return err
 			}
-			l, err := w.discover(ctx, hostList(c))
+			l, err := w.Discover(ctx, hostList(c))
 			if err != nil {
 				return err
 			}
-			found, err := copies(l, name)
+			found, err := scope.Copies(l, name)
 			if err != nil {
 				return err
 			}
@@ -239,7 +240,7 @@ func whichCommand() command {
 			w.ui.Print("%s", found[winner].Path)
 			for i, r := range found {
 				if i != winner {
-					w.ui.Note("also %s [%s]", w.short(r.Path), r.State)
+					w.ui.Note("also %s [%s]", w.Short(r.Path), r.State)
 				}
 			}
 			return nil
@@ -257,7 +258,7 @@ func (w *world) noWinner(found []roots.Record, name string, hostIDs []string) er
 		if hostIDs != nil {
 			state = uses(r, hostIDs[0])
 		}
-		e.Candidates = append(e.Candidates, w.short(r.Path)+" ["+state+"]")
+		e.Candidates = append(e.Candidates, w.Short(r.Path)+" ["+state+"]")
 	}
 	return e.Hint("skl list --all")
 }

@@ -3,15 +3,12 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,11 +16,9 @@ import (
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/credentials"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
-	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/ocihttp"
 	"github.com/skl-project/skl/registry/client/origin"
@@ -81,7 +76,7 @@ func runLogin(ctx context.Context, w *world, c *cli.Context) error {
 	if strings.Contains(c.String("username"), ":") {
 		return diag.New(diag.Misuse, "usage", "a user name holds no colon")
 	}
-	if u, err := url.Parse(base); w.config.Origin(hostOf(base)).Insecure && (err != nil || !origin.Private(u)) {
+	if u, err := url.Parse(base); w.Config.Origin(hostOf(base)).Insecure && (err != nil || !origin.Private(u)) {
 		return diag.New(diag.Refused, "credential", "no token is sent to %s: plain http shows it to everybody on the way", base).
 			Hint("use https, or name a variable for this host in config.toml: [origin.%q] token_env", hostOf(base))
 	}
@@ -96,11 +91,11 @@ func runLogin(ctx context.Context, w *world, c *cli.Context) error {
 	if out.Kind == "oci" && (c.IsSet("name") || c.Bool("default")) {
 		return diag.New(diag.Misuse, "usage", "%s is not a registry of skills, so it has no name in config.toml", base).Hint("skl login %s", base)
 	}
-	store, err := w.dockerStore()
+	store, err := w.DockerStore()
 	if err != nil {
 		return err
 	}
-	out.Store = store.where(hostOf(base))
+	out.Store = store.Where(hostOf(base))
 	if out.Kind == "skl" {
 		if err := w.nameRegistry(c, &out, true); err != nil {
 			return err
@@ -108,7 +103,7 @@ func runLogin(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	if !c.Bool("dry-run") {
 		cred := auth.Credential{Username: cmp.Or(c.String("username"), loginUser), Password: token}
-		if err := store.put(ctx, hostOf(base), cred); err != nil {
+		if err := store.Put(ctx, hostOf(base), cred); err != nil {
 			return err
 		}
 		if out.Kind == "skl" {
@@ -121,7 +116,7 @@ func runLogin(ctx context.Context, w *world, c *cli.Context) error {
 }
 
 func (w *world) printLogin(ctx context.Context, c *cli.Context, out loginResult) error {
-	if _, from, err := w.credentials().Lookup(ctx, out.URL); err == nil && from != "" && from != dockerSource {
+	if _, from, err := w.Credentials().Lookup(ctx, out.URL); err == nil && from != "" && from != dockerSource {
 		w.ui.Warn("skl uses the credential from %s for %s before the one that was stored", from, out.URL)
 	}
 	if w.ui.JSON {
@@ -129,11 +124,11 @@ func (w *world) printLogin(ctx context.Context, c *cli.Context, out loginResult)
 	}
 	switch {
 	case c.Bool("dry-run"):
-		w.ui.Print("%s accepts the token; it would be kept in %s", out.URL, w.short(out.Store))
+		w.ui.Print("%s accepts the token; it would be kept in %s", out.URL, w.Short(out.Store))
 	case out.Account != "":
-		w.ui.Print("logged in to %s as %s; the token is in %s", out.URL, out.Account, w.short(out.Store))
+		w.ui.Print("logged in to %s as %s; the token is in %s", out.URL, out.Account, w.Short(out.Store))
 	default:
-		w.ui.Print("logged in to %s; the token is in %s", out.URL, w.short(out.Store))
+		w.ui.Print("logged in to %s; the token is in %s", out.URL, w.Short(out.Store))
 	}
 	if out.Name != "" {
 		w.ui.Note("%s is registry %s in config.toml%s", out.URL, out.Name, map[bool]string{true: ", the default one"}[out.Default])
@@ -147,7 +142,7 @@ func (w *world) printLogin(ctx context.Context, c *cli.Context, out loginResult)
 // address is what a person calls a server, as an origin. Loopback addresses, and hosts that the
 // configuration lists as insecure, are spoken to over plain http, unless the text says otherwise.
 func (w *world) address(text string) (string, error) {
-	if r, ok := w.config.Registries[text]; ok {
+	if r, ok := w.Config.Registries[text]; ok {
 		return r.URL, nil
 	}
 	if strings.Contains(text, "@") {
@@ -156,7 +151,7 @@ func (w *world) address(text string) (string, error) {
 	text = strings.TrimPrefix(text, "oci://")
 	if !strings.Contains(text, "://") {
 		scheme := "https://"
-		if host, _, _ := strings.Cut(text, "/"); w.config.Origin(host).Insecure || loopbackHost(host) {
+		if host, _, _ := strings.Cut(text, "/"); w.Config.Origin(host).Insecure || loopbackHost(host) {
 			scheme = "http://"
 		}
 		text = scheme + text
@@ -198,7 +193,7 @@ func (w *world) askToken(base string, stdin bool) (string, error) {
 		return token, nil
 	}
 	token, err := w.ui.Secret("token for " + base)
-	if errors.Is(err, ui.ErrNoTerminal) || err == nil && token == "" {
+	if errors.Is(err, ask.ErrNobody) || err == nil && token == "" {
 		return "", diag.New(diag.NeedsInput, "no_token", "a token for %s is needed, and nobody can be asked", base).Hint("skl login %s --token-stdin < FILE", base)
 	}
 	return token, err
@@ -207,7 +202,7 @@ func (w *world) askToken(base string, stdin bool) (string, error) {
 // greet shows the credential to the server at base, and to nobody else, and finds out what it is.
 func (w *world) greet(ctx context.Context, base string, cred origin.Credential) (loginResult, error) {
 	out := loginResult{URL: base, Kind: "skl"}
-	h := w.newHTTP()
+	h := w.NewHTTP()
 	h.Credential = func(_ context.Context, o string) (origin.Credential, error) {
 		if o == base {
 			return cred, nil
@@ -276,15 +271,15 @@ func notLoggedIn(base string, err error) error {
 // nameRegistry notes a registry of skills in config.toml; a dry run only finds out whether it can.
 func (w *world) nameRegistry(c *cli.Context, out *loginResult, dry bool) error {
 	out.Name = c.String("name")
-	for _, name := range slices.Sorted(maps.Keys(w.config.Registries)) {
-		if w.config.Registries[name].URL == out.URL && out.Name == "" {
+	for _, name := range slices.Sorted(maps.Keys(w.Config.Registries)) {
+		if w.Config.Registries[name].URL == out.URL && out.Name == "" {
 			out.Name = name
 		}
 	}
 	if out.Name == "" {
 		out.Name = strings.NewReplacer("[", "", "]", "", ":", "-").Replace(hostOf(out.URL))
 	}
-	have, ok := w.config.Registries[out.Name]
+	have, ok := w.Config.Registries[out.Name]
 	if ok && have.URL != out.URL {
 		return diag.New(diag.Misuse, "exists", "there is a registry %q already, at %s", out.Name, have.URL).Hint("add --name OTHER")
 	}
@@ -292,7 +287,7 @@ func (w *world) nameRegistry(c *cli.Context, out *loginResult, dry bool) error {
 	if ok && out.Default == have.Default {
 		return nil
 	}
-	return w.editConfig(dry, func(cfg *config.Config) error { return cfg.SetRegistry(out.Name, out.URL, c.Bool("default")) })
+	return w.EditConfig(dry, func(cfg *config.Config) error { return cfg.SetRegistry(out.Name, out.URL, c.Bool("default")) })
 }
 
 func runLogout(ctx context.Context, w *world, c *cli.Context) error {
@@ -303,31 +298,31 @@ func runLogout(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	store, err := w.dockerStore()
+	store, err := w.DockerStore()
 	if err != nil {
 		return err
 	}
-	out := logoutResult{URL: base, Store: store.where(hostOf(base))}
-	have, err := store.get(ctx, hostOf(base))
+	out := logoutResult{URL: base, Store: store.Where(hostOf(base))}
+	have, err := store.Get(ctx, hostOf(base))
 	if err != nil {
 		return err
 	}
 	if out.Removed = have != (origin.Credential{}); out.Removed && !c.Bool("dry-run") {
-		if err := store.remove(ctx, hostOf(base)); err != nil {
+		if err := store.Remove(ctx, hostOf(base)); err != nil {
 			return err
 		}
 	}
 	if c.Bool("forget") {
-		for _, name := range slices.Sorted(maps.Keys(w.config.Registries)) {
-			if w.config.Registries[name].URL == base {
-				if err := w.editConfig(c.Bool("dry-run"), func(cfg *config.Config) error { return cfg.RemoveRegistry(name) }); err != nil {
+		for _, name := range slices.Sorted(maps.Keys(w.Config.Registries)) {
+			if w.Config.Registries[name].URL == base {
+				if err := w.EditConfig(c.Bool("dry-run"), func(cfg *config.Config) error { return cfg.RemoveRegistry(name) }); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	if !c.Bool("dry-run") {
-		if _, from, err := w.credentials().Lookup(ctx, base); err == nil && from != "" {
+		if _, from, err := w.Credentials().Lookup(ctx, base); err == nil && from != "" {
 			w.ui.Warn("there is still a credential for %s, from %s", base, from)
 		}
 	}
@@ -336,9 +331,9 @@ func runLogout(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	switch {
 	case !out.Removed:
-		w.ui.Print("there was no token for %s in %s", base, w.short(out.Store))
+		w.ui.Print("there was no token for %s in %s", base, w.Short(out.Store))
 	case c.Bool("dry-run"):
-		w.ui.Print("the token for %s would be removed from %s", base, w.short(out.Store))
+		w.ui.Print("the token for %s would be removed from %s", base, w.Short(out.Store))
 	default:
 		w.ui.Print("logged out of %s", base)
 	}
@@ -347,136 +342,3 @@ func runLogout(ctx context.Context, w *world, c *cli.Context) error {
 
 // dockerSource is how a Store calls what comes from a dockerStore.
 const dockerSource = "docker credentials"
-
-// A dockerStore is where docker keeps credentials: helper programs if its config.json names some,
-// else that file. It is shared with docker, oras, crane and cosign.
-type dockerStore struct {
-	path  string
-	store *credentials.DynamicStore
-}
-
-// dockerPath is docker's config.json, "" if there is no home for one.
-func (w *world) dockerPath() string {
-	dir := w.env.getenv("DOCKER_CONFIG")
-	switch {
-	case dir != "":
-		dir = absolute(w.env.cwd, dir)
-	case w.home != "":
-		dir = filepath.Join(w.home, ".docker")
-	default:
-		return ""
-	}
-	path := filepath.Join(dir, "config.json")
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real // which is replaced, and not the link to it
-	}
-	return path
-}
-
-func (w *world) dockerStore() (*dockerStore, error) {
-	path := w.dockerPath()
-	if path == "" {
-		return nil, diag.New(diag.Failed, "no_home", "HOME is not set, so there is no place for credentials")
-	}
-	store, err := credentials.NewStore(path, credentials.StoreOptions{AllowPlaintextPut: true})
-	if err != nil {
-		// The error of a parser may quote what it reads.
-		return nil, diag.New(diag.Failed, "credential", "%s cannot be read as docker's configuration", w.short(path))
-	}
-	return &dockerStore{path, store}, nil
-}
-
-// serverKey is how docker calls the host.
-func serverKey(host string) string { return credentials.ServerAddressFromRegistry(host) }
-
-// helper is the program that keeps the credential of host, "" for the file.
-func (d *dockerStore) helper(host string) (name string, own bool) {
-	var file struct {
-		CredsStore  string            `json:"credsStore"`
-		CredHelpers map[string]string `json:"credHelpers"`
-	}
-	if text, err := os.ReadFile(d.path); err == nil {
-		json.Unmarshal(text, &file) // what is not as it should be was refused before
-	}
-	if name := file.CredHelpers[serverKey(host)]; name != "" {
-		return "docker-credential-" + name, true
-	}
-	if file.CredsStore != "" {
-		return "docker-credential-" + file.CredsStore, false
-	}
-	return "", false
-}
-
-// where is the file or program that keeps the credential of host.
-func (d *dockerStore) where(host string) string {
-	if name, _ := d.helper(host); name != "" {
-		return name
-	}
-	return d.path
-}
-
-func (d *dockerStore) get(ctx context.Context, host string) (origin.Credential, error) {
-	cred, err := d.store.Get(ctx, serverKey(host))
-	if err != nil {
-		return origin.Credential{}, d.failed(host, "read from")
-	}
-	switch {
-	case cred.RefreshToken != "":
-		return origin.Credential{User: "<token>", Secret: cred.RefreshToken}, nil // docker's mark of an identity token
-	case cred.AccessToken != "":
-		return origin.Credential{Secret: cred.AccessToken}, nil
-	}
-	return origin.Credential{User: cred.Username, Secret: cred.Password}, nil
-}
-
-// put is alone among all skls of this user. The file gets mode 0600.
-func (d *dockerStore) put(ctx context.Context, host string, cred auth.Credential) error {
-	return d.alone(ctx, host, func(store *credentials.DynamicStore) error { return store.Put(ctx, serverKey(host), cred) })
-}
-
-func (d *dockerStore) remove(ctx context.Context, host string) error {
-	return d.alone(ctx, host, func(store *credentials.DynamicStore) error { return store.Delete(ctx, serverKey(host)) })
-}
-
-func (d *dockerStore) alone(ctx context.Context, host string, change func(*credentials.DynamicStore) error) error {
-	dir := filepath.Dir(d.path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	end, err := durable.Lock(ctx, dir, nil)
-	if err != nil {
-		return err
-	}
-	defer end()
-	store, err := credentials.NewStore(d.path, credentials.StoreOptions{AllowPlaintextPut: true}) // as it is now
-	if err == nil {
-		err = change(store)
-	}
-	if err != nil {
-		return d.failed(host, "written to")
-	}
-	return nil
-}
-
-// failed says what went wrong without the words of whom it went wrong with: they may hold the secret.
-func (d *dockerStore) failed(host, doing string) error {
-	return diag.New(diag.Failed, "credential", "the credential of %s cannot be %s %s", host, doing, d.where(host))
-}
-
-// dockerCredential is what a Store asks. A program that keeps everything and does not answer knows nothing.
-func (w *world) dockerCredential(ctx context.Context, host string) (origin.Credential, error) {
-	if path := w.dockerPath(); path == "" {
-		return origin.Credential{}, nil
-	} else if _, err := os.Stat(path); err != nil {
-		return origin.Credential{}, nil
-	}
-	d, err := w.dockerStore()
-	if err != nil {
-		return origin.Credential{}, err
-	}
-	cred, err := d.get(ctx, host)
-	if name, own := d.helper(host); err != nil && name != "" && !own {
-		return origin.Credential{}, nil
-	}
-	return cred, err
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	drive "github.com/skl-project/skl/runtime/model/mcp"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/runtime/tool"
@@ -77,7 +78,7 @@ func (w *world) mcpArgs(c *cli.Context, groups []string) []string {
 		args = append(args, "--tools", strings.Join(groups, ","))
 	}
 	for _, dir := range c.StringSlice("path") {
-		args = append(args, "--path", absolute(w.cwd, dir))
+		args = append(args, "--path", scope.Absolute(w.Cwd, dir))
 	}
 	if url := c.String("service"); url != "" {
 		args = append(args, "--service", url)
@@ -122,9 +123,9 @@ func (w *world) drive(ctx context.Context, c *cli.Context, name, args string, d 
 	if err != nil {
 		return nil, err
 	}
-	record := runRecord{ID: d.Run(), Skill: r.name, Dir: r.dir, Work: w.cwd, Digest: r.plan.Digest, Args: args,
+	record := runRecord{ID: d.Run(), Skill: r.name, Dir: r.dir, Work: w.Cwd, Digest: r.plan.Digest, Args: args,
 		Model: d.Name(), Started: time.Now().UTC(), Allow: splitList(c.StringSlice("allow"))}
-	tools, err := w.dispatcher(r, w.cwd, record.Allow, w.confinement(c), nil)
+	tools, err := w.dispatcher(r, w.Cwd, record.Allow, w.confinement(c), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/index/serve"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/bundle"
@@ -35,10 +36,10 @@ func (w *world) offerCode(ctx context.Context, c *cli.Context, o *mcp.Options) (
 	}
 	tools := &serve.Tools{Open: w.keepIndex}
 	for _, dir := range dirs {
-		dir = absolute(w.cwd, dir)
+		dir = scope.Absolute(w.Cwd, dir)
 		info, err := os.Stat(dir)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-			return nil, diag.New(diag.Misuse, "not_a_directory", "--path: %s is no directory", w.short(dir))
+			return nil, diag.New(diag.Misuse, "not_a_directory", "--path: %s is no directory", w.Short(dir))
 		}
 		if err != nil {
 			return nil, err
@@ -49,7 +50,7 @@ func (w *world) offerCode(ctx context.Context, c *cli.Context, o *mcp.Options) (
 		if err := w.checkServiceURL(url); err != nil {
 			return nil, err
 		}
-		client := &serve.Client{URL: url, Key: w.env.getenv(serviceKey), Local: w.keepIndex, CacheDir: filepath.Join(w.indexDir(), "overlay")}
+		client := &serve.Client{URL: url, Key: w.Getenv(serviceKey), Local: w.keepIndex, CacheDir: filepath.Join(w.indexDir(), "overlay")}
 		tools.Open = client.Open
 	}
 	// Without it, searches are answered all the same.
@@ -86,9 +87,9 @@ func (w *world) readSkill(ctx context.Context, name, file string) (mcp.SkillFile
 	}
 	slices.Sort(out.Files)
 	f, ok := t[file]
-	if !ok || f.kind == bundle.Link {
+	if !ok || f.Kind == bundle.Link {
 		return mcp.SkillFile{}, diag.New(diag.Misuse, "no_such_file", "%s has no file %q", info.Name, file).Meant(spell.Nearest(file, out.Files, 5)...)
 	}
-	out.Data = f.data
+	out.Data = f.Data
 	return out, nil
 }

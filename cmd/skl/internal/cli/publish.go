@@ -17,6 +17,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry/client"
@@ -88,7 +89,7 @@ func runPublish(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	if d.built, err = oci.Build(d.input); err != nil {
-		return fmt.Errorf("%s: %w", w.short(d.dir), err)
+		return fmt.Errorf("%s: %w", w.Short(d.dir), err)
 	}
 	out := publishResult{Name: d.namespace + "/" + d.name, Version: d.version, Digest: d.built.Root.Digest.String(),
 		Tree: string(d.built.Summary.Tree), State: "draft", Files: d.built.Summary.Files, Bytes: d.built.Summary.Bytes, URLs: []string{}}
@@ -110,7 +111,7 @@ func (w *world) printPublish(out publishResult, to *destination, dry bool) error
 	if w.ui.JSON {
 		return w.ui.Result(out)
 	}
-	what := fmt.Sprintf("%s@%s   %s, %s", out.Name, out.Version, ui.Count(out.Files, "file"), ui.Size(out.Bytes))
+	what := fmt.Sprintf("%s@%s   %s, %s", out.Name, out.Version, diag.Count(out.Files, "file"), ui.Size(out.Bytes))
 	if dry {
 		w.ui.Print("%s", what)
 		w.ui.Print("manifest %s", out.Digest)
@@ -155,7 +156,7 @@ func (w *world) draft(args []string) (*draft, error) {
 	if len(args) < 1 || len(args) > 2 {
 		return nil, diag.New(diag.Misuse, "usage", "name a folder with a SKILL.md, and perhaps NS/NAME@VERSION").Hint("skl publish skills/pdf acme/pdf@1.0.0")
 	}
-	d := &draft{dir: absolute(w.cwd, args[0])}
+	d := &draft{dir: scope.Absolute(w.Cwd, args[0])}
 	root, err := os.OpenRoot(d.dir)
 	if err != nil {
 		return nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder", args[0])
@@ -205,7 +206,7 @@ func (w *world) ownManifest(d *draft) (*manifest.Manifest, error) {
 	if err != nil {
 		return manifest.New(), nil
 	}
-	return manifest.Parse(text, w.short(filepath.Join(d.dir, "skl.toml")))
+	return manifest.Parse(text, w.Short(filepath.Join(d.dir, "skl.toml")))
 }
 
 // identify decides name and version: the argument, else [package], else metadata.version.
@@ -254,17 +255,17 @@ func (w *world) publishable(d *draft) error {
 		return nil
 	}
 	e := diag.New(diag.Unmet, "findings", "%s cannot be published: %s", d.name, bad[0].Message)
-	e.Where = diag.Position{File: w.short(filepath.Join(d.dir, filepath.FromSlash(bad[0].File))), Line: bad[0].Line, Column: bad[0].Column}
+	e.Where = diag.Position{File: w.Short(filepath.Join(d.dir, filepath.FromSlash(bad[0].File))), Line: bad[0].Line, Column: bad[0].Column}
 	for _, f := range bad {
 		e.Candidates = append(e.Candidates, fmt.Sprintf("%s  %s  %s", diag.Position{File: f.File, Line: f.Line, Column: f.Column}, f.Rule, f.Message))
 	}
-	return e.Hint("skl lint %s", w.short(d.dir))
+	return e.Hint("skl lint %s", w.Short(d.dir))
 }
 
 // provenance adds when and from where, as far as the environment or the repository around the folder says it. Both
 // depend on the commit alone, so that a second publish makes the same digest.
 func (w *world) provenance(d *draft) {
-	if text := w.env.getenv("SOURCE_DATE_EPOCH"); text != "" {
+	if text := w.Getenv("SOURCE_DATE_EPOCH"); text != "" {
 		if sec, err := strconv.ParseInt(text, 10, 64); err == nil {
 			d.input.Created = time.Unix(sec, 0)
 		}
@@ -306,7 +307,7 @@ type destination struct {
 
 // destination finds out what --to means.
 func (w *world) destination(ctx context.Context, to string) (*destination, error) {
-	d := &destination{w: w, oci: client.NewOCI(w.web)}
+	d := &destination{w: w, oci: client.NewOCI(w.HTTP)}
 	d.oci.Progress = w.ui.Progress
 	if host, ok := strings.CutPrefix(to, "oci://"); ok {
 		d.host, d.prefix, _ = strings.Cut(strings.TrimSuffix(host, "/"), "/")
@@ -314,7 +315,7 @@ func (w *world) destination(ctx context.Context, to string) (*destination, error
 		return d, nil
 	}
 	if to == "" {
-		name, _, ok := w.config.DefaultRegistry()
+		name, _, ok := w.Config.DefaultRegistry()
 		if !ok {
 			return nil, diag.New(diag.Misuse, "no_registry", "there is no default registry to publish to").
 				Hint("skl login URL --default").Hint("or name one: --to NAME, --to URL, --to oci://HOST")
@@ -325,7 +326,7 @@ func (w *world) destination(ctx context.Context, to string) (*destination, error
 	if err != nil {
 		return nil, err
 	}
-	if d.rest, err = client.New(w.web, base); err != nil {
+	if d.rest, err = client.New(w.HTTP, base); err != nil {
 		return nil, err
 	}
 	d.shown, d.host = base, d.rest.Host()

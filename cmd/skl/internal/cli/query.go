@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
@@ -305,9 +306,9 @@ func (w *world) tellNotIndexed(c *cli.Context, n int) {
 // areCounted is "1 file is" or "2 files are".
 func areCounted(n int, noun string) string {
 	if n == 1 {
-		return ui.Count(n, noun) + " is"
+		return diag.Count(n, noun) + " is"
 	}
-	return ui.Count(n, noun) + " are"
+	return diag.Count(n, noun) + " are"
 }
 
 type filesResult struct {
@@ -450,7 +451,7 @@ func (w *world) lostHandles(c *cli.Context, ids []string, e *query.Expansion) (l
 		case "handle_not_found":
 			where := "the skills"
 			if !c.Bool("skills") {
-				where = w.short(w.searchedDir(c.String("path")))
+				where = w.Short(w.searchedDir(c.String("path")))
 			}
 			if where == "." {
 				where = "this directory"
@@ -464,19 +465,19 @@ func (w *world) lostHandles(c *cli.Context, ids []string, e *query.Expansion) (l
 }
 
 // indexDir is where indexes are kept.
-func (w *world) indexDir() string { return filepath.Join(w.dirs.cache, "index") }
+func (w *world) indexDir() string { return filepath.Join(w.Dirs.Cache, "index") }
 
 // searchedDir is what --path says, else the repository around the working directory, else that directory.
 func (w *world) searchedDir(path string) string {
 	if path != "" {
-		return absolute(w.cwd, path)
+		return scope.Absolute(w.Cwd, path)
 	}
-	for dir := w.cwd; ; dir = filepath.Dir(dir) {
+	for dir := w.Cwd; ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			return dir
 		}
-		if dir == filepath.Dir(dir) || dir == w.home {
-			return w.cwd
+		if dir == filepath.Dir(dir) || dir == w.Home {
+			return w.Cwd
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/registry/server"
 	"github.com/skl-project/skl/spec/tree/check"
 )
@@ -56,7 +57,7 @@ func (w *world) demoDir(named string) (string, error) {
 	if named == "" {
 		dir, err = os.MkdirTemp("", "skl-quickstart-")
 	} else {
-		dir = absolute(w.cwd, named)
+		dir = scope.Absolute(w.Cwd, named)
 		err = os.Mkdir(dir, 0o755)
 	}
 	if err != nil {
@@ -146,7 +147,7 @@ func (d *demo) run(ctx context.Context, dir, stdin string, args []string) error 
 	d.commands = append(d.commands, line)
 	e := d.w.env
 	e.cwd, e.terminal = dir, false
-	e.getenv = demoEnv(d.w.env.getenv, d.home)
+	e.getenv = demoEnv(d.w.Getenv, d.home)
 	e.stdin = strings.NewReader(stdin)
 	if d.w.ui.JSON {
 		e.stdout = d.w.env.stderr

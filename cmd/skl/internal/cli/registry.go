@@ -17,6 +17,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/api"
 	"github.com/skl-project/skl/registry/auth"
@@ -83,13 +84,13 @@ func (w *world) site(ctx context.Context, c *cli.Context) (*site, error) {
 		if c.String("registry") != "" {
 			return nil, diag.New(diag.Misuse, "usage", "--registry and --data are two ways to name a registry")
 		}
-		return w.dataSite(ctx, absolute(w.cwd, dir))
+		return w.dataSite(ctx, scope.Absolute(w.Cwd, dir))
 	}
 	base, err := w.siteURL(c.String("registry"))
 	if err != nil {
 		return nil, err
 	}
-	r, err := client.New(w.web, base)
+	r, err := client.New(w.HTTP, base)
 	if err != nil {
 		return nil, err
 	}
@@ -100,19 +101,19 @@ func (w *world) site(ctx context.Context, c *cli.Context) (*site, error) {
 func (w *world) siteURL(text string) (string, error) {
 	switch {
 	case text == "":
-		if _, r, ok := w.config.DefaultRegistry(); ok {
+		if _, r, ok := w.Config.DefaultRegistry(); ok {
 			return r.URL, nil
 		}
 		return "", diag.New(diag.Misuse, "no_registry", "no registry is named, and config.toml has no default one").
-			Meant(slices.Sorted(maps.Keys(w.config.Registries))...).Hint("skl login URL --default, or add --registry NAME|URL")
-	case w.config.Registries[text].URL == "" && !strings.ContainsAny(text, ".:") && text != "localhost":
-		return w.registryURL(text)
+			Meant(slices.Sorted(maps.Keys(w.Config.Registries))...).Hint("skl login URL --default, or add --registry NAME|URL")
+	case w.Config.Registries[text].URL == "" && !strings.ContainsAny(text, ".:") && text != "localhost":
+		return w.RegistryURL(text)
 	}
 	return w.address(text)
 }
 
 // defaultData is where registry serve keeps its data unless it is told.
-func (w *world) defaultData() string { return filepath.Join(w.dirs.data, "registry") }
+func (w *world) defaultData() string { return filepath.Join(w.Dirs.Data, "registry") }
 
 // openData opens data that is there, and makes none.
 func (w *world) openData(ctx context.Context, dir string) (*server.Server, error) {
@@ -135,7 +136,7 @@ func (w *world) openData(ctx context.Context, dir string) (*server.Server, error
 
 func (w *world) hasData(dir string) error {
 	if info, err := os.Stat(filepath.Join(dir, "meta.db")); err != nil || !info.Mode().IsRegular() {
-		return diag.New(diag.Misuse, "no_registry_data", "%s does not hold the data of a registry", w.short(dir)).
+		return diag.New(diag.Misuse, "no_registry_data", "%s does not hold the data of a registry", w.Short(dir)).
 			Hint("--data DIR names the directory that skl registry serve was given")
 	}
 	return nil
@@ -183,7 +184,7 @@ func (w *world) dataSite(ctx context.Context, dir string) (*site, error) {
 		return origin.Credential{}, nil
 	}}
 	r := &client.Client{HTTP: h, Base: &url.URL{Scheme: "http", Host: l.Addr().String()}}
-	return &site{Client: r, name: w.short(dir), data: s, close: func() {
+	return &site{Client: r, name: w.Short(dir), data: s, close: func() {
 		web.Close()
 		<-done
 		s.Close()

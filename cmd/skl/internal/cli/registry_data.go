@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry"
@@ -59,7 +60,7 @@ func restoreCommand() command {
 // dataDir is the directory of --data, or the one that serve takes by itself.
 func (w *world) dataDir(c *cli.Context) string {
 	if dir := c.String("data"); dir != "" {
-		return absolute(w.cwd, dir)
+		return scope.Absolute(w.Cwd, dir)
 	}
 	return w.defaultData()
 }
@@ -98,8 +99,8 @@ func runGC(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Bool("dry-run") {
 		verb = "would remove"
 	}
-	w.ui.Print("%s %s (%s), %s, %s, %s", verb, ui.Count(report.Blobs, "blob"), ui.Size(report.Bytes), ui.Count(report.Drafts, "draft"),
-		ui.Count(report.Links, "link"), ui.Count(report.Uploads, "upload"))
+	w.ui.Print("%s %s (%s), %s, %s, %s", verb, diag.Count(report.Blobs, "blob"), ui.Size(report.Bytes), diag.Count(report.Drafts, "draft"),
+		diag.Count(report.Links, "link"), diag.Count(report.Uploads, "upload"))
 	return nil
 }
 
@@ -145,15 +146,15 @@ func (w *world) printFsck(name string, report registry.FsckReport) error {
 		rows = append(rows, []string{p.Code, p.What, p.Text})
 	}
 	w.ui.Rows(rows)
-	looked := []string{ui.Count(report.Blobs, "blob")}
+	looked := []string{diag.Count(report.Blobs, "blob")}
 	if name == "fsck" {
-		looked = []string{ui.Count(report.Releases, "release"), ui.Count(report.Blobs, "blob"), ui.Count(int(report.Entries), "record") + " of the log"}
+		looked = []string{diag.Count(report.Releases, "release"), diag.Count(report.Blobs, "blob"), diag.Count(int(report.Entries), "record") + " of the log"}
 	}
 	if len(report.Problems) == 0 {
 		w.ui.Print("%s: no problems", strings.Join(looked, ", "))
 		return nil
 	}
-	w.ui.Note("%s: %s", strings.Join(looked, ", "), ui.Count(len(report.Problems), "problem"))
+	w.ui.Note("%s: %s", strings.Join(looked, ", "), diag.Count(len(report.Problems), "problem"))
 	w.ui.Hint("what is lost or damaged comes back when it is pushed again, or from a backup")
 	return nil
 }
@@ -163,8 +164,8 @@ func runBackup(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	data, to := w.dataDir(c), absolute(w.cwd, args[0])
-	if holds(data, to) || holds(to, data) {
+	data, to := w.dataDir(c), scope.Absolute(w.Cwd, args[0])
+	if scope.Holds(data, to) || scope.Holds(to, data) {
 		return diag.New(diag.Misuse, "usage", "a backup in the data, or around it, is none").Hint("skl registry backup DIR names a directory elsewhere")
 	}
 	s, err := w.beside(ctx, data)
@@ -174,12 +175,12 @@ func runBackup(ctx context.Context, w *world, c *cli.Context) error {
 	defer s.Close()
 	out := backupResult{Dir: to, Log: s.Registry.Key.Origin()}
 	if c.Bool("dry-run") {
-		return w.printBackup(out, "%s would be copied to %s", w.short(data), w.short(to))
+		return w.printBackup(out, "%s would be copied to %s", w.Short(data), w.Short(to))
 	}
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
 	}
-	unlock, err := durable.Lock(ctx, to, func() { w.ui.Note("waiting for another backup to %s", w.short(to)) })
+	unlock, err := durable.Lock(ctx, to, func() { w.ui.Note("waiting for another backup to %s", w.Short(to)) })
 	if err != nil {
 		return err
 	}
@@ -189,7 +190,7 @@ func runBackup(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out.Blobs, out.New, out.Bytes = copied.Blobs, copied.New, copied.Bytes
-	if err := w.printBackup(out, "%s of which %d are new, %s in %s", ui.Count(out.Blobs, "blob"), out.New, ui.Size(out.Bytes), w.short(to)); err != nil {
+	if err := w.printBackup(out, "%s of which %d are new, %s in %s", diag.Count(out.Blobs, "blob"), out.New, ui.Size(out.Bytes), w.Short(to)); err != nil {
 		return err
 	}
 	w.ui.Note("it holds the keys of the registry: keep it as safe as the registry itself")
@@ -204,27 +205,22 @@ func (w *world) printBackup(out backupResult, format string, args ...any) error 
 	return nil
 }
 
-// holds reports whether path is dir or below it, wherever their links lead.
-func holds(dir, path string) bool {
-	return below(resolved(dir), resolved(path))
-}
-
 func runRestore(ctx context.Context, w *world, c *cli.Context) error {
 	args, err := words(c, 1, "registry restore DIR --data NEW")
 	if err != nil {
 		return err
 	}
-	from := absolute(w.cwd, args[0])
+	from := scope.Absolute(w.Cwd, args[0])
 	if c.String("data") == "" {
 		return diag.New(diag.Misuse, "usage", "--data says where the registry's data will be").Hint("skl registry restore %s --data NEW", args[0])
 	}
-	data := absolute(w.cwd, c.String("data"))
+	data := scope.Absolute(w.Cwd, c.String("data"))
 	if err := w.hasData(from); err != nil {
 		return err
 	}
 	out := backupResult{Dir: data}
 	if c.Bool("dry-run") {
-		return w.printBackup(out, "%s would be restored to %s", w.short(from), w.short(data))
+		return w.printBackup(out, "%s would be restored to %s", w.Short(from), w.Short(data))
 	}
 	copied, err := server.Restore(ctx, data, from)
 	if err != nil {
@@ -246,10 +242,10 @@ func runRestore(ctx context.Context, w *world, c *cli.Context) error {
 		return unmet("registry_damaged")
 	}
 	out.Blobs, out.New, out.Bytes, out.Log = copied.Blobs, copied.New, copied.Bytes, s.Registry.Key.Origin()
-	if err := w.printBackup(out, "%s, %s in %s, and no problems", ui.Count(report.Releases, "release"), ui.Count(out.Blobs, "blob"), w.short(data)); err != nil {
+	if err := w.printBackup(out, "%s, %s in %s, and no problems", diag.Count(report.Releases, "release"), diag.Count(out.Blobs, "blob"), w.Short(data)); err != nil {
 		return err
 	}
 	w.ui.Note("clients that saw later records of the log refuse what they get from here, with log_rollback")
-	w.ui.Hint("skl registry serve --data %s", w.short(data))
+	w.ui.Hint("skl registry serve --data %s", w.Short(data))
 	return nil
 }

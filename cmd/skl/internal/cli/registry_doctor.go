@@ -14,7 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/spec/diag"
@@ -30,7 +30,7 @@ func runRegistryDoctor(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	d := &doctor{w: w}
 	if dir := c.String("data"); dir != "" {
-		if err := d.data(ctx, absolute(w.cwd, dir)); err != nil {
+		if err := d.data(ctx, scope.Absolute(w.Cwd, dir)); err != nil {
 			return err
 		}
 	} else {
@@ -65,24 +65,24 @@ func (d *doctor) registry(ctx context.Context, s *site) {
 	} else if who.Anonymous {
 		d.say("login", "note", "skl login "+s.URL(), "no token: public namespaces only")
 	} else {
-		_, from, _ := d.w.credentials().Lookup(ctx, s.URL())
+		_, from, _ := d.w.Credentials().Lookup(ctx, s.URL())
 		d.say("login", "ok", "", "you are %s, by the credential from %s", diag.Printable(who.Account), from)
 	}
 	if list, err := s.Namespaces(ctx); err != nil {
 		d.failure("names", err)
 	} else {
-		d.say("names", "ok", "", "%s that you may read", ui.Count(len(list), "namespace"))
+		d.say("names", "ok", "", "%s that you may read", diag.Count(len(list), "namespace"))
 	}
 	if about.Log == "" {
 		d.say("log", "note", "", "no transparency log")
 		return
 	}
-	head, err := client.NewLog(s.Client, filepath.Join(d.w.dirs.state, "log")).Update(ctx)
+	head, err := client.NewLog(s.Client, filepath.Join(d.w.Dirs.State, "log")).Update(ctx)
 	if err != nil {
 		d.failure("log", err)
 		return
 	}
-	d.say("log", "ok", "", "%s of %s, and it continues what was seen before", ui.Count(int(head.Size), "record"), head.Origin)
+	d.say("log", "ok", "", "%s of %s, and it continues what was seen before", diag.Count(int(head.Size), "record"), head.Origin)
 	if ahead := time.Until(head.Time); ahead > 5*time.Minute {
 		d.say("clock", "problem", "", "the clock of the registry, or yours, is %s off", ahead.Round(time.Minute))
 	}
@@ -113,11 +113,11 @@ func (d *doctor) data(ctx context.Context, dir string) error {
 		case err != nil:
 			d.failure("files", err)
 		case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-			d.say("files", "problem", fmt.Sprintf("chmod go= %s", d.w.short(path)), "%s can be read by others", d.w.short(path))
+			d.say("files", "problem", fmt.Sprintf("chmod go= %s", d.w.Short(path)), "%s can be read by others", d.w.Short(path))
 		}
 	}
 	if _, err := os.Stat(adminTokenFile(dir)); err == nil {
-		d.say("token", "note", "rm "+d.w.short(adminTokenFile(dir)), "the first admin token is still in %s", d.w.short(adminTokenFile(dir)))
+		d.say("token", "note", "rm "+d.w.Short(adminTokenFile(dir)), "the first admin token is still in %s", d.w.Short(adminTokenFile(dir)))
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		d.failure("token", err)
 	}
@@ -132,7 +132,7 @@ func (d *doctor) data(ctx context.Context, dir string) error {
 		d.say("log", "ok", "", "the records of %s give its signed root", g.Key.Origin())
 	}
 	if !slices.ContainsFunc(d.items, func(i doctorItem) bool { return i.Level == "problem" }) {
-		d.say("content", "note", "skl registry fsck --data "+d.w.short(dir)+"    skl registry scrub --data "+d.w.short(dir), "not looked at here")
+		d.say("content", "note", "skl registry fsck --data "+d.w.Short(dir)+"    skl registry scrub --data "+d.w.Short(dir), "not looked at here")
 	}
 	return nil
 }
@@ -144,11 +144,11 @@ func (d *doctor) served(ctx context.Context, dir string) {
 	unlock, err := durable.Lock(short, dir, nil)
 	switch {
 	case errors.Is(err, durable.ErrLocked):
-		d.say("data", "ok", "", "%s, which a server has open", d.w.short(dir))
+		d.say("data", "ok", "", "%s, which a server has open", d.w.Short(dir))
 	case err != nil:
 		d.failure("data", err)
 	default:
 		unlock()
-		d.say("data", "ok", "", "%s, which no server has open", d.w.short(dir))
+		d.say("data", "ok", "", "%s, which no server has open", d.w.Short(dir))
 	}
 }

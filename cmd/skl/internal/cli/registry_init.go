@@ -56,9 +56,9 @@ func initRegistry(_ context.Context, w *world, c *cli.Context) error {
 		out.Files = append(out.Files, initFile{"compose.yaml", composeFile(cfg)})
 	}
 	for i := range out.Files {
-		out.Files[i].Path = filepath.Join(w.cwd, out.Files[i].Path)
+		out.Files[i].Path = filepath.Join(w.Cwd, out.Files[i].Path)
 		if _, err := os.Lstat(out.Files[i].Path); err == nil {
-			return diag.New(diag.Misuse, "exists", "%s is there already", w.short(out.Files[i].Path)).Hint("edit it, or move it away")
+			return diag.New(diag.Misuse, "exists", "%s is there already", w.Short(out.Files[i].Path)).Hint("edit it, or move it away")
 		}
 	}
 	for _, f := range out.Files {
@@ -76,14 +76,14 @@ func initRegistry(_ context.Context, w *world, c *cli.Context) error {
 		if c.Bool("dry-run") {
 			w.ui.Raw([]byte(f.Text))
 		} else {
-			w.ui.Print("wrote %s", w.short(f.Path))
+			w.ui.Print("wrote %s", w.Short(f.Path))
 		}
 	}
 	if c.Bool("dry-run") {
 		w.ui.Note("nothing was written (--dry-run)")
 		return nil
 	}
-	w.ui.Hint("skl registry serve --config %s", w.short(out.Files[0].Path))
+	w.ui.Hint("skl registry serve --config %s", w.Short(out.Files[0].Path))
 	return nil
 }
 

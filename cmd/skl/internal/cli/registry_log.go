@@ -11,7 +11,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/diag"
@@ -52,7 +51,7 @@ func registryLogCommand() command {
 
 // logKey is the verifier key of a registry's log: over the network the one that was seen first.
 func (w *world) logKey(ctx context.Context, s *site) (key string, follow *client.Log, err error) {
-	follow = client.NewLog(s.Client, filepath.Join(w.dirs.state, "log"))
+	follow = client.NewLog(s.Client, filepath.Join(w.Dirs.State, "log"))
 	if s.data != nil {
 		return s.data.Registry.Key.Public(), follow, nil
 	}
@@ -100,11 +99,11 @@ func verifyLog(ctx context.Context, w *world, c *cli.Context) error {
 		return w.ui.Result(out)
 	}
 	if out.Checked == "head" {
-		w.ui.Print("the log of %s continues what was seen before: %s, signed %s", out.Origin, ui.Count(int(out.Size), "record"), out.Time.Format(time.RFC3339))
+		w.ui.Print("the log of %s continues what was seen before: %s, signed %s", out.Origin, diag.Count(int(out.Size), "record"), out.Time.Format(time.RFC3339))
 		w.ui.Note("its entries are for those who may read the audit trail, so they were not recomputed")
 		return nil
 	}
-	w.ui.Print("the log of %s is whole: %s, signed %s", out.Origin, ui.Count(int(out.Size), "record"), out.Time.Format(time.RFC3339))
+	w.ui.Print("the log of %s is whole: %s, signed %s", out.Origin, diag.Count(int(out.Size), "record"), out.Time.Format(time.RFC3339))
 	return nil
 }
 

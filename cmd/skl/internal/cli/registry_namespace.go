@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/spec/attest"
@@ -311,7 +312,7 @@ func (w *world) signerOf(c *cli.Context) (wire.Signer, error) {
 	case file == "":
 		return s, nil
 	}
-	text, err := os.ReadFile(absolute(w.cwd, file))
+	text, err := os.ReadFile(scope.Absolute(w.Cwd, file))
 	if err != nil {
 		return s, diag.New(diag.Misuse, "no_such_file", "--key: %w", err)
 	}

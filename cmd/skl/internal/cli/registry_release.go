@@ -114,7 +114,7 @@ func runMirror(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	from, err := client.New(w.web, base)
+	from, err := client.New(w.HTTP, base)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func runMirror(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Bool("dry-run") {
 		err = m.plan(ctx, items)
 	} else {
-		job := &client.Mirror{From: client.NewOCI(w.web), To: client.NewOCI(w.web), Client: to.Client, Origin: from.URL(), Report: func(done client.Copied) { m.report(ctx, done) }}
+		job := &client.Mirror{From: client.NewOCI(w.HTTP), To: client.NewOCI(w.HTTP), Client: to.Client, Origin: from.URL(), Report: func(done client.Copied) { m.report(ctx, done) }}
 		job.Run(ctx, items) // each of its errors was reported
 		err = ctx.Err()
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry/server"
 	"github.com/skl-project/skl/spec/diag"
@@ -94,7 +95,7 @@ func serveRegistry(ctx context.Context, w *world, c *cli.Context) error {
 func (w *world) serveConfig(c *cli.Context) (server.Config, error) {
 	var cfg server.Config
 	if file := c.String("config"); file != "" {
-		path := absolute(w.env.cwd, file)
+		path := scope.Absolute(w.WorkingDir, file)
 		src, err := os.ReadFile(path)
 		if err != nil {
 			return cfg, diag.New(diag.Misuse, "config_unreadable", "reading configuration: %w", err)
@@ -110,7 +111,7 @@ func (w *world) serveConfig(c *cli.Context) (server.Config, error) {
 		cfg.Addr = server.DefaultAddr
 	}
 	if dir := c.String("data"); dir != "" {
-		cfg.Data = absolute(w.cwd, dir)
+		cfg.Data = scope.Absolute(w.Cwd, dir)
 	}
 	if cfg.Data == "" {
 		cfg.Data = w.defaultData()
@@ -136,8 +137,8 @@ func (w *world) inData(flag, text, place string) error {
 	case ok && len(scheme) > 1:
 		text = strings.TrimPrefix(rest, "//")
 	}
-	if absolute(w.cwd, text) != place {
-		return diag.New(diag.Misuse, "not_supported", "--%s: it is %s, and nowhere else", flag, w.short(place)).Hint("skl registry serve --data DIR")
+	if scope.Absolute(w.Cwd, text) != place {
+		return diag.New(diag.Misuse, "not_supported", "--%s: it is %s, and nowhere else", flag, w.Short(place)).Hint("skl registry serve --data DIR")
 	}
 	return nil
 }
@@ -163,7 +164,7 @@ func (w *world) showsToken() bool { return w.env.terminal && !w.ui.JSON }
 
 // welcome says what runs where and what to type next.
 func (w *world) welcome(s *server.Server, cfg server.Config, out serveResult) {
-	w.ui.Print("registry at %s, data in %s", out.URL, w.short(cfg.Data))
+	w.ui.Print("registry at %s, data in %s", out.URL, w.Short(cfg.Data))
 	switch {
 	case cfg.Access.Open:
 		w.ui.Note("anybody on this machine reads, writes and deletes anything here (--open)")
@@ -174,8 +175,8 @@ func (w *world) welcome(s *server.Server, cfg server.Config, out serveResult) {
 		os.Remove(out.AdminTokenFile)
 		w.ui.Hint("skl login %s --default", out.URL)
 	case out.AdminTokenFile != "":
-		w.ui.Note("the admin token is in %s", w.short(out.AdminTokenFile))
-		w.ui.Hint("skl login %s --default --token-stdin < %s", out.URL, w.short(out.AdminTokenFile))
+		w.ui.Note("the admin token is in %s", w.Short(out.AdminTokenFile))
+		w.ui.Hint("skl login %s --default --token-stdin < %s", out.URL, w.Short(out.AdminTokenFile))
 	default:
 		w.ui.Hint("skl login %s --default", out.URL)
 	}

@@ -32,7 +32,7 @@ func runResume(ctx context.Context, w *world, c *cli.Context) error {
 	default:
 		return diag.New(diag.Misuse, "run_done", "run %s is done (%s)", rec.ID, rec.Status).Hint("skl trace %s    skl run %s --model replay:%s", rec.ID, rec.Skill, rec.ID)
 	}
-	if w.cwd != rec.Work {
+	if w.Cwd != rec.Work {
 		return diag.New(diag.Misuse, "run_elsewhere", "run %s works in %s, not here", rec.ID, rec.Work).Hint("skl -C %s resume %s", quoteShell(rec.Work), rec.ID)
 	}
 	if rec.Model == "mcp" && c.String("model") == "" {

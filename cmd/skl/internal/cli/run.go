@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/replay"
@@ -61,7 +62,7 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	allow := splitList(c.StringSlice("allow"))
 	s := session{w: w, c: c, runnable: r, record: runRecord{
-		ID: newRunID(time.Now()), Skill: r.name, Dir: r.dir, Work: w.cwd, Digest: r.plan.Digest, Args: args, Started: time.Now().UTC(), Allow: allow}}
+		ID: newRunID(time.Now()), Skill: r.name, Dir: r.dir, Work: w.Cwd, Digest: r.plan.Digest, Args: args, Started: time.Now().UTC(), Allow: allow}}
 	return s.start(ctx)
 }
 
@@ -84,7 +85,7 @@ func (s *session) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if id, ok := strings.CutPrefix(spec, "replay:"); ok && !exists(absolute(s.w.cwd, id)) {
+	if id, ok := strings.CutPrefix(spec, "replay:"); ok && !scope.Exists(scope.Absolute(s.w.Cwd, id)) {
 		return s.replay(ctx, id) // touches nothing outside, so that nobody is asked
 	}
 	if len(s.flags.sets) > 0 || s.c.String("until") != "" {
@@ -127,14 +128,14 @@ func (s *session) runner(ctx context.Context, spec string) (_ *run.Runner, done 
 		return nil, nil, err
 	}
 	if path := s.c.String("record"); path != "" {
-		recorder, err := replay.Create(absolute(s.w.cwd, path))
+		recorder, err := replay.Create(scope.Absolute(s.w.Cwd, path))
 		if err != nil {
 			return nil, nil, err
 		}
 		open = append(open, recorder.Close)
 		m = replay.Record(m, recorder)
 	}
-	tools, err := s.w.dispatcher(s.runnable, s.w.cwd, s.record.Allow, s.w.confinement(s.c), s.consent)
+	tools, err := s.w.dispatcher(s.runnable, s.w.Cwd, s.record.Allow, s.w.confinement(s.c), s.consent)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -164,7 +165,7 @@ func (a aside) Fill(ctx context.Context, r model.Request) (model.Reply, error) {
 
 // confinement is how scripts and commands are to be confined: auto, strict or off.
 func (w *world) confinement(c *cli.Context) string {
-	return cmp.Or(c.String("sandbox"), w.config.Run.Sandbox, "auto")
+	return cmp.Or(c.String("sandbox"), w.Config.Run.Sandbox, "auto")
 }
 
 // consent asks the person before the first effect of a kind, once per digest.
@@ -200,7 +201,7 @@ func (s *session) sinks(ctx context.Context) (trace.Sink, error) {
 	}
 	out := []trace.Sink{events}
 	if path := s.c.String("trace"); path != "" {
-		file, err := jsonlFile(absolute(s.w.cwd, path))
+		file, err := jsonlFile(scope.Absolute(s.w.Cwd, path))
 		if err != nil {
 			return nil, errors.Join(err, events.Close())
 		}
@@ -208,7 +209,7 @@ func (s *session) sinks(ctx context.Context) (trace.Sink, error) {
 	}
 	switch u := s.w.ui; {
 	case s.c.Bool("debug"):
-		log := filepath.Join(s.w.cwd, trace.DebugLog)
+		log := filepath.Join(s.w.Cwd, trace.DebugLog)
 		out = append(out, &trace.Debug{W: s.w.env.stderr, Skill: s.skill, Command: strings.TrimSpace(s.name + " " + s.record.Args), Snapshot: func(text string) error {
 			return os.WriteFile(log, []byte(text), 0o600)
 		}})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/runtime/tool"
 	"github.com/skl-project/skl/spec/diag"
@@ -118,7 +119,7 @@ func (w *world) answers(c *cli.Context) (map[string]run.Answer, error) {
 	if path == "" {
 		return out, nil
 	}
-	src, err := os.ReadFile(absolute(w.cwd, path))
+	src, err := os.ReadFile(scope.Absolute(w.Cwd, path))
 	if err != nil {
 		return nil, diag.New(diag.Misuse, "usage", "--answers: %w", err)
 	}

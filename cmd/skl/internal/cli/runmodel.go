@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/anthropic"
 	"github.com/skl-project/skl/runtime/model/claudecode"
@@ -28,12 +29,12 @@ var modelWords = []string{"anthropic", "openai", "claude-code", "copilot", "manu
 // chooseModel says which model a run uses when --model does not: that of the configuration, the one
 // credential that is set or else the one program that is found, and a person on a terminal.
 func (w *world) chooseModel(flag string) (string, error) {
-	if spec := cmp.Or(flag, w.config.Run.Model); spec != "" {
+	if spec := cmp.Or(flag, w.Config.Run.Model); spec != "" {
 		return spec, nil
 	}
 	var found []string
 	for _, way := range [][2]string{{"ANTHROPIC_API_KEY", "anthropic"}, {"OPENAI_API_KEY", "openai"}} {
-		if w.env.getenv(way[0]) != "" {
+		if w.Getenv(way[0]) != "" {
 			found = append(found, way[1])
 		}
 	}
@@ -61,7 +62,7 @@ func (w *world) chooseModel(flag string) (string, error) {
 
 // program finds a program in the user's PATH.
 func (w *world) program(name string) (string, error) {
-	for _, dir := range filepath.SplitList(w.env.getenv("PATH")) {
+	for _, dir := range filepath.SplitList(w.Getenv("PATH")) {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(path) {
 			return path, nil
 		}
@@ -73,19 +74,19 @@ func (w *world) program(name string) (string, error) {
 // claude-code, copilot, manual or replay:FILE. Checked asks again when an answer does not fit.
 func (w *world) openModel(spec string) (model.Model, error) {
 	name, id, _ := strings.Cut(spec, ":")
-	m := w.config.Models[name]
+	m := w.Config.Models[name]
 	kind := cmp.Or(m.Kind, name)
-	if w.offline() && kind != "manual" && kind != "replay" && !loopback(cmp.Or(m.BaseURL, w.env.getenv(map[string]string{"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}[kind]))) {
+	if w.Offline() && kind != "manual" && kind != "replay" && !loopback(cmp.Or(m.BaseURL, w.Getenv(map[string]string{"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}[kind]))) {
 		return nil, diag.New(diag.Failed, "offline", "the model %s is reached over the network, and --offline is set", spec).Hint("--model replay:FILE, --model manual, or a server on this machine")
 	}
 	var out model.Model
 	var err error
 	switch kind {
 	case "anthropic":
-		out, err = anthropic.New(anthropic.Config{APIKey: w.modelKey(m, "ANTHROPIC_API_KEY"), BaseURL: cmp.Or(m.BaseURL, w.env.getenv("ANTHROPIC_BASE_URL")),
+		out, err = anthropic.New(anthropic.Config{APIKey: w.modelKey(m, "ANTHROPIC_API_KEY"), BaseURL: cmp.Or(m.BaseURL, w.Getenv("ANTHROPIC_BASE_URL")),
 			Model: cmp.Or(id, m.Model), Insecure: w.insecure(m.BaseURL)})
 	case "openai":
-		out, err = openai.New(openai.Config{APIKey: w.modelKey(m, "OPENAI_API_KEY"), BaseURL: cmp.Or(m.BaseURL, w.env.getenv("OPENAI_BASE_URL")),
+		out, err = openai.New(openai.Config{APIKey: w.modelKey(m, "OPENAI_API_KEY"), BaseURL: cmp.Or(m.BaseURL, w.Getenv("OPENAI_BASE_URL")),
 			Model: cmp.Or(id, m.Model), API: m.API, Insecure: w.insecure(m.BaseURL)})
 	case "claude-code":
 		var path string
@@ -103,11 +104,11 @@ func (w *world) openModel(spec string) (model.Model, error) {
 		}
 		return manual.New(manual.Config{In: w.ui.Line, Out: w.ui.Show}), nil
 	case "replay":
-		if out, err = replay.Open(absolute(w.cwd, id)); err != nil {
+		if out, err = replay.Open(scope.Absolute(w.Cwd, id)); err != nil {
 			return nil, err
 		}
 	default:
-		words := append(slices.Sorted(maps.Keys(w.config.Models)), modelWords...)
+		words := append(slices.Sorted(maps.Keys(w.Config.Models)), modelWords...)
 		return nil, diag.New(diag.Misuse, model.CodeUnknown, "there is no model %q", spec).Meant(spell.Nearest(name, words, 3)...).Hint("%s", "--model "+strings.Join(modelWords, "|"))
 	}
 	if err != nil {
@@ -128,11 +129,11 @@ func loopback(address string) bool {
 
 // modelKey is the secret for a provider, from the variable that the configuration or the provider names.
 func (w *world) modelKey(m config.Model, usual string) string {
-	return w.env.getenv(cmp.Or(m.KeyEnv, usual))
+	return w.Getenv(cmp.Or(m.KeyEnv, usual))
 }
 
 // insecure reports whether the configuration allows plain HTTP for the server at address.
 func (w *world) insecure(address string) bool {
 	u, err := url.Parse(address)
-	return err == nil && w.config.Origin(u.Host).Insecure
+	return err == nil && w.Config.Origin(u.Host).Insecure
 }

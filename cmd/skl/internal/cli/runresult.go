@@ -62,7 +62,7 @@ func (s *session) print(result run.Result) {
 	if result.Status == "" {
 		return
 	}
-	cost := fmt.Sprintf("%s, %s in, %s out", ui.Count(result.Usage.Calls, "model call"), strconv.Itoa(result.Usage.InputTokens), strconv.Itoa(result.Usage.OutputTokens))
+	cost := fmt.Sprintf("%s, %s in, %s out", diag.Count(result.Usage.Calls, "model call"), strconv.Itoa(result.Usage.InputTokens), strconv.Itoa(result.Usage.OutputTokens))
 	u.Note("run %s: %s (%s)", s.record.ID, result.Status, cost)
 	switch {
 	case result.Pending != nil:

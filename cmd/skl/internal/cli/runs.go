@@ -17,7 +17,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/runtime/trace"
@@ -49,7 +48,7 @@ type runRecord struct {
 	Replayed string     `json:"replayed,omitempty"` // the run that this one replays; it has no journal of its own
 }
 
-func (w *world) runsDir() string { return filepath.Join(w.dirs.state, "runs") }
+func (w *world) runsDir() string { return filepath.Join(w.Dirs.State, "runs") }
 
 func (w *world) runDir(id string) string { return filepath.Join(w.runsDir(), id) }
 
@@ -78,7 +77,7 @@ func (r *runRecord) end(result run.Result) {
 
 // createRun writes the record of a new run and makes its journal.
 func (w *world) createRun(r runRecord) (*run.File, error) {
-	if err := w.private(w.runDir(r.ID)); err != nil {
+	if err := w.MkdirPrivate(w.runDir(r.ID)); err != nil {
 		return nil, err
 	}
 	if err := w.writeRun(r); err != nil {
@@ -89,7 +88,7 @@ func (w *world) createRun(r runRecord) (*run.File, error) {
 
 // eventsSink keeps the events of a run for "skl trace".
 func (w *world) eventsSink(r runRecord) (trace.Sink, error) {
-	if err := w.private(w.runDir(r.ID)); err != nil {
+	if err := w.MkdirPrivate(w.runDir(r.ID)); err != nil {
 		return nil, err
 	}
 	return jsonlFile(filepath.Join(w.runDir(r.ID), eventsFile))
@@ -271,7 +270,7 @@ func runPrune(_ context.Context, w *world, c *cli.Context) error {
 	if c.Bool("dry-run") {
 		verb = "would be forgotten"
 	}
-	w.ui.Note("%s %s, %d kept", ui.Count(len(out.Pruned), "run"), verb, len(out.Runs))
+	w.ui.Note("%s %s, %d kept", diag.Count(len(out.Pruned), "run"), verb, len(out.Runs))
 	return nil
 }
 

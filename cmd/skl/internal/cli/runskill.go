@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/runtime/plan"
@@ -34,7 +36,7 @@ func (w *world) runnable(ctx context.Context, arg string) (*runnable, error) {
 		return w.runnableAt(arg)
 	}
 	r, err := w.runnableNamed(ctx, arg)
-	if errors.Is(err, diag.Code("unknown_skill")) && exists(filepath.Join(absolute(w.cwd, arg), skill.FileName)) {
+	if errors.Is(err, diag.Code("unknown_skill")) && scope.Exists(filepath.Join(scope.Absolute(w.Cwd, arg), skill.FileName)) {
 		return w.runnableAt(arg)
 	}
 	return r, err
@@ -42,25 +44,25 @@ func (w *world) runnable(ctx context.Context, arg string) (*runnable, error) {
 
 // runnableAt is the skill in a folder.
 func (w *world) runnableAt(path string) (*runnable, error) {
-	dir := absolute(w.cwd, path)
+	dir := scope.Absolute(w.Cwd, path)
 	if filepath.Base(dir) == skill.FileName {
 		dir = filepath.Dir(dir)
 	}
-	if !exists(filepath.Join(dir, skill.FileName)) {
+	if !scope.Exists(filepath.Join(dir, skill.FileName)) {
 		return nil, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s", path).Hint("skl list")
 	}
-	r := &runnable{dir: dir, files: filesIn(dir), trust: "local"}
+	r := &runnable{dir: dir, files: scope.FilesIn(dir), trust: "local"}
 	return r, r.read(w)
 }
 
 // runnableNamed is the active copy of an installed skill, and nothing else that a name could mean, such as a folder that
 // somebody made here. "skl:NAME" is the copy that comes with skl.
 func (w *world) runnableNamed(ctx context.Context, name string) (*runnable, error) {
-	l, err := w.discover(ctx, nil)
+	l, err := w.Discover(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	found, err := copies(l, strings.TrimPrefix(name, "skl:"))
+	found, err := scope.Copies(l, strings.TrimPrefix(name, "skl:"))
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +73,7 @@ func (w *world) runnableNamed(ctx context.Context, name string) (*runnable, erro
 		return nil, notActive(found[0])
 	}
 	r := &runnable{dir: found[i].Path, trust: found[i].Trust}
-	if r.files, err = filesOf(found[i]); err != nil {
+	if r.files, err = scope.FilesOf(found[i]); err != nil {
 		return nil, err
 	}
 	return r, r.read(w)
@@ -92,7 +94,7 @@ func (r *runnable) read(w *world) (err error) {
 		return doc.Problem
 	case r.skill.Tree == nil:
 		return diag.New(diag.Misuse, "no_tree", "%s has no section \"## Tree\", so there is nothing to run: agents follow its text", r.name).
-			Hint("skl read %s    skl convert %s --to tree", r.name, w.short(r.dir))
+			Hint("skl read %s    skl convert %s --to tree", r.name, w.Short(r.dir))
 	}
 	return nil
 }
@@ -112,7 +114,7 @@ func notActive(r roots.Record) error {
 
 // bind plans a run of r. Other skills are found among the active copies that the lock lists.
 func (w *world) bind(ctx context.Context, r *runnable) error {
-	opt := plan.Options{Depends: dependencies(r.skill), Path: w.short(r.dir)}
+	opt := plan.Options{Depends: dependencies(r.skill), Path: w.Short(r.dir)}
 	opt.Find = func(name string) (*tree.Skill, error) {
 		other, err := w.runnableNamed(ctx, name)
 		if errors.Is(err, diag.Code("no_tree")) || errors.Is(err, diag.Code("unknown_skill")) {
@@ -131,7 +133,7 @@ func (w *world) bind(ctx context.Context, r *runnable) error {
 // dependencies are the names of the skills that a skill needs: those that it writes down. What a lock says that it
 // requires comes with the project and counts for nothing.
 func dependencies(s *tree.Skill) []string {
-	return required(s.Doc)
+	return apply.Requires(s.Doc)
 }
 
 // allowRun is what a person consents to besides effects, once per digest: that the skill runs at all.
@@ -143,7 +145,7 @@ type consents struct {
 	Skills  map[string][]string `json:"skills"`
 }
 
-func (w *world) consentPath() string { return filepath.Join(w.dirs.state, "consents.json") }
+func (w *world) consentPath() string { return filepath.Join(w.Dirs.State, "consents.json") }
 
 func (w *world) readConsents() (consents, error) {
 	c := consents{Version: 1, Skills: map[string][]string{}}
@@ -162,10 +164,10 @@ func (w *world) readConsents() (consents, error) {
 
 // remember records that the user allowed something to the skill with digest.
 func (w *world) remember(digest string, what ...string) error {
-	if err := w.private(w.dirs.state); err != nil {
+	if err := w.MkdirPrivate(w.Dirs.State); err != nil {
 		return err
 	}
-	unlock, err := durable.Lock(context.Background(), w.dirs.state, nil)
+	unlock, err := durable.Lock(context.Background(), w.Dirs.State, nil)
 	if err != nil {
 		return err
 	}
@@ -205,7 +207,7 @@ func (w *world) mayRun(r *runnable, allow []string) error {
 		return diag.New(diag.Refused, "run_not_allowed", "%s was never run in this form here, and nobody can be asked", r.name).
 			Hint("skl run %s --allow run    skl run %s --dry-run shows what it could do", r.name, r.name)
 	}
-	w.ui.Note("%s (%s, %s) was never run in this form here: skl run %s --dry-run shows what it could do", r.name, r.trust, w.short(r.dir), r.name)
+	w.ui.Note("%s (%s, %s) was never run in this form here: skl run %s --dry-run shows what it could do", r.name, r.trust, w.Short(r.dir), r.name)
 	yes, err := w.ui.Confirm("run " + r.name + "?")
 	if err != nil {
 		return err

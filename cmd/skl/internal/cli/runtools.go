@@ -25,9 +25,9 @@ func (w *world) dispatcher(r *runnable, work string, allow []string, how string,
 		return nil, err
 	}
 	cfg := tool.Config{
-		Skill: r.name, Digest: r.plan.Digest, WorkDir: work, Protected: []string{w.root}, Grant: grant, Hosts: w.config.Run.Hosts,
+		Skill: r.name, Digest: r.plan.Digest, WorkDir: work, Protected: []string{w.Root}, Grant: grant, Hosts: w.Config.Run.Hosts,
 		Consent: consent, Remembered: consentStore{w}, Exec: sandbox.Run, Floor: floor, Off: how == "off",
-		Path: w.env.getenv("PATH"), Home: w.home, Client: w.web,
+		Path: w.Getenv("PATH"), Home: w.Home, Client: w.HTTP,
 	}
 	if !strings.HasPrefix(r.dir, "skl:") {
 		cfg.SkillDir = r.dir
@@ -59,13 +59,13 @@ func sandboxFloor(how string) (sandbox.Tier, error) {
 
 // addServers adds the MCP servers of the configuration.
 func (w *world) addServers(cfg *tool.Config) error {
-	for name, m := range w.config.MCP {
+	for name, m := range w.Config.MCP {
 		s := tool.Server{Name: name, Command: m.Command, URL: m.URL}
 		for _, variable := range m.Env {
-			s.Env = append(s.Env, variable+"="+w.env.getenv(variable))
+			s.Env = append(s.Env, variable+"="+w.Getenv(variable))
 		}
 		if m.KeyEnv != "" {
-			key := w.env.getenv(m.KeyEnv)
+			key := w.Getenv(m.KeyEnv)
 			if key == "" {
 				return diag.New(diag.Misuse, "credential", "the variable %s, which holds the token of the MCP server %s, is not set", m.KeyEnv, name)
 			}
@@ -91,12 +91,12 @@ func (s consentStore) Remember(digest string, e tool.Effect) error {
 
 // spans sends the run to an OpenTelemetry collector, if the configuration or the environment names one.
 func (w *world) spans(ctx context.Context, id, model string) (trace.Sink, error) {
-	endpoint := w.config.Run.Trace
-	if endpoint == "" && w.env.getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && w.env.getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
+	endpoint := w.Config.Run.Trace
+	if endpoint == "" && w.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && w.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return nil, nil
 	}
 	sink, err := otlp.New(ctx, otlp.Config{Endpoint: endpoint, Version: version, Run: id, Model: model,
-		Content: otlp.CapturesContent(w.env.getenv(otlp.ContentVariable))})
+		Content: otlp.CapturesContent(w.Getenv(otlp.ContentVariable))})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/index/skillsearch"
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/wire"
@@ -69,9 +70,9 @@ func runSearch(ctx context.Context, w *world, c *cli.Context) error {
 	case limit < 1 || limit > 100:
 		return diag.New(diag.Misuse, "usage", "--limit is between 1 and 100")
 	}
-	names := slices.Sorted(maps.Keys(w.config.Registries))
+	names := slices.Sorted(maps.Keys(w.Config.Registries))
 	if only := c.String("registry"); only != "" {
-		if _, err := w.registryURL(only); err != nil {
+		if _, err := w.RegistryURL(only); err != nil {
 			return err
 		}
 		names = []string{only}
@@ -107,9 +108,9 @@ func (w *world) searchSkills(ctx context.Context, task string, limit int) (skill
 	if err := w.findInstalled(ctx, &found); err != nil {
 		return skillsearch.Answer{}, err
 	}
-	names := slices.Sorted(maps.Keys(w.config.Registries))
+	names := slices.Sorted(maps.Keys(w.Config.Registries))
 	var note string
-	if w.offline() {
+	if w.Offline() {
 		if len(names) > 0 {
 			note = "offline: registries were not asked"
 		}
@@ -205,7 +206,7 @@ func (s *skillsFound) answer(words string) searchResult {
 
 // findInstalled adds what is installed.
 func (w *world) findInstalled(ctx context.Context, s *skillsFound) error {
-	l, err := w.discover(ctx, nil)
+	l, err := w.Discover(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -213,12 +214,12 @@ func (w *world) findInstalled(ctx context.Context, s *skillsFound) error {
 	if err != nil {
 		return err
 	}
-	f, _ := w.load()
+	f, _ := w.Load()
 	for _, k := range list {
 		one := foundSkill{Name: k.Name, Version: k.Version, Description: k.Description, Installed: true, Tokens: k.Tokens}
-		if f != nil && f.lock != nil {
-			if locked, ok := f.lock.Skill(k.Name); ok && locked.Source == "registry" {
-				one.Ref = subjectOf(locked).Name
+		if f != nil && f.Lock != nil {
+			if locked, ok := f.Lock.Skill(k.Name); ok && locked.Source == "registry" {
+				one.Ref = apply.SubjectOf(locked).Name
 			}
 		}
 		s.skills = append(s.skills, k)
@@ -242,7 +243,7 @@ func (w *world) askRegistries(ctx context.Context, names []string, words string,
 	for i, name := range names {
 		g.Go(func() error {
 			a := &answers[i]
-			r, err := client.New(w.web, w.config.Registries[name].URL)
+			r, err := client.New(w.HTTP, w.Config.Registries[name].URL)
 			if err == nil {
 				a.SearchResult, err = r.Search(ctx, client.Query{Text: words, Limit: limit})
 			}

@@ -13,6 +13,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/keyless"
@@ -59,7 +61,7 @@ func (w *world) signer(ctx context.Context, c *cli.Context, how string) (signFun
 // passphrase that opened it, nil for a key without.
 func (w *world) privateKey(path string) (key attest.PrivateKey, passphrase []byte, err error) {
 	fail := func(err error) (attest.PrivateKey, []byte, error) { return attest.PrivateKey{}, nil, err }
-	text, err := os.ReadFile(absolute(w.cwd, path))
+	text, err := os.ReadFile(scope.Absolute(w.Cwd, path))
 	if err != nil {
 		return fail(diag.New(diag.Misuse, "no_key", "the signing key cannot be read: %w", err).Hint("skl key new -o %s", path))
 	}
@@ -68,10 +70,10 @@ func (w *world) privateKey(path string) (key attest.PrivateKey, passphrase []byt
 	if sealed = sealed && e.Code == "key_passphrase"; !sealed {
 		return key, nil, err
 	}
-	passphrase = []byte(w.env.getenv("SKL_KEY_PASSPHRASE"))
+	passphrase = []byte(w.Getenv("SKL_KEY_PASSPHRASE"))
 	if len(passphrase) == 0 {
 		asked, err := w.ui.Secret("passphrase of " + path)
-		if errors.Is(err, ui.ErrNoTerminal) {
+		if errors.Is(err, ask.ErrNobody) {
 			return fail(e.Hint("set SKL_KEY_PASSPHRASE"))
 		}
 		if err != nil {
@@ -91,7 +93,7 @@ func (w *world) keylessSigner(ctx context.Context, c *cli.Context) (signFunc, er
 		services.Timestamps = []string{tsa}
 	}
 	if path := c.String("signing-config"); path != "" {
-		text, err := os.ReadFile(absolute(w.cwd, path))
+		text, err := os.ReadFile(scope.Absolute(w.Cwd, path))
 		if err != nil {
 			return nil, diag.New(diag.Misuse, "keyless_config", "the signing configuration cannot be read: %w", err)
 		}
@@ -107,7 +109,7 @@ func (w *world) keylessSigner(ctx context.Context, c *cli.Context) (signFunc, er
 	if err != nil {
 		return nil, err
 	}
-	s := &keyless.Signer{Services: services, Client: w.web.HTTP(), Progress: w.ui.Progress}
+	s := &keyless.Signer{Services: services, Client: w.HTTP.HTTP(), Progress: w.ui.Progress}
 	return func(ctx context.Context, st attest.Statement) ([]byte, string, error) {
 		bundle, err := s.Sign(ctx, st, token)
 		return bundle, certified(bundle), err
@@ -140,16 +142,16 @@ func certified(bundle []byte) string {
 
 func (w *world) identityToken(ctx context.Context, c *cli.Context) (string, error) {
 	if path := c.String("identity-token"); path != "" {
-		text, err := os.ReadFile(absolute(w.cwd, path))
+		text, err := os.ReadFile(scope.Absolute(w.Cwd, path))
 		if err != nil {
 			return "", diag.New(diag.Misuse, "keyless_token", "the identity token cannot be read: %w", err)
 		}
 		return strings.TrimSpace(string(text)), nil
 	}
-	if token := w.env.getenv("SIGSTORE_ID_TOKEN"); token != "" {
+	if token := w.Getenv("SIGSTORE_ID_TOKEN"); token != "" {
 		return token, nil
 	}
-	return keyless.Ambient(ctx, w.env.getenv, w.web.HTTP(), "")
+	return keyless.Ambient(ctx, w.Getenv, w.HTTP.HTTP(), "")
 }
 
 // attachSignature signs subject and puts the bundle into a referrer of it; none without sign.
@@ -212,7 +214,7 @@ func attestCommand() command {
 			if c.String("predicate") == "" || c.String("type") == "" {
 				return diag.New(diag.Misuse, "usage", "a statement needs --predicate FILE and --type URI").Hint("skl attest --help")
 			}
-			text, err := os.ReadFile(absolute(w.cwd, c.String("predicate")))
+			text, err := os.ReadFile(scope.Absolute(w.Cwd, c.String("predicate")))
 			if err != nil {
 				return diag.New(diag.Misuse, "bad_predicate", "the predicate cannot be read: %w", err)
 			}
@@ -317,11 +319,11 @@ func (w *world) published(ctx context.Context, arg, to string) (*destination, cl
 
 // ownerRegistry is the registry that owns the namespace of a name.
 func (w *world) ownerRegistry(ctx context.Context, r ref.Ref) (string, error) {
-	f, err := w.load()
+	f, err := w.Load()
 	if err != nil {
 		return "", err
 	}
-	place, err := w.resolver(f.manifest).Locate(ctx, r)
+	place, err := w.Resolver(f.Manifest).Locate(ctx, r)
 	if err != nil {
 		return "", err
 	}

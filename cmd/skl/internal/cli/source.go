@@ -3,147 +3,17 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"maps"
-	"net/url"
-	"os"
-	"path"
 	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
-	"github.com/skl-project/skl/install/durable"
-	"github.com/skl-project/skl/registry/client/ocihttp"
-	"github.com/skl-project/skl/registry/client/origin"
-	"github.com/skl-project/skl/resolver"
-	"github.com/skl-project/skl/resolver/source"
-	"github.com/skl-project/skl/resolver/source/marketplace"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/spec/config"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
 )
-
-// market is the ref of a marketplace in the configuration.
-func (w *world) market(name string) (ref.Ref, bool) {
-	text, ok := w.config.Markets[name]
-	if !ok {
-		return ref.Ref{}, false
-	}
-	r, err := ref.Parse(text)
-	return r, err == nil
-}
-
-// plugins reads marketplaces for the resolver.
-type plugins struct{ w *world }
-
-// repoFiles reads the files of one commit, or of a folder.
-type repoFiles struct {
-	w      *world
-	at     ref.Ref // Git or Local
-	commit string
-}
-
-func (f repoFiles) ReadFile(ctx context.Context, name string) ([]byte, error) {
-	if f.at.Kind == ref.Git {
-		return f.w.git.ReadFile(ctx, f.at.URL, f.commit, name)
-	}
-	root, err := os.OpenRoot(absolute(f.w.base, filepath.FromSlash(f.at.Path)))
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return fs.ReadFile(durable.RootFS(root), name)
-}
-
-// led notes that a catalogue names a repository elsewhere: it leads to no address further in than its own.
-func (w *world) led(catalogue, to ref.Ref) {
-	if w.web == nil {
-		return
-	}
-	web := func(r ref.Ref) string {
-		u, err := url.Parse(r.URL)
-		switch {
-		case r.Kind == ref.OCI:
-			return ocihttp.New(w.web).Base(r.Host)
-		case r.Kind != ref.Git || err != nil || u.Scheme != "https" && u.Scheme != "http":
-			return ""
-		}
-		return origin.Of(u)
-	}
-	if from, at := web(catalogue), web(to); from != "" && at != "" {
-		w.web.Led(from, at)
-	}
-}
-
-// Plugin implements resolver.PluginReader.
-func (p plugins) Plugin(ctx context.Context, market ref.Ref, at source.Release, name string) (resolver.Place, error) {
-	files := repoFiles{p.w, market, at.Commit}
-	dir := ""
-	if market.Kind == ref.Git {
-		dir = market.Path
-	}
-	m, err := marketplace.Load(ctx, files, dir)
-	if err != nil {
-		return resolver.Place{}, err
-	}
-	plugin, err := m.Plugin(name)
-	if err != nil {
-		return resolver.Place{}, err
-	}
-	where, err := plugin.Place(market, at.Commit)
-	if err != nil {
-		return resolver.Place{}, err
-	}
-	r := where.Ref
-	if r.Kind == ref.Forge {
-		address, err := p.w.config.ForgeURL(r.Host, r.Owner, r.Repo)
-		if err != nil {
-			return resolver.Place{}, err
-		}
-		r = ref.Ref{Kind: ref.Git, URL: address, Path: r.Path, Version: r.Version}
-	}
-	p.w.led(market, r)
-	out := resolver.Place{Ref: r, Commit: where.Commit}
-	root := r.Path
-	if r.Kind == ref.Local {
-		// Paths of skills are relative to the marketplace's folder, not to the plugin's.
-		out.Ref, root = market, plugin.Source.Path
-	} else {
-		if out.Commit == "" {
-			if out.Commit, err = p.commit(ctx, r); err != nil {
-				return resolver.Place{}, err
-			}
-		}
-		files = repoFiles{p.w, r, out.Commit}
-	}
-	out.Ref.Path, out.Ref.Version = "", ""
-	if r.Kind == ref.Local {
-		out.Ref.Path = market.Path
-	}
-	picked, err := plugin.Skills(ctx, files, root)
-	if err != nil {
-		return resolver.Place{}, err
-	}
-	out.Has, out.None = picked.Has, func() error { return picked.None(name) }
-	if picked.Named {
-		for _, dir := range picked.Paths {
-			out.Near = append(out.Near, path.Base(dir))
-		}
-	}
-	return out, nil
-}
-
-// commit resolves the version of a plugin that is elsewhere and not pinned.
-func (p plugins) commit(ctx context.Context, r ref.Ref) (string, error) {
-	releases, err := p.w.git.Versions(ctx, r)
-	if err != nil {
-		return "", err
-	}
-	chosen, _, err := resolver.Pick(releases, "", r.Version, "")
-	return chosen.Commit, err
-}
 
 type sourceLine struct {
 	Kind string `json:"kind"` // market or forge
@@ -175,9 +45,9 @@ func addSource(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	if r.Kind == ref.Local {
-		r.Path = filepath.ToSlash(absolute(w.cwd, filepath.FromSlash(r.Path))) // the configuration has no directory of its own
+		r.Path = filepath.ToSlash(scope.Absolute(w.Cwd, filepath.FromSlash(r.Path))) // the configuration has no directory of its own
 	}
-	m, err := w.readMarket(ctx, r)
+	m, err := w.ReadMarket(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -185,10 +55,10 @@ func addSource(ctx context.Context, w *world, c *cli.Context) error {
 	if name == "" {
 		name = m.Name
 	}
-	if old, ok := w.config.Markets[name]; ok && old != r.String() {
+	if old, ok := w.Config.Markets[name]; ok && old != r.String() {
 		return diag.New(diag.Misuse, "exists", "there is a marketplace %q already, from %s", name, old).Hint("add --name OTHER")
 	}
-	if err := w.editConfig(c.Bool("dry-run"), func(cfg *config.Config) error { return cfg.SetMarket(name, r.String()) }); err != nil {
+	if err := w.EditConfig(c.Bool("dry-run"), func(cfg *config.Config) error { return cfg.SetMarket(name, r.String()) }); err != nil {
 		return err
 	}
 	if w.ui.JSON {
@@ -200,38 +70,9 @@ func addSource(ctx context.Context, w *world, c *cli.Context) error {
 			usable++
 		}
 	}
-	w.ui.Print("marketplace %s: %s, %d usable", name, ui.Count(len(m.Plugins), "plugin"), usable)
+	w.ui.Print("marketplace %s: %s, %d usable", name, diag.Count(len(m.Plugins), "plugin"), usable)
 	w.ui.Hint("skl source list %s    skl install market:%s/PLUGIN", name, name)
 	return nil
-}
-
-// readMarket reads the marketplace that r leads to, at its default branch or the version named.
-func (w *world) readMarket(ctx context.Context, r ref.Ref) (marketplace.Marketplace, error) {
-	f, err := w.load()
-	if err != nil {
-		return marketplace.Marketplace{}, err
-	}
-	rs := w.resolver(f.manifest)
-	place, err := rs.Locate(ctx, r)
-	if err != nil {
-		return marketplace.Marketplace{}, err
-	}
-	at, err := rs.Head(ctx, place.Ref)
-	if err != nil {
-		return marketplace.Marketplace{}, err
-	}
-	dir := ""
-	if place.Ref.Kind == ref.Git {
-		dir = place.Ref.Path
-	}
-	m, err := marketplace.Load(ctx, repoFiles{w, place.Ref, at.Commit}, dir)
-	if err != nil {
-		return marketplace.Marketplace{}, fmt.Errorf("%s: %w", r, err)
-	}
-	for i, p := range m.Plugins {
-		_, m.Plugins[i].Invalid = p.Place(place.Ref, at.Commit)
-	}
-	return m, nil
 }
 
 func removeSource(_ context.Context, w *world, c *cli.Context) error {
@@ -239,11 +80,11 @@ func removeSource(_ context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := w.config.Markets[name]; !ok {
+	if _, ok := w.Config.Markets[name]; !ok {
 		return diag.New(diag.Misuse, "unknown_market", "there is no marketplace %q", name).
-			Meant(slices.Sorted(maps.Keys(w.config.Markets))...)
+			Meant(slices.Sorted(maps.Keys(w.Config.Markets))...)
 	}
-	if err := w.editConfig(c.Bool("dry-run"), func(cfg *config.Config) error { return cfg.RemoveMarket(name) }); err != nil {
+	if err := w.EditConfig(c.Bool("dry-run"), func(cfg *config.Config) error { return cfg.RemoveMarket(name) }); err != nil {
 		return err
 	}
 	if w.ui.JSON {
@@ -251,26 +92,6 @@ func removeSource(_ context.Context, w *world, c *cli.Context) error {
 	}
 	w.ui.Print("removed marketplace %s", name)
 	return nil
-}
-
-// editConfig changes the user's config.toml, keeping its comments.
-func (w *world) editConfig(dry bool, edit func(*config.Config) error) error {
-	file := w.configPath()
-	src, err := os.ReadFile(file)
-	if err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	cfg, err := config.Parse(src, file)
-	if err != nil {
-		return err
-	}
-	if err := edit(cfg); err != nil || dry {
-		return err
-	}
-	if err := w.private(filepath.Dir(file)); err != nil {
-		return err
-	}
-	return durable.WriteFile(file, cfg.Bytes(), 0o600)
 }
 
 type pluginLine struct {
@@ -285,11 +106,11 @@ func listSources(ctx context.Context, w *world, c *cli.Context) error {
 		return w.listPlugins(ctx, name)
 	}
 	out := sourceResult{Sources: []sourceLine{}}
-	for _, name := range slices.Sorted(maps.Keys(w.config.Markets)) {
-		out.Sources = append(out.Sources, sourceLine{"market", name, w.config.Markets[name]})
+	for _, name := range slices.Sorted(maps.Keys(w.Config.Markets)) {
+		out.Sources = append(out.Sources, sourceLine{"market", name, w.Config.Markets[name]})
 	}
 	forges := map[string]string{"github": "https://github.com", "gitlab": "https://gitlab.com", "codeberg": "https://codeberg.org"}
-	maps.Copy(forges, w.config.Forges)
+	maps.Copy(forges, w.Config.Forges)
 	for _, name := range slices.Sorted(maps.Keys(forges)) {
 		out.Sources = append(out.Sources, sourceLine{"forge", name, forges[name]})
 	}
@@ -305,12 +126,12 @@ func listSources(ctx context.Context, w *world, c *cli.Context) error {
 }
 
 func (w *world) listPlugins(ctx context.Context, name string) error {
-	r, ok := w.market(name)
+	r, ok := w.Market(name)
 	if !ok {
 		return diag.New(diag.Misuse, "unknown_market", "there is no marketplace %q", name).
-			Meant(slices.Sorted(maps.Keys(w.config.Markets))...).Hint("skl source add market URL|owner/repo|DIR")
+			Meant(slices.Sorted(maps.Keys(w.Config.Markets))...).Hint("skl source add market URL|owner/repo|DIR")
 	}
-	m, err := w.readMarket(ctx, r)
+	m, err := w.ReadMarket(ctx, r)
 	if err != nil {
 		return err
 	}

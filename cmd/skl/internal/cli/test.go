@@ -17,7 +17,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/replay"
 	"github.com/skl-project/skl/runtime/run"
@@ -164,7 +165,7 @@ func (t tester) finish(out testResult) error {
 	if t.c.Bool("dry-run") {
 		return nil
 	}
-	t.w.ui.Note("%s, %d failed", ui.Count(len(out.Cases), "test"), failed)
+	t.w.ui.Note("%s, %d failed", diag.Count(len(out.Cases), "test"), failed)
 	if failed > 0 {
 		return unmet("tests_failed")
 	}
@@ -222,7 +223,7 @@ func (t tester) check(ctx context.Context, name string) ([]string, error) {
 
 // at names a file of the skill for messages.
 func (t tester) at(dir, file string) string {
-	return t.w.short(filepath.Join(t.dir, filepath.FromSlash(dir), file))
+	return t.w.Short(filepath.Join(t.dir, filepath.FromSlash(dir), file))
 }
 
 // run executes a case in a working directory of its own.
@@ -256,7 +257,7 @@ func (t tester) run(ctx context.Context, dir string, tc testCase, m model.Model)
 		return testWant{}, ctx.Err()
 	}
 	want := testWant{Status: result.Status, Response: result.Response, Nodes: visited(result.Events), Files: map[string]string{}}
-	for name, text := range readAll(filesIn(work)) {
+	for name, text := range readAll(scope.FilesIn(work)) {
 		if before[name] != text {
 			want.Files[name] = text
 		}
@@ -294,7 +295,7 @@ func readAll(fsys fs.FS) map[string]string {
 
 // diffWant says how two outcomes differ, as lines.
 func diffWant(want, got testWant) []string {
-	diff, add, remove := lineDiff(string(pretty(want)), string(pretty(got)))
+	diff, add, remove := apply.LineDiff(string(pretty(want)), string(pretty(got)))
 	if add+remove == 0 {
 		return nil
 	}
@@ -344,8 +345,8 @@ func (t tester) record(ctx context.Context, name string) error {
 	}
 	dir := path.Join(testsDir, name)
 	full := filepath.Join(t.dir, filepath.FromSlash(dir))
-	if exists(filepath.Join(full, caseFile)) {
-		return diag.New(diag.Misuse, "exists", "%s exists already", t.w.short(full)).Hint("skl test %s --update takes what happens now as wanted", t.w.short(t.dir))
+	if scope.Exists(filepath.Join(full, caseFile)) {
+		return diag.New(diag.Misuse, "exists", "%s exists already", t.w.Short(full)).Hint("skl test %s --update takes what happens now as wanted", t.w.Short(t.dir))
 	}
 	allow := splitList(t.c.StringSlice("allow"))
 	if err := t.w.mayRun(t.runnable, allow); err != nil {
@@ -365,7 +366,7 @@ func (t tester) record(ctx context.Context, name string) error {
 		tc.Answers[strings.TrimSpace(q)] = strings.TrimSpace(answer)
 	}
 	if t.c.Bool("dry-run") {
-		t.w.ui.Note("would record %s (--dry-run)", t.w.short(full))
+		t.w.ui.Note("would record %s (--dry-run)", t.w.Short(full))
 		return nil
 	}
 	scratch, err := os.MkdirTemp("", "skl-record-")
@@ -385,19 +386,19 @@ func (t tester) record(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(writeIn(t.dir, path.Join(filepath.ToSlash(dir), modelFile), answers), t.write(dir, tc)); err != nil {
+	if err := errors.Join(scope.WriteIn(t.dir, path.Join(filepath.ToSlash(dir), modelFile), answers), t.write(dir, tc)); err != nil {
 		return err
 	}
 	if t.w.ui.JSON {
 		return t.w.ui.Result(testResult{OK: true, Skill: t.name, Cases: []testRow{{Name: name, OK: true, Diff: []string{}}}})
 	}
-	t.w.ui.Print("%s  %s, %s", t.w.short(full), cmp.Or(tc.Want.Status, "failed"), ui.Count(len(tc.Want.Nodes), "node"))
-	t.w.ui.Hint("skl test %s", t.w.short(t.dir))
+	t.w.ui.Print("%s  %s, %s", t.w.Short(full), cmp.Or(tc.Want.Status, "failed"), diag.Count(len(tc.Want.Nodes), "node"))
+	t.w.ui.Hint("skl test %s", t.w.Short(t.dir))
 	return nil
 }
 
 func (t tester) write(dir string, tc testCase) error {
-	return writeIn(t.dir, path.Join(filepath.ToSlash(dir), caseFile), pretty(tc))
+	return scope.WriteIn(t.dir, path.Join(filepath.ToSlash(dir), caseFile), pretty(tc))
 }
 
 // pretty is v as JSON for people: indented, maps in the order of their keys, operators as they are written.

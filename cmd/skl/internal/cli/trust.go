@@ -2,110 +2,15 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/install"
-	"github.com/skl-project/skl/install/durable"
-	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/spec/diag"
 )
-
-// trustFile is which projects this user trusts, by real path.
-type trustFile struct {
-	Version  int               `json:"v"`
-	Projects map[string]bool   `json:"projects"`         // true: trusted; false: denied, whatever is installed there
-	Owners   map[string]string `json:"owners,omitempty"` // of trusted projects that belong to someone else: who that was
-}
-
-func (w *world) trustPath() string { return filepath.Join(w.dirs.state, "trust.json") }
-
-func (w *world) readTrust() (trustFile, error) {
-	t := trustFile{Version: 1, Projects: map[string]bool{}, Owners: map[string]string{}}
-	src, err := os.ReadFile(w.trustPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return t, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(src, &t)
-	}
-	if err != nil || t.Version != 1 {
-		return trustFile{}, diag.New(diag.Failed, "trust_corrupt", "%s cannot be read", w.trustPath()).Hint("move it away; projects are then untrusted again")
-	}
-	if t.Projects == nil {
-		t.Projects = map[string]bool{}
-	}
-	if t.Owners == nil {
-		t.Owners = map[string]string{}
-	}
-	return t, nil
-}
-
-// setTrust changes the record of one project, alone among all skls of this user.
-func (w *world) setTrust(dir string, allow bool) error {
-	if err := w.private(w.dirs.state); err != nil {
-		return err
-	}
-	end, err := durable.Lock(context.Background(), w.dirs.state, nil)
-	if err != nil {
-		return err
-	}
-	defer end()
-	t, err := w.readTrust()
-	if err != nil {
-		return err
-	}
-	owner := ""
-	if allow && install.CheckOwner(dir) != nil {
-		if owner, err = install.Owner(dir); err != nil {
-			return err
-		}
-	}
-	if have, ok := t.Projects[dir]; ok && have == allow && t.Owners[dir] == owner {
-		return nil
-	}
-	t.Projects[dir] = allow
-	if delete(t.Owners, dir); owner != "" {
-		t.Owners[dir] = owner
-	}
-	text, err := json.MarshalIndent(t, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(w.trustPath(), append(text, '\n'), 0o600)
-}
-
-// trusted reports whether this user trusts the project. What lies outside a
-// project needs no trust.
-func (w *world) trusted() (bool, error) {
-	if w.project == "" {
-		return true, nil
-	}
-	t, err := w.readTrust()
-	return t.Projects[w.project], err
-}
-
-// trustProject records that this user installed here. A denied project stays denied.
-func (w *world) trustProject() error {
-	if w.scope != hosts.Project {
-		return nil
-	}
-	t, err := w.readTrust()
-	if err != nil {
-		return err
-	}
-	if _, decided := t.Projects[w.project]; decided {
-		return nil
-	}
-	return w.setTrust(w.project, true)
-}
 
 type trustResult struct {
 	Projects []trustedProject `json:"projects"`
@@ -125,7 +30,7 @@ func trustCommand() command {
 			}
 			if c.Bool("dry-run") {
 				w.ui.Note("nothing was changed (--dry-run)")
-			} else if err := w.setTrust(dir, allow); err != nil {
+			} else if err := w.SetTrust(dir, allow); err != nil {
 				return err
 			}
 			if w.ui.JSON {
@@ -145,9 +50,9 @@ func trustCommand() command {
 }
 
 func (w *world) trustDir(c *cli.Context) (string, error) {
-	dir := w.project
+	dir := w.Project
 	if arg := c.Args().First(); arg != "" {
-		real, err := filepath.EvalSymlinks(absolute(w.cwd, arg))
+		real, err := filepath.EvalSymlinks(scope.Absolute(w.Cwd, arg))
 		if err != nil {
 			return "", diag.New(diag.Misuse, "no_such_directory", "%s is not a directory", arg)
 		}
@@ -160,7 +65,7 @@ func (w *world) trustDir(c *cli.Context) (string, error) {
 }
 
 func listTrust(_ context.Context, w *world, _ *cli.Context) error {
-	t, err := w.readTrust()
+	t, err := w.ReadTrust()
 	if err != nil {
 		return err
 	}
@@ -168,7 +73,7 @@ func listTrust(_ context.Context, w *world, _ *cli.Context) error {
 	rows := [][]string{{"PROJECT", "TRUSTED"}}
 	for _, dir := range slices.Sorted(maps.Keys(t.Projects)) {
 		out.Projects = append(out.Projects, trustedProject{dir, t.Projects[dir]})
-		rows = append(rows, []string{w.short(dir), map[bool]string{true: "yes", false: "denied"}[t.Projects[dir]]})
+		rows = append(rows, []string{w.Short(dir), map[bool]string{true: "yes", false: "denied"}[t.Projects[dir]]})
 	}
 	if w.ui.JSON {
 		return w.ui.Result(out)

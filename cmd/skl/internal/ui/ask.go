@@ -11,11 +11,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/spec/diag"
 )
-
-// ErrNoTerminal is returned by questions that nobody can be asked.
-var ErrNoTerminal = errors.New("nobody to ask: not a terminal")
 
 // CanAsk reports whether questions can be put to a person.
 func (u *UI) CanAsk() bool { return u.Terminal && !u.JSON }
@@ -24,7 +22,7 @@ func (u *UI) CanAsk() bool { return u.Terminal && !u.JSON }
 // not answer it.
 func (u *UI) Confirm(question string) (bool, error) {
 	if !u.CanAsk() {
-		return false, ErrNoTerminal
+		return false, ask.ErrNobody
 	}
 	u.clear()
 	fmt.Fprintf(u.Err, "? %s [y/N] ", diag.Printable(question))
@@ -39,7 +37,7 @@ func (u *UI) Confirm(question string) (bool, error) {
 // or the start of it, or any line when there are none.
 func (u *UI) Answer(question string, options []string) (string, error) {
 	if !u.CanAsk() {
-		return "", ErrNoTerminal
+		return "", ask.ErrNobody
 	}
 	u.clear()
 	fmt.Fprintf(u.Err, "? %s\n", diag.Printable(question))
@@ -90,7 +88,7 @@ func (u *UI) Line(ctx context.Context) (string, error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
-	case errors.Is(err, ErrNoTerminal):
+	case errors.Is(err, ask.ErrNobody):
 		return "", io.EOF
 	}
 	return line, err
@@ -102,17 +100,10 @@ func (u *UI) Show(text string) {
 	io.WriteString(u.Err, text)
 }
 
-// An Option of a Choose question.
-type Option struct {
-	Label   string
-	Detail  string
-	Default bool
-}
-
 // Choose asks which of several options are wanted and returns their indexes.
 // An empty answer takes the defaults, as does --yes. Answers are numbers, ranges
 // (2-5), "all" or labels, separated by spaces or commas.
-func (u *UI) Choose(question string, options []Option) ([]int, error) {
+func (u *UI) Choose(question string, options []ask.Option) ([]int, error) {
 	var chosen []int
 	for i, o := range options {
 		if o.Default {
@@ -123,7 +114,7 @@ func (u *UI) Choose(question string, options []Option) ([]int, error) {
 		return chosen, nil
 	}
 	if !u.CanAsk() {
-		return nil, ErrNoTerminal
+		return nil, ask.ErrNobody
 	}
 	u.clear()
 	u.showOptions(question, options)
@@ -146,7 +137,7 @@ func (u *UI) Choose(question string, options []Option) ([]int, error) {
 	}
 }
 
-func (u *UI) showOptions(question string, options []Option) {
+func (u *UI) showOptions(question string, options []ask.Option) {
 	width := 0
 	for _, o := range options {
 		width = max(width, utf8.RuneCountInString(diag.Printable(o.Label)))
@@ -161,7 +152,7 @@ func (u *UI) showOptions(question string, options []Option) {
 	}
 }
 
-func parseChoice(line string, options []Option) ([]int, error) {
+func parseChoice(line string, options []ask.Option) ([]int, error) {
 	var picked []int
 	add := func(i int) {
 		if !slices.Contains(picked, i) {
@@ -175,7 +166,7 @@ func parseChoice(line string, options []Option) ([]int, error) {
 			}
 			continue
 		}
-		if i := slices.IndexFunc(options, func(o Option) bool { return o.Label == word }); i >= 0 {
+		if i := slices.IndexFunc(options, func(o ask.Option) bool { return o.Label == word }); i >= 0 {
 			add(i)
 			continue
 		}
@@ -216,7 +207,7 @@ func (u *UI) readLine() (string, error) {
 		return "", context.Canceled
 	case a := <-got:
 		if a.err != nil && a.line == "" {
-			return "", ErrNoTerminal
+			return "", ask.ErrNobody
 		}
 		return strings.TrimSpace(a.line), nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -15,14 +16,14 @@ import (
 func (u *UI) Secret(question string) (string, error) {
 	f, ok := u.In.(*os.File)
 	if !ok || !u.CanAsk() {
-		return "", ErrNoTerminal
+		return "", ask.ErrNobody
 	}
 	u.clear()
 	fmt.Fprintf(u.Err, "? %s: ", diag.Printable(question))
 	defer fmt.Fprintln(u.Err)
 	before, err := term.GetState(int(f.Fd()))
 	if err != nil {
-		return "", ErrNoTerminal
+		return "", ask.ErrNobody
 	}
 	type answer struct {
 		text []byte

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -64,7 +65,7 @@ func TestRowsAreAligned(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	options := []Option{{Label: "claude-code", Default: true}, {Label: "codex"}, {Label: "cursor"}}
+	options := []ask.Option{{Label: "claude-code", Default: true}, {Label: "codex"}, {Label: "cursor"}}
 	for answer, want := range map[string][]int{
 		"\n": {0}, "2\n": {1}, "1-2\n": {0, 1}, "all\n": {0, 1, 2}, "codex, 3\n": {1, 2}, "9\n\n": {0},
 	} {
@@ -74,7 +75,7 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	u := &UI{In: strings.NewReader("1\n"), Err: io.Discard}
-	if _, err := u.Choose("which?", options); !errors.Is(err, ErrNoTerminal) {
+	if _, err := u.Choose("which?", options); !errors.Is(err, ask.ErrNobody) {
 		t.Errorf("without a terminal: %v", err)
 	}
 	if u.Yes = true; true {
@@ -86,7 +87,7 @@ func TestChoose(t *testing.T) {
 
 func TestConfirmIsNotAnsweredByYes(t *testing.T) {
 	u := &UI{In: strings.NewReader("y\n"), Err: io.Discard, Yes: true}
-	if ok, err := u.Confirm("run commands?"); ok || !errors.Is(err, ErrNoTerminal) {
+	if ok, err := u.Confirm("run commands?"); ok || !errors.Is(err, ask.ErrNobody) {
 		t.Errorf("Confirm = %v, %v; --yes answers choices only", ok, err)
 	}
 }
@@ -97,7 +98,7 @@ func TestSizeAndCount(t *testing.T) {
 			t.Errorf("Size(%d) = %s, want %s", n, got, want)
 		}
 	}
-	if Count(1, "file") != "1 file" || Count(0, "file") != "0 files" {
+	if diag.Count(1, "file") != "1 file" || diag.Count(0, "file") != "0 files" {
 		t.Error("Count is wrong")
 	}
 }

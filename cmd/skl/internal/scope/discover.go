@@ -1,9 +1,8 @@
-package cli
+package scope
 
 import (
 	"context"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,64 +16,44 @@ import (
 	"github.com/skl-project/skl/spec/spell"
 )
 
-// discover searches all roots for the enabled and detected hosts, or for the ones given.
-func (w *world) discover(ctx context.Context, hostIDs []string) (roots.Listing, error) {
+// Discover searches all roots for the enabled and detected hosts, or for the ones given.
+func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing, error) {
 	for _, id := range hostIDs {
 		if _, ok := hosts.Find(id); !ok {
-			return roots.Listing{}, unknownHost(id)
+			return roots.Listing{}, UnknownHost(id)
 		}
 	}
-	f, err := w.load()
+	f, err := sc.Load()
 	if err != nil && f == nil {
 		return roots.Listing{}, err
 	}
 	if hostIDs == nil {
-		hostIDs = w.enabledHosts(f)
+		hostIDs = sc.EnabledHosts(f)
 	}
 	var acks []roots.Ack
-	if f.manifest != nil {
-		for _, a := range f.manifest.Acks {
+	if f.Manifest != nil {
+		for _, a := range f.Manifest.Acks {
 			acks = append(acks, roots.Ack{Code: a.Code, Name: a.Name, Winner: bundle.Digest(a.Winner), Loser: bundle.Digest(a.Loser)})
 		}
 	}
-	trusted, err := w.trusted()
+	trusted, err := sc.Trusted()
 	if err != nil {
 		return roots.Listing{}, err
 	}
-	extra := append([]string{}, w.cli.StringSlice("root")...)
-	extra = append(extra, filepath.SplitList(w.env.getenv("SKL_SKILLS_PATH"))...)
+	extra := append([]string{}, sc.options.ExtraRoots...)
+	extra = append(extra, filepath.SplitList(sc.Getenv("SKL_SKILLS_PATH"))...)
 	for i := range extra {
-		extra[i] = absolute(w.env.cwd, extra[i])
+		extra[i] = Absolute(sc.WorkingDir, extra[i])
 	}
 	return roots.Discover(ctx, roots.Config{
-		Project: w.project, Cwd: w.cwd, Home: w.home, ProjectTrusted: trusted, ManagedDir: managedRoot, EnforcedDir: enforcedRoot,
+		Project: sc.Project, Cwd: sc.Cwd, Home: sc.Home, ProjectTrusted: trusted, ManagedDir: managedRoot, EnforcedDir: enforcedRoot,
 		ExtraRoots: slices.DeleteFunc(extra, func(s string) bool { return s == "" }),
-		Hosts:      hostIDs, Acks: acks, Getenv: w.env.getenv, CacheDir: w.dirs.cache, System: skills.FS(),
+		Hosts:      hostIDs, Acks: acks, Getenv: sc.Getenv, CacheDir: sc.Dirs.Cache, System: skills.FS(),
 	})
 }
 
-// enabledHosts are those of the manifest and the configuration, then the detected ones.
-func (w *world) enabledHosts(f *files) []string {
-	var ids []string
-	add := func(list []string) {
-		for _, id := range list {
-			if _, ok := hosts.Find(id); ok && !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-		}
-	}
-	if f.manifest != nil {
-		add(f.manifest.Targets.Hosts)
-	}
-	add(w.config.Hosts)
-	for _, d := range hosts.Detect(w.hostEnv()) {
-		add([]string{d.Host.ID})
-	}
-	return ids
-}
-
-// copies finds the copies of a name, or refuses with near names.
-func copies(l roots.Listing, name string) ([]roots.Record, error) {
+// Copies finds the copies of a name, or refuses with near names.
+func Copies(l roots.Listing, name string) ([]roots.Record, error) {
 	if found := l.Lookup(name); len(found) > 0 {
 		return found, nil
 	}
@@ -89,8 +68,8 @@ func copies(l roots.Listing, name string) ([]roots.Record, error) {
 	return nil, e.Hint("skl list")
 }
 
-// filesOf is the content of a copy, which may be one that comes with skl.
-func filesOf(r roots.Record) (fs.FS, error) {
+// FilesOf is the content of a copy, which may be one that comes with skl.
+func FilesOf(r roots.Record) (fs.FS, error) {
 	if name, ok := strings.CutPrefix(r.Path, "skl:"); ok {
 		return fs.Sub(skills.FS(), name)
 	}
@@ -100,11 +79,11 @@ func filesOf(r roots.Record) (fs.FS, error) {
 				Hint("name the folder that it leads to")
 		}
 	}
-	return filesIn(r.Path), nil
+	return FilesIn(r.Path), nil
 }
 
-// filesIn gives read access to a directory whose content someone else made: no link in it leads out.
-func filesIn(dir string) fs.FS {
+// FilesIn gives read access to a directory whose content someone else made: no link in it leads out.
+func FilesIn(dir string) fs.FS {
 	d, err := within.Open(dir)
 	if err != nil {
 		return unreadable{err}
@@ -112,19 +91,19 @@ func filesIn(dir string) fs.FS {
 	return d.FS(dir)
 }
 
-// readIn reads the file name, a slash path, of a directory whose content someone else made.
-func readIn(dir, name string) ([]byte, error) {
+// ReadIn reads the file name, a slash path, of a directory whose content someone else made.
+func ReadIn(dir, name string) ([]byte, error) {
 	d, err := within.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
-	return d.ReadFile(filepath.Join(dir, filepath.FromSlash(name)), maxEdited)
+	return d.ReadFile(filepath.Join(dir, filepath.FromSlash(name)), MaxEdited)
 }
 
-// writeIn replaces or makes the file name, a slash path, of a directory whose content someone else
+// WriteIn replaces or makes the file name, a slash path, of a directory whose content someone else
 // made, and the directories above it.
-func writeIn(dir, name string, text []byte) error {
+func WriteIn(dir, name string, text []byte) error {
 	d, err := within.Open(dir)
 	if err != nil {
 		return err
@@ -145,7 +124,5 @@ type unreadable struct{ err error }
 
 func (u unreadable) Open(string) (fs.File, error) { return nil, u.err }
 
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
+// MaxEdited bounds a file of the project's that skl writes a block into, in bytes.
+const MaxEdited = 16 << 20

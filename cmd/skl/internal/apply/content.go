@@ -1,4 +1,4 @@
-package cli
+package apply
 
 import (
 	"maps"
@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
-
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/skill"
@@ -20,13 +19,13 @@ type said struct {
 	name          string // "" if it names itself nothing
 	version       string // metadata.version, if it is a semantic version
 	permissions   []string
-	lines         []string // where the permissions show
+	Lines         []string // where the permissions show
 	generatedFrom map[string]string
 	requires      []string // names
 }
 
-// read computes what the lock has to say of a release from its SKILL.md. One that cannot be read says nothing.
-func read(src []byte) said {
+// Says computes what the lock has to say of a release from its SKILL.md. One that cannot be read says nothing.
+func Says(src []byte) said {
 	doc, err := skill.Read(src)
 	if err != nil {
 		return said{}
@@ -37,18 +36,18 @@ func read(src []byte) said {
 	}
 	for _, f := range skill.BodyFeatures(src[doc.Body:]) {
 		if f.Kind == skill.LoadCommand {
-			out.lines = append(out.lines, diag.Position{File: skill.FileName, Line: f.Line + doc.BodyLine - 1}.String()+"  "+f.Text)
+			out.Lines = append(out.Lines, diag.Position{File: skill.FileName, Line: f.Line + doc.BodyLine - 1}.String()+"  "+f.Text)
 		}
 	}
-	if len(out.lines) > 0 {
+	if len(out.Lines) > 0 {
 		out.permissions = []string{permLoadCommand}
 	}
-	out.requires = required(doc)
+	out.requires = Requires(doc)
 	return out
 }
 
-// required are the names of the skills that a SKILL.md says it needs.
-func required(doc *skill.Document) []string {
+// Requires are the names of the skills that a SKILL.md says it needs.
+func Requires(doc *skill.Document) []string {
 	text, _ := doc.Meta("skl-requires")
 	var names []string
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ' ' || r == ',' }) {
@@ -62,7 +61,7 @@ func required(doc *skill.Document) []string {
 
 // checkContent refuses, exit 4, a lock entry that says other things of the release than its SKILL.md, src, does.
 func checkContent(s lock.Skill, src []byte) error {
-	is := read(src)
+	is := Says(src)
 	differs := func(what string, locked, said any) error {
 		return diag.New(diag.Refused, codeContent, "skl.lock says of %s that %s is %v, and its files say %v", s.Name, what, locked, said).
 			Hint("see who changed it: git diff skl.lock").Hint("to write what the files say: skl lock --upgrade %s", s.Name)

@@ -1,19 +1,19 @@
-package cli
+package scope
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
-	"github.com/skl-project/skl/spec/lock"
 )
 
 // tags are the commits and manifests that versions of git and OCI repositories were seen at, by this user: [resolver.Tags]. The file is
@@ -27,6 +27,7 @@ type tags struct {
 	mu    sync.Mutex
 	known map[string]string // pins by tagKey; what the file has
 	seen  map[string]string // what was learned since
+	told  map[string]bool   // what was said once
 	err   error             // why the file cannot be read
 }
 
@@ -36,7 +37,9 @@ type tagFile struct {
 	Tags    map[string]string `json:"tags"` // pins by tagKey
 }
 
-func tagKey(s lock.Skill) string { return strings.Join([]string{s.URL, s.Name, s.Version}, " ") }
+func tagKey(t resolver.Tagged) string {
+	return strings.TrimSpace(strings.Join([]string{t.URL, t.Name, t.Version, t.Tag}, " "))
+}
 
 func (t *tags) load() {
 	t.once.Do(func() {
@@ -48,15 +51,14 @@ func (t *tags) load() {
 }
 
 func readTags(path string) (map[string]string, error) {
-	text, err := os.ReadFile(path)
+	text, err := durable.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	var file tagFile
-	if err == nil {
-		err = json.Unmarshal(text, &file)
-	}
-	if err == nil && file.Version != 1 {
+	if err == nil && json.Unmarshal(text, &file) != nil {
+		err = errors.New("it is damaged")
+	} else if err == nil && file.Version != 1 {
 		err = errors.New("it is of a later skl")
 	}
 	if err != nil {
@@ -65,7 +67,7 @@ func readTags(path string) (map[string]string, error) {
 	return file.Tags, nil
 }
 
-func (t *tags) At(s lock.Skill) string {
+func (t *tags) At(s resolver.Tagged) string {
 	t.load()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,7 +77,7 @@ func (t *tags) At(s lock.Skill) string {
 	return t.known[tagKey(s)]
 }
 
-func (t *tags) Seen(s lock.Skill, pin string) {
+func (t *tags) Seen(s resolver.Tagged, pin string) {
 	t.load()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,9 +91,41 @@ func (t *tags) Seen(s lock.Skill, pin string) {
 		return
 	case "":
 	default:
-		t.warn("%s %s moved in %s: it was %s, and is %s", s.Name, s.Version, s.URL, before, pin)
+		t.tell(s, before, pin)
 	}
 	t.seen[key] = pin
+}
+
+func (t *tags) Moved(s resolver.Tagged, before, now string) {
+	t.load()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tell(s, before, now)
+}
+
+// warnOnce says something that may be found out several times.
+func (t *tags) warnOnce(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.say(format, args...)
+}
+
+// say is warnOnce for who holds mu.
+func (t *tags) say(format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	if t.told[what] {
+		return
+	}
+	if t.told == nil {
+		t.told = map[string]bool{}
+	}
+	t.told[what] = true
+	t.warn(format, args...)
+}
+
+// tell says that a tag moved. The caller holds mu.
+func (t *tags) tell(s resolver.Tagged, before, now string) {
+	t.say("%s %s moved in %s: it was %s, and is %s", s.Name, s.Version, s.URL, before, now)
 }
 
 // keep writes what was learned beside what another skl may have learned.
@@ -125,13 +159,13 @@ func (t *tags) keep() error {
 	return nil
 }
 
-// keepTags keeps what was learned of tags. That it cannot be kept costs a question next time.
-func (w *world) keepTags() {
-	err := w.private(w.dirs.state)
+// KeepTags keeps what was learned of tags. That it cannot be kept costs a question next time.
+func (sc *Scope) KeepTags() {
+	err := sc.MkdirPrivate(sc.Dirs.State)
 	if err == nil {
-		err = w.tags.keep()
+		err = sc.tags.keep()
 	}
 	if err != nil {
-		w.ui.Warn("which versions were seen was not kept: %s", err)
+		sc.Tell.Warn("which versions were seen was not kept: %s", err)
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package apply
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -22,34 +22,28 @@ import (
 // agents run while they load it.
 const permLoadCommand = "load-command"
 
-// An ask is what a skill wants that nobody accepted yet.
-type ask struct {
-	name  string
-	perm  string
-	lines []string // where it shows: "SKILL.md:12  !`git status`"
+// A Wish is what a skill wishes for and nobody accepted yet.
+type Wish struct {
+	Skill      string
+	Permission string
+	Lines      []string // where it shows: "SKILL.md:12  !`git status`"
 }
 
 // materialise fetches what is missing and reads what each release says of itself. Into an entry that was chosen anew it
 // writes that (generated_from, permissions), and returns what nobody accepted yet. An entry that was kept from a
 // lock has to say the same, or is refused: see checkContent.
-func (w *world) materialise(ctx context.Context, in *install.Installer, want []lock.Skill, have map[string]install.Have, dry bool, chosen func(string) bool) ([]ask, error) {
-	peeked := &peek{docs: map[string][]byte{}}
-	fetch := in.Fetch
-	in.Fetch = func(ctx context.Context, s lock.Skill, sink bundle.Sink) error {
-		return fetch(ctx, s, peekSink{sink, s.Name, peeked})
-	}
-	defer func() { in.Fetch = fetch }()
+func (a *Applier) materialise(ctx context.Context, in *installer, want []lock.Skill, have map[string]install.Have, dry bool, chosen func(string) bool) ([]Wish, error) {
 	if err := in.Materialise(ctx, want, have, dry); err != nil {
 		return nil, err
 	}
-	var asks []ask
+	var wishes []Wish
 	for i := range want {
 		s := &want[i]
-		src, fetched := peeked.docs[s.Name]
+		src, fetched := in.peeked.docs[s.Name]
 		stored := false
 		if !fetched {
 			var err error
-			if src, stored, err = w.skillText(in, *s, have[s.Name]); err != nil {
+			if src, stored, err = skillText(in.Installer, *s, have[s.Name]); err != nil {
 				return nil, err
 			}
 		}
@@ -57,19 +51,19 @@ func (w *world) materialise(ctx context.Context, in *install.Installer, want []l
 		case src == nil:
 			// It was edited, and its release is nowhere on this machine: it stays as it is.
 		case chosen(s.Name):
-			asks = append(asks, stamp(s, src)...)
+			wishes = append(wishes, stamp(s, src)...)
 		default:
-			if err := checkContent(*s, src); err != nil && !(stored && damaged(in, *s)) {
+			if err := checkContent(*s, src); err != nil && !(stored && damaged(in.Installer, *s)) {
 				return nil, err
 			}
 		}
 	}
-	return asks, nil
+	return wishes, nil
 }
 
 // skillText is the SKILL.md of a release that was not fetched: as it is installed, or as it is stored. It is nil if the
 // release is neither.
-func (w *world) skillText(in *install.Installer, s lock.Skill, h install.Have) (src []byte, stored bool, err error) {
+func skillText(in *install.Installer, s lock.Skill, h install.Have) (src []byte, stored bool, err error) {
 	if h.Present && h.Managed && h.Edits == nil && h.Receipt.Tree == s.Tree {
 		src, err = readSkill(h.Path)
 		return src, false, err
@@ -102,17 +96,17 @@ func damaged(in *install.Installer, s lock.Skill) bool {
 }
 
 // stamp fills in an entry from its SKILL.md and returns the permissions that are new.
-func stamp(s *lock.Skill, src []byte) []ask {
-	is := read(src)
+func stamp(s *lock.Skill, src []byte) []Wish {
+	is := Says(src)
 	accepted := s.Permissions
 	s.GeneratedFrom, s.Permissions = is.generatedFrom, is.permissions
-	var asks []ask
+	var wishes []Wish
 	for _, perm := range is.permissions {
 		if !slices.Contains(accepted, perm) {
-			asks = append(asks, ask{s.Name, perm, is.lines})
+			wishes = append(wishes, Wish{s.Name, perm, is.Lines})
 		}
 	}
-	return asks
+	return wishes
 }
 
 func generatedFrom(doc *skill.Document) map[string]string {
@@ -130,29 +124,46 @@ func generatedFrom(doc *skill.Document) map[string]string {
 }
 
 // consent shows load-time commands and asks for them; where nobody can be asked they are
-// refused (exit 4) unless --accept names them.
-func (w *world) consent(j *job, asks []ask) error {
-	for _, a := range asks {
-		if slices.Contains(j.accept, a.perm) || j.dry && w.ui.JSON {
-			continue
+// refused (exit 4) unless they were accepted.
+func (a *Applier) consent(wishes []Wish) error {
+	for _, wish := range wishes {
+		a.Tell.Warn("%s", wish.Title())
+		for _, line := range wish.Lines {
+			a.Tell.Warn("  %s", line)
 		}
-		w.ui.Warn("%s runs commands when an agent loads it:", a.name)
-		for _, line := range a.lines {
-			w.ui.Warn("  %s", line)
-		}
-		if j.dry {
-			continue
-		}
-		yes, err := w.ui.Confirm("install " + a.name + " all the same?")
-		if errors.Is(err, ui.ErrNoTerminal) || err == nil && !yes {
-			return diag.New(diag.Refused, "load_commands", "%s runs %s when an agent loads it: %s", a.name, ui.Count(len(a.lines), "command"), strings.Join(a.lines, "; ")).
-				Hint("accept that: add --accept %s", a.perm)
+		yes, err := a.Ask.Confirm("install " + wish.Skill + " all the same?")
+		if errors.Is(err, ask.ErrNobody) || err == nil && !yes {
+			return diag.New(diag.Refused, "load_commands", "%s runs %s when an agent loads it: %s", wish.Skill, diag.Count(len(wish.Lines), "command"), strings.Join(wish.Lines, "; ")).
+				Hint("accept that: add --accept %s", wish.Permission)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Title says what the skill does.
+func (w Wish) Title() string { return w.Skill + " runs commands when an agent loads it:" }
+
+// An installer keeps the SKILL.md of what it fetches.
+type installer struct {
+	*install.Installer
+	peeked *peek
+}
+
+// installer works on the scope's root with links for these hosts.
+func (a *Applier) installer(hostIDs []string, links string) (*installer, error) {
+	in, err := a.Installer(hostIDs, links)
+	if err != nil {
+		return nil, err
+	}
+	out := &installer{in, &peek{docs: map[string][]byte{}}}
+	fetch := in.Fetch
+	in.Fetch = func(ctx context.Context, s lock.Skill, sink bundle.Sink) error {
+		return fetch(ctx, s, peekSink{sink, s.Name, out.peeked})
+	}
+	return out, nil
 }
 
 // peek keeps the SKILL.md of bundles that pass by.
@@ -167,9 +178,6 @@ type peekSink struct {
 	to   *peek
 }
 
-// maxPeek bounds what is kept of a SKILL.md, in bytes.
-const maxPeek = 1 << 20
-
 func (s peekSink) File(path string, executable bool, size int64, r io.Reader) error {
 	if path != skill.FileName {
 		return s.Sink.File(path, executable, size, r)
@@ -183,6 +191,9 @@ func (s peekSink) File(path string, executable bool, size int64, r io.Reader) er
 	s.to.docs[s.name] = kept
 	return nil
 }
+
+// maxPeek bounds what is kept of a SKILL.md, in bytes.
+const maxPeek = 1 << 20
 
 // capped keeps the first maxPeek bytes written to it.
 type capped []byte

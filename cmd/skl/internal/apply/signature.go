@@ -1,4 +1,4 @@
-package cli
+package apply
 
 import (
 	"context"
@@ -14,20 +14,20 @@ import (
 	"sync"
 
 	"github.com/Masterminds/semver/v3"
-	"golang.org/x/sync/errgroup"
-
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/config"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
+	"golang.org/x/sync/errgroup"
 )
 
 // permSigner accepts that a skill is signed by somebody else than before.
 const permSigner = "signer"
 
-// canBeSigned reports whether releases of this source can carry signatures.
-func canBeSigned(s lock.Skill) bool { return s.Source == "registry" || s.Source == "oci" }
+// CanBeSigned reports whether releases of this source can carry signatures.
+func CanBeSigned(s lock.Skill) bool { return s.Source == "registry" || s.Source == "oci" }
 
 // A trust is whom this user believes about the releases of one namespace.
 type trust struct {
@@ -42,32 +42,32 @@ type trusts struct {
 }
 
 // trustFor is the trust of a namespace, "acme" or "host/acme".
-func (w *world) trustFor(namespace string) (trust, error) {
-	w.trusts.mu.Lock()
-	defer w.trusts.mu.Unlock()
-	if t, ok := w.trusts.made[namespace]; ok {
+func (a *Applier) trustFor(namespace string) (trust, error) {
+	a.trusts.mu.Lock()
+	defer a.trusts.mu.Unlock()
+	if t, ok := a.trusts.made[namespace]; ok {
 		return t, nil
 	}
-	t, err := w.makeTrust(namespace)
+	t, err := a.makeTrust(namespace)
 	if err == nil {
-		if w.trusts.made == nil {
-			w.trusts.made = map[string]trust{}
+		if a.trusts.made == nil {
+			a.trusts.made = map[string]trust{}
 		}
-		w.trusts.made[namespace] = t
+		a.trusts.made[namespace] = t
 	}
 	return t, err
 }
 
-func (w *world) makeTrust(namespace string) (trust, error) {
+func (a *Applier) makeTrust(namespace string) (trust, error) {
 	var t trust
 	var believed attest.Trust
 	roots := map[string]bool{}
-	for _, s := range w.config.Signers {
+	for _, s := range a.Config.Signers {
 		if !s.Wants(namespace) {
 			continue
 		}
 		t.required = t.required || s.Required
-		if err := w.believe(&believed, s); err != nil {
+		if err := a.believe(&believed, s); err != nil {
 			return trust{}, err
 		}
 		if s.TrustedRoot != "" {
@@ -86,9 +86,9 @@ func (w *world) makeTrust(namespace string) (trust, error) {
 }
 
 // believe adds a configured signer. Paths are relative to the configuration file.
-func (w *world) believe(t *attest.Trust, s config.Signer) error {
+func (a *Applier) believe(t *attest.Trust, s config.Signer) error {
 	read := func(path string) ([]byte, error) {
-		text, err := os.ReadFile(absolute(filepath.Dir(w.configPath()), path))
+		text, err := os.ReadFile(scope.Absolute(filepath.Dir(a.ConfigPath()), path))
 		if err != nil {
 			return nil, diag.New(diag.Failed, "config_invalid", "the signer of %s: %w", s.Namespace, err)
 		}
@@ -117,8 +117,8 @@ func (w *world) believe(t *attest.Trust, s config.Signer) error {
 	return nil
 }
 
-// subjectOf is what a signature of s has to be about.
-func subjectOf(s lock.Skill) attest.Subject {
+// SubjectOf is what a signature of s has to be about.
+func SubjectOf(s lock.Skill) attest.Subject {
 	subject := attest.Subject{Digest: s.Manifest}
 	if v, err := semver.StrictNewVersion(s.Version); err == nil && !strings.HasPrefix(v.Original(), "0.0.0-") {
 		subject.Version = s.Version
@@ -153,14 +153,14 @@ func namespaceOf(s lock.Skill) string {
 }
 
 // attestations asks a source for the bundles attached to a release. Where nothing can be signed there are none.
-func (w *world) attestations(ctx context.Context, s lock.Skill) ([][]byte, error) {
-	if !canBeSigned(s) {
+func (a *Applier) attestations(ctx context.Context, s lock.Skill) ([][]byte, error) {
+	if !CanBeSigned(s) {
 		return nil, nil
 	}
 	if s.Source == "registry" {
-		return w.registry.Attestations(ctx, s)
+		return a.Registry.Attestations(ctx, s)
 	}
-	list, err := w.oci.Referrers(ctx, s)
+	list, err := a.OCI.Referrers(ctx, s)
 	bundles := make([][]byte, len(list))
 	for i, a := range list {
 		bundles[i] = a.Bundle
@@ -178,19 +178,19 @@ type judged struct {
 
 // judge verifies the signatures of one release with what fetch gives. It fetches nothing when
 // nobody is trusted.
-func (w *world) judge(s lock.Skill, fetch func() ([][]byte, error)) (judged, error) {
+func (a *Applier) judge(s lock.Skill, fetch func() ([][]byte, error)) (judged, error) {
 	namespace := namespaceOf(s)
-	t, err := w.trustFor(namespace)
+	t, err := a.trustFor(namespace)
 	if err != nil {
 		return judged{}, err
 	}
 	j := judged{required: t.required, verdict: attest.Verdict{State: attest.Skipped, Code: attest.NoTrust, Reason: "no signer of " + namespace + " is known"}}
 	if s.Unsigned {
-		if j.accepted, err = w.accepted(s); err != nil {
+		if j.accepted, err = a.AcceptedUnsigned(s); err != nil {
 			return judged{}, err
 		}
 	}
-	if !canBeSigned(s) {
+	if !CanBeSigned(s) {
 		j.verdict = attest.Verdict{State: attest.Unsigned, Code: attest.NoBundle, Reason: "releases from " + s.Source + " are not signed"}
 		j.required = j.required && s.Source != "embedded" // what comes with skl is as good as skl
 		return j, nil
@@ -201,11 +201,11 @@ func (w *world) judge(s lock.Skill, fetch func() ([][]byte, error)) (judged, err
 	if j.bundles, err = fetch(); err != nil {
 		return judged{}, err
 	}
-	j.verdict = t.verifier.Verify(j.bundles, subjectOf(s))
+	j.verdict = t.verifier.Verify(j.bundles, SubjectOf(s))
 	if s.Signer != nil && j.verdict.State == attest.Verified && j.verdict.Signer.Lock() != *s.Signer {
 		// Several may have signed it. Who the lock names is looked for among all of them.
 		for _, b := range j.bundles {
-			if v := t.verifier.Verify([][]byte{b}, subjectOf(s)); v.State == attest.Verified && v.Signer.Lock() == *s.Signer {
+			if v := t.verifier.Verify([][]byte{b}, SubjectOf(s)); v.State == attest.Verified && v.Signer.Lock() == *s.Signer {
 				j.verdict = v
 			}
 		}
@@ -216,7 +216,7 @@ func (w *world) judge(s lock.Skill, fetch func() ([][]byte, error)) (judged, err
 // checkSignatures verifies the releases of next that were chosen anew, records who signed
 // them, and keeps the signatures for verify. A bad or missing signature, where one is
 // wanted, and another signer than before are refused. What was kept from old is checked as ci does.
-func (w *world) checkSignatures(ctx context.Context, next, old *lock.Lock, o signatureOptions) error {
+func (a *Applier) checkSignatures(ctx context.Context, next, old *lock.Lock, o signatureOptions) error {
 	var todo, again []lock.Skill
 	for _, s := range next.Skills {
 		if before, ok := old.Skill(s.Name); !ok || !sameRelease(before, s) || o.chosen(s.Name) {
@@ -230,7 +230,7 @@ func (w *world) checkSignatures(ctx context.Context, next, old *lock.Lock, o sig
 	g.SetLimit(8)
 	for i, s := range todo {
 		g.Go(func() (err error) {
-			results[i], err = w.judge(s, func() ([][]byte, error) { return w.attestations(gctx, s) })
+			results[i], err = a.judge(s, func() ([][]byte, error) { return a.attestations(gctx, s) })
 			return err
 		})
 	}
@@ -241,7 +241,7 @@ func (w *world) checkSignatures(ctx context.Context, next, old *lock.Lock, o sig
 		s := &todo[i]
 		before, _ := old.Skill(s.Name)
 		o := o
-		if sure, err := w.accepted(*s); err != nil {
+		if sure, err := a.AcceptedUnsigned(*s); err != nil {
 			return err
 		} else if sure {
 			o.allowUnsigned = true
@@ -251,15 +251,15 @@ func (w *world) checkSignatures(ctx context.Context, next, old *lock.Lock, o sig
 		}
 		next.Set(*s)
 	}
-	if err := w.checkLocked(ctx, again, checking{keep: !o.dry, allowUnsigned: o.allowUnsigned}); err != nil || o.dry {
+	if err := a.checkLocked(ctx, again, checking{keep: !o.dry, allowUnsigned: o.allowUnsigned}); err != nil || o.dry {
 		return err
 	}
 	for i, s := range todo {
-		if err := w.keepSignatures(s, results[i].bundles); err != nil {
+		if err := a.keepSignatures(s, results[i].bundles); err != nil {
 			return err
 		}
 	}
-	return w.accept(slices.DeleteFunc(todo, func(s lock.Skill) bool { return !s.Unsigned }))
+	return a.AcceptUnsigned(slices.DeleteFunc(todo, func(s lock.Skill) bool { return !s.Unsigned }))
 }
 
 // sameRelease reports whether two entries are of one place and pinned to the same bytes.
@@ -322,13 +322,13 @@ func lockedSigner(s *lock.Signer) string {
 }
 
 // kept is the file that holds the signatures of a manifest.
-func (w *world) kept(s lock.Skill) string {
+func (a *Applier) kept(s lock.Skill) string {
 	_, sum, _ := strings.Cut(s.Manifest, ":")
-	return filepath.Join(w.dirs.data, "signatures", sum+".json")
+	return filepath.Join(a.Dirs.Data, "signatures", sum+".json")
 }
 
 // keepSignatures writes the bundles of a release, if there are any, where verify finds them without a network.
-func (w *world) keepSignatures(s lock.Skill, bundles [][]byte) error {
+func (a *Applier) keepSignatures(s lock.Skill, bundles [][]byte) error {
 	if len(bundles) == 0 {
 		return nil
 	}
@@ -340,8 +340,8 @@ func (w *world) keepSignatures(s lock.Skill, bundles [][]byte) error {
 	if err != nil {
 		return err
 	}
-	path := w.kept(s)
-	if err := w.private(filepath.Dir(path)); err != nil {
+	path := a.kept(s)
+	if err := a.MkdirPrivate(filepath.Dir(path)); err != nil {
 		return err
 	}
 	// It is a copy that is verified whenever it is read; one that a crash tore is fetched again. So it is not synced.
@@ -352,8 +352,8 @@ func (w *world) keepSignatures(s lock.Skill, bundles [][]byte) error {
 }
 
 // keptSignatures reads them back; nil if there are none that can be read.
-func (w *world) keptSignatures(s lock.Skill) ([][]byte, error) {
-	text, err := os.ReadFile(w.kept(s))
+func (a *Applier) keptSignatures(s lock.Skill) ([][]byte, error) {
+	text, err := os.ReadFile(a.kept(s))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -371,18 +371,18 @@ func (w *world) keptSignatures(s lock.Skill) ([][]byte, error) {
 // recheck verifies a locked release again: its signatures and the proof of its registry's log. It never
 // trusts the lock alone. Signatures are those that were kept, and unless skl is offline those of the source where
 // the kept ones do not do; with keep, they replace them.
-func (w *world) recheck(ctx context.Context, s lock.Skill, keep bool) (judged, error) {
+func (a *Applier) recheck(ctx context.Context, s lock.Skill, keep bool) (judged, error) {
 	if s.Source == "registry" {
-		if err := w.registry.VerifyLog(ctx, s, keep && !w.offline()); err != nil {
+		if err := a.Registry.VerifyLog(ctx, s, keep && !a.Offline()); err != nil {
 			return judged{}, err
 		}
 	}
-	j, err := w.judge(s, func() ([][]byte, error) { return w.keptSignatures(s) })
+	j, err := a.judge(s, func() ([][]byte, error) { return a.keptSignatures(s) })
 	if err != nil {
 		return judged{}, err
 	}
-	if canBeSigned(s) && (j.verdict.State == attest.Unsigned || j.verdict.State == attest.Failed) {
-		if j, err = w.recheckSource(ctx, s, j, keep); err != nil {
+	if CanBeSigned(s) && (j.verdict.State == attest.Unsigned || j.verdict.State == attest.Failed) {
+		if j, err = a.recheckSource(ctx, s, j, keep); err != nil {
 			return judged{}, err
 		}
 	}
@@ -400,23 +400,23 @@ func (w *world) recheck(ctx context.Context, s lock.Skill, keep bool) (judged, e
 }
 
 // recheckSource judges s by what its source has now. kept is the verdict of what was kept, which was no good.
-func (w *world) recheckSource(ctx context.Context, s lock.Skill, kept judged, keep bool) (judged, error) {
+func (a *Applier) recheckSource(ctx context.Context, s lock.Skill, kept judged, keep bool) (judged, error) {
 	none := kept.verdict.State == attest.Unsigned
-	if w.offline() {
+	if a.Offline() {
 		if none && kept.bad(s) != nil {
 			return judged{}, diag.New(diag.Refused, "signature_offline", "the signature of %s@%s is not on this machine, and skl is offline", s.Name, s.Version).
 				Hint("skl ci, once with a network, keeps it")
 		}
 		return kept, nil
 	}
-	now, err := w.judge(s, func() ([][]byte, error) { return w.attestations(ctx, s) })
+	now, err := a.judge(s, func() ([][]byte, error) { return a.attestations(ctx, s) })
 	switch {
 	case err != nil && none:
 		return judged{}, err
 	case err != nil:
 		return kept, nil
 	case keep && now.verdict.State == attest.Verified:
-		err = w.keepSignatures(s, now.bundles)
+		err = a.keepSignatures(s, now.bundles)
 	}
 	return now, err
 }
@@ -453,13 +453,13 @@ type checking struct {
 }
 
 // checkLocked is recheck for releases that are about to be installed as they are locked.
-func (w *world) checkLocked(ctx context.Context, skills []lock.Skill, c checking) error {
+func (a *Applier) checkLocked(ctx context.Context, skills []lock.Skill, c checking) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
 	taken, unchecked := make([]bool, len(skills)), make([]bool, len(skills))
 	for i, s := range skills {
 		g.Go(func() error {
-			j, err := w.recheck(gctx, s, c.keep)
+			j, err := a.recheck(gctx, s, c.keep)
 			if err != nil {
 				return err
 			}
@@ -475,7 +475,7 @@ func (w *world) checkLocked(ctx context.Context, skills []lock.Skill, c checking
 	var accept []lock.Skill
 	for i, s := range skills {
 		if unchecked[i] {
-			w.ui.Warn("who signed %s was not checked: no signer of %s is known", s.Name, namespaceOf(s))
+			a.Tell.Warn("who signed %s was not checked: no signer of %s is known", s.Name, namespaceOf(s))
 		}
 		if taken[i] {
 			accept = append(accept, s)
@@ -484,5 +484,5 @@ func (w *world) checkLocked(ctx context.Context, skills []lock.Skill, c checking
 	if !c.keep {
 		return nil
 	}
-	return w.accept(accept)
+	return a.AcceptUnsigned(accept)
 }

@@ -1,4 +1,4 @@
-package cli
+package scope
 
 import (
 	"cmp"
@@ -23,16 +23,16 @@ type acceptances struct {
 	Releases []string `json:"releases"` // as releaseKey spells them, sorted
 }
 
-func (w *world) acceptancePath() string { return filepath.Join(w.dirs.state, "unsigned.json") }
+func (sc *Scope) acceptancePath() string { return filepath.Join(sc.Dirs.State, "unsigned.json") }
 
 // releaseKey is the place and the pin of a release on one line.
 func releaseKey(s lock.Skill) string {
 	return strings.Join([]string{s.Source, s.URL, s.Path, cmp.Or(s.Commit, s.Manifest, string(s.Tree))}, " ")
 }
 
-func (w *world) acceptances() (acceptances, error) {
+func (sc *Scope) acceptances() (acceptances, error) {
 	a := acceptances{Version: 1}
-	text, err := os.ReadFile(w.acceptancePath())
+	text, err := os.ReadFile(sc.acceptancePath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return a, nil
 	}
@@ -40,33 +40,33 @@ func (w *world) acceptances() (acceptances, error) {
 		err = json.Unmarshal(text, &a)
 	}
 	if err != nil || a.Version != 1 {
-		return acceptances{}, diag.New(diag.Failed, "consents_corrupt", "%s cannot be read: %v", w.short(w.acceptancePath()), err).
+		return acceptances{}, diag.New(diag.Failed, "consents_corrupt", "%s cannot be read: %v", sc.Short(sc.acceptancePath()), err).
 			Hint("remove it and accept again what you still want")
 	}
 	return a, nil
 }
 
-// accepted reports whether this user took the release s without a signature.
-func (w *world) accepted(s lock.Skill) (bool, error) {
-	a, err := w.acceptances()
+// AcceptedUnsigned reports whether this user took the release s without a signature.
+func (sc *Scope) AcceptedUnsigned(s lock.Skill) (bool, error) {
+	a, err := sc.acceptances()
 	_, found := slices.BinarySearch(a.Releases, releaseKey(s))
 	return found, err
 }
 
-// accept remembers that this user took the releases without a signature.
-func (w *world) accept(skills []lock.Skill) error {
+// AcceptUnsigned remembers that this user took the releases without a signature.
+func (sc *Scope) AcceptUnsigned(skills []lock.Skill) error {
 	if len(skills) == 0 {
 		return nil
 	}
-	if err := w.private(w.dirs.state); err != nil {
+	if err := sc.MkdirPrivate(sc.Dirs.State); err != nil {
 		return err
 	}
-	unlock, err := durable.Lock(context.Background(), w.dirs.state, nil) // another skl may remember something too
+	unlock, err := durable.Lock(context.Background(), sc.Dirs.State, nil) // another skl may remember something too
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	a, err := w.acceptances()
+	a, err := sc.acceptances()
 	if err != nil {
 		return err
 	}
@@ -82,5 +82,5 @@ func (w *world) accept(skills []lock.Skill) error {
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(w.acceptancePath(), append(text, '\n'), 0o600)
+	return durable.WriteFile(sc.acceptancePath(), append(text, '\n'), 0o600)
 }

@@ -1,20 +1,21 @@
-package cli
+package apply
 
 import (
 	"slices"
 
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/manifest"
 )
 
-// targets decides which agent hosts get the skills and records it in m: those
+// Targets decides which agent hosts get the skills and records it in m: those
 // named by --host besides the recorded ones, else the recorded ones, else those that a
 // person chooses, else those found. What is recorded is never asked again.
-func (w *world) targets(m *manifest.Manifest, flagged []string) ([]string, error) {
+func (a *Applier) Targets(m *manifest.Manifest, flagged []string) ([]string, error) {
 	for _, id := range flagged {
 		if _, ok := hosts.Find(id); !ok {
-			return nil, unknownHost(id)
+			return nil, scope.UnknownHost(id)
 		}
 	}
 	chosen := slices.Clone(m.Targets.Hosts)
@@ -27,11 +28,11 @@ func (w *world) targets(m *manifest.Manifest, flagged []string) ([]string, error
 		}
 	case chosen != nil:
 		return chosen, nil
-	case w.config.Hosts != nil:
-		chosen = slices.Clone(w.config.Hosts)
+	case a.Config.Hosts != nil:
+		chosen = slices.Clone(a.Config.Hosts)
 	default:
 		var err error
-		if chosen, err = w.chooseHosts(); err != nil {
+		if chosen, err = a.chooseHosts(); err != nil {
 			return nil, err
 		}
 	}
@@ -41,26 +42,9 @@ func (w *world) targets(m *manifest.Manifest, flagged []string) ([]string, error
 	return chosen, m.SetHosts(chosen)
 }
 
-// found is the ids of the hosts that left traces in the project, else on the machine.
-func (w *world) foundHosts() []string {
-	var project, user []string
-	for _, d := range hosts.Detect(w.hostEnv()) {
-		if d.Evidence != "" {
-			project = append(project, d.Host.ID)
-		}
-		if d.User != "" {
-			user = append(user, d.Host.ID)
-		}
-	}
-	if w.scope == hosts.Project && len(project) > 0 {
-		return project
-	}
-	return user
-}
-
-func (w *world) chooseHosts() ([]string, error) {
-	found := w.foundHosts()
-	if !w.ui.CanAsk() || w.ui.Yes {
+func (a *Applier) chooseHosts() ([]string, error) {
+	found := a.FoundHosts()
+	if !a.Ask.CanAsk() {
 		return found, nil
 	}
 	ids := slices.Clone(found)
@@ -69,17 +53,17 @@ func (w *world) chooseHosts() ([]string, error) {
 			ids = append(ids, id)
 		}
 	}
-	options := make([]ui.Option, len(ids))
+	options := make([]ask.Option, len(ids))
 	for i, id := range ids {
 		h, _ := hosts.Find(id)
-		canonical, link := hosts.WriteDirs(h, w.hostEnv(), w.scope)
+		canonical, link := hosts.WriteDirs(h, a.HostEnv(), a.Kind)
 		dir := canonical
 		if link != "" {
 			dir = link
 		}
-		options[i] = ui.Option{Label: id, Detail: h.Name + " (" + w.short(dir) + ")", Default: slices.Contains(found, id)}
+		options[i] = ask.Option{Label: id, Detail: h.Name + " (" + a.Short(dir) + ")", Default: slices.Contains(found, id)}
 	}
-	picked, err := w.ui.Choose("which agents do you use here? (kept in skl.toml)", options)
+	picked, err := a.Ask.Choose("which agents do you use here? (kept in skl.toml)", options)
 	if err != nil {
 		return nil, err
 	}

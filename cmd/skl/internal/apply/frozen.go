@@ -1,0 +1,120 @@
+package apply
+
+import (
+	"context"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// A FrozenRequest asks for exactly what skl.lock says.
+type FrozenRequest struct {
+	Hosts         []string // instead of the recorded agents
+	AllowUnsigned bool     // take here what skl.lock says was taken without a signature
+	DryRun        bool
+}
+
+// Frozen installs the lock and nothing else. It refuses before anything is
+// written to a root: a lock that does not cover the manifest, and local edits,
+// with exit 3; bytes that are not what is locked with exit 4.
+func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
+	if r.DryRun {
+		if err := a.Settled(); err != nil {
+			return Result{}, err
+		}
+	}
+	f, err := a.Load()
+	if err != nil {
+		return Result{}, err
+	}
+	if !f.HasLock {
+		return Result{}, diag.New(diag.Unmet, "no_lock", "there is no %s", a.Short(f.LockPath)).Hint("skl install")
+	}
+	if err := a.usableWhole(ctx, f); err != nil {
+		return Result{}, err
+	}
+	if !r.DryRun {
+		end, err := a.Begin(ctx, false)
+		if err != nil {
+			return Result{}, err
+		}
+		defer end()
+		if a.Changed(f) { // an interrupted install was settled, or another skl was at work
+			if f, err = a.Load(); err != nil {
+				return Result{}, err
+			}
+			if err := a.usableWhole(ctx, f); err != nil {
+				return Result{}, err
+			}
+		}
+	}
+	hostIDs := f.Manifest.Targets.Hosts
+	if len(r.Hosts) > 0 {
+		hostIDs = r.Hosts
+	}
+	in, err := a.installer(hostIDs, f.Manifest.Targets.Links)
+	if err != nil {
+		return Result{}, err
+	}
+	have, err := in.Survey(ctx, f.Lock.Skills, f.Lock, true)
+	if err != nil {
+		return Result{}, err
+	}
+	changes := install.Diff(a.Root, f.Lock.Skills, have, install.Options{Prune: true, Links: in.Links, Copy: in.Copy})
+	if err := a.conflicts(changes); err != nil {
+		return Result{}, err
+	}
+	if err := edited(changes); err != nil {
+		return Result{}, err
+	}
+	if err := a.checkLocked(ctx, f.Lock.Skills, checking{keep: !r.DryRun, allowUnsigned: r.AllowUnsigned}); err != nil {
+		return Result{}, err
+	}
+	if err := a.Prefetch(ctx, in.Installer, f.Lock.Skills, have); err != nil {
+		return Result{}, err
+	}
+	if _, err := a.materialise(ctx, in, f.Lock.Skills, have, r.DryRun, func(string) bool { return false }); err != nil {
+		return Result{}, err
+	}
+	j := &job{Applier: a, files: f, next: f.Lock, dry: r.DryRun, frozen: true}
+	return j.carryOut(ctx, in.Installer, changes)
+}
+
+// usableWhole is fresh for a project that may be a stranger's.
+func (a *Applier) usableWhole(ctx context.Context, f *scope.Files) error {
+	if err := a.CheckLocal(f); err != nil {
+		return err
+	}
+	return a.fresh(ctx, f)
+}
+
+// fresh refuses a lock that does not follow from the manifest, and one whose entries are not of the sources that
+// own their refs.
+func (a *Applier) fresh(ctx context.Context, f *scope.Files) error {
+	stale, err := scope.StaleNames(f)
+	if err != nil {
+		return err
+	}
+	if len(stale) > 0 {
+		return diag.New(diag.Unmet, "stale_lock", "%s does not follow from %s: %s", a.Short(f.LockPath), a.Short(f.ManifestPath), strings.Join(stale, ", ")).
+			Hint("skl lock")
+	}
+	return a.Agree(ctx, f)
+}
+
+// edited refuses skills with local edits, all of them in one sentence.
+func edited(c install.Changes) error {
+	var names []string
+	for _, change := range c.List {
+		if change.Action == install.Held {
+			names = append(names, change.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return diag.New(diag.Unmet, "local_edits", "%s with local edits: %s", diag.Count(len(names), "skill"), strings.Join(names, ", ")).
+		Hint("skl diff %s", names[0]).Hint("skl install --force replaces them, after a backup")
+}

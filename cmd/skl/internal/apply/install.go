@@ -1,0 +1,59 @@
+package apply
+
+import (
+	"context"
+
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/ref"
+)
+
+// An InstallRequest asks for skills besides those of skl.toml.
+type InstallRequest struct {
+	Refs          []ref.Ref // as the person writes them, local ones relative to the working directory
+	Names         []string  // skills of the one ref
+	All           bool      // all skills of the refs
+	Pin           bool      // write exact versions
+	Hosts         []string  // agents besides the recorded ones
+	Accept        []string  // permissions
+	AllowUnsigned bool      // take releases without a signature where one is wanted
+	Force         bool      // replace local edits, after a backup
+	DryRun        bool
+}
+
+// Install resolves, locks and installs what is asked for and what skl.toml says.
+func (a *Applier) Install(ctx context.Context, r InstallRequest) (Result, error) {
+	f, end, err := a.Edit(ctx, r.DryRun)
+	if err != nil {
+		return Result{}, err
+	}
+	defer end()
+	if len(r.Names) > 0 && len(r.Refs) == 0 {
+		return Result{}, a.oneWord(r.Names, f)
+	}
+	refs := make([]ref.Ref, len(r.Refs))
+	for i := range refs {
+		refs[i] = a.Rebase(r.Refs[i])
+	}
+	j := job{Applier: a, files: f, dry: r.DryRun, force: r.Force, accept: r.Accept, unsigned: r.AllowUnsigned, hostFlags: r.Hosts}
+	if err := j.add(ctx, refs, r.Names, r.All, r.Pin); err != nil {
+		return Result{}, err
+	}
+	if err := j.relock(ctx, func(string) bool { return false }); err != nil {
+		return Result{}, err
+	}
+	return j.finish(ctx)
+}
+
+// Holdings lists the skills of one reference, and changes nothing.
+func (a *Applier) Holdings(ctx context.Context, r ref.Ref) ([]source.Found, error) {
+	f, err := a.Load()
+	if err != nil {
+		return nil, err
+	}
+	o, err := a.Resolver(f.Manifest).Open(ctx, resolver.Want{Ref: a.Rebase(r)})
+	if err != nil {
+		return nil, err
+	}
+	return o.Skills(ctx, nil)
+}

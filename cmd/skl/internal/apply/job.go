@@ -1,0 +1,373 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
+)
+
+// An Applier makes roots agree with manifests and locks: install, update, remove, lock and verify.
+type Applier struct {
+	*scope.Scope
+	Ask    ask.Asker
+	trusts trusts
+}
+
+// New returns an Applier that puts its questions to asker.
+func New(sc *scope.Scope, asker ask.Asker) *Applier { return &Applier{Scope: sc, Ask: asker} }
+
+// A Result is what became of an install, an update, a removal or a lock.
+type Result struct {
+	Changes   install.Changes
+	Report    install.Report
+	Lock      *lock.Lock // as it is now, or would be
+	LockState string     // "changed" or "unchanged"
+	DryRun    bool       // nothing was written
+	Wishes    []Wish     // of a dry run: what would have to be accepted
+	Unlinked  []string   // names that were links only
+}
+
+// A job is one install, update, remove or lock: the manifest and lock it
+// starts from, what it makes of them, and how it is carried out.
+type job struct {
+	*Applier
+	files     *scope.Files
+	next      *lock.Lock
+	hosts     []string
+	hostFlags []string
+	dry       bool
+	force     bool
+	frozen    bool     // exactly the lock
+	hold      bool     // leave edited skills as they are
+	lockOnly  bool     // write skl.lock and nothing else
+	accept    []string // permissions
+	unsigned  bool     // releases without a signature are accepted where one is wanted
+	added     []string // names the command line asked for
+	anew      []string // names whose entry was chosen anew, not kept from the lock
+	picked    []selection
+}
+
+// add resolves refs and puts their skills into the manifest.
+func (j *job) add(ctx context.Context, refs []ref.Ref, names []string, all, pin bool) error {
+	rs := j.Resolver(j.files.Manifest)
+	for _, r := range refs {
+		picked, err := j.pick(ctx, rs, r, names, all, pin)
+		if err != nil {
+			return err
+		}
+		for _, s := range picked {
+			if i := slices.IndexFunc(j.picked, func(p selection) bool { return p.entry.Name == s.entry.Name }); i >= 0 {
+				if a, b := j.picked[i].found.Lock, s.found.Lock; a.URL == b.URL && a.Path == b.Path && sameBytes(a, b) {
+					continue // one release, found through several plugins
+				}
+				return diag.New(diag.Misuse, "same_name", "%s and %s both hold a skill called %q; one name means one skill", j.picked[i].entry.Ref, s.entry.Ref, s.entry.Name)
+			}
+			if err := j.put(s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sameBytes reports whether two entries of one place are pinned to the same commit or manifest.
+func sameBytes(a, b lock.Skill) bool {
+	return a.Commit == b.Commit && a.Manifest == b.Manifest && (a.Commit != "" || a.Manifest != "")
+}
+
+// put writes one selection into the manifest. A name that means another skill already is refused.
+func (j *job) put(s selection) error {
+	m := j.files.Manifest
+	if have, ok := m.Skill(s.entry.Name); ok && have.Ref != s.entry.Ref {
+		old, ok := j.files.Lock.Skill(s.entry.Name)
+		same := ok && old.URL == s.found.Lock.URL && old.Path == s.found.Lock.Path
+		if !same && !j.force {
+			return diag.New(diag.Misuse, "same_name", "skl.toml has a skill called %q already, from %s", s.entry.Name, have.Ref).At(m.Where(s.entry.Name)).
+				Hint("skl remove %s", s.entry.Name).Hint("replace it: add --force")
+		}
+	}
+	if err := m.SetSkill(s.entry.Name, s.entry); err != nil {
+		return err
+	}
+	if ns := s.named.Ref.Namespace(); ns != "" && s.binding != "" && m.Namespaces[ns] == "" && j.Config.Namespaces[ns] == "" {
+		if err := m.SetNamespace(ns, s.binding); err != nil {
+			return err
+		}
+	}
+	j.picked = append(j.picked, s)
+	j.added = append(j.added, s.entry.Name)
+	return nil
+}
+
+// relock computes the next lock: what was picked, what still follows, the rest resolved.
+func (j *job) relock(ctx context.Context, upgrade func(string) bool) error {
+	all, err := scope.Wants(j.files.Manifest)
+	if err != nil {
+		return err
+	}
+	base := j.files.Lock.Clone()
+	for _, s := range j.picked {
+		entry := s.found.Lock
+		if old, ok := base.Skill(entry.Name); ok && sameBytes(old, entry) && old.URL == entry.URL && old.Path == entry.Path {
+			entry.Tree, entry.Files, entry.Bytes, entry.Permissions = old.Tree, old.Files, old.Bytes, old.Permissions
+		}
+		base.Set(entry)
+	}
+	j.anew = slices.Clone(j.added)
+	var kept []resolver.Named
+	for _, want := range all {
+		old, ok := j.files.Lock.Skill(want.Name)
+		switch {
+		case !ok || upgrade(want.Name) || !resolver.Keeps(old, want):
+			j.anew = append(j.anew, want.Name)
+		case !j.chosen(want.Name):
+			kept = append(kept, want)
+		}
+	}
+	if err := j.AgreeOn(ctx, j.files, kept); err != nil {
+		return err
+	}
+	j.next, err = j.Resolver(j.files.Manifest).Relock(ctx, all, base, func(name string) bool {
+		return upgrade(name) && !slices.Contains(j.added, name)
+	})
+	return err
+}
+
+// chosen reports whether the entry of name was chosen anew, and not kept from the lock.
+func (j *job) chosen(name string) bool { return slices.Contains(j.anew, name) }
+
+// finish fetches, decides and carries out.
+func (j *job) finish(ctx context.Context) (Result, error) {
+	var err error
+	if !j.lockOnly {
+		if j.hosts, err = j.Targets(j.files.Manifest, j.hostFlags); err != nil {
+			return Result{}, err
+		}
+	}
+	in, err := j.installer(j.hosts, j.files.Manifest.Targets.Links)
+	if err != nil {
+		return Result{}, err
+	}
+	have, err := in.Survey(ctx, j.next.Skills, j.files.Lock, false)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := j.checkSignatures(ctx, j.next, j.files.Lock, signatureOptions{j.unsigned, j.accept, j.dry, j.lockOnly, j.chosen}); err != nil {
+		return Result{}, err
+	}
+	if err := j.Prefetch(ctx, in.Installer, j.next.Skills, have); err != nil {
+		return Result{}, err
+	}
+	wishes, err := j.materialise(ctx, in, j.next.Skills, have, j.dry, j.chosen)
+	if err != nil {
+		return Result{}, err
+	}
+	wishes = slices.DeleteFunc(wishes, func(w Wish) bool { return slices.Contains(j.accept, w.Permission) })
+	if !j.dry {
+		if err := j.consent(wishes); err != nil {
+			return Result{}, err
+		}
+	}
+	var result Result
+	if j.lockOnly {
+		result, err = j.writeLock()
+	} else {
+		changes := install.Diff(j.Root, j.next.Skills, have, install.Options{Force: j.force, Hold: j.hold, Prune: true, Links: in.Links, Copy: in.Copy})
+		if j.hold {
+			j.keepHeld(changes)
+		}
+		result, err = j.carryOut(ctx, in.Installer, changes)
+	}
+	if j.dry {
+		result.Wishes = wishes
+	}
+	return result, err
+}
+
+// carryOut applies changes, unless there is nothing to change.
+func (j *job) carryOut(ctx context.Context, in *install.Installer, changes install.Changes) (Result, error) {
+	if err := j.conflicts(changes); err != nil {
+		return Result{}, err
+	}
+	files := j.applyFiles(j.next.Format())
+	result := Result{Changes: changes, Lock: j.next, LockState: lockState(j.files, files.Lock), DryRun: j.dry}
+	if j.dry {
+		return result, nil
+	}
+	if changes.Any() || files.Manifest != nil || result.LockState == "changed" {
+		var err error
+		if result.Report, err = in.Apply(ctx, changes, files); err != nil {
+			return Result{}, install.Explain(err, j.Root)
+		}
+		if err := refreshCache(j.Root, changes); err != nil {
+			j.Tell.Detail("the stat cache was not written: %s", err)
+		}
+	}
+	if err := j.TrustProject(); err != nil {
+		j.Tell.Warn("the project is not marked as trusted: %s", err)
+	}
+	j.KeepTags()
+	return result, nil
+}
+
+// refreshCache brings the root's stat cache up to date. After a large install that
+// would read everything once more, so it is dropped: the next listing makes one.
+func refreshCache(root string, c install.Changes) error {
+	const large = 32
+	written := 0
+	for _, change := range c.List {
+		if change.Action == install.Add || change.Action == install.Update {
+			written++
+		}
+	}
+	if written > large {
+		return roots.DropCache(root)
+	}
+	return roots.WriteCache(root)
+}
+
+// keepHeld puts the old lock entry of what is held back into the next lock.
+func (j *job) keepHeld(c install.Changes) {
+	for _, change := range c.List {
+		if old, ok := j.files.Lock.Skill(change.Name); ok && change.Action == install.Held {
+			j.next.Set(old)
+		}
+	}
+}
+
+// applyFiles is what is written beside the skills. A frozen install leaves both files as they are.
+func (j *job) applyFiles(lockText []byte) install.Files {
+	if j.frozen {
+		return install.Files{LockPath: j.files.LockPath, Lock: j.files.LockText}
+	}
+	f := install.Files{LockPath: j.files.LockPath, Lock: lockText, ManifestPath: j.files.ManifestPath}
+	if old := j.files.ManifestText; !j.files.HasManifest || string(old) != string(j.files.Manifest.Bytes()) {
+		f.Manifest = j.files.Manifest.Bytes()
+	}
+	return f
+}
+
+func lockState(f *scope.Files, next []byte) string {
+	if f.HasLock && string(f.LockText) == string(next) {
+		return "unchanged"
+	}
+	return "changed"
+}
+
+// conflicts turns what stands in the way into one refusal that names all of it.
+func (a *Applier) conflicts(c install.Changes) error {
+	if len(c.Conflicts) == 0 {
+		return nil
+	}
+	for i := range c.Conflicts {
+		c.Conflicts[i].Path = a.Short(c.Conflicts[i].Path)
+	}
+	err, _ := errors.AsType[*diag.Error](c.Conflicts[0].Err())
+	for _, more := range c.Conflicts[1:] {
+		err.Candidates = append(err.Candidates, more.Err().Error())
+	}
+	return err
+}
+
+// SignedWord says who signed what is added. l is the lock that it is added by, nil if there is none.
+func (a *Applier) SignedWord(c install.Change, l *lock.Lock) string {
+	switch {
+	case c.Signer == "" && l == nil:
+		return "unsigned"
+	case l == nil:
+		return "signed by " + c.Signer
+	}
+	s, _ := l.Skill(c.Name)
+	if c.Signer != "" {
+		if t, err := a.trustFor(namespaceOf(s)); err != nil || t.verifier == nil {
+			return "signed by " + c.Signer + " as skl.lock says, not checked"
+		}
+		return "signed by " + c.Signer
+	}
+	if s.Source == "embedded" {
+		return "comes with skl"
+	}
+	if s.Unsigned {
+		return "unsigned, accepted"
+	}
+	if t, err := a.trustFor(namespaceOf(s)); err != nil || t.verifier != nil || !CanBeSigned(s) {
+		return "unsigned"
+	}
+	if s.Log != nil {
+		return "no known signer, logged"
+	}
+	return "no known signer"
+}
+
+// ContentChange counts what differs between the release that was installed and the
+// new one, "" when one of them is not in the store.
+func (a *Applier) ContentChange(c install.Change) string {
+	st := a.Store()
+	from, to := bundle.Digest(c.Before()), bundle.Digest(c.Digest)
+	if from == "" || !st.Has(from) || !st.Has(to) {
+		return ""
+	}
+	old, err := ReadTree(st.FS(from))
+	if err != nil {
+		return ""
+	}
+	now, err := ReadTree(st.FS(to))
+	if err != nil {
+		return ""
+	}
+	files, add, remove := 0, 0, 0
+	for _, f := range DiffTrees(old, now) {
+		files, add, remove = files+1, add+f.Add, remove+f.Remove
+	}
+	return fmt.Sprintf("%s +%d -%d  ", diag.Count(files, "file"), add, remove)
+}
+
+// writeLock is the end of a job that is about the lock alone.
+func (j *job) writeLock() (Result, error) {
+	text := j.next.Format()
+	result := Result{Lock: j.next, LockState: lockState(j.files, text), DryRun: j.dry}
+	if j.dry {
+		return result, nil
+	}
+	if result.LockState == "changed" {
+		if err := j.WriteLockFile(j.files, text); err != nil {
+			return Result{}, err
+		}
+	}
+	j.KeepTags()
+	return result, nil
+}
+
+// Rebase makes a local ref, which a person writes from the working directory,
+// relative to the manifest.
+func (a *Applier) Rebase(r ref.Ref) ref.Ref {
+	if r.Kind != ref.Local {
+		return r
+	}
+	rel, err := filepath.Rel(a.Base, scope.Absolute(a.Cwd, filepath.FromSlash(r.Path)))
+	if err != nil {
+		return r
+	}
+	text := filepath.ToSlash(rel)
+	if text != "." && !strings.HasPrefix(text, "../") && text != ".." {
+		text = "./" + text
+	}
+	if moved, err := ref.Parse(text); err == nil {
+		moved.Skill = r.Skill
+		return moved
+	}
+	return r
+}

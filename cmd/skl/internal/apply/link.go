@@ -1,0 +1,126 @@
+package apply
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/ref"
+)
+
+// A LinkRequest asks for the links of a skill's own folder.
+type LinkRequest struct {
+	Ref    ref.Ref // the folder, local
+	Hosts  []string
+	DryRun bool
+}
+
+// A Linked is a folder that stands in for an installed skill.
+type Linked struct {
+	Name  string   `json:"name"`
+	Path  string   `json:"path"`
+	To    string   `json:"to"`
+	Links []string `json:"links"`
+}
+
+// Link makes a skill's own folder the installed copy while its author works
+// on it. Nothing is locked or recorded; Remove takes the links away.
+func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
+	at := a.Rebase(r.Ref)
+	found, err := a.Local.Skills(ctx, at, source.Release{Kind: source.Folder}, nil)
+	if err != nil {
+		return Linked{}, err
+	}
+	dir := scope.Absolute(a.Base, filepath.FromSlash(at.Path))
+	if len(found) != 1 || !scope.Exists(filepath.Join(dir, "SKILL.md")) {
+		return Linked{}, diag.New(diag.Misuse, "no_skill", "%s is not the folder of one skill", a.Short(dir)).Hint("name the folder that holds SKILL.md")
+	}
+	if err := checkName(found[0]); err != nil {
+		return Linked{}, err
+	}
+	f, end, err := a.Edit(ctx, r.DryRun)
+	if err != nil {
+		return Linked{}, err
+	}
+	defer end()
+	hostIDs, err := a.Targets(f.Manifest, r.Hosts)
+	if err != nil {
+		return Linked{}, err
+	}
+	in, err := a.Installer(hostIDs, "")
+	if err != nil {
+		return Linked{}, err
+	}
+	out := Linked{Name: found[0].Lock.Name, To: dir, Links: []string{}}
+	out.Path = filepath.Join(a.Root, out.Name)
+	pairs := [][2]string{{out.Path, dir}}
+	for _, l := range in.Links {
+		out.Links = append(out.Links, filepath.Join(l, out.Name))
+		pairs = append(pairs, [2]string{filepath.Join(l, out.Name), out.Path})
+	}
+	if err := a.makeLinks(pairs, r.DryRun); err != nil || r.DryRun {
+		return out, err
+	}
+	if string(f.Manifest.Bytes()) != string(f.ManifestText) && len(hostIDs) > 0 { // the choice of agents is kept
+		if err := a.WriteManifest(f); err != nil {
+			return Linked{}, err
+		}
+	}
+	return out, a.TrustProject()
+}
+
+// makeLinks creates links {path, target} after it has made sure that none of the paths is taken.
+func (a *Applier) makeLinks(pairs [][2]string, dry bool) error {
+	for _, p := range pairs {
+		if scope.Exists(p[0]) && !leadsTo(p[0], p[1]) {
+			return diag.New(diag.Unmet, "in_the_way", "%s exists already", a.Short(p[0])).Hint("skl remove %s, or move it away", filepath.Base(p[0]))
+		}
+	}
+	for _, p := range pairs {
+		if dry || leadsTo(p[0], p[1]) {
+			continue
+		}
+		if _, err := a.Site.Dir.MkdirAll(filepath.Dir(p[0]), 0o755); err != nil {
+			return err
+		}
+		if err := a.Site.Dir.Symlink(install.LinkText(p[0], p[1]), p[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leadsTo reports whether path is a link whose text means target.
+func leadsTo(path, target string) bool {
+	text, err := os.Readlink(path)
+	if err != nil {
+		return false
+	}
+	return install.Target(path, text) == install.Target(path, target)
+}
+
+// unlink removes what linkFolder made for a name, and says whether there was something.
+func (a *Applier) unlink(name string, dry bool) (bool, error) {
+	path := filepath.Join(a.Root, name)
+	info, err := a.Site.Dir.Lstat(path)
+	if err != nil || info.Mode()&os.ModeSymlink == 0 || filepath.Base(name) != name {
+		return false, nil
+	}
+	if dry {
+		return true, nil
+	}
+	for _, h := range hosts.All() {
+		_, dir := hosts.WriteDirs(h, a.HostEnv(), a.Kind)
+		if link := filepath.Join(dir, name); dir != "" && leadsTo(link, path) {
+			if err := a.Site.Dir.Remove(link); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, a.Site.Dir.Remove(path)
+}

@@ -1,0 +1,39 @@
+package apply
+
+import (
+	"context"
+	"slices"
+)
+
+// A LockRequest asks for a new skl.lock, and nothing else.
+type LockRequest struct {
+	Upgrade []string // names whose release is chosen anew
+	Accept  []string // permissions
+	DryRun  bool
+}
+
+// Lock writes skl.lock from skl.toml. Of a lock with merge conflicts it keeps both sides where they agree with skl.toml.
+func (a *Applier) Lock(ctx context.Context, r LockRequest) (Result, error) {
+	end, err := a.Begin(ctx, r.DryRun)
+	if err != nil {
+		return Result{}, err
+	}
+	defer end()
+	f, err := a.LoadConflicted()
+	if err != nil {
+		return Result{}, err
+	}
+	if err := a.CheckLocal(f); err != nil {
+		return Result{}, err
+	}
+	for _, name := range r.Upgrade {
+		if _, ok := f.Manifest.Skill(name); !ok {
+			return Result{}, a.NotInManifest(name, f)
+		}
+	}
+	j := &job{Applier: a, files: f, dry: r.DryRun, lockOnly: true, accept: r.Accept}
+	if err := j.relock(ctx, func(name string) bool { return slices.Contains(r.Upgrade, name) }); err != nil {
+		return Result{}, err
+	}
+	return j.finish(ctx)
+}

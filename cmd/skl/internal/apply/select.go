@@ -1,0 +1,174 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/manifest"
+	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/spell"
+)
+
+// A selection is one skill that the command line names, ready for the manifest.
+type selection struct {
+	named   resolver.Named
+	entry   manifest.Skill
+	found   source.Found
+	binding string // of the namespace, to be recorded
+}
+
+// pick resolves one ref and chooses its skills: the ones that are named, all of them, the only
+// one, or those a person picks. pin writes exact versions.
+func (a *Applier) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, names []string, all, pin bool) ([]selection, error) {
+	o, err := rs.Open(ctx, resolver.Want{Ref: r})
+	if err != nil {
+		return nil, err
+	}
+	found, err := o.Skills(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > 1 && len(names) == 0 && !all && o.Want.Ref.Kind != ref.Market {
+		if found, err = a.ChooseSkills(r, found); err != nil {
+			return nil, err
+		}
+	}
+	var out []selection
+	for _, f := range found {
+		if f.Invalid != nil && all {
+			a.Tell.Warn("%s is left out: %s", f.Lock.Path, f.Invalid)
+			continue
+		}
+		if f.Invalid != nil {
+			return nil, fmt.Errorf("%s: %w", f.Lock.Path, f.Invalid)
+		}
+		if err := checkName(f); err != nil {
+			return nil, err
+		}
+		out = append(out, a.selected(o, f, len(found), pin))
+	}
+	return out, nil
+}
+
+// checkName refuses names that cannot be a directory everywhere.
+func checkName(f source.Found) error {
+	err := skill.CheckName(f.Lock.Name, f.Lock.Name)
+	if err == nil {
+		err = bundle.CheckPath(f.Lock.Name)
+	}
+	if err == nil {
+		err = bundle.CheckPortable(f.Lock.Name)
+	}
+	if err == nil {
+		return nil
+	}
+	return diag.New(diag.Refused, "E_NAME_PATH", "the skill in %s is called %q, which cannot be a directory: %w", f.Lock.Path, f.Lock.Name, err).
+		Hint("its author has to change name: in its SKILL.md")
+}
+
+// selected builds the manifest entry of one found skill.
+func (a *Applier) selected(o *resolver.Opened, f source.Found, of int, pin bool) selection {
+	asked := o.Want.Ref
+	version, kind := resolver.Written(o.Kind, asked.Version, f.Lock.Version, f.Lock.Commit, pin)
+	if pin && asked.Kind == ref.OCI && kind != lock.Range {
+		// A tag can move; the digest is part of the ref.
+		asked.Digest, version, kind = f.Lock.Manifest, "", ""
+	}
+	if o.Place.Commit != "" || asked.Kind == ref.Local {
+		version, kind = "", ""
+	}
+	r := narrow(asked.WithoutVersion(), f, of)
+	entry := manifest.Skill{Name: f.Lock.Name, Ref: r.String()}
+	switch kind {
+	case lock.Range:
+		entry.Version = version
+	case lock.Tag:
+		entry.Tag = version
+	case lock.Branch:
+		entry.Branch = version
+	case lock.Commit:
+		entry.Commit = version
+	}
+	want := r
+	want.Version = version
+	f.Lock.Ref = want.String()
+	f.Lock.RefKind = o.Kind
+	if kind != "" {
+		f.Lock.RefKind = kind
+	}
+	return selection{named: resolver.Named{Name: f.Lock.Name, Want: resolver.Want{Ref: want, Kind: kind}}, entry: entry, found: f, binding: o.Place.Binding}
+}
+
+// narrow makes r name the one skill f of its place.
+func narrow(r ref.Ref, f source.Found, of int) ref.Ref {
+	last := r.Path[strings.LastIndexByte(r.Path, '/')+1:]
+	if f.Lock.Path == "" || of == 1 && (last == f.Lock.Name || r.Skill == f.Lock.Name || r.Path != "" && r.Path == f.Lock.Path) {
+		return r
+	}
+	switch {
+	case r.Kind == ref.Name && r.Path == "", r.Kind == ref.Market && r.Path == "":
+		r.Path = f.Lock.Name
+	case r.Kind == ref.Name && !strings.Contains(r.Path, "/"):
+		r.Path = f.Lock.Path
+	default:
+		r.Skill = f.Lock.Name
+	}
+	return r
+}
+
+// An Ambiguous error is that of a reference that holds several skills, where nobody could be asked which are wanted.
+type Ambiguous struct {
+	Err   *diag.Error
+	Found []source.Found
+}
+
+func (e *Ambiguous) Error() string { return e.Err.Error() }
+func (e *Ambiguous) Unwrap() error { return e.Err }
+
+// ChooseSkills asks which of several skills are wanted; where nobody can be asked it lists them (exit 2).
+func (a *Applier) ChooseSkills(r ref.Ref, found []source.Found) ([]source.Found, error) {
+	options := make([]ask.Option, len(found))
+	for i, f := range found {
+		options[i] = ask.Option{Label: f.Lock.Name, Detail: f.Description}
+	}
+	picked, err := a.Ask.Choose(fmt.Sprintf("%s holds %d skills; which ones?", r, len(found)), options)
+	if err == nil {
+		out := make([]source.Found, len(picked))
+		for i, n := range picked {
+			out[i] = found[n]
+		}
+		return out, nil
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil, err
+	}
+	e := diag.New(diag.Misuse, "ambiguous_ref", "%s holds %d skills; name the ones you want", r, len(found)).
+		Hint("skl install %s %s", r, found[0].Lock.Name).Hint("skl install %s --all", r)
+	return nil, &Ambiguous{Err: e, Found: found}
+}
+
+// oneWord refuses single words where a reference is meant, with what they could mean.
+func (a *Applier) oneWord(words []string, f *scope.Files) error {
+	var names []string
+	for _, s := range f.Lock.Skills {
+		names = append(names, s.Ref)
+	}
+	e := diag.New(diag.Misuse, "not_a_ref", "%q is one word, and a reference is owner/name, a URL or ./path", words[0])
+	e.Candidates = spell.Nearest(words[0], names, 5)
+	if s, ok := f.Lock.Skill(words[0]); ok {
+		e.Candidates = slices.Insert(slices.DeleteFunc(e.Candidates, func(c string) bool { return c == s.Ref }), 0, s.Ref)
+		return e.Hint("it is installed; skl update %s chooses a newer release", words[0])
+	}
+	return e.Hint("skl install OWNER/REPO %s", words[0])
+}

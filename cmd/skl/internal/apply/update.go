@@ -1,0 +1,195 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/manifest"
+)
+
+// An UpdateRequest asks for newer releases.
+type UpdateRequest struct {
+	Names         []string // nil is all that are not held
+	Latest        bool     // beyond the ranges of skl.toml, which are rewritten
+	Safe          bool     // leave skills with local edits as they are
+	Accept        []string // permissions
+	AllowUnsigned bool     // take releases without a signature where one is wanted
+	Force         bool     // replace local edits, after a backup
+	DryRun        bool
+}
+
+// Update chooses newer releases and installs them. Skills that are held stay, and that is told.
+func (a *Applier) Update(ctx context.Context, r UpdateRequest) (Result, error) {
+	f, end, err := a.Edit(ctx, r.DryRun)
+	if err != nil {
+		return Result{}, err
+	}
+	defer end()
+	for _, name := range r.Names {
+		if _, ok := f.Manifest.Skill(name); !ok {
+			return Result{}, a.NotInManifest(name, f)
+		}
+	}
+	meant := func(name string) bool { return len(r.Names) == 0 || slices.Contains(r.Names, name) }
+	upgrade := func(name string) bool {
+		s, _ := f.Manifest.Skill(name)
+		return !s.Hold && meant(name)
+	}
+	for _, s := range f.Manifest.Skills {
+		if s.Hold && meant(s.Name) {
+			a.Tell.Note("%s is held: %s", s.Name, cmp.Or(s.HoldReason, "-"))
+		}
+	}
+	if r.Latest {
+		if err := a.widen(ctx, f, upgrade); err != nil {
+			return Result{}, err
+		}
+	}
+	j := &job{Applier: a, files: f, dry: r.DryRun, force: r.Force, hold: r.Safe, accept: r.Accept, unsigned: r.AllowUnsigned}
+	if err := j.relock(ctx, upgrade); err != nil {
+		return Result{}, err
+	}
+	return j.finish(ctx)
+}
+
+// A HoldRequest asks that a skill is not updated any more, or is again.
+type HoldRequest struct {
+	Name   string
+	Hold   bool
+	Reason string // needed to hold
+	DryRun bool
+}
+
+// Hold writes or removes the hold of one skill in the manifest.
+func (a *Applier) Hold(ctx context.Context, r HoldRequest) error {
+	f, end, err := a.Edit(ctx, r.DryRun)
+	if err != nil {
+		return err
+	}
+	defer end()
+	s, ok := f.Manifest.Skill(r.Name)
+	if !ok {
+		return a.NotInManifest(r.Name, f)
+	}
+	if r.Hold && r.Reason == "" {
+		return diag.New(diag.Misuse, "usage", "--hold needs a --reason, so that others know when it ends")
+	}
+	s.Hold, s.HoldReason = r.Hold, ""
+	if r.Hold {
+		s.HoldReason = r.Reason
+	}
+	if err := f.Manifest.SetSkill(r.Name, s); err != nil || r.DryRun {
+		return err
+	}
+	return a.WriteManifest(f)
+}
+
+// widen rewrites the constraints of ranges to the newest stable release.
+func (a *Applier) widen(ctx context.Context, f *scope.Files, upgrade func(string) bool) error {
+	rs := a.Resolver(f.Manifest)
+	all, err := scope.Wants(f.Manifest)
+	if err != nil {
+		return err
+	}
+	for _, want := range all {
+		if want.Kind != lock.Range || !upgrade(want.Name) {
+			continue
+		}
+		newest, err := latest(ctx, rs, want)
+		if err != nil {
+			return err
+		}
+		old, _ := f.Manifest.Skill(want.Name)
+		if newest.Version == "" || resolver.Satisfies(newest, old.Version, lock.Range) {
+			continue
+		}
+		version := "^" + newest.Version
+		if old.Version[0] == '=' {
+			version = "=" + newest.Version
+		}
+		if err := f.Manifest.SetSkill(want.Name, manifest.Skill{Name: want.Name, Ref: old.Ref, Version: version}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// latest is the newest stable release of a want, whatever its range says.
+func latest(ctx context.Context, rs *resolver.Resolver, want resolver.Named) (lock.Skill, error) {
+	want.Ref.Version, want.Kind = "", ""
+	return rs.Choose(ctx, want)
+}
+
+// An Outdated is a skill and its newer releases.
+type Outdated struct {
+	Name   string `json:"name"`
+	Locked string `json:"locked"`
+	Wanted string `json:"wanted"` // newest within the constraint
+	Latest string `json:"latest"` // newest stable
+	Ref    string `json:"ref"`
+	Held   string `json:"held,omitempty"` // reason
+}
+
+func (a *Applier) outdated(ctx context.Context, rs *resolver.Resolver, f *scope.Files, want resolver.Named) (Outdated, error) {
+	s, _ := f.Lock.Skill(want.Name)
+	entry, _ := f.Manifest.Skill(want.Name)
+	out := Outdated{Name: want.Name, Locked: s.Version, Ref: entry.Ref, Held: entry.HoldReason}
+	wanted, err := rs.Choose(ctx, want)
+	if err != nil {
+		return out, err
+	}
+	out.Wanted, out.Latest = wanted.Version, wanted.Version
+	if want.Kind == lock.Range {
+		newest, err := latest(ctx, rs, want)
+		if err != nil {
+			return out, err
+		}
+		out.Latest = newest.Version
+	}
+	return out, nil
+}
+
+// Outdated lists the skills that have newer releases, of names or of all. It also says how many it looked at.
+func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated, of int, err error) {
+	if err := a.Settled(); err != nil {
+		return nil, 0, err
+	}
+	f, err := a.Load()
+	if err == nil {
+		err = a.CheckLocal(f)
+	}
+	if err == nil {
+		err = a.Agree(ctx, f)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	all, err := scope.Wants(f.Manifest)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, name := range names {
+		if _, ok := f.Manifest.Skill(name); !ok {
+			return nil, 0, a.NotInManifest(name, f)
+		}
+	}
+	rs := a.Resolver(f.Manifest)
+	for _, want := range all {
+		if len(names) > 0 && !slices.Contains(names, want.Name) {
+			continue
+		}
+		one, err := a.outdated(ctx, rs, f, want)
+		if err != nil {
+			return nil, 0, err
+		}
+		if one.Locked != one.Wanted || one.Locked != one.Latest {
+			list = append(list, one)
+		}
+	}
+	return list, len(all), nil
+}

@@ -1,0 +1,209 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/attest"
+	"github.com/skl-project/skl/spec/lock"
+)
+
+// A Verified is what became of one skill.
+type Verified struct {
+	Name      string   `json:"name"`
+	Path      string   `json:"path"`
+	State     string   `json:"state"` // ok, drift, missing, eol, link, unlocked, stale
+	Digest    string   `json:"digest"`
+	Expected  string   `json:"expected"`
+	Signature string   `json:"signature"`        // verified, unsigned, failed, skipped
+	Signer    string   `json:"signer,omitempty"` // identity, or fingerprint of the key
+	Reason    string   `json:"reason,omitempty"` // why the signature is not verified
+	Logged    bool     `json:"logged"`           // skl.lock proves that the registry's log has the release
+	Drift     []string `json:"drift"`
+}
+
+type Verification struct {
+	OK     bool       `json:"ok"`
+	Skills []Verified `json:"skills"`
+
+	Refused error // the first signature, log proof or entry of the lock that is bad
+}
+
+// Verify re-hashes every file of the named skills, or of all that the lock or a receipt names. With ask, repositories are asked
+// for tags that this machine has not seen.
+func (a *Applier) Verify(ctx context.Context, names []string, ask bool) (Verification, error) {
+	if err := a.Settled(); err != nil {
+		return Verification{}, err
+	}
+	f, err := a.Load()
+	if err != nil {
+		return Verification{}, err
+	}
+	claims, err := a.Claims(ctx, f, ask)
+	if err != nil {
+		return Verification{}, err
+	}
+	receipts, bad := roots.Receipts(a.Root)
+	if len(bad) > 0 {
+		return Verification{}, bad[0]
+	}
+	for _, name := range names {
+		_, locked := f.Lock.Skill(name)
+		if !locked && !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == name }) {
+			return Verification{}, a.NotInManifest(name, f)
+		}
+	}
+	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
+	receipts = slices.DeleteFunc(receipts, func(r roots.Receipt) bool { return !wanted(r.Name) })
+	drifts, err := a.Site.CheckAll(ctx, receipts, true)
+	if err != nil {
+		return Verification{}, err
+	}
+	out := Verification{OK: true, Skills: []Verified{}}
+	for i, r := range receipts {
+		one := a.verifyOne(r, drifts[i], f.Lock)
+		if err := a.verifyEntry(ctx, &one, f.Lock, claims); err != nil && out.Refused == nil {
+			out.Refused = err
+		}
+		out.Skills = append(out.Skills, one)
+	}
+	for _, s := range f.Lock.Skills {
+		if wanted(s.Name) && !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == s.Name }) {
+			one := Verified{Name: s.Name, Path: filepath.Join(a.Root, s.Name), State: "missing", Expected: string(s.Tree), Drift: []string{}}
+			if err := claims.Refused[s.Name]; err != nil {
+				one.Signature, one.Reason = string(attest.Failed), err.Error()
+				out.Refused = cmp.Or(out.Refused, err)
+			}
+			out.Skills = append(out.Skills, one)
+		}
+	}
+	out.OK = out.Refused == nil && !slices.ContainsFunc(out.Skills, func(s Verified) bool { return s.State != "ok" })
+	return out, nil
+}
+
+func (a *Applier) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) Verified {
+	path, _ := a.Site.Place(r.Name)
+	out := Verified{Name: r.Name, Path: path, State: "ok", Digest: string(d.Tree), Expected: string(r.Tree),
+		Signature: "unsigned", Drift: append([]string{}, d.List()...)}
+	s, locked := l.Skill(r.Name)
+	if locked {
+		out.Expected = string(s.Tree)
+	}
+	switch {
+	case len(r.Files) > 0 && len(d.Missing) == len(r.Files):
+		out.State = "missing"
+	case d.Edited(), locked && s.Tree != r.Tree:
+		out.State = "drift"
+	case len(d.Links) > 0:
+		out.State = "link"
+	case len(d.EOL) > 0:
+		out.State = "eol"
+	case !locked && l != nil && a.Kind == hosts.Project && len(l.Skills) > 0:
+		out.State = "unlocked"
+	}
+	if other := otherRelease(r, s); locked && other != "" && len(out.Drift) == 0 {
+		out.State, out.Drift = "drift", []string{"the receipt has another " + other + " than skl.lock"}
+	}
+	return out
+}
+
+// otherRelease is the field in which a receipt is of another release than the lock entry s, "" if there is none.
+func otherRelease(r roots.Receipt, s lock.Skill) string {
+	var size int64
+	for _, f := range r.Files {
+		size += f.Size
+	}
+	for _, f := range []struct {
+		name string
+		same bool
+	}{{"tree", r.Tree == s.Tree}, {"version", r.Version == s.Version}, {"source", r.Source == s.Source}, {"url", r.URL == s.URL}, {"commit", r.Commit == s.Commit},
+		{"manifest", r.Manifest == s.Manifest}, {"number of files", len(r.Files) == s.Files}, {"size", size == s.Bytes}} {
+		if !f.same {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// Claims are what is wrong with the entries of a lock before any byte is looked at.
+type Claims struct {
+	Stale   []string
+	Refused map[string]error // by name
+}
+
+func (a *Applier) Claims(ctx context.Context, f *scope.Files, ask bool) (Claims, error) {
+	if err := a.CheckLocal(f); err != nil {
+		return Claims{}, err
+	}
+	all, err := scope.Wants(f.Manifest)
+	if err != nil {
+		return Claims{}, err
+	}
+	c := Claims{Stale: resolver.Stale(all, f.Lock)}
+	c.Refused, err = a.Disagreements(ctx, f, all, ask)
+	return c, err
+}
+
+// verifyEntry compares the entry of out's skill with what is computed: its source, who signed it, the proof of the
+// registry's log, and what the files say. What is refused comes back as an error and is noted in out.
+func (a *Applier) verifyEntry(ctx context.Context, out *Verified, l *lock.Lock, c Claims) error {
+	s, ok := l.Skill(out.Name)
+	if !ok {
+		return nil
+	}
+	if err := c.Refused[s.Name]; err != nil {
+		out.Signature, out.Reason = string(attest.Failed), err.Error()
+		return err
+	}
+	if slices.Contains(c.Stale, s.Name) {
+		// Its ref is not the manifest's, so it says nothing about whose signature it would need.
+		if out.State == "ok" {
+			out.State, out.Drift = "stale", append(out.Drift, "skl.lock does not follow from skl.toml")
+		}
+		return nil
+	}
+	if err := a.verifySignature(ctx, out, l); err != nil {
+		return err
+	}
+	if out.State != "ok" {
+		return nil
+	}
+	src, err := readSkill(out.Path)
+	if err == nil {
+		err = checkContent(s, src)
+	}
+	if err != nil {
+		out.Signature, out.Reason = string(attest.Failed), err.Error()
+	}
+	return err
+}
+
+// verifySignature checks who signed the locked release, and its proof of the registry's log.
+// What is refused comes back as an error and is noted in out.
+func (a *Applier) verifySignature(ctx context.Context, out *Verified, l *lock.Lock) error {
+	s, ok := l.Skill(out.Name)
+	if !ok {
+		return nil
+	}
+	j, err := a.recheck(ctx, s, false)
+	if err == nil {
+		err = j.bad(s)
+	}
+	if err != nil {
+		out.Signature, out.Reason = string(attest.Failed), err.Error()
+		return err
+	}
+	out.Signature, out.Logged = string(j.verdict.State), s.Log != nil
+	if j.verdict.State == attest.Verified {
+		out.Signer = cmp.Or(j.verdict.Signer.Identity, j.verdict.Signer.Key)
+	} else if CanBeSigned(s) {
+		out.Reason = j.verdict.Reason
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package scope
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
+	"golang.org/x/sync/errgroup"
+)
+
+// Disagreements are, by name, the refusals of lock entries that are not of the source that owns their ref.
+// Entries that do not follow from the manifest are left to [resolver.Stale]. An error is of those that could not be
+// decided.
+// Without ask, tags that this machine has not seen are told and not asked for. Whoever calls it has to call CheckLocal
+// before: a project that is not trusted makes nobody ask an address of this machine.
+func (sc *Scope) Disagreements(ctx context.Context, f *Files, all []resolver.Named, ask bool) (map[string]error, error) {
+	rs := sc.Resolver(f.Manifest)
+	rs.AskNoTags = !ask
+	found := make([]error, len(all))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(8)
+	for i, want := range all {
+		s, ok := f.Lock.Skill(want.Name)
+		if !ok || s.Ref != want.Ref.String() {
+			continue
+		}
+		g.Go(func() error {
+			err := rs.Agree(gctx, want, s)
+			if err == nil || diag.ClassOf(err) == diag.Refused {
+				found[i] = err
+				return nil
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	out := map[string]error{}
+	for i, err := range found {
+		if err != nil {
+			out[all[i].Name] = err
+		}
+	}
+	return out, nil
+}
+
+// Agree refuses, exit 4, a lock of which an entry is not of the source that owns its ref. Every command that
+// uses entries of the lock calls it, or disagreements, before it fetches or writes.
+func (sc *Scope) Agree(ctx context.Context, f *Files) error {
+	all, err := Wants(f.Manifest)
+	if err != nil {
+		return err
+	}
+	return sc.AgreeOn(ctx, f, all)
+}
+
+// AgreeOn is agree for some of the manifest's wants.
+func (sc *Scope) AgreeOn(ctx context.Context, f *Files, all []resolver.Named) error {
+	bad, err := sc.Disagreements(ctx, f, all, true)
+	if err != nil {
+		return err
+	}
+	for _, want := range all {
+		if err := bad[want.Name]; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undecided is what becomes of an entry whose owner cannot be computed because nobody answers. What was
+// bound or installed stays usable without a network, and that it was not checked is said; a namespace that nothing
+// binds is refused, since who owns it is recorded on first use.
+func (sc *Scope) undecided(want resolver.Named, err error) error {
+	if !sc.Offline() || want.Ref.Kind == ref.Name && sc.Config.Namespaces[want.Ref.Owner] == "" && !sc.bound(want.Ref.Owner) {
+		return err
+	}
+	sc.Tell.Warn("whether %s still leads to what skl.lock has for %s was not checked: skl is offline", want.Ref.WithoutVersion(), want.Name)
+	return nil
+}
+
+// untagged is undecided for the pin of a version.
+func (sc *Scope) untagged(want resolver.Named, s lock.Skill, err error) error {
+	why := "skl is offline"
+	switch {
+	case err == nil:
+		why = "skl ci asks it"
+	case !sc.Offline():
+		if e, ok := errors.AsType[*diag.Error](err); ok {
+			return e.Hint("to go on without asking: add --offline")
+		}
+		return err
+	}
+	sc.tags.warnOnce("%s %s was not compared with the tags of %s: %s", want.Name, s.Version, s.URL, why)
+	return nil
+}
+
+// bound reports whether the manifest says who owns a namespace.
+func (sc *Scope) bound(namespace string) bool {
+	f, err := sc.Load()
+	return err == nil && f.Manifest.Namespaces[namespace] != ""
+}
+
+// Usable refuses the entry of name, which something is going to be fetched by, as a whole lock is refused.
+func (sc *Scope) Usable(ctx context.Context, f *Files, name string) error {
+	all, err := Wants(f.Manifest)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(resolver.Stale(all, f.Lock), name) {
+		return diag.New(diag.Unmet, "stale_lock", "%s does not follow from %s: %s", sc.Short(f.LockPath), sc.Short(f.ManifestPath), name).Hint("skl lock")
+	}
+	return sc.AgreeOn(ctx, f, slices.DeleteFunc(all, func(n resolver.Named) bool { return n.Name != name }))
+}

@@ -1,0 +1,61 @@
+package scope
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/install/durable"
+)
+
+// setDirs follows the XDG rules; on Windows the same variables fall back to the user's AppData.
+func (sc *Scope) setDirs() {
+	pick := func(own, xdg string, def ...string) string {
+		if dir := sc.Getenv(own); own != "" && dir != "" {
+			sc.given = append(sc.given, Absolute(sc.WorkingDir, dir))
+			return sc.given[len(sc.given)-1]
+		}
+		if dir := sc.Getenv(xdg); filepath.IsAbs(dir) {
+			return filepath.Join(dir, "skl")
+		}
+		return filepath.Join(append(append([]string{sc.Home}, def...), "skl")...)
+	}
+	sc.Dirs = dirs{
+		Config: pick("", "XDG_CONFIG_HOME", ".config"),
+		Data:   pick("SKL_DATA_DIR", "XDG_DATA_HOME", ".local", "share"),
+		Cache:  pick("SKL_CACHE_DIR", "XDG_CACHE_HOME", ".cache"),
+		State:  pick("SKL_STATE_DIR", "XDG_STATE_HOME", ".local", "state"),
+	}
+	if roaming, local := sc.Getenv("APPDATA"), sc.Getenv("LOCALAPPDATA"); roaming != "" && local != "" && filepath.Separator == '\\' {
+		sc.Dirs = dirs{filepath.Join(roaming, "skl"), filepath.Join(local, "skl", "data"), filepath.Join(local, "skl", "cache"), filepath.Join(local, "skl", "state")}
+	}
+}
+
+// MkdirPrivate makes dir, which is one of sc.dirs or below it, for nobody but this user, and takes the rights of others
+// from what is there.
+func (sc *Scope) MkdirPrivate(dir string) error {
+	for _, top := range []string{sc.Dirs.Config, sc.Dirs.Data, sc.Dirs.Cache, sc.Dirs.State} {
+		if dir != top && !strings.HasPrefix(dir, top+string(filepath.Separator)) {
+			continue
+		}
+		if err := sc.narrow(top); err != nil {
+			return err
+		}
+		if !slices.Contains(sc.given, dir) {
+			return durable.MkdirPrivate(dir)
+		}
+	}
+	if sc.managed && dir == ManagedBase {
+		return os.MkdirAll(dir, 0o755) // for everybody on the machine
+	}
+	return os.MkdirAll(dir, durable.Private)
+}
+
+// narrow takes the rights of others from one of sc.dirs. One that a variable names may be more than skl's.
+func (sc *Scope) narrow(top string) error {
+	if slices.Contains(sc.given, top) {
+		return nil
+	}
+	return durable.Narrow(top)
+}

@@ -1,0 +1,262 @@
+package scope
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/manifest"
+	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/spell"
+)
+
+// Files are the manifest and lock of the scope.
+type Files struct {
+	Manifest     *manifest.Manifest
+	Lock         *lock.Lock
+	ManifestText []byte // as read
+	LockText     []byte
+	HasManifest  bool
+	HasLock      bool
+	ManifestPath string
+	LockPath     string
+}
+
+// accessible refuses a scope whose files are someone else's, or whose root leads out of it.
+func (sc *Scope) accessible() error {
+	if sc.Foreign != nil {
+		return sc.Foreign
+	}
+	return sc.inside(sc.Root)
+}
+
+// Load reads skl.toml and skl.lock. Files that are not there are empty ones.
+// A lock that cannot be read gives an error and everything else.
+func (sc *Scope) Load() (*Files, error) {
+	if err := sc.accessible(); err != nil {
+		return nil, err
+	}
+	f := &Files{ManifestPath: filepath.Join(sc.Base, "skl.toml"), LockPath: filepath.Join(sc.Base, "skl.lock")}
+	src, err := sc.Site.Dir.ReadFile(f.ManifestPath, manifest.MaxBytes)
+	switch {
+	case err == nil:
+		f.HasManifest, f.ManifestText = true, src
+		if f.Manifest, err = manifest.Parse(src, sc.Short(f.ManifestPath)); err != nil {
+			return nil, err
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		f.Manifest = manifest.New()
+	default:
+		return nil, err
+	}
+	src, err = sc.Site.Dir.ReadFile(f.LockPath, lock.MaxBytes)
+	switch {
+	case err == nil:
+		f.HasLock, f.LockText = true, src
+		f.Lock, err = lock.Parse(src, sc.Short(f.LockPath))
+	case errors.Is(err, fs.ErrNotExist):
+		f.Lock, err = &lock.Lock{}, nil
+	}
+	return f, err
+}
+
+// Changed reports whether the files are not as they were when f was loaded.
+func (sc *Scope) Changed(f *Files) bool {
+	m, merr := sc.Site.Dir.ReadFile(f.ManifestPath, manifest.MaxBytes)
+	l, lerr := sc.Site.Dir.ReadFile(f.LockPath, lock.MaxBytes)
+	return (merr == nil) != f.HasManifest || (lerr == nil) != f.HasLock || !bytes.Equal(m, f.ManifestText) || !bytes.Equal(l, f.LockText)
+}
+
+// Begin takes the lock of the scope for a command that writes, and settles an
+// install that was interrupted. The returned func gives the lock back. A dry run takes no
+// lock and settles nothing, so it refuses if there is something to settle.
+func (sc *Scope) Begin(ctx context.Context, dry bool) (end func(), err error) {
+	if dry {
+		return func() {}, sc.Settled()
+	}
+	if err := sc.accessible(); err != nil {
+		return nil, err
+	}
+	if sc.Kind == hosts.User {
+		if err := sc.MkdirPrivate(sc.Base); err != nil {
+			return nil, err
+		}
+	}
+	for _, dir := range []string{sc.Dirs.Data, sc.Dirs.Cache, sc.Dirs.State} {
+		if err := sc.narrow(dir); err != nil {
+			return nil, err
+		}
+	}
+	end, err = durable.Lock(ctx, sc.Base, func() { sc.Tell.Note("waiting for another skl in %s", sc.Short(sc.Base)) })
+	if err != nil {
+		return nil, err
+	}
+	outcome, err := sc.recover()
+	if err != nil {
+		end()
+		return nil, err
+	}
+	if outcome.Result != install.Clean {
+		sc.Tell.Note("an interrupted install was %s", string(outcome.Result))
+		for _, path := range outcome.Kept {
+			sc.Tell.Note("edited since: kept in %s", sc.Short(path))
+		}
+	}
+	return end, nil
+}
+
+// Edit is begin and then load: what a command needs that changes the files.
+func (sc *Scope) Edit(ctx context.Context, dry bool) (f *Files, end func(), err error) {
+	if end, err = sc.Begin(ctx, dry); err != nil {
+		return nil, nil, err
+	}
+	if f, err = sc.Load(); err == nil {
+		err = sc.CheckLocal(f)
+	}
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return f, end, nil
+}
+
+// recover settles an install of this user that was interrupted here. In a project that the user
+// denied nothing is settled.
+func (sc *Scope) recover() (install.Recovery, error) {
+	if sc.Kind == hosts.Project && sc.Site.Interrupted() {
+		t, err := sc.ReadTrust()
+		if err != nil {
+			return install.Recovery{}, err
+		}
+		if trusted, decided := t.Projects[sc.Project]; decided && !trusted {
+			return install.Recovery{}, diag.New(diag.Refused, "E_JOURNAL", "an install in %s was interrupted, and the project is denied since", sc.Short(sc.Project)).
+				Hint("skl trust allow %s", sc.Project)
+		}
+	}
+	return install.Recover(sc.Site)
+}
+
+// Settled refuses with exit 3 if an interrupted install is found, and with exit 4 if the root
+// brings a journal along. Commands that only read call it.
+func (sc *Scope) Settled() error {
+	if err := sc.accessible(); err != nil {
+		return err
+	}
+	if err := sc.Site.CheckPlanted(); err != nil {
+		return err
+	}
+	if sc.Site.Interrupted() {
+		return diag.New(diag.Unmet, "interrupted_install", "an earlier install in %s was interrupted", sc.Short(sc.Root)).
+			Hint("skl install")
+	}
+	return nil
+}
+
+func (sc *Scope) WriteManifest(f *Files) error {
+	return sc.Site.Dir.WriteFile(f.ManifestPath, f.Manifest.Bytes(), 0o644)
+}
+
+func (sc *Scope) WriteLockFile(f *Files, text []byte) error {
+	return sc.Site.Dir.WriteFile(f.LockPath, text, 0o644)
+}
+
+// Wants is what a manifest asks for, in its order.
+func Wants(m *manifest.Manifest) ([]resolver.Named, error) {
+	var out []resolver.Named
+	for _, s := range m.Skills {
+		r, err := ref.Parse(s.Ref)
+		if err != nil {
+			return nil, err
+		}
+		n := resolver.Named{Name: s.Name, Where: m.Where(s.Name)}
+		for _, v := range []struct {
+			text string
+			kind lock.RefKind
+		}{{s.Version, lock.Range}, {s.Branch, lock.Branch}, {s.Tag, lock.Tag}, {s.Commit, lock.Commit}} {
+			if v.text != "" {
+				r.Version, n.Kind = v.text, v.kind
+			}
+		}
+		n.Ref = r
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// StaleNames are the names of entries and wants that do not fit each other.
+func StaleNames(f *Files) ([]string, error) {
+	all, err := Wants(f.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	return resolver.Stale(all, f.Lock), nil
+}
+
+// LoadConflicted is load for "skl lock", which makes a new lock out of one with
+// merge conflict markers: both sides' entries are kept where they agree with the manifest.
+func (sc *Scope) LoadConflicted() (*Files, error) {
+	f, err := sc.Load()
+	if err == nil || f == nil {
+		return f, err
+	}
+	if !errors.Is(err, diag.Code("lock_conflict")) {
+		return nil, err
+	}
+	f.Lock = &lock.Lock{}
+	for _, side := range sides(f.LockText) {
+		if l, err := lock.Parse(side, f.LockPath); err == nil {
+			for _, s := range l.Skills {
+				f.Lock.Set(s)
+			}
+		}
+	}
+	return f, nil
+}
+
+// sides takes a file with merge conflict markers apart into the two files that were merged.
+func sides(text []byte) [2][]byte {
+	var out [2]bytes.Buffer
+	side := -1 // both
+	for line := range bytes.Lines(text) {
+		switch {
+		case bytes.HasPrefix(line, []byte("<<<<<<<")):
+			side = 0
+		case bytes.HasPrefix(line, []byte("|||||||")):
+			side = 2 // the common ancestor: neither
+		case bytes.HasPrefix(line, []byte("=======")) && side >= 0:
+			side = 1
+		case bytes.HasPrefix(line, []byte(">>>>>>>")):
+			side = -1
+		default:
+			for i := range out {
+				if side == -1 || side == i {
+					out[i].Write(line)
+				}
+			}
+		}
+	}
+	return [2][]byte{out[0].Bytes(), out[1].Bytes()}
+}
+
+// NotInManifest refuses a name that skl.toml does not have.
+func (sc *Scope) NotInManifest(name string, f *Files) error {
+	var names []string
+	for _, s := range f.Manifest.Skills {
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	e := diag.New(diag.Misuse, "unknown_skill", "%s has no skill called %q", sc.Short(f.ManifestPath), name)
+	if e.Candidates = spell.Nearest(name, names, 5); len(e.Candidates) == 0 {
+		return e.Hint("skl list")
+	}
+	return e.Hint("did you mean %s?", e.Candidates[0])
+}

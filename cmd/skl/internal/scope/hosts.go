@@ -1,0 +1,107 @@
+package scope
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/install/store"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+func (sc *Scope) HostEnv() hosts.Env {
+	return hosts.Env{Home: sc.Home, Project: sc.Project, Cwd: sc.Cwd, Getenv: sc.Getenv, Stat: os.Stat}
+}
+
+func UnknownHost(id string) error {
+	return diag.New(diag.Misuse, "unknown_host", "unknown agent host %q", id).Meant(hosts.Suggest(id)...).Hint("skl doctor shows the agents that are found here")
+}
+
+// canLink reports whether symbolic links can be made; on Windows that is a privilege.
+func (sc *Scope) canLink() bool {
+	if runtime.GOOS != "windows" {
+		return true
+	}
+	dir, err := os.MkdirTemp("", "skl-link-")
+	if err != nil {
+		return false
+	}
+	defer os.RemoveAll(dir)
+	return os.Symlink("target", filepath.Join(dir, "link")) == nil
+}
+
+// Installer works on the scope's root with links for these hosts.
+func (sc *Scope) Installer(hostIDs []string, links string) (*install.Installer, error) {
+	switch links {
+	case "junction":
+		return nil, diag.New(diag.Misuse, "unknown_links", "links = \"junction\" is not supported by this version of skl").Hint("in skl.toml under [targets]: links = \"copy\"")
+	case "", "auto":
+		if !sc.canLink() {
+			links = "copy"
+		}
+	}
+	in := &install.Installer{Site: sc.Site, Store: sc.Store(), Fetch: sc.Fetch, Progress: sc.Progress, Copy: links == "copy"}
+	if err := sc.inside(sc.Root); err != nil {
+		return nil, err
+	}
+	for _, id := range hostIDs {
+		h, ok := hosts.Find(id)
+		if !ok {
+			return nil, UnknownHost(id)
+		}
+		if sc.managed {
+			continue // the machine's root is read by skl alone
+		}
+		_, link := hosts.WriteDirs(h, sc.HostEnv(), sc.Kind)
+		if link == "" || slices.Contains(in.Links, link) || Resolved(link) == Resolved(sc.Root) {
+			continue // the host reads the root itself, perhaps through a link that someone made
+		}
+		if err := sc.inside(link); err != nil {
+			return nil, err
+		}
+		in.Links = append(in.Links, link)
+	}
+	return in, nil
+}
+
+// EnabledHosts are those of the manifest and the configuration, then the detected ones.
+func (sc *Scope) EnabledHosts(f *Files) []string {
+	var ids []string
+	add := func(list []string) {
+		for _, id := range list {
+			if _, ok := hosts.Find(id); ok && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	if f.Manifest != nil {
+		add(f.Manifest.Targets.Hosts)
+	}
+	add(sc.Config.Hosts)
+	for _, d := range hosts.Detect(sc.HostEnv()) {
+		add([]string{d.Host.ID})
+	}
+	return ids
+}
+
+// found is the ids of the hosts that left traces in the project, else on the machine.
+func (sc *Scope) FoundHosts() []string {
+	var project, user []string
+	for _, d := range hosts.Detect(sc.HostEnv()) {
+		if d.Evidence != "" {
+			project = append(project, d.Host.ID)
+		}
+		if d.User != "" {
+			user = append(user, d.Host.ID)
+		}
+	}
+	if sc.Kind == hosts.Project && len(project) > 0 {
+		return project
+	}
+	return user
+}
+
+func (sc *Scope) Store() *store.Store { return &store.Store{Dir: filepath.Join(sc.Dirs.Data, "store")} }

@@ -1,0 +1,77 @@
+package scope
+
+import (
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/spec/config"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/ref"
+)
+
+// CheckLocal refuses a skl.toml that takes a folder from outside of the repository, or asks an address of this
+// machine or its network that the configuration does not name, in a project that this user does not trust yet:
+// it would copy the user's own files into the project, and find out what listens here. A path that seems to be
+// inside and leads out by a link is refused in every project.
+func (sc *Scope) CheckLocal(f *Files) error {
+	if sc.Kind != hosts.Project {
+		return nil
+	}
+	trusted, err := sc.Trusted()
+	if err != nil {
+		return err
+	}
+	top := sc.gitTop()
+	for _, s := range f.Manifest.Skills {
+		r, err := ref.Parse(s.Ref)
+		if err == nil && !trusted && sc.leadsInward(r) {
+			return diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is on this machine or its network", sc.Short(f.ManifestPath), s.Name, r).
+				Hint("if you trust whoever wrote that: skl trust allow")
+		}
+		if err != nil || r.Kind != ref.Local {
+			continue
+		}
+		written := Absolute(sc.Base, filepath.FromSlash(r.Path))
+		real := Resolved(written)
+		if Holds(top, real) || trusted && !Below(top, written) {
+			continue
+		}
+		e := diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is outside of %s", sc.Short(f.ManifestPath), s.Name, real, sc.Short(top))
+		if Below(top, written) {
+			return e.Hint("%s is a link: name the folder itself", sc.Short(written))
+		}
+		return e.Hint("if you trust whoever wrote that: skl trust allow")
+	}
+	return nil // a local entry of the lock has to agree with skl.toml: see resolver.Agree
+}
+
+// leadsInward reports whether r names an address of this machine or of its network that the configuration
+// does not name.
+func (sc *Scope) leadsInward(r ref.Ref) bool {
+	host := r.Host
+	switch r.Kind {
+	case ref.Git:
+		if !ref.InwardURL(r.URL) {
+			return false
+		}
+		u, err := url.Parse(r.URL)
+		if err != nil || u.Scheme == "file" {
+			return !slices.ContainsFunc(slices.Collect(maps.Values(sc.Config.Forges)), func(forge string) bool {
+				return strings.HasPrefix(r.URL, strings.TrimSuffix(forge, "/")+"/")
+			})
+		}
+		host = u.Host
+	case ref.OCI:
+	default:
+		return false
+	}
+	name, _, _ := strings.Cut(host, ":")
+	if slices.ContainsFunc(sc.Config.Signers, func(s config.Signer) bool { return strings.HasPrefix(s.Namespace, host+"/") }) {
+		return false
+	}
+	return ref.Inward(host) && !sc.HTTP.Known[strings.ToLower(host)] && !sc.HTTP.Known[strings.ToLower(name)]
+}

@@ -1,0 +1,285 @@
+package scope
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/install/within"
+	"github.com/skl-project/skl/registry/client/origin"
+	"github.com/skl-project/skl/resolver/source/embedded"
+	"github.com/skl-project/skl/resolver/source/git"
+	"github.com/skl-project/skl/resolver/source/local"
+	"github.com/skl-project/skl/resolver/source/oci"
+	"github.com/skl-project/skl/resolver/source/registry"
+	"github.com/skl-project/skl/spec/config"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// dirs are the directories of skl itself (design: Files).
+type dirs struct{ Config, Data, Cache, State string }
+
+// Options say where to work.
+type Options struct {
+	Dir        string // the working directory of the process
+	Project    string // work there instead, "" is Dir
+	Scope      string // project, user or managed; "" is project where there is one, else user
+	Config     string // the user's configuration, "" is where the rules put it
+	Offline    bool
+	ExtraRoots []string // searched for skills besides the rest, relative to Dir
+	UserAgent  string
+	Getenv     func(string) string
+
+	Tell     Teller
+	Progress diag.Progress
+}
+
+// A Teller takes what a person should know beside a result. Its methods may be called concurrently.
+type Teller interface {
+	Note(format string, args ...any)   // what happened
+	Detail(format string, args ...any) // a note for who wants to know more
+	Warn(format string, args ...any)   // what may be wrong
+	Hint(format string, args ...any)   // what to type next
+}
+
+// A Scope is where a use case works: the directories, the configuration, and the sources that it wires. Opening one
+// reads nothing but the configuration.
+type Scope struct {
+	options    Options
+	Tell       Teller
+	Progress   diag.Progress
+	Getenv     func(string) string
+	WorkingDir string // the working directory of the process
+
+	Home    string
+	Cwd     string // Options.Project, else the working directory
+	Project string // top directory of the project, "" if there is none
+	Kind    hosts.Scope
+	managed bool         // the machine's directory
+	Base    string       // directory of skl.toml and skl.lock
+	Root    string       // canonical root
+	Site    install.Site // how the scope's files are read and written
+	Foreign error        // why nothing of the project may be used; nil if it may
+	Dirs    dirs
+	given   []string // those of dirs that a variable names, which may hold more than skl's
+	Config  *config.Config
+
+	HTTP     *origin.Client // of all sources and commands, so that an answer to a 401 is remembered once
+	git      *git.Source
+	Local    *local.Source
+	OCI      *oci.Source
+	Registry *registry.Source
+	embedded *embedded.Source
+	tags     *tags
+}
+
+// Open finds the scope and wires its sources.
+func Open(o Options) (*Scope, error) {
+	sc := &Scope{options: o, Tell: o.Tell, Progress: o.Progress, Getenv: o.Getenv, WorkingDir: o.Dir, Cwd: o.Dir, Home: o.Getenv("HOME")}
+	if home, err := os.UserHomeDir(); sc.Home == "" && err == nil {
+		sc.Home = home
+	}
+	if sc.Home != "" {
+		if real, err := filepath.EvalSymlinks(sc.Home); err == nil {
+			sc.Home = real
+		}
+	}
+	if o.Project != "" {
+		sc.Cwd = Absolute(o.Dir, o.Project)
+		if info, err := os.Stat(sc.Cwd); err != nil || !info.IsDir() {
+			return nil, diag.New(diag.Misuse, "no_such_directory", "--project: %s is not a directory", o.Project)
+		}
+	}
+	if real, err := filepath.EvalSymlinks(sc.Cwd); err == nil {
+		sc.Cwd = real
+	}
+	sc.Project, _ = roots.Project(sc.Cwd, sc.Home)
+	sc.setDirs()
+	if err := sc.setScope(); err != nil {
+		return nil, err
+	}
+	if err := sc.setSite(); err != nil {
+		return nil, err
+	}
+	if err := sc.readConfig(); err != nil {
+		return nil, err
+	}
+	sc.wire()
+	return sc, nil
+}
+
+// StartProject makes the working directory a project's, where there was none.
+func (sc *Scope) StartProject() error {
+	sc.Kind, sc.Project, sc.Base = hosts.Project, sc.Cwd, sc.Cwd
+	sc.Root = filepath.Join(sc.Cwd, filepath.FromSlash(hosts.Canonical))
+	return sc.setSite()
+}
+
+func Absolute(base, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(base, path)
+}
+
+// Managed places, which the administrator owns.
+const (
+	ManagedBase  = "/etc/skl"
+	managedRoot  = "/etc/skl/skills"
+	enforcedRoot = "/etc/skl/enforced/skills"
+)
+
+func (sc *Scope) setScope() error {
+	scope := sc.options.Scope
+	if scope == "" {
+		scope = "project"
+		if sc.Project == "" {
+			scope = "user"
+		}
+	}
+	switch scope {
+	case "managed":
+		sc.managed, sc.Kind, sc.Base, sc.Root = true, hosts.User, ManagedBase, managedRoot
+	case "user":
+		if sc.Home == "" {
+			return diag.New(diag.Failed, "no_home", "HOME is not set, so there is no user scope")
+		}
+		sc.Kind, sc.Base, sc.Root = hosts.User, sc.Dirs.Config, filepath.Join(sc.Home, filepath.FromSlash(hosts.Canonical))
+	default:
+		sc.Kind = hosts.Project
+		if sc.Project == "" {
+			sc.Project = sc.Cwd
+		}
+		sc.Base, sc.Root = sc.Project, filepath.Join(sc.Project, filepath.FromSlash(hosts.Canonical))
+	}
+	return nil
+}
+
+// setSite says what the scope's files are reached through: in a project nothing leads out
+// of it; in the user's own directories links are the user's.
+func (sc *Scope) setSite() (err error) {
+	if err := sc.checkOwner(); err != nil {
+		return err
+	}
+	if sc.Kind == hosts.Project {
+		sc.Site, err = install.Confine(sc.Project, sc.Root, sc.Dirs.State)
+		return err
+	}
+	sc.Site = install.Site{Base: sc.linkBase(), Root: sc.Root, Dir: within.Anywhere(), Places: []string{sc.Base, sc.Root, roots.Aside(sc.Root)}, State: sc.Dirs.State}
+	if sc.managed {
+		sc.Site.Places = []string{ManagedBase}
+		return nil
+	}
+	for _, h := range hosts.All() {
+		if _, link := hosts.WriteDirs(h, sc.HostEnv(), sc.Kind); link != "" && !slices.Contains(sc.Site.Places, link) {
+			sc.Site.Places = append(sc.Site.Places, link)
+		}
+	}
+	return nil
+}
+
+// checkOwner finds out whether the project around belongs to someone else. Then nothing of it is
+// used: whatever reads its files is refused, and in other scopes it counts as no project.
+func (sc *Scope) checkOwner() error {
+	sc.Foreign = nil
+	if sc.Project == "" {
+		return nil
+	}
+	err := install.CheckOwner(sc.Project)
+	if err == nil {
+		return nil
+	}
+	t, trustErr := sc.ReadTrust()
+	if trustErr != nil {
+		return trustErr
+	}
+	if owner, err := install.Owner(sc.Project); err == nil && t.Projects[sc.Project] && t.Owners[sc.Project] == owner {
+		return nil
+	}
+	if sc.Kind == hosts.Project {
+		sc.Foreign = err
+		return nil
+	}
+	sc.Tell.Warn("%s; the skills of that project are left out", err)
+	sc.Project = ""
+	return nil
+}
+
+// linkBase is what links in receipts are relative to.
+func (sc *Scope) linkBase() string {
+	if sc.managed {
+		return ManagedBase
+	}
+	if sc.Kind == hosts.User {
+		return sc.Home
+	}
+	return sc.Project
+}
+
+// inside refuses to write through a link that leads out of the project: whoever
+// made the project's content may have made the link.
+func (sc *Scope) inside(dir string) error {
+	if sc.Kind != hosts.Project {
+		return nil
+	}
+	real := Resolved(dir)
+	if rel, err := filepath.Rel(sc.Project, real); err != nil || !filepath.IsLocal(rel) {
+		return diag.New(diag.Refused, "E_ROOT_ESCAPE", "%s leads out of the project, to %s", sc.Short(dir), real).
+			Hint("remove the link, or install there with --scope user")
+	}
+	return nil
+}
+
+// Resolved is path with the links of the part that exists followed.
+func Resolved(path string) string {
+	if real, err := within.Resolve(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// Below reports whether path, as it is written, is dir or in it.
+func Below(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// gitTop is the top of the repository that the project lies in, or the project itself.
+func (sc *Scope) gitTop() string {
+	for dir := sc.Project; dir != sc.Home && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if Exists(filepath.Join(dir, ".git")) {
+			return dir
+		}
+	}
+	return sc.Project
+}
+
+// Short is path as a person would write it from here: below the working directory or home.
+func (sc *Scope) Short(path string) string {
+	if rel, err := filepath.Rel(sc.WorkingDir, path); err == nil && !strings.HasPrefix(rel, "..") {
+		return rel
+	}
+	if rel, err := filepath.Rel(sc.Cwd, path); err == nil && !strings.HasPrefix(rel, "..") && sc.Cwd != sc.WorkingDir {
+		return rel
+	}
+	if sc.Home != "" {
+		if rel, err := filepath.Rel(sc.Home, path); err == nil && !strings.HasPrefix(rel, "..") {
+			return filepath.Join("~", rel)
+		}
+	}
+	return path
+}
+
+func Exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// Holds reports whether path is dir or below it, wherever their links lead.
+func Holds(dir, path string) bool {
+	return Below(Resolved(dir), Resolved(path))
+}
