@@ -13,7 +13,7 @@ import (
 
 // scopePackages are those that touch the files of a scope: skl.toml, skl.lock, roots, receipts and
 // the files of agents. They do it through a within.Dir, which no link leads out of.
-var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply"}
+var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/ship"}
 
 // fileCalls are functions that take a path and follow the links in it.
 var fileCalls = map[string][]string{
@@ -137,9 +137,9 @@ var outsideScopes = map[string]string{
 	"internal/cli/run.go sinks":                      "a file that the user names on the command line",
 	"internal/cli/runflags.go answers":               "a file that the user names on the command line",
 	"internal/cli/sign.go attestCommand":             "a file that the user names on the command line",
-	"internal/cli/sign.go identityToken":             "a file that the user names on the command line",
-	"internal/cli/sign.go keylessSigner":             "a file that the user names on the command line",
-	"internal/cli/sign.go privateKey":                "a file that the user names on the command line",
+	"internal/ship/sign.go identityToken":            "a file that the user names on the command line",
+	"internal/ship/sign.go keylessSigner":            "a file that the user names on the command line",
+	"internal/ship/sign.go PrivateKey":               "a file that the user names on the command line",
 	"internal/scope/scope.go Open":                   "a file that the user names on the command line",
 	"internal/cli/registry.go hasData":               "the data of a registry, which its administrator names",
 	"internal/cli/registry_data.go runBackup":        "the data of a registry, which its administrator names",
@@ -158,7 +158,7 @@ var outsideScopes = map[string]string{
 	"internal/cli/test.go script":                    "a new directory of skl's own making",
 	"internal/scope/hosts.go canLink":                "a new directory of skl's own making",
 	"internal/cli/author.go openSkill":               "confined by an os.Root",
-	"internal/cli/publish.go draft":                  "confined by an os.Root",
+	"internal/ship/draft.go draft":                   "confined by an os.Root",
 	"internal/scope/market.go ReadFile":              "confined by an os.Root",
 	"internal/cli/lint.go hasLowerCase":              "asks whether something is there, and reads nothing of it",
 	"internal/cli/lint.go skillsBelow":               "asks whether something is there, and reads nothing of it",

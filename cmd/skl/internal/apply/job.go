@@ -1,3 +1,6 @@
+// Package apply makes roots agree with manifests and locks: install, update, remove, lock, link, verify. Each use case takes
+// a request and returns a result; what needs a decision is put to an [ask.Asker]. The steps of a job are resolve, check
+// signatures, fetch, ask, apply.
 package apply
 
 import (

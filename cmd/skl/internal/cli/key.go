@@ -150,7 +150,7 @@ func (w *world) publicKey(path string) (attest.PublicKey, error) {
 	if public, err := attest.ParsePublic(text); err == nil {
 		return public, nil
 	}
-	key, _, err := w.privateKey(path)
+	key, _, err := w.shipper().PrivateKey(path)
 	if err != nil {
 		return attest.PublicKey{}, err
 	}
@@ -166,7 +166,7 @@ func runKeyRotate(_ context.Context, w *world, c *cli.Context) error {
 	if out == "" {
 		return diag.New(diag.Misuse, "usage", "skl key rotate needs -o FILE for the new key").Hint("skl key rotate %s -o %s", path, "new-"+filepath.Base(path))
 	}
-	old, passphrase, err := w.privateKey(path)
+	old, passphrase, err := w.shipper().PrivateKey(path)
 	if err != nil {
 		return err
 	}

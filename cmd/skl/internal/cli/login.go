@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -69,7 +68,7 @@ func runLogin(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Len() != 1 {
 		return diag.New(diag.Misuse, "usage", "login takes one address").Hint("skl login https://skills.example")
 	}
-	base, err := w.address(c.Args().First())
+	base, err := w.Address(c.Args().First())
 	if err != nil {
 		return err
 	}
@@ -137,40 +136,6 @@ func (w *world) printLogin(ctx context.Context, c *cli.Context, out loginResult)
 		}
 	}
 	return nil
-}
-
-// address is what a person calls a server, as an origin. Loopback addresses, and hosts that the
-// configuration lists as insecure, are spoken to over plain http, unless the text says otherwise.
-func (w *world) address(text string) (string, error) {
-	if r, ok := w.Config.Registries[text]; ok {
-		return r.URL, nil
-	}
-	if strings.Contains(text, "@") {
-		return "", diag.New(diag.Misuse, "invalid_url", "the address of a registry holds no user or password").Hint("skl login URL --token-stdin < FILE")
-	}
-	text = strings.TrimPrefix(text, "oci://")
-	if !strings.Contains(text, "://") {
-		scheme := "https://"
-		if host, _, _ := strings.Cut(text, "/"); w.Config.Origin(host).Insecure || loopbackHost(host) {
-			scheme = "http://"
-		}
-		text = scheme + text
-	}
-	r, err := client.New(nil, text)
-	if err != nil {
-		return "", err
-	}
-	return r.URL(), nil
-}
-
-// loopbackHost reports whether "host" or "host:port" is this machine.
-func loopbackHost(hostport string) bool {
-	u, err := url.Parse("http://" + hostport)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // hostOf is the host of an origin, as docker and OCI references name it.
@@ -294,7 +259,7 @@ func runLogout(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Len() != 1 {
 		return diag.New(diag.Misuse, "usage", "logout takes one address or name").Hint("skl logout URL")
 	}
-	base, err := w.address(c.Args().First())
+	base, err := w.Address(c.Args().First())
 	if err != nil {
 		return err
 	}

@@ -5,14 +5,11 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -86,7 +83,7 @@ func (w *world) site(ctx context.Context, c *cli.Context) (*site, error) {
 		}
 		return w.dataSite(ctx, scope.Absolute(w.Cwd, dir))
 	}
-	base, err := w.siteURL(c.String("registry"))
+	base, err := w.SiteURL(c.String("registry"))
 	if err != nil {
 		return nil, err
 	}
@@ -95,21 +92,6 @@ func (w *world) site(ctx context.Context, c *cli.Context) (*site, error) {
 		return nil, err
 	}
 	return &site{Client: r, name: r.URL(), close: func() {}}, nil
-}
-
-// siteURL is the address of a registry by name or address; "" is the default one.
-func (w *world) siteURL(text string) (string, error) {
-	switch {
-	case text == "":
-		if _, r, ok := w.Config.DefaultRegistry(); ok {
-			return r.URL, nil
-		}
-		return "", diag.New(diag.Misuse, "no_registry", "no registry is named, and config.toml has no default one").
-			Meant(slices.Sorted(maps.Keys(w.Config.Registries))...).Hint("skl login URL --default, or add --registry NAME|URL")
-	case w.Config.Registries[text].URL == "" && !strings.ContainsAny(text, ".:") && text != "localhost":
-		return w.RegistryURL(text)
-	}
-	return w.address(text)
 }
 
 // defaultData is where registry serve keeps its data unless it is told.

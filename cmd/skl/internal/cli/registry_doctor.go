@@ -55,7 +55,7 @@ func (d *doctor) registry(ctx context.Context, s *site) {
 	if about.URL != "" && strings.TrimSuffix(about.URL, "/") != s.URL() {
 		d.say("registry", "note", "", "it calls itself %s", diag.Printable(about.URL))
 	}
-	if strings.HasPrefix(s.URL(), "http://") && !loopbackHost(s.Host()) {
+	if strings.HasPrefix(s.URL(), "http://") && !scope.LoopbackHost(s.Host()) {
 		d.say("registry", "problem", "", "%s is spoken to over plain http: everybody on the way reads along, and no token is sent but one that config.toml names for it", s.Host())
 	}
 	if who, err := s.WhoAmI(ctx); err != nil {

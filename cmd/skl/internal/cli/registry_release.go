@@ -9,6 +9,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/ship"
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/spec/diag"
@@ -37,7 +38,7 @@ func actCommand(action, usage, done string) command {
 				return err
 			}
 			defer s.close()
-			v, err := current(ctx, s.Client, namespace, name, version)
+			v, err := ship.Current(ctx, s.Client, namespace, name, version)
 			if err == nil && !c.Bool("dry-run") {
 				v, err = s.Act(ctx, namespace, name, version, wire.Action{Action: action, Reason: reason})
 			}
@@ -110,7 +111,7 @@ func runMirror(ctx context.Context, w *world, c *cli.Context) error {
 	case approve != "" && approve != "auto" && approve != "manual":
 		return diag.New(diag.Misuse, "usage", "--approve is auto or manual, not %q", approve).Meant("auto", "manual")
 	}
-	base, err := w.siteURL(c.String("from"))
+	base, err := w.SiteURL(c.String("from"))
 	if err != nil {
 		return err
 	}

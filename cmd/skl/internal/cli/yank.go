@@ -2,26 +2,15 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/registry/client"
-	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/cmd/skl/internal/ship"
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// actResult is what became of a release.
-type actResult struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	State   string `json:"state"`
-	Reason  string `json:"reason"`
-}
-
 func yankCommand() command {
-	return command{name: "yank", args: "REF", usage: "stop offering a release; who locked it still gets it", output: actResult{},
+	return command{name: "yank", args: "REF", usage: "stop offering a release; who locked it still gets it", output: ship.Changed{},
 		example: "skl yank acme/pdf@1.4.2 --reason 'loses pages'\nskl yank acme/pdf@1.4.2 --undo\nskl yank --block acme/pdf@1.4.2 --reason malware\nskl yank --block acme/pdf@1.4.2 --undo --reason 'a false alarm'",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "reason", Usage: "why, for everybody who meets it"},
@@ -47,7 +36,7 @@ func yankCommand() command {
 }
 
 func deprecateCommand() command {
-	return command{name: "deprecate", args: "REF", usage: "offer a release with a message that advises against it", output: actResult{},
+	return command{name: "deprecate", args: "REF", usage: "offer a release with a message that advises against it", output: ship.Changed{},
 		example: "skl deprecate acme/pdf@1.4.2 --message 'use acme/pdf2'\nskl deprecate acme/pdf@1.4.2 --undo",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "message", Usage: "what people should do instead"},
@@ -71,41 +60,17 @@ func (w *world) act(ctx context.Context, c *cli.Context, action, reason string) 
 	if err != nil {
 		return err
 	}
-	to, t, version, err := w.published(ctx, arg, c.String("to"))
+	out, err := w.shipper().Act(ctx, ship.ActRequest{Ref: arg, To: c.String("to"), Action: action, Reason: reason, DryRun: c.Bool("dry-run")})
 	if err != nil {
 		return err
 	}
-	if to.rest == nil {
-		return diag.New(diag.Misuse, "invalid_ref", "%s is on a plain OCI registry, which has no states", arg)
-	}
-	namespace, name, _ := strings.Cut(t.Repo, "/")
-	v, err := current(ctx, to.rest, namespace, name, version)
-	if err != nil {
-		return err
-	}
-	if !c.Bool("dry-run") {
-		if v, err = to.rest.Act(ctx, namespace, name, version, wire.Action{Action: action, Reason: reason}); err != nil {
-			return err
-		}
-	}
-	out := actResult{t.Repo, version, v.State, v.Reason}
 	if w.ui.JSON {
 		return w.ui.Result(out)
 	}
 	if c.Bool("dry-run") {
-		w.ui.Print("%s@%s is %s; it would be changed: %s", out.Name, version, v.State, action)
+		w.ui.Print("%s@%s is %s; it would be changed: %s", out.Name, out.Version, out.State, action)
 		return nil
 	}
-	w.ui.Print("%s@%s is %s", out.Name, version, out.State)
+	w.ui.Print("%s@%s is %s", out.Name, out.Version, out.State)
 	return nil
-}
-
-// current is the record of a release of which the state is about to change. What is blocked in a public namespace
-// is told to nobody before the token is asked for: of that only the state is known.
-func current(ctx context.Context, rest *client.Client, namespace, name, version string) (wire.Version, error) {
-	v, err := rest.Version(ctx, namespace, name, version)
-	if errors.Is(err, diag.Code("blocked")) {
-		return wire.Version{Namespace: namespace, Name: name, Version: version, State: wire.Blocked}, nil
-	}
-	return v, err
 }

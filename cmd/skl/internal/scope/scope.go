@@ -1,3 +1,6 @@
+// Package scope opens the place that a use case works in: its directories, configuration, manifest and lock, whom the
+// user trusts, and the sources that skills come from. It knows no flags and no terminal: what a person should know goes to
+// a [Teller].
 package scope
 
 import (

@@ -1,0 +1,172 @@
+package ship
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/manifest"
+	"github.com/skl-project/skl/spec/oci"
+	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
+)
+
+// A draft is a skill that is about to be published.
+type draft struct {
+	dir             string
+	namespace, name string
+	version         string
+	input           oci.Input
+	built           *oci.Built
+}
+
+// draft reads what is to be published, and holds it against the rules of lint.
+func (s *Shipper) draft(dir, asked string) (*draft, error) {
+	d := &draft{dir: scope.Absolute(s.Cwd, dir)}
+	root, err := os.OpenRoot(d.dir)
+	if err != nil {
+		return nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder", dir)
+	}
+	// The root stays open while files are read from it; the process ends with the command.
+	d.input.Files = durable.RootFS(root)
+	text, err := fs.ReadFile(d.input.Files, skill.FileName)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s", dir).Hint("skl new NAME")
+	}
+	own, err := s.ownManifest(d)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := skill.Read(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	if err := d.identify(asked, own.Package, doc); err != nil {
+		return nil, err
+	}
+	if err := s.publishable(d); err != nil {
+		return nil, err
+	}
+	for _, other := range own.Skills {
+		need := other.Ref
+		if v := cmp.Or(other.Version, other.Tag, other.Commit, other.Branch); v != "" {
+			need += "@" + v
+		}
+		d.input.Requires = append(d.input.Requires, need)
+	}
+	d.input.Version = d.version
+	s.provenance(d)
+	return d, nil
+}
+
+// ownManifest is the skl.toml in the skill's own folder, empty if there is none.
+func (s *Shipper) ownManifest(d *draft) (*manifest.Manifest, error) {
+	text, err := fs.ReadFile(d.input.Files, "skl.toml")
+	if err != nil {
+		return manifest.New(), nil
+	}
+	return manifest.Parse(text, s.Short(filepath.Join(d.dir, "skl.toml")))
+}
+
+// identify decides name and version: the argument, else [package], else metadata.version.
+func (d *draft) identify(asked string, own manifest.Package, doc *skill.Document) error {
+	name := own.Name
+	if asked != "" {
+		r, err := ref.Parse(asked)
+		if err != nil {
+			return err
+		}
+		if r.Kind != ref.Name || r.Path != "" || r.Skill != "" {
+			return diag.New(diag.Misuse, "invalid_ref", "%s is not NS/NAME@VERSION", asked).Hint("skl publish DIR acme/%s@1.0.0", doc.Name)
+		}
+		name, d.version = r.Owner+"/"+r.Repo, r.Version
+	}
+	d.version = cmp.Or(d.version, own.Version, doc.Version)
+	if name == "" {
+		return diag.New(diag.Misuse, "no_name", "under which namespace is %s to be published?", doc.Name).
+			Hint("skl publish DIR NS/%s@VERSION", doc.Name).Hint("or in its skl.toml: [package] name = \"NS/%s\"", doc.Name)
+	}
+	d.namespace, d.name, _ = strings.Cut(name, "/")
+	switch {
+	case d.name != doc.Name:
+		return diag.New(diag.Misuse, "invalid_name", "the skill in SKILL.md is called %q, so it cannot be published as %s", diag.Printable(doc.Name), name).
+			Hint("skl publish DIR %s/%s@VERSION", d.namespace, doc.Name)
+	case d.version == "":
+		return diag.New(diag.Misuse, "no_version", "which version of %s is this?", name).
+			Hint("skl publish DIR %s@1.0.0", name).Hint("or in its skl.toml: [package] version = \"1.0.0\"")
+	}
+	_, err := oci.Tag(d.version)
+	return err
+}
+
+// publishable refuses what lint calls an error for a publish, and a tree that cannot run, with all findings (exit 3).
+func (s *Shipper) publishable(d *draft) error {
+	var bad []diag.Finding
+	if t, err := tree.Load(d.input.Files, d.name); err == nil {
+		bad = slices.DeleteFunc(check.Check(t), func(f diag.Finding) bool { return !check.Blocking(f) })
+	}
+	for _, f := range skill.Lint(d.input.Files, d.name, skill.LintOptions{Publish: true}) {
+		if f.Severity == diag.SeverityError {
+			bad = append(bad, f)
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	e := diag.New(diag.Unmet, "findings", "%s cannot be published: %s", d.name, bad[0].Message)
+	e.Where = diag.Position{File: s.Short(filepath.Join(d.dir, filepath.FromSlash(bad[0].File))), Line: bad[0].Line, Column: bad[0].Column}
+	for _, f := range bad {
+		e.Candidates = append(e.Candidates, fmt.Sprintf("%s  %s  %s", diag.Position{File: f.File, Line: f.Line, Column: f.Column}, f.Rule, f.Message))
+	}
+	return e.Hint("skl lint %s", s.Short(d.dir))
+}
+
+// provenance adds when and from where, as far as the environment or the repository around the folder says it. Both
+// depend on the commit alone, so that a second publish makes the same digest.
+func (s *Shipper) provenance(d *draft) {
+	if text := s.Getenv("SOURCE_DATE_EPOCH"); text != "" {
+		if sec, err := strconv.ParseInt(text, 10, 64); err == nil {
+			d.input.Created = time.Unix(sec, 0)
+		}
+	}
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return
+	}
+	ask := func(args ...string) string {
+		cmd := exec.Command(git, append([]string{"-c", "core.fsmonitor=false", "-C", d.dir}, args...)...)
+		out, err := cmd.Output()
+		if err != nil {
+			return ""
+		}
+		return strings.TrimSpace(string(out))
+	}
+	stamp, commit, ok := strings.Cut(ask("log", "-1", "--format=%ct %H", "--", "."), " ")
+	if !ok || ask("status", "--porcelain", "--", ".") != "" {
+		return // not in a repository, or not what a commit says
+	}
+	if sec, err := strconv.ParseInt(stamp, 10, 64); err == nil && d.input.Created.IsZero() {
+		d.input.Created = time.Unix(sec, 0)
+	}
+	d.input.Annotations = map[string]string{v1.AnnotationRevision: commit}
+	if url := ask("remote", "get-url", "origin"); strings.HasPrefix(url, "https://") && !strings.Contains(url, "@") {
+		d.input.Annotations[v1.AnnotationSource] = strings.TrimSuffix(url, ".git")
+	}
+}

@@ -1,0 +1,164 @@
+package ship
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/registry/client"
+	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/spec/attest"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/oci"
+)
+
+// A Published is a release on a registry.
+type Published struct {
+	Name    string    `json:"name"` // namespace/name
+	Version string    `json:"version"`
+	Digest  string    `json:"digest"` // of the manifest
+	Tree    string    `json:"tree"`
+	State   string    `json:"state"`
+	Reason  string    `json:"reason,omitempty"` // why it is not visible yet
+	Signer  string    `json:"signer"`           // "" for an unsigned release
+	Log     *LogEntry `json:"log"`              // null where the registry has no log
+	URLs    []string  `json:"urls"`
+	Created bool      `json:"created"` // false: this release was there already
+	Files   int       `json:"files"`
+	Bytes   int64     `json:"bytes"`
+
+	To         string `json:"-"` // the registry, for people
+	InstallRef string `json:"-"` // what a person types to install it
+}
+
+// A LogEntry is a place in the log of a registry.
+type LogEntry struct {
+	Origin string `json:"origin"`
+	Index  int64  `json:"index"`
+}
+
+// A PublishRequest asks for a folder to be published.
+type PublishRequest struct {
+	Dir     string // with a SKILL.md
+	Name    string // NS/NAME@VERSION, as far as the folder does not say it
+	To      string // name of a registry, URL, or oci://host[/prefix]; "" is the default registry
+	Image   bool   // also the form that containers mount, as VERSION-image
+	Signing Signing
+	DryRun  bool
+}
+
+// Publish validates, signs and publishes a skill as one step. It makes the release visible last.
+func (s *Shipper) Publish(ctx context.Context, r PublishRequest) (Published, error) {
+	d, err := s.draft(r.Dir, r.Name)
+	if err != nil {
+		return Published{}, err
+	}
+	to, err := s.destination(ctx, r.To)
+	if err != nil {
+		return Published{}, err
+	}
+	sign, err := s.signer(ctx, r.Signing)
+	if err != nil {
+		return Published{}, err
+	}
+	if d.built, err = oci.Build(d.input); err != nil {
+		return Published{}, fmt.Errorf("%s: %w", s.Short(d.dir), err)
+	}
+	out := Published{Name: d.namespace + "/" + d.name, Version: d.version, Digest: d.built.Root.Digest.String(),
+		Tree: string(d.built.Summary.Tree), State: "draft", Files: d.built.Summary.Files, Bytes: d.built.Summary.Bytes, URLs: []string{}, To: to.shown}
+	out.InstallRef = to.installRef(out)
+	if r.DryRun {
+		return out, nil
+	}
+	if err := to.publish(ctx, d, sign, &out); err != nil {
+		return Published{}, err
+	}
+	if r.Image {
+		if err := to.publishImage(ctx, d, sign, &out); err != nil {
+			return Published{}, err
+		}
+	}
+	return out, nil
+}
+
+// installRef is what a person types to install what was published.
+func (d *destination) installRef(out Published) string {
+	if d.rest != nil {
+		return out.Name + "@" + out.Version
+	}
+	namespace, name, _ := strings.Cut(out.Name, "/")
+	tag, _ := oci.Tag(out.Version)
+	return "oci://" + d.target(namespace, name).String() + ":" + tag
+}
+
+// publish stages the skill by digest, attaches its signature, and only then makes it visible.
+func (d *destination) publish(ctx context.Context, s *draft, sign signFunc, out *Published) error {
+	t := d.target(s.namespace, s.name)
+	subject := attest.Subject{Name: t.Repo, Version: s.version, Digest: s.built.Root.Digest.String()}
+	signature, signer, err := attachSignature(ctx, sign, subject, s.built.Root.Descriptor, s.input.Created)
+	if err != nil {
+		return err
+	}
+	if _, err := d.oci.Push(ctx, t, client.ImageOf(s.built), signature...); err != nil {
+		return err
+	}
+	out.Signer = signer
+	if d.rest == nil {
+		return d.tag(ctx, s.built.Root, t, s.version, out)
+	}
+	v, created, err := d.rest.Publish(ctx, s.namespace, s.name, s.version, wire.PublishRequest{Manifest: out.Digest})
+	if err != nil {
+		return err
+	}
+	out.State, out.Reason, out.Created = v.State, v.Reason, created
+	if v.Log != nil {
+		out.Log = &LogEntry{v.Log.Origin, v.Log.Index}
+	}
+	out.URLs = slices.DeleteFunc([]string{v.URLs.OCI, v.URLs.Download, v.URLs.Files}, func(u string) bool { return u == "" })
+	return nil
+}
+
+// tag publishes on a registry that knows nothing of versions: what is there already under the
+// tag is left alone unless it is the same.
+func (d *destination) tag(ctx context.Context, root oci.Blob, t client.Target, version string, out *Published) error {
+	tag, err := oci.Tag(version)
+	if err != nil {
+		return err
+	}
+	out.State = wire.Approved
+	out.URLs = append(out.URLs, "oci://"+t.String()+":"+tag)
+	switch have, err := d.oci.Resolve(ctx, t, tag); {
+	case err == nil && have.Digest == root.Digest:
+		return nil
+	case err == nil:
+		return diag.New(diag.Refused, "version_exists", "%s:%s is published already with another content", t, tag).Hint("publish it under a new version")
+	case !notFound(err):
+		return err
+	}
+	out.Created = true
+	return d.oci.Tag(ctx, t, root, tag)
+}
+
+// publishImage publishes the mountable form under VERSION-image, signed by the same.
+func (d *destination) publishImage(ctx context.Context, s *draft, sign signFunc, out *Published) error {
+	image, err := oci.BuildImage(s.input)
+	if err != nil {
+		return err
+	}
+	t := d.target(s.namespace, s.name)
+	subject := attest.Subject{Name: t.Repo, Version: s.version, Digest: image.Root.Digest.String()}
+	signature, _, err := attachSignature(ctx, sign, subject, image.Root.Descriptor, s.input.Created)
+	if err != nil {
+		return err
+	}
+	if _, err := d.oci.Push(ctx, t, client.ImageOf(image), signature...); err != nil {
+		return err
+	}
+	tag, err := oci.ImageTag(s.version)
+	if err != nil {
+		return err
+	}
+	out.URLs = append(out.URLs, "oci://"+t.String()+":"+tag)
+	return d.oci.Tag(ctx, t, image.Root, tag)
+}
