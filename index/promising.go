@@ -113,14 +113,23 @@ func askedWords(q query.Query) [][][]byte {
 	return list
 }
 
-// continueInBackground indexes what is missing, once at a time.
-func (x *Index) continueInBackground() {
-	if !x.busy.CompareAndSwap(false, true) {
+// continueInBackground indexes what is missing, once at a time. The work outlives ctx, and ends with Close.
+func (x *Index) continueInBackground(ctx context.Context) {
+	x.working.Lock()
+	defer x.working.Unlock()
+	if x.closed || x.stopWork != nil {
 		return
 	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	x.stopWork = stop
 	x.background.Go(func() {
-		defer x.busy.Store(false)
-		if _, err := x.Update(x.ctx, query.Glob{}, false); err != nil && x.ctx.Err() == nil {
+		defer func() {
+			x.working.Lock()
+			x.stopWork = nil
+			x.working.Unlock()
+			stop()
+		}()
+		if _, err := x.Update(ctx, query.Glob{}, false); err != nil && ctx.Err() == nil {
 			x.o.Progress.Send(diag.Event{Stage: "index", Name: path.Base(x.root) + ": " + err.Error()})
 		}
 	})

@@ -301,7 +301,6 @@ func (c *cutShort) Unwrap() error { return context.DeadlineExceeded }
 // An applying stores records, batch by batch.
 type applying struct {
 	x        *Index
-	ctx      context.Context
 	had      map[string]*store.File // what is stored of the files, by path
 	anew     bool
 	progress diag.Progress
@@ -317,7 +316,7 @@ type applying struct {
 func (x *Index) apply(ctx context.Context, d difference, anew bool, progress diag.Progress) (Report, error) {
 	start := time.Now()
 	list := d.files()
-	a := &applying{x: x, ctx: ctx, had: make(map[string]*store.File, len(list)), anew: anew, progress: progress, total: len(list)}
+	a := &applying{x: x, had: make(map[string]*store.File, len(list)), anew: anew, progress: progress, total: len(list)}
 	v, err := x.view(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return a.report, &cutShort{list}
@@ -346,7 +345,7 @@ func (x *Index) apply(ctx context.Context, d difference, anew bool, progress dia
 		}
 	}
 	n := min(runtime.GOMAXPROCS(0), max(1, len(list)/4))
-	err = making{x.root, list}.run(ctx, n, a.take)
+	err = making{x.root, list}.run(ctx, n, func(path string, r *store.Record, err error) error { return a.take(ctx, path, r, err) })
 	short := errors.Is(err, context.DeadlineExceeded)
 	if err != nil && !short {
 		return a.report, err
@@ -364,7 +363,7 @@ func (x *Index) apply(ctx context.Context, d difference, anew bool, progress dia
 }
 
 // take stores the record of a file, or forgets the file if it cannot be read.
-func (a *applying) take(path string, rec *store.Record, err error) error {
+func (a *applying) take(ctx context.Context, path string, rec *store.Record, err error) error {
 	a.done++
 	r, old := &a.report, a.had[path]
 	// What is too large has no hash: any edit may have changed it, and whoever keeps answers by generation must see that.
@@ -411,7 +410,7 @@ func (a *applying) take(path string, rec *store.Record, err error) error {
 	if a.bytes > bytesPerBatch {
 		a.bytes = 0
 		if r.Generation, err = a.batch.Commit(); err == nil {
-			a.batch, err = a.x.store().Begin(a.ctx)
+			a.batch, err = a.x.store().Begin(ctx)
 		}
 	}
 	return err

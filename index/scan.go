@@ -25,11 +25,11 @@ import (
 type finder func(text []byte, yield func(at, end int))
 
 // literal finds exact text, in every file that has it.
-func (s *search) literal(text string) (found, error) {
+func (s *search) literal(ctx context.Context, text string) (found, error) {
 	if text == "" {
 		return found{}, nil
 	}
-	return s.scan(store.LiteralGate(text), literalFinder([]byte(text)), len(text)-1)
+	return s.scan(ctx, store.LiteralGate(text), literalFinder([]byte(text)), len(text)-1)
 }
 
 func literalFinder(want []byte) finder {
@@ -51,7 +51,7 @@ func literalFinder(want []byte) finder {
 }
 
 // regex finds the lines that match an expression, in every file.
-func (s *search) regex(expr string) (found, error) {
+func (s *search) regex(ctx context.Context, expr string) (found, error) {
 	parsed, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return found{}, diag.New(diag.Misuse, "query_parse", "%q is no regular expression: %v", expr, err)
@@ -60,7 +60,7 @@ func (s *search) regex(expr string) (found, error) {
 	if err != nil {
 		return found{}, diag.New(diag.Misuse, "query_parse", "%q is no regular expression: %v", expr, err)
 	}
-	return s.scan(store.RegexGate(parsed), regexFinder(re, needleOf(parsed.Simplify())), 0)
+	return s.scan(ctx, store.RegexGate(parsed), regexFinder(re, needleOf(parsed.Simplify())), 0)
 }
 
 // A needle is a text that every match of an expression has, the longest that is seen at once. An empty one tells nothing.
@@ -153,12 +153,12 @@ func regexFinder(re *regexp.Regexp, n needle) finder {
 }
 
 // scan searches the files that pass gate, and those that are not indexed. carry is how many bytes more than a line a match may take.
-func (s *search) scan(gate store.Gate, find finder, carry int) (found, error) {
+func (s *search) scan(ctx context.Context, gate store.Gate, find finder, carry int) (found, error) {
 	list, err := s.v.Passing(gate)
 	if err != nil {
 		return found{}, err
 	}
-	more, skipped, err := s.scanPending(find)
+	more, skipped, err := s.scanPending(ctx, find)
 	if err != nil {
 		return found{}, err
 	}
@@ -169,7 +169,7 @@ func (s *search) scan(gate store.Gate, find finder, carry int) (found, error) {
 	for _, l := range s.local {
 		old[l.record.Path] = true
 	}
-	others, err := s.scanUndivided(old, skipped, find, carry)
+	others, err := s.scanUndivided(ctx, old, skipped, find, carry)
 	if err != nil {
 		return found{}, err
 	}
@@ -188,7 +188,7 @@ func (s *search) scan(gate store.Gate, find finder, carry int) (found, error) {
 	outlines := make([]*chunk.Outline, len(list))
 	errs := make([]error, len(list))
 	room := sync.Pool{New: func() any { return new([]byte) }}
-	err = parallel(s.ctx, len(list), func(i int) {
+	err = parallel(ctx, len(list), func(i int) {
 		f := list[i]
 		text, ok := s.localText(f)
 		if !ok {
@@ -278,10 +278,10 @@ const maxDivided = 300
 
 // scanPending reads the files that are not indexed. Of those that match, the likeliest become local; the others are hits as a whole,
 // since to divide them all would take too long. Those that are too large or in UTF-16 are not searched, but returned.
-func (s *search) scanPending(find finder) (whole []hit, skipped []files.File, err error) {
+func (s *search) scanPending(ctx context.Context, find finder) (whole []hit, skipped []files.File, err error) {
 	lines := make([]int, len(s.pending)) // of the first match
 	skip := make([]bool, len(s.pending))
-	err = parallel(s.ctx, len(s.pending), func(i int) {
+	err = parallel(ctx, len(s.pending), func(i int) {
 		if !s.matters(s.pending[i].Path) {
 			return
 		}
@@ -320,7 +320,7 @@ func (s *search) scanPending(find finder) (whole []hit, skipped []files.File, er
 	}
 	made := make([]*local, len(chosen))
 	makers := sync.Pool{New: func() any { return newMaker(s.x.root) }}
-	err = parallel(s.ctx, len(read), func(i int) {
+	err = parallel(ctx, len(read), func(i int) {
 		m := makers.Get().(*maker)
 		made[i] = m.local(read[i])
 		makers.Put(m)

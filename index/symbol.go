@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -396,7 +397,7 @@ type reference struct {
 }
 
 // references finds the uses of a name. If it is qualified, those whose qualifier ends alike, or all if there are none.
-func (s *search) references(text string) (found, error) {
+func (s *search) references(ctx context.Context, text string) (found, error) {
 	qualifiers, name := splitName(text)
 	list, err := s.mentions(name)
 	if err != nil {
@@ -409,7 +410,7 @@ func (s *search) references(text string) (found, error) {
 	}
 	uses := make([][]reference, len(list))
 	errs := make([]error, len(list))
-	err = parallel(s.ctx, len(list), func(i int) {
+	err = parallel(ctx, len(list), func(i int) {
 		var named []chunk.Reference
 		named, errs[i] = stored[i].Named(same)
 		for _, r := range named {

@@ -57,8 +57,6 @@ type Service struct {
 	slots    chan struct{} // of requests
 	work     chan struct{} // of reindexes
 
-	ctx      context.Context // of reindexes
-	stop     context.CancelFunc
 	running  sync.WaitGroup
 	jobsLock sync.Mutex
 	jobs     map[string]*job     // by id of the repository
@@ -101,7 +99,6 @@ func NewService(ctx context.Context, o ServiceOptions) (*Service, error) {
 	s := &Service{o: o, repos: list, feedback: feedback, release: release, slots: make(chan struct{}, maxRequests), work: make(chan struct{}, maxReindexes),
 		jobs: make(map[string]*job), caches: make(map[string]*answers)}
 	s.indexes = &indexes{open: o.Open, feedback: feedback}
-	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.handler = s.routes()
 	return s, nil
 }
@@ -117,8 +114,10 @@ func (s *Service) Close() error {
 		return nil
 	}
 	s.closed = true
+	for _, j := range s.jobs {
+		j.cancel()
+	}
 	s.jobsLock.Unlock()
-	s.stop()
 	s.running.Wait()
 	err := s.indexes.close()
 	if e := s.feedback.Close(); err == nil {
