@@ -106,7 +106,7 @@ func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) erro
 			diag.Printable(l.URL), orFolder(artifact), diag.Printable(l.Artifact)).
 			Hint("to take it as it is now: skl update %s", l.Name)
 	}
-	err = p.stream(l.Path, canceling{ctx, sink})
+	err = p.stream(l.Path, source.Canceling(ctx, sink))
 	if l.Path != "" && l.Tree != "" && errors.Is(err, fs.ErrNotExist) {
 		return diag.New(diag.Refused, "E_DIGEST", "%s has no directory %s, which is locked", diag.Printable(l.URL), diag.Printable(l.Path)).
 			Hint("to take it as it is now: skl update %s", l.Name)

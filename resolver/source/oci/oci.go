@@ -302,16 +302,10 @@ func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) erro
 	if err != nil {
 		return err
 	}
-	if err := a.Unpack(open, canceling{ctx, sink}); err != nil {
+	if err := a.Unpack(open, source.Canceling(ctx, sink)); err != nil {
 		return repo.explain(err)
 	}
 	return nil
-}
-
-// A canceling Sink takes nothing more when its context has ended.
-type canceling struct {
-	ctx context.Context
-	bundle.Sink
 }
 
 func (r *repository) found(ctx context.Context, m *manifest, a *oci.Artifact, version string) (source.Found, error) {
