@@ -75,13 +75,13 @@ func (g *Registry) putDraft(ctx context.Context, who Caller, m meta.Manifest) (P
 	}
 	p := Pushed{Digest: m.Digest, State: meta.Draft}
 	err := g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		if _, err := g.writable(tx, who, m.Repo, auth.Push); err != nil {
+		if _, err := g.writable(ctx, tx, who, m.Repo, auth.Push); err != nil {
 			return err
 		}
-		if err := present(tx, m); err != nil {
+		if err := present(ctx, tx, m); err != nil {
 			return err
 		}
-		have, err := tx.Manifest(m.Repo, m.Digest)
+		have, err := tx.Manifest(ctx, m.Repo, m.Digest)
 		switch {
 		case errors.Is(err, meta.ErrNotFound):
 			m.State, p.State, p.Created = meta.Draft, meta.Draft, true
@@ -92,7 +92,7 @@ func (g *Registry) putDraft(ctx context.Context, who Caller, m meta.Manifest) (P
 		default: // gc spares it anew
 			m.Root, m.State, p.State, p.Created = have.Root, have.State, have.State, false
 		}
-		return tx.PutManifest(m)
+		return tx.PutManifest(ctx, m)
 	})
 	return p, err
 }
@@ -136,11 +136,11 @@ func (g *Registry) PublishMirrored(ctx context.Context, who Caller, namespace, n
 	repo := namespace + "/" + name
 	var m meta.Manifest
 	err := g.view(ctx, func(tx *meta.Tx) error {
-		a, err := g.writable(tx, who, repo, auth.Publish)
+		a, err := g.writable(ctx, tx, who, repo, auth.Publish)
 		if err != nil {
 			return err
 		}
-		m, err = g.find(tx, who, a, repo, manifest)
+		m, err = g.find(ctx, tx, who, a, repo, manifest)
 		return err
 	})
 	if err != nil {
@@ -248,10 +248,10 @@ func exists(r meta.Release) error {
 func (g *Registry) existing(ctx context.Context, who Caller, namespace, name, version, manifest string) (*meta.Release, error) {
 	var found *meta.Release
 	err := g.view(ctx, func(tx *meta.Tx) error {
-		if _, err := g.writable(tx, who, namespace+"/"+name, auth.Publish); err != nil {
+		if _, err := g.writable(ctx, tx, who, namespace+"/"+name, auth.Publish); err != nil {
 			return err
 		}
-		r, err := tx.Release(namespace, name, version)
+		r, err := tx.Release(ctx, namespace, name, version)
 		switch {
 		case errors.Is(err, meta.ErrNotFound):
 			return nil
@@ -269,7 +269,7 @@ func (g *Registry) existing(ctx context.Context, who Caller, namespace, name, ve
 // accept is the transaction of a publish: it stores manifest, tag, release, audit event
 // and log entry. It reports false if the same release was there.
 func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, m meta.Manifest, r *meta.Release, state meta.State, reason string, again bool) (bool, error) {
-	a, err := g.writable(tx, who, r.Repo(), auth.Publish)
+	a, err := g.writable(ctx, tx, who, r.Repo(), auth.Publish)
 	if err != nil {
 		return false, err
 	}
@@ -278,10 +278,10 @@ func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, m meta.M
 			return false, err
 		}
 	}
-	if err := present(tx, m); err != nil {
+	if err := present(ctx, tx, m); err != nil {
 		return false, err
 	}
-	have, err := tx.Release(r.Namespace, r.Name, r.Version)
+	have, err := tx.Release(ctx, r.Namespace, r.Name, r.Version)
 	switch {
 	case err == nil && again && have.Manifest == m.Digest:
 		*r = have
@@ -291,12 +291,12 @@ func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, m meta.M
 	case !errors.Is(err, meta.ErrNotFound):
 		return false, err
 	}
-	if other, err := tx.ReleaseByManifest(r.Repo(), m.Digest); err == nil {
+	if other, err := tx.ReleaseByManifest(ctx, r.Repo(), m.Digest); err == nil {
 		return false, diag.New(diag.Misuse, "version_exists", "this manifest is %s@%s already; one manifest is one release", other.Repo(), other.Version)
 	} else if !errors.Is(err, meta.ErrNotFound) {
 		return false, err
 	}
-	switch have, err := tx.Manifest(m.Repo, m.Digest); {
+	switch have, err := tx.Manifest(ctx, m.Repo, m.Digest); {
 	case err == nil && have.State == meta.Blocked:
 		return false, gone(m.Repo+"@"+m.Digest, "")
 	case err == nil && have.Root != m.Digest:
@@ -304,10 +304,10 @@ func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, m meta.M
 	case err != nil && !errors.Is(err, meta.ErrNotFound):
 		return false, err
 	}
-	if err := g.nameIsFree(tx, r.Namespace, r.Name); err != nil {
+	if err := g.nameIsFree(ctx, tx, r.Namespace, r.Name); err != nil {
 		return false, err
 	}
-	if err := g.judge(tx, a.ns, m.Digest, r, &state, &reason); err != nil {
+	if err := g.judge(ctx, tx, a.ns, m.Digest, r, &state, &reason); err != nil {
 		return false, err
 	}
 	if a.ns.Policy.ManualApproval && state == meta.Approved {
@@ -316,23 +316,23 @@ func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, m meta.M
 	now := g.now()
 	r.State, r.Reason, r.Published, r.Updated, r.LogIndex = state, reason, now, now, -1
 	m.State, m.Root, m.Created = state, m.Digest, now
-	if err := tx.PutManifest(m); err != nil {
+	if err := tx.PutManifest(ctx, m); err != nil {
 		return false, err
 	}
-	if err := adopt(tx, m, m.Digest, state); err != nil {
+	if err := adopt(ctx, tx, m, m.Digest, state); err != nil {
 		return false, err
 	}
-	if err := tx.SetManifestState(m.Repo, m.Digest, state); err != nil {
+	if err := tx.SetManifestState(ctx, m.Repo, m.Digest, state); err != nil {
 		return false, err
 	}
 	tag, err := oci.Tag(r.Version)
 	if err != nil {
 		return false, err
 	}
-	if err := tx.PutTag(m.Repo, tag, m.Digest, now); err != nil {
+	if err := tx.PutTag(ctx, m.Repo, tag, m.Digest, now); err != nil {
 		return false, err
 	}
-	if err := tx.KeepBlob(r.Zip, r.ZipSize); err != nil {
+	if err := tx.KeepBlob(ctx, r.Zip, r.ZipSize); err != nil {
 		return false, err
 	}
 	if state.Served() {
@@ -340,29 +340,29 @@ func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, m meta.M
 			return false, err
 		}
 	}
-	if err := tx.CreateRelease(*r); err != nil {
+	if err := tx.CreateRelease(ctx, *r); err != nil {
 		return false, err
 	}
-	return true, g.event(tx, who, "publish", r.Repo()+"@"+r.Version, map[string]string{"manifest": r.Manifest, "tree": r.Tree, "state": string(state)})
+	return true, g.event(ctx, tx, who, "publish", r.Repo()+"@"+r.Version, map[string]string{"manifest": r.Manifest, "tree": r.Tree, "state": string(state)})
 }
 
 // adopt lets the entries of an index stand and fall with root, unless they do so with something else: an entry that is
 // a release itself becomes visible with that alone.
-func adopt(tx *meta.Tx, index meta.Manifest, root string, state meta.State) error {
+func adopt(ctx context.Context, tx *meta.Tx, index meta.Manifest, root string, state meta.State) error {
 	for _, d := range index.Manifests {
-		entry, err := tx.Manifest(index.Repo, d)
+		entry, err := tx.Manifest(ctx, index.Repo, d)
 		if err != nil {
 			return err
 		}
 		if entry.State != meta.Draft || entry.Root != d {
 			continue
 		}
-		if _, err := tx.ReleaseByManifest(index.Repo, d); err == nil {
+		if _, err := tx.ReleaseByManifest(ctx, index.Repo, d); err == nil {
 			continue
 		} else if !errors.Is(err, meta.ErrNotFound) {
 			return err
 		}
-		if err := tx.SetManifestRoot(index.Repo, d, root, state); err != nil {
+		if err := tx.SetManifestRoot(ctx, index.Repo, d, root, state); err != nil {
 			return err
 		}
 	}
@@ -370,8 +370,8 @@ func adopt(tx *meta.Tx, index meta.Manifest, root string, state meta.State) erro
 }
 
 // judge looks at the signatures of a release. Where one is required and missing, it stays a draft.
-func (g *Registry) judge(tx *meta.Tx, ns meta.Namespace, manifest string, r *meta.Release, state *meta.State, reason *string) error {
-	bundles, err := g.bundles(tx, r.Repo(), manifest)
+func (g *Registry) judge(ctx context.Context, tx *meta.Tx, ns meta.Namespace, manifest string, r *meta.Release, state *meta.State, reason *string) error {
+	bundles, err := g.bundles(ctx, tx, r.Repo(), manifest)
 	if err != nil {
 		return err
 	}
@@ -391,7 +391,7 @@ func (g *Registry) judge(tx *meta.Tx, ns meta.Namespace, manifest string, r *met
 // promote publishes the draft r that waited for a signature, if it has one now. Who asks may publish there.
 func (g *Registry) promote(ctx context.Context, tx *meta.Tx, who Caller, ns meta.Namespace, r *meta.Release) error {
 	state, reason := meta.Approved, ""
-	if err := g.judge(tx, ns, r.Manifest, r, &state, &reason); err != nil {
+	if err := g.judge(ctx, tx, ns, r.Manifest, r, &state, &reason); err != nil {
 		return err
 	}
 	if ns.Policy.ManualApproval && state == meta.Approved {
@@ -403,26 +403,26 @@ func (g *Registry) promote(ctx context.Context, tx *meta.Tx, who Caller, ns meta
 			return err
 		}
 	}
-	if err := tx.SetManifestState(r.Repo(), r.Manifest, state); err != nil {
+	if err := tx.SetManifestState(ctx, r.Repo(), r.Manifest, state); err != nil {
 		return err
 	}
-	if err := tx.UpdateRelease(*r); err != nil {
+	if err := tx.UpdateRelease(ctx, *r); err != nil {
 		return err
 	}
 	if state == meta.Draft {
 		return nil
 	}
-	return g.event(tx, who, "promote", r.Repo()+"@"+r.Version, map[string]string{"state": string(state)})
+	return g.event(ctx, tx, who, "promote", r.Repo()+"@"+r.Version, map[string]string{"state": string(state)})
 }
 
 // retry is promote of a draft that was found before.
 func (g *Registry) retry(ctx context.Context, who Caller, r *meta.Release) error {
 	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		a, err := g.writable(tx, who, r.Repo(), auth.Publish)
+		a, err := g.writable(ctx, tx, who, r.Repo(), auth.Publish)
 		if err != nil {
 			return err
 		}
-		now, err := tx.Release(r.Namespace, r.Name, r.Version)
+		now, err := tx.Release(ctx, r.Namespace, r.Name, r.Version)
 		if err != nil {
 			return err
 		}
@@ -437,8 +437,8 @@ func (g *Registry) retry(ctx context.Context, who Caller, r *meta.Release) error
 }
 
 // nameIsFree refuses a new name that looks like one the namespace has.
-func (g *Registry) nameIsFree(tx *meta.Tx, namespace, name string) error {
-	names, err := tx.Names(namespace)
+func (g *Registry) nameIsFree(ctx context.Context, tx *meta.Tx, namespace, name string) error {
+	names, err := tx.Names(ctx, namespace)
 	if err != nil {
 		return err
 	}
@@ -462,13 +462,13 @@ func (g *Registry) putImage(ctx context.Context, who Caller, m meta.Manifest, na
 	}
 	p := Pushed{Digest: m.Digest, Created: true}
 	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		if _, err := g.writable(tx, who, m.Repo, auth.Publish); err != nil {
+		if _, err := g.writable(ctx, tx, who, m.Repo, auth.Publish); err != nil {
 			return err
 		}
-		if err := present(tx, m); err != nil {
+		if err := present(ctx, tx, m); err != nil {
 			return err
 		}
-		r, err := tx.Release(namespace, name, version)
+		r, err := tx.Release(ctx, namespace, name, version)
 		if errors.Is(err, meta.ErrNotFound) {
 			return diag.New(diag.Misuse, "unknown_version", "there is no release %s/%s@%s that this could be the image of", namespace, name, version)
 		}
@@ -478,7 +478,7 @@ func (g *Registry) putImage(ctx context.Context, who Caller, m meta.Manifest, na
 		if r.Tree != tree {
 			return diag.New(diag.Refused, "invalid_bundle", "the image does not hold the files of %s@%s", r.Repo(), version)
 		}
-		if have, err := tx.ManifestByTag(m.Repo, tag); err == nil {
+		if have, err := tx.ManifestByTag(ctx, m.Repo, tag); err == nil {
 			if have.Digest != m.Digest {
 				return diag.New(diag.Misuse, "version_exists", "%s has an image already, and versions do not change", r.Repo()+"@"+version)
 			}
@@ -486,16 +486,16 @@ func (g *Registry) putImage(ctx context.Context, who Caller, m meta.Manifest, na
 			return nil
 		}
 		m.Root, m.State, p.State = r.Manifest, r.State, r.State
-		if err := tx.PutManifest(m); err != nil {
+		if err := tx.PutManifest(ctx, m); err != nil {
 			return err
 		}
-		if err := adopt(tx, m, r.Manifest, r.State); err != nil {
+		if err := adopt(ctx, tx, m, r.Manifest, r.State); err != nil {
 			return err
 		}
-		if err := tx.PutTag(m.Repo, tag, m.Digest, m.Created); err != nil {
+		if err := tx.PutTag(ctx, m.Repo, tag, m.Digest, m.Created); err != nil {
 			return err
 		}
-		return g.event(tx, who, "image", r.Repo()+"@"+version, map[string]string{"manifest": m.Digest})
+		return g.event(ctx, tx, who, "image", r.Repo()+"@"+version, map[string]string{"manifest": m.Digest})
 	})
 	return p, err
 }

@@ -93,11 +93,11 @@ func (g *Registry) PublishArchive(ctx context.Context, who Caller, namespace, na
 		sizes[d.String()] = b.Size
 	}
 	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		if _, err := g.writable(tx, who, repo, auth.Publish); err != nil {
+		if _, err := g.writable(ctx, tx, who, repo, auth.Publish); err != nil {
 			return err
 		}
 		for d, n := range sizes {
-			if err := tx.LinkBlob(repo, d, n, g.now()); err != nil {
+			if err := tx.LinkBlob(ctx, repo, d, n, g.now()); err != nil {
 				return err
 			}
 		}

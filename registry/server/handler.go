@@ -79,7 +79,7 @@ func version() string {
 func (s *Server) generation(ctx context.Context) (int64, error) {
 	var last int64
 	err := s.Registry.Meta.View(ctx, func(tx *meta.Tx) error {
-		events, err := tx.Events(meta.AuditQuery{Limit: 1})
+		events, err := tx.Events(ctx, meta.AuditQuery{Limit: 1})
 		if err == nil && len(events) > 0 {
 			last = events[0].ID
 		}
