@@ -112,7 +112,7 @@ func (l limited) RoundTrip(req *http.Request) (*http.Response, error) {
 			res.Header.Set("X-Should-Retry", "false")
 		}
 	}
-	res.Body = &body{rc: res.Body, ctx: ctx, cancel: cancel, timer: timer, idle: l.idle, left: limit}
+	res.Body = &body{rc: res.Body, cause: func() error { return context.Cause(ctx) }, cancel: cancel, timer: timer, idle: l.idle, left: limit}
 	return res, nil
 }
 
@@ -128,7 +128,7 @@ func retryAfter(h http.Header) (time.Duration, bool) {
 // body ends the request when nothing came for idle, or more than left bytes.
 type body struct {
 	rc     io.ReadCloser
-	ctx    context.Context // of the request, only to ask why it ended
+	cause  func() error // why the request ended; nil while it has not
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	idle   time.Duration
@@ -144,7 +144,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.rc.Read(p)
 	b.left -= int64(n)
-	if err != nil && err != io.EOF && context.Cause(b.ctx) == errIdle {
+	if err != nil && err != io.EOF && b.cause() == errIdle {
 		return n, errIdle
 	}
 	b.timer.Reset(b.idle)
