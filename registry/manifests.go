@@ -377,14 +377,16 @@ func (g *Registry) attached(ctx context.Context, tx *meta.Tx, who Caller, m meta
 	}
 	switch {
 	case r.State == meta.Draft && (g.Open || who.May(auth.Publish, m.Repo)):
-		err = g.promote(ctx, tx, who, a.ns, &r)
-		state = r.State
-	case r.State != meta.Draft && len(r.Signer) == 0: // signed after it was published
-		ignored, reason := r.State, ""
-		if err = g.judge(ctx, tx, a.ns, m.Subject, &r, &ignored, &reason); err == nil {
-			r.Updated = g.now()
-			err = tx.UpdateRelease(ctx, r)
+		if r, err = g.promote(ctx, tx, who, a.ns, r); err != nil {
+			return "", err
 		}
+		return r.State, nil
+	case r.State != meta.Draft && len(r.Signer) == 0: // signed after it was published
+		if r, _, err = g.judge(ctx, tx, a.ns, r); err != nil { // it is out already, whatever it lacks
+			return "", err
+		}
+		r.Updated = g.now()
+		err = tx.UpdateRelease(ctx, r)
 	}
 	return state, err
 }

@@ -79,10 +79,11 @@ func (g *Registry) PublishArchive(ctx context.Context, who Caller, namespace, na
 	if err != nil {
 		return Published{}, err
 	}
-	if old, err := g.existing(ctx, who, namespace, name, version, m.Digest); err != nil {
+	p := publication{manifest: m, namespace: namespace, name: name, version: version}
+	if have, found, err := g.existing(ctx, who, p); err != nil {
 		return Published{}, err
-	} else if old != nil {
-		return Published{}, exists(*old)
+	} else if found {
+		return Published{}, exists(have)
 	}
 	sizes := map[string]int64{}
 	for _, b := range built.Blobs {
@@ -106,5 +107,5 @@ func (g *Registry) PublishArchive(ctx context.Context, who Caller, namespace, na
 	if err != nil {
 		return Published{}, err
 	}
-	return g.publish(ctx, who, m, namespace, name, version, "", false)
+	return g.publish(ctx, who, p)
 }

@@ -119,7 +119,7 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 		step.apply(&r)
 		r.Reason, r.Updated = reason, g.now()
 		if a == Approve && r.LogIndex < 0 {
-			if err := g.mustBeSigned(ctx, tx, acc.ns, &r); err != nil {
+			if r, err = g.mustBeSigned(ctx, tx, acc.ns, r); err != nil {
 				return err
 			}
 		}
@@ -147,16 +147,17 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 	return r, nil
 }
 
-// mustBeSigned refuses to show a release for the first time that lacks a signature its namespace requires.
-func (g *Registry) mustBeSigned(ctx context.Context, tx *meta.Tx, ns meta.Namespace, r *meta.Release) error {
-	state, why := meta.Approved, ""
-	if err := g.judge(ctx, tx, ns, r.Manifest, r, &state, &why); err != nil {
-		return err
+// mustBeSigned refuses to show a release for the first time that lacks a signature its namespace requires, and
+// returns it with what its signatures say.
+func (g *Registry) mustBeSigned(ctx context.Context, tx *meta.Tx, ns meta.Namespace, r meta.Release) (meta.Release, error) {
+	r, lacks, err := g.judge(ctx, tx, ns, r)
+	if err != nil {
+		return meta.Release{}, err
 	}
-	if state != meta.Approved {
-		return diag.New(diag.Refused, "signature_required", "%s@%s %s", r.Repo(), r.Version, why).Hint("skl sign %s@%s", r.Repo(), r.Version)
+	if lacks != "" {
+		return meta.Release{}, diag.New(diag.Refused, "signature_required", "%s@%s %s", r.Repo(), r.Version, lacks).Hint("skl sign %s@%s", r.Repo(), r.Version)
 	}
-	return nil
+	return r, nil
 }
 
 // log appends one record for each action. The index of "publish" is kept in r.
