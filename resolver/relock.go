@@ -135,24 +135,16 @@ func settle(have, chosen lock.Skill) lock.Skill {
 func (rs *Resolver) Choose(ctx context.Context, w Named) (lock.Skill, error) {
 	o, err := rs.Open(ctx, w.Want)
 	if err != nil {
-		return lock.Skill{}, at(err, w.Where)
+		return lock.Skill{}, diag.Located(err, w.Where)
 	}
 	found, err := o.Skills(ctx, []string{w.Name})
 	if err != nil {
-		return lock.Skill{}, at(err, w.Where)
+		return lock.Skill{}, diag.Located(err, w.Where)
 	}
 	if err := found[0].Invalid; err != nil {
-		return lock.Skill{}, at(err, w.Where)
+		return lock.Skill{}, diag.Located(err, w.Where)
 	}
 	s := found[0].Lock
 	s.Ref = w.Ref.String()
 	return s, nil
-}
-
-// at says where in the manifest a want stands, if an error does not say its place itself.
-func at(err error, where diag.Position) error {
-	if e, ok := errors.AsType[*diag.Error](err); ok && e.Where == (diag.Position{}) {
-		e.Where = where
-	}
-	return err
 }

@@ -171,8 +171,7 @@ func (rs *Resolver) registryURL(name string) (string, error) {
 
 // unanswered says why nobody else was asked for a namespace.
 func unanswered(err error, registry, namespace string) error {
-	if e, ok := err.(*diag.Error); ok {
-		e.Message = "whether registry " + registry + " has namespace " + namespace + " is not known: " + e.Message
+	if e, ok := diag.Own(diag.Prefixed(err, "whether registry "+registry+" has namespace "+namespace+" is not known")); ok {
 		return e.Hint("to say who owns it, in skl.toml or config.toml: [namespace] %s = \"forge:github\"", namespace)
 	}
 	return err
@@ -242,16 +241,13 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 
 // naming adds the ref to the sentence of an error that was made without knowing it.
 func naming(err error, r ref.Ref) error {
-	if e, ok := err.(*diag.Error); ok {
-		e.Message = r.WithoutVersion().String() + ": " + e.Message
-	}
-	return err
+	return diag.Prefixed(err, r.WithoutVersion().String())
 }
 
 // slashed adds to the error of a version that was not found the branch or tag whose name goes
 // on in the path: a pasted URL does not say where the one ends and the other begins.
 func slashed(err error, releases []source.Release, r ref.Ref) error {
-	e, ok := err.(*diag.Error)
+	e, ok := diag.Own(err)
 	if !ok || r.Kind != ref.Forge && r.Kind != ref.Git || r.Version == "" {
 		return err
 	}
@@ -339,7 +335,7 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 
 // pinned says of a commit that was refused that the marketplace behind r names it.
 func pinned(err error, r ref.Ref) error {
-	e, ok := err.(*diag.Error)
+	e, ok := diag.Own(err)
 	if !ok || e.Code != "E_COMMIT" {
 		return err
 	}
@@ -351,7 +347,7 @@ func pinned(err error, r ref.Ref) error {
 // suggest adds near names to the error of a name that was not found. The search
 // for the name may have left the others out.
 func (o *Opened) suggest(ctx context.Context, r ref.Ref, err error, asked []string) error {
-	e, ok := err.(*diag.Error)
+	e, ok := diag.Own(err)
 	if !ok || e.Code != "no_such_skill" || len(e.Candidates) > 0 || o.Place.Has != nil {
 		return err
 	}
@@ -374,7 +370,7 @@ func (o *Opened) suggest(ctx context.Context, r ref.Ref, err error, asked []stri
 
 // byPath adds to the error of a name that several skills have how one of them is written.
 func (o *Opened) byPath(err error) error {
-	e, ok := err.(*diag.Error)
+	e, ok := diag.Own(err)
 	if !ok || e.Code != "ambiguous_skill" || o.Want.Ref.Kind == ref.Market {
 		return err
 	}

@@ -266,9 +266,7 @@ func (r *repository) failed(err error) error {
 // explain names the repository in errors about its content.
 func (r *repository) explain(err error) error {
 	if e, ok := err.(*diag.Error); ok && !strings.Contains(e.Message, r.url) {
-		named := *e
-		named.Message = r.url + ": " + e.Message
-		return &named
+		return diag.Prefixed(err, r.url)
 	}
 	return err
 }

@@ -387,7 +387,7 @@ func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) erro
 // named adds the name of the skill to an error that says what is wrong with its content.
 func named(l lock.Skill, err error) error {
 	if e, ok := err.(*diag.Error); ok && e.Class == diag.Refused && !strings.Contains(e.Message, l.Name) {
-		e.Message = l.Name + ": " + e.Message
+		return diag.Prefixed(err, l.Name)
 	}
 	return err
 }
