@@ -327,7 +327,7 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 	}
 	found = oneEach(found)
 	if len(found) == 0 {
-		return nil, naming(diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in it").
+		return nil, naming(diag.New(diag.Misuse, source.CodeNoSkill, "there is no SKILL.md in it").
 			Hint("a skill is a folder with a SKILL.md; name its path in the reference"), o.Want.Ref)
 	}
 	return o.finish(found), nil
@@ -336,7 +336,7 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 // pinned says of a commit that was refused that the marketplace behind r names it.
 func pinned(err error, r ref.Ref) error {
 	e, ok := diag.Own(err)
-	if !ok || e.Code != "E_COMMIT" {
+	if !ok || e.Code != source.CodeCommit {
 		return err
 	}
 	e.Message = r.String() + ": " + e.Message + ", which the marketplace pins"
@@ -348,7 +348,7 @@ func pinned(err error, r ref.Ref) error {
 // for the name may have left the others out.
 func (o *Opened) suggest(ctx context.Context, r ref.Ref, err error, asked []string) error {
 	e, ok := diag.Own(err)
-	if !ok || e.Code != "no_such_skill" || len(e.Candidates) > 0 || o.Place.Has != nil {
+	if !ok || e.Code != source.CodeNoSuchSkill || len(e.Candidates) > 0 || o.Place.Has != nil {
 		return err
 	}
 	all, lerr := o.src.Skills(ctx, r, o.Release, nil)
@@ -371,7 +371,7 @@ func (o *Opened) suggest(ctx context.Context, r ref.Ref, err error, asked []stri
 // byPath adds to the error of a name that several skills have how one of them is written.
 func (o *Opened) byPath(err error) error {
 	e, ok := diag.Own(err)
-	if !ok || e.Code != "ambiguous_skill" || o.Want.Ref.Kind == ref.Market {
+	if !ok || e.Code != source.CodeAmbiguous || o.Want.Ref.Kind == ref.Market {
 		return err
 	}
 	r := o.Want.Ref
@@ -421,7 +421,7 @@ func byName(found []source.Found, names []string) ([]source.Found, error) {
 			for _, f := range of {
 				paths = append(paths, f.Lock.Path)
 			}
-			return nil, diag.New(diag.Misuse, "ambiguous_skill", "%d skills are called %q", len(of), name).Meant(paths...)
+			return nil, diag.New(diag.Misuse, source.CodeAmbiguous, "%d skills are called %q", len(of), name).Meant(paths...)
 		}
 		picked = append(picked, best)
 	}
@@ -429,7 +429,7 @@ func byName(found []source.Found, names []string) ([]source.Found, error) {
 }
 
 func missing(found []source.Found, name string) error {
-	e := diag.New(diag.Misuse, "no_such_skill", "it has no skill called %q", name)
+	e := diag.New(diag.Misuse, source.CodeNoSuchSkill, "it has no skill called %q", name)
 	var names []string
 	for _, f := range oneEach(slices.Clone(found)) {
 		names = append(names, f.Lock.Name)

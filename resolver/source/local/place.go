@@ -41,7 +41,7 @@ func (s *Source) open(refPath string, class diag.Class) (place, error) {
 	info, err := os.Stat(at)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e := diag.New(class, "unknown_path", "there is nothing at %s", diag.Printable(refPath))
+		e := diag.New(class, source.CodePath, "there is nothing at %s", diag.Printable(refPath))
 		if !filepath.IsAbs(filepath.FromSlash(refPath)) {
 			e.Hint("relative paths start at %s", diag.Printable(s.Dir))
 		}

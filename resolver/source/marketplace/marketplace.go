@@ -135,7 +135,7 @@ func plugin(src []byte, root string) Plugin {
 		p.Invalid = invalid("a plugin cannot be called %q: names use letters, digits, \".\", \"_\" and \"-\"", p.Name)
 		return p
 	}
-	if p.Source, err = source(entry["source"], root); err == nil {
+	if p.Source, err = parseSource(entry["source"], root); err == nil {
 		p.skills, err = paths(entry["skills"])
 	}
 	p.Invalid = diag.Prefixed(err, "plugin "+p.Name)

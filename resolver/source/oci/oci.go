@@ -115,7 +115,7 @@ func (s *Source) Versions(ctx context.Context, r ref.Ref) ([]source.Release, err
 		return nil, err
 	}
 	tags, err := repo.tags(ctx)
-	if e, ok := err.(*diag.Error); ok && e.Code == "oci_auth" && ref.IsTag(r.Version) {
+	if e, ok := err.(*diag.Error); ok && e.Code == codeAuth && ref.IsTag(r.Version) {
 		if _, merr := repo.manifest(ctx, r.Version); merr == nil {
 			tags, err = []string{r.Version}, nil
 		}
