@@ -120,8 +120,7 @@ func afterVersion(s string) string { return s[strings.LastIndexByte(s, '@')+1:] 
 // settle carries the digests of an entry over to a newly chosen one of the same
 // commit or manifest, so that it is not fetched again to find them out.
 func settle(have, chosen lock.Skill) lock.Skill {
-	same := (have.Commit != "" || have.Manifest != "") && have.Commit == chosen.Commit && have.Manifest == chosen.Manifest && have.URL == chosen.URL && have.Path == chosen.Path
-	if same {
+	if have.SameBytes(chosen) {
 		chosen.Tree, chosen.Files, chosen.Bytes = have.Tree, have.Files, have.Bytes
 		chosen.Permissions = have.Permissions
 		if a, b := have.Log, chosen.Log; a != nil && b != nil && a.Origin == b.Origin && a.Entry == b.Entry {
