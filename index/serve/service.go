@@ -8,15 +8,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -134,19 +133,11 @@ func CheckAddr(addr, key string) error {
 	if err != nil {
 		return diag.New(diag.Misuse, "bad_address", "%q is not an address with a port", addr).Hint("use %s", DefaultAddr)
 	}
-	if key != "" || isLoopback(host) {
+	if key != "" || origin.Loopback(host) {
 		return nil
 	}
 	return diag.New(diag.Refused, codeAddress, "%s can be reached from other machines, and the service has no key", addr).
 		Hint("give it a key, or use %s", DefaultAddr)
-}
-
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // Serve serves l until ctx is done, then lets running requests end, at most 15 s, and returns nil. It refuses a listener that

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -207,13 +207,8 @@ func secure(what, address string) (*url.URL, error) {
 	if err != nil || u.Host == "" || u.User != nil {
 		return nil, diag.New(diag.Misuse, "keyless_config", "%q is no address of a %s", diag.Printable(address), what)
 	}
-	if u.Scheme == "https" || u.Scheme == "http" && loopback(u.Hostname()) {
+	if u.Scheme == "https" || u.Scheme == "http" && origin.Loopback(u.Hostname()) {
 		return u, nil
 	}
 	return nil, diag.New(diag.Refused, "keyless_insecure", "the %s %s is not reached over https", what, diag.Printable(address))
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

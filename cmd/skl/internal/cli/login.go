@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -156,7 +155,7 @@ func (w *world) address(text string) (string, error) {
 	text = strings.TrimPrefix(text, "oci://")
 	if !strings.Contains(text, "://") {
 		scheme := "https://"
-		if host, _, _ := strings.Cut(text, "/"); w.config.Origin(host).Insecure || loopbackHost(host) {
+		if host, _, _ := strings.Cut(text, "/"); w.config.Origin(host).Insecure || origin.Loopback(host) {
 			scheme = "http://"
 		}
 		text = scheme + text
@@ -166,16 +165,6 @@ func (w *world) address(text string) (string, error) {
 		return "", err
 	}
 	return r.URL(), nil
-}
-
-// loopbackHost reports whether "host" or "host:port" is this machine.
-func loopbackHost(hostport string) bool {
-	u, err := url.Parse("http://" + hostport)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // hostOf is the host of an origin, as docker and OCI references name it.

@@ -17,13 +17,13 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -55,16 +55,11 @@ func BaseURL(raw string, insecure bool) (*url.URL, error) {
 		return nil, diag.New(diag.Misuse, "invalid_url", "the address of the model is not an http or https URL")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return nil, diag.New(diag.Misuse, "invalid_url", "the address of the model at %s must have no user, query or fragment", u.Host)
-	case u.Scheme == "http" && !insecure && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !insecure && !origin.Loopback(u.Hostname()):
 		return nil, diag.New(diag.Refused, "insecure_http", "the model at %s would be sent the key and the prompts unencrypted", u.Host).
 			Hint("use https, or an address of this machine")
 	}
 	return u, nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Client is base (nil: a plain one) with the limits of the package. The zero
