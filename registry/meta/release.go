@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // maxText is how much of a release's text is kept for search, in bytes.
@@ -44,7 +45,7 @@ func (tx *Tx) CreateRelease(ctx context.Context, r Release) error {
 		ON CONFLICT DO NOTHING`,
 		r.Namespace, r.Name, r.Version, r.Manifest, r.Artifact, r.Tree, r.Zip, r.ZipSize, r.SkillMD, r.Bytes, r.Description, r.License, encode(r.Keywords, len(r.Keywords) == 0),
 		string(r.State), r.Reason, r.Publisher, notNil(r.Signer), flag(r.Signed), micros(r.Published), micros(r.Updated), r.LogIndex, r.Downloads, r.SourceURL, r.MirroredURL,
-		encode(r.Files, len(r.Files) == 0), notNil(r.Frontmatter), key, flag(pre), cut(r.Text, maxText))
+		encode(r.Files, len(r.Files) == 0), notNil(r.Frontmatter), key, flag(pre), diag.Head(r.Text, maxText))
 	if err != nil {
 		return err
 	}
@@ -156,15 +157,4 @@ func (tx *Tx) Downloads(ctx context.Context, namespace, name string, since time.
 		return nil, err
 	}
 	return days, nil
-}
-
-// cut returns at most n bytes of s, whole characters.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

@@ -204,7 +204,7 @@ func option(q Question, text string) (string, error) {
 	if len(begins) == 1 {
 		return begins[0], nil
 	}
-	return "", diag.New(diag.Misuse, CodeAnswer, "%q is no answer to %q", cut(text, 80), cut(q.Question, 120)).Meant(q.Options...)
+	return "", diag.New(diag.Misuse, CodeAnswer, "%q is no answer to %q", diag.Clip(text, 80), diag.Clip(q.Question, 120)).Meant(q.Options...)
 }
 
 func sameOption(a, b string) bool {

@@ -131,7 +131,7 @@ func (m *Machine) judge(ctx context.Context, n *tree.Node, path, text string) (v
 		Reason string `json:"reason"`
 	}
 	if json.Unmarshal(got.Output, &said) != nil || said.Value == nil {
-		return false, false, diag.New(diag.Unmet, CodeUndecided, "the model could not decide the condition %q: %s", text, cut(said.Reason, 200)).At(position(n))
+		return false, false, diag.New(diag.Unmet, CodeUndecided, "the model could not decide the condition %q: %s", text, diag.Clip(said.Reason, 200)).At(position(n))
 	}
 	if m.st.Cache == nil {
 		m.st.Cache = map[string]bool{}
@@ -300,7 +300,7 @@ func (m *Machine) filterByModel(ctx context.Context, n *tree.Node, path string, 
 	var p prompt
 	p.line("Choose the elements of the list that the words mean, by their index, which counts from 0.")
 	p.part("Words", n.In)
-	p.part("List", cut(string(encode(items)), maxValue))
+	p.part("List", diag.Clip(string(encode(items)), maxValue))
 	m.values(&p, n.In, nil, false)
 	schema := encode(map[string]any{"type": "object", "required": []any{"indices"}, "additionalProperties": false, "properties": map[string]any{
 		"indices": map[string]any{"type": "array", "items": map[string]any{"type": "integer", "minimum": 0, "maximum": len(items) - 1}}}})
@@ -345,7 +345,7 @@ func (m *Machine) listByModel(ctx context.Context, n *tree.Node, path string) ([
 }
 
 func badValue(n *tree.Node, what string) error {
-	return diag.New(diag.Failed, CodeValue, "the model's answer for %q is not what was asked for: %s", cut(n.Text, 80), what).At(position(n))
+	return diag.New(diag.Failed, CodeValue, "the model's answer for %q is not what was asked for: %s", diag.Clip(n.Text, 80), what).At(position(n))
 }
 
 // exists asks whether a file of the project is there.

@@ -320,7 +320,7 @@ func (m *Machine) toolCaller(req model.Request, key string, readOnly bool) func(
 			return model.ToolResult{Text: err.Error(), IsError: true}
 		}
 		result, canonical, denied := m.s.r.Tools.Call(ctx, name, input, readOnly)
-		rec := Record{Type: ToolDone, Key: key, Call: call, Name: name, Tool: canonical, Text: cut(result.Text, 4096), Status: OK, Acts: acts}
+		rec := Record{Type: ToolDone, Key: key, Call: call, Name: name, Tool: canonical, Text: diag.Clip(result.Text, 4096), Status: OK, Acts: acts}
 		switch {
 		case denied:
 			rec.Status = Denied
@@ -352,15 +352,4 @@ func (m *Machine) retellTools(req model.Request, key string) {
 			m.emit(toolReplied(req, *t.done))
 		}
 	}
-}
-
-// cut shortens text to at most n bytes.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && text[n]&0xc0 == 0x80 {
-		n--
-	}
-	return text[:n] + "…"
 }

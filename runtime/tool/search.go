@@ -327,7 +327,7 @@ func (s *grep) file(dir *os.Root, name, full string) error {
 		if s.filesOnly {
 			return s.out.add(full)
 		}
-		if err := s.out.add(fmt.Sprintf("%s:%d: %s", full, number, shortened(line))); err != nil {
+		if err := s.out.add(fmt.Sprintf("%s:%d: %s", full, number, diag.Clip(string(line), maxLine))); err != nil {
 			return err
 		}
 	}
@@ -349,11 +349,4 @@ func (s *grep) read(f *os.File, size int) ([]byte, error) {
 		}
 	}
 	return s.buf[:n], nil
-}
-
-func shortened(line []byte) string {
-	if len(line) > maxLine {
-		return strings.ToValidUTF8(string(line[:maxLine]), "") + "…"
-	}
-	return string(line)
 }

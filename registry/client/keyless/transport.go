@@ -183,12 +183,7 @@ func asService(ctx context.Context, err error, what, address, did string) error 
 
 // excerpt is the start of an error answer, fit for one line.
 func excerpt(text []byte) string {
-	const limit = 200
-	line := strings.TrimSpace(string(text))
-	if len(line) > limit {
-		line = line[:limit] + "…"
-	}
-	return diag.Printable(line)
+	return diag.Printable(diag.Clip(strings.TrimSpace(string(text)), 200))
 }
 
 // withoutRedirects is client refusing to be sent elsewhere, token and all.
