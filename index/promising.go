@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/skl-project/skl/index/lang"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
-	"github.com/skl-project/skl/spec/diag"
 )
 
 // maxUnread is how many bytes of files are indexed so fast that it is not worth looking at them before.
@@ -111,26 +109,4 @@ func askedWords(q query.Query) [][][]byte {
 		}
 	}
 	return list
-}
-
-// continueInBackground indexes what is missing, once at a time. The work outlives ctx, and ends with Close.
-func (x *Index) continueInBackground(ctx context.Context) {
-	x.working.Lock()
-	defer x.working.Unlock()
-	if x.closed || x.stopWork != nil {
-		return
-	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	x.stopWork = stop
-	x.background.Go(func() {
-		defer func() {
-			x.working.Lock()
-			x.stopWork = nil
-			x.working.Unlock()
-			stop()
-		}()
-		if _, err := x.Update(ctx, query.Glob{}, false); err != nil && ctx.Err() == nil {
-			x.o.Progress.Send(diag.Event{Stage: "index", Name: path.Base(x.root) + ": " + err.Error()})
-		}
-	})
 }
