@@ -70,7 +70,7 @@ func (x *Index) answer(ctx context.Context, q query.Query, n int, use func(s *se
 		}
 		if len(stale) == 0 || attempt == attempts { // what does not hold still is left out
 			if len(pending) > 0 && x.o.Background {
-				x.continueInBackground()
+				x.continueInBackground(ctx)
 			}
 			return nil
 		}
@@ -83,9 +83,9 @@ func (x *Index) attempt(ctx context.Context, q query.Query, n int, pending []fil
 		return nil, err
 	}
 	defer v.Close()
-	s := &search{x: x, ctx: ctx, v: v, q: q, ask: rank.Ask(q.Text), pending: pending, local: map[int64]*local{}, locals: map[string]*store.File{}, stale: map[string]*store.File{}, blocks: map[int64]*blocks{}}
+	s := &search{x: x, v: v, q: q, ask: rank.Ask(q.Text), pending: pending, local: map[int64]*local{}, locals: map[string]*store.File{}, stale: map[string]*store.File{}, blocks: map[int64]*blocks{}}
 	s.sentence = len(wordsOf(s.ask)) >= questionWords
-	f, err := s.find(q.Expr)
+	f, err := s.find(ctx, q.Expr)
 	if err != nil {
 		return nil, err
 	}
@@ -102,11 +102,11 @@ func (x *Index) attempt(ctx context.Context, q query.Query, n int, pending []fil
 	if err := use(s, f, best, total); err != nil {
 		return nil, err
 	}
-	return s.stale, s.keepLocal(best, f.refs)
+	return s.stale, s.keepLocal(ctx, best, f.refs)
 }
 
 // keepLocal stores the files of an answer that were not indexed, so that their handles can be expanded.
-func (s *search) keepLocal(best []scored, _ []reference) error {
+func (s *search) keepLocal(ctx context.Context, best []scored, _ []reference) error {
 	var c store.Change
 	seen := map[int64]bool{}
 	for _, b := range best {
@@ -118,7 +118,7 @@ func (s *search) keepLocal(best []scored, _ []reference) error {
 	if len(c.Put) == 0 {
 		return nil
 	}
-	_, err := s.x.store().Apply(s.ctx, c)
+	_, err := s.x.store().Apply(ctx, c)
 	return err
 }
 

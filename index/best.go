@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/index/chunk"
+	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/index/store"
 )
@@ -314,4 +315,24 @@ func (s *search) document(c scored, text []byte) rank.Document {
 		d.Prior = s.x.o.Prior(d.Kind, d.Path)
 	}
 	return d
+}
+
+// weighPath is below 0 for files that are seldom what is looked for: tests, copies of others' code, what programs wrote.
+func weighPath(path string) float64 {
+	w := 0.0
+	lower := strings.ToLower(path)
+	base := lower[strings.LastIndexByte(lower, '/')+1:]
+	for _, dir := range []string{"testdata/", "test/", "tests/", "__tests__/", "fixtures/", "spec/fixtures/", "examples/"} {
+		if strings.HasPrefix(lower, dir) || strings.Contains(lower, "/"+dir) {
+			w -= 0.5
+			break
+		}
+	}
+	if strings.Contains(base, "_test.") || strings.Contains(base, ".test.") || strings.Contains(base, ".spec.") || strings.HasPrefix(base, "test_") {
+		w -= 0.5
+	}
+	if files.Generated(path) || strings.HasPrefix(lower, "vendor/") || strings.Contains(lower, "/vendor/") {
+		w--
+	}
+	return w
 }

@@ -85,10 +85,10 @@ type Index struct {
 
 	left atomic.Pointer[query.LeftOut] // of the last list
 
+	working    sync.Mutex         // guards stopWork and closed
+	stopWork   context.CancelFunc // of the goroutine of background; nil while there is none
+	closed     bool
 	background sync.WaitGroup
-	busy       atomic.Bool     // a goroutine of background runs
-	ctx        context.Context // of background; ended by Close
-	cancel     context.CancelFunc
 }
 
 // Open opens the index of a directory. root is absolute; links in it are resolved.
@@ -119,14 +119,13 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 	}
 	x := &Index{root: real, o: o, texts: newTexts(), divided: newDivided(), sweeps: newSweeps(), walker: &files.Walker{Root: real, Extra: slices.Concat(o.Extra, without(real, o.CacheDir)), Also: o.Also}}
 	x.current.Store(s)
-	x.ctx, x.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Watch {
 		if x.walker.Marks, err = marksDir(s.Dir()); err != nil {
 			x.Close()
 			return nil, err
 		}
 		// Without a watcher, every query looks at all files.
-		if w, err := x.walker.Watch(x.ctx); err == nil {
+		if w, err := x.walker.Watch(context.WithoutCancel(ctx)); err == nil {
 			x.watcher = w
 		} else if !errors.Is(err, files.ErrWatch) {
 			x.Close()
@@ -171,7 +170,12 @@ func without(root, cache string) []string {
 
 // Close ends background work and frees what the index holds.
 func (x *Index) Close() error {
-	x.cancel()
+	x.working.Lock()
+	x.closed = true
+	if x.stopWork != nil {
+		x.stopWork()
+	}
+	x.working.Unlock()
 	x.background.Wait()
 	var errs []error
 	if x.watcher != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/skl-project/skl/index/lang"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
-	"github.com/skl-project/skl/spec/diag"
 )
 
 // maxUnread is how many bytes of files are indexed so fast that it is not worth looking at them before.
@@ -111,17 +109,4 @@ func askedWords(q query.Query) [][][]byte {
 		}
 	}
 	return list
-}
-
-// continueInBackground indexes what is missing, once at a time.
-func (x *Index) continueInBackground() {
-	if !x.busy.CompareAndSwap(false, true) {
-		return
-	}
-	x.background.Go(func() {
-		defer x.busy.Store(false)
-		if _, err := x.Update(x.ctx, query.Glob{}, false); err != nil && x.ctx.Err() == nil {
-			x.o.Progress.Send(diag.Event{Stage: "index", Name: path.Base(x.root) + ": " + err.Error()})
-		}
-	})
 }

@@ -45,7 +45,6 @@ type scoredRow struct {
 // A search answers one query from one state of the index.
 type search struct {
 	x        *Index
-	ctx      context.Context
 	v        *store.View
 	q        query.Query
 	ask      rank.Question
@@ -112,23 +111,23 @@ func (s *search) region(h hit) (chunk.Part, error) {
 }
 
 // find evaluates an expression.
-func (s *search) find(e *query.Expr) (found, error) {
-	if err := s.ctx.Err(); err != nil {
+func (s *search) find(ctx context.Context, e *query.Expr) (found, error) {
+	if err := ctx.Err(); err != nil {
 		return found{}, err
 	}
 	switch e.Op {
 	case query.Grep:
-		return s.grep(e.Text)
+		return s.grep(ctx, e.Text)
 	case query.Literal:
-		return s.literal(e.Text)
+		return s.literal(ctx, e.Text)
 	case query.Regex:
-		return s.regex(e.Text)
+		return s.regex(ctx, e.Text)
 	case query.Code:
 		return s.code(e.Text)
 	case query.Definition:
 		return s.definition(e.Text)
 	case query.References:
-		return s.references(e.Text)
+		return s.references(ctx, e.Text)
 	case query.Section:
 		return s.section(e.Text)
 	case query.File:
@@ -139,18 +138,18 @@ func (s *search) find(e *query.Expr) (found, error) {
 		return s.children(e.Text, e.Name)
 	case query.InFile:
 		s.within = append(s.within, e.Glob)
-		f, err := s.find(e.Args[0])
+		f, err := s.find(ctx, e.Args[0])
 		s.within = s.within[:len(s.within)-1]
 		if err != nil {
 			return found{}, err
 		}
 		return f.in(s.v, e.Glob), nil
 	case query.Union:
-		return s.union(e.Args)
+		return s.union(ctx, e.Args)
 	case query.Intersect:
-		return s.intersect(e.Args)
+		return s.intersect(ctx, e.Args)
 	case query.Limit:
-		f, err := s.find(e.Args[0])
+		f, err := s.find(ctx, e.Args[0])
 		if err != nil || f.refs != nil {
 			f.refs = f.refs[:min(len(f.refs), e.N)]
 			return f, err
@@ -237,16 +236,16 @@ func (s *search) strictly() func() {
 }
 
 // union joins; what matches several arguments is there once.
-func (s *search) union(args []*query.Expr) (found, error) {
+func (s *search) union(ctx context.Context, args []*query.Expr) (found, error) {
 	if len(args) > 0 && !slices.ContainsFunc(args, func(a *query.Expr) bool { return !a.IsReferences() }) {
-		return s.unionReferences(args)
+		return s.unionReferences(ctx, args)
 	}
 	defer s.strictly()()
 	parts := make([]found, len(args))
 	rows := true
 	for i, a := range args {
 		var err error
-		if parts[i], err = s.find(a); err != nil {
+		if parts[i], err = s.find(ctx, a); err != nil {
 			return found{}, err
 		}
 		rows = rows && parts[i].byRow
@@ -271,10 +270,10 @@ func (s *search) union(args []*query.Expr) (found, error) {
 	return out, nil
 }
 
-func (s *search) unionReferences(args []*query.Expr) (found, error) {
+func (s *search) unionReferences(ctx context.Context, args []*query.Expr) (found, error) {
 	out := found{refs: []reference{}}
 	for _, a := range args {
-		f, err := s.find(a)
+		f, err := s.find(ctx, a)
 		if err != nil {
 			return found{}, err
 		}
@@ -296,14 +295,14 @@ func readsAll(e *query.Expr) bool {
 
 // intersect keeps, of what the first argument matches, what all others match too: the same node, one around it, one within it, or
 // another part of the same long symbol. Of a node and one within it, the inner is kept.
-func (s *search) intersect(args []*query.Expr) (found, error) {
+func (s *search) intersect(ctx context.Context, args []*query.Expr) (found, error) {
 	defer s.strictly()()
 	parts := make([]found, len(args))
 	rows := true
 	var only map[int64]bool // files of the part with the fewest hits
 	for i, a := range args {
 		var err error
-		if parts[i], err = s.find(a); err != nil {
+		if parts[i], err = s.find(ctx, a); err != nil {
 			return found{}, err
 		}
 		if parts[i].byRow {

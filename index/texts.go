@@ -3,8 +3,6 @@ package index
 import (
 	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/skl-project/skl/index/files"
@@ -54,68 +52,4 @@ func (t texts) of(root string, f *store.File, buf *[]byte) ([]byte, bool) {
 		t.Keep(f.ID, k, k.size())
 	}
 	return data, true
-}
-
-// lately are the spans that were expanded in the last half hour, the newest last.
-type lately struct {
-	mu   sync.Mutex
-	list []expanded
-}
-
-type expanded struct {
-	id, path   string
-	start, end int
-	at         time.Time
-}
-
-const (
-	rememberExpanded = 30 * time.Minute
-	maxExpanded      = 256
-)
-
-func (l *lately) add(e expanded) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list = append(l.list, e)
-	if len(l.list) > maxExpanded {
-		l.list = append(l.list[:0:0], l.list[len(l.list)-maxExpanded:]...)
-	}
-}
-
-// of says whether a handle was expanded lately, and whether it shares most of its bytes with another that was.
-func (l *lately) of(id, path string, start, end int, now time.Time) (recent, overlaps bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, e := range l.list {
-		if now.Sub(e.at) > rememberExpanded || e.path != path {
-			continue
-		}
-		if e.id == id {
-			return true, true
-		}
-		if shared := min(end, e.end) - max(start, e.start); shared > 0 && 2*shared >= end-start {
-			overlaps = true
-		}
-	}
-	return false, overlaps
-}
-
-// weighPath is below 0 for files that are seldom what is looked for: tests, copies of others' code, what programs wrote.
-func weighPath(path string) float64 {
-	w := 0.0
-	lower := strings.ToLower(path)
-	base := lower[strings.LastIndexByte(lower, '/')+1:]
-	for _, dir := range []string{"testdata/", "test/", "tests/", "__tests__/", "fixtures/", "spec/fixtures/", "examples/"} {
-		if strings.HasPrefix(lower, dir) || strings.Contains(lower, "/"+dir) {
-			w -= 0.5
-			break
-		}
-	}
-	if strings.Contains(base, "_test.") || strings.Contains(base, ".test.") || strings.Contains(base, ".spec.") || strings.HasPrefix(base, "test_") {
-		w -= 0.5
-	}
-	if files.Generated(path) || strings.HasPrefix(lower, "vendor/") || strings.Contains(lower, "/vendor/") {
-		w--
-	}
-	return w
 }

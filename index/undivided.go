@@ -176,7 +176,7 @@ func textOf(r io.Reader) (text io.Reader, wide bool, err error) {
 }
 
 // scanUndivided searches those that are stored, but for the paths of old, those that were read for this answer, and the given ones of pending.
-func (s *search) scanUndivided(old map[string]bool, pending []files.File, find finder, carry int) ([]hit, error) {
+func (s *search) scanUndivided(ctx context.Context, old map[string]bool, pending []files.File, find finder, carry int) ([]hit, error) {
 	list := keep(s.v.Files(), func(f *store.File) bool { return undivided(f) && !old[f.Path] })
 	for _, f := range pending {
 		if l := s.place(f); s.local[l.ID] == nil {
@@ -190,7 +190,7 @@ func (s *search) scanUndivided(old map[string]bool, pending []files.File, find f
 	}
 	list = keep(list, func(f *store.File) bool { return s.matters(f.Path) })
 	seen := make([]sighted, len(list))
-	if err := parallel(s.ctx, len(list), func(i int) { seen[i] = s.sight(list[i], find, carry) }); err != nil {
+	if err := parallel(ctx, len(list), func(i int) { seen[i] = s.sight(ctx, list[i], find, carry) }); err != nil {
 		return nil, err
 	}
 	var hits []hit
@@ -218,13 +218,13 @@ type sighted struct {
 	stamp  files.Stamp
 }
 
-func (s *search) sight(f *store.File, find finder, carry int) (out sighted) {
+func (s *search) sight(ctx context.Context, f *store.File, find finder, carry int) (out sighted) {
 	var b *blocks
 	var hits []hit
 	again := 0 // matches of the last hit besides the first
 	weight := weighPath(f.Path)
 	stamp, err := reading(s.x.root, f.Path, func(file *os.File, stamp files.Stamp) error {
-		return matchesIn(s.ctx, file, find, carry, func(at, line int) bool {
+		return matchesIn(ctx, file, find, carry, func(at, line int) bool {
 			if b == nil {
 				var ok bool
 				if b, ok = s.x.divided.of(s.x.root, f.Path, stamp); !ok {

@@ -20,12 +20,12 @@ type access struct {
 
 // access finds the namespace of repo and what who may read in it. A namespace that
 // who may not read and one that does not exist are the same: the zero access.
-func (g *Registry) access(tx *meta.Tx, who Caller, repo string) (access, error) {
+func (g *Registry) access(ctx context.Context, tx *meta.Tx, who Caller, repo string) (access, error) {
 	name, _, _ := strings.Cut(repo, "/")
 	if g.Open {
 		return access{ns: meta.Namespace{Name: name, Public: true, Policy: meta.Policy{AcceptAny: true}}, read: true, draft: true}, nil
 	}
-	ns, err := tx.Namespace(name)
+	ns, err := tx.Namespace(ctx, name)
 	if errors.Is(err, meta.ErrNotFound) {
 		return access{}, nil
 	}
@@ -41,8 +41,8 @@ func (g *Registry) access(tx *meta.Tx, who Caller, repo string) (access, error) 
 
 // readable is access for somebody who wants to read; the error names what, a
 // repository, skill or namespace.
-func (g *Registry) readable(tx *meta.Tx, who Caller, repo, code, what string) (access, error) {
-	a, err := g.access(tx, who, repo)
+func (g *Registry) readable(ctx context.Context, tx *meta.Tx, who Caller, repo, code, what string) (access, error) {
+	a, err := g.access(ctx, tx, who, repo)
 	if err == nil && !a.read {
 		err = g.unknown(who, code, "%s", what)
 	}
@@ -50,8 +50,8 @@ func (g *Registry) readable(tx *meta.Tx, who Caller, repo, code, what string) (a
 }
 
 // writable is access for somebody who wants to do something that changes.
-func (g *Registry) writable(tx *meta.Tx, who Caller, repo string, do auth.Action) (access, error) {
-	a, err := g.access(tx, who, repo)
+func (g *Registry) writable(ctx context.Context, tx *meta.Tx, who Caller, repo string, do auth.Action) (access, error) {
+	a, err := g.access(ctx, tx, who, repo)
 	if err != nil || g.Open && auth.Opened(do) {
 		return a, err
 	}
@@ -92,13 +92,13 @@ func (g *Registry) need(who Caller, do auth.Action, namespace string) error {
 }
 
 // visibleNamespaces are the namespaces who may read, nil for all.
-func (g *Registry) visibleNamespaces(tx *meta.Tx, who Caller) ([]string, error) {
+func (g *Registry) visibleNamespaces(ctx context.Context, tx *meta.Tx, who Caller) ([]string, error) {
 	if g.Open || who.May(auth.Read, "*") {
 		return nil, nil
 	}
 	names := []string{}
 	for after := ""; ; {
-		page, err := tx.Namespaces(after, 1000)
+		page, err := tx.Namespaces(ctx, after, 1000)
 		if err != nil {
 			return nil, err
 		}
@@ -148,7 +148,7 @@ func (g *Registry) update(ctx context.Context, fn func(*meta.Tx) error) error {
 // code unauthorized. A caller without a token has no rights that could be taken back.
 func (g *Registry) change(ctx context.Context, who Caller, fn func(*meta.Tx, Caller) error) error {
 	return g.update(ctx, func(tx *meta.Tx) error {
-		now, err := g.current(tx, who)
+		now, err := g.current(ctx, tx, who)
 		if err != nil {
 			return err
 		}
@@ -157,11 +157,11 @@ func (g *Registry) change(ctx context.Context, who Caller, fn func(*meta.Tx, Cal
 }
 
 // current is who with the grants of this moment.
-func (g *Registry) current(tx *meta.Tx, who Caller) (Caller, error) {
+func (g *Registry) current(ctx context.Context, tx *meta.Tx, who Caller) (Caller, error) {
 	if who.TokenID == "" {
 		return who, nil
 	}
-	stored, err := storedToken(tx, who.TokenID)
+	stored, err := storedToken(ctx, tx, who.TokenID)
 	switch {
 	case errors.Is(err, meta.ErrNotFound), err == nil && stored.Account != who.Account:
 		return Caller{}, diag.New(diag.Refused, "unauthorized", "there is no token %s any more", who.TokenID)
@@ -176,8 +176,8 @@ func (g *Registry) current(tx *meta.Tx, who Caller) (Caller, error) {
 }
 
 // storedToken is a token as it is kept, with what it is good for at this moment.
-func storedToken(tx *meta.Tx, id string) (auth.Stored, error) {
-	t, grants, err := tx.TokenGrants(id)
+func storedToken(ctx context.Context, tx *meta.Tx, id string) (auth.Stored, error) {
+	t, grants, err := tx.TokenGrants(ctx, id)
 	if err != nil {
 		return auth.Stored{}, err
 	}

@@ -78,14 +78,14 @@ func (h *hold) renew(ctx context.Context) error {
 	}
 	text := now.Add(holdTime).AppendFormat(nil, time.RFC3339Nano)
 	err := h.g.update(ctx, func(tx *meta.Tx) error {
-		have, err := tx.Setting(holdSetting)
+		have, err := tx.Setting(ctx, holdSetting)
 		if err != nil && !errors.Is(err, meta.ErrNotFound) {
 			return err
 		}
 		if h.mine == nil {
 			h.before = have
 		}
-		return tx.PutSetting(holdSetting, text)
+		return tx.PutSetting(ctx, holdSetting, text)
 	})
 	if errors.Is(err, meta.ErrFull) {
 		return nil // then gc cannot write either, and a full registry is one to back up
@@ -97,10 +97,10 @@ func (h *hold) renew(ctx context.Context) error {
 // end gives way to what was there before. If that fails the hold ends by itself.
 func (h *hold) end(ctx context.Context) {
 	err := h.g.update(ctx, func(tx *meta.Tx) error {
-		if have, err := tx.Setting(holdSetting); err != nil || !bytes.Equal(have, h.mine) {
+		if have, err := tx.Setting(ctx, holdSetting); err != nil || !bytes.Equal(have, h.mine) {
 			return err
 		}
-		return tx.PutSetting(holdSetting, h.before)
+		return tx.PutSetting(ctx, holdSetting, h.before)
 	})
 	if err != nil && !errors.Is(err, meta.ErrNotFound) {
 		h.g.logger().Warn("gc removes no blobs for a while", "error", err)
@@ -108,8 +108,8 @@ func (h *hold) end(ctx context.Context) {
 }
 
 // held reports whether a backup runs, so that no blob may be removed.
-func (g *Registry) held(tx *meta.Tx) (bool, error) {
-	text, err := tx.Setting(holdSetting)
+func (g *Registry) held(ctx context.Context, tx *meta.Tx) (bool, error) {
+	text, err := tx.Setting(ctx, holdSetting)
 	if errors.Is(err, meta.ErrNotFound) || err == nil && len(text) == 0 {
 		return false, nil
 	}

@@ -30,17 +30,17 @@ func (g *Registry) StatBlob(ctx context.Context, who Caller, repo string, d blob
 	var linked time.Time
 	var writer bool
 	err = g.view(ctx, func(tx *meta.Tx) error {
-		a, err := g.readable(tx, who, repo, "unknown_blob", "blob "+d.String()+" in "+repo)
+		a, err := g.readable(ctx, tx, who, repo, "unknown_blob", "blob "+d.String()+" in "+repo)
 		if err != nil {
 			return err
 		}
 		writer = a.draft
-		size, linked, err = g.findBlob(tx, who, a, repo, d)
+		size, linked, err = g.findBlob(ctx, tx, who, a, repo, d)
 		return err
 	})
 	if err == nil && writer && g.now().Sub(linked) > min(refreshAfter, g.grace()/4) {
 		// Whoever is told that it is here will not push it again: keep it from gc.
-		err = g.update(ctx, func(tx *meta.Tx) error { return tx.LinkBlob(repo, d.String(), size, g.now()) })
+		err = g.update(ctx, func(tx *meta.Tx) error { return tx.LinkBlob(ctx, repo, d.String(), size, g.now()) })
 	}
 	return size, err
 }
@@ -51,21 +51,21 @@ const refreshAfter = 10 * time.Minute
 
 // findBlob finds a blob that can be read with access a. Whoever may push sees what is
 // pushed to the repository; all others what a served manifest names.
-func (g *Registry) findBlob(tx *meta.Tx, who Caller, a access, repo string, d blob.Digest) (int64, time.Time, error) {
+func (g *Registry) findBlob(ctx context.Context, tx *meta.Tx, who Caller, a access, repo string, d blob.Digest) (int64, time.Time, error) {
 	if a.draft || a.ns.Policy.AcceptAny {
-		size, linked, err := tx.Blob(repo, d.String())
+		size, linked, err := tx.Blob(ctx, repo, d.String())
 		if errors.Is(err, meta.ErrNotFound) {
 			err = g.unknown(who, "unknown_blob", "blob %s in %s", d, repo)
 		}
 		if err != nil || g.Open {
 			return size, linked, err
 		}
-		if _, state, serr := tx.BlobServed(repo, d.String()); serr == nil && state == meta.Blocked {
+		if _, state, serr := tx.BlobServed(ctx, repo, d.String()); serr == nil && state == meta.Blocked {
 			return 0, linked, gone(repo, "")
 		}
 		return size, linked, nil
 	}
-	size, state, err := tx.BlobServed(repo, d.String())
+	size, state, err := tx.BlobServed(ctx, repo, d.String())
 	switch {
 	case err == nil && state.Served():
 		return size, time.Time{}, nil
@@ -91,11 +91,11 @@ func (g *Registry) OpenBlob(ctx context.Context, who Caller, repo string, d blob
 		return nil, err
 	}
 	find := func(tx *meta.Tx) error {
-		a, err := g.readable(tx, who, repo, "unknown_blob", "blob "+d.String()+" in "+repo)
+		a, err := g.readable(ctx, tx, who, repo, "unknown_blob", "blob "+d.String()+" in "+repo)
 		if err != nil {
 			return err
 		}
-		_, _, err = g.findBlob(tx, who, a, repo, d)
+		_, _, err = g.findBlob(ctx, tx, who, a, repo, d)
 		return err
 	}
 	if err := g.view(ctx, find); err != nil {
@@ -123,7 +123,7 @@ func (g *Registry) mayPush(ctx context.Context, who Caller, repo string) error {
 		return nil
 	}
 	return g.view(ctx, func(tx *meta.Tx) error {
-		_, err := g.writable(tx, who, repo, auth.Push)
+		_, err := g.writable(ctx, tx, who, repo, auth.Push)
 		return err
 	})
 }
@@ -131,7 +131,7 @@ func (g *Registry) mayPush(ctx context.Context, who Caller, repo string) error {
 // push is change by somebody who may push to repo when it happens.
 func (g *Registry) push(ctx context.Context, who Caller, repo string, fn func(*meta.Tx, Caller) error) error {
 	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		if _, err := g.writable(tx, who, repo, auth.Push); err != nil {
+		if _, err := g.writable(ctx, tx, who, repo, auth.Push); err != nil {
 			return err
 		}
 		return fn(tx, who)
@@ -153,7 +153,7 @@ func (g *Registry) storeBlob(ctx context.Context, who Caller, repo string, d blo
 	if err := g.Blobs.Put(ctx, d, size, n); err != nil {
 		return Explain(err)
 	}
-	return g.push(ctx, who, repo, func(tx *meta.Tx, _ Caller) error { return tx.LinkBlob(repo, d.String(), n.n, g.now()) })
+	return g.push(ctx, who, repo, func(tx *meta.Tx, _ Caller) error { return tx.LinkBlob(ctx, repo, d.String(), n.n, g.now()) })
 }
 
 type counter struct {
@@ -180,19 +180,19 @@ func (g *Registry) MountBlob(ctx context.Context, who Caller, repo, from string,
 		mounted = false
 		repos := []string{from}
 		if from == "" {
-			if repos, err = tx.BlobLinks(d.String(), 100); err != nil {
+			if repos, err = tx.BlobLinks(ctx, d.String(), 100); err != nil {
 				return err
 			}
 		}
 		for _, source := range repos {
-			a, err := g.access(tx, who, source)
+			a, err := g.access(ctx, tx, who, source)
 			if err != nil {
 				return err
 			}
 			if !a.read {
 				continue
 			}
-			size, _, err := g.findBlob(tx, who, a, source, d)
+			size, _, err := g.findBlob(ctx, tx, who, a, source, d)
 			if _, known := errors.AsType[*diag.Error](err); known {
 				continue
 			}
@@ -200,7 +200,7 @@ func (g *Registry) MountBlob(ctx context.Context, who Caller, repo, from string,
 				return err
 			}
 			mounted = true
-			return tx.LinkBlob(repo, d.String(), size, g.now())
+			return tx.LinkBlob(ctx, repo, d.String(), size, g.now())
 		}
 		return nil
 	})
@@ -213,14 +213,14 @@ func (g *Registry) DeleteBlob(ctx context.Context, who Caller, repo string, d bl
 		return err
 	}
 	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		a, err := g.writable(tx, who, repo, auth.Delete)
+		a, err := g.writable(ctx, tx, who, repo, auth.Delete)
 		if err != nil {
 			return err
 		}
 		if !a.ns.Policy.AcceptAny {
 			return diag.New(diag.Refused, "denied", "what was published in %s stays; skl yank hides a release", repo)
 		}
-		err = tx.UnlinkBlob(repo, d.String())
+		err = tx.UnlinkBlob(ctx, repo, d.String())
 		if errors.Is(err, meta.ErrNotFound) {
 			err = g.unknown(who, "unknown_blob", "blob %s in %s", d, repo)
 		}
@@ -274,11 +274,11 @@ func (g *Registry) uploadKey(ctx context.Context) ([]byte, error) {
 	}
 	var key []byte
 	err := g.update(ctx, func(tx *meta.Tx) (err error) {
-		key, err = tx.Setting("upload_key")
+		key, err = tx.Setting(ctx, "upload_key")
 		if errors.Is(err, meta.ErrNotFound) {
 			key = make([]byte, 32)
 			rand.Read(key)
-			return tx.PutSetting("upload_key", key)
+			return tx.PutSetting(ctx, "upload_key", key)
 		}
 		return err
 	})
@@ -341,7 +341,7 @@ func (g *Registry) openUpload(ctx context.Context, who Caller, repo, id string) 
 		return u, s, err
 	}
 	err = g.view(ctx, func(tx *meta.Tx) error {
-		u, err = tx.Upload(id)
+		u, err = tx.Upload(ctx, id)
 		if errors.Is(err, meta.ErrNotFound) {
 			u, err = meta.Upload{ID: id, Repo: repo}, nil
 			return nil
@@ -410,7 +410,7 @@ func (g *Registry) appendTo(ctx context.Context, who Caller, u *meta.Upload, s *
 	}
 	// The bytes are stored, also if the client does not wait for the answer any more. Where that cannot be
 	// noted nobody could go on: then there is no such upload. Nor is there one of somebody who may not push any more.
-	if err := g.push(context.WithoutCancel(ctx), who, u.Repo, func(tx *meta.Tx, _ Caller) error { return tx.PutUpload(*u) }); err != nil {
+	if err := g.push(context.WithoutCancel(ctx), who, u.Repo, func(tx *meta.Tx, _ Caller) error { return tx.PutUpload(ctx, *u) }); err != nil {
 		g.drop(ctx, u.ID)
 		return 0, err
 	}
@@ -469,10 +469,10 @@ func (g *Registry) FinishUpload(ctx context.Context, who Caller, repo, id string
 		return Explain(err)
 	}
 	return g.push(context.WithoutCancel(ctx), who, repo, func(tx *meta.Tx, _ Caller) error {
-		if err := tx.LinkBlob(repo, d.String(), u.Offset, g.now()); err != nil {
+		if err := tx.LinkBlob(ctx, repo, d.String(), u.Offset, g.now()); err != nil {
 			return err
 		}
-		return tx.DeleteUpload(id)
+		return tx.DeleteUpload(ctx, id)
 	})
 }
 
@@ -491,7 +491,7 @@ func (g *Registry) CancelUpload(ctx context.Context, who Caller, repo, id string
 	if u.State, err = json.Marshal(session{Closed: true}); err != nil {
 		return err
 	}
-	if err := g.push(ctx, who, repo, func(tx *meta.Tx, _ Caller) error { return tx.PutUpload(u) }); err != nil {
+	if err := g.push(ctx, who, repo, func(tx *meta.Tx, _ Caller) error { return tx.PutUpload(ctx, u) }); err != nil {
 		return err
 	}
 	return Explain(g.Blobs.Abort(ctx, id))
@@ -501,7 +501,7 @@ func (g *Registry) CancelUpload(ctx context.Context, who Caller, repo, id string
 func (g *Registry) drop(ctx context.Context, id string) {
 	ctx = context.WithoutCancel(ctx)
 	if err := g.Blobs.Abort(ctx, id); err == nil {
-		g.update(ctx, func(tx *meta.Tx) error { return tx.DeleteUpload(id) })
+		g.update(ctx, func(tx *meta.Tx) error { return tx.DeleteUpload(ctx, id) })
 	}
 }
 

@@ -62,7 +62,7 @@ func (f *fixture) hidden(b *oci.Built, n int) {
 		code(oerr) != "unknown_blob" || code(serr) != "unknown_skill" || found.Total != 0 || ferr != nil {
 		f.t.Errorf("release %v, tag %v, manifest %v, blob %v %v, skill %v, %d found %v", rerr, terr, merr, berr, oerr, serr, found.Total, ferr)
 	}
-	if log := f.logged(); len(log) != n {
+	if log := f.logged(ctx); len(log) != n {
 		f.t.Errorf("log = %q, want %d entries", log, n)
 	}
 	f.clean()
@@ -133,7 +133,7 @@ func TestNothingIsVisibleWithoutItsLogEntry(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			start := len(f.logged())
+			start := len(f.logged(t.Context()))
 			f.hidden(b, start)
 
 			store.fail.Store(true)
@@ -164,7 +164,7 @@ func TestNothingIsVisibleWithoutItsLogEntry(t *testing.T) {
 			if r, err := f.Release(t.Context(), reader, "acme", "pdf", "1.0.0"); err != nil || r.LogIndex < 0 {
 				t.Errorf("in the end: %+v %v", r, err)
 			}
-			if got := f.logged(); len(got) != start+tt.logged {
+			if got := f.logged(t.Context()); len(got) != start+tt.logged {
 				t.Errorf("log = %q", got)
 			}
 			f.clean()
@@ -183,7 +183,7 @@ func (f *fixture) stage(b *oci.Built) error {
 func TestABrokenLogRefuses(t *testing.T) {
 	f := open(t, meta.Policy{})
 	// One record without its hashes, so that the next cannot be appended.
-	if err := f.Meta.Update(t.Context(), func(tx *meta.Tx) error { return tx.AppendLog(0, []byte("{}"), 1000, nil) }); err != nil {
+	if err := f.Meta.Update(t.Context(), func(tx *meta.Tx) error { return tx.AppendLog(t.Context(), 0, []byte("{}"), 1000, nil) }); err != nil {
 		t.Fatal(err)
 	}
 	b := f.build("pdf", "1.0.0", "one")
@@ -210,15 +210,15 @@ func TestFsckFindsWhatIsNotAsLogged(t *testing.T) {
 	}{
 		{"a release without an entry", "unlogged", func(tx *meta.Tx, r meta.Release) error {
 			r.LogIndex = -1
-			return tx.UpdateRelease(r)
+			return tx.UpdateRelease(t.Context(), r)
 		}},
 		{"an entry without a release", "lost_release", func(tx *meta.Tx, r meta.Release) error {
-			return tx.DeleteRelease(r.Namespace, r.Name, r.Version)
+			return tx.DeleteRelease(t.Context(), r.Namespace, r.Name, r.Version)
 		}},
 		{"another state", "corrupt_manifest", func(tx *meta.Tx, r meta.Release) error {
-			return tx.SetManifestState(r.Repo(), r.Manifest, meta.Draft)
+			return tx.SetManifestState(t.Context(), r.Repo(), r.Manifest, meta.Draft)
 		}},
-		{"no manifest", "corrupt_manifest", func(tx *meta.Tx, r meta.Release) error { return tx.DeleteManifest(r.Repo(), r.Manifest) }},
+		{"no manifest", "corrupt_manifest", func(tx *meta.Tx, r meta.Release) error { return tx.DeleteManifest(t.Context(), r.Repo(), r.Manifest) }},
 	} {
 		f := open(t, meta.Policy{})
 		if _, err := f.push(publisher, "acme/pdf", "1.0.0", f.build("pdf", "1.0.0", "one")); err != nil {

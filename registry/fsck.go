@@ -43,7 +43,7 @@ func (g *Registry) Fsck(ctx context.Context) (FsckReport, error) {
 		report.add("database", "meta.db", "%s", err)
 	}
 	if err := g.verifyLog(ctx, func(tx *meta.Tx) func(int64, []byte) error {
-		return func(index int64, record []byte) error { return checkEntry(tx, index, record, &report) }
+		return func(index int64, record []byte) error { return checkEntry(ctx, tx, index, record, &report) }
 	}); err != nil {
 		report.add("log", g.Key.Origin(), "%s", err)
 	}
@@ -64,13 +64,13 @@ func (g *Registry) Fsck(ctx context.Context) (FsckReport, error) {
 }
 
 // checkEntry holds an entry of the log against its release: what was logged as published is there.
-func checkEntry(tx *meta.Tx, index int64, text []byte, report *FsckReport) error {
+func checkEntry(ctx context.Context, tx *meta.Tx, index int64, text []byte, report *FsckReport) error {
 	rec, err := tlog.ParseRecord(text)
 	if err != nil || rec.Action != tlog.Publish {
 		return err
 	}
 	namespace, name, _ := cutRepo(rec.Name)
-	r, err := tx.Release(namespace, name, rec.Version)
+	r, err := tx.Release(ctx, namespace, name, rec.Version)
 	switch {
 	case errors.Is(err, meta.ErrNotFound):
 		report.add("lost_release", rec.Name+"@"+rec.Version, "entry %d of the log says that it was published, and it is not there", index)
@@ -87,7 +87,7 @@ func (g *Registry) eachBlob(ctx context.Context, visit func(d blob.Digest) error
 	for after := ""; ; {
 		var page []string
 		err := g.view(ctx, func(tx *meta.Tx) (err error) {
-			page, err = tx.BlobDigests(after, 1000)
+			page, err = tx.BlobDigests(ctx, after, 1000)
 			return err
 		})
 		if err != nil {
@@ -113,11 +113,11 @@ func (g *Registry) eachBlob(ctx context.Context, visit func(d blob.Digest) error
 func (g *Registry) checkReleases(ctx context.Context, report *FsckReport) error {
 	return g.view(ctx, func(tx *meta.Tx) error {
 		var err error
-		if report.Entries, err = tx.LogSize(); err != nil {
+		if report.Entries, err = tx.LogSize(ctx); err != nil {
 			return err
 		}
 		for after := ""; ; {
-			repos, err := tx.Repos(after, 1000)
+			repos, err := tx.Repos(ctx, after, 1000)
 			if err != nil || len(repos) == 0 {
 				return err
 			}
@@ -136,14 +136,14 @@ func (g *Registry) checkRepoReleases(ctx context.Context, tx *meta.Tx, repo stri
 	if !ok {
 		return nil
 	}
-	releases, err := tx.Releases(namespace, name)
+	releases, err := tx.Releases(ctx, namespace, name)
 	if err != nil {
 		return err
 	}
 	for _, r := range releases {
 		report.Releases++
 		what := repo + "@" + r.Version
-		m, err := tx.Manifest(repo, r.Manifest)
+		m, err := tx.Manifest(ctx, repo, r.Manifest)
 		if err != nil {
 			report.add("corrupt_manifest", what, "the manifest %s is not there", r.Manifest)
 			continue
@@ -167,7 +167,7 @@ func (g *Registry) checkRepoReleases(ctx context.Context, tx *meta.Tx, repo stri
 			}
 			continue
 		}
-		records, err := tx.LogRecords(r.LogIndex, r.LogIndex+1)
+		records, err := tx.LogRecords(ctx, r.LogIndex, r.LogIndex+1)
 		var rec tlog.Record
 		if err == nil && len(records) == 1 {
 			rec, err = tlog.ParseRecord(records[0])

@@ -64,7 +64,7 @@ func (g *Registry) gcDrafts(ctx context.Context, before time.Time, opt GCOptions
 	for after := ""; ; {
 		var page []meta.Namespace
 		err := g.view(ctx, func(tx *meta.Tx) (err error) {
-			page, err = tx.Namespaces(after, 1000)
+			page, err = tx.Namespaces(ctx, after, 1000)
 			return err
 		})
 		if err != nil {
@@ -93,7 +93,7 @@ func (g *Registry) gcDrafts(ctx context.Context, before time.Time, opt GCOptions
 func (g *Registry) gcDraftsOf(ctx context.Context, namespace string, before time.Time, opt GCOptions, report *GCReport) error {
 	if opt.DryRun {
 		return g.view(ctx, func(tx *meta.Tx) error {
-			drafts, err := tx.StaleDrafts(namespace, before, 0)
+			drafts, err := tx.StaleDrafts(ctx, namespace, before, 0)
 			report.Drafts += len(drafts)
 			return err
 		})
@@ -102,9 +102,9 @@ func (g *Registry) gcDraftsOf(ctx context.Context, namespace string, before time
 		n := 0
 		err := g.update(ctx, func(tx *meta.Tx) error {
 			n = 0
-			drafts, err := tx.StaleDrafts(namespace, before, gcBatch)
+			drafts, err := tx.StaleDrafts(ctx, namespace, before, gcBatch)
 			for _, m := range drafts {
-				gone, err := dropDraft(tx, m)
+				gone, err := dropDraft(ctx, tx, m)
 				if err != nil {
 					return err
 				}
@@ -123,18 +123,18 @@ func (g *Registry) gcDraftsOf(ctx context.Context, namespace string, before time
 }
 
 // dropDraft removes a draft, with the release that waits for its signature, and all that is attached to it.
-func dropDraft(tx *meta.Tx, m meta.Manifest) (removed int, err error) {
-	r, err := tx.ReleaseByManifest(m.Repo, m.Root)
+func dropDraft(ctx context.Context, tx *meta.Tx, m meta.Manifest) (removed int, err error) {
+	r, err := tx.ReleaseByManifest(ctx, m.Repo, m.Root)
 	switch {
 	case err == nil && r.State == meta.Draft:
-		err = tx.DeleteRelease(r.Namespace, r.Name, r.Version)
+		err = tx.DeleteRelease(ctx, r.Namespace, r.Name, r.Version)
 	case errors.Is(err, meta.ErrNotFound):
 		err = nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	return tx.DeleteTree(m.Repo, m.Root)
+	return tx.DeleteTree(ctx, m.Repo, m.Root)
 }
 
 func (g *Registry) gcLinks(ctx context.Context, before time.Time, opt GCOptions, report *GCReport) error {
@@ -144,7 +144,7 @@ func (g *Registry) gcLinks(ctx context.Context, before time.Time, opt GCOptions,
 	for {
 		var n int
 		err := g.update(ctx, func(tx *meta.Tx) (err error) {
-			n, err = tx.UnlinkGarbage(before, gcBatch)
+			n, err = tx.UnlinkGarbage(ctx, before, gcBatch)
 			return err
 		})
 		if err != nil {
@@ -163,15 +163,15 @@ func (g *Registry) gcBlobs(ctx context.Context, before time.Time, opt GCOptions,
 	for !opt.DryRun {
 		var gone []string
 		err := g.update(ctx, func(tx *meta.Tx) (err error) {
-			if held, err := g.held(tx); err != nil || held {
+			if held, err := g.held(ctx, tx); err != nil || held {
 				gone = nil
 				return err
 			}
-			if gone, err = tx.GarbageBlobs(gcBatch); err != nil {
+			if gone, err = tx.GarbageBlobs(ctx, gcBatch); err != nil {
 				return err
 			}
 			for _, d := range gone {
-				if err := tx.ForgetBlob(d); err != nil {
+				if err := tx.ForgetBlob(ctx, d); err != nil {
 					return err
 				}
 			}
@@ -193,7 +193,7 @@ func (g *Registry) gcBlobs(ctx context.Context, before time.Time, opt GCOptions,
 		}
 		known := true
 		err := g.view(ctx, func(tx *meta.Tx) (err error) {
-			known, err = tx.KnownBlob(info.Digest.String())
+			known, err = tx.KnownBlob(ctx, info.Digest.String())
 			return err
 		})
 		if err != nil {
@@ -245,9 +245,9 @@ func (g *Registry) gcUploads(ctx context.Context, before time.Time, opt GCOption
 	for !opt.DryRun {
 		n := 0
 		err := g.update(ctx, func(tx *meta.Tx) error {
-			stale, err := tx.StaleUploads(before, gcBatch)
+			stale, err := tx.StaleUploads(ctx, before, gcBatch)
 			for _, u := range stale {
-				if err := tx.DeleteUpload(u.ID); err != nil {
+				if err := tx.DeleteUpload(ctx, u.ID); err != nil {
 					return err
 				}
 			}

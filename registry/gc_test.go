@@ -211,7 +211,7 @@ func TestBackupBesideTheServer(t *testing.T) {
 	}
 	// What a backup that crashed holds is let go after a while.
 	if err := beside.Meta.Update(ctx, func(tx *meta.Tx) error {
-		return tx.PutSetting("hold_blobs", f.now.Add(time.Hour).AppendFormat(nil, time.RFC3339Nano))
+		return tx.PutSetting(ctx, "hold_blobs", f.now.Add(time.Hour).AppendFormat(nil, time.RFC3339Nano))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -150,15 +150,15 @@ func (g *Registry) Manifest(ctx context.Context, who Caller, repo, reference str
 		return Pulled{}, err
 	}
 	err = g.view(ctx, func(tx *meta.Tx) error {
-		a, err := g.readable(tx, who, repo, "unknown_manifest", "manifest "+reference+" in "+repo)
+		a, err := g.readable(ctx, tx, who, repo, "unknown_manifest", "manifest "+reference+" in "+repo)
 		if err != nil {
 			return err
 		}
-		p.Manifest, err = g.find(tx, who, a, repo, reference)
+		p.Manifest, err = g.find(ctx, tx, who, a, repo, reference)
 		if err != nil || p.State == meta.Approved {
 			return err
 		}
-		r, rerr := tx.ReleaseByManifest(repo, p.Root)
+		r, rerr := tx.ReleaseByManifest(ctx, repo, p.Root)
 		switch {
 		case p.State == meta.Blocked:
 			return gone(repo+" "+reference, r.Reason)
@@ -176,11 +176,11 @@ func (g *Registry) Manifest(ctx context.Context, who Caller, repo, reference str
 }
 
 // find finds a manifest that can be known of with access a; blocked ones are found.
-func (g *Registry) find(tx *meta.Tx, who Caller, a access, repo, reference string) (m meta.Manifest, err error) {
+func (g *Registry) find(ctx context.Context, tx *meta.Tx, who Caller, a access, repo, reference string) (m meta.Manifest, err error) {
 	if strings.Contains(reference, ":") {
-		m, err = tx.Manifest(repo, reference)
+		m, err = tx.Manifest(ctx, repo, reference)
 	} else {
-		m, err = tx.ManifestByTag(repo, reference)
+		m, err = tx.ManifestByTag(ctx, repo, reference)
 	}
 	hidden := err == nil && !m.State.Served() && m.State != meta.Blocked && !a.draft
 	if errors.Is(err, meta.ErrNotFound) || hidden {
@@ -228,7 +228,7 @@ func (g *Registry) PutManifestAs(ctx context.Context, who Caller, repo, tag, med
 		if m.Subject != "" {
 			do = auth.Sign
 		}
-		a, err = g.writable(tx, who, repo, do)
+		a, err = g.writable(ctx, tx, who, repo, do)
 		return err
 	})
 	switch { // each looks again at rights and policy in its transaction
@@ -261,28 +261,28 @@ func (g *Registry) putAny(ctx context.Context, who Caller, m meta.Manifest, tag 
 	p := Pushed{Digest: m.Digest, Subject: m.Subject, State: meta.Approved}
 	m.State = meta.Approved
 	err := g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		a, err := g.writable(tx, who, m.Repo, auth.Push)
+		a, err := g.writable(ctx, tx, who, m.Repo, auth.Push)
 		if err == nil && !a.ns.Policy.AcceptAny {
 			err = diag.New(diag.Failed, "unavailable", "the policy of %s was changed just now", a.ns.Name)
 		}
 		if err != nil {
 			return err
 		}
-		if err := present(tx, m); err != nil {
+		if err := present(ctx, tx, m); err != nil {
 			return err
 		}
-		_, err = tx.Manifest(m.Repo, m.Digest)
+		_, err = tx.Manifest(ctx, m.Repo, m.Digest)
 		p.Created = errors.Is(err, meta.ErrNotFound)
 		if err != nil && !p.Created {
 			return err
 		}
 		if p.Created {
-			if err := tx.PutManifest(m); err != nil {
+			if err := tx.PutManifest(ctx, m); err != nil {
 				return err
 			}
 		}
 		if tag != "" {
-			return tx.PutTag(m.Repo, tag, m.Digest, m.Created)
+			return tx.PutTag(ctx, m.Repo, tag, m.Digest, m.Created)
 		}
 		return nil
 	})
@@ -290,16 +290,16 @@ func (g *Registry) putAny(ctx context.Context, who Caller, m meta.Manifest, tag 
 }
 
 // present refuses a manifest that names blobs or manifests that its repository does not have.
-func present(tx *meta.Tx, m meta.Manifest) error {
+func present(ctx context.Context, tx *meta.Tx, m meta.Manifest) error {
 	for _, d := range m.Blobs {
-		if _, _, err := tx.Blob(m.Repo, d); errors.Is(err, meta.ErrNotFound) {
+		if _, _, err := tx.Blob(ctx, m.Repo, d); errors.Is(err, meta.ErrNotFound) {
 			return diag.New(diag.Misuse, "blob_missing", "the manifest names blob %s, which was not pushed to %s", d, m.Repo)
 		} else if err != nil {
 			return err
 		}
 	}
 	for _, d := range m.Manifests {
-		if _, err := tx.Manifest(m.Repo, d); errors.Is(err, meta.ErrNotFound) {
+		if _, err := tx.Manifest(ctx, m.Repo, d); errors.Is(err, meta.ErrNotFound) {
 			return diag.New(diag.Misuse, "blob_missing", "the index names manifest %s, which was not pushed to %s", d, m.Repo)
 		} else if err != nil {
 			return err
@@ -320,26 +320,26 @@ func (g *Registry) putReferrer(ctx context.Context, who Caller, m meta.Manifest,
 	p := Pushed{Digest: m.Digest, Subject: m.Subject}
 	err := g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		p.State, p.Created = "", false
-		if _, err := g.writable(tx, who, m.Repo, auth.Sign); err != nil {
+		if _, err := g.writable(ctx, tx, who, m.Repo, auth.Sign); err != nil {
 			return err
 		}
-		if err := present(tx, m); err != nil {
+		if err := present(ctx, tx, m); err != nil {
 			return err
 		}
-		subject, err := tx.Manifest(m.Repo, m.Subject)
+		subject, err := tx.Manifest(ctx, m.Repo, m.Subject)
 		if errors.Is(err, meta.ErrNotFound) {
 			return diag.New(diag.Misuse, "unknown_manifest", "there is no manifest %s in %s to attach this to", m.Subject, m.Repo)
 		}
 		if err != nil {
 			return err
 		}
-		if have, err := tx.Manifest(m.Repo, m.Digest); err == nil {
+		if have, err := tx.Manifest(ctx, m.Repo, m.Digest); err == nil {
 			p.State, err = g.attached(ctx, tx, who, m, have.State)
 			return err
 		} else if !errors.Is(err, meta.ErrNotFound) {
 			return err
 		}
-		others, err := tx.Referrers(m.Repo, m.Subject, "", maxReferrers)
+		others, err := tx.Referrers(ctx, m.Repo, m.Subject, "", maxReferrers)
 		if err != nil {
 			return err
 		}
@@ -347,10 +347,10 @@ func (g *Registry) putReferrer(ctx context.Context, who Caller, m meta.Manifest,
 			return diag.New(diag.Refused, "denied", "%s has %d artifacts attached, which is the limit", m.Subject, maxReferrers)
 		}
 		m.Root, m.State, p.Created = subject.Root, subject.State, true
-		if err := tx.PutManifest(m); err != nil {
+		if err := tx.PutManifest(ctx, m); err != nil {
 			return err
 		}
-		if err := g.event(tx, who, "attach", m.Repo+"@"+m.Subject, map[string]string{"manifest": m.Digest, "type": m.ArtifactType}); err != nil {
+		if err := g.event(ctx, tx, who, "attach", m.Repo+"@"+m.Subject, map[string]string{"manifest": m.Digest, "type": m.ArtifactType}); err != nil {
 			return err
 		}
 		p.State, err = g.attached(ctx, tx, who, m, subject.State)
@@ -364,27 +364,29 @@ func (g *Registry) putReferrer(ctx context.Context, who Caller, m meta.Manifest,
 
 // attached draws the conclusions from a signature, and returns the state that it has then, which was state.
 func (g *Registry) attached(ctx context.Context, tx *meta.Tx, who Caller, m meta.Manifest, state meta.State) (meta.State, error) {
-	r, err := tx.ReleaseByManifest(m.Repo, m.Subject)
+	r, err := tx.ReleaseByManifest(ctx, m.Repo, m.Subject)
 	if errors.Is(err, meta.ErrNotFound) || err == nil && m.ArtifactType != oci.SigstoreBundle {
 		return state, nil
 	}
 	if err != nil {
 		return "", err
 	}
-	a, err := g.access(tx, who, m.Repo)
+	a, err := g.access(ctx, tx, who, m.Repo)
 	if err != nil {
 		return "", err
 	}
 	switch {
 	case r.State == meta.Draft && (g.Open || who.May(auth.Publish, m.Repo)):
-		err = g.promote(ctx, tx, who, a.ns, &r)
-		state = r.State
-	case r.State != meta.Draft && len(r.Signer) == 0: // signed after it was published
-		ignored, reason := r.State, ""
-		if err = g.judge(tx, a.ns, m.Subject, &r, &ignored, &reason); err == nil {
-			r.Updated = g.now()
-			err = tx.UpdateRelease(r)
+		if r, err = g.promote(ctx, tx, who, a.ns, r); err != nil {
+			return "", err
 		}
+		return r.State, nil
+	case r.State != meta.Draft && len(r.Signer) == 0: // signed after it was published
+		if r, _, err = g.judge(ctx, tx, a.ns, r); err != nil { // it is out already, whatever it lacks
+			return "", err
+		}
+		r.Updated = g.now()
+		err = tx.UpdateRelease(ctx, r)
 	}
 	return state, err
 }
@@ -396,11 +398,11 @@ func (g *Registry) DeleteManifest(ctx context.Context, who Caller, repo, digest 
 		return err
 	}
 	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		a, err := g.writable(tx, who, repo, auth.Delete)
+		a, err := g.writable(ctx, tx, who, repo, auth.Delete)
 		if err != nil {
 			return err
 		}
-		m, err := g.find(tx, who, a, repo, digest)
+		m, err := g.find(ctx, tx, who, a, repo, digest)
 		if err != nil {
 			return err
 		}
@@ -408,9 +410,9 @@ func (g *Registry) DeleteManifest(ctx context.Context, who Caller, repo, digest 
 			return diag.New(diag.Refused, "denied", "%s is published and stays; skl yank hides a release", digest)
 		}
 		if a.ns.Policy.AcceptAny || m.Subject != "" {
-			err = tx.DeleteManifest(repo, m.Digest)
+			err = tx.DeleteManifest(ctx, repo, m.Digest)
 		} else {
-			_, err = dropDraft(tx, m)
+			_, err = dropDraft(ctx, tx, m)
 		}
 		if err != nil {
 			return err
@@ -418,7 +420,7 @@ func (g *Registry) DeleteManifest(ctx context.Context, who Caller, repo, digest 
 		if g.Open {
 			return nil
 		}
-		return g.event(tx, who, "delete", repo+"@"+digest, map[string]string{"type": m.ArtifactType})
+		return g.event(ctx, tx, who, "delete", repo+"@"+digest, map[string]string{"type": m.ArtifactType})
 	})
 }
 
@@ -428,14 +430,14 @@ func (g *Registry) DeleteTag(ctx context.Context, who Caller, repo, tag string) 
 		return err
 	}
 	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		a, err := g.writable(tx, who, repo, auth.Delete)
+		a, err := g.writable(ctx, tx, who, repo, auth.Delete)
 		if err != nil {
 			return err
 		}
 		if !a.ns.Policy.AcceptAny {
 			return diag.New(diag.Refused, "denied", "the versions of %s stay; skl yank hides a release", repo)
 		}
-		err = tx.DeleteTag(repo, tag)
+		err = tx.DeleteTag(ctx, repo, tag)
 		if errors.Is(err, meta.ErrNotFound) {
 			err = g.unknown(who, "unknown_tag", "tag %s in %s", tag, repo)
 		}
@@ -456,14 +458,14 @@ func (g *Registry) Tags(ctx context.Context, who Caller, repo, after string, lim
 	}
 	err = g.view(ctx, func(tx *meta.Tx) error {
 		what := "repository " + repo
-		a, err := g.readable(tx, who, repo, "not_found", what)
+		a, err := g.readable(ctx, tx, who, repo, "not_found", what)
 		if err != nil {
 			return err
 		}
-		if exists, err := tx.RepoExists(repo); err != nil || !exists {
+		if exists, err := tx.RepoExists(ctx, repo); err != nil || !exists {
 			return errors.Join(err, g.unknown(who, "not_found", "%s", what))
 		}
-		tags, err = tx.Tags(repo, after, limit, a.ns.Policy.AcceptAny)
+		tags, err = tx.Tags(ctx, repo, after, limit, a.ns.Policy.AcceptAny)
 		if err == nil && len(tags) == 0 && after == "" && limit > 0 && !a.draft && !a.ns.Policy.AcceptAny {
 			return g.unknown(who, "not_found", "%s", what) // nothing but drafts
 		}
@@ -478,11 +480,11 @@ func (g *Registry) Referrers(ctx context.Context, who Caller, repo, digest, arti
 		return nil, err
 	}
 	err = g.view(ctx, func(tx *meta.Tx) error {
-		a, err := g.readable(tx, who, repo, "not_found", "repository "+repo)
+		a, err := g.readable(ctx, tx, who, repo, "not_found", "repository "+repo)
 		if err != nil {
 			return err
 		}
-		all, err := tx.Referrers(repo, digest, artifactType, maxReferrers)
+		all, err := tx.Referrers(ctx, repo, digest, artifactType, maxReferrers)
 		for _, m := range all {
 			if m.State.Served() || a.draft && m.State != meta.Blocked {
 				list = append(list, m)

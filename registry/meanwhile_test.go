@@ -221,11 +221,11 @@ func TestRightsAreLookedAtAgain(t *testing.T) {
 				if err := m.do(f, who); err != nil {
 					t.Fatal(err)
 				}
-				before := f.logged()
+				before := f.logged(t.Context())
 				if err := change(t.Context(), f, who); code(err) != m.code {
 					t.Errorf("%v, want %s", err, m.code)
 				}
-				if after := f.logged(); len(after) != len(before) {
+				if after := f.logged(t.Context()); len(after) != len(before) {
 					t.Errorf("logged %q", after[len(before):])
 				}
 				for _, version := range []string{"2.0.0", "3.0.0", "4.0.0"} {

@@ -29,18 +29,18 @@ func (g *Registry) CreateNamespace(ctx context.Context, who Caller, n meta.Names
 		if err := g.need(who, auth.Operate, "*"); err != nil {
 			return err
 		}
-		switch err := tx.CreateNamespace(n); {
+		switch err := tx.CreateNamespace(ctx, n); {
 		case errors.Is(err, meta.ErrExists):
 			return diag.New(diag.Misuse, "namespace_exists", "there is a namespace %s already", n.Name)
 		case err != nil:
 			return err
 		}
 		if who.Account != "" && !who.Anonymous {
-			if err := tx.PutGrant(meta.Grant{Account: who.Account, Namespace: n.Name, Role: string(auth.Admin), Created: n.Created}); err != nil {
+			if err := tx.PutGrant(ctx, meta.Grant{Account: who.Account, Namespace: n.Name, Role: string(auth.Admin), Created: n.Created}); err != nil {
 				return err
 			}
 		}
-		return g.event(tx, who, "namespace-create", n.Name, n.Policy)
+		return g.event(ctx, tx, who, "namespace-create", n.Name, n.Policy)
 	})
 }
 
@@ -69,7 +69,7 @@ func checkPolicy(p meta.Policy) error {
 // UpdateNamespace changes a namespace's policy or visibility.
 func (g *Registry) UpdateNamespace(ctx context.Context, who Caller, name string, change func(*meta.Namespace) error) (n meta.Namespace, err error) {
 	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		a, err := g.writable(tx, who, name, auth.Manage)
+		a, err := g.writable(ctx, tx, who, name, auth.Manage)
 		if err != nil {
 			return err
 		}
@@ -82,15 +82,15 @@ func (g *Registry) UpdateNamespace(ctx context.Context, who Caller, name string,
 			return err
 		}
 		if n.Policy.AcceptAny != a.ns.Policy.AcceptAny {
-			if err := unused(tx, name); err != nil {
+			if err := unused(ctx, tx, name); err != nil {
 				return err
 			}
 		}
-		if err := tx.UpdateNamespace(n); err != nil {
+		if err := tx.UpdateNamespace(ctx, n); err != nil {
 			return err
 		}
 		detail := map[string]any{"public": n.Public, "policy": n.Policy}
-		if err := g.event(tx, who, "namespace-update", name, detail); err != nil {
+		if err := g.event(ctx, tx, who, "namespace-update", name, detail); err != nil {
 			return err
 		}
 		return g.logSigners(ctx, tx, who, a.ns, n)
@@ -100,12 +100,12 @@ func (g *Registry) UpdateNamespace(ctx context.Context, who Caller, name string,
 
 // unused refuses a namespace that holds something. Whether it is one of skills is decided before: else
 // a published version could be moved, or something be served that was never logged.
-func unused(tx *meta.Tx, namespace string) error {
-	repos, err := tx.Repos(namespace+".", 1) // "/" follows "."
+func unused(ctx context.Context, tx *meta.Tx, namespace string) error {
+	repos, err := tx.Repos(ctx, namespace+".", 1) // "/" follows "."
 	if err != nil {
 		return err
 	}
-	bare, err := tx.RepoExists(namespace)
+	bare, err := tx.RepoExists(ctx, namespace)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (g *Registry) Grants(ctx context.Context, who Caller, namespace string) (li
 		}
 	}
 	err = g.view(ctx, func(tx *meta.Tx) error {
-		list, err = tx.NamespaceGrants(namespace)
+		list, err = tx.NamespaceGrants(ctx, namespace)
 		return err
 	})
 	return list, err
@@ -144,16 +144,16 @@ func (g *Registry) Grant(ctx context.Context, who Caller, gr meta.Grant) error {
 			return err
 		}
 		if gr.Namespace != "*" {
-			if _, err := tx.Namespace(gr.Namespace); errors.Is(err, meta.ErrNotFound) {
+			if _, err := tx.Namespace(ctx, gr.Namespace); errors.Is(err, meta.ErrNotFound) {
 				return g.unknown(who, "unknown_namespace", "namespace %s", gr.Namespace)
 			} else if err != nil {
 				return err
 			}
 		}
-		if err := tx.PutGrant(gr); err != nil {
+		if err := tx.PutGrant(ctx, gr); err != nil {
 			return err
 		}
-		return g.event(tx, who, "grant", gr.Namespace, map[string]string{"account": gr.Account, "role": gr.Role})
+		return g.event(ctx, tx, who, "grant", gr.Namespace, map[string]string{"account": gr.Account, "role": gr.Role})
 	})
 }
 
@@ -186,14 +186,14 @@ func (g *Registry) Ungrant(ctx context.Context, who Caller, account, namespace s
 		if err := g.need(who, auth.Manage, namespace); err != nil {
 			return err
 		}
-		err := tx.DeleteGrant(account, namespace)
+		err := tx.DeleteGrant(ctx, account, namespace)
 		if errors.Is(err, meta.ErrNotFound) {
 			return g.unknown(who, "unknown_grant", "role of %s in %s", account, namespace)
 		}
 		if err != nil {
 			return err
 		}
-		return g.event(tx, who, "ungrant", namespace, map[string]string{"account": account})
+		return g.event(ctx, tx, who, "ungrant", namespace, map[string]string{"account": account})
 	})
 }
 
@@ -226,22 +226,22 @@ func (g *Registry) CreateToken(ctx context.Context, who Caller, account, namespa
 				Hint("ask for one that expires sooner, or with a token that lives longer")
 		}
 		if namespace != "*" {
-			if _, err := tx.Namespace(namespace); errors.Is(err, meta.ErrNotFound) {
+			if _, err := tx.Namespace(ctx, namespace); errors.Is(err, meta.ErrNotFound) {
 				return g.unknown(who, "unknown_namespace", "namespace %s", namespace)
 			} else if err != nil {
 				return err
 			}
 		}
-		if err := g.ownAccount(tx, who, account, now); err != nil {
+		if err := g.ownAccount(ctx, tx, who, account, now); err != nil {
 			return err
 		}
-		if err := g.holdRole(tx, account, namespace, role, now); err != nil {
+		if err := g.holdRole(ctx, tx, account, namespace, role, now); err != nil {
 			return err
 		}
-		if err := tx.CreateToken(t); err != nil {
+		if err := tx.CreateToken(ctx, t); err != nil {
 			return err
 		}
-		return g.event(tx, who, "token-create", namespace, map[string]string{"account": account, "role": role, "id": id})
+		return g.event(ctx, tx, who, "token-create", namespace, map[string]string{"account": account, "role": role, "id": id})
 	})
 	if err != nil {
 		return "", meta.Token{}, err
@@ -252,8 +252,8 @@ func (g *Registry) CreateToken(ctx context.Context, who Caller, account, namespa
 // holdRole gives the account the role of its new token, unless it has that much already: a token
 // is never good for more than its account. The role is refused if an older token of the account would become
 // good for more by it: that is done by a grant, which says so, and not by a request for another token.
-func (g *Registry) holdRole(tx *meta.Tx, account, namespace, role string, now time.Time) error {
-	grants, err := tx.Grants(account)
+func (g *Registry) holdRole(ctx context.Context, tx *meta.Tx, account, namespace, role string, now time.Time) error {
+	grants, err := tx.Grants(ctx, account)
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (g *Registry) holdRole(tx *meta.Tx, account, namespace, role string, now ti
 			next = append(next, have)
 		}
 	}
-	tokens, err := tx.AccountTokens(account)
+	tokens, err := tx.AccountTokens(ctx, account)
 	if err != nil {
 		return err
 	}
@@ -285,15 +285,15 @@ func (g *Registry) holdRole(tx *meta.Tx, account, namespace, role string, now ti
 			}
 		}
 	}
-	return tx.PutGrant(next[0])
+	return tx.PutGrant(ctx, next[0])
 }
 
 // ownAccount refuses a token in the name of an account that is not who's: neither themselves, nor one that they made.
 // A name that nobody has becomes theirs. An admin of the instance makes tokens for everybody.
-func (g *Registry) ownAccount(tx *meta.Tx, who Caller, account string, now time.Time) error {
+func (g *Registry) ownAccount(ctx context.Context, tx *meta.Tx, who Caller, account string, now time.Time) error {
 	foreign := diag.New(diag.Refused, "denied", "the account %s is not yours; use another name", diag.Printable(account)).
 		Hint("an admin of the registry makes tokens for every account")
-	owner, err := tx.AccountOwner(account)
+	owner, err := tx.AccountOwner(ctx, account)
 	switch {
 	case err == nil && owner != who.Account && account != who.Account && !who.May(auth.Manage, auth.Everywhere):
 		return foreign
@@ -302,17 +302,17 @@ func (g *Registry) ownAccount(tx *meta.Tx, who Caller, account string, now time.
 	case !errors.Is(err, meta.ErrNotFound):
 		return err
 	}
-	grants, err := tx.Grants(account)
+	grants, err := tx.Grants(ctx, account)
 	if err != nil {
 		return err
 	}
-	tokens, err := tx.AccountTokens(account)
+	tokens, err := tx.AccountTokens(ctx, account)
 	if err != nil {
 		return err
 	}
 	switch {
 	case len(grants) == 0 && len(tokens) == 0:
-		return tx.CreateAccount(account, who.Account, now)
+		return tx.CreateAccount(ctx, account, who.Account, now)
 	case who.May(auth.Manage, auth.Everywhere):
 		return nil
 	}
@@ -339,7 +339,7 @@ func (g *Registry) Tokens(ctx context.Context, who Caller, after string, limit i
 	err = g.view(ctx, func(tx *meta.Tx) error {
 		list = list[:0]
 		for len(list) < limit {
-			page, err := tx.Tokens("", after, 1000)
+			page, err := tx.Tokens(ctx, "", after, 1000)
 			if err != nil || len(page) == 0 {
 				return err
 			}
@@ -358,17 +358,17 @@ func (g *Registry) Tokens(ctx context.Context, who Caller, after string, limit i
 // RevokeToken ends a token at once.
 func (g *Registry) RevokeToken(ctx context.Context, who Caller, id string) error {
 	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		t, err := tx.Token(id)
+		t, err := tx.Token(ctx, id)
 		if errors.Is(err, meta.ErrNotFound) || err == nil && !g.mine(who, t) {
 			return g.unknown(who, "unknown_token", "token %s", diag.Printable(id))
 		}
 		if err != nil {
 			return err
 		}
-		if err := tx.RevokeToken(id, g.now()); err != nil {
+		if err := tx.RevokeToken(ctx, id, g.now()); err != nil {
 			return err
 		}
-		return g.event(tx, who, "token-revoke", t.Namespace, map[string]string{"account": t.Account, "id": id})
+		return g.event(ctx, tx, who, "token-revoke", t.Namespace, map[string]string{"account": t.Account, "id": id})
 	})
 }
 
@@ -376,7 +376,7 @@ func (g *Registry) RevokeToken(ctx context.Context, who Caller, id string) error
 // never for more than its account may now.
 func (g *Registry) LookupToken(ctx context.Context, id string) (stored auth.Stored, err error) {
 	err = g.Meta.View(ctx, func(tx *meta.Tx) error {
-		stored, err = storedToken(tx, id)
+		stored, err = storedToken(ctx, tx, id)
 		if errors.Is(err, meta.ErrNotFound) {
 			return fmt.Errorf("%w: %w", auth.ErrUnknown, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 
@@ -39,11 +38,21 @@ type Published struct {
 // imageSuffix ends the tag of the mountable form of a version.
 const imageSuffix = "-image"
 
+// A publication is a manifest that is to become a version of a skill.
+type publication struct {
+	manifest  meta.Manifest // may have been stored before
+	namespace string
+	name      string
+	version   string
+	mirrored  string // address of the registry that it was copied from; "" if it comes from here
+	again     bool   // the same manifest published once more under this version is no error
+}
+
 // putSkill takes a manifest without subject in a namespace of skills: a draft, a
 // version, or the mountable form of one.
 func (g *Registry) putSkill(ctx context.Context, who Caller, m meta.Manifest, tag string) (Pushed, error) {
-	namespace, name, ok := strings.Cut(m.Repo, "/")
-	if !ok || strings.Contains(name, "/") {
+	namespace, name, ok := cutRepo(m.Repo)
+	if !ok {
 		return Pushed{}, diag.New(diag.Misuse, "invalid_name", "a skill's repository is namespace/name, not %s", m.Repo)
 	}
 	if err := g.checkSkillName(namespace, name); err != nil {
@@ -52,16 +61,17 @@ func (g *Registry) putSkill(ctx context.Context, who Caller, m meta.Manifest, ta
 	if tag == "" {
 		return g.putDraft(ctx, who, m)
 	}
+	p := publication{manifest: m, namespace: namespace, name: name, again: true}
 	if base, found := strings.CutSuffix(tag, imageSuffix); found {
-		version, _ := oci.Version(base)
-		return g.putImage(ctx, who, m, namespace, name, tag, version)
+		p.version, _ = oci.Version(base)
+		return g.putImage(ctx, who, p, tag)
 	}
-	version, ok := oci.Version(tag)
-	if canonical, err := oci.Tag(version); !ok || err != nil || canonical != tag {
+	p.version, ok = oci.Version(tag)
+	if canonical, err := oci.Tag(p.version); !ok || err != nil || canonical != tag {
 		return Pushed{}, diag.New(diag.Misuse, "invalid_version", "tag %q is no semantic version, and in %s tags are versions", tag, m.Repo).
 			Hint("push it as %s:1.0.0; tags that move need a namespace that accepts any artifact", m.Repo)
 	}
-	done, err := g.publish(ctx, who, m, namespace, name, version, "", true)
+	done, err := g.publish(ctx, who, p)
 	if err != nil {
 		return Pushed{}, err
 	}
@@ -75,13 +85,13 @@ func (g *Registry) putDraft(ctx context.Context, who Caller, m meta.Manifest) (P
 	}
 	p := Pushed{Digest: m.Digest, State: meta.Draft}
 	err := g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		if _, err := g.writable(tx, who, m.Repo, auth.Push); err != nil {
+		if _, err := g.writable(ctx, tx, who, m.Repo, auth.Push); err != nil {
 			return err
 		}
-		if err := present(tx, m); err != nil {
+		if err := present(ctx, tx, m); err != nil {
 			return err
 		}
-		have, err := tx.Manifest(m.Repo, m.Digest)
+		have, err := tx.Manifest(ctx, m.Repo, m.Digest)
 		switch {
 		case errors.Is(err, meta.ErrNotFound):
 			m.State, p.State, p.Created = meta.Draft, meta.Draft, true
@@ -92,7 +102,7 @@ func (g *Registry) putDraft(ctx context.Context, who Caller, m meta.Manifest) (P
 		default: // gc spares it anew
 			m.Root, m.State, p.State, p.Created = have.Root, have.State, have.State, false
 		}
-		return tx.PutManifest(m)
+		return tx.PutManifest(ctx, m)
 	})
 	return p, err
 }
@@ -136,11 +146,11 @@ func (g *Registry) PublishMirrored(ctx context.Context, who Caller, namespace, n
 	repo := namespace + "/" + name
 	var m meta.Manifest
 	err := g.view(ctx, func(tx *meta.Tx) error {
-		a, err := g.writable(tx, who, repo, auth.Publish)
+		a, err := g.writable(ctx, tx, who, repo, auth.Publish)
 		if err != nil {
 			return err
 		}
-		m, err = g.find(tx, who, a, repo, manifest)
+		m, err = g.find(ctx, tx, who, a, repo, manifest)
 		return err
 	})
 	if err != nil {
@@ -156,289 +166,312 @@ func (g *Registry) PublishMirrored(ctx context.Context, who Caller, namespace, n
 	if m, err = parseManifest(repo, m.MediaType, d, m.Bytes); err != nil { // for what it names
 		return Published{}, err
 	}
-	return g.publish(ctx, who, m, namespace, name, version, from, false)
+	return g.publish(ctx, who, publication{manifest: m, namespace: namespace, name: name, version: version, mirrored: from})
 }
 
 func foreignManifest(digest string) error {
 	return diag.New(diag.Misuse, "not_a_skill", "%s belongs to another manifest and is no release", digest)
 }
 
-// publish is the pipeline. m may have been stored before. With again, publishing the same manifest once more is no error.
-func (g *Registry) publish(ctx context.Context, who Caller, m meta.Manifest, namespace, name, version, from string, again bool) (Published, error) {
-	if _, err := oci.Tag(version); err != nil {
+// publish is the pipeline.
+func (g *Registry) publish(ctx context.Context, who Caller, p publication) (Published, error) {
+	if _, err := oci.Tag(p.version); err != nil {
 		return Published{}, err
 	}
 	// Decided before the costly part; decided again in the transaction that counts.
-	old, err := g.existing(ctx, who, namespace, name, version, m.Digest)
-	if err != nil || old != nil {
-		switch {
-		case old != nil && !again:
-			err = exists(*old)
-		case old != nil && old.State == meta.Draft:
-			err = g.retry(ctx, who, old) // perhaps the policy has changed
-		}
-		return g.published(ctx, old, false), err
-	}
-	r, zip, err := g.validate(ctx, m, name, version)
+	have, found, err := g.existing(ctx, who, p)
 	if err != nil {
 		return Published{}, err
 	}
-	r.Namespace, r.Publisher, r.MirroredURL = namespace, who.Account, from
-	state, reason := meta.Approved, ""
-	if g.Scan != nil {
-		verdict, err := g.Scan(ctx, Candidate{r, zip})
-		if err != nil {
-			return Published{}, diag.New(diag.Failed, "unavailable", "the scan of %s@%s did not finish: %w", r.Repo(), version, err)
-		}
-		switch {
-		case verdict.Refuse:
-			return Published{}, diag.New(diag.Refused, "scan_refused", "%s@%s was refused by the registry's scan: %s", r.Repo(), version, verdict.Reason)
-		case verdict.Quarantine:
-			state, reason = meta.Quarantined, verdict.Reason
-		}
+	if found {
+		return g.publishAgain(ctx, who, p, have)
 	}
-	d, err := g.putSmall(ctx, zip)
+	candidate, err := g.candidate(ctx, who, p)
 	if err != nil {
 		return Published{}, err
 	}
-	r.Zip, r.ZipSize = d.String(), int64(len(zip))
-	var proof *meta.Release
-	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		next := r
-		created, err := g.accept(ctx, tx, who, m, &next, state, reason, again)
-		if err != nil {
-			return err
-		}
-		proof = &next
-		if !created {
-			proof = nil
-		}
-		r2 := next
-		old = &r2
-		return nil
+	var done meta.Release
+	var created bool
+	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) (err error) {
+		done, created, err = g.accept(ctx, tx, who, p, candidate)
+		return err
 	})
 	if err != nil {
 		return Published{}, err
 	}
-	return g.published(ctx, old, proof != nil), nil
+	return g.published(ctx, done, created), nil
+}
+
+// publishAgain answers for r, the same manifest under the same version. A draft is judged anew: perhaps the policy has changed.
+func (g *Registry) publishAgain(ctx context.Context, who Caller, p publication, r meta.Release) (Published, error) {
+	if !p.again {
+		return Published{}, exists(r)
+	}
+	if r.State == meta.Draft {
+		var err error
+		if r, err = g.retry(ctx, who, r); err != nil {
+			return Published{}, err
+		}
+	}
+	return g.published(ctx, r, false), nil
+}
+
+// candidate validates a publication and has it scanned, which makes its state Approved or Quarantined. It stores the zip archive
+// for other clients.
+func (g *Registry) candidate(ctx context.Context, who Caller, p publication) (meta.Release, error) {
+	r, zip, err := g.validate(ctx, p.manifest, p.name, p.version)
+	if err != nil {
+		return meta.Release{}, err
+	}
+	r.Namespace, r.Publisher, r.MirroredURL = p.namespace, who.Account, p.mirrored
+	var verdict Verdict
+	if g.Scan != nil {
+		if verdict, err = g.Scan(ctx, Candidate{r, zip}); err != nil {
+			return meta.Release{}, diag.New(diag.Failed, "unavailable", "the scan of %s@%s did not finish: %w", r.Repo(), r.Version, err)
+		}
+	}
+	r.State = meta.Approved
+	switch {
+	case verdict.Refuse:
+		return meta.Release{}, diag.New(diag.Refused, "scan_refused", "%s@%s was refused by the registry's scan: %s", r.Repo(), r.Version, verdict.Reason)
+	case verdict.Quarantine:
+		r.State, r.Reason = meta.Quarantined, verdict.Reason
+	}
+	d, err := g.putSmall(ctx, zip)
+	if err != nil {
+		return meta.Release{}, err
+	}
+	r.Zip, r.ZipSize = d.String(), int64(len(zip))
+	return r, nil
 }
 
 // published adds the proof of the log. The release is there already; a proof that cannot be had is no error.
-func (g *Registry) published(ctx context.Context, r *meta.Release, created bool) Published {
-	if r == nil {
-		return Published{}
-	}
-	p := Published{Release: *r, Created: created}
-	if proof, err := g.LogProof(ctx, *r); err == nil {
+func (g *Registry) published(ctx context.Context, r meta.Release, created bool) Published {
+	p := Published{Release: r, Created: created}
+	if proof, err := g.LogProof(ctx, r); err == nil {
 		p.Proof = proof
 	}
 	return p
 }
 
 func exists(r meta.Release) error {
-	e := diag.New(diag.Misuse, "version_exists", "%s@%s is published already, and versions do not change", r.Repo(), r.Version)
+	what := "is published already, and versions do not change"
 	if r.State == meta.Draft {
-		e.Message = fmt.Sprintf("%s@%s is a draft already that waits for a signature", r.Repo(), r.Version)
+		what = "is a draft already that waits for a signature"
 	}
-	return e.Hint("publish it under a new version")
+	return diag.New(diag.Misuse, "version_exists", "%s@%s %s", r.Repo(), r.Version, what).Hint("publish it under a new version")
 }
 
-// existing looks whether the version is there: nil if not, the release if it is of the same
-// manifest, an error if it is of another.
-func (g *Registry) existing(ctx context.Context, who Caller, namespace, name, version, manifest string) (*meta.Release, error) {
-	var found *meta.Release
-	err := g.view(ctx, func(tx *meta.Tx) error {
-		if _, err := g.writable(tx, who, namespace+"/"+name, auth.Publish); err != nil {
+// existing looks for the version of a publication, and finds it if it is of the same manifest. Its error has the code
+// version_exists if it is of another.
+func (g *Registry) existing(ctx context.Context, who Caller, p publication) (r meta.Release, found bool, err error) {
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		if _, err := g.writable(ctx, tx, who, p.namespace+"/"+p.name, auth.Publish); err != nil {
 			return err
 		}
-		r, err := tx.Release(namespace, name, version)
+		have, err := tx.Release(ctx, p.namespace, p.name, p.version)
 		switch {
 		case errors.Is(err, meta.ErrNotFound):
 			return nil
 		case err != nil:
 			return err
-		case r.Manifest != manifest:
-			return exists(r)
+		case have.Manifest != p.manifest.Digest:
+			return exists(have)
 		}
-		found = &r
+		r, found = have, true
 		return nil
 	})
-	return found, err
+	return r, found, err
 }
 
 // accept is the transaction of a publish: it stores manifest, tag, release, audit event
-// and log entry. It reports false if the same release was there.
-func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, m meta.Manifest, r *meta.Release, state meta.State, reason string, again bool) (bool, error) {
-	a, err := g.writable(tx, who, r.Repo(), auth.Publish)
+// and log entry, and returns the release as it is stored. It has not created it if the same one was there.
+func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, p publication, candidate meta.Release) (r meta.Release, created bool, err error) {
+	a, err := g.writable(ctx, tx, who, candidate.Repo(), auth.Publish)
 	if err != nil {
-		return false, err
+		return meta.Release{}, false, err
 	}
-	if r.MirroredURL != "" {
-		if err := g.need(who, auth.Manage, r.Namespace); err != nil {
-			return false, err
+	if p.mirrored != "" {
+		if err := g.need(who, auth.Manage, p.namespace); err != nil {
+			return meta.Release{}, false, err
 		}
 	}
-	if err := present(tx, m); err != nil {
-		return false, err
+	if err := present(ctx, tx, p.manifest); err != nil {
+		return meta.Release{}, false, err
 	}
-	have, err := tx.Release(r.Namespace, r.Name, r.Version)
+	have, err := tx.Release(ctx, p.namespace, p.name, p.version)
 	switch {
-	case err == nil && again && have.Manifest == m.Digest:
-		*r = have
-		return false, nil
+	case err == nil && p.again && have.Manifest == p.manifest.Digest:
+		return have, false, nil
 	case err == nil:
-		return false, exists(have)
+		return meta.Release{}, false, exists(have)
 	case !errors.Is(err, meta.ErrNotFound):
-		return false, err
+		return meta.Release{}, false, err
 	}
-	if other, err := tx.ReleaseByManifest(r.Repo(), m.Digest); err == nil {
-		return false, diag.New(diag.Misuse, "version_exists", "this manifest is %s@%s already; one manifest is one release", other.Repo(), other.Version)
+	if err := g.unclaimed(ctx, tx, p); err != nil {
+		return meta.Release{}, false, err
+	}
+	r, lacks, err := g.judge(ctx, tx, a.ns, candidate)
+	if err != nil {
+		return meta.Release{}, false, err
+	}
+	r = begun(r, a.ns.Policy, lacks)
+	r.Published, r.LogIndex = g.now(), -1
+	r.Updated = r.Published
+	if err := g.store(ctx, tx, p.manifest, r); err != nil {
+		return meta.Release{}, false, err
+	}
+	if r.State.Served() {
+		if err := g.log(ctx, tx, &r, who, "publish"); err != nil {
+			return meta.Release{}, false, err
+		}
+	}
+	if err := tx.CreateRelease(ctx, r); err != nil {
+		return meta.Release{}, false, err
+	}
+	err = g.event(ctx, tx, who, "publish", r.Repo()+"@"+r.Version, map[string]string{"manifest": r.Manifest, "tree": r.Tree, "state": string(r.State)})
+	return r, true, err
+}
+
+// unclaimed refuses a publication whose manifest is something else already, or whose name is too near to another.
+func (g *Registry) unclaimed(ctx context.Context, tx *meta.Tx, p publication) error {
+	m := p.manifest
+	if other, err := tx.ReleaseByManifest(ctx, m.Repo, m.Digest); err == nil {
+		return diag.New(diag.Misuse, "version_exists", "this manifest is %s@%s already; one manifest is one release", other.Repo(), other.Version)
 	} else if !errors.Is(err, meta.ErrNotFound) {
-		return false, err
+		return err
 	}
-	switch have, err := tx.Manifest(m.Repo, m.Digest); {
+	switch have, err := tx.Manifest(ctx, m.Repo, m.Digest); {
 	case err == nil && have.State == meta.Blocked:
-		return false, gone(m.Repo+"@"+m.Digest, "")
+		return gone(m.Repo+"@"+m.Digest, "")
 	case err == nil && have.Root != m.Digest:
-		return false, foreignManifest(m.Digest)
+		return foreignManifest(m.Digest)
 	case err != nil && !errors.Is(err, meta.ErrNotFound):
-		return false, err
+		return err
 	}
-	if err := g.nameIsFree(tx, r.Namespace, r.Name); err != nil {
-		return false, err
+	return g.nameIsFree(ctx, tx, p.namespace, p.name)
+}
+
+// store writes what a release stands on: its manifest with what belongs to it, its tag and its archive.
+func (g *Registry) store(ctx context.Context, tx *meta.Tx, m meta.Manifest, r meta.Release) error {
+	m.State, m.Root, m.Created = r.State, m.Digest, r.Published
+	if err := tx.PutManifest(ctx, m); err != nil {
+		return err
 	}
-	if err := g.judge(tx, a.ns, m.Digest, r, &state, &reason); err != nil {
-		return false, err
+	if err := adopt(ctx, tx, m, m.Digest, r.State); err != nil {
+		return err
 	}
-	if a.ns.Policy.ManualApproval && state == meta.Approved {
-		state, reason = meta.Quarantined, "waits for approval"
-	}
-	now := g.now()
-	r.State, r.Reason, r.Published, r.Updated, r.LogIndex = state, reason, now, now, -1
-	m.State, m.Root, m.Created = state, m.Digest, now
-	if err := tx.PutManifest(m); err != nil {
-		return false, err
-	}
-	if err := adopt(tx, m, m.Digest, state); err != nil {
-		return false, err
-	}
-	if err := tx.SetManifestState(m.Repo, m.Digest, state); err != nil {
-		return false, err
+	if err := tx.SetManifestState(ctx, m.Repo, m.Digest, r.State); err != nil {
+		return err
 	}
 	tag, err := oci.Tag(r.Version)
 	if err != nil {
-		return false, err
+		return err
 	}
-	if err := tx.PutTag(m.Repo, tag, m.Digest, now); err != nil {
-		return false, err
+	if err := tx.PutTag(ctx, m.Repo, tag, m.Digest, r.Published); err != nil {
+		return err
 	}
-	if err := tx.KeepBlob(r.Zip, r.ZipSize); err != nil {
-		return false, err
-	}
-	if state.Served() {
-		if err := g.log(ctx, tx, r, who, "publish"); err != nil {
-			return false, err
-		}
-	}
-	if err := tx.CreateRelease(*r); err != nil {
-		return false, err
-	}
-	return true, g.event(tx, who, "publish", r.Repo()+"@"+r.Version, map[string]string{"manifest": r.Manifest, "tree": r.Tree, "state": string(state)})
+	return tx.KeepBlob(ctx, r.Zip, r.ZipSize)
 }
 
 // adopt lets the entries of an index stand and fall with root, unless they do so with something else: an entry that is
 // a release itself becomes visible with that alone.
-func adopt(tx *meta.Tx, index meta.Manifest, root string, state meta.State) error {
+func adopt(ctx context.Context, tx *meta.Tx, index meta.Manifest, root string, state meta.State) error {
 	for _, d := range index.Manifests {
-		entry, err := tx.Manifest(index.Repo, d)
+		entry, err := tx.Manifest(ctx, index.Repo, d)
 		if err != nil {
 			return err
 		}
 		if entry.State != meta.Draft || entry.Root != d {
 			continue
 		}
-		if _, err := tx.ReleaseByManifest(index.Repo, d); err == nil {
+		if _, err := tx.ReleaseByManifest(ctx, index.Repo, d); err == nil {
 			continue
 		} else if !errors.Is(err, meta.ErrNotFound) {
 			return err
 		}
-		if err := tx.SetManifestRoot(index.Repo, d, root, state); err != nil {
+		if err := tx.SetManifestRoot(ctx, index.Repo, d, root, state); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// judge looks at the signatures of a release. Where one is required and missing, it stays a draft.
-func (g *Registry) judge(tx *meta.Tx, ns meta.Namespace, manifest string, r *meta.Release, state *meta.State, reason *string) error {
-	bundles, err := g.bundles(tx, r.Repo(), manifest)
+// judge returns r with what its signatures say of it. lacks says what keeps it a draft in its namespace: "" if nothing does.
+func (g *Registry) judge(ctx context.Context, tx *meta.Tx, ns meta.Namespace, r meta.Release) (judged meta.Release, lacks string, err error) {
+	bundles, err := g.bundles(ctx, tx, r.Repo(), r.Manifest)
 	if err != nil {
-		return err
+		return meta.Release{}, "", err
 	}
 	r.Signed = len(bundles) > 0
-	signer, why := g.verifySigner(ns.Policy, *r, bundles)
+	signer, why := g.verifySigner(ns.Policy, r, bundles)
 	if signer != nil {
 		if r.Signer, err = json.Marshal(signer); err != nil {
-			return err
+			return meta.Release{}, "", err
 		}
+	} else if ns.Policy.RequireSignature {
+		lacks = "waits for a signature: " + why
 	}
-	if ns.Policy.RequireSignature && signer == nil && *state == meta.Approved {
-		*state, *reason = meta.Draft, "waits for a signature: "+why
-	}
-	return nil
+	return r, lacks, nil
 }
 
-// promote publishes the draft r that waited for a signature, if it has one now. Who asks may publish there.
-func (g *Registry) promote(ctx context.Context, tx *meta.Tx, who Caller, ns meta.Namespace, r *meta.Release) error {
-	state, reason := meta.Approved, ""
-	if err := g.judge(tx, ns, r.Manifest, r, &state, &reason); err != nil {
-		return err
+// begun returns r, which is Approved or was quarantined by the scan, in the state that the policy of its namespace lets it begin with.
+func begun(r meta.Release, policy meta.Policy, lacks string) meta.Release {
+	switch {
+	case r.State != meta.Approved:
+	case lacks != "":
+		r.State, r.Reason = meta.Draft, lacks
+	case policy.ManualApproval:
+		r.State, r.Reason = meta.Quarantined, "waits for approval"
 	}
-	if ns.Policy.ManualApproval && state == meta.Approved {
-		state, reason = meta.Quarantined, "waits for approval"
-	}
-	r.State, r.Reason, r.Updated = state, reason, g.now()
-	if state.Served() {
-		if err := g.log(ctx, tx, r, who, "publish"); err != nil {
-			return err
-		}
-	}
-	if err := tx.SetManifestState(r.Repo(), r.Manifest, state); err != nil {
-		return err
-	}
-	if err := tx.UpdateRelease(*r); err != nil {
-		return err
-	}
-	if state == meta.Draft {
-		return nil
-	}
-	return g.event(tx, who, "promote", r.Repo()+"@"+r.Version, map[string]string{"state": string(state)})
+	return r
 }
 
-// retry is promote of a draft that was found before.
-func (g *Registry) retry(ctx context.Context, who Caller, r *meta.Release) error {
-	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		a, err := g.writable(tx, who, r.Repo(), auth.Publish)
+// promote publishes the draft r that waited for a signature, if it has one now, and returns it as it is then. Who asks may publish there.
+func (g *Registry) promote(ctx context.Context, tx *meta.Tx, who Caller, ns meta.Namespace, r meta.Release) (meta.Release, error) {
+	r, lacks, err := g.judge(ctx, tx, ns, r)
+	if err != nil {
+		return meta.Release{}, err
+	}
+	r.State, r.Reason = meta.Approved, ""
+	r = begun(r, ns.Policy, lacks)
+	r.Updated = g.now()
+	if r.State.Served() {
+		if err := g.log(ctx, tx, &r, who, "publish"); err != nil {
+			return meta.Release{}, err
+		}
+	}
+	if err := tx.SetManifestState(ctx, r.Repo(), r.Manifest, r.State); err != nil {
+		return meta.Release{}, err
+	}
+	if err := tx.UpdateRelease(ctx, r); err != nil {
+		return meta.Release{}, err
+	}
+	if r.State == meta.Draft {
+		return r, nil
+	}
+	return r, g.event(ctx, tx, who, "promote", r.Repo()+"@"+r.Version, map[string]string{"state": string(r.State)})
+}
+
+// retry is promote of a draft that was found before, and returns the release as it is now.
+func (g *Registry) retry(ctx context.Context, who Caller, draft meta.Release) (r meta.Release, err error) {
+	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
+		a, err := g.writable(ctx, tx, who, draft.Repo(), auth.Publish)
 		if err != nil {
 			return err
 		}
-		now, err := tx.Release(r.Namespace, r.Name, r.Version)
-		if err != nil {
-			return err
+		r, err = tx.Release(ctx, draft.Namespace, draft.Name, draft.Version)
+		if err == nil && r.State == meta.Draft {
+			r, err = g.promote(ctx, tx, who, a.ns, r)
 		}
-		if now.State == meta.Draft {
-			if err := g.promote(ctx, tx, who, a.ns, &now); err != nil {
-				return err
-			}
-		}
-		*r = now
-		return nil
+		return err
 	})
+	return r, err
 }
 
 // nameIsFree refuses a new name that looks like one the namespace has.
-func (g *Registry) nameIsFree(tx *meta.Tx, namespace, name string) error {
-	names, err := tx.Names(namespace)
+func (g *Registry) nameIsFree(ctx context.Context, tx *meta.Tx, namespace, name string) error {
+	names, err := tx.Names(ctx, namespace)
 	if err != nil {
 		return err
 	}
@@ -455,47 +488,48 @@ func (g *Registry) nameIsFree(tx *meta.Tx, namespace, name string) error {
 }
 
 // putImage stores the mountable form of a version: other media types, the same files.
-func (g *Registry) putImage(ctx context.Context, who Caller, m meta.Manifest, namespace, name, tag, version string) (Pushed, error) {
+func (g *Registry) putImage(ctx context.Context, who Caller, p publication, tag string) (Pushed, error) {
+	m := p.manifest
 	tree, err := g.treeOf(ctx, m)
 	if err != nil {
 		return Pushed{}, err
 	}
-	p := Pushed{Digest: m.Digest, Created: true}
+	pushed := Pushed{Digest: m.Digest, Created: true}
 	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		if _, err := g.writable(tx, who, m.Repo, auth.Publish); err != nil {
+		if _, err := g.writable(ctx, tx, who, m.Repo, auth.Publish); err != nil {
 			return err
 		}
-		if err := present(tx, m); err != nil {
+		if err := present(ctx, tx, m); err != nil {
 			return err
 		}
-		r, err := tx.Release(namespace, name, version)
+		r, err := tx.Release(ctx, p.namespace, p.name, p.version)
 		if errors.Is(err, meta.ErrNotFound) {
-			return diag.New(diag.Misuse, "unknown_version", "there is no release %s/%s@%s that this could be the image of", namespace, name, version)
+			return diag.New(diag.Misuse, "unknown_version", "there is no release %s/%s@%s that this could be the image of", p.namespace, p.name, p.version)
 		}
 		if err != nil {
 			return err
 		}
 		if r.Tree != tree {
-			return diag.New(diag.Refused, "invalid_bundle", "the image does not hold the files of %s@%s", r.Repo(), version)
+			return diag.New(diag.Refused, "invalid_bundle", "the image does not hold the files of %s@%s", r.Repo(), r.Version)
 		}
-		if have, err := tx.ManifestByTag(m.Repo, tag); err == nil {
+		if have, err := tx.ManifestByTag(ctx, m.Repo, tag); err == nil {
 			if have.Digest != m.Digest {
-				return diag.New(diag.Misuse, "version_exists", "%s has an image already, and versions do not change", r.Repo()+"@"+version)
+				return diag.New(diag.Misuse, "version_exists", "%s has an image already, and versions do not change", r.Repo()+"@"+r.Version)
 			}
-			p.State, p.Created = have.State, false
+			pushed.State, pushed.Created = have.State, false
 			return nil
 		}
-		m.Root, m.State, p.State = r.Manifest, r.State, r.State
-		if err := tx.PutManifest(m); err != nil {
+		m.Root, m.State, pushed.State = r.Manifest, r.State, r.State
+		if err := tx.PutManifest(ctx, m); err != nil {
 			return err
 		}
-		if err := adopt(tx, m, r.Manifest, r.State); err != nil {
+		if err := adopt(ctx, tx, m, r.Manifest, r.State); err != nil {
 			return err
 		}
-		if err := tx.PutTag(m.Repo, tag, m.Digest, m.Created); err != nil {
+		if err := tx.PutTag(ctx, m.Repo, tag, m.Digest, m.Created); err != nil {
 			return err
 		}
-		return g.event(tx, who, "image", r.Repo()+"@"+version, map[string]string{"manifest": m.Digest})
+		return g.event(ctx, tx, who, "image", r.Repo()+"@"+r.Version, map[string]string{"manifest": m.Digest})
 	})
-	return p, err
+	return pushed, err
 }

@@ -54,7 +54,7 @@ func TestOneOwnerOfANamespace(t *testing.T) {
 		}
 	}
 	err := f.Meta.View(t.Context(), func(tx *meta.Tx) error {
-		grants, err := tx.NamespaceGrants("race")
+		grants, err := tx.NamespaceGrants(t.Context(), "race")
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func TestOneOwnerOfANamespace(t *testing.T) {
 			t.Errorf("grants %+v, want one of %s", grants, winner)
 		}
 		for i := range creators {
-			all, err := tx.Grants(fmt.Sprintf("u%d", i))
+			all, err := tx.Grants(t.Context(), fmt.Sprintf("u%d", i))
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ func TestOneOwnerOfANamespace(t *testing.T) {
 				t.Errorf("%s has %+v", account, all)
 			}
 		}
-		events, err := tx.Events(meta.AuditQuery{Limit: 1000})
+		events, err := tx.Events(t.Context(), meta.AuditQuery{Limit: 1000})
 		made := 0
 		for _, e := range events {
 			if e.Action == "namespace-create" && e.Target == "race" {
@@ -80,7 +80,7 @@ func TestOneOwnerOfANamespace(t *testing.T) {
 		if made != 1 {
 			t.Errorf("%d events say that it was created", made)
 		}
-		list, err2 := tx.Namespaces("", 100)
+		list, err2 := tx.Namespaces(t.Context(), "", 100)
 		if len(list) != 3 {
 			t.Errorf("the namespaces are %+v, want acme, other and race", list)
 		}

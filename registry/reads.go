@@ -16,11 +16,11 @@ import (
 // Release finds one version. A blocked one is found too, for its reason.
 func (g *Registry) Release(ctx context.Context, who Caller, namespace, name, version string) (r meta.Release, err error) {
 	err = g.view(ctx, func(tx *meta.Tx) error {
-		a, err := g.readable(tx, who, namespace+"/"+name, "unknown_version", fmt.Sprintf("release %s/%s@%s", namespace, name, version))
+		a, err := g.readable(ctx, tx, who, namespace+"/"+name, "unknown_version", fmt.Sprintf("release %s/%s@%s", namespace, name, version))
 		if err != nil {
 			return err
 		}
-		r, err = g.release(tx, who, a, namespace, name, version)
+		r, err = g.release(ctx, tx, who, a, namespace, name, version)
 		return err
 	})
 	return r, err
@@ -30,11 +30,11 @@ func (g *Registry) Release(ctx context.Context, who Caller, namespace, name, ver
 func (g *Registry) Releases(ctx context.Context, who Caller, namespace, name string) (list []meta.Release, err error) {
 	err = g.view(ctx, func(tx *meta.Tx) error {
 		what := "skill " + namespace + "/" + name
-		a, err := g.readable(tx, who, namespace+"/"+name, "unknown_skill", what)
+		a, err := g.readable(ctx, tx, who, namespace+"/"+name, "unknown_skill", what)
 		if err != nil {
 			return err
 		}
-		all, err := tx.Releases(namespace, name)
+		all, err := tx.Releases(ctx, namespace, name)
 		if err != nil {
 			return err
 		}
@@ -56,10 +56,10 @@ func (g *Registry) Releases(ctx context.Context, who Caller, namespace, name str
 func (g *Registry) Skill(ctx context.Context, who Caller, namespace, name string) (s meta.Skill, err error) {
 	err = g.view(ctx, func(tx *meta.Tx) error {
 		what := "skill " + namespace + "/" + name
-		if _, err := g.readable(tx, who, namespace+"/"+name, "unknown_skill", what); err != nil {
+		if _, err := g.readable(ctx, tx, who, namespace+"/"+name, "unknown_skill", what); err != nil {
 			return err
 		}
-		s, err = tx.Skill(namespace, name)
+		s, err = tx.Skill(ctx, namespace, name)
 		if errors.Is(err, meta.ErrNotFound) {
 			err = g.unknown(who, "unknown_skill", "%s", what)
 		}
@@ -72,18 +72,18 @@ func (g *Registry) Skill(ctx context.Context, who Caller, namespace, name string
 func (g *Registry) Skills(ctx context.Context, who Caller, namespace, after string, limit int) (list []meta.Skill, err error) {
 	err = g.view(ctx, func(tx *meta.Tx) error {
 		if namespace != "" {
-			if _, err := g.readable(tx, who, namespace, "unknown_namespace", "namespace "+namespace); err != nil {
+			if _, err := g.readable(ctx, tx, who, namespace, "unknown_namespace", "namespace "+namespace); err != nil {
 				return err
 			}
-			list, err = tx.Skills(namespace, after, limit)
+			list, err = tx.Skills(ctx, namespace, after, limit)
 			return err
 		}
-		visible, err := g.visibleNamespaces(tx, who)
+		visible, err := g.visibleNamespaces(ctx, tx, who)
 		if err != nil {
 			return err
 		}
 		if visible == nil {
-			list, err = tx.Skills("", after, limit)
+			list, err = tx.Skills(ctx, "", after, limit)
 			return err
 		}
 		list = list[:0]
@@ -91,7 +91,7 @@ func (g *Registry) Skills(ctx context.Context, who Caller, namespace, after stri
 			if len(list) >= limit {
 				break
 			}
-			page, err := tx.Skills(n, after, limit-len(list))
+			page, err := tx.Skills(ctx, n, after, limit-len(list))
 			if err != nil {
 				return err
 			}
@@ -105,10 +105,10 @@ func (g *Registry) Skills(ctx context.Context, who Caller, namespace, after stri
 // Search finds skills that who may read.
 func (g *Registry) Search(ctx context.Context, who Caller, s meta.Search) (found meta.Matches, err error) {
 	err = g.view(ctx, func(tx *meta.Tx) error {
-		if s.Namespaces, err = g.visibleNamespaces(tx, who); err != nil {
+		if s.Namespaces, err = g.visibleNamespaces(ctx, tx, who); err != nil {
 			return err
 		}
-		found, err = tx.Search(s)
+		found, err = tx.Search(ctx, s)
 		return err
 	})
 	return found, err
@@ -117,7 +117,7 @@ func (g *Registry) Search(ctx context.Context, who Caller, s meta.Search) (found
 // UniqueSkills lists the skills of public namespaces whose names are unique among them, by name.
 func (g *Registry) UniqueSkills(ctx context.Context, after string, limit int) (list []meta.Skill, err error) {
 	err = g.view(ctx, func(tx *meta.Tx) error {
-		list, err = tx.UniqueSkills(after, limit)
+		list, err = tx.UniqueSkills(ctx, after, limit)
 		return err
 	})
 	return list, err
@@ -198,7 +198,7 @@ func (g *Registry) Namespaces(ctx context.Context, who Caller, after string, lim
 	err = g.view(ctx, func(tx *meta.Tx) error {
 		list = list[:0]
 		for len(list) < limit {
-			page, err := tx.Namespaces(after, 1000)
+			page, err := tx.Namespaces(ctx, after, 1000)
 			if err != nil || len(page) == 0 {
 				return err
 			}
@@ -217,13 +217,13 @@ func (g *Registry) Namespaces(ctx context.Context, who Caller, after string, lim
 // Namespace describes one.
 func (g *Registry) Namespace(ctx context.Context, who Caller, name string) (n meta.Namespace, err error) {
 	err = g.view(ctx, func(tx *meta.Tx) error {
-		a, err := g.readable(tx, who, name, "unknown_namespace", "namespace "+name)
+		a, err := g.readable(ctx, tx, who, name, "unknown_namespace", "namespace "+name)
 		n = a.ns
 		if err != nil || !g.Open {
 			return err
 		}
 		// An open registry has no namespaces of its own, only repositories below a name.
-		repos, err := tx.Repos(name+".", 1) // "/" follows "."
+		repos, err := tx.Repos(ctx, name+".", 1) // "/" follows "."
 		if err == nil && (len(repos) == 0 || !strings.HasPrefix(repos[0], name+"/")) {
 			err = g.unknown(who, "unknown_namespace", "namespace %s", name)
 		}
@@ -242,7 +242,7 @@ func (g *Registry) Events(ctx context.Context, who Caller, q meta.AuditQuery) (l
 		return nil, err
 	}
 	err = g.view(ctx, func(tx *meta.Tx) error {
-		list, err = tx.Events(q)
+		list, err = tx.Events(ctx, q)
 		return err
 	})
 	return list, err
@@ -254,10 +254,10 @@ func (g *Registry) Downloads(ctx context.Context, who Caller, namespace, name st
 		return nil, diag.New(diag.Misuse, "invalid_request", "downloads are counted for 1 to 366 days")
 	}
 	err = g.view(ctx, func(tx *meta.Tx) error {
-		if _, err := g.readable(tx, who, namespace+"/"+name, "unknown_skill", "skill "+namespace+"/"+name); err != nil {
+		if _, err := g.readable(ctx, tx, who, namespace+"/"+name, "unknown_skill", "skill "+namespace+"/"+name); err != nil {
 			return err
 		}
-		counts, err = tx.Downloads(namespace, name, g.now().AddDate(0, 0, 1-days))
+		counts, err = tx.Downloads(ctx, namespace, name, g.now().AddDate(0, 0, 1-days))
 		return err
 	})
 	return counts, err
@@ -285,12 +285,12 @@ func (g *Registry) CountPull(p Pulled) {
 }
 
 // versions replaces the digests among counted releases by their versions, and drops what is no release.
-func versions(tx *meta.Tx, counts map[string]int64) (map[string]int64, error) {
+func versions(ctx context.Context, tx *meta.Tx, counts map[string]int64) (map[string]int64, error) {
 	out := make(map[string]int64, len(counts))
 	for key, n := range counts {
 		repo, version, _ := strings.Cut(key, "@")
 		if strings.Contains(version, ":") {
-			r, err := tx.ReleaseByManifest(repo, version)
+			r, err := tx.ReleaseByManifest(ctx, repo, version)
 			if errors.Is(err, meta.ErrNotFound) {
 				continue
 			}
@@ -314,11 +314,11 @@ func (g *Registry) FlushDownloads(ctx context.Context) error {
 		return nil
 	}
 	err := g.update(ctx, func(tx *meta.Tx) error {
-		resolved, err := versions(tx, counts)
+		resolved, err := versions(ctx, tx, counts)
 		if err != nil {
 			return err
 		}
-		return tx.CountDownloads(resolved, g.now())
+		return tx.CountDownloads(ctx, resolved, g.now())
 	})
 	if err != nil {
 		g.counted.Lock()

@@ -84,22 +84,22 @@ func (g *Registry) logger() *slog.Logger {
 // logStorage is the log's storage in one transaction.
 type logStorage struct{ *meta.Tx }
 
-func (s logStorage) Size(context.Context) (int64, error) { return s.LogSize() }
+func (s logStorage) Size(ctx context.Context) (int64, error) { return s.LogSize(ctx) }
 
-func (s logStorage) Append(_ context.Context, index int64, record []byte, stored []tlog.Hash) error {
+func (s logStorage) Append(ctx context.Context, index int64, record []byte, stored []tlog.Hash) error {
 	raw := make([][32]byte, len(stored))
 	for i := range stored {
 		raw[i] = stored[i]
 	}
-	return s.AppendLog(index, record, tlog.HashIndex(index), raw)
+	return s.AppendLog(ctx, index, record, tlog.HashIndex(index), raw)
 }
 
-func (s logStorage) Records(_ context.Context, first, n int64) ([][]byte, error) {
-	return s.LogRecords(first, first+n)
+func (s logStorage) Records(ctx context.Context, first, n int64) ([][]byte, error) {
+	return s.LogRecords(ctx, first, first+n)
 }
 
-func (s logStorage) Hashes(_ context.Context, indexes []int64) ([]tlog.Hash, error) {
-	raw, err := s.LogHashes(indexes)
+func (s logStorage) Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error) {
+	raw, err := s.LogHashes(ctx, indexes)
 	hashes := make([]tlog.Hash, len(raw))
 	for i := range raw {
 		hashes[i] = raw[i]

@@ -117,15 +117,15 @@ func code(err error) string {
 	return fmt.Sprint(err)
 }
 
-func (f *fixture) logged() []string {
+func (f *fixture) logged(ctx context.Context) []string {
 	f.t.Helper()
 	var actions []string
 	err := f.Meta.View(f.t.Context(), func(tx *meta.Tx) error {
-		n, err := tx.LogSize()
+		n, err := tx.LogSize(ctx)
 		if err != nil {
 			return err
 		}
-		records, err := tx.LogRecords(0, n)
+		records, err := tx.LogRecords(ctx, 0, n)
 		for _, text := range records {
 			r, err := tlog.ParseRecord(text)
 			if err != nil {
@@ -157,7 +157,7 @@ func TestPublishByTagIsVisibleLoggedAndProved(t *testing.T) {
 	if err != nil || !p.Created || p.State != meta.Approved {
 		t.Fatalf("push = %+v, %v", p, err)
 	}
-	if got := f.logged(); !slices.Equal(got, []string{"publish acme/pdf@1.4.2"}) {
+	if got := f.logged(ctx); !slices.Equal(got, []string{"publish acme/pdf@1.4.2"}) {
 		t.Errorf("log = %q", got)
 	}
 	r, err := f.Release(ctx, reader, "acme", "pdf", "1.4.2")
@@ -279,7 +279,7 @@ func TestVersionsDoNotChange(t *testing.T) {
 			t.Errorf("deleting the %s: %v", what, err)
 		}
 	}
-	if n := len(f.logged()); n != 2 {
+	if n := len(f.logged(ctx)); n != 2 {
 		t.Errorf("%d log entries, want 2", n)
 	}
 	f.clean()
@@ -359,7 +359,7 @@ func TestStates(t *testing.T) {
 	}
 	want := []string{"approve", "publish", "deprecate", "undeprecate", "yank", "unyank", "quarantine", "approve", "block", "unblock",
 		"yank", "quarantine", "reject", "unblock", "approve", "deprecate", "block", "unblock"}
-	for i, line := range f.logged() {
+	for i, line := range f.logged(ctx) {
 		if action, _, _ := strings.Cut(line, " "); i >= len(want) || action != want[i] {
 			t.Errorf("log entry %d = %s, want %v", i, line, want)
 		}
@@ -411,7 +411,7 @@ func TestRefusals(t *testing.T) {
 	if _, err := f.push(publisher, "acme/p-df", "1.0.0", f.build("p-df", "1.0.0", "x")); code(err) != "near_name" {
 		t.Errorf("a near name: %v", err)
 	}
-	if got := f.logged(); len(got) != 1 {
+	if got := f.logged(t.Context()); len(got) != 1 {
 		t.Errorf("log = %q", got)
 	}
 	f.clean()
@@ -585,7 +585,7 @@ func TestOneOfManyPublishesWins(t *testing.T) {
 	if created != 1 || exists != clients-1 {
 		t.Errorf("%d were created and %d refused", created, exists)
 	}
-	if got := f.logged(); len(got) != 1 {
+	if got := f.logged(t.Context()); len(got) != 1 {
 		t.Errorf("log = %q", got)
 	}
 	f.clean()

@@ -293,7 +293,7 @@ func TestSignedLater(t *testing.T) {
 	if found, err := f.Search(t.Context(), reader, meta.Search{Signed: &yes}); err != nil || found.Total != 1 {
 		t.Errorf("search: %+v %v", found, err)
 	}
-	if got := f.logged(); len(got) != 1 {
+	if got := f.logged(t.Context()); len(got) != 1 {
 		t.Errorf("log = %q", got)
 	}
 	f.clean()

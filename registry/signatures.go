@@ -30,15 +30,15 @@ func (g *Registry) Signatures(ctx context.Context, who Caller, r meta.Release) (
 		return nil, nil
 	}
 	err = g.view(ctx, func(tx *meta.Tx) error {
-		list, err = g.bundles(tx, r.Repo(), r.Manifest)
+		list, err = g.bundles(ctx, tx, r.Repo(), r.Manifest)
 		return err
 	})
 	return list, err
 }
 
 // bundles reads what is attached to a manifest. One that cannot be read is left out: it proves nothing.
-func (g *Registry) bundles(tx *meta.Tx, repo, manifest string) ([]Signature, error) {
-	referrers, err := tx.Referrers(repo, manifest, oci.SigstoreBundle, attest.MaxBundles)
+func (g *Registry) bundles(ctx context.Context, tx *meta.Tx, repo, manifest string) ([]Signature, error) {
+	referrers, err := tx.Referrers(ctx, repo, manifest, oci.SigstoreBundle, attest.MaxBundles)
 	if err != nil {
 		return nil, err
 	}

@@ -79,10 +79,11 @@ func (g *Registry) PublishArchive(ctx context.Context, who Caller, namespace, na
 	if err != nil {
 		return Published{}, err
 	}
-	if old, err := g.existing(ctx, who, namespace, name, version, m.Digest); err != nil {
+	p := publication{manifest: m, namespace: namespace, name: name, version: version}
+	if have, found, err := g.existing(ctx, who, p); err != nil {
 		return Published{}, err
-	} else if old != nil {
-		return Published{}, exists(*old)
+	} else if found {
+		return Published{}, exists(have)
 	}
 	sizes := map[string]int64{}
 	for _, b := range built.Blobs {
@@ -93,11 +94,11 @@ func (g *Registry) PublishArchive(ctx context.Context, who Caller, namespace, na
 		sizes[d.String()] = b.Size
 	}
 	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		if _, err := g.writable(tx, who, repo, auth.Publish); err != nil {
+		if _, err := g.writable(ctx, tx, who, repo, auth.Publish); err != nil {
 			return err
 		}
 		for d, n := range sizes {
-			if err := tx.LinkBlob(repo, d, n, g.now()); err != nil {
+			if err := tx.LinkBlob(ctx, repo, d, n, g.now()); err != nil {
 				return err
 			}
 		}
@@ -106,5 +107,5 @@ func (g *Registry) PublishArchive(ctx context.Context, who Caller, namespace, na
 	if err != nil {
 		return Published{}, err
 	}
-	return g.publish(ctx, who, m, namespace, name, version, "", false)
+	return g.publish(ctx, who, p)
 }

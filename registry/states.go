@@ -98,18 +98,18 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 	}
 	var r meta.Release
 	err := g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
-		acc, err := g.writable(tx, who, namespace+"/"+name, step.do)
+		acc, err := g.writable(ctx, tx, who, namespace+"/"+name, step.do)
 		if err != nil {
 			return err
 		}
-		if r, err = g.release(tx, who, acc, namespace, name, version); err != nil {
+		if r, err = g.release(ctx, tx, who, acc, namespace, name, version); err != nil {
 			return err
 		}
 		if !slices.Contains(step.from, r.State) {
 			return diag.New(diag.Misuse, "wrong_state", "%s@%s is %s, so one cannot %s it", r.Repo(), r.Version, r.State, a)
 		}
 		if a == Reject && r.LogIndex >= 0 {
-			if _, err := g.writable(tx, who, r.Repo(), auth.Block); errors.Is(err, diag.Code("denied")) {
+			if _, err := g.writable(ctx, tx, who, r.Repo(), auth.Block); errors.Is(err, diag.Code("denied")) {
 				return diag.New(diag.Refused, "denied", "%s@%s was served once, so to reject it is to block it, and %s may not block in namespace %s", r.Repo(), r.Version, who.Account, namespace)
 			} else if err != nil {
 				return err
@@ -119,7 +119,7 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 		step.apply(&r)
 		r.Reason, r.Updated = reason, g.now()
 		if a == Approve && r.LogIndex < 0 {
-			if err := g.mustBeSigned(tx, acc.ns, &r); err != nil {
+			if r, err = g.mustBeSigned(ctx, tx, acc.ns, r); err != nil {
 				return err
 			}
 		}
@@ -133,13 +133,13 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 		if a == Unblock && again != "" {
 			r.Reason = again // such as what to use in its place; that of the undo is in the log
 		}
-		if err := tx.SetManifestState(r.Repo(), r.Manifest, r.State); err != nil {
+		if err := tx.SetManifestState(ctx, r.Repo(), r.Manifest, r.State); err != nil {
 			return err
 		}
-		if err := tx.UpdateRelease(r); err != nil {
+		if err := tx.UpdateRelease(ctx, r); err != nil {
 			return err
 		}
-		return g.event(tx, who, string(a), r.Repo()+"@"+r.Version, map[string]string{"reason": reason, "from": string(from), "to": string(r.State)})
+		return g.event(ctx, tx, who, string(a), r.Repo()+"@"+r.Version, map[string]string{"reason": reason, "from": string(from), "to": string(r.State)})
 	})
 	if err != nil {
 		return meta.Release{}, err
@@ -147,16 +147,17 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 	return r, nil
 }
 
-// mustBeSigned refuses to show a release for the first time that lacks a signature its namespace requires.
-func (g *Registry) mustBeSigned(tx *meta.Tx, ns meta.Namespace, r *meta.Release) error {
-	state, why := meta.Approved, ""
-	if err := g.judge(tx, ns, r.Manifest, r, &state, &why); err != nil {
-		return err
+// mustBeSigned refuses to show a release for the first time that lacks a signature its namespace requires, and
+// returns it with what its signatures say.
+func (g *Registry) mustBeSigned(ctx context.Context, tx *meta.Tx, ns meta.Namespace, r meta.Release) (meta.Release, error) {
+	r, lacks, err := g.judge(ctx, tx, ns, r)
+	if err != nil {
+		return meta.Release{}, err
 	}
-	if state != meta.Approved {
-		return diag.New(diag.Refused, "signature_required", "%s@%s %s", r.Repo(), r.Version, why).Hint("skl sign %s@%s", r.Repo(), r.Version)
+	if lacks != "" {
+		return meta.Release{}, diag.New(diag.Refused, "signature_required", "%s@%s %s", r.Repo(), r.Version, lacks).Hint("skl sign %s@%s", r.Repo(), r.Version)
 	}
-	return nil
+	return r, nil
 }
 
 // log appends one record for each action. The index of "publish" is kept in r.
@@ -176,7 +177,7 @@ func (g *Registry) log(ctx context.Context, tx *meta.Tx, r *meta.Release, who Ca
 }
 
 // event adds a line to the audit trail.
-func (g *Registry) event(tx *meta.Tx, who Caller, action, target string, detail any) error {
+func (g *Registry) event(ctx context.Context, tx *meta.Tx, who Caller, action, target string, detail any) error {
 	text, err := json.Marshal(detail)
 	if err != nil {
 		return err
@@ -185,12 +186,12 @@ func (g *Registry) event(tx *meta.Tx, who Caller, action, target string, detail 
 	if who.Anonymous {
 		account = "anonymous"
 	}
-	return tx.AddEvent(meta.Event{At: g.now(), Account: account, Token: who.TokenID, Remote: who.Remote, Action: action, Target: target, Detail: string(text)})
+	return tx.AddEvent(ctx, meta.Event{At: g.now(), Account: account, Token: who.TokenID, Remote: who.Remote, Action: action, Target: target, Detail: string(text)})
 }
 
 // release finds a version that who, with access acc, may know of.
-func (g *Registry) release(tx *meta.Tx, who Caller, acc access, namespace, name, version string) (meta.Release, error) {
-	r, err := tx.Release(namespace, name, version)
+func (g *Registry) release(ctx context.Context, tx *meta.Tx, who Caller, acc access, namespace, name, version string) (meta.Release, error) {
+	r, err := tx.Release(ctx, namespace, name, version)
 	hidden := err == nil && !r.State.Served() && r.State != meta.Blocked && !acc.draft
 	if errors.Is(err, meta.ErrNotFound) || hidden {
 		return meta.Release{}, g.unknown(who, "unknown_version", "release %s/%s@%s", namespace, name, version)

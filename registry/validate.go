@@ -161,7 +161,7 @@ func (g *Registry) firstEntry(ctx context.Context, repo string, index *oci.Artif
 	for _, entry := range index.Entries {
 		var child meta.Manifest
 		err := g.view(ctx, func(tx *meta.Tx) (err error) {
-			child, err = tx.Manifest(repo, entry.Digest.String())
+			child, err = tx.Manifest(ctx, repo, entry.Digest.String())
 			if errors.Is(err, meta.ErrNotFound) {
 				err = diag.New(diag.Misuse, "blob_missing", "the index names manifest %s, which was not pushed to %s", entry.Digest, repo)
 			}

@@ -23,7 +23,7 @@ const CodeSource = "E_LOCK_SOURCE"
 // pin of a version that [Resolver.Tags] does not know; if it does not answer, [Resolver.Untagged] decides.
 func (rs *Resolver) Agree(ctx context.Context, w Named, s lock.Skill) error {
 	if s.Tree == "" {
-		return at((&difference{"tree", "", "files that it has to pin"}).err(w, s), w.Where)
+		return diag.Located((&difference{"tree", "", "files that it has to pin"}).err(w, s), w.Where)
 	}
 	return rs.agree(ctx, w, s)
 }
@@ -43,21 +43,21 @@ func (rs *Resolver) agree(ctx context.Context, w Named, s lock.Skill) error {
 	member := place.Ref.Kind == ref.OCI && place.Ref.Skill != "" // of a collection, which may have gone on
 	for _, check := range []func(Place, Named, lock.Skill) *difference{differsPlace, differsPins, differsVersion} {
 		if d := check(place, w, s); d != nil {
-			return at(d.err(w, s), w.Where)
+			return diag.Located(d.err(w, s), w.Where)
 		}
 	}
 	if member {
 		return nil
 	}
-	return at(rs.agreeTag(ctx, place, w, s), w.Where)
+	return diag.Located(rs.agreeTag(ctx, place, w, s), w.Where)
 }
 
 // undecided asks who uses the resolver what becomes of an entry whose owner could not be found out.
 func (rs *Resolver) undecided(w Named, err error) error {
 	if rs.Undecided == nil || diag.ClassOf(err) == diag.Refused {
-		return at(err, w.Where)
+		return diag.Located(err, w.Where)
 	}
-	return at(rs.Undecided(w, err), w.Where)
+	return diag.Located(rs.Undecided(w, err), w.Where)
 }
 
 // member checks that the collection of w leads to the repository that s names.

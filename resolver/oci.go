@@ -20,7 +20,7 @@ func pickOCI(releases []source.Release, r ref.Ref, kind lock.RefKind) (source.Re
 	case version == "":
 		release, picked, err := pickDefault(releases, "")
 		if err != nil {
-			err = diag.New(diag.Misuse, "no_release", "it has no tag that is a stable version, and no tag \"latest\"").
+			err = diag.New(diag.Misuse, source.CodeNoRelease, "it has no tag that is a stable version, and no tag \"latest\"").
 				Meant(tagNames(releases, 10)...).Hint("name a tag behind \":\", or a digest behind \"@\"")
 		}
 		return release, picked, err
@@ -28,7 +28,7 @@ func pickOCI(releases []source.Release, r ref.Ref, kind lock.RefKind) (source.Re
 		if release, ok := named(releases, source.Tag, version); ok {
 			return release, lock.Tag, nil
 		}
-		e := diag.New(diag.Misuse, "no_such_version", "it has no tag %q", version)
+		e := diag.New(diag.Misuse, source.CodeNoVersion, "it has no tag %q", version)
 		if release, ok := pickTag(releases, "", version); ok {
 			return source.Release{}, "", e.Meant(release.Name).Hint("did you mean :%s?", release.Name)
 		}
@@ -41,13 +41,13 @@ func pickOCI(releases []source.Release, r ref.Ref, kind lock.RefKind) (source.Re
 		if ok || err != nil {
 			return release, lock.Range, err
 		}
-		e := diag.New(diag.Misuse, "no_such_version", "no version matches %q", version)
+		e := diag.New(diag.Misuse, source.CodeNoVersion, "no version matches %q", version)
 		if newest, ok, _ := pickRange(releases, "", "*-0"); ok {
 			return source.Release{}, "", e.Hint("the newest version is %s", newest.Version)
 		}
 		return source.Release{}, "", e.Meant(tagNames(releases, 5)...).Hint("it has no version tags; name a tag behind \":\"")
 	}
-	return source.Release{}, "", diag.New(diag.Misuse, "no_such_version", "OCI registries have tags and digests, no %s", kind).
+	return source.Release{}, "", diag.New(diag.Misuse, source.CodeNoVersion, "OCI registries have tags and digests, no %s", kind).
 		Hint("write the digest into the reference: %s", r.WithoutVersion().String()+"@sha256:…")
 }
 

@@ -60,7 +60,7 @@ func pickDefault(releases []source.Release, skill string) (source.Release, lock.
 			return r, lock.Default, nil
 		}
 	}
-	return source.Release{}, "", diag.New(diag.Failed, "no_release", "it has no version tag and no default branch").
+	return source.Release{}, "", diag.New(diag.Failed, source.CodeNoRelease, "it has no version tag and no default branch").
 		Hint("name a branch, tag or commit behind \"@\"")
 }
 
@@ -128,7 +128,7 @@ func notFound(releases []source.Release, skill, version string) error {
 	for _, r := range releases {
 		near = append(near, r.Name)
 	}
-	e := diag.New(diag.Misuse, "no_such_version", "no tag, branch, commit or version matches %q", version)
+	e := diag.New(diag.Misuse, source.CodeNoVersion, "no tag, branch, commit or version matches %q", version)
 	if isHex(version) && len(version) >= 7 && len(version) < 40 {
 		return e.Hint("commits are named by all 40 digits")
 	}

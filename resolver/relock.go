@@ -121,8 +121,7 @@ func afterVersion(s string) string { return s[strings.LastIndexByte(s, '@')+1:] 
 // settle carries the digests of an entry over to a newly chosen one of the same
 // commit or manifest, so that it is not fetched again to find them out.
 func settle(have, chosen lock.Skill) lock.Skill {
-	same := (have.Commit != "" || have.Manifest != "") && have.Commit == chosen.Commit && have.Manifest == chosen.Manifest && have.URL == chosen.URL && have.Path == chosen.Path
-	if same {
+	if have.SameBytes(chosen) {
 		chosen.Tree, chosen.Files, chosen.Bytes = have.Tree, have.Files, have.Bytes
 		chosen.Permissions = have.Permissions
 		if a, b := have.Log, chosen.Log; a != nil && b != nil && a.Origin == b.Origin && a.Entry == b.Entry {
@@ -136,24 +135,16 @@ func settle(have, chosen lock.Skill) lock.Skill {
 func (rs *Resolver) Choose(ctx context.Context, w Named) (lock.Skill, error) {
 	o, err := rs.Open(ctx, w.Want)
 	if err != nil {
-		return lock.Skill{}, at(err, w.Where)
+		return lock.Skill{}, diag.Located(err, w.Where)
 	}
 	found, err := o.Skills(ctx, []string{w.Name})
 	if err != nil {
-		return lock.Skill{}, at(err, w.Where)
+		return lock.Skill{}, diag.Located(err, w.Where)
 	}
 	if err := found[0].Invalid; err != nil {
-		return lock.Skill{}, at(err, w.Where)
+		return lock.Skill{}, diag.Located(err, w.Where)
 	}
 	s := found[0].Lock
 	s.Ref = w.Ref.String()
 	return s, nil
-}
-
-// at says where in the manifest a want stands, if an error does not say its place itself.
-func at(err error, where diag.Position) error {
-	if e, ok := errors.AsType[*diag.Error](err); ok && e.Where == (diag.Position{}) {
-		e.Where = where
-	}
-	return err
 }

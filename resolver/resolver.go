@@ -173,8 +173,7 @@ func (rs *Resolver) registryURL(name string) (string, error) {
 
 // unanswered says why nobody else was asked for a namespace.
 func unanswered(err error, registry, namespace string) error {
-	if e, ok := err.(*diag.Error); ok {
-		e.Message = "whether registry " + registry + " has namespace " + namespace + " is not known: " + e.Message
+	if e, ok := diag.Own(diag.Prefixed(err, "whether registry "+registry+" has namespace "+namespace+" is not known")); ok {
 		return e.Hint("to say who owns it, in skl.toml or config.toml: [namespace] %s = \"forge:github\"", namespace)
 	}
 	return err
@@ -244,16 +243,13 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 
 // naming adds the ref to the sentence of an error that was made without knowing it.
 func naming(err error, r ref.Ref) error {
-	if e, ok := err.(*diag.Error); ok {
-		e.Message = r.WithoutVersion().String() + ": " + e.Message
-	}
-	return err
+	return diag.Prefixed(err, r.WithoutVersion().String())
 }
 
 // slashed adds to the error of a version that was not found the branch or tag whose name goes
 // on in the path: a pasted URL does not say where the one ends and the other begins.
 func slashed(err error, releases []source.Release, r ref.Ref) error {
-	e, ok := err.(*diag.Error)
+	e, ok := diag.Own(err)
 	if !ok || r.Kind != ref.Forge && r.Kind != ref.Git || r.Version == "" {
 		return err
 	}
@@ -333,7 +329,7 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 	}
 	found = oneEach(found)
 	if len(found) == 0 {
-		return nil, naming(diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in it").
+		return nil, naming(diag.New(diag.Misuse, source.CodeNoSkill, "there is no SKILL.md in it").
 			Hint("a skill is a folder with a SKILL.md; name its path in the reference"), o.Want.Ref)
 	}
 	return o.finish(found), nil
@@ -341,8 +337,8 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 
 // pinned says of a commit that was refused that the marketplace behind r names it.
 func pinned(err error, r ref.Ref) error {
-	e, ok := err.(*diag.Error)
-	if !ok || e.Code != "E_COMMIT" {
+	e, ok := diag.Own(err)
+	if !ok || e.Code != source.CodeCommit {
 		return err
 	}
 	e.Message = r.String() + ": " + e.Message + ", which the marketplace pins"
@@ -353,8 +349,8 @@ func pinned(err error, r ref.Ref) error {
 // suggest adds near names to the error of a name that was not found. The search
 // for the name may have left the others out.
 func (o *Opened) suggest(ctx context.Context, r ref.Ref, err error, asked []string) error {
-	e, ok := err.(*diag.Error)
-	if !ok || e.Code != "no_such_skill" || len(e.Candidates) > 0 || o.Place.Has != nil {
+	e, ok := diag.Own(err)
+	if !ok || e.Code != source.CodeNoSuchSkill || len(e.Candidates) > 0 || o.Place.Has != nil {
 		return err
 	}
 	all, lerr := o.src.Skills(ctx, r, o.Release, nil)
@@ -376,8 +372,8 @@ func (o *Opened) suggest(ctx context.Context, r ref.Ref, err error, asked []stri
 
 // byPath adds to the error of a name that several skills have how one of them is written.
 func (o *Opened) byPath(err error) error {
-	e, ok := err.(*diag.Error)
-	if !ok || e.Code != "ambiguous_skill" || o.Want.Ref.Kind == ref.Market {
+	e, ok := diag.Own(err)
+	if !ok || e.Code != source.CodeAmbiguous || o.Want.Ref.Kind == ref.Market {
 		return err
 	}
 	r := o.Want.Ref
@@ -427,7 +423,7 @@ func byName(found []source.Found, names []string) ([]source.Found, error) {
 			for _, f := range of {
 				paths = append(paths, f.Lock.Path)
 			}
-			return nil, diag.New(diag.Misuse, "ambiguous_skill", "%d skills are called %q", len(of), name).Meant(paths...)
+			return nil, diag.New(diag.Misuse, source.CodeAmbiguous, "%d skills are called %q", len(of), name).Meant(paths...)
 		}
 		picked = append(picked, best)
 	}
@@ -435,7 +431,7 @@ func byName(found []source.Found, names []string) ([]source.Found, error) {
 }
 
 func missing(found []source.Found, name string) error {
-	e := diag.New(diag.Misuse, "no_such_skill", "it has no skill called %q", name)
+	e := diag.New(diag.Misuse, source.CodeNoSuchSkill, "it has no skill called %q", name)
 	var names []string
 	for _, f := range oneEach(slices.Clone(found)) {
 		names = append(names, f.Lock.Name)

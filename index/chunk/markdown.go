@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path"
 
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 )
 
@@ -144,14 +145,4 @@ func skillName(name string, src []byte) string {
 }
 
 // cutName cuts s to maxName bytes, at the start of a character.
-func cutName(s string) string { return cutAt(s, maxName) }
-
-func cutAt(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && s[most]&0xc0 == 0x80 {
-		most--
-	}
-	return s[:most]
-}
+func cutName(s string) string { return diag.Head(s, maxName) }

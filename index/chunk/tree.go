@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
 )
@@ -100,7 +101,7 @@ func (d *divider) treeNodes(nodes []*tree.Node, owner string) int {
 
 // firstWords returns the start of s, in words that are whole if there are several.
 func firstWords(s string) string {
-	short := cutAt(s, maxNodeName)
+	short := diag.Head(s, maxNodeName)
 	if i := strings.LastIndexByte(short, ' '); len(short) < len(s) && s[len(short)] != ' ' && i > 0 {
 		short = short[:i]
 	}

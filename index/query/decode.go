@@ -40,8 +40,9 @@ func DecodeEvidence(data []byte, others ...string) (EvidenceParams, error) {
 		return p, nil
 	}
 	if err := decode(config, nil, inner.bounds()); err != nil {
-		if e, ok := errors.AsType[*diag.Error](err); ok {
+		if e, ok := diag.Own(err); ok {
 			e.Message = "in config, " + e.Message
+			err = e
 		}
 		return EvidenceParams{}, err
 	}

@@ -85,7 +85,7 @@ func (s *Service) reindex(ctx context.Context, body []byte) (any, error) {
 	}); err != nil {
 		return nil, err
 	}
-	work, cancel := context.WithCancel(s.ctx)
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	j := &job{cancel: cancel, done: make(chan struct{})}
 	s.jobs[in.Repo] = j
 	s.metrics.reindex()

@@ -8,15 +8,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -57,8 +56,6 @@ type Service struct {
 	slots    chan struct{} // of requests
 	work     chan struct{} // of reindexes
 
-	ctx      context.Context // of reindexes
-	stop     context.CancelFunc
 	running  sync.WaitGroup
 	jobsLock sync.Mutex
 	jobs     map[string]*job     // by id of the repository
@@ -101,7 +98,6 @@ func NewService(ctx context.Context, o ServiceOptions) (*Service, error) {
 	s := &Service{o: o, repos: list, feedback: feedback, release: release, slots: make(chan struct{}, maxRequests), work: make(chan struct{}, maxReindexes),
 		jobs: make(map[string]*job), caches: make(map[string]*answers)}
 	s.indexes = &indexes{open: o.Open, feedback: feedback}
-	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.handler = s.routes()
 	return s, nil
 }
@@ -117,8 +113,10 @@ func (s *Service) Close() error {
 		return nil
 	}
 	s.closed = true
+	for _, j := range s.jobs {
+		j.cancel()
+	}
 	s.jobsLock.Unlock()
-	s.stop()
 	s.running.Wait()
 	err := s.indexes.close()
 	if e := s.feedback.Close(); err == nil {
@@ -135,19 +133,11 @@ func CheckAddr(addr, key string) error {
 	if err != nil {
 		return diag.New(diag.Misuse, "bad_address", "%q is not an address with a port", addr).Hint("use %s", DefaultAddr)
 	}
-	if key != "" || isLoopback(host) {
+	if key != "" || origin.Loopback(host) {
 		return nil
 	}
 	return diag.New(diag.Refused, codeAddress, "%s can be reached from other machines, and the service has no key", addr).
 		Hint("give it a key, or use %s", DefaultAddr)
-}
-
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // Serve serves l until ctx is done, then lets running requests end, at most 15 s, and returns nil. It refuses a listener that

@@ -4,13 +4,15 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // line makes one line of at most limit bytes of s, which is a stranger's text: spaces are single, what is cut is cut
 // behind a word where one ends soon enough, and nothing is left that a terminal or a model reads but a person does
 // not see.
 func line(s string, limit int) string {
-	s = head(s, 8*limit) // spaces and what is invisible may be most of it
+	s = diag.Head(s, 8*limit) // spaces and what is invisible may be most of it
 	var b strings.Builder
 	b.Grow(min(len(s), limit+utf8.UTFMax))
 	space, last := false, 0 // last is the end of a whole word, with room for an ellipsis
@@ -53,20 +55,9 @@ func cut(s string, last int, whole bool, limit int) string {
 	case last > limit/2:
 		s = s[:last]
 	default:
-		s = head(s, limit-len(ellipsis))
+		s = diag.Head(s, limit-len(ellipsis))
 	}
 	return strings.TrimRight(s, " ,;:-") + ellipsis
-}
-
-// head returns at most limit bytes of s, and no half of a character.
-func head(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
 }
 
 // invisible reports whether r is printed as nothing although it counts as printable: fillers, and the selectors and joiners

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // A field of a skill. What a word says depends on where it stands.
@@ -92,7 +93,7 @@ type builder struct {
 }
 
 func (x *index) add(b *builder, doc uint32, s *Skill) {
-	name := strings.NewReplacer("-", " ", "_", " ", "/", " ").Replace(head(s.Name, maxShownName))
+	name := strings.NewReplacer("-", " ", "_", " ", "/", " ").Replace(diag.Head(s.Name, maxShownName))
 	x.names[doc] = termsOf(name)
 	b.text(doc, inName, name, true)
 	// "draw-io" is also looked for as "drawio".
@@ -119,7 +120,7 @@ func (x *index) add(b *builder, doc uint32, s *Skill) {
 		}
 	}
 	for _, t := range s.Tags[:min(len(s.Tags), MaxNames)] {
-		b.text(doc, inHeadings, head(t, maxShown), true)
+		b.text(doc, inHeadings, diag.Head(t, maxShown), true)
 	}
 	body := s.Body[:min(len(s.Body), MaxBody)]
 	headings := s.Headings
@@ -127,15 +128,15 @@ func (x *index) add(b *builder, doc uint32, s *Skill) {
 		headings = Headings(body)
 	}
 	for _, h := range headings[:min(len(headings), MaxNames)] {
-		b.text(doc, inHeadings, head(h, maxShown), true)
+		b.text(doc, inHeadings, diag.Head(h, maxShown), true)
 	}
 	rank.Terms(body, func(t []byte) { b.count(doc, inBody, t) })
 	x.langs[doc] = languages(name, s.Tags, c.What)
 	for _, f := range s.Files[:min(len(s.Files), MaxNames)] {
-		b.text(doc, inFiles, strings.NewReplacer("/", " ", "-", " ", "_", " ", ".", " ").Replace(head(f, 2*maxShown)), false)
+		b.text(doc, inFiles, strings.NewReplacer("/", " ", "-", " ", "_", " ", ".", " ").Replace(diag.Head(f, 2*maxShown)), false)
 	}
 	for _, t := range s.Tools[:min(len(s.Tools), MaxNames)] {
-		b.text(doc, inFiles, head(t, maxShown), false)
+		b.text(doc, inFiles, diag.Head(t, maxShown), false)
 	}
 }
 
@@ -234,7 +235,7 @@ func languages(name string, tags []string, what string) []string {
 	}
 	add(name, true)
 	for _, t := range tags[:min(len(tags), MaxNames)] {
-		add(head(t, maxShown), true)
+		add(diag.Head(t, maxShown), true)
 	}
 	add(what, false)
 	return all

@@ -14,6 +14,7 @@ import (
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 )
 
@@ -137,7 +138,7 @@ func fromDocument(d *skill.Document, src []byte, size int64) Skill {
 
 // splitTags reads the tags of a metadata value, which is a list as JSON or words between commas.
 func splitTags(s string) []string {
-	all := strings.FieldsFunc(head(s, MaxDescription), func(r rune) bool { return strings.ContainsRune(`[]{}",;`, r) })
+	all := strings.FieldsFunc(diag.Head(s, MaxDescription), func(r rune) bool { return strings.ContainsRune(`[]{}",;`, r) })
 	for i := range all {
 		all[i] = strings.TrimSpace(all[i])
 	}

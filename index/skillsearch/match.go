@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // match describes a document that was found.
@@ -33,7 +34,7 @@ func short(digest string) string {
 	} else {
 		algorithm += ":"
 	}
-	return line(algorithm+head(hex, 12), 32)
+	return line(algorithm+diag.Head(hex, 12), 32)
 }
 
 // why explains a score: the words that gave most, by where they stand, and the sum.

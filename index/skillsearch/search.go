@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // tuned holds what was chosen by measuring on the tuning half of the tasks; see TestQuality.
@@ -61,7 +62,7 @@ func (s *Searcher) Search(task string, c Context) Answer {
 	}
 	limit = min(limit, MaxLimit)
 	a := Answer{Skills: []Match{}}
-	q := s.ask(head(task, maxTask))
+	q := s.ask(diag.Head(task, maxTask))
 	if len(q.concepts) == 0 || s.index.docs == 0 {
 		a.NoGoodMatch = true
 		a.Note = "the task has no word to search for"

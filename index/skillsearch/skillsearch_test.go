@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 func Example() {
@@ -193,7 +195,7 @@ func TestLongTask(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(&task, "w%dx ", i)
 	}
-	q := New(office(), Options{}).ask(head(task.String(), maxTask))
+	q := New(office(), Options{}).ask(diag.Head(task.String(), maxTask))
 	if len(q.terms) > maxConcepts || len(q.concepts) > 2*maxConcepts {
 		t.Errorf("%d terms, %d concepts", len(q.terms), len(q.concepts))
 	}

@@ -3,6 +3,8 @@ package skillsearch
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // Clauses are the parts of a description.
@@ -18,7 +20,7 @@ type Clauses struct {
 func ReadClauses(description string) Clauses {
 	var c Clauses
 	var what []string
-	for _, s := range sentences(head(description, MaxDescription)) {
+	for _, s := range sentences(diag.Head(description, MaxDescription)) {
 		from, not, said := 0, false, false // the clause that s[from:] begins with
 		end := func(at int) {
 			text := strings.TrimSpace(s[from:at])

@@ -93,7 +93,7 @@ func readReceipt(path string) (Receipt, stamp, error) {
 	if err == nil && r.Name+".json" != filepath.Base(path) {
 		err = badReceipt("it is that of %q", diag.Printable(r.Name))
 	}
-	if e, ok := errors.AsType[*diag.Error](err); ok {
+	if e, ok := diag.Own(err); ok {
 		return Receipt{}, at.stamp, e.At(diag.Position{File: path})
 	}
 	return r, at.stamp, nil

@@ -121,8 +121,5 @@ func newHash(algorithm string) hash.Hash {
 
 // clip keeps a message short, whatever was sent.
 func clip(s string) string {
-	if len(s) > 160 {
-		s = s[:160] + "…"
-	}
-	return diag.Printable(s)
+	return diag.Printable(diag.Clip(s, 160))
 }

@@ -226,7 +226,7 @@ func (l *Log) followed() *tlog.Follower {
 
 // named adds the registry and what to do to what the log gave away.
 func (l *Log) named(err error) error {
-	e, ok := errors.AsType[*diag.Error](err)
+	e, ok := diag.Own(err)
 	if !ok || !strings.HasPrefix(e.Code, "log_") {
 		return err
 	}

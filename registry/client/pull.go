@@ -44,9 +44,10 @@ func (o *OCI) Manifest(ctx context.Context, t Target, d string) (oci.Blob, error
 		return oci.Blob{}, err
 	}
 	m, err := o.manifest(ctx, t, d)
-	if e, ok := err.(*diag.Error); ok && e.Class == diag.Misuse {
+	if e, ok := diag.Own(err); ok && e.Class == diag.Misuse {
 		// Somebody got this digest from the registry, so asking for it is no mistake.
 		e.Class, e.Message = diag.Failed, t.String()+": the registry does not have manifest "+d
+		return m, e
 	}
 	return m, err
 }

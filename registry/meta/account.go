@@ -2,19 +2,20 @@ package meta
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 	"time"
 )
 
 // Setting returns the value of key. The key "schema" belongs to [Migrate].
-func (tx *Tx) Setting(key string) ([]byte, error) {
-	return one(tx, column[[]byte], `SELECT value FROM settings WHERE key = $1`, key)
+func (tx *Tx) Setting(ctx context.Context, key string) ([]byte, error) {
+	return one(ctx, tx, column[[]byte], `SELECT value FROM settings WHERE key = $1`, key)
 }
 
 // PutSetting sets the value of key.
-func (tx *Tx) PutSetting(key string, value []byte) error {
-	_, err := tx.exec(`INSERT INTO settings (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, notNil(value))
+func (tx *Tx) PutSetting(ctx context.Context, key string, value []byte) error {
+	_, err := tx.exec(ctx, `INSERT INTO settings (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, notNil(value))
 	return err
 }
 
@@ -26,24 +27,24 @@ func scanNamespace(r row) (n Namespace, err error) {
 }
 
 // Namespace returns the namespace of that name.
-func (tx *Tx) Namespace(name string) (Namespace, error) {
-	return one(tx, scanNamespace, `SELECT name, public, policy, created FROM namespaces WHERE name = $1`, name)
+func (tx *Tx) Namespace(ctx context.Context, name string) (Namespace, error) {
+	return one(ctx, tx, scanNamespace, `SELECT name, public, policy, created FROM namespaces WHERE name = $1`, name)
 }
 
 // Namespaces lists namespaces by name, private ones too.
-func (tx *Tx) Namespaces(after string, limit int) ([]Namespace, error) {
-	return list(tx, scanNamespace, `SELECT name, public, policy, created FROM namespaces WHERE name > $1 ORDER BY name LIMIT $2`, after, bound(limit))
+func (tx *Tx) Namespaces(ctx context.Context, after string, limit int) ([]Namespace, error) {
+	return list(ctx, tx, scanNamespace, `SELECT name, public, policy, created FROM namespaces WHERE name > $1 ORDER BY name LIMIT $2`, after, bound(limit))
 }
 
 // CreateNamespace adds n. Its error is ErrExists if the name is taken.
-func (tx *Tx) CreateNamespace(n Namespace) error {
-	return tx.insert(`INSERT INTO namespaces (name, public, accept_any, policy, created) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
+func (tx *Tx) CreateNamespace(ctx context.Context, n Namespace) error {
+	return tx.insert(ctx, `INSERT INTO namespaces (name, public, accept_any, policy, created) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
 		n.Name, flag(n.Public), flag(n.Policy.AcceptAny), encode(n.Policy, false), micros(n.Created))
 }
 
 // UpdateNamespace changes who may read n.Name, and its policy. Created stays.
-func (tx *Tx) UpdateNamespace(n Namespace) error {
-	return tx.change(`UPDATE namespaces SET public = $2, accept_any = $3, policy = $4 WHERE name = $1`,
+func (tx *Tx) UpdateNamespace(ctx context.Context, n Namespace) error {
+	return tx.change(ctx, `UPDATE namespaces SET public = $2, accept_any = $3, policy = $4 WHERE name = $1`,
 		n.Name, flag(n.Public), flag(n.Policy.AcceptAny), encode(n.Policy, false))
 }
 
@@ -53,26 +54,26 @@ func scanGrant(r row) (g Grant, err error) {
 }
 
 // Grants lists what account was granted, by namespace.
-func (tx *Tx) Grants(account string) ([]Grant, error) {
-	return list(tx, scanGrant, `SELECT account, namespace, role, created FROM grants WHERE account = $1 ORDER BY namespace`, account)
+func (tx *Tx) Grants(ctx context.Context, account string) ([]Grant, error) {
+	return list(ctx, tx, scanGrant, `SELECT account, namespace, role, created FROM grants WHERE account = $1 ORDER BY namespace`, account)
 }
 
 // NamespaceGrants lists who was granted what in namespace, by account. Grants for "*" are not among them.
-func (tx *Tx) NamespaceGrants(namespace string) ([]Grant, error) {
-	return list(tx, scanGrant, `SELECT account, namespace, role, created FROM grants WHERE namespace = $1 ORDER BY account`, namespace)
+func (tx *Tx) NamespaceGrants(ctx context.Context, namespace string) ([]Grant, error) {
+	return list(ctx, tx, scanGrant, `SELECT account, namespace, role, created FROM grants WHERE namespace = $1 ORDER BY account`, namespace)
 }
 
 // PutGrant gives g.Account the role g.Role in g.Namespace, instead of the one it had there.
-func (tx *Tx) PutGrant(g Grant) error {
-	_, err := tx.exec(`INSERT INTO grants (account, namespace, role, created) VALUES ($1, $2, $3, $4)
+func (tx *Tx) PutGrant(ctx context.Context, g Grant) error {
+	_, err := tx.exec(ctx, `INSERT INTO grants (account, namespace, role, created) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (account, namespace) DO UPDATE SET role = excluded.role, created = excluded.created`,
 		g.Account, g.Namespace, g.Role, micros(g.Created))
 	return err
 }
 
 // DeleteGrant takes the role of account in namespace back. ErrNotFound if it has none.
-func (tx *Tx) DeleteGrant(account, namespace string) error {
-	return tx.change(`DELETE FROM grants WHERE account = $1 AND namespace = $2`, account, namespace)
+func (tx *Tx) DeleteGrant(ctx context.Context, account, namespace string) error {
+	return tx.change(ctx, `DELETE FROM grants WHERE account = $1 AND namespace = $2`, account, namespace)
 }
 
 const tokenColumns = `t.id, t.hash, t.account, t.namespace, t.role, t.created, t.expires, t.revoked, t.last_used`
@@ -87,16 +88,16 @@ func scanToken(r row) (t Token, err error) {
 }
 
 // Token returns the token of that id, also one that expired or was revoked.
-func (tx *Tx) Token(id string) (Token, error) {
-	return one(tx, scanToken, `SELECT `+tokenColumns+` FROM tokens t WHERE t.id = $1`, id)
+func (tx *Tx) Token(ctx context.Context, id string) (Token, error) {
+	return one(ctx, tx, scanToken, `SELECT `+tokenColumns+` FROM tokens t WHERE t.id = $1`, id)
 }
 
 // TokenGrants returns the token of that id and its account's grants by namespace, in one query.
-func (tx *Tx) TokenGrants(id string) (Token, []Grant, error) {
+func (tx *Tx) TokenGrants(ctx context.Context, id string) (Token, []Grant, error) {
 	var t Token
 	var grants []Grant
 	found := false
-	err := tx.each(func(r row) error {
+	err := tx.each(ctx, func(r row) error {
 		found = true
 		var namespace, role *string
 		var created *int64
@@ -117,44 +118,44 @@ func (tx *Tx) TokenGrants(id string) (Token, []Grant, error) {
 }
 
 // Tokens lists the tokens for namespace by id; namespace "" is all tokens.
-func (tx *Tx) Tokens(namespace string, after string, limit int) ([]Token, error) {
+func (tx *Tx) Tokens(ctx context.Context, namespace string, after string, limit int) ([]Token, error) {
 	if namespace == "" {
-		return list(tx, scanToken, `SELECT `+tokenColumns+` FROM tokens t WHERE t.id > $1 ORDER BY t.id LIMIT $2`, after, bound(limit))
+		return list(ctx, tx, scanToken, `SELECT `+tokenColumns+` FROM tokens t WHERE t.id > $1 ORDER BY t.id LIMIT $2`, after, bound(limit))
 	}
-	return list(tx, scanToken, `SELECT `+tokenColumns+` FROM tokens t WHERE t.namespace = $1 AND t.id > $2 ORDER BY t.id LIMIT $3`, namespace, after, bound(limit))
+	return list(ctx, tx, scanToken, `SELECT `+tokenColumns+` FROM tokens t WHERE t.namespace = $1 AND t.id > $2 ORDER BY t.id LIMIT $3`, namespace, after, bound(limit))
 }
 
 // AccountTokens lists all tokens of account by id, also those that expired or were revoked.
-func (tx *Tx) AccountTokens(account string) ([]Token, error) {
-	return list(tx, scanToken, `SELECT `+tokenColumns+` FROM tokens t WHERE t.account = $1 ORDER BY t.id`, account)
+func (tx *Tx) AccountTokens(ctx context.Context, account string) ([]Token, error) {
+	return list(ctx, tx, scanToken, `SELECT `+tokenColumns+` FROM tokens t WHERE t.account = $1 ORDER BY t.id`, account)
 }
 
 // AccountOwner returns the account that made account. ErrNotFound if none did.
-func (tx *Tx) AccountOwner(account string) (string, error) {
-	return one(tx, column[string], `SELECT owner FROM accounts WHERE name = $1`, account)
+func (tx *Tx) AccountOwner(ctx context.Context, account string) (string, error) {
+	return one(ctx, tx, column[string], `SELECT owner FROM accounts WHERE name = $1`, account)
 }
 
 // CreateAccount notes that owner made account. Its error is ErrExists if it was made before.
-func (tx *Tx) CreateAccount(account, owner string, at time.Time) error {
-	return tx.insert(`INSERT INTO accounts (name, owner, created) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, account, owner, micros(at))
+func (tx *Tx) CreateAccount(ctx context.Context, account, owner string, at time.Time) error {
+	return tx.insert(ctx, `INSERT INTO accounts (name, owner, created) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, account, owner, micros(at))
 }
 
 // CreateToken adds t. Its error is ErrExists if the id is taken.
-func (tx *Tx) CreateToken(t Token) error {
-	return tx.insert(`INSERT INTO tokens (id, hash, account, namespace, role, created, expires, revoked, last_used)
+func (tx *Tx) CreateToken(ctx context.Context, t Token) error {
+	return tx.insert(ctx, `INSERT INTO tokens (id, hash, account, namespace, role, created, expires, revoked, last_used)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
 		t.ID, notNil(t.Hash), t.Account, t.Namespace, t.Role, micros(t.Created), micros(t.Expires), micros(t.Revoked), micros(t.LastUsed))
 }
 
 // RevokeToken notes that the token was revoked at the time at. The first such time stays.
-func (tx *Tx) RevokeToken(id string, at time.Time) error {
-	return tx.change(`UPDATE tokens SET revoked = CASE WHEN revoked = 0 THEN $2 ELSE revoked END WHERE id = $1`, id, micros(at))
+func (tx *Tx) RevokeToken(ctx context.Context, id string, at time.Time) error {
+	return tx.change(ctx, `UPDATE tokens SET revoked = CASE WHEN revoked = 0 THEN $2 ELSE revoked END WHERE id = $1`, id, micros(at))
 }
 
 // TouchToken notes that the token was used, to the hour; so it writes at most once an hour.
 // It is no error if there is no such token.
-func (tx *Tx) TouchToken(id string, at time.Time) error {
-	_, err := tx.exec(`UPDATE tokens SET last_used = $2 WHERE id = $1 AND last_used < $2`, id, micros(at.UTC().Truncate(time.Hour)))
+func (tx *Tx) TouchToken(ctx context.Context, id string, at time.Time) error {
+	_, err := tx.exec(ctx, `UPDATE tokens SET last_used = $2 WHERE id = $1 AND last_used < $2`, id, micros(at.UTC().Truncate(time.Hour)))
 	return err
 }
 
@@ -164,15 +165,15 @@ func scanEvent(r row) (e Event, err error) {
 }
 
 // AddEvent adds e to the audit trail. Its ID is given here, greater than that of all events before.
-func (tx *Tx) AddEvent(e Event) error {
+func (tx *Tx) AddEvent(ctx context.Context, e Event) error {
 	namespace, _, _ := strings.Cut(e.Target, "/")
-	_, err := tx.exec(`INSERT INTO events (at, account, token, remote, action, namespace, target, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+	_, err := tx.exec(ctx, `INSERT INTO events (at, account, token, remote, action, namespace, target, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		micros(e.At), e.Account, e.Token, e.Remote, e.Action, namespace, e.Target, e.Detail)
 	return err
 }
 
 // Events lists the events that q selects, newest first. The limit 0 means 100.
-func (tx *Tx) Events(q AuditQuery) ([]Event, error) {
+func (tx *Tx) Events(ctx context.Context, q AuditQuery) ([]Event, error) {
 	query := `SELECT id, at, account, token, remote, action, target, detail FROM events WHERE id < $1`
 	before := q.Before
 	if before <= 0 {
@@ -185,5 +186,5 @@ func (tx *Tx) Events(q AuditQuery) ([]Event, error) {
 			query += fmt.Sprintf(" AND %s = $%d", c.name, len(args))
 		}
 	}
-	return list(tx, scanEvent, query+` ORDER BY id DESC LIMIT $2`, args...)
+	return list(ctx, tx, scanEvent, query+` ORDER BY id DESC LIMIT $2`, args...)
 }

@@ -1,12 +1,14 @@
 package meta
 
+import "context"
+
 import "time"
 
 // UnlinkGarbage removes the links made or refreshed before that time whose blob no manifest of their
 // repository names, oldest first, and returns how many it removed. The caller has excluded pushes.
-func (tx *Tx) UnlinkGarbage(before time.Time, limit int) (int, error) {
+func (tx *Tx) UnlinkGarbage(ctx context.Context, before time.Time, limit int) (int, error) {
 	type link struct{ repo, digest string }
-	links, err := list(tx, func(r row) (l link, err error) {
+	links, err := list(ctx, tx, func(r row) (l link, err error) {
 		err = r.Scan(&l.repo, &l.digest)
 		return l, err
 	}, `SELECT l.repo, l.digest FROM links l WHERE l.used = 0 AND l.linked < $1
@@ -15,7 +17,7 @@ func (tx *Tx) UnlinkGarbage(before time.Time, limit int) (int, error) {
 		return 0, err
 	}
 	for _, l := range links {
-		if err := tx.UnlinkBlob(l.repo, l.digest); err != nil {
+		if err := tx.UnlinkBlob(ctx, l.repo, l.digest); err != nil {
 			return 0, err
 		}
 	}
@@ -24,8 +26,8 @@ func (tx *Tx) UnlinkGarbage(before time.Time, limit int) (int, error) {
 
 // GarbageBlobs lists digests that have a row, but no link, and that no manifest names and no release as its zip.
 // The caller, who has excluded pushes, deletes the file and then calls ForgetBlob.
-func (tx *Tx) GarbageBlobs(limit int) ([]string, error) {
-	return list(tx, column[string], `SELECT b.digest FROM blobs b WHERE b.loose = 1
+func (tx *Tx) GarbageBlobs(ctx context.Context, limit int) ([]string, error) {
+	return list(ctx, tx, column[string], `SELECT b.digest FROM blobs b WHERE b.loose = 1
 		AND NOT EXISTS (SELECT 1 FROM links l WHERE l.digest = b.digest)
 		AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.target = b.digest AND e.kind = 'blob')
 		AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.zip = b.digest AND r.zip <> '')
@@ -33,33 +35,33 @@ func (tx *Tx) GarbageBlobs(limit int) ([]string, error) {
 }
 
 // ForgetBlob removes the row of a blob. It is no error if there is none.
-func (tx *Tx) ForgetBlob(digest string) error {
-	_, err := tx.exec(`DELETE FROM blobs WHERE digest = $1`, digest)
+func (tx *Tx) ForgetBlob(ctx context.Context, digest string) error {
+	_, err := tx.exec(ctx, `DELETE FROM blobs WHERE digest = $1`, digest)
 	return err
 }
 
 // KeepBlob notes a blob that no repository holds: a zip archive, which a release names.
-func (tx *Tx) KeepBlob(digest string, size int64) error {
-	_, err := tx.exec(`INSERT INTO blobs (digest, size, loose) VALUES ($1, $2, 1) ON CONFLICT DO NOTHING`, digest, size)
+func (tx *Tx) KeepBlob(ctx context.Context, digest string, size int64) error {
+	_, err := tx.exec(ctx, `INSERT INTO blobs (digest, size, loose) VALUES ($1, $2, 1) ON CONFLICT DO NOTHING`, digest, size)
 	return err
 }
 
 // KnownBlob reports whether a blob has a row.
-func (tx *Tx) KnownBlob(digest string) (bool, error) {
-	return tx.has(`SELECT 1 FROM blobs WHERE digest = $1`, digest)
+func (tx *Tx) KnownBlob(ctx context.Context, digest string) (bool, error) {
+	return tx.has(ctx, `SELECT 1 FROM blobs WHERE digest = $1`, digest)
 }
 
 // BlobDigests lists the digests of all blobs that have a row.
-func (tx *Tx) BlobDigests(after string, limit int) ([]string, error) {
-	return list(tx, column[string], `SELECT digest FROM blobs WHERE digest > $1 ORDER BY digest LIMIT $2`, after, bound(limit))
+func (tx *Tx) BlobDigests(ctx context.Context, after string, limit int) ([]string, error) {
+	return list(ctx, tx, column[string], `SELECT digest FROM blobs WHERE digest > $1 ORDER BY digest LIMIT $2`, after, bound(limit))
 }
 
 // StaleDrafts lists the drafts of a namespace that may go, oldest first, without their bytes: manifests that
 // stand by themselves, where neither they nor what stands and falls with them was touched since that time,
 // that no index names, and that are of no release but one that is a draft itself. What belongs to a manifest that
 // is not there any more is listed too.
-func (tx *Tx) StaleDrafts(namespace string, before time.Time, limit int) ([]Manifest, error) {
-	return list(tx, scanManifestHead, `SELECT `+manifestHead+` FROM manifests m
+func (tx *Tx) StaleDrafts(ctx context.Context, namespace string, before time.Time, limit int) ([]Manifest, error) {
+	return list(ctx, tx, scanManifestHead, `SELECT `+manifestHead+` FROM manifests m
 		WHERE m.state = 'draft' AND m.touched < $1 AND m.repo > $2 || '/' AND m.repo < $2 || '0'
 		AND (m.root = m.digest OR NOT EXISTS (SELECT 1 FROM manifests o WHERE o.repo = m.repo AND o.digest = m.root))
 		AND NOT EXISTS (SELECT 1 FROM manifests x WHERE x.repo = m.repo AND x.root = m.root AND x.touched >= $1)
@@ -70,8 +72,8 @@ func (tx *Tx) StaleDrafts(namespace string, before time.Time, limit int) ([]Mani
 
 // UntaggedManifests lists the manifests last touched before that time, in namespaces that accept any
 // artifact, that no tag, index or release names and that refer to no manifest that is there. Without bytes.
-func (tx *Tx) UntaggedManifests(before time.Time, limit int) ([]Manifest, error) {
-	return list(tx, scanManifestHead, `SELECT `+manifestHead+` FROM namespaces n
+func (tx *Tx) UntaggedManifests(ctx context.Context, before time.Time, limit int) ([]Manifest, error) {
+	return list(ctx, tx, scanManifestHead, `SELECT `+manifestHead+` FROM namespaces n
 		CROSS JOIN manifests m -- in this order: such namespaces are few
 		WHERE n.accept_any = 1 AND m.repo > n.name || '/' AND m.repo < n.name || '0' AND m.touched < $1
 		AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.repo = m.repo AND t.digest = m.digest)

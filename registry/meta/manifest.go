@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -27,9 +28,9 @@ func scanManifest(r row) (m Manifest, err error) {
 
 // PutManifest adds m and what it names. Of a manifest that is there already it replaces state and
 // root, and notes that it was touched at m.Created.
-func (tx *Tx) PutManifest(m Manifest) error {
+func (tx *Tx) PutManifest(ctx context.Context, m Manifest) error {
 	at := micros(m.Created)
-	_, err := tx.exec(`INSERT INTO manifests (repo, digest, media_type, artifact_type, subject, root, state, created, touched, annotations, size, bytes)
+	_, err := tx.exec(ctx, `INSERT INTO manifests (repo, digest, media_type, artifact_type, subject, root, state, created, touched, annotations, size, bytes)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11)
 		ON CONFLICT (repo, digest) DO UPDATE SET root = excluded.root, state = excluded.state, touched = excluded.touched`,
 		m.Repo, m.Digest, m.MediaType, m.ArtifactType, m.Subject, m.Root, string(m.State), at,
@@ -38,53 +39,53 @@ func (tx *Tx) PutManifest(m Manifest) error {
 		return err
 	}
 	for _, d := range m.Blobs {
-		if err := tx.putEdge(m, d, "blob"); err != nil {
+		if err := tx.putEdge(ctx, m, d, "blob"); err != nil {
 			return err
 		}
-		if _, err := tx.exec(`UPDATE links SET used = 1 WHERE repo = $1 AND digest = $2 AND used = 0`, m.Repo, d); err != nil {
+		if _, err := tx.exec(ctx, `UPDATE links SET used = 1 WHERE repo = $1 AND digest = $2 AND used = 0`, m.Repo, d); err != nil {
 			return err
 		}
 	}
 	for _, d := range m.Manifests {
-		if err := tx.putEdge(m, d, "manifest"); err != nil {
+		if err := tx.putEdge(ctx, m, d, "manifest"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (tx *Tx) putEdge(m Manifest, target, kind string) error {
-	_, err := tx.exec(`INSERT INTO edges (repo, target, kind, manifest) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, m.Repo, target, kind, m.Digest)
+func (tx *Tx) putEdge(ctx context.Context, m Manifest, target, kind string) error {
+	_, err := tx.exec(ctx, `INSERT INTO edges (repo, target, kind, manifest) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, m.Repo, target, kind, m.Digest)
 	return err
 }
 
 // Manifest returns the manifest of that digest, in whatever state.
-func (tx *Tx) Manifest(repo, digest string) (Manifest, error) {
-	return one(tx, scanManifest, `SELECT `+manifestColumns+` FROM manifests m WHERE m.repo = $1 AND m.digest = $2`, repo, digest)
+func (tx *Tx) Manifest(ctx context.Context, repo, digest string) (Manifest, error) {
+	return one(ctx, tx, scanManifest, `SELECT `+manifestColumns+` FROM manifests m WHERE m.repo = $1 AND m.digest = $2`, repo, digest)
 }
 
 // ManifestByTag returns the manifest that tag names, in whatever state.
-func (tx *Tx) ManifestByTag(repo, tag string) (Manifest, error) {
-	return one(tx, scanManifest, `SELECT `+manifestColumns+` FROM tags t JOIN manifests m ON m.repo = t.repo AND m.digest = t.digest WHERE t.repo = $1 AND t.tag = $2`, repo, tag)
+func (tx *Tx) ManifestByTag(ctx context.Context, repo, tag string) (Manifest, error) {
+	return one(ctx, tx, scanManifest, `SELECT `+manifestColumns+` FROM tags t JOIN manifests m ON m.repo = t.repo AND m.digest = t.digest WHERE t.repo = $1 AND t.tag = $2`, repo, tag)
 }
 
 // DeleteManifest removes a manifest with its tags and what it names. ErrNotFound if there is none.
-func (tx *Tx) DeleteManifest(repo, digest string) error {
-	if err := tx.change(`DELETE FROM manifests WHERE repo = $1 AND digest = $2`, repo, digest); err != nil {
+func (tx *Tx) DeleteManifest(ctx context.Context, repo, digest string) error {
+	if err := tx.change(ctx, `DELETE FROM manifests WHERE repo = $1 AND digest = $2`, repo, digest); err != nil {
 		return err
 	}
-	if _, err := tx.exec(`DELETE FROM tags WHERE repo = $1 AND digest = $2`, repo, digest); err != nil {
+	if _, err := tx.exec(ctx, `DELETE FROM tags WHERE repo = $1 AND digest = $2`, repo, digest); err != nil {
 		return err
 	}
-	blobs, err := list(tx, column[string], `SELECT target FROM edges WHERE repo = $1 AND manifest = $2 AND kind = 'blob'`, repo, digest)
+	blobs, err := list(ctx, tx, column[string], `SELECT target FROM edges WHERE repo = $1 AND manifest = $2 AND kind = 'blob'`, repo, digest)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.exec(`DELETE FROM edges WHERE repo = $1 AND manifest = $2`, repo, digest); err != nil {
+	if _, err := tx.exec(ctx, `DELETE FROM edges WHERE repo = $1 AND manifest = $2`, repo, digest); err != nil {
 		return err
 	}
 	for _, b := range blobs {
-		_, err := tx.exec(`UPDATE links SET used = 0 WHERE repo = $1 AND digest = $2
+		_, err := tx.exec(ctx, `UPDATE links SET used = 0 WHERE repo = $1 AND digest = $2
 			AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.repo = $1 AND e.target = $2 AND e.kind = 'blob')`, repo, b)
 		if err != nil {
 			return err
@@ -96,20 +97,20 @@ func (tx *Tx) DeleteManifest(repo, digest string) error {
 // DeleteTree removes a manifest with all that stands and falls with it, and their tags; the manifest
 // itself may be gone already. What an index from elsewhere names stands and falls with that from now on.
 // It returns how many it removed.
-func (tx *Tx) DeleteTree(repo, root string) (int, error) {
-	members, err := list(tx, column[string], `SELECT digest FROM manifests WHERE repo = $1 AND root = $2 ORDER BY digest`, repo, root)
+func (tx *Tx) DeleteTree(ctx context.Context, repo, root string) (int, error) {
+	members, err := list(ctx, tx, column[string], `SELECT digest FROM manifests WHERE repo = $1 AND root = $2 ORDER BY digest`, repo, root)
 	if err != nil {
 		return 0, err
 	}
 	n := 0
 	for _, d := range members {
-		index, err := one(tx, scanManifestHead, `SELECT `+manifestHead+` FROM edges e JOIN manifests m ON m.repo = e.repo AND m.digest = e.manifest
+		index, err := one(ctx, tx, scanManifestHead, `SELECT `+manifestHead+` FROM edges e JOIN manifests m ON m.repo = e.repo AND m.digest = e.manifest
 			WHERE e.repo = $1 AND e.target = $2 AND e.kind = 'manifest' AND m.root <> $3 ORDER BY m.digest LIMIT 1`, repo, d, root)
 		switch {
 		case err == nil && d != root:
-			err = tx.SetManifestRoot(repo, d, index.Root, index.State)
+			err = tx.SetManifestRoot(ctx, repo, d, index.Root, index.State)
 		case err == nil || errors.Is(err, ErrNotFound):
-			err = tx.DeleteManifest(repo, d)
+			err = tx.DeleteManifest(ctx, repo, d)
 			n++
 		}
 		if err != nil {
@@ -121,19 +122,19 @@ func (tx *Tx) DeleteTree(repo, root string) (int, error) {
 
 // SetManifestState sets the state of all manifests of repo that stand and fall with root. It is no
 // error if there are none.
-func (tx *Tx) SetManifestState(repo, root string, state State) error {
-	_, err := tx.exec(`UPDATE manifests SET state = $3 WHERE repo = $1 AND root = $2`, repo, root, string(state))
+func (tx *Tx) SetManifestState(ctx context.Context, repo, root string, state State) error {
+	_, err := tx.exec(ctx, `UPDATE manifests SET state = $3 WHERE repo = $1 AND root = $2`, repo, root, string(state))
 	return err
 }
 
 // SetManifestRoot sets root and state of one manifest and of those that refer to it.
 // ErrNotFound if there is neither.
-func (tx *Tx) SetManifestRoot(repo, digest, root string, state State) error {
-	n, err := tx.exec(`UPDATE manifests SET root = $3, state = $4 WHERE repo = $1 AND digest = $2`, repo, digest, root, string(state))
+func (tx *Tx) SetManifestRoot(ctx context.Context, repo, digest, root string, state State) error {
+	n, err := tx.exec(ctx, `UPDATE manifests SET root = $3, state = $4 WHERE repo = $1 AND digest = $2`, repo, digest, root, string(state))
 	if err != nil {
 		return err
 	}
-	more, err := tx.exec(`UPDATE manifests SET root = $3, state = $4 WHERE repo = $1 AND subject = $2 AND subject <> ''`, repo, digest, root, string(state))
+	more, err := tx.exec(ctx, `UPDATE manifests SET root = $3, state = $4 WHERE repo = $1 AND subject = $2 AND subject <> ''`, repo, digest, root, string(state))
 	if err == nil && n+more == 0 {
 		return ErrNotFound
 	}
@@ -141,16 +142,16 @@ func (tx *Tx) SetManifestRoot(repo, digest, root string, state State) error {
 }
 
 // Referrers lists the manifests that refer to subject, by digest, with their bytes. ArtifactType "" is any.
-func (tx *Tx) Referrers(repo, subject, artifactType string, limit int) ([]Manifest, error) {
-	return list(tx, scanManifest, `SELECT `+manifestColumns+` FROM manifests m
+func (tx *Tx) Referrers(ctx context.Context, repo, subject, artifactType string, limit int) ([]Manifest, error) {
+	return list(ctx, tx, scanManifest, `SELECT `+manifestColumns+` FROM manifests m
 		WHERE m.repo = $1 AND m.subject = $2 AND m.subject <> '' AND ($3 = '' OR m.artifact_type = $3) ORDER BY m.digest LIMIT $4`,
 		repo, subject, artifactType, bound(limit))
 }
 
 // PutTag makes tag name a manifest of repo, since the time at; a tag that is there moves. ErrNotFound
 // if there is no such manifest.
-func (tx *Tx) PutTag(repo, tag, digest string, at time.Time) error {
-	n, err := tx.exec(`INSERT INTO tags (repo, tag, digest, updated) SELECT m.repo, CAST($2 AS TEXT), m.digest, CAST($4 AS BIGINT) FROM manifests m WHERE m.repo = $1 AND m.digest = $3
+func (tx *Tx) PutTag(ctx context.Context, repo, tag, digest string, at time.Time) error {
+	n, err := tx.exec(ctx, `INSERT INTO tags (repo, tag, digest, updated) SELECT m.repo, CAST($2 AS TEXT), m.digest, CAST($4 AS BIGINT) FROM manifests m WHERE m.repo = $1 AND m.digest = $3
 		ON CONFLICT (repo, tag) DO UPDATE SET digest = excluded.digest, updated = excluded.updated`, repo, tag, digest, micros(at))
 	if err == nil && n == 0 {
 		return ErrNotFound
@@ -159,35 +160,35 @@ func (tx *Tx) PutTag(repo, tag, digest string, at time.Time) error {
 }
 
 // DeleteTag removes a tag. ErrNotFound if there is none.
-func (tx *Tx) DeleteTag(repo, tag string) error {
-	return tx.change(`DELETE FROM tags WHERE repo = $1 AND tag = $2`, repo, tag)
+func (tx *Tx) DeleteTag(ctx context.Context, repo, tag string) error {
+	return tx.change(ctx, `DELETE FROM tags WHERE repo = $1 AND tag = $2`, repo, tag)
 }
 
 // Tags lists the tags of listed manifests, or all tags, sorted by bytes.
-func (tx *Tx) Tags(repo, after string, limit int, all bool) ([]string, error) {
+func (tx *Tx) Tags(ctx context.Context, repo, after string, limit int, all bool) ([]string, error) {
 	if all {
-		return list(tx, column[string], `SELECT tag FROM tags WHERE repo = $1 AND tag > $2 ORDER BY tag LIMIT $3`, repo, after, bound(limit))
+		return list(ctx, tx, column[string], `SELECT tag FROM tags WHERE repo = $1 AND tag > $2 ORDER BY tag LIMIT $3`, repo, after, bound(limit))
 	}
-	return list(tx, column[string], `SELECT t.tag FROM tags t JOIN manifests m ON m.repo = t.repo AND m.digest = t.digest
+	return list(ctx, tx, column[string], `SELECT t.tag FROM tags t JOIN manifests m ON m.repo = t.repo AND m.digest = t.digest
 		WHERE t.repo = $1 AND t.tag > $2 AND m.state IN ('approved', 'deprecated') ORDER BY t.tag LIMIT $3`, repo, after, bound(limit))
 }
 
 // TagsOf lists the tags that name a manifest.
-func (tx *Tx) TagsOf(repo, digest string) ([]string, error) {
-	tags, err := list(tx, column[string], `SELECT tag FROM tags WHERE repo = $1 AND digest = $2`, repo, digest)
+func (tx *Tx) TagsOf(ctx context.Context, repo, digest string) ([]string, error) {
+	tags, err := list(ctx, tx, column[string], `SELECT tag FROM tags WHERE repo = $1 AND digest = $2`, repo, digest)
 	slices.Sort(tags)
 	return tags, err
 }
 
 // RepoExists reports whether repo holds a blob, a manifest or a tag.
-func (tx *Tx) RepoExists(repo string) (bool, error) {
-	return tx.has(`SELECT 1 WHERE EXISTS (SELECT 1 FROM links WHERE repo = $1) OR EXISTS (SELECT 1 FROM manifests WHERE repo = $1) OR EXISTS (SELECT 1 FROM tags WHERE repo = $1)`, repo)
+func (tx *Tx) RepoExists(ctx context.Context, repo string) (bool, error) {
+	return tx.has(ctx, `SELECT 1 WHERE EXISTS (SELECT 1 FROM links WHERE repo = $1) OR EXISTS (SELECT 1 FROM manifests WHERE repo = $1) OR EXISTS (SELECT 1 FROM tags WHERE repo = $1)`, repo)
 }
 
 // Repos lists the repositories that hold a blob or a manifest.
-func (tx *Tx) Repos(after string, limit int) ([]string, error) {
+func (tx *Tx) Repos(ctx context.Context, after string, limit int) ([]string, error) {
 	// Each step asks two indexes for the next name, however many rows a repository has.
-	return list(tx, column[string], `WITH RECURSIVE r (repo) AS (
+	return list(ctx, tx, column[string], `WITH RECURSIVE r (repo) AS (
 			SELECT min(x.repo) FROM (SELECT min(repo) AS repo FROM links WHERE repo > $1 UNION ALL SELECT min(repo) FROM manifests WHERE repo > $1) AS x
 			UNION ALL
 			SELECT (SELECT min(x.repo) FROM (SELECT (SELECT min(l.repo) FROM links l WHERE l.repo > r.repo) AS repo UNION ALL SELECT (SELECT min(m.repo) FROM manifests m WHERE m.repo > r.repo)) AS x)
@@ -196,9 +197,9 @@ func (tx *Tx) Repos(after string, limit int) ([]string, error) {
 }
 
 // ManifestReferenced reports whether a tag, an index or a release names the manifest.
-func (tx *Tx) ManifestReferenced(repo, digest string) (bool, error) {
+func (tx *Tx) ManifestReferenced(ctx context.Context, repo, digest string) (bool, error) {
 	namespace, name := cutRepo(repo)
-	return tx.has(`SELECT 1 WHERE EXISTS (SELECT 1 FROM tags WHERE repo = $1 AND digest = $2)
+	return tx.has(ctx, `SELECT 1 WHERE EXISTS (SELECT 1 FROM tags WHERE repo = $1 AND digest = $2)
 		OR EXISTS (SELECT 1 FROM edges WHERE repo = $1 AND target = $2 AND kind = 'manifest')
 		OR EXISTS (SELECT 1 FROM releases WHERE namespace = $3 AND name = $4 AND manifest = $2)`, repo, digest, namespace, name)
 }

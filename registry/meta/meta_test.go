@@ -112,7 +112,7 @@ func Example() {
 	}
 	defer store.Close()
 	err = store.Update(ctx, func(tx *meta.Tx) error {
-		return tx.CreateNamespace(meta.Namespace{Name: "acme", Public: true})
+		return tx.CreateNamespace(ctx, meta.Namespace{Name: "acme", Public: true})
 	})
 	if errors.Is(err, meta.ErrExists) {
 		// The name is taken.

@@ -1,11 +1,13 @@
 package meta
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // maxText is how much of a release's text is kept for search, in bytes.
@@ -34,84 +36,84 @@ func scanRelease(full bool) func(row) (Release, error) {
 
 // CreateRelease adds r, and makes it findable if it is listed. Its error is ErrExists if there is
 // a release of that version, in whatever state.
-func (tx *Tx) CreateRelease(r Release) error {
+func (tx *Tx) CreateRelease(ctx context.Context, r Release) error {
 	key, pre := versionKey(r.Version)
-	err := tx.insert(`INSERT INTO releases (namespace, name, version, manifest, artifact, tree, zip, zip_size, skill_md, bytes, description, license, keywords,
+	err := tx.insert(ctx, `INSERT INTO releases (namespace, name, version, manifest, artifact, tree, zip, zip_size, skill_md, bytes, description, license, keywords,
 			state, reason, publisher, signer, signed, published, updated, log_index, downloads, source_url, mirrored_url, files, frontmatter,
 			version_key, prerelease, body)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)
 		ON CONFLICT DO NOTHING`,
 		r.Namespace, r.Name, r.Version, r.Manifest, r.Artifact, r.Tree, r.Zip, r.ZipSize, r.SkillMD, r.Bytes, r.Description, r.License, encode(r.Keywords, len(r.Keywords) == 0),
 		string(r.State), r.Reason, r.Publisher, notNil(r.Signer), flag(r.Signed), micros(r.Published), micros(r.Updated), r.LogIndex, r.Downloads, r.SourceURL, r.MirroredURL,
-		encode(r.Files, len(r.Files) == 0), notNil(r.Frontmatter), key, flag(pre), cut(r.Text, maxText))
+		encode(r.Files, len(r.Files) == 0), notNil(r.Frontmatter), key, flag(pre), diag.Head(r.Text, maxText))
 	if err != nil {
 		return err
 	}
 	if r.Zip != "" {
-		if _, err := tx.exec(`UPDATE blobs SET loose = 0 WHERE digest = $1 AND loose = 1`, r.Zip); err != nil {
+		if _, err := tx.exec(ctx, `UPDATE blobs SET loose = 0 WHERE digest = $1 AND loose = 1`, r.Zip); err != nil {
 			return err
 		}
 	}
 	if !r.State.Listed() {
 		return nil
 	}
-	return tx.refreshSkill(r.Namespace, r.Name)
+	return tx.refreshSkill(ctx, r.Namespace, r.Name)
 }
 
 // UpdateRelease changes state, the state before a block, reason, signer, whether it is signed, log index and the time of the change of a release, and
 // keeps skills and search in step.
-func (tx *Tx) UpdateRelease(r Release) error {
-	err := tx.change(`UPDATE releases SET state = $4, reason = $5, signer = $6, signed = $7, log_index = $8, updated = $9, was = $10, was_reason = $11 WHERE namespace = $1 AND name = $2 AND version = $3`,
+func (tx *Tx) UpdateRelease(ctx context.Context, r Release) error {
+	err := tx.change(ctx, `UPDATE releases SET state = $4, reason = $5, signer = $6, signed = $7, log_index = $8, updated = $9, was = $10, was_reason = $11 WHERE namespace = $1 AND name = $2 AND version = $3`,
 		r.Namespace, r.Name, r.Version, string(r.State), r.Reason, notNil(r.Signer), flag(r.Signed), r.LogIndex, micros(r.Updated), string(r.Was), r.WasReason)
 	if err != nil {
 		return err
 	}
-	return tx.refreshSkill(r.Namespace, r.Name)
+	return tx.refreshSkill(ctx, r.Namespace, r.Name)
 }
 
 // Release returns a release, in whatever state.
-func (tx *Tx) Release(namespace, name, version string) (Release, error) {
-	return one(tx, scanRelease(true), `SELECT `+releaseColumns+` FROM releases WHERE namespace = $1 AND name = $2 AND version = $3`, namespace, name, version)
+func (tx *Tx) Release(ctx context.Context, namespace, name, version string) (Release, error) {
+	return one(ctx, tx, scanRelease(true), `SELECT `+releaseColumns+` FROM releases WHERE namespace = $1 AND name = $2 AND version = $3`, namespace, name, version)
 }
 
 // ReleaseByManifest returns the release of repo that has this manifest; of several the highest.
-func (tx *Tx) ReleaseByManifest(repo, digest string) (Release, error) {
+func (tx *Tx) ReleaseByManifest(ctx context.Context, repo, digest string) (Release, error) {
 	namespace, name := cutRepo(repo)
-	return one(tx, scanRelease(true), `SELECT `+releaseColumns+` FROM releases WHERE namespace = $1 AND name = $2 AND manifest = $3 ORDER BY version_key DESC, version DESC LIMIT 1`, namespace, name, digest)
+	return one(ctx, tx, scanRelease(true), `SELECT `+releaseColumns+` FROM releases WHERE namespace = $1 AND name = $2 AND manifest = $3 ORDER BY version_key DESC, version DESC LIMIT 1`, namespace, name, digest)
 }
 
 // Releases lists the releases of a name in all states, highest version first, without Files and Frontmatter.
-func (tx *Tx) Releases(namespace, name string) ([]Release, error) {
-	return list(tx, scanRelease(false), `SELECT `+releaseHead+` FROM releases WHERE namespace = $1 AND name = $2 ORDER BY version_key DESC, version DESC`, namespace, name)
+func (tx *Tx) Releases(ctx context.Context, namespace, name string) ([]Release, error) {
+	return list(ctx, tx, scanRelease(false), `SELECT `+releaseHead+` FROM releases WHERE namespace = $1 AND name = $2 ORDER BY version_key DESC, version DESC`, namespace, name)
 }
 
 // DeleteRelease removes a release, as if it had never been: only what nobody saw may be removed.
-func (tx *Tx) DeleteRelease(namespace, name, version string) error {
-	zip, err := one(tx, column[string], `SELECT zip FROM releases WHERE namespace = $1 AND name = $2 AND version = $3`, namespace, name, version)
+func (tx *Tx) DeleteRelease(ctx context.Context, namespace, name, version string) error {
+	zip, err := one(ctx, tx, column[string], `SELECT zip FROM releases WHERE namespace = $1 AND name = $2 AND version = $3`, namespace, name, version)
 	if err != nil {
 		return err
 	}
-	if err := tx.change(`DELETE FROM releases WHERE namespace = $1 AND name = $2 AND version = $3`, namespace, name, version); err != nil {
+	if err := tx.change(ctx, `DELETE FROM releases WHERE namespace = $1 AND name = $2 AND version = $3`, namespace, name, version); err != nil {
 		return err
 	}
-	if _, err := tx.exec(`DELETE FROM downloads WHERE namespace = $1 AND name = $2 AND version = $3`, namespace, name, version); err != nil {
+	if _, err := tx.exec(ctx, `DELETE FROM downloads WHERE namespace = $1 AND name = $2 AND version = $3`, namespace, name, version); err != nil {
 		return err
 	}
 	if zip != "" {
-		if err := tx.loosen(zip); err != nil {
+		if err := tx.loosen(ctx, zip); err != nil {
 			return err
 		}
 	}
-	return tx.refreshSkill(namespace, name)
+	return tx.refreshSkill(ctx, namespace, name)
 }
 
 // Names lists the names of all releases in namespace, whatever their state.
-func (tx *Tx) Names(namespace string) ([]string, error) {
-	return list(tx, column[string], `SELECT DISTINCT name FROM releases WHERE namespace = $1 ORDER BY name`, namespace)
+func (tx *Tx) Names(ctx context.Context, namespace string) ([]string, error) {
+	return list(ctx, tx, column[string], `SELECT DISTINCT name FROM releases WHERE namespace = $1 ORDER BY name`, namespace)
 }
 
 // CountDownloads adds downloads of a day: "namespace/name@version" → how many. Unknown releases are ignored.
-func (tx *Tx) CountDownloads(counts map[string]int64, day time.Time) error {
+func (tx *Tx) CountDownloads(ctx context.Context, counts map[string]int64, day time.Time) error {
 	keys := make([]string, 0, len(counts))
 	for k := range counts {
 		keys = append(keys, k)
@@ -121,17 +123,17 @@ func (tx *Tx) CountDownloads(counts map[string]int64, day time.Time) error {
 		repo, version, _ := strings.Cut(k, "@")
 		namespace, name := cutRepo(repo)
 		n := counts[k]
-		err := tx.change(`UPDATE releases SET downloads = downloads + $4 WHERE namespace = $1 AND name = $2 AND version = $3`, namespace, name, version, n)
+		err := tx.change(ctx, `UPDATE releases SET downloads = downloads + $4 WHERE namespace = $1 AND name = $2 AND version = $3`, namespace, name, version, n)
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := tx.exec(`UPDATE skills SET downloads = downloads + $3 WHERE namespace = $1 AND name = $2`, namespace, name, n); err != nil {
+		if _, err := tx.exec(ctx, `UPDATE skills SET downloads = downloads + $3 WHERE namespace = $1 AND name = $2`, namespace, name, n); err != nil {
 			return err
 		}
-		_, err = tx.exec(`INSERT INTO downloads (namespace, name, day, version, count) VALUES ($1, $2, $3, $4, $5)
+		_, err = tx.exec(ctx, `INSERT INTO downloads (namespace, name, day, version, count) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (namespace, name, day, version) DO UPDATE SET count = downloads.count + excluded.count`, namespace, name, day.UTC().Format(time.DateOnly), version, n)
 		if err != nil {
 			return err
@@ -142,9 +144,9 @@ func (tx *Tx) CountDownloads(counts map[string]int64, day time.Time) error {
 
 // Downloads returns how often the releases of a name were fetched on each day since that time:
 // "2006-01-02" → count. Days without downloads are missing.
-func (tx *Tx) Downloads(namespace, name string, since time.Time) (map[string]int64, error) {
+func (tx *Tx) Downloads(ctx context.Context, namespace, name string, since time.Time) (map[string]int64, error) {
 	days := map[string]int64{}
-	err := tx.each(func(r row) error {
+	err := tx.each(ctx, func(r row) error {
 		var day string
 		var n int64
 		err := r.Scan(&day, &n)
@@ -155,15 +157,4 @@ func (tx *Tx) Downloads(namespace, name string, since time.Time) (map[string]int
 		return nil, err
 	}
 	return days, nil
-}
-
-// cut returns at most n bytes of s, whole characters.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

@@ -20,12 +20,12 @@ func Migrate(ctx context.Context, q Querier, d Dialect) error {
 
 func migrate(ctx context.Context, q Querier, d Dialect, steps []string) error {
 	want := len(steps)
-	tx := NewTx(ctx, q, d)
-	if _, err := tx.exec(`CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value ` + d.SQL("{blob}") + ` NOT NULL)`); err != nil {
+	tx := NewTx(q, d)
+	if _, err := tx.exec(ctx, `CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value `+d.SQL("{blob}")+` NOT NULL)`); err != nil {
 		return err
 	}
 	have := 0
-	text, err := tx.Setting("schema")
+	text, err := tx.Setting(ctx, "schema")
 	switch {
 	case errors.Is(err, ErrNotFound): // an empty database
 	case err != nil:
@@ -47,17 +47,17 @@ func migrate(ctx context.Context, q Querier, d Dialect, steps []string) error {
 			if strings.TrimSpace(statement) == "" {
 				continue
 			}
-			if _, err := tx.exec(d.SQL(statement)); err != nil {
+			if _, err := tx.exec(ctx, d.SQL(statement)); err != nil {
 				return err
 			}
 		}
 		for _, statement := range d.Schema(v) {
-			if _, err := tx.exec(statement); err != nil {
+			if _, err := tx.exec(ctx, statement); err != nil {
 				return err
 			}
 		}
 	}
-	return tx.PutSetting("schema", []byte(strconv.Itoa(want)))
+	return tx.PutSetting(ctx, "schema", []byte(strconv.Itoa(want)))
 }
 
 // migrations returns the statements that lead from each version of the schema to the next. One that

@@ -1,5 +1,7 @@
 package meta
 
+import "context"
+
 import "errors"
 
 const skillColumns = `s.namespace, s.name, s.latest, s.description, s.license, s.keywords, s.signed, s.state, s.versions, s.downloads, s.updated`
@@ -16,15 +18,15 @@ func scanSkill(r row) (s Skill, err error) {
 }
 
 // Skill returns the newest listed release of a name. ErrNotFound if none is listed.
-func (tx *Tx) Skill(namespace, name string) (Skill, error) {
-	return one(tx, scanSkill, `SELECT `+skillColumns+` FROM skills s WHERE s.namespace = $1 AND s.name = $2`, namespace, name)
+func (tx *Tx) Skill(ctx context.Context, namespace, name string) (Skill, error) {
+	return one(ctx, tx, scanSkill, `SELECT `+skillColumns+` FROM skills s WHERE s.namespace = $1 AND s.name = $2`, namespace, name)
 }
 
 // Skills lists skills by "namespace/name", which after is too; namespace "" is all.
-func (tx *Tx) Skills(namespace, after string, limit int) ([]Skill, error) {
+func (tx *Tx) Skills(ctx context.Context, namespace, after string, limit int) ([]Skill, error) {
 	space, name := cutRepo(after)
 	if namespace == "" {
-		return list(tx, scanSkill, `SELECT `+skillColumns+` FROM skills s WHERE (s.namespace, s.name) > ($1, $2) ORDER BY s.namespace, s.name LIMIT $3`, space, name, bound(limit))
+		return list(ctx, tx, scanSkill, `SELECT `+skillColumns+` FROM skills s WHERE (s.namespace, s.name) > ($1, $2) ORDER BY s.namespace, s.name LIMIT $3`, space, name, bound(limit))
 	}
 	switch {
 	case after == "" || space < namespace:
@@ -32,26 +34,26 @@ func (tx *Tx) Skills(namespace, after string, limit int) ([]Skill, error) {
 	case space > namespace:
 		return nil, nil
 	}
-	return list(tx, scanSkill, `SELECT `+skillColumns+` FROM skills s WHERE s.namespace = $1 AND s.name > $2 ORDER BY s.name LIMIT $3`, namespace, name, bound(limit))
+	return list(ctx, tx, scanSkill, `SELECT `+skillColumns+` FROM skills s WHERE s.namespace = $1 AND s.name > $2 ORDER BY s.name LIMIT $3`, namespace, name, bound(limit))
 }
 
 // UniqueSkills lists the skills of public namespaces whose names no other public namespace has, by name.
-func (tx *Tx) UniqueSkills(after string, limit int) ([]Skill, error) {
-	return list(tx, scanSkill, `SELECT `+skillColumns+` FROM skills s JOIN namespaces n ON n.name = s.namespace AND n.public = 1
+func (tx *Tx) UniqueSkills(ctx context.Context, after string, limit int) ([]Skill, error) {
+	return list(ctx, tx, scanSkill, `SELECT `+skillColumns+` FROM skills s JOIN namespaces n ON n.name = s.namespace AND n.public = 1
 		WHERE s.name > $1 AND NOT EXISTS (
 			SELECT 1 FROM skills o JOIN namespaces p ON p.name = o.namespace AND p.public = 1 WHERE o.name = s.name AND o.namespace <> s.namespace)
 		ORDER BY s.name LIMIT $2`, after, bound(limit))
 }
 
 // Search finds skills.
-func (tx *Tx) Search(s Search) (Matches, error) {
-	hits, err := tx.d.Search(tx.ctx, tx.q, s)
+func (tx *Tx) Search(ctx context.Context, s Search) (Matches, error) {
+	hits, err := tx.d.Search(ctx, tx.q, s)
 	if err != nil {
 		return Matches{}, tx.d.Err(err)
 	}
 	m := Matches{Skills: make([]Skill, 0, len(hits.IDs)), Scores: make([]float64, 0, len(hits.IDs)), Total: hits.Total, Facets: hits.Facets, Relaxed: hits.Relaxed}
 	for i, id := range hits.IDs {
-		found, err := one(tx, scanSkill, `SELECT `+skillColumns+` FROM skills s WHERE s.id = $1`, id)
+		found, err := one(ctx, tx, scanSkill, `SELECT `+skillColumns+` FROM skills s WHERE s.id = $1`, id)
 		if err != nil {
 			return Matches{}, err
 		}
@@ -61,8 +63,8 @@ func (tx *Tx) Search(s Search) (Matches, error) {
 }
 
 // refreshSkill makes the rows of skills and the search index say what the releases of a name say.
-func (tx *Tx) refreshSkill(namespace, name string) error {
-	doc, err := one(tx, func(r row) (d Document, err error) {
+func (tx *Tx) refreshSkill(ctx context.Context, namespace, name string) error {
+	doc, err := one(ctx, tx, func(r row) (d Document, err error) {
 		var signed, published int64
 		err = r.Scan(append(d.Skill.columns(&signed), &published, &d.Text)...)
 		d.Signed = signed != 0
@@ -85,7 +87,7 @@ func (tx *Tx) refreshSkill(namespace, name string) error {
 		id    int64
 		skill Skill
 	}
-	old, err := one(tx, func(r row) (o indexed, err error) {
+	old, err := one(ctx, tx, func(r row) (o indexed, err error) {
 		var signed int64
 		err = r.Scan(append([]any{&o.id}, o.skill.columns(&signed)...)...)
 		o.skill.Signed = signed != 0
@@ -98,25 +100,25 @@ func (tx *Tx) refreshSkill(namespace, name string) error {
 
 	if was && listed && old.skill.Latest == doc.Latest && old.skill.Signed == doc.Signed {
 		// A release never changes its text, so what search knows stays right.
-		_, err := tx.exec(`UPDATE skills SET state = $2, versions = $3, downloads = $4, updated = $5 WHERE id = $1`,
+		_, err := tx.exec(ctx, `UPDATE skills SET state = $2, versions = $3, downloads = $4, updated = $5 WHERE id = $1`,
 			old.id, string(doc.State), doc.Versions, doc.Downloads, micros(doc.Updated))
 		return err
 	}
 	if was && !listed {
-		if err := tx.d.Unindex(tx.ctx, tx.q, old.id); err != nil {
+		if err := tx.d.Unindex(ctx, tx.q, old.id); err != nil {
 			return tx.d.Err(err)
 		}
-		_, err := tx.exec(`DELETE FROM skills WHERE id = $1`, old.id)
+		_, err := tx.exec(ctx, `DELETE FROM skills WHERE id = $1`, old.id)
 		return err
 	}
 	if !listed {
 		return nil
 	}
-	id, err := tx.d.Index(tx.ctx, tx.q, old.id, doc)
+	id, err := tx.d.Index(ctx, tx.q, old.id, doc)
 	if err != nil {
 		return tx.d.Err(err)
 	}
-	_, err = tx.exec(`INSERT INTO skills (id, namespace, name, latest, description, license, keywords, signed, state, versions, downloads, updated)
+	_, err = tx.exec(ctx, `INSERT INTO skills (id, namespace, name, latest, description, license, keywords, signed, state, versions, downloads, updated)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 		ON CONFLICT (id) DO UPDATE SET latest = excluded.latest, description = excluded.description, license = excluded.license, keywords = excluded.keywords,
 			signed = excluded.signed, state = excluded.state, versions = excluded.versions, downloads = excluded.downloads, updated = excluded.updated`,

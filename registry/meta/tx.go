@@ -16,9 +16,8 @@ import (
 //
 // A list with a limit of 0 or less holds at most 10,000 entries.
 type Tx struct {
-	ctx context.Context
-	q   Querier
-	d   Dialect
+	q Querier
+	d Dialect
 }
 
 // A Querier runs statements of one transaction, with parameters $1, $2 and so on.
@@ -63,7 +62,7 @@ type Hits struct {
 }
 
 // NewTx returns the Tx that is q in the words of d. It is for implementations of [Store].
-func NewTx(ctx context.Context, q Querier, d Dialect) *Tx { return &Tx{ctx, q, d} }
+func NewTx(q Querier, d Dialect) *Tx { return &Tx{q, d} }
 
 const defaultLimit = 10_000
 
@@ -75,8 +74,8 @@ func bound(limit int) int {
 }
 
 // exec runs a statement and returns the number of rows that it changed.
-func (tx *Tx) exec(query string, args ...any) (int64, error) {
-	r, err := tx.q.ExecContext(tx.ctx, query, args...)
+func (tx *Tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	r, err := tx.q.ExecContext(ctx, query, args...)
 	if err != nil {
 		return 0, tx.d.Err(err)
 	}
@@ -85,8 +84,8 @@ func (tx *Tx) exec(query string, args ...any) (int64, error) {
 }
 
 // change is exec of a statement that must find its row.
-func (tx *Tx) change(query string, args ...any) error {
-	n, err := tx.exec(query, args...)
+func (tx *Tx) change(ctx context.Context, query string, args ...any) error {
+	n, err := tx.exec(ctx, query, args...)
 	if err == nil && n == 0 {
 		return ErrNotFound
 	}
@@ -94,8 +93,8 @@ func (tx *Tx) change(query string, args ...any) error {
 }
 
 // insert is exec of a statement that does nothing on conflict.
-func (tx *Tx) insert(query string, args ...any) error {
-	n, err := tx.exec(query, args...)
+func (tx *Tx) insert(ctx context.Context, query string, args ...any) error {
+	n, err := tx.exec(ctx, query, args...)
 	if err == nil && n == 0 {
 		return ErrExists
 	}
@@ -106,8 +105,8 @@ func (tx *Tx) insert(query string, args ...any) error {
 type row interface{ Scan(dest ...any) error }
 
 // each calls scan for every row of the answer.
-func (tx *Tx) each(scan func(row) error, query string, args ...any) error {
-	rows, err := tx.q.QueryContext(tx.ctx, query, args...)
+func (tx *Tx) each(ctx context.Context, scan func(row) error, query string, args ...any) error {
+	rows, err := tx.q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return tx.d.Err(err)
 	}
@@ -121,9 +120,9 @@ func (tx *Tx) each(scan func(row) error, query string, args ...any) error {
 }
 
 // list returns the rows of the answer as values.
-func list[T any](tx *Tx, scan func(row) (T, error), query string, args ...any) ([]T, error) {
+func list[T any](ctx context.Context, tx *Tx, scan func(row) (T, error), query string, args ...any) ([]T, error) {
 	var all []T
-	err := tx.each(func(r row) error {
+	err := tx.each(ctx, func(r row) error {
 		v, err := scan(r)
 		all = append(all, v)
 		return err
@@ -135,10 +134,10 @@ func list[T any](tx *Tx, scan func(row) (T, error), query string, args ...any) (
 }
 
 // one returns the only row of the answer, or ErrNotFound.
-func one[T any](tx *Tx, scan func(row) (T, error), query string, args ...any) (T, error) {
+func one[T any](ctx context.Context, tx *Tx, scan func(row) (T, error), query string, args ...any) (T, error) {
 	var v T
 	found := false
-	err := tx.each(func(r row) (err error) {
+	err := tx.each(ctx, func(r row) (err error) {
 		v, err = scan(r)
 		found = true
 		return err
@@ -160,8 +159,8 @@ func column[T any](r row) (v T, err error) {
 }
 
 // has reports whether the query "SELECT 1 …" has an answer.
-func (tx *Tx) has(query string, args ...any) (bool, error) {
-	_, err := one(tx, column[int64], query, args...)
+func (tx *Tx) has(ctx context.Context, query string, args ...any) (bool, error) {
+	_, err := one(ctx, tx, column[int64], query, args...)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}

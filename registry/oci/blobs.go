@@ -155,8 +155,5 @@ func number(s string) (int64, bool) {
 
 // clip keeps what a client sent short enough to be told back.
 func clip(s string) string {
-	if len(s) > 100 {
-		s = s[:100] + "…"
-	}
-	return diag.Printable(s)
+	return diag.Printable(diag.Clip(s, 100))
 }

@@ -170,7 +170,7 @@ func TestAbandoned(t *testing.T) {
 		t.Errorf("%d staged after a day", got)
 	}
 	err := s.g.Meta.View(t.Context(), func(tx *meta.Tx) error {
-		stale, err := tx.StaleUploads(time.Now().Add(48*time.Hour), 100)
+		stale, err := tx.StaleUploads(t.Context(), time.Now().Add(48*time.Hour), 100)
 		if len(stale) > 0 {
 			t.Errorf("%d sessions are remembered after a day", len(stale))
 		}

@@ -19,7 +19,7 @@ import (
 // the store at the end of the test, if nobody did.
 func Meta(t *testing.T, open func(t testing.TB, dir string) meta.Store) {
 	if dir := os.Getenv(childDir); dir != "" {
-		writeUntilKilled(open(t, dir))
+		writeUntilKilled(t.Context(), open(t, dir))
 	}
 	for _, test := range []struct {
 		name string
@@ -119,10 +119,10 @@ func same[T any](t testing.TB, got, want T) {
 func digest(name string) string { return "sha256:" + name }
 
 func testSettings(t *testing.T, s meta.Store) {
-	get := func(tx *meta.Tx) ([]byte, error) { return tx.Setting("k") }
+	get := func(tx *meta.Tx) ([]byte, error) { return tx.Setting(t.Context(), "k") }
 	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := get(tx); return err })
 	for _, v := range []string{"one", "two\x00\xff", ""} {
-		update(t, s, func(tx *meta.Tx) error { return tx.PutSetting("k", []byte(v)) })
+		update(t, s, func(tx *meta.Tx) error { return tx.PutSetting(t.Context(), "k", []byte(v)) })
 		same(t, ask(t, s, get), []byte(v))
 	}
 }
@@ -131,33 +131,37 @@ func testNamespaces(t *testing.T, s meta.Store) {
 	acme := meta.Namespace{Name: "acme", Public: true, Created: day, Policy: meta.Policy{
 		ManualApproval: true, KeepDrafts: 3, Signers: []meta.Signer{{Issuer: "https://issuer.example", Identity: "a@*"}}}}
 	zoo := meta.Namespace{Name: "zoo", Created: day}
-	update(t, s, func(tx *meta.Tx) error { return errors.Join(tx.CreateNamespace(zoo), tx.CreateNamespace(acme)) })
-	same(t, ask(t, s, func(tx *meta.Tx) (meta.Namespace, error) { return tx.Namespace("acme") }), acme)
-	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Namespace, error) { return tx.Namespaces("", 10) }), []meta.Namespace{acme, zoo})
-	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Namespace, error) { return tx.Namespaces("acme", 10) }), []meta.Namespace{zoo})
-	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Namespace, error) { return tx.Namespaces("", 1) }), []meta.Namespace{acme})
-	refused(t, s, meta.ErrExists, func(tx *meta.Tx) error { return tx.CreateNamespace(meta.Namespace{Name: "acme"}) })
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.UpdateNamespace(meta.Namespace{Name: "none"}) })
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Namespace("none"); return err })
+	update(t, s, func(tx *meta.Tx) error {
+		return errors.Join(tx.CreateNamespace(t.Context(), zoo), tx.CreateNamespace(t.Context(), acme))
+	})
+	same(t, ask(t, s, func(tx *meta.Tx) (meta.Namespace, error) { return tx.Namespace(t.Context(), "acme") }), acme)
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Namespace, error) { return tx.Namespaces(t.Context(), "", 10) }), []meta.Namespace{acme, zoo})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Namespace, error) { return tx.Namespaces(t.Context(), "acme", 10) }), []meta.Namespace{zoo})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Namespace, error) { return tx.Namespaces(t.Context(), "", 1) }), []meta.Namespace{acme})
+	refused(t, s, meta.ErrExists, func(tx *meta.Tx) error { return tx.CreateNamespace(t.Context(), meta.Namespace{Name: "acme"}) })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.UpdateNamespace(t.Context(), meta.Namespace{Name: "none"}) })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Namespace(t.Context(), "none"); return err })
 	acme.Public, acme.Policy = false, meta.Policy{AcceptAny: true}
 	update(t, s, func(tx *meta.Tx) error {
-		return tx.UpdateNamespace(meta.Namespace{Name: "acme", Policy: acme.Policy, Created: day.Add(time.Hour)})
+		return tx.UpdateNamespace(t.Context(), meta.Namespace{Name: "acme", Policy: acme.Policy, Created: day.Add(time.Hour)})
 	})
-	same(t, ask(t, s, func(tx *meta.Tx) (meta.Namespace, error) { return tx.Namespace("acme") }), acme)
+	same(t, ask(t, s, func(tx *meta.Tx) (meta.Namespace, error) { return tx.Namespace(t.Context(), "acme") }), acme)
 }
 
 func testGrants(t *testing.T, s meta.Store) {
 	ann := meta.Grant{Account: "ann", Namespace: "acme", Role: "reader", Created: day}
 	all := meta.Grant{Account: "ann", Namespace: "*", Role: "auditor", Created: day}
 	bob := meta.Grant{Account: "bob", Namespace: "acme", Role: "admin", Created: day}
-	do(t, s, func(tx *meta.Tx) []error { return []error{tx.PutGrant(ann), tx.PutGrant(bob), tx.PutGrant(all)} })
+	do(t, s, func(tx *meta.Tx) []error {
+		return []error{tx.PutGrant(t.Context(), ann), tx.PutGrant(t.Context(), bob), tx.PutGrant(t.Context(), all)}
+	})
 	ann.Role = "publisher"
-	update(t, s, func(tx *meta.Tx) error { return tx.PutGrant(ann) })
-	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Grant, error) { return tx.Grants("ann") }), []meta.Grant{all, ann})
-	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Grant, error) { return tx.NamespaceGrants("acme") }), []meta.Grant{ann, bob})
-	update(t, s, func(tx *meta.Tx) error { return tx.DeleteGrant("ann", "acme") })
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.DeleteGrant("ann", "acme") })
-	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Grant, error) { return tx.Grants("ann") }), []meta.Grant{all})
+	update(t, s, func(tx *meta.Tx) error { return tx.PutGrant(t.Context(), ann) })
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Grant, error) { return tx.Grants(t.Context(), "ann") }), []meta.Grant{all, ann})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Grant, error) { return tx.NamespaceGrants(t.Context(), "acme") }), []meta.Grant{ann, bob})
+	update(t, s, func(tx *meta.Tx) error { return tx.DeleteGrant(t.Context(), "ann", "acme") })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.DeleteGrant(t.Context(), "ann", "acme") })
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Grant, error) { return tx.Grants(t.Context(), "ann") }), []meta.Grant{all})
 }
 
 func testTokens(t *testing.T, s meta.Store) {
@@ -165,19 +169,24 @@ func testTokens(t *testing.T, s meta.Store) {
 	b := meta.Token{ID: "b", Hash: []byte("x"), Account: "bob", Namespace: "*", Role: "admin", Created: day}
 	get := func(id string) meta.Token {
 		t.Helper()
-		return ask(t, s, func(tx *meta.Tx) (meta.Token, error) { return tx.Token(id) })
+		return ask(t, s, func(tx *meta.Tx) (meta.Token, error) { return tx.Token(t.Context(), id) })
 	}
-	do(t, s, func(tx *meta.Tx) []error { return []error{tx.CreateToken(b), tx.CreateToken(a)} })
-	refused(t, s, meta.ErrExists, func(tx *meta.Tx) error { return tx.CreateToken(meta.Token{ID: "a"}) })
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Token("c"); return err })
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.RevokeToken("c", day) })
+	do(t, s, func(tx *meta.Tx) []error {
+		return []error{tx.CreateToken(t.Context(), b), tx.CreateToken(t.Context(), a)}
+	})
+	refused(t, s, meta.ErrExists, func(tx *meta.Tx) error { return tx.CreateToken(t.Context(), meta.Token{ID: "a"}) })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Token(t.Context(), "c"); return err })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.RevokeToken(t.Context(), "c", day) })
 	same(t, get("a"), a)
-	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Token, error) { return tx.Tokens("", "", 10) }), []meta.Token{a, b})
-	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Token, error) { return tx.Tokens("", "a", 10) }), []meta.Token{b})
-	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Token, error) { return tx.Tokens("acme", "", 10) }), []meta.Token{a})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Token, error) { return tx.Tokens(t.Context(), "", "", 10) }), []meta.Token{a, b})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Token, error) { return tx.Tokens(t.Context(), "", "a", 10) }), []meta.Token{b})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Token, error) { return tx.Tokens(t.Context(), "acme", "", 10) }), []meta.Token{a})
 
 	with := func(id string) (tok meta.Token, grants []meta.Grant) {
-		ask(t, s, func(tx *meta.Tx) (_ int, err error) { tok, grants, err = tx.TokenGrants(id); return 0, err })
+		ask(t, s, func(tx *meta.Tx) (_ int, err error) {
+			tok, grants, err = tx.TokenGrants(t.Context(), id)
+			return 0, err
+		})
 		return tok, grants
 	}
 	tok, grants := with("a")
@@ -185,54 +194,56 @@ func testTokens(t *testing.T, s meta.Store) {
 	same(t, grants, nil)
 	want := []meta.Grant{{Account: "ann", Namespace: "acme", Role: "reader", Created: day}, {Account: "ann", Namespace: "zoo", Role: "admin", Created: day}}
 	do(t, s, func(tx *meta.Tx) []error {
-		return []error{tx.PutGrant(want[1]), tx.PutGrant(want[0]), tx.PutGrant(meta.Grant{Account: "bob", Namespace: "acme", Role: "admin"})}
+		return []error{tx.PutGrant(t.Context(), want[1]), tx.PutGrant(t.Context(), want[0]), tx.PutGrant(t.Context(), meta.Grant{Account: "bob", Namespace: "acme", Role: "admin"})}
 	})
 	tok, grants = with("a")
 	same(t, tok, a)
 	same(t, grants, want)
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, _, err := tx.TokenGrants("c"); return err })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, _, err := tx.TokenGrants(t.Context(), "c"); return err })
 
 	do(t, s, func(tx *meta.Tx) []error {
-		return []error{tx.RevokeToken("a", day.Add(time.Minute)), tx.RevokeToken("a", day.Add(time.Hour)), tx.TouchToken("a", day), tx.TouchToken("a", day.Add(20*time.Minute)), tx.TouchToken("c", day)}
+		return []error{tx.RevokeToken(t.Context(), "a", day.Add(time.Minute)), tx.RevokeToken(t.Context(), "a", day.Add(time.Hour)), tx.TouchToken(t.Context(), "a", day), tx.TouchToken(t.Context(), "a", day.Add(20*time.Minute)), tx.TouchToken(t.Context(), "c", day)}
 	})
 	a.Revoked, a.LastUsed = day.Add(time.Minute), day.Truncate(time.Hour)
 	same(t, get("a"), a)
-	update(t, s, func(tx *meta.Tx) error { return tx.TouchToken("a", day.Add(61*time.Minute)) })
+	update(t, s, func(tx *meta.Tx) error { return tx.TouchToken(t.Context(), "a", day.Add(61*time.Minute)) })
 	same(t, get("a").LastUsed, day.Truncate(time.Hour).Add(time.Hour))
 }
 
 func testLinks(t *testing.T, s meta.Store) {
 	x := digest("x")
 	do(t, s, func(tx *meta.Tx) []error {
-		return []error{tx.LinkBlob("acme/a", x, 7, day), tx.LinkBlob("acme/b", x, 7, day), tx.LinkBlob("acme/a", x, 7, day.Add(time.Hour))}
+		return []error{tx.LinkBlob(t.Context(), "acme/a", x, 7, day), tx.LinkBlob(t.Context(), "acme/b", x, 7, day), tx.LinkBlob(t.Context(), "acme/a", x, 7, day.Add(time.Hour))}
 	})
 	ask(t, s, func(tx *meta.Tx) (int, error) {
-		size, linked, err := tx.Blob("acme/a", x)
+		size, linked, err := tx.Blob(t.Context(), "acme/a", x)
 		same(t, size, 7)
 		same(t, linked, day.Add(time.Hour))
 		return 0, err
 	})
-	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.BlobLinks(x, 10) }), []string{"acme/a", "acme/b"})
-	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.BlobLinks(x, 1) }), []string{"acme/a"})
-	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.BlobDigests("", 10) }), []string{x})
-	update(t, s, func(tx *meta.Tx) error { return tx.UnlinkBlob("acme/a", x) })
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.UnlinkBlob("acme/a", x) })
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, _, err := tx.Blob("acme/a", x); return err })
-	same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.KnownBlob(x) }), true)
-	same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.KnownBlob(digest("y")) }), false)
+	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.BlobLinks(t.Context(), x, 10) }), []string{"acme/a", "acme/b"})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.BlobLinks(t.Context(), x, 1) }), []string{"acme/a"})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.BlobDigests(t.Context(), "", 10) }), []string{x})
+	update(t, s, func(tx *meta.Tx) error { return tx.UnlinkBlob(t.Context(), "acme/a", x) })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.UnlinkBlob(t.Context(), "acme/a", x) })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, _, err := tx.Blob(t.Context(), "acme/a", x); return err })
+	same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.KnownBlob(t.Context(), x) }), true)
+	same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.KnownBlob(t.Context(), digest("y")) }), false)
 }
 
 func testUploads(t *testing.T, s meta.Store) {
 	u := meta.Upload{ID: "u", Repo: "acme/a", Offset: 5, State: []byte{1, 0}, Updated: day}
 	v := meta.Upload{ID: "v", Repo: "acme/a", Updated: day.Add(-time.Hour)}
-	do(t, s, func(tx *meta.Tx) []error { return []error{tx.PutUpload(u), tx.PutUpload(v)} })
+	do(t, s, func(tx *meta.Tx) []error { return []error{tx.PutUpload(t.Context(), u), tx.PutUpload(t.Context(), v)} })
 	u.Offset, u.State, u.Updated = 9, []byte{2}, day.Add(time.Second)
-	update(t, s, func(tx *meta.Tx) error { return tx.PutUpload(u) })
-	same(t, ask(t, s, func(tx *meta.Tx) (meta.Upload, error) { return tx.Upload("u") }), u)
-	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Upload, error) { return tx.StaleUploads(day, 10) }), []meta.Upload{v})
-	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Upload, error) { return tx.StaleUploads(day.Add(time.Hour), 10) }), []meta.Upload{v, u})
-	do(t, s, func(tx *meta.Tx) []error { return []error{tx.DeleteUpload("u"), tx.DeleteUpload("u")} })
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Upload("u"); return err })
+	update(t, s, func(tx *meta.Tx) error { return tx.PutUpload(t.Context(), u) })
+	same(t, ask(t, s, func(tx *meta.Tx) (meta.Upload, error) { return tx.Upload(t.Context(), "u") }), u)
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Upload, error) { return tx.StaleUploads(t.Context(), day, 10) }), []meta.Upload{v})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Upload, error) { return tx.StaleUploads(t.Context(), day.Add(time.Hour), 10) }), []meta.Upload{v, u})
+	do(t, s, func(tx *meta.Tx) []error {
+		return []error{tx.DeleteUpload(t.Context(), "u"), tx.DeleteUpload(t.Context(), "u")}
+	})
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Upload(t.Context(), "u"); return err })
 }
 
 // manifest is one of acme/a that stands for itself.
@@ -253,7 +264,7 @@ func putAll(t testing.TB, s meta.Store, ms ...meta.Manifest) {
 	t.Helper()
 	update(t, s, func(tx *meta.Tx) error {
 		for _, m := range ms {
-			if err := tx.PutManifest(m); err != nil {
+			if err := tx.PutManifest(t.Context(), m); err != nil {
 				return err
 			}
 		}
@@ -263,7 +274,7 @@ func putAll(t testing.TB, s meta.Store, ms ...meta.Manifest) {
 
 func getManifest(t testing.TB, s meta.Store, name string) meta.Manifest {
 	t.Helper()
-	return ask(t, s, func(tx *meta.Tx) (meta.Manifest, error) { return tx.Manifest("acme/a", digest(name)) })
+	return ask(t, s, func(tx *meta.Tx) (meta.Manifest, error) { return tx.Manifest(t.Context(), "acme/a", digest(name)) })
 }
 
 func testManifests(t *testing.T, s meta.Store) {
@@ -272,7 +283,7 @@ func testManifests(t *testing.T, s meta.Store) {
 	m.Blobs = []string{digest("x"), digest("y"), digest("x")}
 	putAll(t, s, m)
 	same(t, getManifest(t, s, "m"), stored(m))
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Manifest("acme/b", m.Digest); return err })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Manifest(t.Context(), "acme/b", m.Digest); return err })
 
 	again := m
 	again.State, again.Root, again.Created, again.Bytes = meta.Approved, digest("other"), day.Add(time.Hour), []byte("other")
@@ -281,11 +292,11 @@ func testManifests(t *testing.T, s meta.Store) {
 	same(t, getManifest(t, s, "m"), stored(m))
 
 	do(t, s, func(tx *meta.Tx) []error {
-		return []error{tx.PutTag("acme/a", "v", m.Digest, day), tx.DeleteManifest("acme/a", m.Digest)}
+		return []error{tx.PutTag(t.Context(), "acme/a", "v", m.Digest, day), tx.DeleteManifest(t.Context(), "acme/a", m.Digest)}
 	})
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.DeleteManifest("acme/a", m.Digest) })
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.ManifestByTag("acme/a", "v"); return err })
-	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.Tags("acme/a", "", 10, true) }), nil)
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.DeleteManifest(t.Context(), "acme/a", m.Digest) })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.ManifestByTag(t.Context(), "acme/a", "v"); return err })
+	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.Tags(t.Context(), "acme/a", "", 10, true) }), nil)
 }
 
 func testManifestStates(t *testing.T, s meta.Store) {
@@ -300,37 +311,41 @@ func testManifestStates(t *testing.T, s meta.Store) {
 		return all
 	}
 	do(t, s, func(tx *meta.Tx) []error {
-		return []error{tx.SetManifestState("acme/a", m.Digest, meta.Approved), tx.SetManifestState("acme/a", digest("none"), meta.Blocked)}
+		return []error{tx.SetManifestState(t.Context(), "acme/a", m.Digest, meta.Approved), tx.SetManifestState(t.Context(), "acme/a", digest("none"), meta.Blocked)}
 	})
 	same(t, states(), []meta.State{meta.Approved, meta.Approved, meta.Draft})
-	update(t, s, func(tx *meta.Tx) error { return tx.SetManifestRoot("acme/a", m.Digest, other.Digest, meta.Yanked) })
+	update(t, s, func(tx *meta.Tx) error {
+		return tx.SetManifestRoot(t.Context(), "acme/a", m.Digest, other.Digest, meta.Yanked)
+	})
 	same(t, states(), []meta.State{meta.Yanked, meta.Yanked, meta.Draft})
-	update(t, s, func(tx *meta.Tx) error { return tx.SetManifestState("acme/a", other.Digest, meta.Blocked) })
+	update(t, s, func(tx *meta.Tx) error { return tx.SetManifestState(t.Context(), "acme/a", other.Digest, meta.Blocked) })
 	same(t, states(), []meta.State{meta.Blocked, meta.Blocked, meta.Blocked})
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.SetManifestRoot("acme/a", digest("none"), m.Digest, meta.Draft) })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error {
+		return tx.SetManifestRoot(t.Context(), "acme/a", digest("none"), m.Digest, meta.Draft)
+	})
 }
 
 func testTags(t *testing.T, s meta.Store) {
 	m, n, hidden := manifest("m", meta.Approved), manifest("n", meta.Deprecated), manifest("h", meta.Yanked)
 	putAll(t, s, m, n, hidden)
 	do(t, s, func(tx *meta.Tx) []error {
-		return []error{tx.PutTag("acme/a", "b", m.Digest, day), tx.PutTag("acme/a", "B", n.Digest, day), tx.PutTag("acme/a", "a", m.Digest, day), tx.PutTag("acme/a", "h", hidden.Digest, day)}
+		return []error{tx.PutTag(t.Context(), "acme/a", "b", m.Digest, day), tx.PutTag(t.Context(), "acme/a", "B", n.Digest, day), tx.PutTag(t.Context(), "acme/a", "a", m.Digest, day), tx.PutTag(t.Context(), "acme/a", "h", hidden.Digest, day)}
 	})
 	tags := func(after string, limit int, all bool) []string {
-		return ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.Tags("acme/a", after, limit, all) })
+		return ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.Tags(t.Context(), "acme/a", after, limit, all) })
 	}
 	same(t, tags("", 0, true), []string{"B", "a", "b", "h"})
 	same(t, tags("", 10, false), []string{"B", "a", "b"})
 	same(t, tags("B", 1, false), []string{"a"})
 	same(t, tags("b", 1, false), nil)
-	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.TagsOf("acme/a", m.Digest) }), []string{"a", "b"})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.TagsOf(t.Context(), "acme/a", m.Digest) }), []string{"a", "b"})
 
-	same(t, ask(t, s, func(tx *meta.Tx) (meta.Manifest, error) { return tx.ManifestByTag("acme/a", "a") }), m)
-	update(t, s, func(tx *meta.Tx) error { return tx.PutTag("acme/a", "a", n.Digest, day) })
-	same(t, ask(t, s, func(tx *meta.Tx) (meta.Manifest, error) { return tx.ManifestByTag("acme/a", "a") }), n)
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.PutTag("acme/a", "a", digest("none"), day) })
-	update(t, s, func(tx *meta.Tx) error { return tx.DeleteTag("acme/a", "a") })
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.DeleteTag("acme/a", "a") })
+	same(t, ask(t, s, func(tx *meta.Tx) (meta.Manifest, error) { return tx.ManifestByTag(t.Context(), "acme/a", "a") }), m)
+	update(t, s, func(tx *meta.Tx) error { return tx.PutTag(t.Context(), "acme/a", "a", n.Digest, day) })
+	same(t, ask(t, s, func(tx *meta.Tx) (meta.Manifest, error) { return tx.ManifestByTag(t.Context(), "acme/a", "a") }), n)
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.PutTag(t.Context(), "acme/a", "a", digest("none"), day) })
+	update(t, s, func(tx *meta.Tx) error { return tx.DeleteTag(t.Context(), "acme/a", "a") })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.DeleteTag(t.Context(), "acme/a", "a") })
 }
 
 func testReferrers(t *testing.T, s meta.Store) {
@@ -342,7 +357,9 @@ func testReferrers(t *testing.T, s meta.Store) {
 	}
 	putAll(t, s, append(slices.Clone(want), manifest("without", meta.Approved))...)
 	list := func(subject, kind string, limit int) []meta.Manifest {
-		return ask(t, s, func(tx *meta.Tx) ([]meta.Manifest, error) { return tx.Referrers("acme/a", subject, kind, limit) })
+		return ask(t, s, func(tx *meta.Tx) ([]meta.Manifest, error) {
+			return tx.Referrers(t.Context(), "acme/a", subject, kind, limit)
+		})
 	}
 	same(t, list(digest("absent"), "", 10), want)
 	same(t, list(digest("absent"), "signature", 10), []meta.Manifest{want[0], want[2]})
@@ -356,7 +373,7 @@ func testBlobServed(t *testing.T, s meta.Store) {
 		t.Helper()
 		ask(t, s, func(tx *meta.Tx) (_ int, err error) {
 			var size int64
-			size, state, err = tx.BlobServed("acme/a", x)
+			size, state, err = tx.BlobServed(t.Context(), "acme/a", x)
 			same(t, size, 7)
 			return 0, err
 		})
@@ -364,9 +381,9 @@ func testBlobServed(t *testing.T, s meta.Store) {
 	}
 	none := func() {
 		t.Helper()
-		refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, _, err := tx.BlobServed("acme/a", x); return err })
+		refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, _, err := tx.BlobServed(t.Context(), "acme/a", x); return err })
 	}
-	update(t, s, func(tx *meta.Tx) error { return tx.LinkBlob("acme/a", x, 7, day) })
+	update(t, s, func(tx *meta.Tx) error { return tx.LinkBlob(t.Context(), "acme/a", x, 7, day) })
 	none()
 	elsewhere := manifest("m", meta.Approved)
 	elsewhere.Repo, elsewhere.Blobs = "acme/b", []string{x}
@@ -380,9 +397,9 @@ func testBlobServed(t *testing.T, s meta.Store) {
 		putAll(t, s, m)
 		same(t, served(), state)
 	}
-	update(t, s, func(tx *meta.Tx) error { return tx.DeleteManifest("acme/a", digest("m5")) })
+	update(t, s, func(tx *meta.Tx) error { return tx.DeleteManifest(t.Context(), "acme/a", digest("m5")) })
 	same(t, served(), meta.Deprecated)
-	update(t, s, func(tx *meta.Tx) error { return tx.UnlinkBlob("acme/a", x) })
+	update(t, s, func(tx *meta.Tx) error { return tx.UnlinkBlob(t.Context(), "acme/a", x) })
 	none()
 }
 
@@ -390,10 +407,10 @@ func testRepos(t *testing.T, s meta.Store) {
 	m := manifest("m", meta.Draft)
 	m.Repo = "acme/only-manifest"
 	do(t, s, func(tx *meta.Tx) []error {
-		return []error{tx.PutManifest(m), tx.PutManifest(manifest("n", meta.Draft)), tx.LinkBlob("acme/a", digest("x"), 1, day), tx.LinkBlob("zoo/deep/er", digest("x"), 1, day)}
+		return []error{tx.PutManifest(t.Context(), m), tx.PutManifest(t.Context(), manifest("n", meta.Draft)), tx.LinkBlob(t.Context(), "acme/a", digest("x"), 1, day), tx.LinkBlob(t.Context(), "zoo/deep/er", digest("x"), 1, day)}
 	})
 	repos := func(after string, limit int) []string {
-		return ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.Repos(after, limit) })
+		return ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.Repos(t.Context(), after, limit) })
 	}
 	all := []string{"acme/a", "acme/only-manifest", "zoo/deep/er"}
 	same(t, repos("", 10), all)
@@ -401,7 +418,7 @@ func testRepos(t *testing.T, s meta.Store) {
 	same(t, repos("acme/a", 10), all[1:])
 	same(t, repos("zoo/deep/er", 10), nil)
 	for repo, want := range map[string]bool{"acme/a": true, "acme/only-manifest": true, "zoo/deep": false, "acme": false} {
-		same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.RepoExists(repo) }), want)
+		same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.RepoExists(t.Context(), repo) }), want)
 	}
 }
 
@@ -414,10 +431,10 @@ func testReferenced(t *testing.T, s meta.Store) {
 	r := release("acme/a@1.0.0", meta.Approved)
 	r.Manifest = digest("released")
 	do(t, s, func(tx *meta.Tx) []error {
-		return []error{tx.PutTag("acme/a", "v", digest("tagged"), day), tx.CreateRelease(r)}
+		return []error{tx.PutTag(t.Context(), "acme/a", "v", digest("tagged"), day), tx.CreateRelease(t.Context(), r)}
 	})
 	for name, want := range map[string]bool{"tagged": true, "entry": true, "released": true, "loose": false, "index": false} {
-		if got := ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.ManifestReferenced("acme/a", digest(name)) }); got != want {
+		if got := ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.ManifestReferenced(t.Context(), "acme/a", digest(name)) }); got != want {
 			t.Errorf("%s is referenced: %v", name, got)
 		}
 	}
@@ -431,10 +448,10 @@ func testAudit(t *testing.T, s meta.Store) {
 		{Account: "bob", Action: "publish", Target: "acme-two/b@1.0.0"},
 	} {
 		e.At = day.Add(time.Duration(i))
-		update(t, s, func(tx *meta.Tx) error { return tx.AddEvent(e) })
+		update(t, s, func(tx *meta.Tx) error { return tx.AddEvent(t.Context(), e) })
 	}
 	events := func(q meta.AuditQuery) []meta.Event {
-		return ask(t, s, func(tx *meta.Tx) ([]meta.Event, error) { return tx.Events(q) })
+		return ask(t, s, func(tx *meta.Tx) ([]meta.Event, error) { return tx.Events(t.Context(), q) })
 	}
 	all := events(meta.AuditQuery{})
 	if len(all) != 4 || !slices.IsSortedFunc(all, func(a, b meta.Event) int { return cmp.Compare(b.ID, a.ID) }) {
@@ -451,20 +468,20 @@ func testAudit(t *testing.T, s meta.Store) {
 }
 
 func testLog(t *testing.T, s meta.Store) {
-	size := func() int64 { return ask(t, s, (*meta.Tx).LogSize) }
+	size := func() int64 { return ask(t, s, func(tx *meta.Tx) (int64, error) { return tx.LogSize(t.Context()) }) }
 	same(t, size(), 0)
 	h := func(n byte) [32]byte { return [32]byte{n, 31: n} }
 	do(t, s, func(tx *meta.Tx) []error {
-		return []error{tx.AppendLog(0, []byte("zero"), 0, [][32]byte{h(0)}), tx.AppendLog(1, []byte("one"), 1, [][32]byte{h(1), h(2)})}
+		return []error{tx.AppendLog(t.Context(), 0, []byte("zero"), 0, [][32]byte{h(0)}), tx.AppendLog(t.Context(), 1, []byte("one"), 1, [][32]byte{h(1), h(2)})}
 	})
 	same(t, size(), 2)
-	refused(t, s, meta.ErrExists, func(tx *meta.Tx) error { return tx.AppendLog(1, []byte("other"), 1, nil) })
-	refused(t, s, meta.ErrExists, func(tx *meta.Tx) error { return tx.AppendLog(3, []byte("gap"), 4, nil) })
+	refused(t, s, meta.ErrExists, func(tx *meta.Tx) error { return tx.AppendLog(t.Context(), 1, []byte("other"), 1, nil) })
+	refused(t, s, meta.ErrExists, func(tx *meta.Tx) error { return tx.AppendLog(t.Context(), 3, []byte("gap"), 4, nil) })
 	same(t, size(), 2)
-	same(t, ask(t, s, func(tx *meta.Tx) ([][32]byte, error) { return tx.LogHashes([]int64{2, 0}) }), [][32]byte{h(2), h(0)})
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.LogHashes([]int64{0, 3}); return err })
-	same(t, ask(t, s, func(tx *meta.Tx) ([][]byte, error) { return tx.LogRecords(0, 2) }), [][]byte{[]byte("zero"), []byte("one")})
-	same(t, ask(t, s, func(tx *meta.Tx) ([][]byte, error) { return tx.LogRecords(1, 9) }), [][]byte{[]byte("one")})
+	same(t, ask(t, s, func(tx *meta.Tx) ([][32]byte, error) { return tx.LogHashes(t.Context(), []int64{2, 0}) }), [][32]byte{h(2), h(0)})
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.LogHashes(t.Context(), []int64{0, 3}); return err })
+	same(t, ask(t, s, func(tx *meta.Tx) ([][]byte, error) { return tx.LogRecords(t.Context(), 0, 2) }), [][]byte{[]byte("zero"), []byte("one")})
+	same(t, ask(t, s, func(tx *meta.Tx) ([][]byte, error) { return tx.LogRecords(t.Context(), 1, 9) }), [][]byte{[]byte("one")})
 }
 
 func testGarbage(t *testing.T, s meta.Store) {
@@ -475,45 +492,50 @@ func testGarbage(t *testing.T, s meta.Store) {
 	there.Repo, there.Blobs = "acme/b", []string{digest("shared")}
 	r := release("acme/a@1.0.0", meta.Approved)
 	do(t, s, func(tx *meta.Tx) []error {
-		errs := []error{tx.LinkBlob("acme/b", digest("shared"), 1, day), tx.PutManifest(there), tx.LinkBlob("acme/a", digest("new"), 1, day.Add(time.Hour)), tx.KeepBlob(r.Zip, 9), tx.KeepBlob(digest("lonely"), 9)}
+		errs := []error{tx.LinkBlob(t.Context(), "acme/b", digest("shared"), 1, day), tx.PutManifest(t.Context(), there), tx.LinkBlob(t.Context(), "acme/a", digest("new"), 1, day.Add(time.Hour)), tx.KeepBlob(t.Context(), r.Zip, 9), tx.KeepBlob(t.Context(), digest("lonely"), 9)}
 		for _, d := range []string{"needed", "loose", "shared"} {
-			errs = append(errs, tx.LinkBlob("acme/a", digest(d), 1, day))
+			errs = append(errs, tx.LinkBlob(t.Context(), "acme/a", digest(d), 1, day))
 		}
-		return append(errs, tx.PutManifest(m), tx.CreateRelease(r))
+		return append(errs, tx.PutManifest(t.Context(), m), tx.CreateRelease(t.Context(), r))
 	})
 	unlink := func(limit int) (n int) {
-		update(t, s, func(tx *meta.Tx) (err error) { n, err = tx.UnlinkGarbage(day.Add(time.Minute), limit); return err })
+		update(t, s, func(tx *meta.Tx) (err error) {
+			n, err = tx.UnlinkGarbage(t.Context(), day.Add(time.Minute), limit)
+			return err
+		})
 		return n
 	}
 	blobs := func() []string {
-		return ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.GarbageBlobs(10) })
+		return ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.GarbageBlobs(t.Context(), 10) })
 	}
 	same(t, blobs(), []string{digest("lonely")})
 	same(t, unlink(1), 1)
 	same(t, unlink(10), 1)
 	same(t, unlink(10), 0)
 	same(t, blobs(), []string{digest("lonely"), digest("loose")})
-	update(t, s, func(tx *meta.Tx) error { return tx.ForgetBlob(digest("loose")) })
-	same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.KnownBlob(digest("loose")) }), false)
+	update(t, s, func(tx *meta.Tx) error { return tx.ForgetBlob(t.Context(), digest("loose")) })
+	same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.KnownBlob(t.Context(), digest("loose")) }), false)
 	// What is linked again is not garbage any more.
-	update(t, s, func(tx *meta.Tx) error { return tx.LinkBlob("acme/c", digest("lonely"), 9, day.Add(time.Hour)) })
+	update(t, s, func(tx *meta.Tx) error {
+		return tx.LinkBlob(t.Context(), "acme/c", digest("lonely"), 9, day.Add(time.Hour))
+	})
 	same(t, blobs(), nil)
 
 	// A manifest, and a release, that go leave theirs behind; what two manifests name stays.
 	twin := manifest("twin", meta.Approved)
 	twin.Blobs = m.Blobs
 	putAll(t, s, twin)
-	update(t, s, func(tx *meta.Tx) error { return tx.DeleteManifest("acme/a", twin.Digest) })
+	update(t, s, func(tx *meta.Tx) error { return tx.DeleteManifest(t.Context(), "acme/a", twin.Digest) })
 	same(t, unlink(10), 0)
 	do(t, s, func(tx *meta.Tx) []error {
-		return []error{tx.DeleteManifest("acme/a", m.Digest), tx.DeleteRelease("acme", "a", "1.0.0")}
+		return []error{tx.DeleteManifest(t.Context(), "acme/a", m.Digest), tx.DeleteRelease(t.Context(), "acme", "a", "1.0.0")}
 	})
 	same(t, unlink(10), 1)
 	same(t, blobs(), []string{digest("needed"), r.Zip})
 	// A blob that is named again before it was linked again is kept, too.
 	putAll(t, s, m)
 	same(t, blobs(), []string{r.Zip})
-	update(t, s, func(tx *meta.Tx) error { return tx.LinkBlob("acme/a", digest("needed"), 1, day) })
+	update(t, s, func(tx *meta.Tx) error { return tx.LinkBlob(t.Context(), "acme/a", digest("needed"), 1, day) })
 	same(t, unlink(10), 0)
 }
 
@@ -542,14 +564,14 @@ func testGarbageManifests(t *testing.T, s meta.Store) {
 	r := release("acme/a@1.0.0", meta.Draft)
 	r.Manifest = digest("released")
 	do(t, s, func(tx *meta.Tx) []error {
-		return []error{tx.PutManifest(foreign), tx.CreateRelease(r), tx.PutTag("acme/a", "v", digest("tagged"), day), tx.CreateNamespace(meta.Namespace{Name: "acme"}), tx.CreateNamespace(meta.Namespace{Name: "acme-two"})}
+		return []error{tx.PutManifest(t.Context(), foreign), tx.CreateRelease(t.Context(), r), tx.PutTag(t.Context(), "acme/a", "v", digest("tagged"), day), tx.CreateNamespace(t.Context(), meta.Namespace{Name: "acme"}), tx.CreateNamespace(t.Context(), meta.Namespace{Name: "acme-two"})}
 	})
 	before := day.Add(time.Minute)
 	stale := func() string {
-		return digests(ask(t, s, func(tx *meta.Tx) ([]meta.Manifest, error) { return tx.StaleDrafts("acme", before, 10) }))
+		return digests(ask(t, s, func(tx *meta.Tx) ([]meta.Manifest, error) { return tx.StaleDrafts(t.Context(), "acme", before, 10) }))
 	}
 	untagged := func() string {
-		return digests(ask(t, s, func(tx *meta.Tx) ([]meta.Manifest, error) { return tx.UntaggedManifests(before, 10) }))
+		return digests(ask(t, s, func(tx *meta.Tx) ([]meta.Manifest, error) { return tx.UntaggedManifests(t.Context(), before, 10) }))
 	}
 	same(t, stale(), "acme/a released, acme/a stale") // a release that is a draft itself; its signature goes with it
 	// Pushed again, it is not stale any more.
@@ -563,7 +585,7 @@ func testGarbageManifests(t *testing.T, s meta.Store) {
 	putAll(t, s, more)
 	same(t, stale(), "")
 	update(t, s, func(tx *meta.Tx) error {
-		n, err := tx.DeleteTree("acme/a", digest("released"))
+		n, err := tx.DeleteTree(t.Context(), "acme/a", digest("released"))
 		if n != 3 {
 			t.Errorf("%d manifests went, not a draft and its two signatures", n)
 		}
@@ -571,7 +593,7 @@ func testGarbageManifests(t *testing.T, s meta.Store) {
 	})
 	same(t, untagged(), "")
 	update(t, s, func(tx *meta.Tx) error {
-		return tx.UpdateNamespace(meta.Namespace{Name: "acme", Policy: meta.Policy{AcceptAny: true}})
+		return tx.UpdateNamespace(t.Context(), meta.Namespace{Name: "acme", Policy: meta.Policy{AcceptAny: true}})
 	})
 	same(t, untagged(), "acme/a index, acme/a orphan")
 }

@@ -23,18 +23,18 @@ import (
 func testAtomic(t *testing.T, s meta.Store) {
 	fails := errors.New("fails")
 	err := s.Update(t.Context(), func(tx *meta.Tx) error {
-		return errors.Join(tx.CreateNamespace(meta.Namespace{Name: "acme"}), tx.CreateRelease(release("acme/a@1.0.0", meta.Approved)), fails)
+		return errors.Join(tx.CreateNamespace(t.Context(), meta.Namespace{Name: "acme"}), tx.CreateRelease(t.Context(), release("acme/a@1.0.0", meta.Approved)), fails)
 	})
 	if !errors.Is(err, fails) {
 		t.Fatalf("error %v", err)
 	}
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Namespace("acme"); return err })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Namespace(t.Context(), "acme"); return err })
 
 	var wg sync.WaitGroup
 	for i := range 60 {
 		wg.Go(func() {
 			err := s.Update(t.Context(), func(tx *meta.Tx) error {
-				if err := tx.PutSetting(fmt.Sprint("k", i), []byte("v")); err != nil {
+				if err := tx.PutSetting(t.Context(), fmt.Sprint("k", i), []byte("v")); err != nil {
 					return err
 				}
 				if i%3 == 0 {
@@ -53,7 +53,7 @@ func testAtomic(t *testing.T, s meta.Store) {
 		if i%3 == 0 {
 			want = meta.ErrNotFound
 		}
-		refused(t, s, want, func(tx *meta.Tx) error { _, err := tx.Setting(fmt.Sprint("k", i)); return err })
+		refused(t, s, want, func(tx *meta.Tx) error { _, err := tx.Setting(t.Context(), fmt.Sprint("k", i)); return err })
 	}
 }
 
@@ -66,27 +66,27 @@ func testPanic(t *testing.T, s meta.Store) {
 				}
 			}()
 			run(t.Context(), func(tx *meta.Tx) error {
-				tx.PutSetting("k", nil)
+				tx.PutSetting(t.Context(), "k", nil)
 				panic("oops")
 			})
 		}()
 	}
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Setting("k"); return err })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Setting(t.Context(), "k"); return err })
 
 	var kept *meta.Tx
 	update(t, s, func(tx *meta.Tx) error { kept = tx; return nil })
-	if err := kept.PutSetting("k", nil); err == nil {
+	if err := kept.PutSetting(t.Context(), "k", nil); err == nil {
 		t.Error("a Tx wrote after its func had returned")
 	}
 }
 
 func testView(t *testing.T, s meta.Store) {
-	if err := s.View(t.Context(), func(tx *meta.Tx) error { return tx.PutSetting("k", nil) }); err == nil {
+	if err := s.View(t.Context(), func(tx *meta.Tx) error { return tx.PutSetting(t.Context(), "k", nil) }); err == nil {
 		t.Error("a view wrote")
 	}
-	update(t, s, func(tx *meta.Tx) error { return tx.PutSetting("k", []byte("old")) })
+	update(t, s, func(tx *meta.Tx) error { return tx.PutSetting(t.Context(), "k", []byte("old")) })
 	get := func(tx *meta.Tx) string {
-		v, err := tx.Setting("k")
+		v, err := tx.Setting(t.Context(), "k")
 		if err != nil {
 			t.Error(err)
 		}
@@ -94,7 +94,7 @@ func testView(t *testing.T, s meta.Store) {
 	}
 	ask(t, s, func(tx *meta.Tx) (int, error) {
 		same(t, get(tx), "old")
-		update(t, s, func(tx *meta.Tx) error { return tx.PutSetting("k", []byte("new")) })
+		update(t, s, func(tx *meta.Tx) error { return tx.PutSetting(t.Context(), "k", []byte("new")) })
 		same(t, get(tx), "old")
 		return 0, nil
 	})
@@ -130,13 +130,13 @@ func testCancel(t *testing.T, s meta.Store) {
 	// One goes away while it runs: nothing of it happens.
 	running, cancel := context.WithCancel(t.Context())
 	if err := s.Update(running, func(tx *meta.Tx) error {
-		err := tx.PutSetting("k", nil)
+		err := tx.PutSetting(t.Context(), "k", nil)
 		cancel()
 		return err
 	}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Setting("k"); return err })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Setting(t.Context(), "k"); return err })
 }
 
 func testCreateOnce(t *testing.T, s meta.Store) {
@@ -147,14 +147,14 @@ func testCreateOnce(t *testing.T, s meta.Store) {
 			r := release("acme/a@1.0.0", meta.Approved)
 			r.Publisher = strconv.Itoa(i)
 			err := s.Update(t.Context(), func(tx *meta.Tx) error {
-				if err := tx.CreateRelease(r); err != nil {
+				if err := tx.CreateRelease(t.Context(), r); err != nil {
 					return err
 				}
-				n, err := tx.LogSize()
+				n, err := tx.LogSize(t.Context())
 				if err != nil {
 					return err
 				}
-				return tx.AppendLog(n, []byte(r.Publisher), n, [][32]byte{{}})
+				return tx.AppendLog(t.Context(), n, []byte(r.Publisher), n, [][32]byte{{}})
 			})
 			switch {
 			case err == nil:
@@ -170,14 +170,14 @@ func testCreateOnce(t *testing.T, s meta.Store) {
 	if won.Load() != 1 || lost.Load() != 99 {
 		t.Errorf("%d won, %d lost", won.Load(), lost.Load())
 	}
-	same(t, ask(t, s, (*meta.Tx).LogSize), 1)
+	same(t, ask(t, s, func(tx *meta.Tx) (int64, error) { return tx.LogSize(t.Context()) }), 1)
 }
 
 func testSerial(t *testing.T, s meta.Store) {
 	var wg sync.WaitGroup
-	update(t, s, func(tx *meta.Tx) error { return tx.PutSetting("n", []byte("0")) })
+	update(t, s, func(tx *meta.Tx) error { return tx.PutSetting(t.Context(), "n", []byte("0")) })
 	read := func(tx *meta.Tx) (int, error) {
-		v, err := tx.Setting("n")
+		v, err := tx.Setting(t.Context(), "n")
 		if err != nil {
 			return 0, err
 		}
@@ -191,7 +191,7 @@ func testSerial(t *testing.T, s meta.Store) {
 					if err != nil {
 						return err
 					}
-					return tx.PutSetting("n", []byte(strconv.Itoa(n+1)))
+					return tx.PutSetting(t.Context(), "n", []byte(strconv.Itoa(n+1)))
 				}); err != nil {
 					t.Error(err)
 				}
@@ -221,7 +221,7 @@ func testClosed(t *testing.T, s meta.Store) {
 	for range 8 {
 		wg.Go(func() {
 			for i := 0; ; i++ {
-				if s.Update(t.Context(), func(tx *meta.Tx) error { return tx.PutSetting("k", nil) }) != nil {
+				if s.Update(t.Context(), func(tx *meta.Tx) error { return tx.PutSetting(t.Context(), "k", nil) }) != nil {
 					return
 				}
 			}
@@ -252,7 +252,7 @@ func testBackup(t *testing.T, s meta.Store) {
 				return
 			default:
 			}
-			if err := s.Update(t.Context(), func(tx *meta.Tx) error { return tx.PutSetting("k", []byte(strconv.Itoa(i))) }); err != nil {
+			if err := s.Update(t.Context(), func(tx *meta.Tx) error { return tx.PutSetting(t.Context(), "k", []byte(strconv.Itoa(i))) }); err != nil {
 				t.Error(err)
 			}
 		}
@@ -284,7 +284,7 @@ func releaseOf(w, n int) meta.Release {
 }
 
 // writeUntilKilled publishes from several goroutines and says which publishes were acknowledged.
-func writeUntilKilled(s meta.Store) {
+func writeUntilKilled(ctx context.Context, s meta.Store) {
 	const writers = 4
 	var out sync.Mutex
 	for w := range writers {
@@ -293,12 +293,12 @@ func writeUntilKilled(s meta.Store) {
 				r := releaseOf(w, n)
 				m := manifest(r.Manifest, meta.Approved)
 				err := s.Update(context.Background(), func(tx *meta.Tx) error {
-					size, err := tx.LogSize()
+					size, err := tx.LogSize(ctx)
 					if err != nil {
 						return err
 					}
-					return errors.Join(tx.PutManifest(m), tx.CreateRelease(r), tx.PutTag("acme/a", fmt.Sprintf("w%d-%d", w, n), m.Digest, day),
-						tx.AppendLog(size, []byte(r.Repo()+"@"+r.Version), size, [][32]byte{{}}))
+					return errors.Join(tx.PutManifest(ctx, m), tx.CreateRelease(ctx, r), tx.PutTag(ctx, "acme/a", fmt.Sprintf("w%d-%d", w, n), m.Digest, day),
+						tx.AppendLog(ctx, size, []byte(r.Repo()+"@"+r.Version), size, [][32]byte{{}}))
 				})
 				if errors.Is(err, meta.ErrExists) {
 					continue // of the process before
@@ -331,7 +331,7 @@ func testKill(t *testing.T, open func(testing.TB, string) meta.Store) {
 			t.Fatal(err)
 		}
 		logged := map[string]bool{}
-		for _, r := range ask(t, s, func(tx *meta.Tx) ([][]byte, error) { return tx.LogRecords(0, 1<<30) }) {
+		for _, r := range ask(t, s, func(tx *meta.Tx) ([][]byte, error) { return tx.LogRecords(t.Context(), 0, 1<<30) }) {
 			logged[string(r)] = true
 		}
 		for _, a := range acknowledged {
@@ -346,19 +346,19 @@ func testKill(t *testing.T, open func(testing.TB, string) meta.Store) {
 		}
 		visible := 0
 		for w := range 8 {
-			for _, r := range ask(t, s, func(tx *meta.Tx) ([]meta.Release, error) { return tx.Releases("acme", fmt.Sprint("w", w)) }) {
+			for _, r := range ask(t, s, func(tx *meta.Tx) ([]meta.Release, error) { return tx.Releases(t.Context(), "acme", fmt.Sprint("w", w)) }) {
 				visible++
 				if !logged[r.Repo()+"@"+r.Version] {
 					t.Errorf("%s@%s is there without its log entry", r.Repo(), r.Version)
 				}
 				tag := fmt.Sprintf("w%d-%s", w, strings.TrimPrefix(r.Version, "1.0."))
-				ask(t, s, func(tx *meta.Tx) (meta.Manifest, error) { return tx.ManifestByTag("acme/a", tag) })
+				ask(t, s, func(tx *meta.Tx) (meta.Manifest, error) { return tx.ManifestByTag(t.Context(), "acme/a", tag) })
 			}
 		}
 		if visible != len(logged) || len(acknowledged) == 0 {
 			t.Errorf("%d releases, %d log entries, %d acknowledged in this round", visible, len(logged), len(acknowledged))
 		}
-		for _, sk := range ask(t, s, func(tx *meta.Tx) ([]meta.Skill, error) { return tx.Skills("acme", "", 0) }) {
+		for _, sk := range ask(t, s, func(tx *meta.Tx) ([]meta.Skill, error) { return tx.Skills(t.Context(), "acme", "", 0) }) {
 			if got, _ := find(t, s, meta.Search{Text: sk.Name + " " + sk.Description}); len(got) != 1 {
 				t.Errorf("%s is found as %v", sk.Name, got)
 			}

@@ -22,7 +22,7 @@ func create(t testing.TB, s meta.Store, rs ...meta.Release) {
 	t.Helper()
 	update(t, s, func(tx *meta.Tx) error {
 		for _, r := range rs {
-			if err := tx.CreateRelease(r); err != nil {
+			if err := tx.CreateRelease(t.Context(), r); err != nil {
 				return fmt.Errorf("%s@%s: %w", r.Repo(), r.Version, err)
 			}
 		}
@@ -32,7 +32,7 @@ func create(t testing.TB, s meta.Store, rs ...meta.Release) {
 
 func getSkill(t testing.TB, s meta.Store, namespace, name string) meta.Skill {
 	t.Helper()
-	return ask(t, s, func(tx *meta.Tx) (meta.Skill, error) { return tx.Skill(namespace, name) })
+	return ask(t, s, func(tx *meta.Tx) (meta.Skill, error) { return tx.Skill(t.Context(), namespace, name) })
 }
 
 func testReleases(t *testing.T, s meta.Store) {
@@ -49,33 +49,44 @@ func testReleases(t *testing.T, s meta.Store) {
 	plain.Manifest = full.Manifest // released twice
 	create(t, s, withText, plain)
 	get := func() meta.Release {
-		return ask(t, s, func(tx *meta.Tx) (meta.Release, error) { return tx.Release("acme", "pdf", "1.4.0") })
+		return ask(t, s, func(tx *meta.Tx) (meta.Release, error) { return tx.Release(t.Context(), "acme", "pdf", "1.4.0") })
 	}
 	same(t, get(), full)
-	refused(t, s, meta.ErrExists, func(tx *meta.Tx) error { return tx.CreateRelease(release("acme/pdf@1.4.0", meta.Approved)) })
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Release("acme", "pdf", "3.0.0"); return err })
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.UpdateRelease(release("acme/pdf@3.0.0", meta.Approved)) })
-	same(t, ask(t, s, func(tx *meta.Tx) (meta.Release, error) { return tx.ReleaseByManifest("acme/pdf", full.Manifest) }), plain)
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.ReleaseByManifest("acme/xls", full.Manifest); return err })
+	refused(t, s, meta.ErrExists, func(tx *meta.Tx) error {
+		return tx.CreateRelease(t.Context(), release("acme/pdf@1.4.0", meta.Approved))
+	})
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Release(t.Context(), "acme", "pdf", "3.0.0"); return err })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error {
+		return tx.UpdateRelease(t.Context(), release("acme/pdf@3.0.0", meta.Approved))
+	})
+	same(t, ask(t, s, func(tx *meta.Tx) (meta.Release, error) {
+		return tx.ReleaseByManifest(t.Context(), "acme/pdf", full.Manifest)
+	}), plain)
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error {
+		_, err := tx.ReleaseByManifest(t.Context(), "acme/xls", full.Manifest)
+		return err
+	})
 
 	head := full
 	head.Files, head.Frontmatter = nil, nil
-	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Release, error) { return tx.Releases("acme", "pdf") }), []meta.Release{plain, head})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.Release, error) { return tx.Releases(t.Context(), "acme", "pdf") }), []meta.Release{plain, head})
 
 	// Of an update only some fields count.
 	change := full
 	change.State, change.Reason, change.Signer, change.Signed, change.LogIndex, change.Updated = meta.Approved, "", nil, false, 7, day.Add(time.Hour)
 	want := change
 	change.Description, change.Manifest, change.Downloads, change.Published = "other", "other", 99, day.Add(time.Hour)
-	update(t, s, func(tx *meta.Tx) error { return tx.UpdateRelease(change) })
+	update(t, s, func(tx *meta.Tx) error { return tx.UpdateRelease(t.Context(), change) })
 	same(t, get(), want)
 
 	create(t, s, release("acme/alpha@1.0.0", meta.Blocked), release("zoo/beta@1.0.0", meta.Approved))
-	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.Names("acme") }), []string{"alpha", "pdf"})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.Names(t.Context(), "acme") }), []string{"alpha", "pdf"})
 
-	update(t, s, func(tx *meta.Tx) error { return tx.DeleteRelease("acme", "pdf", plain.Version) })
-	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.DeleteRelease("acme", "pdf", plain.Version) })
-	same(t, ask(t, s, func(tx *meta.Tx) (meta.Release, error) { return tx.ReleaseByManifest("acme/pdf", full.Manifest) }).Version, "1.4.0")
+	update(t, s, func(tx *meta.Tx) error { return tx.DeleteRelease(t.Context(), "acme", "pdf", plain.Version) })
+	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.DeleteRelease(t.Context(), "acme", "pdf", plain.Version) })
+	same(t, ask(t, s, func(tx *meta.Tx) (meta.Release, error) {
+		return tx.ReleaseByManifest(t.Context(), "acme/pdf", full.Manifest)
+	}).Version, "1.4.0")
 }
 
 func testLatest(t *testing.T, s meta.Store) {
@@ -85,7 +96,7 @@ func testLatest(t *testing.T, s meta.Store) {
 		create(t, s, release("acme/a@"+ascending[(i*7)%len(ascending)], meta.Approved))
 	}
 	var got []string
-	for _, r := range ask(t, s, func(tx *meta.Tx) ([]meta.Release, error) { return tx.Releases("acme", "a") }) {
+	for _, r := range ask(t, s, func(tx *meta.Tx) ([]meta.Release, error) { return tx.Releases(t.Context(), "acme", "a") }) {
 		got = append(got, r.Version)
 	}
 	slices.Reverse(got)
@@ -103,15 +114,15 @@ func testSkills(t *testing.T, s meta.Store) {
 	two.Description, two.License, two.Updated, two.Signed = "second words", "Apache-2.0", day.Add(time.Hour), true
 	none := func() {
 		t.Helper()
-		refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Skill("acme", "pdf"); return err })
+		refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Skill(t.Context(), "acme", "pdf"); return err })
 	}
 	found := func(text string) int {
-		return ask(t, s, func(tx *meta.Tx) (meta.Matches, error) { return tx.Search(meta.Search{Text: text}) }).Total
+		return ask(t, s, func(tx *meta.Tx) (meta.Matches, error) { return tx.Search(t.Context(), meta.Search{Text: text}) }).Total
 	}
 	set := func(r meta.Release, state meta.State) {
 		t.Helper()
 		r.State = state
-		update(t, s, func(tx *meta.Tx) error { return tx.UpdateRelease(r) })
+		update(t, s, func(tx *meta.Tx) error { return tx.UpdateRelease(t.Context(), r) })
 	}
 	create(t, s, two)
 	none()
@@ -132,12 +143,12 @@ func testSkills(t *testing.T, s meta.Store) {
 	same(t, []int{found("first"), found("second"), found("")}, []int{0, 0, 0})
 	set(one, meta.Approved)
 	same(t, getSkill(t, s, "acme", "pdf"), first)
-	update(t, s, func(tx *meta.Tx) error { return tx.DeleteRelease("acme", "pdf", "1.0.0") })
+	update(t, s, func(tx *meta.Tx) error { return tx.DeleteRelease(t.Context(), "acme", "pdf", "1.0.0") })
 	none()
 
 	create(t, s, release("acme/b@1.0.0", meta.Approved), release("acme/a@1.0.0", meta.Approved), release("acme-two/c@1.0.0", meta.Approved), release("zoo/a@1.0.0", meta.Approved))
 	list := func(namespace, after string, limit int) (names []string) {
-		for _, sk := range ask(t, s, func(tx *meta.Tx) ([]meta.Skill, error) { return tx.Skills(namespace, after, limit) }) {
+		for _, sk := range ask(t, s, func(tx *meta.Tx) ([]meta.Skill, error) { return tx.Skills(t.Context(), namespace, after, limit) }) {
 			names = append(names, sk.Namespace+"/"+sk.Name)
 		}
 		return names
@@ -152,14 +163,14 @@ func testSkills(t *testing.T, s meta.Store) {
 
 func testUnique(t *testing.T, s meta.Store) {
 	do(t, s, func(tx *meta.Tx) []error {
-		return []error{tx.CreateNamespace(meta.Namespace{Name: "acme", Public: true}), tx.CreateNamespace(meta.Namespace{Name: "zoo", Public: true}), tx.CreateNamespace(meta.Namespace{Name: "secret"})}
+		return []error{tx.CreateNamespace(t.Context(), meta.Namespace{Name: "acme", Public: true}), tx.CreateNamespace(t.Context(), meta.Namespace{Name: "zoo", Public: true}), tx.CreateNamespace(t.Context(), meta.Namespace{Name: "secret"})}
 	})
 	for _, ref := range []string{"acme/both", "zoo/both", "acme/one", "secret/one", "secret/hidden", "zoo/two"} {
 		create(t, s, release(ref+"@1.0.0", meta.Approved))
 	}
 	create(t, s, release("acme/two@1.0.0", meta.Yanked))
 	names := func(after string, limit int) (all []string) {
-		for _, sk := range ask(t, s, func(tx *meta.Tx) ([]meta.Skill, error) { return tx.UniqueSkills(after, limit) }) {
+		for _, sk := range ask(t, s, func(tx *meta.Tx) ([]meta.Skill, error) { return tx.UniqueSkills(t.Context(), after, limit) }) {
 			all = append(all, sk.Namespace+"/"+sk.Name)
 		}
 		return all
@@ -173,18 +184,18 @@ func testDownloads(t *testing.T, s meta.Store) {
 	create(t, s, release("acme/a@1.0.0", meta.Approved), release("acme/a@2.0.0-rc.1+build", meta.Approved))
 	do(t, s, func(tx *meta.Tx) []error {
 		return []error{
-			tx.CountDownloads(map[string]int64{"acme/a@1.0.0": 2, "acme/a@2.0.0-rc.1+build": 1, "acme/none@1.0.0": 5, "nonsense": 1}, day),
-			tx.CountDownloads(map[string]int64{"acme/a@1.0.0": 10}, day.Add(24*time.Hour)),
-			tx.CountDownloads(map[string]int64{"acme/a@1.0.0": 1}, day),
+			tx.CountDownloads(t.Context(), map[string]int64{"acme/a@1.0.0": 2, "acme/a@2.0.0-rc.1+build": 1, "acme/none@1.0.0": 5, "nonsense": 1}, day),
+			tx.CountDownloads(t.Context(), map[string]int64{"acme/a@1.0.0": 10}, day.Add(24*time.Hour)),
+			tx.CountDownloads(t.Context(), map[string]int64{"acme/a@1.0.0": 1}, day),
 		}
 	})
 	since := func(d time.Time) map[string]int64 {
-		return ask(t, s, func(tx *meta.Tx) (map[string]int64, error) { return tx.Downloads("acme", "a", d) })
+		return ask(t, s, func(tx *meta.Tx) (map[string]int64, error) { return tx.Downloads(t.Context(), "acme", "a", d) })
 	}
 	same(t, since(day.Add(-24*time.Hour)), map[string]int64{"2026-05-01": 4, "2026-05-02": 10})
 	same(t, since(day.Add(24*time.Hour)), map[string]int64{"2026-05-02": 10})
 	same(t, getSkill(t, s, "acme", "a").Downloads, 14)
-	same(t, ask(t, s, func(tx *meta.Tx) (meta.Release, error) { return tx.Release("acme", "a", "1.0.0") }).Downloads, 13)
+	same(t, ask(t, s, func(tx *meta.Tx) (meta.Release, error) { return tx.Release(t.Context(), "acme", "a", "1.0.0") }).Downloads, 13)
 	create(t, s, release("acme/a@3.0.0", meta.Approved))
 	same(t, getSkill(t, s, "acme", "a").Downloads, 14)
 }
@@ -192,7 +203,7 @@ func testDownloads(t *testing.T, s meta.Store) {
 // find returns what a search finds, as "namespace/name".
 func find(t testing.TB, s meta.Store, q meta.Search) ([]string, meta.Matches) {
 	t.Helper()
-	m := ask(t, s, func(tx *meta.Tx) (meta.Matches, error) { return tx.Search(q) })
+	m := ask(t, s, func(tx *meta.Tx) (meta.Matches, error) { return tx.Search(t.Context(), q) })
 	if len(m.Scores) != len(m.Skills) {
 		t.Fatalf("%d scores for %d skills", len(m.Scores), len(m.Skills))
 	}
@@ -314,7 +325,7 @@ func testSearchText(t *testing.T, s meta.Store) {
 		}
 	}
 	if err := s.View(t.Context(), func(tx *meta.Tx) error {
-		_, err := tx.Search(meta.Search{Text: "not", Sort: "name; DROP TABLE skills", Offset: -5, Limit: -5, License: "'", Namespace: `"`})
+		_, err := tx.Search(t.Context(), meta.Search{Text: "not", Sort: "name; DROP TABLE skills", Offset: -5, Limit: -5, License: "'", Namespace: `"`})
 		return err
 	}); err != nil {
 		t.Error(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -209,7 +209,7 @@ func (c Config) anonymous() bool { return c.Access.Anonymous == nil || *c.Access
 // mayListen refuses an address that others reach, if what goes over it is not encrypted
 // or anybody may do anything.
 func (c Config) mayListen(addr string) error {
-	if loopback(addr) {
+	if origin.Loopback(addr) {
 		return nil
 	}
 	if c.Access.Open {
@@ -220,17 +220,4 @@ func (c Config) mayListen(addr string) error {
 			Hint("set cert and key in [tls], or proxy = true if something in front ends TLS")
 	}
 	return nil
-}
-
-// loopback reports whether only this machine reaches addr.
-func loopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		host = addr
-	}
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }

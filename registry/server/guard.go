@@ -17,6 +17,7 @@ import (
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/registry/gateway/wellknown"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // A visit is one request on its way through the server.
@@ -112,14 +113,7 @@ func (s *Server) account(r *http.Request, v *visit, w *watched, body *counted, b
 	s.logger.LogAttrs(context.WithoutCancel(r.Context()), level, "request",
 		slog.String("request", id), slog.String("method", r.Method), slog.String("path", wellknown.Redact(r.URL.Path)), slog.Int("status", w.status),
 		slog.Int64("in", body.n), slog.Int64("out", w.n), slog.Duration("took", took), slog.String("remote", v.remote),
-		slog.String("account", v.who.Account), slog.String("token", v.who.TokenID), slog.String("agent", clip(r.UserAgent(), 100)))
-}
-
-func clip(s string, n int) string {
-	if len(s) > n {
-		return s[:n]
-	}
-	return s
+		slog.String("account", v.who.Account), slog.String("token", v.who.TokenID), slog.String("agent", diag.Head(r.UserAgent(), 100)))
 }
 
 // watched counts what is written, and gives every part of it its own time.

@@ -12,6 +12,7 @@ import (
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/api"
 	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/registry/gateway/wellknown"
 	"github.com/skl-project/skl/registry/meta"
@@ -79,7 +80,7 @@ func version() string {
 func (s *Server) generation(ctx context.Context) (int64, error) {
 	var last int64
 	err := s.Registry.Meta.View(ctx, func(tx *meta.Tx) error {
-		events, err := tx.Events(meta.AuditQuery{Limit: 1})
+		events, err := tx.Events(ctx, meta.AuditQuery{Limit: 1})
 		if err == nil && len(events) > 0 {
 			last = events[0].ID
 		}
@@ -126,7 +127,7 @@ func plain(w http.ResponseWriter, status int, text string) {
 
 // metricsPage is for who is on this machine, and for operators.
 func (s *Server) metricsPage(w http.ResponseWriter, r *http.Request) {
-	if !s.cfg.Access.Metrics && (s.cfg.TLS.Proxy || !loopback(r.RemoteAddr)) {
+	if !s.cfg.Access.Metrics && (s.cfg.TLS.Proxy || !origin.Loopback(r.RemoteAddr)) {
 		who, err := s.caller(r)
 		if err == nil && !who.May(auth.Operate, "*") {
 			err = diag.New(diag.Refused, "denied", "metrics are shown to operators")

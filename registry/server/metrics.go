@@ -54,7 +54,7 @@ func newMetrics(s *Server) *metrics {
 		defer cancel()
 		var size int64
 		if err := s.Registry.Meta.View(ctx, func(tx *meta.Tx) (err error) {
-			size, err = tx.LogSize()
+			size, err = tx.LogSize(ctx)
 			return err
 		}); err != nil {
 			return -1

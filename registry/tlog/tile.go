@@ -102,9 +102,8 @@ type Fetch func(ctx context.Context, path string) ([]byte, error)
 
 // tiles reads hashes from a registry. What it reads is checked by who asked for it.
 type tiles struct {
-	ctx   context.Context
-	fetch Fetch
-	err   error // of fetch, to tell a network that fails from a log that lies
+	fetch func(path string) ([]byte, error) // a Fetch with its context: the interface has none
+	err   error                             // of fetch, to tell a network that fails from a log that lies
 }
 
 func (t *tiles) Height() int                     { return height }
@@ -113,7 +112,7 @@ func (t *tiles) SaveTiles([]tlog.Tile, [][]byte) {}
 func (t *tiles) ReadTiles(list []tlog.Tile) ([][]byte, error) {
 	out := make([][]byte, len(list))
 	for i, tile := range list {
-		data, err := t.fetch(t.ctx, tilePath(tile))
+		data, err := t.fetch(tilePath(tile))
 		if err != nil {
 			t.err = err
 			return nil, err
@@ -128,7 +127,7 @@ func (t *tiles) ReadTiles(list []tlog.Tile) ([][]byte, error) {
 
 // authentic runs read with a reader of hashes that are proven to be in the tree of c.
 func authentic(ctx context.Context, fetch Fetch, c Checkpoint, read func(tlog.HashReader) error) error {
-	source := &tiles{ctx: ctx, fetch: fetch}
+	source := &tiles{fetch: func(path string) ([]byte, error) { return fetch(ctx, path) }}
 	err := read(tlog.TileHashReader(tlog.Tree{N: c.Size, Hash: c.Root}, source))
 	if source.err != nil {
 		return source.err

@@ -135,11 +135,11 @@ func badAnswer(name string, r Request, wrong error) error {
 	if name == "" {
 		name = "the model"
 	}
-	e := diag.New(diag.Failed, CodeBadAnswer, "%s gave no answer that fits: %s", name, wrong.Error())
+	err := error(diag.New(diag.Failed, CodeBadAnswer, "%s gave no answer that fits: %s", name, wrong.Error()))
 	if r.Node != "" {
-		e.Message = fmt.Sprintf("node %s: %s", r.Node, e.Message)
+		err = diag.Prefixed(err, "node "+r.Node)
 	}
-	return e
+	return err
 }
 
 func tooLong(r Reply) error {

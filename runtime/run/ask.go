@@ -14,7 +14,6 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/cond"
-	"github.com/skl-project/skl/spec/tree/resource"
 )
 
 // negatives and affirmatives are the words that a question's options begin with.
@@ -204,7 +203,7 @@ func option(q Question, text string) (string, error) {
 	if len(begins) == 1 {
 		return begins[0], nil
 	}
-	return "", diag.New(diag.Misuse, CodeAnswer, "%q is no answer to %q", cut(text, 80), cut(q.Question, 120)).Meant(q.Options...)
+	return "", diag.New(diag.Misuse, CodeAnswer, "%q is no answer to %q", diag.Clip(text, 80), diag.Clip(q.Question, 120)).Meant(q.Options...)
 }
 
 func sameOption(a, b string) bool {
@@ -303,69 +302,6 @@ func (m *Machine) adjust(ctx context.Context, n *tree.Node, q Question, path, te
 	return m.put(ctx, q, path)
 }
 
-func (m *Machine) visitPlan(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
-	m.begin(n, path, nil)
-	if err := m.showPlan(ctx, n, path); err != nil {
-		return err
-	}
-	m.owner().Plan = m.id(n)
-	m.finish(f, n, began, OK, nil)
-	return nil
-}
-
-// A planValue is one row of a plan that is shown.
-type planValue struct {
-	Field string `json:"field"`
-	Value any    `json:"value"`
-}
-
-// showPlan shows the fields: literal values, bindings of that name, and the rest by one request (ruling 5.19).
-func (m *Machine) showPlan(ctx context.Context, n *tree.Node, path string) error {
-	rows := make([]planValue, len(n.Fields))
-	var missing []string
-	for i, field := range n.Fields {
-		rows[i].Field = field.Text
-		if field.Value != "" {
-			rows[i].Value = strings.Trim(m.literal(field.Value), `"`)
-			continue
-		}
-		v, ok := m.named(field.Text)
-		if !ok {
-			missing = append(missing, field.Text)
-		}
-		rows[i].Value = v
-	}
-	if len(missing) > 0 {
-		filled, err := m.fields(ctx, n, path, model.Fields, missing, "Say in a few words what each field of this plan is, before anything is changed.", true)
-		if err != nil {
-			return err
-		}
-		for i := range rows {
-			if v, ok := filled[rows[i].Field]; ok && rows[i].Value == nil {
-				rows[i].Value = v
-			}
-		}
-	}
-	if m.s.sink {
-		m.emit(Event{Kind: PlanShown, Path: path, Node: m.id(n), Value: encode(rows)})
-	}
-	return nil
-}
-
-// named finds the binding that a phrase names.
-func (m *Machine) named(phrase string) (any, bool) {
-	if v, ok := m.lookup(strings.Trim(phrase, "`")); ok {
-		return v, true
-	}
-	want := normal(strings.TrimPrefix(strings.TrimPrefix(strings.Trim(phrase, "`"), "context."), "ctx."))
-	for _, name := range m.names() {
-		if normal(name) == want {
-			return m.binding(name)
-		}
-	}
-	return nil, false
-}
-
 // fields asks for the values of fields that no binding has. With texts they are strings.
 func (m *Machine) fields(ctx context.Context, n *tree.Node, path string, purpose model.Purpose, names []string, task string, texts bool) (map[string]any, error) {
 	var p prompt
@@ -395,16 +331,4 @@ func (m *Machine) fields(ctx context.Context, n *tree.Node, path string, purpose
 		}
 	}
 	return object, nil
-}
-
-func (m *Machine) visitEnd(f *frame, n *tree.Node, path string) error {
-	m.begin(n, path, nil)
-	message, doubtful := resource.InterpolateEnd(n.Message, m.s.args, m.lookupText)
-	if doubtful {
-		m.warn("end_word", "the last word of the message is a name with a value, which is shown in its place")
-	}
-	if message == "" || m.top().ByAnswer {
-		return endSignal{Status: Ended, Message: message}
-	}
-	return endSignal{Status: Halted, Exit: exitHalted, Message: message}
 }

@@ -176,13 +176,13 @@ func (m *Machine) fillLeaf(ctx context.Context, l leaf) (any, error) {
 func (m *Machine) bindTargets(n *tree.Node, path string, declared []string, targets []tree.Target, schema *plan.Schema, value any) (map[string]any, error) {
 	pairs, err := project(declared, targets, schema, value)
 	if err != nil {
-		return nil, diag.New(diag.Failed, CodeValue, "%q: %w", cut(n.Text, 80), err).At(position(n))
+		return nil, diag.New(diag.Failed, CodeValue, "%q: %w", diag.Clip(n.Text, 80), err).At(position(n))
 	}
 	bound := map[string]any{}
 	for _, t := range targets {
 		v, ok := pairs[t.Name]
 		if !ok {
-			m.warn("output_missing", t.Name+" has no value: the result of "+cut(n.Text, 60)+" does not have it")
+			m.warn("output_missing", t.Name+" has no value: the result of "+diag.Clip(n.Text, 60)+" does not have it")
 			continue
 		}
 		bound[t.Name] = v

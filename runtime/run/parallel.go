@@ -222,7 +222,7 @@ func (m *Machine) merge(ctx context.Context, units []*unit, sequential bool) err
 			o = outcome{Failed, u.err.Error()}
 			failed++
 			m.failedKey = u.sub.failedKey
-			m.warn("child_failed", fmt.Sprintf("%s: %v", cut(first.Text, 60), u.err))
+			m.warn("child_failed", fmt.Sprintf("%s: %v", diag.Clip(first.Text, 60), u.err))
 		}
 		for _, t := range first.Outs {
 			m.outcome(t.Name, o)

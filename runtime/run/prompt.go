@@ -57,10 +57,10 @@ func (m *Machine) values(p *prompt, text string, more []string, all bool) {
 		}
 		if v, ok := m.lookup(name); ok {
 			seen[name] = true
-			rows = append(rows, name+" = "+cut(string(encode(v)), maxValue))
+			rows = append(rows, name+" = "+diag.Clip(string(encode(v)), maxValue))
 		} else if v, ok := m.lookup("context." + name); ok { // a field of a binding called context
 			seen[name] = true
-			rows = append(rows, "context."+name+" = "+cut(string(encode(v)), maxValue))
+			rows = append(rows, "context."+name+" = "+diag.Clip(string(encode(v)), maxValue))
 		}
 	}
 	for _, name := range resource.Mentions(text, m.known) {
@@ -76,7 +76,7 @@ func (m *Machine) values(p *prompt, text string, more []string, all bool) {
 		room := maxValue
 		for _, name := range m.names() {
 			v, _ := m.binding(name)
-			row := name + " = " + cut(string(encode(v)), 2048)
+			row := name + " = " + diag.Clip(string(encode(v)), 2048)
 			if room -= len(row); room < 0 {
 				break
 			}
@@ -154,7 +154,7 @@ func (m *Machine) note(path string, v any) {
 		return
 	}
 	o := m.owner()
-	text = path + ": " + cut(text, 8<<10)
+	text = path + ": " + diag.Clip(text, 8<<10)
 	if m.outlives() {
 		m.kept = append(m.kept, document{Text: text})
 	}

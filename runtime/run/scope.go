@@ -228,3 +228,17 @@ func normal(name string) string {
 		return r == ' ' || r == '-' || r == '_' || r == '`' || r == '\t'
 	}), "_")
 }
+
+// named finds the binding that a phrase names.
+func (m *Machine) named(phrase string) (any, bool) {
+	if v, ok := m.lookup(strings.Trim(phrase, "`")); ok {
+		return v, true
+	}
+	want := normal(strings.TrimPrefix(strings.TrimPrefix(strings.Trim(phrase, "`"), "context."), "ctx."))
+	for _, name := range m.names() {
+		if normal(name) == want {
+			return m.binding(name)
+		}
+	}
+	return nil, false
+}

@@ -109,20 +109,12 @@ func (d *Dispatcher) mayReach(u *url.URL) error {
 		if !matchHost(entry, u) {
 			continue
 		}
-		if u.Scheme == "http" && !isLoopback(u.Hostname()) {
+		if u.Scheme == "http" && !origin.Loopback(u.Hostname()) {
 			return refuse("plain http is for loopback addresses only")
 		}
 		return nil
 	}
 	return refuse("it is not among the hosts that are allowed")
-}
-
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // inward reports whether an address is of this machine, its link or its network. A name may lead there

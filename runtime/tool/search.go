@@ -36,21 +36,20 @@ func (p *place) visit(ctx context.Context, file func(dir *os.Root, name, sub str
 		}
 		return file(p.dir, p.base, p.base)
 	}
-	v := visitor{ctx: ctx, file: file}
-	return v.dir(p.dir, "", 0)
+	v := visitor{file: file}
+	return v.dir(ctx, p.dir, "", 0)
 }
 
 type visitor struct {
-	ctx   context.Context
 	file  func(dir *os.Root, name, sub string) error
 	count int
 }
 
-func (v *visitor) dir(dir *os.Root, prefix string, depth int) error {
+func (v *visitor) dir(ctx context.Context, dir *os.Root, prefix string, depth int) error {
 	if depth > maxDepth {
 		return nil
 	}
-	if err := v.ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	entries, err := readDir(dir)
@@ -72,7 +71,7 @@ func (v *visitor) dir(dir *os.Root, prefix string, depth int) error {
 			if err != nil {
 				continue
 			}
-			err = v.dir(sub, prefix+name+"/", depth+1)
+			err = v.dir(ctx, sub, prefix+name+"/", depth+1)
 			sub.Close()
 			if err != nil {
 				return err
@@ -328,7 +327,7 @@ func (s *grep) file(dir *os.Root, name, full string) error {
 		if s.filesOnly {
 			return s.out.add(full)
 		}
-		if err := s.out.add(fmt.Sprintf("%s:%d: %s", full, number, shortened(line))); err != nil {
+		if err := s.out.add(fmt.Sprintf("%s:%d: %s", full, number, diag.Clip(string(line), maxLine))); err != nil {
 			return err
 		}
 	}
@@ -350,11 +349,4 @@ func (s *grep) read(f *os.File, size int) ([]byte, error) {
 		}
 	}
 	return s.buf[:n], nil
-}
-
-func shortened(line []byte) string {
-	if len(line) > maxLine {
-		return strings.ToValidUTF8(string(line[:maxLine]), "") + "…"
-	}
-	return string(line)
 }

@@ -104,6 +104,43 @@ func quoted(s string) bool {
 		!strings.Contains(strings.ReplaceAll(s[1:len(s)-1], `'\''`, ""), "'")
 }
 
+// Own returns an Error with the sentence of err that shares nothing with it, so that it can be changed: errors of
+// others cannot, they may be kept or told more than once. It is a copy of err, or of the first Error in its chain. ok is
+// false if there is none.
+func Own(err error) (e *Error, ok bool) {
+	first, ok := errors.AsType[*Error](err)
+	if !ok {
+		return nil, false
+	}
+	own := *first
+	own.Hints, own.Candidates = slices.Clone(first.Hints), slices.Clone(first.Candidates)
+	if err != error(first) {
+		own.Message, own.Err, own.Where = err.Error(), err, Position{}
+	}
+	return &own, true
+}
+
+// Prefixed returns err with more before its sentence, as "prefix: sentence", and all else that it says. An err without an Error in
+// its chain, such as nil, is returned as it is.
+func Prefixed(err error, prefix string) error {
+	e, ok := Own(err)
+	if !ok {
+		return err
+	}
+	e.Message = prefix + ": " + e.Message
+	return e
+}
+
+// Located returns err with the place p, unless it says its place itself. An err without an Error in its chain, such as nil, is
+// returned as it is.
+func Located(err error, p Position) error {
+	if e, ok := errors.AsType[*Error](err); !ok || e.Where != (Position{}) {
+		return err
+	}
+	e, _ := Own(err)
+	return e.At(p)
+}
+
 // At sets the place and returns e.
 func (e *Error) At(p Position) *Error { e.Where = p; return e }
 

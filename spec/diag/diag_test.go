@@ -23,6 +23,47 @@ func TestErrorIsItsCode(t *testing.T) {
 	}
 }
 
+// What is added to an error of somebody else is added to a copy of it.
+func TestOwn(t *testing.T) {
+	cause := fs.ErrNotExist
+	one := New(Refused, "E_DIGEST", "no layer: %w", cause).Hint("skl update").Meant("pdf")
+	place := Position{File: "skl.toml", Line: 3}
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{Prefixed(one, "acme/pdf"), "acme/pdf: no layer: file does not exist"},
+		{Prefixed(Prefixed(one, "b"), "a"), "a: b: no layer: file does not exist"},
+		{Prefixed(fmt.Errorf("reading: %w", one), "a"), "a: reading: no layer: file does not exist"},
+		{Located(one, place), "skl.toml:3: no layer: file does not exist"},
+		{Located(Located(one, place), Position{File: "other"}), "skl.toml:3: no layer: file does not exist"},
+		{Located(fmt.Errorf("reading: %w", one), place), "skl.toml:3: reading: no layer: file does not exist"},
+		{Prefixed(Located(one, place), "a"), "skl.toml:3: a: no layer: file does not exist"},
+		{Prefixed(cause, "a"), "file does not exist"},
+		{Located(cause, place), "file does not exist"},
+	} {
+		if test.err.Error() != test.want {
+			t.Errorf("%q, want %q", test.err, test.want)
+		}
+		if e, ok := Own(test.err); ok {
+			if e.Class != Refused || e.Code != "E_DIGEST" || len(e.Hints) != 1 || len(e.Candidates) != 1 || !errors.Is(e, cause) {
+				t.Errorf("%q lost something: %+v", test.want, e)
+			}
+			e.Hint("another")
+			e.Candidates[0] = "another"
+		}
+	}
+	if one.Error() != "no layer: file does not exist" || len(one.Hints) != 1 || one.Candidates[0] != "pdf" || one.Where != (Position{}) {
+		t.Errorf("it was changed: %+v", one)
+	}
+	if Prefixed(nil, "a") != nil || Located(nil, place) != nil {
+		t.Error("nil is no error")
+	}
+	if _, ok := Own(cause); ok {
+		t.Error("a foreign error was taken for an Error")
+	}
+}
+
 func TestPrintable(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain – ünï 数据 🙂":         "plain – ünï 数据 🙂",

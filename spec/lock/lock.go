@@ -72,6 +72,18 @@ type Skill struct {
 	unknown, unknownSigner, unknownLog string // as in Lock; of the tables, their own
 }
 
+// SameRelease reports whether s and t say the same of where their bytes are: the place and all pins. Two folders, which have
+// no pins, are the same release if they are one place.
+func (s Skill) SameRelease(t Skill) bool {
+	return s.Source == t.Source && s.URL == t.URL && s.Path == t.Path && s.Commit == t.Commit && s.Manifest == t.Manifest && s.Artifact == t.Artifact
+}
+
+// SameBytes reports whether s and t are pinned to the same bytes: one place, and the same commit or manifest there. What has
+// neither, such as a folder, may have changed in between.
+func (s Skill) SameBytes(t Skill) bool {
+	return (s.Commit != "" || s.Manifest != "") && s.URL == t.URL && s.Path == t.Path && s.Commit == t.Commit && s.Manifest == t.Manifest
+}
+
 // A Signer is the identity a release was signed by.
 type Signer struct {
 	Issuer, Identity, Repository, Ref, Runner, Key string

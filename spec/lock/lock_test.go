@@ -293,3 +293,33 @@ func TestCheckpointSurvivesByteForByte(t *testing.T) {
 		t.Errorf("the log became %+v", again.Skills[0].Log)
 	}
 }
+
+func TestSame(t *testing.T) {
+	folder := Skill{Name: "pdf", Source: "local", URL: "skills", Path: "pdf"}
+	git := Skill{Name: "pdf", Source: "git", URL: "https://git.example/pdf.git", Path: "pdf", Commit: "c1"}
+	oci := Skill{Name: "pdf", Source: "oci", URL: "oci://host/pdf", Manifest: "m1", Artifact: "a1"}
+	with := func(s Skill, change func(*Skill)) Skill { change(&s); return s }
+	for _, test := range []struct {
+		name           string
+		a, b           Skill
+		release, bytes bool
+	}{
+		{"a folder", folder, folder, true, false},
+		{"another folder", folder, with(folder, func(s *Skill) { s.Path = "other" }), false, false},
+		{"a commit", git, with(git, func(s *Skill) { s.Version, s.Ref, s.Tree = "1.0.0", "acme/pdf", "tree-sha256:x" }), true, true},
+		{"another commit", git, with(git, func(s *Skill) { s.Commit = "c2" }), false, false},
+		{"another repository", git, with(git, func(s *Skill) { s.URL = "https://git.example/fork.git" }), false, false},
+		{"another skill of it", git, with(git, func(s *Skill) { s.Path = "ocr" }), false, false},
+		{"a pin and none", git, with(git, func(s *Skill) { s.Commit = "" }), false, false},
+		{"a manifest", oci, oci, true, true},
+		{"another manifest", oci, with(oci, func(s *Skill) { s.Manifest = "m2" }), false, false},
+		{"an older lock, without the artifact", oci, with(oci, func(s *Skill) { s.Artifact = "" }), false, true},
+		{"another kind of source", git, with(git, func(s *Skill) { s.Source = "marketplace" }), false, true},
+	} {
+		for _, p := range [][2]Skill{{test.a, test.b}, {test.b, test.a}} {
+			if release, bytes := p[0].SameRelease(p[1]), p[0].SameBytes(p[1]); release != test.release || bytes != test.bytes {
+				t.Errorf("%s: release %v, bytes %v", test.name, release, bytes)
+			}
+		}
+	}
+}

@@ -293,7 +293,7 @@ func readDir(dir string) ([]fs.DirEntry, error) {
 // hashFile reads f from its start and compares it with d; f is left at its start.
 func hashFile(ctx context.Context, f *os.File, d blob.Digest) error {
 	h := d.Hash()
-	if _, err := io.Copy(h, io.NewSectionReader(reader{ctx, f}, 0, 1<<62)); err != nil {
+	if _, err := io.Copy(h, io.NewSectionReader(reader{ctx.Err, f}, 0, 1<<62)); err != nil {
 		return err
 	}
 	if !d.Matches(h) {
@@ -302,14 +302,14 @@ func hashFile(ctx context.Context, f *os.File, d blob.Digest) error {
 	return nil
 }
 
-// reader is a ReaderAt that ends with its context.
+// reader is a ReaderAt that fails once the operation it reads for has ended.
 type reader struct {
-	ctx context.Context
-	f   *os.File
+	ended func() error // Err of the context of the operation
+	f     *os.File
 }
 
 func (r reader) ReadAt(p []byte, offset int64) (int, error) {
-	if err := r.ctx.Err(); err != nil {
+	if err := r.ended(); err != nil {
 		return 0, err
 	}
 	return r.f.ReadAt(p, offset)

@@ -44,7 +44,7 @@ func (s *Store) put(ctx context.Context, d blob.Digest, size int64, r io.Reader)
 		return blob.ErrTooLarge
 	}
 	h := d.Hash()
-	in := &counted{ctx: ctx, r: r, h: h, left: s.left(size)}
+	in := &counted{ended: ctx.Err, r: r, h: h, left: s.left(size)}
 	head, rest, err := readHead(in, size)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (s *Store) putAgain(ctx context.Context, d blob.Digest, size int64, in *cou
 	if there, err := s.renew(d); there || err != nil {
 		return err
 	}
-	from := &counted{ctx: ctx, r: old, h: d.Hash(), left: s.left(size)}
+	from := &counted{ended: ctx.Err, r: old, h: d.Hash(), left: s.left(size)}
 	return s.store(d, from, func() error { return from.check(d, size) })
 }
 
@@ -279,7 +279,7 @@ func (s *Store) append(ctx context.Context, id string, offset int64, r io.Reader
 	if s.MaxBytes > 0 {
 		limit = s.MaxBytes - offset + 1
 	}
-	n, err := io.Copy(io.NewOffsetWriter(f, offset), io.LimitReader(&counted{ctx: ctx, r: r, left: 1<<63 - 1}, limit))
+	n, err := io.Copy(io.NewOffsetWriter(f, offset), io.LimitReader(&counted{ended: ctx.Err, r: r, left: 1<<63 - 1}, limit))
 	if err == nil && s.MaxBytes > 0 && offset+n > s.MaxBytes {
 		err = blob.ErrTooLarge
 	}
@@ -431,17 +431,17 @@ func (s *Store) Abort(ctx context.Context, id string) error {
 	return s.discard(id)
 }
 
-// counted reads at most left bytes, counts and hashes them, and ends with its context.
+// counted reads at most left bytes, counts and hashes them, and fails once the operation it reads for has ended.
 type counted struct {
-	ctx  context.Context
-	r    io.Reader
-	h    hash.Hash // may be nil
-	n    int64
-	left int64
+	ended func() error // Err of the context of the operation
+	r     io.Reader
+	h     hash.Hash // may be nil
+	n     int64
+	left  int64
 }
 
 func (c *counted) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
+	if err := c.ended(); err != nil {
 		return 0, err
 	}
 	if c.left == 0 {

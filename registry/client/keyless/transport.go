@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -183,12 +183,7 @@ func asService(ctx context.Context, err error, what, address, did string) error 
 
 // excerpt is the start of an error answer, fit for one line.
 func excerpt(text []byte) string {
-	const limit = 200
-	line := strings.TrimSpace(string(text))
-	if len(line) > limit {
-		line = line[:limit] + "…"
-	}
-	return diag.Printable(line)
+	return diag.Printable(diag.Clip(strings.TrimSpace(string(text)), 200))
 }
 
 // withoutRedirects is client refusing to be sent elsewhere, token and all.
@@ -207,13 +202,8 @@ func secure(what, address string) (*url.URL, error) {
 	if err != nil || u.Host == "" || u.User != nil {
 		return nil, diag.New(diag.Misuse, "keyless_config", "%q is no address of a %s", diag.Printable(address), what)
 	}
-	if u.Scheme == "https" || u.Scheme == "http" && loopback(u.Hostname()) {
+	if u.Scheme == "https" || u.Scheme == "http" && origin.Loopback(u.Hostname()) {
 		return u, nil
 	}
 	return nil, diag.New(diag.Refused, "keyless_insecure", "the %s %s is not reached over https", what, diag.Printable(address))
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

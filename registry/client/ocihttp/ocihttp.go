@@ -16,9 +16,7 @@ package ocihttp
 
 import (
 	"context"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"sync"
 
@@ -91,12 +89,7 @@ func (c *Client) Plain(host string) bool {
 	if c.origin.Insecure[host] {
 		return true
 	}
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	ip, err := netip.ParseAddr(strings.Trim(name, "[]"))
-	return name == "localhost" || err == nil && ip.Unmap().IsLoopback()
+	return origin.Loopback(host)
 }
 
 // Base is the address of the registry at host: "https://host:port".

@@ -35,7 +35,7 @@ func Accept(r *http.Request, names ...string) error {
 			return name != "" && (strings.EqualFold(name, host) || strings.EqualFold(name, bare(host)))
 		})
 	}
-	if r.TLS == nil && arrivedOnLoopback(r) && !isLoopback(bare(r.Host)) && !own(r.Host) {
+	if r.TLS == nil && arrivedOnLoopback(r) && !Loopback(bare(r.Host)) && !own(r.Host) {
 		return diag.New(diag.Refused, CodeHost, "%q is not the name of this server", diag.Printable(r.Host)).
 			Hint("ask for it as 127.0.0.1 or localhost, or add the name to those that the server is configured with")
 	}

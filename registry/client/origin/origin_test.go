@@ -393,3 +393,16 @@ func ExampleClient_Do() {
 	fmt.Println(err)
 	// Output: GET https://git.example/acme/pdf.git/info/refs: not asked, because skl is offline
 }
+
+func TestLoopback(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost": true, "LocalHost": true, "localhost:80": true, "127.0.0.1": true, "127.9.9.9:8080": true,
+		"::1": true, "[::1]": true, "[::1]:443": true, "::ffff:127.0.0.1": true,
+		"": false, ":80": false, "localhost.": false, "a.localhost": false, "localhost.example": false, "127.0.0.1.example": false,
+		"127.1": false, "0x7f000001": false, "2130706433": false, "0.0.0.0": false, "[::]:80": false, "10.0.0.1": false, "::2": false,
+	} {
+		if got := Loopback(host); got != want {
+			t.Errorf("Loopback(%q) = %v", host, got)
+		}
+	}
+}

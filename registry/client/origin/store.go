@@ -74,7 +74,7 @@ func (s *Store) Lookup(ctx context.Context, origin string) (c Credential, source
 
 // Private reports whether nobody between here and the server at u can read what is sent: it is
 // spoken to over https, or it is this machine.
-func Private(u *url.URL) bool { return u.Scheme == "https" || isLoopback(u.Hostname()) }
+func Private(u *url.URL) bool { return u.Scheme == "https" || Loopback(u.Hostname()) }
 
 // check refuses what could break out of a header.
 func (c Credential) check(source string) error {

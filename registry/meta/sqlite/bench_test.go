@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -42,7 +43,7 @@ func BenchmarkUpdate(b *testing.B) {
 
 func link(b *testing.B, s *store, n int64) {
 	if err := s.Update(b.Context(), func(tx *meta.Tx) error {
-		return tx.LinkBlob("acme/pdf", fmt.Sprintf("sha256:%064x", n), 1, time.Now())
+		return tx.LinkBlob(b.Context(), "acme/pdf", fmt.Sprintf("sha256:%064x", n), 1, time.Now())
 	}); err != nil {
 		b.Error(err)
 	}
@@ -58,7 +59,7 @@ func BenchmarkPublish(b *testing.B) {
 		for pb.Next() {
 			i := int(n.Add(1))
 			r := g.release(i)
-			if err := s.Update(b.Context(), func(tx *meta.Tx) error { return publish(tx, r, int64(i)) }); err != nil {
+			if err := s.Update(b.Context(), func(tx *meta.Tx) error { return publish(b.Context(), tx, r, int64(i)) }); err != nil {
 				b.Error(err)
 			}
 		}
@@ -66,20 +67,20 @@ func BenchmarkPublish(b *testing.B) {
 	b.ReportMetric(float64(n.Load())/b.Elapsed().Seconds(), "releases/s")
 }
 
-func publish(tx *meta.Tx, r meta.Release, n int64) error {
+func publish(ctx context.Context, tx *meta.Tx, r meta.Release, n int64) error {
 	m := meta.Manifest{Repo: r.Repo(), Digest: r.Manifest, Root: r.Manifest, State: r.State, Bytes: make([]byte, 900), Created: r.Published, Blobs: []string{r.Artifact, r.Zip}}
 	for _, d := range m.Blobs {
-		if err := tx.LinkBlob(r.Repo(), d, 1, r.Published); err != nil {
+		if err := tx.LinkBlob(ctx, r.Repo(), d, 1, r.Published); err != nil {
 			return err
 		}
 	}
-	if err := tx.PutManifest(m); err != nil {
+	if err := tx.PutManifest(ctx, m); err != nil {
 		return err
 	}
-	if err := tx.PutTag(r.Repo(), r.Version, r.Manifest, r.Published); err != nil {
+	if err := tx.PutTag(ctx, r.Repo(), r.Version, r.Manifest, r.Published); err != nil {
 		return err
 	}
-	return tx.CreateRelease(r)
+	return tx.CreateRelease(ctx, r)
 }
 
 // BenchmarkManifestByTag is the question behind every pull.
@@ -89,7 +90,7 @@ func BenchmarkManifestByTag(b *testing.B) {
 	const n = 2000
 	if err := s.Update(b.Context(), func(tx *meta.Tx) error {
 		for i := range n {
-			if err := publish(tx, g.release(i), int64(i)); err != nil {
+			if err := publish(b.Context(), tx, g.release(i), int64(i)); err != nil {
 				return err
 			}
 		}
@@ -101,7 +102,7 @@ func BenchmarkManifestByTag(b *testing.B) {
 	for b.Loop() {
 		i = (i + 7919) % n
 		if err := s.View(b.Context(), func(tx *meta.Tx) error {
-			_, err := tx.ManifestByTag(repoOf(i), "1.0.0")
+			_, err := tx.ManifestByTag(b.Context(), repoOf(i), "1.0.0")
 			return err
 		}); err != nil {
 			b.Fatal(err)
@@ -164,7 +165,7 @@ func (g *generator) fill(t testing.TB, s *store, n int) {
 	for i := 0; i < n; {
 		if err := s.Update(t.Context(), func(tx *meta.Tx) error {
 			for end := min(i+100, n); i < end; i++ {
-				if err := tx.CreateRelease(g.release(i)); err != nil {
+				if err := tx.CreateRelease(t.Context(), g.release(i)); err != nil {
 					return err
 				}
 			}
@@ -215,7 +216,7 @@ func BenchmarkSearch(b *testing.B) {
 			q := queries[len(took)%len(queries)]
 			start := time.Now()
 			if err := s.View(b.Context(), func(tx *meta.Tx) error {
-				m, err := tx.Search(q)
+				m, err := tx.Search(b.Context(), q)
 				total = m.Total
 				return err
 			}); err != nil {
@@ -244,7 +245,7 @@ func BenchmarkSearch(b *testing.B) {
 					return
 				case <-tick:
 				}
-				if err := s.Update(b.Context(), func(tx *meta.Tx) error { return tx.CreateRelease(g.release(published)) }); err != nil {
+				if err := s.Update(b.Context(), func(tx *meta.Tx) error { return tx.CreateRelease(b.Context(), g.release(published)) }); err != nil {
 					b.Error(err)
 				}
 			}

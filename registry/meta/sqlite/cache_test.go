@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -24,7 +25,7 @@ func compare(t *testing.T, s *store, q meta.Search) (answer meta.Matches) {
 	}
 	defer c.run(t.Context(), "COMMIT")
 	for i, d := range []dialect{{}, {&s.cache}, {&s.cache}} {
-		m, err := meta.NewTx(t.Context(), &session{c: c}, d).Search(q)
+		m, err := meta.NewTx(&session{c: c}, d).Search(t.Context(), q)
 		if err != nil {
 			t.Errorf("%+v: %v", q, err)
 		}
@@ -101,10 +102,10 @@ func TestSearchSeesChanges(t *testing.T) {
 		err := stores[round%2].Update(t.Context(), func(tx *meta.Tx) error {
 			rel := g.release(next)
 			rel.Text = "common"
-			if err := tx.CreateRelease(rel); err != nil {
+			if err := tx.CreateRelease(t.Context(), rel); err != nil {
 				return err
 			}
-			if _, err := tx.Search(meta.Search{Text: "common"}); err != nil {
+			if _, err := tx.Search(t.Context(), meta.Search{Text: "common"}); err != nil {
 				return err
 			}
 			return undone
@@ -117,7 +118,7 @@ func TestSearchSeesChanges(t *testing.T) {
 			i = next
 			next++
 		}
-		if err := stores[r.IntN(2)].Update(t.Context(), func(tx *meta.Tx) error { return g.change(tx, listed, i, round) }); err != nil {
+		if err := stores[r.IntN(2)].Update(t.Context(), func(tx *meta.Tx) error { return g.change(t.Context(), tx, listed, i, round) }); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
@@ -146,35 +147,35 @@ func TestSearchSeesChanges(t *testing.T) {
 
 // change creates skill i, or publishes a version of it with other words, signs it, yanks it or removes it. It keeps
 // listed in step.
-func (g *generator) change(tx *meta.Tx, listed map[int]meta.Release, i, round int) error {
+func (g *generator) change(ctx context.Context, tx *meta.Tx, listed map[int]meta.Release, i, round int) error {
 	rel, ok := listed[i]
 	if !ok {
 		rel = g.release(i)
 		rel.Version = fmt.Sprintf("1.%d.0", round)
 		listed[i] = rel
-		return tx.CreateRelease(rel)
+		return tx.CreateRelease(ctx, rel)
 	}
 	switch round % 4 {
 	case 0:
 		other := g.release(round)
 		rel.Version, rel.Text, rel.Keywords, rel.Description, rel.License = fmt.Sprintf("1.%d.0", round), other.Text, other.Keywords, other.Description, other.License
 		listed[i] = rel
-		return tx.CreateRelease(rel)
+		return tx.CreateRelease(ctx, rel)
 	case 1:
 		rel.Signed = !rel.Signed
 		listed[i] = rel
-		return tx.UpdateRelease(rel)
+		return tx.UpdateRelease(ctx, rel)
 	}
 	delete(listed, i)
-	all, err := tx.Releases(rel.Namespace, rel.Name)
+	all, err := tx.Releases(ctx, rel.Namespace, rel.Name)
 	if err != nil {
 		return err
 	}
 	for _, one := range all {
 		if one.State = meta.Yanked; round%4 == 2 {
-			err = tx.DeleteRelease(one.Namespace, one.Name, one.Version)
+			err = tx.DeleteRelease(ctx, one.Namespace, one.Name, one.Version)
 		} else {
-			err = tx.UpdateRelease(one)
+			err = tx.UpdateRelease(ctx, one)
 		}
 		if err != nil {
 			return err

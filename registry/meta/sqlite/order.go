@@ -15,7 +15,6 @@ import (
 // An order sorts what a search found.
 type order struct {
 	meta.Querier
-	ctx    context.Context
 	state  *state
 	search meta.Search
 	words  []string
@@ -32,8 +31,8 @@ const (
 // list returns those ids that the page of the search needs, and those before them, best first, with their scores. There are
 // three ranks, whose scores do not overlap: the best maxScored by [rank.Scorer], whose score is above 1; up to maxRanked
 // by cheaper means, between 0 and 1; the others, newest first, with 0.
-func (o *order) list() ([]int64, map[int64]float64, error) {
-	exact, err := o.exact()
+func (o *order) list(ctx context.Context) ([]int64, map[int64]float64, error) {
+	exact, err := o.exact(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -43,7 +42,7 @@ func (o *order) list() ([]int64, map[int64]float64, error) {
 			best[id] = exactBonus
 		}
 	}
-	if err := o.choose(best); err != nil {
+	if err := o.choose(ctx, best); err != nil {
 		return nil, nil, err
 	}
 	sorted := make([]int64, 0, len(best)+o.search.Limit)
@@ -58,7 +57,7 @@ func (o *order) list() ([]int64, map[int64]float64, error) {
 	byScore := func(a, b int64) int { return cmp.Or(cmp.Compare(best[b], best[a]), cmp.Compare(b, a)) }
 	slices.SortFunc(sorted, byScore)
 	top := sorted[:min(maxScored, len(sorted))]
-	if err := o.score(top, best); err != nil {
+	if err := o.score(ctx, top, best); err != nil {
 		return nil, nil, err
 	}
 	slices.SortFunc(top, byScore)
@@ -77,13 +76,13 @@ func (o *order) list() ([]int64, map[int64]float64, error) {
 func squeeze(score float64) float64 { return max(score, 0) / (1 + max(score, 0)) }
 
 // exact returns the skills whose name is the text.
-func (o *order) exact() ([]int64, error) {
-	ids, err := idList(o.ctx, o, `SELECT CAST(group_concat(id) AS BLOB) FROM (SELECT id FROM skills WHERE name = $1 ORDER BY namespace LIMIT 1000)`, strings.ToLower(strings.Join(o.words, "-")))
+func (o *order) exact(ctx context.Context) ([]int64, error) {
+	ids, err := idList(ctx, o, `SELECT CAST(group_concat(id) AS BLOB) FROM (SELECT id FROM skills WHERE name = $1 ORDER BY namespace LIMIT 1000)`, strings.ToLower(strings.Join(o.words, "-")))
 	if err != nil {
 		return nil, err
 	}
 	if namespace, name, ok := strings.Cut(strings.TrimSpace(o.search.Text), "/"); ok {
-		one, err := idList(o.ctx, o, `SELECT id FROM skills WHERE namespace = $1 AND name = $2`, namespace, name)
+		one, err := idList(ctx, o, `SELECT id FROM skills WHERE namespace = $1 AND name = $2`, namespace, name)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +92,7 @@ func (o *order) exact() ([]int64, error) {
 }
 
 // choose adds to best up to maxRanked skills, with scores that cost little.
-func (o *order) choose(best map[int64]float64) error {
+func (o *order) choose(ctx context.Context, best map[int64]float64) error {
 	add := func(some bits) {
 		for id := range some.backward() {
 			if len(best) == maxRanked {
@@ -112,12 +111,12 @@ func (o *order) choose(best map[int64]float64) error {
 		return nil
 	case o.total <= maxRanked:
 		add(o.ids)
-		return o.bm25(`SELECT rowid, bm25(search, 10, 5, 2, 3, 1) FROM search WHERE search MATCH $1`, match(o.words, ""), best)
+		return o.bm25(ctx, `SELECT rowid, bm25(search, 10, 5, 2, 3, 1) FROM search WHERE search MATCH $1`, match(o.words, ""), best)
 	}
 	// Of words that so many skills have, one in a text says little; and to rank takes
 	// ten times as long as to find.
 	for _, operator := range []string{"", " OR "} {
-		named, err := o.state.list(o.ctx, o, terms{"search_name", match(o.words, operator)})
+		named, err := o.state.list(ctx, o, terms{"search_name", match(o.words, operator)})
 		if err != nil {
 			return err
 		}
@@ -125,11 +124,11 @@ func (o *order) choose(best map[int64]float64) error {
 			break
 		}
 	}
-	return o.bm25(`SELECT rowid, bm25(search_name, 10, 5) FROM search_name WHERE search_name MATCH $1`, match(o.words, " OR "), best)
+	return o.bm25(ctx, `SELECT rowid, bm25(search_name, 10, 5) FROM search_name WHERE search_name MATCH $1`, match(o.words, " OR "), best)
 }
 
 // bm25 adds the score that query gives, of the ids that are the keys of best.
-func (o *order) bm25(query, match string, best map[int64]float64) error {
+func (o *order) bm25(ctx context.Context, query, match string, best map[int64]float64) error {
 	if len(best) == 0 {
 		return nil
 	}
@@ -141,7 +140,7 @@ func (o *order) bm25(query, match string, best map[int64]float64) error {
 	}
 	// The plus keeps the ids away from the full-text index, which would start anew for each of them; where to start is
 	// what it shall know.
-	rows, err := o.QueryContext(o.ctx, query+` AND rowid >= $2 AND +rowid IN (SELECT value FROM json_each($3))`, match, first, array(ids))
+	rows, err := o.QueryContext(ctx, query+` AND rowid >= $2 AND +rowid IN (SELECT value FROM json_each($3))`, match, first, array(ids))
 	if err != nil {
 		return err
 	}
@@ -170,7 +169,7 @@ func array(ids []int64) string {
 }
 
 // score gives the skills of top the scores that all of skl ranks by.
-func (o *order) score(top []int64, best map[int64]float64) error {
+func (o *order) score(ctx context.Context, top []int64, best map[int64]float64) error {
 	scorer := weights().New(rank.Ask(o.search.Text), o.corpus())
 	// Skills that have all words differ by where they say them. A sentence is also about what skills say in
 	// their bodies, which takes longer to read than all the rest.
@@ -179,7 +178,7 @@ func (o *order) score(top []int64, best map[int64]float64) error {
 		query = `SELECT s.id, s.namespace, s.name, s.keywords, s.description, coalesce(r.body, '') FROM json_each($1) AS j CROSS JOIN skills AS s ON s.id = j.value
 			LEFT JOIN releases AS r ON r.namespace = s.namespace AND r.name = s.name AND r.version = s.latest`
 	}
-	rows, err := o.QueryContext(o.ctx, query, array(top))
+	rows, err := o.QueryContext(ctx, query, array(top))
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func TestQuality(t *testing.T) {
 	}
 	if err := s.Update(t.Context(), func(tx *meta.Tx) error {
 		for _, r := range releases {
-			if err := tx.CreateRelease(r); err != nil {
+			if err := tx.CreateRelease(t.Context(), r); err != nil {
 				return err
 			}
 		}
@@ -62,7 +62,7 @@ func recall(t *testing.T, s *store, asks []ask) (first, third float64) {
 	for _, a := range asks {
 		var names []string
 		if err := s.View(t.Context(), func(tx *meta.Tx) error {
-			m, err := tx.Search(meta.Search{Text: a.text, Limit: 3})
+			m, err := tx.Search(t.Context(), meta.Search{Text: a.text, Limit: 3})
 			for _, k := range m.Skills {
 				names = append(names, k.Name)
 			}

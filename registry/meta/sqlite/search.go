@@ -89,8 +89,8 @@ func (d dialect) Search(ctx context.Context, q meta.Querier, s meta.Search) (met
 	switch {
 	case text == nil:
 	case s.Sort == "" || s.Sort == "relevance":
-		o := order{Querier: q, ctx: ctx, state: st, search: s, words: text, ids: kept, total: h.Total, some: some}
-		list, scores, err = o.list()
+		o := order{Querier: q, state: st, search: s, words: text, ids: kept, total: h.Total, some: some}
+		list, scores, err = o.list(ctx)
 	default:
 		list, err = ordered(ctx, q, s)
 	}

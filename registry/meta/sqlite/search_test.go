@@ -40,7 +40,7 @@ func TestSearchCounts(t *testing.T) {
 				}
 			}
 			var m meta.Matches
-			if err := s.View(t.Context(), func(tx *meta.Tx) (err error) { m, err = tx.Search(q); return err }); err != nil {
+			if err := s.View(t.Context(), func(tx *meta.Tx) (err error) { m, err = tx.Search(t.Context(), q); return err }); err != nil {
 				t.Fatal(err)
 			}
 			if m.Relaxed && want == 0 {
@@ -78,7 +78,7 @@ func TestRankOfMany(t *testing.T) {
 				if strings.Contains(name, "%") {
 					name = fmt.Sprintf(name, i)
 				}
-				if err := tx.CreateRelease(meta.Release{Namespace: "acme", Name: name, Version: "1.0.0", Description: group.description, State: meta.Approved}); err != nil {
+				if err := tx.CreateRelease(t.Context(), meta.Release{Namespace: "acme", Name: name, Version: "1.0.0", Description: group.description, State: meta.Approved}); err != nil {
 					return err
 				}
 			}
@@ -90,7 +90,7 @@ func TestRankOfMany(t *testing.T) {
 	seen := map[string]bool{}
 	for offset := 0; offset <= 2000; offset += 100 {
 		if err := s.View(t.Context(), func(tx *meta.Tx) error {
-			m, err := tx.Search(meta.Search{Text: "pdf", Offset: offset, Limit: 100})
+			m, err := tx.Search(t.Context(), meta.Search{Text: "pdf", Offset: offset, Limit: 100})
 			for i, sk := range m.Skills {
 				seen[sk.Name] = true
 				switch at := offset + i; {
@@ -114,7 +114,7 @@ func TestExactNameFirst(t *testing.T) {
 	if err := s.Update(t.Context(), func(tx *meta.Tx) error {
 		for _, r := range []meta.Release{{Name: "pdf", Description: "x"}, {Name: "pdf-pdf-pdf", Description: "pdf for pdf", Keywords: []string{"pdf"}}} {
 			r.Namespace, r.Version, r.State = "acme", "1.0.0", meta.Approved
-			if err := tx.CreateRelease(r); err != nil {
+			if err := tx.CreateRelease(t.Context(), r); err != nil {
 				return err
 			}
 		}
@@ -123,7 +123,7 @@ func TestExactNameFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.View(t.Context(), func(tx *meta.Tx) error {
-		m, err := tx.Search(meta.Search{Text: "pdf"})
+		m, err := tx.Search(t.Context(), meta.Search{Text: "pdf"})
 		if len(m.Skills) != 2 || m.Skills[0].Name != "pdf" {
 			t.Errorf("found %+v with scores %v", m.Skills, m.Scores)
 		}
@@ -144,12 +144,12 @@ func TestRelaxed(t *testing.T) {
 			{Namespace: "hidden", Name: "pdf-rotate", Description: "Rotates the pages of PDF files and merges them."},
 		} {
 			r.Namespace, r.Version, r.State = cmp.Or(r.Namespace, "acme"), "1.0.0", meta.Approved
-			if err := tx.CreateRelease(r); err != nil {
+			if err := tx.CreateRelease(t.Context(), r); err != nil {
 				return err
 			}
 		}
 		for i := range 50 { // so that "files" is no rare word
-			if err := tx.CreateRelease(meta.Release{Namespace: "many", Name: fmt.Sprintf("other-%d", i), Version: "1.0.0", Description: "Sorts files.", State: meta.Approved}); err != nil {
+			if err := tx.CreateRelease(t.Context(), meta.Release{Namespace: "many", Name: fmt.Sprintf("other-%d", i), Version: "1.0.0", Description: "Sorts files.", State: meta.Approved}); err != nil {
 				return err
 			}
 		}
@@ -177,7 +177,7 @@ func TestRelaxed(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if err := s.View(t.Context(), func(tx *meta.Tx) error {
-				m, err := tx.Search(meta.Search{Text: test.text, Namespaces: test.spaces, License: test.license})
+				m, err := tx.Search(t.Context(), meta.Search{Text: test.text, Namespaces: test.spaces, License: test.license})
 				var names []string
 				for _, k := range m.Skills {
 					names = append(names, k.Name)
@@ -198,7 +198,7 @@ func TestRelaxedPages(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "meta.db"), Options{})
 	if err := s.Update(t.Context(), func(tx *meta.Tx) error {
 		for i := range 1300 {
-			if err := tx.CreateRelease(meta.Release{Namespace: "acme", Name: fmt.Sprintf("s-%d", i), Version: "1.0.0", Description: strings.Repeat("x ", i%9) + "draws charts", State: meta.Approved}); err != nil {
+			if err := tx.CreateRelease(t.Context(), meta.Release{Namespace: "acme", Name: fmt.Sprintf("s-%d", i), Version: "1.0.0", Description: strings.Repeat("x ", i%9) + "draws charts", State: meta.Approved}); err != nil {
 				return err
 			}
 		}
@@ -209,7 +209,7 @@ func TestRelaxedPages(t *testing.T) {
 	seen, last := map[string]bool{}, 1e9
 	for offset := 0; offset < 1300; offset += 100 {
 		if err := s.View(t.Context(), func(tx *meta.Tx) error {
-			m, err := tx.Search(meta.Search{Text: "draw charts of wombats", Offset: offset, Limit: 100})
+			m, err := tx.Search(t.Context(), meta.Search{Text: "draw charts of wombats", Offset: offset, Limit: 100})
 			if !m.Relaxed || m.Total != 1300 {
 				t.Fatalf("found %d, relaxed: %v", m.Total, m.Relaxed)
 			}
@@ -233,7 +233,7 @@ func TestRelaxedPages(t *testing.T) {
 func FuzzSearch(f *testing.F) {
 	s := openTest(f, filepath.Join(f.TempDir(), "meta.db"), Options{})
 	if err := s.Update(f.Context(), func(tx *meta.Tx) error {
-		return tx.CreateRelease(meta.Release{Namespace: "acme", Name: "pdf-forms", Version: "1.0.0", Description: "Ångström 数据 and or not near", State: meta.Approved})
+		return tx.CreateRelease(f.Context(), meta.Release{Namespace: "acme", Name: "pdf-forms", Version: "1.0.0", Description: "Ångström 数据 and or not near", State: meta.Approved})
 	}); err != nil {
 		f.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func FuzzSearch(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if err := s.View(t.Context(), func(tx *meta.Tx) error {
-			m, err := tx.Search(meta.Search{Text: text})
+			m, err := tx.Search(t.Context(), meta.Search{Text: text})
 			if m.Total > 1 || m.Total == 1 && words(text) == nil && strings.TrimSpace(text) != "" {
 				t.Errorf("%q finds %d", text, m.Total)
 			}

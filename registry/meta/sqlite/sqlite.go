@@ -197,7 +197,7 @@ func (s *store) View(ctx context.Context, fn func(*meta.Tx) error) (err error) {
 			err = dialect{}.Err(e)
 		}
 	}()
-	return fn(meta.NewTx(ctx, session, dialect{&s.cache}))
+	return fn(meta.NewTx(session, dialect{&s.cache}))
 }
 
 // Backup implements [meta.Store]. The copy appears under its name when it is whole and durable.

@@ -47,12 +47,12 @@ func TestMetaSmall(t *testing.T) {
 
 func set(t testing.TB, s *store, key string, size int) error {
 	t.Helper()
-	return s.Update(t.Context(), func(tx *meta.Tx) error { return tx.PutSetting(key, make([]byte, size)) })
+	return s.Update(t.Context(), func(tx *meta.Tx) error { return tx.PutSetting(t.Context(), key, make([]byte, size)) })
 }
 
 func has(t testing.TB, s *store, key string) bool {
 	t.Helper()
-	err := s.View(t.Context(), func(tx *meta.Tx) error { _, err := tx.Setting(key); return err })
+	err := s.View(t.Context(), func(tx *meta.Tx) error { _, err := tx.Setting(t.Context(), key); return err })
 	if err != nil && !errors.Is(err, meta.ErrNotFound) {
 		t.Error(err)
 	}
@@ -137,7 +137,7 @@ func TestBackupIsAStore(t *testing.T) {
 	c := openTest(t, copied, Options{})
 	total := 0
 	if err := errors.Join(c.Check(t.Context()), c.View(t.Context(), func(tx *meta.Tx) error {
-		m, err := tx.Search(meta.Search{Text: "skill"})
+		m, err := tx.Search(t.Context(), meta.Search{Text: "skill"})
 		total = m.Total
 		return err
 	})); err != nil || total != 50 {
@@ -206,7 +206,7 @@ func TestDamage(t *testing.T) {
 func TestNewerSchema(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "meta.db")
 	s := openTest(t, path, Options{})
-	if err := s.Update(t.Context(), func(tx *meta.Tx) error { return tx.PutSetting("schema", []byte("9999")) }); err != nil {
+	if err := s.Update(t.Context(), func(tx *meta.Tx) error { return tx.PutSetting(t.Context(), "schema", []byte("9999")) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

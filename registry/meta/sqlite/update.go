@@ -20,7 +20,6 @@ const (
 // A job is one call of Update. Its func runs in the caller's goroutine while the writer
 // waits, so that a panic is the caller's own.
 type job struct {
-	ctx     context.Context
 	claimed atomic.Bool // by the writer, or by a caller that went away
 	turn    chan *meta.Tx
 	ran     chan error // of the func; errPanicked
@@ -31,7 +30,7 @@ var errPanicked = errors.New("the update's func did not return")
 
 // Update implements [meta.Store]. An Update within an Update waits for itself forever.
 func (s *store) Update(ctx context.Context, fn func(*meta.Tx) error) error {
-	j := &job{ctx: ctx, turn: make(chan *meta.Tx, 1), ran: make(chan error, 1), done: make(chan error, 1)}
+	j := &job{turn: make(chan *meta.Tx, 1), ran: make(chan error, 1), done: make(chan error, 1)}
 	select {
 	case <-s.closing:
 		return errClosed
@@ -46,7 +45,7 @@ func (s *store) Update(ctx context.Context, fn func(*meta.Tx) error) error {
 	}
 	select {
 	case tx := <-j.turn:
-		return j.run(tx, fn)
+		return j.run(ctx, tx, fn)
 	case err := <-j.done: // it did not come to its turn
 		return err
 	case <-ctx.Done():
@@ -55,14 +54,14 @@ func (s *store) Update(ctx context.Context, fn func(*meta.Tx) error) error {
 		}
 		select {
 		case tx := <-j.turn:
-			return j.run(tx, fn)
+			return j.run(ctx, tx, fn)
 		case err := <-j.done:
 			return err
 		}
 	}
 }
 
-func (j *job) run(tx *meta.Tx, fn func(*meta.Tx) error) error {
+func (j *job) run(ctx context.Context, tx *meta.Tx, fn func(*meta.Tx) error) error {
 	err := errPanicked
 	defer func() {
 		if err == errPanicked {
@@ -71,8 +70,8 @@ func (j *job) run(tx *meta.Tx, fn func(*meta.Tx) error) error {
 		}
 	}()
 	err = fn(tx)
-	if err == nil && j.ctx.Err() != nil {
-		err = j.ctx.Err()
+	if err == nil && ctx.Err() != nil {
+		err = ctx.Err()
 	}
 	j.ran <- err
 	if e := <-j.done; e != nil {
@@ -138,7 +137,7 @@ func (s *store) runJob(j *job) error {
 		return err
 	}
 	session := &session{c: s.writer}
-	j.turn <- meta.NewTx(j.ctx, session, dialect{})
+	j.turn <- meta.NewTx(session, dialect{})
 	failed := <-j.ran
 	session.c = nil
 	if failed != nil {

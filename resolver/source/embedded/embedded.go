@@ -63,7 +63,7 @@ func (s *Source) Versions(ctx context.Context, r ref.Ref) ([]source.Release, err
 // There are no commits: a release that is one is a Misuse, as is a name that does not come with skl.
 func (s *Source) Skills(ctx context.Context, r ref.Ref, at source.Release, names []string) ([]source.Found, error) {
 	if at.Commit != "" {
-		return nil, diag.New(diag.Misuse, "no_such_version", "%s: skills that come with skl have versions, no commits", r.WithoutVersion())
+		return nil, diag.New(diag.Misuse, source.CodeNoVersion, "%s: skills that come with skl have versions, no commits", r.WithoutVersion())
 	}
 	have, err := s.names()
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Source) names() ([]string, error) {
 
 // unknown refuses a name with the refs that may have been meant, or some of those there are.
 func unknown(name string, have []string) error {
-	e := diag.New(diag.Misuse, "no_such_skill", "no skill called %q comes with skl", name)
+	e := diag.New(diag.Misuse, source.CodeNoSuchSkill, "no skill called %q comes with skl", name)
 	near := spell.Nearest(name, have, 5)
 	shown := near
 	if len(near) == 0 {
@@ -137,7 +137,7 @@ func (s *Source) describe(name string) source.Found {
 	}
 	v, err := semver.StrictNewVersion(doc.Version)
 	if err != nil {
-		f.Invalid = diag.New(diag.Failed, "no_release", "%s has the version %q, which is not a semantic one", file, diag.Printable(doc.Version))
+		f.Invalid = diag.New(diag.Failed, source.CodeNoRelease, "%s has the version %q, which is not a semantic one", file, diag.Printable(doc.Version))
 		return f
 	}
 	f.Lock.Version = v.String()
@@ -152,7 +152,7 @@ func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) erro
 		return err
 	}
 	if !slices.Contains(have, l.Path) {
-		e := diag.New(diag.Failed, "no_such_skill", "no skill called %q comes with this skl", diag.Printable(l.Path))
+		e := diag.New(diag.Failed, source.CodeNoSuchSkill, "no skill called %q comes with this skl", diag.Printable(l.Path))
 		return e.Hint("use the skl that wrote the lock, or: skl remove %s", l.Name)
 	}
 	dir, err := fs.Sub(s.FS, l.Path)
@@ -181,7 +181,7 @@ func matches(l lock.Skill, dir fs.FS, version string) error {
 	if err != nil || sum.Tree == l.Tree {
 		return err
 	}
-	e := diag.New(diag.Refused, "E_DIGEST", "this skl comes with %s %s, locked is %s %s", version, sum.Tree, diag.Printable(l.Version), l.Tree)
+	e := diag.New(diag.Refused, source.CodeDigest, "this skl comes with %s %s, locked is %s %s", version, sum.Tree, diag.Printable(l.Version), l.Tree)
 	have, herr := semver.StrictNewVersion(version)
 	locked, lerr := semver.StrictNewVersion(l.Version)
 	if herr == nil && lerr == nil && locked.GreaterThan(have) {

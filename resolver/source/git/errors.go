@@ -10,6 +10,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/skl-project/skl/registry/client/origin"
+	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -83,12 +84,12 @@ func offlineError(rawURL string) *diag.Error {
 }
 
 func commitError(rawURL string, commit plumbing.Hash) *diag.Error {
-	return diag.New(diag.Refused, "E_COMMIT", "%s does not have commit %s", show(rawURL), commit).
+	return diag.New(diag.Refused, source.CodeCommit, "%s does not have commit %s", show(rawURL), commit).
 		Hint("the history may have been rewritten; choose another version with: skl update")
 }
 
 func digestError(rawURL string, id plumbing.Hash) *diag.Error {
-	return diag.New(diag.Refused, "E_DIGEST", "%s did not send the bytes of object %s, or sent others in its place", show(rawURL), id)
+	return diag.New(diag.Refused, source.CodeDigest, "%s did not send the bytes of object %s, or sent others in its place", show(rawURL), id)
 }
 
 // explain turns what reading the repository at rawURL ended with into an error for people.

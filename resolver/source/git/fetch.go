@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -86,7 +87,7 @@ func (s *snapshot) files(dir string) ([]file, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, diag.New(diag.Failed, "unknown_path", "%s has no directory %q at commit %.12s", show(s.url), diag.Printable(dir), s.commit)
+		return nil, diag.New(diag.Failed, source.CodePath, "%s has no directory %q at commit %.12s", show(s.url), diag.Printable(dir), s.commit)
 	}
 	var files []file
 	submodule := ""

@@ -230,8 +230,3 @@ func (s *Source) Prefetch(ctx context.Context, skills []lock.Skill) error {
 	}
 	return nil
 }
-
-// loopback reports whether host is this machine.
-func loopback(host string) bool {
-	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.") && strings.Trim(host, "0123456789.") == ""
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	gogitobject "github.com/go-git/go-git/v5/plumbing/object"
 
+	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -47,7 +48,7 @@ func (s *Source) ReadFile(ctx context.Context, rawURL, commit, name string) ([]b
 		}
 		found, err := repo.load(ctx, snap, []plumbing.Hash{e.id})
 		if err == nil && len(found[e.id]) > maxReadFile {
-			err = diag.New(diag.Failed, "too_large", "%s in %s is larger than %d bytes", name, show(rawURL), maxReadFile)
+			err = diag.New(diag.Failed, source.CodeTooLarge, "%s in %s is larger than %d bytes", name, show(rawURL), maxReadFile)
 		}
 		return found[e.id], err
 	}

@@ -64,7 +64,7 @@ func (f *finder) look() error {
 		return err
 	}
 	if !ok {
-		return diag.New(diag.Misuse, "unknown_path", "%s has no directory %q at commit %.12s",
+		return diag.New(diag.Misuse, source.CodePath, "%s has no directory %q at commit %.12s",
 			show(f.ref.URL), diag.Printable(dir), f.snap.commit).Hint("list its skills with: skl install -l %s", ref.Ref{Kind: ref.Git, URL: f.ref.URL})
 	}
 	f.skillFiles = make(map[string]plumbing.Hash)

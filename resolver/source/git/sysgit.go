@@ -19,6 +19,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -51,7 +52,7 @@ func (g *sysgit) config() []string {
 		"submodule.recurse=false", "fetch.recurseSubmodules=false", "gc.auto=0", "maintenance.auto=false",
 		"remote." + remote + ".url=" + g.url,
 	}
-	if u, err := url.Parse(g.url); err == nil && u.Scheme == "http" && loopback(u.Hostname()) {
+	if u, err := url.Parse(g.url); err == nil && u.Scheme == "http" && origin.Loopback(u.Hostname()) {
 		args = append(args, "protocol.http.allow=always")
 	}
 	return args

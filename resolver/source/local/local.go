@@ -102,13 +102,13 @@ func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) erro
 		return explain(l.URL, err)
 	}
 	if l.Artifact != "" && l.Artifact != artifact {
-		return diag.New(diag.Refused, "E_DIGEST", "%s is not what was locked: its digest is %s, not %s",
+		return diag.New(diag.Refused, source.CodeDigest, "%s is not what was locked: its digest is %s, not %s",
 			diag.Printable(l.URL), orFolder(artifact), diag.Printable(l.Artifact)).
 			Hint("to take it as it is now: skl update %s", l.Name)
 	}
-	err = p.stream(l.Path, canceling{ctx, sink})
+	err = p.stream(l.Path, source.Canceling(ctx, sink))
 	if l.Path != "" && l.Tree != "" && errors.Is(err, fs.ErrNotExist) {
-		return diag.New(diag.Refused, "E_DIGEST", "%s has no directory %s, which is locked", diag.Printable(l.URL), diag.Printable(l.Path)).
+		return diag.New(diag.Refused, source.CodeDigest, "%s has no directory %s, which is locked", diag.Printable(l.URL), diag.Printable(l.Path)).
 			Hint("to take it as it is now: skl update %s", l.Name)
 	}
 	return explain(l.URL, err)
@@ -204,7 +204,7 @@ func explain(refPath string, err error) error {
 	}
 	code := "unreadable"
 	if errors.Is(err, fs.ErrNotExist) {
-		code = "unknown_path"
+		code = source.CodePath
 	}
 	return diag.New(diag.Failed, code, "reading %s: %w", diag.Printable(refPath), err)
 }

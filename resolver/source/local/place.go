@@ -41,7 +41,7 @@ func (s *Source) open(refPath string, class diag.Class) (place, error) {
 	info, err := os.Stat(at)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e := diag.New(class, "unknown_path", "there is nothing at %s", diag.Printable(refPath))
+		e := diag.New(class, source.CodePath, "there is nothing at %s", diag.Printable(refPath))
 		if !filepath.IsAbs(filepath.FromSlash(refPath)) {
 			e.Hint("relative paths start at %s", diag.Printable(s.Dir))
 		}
@@ -181,7 +181,7 @@ func (a *archive) artifact() (string, error) {
 
 func (a *archive) skillFiles(ctx context.Context) (map[string]text, error) {
 	texts := make(collector)
-	if _, err := bundle.Unpack(a.file, a.size, a.format, canceling{ctx, texts}); err != nil {
+	if _, err := bundle.Unpack(a.file, a.size, a.format, source.Canceling(ctx, texts)); err != nil {
 		return nil, err
 	}
 	return texts, nil
@@ -208,16 +208,3 @@ func (c collector) File(p string, _ bool, _ int64, r io.Reader) error {
 }
 
 func (c collector) Link(string, string) error { return nil }
-
-// A canceling Sink takes nothing more when its context has ended.
-type canceling struct {
-	ctx context.Context
-	bundle.Sink
-}
-
-func (c canceling) File(p string, executable bool, size int64, r io.Reader) error {
-	if err := c.ctx.Err(); err != nil {
-		return err
-	}
-	return c.Sink.File(p, executable, size, r)
-}

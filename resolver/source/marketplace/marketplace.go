@@ -76,10 +76,7 @@ func Load(ctx context.Context, files Files, dir string) (Marketplace, error) {
 			return Marketplace{}, err
 		}
 		m, err := Parse(src)
-		if e, ok := errors.AsType[*diag.Error](err); ok {
-			e.Message = p + ": " + e.Message
-		}
-		return m, err
+		return m, diag.Prefixed(err, p)
 	}
 	return Marketplace{}, diag.New(diag.Failed, "no_marketplace", "the repository has no marketplace.json").
 		Hint("it is looked for at %s", strings.Join(Paths(), ", "))
@@ -138,13 +135,10 @@ func plugin(src []byte, root string) Plugin {
 		p.Invalid = invalid("a plugin cannot be called %q: names use letters, digits, \".\", \"_\" and \"-\"", p.Name)
 		return p
 	}
-	if p.Source, err = source(entry["source"], root); err == nil {
+	if p.Source, err = parseSource(entry["source"], root); err == nil {
 		p.skills, err = paths(entry["skills"])
 	}
-	if e, ok := errors.AsType[*diag.Error](err); ok {
-		e.Message = "plugin " + p.Name + ": " + e.Message
-	}
-	p.Invalid = err
+	p.Invalid = diag.Prefixed(err, "plugin "+p.Name)
 	return p
 }
 

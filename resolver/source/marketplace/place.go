@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
 )
@@ -28,7 +29,7 @@ func (p Place) Check(commit string) error {
 	if p.Commit == "" || p.Commit == commit {
 		return nil
 	}
-	return diag.New(diag.Refused, "E_COMMIT", "%s is commit %s, and its marketplace pins %s", p.Ref.WithoutVersion(), commit, p.Commit)
+	return diag.New(diag.Refused, source.CodeCommit, "%s is commit %s, and its marketplace pins %s", p.Ref.WithoutVersion(), commit, p.Commit)
 }
 
 // Place says where p is, for a marketplace that was read at base (of kind Git, Forge or
@@ -60,9 +61,9 @@ func (p Plugin) Place(base ref.Ref, commit string) (Place, error) {
 	return Place{Ref: r, Commit: commit}, nil
 }
 
-// source reads the "source" of a plugin. root is the marketplace's pluginRoot, which
+// parseSource reads the "source" of a plugin. root is the marketplace's pluginRoot, which
 // bare names are below; a path with "./" starts at the root of the repository.
-func source(src json.RawMessage, root string) (Source, error) {
+func parseSource(src json.RawMessage, root string) (Source, error) {
 	if s := str(src); s != "" {
 		if s == "." || strings.HasPrefix(s, "./") {
 			root = ""

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -141,7 +142,7 @@ func (s Selection) None(plugin string) error {
 	if s.Named {
 		where = "at " + strings.Join(s.Paths, ", ")
 	}
-	e := diag.New(diag.Misuse, "no_skill", "plugin %s has no skills %s", plugin, where)
+	e := diag.New(diag.Misuse, source.CodeNoSkill, "plugin %s has no skills %s", plugin, where)
 	if len(s.other) > 0 {
 		e.Hint("it has %s, which skl does not install", strings.Join(s.other, ", "))
 	}

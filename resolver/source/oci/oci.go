@@ -115,7 +115,7 @@ func (s *Source) Versions(ctx context.Context, r ref.Ref) ([]source.Release, err
 		return nil, err
 	}
 	tags, err := repo.tags(ctx)
-	if e, ok := err.(*diag.Error); ok && e.Code == "oci_auth" && ref.IsTag(r.Version) {
+	if e, ok := err.(*diag.Error); ok && e.Code == codeAuth && ref.IsTag(r.Version) {
 		if _, merr := repo.manifest(ctx, r.Version); merr == nil {
 			tags, err = []string{r.Version}, nil
 		}
@@ -302,16 +302,10 @@ func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) erro
 	if err != nil {
 		return err
 	}
-	if err := a.Unpack(open, canceling{ctx, sink}); err != nil {
+	if err := a.Unpack(open, source.Canceling(ctx, sink)); err != nil {
 		return repo.explain(err)
 	}
 	return nil
-}
-
-// A canceling Sink takes nothing more when its context has ended.
-type canceling struct {
-	ctx context.Context
-	bundle.Sink
 }
 
 func (r *repository) found(ctx context.Context, m *manifest, a *oci.Artifact, version string) (source.Found, error) {

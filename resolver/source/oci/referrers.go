@@ -9,6 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/oci"
@@ -59,7 +60,7 @@ func (s *Source) Referrers(ctx context.Context, l lock.Skill) ([]Attestation, er
 		return nil
 	})
 	if err == tooMany || len(attached) > MaxAttestations {
-		return nil, diag.New(diag.Failed, "too_large", "%s: more is attached to %s than is read, %d bundles", repo.url, subject.Digest, MaxAttestations)
+		return nil, diag.New(diag.Failed, source.CodeTooLarge, "%s: more is attached to %s than is read, %d bundles", repo.url, subject.Digest, MaxAttestations)
 	}
 	if err != nil {
 		return nil, repo.failed(err)

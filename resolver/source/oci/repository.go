@@ -18,6 +18,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/skl-project/skl/registry/client/origin"
+	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/oci"
 	"github.com/skl-project/skl/spec/ref"
@@ -60,7 +61,7 @@ func (r *repository) tags(ctx context.Context) ([]string, error) {
 		return nil
 	})
 	if err == enough {
-		return nil, diag.New(diag.Failed, "too_large", "%s has more than %d tags", r.url, maxTags).
+		return nil, diag.New(diag.Failed, source.CodeTooLarge, "%s has more than %d tags", r.url, maxTags).
 			Hint("name one: %s:TAG", r.url)
 	}
 	if err != nil {
@@ -135,6 +136,9 @@ func (r *repository) getManifest(ctx context.Context, reference string, want dig
 	}
 	return m, nil
 }
+
+// codeAuth is that of a registry that wants other credentials, or none that skl has.
+const codeAuth = "oci_auth"
 
 // attempts is how often a request is sent before an error of the network or a busy registry is believed.
 const attempts = 3
@@ -226,13 +230,13 @@ func (r *repository) status(status int, said string) *diag.Error {
 	}
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return diag.New(diag.Failed, "oci_auth", "%s asks for credentials that may read it%s", r.url, because).
+		return diag.New(diag.Failed, codeAuth, "%s asks for credentials that may read it%s", r.url, because).
 			Hint("skl login %s", r.host)
 	case http.StatusNotFound:
 		return diag.New(diag.Failed, "oci_not_found", "%s does not have it%s", r.url, because).
 			Hint("a private repository may look missing: check the spelling, then your credentials")
 	case http.StatusGone:
-		return diag.New(diag.Refused, "blocked", "%s has blocked this release%s", r.url, because)
+		return diag.New(diag.Refused, source.CodeBlocked, "%s has blocked this release%s", r.url, because)
 	}
 	e := diag.New(diag.Failed, "oci_status", "%s answers with status %d%s", r.url, status, because)
 	e.Retryable = origin.Busy(status)
@@ -260,15 +264,13 @@ func (r *repository) failed(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	return diag.New(diag.Failed, "oci_auth", "%s cannot be asked: %w", r.url, errors.New(shown(err.Error())))
+	return diag.New(diag.Failed, codeAuth, "%s cannot be asked: %w", r.url, errors.New(shown(err.Error())))
 }
 
 // explain names the repository in errors about its content.
 func (r *repository) explain(err error) error {
 	if e, ok := err.(*diag.Error); ok && !strings.Contains(e.Message, r.url) {
-		named := *e
-		named.Message = r.url + ": " + e.Message
-		return &named
+		return diag.Prefixed(err, r.url)
 	}
 	return err
 }

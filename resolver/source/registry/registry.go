@@ -15,7 +15,6 @@ package registry
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -168,7 +167,7 @@ func (s *Source) Versions(ctx context.Context, r ref.Ref) ([]source.Release, err
 		releases = append(releases, source.Release{Kind: source.Tag, Name: parsed.Original(), Version: parsed.Original()})
 	}
 	if len(releases) == 0 && r.Version == "" {
-		return nil, diag.New(diag.Failed, "no_release", "%s/%s has no release that is offered: %s", r.Owner, r.Repo, withdrawn(all)).
+		return nil, diag.New(diag.Failed, source.CodeNoRelease, "%s/%s has no release that is offered: %s", r.Owner, r.Repo, withdrawn(all)).
 			Hint("skl info %s/%s@VERSION shows why", r.Owner, r.Repo)
 	}
 	exact := strings.TrimPrefix(strings.TrimPrefix(r.Version, "="), "v")
@@ -202,7 +201,7 @@ func check(r ref.Ref) error {
 		return diag.New(diag.Misuse, "invalid_ref", "%s: on a registry, skills are called namespace/name", r).
 			Hint("did you mean %s/%s?", r.Owner, r.Path[strings.LastIndexByte(r.Path, '/')+1:])
 	case skill.CheckName(r.Repo, "") != nil:
-		return diag.New(diag.Misuse, "unknown_skill", "%s: %q cannot be the name of a skill", r, r.Repo)
+		return diag.New(diag.Misuse, codeUnknownSkill, "%s: %q cannot be the name of a skill", r, r.Repo)
 	}
 	return nil
 }
@@ -222,7 +221,7 @@ func (p *place) withheld(ctx context.Context, r ref.Ref, version string) error {
 		return diag.New(diag.Refused, "yanked", "%s was yanked%s", name, because(v.Reason)).
 			Hint("another version: skl info %s/%s", r.Owner, r.Repo)
 	case wire.Blocked:
-		return diag.New(diag.Refused, "blocked", "%s is blocked%s", name, because(v.Reason))
+		return diag.New(diag.Refused, source.CodeBlocked, "%s is blocked%s", name, because(v.Reason))
 	case wire.Quarantined:
 		return diag.New(diag.Refused, "quarantined", "%s waits for approval%s", name, because(v.Reason))
 	}
@@ -236,11 +235,17 @@ func because(reason string) string {
 	return ": " + diag.Printable(reason)
 }
 
+// Codes that registries answer with.
+const (
+	codeUnknownSkill = "unknown_skill"
+	codeUnauthorized = "unauthorized"
+)
+
 // near adds the names that could have been meant to the error of a skill that does not exist. A
 // registry says "unauthorized" of it to those who gave no token; who can list the namespace knows better.
 func (p *place) near(ctx context.Context, r ref.Ref, err error) error {
-	e, ok := errors.AsType[*diag.Error](err)
-	if !ok || e.Code != "unknown_skill" && e.Code != "not_found" && e.Code != "unauthorized" {
+	e, ok := diag.Own(err)
+	if !ok || e.Code != codeUnknownSkill && e.Code != "not_found" && e.Code != codeUnauthorized {
 		return err
 	}
 	if has, nerr := p.HasNamespace(ctx, r.Owner); !has || nerr != nil {
@@ -257,8 +262,8 @@ func (p *place) near(ctx context.Context, r ref.Ref, err error) error {
 		}
 		names = append(names, s.Name)
 	}
-	if e.Code == "unauthorized" {
-		e = diag.New(diag.Misuse, "unknown_skill", "%s: there is no skill %s/%s", p.Host(), r.Owner, r.Repo)
+	if e.Code == codeUnauthorized {
+		e = diag.New(diag.Misuse, codeUnknownSkill, "%s: there is no skill %s/%s", p.Host(), r.Owner, r.Repo)
 	}
 	for _, name := range spell.Nearest(r.Repo, names, 5) {
 		e.Candidates = append(e.Candidates, r.Owner+"/"+name)
@@ -350,7 +355,7 @@ func sound(v wire.Version) error {
 		return bad("tree", v.Tree)
 	}
 	if v.Bytes < 0 || v.State == wire.Blocked {
-		return diag.New(diag.Refused, "blocked", "%s/%s@%s is blocked%s", v.Namespace, v.Name, v.Version, because(v.Reason))
+		return diag.New(diag.Refused, source.CodeBlocked, "%s/%s@%s is blocked%s", v.Namespace, v.Name, v.Version, because(v.Reason))
 	}
 	return nil
 }
@@ -387,7 +392,7 @@ func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) erro
 // named adds the name of the skill to an error that says what is wrong with its content.
 func named(l lock.Skill, err error) error {
 	if e, ok := err.(*diag.Error); ok && e.Class == diag.Refused && !strings.Contains(e.Message, l.Name) {
-		e.Message = l.Name + ": " + e.Message
+		return diag.Prefixed(err, l.Name)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package manual
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -118,11 +119,11 @@ func keys(object json.RawMessage) []string {
 }
 
 // fields asks for each field and gives the object.
-func (d *dialog) fields(fields []field) (json.RawMessage, error) {
+func (d *dialog) fields(ctx context.Context, fields []field) (json.RawMessage, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for _, f := range fields {
-		value, err := d.ask(f)
+		value, err := d.ask(ctx, f)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +140,7 @@ func (d *dialog) fields(fields []field) (json.RawMessage, error) {
 }
 
 // ask asks for one field until the answer is one, or empty where it may be.
-func (d *dialog) ask(f field) (json.RawMessage, error) {
+func (d *dialog) ask(ctx context.Context, f field) (json.RawMessage, error) {
 	wanted := map[string]string{"string": "text", "integer": "whole number", "number": "number", "boolean": "yes or no"}[f.kind]
 	if f.choices != nil {
 		var names []string
@@ -161,7 +162,7 @@ func (d *dialog) ask(f field) (json.RawMessage, error) {
 	d.printf("%s  %s (%s)\n", about, diag.Printable(f.name), wanted)
 	if !f.list {
 		for {
-			s, err := d.line(diag.Printable(f.name) + "> ")
+			s, err := d.line(ctx, diag.Printable(f.name)+"> ")
 			if err != nil {
 				return nil, err
 			}
@@ -176,7 +177,7 @@ func (d *dialog) ask(f field) (json.RawMessage, error) {
 	}
 	values := []json.RawMessage{}
 	for {
-		s, err := d.line(diag.Printable(f.name) + "> ")
+		s, err := d.line(ctx, diag.Printable(f.name)+"> ")
 		if err != nil {
 			return nil, err
 		}

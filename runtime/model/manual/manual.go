@@ -67,7 +67,7 @@ func (p *person) Fill(ctx context.Context, r model.Request) (model.Reply, error)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	d := dialog{ctx: ctx, person: p, r: r}
+	d := dialog{person: p, r: r}
 	if r.Schema != nil {
 		var err error
 		if d.schema, err = model.Compile(r.Schema); err != nil {
@@ -77,9 +77,9 @@ func (p *person) Fill(ctx context.Context, r model.Request) (model.Reply, error)
 	reply := model.Reply{Model: "manual", Usage: model.Usage{Calls: 1}}
 	var err error
 	if d.show(); d.schema == nil {
-		reply.Text, err = d.text("answer, then a line with a single dot (:q stops)")
+		reply.Text, err = d.text(ctx, "answer, then a line with a single dot (:q stops)")
 	} else {
-		reply.Value, err = d.object()
+		reply.Value, err = d.object(ctx)
 	}
 	if err != nil {
 		return model.Reply{}, err
@@ -92,7 +92,6 @@ func (p *person) Fill(ctx context.Context, r model.Request) (model.Reply, error)
 
 // A dialog is one request at the terminal.
 type dialog struct {
-	ctx context.Context
 	*person
 	r      model.Request
 	schema *model.Schema
@@ -123,15 +122,15 @@ func indented(text string) string {
 }
 
 // line reads a line. :q and the end of input interrupt.
-func (d *dialog) line(prompt string) (string, error) {
+func (d *dialog) line(ctx context.Context, prompt string) (string, error) {
 	d.Out(prompt)
-	if err := d.ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	s, err := d.In(d.ctx)
+	s, err := d.In(ctx)
 	switch {
-	case err != nil && d.ctx.Err() != nil:
-		return "", d.ctx.Err()
+	case err != nil && ctx.Err() != nil:
+		return "", ctx.Err()
 	case errors.Is(err, io.EOF) && s == "":
 		return "", diag.New(diag.NeedsInput, CodeInterrupted, "the input ended before node %s was answered", d.r.Node)
 	case err != nil && !errors.Is(err, io.EOF):
@@ -146,18 +145,18 @@ func (d *dialog) line(prompt string) (string, error) {
 }
 
 // text reads lines up to a single dot.
-func (d *dialog) text(what string) (string, error) {
+func (d *dialog) text(ctx context.Context, what string) (string, error) {
 	d.printf("%s\n", what)
 	var b strings.Builder
 	for first := true; ; {
-		s, err := d.line("> ")
+		s, err := d.line(ctx, "> ")
 		if err != nil {
 			return "", err
 		}
 		if s == "." {
 			return b.String(), nil
 		}
-		if first && d.command(s) {
+		if first && d.command(ctx, s) {
 			continue
 		}
 		if !first {
@@ -174,7 +173,7 @@ func (d *dialog) text(what string) (string, error) {
 }
 
 // command carries out :tools and :call, and says whether s was one.
-func (d *dialog) command(s string) bool {
+func (d *dialog) command(ctx context.Context, s string) bool {
 	word, rest, _ := strings.Cut(strings.TrimSpace(s), " ")
 	switch word {
 	case ":tools":
@@ -193,7 +192,7 @@ func (d *dialog) command(s string) bool {
 		}
 		for _, t := range d.r.Tools {
 			if t.Name == name {
-				d.Out(indented(d.r.Call(d.ctx, name, json.RawMessage(input)).Text))
+				d.Out(indented(d.r.Call(ctx, name, json.RawMessage(input)).Text))
 				return true
 			}
 		}
@@ -204,17 +203,17 @@ func (d *dialog) command(s string) bool {
 }
 
 // object asks for a value that fits the schema, until one does.
-func (d *dialog) object() (json.RawMessage, error) {
+func (d *dialog) object(ctx context.Context) (json.RawMessage, error) {
 	fields := simpleFields(d.r.Schema)
 	for {
 		var value json.RawMessage
 		var err error
 		if fields != nil {
-			value, err = d.fields(fields)
+			value, err = d.fields(ctx, fields)
 		} else {
 			var s string
 			d.Out("  the answer is an object of this schema:\n" + indented(string(d.r.Schema)))
-			s, err = d.text("JSON, then a line with a single dot (:q stops)")
+			s, err = d.text(ctx, "JSON, then a line with a single dot (:q stops)")
 			value = json.RawMessage(s)
 		}
 		if err != nil {

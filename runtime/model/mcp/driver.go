@@ -98,11 +98,12 @@ type pending struct {
 	Step
 	schema *model.Schema
 	call   func(context.Context, string, json.RawMessage) model.ToolResult
-	ctx    context.Context // of the Fill that waits: tools end with it
-	turns  int             // calls of tools left
-	busy   int             // calls that run
-	idle   chan struct{}   // closed when busy becomes 0 after the step was given up
+	turns  int           // calls of tools left
+	idle   chan struct{} // closed when no call runs any more after the step was given up
 	answer chan json.RawMessage
+
+	// The calls of tools that run, by the turns that were left. They end with the Fill that waits.
+	calls map[int]context.CancelFunc
 }
 
 // NewDriver gives the model of the run with that name.
@@ -176,10 +177,7 @@ func (d *Driver) Ask(ctx context.Context, node, question string, options []strin
 
 // wait publishes p and waits for its answer.
 func (d *Driver) wait(ctx context.Context, p *pending) (json.RawMessage, error) {
-	p.answer, p.idle = make(chan json.RawMessage, 1), make(chan struct{})
-	var cancel context.CancelFunc
-	p.ctx, cancel = context.WithCancel(ctx)
-	defer cancel()
+	p.answer, p.idle, p.calls = make(chan json.RawMessage, 1), make(chan struct{}), map[int]context.CancelFunc{}
 
 	d.mu.Lock()
 	if d.ended {
@@ -200,7 +198,7 @@ func (d *Driver) wait(ctx context.Context, p *pending) (json.RawMessage, error) 
 		err = ctx.Err()
 	case <-d.done:
 	}
-	d.giveUp(p, cancel)
+	d.giveUp(p)
 	select { // Answer told the agent that this one was taken
 	case answer := <-p.answer:
 		return answer, nil
@@ -209,12 +207,14 @@ func (d *Driver) wait(ctx context.Context, p *pending) (json.RawMessage, error) 
 	}
 }
 
-// giveUp takes p back and waits until none of its tools runs.
-func (d *Driver) giveUp(p *pending, cancel context.CancelFunc) {
-	cancel()
+// giveUp takes p back, cancels its tools and waits until none of them runs.
+func (d *Driver) giveUp(p *pending) {
 	d.mu.Lock()
 	d.remove(p)
-	busy := p.busy > 0
+	for _, cancel := range p.calls {
+		cancel()
+	}
+	busy := len(p.calls) > 0
 	d.mu.Unlock()
 	if busy {
 		<-p.idle
@@ -314,7 +314,7 @@ func (d *Driver) Answer(id string, answer json.RawMessage) error {
 	if _, err := d.find(id); err != nil {
 		return err
 	}
-	if p.busy > 0 {
+	if len(p.calls) > 0 {
 		return diag.New(diag.Unmet, CodeStepBusy, "a tool that was called for step %s still runs", id).
 			Hint("answer the step when the tool has answered")
 	}
@@ -340,18 +340,19 @@ func (d *Driver) Call(ctx context.Context, id, tool string, input json.RawMessag
 		return model.ToolResult{Text: "no more tools can be called for this step: answer it now", IsError: true}, nil
 	}
 	p.turns--
-	p.busy++
+	turn := p.turns
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.calls[turn] = cancel
 	d.mu.Unlock()
 	defer func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if p.busy--; p.busy == 0 && !slices.Contains(d.pending, p) {
+		delete(p.calls, turn)
+		if len(p.calls) == 0 && !slices.Contains(d.pending, p) {
 			close(p.idle)
 		}
 	}()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(p.ctx, cancel)()
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
 	}

@@ -28,9 +28,7 @@ type Runs struct {
 	start RunFunc
 	idle  time.Duration
 
-	ctx    context.Context // of all runs; ends with Close
-	cancel context.CancelFunc
-	wait   sync.WaitGroup
+	wait sync.WaitGroup
 
 	mu     sync.Mutex // guards the fields below
 	runs   map[string]*driven
@@ -53,17 +51,17 @@ func newRuns(start RunFunc, idle time.Duration) *Runs {
 	if idle <= 0 {
 		idle = IdleTimeout
 	}
-	r := &Runs{start: start, idle: idle, runs: map[string]*driven{}}
-	r.ctx, r.cancel = context.WithCancel(context.Background())
-	return r
+	return &Runs{start: start, idle: idle, runs: map[string]*driven{}}
 }
 
 // Close stops all runs and waits for them. No run begins after it.
 func (r *Runs) Close() {
 	r.mu.Lock()
 	r.closed = true
+	for _, d := range r.runs {
+		d.cancel()
+	}
 	r.mu.Unlock()
-	r.cancel()
 	r.wait.Wait()
 }
 
@@ -79,7 +77,7 @@ func (r *Runs) begin(skill, args string) (*driven, error) {
 			Hint("finish one, or stop one with skill_resume and cancel")
 	}
 	run := "m-" + strings.ToLower(rand.Text()[:12])
-	ctx, cancel := context.WithCancel(r.ctx)
+	ctx, cancel := context.WithCancel(context.Background()) // its callers come and go; Close cancels it
 	d := &driven{Driver: NewDriver(run), cancel: cancel, over: make(chan struct{})}
 	d.quiet = time.AfterFunc(r.idle, cancel)
 	r.runs[run] = d

@@ -76,9 +76,9 @@ type Sink struct {
 	sent     *counting
 	ended    int // spans that were given to the provider
 	cfg      Config
-	root     context.Context
-	span     trace.Span
-	open     map[key]opened
+	root     trace.Span // of the run; nil before its first event
+	ran      bool       // whether root has ended
+	open     map[key]trace.Span
 }
 
 // kind says what a span is about.
@@ -95,11 +95,6 @@ type key struct {
 	kind kind
 	path string
 	call int
-}
-
-type opened struct {
-	ctx  context.Context
-	span trace.Span
 }
 
 // New prepares the exporter; it connects only when there is something to send. Its error has code [CodeEndpoint].
@@ -121,7 +116,7 @@ func New(ctx context.Context, cfg Config) (*Sink, error) {
 	about, _ := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "skl"), attribute.String("service.version", cfg.Version)), resource.WithFromEnv())
 	sent := &counting{SpanExporter: exporter}
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(sent, sdk.WithMaxQueueSize(QueueSize), sdk.WithBatchTimeout(time.Second)), sdk.WithResource(about))
-	return &Sink{provider: provider, tracer: provider.Tracer("skl", trace.WithInstrumentationVersion(cfg.Version)), sent: sent, cfg: cfg, open: map[key]opened{}}, nil
+	return &Sink{provider: provider, tracer: provider.Tracer("skl", trace.WithInstrumentationVersion(cfg.Version)), sent: sent, cfg: cfg, open: map[key]trace.Span{}}, nil
 }
 
 // A counting exporter keeps errors to itself: the provider would print them in the middle of whatever the terminal shows.
@@ -175,7 +170,7 @@ func (s *Sink) Event(e run.Event) {
 			if s.cfg.Content {
 				attrs = append(attrs, text("skl.value", string(e.Value)))
 			}
-			o.span.AddEvent("decided", trace.WithTimestamp(at), trace.WithAttributes(attrs...))
+			o.AddEvent("decided", trace.WithTimestamp(at), trace.WithAttributes(attrs...))
 		}
 	}
 }
@@ -195,30 +190,31 @@ func spanName(operation, of string) string {
 
 // begin opens the span of the run.
 func (s *Sink) begin(e run.Event, at time.Time) {
-	if s.span != nil {
+	if s.root != nil && !s.ran {
 		return
 	}
 	attrs := []attribute.KeyValue{text("gen_ai.operation.name", "invoke_workflow"), text("gen_ai.workflow.name", e.Text), text("skl.run.id", s.cfg.Run)}
 	if s.cfg.Content {
 		attrs = append(attrs, text("skl.run.arguments", string(e.Value)))
 	}
-	s.root, s.span = s.tracer.Start(context.Background(), spanName("invoke_workflow", e.Text), trace.WithTimestamp(at), trace.WithAttributes(attrs...))
+	_, s.root = s.tracer.Start(context.Background(), spanName("invoke_workflow", e.Text), trace.WithTimestamp(at), trace.WithAttributes(attrs...))
+	s.ran = false
 }
 
 // finish ends the span of the run, and what is still open in it.
 func (s *Sink) finish(e run.Event, at time.Time) {
-	if s.span == nil {
+	if s.root == nil || s.ran {
 		return
 	}
 	for k := range s.open {
 		s.end(k, run.Event{Status: e.Status}, at)
 	}
-	s.span.SetAttributes(text("skl.run.status", string(e.Status)))
+	s.root.SetAttributes(text("skl.run.status", string(e.Status)))
 	if e.Status == run.Failed || e.Status == run.Halted {
-		s.fail(s.span, e)
+		s.fail(s.root, e)
 	}
-	s.close(s.span, at)
-	s.span = nil
+	s.close(s.root, at)
+	s.ran = true
 }
 
 // within ends what is open at the path of a node that ends: a request that failed has no reply.
@@ -246,27 +242,26 @@ func (s *Sink) start(k key, e run.Event, at time.Time) {
 	if k.kind == chat {
 		options = append(options, trace.WithSpanKind(trace.SpanKindClient))
 	}
-	ctx, span := s.tracer.Start(s.parent(k), name, options...)
-	s.open[k] = opened{ctx, span}
+	_, s.open[k] = s.tracer.Start(trace.ContextWithSpan(context.Background(), s.parent(k)), name, options...)
 }
 
-// parent is the context of the nearest open span above k.
-func (s *Sink) parent(k key) context.Context {
+// parent is the nearest open span above k.
+func (s *Sink) parent(k key) trace.Span {
 	path := k.path
 	if k.kind == tool {
 		if o, ok := s.open[key{chat, path, 0}]; ok {
-			return o.ctx
+			return o
 		}
 	}
 	if k.kind != node {
 		if o, ok := s.open[key{node, path, 0}]; ok {
-			return o.ctx
+			return o
 		}
 	}
 	for i := strings.LastIndexAny(path, "/>["); i >= 0; i = strings.LastIndexAny(path, "/>[") {
 		path = path[:i]
 		if o, ok := s.open[key{node, path, 0}]; ok {
-			return o.ctx
+			return o
 		}
 	}
 	return s.root
@@ -347,37 +342,37 @@ func (s *Sink) end(k key, e run.Event, at time.Time) {
 	}
 	delete(s.open, k)
 	if e.Status != "" {
-		o.span.SetAttributes(text("skl.status", string(e.Status)))
+		o.SetAttributes(text("skl.status", string(e.Status)))
 	}
 	if e.Usage != nil {
-		o.span.SetAttributes(attribute.Int("gen_ai.usage.input_tokens", e.Usage.InputTokens), attribute.Int("gen_ai.usage.output_tokens", e.Usage.OutputTokens))
+		o.SetAttributes(attribute.Int("gen_ai.usage.input_tokens", e.Usage.InputTokens), attribute.Int("gen_ai.usage.output_tokens", e.Usage.OutputTokens))
 		if e.Usage.CachedTokens > 0 {
-			o.span.SetAttributes(attribute.Int("gen_ai.usage.cache_read.input_tokens", e.Usage.CachedTokens))
+			o.SetAttributes(attribute.Int("gen_ai.usage.cache_read.input_tokens", e.Usage.CachedTokens))
 		}
 	}
 	if k.kind == chat && e.Model != "" {
-		o.span.SetAttributes(text("gen_ai.response.model", e.Model))
+		o.SetAttributes(text("gen_ai.response.model", e.Model))
 		if !strings.Contains(s.cfg.Model, ":") {
-			o.span.SetName(spanName("chat", e.Model)) // nobody asked for a certain one
+			o.SetName(spanName("chat", e.Model)) // nobody asked for a certain one
 		}
 	}
 	if k.kind == tool && e.Name != "" {
-		o.span.SetAttributes(text("gen_ai.tool.name", e.Name)) // the call has the name on the wire, the reply that of the handler
-		o.span.SetName(spanName("execute_tool", e.Name))
+		o.SetAttributes(text("gen_ai.tool.name", e.Name)) // the call has the name on the wire, the reply that of the handler
+		o.SetName(spanName("execute_tool", e.Name))
 	}
 	if s.cfg.Content && e.Text+string(e.Value) != "" {
 		switch k.kind {
 		case chat:
-			o.span.SetAttributes(text("gen_ai.output.messages", message("assistant", e.Text+string(e.Value))))
+			o.SetAttributes(text("gen_ai.output.messages", message("assistant", e.Text+string(e.Value))))
 		case tool:
-			o.span.SetAttributes(text("gen_ai.tool.call.result", e.Text))
+			o.SetAttributes(text("gen_ai.tool.call.result", e.Text))
 		}
 	}
 	switch e.Status {
 	case run.Failed, run.Halted, run.Errored, run.Denied:
-		s.fail(o.span, e)
+		s.fail(o, e)
 	}
-	s.close(o.span, at)
+	s.close(o, at)
 }
 
 // fail marks a span. Its message is content: it may quote anything.

@@ -17,11 +17,11 @@ func undecided(format string, args ...any) *diag.Error {
 }
 
 func eval(ctx context.Context, e Expr, env Env) (bool, How, error) {
-	v := evaluation{ctx: ctx, env: env}
+	v := evaluation{env: env}
 	if env.Answer != nil {
 		v.answer, v.options, v.asked = env.Answer()
 	}
-	ok, err := v.decide(e)
+	ok, err := v.decide(ctx, e)
 	how := ByGrammar
 	if v.model {
 		how = ByModel
@@ -31,7 +31,6 @@ func eval(ctx context.Context, e Expr, env Env) (bool, How, error) {
 
 // An evaluation is one Eval.
 type evaluation struct {
-	ctx     context.Context
 	env     Env
 	answer  string
 	options []string
@@ -40,24 +39,24 @@ type evaluation struct {
 }
 
 // decide is the whole of Eval for e and what is below it.
-func (v *evaluation) decide(e Expr) (bool, error) {
+func (v *evaluation) decide(ctx context.Context, e Expr) (bool, error) {
 	if opt, ok := v.offered(optionText(e.String())); ok {
 		return opt == foldOption(v.answer), nil
 	}
 	switch e := e.(type) {
 	case And:
-		return v.all(e.Of, true)
+		return v.all(ctx, e.Of, true)
 	case Or:
-		return v.all(e.Of, false)
+		return v.all(ctx, e.Of, false)
 	case Not:
-		ok, err := v.decide(e.Of)
+		ok, err := v.decide(ctx, e.Of)
 		return !ok && err == nil, err
 	case Natural:
 		if v.env.Model == nil {
 			return false, undecided("condition %q is natural language, which only a model decides", e.Text)
 		}
 		v.model = true
-		return v.env.Model(v.ctx, e.Text)
+		return v.env.Model(ctx, e.Text)
 	case AnswerIs:
 		return v.answerIs(e)
 	case FileExists:
@@ -68,13 +67,13 @@ func (v *evaluation) decide(e Expr) (bool, error) {
 
 // all decides operands until one settles the result: false for And (and true), true for Or. Those that need
 // no model go first.
-func (v *evaluation) all(of []Expr, and bool) (bool, error) {
+func (v *evaluation) all(ctx context.Context, of []Expr, and bool) (bool, error) {
 	for _, needs := range [...]bool{false, true} {
 		for _, o := range of {
 			if model(o) != needs {
 				continue
 			}
-			if ok, err := v.decide(o); err != nil || ok != and {
+			if ok, err := v.decide(ctx, o); err != nil || ok != and {
 				return ok, err
 			}
 		}

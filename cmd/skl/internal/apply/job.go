@@ -73,7 +73,7 @@ func (j *job) add(ctx context.Context, refs []ref.Ref, names []string, all, pin 
 		}
 		for _, s := range picked {
 			if i := slices.IndexFunc(j.picked, func(p selection) bool { return p.entry.Name == s.entry.Name }); i >= 0 {
-				if a, b := j.picked[i].found.Lock, s.found.Lock; a.URL == b.URL && a.Path == b.Path && sameBytes(a, b) {
+				if j.picked[i].found.Lock.SameBytes(s.found.Lock) {
 					continue // one release, found through several plugins
 				}
 				return diag.New(diag.Misuse, "same_name", "%s and %s both hold a skill called %q; one name means one skill", j.picked[i].entry.Ref, s.entry.Ref, s.entry.Name)
@@ -84,11 +84,6 @@ func (j *job) add(ctx context.Context, refs []ref.Ref, names []string, all, pin 
 		}
 	}
 	return nil
-}
-
-// sameBytes reports whether two entries of one place are pinned to the same commit or manifest.
-func sameBytes(a, b lock.Skill) bool {
-	return a.Commit == b.Commit && a.Manifest == b.Manifest && (a.Commit != "" || a.Manifest != "")
 }
 
 // put writes one selection into the manifest. A name that means another skill already is refused.
@@ -124,7 +119,7 @@ func (j *job) relock(ctx context.Context, upgrade func(string) bool) error {
 	base := j.files.Lock.Clone()
 	for _, s := range j.picked {
 		entry := s.found.Lock
-		if old, ok := base.Skill(entry.Name); ok && sameBytes(old, entry) && old.URL == entry.URL && old.Path == entry.Path {
+		if old, ok := base.Skill(entry.Name); ok && old.SameBytes(entry) {
 			entry.Tree, entry.Files, entry.Bytes, entry.Permissions = old.Tree, old.Files, old.Bytes, old.Permissions
 		}
 		base.Set(entry)

@@ -219,7 +219,7 @@ func (a *Applier) judge(s lock.Skill, fetch func() ([][]byte, error)) (judged, e
 func (a *Applier) checkSignatures(ctx context.Context, next, old *lock.Lock, o signatureOptions) error {
 	var todo, again []lock.Skill
 	for _, s := range next.Skills {
-		if before, ok := old.Skill(s.Name); !ok || !sameRelease(before, s) || o.chosen(s.Name) {
+		if before, ok := old.Skill(s.Name); !ok || !before.SameRelease(s) || o.chosen(s.Name) {
 			todo = append(todo, s)
 		} else if !o.lockOnly {
 			again = append(again, s)
@@ -262,11 +262,6 @@ func (a *Applier) checkSignatures(ctx context.Context, next, old *lock.Lock, o s
 	return a.AcceptUnsigned(slices.DeleteFunc(todo, func(s lock.Skill) bool { return !s.Unsigned }))
 }
 
-// sameRelease reports whether two entries are of one place and pinned to the same bytes.
-func sameRelease(a, b lock.Skill) bool {
-	return a.Source == b.Source && a.URL == b.URL && a.Path == b.Path && a.Commit == b.Commit && a.Manifest == b.Manifest && a.Artifact == b.Artifact
-}
-
 // signatureOptions are what a person decided on the command line.
 type signatureOptions struct {
 	allowUnsigned bool
@@ -297,7 +292,7 @@ func decide(s *lock.Skill, before lock.Skill, j judged, o signatureOptions) erro
 		if pinned == nil {
 			return nil
 		}
-		if sameRelease(before, *s) {
+		if before.SameRelease(*s) {
 			s.Signer = pinned // nothing new was chosen, so nothing new has to be believed
 			return nil
 		}

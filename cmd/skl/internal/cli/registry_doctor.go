@@ -17,6 +17,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry/client"
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -55,7 +56,7 @@ func (d *doctor) registry(ctx context.Context, s *site) {
 	if about.URL != "" && strings.TrimSuffix(about.URL, "/") != s.URL() {
 		d.say("registry", "note", "", "it calls itself %s", diag.Printable(about.URL))
 	}
-	if strings.HasPrefix(s.URL(), "http://") && !scope.LoopbackHost(s.Host()) {
+	if strings.HasPrefix(s.URL(), "http://") && !origin.Loopback(s.Host()) {
 		d.say("registry", "problem", "", "%s is spoken to over plain http: everybody on the way reads along, and no token is sent but one that config.toml names for it", s.Host())
 	}
 	if who, err := s.WhoAmI(ctx); err != nil {

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"maps"
-	"net/netip"
 	"net/url"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/anthropic"
 	"github.com/skl-project/skl/runtime/model/claudecode"
@@ -120,11 +120,7 @@ func (w *world) openModel(spec string) (model.Model, error) {
 // loopback reports whether address leads to this machine.
 func loopback(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
+	return err == nil && origin.Loopback(u.Host)
 }
 
 // modelKey is the secret for a provider, from the variable that the configuration or the provider names.

@@ -2,12 +2,11 @@ package scope
 
 import (
 	"maps"
-	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/registry/client"
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -38,7 +37,7 @@ func (sc *Scope) Address(text string) (string, error) {
 	text = strings.TrimPrefix(text, "oci://")
 	if !strings.Contains(text, "://") {
 		scheme := "https://"
-		if host, _, _ := strings.Cut(text, "/"); sc.Config.Origin(host).Insecure || LoopbackHost(host) {
+		if host, _, _ := strings.Cut(text, "/"); sc.Config.Origin(host).Insecure || origin.Loopback(host) {
 			scheme = "http://"
 		}
 		text = scheme + text
@@ -48,14 +47,4 @@ func (sc *Scope) Address(text string) (string, error) {
 		return "", err
 	}
 	return r.URL(), nil
-}
-
-// LoopbackHost reports whether "host" or "host:port" is this machine.
-func LoopbackHost(hostport string) bool {
-	u, err := url.Parse("http://" + hostport)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }

@@ -17,13 +17,13 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -55,16 +55,11 @@ func BaseURL(raw string, insecure bool) (*url.URL, error) {
 		return nil, diag.New(diag.Misuse, "invalid_url", "the address of the model is not an http or https URL")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return nil, diag.New(diag.Misuse, "invalid_url", "the address of the model at %s must have no user, query or fragment", u.Host)
-	case u.Scheme == "http" && !insecure && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !insecure && !origin.Loopback(u.Hostname()):
 		return nil, diag.New(diag.Refused, "insecure_http", "the model at %s would be sent the key and the prompts unencrypted", u.Host).
 			Hint("use https, or an address of this machine")
 	}
 	return u, nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Client is base (nil: a plain one) with the limits of the package. The zero
@@ -112,7 +107,7 @@ func (l limited) RoundTrip(req *http.Request) (*http.Response, error) {
 			res.Header.Set("X-Should-Retry", "false")
 		}
 	}
-	res.Body = &body{rc: res.Body, ctx: ctx, cancel: cancel, timer: timer, idle: l.idle, left: limit}
+	res.Body = &body{rc: res.Body, cause: func() error { return context.Cause(ctx) }, cancel: cancel, timer: timer, idle: l.idle, left: limit}
 	return res, nil
 }
 
@@ -128,7 +123,7 @@ func retryAfter(h http.Header) (time.Duration, bool) {
 // body ends the request when nothing came for idle, or more than left bytes.
 type body struct {
 	rc     io.ReadCloser
-	ctx    context.Context // of the request, only to ask why it ended
+	cause  func() error // why the request ended; nil while it has not
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	idle   time.Duration
@@ -144,7 +139,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.rc.Read(p)
 	b.left -= int64(n)
-	if err != nil && err != io.EOF && context.Cause(b.ctx) == errIdle {
+	if err != nil && err != io.EOF && b.cause() == errIdle {
 		return n, errIdle
 	}
 	b.timer.Reset(b.idle)

@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 	"strings"
@@ -43,9 +44,9 @@ func wordsOf(q rank.Question) []word {
 }
 
 // grep finds words, or text with punctuation as it stands if any file has it.
-func (s *search) grep(text string) (found, error) {
+func (s *search) grep(ctx context.Context, text string) (found, error) {
 	if strings.ContainsFunc(strings.TrimSpace(text), func(r rune) bool { return unicode.IsPunct(r) && r != '_' || unicode.IsSymbol(r) }) {
-		f, err := s.literal(text)
+		f, err := s.literal(ctx, text)
 		if err != nil || len(f.hits) > 0 {
 			return f, err
 		}

@@ -1,0 +1,166 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/cond"
+)
+
+// byCache is how a condition was decided that the model had decided before in this run.
+const byCache = "cache"
+
+// bySet is how something was decided that Runner.Set gives.
+const bySet = "set"
+
+func (m *Machine) visitIf(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
+	if n.Kind != tree.If && f.Chain != chainOpen {
+		m.skip(f, n, path)
+		return nil
+	}
+	m.begin(n, path, nil)
+	value, by := true, f.ChainAnswer
+	if n.Kind != tree.Else {
+		c := m.s.plan.Cond(n)
+		by = by || m.aboutAnswer(c)
+		v, how, err := m.decide(ctx, n, path, c)
+		if err != nil {
+			return err
+		}
+		m.emit(Event{Kind: Decided, Path: path, Node: m.id(n), Type: n.Kind.String(), Text: n.Cond, Value: encode(v), How: how})
+		value = v
+	}
+	f.ChainAnswer = by
+	if !value {
+		f.Chain = chainOpen
+		m.skip(f, n, path)
+		return nil
+	}
+	f.Chain = chainTaken
+	m.push(&frame{Kind: branchFrame, Base: path, Owner: n.ID, ByAnswer: by, node: n, nodes: branchNodes(n, 0)})
+	m.top().started = began
+	return nil
+}
+
+// decide evaluates a condition.
+func (m *Machine) decide(ctx context.Context, n *tree.Node, path string, c cond.Expr) (bool, string, error) {
+	if raw, ok := m.override(n, path); ok {
+		v, err := decode(raw)
+		m.set = true
+		return cond.Truth(v), bySet, err
+	}
+	cached := false
+	env := m.env(ctx, n, path)
+	env.Model = func(ctx context.Context, text string) (bool, error) {
+		v, fromCache, err := m.judge(ctx, n, path, text)
+		cached = fromCache
+		return v, err
+	}
+	v, how, err := cond.Eval(ctx, c, env)
+	if err != nil {
+		return false, "", placed(err, n)
+	}
+	if cached {
+		return v, byCache, nil
+	}
+	return v, string(how), nil
+}
+
+// env is what conditions, cases and collections are decided against, without a model.
+func (m *Machine) env(ctx context.Context, n *tree.Node, path string) cond.Env {
+	return cond.Env{
+		Lookup:    m.lookup,
+		Arguments: m.s.args,
+		Answer: func() (string, []string, bool) {
+			a, ok := m.answer()
+			if !ok {
+				return "", nil, false
+			}
+			return a.Text, a.Options, true
+		},
+		Exists: func(file string) (bool, error) { return m.exists(ctx, n, path, file) },
+		Outcome: func(name string) string {
+			s, _ := m.scope()
+			return string(s.Outcomes[name].Status)
+		},
+	}
+}
+
+// aboutAnswer reports whether a condition looks at what a person answered.
+func (m *Machine) aboutAnswer(c cond.Expr) bool {
+	if a, ok := m.answer(); ok && slices.ContainsFunc(a.Options, func(o string) bool { return cond.Offers(c, o) }) {
+		return true
+	}
+	s, _ := m.scope()
+	return len(s.Asked) > 0 && slices.ContainsFunc(cond.Names(c), func(name string) bool { return s.Asked[cond.Root(name)] })
+}
+
+var conditionSchema = json.RawMessage(`{"type":"object","properties":{"value":{"type":["boolean","null"]},"reason":{"type":"string"}},"required":["value","reason"],"additionalProperties":false}`)
+
+// judge asks the model about one condition in natural language (ruling 5.3).
+func (m *Machine) judge(ctx context.Context, n *tree.Node, path, text string) (value, cached bool, err error) {
+	if m.s.r.Deterministic {
+		return false, false, diag.New(diag.Refused, CodeNatural, "the condition %q needs a model, and models may not decide conditions here", text).At(position(n))
+	}
+	var p prompt
+	p.line("Decide whether this condition holds now.")
+	p.part("Condition", text)
+	m.values(&p, text, nil, true)
+	if a, ok := m.answer(); ok {
+		p.part("The person's last answer", a.Text)
+	}
+	p.line("Answer with value true or false and a short reason. If it cannot be decided, value is null.")
+	key := digest(p.String())
+	if v, ok := m.st.Cache[key]; ok {
+		return v, true, nil
+	}
+	req := model.Request{Purpose: model.Condition, Path: path, Isolated: m.top().Agent, System: m.system(""), Prompt: p.String(), Schema: conditionSchema}
+	got, err := m.fill(ctx, n, req, true)
+	if err != nil {
+		return false, false, err
+	}
+	var said struct {
+		Value  *bool  `json:"value"`
+		Reason string `json:"reason"`
+	}
+	if json.Unmarshal(got.Output, &said) != nil || said.Value == nil {
+		return false, false, diag.New(diag.Unmet, CodeUndecided, "the model could not decide the condition %q: %s", text, diag.Clip(said.Reason, 200)).At(position(n))
+	}
+	if m.st.Cache == nil {
+		m.st.Cache = map[string]bool{}
+	}
+	m.st.Cache[key] = *said.Value
+	return *said.Value, false, nil
+}
+
+func position(n *tree.Node) diag.Position {
+	if n == nil {
+		return diag.Position{}
+	}
+	return diag.Position{File: n.Pos.File, Line: n.Pos.Line, Column: n.Pos.Column}
+}
+
+func badValue(n *tree.Node, what string) error {
+	return diag.New(diag.Failed, CodeValue, "the model's answer for %q is not what was asked for: %s", diag.Clip(n.Text, 80), what).At(position(n))
+}
+
+// exists asks whether a file of the project is there.
+func (m *Machine) exists(ctx context.Context, n *tree.Node, path, file string) (bool, error) {
+	file = m.projectPath(file)
+	got, err := m.do(ctx, effect{kind: "exists", path: path, node: m.id(n), digest: digest(file)}, func(context.Context, string) (reply, error) {
+		if m.s.r.Tools == nil {
+			return reply{}, diag.New(diag.Failed, CodeTools, "a condition asks for the file %s, and there are no tools to look with", file).At(position(n))
+		}
+		ok, err := m.s.r.Tools.Exists(file)
+		if err != nil {
+			return reply{}, diag.New(diag.Failed, CodeFile, "looking for %s: %w", file, err).At(position(n))
+		}
+		return reply{Output: encode(ok)}, nil
+	})
+	return string(got.Output) == "true", err
+}

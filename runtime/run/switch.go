@@ -1,0 +1,105 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/cond"
+)
+
+func (m *Machine) visitSwitch(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
+	m.begin(n, path, nil)
+	take, value, how, err := m.choose(ctx, n, path)
+	if err != nil {
+		return err
+	}
+	m.emit(Event{Kind: Decided, Path: path, Node: m.id(n), Type: n.Kind.String(), Text: n.Cond, Value: encode(value), How: how})
+	for i, c := range n.Children {
+		if i != take {
+			m.skipNode(c, path+"/"+strconv.Itoa(i))
+		}
+	}
+	if take < 0 {
+		m.finish(f, n, began, OK, nil)
+		return nil
+	}
+	s, _ := m.scope()
+	by := false
+	if x := m.s.plan.Subject(n); !x.Natural {
+		by = s.Asked[cond.Root(x.Operand.Text)]
+	}
+	m.push(&frame{Kind: branchFrame, Base: path + "/" + strconv.Itoa(take), Owner: n.ID, Take: take + 1, ByAnswer: by, node: n, nodes: branchNodes(n, take+1)})
+	m.top().started = began
+	m.begin(n.Children[take], path+"/"+strconv.Itoa(take), nil)
+	return nil
+}
+
+// choose picks the CASE or DEFAULT, -1 for none.
+func (m *Machine) choose(ctx context.Context, n *tree.Node, path string) (take int, value any, how string, err error) {
+	env := m.env(ctx, n, path)
+	how = string(cond.ByGrammar)
+	x := m.s.plan.Subject(n)
+	raw, set := m.override(n, path)
+	switch {
+	case set:
+		how, m.set = bySet, true
+		value, err = decode(raw)
+	case x.Natural:
+		how = string(cond.ByModel)
+		value, err = m.chooseByModel(ctx, n, path)
+		if value == "none" {
+			value = nil
+		}
+	default:
+		value, err = x.Value(env)
+	}
+	if err != nil {
+		return -1, nil, how, placed(err, n)
+	}
+	take = -1
+	for i, c := range n.Children {
+		if c.Kind == tree.Case && cond.Match(value, m.s.plan.Case(c), env) {
+			return i, value, how, nil
+		}
+		if c.Kind == tree.Default && take < 0 {
+			take = i
+		}
+	}
+	return take, value, how, nil
+}
+
+func (m *Machine) chooseByModel(ctx context.Context, n *tree.Node, path string) (any, error) {
+	if m.s.r.Deterministic {
+		return nil, diag.New(diag.Refused, CodeNatural, "the choice by %q needs a model, and models may not decide here", n.Cond).At(position(n))
+	}
+	enum := []any{}
+	for _, c := range n.Children {
+		if c.Kind == tree.Case {
+			enum = append(enum, m.s.plan.Case(c).Text)
+		}
+	}
+	enum = append(enum, "none")
+	var p prompt
+	p.line("Choose the case that fits, or none.")
+	p.part("By", n.Cond)
+	p.part("Cases", string(encode(enum)))
+	m.values(&p, n.Cond, nil, true)
+	schema := encode(map[string]any{"type": "object", "properties": map[string]any{"value": map[string]any{"enum": enum}}, "required": []any{"value"}, "additionalProperties": false})
+	got, err := m.fill(ctx, n, model.Request{Purpose: model.Choice, Path: path, Isolated: m.top().Agent, System: m.system(""), Prompt: p.String(), Schema: schema}, true)
+	if err != nil {
+		return nil, err
+	}
+	var said struct {
+		Value any `json:"value"`
+	}
+	if json.Unmarshal(got.Output, &said) != nil || !slices.Contains(enum, said.Value) {
+		return nil, diag.New(diag.Unmet, CodeUndecided, "the model chose none of the cases of %q", n.Cond).At(position(n))
+	}
+	return said.Value, nil
+}
