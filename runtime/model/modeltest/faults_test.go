@@ -197,6 +197,7 @@ func TestOddStreams(t *testing.T) {
 		"nulls":               {"chat", byHand(`{"id":null,"model":null,"usage":null,"choices":[{"index":0,"delta":{"role":null,"content":"fine","refusal":null,"tool_calls":null},"finish_reason":"stop","logprobs":null}]}`), "fine"},
 		"fields of one's own": {"chat", byHand(`{"x":[1],"choices":[{"index":0,"delta":{"content":"fine","reasoning_content":"hm"},"finish_reason":"stop"}]}`), "fine"},
 		"usage in parts":      {"chat", byHand(`{"choices":[{"delta":{"content":"fine"},"finish_reason":"stop"}],"usage":{"prompt_tokens":12.0,"completion_tokens":3.5e0}}`), "fine"},
+		"text that is a list": {"chat", byHand(`{"choices":[{"delta":{"content":[{"type":"thinking"}]}}]}` + "\n" + `{"choices":[{"delta":{"content":"fine"},"finish_reason":"stop"}]}`), "fine"},
 		"no end":              {"chat", byHand(`{"choices":[{"delta":{"content":"fi"}}]}`), ""},
 		"a list":              {"chat", "data: []\n\n" + byHand(`{"choices":[{"delta":{"content":"fine"},"finish_reason":"stop"}]}`), ""},
 		"half an event":       {"chat", strings.TrimSuffix(byHand(`{"choices":[{"delta":{"content":"fine"},"finish_reason":"stop"}]}`), "\n"), ""},
