@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 func TestEvents(t *testing.T) {
@@ -175,5 +178,9 @@ func TestEncode(t *testing.T) {
 	got, err := encode(map[string]any{"a": json.RawMessage("\"\xff<\""), "b": "\xfe"})
 	if want := "{\"a\":\"\uFFFD<\",\"b\":\"\\ufffd\"}"; err != nil || string(got) != want {
 		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+	s := Service{Name: "x:m", Key: "sk-secret"} // no Base: nothing is sent
+	if _, err := s.Ask(t.Context(), "p", json.RawMessage(`{"sk-secret"`)); !errors.Is(err, diag.Code(model.CodeRejected)) || strings.Contains(err.Error(), "sk-secret") {
+		t.Error(err)
 	}
 }

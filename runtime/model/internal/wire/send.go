@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // DefaultRetries is how often a request is sent again when a Service says nothing.
@@ -26,7 +29,7 @@ const (
 func (s Service) Ask(ctx context.Context, path string, body any) (*Events, error) {
 	text, err := encode(body)
 	if err != nil {
-		return nil, err
+		return nil, diag.New(diag.Failed, model.CodeRejected, "the request to %s cannot be written: %s", s.Name, s.Say(err.Error()))
 	}
 	res, err := s.send(ctx, s.Base.JoinPath(path).String(), text)
 	if err := s.refused(ctx, res, err); err != nil {
