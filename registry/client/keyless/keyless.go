@@ -10,8 +10,9 @@
 // It promises that the token is sent to the certificate authority and nowhere
 // else, over https or to this machine; that redirects are refused; that answers
 // are read up to 1 MiB; and that the private key never leaves the process and is
-// forgotten afterwards. Fulcio's API v2, RFC 3161 over HTTP, and Rekor v1 and v2
-// are spoken by sigstore-go's pkg/sign, over a transport that keeps these promises.
+// forgotten afterwards. Fulcio's API v2 and RFC 3161 over HTTP are spoken by
+// sigstore-go's pkg/sign, over a transport that keeps these promises; Rekor v1 and
+// v2 have one endpoint each, which is spoken here.
 // A request that failed with status 429 or 5xx, or without an answer, is repeated
 // twice after short pauses.
 //
@@ -74,7 +75,7 @@ func (s *Signer) Sign(ctx context.Context, st attest.Statement, token string) ([
 	}
 	message, err := sign.Bundle(&sign.DSSEData{Data: payload, PayloadType: bundle.IntotoMediaType}, key, options)
 	if err != nil {
-		// The other services speak for themselves; see authority and checkedLog.
+		// The other services speak for themselves; see authority and log.
 		return nil, asService(ctx, err, whatStamps, strings.Join(s.Services.Timestamps, ", "), "gave no timestamp")
 	}
 	text, err := protojson.Marshal(message)
@@ -111,11 +112,10 @@ func (s *Signer) options(ctx context.Context, subject, token string) (sign.Bundl
 		}))
 	}
 	if s.Services.Log != "" {
-		log, err := s.log(ctx)
-		if err != nil {
+		if _, err := secure(whatLog, s.Services.Log); err != nil {
 			return sign.BundleOptions{}, err
 		}
-		out.TransparencyLogs = []sign.Transparency{log}
+		out.TransparencyLogs = []sign.Transparency{log{s}}
 	}
 	return out, nil
 }

@@ -2,94 +2,206 @@ package keyless
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 
-	"github.com/go-openapi/runtime/client"
-	"github.com/go-openapi/strfmt"
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
+	protocommon "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
+	protodsse "github.com/sigstore/protobuf-specs/gen/pb-go/dsse"
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
 	rekortiles "github.com/sigstore/rekor-tiles/v2/pkg/generated/protobuf"
-	"github.com/sigstore/rekor/pkg/generated/client/entries"
-	"github.com/sigstore/sigstore-go/pkg/sign"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// log is the configured transparency log as pkg/sign calls it, over our
-// transport in place of the ones that it would make itself.
-func (s *Signer) log(ctx context.Context) (sign.Transparency, error) {
-	address, err := secure(whatLog, s.Services.Log)
-	if err != nil {
-		return nil, err
-	}
-	options := &sign.RekorOptions{Timeout: attempts * timeout, Version: 1}
-	if s.Services.LogVersion == 2 {
-		options.Version, options.ClientV2 = 2, logV2{s}
-	} else {
-		path := address.Path
-		if path == "" {
-			path = "/"
-		}
-		carrier := s.transport(ctx, whatLog, s.Services.Log, diag.Event{Stage: "log", Name: s.Services.Log})
-		openapi := client.NewWithClient(address.Host, path, []string{address.Scheme}, &http.Client{Transport: carrier})
-		openapi.Debug = false // the environment could turn it on, and it prints
-		options.Client = entries.New(openapi, strfmt.Default)
-	}
-	return checkedLog{sign.NewRekor(options), s.Services.Log}, nil
-}
-
-// A checkedLog is a log whose answers are looked at before they are believed to
-// be complete.
-type checkedLog struct {
-	sign.Transparency
-	address string
-}
+// A log is the configured transparency log, as pkg/sign calls it. Each version
+// of Rekor has one endpoint that is needed, which is spoken here: the library's
+// clients bring a framework with them, or take no transport.
+type log struct{ s *Signer }
 
 // GetTransparencyLogEntry implements sign.Transparency.
-func (l checkedLog) GetTransparencyLogEntry(ctx context.Context, verifier []byte, b *protobundle.Bundle) (err error) {
-	// Answers of version 1 that lack a part make the library panic.
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("incomplete answer: %v", p)
-		}
-		err = asService(ctx, err, whatLog, l.address, "gave no proof of inclusion")
-	}()
-	if err := l.Transparency.GetTransparencyLogEntry(ctx, verifier, b); err != nil {
+func (l log) GetTransparencyLogEntry(ctx context.Context, certificate []byte, b *protobundle.Bundle) (err error) {
+	defer func() { err = asService(ctx, err, whatLog, l.s.Services.Log, "gave no proof of inclusion") }()
+	block, _ := pem.Decode(certificate)
+	envelope := b.GetDsseEnvelope()
+	if block == nil || len(envelope.GetSignatures()) != 1 {
+		return errors.New("not one certificate and one signature")
+	}
+	enter := l.enterV1
+	if l.s.Services.LogVersion == 2 {
+		enter = l.enterV2
+	}
+	entry, err := enter(ctx, block, envelope)
+	if err != nil {
 		return err
 	}
-	for _, entry := range b.GetVerificationMaterial().GetTlogEntries() {
-		if entry.GetInclusionProof() == nil || len(entry.GetCanonicalizedBody()) == 0 {
-			return errors.New("incomplete entry")
-		}
+	if entry.GetInclusionProof() == nil || len(entry.GetCanonicalizedBody()) == 0 {
+		return errors.New("incomplete entry")
 	}
+	b.VerificationMaterial.TlogEntries = append(b.VerificationMaterial.TlogEntries, entry)
 	return nil
 }
 
-// logV2 is the write API of Rekor v2; the library's own client takes no transport.
-type logV2 struct{ s *Signer }
+// send sends c to the log.
+func (l log) send(ctx context.Context, c call) (answer, error) {
+	c.what, c.base = whatLog, l.s.Services.Log
+	l.s.Progress.Send(diag.Event{Stage: "log", Name: c.base})
+	return l.s.send(ctx, c)
+}
 
-// Add implements sign.RekorV2Client.
-func (l logV2) Add(ctx context.Context, entry any) (*protorekor.TransparencyLogEntry, error) {
-	record, ok := entry.(*rekortiles.HashedRekordRequestV002)
-	if !ok {
-		return nil, fmt.Errorf("entries of type %T are not known", entry)
-	}
-	body, err := protojson.Marshal(&rekortiles.CreateEntryRequest{
-		Spec: &rekortiles.CreateEntryRequest_HashedRekordRequestV002{HashedRekordRequestV002: record},
-	})
+const entriesV1 = "/api/v1/log/entries"
+
+// Rekor's kind of entry for a DSSE envelope, and its version.
+const kindV1, kindVersionV1 = "dsse", "0.0.1"
+
+// A proposalV1 is a request to POST /api/v1/log/entries.
+type proposalV1 struct {
+	Version string `json:"apiVersion"`
+	Kind    string `json:"kind"`
+	Spec    struct {
+		Content struct {
+			Envelope  string   `json:"envelope"` // JSON
+			Verifiers [][]byte `json:"verifiers"`
+		} `json:"proposedContent"`
+		Signatures []string `json:"signatures"` // null: the log finds them in the envelope
+	} `json:"spec"`
+}
+
+// enterV1 enters an envelope, or finds the entry of one that was entered before:
+// the answer to the first attempt may have been lost.
+func (l log) enterV1(ctx context.Context, certificate *pem.Block, envelope *protodsse.Envelope) (*protorekor.TransparencyLogEntry, error) {
+	text, err := json.Marshal(envelope)
 	if err != nil {
 		return nil, err
 	}
-	l.s.Progress.Send(diag.Event{Stage: "log", Name: l.s.Services.Log})
-	answer, err := l.s.send(ctx, call{what: whatLog, base: l.s.Services.Log, path: "/api/v2/log/entries", body: body})
+	proposal := proposalV1{Version: kindVersionV1, Kind: kindV1}
+	proposal.Spec.Content.Envelope = string(text)
+	proposal.Spec.Content.Verifiers = [][]byte{pem.EncodeToMemory(certificate)}
+	body, err := json.Marshal(proposal)
+	if err != nil {
+		return nil, err
+	}
+	got, err := l.send(ctx, call{path: entriesV1, body: body})
+	if err != nil {
+		return nil, err
+	}
+	id := got.header.Get("ETag")
+	if got.status == http.StatusConflict {
+		id = path.Base(got.header.Get("Location"))
+		if _, err := hex.DecodeString(id); err != nil || id == "" {
+			return nil, errors.New("a location that names no entry")
+		}
+		if got, err = l.send(ctx, call{method: http.MethodGet, path: entriesV1 + "/" + id}); err != nil {
+			return nil, err
+		}
+	}
+	var entries map[string]entryV1
+	if err := json.Unmarshal(got.text, &entries); err != nil {
+		return nil, err
+	}
+	if len(entries) == 1 { // by an id that may have the number of a shard before it
+		for _, entry := range entries {
+			return entry.bundled()
+		}
+	}
+	return entries[id].bundled()
+}
+
+// An entryV1 is an entry as Rekor v1 answers with it. The fields are pointers
+// where zero is a value.
+type entryV1 struct {
+	Body         []byte `json:"body"`
+	Time         *int64 `json:"integratedTime"`
+	LogID        hexed  `json:"logID"`
+	Index        *int64 `json:"logIndex"` // in all shards
+	Verification struct {
+		Promise []byte `json:"signedEntryTimestamp"`
+		Proof   struct {
+			Checkpoint string  `json:"checkpoint"`
+			Hashes     []hexed `json:"hashes"`
+			Index      *int64  `json:"logIndex"` // in the shard
+			Root       hexed   `json:"rootHash"`
+			Size       *int64  `json:"treeSize"`
+		} `json:"inclusionProof"`
+	} `json:"verification"`
+}
+
+// hexed are bytes that JSON has in hexadecimal.
+type hexed []byte
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (h *hexed) UnmarshalText(text []byte) (err error) {
+	*h, err = hex.DecodeString(string(text))
+	return err
+}
+
+// bundled is e as a bundle has it. An entry that lacks a part is an error.
+func (e entryV1) bundled() (*protorekor.TransparencyLogEntry, error) {
+	proof := e.Verification.Proof
+	if e.Time == nil || e.Index == nil || len(e.LogID) == 0 || proof.Index == nil || proof.Size == nil || len(proof.Root) == 0 || proof.Checkpoint == "" {
+		return nil, errors.New("incomplete entry")
+	}
+	var kind struct {
+		Version string `json:"apiVersion"`
+		Kind    string `json:"kind"`
+	}
+	if err := json.Unmarshal(e.Body, &kind); err != nil {
+		return nil, fmt.Errorf("damaged entry: %w", err)
+	}
+	if kind.Kind != kindV1 || kind.Version != kindVersionV1 {
+		return nil, fmt.Errorf("an entry of kind %q %q for one of kind %q %q", kind.Kind, kind.Version, kindV1, kindVersionV1)
+	}
+	hashes := make([][]byte, len(proof.Hashes))
+	for i, hash := range proof.Hashes {
+		hashes[i] = hash
+	}
+	return &protorekor.TransparencyLogEntry{
+		LogIndex:         *e.Index,
+		LogId:            &protocommon.LogId{KeyId: e.LogID},
+		KindVersion:      &protorekor.KindVersion{Kind: kind.Kind, Version: kind.Version},
+		IntegratedTime:   *e.Time,
+		InclusionPromise: &protorekor.InclusionPromise{SignedEntryTimestamp: e.Verification.Promise},
+		InclusionProof: &protorekor.InclusionProof{
+			LogIndex: *proof.Index, RootHash: proof.Root, TreeSize: *proof.Size, Hashes: hashes,
+			Checkpoint: &protorekor.Checkpoint{Envelope: proof.Checkpoint},
+		},
+		CanonicalizedBody: e.Body,
+	}, nil
+}
+
+// enterV2 enters the digest and the signature of an envelope. The key is the one
+// that Sign made.
+func (l log) enterV2(ctx context.Context, certificate *pem.Block, envelope *protodsse.Envelope) (*protorekor.TransparencyLogEntry, error) {
+	digest := sha256.Sum256(dsse.PAE(envelope.GetPayloadType(), envelope.GetPayload()))
+	body, err := protojson.Marshal(&rekortiles.CreateEntryRequest{Spec: &rekortiles.CreateEntryRequest_HashedRekordRequestV002{
+		HashedRekordRequestV002: &rekortiles.HashedRekordRequestV002{
+			Digest: digest[:],
+			Signature: &rekortiles.Signature{
+				Content: envelope.GetSignatures()[0].GetSig(),
+				Verifier: &rekortiles.Verifier{
+					Verifier:   &rekortiles.Verifier_X509Certificate{X509Certificate: &protocommon.X509Certificate{RawBytes: certificate.Bytes}},
+					KeyDetails: protocommon.PublicKeyDetails_PKIX_ECDSA_P256_SHA_256,
+				},
+			},
+		},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	got, err := l.send(ctx, call{path: "/api/v2/log/entries", body: body})
 	if err != nil {
 		return nil, err
 	}
 	out := &protorekor.TransparencyLogEntry{}
-	if err := protojson.Unmarshal(answer.text, out); err != nil {
+	if err := protojson.Unmarshal(got.text, out); err != nil {
 		return nil, err
 	}
 	return out, nil

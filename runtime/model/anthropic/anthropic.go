@@ -22,23 +22,19 @@ import (
 	"sync/atomic"
 	"time"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
-
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/internal/wire"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 // DefaultModel is used when a Config names none.
-const DefaultModel = sdk.ModelClaudeSonnet5_5
+const DefaultModel = "claude-sonnet-5-5"
 
 const (
 	defaultBaseURL = "https://api.anthropic.com/"
-	defaultTokens  = 16_384 // the API wants a limit; Request.MaxTokens overrules it
-	defaultRetries = 4
-	maxPauses      = 16 // turns that the service interrupts by itself
+	apiVersion     = "2023-06-01" // of the protocol; there is no newer one
+	defaultTokens  = 16_384       // the API wants a limit; Request.MaxTokens overrules it
+	maxPauses      = 16           // turns that the service interrupts by itself
 )
 
 // A Config says which model, and where. The zero value but the key is right
@@ -56,7 +52,6 @@ type Config struct {
 type client struct {
 	service wire.Service
 	id      string
-	api     sdk.MessageService
 	loose   atomic.Bool // the service does not let tools be forced
 }
 
@@ -76,23 +71,13 @@ func New(c Config) (model.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	retries := c.MaxRetries
-	if retries == 0 {
-		retries = defaultRetries
-	}
-	options := []option.RequestOption{
-		option.WithBaseURL(base.String()),
-		option.WithHTTPClient(wire.Client(c.HTTPClient, c.Idle)),
-		option.WithMaxRetries(max(0, retries)),
-		option.WithoutOpenTelemetry(), // the run records its own spans, once
-	}
+	header := map[string]string{"Anthropic-Version": apiVersion}
 	if c.APIKey != "" {
-		options = append(options, option.WithAPIKey(c.APIKey))
+		header["X-Api-Key"] = c.APIKey
 	}
 	return &client{
-		service: wire.Service{Name: "anthropic:" + c.Model, Key: c.APIKey},
+		service: wire.Service{Name: "anthropic:" + c.Model, Key: c.APIKey, Base: base, Header: header, HTTP: wire.Client(c.HTTPClient, c.Idle), Retries: c.MaxRetries},
 		id:      c.Model,
-		api:     sdk.NewMessageService(options...),
 	}, nil
 }
 
@@ -119,22 +104,24 @@ func (c *client) Fill(ctx context.Context, r model.Request) (model.Reply, error)
 type talk struct {
 	c       *client
 	r       model.Request
-	params  sdk.MessageNewParams
+	params  params
 	answer  string   // name of the answer tool; "" without a schema
 	calls   []string // ids of the calls of the last turn
 	answers []string // ids of its calls of the answer tool
 	loose   bool     // no tool is forced
-	mark    *sdk.CacheControlEphemeralParam
+	mark    **cache  // of the block that ends the conversation
 }
 
 func (c *client) begin(r model.Request) *talk {
 	t := &talk{c: c, r: r, loose: c.loose.Load()}
-	t.params = sdk.MessageNewParams{Model: c.id, MaxTokens: defaultTokens}
+	t.params = params{Model: c.id, MaxTokens: defaultTokens, Stream: true}
 	if r.MaxTokens > 0 {
-		t.params.MaxTokens = int64(r.MaxTokens)
+		t.params.MaxTokens = r.MaxTokens
 	}
 	if r.System != "" {
-		t.params.System = []sdk.TextBlockParam{{Text: r.System, CacheControl: sdk.NewCacheControlEphemeralParam()}}
+		system := newText(r.System)
+		system.Cache = ephemeral
+		t.params.System = []*textBlock{system}
 	}
 	for _, tool := range r.Tools {
 		t.tool(tool.Name, tool.Description, tool.Schema)
@@ -144,64 +131,59 @@ func (c *client) begin(r model.Request) *talk {
 		t.tool(t.answer, "Gives the answer. Call it once, when nothing else is left to do, with the whole answer as its input.", r.Schema)
 	}
 	if n := len(t.params.Tools); n > 0 {
-		t.params.Tools[n-1].OfTool.CacheControl = sdk.NewCacheControlEphemeralParam()
+		t.params.Tools[n-1].Cache = ephemeral
 	}
 	prompt := r.Prompt
 	if prompt == "" {
 		prompt = "(no text)" // the API takes no empty message
 	}
-	t.user(sdk.NewTextBlock(prompt))
+	t.user(newText(prompt))
 	return t
 }
 
 func (t *talk) tool(name, description string, schema json.RawMessage) {
-	p := &sdk.ToolParam{Name: name, InputSchema: param.Override[sdk.ToolInputSchemaParam](model.ObjectSchema(schema))}
-	if description != "" {
-		p.Description = sdk.String(description)
-	}
-	t.params.Tools = append(t.params.Tools, sdk.ToolUnionParam{OfTool: p})
+	t.params.Tools = append(t.params.Tools, tool{Name: name, Description: description, Schema: model.ObjectSchema(schema)})
 }
 
 // user says blocks, and moves the mark for the cache to their end.
-func (t *talk) user(blocks ...sdk.ContentBlockParamUnion) {
+func (t *talk) user(blocks ...any) {
 	if len(blocks) == 0 {
 		return
 	}
 	if t.mark != nil {
-		*t.mark = sdk.CacheControlEphemeralParam{}
-		t.mark = nil
+		*t.mark, t.mark = nil, nil
 	}
 	// A single question is not asked again: writing it to the cache would cost
 	// more than it saves.
 	if len(t.r.Tools) > 0 {
-		switch last := blocks[len(blocks)-1]; {
-		case last.OfText != nil:
-			t.mark = &last.OfText.CacheControl
-		case last.OfToolResult != nil:
-			t.mark = &last.OfToolResult.CacheControl
+		switch last := blocks[len(blocks)-1].(type) {
+		case *textBlock:
+			t.mark = &last.Cache
+		case *resultBlock:
+			t.mark = &last.Cache
 		}
 	}
 	if t.mark != nil {
-		*t.mark = sdk.NewCacheControlEphemeralParam()
+		*t.mark = ephemeral
 	}
-	t.params.Messages = append(t.params.Messages, sdk.NewUserMessage(blocks...))
+	t.params.Messages = append(t.params.Messages, spoken{Role: "user", Content: blocks})
 }
 
 // next implements the side of the provider in model.Loop.
 func (t *talk) next(ctx context.Context, said model.Said) (model.Turn, error) {
-	var blocks []sdk.ContentBlockParamUnion
+	var blocks []any
 	for i, result := range said.Results {
 		text := result.Text
 		if text == "" {
 			text = "(nothing)"
 		}
-		blocks = append(blocks, sdk.NewToolResultBlock(t.calls[i], text, result.IsError))
+		blocks = append(blocks, newResult(t.calls[i], text, result.IsError))
 	}
 	for _, id := range t.answers {
-		blocks = append(blocks, sdk.NewToolResultBlock(id, said.Note, true))
+		blocks = append(blocks, newResult(id, said.Note, true))
 	}
 	if said.Note != "" && len(t.answers) == 0 {
-		blocks = append(blocks, sdk.NewTextBlock(said.Note))
+		blocks = append(blocks, newText(said.Note))
 	}
 	t.user(blocks...)
 
@@ -215,7 +197,7 @@ func (t *talk) next(ctx context.Context, said model.Said) (model.Turn, error) {
 		}
 		turn.Text += part.Text
 		turn.Calls, turn.Value = part.Calls, part.Value
-		if stop != sdk.StopReasonPauseTurn || len(part.Calls) > 0 {
+		if stop != stopPause || len(part.Calls) > 0 {
 			return turn, t.stopped(stop)
 		}
 		if pauses == maxPauses {
@@ -225,29 +207,32 @@ func (t *talk) next(ctx context.Context, said model.Said) (model.Turn, error) {
 }
 
 // stopped is the error for a turn that did not end by itself.
-func (t *talk) stopped(stop sdk.StopReason) error {
+func (t *talk) stopped(stop string) error {
 	switch stop {
-	case sdk.StopReasonRefusal:
+	case stopRefusal:
 		return diag.New(diag.Failed, model.CodeRefused, "%s declined to answer", t.c.service.Name)
-	case sdk.StopReasonMaxTokens:
+	case stopTokens:
 		return diag.New(diag.Failed, model.CodeTruncated, "the answer of %s ended at its limit of %d tokens", t.c.service.Name, t.params.MaxTokens)
-	case sdk.StopReasonModelContextWindowExceeded:
+	case stopContext:
 		return diag.New(diag.Failed, model.CodeTruncated, "the answer of %s ended because its context is full", t.c.service.Name)
 	}
 	return nil
 }
 
 // choice says how free the model is to use tools.
-func (t *talk) choice(last bool) sdk.ToolChoiceUnionParam {
+func (t *talk) choice(last bool) *toolChoice {
 	switch {
 	case len(t.params.Tools) == 0:
-		return sdk.ToolChoiceUnionParam{}
+		return nil
 	case t.answer == "" && last:
-		return sdk.ToolChoiceUnionParam{OfNone: &sdk.ToolChoiceNoneParam{}}
+		return &toolChoice{Type: "none"}
 	case t.answer == "" || t.loose:
-		return sdk.ToolChoiceUnionParam{OfAuto: &sdk.ToolChoiceAutoParam{}}
+		return &toolChoice{Type: "auto"}
 	case last || len(t.r.Tools) == 0:
-		return sdk.ToolChoiceUnionParam{OfTool: &sdk.ToolChoiceToolParam{Name: t.answer}}
+		return &toolChoice{Type: "tool", Name: t.answer}
 	}
-	return sdk.ToolChoiceUnionParam{OfAny: &sdk.ToolChoiceAnyParam{}}
+	return &toolChoice{Type: "any"}
 }
+
+// forced says whether the model must use a tool.
+func (c *toolChoice) forced() bool { return c != nil && (c.Type == "tool" || c.Type == "any") }

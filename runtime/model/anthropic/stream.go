@@ -7,37 +7,34 @@ import (
 	"net/http"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
-
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/internal/wire"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 // request sends the conversation and adds what the model says to it.
-func (t *talk) request(ctx context.Context, last bool) (model.Turn, sdk.StopReason, error) {
-	var said *message
+func (t *talk) request(ctx context.Context, last bool) (model.Turn, string, error) {
+	var got *message
 	var usage model.Usage
 	try := func() error {
-		said = &message{}
-		err := t.read(ctx, last, said)
-		usage = usage.Add(said.usage())
+		got = &message{}
+		err := t.read(ctx, last, got)
+		usage = usage.Add(got.usage())
 		return err
 	}
 	err := t.c.service.Twice(ctx, try)
-	if forced := t.choice(last); (forced.OfTool != nil || forced.OfAny != nil) && refusesForce(err) {
+	if t.choice(last).forced() && refusesForce(err) {
 		t.loose = true
 		if err = t.c.service.Twice(ctx, try); err == nil {
 			t.c.loose.Store(true)
 		}
 	}
-	turn := model.Turn{Model: said.model, Usage: usage}
+	turn := model.Turn{Model: got.model, Usage: usage}
 	if err != nil {
 		return turn, "", err
 	}
-	t.keep(said, &turn)
-	return turn, said.stop, nil
+	t.keep(got, &turn)
+	return turn, got.stop, nil
 }
 
 // refusesForce says whether the service refused because a tool was forced:
@@ -50,11 +47,11 @@ func refusesForce(err error) bool {
 // A message is what has come of a turn so far.
 type message struct {
 	model  string
-	stop   sdk.StopReason
+	stop   string
 	ended  bool
 	size   int // bytes of all blocks
 	blocks []*block
-	tokens sdk.Usage
+	tokens tokens
 }
 
 // A block is one part of a message.
@@ -66,47 +63,44 @@ type block struct {
 }
 
 func (m *message) usage() model.Usage {
-	cached := int(m.tokens.CacheReadInputTokens)
-	return model.Usage{
-		Calls:        1,
-		InputTokens:  int(m.tokens.InputTokens) + int(m.tokens.CacheCreationInputTokens) + cached,
-		OutputTokens: int(m.tokens.OutputTokens),
-		CachedTokens: cached,
-	}
+	n := m.tokens
+	return model.Usage{Calls: 1, InputTokens: n.input + n.written + n.read, OutputTokens: n.output, CachedTokens: n.read}
 }
 
 // read sends the conversation once and reads the stream that answers it into m.
 func (t *talk) read(ctx context.Context, last bool, m *message) error {
 	params := t.params
 	params.ToolChoice = t.choice(last)
-	var res *http.Response
-	stream := t.c.api.NewStreaming(ctx, params, option.WithResponseInto(&res))
-	if err := t.c.service.Stream(ctx, res, stream.Err()); err != nil {
-		if res != nil && res.Body != nil {
-			_ = res.Body.Close()
-		}
+	stream, err := t.c.service.Ask(ctx, "v1/messages", params)
+	if err != nil {
 		return err
 	}
 	defer stream.Close()
-	for stream.Next() {
-		if err := t.event(m, stream.Current()); err != nil {
+	for !m.ended && stream.Next() {
+		if stream.Name == "" || stream.Name == "ping" {
+			continue
+		}
+		var e event
+		if err := wire.Decode(stream.Data, &e); err != nil {
 			return err
 		}
-		if m.ended {
-			return nil
+		if stream.Name == "error" {
+			return t.c.streamed(e.Error.Type, stream.Data)
+		}
+		if err := t.event(m, e); err != nil {
+			return err
 		}
 	}
-	if e, ok := errors.AsType[*sdk.Error](stream.Err()); ok {
-		return t.c.streamed(e)
+	if m.ended {
+		return nil
 	}
 	return wire.Breaks(stream.Err())
 }
 
 // streamed is the error that the service sent inside of a stream. Load and
 // faults of its own pass; the rest is like the same error before a stream.
-func (c *client) streamed(e *sdk.Error) error {
-	raw := []byte(e.RawJSON())
-	switch e.Type() {
+func (c *client) streamed(kind string, raw []byte) error {
+	switch kind {
 	case "authentication_error", "permission_error", "billing_error":
 		return c.service.Failure(http.StatusUnauthorized, nil, raw)
 	case "not_found_error":
@@ -114,54 +108,46 @@ func (c *client) streamed(e *sdk.Error) error {
 	case "invalid_request_error":
 		return c.service.Failure(http.StatusBadRequest, nil, raw)
 	}
-	return &wire.Broken{Why: strings.TrimSpace(string(e.Type()) + " " + c.service.Message(raw)), Unready: true}
+	return &wire.Broken{Why: strings.TrimSpace(c.service.Say(kind) + " " + c.service.Message(raw)), Unready: true}
 }
 
 // event adds one event of the stream.
-func (t *talk) event(m *message, e sdk.MessageStreamEventUnion) error {
+func (t *talk) event(m *message, e event) error {
 	switch e.Type {
 	case "message_start":
-		m.model, m.tokens = e.Message.Model, e.Message.Usage
+		m.model = e.Message.Model
+		m.tokens.take(e.Message.Usage)
 	case "content_block_start":
-		if e.Index != int64(len(m.blocks)) || len(m.blocks) > 4096 {
+		if e.Index != float64(len(m.blocks)) || len(m.blocks) > 4096 {
 			return &wire.Broken{Why: "its parts came out of order"}
 		}
-		b := &block{kind: e.ContentBlock.Type, id: e.ContentBlock.ID, name: e.ContentBlock.Name}
-		b.text.WriteString(e.ContentBlock.Text)
-		b.signature.WriteString(e.ContentBlock.Data)
+		b := &block{kind: e.Block.Type, id: e.Block.ID, name: e.Block.Name}
+		b.text.WriteString(e.Block.Text)
+		b.signature.WriteString(e.Block.Data)
 		// Some services send the whole input at once instead of as deltas.
-		if input := e.ContentBlock.JSON.Input.Raw(); b.kind == "tool_use" && len(input) > len("{}") && input != "null" {
+		if input := string(e.Block.Input); b.kind == "tool_use" && len(input) > len("{}") && input != "null" {
 			b.text.WriteString(input)
 			m.size += len(input)
 		}
 		m.blocks = append(m.blocks, b)
-		m.size += len(e.ContentBlock.Text) + len(e.ContentBlock.Data)
-		t.show(e.ContentBlock.Text)
+		m.size += len(e.Block.Text) + len(e.Block.Data)
+		t.show(e.Block.Text)
 	case "content_block_delta":
-		if e.Index < 0 || e.Index >= int64(len(m.blocks)) {
+		if e.Index < 0 || e.Index >= float64(len(m.blocks)) {
 			return &wire.Broken{Why: "its parts came out of order"}
 		}
-		b, d := m.blocks[e.Index], e.Delta
+		b, d := m.blocks[int(e.Index)], e.Delta
 		b.text.WriteString(d.Text)
-		b.text.WriteString(d.PartialJSON)
+		b.text.WriteString(d.Input)
 		b.text.WriteString(d.Thinking)
 		b.signature.WriteString(d.Signature)
-		m.size += len(d.Text) + len(d.PartialJSON) + len(d.Thinking) + len(d.Signature)
+		m.size += len(d.Text) + len(d.Input) + len(d.Thinking) + len(d.Signature)
 		t.show(d.Text)
 	case "message_delta":
 		if e.Delta.StopReason != "" {
 			m.stop = e.Delta.StopReason
 		}
-		m.tokens.OutputTokens = e.Usage.OutputTokens
-		if e.Usage.JSON.InputTokens.Valid() {
-			m.tokens.InputTokens = e.Usage.InputTokens
-		}
-		if e.Usage.JSON.CacheCreationInputTokens.Valid() {
-			m.tokens.CacheCreationInputTokens = e.Usage.CacheCreationInputTokens
-		}
-		if e.Usage.JSON.CacheReadInputTokens.Valid() {
-			m.tokens.CacheReadInputTokens = e.Usage.CacheReadInputTokens
-		}
+		m.tokens.take(e.Usage)
 	case "message_stop":
 		m.ended = true
 	}
@@ -182,18 +168,18 @@ func (t *talk) show(text string) {
 func (t *talk) keep(m *message, turn *model.Turn) {
 	t.calls, t.answers = nil, nil
 	var text strings.Builder
-	var blocks []sdk.ContentBlockParamUnion
+	var blocks []any
 	for _, b := range m.blocks {
 		switch b.kind {
 		case "text":
 			text.WriteString(b.text.String())
 			if strings.TrimSpace(b.text.String()) != "" { // the API takes no empty text
-				blocks = append(blocks, sdk.NewTextBlock(b.text.String()))
+				blocks = append(blocks, newText(b.text.String()))
 			}
 		case "thinking":
-			blocks = append(blocks, sdk.NewThinkingBlock(b.signature.String(), b.text.String()))
+			blocks = append(blocks, &thinkingBlock{Type: b.kind, Thinking: b.text.String(), Signature: b.signature.String()})
 		case "redacted_thinking":
-			blocks = append(blocks, sdk.NewRedactedThinkingBlock(b.signature.String()))
+			blocks = append(blocks, &redactedBlock{Type: b.kind, Data: b.signature.String()})
 		case "tool_use":
 			input := json.RawMessage(b.text.String())
 			if len(input) == 0 {
@@ -212,11 +198,11 @@ func (t *talk) keep(m *message, turn *model.Turn) {
 			if trimmed := strings.TrimSpace(string(input)); !json.Valid(input) || trimmed[0] != '{' {
 				input = json.RawMessage("{}")
 			}
-			blocks = append(blocks, sdk.NewToolUseBlock(b.id, input, b.name))
+			blocks = append(blocks, &useBlock{Type: b.kind, ID: b.id, Name: b.name, Input: input})
 		}
 	}
 	turn.Text = text.String()
 	if len(blocks) > 0 {
-		t.params.Messages = append(t.params.Messages, sdk.NewAssistantMessage(blocks...))
+		t.params.Messages = append(t.params.Messages, spoken{Role: "assistant", Content: blocks})
 	}
 }

@@ -4,17 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
-
-	anthropicsdk "github.com/anthropics/anthropic-sdk-go"
-	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
-	openaisdk "github.com/openai/openai-go/v3"
-	openaioption "github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/modeltest"
@@ -86,50 +84,45 @@ func TestNoTurnLeft(t *testing.T) {
 	})
 }
 
-// The servers speak what the SDKs of the services read: whole answers too.
+// Whole answers, for foreign programs that do not stream: in the words of the
+// protocols, as the SDKs of the services read them when they were the clients here.
 func TestWholeAnswers(t *testing.T) {
-	turn := modeltest.Turn{Text: "hello", Tools: []modeltest.Use{{Name: "read", Input: json.RawMessage(`{"path":"a"}`)}}, InputTokens: 10, CachedTokens: 4, OutputTokens: 3}
-	t.Run("messages", func(t *testing.T) {
-		s := modeltest.NewAnthropic(modeltest.Turns(turn))
-		defer s.Close()
-		api := anthropicsdk.NewMessageService(anthropicoption.WithBaseURL(s.URL), anthropicoption.WithAPIKey("k"))
-		m, err := api.New(t.Context(), anthropicsdk.MessageNewParams{Model: "m", MaxTokens: 9, Messages: []anthropicsdk.MessageParam{anthropicsdk.NewUserMessage(anthropicsdk.NewTextBlock("p"))}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m.Content[0].Text != "hello" || m.Content[1].Name != "read" || string(m.Content[1].Input) != `{"path":"a"}` || m.StopReason != "tool_use" || m.Usage.InputTokens != 6 || m.Usage.CacheReadInputTokens != 4 {
-			t.Errorf("%+v", m)
-		}
-		n, err := api.CountTokens(t.Context(), anthropicsdk.MessageCountTokensParams{Model: "m", Messages: []anthropicsdk.MessageParam{anthropicsdk.NewUserMessage(anthropicsdk.NewTextBlock("p"))}})
-		if err != nil || n.InputTokens == 0 {
-			t.Errorf("%+v, %v", n, err)
-		}
-	})
-	t.Run("chat", func(t *testing.T) {
-		s := modeltest.NewOpenAI(modeltest.Turns(turn))
-		defer s.Close()
-		api := openaisdk.NewChatCompletionService(openaioption.WithBaseURL(s.URL))
-		m, err := api.New(t.Context(), openaisdk.ChatCompletionNewParams{Model: "m", Messages: []openaisdk.ChatCompletionMessageParamUnion{openaisdk.UserMessage("p")}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := m.Choices[0]
-		if c.Message.Content != "hello" || c.Message.ToolCalls[0].Function.Arguments != `{"path":"a"}` || c.FinishReason != "tool_calls" || m.Usage.PromptTokens != 10 {
-			t.Errorf("%+v", m)
-		}
-	})
-	t.Run("responses", func(t *testing.T) {
-		s := modeltest.NewOpenAI(modeltest.Turns(turn))
-		defer s.Close()
-		api := responses.NewResponseService(openaioption.WithBaseURL(s.URL))
-		m, err := api.New(t.Context(), responses.ResponseNewParams{Model: "m", Input: responses.ResponseNewParamsInputUnion{OfString: openaisdk.String("p")}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m.OutputText() != "hello" || m.Output[1].Name != "read" || m.Usage.InputTokensDetails.CachedTokens != 4 {
-			t.Errorf("%+v", m)
-		}
-	})
+	turn := modeltest.Turn{Repeat: true, Text: "hello", Tools: []modeltest.Use{{Name: "read", Input: json.RawMessage(`{"path":"a"}`)}}, InputTokens: 10, CachedTokens: 4, OutputTokens: 3}
+	s := modeltest.NewAnthropic(modeltest.Turns(turn))
+	defer s.Close()
+	for path, test := range map[string]struct{ ask, want string }{
+		"/v1/messages": {`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"p"}]}`,
+			`{"id":"msg_N","type":"message","role":"assistant","model":"m","stop_reason":"tool_use","stop_sequence":null,
+			"content":[{"type":"text","text":"hello"},{"type":"tool_use","id":"toolu_N_0","name":"read","input":{"path":"a"}}],
+			"usage":{"input_tokens":6,"cache_read_input_tokens":4,"cache_creation_input_tokens":0,"output_tokens":3}}`},
+		"/v1/messages/count_tokens": {`{"model":"m","messages":[{"role":"user","content":"p"}]}`, `{"input_tokens":15}`},
+		"/v1/chat/completions": {`{"model":"m","messages":[{"role":"user","content":"p"}]}`,
+			`{"id":"chatcmpl-N","object":"chat.completion","created":0,"model":"m","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":"hello",
+			"tool_calls":[{"id":"call_N_0","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]}}],
+			"usage":{"prompt_tokens":10,"completion_tokens":3,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":4}}}`},
+		"/v1/responses": {`{"model":"m","input":"p"}`,
+			`{"id":"resp_N","object":"response","created_at":0,"model":"m","status":"completed","incomplete_details":null,"error":null,
+			"output":[{"type":"message","id":"msg_N","role":"assistant","status":"completed","content":[{"type":"output_text","text":"hello","annotations":[]}]},
+			{"type":"function_call","id":"fc_N_0","call_id":"call_N_0","name":"read","arguments":"{\"path\":\"a\"}","status":"completed"}],
+			"usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4},"output_tokens":3,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":13}}`},
+	} {
+		t.Run(path, func(t *testing.T) {
+			res, err := http.Post(s.URL+path, "application/json", strings.NewReader(test.ask))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			got, err := io.ReadAll(res.Body)
+			if err != nil || res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "application/json" {
+				t.Fatalf("status %d, %v: %s", res.StatusCode, err, got)
+			}
+			n := fmt.Sprint(len(s.Requests())) // of this request
+			want := regexp.MustCompile(`_N\b|-N\b|_N_`).ReplaceAllStringFunc(test.want, func(id string) string { return strings.Replace(id, "N", n, 1) })
+			if g, w := value(t, got), value(t, []byte(want)); !reflect.DeepEqual(g, w) {
+				t.Errorf("%s\nwant %s", got, want)
+			}
+		})
+	}
 }
 
 // What is not a request of the protocol is refused, and never a crash.

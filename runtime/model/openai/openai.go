@@ -15,6 +15,7 @@
 package openai
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,23 +24,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
-	"github.com/openai/openai-go/v3/responses"
-
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/internal/wire"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 // DefaultModel is used when a Config names none and no BaseURL.
-const DefaultModel = sdk.ChatModelGPT5_2
+const DefaultModel = "gpt-5.2"
 
 const (
 	ownHost        = "api.openai.com"
 	defaultBaseURL = "https://" + ownHost + "/v1/"
-	defaultRetries = 4
 )
 
 // The two ways to ask.
@@ -71,9 +66,7 @@ const (
 type client struct {
 	service   wire.Service
 	id        string
-	own       bool // the service is OpenAI's
-	chat      sdk.ChatCompletionService
-	responses responses.ResponseService
+	own       bool         // the service is OpenAI's
 	level     atomic.Int32 // the strictest format that is not known to fail
 	unmetered atomic.Bool  // the service does not take stream_options
 	talks     func(model.Request) speaker
@@ -114,26 +107,19 @@ func New(c Config) (model.Model, error) {
 			c.API = Responses
 		}
 	}
-	retries := c.MaxRetries
-	if retries == 0 {
-		retries = defaultRetries
-	}
-	options := []option.RequestOption{
-		option.WithBaseURL(base.String()),
-		option.WithHTTPClient(wire.Client(c.HTTPClient, c.Idle)),
-		option.WithMaxRetries(max(0, retries)),
-		option.WithMaxRetryDelay(wire.MaxWait),
-	}
+	header := map[string]string{}
 	if c.APIKey != "" {
-		options = append(options, option.WithAPIKey(c.APIKey))
+		header["Authorization"] = "Bearer " + c.APIKey
 	}
-	m := &client{service: wire.Service{Name: "openai:" + c.Model, Key: c.APIKey}, id: c.Model, own: own}
+	m := &client{
+		service: wire.Service{Name: "openai:" + c.Model, Key: c.APIKey, Base: base, Header: header, HTTP: wire.Client(c.HTTPClient, c.Idle), Retries: c.MaxRetries},
+		id:      c.Model,
+		own:     own,
+	}
 	switch c.API {
 	case Chat:
-		m.chat = sdk.NewChatCompletionService(options...)
 		m.talks = m.beginChat
 	case Responses:
-		m.responses = responses.NewResponseService(options...)
 		m.talks = m.beginResponses
 	default:
 		return nil, diag.New(diag.Misuse, model.CodeUnknown, "the API %q of openai is neither %s nor %s", wire.Brief(c.API), Chat, Responses)
@@ -238,21 +224,35 @@ func (p *part) grow(n int) error {
 	return nil
 }
 
-// streamed is the error that a service sent inside of a stream, or how the
-// stream ended.
-func (c *client) streamed(err error) error {
-	e, ok := errors.AsType[*ssestream.StreamError](err)
-	if !ok {
-		return wire.Breaks(err)
+// done is the data of the line that ends a stream, where a service sends it.
+const done = "[DONE]"
+
+// next reads an event into v, which is zero. It is false at the end of the
+// stream and at an error that the service sent in it.
+func (c *client) next(stream *wire.Events, v any) (bool, error) {
+	if !stream.Next() || bytes.HasPrefix(stream.Data, []byte(done)) {
+		return false, nil
 	}
-	var inner struct {
-		Error struct {
-			Type string          `json:"type"`
-			Code json.RawMessage `json:"code"`
-		} `json:"error"`
+	var e struct {
+		Error json.RawMessage `json:"error"`
 	}
-	_ = json.Unmarshal(e.Event.Data, &inner)
-	return c.failed(inner.Error.Type, strings.Trim(string(inner.Error.Code), `"`), c.service.Message(e.Event.Data))
+	if err := wire.Decode(stream.Data, &e); err != nil {
+		return false, err
+	}
+	if e.Error != nil && string(e.Error) != "null" {
+		return false, c.streamed(e.Error, stream.Data)
+	}
+	return true, wire.Decode(stream.Data, v)
+}
+
+// streamed is the error that a service sent inside of a stream, in the event raw.
+func (c *client) streamed(inner, raw []byte) error {
+	var e struct {
+		Type string          `json:"type"`
+		Code json.RawMessage `json:"code"`
+	}
+	_ = json.Unmarshal(inner, &e) // it may be plain text, which Message knows
+	return c.failed(e.Type, strings.Trim(string(e.Code), `"`), c.service.Message(raw))
 }
 
 // failed is the error for a failure in the words of the service. What is not
@@ -348,13 +348,6 @@ func closed(object map[string]any) bool {
 		}
 	}
 	return true
-}
-
-// object is schema as the SDK wants it.
-func object(schema json.RawMessage) map[string]any {
-	var o map[string]any
-	_ = json.Unmarshal(model.ObjectSchema(schema), &o) // ObjectSchema gives an object
-	return o
 }
 
 // sound is input as it may be said again: services that parse it do not take

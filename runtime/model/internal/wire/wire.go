@@ -4,9 +4,11 @@
 //
 //   - Plain http is refused, except to loopback addresses.
 //   - Redirects are not followed: they would carry the key elsewhere.
-//   - A body of an error is read to 1 MiB, a stream to 256 MiB; a service that
-//     is silent for Idle (5 minutes) is given up.
-//   - A service that asks to wait longer than MaxWait (60 s) is not waited for.
+//   - A body of an error is read to 1 MiB, a stream to 256 MiB, an event of it
+//     to 32 MiB; a service that is silent for Idle (5 minutes) is given up.
+//   - A request that finds no connection or a service without capacity is sent
+//     again, after the time that the service names or 0.5, 1, 2, 4 s. A service
+//     that asks to wait longer than MaxWait (60 s) is not waited for.
 //   - Errors never hold the key, nor the request that had it.
 package wire
 
@@ -19,7 +21,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -42,8 +43,12 @@ const (
 
 // A Service is the other side.
 type Service struct {
-	Name string // of the model as --model takes it, for messages
-	Key  string // kept out of messages
+	Name    string // of the model as --model takes it, for messages
+	Key     string // kept out of messages
+	Base    *url.URL
+	Header  map[string]string // sent with every request
+	HTTP    *http.Client      // of Client
+	Retries int               // how often a request is sent again; 0 means DefaultRetries, below 0 never
 }
 
 // BaseURL checks the address of a service. It names none with a user, a query
@@ -103,21 +108,9 @@ func (l limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	limit := int64(maxStream)
 	if res.StatusCode != http.StatusOK {
 		limit = maxErrorBody
-		if wait, ok := retryAfter(res.Header); ok && wait > MaxWait {
-			res.Header.Set("X-Should-Retry", "false")
-		}
 	}
 	res.Body = &body{rc: res.Body, cause: func() error { return context.Cause(ctx) }, cancel: cancel, timer: timer, idle: l.idle, left: limit}
 	return res, nil
-}
-
-// retryAfter reads the header in its form of seconds.
-func retryAfter(h http.Header) (time.Duration, bool) {
-	seconds, err := strconv.ParseFloat(h.Get("Retry-After"), 64)
-	if err != nil || seconds < 0 || seconds > 1e6 {
-		return 0, false
-	}
-	return time.Duration(seconds * float64(time.Second)), true
 }
 
 // body ends the request when nothing came for idle, or more than left bytes.
@@ -208,20 +201,16 @@ func (s Service) ended(ctx context.Context, err error) error {
 	return err
 }
 
-// Stream says what is wrong with the response before a stream is read; err is
+// refused says what is wrong with the response before a stream is read; err is
 // what the request ended with. It is nil when res is an event stream.
-func (s Service) Stream(ctx context.Context, res *http.Response, err error) error {
+func (s Service) refused(ctx context.Context, res *http.Response, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case res == nil && err != nil:
+	case err != nil:
 		return model.Unavailable("%s cannot be reached: %s", s.Name, s.Say(reason(err)))
-	case res == nil:
-		return model.Unavailable("%s gave no response", s.Name)
 	case res.StatusCode >= 300:
 		return s.status(res)
-	case err != nil:
-		return Breaks(err)
 	}
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "text/event-stream" {
 		return diag.New(diag.Failed, model.CodeUnavailable, "%s does not answer as the service it should be: it sent %q instead of a stream of events", s.Name, Brief(kind)).
@@ -263,9 +252,9 @@ func (s Service) Failure(status int, h http.Header, text []byte) error {
 		return e
 	case status == http.StatusNotFound:
 		return diag.New(diag.Misuse, model.CodeUnknown, "%s is not there (status 404)%s", s.Name, said).Hint("check the name of the model and the base URL")
-	case status == http.StatusRequestTimeout || status == http.StatusConflict || status == http.StatusTooManyRequests || status >= 500:
+	case busy(status):
 		if wait, ok := retryAfter(h); ok && wait > MaxWait {
-			said += fmt.Sprintf("; it asks to wait %s", wait)
+			said += fmt.Sprintf("; it asks to wait %s", wait.Round(time.Second))
 		}
 		return model.Unavailable("%s has no capacity or is broken (status %d)%s", s.Name, status, said)
 	}
