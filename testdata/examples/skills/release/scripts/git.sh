@@ -1,0 +1,2 @@
+# === LOG ===
+cat commits.txt
