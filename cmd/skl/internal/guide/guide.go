@@ -24,7 +24,7 @@ var files embed.FS
 
 // names is the order in which guides are listed: the way of a reader who is new.
 var names = []string{
-	"install",
+	"install", "sources", "shadowing", "ci", "trust", "registry", "run", "search", "authoring", "configuration", "guarantees",
 }
 
 // A Guide is one page.

@@ -271,7 +271,7 @@ func destination(target string) string {
 // until a row fits.
 func (p *page) table() {
 	var rows [][][]word
-	var width []int
+	var width, least []int // of columns: their longest cells and words
 	for i, line := range p.take(func(line string) bool { return strings.HasPrefix(line, "|") }) {
 		if i == 1 {
 			continue // |---|---|
@@ -281,13 +281,16 @@ func (p *page) table() {
 			words := inline(cell)
 			row = append(row, words)
 			if c == len(width) {
-				width = append(width, 0)
+				width, least = append(width, 0), append(least, 0)
 			}
 			width[c] = max(width[c], length(words))
+			for _, w := range words {
+				least[c] = max(least[c], w.width())
+			}
 		}
 		rows = append(rows, row)
 	}
-	p.narrow(width)
+	p.narrow(width, least)
 	for i, row := range rows {
 		p.row(row, width, i == 0)
 	}
@@ -301,17 +304,17 @@ func length(words []word) int {
 	return max(n, 0)
 }
 
-// narrow shrinks the widest columns until all and the gaps of two between them fit.
-func (p *page) narrow(width []int) {
+// narrow shrinks the widest columns until all and the gaps of two between them fit, or each is as narrow as its longest word.
+func (p *page) narrow(width, least []int) {
 	for {
-		total, widest := 0, 0
+		total, widest := -2, -1
 		for c, n := range width {
 			total += n + 2
-			if n > width[widest] {
+			if n > least[c] && (widest < 0 || n > width[widest]) {
 				widest = c
 			}
 		}
-		if total-2 <= p.Width || width[widest] <= 12 {
+		if total <= p.Width || widest < 0 {
 			return
 		}
 		width[widest]--
