@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +16,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/skl-project/skl/cmd/skl/internal/cli"
+	"github.com/skl-project/skl/cmd/skl/internal/guide"
+	"github.com/skl-project/skl/install/hosts"
 )
 
 // TestExamples takes the examples of every page of the help, subcommands included. Each is shell that parses; the skl in it is
@@ -176,4 +180,54 @@ func sklCalls(line string) (out [][]string, err error) {
 		return true
 	})
 	return out, err
+}
+
+// TestInlineCommands wants each command in the prose of README.md and the guides to be one that skl knows, with flags that it takes.
+func TestInlineCommands(t *testing.T) {
+	pages := map[string]string{"README.md": filepath.Join(repository, "README.md"), "CONTRIBUTING.md": filepath.Join(repository, "CONTRIBUTING.md")}
+	for _, name := range guide.Names() {
+		pages[name] = filepath.Join("internal", "guide", name+".md")
+	}
+	inline := regexp.MustCompile("`(skl [a-z][^`]*)`")
+	fenced := regexp.MustCompile("(?ms)^```.*?^```$")
+	count := 0
+	for name, path := range pages {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prose := strings.Join(strings.Fields(fenced.ReplaceAllString(string(data), "")), " ")
+		for _, m := range inline.FindAllStringSubmatch(prose, -1) {
+			line := strings.NewReplacer("[", "", "]", "", "…", "X", "URL", "https://skills.example").Replace(m[1])
+			calls, err := sklCalls(line)
+			if err != nil || len(calls) == 0 {
+				t.Errorf("%s: %q is no command: %v", name, m[1], err)
+			}
+			for _, args := range calls {
+				count++
+				if args[0] != "help" {
+					args = append(args, "--help")
+				}
+				if out, code := skl(t, args...); code != 0 || args[0] != "help" && !strings.Contains(out, "\nUsage: skl ") {
+					t.Errorf("%s: `%s`: exit %d\n%s", name, m[1], code, out)
+				}
+			}
+		}
+	}
+	if t.Logf("%d commands in prose", count); count < 60 {
+		t.Errorf("only %d commands were found in prose", count)
+	}
+}
+
+// TestNumberOfAgents compares the pages that name it with the table of agents.
+func TestNumberOfAgents(t *testing.T) {
+	n := len(hosts.All())
+	for path, want := range map[string]string{
+		filepath.Join(repository, "README.md"):             fmt.Sprintf("| agents | %d |", n),
+		filepath.Join("internal", "guide", "shadowing.md"): fmt.Sprintf("skl knows where %d agents read skills", n),
+	} {
+		if data, err := os.ReadFile(path); err != nil || !strings.Contains(string(data), want) {
+			t.Errorf("%s does not say %q (%v)", path, want, err)
+		}
+	}
 }
