@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compares skl's registry with that of the distribution project and prints a table for the README:
+# Compares skl's registry with that of the distribution project and prints a table for testdata/bench/README.md:
 # testdata/bench/registry.sh [-clients 16] [-seconds 4] [-rounds 3]
 # It needs Go and the modules of testdata/peers. Nothing else should run meanwhile; the load is printed
 # below the table. Data is written below TMPDIR, whose file system is what is measured.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures skl and prints a table for the README: testdata/bench/run.sh [-runs 7] [-only WORD]
+# Measures skl and prints a table for testdata/bench/README.md: testdata/bench/run.sh [-runs 7] [-only WORD]
 # It needs Go, git and, for three of the rows, ../shared/data/awesome-copilot.bundle
 # beside the repository. Nothing else should run meanwhile; the load is printed below the table.
 set -eu

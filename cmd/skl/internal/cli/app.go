@@ -136,7 +136,7 @@ type command struct {
 	example    string // lines to type
 	flags      []cli.Flag
 	output     any       // zero value of what --json prints; nil if it has no JSON form
-	complete   string    // what its arguments are: "skill", "host", "dir", "command", "shell", ""
+	complete   string    // what its arguments are: "skill", "host", "dir", "command", "topic", "shell", ""
 	sub        []command // subcommands, which replace run
 	run        func(ctx context.Context, w *world, c *cli.Context) error
 }

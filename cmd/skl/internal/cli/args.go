@@ -58,6 +58,9 @@ func reorder(app *cli.App, args []string) []string {
 	}
 	if help != "" {
 		flags = append(flags, help)
+		if len(path) > 0 && len(commands) == 0 {
+			rest = nil // or cli would take the first argument for the page that is wanted
+		}
 	}
 	out := slices.Concat(globals, path, flags)
 	if len(rest) > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/guide"
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/diag"
@@ -85,6 +86,8 @@ func (w *world) candidates(words []string) []string {
 	}
 	var out []string
 	switch {
+	case len(before) == 2 && before[0] == "help" && before[1] == "guide":
+		out = guide.Names()
 	case len(before) > 0 && flagValues(before[len(before)-1]) != nil:
 		out = flagValues(before[len(before)-1])
 	case strings.HasPrefix(last, "-"):
@@ -166,6 +169,8 @@ func (w *world) arguments(kind string) []string {
 			names = append(names, c.name)
 		}
 		return names
+	case "topic":
+		return append(w.arguments("command"), "all", "errors", "environment", "guide")
 	case "shell":
 		return []string{"bash", "zsh", "fish", "powershell"}
 	}

@@ -340,6 +340,7 @@ var errorCodes = [][2]string{
 	{"unknown_forge", "there is no forge of this name"},
 	{"unknown_format", "a file is no archive that skl reads or writes"},
 	{"unknown_grant", "an account has no role there"},
+	{"unknown_guide", "there is no guide of that name"},
 	{"unknown_host", "there is no agent of this name"},
 	{"unknown_links", "skl.toml asks for a kind of links that this skl does not know"},
 	{"unknown_manifest", "a repository has no such manifest"},

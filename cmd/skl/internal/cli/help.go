@@ -8,6 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/guide"
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/spell"
 )
@@ -56,6 +58,7 @@ func rootHelp() string {
 	}
 	fmt.Fprintf(&b, "  %-7s %s\n\n", "More", strings.Join(others, "  "))
 	b.WriteString("skl help all lists every command, skl COMMAND --help explains one, skl help errors the exit codes.\n")
+	b.WriteString("skl help guide lists the guides: install, shadowing, registry, run, search and more.\n")
 	b.WriteString("Global flags: -C, --project DIR · --scope project|user|managed (-g: user) · --root DIR · --json · --offline ·\n")
 	b.WriteString("              --config FILE · -q, --quiet · -y, --yes · --no-color · -v, --verbose\n")
 	return b.String()
@@ -139,8 +142,8 @@ func unknownCommand(name string) error {
 }
 
 func helpCommand() command {
-	return command{name: "help", args: "[COMMAND|all|errors|environment]", usage: "explain a command", complete: "command",
-		example: "skl help install\nskl help all\nskl help errors\nskl help environment",
+	return command{name: "help", args: "[COMMAND|all|errors|environment|guide [NAME]]", usage: "explain a command, or show a guide", complete: "topic",
+		example: "skl help install\nskl help all\nskl help errors\nskl help environment\nskl help guide\nskl help guide registry",
 		run: func(_ context.Context, w *world, c *cli.Context) error {
 			switch topic := c.Args().First(); topic {
 			case "":
@@ -151,6 +154,8 @@ func helpCommand() command {
 				w.ui.Raw([]byte(errorsHelp()))
 			case "environment":
 				w.ui.Raw([]byte(environmentHelp))
+			case "guide":
+				return showGuide(w, c.Args().Tail())
 			default:
 				all := commands()
 				i := slices.IndexFunc(all, func(c command) bool { return c.name == topic || slices.Contains(c.aliases, topic) })
@@ -171,6 +176,29 @@ func helpCommand() command {
 			}
 			return nil
 		}}
+}
+
+// showGuide lists the guides, or shows one: laid out on a terminal, elsewhere as the Markdown that it is.
+func showGuide(w *world, args []string) error {
+	if len(args) == 0 {
+		for _, g := range guide.All() {
+			w.ui.Print("  %-14s %s", g.Name, g.Summary)
+		}
+		w.ui.Hint("skl help guide %s", guide.Names()[0])
+		return nil
+	}
+	g, err := guide.Get(args[0])
+	switch {
+	case err != nil:
+		return err
+	case len(args) > 1:
+		return diag.New(diag.Misuse, "usage", "one guide at a time, and %q is the second", args[1]).Hint("skl help guide %s", args[1])
+	case !w.ui.Screen:
+		w.ui.Raw([]byte(g.Text))
+	default:
+		w.ui.Page(ui.Painted(guide.Render(g.Text, guide.Screen{Width: min(w.ui.Width(), 100), Color: w.ui.Color})))
+	}
+	return nil
 }
 
 func allHelp() string {

@@ -13,12 +13,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"golang.org/x/term"
 
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -58,6 +61,22 @@ func (u *UI) Raw(data []byte) {
 		data = []byte(onScreen(string(data)))
 	}
 	u.Out.Write(data)
+}
+
+// Page writes text that was laid out for the terminal, with colours of ours. Its text must be printable already.
+func (u *UI) Page(text Painted) {
+	u.clear()
+	io.WriteString(u.Out, string(text))
+}
+
+// Width is the number of columns of the terminal that Out is, 80 if it is none.
+func (u *UI) Width() int {
+	if f, ok := u.Out.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
 }
 
 // onScreen makes each line of text printable.
