@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -62,7 +61,6 @@ func TestDocs(t *testing.T) {
 
 // docs are the pages while their scripts run.
 type docs struct {
-	mu    sync.Mutex // guards the pages: each is used by one script, but finish reads them all
 	pages map[string]*docPage
 }
 

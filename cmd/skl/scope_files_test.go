@@ -13,7 +13,7 @@ import (
 
 // scopePackages are those that touch the files of a scope: skl.toml, skl.lock, roots, receipts and
 // the files of agents. They do it through a within.Dir, which no link leads out of.
-var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/ship"}
+var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/session", "internal/ship"}
 
 // fileCalls are functions that take a path and follow the links in it.
 var fileCalls = map[string][]string{
@@ -110,14 +110,14 @@ var outsideScopes = map[string]string{
 	"internal/scope/credentials.go alone":            "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/credentials.go dockerCredential": "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/credentials.go helper":           "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/runs.go allRuns":                   "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/runs.go jsonlFile":                 "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/runs.go readRun":                   "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/runs.go runEvents":                 "the user's own state, configuration and caches, whose links are the user's",
+	"internal/session/record.go All":                 "the user's own state, configuration and caches, whose links are the user's",
+	"internal/session/trace.go jsonlFile":            "the user's own state, configuration and caches, whose links are the user's",
+	"internal/session/record.go readRun":             "the user's own state, configuration and caches, whose links are the user's",
+	"internal/session/trace.go RunEvents":            "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/runs.go runPrune":                  "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/runs.go writeRun":                  "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/runskill.go readConsents":          "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/runskill.go remember":              "the user's own state, configuration and caches, whose links are the user's",
+	"internal/session/record.go writeRun":            "the user's own state, configuration and caches, whose links are the user's",
+	"internal/session/consent.go readConsents":       "the user's own state, configuration and caches, whose links are the user's",
+	"internal/session/consent.go remember":           "the user's own state, configuration and caches, whose links are the user's",
 	"internal/apply/signature.go believe":            "the user's own state, configuration and caches, whose links are the user's",
 	"internal/apply/signature.go keepSignatures":     "the user's own state, configuration and caches, whose links are the user's",
 	"internal/apply/signature.go keptSignatures":     "the user's own state, configuration and caches, whose links are the user's",
@@ -134,7 +134,7 @@ var outsideScopes = map[string]string{
 	"internal/cli/lint.go skillDirs":                 "a file that the user names on the command line",
 	"internal/cli/mcptools.go offerCode":             "a file that the user names on the command line",
 	"internal/cli/registry_namespace.go signerOf":    "a file that the user names on the command line",
-	"internal/cli/run.go sinks":                      "a file that the user names on the command line",
+	"internal/cli/run.go request":                    "a file that the user names on the command line",
 	"internal/cli/runflags.go answers":               "a file that the user names on the command line",
 	"internal/cli/sign.go attestCommand":             "a file that the user names on the command line",
 	"internal/ship/sign.go identityToken":            "a file that the user names on the command line",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/runtime/sandbox"
 	"github.com/skl-project/skl/runtime/tool"
@@ -37,18 +38,18 @@ type dryBox struct {
 }
 
 // dryRun walks the plan without running anything.
-func (w *world) dryRun(ctx context.Context, c *cli.Context, r *runnable, args string) error {
+func (w *world) dryRun(ctx context.Context, c *cli.Context, r *session.Runnable, args string) error {
 	var consent func(context.Context, tool.Ask) (bool, error)
 	if w.ui.CanAsk() { // a run would ask; a dry run does not
 		consent = func(context.Context, tool.Ask) (bool, error) { return false, nil }
 	}
-	d, err := w.dispatcher(r, w.Cwd, splitList(c.StringSlice("allow")), w.confinement(c), consent)
+	d, err := w.runs.Dispatcher(r, w.Cwd, splitList(c.StringSlice("allow")), w.runs.Confinement(c.String("sandbox")), consent)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
 	box := sandbox.Probe()
-	out := dryResult{Skill: r.name, Digest: r.plan.Digest, Effects: r.plan.Effects(args), Tools: []dryTool{},
+	out := dryResult{Skill: r.Name, Digest: r.Plan.Digest, Effects: r.Plan.Effects(args), Tools: []dryTool{},
 		Sandbox: dryBox{box.Tier.String(), append([]string{}, box.Enforced...), append([]string{}, box.Missing...)}}
 	for _, t := range d.Could() {
 		out.Tools = append(out.Tools, dryTool{t.Tool, string(t.Effect), t.Allowed, t.Asks, t.Only, t.Why})

@@ -28,7 +28,7 @@ func runGraph(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := w.runnable(ctx, arg)
+	r, err := w.runs.Runnable(ctx, arg)
 	if err != nil {
 		return err
 	}
@@ -45,15 +45,15 @@ func runGraph(ctx context.Context, w *world, c *cli.Context) error {
 	var text string
 	switch format {
 	case "text":
-		text = graph.Text(r.skill, opt)
+		text = graph.Text(r.Skill, opt)
 	case "mermaid":
-		text = graph.Mermaid(r.skill, opt)
+		text = graph.Mermaid(r.Skill, opt)
 	case "svg":
-		text = graph.SVG(r.skill, opt)
+		text = graph.SVG(r.Skill, opt)
 	case "dot":
-		text = graph.DOT(r.skill, opt)
+		text = graph.DOT(r.Skill, opt)
 	case "json":
-		text = graph.JSON(r.skill, opt)
+		text = graph.JSON(r.Skill, opt)
 	default:
 		return diag.New(diag.Misuse, "usage", "there is no format %q", format).Meant("text", "mermaid", "svg", "dot", "json")
 	}
@@ -66,11 +66,11 @@ func runGraph(ctx context.Context, w *world, c *cli.Context) error {
 
 // nodeStatus is how each node ended in a recorded run, by its id.
 func (w *world) nodeStatus(name string) (map[string]string, error) {
-	rec, err := w.findRun(name)
+	rec, err := w.runs.Find(name)
 	if err != nil {
 		return nil, err
 	}
-	events, err := w.runEvents(rec.ID)
+	events, err := w.runs.RunEvents(rec.ID)
 	if err != nil {
 		return nil, err
 	}

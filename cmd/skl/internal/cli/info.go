@@ -70,7 +70,7 @@ func infoCommand() command {
 
 // lookAt reads the installed copy of a name, or the release that a ref means, without installing it.
 func (w *world) lookAt(ctx context.Context, arg string) (apply.FileTree, infoResult, error) {
-	if isWord(arg) || strings.Contains(arg, "@") && !strings.Contains(arg, "/") && !strings.HasPrefix(arg, "skl:") {
+	if ref.IsWord(arg) || strings.Contains(arg, "@") && !strings.Contains(arg, "/") && !strings.HasPrefix(arg, "skl:") {
 		l, err := w.Discover(ctx, nil)
 		if err != nil {
 			return nil, infoResult{}, err

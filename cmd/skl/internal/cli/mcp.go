@@ -2,21 +2,18 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/session"
 	drive "github.com/skl-project/skl/runtime/model/mcp"
-	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/runtime/tool"
-	"github.com/skl-project/skl/runtime/trace"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -49,10 +46,10 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 		w.ui.Raw([]byte(text))
 		return nil
 	}
-	if how := w.confinement(c); !slices.Contains([]string{"auto", "strict", "off"}, how) {
+	if how := w.runs.Confinement(c.String("sandbox")); !slices.Contains([]string{"auto", "strict", "off"}, how) {
 		return diag.New(diag.Misuse, "usage", "--sandbox %q is not auto, strict or off", how)
 	}
-	allow := slices.DeleteFunc(splitList(c.StringSlice("allow")), func(s string) bool { return s == allowRun })
+	allow := slices.DeleteFunc(splitList(c.StringSlice("allow")), func(s string) bool { return s == session.AllowRun })
 	if _, err := tool.ParseGrant(strings.Join(allow, ",")); err != nil {
 		return err
 	}
@@ -65,7 +62,11 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 	o.Skills = mcp.Skills{Search: w.searchSkills, Read: w.readSkill}
 	if c.Bool("allow-run") {
 		o.Run = func(ctx context.Context, name, args string, d *drive.Driver) (any, error) {
-			return w.drive(ctx, c, name, args, d)
+			result, err := w.runs.Drive(ctx, name, args, splitList(c.StringSlice("allow")), c.String("sandbox"), d)
+			if err != nil {
+				return nil, err
+			}
+			return runResult{Result: result}, nil
 		}
 	}
 	return mcp.Serve(ctx, o)
@@ -99,71 +100,3 @@ func (w *world) mcpArgs(c *cli.Context, groups []string) []string {
 type keepOpen struct{ io.Writer }
 
 func (keepOpen) Close() error { return nil }
-
-// driven finds the skill that an agent may run by name: the active copy of an installed one, and nothing else that the name
-// could mean, such as a folder that the agent itself made.
-func (w *world) driven(ctx context.Context, name string) (*runnable, error) {
-	if !isWord(name) {
-		return nil, diag.New(diag.Refused, "mcp_path", "%q is a path; agents run installed skills by name", name).Hint("skl list")
-	}
-	r, err := w.runnableNamed(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.bind(ctx, r); err != nil {
-		return nil, err
-	}
-	return r, tool.Invocable(r.name, r.skill.Doc.Invocation, true)
-}
-
-// drive runs a skill whose leaves an agent fills. Nobody is at a terminal: what --allow does not name is denied.
-// The run has the same name for the agent and in "skl runs".
-func (w *world) drive(ctx context.Context, c *cli.Context, name, args string, d *drive.Driver) (any, error) {
-	r, err := w.driven(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	record := runRecord{ID: d.Run(), Skill: r.name, Dir: r.dir, Work: w.Cwd, Digest: r.plan.Digest, Args: args,
-		Model: d.Name(), Started: time.Now().UTC(), Allow: splitList(c.StringSlice("allow"))}
-	tools, err := w.dispatcher(r, w.Cwd, record.Allow, w.confinement(c), nil)
-	if err != nil {
-		return nil, err
-	}
-	defer tools.Close()
-	journal, err := w.createRun(record)
-	if err != nil {
-		return nil, err
-	}
-	sink, err := w.watch(ctx, record)
-	if err != nil {
-		return nil, errors.Join(err, journal.Close())
-	}
-	runner := &run.Runner{Model: d, Tools: tools, Events: sink.Event, Journal: journal,
-		Ask: func(ctx context.Context, q run.Question) (run.Answer, error) {
-			text, err := d.Ask(ctx, q.Node, q.Question, q.Options)
-			return run.Answer{Text: text, How: "agent"}, err
-		}}
-	result, err := runner.Run(ctx, r.plan, args)
-	if lost := sink.Close(); lost != nil {
-		w.ui.Warn("run %s: %v", record.ID, lost) // the run is as good as with a trace
-	}
-	result.Run = record.ID
-	record.end(result)
-	if err := errors.Join(err, journal.Close(), w.writeRun(record)); err != nil {
-		return nil, err
-	}
-	return runResult{Result: result}, nil
-}
-
-// watch follows a run that an agent drives: its events for "skl trace", and spans. Several runs share the terminal, if there is one, so that it shows none.
-func (w *world) watch(ctx context.Context, r runRecord) (trace.Sink, error) {
-	events, err := w.eventsSink(r)
-	if err != nil {
-		return nil, err
-	}
-	exporter, err := w.spans(ctx, r.ID, r.Model)
-	if err != nil {
-		return nil, errors.Join(err, events.Close())
-	}
-	return trace.Tee(events, exporter), nil
-}

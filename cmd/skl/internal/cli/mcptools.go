@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/spell"
 )
@@ -64,7 +65,7 @@ func (w *world) offerCode(ctx context.Context, c *cli.Context, o *mcp.Options) (
 
 // readSkill returns a file of the active copy of an installed skill.
 func (w *world) readSkill(ctx context.Context, name, file string) (mcp.SkillFile, error) {
-	if !isWord(name) {
+	if !ref.IsWord(name) {
 		return mcp.SkillFile{}, diag.New(diag.Refused, "mcp_path", "%q is a path or a reference; agents read installed skills by name", name).Hint("skl list")
 	}
 	t, info, err := w.lookAt(ctx, name)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,7 +22,7 @@ func runResume(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Len() > 1 {
 		return diag.New(diag.Misuse, "usage", "resume takes one run").Hint("skl runs")
 	}
-	rec, err := w.findRun(c.Args().First())
+	rec, err := w.runs.Find(c.Args().First())
 	if err != nil {
 		return err
 	}
@@ -38,37 +37,17 @@ func runResume(ctx context.Context, w *world, c *cli.Context) error {
 	if rec.Model == "mcp" && c.String("model") == "" {
 		return diag.New(diag.NeedsInput, model.CodeNoAnswer, "an agent filled the leaves of run %s", rec.ID).Hint("skl resume %s --model MODEL", rec.ID)
 	}
-	r, err := w.runnable(ctx, rec.Dir)
+	r, err := w.runs.Runnable(ctx, rec.Dir)
 	if err != nil {
 		return err
 	}
-	if err := w.bind(ctx, r); err != nil {
+	if err := w.runs.Bind(ctx, r); err != nil {
 		return err
 	}
-	rec.Allow = append(rec.Allow, splitList(c.StringSlice("allow"))...)
-	s := session{w: w, c: c, runnable: r, record: rec}
-	return s.resume(ctx)
-}
-
-func (s *session) resume(ctx context.Context) error {
-	var err error
-	if s.flags, err = s.w.runOptions(s.c, s.record.Allow); err != nil {
-		return err
-	}
-	journal, records, err := run.Open(s.w.runDir(s.record.ID))
+	q, err := w.request(c)
 	if err != nil {
 		return err
 	}
-	spec := s.record.Model
-	if flag := s.c.String("model"); flag != "" {
-		spec = flag
-	}
-	runner, done, err := s.runner(ctx, spec)
-	if err != nil {
-		return errors.Join(err, journal.Close())
-	}
-	s.record.Model = spec
-	runner.Journal, runner.Rerun = journal, s.c.StringSlice("rerun")
-	result, err := runner.Resume(ctx, s.plan, records)
-	return s.finish(result, errors.Join(err, journal.Close(), done()))
+	ended, err := w.runs.Resume(ctx, r, rec, q)
+	return w.printRun(r, ended, err)
 }

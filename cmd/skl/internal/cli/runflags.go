@@ -33,31 +33,6 @@ func runFlags() []cli.Flag {
 	}
 }
 
-// runOptions are the flags of run and resume that can be wrong by themselves, read before anything else happens.
-type runOptions struct {
-	limits  run.Limits
-	answers map[string]run.Answer
-	sets    map[string]json.RawMessage
-}
-
-func (w *world) runOptions(c *cli.Context, allow []string) (o runOptions, err error) {
-	if o.limits, err = parseBudget(c.String("budget")); err != nil {
-		return runOptions{}, err
-	}
-	o.limits.Parallel = c.Int("max-parallel")
-	if o.answers, err = w.answers(c); err != nil {
-		return runOptions{}, err
-	}
-	if o.sets, err = parseSets(c.StringSlice("set")); err != nil {
-		return runOptions{}, err
-	}
-	if _, err = parseGrant(allow); err != nil {
-		return runOptions{}, err
-	}
-	_, err = sandboxFloor(w.confinement(c))
-	return o, err
-}
-
 // joinArgs makes the one string that $ARGUMENTS is.
 func joinArgs(args []string) string { return strings.Join(args, " ") }
 

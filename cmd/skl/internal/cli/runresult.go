@@ -9,32 +9,33 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree/cond"
 )
 
-// finish records how the run ended, prints the result and sets the exit status.
-func (s *session) finish(result run.Result, err error) error {
-	result.Run = s.record.ID
-	s.record.end(result)
-	err = errors.Join(err, s.w.writeRun(s.record))
+// printRun prints how a run ended and sets the exit status.
+func (w *world) printRun(r *session.Runnable, ended session.Ended, err error) error {
+	result := ended.Result
 	switch {
-	case s.w.ui.JSON && result.Status != "" && !errors.Is(err, context.Canceled):
+	case ended.Result.Run == "": // it did not begin
+		return err
+	case w.ui.JSON && result.Status != "" && !errors.Is(err, context.Canceled):
 		out := runResult{Result: result}
 		if err != nil {
 			why := ui.ErrorOf(err)
 			out.ErrorResult = &why
 		}
-		if perr := s.w.ui.Result(out); perr != nil {
+		if perr := w.ui.Result(out); perr != nil {
 			return perr
 		}
 		if err != nil {
 			return shown{err}
 		}
-	case !s.w.ui.JSON:
-		s.print(result)
+	case !w.ui.JSON:
+		w.printEnd(r, ended.Record, result)
 	}
 	if err != nil || result.ExitCode == 0 {
 		return err
@@ -42,10 +43,10 @@ func (s *session) finish(result run.Result, err error) error {
 	return shown{diag.New(diag.Class(result.ExitCode), "run_ended", "the run %s", result.Status)}
 }
 
-// print shows a result to a person: the response on stdout, the rest beside it.
-func (s *session) print(result run.Result) {
-	u := s.w.ui
-	for _, name := range s.responseNames(result) {
+// printEnd shows a result to a person: the response on stdout, the rest beside it.
+func (w *world) printEnd(r *session.Runnable, record session.Record, result run.Result) {
+	u := w.ui
+	for _, name := range responseNames(r, result) {
 		value := cond.Text(result.Response[name])
 		if strings.Contains(value, "\n") {
 			u.Print("%s:", name)
@@ -63,7 +64,7 @@ func (s *session) print(result run.Result) {
 		return
 	}
 	cost := fmt.Sprintf("%s, %s in, %s out", diag.Count(result.Usage.Calls, "model call"), strconv.Itoa(result.Usage.InputTokens), strconv.Itoa(result.Usage.OutputTokens))
-	u.Note("run %s: %s (%s)", s.record.ID, result.Status, cost)
+	u.Note("run %s: %s (%s)", record.ID, result.Status, cost)
 	switch {
 	case result.Pending != nil:
 		u.Note("waits for an answer: %s", result.Pending.Question)
@@ -71,20 +72,20 @@ func (s *session) print(result run.Result) {
 		if len(result.Pending.Options) > 0 {
 			option = result.Pending.Options[0]
 		}
-		u.Hint("skl resume %s --answer %s", s.record.ID, quoteShell(result.Pending.ID+"="+option))
+		u.Hint("skl resume %s --answer %s", record.ID, quoteShell(result.Pending.ID+"="+option))
 	case result.Status == run.Suspended && strings.HasPrefix(result.Message, "out of budget"):
-		u.Hint("skl resume %s --budget …", s.record.ID)
+		u.Hint("skl resume %s --budget …", record.ID)
 	case result.Status == run.Suspended:
-		u.Hint("skl resume %s", s.record.ID)
+		u.Hint("skl resume %s", record.ID)
 	case result.Status == run.Failed || result.Status == run.Halted:
-		u.Hint("skl trace %s", s.record.ID)
+		u.Hint("skl trace %s", record.ID)
 	}
 }
 
 // responseNames are the fields of a response in the order of the skill's section, then any others.
-func (s *session) responseNames(result run.Result) []string {
+func responseNames(r *session.Runnable, result run.Result) []string {
 	var names []string
-	for _, name := range s.skill.Response {
+	for _, name := range r.Skill.Response {
 		if _, ok := result.Response[name]; ok {
 			names = append(names, name)
 		}

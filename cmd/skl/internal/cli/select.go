@@ -13,7 +13,7 @@ func parseArgs(args, flagged []string) (refs []ref.Ref, names []string, err erro
 	names = append(names, flagged...)
 	var words []string
 	for _, arg := range args {
-		if isWord(arg) {
+		if ref.IsWord(arg) {
 			words = append(words, arg)
 			continue
 		}
@@ -33,8 +33,6 @@ func parseArgs(args, flagged []string) (refs []ref.Ref, names []string, err erro
 	}
 	return refs, names, nil
 }
-
-func isWord(arg string) bool { return !strings.ContainsAny(arg, "/:\\@#.") }
 
 func (w *world) printFound(found []source.Found) {
 	rows := [][]string{{"NAME", "PATH", "VERSION", "DESCRIPTION"}}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/replay"
 	"github.com/skl-project/skl/runtime/run"
@@ -88,14 +89,14 @@ func runTest(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := w.runnable(ctx, arg)
+	r, err := w.runs.Runnable(ctx, arg)
 	if err != nil {
 		return err
 	}
-	if err := w.bind(ctx, r); err != nil {
+	if err := w.runs.Bind(ctx, r); err != nil {
 		return err
 	}
-	t := tester{w: w, c: c, runnable: r}
+	t := tester{w: w, c: c, Runnable: r}
 	if name := c.String("record"); name != "" {
 		return t.record(ctx, name)
 	}
@@ -104,9 +105,9 @@ func runTest(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	if len(names)+len(scripts) == 0 {
-		return diag.New(diag.Misuse, "no_tests", "%s has no tests: there is no folder tests with cases or scripts", r.name).Hint("skl test %s --record first --model MODEL", arg)
+		return diag.New(diag.Misuse, "no_tests", "%s has no tests: there is no folder tests with cases or scripts", r.Name).Hint("skl test %s --record first --model MODEL", arg)
 	}
-	out := testResult{OK: true, Skill: r.name, Cases: []testRow{}}
+	out := testResult{OK: true, Skill: r.Name, Cases: []testRow{}}
 	for _, name := range append(names, scripts...) {
 		began := time.Now()
 		var diff []string
@@ -132,7 +133,7 @@ func runTest(ctx context.Context, w *world, c *cli.Context) error {
 type tester struct {
 	w *world
 	c *cli.Context
-	*runnable
+	*session.Runnable
 }
 
 func (t tester) print(row testRow) {
@@ -174,14 +175,14 @@ func (t tester) finish(out testResult) error {
 
 // find lists the cases and the scripts, sorted.
 func (t tester) find() (cases, scripts []string, err error) {
-	entries, err := fs.ReadDir(t.files, testsDir)
+	entries, err := fs.ReadDir(t.Files, testsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
 	for _, e := range entries {
 		switch ext := path.Ext(e.Name()); {
 		case e.IsDir():
-			if _, err := fs.Stat(t.files, path.Join(testsDir, e.Name(), caseFile)); err == nil {
+			if _, err := fs.Stat(t.Files, path.Join(testsDir, e.Name(), caseFile)); err == nil {
 				cases = append(cases, e.Name())
 			}
 		case e.Type().IsRegular() && (ext == ".sh" || ext == ".py" || ext == ".js"):
@@ -194,7 +195,7 @@ func (t tester) find() (cases, scripts []string, err error) {
 // check runs one case and compares. With --update, what happened becomes what is wanted.
 func (t tester) check(ctx context.Context, name string) ([]string, error) {
 	dir := path.Join(testsDir, name)
-	src, err := fs.ReadFile(t.files, path.Join(dir, caseFile))
+	src, err := fs.ReadFile(t.Files, path.Join(dir, caseFile))
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +203,7 @@ func (t tester) check(ctx context.Context, name string) ([]string, error) {
 	if err := json.Unmarshal(src, &tc); err != nil {
 		return nil, diag.New(diag.Failed, "test_invalid", "%s: %w", t.at(dir, caseFile), err)
 	}
-	answers, err := fs.ReadFile(t.files, path.Join(dir, modelFile))
+	answers, err := fs.ReadFile(t.Files, path.Join(dir, modelFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -223,7 +224,7 @@ func (t tester) check(ctx context.Context, name string) ([]string, error) {
 
 // at names a file of the skill for messages.
 func (t tester) at(dir, file string) string {
-	return t.w.Short(filepath.Join(t.dir, filepath.FromSlash(dir), file))
+	return t.w.Short(filepath.Join(t.Dir, filepath.FromSlash(dir), file))
 }
 
 // run executes a case in a working directory of its own.
@@ -234,7 +235,7 @@ func (t tester) run(ctx context.Context, dir string, tc testCase, m model.Model)
 	}
 	defer os.RemoveAll(work)
 	before := map[string]string{}
-	if sub, err := fs.Sub(t.files, path.Join(dir, workDir)); err == nil {
+	if sub, err := fs.Sub(t.Files, path.Join(dir, workDir)); err == nil {
 		if _, err := fs.Stat(sub, "."); err == nil {
 			if err := os.CopyFS(work, sub); err != nil {
 				return testWant{}, err
@@ -242,7 +243,7 @@ func (t tester) run(ctx context.Context, dir string, tc testCase, m model.Model)
 			before = readAll(sub)
 		}
 	}
-	tools, err := t.w.dispatcher(t.runnable, work, append([]string{"filesystem", "external"}, tc.Allow...), t.w.confinement(t.c), nil)
+	tools, err := t.w.runs.Dispatcher(t.Runnable, work, append([]string{"filesystem", "external"}, tc.Allow...), t.w.runs.Confinement(t.c.String("sandbox")), nil)
 	if err != nil {
 		return testWant{}, err
 	}
@@ -252,7 +253,7 @@ func (t tester) run(ctx context.Context, dir string, tc testCase, m model.Model)
 		answers[q] = run.Answer{Text: a, How: "file"}
 	}
 	r := run.Runner{Model: m, Tools: tools, Answers: answers, KeepEvents: true}
-	result, err := r.Run(ctx, t.plan, tc.Arguments)
+	result, err := r.Run(ctx, t.Plan, tc.Arguments)
 	if err != nil && ctx.Err() != nil {
 		return testWant{}, ctx.Err()
 	}
@@ -311,7 +312,7 @@ func diffWant(want, got testWant) []string {
 // script runs a check of the skill's own, confined, in an empty working directory. It passes if it ends with 0.
 func (t tester) script(ctx context.Context, name string) ([]string, error) {
 	file := path.Join(testsDir, name)
-	text, err := fs.ReadFile(t.files, file)
+	text, err := fs.ReadFile(t.Files, file)
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +321,7 @@ func (t tester) script(ctx context.Context, name string) ([]string, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	tools, err := t.w.dispatcher(t.runnable, work, []string{"filesystem", "external"}, t.w.confinement(t.c), nil)
+	tools, err := t.w.runs.Dispatcher(t.Runnable, work, []string{"filesystem", "external"}, t.w.runs.Confinement(t.c.String("sandbox")), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -337,30 +338,30 @@ func (t tester) script(ctx context.Context, name string) ([]string, error) {
 
 // record runs the skill with a model and keeps the run as a case.
 func (t tester) record(ctx context.Context, name string) error {
-	if strings.HasPrefix(t.dir, "skl:") {
-		return diag.New(diag.Misuse, "embedded", "%s comes with skl and cannot be changed", t.name)
+	if strings.HasPrefix(t.Dir, "skl:") {
+		return diag.New(diag.Misuse, "embedded", "%s comes with skl and cannot be changed", t.Name)
 	}
 	if name != path.Base(name) || strings.HasPrefix(name, ".") {
 		return diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of a case", name)
 	}
 	dir := path.Join(testsDir, name)
-	full := filepath.Join(t.dir, filepath.FromSlash(dir))
+	full := filepath.Join(t.Dir, filepath.FromSlash(dir))
 	if scope.Exists(filepath.Join(full, caseFile)) {
-		return diag.New(diag.Misuse, "exists", "%s exists already", t.w.Short(full)).Hint("skl test %s --update takes what happens now as wanted", t.w.Short(t.dir))
+		return diag.New(diag.Misuse, "exists", "%s exists already", t.w.Short(full)).Hint("skl test %s --update takes what happens now as wanted", t.w.Short(t.Dir))
 	}
 	allow := splitList(t.c.StringSlice("allow"))
-	if err := t.w.mayRun(t.runnable, allow); err != nil {
+	if err := t.w.runs.MayRun(t.Runnable, allow); err != nil {
 		return err
 	}
-	spec, err := t.w.chooseModel(t.c.String("model"))
+	spec, err := t.w.runs.ChooseModel(t.c.String("model"))
 	if err != nil {
 		return err
 	}
-	m, err := t.w.openModel(spec)
+	m, err := t.w.runs.OpenModel(spec)
 	if err != nil {
 		return err
 	}
-	tc := testCase{Arguments: t.c.String("arguments"), Answers: map[string]string{}, Allow: slices.DeleteFunc(allow, func(s string) bool { return s == allowRun })}
+	tc := testCase{Arguments: t.c.String("arguments"), Answers: map[string]string{}, Allow: slices.DeleteFunc(allow, func(s string) bool { return s == session.AllowRun })}
 	for _, a := range t.c.StringSlice("answer") {
 		q, answer, _ := strings.Cut(a, "=")
 		tc.Answers[strings.TrimSpace(q)] = strings.TrimSpace(answer)
@@ -386,19 +387,19 @@ func (t tester) record(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(scope.WriteIn(t.dir, path.Join(filepath.ToSlash(dir), modelFile), answers), t.write(dir, tc)); err != nil {
+	if err := errors.Join(scope.WriteIn(t.Dir, path.Join(filepath.ToSlash(dir), modelFile), answers), t.write(dir, tc)); err != nil {
 		return err
 	}
 	if t.w.ui.JSON {
-		return t.w.ui.Result(testResult{OK: true, Skill: t.name, Cases: []testRow{{Name: name, OK: true, Diff: []string{}}}})
+		return t.w.ui.Result(testResult{OK: true, Skill: t.Name, Cases: []testRow{{Name: name, OK: true, Diff: []string{}}}})
 	}
 	t.w.ui.Print("%s  %s, %s", t.w.Short(full), cmp.Or(tc.Want.Status, "failed"), diag.Count(len(tc.Want.Nodes), "node"))
-	t.w.ui.Hint("skl test %s", t.w.Short(t.dir))
+	t.w.ui.Hint("skl test %s", t.w.Short(t.Dir))
 	return nil
 }
 
 func (t tester) write(dir string, tc testCase) error {
-	return scope.WriteIn(t.dir, path.Join(filepath.ToSlash(dir), caseFile), pretty(tc))
+	return scope.WriteIn(t.Dir, path.Join(filepath.ToSlash(dir), caseFile), pretty(tc))
 }
 
 // pretty is v as JSON for people: indented, maps in the order of their keys, operators as they are written.

@@ -35,11 +35,11 @@ func runTrace(_ context.Context, w *world, c *cli.Context) error {
 	if c.Args().Len() > 2 {
 		return diag.New(diag.Misuse, "usage", "trace takes a run and a node").Hint("skl trace last 2/0")
 	}
-	rec, err := w.findRun(name)
+	rec, err := w.runs.Find(name)
 	if err != nil {
 		return err
 	}
-	events, err := w.runEvents(rec.ID)
+	events, err := w.runs.RunEvents(rec.ID)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -46,10 +45,6 @@ func (w *world) hold(ctx context.Context, r apply.HoldRequest) error {
 	}
 	w.ui.Print("%s %s held", r.Name, map[bool]string{true: "is", false: "is no longer"}[r.Hold])
 	return nil
-}
-
-func given(words ...string) []string {
-	return slices.DeleteFunc(words, func(s string) bool { return s == "" })
 }
 
 type outdatedResult struct {

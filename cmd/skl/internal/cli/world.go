@@ -5,15 +5,17 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 )
 
 // A world is what a command works with: the scope, and the person in front of it.
 type world struct {
 	*apply.Applier
-	ui  *ui.UI
-	env env
-	cli *cli.Context
+	runs *session.Runs
+	ui   *ui.UI
+	env  env
+	cli  *cli.Context
 }
 
 func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
@@ -28,5 +30,5 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &world{Applier: apply.New(sc, u), ui: u, env: e, cli: c}, nil
+	return &world{Applier: apply.New(sc, u), runs: &session.Runs{Scope: sc, Ask: u, Version: version, Line: u.Line, Show: u.Show}, ui: u, env: e, cli: c}, nil
 }

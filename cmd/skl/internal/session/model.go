@@ -1,4 +1,4 @@
-package cli
+package session
 
 import (
 	"cmp"
@@ -26,21 +26,21 @@ import (
 // modelWords are what --model takes besides the names in the configuration.
 var modelWords = []string{"anthropic", "openai", "claude-code", "copilot", "manual", "replay"}
 
-// chooseModel says which model a run uses when --model does not: that of the configuration, the one
+// ChooseModel says which model a run uses when --model does not: that of the configuration, the one
 // credential that is set or else the one program that is found, and a person on a terminal.
-func (w *world) chooseModel(flag string) (string, error) {
-	if spec := cmp.Or(flag, w.Config.Run.Model); spec != "" {
+func (rs *Runs) ChooseModel(flag string) (string, error) {
+	if spec := cmp.Or(flag, rs.Config.Run.Model); spec != "" {
 		return spec, nil
 	}
 	var found []string
 	for _, way := range [][2]string{{"ANTHROPIC_API_KEY", "anthropic"}, {"OPENAI_API_KEY", "openai"}} {
-		if w.Getenv(way[0]) != "" {
+		if rs.Getenv(way[0]) != "" {
 			found = append(found, way[1])
 		}
 	}
 	if len(found) == 0 {
 		for _, way := range [][2]string{{"claude", "claude-code"}, {"copilot", "copilot"}} {
-			if _, err := w.program(way[0]); err == nil {
+			if _, err := rs.program(way[0]); err == nil {
 				found = append(found, way[1])
 			}
 		}
@@ -51,7 +51,7 @@ func (w *world) chooseModel(flag string) (string, error) {
 	case len(found) > 1:
 		return "", diag.New(diag.Misuse, "model_ambiguous", "several models could be used: %s", strings.Join(found, ", ")).
 			Hint("--model %s, or [run] model in config.toml", found[0]).Meant(found...)
-	case w.ui.CanAsk():
+	case rs.Ask.CanAsk():
 		return "manual", nil
 	}
 	return "", diag.New(diag.NeedsInput, "model_none", "no model is configured, and nobody can be asked").
@@ -61,8 +61,8 @@ func (w *world) chooseModel(flag string) (string, error) {
 }
 
 // program finds a program in the user's PATH.
-func (w *world) program(name string) (string, error) {
-	for _, dir := range filepath.SplitList(w.Getenv("PATH")) {
+func (rs *Runs) program(name string) (string, error) {
+	for _, dir := range filepath.SplitList(rs.Getenv("PATH")) {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(path) {
 			return path, nil
 		}
@@ -70,45 +70,45 @@ func (w *world) program(name string) (string, error) {
 	return "", diag.New(diag.Misuse, model.CodeUnknown, "there is no program %s in PATH", name)
 }
 
-// openModel makes the model that spec names: anthropic[:ID], openai[:ID], a name of the configuration,
+// OpenModel makes the model that spec names: anthropic[:ID], openai[:ID], a name of the configuration,
 // claude-code, copilot, manual or replay:FILE. Checked asks again when an answer does not fit.
-func (w *world) openModel(spec string) (model.Model, error) {
+func (rs *Runs) OpenModel(spec string) (model.Model, error) {
 	name, id, _ := strings.Cut(spec, ":")
-	m := w.Config.Models[name]
+	m := rs.Config.Models[name]
 	kind := cmp.Or(m.Kind, name)
-	if w.Offline() && kind != "manual" && kind != "replay" && !loopback(cmp.Or(m.BaseURL, w.Getenv(map[string]string{"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}[kind]))) {
+	if rs.Offline() && kind != "manual" && kind != "replay" && !loopback(cmp.Or(m.BaseURL, rs.Getenv(map[string]string{"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}[kind]))) {
 		return nil, diag.New(diag.Failed, "offline", "the model %s is reached over the network, and --offline is set", spec).Hint("--model replay:FILE, --model manual, or a server on this machine")
 	}
 	var out model.Model
 	var err error
 	switch kind {
 	case "anthropic":
-		out, err = anthropic.New(anthropic.Config{APIKey: w.modelKey(m, "ANTHROPIC_API_KEY"), BaseURL: cmp.Or(m.BaseURL, w.Getenv("ANTHROPIC_BASE_URL")),
-			Model: cmp.Or(id, m.Model), Insecure: w.insecure(m.BaseURL)})
+		out, err = anthropic.New(anthropic.Config{APIKey: rs.modelKey(m, "ANTHROPIC_API_KEY"), BaseURL: cmp.Or(m.BaseURL, rs.Getenv("ANTHROPIC_BASE_URL")),
+			Model: cmp.Or(id, m.Model), Insecure: rs.insecure(m.BaseURL)})
 	case "openai":
-		out, err = openai.New(openai.Config{APIKey: w.modelKey(m, "OPENAI_API_KEY"), BaseURL: cmp.Or(m.BaseURL, w.Getenv("OPENAI_BASE_URL")),
-			Model: cmp.Or(id, m.Model), API: m.API, Insecure: w.insecure(m.BaseURL)})
+		out, err = openai.New(openai.Config{APIKey: rs.modelKey(m, "OPENAI_API_KEY"), BaseURL: cmp.Or(m.BaseURL, rs.Getenv("OPENAI_BASE_URL")),
+			Model: cmp.Or(id, m.Model), API: m.API, Insecure: rs.insecure(m.BaseURL)})
 	case "claude-code":
 		var path string
-		if path, err = w.program("claude"); err == nil {
+		if path, err = rs.program("claude"); err == nil {
 			out = claudecode.New(claudecode.Config{Program: path, Model: id})
 		}
 	case "copilot":
 		var path string
-		if path, err = w.program("copilot"); err == nil {
+		if path, err = rs.program("copilot"); err == nil {
 			out = copilot.New(copilot.Config{Program: path, Model: id})
 		}
 	case "manual":
-		if !w.ui.CanAsk() {
+		if !rs.Ask.CanAsk() {
 			return nil, diag.New(diag.NeedsInput, model.CodeNoAnswer, "--model manual needs a terminal").Hint("--model replay:FILE answers without one")
 		}
-		return manual.New(manual.Config{In: w.ui.Line, Out: w.ui.Show}), nil
+		return manual.New(manual.Config{In: rs.Line, Out: rs.Show}), nil
 	case "replay":
-		if out, err = replay.Open(scope.Absolute(w.Cwd, id)); err != nil {
+		if out, err = replay.Open(scope.Absolute(rs.Cwd, id)); err != nil {
 			return nil, err
 		}
 	default:
-		words := append(slices.Sorted(maps.Keys(w.Config.Models)), modelWords...)
+		words := append(slices.Sorted(maps.Keys(rs.Config.Models)), modelWords...)
 		return nil, diag.New(diag.Misuse, model.CodeUnknown, "there is no model %q", spec).Meant(spell.Nearest(name, words, 3)...).Hint("%s", "--model "+strings.Join(modelWords, "|"))
 	}
 	if err != nil {
@@ -124,12 +124,12 @@ func loopback(address string) bool {
 }
 
 // modelKey is the secret for a provider, from the variable that the configuration or the provider names.
-func (w *world) modelKey(m config.Model, usual string) string {
-	return w.Getenv(cmp.Or(m.KeyEnv, usual))
+func (rs *Runs) modelKey(m config.Model, usual string) string {
+	return rs.Getenv(cmp.Or(m.KeyEnv, usual))
 }
 
 // insecure reports whether the configuration allows plain HTTP for the server at address.
-func (w *world) insecure(address string) bool {
+func (rs *Runs) insecure(address string) bool {
 	u, err := url.Parse(address)
-	return err == nil && w.Config.Origin(u.Host).Insecure
+	return err == nil && rs.Config.Origin(u.Host).Insecure
 }

@@ -1,0 +1,336 @@
+// Package session runs skills: it finds the copy that is run, binds and asks, wires the model, the tools and the traces, and
+// keeps a record and a journal of every run. Start, Resume and Drive are the use cases; what they show and ask goes through
+// the funcs of a [Request].
+package session
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/runtime/model"
+	drive "github.com/skl-project/skl/runtime/model/mcp"
+	"github.com/skl-project/skl/runtime/model/replay"
+	"github.com/skl-project/skl/runtime/run"
+	"github.com/skl-project/skl/runtime/tool"
+	"github.com/skl-project/skl/runtime/trace"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// Runs runs skills, and keeps the records of runs.
+type Runs struct {
+	*scope.Scope
+	Ask     ask.Asker
+	Version string // of skl, for traces
+
+	// Line and Show are the terminal of a person who fills the leaves of a run; they are used where Ask can ask.
+	Line func(context.Context) (string, error)
+	Show func(text string)
+}
+
+// A Request says how a skill is run, or a run resumed.
+type Request struct {
+	Args    string
+	Model   string   // "" is the model of the run that is resumed, of the configuration, or the one that is found
+	Allow   []string // effects and tools
+	Sandbox string   // auto, strict or off; "" is that of the configuration
+	Limits  run.Limits
+	Answers map[string]run.Answer
+	Yes     bool // choices are answered with their default
+
+	Sets  map[string]json.RawMessage // of a replay: other values of nodes
+	Until string                     // of a replay: the node to stop after
+	Rerun []string                   // of a resumption: nodes that are begun again; * is all
+
+	Record          string // file that the answers of the model are added to
+	Trace           string // file for events, as JSON lines
+	AllowSequential bool   // the children of PARALLEL may run one after the other
+
+	// Follow shows what happens to a person. Nil shows nothing.
+	Follow func(r *Runnable, record Record) trace.Sink
+	// Hold keeps what Follow shows out of the way until release is called.
+	Hold func() (release func())
+	// Answer puts a question of the tree to a person. Its error is ask.ErrNobody where nobody can be asked.
+	Answer func(question string, options []string) (string, error)
+}
+
+// An Ended is a run that ended, was suspended or failed.
+type Ended struct {
+	Record Record
+	Result run.Result
+}
+
+// A session is one run or resumption.
+type session struct {
+	*Runs
+	*Runnable
+	Request
+	record Record
+}
+
+// Check refuses a request that is wrong by itself, before anything else happens.
+func (rs *Runs) Check(q Request) error {
+	if _, err := parseGrant(q.Allow); err != nil {
+		return err
+	}
+	_, err := sandboxFloor(rs.Confinement(q.Sandbox))
+	return err
+}
+
+// Start runs a skill from the beginning. With the model replay:RUN it runs the control flow of a recorded run again.
+func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error) {
+	if err := rs.Check(q); err != nil {
+		return Ended{}, err
+	}
+	s := &session{Runs: rs, Runnable: r, Request: q, record: Record{
+		ID: newRunID(time.Now()), Skill: r.Name, Dir: r.Dir, Work: rs.Cwd, Digest: r.Plan.Digest, Args: q.Args, Started: time.Now().UTC(), Allow: q.Allow}}
+	spec, err := rs.ChooseModel(q.Model)
+	if err != nil {
+		return Ended{}, err
+	}
+	if id, ok := strings.CutPrefix(spec, "replay:"); ok && !scope.Exists(scope.Absolute(rs.Cwd, id)) {
+		return s.replay(ctx, id) // touches nothing outside, so that nobody is asked
+	}
+	if len(q.Sets) > 0 || q.Until != "" {
+		return Ended{}, diag.New(diag.Misuse, "usage", "--set and --until change the replay of a run, and %s is none", spec).Hint("--model replay:RUN, or replay:last")
+	}
+	if err := rs.MayRun(r, q.Allow); err != nil {
+		return Ended{}, err
+	}
+	s.record.Model = spec
+	runner, done, err := s.runner(ctx, spec)
+	if err != nil {
+		return Ended{Record: s.record}, err
+	}
+	journal, err := rs.createRun(s.record)
+	if err != nil {
+		return Ended{Record: s.record}, errors.Join(err, done())
+	}
+	runner.Journal = journal
+	result, err := runner.Run(ctx, s.Plan, q.Args)
+	return s.end(result, errors.Join(err, journal.Close(), done()))
+}
+
+// Resume executes the control flow of a recorded run again from the start, with the recorded effects, and goes on live
+// where they end.
+func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Request) (Ended, error) {
+	record.Allow = append(record.Allow, q.Allow...)
+	q.Allow = record.Allow
+	if err := rs.Check(q); err != nil {
+		return Ended{}, err
+	}
+	s := &session{Runs: rs, Runnable: r, Request: q, record: record}
+	journal, records, err := run.Open(rs.RunDir(record.ID))
+	if err != nil {
+		return Ended{}, err
+	}
+	spec := cmp.Or(q.Model, record.Model)
+	runner, done, err := s.runner(ctx, spec)
+	if err != nil {
+		return Ended{Record: s.record}, errors.Join(err, journal.Close())
+	}
+	s.record.Model = spec
+	runner.Journal, runner.Rerun = journal, q.Rerun
+	result, err := runner.Resume(ctx, s.Plan, records)
+	return s.end(result, errors.Join(err, journal.Close(), done()))
+}
+
+// end records how the run ended.
+func (s *session) end(result run.Result, err error) (Ended, error) {
+	result.Run = s.record.ID
+	s.record.end(result)
+	return Ended{s.record, result}, errors.Join(err, s.writeRun(s.record))
+}
+
+// runner wires everything that a run may touch. done closes it and must be called.
+func (s *session) runner(ctx context.Context, spec string) (_ *run.Runner, done func() error, err error) {
+	var open []func() error
+	closeAll := func() error {
+		var all error
+		for _, c := range slices.Backward(open) {
+			all = errors.Join(all, c())
+		}
+		return all
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeAll())
+		}
+	}()
+	m, err := s.OpenModel(spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.Record != "" {
+		recorder, err := replay.Create(scope.Absolute(s.Cwd, s.Record))
+		if err != nil {
+			return nil, nil, err
+		}
+		open = append(open, recorder.Close)
+		m = replay.Record(m, recorder)
+	}
+	tools, err := s.Dispatcher(s.Runnable, s.Cwd, s.record.Allow, s.Confinement(s.Sandbox), s.consent)
+	if err != nil {
+		return nil, nil, err
+	}
+	open = append(open, tools.Close)
+	sink, err := s.sinks(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	open = append(open, sink.Close)
+	if s.Hold != nil && m.Capabilities().Person {
+		m = aside{m, s.Hold}
+	}
+	return &run.Runner{Model: m, Tools: tools, Ask: s.ask, Events: sink.Event, Limits: s.Limits, Answers: s.Answers, Yes: s.Yes,
+		AllowSequential: s.AllowSequential}, closeAll, nil
+}
+
+// aside keeps what is shown out of the way while a person answers.
+type aside struct {
+	model.Model
+	hold func() func()
+}
+
+func (a aside) Fill(ctx context.Context, r model.Request) (model.Reply, error) {
+	defer a.hold()()
+	return a.Model.Fill(ctx, r)
+}
+
+// held keeps what is shown out of the way until release is called.
+func (s *session) held() (release func()) {
+	if s.Hold == nil {
+		return func() {}
+	}
+	return s.Hold()
+}
+
+// consent asks the person before the first effect of a kind, once per digest.
+func (s *session) consent(ctx context.Context, about tool.Ask) (bool, error) {
+	if !s.Runs.Ask.CanAsk() {
+		return false, nil
+	}
+	defer s.held()()
+	s.Tell.Note("%s: %s", about.Tool, about.Detail)
+	return s.Runs.Ask.Confirm(fmt.Sprintf("may %s %s? It is asked once, until the skill changes", s.Name, deed(about.Effect)))
+}
+
+// deed is an effect in words.
+func deed(e tool.Effect) string {
+	switch e {
+	case tool.Filesystem:
+		return "write files here"
+	case tool.Network:
+		return "use the network"
+	case tool.External:
+		return "run commands and scripts"
+	}
+	return "have the effect " + string(e)
+}
+
+// sinks are all who follow the run.
+func (s *session) sinks(ctx context.Context) (trace.Sink, error) {
+	events, err := s.eventsSink(s.record)
+	if err != nil {
+		return nil, err
+	}
+	out := []trace.Sink{events}
+	if s.Trace != "" {
+		file, err := jsonlFile(scope.Absolute(s.Cwd, s.Trace))
+		if err != nil {
+			return nil, errors.Join(err, events.Close())
+		}
+		out = append(out, file)
+	}
+	if s.Follow != nil {
+		if shown := s.Follow(s.Runnable, s.record); shown != nil {
+			out = append(out, shown)
+		}
+	}
+	exporter, err := s.spans(ctx, s.record.ID, s.record.Model)
+	if err != nil {
+		return nil, errors.Join(err, trace.Tee(out...).Close())
+	}
+	return trace.Tee(append(out, exporter)...), nil
+}
+
+// ask puts a question of the tree to the person.
+func (s *session) ask(ctx context.Context, q run.Question) (run.Answer, error) {
+	if s.Answer == nil || !s.Runs.Ask.CanAsk() {
+		return run.Answer{}, run.ErrNoAnswer
+	}
+	defer s.held()()
+	text, err := s.Answer(q.Question, q.Options)
+	return run.Answer{Text: text, How: "person"}, err
+}
+
+// replay runs the control flow of a recorded run again, with its recorded effects.
+func (s *session) replay(ctx context.Context, id string) (Ended, error) {
+	old, err := s.Find(id)
+	if err != nil {
+		return Ended{}, err
+	}
+	if old.Replayed != "" {
+		if old, err = s.Find(old.Replayed); err != nil {
+			return Ended{}, err
+		}
+	}
+	journal, err := run.ReadFile(s.RunDir(old.ID))
+	if err != nil {
+		return Ended{}, err
+	}
+	s.record.Model, s.record.Replayed = "replay:"+old.ID, old.ID
+	sink, err := s.sinks(ctx)
+	if err != nil {
+		return Ended{}, err
+	}
+	if err := s.writeRun(s.record); err != nil {
+		return Ended{}, errors.Join(err, sink.Close())
+	}
+	r := &run.Runner{Events: sink.Event, Set: s.Sets, Until: s.Until}
+	result, err := r.Replay(ctx, s.Plan, journal)
+	return s.end(result, errors.Join(err, sink.Close()))
+}
+
+// Drive runs an installed skill whose leaves an agent fills. Nobody is at a terminal: what is not allowed is denied.
+// The run has the same name for the agent and in the list of runs.
+func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sandbox string, d *drive.Driver) (run.Result, error) {
+	r, err := rs.driven(ctx, name)
+	if err != nil {
+		return run.Result{}, err
+	}
+	record := Record{ID: d.Run(), Skill: r.Name, Dir: r.Dir, Work: rs.Cwd, Digest: r.Plan.Digest, Args: args,
+		Model: d.Name(), Started: time.Now().UTC(), Allow: allow}
+	tools, err := rs.Dispatcher(r, rs.Cwd, record.Allow, rs.Confinement(sandbox), nil)
+	if err != nil {
+		return run.Result{}, err
+	}
+	defer tools.Close()
+	journal, err := rs.createRun(record)
+	if err != nil {
+		return run.Result{}, err
+	}
+	sink, err := rs.watch(ctx, record)
+	if err != nil {
+		return run.Result{}, errors.Join(err, journal.Close())
+	}
+	runner := &run.Runner{Model: d, Tools: tools, Events: sink.Event, Journal: journal,
+		Ask: func(ctx context.Context, q run.Question) (run.Answer, error) {
+			text, err := d.Ask(ctx, q.Node, q.Question, q.Options)
+			return run.Answer{Text: text, How: "agent"}, err
+		}}
+	result, err := runner.Run(ctx, r.Plan, args)
+	if lost := sink.Close(); lost != nil {
+		rs.Tell.Warn("run %s: %v", record.ID, lost) // the run is as good as with a trace
+	}
+	result.Run = record.ID
+	record.end(result)
+	return result, errors.Join(err, journal.Close(), rs.writeRun(record))
+}

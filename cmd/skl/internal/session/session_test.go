@@ -1,0 +1,136 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/session"
+	"github.com/skl-project/skl/runtime/run"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree/check"
+)
+
+type silent struct{}
+
+func (silent) Note(string, ...any)   {}
+func (silent) Detail(string, ...any) {}
+func (silent) Warn(string, ...any)   {}
+func (silent) Hint(string, ...any)   {}
+
+// person can be asked, or not, and says yes.
+type person bool
+
+func (p person) CanAsk() bool                               { return bool(p) }
+func (p person) Confirm(string) (bool, error)               { return bool(p), nil }
+func (p person) Choose(string, []ask.Option) ([]int, error) { return nil, ask.ErrNobody }
+
+// bench has a skill that asks a model for a sentence and a person for leave.
+func bench(t *testing.T, who person) *session.Runs {
+	t.Helper()
+	dir := t.TempDir()
+	text := `---
+name: announce
+description: Announces a version. Use when asked to announce a release.
+compatibility: ` + check.CanonicalCompatibility + `
+metadata:
+  canopy-features: [interaction]
+---
+
+` + check.CanonicalGuard + `
+
+Version: $ARGUMENTS
+
+## Tree
+
+* announce
+  * Write one sentence that announces version $ARGUMENTS >> sentence
+  * ASK << Send it? | Yes | No
+  * IF << No
+    * END
+
+## Rules
+
+- Promise nothing.
+
+## Response: sentence
+`
+	answer := `{"node":"SKILL.md#/0","value":{"sentence":"Version 2.0.0 is out."}}` + "\n"
+	for path, text := range map[string]string{"announce/SKILL.md": text, "answers.jsonl": answer} {
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sc, err := scope.Open(scope.Options{Dir: dir, Scope: "user", Offline: true, UserAgent: "skl/test", Tell: silent{}, Progress: func(diag.Event) {},
+		Getenv: func(name string) string { return map[string]string{"HOME": filepath.Join(dir, "home")}[name] }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &session.Runs{Scope: sc, Ask: who, Version: "test"}
+}
+
+func bound(t *testing.T, runs *session.Runs) *session.Runnable {
+	t.Helper()
+	r, err := runs.Runnable(context.Background(), "./announce")
+	if err == nil {
+		err = runs.Bind(context.Background(), r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestUseCases runs, suspends, resumes and replays a skill without a command line.
+func TestUseCases(t *testing.T) {
+	ctx := context.Background()
+	runs := bench(t, false)
+	r := bound(t, runs)
+
+	_, err := runs.Start(ctx, r, session.Request{Args: "2.0.0", Model: "replay:answers.jsonl"})
+	if !errors.Is(err, diag.Code("run_not_allowed")) {
+		t.Fatalf("nobody allowed it: %v", err)
+	}
+	if list, err := runs.All(); err != nil || len(list) != 0 {
+		t.Errorf("a refused run has a record: %v, %v", list, err)
+	}
+	ended, err := runs.Start(ctx, r, session.Request{Args: "2.0.0", Model: "replay:answers.jsonl", Allow: []string{"run"}})
+	if err != nil || ended.Result.Status != run.Suspended || !strings.HasPrefix(ended.Record.Question, "Send it?") {
+		t.Fatalf("it waits for an answer: %+v, %v", ended, err)
+	}
+	record, err := runs.Find("last")
+	if err != nil || record.ID != ended.Result.Run {
+		t.Fatalf("the last run: %+v, %v", record, err)
+	}
+	ended, err = runs.Resume(ctx, r, record, session.Request{Answers: map[string]run.Answer{"Send it?": {Text: "Yes", How: "flag"}}})
+	if err != nil || ended.Result.Status != run.OK || ended.Result.Response["sentence"] != "Version 2.0.0 is out." {
+		t.Fatalf("resumed: %+v, %v", ended.Result, err)
+	}
+	again, err := runs.Start(ctx, r, session.Request{Args: "2.0.0", Model: "replay:" + record.ID})
+	if err != nil || again.Result.Status != run.OK || again.Record.Replayed != record.ID {
+		t.Errorf("replayed: %+v, %v", again, err)
+	}
+	if events, err := runs.RunEvents(record.ID); err != nil || len(events) == 0 {
+		t.Errorf("%d events, %v", len(events), err)
+	}
+}
+
+// TestPerson puts the questions of a run to the person in front of it.
+func TestPerson(t *testing.T) {
+	runs := bench(t, true)
+	asked := ""
+	ended, err := runs.Start(context.Background(), bound(t, runs), session.Request{Args: "2.0.0", Model: "replay:answers.jsonl",
+		Answer: func(question string, options []string) (string, error) { asked = question; return options[0], nil }})
+	if err != nil || ended.Result.Status != run.OK || !strings.HasPrefix(asked, "Send it?") {
+		t.Errorf("%+v, asked %q, %v", ended.Result, asked, err)
+	}
+}

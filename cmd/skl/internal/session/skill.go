@@ -1,0 +1,152 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/runtime/plan"
+	"github.com/skl-project/skl/runtime/tool"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/tree"
+)
+
+// A Runnable is a skill that can be run: which copy, how far it is trusted, what it means.
+type Runnable struct {
+	Name  string
+	Dir   string // "skl:NAME" if embedded
+	trust string
+	Files fs.FS
+	Skill *tree.Skill
+	Plan  *plan.Plan
+}
+
+// Runnable finds the skill that arg means: the first active copy of a name, or a folder with a SKILL.md.
+func (rs *Runs) Runnable(ctx context.Context, arg string) (*Runnable, error) {
+	if !ref.IsWord(arg) && !strings.HasPrefix(arg, "skl:") {
+		return rs.runnableAt(arg)
+	}
+	r, err := rs.runnableNamed(ctx, arg)
+	if errors.Is(err, diag.Code("unknown_skill")) && scope.Exists(filepath.Join(scope.Absolute(rs.Cwd, arg), skill.FileName)) {
+		return rs.runnableAt(arg)
+	}
+	return r, err
+}
+
+// runnableAt is the skill in a folder.
+func (rs *Runs) runnableAt(path string) (*Runnable, error) {
+	dir := scope.Absolute(rs.Cwd, path)
+	if filepath.Base(dir) == skill.FileName {
+		dir = filepath.Dir(dir)
+	}
+	if !scope.Exists(filepath.Join(dir, skill.FileName)) {
+		return nil, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s", path).Hint("skl list")
+	}
+	r := &Runnable{Dir: dir, Files: scope.FilesIn(dir), trust: "local"}
+	return r, r.read(rs)
+}
+
+// runnableNamed is the active copy of an installed skill, and nothing else that a name could mean, such as a folder that
+// somebody made here. "skl:NAME" is the copy that comes with skl.
+func (rs *Runs) runnableNamed(ctx context.Context, name string) (*Runnable, error) {
+	l, err := rs.Discover(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	found, err := scope.Copies(l, strings.TrimPrefix(name, "skl:"))
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(found, func(r roots.Record) bool {
+		return r.Path == name || r.State == roots.Active && !strings.HasPrefix(name, "skl:")
+	})
+	if i < 0 {
+		return nil, notActive(found[0])
+	}
+	r := &Runnable{Dir: found[i].Path, trust: found[i].Trust}
+	if r.Files, err = scope.FilesOf(found[i]); err != nil {
+		return nil, err
+	}
+	return r, r.read(rs)
+}
+
+// read loads the skill of r, which must have a tree.
+func (r *Runnable) read(rs *Runs) (err error) {
+	base := filepath.Base(r.Dir)
+	if name, ok := strings.CutPrefix(r.Dir, "skl:"); ok {
+		base = name
+	}
+	if r.Skill, err = tree.Load(r.Files, base); err != nil {
+		return err
+	}
+	r.Name = r.Skill.Name
+	switch doc := r.Skill.Doc; {
+	case doc != nil && doc.State != skill.Ready:
+		return doc.Problem
+	case r.Skill.Tree == nil:
+		return diag.New(diag.Misuse, "no_tree", "%s has no section \"## Tree\", so there is nothing to run: agents follow its text", r.Name).
+			Hint("skl read %s    skl convert %s --to tree", r.Name, rs.Short(r.Dir))
+	}
+	return nil
+}
+
+// notActive says why no copy of a skill is run.
+func notActive(r roots.Record) error {
+	if r.State == "untrusted" {
+		return diag.New(diag.Refused, "untrusted", "%s lies in a project that is not trusted, so it is not run", r.Name).Hint("skl trust allow")
+	}
+	e := diag.New(diag.Refused, "not_active", "%s is %s, so it is not run", r.Name, r.State)
+	for _, warning := range r.Warnings {
+		e.Message += ": " + warning.Message
+		break
+	}
+	return e.Hint("skl list --shadowed")
+}
+
+// Bind plans a run of r. Other skills are found among the active copies that the lock lists.
+func (rs *Runs) Bind(ctx context.Context, r *Runnable) error {
+	opt := plan.Options{Depends: dependencies(r.Skill), Path: rs.Short(r.Dir)}
+	opt.Find = func(name string) (*tree.Skill, error) {
+		other, err := rs.runnableNamed(ctx, name)
+		if errors.Is(err, diag.Code("no_tree")) || errors.Is(err, diag.Code("unknown_skill")) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return other.Skill, nil
+	}
+	p, err := plan.New(ctx, r.Skill, opt)
+	r.Plan = p
+	return err
+}
+
+// dependencies are the names of the skills that a skill needs: those that it writes down. What a lock says that it
+// requires comes with the project and counts for nothing.
+func dependencies(s *tree.Skill) []string {
+	return apply.Requires(s.Doc)
+}
+
+// driven finds the skill that an agent may run by name: the active copy of an installed one, and nothing else that the name
+// could mean, such as a folder that the agent itself made.
+func (rs *Runs) driven(ctx context.Context, name string) (*Runnable, error) {
+	if !ref.IsWord(name) {
+		return nil, diag.New(diag.Refused, "mcp_path", "%q is a path; agents run installed skills by name", name).Hint("skl list")
+	}
+	r, err := rs.runnableNamed(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := rs.Bind(ctx, r); err != nil {
+		return nil, err
+	}
+	return r, tool.Invocable(r.Name, r.Skill.Doc.Invocation, true)
+}

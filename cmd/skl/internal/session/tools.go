@@ -1,0 +1,82 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/runtime/sandbox"
+	"github.com/skl-project/skl/runtime/tool"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// Dispatcher is what the leaves and scripts of r may call in the directory work. how is auto, strict or off; a nil
+// consent asks nobody.
+func (rs *Runs) Dispatcher(r *Runnable, work string, allow []string, how string, consent func(context.Context, tool.Ask) (bool, error)) (*tool.Dispatcher, error) {
+	grant, err := parseGrant(allow)
+	if err != nil {
+		return nil, err
+	}
+	floor, err := sandboxFloor(how)
+	if err != nil {
+		return nil, err
+	}
+	cfg := tool.Config{
+		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: work, Protected: []string{rs.Root}, Grant: grant, Hosts: rs.Config.Run.Hosts,
+		Consent: consent, Remembered: consentStore{rs}, Exec: sandbox.Run, Floor: floor, Off: how == "off",
+		Path: rs.Getenv("PATH"), Home: rs.Home, Client: rs.HTTP,
+	}
+	if !strings.HasPrefix(r.Dir, "skl:") {
+		cfg.SkillDir = r.Dir
+	}
+	if v1 := r.Skill.Doc.V1; v1 != nil {
+		cfg.Policy, cfg.SideEffects = v1.Tools, v1.SideEffects
+	}
+	if err := rs.addServers(&cfg); err != nil {
+		return nil, err
+	}
+	return tool.New(cfg)
+}
+
+// parseGrant reads --allow, which may also hold the consent to run the skill at all.
+func parseGrant(allow []string) (tool.Grant, error) {
+	return tool.ParseGrant(strings.Join(slices.DeleteFunc(slices.Clone(allow), func(s string) bool { return s == AllowRun }), ","))
+}
+
+// sandboxFloor is the least confinement that --sandbox accepts.
+func sandboxFloor(how string) (sandbox.Tier, error) {
+	switch how {
+	case "auto", "off":
+		return sandbox.None, nil
+	case "strict":
+		return sandbox.Tier2, nil
+	}
+	return sandbox.None, diag.New(diag.Misuse, "usage", "--sandbox %q is not auto, strict or off", how)
+}
+
+// addServers adds the MCP servers of the configuration.
+func (rs *Runs) addServers(cfg *tool.Config) error {
+	for name, m := range rs.Config.MCP {
+		s := tool.Server{Name: name, Command: m.Command, URL: m.URL}
+		for _, variable := range m.Env {
+			s.Env = append(s.Env, variable+"="+rs.Getenv(variable))
+		}
+		if m.KeyEnv != "" {
+			key := rs.Getenv(m.KeyEnv)
+			if key == "" {
+				return diag.New(diag.Misuse, "credential", "the variable %s, which holds the token of the MCP server %s, is not set", m.KeyEnv, name)
+			}
+			s.Header = http.Header{"Authorization": {"Bearer " + key}}
+		}
+		cfg.Servers = append(cfg.Servers, s)
+	}
+	slices.SortFunc(cfg.Servers, func(a, b tool.Server) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// Confinement is how scripts and commands are to be confined: auto, strict or off.
+func (rs *Runs) Confinement(how string) string {
+	return cmp.Or(how, rs.Config.Run.Sandbox, "auto")
+}

@@ -1,0 +1,98 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/runtime/run"
+	"github.com/skl-project/skl/runtime/trace"
+	"github.com/skl-project/skl/runtime/trace/otlp"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// spans sends the run to an OpenTelemetry collector, if the configuration or the environment names one.
+func (rs *Runs) spans(ctx context.Context, id, model string) (trace.Sink, error) {
+	endpoint := rs.Config.Run.Trace
+	if endpoint == "" && rs.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && rs.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
+		return nil, nil
+	}
+	sink, err := otlp.New(ctx, otlp.Config{Endpoint: endpoint, Version: rs.Version, Run: id, Model: model,
+		Content: otlp.CapturesContent(rs.Getenv(otlp.ContentVariable))})
+	if err != nil {
+		return nil, err
+	}
+	return warned{sink, rs.Tell}, nil
+}
+
+// warned is a sink whose loss is worth a warning, and fails nothing.
+type warned struct {
+	trace.Sink
+	tell scope.Teller
+}
+
+func (s warned) Close() error {
+	if err := s.Sink.Close(); err != nil {
+		s.tell.Warn("%v", err)
+	}
+	return nil
+}
+
+// eventsSink keeps the events of a run for "skl trace".
+func (rs *Runs) eventsSink(r Record) (trace.Sink, error) {
+	if err := rs.MkdirPrivate(rs.RunDir(r.ID)); err != nil {
+		return nil, err
+	}
+	return jsonlFile(filepath.Join(rs.RunDir(r.ID), eventsFile))
+}
+
+// jsonlFile writes events to a file, in place of what it holds.
+func jsonlFile(path string) (trace.Sink, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+		if err := f.Chmod(0o600); err != nil { // it was there before, and is about to hold prompts and answers
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	return fileSink{trace.JSONL(f), f}, nil
+}
+
+// A fileSink closes its file with the sink.
+type fileSink struct {
+	trace.Sink
+	f *os.File
+}
+
+func (s fileSink) Close() error { return errors.Join(s.Sink.Close(), s.f.Close()) }
+
+// RunEvents reads what eventsSink kept.
+func (rs *Runs) RunEvents(id string) ([]run.Event, error) {
+	f, err := os.Open(filepath.Join(rs.RunDir(id), eventsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, diag.New(diag.Failed, "trace_missing", "run %s has no trace", id).Hint("skl runs")
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return trace.ReadJSONL(f)
+}
+
+// watch follows a run that an agent drives: its events for "skl trace", and spans. Several runs share the terminal, if there is one, so that it shows none.
+func (rs *Runs) watch(ctx context.Context, r Record) (trace.Sink, error) {
+	events, err := rs.eventsSink(r)
+	if err != nil {
+		return nil, err
+	}
+	exporter, err := rs.spans(ctx, r.ID, r.Model)
+	if err != nil {
+		return nil, errors.Join(err, events.Close())
+	}
+	return trace.Tee(events, exporter), nil
+}
