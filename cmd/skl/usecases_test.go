@@ -1,0 +1,131 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// useCases are the packages below cmd/skl/internal that know no flags and no terminal: the command line calls them, and
+// so do agents, tests and pages.
+var useCases = []string{"ask", "scope", "apply", "session", "ship"}
+
+// TestUseCasesKnowNoTerminal holds that use cases import neither the command line nor what it is made of, and
+// that they stand on each other in one direction.
+func TestUseCasesKnowNoTerminal(t *testing.T) {
+	below := map[string][]string{"ask": {}, "scope": {"ask"}, "apply": {"ask", "scope"}, "session": {"ask", "scope", "apply"}, "ship": {"ask", "scope"}}
+	for _, name := range useCases {
+		for file, imports := range importsIn(t, filepath.Join("internal", name)) {
+			for _, path := range imports {
+				own, isOwn := strings.CutPrefix(path, module+"cmd/skl/internal/")
+				if strings.Contains(path, "urfave") || strings.HasSuffix(path, "x/term") || isOwn && !slices.Contains(below[name], own) {
+					t.Errorf("%s imports %s", file, path)
+				}
+			}
+		}
+	}
+}
+
+// areaImports are the packages of the areas that files of the command line still import, the leaves aside: for types that
+// they print, or because the use case behind them is not there yet. The list only gets shorter.
+var areaImports = map[string]string{
+	"ack.go":                "install/roots",
+	"activate.go":           "install/within runtime/skills",
+	"author.go":             "install/within",
+	"cache.go":              "install/store",
+	"check.go":              "install/roots resolver",
+	"completion.go":         "install/hosts",
+	"disable.go":            "install/roots",
+	"doctor.go":             "install install/hosts",
+	"dryrun.go":             "runtime/plan runtime/sandbox runtime/tool",
+	"embedded.go":           "install/roots runtime/skills",
+	"index.go":              "install/roots",
+	"info.go":               "install/roots resolver",
+	"init.go":               "install/hosts",
+	"install.go":            "install",
+	"lint.go":               "resolver/source runtime/skills",
+	"list.go":               "install/hosts install/roots",
+	"login.go":              "registry/client registry/client/ocihttp",
+	"mcp.go":                "runtime/model/mcp runtime/tool",
+	"mcptools.go":           "install/roots",
+	"publish.go":            "registry/client/wire",
+	"quickstart.go":         "registry/server",
+	"registry.go":           "registry registry/api registry/auth registry/client registry/client/wire registry/server",
+	"registry_clients.go":   "registry/client",
+	"registry_data.go":      "registry registry/server",
+	"registry_doctor.go":    "registry/client",
+	"registry_init.go":      "registry/deploy registry/server",
+	"registry_log.go":       "registry/client registry/tlog",
+	"registry_namespace.go": "registry/auth registry/client/wire",
+	"registry_release.go":   "registry/client registry/client/wire",
+	"registry_serve.go":     "registry/server",
+	"registry_token.go":     "registry/auth registry/client/wire",
+	"resume.go":             "runtime/model runtime/run",
+	"run.go":                "runtime/run runtime/trace",
+	"runflags.go":           "runtime/run runtime/tool",
+	"runresult.go":          "runtime/run",
+	"runs.go":               "runtime/run",
+	"search.go":             "registry/client registry/client/wire runtime/skills",
+	"select.go":             "resolver/source",
+	"test.go":               "runtime/model runtime/model/replay runtime/run",
+	"trace.go":              "runtime/run runtime/trace",
+	"update.go":             "install",
+}
+
+// TestCommandLineImports compares the imports of the command line with areaImports.
+func TestCommandLineImports(t *testing.T) {
+	seen := map[string]bool{}
+	for file, imports := range importsIn(t, "internal/cli") {
+		var got []string
+		for _, path := range imports {
+			own, isOwn := strings.CutPrefix(path, module)
+			area, _, _ := strings.Cut(own, "/")
+			if isOwn && slices.Contains([]string{"resolver", "install", "registry", "runtime"}, area) && !slices.Contains(leaves, own) {
+				got = append(got, own)
+			}
+		}
+		slices.Sort(got)
+		name := filepath.Base(file)
+		seen[name] = true
+		if now := strings.Join(got, " "); now != areaImports[name] {
+			t.Errorf("%s imports %q of the areas, the list has %q", name, now, areaImports[name])
+		}
+	}
+	for name := range areaImports {
+		if !seen[name] {
+			t.Errorf("the list has %s, which is gone", name)
+		}
+	}
+}
+
+// importsIn returns the imports of each file of a folder, tests aside.
+func importsIn(t *testing.T, dir string) map[string][]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %v, %v", dir, files, err)
+	}
+	out := map[string][]string{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[file] = []string{}
+		for _, i := range parsed.Imports {
+			path, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[file] = append(out[file], path)
+		}
+	}
+	return out
+}
