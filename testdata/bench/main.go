@@ -25,7 +25,9 @@ var (
 	skl  = flag.String("skl", "", "the program to measure")
 	dir  = flag.String("dir", "", "a directory that is created and filled")
 	runs = flag.Int("runs", 7, "how often each command is run")
-	only = flag.String("only", "", "measure only the `WORD`: version, list, one, all, verify or index")
+	only = flag.String("only", "", "measure only the `WORD`: version, list, one, all, verify, index or weight")
+	old  = flag.String("before", "", "an earlier build of skl, for weight")
+	cold = flag.String("cold", "", "CPU seconds of the builds of both, \"NOW BEFORE\", for weight")
 )
 
 // A cost is what one command took.
@@ -51,8 +53,8 @@ func main() {
 	for _, part := range []struct {
 		word string
 		run  func()
-	}{{"version", b.version}, {"list", b.list}, {"one", b.one}, {"all", b.all}, {"verify", b.verify}, {"index", b.index}} {
-		if *only == "" || *only == part.word {
+	}{{"version", b.version}, {"list", b.list}, {"one", b.one}, {"all", b.all}, {"verify", b.verify}, {"index", b.index}, {"weight", b.weight}} {
+		if *only == "" && part.word != "weight" || *only == part.word {
 			part.run()
 		}
 	}
@@ -200,6 +202,35 @@ func (b *bench) version() {
 	row("`skl version`, CPU", milliseconds(c[0].CPU), "`git version`", milliseconds(c[1].CPU), "", "≤ 20 ms", c[0].CPU <= 20*time.Millisecond)
 	const mebi = 1 << 20
 	row("`skl version`, memory", fmt.Sprintf("%d MiB", c[0].RSS/mebi), "`git version`", fmt.Sprintf("%d MiB", c[1].RSS/mebi), "", "≤ 40 MiB", c[0].RSS <= 40*mebi)
+}
+
+// weight compares the program with an earlier build of it.
+func (b *bench) weight() {
+	const name = "the program before"
+	before, err := filepath.Abs(*old)
+	check(err)
+	size := func(path string) int64 {
+		info, err := os.Stat(path)
+		check(err)
+		return info.Size()
+	}
+	megabytes := func(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+	mine, other := size(b.skl), size(before)
+	row("stripped program", megabytes(mine), name, megabytes(other), fmt.Sprintf("%.2f", float64(mine)/float64(other)), "≤ 45 MB", mine <= 45e6)
+	home, project := b.project("weight")
+	c := alternate(
+		func(int) cost { return b.command(home, project, b.skl, "version") },
+		func(int) cost { return b.command(home, project, before, "version") },
+	)
+	tenths := func(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
+	against("`skl version`, CPU", name, c[0].CPU, c[1].CPU, tenths, 18/20.5)
+	const mebi = 1 << 20
+	row("`skl version`, memory", fmt.Sprintf("%d MiB", c[0].RSS/mebi), name, fmt.Sprintf("%d MiB", c[1].RSS/mebi),
+		fmt.Sprintf("%.2f", float64(c[0].RSS)/float64(c[1].RSS)), "≤ 34 MiB", c[0].RSS <= 34*mebi)
+	var now, then int64
+	if _, err := fmt.Sscan(*cold, &now, &then); err == nil {
+		against("cold build, CPU", name, now, then, func(n int64) string { return fmt.Sprintf("%d s", n) }, 0.55)
+	}
 }
 
 // list looks at 200 skills in each of five roots. Those of the project and of the user were
