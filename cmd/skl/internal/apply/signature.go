@@ -470,7 +470,7 @@ func (a *Applier) checkLocked(ctx context.Context, skills []lock.Skill, c checki
 	var accept []lock.Skill
 	for i, s := range skills {
 		if unchecked[i] {
-			a.Tell.Warn("who signed %s was not checked: no signer of %s is known", s.Name, namespaceOf(s))
+			a.Tell.Warn("the signer of %s was not checked: no signer is configured for %s", s.Name, namespaceOf(s))
 		}
 		if taken[i] {
 			accept = append(accept, s)

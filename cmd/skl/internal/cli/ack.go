@@ -98,7 +98,7 @@ type whyResult struct {
 }
 
 func whyCommand() command {
-	return command{name: "why", args: "NAME", usage: "who asks for a skill, and how its release was chosen", output: whyResult{}, complete: "skill",
+	return command{name: "why", args: "NAME", usage: "explain why a skill is installed, and why this release", output: whyResult{}, complete: "skill",
 		example: "skl why pdf",
 		run: func(_ context.Context, w *world, c *cli.Context) error {
 			name, err := oneName(c)

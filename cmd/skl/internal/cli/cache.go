@@ -28,7 +28,7 @@ type cacheResult struct {
 }
 
 func cacheCommand() command {
-	return command{name: "cache", group: "Sites", usage: "where caches are; make room", output: cacheResult{},
+	return command{name: "cache", group: "Sites", usage: "show and clean the caches", output: cacheResult{},
 		example: "skl cache dir\nskl cache clean\nskl cache gc --dry-run",
 		sub: []command{
 			{name: "dir", usage: "print the directories", run: func(_ context.Context, w *world, _ *cli.Context) error {

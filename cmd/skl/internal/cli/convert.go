@@ -25,7 +25,7 @@ type convertResult struct {
 }
 
 func convertCommand() command {
-	return command{name: "convert", args: "PATH", group: "Author", usage: "write a skill in another form, and say what is lost", output: convertResult{}, complete: "dir",
+	return command{name: "convert", args: "PATH", group: "Author", usage: "write a skill in another form, and report the losses", output: convertResult{}, complete: "dir",
 		example: "skl convert ./review --to prose\nskl convert ./review --to tree -w\nskl convert ./review --to v1 -o ./review-v1",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "to", Usage: "`FORM`: tree, prose, v1 (corteza.skill/v1 at top level) or base (in metadata, which every validator accepts)"},

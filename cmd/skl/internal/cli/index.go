@@ -38,16 +38,16 @@ type rootReport struct {
 
 func indexPathFlags() []cli.Flag {
 	return []cli.Flag{&cli.StringFlag{Name: "path", Usage: "the index of `DIR` (default: the repository of the working directory)"},
-		&cli.BoolFlag{Name: "skills", Usage: "those of all roots of skills instead"}, leftOutFlag()}
+		&cli.BoolFlag{Name: "skills", Usage: "search installed skills instead"}, leftOutFlag()}
 }
 
 func indexCommand() command {
 	return command{name: "index", args: "[DIR]", group: "Code", usage: "index a directory for search; query does so by itself", output: indexResult{},
 		example: "skl index\nskl index status\nskl index drop 'vendor/**'",
 		flags: append([]cli.Flag{&cli.StringFlag{Name: "glob", Usage: "only files whose path matches `GLOB`"},
-			&cli.BoolFlag{Name: "anew", Usage: "read also what seems unchanged"}}, indexPathFlags()...),
+			&cli.BoolFlag{Name: "anew", Usage: "read unchanged files again, too"}}, indexPathFlags()...),
 		sub: []command{
-			{name: "status", usage: "what is indexed", output: indexStatus{}, flags: indexPathFlags(), run: runIndexStatus,
+			{name: "status", usage: "show what the index holds", output: indexStatus{}, flags: indexPathFlags(), run: runIndexStatus,
 				example: "skl index status\nskl index status --skills --json"},
 			{name: "drop", args: "[GLOB]", usage: "forget indexed files; without GLOB the whole index", output: dropResult{}, flags: append(indexPathFlags(), dryRunFlag()), run: runIndexDrop,
 				example: "skl index drop\nskl index drop 'vendor/**' --dry-run"},

@@ -161,7 +161,7 @@ type prior struct {
 }
 
 func indexFeedbackCommand() command {
-	return command{name: "feedback", usage: "what was expanded of what was found, and what ranking learned from it", output: feedbackResult{},
+	return command{name: "feedback", usage: "show which answers were expanded, and their effect on ranking", output: feedbackResult{},
 		example: "skl index feedback --days 30",
 		flags: []cli.Flag{&cli.StringFlag{Name: "path", Usage: "of `DIR` (default: the repository of the working directory)"},
 			&cli.IntFlag{Name: "days", Value: 7, Usage: "over the last `N` days"}},

@@ -48,7 +48,7 @@ type infoResult struct {
 }
 
 func infoCommand() command {
-	return command{name: "info", aliases: []string{"show"}, args: "REF|NAME", group: "Skills", usage: "what a skill is, holds and asks for", output: infoResult{}, complete: "skill",
+	return command{name: "info", aliases: []string{"show"}, args: "REF|NAME", group: "Skills", usage: "show a skill: description, files, permissions", output: infoResult{}, complete: "skill",
 		example: "skl info pdf\nskl info anthropics/skills/pdf",
 		run: func(ctx context.Context, w *world, c *cli.Context) error {
 			arg, err := oneName(c)

@@ -26,16 +26,16 @@ type keyResult struct {
 }
 
 func keyCommand() command {
-	return command{name: "key", args: "new|show|rotate", usage: "make and show keys that sign releases",
+	return command{name: "key", args: "new|show|rotate", usage: "create and show keys that sign releases",
 		example: "skl key new -o release.key\nskl key show release.key\nskl key rotate release.key -o release-2.key",
 		sub: []command{
-			{name: "new", usage: "make a key: FILE is the private half, FILE.pub the public one", output: keyResult{},
+			{name: "new", usage: "create a key pair: FILE (private) and FILE.pub", output: keyResult{},
 				flags: []cli.Flag{&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write `FILE` and FILE.pub"},
 					&cli.StringFlag{Name: "algorithm", Value: string(attest.ECDSA), Usage: "ecdsa-p256 or ed25519"},
-					&cli.BoolFlag{Name: "passphrase", Usage: "ask for a passphrase, or take SKL_KEY_PASSPHRASE, and seal the key with it"}, dryRunFlag()},
+					&cli.BoolFlag{Name: "passphrase", Usage: "ask for a passphrase, or take SKL_KEY_PASSPHRASE, and encrypt the key with it"}, dryRunFlag()},
 				run: runKeyNew},
 			{name: "show", args: "FILE", usage: "print the public half and the fingerprint of a key", output: keyResult{}, run: runKeyShow},
-			{name: "rotate", args: "FILE", usage: "make a new key that the old one vouches for", output: keyResult{},
+			{name: "rotate", args: "FILE", usage: "create a new key, signed by the old one", output: keyResult{},
 				flags: []cli.Flag{&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the new key to `FILE`, FILE.pub and the statement to FILE.rotation.json"},
 					&cli.StringFlag{Name: "reason", Usage: "why"}, dryRunFlag()},
 				run: runKeyRotate},

@@ -30,9 +30,9 @@ func lintCommand() command {
 	return command{name: "lint", aliases: []string{"validate"}, args: "[PATH…]", group: "Author", usage: "check skills against the formats", output: lintResult{}, complete: "dir",
 		example: "skl lint\nskl lint skills/pdf --portable\nskl lint --fix\nskl lint --sarif > lint.sarif",
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "fix", Usage: "mend what can be mended mechanically"},
+			&cli.BoolFlag{Name: "fix", Usage: "fix findings that need no judgement"},
 			&cli.BoolFlag{Name: "strict", Usage: "warnings are errors"},
-			&cli.BoolFlag{Name: "portable", Usage: "report what only some agents understand"},
+			&cli.BoolFlag{Name: "portable", Usage: "report features that only some agents understand"},
 			&cli.BoolFlag{Name: "publish", Usage: "as strict as publish"},
 			&cli.BoolFlag{Name: "sarif", Usage: "print SARIF"},
 			&cli.BoolFlag{Name: "rules", Usage: "list the rules"},

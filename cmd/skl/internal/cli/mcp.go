@@ -27,7 +27,7 @@ func mcpCommand() command {
 			&cli.BoolFlag{Name: "allow-run", Usage: "let the agent drive runs of installed skills"},
 			&cli.StringSliceFlag{Name: "allow", Usage: "allow those runs `LIST`: filesystem, network, external, session, or tools by name"},
 			&cli.StringFlag{Name: "sandbox", Usage: "`HOW` scripts and commands are confined: auto, strict or off"},
-			&cli.StringFlag{Name: "config-for", Usage: "print what the configuration of `HOST` needs, and serve nothing"},
+			&cli.StringFlag{Name: "config-for", Usage: "print the configuration that `HOST` needs, and serve nothing"},
 		},
 		run: runMCP}
 }

@@ -79,7 +79,7 @@ func (w *world) printPublish(out ship.Published, dry bool) error {
 	case out.State == wire.Draft:
 		w.ui.Hint("skl sign %s@%s --sign KEY", out.Name, out.Version)
 	default:
-		w.ui.Hint("who maintains %s: skl registry approve %s@%s", out.Name, out.Name, out.Version)
+		w.ui.Hint("a maintainer of %s can approve it: skl registry approve %s@%s", out.Name, out.Name, out.Version)
 	}
 	return nil
 }

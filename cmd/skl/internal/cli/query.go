@@ -30,7 +30,7 @@ type searched interface {
 func placeFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "path", Usage: "search `DIR` (default: the repository of the working directory)"},
-		&cli.StringFlag{Name: "service", Usage: "ask the index service at `URL`, and the files here for what is not committed; its key is in " + serviceKey},
+		&cli.StringFlag{Name: "service", Usage: "ask the index service at `URL`, and add uncommitted files from here; its key is in " + serviceKey},
 		&cli.BoolFlag{Name: "skills", Usage: "search the skills of all roots instead"},
 		leftOutFlag(),
 		&cli.IntFlag{Name: "max-tokens", Usage: "print at most about `N` tokens"},
@@ -45,7 +45,7 @@ func questionFlags() []cli.Flag {
 		&cli.StringFlag{Name: "regex", Usage: "lines that match `RE2`; every file that has one is found"},
 		&cli.StringFlag{Name: "symbol", Aliases: []string{"s"}, Usage: "`NAME` of a function, method, class or other definition"},
 		&cli.StringFlag{Name: "section", Usage: "part of a Markdown `HEADING`"},
-		&cli.StringFlag{Name: "parent", Usage: "`NAME` of what encloses it: a class for its methods"},
+		&cli.StringFlag{Name: "parent", Usage: "`NAME` of the enclosing definition, such as the class of a method"},
 		&cli.StringFlag{Name: "kind", Usage: "`KIND` of answer: definition, reference or any (default)"},
 		&cli.StringFlag{Name: "glob", Usage: "only files whose path matches `GLOB`"},
 		&cli.StringFlag{Name: "match", Usage: "`HOW` many of several patterns have to be there: any (default) or all"},
@@ -71,7 +71,7 @@ func evidenceCommand() command {
 }
 
 func expandCommand() command {
-	return command{name: "expand", args: "HANDLE…", group: "Code", usage: "print what handles stand for", output: query.Expansion{},
+	return command{name: "expand", args: "HANDLE…", group: "Code", usage: "print the text behind handles", output: query.Expansion{},
 		example: "skl expand h1a2b3c4d5e6f7a8b9c0d1e2f",
 		flags:   placeFlags(), run: runExpand}
 }

@@ -37,7 +37,7 @@ skl registry backup /srv/backup --data /var/lib/skl-registry`,
 		sub: []command{
 			serveRegistryCommand(), initRegistryCommand(),
 			tokenCommand(), namespaceCommand(),
-			actCommand("approve", "let a release that waits be seen", "approved"),
+			actCommand("approve", "approve a quarantined release", "approved"),
 			actCommand("reject", "refuse a release that waits, for good", "rejected"),
 			actCommand("quarantine", "hold a release back for a decision", "quarantined"),
 			mirrorCommand(), clientsCommand(), registryLogCommand(),

@@ -35,25 +35,25 @@ type backupResult struct {
 }
 
 func gcCommand() command {
-	return command{name: "gc", usage: "remove what nothing needs; a running server does it by itself", output: gcResult{}, run: runGC,
-		flags: []cli.Flag{&cli.StringFlag{Name: "grace", Value: "24h", Usage: "spare what is younger than `TIME`"}, dryRunFlag(), dataFlag()}}
+	return command{name: "gc", usage: "remove content that nothing needs; a running server does so by itself", output: gcResult{}, run: runGC,
+		flags: []cli.Flag{&cli.StringFlag{Name: "grace", Value: "24h", Usage: "keep files younger than `TIME`"}, dryRunFlag(), dataFlag()}}
 }
 
 func fsckCommand() command {
-	return command{name: "fsck", usage: "compare what the registry says with what is there; also beside a running server", output: fsckResult{}, run: runFsck, flags: []cli.Flag{dataFlag()}}
+	return command{name: "fsck", usage: "compare the records of the registry with its files; also beside a running server", output: fsckResult{}, run: runFsck, flags: []cli.Flag{dataFlag()}}
 }
 
 func scrubCommand() command {
-	return command{name: "scrub", usage: "read every blob and find those that rotted; also beside a running server", output: fsckResult{}, run: runScrub, flags: []cli.Flag{dataFlag()}}
+	return command{name: "scrub", usage: "read every blob and find damaged ones; also beside a running server", output: fsckResult{}, run: runScrub, flags: []cli.Flag{dataFlag()}}
 }
 
 func backupCommand() command {
-	return command{name: "backup", args: "DIR", usage: "copy everything to DIR, where a second backup copies what is new; also beside a running server", output: backupResult{},
+	return command{name: "backup", args: "DIR", usage: "copy everything to DIR; a second backup copies new files only; also beside a running server", output: backupResult{},
 		run: runBackup, flags: []cli.Flag{dryRunFlag(), dataFlag()}}
 }
 
 func restoreCommand() command {
-	return command{name: "restore", args: "DIR", usage: "make the data of a registry from a backup", output: backupResult{}, run: runRestore,
+	return command{name: "restore", args: "DIR", usage: "restore a registry from a backup", output: backupResult{}, run: runRestore,
 		flags: []cli.Flag{&cli.StringFlag{Name: "data", Usage: "new `DIR` for the data"}, dryRunFlag()}}
 }
 
@@ -155,7 +155,7 @@ func (w *world) printFsck(name string, report registry.FsckReport) error {
 		return nil
 	}
 	w.ui.Note("%s: %s", strings.Join(looked, ", "), diag.Count(len(report.Problems), "problem"))
-	w.ui.Hint("what is lost or damaged comes back when it is pushed again, or from a backup")
+	w.ui.Hint("push lost or damaged content again, or restore it from a backup")
 	return nil
 }
 

@@ -32,13 +32,13 @@ func namespaceCommand() command {
 			&cli.BoolFlag{Name: "any", Usage: "take any OCI artifact, not skills only"},
 		}
 	}
-	return command{name: "namespace", usage: "who owns skills, who may publish, who signs", output: namespacesResult{},
+	return command{name: "namespace", usage: "manage namespaces: owners, publishers, signers", output: namespacesResult{},
 		sub: []command{
-			{name: "create", args: "NAMESPACE", usage: "make a namespace", run: createNamespace, flags: with(policy()...)},
-			{name: "set", args: "NAMESPACE", usage: "change what it accepts", run: setNamespace, flags: with(append(policy(),
-				&cli.BoolFlag{Name: "private", Usage: "only who has a role reads it"}, &cli.BoolFlag{Name: "skills", Usage: "take skills only"})...)},
+			{name: "create", args: "NAMESPACE", usage: "create a namespace", run: createNamespace, flags: with(policy()...)},
+			{name: "set", args: "NAMESPACE", usage: "change its policy", run: setNamespace, flags: with(append(policy(),
+				&cli.BoolFlag{Name: "private", Usage: "readable only by accounts with a role"}, &cli.BoolFlag{Name: "skills", Usage: "take skills only"})...)},
 			{name: "list", usage: "namespaces that you may read", run: listNamespaces, flags: siteFlags()},
-			{name: "grants", args: "NAMESPACE", usage: "who has which role", output: grantsResult{}, run: listGrants, flags: siteFlags()},
+			{name: "grants", args: "NAMESPACE", usage: "list accounts and their roles", output: grantsResult{}, run: listGrants, flags: siteFlags()},
 			{name: "grant", args: "NAMESPACE ACCOUNT ROLE", usage: "give an account a role: " + strings.Join(roles(), ", "), output: registryResult{}, run: grantRole, flags: with()},
 			{name: "ungrant", args: "NAMESPACE ACCOUNT", usage: "take its role away", output: registryResult{}, run: ungrantRole, flags: with()},
 			{name: "signer", args: "NAMESPACE", usage: "list, add or remove who may sign releases", run: editSigners, flags: with(
@@ -95,7 +95,7 @@ func createNamespace(ctx context.Context, w *world, c *cli.Context) error {
 			return err
 		}
 	}
-	return w.printNamespace(c, s, made, "namespace %s is made, %s")
+	return w.printNamespace(c, s, made, "created namespace %s, %s")
 }
 
 func setNamespace(ctx context.Context, w *world, c *cli.Context) error {

@@ -19,12 +19,12 @@ type tokensResult struct {
 }
 
 func tokenCommand() command {
-	return command{name: "token", usage: "make, list and end tokens", output: tokensResult{},
+	return command{name: "token", usage: "create, list and revoke tokens", output: tokensResult{},
 		sub: []command{
 			{name: "create", usage: "print a new token, once", output: wire.Token{}, run: createToken, flags: append([]cli.Flag{
 				&cli.StringFlag{Name: "name", Usage: "account `NAME` that it acts as (default: yours)"},
 				&cli.StringFlag{Name: "namespace", Usage: "`NAMESPACE` it is for, \"*\" for all"},
-				&cli.StringFlag{Name: "role", Value: string(auth.Reader), Usage: "what it may do, `ROLE`: " + strings.Join(roles(), ", ")},
+				&cli.StringFlag{Name: "role", Value: string(auth.Reader), Usage: "its `ROLE`: " + strings.Join(roles(), ", ")},
 				&cli.StringFlag{Name: "expires", Value: "90d", Usage: "end it after `TIME`: 12h, 90d, or never"},
 				dryRunFlag(),
 			}, siteFlags()...)},

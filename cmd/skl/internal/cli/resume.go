@@ -11,9 +11,9 @@ import (
 )
 
 func resumeCommand() command {
-	return command{name: "resume", args: "[RUN|last]", group: "Run", usage: "go on with a run that waits, was stopped, or crashed", output: runResult{},
+	return command{name: "resume", args: "[RUN|last]", group: "Run", usage: "continue a run that waits, was stopped, or crashed", output: runResult{},
 		example: "skl resume\nskl resume last --answer 'Proceed?=Yes'\nskl resume 20261121-1205 --budget calls=100",
-		flags:   append(runFlags(), &cli.StringSliceFlag{Name: "rerun", Usage: "begin again what was begun at `NODE` and not seen to end, such as a command; * for all (repeatable)"}, &cli.BoolFlag{Name: "debug", Usage: "phase banners and a line per node"}),
+		flags:   append(runFlags(), &cli.StringSliceFlag{Name: "rerun", Usage: "run `NODE` again if it started and its end was not recorded, such as a command; * for all (repeatable)"}, &cli.BoolFlag{Name: "debug", Usage: "phase banners and a line per node"}),
 		run:     runResume}
 }
 

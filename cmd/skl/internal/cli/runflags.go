@@ -20,7 +20,7 @@ import (
 // runFlags are those of run and resume.
 func runFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "model", Usage: "who fills the leaves: `MODEL` is anthropic[:ID], openai[:ID], claude-code, copilot, manual, replay:FILE or replay:RUN"},
+		&cli.StringFlag{Name: "model", Usage: "`MODEL` that fills the leaves: anthropic[:ID], openai[:ID], claude-code, copilot, manual, replay:FILE or replay:RUN"},
 		&cli.StringSliceFlag{Name: "answer", Usage: "answer a question: `ID=ANSWER` or the start of the question=ANSWER (repeatable)"},
 		&cli.StringFlag{Name: "answers", Usage: "read answers from `FILE`, one question=answer a line"},
 		&cli.StringSliceFlag{Name: "allow", Usage: "allow `LIST`: run, filesystem, network, external, session, or tools by name"},

@@ -21,12 +21,12 @@ type runsResult struct {
 }
 
 func runsCommand() command {
-	return command{name: "runs", group: "Run", usage: "list what was run, or forget old runs", output: runsResult{},
+	return command{name: "runs", group: "Run", usage: "list runs, or forget old ones", output: runsResult{},
 		example: "skl runs\nskl runs prune --older 30d",
 		sub: []command{
-			{name: "list", usage: "list what was run, newest first", output: runsResult{}, flags: []cli.Flag{&cli.IntFlag{Name: "limit", Value: 20, Usage: "show `N` runs; 0 is all"}}, run: runRuns},
+			{name: "list", usage: "list runs, newest first", output: runsResult{}, flags: []cli.Flag{&cli.IntFlag{Name: "limit", Value: 20, Usage: "show `N` runs; 0 is all"}}, run: runRuns},
 			{name: "prune", usage: "forget runs that ended long ago", output: runsResult{},
-				flags: []cli.Flag{&cli.StringFlag{Name: "older", Value: "30d", Usage: "than `AGE`: 30d, 12h"}, &cli.BoolFlag{Name: "suspended", Usage: "also those that wait for an answer"}, dryRunFlag()}, run: runPrune},
+				flags: []cli.Flag{&cli.StringFlag{Name: "older", Value: "30d", Usage: "forget runs older than `AGE`: 30d, 12h"}, &cli.BoolFlag{Name: "suspended", Usage: "also runs that wait for an answer"}, dryRunFlag()}, run: runPrune},
 		},
 		flags: []cli.Flag{&cli.IntFlag{Name: "limit", Value: 20, Usage: "show `N` runs; 0 is all"}},
 		run:   runRuns}

@@ -73,11 +73,11 @@ func testCommand() command {
 		example: "skl test ./skills/review\nskl test ./skills/review --record first --model anthropic --arguments main.go\nskl test review --update",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "record", Usage: "run the skill and keep it as the case `CASE`"},
-			&cli.StringFlag{Name: "arguments", Usage: "with --record: what $ARGUMENTS is"},
+			&cli.StringFlag{Name: "arguments", Usage: "with --record: the value of $ARGUMENTS"},
 			&cli.StringFlag{Name: "model", Usage: "with --record: who fills the leaves"},
 			&cli.StringSliceFlag{Name: "answer", Usage: "with --record: `QUESTION=ANSWER` (repeatable)"},
 			&cli.StringSliceFlag{Name: "allow", Usage: "with --record: allow `LIST`"},
-			&cli.BoolFlag{Name: "update", Usage: "take what happens now as what is wanted"},
+			&cli.BoolFlag{Name: "update", Usage: "accept the current results as expected"},
 			&cli.StringFlag{Name: "sandbox", Usage: "`HOW` scripts are confined: auto, strict or off"},
 			dryRunFlag(),
 		},

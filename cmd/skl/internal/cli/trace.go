@@ -25,7 +25,7 @@ type traceResult struct {
 }
 
 func traceCommand() command {
-	return command{name: "trace", args: "[RUN|last] [NODE]", group: "Run", usage: "what a run did, or one node of it: how it was decided, inputs, prompt, value", output: traceResult{},
+	return command{name: "trace", args: "[RUN|last] [NODE]", group: "Run", usage: "show a run, or one of its nodes: decision, inputs, prompt, value", output: traceResult{},
 		example: "skl trace\nskl trace last 2/0\nskl trace 20261121-1205 --json",
 		run:     runTrace}
 }

@@ -44,7 +44,7 @@ func trustCommand() command {
 		example: "skl trust allow\nskl trust deny ../somebody-elses-project\nskl trust list",
 		sub: []command{
 			{name: "allow", args: "[DIR]", usage: "load the skills of a project (default: this one)", flags: []cli.Flag{dryRunFlag()}, run: set(true)},
-			{name: "deny", args: "[DIR]", usage: "list them and nothing more", flags: []cli.Flag{dryRunFlag()}, run: set(false)},
+			{name: "deny", args: "[DIR]", usage: "list its skills, but do not load them", flags: []cli.Flag{dryRunFlag()}, run: set(false)},
 			{name: "list", usage: "the decisions so far", run: listTrust},
 		}}
 }

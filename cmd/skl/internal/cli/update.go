@@ -20,7 +20,7 @@ func updateCommand() command {
 			&cli.BoolFlag{Name: "safe", Usage: "leave skills with local edits as they are and update the rest"},
 			&cli.StringFlag{Name: "hold", Usage: "do not update `NAME` from now on"},
 			&cli.StringFlag{Name: "unhold", Usage: "update `NAME` again"},
-			&cli.StringFlag{Name: "reason", Usage: "why it is held"},
+			&cli.StringFlag{Name: "reason", Usage: "reason for the hold"},
 			forceFlag(), acceptFlag(), unsignedFlag(), dryRunFlag(),
 		},
 		run: runUpdate}

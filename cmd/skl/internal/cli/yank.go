@@ -10,11 +10,11 @@ import (
 )
 
 func yankCommand() command {
-	return command{name: "yank", args: "REF", usage: "stop offering a release; who locked it still gets it", output: ship.Changed{},
+	return command{name: "yank", args: "REF", usage: "hide a release from new installs; locks that name it still work", output: ship.Changed{},
 		example: "skl yank acme/pdf@1.4.2 --reason 'loses pages'\nskl yank acme/pdf@1.4.2 --undo\nskl yank --block acme/pdf@1.4.2 --reason malware\nskl yank --block acme/pdf@1.4.2 --undo --reason 'a false alarm'",
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "reason", Usage: "why, for everybody who meets it"},
-			&cli.BoolFlag{Name: "undo", Usage: "offer it again; with --block, make it what it was before the block"},
+			&cli.StringFlag{Name: "reason", Usage: "reason shown to everybody who uses it"},
+			&cli.BoolFlag{Name: "undo", Usage: "offer it again; with --block, restore its state from before the block"},
 			&cli.BoolFlag{Name: "block", Usage: "serve it to nobody any more: for malware"},
 			toFlag(), dryRunFlag(),
 		},
@@ -39,7 +39,7 @@ func deprecateCommand() command {
 	return command{name: "deprecate", args: "REF", usage: "offer a release with a message that advises against it", output: ship.Changed{},
 		example: "skl deprecate acme/pdf@1.4.2 --message 'use acme/pdf2'\nskl deprecate acme/pdf@1.4.2 --undo",
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "message", Usage: "what people should do instead"},
+			&cli.StringFlag{Name: "message", Usage: "advice for people who use it"},
 			&cli.BoolFlag{Name: "undo", Usage: "take the message back"},
 			toFlag(), dryRunFlag(),
 		},

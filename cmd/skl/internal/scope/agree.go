@@ -80,7 +80,7 @@ func (sc *Scope) undecided(want resolver.Named, err error) error {
 	if !sc.Offline() || want.Ref.Kind == ref.Name && sc.Config.Namespaces[want.Ref.Owner] == "" && !sc.bound(want.Ref.Owner) {
 		return err
 	}
-	sc.Tell.Warn("whether %s still leads to what skl.lock has for %s was not checked: skl is offline", want.Ref.WithoutVersion(), want.Name)
+	sc.Tell.Warn("offline: did not check that %s still leads to the locked release of %s", want.Ref.WithoutVersion(), want.Name)
 	return nil
 }
 
