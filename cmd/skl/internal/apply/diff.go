@@ -110,6 +110,7 @@ type LockDiff struct {
 // A FileTree is the content of a bundle in memory.
 type FileTree map[string]treeFile
 
+// ReadTree reads all files of a skill.
 func ReadTree(fsys fs.FS) (FileTree, error) {
 	t := treeSink{}
 	guard := bundle.NewGuard(t, bundle.InstallLimits)
@@ -139,6 +140,7 @@ func (t treeSink) Link(path, target string) error {
 	return nil
 }
 
+// DiffTrees lists the files that differ, sorted by path.
 func DiffTrees(from, to FileTree) []FileDiff {
 	var paths []string
 	for p := range from {

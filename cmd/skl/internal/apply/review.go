@@ -5,12 +5,12 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -65,7 +65,7 @@ func (a *Applier) materialise(ctx context.Context, in *installer, want []lock.Sk
 // release is neither.
 func skillText(in *install.Installer, s lock.Skill, h install.Have) (src []byte, stored bool, err error) {
 	if h.Present && h.Managed && h.Edits == nil && h.Receipt.Tree == s.Tree {
-		src, err = readSkill(h.Path)
+		src, err = scope.ReadIn(h.Path, skill.FileName)
 		return src, false, err
 	}
 	if !in.Store.Has(s.Tree) {
@@ -73,16 +73,6 @@ func skillText(in *install.Installer, s lock.Skill, h install.Have) (src []byte,
 	}
 	src, err = fs.ReadFile(in.Store.FS(s.Tree), skill.FileName)
 	return src, true, err
-}
-
-// readSkill reads the SKILL.md of an installed skill, and nothing that a link leads to elsewhere.
-func readSkill(dir string) ([]byte, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return root.ReadFile(skill.FileName)
 }
 
 // damaged reports whether the stored copy of s is not what its name says. Then it is fetched again before it is installed.
@@ -127,10 +117,7 @@ func generatedFrom(doc *skill.Document) map[string]string {
 // refused (exit 4) unless they were accepted.
 func (a *Applier) consent(wishes []Wish) error {
 	for _, wish := range wishes {
-		a.Tell.Warn("%s", wish.Title())
-		for _, line := range wish.Lines {
-			a.Tell.Warn("  %s", line)
-		}
+		wish.Warn(a.Tell)
 		yes, err := a.Ask.Confirm("install " + wish.Skill + " all the same?")
 		if errors.Is(err, ask.ErrNobody) || err == nil && !yes {
 			return diag.New(diag.Refused, "load_commands", "%s runs %s when an agent loads it: %s", wish.Skill, diag.Count(len(wish.Lines), "command"), strings.Join(wish.Lines, "; ")).
@@ -143,8 +130,13 @@ func (a *Applier) consent(wishes []Wish) error {
 	return nil
 }
 
-// Title says what the skill does.
-func (w Wish) Title() string { return w.Skill + " runs commands when an agent loads it:" }
+// Warn tells what the skill does.
+func (w Wish) Warn(tell scope.Teller) {
+	tell.Warn("%s runs commands when an agent loads it:", w.Skill)
+	for _, line := range w.Lines {
+		tell.Warn("  %s", line)
+	}
+}
 
 // An installer keeps the SKILL.md of what it fetches.
 type installer struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // A Verified is what became of one skill.
@@ -28,6 +29,7 @@ type Verified struct {
 	Drift     []string `json:"drift"`
 }
 
+// A Verification is what became of all skills.
 type Verification struct {
 	OK     bool       `json:"ok"`
 	Skills []Verified `json:"skills"`
@@ -137,6 +139,7 @@ type Claims struct {
 	Refused map[string]error // by name
 }
 
+// Claims compares the lock with the manifest and with the sources that own its refs; ask is that of Verify.
 func (a *Applier) Claims(ctx context.Context, f *scope.Files, ask bool) (Claims, error) {
 	if err := a.CheckLocal(f); err != nil {
 		return Claims{}, err
@@ -174,7 +177,7 @@ func (a *Applier) verifyEntry(ctx context.Context, out *Verified, l *lock.Lock, 
 	if out.State != "ok" {
 		return nil
 	}
-	src, err := readSkill(out.Path)
+	src, err := scope.ReadIn(out.Path, skill.FileName)
 	if err == nil {
 		err = checkContent(s, src)
 	}

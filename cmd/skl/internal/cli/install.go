@@ -165,7 +165,12 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		}
 		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState})
 	}
-	w.printWishes(r.Wishes)
+	for _, wish := range r.Wishes {
+		wish.Warn(w.ui)
+	}
+	if len(c.List) == 0 && len(r.Unlinked) > 0 {
+		return nil // there was nothing but links
+	}
 	count := map[install.Action]int{}
 	for _, change := range c.List {
 		count[change.Action]++
@@ -197,16 +202,6 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		w.ui.Note("agents load it from their next start; skl list shows which copy each one loads")
 	}
 	return nil
-}
-
-// printWishes shows what a dry run would have to ask for.
-func (w *world) printWishes(wishes []apply.Wish) {
-	for _, wish := range wishes {
-		w.ui.Warn("%s", wish.Title())
-		for _, line := range wish.Lines {
-			w.ui.Warn("  %s", line)
-		}
-	}
 }
 
 func (w *world) printChange(c install.Change, r apply.Result) {

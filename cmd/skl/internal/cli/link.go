@@ -22,6 +22,11 @@ func (w *world) link(ctx context.Context, c *cli.Context, refs []ref.Ref) error 
 	if w.ui.JSON {
 		return w.ui.Result(out)
 	}
+	if c.Bool("dry-run") {
+		w.ui.Print("would link %s → %s", w.Short(out.Path), w.Short(out.To))
+		w.ui.Note("nothing was changed (--dry-run)")
+		return nil
+	}
 	w.ui.Print("%s %s → %s", ui.Painted(w.ui.Done()), w.Short(out.Path), w.Short(out.To))
 	w.ui.Hint("skl remove %s takes the link away and leaves the folder", out.Name)
 	return nil

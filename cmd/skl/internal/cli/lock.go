@@ -27,7 +27,9 @@ func runLock(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil || w.ui.JSON {
 		return w.printInstall(result, err)
 	}
-	w.printWishes(result.Wishes)
+	for _, wish := range result.Wishes {
+		wish.Warn(w.ui)
+	}
 	w.ui.Print("%s: %s, %s", w.Short(filepath.Join(w.Base, "skl.lock")), diag.Count(len(result.Lock.Skills), "skill"), result.LockState)
 	return nil
 }

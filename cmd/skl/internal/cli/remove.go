@@ -20,12 +20,5 @@ func runRemove(ctx context.Context, w *world, c *cli.Context) error {
 	if !c.Args().Present() {
 		return diag.New(diag.Misuse, "usage", "skl remove needs the name of a skill").Hint("skl list")
 	}
-	result, err := w.Remove(ctx, apply.RemoveRequest{Names: c.Args().Slice(), Force: c.Bool("force"), DryRun: c.Bool("dry-run")})
-	if err == nil && len(result.Unlinked) == c.Args().Len() && !w.ui.JSON {
-		for _, name := range result.Unlinked {
-			w.ui.Note("%s was a link; its folder is left as it is", name)
-		}
-		return nil
-	}
-	return w.printInstall(result, err)
+	return w.printInstall(w.Remove(ctx, apply.RemoveRequest{Names: c.Args().Slice(), Force: c.Bool("force"), DryRun: c.Bool("dry-run")}))
 }

@@ -28,6 +28,9 @@ func updateCommand() command {
 
 func runUpdate(ctx context.Context, w *world, c *cli.Context) error {
 	if hold := cmp.Or(c.String("hold"), c.String("unhold")); hold != "" {
+		if c.Args().Present() || c.String("hold") != "" && c.String("unhold") != "" {
+			return diag.New(diag.Misuse, "usage", "--hold and --unhold take one skill at a time, and nothing is updated meanwhile").Hint("skl update --help")
+		}
 		return w.hold(ctx, apply.HoldRequest{Name: hold, Hold: c.String("hold") != "", Reason: c.String("reason"), DryRun: c.Bool("dry-run")})
 	}
 	return w.printInstall(w.Update(ctx, apply.UpdateRequest{

@@ -15,7 +15,6 @@ type world struct {
 	runs *session.Runs
 	ui   *ui.UI
 	env  env
-	cli  *cli.Context
 }
 
 func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
@@ -30,5 +29,5 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &world{Applier: apply.New(sc, u), runs: &session.Runs{Scope: sc, Ask: u, Version: version, Line: u.Line, Show: u.Show}, ui: u, env: e, cli: c}, nil
+	return &world{Applier: apply.New(sc, u), runs: &session.Runs{Scope: sc, Ask: u, Version: version, Line: u.Line, Show: u.Show}, ui: u, env: e}, nil
 }

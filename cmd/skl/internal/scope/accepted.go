@@ -2,16 +2,10 @@ package scope
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 )
@@ -32,14 +26,7 @@ func releaseKey(s lock.Skill) string {
 
 func (sc *Scope) acceptances() (acceptances, error) {
 	a := acceptances{Version: 1}
-	text, err := os.ReadFile(sc.acceptancePath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return a, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &a)
-	}
-	if err != nil || a.Version != 1 {
+	if err := ReadState(sc.acceptancePath(), &a); err != nil || a.Version != 1 {
 		return acceptances{}, diag.New(diag.Failed, "consents_corrupt", "%s cannot be read: %v", sc.Short(sc.acceptancePath()), err).
 			Hint("remove it and accept again what you still want")
 	}
@@ -58,29 +45,19 @@ func (sc *Scope) AcceptUnsigned(skills []lock.Skill) error {
 	if len(skills) == 0 {
 		return nil
 	}
-	if err := sc.MkdirPrivate(sc.Dirs.State); err != nil {
-		return err
-	}
-	unlock, err := durable.Lock(context.Background(), sc.Dirs.State, nil) // another skl may remember something too
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	a, err := sc.acceptances()
-	if err != nil {
-		return err
-	}
-	before := len(a.Releases)
-	for _, s := range skills {
-		a.Releases = append(a.Releases, releaseKey(s))
-	}
-	slices.Sort(a.Releases)
-	if a.Releases = slices.Compact(a.Releases); len(a.Releases) == before {
-		return nil
-	}
-	text, err := json.MarshalIndent(a, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(sc.acceptancePath(), append(text, '\n'), 0o600)
+	return sc.ChangeState(sc.acceptancePath(), func() (any, error) {
+		a, err := sc.acceptances()
+		if err != nil {
+			return nil, err
+		}
+		before := len(a.Releases)
+		for _, s := range skills {
+			a.Releases = append(a.Releases, releaseKey(s))
+		}
+		slices.Sort(a.Releases)
+		if a.Releases = slices.Compact(a.Releases); len(a.Releases) == before {
+			return nil, nil
+		}
+		return a, nil
+	})
 }

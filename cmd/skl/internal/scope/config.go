@@ -11,6 +11,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
+// ConfigPath is the user's configuration, whether it is there or not.
 func (sc *Scope) ConfigPath() string {
 	for _, path := range []string{sc.options.Config, sc.Getenv("SKL_CONFIG")} {
 		if path != "" {
@@ -38,6 +39,7 @@ func (sc *Scope) readConfig() error {
 	return nil
 }
 
+// Offline reports whether no network may be used, by Options or SKL_OFFLINE.
 func (sc *Scope) Offline() bool {
 	v := sc.Getenv("SKL_OFFLINE")
 	return sc.options.Offline || v != "" && v != "0" && v != "false"

@@ -72,6 +72,7 @@ type dockerStore struct {
 	store *credentials.DynamicStore
 }
 
+// DockerStore opens the place where docker keeps credentials.
 func (sc *Scope) DockerStore() (*dockerStore, error) {
 	path := sc.dockerPath()
 	if path == "" {

@@ -161,10 +161,12 @@ func (sc *Scope) Settled() error {
 	return nil
 }
 
+// WriteManifest writes skl.toml as it was edited.
 func (sc *Scope) WriteManifest(f *Files) error {
 	return sc.Site.Dir.WriteFile(f.ManifestPath, f.Manifest.Bytes(), 0o644)
 }
 
+// WriteLockFile writes skl.lock.
 func (sc *Scope) WriteLockFile(f *Files, text []byte) error {
 	return sc.Site.Dir.WriteFile(f.LockPath, text, 0o644)
 }

@@ -12,10 +12,12 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
+// HostEnv is what the table of agents needs to know of this machine.
 func (sc *Scope) HostEnv() hosts.Env {
 	return hosts.Env{Home: sc.Home, Project: sc.Project, Cwd: sc.Cwd, Getenv: sc.Getenv, Stat: os.Stat}
 }
 
+// UnknownHost refuses an id that the table of agents does not have.
 func UnknownHost(id string) error {
 	return diag.New(diag.Misuse, "unknown_host", "unknown agent host %q", id).Meant(hosts.Suggest(id)...).Hint("skl doctor shows the agents that are found here")
 }
@@ -87,7 +89,7 @@ func (sc *Scope) EnabledHosts(f *Files) []string {
 	return ids
 }
 
-// found is the ids of the hosts that left traces in the project, else on the machine.
+// FoundHosts are the ids of the hosts that left traces in the project, else on the machine.
 func (sc *Scope) FoundHosts() []string {
 	var project, user []string
 	for _, d := range hosts.Detect(sc.HostEnv()) {
@@ -104,4 +106,5 @@ func (sc *Scope) FoundHosts() []string {
 	return user
 }
 
+// Store is where unpacked releases are kept.
 func (sc *Scope) Store() *store.Store { return &store.Store{Dir: filepath.Join(sc.Dirs.Data, "store")} }

@@ -122,6 +122,7 @@ func (sc *Scope) StartProject() error {
 	return sc.setSite()
 }
 
+// Absolute is path as it is meant in base, cleaned.
 func Absolute(base, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -277,6 +278,7 @@ func (sc *Scope) Short(path string) string {
 	return path
 }
 
+// Exists reports whether something is at path, be it a link to nothing.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -1,23 +1,17 @@
 package scope
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"path/filepath"
 	"strings"
 	"sync"
 
-	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 // tags are the commits and manifests that versions of git and OCI repositories were seen at, by this user: [resolver.Tags]. The file is
-// read when it is first asked, and written by keep: what only looks writes nothing. All methods may be called
+// read when it is first asked, and written by KeepTags: what only looks writes nothing. All methods may be called
 // concurrently.
 type tags struct {
 	path string
@@ -51,15 +45,10 @@ func (t *tags) load() {
 }
 
 func readTags(path string) (map[string]string, error) {
-	text, err := durable.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	var file tagFile
-	if err == nil && json.Unmarshal(text, &file) != nil {
-		err = errors.New("it is damaged")
-	} else if err == nil && file.Version != 1 {
-		err = errors.New("it is of a later skl")
+	err := ReadState(path, &file)
+	if err == nil && file.Version != 1 && (file.Version != 0 || len(file.Tags) > 0) {
+		err = fmt.Errorf("its version is %d, and this skl knows 1", file.Version)
 	}
 	if err != nil {
 		return nil, diag.New(diag.Failed, "tags_corrupt", "%s cannot be read: %v", path, err).Hint("move it away")
@@ -128,43 +117,27 @@ func (t *tags) tell(s resolver.Tagged, before, now string) {
 	t.say("%s %s moved in %s: it was %s, and is %s", s.Name, s.Version, s.URL, before, now)
 }
 
-// keep writes what was learned beside what another skl may have learned.
-func (t *tags) keep() error {
+// KeepTags writes what was learned of tags beside what another skl may have learned. That it cannot be kept costs a
+// question next time.
+func (sc *Scope) KeepTags() {
+	t := sc.tags
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.seen) == 0 || t.err != nil {
-		return nil
+		return
 	}
-	unlock, err := durable.Lock(context.Background(), filepath.Dir(t.path), nil)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	all, err := readTags(t.path)
-	if err != nil {
-		return err
-	}
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, t.seen)
-	text, err := json.MarshalIndent(tagFile{1, all}, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := durable.WriteFile(t.path, append(text, '\n'), 0o600); err != nil {
-		return err
-	}
-	t.known, t.seen = all, map[string]string{}
-	return nil
-}
-
-// KeepTags keeps what was learned of tags. That it cannot be kept costs a question next time.
-func (sc *Scope) KeepTags() {
-	err := sc.MkdirPrivate(sc.Dirs.State)
-	if err == nil {
-		err = sc.tags.keep()
-	}
+	err := sc.ChangeState(t.path, func() (any, error) {
+		all, err := readTags(t.path)
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = map[string]string{}
+		}
+		maps.Copy(all, t.seen)
+		t.known, t.seen = all, map[string]string{}
+		return tagFile{1, all}, nil
+	})
 	if err != nil {
 		sc.Tell.Warn("which versions were seen was not kept: %s", err)
 	}

@@ -1,15 +1,9 @@
 package scope
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/skl-project/skl/install"
-	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -23,16 +17,10 @@ type trustFile struct {
 
 func (sc *Scope) trustPath() string { return filepath.Join(sc.Dirs.State, "trust.json") }
 
+// ReadTrust reads which projects this user trusts.
 func (sc *Scope) ReadTrust() (trustFile, error) {
 	t := trustFile{Version: 1, Projects: map[string]bool{}, Owners: map[string]string{}}
-	src, err := os.ReadFile(sc.trustPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return t, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(src, &t)
-	}
-	if err != nil || t.Version != 1 {
+	if err := ReadState(sc.trustPath(), &t); err != nil || t.Version != 1 {
 		return trustFile{}, diag.New(diag.Failed, "trust_corrupt", "%s cannot be read", sc.trustPath()).Hint("move it away; projects are then untrusted again")
 	}
 	if t.Projects == nil {
@@ -46,36 +34,26 @@ func (sc *Scope) ReadTrust() (trustFile, error) {
 
 // SetTrust changes the record of one project, alone among all skls of this user.
 func (sc *Scope) SetTrust(dir string, allow bool) error {
-	if err := sc.MkdirPrivate(sc.Dirs.State); err != nil {
-		return err
-	}
-	end, err := durable.Lock(context.Background(), sc.Dirs.State, nil)
-	if err != nil {
-		return err
-	}
-	defer end()
-	t, err := sc.ReadTrust()
-	if err != nil {
-		return err
-	}
-	owner := ""
-	if allow && install.CheckOwner(dir) != nil {
-		if owner, err = install.Owner(dir); err != nil {
-			return err
+	return sc.ChangeState(sc.trustPath(), func() (any, error) {
+		t, err := sc.ReadTrust()
+		if err != nil {
+			return nil, err
 		}
-	}
-	if have, ok := t.Projects[dir]; ok && have == allow && t.Owners[dir] == owner {
-		return nil
-	}
-	t.Projects[dir] = allow
-	if delete(t.Owners, dir); owner != "" {
-		t.Owners[dir] = owner
-	}
-	text, err := json.MarshalIndent(t, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(sc.trustPath(), append(text, '\n'), 0o600)
+		owner := ""
+		if allow && install.CheckOwner(dir) != nil {
+			if owner, err = install.Owner(dir); err != nil {
+				return nil, err
+			}
+		}
+		if have, ok := t.Projects[dir]; ok && have == allow && t.Owners[dir] == owner {
+			return nil, nil
+		}
+		t.Projects[dir] = allow
+		if delete(t.Owners, dir); owner != "" {
+			t.Owners[dir] = owner
+		}
+		return t, nil
+	})
 }
 
 // Trusted reports whether this user trusts the project. What lies outside a

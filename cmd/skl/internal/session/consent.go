@@ -1,15 +1,10 @@
 package session
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/runtime/tool"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -27,14 +22,7 @@ func (rs *Runs) consentPath() string { return filepath.Join(rs.Dirs.State, "cons
 
 func (rs *Runs) readConsents() (consents, error) {
 	c := consents{Version: 1, Skills: map[string][]string{}}
-	src, err := os.ReadFile(rs.consentPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(src, &c)
-	}
-	if err != nil || c.Version != 1 || c.Skills == nil {
+	if err := scope.ReadState(rs.consentPath(), &c); err != nil || c.Version != 1 || c.Skills == nil {
 		return consents{}, diag.New(diag.Failed, "consents_corrupt", "%s cannot be read", rs.consentPath()).Hint("move it away; skills are then asked about again")
 	}
 	return c, nil
@@ -42,31 +30,21 @@ func (rs *Runs) readConsents() (consents, error) {
 
 // remember records that the user allowed something to the skill with digest.
 func (rs *Runs) remember(digest string, what ...string) error {
-	if err := rs.MkdirPrivate(rs.Dirs.State); err != nil {
-		return err
-	}
-	unlock, err := durable.Lock(context.Background(), rs.Dirs.State, nil)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	c, err := rs.readConsents()
-	if err != nil {
-		return err
-	}
-	have := c.Skills[digest]
-	for _, x := range what {
-		if !slices.Contains(have, x) {
-			have = append(have, x)
+	return rs.ChangeState(rs.consentPath(), func() (any, error) {
+		c, err := rs.readConsents()
+		if err != nil {
+			return nil, err
 		}
-	}
-	slices.Sort(have)
-	c.Skills[digest] = have
-	text, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(rs.consentPath(), append(text, '\n'), 0o600)
+		have := c.Skills[digest]
+		for _, x := range what {
+			if !slices.Contains(have, x) {
+				have = append(have, x)
+			}
+		}
+		slices.Sort(have)
+		c.Skills[digest] = have
+		return c, nil
+	})
 }
 
 // MayRun asks once per digest before a skill from outside this program runs for the first time.

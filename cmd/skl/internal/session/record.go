@@ -45,6 +45,7 @@ type Record struct {
 
 func (rs *Runs) runsDir() string { return filepath.Join(rs.Dirs.State, "runs") }
 
+// RunDir is where the files of a run are.
 func (rs *Runs) RunDir(id string) string { return filepath.Join(rs.runsDir(), id) }
 
 // newRunID is sortable by time and unique on this machine.
