@@ -10,9 +10,9 @@
 // It promises that the token is sent to the certificate authority and nowhere
 // else, over https or to this machine; that redirects are refused; that answers
 // are read up to 1 MiB; and that the private key never leaves the process and is
-// forgotten afterwards. Fulcio's API v2 and RFC 3161 over HTTP are spoken by
-// sigstore-go's pkg/sign, over a transport that keeps these promises; Rekor v1 and
-// v2 have one endpoint each, which is spoken here.
+// forgotten afterwards. One endpoint of each service is needed, and all are spoken
+// here: sigstore-go's pkg/sign adds clients that bring a framework with them, or take
+// no context.
 // A request that failed with status 429 or 5xx, or without an answer, is repeated
 // twice after short pauses.
 //
@@ -25,16 +25,21 @@ import (
 	"bytes"
 	"context"
 	"crypto/ecdsa"
-	"crypto/x509"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
+	protocommon "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
+	protodsse "github.com/sigstore/protobuf-specs/gen/pb-go/dsse"
+	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
 	"github.com/sigstore/sigstore-go/pkg/bundle"
-	"github.com/sigstore/sigstore-go/pkg/sign"
-	"github.com/sigstore/sigstore/pkg/oauthflow"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/skl-project/skl/spec/attest"
@@ -57,6 +62,9 @@ func (s *Signer) Sign(ctx context.Context, st attest.Statement, token string) ([
 	if err := s.Services.check(); err != nil {
 		return nil, err
 	}
+	if err := s.Services.secure(); err != nil {
+		return nil, err
+	}
 	subject, err := tokenSubject(token)
 	if err != nil {
 		return nil, err
@@ -65,20 +73,35 @@ func (s *Signer) Sign(ctx context.Context, st attest.Statement, token string) ([
 	if err != nil {
 		return nil, err
 	}
-	key, err := sign.NewEphemeralKeypair(nil) // ECDSA P-256
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	options, err := s.options(ctx, subject, token)
+	signature, err := signed(key, dsse.PAE(bundle.IntotoMediaType, payload))
 	if err != nil {
 		return nil, err
 	}
-	message, err := sign.Bundle(&sign.DSSEData{Data: payload, PayloadType: bundle.IntotoMediaType}, key, options)
+	certificate, err := s.certify(ctx, key, subject, token)
 	if err != nil {
-		// The other services speak for themselves; see authority and log.
-		return nil, asService(ctx, err, whatStamps, strings.Join(s.Services.Timestamps, ", "), "gave no timestamp")
+		return nil, err
 	}
-	text, err := protojson.Marshal(message)
+	envelope := &protodsse.Envelope{Payload: payload, PayloadType: bundle.IntotoMediaType, Signatures: []*protodsse.Signature{{Sig: signature}}}
+	material := &protobundle.VerificationMaterial{
+		Content: &protobundle.VerificationMaterial_Certificate{Certificate: &protocommon.X509Certificate{RawBytes: certificate}},
+	}
+	if material.TimestampVerificationData, err = s.stamp(ctx, signature); err != nil {
+		return nil, err
+	}
+	if s.Services.Log != "" {
+		entry, err := log{s}.enter(ctx, certificate, envelope)
+		if err != nil {
+			return nil, err
+		}
+		material.TlogEntries = []*protorekor.TransparencyLogEntry{entry}
+	}
+	text, err := protojson.Marshal(&protobundle.Bundle{
+		MediaType: mediaType, VerificationMaterial: material, Content: &protobundle.Bundle_DsseEnvelope{DsseEnvelope: envelope},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -89,57 +112,13 @@ func (s *Signer) Sign(ctx context.Context, st attest.Statement, token string) ([
 	return out.Bytes(), nil
 }
 
-// options are the services of s as pkg/sign calls them. All addresses are checked
-// before the first is used.
-func (s *Signer) options(ctx context.Context, subject, token string) (sign.BundleOptions, error) {
-	if _, err := secure(whatAuthority, s.Services.Authority); err != nil {
-		return sign.BundleOptions{}, err
-	}
-	fulcio := sign.NewFulcio(&sign.FulcioOptions{
-		BaseURL: strings.TrimSuffix(s.Services.Authority, "/"), Timeout: -1,
-		Transport: s.transport(ctx, whatAuthority, s.Services.Authority, diag.Event{Stage: "certify", Name: subject}),
-	})
-	out := sign.BundleOptions{
-		Context: ctx, CertificateProvider: authority{fulcio, s.Services.Authority},
-		CertificateProviderOptions: &sign.CertificateProviderOptions{IDToken: token},
-	}
-	for _, u := range s.Services.Timestamps {
-		if _, err := secure(whatStamps, u); err != nil {
-			return sign.BundleOptions{}, err
-		}
-		out.TimestampAuthorities = append(out.TimestampAuthorities, sign.NewTimestampAuthority(&sign.TimestampAuthorityOptions{
-			URL: u, Timeout: -1, Transport: s.transport(ctx, whatStamps, u, diag.Event{Stage: "timestamp", Name: u}),
-		}))
-	}
-	if s.Services.Log != "" {
-		if _, err := secure(whatLog, s.Services.Log); err != nil {
-			return sign.BundleOptions{}, err
-		}
-		out.TransparencyLogs = []sign.Transparency{log{s}}
-	}
-	return out, nil
-}
+// mediaType is the bundle format written here: 0.3, with one certificate.
+const mediaType = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
-// An authority is Fulcio, whose certificates are looked at before they are used.
-type authority struct {
-	fulcio  *sign.Fulcio
-	address string
-}
-
-// GetCertificate implements sign.CertificateProvider.
-func (a authority) GetCertificate(ctx context.Context, key sign.Keypair, options *sign.CertificateProviderOptions) ([]byte, error) {
-	der, err := a.fulcio.GetCertificate(ctx, key, options)
-	if err != nil {
-		return nil, asService(ctx, err, whatAuthority, a.address, "gave no certificate")
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, serviceError(whatAuthority, a.address, "gave a damaged certificate")
-	}
-	if own, ok := key.GetPublicKey().(*ecdsa.PublicKey); !ok || !own.Equal(leaf.PublicKey) {
-		return nil, serviceError(whatAuthority, a.address, "gave a certificate for another key")
-	}
-	return der, nil
+// signed signs the SHA-256 of message.
+func signed(key *ecdsa.PrivateKey, message []byte) ([]byte, error) {
+	digest := sha256.Sum256(message)
+	return ecdsa.SignASN1(rand.Reader, key, digest[:])
 }
 
 // tokenSubject is what the certificate authority wants signed: the email address
@@ -154,11 +133,21 @@ func tokenSubject(token string) (string, error) {
 	if err != nil {
 		return "", diag.New(diag.Failed, "keyless_token", "the identity token is damaged")
 	}
-	subject, err := oauthflow.SubjectFromUnverifiedToken(body)
-	if err != nil {
-		e := diag.New(diag.Failed, "keyless_token", "the identity token names nobody, or an email address that its issuer has not verified")
-		e.Err = err
-		return "", e
+	var claims struct {
+		Email    string `json:"email"`
+		Verified any    `json:"email_verified"` // some issuers write it as text
+		Subject  string `json:"sub"`
 	}
-	return subject, nil
+	if err := json.Unmarshal(body, &claims); err != nil {
+		return "", diag.New(diag.Failed, "keyless_token", "the identity token is damaged")
+	}
+	switch {
+	case claims.Email != "" && claims.Verified != true && claims.Verified != "true":
+		return "", diag.New(diag.Failed, "keyless_token", "the issuer of the identity token has not verified its email address")
+	case claims.Email != "":
+		return claims.Email, nil
+	case claims.Subject == "":
+		return "", diag.New(diag.Failed, "keyless_token", "the identity token names nobody")
+	}
+	return claims.Subject, nil
 }

@@ -12,7 +12,6 @@ import (
 	"path"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
-	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
 	protocommon "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
 	protodsse "github.com/sigstore/protobuf-specs/gen/pb-go/dsse"
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
@@ -22,32 +21,23 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// A log is the configured transparency log, as pkg/sign calls it. Each version
-// of Rekor has one endpoint that is needed, which is spoken here: the library's
-// clients bring a framework with them, or take no transport.
+// A log is the configured transparency log.
 type log struct{ s *Signer }
 
-// GetTransparencyLogEntry implements sign.Transparency.
-func (l log) GetTransparencyLogEntry(ctx context.Context, certificate []byte, b *protobundle.Bundle) (err error) {
-	defer func() { err = asService(ctx, err, whatLog, l.s.Services.Log, "gave no proof of inclusion") }()
-	block, _ := pem.Decode(certificate)
-	envelope := b.GetDsseEnvelope()
-	if block == nil || len(envelope.GetSignatures()) != 1 {
-		return errors.New("not one certificate and one signature")
-	}
+// enter enters an envelope with one signature, and returns the proof that it is in the log.
+func (l log) enter(ctx context.Context, certificate []byte, envelope *protodsse.Envelope) (*protorekor.TransparencyLogEntry, error) {
 	enter := l.enterV1
 	if l.s.Services.LogVersion == 2 {
 		enter = l.enterV2
 	}
-	entry, err := enter(ctx, block, envelope)
+	entry, err := enter(ctx, certificate, envelope)
 	if err != nil {
-		return err
+		return nil, asService(ctx, err, whatLog, l.s.Services.Log, "gave no proof of inclusion")
 	}
 	if entry.GetInclusionProof() == nil || len(entry.GetCanonicalizedBody()) == 0 {
-		return errors.New("incomplete entry")
+		return nil, serviceError(whatLog, l.s.Services.Log, "gave an incomplete entry")
 	}
-	b.VerificationMaterial.TlogEntries = append(b.VerificationMaterial.TlogEntries, entry)
-	return nil
+	return entry, nil
 }
 
 // send sends c to the log.
@@ -77,14 +67,14 @@ type proposalV1 struct {
 
 // enterV1 enters an envelope, or finds the entry of one that was entered before:
 // the answer to the first attempt may have been lost.
-func (l log) enterV1(ctx context.Context, certificate *pem.Block, envelope *protodsse.Envelope) (*protorekor.TransparencyLogEntry, error) {
+func (l log) enterV1(ctx context.Context, certificate []byte, envelope *protodsse.Envelope) (*protorekor.TransparencyLogEntry, error) {
 	text, err := json.Marshal(envelope)
 	if err != nil {
 		return nil, err
 	}
 	proposal := proposalV1{Version: kindVersionV1, Kind: kindV1}
 	proposal.Spec.Content.Envelope = string(text)
-	proposal.Spec.Content.Verifiers = [][]byte{pem.EncodeToMemory(certificate)}
+	proposal.Spec.Content.Verifiers = [][]byte{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})}
 	body, err := json.Marshal(proposal)
 	if err != nil {
 		return nil, err
@@ -179,7 +169,7 @@ func (e entryV1) bundled() (*protorekor.TransparencyLogEntry, error) {
 
 // enterV2 enters the digest and the signature of an envelope. The key is the one
 // that Sign made.
-func (l log) enterV2(ctx context.Context, certificate *pem.Block, envelope *protodsse.Envelope) (*protorekor.TransparencyLogEntry, error) {
+func (l log) enterV2(ctx context.Context, certificate []byte, envelope *protodsse.Envelope) (*protorekor.TransparencyLogEntry, error) {
 	digest := sha256.Sum256(dsse.PAE(envelope.GetPayloadType(), envelope.GetPayload()))
 	body, err := protojson.Marshal(&rekortiles.CreateEntryRequest{Spec: &rekortiles.CreateEntryRequest_HashedRekordRequestV002{
 		HashedRekordRequestV002: &rekortiles.HashedRekordRequestV002{
@@ -187,7 +177,7 @@ func (l log) enterV2(ctx context.Context, certificate *pem.Block, envelope *prot
 			Signature: &rekortiles.Signature{
 				Content: envelope.GetSignatures()[0].GetSig(),
 				Verifier: &rekortiles.Verifier{
-					Verifier:   &rekortiles.Verifier_X509Certificate{X509Certificate: &protocommon.X509Certificate{RawBytes: certificate.Bytes}},
+					Verifier:   &rekortiles.Verifier_X509Certificate{X509Certificate: &protocommon.X509Certificate{RawBytes: certificate}},
 					KeyDetails: protocommon.PublicKeyDetails_PKIX_ECDSA_P256_SHA_256,
 				},
 			},

@@ -31,6 +31,23 @@ func (s Services) check() error {
 	return nil
 }
 
+// secure refuses a service that is not reached over https, before the first is used.
+func (s Services) secure() error {
+	if _, err := secure(whatAuthority, s.Authority); err != nil {
+		return err
+	}
+	for _, address := range s.Timestamps {
+		if _, err := secure(whatStamps, address); err != nil {
+			return err
+		}
+	}
+	if s.Log == "" {
+		return nil
+	}
+	_, err := secure(whatLog, s.Log)
+	return err
+}
+
 const configTypePrefix = "application/vnd.dev.sigstore.signingconfig"
 
 // ParseConfig reads a signing_config.json of sigstore (version 0.2): of each kind

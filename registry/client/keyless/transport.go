@@ -28,50 +28,6 @@ const (
 	whatLog       = "transparency log"
 )
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// transport carries the requests of pkg/sign to one service: only there, only
-// over https or to this machine, without following redirects, with bounded
-// answers and repetitions, ended by ctx, which pkg/sign does not always hand
-// down. Only the certificate authority gets to see a token. Statuses other than
-// 200, 201 and a log's 409 are errors, so that pkg/sign does not repeat by itself.
-func (s *Signer) transport(ctx context.Context, what, base string, event diag.Event) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
-		service, err := secure(what, base)
-		if err != nil {
-			return nil, err
-		}
-		if r.URL.Scheme != service.Scheme || r.URL.Host != service.Host {
-			return nil, serviceError(what, base, "is not where a request went")
-		}
-		s.Progress.Send(event)
-		c := call{what: what, base: base, method: r.Method, kind: r.Header.Get("Content-Type")}
-		target := *r.URL
-		target.Scheme, target.Host = "", ""
-		c.base, c.path = (&url.URL{Scheme: service.Scheme, Host: service.Host}).String(), target.String()
-		if what == whatAuthority {
-			c.token = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-		}
-		if r.Body != nil {
-			defer r.Body.Close()
-			if c.body, err = io.ReadAll(r.Body); err != nil {
-				return nil, err
-			}
-		}
-		got, err := s.send(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		return &http.Response{
-			Status: http.StatusText(got.status), StatusCode: got.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-			Header: got.header, Body: io.NopCloser(bytes.NewReader(got.text)), ContentLength: int64(len(got.text)), Request: r,
-		}, nil
-	})
-}
-
 // A call is one request to a service.
 type call struct {
 	what, base, path string // of the service, for people; where it is
@@ -94,7 +50,10 @@ func (s *Signer) send(ctx context.Context, c call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	target := strings.TrimSuffix(address.String(), "/") + c.path
+	target := address.String()
+	if c.path != "" {
+		target = strings.TrimSuffix(target, "/") + c.path
+	}
 	pause := s.Pause
 	if pause == 0 {
 		pause = 500 * time.Millisecond
