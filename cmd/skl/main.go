@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/skl-project/skl/cmd/skl/internal/cli"
+	_ "github.com/skl-project/skl/cmd/skl/internal/memory" // a start without collecting garbage
 	"github.com/skl-project/skl/runtime/sandbox"
 )
 
