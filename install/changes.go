@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // Action is what happens to one skill.
@@ -28,7 +29,7 @@ type Change struct {
 	To          string      `json:"to"`   // version after
 	Version     string      `json:"version"`
 	Source      string      `json:"source"`
-	Commit      string      `json:"commit"`
+	Commit      ref.Commit  `json:"commit"`
 	Digest      string      `json:"digest"`
 	Root        string      `json:"root"`
 	Links       []string    `json:"links"`

@@ -153,9 +153,9 @@ func differsPins(p Place, w Named, s lock.Skill) *difference {
 		field, value string
 		need, may    bool
 	}{
-		{"commit", s.Commit, s.Source == "git", false},
-		{"manifest", s.Manifest, s.Source == "oci" || s.Source == "registry", false},
-		{"artifact", s.Artifact, s.Source == "registry", s.Source == "oci" || s.Source == "local"},
+		{"commit", string(s.Commit), s.Source == "git", false},
+		{"manifest", string(s.Manifest), s.Source == "oci" || s.Source == "registry", false},
+		{"artifact", string(s.Artifact), s.Source == "registry", s.Source == "oci" || s.Source == "local"},
 	}
 	for _, pin := range pins {
 		switch {
@@ -165,8 +165,8 @@ func differsPins(p Place, w Named, s lock.Skill) *difference {
 			return &difference{pin.field, pin.value, ""}
 		}
 	}
-	if p.Ref.Kind == ref.OCI && p.Ref.Skill == "" && p.Commit != "" && s.Manifest != p.Commit {
-		return &difference{"manifest", s.Manifest, p.Commit}
+	if p.Ref.Kind == ref.OCI && p.Ref.Skill == "" && p.Ref.Digest != "" && s.Manifest != p.Ref.Digest {
+		return &difference{"manifest", string(s.Manifest), string(p.Ref.Digest)}
 	}
 	if s.Signer != nil && s.Source != "oci" && s.Source != "registry" {
 		return &difference{"a signer", "", ""}
@@ -195,10 +195,10 @@ func differsVersion(p Place, w Named, s lock.Skill) *difference {
 	switch {
 	case s.Version == "":
 		return &difference{"version", "", "one of a tag or of its commit"}
-	case made != nil && !strings.HasPrefix(s.Commit, made[1]):
-		return &difference{"version", s.Version, "0.0.0-<time>-" + s.Commit[:12]}
+	case made != nil && made[1] != s.Commit.Short():
+		return &difference{"version", s.Version, "0.0.0-<time>-" + s.Commit.Short()}
 	case made == nil && s.RefKind != lock.Range && s.RefKind != lock.Tag:
-		return &difference{"version", s.Version, "0.0.0-<time>-" + s.Commit[:12]}
+		return &difference{"version", s.Version, "0.0.0-<time>-" + s.Commit.Short()}
 	case made != nil && s.RefKind == lock.Range:
 		return &difference{"version", s.Version, "one of a tag"}
 	}
@@ -212,7 +212,7 @@ func kinds(p Place, w Named, s lock.Skill) []lock.RefKind {
 		return []lock.RefKind{w.Kind}
 	case p.Ref.Kind == ref.Local:
 		return []lock.RefKind{""}
-	case p.Ref.Kind == ref.OCI && p.Commit != "":
+	case p.Ref.Kind == ref.OCI && p.Ref.Digest != "":
 		return []lock.RefKind{lock.Commit}
 	case p.Commit != "":
 		return []lock.RefKind{lock.Default}

@@ -32,7 +32,8 @@ func Pick(releases []source.Release, skill, version string, kind lock.RefKind) (
 		{lock.Tag, func() (source.Release, bool) { return pickTag(releases, skill, version) }},
 		{lock.Branch, func() (source.Release, bool) { return named(releases, source.Branch, version) }},
 		{lock.Commit, func() (source.Release, bool) {
-			return source.Release{Kind: source.Commit, Commit: version}, isCommit(version)
+			commit, ok := ref.ParseCommit(version)
+			return source.Release{Kind: source.Commit, Commit: commit}, ok
 		}},
 	}
 	for _, try := range tries {
@@ -154,19 +155,17 @@ func compare(a, b string) int {
 	return va.Compare(vb)
 }
 
-func isCommit(s string) bool { return len(s) == 40 && isHex(s) }
-
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
 // Written is the version that the manifest gets for a release that was picked
 // from asked: a range around what was chosen by default, exactly what was asked for
 // otherwise. With pin it is the chosen version, commit or tag alone.
-func Written(kind lock.RefKind, asked, version, commit string, pin bool) (string, lock.RefKind) {
+func Written(kind lock.RefKind, asked, version string, commit ref.Commit, pin bool) (string, lock.RefKind) {
 	switch {
 	case kind == lock.Range && pin:
 		return "=" + version, lock.Range
 	case pin && (kind == lock.Branch || kind == lock.Default):
-		return commit, lock.Commit
+		return string(commit), lock.Commit
 	case kind == lock.Range && asked == "":
 		return "^" + version, lock.Range
 	case kind == lock.Tag && isVersionTag(asked, version):
@@ -191,7 +190,7 @@ func Satisfies(s lock.Skill, version string, kind lock.RefKind) bool {
 		v, err := semver.StrictNewVersion(s.Version)
 		return err == nil && c.Check(v)
 	case lock.Commit:
-		return s.Commit == version
+		return string(s.Commit) == version
 	case lock.Tag, lock.Branch:
 		if r, err := ref.Parse(s.Ref); err == nil && r.Kind == ref.OCI {
 			return s.RefKind == kind && r.Version == version && r.Digest == ""

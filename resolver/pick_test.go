@@ -8,6 +8,7 @@ import (
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // releasesOf reads a place in a tiny notation: "v1.2.0 pdf-v2.0.0 nightly branch:main* branch:next".
@@ -15,7 +16,7 @@ import (
 func releasesOf(text string) []source.Release {
 	var out []source.Release
 	for i, word := range strings.Fields(text) {
-		r := source.Release{Kind: source.Tag, Name: word, Commit: fmt.Sprintf("%040x", i+1)}
+		r := source.Release{Kind: source.Tag, Name: word, Commit: ref.Commit(fmt.Sprintf("%040x", i+1))}
 		if name, ok := strings.CutPrefix(word, "branch:"); ok {
 			r.Kind, r.Name = source.Branch, strings.TrimSuffix(name, "*")
 			r.Default = strings.HasSuffix(name, "*")

@@ -40,7 +40,7 @@ func (s *shelf) Skills(_ context.Context, r ref.Ref, at source.Release, _ []stri
 		return nil, diag.New(diag.Misuse, "invalid_ref", "no paths here")
 	}
 	return []source.Found{{Lock: lock.Skill{Name: r.Repo, Source: "registry", URL: r.URL, Version: at.Version,
-		Manifest: "sha256:" + at.Version, Log: &lock.Log{Origin: "k", Entry: "e" + at.Version, Checkpoint: "new"}}}}, nil
+		Manifest: ref.Digest("sha256:" + at.Version), Log: &lock.Log{Origin: "k", Entry: "e" + at.Version, Checkpoint: "new"}}}}, nil
 }
 
 func (s *shelf) Fetch(context.Context, lock.Skill, bundle.Sink) error { return errors.New("not here") }

@@ -75,10 +75,10 @@ type Want struct {
 // A Place is where a ref leads: a ref of kind Git, OCI, Local, Embedded, or Name with the URL of a registry,
 // which says everything that a source needs, and what was learned on the way.
 type Place struct {
-	Ref     ref.Ref // Git, OCI, Local, Embedded, or Name with the URL of a registry; Version as asked for
-	Binding string  // the owner of the namespace, to be recorded on first use; "" if the ref says its place itself
-	Word    string  // what owner/repo/WORD names: a skill, or else a directory
-	Commit  string  // pinned by the place that pointed here, or the digest of an OCI ref; anything else is refused
+	Ref     ref.Ref    // Git, OCI, Local, Embedded, or Name with the URL of a registry; Version as asked for
+	Binding string     // the owner of the namespace, to be recorded on first use; "" if the ref says its place itself
+	Word    string     // what owner/repo/WORD names: a skill, or else a directory
+	Commit  ref.Commit // pinned by the place that pointed here; anything else is refused
 
 	// A plugin's part of its repository: Has says whether the skill in a directory is
 	// in it, Near are names that are worth looking for first, None is the error when there is none.
@@ -109,7 +109,7 @@ func (rs *Resolver) Locate(ctx context.Context, r ref.Ref) (Place, error) {
 	case ref.Git, ref.Local, ref.Embedded:
 		return Place{Ref: r}, nil
 	case ref.OCI:
-		return Place{Ref: r, Commit: r.Digest}, nil
+		return Place{Ref: r}, nil
 	case ref.Forge:
 		return rs.forge(r, r.Host, "")
 	case ref.Market:
@@ -216,9 +216,9 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 	case ref.Name:
 		o.src = rs.Registry
 	}
-	if place.Ref.Kind == ref.OCI && place.Commit != "" {
+	if place.Ref.Digest != "" {
 		// A digest decides, whatever tag stands beside it.
-		o.Release, o.Kind = source.Release{Kind: source.Commit, Commit: place.Commit}, lock.Commit
+		o.Release, o.Kind = source.Release{Kind: source.Manifest, Manifest: place.Ref.Digest}, lock.Commit
 		return o, nil
 	}
 	if place.Commit != "" {
@@ -293,7 +293,7 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 		near = o.Place.Near
 	}
 	found, err := o.src.Skills(ctx, r, o.Release, near)
-	if err != nil && o.Place.Commit != "" && r.Kind != ref.OCI {
+	if err != nil && o.Place.Commit != "" {
 		err = pinned(err, o.Want.Ref)
 	}
 	if err != nil {

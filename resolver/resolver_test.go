@@ -125,7 +125,7 @@ func TestRelockIsMinimal(t *testing.T) {
 	rs := resolverOf(l, nil)
 	old := &lock.Lock{}
 	old.Set(lock.Skill{Name: "pdf", Ref: "o/r/pdf@^1", RefKind: lock.Range, Version: "1.0.0", Tree: "tree-sha256:x",
-		Source: "git", URL: "https://github.example/o/r.git", Path: "skills/pdf", Commit: strings.Repeat("a", 40)})
+		Source: "git", URL: "https://github.example/o/r.git", Path: "skills/pdf", Commit: ref.Commit(strings.Repeat("a", 40))})
 	old.Set(lock.Skill{Name: "gone", Ref: "o/r/gone"})
 	pdf := ask(t, "pdf", "o/r/pdf@>=1")
 	pdf.Kind = lock.Range

@@ -41,9 +41,9 @@ func pin(s lock.Skill) string {
 	case s.Version == "":
 		return ""
 	case s.Source == "git" && (s.RefKind == lock.Tag || !pseudo.MatchString(s.Version)):
-		return s.Commit
+		return string(s.Commit)
 	case s.Source == "oci":
-		return s.Manifest
+		return string(s.Manifest)
 	}
 	return ""
 }

@@ -165,7 +165,7 @@ func (c *corpus) all(ref, rev string) (n int) {
 	id := strings.TrimSpace(c.git("rev-parse", rev+"^{commit}"))
 	c.must("install", ref, "--all", "--accept", "load-command")
 	for _, s := range c.locked() {
-		if s.Commit != id {
+		if string(s.Commit) != id {
 			c.t.Errorf("%s is of commit %q, want %s", s.Name, s.Commit, id)
 		}
 		c.same(files, s.Path, s.Name)

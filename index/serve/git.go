@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // A gitDir is where the history of a working tree is: HEAD in own, branches in common. They differ for a linked working tree.
@@ -44,26 +46,26 @@ func (g gitDir) commit() string {
 	head := small(filepath.Join(g.own, "HEAD"))
 	// A symbolic ref may name another; five are more than git follows.
 	for range 5 {
-		ref, symbolic := strings.CutPrefix(head, "ref: ")
+		branch, symbolic := strings.CutPrefix(head, "ref: ")
 		if !symbolic {
 			break
 		}
-		ref = strings.TrimSpace(ref)
-		if !filepath.IsLocal(filepath.FromSlash(ref)) {
+		branch = strings.TrimSpace(branch)
+		if !filepath.IsLocal(filepath.FromSlash(branch)) {
 			return ""
 		}
-		if head = small(filepath.Join(g.common, filepath.FromSlash(ref))); head == "" {
-			head = g.packed(ref)
+		if head = small(filepath.Join(g.common, filepath.FromSlash(branch))); head == "" {
+			head = g.packed(branch)
 		}
 	}
-	if !isCommit(head) {
+	if _, ok := ref.ParseCommit(head); !ok {
 		return ""
 	}
 	return head
 }
 
 // packed looks a branch up in packed-refs.
-func (g gitDir) packed(ref string) string {
+func (g gitDir) packed(branch string) string {
 	f, err := os.Open(filepath.Join(g.common, "packed-refs"))
 	if err != nil {
 		return ""
@@ -71,16 +73,11 @@ func (g gitDir) packed(ref string) string {
 	defer f.Close()
 	lines := bufio.NewScanner(io.LimitReader(f, 64<<20))
 	for lines.Scan() {
-		if sha, name, ok := strings.Cut(lines.Text(), " "); ok && name == ref {
+		if sha, name, ok := strings.Cut(lines.Text(), " "); ok && name == branch {
 			return sha
 		}
 	}
 	return ""
-}
-
-// isCommit says whether s is a SHA-1 or SHA-256 in hex.
-func isCommit(s string) bool {
-	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // small returns the trimmed text of a small file, "" if there is none.

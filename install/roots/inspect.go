@@ -12,6 +12,7 @@ import (
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/skill"
 )
 
@@ -51,7 +52,7 @@ func (f *finding) fields() []*string {
 func (f *finding) receipt() (Receipt, bool) {
 	r := Receipt{
 		Tree: bundle.Digest(f.receiptTree), Version: f.receiptVersion, Source: f.source, URL: f.url,
-		Commit: f.commit, Manifest: f.manifest, GeneratedFrom: f.generatedFrom,
+		Commit: ref.Commit(f.commit), Manifest: ref.Digest(f.manifest), GeneratedFrom: f.generatedFrom,
 	}
 	signer := lock.Signer{Issuer: f.issuer, Identity: f.identity, Repository: f.repository, Ref: f.signerRef, Runner: f.runner, Key: f.key}
 	if signer != (lock.Signer{}) {
@@ -62,7 +63,7 @@ func (f *finding) receipt() (Receipt, bool) {
 
 func (f *finding) setReceipt(r Receipt) {
 	f.receiptTree, f.receiptVersion, f.source, f.url = string(r.Tree), r.Version, r.Source, r.URL
-	f.commit, f.manifest, f.generatedFrom = r.Commit, r.Manifest, r.GeneratedFrom
+	f.commit, f.manifest, f.generatedFrom = string(r.Commit), string(r.Manifest), r.GeneratedFrom
 	if s := r.Signer; s != nil {
 		f.issuer, f.identity, f.repository, f.signerRef, f.runner, f.key = s.Issuer, s.Identity, s.Repository, s.Ref, s.Runner, s.Key
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // ReceiptVersion is the format version that this package reads and writes.
@@ -33,8 +34,8 @@ type Receipt struct {
 	Version       string
 	Source        string // git, oci, registry, embedded, wellknown, marketplace, local, npm, go, r, pypi
 	URL           string
-	Commit        string // full git commit id, or
-	Manifest      string // OCI manifest digest
+	Commit        ref.Commit // of a git repository, or
+	Manifest      ref.Digest // of the OCI manifest
 	Signer        *lock.Signer
 	GeneratedFrom map[string]string
 	Links         []string // links to the directory, below the project or the home directory: DIR/name, slash-separated
@@ -63,8 +64,8 @@ type receiptJSON struct {
 	Version       string              `json:"version,omitempty"`
 	Source        string              `json:"source,omitempty"`
 	URL           string              `json:"url,omitempty"`
-	Commit        string              `json:"commit,omitempty"`
-	Manifest      string              `json:"manifest,omitempty"`
+	Commit        ref.Commit          `json:"commit,omitempty"`
+	Manifest      ref.Digest          `json:"manifest,omitempty"`
 	Signer        *signerJSON         `json:"signer,omitempty"`
 	GeneratedFrom map[string]string   `json:"generated_from,omitempty"`
 	Links         []string            `json:"links,omitempty"`
@@ -105,6 +106,12 @@ func ParseReceipt(data []byte) (Receipt, error) {
 	}
 	if _, err := bundle.ParseDigest(string(in.Tree)); err != nil {
 		return Receipt{}, badReceipt("%w", err)
+	}
+	if _, ok := ref.ParseCommit(string(in.Commit)); !ok && in.Commit != "" {
+		return Receipt{}, badReceipt("%q is not a full commit id", diag.Printable(string(in.Commit)))
+	}
+	if _, ok := ref.ParseDigest(string(in.Manifest)); !ok && in.Manifest != "" {
+		return Receipt{}, badReceipt("%q is not the digest of a manifest", diag.Printable(string(in.Manifest)))
 	}
 	r := Receipt{
 		Name: in.Name, Tree: in.Tree, Version: in.Version, Source: in.Source, URL: in.URL, Commit: in.Commit,
@@ -178,7 +185,7 @@ func unquote(s string) (string, bool) {
 func (r Receipt) Format() []byte {
 	fields := map[string]any{
 		"v": ReceiptVersion, "name": r.Name, "tree": r.Tree, "version": r.Version, "source": r.Source, "url": r.URL,
-		"commit": r.Commit, "manifest": r.Manifest,
+		"commit": string(r.Commit), "manifest": string(r.Manifest),
 	}
 	if r.Signer != nil {
 		fields["signer"] = signerJSON(*r.Signer)

@@ -168,7 +168,7 @@ func (l *Log) Locked(ctx context.Context, name string, s lock.Skill) error {
 	}
 	proof, err := tlog.Decode(tlog.Encoded{Origin: s.Log.Origin, Index: s.Log.Index, Entry: s.Log.Entry, Proof: s.Log.Proof, Checkpoint: s.Log.Checkpoint})
 	if err == nil {
-		err = proof.Verify(tlog.Release{Name: name, Version: s.Version, Manifest: s.Manifest, Tree: string(s.Tree)})
+		err = proof.Verify(tlog.Release{Name: name, Version: s.Version, Manifest: string(s.Manifest), Tree: string(s.Tree)})
 	}
 	if err != nil {
 		return l.named(err)

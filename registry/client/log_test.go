@@ -17,6 +17,7 @@ import (
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // logbook is the storage of a log in memory.
@@ -168,12 +169,12 @@ func TestLogOfAnHonestRegistry(t *testing.T) {
 	if _, err := l.Check(t.Context(), first); err != nil || len(f.asked) != asked {
 		t.Errorf("a second check: %v, asked for %v", err, f.asked[asked:])
 	}
-	locked := lock.Skill{Name: "pdf", Version: "1.0.0", Manifest: first.Manifest, Tree: bundle.Digest(first.Tree), Log: proof}
+	locked := lock.Skill{Name: "pdf", Version: "1.0.0", Manifest: ref.Digest(first.Manifest), Tree: bundle.Digest(first.Tree), Log: proof}
 	if err := l.Locked(t.Context(), "acme/pdf", locked); err != nil {
 		t.Error(err)
 	}
 	for name, spoil := range map[string]func(*lock.Skill){
-		"of another manifest": func(s *lock.Skill) { s.Manifest = last.Manifest },
+		"of another manifest": func(s *lock.Skill) { s.Manifest = ref.Digest(last.Manifest) },
 		"of another version":  func(s *lock.Skill) { s.Version = "1.0.1" },
 		"of another entry":    func(s *lock.Skill) { s.Log.Index++ },
 		"with another record": func(s *lock.Skill) { s.Log.Entry = strings.Replace(s.Log.Entry, "1.0.0", "1.0.1", 1) },

@@ -29,6 +29,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/oci"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 const skillMD = "---\nname: pdf\ndescription: reads PDF files\n---\n"
@@ -91,7 +92,7 @@ func fromGit(t *testing.T, name string, sink bundle.Sink) error {
 	root := rawTree(t, append([]string{"SKILL.md"}, strings.Split(name, "/")...), blob)
 	commit := gittest.Git(t, repository, "commit-tree", "-m", "names", root)
 	s := &git.Source{Git: "-"}
-	return s.Fetch(context.Background(), lock.Skill{URL: "file://" + filepath.ToSlash(repository), Commit: commit}, sink)
+	return s.Fetch(context.Background(), lock.Skill{URL: "file://" + filepath.ToSlash(repository), Commit: ref.Commit(commit)}, sink)
 }
 
 // rawTree has the file elems[0], and the path of the others.

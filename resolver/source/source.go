@@ -39,22 +39,24 @@ type Tagger interface {
 
 // A Release is one thing a ref can resolve to.
 type Release struct {
-	Kind    Kind
-	Name    string // tag or branch name; "" for a commit
-	Skill   string // set for a tag of one skill: name-v1.2.3
-	Version string // semantic version of a version tag, without "v"; pseudo-version once opened
-	Commit  string // full id; of the commit a tag points to, peeled
-	Default bool   // the branch HEAD points to
+	Kind     Kind
+	Name     string     // tag or branch name; "" for a commit
+	Skill    string     // set for a tag of one skill: name-v1.2.3
+	Version  string     // semantic version of a version tag, without "v"; pseudo-version once opened
+	Commit   ref.Commit // in git; of the commit a tag points to, peeled
+	Manifest ref.Digest // in OCI, where a digest was asked for
+	Default  bool       // the branch HEAD points to
 }
 
 // Kind is what a Release is at its place.
 type Kind string
 
 const (
-	Tag    Kind = "tag"
-	Branch Kind = "branch"
-	Commit Kind = "commit"
-	Folder Kind = "folder"
+	Tag      Kind = "tag"
+	Branch   Kind = "branch"
+	Commit   Kind = "commit"
+	Manifest Kind = "manifest"
+	Folder   Kind = "folder"
 )
 
 // A Found is one skill of a release.

@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // Version is the format version this package reads and writes.
@@ -53,9 +54,9 @@ type Skill struct {
 	RefKind RefKind // how the version in Ref is meant; "" for local
 
 	Version  string // semantic version or pseudo-version, without "v"
-	Commit   string // full git commit id
-	Manifest string // OCI manifest digest
-	Artifact string // digest of the archive, "sha256:…"
+	Commit   ref.Commit
+	Manifest ref.Digest // of the OCI manifest
+	Artifact ref.Digest // of the archive
 	Tree     bundle.Digest
 	Files    int
 	Bytes    int64

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // full is a lock with every field, and with fields that this version does not know.
@@ -242,7 +243,7 @@ func large(n int) *Lock {
 		l.Skills = append(l.Skills, Skill{
 			Name: fmt.Sprintf("skill-%05d", i), Ref: fmt.Sprintf("acme/skills/skill-%05d@^1.4", i), Source: "git",
 			URL: "https://git.example/acme/skills.git", Path: fmt.Sprintf("skills/skill-%05d", i), RefKind: Range, Version: "1.4.2",
-			Commit: fmt.Sprintf("%040x", i), Tree: bundle.Digest(fmt.Sprintf("tree-sha256:%064x", i)), Files: 12, Bytes: 59000,
+			Commit: ref.Commit(fmt.Sprintf("%040x", i)), Tree: bundle.Digest(fmt.Sprintf("tree-sha256:%064x", i)), Files: 12, Bytes: 59000,
 			Permissions: []string{"exec:python3", "write:project"},
 		})
 	}

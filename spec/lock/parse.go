@@ -9,6 +9,7 @@ import (
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/internal/tomledit"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // MaxBytes is the largest skl.lock that is read; 5,000 entries need less than 8 MiB.
@@ -141,13 +142,13 @@ func (p *parser) skill(table *tomledit.Value) Skill {
 		case "version":
 			s.Version = p.str(v, f.Key)
 		case "commit":
-			s.Commit = p.checked(v, f.Key, isCommit)
+			s.Commit = pinned(p, v, f.Key, ref.ParseCommit)
 		case "manifest":
-			s.Manifest = p.checked(v, f.Key, isDigest)
+			s.Manifest = pinned(p, v, f.Key, ref.ParseDigest)
 		case "artifact":
-			s.Artifact = p.checked(v, f.Key, isDigest)
+			s.Artifact = pinned(p, v, f.Key, ref.ParseDigest)
 		case "tree":
-			s.Tree = bundle.Digest(p.checked(v, f.Key, isTree))
+			s.Tree = pinned(p, v, f.Key, parseTree)
 		case "files":
 			s.Files = int(p.number(v, f.Key))
 		case "bytes":
@@ -245,6 +246,20 @@ func (p *parser) checked(v *tomledit.Value, key string, ok func(string) bool) st
 	return v.Text
 }
 
+// pinned is the pin that v holds, read by parse; an empty string is what a missing field is.
+func pinned[T ~string](p *parser, v *tomledit.Value, key string, parse func(string) (T, bool)) (pin T) {
+	p.checked(v, key, func(s string) (ok bool) {
+		pin, ok = parse(s)
+		return ok
+	})
+	return pin
+}
+
+func parseTree(s string) (bundle.Digest, bool) {
+	d, err := bundle.ParseDigest(s)
+	return d, err == nil
+}
+
 func (p *parser) number(v *tomledit.Value, key string) int64 {
 	n, ok := v.Int()
 	if !ok || n < 0 {
@@ -336,25 +351,4 @@ func isPath(s string) bool {
 		}
 	}
 	return !strings.ContainsAny(s, `\:`) && isVisible(s)
-}
-
-func isCommit(s string) bool { return (len(s) == 40 || len(s) == 64) && isHex(s) }
-
-func isTree(s string) bool {
-	digits, ok := strings.CutPrefix(s, "tree-sha256:")
-	return ok && len(digits) == 64 && isHex(digits)
-}
-
-func isDigest(s string) bool {
-	kind, digits, ok := strings.Cut(s, ":")
-	return ok && isHex(digits) && (kind == "sha256" && len(digits) == 64 || kind == "sha512" && len(digits) == 128)
-}
-
-func isHex(s string) bool {
-	for i := range len(s) {
-		if (s[i] < '0' || s[i] > '9') && (s[i] < 'a' || s[i] > 'f') {
-			return false
-		}
-	}
-	return true
 }

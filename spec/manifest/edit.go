@@ -33,7 +33,7 @@ func (m *Manifest) SetSkill(name string, s Skill) error {
 		{"version", quoted(old.Version), quoted(s.Version)},
 		{"branch", quoted(old.Branch), quoted(s.Branch)},
 		{"tag", quoted(old.Tag), quoted(s.Tag)},
-		{"commit", quoted(old.Commit), quoted(s.Commit)},
+		{"commit", quoted(string(old.Commit)), quoted(string(s.Commit))},
 		{"hold", truth(old.Hold), truth(s.Hold)},
 		{"hold_reason", quoted(old.HoldReason), quoted(s.HoldReason)},
 	}

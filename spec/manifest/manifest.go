@@ -14,6 +14,7 @@ package manifest
 import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/internal/tomledit"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // MaxBytes is the largest skl.toml that is read.
@@ -41,7 +42,7 @@ type Skill struct {
 	Version string // range: ^1.4, >=1.2, <2
 	Branch  string
 	Tag     string // one that is not a version
-	Commit  string // full id
+	Commit  ref.Commit
 
 	Hold       bool // update leaves it alone
 	HoldReason string

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 const digest = "tree-sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -135,7 +136,7 @@ func TestEdits(t *testing.T) {
 		{"inline: a value", setTo("pdf", Skill{Ref: "acme/pdf", Version: "^2"}), `version = "^1.4" }   #`, `version = "^2" }   #`},
 		{"inline: another kind of version", setTo("pdf", Skill{Ref: "acme/pdf", Branch: "main"}), `, version = "^1.4" }`, `, branch = "main" }`},
 		{"inline: a new key", setTo("demo", Skill{Ref: "git+https://git.example/demo.git//demo", Branch: "main", Hold: true}), `"main" }`, `"main", hold = true }`},
-		{"table: hold ends", setTo("brain", Skill{Ref: "github:acme/brain//skills/brain", Commit: strings.Repeat("0", 40)}),
+		{"table: hold ends", setTo("brain", Skill{Ref: "github:acme/brain//skills/brain", Commit: ref.Commit(strings.Repeat("0", 40))}),
 			"'0123456789abcdef0123456789abcdef01234567'\nhold = true\nhold_reason = \"breaks\"\n", "\"" + strings.Repeat("0", 40) + "\"\n"},
 		{"dotted", setTo("dot", Skill{Ref: "acme/dot", Version: "^1"}), `dot.tag = "stable"`, `dot.version = "^1"`},
 		{"new", setTo("new", Skill{Ref: "o/new", Version: "^1"}), "\"stable\"\n", "\"stable\"\nnew = { ref = \"o/new\", version = \"^1\" }\n"},

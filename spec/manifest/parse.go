@@ -133,9 +133,12 @@ func (p *parser) skill(entry tomledit.Field) {
 		case "tag":
 			s.Tag = p.revision(f)
 		case "commit":
-			if s.Commit = p.str(f); !isCommit(s.Commit) {
-				p.fail(f.Value, "commit %q of skill %s is not a full commit id", s.Commit, s.Name)
+			text := p.str(f)
+			commit, ok := ref.ParseCommit(text)
+			if !ok {
+				p.fail(f.Value, "commit %q of skill %s is not a full commit id", text, s.Name)
 			}
+			s.Commit = commit
 		case "hold":
 			s.Hold = p.boolean(f)
 		case "hold_reason":
@@ -270,13 +273,4 @@ func (p *parser) pack(f tomledit.Field) {
 // skill specification's.
 func isName(s string) bool {
 	return s != "" && len(s) <= 255 && s[0] != '.' && s[0] != '-' && !strings.ContainsAny(s, `/\:`) && diag.Printable(s) == s
-}
-
-func isCommit(s string) bool {
-	for i := range len(s) {
-		if (s[i] < '0' || s[i] > '9') && (s[i] < 'a' || s[i] > 'f') {
-			return false
-		}
-	}
-	return len(s) == 40 || len(s) == 64
 }

@@ -54,5 +54,6 @@ func Version(tag string) (version string, ok bool) {
 func IsReferrersTag(tag string) bool {
 	algorithm, rest, _ := strings.Cut(tag, "-")
 	rest, _, _ = strings.Cut(rest, ".")
-	return ref.IsDigest(algorithm + ":" + rest)
+	_, ok := ref.ParseDigest(algorithm + ":" + rest)
+	return ok
 }

@@ -72,10 +72,11 @@ func (r *Ref) cutOCIVersion(s string, text *string, word bool) error {
 			version, digest = "", after
 		}
 		if digest != "" {
-			if !IsDigest(digest) {
+			pin, ok := ParseDigest(digest)
+			if !ok {
 				return invalid(s, "%q is not a digest: sha256: and 64 hex digits", diag.Printable(digest))
 			}
-			r.Digest = digest
+			r.Digest = pin
 		}
 		if version != "" || digest == "" {
 			if err := checkVersion(s, version); err != nil {
@@ -115,7 +116,7 @@ func (r Ref) ociString() string {
 		b.WriteString("@" + r.Version)
 	}
 	if r.Digest != "" {
-		b.WriteString("@" + r.Digest)
+		b.WriteString("@" + string(r.Digest))
 	}
 	return b.String()
 }
@@ -212,13 +213,6 @@ func IsTag(s string) bool {
 		}
 	}
 	return true
-}
-
-// IsDigest reports whether s is a sha256 or sha512 digest, "sha256:" and 64 lower-case hex digits.
-func IsDigest(s string) bool {
-	algorithm, digits, _ := strings.Cut(s, ":")
-	want := map[string]int{"sha256": 64, "sha512": 128}[algorithm]
-	return want != 0 && len(digits) == want && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
 // isDigestLike reports whether s was meant as a digest.

@@ -60,7 +60,7 @@ type Ref struct {
 	Path    string
 	Skill   string // after "#", or after "skl:"
 	Version string // after "@": a tag, branch, commit or range; not checked further than its characters
-	Digest  string // OCI only: "sha256:…" or "sha512:…", which decides whatever Version says
+	Digest  Digest // OCI only: "sha256:…" or "sha512:…", which decides whatever Version says
 }
 
 // Namespace is what bindings are keyed by: the owner of a Name, else "".

@@ -118,7 +118,7 @@ func TestRefused(t *testing.T) {
 		{"a misspelt name of several", "no_such_skill", "skl:canopy", "did you mean skl:canopy?", skills("skl:", source.Release{}, "canopy", "canpoy")},
 		{"a name like no other", "no_such_skill", "skl:canopy", "skl install -l skl: lists those that do", versions("skl:zebra")},
 		{"a version of all", "invalid_ref", "", "name the skill: skl:NAME@^1", versions("skl:@^1")},
-		{"a commit", "no_such_version", "", "", skills("skl:canopy", source.Release{Kind: source.Commit, Commit: commit})},
+		{"a commit", "no_such_version", "", "", skills("skl:canopy", source.Release{Kind: source.Commit, Commit: ref.Commit(commit)})},
 	}
 	for _, tt := range tests {
 		e, ok := errors.AsType[*diag.Error](tt.err)

@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // Fetch streams what s.Commit holds below s.Path, sorted by path.
@@ -67,7 +68,7 @@ func (s *Source) stream(ctx context.Context, repo *repo, snap *snapshot, skill l
 	return nil
 }
 
-func (s *Source) open(ctx context.Context, rawURL, commit string) (*repo, *snapshot, error) {
+func (s *Source) open(ctx context.Context, rawURL string, commit ref.Commit) (*repo, *snapshot, error) {
 	repo, err := s.repo(rawURL)
 	if err != nil {
 		return nil, nil, err
@@ -117,7 +118,7 @@ func idsOf(files []file) []plumbing.Hash {
 }
 
 // prefetch loads the files of skills that are all in one commit.
-func (s *Source) prefetch(ctx context.Context, rawURL, commit string, skills []lock.Skill) error {
+func (s *Source) prefetch(ctx context.Context, rawURL string, commit ref.Commit, skills []lock.Skill) error {
 	repo, snap, err := s.open(ctx, rawURL, commit)
 	if err != nil {
 		return err

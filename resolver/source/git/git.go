@@ -184,33 +184,36 @@ func (s *Source) Tagged(ctx context.Context, r ref.Ref, skill lock.Skill) (commi
 		switch {
 		case release.Kind != source.Tag || skill.RefKind == lock.Tag && release.Name != r.Version && release.Version != strings.TrimPrefix(r.Version, "v"):
 		case ofSkill && release.Version == skill.Version:
-			commits = append(commits, release.Commit)
+			commits = append(commits, string(release.Commit))
 		case skill.RefKind != lock.Tag || ofSkill || !strings.HasPrefix(skill.Version, "0.0.0-"):
 		case release.Version == "":
-			commits = append(commits, skill.Commit) // the tag is no version, and moves as a branch does
+			commits = append(commits, string(skill.Commit)) // the tag is no version, and moves as a branch does
 		default:
-			commits = append(commits, release.Commit) // a version of another skill
+			commits = append(commits, string(release.Commit)) // a version of another skill
 		}
 	}
 	return commits, err
 }
 
 // commitID checks a commit id of outside.
-func commitID(rawURL, text string) (plumbing.Hash, error) {
-	switch {
-	case plumbing.IsHash(text):
-		return plumbing.NewHash(text), nil
-	case len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "":
+func commitID(rawURL string, commit ref.Commit) (plumbing.Hash, error) {
+	switch _, ok := ref.ParseCommit(string(commit)); {
+	case !ok:
+		return plumbing.ZeroHash, diag.New(diag.Misuse, "invalid_commit", "%q is not a full commit id: 40 hex digits", diag.Printable(string(commit)))
+	case len(commit) == 64:
 		return plumbing.ZeroHash, objectFormatError(rawURL, "sha256")
 	}
-	return plumbing.ZeroHash, diag.New(diag.Misuse, "invalid_commit", "%q is not a full commit id: 40 hex digits", diag.Printable(text))
+	return plumbing.NewHash(string(commit)), nil
 }
 
 // Prefetch loads the files of skills, in one request per repository and
 // commit, so that Fetch of each has nothing left to ask. It may leave files to
 // Fetch: it is for speed alone. Skills of other sources are passed over.
 func (s *Source) Prefetch(ctx context.Context, skills []lock.Skill) error {
-	type place struct{ url, commit string }
+	type place struct {
+		url    string
+		commit ref.Commit
+	}
 	byPlace := make(map[place][]lock.Skill)
 	var order []place
 	for _, skill := range skills {

@@ -211,12 +211,12 @@ func TestEveryRung(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkReleases(t, releases, commits)
-			revisions := []string{commits[2], at(t, releases, "feature/links").Commit}
+			revisions := []string{commits[2], string(at(t, releases, "feature/links").Commit)}
 			if w.reach {
 				revisions = append(revisions, gittest.Git(t, dir, "rev-parse", "main~2"))
 			}
 			for _, commit := range revisions {
-				found, err := s.Skills(ctx, gitRef(url), source.Release{Kind: source.Commit, Commit: commit}, []string{"pdf"})
+				found, err := s.Skills(ctx, gitRef(url), source.Release{Kind: source.Commit, Commit: ref.Commit(commit)}, []string{"pdf"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -236,10 +236,10 @@ func TestEveryRung(t *testing.T) {
 func checkReleases(t *testing.T, got []source.Release, commits []string) {
 	t.Helper()
 	want := []source.Release{
-		{Kind: source.Tag, Name: "release-notes-v2.1.0", Skill: "release-notes", Version: "2.1.0", Commit: commits[1]},
-		{Kind: source.Tag, Name: "v1.0.0", Version: "1.0.0", Commit: commits[0]},
-		{Kind: source.Branch, Name: "feature/links", Commit: commits[1]},
-		{Kind: source.Branch, Name: "main", Commit: commits[2], Default: true},
+		{Kind: source.Tag, Name: "release-notes-v2.1.0", Skill: "release-notes", Version: "2.1.0", Commit: ref.Commit(commits[1])},
+		{Kind: source.Tag, Name: "v1.0.0", Version: "1.0.0", Commit: ref.Commit(commits[0])},
+		{Kind: source.Branch, Name: "feature/links", Commit: ref.Commit(commits[1])},
+		{Kind: source.Branch, Name: "main", Commit: ref.Commit(commits[2]), Default: true},
 	}
 	got = slices.DeleteFunc(slices.Clone(got), func(r source.Release) bool { return r.Name == "modules" })
 	if !slices.Equal(got, want) {
@@ -263,14 +263,14 @@ func TestFileURL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := at(t, releases, "v1.0.0"); got.Commit != commits[0] || got.Version != "1.0.0" {
+		if got := at(t, releases, "v1.0.0"); got.Commit != ref.Commit(commits[0]) || got.Version != "1.0.0" {
 			t.Errorf("%s: v1.0.0 is %+v", dir, got)
 		}
-		if got := at(t, releases, "release-notes-v2.1.0"); got.Commit != commits[1] {
+		if got := at(t, releases, "release-notes-v2.1.0"); got.Commit != ref.Commit(commits[1]) {
 			t.Errorf("%s: the annotated tag is %+v, want it peeled to %s", dir, got, commits[1])
 		}
 		var got entries
-		if err := s.Fetch(ctx, lock.Skill{URL: url, Path: "skills/pdf", Commit: commits[1]}, &got); err != nil {
+		if err := s.Fetch(ctx, lock.Skill{URL: url, Path: "skills/pdf", Commit: ref.Commit(commits[1])}, &got); err != nil {
 			t.Fatal(err)
 		}
 		same(t, got.m, truth(t, dir, commits[1], "skills/pdf"))
@@ -283,7 +283,7 @@ func TestOffline(t *testing.T) {
 	dir, commits := library(t)
 	srv := gittest.NewServer(t, gittest.Options{}, dir)
 	url := srv.URL + "/library.git"
-	skill := lock.Skill{Source: "git", URL: url, Path: "skills/pdf", Commit: commits[1]}
+	skill := lock.Skill{Source: "git", URL: url, Path: "skills/pdf", Commit: ref.Commit(commits[1])}
 	ctx := context.Background()
 	cacheDir := t.TempDir()
 	online := &Source{HTTP: http.DefaultClient, CacheDir: cacheDir, Git: "-"}
@@ -298,7 +298,7 @@ func TestOffline(t *testing.T) {
 	}
 	same(t, got.m, truth(t, dir, commits[1], "skills/pdf"))
 	other := skill
-	other.Commit = commits[0]
+	other.Commit = ref.Commit(commits[0])
 	if err := offline.Fetch(ctx, other, &entries{}); !isCode(err, "offline") {
 		t.Errorf("Fetch of another commit: %v, want code offline", err)
 	}
@@ -320,7 +320,7 @@ func TestDamagedCache(t *testing.T) {
 	gittest.Need(t)
 	dir, commits := library(t)
 	srv := gittest.NewServer(t, gittest.Options{}, dir)
-	skill := lock.Skill{Source: "git", URL: srv.URL + "/library.git", Path: "skills/pdf", Commit: commits[1]}
+	skill := lock.Skill{Source: "git", URL: srv.URL + "/library.git", Path: "skills/pdf", Commit: ref.Commit(commits[1])}
 	cacheDir := t.TempDir()
 	for _, damage := range []func(string){
 		func(string) {},
@@ -359,7 +359,7 @@ func TestPrefetchIsOneRequest(t *testing.T) {
 	s := &Source{HTTP: http.DefaultClient, Git: "-"}
 	var skills []lock.Skill
 	for i := range 60 {
-		skills = append(skills, lock.Skill{Source: "git", URL: srv.URL + "/many.git", Path: fmt.Sprintf("skills/s%d", i), Commit: commit})
+		skills = append(skills, lock.Skill{Source: "git", URL: srv.URL + "/many.git", Path: fmt.Sprintf("skills/s%d", i), Commit: ref.Commit(commit)})
 	}
 	ctx := context.Background()
 	if err := s.Prefetch(ctx, skills); err != nil {
@@ -396,7 +396,7 @@ func TestConcurrentCallsShareRequests(t *testing.T) {
 			if _, err := s.Versions(context.Background(), gitRef(url)); err != nil {
 				t.Error(err)
 			}
-			if _, err := s.Skills(context.Background(), gitRef(url), source.Release{Commit: commits[2]}, nil); err != nil {
+			if _, err := s.Skills(context.Background(), gitRef(url), source.Release{Commit: ref.Commit(commits[2])}, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -427,7 +427,7 @@ func TestCancel(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			err := s.Fetch(ctx, lock.Skill{URL: srv.URL + "/library.git", Commit: commits[0]}, &entries{})
+			err := s.Fetch(ctx, lock.Skill{URL: srv.URL + "/library.git", Commit: ref.Commit(commits[0])}, &entries{})
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("Fetch: %v, want the context's error", err)
 			}
@@ -462,7 +462,7 @@ func TestSSH(t *testing.T) {
 	}
 	checkReleases(t, releases, commits)
 	var got entries
-	if err := s.Fetch(context.Background(), lock.Skill{URL: url, Path: "skills/pdf", Commit: commits[1]}, &got); err != nil {
+	if err := s.Fetch(context.Background(), lock.Skill{URL: url, Path: "skills/pdf", Commit: ref.Commit(commits[1])}, &got); err != nil {
 		t.Fatal(err)
 	}
 	same(t, got.m, truth(t, dir, commits[1], "skills/pdf"))

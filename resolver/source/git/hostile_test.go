@@ -21,6 +21,7 @@ import (
 	"github.com/skl-project/skl/resolver/source/git/gittest"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // A submodule inside a skill is refused by name; it does not keep other skills from being fetched.
@@ -28,7 +29,7 @@ func TestSubmoduleIsRefused(t *testing.T) {
 	gittest.Need(t)
 	dir, _ := library(t)
 	s := &Source{Git: "-"}
-	skill := lock.Skill{URL: "file://" + filepath.ToSlash(dir), Path: "skills/pdf", Commit: gittest.Git(t, dir, "rev-parse", "modules")}
+	skill := lock.Skill{URL: "file://" + filepath.ToSlash(dir), Path: "skills/pdf", Commit: ref.Commit(gittest.Git(t, dir, "rev-parse", "modules"))}
 	var got entries
 	err := s.Fetch(context.Background(), skill, &got)
 	if !isCode(err, "PKG-SUBMODULE") || diag.ClassOf(err) != diag.Refused || !strings.Contains(err.Error(), `"skills/pdf/vendor"`) {
@@ -77,7 +78,7 @@ func TestErrorsNameTheProblem(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &Source{HTTP: http.DefaultClient, Git: "-"}
-			err := s.Fetch(context.Background(), lock.Skill{URL: c.url, Path: c.path, Commit: c.commit}, &entries{})
+			err := s.Fetch(context.Background(), lock.Skill{URL: c.url, Path: c.path, Commit: ref.Commit(c.commit)}, &entries{})
 			e, ok := errors.AsType[*diag.Error](err)
 			if !ok || e.Code != c.code || e.Class != c.class || e.Retryable != c.retryable || !strings.Contains(e.Error(), c.says) {
 				t.Errorf("%#v (%v), want code %s, class %d, retryable %t, and %q", e, err, c.code, c.class, c.retryable, c.says)
@@ -96,7 +97,7 @@ func TestCommitGoneOnEveryRung(t *testing.T) {
 	for _, w := range ways() {
 		t.Run(w.name, func(t *testing.T) {
 			s, url := w.open(t, dir)
-			err := s.Fetch(context.Background(), lock.Skill{URL: url, Commit: strings.Repeat("1", 40)}, &entries{})
+			err := s.Fetch(context.Background(), lock.Skill{URL: url, Commit: ref.Commit(strings.Repeat("1", 40))}, &entries{})
 			if !isCode(err, "E_COMMIT") {
 				t.Errorf("Fetch: %v, want E_COMMIT", err)
 			}
@@ -135,7 +136,7 @@ func TestTamperedObjectsAreRefused(t *testing.T) {
 			}}, dir)
 			s := &Source{HTTP: http.DefaultClient, CacheDir: t.TempDir(), Git: "-"}
 			var got entries
-			err := s.Fetch(context.Background(), lock.Skill{URL: srv.URL + "/library.git", Path: "skills/pdf", Commit: commits[0]}, &got)
+			err := s.Fetch(context.Background(), lock.Skill{URL: srv.URL + "/library.git", Path: "skills/pdf", Commit: ref.Commit(commits[0])}, &got)
 			if !isCode(err, "E_DIGEST") || diag.ClassOf(err) != diag.Refused {
 				t.Errorf("Fetch: %v, want E_DIGEST", err)
 			}
@@ -189,7 +190,7 @@ func TestDamagedAnswers(t *testing.T) {
 				r.rungs = r.rungs[:1]
 				s := &Source{repos: map[string]*repo{r.url: r}}
 				var got entries
-				err = s.Fetch(context.Background(), lock.Skill{URL: r.url, Path: "skills/pdf", Commit: commits[0]}, &got)
+				err = s.Fetch(context.Background(), lock.Skill{URL: r.url, Path: "skills/pdf", Commit: ref.Commit(commits[0])}, &got)
 				if err == nil || len(got.m) != 0 {
 					t.Errorf("Fetch: %v with %d entries, want an error and nothing", err, len(got.m))
 				}
@@ -219,10 +220,10 @@ func TestTreeBombIsRefused(t *testing.T) {
 	s := &Source{Git: "-"}
 	url := "file://" + filepath.ToSlash(dir)
 	start := time.Now()
-	if err := s.Fetch(context.Background(), lock.Skill{URL: url, Commit: commit}, &entries{}); !isCode(err, "git_too_large") {
+	if err := s.Fetch(context.Background(), lock.Skill{URL: url, Commit: ref.Commit(commit)}, &entries{}); !isCode(err, "git_too_large") {
 		t.Errorf("Fetch: %v, want git_too_large", err)
 	}
-	if _, err := s.Skills(context.Background(), gitRef(url), source.Release{Commit: commit}, nil); !isCode(err, "git_too_large") {
+	if _, err := s.Skills(context.Background(), gitRef(url), source.Release{Commit: ref.Commit(commit)}, nil); !isCode(err, "git_too_large") {
 		t.Errorf("Skills: %v, want git_too_large", err)
 	}
 	if d := time.Since(start); d > 20*time.Second {
@@ -243,7 +244,7 @@ func TestHugeFileIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.limit = 1 << 20
-		err = s.Fetch(context.Background(), lock.Skill{URL: url, Commit: commit}, &entries{})
+		err = s.Fetch(context.Background(), lock.Skill{URL: url, Commit: ref.Commit(commit)}, &entries{})
 		if !isCode(err, "git_too_large") || diag.ClassOf(err) != diag.Refused {
 			t.Errorf("%s: %v, want git_too_large", url, err)
 		}
@@ -257,7 +258,7 @@ func TestMaxPack(t *testing.T) {
 	srv := gittest.NewServer(t, gittest.Options{}, dir)
 	for maxPack, fits := range map[int64]bool{100: false, 1 << 20: true} {
 		s := &Source{HTTP: http.DefaultClient, Git: "-", MaxPack: maxPack}
-		err := s.Fetch(context.Background(), lock.Skill{URL: srv.URL + "/library.git", Path: "skills/pdf", Commit: commits[0]}, &entries{})
+		err := s.Fetch(context.Background(), lock.Skill{URL: srv.URL + "/library.git", Path: "skills/pdf", Commit: ref.Commit(commits[0])}, &entries{})
 		if fits && err != nil || !fits && !isCode(err, "git_too_large") {
 			t.Errorf("MaxPack %d: %v", maxPack, err)
 		}
@@ -269,7 +270,7 @@ func TestAuthentication(t *testing.T) {
 	gittest.Need(t)
 	dir, commits := library(t)
 	srv := gittest.NewServer(t, gittest.Options{User: "u", Password: "p"}, dir)
-	skill := lock.Skill{URL: srv.URL + "/library.git", Path: "skills/pdf", Commit: commits[0]}
+	skill := lock.Skill{URL: srv.URL + "/library.git", Path: "skills/pdf", Commit: ref.Commit(commits[0])}
 	s := &Source{HTTP: http.DefaultClient, CacheDir: t.TempDir(), Environ: gittest.Environ(t.TempDir())}
 	err := s.Fetch(context.Background(), skill, &entries{})
 	e, ok := errors.AsType[*diag.Error](err)
@@ -312,7 +313,7 @@ func TestCredentialHelperOfTheUser(t *testing.T) {
 	s := &Source{HTTP: http.DefaultClient, CacheDir: t.TempDir(),
 		Environ: append(gittest.Environ(home), "GIT_CONFIG_GLOBAL="+filepath.Join(home, "config"))}
 	var got entries
-	if err := s.Fetch(context.Background(), lock.Skill{URL: srv.URL + "/library.git", Path: "skills/pdf", Commit: commits[0]}, &got); err != nil {
+	if err := s.Fetch(context.Background(), lock.Skill{URL: srv.URL + "/library.git", Path: "skills/pdf", Commit: ref.Commit(commits[0])}, &got); err != nil {
 		t.Fatal(err)
 	}
 	same(t, got.m, truth(t, dir, commits[0], "skills/pdf"))
@@ -343,7 +344,7 @@ func TestRedirect(t *testing.T) {
 	old := httptest.NewServer(http.HandlerFunc(moved))
 	defer old.Close()
 	s := &Source{HTTP: clientFor(old.URL), Git: "-"}
-	if err := s.Fetch(context.Background(), lock.Skill{URL: old.URL + "/old.git", Path: "skills/pdf", Commit: commits[0]}, &entries{}); err != nil {
+	if err := s.Fetch(context.Background(), lock.Skill{URL: old.URL + "/old.git", Path: "skills/pdf", Commit: ref.Commit(commits[0])}, &entries{}); err != nil {
 		t.Fatal(err)
 	}
 	if asked != 2 {
@@ -407,12 +408,12 @@ func TestInjectionNeverReachesGit(t *testing.T) {
 		if _, err := s.Versions(ctx, gitRef(u)); !isCode(err, "invalid_ref") {
 			t.Errorf("Versions of %q: %v, want invalid_ref", u, err)
 		}
-		if err := s.Fetch(ctx, lock.Skill{URL: u, Commit: strings.Repeat("1", 40)}, &entries{}); !isCode(err, "invalid_ref") {
+		if err := s.Fetch(ctx, lock.Skill{URL: u, Commit: ref.Commit(strings.Repeat("1", 40))}, &entries{}); !isCode(err, "invalid_ref") {
 			t.Errorf("Fetch of %q: %v, want invalid_ref", u, err)
 		}
 	}
 	for _, commit := range []string{"--upload-pack=" + touch, "HEAD", "main", "", "-", strings.Repeat("g", 40), hex.EncodeToString([]byte("short"))} {
-		if err := s.Fetch(ctx, lock.Skill{URL: "ssh://host.invalid/x.git", Commit: commit}, &entries{}); !isCode(err, "invalid_commit") {
+		if err := s.Fetch(ctx, lock.Skill{URL: "ssh://host.invalid/x.git", Commit: ref.Commit(commit)}, &entries{}); !isCode(err, "invalid_commit") {
 			t.Errorf("commit %q: %v, want invalid_commit", commit, err)
 		}
 	}
@@ -524,7 +525,7 @@ func TestOddTreesAreRefused(t *testing.T) {
 			commit := gittest.Git(t, dir, "commit-tree", "-m", "odd", tree)
 			s := &Source{Git: "-"}
 			var got entries
-			err := s.Fetch(context.Background(), lock.Skill{URL: "file://" + filepath.ToSlash(dir), Commit: commit}, &got)
+			err := s.Fetch(context.Background(), lock.Skill{URL: "file://" + filepath.ToSlash(dir), Commit: ref.Commit(commit)}, &got)
 			if err == nil || !strings.Contains(err.Error(), c.says) || len(got.m) > 0 {
 				t.Errorf("Fetch: %v with %d entries, want a refusal that says %s", err, len(got.m), c.says)
 			}
@@ -538,7 +539,7 @@ func TestOddTreesAreRefused(t *testing.T) {
 		t.Run("way/"+w.name, func(t *testing.T) {
 			s, url := w.open(t, dir)
 			var got entries
-			if err := s.Fetch(context.Background(), lock.Skill{URL: url, Commit: commit}, &got); err == nil || len(got.m) > 0 {
+			if err := s.Fetch(context.Background(), lock.Skill{URL: url, Commit: ref.Commit(commit)}, &got); err == nil || len(got.m) > 0 {
 				t.Errorf("Fetch: %v with %d entries", err, len(got.m))
 			}
 		})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // maxReadFile bounds a file that is read alone, in bytes.
@@ -21,7 +22,7 @@ const maxReadFile = 8 << 20
 
 // ReadFile returns one regular file of a commit. A path that is no file there is an
 // error that is [fs.ErrNotExist].
-func (s *Source) ReadFile(ctx context.Context, rawURL, commit, name string) ([]byte, error) {
+func (s *Source) ReadFile(ctx context.Context, rawURL string, commit ref.Commit, name string) ([]byte, error) {
 	repo, snap, err := s.open(ctx, rawURL, commit)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // releases makes Releases of refs: tags first, then branches, each by name.
@@ -18,9 +19,9 @@ func releases(refs []advert) []source.Release {
 	for _, a := range refs {
 		if tag, ok := strings.CutPrefix(a.name, "refs/tags/"); ok {
 			skill, version := tagVersion(tag)
-			out = append(out, source.Release{Kind: source.Tag, Name: tag, Skill: skill, Version: version, Commit: a.id.String()})
+			out = append(out, source.Release{Kind: source.Tag, Name: tag, Skill: skill, Version: version, Commit: ref.Commit(a.id.String())})
 		} else if branch, ok := strings.CutPrefix(a.name, "refs/heads/"); ok {
-			out = append(out, source.Release{Kind: source.Branch, Name: branch, Commit: a.id.String(), Default: a.name == head})
+			out = append(out, source.Release{Kind: source.Branch, Name: branch, Commit: ref.Commit(a.id.String()), Default: a.name == head})
 		}
 	}
 	slices.SortFunc(out, func(a, b source.Release) int {

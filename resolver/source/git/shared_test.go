@@ -12,6 +12,7 @@ import (
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/resolver/source/git/gittest"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // A real repository: every tag of it, a skill of 724 files with a link, and five
@@ -41,13 +42,13 @@ func TestRealRepository(t *testing.T) {
 		t.Errorf("%d tags, want 33", tags)
 	}
 	revisions := map[string]string{
-		at(t, releases, "v5.0.1").Commit:                  "skills/brainstorming",
+		string(at(t, releases, "v5.0.1").Commit):          "skills/brainstorming",
 		gittest.Git(t, dir, "rev-parse", "main~5"):        "skills/writing-skills",
 		gittest.Git(t, dir, "rev-parse", "v3.1.0^{tree}"): "",
 	}
 	for commit, dirPath := range revisions {
 		var got entries
-		err := s.Fetch(ctx, lock.Skill{URL: r.URL, Path: dirPath, Commit: commit}, &got)
+		err := s.Fetch(ctx, lock.Skill{URL: r.URL, Path: dirPath, Commit: ref.Commit(commit)}, &got)
 		if dirPath == "" {
 			if err == nil {
 				t.Errorf("a tree was taken for a commit")
@@ -71,7 +72,7 @@ func TestRealRepositoryOfManySkills(t *testing.T) {
 	s := &Source{HTTP: http.DefaultClient, Git: "-"}
 	r := gitRef(srv.URL + "/awesome-copilot.git")
 	commit := gittest.Git(t, dir, "rev-parse", "HEAD")
-	found, err := s.Skills(ctx, r, source.Release{Commit: commit}, nil)
+	found, err := s.Skills(ctx, r, source.Release{Commit: ref.Commit(commit)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -201,7 +201,7 @@ func skillFile(dir string) string { return path.Join(dir, "SKILL.md") }
 // describe makes a Found of a directory and its SKILL.md.
 func (f *finder) describe(dir string, src []byte) source.Found {
 	found := source.Found{Lock: lock.Skill{
-		Name: path.Base(dir), Source: "git", URL: f.ref.URL, Path: dir, Commit: f.snap.commit.String(),
+		Name: path.Base(dir), Source: "git", URL: f.ref.URL, Path: dir, Commit: ref.Commit(f.snap.commit.String()),
 	}}
 	if dir == "" {
 		found.Lock.Name = strings.TrimSuffix(path.Base(f.ref.URL), ".git")

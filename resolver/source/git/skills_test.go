@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/resolver/source/git/gittest"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 func skillMD(name string) string { return "---\nname: " + name + "\ndescription: d\n---\n" }
@@ -23,7 +24,7 @@ func layout(t *testing.T, files gittest.Files) (*Source, string, source.Release)
 	t.Helper()
 	dir := gittest.Init(t, "layout")
 	commit := gittest.Commit(t, dir, files)
-	return &Source{Git: "-"}, "file://" + filepath.ToSlash(dir), source.Release{Kind: source.Commit, Commit: commit}
+	return &Source{Git: "-"}, "file://" + filepath.ToSlash(dir), source.Release{Kind: source.Commit, Commit: ref.Commit(commit)}
 }
 
 // list is "PATH NAME PLUGIN", or "PATH !NAME" for an invalid skill.
@@ -123,12 +124,12 @@ func TestVersionOfASkill(t *testing.T) {
 		release source.Release
 		want    string
 	}{
-		{source.Release{Kind: source.Commit}, pseudo},
-		{source.Release{Kind: source.Branch, Name: "main"}, pseudo},
+		{source.Release{Kind: source.Commit}, string(pseudo)},
+		{source.Release{Kind: source.Branch, Name: "main"}, string(pseudo)},
 		{source.Release{Kind: source.Tag, Name: "v1.2.3"}, "1.2.3"},
 		{source.Release{Kind: source.Tag, Name: "pdf-v1.2.3", Skill: "pdf", Version: "1.2.3"}, "1.2.3"},
-		{source.Release{Kind: source.Tag, Name: "notes-v1.2.3", Skill: "notes", Version: "1.2.3"}, pseudo},
-		{source.Release{Kind: source.Tag, Name: "nightly"}, pseudo},
+		{source.Release{Kind: source.Tag, Name: "notes-v1.2.3", Skill: "notes", Version: "1.2.3"}, string(pseudo)},
+		{source.Release{Kind: source.Tag, Name: "nightly"}, string(pseudo)},
 		{source.Release{Kind: source.Commit, Version: "0.0.0-given"}, "0.0.0-given"},
 	} {
 		c.release.Commit = at.Commit
@@ -160,7 +161,7 @@ func TestSkillByNameIsCheap(t *testing.T) {
 	if _, err := s.Versions(ctx, r); err != nil {
 		t.Fatal(err)
 	}
-	found, err := s.Skills(ctx, r, source.Release{Commit: commit}, []string{"pdf"})
+	found, err := s.Skills(ctx, r, source.Release{Commit: ref.Commit(commit)}, []string{"pdf"})
 	if err != nil || len(found) != 1 {
 		t.Fatalf("found %v, %v", found, err)
 	}

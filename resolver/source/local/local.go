@@ -103,7 +103,7 @@ func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) erro
 	}
 	if l.Artifact != "" && l.Artifact != artifact {
 		return diag.New(diag.Refused, source.CodeDigest, "%s is not what was locked: its digest is %s, not %s",
-			diag.Printable(l.URL), orFolder(artifact), diag.Printable(l.Artifact)).
+			diag.Printable(l.URL), orFolder(artifact), diag.Printable(string(l.Artifact))).
 			Hint("to take it as it is now: skl update %s", l.Name)
 	}
 	err = p.stream(l.Path, source.Canceling(ctx, sink))
@@ -114,11 +114,11 @@ func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) erro
 	return explain(l.URL, err)
 }
 
-func orFolder(artifact string) string {
+func orFolder(artifact ref.Digest) string {
 	if artifact == "" {
 		return "that of a folder"
 	}
-	return artifact
+	return string(artifact)
 }
 
 // path returns where a ref's path is on this system.

@@ -275,7 +275,7 @@ func TestArchives(t *testing.T) {
 				t.Fatalf("found %s, %v", show(found), err)
 			}
 			l := found[0].Lock
-			if l.Artifact != artifact || l.URL != "./"+tt.file || l.Source != "local" {
+			if l.Artifact != ref.Digest(artifact) || l.URL != "./"+tt.file || l.Source != "local" {
 				t.Errorf("locked %+v, want %s", l, artifact)
 			}
 			sum, err := fetch(s, l)

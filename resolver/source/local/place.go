@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/skill"
 )
 
@@ -29,7 +30,7 @@ type place interface {
 	// skillFiles reads the SKILL.md files by path.
 	skillFiles(ctx context.Context) (map[string]text, error)
 	// artifact is the digest of an archive's bytes, "" for a folder.
-	artifact() (string, error)
+	artifact() (ref.Digest, error)
 	// stream sends what is below the directory dir to sink.
 	stream(dir string, sink bundle.Sink) error
 	close()
@@ -87,7 +88,7 @@ type folder struct{ root *os.Root }
 
 func (f *folder) close() { f.root.Close() }
 
-func (f *folder) artifact() (string, error) { return "", nil }
+func (f *folder) artifact() (ref.Digest, error) { return "", nil }
 
 func (f *folder) skillFiles(ctx context.Context) (map[string]text, error) {
 	fsys := durable.RootFS(f.root)
@@ -168,7 +169,7 @@ type archive struct {
 
 func (a *archive) close() { a.file.Close() }
 
-func (a *archive) artifact() (string, error) {
+func (a *archive) artifact() (ref.Digest, error) {
 	if a.size > bundle.MaxArchiveBytes {
 		return "", nil // Unpack says so
 	}
@@ -176,7 +177,7 @@ func (a *archive) artifact() (string, error) {
 	if _, err := io.Copy(h, io.NewSectionReader(a.file, 0, a.size)); err != nil {
 		return "", err
 	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+	return ref.Digest("sha256:" + hex.EncodeToString(h.Sum(nil))), nil
 }
 
 func (a *archive) skillFiles(ctx context.Context) (map[string]text, error) {

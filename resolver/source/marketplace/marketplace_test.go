@@ -76,8 +76,8 @@ func TestPlace(t *testing.T) {
 		if tt.base.Kind == ref.Local {
 			at = ""
 		}
-		got, err := one(t, tt.metadata, tt.source).Place(tt.base, at)
-		if err != nil || got.Ref.String() != tt.want || got.Commit != tt.commit {
+		got, err := one(t, tt.metadata, tt.source).Place(tt.base, ref.Commit(at))
+		if err != nil || got.Ref.String() != tt.want || got.Commit != ref.Commit(tt.commit) {
 			t.Errorf("%s %s: %s (%s), %v; want %s (%s)", tt.metadata, tt.source, got.Ref, got.Commit, err, tt.want, tt.commit)
 		}
 	}

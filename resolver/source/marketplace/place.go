@@ -12,20 +12,20 @@ import (
 // A Source says where a plugin is. Either Ref is zero, and the plugin is in the
 // repository of its marketplace, or it is of kind Forge or Git.
 type Source struct {
-	Ref    ref.Ref // repository, directory and version of a plugin that is elsewhere
-	Path   string  // directory of one that is beside its marketplace; "" is the root
-	Commit string  // pinned by the marketplace; "" if it is not
+	Ref    ref.Ref    // repository, directory and version of a plugin that is elsewhere
+	Path   string     // directory of one that is beside its marketplace; "" is the root
+	Commit ref.Commit // pinned by the marketplace; "" if it is not
 }
 
 // A Place is where a plugin's root directory is.
 type Place struct {
-	Ref    ref.Ref // Git, Forge or Local; Path is the plugin's root
-	Commit string  // the only commit that may be used; "" if Ref.Version decides
+	Ref    ref.Ref    // Git, Forge or Local; Path is the plugin's root
+	Commit ref.Commit // the only commit that may be used; "" if Ref.Version decides
 }
 
 // Check compares what was fetched with what the marketplace pins. Its error is of
 // class Refused and has code E_COMMIT.
-func (p Place) Check(commit string) error {
+func (p Place) Check(commit ref.Commit) error {
 	if p.Commit == "" || p.Commit == commit {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (p Place) Check(commit string) error {
 // Place says where p is, for a marketplace that was read at base (of kind Git, Forge or
 // Local; its Path is the directory that holds the marketplace) and, unless base is a folder, at
 // commit. A plugin beside its marketplace is taken from that same commit.
-func (p Plugin) Place(base ref.Ref, commit string) (Place, error) {
+func (p Plugin) Place(base ref.Ref, commit ref.Commit) (Place, error) {
 	if p.Invalid != nil {
 		return Place{}, p.Invalid
 	}
@@ -54,7 +54,7 @@ func (p Plugin) Place(base ref.Ref, commit string) (Place, error) {
 	switch {
 	case base.Kind != ref.Local:
 		r.Path = join(base.Path, p.Source.Path)
-		r.Version = commit
+		r.Version = string(commit)
 	case p.Source.Path != "":
 		r.Path = strings.TrimSuffix(base.Path, "/") + "/" + p.Source.Path
 	}
@@ -101,13 +101,14 @@ func pinned(r ref.Ref, fields map[string]json.RawMessage) (Source, error) {
 	if err != nil {
 		return Source{}, err
 	}
-	commit := str(fields["sha"])
-	if commit != "" && !isCommit(commit) {
-		return Source{}, invalid("sha %q is not a full commit id", commit)
+	sha := str(fields["sha"])
+	commit, ok := ref.ParseCommit(sha)
+	if sha != "" && !ok {
+		return Source{}, invalid("sha %q is not a full commit id", sha)
 	}
 	r.Path, r.Version = dir, str(fields["ref"])
 	if commit != "" {
-		r.Version = commit
+		r.Version = string(commit)
 	}
 	checked, err := ref.Parse(r.String())
 	if err != nil || checked != r {
@@ -142,13 +143,4 @@ func clone(s string) (ref.Ref, error) {
 		return ref.Ref{}, invalid("url %q is not the address of a repository", s)
 	}
 	return r, nil
-}
-
-func isCommit(s string) bool {
-	for i := range len(s) {
-		if (s[i] < '0' || s[i] > '9') && (s[i] < 'a' || s[i] > 'f') {
-			return false
-		}
-	}
-	return len(s) == 40 || len(s) == 64
 }

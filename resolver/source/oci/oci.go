@@ -172,7 +172,7 @@ func (s *Source) Tagged(ctx context.Context, r ref.Ref, l lock.Skill) (manifests
 
 // says returns the manifest of l if its artifact says that it is of l's version.
 func (r *repository) says(ctx context.Context, l lock.Skill) ([]string, error) {
-	m, err := r.manifest(ctx, l.Manifest)
+	m, err := r.manifest(ctx, string(l.Manifest))
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (r *repository) says(ctx context.Context, l lock.Skill) ([]string, error) {
 	if err != nil || f.Lock.Version != l.Version {
 		return nil, err
 	}
-	return []string{l.Manifest}, nil
+	return []string{string(l.Manifest)}, nil
 }
 
 // Skills reads the one skill of an artifact, or those of a collection: with names, only members that
@@ -195,8 +195,8 @@ func (s *Source) Skills(ctx context.Context, r ref.Ref, at source.Release, names
 		return nil, err
 	}
 	reference := at.Name
-	if at.Kind == source.Commit {
-		reference = at.Commit
+	if at.Kind == source.Manifest {
+		reference = string(at.Manifest)
 	}
 	m, err := repo.manifest(ctx, reference)
 	if err != nil {
@@ -286,7 +286,7 @@ func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) erro
 		return diag.New(diag.Failed, "lock_corrupt", "skill %s has no manifest digest in the lock", diag.Printable(l.Name)).
 			Hint("skl lock --upgrade %s", diag.Printable(l.Name))
 	}
-	m, err := repo.manifest(ctx, l.Manifest)
+	m, err := repo.manifest(ctx, string(l.Manifest))
 	if err != nil {
 		return err
 	}
@@ -333,7 +333,7 @@ func (r *repository) found(ctx context.Context, m *manifest, a *oci.Artifact, ve
 	if err != nil {
 		return source.Found{}, r.explain(err)
 	}
-	f := source.Found{Lock: lock.Skill{Source: "oci", URL: r.url, Version: version, Manifest: string(m.digest), Artifact: string(artifact(a))}}
+	f := source.Found{Lock: lock.Skill{Source: "oci", URL: r.url, Version: version, Manifest: ref.Digest(m.digest), Artifact: ref.Digest(artifact(a))}}
 	doc, err := skill.Read(text)
 	if err != nil {
 		f.Lock.Name, f.Invalid = path.Base(r.url), err

@@ -82,7 +82,7 @@ func accept() string {
 // manifest reads the manifest that a tag or digest names.
 func (r *repository) manifest(ctx context.Context, reference string) (*manifest, error) {
 	want := digest.Digest("")
-	if ref.IsDigest(reference) {
+	if _, ok := ref.ParseDigest(reference); ok {
 		want = digest.Digest(reference)
 		r.mu.Lock()
 		m := r.manifests[want]
@@ -281,7 +281,7 @@ func (r *repository) warnings(resp *http.Response, reference string) {
 		return
 	}
 	place := r.url + ":" + reference
-	if ref.IsDigest(reference) {
+	if _, ok := ref.ParseDigest(reference); ok {
 		place = r.url + "@" + reference
 	}
 	for i, value := range resp.Header.Values("Warning") {

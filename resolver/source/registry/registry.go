@@ -296,7 +296,7 @@ func (s *Source) Skills(ctx context.Context, r ref.Ref, at source.Release, _ []s
 	}
 	return []source.Found{{Description: rec.Description, Rank: source.RankRoot, Lock: lock.Skill{
 		Name: rec.Name, Source: "registry", URL: p.URL(), Version: rec.Version.Version,
-		Manifest: rec.Manifest, Artifact: rec.Artifact, Tree: bundle.Digest(rec.Tree), Files: len(rec.Files), Bytes: rec.Bytes,
+		Manifest: ref.Digest(rec.Manifest), Artifact: ref.Digest(rec.Artifact), Tree: bundle.Digest(rec.Tree), Files: len(rec.Files), Bytes: rec.Bytes,
 		Log: rec.proof,
 	}}}, nil
 }
@@ -368,7 +368,7 @@ func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) erro
 	if err != nil {
 		return err
 	}
-	m, err := p.oci.Manifest(ctx, target, l.Manifest)
+	m, err := p.oci.Manifest(ctx, target, string(l.Manifest))
 	if err != nil {
 		return err
 	}
@@ -383,7 +383,7 @@ func (s *Source) Fetch(ctx context.Context, l lock.Skill, sink bundle.Sink) erro
 	if err != nil {
 		return named(l, err)
 	}
-	if l.Artifact != "" && (len(a.Layers) == 0 || a.Layers[0].Digest.String() != l.Artifact) {
+	if l.Artifact != "" && (len(a.Layers) == 0 || ref.Digest(a.Layers[0].Digest) != l.Artifact) {
 		return diag.New(diag.Refused, oci.CodeDigest, "%s: manifest %s does not hold the layer that was locked", l.Name, l.Manifest)
 	}
 	return named(l, p.oci.Unpack(ctx, target, a, sink))
@@ -463,7 +463,7 @@ func (s *Source) Attestations(ctx context.Context, l lock.Skill) ([][]byte, erro
 	if rec.err != nil {
 		return nil, rec.err
 	}
-	if rec.Manifest != l.Manifest {
+	if ref.Digest(rec.Manifest) != l.Manifest {
 		return nil, diag.New(diag.Refused, oci.CodeDigest, "%s: the registry now has another manifest as version %s than was locked", l.Name, l.Version).
 			Hint("ask who runs %s: versions never change", p.URL())
 	}

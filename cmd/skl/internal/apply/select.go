@@ -85,7 +85,7 @@ func (a *Applier) selected(o *resolver.Opened, f source.Found, of int, pin bool)
 		// A tag can move; the digest is part of the ref.
 		asked.Digest, version, kind = f.Lock.Manifest, "", ""
 	}
-	if o.Place.Commit != "" || asked.Kind == ref.Local {
+	if o.Place.Commit != "" || asked.Digest != "" || asked.Kind == ref.Local {
 		version, kind = "", ""
 	}
 	r := narrow(asked.WithoutVersion(), f, of)
@@ -98,7 +98,7 @@ func (a *Applier) selected(o *resolver.Opened, f source.Found, of int, pin bool)
 	case lock.Branch:
 		entry.Branch = version
 	case lock.Commit:
-		entry.Commit = version
+		entry.Commit = ref.Commit(version)
 	}
 	want := r
 	want.Version = version

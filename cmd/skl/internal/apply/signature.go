@@ -14,13 +14,14 @@ import (
 	"sync"
 
 	"github.com/Masterminds/semver/v3"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/config"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
-	"golang.org/x/sync/errgroup"
 )
 
 // permSigner accepts that a skill is signed by somebody else than before.
@@ -119,7 +120,7 @@ func (a *Applier) believe(t *attest.Trust, s config.Signer) error {
 
 // SubjectOf is what a signature of s has to be about.
 func SubjectOf(s lock.Skill) attest.Subject {
-	subject := attest.Subject{Digest: s.Manifest}
+	subject := attest.Subject{Digest: string(s.Manifest)}
 	if v, err := semver.StrictNewVersion(s.Version); err == nil && !strings.HasPrefix(v.Original(), "0.0.0-") {
 		subject.Version = s.Version
 	}
@@ -318,7 +319,7 @@ func lockedSigner(s *lock.Signer) string {
 
 // kept is the file that holds the signatures of a manifest.
 func (a *Applier) kept(s lock.Skill) string {
-	_, sum, _ := strings.Cut(s.Manifest, ":")
+	_, sum, _ := strings.Cut(string(s.Manifest), ":")
 	return filepath.Join(a.Dirs.Data, "signatures", sum+".json")
 }
 

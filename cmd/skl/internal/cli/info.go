@@ -119,7 +119,7 @@ func (w *world) lookAt(ctx context.Context, arg string) (apply.FileTree, infoRes
 	s := found[0].Lock
 	s.Ref = r.String() // a registry's release is fetched by its name
 	t, err := w.ReleaseTree(ctx, s)
-	return t, infoResult{Name: s.Name, Version: s.Version, Source: s.Source, URL: s.URL, Commit: s.Commit, Path: s.Path, Copies: []roots.Record{}}, err
+	return t, infoResult{Name: s.Name, Version: s.Version, Source: s.Source, URL: s.URL, Commit: string(s.Commit), Path: s.Path, Copies: []roots.Record{}}, err
 }
 
 // describe fills in what the files say.

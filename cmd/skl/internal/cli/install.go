@@ -137,7 +137,7 @@ func (w *world) listRefs(ctx context.Context, refs []ref.Ref) error {
 			w.printFound(found)
 		}
 		for _, s := range found {
-			l := listed{s.Lock.Name, s.Lock.Path, s.Lock.Version, s.Lock.Commit, s.Description, ""}
+			l := listed{s.Lock.Name, s.Lock.Path, s.Lock.Version, string(s.Lock.Commit), s.Description, ""}
 			if s.Invalid != nil {
 				l.Invalid = s.Invalid.Error()
 			}

@@ -21,7 +21,7 @@ func (sc *Scope) acceptancePath() string { return filepath.Join(sc.Dirs.State, "
 
 // releaseKey is the place and the pin of a release on one line.
 func releaseKey(s lock.Skill) string {
-	return strings.Join([]string{s.Source, s.URL, s.Path, cmp.Or(s.Commit, s.Manifest, string(s.Tree))}, " ")
+	return strings.Join([]string{s.Source, s.URL, s.Path, cmp.Or(string(s.Commit), string(s.Manifest), string(s.Tree))}, " ")
 }
 
 func (sc *Scope) acceptances() (acceptances, error) {

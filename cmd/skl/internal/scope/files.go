@@ -183,7 +183,7 @@ func Wants(m *manifest.Manifest) ([]resolver.Named, error) {
 		for _, v := range []struct {
 			text string
 			kind lock.RefKind
-		}{{s.Version, lock.Range}, {s.Branch, lock.Branch}, {s.Tag, lock.Tag}, {s.Commit, lock.Commit}} {
+		}{{s.Version, lock.Range}, {s.Branch, lock.Branch}, {s.Tag, lock.Tag}, {string(s.Commit), lock.Commit}} {
 			if v.text != "" {
 				r.Version, n.Kind = v.text, v.kind
 			}

@@ -90,7 +90,7 @@ func (p plugins) Plugin(ctx context.Context, market ref.Ref, at source.Release, 
 }
 
 // commit resolves the version of a plugin that is elsewhere and not pinned.
-func (p plugins) commit(ctx context.Context, r ref.Ref) (string, error) {
+func (p plugins) commit(ctx context.Context, r ref.Ref) (ref.Commit, error) {
 	releases, err := p.w.git.Versions(ctx, r)
 	if err != nil {
 		return "", err
@@ -103,7 +103,7 @@ func (p plugins) commit(ctx context.Context, r ref.Ref) (string, error) {
 type repoFiles struct {
 	w      *Scope
 	at     ref.Ref // Git or Local
-	commit string
+	commit ref.Commit
 }
 
 func (f repoFiles) ReadFile(ctx context.Context, name string) ([]byte, error) {

@@ -66,7 +66,7 @@ func (s *Shipper) published(ctx context.Context, arg, to string) (*destination, 
 	}
 	version := r.Version
 	if r.Digest != "" {
-		version = r.Digest
+		version = string(r.Digest)
 	}
 	if version == "" || r.Kind != ref.Name && r.Kind != ref.OCI || r.Kind == ref.Name && r.Path != "" {
 		return fail(diag.New(diag.Misuse, "invalid_ref", "%s does not name one published release", arg).Hint("write NS/NAME@VERSION, or oci://HOST/NS/NAME:TAG"))

@@ -66,7 +66,7 @@ func (s *Shipper) draft(dir, asked string) (*draft, error) {
 	}
 	for _, other := range own.Skills {
 		need := other.Ref
-		if v := cmp.Or(other.Version, other.Tag, other.Commit, other.Branch); v != "" {
+		if v := cmp.Or(other.Version, other.Tag, string(other.Commit), other.Branch); v != "" {
 			need += "@" + v
 		}
 		d.input.Requires = append(d.input.Requires, need)
