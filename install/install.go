@@ -405,7 +405,7 @@ func (s Site) summarise(dir string) (bundle.Summary, error) {
 // copyOut copies a release from the store. A damaged entry is fetched once more.
 func (in *Installer) copyOut(ctx context.Context, s lock.Skill, dst string) (sum bundle.Summary, healed bool, err error) {
 	sum, err = in.Store.Copy(s.Tree, in.Dir, dst)
-	damaged := errors.Is(err, diag.Code("store_damaged"))
+	damaged := errors.Is(err, diag.Code("store_corrupt"))
 	if damaged || errors.Is(err, fs.ErrNotExist) {
 		if err := in.Store.Drop(s.Tree); err != nil {
 			return bundle.Summary{}, false, err

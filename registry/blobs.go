@@ -360,7 +360,7 @@ func (g *Registry) openUpload(ctx context.Context, who Caller, repo, id string) 
 // hold makes this call the only one that works on the upload.
 func (g *Registry) hold(id string) (release func(), err error) {
 	if _, taken := g.busy.LoadOrStore(id, true); taken {
-		return nil, diag.New(diag.Misuse, "bad_range", "another request is writing to this upload")
+		return nil, diag.New(diag.Misuse, "wrong_range", "another request is writing to this upload")
 	}
 	return func() { g.busy.Delete(id) }, nil
 }
@@ -372,7 +372,7 @@ func (g *Registry) UploadOffset(ctx context.Context, who Caller, repo, id string
 }
 
 // AppendUpload adds r at offset, -1 meaning the end, and returns the new length. Another
-// offset than the session's length is refused with code bad_range.
+// offset than the session's length is refused with code wrong_range.
 func (g *Registry) AppendUpload(ctx context.Context, who Caller, repo, id string, offset int64, r io.Reader) (int64, error) {
 	release, err := g.hold(id)
 	if err != nil {
@@ -388,7 +388,7 @@ func (g *Registry) AppendUpload(ctx context.Context, who Caller, repo, id string
 
 func (g *Registry) appendTo(ctx context.Context, who Caller, u *meta.Upload, s *session, offset int64, r io.Reader) (int64, error) {
 	if offset >= 0 && offset != u.Offset {
-		return u.Offset, diag.New(diag.Misuse, "bad_range", "the upload has %d bytes and cannot go on at %d", u.Offset, offset)
+		return u.Offset, diag.New(diag.Misuse, "wrong_range", "the upload has %d bytes and cannot go on at %d", u.Offset, offset)
 	}
 	h256, h512, err := s.hashes()
 	if err != nil {
@@ -447,7 +447,7 @@ func (g *Registry) FinishUpload(ctx context.Context, who Caller, repo, id string
 			return err
 		}
 	} else if offset > 0 && offset != u.Offset {
-		return diag.New(diag.Misuse, "bad_range", "the upload has %d bytes and cannot go on at %d", u.Offset, offset)
+		return diag.New(diag.Misuse, "wrong_range", "the upload has %d bytes and cannot go on at %d", u.Offset, offset)
 	}
 	known := blob.Appended{Size: u.Offset}
 	h256, h512, err := s.hashes()

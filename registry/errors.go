@@ -29,7 +29,7 @@ func statuses(code string) int {
 		return http.StatusGone
 	case "too_large":
 		return http.StatusRequestEntityTooLarge
-	case "bad_range":
+	case "wrong_range":
 		return http.StatusRequestedRangeNotSatisfiable
 	case "rate_limited":
 		return http.StatusTooManyRequests
@@ -39,7 +39,7 @@ func statuses(code string) int {
 		return http.StatusRequestTimeout
 	case "unavailable":
 		return http.StatusServiceUnavailable
-	case "digest_invalid", "namespace_invalid", "invalid_manifest", "invalid_bundle", "invalid_digest", "invalid_name", "invalid_version", "invalid_request", "not_a_skill",
+	case "invalid_digest", "invalid_namespace", "invalid_manifest", "invalid_bundle", "wrong_digest", "invalid_name", "invalid_version", "invalid_request", "not_a_skill",
 		"incomplete_upload", "blob_missing":
 		return http.StatusBadRequest
 	}
@@ -70,9 +70,9 @@ func Explain(err error) error {
 		e.Err, e.Retryable = err, true
 		return e
 	case errors.Is(err, blob.ErrDigest):
-		return diag.New(diag.Misuse, "invalid_digest", "the content does not have the digest it was sent under")
+		return diag.New(diag.Misuse, "wrong_digest", "the content does not have the digest it was sent under")
 	case errors.Is(err, blob.ErrOffset):
-		return diag.New(diag.Misuse, "bad_range", "the upload does not go on at this offset")
+		return diag.New(diag.Misuse, "wrong_range", "the upload does not go on at this offset")
 	case errors.Is(err, blob.ErrTooLarge):
 		return diag.New(diag.Misuse, "too_large", "the upload is larger than this registry takes")
 	case errors.Is(err, blob.ErrCorrupt):

@@ -206,7 +206,7 @@ func (g *Registry) PutManifest(ctx context.Context, who Caller, repo, reference,
 	if strings.Contains(reference, ":") {
 		claimed, err := blob.ParseDigest(reference)
 		if err != nil || !claimed.Names(body) {
-			return Pushed{}, diag.New(diag.Misuse, "invalid_digest", "the manifest does not have the digest %s", diag.Printable(reference))
+			return Pushed{}, diag.New(diag.Misuse, "wrong_digest", "the manifest does not have the digest %s", diag.Printable(reference))
 		}
 		tag, digest = "", claimed
 	} else if !validTag(tag) {

@@ -26,9 +26,9 @@ func TestOneOwnerOfANamespace(t *testing.T) {
 			}
 		})
 	}
-	look := map[string]string{"Race": "namespace_invalid", "RACE": "namespace_invalid", "race-": "namespace_invalid", "-race": "namespace_invalid",
-		"ra--ce": "namespace_invalid", "r\u0430ce": "namespace_invalid", "ra\u200dce": "namespace_invalid", "race.": "namespace_invalid", "race/x": "namespace_invalid",
-		"race\x00": "namespace_invalid", " race": "namespace_invalid", "nul": "namespace_invalid", "v2": "name_reserved", "token": "name_reserved", "skl": "name_reserved"}
+	look := map[string]string{"Race": "invalid_namespace", "RACE": "invalid_namespace", "race-": "invalid_namespace", "-race": "invalid_namespace",
+		"ra--ce": "invalid_namespace", "r\u0430ce": "invalid_namespace", "ra\u200dce": "invalid_namespace", "race.": "invalid_namespace", "race/x": "invalid_namespace",
+		"race\x00": "invalid_namespace", " race": "invalid_namespace", "nul": "invalid_namespace", "v2": "name_reserved", "token": "name_reserved", "skl": "name_reserved"}
 	var mu sync.Mutex
 	for name, want := range look {
 		wait.Go(func() {

@@ -148,12 +148,12 @@ func TestIndexJSON(t *testing.T) {
 		{2, "usage", "query", "x --limit 0"},
 		{2, "not_found", "query", "x --path nowhere"},
 		{2, "not_a_directory", "query", "x --path src/auth.ts"},
-		{2, "bad_service_url", "query", "x --service ftp://127.0.0.1"},
+		{2, "invalid_service_url", "query", "x --service ftp://127.0.0.1"},
 		{1, "service_unreachable", "query", "x --service http://127.0.0.1:1"},
 		{2, "handle_id", "expand", "x"},
 		{1, "handle_not_found", "expand", "h000000000000000000000000"},
 		{4, "address_needs_key", "index serve", "--addr 0.0.0.0:0"},
-		{2, "bad_address", "index serve", "--addr x"},
+		{2, "invalid_address", "index serve", "--addr x"},
 	} {
 		out := m.answerAs(tt.command, tt.status, append(strings.Fields(tt.command), strings.Fields(tt.args)...)...)
 		failure := hasFields(t, "the error", hasFields(t, "an error", out, "error")["error"], errorFields)

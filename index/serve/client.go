@@ -103,7 +103,7 @@ func (c *Client) post(ctx context.Context, path string, body, answer any) error 
 func (c *Client) do(ctx context.Context, method, path string, body []byte, answer any) error {
 	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.URL, "/")+path, bytes.NewReader(body))
 	if err != nil {
-		return diag.New(diag.Misuse, "bad_service_url", "%q is not the URL of a service", c.URL).Hint("use http://%s", DefaultAddr)
+		return diag.New(diag.Misuse, "invalid_service_url", "%q is not the URL of a service", c.URL).Hint("use http://%s", DefaultAddr)
 	}
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")

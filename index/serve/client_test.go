@@ -188,7 +188,7 @@ func TestClientErrors(t *testing.T) {
 		code string
 	}{
 		{"nobody there", &Client{URL: "http://127.0.0.1:1"}, "service_unreachable"},
-		{"no URL", &Client{URL: "http://[", Key: "k"}, "bad_service_url"},
+		{"no URL", &Client{URL: "http://[", Key: "k"}, "invalid_service_url"},
 		{"another server", &Client{URL: other.URL, Key: "k"}, "service_answer"},
 		{"the wrong key", &Client{URL: w.URL, Key: "wrong"}, codeKey},
 		{"an index that fails", &Client{URL: failing.URL}, codeNotReady},

@@ -131,7 +131,7 @@ func (s *Service) Close() error {
 func CheckAddr(addr, key string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return diag.New(diag.Misuse, "bad_address", "%q is not an address with a port", addr).Hint("use %s", DefaultAddr)
+		return diag.New(diag.Misuse, "invalid_address", "%q is not an address with a port", addr).Hint("use %s", DefaultAddr)
 	}
 	if key != "" || origin.Loopback(host) {
 		return nil

@@ -73,7 +73,7 @@ func (s *Store) Put(limits bundle.Limits, fetch func(bundle.Sink) error) (bundle
 
 // Copy writes the tree d to the new directory dst in dir and checks it on the way. An
 // entry that does not have the content of its name gives an error with code
-// store_damaged, and dst is removed.
+// store_corrupt, and dst is removed.
 func (s *Store) Copy(d bundle.Digest, dir *within.Dir, dst string) (bundle.Summary, error) {
 	if _, err := os.Lstat(s.Path(d)); err != nil {
 		return bundle.Summary{}, err
@@ -89,7 +89,7 @@ func (s *Store) Copy(d bundle.Digest, dir *within.Dir, dst string) (bundle.Summa
 	if err != nil && !isBundleError(err) {
 		return bundle.Summary{}, err
 	}
-	return bundle.Summary{}, diag.New(diag.Refused, "store_damaged", "the stored copy of %s is damaged", d)
+	return bundle.Summary{}, diag.New(diag.Refused, "store_corrupt", "the stored copy of %s is damaged", d)
 }
 
 // isBundleError tells a stored tree that breaks a rule of bundles, and so was

@@ -76,8 +76,8 @@ func TestDamageIsNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 		dst := filepath.Join(t.TempDir(), "a")
-		if _, err := s.Copy(sum.Tree, within.Anywhere(), dst); !errors.Is(err, diag.Code("store_damaged")) {
-			t.Errorf("%s: error %v, want store_damaged", name, err)
+		if _, err := s.Copy(sum.Tree, within.Anywhere(), dst); !errors.Is(err, diag.Code("store_corrupt")) {
+			t.Errorf("%s: error %v, want store_corrupt", name, err)
 		}
 		if _, err := os.Lstat(dst); err == nil {
 			t.Errorf("%s: something was copied", name)

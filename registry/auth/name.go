@@ -12,13 +12,13 @@ const MaxNamespace = 39
 
 // CheckNamespace reports whether a namespace can be called name: 1-39 of a-z, 0-9 and single hyphens
 // inside, no device of Windows, and not a word that the registry or one of its clients uses for something else.
-// Its errors are *diag.Error with the codes namespace_invalid and name_reserved.
+// Its errors are *diag.Error with the codes invalid_namespace and name_reserved.
 func CheckNamespace(name string) error {
 	if len(name) > MaxNamespace {
-		return diag.New(diag.Misuse, "namespace_invalid", "namespace %.60q is %d bytes long, at most %d are allowed", name, len(name), MaxNamespace)
+		return diag.New(diag.Misuse, "invalid_namespace", "namespace %.60q is %d bytes long, at most %d are allowed", name, len(name), MaxNamespace)
 	}
 	if err := skill.CheckPublishName(name); err != nil {
-		return diag.New(diag.Misuse, "namespace_invalid", "%q cannot be a namespace: %w", diag.Printable(name), err)
+		return diag.New(diag.Misuse, "invalid_namespace", "%q cannot be a namespace: %w", diag.Printable(name), err)
 	}
 	if reservedNamespace(name) {
 		return diag.New(diag.Misuse, "name_reserved", "namespace %q is reserved", name)

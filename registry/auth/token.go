@@ -51,9 +51,9 @@ func tokenText(secret [32]byte) string {
 
 // ParseToken checks the form of a token. It accepts what NewToken can make, and nothing else; so a
 // token that was mistyped or cut is known without a look into the database.
-// Its error is a *diag.Error with the code token_malformed, and does not hold the text.
+// Its error is a *diag.Error with the code invalid_token, and does not hold the text.
 func ParseToken(text string) (id string, hash Hash, err error) {
-	malformed := diag.New(diag.Refused, "token_malformed", "the token is mistyped or cut: a token is %q and %d letters and digits", TokenPrefix, tokenDigits+sumDigits)
+	malformed := diag.New(diag.Refused, "invalid_token", "the token is mistyped or cut: a token is %q and %d letters and digits", TokenPrefix, tokenDigits+sumDigits)
 	if len(text) != TokenLength || !strings.HasPrefix(text, TokenPrefix) {
 		return "", Hash{}, malformed
 	}

@@ -52,7 +52,7 @@ func TestMistypedToken(t *testing.T) {
 	}
 	for _, s := range bad {
 		id, hash, err := auth.ParseToken(s)
-		if !errors.Is(err, diag.Code("token_malformed")) || id != "" || hash != (auth.Hash{}) {
+		if !errors.Is(err, diag.Code("invalid_token")) || id != "" || hash != (auth.Hash{}) {
 			t.Errorf("ParseToken(%q) = %q, %v", s, id, err)
 			continue
 		}

@@ -24,7 +24,7 @@ const (
 type Digest struct{ text string }
 
 // ParseDigest parses s. For every s it accepts, its String is s.
-// Its error is a *diag.Error with the code digest_invalid.
+// Its error is a *diag.Error with the code invalid_digest.
 func ParseDigest(s string) (Digest, error) {
 	algorithm, digits, _ := strings.Cut(s, ":")
 	want := 0
@@ -35,7 +35,7 @@ func ParseDigest(s string) (Digest, error) {
 		want = 2 * sha512.Size
 	}
 	if want == 0 || len(digits) != want || strings.Trim(digits, "0123456789abcdef") != "" {
-		return Digest{}, diag.New(diag.Misuse, "digest_invalid", "%q is not a digest: sha256 or sha512, a colon and lower-case hexadecimal digits", clip(s))
+		return Digest{}, diag.New(diag.Misuse, "invalid_digest", "%q is not a digest: sha256 or sha512, a colon and lower-case hexadecimal digits", clip(s))
 	}
 	return Digest{s}, nil
 }

@@ -38,7 +38,7 @@ func TestParseDigest(t *testing.T) {
 		if ok != (err == nil) || ok && d.String() != s || !ok && !d.IsZero() {
 			t.Errorf("ParseDigest(%q) = %v, %v", s, d, err)
 		}
-		if !ok && !errors.Is(err, diag.Code("digest_invalid")) {
+		if !ok && !errors.Is(err, diag.Code("invalid_digest")) {
 			t.Errorf("ParseDigest(%q): %v has another code", s, err)
 		}
 	}

@@ -65,7 +65,7 @@ func (q *request) getBlob(d blob.Digest) error {
 	switch {
 	case !ok:
 		head.Set("Content-Range", "bytes */"+itoa(size))
-		return diag.New(diag.Misuse, "bad_range", "range %q is not within the %d bytes of the blob", clip(asked), size)
+		return diag.New(diag.Misuse, "wrong_range", "range %q is not within the %d bytes of the blob", clip(asked), size)
 	case !partial:
 		head["Content-Length"] = []string{itoa(size)}
 		q.status(http.StatusOK)

@@ -29,13 +29,13 @@ func codeOf(code string) (oci string, status int) {
 		return "BLOB_UNKNOWN", 0
 	case "unknown_upload":
 		return "BLOB_UPLOAD_UNKNOWN", 0
-	case "bad_range", "incomplete_upload", "timeout":
+	case "wrong_range", "incomplete_upload", "timeout":
 		return "BLOB_UPLOAD_INVALID", 0
 	case "invalid_size":
 		return "SIZE_INVALID", http.StatusBadRequest
 	case "too_large":
 		return "SIZE_INVALID", 0
-	case "invalid_digest", "digest_invalid":
+	case "wrong_digest", "invalid_digest":
 		return "DIGEST_INVALID", http.StatusBadRequest
 	case "invalid_name":
 		return "NAME_INVALID", 0
@@ -47,7 +47,7 @@ func codeOf(code string) (oci string, status int) {
 		return "UNSUPPORTED", 0
 	case "too_many_tags":
 		return "UNSUPPORTED", http.StatusRequestURITooLong
-	case "bad_page":
+	case "invalid_page":
 		return "PAGINATION_NUMBER_INVALID", http.StatusBadRequest
 	case "method_not_allowed":
 		return "UNSUPPORTED", http.StatusMethodNotAllowed

@@ -173,7 +173,7 @@ func (q *request) tags() error {
 	if text := query.Get("n"); text != "" {
 		n, ok := number(text)
 		if !ok {
-			return diag.New(diag.Misuse, "bad_page", "n is a number of tags, not %q", clip(text))
+			return diag.New(diag.Misuse, "invalid_page", "n is a number of tags, not %q", clip(text))
 		}
 		limit = min(limit, n)
 	}

@@ -151,41 +151,41 @@ func TestUploadFaults(t *testing.T) {
 	}{
 		{"mislabelled in one request", func(repo string) answer {
 			return s.ask("", "POST", "/v2/"+repo+"/blobs/uploads/?digest="+other, bytes.NewReader(content))
-		}, 400, "invalid_digest"},
+		}, 400, "wrong_digest"},
 		{"mislabelled in two", func(repo string) answer {
 			return s.ask("", "PUT", s.upload("", repo)+"?digest="+other, bytes.NewReader(content))
-		}, 400, "invalid_digest"},
+		}, 400, "wrong_digest"},
 		{"mislabelled in pieces", func(repo string) answer {
 			return s.ask("", "PUT", patched(repo)+"?digest="+other, bytes.NewReader(content[4000:]))
-		}, 400, "invalid_digest"},
+		}, 400, "wrong_digest"},
 		{"closed too early", func(repo string) answer {
 			return s.ask("", "PUT", patched(repo)+"?digest="+d, nil)
-		}, 400, "invalid_digest"},
+		}, 400, "wrong_digest"},
 		{"a gap", func(repo string) answer {
 			return s.ask("", "PATCH", patched(repo), bytes.NewReader(content[5000:]), "Content-Range", "5000-9999")
-		}, 416, "bad_range"},
+		}, 416, "wrong_range"},
 		{"a piece twice", func(repo string) answer {
 			return s.ask("", "PATCH", patched(repo), bytes.NewReader(content[:4000]), "Content-Range", "0-3999")
-		}, 416, "bad_range"},
+		}, 416, "wrong_range"},
 		{"a gap before the end", func(repo string) answer {
 			return s.ask("", "PUT", patched(repo)+"?digest="+d, bytes.NewReader(content[5000:]), "Content-Range", "5000-9999")
-		}, 416, "bad_range"},
+		}, 416, "wrong_range"},
 		{"a range that is none", func(repo string) answer {
 			return s.ask("", "PATCH", patched(repo), bytes.NewReader(content[4000:]), "Content-Range", "all")
-		}, 416, "bad_range"},
+		}, 416, "wrong_range"},
 		{"a range of another length", func(repo string) answer {
 			return s.ask("", "PATCH", patched(repo), bytes.NewReader(content[4000:]), "Content-Range", "4000-4001")
 		}, 400, "invalid_size"},
 		{"a stream shorter than its range", func(repo string) answer {
 			return s.ask("", "PATCH", patched(repo), struct{ io.Reader }{bytes.NewReader(content[4000:5000])}, "Content-Range", "4000-9999")
 		}, 400, "incomplete_upload"},
-		{"no digest", func(repo string) answer { return s.ask("", "PUT", patched(repo), nil) }, 400, "digest_invalid"},
+		{"no digest", func(repo string) answer { return s.ask("", "PUT", patched(repo), nil) }, 400, "invalid_digest"},
 		{"a digest that is none", func(repo string) answer {
 			return s.ask("", "PUT", patched(repo)+"?digest=sha256:xyz", nil)
-		}, 400, "digest_invalid"},
+		}, 400, "invalid_digest"},
 		{"an algorithm nobody knows", func(repo string) answer {
 			return s.ask("", "POST", "/v2/"+repo+"/blobs/uploads/?digest-algorithm=md5", nil)
-		}, 400, "invalid_digest"},
+		}, 400, "wrong_digest"},
 		{"a session that was never opened", func(repo string) answer {
 			return s.ask("", "PATCH", "/v2/"+repo+"/blobs/uploads/AAAA", bytes.NewReader(content))
 		}, 404, "unknown_upload"},
@@ -312,8 +312,8 @@ func TestManifest(t *testing.T) {
 		status int
 		code   string
 	}{
-		{"another digest", put(blob.Sum(blob.SHA256, nil).String(), manifestType, content), 400, "invalid_digest"},
-		{"no digest", put("sha256:12", manifestType, content), 400, "digest_invalid"},
+		{"another digest", put(blob.Sum(blob.SHA256, nil).String(), manifestType, content), 400, "wrong_digest"},
+		{"no digest", put("sha256:12", manifestType, content), 400, "invalid_digest"},
 		{"no JSON", put("v1", manifestType, []byte("hello")), 400, "invalid_manifest"},
 		{"another media type", put("v1", "application/vnd.oci.image.index.v1+json", content), 400, "invalid_manifest"},
 		{"no such blob", put("v1", manifestType, artifactManifest(config, d512, 1, "")), 400, "blob_missing"},
@@ -384,7 +384,7 @@ func TestTags(t *testing.T) {
 		t.Errorf("a page that is just full: %d tags, next %q", len(l.Tags), next)
 	}
 	for _, n := range []string{"-1", "x", "1.5", "99999999999999999999"} {
-		if a := s.want(400, s.ask("", "GET", "/v2/a/b/tags/list?n="+n, nil)); a.code() != "bad_page" {
+		if a := s.want(400, s.ask("", "GET", "/v2/a/b/tags/list?n="+n, nil)); a.code() != "invalid_page" {
 			t.Errorf("n=%s: code %s", n, a.code())
 		}
 	}

@@ -15,7 +15,7 @@ func (q *request) startUpload() error {
 		return err
 	}
 	if a := query.Get("digest-algorithm"); a != "" && a != blob.SHA256 && a != blob.SHA512 {
-		return diag.New(diag.Misuse, "invalid_digest", "digests are sha256 or sha512 here, not %q", clip(a))
+		return diag.New(diag.Misuse, "wrong_digest", "digests are sha256 or sha512 here, not %q", clip(a))
 	}
 	ctx, repo := q.r.Context(), q.target.repo
 	if text := query.Get("mount"); text != "" {
@@ -116,7 +116,7 @@ func (q *request) closeUpload() error {
 
 // resumable adds to a refusal for the wrong offset where the session goes on.
 func (q *request) resumable(err error) error {
-	if !isCode(err, "bad_range") || q.body != nil && q.body.failed != nil {
+	if !isCode(err, "wrong_range") || q.body != nil && q.body.failed != nil {
 		return err
 	}
 	if n, oerr := q.h.Registry.UploadOffset(q.r.Context(), q.who, q.target.repo, q.target.arg); oerr == nil {
@@ -138,7 +138,7 @@ func (q *request) offset() (int64, error) {
 	end, ok2 := number(last)
 	switch {
 	case !found || !ok || !ok2 || end < from-1:
-		return 0, diag.New(diag.Misuse, "bad_range", "content range %q is not FIRST-LAST", clip(header))
+		return 0, diag.New(diag.Misuse, "wrong_range", "content range %q is not FIRST-LAST", clip(header))
 	case q.r.ContentLength >= 0 && end-from+1 != q.r.ContentLength:
 		return 0, diag.New(diag.Misuse, "invalid_size", "content range %q is not that of a body of %d bytes", clip(header), q.r.ContentLength)
 	}

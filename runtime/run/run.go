@@ -50,9 +50,9 @@ const (
 	CodeScriptDeny = "script_refused"       // the policy does not let the script run
 	CodeFile       = "file_unreadable"      // a file that a node reads or writes
 	CodeUnbound    = "name_unbound"         // a name without a value where one is needed
-	CodeCall       = "call_wrong"           // a call that does not fit the op
+	CodeCall       = "wrong_call"           // a call that does not fit the op
 	CodeAnswer     = "answer_unknown"       // an answer that is none of the options
-	CodeValue      = "value_wrong"          // an answer of a model that does not have the declared names
+	CodeValue      = "wrong_value"          // an answer of a model that does not have the declared names
 	CodeSequential = "dispatch_unavailable" // the model cannot work in parallel, and nobody allowed one after another
 )
 

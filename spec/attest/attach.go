@@ -30,18 +30,18 @@ type Attachment struct {
 // config, the bundle as the only layer, and annotations that say what it is
 // about, so that a client can choose before it fetches. The manifest depends on
 // the arguments alone; of created, whole seconds in UTC count. Errors have the
-// codes bad_digest and, for a bundle that is none, bad_bundle.
+// codes invalid_digest and, for a bundle that is none, invalid_attestation.
 func Attach(bundle []byte, subject ocispec.Descriptor, created time.Time) (Attachment, error) {
 	if _, _, err := splitDigest(string(subject.Digest)); err != nil {
 		return Attachment{}, err
 	}
 	b, no := parseBundle(bundle)
 	if no != nil {
-		return Attachment{}, diag.New(diag.Misuse, "bad_bundle", "the bundle cannot be attached: %s", no.reason)
+		return Attachment{}, diag.New(diag.Misuse, "invalid_attestation", "the bundle cannot be attached: %s", no.reason)
 	}
 	st, no := b.statement()
 	if no != nil {
-		return Attachment{}, diag.New(diag.Misuse, "bad_bundle", "the bundle cannot be attached: %s", no.reason)
+		return Attachment{}, diag.New(diag.Misuse, "invalid_attestation", "the bundle cannot be attached: %s", no.reason)
 	}
 	a := Attachment{Config: []byte("{}"), Layer: bundle}
 	a.ConfigDescriptor = describe(ocispec.MediaTypeEmptyJSON, a.Config)

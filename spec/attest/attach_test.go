@@ -77,11 +77,11 @@ func TestAttachGolden(t *testing.T) {
 func TestAttachRefuses(t *testing.T) {
 	good := sign(t, fixedKey(t), pdf())
 	subject := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.Digest(pdf().Digest), Size: 1}
-	if _, err := attest.Attach([]byte("{}"), subject, time.Time{}); !errors.Is(err, diag.Code("bad_bundle")) {
+	if _, err := attest.Attach([]byte("{}"), subject, time.Time{}); !errors.Is(err, diag.Code("invalid_attestation")) {
 		t.Errorf("no bundle: %v", err)
 	}
 	subject.Digest = "sha256:x"
-	if _, err := attest.Attach(good, subject, time.Time{}); !errors.Is(err, diag.Code("bad_digest")) {
+	if _, err := attest.Attach(good, subject, time.Time{}); !errors.Is(err, diag.Code("invalid_digest")) {
 		t.Errorf("no digest: %v", err)
 	}
 }

@@ -91,17 +91,17 @@ func NewSignature(s Subject) (Statement, error) {
 }
 
 // NewStatement is a statement of any predicate type about s; predicate is a
-// JSON object. Its errors have the codes bad_digest and bad_predicate.
+// JSON object. Its errors have the codes invalid_digest and invalid_predicate.
 func NewStatement(s Subject, predicateType string, predicate json.RawMessage) (Statement, error) {
 	algorithm, sum, err := splitDigest(s.Digest)
 	if err != nil {
 		return Statement{}, err
 	}
 	if predicateType == "" {
-		return Statement{}, diag.New(diag.Misuse, "bad_predicate", "a statement needs a predicate type")
+		return Statement{}, diag.New(diag.Misuse, "invalid_predicate", "a statement needs a predicate type")
 	}
 	if predicate = bytes.TrimSpace(predicate); !json.Valid(predicate) || predicate[0] != '{' {
-		return Statement{}, diag.New(diag.Misuse, "bad_predicate", "the predicate of type %s is not a JSON object", predicateType)
+		return Statement{}, diag.New(diag.Misuse, "invalid_predicate", "the predicate of type %s is not a JSON object", predicateType)
 	}
 	r := Resource{Name: s.Name, Digest: map[string]string{algorithm: sum}}
 	if s.Version != "" {
@@ -121,7 +121,7 @@ func splitDigest(s string) (algorithm, sum string, err error) {
 	algorithm, sum, ok := strings.Cut(s, ":")
 	size := map[string]int{"sha256": 64, "sha512": 128}[algorithm]
 	if _, herr := hex.DecodeString(sum); !ok || size == 0 || len(sum) != size || herr != nil || strings.ToLower(sum) != sum {
-		return "", "", diag.New(diag.Misuse, "bad_digest", "%q is not a digest of the form sha256:<64 hex digits>", diag.Printable(s))
+		return "", "", diag.New(diag.Misuse, "invalid_digest", "%q is not a digest of the form sha256:<64 hex digits>", diag.Printable(s))
 	}
 	return algorithm, sum, nil
 }

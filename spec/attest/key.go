@@ -73,7 +73,7 @@ func NewKey(a Algorithm) (PrivateKey, error) {
 
 // ParsePrivate reads a private key: PKCS #8 in PEM, plain or sealed with
 // passphrase. A plain key ignores the passphrase. Errors have the codes
-// key_malformed, key_algorithm, and, for a wrong or missing passphrase of a
+// invalid_key, key_algorithm, and, for a wrong or missing passphrase of a
 // sealed key, key_passphrase.
 func ParsePrivate(text, passphrase []byte) (PrivateKey, error) {
 	block, err := onePEM(text, "private")
@@ -91,16 +91,16 @@ func ParsePrivate(text, passphrase []byte) (PrivateKey, error) {
 			return PrivateKey{}, diag.New(diag.Failed, "key_passphrase", "the passphrase does not open the private key")
 		}
 	case pemPublic:
-		return PrivateKey{}, diag.New(diag.Misuse, "key_malformed", "this is a public key; signing needs the private one")
+		return PrivateKey{}, diag.New(diag.Misuse, "invalid_key", "this is a public key; signing needs the private one")
 	case pemSealedPKCS8:
-		return PrivateKey{}, diag.New(diag.Failed, "key_malformed", "private keys in the encryption of PKCS #8 are not read").
+		return PrivateKey{}, diag.New(diag.Failed, "invalid_key", "private keys in the encryption of PKCS #8 are not read").
 			Hint("openssl pkcs8 -in FILE -out PLAIN")
 	default:
-		return PrivateKey{}, diag.New(diag.Failed, "key_malformed", "a PEM block %q is no private key", diag.Printable(block.Type))
+		return PrivateKey{}, diag.New(diag.Failed, "invalid_key", "a PEM block %q is no private key", diag.Printable(block.Type))
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {
-		return PrivateKey{}, diag.New(diag.Failed, "key_malformed", "the private key is damaged").Hint("is the file complete?")
+		return PrivateKey{}, diag.New(diag.Failed, "invalid_key", "the private key is damaged").Hint("is the file complete?")
 	}
 	signer, ok := parsed.(crypto.Signer)
 	if !ok {
@@ -150,7 +150,7 @@ func (k PrivateKey) Sign(message []byte) ([]byte, error) {
 }
 
 // ParsePublic reads a public key, PKIX in PEM: ECDSA P-256 or P-384, Ed25519,
-// or RSA of 2048 to 4096 bits. Errors have the codes key_malformed and
+// or RSA of 2048 to 4096 bits. Errors have the codes invalid_key and
 // key_algorithm.
 func ParsePublic(text []byte) (PublicKey, error) {
 	block, err := onePEM(text, "public")
@@ -160,13 +160,13 @@ func ParsePublic(text []byte) (PublicKey, error) {
 	switch block.Type {
 	case pemPublic:
 	case pemPrivate, pemSealed, pemSealedCosign, pemSealedPKCS8:
-		return PublicKey{}, diag.New(diag.Misuse, "key_malformed", "this is a private key; give others the public one only")
+		return PublicKey{}, diag.New(diag.Misuse, "invalid_key", "this is a private key; give others the public one only")
 	default:
-		return PublicKey{}, diag.New(diag.Failed, "key_malformed", "a PEM block %q is no public key", diag.Printable(block.Type))
+		return PublicKey{}, diag.New(diag.Failed, "invalid_key", "a PEM block %q is no public key", diag.Printable(block.Type))
 	}
 	key, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
-		return PublicKey{}, diag.New(diag.Failed, "key_malformed", "the public key is damaged").Hint("is the file complete?")
+		return PublicKey{}, diag.New(diag.Failed, "invalid_key", "the public key is damaged").Hint("is the file complete?")
 	}
 	return publicKey(key)
 }
@@ -206,14 +206,14 @@ func (k PublicKey) Equal(o PublicKey) bool { return string(k.der) == string(o.de
 // onePEM returns the only PEM block of text.
 func onePEM(text []byte, what string) (*pem.Block, error) {
 	if len(text) > maxKeyFile {
-		return nil, diag.New(diag.Failed, "key_malformed", "a %s key file of %d bytes is too large", what, len(text))
+		return nil, diag.New(diag.Failed, "invalid_key", "a %s key file of %d bytes is too large", what, len(text))
 	}
 	block, rest := pem.Decode(text)
 	if block == nil {
-		return nil, diag.New(diag.Failed, "key_malformed", "the %s key is not in PEM form", what)
+		return nil, diag.New(diag.Failed, "invalid_key", "the %s key is not in PEM form", what)
 	}
 	if more, _ := pem.Decode(rest); more != nil {
-		return nil, diag.New(diag.Failed, "key_malformed", "the file holds more than one key")
+		return nil, diag.New(diag.Failed, "invalid_key", "the file holds more than one key")
 	}
 	return block, nil
 }

@@ -119,14 +119,14 @@ func TestKeysThatAreRefused(t *testing.T) {
 		name, text, code string
 		private          bool
 	}{
-		{"empty", "", "key_malformed", true},
-		{"public where private belongs", string(public), "key_malformed", true},
-		{"private where public belongs", string(plain), "key_malformed", false},
-		{"damaged private", strings.Replace(string(plain), "M", "A", 1), "key_malformed", true},
-		{"damaged public", strings.Replace(string(public), "M", "A", 1), "key_malformed", false},
-		{"two keys", string(public) + string(public), "key_malformed", false},
-		{"certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "key_malformed", false},
-		{"huge", strings.Repeat("x", 1<<17), "key_malformed", false},
+		{"empty", "", "invalid_key", true},
+		{"public where private belongs", string(public), "invalid_key", true},
+		{"private where public belongs", string(plain), "invalid_key", false},
+		{"damaged private", strings.Replace(string(plain), "M", "A", 1), "invalid_key", true},
+		{"damaged public", strings.Replace(string(public), "M", "A", 1), "invalid_key", false},
+		{"two keys", string(public) + string(public), "invalid_key", false},
+		{"certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "invalid_key", false},
+		{"huge", strings.Repeat("x", 1<<17), "invalid_key", false},
 		{"scrypt of another strength", "-----BEGIN ENCRYPTED SIGSTORE PRIVATE KEY-----\n" + "eyJrZGYiOnsibmFtZSI6InNjcnlwdCIsInBhcmFtcyI6eyJOIjoxMDczNzQxODI0LCJyIjo4LCJwIjoxfX0sImNpcGhlciI6eyJuYW1lIjoibmFjbC9zZWNyZXRib3gifX0=" + "\n-----END ENCRYPTED SIGSTORE PRIVATE KEY-----\n", "key_passphrase", true},
 	} {
 		var err error
@@ -165,7 +165,7 @@ func TestRotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := attest.Rotated(stolen, old.Public()); !errors.Is(err, diag.Code("rotation_wrong_key")) {
+	if _, err := attest.Rotated(stolen, old.Public()); !errors.Is(err, diag.Code("rotation_refused")) {
 		t.Errorf("signed by somebody else: %v", err)
 	}
 	// A release signature is no rotation, and a rotation signs no release.
@@ -183,12 +183,12 @@ func TestRotation(t *testing.T) {
 
 func TestStatementsAreChecked(t *testing.T) {
 	for _, digest := range []string{"", "sha256:", "sha256:zz", "md5:d41d8cd98f00b204e9800998ecf8427e", "sha256:" + strings.Repeat("A", 64), "sha512:" + strings.Repeat("a", 64)} {
-		if _, err := attest.NewSignature(attest.Subject{Digest: digest}); !errors.Is(err, diag.Code("bad_digest")) {
+		if _, err := attest.NewSignature(attest.Subject{Digest: digest}); !errors.Is(err, diag.Code("invalid_digest")) {
 			t.Errorf("digest %q: %v", digest, err)
 		}
 	}
 	for _, predicate := range []string{"", "[]", "{", "null", "1"} {
-		if _, err := attest.NewStatement(pdf(), "x:y", json.RawMessage(predicate)); !errors.Is(err, diag.Code("bad_predicate")) {
+		if _, err := attest.NewStatement(pdf(), "x:y", json.RawMessage(predicate)); !errors.Is(err, diag.Code("invalid_predicate")) {
 			t.Errorf("predicate %q: %v", predicate, err)
 		}
 	}

@@ -18,7 +18,7 @@ type TrustedRoot struct {
 
 // ParseRoot reads a trusted_root.json of sigstore, version 0.1, at most 4 MiB. A
 // root without an issuer, or with neither a log nor a timestamp authority, can
-// verify nothing and is refused. Errors have the code bad_trusted_root.
+// verify nothing and is refused. Errors have the code invalid_trusted_root.
 func ParseRoot(text []byte) (*TrustedRoot, error) {
 	if len(text) > maxRoot {
 		return nil, rootError("it has %d bytes", len(text))
@@ -60,5 +60,5 @@ func ParseRoot(text []byte) (*TrustedRoot, error) {
 }
 
 func rootError(format string, args ...any) error {
-	return diag.New(diag.Failed, "bad_trusted_root", "the trusted root cannot be used: "+format, args...)
+	return diag.New(diag.Failed, "invalid_trusted_root", "the trusted root cannot be used: "+format, args...)
 }

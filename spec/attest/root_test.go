@@ -34,7 +34,7 @@ func TestRootsThatAreRefused(t *testing.T) {
 		{"huge", make([]byte, 5<<20), "bytes"},
 	} {
 		r, err := attest.ParseRoot(test.text)
-		if r != nil || !errors.Is(err, diag.Code("bad_trusted_root")) || !strings.Contains(err.Error(), test.says) {
+		if r != nil || !errors.Is(err, diag.Code("invalid_trusted_root")) || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}

@@ -28,9 +28,10 @@ func Rotation(old, next PublicKey, reason string) (Statement, error) {
 	return NewStatement(Subject{Name: next.Fingerprint(), Digest: next.digest()}, RotationPredicate, predicate)
 }
 
+const codeRotation = "rotation_refused"
+
 // Rotated returns the key that old handed over to. Its errors are *diag.Error of
-// class Refused with the code rotation_ and the reason of the verdict, or
-// rotation_malformed.
+// class Refused with the code rotation_refused.
 func Rotated(bundle []byte, old PublicKey) (PublicKey, error) {
 	v, err := NewVerifier(Trust{Keys: []PublicKey{old}, Predicates: []string{RotationPredicate}})
 	if err != nil {
@@ -38,7 +39,7 @@ func Rotated(bundle []byte, old PublicKey) (PublicKey, error) {
 	}
 	b, no := parseBundle(bundle)
 	if no != nil {
-		return PublicKey{}, diag.New(diag.Refused, "rotation_"+string(no.code), "the rotation of %s is refused: %s", old.Fingerprint(), no.reason)
+		return PublicKey{}, diag.New(diag.Refused, codeRotation, "the rotation of %s is refused: %s", old.Fingerprint(), no.reason)
 	}
 	// The next key is in the predicate; it is believed only when the statement
 	// is signed with old and its subject is that key.
@@ -54,11 +55,11 @@ func Rotated(bundle []byte, old PublicKey) (PublicKey, error) {
 		}
 	}
 	if no != nil {
-		return PublicKey{}, diag.New(diag.Refused, "rotation_"+string(no.code), "the rotation of %s is refused: %s", old.Fingerprint(), no.reason)
+		return PublicKey{}, diag.New(diag.Refused, codeRotation, "the rotation of %s is refused: %s", old.Fingerprint(), no.reason)
 	}
 	verdict := v.Verify([][]byte{bundle}, Subject{Digest: next.digest()})
 	if verdict.State != Verified {
-		return PublicKey{}, diag.New(diag.Refused, "rotation_"+string(verdict.Code), "the rotation of %s is refused: %s", old.Fingerprint(), verdict.Reason)
+		return PublicKey{}, diag.New(diag.Refused, codeRotation, "the rotation of %s is refused: %s", old.Fingerprint(), verdict.Reason)
 	}
 	return next, nil
 }

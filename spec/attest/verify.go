@@ -135,7 +135,7 @@ type trustedKey struct {
 	verifier *verify.Verifier
 }
 
-// NewVerifier checks t. Errors have the code bad_trust: a pattern that is no
+// NewVerifier checks t. Errors have the code invalid_trust: a pattern that is no
 // regular expression, an identity without an issuer, identities without a root.
 func NewVerifier(t Trust) (*Verifier, error) {
 	v := &Verifier{root: t.Root, predicates: slices.Clone(t.Predicates)}
@@ -144,33 +144,33 @@ func NewVerifier(t Trust) (*Verifier, error) {
 	}
 	for _, k := range t.Keys {
 		if k.key == nil {
-			return nil, diag.New(diag.Misuse, "bad_trust", "a trusted key is empty")
+			return nil, diag.New(diag.Misuse, "invalid_trust", "a trusted key is empty")
 		}
 		trusted, err := trustKey(k)
 		if err != nil {
-			return nil, diag.New(diag.Misuse, "bad_trust", "the trusted key %s cannot be used", k.Fingerprint())
+			return nil, diag.New(diag.Misuse, "invalid_trust", "the trusted key %s cannot be used", k.Fingerprint())
 		}
 		v.keys = append(v.keys, trusted)
 	}
 	if len(t.Identities) > 0 && t.Root == nil {
-		return nil, diag.New(diag.Misuse, "bad_trust", "identities are trusted, but no trusted root says who may certify them")
+		return nil, diag.New(diag.Misuse, "invalid_trust", "identities are trusted, but no trusted root says who may certify them")
 	}
 	for _, id := range t.Identities {
 		if id.Issuer == "" || (id.Identity == "") == (id.Pattern == "") {
-			return nil, diag.New(diag.Misuse, "bad_trust", "a trusted identity needs an issuer, and either an identity or a pattern")
+			return nil, diag.New(diag.Misuse, "invalid_trust", "a trusted identity needs an issuer, and either an identity or a pattern")
 		}
 		whole := ""
 		if id.Pattern != "" {
 			// On its own first: "a)|(b" would become valid inside the group and escape the anchors.
 			if _, err := regexp.Compile(id.Pattern); err != nil {
-				return nil, diag.New(diag.Misuse, "bad_trust", "the identity pattern %q is no regular expression", diag.Printable(id.Pattern))
+				return nil, diag.New(diag.Misuse, "invalid_trust", "the identity pattern %q is no regular expression", diag.Printable(id.Pattern))
 			}
 			// \A and \z stay anchors whatever flags the pattern sets.
 			whole = `\A(?:` + id.Pattern + `)\z`
 		}
 		trusted, err := verify.NewShortCertificateIdentity(id.Issuer, "", id.Identity, whole)
 		if err != nil {
-			return nil, diag.New(diag.Misuse, "bad_trust", "the identity pattern %q is too large", diag.Printable(id.Pattern))
+			return nil, diag.New(diag.Misuse, "invalid_trust", "the identity pattern %q is too large", diag.Printable(id.Pattern))
 		}
 		trusted.Extensions = certificate.Extensions{SourceRepositoryURI: id.Repository, RunnerEnvironment: id.Runner}
 		v.identities = append(v.identities, trusted)

@@ -164,7 +164,7 @@ func (a *Applier) oneWord(words []string, f *scope.Files) error {
 	for _, s := range f.Lock.Skills {
 		names = append(names, s.Ref)
 	}
-	e := diag.New(diag.Misuse, "not_a_ref", "%q is one word, and a reference is owner/name, a URL or ./path", words[0])
+	e := diag.New(diag.Misuse, "invalid_ref", "%q is one word, and a reference is owner/name, a URL or ./path", words[0])
 	e.Candidates = spell.Nearest(words[0], names, 5)
 	if s, ok := f.Lock.Skill(words[0]); ok {
 		e.Candidates = slices.Insert(slices.DeleteFunc(e.Candidates, func(c string) bool { return c == s.Ref }), 0, s.Ref)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,6 +45,36 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
+// otherNames are beginnings and ends of codes that say what a family says in another word.
+var otherNames = regexp.MustCompile(`^(bad|illegal|malformed|missing|nonexistent|mismatched|unrecogni[sz]ed)_|_(malformed|damaged|broken|bad|wrong|unreadable_file)$`)
+
+// TestErrorFamilies holds that each family has members, and that no code says in another word what a family says.
+func TestErrorFamilies(t *testing.T) {
+	members := map[string]int{}
+	for _, c := range errorCodes {
+		code := c[0]
+		if otherNames.MatchString(code) && code != "signature_malformed" { // a reason of spec/attest behind the word of the family
+			t.Errorf("%s: name it after a family of errorFamilies", code)
+		}
+		for _, f := range errorFamilies {
+			for name := range strings.FieldsSeq(f[0]) {
+				begins, prefix := strings.CutSuffix(name, "…")
+				ends, suffix := strings.CutPrefix(name, "…")
+				if prefix && strings.HasPrefix(code, begins) || suffix && strings.HasSuffix(code, ends) {
+					members[name]++
+				}
+			}
+		}
+	}
+	for _, f := range errorFamilies {
+		for name := range strings.FieldsSeq(f[0]) {
+			if members[name] < 2 {
+				t.Errorf("%s has %d members", name, members[name])
+			}
+		}
+	}
+}
+
 // A codeSearch finds the values that the code argument of diag.New can have. It
 // follows constants, variables of the function, and parameters back to the calls
 // of the function within its package.
@@ -51,19 +82,20 @@ type codeSearch struct {
 	t      *testing.T
 	files  *token.FileSet
 	consts map[string]map[string]string // by package name, then constant
+	codes  map[string][]string          // by package name, the constants of its type Code
 	pkgs   map[string][]*ast.File       // by directory
 	found  map[string]string            // code to place
 	seen   map[string]bool              // functions and parameters that were followed
 }
 
 func codesInSource(t *testing.T, top string) map[string]string {
-	s := &codeSearch{t: t, files: token.NewFileSet(), consts: map[string]map[string]string{}, pkgs: map[string][]*ast.File{},
+	s := &codeSearch{t: t, files: token.NewFileSet(), consts: map[string]map[string]string{}, codes: map[string][]string{}, pkgs: map[string][]*ast.File{},
 		found: map[string]string{}, seen: map[string]bool{}}
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != top && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || strings.HasSuffix(d.Name(), "test")):
+		case d.IsDir() && path != top && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || strings.HasSuffix(d.Name(), "test") && d.Name() != "attest"):
 			return fs.SkipDir
 		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 			return nil
@@ -103,6 +135,9 @@ func (s *codeSearch) constants(file *ast.File) {
 				if i < len(v.Values) {
 					if lit, ok := v.Values[i].(*ast.BasicLit); ok && lit.Kind == token.STRING {
 						s.consts[pkg][name.Name], _ = strconv.Unquote(lit.Value)
+						if id, ok := v.Type.(*ast.Ident); ok && id.Name == "Code" {
+							s.codes[pkg] = append(s.codes[pkg], s.consts[pkg][name.Name])
+						}
 					}
 				}
 			}
@@ -168,6 +203,15 @@ func (s *codeSearch) value(pkg []*ast.File, file *ast.File, fn *ast.FuncDecl, e 
 		}
 		if e.Sel.Name == "Code" || e.Sel.Name == "Rule" {
 			return // of an error or finding that was made elsewhere
+		}
+	case *ast.BinaryExpr: // a word before what is a Code of the package
+		word, ok := e.X.(*ast.BasicLit)
+		if _, isCode := e.Y.(*ast.CallExpr); ok && isCode && len(s.codes[file.Name.Name]) > 0 {
+			prefix, _ := strconv.Unquote(word.Value)
+			for _, code := range s.codes[file.Name.Name] {
+				s.found[prefix+code] = place.String()
+			}
+			return
 		}
 	case *ast.Ident:
 		if code, ok := s.consts[file.Name.Name][e.Name]; ok {

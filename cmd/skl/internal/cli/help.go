@@ -263,8 +263,12 @@ func errorsHelp() string {
   5    input is needed and nobody can be asked
   130  interrupted
 
-Codes in {"error":{"code":…}}
+Families of codes in {"error":{"code":…}}
 `)
+	for _, f := range errorFamilies {
+		fmt.Fprintf(&b, "  %-40s %s\n", f[0], f[1])
+	}
+	b.WriteString("\nCodes\n")
 	for _, c := range errorCodes {
 		fmt.Fprintf(&b, "  %-22s %s\n", c[0], c[1])
 	}

@@ -112,7 +112,7 @@ func (w *world) remoteIndex(ctx context.Context, address, dir string) (searched,
 func (w *world) checkServiceURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
-		return diag.New(diag.Misuse, "bad_service_url", "%q is not the address of a service", text).Hint("--service http://%s", serve.DefaultAddr)
+		return diag.New(diag.Misuse, "invalid_service_url", "%q is not the address of a service", text).Hint("--service http://%s", serve.DefaultAddr)
 	}
 	if w.Offline() && serve.CheckAddr(net.JoinHostPort(u.Hostname(), "0"), "") != nil {
 		return diag.New(diag.Failed, "offline", "the service at %s is on another machine, and skl works offline", text).Hint("leave out --service")

@@ -49,7 +49,7 @@ func attestCommand() command {
 			}
 			text, err := os.ReadFile(scope.Absolute(w.Cwd, c.String("predicate")))
 			if err != nil {
-				return diag.New(diag.Misuse, "bad_predicate", "the predicate cannot be read: %w", err)
+				return diag.New(diag.Misuse, "invalid_predicate", "the predicate cannot be read: %w", err)
 			}
 			return w.attach(ctx, c, func(s attest.Subject) (attest.Statement, error) {
 				return attest.NewStatement(s, c.String("type"), json.RawMessage(text))

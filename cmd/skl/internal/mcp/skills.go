@@ -232,7 +232,7 @@ func (s Skills) read(ctx context.Context, in skillPage) (skillText, error) {
 	}
 	if in.Next != 0 {
 		if in.Next < from || in.Next > to || in.Next < to && !utf8.RuneStart(f.Data[in.Next]) {
-			return skillText{}, diag.New(diag.Misuse, "bad_page", "next is %d, which no answer about this text had", in.Next)
+			return skillText{}, diag.New(diag.Misuse, "invalid_page", "next is %d, which no answer about this text had", in.Next)
 		}
 		from = in.Next
 	}
