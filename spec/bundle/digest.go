@@ -22,7 +22,7 @@ const digestPrefix = "tree-sha256:"
 // ParseDigest parses s, which must be in the one form a Digest has.
 func ParseDigest(s string) (Digest, error) {
 	digits, ok := strings.CutPrefix(s, digestPrefix)
-	if raw, err := hex.DecodeString(digits); !ok || err != nil || len(raw) != sha256.Size || strings.ToLower(digits) != digits {
+	if !ok || len(digits) != 2*sha256.Size || strings.Trim(digits, "0123456789abcdef") != "" {
 		return "", diag.New(diag.Misuse, CodeDigest, "%q is not a tree digest: %s and 64 hex digits", s, digestPrefix)
 	}
 	return Digest(s), nil

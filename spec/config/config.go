@@ -183,7 +183,7 @@ func (c *Config) edit(change func(*tomledit.Doc) error) error {
 	if err := change(&doc); err != nil {
 		return diag.New(diag.Failed, "config_invalid", "%w", err).At(diag.Position{File: c.file})
 	}
-	next, err := read(&doc, c.file)
+	next, err := read(tomledit.NewReader(&doc, c.file, code))
 	if err != nil {
 		return err
 	}

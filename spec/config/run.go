@@ -35,39 +35,39 @@ type MCP struct {
 func (p *parser) runTable(f tomledit.Field) {
 	switch f.Key {
 	case "model":
-		p.c.Run.Model = p.str(f)
+		p.c.Run.Model = p.Text(f)
 	case "sandbox":
-		if p.c.Run.Sandbox = p.str(f); !slices.Contains([]string{"auto", "strict", "off"}, p.c.Run.Sandbox) {
-			p.fail(f.Value, "sandbox %q is not auto, strict or off", p.c.Run.Sandbox)
+		if p.c.Run.Sandbox = p.Text(f); !slices.Contains([]string{"auto", "strict", "off"}, p.c.Run.Sandbox) {
+			p.Fail(f.Value, "sandbox %q is not auto, strict or off", p.c.Run.Sandbox)
 		}
 	case "trace":
 		p.c.Run.Trace = p.url(f, "http", "https")
 	case "hosts":
-		p.c.Run.Hosts = p.strings(f)
+		p.c.Run.Hosts = p.Texts(f)
 	default:
-		p.unknown(f)
+		p.Unknown(f)
 	}
 }
 
 func (p *parser) model(entry tomledit.Field) {
 	var m Model
 	p.name(entry, "model")
-	p.table(entry, func(f tomledit.Field) {
+	p.Table(entry, func(f tomledit.Field) {
 		switch f.Key {
 		case "kind":
-			m.Kind = p.str(f)
+			m.Kind = p.Text(f)
 		case "base_url":
 			m.BaseURL = p.url(f, "https", "http")
 		case "key_env":
 			m.KeyEnv = p.variable(f)
 		case "model":
-			m.Model = p.str(f)
+			m.Model = p.Text(f)
 		case "api":
-			if m.API = p.str(f); m.API != "chat" && m.API != "responses" {
-				p.fail(f.Value, "api %q is not chat or responses", m.API)
+			if m.API = p.Text(f); m.API != "chat" && m.API != "responses" {
+				p.Fail(f.Value, "api %q is not chat or responses", m.API)
 			}
 		default:
-			p.unknown(f)
+			p.Unknown(f)
 		}
 	})
 	kind := m.Kind
@@ -75,7 +75,7 @@ func (p *parser) model(entry tomledit.Field) {
 		kind = entry.Key
 	}
 	if kind != "anthropic" && kind != "openai" {
-		p.fail(entry.Value, "model %s has kind %q, which is not anthropic or openai", entry.Key, kind)
+		p.Fail(entry.Value, "model %s has kind %q, which is not anthropic or openai", entry.Key, kind)
 	}
 	p.c.Models[entry.Key] = m
 }
@@ -83,38 +83,30 @@ func (p *parser) model(entry tomledit.Field) {
 func (p *parser) mcp(entry tomledit.Field) {
 	var m MCP
 	p.name(entry, "mcp server")
-	p.table(entry, func(f tomledit.Field) {
+	p.Table(entry, func(f tomledit.Field) {
 		switch f.Key {
 		case "command":
 			m.Command = p.command(f)
 		case "url":
 			m.URL = p.url(f, "https", "http")
 		case "env":
-			m.Env = p.strings(f)
+			m.Env = p.Texts(f)
 		case "key_env":
 			m.KeyEnv = p.variable(f)
 		default:
-			p.unknown(f)
+			p.Unknown(f)
 		}
 	})
 	if (len(m.Command) > 0) == (m.URL != "") {
-		p.fail(entry.Value, "mcp server %s needs either a command or a url", entry.Key)
+		p.Fail(entry.Value, "mcp server %s needs either a command or a url", entry.Key)
 	}
 	p.c.MCP[entry.Key] = m
 }
 
-func (p *parser) strings(f tomledit.Field) []string {
-	list, ok := f.Value.Strings()
-	if !ok {
-		p.fail(f.Value, "%s is not a list of strings", f.Key)
-	}
-	return slices.Clone(list)
-}
-
 func (p *parser) variable(f tomledit.Field) string {
-	name := p.str(f)
+	name := p.Text(f)
 	if name == "" || strings.ContainsAny(name, "= ") {
-		p.fail(f.Value, "%s %q is not the name of a variable", f.Key, name)
+		p.Fail(f.Value, "%s %q is not the name of a variable", f.Key, name)
 	}
 	return name
 }

@@ -2,7 +2,6 @@ package lock
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"strings"
 
@@ -19,44 +18,39 @@ const MaxBytes = 32 << 20
 // Every name, digest, commit and path it returns has the right shape: a name is one
 // path element that starts with neither "." nor "-", a path is relative, without "..".
 func Parse(src []byte, file string) (*Lock, error) {
-	if len(src) > MaxBytes {
-		return nil, diag.New(diag.Failed, "lock_corrupt", "the file has more than %d bytes", MaxBytes).At(diag.Position{File: file})
-	}
 	if line := conflict(src); line > 0 {
 		e := diag.New(diag.Failed, "lock_conflict", "the file holds the markers of an unfinished merge")
 		return nil, e.At(diag.Position{File: file, Line: line}).Hint("skl lock")
 	}
-	p := parser{file: file}
-	var err error
-	if p.doc, err = tomledit.Parse(src); err != nil {
-		where := diag.Position{File: file}
-		if e, ok := errors.AsType[*tomledit.Error](err); ok {
-			where.Line, where.Column = e.Line, e.Column
-			err = errors.New(e.Message)
+	r, err := tomledit.Open(src, file, "lock_corrupt", MaxBytes)
+	if err != nil {
+		if err.Where.Line > 0 {
+			err.Message = "the file is not a lock: " + err.Message
 		}
-		return nil, hints(diag.New(diag.Failed, "lock_corrupt", "the file is not a lock: %w", err).At(where), file)
+		return nil, hints(err, file)
 	}
-	root := p.doc.Root
+	p := parser{r}
+	root := p.Doc.Root
 	if n, ok := root.Get("version").Int(); !ok {
-		p.fail(root.Get("version"), "the file is not a lock: it has no version")
+		p.Fail(root.Get("version"), "the file is not a lock: it has no version")
 	} else if n != Version {
-		p.fail(root.Get("version"), "the lock has version %d; this skl reads version %d", n, Version)
-		p.err.Code = "lock_version"
-		p.err.Hints = []string{"a newer skl wrote it: update skl"}
+		e := p.Fail(root.Get("version"), "the lock has version %d; this skl reads version %d", n, Version).Hint("a newer skl wrote it: update skl")
+		e.Code = "lock_version"
+		return nil, e
 	}
 	l := &Lock{}
 	unknown := fields{}
 	for _, f := range root.Fields {
 		switch {
-		case f.Key == "version" || p.err != nil:
+		case f.Key == "version" || p.Err() != nil:
 		case f.Key == "skill":
 			p.skills(l, f.Value)
 		default:
 			unknown.add(f)
 		}
 	}
-	if p.err != nil {
-		return nil, p.err
+	if err := p.Err(); err != nil {
+		return nil, hints(err, file)
 	}
 	l.unknown = unknown.String()
 	return l, nil
@@ -81,39 +75,24 @@ func hints(e *diag.Error, file string) *diag.Error {
 	return e.Hint("git checkout -- %s", file).Hint("or remove it and choose every release anew: skl lock")
 }
 
-// A parser keeps the first error; what it reads after that is not used.
-type parser struct {
-	doc  *tomledit.Doc
-	file string
-	err  *diag.Error
-}
-
-func (p *parser) fail(at *tomledit.Value, format string, args ...any) {
-	if p.err != nil {
-		return
-	}
-	where := diag.Position{File: p.file, Line: 1, Column: 1}
-	if at != nil {
-		where.Line, where.Column = p.doc.Position(at.Offset)
-	}
-	p.err = hints(diag.New(diag.Failed, "lock_corrupt", format, args...).At(where), p.file)
-}
+// A parser reads entries.
+type parser struct{ *tomledit.Reader }
 
 func (p *parser) skills(l *Lock, list *tomledit.Value) {
 	if list.Kind != tomledit.Array {
-		p.fail(list, "skill is %s; it is a list of [[skill]] tables", list.Kind)
+		p.Fail(list, "skill is %s; it is a list of [[skill]] tables", list.Kind)
 		return
 	}
 	l.Skills = make([]Skill, 0, len(list.Items))
 	names := make(map[string]bool, len(list.Items))
 	for _, item := range list.Items {
 		if item.Kind != tomledit.Table {
-			p.fail(item, "skill holds %s; it is a list of [[skill]] tables", item.Kind)
+			p.Fail(item, "skill holds %s; it is a list of [[skill]] tables", item.Kind)
 			return
 		}
 		s := p.skill(item)
 		if names[s.Name] {
-			p.fail(item, "%q is locked twice", s.Name)
+			p.Fail(item, "%q is locked twice", s.Name)
 		}
 		names[s.Name] = true
 		l.Skills = append(l.Skills, s)
@@ -128,41 +107,41 @@ func (p *parser) skill(table *tomledit.Value) Skill {
 		v := f.Value
 		switch f.Key {
 		case "name":
-			s.Name = p.checked(v, f.Key, isName)
+			s.Name = p.Formed(f, tomledit.Directory)
 		case "ref":
-			s.Ref = p.str(v, f.Key)
+			s.Ref = p.visible(f)
 		case "source":
-			s.Source = p.str(v, f.Key)
+			s.Source = p.visible(f)
 		case "url":
-			s.URL = p.checked(v, f.Key, isURL)
+			s.URL = p.Formed(f, isURL)
 		case "path":
-			s.Path = p.checked(v, f.Key, isPath)
+			s.Path = p.Formed(f, isPath)
 		case "ref_kind":
-			s.RefKind = RefKind(p.str(v, f.Key))
+			s.RefKind = RefKind(p.visible(f))
 		case "version":
-			s.Version = p.str(v, f.Key)
+			s.Version = p.visible(f)
 		case "commit":
-			s.Commit = pinned(p, v, f.Key, ref.ParseCommit)
+			s.Commit = pinned(p, f, ref.ParseCommit)
 		case "manifest":
-			s.Manifest = pinned(p, v, f.Key, ref.ParseDigest)
+			s.Manifest = pinned(p, f, ref.ParseDigest)
 		case "artifact":
-			s.Artifact = pinned(p, v, f.Key, ref.ParseDigest)
+			s.Artifact = pinned(p, f, ref.ParseDigest)
 		case "tree":
-			s.Tree = pinned(p, v, f.Key, parseTree)
+			s.Tree = pinned(p, f, parseTree)
 		case "files":
-			s.Files = int(p.number(v, f.Key))
+			s.Files = int(p.Number(f))
 		case "bytes":
-			s.Bytes = p.number(v, f.Key)
+			s.Bytes = p.Number(f)
 		case "requires":
-			s.Requires = p.list(v, f.Key)
+			s.Requires = p.Texts(f)
 		case "required_by":
-			s.RequiredBy = p.list(v, f.Key)
+			s.RequiredBy = p.Texts(f)
 		case "permissions":
-			s.Permissions = p.list(v, f.Key)
+			s.Permissions = p.Texts(f)
 		case "generated_from":
 			s.GeneratedFrom = p.stringMap(v, f.Key)
 		case "unsigned":
-			s.Unsigned = p.boolean(v, f.Key)
+			s.Unsigned = p.Truth(f)
 		case "signer":
 			s.Signer, s.unknownSigner = p.signer(v)
 		case "log":
@@ -172,7 +151,7 @@ func (p *parser) skill(table *tomledit.Value) Skill {
 		}
 	}
 	if s.Name == "" {
-		p.fail(table, "a skill has no name")
+		p.Fail(table, "a skill has no name")
 	}
 	s.unknown = unknown.String()
 	s.Requires, s.RequiredBy, s.Permissions = set(s.Requires), set(s.RequiredBy), set(s.Permissions)
@@ -183,22 +162,22 @@ func (p *parser) signer(table *tomledit.Value) (*Signer, string) {
 	var s Signer
 	unknown := fields{}
 	if table.Kind != tomledit.Table {
-		p.fail(table, "signer is %s, not a table", table.Kind)
+		p.Fail(table, "signer is %s, not a table", table.Kind)
 	}
 	for _, f := range table.Fields {
 		switch f.Key {
 		case "issuer":
-			s.Issuer = p.str(f.Value, f.Key)
+			s.Issuer = p.visible(f)
 		case "identity":
-			s.Identity = p.str(f.Value, f.Key)
+			s.Identity = p.visible(f)
 		case "repository":
-			s.Repository = p.str(f.Value, f.Key)
+			s.Repository = p.visible(f)
 		case "ref":
-			s.Ref = p.str(f.Value, f.Key)
+			s.Ref = p.visible(f)
 		case "runner":
-			s.Runner = p.str(f.Value, f.Key)
+			s.Runner = p.visible(f)
 		case "key":
-			s.Key = p.str(f.Value, f.Key)
+			s.Key = p.visible(f)
 		default:
 			unknown.add(f)
 		}
@@ -210,20 +189,20 @@ func (p *parser) log(table *tomledit.Value) (*Log, string) {
 	var l Log
 	unknown := fields{}
 	if table.Kind != tomledit.Table {
-		p.fail(table, "log is %s, not a table", table.Kind)
+		p.Fail(table, "log is %s, not a table", table.Kind)
 	}
 	for _, f := range table.Fields {
 		switch f.Key {
 		case "origin":
-			l.Origin = p.str(f.Value, f.Key)
+			l.Origin = p.visible(f)
 		case "index":
-			l.Index = p.number(f.Value, f.Key)
+			l.Index = p.Number(f)
 		case "entry":
-			l.Entry = p.str(f.Value, f.Key)
+			l.Entry = p.visible(f)
 		case "checkpoint":
-			l.Checkpoint = p.checked(f.Value, f.Key, isNote)
+			l.Checkpoint = p.Formed(f, isNote)
 		case "proof":
-			l.Proof = p.list(f.Value, f.Key)
+			l.Proof = p.Texts(f)
 		default:
 			unknown.add(f)
 		}
@@ -231,24 +210,12 @@ func (p *parser) log(table *tomledit.Value) (*Log, string) {
 	return &l, unknown.String()
 }
 
-func (p *parser) str(v *tomledit.Value, key string) string {
-	return p.checked(v, key, isVisible)
-}
+// visible is the string of f: one line of visible text.
+func (p *parser) visible(f tomledit.Field) string { return p.Formed(f, tomledit.Visible) }
 
-// checked is the string v if ok holds for it; empty strings are what a missing field is.
-func (p *parser) checked(v *tomledit.Value, key string, ok func(string) bool) string {
-	switch {
-	case v.Kind != tomledit.String:
-		p.fail(v, "%s is %s, not a string", key, v.Kind)
-	case v.Text != "" && !ok(v.Text):
-		p.fail(v, "%s %q does not have the form of one", key, v.Text)
-	}
-	return v.Text
-}
-
-// pinned is the pin that v holds, read by parse; an empty string is what a missing field is.
-func pinned[T ~string](p *parser, v *tomledit.Value, key string, parse func(string) (T, bool)) (pin T) {
-	p.checked(v, key, func(s string) (ok bool) {
+// pinned is the pin that f holds, read by parse; an empty string is what a missing field is.
+func pinned[T ~string](p *parser, f tomledit.Field, parse func(string) (T, bool)) (pin T) {
+	p.Formed(f, func(s string) (ok bool) {
 		pin, ok = parse(s)
 		return ok
 	})
@@ -260,43 +227,15 @@ func parseTree(s string) (bundle.Digest, bool) {
 	return d, err == nil
 }
 
-func (p *parser) number(v *tomledit.Value, key string) int64 {
-	n, ok := v.Int()
-	if !ok || n < 0 {
-		p.fail(v, "%s is not a whole number from 0 on", key)
-	}
-	return n
-}
-
-func (p *parser) boolean(v *tomledit.Value, key string) bool {
-	if v.Kind != tomledit.Bool {
-		p.fail(v, "%s is %s, not true or false", key, v.Kind)
-	}
-	return v.Text == "true"
-}
-
-func (p *parser) list(v *tomledit.Value, key string) []string {
-	list, ok := v.Strings()
-	if !ok {
-		p.fail(v, "%s is not a list of strings", key)
-	}
-	for _, s := range list {
-		if !isVisible(s) {
-			p.fail(v, "%s holds %q, which is not visible text", key, s)
-		}
-	}
-	return list
-}
-
 func (p *parser) stringMap(v *tomledit.Value, key string) map[string]string {
 	if v.Kind != tomledit.Table {
-		p.fail(v, "%s is %s, not a table", key, v.Kind)
+		p.Fail(v, "%s is %s, not a table", key, v.Kind)
 		return nil
 	}
 	m := make(map[string]string, len(v.Fields))
 	for _, f := range v.Fields {
 		if f.Value.Kind != tomledit.String {
-			p.fail(f.Value, "%s.%s is %s, not a string", key, f.Key, f.Value.Kind)
+			p.Fail(f.Value, "%s.%s is %s, not a string", key, f.Key, f.Value.Kind)
 		}
 		m[f.Key] = f.Value.Text
 	}
@@ -316,33 +255,17 @@ func (u fields) String() string {
 	return strings.Join(u, "")
 }
 
-// isVisible reports whether s is one line of text without control or invisible characters.
-func isVisible(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return diag.Printable(s) == s
-		}
-	}
-	return true
-}
-
 // isNote reports whether s is lines of visible text, as a signed note is.
 func isNote(s string) bool {
 	for line := range strings.SplitSeq(s, "\n") {
-		if !isVisible(line) {
+		if !tomledit.Visible(line) {
 			return false
 		}
 	}
 	return true
 }
 
-// isName is what is safe as a directory of a root. Stricter rules are the
-// skill specification's; a lock may name what an older one allowed.
-func isName(s string) bool {
-	return len(s) <= 255 && s[0] != '.' && s[0] != '-' && !strings.ContainsAny(s, `/\:`) && isVisible(s)
-}
-
-func isURL(s string) bool { return s[0] != '-' && isVisible(s) }
+func isURL(s string) bool { return s[0] != '-' && tomledit.Visible(s) }
 
 func isPath(s string) bool {
 	for e := range strings.SplitSeq(s, "/") {
@@ -350,5 +273,5 @@ func isPath(s string) bool {
 			return false
 		}
 	}
-	return !strings.ContainsAny(s, `\:`) && isVisible(s)
+	return !strings.ContainsAny(s, `\:`) && tomledit.Visible(s)
 }

@@ -16,7 +16,7 @@ func (m *Manifest) edit(change func(*tomledit.Doc) error) error {
 	if err := change(&doc); err != nil {
 		return diag.New(diag.Failed, "manifest_invalid", "%w", err).At(diag.Position{File: m.file})
 	}
-	next, err := read(&doc, m.file)
+	next, err := read(tomledit.NewReader(&doc, m.file, code))
 	if err != nil {
 		return err
 	}

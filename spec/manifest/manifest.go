@@ -104,7 +104,8 @@ func (m *Manifest) Where(name string) diag.Position {
 	if v == nil {
 		return diag.Position{}
 	}
-	return m.at(v)
+	line, column := m.doc.Position(v.Offset)
+	return diag.Position{File: m.file, Line: line, Column: column}
 }
 
 // Bytes is the file. The caller must not change it.

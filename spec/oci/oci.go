@@ -106,7 +106,7 @@ const (
 
 // Codes of the errors of this package, of class Refused.
 const (
-	CodeMalformed = "oci_invalid"  // not a manifest, or one that contradicts itself
+	CodeMalformed = "oci_invalid"    // not a manifest, or one that contradicts itself
 	CodeTooLarge  = "oci_too_large"  // more than one of the bounds
 	CodeNotSkill  = "not_a_skill"    // another kind of artifact: an image, a signature, a chart
 	CodeSchema    = "oci_schema"     // an Arconia config of an unknown schemaVersion
