@@ -173,7 +173,7 @@ func TestGlobErrors(t *testing.T) {
 		{`C:\src\*`, `the glob "C:\\src\\*" is an absolute path`},
 		{"c:/src/*", `the glob "c:/src/*" is an absolute path`},
 		{`\\host\share`, `the glob "\\\\host\\share" is an absolute path`},
-		{strings.Repeat("a", query.MaxGlob+1), fmt.Sprintf("the glob %q has 1025 bytes, 1024 are allowed", strings.Repeat("a", 60)+"...")},
+		{strings.Repeat("a", query.MaxGlob+1), fmt.Sprintf("the glob %q has 1025 bytes, 1024 are allowed", strings.Repeat("a", 60)+"…")},
 	}
 	for _, test := range tests {
 		g, err := query.ParseGlob(test.glob)

@@ -47,17 +47,7 @@ func ParseID(s string) (id string, err error) {
 }
 
 // quote shows text from outside in a message, cut to a length that a reader bears.
-func quote(s string) string {
-	const most = 60
-	if len(s) > most {
-		cut := most
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + "..."
-	}
-	return strconv.Quote(s)
-}
+func quote(s string) string { return strconv.Quote(diag.Clip(s, 60)) }
 
 // Preview returns one line that shows how text begins. It looks at the first most bytes, less what a character at
 // the end lacks; white space becomes single spaces, and "..." says that there is more text. Characters that a terminal would

@@ -35,7 +35,7 @@ func ParseDigest(s string) (Digest, error) {
 		want = 2 * sha512.Size
 	}
 	if want == 0 || len(digits) != want || strings.Trim(digits, "0123456789abcdef") != "" {
-		return Digest{}, diag.New(diag.Misuse, "invalid_digest", "%q is not a digest: sha256 or sha512, a colon and lower-case hexadecimal digits", clip(s))
+		return Digest{}, diag.New(diag.Misuse, "invalid_digest", "%q is not a digest: sha256 or sha512, a colon and lower-case hexadecimal digits", diag.Brief(s, 160))
 	}
 	return Digest{s}, nil
 }
@@ -117,9 +117,4 @@ func newHash(algorithm string) hash.Hash {
 		return sha512.New()
 	}
 	panic(fmt.Sprintf("blob: no hash algorithm %q", algorithm))
-}
-
-// clip keeps a message short, whatever was sent.
-func clip(s string) string {
-	return diag.Printable(diag.Clip(s, 160))
 }

@@ -65,7 +65,7 @@ func (q *request) getBlob(d blob.Digest) error {
 	switch {
 	case !ok:
 		head.Set("Content-Range", "bytes */"+itoa(size))
-		return diag.New(diag.Misuse, "wrong_range", "range %q is not within the %d bytes of the blob", clip(asked), size)
+		return diag.New(diag.Misuse, "wrong_range", "range %q is not within the %d bytes of the blob", diag.Brief(asked, 100), size)
 	case !partial:
 		head["Content-Length"] = []string{itoa(size)}
 		q.status(http.StatusOK)
@@ -151,9 +151,4 @@ func number(s string) (int64, bool) {
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil
-}
-
-// clip keeps what a client sent short enough to be told back.
-func clip(s string) string {
-	return diag.Printable(diag.Clip(s, 100))
 }

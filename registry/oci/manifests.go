@@ -125,7 +125,7 @@ func (q *request) putManifest() error {
 			return err
 		}
 		if tag == "" || strings.Contains(tag, ":") {
-			return diag.New(diag.Misuse, "invalid_name", "%q is not a tag", clip(tag))
+			return diag.New(diag.Misuse, "invalid_name", "%q is not a tag", diag.Brief(tag, 100))
 		}
 		if done, err = q.h.Registry.PutManifestAs(ctx, q.who, repo, tag, mediaType, d, content); err != nil {
 			return err
@@ -173,7 +173,7 @@ func (q *request) tags() error {
 	if text := query.Get("n"); text != "" {
 		n, ok := number(text)
 		if !ok {
-			return diag.New(diag.Misuse, "invalid_page", "n is a number of tags, not %q", clip(text))
+			return diag.New(diag.Misuse, "invalid_page", "n is a number of tags, not %q", diag.Brief(text, 100))
 		}
 		limit = min(limit, n)
 	}

@@ -15,7 +15,7 @@ func (q *request) startUpload() error {
 		return err
 	}
 	if a := query.Get("digest-algorithm"); a != "" && a != blob.SHA256 && a != blob.SHA512 {
-		return diag.New(diag.Misuse, "wrong_digest", "digests are sha256 or sha512 here, not %q", clip(a))
+		return diag.New(diag.Misuse, "wrong_digest", "digests are sha256 or sha512 here, not %q", diag.Brief(a, 100))
 	}
 	ctx, repo := q.r.Context(), q.target.repo
 	if text := query.Get("mount"); text != "" {
@@ -138,9 +138,9 @@ func (q *request) offset() (int64, error) {
 	end, ok2 := number(last)
 	switch {
 	case !found || !ok || !ok2 || end < from-1:
-		return 0, diag.New(diag.Misuse, "wrong_range", "content range %q is not FIRST-LAST", clip(header))
+		return 0, diag.New(diag.Misuse, "wrong_range", "content range %q is not FIRST-LAST", diag.Brief(header, 100))
 	case q.r.ContentLength >= 0 && end-from+1 != q.r.ContentLength:
-		return 0, diag.New(diag.Misuse, "invalid_size", "content range %q is not that of a body of %d bytes", clip(header), q.r.ContentLength)
+		return 0, diag.New(diag.Misuse, "invalid_size", "content range %q is not that of a body of %d bytes", diag.Brief(header, 100), q.r.ContentLength)
 	}
 	if q.r.ContentLength < 0 {
 		q.content().want = end - from + 1 // what the client announced, if not by a length

@@ -128,11 +128,7 @@ func (s *Schema) Check(value json.RawMessage) error {
 
 // brief shortens a sentence to what fits on a few lines.
 func brief(s string) string {
-	s = strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD"))
-	if len(s) > maxErrorBytes {
-		s = strings.ToValidUTF8(s[:maxErrorBytes], "") + " …"
-	}
-	return s
+	return diag.Clip(strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD")), maxErrorBytes)
 }
 
 // branches counts the subschemas that are tried against one and the same

@@ -15,9 +15,10 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/net/http/httpproxy"
+
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
-	"golang.org/x/net/http/httpproxy"
 )
 
 const (
@@ -37,7 +38,7 @@ func prepareFetch(d *Dispatcher, input json.RawMessage) (*use, error) {
 	}
 	u, err := url.Parse(in.URL)
 	if err != nil {
-		return nil, badInput("fetch", "%q is not an address", diag.Printable(bounded(in.URL, 200)))
+		return nil, badInput("fetch", "%q is not an address", diag.Brief(in.URL, 200))
 	}
 	if err := d.mayReach(u); err != nil {
 		return nil, err
@@ -97,7 +98,7 @@ func portOf(u *url.URL) string {
 // mayReach refuses an address that fetch does not ask.
 func (d *Dispatcher) mayReach(u *url.URL) error {
 	refuse := func(why string, args ...any) error {
-		return diag.New(diag.Refused, CodeDenied, "fetch does not ask %s: %s", diag.Printable(bounded(origin.Of(u), 300)), fmt.Sprintf(why, args...))
+		return diag.New(diag.Refused, CodeDenied, "fetch does not ask %s: %s", diag.Brief(origin.Of(u), 300), fmt.Sprintf(why, args...))
 	}
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":

@@ -135,7 +135,7 @@ func (d *Dispatcher) prepareWrite(path string, data []byte) (*use, error) {
 		return nil, badInput("write", "the content has %d bytes, and at most %d are written", len(data), maxFile)
 	}
 	if strings.HasSuffix(path, "/") {
-		return nil, badInput("write", "%q names a directory", diag.Printable(bounded(path, 300)))
+		return nil, badInput("write", "%q names a directory", diag.Brief(path, 300))
 	}
 	p, err := d.find(path)
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 
 func parseGlob(s string) (glob, error) {
 	bad := func(why string) (glob, error) {
-		return glob{}, diag.New(diag.Misuse, CodeInput, "the pattern %q %s", diag.Printable(bounded(s, 200)), why)
+		return glob{}, diag.New(diag.Misuse, CodeInput, "the pattern %q %s", diag.Brief(s, 200), why)
 	}
 	if s == "" || len(s) > maxGlob {
 		return bad("is empty, or longer than 1,024 bytes")

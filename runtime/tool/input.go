@@ -37,7 +37,7 @@ func decode(tool string, input json.RawMessage, fields string, into any) error {
 			return badInput(tool, "is not a JSON object")
 		}
 		if !slices.Contains(known, name) {
-			return badInput(tool, "there is no field %q; the fields are %s", diag.Printable(bounded(name, 100)), strings.Join(known, ", "))
+			return badInput(tool, "there is no field %q; the fields are %s", diag.Brief(name, 100), strings.Join(known, ", "))
 		}
 		if seen[name] {
 			return badInput(tool, "the field %q is there twice", name)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
@@ -121,7 +122,7 @@ func (s *server) failure(what string, err error, stderr *headTail) *diag.Error {
 	e := diag.New(diag.Failed, CodeServer, "the MCP server %s %s: %w", s.config.Name, what, err)
 	if stderr != nil {
 		if text := strings.TrimSpace(stderr.String()); text != "" {
-			e.Message += " (" + diag.Printable(bounded(text, 300)) + ")"
+			e.Message += " (" + diag.Brief(text, 300) + ")"
 		}
 	}
 	return e

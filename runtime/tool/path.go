@@ -135,7 +135,7 @@ func (d *Dispatcher) find(path string) (*place, error) {
 }
 
 func outside(path string) *diag.Error {
-	return diag.New(diag.Refused, CodeOutside, "%q is outside of the working directory", diag.Printable(bounded(path, 300)))
+	return diag.New(diag.Refused, CodeOutside, "%q is outside of the working directory", diag.Brief(path, 300))
 }
 
 // find walks to path, which need not be there. The caller closes the place.

@@ -146,7 +146,7 @@ func allowedBy(tools []skill.Tool, u *use) error {
 	}
 	for _, part := range u.parts {
 		if !slices.ContainsFunc(tools, func(t skill.Tool) bool { return u.match(t.Pattern, part, false) }) {
-			return diag.New(diag.Refused, CodeDenied, "%s is not", diag.Printable(bounded(readable(part), 200)))
+			return diag.New(diag.Refused, CodeDenied, "%s is not", diag.Brief(readable(part), 200))
 		}
 	}
 	if u.matches == nil {

@@ -131,7 +131,7 @@ func (d *Dispatcher) findOr(path string) (*place, error) {
 	p, err := d.find(path)
 	if err == nil && p.info == nil {
 		p.close()
-		return nil, failed("there is no file or directory %q", diag.Printable(bounded(path, 300)))
+		return nil, failed("there is no file or directory %q", diag.Brief(path, 300))
 	}
 	return p, err
 }

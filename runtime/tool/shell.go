@@ -5,8 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/skl-project/skl/spec/diag"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // A Line is a command line that is understood completely.
@@ -46,7 +47,7 @@ func Commands(line string, inside func(path string, write bool) error) (Line, er
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
 	if err != nil {
-		return refuse("has to be well formed: " + diag.Printable(bounded(err.Error(), 200)))
+		return refuse("has to be well formed: " + diag.Brief(err.Error(), 200))
 	}
 	a := analysis{inside: inside}
 	for _, s := range file.Stmts {

@@ -244,13 +244,13 @@ func (t *table) resolve(name string) (*handler, error) {
 		for _, h := range t.all() {
 			all = append(all, h.String())
 		}
-		return nil, diag.New(diag.Refused, CodeUnknown, "there is no tool %q", diag.Printable(bounded(name, 200))).Meant(spell.Nearest(bounded(name, 200), all, 3)...)
+		return nil, diag.New(diag.Refused, CodeUnknown, "there is no tool %q", diag.Brief(name, 200)).Meant(spell.Nearest(bounded(name, 200), all, 3)...)
 	default:
 		var meant []string
 		for _, h := range found {
 			meant = append(meant, h.String())
 		}
-		return nil, diag.New(diag.Refused, CodeUnknown, "the tool name %q can mean %s", diag.Printable(bounded(name, 200)), strings.Join(meant, " or ")).Meant(meant...)
+		return nil, diag.New(diag.Refused, CodeUnknown, "the tool name %q can mean %s", diag.Brief(name, 200), strings.Join(meant, " or ")).Meant(meant...)
 	}
 }
 

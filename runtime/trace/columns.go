@@ -39,7 +39,7 @@ func columnsOf(r rune) int {
 // cut makes text printable and shortens it to n columns on one line.
 func cut(text string, n int) string {
 	if limit := 16*n + 1024; len(text) > limit { // so that a long prompt costs no more than its beginning
-		text = strings.ToValidUTF8(text[:limit], "") + "…"
+		text = diag.Clip(text, limit)
 	}
 	return shorten(diag.Printable(strings.Join(strings.Fields(text), " ")), n)
 }

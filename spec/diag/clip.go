@@ -22,3 +22,6 @@ func Clip(s string, n int) string {
 	}
 	return Head(s, n) + "…"
 }
+
+// Brief returns text from outside for a message: [Clip] and [Printable].
+func Brief(s string, n int) string { return Printable(Clip(s, n)) }

@@ -146,7 +146,7 @@ func CheckBytes(d v1.Descriptor, b []byte) error {
 // CheckDigest refuses what is not a sha256 or sha512 digest as it must be spelled.
 func CheckDigest(d digest.Digest) error {
 	if err := d.Validate(); err != nil || d.Algorithm() != digest.SHA256 && d.Algorithm() != digest.SHA512 {
-		return refuse(CodeMalformed, "%q is not a sha256 or sha512 digest", diag.Printable(diag.Clip(string(d), maxQuoted)))
+		return refuse(CodeMalformed, "%q is not a sha256 or sha512 digest", diag.Brief(string(d), maxQuoted))
 	}
 	return nil
 }

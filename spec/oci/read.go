@@ -136,7 +136,7 @@ func (d *document) kind(served string) (string, error) {
 		served = "" // what servers say that do not know
 	}
 	if served != "" && d.MediaType != "" && served != d.MediaType {
-		return "", refuse(CodeMalformed, "the manifest is served as %q and calls itself %q", diag.Printable(diag.Clip(served, maxQuoted)), diag.Printable(diag.Clip(d.MediaType, maxQuoted)))
+		return "", refuse(CodeMalformed, "the manifest is served as %q and calls itself %q", diag.Brief(served, maxQuoted), diag.Brief(d.MediaType, maxQuoted))
 	}
 	mediaType := cmp.Or(served, d.MediaType)
 	switch {
@@ -170,7 +170,7 @@ func (d *document) kind(served string) (string, error) {
 	return mediaType, nil
 }
 
-func quoted(s string) string { return `"` + diag.Printable(diag.Clip(s, maxQuoted)) + `"` }
+func quoted(s string) string { return `"` + diag.Brief(s, maxQuoted) + `"` }
 
 // readIndex reads a collection, or the choice between platforms.
 func (a *Artifact) readIndex(d document) error {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // FeatureKind is something in a body that only some hosts understand.
@@ -89,14 +91,7 @@ type scanner struct {
 const maxFeatureText = 200
 
 func (s *scanner) add(kind FeatureKind, column int, text []byte) {
-	s.found = append(s.found, Feature{kind, s.line, column + 1, clip(text)})
-}
-
-func clip(text []byte) string {
-	if len(text) > maxFeatureText {
-		text = bytes.ToValidUTF8(text[:maxFeatureText], nil)
-	}
-	return string(text)
+	s.found = append(s.found, Feature{kind, s.line, column + 1, diag.Head(string(text), maxFeatureText)})
 }
 
 func (s *scanner) scan(line []byte) {
@@ -127,7 +122,7 @@ func (s *scanner) opensFence(line []byte) bool {
 	}
 	s.fence = rest[:run]
 	if bytes.HasPrefix(info, []byte("!")) {
-		s.command = &Feature{LoadCommand, s.line, len(line) - len(rest) + 1, clip(bytes.TrimSpace(info[1:]))}
+		s.command = &Feature{LoadCommand, s.line, len(line) - len(rest) + 1, diag.Head(string(bytes.TrimSpace(info[1:])), maxFeatureText)}
 	}
 	return true
 }
@@ -143,7 +138,7 @@ func (s *scanner) inFence(line []byte) {
 	}
 	if s.command != nil {
 		if len(s.command.Text) < maxFeatureText {
-			s.command.Text = strings.TrimSpace(clip([]byte(s.command.Text + "\n" + string(line[:min(len(line), maxFeatureText)]))))
+			s.command.Text = strings.TrimSpace(diag.Head(s.command.Text+"\n"+string(line[:min(len(line), maxFeatureText)]), maxFeatureText))
 		}
 		return
 	}
@@ -293,7 +288,7 @@ func (s *scanner) include(rest []byte, column int) int {
 
 func (s *scanner) growComment(text []byte) {
 	if len(s.comment.Text) < maxFeatureText {
-		s.comment.Text = clip([]byte(s.comment.Text + "\n" + string(text[:min(len(text), maxFeatureText)])))
+		s.comment.Text = diag.Head(s.comment.Text+"\n"+string(text[:min(len(text), maxFeatureText)]), maxFeatureText)
 	}
 }
 

@@ -113,7 +113,7 @@ func (s *Signer) once(ctx context.Context, c call, target string) (got answer, r
 	if code == http.StatusOK || code == http.StatusCreated || code == http.StatusConflict && c.what == whatLog && response.Header.Get("Location") != "" {
 		return answer{code, response.Header, text}, false, nil
 	}
-	e := serviceError(c.what, c.base, "answered with status %d: %s", code, excerpt(text))
+	e := serviceError(c.what, c.base, "answered with status %d: %s", code, diag.Brief(strings.TrimSpace(string(text)), 200))
 	e.Retryable = code == http.StatusTooManyRequests || code >= 500
 	return answer{}, e.Retryable, e
 }
@@ -138,11 +138,6 @@ func asService(ctx context.Context, err error, what, address, did string) error 
 	e := serviceError(what, address, "%s", did)
 	e.Err = err
 	return e
-}
-
-// excerpt is the start of an error answer, fit for one line.
-func excerpt(text []byte) string {
-	return diag.Printable(diag.Clip(strings.TrimSpace(string(text)), 200))
 }
 
 // withoutRedirects is client refusing to be sent elsewhere, token and all.

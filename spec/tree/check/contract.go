@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
 )
 
@@ -53,7 +54,7 @@ func (c *checker) contracts() {
 	at := pos(s.File, mode.KeySpan)
 	switch {
 	case ok && mode.Value.Text != "strict":
-		c.report(ContractsMode, at, "canopy-contracts is "+clip(strconv.Quote(mode.Value.Text))+": its only value is strict")
+		c.report(ContractsMode, at, "canopy-contracts is "+diag.Clip(strconv.Quote(mode.Value.Text), 60)+": its only value is strict")
 	case ok && with == 0 && (s.Agent == nil || !s.Agent.Named):
 		c.report(NoContracts, at, "contracts are strict, and no op has one")
 	case !ok && with > 1 && 2*with > len(s.Ops):
@@ -70,7 +71,7 @@ func (c *checker) schemaFields(op *tree.Op, at *tree.Contract, names []string, s
 	root := shape{c, sch, sch.root}.resolve()
 	for _, name := range names {
 		if _, ok := root.prop(name); !ok && isIdent(name) {
-			c.report(SchemaFields, at.Pos, "the "+side+" contract of "+clip(op.Name)+" has no property "+clip(name)+", which its signature names")
+			c.report(SchemaFields, at.Pos, "the "+side+" contract of "+diag.Clip(op.Name, 60)+" has no property "+diag.Clip(name, 60)+", which its signature names")
 		}
 	}
 }
@@ -159,7 +160,7 @@ func (c *checker) produce(n *tree.Node, types flowMap, untyped map[string]bool) 
 			untyped[t.Name] = true
 			continue
 		default:
-			c.report(FlowMismatch, n.Pos, "the contract of "+clip(by)+" has no property "+clip(declared)+", which the call binds")
+			c.report(FlowMismatch, n.Pos, "the contract of "+diag.Clip(by, 60)+" has no property "+diag.Clip(declared, 60)+", which the call binds")
 			untyped[t.Name] = true
 			continue
 		}
@@ -210,7 +211,7 @@ func (c *checker) typeOf(path string, types flowMap, b *body) (found []producer,
 			}
 		}
 		if len(next) == 0 {
-			return nil, "the contract of " + clip(found[0].by) + " has no property " + clip(step) + ", so " + clip(path) + " is never bound"
+			return nil, "the contract of " + diag.Clip(found[0].by, 60) + " has no property " + diag.Clip(step, 60) + ", so " + diag.Clip(path, 60) + " is never bound"
 		}
 		found = next
 	}
@@ -251,7 +252,7 @@ func (c *checker) consume(n *tree.Node, types flowMap, b *body) {
 			}
 		}
 		if why != "" {
-			c.report(FlowMismatch, n.Pos, clip(a.Value.Text)+" of "+clip(found[0].by)+" "+why+" by "+clip(op.Name))
+			c.report(FlowMismatch, n.Pos, diag.Clip(a.Value.Text, 60)+" of "+diag.Clip(found[0].by, 60)+" "+why+" by "+diag.Clip(op.Name, 60))
 		}
 	}
 }

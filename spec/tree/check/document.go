@@ -3,6 +3,7 @@ package check
 import (
 	"strings"
 
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
 )
@@ -74,7 +75,7 @@ func (c *checker) sections() {
 		seen[k] = true
 		switch {
 		case k == 0:
-			c.report(SectionName, sec.Pos, "the section "+clip(sec.Title)+" is none of Agent, Tree, Rules and Response: it is prose for the model")
+			c.report(SectionName, sec.Pos, "the section "+diag.Clip(sec.Title, 60)+" is none of Agent, Tree, Rules and Response: it is prose for the model")
 		case k < last && !disordered:
 			disordered = true
 			c.report(SectionName, sec.Pos, "sections stand in the order Agent, Tree, Rules, Response")
@@ -122,7 +123,7 @@ func (c *checker) inline(f *source, kinds []lineKind, first int) {
 			}
 			what := "a block of code"
 			if info := strings.TrimLeft(text, "`~"); info != "" {
-				what = "a block of " + clip(strings.TrimSpace(info))
+				what = "a block of " + diag.Clip(strings.TrimSpace(info), 60)
 			}
 			c.report(InlineData, at, what+" stands in SKILL.md: move it to a file, and read it where it is used")
 			if end-n-1 > maxBlockLines {

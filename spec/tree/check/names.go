@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/cond"
 	"github.com/skl-project/skl/spec/tree/resource"
@@ -143,7 +144,7 @@ func (c *checker) names(b *body) {
 			}
 			if !seen[base] {
 				seen[base] = true
-				c.report(Unbound, n.Pos, "nothing binds "+clip(base))
+				c.report(Unbound, n.Pos, "nothing binds "+diag.Clip(base, 60))
 			}
 		}
 		if n.Kind == tree.Call {
@@ -174,7 +175,7 @@ func asText(n *tree.Node, name string) bool {
 
 func (c *checker) bareWords(n *tree.Node, v tree.Value) {
 	if v.Kind == tree.Word && v.Text != "" && !c.bound[root(v.Text)] {
-		c.report(BareWord, n.Pos, clip(v.Text)+" is bound by nothing and is given as text: write \""+clip(v.Text)+"\" if it is meant so")
+		c.report(BareWord, n.Pos, diag.Clip(v.Text, 60)+" is bound by nothing and is given as text: write \""+diag.Clip(v.Text, 60)+"\" if it is meant so")
 	}
 }
 
@@ -202,7 +203,7 @@ func (c *checker) asks(list []*tree.Node, after [][]*tree.Node) {
 		if n.Kind == tree.Ask {
 			for _, o := range n.Options {
 				if negative(o) && !tested(n, o, rest, &c.budget.asks) {
-					c.report(NoNegative, n.Pos, "nothing tests for the answer "+clip(o)+": write IF << "+clip(o)+" and an END below it")
+					c.report(NoNegative, n.Pos, "nothing tests for the answer "+diag.Clip(o, 60)+": write IF << "+diag.Clip(o, 60)+" and an END below it")
 				}
 			}
 		}

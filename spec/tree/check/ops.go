@@ -24,25 +24,25 @@ func (c *checker) ops() {
 			continue
 		}
 		if was := first[op.Name]; was != nil {
-			c.report(DuplicateOp, op.Pos, clip(op.Name)+" is defined in "+was.Pos.File+" line "+strconv.Itoa(was.Pos.Line)+" already")
+			c.report(DuplicateOp, op.Pos, diag.Clip(op.Name, 60)+" is defined in "+was.Pos.File+" line "+strconv.Itoa(was.Pos.Line)+" already")
 		} else {
 			first[op.Name] = op
 		}
 		if op.Kind == tree.EmptyBody {
-			c.report(EmptyOp, op.Pos, clip(op.Name)+" has no body")
+			c.report(EmptyOp, op.Pos, diag.Clip(op.Name, 60)+" has no body")
 		}
 		dir, base := path.Split(op.Pos.File)
 		if path.Base(dir) == "ops" {
 			want := strings.ReplaceAll(strings.ToUpper(strings.TrimSuffix(base, path.Ext(base))), "-", "_")
 			if op.Name != want && c.skill.Op(want) == nil {
-				c.report(OpName, op.Pos, "the file is called "+base+", so its op is called "+clip(want)+", not "+clip(op.Name))
+				c.report(OpName, op.Pos, "the file is called "+base+", so its op is called "+diag.Clip(want, 60)+", not "+diag.Clip(op.Name, 60))
 			}
 		}
 		if !c.bodies[i].reached && means(c.skill, op) {
-			c.report(OpName, op.Pos, "nothing uses "+clip(op.Name))
+			c.report(OpName, op.Pos, "nothing uses "+diag.Clip(op.Name, 60))
 		}
 		if n := alwaysCalls(c.bodies[i].nodes, op.Name); n != nil {
-			c.report(OpName, n.Pos, clip(op.Name)+" calls itself without a condition: it never ends")
+			c.report(OpName, n.Pos, diag.Clip(op.Name, 60)+" calls itself without a condition: it never ends")
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (c *checker) calls(b *body) {
 			return
 		}
 		if n.Bold && !op.Subagent {
-			f := c.report(BoldUnmarked, n.Pos, clip(n.Name)+" is called in bold, and its definition has no marker > **Subagent.**")
+			f := c.report(BoldUnmarked, n.Pos, diag.Clip(n.Name, 60)+" is called in bold, and its definition has no marker > **Subagent.**")
 			if op.Input == nil && op.Output == nil {
 				f.Fix = c.replace(n, "call it in this context", func(old string) (string, bool) {
 					rest, ok := strings.CutPrefix(old, "**"+n.Name+"**")
@@ -90,7 +90,7 @@ func (c *checker) calls(b *body) {
 			}
 		}
 		if !n.Bold && op.Subagent {
-			c.report(PlainMarked, n.Pos, clip(n.Name)+" is a subagent, and the call is not in bold").
+			c.report(PlainMarked, n.Pos, diag.Clip(n.Name, 60)+" is a subagent, and the call is not in bold").
 				Fix = c.replace(n, "write the call in bold", func(old string) (string, bool) {
 				rest, ok := strings.CutPrefix(old, n.Name)
 				return "**" + n.Name + "**" + rest, ok
@@ -104,7 +104,7 @@ func (c *checker) unknown(name string, at tree.Pos) {
 	if c.provides != nil && c.provides(name) {
 		return
 	}
-	message := "no op " + clip(name)
+	message := "no op " + diag.Clip(name, 60)
 	if c.opNames == nil {
 		for _, op := range c.skill.Ops {
 			c.opNames = append(c.opNames, op.Name)
@@ -117,7 +117,7 @@ func (c *checker) unknown(name string, at tree.Pos) {
 	}
 	if c.budget.near--; c.budget.near >= 0 {
 		if near := spell.Nearest(name, c.opNames, 1); len(near) > 0 {
-			message += "; did you mean " + clip(near[0]) + "?"
+			message += "; did you mean " + diag.Clip(near[0], 60) + "?"
 		}
 	}
 	c.report(UnknownOp, at, message)
@@ -125,7 +125,7 @@ func (c *checker) unknown(name string, at tree.Pos) {
 
 // arity compares the inputs and outputs of a call with the op's signature.
 func (c *checker) arity(n *tree.Node, op *tree.Op) {
-	name := clip(op.Name)
+	name := diag.Clip(op.Name, 60)
 	required, given := 0, len(n.Args)
 	for _, p := range op.Params {
 		if !p.Optional {
@@ -143,7 +143,7 @@ func (c *checker) arity(n *tree.Node, op *tree.Op) {
 	default:
 		for _, a := range n.Args {
 			if a.Name != "" && !slices.ContainsFunc(op.Params, func(p tree.Param) bool { return p.Name == a.Name }) {
-				c.report(Arity, n.Pos, name+" has no input "+clip(a.Name)).Severity = diag.SeverityWarning
+				c.report(Arity, n.Pos, name+" has no input "+diag.Clip(a.Name, 60)).Severity = diag.SeverityWarning
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func (c *checker) arity(n *tree.Node, op *tree.Op) {
 	case len(op.Outs) > 0 && len(n.Outs) == 0:
 		c.report(Arity, n.Pos, name+" has a result, and the call binds nothing")
 	case len(op.Outs) == 0 && len(n.Outs) > 0:
-		c.report(Arity, n.Pos, name+" declares no result, and the call binds "+clip(n.Outs[0].Name))
+		c.report(Arity, n.Pos, name+" declares no result, and the call binds "+diag.Clip(n.Outs[0].Name, 60))
 	case len(n.Outs) > len(op.Outs) && !group:
 		c.report(Arity, n.Pos, name+" has "+count(len(op.Outs), "result")+", and the call binds "+strconv.Itoa(len(n.Outs))).Severity = diag.SeverityError
 	}

@@ -38,7 +38,7 @@ func (c *checker) resources(b *body) {
 			// A file outside of the layout is one of the project, unless the skill has it.
 			inAssets := strings.HasPrefix(name, "assets/")
 			if known := strings.HasPrefix(strings.ToUpper(name), "SKILL.MD") || strings.HasPrefix(strings.ToUpper(name), "README"); inAssets || c.exists(name) && !known {
-				c.report(NoCategory, n.Pos, clip(name)+" is in no directory of the layout, so nothing says how it is used")
+				c.report(NoCategory, n.Pos, diag.Clip(name, 60)+" is in no directory of the layout, so nothing says how it is used")
 			}
 			if !inAssets {
 				return
@@ -59,7 +59,7 @@ func (c *checker) escapes(at tree.Pos, name string) bool {
 	slashed := strings.ReplaceAll(strings.Trim(name, "`"), `\`, "/")
 	drive := len(slashed) > 1 && slashed[1] == ':'
 	if strings.HasPrefix(slashed, "/") || strings.HasPrefix(slashed, "~") || drive {
-		c.report(PathEscapes, at, "the path "+clip(name)+" is not relative to the skill")
+		c.report(PathEscapes, at, "the path "+diag.Clip(name, 60)+" is not relative to the skill")
 		return true
 	}
 	clean := path.Clean(slashed)
@@ -71,12 +71,12 @@ func (c *checker) escapes(at tree.Pos, name string) bool {
 	named := c.skill.Doc != nil && strings.Contains(c.skill.Doc.Compatibility, sibling)
 	switch {
 	case !inside || sibling == "..":
-		c.report(PathEscapes, at, "the path "+clip(name)+" leaves the skill")
+		c.report(PathEscapes, at, "the path "+diag.Clip(name, 60)+" leaves the skill")
 	case sibling == "canopy-runtime":
 	case named:
-		c.report(PathEscapes, at, "the path "+clip(name)+" leads into another skill, which is not always installed beside this one").Severity = diag.SeverityWarning
+		c.report(PathEscapes, at, "the path "+diag.Clip(name, 60)+" leads into another skill, which is not always installed beside this one").Severity = diag.SeverityWarning
 	default:
-		c.report(PathEscapes, at, "the path "+clip(name)+" leads into another skill, which compatibility does not name")
+		c.report(PathEscapes, at, "the path "+diag.Clip(name, 60)+" leads into another skill, which compatibility does not name")
 	}
 	return true
 }
@@ -89,12 +89,12 @@ func (c *checker) missing(rule string, at tree.Pos, written, what string, reache
 		return false
 	}
 	if other := resource.Mapped(name); other != "" && c.exists(other) {
-		f := c.report(FileMissing, at, what+" "+clip(written)+" is found at "+other)
+		f := c.report(FileMissing, at, what+" "+diag.Clip(written, 60)+" is found at "+other)
 		f.Severity = diag.SeverityWarning
 		f.Fix = c.rewritePath(at, n, written, other)
 		return true
 	}
-	f := c.report(rule, at, what+" "+clip(written)+" does not exist")
+	f := c.report(rule, at, what+" "+diag.Clip(written, 60)+" does not exist")
 	if !reached {
 		f.Severity = diag.SeverityWarning
 		f.Message += " (nothing calls this op)"
@@ -134,7 +134,7 @@ func (c *checker) sectionOf(n *tree.Node, name string, reached bool) {
 		_, ok = resource.MarkdownSection(f.text, n.Section)
 	}
 	if !ok {
-		p := c.report(SectionMissing, n.Pos, clip(n.Path)+" has no section "+clip(n.Section))
+		p := c.report(SectionMissing, n.Pos, diag.Clip(n.Path, 60)+" has no section "+diag.Clip(n.Section, 60))
 		if !reached {
 			p.Severity = diag.SeverityWarning
 		}
@@ -159,15 +159,15 @@ func (c *checker) contractFile(rule string, at tree.Pos, written, what string, r
 	}
 	switch {
 	case sch.bad != "":
-		c.report(BadSchema, at, what+" "+clip(written)+" "+sch.bad)
+		c.report(BadSchema, at, what+" "+diag.Clip(written, 60)+" "+sch.bad)
 	case sch.sample:
-		c.report(SampleSchema, at, what+" "+clip(written)+" is a sample and no JSON Schema: nothing is checked against it")
+		c.report(SampleSchema, at, what+" "+diag.Clip(written, 60)+" is a sample and no JSON Schema: nothing is checked against it")
 	}
 	if sch.leaves != "" {
-		c.report(SampleSchema, at, what+" "+clip(written)+" refers to "+clip(sch.leaves)+", which is outside the skill").Severity = diag.SeverityError
+		c.report(SampleSchema, at, what+" "+diag.Clip(written, 60)+" refers to "+diag.Clip(sch.leaves, 60)+", which is outside the skill").Severity = diag.SeverityError
 	}
 	if sch.lacks != "" {
-		c.report(BadSchema, at, what+" "+clip(written)+" refers to "+clip(sch.lacks)+", which does not exist")
+		c.report(BadSchema, at, what+" "+diag.Clip(written, 60)+" refers to "+diag.Clip(sch.lacks, 60)+", which does not exist")
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // maxHops is how many $refs and levels of a schema are followed.
@@ -262,7 +264,7 @@ func (p shape) misfit(q shape, budget *int) string {
 		for _, r := range required {
 			if name, ok := r.(string); ok {
 				if _, ok := p.prop(name); !ok && !p.combined() {
-					return "has no property " + clip(name) + ", which is needed"
+					return "has no property " + diag.Clip(name, 60) + ", which is needed"
 				}
 			}
 		}
@@ -270,7 +272,7 @@ func (p shape) misfit(q shape, budget *int) string {
 			if mine, ok := p.prop(name); ok {
 				theirs, _ := q.prop(name)
 				if why := mine.misfit(theirs, budget); why != "" {
-					return "has a property " + clip(name) + " that " + why
+					return "has a property " + diag.Clip(name, 60) + " that " + why
 				}
 			}
 		}

@@ -277,16 +277,6 @@ func spans(text string) iter.Seq[string] {
 	}
 }
 
-// clip shortens a text for a message.
-func clip(s string) string {
-	const most = 60
-	if utf8.RuneCountInString(s) <= most {
-		return s
-	}
-	r := []rune(s[:min(len(s), most*utf8.UTFMax)])
-	return string(r[:min(len(r), most-1)]) + "…"
-}
-
 // local cleans a path as a tree writes it; ok is false for what leaves the skill
 // or has slots that only a run fills.
 func local(name string) (string, bool) {

@@ -151,7 +151,7 @@ func (c *checker) primitive(n *tree.Node) {
 		if n.Path == "" {
 			c.report(VerifyPath, n.Pos, "VERIFY_EXPECTED names no file, and takes "+resource.DefaultVerify)
 		} else if _, ok := local(n.Path); ok && resource.CategoryOf(n.Path) != resource.VerifyDoc {
-			c.report(VerifyPath, n.Pos, "the checklist "+clip(n.Path)+" stands outside of assets/verify")
+			c.report(VerifyPath, n.Pos, "the checklist "+diag.Clip(n.Path, 60)+" stands outside of assets/verify")
 		}
 	case tree.Explore:
 		if len(n.Outs) == 0 {
@@ -177,7 +177,7 @@ func (c *checker) parallel(n *tree.Node) {
 		}
 		for name := range binds(child) {
 			if first := bound[name]; first != nil && first != child {
-				c.report(ParallelShare, child.Pos, "two children of PARALLEL bind "+clip(name)+": the later one wins")
+				c.report(ParallelShare, child.Pos, "two children of PARALLEL bind "+diag.Clip(name, 60)+": the later one wins")
 			} else {
 				bound[name] = child
 			}
@@ -188,7 +188,7 @@ func (c *checker) parallel(n *tree.Node) {
 		tree.Walk([]*tree.Node{child}, func(m *tree.Node) bool {
 			for _, name := range reads(m) {
 				if first := bound[root(name)]; first != nil && first != child && !mine[root(name)] {
-					c.report(ParallelShare, m.Pos, "the step reads "+clip(name)+", which another child of PARALLEL binds: it has its value only behind the block")
+					c.report(ParallelShare, m.Pos, "the step reads "+diag.Clip(name, 60)+", which another child of PARALLEL binds: it has its value only behind the block")
 				}
 			}
 			return true
@@ -250,7 +250,7 @@ func (c *checker) labelOf(t *tree.Tree, b *body) {
 	l := t.Label
 	if b.op == nil {
 		if l.Text != c.skill.Name {
-			c.report(LabelDiffers, l.Pos, "the label "+clip(l.Text)+" is not the skill's name, "+clip(c.skill.Name))
+			c.report(LabelDiffers, l.Pos, "the label "+diag.Clip(l.Text, 60)+" is not the skill's name, "+diag.Clip(c.skill.Name, 60))
 		}
 		return
 	}
@@ -264,7 +264,7 @@ func (c *checker) labelOf(t *tree.Tree, b *body) {
 		names = append(names, o.Name)
 	}
 	if hasIns && !sameWords(ins, strings.Join(params, " ")) || hasOuts && !sameWords(outs, strings.Join(names, " ")) {
-		c.report(LabelDiffers, l.Pos, "the label says "+clip(l.Text)+", and the heading of "+clip(b.op.Name)+" says otherwise")
+		c.report(LabelDiffers, l.Pos, "the label says "+diag.Clip(l.Text, 60)+", and the heading of "+diag.Clip(b.op.Name, 60)+" says otherwise")
 	}
 }
 

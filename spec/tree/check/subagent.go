@@ -20,7 +20,7 @@ func (c *checker) subagents() {
 			continue
 		}
 		if op.Output == nil {
-			c.report(NoOutput, op.MarkerPos, "the subagent "+clip(op.Name)+" has no output contract: nothing says what it returns")
+			c.report(NoOutput, op.MarkerPos, "the subagent "+diag.Clip(op.Name, 60)+" has no output contract: nothing says what it returns")
 		}
 		w := strictWalk{checker: c, op: op, owners: owners, allowed: map[string]bool{}, seen: map[strictSeen]bool{}, open: map[*tree.Op]bool{}}
 		for _, o := range op.Outs {
@@ -192,7 +192,7 @@ func (w *strictWalk) text(at tree.Pos, text string, in *tree.Op) {
 	}
 	if strings.Contains(plain, "$ARGUMENTS") && !w.args {
 		w.args = true
-		w.report(StrictInput, at, "the subagent "+clip(w.op.Name)+" uses $ARGUMENTS: make it an input").Severity = diag.SeverityWarning
+		w.report(StrictInput, at, "the subagent "+diag.Clip(w.op.Name, 60)+" uses $ARGUMENTS: make it an input").Severity = diag.SeverityWarning
 	}
 }
 
@@ -215,9 +215,9 @@ func (w *strictWalk) found(at tree.Pos, name string, in *tree.Op) {
 		return
 	}
 	w.seen[key] = true
-	message := "the subagent " + clip(w.op.Name) + " does not get " + clip(name) + ": it is not among its inputs"
+	message := "the subagent " + diag.Clip(w.op.Name, 60) + " does not get " + diag.Clip(name, 60) + ": it is not among its inputs"
 	if in != w.op {
-		message = clip(in.Name) + " runs inside of the subagent " + clip(w.op.Name) + ", which does not get " + clip(name)
+		message = diag.Clip(in.Name, 60) + " runs inside of the subagent " + diag.Clip(w.op.Name, 60) + ", which does not get " + diag.Clip(name, 60)
 	}
 	w.report(StrictInput, at, message)
 }

@@ -165,7 +165,7 @@ func (c *checker) operators(n *tree.Node) {
 // word names a node for a reader.
 func word(n *tree.Node) string {
 	if n.Kind == tree.Call {
-		return clip(n.Name)
+		return diag.Clip(n.Name, 60)
 	}
 	return n.Kind.String()
 }
@@ -182,7 +182,7 @@ func (c *checker) arrow(n *tree.Node) {
 			return
 		}
 	}
-	c.report(ArrowOutput, n.Pos, "an arrow binds nothing: write >> "+clip(names)).
+	c.report(ArrowOutput, n.Pos, "an arrow binds nothing: write >> "+diag.Clip(names, 60)).
 		Fix = c.replace(n, "write >> for the arrow", func(old string) (string, bool) {
 		head, tail, ok := cutLast(old, "→")
 		return head + ">>" + tail, ok && strings.TrimSpace(tail) == names && !strings.Contains(blank(old, "\"'`"), ">>")
@@ -228,7 +228,7 @@ func (c *checker) prose(n *tree.Node) {
 	}
 	c.literal(n, lower)
 	if cmd := command(text); cmd != "" {
-		c.report(ShellCommand, n.Pos, "a command stands in the tree, "+clip(cmd)+": move it to a section of a script")
+		c.report(ShellCommand, n.Pos, "a command stands in the tree, "+diag.Clip(cmd, 60)+": move it to a section of a script")
 	}
 }
 
@@ -278,7 +278,7 @@ func (c *checker) lowerCall(n *tree.Node) bool {
 		return false
 	}
 	upper := strings.ReplaceAll(strings.ToUpper(bare), "-", "_")
-	message := "the name of a call is in capitals: " + clip(upper)
+	message := "the name of a call is in capitals: " + diag.Clip(upper, 60)
 	_, reserved := tree.Primitive(upper)
 	f := c.report(LowerCase, n.Pos, message)
 	if (reserved || c.skill.Op(upper) != nil) && bare == name {

@@ -268,7 +268,7 @@ func (c *reader) items(l listing) []*item {
 		switch {
 		case foreign:
 			if !moved && last != nil {
-				c.notes = append(c.notes, "", "For the step \""+shortened(last.lines[0])+"\":", "")
+				c.notes = append(c.notes, "", "For the step \""+diag.Clip(last.lines[0], 60)+"\":", "")
 				c.lose(n, "code or a quote does not fit into a tree and stands below it now; a file in assets or scripts is better")
 			}
 			c.notes = append(c.notes, strings.TrimPrefix(text, strings.Repeat(" ", min(indentOf(text), 3))))
@@ -296,13 +296,6 @@ func (c *reader) items(l listing) []*item {
 		it.text = strings.TrimSpace(strings.Join(it.lines, " "))
 	}
 	return root.kids
-}
-
-func shortened(s string) string {
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:60]) + "…"
-	}
-	return s
 }
 
 // clean keeps what the language reads as its own out of prose.

@@ -298,12 +298,6 @@ func (s Service) Say(text string) string {
 
 // Brief makes foreign words one printable line of bounded length.
 func Brief(s string) string {
-	if len(s) > 4*maxMessage {
-		s = s[:4*maxMessage]
-	}
-	s = diag.Printable(strings.Join(strings.Fields(s), " "))
-	if len(s) > maxMessage {
-		s = strings.ToValidUTF8(s[:maxMessage], "") + " …"
-	}
-	return strings.TrimSuffix(s, ".")
+	line := strings.Join(strings.Fields(diag.Head(s, 4*maxMessage)), " ")
+	return strings.TrimSuffix(diag.Brief(line, maxMessage), ".")
 }

@@ -16,7 +16,7 @@ func TestMessage(t *testing.T) {
 		`{"detail":"Not Found"}`:                                                          "Not Found",
 		`{"error":{"message":"key sk-secret is wrong"}}`:                                  "key [key] is wrong",
 		`{"error":{"message":"\u001b[2Jgone\nlines"}}`:                                    `\x1b[2Jgone lines`,
-		`{"error":{"message":"` + strings.Repeat("x", 297) + `sk-secret"}}`:               strings.Repeat("x", 297) + "[ke …", // cut after the key is out
+		`{"error":{"message":"` + strings.Repeat("x", 297) + `sk-secret"}}`:               strings.Repeat("x", 297) + "[ke…", // cut after the key is out
 		`<html>`: "",
 		`[]`:     "",
 		``:       "",
@@ -33,7 +33,7 @@ func FuzzMessage(f *testing.F) {
 	f.Add([]byte(`{"detail":"\u202e"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got := Service{Key: "sk-secret"}.Message(text)
-		if len(got) > maxMessage+len(" …") || !utf8.ValidString(got) || strings.ContainsFunc(got, unicode.IsControl) || strings.Contains(got, "sk-secret") {
+		if len(got) > maxMessage+len("…") || !utf8.ValidString(got) || strings.ContainsFunc(got, unicode.IsControl) || strings.Contains(got, "sk-secret") {
 			t.Errorf("%q becomes %q", text, got)
 		}
 	})
