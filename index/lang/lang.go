@@ -22,9 +22,6 @@ const (
 	TSX        Language = "tsx"
 )
 
-// Of returns the language of a file by its name, "" for none.
-func Of(path string) Language { return of(path) }
-
 // Kind says what a symbol is.
 type Kind string
 
@@ -84,6 +81,3 @@ type File struct {
 	References []Reference
 	Broken     bool // the official parser would report an error, as far as the scanner can tell
 }
-
-// Scan reads src, which is not changed and not kept. A language that it does not know gives an empty File.
-func Scan(l Language, src []byte) File { return scan(l, src) }

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-func of(name string) Language {
+// Of returns the language of a file by its name, "" for none.
+func Of(name string) Language {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".go":
 		return Go
@@ -23,7 +24,8 @@ func of(name string) Language {
 	return ""
 }
 
-func scan(l Language, src []byte) File {
+// Scan reads src, which is not changed and not kept. A language that it does not know gives an empty File.
+func Scan(l Language, src []byte) File {
 	switch l {
 	case Go:
 		return scanGo(src)

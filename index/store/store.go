@@ -95,7 +95,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 			return nil, err
 		}
 		s, err := open(ctx, dir, name)
-		if err == nil || !rebuildable(err) || attempt == 5 {
+		if err == nil || !IsDamaged(err) || attempt == 5 {
 			return s, err
 		}
 		if err := drop(ctx, dir, name); err != nil {
@@ -188,8 +188,8 @@ var (
 	errGone   = errors.New("the index was removed")
 )
 
-// rebuildable says whether an error means that the file is of no use.
-func rebuildable(err error) bool {
+// IsDamaged says whether an error of a method means that the store must be dropped and opened anew.
+func IsDamaged(err error) bool {
 	if errors.Is(err, errFormat) || errors.Is(err, errGone) {
 		return true
 	}
@@ -205,9 +205,6 @@ func rebuildable(err error) bool {
 	}
 	return false
 }
-
-// IsDamaged says whether an error of a method means that the store must be dropped and opened anew.
-func IsDamaged(err error) bool { return rebuildable(err) }
 
 func open(ctx context.Context, dir, name string) (*Store, error) {
 	s := &Store{dir: dir, name: name, write: make(chan struct{}, 1),

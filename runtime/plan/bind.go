@@ -45,13 +45,14 @@ func (p *Plan) entry(n *tree.Node) *entry {
 	return &p.entries[i]
 }
 
-func (p *Plan) callee(n *tree.Node) (Callee, bool) {
+// Callee returns what a Call, Explore or bold EXPLORE node means.
+func (p *Plan) Callee(n *tree.Node) (Callee, bool) {
 	c := p.entry(n).callee
 	return c, c.Op != nil
 }
 
-// cond also parses a condition that is not of the plan, so that it is never nil.
-func (p *Plan) cond(n *tree.Node) cond.Expr {
+// Cond returns the parsed condition of an If or ElseIf node.
+func (p *Plan) Cond(n *tree.Node) cond.Expr {
 	if e, ok := p.entry(n).parsed.(cond.Expr); ok {
 		return e
 	}
@@ -64,14 +65,17 @@ func parsed[T any](p *Plan, n *tree.Node) T {
 	return v
 }
 
-func (p *Plan) order(n *tree.Node) int {
+// Order is the place of n in Nodes, counting from 0; -1 if it is not reached.
+func (p *Plan) Order(n *tree.Node) int {
 	if i, ok := p.index[n]; ok {
 		return int(i)
 	}
 	return -1
 }
 
-func (p *Plan) nodeByID(id string) (*tree.Node, Callee, bool) {
+// NodeByID finds a node of a reachable body by its id, and says which body it is in: in.Op is nil in the
+// main tree. The nodes of another skill have its name and a colon before the id.
+func (p *Plan) NodeByID(id string) (*tree.Node, Callee, bool) {
 	i, ok := p.ids[id]
 	if !ok {
 		return nil, Callee{}, false
@@ -79,7 +83,8 @@ func (p *Plan) nodeByID(id string) (*tree.Node, Callee, bool) {
 	return p.entries[i].node, p.entries[i].in, true
 }
 
-func (p *Plan) id(n *tree.Node) string {
+// ID is what NodeByID finds n by; "" for a node that is not reached.
+func (p *Plan) ID(n *tree.Node) string {
 	i, ok := p.index[n]
 	if !ok {
 		return ""
@@ -94,7 +99,9 @@ func (p *Plan) idIn(s *tree.Skill, id string) string {
 	return s.Name + ":" + id
 }
 
-func (p *Plan) nodes() iter.Seq2[*tree.Node, Callee] {
+// Nodes yields every node of every reachable body with the body that it is in: the main tree first, then ops in
+// the order in which calls of them are first written; parents before children.
+func (p *Plan) Nodes() iter.Seq2[*tree.Node, Callee] {
 	return func(yield func(*tree.Node, Callee) bool) {
 		for i := range p.entries {
 			if !yield(p.entries[i].node, p.entries[i].in) {
@@ -140,7 +147,9 @@ type dependency struct {
 	err   error
 }
 
-func newPlan(ctx context.Context, s *tree.Skill, opt Options) (*Plan, error) {
+// New binds and checks skill. Its error is a *diag.Error of class Unmet and code plan_refused, whose
+// message is the first finding and whose Err is a Refusal; or that of a folder that makes no bundle, or of ctx.
+func New(ctx context.Context, s *tree.Skill, opt Options) (*Plan, error) {
 	if s.Tree == nil {
 		return nil, refuse(s, opt, []diag.Finding{finding(s.File, 1, check.NoTree, "the skill has no section \"## Tree\", so there is nothing to run")})
 	}
@@ -188,7 +197,8 @@ func refuse(s *tree.Skill, opt Options, found []diag.Finding) *diag.Error {
 	}
 }
 
-func (r Refusal) text() string {
+// Error lists the findings, one a line.
+func (r Refusal) Error() string {
 	var b strings.Builder
 	for i, f := range r.Findings {
 		if i > 0 {

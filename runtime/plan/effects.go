@@ -53,7 +53,10 @@ type branch struct {
 	answer  *question
 }
 
-func (p *Plan) effects(args string) []Effect {
+// Effects walks the plan symbolically: nothing runs, unknown values stay unknown, and a condition on them
+// explores both branches (ruling 5.32). args are the skill's arguments. The order is that of the walk, the
+// same every time. A second entry of an op into itself is walked, the third is a note.
+func (p *Plan) Effects(args string) []Effect {
 	w := &walker{p: p, args: args, symbols: &symbols{frames: []map[string]symbol{{}}}, writes: map[*tree.Op][]string{}}
 	w.arguments()
 	w.body(Callee{Skill: p.Skill}, p.Skill.Tree.Nodes, "")
@@ -352,7 +355,7 @@ var errOpen = errors.New("not known before a run")
 // decide evaluates a condition on what is known. Of an answer only the options are: when all
 // of them lead to the same result, it is known.
 func (w *walker) decide(in Callee, n *tree.Node, path string) truth {
-	e := w.p.cond(n)
+	e := w.p.Cond(n)
 	for _, file := range cond.Files(e) {
 		w.at(in, n, path, "file", "exists", w.literal(file))
 	}

@@ -75,7 +75,7 @@ func embed(p *Plan, s *tree.Skill, name string, doc any) (any, error) {
 }
 
 func (e *embedder) load(file string) (any, error) {
-	r, err := e.p.resource(e.skill, file)
+	r, err := e.p.Resource(e.skill, file)
 	if err != nil {
 		return nil, fmt.Errorf("%s refers to %s: %w", e.main, file, err)
 	}

@@ -165,7 +165,10 @@ func (p *Plan) sibling(s *tree.Skill, name, rest string) (*tree.Skill, string, e
 	return other, file, nil
 }
 
-func (p *Plan) resource(s *tree.Skill, text string) (Resource, error) {
+// Resource reads a file that a body of skill names. Paths with interpolations are filled by the caller before.
+// "../NAME/…" and "<skills-root>/NAME/…" are files of a skill that the plan's depends on, or names in its compatibility. Errors are
+// *diag.Error with the codes CodeMissing, CodeOutside and CodeTooLarge, and name the file.
+func (p *Plan) Resource(s *tree.Skill, text string) (Resource, error) {
 	owner, name, err := p.locate(s, text)
 	if err != nil {
 		return Resource{}, err
@@ -208,7 +211,7 @@ func (b *binder) file(s *tree.Skill, n *tree.Node) {
 		b.dependencies()
 		b.named(s, name)
 	}
-	r, err := b.resource(s, name)
+	r, err := b.Resource(s, name)
 	if errors.Is(err, diag.Code(CodeMissing)) && n.Kind == tree.Read && !other && resource.CategoryOf(name) == resource.Project {
 		return // a file of the project, which tools reach
 	}

@@ -19,9 +19,7 @@
 package plan
 
 import (
-	"context"
 	"encoding/json"
-	"iter"
 	"slices"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -72,23 +70,8 @@ type Callee struct {
 	Skill *tree.Skill // where it is defined; resources of its body belong to it
 }
 
-// New binds and checks skill. Its error is a *diag.Error of class Unmet and code plan_refused, whose
-// message is the first finding and whose Err is a Refusal; or that of a folder that makes no bundle, or of ctx.
-func New(ctx context.Context, skill *tree.Skill, opt Options) (*Plan, error) {
-	return newPlan(ctx, skill, opt)
-}
-
 // A Refusal holds the findings that stop a run.
 type Refusal struct{ Findings []diag.Finding }
-
-// Error lists the findings, one a line.
-func (r Refusal) Error() string { return r.text() }
-
-// Callee returns what a Call, Explore or bold EXPLORE node means.
-func (p *Plan) Callee(n *tree.Node) (Callee, bool) { return p.callee(n) }
-
-// Cond returns the parsed condition of an If or ElseIf node.
-func (p *Plan) Cond(n *tree.Node) cond.Expr { return p.cond(n) }
 
 // Subject returns the parsed expression of a Switch node, Case the value of a Case node, Collection what
 // a ForEach node goes over, and Expr the right side of a Bind node.
@@ -97,23 +80,9 @@ func (p *Plan) Case(n *tree.Node) cond.Operand          { return parsed[cond.Ope
 func (p *Plan) Collection(n *tree.Node) cond.Collection { return parsed[cond.Collection](p, n) }
 func (p *Plan) Expr(n *tree.Node) Expr                  { return parsed[Expr](p, n) }
 
-// NodeByID finds a node of a reachable body by its id, and says which body it is in: in.Op is nil in the
-// main tree. The nodes of another skill have its name and a colon before the id.
-func (p *Plan) NodeByID(id string) (n *tree.Node, in Callee, ok bool) { return p.nodeByID(id) }
-
-// ID is what NodeByID finds n by; "" for a node that is not reached.
-func (p *Plan) ID(n *tree.Node) string { return p.id(n) }
-
 // Unbound returns the names that nodes of reachable bodies read and nothing binds, sorted: what a model must find in the
 // arguments when the preamble says more of them than it can be read without one.
 func (p *Plan) Unbound() []string { return slices.Clone(p.free) }
-
-// Order is the place of n in Nodes, counting from 0; -1 if it is not reached.
-func (p *Plan) Order(n *tree.Node) int { return p.order(n) }
-
-// Nodes yields every node of every reachable body with the body that it is in: the main tree first, then ops in
-// the order in which calls of them are first written; parents before children.
-func (p *Plan) Nodes() iter.Seq2[*tree.Node, Callee] { return p.nodes() }
 
 // A Resource is a file of a skill as a tree names it.
 type Resource struct {
@@ -123,13 +92,6 @@ type Resource struct {
 	Legacy   bool
 }
 
-// Resource reads a file that a body of skill names. Paths with interpolations are filled by the caller before.
-// "../NAME/…" and "<skills-root>/NAME/…" are files of a skill that the plan's depends on, or names in its compatibility. Errors are
-// *diag.Error with the codes CodeMissing, CodeOutside and CodeTooLarge, and name the file.
-func (p *Plan) Resource(skill *tree.Skill, path string) (Resource, error) {
-	return p.resource(skill, path)
-}
-
 // A Schema is a contract.
 type Schema struct {
 	Path string
@@ -137,14 +99,6 @@ type Schema struct {
 	Hint bool            // a sample instance and no schema: describes, and is not validated against
 	schema
 }
-
-// Validate checks a value of JSON's Go types; its error is a *Violation that names the property, and is the
-// same for the same value. A Hint validates everything.
-func (s *Schema) Validate(value any) error { return s.validate(value) }
-
-// Properties returns the names of the top-level properties, sorted; nil if the schema is of no object.
-// Those of a Hint are the keys of the sample.
-func (s *Schema) Properties() []string { return s.properties() }
 
 // Input and Output return the contracts of an op, nil if it has none.
 func (p *Plan) Input(c Callee) *Schema  { return p.contract(c, c.Op.Input) }
@@ -163,8 +117,3 @@ type Effect struct {
 	When    string   `json:"when,omitempty"`    // conditions on the way, as written, joined by "; "
 	Options []string `json:"options,omitempty"` // of a question
 }
-
-// Effects walks the plan symbolically: nothing runs, unknown values stay unknown, and a condition on them
-// explores both branches (ruling 5.32). args are the skill's arguments. The order is that of the walk, the
-// same every time. A second entry of an op into itself is walked, the third is a note.
-func (p *Plan) Effects(args string) []Effect { return p.effects(args) }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/check"
@@ -33,7 +34,9 @@ func (v *Violation) Error() string {
 	return "property " + v.Property + " " + v.Problem
 }
 
-func (s *Schema) validate(value any) error {
+// Validate checks a value of JSON's Go types; its error is a *Violation that names the property, and is the
+// same for the same value. A Hint validates everything.
+func (s *Schema) Validate(value any) error {
 	if s.Hint || s.resolved == nil {
 		return nil
 	}
@@ -66,7 +69,9 @@ func plainJSON(value any) (any, error) {
 	return out, json.Unmarshal(data, &out)
 }
 
-func (s *Schema) properties() []string {
+// Properties returns the names of the top-level properties, sorted; nil if the schema is of no object.
+// Those of a Hint are the keys of the sample.
+func (s *Schema) Properties() []string {
 	if s.Hint {
 		if object, ok := s.doc.(map[string]any); ok {
 			return slices.Sorted(maps.Keys(object))
@@ -172,7 +177,7 @@ type sampleError struct{}
 func (*sampleError) Error() string { return "an example and no schema" }
 
 func (b *binder) schema(s *tree.Skill, path string) (*Schema, error) {
-	r, err := b.resource(s, path)
+	r, err := b.Resource(s, path)
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +289,7 @@ func (b *binder) agentSection() {
 		return
 	}
 	if !a.Named {
-		if _, err := b.resource(b.Skill, a.Schema); err != nil {
+		if _, err := b.Resource(b.Skill, a.Schema); err != nil {
 			return
 		}
 	}

@@ -71,7 +71,7 @@ func (w *walker) showPlan(in Callee, n *tree.Node, path string) {
 func (w *walker) read(in Callee, n *tree.Node, path string) {
 	name := w.literal(n.Path)
 	if resource.CategoryOf(n.Path) != resource.Project && !Dynamic(name) {
-		if r, err := w.p.resource(in.Skill, name); err == nil && r.Legacy {
+		if r, err := w.p.Resource(in.Skill, name); err == nil && r.Legacy {
 			name = r.Path
 		}
 	}
@@ -97,7 +97,7 @@ func (w *walker) verify(in Callee, n *tree.Node, path string) {
 	}
 	name = w.literal(name)
 	w.at(in, n, path, "file", "read", name)
-	r, err := w.p.resource(in.Skill, name)
+	r, err := w.p.Resource(in.Skill, name)
 	if err != nil { // the path is known only in the run
 		w.at(in, n, path, "model", "checklist", name)
 		return
@@ -172,7 +172,7 @@ func (w *walker) items(in Callee, n *tree.Node, path string, items []any) flow {
 
 // call walks a call, EXPLORE and a bold call.
 func (w *walker) call(in Callee, n *tree.Node, path string) flow {
-	c, ok := w.p.callee(n)
+	c, ok := w.p.Callee(n)
 	if !ok {
 		if n.Kind == tree.Explore && in.Skill.Agent != nil {
 			w.at(in, n, path, "subagent", "", "Agent")
@@ -402,7 +402,7 @@ func (w *walker) written(nodes []*tree.Node, seen map[*tree.Op]bool) []string {
 				add("answer")
 			}
 		case tree.Call:
-			if c, ok := w.p.callee(n); ok && !(c.Op.Subagent && n.Bold) {
+			if c, ok := w.p.Callee(n); ok && !(c.Op.Subagent && n.Bold) {
 				for _, name := range w.opWrites(c.Op, seen) {
 					add(name)
 				}

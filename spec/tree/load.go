@@ -31,7 +31,11 @@ const (
 
 const defaultExplore = "assets/schemas/explore-schema.json"
 
-func parseTree(src, file string, line int, owner string, isOp func(string) bool) (*Tree, []diag.Finding) {
+// ParseTree reads the lines of one tree: the text between "## Tree" and the next
+// heading, fences included. file and line place its nodes; owner is the skill's or
+// op's name, which a label repeats. isOp tells names of ops, so that a call without
+// operators is told from prose; nil knows none.
+func ParseTree(src, file string, line int, owner string, isOp func(string) bool) (*Tree, []diag.Finding) {
 	op := ""
 	if isOpName(owner) {
 		op = owner
@@ -52,7 +56,10 @@ type loader struct {
 	nodes int // left to read
 }
 
-func load(fsys fs.FS, dir string) (*Skill, error) {
+// Load reads a skill: fsys is rooted at its directory, whose name is dir ("" is
+// not compared). A skill without a tree is no error: Tree is nil. Its error is a
+// *diag.Error when there is no SKILL.md or it cannot be read.
+func Load(fsys fs.FS, dir string) (*Skill, error) {
 	for _, name := range [...]string{skill.FileName, "skill.md"} {
 		src, err := readFile(fsys, name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +131,11 @@ func build(fsys fs.FS, file, dir string, src string, err error) (*Skill, error) 
 	return s, nil
 }
 
-func (s *Skill) op(name string) *Op {
+// Op returns the definition that a call of name means, nil if the skill has none: the
+// first in lookup order (references/ops.md, references/ops/, ops.md, ops/), where a file
+// of its own counts after all others for ops that it is not named for.
+// Definitions of primitives are ignored, but for EXPLORE as ruling 5.8 has it.
+func (s *Skill) Op(name string) *Op {
 	if s.index != nil {
 		return s.index[name]
 	}

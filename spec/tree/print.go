@@ -2,7 +2,8 @@ package tree
 
 import "strings"
 
-func printTree(t *Tree) string {
+// Print writes t in its own syntax, canonically: that is what "skl fmt" makes of it.
+func Print(t *Tree) string {
 	if t == nil {
 		return ""
 	}

@@ -262,28 +262,6 @@ type Skill struct {
 	index map[string]*Op // by name; nil in a skill that was not loaded
 }
 
-// Op returns the definition that a call of name means, nil if the skill has none: the
-// first in lookup order (references/ops.md, references/ops/, ops.md, ops/), where a file
-// of its own counts after all others for ops that it is not named for.
-// Definitions of primitives are ignored, but for EXPLORE as ruling 5.8 has it.
-func (s *Skill) Op(name string) *Op { return s.op(name) }
-
-// Load reads a skill: fsys is rooted at its directory, whose name is dir ("" is
-// not compared). A skill without a tree is no error: Tree is nil. Its error is a
-// *diag.Error when there is no SKILL.md or it cannot be read.
-func Load(fsys fs.FS, dir string) (*Skill, error) { return load(fsys, dir) }
-
-// ParseTree reads the lines of one tree: the text between "## Tree" and the next
-// heading, fences included. file and line place its nodes; owner is the skill's or
-// op's name, which a label repeats. isOp tells names of ops, so that a call without
-// operators is told from prose; nil knows none.
-func ParseTree(src, file string, line int, owner string, isOp func(string) bool) (*Tree, []diag.Finding) {
-	return parseTree(src, file, line, owner, isOp)
-}
-
-// Print writes t in its own syntax, canonically: that is what "skl fmt" makes of it.
-func Print(t *Tree) string { return printTree(t) }
-
 // Walk calls f for each node of nodes and below, parents first, until f returns false for a node, whose children are then left out.
 func Walk(nodes []*Node, f func(*Node) bool) {
 	for _, n := range nodes {

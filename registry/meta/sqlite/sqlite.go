@@ -59,11 +59,7 @@ type store struct {
 
 // Open opens the store in the file path, creates it if there is none, and brings its schema
 // up to date. A file of a newer schema is refused with code newer_database.
-func Open(ctx context.Context, path string, o Options) (meta.Store, error) {
-	return open(ctx, path, o)
-}
-
-func open(ctx context.Context, path string, o Options) (_ *store, err error) {
+func Open(ctx context.Context, path string, o Options) (_ *store, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}

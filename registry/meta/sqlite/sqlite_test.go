@@ -20,7 +20,7 @@ import (
 
 func openTest(t testing.TB, path string, o Options) *store {
 	t.Helper()
-	s, err := open(t.Context(), path, o)
+	s, err := Open(t.Context(), path, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestDamage(t *testing.T) {
 		b := bytes.Clone(whole)
 		copy(b[page*4096:], bytes.Repeat([]byte{0xa5}, 512))
 		write(b)
-		s, err := open(t.Context(), path, Options{})
+		s, err := Open(t.Context(), path, Options{})
 		if err == nil {
 			err = s.Check(t.Context())
 			s.Close()

@@ -46,13 +46,7 @@ const (
 
 // Check reports every finding of the CNP- rules on s, those of the parser included,
 // sorted. Mechanical ones carry a Fix. Files are paths inside the skill.
-func Check(s *tree.Skill) []diag.Finding { return check(s, nil) }
-
-// CheckWith is Check for a skill whose tree may call ops that other skills
-// provide: provides reports whether one does. Nil provides none.
-func CheckWith(s *tree.Skill, provides func(op string) bool) []diag.Finding {
-	return check(s, provides)
-}
+func Check(s *tree.Skill) []diag.Finding { return CheckWith(s, nil) }
 
 // Blocking reports whether a finding stops a run: what a preflight refuses. These
 // are errors that leave open what the tree does, or that are certain to fail on the
@@ -97,7 +91,9 @@ type checker struct {
 	findings []diag.Finding
 }
 
-func check(s *tree.Skill, provides func(string) bool) []diag.Finding {
+// CheckWith is Check for a skill whose tree may call ops that other skills
+// provide: provides reports whether one does. Nil provides none.
+func CheckWith(s *tree.Skill, provides func(string) bool) []diag.Finding {
 	c := &checker{skill: s, provides: provides, files: map[string]*source{}, schemas: map[string]*schema{},
 		layouts: map[string]*diag.Fix{}, found: map[string]bool{}}
 	c.budget.fits, c.budget.strict, c.budget.asks, c.budget.near = maxFits, maxStrict, maxAsks, maxNear

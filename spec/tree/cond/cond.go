@@ -38,36 +38,14 @@ type Expr interface {
 	String() string
 }
 
-// Parse reads a condition. It never fails: text outside the grammar is a
-// [Natural]. The expression of SWITCH is read by [ParseExpression].
-func Parse(text string) Expr { return parse(text) }
-
 // Natural is a condition, or an operand of AND and OR, in natural language.
 type Natural struct{ Text string }
 
 func (n Natural) String() string { return n.Text }
 
-// Model reports whether deciding e may need a model: whether some operand of it
-// is natural language.
-func Model(e Expr) bool { return model(e) }
-
-// Names returns the names and paths that e surely or, for a bare word, probably
-// refers to, as [Env].Lookup gets them, in order of appearance, without duplicates. A bare word
-// may be an option of a question instead (see [Option]); the right side of an equality
-// counts only when it is surely a reference. Natural language gives what
-// it mentions by `name`, {name}, <<name>> or context.name.
-func Names(e Expr) []string { return names(e) }
-
-// Files returns the paths whose existence e tests, as written, in order.
-func Files(e Expr) []string { return files(e) }
-
 // Option returns the text that makes e a test of the answer if the most recent
 // question offers it: all of e, without "user chose".
 func Option(e Expr) string { return optionText(e.String()) }
-
-// Offers reports whether e, or an operand of it, tests for option: whether a
-// question that offers option is answered there.
-func Offers(e Expr, option string) bool { return offers(e, option) }
 
 // An Env is what a condition is decided against. A nil func knows nothing; what
 // then cannot be decided is an error.
@@ -87,12 +65,6 @@ const (
 	ByGrammar How = "grammar"
 	ByModel   How = "model"
 )
-
-// Eval decides e. Operands that need no model are decided first, and a model is
-// asked only when they leave the result open; How is ByModel only then. Its
-// errors are those of env's funcs, and *diag.Error with code
-// condition_undecided (class Unmet).
-func Eval(ctx context.Context, e Expr, env Env) (bool, How, error) { return eval(ctx, e, env) }
 
 // A Kind says how an operand is written.
 type Kind uint8
@@ -114,53 +86,12 @@ type Operand struct {
 	Text string // without quotes or backticks
 }
 
-// ParseOperand reads text as one operand: a reference, a literal or a bare word;
-// ok is false for anything longer.
-func ParseOperand(text string) (o Operand, ok bool) { return parseOperand(text) }
-
-// Value returns what o stands for. A Word that is not bound is its own text (ruling 5.10). ok is false for
-// a reference that has no value.
-func (o Operand) Value(env Env) (v any, ok bool) { return o.value(env) }
-
 // An Expression is what SWITCH branches on.
 type Expression struct {
 	Text    string
 	Natural bool    // a model chooses among the cases
 	Operand Operand // else
 }
-
-// ParseExpression reads the expression of SWITCH.
-func ParseExpression(text string) Expression { return parseExpression(text) }
-
-// Value returns what a SWITCH compares its cases with. It fails for natural language, and with
-// code condition_undecided for a name that has no value. A missing value that is surely a
-// reference is null, which no case but null matches.
-func (x Expression) Value(env Env) (any, error) { return x.value(env) }
-
-// ParseCase reads the value of a CASE: a literal, unless it starts with
-// context. or ctx. or stands in backticks (ruling 5.10). Text of several words
-// is a literal as well.
-func ParseCase(text string) Operand { return parseCase(text) }
-
-// Match reports whether the value of a SWITCH matches a case. Words and phrases compare without case,
-// quoted texts with it, numbers as numbers.
-func Match(value any, c Operand, env Env) bool { return match(value, c, env) }
-
-// Same reports whether two values are equal: texts without surrounding blanks, numbers by value however
-// they are typed or spelled, lists and objects element by element. A text equals a number or a
-// boolean that is spelled so; null equals only null.
-func Same(a, b any) bool { return same(a, b) }
-
-// Truth reports whether v counts as true: neither null, false, 0, "", [] nor {}.
-func Truth(v any) bool { return truth(v) }
-
-// Text is how v is written into literal text: strings as they are, null as
-// nothing, numbers in their shortest form, lists and objects as JSON.
-func Text(v any) string { return text(v) }
-
-// Root returns the name of the binding that a path leads into: "x" for
-// context.x.y[0]. It is "context" or "ctx" for those words alone.
-func Root(path string) string { return root(path) }
 
 // CollectionKind says how the collection of FOR_EACH is written.
 type CollectionKind uint8
@@ -180,19 +111,3 @@ type Collection struct {
 	Filter string    // Filtered: the words before it
 	Items  []Operand // Listed
 }
-
-// ParseCollection reads the collection of FOR_EACH. It never fails.
-func ParseCollection(text string) Collection { return parseCollection(text) }
-
-// Elements returns what c iterates over. For a Filtered collection these
-// are all elements of the named list, and filter is true: a model must choose among them; it is false
-// if the whole phrase is the name of a binding ("critical findings" is critical_findings). scalar
-// is true if the value was no list and is the only element, which deserves a
-// warning. A name without value and a Prose collection are errors with code condition_undecided.
-func (c Collection) Elements(env Env) (items []any, filter, scalar bool, err error) {
-	return c.elements(env)
-}
-
-// Spread returns the elements of a value: of a list, the values of an object in the order of its keys, of a
-// text that is a JSON array, none for null; else v alone, and scalar is true.
-func Spread(v any) (items []any, scalar bool) { return spread(v) }

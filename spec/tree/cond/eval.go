@@ -16,7 +16,11 @@ func undecided(format string, args ...any) *diag.Error {
 	return diag.New(diag.Unmet, "condition_undecided", format, args...)
 }
 
-func eval(ctx context.Context, e Expr, env Env) (bool, How, error) {
+// Eval decides e. Operands that need no model are decided first, and a model is
+// asked only when they leave the result open; How is ByModel only then. Its
+// errors are those of env's funcs, and *diag.Error with code
+// condition_undecided (class Unmet).
+func Eval(ctx context.Context, e Expr, env Env) (bool, How, error) {
 	v := evaluation{env: env}
 	if env.Answer != nil {
 		v.answer, v.options, v.asked = env.Answer()
@@ -70,7 +74,7 @@ func (v *evaluation) decide(ctx context.Context, e Expr) (bool, error) {
 func (v *evaluation) all(ctx context.Context, of []Expr, and bool) (bool, error) {
 	for _, needs := range [...]bool{false, true} {
 		for _, o := range of {
-			if model(o) != needs {
+			if Model(o) != needs {
 				continue
 			}
 			if ok, err := v.decide(ctx, o); err != nil || ok != and {
@@ -127,7 +131,7 @@ func (v *evaluation) fileExists(e FileExists) (bool, error) {
 		if !ok || hollow(at) {
 			return false, undecided("condition %q names %q, which has no value", e.Text, e.At.Text)
 		}
-		dir := strings.TrimSpace(text(at))
+		dir := strings.TrimSpace(Text(at))
 		if !isFile(e.Path) || strings.EqualFold(path.Base(dir), path.Base(name)) {
 			name = dir
 		} else {
@@ -145,7 +149,7 @@ func (v *evaluation) fill(name string) (string, error) {
 	out := resource.Interpolate(name, strings.TrimSpace(v.env.Arguments), func(p string) (string, bool) {
 		if v.env.Lookup != nil {
 			if val, ok := v.env.Lookup(p); ok {
-				return text(val), true
+				return Text(val), true
 			}
 		}
 		missing += " " + p
@@ -168,7 +172,7 @@ func (v *evaluation) test(e Expr) (bool, error) {
 		return v.equal(e)
 	case Alternative:
 		if val, ok := e.Right.lookup(v.env); ok && e.Right.Kind == Word {
-			return truth(val), nil
+			return Truth(val), nil
 		}
 		val, ok := e.Left.lookup(v.env)
 		return ok && equalLiteral(val, e.Right), nil
@@ -210,7 +214,7 @@ func (v *evaluation) ref(e Ref) (bool, error) {
 		return false, undecided("condition %q is neither bound nor the answer to a question", e.Text).
 			Hint("is it a value that may be missing? write %q", e.Text+" is present")
 	}
-	return ok && truth(val), nil
+	return ok && Truth(val), nil
 }
 
 func (v *evaluation) equal(e Equal) (bool, error) {
@@ -220,7 +224,7 @@ func (v *evaluation) equal(e Equal) (bool, error) {
 	}
 	if e.Right.reference() {
 		if right, bound := e.Right.lookup(v.env); bound || e.Right.sure() {
-			return same(left, right) != e.Not, nil
+			return Same(left, right) != e.Not, nil
 		}
 	}
 	return equalLiteral(left, e.Right) != e.Not, nil
@@ -247,7 +251,7 @@ func (v *evaluation) compare(e Compare) (bool, error) {
 }
 
 func (v *evaluation) number(cond string, o Operand) (float64, error) {
-	val, ok := o.value(v.env)
+	val, ok := o.Value(v.env)
 	if o.Kind == Word {
 		val, ok = o.lookup(v.env)
 	}
@@ -266,7 +270,7 @@ func (v *evaluation) greater(e Greater) (bool, error) {
 	var ver [2]string
 	typed, numbers, versions := true, true, true // typed: JSON numbers, where 1.10 is less than 1.9
 	for i, o := range [...]Operand{e.Left, e.Right} {
-		val, ok := o.value(v.env)
+		val, ok := o.Value(v.env)
 		if o.Kind == Word && o.reference() {
 			val, ok = o.lookup(v.env)
 		}
@@ -275,7 +279,7 @@ func (v *evaluation) greater(e Greater) (bool, error) {
 		}
 		f, isNumber := numeric(val)
 		num[i], numbers, typed = f, numbers && isNumber, typed && isNumber && !isText(val)
-		ver[i] = "v" + strings.TrimPrefix(strings.TrimSpace(text(val)), "v")
+		ver[i] = "v" + strings.TrimPrefix(strings.TrimSpace(Text(val)), "v")
 		versions = versions && semver.IsValid(ver[i])
 	}
 	switch {
@@ -308,7 +312,7 @@ func (v *evaluation) outcome(e Outcome) (bool, error) {
 }
 
 func (v *evaluation) contains(e Contains) (bool, error) {
-	want, ok := e.Want.value(v.env)
+	want, ok := e.Want.Value(v.env)
 	if !ok {
 		return false, undecided("condition %q names %q, which has no value", e.Text, e.Want.Text)
 	}
@@ -319,13 +323,13 @@ func (v *evaluation) contains(e Contains) (bool, error) {
 	has := false
 	switch val := val.(type) {
 	case string:
-		has = strings.Contains(val, text(want))
+		has = strings.Contains(val, Text(want))
 	case []any:
 		for _, item := range val {
-			has = has || same(item, want)
+			has = has || Same(item, want)
 		}
 	case map[string]any:
-		_, has = val[text(want)]
+		_, has = val[Text(want)]
 	default:
 		return false, undecided("condition %q looks into %q, which is neither a text, a list nor an object", e.Text, e.Left.Text)
 	}

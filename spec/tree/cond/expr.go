@@ -158,26 +158,31 @@ func walk(e Expr, f func(Expr)) {
 	}
 }
 
-func model(e Expr) bool {
+// Model reports whether deciding e may need a model: whether some operand of it
+// is natural language.
+func Model(e Expr) bool {
 	if _, ok := e.(Natural); ok {
 		return true
 	}
 	for _, o := range operands(e) {
-		if model(o) {
+		if Model(o) {
 			return true
 		}
 	}
 	return false
 }
 
-func offers(e Expr, option string) bool {
+// Offers reports whether e, or an operand of it, tests for option: whether a
+// question that offers option is answered there.
+func Offers(e Expr, option string) bool {
 	found := false
 	want := foldOption(option)
 	walk(e, func(e Expr) { found = found || foldOption(optionText(e.String())) == want })
 	return found
 }
 
-func files(e Expr) []string {
+// Files returns the paths whose existence e tests, as written, in order.
+func Files(e Expr) []string {
 	var out []string
 	walk(e, func(e Expr) {
 		if f, ok := e.(FileExists); ok && isFile(f.Path) {
@@ -187,7 +192,12 @@ func files(e Expr) []string {
 	return out
 }
 
-func names(e Expr) []string {
+// Names returns the names and paths that e surely or, for a bare word, probably
+// refers to, as [Env].Lookup gets them, in order of appearance, without duplicates. A bare word
+// may be an option of a question instead (see [Option]); the right side of an equality
+// counts only when it is surely a reference. Natural language gives what
+// it mentions by `name`, {name}, <<name>> or context.name.
+func Names(e Expr) []string {
 	var out []string
 	has := map[string]bool{}
 	add := func(name string) {

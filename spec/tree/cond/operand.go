@@ -17,7 +17,9 @@ func keyword(word string) bool {
 	return false
 }
 
-func parseOperand(text string) (Operand, bool) {
+// ParseOperand reads text as one operand: a reference, a literal or a bare word;
+// ok is false for anything longer.
+func ParseOperand(text string) (Operand, bool) {
 	text = strings.TrimSpace(text)
 	o, rest := head(text)
 	if rest != "" || text == "" {
@@ -148,7 +150,9 @@ func isPath(s string) bool {
 	}
 }
 
-func root(path string) string {
+// Root returns the name of the binding that a path leads into: "x" for
+// context.x.y[0]. It is "context" or "ctx" for those words alone.
+func Root(path string) string {
 	for _, p := range [...]string{"context.", "ctx."} {
 		if rest, ok := strings.CutPrefix(path, p); ok {
 			path = rest
@@ -203,7 +207,9 @@ func (o Operand) lookup(env Env) (any, bool) {
 	return nil, false
 }
 
-func (o Operand) value(env Env) (any, bool) {
+// Value returns what o stands for. A Word that is not bound is its own text (ruling 5.10). ok is false for
+// a reference that has no value.
+func (o Operand) Value(env Env) (any, bool) {
 	switch o.Kind {
 	case Quoted:
 		return o.Text, true

@@ -5,7 +5,9 @@ import (
 	"strings"
 )
 
-func parse(text string) Expr {
+// Parse reads a condition. It never fails: text outside the grammar is a
+// [Natural]. The expression of SWITCH is read by [ParseExpression].
+func Parse(text string) Expr {
 	text = collapse(text)
 	if len(text) > MaxText || tooDeep(text) {
 		return Natural{text}
@@ -38,7 +40,7 @@ func condition(text string) Expr {
 			all = false
 			continue
 		}
-		all = all && (read[i] == nil || !model(read[i]))
+		all = all && (read[i] == nil || !Model(read[i]))
 	}
 	if all {
 		if e := tree(text, parts, read, js); e != nil {
@@ -66,7 +68,7 @@ func mixed(text string, js []joint, parts []string, read []Expr) Expr {
 		for to < len(js) && js[to].lower {
 			to++
 		}
-		whole := slices.ContainsFunc(read[from:to+1], func(e Expr) bool { return e == nil || model(e) })
+		whole := slices.ContainsFunc(read[from:to+1], func(e Expr) bool { return e == nil || Model(e) })
 		if from < to && whole {
 			p := span(text, from, to, js)
 			texts, ops = append(texts, p), append(ops, test(p))
@@ -86,7 +88,7 @@ func mixed(text string, js []joint, parts []string, read []Expr) Expr {
 		case e == nil:
 			ops[i] = Natural{texts[i]}
 		}
-		some = some || !model(ops[i])
+		some = some || !Model(ops[i])
 	}
 	if !some || len(joints) == 0 {
 		return Natural{text}
@@ -123,7 +125,7 @@ func tree(text string, parts []string, read []Expr, js []joint) Expr {
 			e = And{span(text, i, end, js), read[i : end+1]}
 			last = nil
 		} else if e = read[i]; last != nil && alternative(parts[i], e) {
-			right, _ := parseOperand(parts[i])
+			right, _ := ParseOperand(parts[i])
 			e = Alternative{parts[i], last.Left, right}
 		} else {
 			last = nil
@@ -167,7 +169,7 @@ func alternative(part string, e Expr) bool {
 
 // literal reports whether text is a quoted text or a number alone.
 func literal(text string) bool {
-	o, ok := parseOperand(text)
+	o, ok := ParseOperand(text)
 	return ok && (o.Kind == Quoted || o.Kind == Number)
 }
 

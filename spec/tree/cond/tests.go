@@ -140,7 +140,7 @@ func greater(text string) Expr {
 // side reads one side of "greater than": an operand, or up to four words.
 func side(text string) (Operand, bool) {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "the ")
-	if o, ok := parseOperand(text); ok {
+	if o, ok := ParseOperand(text); ok {
 		return o, o.Kind != Bool && o.Kind != Null && !keyword(o.Text)
 	}
 	words := strings.Split(text, " ")
@@ -162,7 +162,7 @@ func relation(text string, left Operand, rest string) Expr {
 		if !ok {
 			continue
 		}
-		right, ok := parseOperand(after)
+		right, ok := ParseOperand(after)
 		switch {
 		case !ok:
 			return nil
@@ -181,7 +181,7 @@ func relation(text string, left Operand, rest string) Expr {
 			continue
 		}
 		not := strings.Contains(op, "not")
-		right, ok := parseOperand(after)
+		right, ok := ParseOperand(after)
 		switch {
 		case !ok:
 			return nil
@@ -215,7 +215,7 @@ func fileTest(text string) Expr {
 	}
 	if hasAt {
 		var ok bool
-		if e.At, ok = parseOperand(at); !ok || !e.At.reference() {
+		if e.At, ok = ParseOperand(at); !ok || !e.At.reference() {
 			return nil
 		}
 		if isFile(path) || isPath(path) && !keyword(path) {

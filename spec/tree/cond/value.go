@@ -31,7 +31,8 @@ func isText(v any) bool {
 	return ok
 }
 
-func truth(v any) bool {
+// Truth reports whether v counts as true: neither null, false, 0, "", [] nor {}.
+func Truth(v any) bool {
 	switch v := v.(type) {
 	case nil:
 		return false
@@ -63,7 +64,9 @@ func hollow(v any) bool {
 	return false
 }
 
-func text(v any) string {
+// Text is how v is written into literal text: strings as they are, null as
+// nothing, numbers in their shortest form, lists and objects as JSON.
+func Text(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""
@@ -90,7 +93,10 @@ func text(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func same(a, b any) bool { return equal(a, b, false) }
+// Same reports whether two values are equal: texts without surrounding blanks, numbers by value however
+// they are typed or spelled, lists and objects element by element. A text equals a number or a
+// boolean that is spelled so; null equals only null.
+func Same(a, b any) bool { return equal(a, b, false) }
 
 // equal compares values; fold compares texts without case.
 func equal(a, b any, fold bool) bool {
@@ -114,10 +120,10 @@ func equal(a, b any, fold bool) bool {
 		return false
 	case []any:
 		y, ok := b.([]any)
-		return ok && slices.EqualFunc(x, y, same)
+		return ok && slices.EqualFunc(x, y, Same)
 	case map[string]any:
 		y, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(x, y, same)
+		return ok && maps.EqualFunc(x, y, Same)
 	}
 	x, okX := numeric(a)
 	y, okY := numeric(b)
@@ -148,17 +154,22 @@ func equalLiteral(v any, o Operand) bool {
 	return equal(v, o.Text, o.Kind != Quoted)
 }
 
-func match(value any, c Operand, env Env) bool {
+// Match reports whether the value of a SWITCH matches a case. Words and phrases compare without case,
+// quoted texts with it, numbers as numbers.
+func Match(value any, c Operand, env Env) bool {
 	if c.sure() {
 		v, ok := c.lookup(env)
-		return ok && same(value, v)
+		return ok && Same(value, v)
 	}
 	return equalLiteral(value, c)
 }
 
-func parseCase(text string) Operand {
+// ParseCase reads the value of a CASE: a literal, unless it starts with
+// context. or ctx. or stands in backticks (ruling 5.10). Text of several words
+// is a literal as well.
+func ParseCase(text string) Operand {
 	text = strings.TrimSpace(text)
-	o, ok := parseOperand(text)
+	o, ok := ParseOperand(text)
 	switch {
 	case !ok:
 		return Operand{Phrase, text}
@@ -168,16 +179,20 @@ func parseCase(text string) Operand {
 	return o
 }
 
-func parseExpression(text string) Expression {
+// ParseExpression reads the expression of SWITCH.
+func ParseExpression(text string) Expression {
 	text = collapse(text)
-	o, ok := parseOperand(text)
+	o, ok := ParseOperand(text)
 	if !ok || o.Kind == Word && keyword(o.Text) {
 		return Expression{Text: text, Natural: true}
 	}
 	return Expression{Text: text, Operand: o}
 }
 
-func (x Expression) value(env Env) (any, error) {
+// Value returns what a SWITCH compares its cases with. It fails for natural language, and with
+// code condition_undecided for a name that has no value. A missing value that is surely a
+// reference is null, which no case but null matches.
+func (x Expression) Value(env Env) (any, error) {
 	if x.Natural {
 		return nil, undecided("expression %q is natural language, which only a model decides", x.Text)
 	}
@@ -189,12 +204,13 @@ func (x Expression) value(env Env) (any, error) {
 		}
 		return v, nil
 	default:
-		v, _ := o.value(env)
+		v, _ := o.Value(env)
 		return v, nil
 	}
 }
 
-func parseCollection(text string) Collection {
+// ParseCollection reads the collection of FOR_EACH. It never fails.
+func ParseCollection(text string) Collection {
 	text = collapse(text)
 	c := Collection{Text: text, Kind: Prose}
 	if inner, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(inner, "]") {
@@ -203,7 +219,7 @@ func parseCollection(text string) Collection {
 		}
 		return c
 	}
-	if o, ok := parseOperand(text); ok {
+	if o, ok := ParseOperand(text); ok {
 		if o.reference() {
 			c.Kind, c.Of = Named, o
 		}
@@ -213,7 +229,7 @@ func parseCollection(text string) Collection {
 	if i < 0 || strings.Count(text, " ") > 3 {
 		return c
 	}
-	o, ok := parseOperand(text[i+1:])
+	o, ok := ParseOperand(text[i+1:])
 	if !ok || !o.reference() || o.Kind == Arguments {
 		return c
 	}
@@ -236,7 +252,7 @@ func listItems(inner string) ([]Operand, bool) {
 	from := 0
 	add := func(to int) bool {
 		part := strings.TrimSpace(inner[from:to])
-		o, ok := parseOperand(part)
+		o, ok := ParseOperand(part)
 		if !ok {
 			if part == "" || strings.ContainsAny(part, "[]{}") {
 				return false
@@ -262,12 +278,17 @@ func listItems(inner string) ([]Operand, bool) {
 	return items, add(len(inner))
 }
 
-func (c Collection) elements(env Env) (items []any, filter, scalar bool, err error) {
+// Elements returns what c iterates over. For a Filtered collection these
+// are all elements of the named list, and filter is true: a model must choose among them; it is false
+// if the whole phrase is the name of a binding ("critical findings" is critical_findings). scalar
+// is true if the value was no list and is the only element, which deserves a
+// warning. A name without value and a Prose collection are errors with code condition_undecided.
+func (c Collection) Elements(env Env) (items []any, filter, scalar bool, err error) {
 	switch c.Kind {
 	case Listed:
 		items = make([]any, len(c.Items))
 		for i, o := range c.Items {
-			v, ok := o.value(env)
+			v, ok := o.Value(env)
 			if !ok && o.Kind != Phrase {
 				return nil, false, false, undecided("list %q names %q, which has no value", c.Text, o.Text)
 			}
@@ -278,7 +299,7 @@ func (c Collection) elements(env Env) (items []any, filter, scalar bool, err err
 		return items, false, false, nil
 	case Filtered:
 		if v, ok := (Operand{Phrase, c.Text}).lookup(env); ok {
-			items, scalar = spread(v)
+			items, scalar = Spread(v)
 			return items, false, scalar, nil
 		}
 		filter = true
@@ -288,13 +309,15 @@ func (c Collection) elements(env Env) (items []any, filter, scalar bool, err err
 		if !ok {
 			return nil, false, false, undecided("collection %q has no value, as nothing binds %q", c.Text, c.Of.name())
 		}
-		items, scalar = spread(v)
+		items, scalar = Spread(v)
 		return items, filter && len(items) > 0, scalar, nil
 	}
 	return nil, false, false, undecided("collection %q is natural language, which only a model decides", c.Text)
 }
 
-func spread(v any) ([]any, bool) {
+// Spread returns the elements of a value: of a list, the values of an object in the order of its keys, of a
+// text that is a JSON array, none for null; else v alone, and scalar is true.
+func Spread(v any) ([]any, bool) {
 	switch v := v.(type) {
 	case nil:
 		return nil, false

@@ -2,7 +2,11 @@ package resource
 
 import "strings"
 
-func parseArguments(preamble, args string) (map[string]string, bool) {
+// ParseArguments reads what the preamble of a skill says of $ARGUMENTS: lines "Label: $ARGUMENTS",
+// "Label: $ARGUMENTS (default: X)" and "first token is `a`, remainder is `b`". bindings holds a and b,
+// and under the key "$ARGUMENTS" the default where args is empty and there is one. understood is false if
+// some line that mentions $ARGUMENTS says more than these, which a model has to read. Blockquotes are not read.
+func ParseArguments(preamble, args string) (map[string]string, bool) {
 	bindings := map[string]string{}
 	understood := true
 	args = strings.TrimSpace(args)

@@ -26,7 +26,9 @@ func steps(path string) (dir, rest string, ok bool) {
 	return dir, rest, rest != ""
 }
 
-func categoryOf(path string) Category {
+// CategoryOf tells the category of a path as a tree writes it, in the present
+// and in the legacy layout.
+func CategoryOf(path string) Category {
 	dir, rest, ok := steps(path)
 	if !ok {
 		return Project
@@ -55,7 +57,9 @@ func categoryOf(path string) Category {
 	return Project
 }
 
-func mapped(path string) string {
+// Mapped returns the other spelling of a path: the legacy one of a present path, the
+// present one of a legacy path; "" if there is none.
+func Mapped(path string) string {
 	dir, rest, ok := steps(path)
 	if !ok {
 		return ""
@@ -84,7 +88,7 @@ func mapped(path string) string {
 		}
 		return ""
 	}
-	if c := categoryOf(path); c == Project {
+	if c := CategoryOf(path); c == Project {
 		return ""
 	}
 	if dir == "assets" {

@@ -5,7 +5,8 @@ import (
 	"unicode"
 )
 
-func parseChecklist(src string) Checklist {
+// ParseChecklist reads every line "- [ ] text".
+func ParseChecklist(src string) Checklist {
 	var c Checklist
 	var pre []string
 	var f fence

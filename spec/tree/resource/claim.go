@@ -9,7 +9,10 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-func parseClaim(text string) (Claim, bool) {
+// ParseClaim reads `file X exists`, `file X does not exist`, `file X contains "Y"`,
+// `file X does not contain "Y"` and `binding X is …`. The whole text must match; ok is
+// false for what a model has to judge.
+func ParseClaim(text string) (Claim, bool) {
 	t := strings.TrimSpace(text)
 	if u := strings.TrimSuffix(t, "."); !strings.HasSuffix(u, ".") {
 		t = strings.TrimSpace(u)
@@ -91,7 +94,8 @@ func claimPath(t string) (path, rest string, ok bool) {
 	return path, strings.TrimSpace(rest), ok
 }
 
-func (c Claim) check(env ClaimEnv) (bool, error) {
+// Check decides c.
+func (c Claim) Check(env ClaimEnv) (bool, error) {
 	give := func(s string) string {
 		if env.Fill == nil {
 			return s

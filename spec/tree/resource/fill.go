@@ -8,7 +8,8 @@ import (
 
 const argumentsWord = "$ARGUMENTS"
 
-func slots(src string) []string {
+// Slots returns the names of a template's slots <name>, in order, without duplicates.
+func Slots(src string) []string {
 	var out seen
 	for i := 0; i < len(src); i++ {
 		if name, n := slotAt(src[i:]); n > 0 {
@@ -19,7 +20,9 @@ func slots(src string) []string {
 	return out.list
 }
 
-func fill(src string, lookup func(string) (string, bool)) (string, []string) {
+// Fill replaces the slots of a template whose names lookup knows ("-" equals "_"),
+// once; unknown slots stay and are returned.
+func Fill(src string, lookup func(string) (string, bool)) (string, []string) {
 	var b strings.Builder
 	var unknown seen
 	last := 0
@@ -80,7 +83,9 @@ func lookupSlot(name string, lookup func(string) (string, bool)) (string, bool) 
 	return "", false
 }
 
-func interpolate(text, arguments string, lookup func(string) (string, bool)) string {
+// Interpolate fills text that is shown or used literally (ruling 5.11): $ARGUMENTS, <<path>>, {path},
+// <ident> when bound, context.path. It never fills twice.
+func Interpolate(text, arguments string, lookup func(string) (string, bool)) string {
 	var b strings.Builder
 	last := 0
 	put := func(from, to int, v string) {
@@ -238,25 +243,31 @@ func wordRune(r rune) bool {
 	return r == '_' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-func interpolateEnd(text, arguments string, lookup func(string) (string, bool)) (string, bool) {
+// InterpolateEnd fills the message of END: as Interpolate does, and when the
+// last word after ": " is the name of a binding, that word as well. That last rule is
+// doubtful, as the word could be meant as a word: doubtful tells that it was used, so that it can be warned of.
+func InterpolateEnd(text, arguments string, lookup func(string) (string, bool)) (string, bool) {
 	i := strings.LastIndex(text, ": ")
 	if i < 0 || lookup == nil {
-		return interpolate(text, arguments, lookup), false
+		return Interpolate(text, arguments, lookup), false
 	}
 	tail := text[i+2:]
 	word := strings.TrimRight(strings.TrimSpace(tail), ".!")
 	if word == "" || identEnd(word, 0, false) != len(word) {
-		return interpolate(text, arguments, lookup), false
+		return Interpolate(text, arguments, lookup), false
 	}
 	v, ok := lookup(word)
 	if !ok {
-		return interpolate(text, arguments, lookup), false
+		return Interpolate(text, arguments, lookup), false
 	}
 	// The two parts are filled apart, so that the value is not read again.
-	return interpolate(text[:i+2], arguments, lookup) + strings.Replace(tail, word, v, 1), true
+	return Interpolate(text[:i+2], arguments, lookup) + strings.Replace(tail, word, v, 1), true
 }
 
-func mentions(text string, known func(string) bool) []string {
+// Mentions returns the names and paths that text refers to, in order, without
+// duplicates: <<path>>, {path}, `path` and context.path always, as written; <name>, bare words, and context.path behind "-" or "/"
+// when known says that they are bound, "-" equal to "_" in the first. A nil known knows none. $ARGUMENTS is not among them.
+func Mentions(text string, known func(string) bool) []string {
 	var out seen
 	is := func(name string) bool { return known != nil && known(name) }
 	for i := 0; i < len(text); {

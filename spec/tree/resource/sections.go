@@ -69,7 +69,8 @@ func foldName(name string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(strings.ToLower(name)), "_"), "-", "_")
 }
 
-func scriptSections(src string) []string {
+// ScriptSections returns the names of the sections in order.
+func ScriptSections(src string) []string {
 	var out []string
 	for _, line := range lines(src) {
 		if name, ok := sectionName(line); ok {
@@ -79,7 +80,10 @@ func scriptSections(src string) []string {
 	return out
 }
 
-func scriptSection(src, name string) (string, bool) {
+// ScriptSection returns the text of the section NAME ("# === NAME ===") of a
+// script, ok false if there is none. Names compare without case, blanks equal underscores. A section that
+// is Markdown with one fenced block gives the block.
+func ScriptSection(src, name string) (string, bool) {
 	want := foldName(strings.Trim(name, "`\"' "))
 	if want == "" {
 		return "", false
@@ -163,7 +167,9 @@ func plain(s string) string {
 	return strings.Join(strings.Fields(strings.ToLower(strings.Trim(strings.TrimSpace(s), "`*"))), " ")
 }
 
-func markdownSection(src, name string) (string, bool) {
+// MarkdownSection returns the text below the heading whose text, case folded, equals or
+// starts with name, up to the next heading of that level.
+func MarkdownSection(src, name string) (string, bool) {
 	want := plain(name)
 	if want == "" {
 		return "", false
