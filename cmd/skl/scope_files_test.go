@@ -13,7 +13,7 @@ import (
 
 // scopePackages are those that touch the files of a scope: skl.toml, skl.lock, roots, receipts and
 // the files of agents. They do it through a within.Dir, which no link leads out of.
-var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/session", "internal/ship"}
+var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/inspect", "internal/session", "internal/ship"}
 
 // fileCalls are functions that take a path and follow the links in it.
 var fileCalls = map[string][]string{

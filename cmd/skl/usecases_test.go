@@ -12,12 +12,12 @@ import (
 
 // useCases are the packages below cmd/skl/internal that know no flags and no terminal: the command line calls them, and
 // so do agents, tests and pages.
-var useCases = []string{"ask", "scope", "apply", "session", "ship"}
+var useCases = []string{"ask", "scope", "apply", "inspect", "session", "ship"}
 
 // TestUseCasesKnowNoTerminal holds that use cases import neither the command line nor what it is made of, and
 // that they stand on each other in one direction.
 func TestUseCasesKnowNoTerminal(t *testing.T) {
-	below := map[string][]string{"ask": {}, "scope": {"ask"}, "apply": {"ask", "scope"}, "session": {"ask", "scope", "apply"}, "ship": {"ask", "scope"}}
+	below := map[string][]string{"ask": {}, "scope": {"ask"}, "apply": {"ask", "scope"}, "inspect": {"ask", "scope", "apply"}, "session": {"ask", "scope", "apply"}, "ship": {"ask", "scope"}}
 	for _, name := range useCases {
 		for file, imports := range importsIn(t, filepath.Join("internal", name)) {
 			for _, path := range imports {
@@ -37,21 +37,16 @@ var areaImports = map[string]string{
 	"activate.go":           "install/within runtime/skills",
 	"author.go":             "install/within",
 	"cache.go":              "install/store",
-	"check.go":              "install/roots resolver",
 	"completion.go":         "install/hosts",
-	"disable.go":            "install/roots",
-	"doctor.go":             "install install/hosts",
 	"dryrun.go":             "runtime/plan runtime/sandbox runtime/tool",
 	"embedded.go":           "install/roots runtime/skills",
 	"index.go":              "install/roots",
-	"info.go":               "install/roots resolver",
 	"init.go":               "install/hosts",
 	"install.go":            "install",
 	"lint.go":               "resolver/source runtime/skills",
-	"list.go":               "install/hosts install/roots",
+	"list.go":               "install/roots",
 	"login.go":              "registry/client registry/client/ocihttp",
 	"mcp.go":                "runtime/model/mcp runtime/tool",
-	"mcptools.go":           "install/roots",
 	"publish.go":            "registry/client/wire",
 	"quickstart.go":         "registry/server",
 	"registry.go":           "registry registry/api registry/auth registry/client registry/client/wire registry/server",

@@ -34,7 +34,8 @@ type Verification struct {
 	OK     bool       `json:"ok"`
 	Skills []Verified `json:"skills"`
 
-	Refused error // the first signature, log proof or entry of the lock that is bad
+	Claims  Claims `json:"-"`
+	Refused error  `json:"-"` // the first signature, log proof or entry of the lock that is bad
 }
 
 // Verify re-hashes every file of the named skills, or of all that the lock or a receipt names. With ask, repositories are asked
@@ -47,7 +48,12 @@ func (a *Applier) Verify(ctx context.Context, names []string, ask bool) (Verific
 	if err != nil {
 		return Verification{}, err
 	}
-	claims, err := a.Claims(ctx, f, ask)
+	return a.VerifyFiles(ctx, f, names, ask)
+}
+
+// VerifyFiles is Verify for a manifest and a lock that are loaded.
+func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []string, ask bool) (Verification, error) {
+	claims, err := a.claims(ctx, f, ask)
 	if err != nil {
 		return Verification{}, err
 	}
@@ -67,7 +73,7 @@ func (a *Applier) Verify(ctx context.Context, names []string, ask bool) (Verific
 	if err != nil {
 		return Verification{}, err
 	}
-	out := Verification{OK: true, Skills: []Verified{}}
+	out := Verification{OK: true, Skills: []Verified{}, Claims: claims}
 	for i, r := range receipts {
 		one := a.verifyOne(r, drifts[i], f.Lock)
 		if err := a.verifyEntry(ctx, &one, f.Lock, claims); err != nil && out.Refused == nil {
@@ -139,8 +145,8 @@ type Claims struct {
 	Refused map[string]error // by name
 }
 
-// Claims compares the lock with the manifest and with the sources that own its refs; ask is that of Verify.
-func (a *Applier) Claims(ctx context.Context, f *scope.Files, ask bool) (Claims, error) {
+// claims compares the lock with the manifest and with the sources that own its refs; ask is that of Verify.
+func (a *Applier) claims(ctx context.Context, f *scope.Files, ask bool) (Claims, error) {
 	if err := a.CheckLocal(f); err != nil {
 		return Claims{}, err
 	}

@@ -59,7 +59,7 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	defer end()
-	o.Skills = mcp.Skills{Search: w.searchSkills, Read: w.readSkill}
+	o.Skills = mcp.Skills{Search: w.searchSkills, Read: w.inspect.ReadActive}
 	if c.Bool("allow-run") {
 		o.Run = func(ctx context.Context, name, args string, d *drive.Driver) (any, error) {
 			result, err := w.runs.Drive(ctx, name, args, splitList(c.StringSlice("allow")), c.String("sandbox"), d)

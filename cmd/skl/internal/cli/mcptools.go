@@ -13,12 +13,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/index/serve"
-	"github.com/skl-project/skl/install/roots"
-	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
-	"github.com/skl-project/skl/spec/ref"
-	"github.com/skl-project/skl/spec/skill"
-	"github.com/skl-project/skl/spec/spell"
 )
 
 // offerCode gives agents the tools to search the directories of --path. end must be called when the server has ended.
@@ -61,36 +56,4 @@ func (w *world) offerCode(ctx context.Context, c *cli.Context, o *mcp.Options) (
 	}
 	o.Code = tools
 	return end, nil
-}
-
-// readSkill returns a file of the active copy of an installed skill.
-func (w *world) readSkill(ctx context.Context, name, file string) (mcp.SkillFile, error) {
-	if !ref.IsWord(name) {
-		return mcp.SkillFile{}, diag.New(diag.Refused, "mcp_path", "%q is a path or a reference; agents read installed skills by name", name).Hint("skl list")
-	}
-	t, info, err := w.lookAt(ctx, name)
-	if err != nil {
-		return mcp.SkillFile{}, err
-	}
-	if !slices.ContainsFunc(info.Copies, func(r roots.Record) bool { return r.State == roots.Active }) {
-		r := info.Copies[0]
-		if r.State == "untrusted" {
-			return mcp.SkillFile{}, diag.New(diag.Refused, "untrusted", "%s lies in a project that is not trusted", r.Name).Hint("skl trust allow")
-		}
-		return mcp.SkillFile{}, diag.New(diag.Refused, "not_active", "%s is %s", r.Name, r.State).Hint("skl list --all")
-	}
-	if file == "" {
-		file = skill.FileName
-	}
-	out := mcp.SkillFile{Skill: info.Name, File: file}
-	for path := range t {
-		out.Files = append(out.Files, path)
-	}
-	slices.Sort(out.Files)
-	f, ok := t[file]
-	if !ok || f.Kind == bundle.Link {
-		return mcp.SkillFile{}, diag.New(diag.Misuse, "no_such_file", "%s has no file %q", info.Name, file).Meant(spell.Nearest(file, out.Files, 5)...)
-	}
-	out.Data = f.Data
-	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/inspect"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
@@ -12,9 +13,10 @@ import (
 // A world is what a command works with: the scope, and the person in front of it.
 type world struct {
 	*apply.Applier
-	runs *session.Runs
-	ui   *ui.UI
-	env  env
+	inspect *inspect.Inspector
+	runs    *session.Runs
+	ui      *ui.UI
+	env     env
 }
 
 func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
@@ -29,5 +31,6 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &world{Applier: apply.New(sc, u), runs: &session.Runs{Scope: sc, Ask: u, Version: version, Line: u.Line, Show: u.Show}, ui: u, env: e}, nil
+	a := apply.New(sc, u)
+	return &world{Applier: a, inspect: &inspect.Inspector{Applier: a, Version: version}, runs: &session.Runs{Scope: sc, Ask: u, Version: version, Line: u.Line, Show: u.Show}, ui: u, env: e}, nil
 }

@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/inspect"
 	"github.com/skl-project/skl/index/serve"
 	"github.com/skl-project/skl/index/skillsearch"
 	"github.com/skl-project/skl/spec/diag"
@@ -84,8 +85,8 @@ func TestPanic(t *testing.T) {
 	go func() {
 		ended <- Serve(t.Context(), Options{Tools: []string{SkillText}, In: serverIn, Out: serverOut, Log: &log, Skills: Skills{
 			Search: func(context.Context, string, int) (skillsearch.Answer, error) { panic("oh no") },
-			Read: func(context.Context, string, string) (SkillFile, error) {
-				return SkillFile{Skill: "pdf", File: "SKILL.md", Data: []byte("# PDF\n")}, nil
+			Read: func(context.Context, string, string) (inspect.Text, error) {
+				return inspect.Text{Skill: "pdf", File: "SKILL.md", Data: []byte("# PDF\n")}, nil
 			},
 		}})
 	}()

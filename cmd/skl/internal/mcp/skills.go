@@ -14,6 +14,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/skl-project/skl/cmd/skl/internal/inspect"
 	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/index/skillsearch"
 	"github.com/skl-project/skl/spec/diag"
@@ -27,18 +28,10 @@ const (
 	mostTokens   = 50_000
 )
 
-// A SkillFile is a file of an installed skill.
-type SkillFile struct {
-	Skill string
-	File  string
-	Data  []byte
-	Files []string // all files of the skill
-}
-
 // Skills is what the tools of skills need.
 type Skills struct {
 	Search func(ctx context.Context, task string, limit int) (skillsearch.Answer, error)
-	Read   func(ctx context.Context, name, file string) (SkillFile, error) // file "" is SKILL.md
+	Read   func(ctx context.Context, name, file string) (inspect.Text, error) // file "" is SKILL.md
 }
 
 type skillQuestion struct {

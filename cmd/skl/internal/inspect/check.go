@@ -1,0 +1,198 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/attest"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// A CheckItem is one of the checks.
+type CheckItem struct {
+	Check  string   `json:"check"` // lock, verify, signatures, conflicts, trust
+	OK     bool     `json:"ok"`
+	Detail []string `json:"detail"`
+}
+
+// A Checked is what came of all checks.
+type Checked struct {
+	OK     bool        `json:"ok"`
+	Checks []CheckItem `json:"checks"`
+
+	Refused string `json:"-"` // the code of what is not only unmet but refused, "" if nothing is
+}
+
+func (c *Checked) add(name string, detail []string) {
+	c.Checks = append(c.Checks, CheckItem{name, len(detail) == 0, append([]string{}, detail...)})
+	c.OK = c.OK && len(detail) == 0
+}
+
+// Findings are the details of the checks that did not hold.
+func (c *Checked) Findings() []diag.Finding {
+	var out []diag.Finding
+	for _, item := range c.Checks {
+		for _, d := range item.Detail {
+			out = append(out, diag.Finding{File: "skl.lock", Rule: "CHECK-" + item.Check, Severity: diag.SeverityError, Message: d})
+		}
+	}
+	return out
+}
+
+// Check looks whether the lock is fresh, every file is as published, and no conflict is open; with base, a git revision,
+// also whether trust is not lower than there.
+func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
+	if err := in.Settled(); err != nil {
+		return Checked{}, err
+	}
+	f, err := in.Load()
+	if err != nil {
+		return Checked{}, err
+	}
+	v, err := in.VerifyFiles(ctx, f, nil, true)
+	if err != nil {
+		return Checked{}, err
+	}
+	out := Checked{OK: true}
+	if v.Refused != nil || len(v.Claims.Refused) > 0 {
+		out.Refused = "check"
+	}
+	out.add("lock", lockProblems(f, v.Claims))
+	drift, signatures := verifyProblems(v)
+	out.add("verify", drift)
+	if len(signatures) > 0 || slices.ContainsFunc(f.Lock.Skills, apply.CanBeSigned) {
+		out.add("signatures", signatures)
+	}
+	l, err := in.Discover(ctx, nil)
+	if err != nil {
+		return Checked{}, err
+	}
+	out.add("conflicts", openConflicts(l))
+	if base == "" {
+		return out, nil
+	}
+	lower, err := in.lowerTrust(ctx, f, base)
+	if err != nil {
+		return Checked{}, err
+	}
+	if out.add("trust", lower); len(lower) > 0 {
+		out.Refused = "trust_downgrade"
+	}
+	return out, nil
+}
+
+// lockProblems says whether the lock follows from the manifest, and whether each entry is of the source that owns its ref.
+func lockProblems(f *scope.Files, c apply.Claims) (wrong []string) {
+	if len(f.Manifest.Skills) > 0 && !f.HasLock {
+		return []string{"there is no skl.lock"}
+	}
+	for _, name := range c.Stale {
+		wrong = append(wrong, name+": skl.lock does not follow from skl.toml")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Refused)) {
+		wrong = append(wrong, name+": "+c.Refused[name].Error())
+	}
+	return wrong
+}
+
+func verifyProblems(v apply.Verification) (drift, signatures []string) {
+	for _, s := range v.Skills {
+		if s.State != "ok" {
+			drift = append(drift, fmt.Sprintf("%s: %s %v", s.Name, s.State, s.Drift))
+		}
+		if s.Signature == string(attest.Failed) {
+			signatures = append(signatures, s.Name+": "+s.Reason)
+		}
+	}
+	return drift, signatures
+}
+
+// lowerTrust lists the skills that are trusted less than at a git revision.
+func (in *Inspector) lowerTrust(ctx context.Context, f *scope.Files, base string) (lower []string, err error) {
+	d, err := in.diffLocks(ctx, f, base)
+	for _, s := range d.Skills {
+		if s.Downgrade != "" {
+			lower = append(lower, s.Name+": "+s.Downgrade)
+		}
+	}
+	return lower, err
+}
+
+// openConflicts are the collisions that want a decision.
+func openConflicts(l roots.Listing) []string {
+	var out []string
+	for _, r := range l.Skills {
+		for _, warning := range r.Warnings {
+			if slices.Contains([]string{"W_TRUST_DOWNGRADE", "W_CONFUSABLE", "W_SYMLINK_ESCAPE"}, warning.Code) {
+				out = append(out, fmt.Sprintf("%s: %s [%s]", r.Qualified, warning.Message, warning.Code))
+			}
+		}
+	}
+	return out
+}
+
+// A Status is manifest, lock, disk and hosts at a glance.
+type Status struct {
+	OK          bool     `json:"ok"`
+	Scope       string   `json:"scope"`
+	Base        string   `json:"base"`
+	Root        string   `json:"root"`
+	Hosts       []string `json:"hosts"`
+	Skills      int      `json:"skills"`
+	Stale       []string `json:"stale"`
+	Drift       []string `json:"drift"`
+	Conflicts   []string `json:"conflicts"`
+	Interrupted bool     `json:"interrupted"`
+	Trusted     bool     `json:"trusted"`
+}
+
+// Status looks at the scope without the network, and without hashing files whose size and time are as recorded.
+func (in *Inspector) Status(ctx context.Context) (Status, error) {
+	if err := in.Settled(); err != nil {
+		return Status{}, err
+	}
+	f, err := in.Load()
+	if err != nil {
+		return Status{}, err
+	}
+	all, err := scope.Wants(f.Manifest)
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{Scope: string(in.Kind), Base: in.Base, Root: in.Root, Hosts: append([]string{}, in.EnabledHosts(f)...), Skills: len(f.Manifest.Skills),
+		Stale: append([]string{}, resolver.Stale(all, f.Lock)...), Drift: []string{}, Conflicts: []string{}}
+	receipts, bad := roots.Receipts(in.Root)
+	if len(bad) > 0 {
+		return Status{}, bad[0]
+	}
+	drifts, err := in.Site.CheckAll(ctx, receipts, false)
+	if err != nil {
+		return Status{}, err
+	}
+	for i, d := range drifts {
+		if d.Any() {
+			s.Drift = append(s.Drift, receipts[i].Name)
+		}
+	}
+	for _, locked := range f.Lock.Skills {
+		if !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == locked.Name }) {
+			s.Drift = append(s.Drift, locked.Name)
+		}
+	}
+	l, err := in.Discover(ctx, nil)
+	if err != nil {
+		return Status{}, err
+	}
+	s.Conflicts = append(s.Conflicts, openConflicts(l)...)
+	if s.Trusted, err = in.Trusted(); err != nil {
+		return Status{}, err
+	}
+	s.OK = len(s.Stale)+len(s.Drift)+len(s.Conflicts) == 0
+	return s, nil
+}

@@ -1,0 +1,115 @@
+package inspect
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// A Diff is how two trees of a skill differ.
+type Diff struct {
+	Name  string           `json:"name"`
+	From  string           `json:"from"`
+	To    string           `json:"to"`
+	Files []apply.FileDiff `json:"files"`
+}
+
+// A LocksDiff is how skl.lock differs from that of a git revision.
+type LocksDiff struct {
+	OK     bool             `json:"ok"` // nothing is trusted less
+	Base   string           `json:"base"`
+	Skills []apply.LockDiff `json:"skills"`
+}
+
+// Diff compares the installed copy of a skill with its release, or with the release of another version. A skill that is
+// not in the lock is compared with its other copy.
+func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, error) {
+	if err := in.Settled(); err != nil {
+		return Diff{}, err
+	}
+	f, err := in.Load()
+	if err != nil {
+		return Diff{}, err
+	}
+	s, ok := f.Lock.Skill(name)
+	if !ok {
+		return in.diffCopies(ctx, name)
+	}
+	if err := in.Usable(ctx, f, name); err != nil {
+		return Diff{}, err
+	}
+	installed, err := apply.ReadTree(scope.FilesIn(filepath.Join(in.Root, name)))
+	if err != nil {
+		return Diff{}, err
+	}
+	other := s
+	if version != "" {
+		if other, err = in.AtVersion(ctx, f, name, version); err != nil {
+			return Diff{}, err
+		}
+	}
+	release, err := in.ReleaseTree(ctx, other)
+	if err != nil {
+		return Diff{}, err
+	}
+	if version == "" {
+		// What was published comes first: the edits are what is new.
+		return Diff{name, s.Version, "installed", apply.DiffTrees(release, installed)}, nil
+	}
+	return Diff{name, s.Version, other.Version, apply.DiffTrees(installed, release)}, nil
+}
+
+// diffCopies compares two copies of a skill that is not in the lock.
+func (in *Inspector) diffCopies(ctx context.Context, name string) (Diff, error) {
+	l, err := in.Discover(ctx, nil)
+	if err != nil {
+		return Diff{}, err
+	}
+	found, err := scope.Copies(l, name)
+	if err != nil {
+		return Diff{}, err
+	}
+	if len(found) < 2 {
+		return Diff{}, diag.New(diag.Misuse, "one_copy", "%s is not in skl.lock and has one copy only, so there is nothing to compare", name)
+	}
+	var trees [2]apply.FileTree
+	for i := range trees {
+		files, err := scope.FilesOf(found[i])
+		if err != nil {
+			return Diff{}, err
+		}
+		if trees[i], err = apply.ReadTree(files); err != nil {
+			return Diff{}, err
+		}
+	}
+	return Diff{name, found[0].Qualified, found[1].Qualified, apply.DiffTrees(trees[0], trees[1])}, nil
+}
+
+// DiffLocks compares skl.lock with that of a git revision.
+func (in *Inspector) DiffLocks(ctx context.Context, rev string) (LocksDiff, error) {
+	if err := in.Settled(); err != nil {
+		return LocksDiff{}, err
+	}
+	f, err := in.Load()
+	if err != nil {
+		return LocksDiff{}, err
+	}
+	return in.diffLocks(ctx, f, rev)
+}
+
+func (in *Inspector) diffLocks(ctx context.Context, f *scope.Files, rev string) (LocksDiff, error) {
+	old, err := in.LockAt(ctx, f, rev)
+	if err != nil {
+		return LocksDiff{}, err
+	}
+	list, err := in.CompareLocks(old, f.Lock)
+	if err != nil {
+		return LocksDiff{}, err
+	}
+	lower := slices.ContainsFunc(list, func(d apply.LockDiff) bool { return d.Downgrade != "" })
+	return LocksDiff{OK: !lower, Base: rev, Skills: list}, nil
+}

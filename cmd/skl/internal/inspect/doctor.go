@@ -1,0 +1,202 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/registry/client/origin"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// A Finding is one thing that was looked at.
+type Finding struct {
+	Area   string `json:"area"`
+	Level  string `json:"level"` // ok, note, problem
+	Detail string `json:"detail"`
+	Mend   string `json:"mend,omitempty"` // command
+}
+
+// Doctor looks at the environment, the agents and the copies they load. With fix it removes links of skl's own that lead
+// nowhere, and settles an interrupted install.
+func (in *Inspector) Doctor(ctx context.Context, fix bool) ([]Finding, error) {
+	d := &doctor{Inspector: in}
+	if fix {
+		end, err := in.Begin(ctx, false)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+	}
+	d.environment(ctx)
+	d.agents()
+	if err := d.links(fix); err != nil {
+		return nil, err
+	}
+	if err := d.copies(ctx); err != nil {
+		return nil, err
+	}
+	return d.items, nil
+}
+
+// A doctor collects findings.
+type doctor struct {
+	*Inspector
+	items []Finding
+}
+
+func (d *doctor) say(area, level, mend, format string, args ...any) {
+	d.items = append(d.items, Finding{area, level, fmt.Sprintf(format, args...), mend})
+}
+
+func (d *doctor) environment(ctx context.Context) {
+	d.say("skl", "ok", "", "version %s, scope %s, root %s", d.Version, d.Kind, d.Short(d.Root))
+	if path, err := exec.LookPath("git"); err == nil {
+		d.say("git", "ok", "", "%s, used where a server needs it", path)
+	} else {
+		d.say("git", "note", "", "not found: ssh and old servers are reached by skl's own means")
+	}
+	if d.Offline() {
+		d.say("network", "note", "", "offline: only caches and local sources are used")
+	}
+	urls := []string{"https://github.com"}
+	for _, u := range d.Config.Forges {
+		urls = append(urls, u)
+	}
+	for _, r := range d.Config.Registries {
+		urls = append(urls, r.URL)
+	}
+	slices.Sort(urls)
+	for _, base := range slices.Compact(urls) {
+		d.credential(ctx, base)
+	}
+	if d.Site.Interrupted() {
+		d.say("install", "problem", "skl install", "an earlier install was interrupted")
+	}
+	for _, name := range []string{"SKL_CONFIG", "SKL_CACHE_DIR", "SKL_DATA_DIR", "SKL_STATE_DIR", "SKL_SKILLS_PATH", "SKL_OFFLINE"} {
+		if v := d.Getenv(name); v != "" {
+			d.say("variable", "note", "", "%s=%s", name, v)
+		}
+	}
+}
+
+// credential says which credential a server gets, never the secret.
+func (d *doctor) credential(ctx context.Context, base string) {
+	scheme, rest, _ := strings.Cut(base, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	store := d.Credentials()
+	_, from, err := store.Lookup(ctx, scheme+"://"+host)
+	u, bad := url.Parse(scheme + "://" + host)
+	switch {
+	case err != nil:
+		mend := ""
+		if e, ok := errors.AsType[*diag.Error](err); ok && len(e.Hints) > 0 {
+			mend = e.Hints[0]
+		}
+		d.say("login", "problem", mend, "%s: %s", host, diag.Printable(err.Error()))
+	case bad == nil && store.Formerly(u) != "":
+		d.say("login", "problem", "set "+origin.VariableName(u)+" instead", "%s: %s is not used for it, because other hosts are spelled the same", host, store.Formerly(u))
+	case from == "":
+		d.say("login", "note", "", "%s: no credential, what is public only (set %s, use a git credential helper, or skl login)", host, origin.VariableName(u))
+	default:
+		d.say("login", "ok", "", "%s: credential from %s", host, from)
+	}
+}
+
+func (d *doctor) agents() {
+	found := hosts.Detect(d.HostEnv())
+	if len(found) == 0 {
+		d.say("agents", "note", "skl init --host claude-code", "none found in this project or on this machine")
+	}
+	for _, f := range found {
+		where := f.Evidence
+		if where == "" {
+			where = d.Short(f.User)
+		}
+		canonical, link := hosts.WriteDirs(f.Host, d.HostEnv(), d.Kind)
+		dir := "reads " + d.Short(canonical)
+		if link != "" {
+			dir = "gets links in " + d.Short(link)
+		}
+		d.say("agent", "ok", "", "%s (%s): %s", f.Host.ID, where, dir)
+	}
+}
+
+// links finds links in the hosts' directories that lead nowhere.
+func (d *doctor) links(fix bool) error {
+	seen := map[string]bool{}
+	for _, h := range hosts.All() {
+		_, dir := hosts.WriteDirs(h, d.HostEnv(), d.Kind)
+		if dir == "" || seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		entries, err := d.Site.Dir.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			if e.Type()&os.ModeSymlink == 0 {
+				continue
+			}
+			switch _, err := d.Site.Dir.Stat(path); {
+			case err == nil:
+				continue
+			case errors.Is(err, diag.Code("E_ROOT_ESCAPE")):
+				d.say("link", "problem", "", "%s", err)
+				continue
+			}
+			text, err := d.Site.Dir.Readlink(path)
+			if err != nil {
+				return err
+			}
+			ours := filepath.Dir(install.Target(path, text)) == scope.Resolved(d.Root)
+			if fix && ours {
+				if err := d.Site.Dir.Remove(path); err != nil {
+					return err
+				}
+				d.say("link", "ok", "", "removed %s, which led nowhere", d.Short(path))
+				continue
+			}
+			mend := ""
+			if ours {
+				mend = "skl doctor --fix"
+			}
+			d.say("link", "problem", mend, "%s leads to %s, which is not there", d.Short(path), text)
+		}
+	}
+	return nil
+}
+
+// copies reports where agents would load different content, and line endings.
+func (d *doctor) copies(ctx context.Context) error {
+	l, err := d.Discover(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, x := range l.Warnings {
+		d.say("roots", "problem", "", "%s", x.Message)
+	}
+	for _, r := range l.Skills {
+		for _, x := range r.Warnings {
+			switch x.Code {
+			case "W_HOST_DIVERGENCE", "W_TRUST_DOWNGRADE", "E_DRIFT", "E_EOL", "E_LINK", "W_SYMLINK_ESCAPE", "W_NESTED", "E_YAML", "E_NO_DESCRIPTION":
+				d.say("copy", "problem", Mend(x.Code, r), "%s: %s [%s]", r.Qualified, x.Message, x.Code)
+			}
+		}
+	}
+	if len(l.Skills) > 0 {
+		d.say("copies", "ok", "", "%d skills in %d roots", len(l.Skills), len(l.Roots))
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// A ListRequest says which copies are listed.
+type ListRequest struct {
+	Hosts    []string // agents to look at; nil is those of the project and those found
+	Shadowed bool     // also copies that others hide
+	All      bool     // every copy in every state, and the skills that come with skl
+}
+
+// A Listed is what a ListRequest asked for.
+type Listed struct {
+	roots.Listing                // of the copies asked for
+	Warned        []roots.Record // copies whose warnings concern a reader: those listed, and hidden ones that lower trust
+}
+
+// List lists the copies of all roots.
+func (in *Inspector) List(ctx context.Context, q ListRequest) (Listed, error) {
+	if err := in.Settled(); err != nil {
+		return Listed{}, err
+	}
+	l, err := in.Discover(ctx, q.Hosts)
+	if err != nil {
+		return Listed{}, err
+	}
+	out := Listed{Listing: l}
+	out.Skills = []roots.Record{}
+	for _, r := range l.Skills {
+		wanted := q.wants(r)
+		if wanted {
+			out.Skills = append(out.Skills, r)
+		}
+		if wanted || slices.ContainsFunc(r.Warnings, func(x roots.Warning) bool { return x.Code == "W_TRUST_DOWNGRADE" }) {
+			out.Warned = append(out.Warned, r)
+		}
+	}
+	return out, nil
+}
+
+func (q ListRequest) wants(r roots.Record) bool {
+	if r.Scope == roots.ScopeSystem && len(r.Shadows) == 0 && !q.All {
+		return false // comes with skl, nobody put it there
+	}
+	switch r.State {
+	case roots.Active, roots.Untrusted:
+		return true
+	case roots.Shadowed:
+		return q.All || q.Shadowed
+	}
+	return q.All
+}
+
+// Mend is the command to type for a warning about a copy, "" if there is none.
+func Mend(code string, r roots.Record) string {
+	scope := ""
+	if r.Scope == "user" {
+		scope = " --scope user"
+	}
+	switch code {
+	case "W_TRUST_DOWNGRADE":
+		return fmt.Sprintf("skl diff %s%s, skl disable %s%s, or skl ack W_TRUST_DOWNGRADE %s --reason WHY", r.Name, scope, r.Name, scope, r.Name)
+	case "W_HOST_DIVERGENCE":
+		return fmt.Sprintf("skl list --shadowed shows the copies, skl which %s --host HOST the one that an agent loads", r.Name)
+	case "E_DRIFT":
+		return fmt.Sprintf("skl diff %s%s shows the edits", r.Name, scope)
+	case "E_EOL":
+		return "skl init writes the .gitattributes lines that keep line endings"
+	}
+	return ""
+}
+
+// A Winner is the copy of a name that skl, or an agent, loads, and all copies of it.
+type Winner struct {
+	Name   string         `json:"name"`
+	Path   string         `json:"path"`
+	Copies []roots.Record `json:"copies"`
+}
+
+// Which finds the copy that wins, or the one that the first of hostIDs loads. Where none does, the error lists the copies.
+func (in *Inspector) Which(ctx context.Context, name string, hostIDs []string) (Winner, error) {
+	if err := in.Settled(); err != nil {
+		return Winner{}, err
+	}
+	l, err := in.Discover(ctx, hostIDs)
+	if err != nil {
+		return Winner{}, err
+	}
+	found, err := scope.Copies(l, name)
+	if err != nil {
+		return Winner{}, err
+	}
+	winner := active(found)
+	if len(hostIDs) > 0 {
+		winner = slices.IndexFunc(found, func(r roots.Record) bool { return use(r, hostIDs[0]) == hosts.Loads })
+	}
+	if winner < 0 {
+		return Winner{}, in.noWinner(found, name, hostIDs)
+	}
+	return Winner{found[winner].Name, found[winner].Path, found}, nil
+}
+
+// noWinner explains that no copy is the one that skl, or the host, loads.
+func (in *Inspector) noWinner(found []roots.Record, name string, hostIDs []string) error {
+	e := diag.New(diag.Unmet, "no_active_copy", "no copy of %s is active", name)
+	if len(hostIDs) > 0 {
+		e = diag.New(diag.Unmet, "no_active_copy", "there is no one copy of %s that %s loads", name, hostIDs[0])
+	}
+	for _, r := range found {
+		state := r.State
+		if len(hostIDs) > 0 {
+			state = use(r, hostIDs[0])
+		}
+		e.Candidates = append(e.Candidates, in.Short(r.Path)+" ["+state+"]")
+	}
+	return e.Hint("skl list --all")
+}

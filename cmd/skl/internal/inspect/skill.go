@@ -1,0 +1,139 @@
+package inspect
+
+import (
+	"context"
+	"crypto/sha256"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// A Skill is what a person needs to decide about a skill.
+type Skill struct {
+	Name         string         `json:"name"`
+	Description  string         `json:"description"`
+	Version      string         `json:"version"`
+	License      string         `json:"license,omitempty"`
+	Source       string         `json:"source"`
+	URL          string         `json:"url,omitempty"`
+	Commit       string         `json:"commit,omitempty"`
+	Path         string         `json:"path,omitempty"`
+	Digest       string         `json:"digest"`
+	Files        int            `json:"files"`
+	Bytes        int64          `json:"bytes"`
+	Scripts      []string       `json:"scripts"`
+	AllowedTools []string       `json:"allowed_tools"`
+	SideEffects  []string       `json:"side_effects"`
+	LoadCommands []string       `json:"load_commands"`
+	Format       string         `json:"format,omitempty"`
+	Dialects     []string       `json:"dialects"`
+	Findings     int            `json:"findings"`
+	Copies       []roots.Record `json:"copies"`
+}
+
+// Info describes the installed copy of a name, or the release that a ref means, without installing it.
+func (in *Inspector) Info(ctx context.Context, arg string) (Skill, error) {
+	t, out, err := in.lookAt(ctx, arg)
+	if err != nil {
+		return Skill{}, err
+	}
+	out.describe(t)
+	return out, nil
+}
+
+// lookAt reads the skill that arg means.
+func (in *Inspector) lookAt(ctx context.Context, arg string) (apply.FileTree, Skill, error) {
+	if ref.IsWord(arg) || strings.Contains(arg, "@") && !strings.Contains(arg, "/") && !strings.HasPrefix(arg, "skl:") {
+		return in.installed(ctx, arg)
+	}
+	r, err := ref.Parse(arg)
+	if err != nil {
+		return nil, Skill{}, err
+	}
+	f, err := in.Load()
+	if err != nil {
+		return nil, Skill{}, err
+	}
+	o, err := in.Resolver(f.Manifest).Open(ctx, resolver.Want{Ref: in.Rebase(r)})
+	if err != nil {
+		return nil, Skill{}, err
+	}
+	found, err := o.Skills(ctx, nil)
+	if err != nil {
+		return nil, Skill{}, err
+	}
+	if len(found) > 1 {
+		picked, err := in.ChooseSkills(r, found)
+		if err == nil && len(picked) != 1 {
+			err = diag.New(diag.Misuse, "usage", "skl info describes one skill, and %d were chosen", len(picked))
+		}
+		if err != nil {
+			return nil, Skill{}, err
+		}
+		found = picked
+	}
+	s := found[0].Lock
+	s.Ref = r.String() // a registry's release is fetched by its name
+	t, err := in.ReleaseTree(ctx, s)
+	return t, Skill{Name: s.Name, Version: s.Version, Source: s.Source, URL: s.URL, Commit: string(s.Commit), Path: s.Path, Copies: []roots.Record{}}, err
+}
+
+// installed reads the active copy of a name, else the first.
+func (in *Inspector) installed(ctx context.Context, name string) (apply.FileTree, Skill, error) {
+	l, err := in.Discover(ctx, nil)
+	if err != nil {
+		return nil, Skill{}, err
+	}
+	found, err := scope.Copies(l, name)
+	if err != nil {
+		return nil, Skill{}, err
+	}
+	r := found[max(0, active(found))]
+	files, err := scope.FilesOf(r)
+	if err != nil {
+		return nil, Skill{}, err
+	}
+	t, err := apply.ReadTree(files)
+	return t, Skill{Name: r.Name, Version: r.Version, Source: r.Source, Path: r.Path, Digest: r.Digest, Copies: found}, err
+}
+
+// describe fills in what the files say.
+func (out *Skill) describe(t apply.FileTree) {
+	out.Scripts, out.AllowedTools, out.SideEffects, out.LoadCommands, out.Dialects = []string{}, []string{}, []string{}, []string{}, []string{}
+	var entries []bundle.Entry
+	for path, f := range t {
+		out.Files++
+		out.Bytes += int64(len(f.Data))
+		entries = append(entries, bundle.Entry{Path: path, Kind: f.Kind, SHA256: sha256.Sum256(f.Data)})
+		if f.Kind == bundle.Executable || strings.HasPrefix(path, "scripts/") {
+			out.Scripts = append(out.Scripts, path)
+		}
+	}
+	slices.Sort(out.Scripts)
+	if out.Digest == "" {
+		slices.SortFunc(entries, func(a, b bundle.Entry) int { return strings.Compare(a.Path, b.Path) })
+		out.Digest = string(bundle.TreeDigest(entries))
+	}
+	src := t[skill.FileName].Data
+	doc, err := skill.Read(src)
+	if err != nil || doc == nil {
+		return
+	}
+	out.Description, out.License, out.Format = doc.Description, doc.License, doc.Format
+	out.AllowedTools, out.Dialects = append(out.AllowedTools, doc.AllowedTools...), append(out.Dialects, doc.Dialects...)
+	if doc.V1 != nil {
+		for _, e := range doc.V1.SideEffects {
+			out.SideEffects = append(out.SideEffects, string(e))
+		}
+	}
+	out.LoadCommands = append(out.LoadCommands, apply.Says(src).Lines...)
+	out.Findings = len(doc.Warnings)
+}
