@@ -13,7 +13,7 @@ import (
 
 // scopePackages are those that touch the files of a scope: skl.toml, skl.lock, roots, receipts and
 // the files of agents. They do it through a within.Dir, which no link leads out of.
-var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/inspect", "internal/session", "internal/ship"}
+var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/inspect", "internal/search", "internal/session", "internal/ship"}
 
 // fileCalls are functions that take a path and follow the links in it.
 var fileCalls = map[string][]string{
@@ -99,11 +99,11 @@ var outsideScopes = map[string]string{
 	"internal/scope/dirs.go MkdirPrivate":            "the user's own state, configuration and caches, whose links are the user's",
 	"install/roots/cache.go writeTo":                 "the user's own state, configuration and caches, whose links are the user's",
 	"install/roots/discovery.go keep":                "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/cache.go cleanCache":               "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/cache.go collect":                  "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/embedded.go unpack":                "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/index.go skillRoots":               "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/indexserve.go runIndexFeedback":    "the user's own state, configuration and caches, whose links are the user's",
+	"internal/search/cache.go CleanCache":            "the user's own state, configuration and caches, whose links are the user's",
+	"internal/search/cache.go CollectGarbage":        "the user's own state, configuration and caches, whose links are the user's",
+	"internal/search/embedded.go unpack":             "the user's own state, configuration and caches, whose links are the user's",
+	"internal/search/search.go skillRoots":           "the user's own state, configuration and caches, whose links are the user's",
+	"internal/search/feedback.go Feedback":           "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/credentials.go alone":            "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/credentials.go dockerCredential": "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/credentials.go helper":           "the user's own state, configuration and caches, whose links are the user's",
@@ -125,7 +125,7 @@ var outsideScopes = map[string]string{
 	"internal/cli/key.go publicKey":                  "a file that the user names on the command line",
 	"internal/cli/key.go writeNew":                   "a file that the user names on the command line",
 	"internal/cli/lint.go skillDirs":                 "a file that the user names on the command line",
-	"internal/cli/mcptools.go offerCode":             "a file that the user names on the command line",
+	"internal/search/service.go Tools":               "a file that the user names on the command line",
 	"internal/cli/registry_namespace.go signerOf":    "a file that the user names on the command line",
 	"internal/cli/run.go request":                    "a file that the user names on the command line",
 	"internal/cli/runflags.go answers":               "a file that the user names on the command line",

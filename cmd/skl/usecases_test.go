@@ -12,12 +12,12 @@ import (
 
 // useCases are the packages below cmd/skl/internal that know no flags and no terminal: the command line calls them, and
 // so do agents, tests and pages.
-var useCases = []string{"ask", "scope", "apply", "inspect", "session", "ship"}
+var useCases = []string{"ask", "scope", "apply", "inspect", "search", "session", "ship"}
 
 // TestUseCasesKnowNoTerminal holds that use cases import neither the command line nor what it is made of, and
 // that they stand on each other in one direction.
 func TestUseCasesKnowNoTerminal(t *testing.T) {
-	below := map[string][]string{"ask": {}, "scope": {"ask"}, "apply": {"ask", "scope"}, "inspect": {"ask", "scope", "apply"}, "session": {"ask", "scope", "apply"}, "ship": {"ask", "scope"}}
+	below := map[string][]string{"ask": {}, "scope": {"ask"}, "apply": {"ask", "scope"}, "inspect": {"ask", "scope", "apply"}, "search": {"ask", "scope", "apply"}, "session": {"ask", "scope", "apply"}, "ship": {"ask", "scope"}}
 	for _, name := range useCases {
 		for file, imports := range importsIn(t, filepath.Join("internal", name)) {
 			for _, path := range imports {
@@ -36,11 +36,8 @@ var areaImports = map[string]string{
 	"ack.go":                "install/roots",
 	"activate.go":           "install/within runtime/skills",
 	"author.go":             "install/within",
-	"cache.go":              "install/store",
 	"completion.go":         "install/hosts",
 	"dryrun.go":             "runtime/plan runtime/sandbox runtime/tool",
-	"embedded.go":           "install/roots runtime/skills",
-	"index.go":              "install/roots",
 	"init.go":               "install/hosts",
 	"install.go":            "install",
 	"lint.go":               "resolver/source runtime/skills",
@@ -64,7 +61,6 @@ var areaImports = map[string]string{
 	"runflags.go":           "runtime/run runtime/tool",
 	"runresult.go":          "runtime/run",
 	"runs.go":               "runtime/run",
-	"search.go":             "registry/client registry/client/wire runtime/skills",
 	"select.go":             "resolver/source",
 	"test.go":               "runtime/model runtime/model/replay runtime/run",
 	"trace.go":              "runtime/run runtime/trace",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/search"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
 	drive "github.com/skl-project/skl/runtime/model/mcp"
 	"github.com/skl-project/skl/runtime/tool"
@@ -23,7 +24,7 @@ func mcpCommand() command {
 		flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "tools", Usage: "offer `GROUPS`: code, skills, run (default: all)"},
 			&cli.StringSliceFlag{Name: "path", Usage: "let agents search `DIR` (default: the repository of the working directory); may be repeated"},
-			&cli.StringFlag{Name: "service", Usage: "ask the index service at `URL` for code; the key is in " + serviceKey},
+			&cli.StringFlag{Name: "service", Usage: "ask the index service at `URL` for code; the key is in " + search.ServiceKey},
 			&cli.BoolFlag{Name: "allow-run", Usage: "let the agent drive runs of installed skills"},
 			&cli.StringSliceFlag{Name: "allow", Usage: "allow those runs `LIST`: filesystem, network, external, session, or tools by name"},
 			&cli.StringFlag{Name: "sandbox", Usage: "`HOW` scripts and commands are confined: auto, strict or off"},
@@ -59,7 +60,7 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	defer end()
-	o.Skills = mcp.Skills{Search: w.searchSkills, Read: w.inspect.ReadActive}
+	o.Skills = mcp.Skills{Search: w.search.Suggest, Read: w.inspect.ReadActive}
 	if c.Bool("allow-run") {
 		o.Run = func(ctx context.Context, name, args string, d *drive.Driver) (any, error) {
 			result, err := w.runs.Drive(ctx, name, args, splitList(c.StringSlice("allow")), c.String("sandbox"), d)

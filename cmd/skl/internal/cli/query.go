@@ -3,34 +3,23 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/search"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/index/query"
-	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/spec/diag"
 )
-
-// A searched is what query, evidence and expand ask: an index, or those of all roots of skills.
-type searched interface {
-	Query(context.Context, query.Query) (query.Result, error)
-	Evidence(context.Context, query.Query, rank.PackOptions) (query.Pack, error)
-	Expand(ctx context.Context, ids []string, maxTokens int) (query.Expansion, error)
-	Close() error
-}
 
 // placeFlags say what is searched.
 func placeFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "path", Usage: "search `DIR` (default: the repository of the working directory)"},
-		&cli.StringFlag{Name: "service", Usage: "ask the index service at `URL`, and add uncommitted files from here; its key is in " + serviceKey},
+		&cli.StringFlag{Name: "service", Usage: "ask the index service at `URL`, and add uncommitted files from here; its key is in " + search.ServiceKey},
 		&cli.BoolFlag{Name: "skills", Usage: "search the skills of all roots instead"},
 		leftOutFlag(),
 		&cli.IntFlag{Name: "max-tokens", Usage: "print at most about `N` tokens"},
@@ -122,21 +111,16 @@ func positive(c *cli.Context, flags ...string) error {
 	return nil
 }
 
-// samePlace repeats the flags that say what is searched, for commands in hints.
-func samePlace(c *cli.Context) string {
-	var b strings.Builder
-	if c.Bool("skills") {
-		b.WriteString(" --skills")
+// searchPlace is what the flags name.
+func searchPlace(c *cli.Context) (search.Place, error) {
+	p := search.Place{Path: c.String("path"), Service: c.String("service"), Skills: c.Bool("skills"), LeftOut: c.StringSlice("left-out")}
+	if len(p.LeftOut) > 0 && p.Service != "" {
+		return search.Place{}, diag.New(diag.Misuse, "usage", "--left-out and --service exclude each other: the service says what it covers").Hint("leave out one of them")
 	}
-	for _, pattern := range c.StringSlice("left-out") {
-		b.WriteString(" --left-out " + quoteShell(pattern))
+	if given := givenOf(c, "path", "service"); p.Skills && len(given) > 0 {
+		return search.Place{}, diag.New(diag.Misuse, "usage", "--skills and %s exclude each other", given[0]).Hint("leave out one of them")
 	}
-	for _, name := range []string{"path", "service"} {
-		if v := c.String(name); v != "" {
-			b.WriteString(" --" + name + " " + quoteShell(v))
-		}
-	}
-	return b.String()
+	return p, nil
 }
 
 func runQuery(ctx context.Context, w *world, c *cli.Context) error {
@@ -144,45 +128,49 @@ func runQuery(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	q, err := p.Compile()
+	place, err := searchPlace(c)
 	if err != nil {
 		return err
 	}
-	if c.Bool("files") && c.String("service") != "" {
-		return diag.New(diag.Misuse, "usage", "a service does not list files").Hint("leave out --files or --service")
-	}
-	x, err := w.searched(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer x.Close()
-	w.tellIgnored(q)
+	q := search.Question{Place: place, Params: p, MaxTokens: c.Int("max-tokens")}
 	if c.Bool("files") {
-		if err := w.listFiles(ctx, x, q); err != nil {
-			return err
-		}
-		w.tellUnsearched(c, x, false)
-		return nil
+		return w.listFiles(ctx, q)
 	}
-	whole, err := x.Query(ctx, q)
+	r, err := w.search.Query(ctx, q)
 	if err != nil {
-		return told(err)
+		return err
 	}
-	r := whole.Within(c.Int("max-tokens"))
-	if w.ui.JSON {
-		return w.ui.Result(r)
+	w.tellIgnored(r.Query)
+	return w.show(r.Result, nil, func() {
+		w.printHandles(r.Result)
+		w.tellLeftOut(r.LeftOut)
+		w.tellQuery(c, place, r)
+	})
+}
+
+func (w *world) listFiles(ctx context.Context, q search.Question) error {
+	r, err := w.search.Files(ctx, q)
+	if err != nil {
+		return err
 	}
-	w.printHandles(r)
-	w.tellUnsearched(c, x, r.TotalMatches > 0)
-	w.tellQuery(c, q, r, len(r.Handles)+len(r.RefHandles) < len(whole.Handles)+len(whole.RefHandles) || r.ExpandedCount < whole.ExpandedCount)
-	return nil
+	w.tellIgnored(r.Query)
+	err = w.show(r, nil, func() {
+		for _, p := range r.Files {
+			w.ui.Print("%s", p)
+		}
+		if len(r.Files) == 0 {
+			w.ui.Note("nothing matches")
+		}
+	})
+	w.tellLeftOut(r.LeftOut)
+	return err
 }
 
 // printHandles prints two lines of each handle: what it is and where, and how it begins, or all of its text if that was wanted.
 func (w *world) printHandles(r query.Result) {
 	where, tokens := 0, 0
 	for _, h := range r.Handles {
-		where, tokens = max(where, len(place(h.FilePath, h.LineRange))), max(tokens, len(strconv.Itoa(h.TokenCount)))
+		where, tokens = max(where, len(span(h.FilePath, h.LineRange))), max(tokens, len(strconv.Itoa(h.TokenCount)))
 	}
 	where = min(where, 60) // one long path does not push all others to the right
 	for _, h := range r.Handles {
@@ -194,7 +182,7 @@ func (w *world) printHandles(r query.Result) {
 		if h.MatchLine > h.LineRange[0] {
 			at = fmt.Sprintf(", line %d", h.MatchLine)
 		}
-		w.ui.Print("%s  %-10s  %-*s  %*d tokens%s  %s", h.ID, h.NodeType, where, diag.Printable(place(h.FilePath, h.LineRange)), tokens, h.TokenCount, at, w.bold(name))
+		w.ui.Print("%s  %-10s  %-*s  %*d tokens%s  %s", h.ID, h.NodeType, where, diag.Printable(span(h.FilePath, h.LineRange)), tokens, h.TokenCount, at, w.bold(name))
 		if h.Content != "" {
 			w.printText(h.Content)
 		} else {
@@ -214,7 +202,7 @@ func (w *world) printHandles(r query.Result) {
 // bold emphasises text that came from a file.
 func (w *world) bold(text string) ui.Painted { return ui.Painted(w.ui.Bold(diag.Printable(text))) }
 
-func place(path string, lines [2]int) string {
+func span(path string, lines [2]int) string {
 	return fmt.Sprintf("%s:%d-%d", path, lines[0], lines[1])
 }
 
@@ -226,8 +214,8 @@ func (w *world) printText(text string) {
 	w.ui.Raw([]byte(text))
 }
 
-// tellQuery says how complete an answer is, and what to type next. cut says that --max-tokens left something out.
-func (w *world) tellQuery(c *cli.Context, q query.Query, r query.Result, cut bool) {
+// tellQuery says how complete an answer is, and what to type next.
+func (w *world) tellQuery(c *cli.Context, place search.Place, r search.Answer) {
 	shown := len(r.Handles) + len(r.RefHandles)
 	all := strconv.Itoa(r.TotalMatches) + " matches"
 	if r.TotalMatches == 1 {
@@ -237,40 +225,31 @@ func (w *world) tellQuery(c *cli.Context, q query.Query, r query.Result, cut boo
 		all = "at least " + all
 	}
 	switch {
-	case cut:
+	case r.Cut:
 		w.ui.Note("%d of %s: --max-tokens %d cut the answer", shown, all, c.Int("max-tokens"))
-	case shown == 0 && q.Expr.IsReferences():
+	case shown == 0 && r.Query.Expr.IsReferences():
 		w.ui.Note("nothing calls or imports it or uses it as a type")
-		if name := q.Expr.Texts(); r.NotIndexed == 0 && !strings.Contains(name, " ") {
-			w.ui.Hint("skl query%s --literal %s", samePlace(c), quoteShell(name))
+		if name := r.Query.Expr.Texts(); r.NotIndexed == 0 && !strings.Contains(name, " ") {
+			w.ui.Hint("skl query%s --literal %s", place.Flags(), scope.Quote(name))
 		}
 	case shown == 0:
 		w.ui.Note("nothing matches")
 		if r.NotIndexed == 0 {
-			w.ui.Hint("try other words, or: skl evidence%s WORDS", samePlace(c))
+			w.ui.Hint("try other words, or: skl evidence%s WORDS", place.Flags())
 		}
 	case r.Truncated:
 		w.ui.Note("%d of %s; --limit shows more, --glob narrows", shown, all)
 	}
-	if r.Relaxed && shown > 0 {
-		w.ui.Note("few or none have all of these words; some of these have only some")
-	}
-	if r.ExpandNote != "" && !cut {
+	w.tellRelaxed(r.Relaxed && shown > 0)
+	if r.ExpandNote != "" && !r.Cut {
 		w.ui.Note("--expand-budget %d has room for the text of %d of %d handles", c.Int("expand-budget"), r.ExpandedCount, shown)
 	}
-	w.tellNotIndexed(c, r.NotIndexed)
+	w.tellNotIndexed(place, r.NotIndexed)
 	switch {
 	case len(r.Handles) > 0 && r.ExpandedCount == 0:
-		w.ui.Hint("skl expand%s %s", samePlace(c), r.Handles[0].ID)
+		w.ui.Hint("skl expand%s %s", place.Flags(), r.Handles[0].ID)
 	case len(r.RefHandles) > 0 && r.RefHandles[0].SourceHandle != "":
-		w.ui.Hint("skl expand%s %s", samePlace(c), r.RefHandles[0].SourceHandle)
-	}
-}
-
-// tellUnsearched says what was left out where an answer is complete otherwise, or empty.
-func (w *world) tellUnsearched(c *cli.Context, x searched, found bool) {
-	if l, ok := x.(interface{ LeftOut() query.LeftOut }); ok && (!found || len(givenOf(c, "literal", "regex")) > 0) {
-		w.tellLeftOut(l.LeftOut())
+		w.ui.Hint("skl expand%s %s", place.Flags(), r.RefHandles[0].SourceHandle)
 	}
 }
 
@@ -288,16 +267,16 @@ func (w *world) tellIgnored(q query.Query) {
 	}
 }
 
-func (w *world) tellNotIndexed(c *cli.Context, n int) {
+func (w *world) tellNotIndexed(place search.Place, n int) {
 	if n == 0 {
 		return
 	}
 	w.ui.Note("%s not indexed yet, and not in this answer", areCounted(n, "file"))
-	switch dir := c.String("path"); {
-	case c.Bool("skills"):
+	switch {
+	case place.Skills:
 		w.ui.Hint("skl index --skills")
-	case dir != "":
-		w.ui.Hint("skl index %s", quoteShell(dir))
+	case place.Path != "":
+		w.ui.Hint("skl index %s", scope.Quote(place.Path))
 	default:
 		w.ui.Hint("skl index")
 	}
@@ -311,126 +290,9 @@ func areCounted(n int, noun string) string {
 	return diag.Count(n, noun) + " are"
 }
 
-type filesResult struct {
-	Files []string `json:"files"`
-}
-
-func (w *world) listFiles(ctx context.Context, x searched, q query.Query) error {
-	lister, ok := x.(interface {
-		Files(context.Context, query.Query) ([]string, error)
-	})
-	if !ok {
-		return diag.New(diag.Misuse, "usage", "a service does not list files").Hint("leave out --files or --service")
-	}
-	list, err := lister.Files(ctx, q)
-	if err != nil {
-		return err
-	}
-	if w.ui.JSON {
-		return w.ui.Result(filesResult{append([]string{}, list...)})
-	}
-	for _, p := range list {
-		w.ui.Print("%s", p)
-	}
-	if len(list) == 0 {
-		w.ui.Note("nothing matches")
-	}
-	return nil
-}
-
-func runEvidence(ctx context.Context, w *world, c *cli.Context) error {
-	params, err := question(c)
-	if err != nil {
-		return err
-	}
-	q, o, err := query.EvidenceParams{Params: params, MaxHandles: c.Int("max-handles"), MaxPerFile: c.Int("max-per-file"), MaxTokens: c.Int("max-tokens")}.Compile()
-	if err != nil {
-		return err
-	}
-	x, err := w.searched(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer x.Close()
-	w.tellIgnored(q)
-	p, err := x.Evidence(ctx, q, o)
-	if err != nil {
-		return told(err)
-	}
-	if w.ui.JSON {
-		return w.ui.Result(p)
-	}
-	rows := [][]string{{"HANDLE", "TYPE", "NAME", "WHERE", "TOKENS", "SCORE"}}
-	for _, h := range p.Handles {
-		rows = append(rows, []string{h.ID, h.NodeType, h.Name, place(h.FilePath, h.LineRange), strconv.Itoa(h.TokenCount), strconv.FormatFloat(h.Score, 'f', 2, 64)})
-	}
-	w.ui.Rows(rows)
-	w.tellUnsearched(c, x, len(p.Handles) > 0)
-	if len(p.Handles) == 0 {
-		w.ui.Note("nothing matches")
-	} else {
-		w.ui.Note("%d of %d matches, %d tokens; confidence %.2f, %s", p.SelectedCount, p.TotalMatches, p.SelectedTokens, p.Guidance.Confidence, p.Guidance.ConfidenceBand)
-	}
-	if p.Relaxed && len(p.Handles) > 0 {
-		w.ui.Note("few or none have all of these words; some of these have only some")
-	}
-	w.tellNotIndexed(c, p.NotIndexed)
-	switch n := min(len(p.ExpandSuggestion), p.Guidance.SuggestedExpandCount); {
-	case n > 0:
-		w.ui.Hint("skl expand%s %s", samePlace(c), strings.Join(p.ExpandSuggestion[:n], " "))
-	case p.NotIndexed == 0:
-		w.ui.Hint("try other words, a --symbol or a --glob")
-	}
-	return nil
-}
-
-func runExpand(ctx context.Context, w *world, c *cli.Context) error {
-	if c.NArg() == 0 {
-		return diag.New(diag.Misuse, "usage", "expand which handles?").Hint("skl query%s WORDS", samePlace(c))
-	}
-	if err := positive(c, "max-tokens"); err != nil {
-		return err
-	}
-	var ids []string
-	for _, arg := range c.Args().Slice() {
-		id, err := query.ParseID(arg)
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	x, err := w.searched(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer x.Close()
-	e, err := x.Expand(ctx, ids, c.Int("max-tokens"))
-	if err != nil {
-		return told(err)
-	}
-	lost := w.lostHandles(c, ids, &e)
-	if len(e.Contents) == 0 && len(lost) > 0 {
-		return lost[0]
-	}
-	if w.ui.JSON {
-		err = w.ui.Result(e)
-	} else {
-		w.printContents(c, e)
-		for _, l := range lost {
-			w.ui.Warn("%v", l)
-		}
-	}
-	if err == nil && len(lost) > 0 {
-		return shown{lost[0]}
-	}
-	return err
-}
-
 func (w *world) printContents(c *cli.Context, e query.Expansion) {
 	for _, h := range e.Contents {
-		w.ui.Print("// %s %s", h.HandleID, place(h.FilePath, h.LineRange))
+		w.ui.Print("// %s %s", h.HandleID, span(h.FilePath, h.LineRange))
 		w.printText(h.Content)
 	}
 	if e.Truncated {
@@ -438,64 +300,78 @@ func (w *world) printContents(c *cli.Context, e query.Expansion) {
 	}
 }
 
-// lostHandles are the errors of handles that stand for nothing. What --max-tokens left out is none of them.
-func (w *world) lostHandles(c *cli.Context, ids []string, e *query.Expansion) (lost []error) {
-	if len(e.Contents)+len(e.FailedIDs) == 0 && !e.Truncated {
-		for _, id := range ids { // there is no root that could have them
-			e.FailedIDs = append(e.FailedIDs, query.Failure{HandleID: id, Code: "handle_not_found"})
-		}
+func runEvidence(ctx context.Context, w *world, c *cli.Context) error {
+	params, err := question(c)
+	if err != nil {
+		return err
 	}
-	for _, f := range e.FailedIDs {
-		switch f.Code {
-		case "max_tokens":
-		case "handle_not_found":
-			where := "the skills"
-			if !c.Bool("skills") {
-				where = w.Short(w.searchedDir(c.String("path")))
-			}
-			if where == "." {
-				where = "this directory"
-			}
-			lost = append(lost, diag.New(diag.Failed, "handle_not_found", "no part of a file in %s has the handle %s now", where, f.HandleID).Hint("skl query%s WORDS", samePlace(c)))
-		default:
-			lost = append(lost, diag.New(diag.Failed, f.Code, "%s: %s", f.HandleID, f.Message).Hint("skl query%s WORDS", samePlace(c)))
-		}
+	place, err := searchPlace(c)
+	if err != nil {
+		return err
 	}
-	return lost
+	p, err := w.search.Evidence(ctx, search.EvidenceQuestion{Place: place, EvidenceParams: query.EvidenceParams{
+		Params: params, MaxHandles: c.Int("max-handles"), MaxPerFile: c.Int("max-per-file"), MaxTokens: c.Int("max-tokens")}})
+	if err != nil {
+		return err
+	}
+	w.tellIgnored(p.Query)
+	return w.show(p.Pack, nil, func() { w.printEvidence(place, p) })
 }
 
-// indexDir is where indexes are kept.
-func (w *world) indexDir() string { return filepath.Join(w.Dirs.Cache, "index") }
-
-// searchedDir is what --path says, else the repository around the working directory, else that directory.
-func (w *world) searchedDir(path string) string {
-	if path != "" {
-		return scope.Absolute(w.Cwd, path)
+func (w *world) printEvidence(place search.Place, p search.Evidence) {
+	rows := [][]string{{"HANDLE", "TYPE", "NAME", "WHERE", "TOKENS", "SCORE"}}
+	for _, h := range p.Handles {
+		rows = append(rows, []string{h.ID, h.NodeType, h.Name, span(h.FilePath, h.LineRange), strconv.Itoa(h.TokenCount), strconv.FormatFloat(h.Score, 'f', 2, 64)})
 	}
-	for dir := w.Cwd; ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) || dir == w.Home {
-			return w.Cwd
-		}
+	w.ui.Rows(rows)
+	w.tellLeftOut(p.LeftOut)
+	if len(p.Handles) == 0 {
+		w.ui.Note("nothing matches")
+	} else {
+		w.ui.Note("%d of %d matches, %d tokens; confidence %.2f, %s", p.SelectedCount, p.TotalMatches, p.SelectedTokens, p.Guidance.Confidence, p.Guidance.ConfidenceBand)
+	}
+	w.tellRelaxed(p.Relaxed && len(p.Handles) > 0)
+	w.tellNotIndexed(place, p.NotIndexed)
+	switch n := min(len(p.ExpandSuggestion), p.Guidance.SuggestedExpandCount); {
+	case n > 0:
+		w.ui.Hint("skl expand%s %s", place.Flags(), strings.Join(p.ExpandSuggestion[:n], " "))
+	case p.NotIndexed == 0:
+		w.ui.Hint("try other words, a --symbol or a --glob")
 	}
 }
 
-// searched opens what the flags name.
-func (w *world) searched(ctx context.Context, c *cli.Context) (searched, error) {
-	also := c.StringSlice("left-out")
-	if len(also) > 0 && c.String("service") != "" {
-		return nil, diag.New(diag.Misuse, "usage", "--left-out and --service exclude each other: the service says what it covers").Hint("leave out one of them")
+func (w *world) tellRelaxed(relaxed bool) {
+	if relaxed {
+		w.ui.Note("few or none have all of these words; some of these have only some")
 	}
-	if url := c.String("service"); url != "" && !c.Bool("skills") {
-		return w.remoteIndex(ctx, url, w.searchedDir(c.String("path")))
+}
+
+func runExpand(ctx context.Context, w *world, c *cli.Context) error {
+	place, err := searchPlace(c)
+	if c.NArg() == 0 {
+		return diag.New(diag.Misuse, "usage", "expand which handles?").Hint("skl query%s WORDS", place.Flags())
 	}
-	if !c.Bool("skills") {
-		return w.open(ctx, indexed{dir: w.searchedDir(c.String("path")), also: also})
+	if err == nil {
+		err = positive(c, "max-tokens")
 	}
-	if given := givenOf(c, "path", "service"); len(given) > 0 {
-		return nil, diag.New(diag.Misuse, "usage", "--skills and %s exclude each other", given[0]).Hint("leave out one of them")
+	if err != nil {
+		return err
 	}
-	return w.searchedSkills(ctx, also)
+	e, lost, err := w.search.Expand(ctx, place, c.Args().Slice(), c.Int("max-tokens"))
+	switch {
+	case err != nil:
+		return err
+	case len(e.Contents) == 0 && len(lost) > 0:
+		return lost[0]
+	}
+	err = w.show(e, nil, func() {
+		w.printContents(c, e)
+		for _, l := range lost {
+			w.ui.Warn("%v", l)
+		}
+	})
+	if err == nil && len(lost) > 0 {
+		return shown{lost[0]}
+	}
+	return err
 }

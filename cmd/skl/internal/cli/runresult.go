@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/runtime/run"
@@ -72,7 +73,7 @@ func (w *world) printEnd(r *session.Runnable, record session.Record, result run.
 		if len(result.Pending.Options) > 0 {
 			option = result.Pending.Options[0]
 		}
-		u.Hint("skl resume %s --answer %s", record.ID, quoteShell(result.Pending.ID+"="+option))
+		u.Hint("skl resume %s --answer %s", record.ID, scope.Quote(result.Pending.ID+"="+option))
 	case result.Status == run.Suspended && strings.HasPrefix(result.Message, "out of budget"):
 		u.Hint("skl resume %s --budget …", record.ID)
 	case result.Status == run.Suspended:
@@ -96,12 +97,4 @@ func responseNames(r *session.Runnable, result run.Result) []string {
 		}
 	}
 	return names
-}
-
-// quoteShell quotes a word for the shell where it needs it.
-func quoteShell(s string) string {
-	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$`!*?[]{}()<>|&;#~") {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

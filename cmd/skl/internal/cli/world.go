@@ -6,6 +6,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/search"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 )
@@ -14,6 +15,7 @@ import (
 type world struct {
 	*apply.Applier
 	inspect *inspect.Inspector
+	search  *search.Searcher
 	runs    *session.Runs
 	ui      *ui.UI
 	env     env
@@ -32,5 +34,5 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 		return nil, err
 	}
 	a := apply.New(sc, u)
-	return &world{Applier: a, inspect: &inspect.Inspector{Applier: a, Version: version}, runs: &session.Runs{Scope: sc, Ask: u, Version: version, Line: u.Line, Show: u.Show}, ui: u, env: e}, nil
+	return &world{Applier: a, inspect: &inspect.Inspector{Applier: a, Version: version}, search: &search.Searcher{Scope: sc, Version: version}, runs: &session.Runs{Scope: sc, Ask: u, Version: version, Line: u.Line, Show: u.Show}, ui: u, env: e}, nil
 }

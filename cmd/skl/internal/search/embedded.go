@@ -1,4 +1,4 @@
-package cli
+package search
 
 import (
 	"bytes"
@@ -12,11 +12,11 @@ import (
 )
 
 // rootDir is the directory that has the files of a root of skills, for who cannot read an fs.FS.
-func (w *world) rootDir(r roots.Root) (string, error) {
+func (s *Searcher) rootDir(r roots.Root) (string, error) {
 	if r.Scope != roots.ScopeSystem {
 		return r.Path, nil
 	}
-	dir := filepath.Join(w.Dirs.Cache, "embedded")
+	dir := filepath.Join(s.Dirs.Cache, "embedded")
 	return dir, unpack(skills.FS(), dir)
 }
 

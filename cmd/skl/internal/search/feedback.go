@@ -1,0 +1,58 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/skl-project/skl/index/serve"
+)
+
+// A Feedback says which answers about a directory were expanded, and what follows for the ranking.
+type Feedback struct {
+	Root    string                `json:"root"`
+	Metrics serve.FeedbackMetrics `json:"metrics"`
+	Priors  []Prior               `json:"priors"`
+}
+
+// A Prior says how much more or less often than the mean handles of a group are expanded.
+type Prior struct {
+	Group string  `json:"group"` // a type of node, or a glob
+	Value float64 `json:"value"` // -1 to 1
+}
+
+func (s *Searcher) feedbackDir() string { return filepath.Join(s.Dirs.State, "index-service") }
+
+// Feedback reads what was recorded of the searches of agents in the last days, 1 to 30.
+func (s *Searcher) Feedback(ctx context.Context, path string, days int) (Feedback, error) {
+	root := s.Dir(path)
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	out := Feedback{Root: root, Priors: []Prior{}}
+	if _, err := os.Stat(s.feedbackDir()); err != nil {
+		return out, nil
+	}
+	f, err := serve.OpenFeedback(ctx, s.feedbackDir())
+	if err != nil {
+		return Feedback{}, err
+	}
+	defer f.Close()
+	if out.Metrics, err = f.Metrics(ctx, root, days); err != nil {
+		return Feedback{}, err
+	}
+	known, err := f.Priors(ctx, root, time.Now())
+	if err != nil {
+		return Feedback{}, err
+	}
+	for _, m := range []map[string]float64{known.Types, known.Globs} {
+		for g, v := range m {
+			out.Priors = append(out.Priors, Prior{g, v})
+		}
+	}
+	slices.SortFunc(out.Priors, func(a, b Prior) int { return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.Group, b.Group)) })
+	return out, nil
+}

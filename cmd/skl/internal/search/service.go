@@ -1,0 +1,167 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/index"
+	"github.com/skl-project/skl/index/serve"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// ServiceKey is the variable that the key of the index service is in.
+const ServiceKey = "SKL_INDEX_KEY"
+
+// A ServeRequest says where the indexes of repositories are served.
+type ServeRequest struct {
+	Addr  string   // other than loopback needs a key in ServiceKey
+	Hosts []string // names that a service on loopback answers to besides
+	State string   // directory for the list of repositories, "" is that of the user's state
+
+	Ready func(addr string) error // called when the service listens
+}
+
+// Serve answers over HTTP until ctx ends.
+func (s *Searcher) Serve(ctx context.Context, q ServeRequest) error {
+	key := s.Getenv(ServiceKey)
+	if err := serve.CheckAddr(q.Addr, key); err != nil {
+		if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "address_needs_key" {
+			e.Hints = []string{ServiceKey + "=SECRET skl index serve --addr " + scope.Quote(q.Addr), "skl index serve"}
+		}
+		return err
+	}
+	l, err := net.Listen("tcp", q.Addr)
+	if err != nil {
+		return diag.New(diag.Failed, "cannot_listen", "cannot listen on %s: %w", q.Addr, err).Hint("add --addr 127.0.0.1:0 for a free port")
+	}
+	defer l.Close()
+	state := s.Dirs.State
+	if q.State != "" {
+		state = scope.Absolute(s.Cwd, q.State)
+	}
+	service, err := serve.NewService(ctx, serve.ServiceOptions{Open: s.keep, StateDir: state, Key: key, Hosts: q.Hosts, Version: s.Version})
+	if err != nil {
+		return err
+	}
+	defer service.Close()
+	if err := q.Ready(l.Addr().String()); err != nil {
+		return err
+	}
+	return service.Serve(ctx, l)
+}
+
+// keep opens an index for a long-lived process.
+func (s *Searcher) keep(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
+	x, err := index.Open(ctx, root, index.Options{CacheDir: s.IndexDir(), Watch: true, Background: true, Progress: o.Progress, Prior: o.Prior})
+	if err != nil {
+		return nil, err // and not an interface that holds a nil pointer
+	}
+	return x, nil
+}
+
+// Tools are the tools of agents that search dirs, or the repository of the working directory. With service, the address of
+// an index service, they ask it. end must be called when they are not used any more.
+func (s *Searcher) Tools(ctx context.Context, dirs []string, service string) (tools *serve.Tools, end func(), err error) {
+	if len(dirs) == 0 {
+		dirs = []string{s.Dir("")}
+	}
+	tools, end = &serve.Tools{Open: s.keep}, func() {}
+	for _, dir := range dirs {
+		dir = scope.Absolute(s.Cwd, dir)
+		info, err := os.Stat(dir)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+			return nil, nil, diag.New(diag.Misuse, "not_a_directory", "--path: %s is no directory", s.Short(dir))
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		tools.Roots = append(tools.Roots, dir)
+	}
+	if service != "" {
+		if err := s.checkServiceURL(service); err != nil {
+			return nil, nil, err
+		}
+		tools.Open = s.client(service, s.keep).Open
+	}
+	// Without it, searches are answered all the same.
+	if f, err := serve.OpenFeedback(ctx, s.feedbackDir()); err == nil {
+		tools.Feedback = f
+		end = func() { f.Close() }
+	}
+	return tools, end, nil
+}
+
+// client asks the service at address, and local for what is not committed.
+func (s *Searcher) client(address string, local func(context.Context, string, serve.Opening) (serve.Index, error)) *serve.Client {
+	return &serve.Client{URL: address, Key: s.Getenv(ServiceKey), CacheDir: filepath.Join(s.IndexDir(), "overlay"), Local: local}
+}
+
+// remote asks a service, and the files here for what is not committed.
+func (s *Searcher) remote(ctx context.Context, address, dir string) (searched, error) {
+	if err := s.checkServiceURL(address); err != nil {
+		return nil, err
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, diag.New(diag.Misuse, "not_found", "there is no directory %s", s.Short(dir))
+	}
+	c := s.client(address, func(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
+		x, err := index.Open(ctx, root, index.Options{CacheDir: s.IndexDir(), Progress: o.Progress})
+		if err != nil {
+			return nil, err
+		}
+		return x, nil
+	})
+	x, err := c.Open(ctx, real, serve.Opening{Progress: s.indexing})
+	if err != nil {
+		return nil, told(err)
+	}
+	return x, nil
+}
+
+// checkServiceURL refuses what no service can be at, and offline what is not on this machine.
+func (s *Searcher) checkServiceURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return diag.New(diag.Misuse, "invalid_service_url", "%q is not the address of a service", text).Hint("--service http://%s", serve.DefaultAddr)
+	}
+	if s.Offline() && serve.CheckAddr(net.JoinHostPort(u.Hostname(), "0"), "") != nil {
+		return diag.New(diag.Failed, "offline", "the service at %s is on another machine, and skl works offline", text).Hint("leave out --service")
+	}
+	return nil
+}
+
+// told makes an error of this program from the problem that a service tells. Other errors are returned as they are.
+func told(err error) error {
+	if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "service_unreachable" {
+		if why, ok := errors.AsType[*url.Error](err); ok { // it names the address again
+			before, _, _ := strings.Cut(e.Message, ": "+why.Op)
+			e.Message = before + ": " + why.Err.Error()
+		}
+	}
+	p, ok := errors.AsType[*serve.Problem](err)
+	if !ok {
+		return err
+	}
+	e := &diag.Error{Class: diag.Failed, Code: p.Code, Message: "the service says: " + p.Message, Err: p}
+	if p.Code == "invalid_request" || p.Code == "invalid_repo" {
+		e.Class = diag.Misuse
+	}
+	if p.Detail != "" {
+		e.Code = p.Detail
+	}
+	switch {
+	case p.Code == "unauthorized":
+		e.Hint("put its key into %s", ServiceKey)
+	case p.Hint != "":
+		e.Hint("%s", p.Hint)
+	}
+	return e
+}

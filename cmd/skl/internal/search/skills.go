@@ -1,0 +1,291 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/index/skillsearch"
+	"github.com/skl-project/skl/registry/client"
+	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/runtime/skills"
+)
+
+// A Skill is one that was found.
+type Skill struct {
+	Name        string   `json:"name"`
+	Ref         string   `json:"ref"` // what to install; "" for one that is installed only
+	Version     string   `json:"version"`
+	Description string   `json:"description"`
+	Registry    string   `json:"registry,omitempty"` // name in config.toml
+	Installed   bool     `json:"installed"`
+	Signed      bool     `json:"signed"`
+	State       string   `json:"state,omitempty"`
+	Score       float64  `json:"score"`  // comparable within one answer; 0 for what has only beginnings of the words, or has them in its body only
+	Why         []string `json:"why"`    // such as "name: pdf"
+	Tokens      int      `json:"tokens"` // that reading its SKILL.md costs; 0 if that is not known
+
+	rank   float64 // the registry's own
+	begins float64 // 3 for each word that begins one of the name, 1 for one of the description
+}
+
+// Skills are the answer to a SkillsRequest, the best first.
+type Skills struct {
+	Skills      []Skill  `json:"skills"`
+	Total       int      `json:"total"`
+	Failed      []string `json:"failed"`        // registries that did not answer
+	NoGoodMatch bool     `json:"no_good_match"` // skills are the nearest
+	Confidence  float64  `json:"confidence"`    // that the first is right, 0 to 1
+
+	Asked []string `json:"-"` // registries
+}
+
+const (
+	usual            = 20              // shown without a limit
+	nearest          = 5               // shown without a limit if there is no good match
+	maxRegistryQuery = 1000            // bytes that a registry reads of a question
+	searchPatience   = 3 * time.Second // of Suggest with registries
+)
+
+// A SkillsRequest asks for skills, installed or on configured registries.
+type SkillsRequest struct {
+	Words    string
+	Registry string // ask this one of the configuration and look at nothing else
+	Limit    int    // 1 to 100; 0 is 20, or 5 if there is no good match
+}
+
+// Skills finds skills. Registries that do not answer are told of, and are an error only if nothing else was found.
+func (s *Searcher) Skills(ctx context.Context, q SkillsRequest) (Skills, error) {
+	names := slices.Sorted(maps.Keys(s.Config.Registries))
+	var found skillsFound
+	if q.Registry != "" {
+		if _, err := s.RegistryURL(q.Registry); err != nil {
+			return Skills{}, err
+		}
+		names = []string{q.Registry}
+	} else if err := s.findInstalled(ctx, &found); err != nil {
+		return Skills{}, err
+	}
+	limit := cmp.Or(q.Limit, usual)
+	s.askRegistries(ctx, names, q.Words, min(100, max(50, 2*limit)), &found)
+	if err := ctx.Err(); err != nil {
+		return Skills{}, err
+	}
+	for _, f := range found.failed {
+		s.Tell.Warn("registry %s: %s", f.registry, f.err)
+	}
+	out := found.answer(q.Words)
+	out.Asked = names
+	if len(out.Skills) == 0 && len(found.failed) > 0 && len(found.failed) == len(names) {
+		return Skills{}, found.failed[0].err
+	}
+	if out.NoGoodMatch && q.Limit == 0 {
+		limit = nearest
+	}
+	out.Skills = out.Skills[:min(limit, len(out.Skills))]
+	return out, nil
+}
+
+// Suggest answers which skill fits a task: of those installed, and of those that the registries find for it.
+// Registries have three seconds, and those that do not answer are named in the answer's note.
+func (s *Searcher) Suggest(ctx context.Context, task string, limit int) (skillsearch.Answer, error) {
+	var found skillsFound
+	if err := s.findInstalled(ctx, &found); err != nil {
+		return skillsearch.Answer{}, err
+	}
+	names := slices.Sorted(maps.Keys(s.Config.Registries))
+	var note string
+	if s.Offline() {
+		if len(names) > 0 {
+			note = "offline: registries were not asked"
+		}
+	} else {
+		soon, cancel := context.WithTimeout(ctx, searchPatience)
+		s.askRegistries(soon, names, task, 50, &found)
+		cancel()
+		if err := ctx.Err(); err != nil {
+			return skillsearch.Answer{}, err
+		}
+		// What a registry says of its failure is a stranger's text.
+		var silent []string
+		for _, f := range found.failed {
+			silent = append(silent, f.registry)
+		}
+		if silent != nil {
+			note = "registries that did not answer: " + strings.Join(silent, ", ")
+		}
+	}
+	a := found.rank(task, limit)
+	switch {
+	case a.Note == "":
+		a.Note = note
+	case note != "":
+		a.Note += "; " + note
+	}
+	return a, nil
+}
+
+// skillsFound are the skills that a search chooses from.
+type skillsFound struct {
+	skills []skillsearch.Skill
+	found  []Skill // beside skills
+	more   int     // that registries have beyond these
+	failed []failedRegistry
+}
+
+type failedRegistry struct {
+	registry string
+	err      error
+}
+
+// rank returns those that have words of the task, best first.
+func (s *skillsFound) rank(task string, limit int) skillsearch.Answer {
+	return skillsearch.New(s.skills, skillsearch.Options{}).Search(task, skillsearch.Context{Limit: limit})
+}
+
+// answer returns all that were found: those with the name that was typed, those that have words of the question, best first, and then those of which
+// only beginnings of words match, or what only a registry knows.
+func (s *skillsFound) answer(words string) Skills {
+	a := s.rank(words, skillsearch.MaxLimit)
+	out := Skills{Skills: []Skill{}, Failed: []string{}, NoGoodMatch: a.NoGoodMatch, Confidence: a.Confidence, Total: s.more}
+	seen := make([]bool, len(s.found))
+	for _, m := range a.Skills {
+		f := s.found[m.Index]
+		f.Score, f.Why = m.Score, m.Why
+		out.Skills = append(out.Skills, f)
+		seen[m.Index] = true
+	}
+	var rest []Skill
+	fits := false // something has all words, or what they begin
+	for i, f := range s.found {
+		all := false
+		if f.begins, all = matches(words, cmp.Or(f.Ref, f.Name), f.Description); all {
+			fits = true
+		}
+		if !seen[i] && (all || f.Registry != "") {
+			f.Why = []string{}
+			rest = append(rest, f)
+		}
+	}
+	slices.SortStableFunc(rest, func(a, b Skill) int {
+		return cmp.Or(cmp.Compare(b.begins, a.begins), cmp.Compare(b.rank, a.rank), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Ref, b.Ref))
+	})
+	out.Skills = append(out.Skills, rest...)
+	name := strings.Join(strings.Fields(strings.ToLower(words)), "-")
+	slices.SortStableFunc(out.Skills, func(a, b Skill) int {
+		is := func(f Skill) int {
+			if f.Name == name || f.Ref == name {
+				return 0
+			}
+			return 1
+		}
+		return is(a) - is(b)
+	})
+	out.Total += len(out.Skills)
+	out.NoGoodMatch = out.NoGoodMatch && !fits
+	for _, f := range s.failed {
+		out.Failed = append(out.Failed, f.registry)
+	}
+	return out
+}
+
+// findInstalled adds what is installed.
+func (s *Searcher) findInstalled(ctx context.Context, found *skillsFound) error {
+	l, err := s.Discover(ctx, nil)
+	if err != nil {
+		return err
+	}
+	list, err := skillsearch.FromListing(ctx, skills.FS(), l)
+	if err != nil {
+		return err
+	}
+	f, _ := s.Load()
+	for _, k := range list {
+		one := Skill{Name: k.Name, Version: k.Version, Description: k.Description, Installed: true, Tokens: k.Tokens}
+		if f != nil && f.Lock != nil {
+			if locked, ok := f.Lock.Skill(k.Name); ok && locked.Source == "registry" {
+				one.Ref = apply.SubjectOf(locked).Name
+			}
+		}
+		found.skills = append(found.skills, k)
+		found.found = append(found.found, one)
+	}
+	return nil
+}
+
+// askRegistries asks all of names at once, for at most limit skills each. One that does not answer is named, and hides nothing.
+func (s *Searcher) askRegistries(ctx context.Context, names []string, words string, limit int, found *skillsFound) {
+	if len(words) > maxRegistryQuery {
+		words = strings.ToValidUTF8(words[:maxRegistryQuery], "")
+	}
+	type answer struct {
+		wire.SearchResult
+		err error
+	}
+	answers := make([]answer, len(names))
+	var g errgroup.Group
+	g.SetLimit(8)
+	for i, name := range names {
+		g.Go(func() error {
+			a := &answers[i]
+			r, err := client.New(s.HTTP, s.Config.Registries[name].URL)
+			if err == nil {
+				a.SearchResult, err = r.Search(ctx, client.Query{Text: words, Limit: limit})
+			}
+			a.err = err
+			return nil
+		})
+	}
+	g.Wait()
+	for i, a := range answers {
+		if a.err != nil {
+			found.failed = append(found.failed, failedRegistry{names[i], a.err})
+			continue
+		}
+		if !a.Relaxed { // then nobody wants the others
+			found.more += max(0, a.Total-len(a.Items))
+		}
+		for _, k := range a.Items {
+			found.add(names[i], k)
+		}
+	}
+}
+
+// add adds a skill that a registry offers, or says where an installed one comes from.
+func (s *skillsFound) add(registry string, k wire.Skill) {
+	one := Skill{Name: k.Name, Ref: k.Namespace + "/" + k.Name, Version: k.Latest, Description: k.Description, Registry: registry, Signed: k.Signed, State: k.State, rank: k.Score}
+	if at := slices.IndexFunc(s.found, func(f Skill) bool { return f.Installed && f.Registry == "" && f.Ref == one.Ref }); at >= 0 {
+		one.Installed, one.Tokens = true, s.found[at].Tokens
+		s.found[at] = one
+		s.skills[at].Ref = one.Ref
+		return
+	}
+	s.found = append(s.found, one)
+	s.skills = append(s.skills, skillsearch.Skill{Name: k.Name, Ref: one.Ref, Description: k.Description, Version: k.Latest, Source: registry, Tags: k.Keywords, Trust: k.State})
+}
+
+// matches reports whether every word starts a word of the texts; matches in the name count more.
+func matches(words, name, description string) (score float64, ok bool) {
+	split := func(s string) []string {
+		return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r > 0x7f) })
+	}
+	inName, inText := split(name), split(description)
+	for _, word := range split(words) {
+		starts := func(s string) bool { return strings.HasPrefix(s, word) }
+		switch {
+		case slices.ContainsFunc(inName, starts):
+			score += 3
+		case slices.ContainsFunc(inText, starts):
+			score++
+		default:
+			return 0, false
+		}
+	}
+	return score, true
+}
