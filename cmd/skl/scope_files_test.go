@@ -13,7 +13,7 @@ import (
 
 // scopePackages are those that touch the files of a scope: skl.toml, skl.lock, roots, receipts and
 // the files of agents. They do it through a within.Dir, which no link leads out of.
-var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/inspect", "internal/search", "internal/session", "internal/ship"}
+var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/inspect", "internal/search", "internal/form", "internal/session", "internal/ship"}
 
 // fileCalls are functions that take a path and follow the links in it.
 var fileCalls = map[string][]string{
@@ -120,11 +120,11 @@ var outsideScopes = map[string]string{
 	"internal/scope/sources.go NewHTTP":              "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/config.go readConfig":            "the user's own state, configuration and caches, whose links are the user's",
 	"internal/cli/author.go runPack":                 "a file that the user names on the command line",
-	"internal/cli/convert.go writeConverted":         "a file that the user names on the command line",
+	"internal/form/convert.go writeConverted":        "a file that the user names on the command line",
 	"internal/cli/graph.go runGraph":                 "a file that the user names on the command line",
 	"internal/cli/key.go publicKey":                  "a file that the user names on the command line",
 	"internal/cli/key.go writeNew":                   "a file that the user names on the command line",
-	"internal/cli/lint.go skillDirs":                 "a file that the user names on the command line",
+	"internal/form/form.go dirs":                     "a file that the user names on the command line",
 	"internal/search/service.go Tools":               "a file that the user names on the command line",
 	"internal/cli/registry_namespace.go signerOf":    "a file that the user names on the command line",
 	"internal/cli/run.go request":                    "a file that the user names on the command line",
@@ -153,8 +153,8 @@ var outsideScopes = map[string]string{
 	"internal/cli/author.go openSkill":               "confined by an os.Root",
 	"internal/ship/draft.go draft":                   "confined by an os.Root",
 	"internal/scope/market.go ReadFile":              "confined by an os.Root",
-	"internal/cli/lint.go hasLowerCase":              "asks whether something is there, and reads nothing of it",
-	"internal/cli/lint.go skillsBelow":               "asks whether something is there, and reads nothing of it",
+	"internal/form/form.go hasLowerCase":             "asks whether something is there, and reads nothing of it",
+	"internal/form/form.go skillsBelow":              "asks whether something is there, and reads nothing of it",
 	"internal/scope/hosts.go HostEnv":                "asks whether something is there, and reads nothing of it",
 	"install/roots/expand.go examine":                "the search of roots: it resolves each link and follows none that leaves the project",
 	"install/roots/scan.go walk":                     "the search of roots: it resolves each link and follows none that leaves the project",

@@ -12,12 +12,12 @@ import (
 
 // useCases are the packages below cmd/skl/internal that know no flags and no terminal: the command line calls them, and
 // so do agents, tests and pages.
-var useCases = []string{"ask", "scope", "apply", "inspect", "search", "session", "ship"}
+var useCases = []string{"ask", "scope", "apply", "inspect", "search", "form", "session", "ship"}
 
 // TestUseCasesKnowNoTerminal holds that use cases import neither the command line nor what it is made of, and
 // that they stand on each other in one direction.
 func TestUseCasesKnowNoTerminal(t *testing.T) {
-	below := map[string][]string{"ask": {}, "scope": {"ask"}, "apply": {"ask", "scope"}, "inspect": {"ask", "scope", "apply"}, "search": {"ask", "scope", "apply"}, "session": {"ask", "scope", "apply"}, "ship": {"ask", "scope"}}
+	below := map[string][]string{"ask": {}, "scope": {"ask"}, "apply": {"ask", "scope"}, "inspect": {"ask", "scope", "apply"}, "search": {"ask", "scope", "apply"}, "form": {"ask", "scope", "apply"}, "session": {"ask", "scope", "apply"}, "ship": {"ask", "scope"}}
 	for _, name := range useCases {
 		for file, imports := range importsIn(t, filepath.Join("internal", name)) {
 			for _, path := range imports {
@@ -40,7 +40,6 @@ var areaImports = map[string]string{
 	"dryrun.go":             "runtime/plan runtime/sandbox runtime/tool",
 	"init.go":               "install/hosts",
 	"install.go":            "install",
-	"lint.go":               "resolver/source runtime/skills",
 	"list.go":               "install/roots",
 	"login.go":              "registry/client registry/client/ocihttp",
 	"mcp.go":                "runtime/model/mcp runtime/tool",

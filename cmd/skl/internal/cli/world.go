@@ -4,6 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/form"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
@@ -16,6 +17,7 @@ type world struct {
 	*apply.Applier
 	inspect *inspect.Inspector
 	search  *search.Searcher
+	form    *form.Linter
 	runs    *session.Runs
 	ui      *ui.UI
 	env     env
@@ -34,5 +36,12 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 		return nil, err
 	}
 	a := apply.New(sc, u)
-	return &world{Applier: a, inspect: &inspect.Inspector{Applier: a, Version: version}, search: &search.Searcher{Scope: sc, Version: version}, runs: &session.Runs{Scope: sc, Ask: u, Version: version, Line: u.Line, Show: u.Show}, ui: u, env: e}, nil
+	return &world{
+		Applier: a,
+		inspect: &inspect.Inspector{Applier: a, Version: version},
+		search:  &search.Searcher{Scope: sc, Version: version},
+		form:    &form.Linter{Scope: sc},
+		runs:    &session.Runs{Scope: sc, Ask: u, Version: version, Line: u.Line, Show: u.Show},
+		ui:      u, env: e,
+	}, nil
 }

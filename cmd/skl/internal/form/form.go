@@ -1,0 +1,86 @@
+// Package form looks after the form of skills that are worked on: it lints them, lays out their trees and converts them
+// from one form to another. What it writes are files of the skill, and it follows no link out of it.
+package form
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// A Linter works on skills in folders of a scope.
+type Linter struct{ *scope.Scope }
+
+// dirs finds the skills below the given paths; by default below skills/, the
+// canonical root, or the working directory itself.
+func (l *Linter) dirs(args []string) ([]string, error) {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	var dirs []string
+	for _, arg := range args {
+		top := scope.Absolute(l.Cwd, arg)
+		if l.Project != "" && scope.Below(l.Project, top) && !scope.Holds(l.Project, top) {
+			return nil, diag.New(diag.Refused, "E_ROOT_ESCAPE", "%s leads out of the project, to %s", arg, scope.Resolved(top)).Hint("name the folder itself")
+		}
+		if filepath.Base(top) == skill.FileName {
+			top = filepath.Dir(top)
+		}
+		if scope.Exists(filepath.Join(top, skill.FileName)) {
+			dirs = append(dirs, top)
+			continue
+		}
+		info, err := os.Stat(top)
+		if err != nil || !info.IsDir() {
+			return nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder with skills", arg)
+		}
+		below, err := skillsBelow(top)
+		if err != nil {
+			return nil, err
+		}
+		if len(below) == 0 {
+			if hasLowerCase(top) {
+				dirs = append(dirs, top)
+				continue
+			}
+			return nil, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s or below", arg).Hint("skl new NAME starts a skill")
+		}
+		dirs = append(dirs, below...)
+	}
+	return dirs, nil
+}
+
+// hasLowerCase reports a folder whose only manifest is called skill.md, which lint explains.
+func hasLowerCase(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.EqualFold(e.Name(), skill.FileName) })
+}
+
+func skillsBelow(top string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules" || d.Name() == ".skl"):
+			return filepath.SkipDir
+		case d.Name() == skill.FileName:
+			rel, err := filepath.Rel(top, path)
+			files = append(files, filepath.ToSlash(rel))
+			return err
+		}
+		return nil
+	})
+	var dirs []string
+	for _, d := range source.Discover(files, nil) {
+		dirs = append(dirs, filepath.Join(top, filepath.FromSlash(d.Path)))
+	}
+	return dirs, err
+}
