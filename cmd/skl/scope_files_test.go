@@ -13,7 +13,7 @@ import (
 
 // scopePackages are those that touch the files of a scope: skl.toml, skl.lock, roots, receipts and
 // the files of agents. They do it through a within.Dir, which no link leads out of.
-var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/inspect", "internal/search", "internal/form", "internal/session", "internal/ship"}
+var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/inspect", "internal/search", "internal/form", "internal/session", "internal/evaluate", "internal/ship"}
 
 // fileCalls are functions that take a path and follow the links in it.
 var fileCalls = map[string][]string{
@@ -111,7 +111,7 @@ var outsideScopes = map[string]string{
 	"internal/session/trace.go jsonlFile":            "the user's own state, configuration and caches, whose links are the user's",
 	"internal/session/record.go readRun":             "the user's own state, configuration and caches, whose links are the user's",
 	"internal/session/trace.go RunEvents":            "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/runs.go runPrune":                  "the user's own state, configuration and caches, whose links are the user's",
+	"internal/session/record.go Prune":               "the user's own state, configuration and caches, whose links are the user's",
 	"internal/session/record.go writeRun":            "the user's own state, configuration and caches, whose links are the user's",
 	"internal/apply/signature.go believe":            "the user's own state, configuration and caches, whose links are the user's",
 	"internal/apply/signature.go keepSignatures":     "the user's own state, configuration and caches, whose links are the user's",
@@ -146,9 +146,9 @@ var outsideScopes = map[string]string{
 	"internal/cli/quickstart.go demoSkill":           "a new directory of skl's own making",
 	"internal/cli/quickstart.go demoTree":            "a new directory of skl's own making",
 	"internal/cli/quickstart.go prepare":             "a new directory of skl's own making",
-	"internal/cli/test.go record":                    "a new directory of skl's own making",
-	"internal/cli/test.go run":                       "a new directory of skl's own making",
-	"internal/cli/test.go script":                    "a new directory of skl's own making",
+	"internal/evaluate/record.go record":             "a new directory of skl's own making",
+	"internal/evaluate/evaluate.go perform":          "a new directory of skl's own making",
+	"internal/evaluate/evaluate.go script":           "a new directory of skl's own making",
 	"internal/scope/hosts.go canLink":                "a new directory of skl's own making",
 	"internal/cli/author.go openSkill":               "confined by an os.Root",
 	"internal/ship/draft.go draft":                   "confined by an os.Root",

@@ -12,12 +12,12 @@ import (
 
 // useCases are the packages below cmd/skl/internal that know no flags and no terminal: the command line calls them, and
 // so do agents, tests and pages.
-var useCases = []string{"ask", "scope", "apply", "inspect", "search", "form", "session", "ship"}
+var useCases = []string{"ask", "scope", "apply", "inspect", "search", "form", "session", "evaluate", "ship"}
 
 // TestUseCasesKnowNoTerminal holds that use cases import neither the command line nor what it is made of, and
 // that they stand on each other in one direction.
 func TestUseCasesKnowNoTerminal(t *testing.T) {
-	below := map[string][]string{"ask": {}, "scope": {"ask"}, "apply": {"ask", "scope"}, "inspect": {"ask", "scope", "apply"}, "search": {"ask", "scope", "apply"}, "form": {"ask", "scope", "apply"}, "session": {"ask", "scope", "apply"}, "ship": {"ask", "scope"}}
+	below := map[string][]string{"ask": {}, "scope": {"ask"}, "apply": {"ask", "scope"}, "inspect": {"ask", "scope", "apply"}, "search": {"ask", "scope", "apply"}, "form": {"ask", "scope", "apply"}, "session": {"ask", "scope", "apply"}, "evaluate": {"ask", "scope", "apply", "session"}, "ship": {"ask", "scope"}}
 	for _, name := range useCases {
 		for file, imports := range importsIn(t, filepath.Join("internal", name)) {
 			for _, path := range imports {
@@ -37,7 +37,6 @@ var areaImports = map[string]string{
 	"activate.go":           "install/within runtime/skills",
 	"author.go":             "install/within",
 	"completion.go":         "install/hosts",
-	"dryrun.go":             "runtime/plan runtime/sandbox runtime/tool",
 	"init.go":               "install/hosts",
 	"install.go":            "install",
 	"list.go":               "install/roots",
@@ -55,13 +54,10 @@ var areaImports = map[string]string{
 	"registry_release.go":   "registry/client registry/client/wire",
 	"registry_serve.go":     "registry/server",
 	"registry_token.go":     "registry/auth registry/client/wire",
-	"resume.go":             "runtime/model runtime/run",
 	"run.go":                "runtime/run runtime/trace",
 	"runflags.go":           "runtime/run runtime/tool",
 	"runresult.go":          "runtime/run",
-	"runs.go":               "runtime/run",
 	"select.go":             "resolver/source",
-	"test.go":               "runtime/model runtime/model/replay runtime/run",
 	"trace.go":              "runtime/run runtime/trace",
 	"update.go":             "install",
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/install/durable"
-	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree/graph"
 )
 
@@ -28,57 +28,17 @@ func runGraph(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := w.runs.Runnable(ctx, arg)
+	d := session.Drawing{Format: c.String("format"), Ops: !c.Bool("no-ops"), Run: c.String("run")}
+	if w.ui.JSON {
+		d.Format = "json"
+	}
+	text, err := w.runs.Draw(ctx, arg, d)
 	if err != nil {
 		return err
-	}
-	opt := graph.Options{Ops: !c.Bool("no-ops")}
-	if name := c.String("run"); name != "" {
-		if opt.Status, err = w.nodeStatus(name); err != nil {
-			return err
-		}
-	}
-	format := c.String("format")
-	if w.ui.JSON {
-		format = "json"
-	}
-	var text string
-	switch format {
-	case "text":
-		text = graph.Text(r.Skill, opt)
-	case "mermaid":
-		text = graph.Mermaid(r.Skill, opt)
-	case "svg":
-		text = graph.SVG(r.Skill, opt)
-	case "dot":
-		text = graph.DOT(r.Skill, opt)
-	case "json":
-		text = graph.JSON(r.Skill, opt)
-	default:
-		return diag.New(diag.Misuse, "usage", "there is no format %q", format).Meant("text", "mermaid", "svg", "dot", "json")
 	}
 	if file := c.String("output"); file != "" {
 		return durable.WriteFile(scope.Absolute(w.Cwd, file), []byte(text), 0o644)
 	}
 	w.ui.Raw([]byte(text))
 	return nil
-}
-
-// nodeStatus is how each node ended in a recorded run, by its id.
-func (w *world) nodeStatus(name string) (map[string]string, error) {
-	rec, err := w.runs.Find(name)
-	if err != nil {
-		return nil, err
-	}
-	events, err := w.runs.RunEvents(rec.ID)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]string{}
-	for _, e := range events {
-		if e.Node != "" && e.Status != "" {
-			out[e.Node] = string(e.Status)
-		}
-	}
-	return out, nil
 }

@@ -5,9 +5,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/scope"
-	"github.com/skl-project/skl/runtime/model"
-	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -23,32 +20,10 @@ func runResume(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Len() > 1 {
 		return diag.New(diag.Misuse, "usage", "resume takes one run").Hint("skl runs")
 	}
-	rec, err := w.runs.Find(c.Args().First())
-	if err != nil {
-		return err
-	}
-	switch rec.Status {
-	case run.Suspended, run.Failed, "":
-	default:
-		return diag.New(diag.Misuse, "run_done", "run %s is done (%s)", rec.ID, rec.Status).Hint("skl trace %s    skl run %s --model replay:%s", rec.ID, rec.Skill, rec.ID)
-	}
-	if w.Cwd != rec.Work {
-		return diag.New(diag.Misuse, "run_elsewhere", "run %s works in %s, not here", rec.ID, rec.Work).Hint("skl -C %s resume %s", scope.Quote(rec.Work), rec.ID)
-	}
-	if rec.Model == "mcp" && c.String("model") == "" {
-		return diag.New(diag.NeedsInput, model.CodeNoAnswer, "an agent filled the leaves of run %s", rec.ID).Hint("skl resume %s --model MODEL", rec.ID)
-	}
-	r, err := w.runs.Runnable(ctx, rec.Dir)
-	if err != nil {
-		return err
-	}
-	if err := w.runs.Bind(ctx, r); err != nil {
-		return err
-	}
 	q, err := w.request(c)
 	if err != nil {
 		return err
 	}
-	ended, err := w.runs.Resume(ctx, r, rec, q)
+	r, ended, err := w.runs.Continue(ctx, c.Args().First(), q)
 	return w.printRun(r, ended, err)
 }

@@ -38,25 +38,19 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Len() == 0 {
 		return diag.New(diag.Misuse, "usage", "run needs the name of a skill, or a folder with a SKILL.md").Hint("skl list")
 	}
-	r, err := w.runs.Runnable(ctx, c.Args().First())
+	r, err := w.runs.Ready(ctx, c.Args().First())
 	if err != nil {
 		return err
 	}
-	if err := w.runs.Bind(ctx, r); err != nil {
-		return err
-	}
-	args := joinArgs(c.Args().Tail())
-	if !r.Skill.Doc.Invocation.ByUser() {
-		return diag.New(diag.Refused, "invocation", "%s says model_invocation: %s, so people do not run it", r.Name, r.Skill.Doc.Invocation)
-	}
 	if c.Bool("dry-run") {
-		return w.dryRun(ctx, c, r, args)
+		out, err := w.runs.Preview(r, session.Request{Args: joinArgs(c.Args().Tail()), Allow: splitList(c.StringSlice("allow")), Sandbox: c.String("sandbox")})
+		return w.show(out, err, func() { w.printPreview(out) })
 	}
 	q, err := w.request(c)
 	if err != nil {
 		return err
 	}
-	q.Args = args
+	q.Args = joinArgs(c.Args().Tail())
 	ended, err := w.runs.Start(ctx, r, q)
 	return w.printRun(r, ended, err)
 }

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/session"
-	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -37,32 +34,19 @@ func runRuns(_ context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "unknown_command", "unknown command %q", "runs "+word).Hint("skl runs --help")
 	}
 	runs, err := w.runs.All()
-	if err != nil {
-		return err
-	}
 	if n := c.Int("limit"); n > 0 && len(runs) > n {
 		runs = runs[:n]
 	}
-	if w.ui.JSON {
-		return w.ui.Result(runsResult{Runs: append([]session.Record{}, runs...)})
-	}
-	rows := [][]string{{"RUN", "SKILL", "STARTED", "MODEL", "STATUS", ""}}
-	for _, r := range runs {
-		rows = append(rows, []string{r.ID, r.Skill, r.Started.Local().Format("2006-01-02 15:04"), r.Model, status(r), r.Question})
-	}
-	w.ui.Rows(rows)
-	if len(runs) == 0 {
-		w.ui.Note("nothing was run yet")
-	}
-	return nil
-}
-
-// status is how a run ended, in a word.
-func status(r session.Record) string {
-	if r.Status == "" {
-		return "unfinished"
-	}
-	return string(r.Status)
+	return w.show(runsResult{Runs: append([]session.Record{}, runs...)}, err, func() {
+		rows := [][]string{{"RUN", "SKILL", "STARTED", "MODEL", "STATUS", ""}}
+		for _, r := range runs {
+			rows = append(rows, []string{r.ID, r.Skill, r.Started.Local().Format("2006-01-02 15:04"), r.Model, r.State(), r.Question})
+		}
+		w.ui.Rows(rows)
+		if len(runs) == 0 {
+			w.ui.Note("nothing was run yet")
+		}
+	})
 }
 
 func runPrune(_ context.Context, w *world, c *cli.Context) error {
@@ -70,37 +54,14 @@ func runPrune(_ context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	runs, err := w.runs.All()
-	if err != nil {
-		return err
-	}
-	out := runsResult{Runs: []session.Record{}, Pruned: []string{}}
-	for _, r := range runs {
-		waits := r.Status == run.Suspended || r.Status == ""
-		if time.Since(cmp.Or(r.Ended, r.Started)) < age || waits && !c.Bool("suspended") {
-			out.Runs = append(out.Runs, r)
-			continue
+	kept, pruned, err := w.runs.Prune(session.PruneRequest{Older: age, Suspended: c.Bool("suspended"), DryRun: c.Bool("dry-run")})
+	return w.show(runsResult{append([]session.Record{}, kept...), append([]string{}, pruned...)}, err, func() {
+		for _, id := range pruned {
+			w.ui.Print("%s", id)
 		}
-		out.Pruned = append(out.Pruned, r.ID)
-		if c.Bool("dry-run") {
-			continue
-		}
-		if err := os.RemoveAll(w.runs.RunDir(r.ID)); err != nil {
-			return err
-		}
-	}
-	if w.ui.JSON {
-		return w.ui.Result(out)
-	}
-	for _, id := range out.Pruned {
-		w.ui.Print("%s", id)
-	}
-	verb := "forgotten"
-	if c.Bool("dry-run") {
-		verb = "would be forgotten"
-	}
-	w.ui.Note("%s %s, %d kept", diag.Count(len(out.Pruned), "run"), verb, len(out.Runs))
-	return nil
+		verb := map[bool]string{false: "forgotten", true: "would be forgotten"}[c.Bool("dry-run")]
+		w.ui.Note("%s %s, %d kept", diag.Count(len(pruned), "run"), verb, len(kept))
+	})
 }
 
 // parseAge reads "30d", "12h", "45m".

@@ -13,72 +13,12 @@ import (
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/runtime/trace"
 	"github.com/skl-project/skl/spec/diag"
-	"github.com/skl-project/skl/spec/spell"
 )
-
-type traceResult struct {
-	Run    string      `json:"run"`
-	Skill  string      `json:"skill"`
-	Status string      `json:"status"`
-	Model  string      `json:"model"`
-	Events []run.Event `json:"events"`
-}
 
 func traceCommand() command {
 	return command{name: "trace", args: "[RUN|last] [NODE]", group: "Run", usage: "show a run, or one of its nodes: decision, inputs, prompt, value", output: traceResult{},
 		example: "skl trace\nskl trace last 2/0\nskl trace 20261121-1205 --json",
 		run:     runTrace}
-}
-
-func runTrace(_ context.Context, w *world, c *cli.Context) error {
-	name, node := c.Args().Get(0), c.Args().Get(1)
-	if c.Args().Len() > 2 {
-		return diag.New(diag.Misuse, "usage", "trace takes a run and a node").Hint("skl trace last 2/0")
-	}
-	rec, err := w.runs.Find(name)
-	if err != nil {
-		return err
-	}
-	events, err := w.runs.RunEvents(rec.ID)
-	if err != nil {
-		return err
-	}
-	if node != "" {
-		if events, err = ofNode(events, node); err != nil {
-			return err
-		}
-	}
-	if w.ui.JSON {
-		return w.ui.Result(traceResult{rec.ID, rec.Skill, status(rec), rec.Model, append([]run.Event{}, events...)})
-	}
-	if node != "" {
-		w.printNode(events)
-		return nil
-	}
-	w.ui.Print("%s  %s  %s  %s  %s", rec.ID, strings.TrimSpace(rec.Skill+" "+rec.Args), rec.Model, rec.Started.Local().Format("2006-01-02 15:04:05"), status(rec))
-	for _, row := range trace.Report(events) {
-		w.ui.Print("%s", row)
-	}
-	w.ui.Hint("skl trace %s NODE shows one node, by its number on the left", rec.ID)
-	return nil
-}
-
-// ofNode picks the events of one visit, or of every visit of a node.
-func ofNode(events []run.Event, node string) ([]run.Event, error) {
-	var out []run.Event
-	var known []string
-	for _, e := range events {
-		if e.Path != "" && (e.Path == node || e.Node == node) {
-			out = append(out, e)
-		}
-		if e.Kind == run.NodeStarted {
-			known = append(known, e.Path)
-		}
-	}
-	if len(out) == 0 {
-		return nil, diag.New(diag.Misuse, "unknown_node", "the run visited no node %q", node).Meant(spell.Nearest(node, known, 3)...).Hint("skl trace lists the nodes")
-	}
-	return out, nil
 }
 
 // printNode shows everything that is known of the visits of one node.
@@ -155,4 +95,32 @@ func (w *world) block(title string, value json.RawMessage) {
 		pretty = []byte(strconv.Quote(string(value)))
 	}
 	w.text(title, string(pretty))
+}
+
+type traceResult struct {
+	Run    string      `json:"run"`
+	Skill  string      `json:"skill"`
+	Status string      `json:"status"`
+	Model  string      `json:"model"`
+	Events []run.Event `json:"events"`
+}
+
+func runTrace(_ context.Context, w *world, c *cli.Context) error {
+	if c.Args().Len() > 2 {
+		return diag.New(diag.Misuse, "usage", "trace takes a run and a node").Hint("skl trace last 2/0")
+	}
+	node := c.Args().Get(1)
+	t, err := w.runs.Traced(c.Args().Get(0), node)
+	rec := t.Record
+	return w.show(traceResult{rec.ID, rec.Skill, rec.State(), rec.Model, append([]run.Event{}, t.Events...)}, err, func() {
+		if node != "" {
+			w.printNode(t.Events)
+			return
+		}
+		w.ui.Print("%s  %s  %s  %s  %s", rec.ID, strings.TrimSpace(rec.Skill+" "+rec.Args), rec.Model, rec.Started.Local().Format("2006-01-02 15:04:05"), rec.State())
+		for _, row := range trace.Report(t.Events) {
+			w.ui.Print("%s", row)
+		}
+		w.ui.Hint("skl trace %s NODE shows one node, by its number on the left", rec.ID)
+	})
 }

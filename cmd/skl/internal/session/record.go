@@ -43,6 +43,9 @@ type Record struct {
 	Replayed string     `json:"replayed,omitempty"` // the run that this one replays; it has no journal of its own
 }
 
+// State is how a run ended, in a word.
+func (r Record) State() string { return cmp.Or(string(r.Status), "unfinished") }
+
 func (rs *Runs) runsDir() string { return filepath.Join(rs.Dirs.State, "runs") }
 
 // RunDir is where the files of a run are.
@@ -137,4 +140,34 @@ func (rs *Runs) Find(name string) (Record, error) {
 		return Record{}, diag.New(diag.Misuse, "unknown_run", "nothing was run yet").Hint("skl run NAME")
 	}
 	return Record{}, diag.New(diag.Misuse, "unknown_run", "no run is called %q", name).Meant(spell.Nearest(name, ids, 3)...).Hint("skl runs")
+}
+
+// A PruneRequest asks to forget old runs.
+type PruneRequest struct {
+	Older     time.Duration
+	Suspended bool // also those that wait for an answer, or never ended
+	DryRun    bool
+}
+
+// Prune forgets runs that ended long ago. It returns those that stay, and the ids of those that were, or would be, forgotten.
+func (rs *Runs) Prune(q PruneRequest) (kept []Record, pruned []string, err error) {
+	all, err := rs.All()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, r := range all {
+		waits := r.Status == run.Suspended || r.Status == ""
+		if time.Since(cmp.Or(r.Ended, r.Started)) < q.Older || waits && !q.Suspended {
+			kept = append(kept, r)
+			continue
+		}
+		pruned = append(pruned, r.ID)
+		if q.DryRun {
+			continue
+		}
+		if err := os.RemoveAll(rs.RunDir(r.ID)); err != nil {
+			return nil, nil, err
+		}
+	}
+	return kept, pruned, nil
 }

@@ -118,6 +118,32 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 	return s.end(result, errors.Join(err, journal.Close(), done()))
 }
 
+// Continue resumes the run that name means, here and now: it has to wait, to have failed or to have crashed, in this
+// directory. Its skill is returned with it.
+func (rs *Runs) Continue(ctx context.Context, name string, q Request) (*Runnable, Ended, error) {
+	record, err := rs.Find(name)
+	if err != nil {
+		return nil, Ended{}, err
+	}
+	switch record.Status {
+	case run.Suspended, run.Failed, "":
+	default:
+		return nil, Ended{}, diag.New(diag.Misuse, "run_done", "run %s is done (%s)", record.ID, record.Status).Hint("skl trace %s    skl run %s --model replay:%s", record.ID, record.Skill, record.ID)
+	}
+	if rs.Cwd != record.Work {
+		return nil, Ended{}, diag.New(diag.Misuse, "run_elsewhere", "run %s works in %s, not here", record.ID, record.Work).Hint("skl -C %s resume %s", scope.Quote(record.Work), record.ID)
+	}
+	if record.Model == "mcp" && q.Model == "" {
+		return nil, Ended{}, diag.New(diag.NeedsInput, model.CodeNoAnswer, "an agent filled the leaves of run %s", record.ID).Hint("skl resume %s --model MODEL", record.ID)
+	}
+	r, err := rs.Bound(ctx, record.Dir)
+	if err != nil {
+		return nil, Ended{}, err
+	}
+	ended, err := rs.Resume(ctx, r, record, q)
+	return r, ended, err
+}
+
 // Resume executes the control flow of a recorded run again from the start, with the recorded effects, and goes on live
 // where they end.
 func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Request) (Ended, error) {

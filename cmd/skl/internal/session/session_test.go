@@ -134,3 +134,59 @@ func TestPerson(t *testing.T) {
 		t.Errorf("%+v, asked %q, %v", ended.Result, asked, err)
 	}
 }
+
+// TestLook previews, draws, traces and forgets runs without a command line.
+func TestLook(t *testing.T) {
+	ctx := context.Background()
+	runs := bench(t, false)
+	r, err := runs.Ready(ctx, "./announce")
+	if err != nil {
+		t.Fatal(err)
+	}
+	preview, err := runs.Preview(r, session.Request{Args: "2.0.0"})
+	if err != nil || preview.Skill != "announce" || preview.Digest != r.Plan.Digest {
+		t.Errorf("preview: %+v, %v", preview, err)
+	}
+	if list, err := runs.All(); err != nil || len(list) != 0 {
+		t.Errorf("a preview has a record: %v, %v", list, err)
+	}
+	if _, err := runs.Start(ctx, r, session.Request{Args: "2.0.0", Model: "replay:answers.jsonl", Allow: []string{"run"}}); err != nil {
+		t.Fatal(err)
+	}
+	traced, err := runs.Traced("last", "")
+	if err != nil || len(traced.Events) == 0 || traced.Record.State() != "suspended" {
+		t.Errorf("traced: %+v, %v", traced, err)
+	}
+	if node, err := runs.Traced("last", "0"); err != nil || len(node.Events) == 0 || len(node.Events) >= len(traced.Events) {
+		t.Errorf("a node: %d events, %v", len(node.Events), err)
+	}
+	if _, err := runs.Traced("last", "9/9"); !errors.Is(err, diag.Code("unknown_node")) {
+		t.Errorf("a node that was not visited: %v", err)
+	}
+	plain, err := runs.Draw(ctx, "./announce", session.Drawing{Format: "svg", Ops: true})
+	if err != nil || !strings.Contains(plain, "<svg") {
+		t.Errorf("drawn: %.80s, %v", plain, err)
+	}
+	if coloured, err := runs.Draw(ctx, "./announce", session.Drawing{Format: "svg", Ops: true, Run: "last"}); err != nil || coloured == plain {
+		t.Errorf("drawn with a run: %v", err)
+	}
+	if kept, pruned, err := runs.Prune(session.PruneRequest{}); err != nil || len(kept) != 1 || len(pruned) != 0 {
+		t.Errorf("a run that waits is kept: %v, %v, %v", kept, pruned, err)
+	}
+	_, ended, err := runs.Continue(ctx, "last", session.Request{Answers: map[string]run.Answer{"Send it?": {Text: "Yes", How: "flag"}}})
+	if err != nil || ended.Result.Status != run.OK {
+		t.Errorf("continued: %+v, %v", ended.Result, err)
+	}
+	if _, _, err := runs.Continue(ctx, "last", session.Request{}); !errors.Is(err, diag.Code("run_done")) {
+		t.Errorf("continued twice: %v", err)
+	}
+	if _, pruned, err := runs.Prune(session.PruneRequest{DryRun: true}); err != nil || len(pruned) != 1 {
+		t.Errorf("a dry prune: %v, %v", pruned, err)
+	}
+	if _, pruned, err := runs.Prune(session.PruneRequest{}); err != nil || len(pruned) != 1 {
+		t.Errorf("prune: %v, %v", pruned, err)
+	}
+	if list, err := runs.All(); err != nil || len(list) != 0 {
+		t.Errorf("still there: %v, %v", list, err)
+	}
+}

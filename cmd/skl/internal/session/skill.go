@@ -41,6 +41,24 @@ func (rs *Runs) Runnable(ctx context.Context, arg string) (*Runnable, error) {
 	return r, err
 }
 
+// Bound is Runnable and Bind.
+func (rs *Runs) Bound(ctx context.Context, arg string) (*Runnable, error) {
+	r, err := rs.Runnable(ctx, arg)
+	if err != nil {
+		return nil, err
+	}
+	return r, rs.Bind(ctx, r)
+}
+
+// Ready is Bound for a skill that a person runs: it refuses one that is for agents only.
+func (rs *Runs) Ready(ctx context.Context, arg string) (*Runnable, error) {
+	r, err := rs.Bound(ctx, arg)
+	if err == nil && !r.Skill.Doc.Invocation.ByUser() {
+		err = diag.New(diag.Refused, "invocation", "%s says model_invocation: %s, so people do not run it", r.Name, r.Skill.Doc.Invocation)
+	}
+	return r, err
+}
+
 // runnableAt is the skill in a folder.
 func (rs *Runs) runnableAt(path string) (*Runnable, error) {
 	dir := scope.Absolute(rs.Cwd, path)

@@ -12,6 +12,7 @@ import (
 	"github.com/skl-project/skl/runtime/trace"
 	"github.com/skl-project/skl/runtime/trace/otlp"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // spans sends the run to an OpenTelemetry collector, if the configuration or the environment names one.
@@ -95,4 +96,44 @@ func (rs *Runs) watch(ctx context.Context, r Record) (trace.Sink, error) {
 		return nil, errors.Join(err, events.Close())
 	}
 	return trace.Tee(events, exporter), nil
+}
+
+// A Traced is a run with its events, or with those of one node.
+type Traced struct {
+	Record Record
+	Events []run.Event
+}
+
+// Traced reads the events of the run that name means; with node, of one visit or of every visit of a node.
+func (rs *Runs) Traced(name, node string) (Traced, error) {
+	record, err := rs.Find(name)
+	if err != nil {
+		return Traced{}, err
+	}
+	events, err := rs.RunEvents(record.ID)
+	if err == nil && node != "" {
+		events, err = ofNode(events, node)
+	}
+	if err != nil {
+		return Traced{}, err
+	}
+	return Traced{record, events}, nil
+}
+
+// ofNode picks the events of one visit, or of every visit of a node.
+func ofNode(events []run.Event, node string) ([]run.Event, error) {
+	var out []run.Event
+	var known []string
+	for _, e := range events {
+		if e.Path != "" && (e.Path == node || e.Node == node) {
+			out = append(out, e)
+		}
+		if e.Kind == run.NodeStarted {
+			known = append(known, e.Path)
+		}
+	}
+	if len(out) == 0 {
+		return nil, diag.New(diag.Misuse, "unknown_node", "the run visited no node %q", node).Meant(spell.Nearest(node, known, 3)...).Hint("skl trace lists the nodes")
+	}
+	return out, nil
 }

@@ -1,0 +1,313 @@
+// Package evaluate runs the tests of a skill: recorded runs, which are replayed and compared, and scripts of its own.
+package evaluate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/session"
+	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/runtime/model/replay"
+	"github.com/skl-project/skl/runtime/run"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// A skill's tests lie in its folder tests: a folder per recorded case, and scripts.
+//
+//	tests/CASE/case.json      a Case: arguments, answers, what is expected
+//	tests/CASE/model.jsonl    the recorded answers of the model (runtime/model/replay)
+//	tests/CASE/work/          files that the run finds in its working directory
+//	tests/NAME.sh             a check of its own: ends with 0
+const (
+	testsDir  = "tests"
+	caseFile  = "case.json"
+	modelFile = "model.jsonl"
+	workDir   = "work"
+)
+
+// A Case is one recorded run.
+type Case struct {
+	Arguments string            `json:"arguments"`
+	Answers   map[string]string `json:"answers,omitempty"`
+	Allow     []string          `json:"allow,omitempty"`
+	Want      Want              `json:"want"`
+}
+
+// A Want is what a run has to come to. Nodes are the visited nodes with their status, in canonical order.
+type Want struct {
+	Status   run.Status        `json:"status"`
+	Response map[string]any    `json:"response"`
+	Nodes    []string          `json:"nodes"`
+	Files    map[string]string `json:"files,omitempty"` // written below the working directory
+}
+
+// A Request says which tests are run, and how.
+type Request struct {
+	Skill   string // a name or a folder
+	Update  bool   // what happens now becomes what is wanted
+	Sandbox string // auto, strict or off; "" is that of the configuration
+	DryRun  bool   // list the tests only
+
+	Each func(Row) // called after each test; nil calls nothing
+}
+
+// A Result is what became of all tests.
+type Result struct {
+	OK    bool   `json:"ok"`
+	Skill string `json:"skill"`
+	Cases []Row  `json:"cases"`
+}
+
+// Failed is the number of tests that failed.
+func (r Result) Failed() (n int) {
+	for _, row := range r.Cases {
+		if !row.OK {
+			n++
+		}
+	}
+	return n
+}
+
+// A Row is one test.
+type Row struct {
+	Name   string   `json:"name"`
+	OK     bool     `json:"ok"`
+	Millis int64    `json:"ms"`
+	Diff   []string `json:"diff"` // lines, "-" wanted and "+" got
+}
+
+// A tester runs the tests of one skill.
+type tester struct {
+	*session.Runs
+	*session.Runnable
+	sandbox string
+}
+
+// Run runs all tests of a skill, cases before scripts.
+func Run(ctx context.Context, runs *session.Runs, q Request) (Result, error) {
+	r, err := runs.Bound(ctx, q.Skill)
+	if err != nil {
+		return Result{}, err
+	}
+	t := tester{runs, r, runs.Confinement(q.Sandbox)}
+	names, scripts, err := t.find()
+	if err != nil {
+		return Result{}, err
+	}
+	if len(names)+len(scripts) == 0 {
+		return Result{}, diag.New(diag.Misuse, "no_tests", "%s has no tests: there is no folder tests with cases or scripts", r.Name).Hint("skl test %s --record first --model MODEL", q.Skill)
+	}
+	out := Result{OK: true, Skill: r.Name, Cases: []Row{}}
+	for _, name := range append(names, scripts...) {
+		began := time.Now()
+		var diff []string
+		switch {
+		case q.DryRun:
+		case slices.Contains(scripts, name):
+			diff, err = t.script(ctx, name)
+		default:
+			diff, err = t.check(ctx, name, q.Update)
+		}
+		if err != nil {
+			return Result{}, err
+		}
+		row := Row{Name: name, OK: len(diff) == 0, Millis: time.Since(began).Milliseconds(), Diff: append([]string{}, diff...)}
+		out.OK = out.OK && row.OK
+		out.Cases = append(out.Cases, row)
+		if q.Each != nil {
+			q.Each(row)
+		}
+	}
+	return out, nil
+}
+
+// find lists the cases and the scripts, sorted.
+func (t tester) find() (cases, scripts []string, err error) {
+	entries, err := fs.ReadDir(t.Files, testsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	for _, e := range entries {
+		switch ext := path.Ext(e.Name()); {
+		case e.IsDir():
+			if _, err := fs.Stat(t.Files, path.Join(testsDir, e.Name(), caseFile)); err == nil {
+				cases = append(cases, e.Name())
+			}
+		case e.Type().IsRegular() && (ext == ".sh" || ext == ".py" || ext == ".js"):
+			scripts = append(scripts, e.Name())
+		}
+	}
+	return cases, scripts, err
+}
+
+// check runs one case and compares. With update, what happened becomes what is wanted.
+func (t tester) check(ctx context.Context, name string, update bool) ([]string, error) {
+	dir := path.Join(testsDir, name)
+	src, err := fs.ReadFile(t.Files, path.Join(dir, caseFile))
+	if err != nil {
+		return nil, err
+	}
+	var tc Case
+	if err := json.Unmarshal(src, &tc); err != nil {
+		return nil, diag.New(diag.Failed, "test_invalid", "%s: %w", t.at(dir, caseFile), err)
+	}
+	answers, err := fs.ReadFile(t.Files, path.Join(dir, modelFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	recorded, err := replay.Parse(t.at(dir, modelFile), answers)
+	if err != nil {
+		return nil, err
+	}
+	got, err := t.perform(ctx, dir, tc, model.Checked(replay.New("replay:"+name, recorded), -1))
+	if err != nil {
+		return nil, err
+	}
+	if update {
+		tc.Want = got
+		return nil, t.write(dir, tc)
+	}
+	return diffWant(tc.Want, got), nil
+}
+
+// at names a file of the skill for messages.
+func (t tester) at(dir, file string) string {
+	return t.Short(filepath.Join(t.Dir, filepath.FromSlash(dir), file))
+}
+
+// perform executes a case in a working directory of its own.
+func (t tester) perform(ctx context.Context, dir string, tc Case, m model.Model) (Want, error) {
+	work, err := os.MkdirTemp("", "skl-test-")
+	if err != nil {
+		return Want{}, err
+	}
+	defer os.RemoveAll(work)
+	before := map[string]string{}
+	if sub, err := fs.Sub(t.Files, path.Join(dir, workDir)); err == nil {
+		if _, err := fs.Stat(sub, "."); err == nil {
+			if err := os.CopyFS(work, sub); err != nil {
+				return Want{}, err
+			}
+			before = readAll(sub)
+		}
+	}
+	tools, err := t.Dispatcher(t.Runnable, work, append([]string{"filesystem", "external"}, tc.Allow...), t.sandbox, nil)
+	if err != nil {
+		return Want{}, err
+	}
+	defer tools.Close()
+	answers := map[string]run.Answer{}
+	for q, a := range tc.Answers {
+		answers[q] = run.Answer{Text: a, How: "file"}
+	}
+	r := run.Runner{Model: m, Tools: tools, Answers: answers, KeepEvents: true}
+	result, err := r.Run(ctx, t.Plan, tc.Arguments)
+	if err != nil && ctx.Err() != nil {
+		return Want{}, ctx.Err()
+	}
+	want := Want{Status: result.Status, Response: result.Response, Nodes: visited(result.Events), Files: map[string]string{}}
+	for name, text := range readAll(scope.FilesIn(work)) {
+		if before[name] != text {
+			want.Files[name] = text
+		}
+	}
+	return want, nil
+}
+
+// visited are the nodes of a run with their status: "2/0 ok IF << x".
+func visited(events []run.Event) []string {
+	out := []string{}
+	for _, e := range events {
+		if e.Kind == run.NodeDone {
+			out = append(out, fmt.Sprintf("%s %s %s", e.Path, e.Status, e.Text))
+		}
+	}
+	return out
+}
+
+// readAll reads the regular files below fsys, up to 1 MiB each.
+func readAll(fsys fs.FS) map[string]string {
+	out := map[string]string{}
+	fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil && info.Size() <= 1<<20 {
+			if text, err := fs.ReadFile(fsys, name); err == nil {
+				out[name] = string(text)
+			}
+		}
+		return nil
+	})
+	return out
+}
+
+// diffWant says how two outcomes differ, as lines.
+func diffWant(want, got Want) []string {
+	diff, add, remove := apply.LineDiff(string(pretty(want)), string(pretty(got)))
+	if add+remove == 0 {
+		return nil
+	}
+	var out []string
+	for line := range strings.Lines(diff) {
+		if line[0] != ' ' {
+			out = append(out, strings.TrimRight(line, "\n"))
+		}
+	}
+	return out
+}
+
+// script runs a check of the skill's own, confined, in an empty working directory. It passes if it ends with 0.
+func (t tester) script(ctx context.Context, name string) ([]string, error) {
+	file := path.Join(testsDir, name)
+	text, err := fs.ReadFile(t.Files, file)
+	if err != nil {
+		return nil, err
+	}
+	work, err := os.MkdirTemp("", "skl-test-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	tools, err := t.Dispatcher(t.Runnable, work, []string{"filesystem", "external"}, t.sandbox, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer tools.Close()
+	result, ok := tools.Script(ctx, run.Script{Path: file, Text: string(text)})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if ok && !result.IsError {
+		return nil, nil
+	}
+	return strings.Split(strings.TrimRight(result.Text, "\n"), "\n"), nil
+}
+
+func (t tester) write(dir string, tc Case) error {
+	return scope.WriteIn(t.Dir, path.Join(filepath.ToSlash(dir), caseFile), pretty(tc))
+}
+
+// pretty is v as JSON for people: indented, maps in the order of their keys, operators as they are written.
+func pretty(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		panic(err) // values of this file hold nothing that JSON lacks
+	}
+	return b.Bytes()
+}

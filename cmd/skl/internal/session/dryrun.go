@@ -1,0 +1,55 @@
+package session
+
+import (
+	"context"
+
+	"github.com/skl-project/skl/runtime/plan"
+	"github.com/skl-project/skl/runtime/sandbox"
+	"github.com/skl-project/skl/runtime/tool"
+)
+
+// A Preview is everything that a run could do.
+type Preview struct {
+	Skill   string        `json:"skill"`
+	Digest  string        `json:"digest"`
+	Effects []plan.Effect `json:"effects"`
+	Tools   []Tool        `json:"tools"`
+	Sandbox Box           `json:"sandbox"`
+}
+
+// A Tool is one that a run could call.
+type Tool struct {
+	Tool    string `json:"tool"`
+	Effect  string `json:"effect"`
+	Allowed bool   `json:"allowed"`
+	Asks    bool   `json:"asks"` // its first use asks the person
+	Only    string `json:"only,omitempty"`
+	Why     string `json:"why,omitempty"`
+}
+
+// A Box is how scripts and commands are confined here.
+type Box struct {
+	Tier     string   `json:"tier"`
+	Enforced []string `json:"enforced"`
+	Missing  []string `json:"missing"`
+}
+
+// Preview walks the plan of r without running anything or asking anybody.
+func (rs *Runs) Preview(r *Runnable, q Request) (Preview, error) {
+	var consent func(context.Context, tool.Ask) (bool, error)
+	if rs.Ask.CanAsk() { // a run would ask; this does not
+		consent = func(context.Context, tool.Ask) (bool, error) { return false, nil }
+	}
+	d, err := rs.Dispatcher(r, rs.Cwd, q.Allow, rs.Confinement(q.Sandbox), consent)
+	if err != nil {
+		return Preview{}, err
+	}
+	defer d.Close()
+	box := sandbox.Probe()
+	out := Preview{Skill: r.Name, Digest: r.Plan.Digest, Effects: r.Plan.Effects(q.Args), Tools: []Tool{},
+		Sandbox: Box{box.Tier.String(), append([]string{}, box.Enforced...), append([]string{}, box.Missing...)}}
+	for _, t := range d.Could() {
+		out.Tools = append(out.Tools, Tool{t.Tool, string(t.Effect), t.Allowed, t.Asks, t.Only, t.Why})
+	}
+	return out, nil
+}
