@@ -34,10 +34,7 @@ func TestUseCasesKnowNoTerminal(t *testing.T) {
 // they print, or because the use case behind them is not there yet. The list only gets shorter.
 var areaImports = map[string]string{
 	"ack.go":                "install/roots",
-	"activate.go":           "install/within runtime/skills",
 	"author.go":             "install/within",
-	"completion.go":         "install/hosts",
-	"init.go":               "install/hosts",
 	"install.go":            "install",
 	"list.go":               "install/roots",
 	"login.go":              "registry/client registry/client/ocihttp",

@@ -10,7 +10,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/guide"
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
-	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -118,9 +118,7 @@ func typeable(s string) bool {
 func flagValues(flag string) (out []string) {
 	switch flag {
 	case "--host", "-a", "--agent":
-		for _, h := range hosts.All() {
-			out = append(out, h.ID)
-		}
+		return scope.HostIDs()
 	case "--config-for":
 		return mcp.Hosts()
 	case "--kind":

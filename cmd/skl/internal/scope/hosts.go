@@ -22,6 +22,14 @@ func UnknownHost(id string) error {
 	return diag.New(diag.Misuse, "unknown_host", "unknown agent host %q", id).Meant(hosts.Suggest(id)...).Hint("skl doctor shows the agents that are found here")
 }
 
+// HostIDs are the ids of all agents that are known.
+func HostIDs() (ids []string) {
+	for _, h := range hosts.All() {
+		ids = append(ids, h.ID)
+	}
+	return ids
+}
+
 // canLink reports whether symbolic links can be made; on Windows that is a privilege.
 func (sc *Scope) canLink() bool {
 	if runtime.GOOS != "windows" {

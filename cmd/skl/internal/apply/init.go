@@ -1,0 +1,155 @@
+package apply
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install/hosts"
+)
+
+// An InitRequest asks to start a project, or to change how one was started.
+type InitRequest struct {
+	Hosts  []string // agents, by id
+	Vendor *bool    // installed skills are committed; nil is as skl.toml has it, and true where it has nothing
+	Here   bool     // where there is no project, the working directory becomes one
+	DryRun bool
+}
+
+// An Initialized is a project that was, or would be, started.
+type Initialized struct {
+	Manifest string   `json:"manifest"`
+	Hosts    []string `json:"hosts"`
+	Vendor   bool     `json:"vendor"`
+	Wrote    []string `json:"wrote"`
+}
+
+// The blocks that init owns in files of git; it touches nothing outside them.
+const (
+	blockStart = "# skl: begin"
+	blockEnd   = "# skl: end"
+)
+
+// Init writes skl.toml and what git has to know of the directories of skills, and trusts the project.
+func (a *Applier) Init(ctx context.Context, q InitRequest) (Initialized, error) {
+	if a.Kind == hosts.User && q.Here {
+		if err := a.StartProject(); err != nil {
+			return Initialized{}, err
+		}
+	}
+	f, end, err := a.Edit(ctx, q.DryRun)
+	if err != nil {
+		return Initialized{}, err
+	}
+	defer end()
+	chosen, err := a.Targets(f.Manifest, q.Hosts)
+	if err != nil {
+		return Initialized{}, err
+	}
+	vendor := cmp.Or(q.Vendor, f.Manifest.Targets.Vendor)
+	out := Initialized{Manifest: f.ManifestPath, Hosts: append([]string{}, chosen...), Vendor: vendor == nil || *vendor}
+	if err := f.Manifest.SetVendor(out.Vendor); err != nil {
+		return Initialized{}, err
+	}
+	if out.Wrote, err = a.edits(a.initFiles(f, chosen, out.Vendor), q.DryRun); err != nil || q.DryRun {
+		return out, err
+	}
+	return out, a.TrustProject()
+}
+
+// edits carries out what changes something and returns the paths of that. All files are read
+// before the first is written: one that is no regular file refuses them all.
+func (a *Applier) edits(list []fileEdit, dry bool) (wrote []string, err error) {
+	wrote = []string{}
+	next := make([][]byte, len(list))
+	for i, e := range list {
+		if err := a.Site.Dir.Replaceable(e.path); err != nil {
+			return nil, err
+		}
+		old, err := a.Site.Dir.ReadFile(e.path, scope.MaxEdited)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if next[i] = e.content(old); !bytes.Equal(old, next[i]) {
+			wrote = append(wrote, e.path)
+		}
+	}
+	for i, e := range list {
+		switch {
+		case dry || !slices.Contains(wrote, e.path):
+		case len(next[i]) == 0: // it held nothing but skl's block
+			err = a.Site.Dir.Remove(e.path)
+		default:
+			err = a.Site.Dir.WriteFile(e.path, next[i], 0o644)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return wrote, nil
+}
+
+// A fileEdit is one file that Init writes.
+type fileEdit struct {
+	path    string
+	content func(old []byte) []byte
+}
+
+func (a *Applier) initFiles(f *scope.Files, hostIDs []string, vendor bool) []fileEdit {
+	edits := []fileEdit{{f.ManifestPath, func([]byte) []byte { return f.Manifest.Bytes() }}}
+	if a.Kind != hosts.Project {
+		return edits
+	}
+	dirs := []string{hosts.Canonical}
+	for _, id := range hostIDs {
+		if h, ok := hosts.Find(id); ok {
+			if _, link := hosts.WriteDirs(h, a.HostEnv(), a.Kind); link != "" {
+				if rel, err := filepath.Rel(a.Project, link); err == nil && !slices.Contains(dirs, filepath.ToSlash(rel)) {
+					dirs = append(dirs, filepath.ToSlash(rel))
+				}
+			}
+		}
+	}
+	var attributes, ignore []string
+	for _, dir := range dirs {
+		if vendor {
+			attributes = append(attributes, dir+"/** -text")
+		} else {
+			ignore = append(ignore, "/"+dir+"/")
+		}
+	}
+	return append(edits,
+		fileEdit{filepath.Join(a.Project, ".gitattributes"), func(old []byte) []byte { return setBlock(old, attributes) }},
+		fileEdit{filepath.Join(a.Project, ".gitignore"), func(old []byte) []byte { return setBlock(old, ignore) }})
+}
+
+// setBlock replaces skl's block in a file of lines, adds it at the end, or, without
+// lines, removes it. The rest of the file stays as it is, line endings included.
+func setBlock(old []byte, lines []string) []byte {
+	eol := "\n"
+	if bytes.Contains(old, []byte("\r\n")) {
+		eol = "\r\n"
+	}
+	block := ""
+	if len(lines) > 0 {
+		block = blockStart + eol + strings.Join(lines, eol) + eol + blockEnd + eol
+	}
+	text := string(old)
+	start := strings.Index(text, blockStart)
+	if start >= 0 {
+		if end := strings.Index(text[start:], blockEnd); end >= 0 {
+			rest := strings.TrimPrefix(strings.TrimPrefix(text[start+end+len(blockEnd):], "\r"), "\n")
+			return []byte(text[:start] + block + rest)
+		}
+	}
+	if block != "" && text != "" && !strings.HasSuffix(text, "\n") {
+		text += eol
+	}
+	return []byte(text + block)
+}
