@@ -204,6 +204,9 @@ func (w *world) printInstall(r apply.Result, err error) error {
 	return nil
 }
 
+// versioned is a name with its version, if it has one.
+func versioned(name, version string) string { return strings.TrimSpace(name + " " + version) }
+
 func (w *world) printChange(c install.Change, r apply.Result) {
 	where := w.Short(filepath.Join(c.Root, c.Name))
 	for _, l := range c.Links {
@@ -215,10 +218,10 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 	}
 	switch c.Action {
 	case install.Add:
-		w.ui.Print("%s add %s %s  %s, %s, %s  %s", mark, c.Name, c.To, diag.Count(c.Files, "file"), ui.Size(c.Bytes), w.SignedWord(c, r.Lock), where)
+		w.ui.Print("%s add %s  %s, %s, %s  %s", mark, versioned(c.Name, c.To), diag.Count(c.Files, "file"), ui.Size(c.Bytes), w.SignedWord(c, r.Lock), where)
 	case install.Update:
 		if c.From == c.To && c.Before() == c.Digest {
-			w.ui.Print("%s restore %s %s  %s", mark, c.Name, c.To, where)
+			w.ui.Print("%s restore %s  %s", mark, versioned(c.Name, c.To), where)
 			break
 		}
 		w.ui.Print("%s update %s %s → %s  %s%s", mark, c.Name, orDash(c.From), c.To, w.ContentChange(c), where)
@@ -227,7 +230,7 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 			w.ui.Print("%s update %s %s → %s  the same files  %s", mark, c.Name, c.From, c.To, where)
 		}
 	case install.Remove:
-		w.ui.Print("%s remove %s %s", mark, c.Name, c.From)
+		w.ui.Print("%s remove %s", mark, versioned(c.Name, c.From))
 	case install.Link:
 		if gone := c.Unlinked(); len(gone) > 0 {
 			w.ui.Print("%s unlink %s  %s", mark, c.Name, w.Short(gone[0]))

@@ -48,7 +48,7 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 		return w.printFields(l.Skills, strings.Split(fields, ","))
 	}
 	w.printList(l.Skills)
-	w.printWarnings(l.Warned)
+	w.printWarnings(l.Warned, c.Bool("shadowed") || c.Bool("all"))
 	if len(l.Skills) == 0 {
 		w.ui.Note("no skills are installed here")
 		w.ui.Hint("skl install owner/repo")
@@ -106,8 +106,8 @@ func (w *world) printList(records []roots.Record) {
 	w.ui.Rows(rows)
 }
 
-// printWarnings says what is wrong with the copies, with the command that mends it.
-func (w *world) printWarnings(records []roots.Record) {
+// printWarnings says what is wrong with the copies, with the command that mends it; shown is that of inspect.Mend.
+func (w *world) printWarnings(records []roots.Record, shown bool) {
 	var hints []string
 	for _, r := range records {
 		for _, warning := range r.Warnings {
@@ -117,7 +117,7 @@ func (w *world) printWarnings(records []roots.Record) {
 				say = w.ui.Detail
 			}
 			say("%s: %s [%s]", r.Qualified, warning.Message, warning.Code)
-			if hint := inspect.Mend(warning.Code, r); hint != "" {
+			if hint := inspect.Mend(warning.Code, r, shown); hint != "" {
 				hints = append(hints, hint)
 			}
 		}

@@ -191,7 +191,7 @@ func (d *doctor) copies(ctx context.Context) error {
 		for _, x := range r.Warnings {
 			switch x.Code {
 			case "W_HOST_DIVERGENCE", "W_TRUST_DOWNGRADE", "E_DRIFT", "E_EOL", "E_LINK", "W_SYMLINK_ESCAPE", "W_NESTED", "E_YAML", "E_NO_DESCRIPTION":
-				d.say("copy", "problem", Mend(x.Code, r), "%s: %s [%s]", r.Qualified, x.Message, x.Code)
+				d.say("copy", "problem", Mend(x.Code, r, false), "%s: %s [%s]", r.Qualified, x.Message, x.Code)
 			}
 		}
 	}

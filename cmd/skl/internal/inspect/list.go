@@ -60,8 +60,8 @@ func (q ListRequest) wants(r roots.Record) bool {
 	return q.All
 }
 
-// Mend is the command to type for a warning about a copy, "" if there is none.
-func Mend(code string, r roots.Record) string {
+// Mend is the command to type for a warning about a copy, "" if there is none. shown says that all copies are in sight.
+func Mend(code string, r roots.Record, shown bool) string {
 	scope := ""
 	if r.Scope == "user" {
 		scope = " --scope user"
@@ -70,6 +70,9 @@ func Mend(code string, r roots.Record) string {
 	case "W_TRUST_DOWNGRADE":
 		return fmt.Sprintf("skl diff %s%s, skl disable %s%s, or skl ack W_TRUST_DOWNGRADE %s --reason WHY", r.Name, scope, r.Name, scope, r.Name)
 	case "W_HOST_DIVERGENCE":
+		if shown {
+			return fmt.Sprintf("skl which %s --host HOST shows the copy that an agent loads", r.Name)
+		}
 		return fmt.Sprintf("skl list --shadowed shows the copies, skl which %s --host HOST the one that an agent loads", r.Name)
 	case "E_DRIFT":
 		return fmt.Sprintf("skl diff %s%s shows the edits", r.Name, scope)
