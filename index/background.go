@@ -4,8 +4,8 @@ import (
 	"context"
 	"path"
 
-	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // continueInBackground indexes what is missing, once at a time. The work outlives ctx, and ends with Close.
@@ -24,7 +24,7 @@ func (x *Index) continueInBackground(ctx context.Context) {
 			x.working.Unlock()
 			stop()
 		}()
-		if _, err := x.Update(ctx, query.Glob{}, false); err != nil && ctx.Err() == nil {
+		if _, err := x.Update(ctx, glob.Glob{}, false); err != nil && ctx.Err() == nil {
 			x.o.Progress.Send(diag.Event{Stage: "index", Name: path.Base(x.root) + ": " + err.Error()})
 		}
 	})

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/store"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // helperEnv holds the root and the cache of TestHelper.
@@ -38,13 +38,13 @@ func TestHelper(t *testing.T) {
 		put(t, dir, fmt.Sprintf("d/f%d.go", r.IntN(40)), module(r))
 		switch {
 		case i%20 == 19: // all in one go, with the settings for that
-			if _, err = x.Invalidate(context.Background(), query.Glob{}); err == nil {
+			if _, err = x.Invalidate(context.Background(), glob.Glob{}); err == nil {
 				err = x.store().Bulk(context.Background(), true)
 			}
 			fallthrough
 		case i%3 == 0:
 			if err == nil {
-				_, err = x.Update(context.Background(), query.Glob{}, i%2 == 0)
+				_, err = x.Update(context.Background(), glob.Glob{}, i%2 == 0)
 			}
 		default:
 			_, err = x.Query(context.Background(), compiled(t, "common word"))
@@ -310,7 +310,7 @@ func TestDamagedWhileOpen(t *testing.T) {
 				for range 3 {
 					var err error
 					if n%3 == 2 {
-						_, err = r.Update(context.Background(), query.Glob{}, true)
+						_, err = r.Update(context.Background(), glob.Glob{}, true)
 					} else {
 						_, err = r.Query(context.Background(), compiled(t, "cart"))
 					}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/index/files"
-	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/store"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // A change of the files, and what is found after it.
@@ -429,13 +429,13 @@ func TestCancel(t *testing.T) {
 		if _, err := r.Expand(ended, []string{"h0123456789abcdef01234567"}, 0); err != context.Canceled {
 			t.Errorf("Expand: %v", err)
 		}
-		if _, err := r.Update(ended, query.Glob{}, false); err == nil {
+		if _, err := r.Update(ended, glob.Glob{}, false); err == nil {
 			t.Error("Update with a context that has ended")
 		}
 		for _, after := range []time.Duration{time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 80 * time.Millisecond} {
 			ctx, cancel := context.WithTimeout(context.Background(), after)
 			start := time.Now()
-			_, err := r.Update(ctx, query.Glob{}, true)
+			_, err := r.Update(ctx, glob.Glob{}, true)
 			if took := time.Since(start); took > after+2*time.Second {
 				t.Errorf("Update ended %v after its context", took-after)
 			}
@@ -475,7 +475,7 @@ func TestFirstAnswer(t *testing.T) {
 		if (got.Note == "") != (got.NotIndexed == 0) {
 			t.Fatalf("%d are not indexed, the note is %q", got.NotIndexed, got.Note)
 		}
-		if covered, err := r.Covered(context.Background(), query.Glob{}); err != nil || got.NotIndexed == 0 && got.TotalMatches != len(list) || covered+got.NotIndexed < len(list) {
+		if covered, err := r.Covered(context.Background(), glob.Glob{}); err != nil || got.NotIndexed == 0 && got.TotalMatches != len(list) || covered+got.NotIndexed < len(list) {
 			t.Fatalf("%d covered, %d not indexed, %d matches, %v", covered, got.NotIndexed, got.TotalMatches, err)
 		}
 		if got.NotIndexed == 0 {

@@ -26,6 +26,7 @@ import (
 	"github.com/skl-project/skl/index/store"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // Options of an Index. The zero value works but for CacheDir.
@@ -248,7 +249,7 @@ func (x *Index) Generation(ctx context.Context) (uint64, error) {
 }
 
 // Update makes the index agree with the files that glob matches. With anew it reads also what seems unchanged.
-func (x *Index) Update(ctx context.Context, glob query.Glob, anew bool) (r Report, err error) {
+func (x *Index) Update(ctx context.Context, glob glob.Glob, anew bool) (r Report, err error) {
 	err = x.mend(ctx, func() (err error) {
 		r, err = x.update(ctx, glob, anew)
 		return err
@@ -256,7 +257,7 @@ func (x *Index) Update(ctx context.Context, glob query.Glob, anew bool) (r Repor
 	return r, err
 }
 
-func (x *Index) update(ctx context.Context, glob query.Glob, anew bool) (Report, error) {
+func (x *Index) update(ctx context.Context, glob glob.Glob, anew bool) (Report, error) {
 	start := time.Now()
 	unlock, err := x.store().Lock(ctx, func() { x.o.Progress.Send(diag.Event{Stage: "wait", Name: "for another skl that indexes " + x.root}) })
 	if err != nil {
@@ -317,7 +318,7 @@ func keep[T any](list []T, f func(T) bool) []T {
 }
 
 // Invalidate forgets the files that glob matches and returns their number. They are indexed again by the next query.
-func (x *Index) Invalidate(ctx context.Context, glob query.Glob) (int, error) {
+func (x *Index) Invalidate(ctx context.Context, glob glob.Glob) (int, error) {
 	v, err := x.view(ctx)
 	if err != nil {
 		return 0, err
@@ -340,7 +341,7 @@ func (x *Index) Invalidate(ctx context.Context, glob query.Glob) (int, error) {
 }
 
 // Covered returns the number of indexed files that glob matches.
-func (x *Index) Covered(ctx context.Context, glob query.Glob) (n int, err error) {
+func (x *Index) Covered(ctx context.Context, glob glob.Glob) (n int, err error) {
 	v, err := x.view(ctx)
 	if err != nil {
 		return 0, err

@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // What questions find in the small repository of shop_test.go, the best first. A question with a parenthesis first is an
@@ -479,18 +480,18 @@ func TestStatusAndInvalidate(t *testing.T) {
 	if s.FilesIndexed != 18 || s.TotalTokens < 500 || s.IndexSizeBytes < 4096 || s.LastIndexed == "" || s.Languages["go"] != 3 || s.Languages["markdown"] != 2 || s.Languages["rust"] != 1 {
 		t.Errorf("after: %s", asJSON(t, s))
 	}
-	n, err := r.Invalidate(ctx, glob(t, "*.go"))
+	n, err := r.Invalidate(ctx, mustGlob(t, "*.go"))
 	if err != nil || n != 3 {
 		t.Errorf("Invalidate: %d, %v", n, err)
 	}
-	if n, err := r.Covered(ctx, query.Glob{}); err != nil || n != 15 {
+	if n, err := r.Covered(ctx, glob.Glob{}); err != nil || n != 15 {
 		t.Errorf("%d are covered, %v", n, err)
 	}
 	if s2 := status(); s2.FilesIndexed != 15 || s2.Generation <= s.Generation {
 		t.Errorf("invalidated: %s", asJSON(t, s2))
 	}
 	same(t, "after Invalidate", r.names(`(definition "Total")`), []string{"cart/cart.go Total"})
-	if n, err := r.Invalidate(ctx, glob(t, "*.none")); err != nil || n != 0 {
+	if n, err := r.Invalidate(ctx, mustGlob(t, "*.none")); err != nil || n != 0 {
 		t.Errorf("Invalidate of nothing: %d, %v", n, err)
 	}
 	if err := Drop(ctx, r.o.CacheDir, r.dir); err != nil {
@@ -504,7 +505,7 @@ func TestUpdate(t *testing.T) {
 	r := newRepo(t, shop)
 	update := func(pattern string, anew bool) Report {
 		t.Helper()
-		report, err := r.Update(ctx, glob(t, pattern), anew)
+		report, err := r.Update(ctx, mustGlob(t, pattern), anew)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // A corpus is all files of a directory in memory, to be searched without an index.
@@ -205,7 +206,7 @@ func TestLiteralsCompleteBeforeIndexing(t *testing.T) {
 		if i%3 == 2 {
 			p = query.Params{Regex: regexp.QuoteMeta(s) + `.`}
 		}
-		covered, err := r.Covered(context.Background(), query.Glob{})
+		covered, err := r.Covered(context.Background(), glob.Glob{})
 		if err != nil {
 			t.Fatal(err)
 		}

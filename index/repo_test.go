@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // A repo is a directory that a test writes and an index of it.
@@ -198,7 +199,7 @@ func (r *repo) files(text string) []string {
 
 func (r *repo) update() Report {
 	r.t.Helper()
-	report, err := r.Update(context.Background(), query.Glob{}, false)
+	report, err := r.Update(context.Background(), glob.Glob{}, false)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -214,9 +215,9 @@ func (r *repo) expand(ids ...string) query.Expansion {
 	return e
 }
 
-func glob(t testing.TB, s string) query.Glob {
+func mustGlob(t testing.TB, s string) glob.Glob {
 	t.Helper()
-	g, err := query.ParseGlob(s)
+	g, err := glob.Parse(s)
 	if err != nil {
 		t.Fatal(err)
 	}

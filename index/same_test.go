@@ -111,7 +111,7 @@ func TestDeterministic(t *testing.T) {
 
 	three := openRepo(t, dir, Options{})
 	for _, pattern := range []string{"url/**", "*_test.go", "http/**", ""} { // so that the numbers of files are in another order
-		if _, err := three.Update(context.Background(), glob(t, pattern), false); err != nil {
+		if _, err := three.Update(context.Background(), mustGlob(t, pattern), false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/index/store"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // considered is how many matches are scored by their text, at least; which, is decided by the index alone.
@@ -50,7 +51,7 @@ type search struct {
 	ask      rank.Question
 	sentence bool                   // ask has at least questionWords words
 	strict   bool                   // while arguments of an intersection are evaluated
-	within   []query.Glob           // what surrounds the expression that is evaluated: other files need not be read
+	within   []glob.Glob            // what surrounds the expression that is evaluated: other files need not be read
 	pending  []files.File           // that the store does not cover
 	local    map[int64]*local       // files of pending that were read for this answer, by a number below 0
 	locals   map[string]*store.File // all that have such a number, read or not, by path
@@ -172,11 +173,11 @@ func (s *search) find(ctx context.Context, e *query.Expr) (found, error) {
 
 // matters says whether what is found in a file is kept.
 func (s *search) matters(path string) bool {
-	return !slices.ContainsFunc(s.within, func(g query.Glob) bool { return !g.Match(path) })
+	return !slices.ContainsFunc(s.within, func(g glob.Glob) bool { return !g.Match(path) })
 }
 
 // in keeps what lies in files that glob matches.
-func (f found) in(v *store.View, glob query.Glob) found {
+func (f found) in(v *store.View, glob glob.Glob) found {
 	matches := map[int64]bool{}
 	inside := func(file *store.File) bool {
 		ok, known := matches[file.ID]

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // goroot returns the sources of the Go distribution, which every machine that runs the tests has.
@@ -34,7 +35,7 @@ func BenchmarkBuild(b *testing.B) {
 			b.Fatal(err)
 		}
 		start := time.Now()
-		r, err := x.Update(context.Background(), query.Glob{}, false)
+		r, err := x.Update(context.Background(), glob.Glob{}, false)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -55,7 +56,7 @@ func BenchmarkQuery(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer x.Close()
-	if _, err := x.Update(ctx, query.Glob{}, false); err != nil {
+	if _, err := x.Update(ctx, glob.Glob{}, false); err != nil {
 		b.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -109,7 +110,7 @@ func BenchmarkEdit(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer x.Close()
-	if _, err := x.Update(ctx, query.Glob{}, false); err != nil {
+	if _, err := x.Update(ctx, glob.Glob{}, false); err != nil {
 		b.Fatal(err)
 	}
 	name := filepath.Join(dir, "runtime", "map.go")

@@ -8,9 +8,9 @@ import (
 
 	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/index/files"
-	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/index/store"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // splitName divides "pkg.Type.Method", "a::b" or "A#b" into the last name and what qualifies it.
@@ -338,7 +338,7 @@ func (s *search) section(text string) (found, error) {
 }
 
 // whole finds files by their path. Those that are binary or too large have no handle.
-func (s *search) whole(g query.Glob) found {
+func (s *search) whole(g glob.Glob) found {
 	var f found
 	for _, p := range s.pending {
 		if file := s.place(p); p.Stamp.Size <= files.MaxFileBytes {

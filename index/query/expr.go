@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // An argument is what an operator of the language takes.
@@ -12,7 +14,7 @@ type argument uint8
 const (
 	text   argument = iota // into Text
 	name                   // into Name
-	glob                   // into Glob
+	files                  // into Glob
 	number                 // into N
 	one                    // query, into Args
 	many                   // queries, one or more
@@ -33,10 +35,10 @@ var forms = [...]form{
 	Definition: {"definition", []argument{text}},
 	References: {"references", []argument{text}},
 	Section:    {"section", []argument{text}},
-	File:       {"file", []argument{glob}},
+	File:       {"file", []argument{files}},
 	Children:   {"children", []argument{text}},
 	Named:      {"children-named", []argument{text, name}},
-	InFile:     {"in-file", []argument{glob, one}},
+	InFile:     {"in-file", []argument{files, one}},
 	Union:      {"union", []argument{many}},
 	Intersect:  {"intersect", []argument{many}},
 	Limit:      {"limit", []argument{number, one}},
@@ -66,8 +68,8 @@ func (e *Expr) append(b []byte) []byte {
 				b = appendQuoted(append(b, ' '), e.Text)
 			case name:
 				b = appendQuoted(append(b, ' '), e.Name)
-			case glob:
-				source := e.Glob.source
+			case files:
+				source := e.Glob.String()
 				if source == "" {
 					source = "**"
 				}
@@ -108,7 +110,7 @@ func (e *Expr) Equal(o *Expr) bool {
 	if e == nil || o == nil {
 		return e == o
 	}
-	return e.Op == o.Op && e.Text == o.Text && e.Name == o.Name && e.N == o.N && e.Glob.source == o.Glob.source &&
+	return e.Op == o.Op && e.Text == o.Text && e.Name == o.Name && e.N == o.N && e.Glob.String() == o.Glob.String() &&
 		slices.EqualFunc(e.Args, o.Args, (*Expr).Equal)
 }
 
@@ -142,7 +144,7 @@ func (e *Expr) Texts() string {
 		add(e.Text)
 		add(e.Name)
 		if e.Op == File {
-			add(e.Glob.source)
+			add(e.Glob.String())
 		}
 		for _, a := range e.Args {
 			walk(a)
@@ -171,12 +173,12 @@ func simplify(e *Expr) *Expr {
 }
 
 // inFile restricts q, which is simple, to files that g matches.
-func inFile(g Glob, q *Expr) *Expr {
-	if g.everything() {
+func inFile(g glob.Glob, q *Expr) *Expr {
+	if g.Everything() {
 		return q
 	}
 	for in := q; in.Op == InFile || in.Op == Limit; in = in.Args[0] {
-		if in.Op == InFile && in.Glob.source == g.source {
+		if in.Op == InFile && in.Glob.String() == g.String() {
 			return q
 		}
 	}

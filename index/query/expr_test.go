@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // The laws of simplify are checked by answering queries from a universe of a few handles. An answer is a list, since its
@@ -73,7 +75,7 @@ func answer(e *Expr, uses bool) []thing {
 		}
 		return all
 	}
-	all := slices.DeleteFunc(universe(), func(h thing) bool { return chance(e.Op.String(), e.Text, e.Name, e.Glob.source, h.id) >= 50 })
+	all := slices.DeleteFunc(universe(), func(h thing) bool { return chance(e.Op.String(), e.Text, e.Name, e.Glob.String(), h.id) >= 50 })
 	slices.SortStableFunc(all, func(a, b thing) int { return chance("order", e.Text, a.id) - chance("order", e.Text, b.id) })
 	return all
 }
@@ -91,8 +93,8 @@ func unique(all []thing) []thing {
 // random makes an expression of the language.
 func random(t testing.TB, r *rand.Rand, depth int) *Expr {
 	word := func() string { return []string{"a", "b", "c"}[r.IntN(3)] }
-	pattern := func() Glob {
-		g, err := ParseGlob([]string{"**", "*.go", "src/**", "*.ts", "src/*"}[r.IntN(5)])
+	pattern := func() glob.Glob {
+		g, err := glob.Parse([]string{"**", "*.go", "src/**", "*.ts", "src/*"}[r.IntN(5)])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +116,7 @@ func random(t testing.TB, r *rand.Rand, depth int) *Expr {
 			e.Text = word()
 		case name:
 			e.Name = word()
-		case glob:
+		case files:
 			e.Glob = pattern()
 		case number:
 			e.N = 1 + r.IntN(12)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/glob"
 	"github.com/skl-project/skl/spec/spell"
 )
 
@@ -28,7 +29,7 @@ func (p Params) Compile() (Query, error) {
 	if err := p.check(); err != nil {
 		return Query{}, err
 	}
-	g, err := ParseGlob(p.Glob)
+	g, err := glob.Parse(p.Glob)
 	if err != nil {
 		return Query{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/glob"
 	"github.com/skl-project/skl/spec/spell"
 )
 
@@ -211,7 +212,7 @@ func wants(op Op, a argument) string {
 		return "one query"
 	case many:
 		return "queries"
-	case glob:
+	case files:
 		return "a glob in double quotes"
 	case name:
 		return "a name in double quotes"
@@ -261,8 +262,8 @@ func (p *parser) argument(e *Expr, a argument, depth int) error {
 
 // setText checks s, which was read at the offset at, and puts it into e.
 func (p *parser) setText(e *Expr, a argument, s string, at int) error {
-	if a == glob {
-		g, err := ParseGlob(s)
+	if a == files {
+		g, err := glob.Parse(s)
 		if err != nil {
 			if e, ok := errors.AsType[*diag.Error](err); ok {
 				e.Message += ", in the query " + p.place(at)

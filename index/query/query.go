@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // Limits of a query.
@@ -58,7 +59,7 @@ type Expr struct {
 	Op   Op
 	Text string
 	Name string
-	Glob Glob
+	Glob glob.Glob
 	N    int
 	Args []*Expr
 }

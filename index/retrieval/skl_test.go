@@ -10,6 +10,7 @@ import (
 	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // indexed is the index under test.
@@ -34,7 +35,7 @@ func openIndex(t testing.TB, dir string) *indexed {
 
 func (s *indexed) update() {
 	s.t.Helper()
-	if _, err := s.x.Update(s.t.Context(), query.Glob{}, false); err != nil {
+	if _, err := s.x.Update(s.t.Context(), glob.Glob{}, false); err != nil {
 		s.t.Fatal(err)
 	}
 }

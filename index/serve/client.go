@@ -19,6 +19,7 @@ import (
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // Bounds of a Client.
@@ -348,7 +349,7 @@ func (x *remote) expandThere(ctx context.Context, ids []string, generations map[
 }
 
 // Update implements [Index]: the service reindexes, and this waits for it. anew changes nothing: a service reads what has changed.
-func (x *remote) Update(ctx context.Context, glob query.Glob, anew bool) (index.Report, error) {
+func (x *remote) Update(ctx context.Context, glob glob.Glob, anew bool) (index.Report, error) {
 	began := time.Now()
 	if err := x.c.post(ctx, "/reindex", ReindexRequest{Repo: x.id, Glob: glob.String()}, &Reindexing{}); err != nil {
 		return index.Report{}, err
@@ -361,7 +362,7 @@ func (x *remote) Update(ctx context.Context, glob query.Glob, anew bool) (index.
 }
 
 // Invalidate implements [Index]. The service's index belongs to all of its clients, so it is made to agree with the files, and nothing is forgotten.
-func (x *remote) Invalidate(ctx context.Context, glob query.Glob) (int, error) {
+func (x *remote) Invalidate(ctx context.Context, glob glob.Glob) (int, error) {
 	_, err := x.Update(ctx, glob, true)
 	return 0, err
 }

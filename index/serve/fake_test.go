@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // A fake is an index of lines: what begins with "func " is a function until the next empty line. It is for what the
@@ -147,7 +148,7 @@ func (f *fake) Expand(_ context.Context, ids []string, _ int) (e query.Expansion
 	return e, nil
 }
 
-func (f *fake) Update(ctx context.Context, _ query.Glob, _ bool) (index.Report, error) {
+func (f *fake) Update(ctx context.Context, _ glob.Glob, _ bool) (index.Report, error) {
 	f.progress.Send(diag.Event{Stage: "index", Name: "a.go", Done: 1, Total: 2})
 	f.progress.Send(diag.Event{Stage: "index", Name: "b.go", Done: 2, Total: 2})
 	if f.updating != nil {
@@ -161,7 +162,7 @@ func (f *fake) Update(ctx context.Context, _ query.Glob, _ bool) (index.Report, 
 	return index.Report{Generation: f.generation}, nil
 }
 
-func (f *fake) Invalidate(context.Context, query.Glob) (int, error) { return 3, nil }
+func (f *fake) Invalidate(context.Context, glob.Glob) (int, error) { return 3, nil }
 
 func (f *fake) Status(context.Context) (query.Status, error) {
 	return query.Status{RepoRoot: f.root, FilesIndexed: 1}, nil

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // An AddRequest registers a repository.
@@ -56,12 +56,9 @@ func (s *Service) reindex(ctx context.Context, body []byte) (any, error) {
 	if err := decode(body, &in); err != nil {
 		return nil, err
 	}
-	var glob query.Glob
-	if in.Glob != "" {
-		var err error
-		if glob, err = query.ParseGlob(in.Glob); err != nil {
-			return nil, err
-		}
+	only, err := glob.Parse(in.Glob)
+	if err != nil {
+		return nil, err
 	}
 	at, err := s.at(ctx, in.Repo)
 	if err != nil {
@@ -92,13 +89,13 @@ func (s *Service) reindex(ctx context.Context, body []byte) (any, error) {
 	s.running.Go(func() {
 		defer cancel()
 		defer close(j.done)
-		s.run(work, at, glob)
+		s.run(work, at, only)
 	})
 	return out, nil
 }
 
 // run reindexes, and writes down how it ended.
-func (s *Service) run(ctx context.Context, at shard, glob query.Glob) {
+func (s *Service) run(ctx context.Context, at shard, only glob.Glob) {
 	began := time.Now()
 	var generation uint64
 	err := ctx.Err()
@@ -109,7 +106,7 @@ func (s *Service) run(ctx context.Context, at shard, glob query.Glob) {
 		err = ctx.Err()
 	}
 	if err == nil {
-		generation, err = s.update(ctx, at, glob)
+		generation, err = s.update(ctx, at, only)
 	}
 	s.jobsLock.Lock()
 	delete(s.jobs, at.RepoID)
@@ -129,13 +126,13 @@ func (s *Service) run(ctx context.Context, at shard, glob query.Glob) {
 }
 
 // update makes the index agree with the files. A panic below is an error of this repository, and not the end of the service.
-func (s *Service) update(ctx context.Context, at shard, glob query.Glob) (generation uint64, err error) {
+func (s *Service) update(ctx context.Context, at shard, only glob.Glob) (generation uint64, err error) {
 	defer func() {
 		if caught := recover(); caught != nil {
 			err = diag.New(diag.Failed, codeInternal, "the index of %s broke: %v", at.Name, caught)
 		}
 	}()
-	report, err := at.Update(ctx, glob, false)
+	report, err := at.Update(ctx, only, false)
 	return report.Generation, err
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // An Index is what is asked: an *index.Index, or the index of a service (see [Client]). It may be used concurrently.
@@ -37,8 +38,8 @@ type Index interface {
 	Query(ctx context.Context, q query.Query) (query.Result, error)
 	Evidence(ctx context.Context, q query.Query, o rank.PackOptions) (query.Pack, error)
 	Expand(ctx context.Context, ids []string, maxTokens int) (query.Expansion, error)
-	Update(ctx context.Context, glob query.Glob, anew bool) (index.Report, error)
-	Invalidate(ctx context.Context, glob query.Glob) (int, error)
+	Update(ctx context.Context, glob glob.Glob, anew bool) (index.Report, error)
+	Invalidate(ctx context.Context, glob glob.Glob) (int, error)
 	Status(ctx context.Context) (query.Status, error)
 	Close() error
 }

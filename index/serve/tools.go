@@ -13,6 +13,7 @@ import (
 
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // readme is what canopy_agent_readme answers.
@@ -262,7 +263,7 @@ func (t *Tools) index(ctx context.Context, arguments json.RawMessage, progress d
 	if in.Glob == "" {
 		return "", nil, diag.New(diag.Misuse, codeInvalid, "glob is missing").Hint("use \"**\" for all files")
 	}
-	glob, err := query.ParseGlob(in.Glob)
+	only, err := glob.Parse(in.Glob)
 	if err != nil {
 		return "", nil, err
 	}
@@ -271,7 +272,7 @@ func (t *Tools) index(ctx context.Context, arguments json.RawMessage, progress d
 		return "", nil, err
 	}
 	defer end()
-	report, err := x.Update(ctx, glob, false)
+	report, err := x.Update(ctx, only, false)
 	if err != nil {
 		return "", nil, err
 	}
@@ -315,19 +316,16 @@ func (t *Tools) invalidate(ctx context.Context, arguments json.RawMessage, progr
 	if err := decode(arguments, &in); err != nil {
 		return "", nil, err
 	}
-	var glob query.Glob
-	if in.Glob != "" {
-		var err error
-		if glob, err = query.ParseGlob(in.Glob); err != nil {
-			return "", nil, err
-		}
+	only, err := glob.Parse(in.Glob)
+	if err != nil {
+		return "", nil, err
 	}
 	x, end, err := t.at(ctx, in.Path, progress)
 	if err != nil {
 		return "", nil, err
 	}
 	defer end()
-	n, err := x.Invalidate(ctx, glob)
+	n, err := x.Invalidate(ctx, only)
 	if err != nil {
 		return "", nil, err
 	}

@@ -135,7 +135,7 @@ func TestGlobGrepList(t *testing.T) {
 		{"glob", []any{"pattern", "*.go", "path", "node_modules"}, "node_modules/m.go\n"},
 		{"glob", []any{"pattern", "*", "path", "skill:"}, "skill:s.md\n"},
 		{"glob", []any{"pattern", "*.rs"}, "nothing found\n"},
-		{"glob", []any{"pattern", "[a"}, `error: the pattern "[a" is not well formed`},
+		{"glob", []any{"pattern", "[a"}, `error: the glob "[a" has a [ without its ] at byte 1`},
 		{"glob", []any{"pattern", "*", "path", "none"}, `error: there is no file or directory "none"`},
 		{"grep", []any{"pattern", "TODO (one|two)$"}, "a.go:2: // TODO one\nb/c.go:1: TODO two\n"},
 		{"grep", []any{"pattern", "^todo", "ignore_case", true, "path", "b"}, "b/c.go:1: TODO two\nb/d/e.txt:1: todo three\nb/d/e.txt:2: TODO four\n"},
@@ -189,18 +189,18 @@ func TestGlobMatch(t *testing.T) {
 		{"**a", "xa", true}, {"**a", "x/a", false},
 	} {
 		g, err := parseGlob(c.pattern)
-		if err != nil || g.match(c.path) != c.want {
+		if err != nil || g.Match(c.path) != c.want {
 			t.Errorf("%s and %s: %v", c.pattern, c.path, err)
 		}
 	}
-	for _, bad := range []string{"", "{a", "a}", "[", strings.Repeat("{a,b}", 10), strings.Repeat("x", 2000), strings.Repeat("{", 500)} {
+	for _, bad := range []string{"", "{a", "a}", "[", strings.Repeat("x", 2000), strings.Repeat("{", 500)} {
 		if _, err := parseGlob(bad); err == nil {
 			t.Errorf("%.20s was accepted", bad)
 		}
 	}
 	// Time does not explode.
 	g, _ := parseGlob(strings.Repeat("**/a/", 100) + "b")
-	if g.match(strings.Repeat("a/", 2000) + "c") {
+	if g.Match(strings.Repeat("a/", 2000) + "c") {
 		t.Error("matched")
 	}
 	if matchStar(strings.Repeat("*a", 100)+"b", strings.Repeat("a", 10_000)) {

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 const (
@@ -136,6 +137,8 @@ func (d *Dispatcher) findOr(path string) (*place, error) {
 	return p, err
 }
 
+const maxPattern = 1024 // bytes of a regular expression
+
 func prepareGlob(d *Dispatcher, input json.RawMessage) (*use, error) {
 	var in struct{ Pattern, Path string }
 	if err := decode("glob", input, "pattern path", &in); err != nil {
@@ -154,7 +157,7 @@ func prepareGlob(d *Dispatcher, input json.RawMessage) (*use, error) {
 	u.do = func(ctx context.Context) (string, error) {
 		var out results
 		err := p.visit(ctx, func(_ *os.Root, _, sub string) error {
-			if full := p.join(sub); g.match(sub) && shown(full) {
+			if full := p.join(sub); g.Match(sub) && shown(full) {
 				return out.add(full)
 			}
 			return nil
@@ -240,8 +243,8 @@ func prepareGrep(d *Dispatcher, input json.RawMessage) (*use, error) {
 	if err := decode("grep", input, "pattern path glob ignore_case files_only", &in); err != nil {
 		return nil, err
 	}
-	if in.Pattern == "" || len(in.Pattern) > maxGlob {
-		return nil, badInput("grep", "it needs a pattern of at most %d bytes", maxGlob)
+	if in.Pattern == "" || len(in.Pattern) > maxPattern {
+		return nil, badInput("grep", "it needs a pattern of at most %d bytes", maxPattern)
 	}
 	flags := "(?m"
 	if in.IgnoreCase {
@@ -251,7 +254,7 @@ func prepareGrep(d *Dispatcher, input json.RawMessage) (*use, error) {
 	if err != nil {
 		return nil, badInput("grep", "%q is no regular expression: %w", diag.Printable(in.Pattern), err)
 	}
-	var only *glob
+	var only *glob.Glob
 	if in.Glob != "" {
 		g, err := parseGlob(in.Glob)
 		if err != nil {
@@ -268,7 +271,7 @@ func prepareGrep(d *Dispatcher, input json.RawMessage) (*use, error) {
 	shown := d.shows(d.table.must("grep"))
 	u.do = func(ctx context.Context) (string, error) {
 		err := p.visit(ctx, func(dir *os.Root, name, sub string) error {
-			if only != nil && !only.match(sub) && !only.match(path.Base(sub)) {
+			if only != nil && !only.Match(sub) && !only.Match(path.Base(sub)) {
 				return nil
 			}
 			full := p.join(sub)

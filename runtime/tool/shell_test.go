@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skl-project/skl/spec/diag"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 func anywhere(string, bool) error { return nil }

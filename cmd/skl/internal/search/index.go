@@ -10,6 +10,7 @@ import (
 	"github.com/skl-project/skl/index"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/glob"
 )
 
 // An IndexRequest asks to bring indexes up to date.
@@ -36,7 +37,7 @@ type RootReport struct {
 
 // Index reads what changed. A place of skills has one index for each root.
 func (s *Searcher) Index(ctx context.Context, q IndexRequest) (Indexed, error) {
-	glob, err := query.ParseGlob(q.Glob)
+	glob, err := glob.Parse(q.Glob)
 	if err != nil {
 		return Indexed{}, err
 	}
@@ -58,7 +59,7 @@ func (s *Searcher) Index(ctx context.Context, q IndexRequest) (Indexed, error) {
 	return sumOf(all), nil
 }
 
-func (s *Searcher) update(ctx context.Context, d directory, glob query.Glob, anew bool) (RootReport, error) {
+func (s *Searcher) update(ctx context.Context, d directory, glob glob.Glob, anew bool) (RootReport, error) {
 	x, err := s.openDir(ctx, d)
 	if err != nil {
 		return RootReport{}, err
@@ -160,7 +161,7 @@ type Dropped struct {
 
 // Drop forgets files, or whole indexes.
 func (s *Searcher) Drop(ctx context.Context, q DropRequest) (Dropped, error) {
-	glob, err := query.ParseGlob(q.Glob)
+	glob, err := glob.Parse(q.Glob)
 	if err != nil {
 		return Dropped{}, err
 	}
@@ -184,7 +185,7 @@ func (s *Searcher) Drop(ctx context.Context, q DropRequest) (Dropped, error) {
 }
 
 // drop returns the number of files that were, or would be, forgotten. A directory that is gone may have left an index.
-func (s *Searcher) drop(ctx context.Context, d directory, glob query.Glob, whole, dry bool) (root string, n int, err error) {
+func (s *Searcher) drop(ctx context.Context, d directory, glob glob.Glob, whole, dry bool) (root string, n int, err error) {
 	root = d.dir
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		root = real

@@ -1,6 +1,9 @@
-package query
+// Package glob matches paths with patterns: those of searches ([Parse]) and those of permissions ([Exact]), which
+// are the same language, read more strictly.
+package glob
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -9,8 +12,8 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// MaxGlob is the size of the longest glob, in bytes.
-const MaxGlob = 1 << 10
+// MaxBytes is the size of the longest glob.
+const MaxBytes = 1 << 10
 
 // A Glob matches whole paths. It may be used concurrently.
 type Glob struct {
@@ -18,13 +21,83 @@ type Glob struct {
 	prog   *program // nil matches every path
 }
 
-// ParseGlob reads a glob; its semantics are in the comment of [Glob.Match]. "" is the zero Glob. The code of its error is
+// Parse reads a glob; its semantics are in the comment of [Glob.Match]. "" is the zero Glob. The code of its error is
 // "glob_pattern"; it says where, in bytes from 1.
-func ParseGlob(s string) (Glob, error) {
+func Parse(s string) (Glob, error) {
 	if s == "" {
 		return Glob{}, nil
 	}
-	prog, at, why, hint := compile(s)
+	return parse(s, false)
+}
+
+// Exact reads a glob that means no more than it says, for what may be read or written:
+//
+//   - It counts from the root also without "/": "*.go" has main.go only.
+//   - It does not have what is below a directory that it names.
+//   - "**" stands for directories as a whole name only; within one it is "*". At the end, "a/**" has a itself too.
+//
+// An empty one is an error.
+func Exact(s string) (Glob, error) {
+	if s == "" {
+		return Glob{}, diag.New(diag.Misuse, "glob_pattern", "the glob is empty")
+	}
+	texts, ok := alternatives(s)
+	if len(s) > MaxBytes || !ok {
+		return Glob{}, diag.New(diag.Misuse, "glob_pattern", "the glob %q has more than %d bytes, or %d alternatives, or a brace without its other half",
+			diag.Clip(s, 60), MaxBytes, maxAlternatives)
+	}
+	whole := Glob{source: s}
+	for _, text := range texts {
+		for strings.HasSuffix(text, "/") || strings.HasSuffix(text, "/.") { // a directory, written with its slash
+			text = strings.TrimSuffix(strings.TrimSuffix(text, "."), "/")
+		}
+		g, err := parse(cmp.Or(text, "."), true)
+		if err != nil {
+			return Glob{}, err
+		}
+		g.prog.next, whole.prog = whole.prog, g.prog
+	}
+	return whole, nil
+}
+
+const maxAlternatives = 64 // of an exact glob
+
+// alternatives writes out what the braces of s mean. It is false if a brace has no other half.
+func alternatives(s string) ([]string, bool) {
+	open := strings.IndexByte(s, '{')
+	if open < 0 {
+		return []string{s}, !strings.Contains(s, "}")
+	}
+	depth, start := 0, open+1
+	var items []string
+	for i := open; i < len(s); i++ {
+		switch s[i] {
+		case '{':
+			depth++
+		case ',':
+			if depth == 1 {
+				items = append(items, s[start:i])
+				start = i + 1
+			}
+		case '}':
+			if depth--; depth > 0 {
+				continue
+			}
+			var out []string
+			for _, item := range append(items, s[start:i]) {
+				more, ok := alternatives(s[:open] + item + s[i+1:])
+				if out = append(out, more...); !ok || len(out) > maxAlternatives {
+					return nil, false
+				}
+			}
+			return out, true
+		}
+	}
+	return nil, false
+}
+
+func parse(s string, exact bool) (Glob, error) {
+	prog, at, why, hint := compile(s, exact)
 	if why == "" {
 		return Glob{source: s, prog: prog}, nil
 	}
@@ -32,7 +105,7 @@ func ParseGlob(s string) (Glob, error) {
 	if at >= 0 {
 		place = fmt.Sprintf(" at byte %d", at+1)
 	}
-	err := diag.New(diag.Misuse, "glob_pattern", "the glob %s %s%s", quote(s), why, place)
+	err := diag.New(diag.Misuse, "glob_pattern", "the glob %q %s%s", diag.Clip(s, 60), why, place)
 	if hint != "" {
 		err.Hint("%s", hint)
 	}
@@ -59,6 +132,15 @@ func (g Glob) Match(path string) bool {
 	if p == nil {
 		return true
 	}
+	for ; p != nil; p = p.next {
+		if p.matches(path) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *program) matches(path string) bool {
 	if !strings.HasPrefix(path, p.head) || !strings.HasSuffix(path, p.tail) {
 		return false
 	}
@@ -73,22 +155,23 @@ func (g Glob) String() string { return g.source }
 
 // Prefix returns a directory that every path that g matches lies in, with a slash at its end, or "".
 func (g Glob) Prefix() string {
-	if g.prog == nil {
+	if g.prog == nil || g.prog.next != nil {
 		return ""
 	}
 	return g.prog.head[:strings.LastIndexByte(g.prog.head, '/')+1]
 }
 
-// everything says whether g is written so that it matches every path.
-func (g Glob) everything() bool {
+// Everything says whether g is written so that it matches every path.
+func (g Glob) Everything() bool {
 	return g.prog == nil || g.source == "**" || g.source == "**/*" || g.source == "*"
 }
 
 // A program is a glob as an automaton. Its states are the places of the glob that take a character; a set of
 // them is a bit set, so that a match never goes back.
 type program struct {
-	head   string // every match begins with it
-	tail   string // and ends with it
+	next   *program // another one that may match as well
+	head   string   // every match begins with it
+	tail   string   // and ends with it
 	states []state
 	follow [][]uint64 // by state: the states that can be next
 	start  []uint64   // after head
@@ -209,6 +292,7 @@ type inst struct {
 // A globber compiles a glob. At the first error it keeps why and at.
 type globber struct {
 	src   string
+	exact bool
 	pos   int
 	insts []inst
 	depth int // of braces
@@ -223,14 +307,17 @@ type globber struct {
 }
 
 // compile reads a glob. If why is not empty, it says what is wrong at the offset at, -1 for the whole.
-func compile(s string) (p *program, at int, why, hint string) {
-	if at, why, hint := refuse(s); why != "" {
+func compile(s string, exact bool) (p *program, at int, why, hint string) {
+	if at, why, hint := refuse(s, exact); why != "" {
 		return nil, at, why, hint
 	}
-	g := &globber{src: s, plain: true}
+	g := &globber{src: s, exact: exact, plain: true}
 	g.pos = skipDots(s, 0)
-	rooted := g.pos > 0 || strings.Contains(s, "/")
-	if g.pos == len(s) || s == "." {
+	if exact && (g.pos == len(s) || s == ".") { // the root itself, not what is in it
+		g.src, g.pos = ".", 0
+	}
+	rooted := exact || g.pos > 0 || strings.Contains(s, "/")
+	if !exact && (g.pos == len(s) || s == ".") {
 		return nil, 0, "", ""
 	}
 	if !rooted {
@@ -245,6 +332,7 @@ func compile(s string) (p *program, at int, why, hint string) {
 	}
 	p = &program{head: string(g.head), tail: string(g.literal)}
 	switch last := s[len(s)-1]; {
+	case exact:
 	case last == '/' || strings.HasSuffix(s, "/."):
 		g.star(takeAny)
 		p.tail = ""
@@ -261,10 +349,10 @@ func compile(s string) (p *program, at int, why, hint string) {
 }
 
 // refuse finds what no part of a glob may be.
-func refuse(s string) (at int, why, hint string) {
+func refuse(s string, exact bool) (at int, why, hint string) {
 	switch i := strings.IndexByte(s, 0); {
-	case len(s) > MaxGlob:
-		return -1, fmt.Sprintf("has %d bytes, %d are allowed", len(s), MaxGlob), ""
+	case len(s) > MaxBytes:
+		return -1, fmt.Sprintf("has %d bytes, %d are allowed", len(s), MaxBytes), ""
 	case !utf8.ValidString(s):
 		return -1, "is not UTF-8", ""
 	case i >= 0:
@@ -274,7 +362,7 @@ func refuse(s string) (at int, why, hint string) {
 	case len(s) > 2 && s[1] == ':' && (s[2] == '/' || s[2] == '\\') && (s[0]|0x20) >= 'a' && (s[0]|0x20) <= 'z', strings.HasPrefix(s, `\\`):
 		return -1, "is an absolute path", "paths are relative to the root of the repository, and have /"
 	}
-	for from := 0; from <= len(s); {
+	for from := 0; from <= len(s) && !exact; { // a path never has "..", so there it is only useless
 		n := strings.IndexAny(s[from:], "/{},")
 		if n < 0 {
 			n = len(s) - from
@@ -362,7 +450,15 @@ func (g *globber) rune(r rune) {
 // sequence reads up to the end, or in braces to what ends an alternative.
 func (g *globber) sequence() {
 	for g.why == "" && g.pos < len(g.src) {
-		switch c := g.src[g.pos]; {
+		switch c, end := g.src[g.pos], g.lastStars(); {
+		case end > 0:
+			g.special()
+			g.wild = true
+			g.pos = end
+			skip := g.split()
+			g.take(state{take: takeRune, r: '/'})
+			g.star(takeAny)
+			g.insts[skip].y = len(g.insts)
 		case c == '*':
 			g.stars()
 		case c == '?':
@@ -389,15 +485,37 @@ func (g *globber) sequence() {
 	}
 }
 
+// lastStars returns the offset behind "/**", also "/**/**", if an exact glob ends with that; else 0.
+func (g *globber) lastStars() int {
+	if !g.exact || g.src[g.pos] != '/' {
+		return 0
+	}
+	i := skipDots(g.src, g.pos)
+	for strings.HasPrefix(g.src[i:], "**") {
+		if i += len("**"); i < len(g.src) && g.src[i] != '/' {
+			return 0
+		}
+		if i = skipDots(g.src, i); i == len(g.src) {
+			return i
+		}
+	}
+	return 0
+}
+
 func (g *globber) stars() {
 	from := g.pos
 	for g.pos < len(g.src) && g.src[g.pos] == '*' {
 		g.pos++
 	}
 	g.special()
-	first := from == 0 || strings.IndexByte("/{,", g.src[from-1]) >= 0
+	before := "/{,"
+	if g.exact {
+		before = "/"
+	}
+	first := from == 0 || strings.IndexByte(before, g.src[from-1]) >= 0
+	last := g.pos == len(g.src) || g.src[g.pos] == '/'
 	switch {
-	case g.pos-from == 1:
+	case g.pos-from == 1, g.exact && !(first && last):
 		g.wild = true
 		g.star(takeName)
 	case first && g.pos < len(g.src) && g.src[g.pos] == '/':

@@ -1,8 +1,9 @@
-package query_test
+package glob_test
 
 import (
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,13 +11,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/glob"
 )
 
-func mustGlob(t testing.TB, s string) query.Glob {
+func mustGlob(t testing.TB, s string) glob.Glob {
 	t.Helper()
-	g, err := query.ParseGlob(s)
+	g, err := glob.Parse(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,24 +174,24 @@ func TestGlobErrors(t *testing.T) {
 		{`C:\src\*`, `the glob "C:\\src\\*" is an absolute path`},
 		{"c:/src/*", `the glob "c:/src/*" is an absolute path`},
 		{`\\host\share`, `the glob "\\\\host\\share" is an absolute path`},
-		{strings.Repeat("a", query.MaxGlob+1), fmt.Sprintf("the glob %q has 1025 bytes, 1024 are allowed", strings.Repeat("a", 60)+"…")},
+		{strings.Repeat("a", glob.MaxBytes+1), fmt.Sprintf("the glob %q has 1025 bytes, 1024 are allowed", strings.Repeat("a", 60)+"…")},
 	}
 	for _, test := range tests {
-		g, err := query.ParseGlob(test.glob)
+		g, err := glob.Parse(test.glob)
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%q: got  %v\nwant %s", test.glob, err, test.want)
 		}
 		if !errors.Is(err, diag.Code("glob_pattern")) || diag.ClassOf(err) != diag.Misuse {
 			t.Errorf("%q: the error is %#v", test.glob, err)
 		}
-		if g != (query.Glob{}) {
+		if g != (glob.Glob{}) {
 			t.Errorf("%q: a glob comes with the error", test.glob)
 		}
 	}
 }
 
 func TestGlobZero(t *testing.T) {
-	var zero query.Glob
+	var zero glob.Glob
 	parsed := mustGlob(t, "")
 	if !zero.Match("a/b") || zero.Prefix() != "" || zero.String() != "" || parsed != zero {
 		t.Error("the zero glob does not match everything")
@@ -339,24 +340,24 @@ func FuzzGlob(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		glob, path, _ := strings.Cut(s, "\x00")
-		g, err := query.ParseGlob(glob)
+		pattern, path, _ := strings.Cut(s, "\x00")
+		g, err := glob.Parse(pattern)
 		if err != nil {
 			if !errors.Is(err, diag.Code("glob_pattern")) {
-				t.Fatalf("%q: %v", glob, err)
+				t.Fatalf("%q: %v", pattern, err)
 			}
 			return
 		}
-		if strings.Count(glob, "{") > 100 { // as deep as the oracle goes
+		if strings.Count(pattern, "{") > 100 { // as deep as the oracle goes
 			return
 		}
-		re := oracle(glob)
-		for _, p := range []string{path, glob, strings.TrimPrefix(glob, "/"), "x/" + path, path + "/x", strings.ReplaceAll(path, "/", "")} {
+		re := oracle(pattern)
+		for _, p := range []string{path, pattern, strings.TrimPrefix(pattern, "/"), "x/" + path, path + "/x", strings.ReplaceAll(path, "/", "")} {
 			if got, want := g.Match(p), re.MatchString(p); got != want {
-				t.Errorf("%q matches %q: %v; %s says %v", glob, p, got, re, want)
+				t.Errorf("%q matches %q: %v; %s says %v", pattern, p, got, re, want)
 			}
 			if g.Match(p) && !strings.HasPrefix(p, g.Prefix()) {
-				t.Errorf("%q matches %q, which is not in %q", glob, p, g.Prefix())
+				t.Errorf("%q matches %q, which is not in %q", pattern, p, g.Prefix())
 			}
 		}
 	})
@@ -403,7 +404,7 @@ func BenchmarkGlobMatch(b *testing.B) {
 
 func BenchmarkParseGlob(b *testing.B) {
 	for b.Loop() {
-		if _, err := query.ParseGlob("{src,lib}/**/*.{ts,tsx}"); err != nil {
+		if _, err := glob.Parse("{src,lib}/**/*.{ts,tsx}"); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -428,4 +429,112 @@ func TestGlobFiles(t *testing.T) {
 			t.Errorf("%s: %s", test.glob, got)
 		}
 	}
+}
+
+// TestExact holds what a glob of a permission means, and no more than that.
+func TestExact(t *testing.T) {
+	for _, test := range []struct{ glob, yes, no string }{
+		{"*.go", "main.go", "cmd/main.go"},
+		{"src", "src", "src/a x/src"},
+		{"src/", "src", "src/a x/src/a"},
+		{".", ".", "a a/b"},
+		{"/", ".", "a a/b"},
+		{"src/*", "src/a", "src/a/b src"},
+		{"src/**", "src src/a src/a/b", "srcs src.go x/src"},
+		{"**/a", "a x/y/a", "xa a/b"},
+		{"**a", "xa a", "x/a"},
+		{"a**b", "ab axb", "a/b"},
+		{"{src,lib/**}", "src lib lib/x/y", "src/x"},
+		{"a/**/b", "a/b a/x/y/b", "ab"},
+		{"../a", "", "a"},
+		{"**", "a a/b", ""},
+	} {
+		g, err := glob.Exact(test.glob)
+		if err != nil {
+			t.Fatalf("%q: %v", test.glob, err)
+		}
+		for _, path := range strings.Fields(test.yes) {
+			if !g.Match(path) {
+				t.Errorf("%q does not match %q", test.glob, path)
+			}
+		}
+		for _, path := range strings.Fields(test.no) {
+			if g.Match(path) {
+				t.Errorf("%q matches %q", test.glob, path)
+			}
+		}
+	}
+	for _, bad := range []string{"", "{a", "a}", "[", strings.Repeat("x", 2000), strings.Repeat("{", 500), strings.Repeat("{a,b}", 10)} {
+		if g, err := glob.Exact(bad); !errors.Is(err, diag.Code("glob_pattern")) || g.Match("a") != (glob.Glob{}).Match("a") {
+			t.Errorf("%.20q: %v", bad, err)
+		}
+	}
+}
+
+// FuzzExact compares exact globs with a matcher that goes name by name, and knows neither classes nor escapes.
+func FuzzExact(f *testing.F) {
+	for _, s := range []string{"src/**\x00src/a", "*.go\x00a.go", "a/**/b\x00a/b", "{a,b/**}\x00b", "./a/\x00a", "**a/?b\x00a/bb", "{a,{b,c}}d\x00cd"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		pattern, name, _ := strings.Cut(s, "\x00")
+		g, err := glob.Exact(pattern)
+		alternatives, ok := glob.Alternatives(pattern)
+		if err != nil || !ok || strings.ContainsAny(pattern, `[]\`) || !utf8.ValidString(name) || strings.Contains(pattern, "***") {
+			return
+		}
+		for _, n := range []string{name, strings.TrimRight(pattern, "/*"), "x/" + name, name + "/x"} {
+			if n == "" || strings.Contains("/"+n+"/", "//") || strings.Contains("/"+n+"/", "/./") {
+				continue
+			}
+			want := false
+			for _, a := range alternatives {
+				want = want || matchNames(namesOf(a), strings.Split(n, "/"))
+			}
+			if got := g.Match(n); got != want {
+				t.Errorf("%q matches %q: %v, want %v", pattern, n, got, want)
+			}
+		}
+	})
+}
+
+// namesOf splits a pattern without braces; ** is there once where it stands next to itself.
+func namesOf(pattern string) (names []string) {
+	for name := range strings.SplitSeq(pattern, "/") {
+		if name != "" && name != "." && !(name == "**" && len(names) > 0 && names[len(names)-1] == "**") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// matchNames takes time proportional to the product of the lengths.
+func matchNames(pattern, names []string) bool {
+	// After each name, reached[i] says whether pattern[:i] means all names so far.
+	reached := make([]bool, len(pattern)+1)
+	reached[0] = true
+	skip := func(r []bool) {
+		for i, p := range pattern {
+			if p == "**" && r[i] {
+				r[i+1] = true
+			}
+		}
+	}
+	skip(reached)
+	for _, name := range names {
+		next := make([]bool, len(pattern)+1)
+		for i, p := range pattern {
+			if !reached[i] {
+				continue
+			}
+			if p == "**" {
+				next[i] = true
+			} else if ok, _ := path.Match(p, name); ok {
+				next[i+1] = true
+			}
+		}
+		skip(next)
+		reached = next
+	}
+	return reached[len(pattern)]
 }

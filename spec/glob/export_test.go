@@ -1,0 +1,3 @@
+package glob
+
+var Alternatives = alternatives
