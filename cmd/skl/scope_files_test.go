@@ -13,7 +13,7 @@ import (
 
 // scopePackages are those that touch the files of a scope: skl.toml, skl.lock, roots, receipts and
 // the files of agents. They do it through a within.Dir, which no link leads out of.
-var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/session", "internal/ship"}
+var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/session", "internal/ship", "internal/admin"}
 
 // fileCalls are functions that take a path and follow the links in it.
 var fileCalls = map[string][]string{
@@ -126,7 +126,7 @@ var outsideScopes = map[string]string{
 	"internal/cli/key.go writeNew":                   "a file that the user names on the command line",
 	"internal/cli/lint.go skillDirs":                 "a file that the user names on the command line",
 	"internal/cli/mcptools.go offerCode":             "a file that the user names on the command line",
-	"internal/cli/registry_namespace.go signerOf":    "a file that the user names on the command line",
+	"internal/admin/signer.go signer":                "a file that the user names on the command line",
 	"internal/cli/run.go request":                    "a file that the user names on the command line",
 	"internal/cli/runflags.go answers":               "a file that the user names on the command line",
 	"internal/cli/sign.go attestCommand":             "a file that the user names on the command line",
@@ -134,13 +134,13 @@ var outsideScopes = map[string]string{
 	"internal/ship/sign.go keylessSigner":            "a file that the user names on the command line",
 	"internal/ship/sign.go PrivateKey":               "a file that the user names on the command line",
 	"internal/scope/scope.go Open":                   "a file that the user names on the command line",
-	"internal/cli/registry.go hasData":               "the data of a registry, which its administrator names",
-	"internal/cli/registry_data.go runBackup":        "the data of a registry, which its administrator names",
-	"internal/cli/registry_doctor.go data":           "the data of a registry, which its administrator names",
-	"internal/cli/registry_init.go placeFile":        "the data of a registry, which its administrator names",
-	"internal/cli/registry_serve.go keepAdminToken":  "the data of a registry, which its administrator names",
-	"internal/cli/registry_serve.go serveConfig":     "the data of a registry, which its administrator names",
-	"internal/cli/registry_serve.go welcome":         "the data of a registry, which its administrator names",
+	"internal/admin/admin.go hasData":                "the data of a registry, which its administrator names",
+	"internal/admin/data.go Backup":                  "the data of a registry, which its administrator names",
+	"internal/admin/doctor.go data":                  "the data of a registry, which its administrator names",
+	"internal/admin/init.go placeFile":               "the data of a registry, which its administrator names",
+	"internal/admin/serve.go keepAdminToken":         "the data of a registry, which its administrator names",
+	"internal/admin/serve.go serveConfig":            "the data of a registry, which its administrator names",
+	"internal/admin/serve.go Shown":                  "the data of a registry, which its administrator names",
 	"internal/cli/quickstart.go believe":             "a new directory of skl's own making",
 	"internal/cli/quickstart.go demoDir":             "a new directory of skl's own making",
 	"internal/cli/quickstart.go demoSkill":           "a new directory of skl's own making",

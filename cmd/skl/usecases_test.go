@@ -12,12 +12,13 @@ import (
 
 // useCases are the packages below cmd/skl/internal that know no flags and no terminal: the command line calls them, and
 // so do agents, tests and pages.
-var useCases = []string{"ask", "scope", "apply", "session", "ship"}
+var useCases = []string{"ask", "scope", "apply", "session", "ship", "admin"}
 
 // TestUseCasesKnowNoTerminal holds that use cases import neither the command line nor what it is made of, and
 // that they stand on each other in one direction.
 func TestUseCasesKnowNoTerminal(t *testing.T) {
-	below := map[string][]string{"ask": {}, "scope": {"ask"}, "apply": {"ask", "scope"}, "session": {"ask", "scope", "apply"}, "ship": {"ask", "scope"}}
+	below := map[string][]string{"ask": {}, "scope": {"ask"}, "apply": {"ask", "scope"}, "session": {"ask", "scope", "apply"}, "ship": {"ask", "scope"},
+		"admin": {"scope", "ship"}}
 	for _, name := range useCases {
 		for file, imports := range importsIn(t, filepath.Join("internal", name)) {
 			for _, path := range imports {
@@ -54,16 +55,7 @@ var areaImports = map[string]string{
 	"mcptools.go":           "install/roots",
 	"publish.go":            "registry/client/wire",
 	"quickstart.go":         "registry/server",
-	"registry.go":           "registry registry/api registry/auth registry/client registry/client/wire registry/server",
-	"registry_clients.go":   "registry/client",
-	"registry_data.go":      "registry registry/server",
-	"registry_doctor.go":    "registry/client",
-	"registry_init.go":      "registry/deploy registry/server",
-	"registry_log.go":       "registry/client registry/tlog",
-	"registry_namespace.go": "registry/auth registry/client/wire",
-	"registry_release.go":   "registry/client registry/client/wire",
-	"registry_serve.go":     "registry/server",
-	"registry_token.go":     "registry/auth registry/client/wire",
+	"registry_namespace.go": "registry/client/wire",
 	"resume.go":             "runtime/model runtime/run",
 	"run.go":                "runtime/run runtime/trace",
 	"runflags.go":           "runtime/run runtime/tool",
