@@ -13,7 +13,7 @@ import (
 
 // scopePackages are those that touch the files of a scope: skl.toml, skl.lock, roots, receipts and
 // the files of agents. They do it through a within.Dir, which no link leads out of.
-var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/session", "internal/ship", "internal/admin"}
+var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/session", "internal/ship", "internal/admin", "internal/account", "internal/author"}
 
 // fileCalls are functions that take a path and follow the links in it.
 var fileCalls = map[string][]string{
@@ -119,17 +119,17 @@ var outsideScopes = map[string]string{
 	"internal/scope/config.go EditConfig":            "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/sources.go NewHTTP":              "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/config.go readConfig":            "the user's own state, configuration and caches, whose links are the user's",
-	"internal/cli/author.go runPack":                 "a file that the user names on the command line",
+	"internal/author/author.go writeArchive":         "a file that the user names on the command line",
 	"internal/cli/convert.go writeConverted":         "a file that the user names on the command line",
 	"internal/cli/graph.go runGraph":                 "a file that the user names on the command line",
-	"internal/cli/key.go publicKey":                  "a file that the user names on the command line",
-	"internal/cli/key.go writeNew":                   "a file that the user names on the command line",
+	"internal/ship/key.go ShowKey":                   "a file that the user names on the command line",
+	"internal/ship/key.go writeNew":                  "a file that the user names on the command line",
 	"internal/cli/lint.go skillDirs":                 "a file that the user names on the command line",
 	"internal/cli/mcptools.go offerCode":             "a file that the user names on the command line",
 	"internal/admin/signer.go signer":                "a file that the user names on the command line",
 	"internal/cli/run.go request":                    "a file that the user names on the command line",
 	"internal/cli/runflags.go answers":               "a file that the user names on the command line",
-	"internal/cli/sign.go attestCommand":             "a file that the user names on the command line",
+	"internal/ship/shipper.go statement":             "a file that the user names on the command line",
 	"internal/ship/sign.go identityToken":            "a file that the user names on the command line",
 	"internal/ship/sign.go keylessSigner":            "a file that the user names on the command line",
 	"internal/ship/sign.go PrivateKey":               "a file that the user names on the command line",
@@ -150,7 +150,7 @@ var outsideScopes = map[string]string{
 	"internal/cli/test.go run":                       "a new directory of skl's own making",
 	"internal/cli/test.go script":                    "a new directory of skl's own making",
 	"internal/scope/hosts.go canLink":                "a new directory of skl's own making",
-	"internal/cli/author.go openSkill":               "confined by an os.Root",
+	"internal/author/author.go open":                 "confined by an os.Root",
 	"internal/ship/draft.go draft":                   "confined by an os.Root",
 	"internal/scope/market.go ReadFile":              "confined by an os.Root",
 	"internal/cli/lint.go hasLowerCase":              "asks whether something is there, and reads nothing of it",

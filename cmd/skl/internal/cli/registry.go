@@ -49,7 +49,7 @@ func (w *world) admin() *admin.Admin { return &admin.Admin{Scope: w.Scope} }
 
 // did prints that a subcommand did something, or with --dry-run would have.
 func (w *world) did(c *cli.Context, out admin.Done, err error, format string, args ...any) error {
-	return w.output(out, err, func() {
+	return w.show(out, err, func() {
 		w.ui.Print(format, args...)
 		w.dryNote(c)
 	})
@@ -68,4 +68,12 @@ func words(c *cli.Context, n int, form string) ([]string, error) {
 		return nil, diag.New(diag.Misuse, "usage", "write: skl %s", form)
 	}
 	return c.Args().Slice(), nil
+}
+
+// table prints rows below a header, and note where there are none.
+func (w *world) table(header []string, rows [][]string, note string) {
+	w.ui.Rows(append([][]string{header}, rows...))
+	if len(rows) == 0 && note != "" {
+		w.ui.Note("%s", note)
+	}
 }

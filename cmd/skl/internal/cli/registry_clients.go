@@ -24,7 +24,7 @@ func runClients(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	only := c.String("for") != ""
 	out, err := w.admin().Clients(ctx, admin.ClientsRequest{Site: siteOf(c), For: c.String("for"), Namespace: c.String("namespace")})
-	return w.output(out, err, func() {
+	return w.show(out, err, func() {
 		for i, h := range out.Clients {
 			if !only && i > 0 {
 				w.ui.Print("")

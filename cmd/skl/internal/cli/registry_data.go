@@ -43,7 +43,7 @@ func runGC(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.admin().GC(ctx, admin.GCRequest{Data: c.String("data"), Grace: grace, DryRun: c.Bool("dry-run")})
-	return w.output(out, err, func() {
+	return w.show(out, err, func() {
 		verb := "removed"
 		if out.DryRun {
 			verb = "would remove"
@@ -65,7 +65,7 @@ func examine(name string, look func(*admin.Admin, context.Context, string) (admi
 }
 
 func (w *world) printExamined(name string, out admin.Examined, err error) error {
-	err = w.output(out, err, func() {
+	err = w.show(out, err, func() {
 		var rows [][]string
 		for _, p := range out.Problems {
 			rows = append(rows, []string{p.Code, p.What, p.Text})
@@ -95,7 +95,7 @@ func runBackup(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	dry := c.Bool("dry-run")
 	out, err := w.admin().Backup(ctx, admin.BackupRequest{Data: c.String("data"), Dir: args[0], DryRun: dry})
-	return w.output(out, err, func() {
+	return w.show(out, err, func() {
 		if dry {
 			w.ui.Print("%s would be copied to %s", w.Short(out.From), w.Short(out.Dir))
 			return
@@ -115,7 +115,7 @@ func runRestore(ctx context.Context, w *world, c *cli.Context) error {
 	if err == nil && !dry && !out.Found.OK {
 		return w.printExamined("fsck", out.Found, nil)
 	}
-	return w.output(out, err, func() {
+	return w.show(out, err, func() {
 		if dry {
 			w.ui.Print("%s would be restored to %s", w.Short(out.From), w.Short(out.Dir))
 			return

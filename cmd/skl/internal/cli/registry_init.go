@@ -30,7 +30,7 @@ func initRegistry(_ context.Context, w *world, c *cli.Context) error {
 	r := admin.InitRequest{URL: c.String("url"), Addr: c.String("addr"), Data: c.String("data"), TLS: c.String("tls"), Issuer: c.String("oidc"), ClientID: c.String("client-id"),
 		Systemd: c.Bool("systemd"), Compose: c.Bool("compose"), DryRun: c.Bool("dry-run")}
 	out, err := w.admin().Init(r)
-	return w.output(out, err, func() {
+	return w.show(out, err, func() {
 		for _, f := range out.Files {
 			if r.DryRun {
 				w.ui.Raw([]byte(f.Text))

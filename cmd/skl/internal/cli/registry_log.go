@@ -25,7 +25,7 @@ func verifyLog(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.admin().VerifyLog(ctx, siteOf(c))
-	return w.output(out, err, func() {
+	return w.show(out, err, func() {
 		found := "is whole"
 		if out.Checked == "head" {
 			found = "continues what was seen before"
@@ -42,7 +42,7 @@ func showLog(ctx context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "write: skl registry log show [NAMESPACE[/NAME]] --limit N")
 	}
 	out, err := w.admin().ReadLog(ctx, admin.LogRequest{Site: siteOf(c), About: c.Args().First(), Limit: c.Int("limit")})
-	return w.output(out, err, func() {
+	return w.show(out, err, func() {
 		var rows [][]string
 		for _, e := range out.Entries {
 			name := e.Name

@@ -64,7 +64,7 @@ func setNamespace(ctx context.Context, w *world, c *cli.Context) error {
 }
 
 func (w *world) printNamespace(c *cli.Context, out admin.Namespaces, err error, format string) error {
-	return w.output(out, err, func() {
+	return w.show(out, err, func() {
 		n := out.Namespaces[0]
 		w.ui.Print(format, n.Name, describe(n))
 		w.dryNote(c)
@@ -94,7 +94,7 @@ func describe(n wire.Namespace) string {
 
 func listNamespaces(ctx context.Context, w *world, c *cli.Context) error {
 	out, err := w.admin().Namespaces(ctx, siteOf(c))
-	return w.output(out, err, func() {
+	return w.show(out, err, func() {
 		var rows [][]string
 		for _, n := range out.Namespaces {
 			rows = append(rows, []string{n.Name, orDash(n.Role), describe(n)})
@@ -112,7 +112,7 @@ func listGrants(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.admin().Grants(ctx, siteOf(c), args[0])
-	return w.output(out, err, func() {
+	return w.show(out, err, func() {
 		var rows [][]string
 		for _, g := range out.Grants {
 			rows = append(rows, []string{g.Account, g.Role, day(g.Created, "-")})
@@ -147,7 +147,7 @@ func editSigners(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	out, err := w.admin().Signers(ctx, admin.SignerRequest{Site: siteOf(c), Namespace: args[0], Key: c.String("key"), Issuer: c.String("issuer"), Identity: c.String("identity"),
 		Remove: c.Bool("remove"), Require: c.Bool("require"), NoRequire: c.Bool("no-require"), DryRun: c.Bool("dry-run")})
-	return w.output(out, err, func() {
+	return w.show(out, err, func() {
 		n := out.Namespaces[0]
 		var rows [][]string
 		for _, s := range n.Policy.Signers {

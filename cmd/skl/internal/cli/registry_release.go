@@ -19,7 +19,7 @@ func actCommand(action, usage, done string) command {
 				return err
 			}
 			out, err := w.admin().Decide(ctx, admin.DecisionRequest{Site: siteOf(c), Release: args[0], Action: action, Reason: c.String("reason"), DryRun: c.Bool("dry-run")})
-			return w.output(out, err, func() {
+			return w.show(out, err, func() {
 				if c.Bool("dry-run") {
 					w.ui.Print("%s is %s now and would be %s", args[0], out.State, done)
 					w.dryNote(c)
@@ -47,7 +47,7 @@ func runMirror(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	out, err := w.admin().Mirror(ctx, admin.MirrorRequest{Site: siteOf(c), From: c.String("from"), Namespace: args[0], Into: c.String("into"),
 		Approve: c.String("approve"), DryRun: c.Bool("dry-run")})
-	if err := w.output(out, err, func() { w.printMirrored(out) }); err != nil {
+	if err := w.show(out, err, func() { w.printMirrored(out) }); err != nil {
 		return err
 	}
 	if out.First != nil {

@@ -38,7 +38,7 @@ func createToken(ctx context.Context, w *world, c *cli.Context) error {
 	if r.DryRun {
 		return w.did(c, out.Done, err, "a token of role %s in %s would be made", r.Role, r.Namespace)
 	}
-	return w.output(out, err, func() {
+	return w.show(out, err, func() {
 		w.ui.Print("%s", out.Text)
 		until := "never expires"
 		if !out.Expires.IsZero() {
@@ -53,7 +53,7 @@ func createToken(ctx context.Context, w *world, c *cli.Context) error {
 
 func listTokens(ctx context.Context, w *world, c *cli.Context) error {
 	out, err := w.admin().Tokens(ctx, siteOf(c))
-	return w.output(out, err, func() {
+	return w.show(out, err, func() {
 		var rows [][]string
 		for _, t := range out.Tokens {
 			rows = append(rows, []string{t.ID, t.Account, t.Namespace, t.Role, day(t.Expires, "never"), day(t.LastUsed, "-"), admin.TokenState(t)})
