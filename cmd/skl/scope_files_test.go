@@ -13,7 +13,7 @@ import (
 
 // scopePackages are those that touch the files of a scope: skl.toml, skl.lock, roots, receipts and
 // the files of agents. They do it through a within.Dir, which no link leads out of.
-var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/session", "internal/ship", "internal/admin", "internal/account", "internal/author"}
+var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/session", "internal/ship", "internal/admin", "internal/account", "internal/author", "internal/demo"}
 
 // fileCalls are functions that take a path and follow the links in it.
 var fileCalls = map[string][]string{
@@ -141,11 +141,11 @@ var outsideScopes = map[string]string{
 	"internal/admin/serve.go keepAdminToken":         "the data of a registry, which its administrator names",
 	"internal/admin/serve.go serveConfig":            "the data of a registry, which its administrator names",
 	"internal/admin/serve.go Shown":                  "the data of a registry, which its administrator names",
-	"internal/cli/quickstart.go believe":             "a new directory of skl's own making",
-	"internal/cli/quickstart.go demoDir":             "a new directory of skl's own making",
-	"internal/cli/quickstart.go demoSkill":           "a new directory of skl's own making",
-	"internal/cli/quickstart.go demoTree":            "a new directory of skl's own making",
-	"internal/cli/quickstart.go prepare":             "a new directory of skl's own making",
+	"internal/demo/demo.go believe":                  "a new directory of skl's own making",
+	"internal/demo/demo.go New":                      "a new directory of skl's own making",
+	"internal/demo/skills.go writeSkill":             "a new directory of skl's own making",
+	"internal/demo/skills.go writeTree":              "a new directory of skl's own making",
+	"internal/demo/demo.go prepare":                  "a new directory of skl's own making",
 	"internal/cli/test.go record":                    "a new directory of skl's own making",
 	"internal/cli/test.go run":                       "a new directory of skl's own making",
 	"internal/cli/test.go script":                    "a new directory of skl's own making",

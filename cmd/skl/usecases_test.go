@@ -12,13 +12,13 @@ import (
 
 // useCases are the packages below cmd/skl/internal that know no flags and no terminal: the command line calls them, and
 // so do agents, tests and pages.
-var useCases = []string{"ask", "scope", "apply", "session", "ship", "admin", "account", "author"}
+var useCases = []string{"ask", "scope", "apply", "session", "ship", "admin", "account", "author", "demo"}
 
 // TestUseCasesKnowNoTerminal holds that use cases import neither the command line nor what it is made of, and
 // that they stand on each other in one direction.
 func TestUseCasesKnowNoTerminal(t *testing.T) {
 	below := map[string][]string{"ask": {}, "scope": {"ask"}, "apply": {"ask", "scope"}, "session": {"ask", "scope", "apply"}, "ship": {"ask", "scope"},
-		"admin": {"scope", "ship"}, "account": {"ask", "scope"}, "author": {"scope"}}
+		"admin": {"scope", "ship"}, "account": {"ask", "scope"}, "author": {"scope"}, "demo": {"admin", "scope"}}
 	for _, name := range useCases {
 		for file, imports := range importsIn(t, filepath.Join("internal", name)) {
 			for _, path := range imports {
@@ -51,7 +51,6 @@ var areaImports = map[string]string{
 	"mcp.go":                "runtime/model/mcp runtime/tool",
 	"mcptools.go":           "install/roots",
 	"publish.go":            "registry/client/wire",
-	"quickstart.go":         "registry/server",
 	"registry_namespace.go": "registry/client/wire",
 	"resume.go":             "runtime/model runtime/run",
 	"run.go":                "runtime/run runtime/trace",
