@@ -48,7 +48,7 @@ var areaImports = map[string]string{
 	"install.go":            "install",
 	"lint.go":               "resolver/source runtime/skills",
 	"list.go":               "install/hosts install/roots",
-	"mcp.go":                "runtime/model/mcp runtime/tool",
+	"mcp.go":                "runtime/model/mcp",
 	"mcptools.go":           "install/roots",
 	"publish.go":            "registry/client/wire",
 	"registry_namespace.go": "registry/client/wire",

@@ -134,3 +134,17 @@ func TestPerson(t *testing.T) {
 		t.Errorf("%+v, asked %q, %v", ended.Result, asked, err)
 	}
 }
+
+// TestCheckLimits holds what is refused before there is a run.
+func TestCheckLimits(t *testing.T) {
+	runs := bench(t, false)
+	for _, test := range []struct {
+		allow []string
+		how   string
+		ok    bool
+	}{{nil, "", true}, {[]string{"run", "filesystem"}, "strict", true}, {nil, "loose", false}, {[]string{"every thing"}, "", false}} {
+		if err := runs.CheckLimits(test.allow, test.how); (err == nil) != test.ok || !test.ok && diag.ClassOf(err) != diag.Misuse {
+			t.Errorf("%q, %q: %v", test.allow, test.how, err)
+		}
+	}
+}
