@@ -146,6 +146,13 @@ func TestUseCases(t *testing.T) {
 	if err != nil || len(found) != 2 {
 		t.Errorf("holdings: %v, %v", found, err)
 	}
+	why, err := b.applier().Why("pdf")
+	if err != nil || why.Asked != "./src/pdf" || why.Locked.Name != "pdf" {
+		t.Errorf("why: %+v, %v", why, err)
+	}
+	if _, err := b.applier().Why("missing"); !errors.Is(err, diag.Code("unknown_skill")) {
+		t.Errorf("why of nothing: %v", err)
+	}
 	checked, err := b.applier().Verify(ctx, nil, false)
 	if err != nil || !checked.OK || len(checked.Skills) != 2 {
 		t.Errorf("verify: %+v, %v", checked, err)

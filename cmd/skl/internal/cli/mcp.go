@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -12,10 +11,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
-	"github.com/skl-project/skl/cmd/skl/internal/session"
 	drive "github.com/skl-project/skl/runtime/model/mcp"
-	"github.com/skl-project/skl/runtime/tool"
-	"github.com/skl-project/skl/spec/diag"
 )
 
 func mcpCommand() command {
@@ -47,11 +43,7 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 		w.ui.Raw([]byte(text))
 		return nil
 	}
-	if how := w.runs.Confinement(c.String("sandbox")); !slices.Contains([]string{"auto", "strict", "off"}, how) {
-		return diag.New(diag.Misuse, "usage", "--sandbox %q is not auto, strict or off", how)
-	}
-	allow := slices.DeleteFunc(splitList(c.StringSlice("allow")), func(s string) bool { return s == session.AllowRun })
-	if _, err := tool.ParseGrant(strings.Join(allow, ",")); err != nil {
+	if err := w.runs.CheckLimits(splitList(c.StringSlice("allow")), c.String("sandbox")); err != nil {
 		return err
 	}
 	o := mcp.Options{Version: version, Tools: groups, In: io.NopCloser(w.env.stdin), Out: keepOpen{w.env.stdout}, Log: w.env.stderr}

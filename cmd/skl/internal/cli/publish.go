@@ -31,29 +31,23 @@ func runPublish(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	dry := c.Bool("dry-run")
 	out, err := w.shipper().Publish(ctx, ship.PublishRequest{Dir: c.Args().First(), Name: c.Args().Get(1), To: c.String("to"), Image: c.Bool("image"), Signing: signing(c), DryRun: dry})
-	if err != nil {
-		return err
-	}
-	return w.printPublish(out, dry)
+	return w.show(out, err, func() { w.printPublish(out, dry) })
 }
 
 // shipper publishes from the scope, and asks the person for passphrases.
 func (w *world) shipper() *ship.Shipper { return &ship.Shipper{Scope: w.Scope, Secret: w.ui.Secret} }
 
-func (w *world) printPublish(out ship.Published, dry bool) error {
-	if w.ui.JSON {
-		return w.ui.Result(out)
-	}
+func (w *world) printPublish(out ship.Published, dry bool) {
 	what := fmt.Sprintf("%s@%s   %s, %s", out.Name, out.Version, diag.Count(out.Files, "file"), ui.Size(out.Bytes))
 	if dry {
 		w.ui.Print("%s", what)
 		w.ui.Print("manifest %s", out.Digest)
 		w.ui.Note("would be published to %s; nothing was sent (--dry-run)", out.To)
-		return nil
+		return
 	}
 	if !out.Created {
 		w.ui.Print("%s is published already, the same", what)
-		return nil
+		return
 	}
 	mark := ui.Painted(w.ui.Done())
 	if out.Reason != "" {
@@ -81,5 +75,4 @@ func (w *world) printPublish(out ship.Published, dry bool) error {
 	default:
 		w.ui.Hint("a maintainer of %s can approve it: skl registry approve %s@%s", out.Name, out.Name, out.Version)
 	}
-	return nil
 }

@@ -2,165 +2,44 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/registry/client"
-	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/cmd/skl/internal/admin"
 )
 
-type clientsResult struct {
-	Registry string       `json:"registry"`
-	Clients  []clientHelp `json:"clients"`
-}
-
-// A clientHelp is what to type, or to write into a file, so that a program uses the registry.
-type clientHelp struct {
-	For   string   `json:"for"`
-	Note  string   `json:"note,omitempty"`
-	Lines []string `json:"lines"`
-}
-
 func clientsCommand() command {
-	return command{name: "clients", usage: "lines to paste for programs that use a registry", output: clientsResult{}, run: runClients,
+	return command{name: "clients", usage: "lines to paste for programs that use a registry", output: admin.Clients{}, run: runClients,
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "for", Usage: "only for `PROGRAM`: " + strings.Join(programs(), ", ")},
+			&cli.StringFlag{Name: "for", Usage: "only for `PROGRAM`: " + strings.Join(admin.Programs(), ", ")},
 			&cli.StringFlag{Name: "namespace", Usage: "for skills of `NAMESPACE`"},
 			&cli.StringFlag{Name: "registry", Usage: "speak to registry `NAME|URL` (default: the default one of config.toml)"},
 		}}
-}
-
-// An example is a release that the lines name.
-type example struct{ url, host, namespace, name, version string }
-
-func (e example) release() string { return e.namespace + "/" + e.name }
-
-// image is where container engines find the release; it is there if it was published with --image.
-func (e example) image() string { return e.host + "/" + e.release() + ":" + e.version + "-image" }
-
-// programs are the names of --for.
-func programs() []string {
-	var names []string
-	for _, h := range clientHelps(example{}) {
-		names = append(names, h.For)
-	}
-	return names
-}
-
-// clientHelps is for clients that do not send credentials as for those that do: a private namespace is read
-// through a path that holds a token.
-func clientHelps(e example) []clientHelp {
-	wellKnown := func(agent string) []string {
-		return []string{
-			fmt.Sprintf("npx skills add %s/%s --agent %s", e.url, e.namespace, agent),
-			fmt.Sprintf("npx skills add %s/t/TOKEN/%s --agent %s", e.url, e.namespace, agent),
-			fmt.Sprintf("skl install %s --host %s", e.release(), agent),
-		}
-	}
-	const private = "the line with /t/TOKEN/ is for private namespaces, with a token of role reader: skl registry token create --namespace NAMESPACE"
-	const image = "for releases that were published with --image"
-	return []clientHelp{
-		{For: "skl", Lines: []string{"skl login " + e.url + " --default", "skl install " + e.release(), "skl publish DIR " + e.release() + "@VERSION"}},
-		{For: "claude-code", Note: private, Lines: wellKnown("claude-code")},
-		{For: "npx", Note: private, Lines: []string{
-			fmt.Sprintf("npx skills add %s/%s", e.url, e.namespace),
-			fmt.Sprintf("npx skills add %s/t/TOKEN/%s", e.url, e.namespace),
-		}},
-		{For: "codex", Note: private, Lines: wellKnown("codex")},
-		{For: "copilot", Note: private, Lines: wellKnown("github-copilot")},
-		{For: "opencode", Note: "in opencode.json; the address ends with a slash", Lines: []string{
-			fmt.Sprintf(`{ "skills": { "urls": ["%s/%s/.well-known/skills/"] } }`, e.url, e.namespace),
-		}},
-		{For: "docker", Note: image, Lines: []string{
-			"docker login " + e.host + " --username skl --password-stdin < TOKEN_FILE",
-			"docker pull " + e.image(),
-			fmt.Sprintf("docker run --mount type=image,source=%s,target=/skills IMAGE", e.image()),
-		}},
-		{For: "kubernetes", Note: image + "; Kubernetes 1.33 and later", Lines: []string{
-			"kubectl create secret docker-registry skl --docker-server=" + e.host + " --docker-username=skl --docker-password=\"$(cat TOKEN_FILE)\"",
-			"volumes:",
-			"- name: skills",
-			"  image: { reference: " + e.image() + ", pullPolicy: IfNotPresent }",
-		}},
-		{For: "oras", Lines: []string{
-			"oras login " + e.host + " --username skl --password-stdin < TOKEN_FILE",
-			fmt.Sprintf("oras pull %s/%s:%s", e.host, e.release(), e.version),
-			fmt.Sprintf("oras discover %s/%s:%s", e.host, e.release(), e.version),
-		}},
-		{For: "crane", Lines: []string{
-			"crane auth login " + e.host + " --username skl --password-stdin < TOKEN_FILE",
-			fmt.Sprintf("crane manifest %s/%s:%s", e.host, e.release(), e.version),
-			fmt.Sprintf("crane export %s - | tar -x", e.image()),
-		}},
-	}
 }
 
 func runClients(ctx context.Context, w *world, c *cli.Context) error {
 	if _, err := words(c, 0, "registry clients --for PROGRAM"); err != nil {
 		return err
 	}
-	only := c.String("for")
-	if only != "" && !slices.Contains(programs(), only) {
-		return diag.New(diag.Misuse, "unknown_client", "there are no lines for %q", only).Meant(programs()...)
-	}
-	s, err := w.site(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	e := exampleOf(ctx, s, c.String("namespace"))
-	out := clientsResult{Registry: s.URL(), Clients: []clientHelp{}}
-	for _, h := range clientHelps(e) {
-		if only == "" || h.For == only {
-			out.Clients = append(out.Clients, h)
-		}
-	}
-	if w.ui.JSON {
-		return w.ui.Result(out)
-	}
-	for i, h := range out.Clients {
-		if only != "" {
+	only := c.String("for") != ""
+	out, err := w.admin().Clients(ctx, admin.ClientsRequest{Site: siteOf(c), For: c.String("for"), Namespace: c.String("namespace")})
+	return w.show(out, err, func() {
+		for i, h := range out.Clients {
+			if !only && i > 0 {
+				w.ui.Print("")
+			}
+			if !only && h.Note != "" {
+				w.ui.Print("# %s: %s", h.For, h.Note)
+			} else if !only {
+				w.ui.Print("# %s", h.For)
+			}
 			for _, line := range h.Lines {
 				w.ui.Print("%s", line)
 			}
-			if h.Note != "" {
+			if only && h.Note != "" {
 				w.ui.Note("%s", h.Note)
 			}
-			continue
 		}
-		if i > 0 {
-			w.ui.Print("")
-		}
-		w.ui.Print("# %s%s", h.For, noteText(h.Note))
-		for _, line := range h.Lines {
-			w.ui.Print("%s", line)
-		}
-	}
-	return nil
-}
-
-func noteText(note string) string {
-	if note == "" {
-		return ""
-	}
-	return ": " + note
-}
-
-// exampleOf is a release that the registry has and the caller may read. A registry that says nothing, or has
-// nothing, gets placeholders.
-func exampleOf(ctx context.Context, s *site, namespace string) example {
-	e := example{url: s.URL(), host: s.Host(), namespace: namespace, name: "NAME", version: "VERSION"}
-	if found, err := s.Search(ctx, client.Query{Namespace: namespace, Limit: 1}); err == nil && len(found.Items) > 0 {
-		first := found.Items[0]
-		if _, _, _, err := exactRelease(first.Namespace + "/" + first.Name + "@" + first.Latest); err == nil {
-			e.namespace, e.name, e.version = first.Namespace, first.Name, strings.ReplaceAll(first.Latest, "+", "_")
-		}
-	}
-	if e.namespace == "" {
-		e.namespace = "NAMESPACE"
-	}
-	return e
+	})
 }

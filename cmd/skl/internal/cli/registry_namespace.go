@@ -2,26 +2,13 @@ package cli
 
 import (
 	"context"
-	"os"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/scope"
-	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/cmd/skl/internal/admin"
 	"github.com/skl-project/skl/registry/client/wire"
-	"github.com/skl-project/skl/spec/attest"
-	"github.com/skl-project/skl/spec/diag"
 )
-
-type namespacesResult struct {
-	Namespaces []wire.Namespace `json:"namespaces"`
-}
-
-type grantsResult struct {
-	Grants []wire.Grant `json:"grants"`
-}
 
 func namespaceCommand() command {
 	with := func(flags ...cli.Flag) []cli.Flag { return append(append(flags, dryRunFlag()), siteFlags()...) }
@@ -32,15 +19,15 @@ func namespaceCommand() command {
 			&cli.BoolFlag{Name: "any", Usage: "take any OCI artifact, not skills only"},
 		}
 	}
-	return command{name: "namespace", usage: "manage namespaces: owners, publishers, signers", output: namespacesResult{},
+	return command{name: "namespace", usage: "manage namespaces: owners, publishers, signers", output: admin.Namespaces{},
 		sub: []command{
 			{name: "create", args: "NAMESPACE", usage: "create a namespace", run: createNamespace, flags: with(policy()...)},
 			{name: "set", args: "NAMESPACE", usage: "change its policy", run: setNamespace, flags: with(append(policy(),
 				&cli.BoolFlag{Name: "private", Usage: "readable only by accounts with a role"}, &cli.BoolFlag{Name: "skills", Usage: "take skills only"})...)},
 			{name: "list", usage: "namespaces that you may read", run: listNamespaces, flags: siteFlags()},
-			{name: "grants", args: "NAMESPACE", usage: "list accounts and their roles", output: grantsResult{}, run: listGrants, flags: siteFlags()},
-			{name: "grant", args: "NAMESPACE ACCOUNT ROLE", usage: "give an account a role: " + strings.Join(roles(), ", "), output: registryResult{}, run: grantRole, flags: with()},
-			{name: "ungrant", args: "NAMESPACE ACCOUNT", usage: "take its role away", output: registryResult{}, run: ungrantRole, flags: with()},
+			{name: "grants", args: "NAMESPACE", usage: "list accounts and their roles", output: admin.Grants{}, run: listGrants, flags: siteFlags()},
+			{name: "grant", args: "NAMESPACE ACCOUNT ROLE", usage: "give an account a role: " + strings.Join(admin.Roles(), ", "), output: admin.Done{}, run: grantRole, flags: with()},
+			{name: "ungrant", args: "NAMESPACE ACCOUNT", usage: "take its role away", output: admin.Done{}, run: ungrantRole, flags: with()},
 			{name: "signer", args: "NAMESPACE", usage: "list, add or remove who may sign releases", run: editSigners, flags: with(
 				&cli.StringFlag{Name: "key", Usage: "the public key in `FILE`, PEM"},
 				&cli.StringFlag{Name: "issuer", Usage: "`URL` of the issuer of an identity"},
@@ -52,24 +39,10 @@ func namespaceCommand() command {
 		}}
 }
 
-// setPolicy puts the flags into a policy.
-func setPolicy(c *cli.Context, p *wire.Policy) error {
-	switch c.String("approval") {
-	case "":
-	case "auto":
-		p.ManualApproval = false
-	case "manual":
-		p.ManualApproval = true
-	default:
-		return diag.New(diag.Misuse, "usage", "--approval is auto or manual, not %q", c.String("approval")).Meant("auto", "manual")
-	}
-	if c.Bool("any") && c.Bool("skills") || c.Bool("public") && c.Bool("private") {
-		return diag.New(diag.Misuse, "usage", "these flags exclude each other: --any and --skills, --public and --private")
-	}
-	if c.Bool("any") || c.Bool("skills") {
-		p.AcceptAny = c.Bool("any")
-	}
-	return nil
+// namespaceOf is what the flags say of a namespace.
+func namespaceOf(c *cli.Context, name string) admin.NamespaceRequest {
+	return admin.NamespaceRequest{Site: siteOf(c), Name: name, Public: c.Bool("public"), Private: c.Bool("private"), Approval: c.String("approval"),
+		Any: c.Bool("any"), Skills: c.Bool("skills"), DryRun: c.Bool("dry-run")}
 }
 
 func createNamespace(ctx context.Context, w *world, c *cli.Context) error {
@@ -77,25 +50,8 @@ func createNamespace(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	n := wire.NewNamespace{Name: args[0], Public: c.Bool("public")}
-	if err := auth.CheckNamespace(n.Name); err != nil {
-		return err
-	}
-	if err := setPolicy(c, &n.Policy); err != nil {
-		return err
-	}
-	s, err := w.site(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	made := wire.Namespace{Name: n.Name, Public: n.Public, Policy: n.Policy}
-	if !c.Bool("dry-run") {
-		if made, err = s.CreateNamespace(ctx, n); err != nil {
-			return err
-		}
-	}
-	return w.printNamespace(c, s, made, "created namespace %s, %s")
+	out, err := w.admin().CreateNamespace(ctx, namespaceOf(c, args[0]))
+	return w.printNamespace(c, out, err, "created namespace %s, %s")
 }
 
 func setNamespace(ctx context.Context, w *world, c *cli.Context) error {
@@ -103,38 +59,19 @@ func setNamespace(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := w.site(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	n, err := s.Namespace(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	if err := setPolicy(c, &n.Policy); err != nil {
-		return err
-	}
-	n.Public = (n.Public || c.Bool("public")) && !c.Bool("private")
-	if !c.Bool("dry-run") {
-		if n, err = s.UpdateNamespace(ctx, n.Name, wire.NamespaceChange{Public: &n.Public, Policy: &n.Policy}); err != nil {
-			return err
-		}
-	}
-	return w.printNamespace(c, s, n, "namespace %s is %s")
+	out, err := w.admin().SetNamespace(ctx, namespaceOf(c, args[0]))
+	return w.printNamespace(c, out, err, "namespace %s is %s")
 }
 
-func (w *world) printNamespace(c *cli.Context, s *site, n wire.Namespace, format string) error {
-	if w.ui.JSON {
-		return w.ui.Result(namespacesResult{[]wire.Namespace{n}})
-	}
-	w.ui.Print(format, n.Name, describe(n))
-	if c.Bool("dry-run") {
-		w.ui.Note("nothing was changed (--dry-run)")
-	} else if s.data == nil {
-		w.ui.Hint("skl registry token create --name NAME --namespace %s --role publisher", n.Name)
-	}
-	return nil
+func (w *world) printNamespace(c *cli.Context, out admin.Namespaces, err error, format string) error {
+	return w.show(out, err, func() {
+		n := out.Namespaces[0]
+		w.ui.Print(format, n.Name, describe(n))
+		w.dryNote(c)
+		if !c.Bool("dry-run") && !out.On.Local {
+			w.ui.Hint("skl registry token create --name NAME --namespace %s --role publisher", n.Name)
+		}
+	})
 }
 
 // describe says in words what a namespace accepts.
@@ -156,28 +93,17 @@ func describe(n wire.Namespace) string {
 }
 
 func listNamespaces(ctx context.Context, w *world, c *cli.Context) error {
-	s, err := w.site(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	list, err := s.Namespaces(ctx)
-	if err != nil {
-		return err
-	}
-	if w.ui.JSON {
-		return w.ui.Result(namespacesResult{append([]wire.Namespace{}, list...)})
-	}
-	rows := [][]string{{"NAMESPACE", "ROLE", "IS"}}
-	for _, n := range list {
-		rows = append(rows, []string{n.Name, orDash(n.Role), describe(n)})
-	}
-	w.ui.Rows(rows)
-	if len(list) == 0 {
-		w.ui.Note("there are no namespaces that you may read")
-		w.ui.Hint("skl registry namespace create NAME")
-	}
-	return nil
+	out, err := w.admin().Namespaces(ctx, siteOf(c))
+	return w.show(out, err, func() {
+		var rows [][]string
+		for _, n := range out.Namespaces {
+			rows = append(rows, []string{n.Name, orDash(n.Role), describe(n)})
+		}
+		w.table([]string{"NAMESPACE", "ROLE", "IS"}, rows, "there are no namespaces that you may read")
+		if len(rows) == 0 {
+			w.ui.Hint("skl registry namespace create NAME")
+		}
+	})
 }
 
 func listGrants(ctx context.Context, w *world, c *cli.Context) error {
@@ -185,24 +111,14 @@ func listGrants(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := w.site(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	list, err := s.Grants(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	if w.ui.JSON {
-		return w.ui.Result(grantsResult{append([]wire.Grant{}, list...)})
-	}
-	rows := [][]string{{"ACCOUNT", "ROLE", "SINCE"}}
-	for _, g := range list {
-		rows = append(rows, []string{g.Account, g.Role, day(g.Created, "-")})
-	}
-	w.ui.Rows(rows)
-	return nil
+	out, err := w.admin().Grants(ctx, siteOf(c), args[0])
+	return w.show(out, err, func() {
+		var rows [][]string
+		for _, g := range out.Grants {
+			rows = append(rows, []string{g.Account, g.Role, day(g.Created, "-")})
+		}
+		w.table([]string{"ACCOUNT", "ROLE", "SINCE"}, rows, "")
+	})
 }
 
 func grantRole(ctx context.Context, w *world, c *cli.Context) error {
@@ -210,20 +126,8 @@ func grantRole(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(roles(), args[2]) {
-		return diag.New(diag.Misuse, "unknown_role", "there is no role %q", args[2]).Meant(roles()...)
-	}
-	s, err := w.site(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	if !c.Bool("dry-run") {
-		if err := s.Grant(ctx, args[0], wire.Grant{Account: args[1], Role: args[2]}); err != nil {
-			return err
-		}
-	}
-	return w.did(c, s, "grant", args[0], "%s is %s in %s", args[1], args[2], args[0])
+	out, err := w.admin().Grant(ctx, admin.GrantRequest{Site: siteOf(c), Namespace: args[0], Account: args[1], Role: args[2], DryRun: c.Bool("dry-run")})
+	return w.did(c, out, err, "%s is %s in %s", args[1], args[2], args[0])
 }
 
 func ungrantRole(ctx context.Context, w *world, c *cli.Context) error {
@@ -231,17 +135,8 @@ func ungrantRole(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := w.site(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	if !c.Bool("dry-run") {
-		if err := s.Ungrant(ctx, args[0], args[1]); err != nil {
-			return err
-		}
-	}
-	return w.did(c, s, "ungrant", args[0], "%s has no role in %s", args[1], args[0])
+	out, err := w.admin().Ungrant(ctx, admin.GrantRequest{Site: siteOf(c), Namespace: args[0], Account: args[1], DryRun: c.Bool("dry-run")})
+	return w.did(c, out, err, "%s has no role in %s", args[1], args[0])
 }
 
 // editSigners changes the list of signers, or only shows it.
@@ -250,97 +145,16 @@ func editSigners(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	signer, err := w.signerOf(c)
-	if err != nil {
-		return err
-	}
-	s, err := w.site(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	n, err := s.Namespace(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	before := n.Policy
-	n.Policy.Signers = slices.Clone(before.Signers)
-	if signer != (wire.Signer{}) {
-		have := slices.IndexFunc(n.Policy.Signers, func(s wire.Signer) bool { return sameSigner(s, signer) })
-		switch {
-		case !c.Bool("remove") && have < 0:
-			n.Policy.Signers = append(n.Policy.Signers, signer)
-		case c.Bool("remove") && have < 0:
-			return diag.New(diag.Misuse, "unknown_signer", "namespace %s has no such signer", n.Name).Hint("skl registry namespace signer %s", n.Name)
-		case c.Bool("remove"):
-			n.Policy.Signers = slices.Delete(n.Policy.Signers, have, have+1)
+	out, err := w.admin().Signers(ctx, admin.SignerRequest{Site: siteOf(c), Namespace: args[0], Key: c.String("key"), Issuer: c.String("issuer"), Identity: c.String("identity"),
+		Remove: c.Bool("remove"), Require: c.Bool("require"), NoRequire: c.Bool("no-require"), DryRun: c.Bool("dry-run")})
+	return w.show(out, err, func() {
+		n := out.Namespaces[0]
+		var rows [][]string
+		for _, s := range n.Policy.Signers {
+			rows = append(rows, []string{admin.SignerName(s), orDash(s.Issuer)})
 		}
-	}
-	n.Policy.RequireSignature = (before.RequireSignature || c.Bool("require")) && !c.Bool("no-require")
-	changed := !slices.Equal(before.Signers, n.Policy.Signers) || before.RequireSignature != n.Policy.RequireSignature
-	if changed && !c.Bool("dry-run") {
-		if n, err = s.UpdateNamespace(ctx, n.Name, wire.NamespaceChange{Policy: &n.Policy}); err != nil {
-			return err
-		}
-	}
-	if w.ui.JSON {
-		return w.ui.Result(namespacesResult{[]wire.Namespace{n}})
-	}
-	rows := [][]string{{"SIGNER", "ISSUER"}}
-	for _, s := range n.Policy.Signers {
-		rows = append(rows, []string{signerName(s), orDash(s.Issuer)})
-	}
-	w.ui.Rows(rows)
-	w.ui.Note("%s: %s", n.Name, describe(n))
-	if c.Bool("dry-run") {
-		w.ui.Note("nothing was changed (--dry-run)")
-	}
-	return nil
-}
-
-// signerOf is the signer that the flags describe, the zero one if they do not.
-func (w *world) signerOf(c *cli.Context) (wire.Signer, error) {
-	s := wire.Signer{Issuer: c.String("issuer"), Identity: c.String("identity")}
-	file := c.String("key")
-	switch {
-	case c.Bool("require") && c.Bool("no-require"):
-		return s, diag.New(diag.Misuse, "usage", "--require and --no-require exclude each other")
-	case file != "" && s != (wire.Signer{}), (s.Issuer == "") != (s.Identity == ""):
-		return s, diag.New(diag.Misuse, "usage", "a signer is a key, or an issuer and an identity").Hint("add --key FILE, or --issuer URL --identity PATTERN")
-	case file == "" && s == (wire.Signer{}) && c.Bool("remove"):
-		return s, diag.New(diag.Misuse, "usage", "--remove needs to know whom").Hint("add --key FILE, or --issuer URL --identity PATTERN")
-	case file == "":
-		return s, nil
-	}
-	text, err := os.ReadFile(scope.Absolute(w.Cwd, file))
-	if err != nil {
-		return s, diag.New(diag.Misuse, "no_such_file", "--key: %w", err)
-	}
-	if strings.Contains(string(text), "PRIVATE KEY") {
-		return s, diag.New(diag.Misuse, "private_key", "%s is a private key, which nobody else must see", file).Hint("skl key show %s prints the public one", file)
-	}
-	if _, err := attest.ParsePublic(text); err != nil {
-		return s, err
-	}
-	s.Key = strings.TrimSpace(string(text)) + "\n"
-	return s, nil
-}
-
-func sameSigner(a, b wire.Signer) bool {
-	if a.Key != "" && b.Key != "" {
-		return signerName(a) == signerName(b)
-	}
-	return a == b
-}
-
-// signerName is the fingerprint of a key, or an identity.
-func signerName(s wire.Signer) string {
-	if s.Key == "" {
-		return s.Identity
-	}
-	key, err := attest.ParsePublic([]byte(s.Key))
-	if err != nil {
-		return "a key that cannot be read"
-	}
-	return key.Fingerprint()
+		w.table([]string{"SIGNER", "ISSUER"}, rows, "")
+		w.ui.Note("%s: %s", n.Name, describe(n))
+		w.dryNote(c)
+	})
 }

@@ -2,15 +2,11 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ship"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
-	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -30,9 +26,7 @@ func signCommand() command {
 	return command{name: "sign", args: "REF", usage: "sign a published release", output: ship.Signed{},
 		example: "skl sign acme/pdf@1.4.2 --sign release.key\nskl sign oci://ghcr.io/acme/pdf:1.4.2 --sign release.key",
 		flags:   append([]cli.Flag{toFlag(), dryRunFlag()}, signFlags("sign with `KEY`, a file, or \"keyless\"")...),
-		run: func(ctx context.Context, w *world, c *cli.Context) error {
-			return w.attach(ctx, c, attest.NewSignature)
-		}}
+		run:     func(ctx context.Context, w *world, c *cli.Context) error { return w.attach(ctx, c) }}
 }
 
 func attestCommand() command {
@@ -47,13 +41,7 @@ func attestCommand() command {
 			if c.String("predicate") == "" || c.String("type") == "" {
 				return diag.New(diag.Misuse, "usage", "a statement needs --predicate FILE and --type URI").Hint("skl attest --help")
 			}
-			text, err := os.ReadFile(scope.Absolute(w.Cwd, c.String("predicate")))
-			if err != nil {
-				return diag.New(diag.Misuse, "invalid_predicate", "the predicate cannot be read: %w", err)
-			}
-			return w.attach(ctx, c, func(s attest.Subject) (attest.Statement, error) {
-				return attest.NewStatement(s, c.String("type"), json.RawMessage(text))
-			})
+			return w.attach(ctx, c)
 		}}
 }
 
@@ -68,22 +56,19 @@ func signing(c *cli.Context) ship.Signing {
 }
 
 // attach signs a statement about the release that the one argument names, and pushes it.
-func (w *world) attach(ctx context.Context, c *cli.Context, statement func(attest.Subject) (attest.Statement, error)) error {
+func (w *world) attach(ctx context.Context, c *cli.Context) error {
 	arg, err := oneName(c)
 	if err != nil {
 		return err
 	}
-	out, err := w.shipper().Attach(ctx, ship.AttachRequest{Ref: arg, To: c.String("to"), Statement: statement, Signing: signing(c), DryRun: c.Bool("dry-run")})
-	switch {
-	case err != nil:
-		return err
-	case w.ui.JSON:
-		return w.ui.Result(out)
-	case c.Bool("dry-run"):
-		w.ui.Print("%s would be signed", out.Digest)
-		return nil
-	}
-	w.ui.Print("%s %s signed by %s", ui.Painted(w.ui.Done()), arg, out.Signer)
-	w.ui.Detail("%s", out.Digest)
-	return nil
+	out, err := w.shipper().Attach(ctx, ship.AttachRequest{Ref: arg, To: c.String("to"), Predicate: c.String("predicate"), Type: c.String("type"),
+		Signing: signing(c), DryRun: c.Bool("dry-run")})
+	return w.show(out, err, func() {
+		if c.Bool("dry-run") {
+			w.ui.Print("%s would be signed", out.Digest)
+			return
+		}
+		w.ui.Print("%s %s signed by %s", ui.Painted(w.ui.Done()), arg, out.Signer)
+		w.ui.Detail("%s", out.Digest)
+	})
 }

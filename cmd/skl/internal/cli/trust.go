@@ -2,42 +2,26 @@ package cli
 
 import (
 	"context"
-	"maps"
-	"path/filepath"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
-	"github.com/skl-project/skl/spec/diag"
 )
 
 type trustResult struct {
-	Projects []trustedProject `json:"projects"`
-}
-
-type trustedProject struct {
-	Dir     string `json:"dir"`
-	Trusted bool   `json:"trusted"`
+	Projects []scope.Trusted `json:"projects"`
 }
 
 func trustCommand() command {
 	set := func(allow bool) func(context.Context, *world, *cli.Context) error {
 		return func(_ context.Context, w *world, c *cli.Context) error {
-			dir, err := w.trustDir(c)
-			if err != nil {
-				return err
+			out, err := w.Decide(c.Args().First(), allow, c.Bool("dry-run"))
+			if err == nil {
+				w.dryNote(c)
 			}
-			if c.Bool("dry-run") {
-				w.ui.Note("nothing was changed (--dry-run)")
-			} else if err := w.SetTrust(dir, allow); err != nil {
-				return err
-			}
-			if w.ui.JSON {
-				return w.ui.Result(trustResult{[]trustedProject{{dir, allow}}})
-			}
-			w.ui.Print("%s is %s", dir, map[bool]string{true: "trusted", false: "not trusted"}[allow])
-			return nil
+			return w.show(trustResult{[]scope.Trusted{out}}, err, func() {
+				w.ui.Print("%s is %s", out.Dir, map[bool]string{true: "trusted", false: "not trusted"}[allow])
+			})
 		}
 	}
 	return command{name: "trust", group: "Trust", usage: "decide whether the skills of a project are loaded", output: trustResult{}, complete: "dir",
@@ -49,38 +33,13 @@ func trustCommand() command {
 		}}
 }
 
-func (w *world) trustDir(c *cli.Context) (string, error) {
-	dir := w.Project
-	if arg := c.Args().First(); arg != "" {
-		real, err := filepath.EvalSymlinks(scope.Absolute(w.Cwd, arg))
-		if err != nil {
-			return "", diag.New(diag.Misuse, "no_such_directory", "%s is not a directory", arg)
-		}
-		dir = real
-	}
-	if dir == "" {
-		return "", diag.New(diag.Misuse, "no_project", "this is not a project: there is neither skl.toml nor .git here or above").Hint("skl trust allow DIR")
-	}
-	return dir, nil
-}
-
 func listTrust(_ context.Context, w *world, _ *cli.Context) error {
-	t, err := w.ReadTrust()
-	if err != nil {
-		return err
-	}
-	out := trustResult{Projects: []trustedProject{}}
-	rows := [][]string{{"PROJECT", "TRUSTED"}}
-	for _, dir := range slices.Sorted(maps.Keys(t.Projects)) {
-		out.Projects = append(out.Projects, trustedProject{dir, t.Projects[dir]})
-		rows = append(rows, []string{w.Short(dir), map[bool]string{true: "yes", false: "denied"}[t.Projects[dir]]})
-	}
-	if w.ui.JSON {
-		return w.ui.Result(out)
-	}
-	w.ui.Rows(rows)
-	if len(out.Projects) == 0 {
-		w.ui.Note("no project was trusted or denied yet")
-	}
-	return nil
+	list, err := w.Decisions()
+	return w.show(trustResult{list}, err, func() {
+		var rows [][]string
+		for _, p := range list {
+			rows = append(rows, []string{w.Short(p.Dir), map[bool]string{true: "yes", false: "denied"}[p.Trusted]})
+		}
+		w.table([]string{"PROJECT", "TRUSTED"}, rows, "no project was trusted or denied yet")
+	})
 }

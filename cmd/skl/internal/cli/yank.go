@@ -61,16 +61,11 @@ func (w *world) act(ctx context.Context, c *cli.Context, action, reason string) 
 		return err
 	}
 	out, err := w.shipper().Act(ctx, ship.ActRequest{Ref: arg, To: c.String("to"), Action: action, Reason: reason, DryRun: c.Bool("dry-run")})
-	if err != nil {
-		return err
-	}
-	if w.ui.JSON {
-		return w.ui.Result(out)
-	}
-	if c.Bool("dry-run") {
-		w.ui.Print("%s@%s is %s; it would be changed: %s", out.Name, out.Version, out.State, action)
-		return nil
-	}
-	w.ui.Print("%s@%s is %s", out.Name, out.Version, out.State)
-	return nil
+	return w.show(out, err, func() {
+		if c.Bool("dry-run") {
+			w.ui.Print("%s@%s is %s; it would be changed: %s", out.Name, out.Version, out.State, action)
+			return
+		}
+		w.ui.Print("%s@%s is %s", out.Name, out.Version, out.State)
+	})
 }

@@ -1,7 +1,9 @@
 package scope
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
@@ -30,6 +32,46 @@ func (sc *Scope) ReadTrust() (trustFile, error) {
 		t.Owners = map[string]string{}
 	}
 	return t, nil
+}
+
+// A Trusted is what this user decided about a project.
+type Trusted struct {
+	Dir     string `json:"dir"`
+	Trusted bool   `json:"trusted"` // false: denied
+}
+
+// Decisions are those about all projects, sorted by their directories.
+func (sc *Scope) Decisions() ([]Trusted, error) {
+	t, err := sc.ReadTrust()
+	if err != nil {
+		return nil, err
+	}
+	out := []Trusted{}
+	for _, dir := range slices.Sorted(maps.Keys(t.Projects)) {
+		out = append(out, Trusted{dir, t.Projects[dir]})
+	}
+	return out, nil
+}
+
+// Decide records whether this user trusts the project in a directory; "" is the project around. A dry run only finds it.
+func (sc *Scope) Decide(named string, allow, dry bool) (Trusted, error) {
+	dir := sc.Project
+	if named != "" {
+		real, err := filepath.EvalSymlinks(Absolute(sc.Cwd, named))
+		if err != nil {
+			return Trusted{}, diag.New(diag.Misuse, "no_such_directory", "%s is not a directory", named)
+		}
+		dir = real
+	}
+	if dir == "" {
+		return Trusted{}, diag.New(diag.Misuse, "no_project", "this is not a project: there is neither skl.toml nor .git here or above").Hint("skl trust allow DIR")
+	}
+	if !dry {
+		if err := sc.SetTrust(dir, allow); err != nil {
+			return Trusted{}, err
+		}
+	}
+	return Trusted{dir, allow}, nil
 }
 
 // SetTrust changes the record of one project, alone among all skls of this user.

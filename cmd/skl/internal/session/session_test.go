@@ -190,3 +190,17 @@ func TestLook(t *testing.T) {
 		t.Errorf("still there: %v, %v", list, err)
 	}
 }
+
+// TestCheckLimits holds what is refused before there is a run.
+func TestCheckLimits(t *testing.T) {
+	runs := bench(t, false)
+	for _, test := range []struct {
+		allow []string
+		how   string
+		ok    bool
+	}{{nil, "", true}, {[]string{"run", "filesystem"}, "strict", true}, {nil, "loose", false}, {[]string{"every thing"}, "", false}} {
+		if err := runs.CheckLimits(test.allow, test.how); (err == nil) != test.ok || !test.ok && diag.ClassOf(err) != diag.Misuse {
+			t.Errorf("%q, %q: %v", test.allow, test.how, err)
+		}
+	}
+}

@@ -45,6 +45,15 @@ func parseGrant(allow []string) (tool.Grant, error) {
 	return tool.ParseGrant(strings.Join(slices.DeleteFunc(slices.Clone(allow), func(s string) bool { return s == AllowRun }), ","))
 }
 
+// CheckLimits refuses permissions and a confinement that no run could have, before there is one.
+func (rs *Runs) CheckLimits(allow []string, how string) error {
+	if _, err := sandboxFloor(rs.Confinement(how)); err != nil {
+		return err
+	}
+	_, err := parseGrant(allow)
+	return err
+}
+
 // sandboxFloor is the least confinement that --sandbox accepts.
 func sandboxFloor(how string) (sandbox.Tier, error) {
 	switch how {

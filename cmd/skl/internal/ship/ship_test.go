@@ -97,11 +97,16 @@ func TestUseCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(filepath.Join(dir, "k"), string(text))
-	signed, err := s.Attach(ctx, ship.AttachRequest{Ref: "acme/pdf@1.0.0", Statement: attest.NewSignature, Signing: ship.Signing{How: "k"}})
+	signed, err := s.Attach(ctx, ship.AttachRequest{Ref: "acme/pdf@1.0.0", Signing: ship.Signing{How: "k"}})
 	if err != nil || signed.Digest != out.Digest || signed.Signer != key.Public().Fingerprint() {
 		t.Errorf("signed: %+v, %v", signed, err)
 	}
-	if _, err := s.Attach(ctx, ship.AttachRequest{Ref: "acme/pdf@1.0.0", Statement: attest.NewSignature}); diag.ClassOf(err) != diag.Misuse {
+	write(filepath.Join(dir, "p.json"), `{"checked": true}`)
+	attested, err := s.Attach(ctx, ship.AttachRequest{Ref: "acme/pdf@1.0.0", Predicate: "p.json", Type: "https://example.com/check/v1", Signing: ship.Signing{How: "k"}})
+	if err != nil || attested.Digest != out.Digest || attested.Predicate != "https://example.com/check/v1" {
+		t.Errorf("attested: %+v, %v", attested, err)
+	}
+	if _, err := s.Attach(ctx, ship.AttachRequest{Ref: "acme/pdf@1.0.0"}); diag.ClassOf(err) != diag.Misuse {
 		t.Errorf("signed with nothing: %v", err)
 	}
 

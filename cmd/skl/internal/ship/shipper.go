@@ -4,6 +4,8 @@ package ship
 
 import (
 	"context"
+	"encoding/json"
+	"os"
 	"time"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -23,13 +25,18 @@ type Shipper struct {
 type AttachRequest struct {
 	Ref       string // NS/NAME@VERSION, or an OCI ref
 	To        string // registry of a name; "" is the owner of the namespace
-	Statement func(attest.Subject) (attest.Statement, error)
+	Predicate string // file with the predicate, a JSON object; "" signs the release itself
+	Type      string // of the predicate, a URI
 	Signing   Signing
 	DryRun    bool
 }
 
 // Attach signs a statement about a release and pushes it.
 func (s *Shipper) Attach(ctx context.Context, r AttachRequest) (Signed, error) {
+	statement, err := s.statement(r)
+	if err != nil {
+		return Signed{}, err
+	}
 	sign, err := s.signer(ctx, r.Signing)
 	if err != nil {
 		return Signed{}, err
@@ -55,7 +62,7 @@ func (s *Shipper) Attach(ctx context.Context, r AttachRequest) (Signed, error) {
 	if v, ok := oci.Version(reference); ok {
 		subject.Version = v
 	}
-	st, err := r.Statement(subject)
+	st, err := statement(subject)
 	if err != nil {
 		return Signed{}, err
 	}
@@ -70,4 +77,18 @@ func (s *Shipper) Attach(ctx context.Context, r AttachRequest) (Signed, error) {
 	out.Signer = signer
 	_, err = to.oci.Push(ctx, t, image)
 	return out, err
+}
+
+// statement makes what is to be signed about a release.
+func (s *Shipper) statement(r AttachRequest) (func(attest.Subject) (attest.Statement, error), error) {
+	if r.Predicate == "" {
+		return attest.NewSignature, nil
+	}
+	text, err := os.ReadFile(scope.Absolute(s.Cwd, r.Predicate))
+	if err != nil {
+		return nil, diag.New(diag.Misuse, "invalid_predicate", "the predicate cannot be read: %w", err)
+	}
+	return func(subject attest.Subject) (attest.Statement, error) {
+		return attest.NewStatement(subject, r.Type, json.RawMessage(text))
+	}, nil
 }

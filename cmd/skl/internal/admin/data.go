@@ -1,0 +1,168 @@
+package admin
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/registry"
+	"github.com/skl-project/skl/registry/server"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// A GCRequest asks for content to be removed that nothing needs.
+type GCRequest struct {
+	Data   string        // "" is where Serve keeps its data
+	Grace  time.Duration // files younger than this are kept
+	DryRun bool
+}
+
+// A Collected is what was removed, or in a dry run would be.
+type Collected struct {
+	DryRun bool `json:"dry_run"`
+	registry.GCReport
+}
+
+// GC removes content that nothing needs. No server may have the data open.
+func (a *Admin) GC(ctx context.Context, r GCRequest) (Collected, error) {
+	s, err := a.openData(ctx, a.dataDir(r.Data))
+	if err != nil {
+		return Collected{}, err
+	}
+	defer s.Close()
+	report, err := s.Registry.GC(ctx, registry.GCOptions{Grace: max(r.Grace, 1), DryRun: r.DryRun})
+	if err != nil {
+		return Collected{}, err
+	}
+	return Collected{r.DryRun, report}, nil
+}
+
+// ParseGrace reads "1h", "0s" or "7d".
+func ParseGrace(text string) (time.Duration, error) {
+	grace, ok := duration(text)
+	if !ok || grace < 0 {
+		return 0, diag.New(diag.Misuse, "usage", "--grace: %q is no length of time", text).Hint("write 1h or 7d")
+	}
+	return grace, nil
+}
+
+// An Examined is what a look at the data of a registry found.
+type Examined struct {
+	OK bool `json:"ok"`
+	registry.FsckReport
+}
+
+// Fsck compares the records of a registry with its files, also beside a running server.
+func (a *Admin) Fsck(ctx context.Context, data string) (Examined, error) {
+	return a.examine(ctx, data, func(g *registry.Registry) (registry.FsckReport, error) { return g.Fsck(ctx) })
+}
+
+// Scrub reads every blob and finds damaged ones, also beside a running server.
+func (a *Admin) Scrub(ctx context.Context, data string) (Examined, error) {
+	return a.examine(ctx, data, func(g *registry.Registry) (registry.FsckReport, error) {
+		return g.Scrub(ctx, func(done int) { a.Progress(diag.Event{Stage: "scrub", Name: "blob", Done: int64(done)}) })
+	})
+}
+
+func (a *Admin) examine(ctx context.Context, data string, look func(*registry.Registry) (registry.FsckReport, error)) (Examined, error) {
+	s, err := a.beside(ctx, a.dataDir(data))
+	if err != nil {
+		return Examined{}, err
+	}
+	defer s.Close()
+	report, err := look(s.Registry)
+	if err != nil {
+		return Examined{}, err
+	}
+	return Examined{len(report.Problems) == 0, report}, nil
+}
+
+// A Copy is the data of a registry in another directory.
+type Copy struct {
+	Dir   string `json:"dir"`
+	Blobs int    `json:"blobs"`
+	New   int    `json:"new"` // that were not there yet
+	Bytes int64  `json:"bytes"`
+	Log   string `json:"log"` // origin of the transparency log
+
+	From  string   `json:"-"`
+	Found Examined `json:"-"` // of a restored copy: it is only good if this is
+}
+
+// A BackupRequest asks for a copy of the data of a registry.
+type BackupRequest struct {
+	Data   string // "" is where Serve keeps its data
+	Dir    string // the copy; what it has already is not copied again
+	DryRun bool
+}
+
+// Backup copies the data of a registry, also beside a running server. The copy holds the keys of the registry.
+func (a *Admin) Backup(ctx context.Context, r BackupRequest) (Copy, error) {
+	data, to := a.dataDir(r.Data), scope.Absolute(a.Cwd, r.Dir)
+	if scope.Holds(data, to) || scope.Holds(to, data) {
+		return Copy{}, diag.New(diag.Misuse, "usage", "a backup in the data, or around it, is none").Hint("skl registry backup DIR names a directory elsewhere")
+	}
+	s, err := a.beside(ctx, data)
+	if err != nil {
+		return Copy{}, err
+	}
+	defer s.Close()
+	out := Copy{Dir: to, Log: s.Registry.Key.Origin(), From: data}
+	if r.DryRun {
+		return out, nil
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return Copy{}, err
+	}
+	unlock, err := durable.Lock(ctx, to, func() { a.Tell.Note("waiting for another backup to %s", a.Short(to)) })
+	if err != nil {
+		return Copy{}, err
+	}
+	defer unlock()
+	copied, err := s.Backup(ctx, to, func(done int) { a.Progress(diag.Event{Stage: "backup", Name: "blob", Done: int64(done)}) })
+	if err != nil {
+		return Copy{}, err
+	}
+	out.Blobs, out.New, out.Bytes = copied.Blobs, copied.New, copied.Bytes
+	return out, nil
+}
+
+// A RestoreRequest asks for a registry from a backup.
+type RestoreRequest struct {
+	Dir    string // the backup
+	Data   string // the new data
+	DryRun bool
+}
+
+// Restore makes new data of a backup, and examines it.
+func (a *Admin) Restore(ctx context.Context, r RestoreRequest) (Copy, error) {
+	if r.Data == "" {
+		return Copy{}, diag.New(diag.Misuse, "usage", "--data says where the registry's data will be").Hint("skl registry restore %s --data NEW", r.Dir)
+	}
+	from, data := scope.Absolute(a.Cwd, r.Dir), scope.Absolute(a.Cwd, r.Data)
+	if err := a.hasData(from); err != nil {
+		return Copy{}, err
+	}
+	out := Copy{Dir: data, From: from}
+	if r.DryRun {
+		return out, nil
+	}
+	copied, err := server.Restore(ctx, data, from)
+	if err != nil {
+		return Copy{}, err
+	}
+	s, err := a.beside(ctx, data)
+	if err != nil {
+		return Copy{}, err
+	}
+	defer s.Close()
+	report, err := s.Registry.Fsck(ctx)
+	if err != nil {
+		return Copy{}, err
+	}
+	out.Found = Examined{len(report.Problems) == 0, report}
+	out.Blobs, out.New, out.Bytes, out.Log = copied.Blobs, copied.New, copied.Bytes, s.Registry.Key.Origin()
+	return out, nil
+}

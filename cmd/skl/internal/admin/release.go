@@ -1,0 +1,57 @@
+package admin
+
+import (
+	"context"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/skl-project/skl/cmd/skl/internal/ship"
+	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/ref"
+)
+
+// A DecisionRequest asks for a decision about one release.
+type DecisionRequest struct {
+	Site    Site
+	Release string // NAMESPACE/NAME@VERSION
+	Action  string // approve, reject or quarantine
+	Reason  string // approve needs none
+	DryRun  bool
+}
+
+// Decide carries out a decision about a release. A dry run returns the state as it is.
+func (a *Admin) Decide(ctx context.Context, r DecisionRequest) (Done, error) {
+	namespace, name, version, err := exactRelease(r.Release)
+	if err != nil {
+		return Done{}, err
+	}
+	reason := strings.TrimSpace(r.Reason)
+	if reason == "" && r.Action != "approve" {
+		return Done{}, diag.New(diag.Misuse, "usage", "%s needs a reason", r.Action).Hint("add --reason TEXT")
+	}
+	return on(ctx, a, r.Site, func(s *site) (Done, error) {
+		v, err := ship.Current(ctx, s.Client, namespace, name, version)
+		if err == nil && !r.DryRun {
+			v, err = s.Act(ctx, namespace, name, version, wire.Action{Action: r.Action, Reason: reason})
+		}
+		out := s.done(r.Action, r.Release)
+		out.State = v.State
+		return out, err
+	})
+}
+
+// exactRelease takes "acme/pdf@1.4.2" apart.
+func exactRelease(text string) (namespace, name, version string, err error) {
+	r, err := ref.Parse(text)
+	if err != nil {
+		return "", "", "", err
+	}
+	full, version, _ := strings.Cut(text, "@")
+	namespace, name, ok := strings.Cut(full, "/")
+	if _, bad := semver.StrictNewVersion(version); bad != nil || !ok || strings.Contains(name, "/") || r.Kind != ref.Name {
+		return "", "", "", diag.New(diag.Misuse, "invalid_ref", "%q is not one release", text).Hint("write NAMESPACE/NAME@VERSION, as in acme/pdf@1.4.2")
+	}
+	return namespace, name, version, nil
+}

@@ -1,0 +1,138 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/registry/server"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// DefaultAddr is where Serve listens unless it is told.
+const DefaultAddr = server.DefaultAddr
+
+// A ServeRequest asks for a registry that serves.
+type ServeRequest struct {
+	Config          string // registry.toml; the rest goes before it
+	Addr            string // port 0 takes a free one
+	Data            string // "" is the configuration's, else registry in the data directory of skl
+	Open            bool   // anybody reads and writes; on loopback only
+	Database, Blobs string // where they are anyway; anything else is refused
+	Log             slog.Handler
+	Ready           func(Serving) error // called once requests are answered; its error ends the server
+}
+
+// A Serving is a registry that serves.
+type Serving struct {
+	Addr           string `json:"addr"`
+	URL            string `json:"url"`
+	Data           string `json:"data"`
+	AdminTokenFile string `json:"admin_token_file"` // "" if there is none
+
+	AdminToken string `json:"-"` // of a first start
+	Open       bool   `json:"-"`
+}
+
+// Shown removes the file of the admin token, after a person has seen the token.
+func (s Serving) Shown() error { return os.Remove(s.AdminTokenFile) }
+
+// Serve serves a registry until ctx ends.
+func (a *Admin) Serve(ctx context.Context, r ServeRequest) error {
+	cfg, err := a.serveConfig(r)
+	if err != nil {
+		return err
+	}
+	s, err := server.Open(ctx, cfg, server.WithLogger(slog.New(r.Log)))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	out := Serving{Data: cfg.Data, URL: cfg.URL, AdminToken: s.AdminToken, Open: cfg.Access.Open}
+	if out.AdminTokenFile, err = keepAdminToken(s, cfg.Data); err != nil {
+		return err
+	}
+	l, err := s.Listen(ctx)
+	if err != nil {
+		return diag.New(diag.Failed, "cannot_listen", "cannot listen on %s: %w", cfg.Addr, err).Hint("add --addr 127.0.0.1:0 for a free port")
+	}
+	out.Addr = l.Addr().String()
+	if out.URL == "" {
+		out.URL = "http://" + out.Addr
+		if cfg.TLS.Cert != "" {
+			out.URL = "https://" + out.Addr
+		}
+	}
+	if err := r.Ready(out); err != nil {
+		return err
+	}
+	if err := s.Serve(ctx, l); err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// serveConfig is the file, with the rest of the request on top of it.
+func (a *Admin) serveConfig(r ServeRequest) (server.Config, error) {
+	var cfg server.Config
+	if r.Config != "" {
+		path := scope.Absolute(a.WorkingDir, r.Config)
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return cfg, diag.New(diag.Misuse, "config_unreadable", "reading configuration: %w", err)
+		}
+		if cfg, err = server.ParseConfig(src, path); err != nil {
+			return cfg, err
+		}
+	}
+	cfg.Addr = cmp.Or(r.Addr, cfg.Addr, server.DefaultAddr)
+	if r.Data != "" || cfg.Data == "" {
+		cfg.Data = a.dataDir(r.Data)
+	}
+	cfg.Access.Open = cfg.Access.Open || r.Open
+	if err := a.inData("db", r.Database, filepath.Join(cfg.Data, "meta.db")); err != nil {
+		return cfg, err
+	}
+	return cfg, a.inData("blobs", r.Blobs, filepath.Join(cfg.Data, "blobs"))
+}
+
+// inData accepts the one place where a part of the data can be.
+func (a *Admin) inData(flag, text, place string) error {
+	scheme, rest, ok := strings.Cut(text, ":")
+	switch {
+	case text == "":
+		return nil
+	case ok && len(scheme) > 1 && scheme != "sqlite" && scheme != "file":
+		return diag.New(diag.Misuse, "not_supported", "--%s: this version keeps its data in files, not in %s", flag, diag.Printable(scheme)).
+			Hint("skl registry serve --data DIR")
+	case ok && len(scheme) > 1:
+		text = strings.TrimPrefix(rest, "//")
+	}
+	if scope.Absolute(a.Cwd, text) != place {
+		return diag.New(diag.Misuse, "not_supported", "--%s: it is %s, and nowhere else", flag, a.Short(place)).Hint("skl registry serve --data DIR")
+	}
+	return nil
+}
+
+// adminTokenFile keeps the first token until somebody takes it away.
+func adminTokenFile(data string) string { return filepath.Join(data, "admin-token") }
+
+// keepAdminToken writes the token of the first start to a file of mode 0600, so that it is not lost if the
+// start fails. It returns the file, also one from before, "" if there is none.
+func keepAdminToken(s *server.Server, data string) (string, error) {
+	file := adminTokenFile(data)
+	if s.AdminToken != "" {
+		return file, durable.WriteFile(file, []byte(s.AdminToken+"\n"), 0o600)
+	}
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return file, nil
+}

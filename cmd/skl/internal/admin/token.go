@@ -1,0 +1,122 @@
+package admin
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// DefaultRole is the role of a token for which none is asked.
+const DefaultRole = string(auth.Reader)
+
+// A TokenRequest asks for a token.
+type TokenRequest struct {
+	Site      Site
+	Account   string // that it acts as; "" is the caller's
+	Namespace string // "*" is all of them
+	Role      string
+	Age       time.Duration // until it ends; 0 is never
+	DryRun    bool
+}
+
+// A Token is a new token, with its text. A dry run leaves it empty.
+type Token struct {
+	wire.Token
+	On   Place `json:"-"`
+	Done Done  `json:"-"`
+}
+
+// CreateToken creates a token. Its text is stored nowhere.
+func (a *Admin) CreateToken(ctx context.Context, r TokenRequest) (Token, error) {
+	want := wire.NewToken{Account: r.Account, Namespace: r.Namespace, Role: r.Role}
+	if want.Namespace == "" {
+		return Token{}, diag.New(diag.Misuse, "usage", "a token is for a namespace").Hint("add --namespace NAMESPACE, or --namespace \"*\" for all")
+	}
+	if err := checkRole(want.Role); err != nil {
+		return Token{}, err
+	}
+	if r.Age > 0 {
+		want.Expires = time.Now().Add(r.Age).UTC().Truncate(time.Second)
+	}
+	return on(ctx, a, r.Site, func(s *site) (Token, error) {
+		if want.Account == "" && s.at.Local {
+			want.Account = "admin"
+		}
+		var err error
+		out := Token{On: s.at, Done: s.done("token-create", want.Namespace)}
+		if !r.DryRun {
+			out.Token, err = s.Client.CreateToken(ctx, want)
+		}
+		return out, err
+	})
+}
+
+// ParseLifetime reads "90d", "12h" or "never", which is 0.
+func ParseLifetime(text string) (time.Duration, error) {
+	if text == "never" {
+		return 0, nil
+	}
+	if age, ok := duration(text); ok && age > 0 {
+		return age, nil
+	}
+	return 0, diag.New(diag.Misuse, "usage", "--expires: %q is no length of time", text).Hint("write 12h, 90d or never")
+}
+
+// duration reads what time.ParseDuration does, and whole days up to a hundred years.
+func duration(text string) (time.Duration, bool) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.Atoi(days)
+		return time.Duration(n) * 24 * time.Hour, err == nil && n > 0 && n <= 36500
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil
+}
+
+// A Tokens is a list of tokens, without their text.
+type Tokens struct {
+	Tokens []wire.Token `json:"tokens"`
+}
+
+// Tokens lists the tokens that the caller may see.
+func (a *Admin) Tokens(ctx context.Context, at Site) (Tokens, error) {
+	return on(ctx, a, at, func(s *site) (Tokens, error) {
+		list, err := s.Client.Tokens(ctx)
+		return Tokens{append([]wire.Token{}, list...)}, err
+	})
+}
+
+// TokenState is valid, revoked or expired.
+func TokenState(t wire.Token) string {
+	switch {
+	case !t.Revoked.IsZero():
+		return "revoked"
+	case !t.Expires.IsZero() && t.Expires.Before(time.Now()):
+		return "expired"
+	}
+	return "valid"
+}
+
+// A RevokeRequest asks for the end of a token.
+type RevokeRequest struct {
+	Site   Site
+	ID     string
+	DryRun bool
+}
+
+// RevokeToken ends a token at once.
+func (a *Admin) RevokeToken(ctx context.Context, r RevokeRequest) (Done, error) {
+	if _, _, err := auth.ParseToken(r.ID); err == nil {
+		return Done{}, diag.New(diag.Misuse, "usage", "that is a token itself, not its id; it may be in your shell's history now").Hint("skl registry token list")
+	}
+	return on(ctx, a, r.Site, func(s *site) (Done, error) {
+		if r.DryRun {
+			return s.done("token-revoke", r.ID), nil
+		}
+		return s.done("token-revoke", r.ID), s.Client.RevokeToken(ctx, r.ID)
+	})
+}

@@ -1,0 +1,175 @@
+// Package author helps whoever writes skills: start one, digest a folder, pack one.
+package author
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/install/within"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// An Author works on skills in the working directory of a scope.
+type Author struct{ *scope.Scope }
+
+// A StartRequest asks for a new skill.
+type StartRequest struct {
+	Name   string
+	Tree   bool // one with a tree, which can be run
+	DryRun bool
+}
+
+// A Started is a new skill.
+type Started struct {
+	Name string `json:"name"`
+	Path string `json:"path"` // its folder
+}
+
+// Start writes a skill that passes lint, in skills or .agents/skills if the working directory has one.
+func (a *Author) Start(r StartRequest) (Started, error) {
+	if err := skill.CheckPublishName(r.Name); err != nil {
+		return Started{}, diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of a skill: %w", r.Name, err).
+			Hint("names are 1-64 of a-z, 0-9 and single hyphens")
+	}
+	here, err := within.Open(a.Cwd) // a folder called skills may be a link that came with a clone
+	if err != nil {
+		return Started{}, err
+	}
+	defer here.Close()
+	dir := filepath.Join(a.Cwd, r.Name)
+	for _, parent := range []string{"skills", filepath.Join(".agents", "skills")} {
+		info, err := here.Stat(filepath.Join(a.Cwd, parent))
+		if errors.Is(err, diag.Code("E_ROOT_ESCAPE")) {
+			return Started{}, err
+		}
+		if err == nil && info.IsDir() {
+			dir = filepath.Join(a.Cwd, parent, r.Name)
+			break
+		}
+	}
+	if here.Exists(dir) {
+		return Started{}, diag.New(diag.Misuse, "exists", "%s exists already", a.Short(dir)).Hint("skl lint %s", a.Short(dir))
+	}
+	out := Started{r.Name, dir}
+	if r.DryRun {
+		return out, nil
+	}
+	text := starter(r.Name)
+	if r.Tree {
+		text = treeStarter(r.Name)
+	}
+	if err := here.Mkdir(dir, 0o755); err != nil {
+		return Started{}, err
+	}
+	if err := here.WriteFile(filepath.Join(dir, skill.FileName), []byte(text), 0o644); err != nil {
+		return Started{}, err
+	}
+	return out, nil
+}
+
+// A Digest is what the tree digest of a folder covers.
+type Digest struct {
+	Path   string `json:"path"`
+	Digest string `json:"digest"`
+	Files  int    `json:"files"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// Digest computes the tree digest of a folder.
+func (a *Author) Digest(folder string) (Digest, error) {
+	dir, root, err := a.open(folder)
+	if err != nil {
+		return Digest{}, err
+	}
+	defer root.Close()
+	guard := bundle.NewGuard(nil, bundle.InstallLimits)
+	if err := bundle.FromFS(durable.RootFS(root), guard); err != nil {
+		return Digest{}, fmt.Errorf("%s: %w", a.Short(dir), err)
+	}
+	sum, err := guard.Close()
+	if err != nil {
+		return Digest{}, fmt.Errorf("%s: %w", a.Short(dir), err)
+	}
+	return Digest{dir, string(sum.Tree), sum.Files, sum.Bytes}, nil
+}
+
+// open opens the folder of a skill.
+func (a *Author) open(folder string) (string, *os.Root, error) {
+	dir := scope.Absolute(a.Cwd, folder)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder", folder)
+	}
+	return dir, root, nil
+}
+
+// A PackRequest asks for a reproducible archive of a folder.
+type PackRequest struct {
+	Folder string
+	File   string // .tar.gz, .tgz, .zip or .skill
+	DryRun bool   // pack, and keep nothing
+}
+
+// A Packed is an archive.
+type Packed struct {
+	File   string `json:"file"`
+	Digest string `json:"digest"`
+	Files  int    `json:"files"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// Pack writes an archive whose bytes depend on nothing but the folder.
+func (a *Author) Pack(r PackRequest) (Packed, error) {
+	dir, root, err := a.open(r.Folder)
+	if err != nil {
+		return Packed{}, err
+	}
+	defer root.Close()
+	pack := bundle.Pack
+	switch {
+	case strings.HasSuffix(r.File, ".zip"), strings.HasSuffix(r.File, ".skill"):
+		pack = bundle.PackZip
+	case !strings.HasSuffix(r.File, ".tar.gz") && !strings.HasSuffix(r.File, ".tgz"):
+		return Packed{}, diag.New(diag.Misuse, "unknown_format", "%s: archives end in .tar.gz, .tgz, .zip or .skill", r.File)
+	}
+	path := scope.Absolute(a.Cwd, r.File)
+	sum, err := writeArchive(path, r.DryRun, func(w io.Writer) (bundle.Summary, error) {
+		sum, err := pack(w, durable.RootFS(root))
+		if err != nil {
+			err = fmt.Errorf("%s: %w", a.Short(dir), err)
+		}
+		return sum, err
+	})
+	if err != nil {
+		return Packed{}, err
+	}
+	return Packed{path, string(sum.Tree), sum.Files, sum.Bytes}, nil
+}
+
+// writeArchive puts what pack writes at path, whole or not at all. A dry run only packs.
+func writeArchive(path string, dry bool, pack func(io.Writer) (bundle.Summary, error)) (bundle.Summary, error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".skl-pack-")
+	if err != nil {
+		return bundle.Summary{}, err
+	}
+	defer os.Remove(tmp.Name())
+	sum, err := pack(tmp)
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil && !dry {
+		if err = os.Chmod(tmp.Name(), fs.FileMode(0o644)); err == nil {
+			err = os.Rename(tmp.Name(), path)
+		}
+	}
+	return sum, err
+}

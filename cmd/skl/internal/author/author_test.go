@@ -1,0 +1,80 @@
+package author_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/skl-project/skl/cmd/skl/internal/author"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+type silent struct{}
+
+func (silent) Note(string, ...any)   {}
+func (silent) Detail(string, ...any) {}
+func (silent) Warn(string, ...any)   {}
+func (silent) Hint(string, ...any)   {}
+
+// TestUseCases starts skills, digests one and packs it, without a command line.
+func TestUseCases(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err == nil {
+		err = os.Mkdir(filepath.Join(dir, "skills"), 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc, err := scope.Open(scope.Options{Dir: dir, Scope: "user", UserAgent: "skl/test", Tell: silent{}, Progress: func(diag.Event) {},
+		Getenv: func(name string) string { return map[string]string{"HOME": dir}[name] }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &author.Author{Scope: sc}
+
+	if plan, err := a.Start(author.StartRequest{Name: "notes", DryRun: true}); err != nil || scope.Exists(plan.Path) {
+		t.Errorf("a dry run: %+v, %v", plan, err)
+	}
+	started, err := a.Start(author.StartRequest{Name: "notes"})
+	if err != nil || started.Path != filepath.Join(dir, "skills", "notes") {
+		t.Fatalf("started: %+v, %v", started, err)
+	}
+	for name, r := range map[string]author.StartRequest{"there already": {Name: "notes"}, "no name": {Name: "Not A Name"}} {
+		if out, err := a.Start(r); diag.ClassOf(err) != diag.Misuse || out != (author.Started{}) {
+			t.Errorf("%s: %+v, %v", name, out, err)
+		}
+	}
+
+	digest, err := a.Digest("skills/notes")
+	if err != nil || digest.Files != 1 {
+		t.Fatalf("digest: %+v, %v", digest, err)
+	}
+	if dry, err := a.Pack(author.PackRequest{Folder: "skills/notes", File: "a.tar.gz", DryRun: true}); err != nil || scope.Exists(dry.File) {
+		t.Errorf("a dry run: %+v, %v", dry, err)
+	}
+	read := func(file string) []byte {
+		t.Helper()
+		out, err := a.Pack(author.PackRequest{Folder: "skills/notes", File: file})
+		if err != nil || out.Digest != digest.Digest {
+			t.Fatalf("%s: %+v, %v", file, out, err)
+		}
+		text, err := os.ReadFile(out.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	if one, two := read("a.tar.gz"), read("b.tgz"); len(one) == 0 || !bytes.Equal(one, two) {
+		t.Error("the same folder gives two archives")
+	}
+	if zip := read("a.zip"); !bytes.HasPrefix(zip, []byte("PK")) {
+		t.Error("a zip is none")
+	}
+	for _, r := range []author.PackRequest{{Folder: "skills/notes", File: "a.rar"}, {Folder: "missing", File: "a.zip"}} {
+		if _, err := a.Pack(r); diag.ClassOf(err) != diag.Misuse {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+}
