@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/roots"
@@ -157,7 +158,7 @@ func (w *world) printCheck(out checkResult, sarif bool) error {
 				findings = append(findings, diag.Finding{File: "skl.lock", Rule: "CHECK-" + c.Check, Severity: diag.SeverityError, Message: d})
 			}
 		}
-		return w.ui.Result(diag.SARIF(findings, version))
+		return w.ui.Result(diag.SARIF(findings, build.Current().Version))
 	}
 	if w.ui.JSON {
 		return w.ui.Result(out)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install"
@@ -102,7 +103,7 @@ func (d *doctor) say(area, level, mend, format string, args ...any) {
 
 func (d *doctor) environment(ctx context.Context) {
 	w := d.w
-	d.say("skl", "ok", "", "version %s, scope %s, root %s", version, w.Kind, w.Short(w.Root))
+	d.say("skl", "ok", "", "version %s, scope %s, root %s", build.Current().Version, w.Kind, w.Short(w.Root))
 	if path, err := exec.LookPath("git"); err == nil {
 		d.say("git", "ok", "", "%s, used where a server needs it", path)
 	} else {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/index"
 	"github.com/skl-project/skl/index/serve"
@@ -56,7 +57,7 @@ func runIndexServe(ctx context.Context, w *world, c *cli.Context) error {
 	if dir := c.String("state"); dir != "" {
 		state = scope.Absolute(w.Cwd, dir)
 	}
-	s, err := serve.NewService(ctx, serve.ServiceOptions{Open: w.keepIndex, StateDir: state, Key: key, Hosts: c.StringSlice("allow-host"), Version: version})
+	s, err := serve.NewService(ctx, serve.ServiceOptions{Open: w.keepIndex, StateDir: state, Key: key, Hosts: c.StringSlice("allow-host"), Version: build.Current().Version})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/runtime/skills"
@@ -74,7 +75,7 @@ func runLint(_ context.Context, w *world, c *cli.Context) error {
 	out.OK = diag.Worst(out.Findings) != diag.SeverityError
 	switch {
 	case c.Bool("sarif"):
-		err = w.ui.Result(diag.SARIF(out.Findings, version))
+		err = w.ui.Result(diag.SARIF(out.Findings, build.Current().Version))
 	case w.ui.JSON:
 		err = w.ui.Result(out)
 	default:

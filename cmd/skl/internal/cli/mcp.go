@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
@@ -53,7 +54,7 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 	if _, err := tool.ParseGrant(strings.Join(allow, ",")); err != nil {
 		return err
 	}
-	o := mcp.Options{Version: version, Tools: groups, In: io.NopCloser(w.env.stdin), Out: keepOpen{w.env.stdout}, Log: w.env.stderr}
+	o := mcp.Options{Version: build.Current().Version, Tools: groups, In: io.NopCloser(w.env.stdin), Out: keepOpen{w.env.stdout}, Log: w.env.stderr}
 	end, err := w.offerCode(ctx, c, &o)
 	if err != nil {
 		return err

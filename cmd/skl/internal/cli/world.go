@@ -4,6 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
@@ -24,10 +25,10 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 	}
 	sc, err := scope.Open(scope.Options{
 		Dir: e.cwd, Project: c.String("project"), Scope: name, Config: c.String("config"), Offline: c.Bool("offline"), ExtraRoots: c.StringSlice("root"),
-		UserAgent: "skl/" + version, Getenv: e.getenv, Tell: u, Progress: u.Progress,
+		UserAgent: "skl/" + build.Current().Version, Getenv: e.getenv, Tell: u, Progress: u.Progress,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &world{Applier: apply.New(sc, u), runs: &session.Runs{Scope: sc, Ask: u, Version: version, Line: u.Line, Show: u.Show}, ui: u, env: e}, nil
+	return &world{Applier: apply.New(sc, u), runs: &session.Runs{Scope: sc, Ask: u, Version: build.Current().Version, Line: u.Line, Show: u.Show}, ui: u, env: e}, nil
 }
