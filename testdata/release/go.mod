@@ -1,0 +1,6 @@
+// Programs that make what a release holds beside the archives: npm packages, a container image, bills of materials. Nothing of
+// this is in the product.
+module github.com/skl-project/skl/testdata/release
+
+go 1.26.0
+
