@@ -32,6 +32,9 @@ var nodePlatform = map[string]string{"linux/amd64": "linux-x64", "linux/arm64": 
 // TestNpm builds the npm packages, installs them from a registry that serves these tarballs and nothing else, and calls
 // skl as npm's users do.
 func TestNpm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: -short")
+	}
 	npm, err := exec.LookPath("npm")
 	if err != nil || nodePlatform == "" {
 		if os.Getenv("SKL_TEST_REQUIRE") == "all" {

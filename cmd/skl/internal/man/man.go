@@ -4,7 +4,7 @@
 // Pages use the macros of man(7) and ASCII only, so that groff and mandoc of any age lay them out. They depend on nothing but
 // the [Manual]: the same commit gives the same bytes.
 //
-// The program skl does not contain it; releases and packages do: see gen.go.
+// The program skl does not contain it; releases and packages do: see cmd/skl/internal/release.
 package man
 
 import (

@@ -2,7 +2,7 @@
 
 // Writes what a release holds beside the program: the pages of the manual, compressed, and the completion script of each shell.
 //
-//	go run cmd/skl/internal/man/gen.go -version 1.4.2 -date 2026-11-23T01:44:42Z DIR
+//	go run cmd/skl/internal/release/papers.go -version 1.4.2 -date 2026-11-23T01:44:42Z DIR
 //
 // DIR/man and DIR/completions are written anew.
 package main
@@ -30,7 +30,7 @@ func main() {
 	date := flag.String("date", "", "`TIME` of the commit, in the form of RFC 3339")
 	flag.Parse()
 	if flag.NArg() != 1 || *version == "" {
-		log.Fatal("usage: gen.go -version VERSION -date TIME DIR")
+		log.Fatal("usage: papers.go -version VERSION -date TIME DIR")
 	}
 	day, err := time.Parse(time.RFC3339, *date)
 	if err != nil {
