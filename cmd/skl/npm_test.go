@@ -111,7 +111,9 @@ func TestNpm(t *testing.T) {
 		}
 	})
 	t.Run("offline", func(t *testing.T) { npmOffline(t, npm, tarballs) })
-	t.Run("signals", func(t *testing.T) { npmSignals(t, launcher, dir, registry) })
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) { npmSignals(t, launcher, dir, registry, signal) })
+	}
 	t.Run("not installed", func(t *testing.T) {
 		program := filepath.Dir(filepath.Dir(launcher)) + "-" + nodePlatform
 		if err := os.Rename(program, program+".gone"); err != nil {
@@ -277,16 +279,17 @@ func npmRegistry(t *testing.T, packages map[string]string) string {
 	return server.URL
 }
 
-// npmSignals sends each signal to the launcher alone, while skl waits for a server that does not answer: the program gets it, and its
+// npmSignals sends signal to the launcher alone, while skl waits for a server that does not answer: the program gets it, and its
 // status is the launcher's.
-func npmSignals(t *testing.T, launcher, dir, registry string) {
-	asked, left := make(chan bool), make(chan bool)
+func npmSignals(t *testing.T, launcher, dir, registry string, signal os.Signal) {
+	asked, left := make(chan bool, 16), make(chan bool, 16)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked <- true
 		<-r.Context().Done() // the program is gone
 		left <- true
 	}))
 	defer server.Close()
+	defer server.CloseClientConnections()
 	wait := func(what string, c chan bool) {
 		select {
 		case <-c:
@@ -294,21 +297,19 @@ func npmSignals(t *testing.T, launcher, dir, registry string) {
 			t.Fatalf("30 s, and %s", what)
 		}
 	}
-	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
-		var stderr bytes.Buffer
-		cmd := exec.CommandContext(t.Context(), "node", launcher, "install", "git+"+server.URL+"/skills.git", "--all")
-		cmd.Dir, cmd.Env, cmd.Stderr = dir, npmEnv(dir, registry), &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		wait("skl has not asked the server", asked)
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		wait("skl has not gone away", left)
-		err := cmd.Wait()
-		if got := cmd.ProcessState.ExitCode(); got != 130 || !strings.Contains(stderr.String(), "skl: interrupted") {
-			t.Errorf("%s: exit %d (%v), want 130\n%s", signal, got, err, stderr.String())
-		}
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), "node", launcher, "install", "git+"+server.URL+"/skills.git", "--all")
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, npmEnv(dir, registry), &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	wait("skl has not asked the server", asked)
+	if err := cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	wait("skl has not gone away", left)
+	err := cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 130 || !strings.Contains(stderr.String(), "skl: interrupted") {
+		t.Errorf("%s: exit %d (%v), want 130\n%s", signal, got, err, stderr.String())
 	}
 }
