@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -27,7 +28,7 @@ func runCheck(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	if c.Bool("sarif") {
-		err = w.ui.Result(diag.SARIF(out.Findings(), version))
+		err = w.ui.Result(diag.SARIF(out.Findings(), build.Current().Version))
 	} else {
 		err = w.show(out, nil, func() { w.printCheck(out) })
 	}

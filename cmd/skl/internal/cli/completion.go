@@ -29,7 +29,8 @@ func completionCommand() command {
 
 // The scripts ask the hidden command "__complete" with the words so far; it
 // prints one candidate a line. A candidate is never expanded: compgen -W would run the
-// commands in it, and names come from the project.
+// commands in it, and names come from the project. That of zsh is either sourced, or lies in a folder of fpath and is
+// then the body of _skl at its first call.
 var completionScripts = map[string]string{
 	"bash": `_skl() {
   local word
@@ -47,7 +48,7 @@ _skl() {
   compadd -a found
   _files
 }
-compdef _skl skl
+if [ "${funcstack[1]}" = _skl ]; then _skl "$@"; else compdef _skl skl; fi
 `,
 	"fish": `complete -c skl -a '(skl __complete -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
 `,

@@ -113,20 +113,26 @@ func (c command) helpSub(b *strings.Builder, flags bool) {
 }
 
 func flagLine(f cli.Flag) string {
-	var names []string
+	names, value, usage := flagParts(f)
+	if value != "" {
+		names[len(names)-1] += " " + value
+	}
+	return fmt.Sprintf("%-28s %s", strings.Join(names, ", "), usage)
+}
+
+// flagParts returns the names of a flag as they are typed, the placeholder of its value ("" for a switch) and what it does.
+func flagParts(f cli.Flag) (names []string, value, usage string) {
 	for _, n := range f.Names() {
 		names = append(names, dashed(n))
 	}
 	doc, _ := f.(cli.DocGenerationFlag)
-	usage := doc.GetUsage()
-	if start := strings.IndexByte(usage, '`'); start >= 0 {
-		if end := strings.IndexByte(usage[start+1:], '`'); end >= 0 {
-			value := usage[start+1 : start+1+end]
-			names[len(names)-1] += " " + value
-			usage = strings.ReplaceAll(usage, "`", "")
+	usage = doc.GetUsage()
+	if _, rest, ok := strings.Cut(usage, "`"); ok {
+		if word, _, ok := strings.Cut(rest, "`"); ok {
+			return names, word, strings.ReplaceAll(usage, "`", "")
 		}
 	}
-	return fmt.Sprintf("%-28s %s", strings.Join(names, ", "), usage)
+	return names, "", usage
 }
 
 func unknownCommand(name string) error {
@@ -252,19 +258,24 @@ HTTP_PROXY, NO_PROXY, SSL_CERT_FILE, GH_TOKEN and GITHUB_TOKEN (GitHub only), CI
 (the server of the job only), NETRC, DOCKER_CONFIG, NO_COLOR, CI.
 `
 
+// exitCodes are the statuses of every command, with their meanings.
+var exitCodes = [][2]string{
+	{"0", "done"},
+	{"1", "failed: a source says no, network, disk, bug"},
+	{"2", "misuse: unknown command, flag or name, ambiguous reference; nothing was changed"},
+	{"3", "a check did not hold: stale lock, drift, findings, conflicts, an interrupted install"},
+	{"4", "refused: policy, signature, digest, permission; nothing was changed"},
+	{"5", "input is needed and nobody can be asked"},
+	{"130", "interrupted"},
+}
+
 func errorsHelp() string {
 	var b strings.Builder
-	b.WriteString(`Exit codes
-  0    done
-  1    failed: a source says no, network, disk, bug
-  2    misuse: unknown command, flag or name, ambiguous reference; nothing was changed
-  3    a check did not hold: stale lock, drift, findings, conflicts, an interrupted install
-  4    refused: policy, signature, digest, permission; nothing was changed
-  5    input is needed and nobody can be asked
-  130  interrupted
-
-Families of codes in {"error":{"code":…}}
-`)
+	b.WriteString("Exit codes\n")
+	for _, c := range exitCodes {
+		fmt.Fprintf(&b, "  %-4s %s\n", c[0], c[1])
+	}
+	b.WriteString("\nFamilies of codes in {\"error\":{\"code\":…}}\n")
 	for _, f := range errorFamilies {
 		fmt.Fprintf(&b, "  %-40s %s\n", f[0], f[1])
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/form"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
@@ -35,7 +36,7 @@ func runLint(_ context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	if c.Bool("sarif") {
-		if err := w.ui.Result(diag.SARIF(out.Findings, version)); err != nil || out.OK {
+		if err := w.ui.Result(diag.SARIF(out.Findings, build.Current().Version)); err != nil || out.OK {
 			return err
 		}
 		return unmet("findings")

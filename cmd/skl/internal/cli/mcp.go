@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
@@ -46,7 +47,7 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 	if err := w.runs.CheckLimits(splitList(c.StringSlice("allow")), c.String("sandbox")); err != nil {
 		return err
 	}
-	o := mcp.Options{Version: version, Tools: groups, In: io.NopCloser(w.env.stdin), Out: keepOpen{w.env.stdout}, Log: w.env.stderr}
+	o := mcp.Options{Version: build.Current().Version, Tools: groups, In: io.NopCloser(w.env.stdin), Out: keepOpen{w.env.stdout}, Log: w.env.stderr}
 	end, err := w.offerCode(ctx, c, &o)
 	if err != nil {
 		return err

@@ -3,37 +3,37 @@ package cli
 import (
 	"context"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/cmd/skl/internal/build"
 )
 
-// version is that of the next release; a build from a checkout adds the commit.
-const version = "0.1.0-dev"
-
 type versionResult struct {
-	Version string `json:"version"`
-	Commit  string `json:"commit"`
-	Go      string `json:"go"`
-	OS      string `json:"os"`
-	Arch    string `json:"arch"`
+	Version  string `json:"version"`
+	Commit   string `json:"commit"`   // "" where a tag was installed by its version
+	Modified bool   `json:"modified"` // built with changes that were not committed
+	Sum      string `json:"sum"`      // of the module, "h1:…", where it was installed by its version
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
 }
 
 func versionCommand() command {
 	return command{name: "version", usage: "print the version", output: versionResult{}, example: "skl version\nskl version --json",
 		run: func(_ context.Context, w *world, _ *cli.Context) error {
-			out := versionResult{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-			if info, ok := debug.ReadBuildInfo(); ok {
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" {
-						out.Commit = s.Value
-					}
-				}
-			}
+			b := build.Current()
 			if w.ui.JSON {
-				return w.ui.Result(out)
+				return w.ui.Result(versionResult{b.Version, b.Commit, b.Modified, b.Sum, runtime.Version(), runtime.GOOS, runtime.GOARCH})
 			}
-			w.ui.Print("skl %s %s/%s %s", out.Version, out.OS, out.Arch, out.Go)
+			line := "skl " + b.Version + " " + runtime.GOOS + "/" + runtime.GOARCH + " " + runtime.Version()
+			if b.Commit != "" {
+				line += ", commit " + b.Commit[:min(12, len(b.Commit))]
+			}
+			if b.Modified {
+				line += " with changes"
+			}
+			w.ui.Print("%s", line)
 			return nil
 		}}
 }

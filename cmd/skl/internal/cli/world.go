@@ -4,6 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/form"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -24,6 +25,7 @@ type world struct {
 }
 
 func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
+	version := build.Current().Version
 	name := c.String("scope")
 	if c.Bool("global") {
 		name = "user"
