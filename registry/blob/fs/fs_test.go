@@ -22,6 +22,7 @@ import (
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/blob/fs"
 	"github.com/skl-project/skl/registry/registrytest"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 func open(t testing.TB, dir string) *fs.Store {
@@ -255,10 +256,7 @@ func TestKilled(t *testing.T) {
 	if dir := os.Getenv("SKL_TEST_PUT_INTO"); dir != "" {
 		putForever(dir)
 	}
-	rounds := 20
-	if testing.Short() {
-		rounds = 3
-	}
+	rounds := long.Of(1, 4, 20)
 	dir := t.TempDir()
 	acknowledged := 0
 	for round := range rounds {
