@@ -190,6 +190,7 @@ func TestLikeliest(t *testing.T) {
 
 // What an answer says of the number of matches is exact: it is the number of handles that a larger limit gives.
 func TestTotalsAreExact(t *testing.T) {
+	long.Slow(t)
 	dir := plant(t, nil)
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(goroot(t), "go"))); err != nil {
 		t.Fatal(err)

@@ -170,6 +170,7 @@ func table(all []breach) string {
 
 // TestHostileClones runs every command in every clone. A sample is the first clone of each kind, and every twelfth.
 func TestHostileClones(t *testing.T) {
+	long.Slow(t)
 	forge := newHonest(t)
 	trap := newTrap(t)
 	tracer := findTracer(t)
@@ -493,6 +494,7 @@ func newHonest(t *testing.T) *honest {
 // TestHonestClone is the measure of the laws above: in a clone without malice the commands
 // do what they are for, and every law holds.
 func TestHonestClone(t *testing.T) {
+	long.Slow(t)
 	tracer := findTracer(t)
 	var commands atomic.Int64
 	w := raise(t, clone{name: "honest", plant: func(*planter) {}}, newHonest(t), newTrap(t), tracer)
@@ -510,6 +512,7 @@ func TestHonestClone(t *testing.T) {
 // TestWatchSees puts a program in the place of skl that breaks each law once: a watch that
 // sees nothing would let every clone pass.
 func TestWatchSees(t *testing.T) {
+	long.Slow(t)
 	tracer := findTracer(t)
 	h, tr := newHonest(t), newTrap(t)
 	host, port, _ := strings.Cut(tr.address, ":")

@@ -60,6 +60,7 @@ func (p *pool) pick() (im *image, done func()) {
 // tags and delete. What is live is served at every moment, what a client was told to be there is
 // there when it names it, and in the end nothing else is stored.
 func TestGCUnderLoad(t *testing.T) {
+	long.Slow(t)
 	seconds := fromEnv(t, "SKL_FAULT_SECONDS", long.Of(1, 3, 15))
 	data := t.TempDir()
 	srv, admin := open(t, setup{Data: data, Every: 100 * time.Millisecond, Grace: grace})

@@ -14,6 +14,7 @@ import (
 
 // TestStartAndMemory: a registry of 1,000 releases listens within 200 ms, and holds at most 40 MiB idle.
 func TestStartAndMemory(t *testing.T) {
+	long.Slow(t)
 	s := setup{Data: t.TempDir()}
 	p := launch(t, s)
 	admin := newClient(p.URL, p.Admin)

@@ -369,7 +369,7 @@ func gzipMembers(data []byte, n int) []byte {
 // Whatever Unpack accepts, every other program reads in the same way: the same paths
 // with the same kinds and bytes. Honest archives are accepted.
 func TestArchivesMeanOneThing(t *testing.T) {
-	archives := long.Of(200, 1_500, 10_000)
+	archives := long.Of(200, 3_000, 10_000)
 	if runtime.GOOS == "windows" {
 		t.Skip("the programs to compare with are those of Unix")
 	}

@@ -31,6 +31,14 @@ func Only(t testing.TB) {
 	}
 }
 
+// Slow skips a test that takes more than half a second, with -short.
+func Slow(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped: takes more than half a second, and -short is given")
+	}
+}
+
 // Of is how many, or how large: the first with -short, the second for a sample, and the third for all.
 func Of[T any](short, sample, all T) T {
 	switch {

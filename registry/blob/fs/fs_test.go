@@ -35,6 +35,7 @@ func open(t testing.TB, dir string) *fs.Store {
 }
 
 func TestStore(t *testing.T) {
+	long.Slow(t)
 	registrytest.Blob(t, func(t *testing.T) blob.Store { return open(t, t.TempDir()) })
 }
 

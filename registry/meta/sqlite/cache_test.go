@@ -187,6 +187,7 @@ func (g *generator) change(ctx context.Context, tx *meta.Tx, listed map[int]meta
 
 // What searches keep is bounded in number and by the length of their words.
 func TestCacheBounded(t *testing.T) {
+	long.Slow(t)
 	s := openTest(t, filepath.Join(t.TempDir(), "meta.db"), Options{})
 	g := newGenerator()
 	g.fill(t, s, 40)
