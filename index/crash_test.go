@@ -17,6 +17,7 @@ import (
 
 	"github.com/skl-project/skl/index/store"
 	"github.com/skl-project/skl/spec/glob"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // helperEnv holds the root and the cache of TestHelper.
@@ -123,10 +124,7 @@ var crashAsks = []string{"common word7", "common", `(definition "Func7")`, `(cod
 // A process that is killed at any moment, while it indexes and edits, leaves an index that answers as one that is built anew.
 // Meanwhile another uses the same index.
 func TestKilled(t *testing.T) {
-	times := 20
-	if testing.Short() {
-		times = 4
-	}
+	times := long.Of(1, 4, 20)
 	r := rand.New(rand.NewPCG(7, 7))
 	dir, cache := plant(t, nil), t.TempDir()
 	for i := range 40 {
@@ -202,10 +200,7 @@ func TestDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	times := 60
-	if testing.Short() {
-		times = 12
-	}
+	times := long.Of(4, 12, 60)
 	rebuilt, unnoticed := 0, 0
 	for n := range times {
 		bad := slices.Clone(good)

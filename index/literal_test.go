@@ -22,6 +22,7 @@ import (
 	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/spec/glob"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A corpus is all files of a directory in memory, to be searched without an index.
@@ -172,10 +173,7 @@ func missing(got, want []string) string {
 
 // Literals and regular expressions are found in exactly the files that have them.
 func TestLiteralsComplete(t *testing.T) {
-	part, literals, expressions := "net", 200, 50
-	if testing.Short() {
-		part, literals, expressions = "net/http", 100, 16
-	}
+	part, literals, expressions := long.Of("net/url", "net/http", "net"), long.Of(40, 100, 200), long.Of(8, 16, 50)
 	r := openRepo(t, filepath.Join(goroot(t), filepath.FromSlash(part)), Options{})
 	r.update()
 	c := readCorpus(t, r)
@@ -197,6 +195,7 @@ func TestLiteralsComplete(t *testing.T) {
 
 // So they are while most files are not indexed yet: an index of a part says nothing of the rest.
 func TestLiteralsCompleteBeforeIndexing(t *testing.T) {
+	long.Slow(t)
 	r := openRepo(t, filepath.Join(goroot(t), "crypto"), Options{FirstAnswer: 50 * time.Millisecond / patience})
 	c := readCorpus(t, r)
 	random := rand.New(rand.NewPCG(12, 12))
@@ -271,9 +270,7 @@ func findRipgrep(t *testing.T) func(dir string, args ...string) []byte {
 // 1,000 literals and 200 regular expressions give exactly the files that ripgrep finds in the sources of Go.
 // ripgrep reads what is before the first NUL of a binary file; that is no text here, and left out of the comparison.
 func TestLiteralsAsRipgrep(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it reads all sources of Go many times")
-	}
+	long.Only(t) // it reads all sources of Go many times; TestLiteralsComplete is a sample
 	ripgrep := findRipgrep(t)
 	r := openRepo(t, goroot(t), Options{Watch: true})
 	start := time.Now()

@@ -17,6 +17,7 @@ import (
 	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // An edited is a file that is rewritten again and again. Each of its lines names the file and the version, "f3v17".
@@ -88,10 +89,7 @@ func (e *edited) previews(h *query.Handle) error {
 // While four writers rewrite files, as whole files by a rename and in place, eight readers never see a span with the text of another version, or
 // with half of one. In the end the answers are those of an index that is built anew.
 func TestConcurrentEdits(t *testing.T) {
-	duration := 5 * time.Second
-	if testing.Short() {
-		duration = 2 * time.Second
-	}
+	duration := long.Of(time.Second/2, 2*time.Second, 5*time.Second)
 	for _, watch := range []bool{false, true} {
 		t.Run(fmt.Sprintf("watch %v", watch), func(t *testing.T) {
 			hammer(t, watch, duration/2)

@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/index/store"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // fifty are questions of all kinds about a part of the sources of Go.
@@ -82,10 +83,7 @@ func compareAnswers(t *testing.T, what string, list []query.Query, got, want []s
 // The answer depends on the files and the question, and on nothing else: not on the order in which files were indexed, on what they held
 // before, on what was asked before, nor on who asks.
 func TestDeterministic(t *testing.T) {
-	from := filepath.Join(goroot(t), "net")
-	if testing.Short() {
-		from = filepath.Join(from, "http")
-	}
+	from := filepath.Join(goroot(t), long.Of("net/url", "net/http", "net"))
 	dir := filepath.Join(t.TempDir(), "net")
 	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 		t.Fatal(err)
@@ -192,6 +190,7 @@ func TestLikeliest(t *testing.T) {
 
 // What an answer says of the number of matches is exact: it is the number of handles that a larger limit gives.
 func TestTotalsAreExact(t *testing.T) {
+	long.Slow(t)
 	dir := plant(t, nil)
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(goroot(t), "go"))); err != nil {
 		t.Fatal(err)

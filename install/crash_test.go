@@ -19,6 +19,7 @@ import (
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // TestMain turns this binary into an install that dies when the environment says so.
@@ -297,10 +298,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		t.Fatalf("%d steps are too few to be an install of 50 skills", steps)
 	}
 	outcomes := map[Outcome]int{}
-	stride := 1
-	if testing.Short() {
-		stride = 7
-	}
+	stride := long.Of(60, 7, 1)
 	for at := steps; at >= 1; at -= stride { // from the end, where an install is finished and not taken back
 		dir := crashed(t, base, at)
 		if err := child(dir, at).Run(); err == nil {
@@ -323,10 +321,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 func TestKilledAnyTime(t *testing.T) {
 	t.Parallel()
 	base, one, two, _ := states(t)
-	rounds := 30
-	if testing.Short() {
-		rounds = 10
-	}
+	rounds := long.Of(2, 10, 30)
 	random := rand.New(rand.NewSource(1))
 	killed := 0
 	for n := 1; n <= rounds; n++ {

@@ -13,6 +13,7 @@ import (
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // token makes a token and returns who shows it, as a request has it when it begins.
@@ -62,6 +63,7 @@ func (b *body) Read(p []byte) (int, error) {
 // TestRightsAreLookedAtAgain: whoever lost the right while a request was under way is refused, and nothing of it
 // is there. The request has passed authentication before.
 func TestRightsAreLookedAtAgain(t *testing.T) {
+	long.Slow(t)
 	meanwhile := map[string]struct {
 		code string
 		do   func(f *fixture, who registry.Caller) error

@@ -15,6 +15,7 @@ import (
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A holder is a credential that somebody got hold of in a sequence of token requests.
@@ -175,10 +176,7 @@ func TestNoSequenceOfTokenRequestsWidensARight(t *testing.T) {
 	if _, _, err := f.CreateToken(t.Context(), root, "admin-of-all", auth.Everywhere, string(auth.Admin), time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	sequences, least := 2000, 300 // of each kind of request
-	if testing.Short() {
-		sequences, least = 100, 5
-	}
+	sequences, least := long.Of(100, 200, 2000), long.Of(5, 15, 300) // of each kind of request
 	for sequence := range sequences {
 		g.rnd = rand.New(rand.NewPCG(12, uint64(sequence)))
 		g.held, g.trace = nil, []string{fmt.Sprintf("sequence %d", sequence)}

@@ -25,6 +25,9 @@ type corpus struct {
 
 func newCorpus(t *testing.T, bundle, name string) *corpus {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped: it takes seconds")
+	}
 	if shared() == "" {
 		t.Skip("skipped: shared/data is not beside the repository")
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/resolver/source/git/gittest"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A place is a home and a project in which the real program runs.
@@ -86,10 +87,7 @@ func TestKillLoop(t *testing.T) {
 	p := newPlace(t)
 	p.must("install", url+"@1.0.0", "--all", "--host", "claude-code")
 	random := rand.New(rand.NewSource(2))
-	rounds := 20
-	if testing.Short() {
-		rounds = 4
-	}
+	rounds := long.Of(1, 4, 20)
 	interrupted := 0
 	for round := range rounds {
 		version := fmt.Sprintf("%d.0.0", 1+(round+1)%2)

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/skl-project/skl/cmd/skl/internal/guide"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // repository is the root of the repository.
@@ -32,6 +33,7 @@ var repository = filepath.Join("..", "..")
 //
 // Every block of a page is used, and no script names a section that is not there.
 func TestDocs(t *testing.T) {
+	long.Slow(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: the pages are written for a POSIX shell")
 	}

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"text/tabwriter"
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // This file clones repositories of an attacker and runs skl in them, as a user does who
@@ -44,14 +46,14 @@ type deed struct {
 }
 
 // few are the commands that every clone sees, and turns those that it sees half of, and the next clone the other
-// half. SKL_TEST_CLONES=all lets every clone see all of them.
+// half. SKL_TEST_LONG=every lets every clone see all of them.
 var (
 	few   = []string{"ci", "install", "update", "check", "doctor --fix", "run NAME", "mcp --allow-run"}
 	turns = []string{"list", "status", "verify", "query evil", "completion bash", "__complete -- remove ''", "init", "remove --force NAME"}
 )
 
 // looks are commands that only read; all of them, and all below, are run in one clone of ten, and in one of five with
-// SKL_TEST_CLONES=all.
+// SKL_TEST_LONG=every.
 var looks = []deed{
 	{args: "list", reads: true},
 	{args: "list --all --json", reads: true},
@@ -166,8 +168,9 @@ func table(all []breach) string {
 	return text.String()
 }
 
-// TestHostileClones runs every command in every clone. -short takes every sixth clone.
+// TestHostileClones runs every command in every clone. A sample is the first clone of each kind, and every twelfth.
 func TestHostileClones(t *testing.T) {
+	long.Slow(t)
 	forge := newHonest(t)
 	trap := newTrap(t)
 	tracer := findTracer(t)
@@ -179,14 +182,18 @@ func TestHostileClones(t *testing.T) {
 	worlds = append(worlds, pairs(worlds)...)
 	found := &breaches{}
 	var commands atomic.Int64
-	every, whole := os.Getenv("SKL_TEST_CLONES") == "all", 10
+	every, whole := long.Every(), long.Of(len(worlds), 60, 10)
 	if every {
 		whole = 5
+	}
+	firsts, first := map[int]bool{}, 0
+	for _, kind := range kinds() {
+		firsts[first], first = true, first+len(kind)
 	}
 	start := time.Now()
 	t.Run("clones", func(t *testing.T) {
 		for i, c := range worlds {
-			if testing.Short() && i%6 != 0 {
+			if i%long.Of(60, 12, 1) != 0 && (testing.Short() || !firsts[i]) {
 				continue
 			}
 			t.Run(c.name, func(t *testing.T) {
@@ -197,10 +204,10 @@ func TestHostileClones(t *testing.T) {
 				w := raise(t, c, forge, trap, tracer)
 				w.commands = &commands
 				var seen []string // nil is all
-				if i%whole != 0 || i >= singles {
+				if i%whole != 0 || i >= singles || testing.Short() {
 					seen = slices.Clone(few)
 					for k, command := range turns {
-						if every || (i+k)%2 == 0 {
+						if every || (i+k)%2 == 0 && !testing.Short() {
 							seen = append(seen, command)
 						}
 					}
@@ -217,7 +224,7 @@ func TestHostileClones(t *testing.T) {
 		found.add(breach{"any", "any", "L3", fmt.Sprintf("the server that nobody configured was called %d times", n)})
 	}
 	found.report(t)
-	t.Logf("%d hostile clones, %d pairs of them among these, %d commands, %s", len(worlds), len(worlds)-singles, commands.Load(), time.Since(start).Round(time.Second))
+	t.Logf("%d hostile clones to choose from, %d pairs of them among these, %d commands, %s", len(worlds), len(worlds)-singles, commands.Load(), time.Since(start).Round(time.Second))
 }
 
 // live runs the commands in w that are listed; nil is all of them, and afterwards what a user does who trusts the clone.
@@ -487,11 +494,12 @@ func newHonest(t *testing.T) *honest {
 // TestHonestClone is the measure of the laws above: in a clone without malice the commands
 // do what they are for, and every law holds.
 func TestHonestClone(t *testing.T) {
+	long.Slow(t)
 	tracer := findTracer(t)
 	var commands atomic.Int64
 	w := raise(t, clone{name: "honest", plant: func(*planter) {}}, newHonest(t), newTrap(t), tracer)
 	w.commands = &commands
-	found := &breaches{all: w.live(nil)}
+	found := &breaches{all: w.live(long.Of(few, nil, nil))}
 	found.report(t)
 	for _, args := range []string{"ci", "install", "check", "verify", "list", "update", "doctor --fix", "remove good", "init"} {
 		w.reset()
@@ -504,6 +512,7 @@ func TestHonestClone(t *testing.T) {
 // TestWatchSees puts a program in the place of skl that breaks each law once: a watch that
 // sees nothing would let every clone pass.
 func TestWatchSees(t *testing.T) {
+	long.Slow(t)
 	tracer := findTracer(t)
 	h, tr := newHonest(t), newTrap(t)
 	host, port, _ := strings.Cut(tr.address, ":")

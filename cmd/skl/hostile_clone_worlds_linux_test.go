@@ -11,10 +11,13 @@ import (
 	"strings"
 )
 
-// clones are the hostile repositories.
-func clones() []clone {
-	return slices.Concat(journals(), notJournals(), ancestors(), repositories(), leaving(), receiptLinks(), loosening(), manifests(), locks(), odd(), settings(), huge(), misplaced(), pipes(), oddNames())
+// kinds are the hostile repositories, by what is hostile about them.
+func kinds() [][]clone {
+	return [][]clone{journals(), notJournals(), ancestors(), repositories(), leaving(), receiptLinks(), loosening(), manifests(), locks(), odd(), settings(), huge(), misplaced(), pipes(), oddNames()}
 }
+
+// clones are the repositories of all kinds.
+func clones() []clone { return slices.Concat(kinds()...) }
 
 // pairs are clones that are hostile in two ways, each with one from the other end of the list.
 func pairs(all []clone) (out []clone) {

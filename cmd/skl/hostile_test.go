@@ -23,6 +23,7 @@ import (
 	"testing"
 
 	"github.com/skl-project/skl/cmd/skl/internal/cli"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // This file feeds the command line what an attacker would: each refusal has its code and
@@ -330,6 +331,7 @@ func zipBomb(t *testing.T, path string, packed []byte, sum uint32, size uint64) 
 // TestHostileBombs unpacks bombs of 10 GiB: they are refused by what is really read, in
 // less than 64 MiB of memory.
 func TestHostileBombs(t *testing.T) {
+	long.Slow(t)
 	var packed bytes.Buffer
 	sum := zeros(&packed, nil, bombMiB)
 	nested := zipped(t, []entry{{name: "SKILL.md", body: hostileSkill}, {name: "inner.zip", body: string(zipped(t, []entry{{name: "zeros", body: strings.Repeat("\x00", 1<<20)}}))}})
@@ -475,6 +477,7 @@ func evilSkill(nodes ...node) []node {
 func link(name, target string) node { return node{mode: "120000", name: name, text: target} }
 
 func TestHostileRepositories(t *testing.T) {
+	long.Slow(t)
 	f := newGitForge(t)
 	for i, c := range []struct {
 		name, code string
@@ -519,6 +522,7 @@ func TestHostileRepositories(t *testing.T) {
 // skill says: nothing of it reaches a terminal raw (machine.run looks at the bytes), and
 // a skill that cannot be read hides none of the others.
 func TestHostileText(t *testing.T) {
+	long.Slow(t)
 	f := newGitForge(t)
 	red := "---\nname: red\ndescription: \"\\x1b]0;owned\\x07 \\x1b[31mred \\u202e \\u009b31m\"\nlicense: \"\\x1b[2J\"\nmetadata:\n  version: \"\\x1b[1m1.0\"\n---\n# Red\n!`echo \x1b[2J`\n"
 	laughs := "a: &a [x, x, x, x, x, x, x, x, x]\n"

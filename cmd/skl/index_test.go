@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // manyFiles makes n Go files of about 8 kB, each with a function of its own.
@@ -29,6 +31,7 @@ func manyFiles(t *testing.T, dir string, n int) {
 
 // Ctrl-C ends skl index at any moment with exit 130. What is left answers right, and the next index is whole.
 func TestIndexInterrupted(t *testing.T) {
+	long.Slow(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: there is no such signal on Windows")
 	}
@@ -80,6 +83,7 @@ func TestIndexInterrupted(t *testing.T) {
 
 // Several skl share an index: they index at once, ask meanwhile, and nobody fails or gets a wrong answer.
 func TestIndexTogether(t *testing.T) {
+	long.Slow(t)
 	p := newPlace(t)
 	manyFiles(t, p.project, 150)
 	var wg sync.WaitGroup
@@ -104,6 +108,7 @@ func TestIndexTogether(t *testing.T) {
 
 // TestIndexJSON holds what the commands of the index print against the program's own schemas.
 func TestIndexJSON(t *testing.T) {
+	long.Slow(t)
 	m := newMachine(t)
 	m.write("src/auth.ts", []byte(controllerFile))
 	m.write("src/login.ts", []byte(loginFile))

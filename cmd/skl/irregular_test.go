@@ -13,11 +13,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // Where a file belongs there may stand a pipe, which never answers, or a link to a device, which never
 // ends. Each command says so, or does without the file; none hangs, panics or fills the memory.
 func TestIrregularFiles(t *testing.T) {
+	long.Slow(t)
 	bin := filepath.Join(t.TempDir(), "skl")
 	self, err := os.Executable()
 	if err != nil {

@@ -15,11 +15,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/skl-project/skl/index/skillsearch"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // skill_search ranks installed skills and those of registries together. A registry that does not answer takes three
 // seconds at most, and is named; offline none is asked.
 func TestSkillSearchRegistries(t *testing.T) {
+	long.Slow(t)
 	m := newMachine(t)
 	ready := m.serve("--open", "--data", filepath.Join(filepath.Dir(m.project), "registry"))
 	release := make(chan struct{})

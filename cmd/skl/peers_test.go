@@ -16,6 +16,7 @@ import (
 
 	"github.com/skl-project/skl/registry/oci/peertest"
 	"github.com/skl-project/skl/registry/server"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A peer is a foreign client with a home of its own.
@@ -85,6 +86,7 @@ var treeOf = regexp.MustCompile(`tree-sha256:[0-9a-f]{64}`)
 // oras with a token into a namespace of a closed one. skl installs it from each, the same tree, and
 // verifies the signature wherever it came along.
 func TestOneReleaseAcrossRegistries(t *testing.T) {
+	long.Only(t)
 	foreign := peertest.StartDistribution(t)
 	crane := peer{t, peertest.Program(t, peertest.Crane), t.TempDir()}
 	oras := peer{t, peertest.Program(t, peertest.Oras), t.TempDir()}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // serve starts a registry with its data beside the machine's project, and returns its address and the
@@ -48,6 +50,7 @@ func (m *machine) serve(args ...string) (ready readyLine) {
 // TestRegistryJSON holds what each subcommand of registry, and login and logout, print against the program's
 // own schemas.
 func TestRegistryJSON(t *testing.T) {
+	long.Slow(t)
 	m := newMachine(t)
 	data := filepath.Join(filepath.Dir(m.project), "registry")
 	ready := m.serve("--data", data)

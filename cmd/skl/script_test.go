@@ -22,6 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/skl-project/skl/cmd/skl/internal/cli"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in scripts")
@@ -39,7 +40,7 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	forge := startForge(t)
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+		Files:               scripts(t),
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Setup:               forge.setup,
@@ -60,6 +61,20 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 	})
+}
+
+// scripts are the files of testdata/script; with -short one of twelve.
+func scripts(t *testing.T) (files []string) {
+	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil || len(all) < 100 {
+		t.Fatalf("%d scripts: %v", len(all), err)
+	}
+	for i, file := range all {
+		if i%long.Of(12, 1, 1) == 0 {
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
 // A forgeServer serves the repositories below the work directories of all scripts.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // lawful checks what holds for the Outline of any bytes.
@@ -156,10 +158,7 @@ var hostile = []string{
 
 // No shape is slower than linear: what is quadratic needs many seconds for this size.
 func TestLinear(t *testing.T) {
-	size := 100_000
-	if testing.Short() {
-		size = 20_000
-	}
+	size := long.Of(2_000, 20_000, 100_000)
 	for _, path := range paths {
 		for _, shape := range hostile {
 			src := []byte("---\nname: a\ndescription: b\n---\n" + strings.Repeat(shape, size/len(shape)))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 func write(t testing.TB, path, text string) {
@@ -246,6 +247,7 @@ func TestWalkFails(t *testing.T) {
 
 // 2,000 directories in each other are walked. Where a path is more than the system takes in one call, that is reported, once.
 func TestWalkDeep(t *testing.T) {
+	long.Slow(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("paths are shorter")
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // Random trees with random patterns have the files and the ignored paths that git says.
@@ -20,10 +21,7 @@ func TestGitAgrees(t *testing.T) {
 	if err != nil {
 		t.Skip("no git")
 	}
-	trees := 320
-	if testing.Short() {
-		trees = 40
-	}
+	trees := long.Of(6, 60, 320)
 	kept, left := 0, 0
 	for seed := range trees {
 		g := &grower{rand: rand.New(rand.NewPCG(uint64(seed), 5)), git: git, base: t.TempDir()}
@@ -60,7 +58,7 @@ func TestGitAgrees(t *testing.T) {
 		}
 	}
 	t.Logf("%d paths kept, %d left out", kept, left)
-	if !testing.Short() && (left < 1000 || kept < 1000) {
+	if long.All() && (left < 1000 || kept < 1000) {
 		t.Errorf("the trees are too one-sided to show anything: %d kept, %d left out", kept, left)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // What was written before Sync is told after it, however busy the system is.
@@ -54,6 +56,7 @@ func TestSync(t *testing.T) {
 
 // What changed rules let in is told after Sync, even if it is written before the rules were read anew.
 func TestSyncRules(t *testing.T) {
+	long.Slow(t)
 	root, marks := realDir(t), realDir(t)
 	path := func(name string) string { return filepath.Join(root, name) }
 	put := func(name, text string) {

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 )
 
 var showDifferences = flag.Int("differences", 0, "of the comparison with the oracle, print that many differences of definitions and of references")
@@ -33,9 +35,7 @@ const (
 )
 
 func TestOracle(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads thousands of files")
-	}
+	long.Only(t)
 	binary := buildOracle(t)
 	files := realFiles()
 	for _, languages := range [][]Language{{Python}, {Rust}, {JavaScript}, {TypeScript, TSX}} {

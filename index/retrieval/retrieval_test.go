@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 var (
@@ -421,9 +422,10 @@ func inputOf(set string) string {
 
 // Does the index find what people and agents ask for, better than what they have without it?
 func TestRetrieval(t *testing.T) {
-	if testing.Short() || racing {
-		t.Skip("skipped: takes half a minute, and many under the race detector")
+	if racing {
+		t.Skip("skipped: takes many minutes under the race detector")
 	}
+	long.Only(t)
 	full := os.Getenv("SKL_TEST_RETRIEVAL") == "full"
 	b := newBench(t, true, full)
 	b.measure()

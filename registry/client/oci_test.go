@@ -24,6 +24,7 @@ import (
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/oci"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // pdf builds a skill whose only data file has size bytes that do not compress.
@@ -138,6 +139,7 @@ func TestPushAndPull(t *testing.T) {
 
 // An interrupted download of a large layer goes on where it was; the cache makes a second one unnecessary.
 func TestLargeLayersResume(t *testing.T) {
+	long.Slow(t)
 	r := &ocitest.Registry{}
 	target := Target{ocitest.Start(t, r), "acme/pdf"}
 	built := pdf(t, "1.0.0", 3<<20)

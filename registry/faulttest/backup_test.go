@@ -12,12 +12,14 @@ import (
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/blob/fs"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // TestBackupUnderLoad copies a registry while clients publish and gc runs. What is restored from the copy
 // is sound, has all that was acknowledged before the backup began, and its log is one that clients could have
 // seen during the backup.
 func TestBackupUnderLoad(t *testing.T) {
+	long.Slow(t)
 	data, backup, restored := t.TempDir(), t.TempDir(), t.TempDir()
 	srv, admin := open(t, setup{Data: data, Every: 50 * time.Millisecond, Grace: time.Second})
 	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme"})

@@ -143,6 +143,9 @@ func healthy(t *testing.T, publisher, reader *client, r *release, round string) 
 // TestSlowClients: clients that dawdle with headers, bodies or reading, and idle ones, do not
 // slow others, and are cut off.
 func TestSlowClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: it waits for the time limit of headers")
+	}
 	p := launch(t, setup{Data: t.TempDir()})
 	admin := newClient(p.URL, p.Admin)
 	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme"})

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // TestDiskFull fills the disk of a registry. Publishes are refused with 507, reading goes on, also after
 // a crash and a restart; when there is space again, all works, and nothing was damaged.
 func TestDiskFull(t *testing.T) {
+	long.Slow(t)
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=20m"); err != nil {
 		t.Skipf("skipped: a small disk cannot be mounted here: %v", err)

@@ -14,6 +14,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // An image is a manifest with its layers. While somebody reads it, nobody deletes it.
@@ -59,10 +60,8 @@ func (p *pool) pick() (im *image, done func()) {
 // tags and delete. What is live is served at every moment, what a client was told to be there is
 // there when it names it, and in the end nothing else is stored.
 func TestGCUnderLoad(t *testing.T) {
-	seconds := fromEnv(t, "SKL_FAULT_SECONDS", 15)
-	if testing.Short() {
-		seconds = min(seconds, 3)
-	}
+	long.Slow(t)
+	seconds := fromEnv(t, "SKL_FAULT_SECONDS", long.Of(1, 3, 15))
 	data := t.TempDir()
 	srv, admin := open(t, setup{Data: data, Every: 100 * time.Millisecond, Grace: grace})
 	admin.must(t, 201, "POST", "/api/v1/namespaces", asJSON(wire.NewNamespace{Name: "acme", Policy: wire.Policy{AcceptAny: true}}), "Content-Type", wire.MediaJSON)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/registry/tlog"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A worker publishes versions of one skill, one after the other.
@@ -59,10 +60,8 @@ func (w *worker) run(c *client, answered *atomic.Int64) error {
 
 // TestKill kills a registry again and again while clients publish, and looks each time what is left.
 func TestKill(t *testing.T) {
-	kills := fromEnv(t, "SKL_FAULT_KILLS", 200)
-	if testing.Short() {
-		kills = min(kills, 20)
-	}
+	long.Slow(t)
+	kills := fromEnv(t, "SKL_FAULT_KILLS", long.Of(2, 20, 200))
 	began := time.Now()
 	s := setup{Data: t.TempDir(), Fsck: true, Grace: 5 * time.Second}
 	p := launch(t, s)

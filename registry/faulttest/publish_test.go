@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // TestOneOfManyPublishesWins: of 100 concurrent publishes of one version, by all ways, exactly
 // one is created. The others are told so in the words of their protocol, and the log has one entry.
 func TestOneOfManyPublishesWins(t *testing.T) {
+	long.Slow(t)
 	srv, admin := open(t, setup{})
 	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme"})
 	const clients = 100

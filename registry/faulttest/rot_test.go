@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // blobFile is where a blob lies below the data of a registry.
@@ -46,6 +47,7 @@ func flip(t *testing.T, path string, offset int64) {
 // TestRot: a flipped bit is never served, by any path; scrub finds it, and a push of the same
 // content heals it.
 func TestRot(t *testing.T) {
+	long.Slow(t)
 	data := t.TempDir()
 	srv, admin := open(t, setup{Data: data})
 	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme", Public: true})
@@ -128,6 +130,7 @@ func TestRot(t *testing.T) {
 
 // TestCutWhileServing: nobody takes the part of a file that is cut short while it is served for the whole.
 func TestCutWhileServing(t *testing.T) {
+	long.Slow(t)
 	data := t.TempDir()
 	_, admin := open(t, setup{Data: data})
 	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme"})

@@ -9,18 +9,17 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // TestStartAndMemory: a registry of 1,000 releases listens within 200 ms, and holds at most 40 MiB idle.
 func TestStartAndMemory(t *testing.T) {
+	long.Slow(t)
 	s := setup{Data: t.TempDir()}
 	p := launch(t, s)
 	admin := newClient(p.URL, p.Admin)
 	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme"})
-	total := 1000
-	if testing.Short() {
-		total = 100
-	}
+	total := long.Of(40, 200, 1000)
 	names := []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel"}
 	var wg sync.WaitGroup
 	for i, name := range names {

@@ -10,11 +10,13 @@ import (
 	"testing"
 
 	"github.com/skl-project/skl/registry/oci/peertest"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // TestConformance runs the official suite of the distribution specification against an open registry.
 // What the suite may skip or leave out is counted: a test that stops being run is a failure too.
 func TestConformance(t *testing.T) {
+	long.Only(t)
 	suite := peertest.Program(t, peertest.Conformance)
 	for _, test := range []struct {
 		name string

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/registry/blob"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // TestBlob reads one blob in all the ways that clients do.
@@ -456,6 +457,7 @@ func TestMethods(t *testing.T) {
 
 // TestPatience ends clients that send or take nothing, and none that is slow but alive.
 func TestPatience(t *testing.T) {
+	long.Slow(t)
 	s := openSite(t)
 	content := random(32 << 20) // more than the buffers of a connection
 	d := s.push("", "a/b", content)
@@ -503,6 +505,7 @@ func TestPatience(t *testing.T) {
 
 // TestSlowClients lets clients hang in a body and shows that others are served meanwhile.
 func TestSlowClients(t *testing.T) {
+	long.Slow(t)
 	s := openSite(t)
 	d := s.push("", "a/b", random(1000))
 	for range 50 {

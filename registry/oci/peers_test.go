@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/registry/oci/peertest"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A client runs a foreign client with a home of its own, so that no credentials of the
@@ -74,6 +75,7 @@ func second(_ int, err error) error { return err }
 
 // TestCrane pushes and pulls with crane, and copies to a foreign registry and back.
 func TestCrane(t *testing.T) {
+	long.Only(t)
 	s, foreign := openSite(t), peertest.StartDistribution(t)
 	crane := newClient(t, peertest.Crane)
 	crane.image(s.host() + "/lib/hello:1.0")
@@ -98,6 +100,7 @@ func TestCrane(t *testing.T) {
 // TestOras pushes, attaches, discovers and copies with referrers, to a foreign registry and
 // back. That one knows no referrers API: the library keeps a tag there, and attaches anew on the way back.
 func TestOras(t *testing.T) {
+	long.Only(t)
 	s, foreign := openSite(t), peertest.StartDistribution(t)
 	oras := newClient(t, peertest.Oras)
 	ours, theirs, back := s.host()+"/lib/note:1.0", foreign+"/lib/note:1.0", s.host()+"/back/note:1.0"

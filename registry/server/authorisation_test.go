@@ -10,6 +10,7 @@ import (
 
 	"github.com/skl-project/skl/registry/api"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // Who asks, in the order of the columns below. All but the last two have their role in
@@ -94,6 +95,7 @@ func expect(columns []string, name string, n int) string {
 }
 
 func TestAuthorisation(t *testing.T) {
+	long.Slow(t)
 	s := newSite(t, func(c *Config) { c.Limits.Failures = -1 }) // what is expired fails often
 	s.namespace("acme", false)
 	s.namespace("other", false)

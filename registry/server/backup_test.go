@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A backup that is made while releases are published holds a registry that is whole: the
 // restored one is clean, has the same log key and tokens, and what was published before.
 func TestBackupUnderLoad(t *testing.T) {
+	long.Slow(t)
 	s := newSite(t, nil)
 	s.namespace("acme", true)
 	s.publish(s.admin, "acme/pdf@1.0.0", "f", "first")

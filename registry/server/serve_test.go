@@ -28,10 +28,12 @@ import (
 
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A second process does not open a registry that another one has open, and a closed one opens again as it was.
 func TestOneProcess(t *testing.T) {
+	long.Slow(t)
 	cfg := Config{Data: filepath.Join(t.TempDir(), "not", "there", "yet")}
 	first, err := Open(t.Context(), cfg)
 	if err != nil {
@@ -100,6 +102,7 @@ func listen(t *testing.T, s *Server) (url string, stop func() error) {
 
 // A download that runs at shutdown ends with all its bytes, and nobody new is let in.
 func TestShutdownFinishesDownloads(t *testing.T) {
+	long.Slow(t)
 	s, _ := start(t, nil)
 	url, stop := listen(t, s)
 	defer stop()

@@ -17,6 +17,7 @@ import (
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // oracle answers every request by its path alone, after a pause that nobody can foresee.
@@ -191,10 +192,7 @@ func randomRunner(seed uint64) (*run.Runner, *project) {
 // A thousand random trees: the events do not depend on the order in which children of PARALLEL finish, the journal gives
 // them again, and a run that is killed after any record goes on to the same end without doing anything twice.
 func TestRandomTrees(t *testing.T) {
-	trees := uint64(1000)
-	if testing.Short() {
-		trees = 100
-	}
+	trees := long.Of[uint64](30, 150, 1000)
 	statuses := map[run.Status]int{}
 	for seed := range trees {
 		p := randomPlan(t, seed)

@@ -53,9 +53,11 @@ func fileEscapes() []escape {
 		{name: "write outside", needs: Tier2, try: func(t target) error { return os.WriteFile(filepath.Join(t.Outside, "new"), nil, 0o600) }},
 		{name: "make a directory outside", needs: Tier2, try: func(t target) error { return os.Mkdir(filepath.Join(t.Outside, "dir"), 0o700) }},
 		{name: "write below /tmp", needs: Tier2, try: func(t target) error {
-			path := fmt.Sprintf("/tmp/skl-probe-%d", os.Getpid())
-			defer os.Remove(path)
-			return os.WriteFile(path, nil, 0o600)
+			f, err := os.CreateTemp("/tmp", "skl-probe-") // nobody else has a file of that name
+			if err != nil {
+				return err
+			}
+			return errors.Join(f.Close(), os.Remove(f.Name()))
 		}},
 		{name: "empty a file outside", needs: Tier2, try: func(t target) error { return os.Truncate(t.Victim, 0) }},
 		{name: "follow a symbolic link", needs: Tier2, try: func(t target) error {

@@ -16,6 +16,8 @@ func TestScripts(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no bash")
 	}
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary) // others leave files in the usual one
 	p := &plain{}
 	config := everything(p)
 	config.SkillDir = t.TempDir()
@@ -61,9 +63,8 @@ func TestScripts(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "made")); err != nil {
 		t.Error(err)
 	}
-	left, _ := filepath.Glob(filepath.Join(os.TempDir(), "skl-script-*"))
-	if len(left) > 0 {
-		t.Errorf("left over: %v", left)
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("left over: %v, %v", left, err)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/blob/fs"
 	"github.com/skl-project/skl/registry/registrytest"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 func open(t testing.TB, dir string) *fs.Store {
@@ -34,6 +35,7 @@ func open(t testing.TB, dir string) *fs.Store {
 }
 
 func TestStore(t *testing.T) {
+	long.Slow(t)
 	registrytest.Blob(t, func(t *testing.T) blob.Store { return open(t, t.TempDir()) })
 }
 
@@ -255,10 +257,7 @@ func TestKilled(t *testing.T) {
 	if dir := os.Getenv("SKL_TEST_PUT_INTO"); dir != "" {
 		putForever(dir)
 	}
-	rounds := 20
-	if testing.Short() {
-		rounds = 3
-	}
+	rounds := long.Of(1, 4, 20)
 	dir := t.TempDir()
 	acknowledged := 0
 	for round := range rounds {

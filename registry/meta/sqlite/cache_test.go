@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // compare searches twice with what earlier searches left in memory and once without, in one transaction.
@@ -63,6 +64,9 @@ func (g *generator) random(r *rand.Rand) meta.Search {
 // a memory of earlier searches; also while they change.
 func TestSearchSeesChanges(t *testing.T) {
 	const n = 1200 // more than are ranked
+	if testing.Short() {
+		t.Skip("skipped: it takes seconds")
+	}
 	path := filepath.Join(t.TempDir(), "meta.db")
 	stores := []*store{openTest(t, path, Options{}), openTest(t, path, Options{})}
 	g := newGenerator()
@@ -92,10 +96,7 @@ func TestSearchSeesChanges(t *testing.T) {
 	defer close(stop)
 
 	r := rand.New(rand.NewPCG(1, 4))
-	next, rounds := n, 32
-	if testing.Short() {
-		rounds = 6
-	}
+	next, rounds := n, long.Of(0, 8, 32)
 	for round := range rounds {
 		// An update that is undone leaves no trace, though it searched.
 		undone := errors.New("undone")
@@ -186,6 +187,7 @@ func (g *generator) change(ctx context.Context, tx *meta.Tx, listed map[int]meta
 
 // What searches keep is bounded in number and by the length of their words.
 func TestCacheBounded(t *testing.T) {
+	long.Slow(t)
 	s := openTest(t, filepath.Join(t.TempDir(), "meta.db"), Options{})
 	g := newGenerator()
 	g.fill(t, s, 40)

@@ -12,6 +12,7 @@ import (
 	"github.com/skl-project/skl/index/skillsearch"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // An ask is a question and the name of the skill that is right.
@@ -23,6 +24,7 @@ type ask struct{ text, right string }
 //
 // Of those that are judged, 0.11 come among the first three if a skill must have all words, and 0.94 since some are enough.
 func TestQuality(t *testing.T) {
+	long.Slow(t)
 	s := openTest(t, filepath.Join(t.TempDir(), "meta.db"), Options{})
 	releases := corpus(t)
 	var tuning, held []ask

@@ -9,14 +9,12 @@ import (
 	"testing"
 
 	"github.com/skl-project/skl/registry/meta"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // Search counts exactly what a look at every skill counts, for words that few and that most skills have.
 func TestSearchCounts(t *testing.T) {
-	n := 1500
-	if testing.Short() {
-		n = 300
-	}
+	n := long.Of(100, 400, 1500)
 	s := openTest(t, filepath.Join(t.TempDir(), "meta.db"), Options{})
 	g := newGenerator()
 	g.fill(t, s, n)

@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/registrytest"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 func openTest(t testing.TB, path string, o Options) *store {
@@ -40,6 +41,7 @@ func TestMeta(t *testing.T) {
 
 // With one reader and names that need quoting everything is the same.
 func TestMetaSmall(t *testing.T) {
+	long.Slow(t)
 	registrytest.Meta(t, func(t testing.TB, dir string) meta.Store {
 		return openTest(t, filepath.Join(dir, "a ?&=%41#ü.db"), Options{Readers: 1})
 	})

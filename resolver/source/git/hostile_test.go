@@ -22,6 +22,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A submodule inside a skill is refused by name; it does not keep other skills from being fetched.
@@ -92,6 +93,7 @@ func TestErrorsNameTheProblem(t *testing.T) {
 
 // A wrong commit is refused on every rung.
 func TestCommitGoneOnEveryRung(t *testing.T) {
+	long.Slow(t)
 	gittest.Need(t)
 	dir, _ := library(t)
 	for _, w := range ways() {
@@ -488,6 +490,7 @@ func TestSystemGitRunsNothingElse(t *testing.T) {
 
 // Trees that programs read differently are refused on every rung, whoever reads them first.
 func TestOddTreesAreRefused(t *testing.T) {
+	long.Slow(t)
 	gittest.Need(t)
 	dir := gittest.Init(t, "odd")
 	blob := gittest.Input(t, dir, []byte(pdfSkill), "hash-object", "-w", "--stdin")
