@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -11,8 +10,8 @@ import (
 )
 
 type doctorResult struct {
-	OK    bool         `json:"ok"`
-	Items []doctorItem `json:"items"`
+	OK    bool              `json:"ok"`
+	Items []inspect.Finding `json:"items"`
 }
 
 func doctorCommand() command {
@@ -27,32 +26,19 @@ func runDoctor(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return (&doctor{w, out}).print()
+	return w.printDoctor(out)
 }
 
-type doctorItem = inspect.Finding
-
-// A doctor collects and prints what was looked at.
-type doctor struct {
-	w     *world
-	items []doctorItem
-}
-
-func (d *doctor) say(area, level, mend, format string, args ...any) {
-	d.items = append(d.items, doctorItem{Area: area, Level: level, Detail: fmt.Sprintf(format, args...), Mend: mend})
-}
-
-// print ends with exit 3 if something is wrong.
-func (d *doctor) print() error {
-	w := d.w
-	ok := !slices.ContainsFunc(d.items, func(f doctorItem) bool { return f.Level == "problem" })
-	return w.verdict(doctorResult{ok, d.items}, ok, "doctor", func() {
-		for _, i := range d.items {
+// printDoctor ends with exit 3 if something is wrong.
+func (w *world) printDoctor(items []inspect.Finding) error {
+	ok := !slices.ContainsFunc(items, func(f inspect.Finding) bool { return f.Level == "problem" })
+	return w.verdict(doctorResult{ok, items}, ok, "doctor", func() {
+		for _, i := range items {
 			mark := w.mark(i.Level != "problem")
 			if i.Level == "note" {
 				mark = "·"
 			}
-			w.ui.Print("%s %s  %s", mark, fmt.Sprintf("%-9s", i.Area), i.Detail)
+			w.ui.Print("%s %-9s  %s", mark, i.Area, i.Detail)
 			if i.Mend != "" {
 				w.ui.Hint("%s", i.Mend)
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/cmd/skl/internal/inspect"
 )
 
 func registryDoctorCommand() command {
@@ -18,9 +20,9 @@ func runRegistryDoctor(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	d := &doctor{w: w}
-	for _, f := range found {
-		d.items = append(d.items, doctorItem(f))
+	items := make([]inspect.Finding, len(found))
+	for i, f := range found {
+		items[i] = inspect.Finding(f)
 	}
-	return d.print()
+	return w.printDoctor(items)
 }
