@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 
 	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/store"
@@ -411,6 +414,7 @@ func TestRootComesBack(t *testing.T) {
 
 // A context that has ended, or ends in between, ends a query and an update soon, and leaves an index that works.
 func TestCancel(t *testing.T) {
+	long.Slow(t)
 	list := map[string]string{}
 	for i := range 1500 {
 		list[fmt.Sprintf("d%02d/f%04d.go", i%30, i)] = fmt.Sprintf("package d\n\n// F%04d is common.\nfunc F%04d() {}\n", i, i)

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/skl-project/skl/testdata/long"
+
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/meta"
@@ -71,6 +73,7 @@ func (f *fixture) hidden(b *oci.Built, n int) {
 // TestNothingIsVisibleWithoutItsLogEntry lets each way to publish fail before each of its statements, at the
 // commit, and because of the log. What failed is invisible and not logged; the same again succeeds.
 func TestNothingIsVisibleWithoutItsLogEntry(t *testing.T) {
+	long.Slow(t)
 	key, err := attest.NewKey(attest.ECDSA)
 	if err != nil {
 		t.Fatal(err)

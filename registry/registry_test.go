@@ -11,8 +11,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
 	"testing/fstest"
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -553,6 +556,7 @@ func TestImageOfAVersion(t *testing.T) {
 // TestOneOfManyPublishesWins: of 100 concurrent publishes of one version exactly one is
 // created, the others are told that it exists, and the log has one entry.
 func TestOneOfManyPublishesWins(t *testing.T) {
+	long.Slow(t)
 	f := open(t, meta.Policy{})
 	const clients = 100
 	manifests := make([]string, clients)

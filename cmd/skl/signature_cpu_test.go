@@ -12,8 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
 	"testing/fstest"
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 
 	"golang.org/x/sync/errgroup"
 
@@ -29,6 +32,7 @@ import (
 // are to take at most 1.3 times the processor time, by the median of several runs. The test prints the ratio and fails
 // above 1.5, since other tests run meanwhile.
 func TestSignedInstallCPU(t *testing.T) {
+	long.Only(t)
 	if testing.Short() {
 		t.Skip("skipped: it takes seconds")
 	}

@@ -11,7 +11,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 
 	"github.com/skl-project/skl/registry/client/wire"
 )
@@ -143,9 +146,7 @@ func healthy(t *testing.T, publisher, reader *client, r *release, round string) 
 // TestSlowClients: clients that dawdle with headers, bodies or reading, and idle ones, do not
 // slow others, and are cut off.
 func TestSlowClients(t *testing.T) {
-	if testing.Short() {
-		t.Skip("skipped: it waits for the time limit of headers")
-	}
+	long.Only(t) // it waits for the time limit of headers; that of registry/server is its sample
 	p := launch(t, setup{Data: t.TempDir()})
 	admin := newClient(p.URL, p.Admin)
 	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme"})

@@ -9,7 +9,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/auth"
@@ -19,6 +22,7 @@ import (
 // TestAuthorisation asks every route as every role, in the caller's own namespace, in a foreign
 // one, and anonymously. The table is written out: a change of rights is a change here.
 func TestAuthorisation(t *testing.T) {
+	long.Slow(t)
 	s := newSite(t)
 	writer, d := s.tokens["* admin"], ""
 	subjects := map[string]string{}

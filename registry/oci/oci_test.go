@@ -280,6 +280,7 @@ func TestDownloadFails(t *testing.T) {
 }
 
 func TestManifest(t *testing.T) {
+	long.Slow(t)
 	s := openSite(t)
 	config, layer := s.push("", "a/b", []byte("{}")), s.push("", "a/b", []byte("x"))
 	content := artifactManifest(config, layer, 1, "")

@@ -6,7 +6,10 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
 	"testing/fstest"
+
+	"github.com/skl-project/skl/testdata/long"
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/plan"
@@ -101,6 +104,7 @@ func BenchmarkResume(b *testing.B) {
 
 // The budget of the issue, coarsely, so that a change of order shows in every test run.
 func TestSpeed(t *testing.T) {
+	long.Slow(t)
 	body, ops := wide(10_000)
 	p := planOf(t, body, ops)
 	perNode := testing.Benchmark(func(b *testing.B) {

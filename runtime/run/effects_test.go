@@ -6,7 +6,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
 	"testing/fstest"
+
+	"github.com/skl-project/skl/testdata/long"
 
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/runtime/run"
@@ -105,6 +108,7 @@ var index = regexp.MustCompile(`\[\d+\]`)
 
 // Whatever a run asks of its model, a dry run has listed: in loops without the index of the element.
 func TestEffectsCoverRuns(t *testing.T) {
+	long.Slow(t)
 	asked, returns := 0, 0
 	for seed := range uint64(2000) {
 		p, text := givingPlan(t, seed)

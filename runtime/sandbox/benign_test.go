@@ -10,11 +10,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // TestBenign runs what skills really do. It must work in every tier.
 func TestBenign(t *testing.T) {
+	long.Slow(t)
 	for _, c := range []struct {
 		name, program, script, want string
 		setup                       string

@@ -13,7 +13,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 
 	"github.com/skl-project/skl/runtime/sandbox/internal/stage"
 	"github.com/skl-project/skl/spec/diag"
@@ -36,6 +39,7 @@ func confine(t *testing.T, name, script string, change func(*Command), check fun
 }
 
 func TestBounded(t *testing.T) {
+	long.Slow(t)
 	confine(t, "output", "yes | head -c 100000; exit 7", func(c *Command) { c.MaxOutput = 1000 },
 		func(t *testing.T, r Result, err error, stdout, _ string) {
 			if err != nil || r.ExitCode != 7 || !r.Truncated || len(stdout) != 1000 {
@@ -81,6 +85,7 @@ func TestBounded(t *testing.T) {
 
 // TestTimeout shows that nothing outlives Run: neither children, nor those that made a session of their own.
 func TestTimeout(t *testing.T) {
+	long.Slow(t)
 	script := "setsid sh -c 'while :; do date +%N >beat; sleep 0.02; done' & sleep 0.3; "
 	gone := func(t *testing.T, dir string) {
 		t.Helper()

@@ -16,7 +16,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 
 	"golang.org/x/sys/unix"
 )
@@ -155,6 +158,7 @@ func serveUDP(t *testing.T) string {
 
 // TestProbes tries every escape in every tier. Each must work outside, so that the test can fail, and not inside.
 func TestProbes(t *testing.T) {
+	long.Slow(t)
 	if Probe().Tier == None {
 		t.Skip("nothing can be confined here: ", Probe().Missing)
 	}
@@ -207,6 +211,7 @@ func TestProbes(t *testing.T) {
 
 // TestProbesAsUser is TestProbes, as somebody who is not user 0.
 func TestProbesAsUser(t *testing.T) {
+	long.Slow(t)
 	if os.Geteuid() != 0 {
 		t.Skip("TestProbes was run by a user already")
 	}

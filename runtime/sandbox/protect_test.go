@@ -14,7 +14,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 
 	"golang.org/x/sys/unix"
 )
@@ -145,6 +148,7 @@ var attempts = []struct {
 
 // TestProtect: in tier 1 nothing changes but what is late; elsewhere, and then, the result says what did.
 func TestProtect(t *testing.T) {
+	long.Slow(t)
 	if Probe().Tier == None {
 		t.Skip("nothing can be confined here")
 	}
@@ -250,6 +254,7 @@ func TestProtectedGit(t *testing.T) {
 
 // TestPlaceholders: programs that run at once share them, and a run after one that was killed removes what it left.
 func TestPlaceholders(t *testing.T) {
+	long.Slow(t)
 	if Probe().Tier != Tier1 {
 		t.Skip("there are no mounts of one's own here")
 	}

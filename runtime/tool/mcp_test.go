@@ -10,7 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -198,6 +201,7 @@ func TestServerNeedsConsent(t *testing.T) {
 }
 
 func TestServerThatHangs(t *testing.T) {
+	long.Slow(t)
 	s := testServer("demo", "hangs")
 	s.Start = 200 * time.Millisecond
 	d, _ := open(t, Config{Consent: yes, Servers: []Server{s}})

@@ -7,7 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -244,6 +247,7 @@ func FuzzBashPattern(f *testing.F) {
 }
 
 func TestBash(t *testing.T) {
+	long.Slow(t)
 	p := &plain{}
 	config := everything(p)
 	d, dir := open(t, config)

@@ -4,7 +4,10 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 
 	"github.com/skl-project/skl/spec/tree"
 )
@@ -66,6 +69,7 @@ func BenchmarkFormat(b *testing.B) {
 
 // Inputs made to be slow take no more than a time that grows with their length.
 func TestHostileInput(t *testing.T) {
+	long.Slow(t)
 	n := tree.MaxFileBytes / 2
 	fill := func(s string, size int) string { return strings.Repeat(s, size/len(s)) }
 	inputs := map[string]func(size int) string{

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skl-project/skl/testdata/long"
+
 	"github.com/skl-project/skl/spec/tree"
 )
 
@@ -43,6 +45,7 @@ func randomSource(r *rand.Rand) string {
 
 // Any input is a tree or none, and what is printed of it is the same tree again.
 func TestRandomTrees(t *testing.T) {
+	long.Slow(t)
 	seed := uint64(4)
 	r := rand.New(rand.NewPCG(seed, seed))
 	trees := 0
@@ -65,6 +68,7 @@ func TestRandomTrees(t *testing.T) {
 
 // Formatting is done after once, whatever the file holds.
 func TestRandomFormat(t *testing.T) {
+	long.Slow(t)
 	r := rand.New(rand.NewPCG(5, 5))
 	for range 20_000 {
 		src := "intro\n\n## Tree\n" + randomSource(r) + "\n## Rules\n- a"

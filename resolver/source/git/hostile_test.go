@@ -206,6 +206,7 @@ func TestDamagedAnswers(t *testing.T) {
 
 // Small trees that hold each other many times over are refused quickly.
 func TestTreeBombIsRefused(t *testing.T) {
+	long.Slow(t)
 	gittest.Need(t)
 	dir := gittest.Init(t, "bomb")
 	id := gittest.Input(t, dir, []byte("x"), "hash-object", "-w", "--stdin")

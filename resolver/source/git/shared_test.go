@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skl-project/skl/testdata/long"
+
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/resolver/source/git/gittest"
 	"github.com/skl-project/skl/spec/lock"
@@ -65,6 +67,7 @@ func TestRealRepository(t *testing.T) {
 // 417 SKILL.md files, 15 of them below other skills: all others are found, and
 // every one of them is fetched as it is by one request for all.
 func TestRealRepositoryOfManySkills(t *testing.T) {
+	long.Slow(t)
 	gittest.Need(t)
 	dir := gittest.FromBundle(t, gittest.Shared(t, "awesome-copilot.bundle"))
 	srv := gittest.NewServer(t, gittest.Options{}, dir)

@@ -13,7 +13,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/modeltest"
@@ -106,6 +109,7 @@ func front(t *testing.T, p provider, s *modeltest.Server, retries int, first fun
 
 // A connection that ends without a response is asked again.
 func TestDropped(t *testing.T) {
+	long.Slow(t)
 	each(t, turns(modeltest.Turn{Fault: modeltest.Drop}, modeltest.Turn{Text: "fine"}), func(t *testing.T, m model.Model, s *modeltest.Server) {
 		if reply, err := m.Fill(t.Context(), model.Request{Prompt: "p"}); err != nil || reply.Text != "fine" || len(s.Requests()) != 2 {
 			t.Errorf("%+v, %v after %d requests", reply, err, len(s.Requests()))
@@ -191,6 +195,7 @@ func written(t *testing.T, provider, text string) (model.Model, *atomic.Int32) {
 // Streams as services write them that are not the first ones to speak the
 // protocol: other ends of lines, comments, fields of other kinds.
 func TestOddStreams(t *testing.T) {
+	long.Slow(t)
 	for name, test := range map[string]struct{ provider, stream, want string }{
 		"ends of lines":       {"chat", ": hello\r\n\r\nid: 7\r\nretry: 10\r\ndata:{\"choices\":[{\"index\":0,\r\ndata: \"delta\":{\"content\":\"fine\"},\"finish_reason\":\"stop\"}]}\r\n\r\ndata: [DONE]\r\n\r\n", "fine"},
 		"after the end":       {"chat", byHand(`{"choices":[{"delta":{"content":"fine"},"finish_reason":"stop"}]}`) + "data: [DONE]\n\ndata: not json\n\n", "fine"},
@@ -227,6 +232,7 @@ func TestOddStreams(t *testing.T) {
 
 // A line without an end is given up, long before memory is.
 func TestEndlessLine(t *testing.T) {
+	long.Slow(t)
 	for _, p := range providers {
 		t.Run(p.name, func(t *testing.T) {
 			var sent atomic.Int64

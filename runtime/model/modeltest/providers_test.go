@@ -10,7 +10,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/anthropic"
@@ -334,6 +337,7 @@ func TestCancel(t *testing.T) {
 
 // A service that falls silent is given up.
 func TestIdle(t *testing.T) {
+	long.Slow(t)
 	for _, p := range providers {
 		t.Run(p.name, func(t *testing.T) {
 			s := p.serve(modeltest.Turns(modeltest.Turn{Text: "half of it", Fault: modeltest.Hang, Repeat: true}))

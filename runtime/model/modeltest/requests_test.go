@@ -21,6 +21,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/skl-project/skl/testdata/long"
+
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/anthropic"
 	"github.com/skl-project/skl/runtime/model/modeltest"
@@ -178,6 +180,7 @@ var someTools = []model.Tool{
 // Only the headers are gone by which the SDKs named themselves and the machine:
 // User-Agent is skl, and there is no X-Stainless-* any more.
 func TestRequests(t *testing.T) {
+	long.Slow(t)
 	for _, p := range providers {
 		t.Run(p.name, func(t *testing.T) {
 			path := filepath.Join("testdata", "requests", p.name+".json")
