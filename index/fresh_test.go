@@ -12,11 +12,10 @@ import (
 
 	"time"
 
-	"github.com/skl-project/skl/testdata/long"
-
 	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/store"
 	"github.com/skl-project/skl/spec/glob"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A change of the files, and what is found after it.

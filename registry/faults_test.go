@@ -8,14 +8,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/skl-project/skl/testdata/long"
-
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/oci"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A failing context ends when it was asked so many times; the metadata store asks before each statement.

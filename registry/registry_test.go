@@ -15,8 +15,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/skl-project/skl/testdata/long"
-
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/skl-project/skl/registry"
@@ -29,6 +27,7 @@ import (
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/oci"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A fixture is a registry with the namespace acme, which bob administers.

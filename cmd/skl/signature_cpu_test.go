@@ -16,8 +16,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/skl-project/skl/testdata/long"
-
 	"golang.org/x/sync/errgroup"
 
 	registry "github.com/skl-project/skl/registry/client"
@@ -26,6 +24,7 @@ import (
 	"github.com/skl-project/skl/registry/server"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/oci"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // TestSignedInstallCPU installs 100 signed skills of a registry, and the same 100 unsigned. The signed ones

@@ -12,11 +12,10 @@ import (
 
 	"time"
 
-	"github.com/skl-project/skl/testdata/long"
-
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/blob"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // TestAuthorisation asks every route as every role, in the caller's own namespace, in a foreign

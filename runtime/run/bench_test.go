@@ -9,12 +9,11 @@ import (
 
 	"testing/fstest"
 
-	"github.com/skl-project/skl/testdata/long"
-
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // instant answers at once.

@@ -9,11 +9,10 @@ import (
 
 	"testing/fstest"
 
-	"github.com/skl-project/skl/testdata/long"
-
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // growOp writes the body of an op that may give its results or not: in branches and loops, by ops that it calls, by its last

@@ -16,10 +16,9 @@ import (
 
 	"time"
 
-	"github.com/skl-project/skl/testdata/long"
-
 	"github.com/skl-project/skl/runtime/sandbox/internal/stage"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // confine runs a shell script in every tier.

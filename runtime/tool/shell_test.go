@@ -10,11 +10,10 @@ import (
 
 	"time"
 
-	"github.com/skl-project/skl/testdata/long"
-
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 func anywhere(string, bool) error { return nil }

@@ -7,9 +7,8 @@ import (
 
 	"time"
 
-	"github.com/skl-project/skl/testdata/long"
-
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // bigTree is a tree of n nodes of all kinds, as people write them.

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/skl-project/skl/testdata/long"
-
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // words are what random lines are made of: all that has a meaning somewhere.

@@ -9,12 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/skl-project/skl/testdata/long"
-
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/resolver/source/git/gittest"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A real repository: every tag of it, a skill of 724 files with a link, and five

@@ -16,11 +16,10 @@ import (
 
 	"time"
 
-	"github.com/skl-project/skl/testdata/long"
-
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/modeltest"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // The time that a service names is waited for, in all its forms, and not what

@@ -13,13 +13,12 @@ import (
 
 	"time"
 
-	"github.com/skl-project/skl/testdata/long"
-
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/anthropic"
 	"github.com/skl-project/skl/runtime/model/modeltest"
 	"github.com/skl-project/skl/runtime/model/openai"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 const key = "sk-secret-0123456789"

@@ -21,13 +21,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/skl-project/skl/testdata/long"
-
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/anthropic"
 	"github.com/skl-project/skl/runtime/model/modeltest"
 	"github.com/skl-project/skl/runtime/model/openai"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/requests with what is sent now")
