@@ -23,7 +23,7 @@ import (
 
 // An Account logs in to registries and out of them.
 type Account struct {
-	*scope.Scope
+	Scope *scope.Scope
 	// Secret asks a person for a token; its error is ask.ErrNobody where nobody can be asked.
 	Secret func(prompt string) (string, error)
 }
@@ -59,7 +59,7 @@ type Login struct {
 
 // Login shows a token to a registry, and keeps it if the registry accepts it.
 func (a *Account) Login(ctx context.Context, r LoginRequest) (Login, error) {
-	base, err := a.Address(r.Address)
+	base, err := a.Scope.Address(r.Address)
 	if err != nil {
 		return Login{}, err
 	}
@@ -78,7 +78,7 @@ func (a *Account) Login(ctx context.Context, r LoginRequest) (Login, error) {
 	if out.Kind == "oci" && (r.Name != "" || r.Default) {
 		return Login{}, diag.New(diag.Misuse, "usage", "%s is not a registry of skills, so it has no name in config.toml", base).Hint("skl login %s", base)
 	}
-	store, err := a.DockerStore()
+	store, err := a.Scope.DockerStore()
 	if err != nil {
 		return Login{}, err
 	}
@@ -98,8 +98,8 @@ func (a *Account) Login(ctx context.Context, r LoginRequest) (Login, error) {
 			return Login{}, err
 		}
 	}
-	if _, from, err := a.Credentials().Lookup(ctx, base); err == nil && from != "" && from != dockerSource {
-		a.Tell.Warn("skl uses the credential from %s for %s before the one that was stored", from, base)
+	if _, from, err := a.Scope.Credentials().Lookup(ctx, base); err == nil && from != "" && from != dockerSource {
+		a.Scope.Tell.Warn("skl uses the credential from %s for %s before the one that was stored", from, base)
 	}
 	return out, nil
 }
@@ -109,7 +109,7 @@ func (a *Account) mayReceive(base string, r LoginRequest) error {
 	if strings.Contains(r.User, ":") {
 		return diag.New(diag.Misuse, "usage", "a user name holds no colon")
 	}
-	if u, err := url.Parse(base); a.Config.Origin(hostOf(base)).Insecure && (err != nil || !origin.Private(u)) {
+	if u, err := url.Parse(base); a.Scope.Config.Origin(hostOf(base)).Insecure && (err != nil || !origin.Private(u)) {
 		return diag.New(diag.Refused, "credential", "no token is sent to %s: plain http shows it to everybody on the way", base).
 			Hint("use https, or name a variable for this host in config.toml: [origin.%q] token_env", hostOf(base))
 	}
@@ -149,7 +149,7 @@ func (a *Account) named(r LoginRequest, out Login) (Login, func(*config.Config) 
 	if out.Name == "" {
 		out.Name = strings.NewReplacer("[", "", "]", "", ":", "-").Replace(hostOf(out.URL))
 	}
-	have, ok := a.Config.Registries[out.Name]
+	have, ok := a.Scope.Config.Registries[out.Name]
 	if ok && have.URL != out.URL {
 		return Login{}, nil, diag.New(diag.Misuse, "exists", "there is a registry %q already, at %s", out.Name, have.URL).Hint("add --name OTHER")
 	}
@@ -165,13 +165,13 @@ func (a *Account) edit(dry bool, change func(*config.Config) error) error {
 	if change == nil {
 		return nil
 	}
-	return a.EditConfig(dry, change)
+	return a.Scope.EditConfig(dry, change)
 }
 
 // namesOf are the names that the configuration has for the registry at an address, sorted.
 func (a *Account) namesOf(base string) (names []string) {
-	for _, name := range slices.Sorted(maps.Keys(a.Config.Registries)) {
-		if a.Config.Registries[name].URL == base {
+	for _, name := range slices.Sorted(maps.Keys(a.Scope.Config.Registries)) {
+		if a.Scope.Config.Registries[name].URL == base {
 			names = append(names, name)
 		}
 	}
@@ -194,11 +194,11 @@ type Logout struct {
 
 // Logout forgets the token for a registry.
 func (a *Account) Logout(ctx context.Context, r LogoutRequest) (Logout, error) {
-	base, err := a.Address(r.Address)
+	base, err := a.Scope.Address(r.Address)
 	if err != nil {
 		return Logout{}, err
 	}
-	store, err := a.DockerStore()
+	store, err := a.Scope.DockerStore()
 	if err != nil {
 		return Logout{}, err
 	}
@@ -214,14 +214,14 @@ func (a *Account) Logout(ctx context.Context, r LogoutRequest) (Logout, error) {
 	}
 	if r.Forget {
 		for _, name := range a.namesOf(base) {
-			if err := a.EditConfig(r.DryRun, func(cfg *config.Config) error { return cfg.RemoveRegistry(name) }); err != nil {
+			if err := a.Scope.EditConfig(r.DryRun, func(cfg *config.Config) error { return cfg.RemoveRegistry(name) }); err != nil {
 				return Logout{}, err
 			}
 		}
 	}
 	if !r.DryRun {
-		if _, from, err := a.Credentials().Lookup(ctx, base); err == nil && from != "" {
-			a.Tell.Warn("there is still a credential for %s, from %s", base, from)
+		if _, from, err := a.Scope.Credentials().Lookup(ctx, base); err == nil && from != "" {
+			a.Scope.Tell.Warn("there is still a credential for %s, from %s", base, from)
 		}
 	}
 	return out, nil

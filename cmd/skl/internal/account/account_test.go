@@ -80,7 +80,7 @@ func TestUseCases(t *testing.T) {
 	if err != nil || again.Name != "corp" || again.URL != address || !again.Default {
 		t.Errorf("once more, by its name: %+v, %v", again, err)
 	}
-	if cred, _, err := open("", nil).Credentials().Lookup(ctx, address); err != nil || cred.Secret != token {
+	if cred, _, err := open("", nil).Scope.Credentials().Lookup(ctx, address); err != nil || cred.Secret != token {
 		t.Errorf("the token is not found: %v", err)
 	}
 

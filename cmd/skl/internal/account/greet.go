@@ -20,7 +20,7 @@ import (
 // greet shows the credential to the server at base, and to nobody else, and finds out what it is.
 func (a *Account) greet(ctx context.Context, base string, cred origin.Credential) (Login, error) {
 	out := Login{URL: base, Kind: "skl"}
-	h := a.NewHTTP()
+	h := a.Scope.NewHTTP()
 	h.Credential = func(_ context.Context, o string) (origin.Credential, error) {
 		if o == base {
 			return cred, nil

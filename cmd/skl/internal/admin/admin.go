@@ -27,7 +27,7 @@ import (
 )
 
 // An Admin administers registries with the credentials and the configuration of a scope.
-type Admin struct{ *scope.Scope }
+type Admin struct{ Scope *scope.Scope }
 
 // A Site names a registry in one of two ways. The zero Site is the default registry of the configuration.
 type Site struct {
@@ -70,7 +70,7 @@ func (a *Admin) open(ctx context.Context, at Site) (*site, error) {
 		if at.Registry != "" {
 			return nil, diag.New(diag.Misuse, "usage", "--registry and --data are two ways to name a registry")
 		}
-		return a.openLocal(ctx, scope.Absolute(a.Cwd, at.Data))
+		return a.openLocal(ctx, scope.Absolute(a.Scope.Cwd, at.Data))
 	}
 	r, err := a.remote(at.Registry)
 	if err != nil {
@@ -81,19 +81,19 @@ func (a *Admin) open(ctx context.Context, at Site) (*site, error) {
 
 // remote is the registry of a name or address.
 func (a *Admin) remote(name string) (*client.Client, error) {
-	base, err := a.SiteURL(name)
+	base, err := a.Scope.SiteURL(name)
 	if err != nil {
 		return nil, err
 	}
-	return client.New(a.HTTP, base)
+	return client.New(a.Scope.HTTP, base)
 }
 
 // dataDir is the directory that a person names, or the one that Serve takes by itself.
 func (a *Admin) dataDir(named string) string {
 	if named != "" {
-		return scope.Absolute(a.Cwd, named)
+		return scope.Absolute(a.Scope.Cwd, named)
 	}
-	return filepath.Join(a.Dirs.Data, "registry")
+	return filepath.Join(a.Scope.Dirs.Data, "registry")
 }
 
 // openData opens data that is there, and creates none.
@@ -125,7 +125,7 @@ func (a *Admin) beside(ctx context.Context, dir string) (*server.Server, error) 
 
 func (a *Admin) hasData(dir string) error {
 	if info, err := os.Stat(filepath.Join(dir, "meta.db")); err != nil || !info.Mode().IsRegular() {
-		return diag.New(diag.Misuse, "no_registry_data", "%s does not hold the data of a registry", a.Short(dir)).
+		return diag.New(diag.Misuse, "no_registry_data", "%s does not hold the data of a registry", a.Scope.Short(dir)).
 			Hint("--data DIR names the directory that skl registry serve was given")
 	}
 	return nil
@@ -158,7 +158,7 @@ func (a *Admin) openLocal(ctx context.Context, dir string) (*site, error) {
 		return origin.Credential{}, nil
 	}}
 	r := &client.Client{HTTP: h, Base: &url.URL{Scheme: "http", Host: l.Addr().String()}}
-	return &site{Client: r, at: Place{Name: a.Short(dir), URL: r.URL(), Local: true}, data: s, close: func() {
+	return &site{Client: r, at: Place{Name: a.Scope.Short(dir), URL: r.URL(), Local: true}, data: s, close: func() {
 		web.Close()
 		<-done
 		s.Close()

@@ -43,7 +43,7 @@ func (a *Admin) GC(ctx context.Context, r GCRequest) (Collected, error) {
 func ParseGrace(text string) (time.Duration, error) {
 	grace, ok := duration(text)
 	if !ok || grace < 0 {
-		return 0, diag.New(diag.Misuse, "usage", "--grace: %q is no length of time", text).Hint("write 1h or 7d")
+		return 0, diag.New(diag.Misuse, "usage", "--grace: invalid duration %q: use 1h or 7d", text)
 	}
 	return grace, nil
 }
@@ -62,7 +62,7 @@ func (a *Admin) Fsck(ctx context.Context, data string) (Examined, error) {
 // Scrub reads every blob and finds damaged ones, also beside a running server.
 func (a *Admin) Scrub(ctx context.Context, data string) (Examined, error) {
 	return a.examine(ctx, data, func(g *registry.Registry) (registry.FsckReport, error) {
-		return g.Scrub(ctx, func(done int) { a.Progress(diag.Event{Stage: "scrub", Name: "blob", Done: int64(done)}) })
+		return g.Scrub(ctx, func(done int) { a.Scope.Progress(diag.Event{Stage: "scrub", Name: "blob", Done: int64(done)}) })
 	})
 }
 
@@ -100,9 +100,9 @@ type BackupRequest struct {
 
 // Backup copies the data of a registry, also beside a running server. The copy holds the keys of the registry.
 func (a *Admin) Backup(ctx context.Context, r BackupRequest) (Copy, error) {
-	data, to := a.dataDir(r.Data), scope.Absolute(a.Cwd, r.Dir)
+	data, to := a.dataDir(r.Data), scope.Absolute(a.Scope.Cwd, r.Dir)
 	if scope.Holds(data, to) || scope.Holds(to, data) {
-		return Copy{}, diag.New(diag.Misuse, "usage", "a backup in the data, or around it, is none").Hint("skl registry backup DIR names a directory elsewhere")
+		return Copy{}, diag.New(diag.Misuse, "usage", "the backup directory must be outside the data directory").Hint("skl registry backup DIR names a directory elsewhere")
 	}
 	s, err := a.beside(ctx, data)
 	if err != nil {
@@ -116,12 +116,12 @@ func (a *Admin) Backup(ctx context.Context, r BackupRequest) (Copy, error) {
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return Copy{}, err
 	}
-	unlock, err := durable.Lock(ctx, to, func() { a.Tell.Note("waiting for another backup to %s", a.Short(to)) })
+	unlock, err := durable.Lock(ctx, to, func() { a.Scope.Tell.Note("waiting for another backup to %s", a.Scope.Short(to)) })
 	if err != nil {
 		return Copy{}, err
 	}
 	defer unlock()
-	copied, err := s.Backup(ctx, to, func(done int) { a.Progress(diag.Event{Stage: "backup", Name: "blob", Done: int64(done)}) })
+	copied, err := s.Backup(ctx, to, func(done int) { a.Scope.Progress(diag.Event{Stage: "backup", Name: "blob", Done: int64(done)}) })
 	if err != nil {
 		return Copy{}, err
 	}
@@ -141,7 +141,7 @@ func (a *Admin) Restore(ctx context.Context, r RestoreRequest) (Copy, error) {
 	if r.Data == "" {
 		return Copy{}, diag.New(diag.Misuse, "usage", "--data says where the registry's data will be").Hint("skl registry restore %s --data NEW", r.Dir)
 	}
-	from, data := scope.Absolute(a.Cwd, r.Dir), scope.Absolute(a.Cwd, r.Data)
+	from, data := scope.Absolute(a.Scope.Cwd, r.Dir), scope.Absolute(a.Scope.Cwd, r.Data)
 	if err := a.hasData(from); err != nil {
 		return Copy{}, err
 	}

@@ -31,7 +31,7 @@ type Finding struct {
 func (a *Admin) Doctor(ctx context.Context, at Site) ([]Finding, error) {
 	d := &doctor{Admin: a}
 	if at.Data != "" {
-		err := d.data(ctx, scope.Absolute(a.Cwd, at.Data))
+		err := d.data(ctx, scope.Absolute(a.Scope.Cwd, at.Data))
 		return d.items, err
 	}
 	s, err := a.open(ctx, at)
@@ -74,7 +74,7 @@ func (d *doctor) registry(ctx context.Context, s *site) {
 	} else if who.Anonymous {
 		d.say("login", "note", "skl login "+s.URL(), "no token: public namespaces only")
 	} else {
-		_, from, _ := d.Credentials().Lookup(ctx, s.URL())
+		_, from, _ := d.Scope.Credentials().Lookup(ctx, s.URL())
 		d.say("login", "ok", "", "you are %s, by the credential from %s", diag.Printable(who.Account), from)
 	}
 	if list, err := s.Namespaces(ctx); err != nil {
@@ -86,7 +86,7 @@ func (d *doctor) registry(ctx context.Context, s *site) {
 		d.say("log", "note", "", "no transparency log")
 		return
 	}
-	head, err := client.NewLog(s.Client, filepath.Join(d.Dirs.State, "log")).Update(ctx)
+	head, err := client.NewLog(s.Client, filepath.Join(d.Scope.Dirs.State, "log")).Update(ctx)
 	if err != nil {
 		d.failure("log", err)
 		return
@@ -122,11 +122,11 @@ func (d *doctor) data(ctx context.Context, dir string) error {
 		case err != nil:
 			d.failure("files", err)
 		case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-			d.say("files", "problem", fmt.Sprintf("chmod go= %s", d.Short(path)), "%s can be read by others", d.Short(path))
+			d.say("files", "problem", fmt.Sprintf("chmod go= %s", d.Scope.Short(path)), "%s can be read by others", d.Scope.Short(path))
 		}
 	}
 	if _, err := os.Stat(adminTokenFile(dir)); err == nil {
-		d.say("token", "note", "rm "+d.Short(adminTokenFile(dir)), "the first admin token is still in %s", d.Short(adminTokenFile(dir)))
+		d.say("token", "note", "rm "+d.Scope.Short(adminTokenFile(dir)), "the first admin token is still in %s", d.Scope.Short(adminTokenFile(dir)))
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		d.failure("token", err)
 	}
@@ -141,7 +141,7 @@ func (d *doctor) data(ctx context.Context, dir string) error {
 		d.say("log", "ok", "", "the records of %s give its signed root", g.Key.Origin())
 	}
 	if !slices.ContainsFunc(d.items, func(i Finding) bool { return i.Level == "problem" }) {
-		d.say("content", "note", "skl registry fsck --data "+d.Short(dir)+"    skl registry scrub --data "+d.Short(dir), "not looked at here")
+		d.say("content", "note", "skl registry fsck --data "+d.Scope.Short(dir)+"    skl registry scrub --data "+d.Scope.Short(dir), "not looked at here")
 	}
 	return nil
 }
@@ -153,11 +153,11 @@ func (d *doctor) served(ctx context.Context, dir string) {
 	unlock, err := durable.Lock(short, dir, nil)
 	switch {
 	case errors.Is(err, durable.ErrLocked):
-		d.say("data", "ok", "", "%s, which a server has open", d.Short(dir))
+		d.say("data", "ok", "", "%s, which a server has open", d.Scope.Short(dir))
 	case err != nil:
 		d.failure("data", err)
 	default:
 		unlock()
-		d.say("data", "ok", "", "%s, which no server has open", d.Short(dir))
+		d.say("data", "ok", "", "%s, which no server has open", d.Scope.Short(dir))
 	}
 }

@@ -48,9 +48,9 @@ func (a *Admin) Init(r InitRequest) (Prepared, error) {
 		out.Files = append(out.Files, PreparedFile{"compose.yaml", composeFile(cfg)})
 	}
 	for i := range out.Files {
-		out.Files[i].Path = filepath.Join(a.Cwd, out.Files[i].Path)
+		out.Files[i].Path = filepath.Join(a.Scope.Cwd, out.Files[i].Path)
 		if _, err := os.Lstat(out.Files[i].Path); err == nil {
-			return Prepared{}, diag.New(diag.Misuse, "exists", "%s is there already", a.Short(out.Files[i].Path)).Hint("edit it, or move it away")
+			return Prepared{}, diag.New(diag.Misuse, "exists", "%s is there already", a.Scope.Short(out.Files[i].Path)).Hint("edit it, or move it away")
 		}
 	}
 	if r.DryRun {

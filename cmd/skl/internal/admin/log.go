@@ -41,7 +41,7 @@ type LogEntry struct {
 
 // logKey is the verifier key of a registry's log: over the network the one that was seen first.
 func (a *Admin) logKey(ctx context.Context, s *site) (key string, follow *client.Log, err error) {
-	follow = client.NewLog(s.Client, filepath.Join(a.Dirs.State, "log"))
+	follow = client.NewLog(s.Client, filepath.Join(a.Scope.Dirs.State, "log"))
 	if s.at.Local {
 		return s.data.Registry.Key.Public(), follow, nil
 	}

@@ -72,7 +72,7 @@ func (a *Admin) Mirror(ctx context.Context, r MirrorRequest) (Mirrored, error) {
 	if r.DryRun {
 		err = m.plan(ctx, items)
 	} else {
-		job := &client.Mirror{From: client.NewOCI(a.HTTP), To: client.NewOCI(a.HTTP), Client: to.Client, Origin: from.URL(), Report: func(done client.Copied) { m.report(ctx, done) }}
+		job := &client.Mirror{From: client.NewOCI(a.Scope.HTTP), To: client.NewOCI(a.Scope.HTTP), Client: to.Client, Origin: from.URL(), Report: func(done client.Copied) { m.report(ctx, done) }}
 		job.Run(ctx, items) // each of its errors was reported
 		err = ctx.Err()
 	}
@@ -110,7 +110,7 @@ func (m *mirroring) add(item client.Copying, line MirroredSingle, err error) {
 		m.out.OK = false
 	}
 	m.out.Releases = append(m.out.Releases, line)
-	m.Tell.Detail("%s %s", line.Name, line.Result)
+	m.Scope.Tell.Detail("%s %s", line.Name, line.Result)
 }
 
 // plan looks what is there already.

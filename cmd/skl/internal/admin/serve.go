@@ -83,7 +83,7 @@ func (a *Admin) Serve(ctx context.Context, r ServeRequest) error {
 func (a *Admin) serveConfig(r ServeRequest) (server.Config, error) {
 	var cfg server.Config
 	if r.Config != "" {
-		path := scope.Absolute(a.WorkingDir, r.Config)
+		path := scope.Absolute(a.Scope.WorkingDir, r.Config)
 		src, err := os.ReadFile(path)
 		if err != nil {
 			return cfg, diag.New(diag.Misuse, "config_unreadable", "reading configuration: %w", err)
@@ -115,8 +115,8 @@ func (a *Admin) inData(flag, text, place string) error {
 	case ok && len(scheme) > 1:
 		text = strings.TrimPrefix(rest, "//")
 	}
-	if scope.Absolute(a.Cwd, text) != place {
-		return diag.New(diag.Misuse, "not_supported", "--%s: it is %s, and nowhere else", flag, a.Short(place)).Hint("skl registry serve --data DIR")
+	if scope.Absolute(a.Scope.Cwd, text) != place {
+		return diag.New(diag.Misuse, "not_supported", "--%s: it is %s, and nowhere else", flag, a.Scope.Short(place)).Hint("skl registry serve --data DIR")
 	}
 	return nil
 }

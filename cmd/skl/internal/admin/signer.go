@@ -80,7 +80,7 @@ func (a *Admin) signer(r SignerRequest) (wire.Signer, error) {
 	case r.Key == "":
 		return s, nil
 	}
-	text, err := os.ReadFile(scope.Absolute(a.Cwd, r.Key))
+	text, err := os.ReadFile(scope.Absolute(a.Scope.Cwd, r.Key))
 	if err != nil {
 		return s, diag.New(diag.Misuse, "no_such_file", "--key: %w", err)
 	}

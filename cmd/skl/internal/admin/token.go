@@ -64,7 +64,7 @@ func ParseLifetime(text string) (time.Duration, error) {
 	if age, ok := duration(text); ok && age > 0 {
 		return age, nil
 	}
-	return 0, diag.New(diag.Misuse, "usage", "--expires: %q is no length of time", text).Hint("write 12h, 90d or never")
+	return 0, diag.New(diag.Misuse, "usage", "--expires: invalid duration %q: use 12h, 90d or never", text)
 }
 
 // duration reads what time.ParseDuration does, and whole days up to a hundred years.

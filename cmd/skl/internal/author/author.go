@@ -19,7 +19,7 @@ import (
 )
 
 // An Author works on skills in the working directory of a scope.
-type Author struct{ *scope.Scope }
+type Author struct{ Scope *scope.Scope }
 
 // A StartRequest asks for a new skill.
 type StartRequest struct {
@@ -40,24 +40,24 @@ func (a *Author) Start(r StartRequest) (Started, error) {
 		return Started{}, diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of a skill: %w", r.Name, err).
 			Hint("names are 1-64 of a-z, 0-9 and single hyphens")
 	}
-	here, err := within.Open(a.Cwd) // a folder called skills may be a link that came with a clone
+	here, err := within.Open(a.Scope.Cwd) // a folder called skills may be a link that came with a clone
 	if err != nil {
 		return Started{}, err
 	}
 	defer here.Close()
-	dir := filepath.Join(a.Cwd, r.Name)
+	dir := filepath.Join(a.Scope.Cwd, r.Name)
 	for _, parent := range []string{"skills", filepath.Join(".agents", "skills")} {
-		info, err := here.Stat(filepath.Join(a.Cwd, parent))
+		info, err := here.Stat(filepath.Join(a.Scope.Cwd, parent))
 		if errors.Is(err, diag.Code("E_ROOT_ESCAPE")) {
 			return Started{}, err
 		}
 		if err == nil && info.IsDir() {
-			dir = filepath.Join(a.Cwd, parent, r.Name)
+			dir = filepath.Join(a.Scope.Cwd, parent, r.Name)
 			break
 		}
 	}
 	if here.Exists(dir) {
-		return Started{}, diag.New(diag.Misuse, "exists", "%s exists already", a.Short(dir)).Hint("skl lint %s", a.Short(dir))
+		return Started{}, diag.New(diag.Misuse, "exists", "%s exists already", a.Scope.Short(dir)).Hint("skl lint %s", a.Scope.Short(dir))
 	}
 	out := Started{r.Name, dir}
 	if r.DryRun {
@@ -93,18 +93,18 @@ func (a *Author) Digest(folder string) (Digest, error) {
 	defer root.Close()
 	guard := bundle.NewGuard(nil, bundle.InstallLimits)
 	if err := bundle.FromFS(durable.RootFS(root), guard); err != nil {
-		return Digest{}, fmt.Errorf("%s: %w", a.Short(dir), err)
+		return Digest{}, fmt.Errorf("%s: %w", a.Scope.Short(dir), err)
 	}
 	sum, err := guard.Close()
 	if err != nil {
-		return Digest{}, fmt.Errorf("%s: %w", a.Short(dir), err)
+		return Digest{}, fmt.Errorf("%s: %w", a.Scope.Short(dir), err)
 	}
 	return Digest{dir, string(sum.Tree), sum.Files, sum.Bytes}, nil
 }
 
 // open opens the folder of a skill.
 func (a *Author) open(folder string) (string, *os.Root, error) {
-	dir := scope.Absolute(a.Cwd, folder)
+	dir := scope.Absolute(a.Scope.Cwd, folder)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return "", nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder", folder)
@@ -141,11 +141,11 @@ func (a *Author) Pack(r PackRequest) (Packed, error) {
 	case !strings.HasSuffix(r.File, ".tar.gz") && !strings.HasSuffix(r.File, ".tgz"):
 		return Packed{}, diag.New(diag.Misuse, "unknown_format", "%s: archives end in .tar.gz, .tgz, .zip or .skill", r.File)
 	}
-	path := scope.Absolute(a.Cwd, r.File)
+	path := scope.Absolute(a.Scope.Cwd, r.File)
 	sum, err := writeArchive(path, r.DryRun, func(w io.Writer) (bundle.Summary, error) {
 		sum, err := pack(w, durable.RootFS(root))
 		if err != nil {
-			err = fmt.Errorf("%s: %w", a.Short(dir), err)
+			err = fmt.Errorf("%s: %w", a.Scope.Short(dir), err)
 		}
 		return sum, err
 	})

@@ -35,7 +35,7 @@ func mirrorCommand() command {
 		flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "from", Usage: "copy from registry `NAME|URL`"},
 			&cli.StringFlag{Name: "into", Usage: "copy into `NAMESPACE` (default: the same)"},
-			&cli.StringFlag{Name: "approve", Usage: "let copies that wait be seen (`auto|manual`), or see to it that they wait (default: as the namespace says)"},
+			&cli.StringFlag{Name: "approve", Usage: "approve the copies, or quarantine them: `auto|manual` (default: as the namespace says)"},
 			dryRunFlag(),
 		}, siteFlags()...)}
 }

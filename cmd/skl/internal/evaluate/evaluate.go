@@ -184,7 +184,7 @@ func (t tester) check(ctx context.Context, name string, update bool) ([]string, 
 
 // at names a file of the skill for messages.
 func (t tester) at(dir, file string) string {
-	return t.Short(filepath.Join(t.Dir, filepath.FromSlash(dir), file))
+	return t.Scope.Short(filepath.Join(t.Dir, filepath.FromSlash(dir), file))
 }
 
 // perform executes a case in a working directory of its own.

@@ -52,7 +52,7 @@ func Record(ctx context.Context, runs *session.Runs, q RecordRequest) (Recorded,
 	dir := path.Join(testsDir, q.Case)
 	out := Recorded{Skill: t.Name, Dir: t.Dir, Path: filepath.Join(t.Dir, filepath.FromSlash(dir))}
 	if scope.Exists(filepath.Join(out.Path, caseFile)) {
-		return Recorded{}, diag.New(diag.Misuse, "exists", "%s exists already", t.Short(out.Path)).Hint("skl test %s --update takes what happens now as wanted", t.Short(t.Dir))
+		return Recorded{}, diag.New(diag.Misuse, "exists", "%s exists already", t.Scope.Short(out.Path)).Hint("skl test %s --update takes what happens now as wanted", t.Scope.Short(t.Dir))
 	}
 	if err := t.MayRun(t.Runnable, q.Allow); err != nil {
 		return Recorded{}, err

@@ -73,7 +73,7 @@ func convert(dir string, src []byte, to string) (text []byte, losses []string, e
 	case "base":
 		text, err = skill.ToPortable(src)
 	default:
-		err = diag.New(diag.Misuse, "usage", "--to %q is no form of a skill", to).Meant("tree", "prose", "v1", "base")
+		err = diag.New(diag.Misuse, "usage", "--to %q is not a form of a skill", to).Meant("tree", "prose", "v1", "base")
 	}
 	return text, nil, err
 }
@@ -83,7 +83,7 @@ func (l *Linter) writeConverted(dir string, text []byte, write bool, output stri
 	file := filepath.Join(dir, skill.FileName)
 	switch {
 	case output != "":
-		target := scope.Absolute(l.Cwd, output)
+		target := scope.Absolute(l.Scope.Cwd, output)
 		if scope.Exists(target) {
 			return "", diag.New(diag.Misuse, "exists", "%s exists already", output)
 		}

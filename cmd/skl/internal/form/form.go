@@ -16,7 +16,7 @@ import (
 )
 
 // A Linter works on skills in folders of a scope.
-type Linter struct{ *scope.Scope }
+type Linter struct{ Scope *scope.Scope }
 
 // dirs finds the skills below the given paths; by default below skills/, the
 // canonical root, or the working directory itself.
@@ -26,8 +26,8 @@ func (l *Linter) dirs(args []string) ([]string, error) {
 	}
 	var dirs []string
 	for _, arg := range args {
-		top := scope.Absolute(l.Cwd, arg)
-		if l.Project != "" && scope.Below(l.Project, top) && !scope.Holds(l.Project, top) {
+		top := scope.Absolute(l.Scope.Cwd, arg)
+		if l.Scope.Project != "" && scope.Below(l.Scope.Project, top) && !scope.Holds(l.Scope.Project, top) {
 			return nil, diag.New(diag.Refused, "E_ROOT_ESCAPE", "%s leads out of the project, to %s", arg, scope.Resolved(top)).Hint("name the folder itself")
 		}
 		if filepath.Base(top) == skill.FileName {

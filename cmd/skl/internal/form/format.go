@@ -53,7 +53,7 @@ func (l *Linter) Format(q FormatRequest) (Formatted, error) {
 
 // formatFile lays out the trees of one file and notes in out what came of it.
 func (l *Linter) formatFile(out *Formatted, dir, name string, dry bool) error {
-	full := l.Short(filepath.Join(dir, filepath.FromSlash(name)))
+	full := l.Scope.Short(filepath.Join(dir, filepath.FromSlash(name)))
 	src, err := scope.ReadIn(dir, name)
 	if err != nil {
 		return err

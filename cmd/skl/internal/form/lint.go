@@ -47,7 +47,7 @@ func (l *Linter) Lint(q LintRequest) (Linted, error) {
 			return Linted{}, err
 		}
 		for _, f := range append(found, shared[i]...) {
-			f.File = filepath.ToSlash(l.Short(filepath.Join(dir, filepath.FromSlash(f.File))))
+			f.File = filepath.ToSlash(l.Scope.Short(filepath.Join(dir, filepath.FromSlash(f.File))))
 			out.Findings = append(out.Findings, f)
 		}
 	}
@@ -89,7 +89,7 @@ func (l *Linter) mend(dir string, found []diag.Finding, opt skill.LintOptions, d
 			return nil, err
 		}
 		for _, f := range fs {
-			l.Tell.Note("%s:%d: %s [%s]", l.Short(path), f.Line, f.Fix.Note, f.Rule)
+			l.Scope.Tell.Note("%s:%d: %s [%s]", l.Scope.Short(path), f.Line, f.Fix.Note, f.Rule)
 		}
 		if dry {
 			continue
@@ -136,15 +136,15 @@ func sharedOps(dirs []string) [][]diag.Finding {
 
 // lintBlocks checks the marker block in the instruction files of the project, where there is one.
 func (l *Linter) lintBlocks() []diag.Finding {
-	base := l.Project
+	base := l.Scope.Project
 	if base == "" {
-		base = l.Cwd
+		base = l.Scope.Cwd
 	}
 	var found []diag.Finding
 	for _, name := range []string{"CLAUDE.md", ".github/copilot-instructions.md"} {
 		path := filepath.Join(base, filepath.FromSlash(name))
 		if src, err := scope.ReadIn(base, name); err == nil && bytes.Contains(src, []byte("canopy-runtime-")) {
-			found = append(found, skills.CheckBlock(src, filepath.ToSlash(l.Short(path)))...)
+			found = append(found, skills.CheckBlock(src, filepath.ToSlash(l.Scope.Short(path)))...)
 		}
 	}
 	return found

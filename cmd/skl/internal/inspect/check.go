@@ -48,14 +48,14 @@ func (c *Checked) Findings() []diag.Finding {
 // Check looks whether the lock is fresh, every file is as published, and no conflict is open; with base, a git revision,
 // also whether trust is not lower than there.
 func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
-	if err := in.Settled(); err != nil {
+	if err := in.Applier.Settled(); err != nil {
 		return Checked{}, err
 	}
-	f, err := in.Load()
+	f, err := in.Applier.Load()
 	if err != nil {
 		return Checked{}, err
 	}
-	v, err := in.VerifyFiles(ctx, f, nil, true)
+	v, err := in.Applier.VerifyFiles(ctx, f, nil, true)
 	if err != nil {
 		return Checked{}, err
 	}
@@ -69,7 +69,7 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 	if len(signatures) > 0 || slices.ContainsFunc(f.Lock.Skills, apply.CanBeSigned) {
 		out.add("signatures", signatures)
 	}
-	l, err := in.Discover(ctx, nil)
+	l, err := in.Applier.Discover(ctx, nil)
 	if err != nil {
 		return Checked{}, err
 	}
@@ -154,10 +154,10 @@ type Status struct {
 
 // Status looks at the scope without the network, and without hashing files whose size and time are as recorded.
 func (in *Inspector) Status(ctx context.Context) (Status, error) {
-	if err := in.Settled(); err != nil {
+	if err := in.Applier.Settled(); err != nil {
 		return Status{}, err
 	}
-	f, err := in.Load()
+	f, err := in.Applier.Load()
 	if err != nil {
 		return Status{}, err
 	}
@@ -165,13 +165,13 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	s := Status{Scope: string(in.Kind), Base: in.Base, Root: in.Root, Hosts: append([]string{}, in.EnabledHosts(f)...), Skills: len(f.Manifest.Skills),
+	s := Status{Scope: string(in.Applier.Kind), Base: in.Applier.Base, Root: in.Applier.Root, Hosts: append([]string{}, in.Applier.EnabledHosts(f)...), Skills: len(f.Manifest.Skills),
 		Stale: append([]string{}, resolver.Stale(all, f.Lock)...), Drift: []string{}, Conflicts: []string{}}
-	receipts, bad := roots.Receipts(in.Root)
+	receipts, bad := roots.Receipts(in.Applier.Root)
 	if len(bad) > 0 {
 		return Status{}, bad[0]
 	}
-	drifts, err := in.Site.CheckAll(ctx, receipts, false)
+	drifts, err := in.Applier.Site.CheckAll(ctx, receipts, false)
 	if err != nil {
 		return Status{}, err
 	}
@@ -185,12 +185,12 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 			s.Drift = append(s.Drift, locked.Name)
 		}
 	}
-	l, err := in.Discover(ctx, nil)
+	l, err := in.Applier.Discover(ctx, nil)
 	if err != nil {
 		return Status{}, err
 	}
 	s.Conflicts = append(s.Conflicts, openConflicts(l)...)
-	if s.Trusted, err = in.Trusted(); err != nil {
+	if s.Trusted, err = in.Applier.Trusted(); err != nil {
 		return Status{}, err
 	}
 	s.OK = len(s.Stale)+len(s.Drift)+len(s.Conflicts) == 0

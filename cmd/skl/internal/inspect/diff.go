@@ -28,10 +28,10 @@ type LocksDiff struct {
 // Diff compares the installed copy of a skill with its release, or with the release of another version. A skill that is
 // not in the lock is compared with its other copy.
 func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, error) {
-	if err := in.Settled(); err != nil {
+	if err := in.Applier.Settled(); err != nil {
 		return Diff{}, err
 	}
-	f, err := in.Load()
+	f, err := in.Applier.Load()
 	if err != nil {
 		return Diff{}, err
 	}
@@ -39,20 +39,20 @@ func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, erro
 	if !ok {
 		return in.diffCopies(ctx, name)
 	}
-	if err := in.Usable(ctx, f, name); err != nil {
+	if err := in.Applier.Usable(ctx, f, name); err != nil {
 		return Diff{}, err
 	}
-	installed, err := apply.ReadTree(scope.FilesIn(filepath.Join(in.Root, name)))
+	installed, err := apply.ReadTree(scope.FilesIn(filepath.Join(in.Applier.Root, name)))
 	if err != nil {
 		return Diff{}, err
 	}
 	other := s
 	if version != "" {
-		if other, err = in.AtVersion(ctx, f, name, version); err != nil {
+		if other, err = in.Applier.AtVersion(ctx, f, name, version); err != nil {
 			return Diff{}, err
 		}
 	}
-	release, err := in.ReleaseTree(ctx, other)
+	release, err := in.Applier.ReleaseTree(ctx, other)
 	if err != nil {
 		return Diff{}, err
 	}
@@ -65,7 +65,7 @@ func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, erro
 
 // diffCopies compares two copies of a skill that is not in the lock.
 func (in *Inspector) diffCopies(ctx context.Context, name string) (Diff, error) {
-	l, err := in.Discover(ctx, nil)
+	l, err := in.Applier.Discover(ctx, nil)
 	if err != nil {
 		return Diff{}, err
 	}
@@ -91,10 +91,10 @@ func (in *Inspector) diffCopies(ctx context.Context, name string) (Diff, error) 
 
 // DiffLocks compares skl.lock with that of a git revision.
 func (in *Inspector) DiffLocks(ctx context.Context, rev string) (LocksDiff, error) {
-	if err := in.Settled(); err != nil {
+	if err := in.Applier.Settled(); err != nil {
 		return LocksDiff{}, err
 	}
-	f, err := in.Load()
+	f, err := in.Applier.Load()
 	if err != nil {
 		return LocksDiff{}, err
 	}
@@ -102,11 +102,11 @@ func (in *Inspector) DiffLocks(ctx context.Context, rev string) (LocksDiff, erro
 }
 
 func (in *Inspector) diffLocks(ctx context.Context, f *scope.Files, rev string) (LocksDiff, error) {
-	old, err := in.LockAt(ctx, f, rev)
+	old, err := in.Applier.LockAt(ctx, f, rev)
 	if err != nil {
 		return LocksDiff{}, err
 	}
-	list, err := in.CompareLocks(old, f.Lock)
+	list, err := in.Applier.CompareLocks(old, f.Lock)
 	if err != nil {
 		return LocksDiff{}, err
 	}

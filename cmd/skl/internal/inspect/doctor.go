@@ -31,7 +31,7 @@ type Finding struct {
 func (in *Inspector) Doctor(ctx context.Context, fix bool) ([]Finding, error) {
 	d := &doctor{Inspector: in}
 	if fix {
-		end, err := in.Begin(ctx, false)
+		end, err := in.Applier.Begin(ctx, false)
 		if err != nil {
 			return nil, err
 		}
@@ -59,31 +59,31 @@ func (d *doctor) say(area, level, mend, format string, args ...any) {
 }
 
 func (d *doctor) environment(ctx context.Context) {
-	d.say("skl", "ok", "", "version %s, scope %s, root %s", d.Version, d.Kind, d.Short(d.Root))
+	d.say("skl", "ok", "", "version %s, scope %s, root %s", d.Version, d.Applier.Kind, d.Applier.Short(d.Applier.Root))
 	if path, err := exec.LookPath("git"); err == nil {
 		d.say("git", "ok", "", "%s, used where a server needs it", path)
 	} else {
 		d.say("git", "note", "", "not found: ssh and old servers are reached by skl's own means")
 	}
-	if d.Offline() {
+	if d.Applier.Offline() {
 		d.say("network", "note", "", "offline: only caches and local sources are used")
 	}
 	urls := []string{"https://github.com"}
-	for _, u := range d.Config.Forges {
+	for _, u := range d.Applier.Config.Forges {
 		urls = append(urls, u)
 	}
-	for _, r := range d.Config.Registries {
+	for _, r := range d.Applier.Config.Registries {
 		urls = append(urls, r.URL)
 	}
 	slices.Sort(urls)
 	for _, base := range slices.Compact(urls) {
 		d.credential(ctx, base)
 	}
-	if d.Site.Interrupted() {
+	if d.Applier.Site.Interrupted() {
 		d.say("install", "problem", "skl install", "an earlier install was interrupted")
 	}
 	for _, name := range []string{"SKL_CONFIG", "SKL_CACHE_DIR", "SKL_DATA_DIR", "SKL_STATE_DIR", "SKL_SKILLS_PATH", "SKL_OFFLINE"} {
-		if v := d.Getenv(name); v != "" {
+		if v := d.Applier.Getenv(name); v != "" {
 			d.say("variable", "note", "", "%s=%s", name, v)
 		}
 	}
@@ -93,7 +93,7 @@ func (d *doctor) environment(ctx context.Context) {
 func (d *doctor) credential(ctx context.Context, base string) {
 	scheme, rest, _ := strings.Cut(base, "://")
 	host, _, _ := strings.Cut(rest, "/")
-	store := d.Credentials()
+	store := d.Applier.Credentials()
 	_, from, err := store.Lookup(ctx, scheme+"://"+host)
 	u, bad := url.Parse(scheme + "://" + host)
 	switch {
@@ -113,19 +113,19 @@ func (d *doctor) credential(ctx context.Context, base string) {
 }
 
 func (d *doctor) agents() {
-	found := hosts.Detect(d.HostEnv())
+	found := hosts.Detect(d.Applier.HostEnv())
 	if len(found) == 0 {
 		d.say("agents", "note", "skl init --host claude-code", "none found in this project or on this machine")
 	}
 	for _, f := range found {
 		where := f.Evidence
 		if where == "" {
-			where = d.Short(f.User)
+			where = d.Applier.Short(f.User)
 		}
-		canonical, link := hosts.WriteDirs(f.Host, d.HostEnv(), d.Kind)
-		dir := "reads " + d.Short(canonical)
+		canonical, link := hosts.WriteDirs(f.Host, d.Applier.HostEnv(), d.Applier.Kind)
+		dir := "reads " + d.Applier.Short(canonical)
 		if link != "" {
-			dir = "gets links in " + d.Short(link)
+			dir = "gets links in " + d.Applier.Short(link)
 		}
 		d.say("agent", "ok", "", "%s (%s): %s", f.Host.ID, where, dir)
 	}
@@ -135,12 +135,12 @@ func (d *doctor) agents() {
 func (d *doctor) links(fix bool) error {
 	seen := map[string]bool{}
 	for _, h := range hosts.All() {
-		_, dir := hosts.WriteDirs(h, d.HostEnv(), d.Kind)
+		_, dir := hosts.WriteDirs(h, d.Applier.HostEnv(), d.Applier.Kind)
 		if dir == "" || seen[dir] {
 			continue
 		}
 		seen[dir] = true
-		entries, err := d.Site.Dir.ReadDir(dir)
+		entries, err := d.Applier.Site.Dir.ReadDir(dir)
 		if err != nil {
 			continue
 		}
@@ -149,30 +149,30 @@ func (d *doctor) links(fix bool) error {
 			if e.Type()&os.ModeSymlink == 0 {
 				continue
 			}
-			switch _, err := d.Site.Dir.Stat(path); {
+			switch _, err := d.Applier.Site.Dir.Stat(path); {
 			case err == nil:
 				continue
 			case errors.Is(err, diag.Code("E_ROOT_ESCAPE")):
 				d.say("link", "problem", "", "%s", err)
 				continue
 			}
-			text, err := d.Site.Dir.Readlink(path)
+			text, err := d.Applier.Site.Dir.Readlink(path)
 			if err != nil {
 				return err
 			}
-			ours := filepath.Dir(install.Target(path, text)) == scope.Resolved(d.Root)
+			ours := filepath.Dir(install.Target(path, text)) == scope.Resolved(d.Applier.Root)
 			if fix && ours {
-				if err := d.Site.Dir.Remove(path); err != nil {
+				if err := d.Applier.Site.Dir.Remove(path); err != nil {
 					return err
 				}
-				d.say("link", "ok", "", "removed %s, which led nowhere", d.Short(path))
+				d.say("link", "ok", "", "removed %s, which led nowhere", d.Applier.Short(path))
 				continue
 			}
 			mend := ""
 			if ours {
 				mend = "skl doctor --fix"
 			}
-			d.say("link", "problem", mend, "%s leads to %s, which is not there", d.Short(path), text)
+			d.say("link", "problem", mend, "%s leads to %s, which is not there", d.Applier.Short(path), text)
 		}
 	}
 	return nil
@@ -180,7 +180,7 @@ func (d *doctor) links(fix bool) error {
 
 // copies reports where agents would load different content, and line endings.
 func (d *doctor) copies(ctx context.Context) error {
-	l, err := d.Discover(ctx, nil)
+	l, err := d.Applier.Discover(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 // An Inspector looks at a scope.
 type Inspector struct {
-	*apply.Applier
+	Applier *apply.Applier
 	Version string // of skl, for Doctor
 }
 

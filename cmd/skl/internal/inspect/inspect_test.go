@@ -28,7 +28,7 @@ func installed(t *testing.T) *scopetest.Bench {
 	b.Skill("src", "pdf", "# PDF\n")
 	r, err := ref.Parse("./src/pdf")
 	if err == nil {
-		_, err = open(b).Install(context.Background(), apply.InstallRequest{Refs: []ref.Ref{r}, Hosts: []string{"claude-code"}})
+		_, err = open(b).Applier.Install(context.Background(), apply.InstallRequest{Refs: []ref.Ref{r}, Hosts: []string{"claude-code"}})
 	}
 	if err != nil {
 		t.Fatal(err)

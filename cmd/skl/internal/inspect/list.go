@@ -26,10 +26,10 @@ type Listed struct {
 
 // List lists the copies of all roots.
 func (in *Inspector) List(ctx context.Context, q ListRequest) (Listed, error) {
-	if err := in.Settled(); err != nil {
+	if err := in.Applier.Settled(); err != nil {
 		return Listed{}, err
 	}
-	l, err := in.Discover(ctx, q.Hosts)
+	l, err := in.Applier.Discover(ctx, q.Hosts)
 	if err != nil {
 		return Listed{}, err
 	}
@@ -91,10 +91,10 @@ type Winner struct {
 
 // Which finds the copy that wins, or the one that the first of hostIDs loads. Where none does, the error lists the copies.
 func (in *Inspector) Which(ctx context.Context, name string, hostIDs []string) (Winner, error) {
-	if err := in.Settled(); err != nil {
+	if err := in.Applier.Settled(); err != nil {
 		return Winner{}, err
 	}
-	l, err := in.Discover(ctx, hostIDs)
+	l, err := in.Applier.Discover(ctx, hostIDs)
 	if err != nil {
 		return Winner{}, err
 	}
@@ -123,7 +123,7 @@ func (in *Inspector) noWinner(found []roots.Record, name string, hostIDs []strin
 		if len(hostIDs) > 0 {
 			state = use(r, hostIDs[0])
 		}
-		e.Candidates = append(e.Candidates, in.Short(r.Path)+" ["+state+"]")
+		e.Candidates = append(e.Candidates, in.Applier.Short(r.Path)+" ["+state+"]")
 	}
 	return e.Hint("skl list --all")
 }

@@ -28,12 +28,12 @@ type Moved struct {
 // Move renames the copy of this scope between its root and what lies aside of it.
 // Links that lead to it are left: they point nowhere until it is back.
 func (in *Inspector) Move(ctx context.Context, q MoveRequest) (Moved, error) {
-	end, err := in.Begin(ctx, q.DryRun)
+	end, err := in.Applier.Begin(ctx, q.DryRun)
 	if err != nil {
 		return Moved{}, err
 	}
 	defer end()
-	l, err := in.Discover(ctx, nil)
+	l, err := in.Applier.Discover(ctx, nil)
 	if err != nil {
 		return Moved{}, err
 	}
@@ -42,10 +42,10 @@ func (in *Inspector) Move(ctx context.Context, q MoveRequest) (Moved, error) {
 		return Moved{}, err
 	}
 	i := slices.IndexFunc(found, func(r roots.Record) bool {
-		return (r.State == roots.Disabled) == q.Back && (r.Scope == string(in.Kind) || r.Qualified == q.Name)
+		return (r.State == roots.Disabled) == q.Back && (r.Scope == string(in.Applier.Kind) || r.Qualified == q.Name)
 	})
 	if i < 0 {
-		return Moved{}, diag.New(diag.Misuse, "no_such_copy", "%s has no %s copy in scope %s", q.Name, map[bool]string{true: "disabled", false: "enabled"}[q.Back], in.Kind).
+		return Moved{}, diag.New(diag.Misuse, "no_such_copy", "%s has no %s copy in scope %s", q.Name, map[bool]string{true: "disabled", false: "enabled"}[q.Back], in.Applier.Kind).
 			Hint("skl list --all").Hint("name the scope: --scope project or --scope user")
 	}
 	at := found[i]
@@ -60,10 +60,10 @@ func (in *Inspector) Move(ctx context.Context, q MoveRequest) (Moved, error) {
 		to = filepath.Join(root, filepath.Base(at.Path))
 	}
 	if scope.Exists(to) {
-		return Moved{}, diag.New(diag.Unmet, "in_the_way", "%s exists already", in.Short(to)).Hint("move it away")
+		return Moved{}, diag.New(diag.Unmet, "in_the_way", "%s exists already", in.Applier.Short(to)).Hint("move it away")
 	}
 	if !q.DryRun {
-		site := in.Site
+		site := in.Applier.Site
 		site.Root = root
 		if err := site.Move(at.Path, to); err != nil {
 			return Moved{}, err

@@ -58,11 +58,11 @@ func (in *Inspector) lookAt(ctx context.Context, arg string) (apply.FileTree, Sk
 	if err != nil {
 		return nil, Skill{}, err
 	}
-	f, err := in.Load()
+	f, err := in.Applier.Load()
 	if err != nil {
 		return nil, Skill{}, err
 	}
-	o, err := in.Resolver(f.Manifest).Open(ctx, resolver.Want{Ref: in.Rebase(r)})
+	o, err := in.Applier.Resolver(f.Manifest).Open(ctx, resolver.Want{Ref: in.Applier.Rebase(r)})
 	if err != nil {
 		return nil, Skill{}, err
 	}
@@ -71,7 +71,7 @@ func (in *Inspector) lookAt(ctx context.Context, arg string) (apply.FileTree, Sk
 		return nil, Skill{}, err
 	}
 	if len(found) > 1 {
-		picked, err := in.ChooseSkills(r, found)
+		picked, err := in.Applier.ChooseSkills(r, found)
 		if err == nil && len(picked) != 1 {
 			err = diag.New(diag.Misuse, "usage", "skl info describes one skill, and %d were chosen", len(picked))
 		}
@@ -82,13 +82,13 @@ func (in *Inspector) lookAt(ctx context.Context, arg string) (apply.FileTree, Sk
 	}
 	s := found[0].Lock
 	s.Ref = r.String() // a registry's release is fetched by its name
-	t, err := in.ReleaseTree(ctx, s)
+	t, err := in.Applier.ReleaseTree(ctx, s)
 	return t, Skill{Name: s.Name, Version: s.Version, Source: s.Source, URL: s.URL, Commit: string(s.Commit), Path: s.Path, Copies: []roots.Record{}}, err
 }
 
 // installed reads the active copy of a name, else the first.
 func (in *Inspector) installed(ctx context.Context, name string) (apply.FileTree, Skill, error) {
-	l, err := in.Discover(ctx, nil)
+	l, err := in.Applier.Discover(ctx, nil)
 	if err != nil {
 		return nil, Skill{}, err
 	}

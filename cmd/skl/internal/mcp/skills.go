@@ -92,7 +92,7 @@ func decode(arguments json.RawMessage, in any, fields []string) error {
 	given := map[string]json.RawMessage{}
 	if len(arguments) > 0 {
 		if err := json.Unmarshal(arguments, &given); err != nil {
-			return diag.New(diag.Misuse, "invalid_request", "the arguments are no object")
+			return diag.New(diag.Misuse, "invalid_request", "the arguments are not an object")
 		}
 	}
 	for name := range given {
@@ -204,7 +204,7 @@ func (s Skills) read(ctx context.Context, in skillPage) (skillText, error) {
 		return skillText{}, err
 	}
 	if !utf8.Valid(f.Data) || bytes.IndexByte(f.Data, 0) >= 0 {
-		return skillText{}, diag.New(diag.Misuse, "not_text", "%s of %s is no text", f.File, f.Skill)
+		return skillText{}, diag.New(diag.Misuse, "not_text", "%s of %s is not text", f.File, f.Skill)
 	}
 	outline := chunk.Split(f.File, f.Data)
 	out := skillText{Name: f.Skill, File: f.File}

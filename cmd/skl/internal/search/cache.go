@@ -25,13 +25,13 @@ type Cache struct {
 
 // Cache says where the caches and the store of bundles are.
 func (s *Searcher) Cache() Cache {
-	return Cache{Cache: s.Dirs.Cache, Index: s.IndexDir(), Store: s.Store().Dir}
+	return Cache{Cache: s.Scope.Dirs.Cache, Index: s.IndexDir(), Store: s.Scope.Store().Dir}
 }
 
 // CleanCache deletes the caches, indexes among them; the store of bundles stays.
 func (s *Searcher) CleanCache(dry bool) (Cache, error) {
 	out := s.Cache()
-	filepath.WalkDir(s.Dirs.Cache, func(_ string, d fs.DirEntry, err error) error {
+	filepath.WalkDir(s.Scope.Dirs.Cache, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if info, err := d.Info(); err == nil {
 				out.Entries++
@@ -43,19 +43,19 @@ func (s *Searcher) CleanCache(dry bool) (Cache, error) {
 	if dry {
 		return out, nil
 	}
-	return out, store.Remove(s.Dirs.Cache)
+	return out, store.Remove(s.Scope.Dirs.Cache)
 }
 
 // CollectGarbage keeps the bundles that the locks of the project and the user name, and the indexes of directories that
 // are there. Other projects fetch again what they miss.
 func (s *Searcher) CollectGarbage(ctx context.Context, dry bool) (Cache, error) {
 	keep := map[bundle.Digest]bool{}
-	for _, path := range []string{filepath.Join(s.Base, "skl.lock"), filepath.Join(s.Dirs.Config, "skl.lock"), filepath.Join(scope.ManagedBase, "skl.lock")} {
+	for _, path := range []string{filepath.Join(s.Scope.Base, "skl.lock"), filepath.Join(s.Scope.Dirs.Config, "skl.lock"), filepath.Join(scope.ManagedBase, "skl.lock")} {
 		src, err := os.ReadFile(path)
 		if err != nil {
 			continue
 		}
-		l, err := lock.Parse(src, s.Short(path))
+		l, err := lock.Parse(src, s.Scope.Short(path))
 		if err != nil {
 			return Cache{}, err
 		}
@@ -65,7 +65,7 @@ func (s *Searcher) CollectGarbage(ctx context.Context, dry bool) (Cache, error) 
 	}
 	out := s.Cache()
 	var err error
-	if out.Entries, out.Bytes, err = s.Store().Prune(keep, dry); err != nil {
+	if out.Entries, out.Bytes, err = s.Scope.Store().Prune(keep, dry); err != nil {
 		return Cache{}, err
 	}
 	orphans, err := index.Orphans(s.IndexDir())

@@ -16,7 +16,7 @@ func (s *Searcher) rootDir(r roots.Root) (string, error) {
 	if r.Scope != roots.ScopeSystem {
 		return r.Path, nil
 	}
-	dir := filepath.Join(s.Dirs.Cache, "embedded")
+	dir := filepath.Join(s.Scope.Dirs.Cache, "embedded")
 	return dir, unpack(skills.FS(), dir)
 }
 

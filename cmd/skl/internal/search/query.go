@@ -149,7 +149,7 @@ func (s *Searcher) lost(p Place, failed []query.Failure) (lost []error) {
 		case "handle_not_found":
 			where := "the skills"
 			if !p.Skills {
-				where = s.Short(s.Dir(p.Path))
+				where = s.Scope.Short(s.Dir(p.Path))
 			}
 			if where == "." {
 				where = "this directory"

@@ -20,7 +20,7 @@ import (
 
 // A Searcher searches from a scope.
 type Searcher struct {
-	*scope.Scope
+	Scope   *scope.Scope
 	Version string // of skl, for services
 }
 
@@ -53,20 +53,20 @@ func (p Place) Flags() string {
 // Dir is the directory that path means: itself, else the repository around the working directory, else that directory.
 func (s *Searcher) Dir(path string) string {
 	if path != "" {
-		return scope.Absolute(s.Cwd, path)
+		return scope.Absolute(s.Scope.Cwd, path)
 	}
-	for dir := s.Cwd; ; dir = filepath.Dir(dir) {
+	for dir := s.Scope.Cwd; ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			return dir
 		}
-		if dir == filepath.Dir(dir) || dir == s.Home {
-			return s.Cwd
+		if dir == filepath.Dir(dir) || dir == s.Scope.Home {
+			return s.Scope.Cwd
 		}
 	}
 }
 
 // IndexDir is where indexes are kept.
-func (s *Searcher) IndexDir() string { return filepath.Join(s.Dirs.Cache, "index") }
+func (s *Searcher) IndexDir() string { return filepath.Join(s.Scope.Dirs.Cache, "index") }
 
 // A searched is what query, evidence and expand ask: an index, those of all roots of skills, or a service.
 type searched interface {
@@ -108,20 +108,20 @@ func (s *Searcher) indexing(e diag.Event) {
 	if e.Total > 0 {
 		e.Name = "files"
 	}
-	s.Progress(e)
+	s.Scope.Progress(e)
 }
 
 // skillRoots are the roots of skills that are there and trusted. What git leaves out, such as the directories of
 // agents, is indexed all the same.
 func (s *Searcher) skillRoots(ctx context.Context) (list []directory, err error) {
-	listing, err := s.Discover(ctx, nil)
+	listing, err := s.Scope.Discover(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range listing.Roots {
 		if r.State == roots.RootUntrusted {
-			s.Tell.Note("%s is left out: it is not trusted", s.Short(r.Path))
-			s.Tell.Hint("skl trust allow")
+			s.Scope.Tell.Note("%s is left out: it is not trusted", s.Scope.Short(r.Path))
+			s.Scope.Tell.Hint("skl trust allow")
 		}
 		if r.State != roots.RootOK {
 			continue
@@ -133,7 +133,7 @@ func (s *Searcher) skillRoots(ctx context.Context) (list []directory, err error)
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		list = append(list, directory{name: filepath.ToSlash(s.Short(r.Path)), dir: dir, extra: []string{"!*"}})
+		list = append(list, directory{name: filepath.ToSlash(s.Scope.Short(r.Path)), dir: dir, extra: []string{"!*"}})
 	}
 	return list, nil
 }
@@ -167,5 +167,5 @@ func (s *Searcher) directories(ctx context.Context, p Place) ([]directory, error
 		return list, err
 	}
 	dir := s.Dir(p.Path)
-	return []directory{{name: s.Short(dir), dir: dir, also: p.LeftOut}}, nil
+	return []directory{{name: s.Scope.Short(dir), dir: dir, also: p.LeftOut}}, nil
 }

@@ -30,7 +30,7 @@ type ServeRequest struct {
 
 // Serve answers over HTTP until ctx ends.
 func (s *Searcher) Serve(ctx context.Context, q ServeRequest) error {
-	key := s.Getenv(ServiceKey)
+	key := s.Scope.Getenv(ServiceKey)
 	if err := serve.CheckAddr(q.Addr, key); err != nil {
 		if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "address_needs_key" {
 			e.Hints = []string{ServiceKey + "=SECRET skl index serve --addr " + scope.Quote(q.Addr), "skl index serve"}
@@ -42,9 +42,9 @@ func (s *Searcher) Serve(ctx context.Context, q ServeRequest) error {
 		return diag.New(diag.Failed, "cannot_listen", "cannot listen on %s: %w", q.Addr, err).Hint("add --addr 127.0.0.1:0 for a free port")
 	}
 	defer l.Close()
-	state := s.Dirs.State
+	state := s.Scope.Dirs.State
 	if q.State != "" {
-		state = scope.Absolute(s.Cwd, q.State)
+		state = scope.Absolute(s.Scope.Cwd, q.State)
 	}
 	service, err := serve.NewService(ctx, serve.ServiceOptions{Open: s.keep, StateDir: state, Key: key, Hosts: q.Hosts, Version: s.Version})
 	if err != nil {
@@ -74,10 +74,10 @@ func (s *Searcher) Tools(ctx context.Context, dirs []string, service string) (to
 	}
 	tools, end = &serve.Tools{Open: s.keep}, func() {}
 	for _, dir := range dirs {
-		dir = scope.Absolute(s.Cwd, dir)
+		dir = scope.Absolute(s.Scope.Cwd, dir)
 		info, err := os.Stat(dir)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-			return nil, nil, diag.New(diag.Misuse, "not_a_directory", "--path: %s is no directory", s.Short(dir))
+			return nil, nil, diag.New(diag.Misuse, "not_a_directory", "--path: %s is not a directory", s.Scope.Short(dir))
 		}
 		if err != nil {
 			return nil, nil, err
@@ -100,7 +100,7 @@ func (s *Searcher) Tools(ctx context.Context, dirs []string, service string) (to
 
 // client asks the service at address, and local for what is not committed.
 func (s *Searcher) client(address string, local func(context.Context, string, serve.Opening) (serve.Index, error)) *serve.Client {
-	return &serve.Client{URL: address, Key: s.Getenv(ServiceKey), CacheDir: filepath.Join(s.IndexDir(), "overlay"), Local: local}
+	return &serve.Client{URL: address, Key: s.Scope.Getenv(ServiceKey), CacheDir: filepath.Join(s.IndexDir(), "overlay"), Local: local}
 }
 
 // remote asks a service, and the files here for what is not committed.
@@ -110,7 +110,7 @@ func (s *Searcher) remote(ctx context.Context, address, dir string) (searched, e
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return nil, diag.New(diag.Misuse, "not_found", "there is no directory %s", s.Short(dir))
+		return nil, diag.New(diag.Misuse, "not_found", "there is no directory %s", s.Scope.Short(dir))
 	}
 	c := s.client(address, func(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
 		x, err := index.Open(ctx, root, index.Options{CacheDir: s.IndexDir(), Progress: o.Progress})
@@ -132,7 +132,7 @@ func (s *Searcher) checkServiceURL(text string) error {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
 		return diag.New(diag.Misuse, "invalid_service_url", "%q is not the address of a service", text).Hint("--service http://%s", serve.DefaultAddr)
 	}
-	if s.Offline() && serve.CheckAddr(net.JoinHostPort(u.Hostname(), "0"), "") != nil {
+	if s.Scope.Offline() && serve.CheckAddr(net.JoinHostPort(u.Hostname(), "0"), "") != nil {
 		return diag.New(diag.Failed, "offline", "the service at %s is on another machine, and skl works offline", text).Hint("leave out --service")
 	}
 	return nil

@@ -62,10 +62,10 @@ type SkillsRequest struct {
 
 // Skills finds skills. Registries that do not answer are told of, and are an error only if nothing else was found.
 func (s *Searcher) Skills(ctx context.Context, q SkillsRequest) (Skills, error) {
-	names := slices.Sorted(maps.Keys(s.Config.Registries))
+	names := slices.Sorted(maps.Keys(s.Scope.Config.Registries))
 	var found skillsFound
 	if q.Registry != "" {
-		if _, err := s.RegistryURL(q.Registry); err != nil {
+		if _, err := s.Scope.RegistryURL(q.Registry); err != nil {
 			return Skills{}, err
 		}
 		names = []string{q.Registry}
@@ -78,7 +78,7 @@ func (s *Searcher) Skills(ctx context.Context, q SkillsRequest) (Skills, error) 
 		return Skills{}, err
 	}
 	for _, f := range found.failed {
-		s.Tell.Warn("registry %s: %s", f.registry, f.err)
+		s.Scope.Tell.Warn("registry %s: %s", f.registry, f.err)
 	}
 	out := found.answer(q.Words)
 	out.Asked = names
@@ -99,9 +99,9 @@ func (s *Searcher) Suggest(ctx context.Context, task string, limit int) (skillse
 	if err := s.findInstalled(ctx, &found); err != nil {
 		return skillsearch.Answer{}, err
 	}
-	names := slices.Sorted(maps.Keys(s.Config.Registries))
+	names := slices.Sorted(maps.Keys(s.Scope.Config.Registries))
 	var note string
-	if s.Offline() {
+	if s.Scope.Offline() {
 		if len(names) > 0 {
 			note = "offline: registries were not asked"
 		}
@@ -197,7 +197,7 @@ func (s *skillsFound) answer(words string) Skills {
 
 // findInstalled adds what is installed.
 func (s *Searcher) findInstalled(ctx context.Context, found *skillsFound) error {
-	l, err := s.Discover(ctx, nil)
+	l, err := s.Scope.Discover(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (s *Searcher) findInstalled(ctx context.Context, found *skillsFound) error 
 	if err != nil {
 		return err
 	}
-	f, _ := s.Load()
+	f, _ := s.Scope.Load()
 	for _, k := range list {
 		one := Skill{Name: k.Name, Version: k.Version, Description: k.Description, Installed: true, Tokens: k.Tokens}
 		if f != nil && f.Lock != nil {
@@ -234,7 +234,7 @@ func (s *Searcher) askRegistries(ctx context.Context, names []string, words stri
 	for i, name := range names {
 		g.Go(func() error {
 			a := &answers[i]
-			r, err := client.New(s.HTTP, s.Config.Registries[name].URL)
+			r, err := client.New(s.Scope.HTTP, s.Scope.Config.Registries[name].URL)
 			if err == nil {
 				a.SearchResult, err = r.Search(ctx, client.Query{Text: words, Limit: limit})
 			}

@@ -18,7 +18,7 @@ type consents struct {
 	Skills  map[string][]string `json:"skills"`
 }
 
-func (rs *Runs) consentPath() string { return filepath.Join(rs.Dirs.State, "consents.json") }
+func (rs *Runs) consentPath() string { return filepath.Join(rs.Scope.Dirs.State, "consents.json") }
 
 func (rs *Runs) readConsents() (consents, error) {
 	c := consents{Version: 1, Skills: map[string][]string{}}
@@ -30,7 +30,7 @@ func (rs *Runs) readConsents() (consents, error) {
 
 // remember records that the user allowed something to the skill with digest.
 func (rs *Runs) remember(digest string, what ...string) error {
-	return rs.ChangeState(rs.consentPath(), func() (any, error) {
+	return rs.Scope.ChangeState(rs.consentPath(), func() (any, error) {
 		c, err := rs.readConsents()
 		if err != nil {
 			return nil, err
@@ -63,7 +63,7 @@ func (rs *Runs) MayRun(r *Runnable, allow []string) error {
 		return diag.New(diag.Refused, "run_not_allowed", "%s was never run in this form here, and nobody can be asked", r.Name).
 			Hint("skl run %s --allow run    skl run %s --dry-run shows what it could do", r.Name, r.Name)
 	}
-	rs.Tell.Note("%s (%s, %s) was never run in this form here: skl run %s --dry-run shows what it could do", r.Name, r.trust, rs.Short(r.Dir), r.Name)
+	rs.Scope.Tell.Note("%s (%s, %s) was never run in this form here: skl run %s --dry-run shows what it could do", r.Name, r.trust, rs.Scope.Short(r.Dir), r.Name)
 	yes, err := rs.Ask.Confirm("run " + r.Name + "?")
 	if err != nil {
 		return err

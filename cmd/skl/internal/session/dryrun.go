@@ -40,7 +40,7 @@ func (rs *Runs) Preview(r *Runnable, q Request) (Preview, error) {
 	if rs.Ask.CanAsk() { // a run would ask; this does not
 		consent = func(context.Context, tool.Ask) (bool, error) { return false, nil }
 	}
-	d, err := rs.Dispatcher(r, rs.Cwd, q.Allow, rs.Confinement(q.Sandbox), consent)
+	d, err := rs.Dispatcher(r, rs.Scope.Cwd, q.Allow, rs.Confinement(q.Sandbox), consent)
 	if err != nil {
 		return Preview{}, err
 	}

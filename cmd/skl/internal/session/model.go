@@ -29,12 +29,12 @@ var modelWords = []string{"anthropic", "openai", "claude-code", "copilot", "manu
 // ChooseModel says which model a run uses when --model does not: that of the configuration, the one
 // credential that is set or else the one program that is found, and a person on a terminal.
 func (rs *Runs) ChooseModel(flag string) (string, error) {
-	if spec := cmp.Or(flag, rs.Config.Run.Model); spec != "" {
+	if spec := cmp.Or(flag, rs.Scope.Config.Run.Model); spec != "" {
 		return spec, nil
 	}
 	var found []string
 	for _, way := range [][2]string{{"ANTHROPIC_API_KEY", "anthropic"}, {"OPENAI_API_KEY", "openai"}} {
-		if rs.Getenv(way[0]) != "" {
+		if rs.Scope.Getenv(way[0]) != "" {
 			found = append(found, way[1])
 		}
 	}
@@ -62,7 +62,7 @@ func (rs *Runs) ChooseModel(flag string) (string, error) {
 
 // program finds a program in the user's PATH.
 func (rs *Runs) program(name string) (string, error) {
-	for _, dir := range filepath.SplitList(rs.Getenv("PATH")) {
+	for _, dir := range filepath.SplitList(rs.Scope.Getenv("PATH")) {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(path) {
 			return path, nil
 		}
@@ -74,19 +74,19 @@ func (rs *Runs) program(name string) (string, error) {
 // claude-code, copilot, manual or replay:FILE. Checked asks again when an answer does not fit.
 func (rs *Runs) OpenModel(spec string) (model.Model, error) {
 	name, id, _ := strings.Cut(spec, ":")
-	m := rs.Config.Models[name]
+	m := rs.Scope.Config.Models[name]
 	kind := cmp.Or(m.Kind, name)
-	if rs.Offline() && kind != "manual" && kind != "replay" && !loopback(cmp.Or(m.BaseURL, rs.Getenv(map[string]string{"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}[kind]))) {
+	if rs.Scope.Offline() && kind != "manual" && kind != "replay" && !loopback(cmp.Or(m.BaseURL, rs.Scope.Getenv(map[string]string{"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}[kind]))) {
 		return nil, diag.New(diag.Failed, "offline", "the model %s is reached over the network, and --offline is set", spec).Hint("--model replay:FILE, --model manual, or a server on this machine")
 	}
 	var out model.Model
 	var err error
 	switch kind {
 	case "anthropic":
-		out, err = anthropic.New(anthropic.Config{APIKey: rs.modelKey(m, "ANTHROPIC_API_KEY"), BaseURL: cmp.Or(m.BaseURL, rs.Getenv("ANTHROPIC_BASE_URL")),
+		out, err = anthropic.New(anthropic.Config{APIKey: rs.modelKey(m, "ANTHROPIC_API_KEY"), BaseURL: cmp.Or(m.BaseURL, rs.Scope.Getenv("ANTHROPIC_BASE_URL")),
 			Model: cmp.Or(id, m.Model), Insecure: rs.insecure(m.BaseURL)})
 	case "openai":
-		out, err = openai.New(openai.Config{APIKey: rs.modelKey(m, "OPENAI_API_KEY"), BaseURL: cmp.Or(m.BaseURL, rs.Getenv("OPENAI_BASE_URL")),
+		out, err = openai.New(openai.Config{APIKey: rs.modelKey(m, "OPENAI_API_KEY"), BaseURL: cmp.Or(m.BaseURL, rs.Scope.Getenv("OPENAI_BASE_URL")),
 			Model: cmp.Or(id, m.Model), API: m.API, Insecure: rs.insecure(m.BaseURL)})
 	case "claude-code":
 		var path string
@@ -104,11 +104,11 @@ func (rs *Runs) OpenModel(spec string) (model.Model, error) {
 		}
 		return manual.New(manual.Config{In: rs.Line, Out: rs.Show}), nil
 	case "replay":
-		if out, err = replay.Open(scope.Absolute(rs.Cwd, id)); err != nil {
+		if out, err = replay.Open(scope.Absolute(rs.Scope.Cwd, id)); err != nil {
 			return nil, err
 		}
 	default:
-		words := append(slices.Sorted(maps.Keys(rs.Config.Models)), modelWords...)
+		words := append(slices.Sorted(maps.Keys(rs.Scope.Config.Models)), modelWords...)
 		return nil, diag.New(diag.Misuse, model.CodeUnknown, "there is no model %q", spec).Meant(spell.Nearest(name, words, 3)...).Hint("%s", "--model "+strings.Join(modelWords, "|"))
 	}
 	if err != nil {
@@ -125,11 +125,11 @@ func loopback(address string) bool {
 
 // modelKey is the secret for a provider, from the variable that the configuration or the provider names.
 func (rs *Runs) modelKey(m config.Model, usual string) string {
-	return rs.Getenv(cmp.Or(m.KeyEnv, usual))
+	return rs.Scope.Getenv(cmp.Or(m.KeyEnv, usual))
 }
 
 // insecure reports whether the configuration allows plain HTTP for the server at address.
 func (rs *Runs) insecure(address string) bool {
 	u, err := url.Parse(address)
-	return err == nil && rs.Config.Origin(u.Host).Insecure
+	return err == nil && rs.Scope.Config.Origin(u.Host).Insecure
 }

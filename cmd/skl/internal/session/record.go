@@ -46,7 +46,7 @@ type Record struct {
 // State is how a run ended, in a word.
 func (r Record) State() string { return cmp.Or(string(r.Status), "unfinished") }
 
-func (rs *Runs) runsDir() string { return filepath.Join(rs.Dirs.State, "runs") }
+func (rs *Runs) runsDir() string { return filepath.Join(rs.Scope.Dirs.State, "runs") }
 
 // RunDir is where the files of a run are.
 func (rs *Runs) RunDir(id string) string { return filepath.Join(rs.runsDir(), id) }
@@ -76,7 +76,7 @@ func (r *Record) end(result run.Result) {
 
 // createRun writes the record of a new run and makes its journal.
 func (rs *Runs) createRun(r Record) (*run.File, error) {
-	if err := rs.MkdirPrivate(rs.RunDir(r.ID)); err != nil {
+	if err := rs.Scope.MkdirPrivate(rs.RunDir(r.ID)); err != nil {
 		return nil, err
 	}
 	if err := rs.writeRun(r); err != nil {

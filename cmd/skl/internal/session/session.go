@@ -26,7 +26,7 @@ import (
 
 // Runs runs skills, and keeps the records of runs.
 type Runs struct {
-	*scope.Scope
+	Scope   *scope.Scope
 	Ask     ask.Asker
 	Version string // of skl, for traces
 
@@ -90,12 +90,12 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 		return Ended{}, err
 	}
 	s := &session{Runs: rs, Runnable: r, Request: q, record: Record{
-		ID: newRunID(time.Now()), Skill: r.Name, Dir: r.Dir, Work: rs.Cwd, Digest: r.Plan.Digest, Args: q.Args, Started: time.Now().UTC(), Allow: q.Allow}}
+		ID: newRunID(time.Now()), Skill: r.Name, Dir: r.Dir, Work: rs.Scope.Cwd, Digest: r.Plan.Digest, Args: q.Args, Started: time.Now().UTC(), Allow: q.Allow}}
 	spec, err := rs.ChooseModel(q.Model)
 	if err != nil {
 		return Ended{}, err
 	}
-	if id, ok := strings.CutPrefix(spec, "replay:"); ok && !scope.Exists(scope.Absolute(rs.Cwd, id)) {
+	if id, ok := strings.CutPrefix(spec, "replay:"); ok && !scope.Exists(scope.Absolute(rs.Scope.Cwd, id)) {
 		return s.replay(ctx, id) // touches nothing outside, so that nobody is asked
 	}
 	if len(q.Sets) > 0 || q.Until != "" {
@@ -130,7 +130,7 @@ func (rs *Runs) Continue(ctx context.Context, name string, q Request) (*Runnable
 	default:
 		return nil, Ended{}, diag.New(diag.Misuse, "run_done", "run %s is done (%s)", record.ID, record.Status).Hint("skl trace %s    skl run %s --model replay:%s", record.ID, record.Skill, record.ID)
 	}
-	if rs.Cwd != record.Work {
+	if rs.Scope.Cwd != record.Work {
 		return nil, Ended{}, diag.New(diag.Misuse, "run_elsewhere", "run %s works in %s, not here", record.ID, record.Work).Hint("skl -C %s resume %s", scope.Quote(record.Work), record.ID)
 	}
 	if record.Model == "mcp" && q.Model == "" {
@@ -195,14 +195,14 @@ func (s *session) runner(ctx context.Context, spec string) (_ *run.Runner, done 
 		return nil, nil, err
 	}
 	if s.Record != "" {
-		recorder, err := replay.Create(scope.Absolute(s.Cwd, s.Record))
+		recorder, err := replay.Create(scope.Absolute(s.Scope.Cwd, s.Record))
 		if err != nil {
 			return nil, nil, err
 		}
 		open = append(open, recorder.Close)
 		m = replay.Record(m, recorder)
 	}
-	tools, err := s.Dispatcher(s.Runnable, s.Cwd, s.record.Allow, s.Confinement(s.Sandbox), s.consent)
+	tools, err := s.Dispatcher(s.Runnable, s.Scope.Cwd, s.record.Allow, s.Confinement(s.Sandbox), s.consent)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -244,7 +244,7 @@ func (s *session) consent(ctx context.Context, about tool.Ask) (bool, error) {
 		return false, nil
 	}
 	defer s.held()()
-	s.Tell.Note("%s: %s", about.Tool, about.Detail)
+	s.Scope.Tell.Note("%s: %s", about.Tool, about.Detail)
 	return s.Runs.Ask.Confirm(fmt.Sprintf("may %s %s? It is asked once, until the skill changes", s.Name, deed(about.Effect)))
 }
 
@@ -269,7 +269,7 @@ func (s *session) sinks(ctx context.Context) (trace.Sink, error) {
 	}
 	out := []trace.Sink{events}
 	if s.Trace != "" {
-		file, err := jsonlFile(scope.Absolute(s.Cwd, s.Trace))
+		file, err := jsonlFile(scope.Absolute(s.Scope.Cwd, s.Trace))
 		if err != nil {
 			return nil, errors.Join(err, events.Close())
 		}
@@ -332,9 +332,9 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 	if err != nil {
 		return run.Result{}, err
 	}
-	record := Record{ID: d.Run(), Skill: r.Name, Dir: r.Dir, Work: rs.Cwd, Digest: r.Plan.Digest, Args: args,
+	record := Record{ID: d.Run(), Skill: r.Name, Dir: r.Dir, Work: rs.Scope.Cwd, Digest: r.Plan.Digest, Args: args,
 		Model: d.Name(), Started: time.Now().UTC(), Allow: allow}
-	tools, err := rs.Dispatcher(r, rs.Cwd, record.Allow, rs.Confinement(sandbox), nil)
+	tools, err := rs.Dispatcher(r, rs.Scope.Cwd, record.Allow, rs.Confinement(sandbox), nil)
 	if err != nil {
 		return run.Result{}, err
 	}
@@ -354,7 +354,7 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 		}}
 	result, err := runner.Run(ctx, r.Plan, args)
 	if lost := sink.Close(); lost != nil {
-		rs.Tell.Warn("run %s: %v", record.ID, lost) // the run is as good as with a trace
+		rs.Scope.Tell.Warn("run %s: %v", record.ID, lost) // the run is as good as with a trace
 	}
 	result.Run = record.ID
 	record.end(result)

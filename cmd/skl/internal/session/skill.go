@@ -35,7 +35,7 @@ func (rs *Runs) Runnable(ctx context.Context, arg string) (*Runnable, error) {
 		return rs.runnableAt(arg)
 	}
 	r, err := rs.runnableNamed(ctx, arg)
-	if errors.Is(err, diag.Code("unknown_skill")) && scope.Exists(filepath.Join(scope.Absolute(rs.Cwd, arg), skill.FileName)) {
+	if errors.Is(err, diag.Code("unknown_skill")) && scope.Exists(filepath.Join(scope.Absolute(rs.Scope.Cwd, arg), skill.FileName)) {
 		return rs.runnableAt(arg)
 	}
 	return r, err
@@ -61,7 +61,7 @@ func (rs *Runs) Ready(ctx context.Context, arg string) (*Runnable, error) {
 
 // runnableAt is the skill in a folder.
 func (rs *Runs) runnableAt(path string) (*Runnable, error) {
-	dir := scope.Absolute(rs.Cwd, path)
+	dir := scope.Absolute(rs.Scope.Cwd, path)
 	if filepath.Base(dir) == skill.FileName {
 		dir = filepath.Dir(dir)
 	}
@@ -75,7 +75,7 @@ func (rs *Runs) runnableAt(path string) (*Runnable, error) {
 // runnableNamed is the active copy of an installed skill, and nothing else that a name could mean, such as a folder that
 // somebody made here. "skl:NAME" is the copy that comes with skl.
 func (rs *Runs) runnableNamed(ctx context.Context, name string) (*Runnable, error) {
-	l, err := rs.Discover(ctx, nil)
+	l, err := rs.Scope.Discover(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (r *Runnable) read(rs *Runs) (err error) {
 		return doc.Problem
 	case r.Skill.Tree == nil:
 		return diag.New(diag.Misuse, "no_tree", "%s has no section \"## Tree\", so there is nothing to run: agents follow its text", r.Name).
-			Hint("skl read %s    skl convert %s --to tree", r.Name, rs.Short(r.Dir))
+			Hint("skl read %s    skl convert %s --to tree", r.Name, rs.Scope.Short(r.Dir))
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func notActive(r roots.Record) error {
 
 // Bind plans a run of r. Other skills are found among the active copies that the lock lists.
 func (rs *Runs) Bind(ctx context.Context, r *Runnable) error {
-	opt := plan.Options{Depends: dependencies(r.Skill), Path: rs.Short(r.Dir)}
+	opt := plan.Options{Depends: dependencies(r.Skill), Path: rs.Scope.Short(r.Dir)}
 	opt.Find = func(name string) (*tree.Skill, error) {
 		other, err := rs.runnableNamed(ctx, name)
 		if errors.Is(err, diag.Code("no_tree")) || errors.Is(err, diag.Code("unknown_skill")) {

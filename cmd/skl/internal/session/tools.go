@@ -24,9 +24,9 @@ func (rs *Runs) Dispatcher(r *Runnable, work string, allow []string, how string,
 		return nil, err
 	}
 	cfg := tool.Config{
-		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: work, Protected: []string{rs.Root}, Grant: grant, Hosts: rs.Config.Run.Hosts,
+		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: work, Protected: []string{rs.Scope.Root}, Grant: grant, Hosts: rs.Scope.Config.Run.Hosts,
 		Consent: consent, Remembered: consentStore{rs}, Exec: sandbox.Run, Floor: floor, Off: how == "off",
-		Path: rs.Getenv("PATH"), Home: rs.Home, Client: rs.HTTP,
+		Path: rs.Scope.Getenv("PATH"), Home: rs.Scope.Home, Client: rs.Scope.HTTP,
 	}
 	if !strings.HasPrefix(r.Dir, "skl:") {
 		cfg.SkillDir = r.Dir
@@ -67,13 +67,13 @@ func sandboxFloor(how string) (sandbox.Tier, error) {
 
 // addServers adds the MCP servers of the configuration.
 func (rs *Runs) addServers(cfg *tool.Config) error {
-	for name, m := range rs.Config.MCP {
+	for name, m := range rs.Scope.Config.MCP {
 		s := tool.Server{Name: name, Command: m.Command, URL: m.URL}
 		for _, variable := range m.Env {
-			s.Env = append(s.Env, variable+"="+rs.Getenv(variable))
+			s.Env = append(s.Env, variable+"="+rs.Scope.Getenv(variable))
 		}
 		if m.KeyEnv != "" {
-			key := rs.Getenv(m.KeyEnv)
+			key := rs.Scope.Getenv(m.KeyEnv)
 			if key == "" {
 				return diag.New(diag.Misuse, "credential", "the variable %s, which holds the token of the MCP server %s, is not set", m.KeyEnv, name)
 			}
@@ -87,5 +87,5 @@ func (rs *Runs) addServers(cfg *tool.Config) error {
 
 // Confinement is how scripts and commands are to be confined: auto, strict or off.
 func (rs *Runs) Confinement(how string) string {
-	return cmp.Or(how, rs.Config.Run.Sandbox, "auto")
+	return cmp.Or(how, rs.Scope.Config.Run.Sandbox, "auto")
 }

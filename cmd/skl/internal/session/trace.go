@@ -17,16 +17,16 @@ import (
 
 // spans sends the run to an OpenTelemetry collector, if the configuration or the environment names one.
 func (rs *Runs) spans(ctx context.Context, id, model string) (trace.Sink, error) {
-	endpoint := rs.Config.Run.Trace
-	if endpoint == "" && rs.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && rs.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
+	endpoint := rs.Scope.Config.Run.Trace
+	if endpoint == "" && rs.Scope.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && rs.Scope.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return nil, nil
 	}
 	sink, err := otlp.New(ctx, otlp.Config{Endpoint: endpoint, Version: rs.Version, Run: id, Model: model,
-		Content: otlp.CapturesContent(rs.Getenv(otlp.ContentVariable))})
+		Content: otlp.CapturesContent(rs.Scope.Getenv(otlp.ContentVariable))})
 	if err != nil {
 		return nil, err
 	}
-	return warned{sink, rs.Tell}, nil
+	return warned{sink, rs.Scope.Tell}, nil
 }
 
 // warned is a sink whose loss is worth a warning, and fails nothing.
@@ -44,7 +44,7 @@ func (s warned) Close() error {
 
 // eventsSink keeps the events of a run for "skl trace".
 func (rs *Runs) eventsSink(r Record) (trace.Sink, error) {
-	if err := rs.MkdirPrivate(rs.RunDir(r.ID)); err != nil {
+	if err := rs.Scope.MkdirPrivate(rs.RunDir(r.ID)); err != nil {
 		return nil, err
 	}
 	return jsonlFile(filepath.Join(rs.RunDir(r.ID), eventsFile))

@@ -22,26 +22,26 @@ type destination struct {
 
 // destination finds out what --to means.
 func (s *Shipper) destination(ctx context.Context, to string) (*destination, error) {
-	d := &destination{oci: client.NewOCI(s.HTTP)}
-	d.oci.Progress = s.Progress
+	d := &destination{oci: client.NewOCI(s.Scope.HTTP)}
+	d.oci.Progress = s.Scope.Progress
 	if host, ok := strings.CutPrefix(to, "oci://"); ok {
 		d.host, d.prefix, _ = strings.Cut(strings.TrimSuffix(host, "/"), "/")
 		d.shown = to
 		return d, nil
 	}
 	if to == "" {
-		name, _, ok := s.Config.DefaultRegistry()
+		name, _, ok := s.Scope.Config.DefaultRegistry()
 		if !ok {
 			return nil, diag.New(diag.Misuse, "no_registry", "there is no default registry to publish to").
 				Hint("skl login URL --default").Hint("or name one: --to NAME, --to URL, --to oci://HOST")
 		}
 		to = name
 	}
-	base, err := s.SiteURL(to)
+	base, err := s.Scope.SiteURL(to)
 	if err != nil {
 		return nil, err
 	}
-	if d.rest, err = client.New(s.HTTP, base); err != nil {
+	if d.rest, err = client.New(s.Scope.HTTP, base); err != nil {
 		return nil, err
 	}
 	d.shown, d.host = base, d.rest.Host()
@@ -89,11 +89,11 @@ func (s *Shipper) published(ctx context.Context, arg, to string) (*destination, 
 
 // ownerRegistry is the registry that owns the namespace of a name.
 func (s *Shipper) ownerRegistry(ctx context.Context, r ref.Ref) (string, error) {
-	f, err := s.Load()
+	f, err := s.Scope.Load()
 	if err != nil {
 		return "", err
 	}
-	place, err := s.Resolver(f.Manifest).Locate(ctx, r)
+	place, err := s.Scope.Resolver(f.Manifest).Locate(ctx, r)
 	if err != nil {
 		return "", err
 	}

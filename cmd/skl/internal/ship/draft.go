@@ -36,7 +36,7 @@ type draft struct {
 
 // draft reads what is to be published, and holds it against the rules of lint.
 func (s *Shipper) draft(dir, asked string) (*draft, error) {
-	d := &draft{dir: scope.Absolute(s.Cwd, dir)}
+	d := &draft{dir: scope.Absolute(s.Scope.Cwd, dir)}
 	root, err := os.OpenRoot(d.dir)
 	if err != nil {
 		return nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder", dir)
@@ -82,7 +82,7 @@ func (s *Shipper) ownManifest(d *draft) (*manifest.Manifest, error) {
 	if err != nil {
 		return manifest.New(), nil
 	}
-	return manifest.Parse(text, s.Short(filepath.Join(d.dir, "skl.toml")))
+	return manifest.Parse(text, s.Scope.Short(filepath.Join(d.dir, "skl.toml")))
 }
 
 // identify decides name and version: the argument, else [package], else metadata.version.
@@ -131,17 +131,17 @@ func (s *Shipper) publishable(d *draft) error {
 		return nil
 	}
 	e := diag.New(diag.Unmet, "findings", "%s cannot be published: %s", d.name, bad[0].Message)
-	e.Where = diag.Position{File: s.Short(filepath.Join(d.dir, filepath.FromSlash(bad[0].File))), Line: bad[0].Line, Column: bad[0].Column}
+	e.Where = diag.Position{File: s.Scope.Short(filepath.Join(d.dir, filepath.FromSlash(bad[0].File))), Line: bad[0].Line, Column: bad[0].Column}
 	for _, f := range bad {
 		e.Candidates = append(e.Candidates, fmt.Sprintf("%s  %s  %s", diag.Position{File: f.File, Line: f.Line, Column: f.Column}, f.Rule, f.Message))
 	}
-	return e.Hint("skl lint %s", s.Short(d.dir))
+	return e.Hint("skl lint %s", s.Scope.Short(d.dir))
 }
 
 // provenance adds when and from where, as far as the environment or the repository around the folder says it. Both
 // depend on the commit alone, so that a second publish makes the same digest.
 func (s *Shipper) provenance(d *draft) {
-	if text := s.Getenv("SOURCE_DATE_EPOCH"); text != "" {
+	if text := s.Scope.Getenv("SOURCE_DATE_EPOCH"); text != "" {
 		if sec, err := strconv.ParseInt(text, 10, 64); err == nil {
 			d.input.Created = time.Unix(sec, 0)
 		}

@@ -39,7 +39,7 @@ func (s *Shipper) NewKey(r KeyRequest) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
-	passphrase := []byte(s.Getenv("SKL_KEY_PASSPHRASE"))
+	passphrase := []byte(s.Scope.Getenv("SKL_KEY_PASSPHRASE"))
 	if r.Passphrase && len(passphrase) == 0 {
 		text, err := s.Secret("passphrase for the new key")
 		if errors.Is(err, ask.ErrNobody) {
@@ -62,7 +62,7 @@ func (s *Shipper) NewKey(r KeyRequest) (Key, error) {
 
 // ShowKey reads the public half of a key from either file of it.
 func (s *Shipper) ShowKey(path string) (Key, error) {
-	text, err := os.ReadFile(scope.Absolute(s.Cwd, path))
+	text, err := os.ReadFile(scope.Absolute(s.Scope.Cwd, path))
 	if err != nil {
 		return Key{}, diag.New(diag.Misuse, "no_key", "the key cannot be read: %w", err)
 	}
@@ -92,7 +92,7 @@ func (s *Shipper) RotateKey(r RotateRequest) (Key, error) {
 		return Key{}, err
 	}
 	if len(passphrase) == 0 {
-		passphrase = []byte(s.Getenv("SKL_KEY_PASSPHRASE"))
+		passphrase = []byte(s.Scope.Getenv("SKL_KEY_PASSPHRASE"))
 	}
 	next, err := attest.NewKey(algorithm(old.Public()))
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Shipper) keyFiles(out string, key attest.PrivateKey, passphrase []byte)
 	if err != nil {
 		return nil, err
 	}
-	path := scope.Absolute(s.Cwd, out)
+	path := scope.Absolute(s.Scope.Cwd, out)
 	return []newFile{{path, text, 0o600}, {path + ".pub", key.Public().PEM(), 0o644}}, nil
 }
 
@@ -138,7 +138,7 @@ func (s *Shipper) keyFiles(out string, key attest.PrivateKey, passphrase []byte)
 func (s *Shipper) writeNew(files []newFile, dry bool) error {
 	for _, f := range files {
 		if scope.Exists(f.path) {
-			return diag.New(diag.Misuse, "exists", "%s exists already; a key is never overwritten", s.Short(f.path)).Hint("skl key rotate makes a successor")
+			return diag.New(diag.Misuse, "exists", "%s exists already; a key is never overwritten", s.Scope.Short(f.path)).Hint("skl key rotate makes a successor")
 		}
 	}
 	if dry {

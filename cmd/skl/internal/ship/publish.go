@@ -63,7 +63,7 @@ func (s *Shipper) Publish(ctx context.Context, r PublishRequest) (Published, err
 		return Published{}, err
 	}
 	if d.built, err = oci.Build(d.input); err != nil {
-		return Published{}, fmt.Errorf("%s: %w", s.Short(d.dir), err)
+		return Published{}, fmt.Errorf("%s: %w", s.Scope.Short(d.dir), err)
 	}
 	out := Published{Name: d.namespace + "/" + d.name, Version: d.version, Digest: d.built.Root.Digest.String(),
 		Tree: string(d.built.Summary.Tree), State: "draft", Files: d.built.Summary.Files, Bytes: d.built.Summary.Bytes, URLs: []string{}, To: to.shown}

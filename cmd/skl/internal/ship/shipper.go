@@ -16,7 +16,7 @@ import (
 
 // A Shipper publishes skills, signs releases and changes their states.
 type Shipper struct {
-	*scope.Scope
+	Scope *scope.Scope
 	// Secret asks a person for a passphrase; its error is ask.ErrNobody where nobody can be asked.
 	Secret func(prompt string) (string, error)
 }
@@ -84,7 +84,7 @@ func (s *Shipper) statement(r AttachRequest) (func(attest.Subject) (attest.State
 	if r.Predicate == "" {
 		return attest.NewSignature, nil
 	}
-	text, err := os.ReadFile(scope.Absolute(s.Cwd, r.Predicate))
+	text, err := os.ReadFile(scope.Absolute(s.Scope.Cwd, r.Predicate))
 	if err != nil {
 		return nil, diag.New(diag.Misuse, "invalid_predicate", "the predicate cannot be read: %w", err)
 	}

@@ -54,7 +54,7 @@ func (s *Shipper) signer(ctx context.Context, by Signing) (signFunc, error) {
 // passphrase that opened it, nil for a key without.
 func (s *Shipper) PrivateKey(path string) (key attest.PrivateKey, passphrase []byte, err error) {
 	fail := func(err error) (attest.PrivateKey, []byte, error) { return attest.PrivateKey{}, nil, err }
-	text, err := os.ReadFile(scope.Absolute(s.Cwd, path))
+	text, err := os.ReadFile(scope.Absolute(s.Scope.Cwd, path))
 	if err != nil {
 		return fail(diag.New(diag.Misuse, "no_key", "the signing key cannot be read: %w", err).Hint("skl key new -o %s", path))
 	}
@@ -63,7 +63,7 @@ func (s *Shipper) PrivateKey(path string) (key attest.PrivateKey, passphrase []b
 	if sealed = sealed && e.Code == "key_passphrase"; !sealed {
 		return key, nil, err
 	}
-	passphrase = []byte(s.Getenv("SKL_KEY_PASSPHRASE"))
+	passphrase = []byte(s.Scope.Getenv("SKL_KEY_PASSPHRASE"))
 	if len(passphrase) == 0 {
 		asked, err := s.Secret("passphrase of " + path)
 		if errors.Is(err, ask.ErrNobody) {
@@ -86,7 +86,7 @@ func (s *Shipper) keylessSigner(ctx context.Context, by Signing) (signFunc, erro
 		services.Timestamps = []string{tsa}
 	}
 	if path := by.Config; path != "" {
-		text, err := os.ReadFile(scope.Absolute(s.Cwd, path))
+		text, err := os.ReadFile(scope.Absolute(s.Scope.Cwd, path))
 		if err != nil {
 			return nil, diag.New(diag.Misuse, "keyless_config", "the signing configuration cannot be read: %w", err)
 		}
@@ -102,7 +102,7 @@ func (s *Shipper) keylessSigner(ctx context.Context, by Signing) (signFunc, erro
 	if err != nil {
 		return nil, err
 	}
-	signer := &keyless.Signer{Services: services, Client: s.HTTP.HTTP(), Progress: s.Progress}
+	signer := &keyless.Signer{Services: services, Client: s.Scope.HTTP.HTTP(), Progress: s.Scope.Progress}
 	return func(ctx context.Context, st attest.Statement) ([]byte, string, error) {
 		bundle, err := signer.Sign(ctx, st, token)
 		return bundle, certified(bundle), err
@@ -135,16 +135,16 @@ func certified(bundle []byte) string {
 
 func (s *Shipper) identityToken(ctx context.Context, by Signing) (string, error) {
 	if path := by.IdentityToken; path != "" {
-		text, err := os.ReadFile(scope.Absolute(s.Cwd, path))
+		text, err := os.ReadFile(scope.Absolute(s.Scope.Cwd, path))
 		if err != nil {
 			return "", diag.New(diag.Misuse, "keyless_token", "the identity token cannot be read: %w", err)
 		}
 		return strings.TrimSpace(string(text)), nil
 	}
-	if token := s.Getenv("SIGSTORE_ID_TOKEN"); token != "" {
+	if token := s.Scope.Getenv("SIGSTORE_ID_TOKEN"); token != "" {
 		return token, nil
 	}
-	return keyless.Ambient(ctx, s.Getenv, s.HTTP.HTTP(), "")
+	return keyless.Ambient(ctx, s.Scope.Getenv, s.Scope.HTTP.HTTP(), "")
 }
 
 // attachSignature signs subject and puts the bundle into a referrer of it; none without sign.
