@@ -47,11 +47,11 @@ func literalFinder(want []byte) finder {
 func (s *search) regex(ctx context.Context, expr string) (found, error) {
 	parsed, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
-		return found{}, diag.New(diag.Misuse, "query_parse", "%q is no regular expression: %v", expr, err)
+		return found{}, diag.New(diag.Misuse, "query_parse", "%q is not a regular expression: %v", expr, err)
 	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
-		return found{}, diag.New(diag.Misuse, "query_parse", "%q is no regular expression: %v", expr, err)
+		return found{}, diag.New(diag.Misuse, "query_parse", "%q is not a regular expression: %v", expr, err)
 	}
 	return s.scan(ctx, store.RegexGate(parsed), regexFinder(re, needleOf(parsed.Simplify())), 0)
 }

@@ -101,7 +101,7 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 	if err == nil {
 		var info os.FileInfo
 		if info, err = os.Stat(real); err == nil && !info.IsDir() {
-			err = diag.New(diag.Misuse, "not_a_directory", "%s is no directory", root)
+			err = diag.New(diag.Misuse, "not_a_directory", "%s is not a directory", root)
 		}
 	}
 	if errors.Is(err, os.ErrNotExist) {

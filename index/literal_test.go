@@ -268,7 +268,7 @@ func findRipgrep(t *testing.T) func(dir string, args ...string) []byte {
 }
 
 // 1,000 literals and 200 regular expressions give exactly the files that ripgrep finds in the sources of Go.
-// ripgrep reads what is before the first NUL of a binary file; that is no text here, and left out of the comparison.
+// ripgrep reads what is before the first NUL of a binary file; that is not text here, and left out of the comparison.
 func TestLiteralsAsRipgrep(t *testing.T) {
 	long.Only(t) // it reads all sources of Go many times; TestLiteralsComplete is a sample
 	ripgrep := findRipgrep(t)

@@ -68,7 +68,7 @@ func (g *Registry) putSkill(ctx context.Context, who Caller, m meta.Manifest, ta
 	}
 	p.version, ok = oci.Version(tag)
 	if canonical, err := oci.Tag(p.version); !ok || err != nil || canonical != tag {
-		return Pushed{}, diag.New(diag.Misuse, "invalid_version", "tag %q is no semantic version, and in %s tags are versions", tag, m.Repo).
+		return Pushed{}, diag.New(diag.Misuse, "invalid_version", "tag %q is not a semantic version, and in %s tags are versions", tag, m.Repo).
 			Hint("push it as %s:1.0.0; tags that move need a namespace that accepts any artifact", m.Repo)
 	}
 	done, err := g.publish(ctx, who, p)
@@ -170,7 +170,7 @@ func (g *Registry) PublishMirrored(ctx context.Context, who Caller, namespace, n
 }
 
 func foreignManifest(digest string) error {
-	return diag.New(diag.Misuse, "not_a_skill", "%s belongs to another manifest and is no release", digest)
+	return diag.New(diag.Misuse, "not_a_skill", "%s belongs to another manifest and is not a release", digest)
 }
 
 // publish is the pipeline.

@@ -113,7 +113,7 @@ func (g *Registry) artifact(ctx context.Context, m meta.Manifest) (*oci.Artifact
 	}
 	switch {
 	case len(a.Members) > 0:
-		return nil, diag.New(diag.Misuse, "not_a_skill", "a collection is no release of a skill")
+		return nil, diag.New(diag.Misuse, "not_a_skill", "a collection is not a release of a skill")
 	case a.IsIndex():
 		if a, err = g.firstEntry(ctx, m.Repo, a); err != nil {
 			return nil, err

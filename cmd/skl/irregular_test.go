@@ -39,7 +39,7 @@ func TestIrregularFiles(t *testing.T) {
 	places := []struct {
 		file     string
 		commands []string
-		refused  []string // these name the file, and are exit 4 for what is no directory
+		refused  []string // these name the file, and are exit 4 for what is not a directory
 	}{
 		{"skl.toml", []string{"search pdf", "lint ."}, []string{"list", "status", "ci", "install", "update", "check", "verify", "init -y", "run pdf --dry-run", "which pdf"}},
 		{"skl.lock", []string{"lint .", "list"}, []string{"ci", "install", "verify", "outdated", "why pdf", "remove pdf"}},

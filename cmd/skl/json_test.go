@@ -85,7 +85,7 @@ func objects(t *testing.T, value any) []any {
 	t.Helper()
 	list, ok := value.([]any)
 	if !ok {
-		t.Fatalf("%v is no list", value)
+		t.Fatalf("%v is not a list", value)
 	}
 	return list
 }

@@ -130,7 +130,7 @@ func TestWalk(t *testing.T) {
 			dirs: []string{"", "sub"},
 		},
 		{
-			name: "a .git without HEAD is no repository",
+			name: "a .git without HEAD is not a repository",
 			tree: map[string]string{".git/config": "", ".git/info/exclude": "a\n", "a": ""},
 			want: []string{"a"},
 			dirs: []string{""},

@@ -254,7 +254,7 @@ func notObject(data []byte, d *json.Decoder, err error) error {
 	if err != nil && len(bytes.TrimSpace(data)) > 0 {
 		return badJSON(d, err)
 	}
-	return diag.New(diag.Misuse, "invalid_request", "the parameters are no JSON object").Hint(`such as {"pattern": "words"}`)
+	return diag.New(diag.Misuse, "invalid_request", "the parameters are not a JSON object").Hint(`such as {"pattern": "words"}`)
 }
 
 func badJSON(d *json.Decoder, err error) error {
@@ -265,5 +265,5 @@ func badJSON(d *json.Decoder, err error) error {
 	if err == io.ErrUnexpectedEOF || err == io.EOF {
 		return diag.New(diag.Misuse, "invalid_request", "the parameters end early, at byte %d", at)
 	}
-	return diag.New(diag.Misuse, "invalid_request", "the parameters are no JSON at byte %d: %v", at, err)
+	return diag.New(diag.Misuse, "invalid_request", "the parameters are not JSON at byte %d: %v", at, err)
 }

@@ -42,7 +42,7 @@ func ParseID(s string) (id string, err error) {
 	if len(digits) == idDigits && strings.Trim(digits, "0123456789abcdef") == "" {
 		return "h" + digits, nil
 	}
-	return "", diag.New(diag.Misuse, "handle_id", "%s is no handle id, which is h and %d hex digits", quote(s), idDigits).
+	return "", diag.New(diag.Misuse, "handle_id", "%s is not a handle id, which is h and %d hex digits", quote(s), idDigits).
 		Hint("search again and use the ids as they are in the answer")
 }
 

@@ -149,7 +149,7 @@ func (p Params) reference() (*Expr, string, error) {
 	}
 	for _, w := range words {
 		if len(strings.Fields(w)) > 1 {
-			return nil, "", diag.New(diag.Misuse, "invalid_request", `kind "reference" asks for uses of a name, and %s is no name`, quote(w)).
+			return nil, "", diag.New(diag.Misuse, "invalid_request", `kind "reference" asks for uses of a name, and %s is not a name`, quote(w)).
 				Hint(`give the name as symbol, or leave kind out`)
 		}
 	}

@@ -163,7 +163,7 @@ func TestCompileErrors(t *testing.T) {
 		{"kind without symbol", P{Kind: "definition"}, "invalid_request", `kind "definition" needs symbol, parent or pattern`, ""},
 		{"reference without symbol", P{Kind: "reference", Parent: "A"}, "invalid_request", `kind "reference" needs symbol`, "leave kind out to search by parent"},
 		{"definition of a section", P{Kind: "definition", Section: "A"}, "invalid_request", `kind "definition" needs symbol, parent or pattern`, "leave kind out to search by section"},
-		{"uses of words", P{Kind: "reference", Pattern: "open the file"}, "invalid_request", `kind "reference" asks for uses of a name, and "open the file" is no name`, "give the name as symbol, or leave kind out"},
+		{"uses of words", P{Kind: "reference", Pattern: "open the file"}, "invalid_request", `kind "reference" asks for uses of a name, and "open the file" is not a name`, "give the name as symbol, or leave kind out"},
 		{"no patterns", P{Patterns: []string{}}, "invalid_request", "patterns is an empty list", "leave patterns out, or name some"},
 		{"an empty pattern", P{Patterns: []string{"a", " "}}, "invalid_request", "patterns[1] is empty", ""},
 		{"many patterns", P{Patterns: many}, "invalid_request", "patterns has 33 texts, 32 are allowed", ""},
@@ -267,14 +267,14 @@ func TestDecodeErrors(t *testing.T) {
 		{`{"kind":{}}`, `the field kind is an object, and takes a string`, ""},
 		{`{"pattern":"a","pattern":"b"}`, `the field pattern is there twice`, ""},
 		{`{"dsl":"a","query":"b"}`, `dsl and query mean the same, and have different values`, ""},
-		{``, `the parameters are no JSON object`, `such as {"pattern": "words"}`},
-		{`[]`, `the parameters are no JSON object`, `such as {"pattern": "words"}`},
-		{`"pattern"`, `the parameters are no JSON object`, `such as {"pattern": "words"}`},
+		{``, `the parameters are not a JSON object`, `such as {"pattern": "words"}`},
+		{`[]`, `the parameters are not a JSON object`, `such as {"pattern": "words"}`},
+		{`"pattern"`, `the parameters are not a JSON object`, `such as {"pattern": "words"}`},
 		{`{"pattern":"a"`, `the parameters end early, at byte 14`, ""},
 		{`{"pattern":`, `the parameters end early, at byte 11`, ""},
 		{`{"pattern":"a"} {}`, `the parameters go on after their object, at byte 17`, ""},
-		{`{pattern:"a"}`, `the parameters are no JSON at byte 1: invalid character 'p'`, ""},
-		{`x`, `the parameters are no JSON at byte 1: invalid character 'x' looking for beginning of value`, ""},
+		{`{pattern:"a"}`, `the parameters are not JSON at byte 1: invalid character 'p'`, ""},
+		{`x`, `the parameters are not JSON at byte 1: invalid character 'x' looking for beginning of value`, ""},
 	}
 	for _, test := range tests {
 		got, err := query.Decode([]byte(test.json), "path")

@@ -400,7 +400,7 @@ func checkRegex(s string) (why, hint string) {
 	}
 	e, ok := errors.AsType[*syntax.Error](err)
 	if !ok {
-		return "is no expression", ""
+		return "is not an expression", ""
 	}
 	why = string(e.Code)
 	if at := strings.Index(s, e.Expr); e.Expr != "" && at >= 0 {
@@ -414,5 +414,5 @@ func checkRegex(s string) (why, hint string) {
 	default:
 		hint = "to search for the text as it is, use literal"
 	}
-	return "is no RE2 expression, " + why, hint
+	return "is not an RE2 expression, " + why, hint
 }

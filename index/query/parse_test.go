@@ -102,7 +102,7 @@ func TestParseErrors(t *testing.T) {
 		{"a bad glob", `(in-file "src/[a" (grep "a"))`, `the glob "src/[a" has a [ without its ] at byte 5, in the query at line 1, column 10 (byte 9)`, `write \[ for the character`},
 		{"an empty glob", `(file "")`, `file has an empty glob at line 1, column 7 (byte 6)`, ``},
 		{"a limit in quotes", `(limit "5" (grep "a"))`, `limit takes a number from 1 to 200 here, not "\"" at line 1, column 8 (byte 7)`, ``},
-		{"a limit that is no number", `(limit 5x (grep "a"))`, `limit takes a number from 1 to 200 here, not "5x" at line 1, column 8 (byte 7)`, ``},
+		{"a limit that is not a number", `(limit 5x (grep "a"))`, `limit takes a number from 1 to 200 here, not "5x" at line 1, column 8 (byte 7)`, ``},
 		{"a limit below 0", `(limit -5 (grep "a"))`, `limit takes a number from 1 to 200 here, not "-5" at line 1, column 8 (byte 7)`, ``},
 		{"a limit of 0", `(limit 0 (grep "a"))`, `the number "0" is not from 1 to 200 at line 1, column 8 (byte 7)`, ``},
 		{"a large limit", `(limit 99999999999999999999 (grep "a"))`, `the number "99999999999999999999" is not from 1 to 200 at line 1, column 8 (byte 7)`, ``},
@@ -113,7 +113,7 @@ func TestParseErrors(t *testing.T) {
 		{"a ) too many", `(grep "a"))`, `the query goes on after its first form, with ")" at line 1, column 11 (byte 10)`, `the first form ends at byte 10`},
 		{"a single \\ in a regex", `(regex "\d+")`, `the string of regex has a single \ in \d at line 1, column 9 (byte 8)`, `write \\d`},
 		{"a single \\ before another letter", `(regex "\é")`, `the string of regex has a single \ in \é at line 1, column 9 (byte 8)`, `write \\é`},
-		{"a wrong regex", `(regex "a(b")`, `the text of regex is no RE2 expression, missing closing ): "a(b" from its byte 1 at line 1, column 8 (byte 7)`, `to search for the text as it is, use literal`},
+		{"a wrong regex", `(regex "a(b")`, `the text of regex is not an RE2 expression, missing closing ): "a(b" from its byte 1 at line 1, column 8 (byte 7)`, `to search for the text as it is, use literal`},
 		{"too deep", deep, `the query has more than 64 levels at line 1, column 577 (byte 576)`, ``},
 		{"too many forms", wide, `the query has more than 256 forms at line 1, column 2813 (byte 2812)`, ``},
 		{"too long", strings.Repeat(" ", query.MaxDSL+1), `the query has 65537 bytes, 65536 are allowed`, ``},
@@ -155,13 +155,13 @@ func TestParseLimits(t *testing.T) {
 
 func TestRegexErrors(t *testing.T) {
 	tests := []struct{ regex, want, hint string }{
-		{`a**`, `regex is no RE2 expression, invalid nested repetition operator: "**" from its byte 2`, "use literal"},
-		{`foo(?=bar)`, `regex is no RE2 expression, invalid or unsupported Perl syntax: "(?=" from its byte 4`, "no look-ahead"},
-		{`(?<!a)b`, `regex is no RE2 expression, invalid named capture: "(?<!a)b" from its byte 1`, "no look-ahead"},
-		{`(a)\1`, `regex is no RE2 expression, invalid escape sequence: "\\1" from its byte 4`, "no back references"},
-		{`[z-a]`, `regex is no RE2 expression, invalid character class range: "z-a" from its byte 2`, "use literal"},
-		{`a{1001}`, `regex is no RE2 expression, invalid repeat count: "{1001}" from its byte 2`, "use literal"},
-		{strings.Repeat("(", 1001) + strings.Repeat(")", 1001), `regex is no RE2 expression, expression nests too deeply`, "use literal"},
+		{`a**`, `regex is not an RE2 expression, invalid nested repetition operator: "**" from its byte 2`, "use literal"},
+		{`foo(?=bar)`, `regex is not an RE2 expression, invalid or unsupported Perl syntax: "(?=" from its byte 4`, "no look-ahead"},
+		{`(?<!a)b`, `regex is not an RE2 expression, invalid named capture: "(?<!a)b" from its byte 1`, "no look-ahead"},
+		{`(a)\1`, `regex is not an RE2 expression, invalid escape sequence: "\\1" from its byte 4`, "no back references"},
+		{`[z-a]`, `regex is not an RE2 expression, invalid character class range: "z-a" from its byte 2`, "use literal"},
+		{`a{1001}`, `regex is not an RE2 expression, invalid repeat count: "{1001}" from its byte 2`, "use literal"},
+		{strings.Repeat("(", 1001) + strings.Repeat(")", 1001), `regex is not an RE2 expression, expression nests too deeply`, "use literal"},
 		{"a\xff", `regex is not UTF-8`, ""},
 	}
 	for _, test := range tests {

@@ -87,7 +87,7 @@ func TestReferencesByName(t *testing.T) {
 	}{
 		{"A", []chunk.Reference{refs[0], refs[2]}},
 		{"b", []chunk.Reference{refs[1]}},
-		{"x/b", nil}, // a qualifier is no name
+		{"x/b", nil}, // a qualifier is not a name
 		{"", nil},
 	} {
 		got, err := decodeReferences(blob, func(n []byte) bool { return string(n) == tt.name })

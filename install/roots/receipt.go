@@ -120,7 +120,7 @@ func ParseReceipt(data []byte) (Receipt, error) {
 	}
 	for _, link := range in.Links {
 		if err := bundle.CheckPath(link); err != nil || path.Base(link) != in.Name {
-			return Receipt{}, badReceipt("%q is no place of a link to %s", diag.Printable(link), in.Name)
+			return Receipt{}, badReceipt("%q is not a place of a link to %s", diag.Printable(link), in.Name)
 		}
 	}
 	for path, file := range in.Files {

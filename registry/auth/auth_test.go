@@ -226,7 +226,7 @@ func TestParseScopes(t *testing.T) {
 		"repository:acme/pdf:":                     "[]",
 		"repository:acme/pdf:fly":                  "[]",
 		strings.Repeat("repository:a/b:pull ", 99): "[repository:a/b:pull]",
-		// These are refused: what they name is no repository, or more than a bearer can hold.
+		// These are refused: what they name is not a repository, or more than a bearer can hold.
 		"repository:acme/pdf":            "invalid_request",
 		"repository::pull":               "invalid_name",
 		"repository:host:5000/pdf:pull":  "invalid_name",

@@ -155,9 +155,9 @@ func unauthorized() *diag.Error {
 // TokenPath is where ServeToken belongs.
 const TokenPath = "/token"
 
-// ServeToken is the token endpoint of docker's protocol: it gives a bearer for a token by Basic
-// authentication (GET), or in a form (POST, grant types password and refresh_token). Without
-// credentials it gives a bearer for nobody. What the bearer may do is decided where it is shown.
+// ServeToken is the token endpoint of docker's protocol: it exchanges Basic credentials (GET), or
+// those in a form (POST, grant types password and refresh_token), for a bearer token. Without
+// credentials the bearer is for nobody. What the bearer may do is decided where it is shown.
 //
 // A bearer is no credential here: else it could be exchanged for ever, and for other repositories than it
 // was asked for. A bearer ends with its token, if that is sooner.

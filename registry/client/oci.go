@@ -221,7 +221,7 @@ func (o *OCI) answered(t Target, r *errcode.ErrorResponse) error {
 	case http.StatusGone:
 		return describe(diag.Refused, "blocked", "it is blocked")
 	case http.StatusRequestEntityTooLarge:
-		return describe(diag.Failed, "too_large", "the registry does not take as much")
+		return describe(diag.Failed, "too_large", "the registry does not accept content of this size")
 	case http.StatusTooManyRequests:
 		e := describe(diag.Failed, "rate_limited", "there were too many requests")
 		e.Retryable = true

@@ -64,7 +64,7 @@ func TestMigrate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := migrate(one); !errors.Is(err, diag.Code("corrupt")) {
-		t.Errorf("a schema version that is no number: %v", err)
+		t.Errorf("a schema version that is not a number: %v", err)
 	}
 }
 

@@ -61,7 +61,7 @@ type Hits struct {
 	Relaxed bool // they have only some of the words
 }
 
-// NewTx returns the Tx that is q in the words of d. It is for implementations of [Store].
+// NewTx wraps q in a transaction that speaks dialect d. It is for implementations of [Store].
 func NewTx(q Querier, d Dialect) *Tx { return &Tx{q, d} }
 
 const defaultLimit = 10_000

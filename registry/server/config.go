@@ -85,7 +85,7 @@ type Duration time.Duration
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil || v < 0 {
-		return fmt.Errorf("%q is no length of time; write 90s, 15m or 24h", text)
+		return fmt.Errorf("invalid duration %q: use 90s, 15m or 24h", text)
 	}
 	*d = Duration(v)
 	return nil

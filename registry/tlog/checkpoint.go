@@ -61,15 +61,15 @@ func ParseCheckpoint(text string) (Checkpoint, error) {
 		c.Extra = nil
 	}
 	if !validName(c.Origin) {
-		return refuse("its origin is no name of a key")
+		return refuse("its origin is not a name of a key")
 	}
 	var err error
 	if c.Size, err = strconv.ParseInt(lines[1], 10, 64); err != nil || c.Size < 0 || c.Size > 1<<48 || strconv.FormatInt(c.Size, 10) != lines[1] {
-		return refuse("its size is no number of entries")
+		return refuse("its size is not a number of entries")
 	}
 	root, err := base64.StdEncoding.Strict().DecodeString(lines[2])
 	if err != nil || len(root) != len(c.Root) {
-		return refuse("its root is no hash")
+		return refuse("its root is not a hash")
 	}
 	copy(c.Root[:], root)
 	stamp, ok := strings.CutPrefix(lines[3], "time ")
@@ -185,7 +185,7 @@ func OpenCheckpoint(msg []byte, public string) (Checkpoint, error) {
 func ParsePublic(public string) (origin string, err error) {
 	verifier, err := note.NewVerifier(public)
 	if err != nil || !validName(verifier.Name()) || len(public) > 1024 {
-		return "", diag.New(diag.Refused, "log_signature", "%.100q is no key of a log", public)
+		return "", diag.New(diag.Refused, "log_signature", "%.100q is not a key of a log", public)
 	}
 	return verifier.Name(), nil
 }

@@ -123,7 +123,7 @@ func Decode(e Encoded) (Proof, error) {
 	for _, text := range e.Proof {
 		h, err := tlog.ParseHash(text)
 		if err != nil || h.String() != text {
-			return Proof{}, diag.New(diag.Refused, "log_proof", "the proof of the log entry is malformed: %.60q is no hash", text)
+			return Proof{}, diag.New(diag.Refused, "log_proof", "the proof of the log entry is malformed: %.60q is not a hash", text)
 		}
 		p.Hashes = append(p.Hashes, h)
 	}

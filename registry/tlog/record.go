@@ -105,7 +105,7 @@ func (r Record) check() error {
 		return badRecord("its version is %d, and 1 is known", r.V)
 	}
 	if r.Action == "" || len(r.Action) > 32 || strings.Trim(string(r.Action), "abcdefghijklmnopqrstuvwxyz-") != "" {
-		return badRecord("action %.40q is no word", r.Action)
+		return badRecord("action %.40q is not a word", r.Action)
 	}
 	if r.Name == "" {
 		return badRecord("it has no name")

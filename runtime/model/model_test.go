@@ -31,7 +31,7 @@ func TestExtract(t *testing.T) {
 		"brackets in strings":       {`{"day":"]}\"{"}`, `{"day":"]}\"{"}`},
 		"inner object of a bad one": {`{"x": nope, "y": {"day":"Mon"}}`, `{"day":"Mon"}`},
 		"cut off":                   {`{"day":"Mon`, ``},
-		"a list is no object":       {`["day"]`, ``},
+		"a list is not an object":   {`["day"]`, ``},
 		"nothing":                   {`no`, ``},
 		"too deep":                  {strings.Repeat(`{"a":`, 65) + `1` + strings.Repeat(`}`, 65), strings.Repeat(`{"a":`, 64) + `1` + strings.Repeat(`}`, 64)},
 		"too large":                 {`{"day":"` + strings.Repeat("x", model.MaxAnswer) + `"}`, ``},
@@ -159,14 +159,14 @@ func TestChecked(t *testing.T) {
 		want    string // value
 		asked   int
 	}{
-		"fits":                  {[]model.Reply{{Value: json.RawMessage(`{"day":"Mon"}`)}}, 0, `{"day":"Mon"}`, 1},
-		"in a text":             {[]model.Reply{{Text: "It is\n```\n{\"day\":\"Mon\"}\n```"}}, 0, `{"day":"Mon"}`, 1},
-		"second time":           {[]model.Reply{{Text: "Monday"}, {Text: `{"day":"Mon"}`}}, 0, `{"day":"Mon"}`, 2},
-		"third time":            {[]model.Reply{{Text: "Monday"}, {Value: json.RawMessage(`{"day":1}`)}, {Text: `{"day":"Mon"}`}}, 0, `{"day":"Mon"}`, 3},
-		"never":                 {[]model.Reply{{Text: "Monday"}, {Text: "Monday"}, {Text: "Monday"}}, 0, "", 3},
-		"no repairs":            {[]model.Reply{{Text: "Monday"}}, -1, "", 1},
-		"value that is no JSON": {[]model.Reply{{Value: json.RawMessage(`{"day":`)}}, -1, "", 1},
-		"more than was asked":   {[]model.Reply{{Value: json.RawMessage(`{"day":"Mon","x":1}`)}}, -1, "", 1},
+		"fits":                   {[]model.Reply{{Value: json.RawMessage(`{"day":"Mon"}`)}}, 0, `{"day":"Mon"}`, 1},
+		"in a text":              {[]model.Reply{{Text: "It is\n```\n{\"day\":\"Mon\"}\n```"}}, 0, `{"day":"Mon"}`, 1},
+		"second time":            {[]model.Reply{{Text: "Monday"}, {Text: `{"day":"Mon"}`}}, 0, `{"day":"Mon"}`, 2},
+		"third time":             {[]model.Reply{{Text: "Monday"}, {Value: json.RawMessage(`{"day":1}`)}, {Text: `{"day":"Mon"}`}}, 0, `{"day":"Mon"}`, 3},
+		"never":                  {[]model.Reply{{Text: "Monday"}, {Text: "Monday"}, {Text: "Monday"}}, 0, "", 3},
+		"no repairs":             {[]model.Reply{{Text: "Monday"}}, -1, "", 1},
+		"value that is not JSON": {[]model.Reply{{Value: json.RawMessage(`{"day":`)}}, -1, "", 1},
+		"more than was asked":    {[]model.Reply{{Value: json.RawMessage(`{"day":"Mon","x":1}`)}}, -1, "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fake{replies: test.replies}

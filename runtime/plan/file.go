@@ -64,7 +64,7 @@ func readFile(fsys fs.FS, name string) (string, error) {
 		return "", missing(name, err)
 	}
 	if !info.Mode().IsRegular() {
-		return "", diag.New(diag.Unmet, CodeMissing, "%s is no regular file", name)
+		return "", diag.New(diag.Unmet, CodeMissing, "%s is not a regular file", name)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {
@@ -160,7 +160,7 @@ func (p *Plan) sibling(s *tree.Skill, name, rest string) (*tree.Skill, string, e
 	}
 	other := p.siblings[owner]
 	if other == nil {
-		return nil, "", outside(name, "is of the skill "+owner+", which is no installed dependency")
+		return nil, "", outside(name, "is of the skill "+owner+", which is not an installed dependency")
 	}
 	return other, file, nil
 }

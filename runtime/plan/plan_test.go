@@ -171,7 +171,7 @@ func checkNodes(t *testing.T, p *plan.Plan) {
 			t.Errorf("Order(%s) = %d, want %d", p.ID(n), p.Order(n), i)
 		}
 		if c, ok := p.Callee(n); ok && c.Skill.Op(c.Op.Name) != c.Op {
-			t.Errorf("%s: Callee is no op of its skill", p.ID(n))
+			t.Errorf("%s: Callee is not an op of its skill", p.ID(n))
 		}
 		if n.Kind == tree.If && p.Cond(n) == nil {
 			t.Errorf("%s has no condition", p.ID(n))

@@ -203,7 +203,7 @@ func (b *binder) schema(s *tree.Skill, path string) (*Schema, error) {
 	}
 	var js jsonschema.Schema
 	if err := json.Unmarshal(data, &js); err != nil {
-		return nil, fmt.Errorf("%s is no JSON Schema: %w", r.Path, err)
+		return nil, fmt.Errorf("%s is not a JSON Schema: %w", r.Path, err)
 	}
 	resolved, err := js.Resolve(nil)
 	if err != nil {

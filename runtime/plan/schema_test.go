@@ -87,7 +87,7 @@ func TestValidate(t *testing.T) {
 		t.Errorf("a Go value: %v", err)
 	}
 	if err := s.Validate(make(chan int)); err == nil {
-		t.Error("a channel is no JSON")
+		t.Error("a channel is not JSON")
 	}
 }
 

@@ -203,7 +203,7 @@ func option(q Question, text string) (string, error) {
 	if len(begins) == 1 {
 		return begins[0], nil
 	}
-	return "", diag.New(diag.Misuse, CodeAnswer, "%q is no answer to %q", diag.Clip(text, 80), diag.Clip(q.Question, 120)).Meant(q.Options...)
+	return "", diag.New(diag.Misuse, CodeAnswer, "%q is not an answer to %q", diag.Clip(text, 80), diag.Clip(q.Question, 120)).Meant(q.Options...)
 }
 
 func sameOption(a, b string) bool {
@@ -323,7 +323,7 @@ func (m *Machine) fields(ctx context.Context, n *tree.Node, path string, purpose
 	}
 	var object map[string]any
 	if json.Unmarshal(got.Output, &object) != nil {
-		return nil, diag.New(diag.Failed, CodeValue, "the model's answer for %s is no object", path)
+		return nil, diag.New(diag.Failed, CodeValue, "the model's answer for %s is not an object", path)
 	}
 	for name := range object {
 		if !slices.Contains(names, name) {

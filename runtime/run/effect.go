@@ -214,7 +214,7 @@ func (m *Machine) ask(ctx context.Context, req model.Request, key string, readOn
 	if err == nil && req.Schema != nil {
 		out.Text = ""
 		if !json.Valid(got.Value) {
-			return out, diag.New(diag.Failed, model.CodeBadAnswer, "the model's answer for node %s is no JSON value", req.Node)
+			return out, diag.New(diag.Failed, model.CodeBadAnswer, "the model's answer for node %s is not a JSON value", req.Node)
 		}
 		v, _ := decode(got.Value)
 		out.Output = encode(v) // in one spelling, so that the journal and the events do not depend on the provider's

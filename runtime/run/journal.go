@@ -251,7 +251,7 @@ func readRecords(r io.Reader, name string) (records []Record, size int64, err er
 			if _, err := in.Peek(1); err == io.EOF {
 				break // the last line, written in part when the power went
 			}
-			return nil, 0, diag.New(diag.Failed, CodeJournal, "%s: line %d is no record", name, line)
+			return nil, 0, diag.New(diag.Failed, CodeJournal, "%s: line %d is not a record", name, line)
 		}
 		if size += int64(len(text)); size > MaxJournal {
 			return nil, 0, diag.New(diag.Failed, CodeJournal, "%s is larger than 1 GiB", name)
@@ -259,7 +259,7 @@ func readRecords(r io.Reader, name string) (records []Record, size int64, err er
 		records = append(records, rec)
 	}
 	if len(records) == 0 || records[0].Type != HeaderRecord {
-		return nil, 0, diag.New(diag.Failed, CodeJournal, "%s is no journal of a run", name)
+		return nil, 0, diag.New(diag.Failed, CodeJournal, "%s is not a journal of a run", name)
 	}
 	if v := records[0].Version; v != JournalVersion {
 		return nil, 0, diag.New(diag.Failed, CodeJournal, "%s has version %d of the format; this program reads version %d", name, v, JournalVersion)

@@ -223,7 +223,7 @@ func project(declared []string, targets []tree.Target, schema *plan.Schema, valu
 			return out, nil
 		}
 		if !isObject {
-			return nil, diag.New(diag.Failed, CodeValue, "%d names for a result that is no object", len(targets))
+			return nil, diag.New(diag.Failed, CodeValue, "%d names for a result that is not an object", len(targets))
 		}
 		for _, t := range targets {
 			if v, ok := object[t.Name]; ok {
@@ -239,7 +239,7 @@ func project(declared []string, targets []tree.Target, schema *plan.Schema, valu
 		return nil, diag.New(diag.Failed, CodeValue, "%d names for %d outputs", len(targets), len(declared))
 	}
 	if !isObject {
-		return nil, diag.New(diag.Failed, CodeValue, "the result is no object with %s", strings.Join(declared, ", "))
+		return nil, diag.New(diag.Failed, CodeValue, "the result is not an object with %s", strings.Join(declared, ", "))
 	}
 	for i, t := range targets {
 		if v, ok := object[t.Name]; ok && t.Group {

@@ -59,7 +59,7 @@ func (m *Machine) elements(ctx context.Context, n *tree.Node, path string) (item
 		return nil, how, placed(err, n)
 	}
 	if scalar {
-		m.warn("loop_scalar", fmt.Sprintf("%s is no list: the loop runs once", n.In))
+		m.warn("loop_scalar", fmt.Sprintf("%s is not a list: the loop runs once", n.In))
 	}
 	if filter {
 		items, err = m.filterByModel(ctx, n, path, items)

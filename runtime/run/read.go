@@ -92,7 +92,7 @@ func (m *Machine) section(n *tree.Node) (string, error) {
 	}
 	text, ok := v.(string)
 	if !ok {
-		return "", diag.New(diag.Unmet, CodeValue, "the section of %s is named by %s, which is no text", n.Path, n.Section).At(position(n))
+		return "", diag.New(diag.Unmet, CodeValue, "the section of %s is named by %s, which is not text", n.Path, n.Section).At(position(n))
 	}
 	return text, nil
 }

@@ -34,7 +34,7 @@ func (m *Machine) applySet(f *frame, n *tree.Node, path string, began time.Time)
 	}
 	value, err := decode(raw)
 	if err != nil {
-		return true, diag.New(diag.Misuse, CodeValue, "the value set for %s is no JSON: %w", path, err)
+		return true, diag.New(diag.Misuse, CodeValue, "the value set for %s is not JSON: %w", path, err)
 	}
 	m.set = true
 	m.begin(n, path, nil)

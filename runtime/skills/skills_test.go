@@ -43,7 +43,7 @@ func TestFSHasOneDirectoryPerSkill(t *testing.T) {
 	var got []string
 	for _, e := range entries {
 		if !e.IsDir() {
-			t.Errorf("%s is no directory", e.Name())
+			t.Errorf("%s is not a directory", e.Name())
 		}
 		got = append(got, e.Name())
 	}

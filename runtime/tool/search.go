@@ -252,7 +252,7 @@ func prepareGrep(d *Dispatcher, input json.RawMessage) (*use, error) {
 	}
 	re, err := regexp.Compile(flags + ":" + in.Pattern + ")")
 	if err != nil {
-		return nil, badInput("grep", "%q is no regular expression: %w", diag.Printable(in.Pattern), err)
+		return nil, badInput("grep", "%q is not a regular expression: %w", diag.Printable(in.Pattern), err)
 	}
 	var only *glob.Glob
 	if in.Glob != "" {

@@ -96,7 +96,7 @@ func ParsePrivate(text, passphrase []byte) (PrivateKey, error) {
 		return PrivateKey{}, diag.New(diag.Failed, "invalid_key", "private keys in the encryption of PKCS #8 are not read").
 			Hint("openssl pkcs8 -in FILE -out PLAIN")
 	default:
-		return PrivateKey{}, diag.New(diag.Failed, "invalid_key", "a PEM block %q is no private key", diag.Printable(block.Type))
+		return PrivateKey{}, diag.New(diag.Failed, "invalid_key", "a PEM block %q is not a private key", diag.Printable(block.Type))
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {
@@ -162,7 +162,7 @@ func ParsePublic(text []byte) (PublicKey, error) {
 	case pemPrivate, pemSealed, pemSealedCosign, pemSealedPKCS8:
 		return PublicKey{}, diag.New(diag.Misuse, "invalid_key", "this is a private key; give others the public one only")
 	default:
-		return PublicKey{}, diag.New(diag.Failed, "invalid_key", "a PEM block %q is no public key", diag.Printable(block.Type))
+		return PublicKey{}, diag.New(diag.Failed, "invalid_key", "a PEM block %q is not a public key", diag.Printable(block.Type))
 	}
 	key, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {

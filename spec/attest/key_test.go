@@ -168,7 +168,7 @@ func TestRotation(t *testing.T) {
 	if _, err := attest.Rotated(stolen, old.Public()); !errors.Is(err, diag.Code("rotation_refused")) {
 		t.Errorf("signed by somebody else: %v", err)
 	}
-	// A release signature is no rotation, and a rotation signs no release.
+	// A release signature is not a rotation, and a rotation signs no release.
 	if _, err := attest.Rotated(sign(t, old, pdf()), old.Public()); err == nil {
 		t.Error("a signature counts as a rotation")
 	}

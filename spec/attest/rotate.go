@@ -46,7 +46,7 @@ func Rotated(bundle []byte, old PublicKey) (PublicKey, error) {
 	var claim rotation
 	st, no := b.statement()
 	if no == nil && json.Unmarshal(st.Predicate, &claim) != nil {
-		no = refuse(Malformed, "its predicate is no rotation")
+		no = refuse(Malformed, "its predicate is not a rotation")
 	}
 	var next PublicKey
 	if no == nil {

@@ -163,7 +163,7 @@ func NewVerifier(t Trust) (*Verifier, error) {
 		if id.Pattern != "" {
 			// On its own first: "a)|(b" would become valid inside the group and escape the anchors.
 			if _, err := regexp.Compile(id.Pattern); err != nil {
-				return nil, diag.New(diag.Misuse, "invalid_trust", "the identity pattern %q is no regular expression", diag.Printable(id.Pattern))
+				return nil, diag.New(diag.Misuse, "invalid_trust", "the identity pattern %q is not a regular expression", diag.Printable(id.Pattern))
 			}
 			// \A and \z stay anchors whatever flags the pattern sets.
 			whole = `\A(?:` + id.Pattern + `)\z`

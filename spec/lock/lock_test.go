@@ -133,9 +133,9 @@ func TestParseRefuses(t *testing.T) {
 		{"short artifact", v + "artifact = \"sha256:aa\"\n", "lock_corrupt", "skl.lock:4:12"},
 		{"url like an option", v + "url = \"--upload-pack=x\"\n", "lock_corrupt", "skl.lock:4:7"},
 		{"negative size", v + "bytes = -1\n", "lock_corrupt", "skl.lock:4:9"},
-		{"size that is no number", v + "bytes = \"1\"\n", "lock_corrupt", "skl.lock:4:9"},
+		{"size that is not a number", v + "bytes = \"1\"\n", "lock_corrupt", "skl.lock:4:9"},
 		{"signer that is no table", v + "signer = 1\n", "lock_corrupt", "skl.lock:4:10"},
-		{"requires that is no list", v + "requires = \"a\"\n", "lock_corrupt", "skl.lock:4:12"},
+		{"requires that is not a list", v + "requires = \"a\"\n", "lock_corrupt", "skl.lock:4:12"},
 		{"skill that is a list of numbers", "version = 1\nskill = [1]\n", "lock_corrupt", "skl.lock:2:10"},
 	}
 	for _, tt := range tests {

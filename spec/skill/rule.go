@@ -183,7 +183,7 @@ var rules = []RuleDoc{
 	{RuleYAMLSyntax, diag.SeverityError, false, "the frontmatter is not YAML"},
 	{RuleYAMLTag, diag.SeverityError, false, "the frontmatter uses a tag"},
 	{RuleZeroWidth, diag.SeverityWarning, false, "a text file holds zero-width characters where no script or emoji needs them"},
-	{RuleArguments, diag.SeverityError, false, "arguments.schema is no schema within the limits; people cannot invoke the skill"},
+	{RuleArguments, diag.SeverityError, false, "arguments.schema is not a schema within the limits; people cannot invoke the skill"},
 	{RulePositional, diag.SeverityWarning, false, "arguments.positional is not a list of the schema's properties; ignored"},
 	{RuleAttach, diag.SeverityError, false, "attach is not true or false; read as false"},
 	{RuleCritical, diag.SeverityError, false, "critical names a key that this program does not know; the skill is refused"},

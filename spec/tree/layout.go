@@ -353,7 +353,7 @@ func (l *layouter) box(reg region) {
 		case m.kind == bulletMark:
 			l.reportMixed(i, m.start)
 		case m.railed && strings.HasPrefix(s[m.start:], "--"):
-			l.report(&l.mixed, i, m.start+1, ruleLayout, diag.SeverityError, "|-- is no connector: draw branches with ├── and └──")
+			l.report(&l.mixed, i, m.start+1, ruleLayout, diag.SeverityError, "|-- is not a connector: draw branches with ├── and └──")
 		}
 		switch {
 		case m.railed || m.first > l.lastCol && l.lastCol >= 0:

@@ -85,7 +85,7 @@ func LoadAgent(fsys fs.FS, name string) (*Skill, error) {
 	src, err := readFile(fsys, name)
 	sub, suberr := fs.Sub(fsys, dir)
 	if suberr != nil {
-		return nil, diag.New(diag.Misuse, codeNone, "%s is no path of an agent file", diag.Printable(name))
+		return nil, diag.New(diag.Misuse, codeNone, "%s is not a path of an agent file", diag.Printable(name))
 	}
 	return build(sub, path.Base(name), path.Base(dir), src, err)
 }
@@ -148,7 +148,7 @@ func (s *Skill) Op(name string) *Op {
 	return nil
 }
 
-var errNotText = errors.New("it is no UTF-8 text")
+var errNotText = errors.New("it is not UTF-8 text")
 
 // readFile reads a text file of at most MaxFileBytes. Another kind of file does not exist.
 func readFile(fsys fs.FS, name string) (string, error) {

@@ -16,7 +16,7 @@ import (
 func Ambient(ctx context.Context, getenv func(string) string, client *http.Client, audience string) (string, error) {
 	address, secret := getenv("ACTIONS_ID_TOKEN_REQUEST_URL"), getenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN")
 	if address == "" || secret == "" {
-		return "", diag.New(diag.NeedsInput, "keyless_token", "there is no identity token, and this is no CI job that could give one").
+		return "", diag.New(diag.NeedsInput, "keyless_token", "there is no identity token, and this is not a CI job that could give one").
 			Hint("set SIGSTORE_ID_TOKEN").
 			Hint("in GitHub Actions, give the job the permission id-token: write")
 	}

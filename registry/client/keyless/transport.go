@@ -154,7 +154,7 @@ func withoutRedirects(client *http.Client) *http.Client {
 func secure(what, address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil {
-		return nil, diag.New(diag.Misuse, "keyless_config", "%q is no address of a %s", diag.Printable(address), what)
+		return nil, diag.New(diag.Misuse, "keyless_config", "%q is not an address of a %s", diag.Printable(address), what)
 	}
 	if u.Scheme == "https" || u.Scheme == "http" && origin.Loopback(u.Hostname()) {
 		return u, nil

@@ -101,7 +101,7 @@ func TestVariableName(t *testing.T) {
 		}
 		seen[name] = host
 		if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
-			t.Fatalf("%q: %s is no name of a variable", host, name)
+			t.Fatalf("%q: %s is not a name of a variable", host, name)
 		}
 		if len(host) == 6 {
 			return

@@ -135,7 +135,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A skill that cannot be read is listed as such, and is no release.
+// A skill that cannot be read is listed as such, and is not a release.
 func TestInvalid(t *testing.T) {
 	s := embeddedIn("alpha 1.0.0\nbeta soon")
 	found, err := s.Skills(context.Background(), parse(t, "skl:"), source.Release{}, nil)

@@ -139,7 +139,7 @@ func nextEntry(data []byte) (e entry, rest []byte, err error) {
 	mode, known := treeModes[string(data[:sp])]
 	switch {
 	case e.name == "" || e.name == "." || e.name == ".." || strings.Contains(e.name, "/"):
-		return entry{}, nil, diag.New(diag.Refused, bundle.CodePathTraversal, "the tree names an entry %q, which is no name", diag.Printable(e.name))
+		return entry{}, nil, diag.New(diag.Refused, bundle.CodePathTraversal, "the tree names an entry %q, which is not a name", diag.Printable(e.name))
 	case !known:
 		return entry{}, nil, badTree(e.name, fmt.Sprintf("has the mode %q, which git does not write", diag.Printable(string(data[:min(sp, 12)]))))
 	}

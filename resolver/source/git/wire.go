@@ -225,7 +225,7 @@ func (w *wire) greet(ctx context.Context) error {
 	}
 	at, ok := strings.CutSuffix(final.Path, "/info/refs")
 	if !ok || final.Scheme != "https" && final.Scheme != req.URL.Scheme {
-		return diag.New(diag.Failed, "git_protocol", "%s redirects to %s, which is no repository", show(w.url), show(final.String()))
+		return diag.New(diag.Failed, "git_protocol", "%s redirects to %s, which is not a repository", show(w.url), show(final.String()))
 	}
 	if err := w.readGreeting(newPktReader(io.LimitReader(resp.Body, maxAdverts))); err != nil {
 		return unexpectedEnd(err)

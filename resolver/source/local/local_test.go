@@ -96,7 +96,7 @@ func TestSkillsOfFolders(t *testing.T) {
 		{"the eighth directory is looked at", map[string]string{"1/2/3/4/5/6/7/8/SKILL.md": skillText("deep")}, ".", `deep 1.2.3 "1/2/3/4/5/6/7/8"`},
 		{"without a name the folder's counts", map[string]string{"pdf/SKILL.md": "---\ndescription: Reads.\n---\n"}, "./pdf", `pdf  ""`},
 		{"what cannot be read is listed", map[string]string{"pdf/SKILL.md": "no frontmatter"}, "./pdf", `pdf  "" invalid`},
-		{"a name that is no directory", map[string]string{"pdf/SKILL.md": strings.ReplaceAll(skillText("pdf"), "pdf", "../pdf")}, "./pdf", `../pdf 1.2.3 "" invalid`},
+		{"a name that is not a directory", map[string]string{"pdf/SKILL.md": strings.ReplaceAll(skillText("pdf"), "pdf", "../pdf")}, "./pdf", `../pdf 1.2.3 "" invalid`},
 		{"a version that is not semantic", map[string]string{"pdf/SKILL.md": strings.ReplaceAll(skillText("pdf"), "1.2.3", "1.2")}, "./pdf", `pdf  ""`},
 		{"a link as SKILL.md", map[string]string{"pdf/SKILL.md": "-> docs/main.md", "pdf/docs/main.md": skillText("pdf")}, "./pdf", `pdf 1.2.3 ""`},
 		{"a link as SKILL.md that leads out", map[string]string{"pdf/SKILL.md": "-> ../secret.md", "secret.md": skillText("pdf")}, "./pdf", ""},

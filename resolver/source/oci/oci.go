@@ -382,7 +382,7 @@ func (r *repository) entry(ctx context.Context, a *oci.Artifact, want digest.Dig
 	}
 	last := candidates[len(candidates)-1]
 	if want != "" && artifact(last) != want {
-		return nil, diag.New(diag.Refused, oci.CodeDigest, "%s has not the layer that was locked, %s", r.url, diag.Printable(string(want)))
+		return nil, diag.New(diag.Refused, oci.CodeDigest, "%s no longer has the locked layer %s", r.url, diag.Printable(string(want)))
 	}
 	return last, nil
 }

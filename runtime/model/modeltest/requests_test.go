@@ -116,7 +116,7 @@ var requestCases = []requestCase{
 	{name: "result that is an error", request: model.Request{Prompt: "p", Tools: someTools}, result: model.ToolResult{Text: "no such file", IsError: true},
 		turns: []modeltest.Turn{{Tools: []modeltest.Use{{Name: "read"}}}, {Text: "done"}}},
 	{name: "result without text", request: model.Request{Prompt: "p", Tools: someTools}, turns: []modeltest.Turn{{Tools: []modeltest.Use{{Name: "read"}}}, {Text: "done"}}},
-	{name: "input that is no object", request: model.Request{Prompt: "p", Tools: someTools},
+	{name: "input that is not an object", request: model.Request{Prompt: "p", Tools: someTools},
 		turns: []modeltest.Turn{{Tools: []modeltest.Use{{Name: "read", Raw: `{"path":`}, {Name: "read", Raw: `[1]`}, {Name: "read", Raw: ` {"n": 1e2, "é": "<&>"}`}}}, {Text: "done"}}},
 	{name: "tools and schema", request: model.Request{Prompt: "p", Tools: someTools, Schema: daySchema}, result: model.ToolResult{Text: "r"},
 		turns: []modeltest.Turn{{Tools: []modeltest.Use{{Name: "read"}}}, {Text: "I think it is Monday."}, {Value: json.RawMessage(`{"day":"Monday"}`)}}},

@@ -1,6 +1,6 @@
 # Reads archives as Python's zipfile and tarfile do. Over stdin come requests, each a line
 # "FORMAT LENGTH" with LENGTH bytes behind it; each is answered by a line of JSON: {"entries":
-# [[path, kind, sha256]]} of what is no directory, or {"error": text}.
+# [[path, kind, sha256]]} of what is not a directory, or {"error": text}.
 import hashlib, io, json, stat, sys, tarfile, zipfile
 
 

@@ -150,7 +150,7 @@ var rules = []skill.RuleDoc{
 	{ID: NoCompat, Severity: fault, Text: "compatibility is absent, so nothing says that the tree needs a runtime"},
 	{ID: CompatText, Severity: doubt, Text: "compatibility does not name canopy-runtime and where to find it"},
 	{ID: OneInstall, Severity: doubt, Text: "compatibility prescribes one single way to install the runtime"},
-	{ID: BoldUnmarked, Severity: fault, Text: "a call in bold means an op that is no subagent"},
+	{ID: BoldUnmarked, Severity: fault, Text: "a call in bold means an op that is not a subagent"},
 	{ID: PlainMarked, Severity: fault, Text: "a plain call means a subagent"},
 	{ID: NoOutput, Severity: fault, Text: "a subagent has no output contract"},
 	{ID: OutputMissing, Severity: fault, Text: "the file of an output contract does not exist"},

@@ -46,7 +46,7 @@ func (c *checker) schema(written string) *schema {
 		return s
 	}
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(text, "\ufeff")), &s.root); err != nil {
-		s.bad = "is no JSON: " + err.Error()
+		s.bad = "is not JSON: " + err.Error()
 		return s
 	}
 	s.sample = !isSchema(s.root)

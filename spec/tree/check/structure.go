@@ -114,7 +114,7 @@ func sameText(a, b string) bool {
 func (c *checker) primitive(n *tree.Node) {
 	k := n.Kind
 	if n.Bold && k != tree.Call {
-		c.report(BoldPrimitive, n.Pos, k.String()+" is no op: bold means nothing there")
+		c.report(BoldPrimitive, n.Pos, k.String()+" is not an op: bold means nothing there")
 	}
 	switch k {
 	case tree.If, tree.ElseIf:

@@ -64,7 +64,7 @@ func (c *checker) marker(op *tree.Op) {
 		line, _ := f.line(n)
 		text := strings.TrimLeft(strings.TrimSpace(line), "> *_")
 		if _, ok := cutFold(text, "subagent"); ok || strings.HasPrefix(text, "Output contract:") || strings.HasPrefix(text, "Input contract:") {
-			c.report(MarkerForm, tree.Pos{File: op.Pos.File, Line: n, Column: 1}, "the blockquote is no marker: that is the first thing below the heading, and starts with > **Subagent.**")
+			c.report(MarkerForm, tree.Pos{File: op.Pos.File, Line: n, Column: 1}, "the blockquote is not a marker: that is the first thing below the heading, and starts with > **Subagent.**")
 			break
 		}
 	}

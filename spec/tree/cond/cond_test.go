@@ -273,7 +273,7 @@ func TestNothingIsSilentlyFalse(t *testing.T) {
 		{"an answer that is not offered", `user chose Nope`, `does not offer`, world{answer: "Yes", options: "Yes|No"}},
 		{"English about an unbound word", `build is green`, `nothing binds`, world{}},
 		{"order of a missing value", `context.gone > 3`, `no value`, world{}},
-		{"order of a text", `phase > 3`, `no number`, world{}},
+		{"order of a text", `phase > 3`, `not a number`, world{}},
 		{"versions that are none", `phase is greater than 1.0.0`, `neither two versions`, world{}},
 		{"outcome of nothing", `tests failed`, `no call binds it`, world{}},
 		{"part of a number", `n contains "3"`, `neither a text`, world{}},

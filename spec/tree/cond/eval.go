@@ -260,7 +260,7 @@ func (v *evaluation) number(cond string, o Operand) (float64, error) {
 	}
 	f, ok := numeric(val)
 	if !ok {
-		return 0, undecided("condition %q orders %q, which is no number", cond, o.Text)
+		return 0, undecided("condition %q orders %q, which is not a number", cond, o.Text)
 	}
 	return f, nil
 }
