@@ -84,6 +84,7 @@ func FuzzRender(f *testing.F) {
 	}
 	f.Add("| a |\n| b |", 1)
 	f.Add("[a](b `c` **", 3)
+	f.Add("\xcf`\x80`", 80)
 	f.Fuzz(func(t *testing.T, text string, width int) {
 		if width > 200 {
 			return

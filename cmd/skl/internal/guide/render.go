@@ -25,11 +25,13 @@ const (
 )
 
 // Render lays Markdown out for a terminal. Its text must be printable: what the guides hold is.
+// Bytes that are not UTF-8 become U+FFFD, so that taking marks away never joins them to a character.
 // Fenced blocks are indented and never wrapped.
 func Render(text string, s Screen) string {
 	if s.Width <= 0 {
 		s.Width = 80
 	}
+	text = strings.ToValidUTF8(text, string(utf8.RuneError))
 	p := page{Screen: s, lines: strings.Split(strings.TrimSpace(text), "\n")}
 	for p.at < len(p.lines) {
 		p.block()
