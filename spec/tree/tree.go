@@ -20,6 +20,7 @@ package tree
 
 import (
 	"io/fs"
+	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
@@ -228,6 +229,12 @@ type Agent struct {
 	Op     string   // ShapeC
 	Schema string   // path of the output contract; the default when none is written
 	Named  bool     // the path is written
+}
+
+// Marked reports whether the section says something that only the legacy form says: an output contract, "**explore**",
+// sub-tasks, or the op to execute. Prose has headings of this name too.
+func (a *Agent) Marked() bool {
+	return a.Named || a.Shape != ShapeA || strings.Contains(a.Text, "**explore**")
 }
 
 // A Section is one level-2 section of SKILL.md.

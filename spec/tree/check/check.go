@@ -10,7 +10,7 @@
 //     the same fix; skill.Apply makes it once. Whoever applies fixes checks again
 //     until nothing changes, since a fix can hide another below it.
 //   - A skill without "## Tree" has no findings, unless something else in it says
-//     that it is meant for a tree: a guard, a manifest, an Agent section, a marker.
+//     that it is meant for a tree: a guard, a manifest, an Agent section in one of its forms, a marker.
 //   - Errors about files that only an op refers to which nothing calls are warnings.
 //
 // Rules of the language's catalogue that are not here:
@@ -130,7 +130,7 @@ func CheckWith(s *tree.Skill, provides func(string) bool) []diag.Finding {
 
 // intended reports whether a skill without a tree is meant to have one.
 func intended(s *tree.Skill) bool {
-	if s.Guard != nil || s.Features != nil || s.Agent != nil {
+	if s.Guard != nil || s.Features != nil || s.Agent != nil && s.Agent.Marked() {
 		return true
 	}
 	for _, op := range s.Ops {
