@@ -283,37 +283,26 @@ func drain(resp *http.Response) {
 
 // send makes one exchange, without any rule about credentials or redirects.
 func (c *Client) send(req *http.Request, l *leg) (*http.Response, error) {
-	proxied := false
+	var proxy *url.URL
 	c.choose.Do(func() { c.through = c.proxy() })
 	if choose := c.through; choose != nil {
-		through, err := choose(req)
-		if err != nil {
+		var err error
+		if proxy, err = choose(req); err != nil {
 			return nil, diag.New(diag.Failed, "network", "%s %s: %w", req.Method, shown(req.URL), err)
 		}
-		proxied = through != nil
 	}
-	t, err := c.transport(pool{Host(req.URL), l.limit, proxied})
+	t, err := c.transport(pool{Host(req.URL), l.limit, proxy != nil})
 	if err != nil {
 		return nil, err
 	}
-	resp, err := t.RoundTrip(c.traced(req, l, proxied))
+	resp, err := t.RoundTrip(c.traced(req, l, proxy != nil))
 	if inside, ok := errors.AsType[*inwardError](err); ok {
 		return nil, inside
 	}
 	if err != nil {
-		if ctx := req.Context().Err(); ctx != nil {
-			err = ctx
-		}
-		e := diag.New(diag.Failed, "network", "%s %s: %w", req.Method, shown(req.URL), err)
-		e.Retryable = req.Context().Err() == nil && !isCertificate(err)
-		return nil, e
+		return nil, unanswered(req, proxy, err)
 	}
 	return resp, nil
-}
-
-func isCertificate(err error) bool {
-	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
-	return ok
 }
 
 // allowed refuses what may not be talked to.

@@ -238,6 +238,10 @@ func (u *UI) Error(err error) {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		fmt.Fprintf(u.Err, "skl: %s\n", diag.Printable(line))
 	}
+	var detailed interface{ Detail() string }
+	if u.Verbose && errors.As(err, &detailed) {
+		fmt.Fprintf(u.Err, "skl:   %s\n", diag.Printable(detailed.Detail()))
+	}
 	for _, c := range e.Candidates {
 		fmt.Fprintf(u.Err, "skl:   %s\n", diag.Printable(c))
 	}

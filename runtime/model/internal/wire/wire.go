@@ -208,7 +208,7 @@ func (s Service) refused(ctx context.Context, res *http.Response, err error) err
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return model.Unavailable("%s cannot be reached: %s", s.Name, s.Say(reason(err)))
+		return model.Unavailable("%s cannot be reached: %s", s.Name, s.Say(origin.Reason(err).Error()))
 	case res.StatusCode >= 300:
 		return s.status(res)
 	}
@@ -217,14 +217,6 @@ func (s Service) refused(ctx context.Context, res *http.Response, err error) err
 			Hint("check the base URL")
 	}
 	return nil
-}
-
-// reason is err without the method and the address before it.
-func reason(err error) string {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err
-	}
-	return err.Error()
 }
 
 // status is the error for a response of 300 and above. Its body is read.

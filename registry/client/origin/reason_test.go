@@ -1,0 +1,68 @@
+package origin
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// TestUnanswered wants words for people, the system's own only as a detail, and a hint, when no answer comes.
+func TestUnanswered(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusing := free.Addr().String()
+	free.Close()
+	closing, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing.Close()
+	go func() {
+		for {
+			c, err := closing.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	nowhere := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	}}
+	for _, c := range []struct {
+		url, want, hint string
+		client          *Client
+	}{
+		{"http://" + refusing + "/a?secret=1", "cannot reach " + refusing + ": connection refused", "nothing listens there", &Client{}},
+		{"http://" + closing.Addr().String() + "/a", "cannot reach " + closing.Addr().String() + ": the server closed the connection", "try again", &Client{}},
+		{"https://skl.invalid/a", "cannot reach skl.invalid: its address cannot be looked up", "HTTPS_PROXY", &Client{resolver: nowhere}},
+		{"https://skl.invalid/a", "cannot reach skl.invalid through the proxy " + refusing + ": connection refused", "HTTPS_PROXY and NO_PROXY",
+			&Client{Getenv: func(k string) string { return map[string]string{"HTTPS_PROXY": "http://" + refusing}[k] }}},
+	} {
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.client.Do(req)
+		stop()
+		e, ok := errors.AsType[*diag.Error](err)
+		if !ok || e.Message != c.want || e.Code != "network" || !e.Retryable || len(e.Hints) == 0 || !strings.Contains(e.Hints[0], c.hint) {
+			t.Errorf("%s: %#v, want %q with a hint on %q", c.url, err, c.want, c.hint)
+			continue
+		}
+		var detailed interface{ Detail() string }
+		if !errors.As(err, &detailed) || !strings.HasPrefix(detailed.Detail(), "GET http") || strings.Contains(detailed.Detail(), "secret") {
+			t.Errorf("%s: no detail, or one with a secret: %v", c.url, detailed)
+		}
+	}
+}
