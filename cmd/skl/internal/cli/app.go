@@ -126,6 +126,11 @@ func globalFlags() []cli.Flag {
 	}
 }
 
+// versionFlag is what people try first. It belongs to skl alone: the flags of commands called --version mean others.
+func versionFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version"}
+}
+
 // A command is one word of skl and everything the help, the completion and the
 // schema need to know of it.
 type command struct {
@@ -148,13 +153,16 @@ func newApp(e env, u *ui.UI, help bool) *cli.App {
 		Name: "skl", Usage: "package manager for agent skills",
 		Writer: e.stdout, ErrWriter: e.stderr, Reader: e.stdin,
 		HideVersion: true, HideHelpCommand: true, Suggest: false,
-		Flags:          append(globalFlags(), cli.HelpFlag), // a command called help keeps cli from adding it
+		Flags:          append(globalFlags(), versionFlag(), cli.HelpFlag), // a command called help keeps cli from adding it
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   usageErrorOf(""),
 		Before:         func(c *cli.Context) error { return configure(u, e, c) },
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
 				return unknownCommand(name)
+			}
+			if c.Bool("version") {
+				return printVersion(u)
 			}
 			fmt.Fprint(e.stdout, rootHelp())
 			return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/build"
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
 )
 
 type versionResult struct {
@@ -21,19 +22,21 @@ type versionResult struct {
 
 func versionCommand() command {
 	return command{name: "version", usage: "print the version", output: versionResult{}, example: "skl version\nskl version --json",
-		run: func(_ context.Context, w *world, _ *cli.Context) error {
-			b := build.Current()
-			if w.ui.JSON {
-				return w.ui.Result(versionResult{b.Version, b.Commit, b.Modified, b.Sum, runtime.Version(), runtime.GOOS, runtime.GOARCH})
-			}
-			line := "skl " + b.Version + " " + runtime.GOOS + "/" + runtime.GOARCH + " " + runtime.Version()
-			if b.Commit != "" {
-				line += ", commit " + b.Commit[:min(12, len(b.Commit))]
-			}
-			if b.Modified {
-				line += " with changes"
-			}
-			w.ui.Print("%s", line)
-			return nil
-		}}
+		run: func(_ context.Context, w *world, _ *cli.Context) error { return printVersion(w.ui) }}
+}
+
+func printVersion(u *ui.UI) error {
+	b := build.Current()
+	if u.JSON {
+		return u.Result(versionResult{b.Version, b.Commit, b.Modified, b.Sum, runtime.Version(), runtime.GOOS, runtime.GOARCH})
+	}
+	line := "skl " + b.Version + " " + runtime.GOOS + "/" + runtime.GOARCH + " " + runtime.Version()
+	if b.Commit != "" {
+		line += ", commit " + b.Commit[:min(12, len(b.Commit))]
+	}
+	if b.Modified {
+		line += " with changes"
+	}
+	u.Print("%s", line)
+	return nil
 }
