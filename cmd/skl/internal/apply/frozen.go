@@ -52,7 +52,9 @@ func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 	}
 	hostIDs := f.Manifest.Targets.Hosts
 	if len(r.Hosts) > 0 {
-		hostIDs = r.Hosts
+		if hostIDs, err = scope.ExpandHosts(r.Hosts); err != nil {
+			return Result{}, err
+		}
 	}
 	in, err := a.installer(hostIDs, f.Manifest.Targets.Links)
 	if err != nil {

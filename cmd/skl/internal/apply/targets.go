@@ -10,13 +10,12 @@ import (
 )
 
 // Targets decides which agent hosts get the skills and records it in m: those
-// named by --host besides the recorded ones, else the recorded ones, else those that a
+// named by --host ("*" names all) besides the recorded ones, else the recorded ones, else those that a
 // person chooses, else those found. What is recorded is never asked again.
 func (a *Applier) Targets(m *manifest.Manifest, flagged []string) ([]string, error) {
-	for _, id := range flagged {
-		if _, ok := hosts.Find(id); !ok {
-			return nil, scope.UnknownHost(id)
-		}
+	flagged, err := scope.ExpandHosts(flagged)
+	if err != nil {
+		return nil, err
 	}
 	chosen := slices.Clone(m.Targets.Hosts)
 	switch {
@@ -31,7 +30,6 @@ func (a *Applier) Targets(m *manifest.Manifest, flagged []string) ([]string, err
 	case a.Config.Hosts != nil:
 		chosen = slices.Clone(a.Config.Hosts)
 	default:
-		var err error
 		if chosen, err = a.chooseHosts(); err != nil {
 			return nil, err
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/skills"
@@ -18,10 +17,9 @@ import (
 
 // Discover searches all roots for the enabled and detected hosts, or for the ones given.
 func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing, error) {
-	for _, id := range hostIDs {
-		if _, ok := hosts.Find(id); !ok {
-			return roots.Listing{}, UnknownHost(id)
-		}
+	hostIDs, err := ExpandHosts(hostIDs)
+	if err != nil {
+		return roots.Listing{}, err
 	}
 	f, err := sc.Load()
 	if err != nil && f == nil {

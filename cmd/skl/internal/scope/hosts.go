@@ -22,6 +22,19 @@ func UnknownHost(id string) error {
 	return diag.New(diag.Misuse, "unknown_host", "unknown agent host %q", id).Meant(hosts.Suggest(id)...).Hint("skl doctor shows the agents that are found here")
 }
 
+// ExpandHosts checks ids that a person gave. "*" stands for all agents that are known.
+func ExpandHosts(ids []string) ([]string, error) {
+	if slices.Contains(ids, "*") {
+		return HostIDs(), nil
+	}
+	for _, id := range ids {
+		if _, ok := hosts.Find(id); !ok {
+			return nil, UnknownHost(id)
+		}
+	}
+	return ids, nil
+}
+
 // HostIDs are the ids of all agents that are known.
 func HostIDs() (ids []string) {
 	for _, h := range hosts.All() {
