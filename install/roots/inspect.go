@@ -61,6 +61,10 @@ func (f *finding) receipt() (Receipt, bool) {
 	return r, f.receiptTree != ""
 }
 
+// Origin is where the copy's receipt says that it came from: an address, and the commit in it. Both are "" for a copy that
+// was not installed by skl, and claims like everything in a receipt.
+func (r Record) Origin() (url string, commit ref.Commit) { return r.found.url, ref.Commit(r.found.commit) }
+
 func (f *finding) setReceipt(r Receipt) {
 	f.receiptTree, f.receiptVersion, f.source, f.url = string(r.Tree), r.Version, r.Source, r.URL
 	f.commit, f.manifest, f.generatedFrom = string(r.Commit), string(r.Manifest), r.GeneratedFrom

@@ -1,8 +1,10 @@
 package inspect
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -102,7 +104,8 @@ func (in *Inspector) installed(ctx context.Context, name string) (apply.FileTree
 		return nil, Skill{}, err
 	}
 	t, err := apply.ReadTree(files)
-	return t, Skill{Name: r.Name, Version: r.Version, Source: r.Source, Path: r.Path, Digest: r.Digest, Copies: found}, err
+	url, commit := r.Origin()
+	return t, Skill{Name: r.Name, Version: r.Version, Source: r.Source, URL: url, Commit: string(commit), Path: r.Path, Digest: r.Digest, Copies: found}, err
 }
 
 // describe fills in what the files say.
@@ -113,7 +116,7 @@ func (out *Skill) describe(t apply.FileTree) {
 		out.Files++
 		out.Bytes += int64(len(f.Data))
 		entries = append(entries, bundle.Entry{Path: path, Kind: f.Kind, SHA256: sha256.Sum256(f.Data)})
-		if f.Kind == bundle.Executable || strings.HasPrefix(path, "scripts/") {
+		if isScript(path, f.Data) {
 			out.Scripts = append(out.Scripts, path)
 		}
 	}
@@ -136,4 +139,23 @@ func (out *Skill) describe(t apply.FileTree) {
 	}
 	out.LoadCommands = append(out.LoadCommands, apply.Says(src).Lines...)
 	out.Findings = len(doc.Warnings)
+}
+
+// scriptEndings are those of files that an interpreter runs.
+var scriptEndings = []string{
+	".awk", ".bash", ".bat", ".cjs", ".cmd", ".fish", ".js", ".lua", ".mjs", ".php", ".pl", ".ps1", ".py", ".r", ".rb", ".sh", ".tcl", ".ts", ".zsh",
+}
+
+// isScript reports whether a file is something to run: by its name or first line a script, or a program. The bit
+// that makes a file executable says little: some systems set it for all.
+func isScript(path string, data []byte) bool {
+	if slices.Contains(scriptEndings, strings.ToLower(filepath.Ext(path))) {
+		return true
+	}
+	for _, magic := range []string{"#!", "\x7fELF", "MZ", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xca\xfe\xba\xbe"} {
+		if bytes.HasPrefix(data, []byte(magic)) {
+			return true
+		}
+	}
+	return false
 }
