@@ -75,7 +75,7 @@ func Serve(ctx context.Context, o Options) error {
 			defer runs.Close()
 		}
 	}
-	err := server.Run(ctx, &sdk.IOTransport{Reader: o.In, Writer: o.Out})
+	err := server.Run(ctx, patient{&sdk.IOTransport{Reader: o.In, Writer: o.Out}})
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		return nil
 	}
