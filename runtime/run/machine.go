@@ -25,15 +25,16 @@ const (
 
 // state is all that a machine needs to go on, apart from its session.
 type state struct {
-	Phase    phase           `json:"phase"`
-	Frames   []*frame        `json:"frames"`
-	Tally    tally           `json:"tally"`
-	Cache    map[string]bool `json:"cache,omitempty"` // conditions that the model decided, by digest
-	Shown    string          `json:"shown,omitempty"` // the phase last announced
-	Checks   []Check         `json:"checks,omitempty"`
-	End      *ending         `json:"end,omitempty"`
-	Response map[string]any  `json:"response,omitempty"`
-	Stop     bool            `json:"stop,omitempty"` // Until was reached
+	Phase    phase             `json:"phase"`
+	Frames   []*frame          `json:"frames"`
+	Tally    tally             `json:"tally"`
+	Cache    map[string]bool   `json:"cache,omitempty"` // conditions that the model decided, by digest
+	Shown    string            `json:"shown,omitempty"` // the phase last announced
+	Checks   []Check           `json:"checks,omitempty"`
+	End      *ending           `json:"end,omitempty"`
+	Response map[string]any    `json:"response,omitempty"`
+	Unfilled map[string]string `json:"unfilled,omitempty"` // see Result
+	Stop     bool              `json:"stop,omitempty"`     // Until was reached
 }
 
 // A Machine is a run between two steps. It is used by one goroutine at a time.

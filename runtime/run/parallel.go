@@ -76,6 +76,26 @@ func units(n *tree.Node) []*unit {
 	return out
 }
 
+// binds are the names that the nodes of the unit may bind, those below them included.
+func (u *unit) binds() []string {
+	var names []string
+	var visit func(nodes []*tree.Node)
+	visit = func(nodes []*tree.Node) {
+		for _, n := range nodes {
+			for _, t := range n.Outs {
+				names = append(names, t.Name)
+			}
+			if n.Kind == tree.Bind {
+				names = append(names, n.Var)
+			}
+			visit(n.Children)
+		}
+	}
+	visit(u.nodes)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // checkInputs holds the input contracts of all children before any of them starts.
 func (m *Machine) checkInputs(units []*unit) error {
 	if !m.s.plan.Skill.Strict {
@@ -224,8 +244,10 @@ func (m *Machine) merge(ctx context.Context, units []*unit, sequential bool) err
 			m.failedKey = u.sub.failedKey
 			m.warn("child_failed", fmt.Sprintf("%s: %v", diag.Clip(first.Text, 60), u.err))
 		}
-		for _, t := range first.Outs {
-			m.outcome(t.Name, o)
+		for _, name := range u.binds() {
+			if _, ok := by[name]; !ok { // what it bound before it failed stands
+				m.outcome(name, o)
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(by)) {

@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/runtime/model"
@@ -63,17 +65,30 @@ func (m *Machine) arguments(ctx context.Context) error {
 }
 
 // respond puts the response together: from bindings where names match, and when the tree came to its end, the rest by one request.
+// A field that a child of PARALLEL would have bound, had it not failed, is null: a model would only make one up.
 func (m *Machine) respond(ctx context.Context, whole bool) error {
 	m.phase("Response")
 	skill := m.s.plan.Skill
 	out := map[string]any{}
 	var missing []string
+	m.st.Unfilled = nil
 	for _, field := range skill.Response {
 		name := strings.Trim(strings.TrimSpace(field), "`")
-		if v, ok := m.named(name); ok {
+		switch v, ok := m.named(name); {
+		case ok:
 			out[name] = v
-		} else {
-			missing = append(missing, name)
+		default:
+			why, failed := m.lost(name)
+			if !failed {
+				missing = append(missing, name)
+				continue
+			}
+			out[name] = nil
+			if m.st.Unfilled == nil {
+				m.st.Unfilled = map[string]string{}
+			}
+			m.st.Unfilled[name] = why
+			m.warn("response_null", name+" of the response is null: "+why)
 		}
 	}
 	m.st.Response = out
@@ -95,13 +110,36 @@ func (m *Machine) respond(ctx context.Context, whole bool) error {
 	return nil
 }
 
+// lost says what became of the child of PARALLEL that binds a name, if it did not come to its end.
+func (m *Machine) lost(phrase string) (why string, ok bool) {
+	s, _ := m.scope()
+	want := normal(strings.TrimPrefix(strings.TrimPrefix(phrase, "context."), "ctx."))
+	for _, name := range slices.Sorted(maps.Keys(s.Outcomes)) {
+		if normal(name) != want {
+			continue
+		}
+		switch o := s.Outcomes[name]; o.Status {
+		case Failed:
+			return "the step that binds it failed: " + o.Error, true
+		case Skipped:
+			return "the step that binds it was not run, because one before it failed", true
+		case Ended:
+			if o.Error == "" {
+				return "the step that binds it ended before", true
+			}
+			return "the step that binds it ended: " + o.Error, true
+		}
+	}
+	return "", false
+}
+
 // Result tells how the run stands. It may be called between steps.
 func (m *Machine) Result() Result {
 	s := m.s
 	s.mu.Lock()
 	usage := s.usage
 	s.mu.Unlock()
-	r := Result{Skill: s.plan.Skill.Name, Status: OK, Usage: usage, Checks: m.st.Checks, Response: m.st.Response, Bindings: map[string]any{}, Nodes: []NodeResult{}}
+	r := Result{Skill: s.plan.Skill.Name, Status: OK, Usage: usage, Checks: m.st.Checks, Response: m.st.Response, Unfilled: m.st.Unfilled, Bindings: map[string]any{}, Nodes: []NodeResult{}}
 	if r.Response == nil {
 		r.Response = map[string]any{}
 	}

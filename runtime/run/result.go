@@ -9,17 +9,18 @@ import (
 
 // A Result is how a run ended. Its JSON form is that of "skl run --json".
 type Result struct {
-	Run      string         `json:"run"` // set by the caller
-	Skill    string         `json:"skill"`
-	Status   Status         `json:"status"`
-	ExitCode int            `json:"exit_code"`
-	Message  string         `json:"message,omitempty"` // of END, of the violated contract, of what ran out
-	Response map[string]any `json:"response"`
-	Bindings map[string]any `json:"bindings"`
-	Pending  *Pending       `json:"pending"`
-	Nodes    []NodeResult   `json:"nodes"` // visited nodes in the order of their first visit
-	Checks   []Check        `json:"checks,omitempty"`
-	Usage    model.Usage    `json:"usage"`
+	Run      string            `json:"run"` // set by the caller
+	Skill    string            `json:"skill"`
+	Status   Status            `json:"status"`
+	ExitCode int               `json:"exit_code"`
+	Message  string            `json:"message,omitempty"` // of END, of the violated contract, of what ran out
+	Response map[string]any    `json:"response"`
+	Unfilled map[string]string `json:"unfilled,omitempty"` // why fields of the response are null, by field
+	Bindings map[string]any    `json:"bindings"`
+	Pending  *Pending          `json:"pending"`
+	Nodes    []NodeResult      `json:"nodes"` // visited nodes in the order of their first visit
+	Checks   []Check           `json:"checks,omitempty"`
+	Usage    model.Usage       `json:"usage"`
 
 	Events []Event `json:"-"` // canonical; only with Runner.KeepEvents
 }

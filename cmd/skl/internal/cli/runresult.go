@@ -49,6 +49,9 @@ func (w *world) printEnd(r *session.Runnable, record session.Record, result run.
 	u := w.ui
 	for _, name := range responseNames(r, result) {
 		value := cond.Text(result.Response[name])
+		if result.Response[name] == nil {
+			value = "null" // not the same as an empty text
+		}
 		if strings.Contains(value, "\n") {
 			u.Print("%s:", name)
 			for line := range strings.SplitSeq(strings.TrimRight(value, "\n"), "\n") {
