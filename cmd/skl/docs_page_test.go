@@ -124,12 +124,14 @@ var masks = []*regexp.Regexp{
 	regexp.MustCompile(`SHA256:[A-Za-z0-9+/]{43}`),
 	regexp.MustCompile(`(?:^|[^-])sha256:[0-9a-f]{64}`),
 	regexp.MustCompile(`\b\d{8}-\d{6}-[0-9a-f]{6}\b`),
-	regexp.MustCompile(`\b20\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?`),
+	regexp.MustCompile(`\b20\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?`),
 	regexp.MustCompile(`\b\d+(?:\.\d+)? ?(?:µs|ms|s)\b`),
 	regexp.MustCompile(`\b\d+\+\d+ tokens|\b\d+ in, \d+ out`),
 	regexp.MustCompile(`\b(?:token|revoke) [0-9a-f]{12}\b`),
 	regexp.MustCompile(`\bskl-registry-[a-z0-9]{8}\b`),
 	regexp.MustCompile(`\bskl_[A-Za-z0-9]{20,}`),
+	regexp.MustCompile(`\bboundary="[A-Z2-7]{26}"`),
+	regexp.MustCompile(`"(?:generation|took_ns|index_size_bytes)": \d+`),
 }
 
 // took is how long something took, at the end of a line; what was quick has none.

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +33,9 @@ var repository = filepath.Join("..", "..")
 //   - console blocks are run line by line, and what is printed is compared; "# exit 3" behind a command is its status.
 //   - sh blocks are run, and what they print is not shown.
 //   - blocks of other languages are files: "snippet HEADING FILE" writes one, so that what a page shows is what was used.
+//   - a server that a page starts gets a free port of loopback, and runs until the script says "stopped" or ends.
+//   - "stands TEXT REAL" lets TEXT of the page stand for REAL, "input FILE" is what commands read, and "typed FILE" what
+//     somebody types at the terminal of the next one.
 //   - "<!-- not run: reason -->" before a block excuses it. testdata/docs/not_run.golden lists these.
 //
 // Every block of a page is used, and no script names a section that is not there.
@@ -37,33 +44,42 @@ func TestDocs(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: the pages are written for a POSIX shell")
 	}
-	d := &docs{pages: map[string]*docPage{}}
+	d := &docs{dir: filepath.Join("testdata", "docs"), pages: map[string]*docPage{}}
 	d.read(t, "readme", filepath.Join(repository, "README.md"))
 	for _, g := range guide.All() {
 		d.read(t, g.Name, filepath.Join("internal", "guide", g.Name+".md"))
 	}
-	forge := startForge(t)
-	t.Run("pages", func(t *testing.T) {
-		testscript.Run(t, testscript.Params{
-			Dir:                 filepath.Join("testdata", "docs"),
-			RequireExplicitExec: true,
-			Setup:               func(env *testscript.Env) error { return d.setup(forge, env) },
-			Cmds: (&corner{t: t}).addTo(commands{
-				"publish": forge.publish, "tree": tree, "replace": replace, "exits": exits,
-				"registry": new(registries).command, "service": new(services).command, "model": new(models).command,
-				"section": d.section, "snippet": d.snippet, "picture": picture,
-			}),
-		})
-	})
+	d.run(t)
 	if t.Failed() && !*update {
 		return
 	}
-	d.finish(t)
+	if excused, all := d.finish(t); all {
+		compareFile(t, filepath.Join(d.dir, "not_run.golden"), strings.Join(excused, "\n")+"\n")
+	}
 }
 
 // docs are the pages while their scripts run.
 type docs struct {
+	dir   string   // of the scripts
+	names []string // of the pages, in their order
 	pages map[string]*docPage
+}
+
+// run runs the scripts of the pages.
+func (d *docs) run(t *testing.T) {
+	forge := startForge(t)
+	t.Run("pages", func(t *testing.T) {
+		testscript.Run(t, testscript.Params{
+			Dir:                 d.dir,
+			RequireExplicitExec: true,
+			Setup:               func(env *testscript.Env) error { return d.setup(forge, env) },
+			Cmds: (&corner{t: t}).addTo(commands{
+				"publish": forge.publish, "tree": tree, "replace": replace, "exits": exits, "oci": startOCI,
+				"registry": new(registries).command, "service": new(services).command, "model": new(models).command,
+				"section": d.section, "snippet": d.snippet, "picture": picture, "stands": stands, "input": input, "stopped": stopped, "typed": typed,
+			}),
+		})
+	})
 }
 
 func (d *docs) read(t *testing.T, name, path string) {
@@ -72,18 +88,19 @@ func (d *docs) read(t *testing.T, name, path string) {
 		t.Fatal(err)
 	}
 	d.pages[name] = p
-	_, err = os.Stat(filepath.Join("testdata", "docs", name+".txtar"))
+	d.names = append(d.names, name)
+	_, err = os.Stat(filepath.Join(d.dir, name+".txtar"))
 	if p.scripted = err == nil; !p.scripted && slices.ContainsFunc(p.blocks, (*docBlock).commands) {
 		t.Errorf("%s has commands and no script runs them: %v", path, err)
 	}
 }
 
-// finish wants every block to have been used or excused, and writes the pages for -update.
-func (d *docs) finish(t *testing.T) {
-	var excused []string
+// finish wants every block to have been used or excused, and writes the pages for -update. It returns the blocks that
+// were excused, and whether all pages were run.
+func (d *docs) finish(t *testing.T) (excused []string, all bool) {
 	ran := 0
-	all := true
-	for _, name := range append([]string{"readme"}, guide.Names()...) {
+	all = true
+	for _, name := range d.names {
 		p := d.pages[name]
 		if p.scripted && !p.started { // -run chose others
 			all = false
@@ -107,10 +124,7 @@ func (d *docs) finish(t *testing.T) {
 		}
 	}
 	t.Logf("%d commands of %d pages were run; %d blocks were not:\n%s", ran, len(d.pages), len(excused), strings.Join(excused, "\n"))
-	if !all {
-		return
-	}
-	compareFile(t, filepath.Join("testdata", "docs", "not_run.golden"), strings.Join(excused, "\n")+"\n")
+	return excused, all
 }
 
 // compareFile compares a file with what it should hold, or with -update writes it.
@@ -133,6 +147,9 @@ type docShell struct {
 	dir   string            // working directory, which a command may change
 	shown map[string]string // what the page writes for what is really there, in both directions
 	only  [][2]string       // the same for what is printed only
+	input string            // file that commands read
+	typed []string          // lines that the next command reads from its terminal, nil for none
+	stops []func()          // end the servers of the page
 }
 
 type docShellKey struct{}
@@ -147,6 +164,7 @@ func (d *docs) setup(forge *forgeServer, env *testscript.Env) error {
 		return fmt.Errorf("there is no page %q", name)
 	}
 	page.started = true
+	forgeHost := strings.TrimPrefix(forge.url, "http://")
 	top, err := filepath.Abs(repository)
 	if err != nil {
 		return err
@@ -155,7 +173,8 @@ func (d *docs) setup(forge *forgeServer, env *testscript.Env) error {
 	env.Values[docShellKey{}] = &docShell{page: page, dir: filepath.Join(env.WorkDir, "project"),
 		shown: map[string]string{"/srv/": filepath.Join(env.WorkDir, "srv") + "/"},
 		only: [][2]string{{env.Getenv("FORGE"), "https://github.com"}, {filepath.Join(env.WorkDir, "project"), "/home/you/project"},
-			{filepath.Join(env.WorkDir, "home"), "/home/you"}, {env.WorkDir, "/home/you"}}}
+			{filepath.Join(env.WorkDir, "home"), "/home/you"}, {env.WorkDir, "/home/you"},
+			{forgeHost, "127.0.0.1:8080"}, {strings.NewReplacer(".", "_", ":", "___").Replace(forgeHost), "127_0_0_1___8080"}}, input: os.DevNull}
 	return os.MkdirAll(filepath.Join(env.WorkDir, "srv"), 0o755)
 }
 
@@ -227,13 +246,57 @@ func (s *docShell) run(ts *testscript.TestScript, b *docBlock) {
 	}
 }
 
+// stands TEXT REAL: from here on, TEXT of the page stands for what is really REAL. With /PATTERN/ it is the first match
+// in what the last command of the script printed.
+func stands(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 || args[1] == "" {
+		ts.Fatalf("usage: stands TEXT REAL")
+	}
+	real := args[1]
+	if len(real) > 2 && real[0] == '/' && strings.HasSuffix(real, "/") {
+		stdout := ts.ReadFile("stdout")
+		if real = regexp.MustCompile(real[1 : len(real)-1]).FindString(stdout); real == "" {
+			ts.Fatalf("%s is not in\n%s", args[1], stdout)
+		}
+	}
+	ts.Value(docShellKey{}).(*docShell).shown[args[0]] = real
+}
+
+// input FILE: what commands read from here on.
+func input(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: input FILE")
+	}
+	ts.Value(docShellKey{}).(*docShell).input = ts.MkAbs(args[0])
+}
+
+// typed FILE: the next command of the page has a terminal, at which somebody types FILE. "ttyin -stdin FILE" precedes it.
+func typed(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: typed FILE")
+	}
+	ts.Value(docShellKey{}).(*docShell).typed = strings.Split(ts.ReadFile(args[0]), "\n")
+}
+
+// stopped ends the servers that the page has started so far.
+func stopped(ts *testscript.TestScript, neg bool, args []string) {
+	s := ts.Value(docShellKey{}).(*docShell)
+	for _, stop := range s.stops {
+		stop()
+	}
+	s.stops = nil
+}
+
 // real is text of a page with what is really there.
 func (s *docShell) real(text string) string {
-	for shown, real := range s.shown {
-		text = strings.ReplaceAll(text, shown, real)
+	for _, shown := range slices.SortedFunc(maps.Keys(s.shown), longer) {
+		text = strings.ReplaceAll(text, shown, s.shown[shown])
 	}
 	return text
 }
+
+// longer puts a text before those that it may contain.
+func longer(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) }
 
 // do carries out one command in the shell's directory, and returns what it printed, as the page would show it, and its status.
 func (s *docShell) do(ts *testscript.TestScript, step docStep) ([]string, int) {
@@ -241,12 +304,20 @@ func (s *docShell) do(ts *testscript.TestScript, step docStep) ([]string, int) {
 		s.shown["127.0.0.1:5080"] = host
 	}
 	command := s.real(step.command)
-	if strings.HasPrefix(command, "skl registry serve") || strings.HasPrefix(command, "skl index serve") {
+	if serves.MatchString(command) {
 		return s.serve(ts, step, command), 0
 	}
 	out, pwd := filepath.Join(ts.Getenv("WORK"), ".out"), filepath.Join(ts.Getenv("WORK"), ".pwd")
 	exit := 0
-	err := ts.Exec("sh", "-c", fmt.Sprintf("exec >%q 2>&1 </dev/null\ncd %q || exit 99\n%s\nstatus=$?\npwd >%q\nexit $status", out, s.dir, command, pwd))
+	shell := "sh"
+	if strings.Contains(command, "<(") {
+		shell = "bash"
+	}
+	streams := fmt.Sprintf(">%q 2>&1 <%q", out, s.input)
+	if s.typed != nil {
+		streams = fmt.Sprintf(">%q 2>/dev/tty\nstty cols 118", out)
+	}
+	err := ts.Exec(shell, "-c", fmt.Sprintf("exec %s\ncd %q || exit 99\n%s\nstatus=$?\npwd >%q\nexit $status", streams, s.dir, command, pwd))
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		exit, err = failed.ExitCode(), nil
 	}
@@ -254,7 +325,37 @@ func (s *docShell) do(ts *testscript.TestScript, step docStep) ([]string, int) {
 	if dir, err := os.ReadFile(pwd); err == nil {
 		s.dir = strings.TrimSpace(string(dir))
 	}
-	return s.printed(ts, out), exit
+	output := s.printed(ts, out)
+	if s.typed != nil {
+		ts.Check(os.WriteFile(out, []byte(s.terminal(ts.ReadFile("ttyout"))), 0o600))
+		output = append(output, s.printed(ts, out)...)
+		s.typed = nil
+	}
+	return output, exit
+}
+
+// question is a line of a terminal behind which somebody types, redraw goes up some lines and erases what is below.
+var (
+	question = regexp.MustCompile(`(?m)^(\? .*\[y/N\] |(?:> )+)`)
+	redraw   = regexp.MustCompile(`\x1b\[(\d+)A\x1b\[J`)
+)
+
+// terminal is what a terminal shows in the end, without the echo of what is typed, which comes before a question or behind it.
+func (s *docShell) terminal(text string) string {
+	text = "\n" + strings.ReplaceAll(text, "\r", "")
+	for _, line := range s.typed {
+		if line != "" {
+			text = strings.ReplaceAll(text, "\n"+line+"\n", "\n")
+			text = strings.ReplaceAll(strings.ReplaceAll(text, "] "+line+"\n", "] "), "> "+line+"\n", "> ")
+		}
+	}
+	text = question.ReplaceAllString(text, "$1\n")
+	for at := redraw.FindStringSubmatchIndex(text); at != nil; at = redraw.FindStringSubmatchIndex(text) {
+		up, _ := strconv.Atoi(text[at[2]:at[3]])
+		lines := strings.SplitAfter(text[:at[0]], "\n")
+		text = strings.Join(lines[:max(0, len(lines)-1-up)], "") + text[at[1]:]
+	}
+	return strings.TrimPrefix(text, "\n")
 }
 
 // printed is what a file of output shows, line by line.
@@ -262,8 +363,8 @@ func (s *docShell) printed(ts *testscript.TestScript, path string) []string {
 	data, err := os.ReadFile(path)
 	ts.Check(err)
 	text := string(data)
-	for shown, real := range s.shown {
-		text = strings.ReplaceAll(text, real, shown)
+	for _, shown := range slices.SortedFunc(maps.Keys(s.shown), func(a, b string) int { return cmp.Or(longer(s.shown[a], s.shown[b]), longer(a, b)) }) {
+		text = strings.ReplaceAll(text, s.shown[shown], shown)
 	}
 	if skl, err := lookIn(ts.Getenv("PATH"), "skl"); err == nil {
 		text = strings.ReplaceAll(text, skl, "/usr/local/bin/skl")
@@ -278,30 +379,42 @@ func (s *docShell) printed(ts *testscript.TestScript, path string) []string {
 	return strings.Split(text, "\n")
 }
 
-// serve starts a server that the page starts on its standard port, on a free one, and leaves it running until the end of the script.
+// serves is a command that stays.
+var serves = regexp.MustCompile(`^(?:[A-Z_]+=\S+ )?skl (registry serve|index serve|mcp --allow-run)\b`)
+
+// serve starts a server that the page starts, and leaves it running until the end of the script or "stopped". One that listens on
+// its standard port gets a free one; one that is spoken to over its standard input reads what "input" named, and no end.
 func (s *docShell) serve(ts *testscript.TestScript, step docStep, command string) []string {
-	port := map[bool]string{true: "5080", false: "3000"}[strings.HasPrefix(command, "skl registry")]
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
-	addr := l.Addr().String()
-	l.Close()
-	s.shown["127.0.0.1:"+port] = addr
+	env, flags, _ := strings.Cut(command, "skl ")
+	args, ready := strings.Fields(flags), func() bool { return true }
+	if port := map[string]string{"registry serve": "5080", "index serve": "3000"}[serves.FindStringSubmatch(command)[1]]; port != "" {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		ts.Check(err)
+		addr := l.Addr().String()
+		l.Close()
+		s.shown["127.0.0.1:"+port] = addr
+		args, ready = append(args, "--addr", addr), func() bool { return reachable(addr) }
+	}
 	skl, err := lookIn(ts.Getenv("PATH"), "skl")
 	ts.Check(err)
-	path := filepath.Join(ts.Getenv("WORK"), ".serve"+port)
-	log, err := os.Create(path)
+	log, err := os.CreateTemp(ts.Getenv("WORK"), ".serve")
 	ts.Check(err)
-	cmd := exec.Command(skl, append(strings.Fields(command)[1:], "--addr", addr)...)
+	cmd := exec.Command(skl, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
-	cmd.Env = append(gitEnv(filepath.Join(ts.Getenv("WORK"), "home")), "PATH="+ts.Getenv("PATH"))
+	cmd.Env = append(append(gitEnv(filepath.Join(ts.Getenv("WORK"), "home")), "PATH="+ts.Getenv("PATH")), strings.Fields(env)...)
+	stdin, err := cmd.StdinPipe()
+	ts.Check(err)
+	said, err := os.ReadFile(s.input)
+	ts.Check(err)
 	ts.Check(cmd.Start())
 	log.Close()
 	exited := make(chan struct{})
 	go func() {
+		stdin.Write(said)
 		cmd.Wait()
 		close(exited)
 	}()
-	ts.Defer(func() {
+	stop := func() {
 		cmd.Process.Signal(os.Interrupt)
 		select {
 		case <-exited:
@@ -309,11 +422,13 @@ func (s *docShell) serve(ts *testscript.TestScript, step docStep, command string
 			cmd.Process.Kill()
 			<-exited
 		}
-	})
+	}
+	s.stops = append(s.stops, stop)
+	ts.Defer(stop)
 	var got []string
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		before := got
-		if got = s.printed(ts, path); !reachable(addr) {
+		if got = s.printed(ts, log.Name()); !ready() {
 			continue
 		}
 		if sameOutput(step.shown, got) && len(got) > 0 || *update && len(got) > 0 && slices.Equal(got, before) {

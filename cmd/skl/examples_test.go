@@ -4,20 +4,22 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/skl-project/skl/cmd/skl/internal/cli"
 	"github.com/skl-project/skl/cmd/skl/internal/guide"
 	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // TestExamples takes the examples of every page of the help, subcommands included. Each is shell that parses; the skl in it is
@@ -48,48 +50,85 @@ func TestExamples(t *testing.T) {
 	t.Logf("%d calls of skl in examples", count)
 }
 
-// TestExamplesRun carries out each example that is one call of skl, without a network, in a project that has skills of the names
-// that examples use. testdata/docs/examples.golden says which of them end with 0; the others need a server, a
-// repository or a model, and are only parsed (TestExamples) or have scripts of their own.
+// TestExamplesRun carries out the examples of the help and compares what they print. The pages testdata/examples/*.md show
+// each example once, in console blocks as the guides have them (see TestDocs) that may also change directory, and beside each page is the script that prepares what its
+// examples find: repositories on a forge, a registry, a model that answers by a script. With -update, the pages get the new output.
+// testdata/examples/not_run.table lists the examples that no test can run, each with the reason; it has no others.
 func TestExamplesRun(t *testing.T) {
+	long.Slow(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: examples are written for a POSIX shell")
 	}
-	dir := t.TempDir()
-	for _, name := range []string{"pdf", "review", "release-notes", "my-skill", "skills/review"} {
-		text := "---\nname: " + filepath.Base(name) + "\ndescription: Does a thing. Use when the user asks for it.\n---\n\n## Tree\n\n* bind mood = \"good\"\n* IF << mood is \"good\"\n  * END\n"
-		write(t, filepath.Join(dir, "from", name, "SKILL.md"), text)
-		write(t, filepath.Join(dir, "project", name, "SKILL.md"), text)
+	if _, err := exec.LookPath("bash"); err != nil {
+		if os.Getenv("SKL_TEST_REQUIRE") == "all" {
+			t.Fatal("bash is not installed")
+		}
+		t.Skip("skipped: bash is not installed")
 	}
-	project := filepath.Join(dir, "project")
-	write(t, filepath.Join(project, ".git", "HEAD"), "ref: refs/heads/main\n")
-	env := map[string]string{"HOME": filepath.Join(dir, "home"), "SKL_OFFLINE": "1", "CI": "true"}
-	run := func(args ...string) int {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		var out bytes.Buffer
-		return cli.Run(ctx, args, project, func(name string) string { return env[name] }, &out, &out)
+	d := &docs{dir: filepath.Join("testdata", "examples"), pages: map[string]*docPage{}}
+	paths, err := filepath.Glob(filepath.Join(d.dir, "*.md"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d pages: %v", len(paths), err)
 	}
-	for _, name := range []string{"pdf", "review", "release-notes"} {
-		if code := run("install", "./"+name, "--host", "claude-code"); code != 0 {
-			t.Fatalf("install %s: exit %d", name, code)
+	for _, path := range paths {
+		d.read(t, strings.TrimSuffix(filepath.Base(path), ".md"), path)
+	}
+	d.examplesOnce(t)
+	d.run(t)
+	if excused, _ := d.finish(t); len(excused) > 0 {
+		t.Errorf("examples that are not run belong in not_run.table:\n%s", strings.Join(excused, "\n"))
+	}
+}
+
+// examplesOnce wants each example to be a command of one page or a line of not_run.table, and every one of these to be an example.
+func (d *docs) examplesOnce(t *testing.T) {
+	where := map[string]string{}
+	put := func(line, place string) {
+		if was := where[line]; was != "" {
+			t.Errorf("%s: %q is in %s too", place, line, was)
+		}
+		where[line] = place
+	}
+	for _, name := range d.names {
+		for _, b := range d.pages[name].blocks {
+			for _, step := range b.steps() {
+				if strings.HasPrefix(step.command, "cd ") {
+					continue
+				}
+				put(exitComment.ReplaceAllString(step.command, ""), fmt.Sprintf("%s:%d", d.pages[name].path, b.line))
+			}
 		}
 	}
-	ran, total := 0, 0
-	var golden strings.Builder
+	path := filepath.Join(d.dir, "not_run.table")
+	table, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	excused := 0
+	for line := range strings.Lines(string(table)) {
+		if line = strings.TrimSuffix(line, "\n"); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		example, reason, ok := strings.Cut(line, " :: ")
+		if !ok || strings.TrimSpace(reason) == "" {
+			t.Errorf("%s: %q: want EXAMPLE :: REASON", path, line)
+		}
+		put(strings.TrimRight(example, " "), path)
+		excused++
+	}
+	examples := map[string]bool{}
 	for _, e := range helpExamples(t) {
-		total++
-		calls, _ := sklCalls(e.line)
-		verdict := "parsed"
-		if len(calls) == 1 && strings.HasPrefix(e.line, "skl ") && !strings.ContainsAny(e.line, "|<>;&") && !strings.Contains(e.line, " /") &&
-			!slices.Contains([]string{"serve", "quickstart", "mcp"}, calls[0][0]) && !slices.Contains(calls[0], "serve") && run(calls[0]...) == 0 {
-			verdict = "ran"
-			ran++
+		examples[e.line] = true
+		if where[e.line] == "" {
+			t.Errorf("skl %s --help: no page of %s runs %q, and %s does not say why", e.command, d.dir, e.line, path)
 		}
-		fmt.Fprintf(&golden, "%-7s %s\n", verdict, e.line)
 	}
-	t.Logf("%d of %d examples were run", ran, total)
-	compareFile(t, filepath.Join("testdata", "docs", "examples.golden"), golden.String())
+	for _, line := range slices.Sorted(maps.Keys(where)) {
+		if !examples[line] {
+			t.Errorf("%s: %q is not an example of the help", where[line], line)
+		}
+	}
+	t.Logf("%d examples, %d of them not run", len(examples), excused)
 }
 
 // A helpExample is a line below "Examples:" of a page.
