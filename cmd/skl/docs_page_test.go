@@ -119,7 +119,7 @@ func (b *docBlock) steps() []docStep {
 }
 
 // masks are what differs between two runs: keys, digests of signed things, times, numbers of runs, tokens of
-// a model's questions.
+// a model's questions, the tokens of an index.
 var masks = []*regexp.Regexp{
 	regexp.MustCompile(`SHA256:[A-Za-z0-9+/]{43}`),
 	regexp.MustCompile(`(?:^|[^-])sha256:[0-9a-f]{64}`),
@@ -132,6 +132,7 @@ var masks = []*regexp.Regexp{
 	regexp.MustCompile(`\bskl_[A-Za-z0-9]{20,}`),
 	regexp.MustCompile(`\bboundary="[A-Z2-7]{26}"`),
 	regexp.MustCompile(`"(?:generation|took_ns|index_size_bytes)": \d+`),
+	regexp.MustCompile(`\bof \d+ {2,}\d+ +\d+ kB\b`), // an index: it holds skl.lock, whose commit is another each time
 }
 
 // took is how long something took, at the end of a line; what was quick has none.
