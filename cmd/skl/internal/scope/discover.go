@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/within"
@@ -88,7 +89,7 @@ func FilesIn(dir string) fs.FS {
 	if err != nil {
 		return unreadable{err}
 	}
-	return d.FS(dir)
+	return roots.FS(durable.GuessModes(d.FS(dir)), dir)
 }
 
 // ReadIn reads the file name, a slash path, of a directory whose content someone else made.
