@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/durable"
 )
 
@@ -46,8 +47,8 @@ func (sc *Scope) MkdirPrivate(dir string) error {
 			return durable.MkdirPrivate(dir)
 		}
 	}
-	if sc.managed && dir == ManagedBase {
-		return os.MkdirAll(dir, 0o755) // for everybody on the machine
+	if sc.managed && dir == sc.Machine {
+		return install.MakeMachine(dir) // for everybody on the machine
 	}
 	return os.MkdirAll(dir, durable.Private)
 }

@@ -47,7 +47,7 @@ func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing,
 		extra[i] = Absolute(sc.WorkingDir, extra[i])
 	}
 	return roots.Discover(ctx, roots.Config{
-		Project: sc.Project, Cwd: sc.Cwd, Home: sc.Home, ProjectTrusted: trusted, ManagedDir: managedRoot, EnforcedDir: enforcedRoot,
+		Project: sc.Project, Cwd: sc.Cwd, Home: sc.Home, ProjectTrusted: trusted, ManagedDir: sc.InMachine("skills"), EnforcedDir: sc.InMachine("enforced", "skills"),
 		ExtraRoots: slices.DeleteFunc(extra, func(s string) bool { return s == "" }),
 		Hosts:      hostIDs, Acks: acks, Getenv: sc.Getenv, CacheDir: sc.Dirs.Cache, System: skills.FS(),
 	})
