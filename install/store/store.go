@@ -69,7 +69,12 @@ func (s *Store) Put(limits bundle.Limits, fetch func(bundle.Sink) error) (bundle
 	if err := writeModes(tmp, path, sum); err != nil {
 		return bundle.Summary{}, err
 	}
-	if err := os.Rename(root, path); err != nil && !s.Has(sum.Tree) {
+	if err := durable.Retry(func() error {
+		if err := os.Rename(root, path); err != nil && !s.Has(sum.Tree) {
+			return err
+		}
+		return nil
+	}); err != nil {
 		return bundle.Summary{}, err
 	}
 	return sum, nil
@@ -121,7 +126,7 @@ func writeModes(tmp, path string, sum bundle.Summary) error {
 	if err := os.WriteFile(file, []byte(list.String()), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(file, path+modesSuffix)
+	return durable.Rename(file, path+modesSuffix)
 }
 
 // Drop removes the entry of d, so that it can be put again.

@@ -169,7 +169,7 @@ func writeArchive(path string, dry bool, pack func(io.Writer) (bundle.Summary, e
 	}
 	if err == nil && !dry {
 		if err = os.Chmod(tmp.Name(), fs.FileMode(0o644)); err == nil {
-			err = os.Rename(tmp.Name(), path)
+			err = durable.Rename(tmp.Name(), path)
 		}
 	}
 	return sum, err
