@@ -23,6 +23,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/store"
 	"github.com/skl-project/skl/install/within"
@@ -169,7 +170,7 @@ func (in *Installer) linkState(path, name string, r roots.Receipt) LinkState {
 	switch {
 	case !recorded && local, r.Tree == "":
 		return LinkForeign
-	case in.treeOf(path, bundle.FromFS) == r.Tree || in.treeOf(path, bundle.ExactFS) == r.Tree:
+	case in.treeOf(path, r.Reading(bundle.FromFS)) == r.Tree || in.treeOf(path, r.Reading(bundle.ExactFS)) == r.Tree:
 		return LinkOurs
 	case !recorded:
 		return LinkForeign
@@ -212,7 +213,7 @@ func (s Site) treeOf(dir string, read func(fs.FS, bundle.Sink) error) bundle.Dig
 	}
 	defer root.Close()
 	guard := bundle.NewGuard(nil, bundle.InstallLimits)
-	if read(root.FS(), guard) != nil {
+	if read(durable.GuessModes(root.FS()), guard) != nil {
 		return ""
 	}
 	sum, err := guard.Close()
@@ -396,7 +397,7 @@ func (s Site) summarise(dir string) (bundle.Summary, error) {
 	}
 	defer root.Close()
 	guard := bundle.NewGuard(nil, bundle.InstallLimits)
-	if err := bundle.FromFS(root.FS(), guard); err != nil {
+	if err := bundle.FromFS(durable.GuessModes(root.FS()), guard); err != nil {
 		return bundle.Summary{}, err
 	}
 	return guard.Close()

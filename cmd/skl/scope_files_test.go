@@ -139,6 +139,7 @@ var outsideScopes = map[string]string{
 	"internal/form/form.go hasLowerCase":             "asks whether something is there, and reads nothing of it",
 	"internal/form/form.go skillsBelow":              "asks whether something is there, and reads nothing of it",
 	"internal/scope/hosts.go HostEnv":                "asks whether something is there, and reads nothing of it",
+	"install/machine_unix.go makeMachine":            "the administrator's directory, which only administrators can change",
 	"install/roots/expand.go examine":                "the search of roots: it resolves each link and follows none that leaves the project",
 	"install/roots/scan.go walk":                     "the search of roots: it resolves each link and follows none that leaves the project",
 	"install/roots/search.go lookDisabled":           "the search of roots: it resolves each link and follows none that leaves the project",

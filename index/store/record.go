@@ -180,13 +180,16 @@ func (d *decoder) take(n int) []byte {
 	return d.b[d.at-n : d.at]
 }
 
+// maxNumber bounds every number of a blob, so that it is an int on every system, and so are sums of a few.
+const maxNumber = 1 << 28
+
 func (d *decoder) uvarint() int {
 	if d.at < len(d.b) && d.b[d.at] < 0x80 { // most are
 		d.at++
 		return int(d.b[d.at-1])
 	}
 	v, n := binary.Uvarint(d.b[d.at:])
-	if n <= 0 || v > 1<<40 {
+	if n <= 0 || v > maxNumber {
 		d.fail()
 		return 0
 	}
@@ -196,7 +199,7 @@ func (d *decoder) uvarint() int {
 
 func (d *decoder) varint() int {
 	v, n := binary.Varint(d.b[d.at:])
-	if n <= 0 || v > 1<<40 || v < -1<<40 {
+	if n <= 0 || v > maxNumber || v < -maxNumber {
 		d.fail()
 		return 0
 	}
@@ -237,6 +240,10 @@ func (d *decoder) region(start int) chunk.Region {
 	r.End = r.Start + d.uvarint()
 	r.FirstLine = d.uvarint()
 	r.LastLine = r.FirstLine + d.uvarint()
+	if r.Start < 0 || r.Start > maxNumber { // before it is added to once more
+		d.fail()
+		return chunk.Region{}
+	}
 	return r
 }
 

@@ -203,3 +203,32 @@ func TestDecodeIsBounded(t *testing.T) {
 		decodeFacts(b, &File{Path: filepath.Base("x")})
 	}
 }
+
+// Numbers that are no int on every system, by themselves or added up, are damage: a database may be made elsewhere, or by someone else.
+func TestDecodeIsBoundedEverywhere(t *testing.T) {
+	blob := func(numbers ...uint64) []byte {
+		var b []byte
+		for _, n := range numbers {
+			b = binary.AppendUvarint(b, n)
+		}
+		return b
+	}
+	for name, b := range map[string][]byte{
+		"a number of names":                 blob(1<<32 | 1),
+		"a length of a name":                blob(1, 1<<32|1, 'a'),
+		"a line":                            blob(0, 1, 0, 0, 0, 1<<31, 0, 0, 0, 0, 0, 0, 0, 0),
+		"a start, added up over many nodes": append(blob(0, 2, 0, 2<<28, 0, 0, 0, 0, 0, 0, 0, 0, 0), blob(0, 2<<28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)...),
+	} {
+		if _, err := decodeOutline(b); !errors.Is(err, errBlob) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	b := binary.AppendVarint(nil, 1)
+	for range 7 {
+		b = binary.AppendVarint(b, 1<<33)
+	}
+	b = seal(append(b, make([]byte, len(Hash{}))...), "x")
+	if err := decodeFacts(b, &File{Path: "x"}); !errors.Is(err, errBlob) {
+		t.Errorf("facts: %v", err)
+	}
+}

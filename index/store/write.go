@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"slices"
 
 	"modernc.org/sqlite"
@@ -308,11 +309,16 @@ func decodeFacts(b []byte, f *File) error {
 	if len(b) < len(f.Hash) {
 		return errBlob
 	}
+	for _, x := range v[4:7] {
+		if x < 0 || x > math.MaxInt32 {
+			return errBlob
+		}
+	}
 	f.Stamp = files.Stamp{Size: v[0], MTime: v[1], CTime: v[2], Inode: uint64(v[3])}
 	f.Tokens, f.Pieces, f.Flags, f.Read = int(v[4]), int(v[5]), int(v[6]), v[7]
 	copy(f.Hash[:], b)
 	f.Language = string(b[len(f.Hash):])
-	if f.Pieces < 0 || f.Pieces > 1<<16 {
+	if f.Pieces > 1<<16 {
 		return errBlob
 	}
 	return nil

@@ -21,7 +21,7 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(tmp, path); err != nil {
+	if err := Rename(tmp, path); err != nil {
 		os.Remove(tmp)
 		return err
 	}
@@ -41,9 +41,16 @@ func stageFile(path string, data []byte, perm fs.FileMode) (string, error) {
 	return f.Name(), nil
 }
 
-// Fill writes data to the new file f, gives it perm, syncs and closes it.
+// Fill writes data to the new file f, gives it perm, syncs and closes it. What is for nobody but the user is so before
+// the first byte, also where rights are not modes.
 func Fill(f *os.File, data []byte, perm fs.FileMode) error {
-	_, err := f.Write(data)
+	var err error
+	if perm&0o077 == 0 {
+		err = keepPrivate(f)
+	}
+	if err == nil {
+		_, err = f.Write(data)
+	}
 	if err == nil {
 		err = f.Chmod(perm)
 	}
@@ -78,21 +85,18 @@ func SyncOpen(f *os.File) error {
 var ErrLocked = errors.New("another skl is at work here")
 
 // Lock waits until this process alone holds the lock of dir, an existing
-// directory, and returns the way out. It creates no file. Waiting is called once, before the
+// directory, and returns the way out. It leaves no file: on Windows, .skl.lock is in dir until the way out. Waiting is called once, before the
 // first wait, and may be nil. The lock is advisory and ends with the process.
 func Lock(ctx context.Context, dir string, waiting func()) (unlock func(), err error) {
-	f, err := openLock(dir)
-	if err != nil {
-		return nil, err
-	}
+	l := lock{dir: dir}
 	for {
-		ok, err := tryLock(f)
+		ok, err := l.try()
 		if err != nil {
-			f.Close()
+			l.end()
 			return nil, fmt.Errorf("locking %s: %w", dir, err)
 		}
 		if ok {
-			return func() { f.Close() }, nil
+			return l.end, nil
 		}
 		if waiting != nil {
 			waiting()
@@ -100,7 +104,7 @@ func Lock(ctx context.Context, dir string, waiting func()) (unlock func(), err e
 		}
 		select {
 		case <-ctx.Done():
-			f.Close()
+			l.end()
 			return nil, fmt.Errorf("%s: %w: %w", dir, ErrLocked, ctx.Err())
 		case <-time.After(20 * time.Millisecond):
 		}

@@ -9,12 +9,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openLock opens dir itself: flock works on directories, so no file is left behind.
-func openLock(dir string) (*os.File, error) { return os.Open(dir) }
+// A lock is dir itself: flock works on directories, so there is no file.
+type lock struct {
+	dir string
+	f   *os.File
+}
 
-func tryLock(f *os.File) (bool, error) {
+func (l *lock) end() {
+	if l.f != nil {
+		l.f.Close()
+	}
+}
+
+func (l *lock) try() (ok bool, err error) {
+	if l.f == nil {
+		if l.f, err = os.Open(l.dir); err != nil {
+			return false, err
+		}
+	}
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(int(l.f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
 		case err == nil:
 			return true, nil
@@ -29,3 +43,6 @@ func tryLock(f *os.File) (bool, error) {
 func syncRefused(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EROFS) || errors.Is(err, unix.EBADF)
 }
+
+// busy: here a file that is open can be renamed and removed.
+func busy(error) bool { return false }

@@ -1,8 +1,6 @@
 package durable
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -12,23 +10,47 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// openLock opens a file in the temporary directory that stands for dir, because
-// Windows cannot lock a directory.
-func openLock(dir string) (*os.File, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256([]byte(strings.ToLower(abs)))
-	return os.OpenFile(filepath.Join(os.TempDir(), "skl-"+hex.EncodeToString(sum[:8])+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+// A lock is the file .skl.lock in dir, beside the data and so the same for everybody who reaches it. It is open for one
+// process alone, and goes when that closes it or ends.
+type lock struct {
+	dir    string
+	handle windows.Handle
 }
 
-func tryLock(f *os.File) (bool, error) {
-	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, new(windows.Overlapped))
-	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
-		return false, nil
+const lockName = ".skl.lock"
+
+func (l *lock) end() {
+	if l.handle != 0 {
+		windows.CloseHandle(l.handle)
+		l.handle = 0
 	}
-	return err == nil, err
+}
+
+func (l *lock) try() (ok bool, err error) {
+	path := filepath.Join(l.dir, lockName)
+	name, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return false, err
+	}
+	h, err := windows.CreateFile(name, windows.GENERIC_READ|windows.DELETE, windows.FILE_SHARE_DELETE, nil, windows.OPEN_ALWAYS,
+		windows.FILE_ATTRIBUTE_HIDDEN|windows.FILE_FLAG_DELETE_ON_CLOSE|windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
+	switch {
+	case err == nil:
+		l.handle = h
+		return true, nil
+	case errors.Is(err, windows.ERROR_SHARING_VIOLATION), errors.Is(err, windows.ERROR_DELETE_PENDING):
+		return false, nil
+	case errors.Is(err, windows.ERROR_ACCESS_DENIED): // perhaps it is about to go
+		if _, missing := os.Lstat(path); !errors.Is(missing, fs.ErrNotExist) {
+			return false, nil
+		}
+	}
+	return false, &fs.PathError{Op: "open", Path: path, Err: err}
+}
+
+// busy reports whether err may be over in a moment: someone else has the file open.
+func busy(err error) bool {
+	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_ACCESS_DENIED)
 }
 
 func syncRefused(error) bool { return true }

@@ -51,11 +51,16 @@ func readAll(name string, f *os.File) ([]byte, error) {
 }
 
 // RootFS is [os.Root.FS] whose files are opened as OpenFile opens them, and read up to MaxFile.
-// Links that leave the root are not followed.
+// Links that leave the root are not followed. It is for the folders of authors: without modes on the disk, a file is
+// executable if git's index says so, or, where git does not track it, if it starts with #!.
 func RootFS(root *os.Root) fs.FS {
-	return plainFS{root.FS().(baseFS), func(name string) (*os.File, error) {
+	fsys := plainFS{root.FS().(baseFS), func(name string) (*os.File, error) {
 		return root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|nonblock, 0)
 	}}
+	if HasModes {
+		return fsys
+	}
+	return authored(fsys, root.Name())
 }
 
 // baseFS is what the file systems of package os implement besides Open.

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -115,6 +116,9 @@ func check(s *scanner, cache Cache, root, name string, r Receipt) (Drift, error)
 	case err != nil:
 		return Drift{}, err
 	}
+	if !durable.HasModes {
+		found.takeModes(r)
+	}
 	return compare(dir, r, found), nil
 }
 
@@ -160,7 +164,7 @@ func compare(dir string, r Receipt, found scan) Drift {
 	slices.Sort(d.Added)
 	slices.Sort(d.Changed)
 	slices.Sort(d.Missing)
-	d.Forged = !d.Any() && d.Tree != r.Tree && runtime.GOOS != "windows"
+	d.Forged = !d.Any() && d.Tree != r.Tree
 	return d
 }
 
@@ -175,9 +179,7 @@ func (d *Drift) compareFile(dir string, e bundle.Entry, r Receipt) {
 	case wasLink || isLink:
 		d.Changed = append(d.Changed, e.Path)
 	case e.SHA256 == want.SHA256:
-		if runtime.GOOS != "windows" { // which has no such bit
-			d.Mode = append(d.Mode, e.Path)
-		}
+		d.Mode = append(d.Mode, e.Path)
 	case onlyLineEndings(filepath.Join(dir, filepath.FromSlash(e.Path)), want):
 		d.EOL = append(d.EOL, e.Path)
 	default:

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/bundle"
 )
 
@@ -81,6 +82,9 @@ func TestCheck(t *testing.T) {
 		}, Drift{Added: []string{"a"}, Missing: []string{"scripts/dos.txt"}, EOL: []string{"SKILL.md"}}, "E_DRIFT E_EOL"},
 	}
 	for _, tt := range tests {
+		if tt.want.Mode != nil && !durable.HasModes {
+			tt.want, tt.codes = Drift{}, "" // the bit is not on the disk, and so was not lost
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			w, root, r := installed(t)
 			if err := writeCache(root); err != nil { // what it remembers must not hide the edit

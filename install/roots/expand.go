@@ -11,12 +11,6 @@ import (
 	"github.com/skl-project/skl/install/hosts"
 )
 
-// Directories of the machine's administrator.
-const (
-	DefaultManagedDir  = "/etc/skl/skills"
-	DefaultEnforcedDir = "/etc/skl/enforced/skills"
-)
-
 // Bands of priority: a smaller number is stronger. The roots of one band have
 // consecutive numbers in the order in which they are searched.
 const (

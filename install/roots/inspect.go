@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -162,6 +163,9 @@ func inspect(s *scanner, root, rel, dir string) cached {
 	if scanErr != nil {
 		c.unscanned(dir, scanErr)
 		return c
+	}
+	if err == nil && !durable.HasModes {
+		found.takeModes(r)
 	}
 	c.tree = string(found.tree())
 	c.read(found.head)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -54,6 +56,37 @@ type File struct {
 // ReceiptPath returns where the receipt of the skill in root/name is.
 func ReceiptPath(root, name string) string {
 	return filepath.Join(root, stateDir, name+".json")
+}
+
+// FS is fsys, the directory of the skill, with the modes of the receipt where the disk has none.
+func (r Receipt) FS(fsys fs.FS) fs.FS {
+	if durable.HasModes {
+		return fsys
+	}
+	return durable.WithModes(fsys, func(name string) bool {
+		if f, ok := r.Files[name]; ok && f.Mode != bundle.Link {
+			return f.Mode == bundle.Executable
+		}
+		info, err := fs.Stat(fsys, name)
+		return err == nil && info.Mode()&0o111 != 0
+	})
+}
+
+// Reading is read, with the modes of the receipt where the disk has none.
+func (r Receipt) Reading(read func(fs.FS, bundle.Sink) error) func(fs.FS, bundle.Sink) error {
+	return func(fsys fs.FS, sink bundle.Sink) error { return read(r.FS(fsys), sink) }
+}
+
+// FS is fsys, the directory dir: of a skill that has a receipt beside it, [Receipt.FS].
+func FS(fsys fs.FS, dir string) fs.FS {
+	if durable.HasModes {
+		return fsys
+	}
+	r, err := ReadReceipt(filepath.Dir(dir), filepath.Base(dir))
+	if err != nil {
+		return fsys
+	}
+	return r.FS(fsys)
 }
 
 // receiptJSON is a receipt's written form, without the fields of later versions.

@@ -33,8 +33,8 @@ type Config struct {
 	Cwd            string // in Project; "" is Project itself
 	Home           string
 	ProjectTrusted bool
-	ManagedDir     string   // "" for none, see DefaultManagedDir
-	EnforcedDir    string   // "" for none, see DefaultEnforcedDir
+	ManagedDir     string   // of the machine's administrator; "" for none
+	EnforcedDir    string   // of the administrator too, before all others; "" for none
 	ExtraRoots     []string // of --root, then SKL_SKILLS_PATH; may be relative to Cwd
 	UserRoots      []string // further roots of the user, after ~/.agents/skills
 	Hosts          []string // ids of the hosts to answer for, in the order of the answers

@@ -1,6 +1,7 @@
 package roots
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/bundle"
 )
 
@@ -141,7 +143,7 @@ func (s *scanner) file(p string) error {
 		return &fs.PathError{Op: "read", Path: s.root, Err: errTooLarge}
 	}
 	e := bundle.Entry{Path: p, Kind: bundle.Plain, Size: st.size, SHA256: sha256.Sum256(data)}
-	if st.executable {
+	if st.executable || !durable.HasModes && bytes.HasPrefix(data, []byte("#!")) {
 		e.Kind = bundle.Executable
 	}
 	if p == skillFile {
@@ -194,6 +196,15 @@ func (s scan) tree() bundle.Digest {
 		return ""
 	}
 	return bundle.TreeDigest(s.entries)
+}
+
+// takeModes gives the files of the receipt its modes: it is where they are kept, on a disk that has none.
+func (s scan) takeModes(r Receipt) {
+	for i, e := range s.entries {
+		if f, ok := r.Files[e.Path]; ok && e.Kind != bundle.Link && f.Mode != bundle.Link {
+			s.entries[i].Kind = f.Mode
+		}
+	}
 }
 
 // nested returns the directories inside the skill that hold a SKILL.md of their own.

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/skl-project/skl/install/durable"
 )
 
 // statPath describes path itself, not what it links to.
@@ -22,7 +24,7 @@ func toStatus(st *unix.Stat_t) status {
 	switch uint32(st.Mode) & unix.S_IFMT {
 	case unix.S_IFREG:
 		s.kind = regular
-		s.executable = st.Mode&0o111 != 0
+		s.executable = durable.HasModes && st.Mode&0o111 != 0
 	case unix.S_IFDIR:
 		s.kind = directory
 		s.size = 0

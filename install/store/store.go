@@ -1,7 +1,8 @@
 // Package store keeps unpacked bundles by tree digest, so that a bundle is
 // fetched once per machine.
 //
-// An entry is a read-only directory <dir>/<2 hex>/<64 hex>. It gets its name only
+// An entry is a read-only directory <dir>/<2 hex>/<64 hex>, and beside it, if it has executable files, the file
+// <64 hex>.modes with their paths, one a line: not every disk has modes. An entry gets its name only
 // after its content was hashed, and is hashed again whenever it is copied out,
 // so a damaged entry is never installed: [Store.Copy] says so, and [Store.Drop]
 // makes room for a fresh fetch. The store may be deleted at any time when no
@@ -65,7 +66,15 @@ func (s *Store) Put(limits bundle.Limits, fetch func(bundle.Sink) error) (bundle
 	if err := os.MkdirAll(filepath.Dir(path), durable.Private); err != nil {
 		return bundle.Summary{}, err
 	}
-	if err := os.Rename(root, path); err != nil && !s.Has(sum.Tree) {
+	if err := writeModes(tmp, path, sum); err != nil {
+		return bundle.Summary{}, err
+	}
+	if err := durable.Retry(func() error {
+		if err := os.Rename(root, path); err != nil && !s.Has(sum.Tree) {
+			return err
+		}
+		return nil
+	}); err != nil {
 		return bundle.Summary{}, err
 	}
 	return sum, nil
@@ -99,11 +108,48 @@ func isBundleError(err error) bool {
 	return ok && strings.HasPrefix(e.Code, "PKG-")
 }
 
-// Drop removes the entry of d, so that it can be put again.
-func (s *Store) Drop(d bundle.Digest) error { return Remove(s.Path(d)) }
+// modesSuffix is what the file with the modes of an entry has behind the entry's name.
+const modesSuffix = ".modes"
 
-// FS gives read access to the tree d.
-func (s *Store) FS(d bundle.Digest) fs.FS { return os.DirFS(s.Path(d)) }
+// writeModes puts the modes of the tree sum beside path, its entry to be. An entry without executable files needs none.
+func writeModes(tmp, path string, sum bundle.Summary) error {
+	var list strings.Builder
+	for _, e := range sum.Entries {
+		if e.Kind == bundle.Executable {
+			list.WriteString(e.Path + "\n") // no path of a bundle has a line break
+		}
+	}
+	if list.Len() == 0 {
+		return nil
+	}
+	file := filepath.Join(tmp, "modes")
+	if err := os.WriteFile(file, []byte(list.String()), 0o600); err != nil {
+		return err
+	}
+	return durable.Rename(file, path+modesSuffix)
+}
+
+// Drop removes the entry of d, so that it can be put again.
+func (s *Store) Drop(d bundle.Digest) error {
+	if err := Remove(s.Path(d)); err != nil {
+		return err
+	}
+	return Remove(s.Path(d) + modesSuffix)
+}
+
+// FS gives read access to the tree d, with its modes. They are the disk's only in an entry that has none beside it.
+func (s *Store) FS(d bundle.Digest) fs.FS {
+	fsys := os.DirFS(s.Path(d))
+	list, err := durable.ReadFile(s.Path(d) + modesSuffix)
+	if err != nil && durable.HasModes {
+		return fsys
+	}
+	executable := map[string]bool{}
+	for path := range strings.Lines(string(list)) {
+		executable[strings.TrimSuffix(path, "\n")] = true
+	}
+	return durable.WithModes(fsys, func(name string) bool { return executable[name] })
+}
 
 // Prune removes all entries whose digest keep does not hold, and what interrupted Puts
 // left. It returns how many entries and bytes went. With dry it only counts.
@@ -116,7 +162,9 @@ func (s *Store) Prune(keep map[bundle.Digest]bool, dry bool) (entries int, bytes
 		return 0, 0, err
 	}
 	drop := func(path string) error {
-		entries++
+		if !strings.HasSuffix(path, modesSuffix) {
+			entries++
+		}
 		bytes += size(path)
 		if dry {
 			return nil
@@ -136,7 +184,7 @@ func (s *Store) Prune(keep map[bundle.Digest]bool, dry bool) (entries int, bytes
 			return entries, bytes, err
 		}
 		for _, t := range trees {
-			if keep[bundle.Digest("tree-sha256:"+t.Name())] {
+			if keep[bundle.Digest("tree-sha256:"+strings.TrimSuffix(t.Name(), modesSuffix))] {
 				continue
 			}
 			if err := drop(filepath.Join(path, t.Name())); err != nil {

@@ -51,6 +51,31 @@ func TestPutAndCopy(t *testing.T) {
 	}
 }
 
+// The modes of an entry lie beside it: a disk that has none, or lost them, changes nothing.
+func TestModesAreKeptBeside(t *testing.T) {
+	s := &Store{Dir: t.TempDir()}
+	sum, err := s.Put(bundle.InstallLimits, demo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(s.Path(sum.Tree), "scripts", "run.sh"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	dst := filepath.Join(t.TempDir(), "a")
+	if copied, err := s.Copy(sum.Tree, within.Anywhere(), dst); err != nil || copied.Tree != sum.Tree {
+		t.Fatalf("Copy: %+v, %v", copied, err)
+	}
+	if info, err := os.Stat(filepath.Join(dst, "scripts", "run.sh")); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("copied out with %v, %v", info.Mode(), err)
+	}
+	if err := s.Drop(sum.Tree); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.Dir, "*", "*")); len(left) > 0 {
+		t.Errorf("Drop left %v", left)
+	}
+}
+
 // A damaged entry is never copied out, whatever was changed.
 func TestDamageIsNoticed(t *testing.T) {
 	for name, damage := range map[string]func(dir string) error{
@@ -58,7 +83,7 @@ func TestDamageIsNoticed(t *testing.T) {
 		"a file more":        func(dir string) error { return os.WriteFile(filepath.Join(dir, "more"), nil, 0o644) },
 		"a file less":        func(dir string) error { return os.Remove(filepath.Join(dir, "scripts", "run.sh")) },
 		"no SKILL.md":        func(dir string) error { return os.Remove(filepath.Join(dir, "SKILL.md")) },
-		"the mode":           func(dir string) error { return os.Chmod(filepath.Join(dir, "scripts", "run.sh"), 0o644) },
+		"the modes beside":   func(dir string) error { return os.WriteFile(dir+modesSuffix, []byte("SKILL.md\n"), 0o644) },
 		"a link that leaves": func(dir string) error { return os.Symlink("../../../x", filepath.Join(dir, "out")) },
 	} {
 		s := &Store{Dir: t.TempDir()}

@@ -299,7 +299,7 @@ func makeWritable(o ops, name string) {
 
 // Rename moves from to to, replacing a file that lies there.
 func (d *Dir) Rename(from, to string) error {
-	return d.both(from, to, func(o ops, from, to string) error { return o.Rename(from, to) })
+	return d.both(from, to, func(o ops, from, to string) error { return durable.Retry(func() error { return o.Rename(from, to) }) })
 }
 
 // Exchange swaps two paths of one file system in one step. Where that cannot be done

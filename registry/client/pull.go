@@ -366,7 +366,7 @@ func (o *OCI) toFile(ctx context.Context, t Target, d v1.Descriptor, path, part 
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	if err := os.Rename(part, path); err != nil {
+	if err := durable.Rename(part, path); err != nil {
 		return nil, err
 	}
 	if f, err = os.Open(path); err != nil {

@@ -8,6 +8,4 @@ const openNonblock = 0
 
 func ownGroup(*exec.Cmd) {}
 
-func killGroup(cmd *exec.Cmd) { cmd.Process.Kill() }
-
 func exitCode(e *exec.ExitError) int { return e.ExitCode() }

@@ -13,8 +13,6 @@ func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: tr
 // openNonblock keeps an open from waiting for a pipe's other end, and from following a link.
 const openNonblock = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
 
-func killGroup(cmd *exec.Cmd) { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-
 func exitCode(e *exec.ExitError) int {
 	if status, ok := e.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/skl-project/skl/runtime/internal/family"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -19,24 +20,26 @@ func plain(ctx context.Context, j *job, program string, argv []string) (int, err
 	cmd.Stdout, cmd.Stderr = j.stdout, j.stderr
 	cmd.WaitDelay = patience
 	ownGroup(cmd)
+	all := family.Of(cmd)
 	feed, err := input(cmd, j.Stdin)
 	if err == nil {
-		err = cmd.Start()
+		err = all.Start()
 	}
 	if err != nil {
 		return 0, diag.New(diag.Failed, "sandbox_program", "starting %s: %w", program, err)
 	}
+	defer all.End()
 	feed()
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		killGroup(cmd)
+		all.Kill()
 		<-ended
 		return -1, errStopped
 	}
-	killGroup(cmd) // what it left running
+	all.Kill() // what it left running
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exitCode(exit), nil
 	}

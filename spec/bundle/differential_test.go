@@ -152,11 +152,11 @@ func streamReader(data []byte, format Format) (reading, error) {
 	out := reading{}
 	le := binary.LittleEndian
 	for bytes.HasPrefix(data, []byte("PK\x03\x04")) {
-		flags, method, size := le.Uint16(data[6:]), le.Uint16(data[8:]), int(le.Uint32(data[18:]))
+		flags, method, size := le.Uint16(data[6:]), le.Uint16(data[8:]), int64(le.Uint32(data[18:]))
 		name, extra := int(le.Uint16(data[26:])), int(le.Uint16(data[28:]))
 		path := string(data[30 : 30+name])
 		if size == 0xffffffff {
-			size = int(le.Uint64(data[30+name+4+8:]))
+			size = int64(le.Uint64(data[30+name+4+8:]))
 		}
 		data = data[30+name+extra:]
 		var body []byte

@@ -176,7 +176,7 @@ func (s *Store) rename(d blob.Digest, from, to string) error {
 	mu := s.lock(d)
 	mu.Lock()
 	defer mu.Unlock()
-	err := os.Rename(from, to)
+	err := durable.Rename(from, to)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -190,7 +190,7 @@ func (s *Store) rename(d blob.Digest, from, to string) error {
 			return err
 		}
 	}
-	return os.Rename(from, to)
+	return durable.Rename(from, to)
 }
 
 // present reports whether the right content is stored as d.

@@ -102,7 +102,7 @@ func (c *cache) write(name string, objects map[plumbing.Hash]gitObject) {
 		err = cerr
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(c.dir, name))
+		err = durable.Rename(f.Name(), filepath.Join(c.dir, name))
 	}
 	if err != nil {
 		os.Remove(f.Name())

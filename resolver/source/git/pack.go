@@ -287,7 +287,7 @@ func patch(base, delta []byte, room func(int64) bool) ([]byte, error) {
 		} else {
 			var at, length int
 			var ok bool
-			if at, length, delta, ok = copyRange(op, delta); !ok || at+length > len(base) {
+			if at, length, delta, ok = copyRange(op, delta); !ok || at > len(base)-length {
 				return nil, bad
 			}
 			piece = base[at : at+length]
@@ -304,7 +304,7 @@ func patch(base, delta []byte, room func(int64) bool) ([]byte, error) {
 }
 
 // copyRange reads the operands of a copy instruction: up to four bytes of
-// offset and three of length, present where op has a bit; length 0 means 64 KiB.
+// offset and three of length, present where op has a bit; length 0 means 64 KiB. An offset that is no int is not ok.
 func copyRange(op byte, delta []byte) (at, length int, rest []byte, ok bool) {
 	for i := range 7 {
 		if op&(1<<i) == 0 {
@@ -323,7 +323,7 @@ func copyRange(op byte, delta []byte) (at, length int, rest []byte, ok bool) {
 	if length == 0 {
 		length = 0x10000
 	}
-	return at, length, delta, true
+	return at, length, delta, at >= 0
 }
 
 // tracked is a buffered reader that knows its offset and hashes what was taken

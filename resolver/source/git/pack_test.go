@@ -271,3 +271,12 @@ func FuzzBandReader(f *testing.F) {
 		}
 	})
 }
+
+// An offset that is larger than any base is refused, also where an int has 32 bits.
+func TestDeltaFromFarAway(t *testing.T) {
+	base := []byte("base")
+	delta := []byte{4, 1, 0x80 | 0x0f | 0x10, 0xff, 0xff, 0xff, 0xff, 1}
+	if got, err := patch(base, delta, func(int64) bool { return true }); !errors.Is(err, errPack) {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -40,7 +40,7 @@ func (s *Source) keep(d digest.Digest, b []byte) {
 	}
 	_, err = f.Write(b)
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), at)
+		err = durable.Rename(f.Name(), at)
 	}
 	if err != nil {
 		os.Remove(f.Name())
@@ -181,7 +181,7 @@ func (r *repository) blob(ctx context.Context, d v1.Descriptor) (oci.Content, er
 	}
 	// Closed first: an open file is not renamed on every system. Opening checks it again.
 	f.Close()
-	if err := os.Rename(part, target); err != nil {
+	if err := durable.Rename(part, target); err != nil {
 		return nil, unwritable(err)
 	}
 	os.Remove(parts)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -92,7 +93,7 @@ func (a *Author) Digest(folder string) (Digest, error) {
 	}
 	defer root.Close()
 	guard := bundle.NewGuard(nil, bundle.InstallLimits)
-	if err := bundle.FromFS(durable.RootFS(root), guard); err != nil {
+	if err := bundle.FromFS(roots.FS(durable.RootFS(root), dir), guard); err != nil {
 		return Digest{}, fmt.Errorf("%s: %w", a.Scope.Short(dir), err)
 	}
 	sum, err := guard.Close()
@@ -143,7 +144,7 @@ func (a *Author) Pack(r PackRequest) (Packed, error) {
 	}
 	path := scope.Absolute(a.Scope.Cwd, r.File)
 	sum, err := writeArchive(path, r.DryRun, func(w io.Writer) (bundle.Summary, error) {
-		sum, err := pack(w, durable.RootFS(root))
+		sum, err := pack(w, roots.FS(durable.RootFS(root), dir))
 		if err != nil {
 			err = fmt.Errorf("%s: %w", a.Scope.Short(dir), err)
 		}
@@ -168,7 +169,7 @@ func writeArchive(path string, dry bool, pack func(io.Writer) (bundle.Summary, e
 	}
 	if err == nil && !dry {
 		if err = os.Chmod(tmp.Name(), fs.FileMode(0o644)); err == nil {
-			err = os.Rename(tmp.Name(), path)
+			err = durable.Rename(tmp.Name(), path)
 		}
 	}
 	return sum, err

@@ -23,7 +23,10 @@ func (sc *Scope) ConfigPath() string {
 
 func (sc *Scope) readConfig() error {
 	var files [2]*config.Config
-	for i, path := range []string{filepath.Join(ManagedBase, "config.toml"), sc.ConfigPath()} {
+	for i, path := range []string{sc.InMachine("config.toml"), sc.ConfigPath()} {
+		if path == "" {
+			continue
+		}
 		src, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) && (i == 0 || sc.options.Config == "") {
 			continue

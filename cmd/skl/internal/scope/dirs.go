@@ -6,12 +6,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/durable"
 )
 
-// setDirs follows the XDG rules; on Windows the same variables fall back to the user's AppData.
+// setDirs follows the XDG rules, and Windows where its variables are. SKL_*_DIR, then XDG variables come first everywhere.
 func (sc *Scope) setDirs() {
-	pick := func(own, xdg string, def ...string) string {
+	roaming, local := sc.Getenv("APPDATA"), sc.Getenv("LOCALAPPDATA")
+	sc.placeDirs(filepath.Separator == '\\' && roaming != "" && local != "", roaming, local)
+}
+
+// placeDirs is setDirs; with appData what no variable of skl or XDG names is below roaming and local.
+func (sc *Scope) placeDirs(appData bool, roaming, local string) {
+	pick := func(own, xdg, windows string, def ...string) string {
 		if dir := sc.Getenv(own); own != "" && dir != "" {
 			sc.given = append(sc.given, Absolute(sc.WorkingDir, dir))
 			return sc.given[len(sc.given)-1]
@@ -19,16 +26,16 @@ func (sc *Scope) setDirs() {
 		if dir := sc.Getenv(xdg); filepath.IsAbs(dir) {
 			return filepath.Join(dir, "skl")
 		}
+		if appData {
+			return windows
+		}
 		return filepath.Join(append(append([]string{sc.Home}, def...), "skl")...)
 	}
 	sc.Dirs = dirs{
-		Config: pick("", "XDG_CONFIG_HOME", ".config"),
-		Data:   pick("SKL_DATA_DIR", "XDG_DATA_HOME", ".local", "share"),
-		Cache:  pick("SKL_CACHE_DIR", "XDG_CACHE_HOME", ".cache"),
-		State:  pick("SKL_STATE_DIR", "XDG_STATE_HOME", ".local", "state"),
-	}
-	if roaming, local := sc.Getenv("APPDATA"), sc.Getenv("LOCALAPPDATA"); roaming != "" && local != "" && filepath.Separator == '\\' {
-		sc.Dirs = dirs{filepath.Join(roaming, "skl"), filepath.Join(local, "skl", "data"), filepath.Join(local, "skl", "cache"), filepath.Join(local, "skl", "state")}
+		Config: pick("", "XDG_CONFIG_HOME", filepath.Join(roaming, "skl"), ".config"),
+		Data:   pick("SKL_DATA_DIR", "XDG_DATA_HOME", filepath.Join(local, "skl", "data"), ".local", "share"),
+		Cache:  pick("SKL_CACHE_DIR", "XDG_CACHE_HOME", filepath.Join(local, "skl", "cache"), ".cache"),
+		State:  pick("SKL_STATE_DIR", "XDG_STATE_HOME", filepath.Join(local, "skl", "state"), ".local", "state"),
 	}
 }
 
@@ -46,8 +53,8 @@ func (sc *Scope) MkdirPrivate(dir string) error {
 			return durable.MkdirPrivate(dir)
 		}
 	}
-	if sc.managed && dir == ManagedBase {
-		return os.MkdirAll(dir, 0o755) // for everybody on the machine
+	if sc.managed && dir == sc.Machine {
+		return install.MakeMachine(dir) // for everybody on the machine
 	}
 	return os.MkdirAll(dir, durable.Private)
 }

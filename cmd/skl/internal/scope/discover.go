@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/runtime/skills"
@@ -44,7 +45,7 @@ func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing,
 		extra[i] = Absolute(sc.WorkingDir, extra[i])
 	}
 	return roots.Discover(ctx, roots.Config{
-		Project: sc.Project, Cwd: sc.Cwd, Home: sc.Home, ProjectTrusted: trusted, ManagedDir: managedRoot, EnforcedDir: enforcedRoot,
+		Project: sc.Project, Cwd: sc.Cwd, Home: sc.Home, ProjectTrusted: trusted, ManagedDir: sc.InMachine("skills"), EnforcedDir: sc.InMachine("enforced", "skills"),
 		ExtraRoots: slices.DeleteFunc(extra, func(s string) bool { return s == "" }),
 		Hosts:      hostIDs, Acks: acks, Getenv: sc.Getenv, CacheDir: sc.Dirs.Cache, System: skills.FS(),
 	})
@@ -86,7 +87,7 @@ func FilesIn(dir string) fs.FS {
 	if err != nil {
 		return unreadable{err}
 	}
-	return d.FS(dir)
+	return roots.FS(durable.GuessModes(d.FS(dir)), dir)
 }
 
 // ReadIn reads the file name, a slash path, of a directory whose content someone else made.

@@ -68,6 +68,7 @@ type Scope struct {
 	Site    install.Site // how the scope's files are read and written
 	Foreign error        // why nothing of the project may be used; nil if it may
 	Dirs    dirs
+	Machine string   // the administrator's directory of configuration and skills; "" if it is not used
 	given   []string // those of dirs that a variable names, which may hold more than skl's
 	Config  *config.Config
 
@@ -102,6 +103,9 @@ func Open(o Options) (*Scope, error) {
 	}
 	sc.Project, _ = roots.Project(sc.Cwd, sc.Home)
 	sc.setDirs()
+	if err := sc.setMachine(); err != nil {
+		return nil, err
+	}
 	if err := sc.setScope(); err != nil {
 		return nil, err
 	}
@@ -130,12 +134,26 @@ func Absolute(base, path string) string {
 	return filepath.Join(base, path)
 }
 
-// Managed places, which the administrator owns.
-const (
-	ManagedBase  = "/etc/skl"
-	managedRoot  = "/etc/skl/skills"
-	enforcedRoot = "/etc/skl/enforced/skills"
-)
+// setMachine finds the administrator's directory. One that others can write to is not used, and the user is told.
+func (sc *Scope) setMachine() error {
+	dir, err := install.Machine()
+	if err != nil && sc.options.Scope == "managed" {
+		return err
+	}
+	if err != nil {
+		sc.Tell.Warn("%v", err)
+	}
+	sc.Machine = dir
+	return nil
+}
+
+// InMachine is a place in the administrator's directory, "" if that is not used.
+func (sc *Scope) InMachine(name ...string) string {
+	if sc.Machine == "" {
+		return ""
+	}
+	return filepath.Join(append([]string{sc.Machine}, name...)...)
+}
 
 func (sc *Scope) setScope() error {
 	scope := sc.options.Scope
@@ -147,7 +165,7 @@ func (sc *Scope) setScope() error {
 	}
 	switch scope {
 	case "managed":
-		sc.managed, sc.Kind, sc.Base, sc.Root = true, hosts.User, ManagedBase, managedRoot
+		sc.managed, sc.Kind, sc.Base, sc.Root = true, hosts.User, sc.Machine, sc.InMachine("skills")
 	case "user":
 		if sc.Home == "" {
 			return diag.New(diag.Failed, "no_home", "HOME is not set, so there is no user scope")
@@ -175,7 +193,7 @@ func (sc *Scope) setSite() (err error) {
 	}
 	sc.Site = install.Site{Base: sc.linkBase(), Root: sc.Root, Dir: within.Anywhere(), Places: []string{sc.Base, sc.Root, roots.Aside(sc.Root)}, State: sc.Dirs.State}
 	if sc.managed {
-		sc.Site.Places = []string{ManagedBase}
+		sc.Site.Places = []string{sc.Machine}
 		return nil
 	}
 	for _, h := range hosts.All() {
@@ -216,7 +234,7 @@ func (sc *Scope) checkOwner() error {
 // linkBase is what links in receipts are relative to.
 func (sc *Scope) linkBase() string {
 	if sc.managed {
-		return ManagedBase
+		return sc.Machine
 	}
 	if sc.Kind == hosts.User {
 		return sc.Home

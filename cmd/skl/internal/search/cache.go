@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/index"
 	"github.com/skl-project/skl/install/store"
 	"github.com/skl-project/skl/spec/bundle"
@@ -50,7 +49,7 @@ func (s *Searcher) CleanCache(dry bool) (Cache, error) {
 // are there. Other projects fetch again what they miss.
 func (s *Searcher) CollectGarbage(ctx context.Context, dry bool) (Cache, error) {
 	keep := map[bundle.Digest]bool{}
-	for _, path := range []string{filepath.Join(s.Scope.Base, "skl.lock"), filepath.Join(s.Scope.Dirs.Config, "skl.lock"), filepath.Join(scope.ManagedBase, "skl.lock")} {
+	for _, path := range []string{filepath.Join(s.Scope.Base, "skl.lock"), filepath.Join(s.Scope.Dirs.Config, "skl.lock"), s.Scope.InMachine("skl.lock")} {
 		src, err := os.ReadFile(path)
 		if err != nil {
 			continue

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/manifest"
 	"github.com/skl-project/skl/spec/oci"
@@ -42,7 +43,7 @@ func (s *Shipper) draft(dir, asked string) (*draft, error) {
 		return nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder", dir)
 	}
 	// The root stays open while files are read from it; the process ends with the command.
-	d.input.Files = durable.RootFS(root)
+	d.input.Files = roots.FS(durable.RootFS(root), d.dir)
 	text, err := fs.ReadFile(d.input.Files, skill.FileName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -24,6 +24,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/skl-project/skl/runtime/internal/family"
 )
 
 const (
@@ -66,26 +68,28 @@ func Run(ctx context.Context, c Command) (Exit, error) {
 	complaints := &tail{}
 	cmd.Stderr = complaints
 	ownGroup(cmd)
-	cmd.Cancel = func() error { return killGroup(cmd.Process) }
+	all := family.Of(cmd)
+	cmd.Cancel = all.Kill
 	// A grandchild that left the group could hold the pipes open for ever.
 	cmd.WaitDelay = 2 * time.Second
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return Exit{}, err
 	}
-	if err := cmd.Start(); err != nil {
+	if err := all.Start(); err != nil {
 		return Exit{}, err
 	}
+	defer all.End()
 	lineErr := lines(out, c.Line)
 	last := errors.Is(lineErr, ErrDone)
 	var late *time.Timer
 	switch {
 	case last:
 		// Reading on keeps the program from blocking on a full pipe while it ends.
-		late = time.AfterFunc(patience, func() { killGroup(cmd.Process) })
+		late = time.AfterFunc(patience, func() { all.Kill() })
 		io.Copy(io.Discard, io.LimitReader(out, MaxOutput))
 	case lineErr != nil:
-		killGroup(cmd.Process)
+		all.Kill()
 	}
 	waitErr := cmd.Wait()
 	if late != nil {
