@@ -101,6 +101,8 @@ type Record struct {
 	Format        string            `json:"format"`
 	Signature     *Signature        `json:"signature"`
 	GeneratedFrom map[string]string `json:"generated_from"`
+	CopyOf        string            `json:"copy_of,omitempty"` // of a copy that skl made for an agent: Qualified of what it is a copy of; else ""
+	Copies        []CopyState       `json:"copies,omitempty"`  // of a skill: the copies that skl made of it
 	Warnings      []Warning         `json:"warnings"`
 
 	key    string // skill.NameKey of the name
@@ -116,6 +118,12 @@ type spot struct {
 	place *place
 	rel   string
 	depth int
+}
+
+// CopyState is a copy that skl made of a skill for an agent.
+type CopyState struct {
+	Path  string `json:"path"`
+	State string `json:"state"` // ok, edited, or other: of another release
 }
 
 // HostUse is what one host does with a copy; Use is one of hosts.Loads and so on.
@@ -147,6 +155,7 @@ func Discover(ctx context.Context, cfg Config) (Listing, error) {
 		return Listing{}, err
 	}
 	records := d.describe()
+	nameCopies(records)
 	shadow(cfg, records)
 	useHosts(cfg, records)
 	l := Listing{Roots: make([]Root, len(places)), Skills: make([]Record, len(records)), Warnings: d.warnings}

@@ -108,7 +108,7 @@ func (a *Applier) fresh(ctx context.Context, f *scope.Files) error {
 func edited(c install.Changes) error {
 	var names []string
 	for _, change := range c.List {
-		if change.Action == install.Held {
+		if change.Action == install.Held || len(change.Stays()) > 0 {
 			names = append(names, change.Name)
 		}
 	}

@@ -240,7 +240,10 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 	case install.Held:
 		w.ui.Warn("%s has local edits and stays as it is; skl diff %s shows them", c.Name, c.Name)
 	}
-	if path := r.Report.Backups[c.Name]; path != "" {
+	for _, path := range c.Stays() {
+		w.ui.Warn("%s is a copy of %s that has local edits and stays as it is; skl install --force replaces it, after a backup", w.Short(path), c.Name)
+	}
+	for _, path := range r.Report.Backups[c.Name] {
 		w.ui.Note("%s: the replaced files are kept in %s", c.Name, w.Short(path))
 	}
 	if slices.Contains(r.Report.Healed, c.Name) {

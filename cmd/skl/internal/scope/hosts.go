@@ -45,6 +45,7 @@ func (sc *Scope) canLink() bool {
 
 // Installer works on the scope's root with links for these hosts.
 func (sc *Scope) Installer(hostIDs []string, links string) (*install.Installer, error) {
+	wanted := links
 	switch links {
 	case "junction":
 		return nil, diag.New(diag.Misuse, "unknown_links", "links = \"junction\" is not supported by this version of skl").Hint("in skl.toml under [targets]: links = \"copy\"")
@@ -53,7 +54,7 @@ func (sc *Scope) Installer(hostIDs []string, links string) (*install.Installer, 
 			links = "copy"
 		}
 	}
-	in := &install.Installer{Site: sc.Site, Store: sc.Store(), Fetch: sc.Fetch, Progress: sc.Progress, Copy: links == "copy"}
+	in := &install.Installer{Site: sc.Site, Store: sc.Store(), Fetch: sc.Fetch, Progress: sc.Progress, Copy: links == "copy", Exact: wanted != "" && wanted != "auto"}
 	if err := sc.inside(sc.Root); err != nil {
 		return nil, err
 	}
