@@ -65,7 +65,7 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 		out.Refused = "check"
 	}
 	out.add("lock", lockProblems(f, v.Claims))
-	drift, signatures := verifyProblems(v)
+	drift, signatures := in.verifyProblems(v)
 	out.add("verify", drift)
 	if len(signatures) > 0 || slices.ContainsFunc(f.Lock.Skills, apply.CanBeSigned) {
 		out.add("signatures", signatures)
@@ -109,10 +109,10 @@ func lockProblems(f *scope.Files, c apply.Claims) (wrong []string) {
 	return wrong
 }
 
-func verifyProblems(v apply.Verification) (drift, signatures []string) {
+func (in *Inspector) verifyProblems(v apply.Verification) (drift, signatures []string) {
 	for _, s := range v.Skills {
 		if s.State != "ok" {
-			drift = append(drift, driftLine(s))
+			drift = append(drift, in.driftLine(s))
 		}
 		if s.Signature == string(attest.Failed) {
 			signatures = append(signatures, s.Name+": "+s.Reason)
@@ -122,10 +122,10 @@ func verifyProblems(v apply.Verification) (drift, signatures []string) {
 }
 
 // driftLine says what is wrong with one skill, or with a copy of it.
-func driftLine(s apply.Verified) string {
+func (in *Inspector) driftLine(s apply.Verified) string {
 	line := s.Name + ": " + s.State
 	if s.CopyOf != "" {
-		line = s.Name + ": the copy " + s.Path + ": " + s.State
+		line = s.Name + ": " + in.Applier.Short(s.Path) + ": " + s.State
 	}
 	if len(s.Drift) > 0 {
 		line += " [" + strings.Join(s.Drift, ", ") + "]"

@@ -56,8 +56,8 @@ func (b blindSpot) String() string {
 func (in *Inspector) blind(f *scope.Files, l roots.Listing) (out []blindSpot) {
 	for _, id := range f.Manifest.Targets.Hosts {
 		h, ok := hosts.Find(id)
-		if !ok {
-			continue
+		if !ok || h.CwdOnly && in.Applier.Cwd != in.Applier.Project {
+			continue // what it sees from a sub-directory is not a matter of what is installed
 		}
 		b := blindSpot{Host: h}
 		for _, s := range f.Lock.Skills {
