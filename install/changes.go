@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
 )
@@ -37,6 +38,8 @@ type Change struct {
 	Bytes       int64       `json:"bytes"`
 	Permissions Permissions `json:"permissions"`
 	Signer      string      `json:"signer"`
+	// Hosts is what the agents of skl.toml do with what was added or updated. It is empty before an Apply.
+	Hosts []roots.HostUse `json:"hosts"`
 
 	want lock.Skill
 	have Have
@@ -145,6 +148,7 @@ func Diff(root string, want []lock.Skill, have map[string]Have, opt Options) Cha
 	slices.SortFunc(out.List, func(a, b Change) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(out.Conflicts, func(a, b Conflict) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path)) })
 	for i := range out.List {
+		out.List[i].Hosts = []roots.HostUse{}
 		p := &out.List[i].Permissions
 		p.Added, p.Removed = append([]string{}, p.Added...), append([]string{}, p.Removed...)
 	}

@@ -78,7 +78,7 @@ func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 	if _, err := a.materialise(ctx, in, f.Lock.Skills, have, r.DryRun, func(string) bool { return false }); err != nil {
 		return Result{}, err
 	}
-	j := &job{Applier: a, files: f, next: f.Lock, dry: r.DryRun, frozen: true}
+	j := &job{Applier: a, files: f, next: f.Lock, dry: r.DryRun, frozen: true, hosts: hostIDs}
 	return j.carryOut(ctx, in.Installer, changes)
 }
 

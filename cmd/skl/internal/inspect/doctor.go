@@ -139,7 +139,10 @@ func (d *doctor) agents() {
 		}
 		canonical, link := hosts.WriteDirs(f.Host, d.Applier.HostEnv(), d.Applier.Kind)
 		dir := "reads " + d.Applier.Short(canonical)
-		if link != "" {
+		switch {
+		case !d.Applier.ReadsScope(f.Host):
+			dir = "reads no skills of this scope"
+		case link != "":
 			dir = "gets links in " + d.Applier.Short(link)
 		}
 		d.say("agent", "ok", "", "%s (%s): %s", f.Host.ID, where, dir)

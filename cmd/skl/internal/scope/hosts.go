@@ -30,6 +30,9 @@ func HostIDs() (ids []string) {
 	return ids
 }
 
+// ReadsScope reports whether the agent reads skills of this scope. Those of the machine are read by skl alone.
+func (sc *Scope) ReadsScope(h hosts.Host) bool { return !sc.managed && h.HasSkills(sc.Kind) }
+
 // canLink reports whether symbolic links can be made; on Windows that is a privilege.
 func (sc *Scope) canLink() bool {
 	if runtime.GOOS != "windows" {
@@ -63,8 +66,8 @@ func (sc *Scope) Installer(hostIDs []string, links string) (*install.Installer, 
 		if !ok {
 			return nil, UnknownHost(id)
 		}
-		if sc.managed {
-			continue // the machine's root is read by skl alone
+		if !sc.ReadsScope(h) {
+			continue
 		}
 		_, link := hosts.WriteDirs(h, sc.HostEnv(), sc.Kind)
 		if link == "" || slices.Contains(in.Links, link) || Resolved(link) == Resolved(sc.Root) {
