@@ -99,7 +99,7 @@ func (k cached) unchanged(dir string, written int64) bool {
 // that were written within the last tick are left out: a listing reads them.
 func WriteCache(root string) error {
 	old := LoadCache(root)
-	found, _, err := search(root, root, "")
+	found, _, err := search(root, root, "", nil)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,10 @@ type Config struct {
 	CacheDir       string   // where Discover keeps what it read of roots without a cache of their own; "" keeps nothing. Deletable at any time.
 	Acks           []Ack
 
+	// Linked are links in the project that the user made to folders outside of it: from the absolute path of the link to the
+	// real path of the folder. They are followed, where other links out of the project are not.
+	Linked map[string]string
+
 	// Getenv is asked for the variables that move hosts' directories. nil: none is set.
 	Getenv func(string) string
 	// Signed gives the verdict on the signature of an installed copy.

@@ -151,6 +151,10 @@ func (d *doctor) agents() {
 
 // links finds links in the hosts' directories that lead nowhere.
 func (d *doctor) links(fix bool) error {
+	linked, err := d.Applier.LinkedFolders()
+	if err != nil {
+		return err
+	}
 	seen := map[string]bool{}
 	for _, h := range hosts.All() {
 		_, dir := hosts.WriteDirs(h, d.Applier.HostEnv(), d.Applier.Kind)
@@ -168,7 +172,7 @@ func (d *doctor) links(fix bool) error {
 				continue
 			}
 			switch _, err := d.Applier.Site.Dir.Stat(path); {
-			case err == nil:
+			case err == nil, linked[path] != "" && scope.Resolved(path) == linked[path]:
 				continue
 			case errors.Is(err, diag.Code("E_ROOT_ESCAPE")):
 				d.say("link", "problem", "", "%s", err)

@@ -65,7 +65,7 @@ func (in *Inspector) blind(f *scope.Files, l roots.Listing) (out []blindSpot) {
 			for _, r := range l.Lookup(s.Name) {
 				here = here || r.Root == string(in.Applier.Kind) && r.State != roots.Disabled && r.State != roots.Invalid
 				u := use(r, id)
-				seen = seen || u != hosts.Unread && u != ""
+				seen = seen || r.Scope == string(in.Applier.Kind) && u != hosts.Unread && u != ""
 			}
 			if here && !seen {
 				b.Skills = append(b.Skills, s.Name)
