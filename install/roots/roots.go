@@ -21,6 +21,7 @@ import (
 	"context"
 	"io/fs"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/bundle"
 )
@@ -192,5 +193,5 @@ func (l Listing) Lookup(name string) []Record {
 }
 
 func (c Config) env() hosts.Env {
-	return hosts.Env{Home: c.Home, Project: c.Project, Cwd: c.Cwd, Getenv: c.Getenv}
+	return hosts.Env{Home: c.Home, Project: c.Project, Cwd: c.Cwd, Getenv: c.Getenv, ReadFile: durable.ReadFile}
 }

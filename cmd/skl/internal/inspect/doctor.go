@@ -146,6 +146,21 @@ func (d *doctor) agents() {
 			dir = "gets links in " + d.Applier.Short(link)
 		}
 		d.say("agent", "ok", "", "%s (%s): %s", f.Host.ID, where, dir)
+		d.folderTrust(f.Host)
+	}
+}
+
+// folderTrust says what the agent itself thinks of the project, which is apart from skl's trust.
+func (d *doctor) folderTrust(h hosts.Host) {
+	trust := h.FolderTrust(d.Applier.HostEnv())
+	switch {
+	case d.Applier.Kind != hosts.Project || trust == hosts.TrustNone || trust == hosts.TrustGiven:
+	case trust == hosts.TrustUnknown:
+		d.say("agent", "note", "", "%s: its files that say whether it trusts this folder cannot be read", h.ID)
+	case h.Trust:
+		d.say("agent", "note", "", "%s reads no skills here until it is told to trust this folder; start it here once", h.ID)
+	case trust == hosts.TrustDenied:
+		d.say("agent", "note", "", "%s is not told to trust this folder: it asks at its next start, or for each command", h.ID)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/store"
 	"github.com/skl-project/skl/spec/diag"
@@ -14,7 +15,7 @@ import (
 
 // HostEnv is what the table of agents needs to know of this machine.
 func (sc *Scope) HostEnv() hosts.Env {
-	return hosts.Env{Home: sc.Home, Project: sc.Project, Cwd: sc.Cwd, Getenv: sc.Getenv, Stat: os.Stat}
+	return hosts.Env{Home: sc.Home, Project: sc.Project, Cwd: sc.Cwd, Getenv: sc.Getenv, Stat: os.Stat, ReadFile: durable.ReadFile}
 }
 
 // UnknownHost refuses an id that the table of agents does not have.
