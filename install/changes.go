@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
 )
@@ -37,14 +38,24 @@ type Change struct {
 	Bytes       int64       `json:"bytes"`
 	Permissions Permissions `json:"permissions"`
 	Signer      string      `json:"signer"`
+	// Hosts is what the agents of skl.toml do with what was added or updated. It is empty before an Apply.
+	Hosts []roots.HostUse `json:"hosts"`
 
 	want lock.Skill
 	have Have
 	plan plan
+
+	stays []string
 }
 
 // Before is the tree digest of the release that is there now, "" if there is none.
 func (c Change) Before() string { return string(c.have.Receipt.Tree) }
+
+// Stays are the paths of copies that someone edited and that stay as they are.
+func (c Change) Stays() []string { return c.stays }
+
+// Linked are the paths of links and copies that are made.
+func (c Change) Linked() []string { return c.plan.addLinks }
 
 // Unlinked is the paths of links that go.
 func (c Change) Unlinked() []string { return c.plan.dropLinks }
@@ -62,6 +73,7 @@ type plan struct {
 	receipt   bool     // the receipt is written (or removed)
 	addLinks  []string // absolute paths that get a link
 	dropLinks []string // absolute paths of our links that go
+	keepLinks []string // those of addLinks where an edited copy is kept in a backup
 }
 
 // Changes is what an install will do, decided before it writes.
@@ -86,7 +98,7 @@ type Why string
 const (
 	Foreign Why = "foreign" // the path is not skl's
 	Edited  Why = "edited"  // it has local edits
-	// EditedCopy is a copy in place of a link that has local edits; --force does not touch it.
+	// EditedCopy is a copy in place of a link that has local edits.
 	EditedCopy Why = "edited copy"
 )
 
@@ -127,11 +139,16 @@ func Diff(root string, want []lock.Skill, have map[string]Have, opt Options) Cha
 			}
 			c.plan.backup = true
 		}
+		c.stays = editedPlaces(h)
+		if opt.Force {
+			c.plan.keepLinks, c.stays = c.stays, nil
+		}
 		out.List = append(out.List, c)
 	}
 	slices.SortFunc(out.List, func(a, b Change) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(out.Conflicts, func(a, b Conflict) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path)) })
 	for i := range out.List {
+		out.List[i].Hosts = []roots.HostUse{}
 		p := &out.List[i].Permissions
 		p.Added, p.Removed = append([]string{}, p.Added...), append([]string{}, p.Removed...)
 	}
@@ -151,6 +168,8 @@ func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict
 	case !h.Managed:
 		c.Action, c.plan.content, c.plan.receipt, c.plan.backup = Update, true, true, true
 		conflicts = append(conflicts, Conflict{w.Name, h.Path, Foreign, nil})
+	case h.Damaged != nil && h.Receipt.Tree == w.Tree:
+		c.Action, c.From, c.plan.content, c.plan.receipt = Update, h.Receipt.Version, true, true // nobody's work is lost
 	case h.Edits == nil && h.Receipt.Tree == w.Tree:
 		c.Action, c.From = Keep, h.Receipt.Version
 		c.plan.receipt = h.Receipt.Version != w.Version || h.Receipt.Commit != w.Commit || h.Receipt.URL != w.URL ||
@@ -167,6 +186,17 @@ func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict
 	}
 	conflicts = append(conflicts, c.diffLinks(h, opt)...)
 	return c, conflicts
+}
+
+// editedPlaces are the places of copies that someone edited, sorted.
+func editedPlaces(h Have) (paths []string) {
+	for path, state := range h.Links {
+		if state == LinkEdited {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
 }
 
 // signedBy is a signer as people know it: an identity, or a key's fingerprint. It is "" for nobody.
@@ -187,8 +217,10 @@ func (c *Change) diffLinks(h Have, opt Options) []Conflict {
 		path = join(path, c.Name)
 		c.Links = append(c.Links, path)
 		switch h.Links[path] {
-		case LinkMissing:
-			c.plan.addLinks = append(c.plan.addLinks, path)
+		case LinkMissing, LinkStale:
+			if c.Action != Held || !opt.Copy || h.Receipt.Tree == c.want.Tree {
+				c.plan.addLinks = append(c.plan.addLinks, path)
+			}
 		case LinkOurs:
 			if opt.Copy && c.plan.content {
 				c.plan.addLinks = append(c.plan.addLinks, path)
@@ -196,8 +228,13 @@ func (c *Change) diffLinks(h Have, opt Options) []Conflict {
 		case LinkForeign:
 			conflicts = append(conflicts, Conflict{c.Name, path, Foreign, nil})
 		case LinkEdited:
-			if c.plan.content {
+			switch {
+			case opt.Force:
+				c.plan.addLinks, c.plan.keepLinks = append(c.plan.addLinks, path), append(c.plan.keepLinks, path)
+			case c.plan.content && c.Before() != c.Digest:
 				conflicts = append(conflicts, Conflict{c.Name, path, EditedCopy, nil})
+			default:
+				c.stays = append(c.stays, path)
 			}
 		}
 	}

@@ -12,7 +12,8 @@ import (
 
 // TestDiff reads worlds in a tiny notation. Want and have are words name:version;
 // in have, "!" behind marks local edits, "?" a directory that is not skl's, "." one that is not skl's
-// but the same, "&" a link that is ours, "~" a foreign thing at the link's place.
+// but the same, "&" a link that is ours, "~" a foreign thing at the link's place,
+// "*" what is skl's there but not as it should be, "+" an edited copy, "%" line endings that a checkout changed.
 func TestDiff(t *testing.T) {
 	for _, tt := range []struct {
 		name, want, have string
@@ -38,6 +39,14 @@ func TestDiff(t *testing.T) {
 		{"a link is in the way", "a:1", "a:1~", Options{Prune: true, Links: []string{"L"}}, "keep a; foreign L/a"},
 		{"a link is not wanted any more", "a:1", "a:1&", Options{Prune: true}, "link a -L/a"},
 		{"a new skill gets its link", "a:1", "", Options{Prune: true, Links: []string{"L"}}, "add a +L/a"},
+		{"what lies at the link's place is replaced", "a:1", "a:1*", Options{Prune: true, Links: []string{"L"}}, "link a +L/a"},
+		{"an edited copy stays", "a:1", "a:1+", Options{Prune: true, Links: []string{"L"}, Copy: true}, "keep a"},
+		{"an edited copy, newer release", "a:2", "a:1+", Options{Prune: true, Links: []string{"L"}, Copy: true}, "update a; edited copy L/a"},
+		{"an edited copy, forced", "a:1", "a:1+", Options{Prune: true, Force: true, Links: []string{"L"}, Copy: true}, "link a +L/a kept L/a"},
+		{"an edited copy, not wanted", "", "a:1+", Options{Prune: true, Copy: true}, "remove a"},
+		{"an edited copy, not wanted, forced", "", "a:1+", Options{Prune: true, Force: true, Copy: true}, "remove a kept L/a"},
+		{"line endings are mended", "a:1", "a:1%", Options{Prune: true}, "update a"},
+		{"line endings, newer release", "a:2", "a:1%", Options{Prune: true}, "update a"},
 		{"several", "a:1 b:2 d:1", "b:1 c:1", Options{Prune: true}, "add a, update b, remove c, add d"},
 	} {
 		var want []lock.Skill
@@ -58,6 +67,12 @@ func TestDiff(t *testing.T) {
 				h.Managed, h.Receipt, h.Tree = false, roots.Receipt{}, bundle.Digest(version)
 			case "&":
 				h.Links["L/"+name], h.OurLinks = LinkOurs, []string{"L/" + name}
+			case "*":
+				h.Links["L/"+name], h.OurLinks = LinkStale, []string{"L/" + name}
+			case "+":
+				h.Links["L/"+name] = LinkEdited
+			case "%":
+				h.Damaged = []string{"line endings of SKILL.md"}
 			case "~":
 				h.Links["L/"+name] = LinkForeign
 			}
@@ -85,6 +100,9 @@ func notation(c Changes) string {
 		}
 		for _, l := range x.plan.dropLinks {
 			text += " -" + l
+		}
+		for _, l := range x.plan.keepLinks {
+			text += " kept " + l
 		}
 		list = append(list, text)
 	}

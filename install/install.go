@@ -26,7 +26,6 @@ import (
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/store"
-	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -40,23 +39,14 @@ type FetchFunc func(ctx context.Context, s lock.Skill, sink bundle.Sink) error
 type Installer struct {
 	Site
 	Links    []string // directories that get a link for each skill, absolute
-	Copy     bool     // they get copies: links cannot be made here
+	Copy     bool     // they get copies: links cannot be made here, or are not wanted
+	Exact    bool     // skl.toml says which: what is of the other kind is replaced
 	Store    *store.Store
 	Fetch    FetchFunc
 	Progress diag.Progress
 
 	step func(string) error // fault injection
 }
-
-// LinkState is what lies at the place of a link.
-type LinkState int
-
-const (
-	LinkMissing LinkState = iota
-	LinkOurs              // leads to the skill, or is a copy that skl made
-	LinkEdited            // a copy that skl made and someone edited
-	LinkForeign           // anything else
-)
 
 // Have is what lies at the place of a skill.
 type Have struct {
@@ -66,9 +56,10 @@ type Have struct {
 	Managed     bool // there is a receipt
 	Receipt     roots.Receipt
 	Edits       []string      // local edits, nil if there are none
+	Damaged     []string      // line endings and links that a checkout changed; nil if there are edits too
 	Tree        bundle.Digest // of a directory that is not managed; "" if it is no bundle
 	Links       map[string]LinkState
-	OurLinks    []string // links that the receipt says are ours and that are, absolute
+	OurLinks    []string // links and copies that the receipt says are ours and that are, absolute
 	Permissions []string // accepted so far, from the lock
 }
 
@@ -88,8 +79,12 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 		h := Have{Managed: true, Receipt: r}
 		h.Path, h.Disabled = in.Place(r.Name)
 		h.Present = in.Dir.Exists(h.Path)
-		if h.Present && drifts[i].Edited() {
+		switch {
+		case !h.Present:
+		case drifts[i].Edited():
 			h.Edits = drifts[i].List()
+		case drifts[i].Any():
+			h.Damaged = drifts[i].List()
 		}
 		have[r.Name] = h
 	}
@@ -104,16 +99,8 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 		have[w.Name] = h
 	}
 	for name, h := range have {
-		h.Links = map[string]LinkState{}
-		for _, dir := range in.Links {
-			path := join(dir, name)
-			h.Links[path] = in.linkState(path, name, h.Receipt)
-		}
-		for _, rel := range h.Receipt.Links {
-			path := filepath.Join(in.Base, filepath.FromSlash(rel))
-			if in.linkState(path, name, h.Receipt) == LinkOurs {
-				h.OurLinks = append(h.OurLinks, path)
-			}
+		if err := in.surveyLinks(name, &h, full); err != nil {
+			return nil, err
 		}
 		if old != nil {
 			s, _ := old.Skill(name)
@@ -122,6 +109,26 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 		have[name] = h
 	}
 	return have, nil
+}
+
+// surveyLinks fills in what lies at the places of a skill's links.
+func (in *Installer) surveyLinks(name string, h *Have, full bool) error {
+	h.Links = map[string]LinkState{}
+	for _, path := range in.paths(name, h.Receipt) {
+		p, err := in.look(path, name, h.Receipt, full)
+		if err != nil {
+			return err
+		}
+		h.Links[path] = p.State
+		rel, err := filepath.Rel(in.Base, path)
+		if err != nil || !slices.Contains(h.Receipt.Links, filepath.ToSlash(rel)) {
+			continue
+		}
+		if p.State == LinkOurs || p.State == LinkStale || p.State == LinkMissing && p.Copy {
+			h.OurLinks = append(h.OurLinks, path)
+		}
+	}
+	return nil
 }
 
 // Place is where the skill of the root is: directly below it, or, if it was disabled, below
@@ -146,63 +153,6 @@ func (s Site) CheckAll(ctx context.Context, receipts []roots.Receipt, full bool)
 		}
 	}
 	return drifts, err
-}
-
-// linkState tells whether path is a link to the skill, or an unchanged copy that the receipt lists.
-func (in *Installer) linkState(path, name string, r roots.Receipt) LinkState {
-	info, err := in.Dir.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return LinkMissing
-	}
-	if err != nil {
-		return LinkForeign
-	}
-	if info.Mode()&fs.ModeSymlink != 0 {
-		text, err := in.Dir.Readlink(path)
-		if err == nil && Target(path, text) == Target(path, join(in.Root, name)) {
-			return LinkOurs
-		}
-		return LinkForeign
-	}
-	rel, err := filepath.Rel(in.Base, path)
-	recorded := err == nil && slices.Contains(r.Links, filepath.ToSlash(rel))
-	local := err == nil && filepath.IsLocal(rel) // what is elsewhere, a host's moved directory, is not recorded
-	switch {
-	case !recorded && local, r.Tree == "":
-		return LinkForeign
-	case in.treeOf(path, r.Reading(bundle.FromFS)) == r.Tree || in.treeOf(path, r.Reading(bundle.ExactFS)) == r.Tree:
-		return LinkOurs
-	case !recorded:
-		return LinkForeign
-	}
-	return LinkEdited
-}
-
-// Target is what a link at path with this text leads to. The directories above are followed, the
-// last element is not: it may be a link of its own.
-func Target(path, text string) string {
-	if !filepath.IsAbs(text) {
-		text = filepath.Join(real(filepath.Dir(path)), text)
-	}
-	return filepath.Join(real(filepath.Dir(text)), filepath.Base(text))
-}
-
-// LinkText is the text of a link at path that leads to target: relative to where path really is, which a link
-// above it may have moved.
-func LinkText(path, target string) string {
-	text, err := filepath.Rel(real(filepath.Dir(path)), Target(path, target))
-	if err != nil {
-		return target
-	}
-	return text
-}
-
-// real is dir with links followed as far as it exists.
-func real(dir string) string {
-	if resolved, err := within.Resolve(dir); err == nil {
-		return resolved
-	}
-	return dir
 }
 
 // treeOf is the tree digest of a directory as read sees it, "" if it is none or not a bundle.
@@ -318,8 +268,8 @@ type Files struct {
 
 // Report is what an Apply did beside its changes.
 type Report struct {
-	Backups map[string]string // by name: where a replaced directory with local edits is kept
-	Healed  []string          // skills whose stored copy was damaged and was fetched again
+	Backups map[string][]string // by name: where replaced directories with local edits are kept
+	Healed  []string            // skills whose stored copy was damaged and was fetched again
 }
 
 // Apply carries out changes. The caller holds the lock of the installation
@@ -333,7 +283,7 @@ func (in *Installer) Apply(ctx context.Context, c Changes, files Files) (Report,
 		return Report{}, err
 	}
 	t.step = in.step
-	report := Report{Backups: map[string]string{}}
+	report := Report{Backups: map[string][]string{}}
 	if err := in.stage(ctx, t, c, &report); err != nil {
 		return Report{}, t.Rollback(err)
 	}
@@ -433,23 +383,17 @@ func (in *Installer) copyOut(ctx context.Context, s lock.Skill, dst string) (sum
 func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, report *Report) error {
 	target, _ := in.Place(c.Name)
 	for _, link := range c.plan.dropLinks {
-		t.Remove(link)
+		in.dropLink(t, c.Name, link)
 	}
 	if c.plan.backup {
-		dir, err := in.PutAside(backups)
-		if err != nil {
-			return err
-		}
-		backup, err := in.freeName(filepath.Join(dir, c.Name))
-		if err != nil {
-			return err
-		}
-		report.Backups[c.Name] = backup
-		if err := t.Keep(target, backup); err != nil {
+		if err := in.keep(t, c.Name, target, report); err != nil {
 			return err
 		}
 	}
 	if c.Action == Remove {
+		if err := in.leaveCopies(t, c, report); err != nil {
+			return err
+		}
 		if c.plan.content && !c.plan.backup {
 			t.Remove(target)
 		}
@@ -463,8 +407,8 @@ func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, repo
 			return err
 		}
 	}
-	for n, link := range c.plan.addLinks {
-		if err := in.planLink(ctx, t, c, link, n); err != nil {
+	for _, link := range c.plan.addLinks {
+		if err := in.planLink(ctx, t, c, link, report); err != nil {
 			return err
 		}
 	}
@@ -478,20 +422,6 @@ func stagedTree(t *Transaction, c Change) string { return filepath.Join(t.Stage(
 
 func stagedReceipt(t *Transaction, c Change) string {
 	return filepath.Join(t.Stage(), "receipt-"+c.Name)
-}
-
-func (in *Installer) planLink(ctx context.Context, t *Transaction, c Change, link string, n int) error {
-	if in.Copy {
-		staged := filepath.Join(t.Stage(), fmt.Sprintf("copy-%d-%s", n, c.Name))
-		if _, _, err := in.copyOut(ctx, c.want, staged); err != nil {
-			return err
-		}
-		if err := t.MkdirAll(filepath.Dir(link)); err != nil {
-			return err
-		}
-		return t.Replace(link, staged)
-	}
-	return t.ReplaceLink(link, LinkText(link, join(in.Root, c.Name)))
 }
 
 func (in *Installer) receipt(c Change, sum bundle.Summary) roots.Receipt {
@@ -511,11 +441,17 @@ func (in *Installer) receipt(c Change, sum bundle.Summary) roots.Receipt {
 	if !c.plan.content && c.have.Managed {
 		return r // the files are those of the receipt that is there
 	}
-	r.Files = make(map[string]roots.File, len(sum.Entries))
-	for _, e := range sum.Entries {
-		r.Files[e.Path] = roots.File{Size: e.Size, SHA256: e.SHA256, Mode: e.Kind}
-	}
+	r.Files = files(sum)
 	return r
+}
+
+// files are the files of a bundle as a receipt lists them.
+func files(sum bundle.Summary) map[string]roots.File {
+	out := make(map[string]roots.File, len(sum.Entries))
+	for _, e := range sum.Entries {
+		out[e.Path] = roots.File{Size: e.Size, SHA256: e.SHA256, Mode: e.Kind}
+	}
+	return out
 }
 
 // ignoreState keeps what is machine-local out of version control. Receipts are committed.
@@ -565,21 +501,36 @@ func (c Conflict) Err() error {
 	}
 	if c.Why == EditedCopy {
 		return diag.New(diag.Unmet, "local_edits", "%s is a copy of the skill that has local edits", c.Path).
-			Hint("move it away; the next install makes a fresh copy")
+			Hint("move it away: the next install makes a fresh copy").
+			Hint("replace it, after a backup: skl install --force")
 	}
 	return diag.New(diag.Unmet, "local_edits", "%s has local edits: %s", c.Path, strings.Join(c.Diff, ", ")).
 		Hint("skl diff %s", c.Name).
 		Hint("replace them, after a backup: add --force")
 }
 
-// freeName is the first of path, path-2, path-3, … that does not exist.
-func (s Site) freeName(path string) (string, error) {
+// keep plans that the edited directory at path goes to the backups.
+func (in *Installer) keep(t *Transaction, name, path string, report *Report) error {
+	dir, err := in.PutAside(backups)
+	if err != nil {
+		return err
+	}
+	backup, err := in.freeName(filepath.Join(dir, name), report.Backups[name]...)
+	if err != nil {
+		return err
+	}
+	report.Backups[name] = append(report.Backups[name], backup)
+	return t.Keep(path, backup)
+}
+
+// freeName is the first of path, path-2, path-3, … that does not exist and is not taken.
+func (s Site) freeName(path string, taken ...string) (string, error) {
 	for n := 1; n < 10_000; n++ {
 		try := path
 		if n > 1 {
 			try = fmt.Sprintf("%s-%d", path, n)
 		}
-		if !s.Dir.Exists(try) {
+		if !s.Dir.Exists(try) && !slices.Contains(taken, try) {
 			return try, nil
 		}
 	}

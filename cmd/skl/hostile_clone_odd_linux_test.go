@@ -191,7 +191,7 @@ func misplaced() []clone {
 			}
 		}},
 		{name: "a stat cache of somebody", plant: func(p *planter) {
-			p.file(".agents/skills/.skl/stat.cache", "skl stat cache 1\n"+strings.Repeat("\xff", 4<<20))
+			p.file(".agents/skills/.skl/stat.cache", "skl stat cache 2\n"+strings.Repeat("\xff", 4<<20))
 			p.file(".agents/skills/good/scripts/run.sh", "touch owned\n")
 		}},
 		{name: "block markers that are crossed", plant: func(p *planter) {

@@ -32,6 +32,9 @@ func Detect(env Env) []Detected {
 	return found
 }
 
+// HasSkills reports whether h has skills in that scope at all: some agents read those of a project only.
+func (h Host) HasSkills(scope Scope) bool { return scope != User || h.UserWrite != "" }
+
 // WriteDirs says where a skill goes so that h loads it: canonical is the root
 // that holds the real copy, link the root that holds a link to it. Link is ""
 // when h reads the canonical root itself, or has no root in that scope.

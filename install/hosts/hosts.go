@@ -75,6 +75,9 @@ type Env struct {
 	Cwd     string // inside Project; "" means Project itself
 	Getenv  func(string) string
 	Stat    func(path string) (fs.FileInfo, error)
+
+	// ReadFile reads a file in which an agent keeps what its user trusts. nil: there is none.
+	ReadFile func(path string) ([]byte, error)
 }
 
 //go:embed table.txt

@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -21,6 +22,12 @@ func machine(getenv map[string]string, paths ...string) Env {
 	return Env{
 		Home: filepath.FromSlash("/home/u"), Project: filepath.FromSlash("/home/u/p"),
 		Getenv: func(key string) string { return getenv[key] },
+		ReadFile: func(path string) ([]byte, error) {
+			if filepath.ToSlash(path) == "/home/u/.gemini/trustedFolders.json" {
+				return json.Marshal(map[string]string{filepath.FromSlash("/home/u/p"): "TRUST_FOLDER"})
+			}
+			return nil, fs.ErrNotExist
+		},
 		Stat: func(path string) (fs.FileInfo, error) {
 			return fs.Stat(files, strings.TrimPrefix(filepath.ToSlash(path), "/"))
 		},

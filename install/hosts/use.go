@@ -14,10 +14,9 @@ const (
 
 // A Copy is one real directory that holds a skill, however many paths lead to it.
 type Copy struct {
-	Places    []Place
-	Tree      string // tree digest; copies with the same one are identical; "" is unlike any other
-	Untrusted bool   // it is in a project that the user has not trusted
-	Unusable  bool   // no host can load it: disabled, no description
+	Places   []Place
+	Tree     string // tree digest; copies with the same one are identical; "" is unlike any other
+	Unusable bool   // no host can load it: disabled, no description
 }
 
 // A Place is one path to a copy: its real directory, or a link to it.
@@ -31,17 +30,8 @@ type Place struct {
 // project these are the host's directories below Cwd and below each parent up to
 // the project's top; of a CwdOnly host those below Cwd alone.
 func (h Host) Reads(env Env) []string {
-	var project, user []string
-	if env.Project != "" {
-		for _, level := range Levels(env.Project, env.Cwd) {
-			for _, dir := range h.ProjectReads {
-				project = append(project, filepath.Join(level, filepath.FromSlash(dir)))
-			}
-			if h.CwdOnly {
-				break
-			}
-		}
-	}
+	var user []string
+	project := h.projectReads(env)
 	for _, dir := range h.UserReads {
 		if dir = env.Expand(dir); dir != "" {
 			user = append(user, dir)
@@ -51,6 +41,21 @@ func (h Host) Reads(env Env) []string {
 		return append(user, project...)
 	}
 	return append(project, user...)
+}
+
+func (h Host) projectReads(env Env) (project []string) {
+	if env.Project == "" {
+		return nil
+	}
+	for _, level := range Levels(env.Project, env.Cwd) {
+		for _, dir := range h.ProjectReads {
+			project = append(project, filepath.Join(level, filepath.FromSlash(dir)))
+		}
+		if h.CwdOnly {
+			break
+		}
+	}
+	return project
 }
 
 // Levels returns cwd and its parents up to project, nearest first. A cwd that
@@ -78,12 +83,18 @@ func Use(h Host, env Env, copies []Copy) []string {
 // working out the host's directories each time.
 type Reader struct {
 	host Host
-	rank map[string]int // by directory; 0 is the strongest
+	rank map[string]int  // by directory; 0 is the strongest
+	shut map[string]bool // directories that the host does not read because it was not told to trust the folder
 }
 
 // Reader returns h's view from env.
 func (h Host) Reader(env Env) Reader {
-	r := Reader{host: h, rank: make(map[string]int)}
+	r := Reader{host: h, rank: make(map[string]int), shut: make(map[string]bool)}
+	if h.Trust && env.Project != "" && h.FolderTrust(env) != TrustGiven {
+		for _, dir := range h.projectReads(env) {
+			r.shut[dir] = true
+		}
+	}
 	for i, dir := range h.Reads(env) {
 		if _, ok := r.rank[dir]; !ok {
 			r.rank[dir] = i
@@ -99,10 +110,11 @@ func (r Reader) Use(copies []Copy) []string {
 	for i, c := range copies {
 		seen[i] = r.find(c)
 		switch {
-		case seen[i].rank < 0:
+		case seen[i].rank >= 0:
+		case seen[i].shut:
+			uses[i] = Untrusted
+		default:
 			uses[i] = Unread
-		case c.Untrusted && r.host.Trust:
-			uses[i], seen[i].rank = Untrusted, -1
 		}
 	}
 	for i := range copies {
@@ -115,7 +127,8 @@ func (r Reader) Use(copies []Copy) []string {
 
 // A sight is the strongest place through which a host sees a copy.
 type sight struct {
-	rank int // -1 if it does not see it
+	rank int  // -1 if it does not see it
+	shut bool // it would see it, if it trusted the folder
 	dir  string
 }
 
@@ -126,8 +139,12 @@ func (r Reader) find(c Copy) sight {
 	}
 	for _, p := range c.Places {
 		rank, ok := r.rank[p.Root]
+		if ok && r.shut[p.Root] {
+			best.shut = best.shut || !(r.host.Flat && p.Depth > 1)
+			continue
+		}
 		if ok && (best.rank < 0 || rank < best.rank) && !(r.host.Flat && p.Depth > 1) {
-			best = sight{rank, p.Dir}
+			best = sight{rank: rank, dir: p.Dir}
 		}
 	}
 	return best

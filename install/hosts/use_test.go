@@ -8,7 +8,7 @@ import (
 
 // Each row is one fact about a host. Copies are written ROOT=CONTENT, in a
 // project P and a home H; ROOT,ROOT=CONTENT is one directory with a link to
-// it, /group/x in a root is a nested directory, "?" a project without trust.
+// it, /group/x in a root is a nested directory, "?" a project that the agent was not told to trust.
 // sub/ is a directory of the project.
 func TestUse(t *testing.T) {
 	tests := []struct{ fact, host, copies, want string }{
@@ -22,6 +22,8 @@ func TestUse(t *testing.T) {
 		{"Copilot prefers .github to .agents", "github-copilot", "P/.agents/skills=a P/.github/skills=b", "hidden loads"},
 		{"Copilot prefers .agents to .claude", "github-copilot", "P/.agents/skills=a P/.claude/skills=b", "loads hidden"},
 		{"Copilot also reads .claude", "github-copilot", "P/.claude/skills=a", "loads"},
+		{"Copilot does not read the user's .claude", "github-copilot", "H/.claude/skills=a", "unread"},
+		{"Gemini, with the user's copy only", "gemini-cli", "P/.agents/skills=a? H/.agents/skills=a", "untrusted loads"},
 		{"Copilot prefers ~/.copilot to ~/.agents", "github-copilot", "H/.agents/skills=a H/.copilot/skills=b", "hidden loads"},
 		{"Copilot prefers the project", "github-copilot", "P/.claude/skills=a H/.copilot/skills=b", "loads hidden"},
 
@@ -59,7 +61,10 @@ func TestUse(t *testing.T) {
 		for text := range strings.FieldsSeq(tt.copies) {
 			paths, content, _ := strings.Cut(text, "=")
 			var c Copy
-			c.Tree, c.Untrusted = strings.CutSuffix(content, "?")
+			var doubted bool
+			if c.Tree, doubted = strings.CutSuffix(content, "?"); doubted {
+				env.ReadFile = nil
+			}
 			for p := range strings.SplitSeq(paths, ",") {
 				place := Place{Root: root(p), Dir: "x", Depth: 1}
 				if dir, name, ok := strings.Cut(p, "/group/"); ok {

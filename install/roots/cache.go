@@ -19,7 +19,7 @@ const (
 )
 
 // cacheMagic names the format of a cache; another one is as good as no cache.
-const cacheMagic = "skl stat cache 1\n"
+const cacheMagic = "skl stat cache 2\n"
 
 // A change less than this before reading began says nothing: the file may have
 // changed again within one tick of the file system's clock. The
@@ -99,7 +99,7 @@ func (k cached) unchanged(dir string, written int64) bool {
 // that were written within the last tick are left out: a listing reads them.
 func WriteCache(root string) error {
 	old := LoadCache(root)
-	found, _, err := search(root, root, "")
+	found, _, err := search(root, root, "", nil)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (d *discovery) searchPlace(p *place) {
 	if p.Scope == ScopeProject {
 		boundary, _ = filepath.EvalSymlinks(d.cfg.Project)
 	}
-	found, s, err := search(p.Path, p.real, boundary)
+	found, s, err := search(p.Path, p.real, boundary, d.cfg.Linked)
 	if err != nil {
 		p.State = RootUnreadable
 		return

@@ -34,6 +34,7 @@ type finding struct {
 	receiptTree                                          string // "" if there is no usable receipt
 	receiptVersion, source, url, commit, manifest        string
 	issuer, identity, repository, signerRef, runner, key string
+	copyOf                                               string
 	generatedFrom                                        map[string]string
 
 	nested []string  // directories of skills inside this one
@@ -45,7 +46,7 @@ func (f *finding) fields() []*string {
 	return []*string{
 		&f.name, &f.description, &f.version, &f.format, &f.trust, &f.state, &f.code, &f.problem, &f.tree,
 		&f.receiptTree, &f.receiptVersion, &f.source, &f.url, &f.commit, &f.manifest,
-		&f.issuer, &f.identity, &f.repository, &f.signerRef, &f.runner, &f.key,
+		&f.issuer, &f.identity, &f.repository, &f.signerRef, &f.runner, &f.key, &f.copyOf,
 	}
 }
 
@@ -53,7 +54,7 @@ func (f *finding) fields() []*string {
 func (f *finding) receipt() (Receipt, bool) {
 	r := Receipt{
 		Tree: bundle.Digest(f.receiptTree), Version: f.receiptVersion, Source: f.source, URL: f.url,
-		Commit: ref.Commit(f.commit), Manifest: ref.Digest(f.manifest), GeneratedFrom: f.generatedFrom,
+		Commit: ref.Commit(f.commit), Manifest: ref.Digest(f.manifest), GeneratedFrom: f.generatedFrom, CopyOf: f.copyOf,
 	}
 	signer := lock.Signer{Issuer: f.issuer, Identity: f.identity, Repository: f.repository, Ref: f.signerRef, Runner: f.runner, Key: f.key}
 	if signer != (lock.Signer{}) {
@@ -64,11 +65,14 @@ func (f *finding) receipt() (Receipt, bool) {
 
 // Origin is where the copy's receipt says that it came from: an address, and the commit in it. Both are "" for a copy that
 // was not installed by skl, and claims like everything in a receipt.
-func (r Record) Origin() (url string, commit ref.Commit) { return r.found.url, ref.Commit(r.found.commit) }
+func (r Record) Origin() (url string, commit ref.Commit) {
+	return r.found.url, ref.Commit(r.found.commit)
+}
 
 func (f *finding) setReceipt(r Receipt) {
 	f.receiptTree, f.receiptVersion, f.source, f.url = string(r.Tree), r.Version, r.Source, r.URL
 	f.commit, f.manifest, f.generatedFrom = string(r.Commit), string(r.Manifest), r.GeneratedFrom
+	f.copyOf = r.CopyOf
 	if s := r.Signer; s != nil {
 		f.issuer, f.identity, f.repository, f.signerRef, f.runner, f.key = s.Issuer, s.Identity, s.Repository, s.Ref, s.Runner, s.Key
 	}

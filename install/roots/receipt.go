@@ -40,7 +40,8 @@ type Receipt struct {
 	Manifest      ref.Digest // of the OCI manifest
 	Signer        *lock.Signer
 	GeneratedFrom map[string]string
-	Links         []string // links to the directory, below the project or the home directory: DIR/name, slash-separated
+	Links         []string // links to the directory, or copies of it, below the project or the home directory: DIR/name, slash-separated
+	CopyOf        string   // of a copy that an agent loads: the directory it is a copy of, written like Links; "" for a skill of its own
 	Files         map[string]File
 
 	unknown map[string]json.RawMessage
@@ -102,6 +103,7 @@ type receiptJSON struct {
 	Signer        *signerJSON         `json:"signer,omitempty"`
 	GeneratedFrom map[string]string   `json:"generated_from,omitempty"`
 	Links         []string            `json:"links,omitempty"`
+	CopyOf        string              `json:"copy_of,omitempty"`
 	Files         map[string]fileJSON `json:"files"`
 }
 
@@ -117,7 +119,7 @@ type signerJSON struct {
 
 // knownFields are the names of receiptJSON in the order they are written.
 func knownFields() []string {
-	return []string{"v", "name", "tree", "version", "source", "url", "commit", "manifest", "signer", "generated_from", "links", "files"}
+	return []string{"v", "name", "tree", "version", "source", "url", "commit", "manifest", "signer", "generated_from", "links", "copy_of", "files"}
 }
 
 // ParseReceipt reads a receipt. Fields that it does not know are kept for
@@ -148,13 +150,16 @@ func ParseReceipt(data []byte) (Receipt, error) {
 	}
 	r := Receipt{
 		Name: in.Name, Tree: in.Tree, Version: in.Version, Source: in.Source, URL: in.URL, Commit: in.Commit,
-		Manifest: in.Manifest, Signer: (*lock.Signer)(in.Signer), GeneratedFrom: in.GeneratedFrom, Links: in.Links,
+		Manifest: in.Manifest, Signer: (*lock.Signer)(in.Signer), GeneratedFrom: in.GeneratedFrom, Links: in.Links, CopyOf: in.CopyOf,
 		Files: make(map[string]File, len(in.Files)),
 	}
 	for _, link := range in.Links {
 		if err := bundle.CheckPath(link); err != nil || path.Base(link) != in.Name {
 			return Receipt{}, badReceipt("%q is not a place of a link to %s", diag.Printable(link), in.Name)
 		}
+	}
+	if err := bundle.CheckPath(in.CopyOf); in.CopyOf != "" && (err != nil || path.Base(in.CopyOf) != in.Name) {
+		return Receipt{}, badReceipt("%q is not the place of what %s is a copy of", diag.Printable(in.CopyOf), in.Name)
 	}
 	for path, file := range in.Files {
 		if err := bundle.CheckPath(path); err != nil {
@@ -218,7 +223,7 @@ func unquote(s string) (string, bool) {
 func (r Receipt) Format() []byte {
 	fields := map[string]any{
 		"v": ReceiptVersion, "name": r.Name, "tree": r.Tree, "version": r.Version, "source": r.Source, "url": r.URL,
-		"commit": string(r.Commit), "manifest": string(r.Manifest),
+		"commit": string(r.Commit), "manifest": string(r.Manifest), "copy_of": r.CopyOf,
 	}
 	if r.Signer != nil {
 		fields["signer"] = signerJSON(*r.Signer)

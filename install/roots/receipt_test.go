@@ -30,6 +30,7 @@ const wholeReceipt = `{
   "signer": {"issuer":"https://id.example","identity":"kim@example.org"},
   "generated_from": {"ecosystem":"npm","package":"pdf-lib"},
   "links": [".claude/skills/pdf"],
+  "copy_of": ".agents/skills/pdf",
   "later": {"a":[1,2.50]},
   "files": {
     "SKILL.md": [120,"` + sum0 + `","-"],
@@ -45,7 +46,7 @@ func TestReceipt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Signer == nil || *r.Signer != (lock.Signer{Issuer: "https://id.example", Identity: "kim@example.org"}) ||
-		r.Files["run.sh"].Mode != bundle.Executable || r.Files["SKILL.md"].Size != 120 || !slices.Equal(r.Links, []string{".claude/skills/pdf"}) {
+		r.Files["run.sh"].Mode != bundle.Executable || r.Files["SKILL.md"].Size != 120 || !slices.Equal(r.Links, []string{".claude/skills/pdf"}) || r.CopyOf != ".agents/skills/pdf" {
 		t.Errorf("parsed %+v", r)
 	}
 	if got := string(r.Format()); got != wholeReceipt {
@@ -73,6 +74,9 @@ func TestParseReceiptRefuses(t *testing.T) {
 		"a link by drive":      edit(`".claude/skills/pdf"`, `"C:/skills/pdf"`),
 		"a link of another":    edit(`".claude/skills/pdf"`, `".claude/skills/other"`),
 		"a link that is ..":    edit(`".claude/skills/pdf"`, `"a/../pdf"`),
+		"a copy of elsewhere":  edit(`".agents/skills/pdf"`, `"../skills/pdf"`),
+		"a copy of another":    edit(`".agents/skills/pdf"`, `".agents/skills/other"`),
+		"an absolute copy":     edit(`".agents/skills/pdf"`, `"/home/pdf"`),
 		"two fields of a file": edit(`[120,`, `[`),
 		"a negative size":      edit(`[120,`, `[-1,`),
 		"an unknown mode":      edit(`"-"`, `"d"`),

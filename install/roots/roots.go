@@ -21,6 +21,7 @@ import (
 	"context"
 	"io/fs"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/bundle"
 )
@@ -41,6 +42,10 @@ type Config struct {
 	System         fs.FS    // embedded skills, a directory each; may be nil
 	CacheDir       string   // where Discover keeps what it read of roots without a cache of their own; "" keeps nothing. Deletable at any time.
 	Acks           []Ack
+
+	// Linked are links in the project that the user made to folders outside of it: from the absolute path of the link to the
+	// real path of the folder. They are followed, where other links out of the project are not.
+	Linked map[string]string
 
 	// Getenv is asked for the variables that move hosts' directories. nil: none is set.
 	Getenv func(string) string
@@ -101,6 +106,8 @@ type Record struct {
 	Format        string            `json:"format"`
 	Signature     *Signature        `json:"signature"`
 	GeneratedFrom map[string]string `json:"generated_from"`
+	CopyOf        string            `json:"copy_of,omitempty"` // of a copy that skl made for an agent: Qualified of what it is a copy of; else ""
+	Copies        []CopyState       `json:"copies,omitempty"`  // of a skill: the copies that skl made of it
 	Warnings      []Warning         `json:"warnings"`
 
 	key    string // skill.NameKey of the name
@@ -116,6 +123,12 @@ type spot struct {
 	place *place
 	rel   string
 	depth int
+}
+
+// CopyState is a copy that skl made of a skill for an agent.
+type CopyState struct {
+	Path  string `json:"path"`
+	State string `json:"state"` // ok, edited, or other: of another release
 }
 
 // HostUse is what one host does with a copy; Use is one of hosts.Loads and so on.
@@ -147,6 +160,7 @@ func Discover(ctx context.Context, cfg Config) (Listing, error) {
 		return Listing{}, err
 	}
 	records := d.describe()
+	nameCopies(records)
 	shadow(cfg, records)
 	useHosts(cfg, records)
 	l := Listing{Roots: make([]Root, len(places)), Skills: make([]Record, len(records)), Warnings: d.warnings}
@@ -179,5 +193,5 @@ func (l Listing) Lookup(name string) []Record {
 }
 
 func (c Config) env() hosts.Env {
-	return hosts.Env{Home: c.Home, Project: c.Project, Cwd: c.Cwd, Getenv: c.Getenv}
+	return hosts.Env{Home: c.Home, Project: c.Project, Cwd: c.Cwd, Getenv: c.Getenv, ReadFile: durable.ReadFile}
 }

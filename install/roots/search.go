@@ -28,8 +28,9 @@ type candidate struct {
 
 // A searcher looks for skills below one root, breadth first and in byte order.
 type searcher struct {
-	root     string // as it is configured
-	boundary string // links may not lead out of it; "" for no limit
+	root     string            // as it is configured
+	boundary string            // links may not lead out of it; "" for no limit
+	linked   map[string]string // see Config.Linked
 	found    []candidate
 	strays   []stray
 	warnings []Warning
@@ -51,8 +52,8 @@ type pending struct {
 
 // search finds the skills of the root whose real path is real. Its error says
 // that the root itself cannot be read.
-func search(root, real, boundary string) ([]candidate, *searcher, error) {
-	s := &searcher{root: root, boundary: boundary}
+func search(root, real, boundary string, linked map[string]string) ([]candidate, *searcher, error) {
+	s := &searcher{root: root, boundary: boundary, linked: linked}
 	entries, err := os.ReadDir(real)
 	if err != nil {
 		return nil, s, err
@@ -119,7 +120,8 @@ func (s *searcher) follow(sub *pending) bool {
 	if st, err := statPath(real); err != nil || st.kind != directory {
 		return false
 	}
-	if s.boundary != "" && !inside(s.boundary, real) {
+	own := s.linked[filepath.Join(s.root, filepath.FromSlash(sub.rel))] == real
+	if s.boundary != "" && !inside(s.boundary, real) && !own {
 		if isSkill(real) {
 			s.found = append(s.found, candidate{rel: sub.rel, real: real, depth: sub.depth, escaped: true})
 		}

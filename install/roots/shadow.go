@@ -207,7 +207,7 @@ func warnPreferred(cfg Config, group []*Record) {
 // copy is r as hosts see it. They know nothing of gates and later formats.
 func (r *Record) copy() hosts.Copy {
 	c := hosts.Copy{
-		Tree: r.Digest, Untrusted: r.State == Untrusted,
+		Tree:     r.Digest,
 		Unusable: r.State == Disabled || r.State == Invalid,
 	}
 	for _, s := range r.spots {

@@ -80,7 +80,7 @@ func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 	if _, err := a.materialise(ctx, in, f.Lock.Skills, have, r.DryRun, func(string) bool { return false }); err != nil {
 		return Result{}, err
 	}
-	j := &job{Applier: a, files: f, next: f.Lock, dry: r.DryRun, frozen: true}
+	j := &job{Applier: a, files: f, next: f.Lock, dry: r.DryRun, frozen: true, hosts: hostIDs}
 	return j.carryOut(ctx, in.Installer, changes)
 }
 
@@ -110,7 +110,7 @@ func (a *Applier) fresh(ctx context.Context, f *scope.Files) error {
 func edited(c install.Changes) error {
 	var names []string
 	for _, change := range c.List {
-		if change.Action == install.Held {
+		if change.Action == install.Held || len(change.Stays()) > 0 {
 			names = append(names, change.Name)
 		}
 	}

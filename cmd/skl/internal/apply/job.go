@@ -217,6 +217,9 @@ func (j *job) carryOut(ctx context.Context, in *install.Installer, changes insta
 	if err := j.TrustProject(); err != nil {
 		j.Tell.Warn("the project is not marked as trusted: %s", err)
 	}
+	if err := j.noteUses(ctx, j.hosts, changes); err != nil {
+		j.Tell.Warn("what agents load was not looked at: %s", err)
+	}
 	j.KeepTags()
 	return result, nil
 }

@@ -66,12 +66,28 @@ func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
 	if err := a.makeLinks(pairs, r.DryRun); err != nil || r.DryRun {
 		return out, err
 	}
+	if err := a.recordOutside(pairs, dir); err != nil {
+		return Linked{}, err
+	}
 	if string(f.Manifest.Bytes()) != string(f.ManifestText) && len(hostIDs) > 0 { // the choice of agents is kept
 		if err := a.WriteManifest(f); err != nil {
 			return Linked{}, err
 		}
 	}
 	return out, a.TrustProject()
+}
+
+// recordOutside remembers that the user made these links, if they lead out of the project.
+func (a *Applier) recordOutside(pairs [][2]string, dir string) error {
+	folder := scope.Resolved(dir)
+	if rel, err := filepath.Rel(a.Project, folder); a.Kind != hosts.Project || err == nil && filepath.IsLocal(rel) {
+		return nil
+	}
+	var paths []string
+	for _, p := range pairs {
+		paths = append(paths, p[0])
+	}
+	return a.RecordLinks(paths, folder)
 }
 
 // makeLinks creates links {path, target} after it has made sure that none of the paths is taken.
@@ -114,13 +130,18 @@ func (a *Applier) unlink(name string, dry bool) (bool, error) {
 	if dry {
 		return true, nil
 	}
+	gone := []string{path}
 	for _, h := range hosts.All() {
 		_, dir := hosts.WriteDirs(h, a.HostEnv(), a.Kind)
 		if link := filepath.Join(dir, name); dir != "" && leadsTo(link, path) {
 			if err := a.Site.Dir.Remove(link); err != nil {
 				return false, err
 			}
+			gone = append(gone, link)
 		}
 	}
-	return true, a.Site.Dir.Remove(path)
+	if err := a.Site.Dir.Remove(path); err != nil {
+		return false, err
+	}
+	return true, a.RecordLinks(gone, "")
 }

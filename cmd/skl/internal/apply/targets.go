@@ -6,16 +6,27 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/manifest"
 )
 
 // Targets decides which agent hosts get the skills and records it in m: those
-// named by --host ("*" names all) besides the recorded ones, else the recorded ones, else those that a
+// named by --host ("*" names all that read this scope) besides the recorded ones, else the recorded ones, else those that a
 // person chooses, else those found. What is recorded is never asked again.
 func (a *Applier) Targets(m *manifest.Manifest, flagged []string) ([]string, error) {
+	all := slices.Contains(flagged, "*")
 	flagged, err := scope.ExpandHosts(flagged)
 	if err != nil {
 		return nil, err
+	}
+	if all {
+		flagged = slices.DeleteFunc(flagged, a.readsNothing)
+	}
+	for _, id := range flagged {
+		if h, ok := hosts.Find(id); ok && !a.ReadsScope(h) {
+			return nil, diag.New(diag.Misuse, "host_scope", "%s reads no skills of this scope (%s)", id, a.Short(a.Root)).
+				Hint("install for it in a project: --scope project")
+		}
 	}
 	chosen := slices.Clone(m.Targets.Hosts)
 	switch {
@@ -28,7 +39,7 @@ func (a *Applier) Targets(m *manifest.Manifest, flagged []string) ([]string, err
 	case chosen != nil:
 		return chosen, nil
 	case a.Config.Hosts != nil:
-		chosen = slices.Clone(a.Config.Hosts)
+		chosen = slices.DeleteFunc(slices.Clone(a.Config.Hosts), a.readsNothing)
 	default:
 		if chosen, err = a.chooseHosts(); err != nil {
 			return nil, err
@@ -40,8 +51,14 @@ func (a *Applier) Targets(m *manifest.Manifest, flagged []string) ([]string, err
 	return chosen, m.SetHosts(chosen)
 }
 
+// readsNothing reports whether the agent with this id reads no skills of the scope.
+func (a *Applier) readsNothing(id string) bool {
+	h, ok := hosts.Find(id)
+	return ok && !a.ReadsScope(h)
+}
+
 func (a *Applier) chooseHosts() ([]string, error) {
-	found := a.FoundHosts()
+	found := slices.DeleteFunc(a.FoundHosts(), a.readsNothing)
 	if !a.Ask.CanAsk() {
 		return found, nil
 	}
@@ -50,6 +67,9 @@ func (a *Applier) chooseHosts() ([]string, error) {
 		if !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
+	}
+	if ids = slices.DeleteFunc(ids, a.readsNothing); len(ids) == 0 {
+		return nil, nil // skills of the machine
 	}
 	options := make([]ask.Option, len(ids))
 	for i, id := range ids {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
@@ -19,7 +20,8 @@ import (
 type Verified struct {
 	Name      string   `json:"name"`
 	Path      string   `json:"path"`
-	State     string   `json:"state"` // ok, drift, missing, eol, link, unlocked, stale
+	CopyOf    string   `json:"copy_of,omitempty"` // of a copy that an agent loads: the path of the skill
+	State     string   `json:"state"`             // ok, drift, missing, eol, link, unlocked, stale, foreign
 	Digest    string   `json:"digest"`
 	Expected  string   `json:"expected"`
 	Signature string   `json:"signature"`        // verified, unsigned, failed, skipped
@@ -73,6 +75,10 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 	if err != nil {
 		return Verification{}, err
 	}
+	places, err := a.LinkPlaces(f, receipts, true)
+	if err != nil {
+		return Verification{}, err
+	}
 	out := Verification{OK: true, Skills: []Verified{}, Claims: claims}
 	for i, r := range receipts {
 		one := a.verifyOne(r, drifts[i], f.Lock)
@@ -80,6 +86,11 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 			out.Refused = err
 		}
 		out.Skills = append(out.Skills, one)
+		for _, p := range places {
+			if p.Name == one.Name {
+				out.Skills = append(out.Skills, one.copies(p, f.Manifest.Targets.Links == "copy")...)
+			}
+		}
 	}
 	for _, s := range f.Lock.Skills {
 		if wanted(s.Name) && !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == s.Name }) {
@@ -119,6 +130,51 @@ func (a *Applier) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) Verifi
 		out.State, out.Drift = "drift", []string{"the receipt has another " + other + " than skl.lock"}
 	}
 	return out
+}
+
+// LinkPlaces looks at what agents find of the skills of receipts, in the directories of their own. full is that of install.Places.
+func (a *Applier) LinkPlaces(f *scope.Files, receipts []roots.Receipt, full bool) ([]install.Place, error) {
+	in, err := a.Installer(knownHosts(f.Manifest.Targets.Hosts), f.Manifest.Targets.Links)
+	if err != nil {
+		return nil, err
+	}
+	return in.Places(receipts, full)
+}
+
+// knownHosts are those of ids that the table of agents has.
+func knownHosts(ids []string) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		_, ok := hosts.Find(id)
+		return !ok
+	})
+}
+
+// copies is what there is to say of the skill at one place of an agent: nothing of a link that leads to it, or
+// of one that is missing, because no byte of it differs.
+func (v Verified) copies(p install.Place, wanted bool) []Verified {
+	c := Verified{Name: v.Name, Path: p.Path, CopyOf: v.Path, State: "ok", Digest: string(p.Tree), Expected: v.Expected,
+		Signature: v.Signature, Signer: v.Signer, Logged: v.Logged, Drift: append([]string{}, p.Edits...)}
+	switch p.Fault {
+	case install.FaultMissing:
+		c.State = "missing"
+	case install.FaultEdited, install.FaultRelease:
+		c.State = "drift"
+	case install.FaultDamaged:
+		c.State = "eol"
+	case install.FaultText:
+		c.State = "link"
+	case install.FaultForeign:
+		c.State = "foreign"
+	case install.FaultUnrecorded:
+		c.State = "stale"
+	}
+	if !p.Copy && (c.State == "ok" || c.State == "missing" && !wanted) {
+		return nil
+	}
+	if p.Fault != "" && len(c.Drift) == 0 && c.State != "missing" {
+		c.Drift = append(c.Drift, p.Why)
+	}
+	return []Verified{c}
 }
 
 // otherRelease is the field in which a receipt is of another release than the lock entry s, "" if there is none.

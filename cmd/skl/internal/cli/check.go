@@ -51,7 +51,7 @@ func (w *world) printCheck(out inspect.Checked) {
 		}
 	}
 	for _, c := range out.Checks {
-		hint := map[string]string{"lock": "skl lock", "verify": "skl verify, then skl diff NAME", "conflicts": "skl list --shadowed, then skl ack CODE NAME --reason WHY", "trust": "skl diff --base REV"}[c.Check]
+		hint := map[string]string{"lock": "skl lock", "verify": "skl verify, then skl diff NAME", "links": "skl install, or skl doctor --fix", "conflicts": "skl list --shadowed, then skl ack CODE NAME --reason WHY", "trust": "skl diff --base REV"}[c.Check]
 		if !c.OK && hint != "" {
 			w.ui.Hint("%s", hint)
 		}
@@ -76,13 +76,16 @@ func (w *world) printStatus(s inspect.Status) {
 			w.ui.Print("%s %s", label, good)
 			return
 		}
-		w.ui.Print("%s %s", label, bad)
+		w.ui.Print("%s %s", label, joinWords(bad))
 	}
 	w.ui.Print("scope      %s, %s", s.Scope, w.Short(s.Base))
 	w.ui.Print("skills     %d in skl.toml, installed in %s", s.Skills, w.Short(s.Root))
 	w.ui.Print("agents     %s", orDash(fmt.Sprint(joinWords(s.Hosts))))
 	say("lock      ", len(s.Stale) == 0, "fresh", prefixed("stale: ", s.Stale))
 	say("files     ", len(s.Drift) == 0, "as published", prefixed("differ or missing: ", s.Drift))
+	if len(s.Links) > 0 {
+		say("links     ", false, "", []string{joinWords(s.Links)})
+	}
 	say("conflicts ", len(s.Conflicts) == 0, "none", s.Conflicts)
 	if w.Project != "" && !s.Trusted {
 		w.ui.Print("trust      this project is not trusted: its skills are listed, not loaded")
@@ -93,6 +96,8 @@ func (w *world) printStatus(s inspect.Status) {
 		w.ui.Hint("skl install")
 	case len(s.Drift) > 0:
 		w.ui.Hint("skl verify")
+	case len(s.Links) > 0:
+		w.ui.Hint("skl install, or skl doctor --fix")
 	case len(s.Conflicts) > 0:
 		w.ui.Hint("skl list --shadowed")
 	}

@@ -134,6 +134,7 @@ var errorCodes = [][2]string{
 	{"handle_not_found", "no part of a file has this handle now"},
 	{"has_tree", "a skill has a tree already"},
 	{"host_refused", "a request named a host that a server on loopback is not called"},
+	{"host_scope", "the named agent reads no skills of this scope"},
 	{"http_status", "a server answered with a status that does not help"},
 	{"in_the_way", "something stands where a disabled or enabled skill would go"},
 	{"in_use", "a namespace that holds artifacts cannot become one of skills, nor the other way round"},

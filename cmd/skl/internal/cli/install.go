@@ -199,9 +199,43 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		w.ui.Note("wrote %s and %s: commit them", w.Short(filepath.Join(w.Base, "skl.toml")), w.Short(filepath.Join(w.Base, "skl.lock")))
 	}
 	if count[install.Add]+count[install.Update] > 0 {
-		w.ui.Note("agents load it from their next start; skl list shows which copy each one loads")
+		w.printUses(c)
 	}
 	return nil
+}
+
+// printUses says which agents load what was installed, and which do not.
+func (w *world) printUses(c install.Changes) {
+	named, loaded := false, false
+	for _, change := range c.List {
+		for _, h := range change.Hosts {
+			named = true
+			if h.Use == "loads" || h.Use == "listed" {
+				loaded = true
+			} else {
+				w.ui.Warn("%s %s", h.Host, doesWith(h.Use, change.Name))
+			}
+		}
+	}
+	switch {
+	case loaded:
+		w.ui.Note("agents load it from their next start; skl list shows which copy each one loads")
+	case !named:
+		w.ui.Note("agents that read %s load it from their next start; for others add --host AGENT", w.Short(w.Root))
+	}
+}
+
+// doesWith says in words why an agent does not load a skill.
+func doesWith(use, name string) string {
+	switch use {
+	case "hidden":
+		return "loads another copy of " + name + "; skl list --shadowed shows them"
+	case "unstable":
+		return "loads this copy of " + name + " or another, not always the same; skl list --shadowed shows them"
+	case "untrusted":
+		return "loads " + name + " only when it is told to trust this folder"
+	}
+	return "does not read " + name
 }
 
 // versioned is a name with its version, if it has one.
@@ -240,7 +274,10 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 	case install.Held:
 		w.ui.Warn("%s has local edits and stays as it is; skl diff %s shows them", c.Name, c.Name)
 	}
-	if path := r.Report.Backups[c.Name]; path != "" {
+	for _, path := range c.Stays() {
+		w.ui.Warn("%s is a copy of %s that has local edits and stays as it is; skl install --force replaces it, after a backup", w.Short(path), c.Name)
+	}
+	for _, path := range r.Report.Backups[c.Name] {
 		w.ui.Note("%s: the replaced files are kept in %s", c.Name, w.Short(path))
 	}
 	if slices.Contains(r.Report.Healed, c.Name) {

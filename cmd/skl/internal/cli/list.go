@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -78,6 +80,10 @@ func (w *world) printList(records []roots.Record) {
 	for _, h := range columns {
 		head = append(head, h.Host)
 	}
+	copied := slices.ContainsFunc(records, func(r roots.Record) bool { return len(r.Copies) > 0 })
+	if copied {
+		head = append(head, "COPIES")
+	}
 	rows := [][]string{head}
 	last := ""
 	for _, r := range records {
@@ -99,11 +105,33 @@ func (w *world) printList(records []roots.Record) {
 			if inspect.LoadedHidden(r, h.Host) {
 				use = "LOADS"
 			}
+			if w.inspect.LoadsCopy(r, h.Host) {
+				use = "copy"
+			}
 			row = append(row, use)
+		}
+		if copied {
+			row = append(row, w.copiesOf(r))
 		}
 		rows = append(rows, row)
 	}
 	w.ui.Rows(rows)
+}
+
+// copiesOf says where skl made copies of r, and which of them are not like it.
+func (w *world) copiesOf(r roots.Record) string {
+	var out []string
+	for _, c := range r.Copies {
+		text := w.Short(filepath.Dir(c.Path))
+		switch c.State {
+		case roots.CopyEdited:
+			text += " (edited)"
+		case roots.CopyOther:
+			text += " (other release)"
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, ", ")
 }
 
 // printWarnings says what is wrong with the copies, with the command that mends it; shown is that of inspect.Mend.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/urfave/cli/v2"
 
@@ -39,8 +40,11 @@ func verifyCommand() command {
 }
 
 func (w *world) printVerify(out apply.Verification) {
-	bad, refused := 0, 0
+	bad, refused, skills := 0, 0, 0
 	for _, s := range out.Skills {
+		if s.CopyOf == "" {
+			skills++
+		}
 		if s.Signature == string(attest.Failed) {
 			refused++
 			w.ui.Print("%s  signature: %s", s.Name, s.Reason)
@@ -50,32 +54,54 @@ func (w *world) printVerify(out apply.Verification) {
 			continue
 		}
 		bad++
-		w.ui.Print("%s  %s", s.Name, s.State)
+		if s.CopyOf != "" {
+			w.ui.Print("%s  %s  %s", s.Name, s.State, w.Short(s.Path))
+		} else {
+			w.ui.Print("%s  %s", s.Name, s.State)
+		}
 		for _, line := range s.Drift {
 			w.ui.Print("  %s", line)
 		}
 	}
 	if bad == 0 {
 		if refused == 0 {
-			w.ui.Print("%s verified: every byte is what skl.lock says", diag.Count(len(out.Skills), "skill"))
+			w.ui.Print("%s verified: every byte is what skl.lock says", diag.Count(skills, "skill"))
 		}
 		return
 	}
-	w.ui.Note("%d of %s differ from what was published", bad, diag.Count(len(out.Skills), "skill"))
+	w.ui.Note("%d of %s differ from what was published", bad, counted(skills, len(out.Skills)-skills))
 	for _, s := range out.Skills {
 		switch s.State {
 		case "missing":
 			w.ui.Hint("skl install")
 			return
 		case "eol", "link":
-			w.ui.Hint("skl init writes the .gitattributes lines that prevent this; skl install --force mends it")
+			w.ui.Hint("skl install mends it; skl init writes the .gitattributes lines that prevent it")
 			return
 		case "drift":
+			if s.CopyOf != "" {
+				w.ui.Hint("skl install --force replaces the copy, after a backup")
+				return
+			}
 			w.ui.Hint("skl diff %s", s.Name)
 			return
 		case "stale":
 			w.ui.Hint("skl install")
 			return
+		case "foreign":
+			w.ui.Hint("move %s away, then skl install", w.Short(s.Path))
+			return
 		}
 	}
+}
+
+// counted is a number of skills, and of the copies of them that agents load.
+func counted(skills, copies int) string {
+	switch copies {
+	case 0:
+		return diag.Count(skills, "skill")
+	case 1:
+		return diag.Count(skills, "skill") + " and 1 copy"
+	}
+	return fmt.Sprintf("%s and %d copies", diag.Count(skills, "skill"), copies)
 }

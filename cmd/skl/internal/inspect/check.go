@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -16,7 +17,7 @@ import (
 
 // A CheckItem is one of the checks.
 type CheckItem struct {
-	Check  string   `json:"check"` // lock, verify, signatures, conflicts, trust
+	Check  string   `json:"check"` // lock, verify, signatures, links, conflicts, trust
 	OK     bool     `json:"ok"`
 	Detail []string `json:"detail"`
 }
@@ -64,7 +65,7 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 		out.Refused = "check"
 	}
 	out.add("lock", lockProblems(f, v.Claims))
-	drift, signatures := verifyProblems(v)
+	drift, signatures := in.verifyProblems(v)
 	out.add("verify", drift)
 	if len(signatures) > 0 || slices.ContainsFunc(f.Lock.Skills, apply.CanBeSigned) {
 		out.add("signatures", signatures)
@@ -72,6 +73,13 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 	l, err := in.Applier.Discover(ctx, nil)
 	if err != nil {
 		return Checked{}, err
+	}
+	links, err := in.linkProblems(f, l)
+	if err != nil {
+		return Checked{}, err
+	}
+	if len(f.Manifest.Targets.Hosts) > 0 || len(links) > 0 {
+		out.add("links", links)
 	}
 	out.add("conflicts", openConflicts(l))
 	if base == "" {
@@ -101,16 +109,28 @@ func lockProblems(f *scope.Files, c apply.Claims) (wrong []string) {
 	return wrong
 }
 
-func verifyProblems(v apply.Verification) (drift, signatures []string) {
+func (in *Inspector) verifyProblems(v apply.Verification) (drift, signatures []string) {
 	for _, s := range v.Skills {
 		if s.State != "ok" {
-			drift = append(drift, fmt.Sprintf("%s: %s %v", s.Name, s.State, s.Drift))
+			drift = append(drift, in.driftLine(s))
 		}
 		if s.Signature == string(attest.Failed) {
 			signatures = append(signatures, s.Name+": "+s.Reason)
 		}
 	}
 	return drift, signatures
+}
+
+// driftLine says what is wrong with one skill, or with a copy of it.
+func (in *Inspector) driftLine(s apply.Verified) string {
+	line := s.Name + ": " + s.State
+	if s.CopyOf != "" {
+		line = s.Name + ": " + in.Applier.Short(s.Path) + ": " + s.State
+	}
+	if len(s.Drift) > 0 {
+		line += " [" + strings.Join(s.Drift, ", ") + "]"
+	}
+	return line
 }
 
 // lowerTrust lists the skills that are trusted less than at a git revision.
@@ -147,6 +167,7 @@ type Status struct {
 	Skills      int      `json:"skills"`
 	Stale       []string `json:"stale"`
 	Drift       []string `json:"drift"`
+	Links       []string `json:"links"` // links and copies that are not as they should be, agents that see nothing
 	Conflicts   []string `json:"conflicts"`
 	Interrupted bool     `json:"interrupted"`
 	Trusted     bool     `json:"trusted"`
@@ -166,7 +187,7 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 		return Status{}, err
 	}
 	s := Status{Scope: string(in.Applier.Kind), Base: in.Applier.Base, Root: in.Applier.Root, Hosts: append([]string{}, in.Applier.EnabledHosts(f)...), Skills: len(f.Manifest.Skills),
-		Stale: append([]string{}, resolver.Stale(all, f.Lock)...), Drift: []string{}, Conflicts: []string{}}
+		Stale: append([]string{}, resolver.Stale(all, f.Lock)...), Drift: []string{}, Links: []string{}, Conflicts: []string{}}
 	receipts, bad := roots.Receipts(in.Applier.Root)
 	if len(bad) > 0 {
 		return Status{}, bad[0]
@@ -189,10 +210,15 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
+	links, err := in.linkProblems(f, l)
+	if err != nil {
+		return Status{}, err
+	}
+	s.Links = append(s.Links, links...)
 	s.Conflicts = append(s.Conflicts, openConflicts(l)...)
 	if s.Trusted, err = in.Applier.Trusted(); err != nil {
 		return Status{}, err
 	}
-	s.OK = len(s.Stale)+len(s.Drift)+len(s.Conflicts) == 0
+	s.OK = len(s.Stale)+len(s.Drift)+len(s.Links)+len(s.Conflicts) == 0
 	return s, nil
 }

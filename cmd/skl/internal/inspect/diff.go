@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -35,6 +36,12 @@ func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, erro
 	if err != nil {
 		return Diff{}, err
 	}
+	dir := filepath.Join(in.Applier.Root, name)
+	if strings.Contains(name, "@") { // one copy of several
+		if name, dir, err = in.qualified(ctx, name); err != nil {
+			return Diff{}, err
+		}
+	}
 	s, ok := f.Lock.Skill(name)
 	if !ok {
 		return in.diffCopies(ctx, name)
@@ -42,7 +49,7 @@ func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, erro
 	if err := in.Applier.Usable(ctx, f, name); err != nil {
 		return Diff{}, err
 	}
-	installed, err := apply.ReadTree(scope.FilesIn(filepath.Join(in.Applier.Root, name)))
+	installed, err := apply.ReadTree(scope.FilesIn(dir))
 	if err != nil {
 		return Diff{}, err
 	}
@@ -61,6 +68,22 @@ func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, erro
 		return Diff{name, s.Version, "installed", apply.DiffTrees(release, installed)}, nil
 	}
 	return Diff{name, s.Version, other.Version, apply.DiffTrees(installed, release)}, nil
+}
+
+// qualified finds the copy with a qualified name: the name of its skill, and where it is.
+func (in *Inspector) qualified(ctx context.Context, name string) (plain, dir string, err error) {
+	l, err := in.Applier.Discover(ctx, nil)
+	if err != nil {
+		return "", "", err
+	}
+	found, err := scope.Copies(l, name)
+	if err != nil {
+		return "", "", err
+	}
+	if _, err := scope.FilesOf(found[0]); err != nil { // a link that leads out
+		return "", "", err
+	}
+	return found[0].Name, found[0].Path, nil
 }
 
 // diffCopies compares two copies of a skill that is not in the lock.

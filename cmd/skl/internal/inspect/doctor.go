@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -26,8 +27,8 @@ type Finding struct {
 	Mend   string `json:"mend,omitempty"` // command
 }
 
-// Doctor looks at the environment, the agents and the copies they load. With fix it removes links of skl's own that lead
-// nowhere, and settles an interrupted install.
+// Doctor looks at the environment, the agents and the copies they load. With fix it mends links, copies and line endings,
+// removes links of skl's own that lead nowhere, and settles an interrupted install.
 func (in *Inspector) Doctor(ctx context.Context, fix bool) ([]Finding, error) {
 	d := &doctor{Inspector: in}
 	if fix {
@@ -39,12 +40,26 @@ func (in *Inspector) Doctor(ctx context.Context, fix bool) ([]Finding, error) {
 	}
 	d.environment(ctx)
 	d.agents()
+	if fix {
+		mended, err := in.Applier.Mend(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range mended {
+			d.say("link", "ok", "", "mended %s", in.Applier.Short(path))
+		}
+	}
 	if err := d.links(fix); err != nil {
 		return nil, err
 	}
-	if err := d.copies(ctx); err != nil {
+	l, err := in.Applier.Discover(ctx, nil)
+	if err != nil {
 		return nil, err
 	}
+	if err := d.places(l); err != nil {
+		return nil, err
+	}
+	d.copies(l)
 	return d.items, nil
 }
 
@@ -124,15 +139,37 @@ func (d *doctor) agents() {
 		}
 		canonical, link := hosts.WriteDirs(f.Host, d.Applier.HostEnv(), d.Applier.Kind)
 		dir := "reads " + d.Applier.Short(canonical)
-		if link != "" {
+		switch {
+		case !d.Applier.ReadsScope(f.Host):
+			dir = "reads no skills of this scope"
+		case link != "":
 			dir = "gets links in " + d.Applier.Short(link)
 		}
 		d.say("agent", "ok", "", "%s (%s): %s", f.Host.ID, where, dir)
+		d.folderTrust(f.Host)
+	}
+}
+
+// folderTrust says what the agent itself thinks of the project, which is apart from skl's trust.
+func (d *doctor) folderTrust(h hosts.Host) {
+	trust := h.FolderTrust(d.Applier.HostEnv())
+	switch {
+	case d.Applier.Kind != hosts.Project || trust == hosts.TrustNone || trust == hosts.TrustGiven:
+	case trust == hosts.TrustUnknown:
+		d.say("agent", "note", "", "%s: its files that say whether it trusts this folder cannot be read", h.ID)
+	case h.Trust:
+		d.say("agent", "note", "", "%s reads no skills here until it is told to trust this folder; start it here once", h.ID)
+	case trust == hosts.TrustDenied:
+		d.say("agent", "note", "", "%s is not told to trust this folder: it asks at its next start, or for each command", h.ID)
 	}
 }
 
 // links finds links in the hosts' directories that lead nowhere.
 func (d *doctor) links(fix bool) error {
+	linked, err := d.Applier.LinkedFolders()
+	if err != nil {
+		return err
+	}
 	seen := map[string]bool{}
 	for _, h := range hosts.All() {
 		_, dir := hosts.WriteDirs(h, d.Applier.HostEnv(), d.Applier.Kind)
@@ -150,7 +187,7 @@ func (d *doctor) links(fix bool) error {
 				continue
 			}
 			switch _, err := d.Applier.Site.Dir.Stat(path); {
-			case err == nil:
+			case err == nil, linked[path] != "" && scope.Resolved(path) == linked[path]:
 				continue
 			case errors.Is(err, diag.Code("E_ROOT_ESCAPE")):
 				d.say("link", "problem", "", "%s", err)
@@ -178,12 +215,42 @@ func (d *doctor) links(fix bool) error {
 	return nil
 }
 
-// copies reports where agents would load different content, and line endings.
-func (d *doctor) copies(ctx context.Context) error {
-	l, err := d.Applier.Discover(ctx, nil)
+// places reports links and copies that are not as they should be, and agents that see nothing of a skill.
+func (d *doctor) places(l roots.Listing) error {
+	f, err := d.Applier.Load()
 	if err != nil {
 		return err
 	}
+	bad, err := d.badPlaces(f)
+	if err != nil {
+		return err
+	}
+	for _, p := range bad {
+		mend := "skl doctor --fix"
+		switch p.State {
+		case install.LinkEdited:
+			mend = "skl install --force replaces it, after a backup"
+		case install.LinkForeign:
+			mend = "move it away, then skl install"
+		}
+		d.say("link", "problem", mend, "%s %s", d.Applier.Short(p.Path), p.Why)
+	}
+	receipts, _ := roots.Receipts(d.Applier.Root) // those that cannot be used were reported above
+	for _, r := range receipts {
+		if at, _ := d.Applier.Site.Place(r.Name); !scope.Exists(at) {
+			d.say("skill", "problem", "skl install", "%s is not there", d.Applier.Short(at))
+		}
+	}
+	for _, b := range d.blind(f, l) {
+		if !slices.ContainsFunc(bad, func(p install.Place) bool { return slices.Contains(b.Skills, p.Name) }) {
+			d.say("agent", "problem", "skl list --host "+b.Host.ID, "%s", b)
+		}
+	}
+	return nil
+}
+
+// copies reports where agents would load different content, and line endings.
+func (d *doctor) copies(l roots.Listing) {
 	for _, x := range l.Warnings {
 		d.say("roots", "problem", "", "%s", x.Message)
 	}
@@ -198,5 +265,4 @@ func (d *doctor) copies(ctx context.Context) error {
 	if len(l.Skills) > 0 {
 		d.say("copies", "ok", "", "%d skills in %d roots", len(l.Skills), len(l.Roots))
 	}
-	return nil
 }

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -21,7 +22,7 @@ type ListRequest struct {
 // A Listed is what a ListRequest asked for.
 type Listed struct {
 	roots.Listing                // of the copies asked for
-	Warned        []roots.Record // copies whose warnings concern a reader: those listed, and hidden ones that lower trust
+	Warned        []roots.Record // copies whose warnings concern a reader: those listed, and hidden ones that lower trust or are edited copies of skl's
 }
 
 // List lists the copies of all roots.
@@ -40,7 +41,9 @@ func (in *Inspector) List(ctx context.Context, q ListRequest) (Listed, error) {
 		if wanted {
 			out.Skills = append(out.Skills, r)
 		}
-		if wanted || slices.ContainsFunc(r.Warnings, func(x roots.Warning) bool { return x.Code == "W_TRUST_DOWNGRADE" }) {
+		if wanted || slices.ContainsFunc(r.Warnings, func(x roots.Warning) bool {
+			return x.Code == "W_TRUST_DOWNGRADE" || x.Code == "E_DRIFT" && r.CopyOf != ""
+		}) {
 			out.Warned = append(out.Warned, r)
 		}
 	}
@@ -75,11 +78,26 @@ func Mend(code string, r roots.Record, shown bool) string {
 		}
 		return fmt.Sprintf("skl list --shadowed shows the copies, skl which %s --host HOST the one that an agent loads", r.Name)
 	case "E_DRIFT":
+		if r.CopyOf != "" {
+			return fmt.Sprintf("skl diff %s%s shows the edits; skl install%s --force replaces them, after a backup", r.Qualified, scope, scope)
+		}
 		return fmt.Sprintf("skl diff %s%s shows the edits", r.Name, scope)
 	case "E_EOL":
-		return "skl init writes the .gitattributes lines that keep line endings"
+		return "skl install" + scope + " mends them; skl init writes the .gitattributes lines that keep line endings"
+	case "E_LINK":
+		return "skl install" + scope + " mends it"
 	}
 	return ""
+}
+
+// LoadsCopy reports whether a host does not read r itself, but a copy that skl made of it.
+func (in *Inspector) LoadsCopy(r roots.Record, host string) bool {
+	h, ok := hosts.Find(host)
+	if !ok || len(r.Copies) == 0 || use(r, host) != hosts.Unread {
+		return false
+	}
+	reads := h.Reads(in.Applier.HostEnv())
+	return slices.ContainsFunc(r.Copies, func(c roots.CopyState) bool { return slices.Contains(reads, filepath.Dir(c.Path)) })
 }
 
 // A Winner is the copy of a name that skl, or an agent, loads, and all copies of it.

@@ -39,6 +39,10 @@ func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing,
 	if err != nil {
 		return roots.Listing{}, err
 	}
+	linked, err := sc.LinkedFolders()
+	if err != nil {
+		return roots.Listing{}, err
+	}
 	extra := append([]string{}, sc.options.ExtraRoots...)
 	extra = append(extra, filepath.SplitList(sc.Getenv("SKL_SKILLS_PATH"))...)
 	for i := range extra {
@@ -47,7 +51,7 @@ func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing,
 	return roots.Discover(ctx, roots.Config{
 		Project: sc.Project, Cwd: sc.Cwd, Home: sc.Home, ProjectTrusted: trusted, ManagedDir: sc.InMachine("skills"), EnforcedDir: sc.InMachine("enforced", "skills"),
 		ExtraRoots: slices.DeleteFunc(extra, func(s string) bool { return s == "" }),
-		Hosts:      hostIDs, Acks: acks, Getenv: sc.Getenv, CacheDir: sc.Dirs.Cache, System: skills.FS(),
+		Hosts:      hostIDs, Acks: acks, Linked: linked, Getenv: sc.Getenv, CacheDir: sc.Dirs.Cache, System: skills.FS(),
 	})
 }
 

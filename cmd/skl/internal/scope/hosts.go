@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/store"
 	"github.com/skl-project/skl/spec/diag"
@@ -14,7 +15,7 @@ import (
 
 // HostEnv is what the table of agents needs to know of this machine.
 func (sc *Scope) HostEnv() hosts.Env {
-	return hosts.Env{Home: sc.Home, Project: sc.Project, Cwd: sc.Cwd, Getenv: sc.Getenv, Stat: os.Stat}
+	return hosts.Env{Home: sc.Home, Project: sc.Project, Cwd: sc.Cwd, Getenv: sc.Getenv, Stat: os.Stat, ReadFile: durable.ReadFile}
 }
 
 // UnknownHost refuses an id that the table of agents does not have.
@@ -43,6 +44,9 @@ func HostIDs() (ids []string) {
 	return ids
 }
 
+// ReadsScope reports whether the agent reads skills of this scope. Those of the machine are read by skl alone.
+func (sc *Scope) ReadsScope(h hosts.Host) bool { return !sc.managed && h.HasSkills(sc.Kind) }
+
 // canLink reports whether symbolic links can be made; on Windows that is a privilege.
 func (sc *Scope) canLink() bool {
 	if runtime.GOOS != "windows" {
@@ -58,6 +62,7 @@ func (sc *Scope) canLink() bool {
 
 // Installer works on the scope's root with links for these hosts.
 func (sc *Scope) Installer(hostIDs []string, links string) (*install.Installer, error) {
+	wanted := links
 	switch links {
 	case "junction":
 		return nil, diag.New(diag.Misuse, "unknown_links", "links = \"junction\" is not supported by this version of skl").Hint("in skl.toml under [targets]: links = \"copy\"")
@@ -66,7 +71,7 @@ func (sc *Scope) Installer(hostIDs []string, links string) (*install.Installer, 
 			links = "copy"
 		}
 	}
-	in := &install.Installer{Site: sc.Site, Store: sc.Store(), Fetch: sc.Fetch, Progress: sc.Progress, Copy: links == "copy"}
+	in := &install.Installer{Site: sc.Site, Store: sc.Store(), Fetch: sc.Fetch, Progress: sc.Progress, Copy: links == "copy", Exact: wanted != "" && wanted != "auto"}
 	if err := sc.inside(sc.Root); err != nil {
 		return nil, err
 	}
@@ -75,8 +80,8 @@ func (sc *Scope) Installer(hostIDs []string, links string) (*install.Installer, 
 		if !ok {
 			return nil, UnknownHost(id)
 		}
-		if sc.managed {
-			continue // the machine's root is read by skl alone
+		if !sc.ReadsScope(h) {
+			continue
 		}
 		_, link := hosts.WriteDirs(h, sc.HostEnv(), sc.Kind)
 		if link == "" || slices.Contains(in.Links, link) || Resolved(link) == Resolved(sc.Root) {

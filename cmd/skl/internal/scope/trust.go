@@ -14,6 +14,7 @@ import (
 type trustFile struct {
 	Version  int               `json:"v"`
 	Projects map[string]bool   `json:"projects"`         // true: trusted; false: denied, whatever is installed there
+	Links    map[string]string `json:"links,omitempty"`  // that this user made in a project to a folder outside of it: the folders' real paths
 	Owners   map[string]string `json:"owners,omitempty"` // of trusted projects that belong to someone else: who that was
 }
 
@@ -96,6 +97,34 @@ func (sc *Scope) SetTrust(dir string, allow bool) error {
 		}
 		return t, nil
 	})
+}
+
+// RecordLinks remembers links of this user to a folder outside of the project, by their paths; "" forgets them.
+func (sc *Scope) RecordLinks(paths []string, folder string) error {
+	if t, err := sc.ReadTrust(); err != nil || folder == "" && len(t.Links) == 0 {
+		return err
+	}
+	return sc.ChangeState(sc.trustPath(), func() (any, error) {
+		t, err := sc.ReadTrust()
+		if err != nil {
+			return nil, err
+		}
+		if t.Links == nil {
+			t.Links = map[string]string{}
+		}
+		for _, path := range paths {
+			if delete(t.Links, path); folder != "" {
+				t.Links[path] = folder
+			}
+		}
+		return t, nil
+	})
+}
+
+// LinkedFolders are what RecordLinks remembers: folders by the path of the link.
+func (sc *Scope) LinkedFolders() (map[string]string, error) {
+	t, err := sc.ReadTrust()
+	return t.Links, err
 }
 
 // Trusted reports whether this user trusts the project. What lies outside a

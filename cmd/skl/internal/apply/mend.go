@@ -1,0 +1,50 @@
+package apply
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/spec/lock"
+)
+
+// Mend puts right what needs no decision, in skills that are as skl.lock says: links and copies that are missing or that a
+// checkout changed, and line endings. It returns the paths. What someone edited, and what is not skl's, stays.
+// The caller holds the lock of the installation.
+func (a *Applier) Mend(ctx context.Context) (mended []string, err error) {
+	f, err := a.Load()
+	if err != nil || !f.HasLock {
+		return nil, err
+	}
+	in, err := a.Installer(knownHosts(f.Manifest.Targets.Hosts), f.Manifest.Targets.Links)
+	if err != nil {
+		return nil, err
+	}
+	have, err := in.Survey(ctx, f.Lock.Skills, f.Lock, true)
+	if err != nil {
+		return nil, err
+	}
+	want := slices.DeleteFunc(slices.Clone(f.Lock.Skills), func(s lock.Skill) bool {
+		h := have[s.Name]
+		return !h.Present || !h.Managed || h.Edits != nil || otherRelease(h.Receipt, s) != ""
+	})
+	changes := install.Diff(a.Root, want, have, install.Options{Links: in.Links, Copy: in.Copy})
+	changes.List = slices.DeleteFunc(changes.List, func(c install.Change) bool {
+		return slices.ContainsFunc(changes.Conflicts, func(x install.Conflict) bool { return x.Name == c.Name })
+	})
+	changes.Conflicts = nil
+	if !changes.Any() {
+		return nil, nil
+	}
+	if _, err := in.Apply(ctx, changes, install.Files{LockPath: f.LockPath, Lock: f.LockText}); err != nil {
+		return nil, install.Explain(err, a.Root)
+	}
+	for _, c := range changes.List {
+		if have[c.Name].Damaged != nil {
+			mended = append(mended, filepath.Join(a.Root, c.Name))
+		}
+		mended = append(mended, c.Linked()...)
+	}
+	return mended, refreshCache(a.Root, changes)
+}

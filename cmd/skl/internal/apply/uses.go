@@ -1,0 +1,55 @@
+package apply
+
+import (
+	"context"
+	"slices"
+
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/install/roots"
+)
+
+// noteUses fills in what each agent does with the skills that were added or updated, so that nothing is called installed
+// for an agent that does not read it. An agent that reads a copy reads the skill.
+func (a *Applier) noteUses(ctx context.Context, ids []string, changes install.Changes) error {
+	fresh := func(c install.Change) bool { return c.Action == install.Add || c.Action == install.Update }
+	if len(ids) == 0 || !slices.ContainsFunc(changes.List, fresh) {
+		return nil
+	}
+	l, err := a.Discover(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i := range changes.List {
+		c := &changes.List[i]
+		if !fresh(*c) {
+			continue
+		}
+		at, off := a.Site.Place(c.Name)
+		if off {
+			continue
+		}
+		found := l.Lookup(c.Name)
+		for _, id := range ids {
+			use := hosts.Unread
+			for _, r := range found {
+				if r.Path == at || r.CopyOf != "" && r.Scope == string(a.Kind) {
+					use = better(use, r, id)
+				}
+			}
+			c.Hosts = append(c.Hosts, roots.HostUse{Host: id, Use: use})
+		}
+	}
+	return nil
+}
+
+// better is use, or what the host does with r if that is more.
+func better(use string, r roots.Record, host string) string {
+	order := []string{hosts.Loads, hosts.Listed, hosts.Unstable, hosts.Untrusted, hosts.Hidden, hosts.Unread}
+	for _, h := range r.Hosts {
+		if h.Host == host && slices.Index(order, h.Use) < slices.Index(order, use) {
+			use = h.Use
+		}
+	}
+	return use
+}

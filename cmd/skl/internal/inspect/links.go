@@ -1,0 +1,79 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/install/roots"
+)
+
+// badPlaces are the places of agents' own directories that are not as they should be.
+func (in *Inspector) badPlaces(f *scope.Files) ([]install.Place, error) {
+	receipts, bad := roots.Receipts(in.Applier.Root)
+	if len(bad) > 0 {
+		return nil, bad[0]
+	}
+	places, err := in.Applier.LinkPlaces(f, receipts, false)
+	return slices.DeleteFunc(places, func(p install.Place) bool { return p.Fault == "" }), err
+}
+
+// linkProblems says which links and copies are not as they should be, and which agents of skl.toml see nothing of a skill.
+func (in *Inspector) linkProblems(f *scope.Files, l roots.Listing) ([]string, error) {
+	bad, err := in.badPlaces(f)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, p := range bad {
+		out = append(out, in.Applier.Short(p.Path)+" "+p.Why)
+	}
+	for _, b := range in.blind(f, l) {
+		if !slices.ContainsFunc(bad, func(p install.Place) bool { return slices.Contains(b.Skills, p.Name) }) {
+			out = append(out, b.String())
+		}
+	}
+	return out, nil
+}
+
+// A blindSpot is an agent of skl.toml and the skills of skl.lock of which it sees no copy.
+type blindSpot struct {
+	Host   hosts.Host
+	Skills []string
+}
+
+func (b blindSpot) String() string {
+	if len(b.Skills) == 1 {
+		return fmt.Sprintf("%s does not see %s", b.Host.ID, b.Skills[0])
+	}
+	return fmt.Sprintf("%s does not see %s and %d more", b.Host.ID, b.Skills[0], len(b.Skills)-1)
+}
+
+// blind finds the agents of skl.toml that see no copy of a skill that is installed here and not disabled. An agent
+// that waits for a person's trust in the folder sees it: that is another matter.
+func (in *Inspector) blind(f *scope.Files, l roots.Listing) (out []blindSpot) {
+	for _, id := range f.Manifest.Targets.Hosts {
+		h, ok := hosts.Find(id)
+		if !ok || h.CwdOnly && in.Applier.Cwd != in.Applier.Project {
+			continue // what it sees from a sub-directory is not a matter of what is installed
+		}
+		b := blindSpot{Host: h}
+		for _, s := range f.Lock.Skills {
+			here, seen := false, false
+			for _, r := range l.Lookup(s.Name) {
+				here = here || r.Root == string(in.Applier.Kind) && r.State != roots.Disabled && r.State != roots.Invalid
+				u := use(r, id)
+				seen = seen || r.Scope == string(in.Applier.Kind) && u != hosts.Unread && u != ""
+			}
+			if here && !seen {
+				b.Skills = append(b.Skills, s.Name)
+			}
+		}
+		if len(b.Skills) > 0 {
+			out = append(out, b)
+		}
+	}
+	return out
+}

@@ -1,0 +1,277 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/install/within"
+	"github.com/skl-project/skl/spec/bundle"
+)
+
+// LinkState is what lies at the place of a link.
+type LinkState int
+
+const (
+	LinkMissing LinkState = iota
+	LinkOurs              // leads to the skill, or is a copy of it as skl made it
+	LinkStale             // skl's own, but not as it should be: it can be replaced without a loss
+	LinkEdited            // a copy that skl made and someone edited
+	LinkForeign           // anything else
+)
+
+// A Place is where an agent looks for a skill that is installed: a link to it, or a copy of it.
+type Place struct {
+	Name  string
+	Path  string // absolute
+	State LinkState
+	Fault Fault         // "" if nothing is wrong
+	Why   string        // the fault in words: "is missing"
+	Copy  bool          // a copy is there, or was
+	Tree  bundle.Digest // of a copy that is there; "" if it cannot be a bundle
+	Edits []string      // how a copy differs from what skl put there, as in Have
+}
+
+// A Fault is what is wrong with a Place.
+type Fault string
+
+const (
+	FaultMissing    Fault = "missing"
+	FaultForeign    Fault = "foreign"    // someone else's: a directory, a link that leads elsewhere
+	FaultText       Fault = "text"       // a file with the text of the link, as a checkout without links leaves it
+	FaultEdited     Fault = "edited"     // a copy that someone edited
+	FaultDamaged    Fault = "damaged"    // a copy of which a checkout changed line endings or links
+	FaultRelease    Fault = "release"    // a copy of another release
+	FaultUnrecorded Fault = "unrecorded" // a copy without a receipt
+	FaultKind       Fault = "kind"       // a link where skl.toml wants a copy, or the other way round
+)
+
+// Mendable reports whether an install puts the place right without a loss.
+func (p Place) Mendable() bool { return p.State == LinkMissing || p.State == LinkStale }
+
+// fault notes what is wrong with p.
+func (p *Place) fault(state LinkState, f Fault, why string) { p.State, p.Fault, p.Why = state, f, why }
+
+// Places looks at every place where agents should find the skills of receipts: those of in.Links, and those that a
+// receipt lists. Skills that are disabled have none, and of one that is not there only copies count. With full, copies are re-hashed even if their times say that they are unchanged.
+func (in *Installer) Places(receipts []roots.Receipt, full bool) ([]Place, error) {
+	var out []Place
+	for _, r := range receipts {
+		at, off := in.Place(r.Name)
+		if off {
+			continue
+		}
+		here := in.Dir.Exists(at)
+		for _, path := range in.paths(r.Name, r) {
+			p, err := in.look(path, r.Name, r, full)
+			if err != nil {
+				return nil, err
+			}
+			if here || p.Copy && p.State != LinkMissing {
+				out = append(out, p)
+			}
+		}
+	}
+	return out, nil
+}
+
+// paths are the places of in.Links for a skill, then the others that its receipt lists.
+func (in *Installer) paths(name string, r roots.Receipt) []string {
+	var paths []string
+	for _, dir := range in.Links {
+		paths = append(paths, join(dir, name))
+	}
+	for _, rel := range r.Links {
+		if path := filepath.Join(in.Base, filepath.FromSlash(rel)); !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// maxLinkText bounds the text of a link, in bytes.
+const maxLinkText = 4096
+
+// look tells what lies at path, where a link to the skill belongs, or a copy of it. r is the receipt of the skill.
+func (in *Installer) look(path, name string, r roots.Receipt, full bool) (Place, error) {
+	p := Place{Name: name, Path: path}
+	info, err := in.Dir.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		own, err := roots.ReadReceipt(filepath.Dir(path), name)
+		p.fault(LinkMissing, FaultMissing, "is missing")
+		p.Copy = err == nil && own.CopyOf != ""
+	case err != nil:
+		p.fault(LinkForeign, FaultForeign, "cannot be read: "+err.Error())
+	case info.Mode()&fs.ModeSymlink != 0:
+		text, err := in.Dir.Readlink(path)
+		switch {
+		case err != nil || Target(path, text) != Target(path, join(in.Root, name)):
+			p.fault(LinkForeign, FaultForeign, "is a link that leads elsewhere")
+		case in.Exact && in.Copy:
+			p.fault(LinkStale, FaultKind, "is a link where skl.toml wants a copy")
+		default:
+			p.State = LinkOurs
+		}
+	case info.Mode().IsRegular() && in.isLinkText(path, join(in.Root, name)):
+		p.fault(LinkStale, FaultText, "is a text file that holds what the link should be")
+	case !info.IsDir():
+		p.fault(LinkForeign, FaultForeign, "is not a link that skl made")
+	default:
+		err := in.lookAtCopy(&p, r, full)
+		return p, err
+	}
+	return p, nil
+}
+
+// isLinkText reports whether the file at path holds the text of a link to target, as a checkout without links leaves it.
+func (in *Installer) isLinkText(path, target string) bool {
+	data, err := in.Dir.ReadFile(path, maxLinkText)
+	text := strings.TrimSpace(string(data))
+	return err == nil && text != "" && !strings.ContainsAny(text, "\n\x00") && Target(path, filepath.FromSlash(text)) == Target(path, target)
+}
+
+// lookAtCopy judges the directory at p.Path. It is skl's copy if it has a receipt that says so. One without, which was made
+// by an skl that wrote none, is known by the links of r, or by its content where those cannot say it.
+func (in *Installer) lookAtCopy(p *Place, r roots.Receipt, full bool) error {
+	own, err := roots.ReadReceipt(filepath.Dir(p.Path), p.Name)
+	has := err == nil && own.CopyOf != ""
+	if !has {
+		own = r
+	}
+	rel, err := filepath.Rel(in.Base, p.Path)
+	inBase := err == nil && filepath.IsLocal(rel)
+	recorded := inBase && slices.Contains(r.Links, filepath.ToSlash(rel))
+	if r.Tree == "" || !has && inBase && !recorded {
+		p.fault(LinkForeign, FaultForeign, "is a directory that skl did not install")
+		return nil
+	}
+	d, err := roots.Check(filepath.Dir(p.Path), p.Name, own, full)
+	if err != nil {
+		return err
+	}
+	p.Copy, p.Tree = true, d.Tree
+	if d.Any() {
+		p.Edits = d.List()
+	}
+	switch {
+	case d.Edited() && !has && !recorded:
+		*p = Place{Name: p.Name, Path: p.Path}
+		p.fault(LinkForeign, FaultForeign, "is a directory that skl did not install")
+	case d.Edited():
+		p.fault(LinkEdited, FaultEdited, "is a copy that was edited: "+strings.Join(p.Edits, ", "))
+	case own.Tree != r.Tree:
+		p.fault(LinkStale, FaultRelease, "is a copy of another release")
+	case d.Any():
+		p.fault(LinkStale, FaultDamaged, "is a copy that a checkout changed: "+strings.Join(p.Edits, ", "))
+	case !has:
+		p.fault(LinkStale, FaultUnrecorded, "is a copy without a receipt")
+	case in.Exact && !in.Copy:
+		p.fault(LinkStale, FaultKind, "is a copy where skl.toml wants a link")
+	default:
+		p.State = LinkOurs
+	}
+	return nil
+}
+
+// Target is what a link at path with this text leads to. The directories above are followed, the
+// last element is not: it may be a link of its own.
+func Target(path, text string) string {
+	if !filepath.IsAbs(text) {
+		text = filepath.Join(real(filepath.Dir(path)), text)
+	}
+	return filepath.Join(real(filepath.Dir(text)), filepath.Base(text))
+}
+
+// LinkText is the text of a link at path that leads to target: relative to where path really is, which a link
+// above it may have moved.
+func LinkText(path, target string) string {
+	text, err := filepath.Rel(real(filepath.Dir(path)), Target(path, target))
+	if err != nil {
+		return target
+	}
+	return text
+}
+
+// real is dir with links followed as far as it exists.
+func real(dir string) string {
+	if resolved, err := within.Resolve(dir); err == nil {
+		return resolved
+	}
+	return dir
+}
+
+// planLink adds the link or the copy at one place to the transaction. What someone edited there is kept in the backups.
+func (in *Installer) planLink(ctx context.Context, t *Transaction, c Change, link string, report *Report) error {
+	if slices.Contains(c.plan.keepLinks, link) {
+		if err := in.keep(t, c.Name, link, report); err != nil {
+			return err
+		}
+	}
+	own := roots.ReceiptPath(filepath.Dir(link), c.Name)
+	if !in.Copy {
+		if in.Dir.Exists(own) && in.isCopyReceipt(link, c.Name) {
+			t.Remove(own)
+		}
+		return t.ReplaceLink(link, LinkText(link, join(in.Root, c.Name)))
+	}
+	var sum bundle.Summary
+	err := t.stageAt(link, func(path string) (err error) {
+		sum, _, err = in.copyOut(ctx, c.want, path)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return t.ReplaceFile(own, in.copyReceipt(c, sum).Format(), 0o644)
+}
+
+// leaveCopies adds what becomes of edited copies of a skill that is removed: they stay as someone's own, or go to the backups.
+func (in *Installer) leaveCopies(t *Transaction, c Change, report *Report) error {
+	for _, path := range c.stays {
+		if in.isCopyReceipt(path, c.Name) {
+			t.Remove(roots.ReceiptPath(filepath.Dir(path), c.Name))
+		}
+	}
+	for _, path := range c.plan.keepLinks {
+		if err := in.keep(t, c.Name, path, report); err != nil {
+			return err
+		}
+		if in.isCopyReceipt(path, c.Name) {
+			t.Remove(roots.ReceiptPath(filepath.Dir(path), c.Name))
+		}
+	}
+	return nil
+}
+
+// isCopyReceipt reports whether the receipt beside link says that a copy is there.
+func (in *Installer) isCopyReceipt(link, name string) bool {
+	r, err := roots.ReadReceipt(filepath.Dir(link), name)
+	return err == nil && r.CopyOf != ""
+}
+
+// copyReceipt is the receipt of a copy: that of the skill, with what it is a copy of.
+func (in *Installer) copyReceipt(c Change, sum bundle.Summary) roots.Receipt {
+	r := in.receipt(c, sum)
+	r.Links, r.Files = nil, files(sum)
+	if rel, err := filepath.Rel(in.Base, join(in.Root, c.Name)); err == nil && filepath.IsLocal(rel) {
+		r.CopyOf = filepath.ToSlash(rel)
+	} else {
+		r.CopyOf = filepath.Base(in.Root) + "/" + c.Name
+	}
+	return r
+}
+
+// dropLink adds the removal of one of skl's links or copies to the transaction, with the receipt of a copy.
+func (in *Installer) dropLink(t *Transaction, name, link string) {
+	if in.Dir.Exists(link) {
+		t.Remove(link)
+	}
+	if own := roots.ReceiptPath(filepath.Dir(link), name); in.Dir.Exists(own) && in.isCopyReceipt(link, name) {
+		t.Remove(own)
+	}
+}
