@@ -54,7 +54,7 @@ func newPage(src, file string, first int) *page {
 		if i := strings.IndexByte(src[at:], '\n'); i >= 0 {
 			end, next = at+i, at+i+1
 		}
-		if end > at && src[end-1] == '\r' {
+		for end > at && src[end-1] == '\r' {
 			end--
 		}
 		l := line{start: int32(at), end: int32(end)}
