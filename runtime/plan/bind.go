@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/check"
 	"github.com/skl-project/skl/spec/tree/cond"
+	"github.com/skl-project/skl/spec/tree/resource"
 )
 
 // bound is what New found. It is not changed afterwards, but for files, which has its own lock.
@@ -26,6 +27,8 @@ type bound struct {
 	siblings map[string]*tree.Skill // skills that are depended on, by name
 	names    map[string]bool        // every name that some node binds
 	free     []string               // names that nodes read and nothing binds, sorted
+	options  map[string]bool        // options of questions, folded: `IF << Yes` reads no name
+	asks     bool                   // a model reads the free names from the arguments
 	files    *fileCache
 }
 
@@ -122,7 +125,6 @@ type binder struct {
 	loaded   bool // deps are
 	features map[string]bool
 	reads    map[string]bool // names that nodes read
-	options  map[string]bool // options of questions, folded: `IF << Yes` reads no name
 	found    []diag.Finding  // stop a run
 	warned   []diag.Finding
 	absent   bool     // a dependency that could have had a missing op is not installed
@@ -156,10 +158,10 @@ func New(ctx context.Context, s *tree.Skill, opt Options) (*Plan, error) {
 	b := &binder{
 		Plan: &Plan{Skill: s, bound: bound{
 			index: map[*tree.Node]int32{}, ids: map[string]int32{}, schemas: map[fileKey]*Schema{}, names: map[string]bool{},
-			siblings: map[string]*tree.Skill{}, files: &fileCache{files: map[fileKey]file{}},
+			siblings: map[string]*tree.Skill{}, options: map[string]bool{}, files: &fileCache{files: map[fileKey]file{}},
 		}},
 		opt: opt, queued: map[*tree.Op]bool{}, calls: map[callKey]call{}, features: map[string]bool{},
-		reads: map[string]bool{}, options: map[string]bool{},
+		reads: map[string]bool{},
 	}
 	b.agentSection()
 	b.body(Callee{Skill: s}, s.Tree.Nodes)
@@ -302,7 +304,7 @@ func (b *binder) node(in Callee, n *tree.Node, i int32) {
 	case tree.Ask:
 		b.names["answer"] = true
 		for _, o := range n.Options {
-			b.options[strings.ToLower(strings.TrimSpace(o))] = true
+			b.options[foldOption(o)] = true
 		}
 	case tree.Read, tree.Verify:
 		b.file(in.Skill, n)
@@ -542,11 +544,13 @@ func (b *binder) finish() {
 	}
 	slices.Sort(b.Features)
 	for name := range b.reads {
-		if !b.names[name] && !b.options[strings.ToLower(name)] && isPath(name) {
+		if !b.names[name] && !b.options[foldOption(name)] && isPath(name) {
 			b.free = append(b.free, name)
 		}
 	}
 	slices.Sort(b.free)
+	_, understood := resource.ParseArguments(b.Skill.Preamble, "")
+	b.asks = !understood
 }
 
 func sameFinding(f, g diag.Finding) bool {

@@ -72,7 +72,7 @@ func (w *walker) arguments() {
 			w.args = value
 			continue
 		}
-		w.set(name, symbol{true, value})
+		w.set(name, symbol{known: true, value: value})
 	}
 	if understood {
 		return
@@ -80,7 +80,7 @@ func (w *walker) arguments() {
 	var asked []string
 	for _, name := range w.p.free {
 		if _, ok := values[name]; !ok {
-			w.set(name, symbol{})
+			w.set(name, symbol{maybe: true})
 			asked = append(asked, name)
 		}
 	}
@@ -209,7 +209,7 @@ func (w *walker) unknown(n *tree.Node, sure int) {
 		if i < sure {
 			w.bind(t.Name, symbol{})
 		} else {
-			w.set(t.Name, symbol{})
+			w.loosen(t.Name)
 		}
 	}
 }
@@ -367,7 +367,7 @@ func (w *walker) decide(in Callee, n *tree.Node, path string) truth {
 	for i, answer := range answers {
 		t := w.evaluate(e, answer)
 		if t == open || i > 0 && t != result {
-			if cond.Model(e) {
+			if cond.Model(e) || w.undecided(e) {
 				w.at(in, n, path, "model", "condition", line(n.Cond))
 			}
 			return open
@@ -375,6 +375,27 @@ func (w *walker) decide(in Callee, n *tree.Node, path string) truth {
 		result = t
 	}
 	return result
+}
+
+// undecided reports whether a name of e has no value, so that a model decides it.
+func (w *walker) undecided(e cond.Expr) bool {
+	has := func(path string) bool { v, bound := w.given(path); return bound && !v.maybe }
+	binds := func(path string) bool { _, bound := w.given(path); return bound || w.p.Binds(path) }
+	return len(cond.FindUnbound(e, cond.Scope{Has: has, Binds: binds, Option: w.p.Offers})) > 0
+}
+
+// given is lookup for conditions: an optional input that a call leaves out is null.
+func (w *walker) given(path string) (symbol, bool) {
+	v, bound := w.lookup(path)
+	if bound {
+		return v, true
+	}
+	for _, op := range w.ops {
+		if slices.Contains(op.op.Params, tree.Param{Name: path, Optional: true}) {
+			return symbol{known: true}, true
+		}
+	}
+	return w.inContext(path)
 }
 
 func (w *walker) evaluate(e cond.Expr, answer string) truth {
@@ -394,7 +415,7 @@ func (w *walker) env(answer string, vague *bool) cond.Env {
 	return cond.Env{
 		Arguments: w.args,
 		Lookup: func(path string) (any, bool) {
-			v, bound := w.lookup(path)
+			v, bound := w.given(path)
 			if bound && !v.known {
 				*vague = true
 				return nil, false
@@ -418,7 +439,9 @@ func (w *walker) env(answer string, vague *bool) cond.Env {
 			}
 			return ""
 		},
-		Model: func(context.Context, string) (bool, error) { return false, errOpen },
+		Model:  func(context.Context, string) (bool, error) { return false, errOpen },
+		Binds:  w.p.Binds,
+		Option: w.p.Offers,
 	}
 }
 
@@ -431,7 +454,10 @@ func (w *walker) choose(in Callee, n *tree.Node, path string) flow {
 	} else {
 		vague := false
 		v, err := x.Value(w.env("", &vague))
-		subject = symbol{err == nil && !vague, v}
+		subject = symbol{known: err == nil && !vague, value: v}
+		if w.undecided(cond.Ref{Of: x.Operand}) { // a name without a value
+			w.at(in, n, path, "model", "choice", line(n.Cond))
+		}
 	}
 	var ways []branch
 	sure := false // one branch is surely taken
@@ -486,7 +512,8 @@ func (w *walker) parallel(in Callee, n *tree.Node, path string) flow {
 	}
 	for _, changes := range all { // a child may have failed, and bound nothing
 		for at := range changes {
-			w.put(at, symbol{})
+			before, bound := w.frames[at.frame][at.name]
+			w.put(at, symbol{maybe: !bound || before.maybe})
 		}
 	}
 	w.tail = tail

@@ -21,6 +21,7 @@ package plan
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
@@ -83,6 +84,20 @@ func (p *Plan) Expr(n *tree.Node) Expr                  { return parsed[Expr](p,
 // Unbound returns the names that nodes of reachable bodies read and nothing binds, sorted: what a model must find in the
 // arguments when the preamble says more of them than it can be read without one.
 func (p *Plan) Unbound() []string { return slices.Clone(p.free) }
+
+// Binds reports whether something binds the name that a path leads into, somewhere in reachable bodies: only then can it be
+// missing. Fields of context count where that is bound.
+func (p *Plan) Binds(path string) bool {
+	name := cond.Root(path)
+	return p.names[name] || p.names["context"] || p.names["ctx"] || p.asks && slices.Contains(p.free, name)
+}
+
+// Offers reports whether some question of reachable bodies has the option.
+func (p *Plan) Offers(option string) bool { return p.options[foldOption(option)] }
+
+func foldOption(option string) string {
+	return strings.ToLower(strings.Join(strings.Fields(option), " "))
+}
 
 // A Resource is a file of a skill as a tree names it.
 type Resource struct {

@@ -14,7 +14,8 @@ import (
 // A symbol is the value of a binding as far as it is known before a run.
 type symbol struct {
 	known bool
-	value any // of JSON's Go types, when known
+	value any  // of JSON's Go types, when known
+	maybe bool // a run may come by without binding it
 }
 
 // A slot is a name in one frame.
@@ -54,6 +55,26 @@ func (s *symbols) set(name string, v symbol) {
 	}
 	frame, _ := s.at(name)
 	s.put(slot{frame, name}, v)
+}
+
+// loosen makes name unknown where a run may bind it, or not.
+func (s *symbols) loosen(name string) {
+	frame, bound := s.at(name)
+	s.set(name, symbol{maybe: !bound || s.frames[frame][name].maybe})
+}
+
+// breakOff says that what was bound since mark, a length of log, may not have been: a BREAK may have come before.
+func (s *symbols) breakOff(mark int) {
+	seen := map[slot]bool{}
+	for _, c := range s.log[mark:len(s.log):len(s.log)] {
+		if seen[c.slot] || c.frame >= len(s.frames) {
+			continue
+		}
+		seen[c.slot] = true
+		if now, ok := s.frames[c.frame][c.name]; ok && !now.maybe && (!c.bound || c.old.maybe) && !strings.HasPrefix(c.name, "\x00") {
+			s.put(c.slot, symbol{maybe: true})
+		}
+	}
 }
 
 func (s *symbols) put(at slot, v symbol) {
@@ -102,11 +123,13 @@ func (s *symbols) merge(branches []map[slot]symbol) {
 	}
 	for at := range merged {
 		first, same := s.after(branches[0], at)
+		maybe := !same || first.maybe
 		for _, b := range branches[1:] {
 			v, ok := s.after(b, at)
+			maybe = maybe || !ok || v.maybe
 			same = same && ok && v.known && first.known && reflect.DeepEqual(v.value, first.value)
 		}
-		if same && first.known {
+		if merged[at] = (symbol{maybe: maybe}); same && first.known {
 			merged[at] = first
 		}
 	}
@@ -149,6 +172,33 @@ func (s *symbols) lookup(path string) (v symbol, bound bool) {
 	return field(s.frames[frame][name], steps), true
 }
 
+// inContext finds a name that nothing binds in the map that context, or ctx, is bound to: in one of them. A map that only a run
+// knows may have it.
+func (s *symbols) inContext(path string) (v symbol, ok bool) {
+	name, steps := path, ""
+	if i := strings.IndexAny(path, ".["); i > 0 {
+		name, steps = path[:i], path[i:]
+	}
+	for _, object := range [...]string{"context", "ctx"} {
+		frame, bound := s.at(object)
+		if !bound || name == object {
+			continue
+		}
+		of := s.frames[frame][object]
+		fields, _ := of.value.(map[string]any)
+		value, has := fields[name]
+		switch {
+		case !of.known:
+			return symbol{}, true
+		case has && ok:
+			return symbol{}, false
+		case has:
+			v, ok = symbol{known: true, value: value}, true
+		}
+	}
+	return field(v, steps), ok
+}
+
 // field follows steps such as ".a[0].b" into a known value; what is not there is null.
 func field(v symbol, steps string) symbol {
 	for steps != "" && v.known {
@@ -177,16 +227,16 @@ func field(v symbol, steps string) symbol {
 func (s *symbols) eval(v tree.Value, args string) symbol {
 	switch v.Kind {
 	case tree.Arguments:
-		return symbol{true, args}
+		return symbol{known: true, value: args}
 	case tree.String:
 		text, known := s.fill(v.Text, args)
-		return symbol{known, text}
+		return symbol{known: known, value: text}
 	case tree.Number:
 		if f, err := strconv.ParseFloat(v.Text, 64); err == nil {
-			return symbol{true, f}
+			return symbol{known: true, value: f}
 		}
 	case tree.Bool:
-		return symbol{true, v.Text == "true"}
+		return symbol{known: true, value: v.Text == "true"}
 	case tree.Null:
 		return symbol{known: true}
 	case tree.List:
@@ -198,7 +248,7 @@ func (s *symbols) eval(v tree.Value, args string) symbol {
 			}
 			list[i] = e.value
 		}
-		return symbol{true, list}
+		return symbol{known: true, value: list}
 	case tree.Ref:
 		e, _ := s.lookup(v.Text)
 		return e
@@ -209,7 +259,7 @@ func (s *symbols) eval(v tree.Value, args string) symbol {
 			}
 		}
 		text, known := s.fill(v.Text, args)
-		return symbol{known, text}
+		return symbol{known: known, value: text}
 	}
 	return symbol{}
 }

@@ -127,7 +127,7 @@ func (w *walker) loop(in Callee, n *tree.Node, path string) flow {
 	vague, open := false, true
 	items, filter, _, err := c.Elements(w.env("", &vague))
 	switch {
-	case filter, c.Kind == cond.Prose, err != nil && c.Kind == cond.Filtered, vague && c.Kind == cond.Filtered:
+	case filter, c.Kind == cond.Prose, c.Kind == cond.Named && w.undecided(cond.Ref{Of: c.Of}), err != nil && c.Kind == cond.Filtered, vague && c.Kind == cond.Filtered:
 		w.at(in, n, path, "model", "filter", line(n.In))
 	case err == nil && !vague && len(items) <= maxItems:
 		open = false
@@ -153,7 +153,7 @@ func (w *walker) items(in Callee, n *tree.Node, path string, items []any) flow {
 	way := toNext
 	broke, mark := false, len(w.log)
 	for i, item := range items {
-		w.push(map[string]symbol{n.Var: {true, item}})
+		w.push(map[string]symbol{n.Var: {known: true, value: item}})
 		f := w.body(in, n.Children, path+"["+strconv.Itoa(i)+"]")
 		w.pop()
 		broke = broke || f&toBreak != 0
@@ -164,6 +164,7 @@ func (w *walker) items(in Callee, n *tree.Node, path string, items []any) flow {
 	}
 	if broke { // where it stopped is not known
 		w.forget(n.Children)
+		w.breakOff(mark)
 		w.unsure(mark)
 		way |= toNext
 	}
@@ -241,7 +242,7 @@ func (w *walker) bind(name string, v symbol) {
 	for i := len(w.ops) - 1; i >= 0 && w.ops[i].frame >= holder; i-- {
 		op := w.ops[i]
 		if slices.Contains(op.outs, name) {
-			w.put(slot{op.frame, wrote + name}, symbol{true, true})
+			w.put(slot{op.frame, wrote + name}, symbol{known: true, value: true})
 		}
 		if op.isolated {
 			break
@@ -261,7 +262,7 @@ func (w *walker) unsure(mark int) {
 // returned records that the last leaf of an op gives its result.
 func (w *walker) returned() {
 	if len(w.ops) > 0 {
-		w.put(slot{w.ops[len(w.ops)-1].frame, gaveBack}, symbol{true, true})
+		w.put(slot{w.ops[len(w.ops)-1].frame, gaveBack}, symbol{known: true, value: true})
 	}
 }
 
@@ -323,6 +324,7 @@ func (w *walker) enter(in Callee, n *tree.Node, path string, c Callee, isolated 
 	w.symbols, w.answer, w.tail = outside, answer, tail
 	if way&toBreak != 0 && !isolated { // what ran before it is not known
 		w.forgetOp(c.Op)
+		w.breakOff(mark)
 		w.unsure(mark)
 	}
 	return way
@@ -351,13 +353,13 @@ func (w *walker) parameters(op *tree.Op, n *tree.Node) map[string]symbol {
 // forget makes every name unknown that the nodes, and the ops that they call, may bind.
 func (w *walker) forget(nodes []*tree.Node) {
 	for _, name := range w.written(nodes, nil) {
-		w.set(name, symbol{})
+		w.loosen(name)
 	}
 }
 
 func (w *walker) forgetOp(op *tree.Op) {
 	for _, name := range w.opWrites(op, map[*tree.Op]bool{}) {
-		w.set(name, symbol{})
+		w.loosen(name)
 	}
 }
 

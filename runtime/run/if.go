@@ -56,10 +56,12 @@ func (m *Machine) decide(ctx context.Context, n *tree.Node, path string, c cond.
 	}
 	cached := false
 	env := m.env(ctx, n, path)
-	env.Model = func(ctx context.Context, text string) (bool, error) {
-		v, fromCache, err := m.judge(ctx, n, path, text)
-		cached = fromCache
-		return v, err
+	if m.judges(c) {
+		env.Model = func(ctx context.Context, text string) (bool, error) {
+			v, fromCache, err := m.judge(ctx, n, path, text)
+			cached = fromCache
+			return v, err
+		}
 	}
 	v, how, err := cond.Eval(ctx, c, env)
 	if err != nil {
@@ -71,10 +73,41 @@ func (m *Machine) decide(ctx context.Context, n *tree.Node, path string, c cond.
 	return v, string(how), nil
 }
 
+// judges reports whether a model may be asked about c. Where there is none, or models may not decide, a name without a value is the
+// error; natural language still goes to judge, which says what is missing.
+func (m *Machine) judges(c cond.Expr) bool {
+	return cond.Model(c) || m.mayJudge()
+}
+
+// mayJudge reports whether a model, or the record of one, decides where a name has no value.
+func (m *Machine) mayJudge() bool {
+	return !m.s.r.Deterministic && (m.s.past != nil || m.s.r.Model != nil)
+}
+
+// given is lookup for conditions: an optional input that the call leaves out is null.
+func (m *Machine) given(path string) (any, bool) {
+	if v, ok := m.lookup(path); ok {
+		return v, true
+	}
+	name := cond.Root(path)
+	for i := len(m.st.Frames) - 1; i >= 0; i-- {
+		f := m.st.Frames[i]
+		if f.Kind == opFrame && f.callee.Op != nil && path == name && slices.Contains(f.callee.Op.Params, tree.Param{Name: name, Optional: true}) {
+			return nil, true
+		}
+		if f.Scope != nil {
+			break
+		}
+	}
+	return nil, false
+}
+
 // env is what conditions, cases and collections are decided against, without a model.
 func (m *Machine) env(ctx context.Context, n *tree.Node, path string) cond.Env {
 	return cond.Env{
-		Lookup:    m.lookup,
+		Lookup:    m.given,
+		Binds:     m.s.plan.Binds,
+		Option:    m.s.plan.Offers,
 		Arguments: m.s.args,
 		Answer: func() (string, []string, bool) {
 			a, ok := m.answer()

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -55,6 +56,10 @@ func (m *Machine) elements(ctx context.Context, n *tree.Node, path string) (item
 		return items, string(cond.ByModel), err
 	}
 	items, filter, scalar, err := c.Elements(m.env(ctx, n, path))
+	if c.Kind == cond.Named && errors.Is(err, diag.Code(CodeUndecided)) && m.mayJudge() {
+		items, err = m.listByModel(ctx, n, path)
+		return items, string(cond.ByModel), err
+	}
 	if err != nil {
 		return nil, how, placed(err, n)
 	}

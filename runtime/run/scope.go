@@ -25,7 +25,25 @@ func (m *Machine) lookup(path string) (any, bool) {
 			return descend(v, rest)
 		}
 	}
+	if v, ok := m.field(head); ok {
+		return descend(v, rest)
+	}
 	return nil, false
+}
+
+// field finds a name that nothing binds in the map that context, or ctx, is bound to. A name that is in both is in none.
+func (m *Machine) field(name string) (value any, ok bool) {
+	for _, object := range [...]string{"context", "ctx"} {
+		v, _ := m.binding(object)
+		fields, _ := v.(map[string]any)
+		if v, has := fields[name]; has {
+			if ok {
+				return nil, false
+			}
+			value, ok = v, true
+		}
+	}
+	return value, ok
 }
 
 // binding finds a plain name: parameters and loop variables of the frames from the innermost, then the scope that they are

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -58,6 +59,12 @@ func (m *Machine) choose(ctx context.Context, n *tree.Node, path string) (take i
 		}
 	default:
 		value, err = x.Value(env)
+		if errors.Is(err, diag.Code(CodeUndecided)) && m.mayJudge() {
+			how = string(cond.ByModel)
+			if value, err = m.chooseByModel(ctx, n, path); value == "none" {
+				value = nil
+			}
+		}
 	}
 	if err != nil {
 		return -1, nil, how, placed(err, n)

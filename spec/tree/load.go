@@ -127,6 +127,7 @@ func build(fsys fs.FS, file, dir string, src string, err error) (*Skill, error) 
 			}
 		}
 	}
+	bindIdioms(s)
 	diag.SortFindings(s.Findings)
 	return s, nil
 }

@@ -90,12 +90,13 @@ type Node struct {
 	Text string // the node's text, unescaped, continuation lines joined by a blank, without annotation; blanks around operators are single
 	Note string // what follows the annotation arrow ←, "" if there is none
 
-	Name   string   // Call: the op's name
-	Bold   bool     // **NAME**: the call wants a context of its own
-	Inline string   // Call: text between the name and the operators
-	Args   []Arg    // after <<: Call and an op's Label; SWITCH, CASE (one each); what takes no inputs and has some
-	Outs   []Target // after >>: Call, Read, Prose, Bind, Explore, Ask
-	Body   string   // Prose and Read without the outputs; Bind: the expression; Else and Default: the inline text; If with an inline branch: the branch; Break, Parallel, ShowPlan, Explore: text that does not belong there
+	Name    string   // Call: the op's name
+	Bold    bool     // **NAME**: the call wants a context of its own
+	Inline  string   // Call: text between the name and the operators
+	Args    []Arg    // after <<: Call and an op's Label; SWITCH, CASE (one each); what takes no inputs and has some
+	Outs    []Target // after >>: Call, Read, Prose, Bind, Explore, Ask
+	Implied bool     // Outs are those that the words of the step name ("to get `x`"), not >>
+	Body    string   // Prose and Read without the outputs; Bind: the expression; Else and Default: the inline text; If with an inline branch: the branch; Break, Parallel, ShowPlan, Explore: text that does not belong there
 
 	Cond     string   // If, ElseIf: the condition; Switch: the expression; Case: the value as written
 	Var      string   // ForEach: the loop variable; Bind: the name

@@ -80,6 +80,8 @@ type checker struct {
 	files    map[string]*source
 	schemas  map[string]*schema
 	bound    map[string]bool // names that something binds anywhere
+	offered  map[string]bool // options of questions, folded
+	guess    string          // why a name that nothing binds may have a value all the same, "" if it cannot
 	created  bool            // a fix makes the key metadata: only one may
 	opNames  []string        // for suggestions; nil before the first
 	budget   struct {        // bounds what is not linear in the size of the skill
@@ -94,9 +96,7 @@ type checker struct {
 // CheckWith is Check for a skill whose tree may call ops that other skills
 // provide: provides reports whether one does. Nil provides none.
 func CheckWith(s *tree.Skill, provides func(string) bool) []diag.Finding {
-	c := &checker{skill: s, provides: provides, files: map[string]*source{}, schemas: map[string]*schema{},
-		layouts: map[string]*diag.Fix{}, found: map[string]bool{}}
-	c.budget.fits, c.budget.strict, c.budget.asks, c.budget.near = maxFits, maxStrict, maxAsks, maxNear
+	c := newChecker(s, provides)
 	c.parser()
 	if s.Tree == nil && !intended(s) {
 		diag.SortFindings(c.findings)
@@ -104,6 +104,7 @@ func CheckWith(s *tree.Skill, provides func(string) bool) []diag.Finding {
 	}
 	c.collect()
 	c.bound = c.boundNames()
+	c.answers()
 	c.document()
 	c.subagents()
 	c.contracts()
@@ -126,6 +127,13 @@ func CheckWith(s *tree.Skill, provides func(string) bool) []diag.Finding {
 	c.flow()
 	diag.SortFindings(c.findings)
 	return c.findings
+}
+
+func newChecker(s *tree.Skill, provides func(string) bool) *checker {
+	c := &checker{skill: s, provides: provides, files: map[string]*source{}, schemas: map[string]*schema{},
+		layouts: map[string]*diag.Fix{}, found: map[string]bool{}}
+	c.budget.fits, c.budget.strict, c.budget.asks, c.budget.near = maxFits, maxStrict, maxAsks, maxNear
+	return c
 }
 
 // intended reports whether a skill without a tree is meant to have one.

@@ -126,12 +126,13 @@ func (c *checker) names(b *body) {
 	object := c.bound["context"] || c.bound["ctx"] // context.x is a field of that, and flow knows which it has
 	b.each(func(n *tree.Node, _ []*tree.Node, _ int) {
 		seen := map[string]bool{}
+		decides := c.conditions(b, n)
 		for _, name := range reads(n) {
 			base := root(name)
 			f := contextField(name)
 			switch {
 			case f != "":
-				if c.bound[f] || object {
+				if c.bound[f] || object || decides[f] {
 					continue
 				}
 				base = f
@@ -141,10 +142,12 @@ func (c *checker) names(b *body) {
 				continue
 			case n.Kind == tree.ForEach && c.bound[strings.Join(strings.Fields(n.In), "_")]:
 				continue // "critical findings" is critical_findings
+			case decides[base]:
+				continue
 			}
 			if !seen[base] {
 				seen[base] = true
-				c.report(Unbound, n.Pos, "nothing binds "+diag.Clip(base, 60))
+				c.report(Unbound, n.Pos, "nothing binds "+diag.Clip(base, 60)).Severity = diag.SeverityWarning
 			}
 		}
 		if n.Kind == tree.Call {

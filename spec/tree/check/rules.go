@@ -206,7 +206,7 @@ var rules = []skill.RuleDoc{
 	{ID: ShellCommand, Severity: doubt, Text: "a step holds a command that belongs into a script"},
 	{ID: UnknownOp, Severity: fault, Text: "a call of an op that nobody defines"},
 	{ID: Arity, Severity: hint, Text: "a call does not fit the op's signature: a warning when it has other inputs, an error when it has more outputs"},
-	{ID: Unbound, Severity: doubt, Text: "a name is used that nothing binds"},
+	{ID: Unbound, Severity: fault, Text: "a condition, choice or loop reads a name that nothing binds; a warning where another step uses one"},
 	{ID: BareWord, Severity: doubt, Text: "a bare word that nothing binds is given as text"},
 	{ID: NoNegative, Severity: doubt, Text: "a question offers to stop, and nothing tests for that answer"},
 	{ID: DeadNodes, Severity: hint, Text: "steps follow an END or BREAK and never run"},

@@ -10,10 +10,11 @@
 //   - A text that is an option of the most recent question is a test of its
 //     answer, and that reading wins over every other. It is made at Eval, where the
 //     options are known, for each operand and for natural language as well.
-//   - Nothing is silently false. A value that is missing equals only null, is empty,
-//     and is neither true nor present; all else that cannot be decided is an
-//     error: an order of what is no number, a file path with an unfilled slot, and a bare
-//     word that no binding and no option explains (see [Ref]).
+//   - Nothing is silently false. A name without a value can be missing, empty or not present, if something binds it
+//     somewhere; every other test of it is undecided. So are an order of what is no number, a file path with an
+//     unfilled slot, and a bare word that no binding and no option explains (see [Ref]). A field that a value lacks is
+//     missing: it equals only null and is not true. What is undecided goes to the model, if there is one, but for
+//     tests of an answer, which is the person's; else it is an error that names the name.
 //
 // Limits: a text of more than MaxText bytes, or nested deeper than MaxDepth, is natural
 // language. Parse takes time linear in the text for each level of nesting.
@@ -55,7 +56,9 @@ type Env struct {
 	Answer    func() (answer string, options []string, ok bool)    // of the most recent ASK in scope; no options for a free answer
 	Exists    func(path string) (bool, error)                      // of a file of the project; the path is filled already, but for <skills-root>
 	Outcome   func(name string) string                             // ok, failed, ended, skipped or "" of the call that binds name
-	Model     func(ctx context.Context, text string) (bool, error) // decides natural language; nil: an error
+	Model     func(ctx context.Context, text string) (bool, error) // decides natural language, and what a rule leaves undecided; nil: an error
+	Binds     func(path string) bool                               // something binds the name somewhere, so that it can be missing; nil: every name
+	Option    func(text string) bool                               // some question offers the text as an option; nil: none
 }
 
 // How says how a condition was decided.

@@ -125,9 +125,6 @@ var productions = []struct {
 	{"a bound word is its value", `phase = other`, true, world{}},
 	{"a reference", "phase == context.other", true, world{}},
 	{"a backticked reference", "`phase` is `other`", true, world{}},
-	{"a missing reference", "phase == context.gone", false, world{}},
-	{"a missing value equals no text", `context.gone == "a"`, false, world{}},
-	{"a missing value differs", `gone_too != "a"`, true, world{}},
 	{"context.", `context.phase == "Initialize"`, true, world{}},
 	{"ctx.", `ctx.phase == "Initialize"`, true, world{}},
 	{"path", `obj.k.x == "deep"`, true, world{}},
@@ -186,7 +183,6 @@ var productions = []struct {
 	{"list contains", `list contains "a"`, true, world{}},
 	{"object contains", `obj contains "k"`, true, world{}},
 	{"does not contain", `text does not contain "gamma"`, true, world{}},
-	{"missing contains nothing", `context.gone contains "a"`, false, world{}},
 
 	// fileref exists
 	{"exists", `CHANGELOG.md exists`, true, world{files: []string{"CHANGELOG.md"}}},
@@ -242,8 +238,6 @@ var productions = []struct {
 	{"zero", `zero`, false, world{}},
 	{"empty", `empty_obj`, false, world{}},
 	{"list", `list`, true, world{}},
-	{"a missing name with underscore", `in_plan_mode`, false, world{}},
-	{"a missing path", `context.debug`, false, world{}},
 	{"arguments", `$ARGUMENTS`, false, world{}},
 	{"constant", `true`, true, world{}},
 }
@@ -259,6 +253,59 @@ func TestGrammarNeedsNoModel(t *testing.T) {
 				t.Errorf("%q (%T) = %v %s %v, want %v by grammar", tt.text, e, got, how, err, tt.want)
 			}
 		})
+	}
+}
+
+// A name without a value is nothing to decide by: a model is asked, and without one the error has the name.
+func TestNamesWithoutValue(t *testing.T) {
+	for _, text := range []string{
+		"phase == context.gone",
+		`context.gone == "a"`,
+		`gone_too != "a"`,
+		`context.gone contains "a"`,
+		`in_plan_mode`,
+		`context.debug`,
+		`current_branch equals "master"`, `current_branch != "master"`, `build is green`, `gone is valid semver`, `gone is greater than 1.0.0`,
+		`gone > 3`, `NOT gone_too`, `gone is "a" or "b"`, `gone succeeded`, `README exists at context.gone`,
+	} {
+		env := world{bindings: bound}.env(t)
+		var asked []string
+		env.Model = func(_ context.Context, text string) (bool, error) { asked = append(asked, text); return true, nil }
+		e := cond.Parse(text)
+		if _, how, err := cond.Eval(t.Context(), e, env); how != cond.ByModel || err != nil || len(asked) == 0 {
+			t.Errorf("%q was decided by %s, asked %q: %v", text, how, asked, err)
+		}
+		env.Model = nil
+		if got, _, err := cond.Eval(t.Context(), e, env); got || !errors.Is(err, diag.Code("condition_undecided")) {
+			t.Errorf("%q without a model = %v, %v", text, got, err)
+		}
+		has := func(path string) bool { _, ok := env.Lookup(path); return ok }
+		if len(cond.FindUnbound(e, cond.Scope{Has: has, Binds: has})) == 0 {
+			t.Errorf("FindUnbound(%q) finds nothing", text)
+		}
+	}
+	env := world{bindings: bound}.env(t)
+	for text, want := range map[string]bool{
+		"gone is missing": true, "gone is present": false, "gone == null": true, // something binds gone, and has not
+		"zero AND gone": false, "flag OR gone_too": true, // the rest settles it
+		"obj.gone": false, `obj.gone == "a"`: false, // a value lacks the field
+	} {
+		if got, how, err := cond.Eval(t.Context(), cond.Parse(text), env); got != want || how != cond.ByGrammar || err != nil {
+			t.Errorf("%q = %v %s %v, want %v by grammar", text, got, how, err, want)
+		}
+	}
+	env.Binds, env.Model = func(string) bool { return false }, nil
+	for _, text := range []string{"gone is missing", "gone is present", "gone == null"} {
+		if _, _, err := cond.Eval(t.Context(), cond.Parse(text), env); !errors.Is(err, diag.Code("condition_undecided")) {
+			t.Errorf("%q of a name that nothing binds: %v", text, err)
+		}
+	}
+	env.Option = func(text string) bool { return text == "Yes" }
+	env.Model = func(context.Context, string) (bool, error) { t.Error("a model made up an answer"); return true, nil }
+	for _, text := range []string{"Yes", "user chose No"} {
+		if _, _, err := cond.Eval(t.Context(), cond.Parse(text), env); !errors.Is(err, diag.Code("condition_undecided")) {
+			t.Errorf("%q without a question: %v", text, err)
+		}
 	}
 }
 
@@ -284,7 +331,9 @@ func TestNothingIsSilentlyFalse(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := tt.world
 			w.bindings = bound
-			got, _, err := cond.Eval(t.Context(), cond.Parse(tt.text), w.env(t))
+			env := w.env(t)
+			env.Model = nil
+			got, _, err := cond.Eval(t.Context(), cond.Parse(tt.text), env)
 			if got || !errors.Is(err, diag.Code("condition_undecided")) || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("%q = %v, %v, want an error that says %q", tt.text, got, err, tt.says)
 			}

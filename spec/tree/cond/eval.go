@@ -40,6 +40,8 @@ type evaluation struct {
 	options []string
 	asked   bool // there is a question in scope
 	model   bool // a model was asked
+	later   bool // operands that need a model wait
+	lacks   bool // the last test failed for want of a value
 }
 
 // decide is the whole of Eval for e and what is below it.
@@ -55,12 +57,27 @@ func (v *evaluation) decide(ctx context.Context, e Expr) (bool, error) {
 	case Not:
 		ok, err := v.decide(ctx, e.Of)
 		return !ok && err == nil, err
+	}
+	ok, err := v.rule(e)
+	if !v.byModel(e, err) {
+		return ok, err
+	}
+	switch {
+	case v.later:
+		return false, errLater
+	case v.env.Model == nil:
+		return false, err
+	}
+	v.model = true
+	return v.env.Model(ctx, e.String())
+}
+
+// rule decides what is neither joined nor negated by the grammar alone.
+func (v *evaluation) rule(e Expr) (bool, error) {
+	v.lacks = false
+	switch e := e.(type) {
 	case Natural:
-		if v.env.Model == nil {
-			return false, undecided("condition %q is natural language, which only a model decides", e.Text)
-		}
-		v.model = true
-		return v.env.Model(ctx, e.Text)
+		return false, undecided("condition %q is natural language, which only a model decides", e.Text)
 	case AnswerIs:
 		return v.answerIs(e)
 	case FileExists:
@@ -72,14 +89,26 @@ func (v *evaluation) decide(ctx context.Context, e Expr) (bool, error) {
 // all decides operands until one settles the result: false for And (and true), true for Or. Those that need
 // no model go first.
 func (v *evaluation) all(ctx context.Context, of []Expr, and bool) (bool, error) {
-	for _, needs := range [...]bool{false, true} {
-		for _, o := range of {
-			if Model(o) != needs {
-				continue
-			}
-			if ok, err := v.decide(ctx, o); err != nil || ok != and {
-				return ok, err
-			}
+	var rest []Expr
+	later := v.later
+	v.later = true
+	for _, o := range of {
+		ok, err := v.decide(ctx, o)
+		if err == errLater {
+			rest = append(rest, o)
+			continue
+		}
+		if err != nil || ok != and {
+			v.later = later
+			return ok, err
+		}
+	}
+	if v.later = later; later && len(rest) > 0 {
+		return false, errLater
+	}
+	for _, o := range rest {
+		if ok, err := v.decide(ctx, o); err != nil || ok != and {
+			return ok, err
 		}
 	}
 	return and, nil
@@ -129,7 +158,7 @@ func (v *evaluation) fileExists(e FileExists) (bool, error) {
 	if e.At.Text != "" {
 		at, ok := e.At.lookup(v.env)
 		if !ok || hollow(at) {
-			return false, undecided("condition %q names %q, which has no value", e.Text, e.At.Text)
+			return false, v.none(e.Text, e.At)
 		}
 		dir := strings.TrimSpace(Text(at))
 		if !isFile(e.Path) || strings.EqualFold(path.Base(dir), path.Base(name)) {
@@ -175,18 +204,27 @@ func (v *evaluation) test(e Expr) (bool, error) {
 			return Truth(val), nil
 		}
 		val, ok := e.Left.lookup(v.env)
+		if !ok && v.unbound(e.Left) {
+			return false, v.none(e.Text, e.Left)
+		}
 		return ok && equalLiteral(val, e.Right), nil
 	case Compare:
 		return v.compare(e)
 	case Greater:
 		return v.greater(e)
 	case Empty:
+		if v.unknown(e.Of) {
+			return false, v.none(e.Text, e.Of)
+		}
 		val, ok := e.Of.lookup(v.env)
 		if e.Missing {
 			return (!ok || val == nil) != e.Not, nil
 		}
 		return (!ok || hollow(val)) != e.Not, nil
 	case Present:
+		if v.unknown(e.Of) {
+			return false, v.none(e.Text, e.Of)
+		}
 		val, ok := e.Of.lookup(v.env)
 		return (ok && !hollow(val) && !(e.Found && val == false)) != e.Not, nil
 	case Outcome:
@@ -194,6 +232,9 @@ func (v *evaluation) test(e Expr) (bool, error) {
 	case Contains:
 		return v.contains(e)
 	case Valid:
+		if v.unbound(e.Of) {
+			return false, v.none(e.Text, e.Of)
+		}
 		val, ok := e.Of.lookup(v.env)
 		s, isString := val.(string)
 		return (ok && isString && validForm(strings.TrimSpace(s), e.Form)) != e.Not, nil
@@ -211,8 +252,11 @@ func (v *evaluation) ref(e Ref) (bool, error) {
 			return false, undecided("condition %q is neither bound nor an option of the question, its options are: %s",
 				e.Text, strings.Join(v.options, ", "))
 		}
-		return false, undecided("condition %q is neither bound nor the answer to a question", e.Text).
+		return false, v.lack("condition %q is neither bound nor the answer to a question", e.Text).
 			Hint("is it a value that may be missing? write %q", e.Text+" is present")
+	}
+	if !ok && v.unbound(e.Of) {
+		return false, v.none(e.Text, e.Of)
 	}
 	return ok && Truth(val), nil
 }
@@ -220,7 +264,13 @@ func (v *evaluation) ref(e Ref) (bool, error) {
 func (v *evaluation) equal(e Equal) (bool, error) {
 	left, ok := e.Left.lookup(v.env)
 	if !ok && e.English && e.Left.plain() && e.Right.Kind == Word {
-		return false, undecided("condition %q names %q, which nothing binds", e.Text, e.Left.Text)
+		return false, v.lack("condition %q names %q, which nothing binds", e.Text, e.Left.Text)
+	}
+	if v.unknown(e.Left) || e.Right.Kind != Null && v.unbound(e.Left) {
+		return false, v.none(e.Text, e.Left)
+	}
+	if e.Right.sure() && v.unbound(e.Right) {
+		return false, v.none(e.Text, e.Right)
 	}
 	if e.Right.reference() {
 		if right, bound := e.Right.lookup(v.env); bound || e.Right.sure() {
@@ -256,7 +306,7 @@ func (v *evaluation) number(cond string, o Operand) (float64, error) {
 		val, ok = o.lookup(v.env)
 	}
 	if !ok {
-		return 0, undecided("condition %q orders %q, which has no value", cond, o.Text)
+		return 0, v.lack("condition %q orders %q, which has no value", cond, o.Text)
 	}
 	f, ok := numeric(val)
 	if !ok {
@@ -275,7 +325,7 @@ func (v *evaluation) greater(e Greater) (bool, error) {
 			val, ok = o.lookup(v.env)
 		}
 		if !ok || val == nil {
-			return false, undecided("condition %q orders %q, which has no value", e.Text, o.name())
+			return false, v.lack("condition %q orders %q, which has no value", e.Text, o.name())
 		}
 		f, isNumber := numeric(val)
 		num[i], numbers, typed = f, numbers && isNumber, typed && isNumber && !isText(val)
@@ -308,13 +358,19 @@ func (v *evaluation) outcome(e Outcome) (bool, error) {
 	case "skipped":
 		return e.Not, nil
 	}
+	if v.unbound(e.Of) {
+		v.lacks = true
+	}
 	return false, undecided("condition %q asks how %q ended, but no call binds it", e.Text, name)
 }
 
 func (v *evaluation) contains(e Contains) (bool, error) {
 	want, ok := e.Want.Value(v.env)
 	if !ok {
-		return false, undecided("condition %q names %q, which has no value", e.Text, e.Want.Text)
+		return false, v.none(e.Text, e.Want)
+	}
+	if v.unbound(e.Left) {
+		return false, v.none(e.Text, e.Left)
 	}
 	val, ok := e.Left.lookup(v.env)
 	if !ok || val == nil {

@@ -23,8 +23,7 @@ type Not struct {
 // Equal compares two operands (rulings 5.5, 5.6): quoted text with case, bare words without, numbers as numbers. A
 // bare word on the right is the value of the binding of that name, if there is one.
 //
-// A missing left side equals only null. But a condition that reads as
-// English ("build is green"), whose left side is one bare word that nothing binds, is undecided.
+// A field that is missing equals only null. A side without a value leaves the test undecided, unless it is compared with null.
 type Equal struct {
 	Text        string
 	Left, Right Operand
@@ -80,7 +79,7 @@ type Outcome struct {
 	Not    bool
 }
 
-// Contains tests a text for a part, a list for an element, an object for a key. A missing value contains nothing.
+// Contains tests a text for a part, a list for an element, an object for a key. Null contains nothing.
 type Contains struct {
 	Text       string
 	Left, Want Operand
@@ -97,7 +96,7 @@ type FileExists struct {
 	Not  bool
 }
 
-// Valid tests the form of a text: "semver" (1.2.3, without a leading v) or "kebab-case". What is missing is not valid.
+// Valid tests the form of a text: "semver" (1.2.3, without a leading v) or "kebab-case".
 type Valid struct {
 	Text string
 	Of   Operand
@@ -113,8 +112,7 @@ type AnswerIs struct {
 
 // Ref tests a value for truth, or is an option (ruling 5.15).
 //
-// A path, and a word with "_", is false when it is missing. One bare word without "_" that is neither an
-// option of the most recent question nor bound is undecided: it may be an option of a
+// A field that a value lacks is false. A name without a value is undecided; one bare word without "_" may also be an option of a
 // question that was not asked.
 type Ref struct {
 	Text string

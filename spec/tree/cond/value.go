@@ -190,8 +190,7 @@ func ParseExpression(text string) Expression {
 }
 
 // Value returns what a SWITCH compares its cases with. It fails for natural language, and with
-// code condition_undecided for a name that has no value. A missing value that is surely a
-// reference is null, which no case but null matches.
+// code condition_undecided for a name that has no value. A field that a value lacks is null, which no case but null matches.
 func (x Expression) Value(env Env) (any, error) {
 	if x.Natural {
 		return nil, undecided("expression %q is natural language, which only a model decides", x.Text)
@@ -204,6 +203,9 @@ func (x Expression) Value(env Env) (any, error) {
 		}
 		return v, nil
 	default:
+		if ev := (evaluation{env: env}); ev.unbound(o) {
+			return nil, undecided("expression names %q, which has no value", o.Text)
+		}
 		v, _ := o.Value(env)
 		return v, nil
 	}

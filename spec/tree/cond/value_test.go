@@ -12,7 +12,7 @@ import (
 )
 
 func TestSwitchMatchesItsCase(t *testing.T) {
-	env := world{bindings: `{"op": "VALIDATE", "n": 2, "flag": true, "major": "minor", "kind": "major", "k": "A.b"}`, arguments: "Deploy now"}.env(t)
+	env := world{bindings: `{"op": "VALIDATE", "n": 2, "flag": true, "major": "minor", "kind": "major", "k": "A.b", "part": {}}`, arguments: "Deploy now"}.env(t)
 	for _, tt := range []struct {
 		on, when string
 		want     bool
@@ -31,15 +31,15 @@ func TestSwitchMatchesItsCase(t *testing.T) {
 		{`kind`, `context.major`, false}, // its value
 		{`major`, "`major`", true},
 		{`k`, `a.b`, true},
-		{`context.gone`, `null`, true},
-		{`context.gone`, `none`, false},
+		{`context.part.gone`, `null`, true},
+		{`context.part.gone`, `none`, false},
 	} {
 		v, err := cond.ParseExpression(tt.on).Value(env)
 		if got := cond.Match(v, cond.ParseCase(tt.when), env); err != nil || got != tt.want {
 			t.Errorf("SWITCH << %s, CASE << %s: %v, %v", tt.on, tt.when, got, err)
 		}
 	}
-	for _, on := range []string{"kind of the change", "unbound", ""} {
+	for _, on := range []string{"kind of the change", "unbound", "context.gone", "`gone`", ""} {
 		if v, err := cond.ParseExpression(on).Value(env); v != nil || !errors.Is(err, diag.Code("condition_undecided")) {
 			t.Errorf("SWITCH << %s = %v, %v", on, v, err)
 		}

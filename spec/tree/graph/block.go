@@ -151,7 +151,7 @@ func (p *painter) box(n *tree.Node, c card) block {
 func (p *painter) diamond(n *tree.Node) block {
 	c := cardOf(n)
 	look := lookRule
-	if decided(n) == byModel {
+	if p.decided(n) == byModel {
 		look = lookModel
 	}
 	p.seen[look] = true
@@ -446,7 +446,7 @@ func (p *painter) loop(n *tree.Node, body block) block {
 	p.seen[lookLoop] = true
 	c := cardOf(n)
 	text := wrap(c.head+" "+c.body, noteSize, true, max(180, min(body.w, 420)))
-	model := decided(n) == byModel
+	model := p.decided(n) == byModel
 	head := len(text)*noteHeight + 10
 	inner := max(body.w, widest(text, noteSize, true)+8)
 	const left, right = 34, 18

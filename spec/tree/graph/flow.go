@@ -96,7 +96,7 @@ func (f *Flow) enter(exits []exit, to string) {
 
 // step adds the node of n and leads exits to it.
 func (f *Flow) step(n *tree.Node, exits []exit) {
-	v := FlowNode{ID: n.ID, Kind: n.Kind.String(), Text: one(n.Text), Decided: decided(n), Subagent: f.figure.subagent(n),
+	v := FlowNode{ID: n.ID, Kind: n.Kind.String(), Text: one(n.Text), Decided: f.figure.decided(n), Subagent: f.figure.subagent(n),
 		Status: one(f.figure.opt.Status[n.ID]), label: cardOf(n).label()}
 	if op := f.figure.callee(n); op != nil {
 		v.Op = op.Name

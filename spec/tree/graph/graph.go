@@ -20,6 +20,7 @@ import (
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
 	"github.com/skl-project/skl/spec/tree/cond"
 )
 
@@ -59,12 +60,13 @@ func (p part) name() string {
 type figure struct {
 	skill *tree.Skill
 	opt   Options
-	parts []part          // the main tree, then ops in the order of their first call
-	drawn map[string]bool // ops among parts
+	parts []part                            // the main tree, then ops in the order of their first call
+	drawn map[string]bool                   // ops among parts
+	open  func(n *tree.Node) []cond.Unbound // names that no rule decides a step by
 }
 
 func newFigure(s *tree.Skill, opt Options) *figure {
-	f := &figure{skill: s, opt: opt, drawn: map[string]bool{}}
+	f := &figure{skill: s, opt: opt, drawn: map[string]bool{}, open: check.Undecided(s)}
 	main := part{}
 	if s.Tree != nil {
 		main.nodes = s.Tree.Nodes
@@ -145,16 +147,16 @@ func pruned(nodes []*tree.Node, depth int) []*tree.Node {
 }
 
 // decided says who decides n, "" if there is nothing to decide.
-func decided(n *tree.Node) string {
-	model := false
+func (f *figure) decided(n *tree.Node) string {
+	model := len(f.open(n)) > 0
 	switch n.Kind {
 	case tree.If, tree.ElseIf:
-		model = natural(cond.Parse(n.Cond))
+		model = model || natural(cond.Parse(n.Cond))
 	case tree.Switch:
-		model = cond.ParseExpression(n.Cond).Natural
+		model = model || cond.ParseExpression(n.Cond).Natural
 	case tree.ForEach:
 		c := cond.ParseCollection(n.In)
-		model = c.Kind == cond.Filtered || c.Kind == cond.Prose
+		model = model || c.Kind == cond.Filtered || c.Kind == cond.Prose
 	default:
 		return ""
 	}

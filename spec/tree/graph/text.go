@@ -77,7 +77,7 @@ func place(p tree.Pos) string { return fmt.Sprintf("%s:%d", one(p.File), p.Line)
 func (t *texter) remark(n *tree.Node) (text, remark string, body *tree.Op) {
 	text = one(n.Text)
 	var remarks []string
-	switch decided(n) {
+	switch t.decided(n) {
 	case byRule:
 		text, t.rule = ruleSign+" "+text, true
 	case byModel:

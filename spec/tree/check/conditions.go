@@ -1,0 +1,105 @@
+package check
+
+import (
+	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/cond"
+	"github.com/skl-project/skl/spec/tree/resource"
+)
+
+// Undecided returns what no rule decides the steps of s by: for an IF, ELSE_IF, SWITCH or FOR_EACH the names that nothing in the
+// skill binds. A name that may come from elsewhere, such as the caller of an op, is among them. The func is for one goroutine.
+func Undecided(s *tree.Skill) func(n *tree.Node) []cond.Unbound {
+	c := newChecker(s, nil)
+	c.collect()
+	c.bound = c.boundNames()
+	c.answers()
+	return c.undecided
+}
+
+// undecided returns the names that no rule decides n by.
+func (c *checker) undecided(n *tree.Node) []cond.Unbound {
+	has := func(path string) bool { return c.bound[path] }
+	var o cond.Operand
+	switch n.Kind {
+	case tree.If, tree.ElseIf:
+		return cond.FindUnbound(cond.Parse(n.Cond), cond.Scope{Has: has, Binds: has, Option: c.option})
+	case tree.Switch:
+		o = cond.ParseExpression(n.Cond).Operand
+	case tree.ForEach:
+		col := cond.ParseCollection(n.In)
+		if col.Kind != cond.Named {
+			return nil
+		}
+		o = col.Of
+	default:
+		return nil
+	}
+	if o.Text == "" || o.Kind != cond.Word && o.Kind != cond.Path {
+		return nil
+	}
+	return cond.FindUnbound(cond.Ref{Text: o.Text, Of: o}, cond.Scope{Has: has})
+}
+
+// answers collects the options of all questions, and finds out whether names can have values that nothing here binds.
+func (c *checker) answers() {
+	c.offered = map[string]bool{}
+	for i := range c.bodies {
+		c.bodies[i].each(func(n *tree.Node, _ []*tree.Node, _ int) {
+			for _, o := range n.Options {
+				c.offered[fold(o)] = true
+			}
+			if n.Kind == tree.Call && c.skill.Op(n.Name) == nil {
+				c.guess = "unless " + diag.Clip(n.Name, 60) + " does, which is not of this skill"
+			}
+		})
+	}
+	object := c.bound["context"] || c.bound["ctx"]
+	if c.skill.Agent != nil {
+		object = c.schema(c.skill.Agent.Schema) == nil
+	}
+	if object {
+		c.guess = "unless context has such a field"
+	}
+	if _, understood := resource.ParseArguments(c.skill.Preamble, ""); !understood {
+		c.guess = "unless a model finds it in the arguments"
+	}
+}
+
+func fold(option string) string { return strings.ToLower(strings.Join(strings.Fields(option), " ")) }
+
+// option reports whether some question offers text.
+func (c *checker) option(text string) bool { return c.offered[fold(text)] }
+
+// conditions reports the names that leave the condition of n undecided, and returns them.
+func (c *checker) conditions(b *body, n *tree.Node) map[string]bool {
+	found := map[string]bool{}
+	for _, u := range c.undecided(n) {
+		base := root(u.Name)
+		if found[base] {
+			continue
+		}
+		found[base] = true
+		what := map[tree.Kind]string{tree.Switch: "choice", tree.ForEach: "loop"}[n.Kind]
+		if what == "" {
+			what = "condition"
+		}
+		name := diag.Clip(base, 60)
+		if u.Plain {
+			c.report(Unbound, n.Pos, "nothing binds "+name+", and no question offers it: a model decides the condition from its text").Severity = diag.SeverityWarning
+			continue
+		}
+		f := c.report(Unbound, n.Pos, "nothing binds "+name+", so no rule decides this "+what+": write >> "+name+" behind the step that gives it")
+		switch {
+		case c.guess != "":
+			f.Severity = diag.SeverityWarning
+			f.Message += " (" + c.guess + ")"
+		case !b.reached:
+			f.Severity = diag.SeverityWarning
+			f.Message += " (nothing calls this op)"
+		}
+	}
+	return found
+}
