@@ -191,12 +191,16 @@ func finding(file string, line int, rule, format string, args ...any) diag.Findi
 
 func refuse(s *tree.Skill, opt Options, found []diag.Finding) *diag.Error {
 	f := found[0]
-	return &diag.Error{
+	e := &diag.Error{
 		Class: diag.Unmet, Code: CodeRefused, Message: f.Message,
 		Where: diag.Position{File: f.File, Line: f.Line, Column: f.Column},
 		Hints: []string{"skl lint " + cmp.Or(opt.Path, s.Name)},
 		Err:   Refusal{found},
 	}
+	if !opt.NoLint && !slices.ContainsFunc(found, func(f diag.Finding) bool { return check.Blocking(f) || f.Rule == check.NoTree }) {
+		return e.Hint("--no-lint runs it all the same")
+	}
+	return e
 }
 
 // Error lists the findings, one a line.
@@ -362,7 +366,11 @@ func (b *binder) call(in Callee, n *tree.Node) Callee {
 		b.stop(in.Skill, n.Pos, check.BoldUnmarked, "the call of %s is bold, but its definition at %s:%d has no Subagent marker",
 			n.Name, b.place(c.Skill, c.Op.Pos.File), c.Op.Pos.Line)
 	case !n.Bold && c.Op.Subagent: // ruling 5.7: it runs inline
-		b.warn(in.Skill, n.Pos, check.PlainMarked, "%s is a subagent, but this call is not bold and runs in the caller's context", n.Name)
+		say := b.stop
+		if b.opt.NoLint {
+			say = b.warn
+		}
+		say(in.Skill, n.Pos, check.PlainMarked, "%s is a subagent, but this call is not bold and runs in the caller's context", n.Name)
 	}
 	b.arity(in.Skill, n, c.Op)
 	b.enqueue(c.Callee)

@@ -20,7 +20,7 @@ func of(t testing.TB, body, ops string) *plan.Plan {
 	if ops != "" {
 		fsys["references/ops.md"] = &fstest.MapFile{Data: []byte(ops)}
 	}
-	p, err := plan.New(t.Context(), load(t, fsys, "small"), plan.Options{})
+	p, err := plan.New(t.Context(), load(t, fsys, "small"), plan.Options{NoLint: true})
 	if err != nil {
 		t.Fatal(err)
 	}

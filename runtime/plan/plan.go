@@ -36,6 +36,9 @@ type Options struct {
 	Find    func(name string) (*tree.Skill, error)
 	Depends []string
 
+	// NoLint lets a tree run that lint finds errors in, unless they leave open what it does or are certain to fail.
+	NoLint bool
+
 	// Path is how a person names the skill in a command, for hints; "" is its name.
 	Path string
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
@@ -26,7 +27,7 @@ func (b *binder) rules() {
 			if decided(f.Rule) && in != unreached || s != b.Skill && in != reached {
 				continue
 			}
-			stops := check.Blocking(f) && in != unreached
+			stops := in != unreached && (check.Blocking(f) || !b.opt.NoLint && f.Severity == diag.SeverityError && inTree(s, f, in))
 			f.File = b.place(s, f.File)
 			switch {
 			case stops:
@@ -47,6 +48,15 @@ func decided(rule string) bool {
 		return true
 	}
 	return false
+}
+
+// inTree reports whether f is about a step of the tree, or about an op that is reached: not about the sections, the frontmatter
+// and the guard, which decide nothing in a run.
+func inTree(s *tree.Skill, f diag.Finding, in region) bool {
+	if f.Rule != check.HostPath && !strings.Contains("TXOMC", strings.TrimPrefix(f.Rule, "CNP-")[:1]) {
+		return false
+	}
+	return in == reached || s.Tree != nil && f.File == s.File && s.Tree.First <= f.Line && f.Line <= s.Tree.Last
 }
 
 // A region says whether a line is in an op that the plan reaches.

@@ -40,7 +40,11 @@ func (c *checker) undecided(n *tree.Node) []cond.Unbound {
 	if o.Text == "" || o.Kind != cond.Word && o.Kind != cond.Path {
 		return nil
 	}
-	return cond.FindUnbound(cond.Ref{Text: o.Text, Of: o}, cond.Scope{Has: has})
+	found := cond.FindUnbound(cond.Ref{Text: o.Text, Of: o}, cond.Scope{Has: has})
+	for i := range found {
+		found[i].Plain = false // no sentence and no option stands here
+	}
+	return found
 }
 
 // answers collects the options of all questions, and finds out whether names can have values that nothing here binds.

@@ -27,6 +27,7 @@ func runCommand() command {
 		&cli.StringSliceFlag{Name: "set", Usage: "with replay:RUN: give `NODE=VALUE` another value (JSON, or text)"},
 		&cli.StringFlag{Name: "until", Usage: "with replay:RUN: stop after `NODE`"},
 		&cli.BoolFlag{Name: "debug", Usage: "phase banners and a line per node, as canopy-debug shows them"},
+		&cli.BoolFlag{Name: "no-lint", Usage: "run a tree although lint finds errors in it"},
 		dryRunFlag(),
 	}...)
 	return command{name: "run", args: "NAME|PATH [ARGS…]", group: "Run", usage: "walk a skill's tree: control flow in skl, a model fills the leaves", output: runResult{}, complete: "skill",
@@ -38,6 +39,7 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Len() == 0 {
 		return diag.New(diag.Misuse, "usage", "run needs the name of a skill, or a folder with a SKILL.md").Hint("skl list")
 	}
+	w.runs.NoLint = c.Bool("no-lint")
 	r, err := w.runs.Ready(ctx, c.Args().First())
 	if err != nil {
 		return err

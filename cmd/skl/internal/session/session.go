@@ -29,6 +29,7 @@ type Runs struct {
 	Scope   *scope.Scope
 	Ask     ask.Asker
 	Version string // of skl, for traces
+	NoLint  bool   // trees are run that lint finds errors in
 
 	// Line and Show are the terminal of a person who fills the leaves of a run; they are used where Ask can ask.
 	Line func(context.Context) (string, error)
@@ -136,7 +137,9 @@ func (rs *Runs) Continue(ctx context.Context, name string, q Request) (*Runnable
 	if record.Model == "mcp" && q.Model == "" {
 		return nil, Ended{}, diag.New(diag.NeedsInput, model.CodeNoAnswer, "an agent filled the leaves of run %s", record.ID).Hint("skl resume %s --model MODEL", record.ID)
 	}
-	r, err := rs.Bound(ctx, record.Dir)
+	begun := *rs
+	begun.NoLint = true // it passed, or was told to run all the same, when it began
+	r, err := begun.Bound(ctx, record.Dir)
 	if err != nil {
 		return nil, Ended{}, err
 	}

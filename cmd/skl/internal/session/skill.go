@@ -131,7 +131,7 @@ func notActive(r roots.Record) error {
 
 // Bind plans a run of r. Other skills are found among the active copies that the lock lists.
 func (rs *Runs) Bind(ctx context.Context, r *Runnable) error {
-	opt := plan.Options{Depends: dependencies(r.Skill), Path: rs.Scope.Short(r.Dir)}
+	opt := plan.Options{NoLint: rs.NoLint, Depends: dependencies(r.Skill), Path: rs.Scope.Short(r.Dir)}
 	opt.Find = func(name string) (*tree.Skill, error) {
 		other, err := rs.runnableNamed(ctx, name)
 		if errors.Is(err, diag.Code("no_tree")) || errors.Is(err, diag.Code("unknown_skill")) {
