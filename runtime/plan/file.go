@@ -222,6 +222,11 @@ func (b *binder) file(s *tree.Skill, n *tree.Node) {
 	if r.Legacy {
 		b.warn(s, n.Pos, check.FileMissing, "there is no file %s; %s is taken instead", name, r.Path)
 	}
+	if n.Kind == tree.Read && n.Section == "" {
+		if _, err := Part(r, n); err != nil {
+			b.stop(s, n.Pos, check.SectionMissing, "%s", sentence(err))
+		}
+	}
 	if n.Kind == tree.Read && n.Section != "" && !n.Matching && !Dynamic(n.Section) {
 		if _, ok := Section(r, n.Section); !ok {
 			b.stop(s, n.Pos, check.SectionMissing, "%s has no section %q", r.Path, n.Section)
@@ -268,6 +273,19 @@ func sentence(err error) string {
 
 // DefaultVerify is the checklist of a VERIFY_EXPECTED that names none.
 const DefaultVerify = resource.DefaultVerify
+
+// Part says which section of a script a Read without a sure section runs; "" is all of it, and of other files. Its error has the code
+// CodeMissing.
+func Part(r Resource, n *tree.Node) (section string, err error) {
+	if r.Category != resource.Script {
+		return "", nil
+	}
+	section, ok := resource.ScriptPart(r.Text, n.Words())
+	if !ok {
+		return "", diag.New(diag.Unmet, CodeMissing, "%s", diag.Clip(resource.NoPart(r.Path, r.Text, n.Words()), 300))
+	}
+	return section, nil
+}
 
 // Section returns the section of r that a tree names: of a script its named part, of other files the text below a heading.
 func Section(r Resource, name string) (text string, ok bool) {

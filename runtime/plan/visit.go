@@ -76,8 +76,12 @@ func (w *walker) read(in Callee, n *tree.Node, path string) {
 		}
 	}
 	if resource.CategoryOf(n.Path) == resource.Script {
-		if n.Section != "" {
-			name += " § " + w.literal(n.Section)
+		section := w.literal(n.Section)
+		if r, err := w.p.Resource(in.Skill, name); err == nil && section == "" {
+			section, _ = Part(r, n)
+		}
+		if section != "" {
+			name += " § " + section
 		}
 		w.at(in, n, path, "command", "", name)
 	} else {

@@ -96,7 +96,7 @@ func givingPlan(t testing.TB, seed uint64) (*plan.Plan, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plan.New(t.Context(), s, plan.Options{})
+	p, err := plan.New(t.Context(), s, plan.Options{NoLint: true})
 	if err != nil {
 		t.Fatalf("seed %d: %v\n%s", seed, err, b.String())
 	}

@@ -176,7 +176,7 @@ func randomPlan(t testing.TB, seed uint64) *plan.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plan.New(t.Context(), skill, plan.Options{})
+	p, err := plan.New(t.Context(), skill, plan.Options{NoLint: true})
 	if err != nil {
 		t.Fatalf("seed %d: %v\n%s", seed, err, g.String())
 	}

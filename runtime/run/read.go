@@ -52,10 +52,13 @@ func (m *Machine) read(ctx context.Context, n *tree.Node, path string) (any, err
 		m.warn("path_legacy", "there is no "+file+"; "+r.Path+" is read")
 	}
 	d := document{Path: r.Path, Text: r.Text}
-	if n.Section != "" {
-		if d.Section, err = m.section(n); err != nil {
-			return nil, err
-		}
+	if d.Section, err = plan.Part(r, n); n.Section != "" {
+		d.Section, err = m.section(n)
+	}
+	if err != nil {
+		return nil, placed(err, n)
+	}
+	if d.Section != "" {
 		text, ok := plan.Section(r, d.Section)
 		if !ok {
 			return nil, diag.New(diag.Unmet, CodeFile, "%s has no section %q", r.Path, d.Section).At(position(n))

@@ -301,6 +301,12 @@ func isFile(s string) bool {
 	return strings.ContainsAny(s, "./") && !strings.ContainsAny(s, " \t") && withoutContext(s) == s
 }
 
+// Words is what stands behind the path of a reading.
+func (n *Node) Words() string {
+	_, words, _ := strings.Cut(n.Body, n.Path+"`")
+	return trim(words)
+}
+
 // section finds which part of a file a reading wants.
 func section(text string) (name string, matching bool) {
 	if rest, ok := strings.CutPrefix(text, "→"); ok {

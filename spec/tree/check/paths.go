@@ -119,6 +119,10 @@ func (c *checker) rewritePath(at tree.Pos, n *tree.Node, old, path string) *diag
 
 // sectionOf looks for the section of a file that a step reads.
 func (c *checker) sectionOf(n *tree.Node, name string, reached bool) {
+	if n.Section == "" && resource.CategoryOf(name) == resource.Script {
+		c.part(n, name, reached)
+		return
+	}
 	if n.Section == "" || n.Matching || strings.ContainsAny(n.Section, "<>{}$`") {
 		return
 	}
@@ -138,6 +142,21 @@ func (c *checker) sectionOf(n *tree.Node, name string, reached bool) {
 		if !reached {
 			p.Severity = diag.SeverityWarning
 		}
+	}
+}
+
+// part looks for a script with sections of which a step names none.
+func (c *checker) part(n *tree.Node, name string, reached bool) {
+	f := c.source(name)
+	if f == nil {
+		return
+	}
+	if _, ok := resource.ScriptPart(f.text, n.Words()); ok {
+		return
+	}
+	p := c.report(SectionMissing, n.Pos, diag.Clip(resource.NoPart(n.Path, f.text, n.Words()), 300))
+	if !reached {
+		p.Severity = diag.SeverityWarning
 	}
 }
 

@@ -208,3 +208,46 @@ func MarkdownSection(src, name string) (string, bool) {
 	}
 	return trimBlank(body), true
 }
+
+// ScriptPart says which section of the script src a step runs that names none beyond doubt: words is what stands behind the path
+// in the step. A script without sections runs whole, and so does one whose step says "whole" or "all sections"; else "for NAME" or
+// "section NAME" names the section. ok is false where none of that holds, since a script with sections never runs whole by mistake.
+func ScriptPart(src, words string) (section string, ok bool) {
+	names := ScriptSections(src)
+	if len(names) == 0 {
+		return "", true
+	}
+	words = strings.Join(strings.Fields(words), " ")
+	plain := " " + strings.Trim(strings.ToLower(words), " .") + " "
+	for _, whole := range [...]string{" whole ", " all sections ", " every section "} {
+		if strings.Contains(plain, whole) {
+			return "", true
+		}
+	}
+	for _, lead := range [...]string{"for ", "section ", "§ ", "→ "} {
+		_, rest, found := strings.Cut(" "+words, " "+lead)
+		if !found {
+			continue
+		}
+		rest = strings.TrimPrefix(rest, "the ")
+		first, _, _ := strings.Cut(rest, " ")
+		head, _, _ := strings.Cut(rest, " section")
+		for _, name := range names {
+			for _, want := range [...]string{rest, head, first} {
+				if foldName(strings.Trim(want, "`\"'.,:;()")) == foldName(name) {
+					return name, true
+				}
+			}
+		}
+	}
+	return "", false
+}
+
+// NoPart is what is wrong where ScriptPart finds none.
+func NoPart(path, src, words string) string {
+	text := path + " has sections, and the step names none of them"
+	if _, want, ok := strings.Cut(" "+strings.Join(strings.Fields(words), " "), " for "); ok && !strings.Contains(want, " ") {
+		text = path + " has no section " + strings.Trim(want, "`\"'.")
+	}
+	return text + ", its sections are: " + strings.Join(ScriptSections(src), ", ") + "; write for `NAME`, or whole to run all of it"
+}
