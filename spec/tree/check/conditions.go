@@ -9,14 +9,27 @@ import (
 	"github.com/skl-project/skl/spec/tree/resource"
 )
 
-// Undecided returns what no rule decides the steps of s by: for an IF, ELSE_IF, SWITCH or FOR_EACH the names that nothing in the
-// skill binds. A name that may come from elsewhere, such as the caller of an op, is among them. The func is for one goroutine.
-func Undecided(s *tree.Skill) func(n *tree.Node) []cond.Unbound {
+// Facts are what a tree does that its steps do not say.
+type Facts struct {
+	// Undecided returns what no rule decides an IF, ELSE_IF, SWITCH or FOR_EACH by: names that nothing in the skill binds. A name
+	// that may come from elsewhere, such as the caller of an op, is among them. It is for one goroutine.
+	Undecided func(n *tree.Node) []cond.Unbound
+
+	// Ends are the options of a question, by its Node.ID, that end the skill, since nothing tests for them.
+	Ends map[string][]string
+}
+
+// FindFacts looks through the bodies of s.
+func FindFacts(s *tree.Skill) Facts {
 	c := newChecker(s, nil)
+	c.ends = map[string][]string{}
 	c.collect()
 	c.bound = c.boundNames()
 	c.answers()
-	return c.undecided
+	for i := range c.bodies {
+		c.questions(&c.bodies[i])
+	}
+	return Facts{c.undecided, c.ends}
 }
 
 // undecided returns the names that no rule decides n by.

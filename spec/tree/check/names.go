@@ -206,6 +206,9 @@ func (c *checker) asks(list []*tree.Node, after [][]*tree.Node) {
 		if n.Kind == tree.Ask {
 			for _, o := range n.Options {
 				if negative(o) && !tested(n, o, rest, &c.budget.asks) {
+					if c.ends != nil {
+						c.ends[n.ID] = append(c.ends[n.ID], o)
+					}
 					c.report(NoNegative, n.Pos, "nothing tests for the answer "+diag.Clip(o, 60)+": write IF << "+diag.Clip(o, 60)+" and an END below it")
 				}
 			}

@@ -62,11 +62,11 @@ type figure struct {
 	opt   Options
 	parts []part                            // the main tree, then ops in the order of their first call
 	drawn map[string]bool                   // ops among parts
-	open  func(n *tree.Node) []cond.Unbound // names that no rule decides a step by
+	facts check.Facts
 }
 
 func newFigure(s *tree.Skill, opt Options) *figure {
-	f := &figure{skill: s, opt: opt, drawn: map[string]bool{}, open: check.Undecided(s)}
+	f := &figure{skill: s, opt: opt, drawn: map[string]bool{}, facts: check.FindFacts(s)}
 	main := part{}
 	if s.Tree != nil {
 		main.nodes = s.Tree.Nodes
@@ -114,8 +114,31 @@ func opNodes(op *tree.Op) []*tree.Node {
 	return []*tree.Node{{Kind: tree.Prose, ID: op.Pos.File + "#" + op.Name + "/text", Pos: op.Pos, Text: text, Body: text}}
 }
 
-// prune leaves out what is deeper than the options allow.
+// implicit is the ID of what is drawn and not written: the end that an answer leads to which nothing tests for.
+const implicit = "/ends"
+
+// drawEnds gives questions the branches that end the skill without being written.
+func (f *figure) drawEnds(nodes []*tree.Node) []*tree.Node {
+	if len(f.facts.Ends) == 0 {
+		return nodes
+	}
+	out := make([]*tree.Node, len(nodes))
+	for i, n := range nodes {
+		whole := *n
+		out[i] = &whole
+		whole.Children = f.drawEnds(n.Children)
+		for k, option := range f.facts.Ends[n.ID] {
+			id := fmt.Sprintf("%s%s/%d", n.ID, implicit, k)
+			end := &tree.Node{Kind: tree.End, ID: id + "/0", Pos: n.Pos, Text: "END Cancelled.", Message: "Cancelled."}
+			whole.Children = append(whole.Children, &tree.Node{Kind: tree.Prose, ID: id, Pos: n.Pos, Text: option, Body: option, Children: []*tree.Node{end}})
+		}
+	}
+	return out
+}
+
+// prune leaves out what is deeper than the options allow, after what is not written was added.
 func (f *figure) prune(p part) part {
+	p.nodes = f.drawEnds(p.nodes)
 	if f.opt.Depth > 0 {
 		p.nodes = pruned(p.nodes, f.opt.Depth)
 	}
@@ -148,7 +171,7 @@ func pruned(nodes []*tree.Node, depth int) []*tree.Node {
 
 // decided says who decides n, "" if there is nothing to decide.
 func (f *figure) decided(n *tree.Node) string {
-	model := len(f.open(n)) > 0
+	model := len(f.facts.Undecided(n)) > 0
 	switch n.Kind {
 	case tree.If, tree.ElseIf:
 		model = model || natural(cond.Parse(n.Cond))
@@ -233,6 +256,9 @@ func optionOf(ask, child *tree.Node) (option, rest string) {
 		}
 	}
 	for _, o := range ask.Options {
+		if child.Text == o {
+			return o, ""
+		}
 		if strings.EqualFold(strings.TrimSpace(text), o) {
 			return o, strings.TrimSpace(rest)
 		}

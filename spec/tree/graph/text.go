@@ -83,6 +83,9 @@ func (t *texter) remark(n *tree.Node) (text, remark string, body *tree.Op) {
 	case byModel:
 		text, t.model = modelSign+" "+text, true
 	}
+	if n.Kind == tree.End && strings.Contains(n.ID, implicit+"/") {
+		remarks = append(remarks, "not written: nothing tests for the answer")
+	}
 	if t.subagent(n) {
 		remarks = append(remarks, "subagent")
 	}
