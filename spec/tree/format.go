@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // Format writes the trees of one file canonically: that of SKILL.md or an agent
-// file, or those of an op file. Everything else stays byte for byte, line ends
+// file, or those of an op file (ops.md, ops/NAME.md). Everything else stays byte for byte, line ends
 // too, and so does a file without a tree. Lines between the nodes that are none
 // stay where they are; blank ones go.
 //
@@ -89,6 +90,9 @@ func fileTrees(src, file string) (out []fileTree) {
 		}
 		return out
 	}
+	if path.Base(file) != "ops.md" && opOf(file) == "" {
+		return nil // headings in capitals define ops nowhere else
+	}
 	f := newOpFile(p, opOf(file), MaxOps)
 	known := map[string]bool{}
 	for _, op := range f.ops {
@@ -100,6 +104,13 @@ func fileTrees(src, file string) (out []fileTree) {
 		}
 	}
 	return out
+}
+
+// HasTree reports whether an entry file has a section "## Tree": without one its skill is text, and nothing of it is laid out.
+func HasTree(src []byte) bool {
+	body, first := bodyOf(string(src))
+	heads := newPage(string(src)[body:], "", first).sections()
+	return slices.ContainsFunc(heads[:len(heads)-1], func(h sectionHead) bool { return h.title == "Tree" })
 }
 
 // opOf is the op that a file of the form ops/NAME.md defines, "" for other files.

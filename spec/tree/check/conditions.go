@@ -75,7 +75,8 @@ func (c *checker) answers() {
 	}
 	object := c.bound["context"] || c.bound["ctx"]
 	if c.skill.Agent != nil {
-		object = c.schema(c.skill.Agent.Schema) == nil
+		sch := c.schema(c.skill.Agent.Schema)
+		object = sch == nil || sch.sample || len(sch.properties) == 0
 	}
 	if object {
 		c.guess = "unless context has such a field"

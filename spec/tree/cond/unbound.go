@@ -50,7 +50,7 @@ func FindUnbound(e Expr, s Scope) []Unbound {
 				add(e.Left, false, s.Binds)
 				return
 			}
-			add(e.Left, e.English && e.Right.Kind == Word, s.Has)
+			add(e.Left, e.English && (e.Right.Kind == Word || e.Right.Kind == Bool), s.Has)
 			if e.Right.sure() {
 				add(e.Right, false, s.Has)
 			}

@@ -37,6 +37,9 @@ func (l *Linter) Format(q FormatRequest) (Formatted, error) {
 	}
 	out := Formatted{Changed: []string{}, Findings: []diag.Finding{}}
 	for _, dir := range dirs {
+		if src, err := scope.ReadIn(dir, skill.FileName); err == nil && !tree.HasTree(src) {
+			continue // agents read it as text, and its op files are documents
+		}
 		files, err := treeFiles(scope.FilesIn(dir))
 		if err != nil {
 			return Formatted{}, err
