@@ -354,6 +354,9 @@ func (b *binder) feature(n *tree.Node) {
 func (b *binder) call(in Callee, n *tree.Node) Callee {
 	c := b.lookup(in.Skill, n.Name)
 	if c.Op == nil {
+		if says := check.Meant(n.Name); says != "" {
+			c.problem = "there is no " + n.Name + ": write " + says
+		}
 		b.stop(in.Skill, n.Pos, check.UnknownOp, "%s", c.problem)
 		b.absent = b.absent || c.absent
 		if b.meant == nil && !c.ambiguous {

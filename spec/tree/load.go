@@ -221,12 +221,19 @@ func (l *loader) readBody(p *page) {
 	}
 }
 
+// Numbered is the message of the finding about a list that is numbered where a tree should stand.
+const Numbered = "the section \"## Tree\" holds a numbered list: steps are bullets, write * for each number"
+
 func (l *loader) readMain(p *page, heading, end int) {
 	t, findings := readTree(p, heading+1, p.upToHeading(heading+1, end), "", l.skill.Name, l.isOp, l.nodes)
 	l.skill.Findings = append(l.skill.Findings, findings...)
 	if t == nil {
 		t = &Tree{First: p.first + heading, Last: p.first + heading}
-		l.skill.Findings = append(l.skill.Findings, p.finding(heading, 1, ruleTrees, diag.SeverityError, "the section \"## Tree\" is empty"))
+		message := "the section \"## Tree\" is empty"
+		if p.numbered(heading+1, end) {
+			message = Numbered
+		}
+		l.skill.Findings = append(l.skill.Findings, p.finding(heading, 1, ruleTrees, diag.SeverityError, message))
 	}
 	l.skill.Tree = t
 	Walk(t.Nodes, func(*Node) bool { l.nodes--; return true })

@@ -84,10 +84,16 @@ func (c *checker) sections() {
 	}
 	at := tree.Pos{File: c.skill.File, Line: c.skill.Tree.First}
 	if !seen[3] {
-		c.report(NoSections, at, "the section \"## Rules\" is missing")
+		last := c.skill.Tree.Last
+		for _, sec := range c.skill.Sections {
+			if sec.Title == "Tree" {
+				last = sec.Last
+			}
+		}
+		c.report(NoSections, at, "the section \"## Rules\" is missing").Fix = c.sectionFix("## Rules", last)
 	}
 	if !seen[4] {
-		c.report(NoSections, at, "the section \"## Response\" is missing")
+		c.report(NoSections, at, "the section \"## Response\" is missing").Fix = c.sectionFix("## Response", 1<<30)
 	}
 }
 

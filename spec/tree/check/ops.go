@@ -115,7 +115,9 @@ func (c *checker) unknown(name string, at tree.Pos) {
 		slices.Sort(c.opNames)
 		c.opNames = slices.Compact(c.opNames)
 	}
-	if c.budget.near--; c.budget.near >= 0 {
+	if says := Meant(name); says != "" {
+		message = "there is no " + name + ": write " + says
+	} else if c.budget.near--; c.budget.near >= 0 {
 		if near := spell.Nearest(name, c.opNames, 1); len(near) > 0 {
 			message += "; did you mean " + diag.Clip(near[0], 60) + "?"
 		}

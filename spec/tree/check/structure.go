@@ -18,6 +18,7 @@ func (c *checker) structure(b *body) {
 		c.labelOf(b.op.Tree, b)
 	}
 	c.branches(b.nodes, tree.Prose)
+	c.beginners(b.nodes, nil)
 	beside := map[*tree.Node]bool{} // children of PARALLEL, which follow nothing
 	b.each(func(n *tree.Node, list []*tree.Node, i int) {
 		c.branches(n.Children, n.Kind)
@@ -52,6 +53,7 @@ func (c *checker) branches(list []*tree.Node, parent tree.Kind) {
 		case tree.ElseIf, tree.Else:
 			switch {
 			case open:
+			case n.Kind == tree.Else && parent == tree.Switch: // see beginner
 			case closed:
 				c.report(Chain, n.Pos, n.Kind.String()+" follows the ELSE of its chain")
 			case i > 0 && (strings.HasPrefix(list[i-1].Text, "IF ") || strings.HasPrefix(list[i-1].Text, "ELSE_IF ")):

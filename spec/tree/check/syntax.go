@@ -19,6 +19,8 @@ func (c *checker) parser() {
 			switch {
 			case f.Rule == Layout && f.Severity == diag.SeverityWarning:
 				f.Fix = c.format(f.File)
+			case f.Rule == TwoTrees && f.Message == tree.Numbered:
+				f.Fix = c.numbered(f.Line)
 			case f.Rule == InlineBranch:
 				f.Fix = c.nest(f)
 			}

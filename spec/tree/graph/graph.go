@@ -60,8 +60,8 @@ func (p part) name() string {
 type figure struct {
 	skill *tree.Skill
 	opt   Options
-	parts []part                            // the main tree, then ops in the order of their first call
-	drawn map[string]bool                   // ops among parts
+	parts []part          // the main tree, then ops in the order of their first call
+	drawn map[string]bool // ops among parts
 	facts check.Facts
 }
 
