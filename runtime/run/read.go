@@ -157,7 +157,7 @@ func placed(err error, n *tree.Node) error {
 // script runs a script, or the section of one that the node names.
 func (m *Machine) script(ctx context.Context, n *tree.Node, path string, d document) (any, error) {
 	s := Script{Path: d.Path, Section: d.Section, Text: d.Text, Env: m.scriptEnv(n, d.Text)}
-	e := effect{kind: "script", path: path, node: m.id(n), acts: true, digest: digest(d.Path, d.Section, d.Text, string(encode(s.Env)))}
+	e := effect{kind: "script", path: path, node: m.id(n), acts: true, digest: digest(d.Path, d.Section, d.Text, string(encode(s.Env))), gives: strings.Join(targetNames(n.Outs), ", "), take: takeText}
 	got, err := m.do(ctx, e, func(ctx context.Context, _ string) (reply, error) {
 		if m.s.r.Tools == nil {
 			return reply{}, diag.New(diag.Refused, CodeScriptDeny, "the script %s may not run: there is nothing to run it with", d.Path).At(position(n))

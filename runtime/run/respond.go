@@ -177,6 +177,9 @@ func (r *Runner) Run(ctx context.Context, p *plan.Plan, args string) (Result, er
 func (r *Runner) Resume(ctx context.Context, p *plan.Plan, records []Record) (Result, error) {
 	m, err := r.again(p, records, false)
 	if err == nil {
+		err = m.s.past.words(r)
+	}
+	if err == nil {
 		err = m.s.journal(Record{Type: ResumeRecord}, true)
 	}
 	if err != nil {

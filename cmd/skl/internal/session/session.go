@@ -48,6 +48,7 @@ type Request struct {
 	Sets  map[string]json.RawMessage // of a replay: other values of nodes
 	Until string                     // of a replay: the node to stop after
 	Rerun []string                   // of a resumption: nodes that are begun again; * is all
+	Done  []run.Done                 // of a resumption: effects that nobody saw end and that did take place
 
 	Record          string // file that the answers of the model are added to
 	Trace           string // file for events, as JSON lines
@@ -163,7 +164,7 @@ func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Reques
 		return Ended{Record: s.record}, errors.Join(err, journal.Close())
 	}
 	s.record.Model = spec
-	runner.Journal, runner.Rerun = journal, q.Rerun
+	runner.Journal, runner.Rerun, runner.Done = journal, q.Rerun, q.Done
 	result, err := runner.Resume(ctx, s.Plan, records)
 	return s.end(result, errors.Join(err, journal.Close(), done()))
 }
@@ -215,7 +216,7 @@ func (s *session) runner(ctx context.Context, spec string) (_ *run.Runner, done 
 	if s.Hold != nil && m.Capabilities().Person {
 		m = aside{m, s.Hold}
 	}
-	return &run.Runner{Model: m, Tools: tools, Ask: s.ask, Events: sink.Event, Limits: s.Limits, Answers: s.Answers, Yes: s.Yes,
+	return &run.Runner{Name: s.record.ID, Model: m, Tools: tools, Ask: s.ask, Events: sink.Event, Limits: s.Limits, Answers: s.Answers, Yes: s.Yes,
 		AllowSequential: s.AllowSequential}, closeAll, nil
 }
 
