@@ -165,7 +165,7 @@ func (m *Machine) script(ctx context.Context, n *tree.Node, path string, d docum
 		result, ok := m.s.r.Tools.Script(ctx, s)
 		switch {
 		case !ok:
-			return reply{}, diag.New(diag.Refused, CodeScriptDeny, "the script %s%s may not run: %s", d.Path, d.section(), diag.Clip(result.Text, 500)).At(position(n)).Hint("skl run %s --dry-run shows which tools are allowed, and why not", m.s.plan.Skill.Name)
+			return reply{}, diag.New(diag.Refused, CodeScriptDeny, "the script %s%s may not run: %s", d.Path, d.section(), diag.Clip(result.Text, 500)).At(position(n)).Hint("skl run %s --dry-run shows which tools are allowed, and why not", m.s.called())
 		case result.IsError:
 			return reply{}, diag.New(diag.Failed, CodeScript, "the script %s%s failed: %s", d.Path, d.section(), diag.Clip(result.Text, 2000)).At(position(n))
 		}

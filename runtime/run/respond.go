@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -213,7 +214,7 @@ func (r *Runner) again(p *plan.Plan, records []Record, strict bool) (*Machine, e
 	}
 	head := records[0]
 	if head.Plan != p.Digest && !r.AnyPlan {
-		return nil, otherPlan(p.Skill.Name)
+		return nil, otherPlan(p.Skill.Name, cmp.Or(r.Called, p.Skill.Name))
 	}
 	m := r.machine(p, head.Args)
 	m.s.past = newHistory(records, strict)

@@ -128,6 +128,7 @@ type Runner struct {
 	// Events receives each event when it happens, one at a time. It must be quick.
 	Events     func(Event)
 	Name       string  // of the run, for hints; "" if it has none
+	Called     string  // what a command calls the skill, for hints; "" is its name
 	KeepEvents bool    // Result.Events holds them, in canonical order
 	Journal    Journal // nil: the run cannot be resumed
 

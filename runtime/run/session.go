@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -60,6 +61,9 @@ func (s *session) journal(r Record, sync bool) error {
 	}
 	return s.broken
 }
+
+// called is the skill in a command, for hints.
+func (s *session) called() string { return cmp.Or(s.r.Called, s.plan.Skill.Name) }
 
 // again is the command that resumes this run with a flag, for hints.
 func (s *session) again(flag, value string) string {

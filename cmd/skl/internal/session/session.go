@@ -93,6 +93,9 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 	s := &session{Runs: rs, Runnable: r, Request: q, record: Record{
 		ID: newRunID(time.Now()), Skill: r.Name, Dir: r.Dir, Work: rs.Scope.Cwd, Digest: r.Plan.Digest, Args: q.Args, Started: time.Now().UTC(), Allow: q.Allow}}
 	spec, err := rs.ChooseModel(q.Model)
+	if err != nil && q.Model == "" && !r.needsModel(q.Args) {
+		spec, err = noModel, nil
+	}
 	if err != nil {
 		return Ended{}, err
 	}
@@ -129,7 +132,7 @@ func (rs *Runs) Continue(ctx context.Context, name string, q Request) (*Runnable
 	switch record.Status {
 	case run.Suspended, run.Failed, "":
 	default:
-		return nil, Ended{}, diag.New(diag.Misuse, "run_done", "run %s is done (%s)", record.ID, record.Status).Hint("skl trace %s    skl run %s --model replay:%s", record.ID, record.Skill, record.ID)
+		return nil, Ended{}, diag.New(diag.Misuse, "run_done", "run %s is done (%s)", record.ID, record.Status).Hint("skl trace %s    skl run %s --model replay:%s", record.ID, rs.called(ctx, record), record.ID)
 	}
 	if rs.Scope.Cwd != record.Work {
 		return nil, Ended{}, diag.New(diag.Misuse, "run_elsewhere", "run %s works in %s, not here", record.ID, record.Work).Hint("skl -C %s resume %s", scope.Quote(record.Work), record.ID)
@@ -141,6 +144,7 @@ func (rs *Runs) Continue(ctx context.Context, name string, q Request) (*Runnable
 	if err != nil {
 		return nil, Ended{}, err
 	}
+	r.As = rs.called(ctx, record)
 	ended, err := rs.Resume(ctx, r, record, q)
 	return r, ended, err
 }
@@ -191,11 +195,11 @@ func (s *session) runner(ctx context.Context, spec string) (_ *run.Runner, done 
 			err = errors.Join(err, closeAll())
 		}
 	}()
-	m, err := s.OpenModel(spec)
+	m, err := s.model(spec)
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.Record != "" {
+	if s.Record != "" && m != nil {
 		recorder, err := replay.Create(scope.Absolute(s.Scope.Cwd, s.Record))
 		if err != nil {
 			return nil, nil, err
@@ -213,11 +217,23 @@ func (s *session) runner(ctx context.Context, spec string) (_ *run.Runner, done 
 		return nil, nil, err
 	}
 	open = append(open, sink.Close)
-	if s.Hold != nil && m.Capabilities().Person {
+	if s.Hold != nil && m != nil && m.Capabilities().Person {
 		m = aside{m, s.Hold}
 	}
-	return &run.Runner{Name: s.record.ID, Model: m, Tools: tools, Ask: s.ask, Events: sink.Event, Limits: s.Limits, Answers: s.Answers, Yes: s.Yes,
+	return &run.Runner{Name: s.record.ID, Called: s.As, Model: m, Tools: tools, Ask: s.ask, Events: sink.Event, Limits: s.Limits, Answers: s.Answers, Yes: s.Yes,
 		AllowSequential: s.AllowSequential}, closeAll, nil
+}
+
+// model opens the model of the run; none where the tree needs none and none can be had.
+func (s *session) model(spec string) (model.Model, error) {
+	if spec == noModel {
+		return nil, nil
+	}
+	m, err := s.OpenModel(spec)
+	if errors.Is(err, diag.Code("offline")) && s.Model == "" && !s.needsModel(s.record.Args) {
+		return nil, nil
+	}
+	return m, err
 }
 
 // aside keeps what is shown out of the way while a person answers.
