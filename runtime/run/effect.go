@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +26,9 @@ type effect struct {
 	node   string
 	digest string
 	acts   bool
+
+	gives string                      // what it must give, in words: "" if nothing depends on it
+	take  func(string) (reply, error) // reads what a person says it gave; nil: it gives nothing
 }
 
 // reply is what an effect gave, live or from the journal.
@@ -57,9 +61,21 @@ func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Contex
 			m.failedKey = key
 			return reply{}, p.done.Err.err()
 		}
+		if p.done.How == byWord {
+			m.tellDone(e)
+		}
 		return reply{p.done.Output, p.done.Text, p.done.How, p.done.Model, p.done.Usage}, nil
 	}
 	m.live = true
+	if m.open(key) {
+		if got, ok, err := m.finished(e); err != nil {
+			return reply{}, suspendSignal{message: "unfinished effect", err: err}
+		} else if ok {
+			m.tellDone(e)
+			rec := Record{Type: DoneRecord, Key: key, Kind: e.kind, Node: e.node, Digest: e.digest, Acts: true, Output: got.Output, Text: got.Text, How: got.How}
+			return got, m.s.journal(rec, true)
+		}
+	}
 	if e.kind != "exists" && e.kind != "read" && e.kind != "ask" && e.kind != "dispatch" {
 		if err := m.s.journal(Record{Type: StartedRecord, Key: key, Kind: e.kind, Node: e.node, Digest: e.digest, Acts: e.acts}, e.acts); err != nil {
 			return reply{}, err
@@ -124,9 +140,7 @@ func (m *Machine) recorded(e effect, key string) (*past, error) {
 		return nil, diag.New(diag.Unmet, CodeDiverged, "the run differs from its journal at node %s (visit %s): it wants %s, and the journal has nothing there", e.node, e.path, e.kind)
 	}
 	if p != nil && p.done == nil && p.acted() && !m.consents(e) && !m.wrote(e, p) {
-		return nil, suspendSignal{message: "unfinished effect", err: diag.New(diag.NeedsInput, CodeUnfinished,
-			"node %s (visit %s) had begun %s when the run was interrupted, and nobody saw it end", e.node, e.path, e.kind).
-			Hint("skl resume --rerun '%s', if it may run again", e.path)}
+		return nil, suspendSignal{message: "unfinished effect", err: m.unfinished(e)}
 	}
 	return nil, nil
 }
@@ -137,7 +151,23 @@ func (m *Machine) wrote(e effect, p *past) bool {
 }
 
 func (m *Machine) consents(e effect) bool {
-	return slices.ContainsFunc(m.s.r.Rerun, func(r string) bool { return r == "*" || r == e.path || r == e.node })
+	return slices.ContainsFunc(m.s.r.Rerun, func(r string) bool { return r == "*" || e.matches(r) }) ||
+		slices.ContainsFunc(m.s.r.Done, func(d Done) bool { return e.matches(d.Node) })
+}
+
+// open reports whether the journal has the beginning of an effect and not its end.
+func (m *Machine) open(key string) bool {
+	if m.s.past == nil {
+		return false
+	}
+	m.s.mu.Lock()
+	defer m.s.mu.Unlock()
+	p := m.s.past.effects[key]
+	return p != nil && p.done == nil
+}
+
+func (m *Machine) tellDone(e effect) {
+	m.warn("effect_done", "visit "+e.path+": "+e.kind+" is taken as done, as --done says; nobody saw it end")
 }
 
 // digest is a short name for what goes into an effect.
@@ -157,6 +187,14 @@ func (m *Machine) fill(ctx context.Context, n *tree.Node, req model.Request, rea
 		req.Node = m.id(n)
 	}
 	e := effect{kind: "model", path: req.Path, node: req.Node, digest: digest(string(req.Purpose), req.System, req.Prompt, string(req.Schema))}
+	keys := schemaKeys(req.Schema)
+	if req.Schema != nil {
+		e.gives = "an answer"
+		if len(keys) > 0 {
+			e.gives = strings.Join(keys, ", ")
+		}
+	}
+	e.take = takeAnswer(e, req.Schema, keys)
 	key := e.path + "!" + strconv.Itoa(m.ordinal)
 	m.live = m.live || m.s.past != nil && !m.s.past.has(key)
 	m.emit(Event{Kind: ModelCalled, Path: req.Path, Node: req.Node, Name: string(req.Purpose), Text: req.Prompt, Agent: req.Isolated})

@@ -19,8 +19,9 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// JournalVersion is the version of the format that is written, and the only one that is read.
-const JournalVersion = 1
+// JournalVersion is the version of the format that is written. Version 1 is read too: its records have no checksums, and
+// those that are added to it have none either.
+const JournalVersion = 2
 
 // Limits of a journal that is read.
 const (
@@ -129,9 +130,13 @@ const JournalName = "journal.jsonl"
 // Each record is written with one call and kept back nowhere, so that kill -9 loses nothing that was completed. Records of
 // effects that act are synced before the run goes on. A loss of power can lose others since the last sync: answers of models and people, which are then
 // asked for again. A torn last line is dropped when the journal is read.
+//
+// Each line ends with a checksum over itself and all before it, so that a line that was changed, lost, doubled or moved on
+// the disk is found. It is no signature: who can write the file can make another one.
 type File struct {
 	f      *os.File
 	unlock func()
+	sum    chain
 }
 
 // Create makes the journal of a new run in dir, which must exist. It fails if there is one.
@@ -148,7 +153,7 @@ func Create(dir string) (*File, error) {
 		unlock()
 		return nil, diag.New(diag.Failed, CodeJournal, "creating the journal in %s: %w", dir, err)
 	}
-	return &File{f, unlock}, nil
+	return &File{f: f, unlock: unlock, sum: chain{on: true}}, nil
 }
 
 // Open reads the journal in dir and opens it for appending, for Resume.
@@ -163,7 +168,7 @@ func Open(dir string) (*File, []Record, error) {
 		unlock()
 		return nil, nil, diag.New(diag.Failed, CodeJournal, "opening the journal: %w", err)
 	}
-	records, size, err := readRecords(f, name)
+	records, size, sum, err := readRecords(f, name)
 	if err == nil {
 		err = f.Truncate(size) // the torn line, so that the next record does not join it
 	}
@@ -172,7 +177,7 @@ func Open(dir string) (*File, []Record, error) {
 		unlock()
 		return nil, nil, err
 	}
-	return &File{f, unlock}, records, nil
+	return &File{f, unlock, sum}, records, nil
 }
 
 func lock(dir string) (func(), error) {
@@ -194,11 +199,18 @@ func (j *File) Append(r Record, sync bool) error {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	err := e.Encode(r)
-	if err == nil && b.Len() > MaxRecord {
+	line, next := b.Bytes(), j.sum
+	if err == nil {
+		line = next.seal(line)
+	}
+	if err == nil && len(line) > MaxRecord {
 		err = errors.New("a record above the limit of 32 MiB")
 	}
 	if err == nil {
-		_, err = j.f.Write(b.Bytes())
+		_, err = j.f.Write(line)
+	}
+	if err == nil {
+		j.sum = next
 	}
 	if err == nil && sync {
 		err = j.f.Sync()
@@ -225,46 +237,65 @@ func ReadFile(dir string) ([]Record, error) {
 		return nil, diag.New(diag.Failed, CodeJournal, "opening the journal: %w", err)
 	}
 	defer f.Close()
-	records, _, err := readRecords(f, name)
+	records, _, _, err := readRecords(f, name)
 	return records, err
 }
 
 // ReadRecords reads a journal from r; name is for messages.
 func ReadRecords(r io.Reader, name string) ([]Record, error) {
-	records, _, err := readRecords(r, name)
+	records, _, _, err := readRecords(r, name)
 	return records, err
 }
 
-// readRecords also returns the size of the part that is whole.
-func readRecords(r io.Reader, name string) (records []Record, size int64, err error) {
+// readRecords also returns the size of the part that is whole, and the checksum at its end.
+func readRecords(r io.Reader, name string) (records []Record, size int64, sum chain, err error) {
 	in := bufio.NewReaderSize(r, 1<<16)
+	damaged := func(line int, what string) error {
+		return diag.New(diag.Failed, CodeJournal, "%s: line %d %s", name, line, what).Hint("skl run, to start anew: the journal was changed or damaged after it was written")
+	}
 	for line := 1; ; line++ {
 		text, err := readLine(in)
 		if err == io.EOF {
 			break // what stands after the last line end was torn off
 		}
 		if err != nil {
-			return nil, 0, diag.New(diag.Failed, CodeJournal, "%s: %w", name, err).At(diag.Position{Line: line})
+			return nil, 0, chain{}, diag.New(diag.Failed, CodeJournal, "%s: %w", name, err).At(diag.Position{Line: line})
 		}
 		var rec Record
 		if err := json.Unmarshal(text, &rec); err != nil {
-			if _, err := in.Peek(1); err == io.EOF {
-				break // the last line, written in part when the power went
+			if _, err := in.Peek(1); err == io.EOF && bytes.IndexByte(text, 0) >= 0 {
+				break // the last line, of which a part never reached the disk when the power went
 			}
-			return nil, 0, diag.New(diag.Failed, CodeJournal, "%s: line %d is not a record", name, line)
+			return nil, 0, chain{}, damaged(line, "is not a record")
+		}
+		if line == 1 {
+			if err := checkHead(rec, name); err != nil {
+				return nil, 0, chain{}, err
+			}
+			sum.on = rec.Version > 1
+		}
+		if !sum.check(text) {
+			return nil, 0, chain{}, damaged(line, "does not have its checksum")
 		}
 		if size += int64(len(text)); size > MaxJournal {
-			return nil, 0, diag.New(diag.Failed, CodeJournal, "%s is larger than 1 GiB", name)
+			return nil, 0, chain{}, diag.New(diag.Failed, CodeJournal, "%s is larger than 1 GiB", name)
 		}
 		records = append(records, rec)
 	}
-	if len(records) == 0 || records[0].Type != HeaderRecord {
-		return nil, 0, diag.New(diag.Failed, CodeJournal, "%s is not a journal of a run", name)
+	if len(records) == 0 {
+		return nil, 0, chain{}, checkHead(Record{}, name)
 	}
-	if v := records[0].Version; v != JournalVersion {
-		return nil, 0, diag.New(diag.Failed, CodeJournal, "%s has version %d of the format; this program reads version %d", name, v, JournalVersion)
+	return records, size, sum, nil
+}
+
+func checkHead(head Record, name string) error {
+	switch {
+	case head.Type != HeaderRecord:
+		return diag.New(diag.Failed, CodeJournal, "%s is not a journal of a run", name)
+	case head.Version < 1 || head.Version > JournalVersion:
+		return diag.New(diag.Failed, CodeJournal, "%s has version %d of the format; this program reads up to version %d", name, head.Version, JournalVersion)
 	}
-	return records, size, nil
+	return nil
 }
 
 func readLine(in *bufio.Reader) ([]byte, error) {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -122,7 +123,7 @@ func (r *Runner) Restore(p *plan.Plan, data []byte) (*Machine, error) {
 		return nil, diag.New(diag.Failed, CodeJournal, "the snapshot cannot be read")
 	}
 	if w.Plan != p.Digest {
-		return nil, otherPlan(p.Skill.Name)
+		return nil, otherPlan(p.Skill.Name, cmp.Or(r.Called, p.Skill.Name))
 	}
 	m := r.machine(p, w.Args)
 	m.st, m.live, m.set, m.events = w.State, w.Live, w.Set, w.Events
@@ -133,9 +134,10 @@ func (r *Runner) Restore(p *plan.Plan, data []byte) (*Machine, error) {
 	return m, nil
 }
 
-func otherPlan(name string) error {
+// otherPlan is the error of a skill that changed; a command calls it called.
+func otherPlan(name, called string) error {
 	return diag.New(diag.Refused, CodePlan, "the skill %s is not the one that this run began with: its files have changed", name).
-		Hint("skl run %s, to start anew", name)
+		Hint("skl run %s, to start anew", called)
 }
 
 // Step does one step: the visit of a node, or the return from a body. more is false when the run is over or suspended; what

@@ -160,7 +160,7 @@ func placed(err error, n *tree.Node) error {
 // script runs a script, or the section of one that the node names.
 func (m *Machine) script(ctx context.Context, n *tree.Node, path string, d document) (any, error) {
 	s := Script{Path: d.Path, Section: d.Section, Text: d.Text, Env: m.scriptEnv(n, d.Text)}
-	e := effect{kind: "script", path: path, node: m.id(n), acts: true, digest: digest(d.Path, d.Section, d.Text, string(encode(s.Env)))}
+	e := effect{kind: "script", path: path, node: m.id(n), acts: true, digest: digest(d.Path, d.Section, d.Text, string(encode(s.Env))), gives: strings.Join(targetNames(n.Outs), ", "), take: takeText}
 	got, err := m.do(ctx, e, func(ctx context.Context, _ string) (reply, error) {
 		if m.s.r.Tools == nil {
 			return reply{}, diag.New(diag.Refused, CodeScriptDeny, "the script %s may not run: there is nothing to run it with", d.Path).At(position(n))
@@ -168,7 +168,7 @@ func (m *Machine) script(ctx context.Context, n *tree.Node, path string, d docum
 		result, ok := m.s.r.Tools.Script(ctx, s)
 		switch {
 		case !ok:
-			return reply{}, diag.New(diag.Refused, CodeScriptDeny, "the script %s%s may not run: %s", d.Path, d.section(), diag.Clip(result.Text, 500)).At(position(n)).Hint("skl run %s --dry-run shows which tools are allowed, and why not", m.s.plan.Skill.Name)
+			return reply{}, diag.New(diag.Refused, CodeScriptDeny, "the script %s%s may not run: %s", d.Path, d.section(), diag.Clip(result.Text, 500)).At(position(n)).Hint("skl run %s --dry-run shows which tools are allowed, and why not", m.s.called())
 		case result.IsError:
 			return reply{}, diag.New(diag.Failed, CodeScript, "the script %s%s failed: %s", d.Path, d.section(), diag.Clip(result.Text, 2000)).At(position(n))
 		}

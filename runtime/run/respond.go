@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -177,6 +178,9 @@ func (r *Runner) Run(ctx context.Context, p *plan.Plan, args string) (Result, er
 func (r *Runner) Resume(ctx context.Context, p *plan.Plan, records []Record) (Result, error) {
 	m, err := r.again(p, records, false)
 	if err == nil {
+		err = m.s.past.words(r)
+	}
+	if err == nil {
 		err = m.s.journal(Record{Type: ResumeRecord}, true)
 	}
 	if err != nil {
@@ -210,7 +214,7 @@ func (r *Runner) again(p *plan.Plan, records []Record, strict bool) (*Machine, e
 	}
 	head := records[0]
 	if head.Plan != p.Digest && !r.AnyPlan {
-		return nil, otherPlan(p.Skill.Name)
+		return nil, otherPlan(p.Skill.Name, cmp.Or(r.Called, p.Skill.Name))
 	}
 	m := r.machine(p, head.Args)
 	m.s.past = newHistory(records, strict)

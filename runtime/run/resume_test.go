@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -467,6 +468,10 @@ func TestJournalFile(t *testing.T) {
 		"no head":        `{"t":"done"}` + "\n",
 		"later version":  `{"t":"header","version":9}` + "\n",
 		"damaged inside": `{"t":"header","version":1}` + "\nnonsense\n" + `{"t":"end"}` + "\n",
+		"damaged end":    `{"t":"header","version":1}` + "\nnonsense\n",
+		"no checksum":    `{"t":"header","version":2}` + "\n",
+		"wrong checksum": `{"t":"header","version":2,"sum":"0000000000000000"}` + "\n",
+		"version 0":      `{"t":"header"}` + "\n",
 	} {
 		if records, err := run.ReadRecords(strings.NewReader(text), "j"); !isCode(err, run.CodeJournal) || records != nil {
 			t.Errorf("%s: %v, %v", name, records, err)
@@ -474,6 +479,67 @@ func TestJournalFile(t *testing.T) {
 	}
 	if _, err := run.ReadFile(t.TempDir()); !isCode(err, run.CodeJournal) {
 		t.Error(err)
+	}
+}
+
+// No byte and no line of a journal changes unseen, and one of version 1 is still read and gone on with.
+func TestJournalChecksums(t *testing.T) {
+	dir := t.TempDir()
+	j, err := run.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := planOf(t, "* One >> a\n* Two >> b\n* ASK << Go? | Yes | No\n", "")
+	r := run.Runner{Model: newScripted(`0 = {"a":"x"}` + "\n" + `1 = {"b":"y"}`), Journal: j}
+	if _, err := r.Run(t.Context(), p, "args"); err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+	name := filepath.Join(dir, run.JournalName)
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what, text string) {
+		t.Helper()
+		if records, err := run.ReadRecords(strings.NewReader(text), "j"); !isCode(err, run.CodeJournal) || records != nil {
+			t.Errorf("%s: %d records, %v", what, len(records), err)
+		}
+	}
+	for i := range len(whole) - 1 { // the last line end makes a torn line
+		if whole[i] == '\n' {
+			continue
+		}
+		changed := slices.Clone(whole)
+		changed[i] ^= 1
+		refused(fmt.Sprintf("byte %d", i), string(changed))
+	}
+	lines := strings.SplitAfter(strings.TrimSuffix(string(whole), "\n"), "\n")
+	lines[len(lines)-1] += "\n"
+	for i := range lines {
+		if i < len(lines)-1 {
+			refused(fmt.Sprintf("without line %d", i), strings.Join(slices.Delete(slices.Clone(lines), i, i+1), ""))
+		}
+		refused(fmt.Sprintf("line %d twice", i), strings.Join(slices.Insert(slices.Clone(lines), i, lines[i]), ""))
+	}
+	lines[1], lines[2] = lines[2], lines[1]
+	refused("lines changed places", strings.Join(lines, ""))
+
+	old := strings.Replace(regexp.MustCompile(`,"sum":"[0-9a-f]{16}"`).ReplaceAllString(string(whole), ""), `"version":2`, `"version":1`, 1)
+	if err := os.WriteFile(name, []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j, records, err := run.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := run.Runner{Journal: j, Answers: map[string]run.Answer{"Go?": {Text: "Yes"}}}
+	if result, err := again.Resume(t.Context(), p, records); err != nil || result.Status != run.OK {
+		t.Errorf("version 1: %+v, %v", result.Status, err)
+	}
+	j.Close()
+	if more, err := run.ReadFile(dir); err != nil || len(more) <= len(records) {
+		t.Errorf("version 1, after a resumption: %d records, %v", len(more), err)
 	}
 }
 

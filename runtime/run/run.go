@@ -38,6 +38,7 @@ import (
 const (
 	CodeDiverged   = "run_diverged"         // a replayed run wanted another effect than the journal has
 	CodeUnfinished = "effect_unfinished"    // an effect that acts was begun and not seen to end
+	CodeDone       = "effect_done"          // --done or --rerun does not fit the effects of the run
 	CodePlan       = "run_other_plan"       // the skill is not the one that the journal is of
 	CodeJournal    = "run_journal"          // a journal that cannot be read or written
 	CodeBusy       = "run_busy"             // another process has the journal
@@ -126,6 +127,8 @@ type Runner struct {
 	Ask func(ctx context.Context, q Question) (Answer, error)
 	// Events receives each event when it happens, one at a time. It must be quick.
 	Events     func(Event)
+	Name       string  // of the run, for hints; "" if it has none
+	Called     string  // what a command calls the skill, for hints; "" is its name
 	KeepEvents bool    // Result.Events holds them, in canonical order
 	Journal    Journal // nil: the run cannot be resumed
 
@@ -140,6 +143,7 @@ type Runner struct {
 	Set        map[string]json.RawMessage // by path or node id: the value of that node, instead of what it would do
 	Until      string                     // path or node id: suspend after that node
 	Rerun      []string                   // paths or node ids whose unfinished effects may begin again; "*" for all
+	Done       []Done                     // unfinished effects that did take place; for Resume
 	AnyPlan    bool                       // resume and replay although the skill has changed since
 	SkillsRoot string                     // what <skills-root> in paths stands for
 }

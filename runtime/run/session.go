@@ -1,8 +1,11 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -57,6 +60,15 @@ func (s *session) journal(r Record, sync bool) error {
 		s.broken = diag.New(diag.Failed, CodeJournal, "writing the journal: %w", err)
 	}
 	return s.broken
+}
+
+// called is the skill in a command, for hints.
+func (s *session) called() string { return cmp.Or(s.r.Called, s.plan.Skill.Name) }
+
+// again is the command that resumes this run with a flag, for hints.
+func (s *session) again(flag, value string) string {
+	words := []string{"skl", "resume", s.r.Name, flag, "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
 
 // budget reports what has run out, as a suspension.

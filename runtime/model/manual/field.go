@@ -19,6 +19,7 @@ type field struct {
 	list     bool   // of kind
 	choices  []string
 	required bool
+	nullable bool // nothing typed is null
 	about    string
 }
 
@@ -48,10 +49,10 @@ func simpleFields(schema json.RawMessage) []field {
 	for _, name := range keys(object.Properties) {
 		p := properties[name]
 		f := field{name: name, required: slices.Contains(object.Required, name), about: p.Description}
-		if f.kind = p.kind(); f.kind == "array" && p.Items != nil {
+		if f.kind, f.nullable = p.kind(); f.kind == "array" && p.Items != nil {
 			f.list = true
 			p = *p.Items
-			f.kind = p.kind()
+			f.kind, _ = p.kind()
 		}
 		if f.choices = p.choices(); f.choices != nil {
 			f.kind = "string"
@@ -78,10 +79,48 @@ func simpleFields(schema json.RawMessage) []field {
 	return fields
 }
 
-func (p property) kind() string {
-	var kind string
-	json.Unmarshal(p.Type, &kind) // several types are no simple field, and leave ""
-	return kind
+// kind is the one type that a value has, "" if it can have several. One of two types may be null.
+func (p property) kind() (kind string, nullable bool) {
+	var several []string
+	if json.Unmarshal(p.Type, &kind) == nil {
+		return kind, false
+	}
+	if json.Unmarshal(p.Type, &several) == nil && len(several) == 2 && slices.Contains(several, "null") {
+		several = slices.DeleteFunc(several, func(t string) bool { return t == "null" })
+		return several[0], true
+	}
+	return "", false
+}
+
+// onlyField is the name of the one property of an object schema, if it takes any value.
+func onlyField(schema json.RawMessage) (name string, ok bool) {
+	var object struct {
+		Type       string                                `json:"type"`
+		Properties map[string]map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(schema, &object) != nil || object.Type != "object" || len(object.Properties) != 1 {
+		return "", false
+	}
+	for name, p := range object.Properties {
+		for key := range p {
+			if key != "description" && key != "title" {
+				return "", false
+			}
+		}
+		return name, true
+	}
+	return "", false
+}
+
+// wrapped is what was typed as the object whose one field it is: an object that fits as it is, any other JSON, or text.
+func (d *dialog) wrapped(name, typed string) json.RawMessage {
+	value := json.RawMessage(strings.TrimSpace(typed))
+	if !json.Valid(value) {
+		value = quote(typed)
+	} else if d.schema.Check(value) == nil {
+		return value
+	}
+	return slices.Concat(json.RawMessage("{"), quote(name), json.RawMessage(":"), value, json.RawMessage("}"))
 }
 
 // choices are the words of an enum, nil if it has others than words.
@@ -152,8 +191,11 @@ func (d *dialog) ask(ctx context.Context, f field) (json.RawMessage, error) {
 	if f.list {
 		wanted = "list, one per line, an empty line ends it: " + wanted
 	}
-	if !f.required {
+	switch {
+	case !f.required:
 		wanted += "; empty for none"
+	case f.nullable:
+		wanted += "; empty if it cannot be said"
 	}
 	about := ""
 	if f.about != "" {
@@ -168,6 +210,9 @@ func (d *dialog) ask(ctx context.Context, f field) (json.RawMessage, error) {
 			}
 			if s == "" && !f.required {
 				return nil, nil
+			}
+			if s == "" && f.nullable {
+				return json.RawMessage("null"), nil
 			}
 			if value := f.parse(s); value != nil {
 				return value, nil

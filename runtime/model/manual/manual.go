@@ -3,6 +3,7 @@
 //   - A request is shown with its node, its text and what is wanted, made safe
 //     for a terminal: no escape sequence of a skill reaches it.
 //   - A text is typed line by line and ends with a line that is a single dot.
+//     An object with one field of any kind is typed as that field: JSON, or else text.
 //     An object whose fields are all simple (texts, numbers, yes or no, one of
 //     several words, lists of these) is asked for field by field; any other is
 //     typed as JSON, and ends with a dot too.
@@ -205,12 +206,18 @@ func (d *dialog) command(ctx context.Context, s string) bool {
 // object asks for a value that fits the schema, until one does.
 func (d *dialog) object(ctx context.Context) (json.RawMessage, error) {
 	fields := simpleFields(d.r.Schema)
+	only, single := onlyField(d.r.Schema)
 	for {
 		var value json.RawMessage
 		var err error
-		if fields != nil {
+		switch {
+		case fields != nil:
 			value, err = d.fields(ctx, fields)
-		} else {
+		case single:
+			var s string
+			s, err = d.text(ctx, diag.Printable(only)+": text or JSON, then a line with a single dot (:q stops)")
+			value = d.wrapped(only, s)
+		default:
 			var s string
 			d.Out("  the answer is an object of this schema:\n" + indented(string(d.r.Schema)))
 			s, err = d.text(ctx, "JSON, then a line with a single dot (:q stops)")

@@ -52,6 +52,11 @@ func TestAnswers(t *testing.T) {
 		"does not fit":     {flat, "H\n3\n1\ny\n\n\n\nHo\n3\n1\ny\n\n\n\n", `{"title":"Ho","count":3,"kind":"fix","ok":true}`, ""},
 		"stopped at field": {flat, "Hi\n:q\n", "", CodeInterrupted},
 		"JSON":             {nested, "{\"a\":\n.\n{\"a\":1}\n.\n{\"a\":{}}\n.\n", `{"a":{}}`, ""},
+		"one field":        {`{"type":"object","properties":{"notes":{}},"required":["notes"]}`, "one \"two\"\nthree\n.\n", `{"notes":"one \"two\"\nthree"}`, ""},
+		"one field, JSON":  {`{"type":"object","properties":{"n":{}},"required":["n"]}`, "[1, 2]\n.\n", `{"n":[1, 2]}`, ""},
+		"one field, whole": {`{"type":"object","properties":{"n":{}},"required":["n"],"additionalProperties":false}`, "{\"n\":7}\n.\n", `{"n":7}`, ""},
+		"condition":        {`{"type":"object","properties":{"value":{"type":["boolean","null"]},"reason":{"type":"string"}},"required":["value","reason"]}`, "yes\nso\n", `{"value":true,"reason":"so"}`, ""},
+		"undecided":        {`{"type":"object","properties":{"value":{"type":["boolean","null"]},"reason":{"type":"string"}},"required":["value","reason"]}`, "\nno idea\n", `{"value":null,"reason":"no idea"}`, ""},
 		"bad schema":       {`{"$ref":"https://example.com/x"}`, "", "", model.CodeBadSchema},
 	} {
 		t.Run(name, func(t *testing.T) {

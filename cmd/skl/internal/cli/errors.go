@@ -113,6 +113,7 @@ var errorCodes = [][2]string{
 	{"disk_full", "no space is left"},
 	{"dispatch_unavailable", "the model does one thing at a time, and nobody allowed the steps of PARALLEL one after another"},
 	{"effect_denied", "a skill wants an effect that nobody agreed to, or that it does not declare"},
+	{"effect_done", "--done or --rerun names no unfinished effect of the run, or has a value that does not fit it"},
 	{"effect_unfinished", "a run was interrupted in the middle of something that acts, and nobody saw it end"},
 	{"embedded", "a skill that comes with skl cannot be changed"},
 	{"exists", "a file or name to be created exists already"},

@@ -2,17 +2,21 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 func resumeCommand() command {
 	return command{name: "resume", args: "[RUN|last]", group: "Run", usage: "continue a run that waits, was stopped, or crashed", output: runResult{},
 		example: "skl resume\nskl resume last --answer 'Proceed?=Yes'\nskl resume 20261121-1205 --budget calls=100",
-		flags:   append(runFlags(), &cli.StringSliceFlag{Name: "rerun", Usage: "run `NODE` again if it started and its end was not recorded, such as a command; * for all (repeatable)"}, &cli.BoolFlag{Name: "debug", Usage: "phase banners and a line per node"}),
-		run:     runResume}
+		flags: append(runFlags(),
+			&cli.StringSliceFlag{Name: "done", Usage: "take `NODE` for done if it started and its end was not recorded; NODE=VALUE if it gives something (repeatable)"},
+			&cli.StringSliceFlag{Name: "rerun", Usage: "run `NODE` again if it started and its end was not recorded, such as a command; * for all (repeatable)"}, &cli.BoolFlag{Name: "debug", Usage: "phase banners and a line per node"}),
+		run: runResume}
 }
 
 // runResume executes the control flow again from the start, with the recorded effects, and goes on live where they end.
@@ -23,6 +27,17 @@ func runResume(ctx context.Context, w *world, c *cli.Context) error {
 	q, err := w.request(c)
 	if err != nil {
 		return err
+	}
+	for _, d := range c.StringSlice("done") {
+		node, value, given := strings.Cut(d, "=")
+		if node == "" {
+			return diag.New(diag.Misuse, "usage", "--done: %q is not NODE or NODE=VALUE", d).Hint("skl trace RUN lists the nodes")
+		}
+		done := run.Done{Node: node}
+		if given {
+			done.Value = &value
+		}
+		q.Done = append(q.Done, done)
 	}
 	r, ended, err := w.runs.Continue(ctx, c.Args().First(), q)
 	return w.printRun(r, ended, err)

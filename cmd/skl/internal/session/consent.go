@@ -61,9 +61,9 @@ func (rs *Runs) MayRun(r *Runnable, allow []string) error {
 	}
 	if !rs.Ask.CanAsk() {
 		return diag.New(diag.Refused, "run_not_allowed", "%s was never run in this form here, and nobody can be asked", r.Name).
-			Hint("skl run %s --allow run    skl run %s --dry-run shows what it could do", r.Name, r.Name)
+			Hint("skl run %s --allow run    skl run %s --dry-run shows what it could do", r.As, r.As)
 	}
-	rs.Scope.Tell.Note("%s (%s, %s) was never run in this form here: skl run %s --dry-run shows what it could do", r.Name, r.trust, rs.Scope.Short(r.Dir), r.Name)
+	rs.Scope.Tell.Note("%s (%s, %s) was never run in this form here: skl run %s --dry-run shows what it could do", r.Name, r.trust, rs.Scope.Short(r.Dir), r.As)
 	yes, err := rs.Ask.Confirm("run " + r.Name + "?")
 	if err != nil {
 		return err

@@ -26,6 +26,9 @@ import (
 // modelWords are what --model takes besides the names in the configuration.
 var modelWords = []string{"anthropic", "openai", "claude-code", "copilot", "manual", "replay"}
 
+// noModel is the model of a run that has none, because its tree is scripts, questions and files alone.
+const noModel = "none"
+
 // ChooseModel says which model a run uses when --model does not: that of the configuration, the one
 // credential that is set or else the one program that is found, and a person on a terminal.
 func (rs *Runs) ChooseModel(flag string) (string, error) {

@@ -49,6 +49,7 @@ type Request struct {
 	Sets  map[string]json.RawMessage // of a replay: other values of nodes
 	Until string                     // of a replay: the node to stop after
 	Rerun []string                   // of a resumption: nodes that are begun again; * is all
+	Done  []run.Done                 // of a resumption: effects that nobody saw end and that did take place
 
 	Record          string // file that the answers of the model are added to
 	Trace           string // file for events, as JSON lines
@@ -93,6 +94,9 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 	s := &session{Runs: rs, Runnable: r, Request: q, record: Record{
 		ID: newRunID(time.Now()), Skill: r.Name, Dir: r.Dir, Work: rs.Scope.Cwd, Digest: r.Plan.Digest, Args: q.Args, Started: time.Now().UTC(), Allow: q.Allow}}
 	spec, err := rs.ChooseModel(q.Model)
+	if err != nil && q.Model == "" && !r.needsModel(q.Args) {
+		spec, err = noModel, nil
+	}
 	if err != nil {
 		return Ended{}, err
 	}
@@ -129,7 +133,7 @@ func (rs *Runs) Continue(ctx context.Context, name string, q Request) (*Runnable
 	switch record.Status {
 	case run.Suspended, run.Failed, "":
 	default:
-		return nil, Ended{}, diag.New(diag.Misuse, "run_done", "run %s is done (%s)", record.ID, record.Status).Hint("skl trace %s    skl run %s --model replay:%s", record.ID, record.Skill, record.ID)
+		return nil, Ended{}, diag.New(diag.Misuse, "run_done", "run %s is done (%s)", record.ID, record.Status).Hint("skl trace %s    skl run %s --model replay:%s", record.ID, rs.called(ctx, record), record.ID)
 	}
 	if rs.Scope.Cwd != record.Work {
 		return nil, Ended{}, diag.New(diag.Misuse, "run_elsewhere", "run %s works in %s, not here", record.ID, record.Work).Hint("skl -C %s resume %s", scope.Quote(record.Work), record.ID)
@@ -143,6 +147,7 @@ func (rs *Runs) Continue(ctx context.Context, name string, q Request) (*Runnable
 	if err != nil {
 		return nil, Ended{}, err
 	}
+	r.As = rs.called(ctx, record)
 	ended, err := rs.Resume(ctx, r, record, q)
 	return r, ended, err
 }
@@ -166,7 +171,7 @@ func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Reques
 		return Ended{Record: s.record}, errors.Join(err, journal.Close())
 	}
 	s.record.Model = spec
-	runner.Journal, runner.Rerun = journal, q.Rerun
+	runner.Journal, runner.Rerun, runner.Done = journal, q.Rerun, q.Done
 	result, err := runner.Resume(ctx, s.Plan, records)
 	return s.end(result, errors.Join(err, journal.Close(), done()))
 }
@@ -193,11 +198,11 @@ func (s *session) runner(ctx context.Context, spec string) (_ *run.Runner, done 
 			err = errors.Join(err, closeAll())
 		}
 	}()
-	m, err := s.OpenModel(spec)
+	m, err := s.model(spec)
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.Record != "" {
+	if s.Record != "" && m != nil {
 		recorder, err := replay.Create(scope.Absolute(s.Scope.Cwd, s.Record))
 		if err != nil {
 			return nil, nil, err
@@ -215,11 +220,23 @@ func (s *session) runner(ctx context.Context, spec string) (_ *run.Runner, done 
 		return nil, nil, err
 	}
 	open = append(open, sink.Close)
-	if s.Hold != nil && m.Capabilities().Person {
+	if s.Hold != nil && m != nil && m.Capabilities().Person {
 		m = aside{m, s.Hold}
 	}
-	return &run.Runner{Model: m, Tools: tools, Ask: s.ask, Events: sink.Event, Limits: s.Limits, Answers: s.Answers, Yes: s.Yes,
+	return &run.Runner{Name: s.record.ID, Called: s.As, Model: m, Tools: tools, Ask: s.ask, Events: sink.Event, Limits: s.Limits, Answers: s.Answers, Yes: s.Yes,
 		AllowSequential: s.AllowSequential}, closeAll, nil
+}
+
+// model opens the model of the run; none where the tree needs none and none can be had.
+func (s *session) model(spec string) (model.Model, error) {
+	if spec == noModel {
+		return nil, nil
+	}
+	m, err := s.OpenModel(spec)
+	if errors.Is(err, diag.Code("offline")) && s.Model == "" && !s.needsModel(s.record.Args) {
+		return nil, nil
+	}
+	return m, err
 }
 
 // aside keeps what is shown out of the way while a person answers.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -22,6 +23,7 @@ import (
 // A Runnable is a skill that can be run: which copy, how far it is trusted, what it means.
 type Runnable struct {
 	Name  string
+	As    string // how a command names it: its name, or for a folder a path
 	Dir   string // "skl:NAME" if embedded
 	trust string
 	Files fs.FS
@@ -68,7 +70,7 @@ func (rs *Runs) runnableAt(path string) (*Runnable, error) {
 	if !scope.Exists(filepath.Join(dir, skill.FileName)) {
 		return nil, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s", path).Hint("skl list")
 	}
-	r := &Runnable{Dir: dir, Files: scope.FilesIn(dir), trust: "local"}
+	r := &Runnable{As: scope.Quote(path), Dir: dir, Files: scope.FilesIn(dir), trust: "local"}
 	return r, r.read(rs)
 }
 
@@ -106,14 +108,32 @@ func (r *Runnable) read(rs *Runs) (err error) {
 		return err
 	}
 	r.Name = r.Skill.Name
+	r.As = cmp.Or(r.As, r.Name)
 	switch doc := r.Skill.Doc; {
 	case doc != nil && doc.State != skill.Ready:
 		return doc.Problem
 	case r.Skill.Tree == nil:
 		return diag.New(diag.Misuse, "no_tree", "%s has no section \"## Tree\", so there is nothing to run: agents follow its text", r.Name).
-			Hint("skl read %s    skl convert %s --to tree", r.Name, rs.Scope.Short(r.Dir))
+			Hint("skl read %s    skl convert %s --to tree", r.As, rs.Scope.Short(r.Dir))
 	}
 	return nil
+}
+
+// called is how a command names the skill of a recorded run: by its name where that means the same folder.
+func (rs *Runs) called(ctx context.Context, record Record) string {
+	if r, err := rs.runnableNamed(ctx, record.Skill); err == nil && r.Dir == record.Dir {
+		return r.Name
+	}
+	short := rs.Scope.Short(record.Dir)
+	if ref.IsWord(short) {
+		short = "./" + short // not an installed skill of that name
+	}
+	return scope.Quote(short)
+}
+
+// needsModel reports whether a run of r could ask a model for anything, or whether that cannot be said.
+func (r *Runnable) needsModel(args string) bool {
+	return slices.ContainsFunc(r.Plan.Effects(args), func(e plan.Effect) bool { return e.Kind == "model" || e.Kind == "note" })
 }
 
 // notActive says why no copy of a skill is run.
