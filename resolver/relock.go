@@ -74,8 +74,10 @@ func (rs *Resolver) Relock(ctx context.Context, wants []Named, old *lock.Lock, u
 		}
 		g.Go(func() error {
 			entries[i], errs[i] = rs.Choose(gctx, w)
+			if errs[i] == nil {
+				errs[i] = diag.Located(rs.Unmoved(gctx, have, entries[i], w.Ref.Version), w.Where)
+			}
 			if errs[i] == nil && ok {
-				rs.moved(have, entries[i], w.Ref.Version)
 				entries[i] = settle(have, entries[i])
 			}
 			return nil

@@ -5,6 +5,7 @@ package source
 
 import (
 	"context"
+	"time"
 
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/lock"
@@ -35,6 +36,11 @@ type Tagger interface {
 	// Tagged lists the pins (commits, manifests) that s.Version stands for at r's place now. It is empty if there is no
 	// such version. Of a version that the release says itself, it is the pin of s, or nothing.
 	Tagged(ctx context.Context, r ref.Ref, s lock.Skill) ([]string, error)
+}
+
+// A Dater is a Source that knows when a pin (a commit, a manifest) was made. The time is what its author says.
+type Dater interface {
+	Made(ctx context.Context, url, pin string) (time.Time, error)
 }
 
 // A Release is one thing a ref can resolve to.

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"slices"
 
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
@@ -35,6 +36,7 @@ func (a *Applier) Install(ctx context.Context, r InstallRequest) (Result, error)
 	for i := range refs {
 		refs[i] = a.Rebase(r.Refs[i])
 	}
+	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved))
 	j := job{Applier: a, files: f, dry: r.DryRun, force: r.Force, accept: r.Accept, unsigned: r.AllowUnsigned, hostFlags: r.Hosts}
 	if err := j.add(ctx, refs, r.Names, r.All, r.Pin); err != nil {
 		return Result{}, err

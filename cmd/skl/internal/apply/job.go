@@ -78,6 +78,10 @@ func (j *job) add(ctx context.Context, refs []ref.Ref, names []string, all, pin 
 				}
 				return diag.New(diag.Misuse, "same_name", "%s and %s both hold a skill called %q; one name means one skill", j.picked[i].entry.Ref, s.entry.Ref, s.entry.Name)
 			}
+			old, _ := j.files.Lock.Skill(s.entry.Name)
+			if err := rs.Unmoved(ctx, old, s.found.Lock, r.Version); err != nil {
+				return err
+			}
 			if err := j.put(s); err != nil {
 				return err
 			}

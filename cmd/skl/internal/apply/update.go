@@ -50,6 +50,7 @@ func (a *Applier) Update(ctx context.Context, r UpdateRequest) (Result, error) {
 			return Result{}, err
 		}
 	}
+	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved))
 	j := &job{Applier: a, files: f, dry: r.DryRun, force: r.Force, hold: r.Safe, accept: r.Accept, unsigned: r.AllowUnsigned}
 	if err := j.relock(ctx, upgrade); err != nil {
 		return Result{}, err
@@ -142,6 +143,9 @@ func (a *Applier) outdated(ctx context.Context, rs *resolver.Resolver, f *scope.
 	wanted, err := rs.Choose(ctx, want)
 	if err != nil {
 		return out, err
+	}
+	if err := rs.Unmoved(ctx, s, wanted, want.Ref.Version); err != nil {
+		return out, diag.Located(err, want.Where)
 	}
 	out.Wanted, out.Latest = wanted.Version, wanted.Version
 	if want.Kind == lock.Range {

@@ -33,6 +33,7 @@ var errorCodes = [][2]string{
 	{"E_LOCK_CONTENT", "skl.lock says of a release what its files do not say: permissions, name, version, generated_from"},
 	{"E_LOCK_SOURCE", "an entry of skl.lock comes from another source than its reference, or lacks that source's pins"},
 	{"E_LOCK_UNSIGNED", "skl.lock says that a release was taken unsigned; this user did not take it, or it is signed"},
+	{"E_MOVED", "a tag or version has other bytes than before; --accept moved takes and records it"},
 	{"E_NAME_PATH", "the name of a skill cannot be the name of a directory"},
 	{"E_NO_DESCRIPTION", "a SKILL.md has no frontmatter, or no description in it"},
 	{"E_OWNER", "a project, or a file of it that would be believed, belongs to another user"},

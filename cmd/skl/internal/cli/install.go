@@ -34,7 +34,7 @@ func forceFlag() cli.Flag {
 }
 
 func acceptFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "accept", Usage: "accept `PERM`[,…] that a skill asks for"}
+	return &cli.StringSliceFlag{Name: "accept", Usage: "accept `PERM`[,…] that a skill asks for, \"signer\" or \"moved\""}
 }
 
 func unsignedFlag() cli.Flag {
