@@ -57,6 +57,10 @@ type Resolver struct {
 	// func refuses it with the error that was met.
 	Undecided func(w Named, err error) error
 
+	// Gone is told of an entry that is kept although it should be chosen anew, since its place no longer holds the skill;
+	// since is as of [Resolver.GoneSince]. It may be called concurrently. A nil func refuses with the error that was met.
+	Gone func(s lock.Skill, since string)
+
 	// Tags remembers versions of git and OCI repositories. Nil asks the repository each time.
 	Tags Tags
 	// AskNoTags leaves what Tags does not know to Untagged, with a nil error.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -41,6 +42,14 @@ type Result struct {
 	DryRun    bool       // nothing was written
 	Wishes    []Wish     // of a dry run: what would have to be accepted
 	Unlinked  []string   // names that were links only
+	Gone      []Gone     // of an update: skills that their source no longer holds, which stay
+}
+
+// A Gone is a skill that its source no longer holds.
+type Gone struct {
+	Name    string `json:"name"`
+	Version string `json:"version"` // that stays
+	Since   string `json:"since"`   // "since VERSION" or "at COMMIT (DATE)"
 }
 
 // A job is one install, update, remove or lock: the manifest and lock it
@@ -61,6 +70,8 @@ type job struct {
 	added     []string // names the command line asked for
 	anew      []string // names whose entry was chosen anew, not kept from the lock
 	picked    []selection
+	spareGone bool // keep what its source no longer holds
+	gone      []Gone
 }
 
 // add resolves refs and puts their skills into the manifest.
@@ -142,9 +153,22 @@ func (j *job) relock(ctx context.Context, upgrade func(string) bool) error {
 	if err := j.AgreeOn(ctx, j.files, kept); err != nil {
 		return err
 	}
-	j.next, err = j.Resolver(j.files.Manifest).Relock(ctx, all, base, func(name string) bool {
+	rs := j.Resolver(j.files.Manifest)
+	if j.spareGone {
+		var mu sync.Mutex // guards j.gone
+		rs.Gone = func(s lock.Skill, since string) {
+			mu.Lock()
+			defer mu.Unlock()
+			j.gone = append(j.gone, Gone{s.Name, s.Version, since})
+		}
+	}
+	j.next, err = rs.Relock(ctx, all, base, func(name string) bool {
 		return upgrade(name) && !slices.Contains(j.added, name)
 	})
+	slices.SortFunc(j.gone, func(a, b Gone) int { return strings.Compare(a.Name, b.Name) })
+	for _, g := range j.gone {
+		j.anew = slices.DeleteFunc(j.anew, func(name string) bool { return name == g.Name })
+	}
 	return err
 }
 
@@ -193,6 +217,7 @@ func (j *job) finish(ctx context.Context) (Result, error) {
 		}
 		result, err = j.carryOut(ctx, in.Installer, changes)
 	}
+	result.Gone = j.gone
 	if j.dry {
 		result.Wishes = wishes
 	}

@@ -22,7 +22,8 @@ import (
 type installResult struct {
 	OK      bool             `json:"ok"`
 	Changes []install.Change `json:"changes"`
-	Lock    string           `json:"lock"` // changed or unchanged
+	Lock    string           `json:"lock"`           // changed or unchanged
+	Gone    []apply.Gone     `json:"gone,omitempty"` // skills that their source no longer holds, which stay
 }
 
 func dryRunFlag() cli.Flag {
@@ -163,7 +164,10 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		for i := range c.List {
 			c.List[i].Root = w.Root
 		}
-		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState})
+		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone})
+	}
+	for _, g := range r.Gone {
+		w.ui.Warn("%s is gone upstream %s, and stays as it is; to remove it: skl remove %s", versioned(g.Name, g.Version), g.Since, g.Name)
 	}
 	for _, wish := range r.Wishes {
 		wish.Warn(w.ui)
