@@ -69,7 +69,8 @@ const (
 type Found struct {
 	Lock        lock.Skill // Name, Source, URL, Path, Version, Commit, Artifact are filled; Ref and RefKind are the resolver's
 	Description string
-	Plugin      string // the plugin that groups it, when a plugin manifest says so
-	Rank        int    // how good its place is: see Discover
-	Invalid     error  // why it cannot be installed, if it cannot
+	Plugin      string  // the plugin that groups it, when a plugin manifest says so
+	Also        []Found // others of its name, at places that count less; only the resolver fills it
+	Rank        int     // how good its place is: see Discover
+	Invalid     error   // why it cannot be installed, if it cannot
 }

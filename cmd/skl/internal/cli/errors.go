@@ -134,6 +134,7 @@ var errorCodes = [][2]string{
 	{"handle_id", "a text is not the id of a handle"},
 	{"handle_not_found", "no part of a file has this handle now"},
 	{"has_tree", "a skill has a tree already"},
+	{"held", "some of all skills of a reference were left out, as listed"},
 	{"host_refused", "a request named a host that a server on loopback is not called"},
 	{"host_scope", "the named agent reads no skills of this scope"},
 	{"http_status", "a server answered with a status that does not help"},
