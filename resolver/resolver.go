@@ -240,7 +240,11 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 		o.Release, o.Kind, err = Pick(releases, o.wantedSkill(), w.Ref.Version, w.Kind)
 	}
 	if err != nil {
-		return nil, naming(slashed(err, releases, w.Ref), w.Ref)
+		again, err := o.meant(ctx, releases, err)
+		if err != nil {
+			return nil, naming(slashed(err, releases, w.Ref), w.Ref)
+		}
+		return again, nil
 	}
 	return o, nil
 }

@@ -38,6 +38,11 @@ type Tagger interface {
 	Tagged(ctx context.Context, r ref.Ref, s lock.Skill) ([]string, error)
 }
 
+// An Abbreviator is a Source that finds commits by the first digits of their ids.
+type Abbreviator interface {
+	Commits(ctx context.Context, r ref.Ref, prefix string) ([]ref.Commit, error)
+}
+
 // A Dater is a Source that knows when a pin (a commit, a manifest) was made. The time is what its author says.
 type Dater interface {
 	Made(ctx context.Context, url, pin string) (time.Time, error)

@@ -89,6 +89,7 @@ var errorCodes = [][2]string{
 	{"V1-ARGUMENTS", "a value of a SKILL.md has no form in JSON"},
 	{"V1-TOOL-NAME", "an entry of tools is not the name of a tool"},
 	{"address_needs_key", "an index service would listen where other machines reach it, and has no key"},
+	{"ambiguous_commit", "several commits start with these digits"},
 	{"ambiguous_ref", "a reference holds several skills and none was named"},
 	{"ambiguous_skill", "several skills of one place have this name"},
 	{"answer_unknown", "the answer is not an option of the question"},
