@@ -74,8 +74,14 @@ func (rs *Resolver) Relock(ctx context.Context, wants []Named, old *lock.Lock, u
 		}
 		g.Go(func() error {
 			entries[i], errs[i] = rs.Choose(gctx, w)
+			if ok && rs.Gone != nil && Keeps(have, w) && Dropped(errs[i]) {
+				entries[i], errs[i] = have, rs.gone(gctx, w, have)
+				return nil
+			}
+			if errs[i] == nil {
+				errs[i] = diag.Located(rs.Unmoved(gctx, have, entries[i], w.Ref.Version), w.Where)
+			}
 			if errs[i] == nil && ok {
-				rs.moved(have, entries[i], w.Ref.Version)
 				entries[i] = settle(have, entries[i])
 			}
 			return nil
@@ -89,6 +95,19 @@ func (rs *Resolver) Relock(ctx context.Context, wants []Named, old *lock.Lock, u
 		next.Set(e)
 	}
 	return next, nil
+}
+
+// gone checks the entry of a skill that its place dropped, which is kept, and tells that.
+func (rs *Resolver) gone(ctx context.Context, w Named, have lock.Skill) error {
+	if err := rs.agree(ctx, w, have); err != nil {
+		return err
+	}
+	since, err := rs.GoneSince(ctx, w, have)
+	if err != nil {
+		return diag.Located(err, w.Where)
+	}
+	rs.Gone(have, since)
+	return nil
 }
 
 // first gives a single error its own class and hints; of several, the first leads.

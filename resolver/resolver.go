@@ -57,6 +57,10 @@ type Resolver struct {
 	// func refuses it with the error that was met.
 	Undecided func(w Named, err error) error
 
+	// Gone is told of an entry that is kept although it should be chosen anew, since its place no longer holds the skill;
+	// since is as of [Resolver.GoneSince]. It may be called concurrently. A nil func refuses with the error that was met.
+	Gone func(s lock.Skill, since string)
+
 	// Tags remembers versions of git and OCI repositories. Nil asks the repository each time.
 	Tags Tags
 	// AskNoTags leaves what Tags does not know to Untagged, with a nil error.
@@ -236,7 +240,11 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 		o.Release, o.Kind, err = Pick(releases, o.wantedSkill(), w.Ref.Version, w.Kind)
 	}
 	if err != nil {
-		return nil, naming(slashed(err, releases, w.Ref), w.Ref)
+		again, err := o.meant(ctx, releases, err)
+		if err != nil {
+			return nil, naming(slashed(err, releases, w.Ref), w.Ref)
+		}
+		return again, nil
 	}
 	return o, nil
 }
@@ -436,14 +444,15 @@ func missing(found []source.Found, name string) error {
 	for _, f := range oneEach(slices.Clone(found)) {
 		names = append(names, f.Lock.Name)
 	}
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	if e.Candidates = spell.Nearest(name, names, 5); len(e.Candidates) > 0 {
 		return e.Hint("did you mean %s?", e.Candidates[0])
 	}
 	return e
 }
 
-// oneEach keeps the best of each name and leaves out agents' directories and
-// fixtures if there is anything else. The order is that of found.
+// oneEach keeps the best of each name, all of them where several places count the same, and leaves out agents' directories and
+// fixtures if there is anything else. The order is that of found. What counts less is in Also of the first of its name.
 func oneEach(found []source.Found) []source.Found {
 	best := map[string]int{}
 	visible := false
@@ -453,14 +462,21 @@ func oneEach(found []source.Found) []source.Found {
 		}
 		visible = visible || f.Rank < source.RankHidden
 	}
-	seen := map[string]bool{}
 	var out []source.Found
+	first := map[string]int{}
 	for _, f := range found {
-		if f.Rank != best[f.Lock.Name] || seen[f.Lock.Name] || visible && f.Rank >= source.RankHidden {
+		if f.Rank != best[f.Lock.Name] || visible && f.Rank >= source.RankHidden {
 			continue
 		}
-		seen[f.Lock.Name] = true
+		if _, ok := first[f.Lock.Name]; !ok {
+			first[f.Lock.Name] = len(out)
+		}
 		out = append(out, f)
+	}
+	for _, f := range found {
+		if i, ok := first[f.Lock.Name]; ok && f.Rank != best[f.Lock.Name] {
+			out[i].Also = append(out[i].Also, f)
+		}
 	}
 	return out
 }

@@ -91,7 +91,7 @@ func TestNamespacesDoNotFallThrough(t *testing.T) {
 func TestSkillsOfARef(t *testing.T) {
 	l := &library{releases: "v1.0.0 branch:main*", skills: []string{"skills/pdf", ".agents/skills/pdf", "skills/group/notes", "skills/other/notes", ".claude/skills/internal", "tools/fmt"}}
 	for _, tt := range []struct{ ref, names, want string }{
-		{"o/r", "", "skills/group/notes skills/pdf tools/fmt"}, // hidden ones only when asked for; one notes of two
+		{"o/r", "", "skills/group/notes skills/other/notes skills/pdf tools/fmt"}, // hidden ones only when asked for; both notes
 		{"o/r/pdf", "", "skills/pdf"},
 		{"o/r", "pdf fmt", "skills/pdf tools/fmt"},
 		{"o/r#internal", "", ".claude/skills/internal"},

@@ -14,10 +14,10 @@ import (
 type Tags interface {
 	// At returns the pin of a release when it was last seen, "" if it never was.
 	At(release Tagged) string
-	// Seen notes the pin of a release.
+	// Seen notes the pin of a release that was not seen before. Another pin of one that was is not noted.
 	Seen(release Tagged, pin string)
-	// Moved tells that a release had another pin before.
-	Moved(release Tagged, before, now string)
+	// Moved reports whether a person accepts that a release has another pin than before, and records that.
+	Moved(release Tagged, before, now string) bool
 }
 
 // Tagged is a release that a tag names.
@@ -32,6 +32,14 @@ func taggedOf(s lock.Skill, asked string) Tagged {
 		t.Tag = asked
 	}
 	return t
+}
+
+// identity is pin, of every source where a version means the same bytes for ever.
+func identity(s lock.Skill) string {
+	if s.Source == "registry" {
+		return string(s.Manifest)
+	}
+	return pin(s)
 }
 
 // pin is what fixes the release of s where a tag names it, "" elsewhere: a version that is made of a
@@ -54,8 +62,8 @@ func (rs *Resolver) saw(found []source.Found, asked string) {
 		return
 	}
 	for _, f := range found {
-		if pin(f.Lock) != "" {
-			rs.Tags.Seen(taggedOf(f.Lock, asked), pin(f.Lock))
+		if identity(f.Lock) != "" {
+			rs.Tags.Seen(taggedOf(f.Lock, asked), identity(f.Lock))
 		}
 	}
 }
@@ -82,16 +90,20 @@ func (rs *Resolver) agreeTag(ctx context.Context, p Place, w Named, s lock.Skill
 		return rs.untagged(w, s, err)
 	}
 	if slices.Contains(now, have) {
-		if rs.Tags != nil {
-			rs.Tags.Seen(release, have)
+		if rs.Tags == nil {
+			return nil
 		}
+		if before := rs.Tags.At(release); before != "" && !slices.Contains(now, before) && !rs.Tags.Moved(release, before, have) {
+			return rs.movedError(ctx, s, before, have, "here").Hint("if its author says why: skl install --accept %s", AcceptMoved)
+		}
+		rs.Tags.Seen(release, have)
 		return nil
 	}
 	e := diag.New(diag.Refused, CodeSource, "skl.lock has %s %s, and %s has no such version", s.Name, diag.Printable(s.Version), diag.Printable(s.URL))
 	if len(now) > 0 {
-		e = diag.New(diag.Refused, CodeSource, "skl.lock has %s %s as %s, and in %s it is %s", s.Name, diag.Printable(s.Version), diag.Printable(have), diag.Printable(s.URL), now[0])
+		e = diag.New(diag.Refused, CodeSource, "skl.lock has %s %s as %s, and in %s it is %s", s.Name, diag.Printable(s.Version), rs.dated(ctx, s, have), diag.Printable(s.URL), rs.dated(ctx, s, now[0]))
 	}
-	return e.Hint("see who changed it: git diff skl.lock").Hint("if its tag moved or is gone: skl lock --upgrade %s", s.Name)
+	return e.Hint("see who changed it: git diff skl.lock").Hint("if its tag moved or is gone: skl lock --upgrade %s --accept %s", s.Name, AcceptMoved)
 }
 
 // untagged asks who uses the resolver what becomes of an entry whose tag was not compared.
@@ -100,12 +112,4 @@ func (rs *Resolver) untagged(w Named, s lock.Skill, err error) error {
 		return err
 	}
 	return rs.Untagged(w, s, err)
-}
-
-// moved tells that the release that was chosen anew is another one than before, and of the same version.
-func (rs *Resolver) moved(before, now lock.Skill, asked string) {
-	a, b := pin(before), pin(now)
-	if rs.Tags != nil && a != "" && b != "" && a != b && before.URL == now.URL && before.Version == now.Version {
-		rs.Tags.Moved(taggedOf(now, asked), a, b)
-	}
 }

@@ -5,6 +5,7 @@ package source
 
 import (
 	"context"
+	"time"
 
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/lock"
@@ -37,6 +38,16 @@ type Tagger interface {
 	Tagged(ctx context.Context, r ref.Ref, s lock.Skill) ([]string, error)
 }
 
+// An Abbreviator is a Source that finds commits by the first digits of their ids.
+type Abbreviator interface {
+	Commits(ctx context.Context, r ref.Ref, prefix string) ([]ref.Commit, error)
+}
+
+// A Dater is a Source that knows when a pin (a commit, a manifest) was made. The time is what its author says.
+type Dater interface {
+	Made(ctx context.Context, url, pin string) (time.Time, error)
+}
+
 // A Release is one thing a ref can resolve to.
 type Release struct {
 	Kind     Kind
@@ -63,7 +74,8 @@ const (
 type Found struct {
 	Lock        lock.Skill // Name, Source, URL, Path, Version, Commit, Artifact are filled; Ref and RefKind are the resolver's
 	Description string
-	Plugin      string // the plugin that groups it, when a plugin manifest says so
-	Rank        int    // how good its place is: see Discover
-	Invalid     error  // why it cannot be installed, if it cannot
+	Plugin      string  // the plugin that groups it, when a plugin manifest says so
+	Also        []Found // others of its name, at places that count less; only the resolver fills it
+	Rank        int     // how good its place is: see Discover
+	Invalid     error   // why it cannot be installed, if it cannot
 }

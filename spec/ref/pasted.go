@@ -2,7 +2,10 @@ package ref
 
 import (
 	"net/url"
+	"slices"
 	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // pasted is a browser URL taken apart: which host and repository, and the words
@@ -16,23 +19,108 @@ type pasted struct {
 // forgeHosts are the forges that are known without configuration.
 var forgeHosts = map[string]string{"github.com": "github", "gitlab.com": "gitlab", "codeberg.org": "codeberg"}
 
+// rewritten parses text, which s means. Its errors are about s.
+func rewritten(s, text string) (Ref, error) {
+	r, err := Parse(text)
+	if e, ok := diag.Own(err); ok {
+		e.Message = strings.Replace(e.Message, `"`+diag.Printable(text)+`"`, `"`+diag.Printable(s)+`"`, 1)
+		return Ref{}, e
+	}
+	return r, err
+}
+
+// scpLike reads git@host:o/r.git, the address of a repository over ssh without a scheme. There is always a user: host:o/r is a forge.
+func scpLike(s string) (url string, ok bool) {
+	user, rest, _ := strings.Cut(s, "@")
+	host, path, ok := strings.Cut(rest, ":")
+	if !ok || !isName(user) || !isName(host) || path == "" || strings.HasPrefix(path, ":") {
+		return "", false
+	}
+	return "ssh://" + user + "@" + host + "/" + strings.TrimPrefix(path, "/"), true
+}
+
+// hostFirst reads host/o/r, where host is a known forge or, with two more elements, a name with a dot: no owner has one.
+// What follows the repository is one skill, or a path.
+func hostFirst(s string) (page string, ok bool) {
+	rest, tail := s, ""
+	if i := strings.IndexAny(s, "@#"); i >= 0 {
+		rest, tail = s[:i], s[i:]
+	}
+	parts := strings.Split(rest, "/")
+	if len(parts) < 3 || strings.Contains(rest, "//") || strings.Contains(rest, ":") {
+		return "", false
+	}
+	if !isName(parts[1]) || !isName(parts[2]) {
+		return "", false
+	}
+	host := strings.TrimPrefix(parts[0], "www.")
+	forge, known := forgeHosts[host]
+	base := forge + ":" + parts[1] + "/" + strings.TrimSuffix(parts[2], ".git")
+	if !known {
+		if !strings.Contains(strings.Trim(host, "."), ".") || !isName(host) {
+			return "", false
+		}
+		base = "git+https://" + host + "/" + parts[1] + "/" + strings.TrimSuffix(parts[2], ".git") + ".git"
+	}
+	switch below := parts[3:]; {
+	case len(below) > 1 && (pageWords[below[0]] || below[0] == "-"):
+		return "https://" + rest + tail, true
+	case len(below) == 1 && !strings.HasPrefix(tail, "#"):
+		base += "#" + below[0]
+	case len(below) > 0:
+		base += "//" + strings.Join(below, "/")
+	}
+	return base + tail, true
+}
+
+// rawHosts serve files and archives of a forge.
+var rawHosts = map[string]string{"raw.githubusercontent.com": "raw", "codeload.github.com": "archive"}
+
+// pageWords stand between a repository and a revision in the address of a page.
+var pageWords = map[string]bool{"tree": true, "blob": true, "src": true, "raw": true, "archive": true, "commit": true, "releases": true, "commits": true}
+
+// shownOnly are the queries of a page that do not change what it is of. With one of them "#" is a heading.
+var shownOnly = map[string]bool{"tab": true, "raw": true, "plain": true, "ref_type": true, "inline": true}
+
 // parsePasted reads what people copy from a browser:
 //
 //	https://github.com/o/r                          the repository
-//	https://github.com/o/r/tree/main/skills/pdf     a folder (blob/…/SKILL.md: the folder of that file)
+//	https://github.com/o/r/tree/main/skills/pdf     a folder (blob/… and raw/…: the folder of that file)
+//	https://github.com/o/r/archive/refs/tags/v1.zip an archive: the repository at that tag; also releases/tag/v1, commit/ID
+//	https://raw.githubusercontent.com/o/r/main/skills/pdf/SKILL.md
 //	https://gitlab.com/g/sub/r/-/tree/main/x        GitLab's form
 //	https://codeberg.org/o/r/src/branch/main/x      Codeberg's form
+//	https://skills.sh/o/r/pdf                       a skill of a repository on GitHub
 //	https://git.example/r.git                       a clone URL
 //
-// The revision is taken to be one element; a branch name with slashes is written
-// with the explicit form github:o/r//path@branch/name.
+// The revision is taken to be one element, unless it starts with refs/heads or refs/tags and ends the address. Where a branch
+// name has slashes, who asks the repository finds out.
 func parsePasted(s string) (Ref, error) {
 	text, skill, hasSkill := cutSkill(s)
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" {
+	if err != nil || u.Host == "" || u.User != nil {
 		return Ref{}, invalid(s, "it is not the address of a repository or a folder in one")
 	}
-	if forge, ok := forgeHosts[u.Host]; ok && u.Scheme == "https" {
+	if u.RawQuery != "" {
+		for key := range u.Query() {
+			if !shownOnly[key] {
+				return Ref{}, invalid(s, "it is not the address of a repository or a folder in one").Hint("leave out what follows \"?\"")
+			}
+		}
+		skill, hasSkill = "", false
+	}
+	host := strings.TrimPrefix(u.Host, "www.")
+	if host == "skills.sh" && u.Scheme == "https" {
+		return parseSkillsPage(s, u.Path)
+	}
+	if word, ok := rawHosts[host]; ok && u.Scheme == "https" {
+		parts := strings.SplitN(strings.Trim(u.Path, "/"), "/", 3)
+		if len(parts) < 3 {
+			return Ref{}, invalid(s, "it names no file of a repository")
+		}
+		host, u.Path = "github.com", parts[0]+"/"+parts[1]+"/"+word+"/"+parts[2]
+	}
+	if forge, ok := forgeHosts[host]; ok && u.Scheme == "https" {
 		r, err := parsePage(s, forge, u.Path)
 		if err != nil {
 			return Ref{}, err
@@ -42,15 +130,30 @@ func parsePasted(s string) (Ref, error) {
 		}
 		return r, r.checkRest(s, hasSkill, r.Version != "")
 	}
-	if strings.HasSuffix(u.Path, ".git") {
+	if strings.HasSuffix(u.Path, ".git") && u.RawQuery == "" {
 		return Parse("git+" + s)
 	}
-	if strings.Contains(u.Path, "/tree/") || strings.Contains(u.Path, "/-/") {
+	if parts := strings.Split(strings.Trim(u.Path, "/"), "/"); len(parts) > 3 && (pageWords[parts[2]] || slices.Contains(parts[2:], "-") || slices.Contains(parts[2:], "tree")) {
 		return parsePageAt(s, u, hasSkill, skill)
 	}
 	e := invalid(s, "it is neither a known forge nor a clone URL")
-	e.Hint("a git repository is written git+%s", s)
+	if !strings.HasSuffix(u.Path, ".git") {
+		e.Hint("a git repository is written git+%s", s)
+	}
 	return Ref{}, e
+}
+
+// parseSkillsPage is a page of the skills directory at skills.sh, which lists skills of repositories on GitHub.
+func parseSkillsPage(s, path string) (Ref, error) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if len(parts) < 2 || len(parts) > 3 {
+		return Ref{}, invalid(s, "it is not the page of a skill").Hint("a page of a skill is https://skills.sh/OWNER/REPO/SKILL")
+	}
+	text := "github:" + parts[0] + "/" + parts[1]
+	if len(parts) == 3 {
+		text += "#" + parts[2]
+	}
+	return rewritten(s, text)
 }
 
 func parsePage(s, forge, path string) (Ref, error) {
@@ -80,7 +183,10 @@ func parsePageAt(s string, u *url.URL, hasSkill bool, skill string) (Ref, error)
 
 // parseParts adds the folder and revision of a page to base and parses the explicit form.
 func parseParts(s, base string, p pasted) (Ref, error) {
-	version, sub := p.revision()
+	version, sub, ok := p.revision()
+	if !ok {
+		return Ref{}, invalid(s, "it is not a folder of a repository").Hint("download it, and install the file: skl install ./FILE")
+	}
 	if sub != "" {
 		base += "//" + sub
 	}
@@ -98,7 +204,7 @@ func splitPage(s, path string) (pasted, error) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	end := len(parts)
 	for i, p := range parts {
-		if i >= 2 && (p == "-" || p == "tree" || p == "blob" || p == "src") {
+		if i >= 2 && (p == "-" || pageWords[p]) {
 			end = i
 			break
 		}
@@ -118,18 +224,49 @@ func splitPage(s, path string) (pasted, error) {
 	return pasted{owner: strings.Join(parts[:end-1], "/"), repo: strings.TrimSuffix(parts[end-1], ".git"), rest: rest}, nil
 }
 
-// revision splits the words behind the repository into a version and a folder.
-func (p pasted) revision() (version, sub string) {
+// revision splits the words behind the repository into a version and a folder. ok is false for the address of something that is in
+// no commit, such as a file that was uploaded to a release.
+func (p pasted) revision() (version, sub string, ok bool) {
 	rest := p.rest
 	if len(rest) < 2 {
-		return "", ""
+		return "", "", len(rest) == 0 || rest[0] == "releases" || rest[0] == "commits"
 	}
-	if rest[0] == "src" && len(rest) > 2 && (rest[1] == "branch" || rest[1] == "tag" || rest[1] == "commit") {
+	word, rest := rest[0], rest[1:]
+	switch {
+	case word == "releases" && rest[0] == "tag" && len(rest) > 1:
+		return strings.Join(rest[1:], "/"), "", true
+	case word == "releases":
+		return "", "", rest[0] == "latest" && len(rest) == 1
+	case word == "commit" || word == "commits":
+		return strings.Join(rest, "/"), "", true
+	case word == "archive":
+		return archived(rest), "", true
+	case len(rest) > 1 && (rest[0] == "branch" || rest[0] == "tag" || rest[0] == "commit") && (word == "src" || word == "raw"):
 		rest = rest[1:]
+	case len(rest) > 2 && rest[0] == "refs" && (rest[1] == "heads" || rest[1] == "tags"):
+		rest = rest[2:]
 	}
-	version, rest = rest[1], rest[2:]
-	if n := len(rest); n > 0 && strings.EqualFold(rest[n-1], "SKILL.md") {
-		rest = rest[:n-1]
+	version, rest = rest[0], rest[1:]
+	if n := len(rest); n > 0 && (word == "blob" || word == "raw" || strings.EqualFold(rest[n-1], "SKILL.md")) {
+		rest = rest[:n-1] // the folder of the file
 	}
-	return version, strings.Join(rest, "/")
+	return version, strings.Join(rest, "/"), true
+}
+
+// archived is the revision of an archive: refs/tags/v1.zip, v1.tar.gz, zip/refs/heads/main, or GitLab's v1/repo-v1.zip.
+func archived(rest []string) string {
+	switch {
+	case rest[0] == "zip" || rest[0] == "tar.gz" || rest[0] == "legacy.zip" || rest[0] == "legacy.tar.gz":
+		rest = rest[1:]
+	case len(rest) == 2 && rest[0] != "refs":
+		rest = rest[:1]
+	}
+	if len(rest) > 2 && rest[0] == "refs" {
+		rest = rest[2:]
+	}
+	name := strings.Join(rest, "/")
+	for _, suffix := range []string{".zip", ".tar.gz", ".tgz", ".tar.bz2", ".bundle"} {
+		name = strings.TrimSuffix(name, suffix)
+	}
+	return name
 }

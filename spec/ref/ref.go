@@ -8,6 +8,7 @@
 //	oci://host[:port]/ns/name[:tag][@sha256:…]    an OCI artifact
 //	market:NAME/plugin/skill              a marketplace
 //	skl:NAME   skl:NAME@^1   skl:         a skill that comes with skl; all of them
+//	git@host:o/r.git   ssh://…   host/o/r   read as what git+ssh://… and https://… say
 //	./dir  ../dir  /dir  x.skill  x.tar.gz  x.zip   local
 //
 // "#" selects a skill, "@" a version: a tag, branch, full commit or range.
@@ -137,6 +138,8 @@ func parse(s string) (Ref, error) {
 		return parseLocal(s)
 	case strings.HasPrefix(s, "git+"):
 		return parseGit(s)
+	case strings.HasPrefix(s, "ssh://"):
+		return rewritten(s, "git+"+s)
 	case strings.HasPrefix(s, "https://"), strings.HasPrefix(s, "http://"):
 		return parsePasted(s)
 	case strings.HasPrefix(s, "oci:"):
@@ -148,6 +151,12 @@ func parse(s string) (Ref, error) {
 	}
 	if scheme, rest, ok := strings.Cut(s, ":"); ok && !strings.ContainsAny(scheme, "/@#") {
 		return parseForge(s, scheme, rest)
+	}
+	if url, ok := scpLike(s); ok {
+		return rewritten(s, "git+"+url)
+	}
+	if page, ok := hostFirst(s); ok {
+		return rewritten(s, page)
 	}
 	return parseName(s)
 }
@@ -422,6 +431,9 @@ func parseName(s string) (Ref, error) {
 		if !isName(p) {
 			return Ref{}, invalid(s, "%q is not a name", diag.Printable(p))
 		}
+	}
+	if _, ok := hostFirst(r.String()); ok {
+		return Ref{}, invalid(s, "it starts with a host, and is not host/owner/repo")
 	}
 	return r, r.checkRest(s, hasSkill, hasVersion)
 }

@@ -49,6 +49,7 @@ type Client struct {
 	CAs          map[string][]byte // "host" or "host:port" → PEM certificates to trust besides the system's
 	UserAgent    string
 	MaxRedirects int                 // 0 means 10
+	Stall        time.Duration       // without a byte from the server, after which a request ends; 0 means 60 s
 	Getenv       func(string) string // for HTTPS_PROXY, HTTP_PROXY and NO_PROXY; nil means no proxy
 	// Credential is asked for an origin, "https://host[:port]", that answered 401.
 	// The zero Credential means that there is none. Nil means the same.
@@ -295,13 +296,22 @@ func (c *Client) send(req *http.Request, l *leg) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := t.RoundTrip(c.traced(req, l, proxy != nil))
+	under, watch := c.stalled(req)
+	resp, err := t.RoundTrip(c.traced(under, l, proxy != nil))
+	watch.timer.Stop()
 	if inside, ok := errors.AsType[*inwardError](err); ok {
+		watch.cancel(nil)
 		return nil, inside
 	}
 	if err != nil {
+		late := watch.err(err)
+		watch.cancel(nil)
+		if late != err && req.Context().Err() == nil {
+			return nil, late
+		}
 		return nil, unanswered(req, proxy, err)
 	}
+	resp.Body = watch.body(resp.Body)
 	return resp, nil
 }
 

@@ -46,6 +46,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -82,6 +83,7 @@ type Source struct {
 var (
 	_ source.Source = (*Source)(nil)
 	_ source.Tagger = (*Source)(nil)
+	_ source.Dater  = (*Source)(nil)
 )
 
 // repo returns the one repo of a URL.
@@ -193,6 +195,23 @@ func (s *Source) Tagged(ctx context.Context, r ref.Ref, skill lock.Skill) (commi
 		}
 	}
 	return commits, err
+}
+
+// Made implements [source.Dater]: the time of the committer.
+func (s *Source) Made(ctx context.Context, rawURL, commit string) (time.Time, error) {
+	repo, err := s.repo(rawURL)
+	if err != nil {
+		return time.Time{}, err
+	}
+	id, err := commitID(rawURL, ref.Commit(commit))
+	if err != nil {
+		return time.Time{}, err
+	}
+	snap, err := repo.open(ctx, id)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return snap.when, nil
 }
 
 // commitID checks a commit id of outside.

@@ -51,6 +51,8 @@ func (g *sysgit) config() []string {
 		"core.hooksPath=" + os.DevNull, "core.askPass=", "credential.interactive=false",
 		"submodule.recurse=false", "fetch.recurseSubmodules=false", "gc.auto=0", "maintenance.auto=false",
 		"remote." + remote + ".url=" + g.url,
+		// A server that says nothing ends as it does elsewhere: below one byte a second for 60 s.
+		"http.lowSpeedLimit=1", "http.lowSpeedTime=60",
 	}
 	if u, err := url.Parse(g.url); err == nil && u.Scheme == "http" && origin.Loopback(u.Hostname()) {
 		args = append(args, "protocol.http.allow=always")
@@ -89,7 +91,7 @@ func (g *sysgit) quietSSH(ctx context.Context) {
 		}
 	}
 	if out, err := g.run(ctx, "", "config", "--default=", "--get", "core.sshCommand"); err == nil && len(bytes.TrimSpace(out)) == 0 {
-		g.environ = append(g.environ[:len(g.environ):len(g.environ)], "GIT_SSH_COMMAND=ssh -o BatchMode=yes")
+		g.environ = append(g.environ[:len(g.environ):len(g.environ)], "GIT_SSH_COMMAND=ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=15 -o ServerAliveCountMax=4")
 	}
 }
 

@@ -138,6 +138,11 @@ func (w *wire) fetchPack(ctx context.Context, wants []plumbing.Hash, bare bool, 
 	if !w.v2 {
 		request, skip = fetchV0, skipToPackV0
 	}
+	return w.fetchPackBy(ctx, request, skip, wants, bare, to)
+}
+
+// fetchPackBy is fetchPack with the words of one protocol.
+func (w *wire) fetchPackBy(ctx context.Context, request func([]plumbing.Hash, bool) []byte, skip func(*pktReader, bool) error, wants []plumbing.Hash, bare bool, to *objectSet) error {
 	resp, err := w.post(ctx, request(wants, bare))
 	if err != nil {
 		return err

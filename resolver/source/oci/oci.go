@@ -20,11 +20,13 @@ package oci
 
 import (
 	"context"
+	"encoding/json"
 	"path"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/opencontainers/go-digest"
@@ -168,6 +170,29 @@ func (s *Source) Tagged(ctx context.Context, r ref.Ref, l lock.Skill) (manifests
 		manifests = append(manifests, string(m.digest))
 	}
 	return manifests, nil
+}
+
+// Made implements [source.Dater]: the time that the manifest's annotation says, which is zero where it says none.
+func (s *Source) Made(ctx context.Context, url, digest string) (time.Time, error) {
+	repo, err := s.at(url)
+	if err != nil {
+		return time.Time{}, err
+	}
+	m, err := repo.manifest(ctx, digest)
+	if err != nil {
+		return time.Time{}, err
+	}
+	var said struct {
+		Annotations map[string]string `json:"annotations"`
+	}
+	if err := json.Unmarshal(m.bytes, &said); err != nil {
+		return time.Time{}, repo.explain(err)
+	}
+	t, err := time.Parse(time.RFC3339, said.Annotations["org.opencontainers.image.created"])
+	if err != nil {
+		return time.Time{}, nil
+	}
+	return t, nil
 }
 
 // says returns the manifest of l if its artifact says that it is of l's version.

@@ -197,9 +197,9 @@ func TestVersions(t *testing.T) {
 // tags remembers versions, by name and version.
 type tags map[string]string
 
-func (t tags) At(r resolver.Tagged) string                 { return t[r.Name+r.Version] }
-func (t tags) Seen(r resolver.Tagged, pin string)          { t[r.Name+r.Version] = pin }
-func (t tags) Moved(r resolver.Tagged, before, now string) {}
+func (t tags) At(r resolver.Tagged) string                      { return t[r.Name+r.Version] }
+func (t tags) Seen(r resolver.Tagged, pin string)               { t[r.Name+r.Version] = pin }
+func (t tags) Moved(r resolver.Tagged, before, now string) bool { return false }
 
 // A manifest's entry and the lock's ref fit together, so that nothing is resolved anew.
 func TestRelockKeeps(t *testing.T) {

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"slices"
 
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
@@ -12,7 +13,8 @@ import (
 type InstallRequest struct {
 	Refs          []ref.Ref // as the person writes them, local ones relative to the working directory
 	Names         []string  // skills of the one ref
-	All           bool      // all skills of the refs
+	All           bool      // all skills of the refs that can be installed; the others are held
+	Strict        bool      // with All: all or nothing
 	Pin           bool      // write exact versions
 	Hosts         []string  // agents besides the recorded ones
 	Accept        []string  // permissions
@@ -35,9 +37,13 @@ func (a *Applier) Install(ctx context.Context, r InstallRequest) (Result, error)
 	for i := range refs {
 		refs[i] = a.Rebase(r.Refs[i])
 	}
-	j := job{Applier: a, files: f, dry: r.DryRun, force: r.Force, accept: r.Accept, unsigned: r.AllowUnsigned, hostFlags: r.Hosts}
+	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved))
+	j := job{Applier: a, files: f, dry: r.DryRun, force: r.Force, accept: r.Accept, unsigned: r.AllowUnsigned, hostFlags: r.Hosts, holdBack: r.All && !r.Strict}
 	if err := j.add(ctx, refs, r.Names, r.All, r.Pin); err != nil {
 		return Result{}, err
+	}
+	if len(j.held) > 0 && len(j.added) == 0 {
+		return Result{Lock: f.Lock, LockState: "unchanged", DryRun: r.DryRun, Held: j.held}, nil
 	}
 	if err := j.relock(ctx, func(string) bool { return false }); err != nil {
 		return Result{}, err

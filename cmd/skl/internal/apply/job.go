@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -19,6 +20,7 @@ import (
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/manifest"
 	"github.com/skl-project/skl/spec/ref"
 )
 
@@ -41,6 +43,15 @@ type Result struct {
 	DryRun    bool       // nothing was written
 	Wishes    []Wish     // of a dry run: what would have to be accepted
 	Unlinked  []string   // names that were links only
+	Held      []Held     // of an install of all skills: what was left out
+	Gone      []Gone     // of an update: skills that their source no longer holds, which stay
+}
+
+// A Gone is a skill that its source no longer holds.
+type Gone struct {
+	Name    string `json:"name"`
+	Version string `json:"version"` // that stays
+	Since   string `json:"since"`   // "since VERSION" or "at COMMIT (DATE)"
 }
 
 // A job is one install, update, remove or lock: the manifest and lock it
@@ -61,13 +72,18 @@ type job struct {
 	added     []string // names the command line asked for
 	anew      []string // names whose entry was chosen anew, not kept from the lock
 	picked    []selection
+	holdBack  bool // of all skills of the references, hold those that cannot be installed
+	held      []Held
+	before    map[string]manifest.Skill // entries of the manifest that were replaced
+	spareGone bool                      // keep what its source no longer holds
+	gone      []Gone
 }
 
 // add resolves refs and puts their skills into the manifest.
 func (j *job) add(ctx context.Context, refs []ref.Ref, names []string, all, pin bool) error {
 	rs := j.Resolver(j.files.Manifest)
 	for _, r := range refs {
-		picked, err := j.pick(ctx, rs, r, names, all, pin)
+		picked, err := j.pick(ctx, rs, r, names, all, pin, j.spare)
 		if err != nil {
 			return err
 		}
@@ -76,9 +92,18 @@ func (j *job) add(ctx context.Context, refs []ref.Ref, names []string, all, pin 
 				if j.picked[i].found.Lock.SameBytes(s.found.Lock) {
 					continue // one release, found through several plugins
 				}
-				return diag.New(diag.Misuse, "same_name", "%s and %s both hold a skill called %q; one name means one skill", j.picked[i].entry.Ref, s.entry.Ref, s.entry.Name)
+				err := diag.New(diag.Misuse, "same_name", "%s and %s both hold a skill called %q; one name means one skill", j.picked[i].entry.Ref, s.entry.Ref, s.entry.Name)
+				if err := j.spare(s.entry.Name, s.found.Lock.Path, err); err != nil {
+					return err
+				}
+				continue
 			}
-			if err := j.put(s); err != nil {
+			old, _ := j.files.Lock.Skill(s.entry.Name)
+			err := rs.Unmoved(ctx, old, s.found.Lock, r.Version)
+			if err == nil {
+				err = j.put(s)
+			}
+			if err := j.spare(s.entry.Name, s.found.Lock.Path, err); err != nil {
 				return err
 			}
 		}
@@ -96,6 +121,12 @@ func (j *job) put(s selection) error {
 			return diag.New(diag.Misuse, "same_name", "skl.toml has a skill called %q already, from %s", s.entry.Name, have.Ref).At(m.Where(s.entry.Name)).
 				Hint("skl remove %s", s.entry.Name).Hint("replace it: add --force")
 		}
+	}
+	if old, ok := m.Skill(s.entry.Name); ok {
+		if j.before == nil {
+			j.before = map[string]manifest.Skill{}
+		}
+		j.before[s.entry.Name] = old
 	}
 	if err := m.SetSkill(s.entry.Name, s.entry); err != nil {
 		return err
@@ -138,9 +169,22 @@ func (j *job) relock(ctx context.Context, upgrade func(string) bool) error {
 	if err := j.AgreeOn(ctx, j.files, kept); err != nil {
 		return err
 	}
-	j.next, err = j.Resolver(j.files.Manifest).Relock(ctx, all, base, func(name string) bool {
+	rs := j.Resolver(j.files.Manifest)
+	if j.spareGone {
+		var mu sync.Mutex // guards j.gone
+		rs.Gone = func(s lock.Skill, since string) {
+			mu.Lock()
+			defer mu.Unlock()
+			j.gone = append(j.gone, Gone{s.Name, s.Version, since})
+		}
+	}
+	j.next, err = rs.Relock(ctx, all, base, func(name string) bool {
 		return upgrade(name) && !slices.Contains(j.added, name)
 	})
+	slices.SortFunc(j.gone, func(a, b Gone) int { return strings.Compare(a.Name, b.Name) })
+	for _, g := range j.gone {
+		j.anew = slices.DeleteFunc(j.anew, func(name string) bool { return name == g.Name })
+	}
 	return err
 }
 
@@ -163,19 +207,17 @@ func (j *job) finish(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := j.checkSignatures(ctx, j.next, j.files.Lock, signatureOptions{j.unsigned, j.accept, j.dry, j.lockOnly, j.chosen}); err != nil {
-		return Result{}, err
-	}
-	if err := j.Prefetch(ctx, in.Installer, j.next.Skills, have); err != nil {
-		return Result{}, err
-	}
-	wishes, err := j.materialise(ctx, in, j.next.Skills, have, j.dry, j.chosen)
-	if err != nil {
-		return Result{}, err
+	wishes, err := j.prepare(ctx, in, have)
+	if serr := j.sift(ctx, in.Installer, have, err); serr != nil {
+		return Result{}, serr
+	} else if err != nil {
+		if wishes, err = j.prepare(ctx, in, have); err != nil {
+			return Result{}, err
+		}
 	}
 	wishes = slices.DeleteFunc(wishes, func(w Wish) bool { return slices.Contains(j.accept, w.Permission) })
 	if !j.dry {
-		if err := j.consent(wishes); err != nil {
+		if err := j.consentEach(wishes); err != nil {
 			return Result{}, err
 		}
 	}
@@ -183,12 +225,22 @@ func (j *job) finish(ctx context.Context) (Result, error) {
 	if j.lockOnly {
 		result, err = j.writeLock()
 	} else {
-		changes := install.Diff(j.Root, j.next.Skills, have, install.Options{Force: j.force, Hold: j.hold, Prune: true, Links: in.Links, Copy: in.Copy})
+		options := install.Options{Force: j.force, Hold: j.hold, Prune: true, Links: in.Links, Copy: in.Copy}
+		changes := install.Diff(j.Root, j.next.Skills, have, options)
+		if any, err := j.holdConflicts(changes); err != nil {
+			return Result{}, err
+		} else if any {
+			changes = install.Diff(j.Root, j.next.Skills, have, options)
+		}
+		if len(j.held) > 0 && len(j.added) == 0 {
+			return Result{Lock: j.files.Lock, LockState: "unchanged", DryRun: j.dry, Held: j.held}, nil
+		}
 		if j.hold {
 			j.keepHeld(changes)
 		}
 		result, err = j.carryOut(ctx, in.Installer, changes)
 	}
+	result.Gone, result.Held = j.gone, j.held
 	if j.dry {
 		result.Wishes = wishes
 	}

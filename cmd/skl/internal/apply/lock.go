@@ -3,6 +3,8 @@ package apply
 import (
 	"context"
 	"slices"
+
+	"github.com/skl-project/skl/resolver"
 )
 
 // A LockRequest asks for a new skl.lock, and nothing else.
@@ -31,6 +33,7 @@ func (a *Applier) Lock(ctx context.Context, r LockRequest) (Result, error) {
 			return Result{}, a.NotInManifest(name, f)
 		}
 	}
+	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved))
 	j := &job{Applier: a, files: f, dry: r.DryRun, lockOnly: true, accept: r.Accept}
 	if err := j.relock(ctx, func(name string) bool { return slices.Contains(r.Upgrade, name) }); err != nil {
 		return Result{}, err

@@ -30,7 +30,7 @@ type selection struct {
 
 // pick resolves one ref and chooses its skills: the ones that are named, all of them, the only
 // one, or those a person picks. pin writes exact versions.
-func (a *Applier) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, names []string, all, pin bool) ([]selection, error) {
+func (a *Applier) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, names []string, all, pin bool, spare func(name, path string, err error) error) ([]selection, error) {
 	o, err := rs.Open(ctx, resolver.Want{Ref: r})
 	if err != nil {
 		return nil, err
@@ -39,6 +39,7 @@ func (a *Applier) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, na
 	if err != nil {
 		return nil, err
 	}
+	offered := found
 	if len(found) > 1 && len(names) == 0 && !all && o.Want.Ref.Kind != ref.Market {
 		if found, err = a.ChooseSkills(r, found); err != nil {
 			return nil, err
@@ -46,19 +47,40 @@ func (a *Applier) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, na
 	}
 	var out []selection
 	for _, f := range found {
-		if f.Invalid != nil && all {
-			a.Tell.Warn("%s is left out: %s", f.Lock.Path, f.Invalid)
+		same, err := sameName(offered, f), error(nil)
+		switch {
+		case f.Invalid != nil && all:
+			err = invalidSkill(f)
+		case f.Invalid != nil:
+			return nil, fmt.Errorf("%s: %w", f.Lock.Path, f.Invalid)
+		case same != nil && (all || r.Kind == ref.Market):
+			err = same
+		default:
+			err = checkName(f)
+		}
+		if err != nil {
+			if err = spare(f.Lock.Name, f.Lock.Path, err); err != nil {
+				return nil, err
+			}
 			continue
 		}
-		if f.Invalid != nil {
-			return nil, fmt.Errorf("%s: %w", f.Lock.Path, f.Invalid)
+		for _, other := range f.Also {
+			if all {
+				a.Tell.Note("%s: took %s, not %s", f.Lock.Name, f.Lock.Path, other.Lock.Path)
+			}
 		}
-		if err := checkName(f); err != nil {
-			return nil, err
-		}
-		out = append(out, a.selected(o, f, len(found), pin))
+		out = append(out, a.selected(o, f, len(found), pin, same != nil))
 	}
 	return out, nil
+}
+
+// invalidSkill is the error of a skill that cannot be read, where others of its place can be.
+func invalidSkill(f source.Found) error {
+	e, ok := errors.AsType[*diag.Error](f.Invalid)
+	if !ok {
+		return diag.New(diag.Misuse, "invalid_skill", "%s: %w", f.Lock.Path, f.Invalid)
+	}
+	return fmt.Errorf("%s: %w", f.Lock.Path, e)
 }
 
 // checkName refuses names that cannot be a directory everywhere.
@@ -78,7 +100,7 @@ func checkName(f source.Found) error {
 }
 
 // selected builds the manifest entry of one found skill.
-func (a *Applier) selected(o *resolver.Opened, f source.Found, of int, pin bool) selection {
+func (a *Applier) selected(o *resolver.Opened, f source.Found, of int, pin, byPath bool) selection {
 	asked := o.Want.Ref
 	version, kind := resolver.Written(o.Kind, asked.Version, f.Lock.Version, f.Lock.Commit, pin)
 	if pin && asked.Kind == ref.OCI && kind != lock.Range {
@@ -89,6 +111,12 @@ func (a *Applier) selected(o *resolver.Opened, f source.Found, of int, pin bool)
 		version, kind = "", ""
 	}
 	r := narrow(asked.WithoutVersion(), f, of)
+	if byPath {
+		r.Skill, r.Path = "", f.Lock.Path
+		if asked.Kind == ref.Local {
+			r.Path = strings.TrimSuffix(asked.Path, "/") + "/" + f.Lock.Path
+		}
+	}
 	entry := manifest.Skill{Name: f.Lock.Name, Ref: r.String()}
 	switch kind {
 	case lock.Range:
@@ -141,6 +169,9 @@ func (a *Applier) ChooseSkills(r ref.Ref, found []source.Found) ([]source.Found,
 	options := make([]ask.Option, len(found))
 	for i, f := range found {
 		options[i] = ask.Option{Label: f.Lock.Name, Detail: f.Description}
+		if sameName(found, f) != nil {
+			options[i].Detail = f.Lock.Path + "  " + f.Description
+		}
 	}
 	picked, err := a.Ask.Choose(fmt.Sprintf("%s holds %d skills; which ones?", r, len(found)), options)
 	if err == nil {

@@ -50,7 +50,8 @@ func (a *Applier) Update(ctx context.Context, r UpdateRequest) (Result, error) {
 			return Result{}, err
 		}
 	}
-	j := &job{Applier: a, files: f, dry: r.DryRun, force: r.Force, hold: r.Safe, accept: r.Accept, unsigned: r.AllowUnsigned}
+	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved))
+	j := &job{Applier: a, files: f, dry: r.DryRun, force: r.Force, hold: r.Safe, accept: r.Accept, unsigned: r.AllowUnsigned, spareGone: len(r.Names) != 1}
 	if err := j.relock(ctx, upgrade); err != nil {
 		return Result{}, err
 	}
@@ -101,6 +102,9 @@ func (a *Applier) widen(ctx context.Context, f *scope.Files, upgrade func(string
 			continue
 		}
 		newest, err := latest(ctx, rs, want)
+		if resolver.Dropped(err) {
+			continue // the range stays, and so does what is told of it
+		}
 		if err != nil {
 			return err
 		}
@@ -129,10 +133,11 @@ func latest(ctx context.Context, rs *resolver.Resolver, want resolver.Named) (lo
 type Outdated struct {
 	Name   string `json:"name"`
 	Locked string `json:"locked"`
-	Wanted string `json:"wanted"` // newest within the constraint
-	Latest string `json:"latest"` // newest stable
+	Wanted string `json:"wanted"` // newest within the constraint; "" if gone
+	Latest string `json:"latest"` // newest stable; "" if gone
 	Ref    string `json:"ref"`
 	Held   string `json:"held,omitempty"` // reason
+	Gone   string `json:"gone,omitempty"` // "since VERSION" or "at COMMIT (DATE)": its source no longer holds it there
 }
 
 func (a *Applier) outdated(ctx context.Context, rs *resolver.Resolver, f *scope.Files, want resolver.Named) (Outdated, error) {
@@ -140,12 +145,26 @@ func (a *Applier) outdated(ctx context.Context, rs *resolver.Resolver, f *scope.
 	entry, _ := f.Manifest.Skill(want.Name)
 	out := Outdated{Name: want.Name, Locked: s.Version, Ref: entry.Ref, Held: entry.HoldReason}
 	wanted, err := rs.Choose(ctx, want)
+	if resolver.Dropped(err) && s.Name != "" {
+		out.Gone, err = rs.GoneSince(ctx, want, s)
+		return out, err
+	}
 	if err != nil {
 		return out, err
+	}
+	if err := rs.Unmoved(ctx, s, wanted, want.Ref.Version); err != nil {
+		return out, diag.Located(err, want.Where)
 	}
 	out.Wanted, out.Latest = wanted.Version, wanted.Version
 	if want.Kind == lock.Range {
 		newest, err := latest(ctx, rs, want)
+		if resolver.Dropped(err) {
+			beyond := want
+			beyond.Ref.Version, beyond.Kind = "", ""
+			out.Latest = ""
+			out.Gone, err = rs.GoneSince(ctx, beyond, wanted)
+			return out, err
+		}
 		if err != nil {
 			return out, err
 		}

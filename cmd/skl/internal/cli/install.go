@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
 )
@@ -22,7 +24,9 @@ import (
 type installResult struct {
 	OK      bool             `json:"ok"`
 	Changes []install.Change `json:"changes"`
-	Lock    string           `json:"lock"` // changed or unchanged
+	Lock    string           `json:"lock"`           // changed or unchanged
+	Held    []apply.Held     `json:"held,omitempty"` // of --all: what was left out, and why; then "ok" is false
+	Gone    []apply.Gone     `json:"gone,omitempty"` // skills that their source no longer holds, which stay
 }
 
 func dryRunFlag() cli.Flag {
@@ -34,7 +38,7 @@ func forceFlag() cli.Flag {
 }
 
 func acceptFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "accept", Usage: "accept `PERM`[,…] that a skill asks for"}
+	return &cli.StringSliceFlag{Name: "accept", Usage: "accept `PERM`[,…] that a skill asks for, \"signer\" or \"moved\""}
 }
 
 func unsignedFlag() cli.Flag {
@@ -58,7 +62,8 @@ func installCommand() command {
 		flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "skill", Aliases: []string{"s"}, Usage: "install the skill `NAME` of the reference (repeatable)"},
 			hostFlag("install for the agent `HOST` (repeatable)"),
-			&cli.BoolFlag{Name: "all", Usage: "all skills of the reference"},
+			&cli.BoolFlag{Name: "all", Usage: "all skills of the reference that can be installed; what is held is listed, exit 3"},
+			&cli.BoolFlag{Name: "strict", Usage: "with --all: all or nothing"},
 			&cli.BoolFlag{Name: "list", Aliases: []string{"l"}, Usage: "only list what the reference holds"},
 			&cli.BoolFlag{Name: "pin", Usage: "write the exact version"},
 			&cli.BoolFlag{Name: "link", Usage: "link a local folder instead of copying it, while you work on it"},
@@ -72,6 +77,9 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 	refs, names, err := parseArgs(c.Args().Slice(), c.StringSlice("skill"))
 	if err != nil {
 		return err
+	}
+	if c.Bool("strict") && !c.Bool("all") {
+		return diag.New(diag.Misuse, "usage", "--strict belongs to --all: all skills or none")
 	}
 	if c.Bool("list") {
 		return w.listRefs(ctx, refs)
@@ -87,7 +95,7 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 		return runFrozen(ctx, w, c)
 	}
 	result, err := w.Install(ctx, apply.InstallRequest{
-		Refs: refs, Names: names, All: c.Bool("all"), Pin: c.Bool("pin"), Hosts: c.StringSlice("host"),
+		Refs: refs, Names: names, All: c.Bool("all"), Strict: c.Bool("strict"), Pin: c.Bool("pin"), Hosts: c.StringSlice("host"),
 		Accept: accepted(c), AllowUnsigned: c.Bool("allow-unsigned"), Force: c.Bool("force"), DryRun: c.Bool("dry-run"),
 	})
 	if held, ok := errors.AsType[*apply.Ambiguous](err); ok {
@@ -129,9 +137,13 @@ func (w *world) listRefs(ctx context.Context, refs []ref.Ref) error {
 	}
 	all := []listed{}
 	for _, r := range refs {
-		found, err := w.Holdings(ctx, r)
+		best, err := w.Holdings(ctx, r)
 		if err != nil {
 			return err
+		}
+		var found []source.Found
+		for _, f := range best {
+			found = append(append(found, f), f.Also...)
 		}
 		if !w.ui.JSON {
 			w.printFound(found)
@@ -159,11 +171,40 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		w.ui.Note("%s was a link; its folder is left as it is", name)
 	}
 	c := r.Changes
+	if len(r.Held) > 0 {
+		held := r.Held
+		r.Held = nil
+		if w.ui.JSON {
+			for i := range c.List {
+				c.List[i].Root = w.Root
+			}
+			if err := w.ui.Result(installResult{Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone, Held: held}); err != nil {
+				return err
+			}
+			return unmet("held")
+		}
+		if len(c.List) > 0 {
+			if err := w.printInstall(r, nil); err != nil {
+				return err
+			}
+		}
+		for _, h := range held {
+			w.ui.Print("held %s  %s", cmp.Or(h.Name, h.Path), h.Why)
+			for _, hint := range h.Hints {
+				w.ui.Hint("%s: %s", cmp.Or(h.Name, h.Path), hint)
+			}
+		}
+		w.ui.Note("held %s; --strict installs all or nothing", diag.Count(len(held), "skill"))
+		return unmet("held")
+	}
 	if w.ui.JSON {
 		for i := range c.List {
 			c.List[i].Root = w.Root
 		}
-		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState})
+		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone})
+	}
+	for _, g := range r.Gone {
+		w.ui.Warn("%s is gone upstream %s, and stays as it is; to remove it: skl remove %s", versioned(g.Name, g.Version), g.Since, g.Name)
 	}
 	for _, wish := range r.Wishes {
 		wish.Warn(w.ui)

@@ -69,7 +69,11 @@ func outdatedCommand() command {
 			}
 			rows := [][]string{{"NAME", "LOCKED", "WANTED", "LATEST", "FROM"}}
 			for _, s := range out.Skills {
-				rows = append(rows, []string{s.Name, orDash(s.Locked), s.Wanted, s.Latest, s.Ref})
+				latest := orDash(s.Latest)
+				if s.Gone != "" {
+					latest = "gone upstream " + s.Gone
+				}
+				rows = append(rows, []string{s.Name, orDash(s.Locked), orDash(s.Wanted), latest, s.Ref})
 			}
 			w.ui.Rows(rows)
 			if len(out.Skills) == 0 {

@@ -29,7 +29,7 @@ func TestReadState(t *testing.T) {
 		if got := errorText(err); test.want == "" && got != "" || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
-		if (len(tags) == 1) != (name == "good") {
+		if (len(tags.Tags) == 1) != (name == "good") {
 			t.Errorf("%s: %v", name, tags)
 		}
 	}

@@ -1,10 +1,12 @@
 package scope
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
@@ -17,18 +19,32 @@ type tags struct {
 	path string
 	warn func(format string, args ...any)
 
-	once  sync.Once
-	mu    sync.Mutex
-	known map[string]string // pins by tagKey; what the file has
-	seen  map[string]string // what was learned since
-	told  map[string]bool   // what was said once
-	err   error             // why the file cannot be read
+	once   sync.Once
+	mu     sync.Mutex
+	known  map[string]string // pins by tagKey; what the file has
+	seen   map[string]string // what was learned since
+	told   map[string]bool   // what was said once
+	moves  []move            // what was accepted since
+	accept bool              // a person accepts moves
+	err    error             // why the file cannot be read
 }
 
 // A tagFile is the form of the file.
 type tagFile struct {
 	Version int               `json:"version"`
-	Tags    map[string]string `json:"tags"` // pins by tagKey
+	Tags    map[string]string `json:"tags"`            // pins by tagKey
+	Moves   []move            `json:"moves,omitempty"` // in the order in which they were accepted
+}
+
+// A move is a release that had other bytes before, which this user accepted.
+type move struct {
+	URL     string    `json:"url"`
+	Name    string    `json:"name"`
+	Version string    `json:"version"`
+	Tag     string    `json:"tag,omitempty"`
+	From    string    `json:"from"`
+	To      string    `json:"to"`
+	At      time.Time `json:"accepted"`
 }
 
 func tagKey(t resolver.Tagged) string {
@@ -38,22 +54,24 @@ func tagKey(t resolver.Tagged) string {
 func (t *tags) load() {
 	t.once.Do(func() {
 		t.seen = map[string]string{}
-		if t.known, t.err = readTags(t.path); t.err != nil {
+		var file tagFile
+		file, t.err = readTags(t.path)
+		if t.known = file.Tags; t.err != nil {
 			t.warn("%s; repositories are asked again", t.err)
 		}
 	})
 }
 
-func readTags(path string) (map[string]string, error) {
+func readTags(path string) (tagFile, error) {
 	var file tagFile
 	err := ReadState(path, &file)
 	if err == nil && file.Version != 1 && (file.Version != 0 || len(file.Tags) > 0) {
 		err = fmt.Errorf("its version is %d, and this skl knows 1", file.Version)
 	}
 	if err != nil {
-		return nil, diag.New(diag.Failed, "tags_corrupt", "%s cannot be read: %v", path, err).Hint("move it away")
+		return tagFile{}, diag.New(diag.Failed, "tags_corrupt", "%s cannot be read: %v", path, err).Hint("move it away")
 	}
-	return file.Tags, nil
+	return file, nil
 }
 
 func (t *tags) At(s resolver.Tagged) string {
@@ -71,25 +89,30 @@ func (t *tags) Seen(s resolver.Tagged, pin string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := tagKey(s)
-	before, ok := t.seen[key]
-	if !ok {
-		before = t.known[key]
+	if t.known[key] == "" && t.seen[key] == "" {
+		t.seen[key] = pin
 	}
-	switch before {
-	case pin:
-		return
-	case "":
-	default:
-		t.tell(s, before, pin)
-	}
-	t.seen[key] = pin
 }
 
-func (t *tags) Moved(s resolver.Tagged, before, now string) {
+// Moved implements [resolver.Tags]: see [Scope.AcceptMoved].
+func (t *tags) Moved(s resolver.Tagged, before, now string) bool {
 	t.load()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.tell(s, before, now)
+	if !t.accept {
+		return false
+	}
+	t.seen[tagKey(s)] = now
+	t.moves = append(t.moves, move{s.URL, s.Name, s.Version, s.Tag, before, now, time.Now().UTC().Truncate(time.Second)})
+	t.say("accepted that %s %s moved in %s: it was %s, and is %s", s.Name, cmp.Or(s.Version, s.Tag), s.URL, before, now)
+	return true
+}
+
+// AcceptMoved says whether releases that have other bytes than before are taken, and recorded as accepted.
+func (sc *Scope) AcceptMoved(yes bool) {
+	sc.tags.mu.Lock()
+	defer sc.tags.mu.Unlock()
+	sc.tags.accept = yes
 }
 
 // warnOnce says something that may be found out several times.
@@ -112,11 +135,6 @@ func (t *tags) say(format string, args ...any) {
 	t.warn(format, args...)
 }
 
-// tell says that a tag moved. The caller holds mu.
-func (t *tags) tell(s resolver.Tagged, before, now string) {
-	t.say("%s %s moved in %s: it was %s, and is %s", s.Name, s.Version, s.URL, before, now)
-}
-
 // KeepTags writes what was learned of tags beside what another skl may have learned. That it cannot be kept costs a
 // question next time.
 func (sc *Scope) KeepTags() {
@@ -127,16 +145,18 @@ func (sc *Scope) KeepTags() {
 		return
 	}
 	err := sc.ChangeState(t.path, func() (any, error) {
-		all, err := readTags(t.path)
+		file, err := readTags(t.path)
 		if err != nil {
 			return nil, err
 		}
-		if all == nil {
-			all = map[string]string{}
+		if file.Tags == nil {
+			file.Tags = map[string]string{}
 		}
-		maps.Copy(all, t.seen)
-		t.known, t.seen = all, map[string]string{}
-		return tagFile{1, all}, nil
+		maps.Copy(file.Tags, t.seen)
+		t.known, t.seen = file.Tags, map[string]string{}
+		file.Version, file.Moves = 1, append(file.Moves, t.moves...)
+		t.moves = nil
+		return file, nil
 	})
 	if err != nil {
 		sc.Tell.Warn("which versions were seen was not kept: %s", err)
