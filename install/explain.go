@@ -3,9 +3,33 @@ package install
 import (
 	"errors"
 	"io/fs"
+	"os"
 
 	"github.com/skl-project/skl/spec/diag"
 )
+
+// Unwritable turns an error of the file system, of whatever was done, into one that says what to do if the file system
+// is full or read-only. Others, and those that say it already, are returned as they are.
+func Unwritable(err error) error {
+	if _, told := errors.AsType[*diag.Error](err); told || err == nil {
+		return err
+	}
+	path := "the directory"
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		path = e.Path
+	} else if e, ok := errors.AsType[*os.LinkError](err); ok {
+		path = e.New
+	}
+	switch {
+	case isFull(err):
+		return diag.New(diag.Failed, "disk_full", "no space is left for %s: %w", diag.Printable(path), err).
+			Hint("make room (skl cache gc) and try again")
+	case isReadOnly(err):
+		return diag.New(diag.Failed, "not_writable", "%s cannot be written: %w", diag.Printable(path), err).
+			Hint("look how it is mounted; --scope user works in the home directory, SKL_STATE_DIR and SKL_DATA_DIR move skl's own")
+	}
+	return err
+}
 
 // Explain turns errors of the file system during an Apply into ones that say
 // what to do: a full disk, a root that cannot be written. Others are returned

@@ -237,6 +237,15 @@ func (in *Installer) leaveCopies(t *Transaction, c Change, report *Report) error
 			t.Remove(roots.ReceiptPath(filepath.Dir(path), c.Name))
 		}
 	}
+	for _, path := range in.paths(c.Name, c.have.Receipt) {
+		aside := filepath.Join(roots.Aside(filepath.Dir(path)), disabled, c.Name)
+		if c.have.Disabled && in.Dir.Exists(aside) && in.allows(aside) {
+			t.Remove(aside)
+			if in.isCopyReceipt(path, c.Name) {
+				t.Remove(roots.ReceiptPath(filepath.Dir(path), c.Name))
+			}
+		}
+	}
 	for _, path := range c.plan.keepLinks {
 		if err := in.keep(t, c.Name, path, report); err != nil {
 			return err

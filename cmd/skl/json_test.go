@@ -17,7 +17,7 @@ const (
 	rootFields    = "id path scope priority trust_ceiling state host"
 	recordFields  = "name qualified description path root scope priority trust state shadowed_by shadows hosts source version digest format signature generated_from warnings"
 	installFields = "ok changes lock"
-	changeFields  = "action name from to version source commit digest root links files bytes permissions signer"
+	changeFields  = "action name from to version source commit digest root links files bytes permissions signer hosts"
 	findingFields = "file line column rule severity message fix"
 	errorFields   = "code message hints where retryable candidates"
 	whereFields   = "file line column"

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/within"
@@ -49,7 +50,8 @@ func (s *Store) Put(limits bundle.Limits, fetch func(bundle.Sink) error) (bundle
 	if err := durable.MkdirPrivate(s.Dir); err != nil {
 		return bundle.Summary{}, err
 	}
-	tmp, err := os.MkdirTemp(s.Dir, "put-")
+	s.sweep(time.Now())
+	tmp, err := os.MkdirTemp(s.Dir, putPrefix)
 	if err != nil {
 		return bundle.Summary{}, err
 	}
@@ -173,7 +175,10 @@ func (s *Store) Prune(keep map[bundle.Digest]bool, dry bool) (entries int, bytes
 	}
 	for _, dir := range dirs {
 		path := filepath.Join(s.Dir, dir.Name())
-		if strings.HasPrefix(dir.Name(), "put-") {
+		if strings.HasPrefix(dir.Name(), putPrefix) {
+			if s.live(path, time.Now()) {
+				continue
+			}
 			if err := drop(path); err != nil {
 				return entries, bytes, err
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/bundle"
@@ -188,5 +189,43 @@ func BenchmarkCopy(b *testing.B) {
 		if _, err := s.Copy(sum.Tree, within.Anywhere(), filepath.Join(dir, fmt.Sprint(n))); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// What a killed Put left goes with the next one, once it is old; what another Put is filling stays.
+func TestPutSweeps(t *testing.T) {
+	s := &Store{Dir: t.TempDir()}
+	leave := func(name string, age time.Duration) string {
+		t.Helper()
+		dir, file := filepath.Join(s.Dir, name), filepath.Join(s.Dir, name, "tree", "SKILL.md")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("half"), 0o444), os.Chmod(filepath.Dir(file), 0o500)); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(-age)
+		for _, path := range []string{file, filepath.Dir(file), dir} {
+			if err := os.Chtimes(path, at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	old, young := leave("put-1", 2*time.Hour), leave("put-2", time.Minute)
+	if _, _, err := s.Prune(nil, true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(bundle.InstallLimits, demo); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(old); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an old leftover: %v", err)
+	}
+	if _, err := os.Lstat(young); err != nil {
+		t.Errorf("a Put at work: %v", err)
+	}
+	if _, _, err := s.Prune(nil, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(young); err != nil {
+		t.Errorf("a Put at work, after Prune: %v", err)
 	}
 }

@@ -1,15 +1,23 @@
 package apply
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // A RemoveRequest asks for skills to be removed with their links and lock entries.
 type RemoveRequest struct {
 	Names  []string
-	Force  bool // local edits too, after a backup
+	From   *ref.Ref // instead of Names: all skills of this repository, folder or plugin; its version does not matter
+	All    bool     // instead of Names: all skills of skl.toml
+	Force  bool     // local edits too, after a backup
 	DryRun bool
 }
 
@@ -20,6 +28,9 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 		return Result{}, err
 	}
 	defer end()
+	if r.Names, err = a.meant(r, f); err != nil {
+		return Result{}, err
+	}
 	var locked, unlinked []string
 	for _, name := range r.Names {
 		if _, ok := f.Manifest.Skill(name); !ok {
@@ -33,8 +44,10 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 			}
 		}
 		locked = append(locked, name)
-		if s, ok := f.Lock.Skill(name); ok && len(s.RequiredBy) > 0 {
-			return Result{}, diag.New(diag.Misuse, "required", "%s is required by %v", name, s.RequiredBy).Hint("skl why %s", name)
+		s, _ := f.Lock.Skill(name)
+		needs := slices.DeleteFunc(slices.Clone(s.RequiredBy), func(by string) bool { return slices.Contains(r.Names, by) })
+		if len(needs) > 0 {
+			return Result{}, diag.New(diag.Misuse, "required", "%s is required by %s", name, strings.Join(needs, ", ")).Hint("skl why %s", name)
 		}
 		if _, ok := f.Manifest.Skill(name); !ok {
 			return Result{}, a.NotInManifest(name, f)
@@ -59,4 +72,43 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 	result, err := j.finish(ctx)
 	result.Unlinked = unlinked
 	return result, err
+}
+
+// meant are the names that a request is about.
+func (a *Applier) meant(r RemoveRequest, f *scope.Files) ([]string, error) {
+	if r.From == nil && !r.All {
+		return r.Names, nil
+	}
+	from := ref.Ref{}
+	if r.From != nil {
+		from = a.Rebase(*r.From)
+	}
+	var names, refs []string
+	for _, s := range f.Manifest.Skills {
+		m, err := ref.Parse(s.Ref)
+		if refs = append(refs, s.Ref); r.All || err == nil && a.comesFrom(m, from, f) {
+			names = append(names, s.Name)
+		}
+	}
+	switch {
+	case len(names) > 0:
+		return names, nil
+	case r.All:
+		return nil, diag.New(diag.Misuse, "unknown_skill", "%s names no skills", a.Short(f.ManifestPath)).Hint("skl list")
+	}
+	return nil, diag.New(diag.Misuse, "unknown_skill", "no skill of %s is from %s", a.Short(f.ManifestPath), r.From).Meant(spell.Nearest(r.From.String(), refs, 3)...).Hint("skl list --fields name,source")
+}
+
+// comesFrom reports whether the skill of the ref m is what from names, or lies in it. A name of a namespace that is bound to
+// a forge is that forge's.
+func (a *Applier) comesFrom(m, from ref.Ref, f *scope.Files) bool {
+	for _, r := range []*ref.Ref{&m, &from} {
+		bound := cmp.Or(f.Manifest.Namespaces[r.Owner], a.Config.Namespaces[r.Owner])
+		if forge, ok := strings.CutPrefix(bound, "forge:"); ok && r.Kind == ref.Name {
+			r.Kind, r.Host = ref.Forge, forge
+		}
+	}
+	below := from.Path == "" || m.Path == from.Path || strings.HasPrefix(m.Path, strings.TrimSuffix(from.Path, "/")+"/")
+	return m.Kind == from.Kind && m.Host == from.Host && m.Owner == from.Owner && m.Repo == from.Repo && m.URL == from.URL && below &&
+		(from.Skill == "" || m.Skill == from.Skill) && (from.Digest == "" || m.Digest == from.Digest)
 }

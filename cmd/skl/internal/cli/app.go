@@ -19,6 +19,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/diag"
@@ -78,7 +79,7 @@ func invoke(ctx context.Context, args []string, e env) int {
 		u.Note("interrupted; nothing half-done is left behind")
 		return interrupted
 	}
-	err = irregular(err)
+	err = scope.Unwritable(irregular(err))
 	if _, printed := errors.AsType[shown](err); !printed {
 		u.Error(err)
 	}

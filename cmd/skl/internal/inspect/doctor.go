@@ -27,6 +27,31 @@ type Finding struct {
 	Mend   string `json:"mend,omitempty"` // command
 }
 
+// A KnownHost is an agent that skl knows.
+type KnownHost struct {
+	ID      string `json:"id"` // what --host takes
+	Name    string `json:"name"`
+	Project string `json:"project"`        // where its skills are written in a project
+	User    string `json:"user,omitempty"` // and for the user; "" if it has none
+	Found   bool   `json:"found"`          // it left traces here
+}
+
+// KnownHosts lists all agents, in the order in which choices are shown.
+func (in *Inspector) KnownHosts() []KnownHost {
+	env := in.Applier.HostEnv()
+	found := hosts.Detect(env)
+	var out []KnownHost
+	for _, h := range hosts.All() {
+		k := KnownHost{ID: h.ID, Name: h.Name, Project: h.ProjectWrite}
+		if h.UserWrite != "" {
+			k.User = in.Applier.Short(env.Expand(h.UserWrite))
+		}
+		k.Found = slices.ContainsFunc(found, func(d hosts.Detected) bool { return d.Host.ID == h.ID })
+		out = append(out, k)
+	}
+	return out
+}
+
 // Doctor looks at the environment, the agents and the copies they load. With fix it mends links, copies and line endings,
 // removes links of skl's own that lead nowhere, and settles an interrupted install.
 func (in *Inspector) Doctor(ctx context.Context, fix bool) ([]Finding, error) {

@@ -20,7 +20,7 @@ func (sc *Scope) HostEnv() hosts.Env {
 
 // UnknownHost refuses an id that the table of agents does not have.
 func UnknownHost(id string) error {
-	return diag.New(diag.Misuse, "unknown_host", "unknown agent host %q", id).Meant(hosts.Suggest(id)...).Hint("skl doctor shows the agents that are found here")
+	return diag.New(diag.Misuse, "unknown_host", "unknown agent host %q", id).Meant(hosts.Suggest(id)...).Hint("skl doctor --hosts lists all agents")
 }
 
 // ExpandHosts checks ids that a person gave. "*" stands for all agents that are known.
