@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -69,9 +71,15 @@ const interrupted = 130
 
 // invoke carries out one command line and returns its exit status (0 to 5, 130).
 func invoke(ctx context.Context, args []string, e env) int {
+	out := &output{to: e.stdout}
+	e.stdout = out
 	u := &ui.UI{In: e.stdin, Out: e.stdout, Err: e.stderr, Screen: e.screen, Interrupt: ctx.Done()}
 	app := newApp(e, u, asksForHelp(args))
 	err := app.RunContext(ctx, append([]string{"skl"}, reorder(app, args)...))
+	if lost := out.lost(); err == nil && lost != nil {
+		err = diag.New(diag.Failed, "output_lost", "the result could not be written: %w", lost).
+			Hint("look where it goes to: is the disk full?")
+	}
 	switch {
 	case err == nil:
 		return 0
@@ -84,6 +92,29 @@ func invoke(ctx context.Context, args []string, e env) int {
 		u.Error(err)
 	}
 	return int(diag.ClassOf(err))
+}
+
+// An output is standard output, and remembers that not all of it arrived: what is printed and lost is no success.
+type output struct {
+	to  io.Writer
+	mu  sync.Mutex
+	err error // the first
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	if err != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.err = cmp.Or(o.err, err)
+	}
+	return n, err
+}
+
+func (o *output) lost() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
 }
 
 // irregular makes a refusal of an error that says that no regular file stands where one belongs.

@@ -39,6 +39,11 @@ func (sc *Scope) placeDirs(appData bool, roaming, local string) {
 	}
 }
 
+// absolute reports whether no directory depends on where skl was started.
+func (d dirs) absolute() bool {
+	return !slices.ContainsFunc([]string{d.Config, d.Data, d.Cache, d.State}, func(dir string) bool { return !filepath.IsAbs(dir) })
+}
+
 // MkdirPrivate makes dir, which is one of sc.dirs or below it, for nobody but this user, and takes the rights of others
 // from what is there.
 func (sc *Scope) MkdirPrivate(dir string) error {

@@ -102,7 +102,10 @@ func Open(o Options) (*Scope, error) {
 		sc.Cwd = real
 	}
 	sc.Project, _ = roots.Project(sc.Cwd, sc.Home)
-	sc.setDirs()
+	if sc.setDirs(); !sc.Dirs.absolute() {
+		return nil, diag.New(diag.Failed, "no_home", "HOME is not set, or not an absolute path, so that settings and caches have no place").
+			Hint("set HOME, or all of XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_CACHE_HOME and XDG_STATE_HOME")
+	}
 	if err := sc.setMachine(); err != nil {
 		return nil, err
 	}
