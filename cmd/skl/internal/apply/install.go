@@ -51,7 +51,7 @@ func (a *Applier) Install(ctx context.Context, r InstallRequest) (Result, error)
 	return j.finish(ctx)
 }
 
-// Holdings lists the skills of one reference, and changes nothing.
+// Holdings lists the skills of one reference, all paths of a name, and changes nothing.
 func (a *Applier) Holdings(ctx context.Context, r ref.Ref) ([]source.Found, error) {
 	f, err := a.Load()
 	if err != nil {
@@ -61,5 +61,10 @@ func (a *Applier) Holdings(ctx context.Context, r ref.Ref) ([]source.Found, erro
 	if err != nil {
 		return nil, err
 	}
-	return o.Skills(ctx, nil)
+	best, err := o.Skills(ctx, nil)
+	var found []source.Found
+	for _, f := range best {
+		found = append(append(found, f), f.Also...)
+	}
+	return found, err
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install"
-	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
 )
@@ -137,13 +136,9 @@ func (w *world) listRefs(ctx context.Context, refs []ref.Ref) error {
 	}
 	all := []listed{}
 	for _, r := range refs {
-		best, err := w.Holdings(ctx, r)
+		found, err := w.Holdings(ctx, r)
 		if err != nil {
 			return err
-		}
-		var found []source.Found
-		for _, f := range best {
-			found = append(append(found, f), f.Also...)
 		}
 		if !w.ui.JSON {
 			w.printFound(found)
