@@ -47,7 +47,8 @@ func HostIDs() (ids []string) {
 // ReadsScope reports whether the agent reads skills of this scope. Those of the machine are read by skl alone.
 func (sc *Scope) ReadsScope(h hosts.Host) bool { return !sc.managed && h.HasSkills(sc.Kind) }
 
-// canLink reports whether symbolic links can be made; on Windows that is a privilege.
+// canLink reports whether symbolic links can be made; on Windows that is a privilege. It looks at what it made: there are
+// systems that say yes and make nothing.
 func (sc *Scope) canLink() bool {
 	if runtime.GOOS != "windows" {
 		return true
@@ -57,7 +58,12 @@ func (sc *Scope) canLink() bool {
 		return false
 	}
 	defer os.RemoveAll(dir)
-	return os.Symlink("target", filepath.Join(dir, "link")) == nil
+	if os.Mkdir(filepath.Join(dir, "target"), 0o700) != nil || os.Symlink("target", filepath.Join(dir, "link")) != nil {
+		return false
+	}
+	text, err := os.Readlink(filepath.Join(dir, "link"))
+	info, statErr := os.Stat(filepath.Join(dir, "link"))
+	return err == nil && text == "target" && statErr == nil && info.IsDir()
 }
 
 // Installer works on the scope's root with links for these hosts.
