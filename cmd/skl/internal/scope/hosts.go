@@ -66,18 +66,49 @@ func (sc *Scope) canLink() bool {
 	return err == nil && text == "target" && statErr == nil && info.IsDir()
 }
 
+// canJoin reports whether junctions can be made where the scope's links will be, by making one there and looking at it.
+func (sc *Scope) canJoin() bool {
+	if runtime.GOOS != "windows" {
+		return false
+	}
+	base := sc.Base
+	for !Exists(base) && filepath.Dir(base) != base {
+		base = filepath.Dir(base)
+	}
+	dir, err := sc.Site.Dir.MkdirTemp(base, ".skl-link-")
+	if err != nil {
+		return false
+	}
+	defer sc.Site.Dir.RemoveAll(dir)
+	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
+	if sc.Site.Dir.Mkdir(target, 0o700) != nil || sc.Site.Dir.Junction(target, link) != nil {
+		return false
+	}
+	info, err := sc.Site.Dir.Stat(link)
+	return err == nil && info.IsDir()
+}
+
 // Installer works on the scope's root with links for these hosts.
 func (sc *Scope) Installer(hostIDs []string, links string) (*install.Installer, error) {
 	wanted := links
 	switch links {
 	case "junction":
-		return nil, diag.New(diag.Misuse, "unknown_links", "links = \"junction\" is not supported by this version of skl").Hint("in skl.toml under [targets]: links = \"copy\"")
-	case "", "auto":
+		if !sc.canJoin() {
+			return nil, diag.New(diag.Misuse, "unknown_links", "links = \"junction\": junctions cannot be made here; they are for local disks of Windows").Hint("in skl.toml under [targets]: links = \"auto\"")
+		}
+	case "symlink":
 		if !sc.canLink() {
+			return nil, diag.New(diag.Misuse, "unknown_links", "links = \"symlink\": symbolic links cannot be made here; Windows allows them in Developer Mode").Hint("in skl.toml under [targets]: links = \"auto\"")
+		}
+	case "", "auto":
+		switch {
+		case sc.canJoin():
+			links = "junction"
+		case runtime.GOOS == "windows": // a symbolic link there is of a directory only where that already is
 			links = "copy"
 		}
 	}
-	in := &install.Installer{Site: sc.Site, Store: sc.Store(), Fetch: sc.Fetch, Progress: sc.Progress, Copy: links == "copy", Exact: wanted != "" && wanted != "auto"}
+	in := &install.Installer{Site: sc.Site, Store: sc.Store(), Fetch: sc.Fetch, Progress: sc.Progress, Copy: links == "copy", Junction: links == "junction", Exact: wanted != "" && wanted != "auto"}
 	if err := sc.inside(sc.Root); err != nil {
 		return nil, err
 	}
