@@ -220,10 +220,7 @@ func (in *Installer) planLink(ctx context.Context, t *Transaction, c Change, lin
 		if in.Junction {
 			return t.ReplaceJunction(link, join(in.Root, c.Name))
 		}
-		if in.Junction {
-		return t.ReplaceJunction(link, join(in.Root, c.Name))
-	}
-	return t.ReplaceLink(link, LinkText(link, join(in.Root, c.Name)))
+		return t.ReplaceLink(link, LinkText(link, join(in.Root, c.Name)))
 	}
 	var sum bundle.Summary
 	err := t.stageAt(link, func(path string) (err error) {
