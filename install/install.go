@@ -41,6 +41,7 @@ type Installer struct {
 	Links    []string // directories that get a link for each skill, absolute
 	Copy     bool     // they get copies: links cannot be made here, or are not wanted
 	Exact    bool     // skl.toml says which: what is of the other kind is replaced
+	Junction bool     // they get junctions: Windows
 	Store    *store.Store
 	Fetch    FetchFunc
 	Progress diag.Progress

@@ -107,7 +107,7 @@ func (in *Installer) look(path, name string, r roots.Receipt, full bool) (Place,
 		p.Copy = err == nil && own.CopyOf != ""
 	case err != nil:
 		p.fault(LinkForeign, FaultForeign, "cannot be read: "+err.Error())
-	case info.Mode()&fs.ModeSymlink != 0:
+	case info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0: // a junction is irregular
 		text, err := in.Dir.Readlink(path)
 		switch {
 		case err != nil || Target(path, text) != Target(path, join(in.Root, name)):
@@ -216,6 +216,9 @@ func (in *Installer) planLink(ctx context.Context, t *Transaction, c Change, lin
 	if !in.Copy {
 		if in.Dir.Exists(own) && in.isCopyReceipt(link, c.Name) {
 			t.Remove(own)
+		}
+		if in.Junction {
+			return t.ReplaceJunction(link, join(in.Root, c.Name))
 		}
 		return t.ReplaceLink(link, LinkText(link, join(in.Root, c.Name)))
 	}

@@ -90,6 +90,11 @@ func (t *Transaction) ReplaceLink(target, link string) error {
 	return t.stageAt(target, func(path string) error { return t.site.Dir.Symlink(link, path) })
 }
 
+// ReplaceJunction plans that target becomes a junction to the directory dir.
+func (t *Transaction) ReplaceJunction(target, dir string) error {
+	return t.stageAt(target, func(path string) error { return t.site.Dir.Junction(dir, path) })
+}
+
 // stageAt makes something that will become target: in Stage, where a crash leaves
 // nothing behind, unless target is on another file system.
 func (t *Transaction) stageAt(target string, create func(path string) error) error {

@@ -202,7 +202,7 @@ func TestCheckAllKeepsOrder(t *testing.T) {
 func TestDigestIsTheBundles(t *testing.T) {
 	w, root, _ := installed(t)
 	guard := bundle.NewGuard(nil, bundle.Limits{})
-	if err := bundle.FromFS(os.DirFS(filepath.Join(root, "pdf")), guard); err != nil {
+	if err := bundle.FromFS(FS(durable.GuessModes(os.DirFS(filepath.Join(root, "pdf"))), filepath.Join(root, "pdf")), guard); err != nil {
 		t.Fatal(err)
 	}
 	sum, err := guard.Close()

@@ -3,11 +3,16 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io/fs"
 	"net"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -15,12 +20,26 @@ import (
 // seatbeltProgram is Apple's own; a program of that name in PATH would be somebody else's.
 const seatbeltProgram = "/usr/bin/sandbox-exec"
 
-func probe() Report {
+func probe() Report { return tried() }
+
+// tried is asked for at every start of a program, and the answer stays the same.
+var tried = sync.OnceValue(func() Report {
 	if executable(seatbeltProgram) != nil {
 		return reportFor(None)
 	}
+	// A profile is tried: below another sandbox the system refuses one.
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	j := &job{private: "/private/tmp"}
+	j.Dir = "/private/tmp"
+	cmd := exec.CommandContext(ctx, seatbeltProgram, "-p", seatbeltProfile(j, 0), "/usr/bin/true")
+	cmd.Env = []string{}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		said := strings.TrimSpace(string(out[:min(len(out), 200)]))
+		return Report{Missing: []string{fmt.Sprintf("%s does not work here, perhaps because this is a sandbox already (%v: %s): programs can do what you can do", seatbeltProgram, err, said)}}
+	}
 	return reportFor(Seatbelt)
-}
+})
 
 func reportFor(tier Tier) Report {
 	if tier != Seatbelt {

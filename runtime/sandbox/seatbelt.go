@@ -35,6 +35,9 @@ func seatbeltProfile(j *job, port int) string {
 		line("deny file-write-unlink", literals(above(j)...))
 	}
 	line("allow file-read* file-write-data", literals("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"))
+	// What a shell hands on as a file, and the semaphores of Python's multiprocessing.
+	line("allow file-read* file-write-data", literals("/dev/stdin", "/dev/stdout", "/dev/stderr"), paths([]string{"/dev/fd"}))
+	line("allow ipc-posix-sem")
 	line("allow mach-lookup (global-name \"com.apple.system.opendirectoryd.libinfo\") (global-name \"com.apple.trustd\")")
 	if port > 0 {
 		line("allow network-outbound (remote ip \"localhost:" + strconv.Itoa(port) + "\")")
@@ -69,7 +72,7 @@ func writable(j *job) []string {
 // seatbeltReadable is what programs need of the system. /etc is a link to /private/etc there.
 func seatbeltReadable() []string {
 	return []string{"/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Developer/CommandLineTools",
-		"/Library/Frameworks", "/opt/homebrew", "/private/etc/ssl", "/private/etc/localtime", "/private/var/db/timezone",
+		"/Applications/Xcode.app/Contents", "/private/var/db/xcode_select_link", "/Library/Frameworks", "/opt/homebrew", "/opt/local", "/nix/store", "/private/etc/ssl", "/private/etc/localtime", "/private/var/db/timezone",
 		"/private/var/db/dyld", "/private/var/select"}
 }
 

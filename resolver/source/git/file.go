@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -24,15 +23,34 @@ type folder struct {
 
 // folderPath is the path that a file URL names.
 func folderPath(fileURL string) (string, error) {
+	return pathOf(fileURL, runtime.GOOS == "windows")
+}
+
+// pathOf is folderPath on this system or that. On Windows it takes what people write there: backslashes, a drive in the
+// place of the host, and a host, which makes a UNC path.
+func pathOf(fileURL string, windows bool) (string, error) {
+	if windows {
+		fileURL = strings.ReplaceAll(fileURL, `\`, "/")
+	}
 	u, err := url.Parse(fileURL)
 	if err != nil {
 		return "", err
 	}
-	p := u.Path
-	if runtime.GOOS == "windows" {
-		p = strings.TrimPrefix(p, "/") // file:///C:/x
+	if !windows {
+		return u.Path, nil
 	}
-	return filepath.FromSlash(p), nil
+	host, p := u.Host, u.Path
+	switch drive := strings.TrimPrefix(p, "/"); {
+	case len(host) == 2 && host[1] == ':': // file://C:/x
+		p = host + p
+	case host != "" && !strings.EqualFold(host, "localhost"): // file://server/share/x
+		p = "//" + host + p
+	case strings.HasPrefix(p, "///"): // file://///server/share
+		p = p[1:]
+	case len(drive) > 1 && drive[1] == ':': // file:///C:/x
+		p = drive
+	}
+	return strings.ReplaceAll(p, "/", `\`), nil
 }
 
 func (f *folder) open() error {

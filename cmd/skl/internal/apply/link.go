@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -104,7 +105,11 @@ func (a *Applier) makeLinks(pairs [][2]string, dry bool) error {
 		if _, err := a.Site.Dir.MkdirAll(filepath.Dir(p[0]), 0o755); err != nil {
 			return err
 		}
-		if err := a.Site.Dir.Symlink(install.LinkText(p[0], p[1]), p[0]); err != nil {
+		err := a.Site.Dir.Junction(p[1], p[0])
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = a.Site.Dir.Symlink(install.LinkText(p[0], p[1]), p[0])
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -124,7 +129,7 @@ func leadsTo(path, target string) bool {
 func (a *Applier) unlink(name string, dry bool) (bool, error) {
 	path := filepath.Join(a.Root, name)
 	info, err := a.Site.Dir.Lstat(path)
-	if err != nil || info.Mode()&os.ModeSymlink == 0 || filepath.Base(name) != name {
+	if err != nil || info.Mode()&(os.ModeSymlink|os.ModeIrregular) == 0 || filepath.Base(name) != name {
 		return false, nil
 	}
 	if dry {

@@ -208,7 +208,7 @@ func (d *doctor) links(fix bool) error {
 		}
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
-			if e.Type()&os.ModeSymlink == 0 {
+			if e.Type()&(os.ModeSymlink|os.ModeIrregular) == 0 {
 				continue
 			}
 			switch _, err := d.Applier.Site.Dir.Stat(path); {

@@ -47,7 +47,8 @@ func HostIDs() (ids []string) {
 // ReadsScope reports whether the agent reads skills of this scope. Those of the machine are read by skl alone.
 func (sc *Scope) ReadsScope(h hosts.Host) bool { return !sc.managed && h.HasSkills(sc.Kind) }
 
-// canLink reports whether symbolic links can be made; on Windows that is a privilege.
+// canLink reports whether symbolic links can be made; on Windows that is a privilege. It looks at what it made: there are
+// systems that say yes and make nothing.
 func (sc *Scope) canLink() bool {
 	if runtime.GOOS != "windows" {
 		return true
@@ -57,7 +58,34 @@ func (sc *Scope) canLink() bool {
 		return false
 	}
 	defer os.RemoveAll(dir)
-	return os.Symlink("target", filepath.Join(dir, "link")) == nil
+	if os.Mkdir(filepath.Join(dir, "target"), 0o700) != nil || os.Symlink("target", filepath.Join(dir, "link")) != nil {
+		return false
+	}
+	text, err := os.Readlink(filepath.Join(dir, "link"))
+	info, statErr := os.Stat(filepath.Join(dir, "link"))
+	return err == nil && text == "target" && statErr == nil && info.IsDir()
+}
+
+// canJoin reports whether junctions can be made where the scope's links will be, by making one there and looking at it.
+func (sc *Scope) canJoin() bool {
+	if runtime.GOOS != "windows" {
+		return false
+	}
+	base := sc.Base
+	for !Exists(base) && filepath.Dir(base) != base {
+		base = filepath.Dir(base)
+	}
+	dir, err := sc.Site.Dir.MkdirTemp(base, ".skl-link-")
+	if err != nil {
+		return false
+	}
+	defer sc.Site.Dir.RemoveAll(dir)
+	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
+	if sc.Site.Dir.Mkdir(target, 0o700) != nil || sc.Site.Dir.Junction(target, link) != nil {
+		return false
+	}
+	info, err := sc.Site.Dir.Stat(link)
+	return err == nil && info.IsDir()
 }
 
 // Installer works on the scope's root with links for these hosts.
@@ -65,13 +93,22 @@ func (sc *Scope) Installer(hostIDs []string, links string) (*install.Installer, 
 	wanted := links
 	switch links {
 	case "junction":
-		return nil, diag.New(diag.Misuse, "unknown_links", "links = \"junction\" is not supported by this version of skl").Hint("in skl.toml under [targets]: links = \"copy\"")
-	case "", "auto":
+		if !sc.canJoin() {
+			return nil, diag.New(diag.Misuse, "unknown_links", "links = \"junction\": junctions cannot be made here; they are for local disks of Windows").Hint("in skl.toml under [targets]: links = \"auto\"")
+		}
+	case "symlink":
 		if !sc.canLink() {
+			return nil, diag.New(diag.Misuse, "unknown_links", "links = \"symlink\": symbolic links cannot be made here; Windows allows them in Developer Mode").Hint("in skl.toml under [targets]: links = \"auto\"")
+		}
+	case "", "auto":
+		switch {
+		case sc.canJoin():
+			links = "junction"
+		case runtime.GOOS == "windows": // a symbolic link there is of a directory only where that already is
 			links = "copy"
 		}
 	}
-	in := &install.Installer{Site: sc.Site, Store: sc.Store(), Fetch: sc.Fetch, Progress: sc.Progress, Copy: links == "copy", Exact: wanted != "" && wanted != "auto"}
+	in := &install.Installer{Site: sc.Site, Store: sc.Store(), Fetch: sc.Fetch, Progress: sc.Progress, Copy: links == "copy", Junction: links == "junction", Exact: wanted != "" && wanted != "auto"}
 	if err := sc.inside(sc.Root); err != nil {
 		return nil, err
 	}
