@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/runtime/run"
+	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -33,7 +33,7 @@ func runResume(ctx context.Context, w *world, c *cli.Context) error {
 		if node == "" {
 			return diag.New(diag.Misuse, "usage", "--done: %q is not NODE or NODE=VALUE", d).Hint("skl trace RUN lists the nodes")
 		}
-		done := run.Done{Node: node}
+		done := session.Done{Node: node}
 		if given {
 			done.Value = &value
 		}

@@ -36,6 +36,9 @@ type Runs struct {
 	Show func(text string)
 }
 
+// A Done is an effect that did take place although nobody saw its end, with its value if it has one.
+type Done = run.Done
+
 // A Request says how a skill is run, or a run resumed.
 type Request struct {
 	Args    string
@@ -49,7 +52,7 @@ type Request struct {
 	Sets  map[string]json.RawMessage // of a replay: other values of nodes
 	Until string                     // of a replay: the node to stop after
 	Rerun []string                   // of a resumption: nodes that are begun again; * is all
-	Done  []run.Done                 // of a resumption: effects that nobody saw end and that did take place
+	Done  []Done                     // of a resumption: effects that nobody saw end and that did take place
 
 	Record          string // file that the answers of the model are added to
 	Trace           string // file for events, as JSON lines
