@@ -12,7 +12,7 @@ import (
 func removeCommand() command {
 	return command{name: "remove", aliases: []string{"rm", "uninstall"}, args: "[NAME…]", group: "Skills", complete: "skill",
 		usage: "remove skills with their links and lock entries", output: installResult{},
-		example: "skl remove pdf\nskl remove --from acme/tools\nskl remove --all --dry-run",
+		example: "skl remove pdf\nskl remove --from obra/superpowers\nskl remove --all --dry-run",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "from", Usage: "remove all skills that come from `REF`"},
 			&cli.BoolFlag{Name: "all", Usage: "remove all skills of skl.toml"},
