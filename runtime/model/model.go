@@ -12,6 +12,7 @@ package model
 import (
 	"context"
 	"encoding/json"
+	"math"
 )
 
 // Codes of errors.
@@ -98,9 +99,28 @@ type Usage struct {
 	Dollars      float64 `json:"dollars,omitempty"`       // 0 when the price is not known
 }
 
-// Add is the sum.
+// Add is the sum. It never falls and never overflows, whatever a service counted: budgets depend on it.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{u.Calls + v.Calls, u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.CachedTokens + v.CachedTokens, u.Dollars + v.Dollars}
+	return Usage{
+		sum(u.Calls, v.Calls), sum(u.InputTokens, v.InputTokens), sum(u.OutputTokens, v.OutputTokens), sum(u.CachedTokens, v.CachedTokens),
+		price(u.Dollars) + price(v.Dollars),
+	}
+}
+
+// price is 0 for what is no price, NaN included.
+func price(d float64) float64 {
+	if d > 0 {
+		return d
+	}
+	return 0
+}
+
+func sum(a, b int) int {
+	a, b = max(0, a), max(0, b)
+	if a > math.MaxInt-b {
+		return math.MaxInt
+	}
+	return a + b
 }
 
 // Capabilities say what a model can do; what it cannot is refused before a run starts, or done another way.

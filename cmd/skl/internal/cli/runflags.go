@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -48,9 +49,14 @@ func splitList(values []string) []string {
 // parseBudget reads "tokens=100000,calls=50,time=10m,dollars=2".
 func parseBudget(text string) (run.Limits, error) {
 	var l run.Limits
+	seen := map[string]bool{}
 	for _, part := range splitList([]string{text}) {
 		key, value, _ := strings.Cut(part, "=")
 		var err error
+		if seen[key] {
+			return run.Limits{}, diag.New(diag.Misuse, "usage", "--budget: %s is given twice", key).Hint("--budget %s", part)
+		}
+		seen[key] = true
 		switch key {
 		case "tokens":
 			l.Tokens, err = strconv.Atoi(value)
@@ -67,7 +73,11 @@ func parseBudget(text string) (run.Limits, error) {
 		default:
 			err = errors.New("unknown limit")
 		}
-		if err != nil || strings.HasPrefix(value, "-") {
+		number, nerr := strconv.ParseFloat(value, 64)
+		if nerr == nil && number == 0 {
+			return run.Limits{}, diag.New(diag.Misuse, "usage", "--budget: %q would let nothing happen", part).Hint("leave %s out for no limit, or: skl run --dry-run", key)
+		}
+		if err != nil || strings.HasPrefix(value, "-") || nerr == nil && (math.IsNaN(number) || math.IsInf(number, 0)) {
 			return run.Limits{}, diag.New(diag.Misuse, "usage", "--budget: %q is not a limit", part).Hint("--budget tokens=100000,calls=50,time=10m,dollars=2,iterations=100,depth=8")
 		}
 	}
