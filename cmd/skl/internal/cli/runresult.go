@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,8 +24,11 @@ func (w *world) printRun(r *session.Runnable, ended session.Ended, err error) er
 	switch {
 	case ended.Result.Run == "": // it did not begin
 		return err
-	case w.ui.JSON && result.Status != "" && !errors.Is(err, context.Canceled):
+	case w.ui.JSON && result.Status != "":
 		out := runResult{Result: result}
+		if errors.Is(err, context.Canceled) { // the run is suspended, and can be resumed: that is its result
+			return cmp.Or(w.ui.Result(out), err)
+		}
 		if err != nil {
 			why := ui.ErrorOf(err)
 			out.ErrorResult = &why
