@@ -30,7 +30,7 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 
 // stageFile writes data to a new synced file beside path and returns its name.
 func stageFile(path string, data []byte, perm fs.FileMode) (string, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".skl-"+filepath.Base(path)+"-")
+	f, err := Stage(path)
 	if err != nil {
 		return "", err
 	}
@@ -39,6 +39,15 @@ func stageFile(path string, data []byte, perm fs.FileMode) (string, error) {
 		return "", err
 	}
 	return f.Name(), nil
+}
+
+// Stage creates a new empty file beside path, which can be renamed to it. An error is about path: that is the name people know.
+func Stage(path string) (*os.File, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".skl-"+filepath.Base(path)+"-")
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, &fs.PathError{Op: "create", Path: path, Err: e.Err}
+	}
+	return f, err
 }
 
 // Fill writes data to the new file f, gives it perm, syncs and closes it. What is for nobody but the user is so before

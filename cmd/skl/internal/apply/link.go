@@ -41,7 +41,7 @@ func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
 	if len(found) != 1 || !scope.Exists(filepath.Join(dir, "SKILL.md")) {
 		return Linked{}, diag.New(diag.Misuse, "no_skill", "%s is not the folder of one skill", a.Short(dir)).Hint("name the folder that holds SKILL.md")
 	}
-	if err := checkName(found[0]); err != nil {
+	if err := checkName(found[0], r.Ref.String()); err != nil {
 		return Linked{}, err
 	}
 	f, end, err := a.Edit(ctx, r.DryRun)

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,16 +48,17 @@ func (a *Applier) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, na
 	}
 	var out []selection
 	for _, f := range found {
+		where := cmp.Or(f.Lock.Path, r.String()) // a bundle that is one skill has no path in it
 		same, err := sameName(offered, f), error(nil)
 		switch {
 		case f.Invalid != nil && all:
-			err = invalidSkill(f)
+			err = invalidSkill(f, where)
 		case f.Invalid != nil:
-			return nil, fmt.Errorf("%s: %w", f.Lock.Path, f.Invalid)
+			return nil, fmt.Errorf("%s: %w", where, f.Invalid)
 		case same != nil && (all || r.Kind == ref.Market):
 			err = same
 		default:
-			err = checkName(f)
+			err = checkName(f, where)
 		}
 		if err != nil {
 			if err = spare(f.Lock.Name, f.Lock.Path, err); err != nil {
@@ -75,16 +77,16 @@ func (a *Applier) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, na
 }
 
 // invalidSkill is the error of a skill that cannot be read, where others of its place can be.
-func invalidSkill(f source.Found) error {
+func invalidSkill(f source.Found, where string) error {
 	e, ok := errors.AsType[*diag.Error](f.Invalid)
 	if !ok {
-		return diag.New(diag.Misuse, "invalid_skill", "%s: %w", f.Lock.Path, f.Invalid)
+		return diag.New(diag.Misuse, "invalid_skill", "%s: %w", where, f.Invalid)
 	}
-	return fmt.Errorf("%s: %w", f.Lock.Path, e)
+	return fmt.Errorf("%s: %w", where, e)
 }
 
 // checkName refuses names that cannot be a directory everywhere.
-func checkName(f source.Found) error {
+func checkName(f source.Found, where string) error {
 	err := skill.CheckName(f.Lock.Name, f.Lock.Name)
 	if err == nil {
 		err = bundle.CheckPath(f.Lock.Name)
@@ -95,7 +97,7 @@ func checkName(f source.Found) error {
 	if err == nil {
 		return nil
 	}
-	return diag.New(diag.Refused, "E_NAME_PATH", "the skill in %s is called %q, which cannot be a directory: %w", f.Lock.Path, f.Lock.Name, err).
+	return diag.New(diag.Refused, "E_NAME_PATH", "the skill in %s is called %q, which cannot be a directory: %w", where, f.Lock.Name, err).
 		Hint("its author has to change name: in its SKILL.md")
 }
 

@@ -158,7 +158,7 @@ func (a *Author) Pack(r PackRequest) (Packed, error) {
 
 // writeArchive puts what pack writes at path, whole or not at all. A dry run only packs.
 func writeArchive(path string, dry bool, pack func(io.Writer) (bundle.Summary, error)) (bundle.Summary, error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".skl-pack-")
+	tmp, err := durable.Stage(path)
 	if err != nil {
 		return bundle.Summary{}, err
 	}

@@ -2,6 +2,7 @@ package scope
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -59,7 +60,8 @@ func (sc *Scope) Decide(named string, allow, dry bool) (Trusted, error) {
 	dir := sc.Project
 	if named != "" {
 		real, err := filepath.EvalSymlinks(Absolute(sc.Cwd, named))
-		if err != nil {
+		info, serr := os.Stat(real)
+		if err != nil || serr != nil || !info.IsDir() {
 			return Trusted{}, diag.New(diag.Misuse, "no_such_directory", "%s is not a directory", named)
 		}
 		dir = real
