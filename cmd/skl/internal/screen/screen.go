@@ -110,6 +110,8 @@ type Line struct {
 	Wrap  bool   // prose: wrapped at words instead of cut, at most 100 columns wide
 	Hang  int    // columns by which wrapped rows are indented
 	Whole bool   // something to copy: neither cut nor wrapped
+	// Unbroken keeps words whole that are wider than the screen, as they may have to be copied.
+	Unbroken bool
 }
 
 // L is a line of spans.
@@ -176,7 +178,7 @@ func (k Look) rows(l Line) []string {
 		return []string{k.paint(trimmed(left))}
 	}
 	if l.Wrap {
-		return k.wrapped(append(left, right...), min(room, 100), l.Hang)
+		return k.wrapped(append(left, right...), min(room, 100), l.Hang, l.Unbroken)
 	}
 	return []string{k.fit(left, right, room)}
 }
@@ -234,7 +236,7 @@ func trimmed(spans []Span) []Span {
 }
 
 // wrapped breaks spans at blanks; words that are wider than a row are broken where they must be.
-func (k Look) wrapped(spans []Span, room, hang int) []string {
+func (k Look) wrapped(spans []Span, room, hang int, unbroken bool) []string {
 	hang = min(hang, room/2)
 	var rows []string
 	var row []Span
@@ -258,7 +260,7 @@ func (k Look) wrapped(spans []Span, room, hang int) []string {
 		if used+w > room && started {
 			flush()
 		}
-		for used+w > room {
+		for used+w > room && !unbroken {
 			first, rest := split(word, room-used)
 			if len(first) == 0 {
 				break
@@ -318,4 +320,58 @@ func split(word []Span, n int) (first, rest []Span) {
 		return first, append(rest, word[i+1:]...)
 	}
 	return first, nil
+}
+
+// Fill is a line cut or padded to exactly width columns, its right part at the end.
+func (k Look) Fill(l Line, width int) []Span {
+	left, right := printable(l.Left), printable(l.Right)
+	w := widthOf(right)
+	if w > 0 {
+		w++
+	}
+	left = k.cut(left, width-w)
+	left = append(left, T(strings.Repeat(" ", max(width-w-widthOf(left), 0)+min(w, 1))))
+	return append(left, right...)
+}
+
+// WrapText is plain text wrapped at words to width columns.
+func (k Look) WrapText(text string, width int) []string {
+	k.Color = false
+	return k.wrapped(printable([]Span{T(text)}), width, 0, false)
+}
+
+// Parse turns text that was painted by a Look back into spans.
+func Parse(painted string) []Span {
+	var spans []Span
+	style := Plain
+	for painted != "" {
+		at := strings.Index(painted, "\x1b[")
+		if at < 0 {
+			return append(spans, Span{style, painted})
+		}
+		if at > 0 {
+			spans = append(spans, Span{style, painted[:at]})
+		}
+		code, rest, ended := strings.Cut(painted[at+2:], "m")
+		if !ended {
+			return append(spans, Span{style, painted[at:]})
+		}
+		style = Plain
+		for s, c := range codes {
+			if c == code && c != "" {
+				style = Style(s)
+			}
+		}
+		painted = rest
+	}
+	return spans
+}
+
+// Wrapped is a line as lines of one row each.
+func (k Look) Wrapped(l Line) []Line {
+	var out []Line
+	for _, row := range k.rows(l) {
+		out = append(out, Line{Left: Parse(row)})
+	}
+	return out
 }

@@ -167,7 +167,7 @@ func (k Look) blocks(t Table) string {
 			if t.Columns[i].Kind == Path {
 				cell.Text = k.CutMiddle(cell.Text, k.room()-Width(key))
 			}
-			for _, r := range k.wrapped([]Span{{Dim, key}, cell}, k.room(), Width(key)) {
+			for _, r := range k.wrapped([]Span{{Dim, key}, cell}, k.room(), Width(key), false) {
 				b.WriteString(r + "\n")
 			}
 		}
