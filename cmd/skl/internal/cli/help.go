@@ -255,7 +255,8 @@ is true, SPAN_ONLY or SPAN_AND_EVENT.
 
 Also honoured: XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_CACHE_HOME, XDG_STATE_HOME, HTTPS_PROXY,
 HTTP_PROXY, NO_PROXY, SSL_CERT_FILE, GH_TOKEN and GITHUB_TOKEN (GitHub only), CI_JOB_TOKEN
-(the server of the job only), NETRC, DOCKER_CONFIG, NO_COLOR, CI.
+(the server of the job only), NETRC, DOCKER_CONFIG, NO_COLOR, CLICOLOR_FORCE, CI.
+SKL_PLAIN=1 keeps the terminal still, for screen readers.
 `
 
 // exitCodes are the statuses of every command, with their meanings.

@@ -167,7 +167,7 @@ func (p *picker) columns(width int) pickColumns {
 	}
 	const before = len("▸   [x] ") - 2 // the sign has three bytes and one column
 	left := width - before
-	c.where = min(c.where, 24)
+	c.where = min(c.where, map[bool]int{true: 24, false: 16}[width >= 79])
 	gaps := 1
 	if c.where > 0 {
 		gaps = 2
