@@ -65,6 +65,7 @@ type Look struct {
 	Width int  // columns; 0 means that nothing is cut or wrapped
 	Color bool // the 16 colours of the theme
 	Signs Signs
+	Quiet bool // results only: no word about what to do next
 }
 
 // Sign is a sign as the look shows it.
@@ -374,4 +375,29 @@ func (k Look) Wrapped(l Line) []Line {
 		out = append(out, Line{Left: Parse(row)})
 	}
 	return out
+}
+
+// Columns is text in columns that two blanks or more set apart, wrapped so that what goes on stands below its column.
+func (k Look) Columns(text string) string {
+	if k.Width == 0 {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if Width(line) < k.Width {
+			b.WriteString(line + "\n")
+			continue
+		}
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		hang := indent + 2
+		if gap := strings.Index(line[indent:], "  "); gap >= 0 {
+			rest := strings.TrimLeft(line[indent+gap:], " ")
+			if at := Width(line[:len(line)-len(rest)]); at <= k.Width/2 {
+				hang = at
+			}
+		}
+		b.WriteString(k.Lines(Line{Left: []Span{T(line)}, Wrap: true, Hang: hang}))
+	}
+	return b.String()
 }

@@ -17,12 +17,14 @@ type Column struct {
 	Head  string
 	Kind  Kind
 	Right bool // numbers
+	Tight bool // one blank follows, not two
 }
 
 // A Table has a row of heads, and cells in rows, which may be shorter than the heads.
 type Table struct {
 	Columns []Column
 	Rows    [][]Span
+	Bare    bool // without the row of heads
 }
 
 // Narrow is the width below which there are no tables and no panes.
@@ -61,7 +63,11 @@ func (k Look) Table(t Table) string {
 		heads[i] = Span{Dim, c.Head}
 	}
 	var b strings.Builder
-	for _, row := range append([][]Span{heads}, t.Rows...) {
+	rows := t.Rows
+	if !t.Bare {
+		rows = append([][]Span{heads}, rows...)
+	}
+	for _, row := range rows {
 		var out []Span
 		for i, w := range widths {
 			var cell Span
@@ -75,7 +81,11 @@ func (k Look) Table(t Table) string {
 			} else {
 				out = append(out, cell, pad)
 			}
-			if i < len(widths)-1 {
+			switch {
+			case i == len(widths)-1:
+			case t.Columns[i].Tight:
+				out = append(out, T(" "))
+			default:
 				out = append(out, T("  "))
 			}
 		}
@@ -106,7 +116,9 @@ func (k Look) short(kind Kind, text string, w int) string {
 func (t Table) widths() []int {
 	out := make([]int, len(t.Columns))
 	for i, c := range t.Columns {
-		out[i] = Width(c.Head)
+		if !t.Bare {
+			out[i] = Width(c.Head)
+		}
 		for _, row := range t.Rows {
 			if i < len(row) {
 				out[i] = max(out[i], Width(row[i].Text))
@@ -158,8 +170,16 @@ func (k Look) blocks(t Table) string {
 		if n > 0 {
 			b.WriteByte('\n')
 		}
+		mark := ""
 		for i, cell := range row {
-			if cell.Text == "" || i >= len(t.Columns) {
+			if i < len(t.Columns) && t.Columns[i].Head == "" { // a mark, which stands before what follows
+				mark = strings.TrimSpace(cell.Text)
+				continue
+			}
+			if mark != "" {
+				cell.Text, mark = mark+" "+cell.Text, ""
+			}
+			if strings.TrimSpace(cell.Text) == "" || i >= len(t.Columns) {
 				continue
 			}
 			key := k.Cut(strings.ToLower(t.Columns[i].Head), wide)
