@@ -302,3 +302,55 @@ func TestTerminalLooks(t *testing.T) {
 		os.Remove(filepath.Join(p.project, "skl.lock"))
 	}
 }
+
+// Every command that prints much fits the terminal from 60 columns on, with and without Unicode, and says in colours what it
+// says without.
+func TestTerminalShots(t *testing.T) {
+	p := newDesk(t)
+	p.manySkills(t)
+	p.write(t, "odd/SKILL.md", "---\nname: other\ndescription: Short\n---\nSee [x](missing.md).\n")
+	for i := range 7 {
+		p.start(t, 80, 24, nil, "install", "./repo", fmt.Sprintf("hunting-%d", i), "-y").end()
+	}
+	p.write(t, ".agents/skills/hunting-1/SKILL.md", "---\nname: hunting-1\ndescription: Edited here, so that there is a difference to show. Use when asked for a difference.\n---\n# y\n")
+	p.write(t, "../home/.claude/skills/hunting-2/SKILL.md", "---\nname: hunting-2\ndescription: Another copy. Use when asked.\n---\n# z\n")
+	for _, c := range []struct{ args, want string }{
+		{"install ./repo cleaning-1 --dry-run", "cleaning-1"},
+		{"list", "hunting-1"},
+		{"list --shadowed", "2 copies, they differ"},
+		{"list --all", "hunting-6"},
+		{"list --roots", "PRIORITY"},
+		{"list --host claude-code", "Claude Code"},
+		{"info hunting-1", "holds"},
+		{"info ./repo/skills/cleaning/cleaning-1", "not installed"},
+		{"search thing number hunting", "hunting"},
+		{"outdated", "none outdated"},
+		{"diff hunting-1", "SKILL.md"},
+		{"check", "check failed"},
+		{"status", "agents"},
+		{"doctor", "fine"},
+		{"lint odd", "SPEC-NAME-DIR"},
+		{"install acme", "one word"},
+		{"install ./nowhere/at/all", "nowhere"},
+		{"runs", ""},
+		{"help errors", "usage"},
+		{"help", "Skills"},
+		{"install --help", "Usage:"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			args := strings.Fields(c.args)
+			bare := p.shot(t, 80, []string{"NO_COLOR=1"}, args...)
+			if !strings.Contains(bare, c.want) {
+				t.Errorf("no %q:\n%s", c.want, bare)
+			}
+			if painted := p.shot(t, 80, nil, args...); painted != bare && !strings.HasPrefix(c.args, "doctor") {
+				t.Errorf("colours change\n%sto\n%s", bare, painted)
+			}
+			if ascii := p.shot(t, 80, nil, append(args, "--no-unicode")...); strings.ContainsAny(ascii, "✓✗▸▾◌") {
+				t.Errorf("without Unicode:\n%s", ascii)
+			}
+			p.shot(t, 60, nil, args...)
+			p.shot(t, 120, nil, args...)
+		})
+	}
+}

@@ -212,3 +212,13 @@ func (a *Applier) copies(rows []hostRow, picked []int) string {
 	}
 	return fmt.Sprintf("one copy in %s, links in %s", canonical, strings.Join(links, ", "))
 }
+
+// AgentsOf are the names of the agents for which links lie in dir, as Short writes it.
+func (a *Applier) AgentsOf(dir string) (names []string) {
+	for _, h := range hosts.All() {
+		if _, link := hosts.WriteDirs(h, a.HostEnv(), a.Kind); link != "" && a.Short(link) == dir {
+			names = append(names, h.Name)
+		}
+	}
+	return names
+}

@@ -188,7 +188,7 @@ type command struct {
 func newApp(e env, u *ui.UI, help bool) *cli.App {
 	app := &cli.App{
 		Name: "skl", Usage: "package manager for agent skills",
-		Writer: e.stdout, ErrWriter: e.stderr, Reader: e.stdin,
+		Writer: u.HelpWriter(), ErrWriter: e.stderr, Reader: e.stdin,
 		HideVersion: true, HideHelpCommand: true, Suggest: false,
 		Flags:          append(globalFlags(), versionFlag(), cli.HelpFlag), // a command called help keeps cli from adding it
 		ExitErrHandler: func(*cli.Context, error) {},
@@ -201,7 +201,7 @@ func newApp(e env, u *ui.UI, help bool) *cli.App {
 			if c.Bool("version") {
 				return printVersion(u)
 			}
-			fmt.Fprint(e.stdout, rootHelp())
+			u.Help(rootHelp())
 			return nil
 		},
 	}
@@ -233,7 +233,7 @@ func (c command) build(e env, u *ui.UI, help bool) *cli.Command {
 			if word := ctx.Args().First(); word != "" {
 				return diag.New(diag.Misuse, "unknown_command", "unknown command %q", c.name+" "+word).Hint("skl %s --help", c.name)
 			}
-			fmt.Fprint(e.stdout, c.help())
+			u.Help(c.help())
 			return nil
 		}
 		w, err := newWorld(e, u, ctx)

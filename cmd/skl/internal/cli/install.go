@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install"
@@ -208,9 +209,12 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		return nil // there was nothing but links
 	}
 	count := map[install.Action]int{}
+	drawn := w.drawAdded(r)
 	for _, change := range c.List {
 		count[change.Action]++
-		w.printChange(change, r)
+		if !drawn || change.Action != install.Add {
+			w.printChange(change, r)
+		}
 	}
 	verb := "done"
 	if r.DryRun {
@@ -229,6 +233,9 @@ func (w *world) printInstall(r apply.Result, err error) error {
 	w.ui.Detail("%s: %s", verb, strings.Join(parts, ", "))
 	if r.DryRun {
 		w.ui.Note("%s", verb)
+		return nil
+	}
+	if drawn {
 		return nil
 	}
 	if r.LockState == "changed" {
@@ -274,6 +281,34 @@ func doesWith(use, name string) string {
 	return "does not read " + name
 }
 
+// drawAdded draws on a terminal what was added, and reports whether it did.
+func (w *world) drawAdded(r apply.Result) bool {
+	if !w.ui.Screen || r.DryRun {
+		return false
+	}
+	var added []draw.Added
+	for _, c := range r.Changes.List {
+		if c.Action != install.Add {
+			continue
+		}
+		a := draw.Added{Name: c.Name, Version: c.To, Source: c.Source, Files: c.Files, Bytes: c.Bytes, Signed: w.SignedWord(c, r.Lock), Root: w.Short(c.Root)}
+		for _, l := range c.Links {
+			a.Links = append(a.Links, w.Short(filepath.Dir(l)))
+		}
+		added = append(added, a)
+		w.printKept(c.Name, r)
+	}
+	if len(added) == 0 {
+		return false
+	}
+	var commit []string
+	if r.LockState == "changed" && w.Project != "" {
+		commit = []string{w.Short(filepath.Join(w.Base, "skl.toml")), w.Short(filepath.Join(w.Base, "skl.lock"))}
+	}
+	w.ui.Page(ui.Painted(draw.After(w.ui.Look(), added, commit, w.ui.Verbose, w.AgentsOf, ui.Size)))
+	return true
+}
+
 // versioned is a name with its version, if it has one.
 func versioned(name, version string) string { return strings.TrimSpace(name + " " + version) }
 
@@ -313,10 +348,15 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 	for _, path := range c.Stays() {
 		w.ui.Warn("%s is a copy of %s that has local edits and stays as it is; skl install --force replaces it, after a backup", w.Short(path), c.Name)
 	}
-	for _, path := range r.Report.Backups[c.Name] {
-		w.ui.Note("%s: the replaced files are kept in %s", c.Name, w.Short(path))
+	w.printKept(c.Name, r)
+}
+
+// printKept says what became of files that were replaced or damaged.
+func (w *world) printKept(name string, r apply.Result) {
+	for _, path := range r.Report.Backups[name] {
+		w.ui.Note("%s: the replaced files are kept in %s", name, w.Short(path))
 	}
-	if slices.Contains(r.Report.Healed, c.Name) {
-		w.ui.Note("%s: the stored copy was damaged; it was fetched again", c.Name)
+	if slices.Contains(r.Report.Healed, name) {
+		w.ui.Note("%s: the stored copy was damaged; it was fetched again", name)
 	}
 }

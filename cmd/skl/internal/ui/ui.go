@@ -53,7 +53,7 @@ type UI struct {
 
 // Look is what Out can show.
 func (u *UI) Look() screen.Look {
-	k := screen.Look{Color: u.Color, Signs: u.Signs}
+	k := screen.Look{Color: u.Color, Signs: u.Signs, Quiet: u.Quiet}
 	if u.Screen {
 		k.Width = u.Width()
 	}
@@ -200,7 +200,20 @@ func (u *UI) Hint(format string, args ...any) {
 		return
 	}
 	text := fmt.Sprintf(format, clean(diag.ForShell(format, args))...)
-	u.tell("hint:", dim, text, strings.HasPrefix(text, "skl "))
+	u.tell("hint:", dim, text, isCommand(text))
+}
+
+// isCommand reports whether a hint is one command to type and nothing else, so that it is not wrapped.
+func isCommand(hint string) bool {
+	if !strings.HasPrefix(hint, "skl ") {
+		return false
+	}
+	for _, word := range []string{", ", "; ", " shows ", " takes ", " lists ", " writes ", " explains ", " or ", "   "} {
+		if strings.Contains(hint, word) {
+			return false
+		}
+	}
+	return true
 }
 
 // Warn is a Note that --quiet does not silence.
@@ -329,7 +342,7 @@ func (u *UI) Error(err error) {
 		u.tell("", "", "  "+diag.Printable(c), true)
 	}
 	for _, h := range e.Hints {
-		u.tell("hint:", dim, diag.Printable(h), strings.HasPrefix(h, "skl "))
+		u.tell("hint:", dim, diag.Printable(h), isCommand(h))
 	}
 }
 
