@@ -209,6 +209,10 @@ func TestTerminalInstall(t *testing.T) {
 	x.until("[x] Claude Code")
 	x.until("~/.codex")
 	x.press("\r")
+	x.until("? install for Claude Code, Cursor?  [Y]es  [f]iles  [n]o")
+	x.press("f")
+	x.until("cleaning-7/SKILL.md")
+	x.press("y")
 	if code := x.end(); code != 0 {
 		t.Errorf("exit %d", code)
 	}
@@ -245,6 +249,23 @@ func TestTerminalLeave(t *testing.T) {
 	}
 }
 
+// A no at the end installs nothing.
+func TestTerminalNo(t *testing.T) {
+	p := newDesk(t)
+	p.write(t, "one/SKILL.md", "---\nname: one\ndescription: Does one thing. Use when asked.\n---\n# x\n")
+	x := p.start(t, 80, 30, nil, "install", "./one", "--host", "claude-code")
+	x.until("? install for Claude Code?")
+	x.press("n")
+	if code := x.end(); code != 130 || !strings.Contains(x.text(), "nothing was changed") {
+		t.Errorf("exit %d:\n%s", code, x.text())
+	}
+	for _, name := range []string{"skl.toml", "skl.lock", ".agents/skills/one"} {
+		if _, err := os.Lstat(filepath.Join(p.project, name)); err == nil {
+			t.Errorf("%s was written", name)
+		}
+	}
+}
+
 // With SKL_PLAIN=1 nothing moves: a word, then numbers.
 func TestTerminalPlain(t *testing.T) {
 	p := newDesk(t)
@@ -257,6 +278,8 @@ func TestTerminalPlain(t *testing.T) {
 	x.until("Install for which agents?")
 	x.press("\r") // of many agents, the first 20
 	x.press("\r") // those that were found
+	x.until("[Y]es")
+	x.press("yes\r")
 	if code := x.end(); code != 0 {
 		t.Errorf("exit %d", code)
 	}

@@ -14,9 +14,11 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
 )
 
@@ -291,11 +293,7 @@ func (w *world) drawAdded(r apply.Result) bool {
 		if c.Action != install.Add {
 			continue
 		}
-		a := draw.Added{Name: c.Name, Version: c.To, Source: c.Source, Files: c.Files, Bytes: c.Bytes, Signed: w.SignedWord(c, r.Lock), Root: w.Short(c.Root)}
-		for _, l := range c.Links {
-			a.Links = append(a.Links, w.Short(filepath.Dir(l)))
-		}
-		added = append(added, a)
+		added = append(added, w.addedOf(c, r.Lock))
 		w.printKept(c.Name, r)
 	}
 	if len(added) == 0 {
@@ -307,6 +305,47 @@ func (w *world) drawAdded(r apply.Result) bool {
 	}
 	w.ui.Page(ui.Painted(draw.After(w.ui.Look(), added, commit, w.ui.Verbose, w.AgentsOf, ui.Size)))
 	return true
+}
+
+// addedOf is a skill that is added, in the words of a reader.
+func (w *world) addedOf(c install.Change, l *lock.Lock) draw.Added {
+	a := draw.Added{Name: c.Name, Version: c.To, Source: c.Source, Files: c.Files, Bytes: c.Bytes, Signed: w.SignedWord(c, l), Root: w.Short(c.Root), Asks: c.Permissions.Added}
+	for _, link := range c.Links {
+		a.Links = append(a.Links, w.Short(filepath.Dir(link)))
+	}
+	return a
+}
+
+// agree shows what is about to be added and asks for one yes; --yes gives it, and where nobody can be asked the command line
+// is the yes.
+func (w *world) agree(_ context.Context, p apply.Proposal) (bool, error) {
+	if w.ui.Yes || !w.ui.CanAsk() {
+		return true, nil
+	}
+	var added []draw.Added
+	for _, c := range p.Add {
+		added = append(added, w.addedOf(c, p.Lock))
+	}
+	w.ui.Show(draw.Before(w.ui.ErrLook(), added, ui.Size))
+	question := "install?"
+	if names := draw.Agents(p.Hosts); len(names) > 0 && len(names) < 6 {
+		question = "install for " + strings.Join(names, ", ") + "?"
+	}
+	for {
+		answer, err := w.ui.Letters(question, []ui.Letter{{Key: "y", Word: "yes"}, {Key: "f", Word: "files"}, {Key: "n", Word: "no"}}, "y")
+		if err != nil || answer != "f" {
+			return answer == "y", err
+		}
+		for _, a := range added {
+			files, err := p.Files(a.Name)
+			if err != nil {
+				return false, err
+			}
+			for _, file := range files {
+				w.ui.Show(w.ui.ErrLook().Lines(screen.L(screen.T("  " + a.Name + "/" + file))))
+			}
+		}
+	}
 }
 
 // versioned is a name with its version, if it has one.
@@ -329,9 +368,17 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 			w.ui.Print("%s restore %s  %s", mark, versioned(c.Name, c.To), where)
 			break
 		}
+		if w.ui.Screen && !r.DryRun {
+			w.ui.Page(ui.Painted(draw.Update(w.ui.Look(), draw.Updated{Name: c.Name, From: c.From, To: c.To, Content: w.ContentChange(c), Gained: c.Permissions.Added, Lost: c.Permissions.Removed})))
+			break
+		}
 		w.ui.Print("%s update %s %s → %s  %s%s", mark, c.Name, orDash(c.From), c.To, w.ContentChange(c), where)
 	case install.Keep:
 		if c.From != "" && c.From != c.To {
+			if w.ui.Screen && !r.DryRun {
+				w.ui.Page(ui.Painted(draw.Update(w.ui.Look(), draw.Updated{Name: c.Name, From: c.From, To: c.To, Content: w.ContentChange(c), Gained: c.Permissions.Added, Lost: c.Permissions.Removed})))
+				break
+			}
 			w.ui.Print("%s update %s %s → %s  the same files  %s", mark, c.Name, c.From, c.To, where)
 		}
 	case install.Remove:

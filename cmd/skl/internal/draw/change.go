@@ -19,6 +19,53 @@ type Added struct {
 	Signed                string // signed by whom, or "unsigned"
 	Root                  string // where its copy lies
 	Links                 []string
+	Asks                  []string // permissions that were not accepted before
+}
+
+// Before is what an install is about to add: each of a few skills, or sums of many and what is unusual among them.
+func Before(k screen.Look, added []Added, size func(int64) string) string {
+	p := &page{k: k}
+	if len(added) >= fewAdded {
+		p.sums(p.k.Mark(screen.Ask), added, size)
+		for _, a := range added {
+			if len(a.Asks) > 0 {
+				p.prose(4, k.Mark(screen.Attention), screen.T(" "), bold(a.Name), screen.T("  asks for "), red(strings.Join(a.Asks, ", ")))
+			}
+		}
+		return p.text()
+	}
+	for _, a := range added {
+		p.prose(2, bold(strings.TrimSpace(a.Name+" "+Version(a.Version))), screen.T("   from "+a.Source+", "+a.Signed))
+		p.prose(2, screen.T("  "+diag.Count(a.Files, "file")+", "+size(a.Bytes)))
+		if len(a.Asks) > 0 {
+			p.prose(12, screen.T("  asks for  "), red(strings.Join(a.Asks, ", ")))
+		}
+	}
+	return p.text()
+}
+
+// An Updated is a skill that moved from one version to another.
+type Updated struct {
+	Name, From, To string
+	Content        string // what changed in its files
+	Gained, Lost   []string
+}
+
+// Update is a release that replaced another: what it asks for besides comes first, and is red.
+func Update(k screen.Look, u Updated) string {
+	p := &page{k: k}
+	mark := k.Mark(screen.Done)
+	if len(u.Gained) > 0 {
+		mark = k.Mark(screen.Attention)
+	}
+	p.prose(4, mark, screen.T(" "), bold(u.Name), screen.T(" "+Version(u.From)+" "+k.Sign(screen.Arrow)+" "), bold(Version(u.To)), screen.T("   "+strings.Trim(u.Content, " ,")))
+	for _, g := range u.Gained {
+		p.prose(6, screen.T("    "), red("+ "+g))
+	}
+	for _, l := range u.Lost {
+		p.prose(6, screen.T("    "), dim("- "+l))
+	}
+	return p.text()
 }
 
 // fewAdded is the number of added skills below which each has a line; -v lists them all.
@@ -37,7 +84,8 @@ func After(k screen.Look, added []Added, committed []string, all bool, agents fu
 			p.prose(4, screen.T("  "), dim(strings.Join([]string{diag.Count(a.Files, "file"), size(a.Bytes), a.Signed}, ", ")))
 		}
 	} else {
-		p.sums(added, agents, size)
+		p.sums(k.Mark(screen.Done), added, size)
+		p.prose(2, screen.T("  "+added[0].Root+linked(added[0].Links, agents)+"; -v lists them"))
 	}
 	if !k.Quiet {
 		p.prose(2, screen.T("  agents see it from their next start"))
@@ -57,8 +105,8 @@ func After(k screen.Look, added []Added, committed []string, all bool, agents fu
 	return p.text()
 }
 
-// sums is a line about many skills, and one about where they are.
-func (p *page) sums(added []Added, agents func(string) []string, size func(int64) string) {
+// sums is a line about many skills.
+func (p *page) sums(mark screen.Span, added []Added, size func(int64) string) {
 	var bytes int64
 	shared := func(of func(Added) string) string {
 		first := of(added[0])
@@ -70,7 +118,7 @@ func (p *page) sums(added []Added, agents func(string) []string, size func(int64
 	for _, a := range added {
 		bytes += a.Bytes
 	}
-	left := []screen.Span{p.k.Mark(screen.Done), screen.T(" "), bold(diag.Count(len(added), "skill"))}
+	left := []screen.Span{mark, screen.T(" "), bold(diag.Count(len(added), "skill"))}
 	if source := shared(func(a Added) string { return a.Source }); source != "" {
 		left = append(left, screen.T(" from "+source))
 	}
@@ -82,7 +130,6 @@ func (p *page) sums(added []Added, agents func(string) []string, size func(int64
 		left = append(left, screen.T(", "+signed))
 	}
 	p.prose(2, left...)
-	p.prose(2, screen.T("  "+added[0].Root+linked(added[0].Links, agents)+"; -v lists them"))
 }
 
 // linked says for which agents there are links.

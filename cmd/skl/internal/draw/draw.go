@@ -83,6 +83,14 @@ func called(id string) string {
 	return id
 }
 
+// Agents are the names of agents.
+func Agents(ids []string) (names []string) {
+	for _, id := range ids {
+		names = append(names, called(id))
+	}
+	return names
+}
+
 // number is n with its digits in groups of three.
 func number(n int) string {
 	text := strconv.Itoa(n)

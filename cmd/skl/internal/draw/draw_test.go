@@ -85,10 +85,24 @@ func screens() map[string]func(screen.Look) string {
 	return map[string]func(screen.Look) string{
 		"install-one":  func(k screen.Look) string { return After(k, added(1), commit, false, agentsOf, size) },
 		"install-many": func(k screen.Look) string { return After(k, added(77), commit, false, agentsOf, size) },
-		"list":         func(k screen.Look) string { return List(k, records(1)) },
-		"list-three":   func(k screen.Look) string { return List(k, records(3)) },
-		"list-five":    func(k screen.Look) string { return List(k, records(5)) },
-		"shadowed":     func(k screen.Look) string { return Shadowed(k, copies, short) },
+		"before-one": func(k screen.Look) string {
+			one := added(1)
+			one[0].Asks = []string{"load-command"}
+			return Before(k, one, size)
+		},
+		"before-many": func(k screen.Look) string {
+			many := added(77)
+			many[3].Asks = []string{"load-command"}
+			return Before(k, many, size)
+		},
+		"update": func(k screen.Look) string {
+			return Update(k, Updated{Name: "ocr-scan", From: "1.4.2", To: "1.5.0", Content: "3 files +41 -6, ", Gained: []string{"network api.ocr.example", "secret OCR_KEY"}}) +
+				Update(k, Updated{Name: "release-notes", From: "2.0.1", To: untagged, Content: "text only"})
+		},
+		"list":       func(k screen.Look) string { return List(k, records(1)) },
+		"list-three": func(k screen.Look) string { return List(k, records(3)) },
+		"list-five":  func(k screen.Look) string { return List(k, records(5)) },
+		"shadowed":   func(k screen.Look) string { return Shadowed(k, copies, short) },
 		"info": func(k screen.Look) string {
 			return Info(k, inspect.Skill{Name: "pdf-forms", Version: "1.4.2", Source: "acme registry", Description: "Fill, flatten and check PDF forms. Use when a form has fields or boxes.", Files: 12, Bytes: 59_000,
 				Scripts: []string{"a.py", "b.py"}, AllowedTools: []string{"python3"}, LoadCommands: []string{"git status"}, License: "Apache-2.0", URL: "https://git.acme.example/a/very/long/way/to/the/repository/of/forms.git", Commit: "3f9c2ab1d0e4"}, size(59_000), short)

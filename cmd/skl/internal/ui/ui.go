@@ -60,6 +60,9 @@ func (u *UI) Look() screen.Look {
 	return k
 }
 
+// ErrLook is what Err can show.
+func (u *UI) ErrLook() screen.Look { return u.errLook() }
+
 // errLook is what Err can show.
 func (u *UI) errLook() screen.Look {
 	k := screen.Look{Color: u.ErrColor, Signs: u.ErrSigns}
