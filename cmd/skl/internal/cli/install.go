@@ -170,7 +170,7 @@ func (w *world) printInstall(r apply.Result, err error) error {
 	}
 	c := r.Changes
 	if len(r.Held) > 0 {
-		held := r.Held
+		held, count := r.Held, len(r.Held)
 		r.Held = nil
 		if w.ui.JSON {
 			for i := range c.List {
@@ -186,13 +186,17 @@ func (w *world) printInstall(r apply.Result, err error) error {
 				return err
 			}
 		}
+		if w.ui.Screen {
+			w.ui.Page(ui.Painted(draw.Held(w.ui.Look(), held)))
+			held = nil
+		}
 		for _, h := range held {
 			w.ui.Print("held %s  %s", cmp.Or(h.Name, h.Path), h.Why)
 			for _, hint := range h.Hints {
 				w.ui.Hint("%s: %s", cmp.Or(h.Name, h.Path), hint)
 			}
 		}
-		w.ui.Note("held %s; --strict installs all or nothing", diag.Count(len(held), "skill"))
+		w.ui.Note("held %s; --strict installs all or nothing", diag.Count(count, "skill"))
 		return unmet("held")
 	}
 	if w.ui.JSON {
@@ -251,6 +255,17 @@ func (w *world) printInstall(r apply.Result, err error) error {
 
 // printUses says which agents load what was installed, and which do not.
 func (w *world) printUses(c install.Changes) {
+	notes, usual := w.usesOf(c)
+	for _, n := range notes {
+		w.ui.Warn("%s", n)
+	}
+	if usual != "" {
+		w.ui.Note("%s", usual)
+	}
+}
+
+// usesOf is what printUses says: first of agents that do not load what was installed, then the usual.
+func (w *world) usesOf(c install.Changes) (notes []string, usual string) {
 	named, loaded := false, false
 	for _, change := range c.List {
 		for _, h := range change.Hosts {
@@ -258,16 +273,17 @@ func (w *world) printUses(c install.Changes) {
 			if h.Use == "loads" || h.Use == "listed" {
 				loaded = true
 			} else {
-				w.ui.Warn("%s %s", h.Host, doesWith(h.Use, change.Name))
+				notes = append(notes, h.Host+" "+doesWith(h.Use, change.Name))
 			}
 		}
 	}
 	switch {
 	case loaded:
-		w.ui.Note("agents load it from their next start; skl list shows which copy each one loads")
+		usual = "agents load it from their next start; skl list shows which copy each one loads"
 	case !named:
-		w.ui.Note("agents that read %s load it from their next start; for others add --host AGENT", w.Short(w.Root))
+		usual = "agents that read " + w.Short(w.Root) + " load it from their next start; for others add --host AGENT"
 	}
+	return notes, usual
 }
 
 // doesWith says in words why an agent does not load a skill.
@@ -303,7 +319,8 @@ func (w *world) drawAdded(r apply.Result) bool {
 	if r.LockState == "changed" && w.Project != "" {
 		commit = []string{w.Short(filepath.Join(w.Base, "skl.toml")), w.Short(filepath.Join(w.Base, "skl.lock"))}
 	}
-	w.ui.Page(ui.Painted(draw.After(w.ui.Look(), added, commit, w.ui.Verbose, w.AgentsOf, ui.Size)))
+	notes, usual := w.usesOf(r.Changes)
+	w.ui.Page(ui.Painted(draw.After(w.ui.Look(), added, commit, notes, usual, w.ui.Verbose, w.AgentsOf, ui.Size)))
 	return true
 }
 

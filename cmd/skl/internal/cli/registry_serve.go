@@ -61,7 +61,7 @@ func (w *world) serving(s admin.Serving) error {
 		w.ui.Hint("skl registry clients --registry %s", s.URL)
 		return nil
 	case s.AdminToken != "" && w.env.terminal: // a person, and no log, reads what goes to stderr
-		w.ui.Warn("this is the admin token, which is shown once and stored nowhere: %s", s.AdminToken)
+		w.ui.Show("\nadmin token, shown this once and stored nowhere:\n" + diag.Printable(s.AdminToken) + "\n\n")
 		s.Shown() // if its file stays, registry doctor says so
 		w.ui.Hint("skl login %s --default", s.URL)
 	case s.AdminTokenFile != "":

@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,8 +73,8 @@ func Update(k screen.Look, u Updated) string {
 const fewAdded = 5
 
 // After is what was installed: a line for each skill, or sums of many. agents names the agents that a folder with links is
-// for; size writes a number of bytes.
-func After(k screen.Look, added []Added, committed []string, all bool, agents func(dir string) []string, size func(int64) string) string {
+// for; size writes a number of bytes; notes are what agents make of it, the usual last.
+func After(k screen.Look, added []Added, committed, notes []string, usual string, all bool, agents func(dir string) []string, size func(int64) string) string {
 	p := &page{k: k}
 	if len(added) == 0 {
 		return ""
@@ -87,8 +88,11 @@ func After(k screen.Look, added []Added, committed []string, all bool, agents fu
 		p.sums(k.Mark(screen.Done), added, size)
 		p.prose(2, screen.T("  "+added[0].Root+linked(added[0].Links, agents)+"; -v lists them"))
 	}
-	if !k.Quiet {
-		p.prose(2, screen.T("  agents see it from their next start"))
+	for _, n := range notes {
+		p.prose(2, k.Mark(screen.Attention), screen.T(" "+n))
+	}
+	if !k.Quiet && usual != "" {
+		p.prose(2, screen.T("  "+usual))
 	}
 	var steps []step
 	if len(committed) > 0 {
@@ -231,5 +235,26 @@ func Publish(k screen.Look, out Publishing) string {
 		p.prose(2, k.Mark(screen.Done), screen.T(" "+out.State))
 	}
 	p.steps(step{"next", out.Next})
+	return p.text()
+}
+
+// Held are skills that were not installed, and why; each has what would let it in, if anything does.
+func Held(k screen.Look, held []apply.Held) string {
+	p := &page{k: k}
+	wide := 0
+	for _, h := range held {
+		wide = max(wide, screen.Width(diag.Printable(cmp.Or(h.Name, h.Path))))
+	}
+	wide = min(wide, 24)
+	p.line(yellow(fmt.Sprintf("held back: %s", diag.Count(len(held), "skill"))))
+	mark := screen.Width(k.Sign(screen.Failed))
+	for _, h := range held {
+		hang := 2 + mark + 1 + wide + 2
+		name := k.CutMiddle(diag.Printable(cmp.Or(h.Name, h.Path)), wide)
+		p.prose(hang, screen.T("  "), k.Mark(screen.Failed), screen.T(" "), bold(pad(name, wide)), screen.T("  "+oneLine(h.Why)+"   "), dim(h.Code))
+		for _, hint := range h.Hints {
+			p.prose(hang, screen.T(strings.Repeat(" ", hang)), screen.Span{Style: screen.Cyan, Text: hint})
+		}
+	}
 	return p.text()
 }

@@ -83,8 +83,12 @@ func screens() map[string]func(screen.Look) string {
 		{Name: "release-notes", Path: "/home/ana/.claude/skills/release-notes", State: roots.Shadowed, Scope: "user", Digest: "b", Hosts: uses("claude-code", "loads", "codex", "unread")},
 		{Name: "alone", Path: "/x", State: roots.Active}}
 	return map[string]func(screen.Look) string{
-		"install-one":  func(k screen.Look) string { return After(k, added(1), commit, false, agentsOf, size) },
-		"install-many": func(k screen.Look) string { return After(k, added(77), commit, false, agentsOf, size) },
+		"install-one": func(k screen.Look) string {
+			return After(k, added(1), commit, []string{"Gemini CLI does not read skill-0"}, "agents see it from their next start", false, agentsOf, size)
+		},
+		"install-many": func(k screen.Look) string {
+			return After(k, added(77), commit, nil, "agents see it from their next start", false, agentsOf, size)
+		},
 		"before-one": func(k screen.Look) string {
 			one := added(1)
 			one[0].Asks = []string{"load-command"}
@@ -94,6 +98,10 @@ func screens() map[string]func(screen.Look) string {
 			many := added(77)
 			many[3].Asks = []string{"load-command"}
 			return Before(k, many, size)
+		},
+		"held": func(k screen.Look) string {
+			return Held(k, []apply.Held{{Name: "proxy-notes", Code: "load_commands", Why: "runs 2 commands when an agent loads it", Hints: []string{"accept that: add --accept load-command"}},
+				{Path: "skills/a/very/long/path/of/a/skill", Code: "E_NO_DESCRIPTION", Why: "its SKILL.md has no description"}})
 		},
 		"update": func(k screen.Look) string {
 			return Update(k, Updated{Name: "ocr-scan", From: "1.4.2", To: "1.5.0", Content: "3 files +41 -6, ", Gained: []string{"network api.ocr.example", "secret OCR_KEY"}}) +
@@ -113,7 +121,8 @@ func screens() map[string]func(screen.Look) string {
 		},
 		"outdated": func(k screen.Look) string {
 			return Outdated(k, []apply.Outdated{{Name: "ocr-scan", Locked: "1.4.2", Wanted: "1.5.0", Latest: "2.0.0", Ref: "acme/ocr-scan"}, {Name: "release-notes", Locked: "2.0.1", Wanted: "2.0.1", Latest: "3.0.0", Ref: "acme/release-notes"},
-				{Name: "tidy-csv", Locked: "0.9.0", Wanted: "0.9.1", Latest: "0.9.1", Ref: "acme/tidy-csv", Held: "breaks import"}}, 31)
+				{Name: "tidy-csv", Locked: "0.9.0", Wanted: "0.9.1", Latest: "0.9.1", Ref: "acme/tidy-csv", Held: "breaks import"},
+				{Name: "old-rules", Locked: "1.0.0", Ref: "acme/old-rules", Gone: "since 1.2.0"}}, 31)
 		},
 		"diff": func(k screen.Look) string {
 			return Diff(k, inspect.Diff{Name: "ocr-scan", From: "1.4.2", To: "1.5.0", Files: []apply.FileDiff{{Path: "scripts/ocr.py", Change: "changed", Add: 2, Remove: 1, Text: "@@ -9,1 +9,2 @@\n-key = None\n+key = os.environ[\"OCR_KEY\"]\n+urlopen(\"https://api.ocr.example/v1/with/a/long/address/that/goes/on/and/on/for/ever\")\n"}}}, false)

@@ -74,6 +74,7 @@ func Doctor(k screen.Look, items []inspect.Finding, all bool) string {
 	if !all && count["ok"] > 0 {
 		fine += " (-v)"
 	}
+	said := map[string]bool{}
 	p.line(bold(strings.Join(append(sum, fine), ", ")))
 	for _, level := range []struct {
 		name string
@@ -89,7 +90,8 @@ func Doctor(k screen.Look, items []inspect.Finding, all bool) string {
 				continue
 			}
 			p.prose(hang, mark, screen.T(" "), bold(pad(i.Area, wide)), screen.T("  "+i.Detail))
-			if i.Mend != "" {
+			if i.Mend != "" && !said[i.Mend] {
+				said[i.Mend] = true
 				p.prose(hang+6, screen.T(strings.Repeat(" ", hang)), dim("mend"), screen.T("  "), screen.Span{Style: screen.Cyan, Text: i.Mend})
 			}
 		}

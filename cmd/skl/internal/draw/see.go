@@ -87,6 +87,14 @@ func note(r roots.Record) string {
 			return w.Message
 		}
 	}
+	for _, c := range r.Copies {
+		switch c.State {
+		case roots.CopyEdited:
+			return "a copy that an agent loads was edited: " + c.Path
+		case roots.CopyOther:
+			return "a copy that an agent loads is of another release: " + c.Path
+		}
+	}
 	if r.State != roots.Active {
 		return r.State
 	}
@@ -324,9 +332,16 @@ func Outdated(k screen.Look, list []apply.Outdated, of int) string {
 	moves := 0
 	var held []string
 	t := screen.Table{Columns: []screen.Column{{Head: "NAME", Kind: screen.Name}, {Head: "NOW"}, {Head: "WITHIN"}, {Head: "LATEST"}, {Head: "FROM", Kind: screen.Path}}}
+	gone := 0
 	for _, s := range list {
+		if s.Gone != "" {
+			gone++
+			t.Rows = append(t.Rows, []screen.Span{bold(s.Name), screen.T(cmp.Or(Version(s.Locked), "-")), yellow("gone"), yellow("gone"), dim(s.Ref)})
+			held = append(held, fmt.Sprintf("%s is gone upstream %s", s.Name, s.Gone))
+			continue
+		}
 		if s.Held != "" {
-			held = append(held, fmt.Sprintf("%s %s (%q)", s.Name, Version(s.Locked), s.Held))
+			held = append(held, fmt.Sprintf("held: %s %s (%q)", s.Name, Version(s.Locked), s.Held))
 		}
 		within := screen.Span{Style: screen.Bold, Text: Version(s.Wanted)}
 		if s.Wanted == s.Locked {
@@ -340,14 +355,14 @@ func Outdated(k screen.Look, list []apply.Outdated, of int) string {
 		}
 		t.Rows = append(t.Rows, []screen.Span{bold(s.Name), screen.T(cmp.Or(Version(s.Locked), "-")), within, latest, dim(s.Ref)})
 	}
-	sum := fmt.Sprintf("%d of %d can move", len(list), of)
+	sum := fmt.Sprintf("%d of %d can move", len(list)-gone, of)
 	if beyond > 0 {
 		sum += fmt.Sprintf(", %d only with --latest", beyond)
 	}
 	p.line(bold(sum))
 	p.table(t)
 	for _, h := range held {
-		p.prose(6, yellow("held"), screen.T("  "+h))
+		p.prose(2, k.Mark(screen.Attention), screen.T(" "+h))
 	}
 	steps := []step{}
 	if moves > 0 {
