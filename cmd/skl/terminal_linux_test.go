@@ -291,6 +291,19 @@ func TestTerminalPlain(t *testing.T) {
 	}
 }
 
+// With --quiet a terminal shows results and errors only.
+func TestTerminalQuiet(t *testing.T) {
+	p := newDesk(t)
+	p.manySkills(t)
+	text := p.shot(t, 80, nil, "install", "./repo", "hunting-1", "-y", "-q")
+	if strings.Contains(text, "next") || strings.Contains(text, "skl:") || strings.Contains(text, "start") || !strings.Contains(text, "hunting-1") {
+		t.Errorf("install -q:\n%s", text)
+	}
+	if text := p.shot(t, 80, nil, "list", "-q"); strings.Contains(text, "hint") || !strings.Contains(text, "hunting-1") {
+		t.Errorf("list -q:\n%s", text)
+	}
+}
+
 // Colours and signs follow the flags, the variables and each stream.
 func TestTerminalLooks(t *testing.T) {
 	p := newDesk(t)

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
+	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -39,7 +40,7 @@ func (w *world) logHandler() slog.Handler {
 		options.Level = slog.LevelWarn
 	}
 	if w.env.terminal {
-		return slog.NewTextHandler(w.env.stderr, options)
+		return draw.NewLog(options.Level.Level(), w.ui.ErrLook, w.ui.Show)
 	}
 	return slog.NewJSONHandler(w.env.stderr, options)
 }

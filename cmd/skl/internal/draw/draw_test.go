@@ -1,13 +1,16 @@
 package draw
 
 import (
+	"context"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
@@ -102,6 +105,23 @@ func screens() map[string]func(screen.Look) string {
 		"held": func(k screen.Look) string {
 			return Held(k, []apply.Held{{Name: "proxy-notes", Code: "load_commands", Why: "runs 2 commands when an agent loads it", Hints: []string{"accept that: add --accept load-command"}},
 				{Path: "skills/a/very/long/path/of/a/skill", Code: "E_NO_DESCRIPTION", Why: "its SKILL.md has no description"}})
+		},
+		"requests": func(k screen.Look) string {
+			var b strings.Builder
+			h := NewLog(slog.LevelInfo, func() screen.Look { return k }, func(text string) { b.WriteString(text) })
+			at := time.Date(2026, 11, 4, 18, 36, 3, 0, time.UTC)
+			for _, attrs := range [][]slog.Attr{
+				{slog.String("method", "PUT"), slog.String("path", "/v2/acme/pdf-forms/manifests/1.5.0"), slog.Int("status", 201), slog.Int64("out", 61_000), slog.Duration("took", 12*time.Millisecond), slog.String("account", "ana")},
+				{slog.String("method", "GET"), slog.String("path", "/v2/a/very/long/path/of/blobs/that/goes/on/and/on/sha256:0000000000000000000000000000000000000000000000000000"), slog.Int("status", 404), slog.Int64("out", 12), slog.Duration("took", time.Millisecond), slog.String("account", "")},
+			} {
+				r := slog.NewRecord(at, slog.LevelInfo, "request", 0)
+				r.AddAttrs(attrs...)
+				h.Handle(context.Background(), r)
+			}
+			r := slog.NewRecord(at, slog.LevelWarn, "a scan failed\x1b[2J", 0)
+			r.AddAttrs(slog.String("name", "acme/pdf"))
+			h.WithAttrs([]slog.Attr{slog.String("part", "scan")}).Handle(context.Background(), r)
+			return b.String()
 		},
 		"update": func(k screen.Look) string {
 			return Update(k, Updated{Name: "ocr-scan", From: "1.4.2", To: "1.5.0", Content: "3 files +41 -6, ", Gained: []string{"network api.ocr.example", "secret OCR_KEY"}}) +

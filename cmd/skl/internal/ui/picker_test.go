@@ -294,3 +294,31 @@ func TestProgressIsDrawnAndErased(t *testing.T) {
 		t.Errorf("the screen shows %q", s.Text())
 	}
 }
+
+// Without a terminal, a phase that takes long is said in a line, and again after half a minute; where nothing may move, when it
+// begins and when it ends.
+func TestProgressInLines(t *testing.T) {
+	var b strings.Builder
+	u := &UI{Err: &b, Out: &b}
+	u.Progress(diag.Event{Stage: "fetch", Name: "a", Done: 1000, Total: 4000})
+	if b.Len() > 0 {
+		t.Errorf("said at once: %q", b.String())
+	}
+	u.progress.started = time.Now().Add(-10 * time.Second)
+	u.Progress(diag.Event{Stage: "fetch", Name: "a", Done: 2000, Total: 4000})
+	u.Progress(diag.Event{Stage: "fetch", Name: "a", Done: 3000, Total: 4000})
+	u.progress.started, u.progress.saidAt = time.Now().Add(-45*time.Second), time.Now().Add(-35*time.Second)
+	u.Progress(diag.Event{Stage: "fetch", Name: "a", Done: 3500, Total: 4000})
+	if want := "skl: fetch a, 2 of 4 kB, 10 s\nskl: fetch a, 4 of 4 kB, 45 s\n"; b.String() != want {
+		t.Errorf("said %q, want %q", b.String(), want)
+	}
+	b.Reset()
+	u = &UI{Err: &b, Out: &b, Terminal: true, Still: true}
+	u.Progress(diag.Event{Stage: "resolve", Name: "a"})
+	u.Progress(diag.Event{Stage: "fetch", Name: "a"})
+	u.Progress(diag.Event{Stage: "fetch", Name: "a", Done: 1})
+	u.Print("done")
+	if want := "skl: resolve a\nskl: resolve: done\nskl: fetch a\nskl: fetch: done\ndone\n"; b.String() != want {
+		t.Errorf("said %q, want %q", b.String(), want)
+	}
+}
