@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -301,6 +302,32 @@ func TestTerminalQuiet(t *testing.T) {
 	}
 	if text := p.shot(t, 80, nil, "list", "-q"); strings.Contains(text, "hint") || !strings.Contains(text, "hunting-1") {
 		t.Errorf("list -q:\n%s", text)
+	}
+}
+
+// A server on a terminal shows the token alone on its line, a line per request, and ends cleanly by ctrl-c.
+func TestTerminalServe(t *testing.T) {
+	p := newDesk(t)
+	x := p.start(t, 80, 30, nil, "registry", "serve", "--addr", "127.0.0.1:0", "--data", "data")
+	x.until("admin token, shown this once")
+	x.until("skl login http://127.0.0.1:")
+	_, after, _ := strings.Cut(x.text(), "stored nowhere:\n")
+	token, _, _ := strings.Cut(after, "\n")
+	if len(token) < 20 || strings.Contains(token, " ") {
+		t.Errorf("the token's line is %q", token)
+	}
+	_, url, _ := strings.Cut(x.text(), "skl login ")
+	url, _, _ = strings.Cut(url, " ")
+	if r, err := http.Get(url + "/v2/nobody/nothing/tags/list"); err != nil {
+		t.Error(err)
+	} else {
+		r.Body.Close()
+		x.until("/v2/nobody/nothing/tags/list")
+	}
+	x.press("\x03")
+	x.end()
+	if text := x.text(); strings.Contains(text, "method=") || x.screen.Wrapped > 0 {
+		t.Errorf("the screen:\n%s", text)
 	}
 }
 
