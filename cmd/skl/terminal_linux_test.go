@@ -331,6 +331,27 @@ func TestTerminalServe(t *testing.T) {
 	}
 }
 
+// Bare skl is a page of at most 14 lines of 72 columns, in a project below a line of its status.
+func TestTerminalBare(t *testing.T) {
+	p := newDesk(t)
+	p.manySkills(t)
+	short := p.shot(t, 80, nil)
+	p.start(t, 80, 24, nil, "install", "./repo", "hunting-1", "-y").end()
+	sound := p.shot(t, 80, nil)
+	p.write(t, ".agents/skills/hunting-1/SKILL.md", "---\nname: hunting-1\ndescription: Edited. Use when asked.\n---\n")
+	edited := p.shot(t, 80, nil)
+	for text, want := range map[string]string{short: "skl installs agent skills", sound: "✓ 1 skill, all as skl.lock says\n", edited: "! 1 skill, 1 skill edited or missing: skl status\n"} {
+		if !strings.HasPrefix(text, want) || strings.Count(text, "\n") > 14 {
+			t.Errorf("want %q first and at most 14 lines:\n%s", want, text)
+		}
+		for line := range strings.Lines(text) {
+			if screen.Width(line) > 73 {
+				t.Errorf("%q is %d wide", line, screen.Width(line)-1)
+			}
+		}
+	}
+}
+
 // Colours and signs follow the flags, the variables and each stream.
 func TestTerminalLooks(t *testing.T) {
 	p := newDesk(t)

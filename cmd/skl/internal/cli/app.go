@@ -201,8 +201,7 @@ func newApp(e env, u *ui.UI, help bool) *cli.App {
 			if c.Bool("version") {
 				return printVersion(u)
 			}
-			u.Help(rootHelp())
-			return nil
+			return bare(e, u, c)
 		},
 	}
 	if help {
