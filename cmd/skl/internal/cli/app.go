@@ -115,6 +115,14 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// Fd is that of the file that o writes to, an invalid one if it is none.
+func (o *output) Fd() uintptr {
+	if f, ok := o.to.(*os.File); ok {
+		return f.Fd()
+	}
+	return ^uintptr(0)
+}
+
 func (o *output) lost() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"os"
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
@@ -45,7 +44,7 @@ func (u *UI) Adapt(getenv func(string) string, w Wishes) {
 
 // adapted says whether a stream takes colours, and prepares its terminal for them.
 func adapted(stream any, terminal, force, never, dumb bool) (bool, screen.Signs) {
-	if f, ok := stream.(*os.File); ok && terminal && !obeys(f) {
+	if f, ok := stream.(interface{ Fd() uintptr }); ok && terminal && !obeys(f.Fd()) {
 		return false, screen.Unicode
 	}
 	return !never && (force || terminal && !dumb), screen.Unicode

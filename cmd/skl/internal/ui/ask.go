@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,10 +20,18 @@ import (
 func (u *UI) CanAsk() bool { return u.Terminal && !u.JSON }
 
 // Confirm asks a yes-or-no question that is not a mere choice, so that --yes does
-// not answer it. One letter answers it; Enter means no.
+// not answer it. The answer is a line, so that no key that was meant for something else is a yes.
 func (u *UI) Confirm(question string) (bool, error) {
-	answer, err := u.Letters(question, []Letter{{"y", "yes"}, {"n", "no"}}, "n")
-	return answer == "y", err
+	if !u.CanAsk() {
+		return false, ask.ErrNobody
+	}
+	u.clear()
+	fmt.Fprintf(u.Err, "%s %s [y/N] ", u.errLook().Sign(screen.Ask), diag.Printable(question))
+	line, err := u.readLine()
+	if err != nil {
+		return false, err
+	}
+	return strings.EqualFold(line, "y") || strings.EqualFold(line, "yes"), nil
 }
 
 // A Letter is one of the answers to a question, and what it stands for. The word starts with the letter.
@@ -308,6 +317,10 @@ func parseChoice(line string, options []ask.Option) ([]int, error) {
 func (u *UI) readLine() (string, error) {
 	if u.lines == nil {
 		u.lines = bufio.NewReader(io.LimitReader(u.In, 1<<20))
+	}
+	if len(u.ahead) > 0 {
+		u.lines = bufio.NewReader(io.MultiReader(bytes.NewReader(u.ahead), u.lines))
+		u.ahead = nil
 	}
 	type answer struct {
 		line string

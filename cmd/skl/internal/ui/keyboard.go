@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
@@ -91,6 +92,7 @@ func (u *UI) eachKey(k keyboard, draw func(look screen.Look, height int) []scree
 		u.lines.Discard(len(ahead))
 		d.rest = append(d.rest, ahead...)
 	}
+	d.rest, u.ahead = append(d.rest, u.ahead...), nil
 	show()
 	for {
 		select {
@@ -106,13 +108,22 @@ func (u *UI) eachKey(k keyboard, draw func(look screen.Look, height int) []scree
 		if err != nil {
 			return ask.ErrNobody
 		}
-		pressed := d.feed(b)
-		if len(b) == 0 && d.waiting() {
-			pressed = d.idle()
-		}
-		for _, key := range pressed {
+		d.rest = append(d.rest, b...)
+		pressed := 0
+		for {
+			key, ok := d.one()
+			if !ok && len(b) == 0 && d.waiting() {
+				if keys := d.idle(); len(keys) > 0 {
+					key, ok = keys[0], true
+				}
+			}
+			if !ok {
+				break
+			}
+			pressed++
 			switch press(key) {
 			case accepted:
+				u.ahead = typedAhead(d.rest)
 				return nil
 			case left:
 				return ask.ErrLeft
@@ -129,8 +140,14 @@ func (u *UI) eachKey(k keyboard, draw func(look screen.Look, height int) []scree
 				hidden(true)
 			}
 		}
-		if now := u.errLook(); len(pressed) > 0 || now.Width != look.Width || u.height() != height {
+		if now := u.errLook(); pressed > 0 || now.Width != look.Width || u.height() != height {
 			show()
 		}
 	}
+}
+
+// typedAhead is what was typed behind a key that answered, without the Enter that only ends it, for whoever asks next.
+func typedAhead(rest []byte) []byte {
+	out := bytes.ReplaceAll(rest, []byte("\r"), []byte("\n"))
+	return bytes.TrimPrefix(out, []byte("\n"))
 }

@@ -51,17 +51,25 @@ var numbered = map[string]keyKind{"1": keyHome, "7": keyHome, "4": keyEnd, "8": 
 func (d *decoder) feed(b []byte) []key {
 	d.rest = append(d.rest, b...)
 	var keys []key
-	for len(d.rest) > 0 {
-		n, k, ok := d.next()
-		if n == 0 {
-			break // more is needed
+	for {
+		k, ok := d.one()
+		if !ok {
+			return keys
+		}
+		keys = append(keys, k)
+	}
+}
+
+// one takes the first key that is complete; ok is false if there is none.
+func (d *decoder) one() (k key, ok bool) {
+	for len(d.rest) > 0 && !ok {
+		var n int
+		if n, k, ok = d.next(); n == 0 {
+			return key{}, false // more is needed
 		}
 		d.rest = d.rest[n:]
-		if ok {
-			keys = append(keys, k)
-		}
 	}
-	return keys
+	return k, ok
 }
 
 // waiting reports whether a sequence began that has not ended.

@@ -24,7 +24,7 @@ func readable(f *os.File, d time.Duration) (bool, error) {
 func suspend() { unix.Kill(unix.Getpid(), unix.SIGTSTP) }
 
 // obeys prepares a terminal for the sequences that are sent to it.
-func obeys(*os.File) bool { return true }
+func obeys(uintptr) bool { return true }
 
 // watchSuspend sends on c instead of stopping the process when ctrl-z is pressed, until the returned func is called.
 func watchSuspend(c chan os.Signal) func() {

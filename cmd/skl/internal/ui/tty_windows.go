@@ -17,12 +17,12 @@ func readable(f *os.File, d time.Duration) (bool, error) {
 func suspend() {}
 
 // obeys prepares a terminal for the sequences that are sent to it.
-func obeys(f *os.File) bool {
+func obeys(fd uintptr) bool {
 	var mode uint32
-	if windows.GetConsoleMode(windows.Handle(f.Fd()), &mode) != nil {
+	if windows.GetConsoleMode(windows.Handle(fd), &mode) != nil {
 		return false
 	}
-	return windows.SetConsoleMode(windows.Handle(f.Fd()), mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
+	return windows.SetConsoleMode(windows.Handle(fd), mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
 }
 
 // watchSuspend does nothing: there is no ctrl-z.

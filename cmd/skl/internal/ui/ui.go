@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"strings"
 	"unicode/utf16"
@@ -47,6 +46,7 @@ type UI struct {
 
 	progress progress
 	lines    *bufio.Reader
+	ahead    []byte                     // typed behind the key that answered a question
 	keyboard keyboard                   // instead of In, in tests
 	sized    func() (width, height int) // instead of the size of the terminal, in tests
 }
@@ -82,7 +82,7 @@ func (u *UI) size(w io.Writer) (width, height int) {
 	if u.sized != nil {
 		return u.sized()
 	}
-	if f, ok := w.(*os.File); ok {
+	if f, ok := w.(interface{ Fd() uintptr }); ok {
 		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {
 			return width, height
 		}
