@@ -52,7 +52,8 @@ func (a answers) Confirm(string) (bool, error) {
 	}
 	return !a.no, nil
 }
-func (a answers) Choose(_ string, options []ask.Option) (all []int, err error) {
+func (a answers) Choose(c ask.Choice) (all []int, err error) {
+	options := c.Options
 	if a.nobody {
 		return nil, ask.ErrNobody
 	}

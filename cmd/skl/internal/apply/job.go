@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,8 +28,43 @@ import (
 // An Applier makes roots agree with manifests and locks: install, update, remove, lock and verify.
 type Applier struct {
 	*scope.Scope
-	Ask    ask.Asker
-	trusts trusts
+	Ask ask.Asker
+	// Approve is asked before skills that a person named are added. No error and false change nothing. Nil agrees.
+	Approve func(context.Context, Proposal) (bool, error)
+	trusts  trusts
+}
+
+// A Proposal is what an install is about to add.
+type Proposal struct {
+	Add   []install.Change
+	Lock  *lock.Lock
+	Hosts []string                            // ids of the agents
+	Files func(name string) ([]string, error) // paths of a skill
+}
+
+// agreed asks for a yes to what is added, unless a question about it was answered already.
+func (j *job) agreed(ctx context.Context, changes install.Changes) error {
+	if j.Approve == nil || len(j.added) == 0 || j.consented {
+		return nil
+	}
+	p := Proposal{Lock: j.next, Hosts: j.hosts, Files: func(name string) ([]string, error) {
+		s, _ := j.next.Skill(name)
+		t, err := j.ReleaseTree(ctx, s)
+		return slices.Sorted(maps.Keys(t)), err
+	}}
+	for _, c := range changes.List {
+		if c.Action == install.Add {
+			p.Add = append(p.Add, c)
+		}
+	}
+	if len(p.Add) == 0 {
+		return nil
+	}
+	yes, err := j.Approve(ctx, p)
+	if err == nil && !yes {
+		return ask.ErrLeft
+	}
+	return err
 }
 
 // New returns an Applier that puts its questions to asker.
@@ -68,6 +104,7 @@ type job struct {
 	hold      bool     // leave edited skills as they are
 	lockOnly  bool     // write skl.lock and nothing else
 	accept    []string // permissions
+	consented bool     // a person said yes to what the skills wish for
 	unsigned  bool     // releases without a signature are accepted where one is wanted
 	added     []string // names the command line asked for
 	anew      []string // names whose entry was chosen anew, not kept from the lock
@@ -220,6 +257,7 @@ func (j *job) finish(ctx context.Context) (Result, error) {
 		if err := j.consentEach(wishes); err != nil {
 			return Result{}, err
 		}
+		j.consented = len(wishes) > 0
 	}
 	var result Result
 	if j.lockOnly {
@@ -256,6 +294,9 @@ func (j *job) carryOut(ctx context.Context, in *install.Installer, changes insta
 	result := Result{Changes: changes, Lock: j.next, LockState: lockState(j.files, files.Lock), DryRun: j.dry}
 	if j.dry {
 		return result, nil
+	}
+	if err := j.agreed(ctx, changes); err != nil {
+		return Result{}, err
 	}
 	if changes.Any() || files.Manifest != nil || result.LockState == "changed" {
 		var err error

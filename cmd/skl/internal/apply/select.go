@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
@@ -168,14 +167,7 @@ func (e *Ambiguous) Unwrap() error { return e.Err }
 
 // ChooseSkills asks which of several skills are wanted; where nobody can be asked it lists them (exit 2).
 func (a *Applier) ChooseSkills(r ref.Ref, found []source.Found) ([]source.Found, error) {
-	options := make([]ask.Option, len(found))
-	for i, f := range found {
-		options[i] = ask.Option{Label: f.Lock.Name, Detail: f.Description}
-		if sameName(found, f) != nil {
-			options[i].Detail = f.Lock.Path + "  " + f.Description
-		}
-	}
-	picked, err := a.Ask.Choose(fmt.Sprintf("%s holds %d skills; which ones?", r, len(found)), options)
+	picked, err := a.Ask.Choose(skillChoice(r, found))
 	if err == nil {
 		out := make([]source.Found, len(picked))
 		for i, n := range picked {

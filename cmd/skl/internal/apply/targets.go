@@ -3,7 +3,6 @@ package apply
 import (
 	"slices"
 
-	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/diag"
@@ -62,32 +61,17 @@ func (a *Applier) chooseHosts() ([]string, error) {
 	if !a.Ask.CanAsk() {
 		return found, nil
 	}
-	ids := slices.Clone(found)
-	for _, id := range []string{"claude-code", "github-copilot", "codex", "cursor", "opencode", "gemini-cli"} {
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	if ids = slices.DeleteFunc(ids, a.readsNothing); len(ids) == 0 {
+	choice, rows := a.hostChoice()
+	if len(rows) == 0 {
 		return nil, nil // skills of the machine
 	}
-	options := make([]ask.Option, len(ids))
-	for i, id := range ids {
-		h, _ := hosts.Find(id)
-		canonical, link := hosts.WriteDirs(h, a.HostEnv(), a.Kind)
-		dir := canonical
-		if link != "" {
-			dir = link
-		}
-		options[i] = ask.Option{Label: id, Detail: h.Name + " (" + a.Short(dir) + ")", Default: slices.Contains(found, id)}
-	}
-	picked, err := a.Ask.Choose("which agents do you use here? (kept in skl.toml)", options)
+	picked, err := a.Ask.Choose(choice)
 	if err != nil {
 		return nil, err
 	}
 	var chosen []string
 	for _, n := range picked {
-		chosen = append(chosen, ids[n])
+		chosen = append(chosen, rows[n].ids...)
 	}
 	return chosen, nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/durable"
@@ -35,8 +36,8 @@ type env struct {
 	getenv         func(string) string
 	cwd            string
 	terminal       bool // questions can be asked: stdin and stderr are terminals
-	color          bool // stdout and stderr are terminals
 	screen         bool // stdout is a terminal
+	errScreen      bool // stderr is one
 }
 
 // Main runs the process's command line and returns its exit status.
@@ -55,8 +56,7 @@ func Main() int {
 	return invoke(ctx, os.Args[1:], env{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, cwd: cwd,
 		terminal: tty(os.Stdin) && tty(os.Stderr),
-		color:    tty(os.Stdout) && tty(os.Stderr),
-		screen:   tty(os.Stdout),
+		screen:   tty(os.Stdout), errScreen: tty(os.Stderr),
 	})
 }
 
@@ -76,6 +76,7 @@ func invoke(ctx context.Context, args []string, e env) int {
 	u := &ui.UI{In: e.stdin, Out: e.stdout, Err: e.stderr, Screen: e.screen, Interrupt: ctx.Done()}
 	app := newApp(e, u, asksForHelp(args))
 	err := app.RunContext(ctx, append([]string{"skl"}, reorder(app, args)...))
+	u.Close()
 	if lost := out.lost(); err == nil && lost != nil {
 		err = diag.New(diag.Failed, "output_lost", "the result could not be written: %w", lost).
 			Hint("look where it goes to: is the disk full?")
@@ -83,7 +84,10 @@ func invoke(ctx context.Context, args []string, e env) int {
 	switch {
 	case err == nil:
 		return 0
-	case ctx.Err() != nil:
+	case errors.Is(err, ask.ErrLeft):
+		u.Note("left; nothing was changed")
+		return interrupted
+	case ctx.Err() != nil || errors.Is(err, ask.ErrStopped):
 		u.Note("interrupted; nothing half-done is left behind")
 		return interrupted
 	}
@@ -109,6 +113,14 @@ func (o *output) Write(p []byte) (int, error) {
 		o.err = cmp.Or(o.err, err)
 	}
 	return n, err
+}
+
+// Fd is that of the file that o writes to, an invalid one if it is none.
+func (o *output) Fd() uintptr {
+	if f, ok := o.to.(*os.File); ok {
+		return f.Fd()
+	}
+	return ^uintptr(0)
 }
 
 func (o *output) lost() error {
@@ -154,6 +166,7 @@ func globalFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print results and errors only"},
 		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "answer choices with their default"},
 		&cli.BoolFlag{Name: "no-color", Usage: "no colours"},
+		&cli.BoolFlag{Name: "no-unicode", Usage: "signs of ASCII only"},
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "say more"},
 	}
 }
@@ -183,7 +196,7 @@ type command struct {
 func newApp(e env, u *ui.UI, help bool) *cli.App {
 	app := &cli.App{
 		Name: "skl", Usage: "package manager for agent skills",
-		Writer: e.stdout, ErrWriter: e.stderr, Reader: e.stdin,
+		Writer: u.HelpWriter(), ErrWriter: e.stderr, Reader: e.stdin,
 		HideVersion: true, HideHelpCommand: true, Suggest: false,
 		Flags:          append(globalFlags(), versionFlag(), cli.HelpFlag), // a command called help keeps cli from adding it
 		ExitErrHandler: func(*cli.Context, error) {},
@@ -196,8 +209,7 @@ func newApp(e env, u *ui.UI, help bool) *cli.App {
 			if c.Bool("version") {
 				return printVersion(u)
 			}
-			fmt.Fprint(e.stdout, rootHelp())
-			return nil
+			return bare(e, u, c)
 		},
 	}
 	if help {
@@ -228,7 +240,7 @@ func (c command) build(e env, u *ui.UI, help bool) *cli.Command {
 			if word := ctx.Args().First(); word != "" {
 				return diag.New(diag.Misuse, "unknown_command", "unknown command %q", c.name+" "+word).Hint("skl %s --help", c.name)
 			}
-			fmt.Fprint(e.stdout, c.help())
+			u.Help(c.help())
 			return nil
 		}
 		w, err := newWorld(e, u, ctx)
@@ -252,7 +264,8 @@ func configure(u *ui.UI, e env, c *cli.Context) error {
 	u.JSON, u.Quiet, u.Yes, u.Verbose = c.Bool("json"), c.Bool("quiet"), c.Bool("yes"), c.Bool("verbose")
 	ci := e.getenv("CI") != "" && e.getenv("CI") != "false"
 	u.Terminal = e.terminal && !ci
-	u.Color = e.color && !ci && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb" && !c.Bool("no-color")
+	u.ErrScreen = e.errScreen
+	u.Adapt(e.getenv, ui.Wishes{NoColor: c.Bool("no-color") || ci && e.getenv("CLICOLOR_FORCE") != "1", NoUnicode: c.Bool("no-unicode")})
 	if s := c.String("scope"); s != "" && s != "project" && s != "user" && s != "managed" {
 		return diag.New(diag.Misuse, "unknown_scope", "unknown scope %q", s).Meant("project", "user", "managed")
 	}

@@ -8,7 +8,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/build"
+	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -43,7 +45,16 @@ func runCheck(ctx context.Context, w *world, c *cli.Context) error {
 	return nil
 }
 
+// mends are the commands that mend a check.
+func mends() map[string]string {
+	return map[string]string{"lock": "skl lock", "verify": "skl verify, then skl diff NAME", "links": "skl install, or skl doctor --fix", "conflicts": "skl list --shadowed, then skl ack CODE NAME --reason WHY", "trust": "skl diff --base REV"}
+}
+
 func (w *world) printCheck(out inspect.Checked) {
+	if w.ui.Screen {
+		w.ui.Page(ui.Painted(draw.Check(w.ui.Look(), out, mends())))
+		return
+	}
 	for _, c := range out.Checks {
 		w.ui.Print("%s %s", w.mark(c.OK), c.Check)
 		for _, d := range c.Detail {
@@ -51,7 +62,7 @@ func (w *world) printCheck(out inspect.Checked) {
 		}
 	}
 	for _, c := range out.Checks {
-		hint := map[string]string{"lock": "skl lock", "verify": "skl verify, then skl diff NAME", "links": "skl install, or skl doctor --fix", "conflicts": "skl list --shadowed, then skl ack CODE NAME --reason WHY", "trust": "skl diff --base REV"}[c.Check]
+		hint := mends()[c.Check]
 		if !c.OK && hint != "" {
 			w.ui.Hint("%s", hint)
 		}

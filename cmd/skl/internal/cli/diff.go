@@ -6,7 +6,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -41,6 +43,10 @@ func runDiff(ctx context.Context, w *world, c *cli.Context) error {
 }
 
 func (w *world) printDiff(d inspect.Diff, stat bool) {
+	if w.ui.Screen {
+		w.ui.Page(ui.Painted(draw.Diff(w.ui.Look(), d, stat)))
+		return
+	}
 	if len(d.Files) == 0 {
 		w.ui.Print("%s: no differences between %s and %s", d.Name, d.From, d.To)
 		return
@@ -77,7 +83,11 @@ func (w *world) printLocks(out inspect.LocksDiff, md bool) {
 		}
 		return
 	}
-	w.ui.Rows(rows)
+	if w.ui.Screen {
+		w.ui.Page(ui.Painted(draw.Locks(w.ui.Look(), out.Skills)))
+	} else {
+		w.ui.Rows(rows)
+	}
 	if len(out.Skills) == 0 {
 		w.ui.Note("skl.lock is the same as at %s", out.Base)
 	}

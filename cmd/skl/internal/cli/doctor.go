@@ -6,7 +6,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -56,6 +58,10 @@ func (w *world) printHosts(list []inspect.KnownHost) error {
 func (w *world) printDoctor(items []inspect.Finding) error {
 	ok := !slices.ContainsFunc(items, func(f inspect.Finding) bool { return f.Level == "problem" })
 	return w.verdict(doctorResult{OK: ok, Items: items}, ok, "doctor", func() {
+		if w.ui.Screen {
+			w.ui.Page(ui.Painted(draw.Doctor(w.ui.Look(), items, w.ui.Verbose)))
+			return
+		}
 		said := map[string]bool{}
 		for _, i := range items {
 			mark := w.mark(i.Level != "problem")

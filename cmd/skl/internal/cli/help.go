@@ -60,7 +60,7 @@ func rootHelp() string {
 	b.WriteString("skl help all lists every command, skl COMMAND --help explains one, skl help errors the exit codes.\n")
 	b.WriteString("skl help guide lists the guides: install, shadowing, registry, run, search and more.\n")
 	b.WriteString("Global flags: -C, --project DIR · --scope project|user|managed (-g: user) · --root DIR · --json · --offline ·\n")
-	b.WriteString("              --config FILE · -q, --quiet · -y, --yes · --no-color · -v, --verbose\n")
+	b.WriteString("              --config FILE · -q, --quiet · -y, --yes · --no-color · --no-unicode · -v, --verbose\n")
 	return b.String()
 }
 
@@ -153,13 +153,13 @@ func helpCommand() command {
 		run: func(_ context.Context, w *world, c *cli.Context) error {
 			switch topic := c.Args().First(); topic {
 			case "":
-				w.ui.Raw([]byte(rootHelp()))
+				w.ui.Help(rootHelp())
 			case "all":
-				w.ui.Raw([]byte(allHelp()))
+				w.ui.Help(allHelp())
 			case "errors":
-				w.ui.Raw([]byte(errorsHelp()))
+				w.ui.Help(errorsHelp())
 			case "environment":
-				w.ui.Raw([]byte(environmentHelp))
+				w.ui.Help(environmentHelp)
 			case "guide":
 				return showGuide(w, c.Args().Tail())
 			default:
@@ -178,7 +178,7 @@ func helpCommand() command {
 					page = page.sub[i]
 					page.name = name
 				}
-				w.ui.Raw([]byte(page.help()))
+				w.ui.Help(page.help())
 			}
 			return nil
 		}}
@@ -255,7 +255,8 @@ is true, SPAN_ONLY or SPAN_AND_EVENT.
 
 Also honoured: XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_CACHE_HOME, XDG_STATE_HOME, HTTPS_PROXY,
 HTTP_PROXY, NO_PROXY, SSL_CERT_FILE, GH_TOKEN and GITHUB_TOKEN (GitHub only), CI_JOB_TOKEN
-(the server of the job only), NETRC, DOCKER_CONFIG, NO_COLOR, CI.
+(the server of the job only), NETRC, DOCKER_CONFIG, NO_COLOR, CLICOLOR_FORCE, CI.
+SKL_PLAIN=1 keeps the terminal still, for screen readers.
 `
 
 // exitCodes are the statuses of every command, with their meanings.

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
@@ -23,7 +24,12 @@ func infoCommand() command {
 				return err
 			}
 			out, err := w.inspect.Info(ctx, arg)
-			return w.show(out, w.several(err), func() { w.printInfo(out) })
+			return w.show(out, w.several(err), func() {
+				w.printInfo(out)
+				if w.ui.Screen && len(out.Copies) == 0 {
+					w.ui.Hint("skl install %s      skl read %s", arg, arg)
+				}
+			})
 		}}
 }
 
@@ -36,6 +42,10 @@ func (w *world) several(err error) error {
 }
 
 func (w *world) printInfo(out inspect.Skill) {
+	if w.ui.Screen && !w.ui.Verbose {
+		w.ui.Page(ui.Painted(draw.Info(w.ui.Look(), out, ui.Size(out.Bytes), w.Short)))
+		return
+	}
 	w.ui.Print("%s %s   %s, %s", out.Name, out.Version, diag.Count(out.Files, "file"), ui.Size(out.Bytes))
 	w.ui.Print("%s", out.Description)
 	line := func(label, value string) {

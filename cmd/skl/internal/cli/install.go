@@ -12,10 +12,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
 )
 
@@ -167,7 +170,7 @@ func (w *world) printInstall(r apply.Result, err error) error {
 	}
 	c := r.Changes
 	if len(r.Held) > 0 {
-		held := r.Held
+		held, count := r.Held, len(r.Held)
 		r.Held = nil
 		if w.ui.JSON {
 			for i := range c.List {
@@ -183,13 +186,17 @@ func (w *world) printInstall(r apply.Result, err error) error {
 				return err
 			}
 		}
+		if w.ui.Screen {
+			w.ui.Page(ui.Painted(draw.Held(w.ui.Look(), held)))
+			held = nil
+		}
 		for _, h := range held {
 			w.ui.Print("held %s  %s", cmp.Or(h.Name, h.Path), h.Why)
 			for _, hint := range h.Hints {
 				w.ui.Hint("%s: %s", cmp.Or(h.Name, h.Path), hint)
 			}
 		}
-		w.ui.Note("held %s; --strict installs all or nothing", diag.Count(len(held), "skill"))
+		w.ui.Note("held %s; --strict installs all or nothing", diag.Count(count, "skill"))
 		return unmet("held")
 	}
 	if w.ui.JSON {
@@ -208,9 +215,12 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		return nil // there was nothing but links
 	}
 	count := map[install.Action]int{}
+	drawn := w.drawAdded(r)
 	for _, change := range c.List {
 		count[change.Action]++
-		w.printChange(change, r)
+		if !drawn || change.Action != install.Add {
+			w.printChange(change, r)
+		}
 	}
 	verb := "done"
 	if r.DryRun {
@@ -231,6 +241,9 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		w.ui.Note("%s", verb)
 		return nil
 	}
+	if drawn {
+		return nil
+	}
 	if r.LockState == "changed" {
 		w.ui.Note("wrote %s and %s: commit them", w.Short(filepath.Join(w.Base, "skl.toml")), w.Short(filepath.Join(w.Base, "skl.lock")))
 	}
@@ -242,6 +255,17 @@ func (w *world) printInstall(r apply.Result, err error) error {
 
 // printUses says which agents load what was installed, and which do not.
 func (w *world) printUses(c install.Changes) {
+	notes, usual := w.usesOf(c)
+	for _, n := range notes {
+		w.ui.Warn("%s", n)
+	}
+	if usual != "" {
+		w.ui.Note("%s", usual)
+	}
+}
+
+// usesOf is what printUses says: first of agents that do not load what was installed, then the usual.
+func (w *world) usesOf(c install.Changes) (notes []string, usual string) {
 	named, loaded := false, false
 	for _, change := range c.List {
 		for _, h := range change.Hosts {
@@ -249,16 +273,17 @@ func (w *world) printUses(c install.Changes) {
 			if h.Use == "loads" || h.Use == "listed" {
 				loaded = true
 			} else {
-				w.ui.Warn("%s %s", h.Host, doesWith(h.Use, change.Name))
+				notes = append(notes, h.Host+" "+doesWith(h.Use, change.Name))
 			}
 		}
 	}
 	switch {
 	case loaded:
-		w.ui.Note("agents load it from their next start; skl list shows which copy each one loads")
+		usual = "agents load it from their next start; skl list shows which copy each one loads"
 	case !named:
-		w.ui.Note("agents that read %s load it from their next start; for others add --host AGENT", w.Short(w.Root))
+		usual = "agents that read " + w.Short(w.Root) + " load it from their next start; for others add --host AGENT"
 	}
+	return notes, usual
 }
 
 // doesWith says in words why an agent does not load a skill.
@@ -272,6 +297,72 @@ func doesWith(use, name string) string {
 		return "loads " + name + " only when it is told to trust this folder"
 	}
 	return "does not read " + name
+}
+
+// drawAdded draws on a terminal what was added, and reports whether it did.
+func (w *world) drawAdded(r apply.Result) bool {
+	if !w.ui.Screen || r.DryRun {
+		return false
+	}
+	var added []draw.Added
+	for _, c := range r.Changes.List {
+		if c.Action != install.Add {
+			continue
+		}
+		added = append(added, w.addedOf(c, r.Lock))
+		w.printKept(c.Name, r)
+	}
+	if len(added) == 0 {
+		return false
+	}
+	var commit []string
+	if r.LockState == "changed" && w.Project != "" {
+		commit = []string{w.Short(filepath.Join(w.Base, "skl.toml")), w.Short(filepath.Join(w.Base, "skl.lock"))}
+	}
+	notes, usual := w.usesOf(r.Changes)
+	w.ui.Page(ui.Painted(draw.After(w.ui.Look(), added, commit, notes, usual, w.ui.Verbose, w.AgentsOf, ui.Size)))
+	return true
+}
+
+// addedOf is a skill that is added, in the words of a reader.
+func (w *world) addedOf(c install.Change, l *lock.Lock) draw.Added {
+	a := draw.Added{Name: c.Name, Version: c.To, Source: c.Source, Files: c.Files, Bytes: c.Bytes, Signed: w.SignedWord(c, l), Root: w.Short(c.Root), Asks: c.Permissions.Added}
+	for _, link := range c.Links {
+		a.Links = append(a.Links, w.Short(filepath.Dir(link)))
+	}
+	return a
+}
+
+// agree shows what is about to be added and asks for one yes; --yes gives it, and where nobody can be asked the command line
+// is the yes.
+func (w *world) agree(_ context.Context, p apply.Proposal) (bool, error) {
+	if w.ui.Yes || !w.ui.CanAsk() {
+		return true, nil
+	}
+	var added []draw.Added
+	for _, c := range p.Add {
+		added = append(added, w.addedOf(c, p.Lock))
+	}
+	w.ui.Show(draw.Before(w.ui.ErrLook(), added, ui.Size))
+	question := "install?"
+	if names := draw.Agents(p.Hosts); len(names) > 0 && len(names) < 6 {
+		question = "install for " + strings.Join(names, ", ") + "?"
+	}
+	for {
+		answer, err := w.ui.Letters(question, []ui.Letter{{Key: "y", Word: "yes"}, {Key: "f", Word: "files"}, {Key: "n", Word: "no"}}, "y")
+		if err != nil || answer != "f" {
+			return answer == "y", err
+		}
+		for _, a := range added {
+			files, err := p.Files(a.Name)
+			if err != nil {
+				return false, err
+			}
+			for _, file := range files {
+				w.ui.Show(w.ui.ErrLook().Lines(screen.L(screen.T("  " + a.Name + "/" + file))))
+			}
+		}
+	}
 }
 
 // versioned is a name with its version, if it has one.
@@ -294,9 +385,17 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 			w.ui.Print("%s restore %s  %s", mark, versioned(c.Name, c.To), where)
 			break
 		}
+		if w.ui.Screen && !r.DryRun {
+			w.ui.Page(ui.Painted(draw.Update(w.ui.Look(), draw.Updated{Name: c.Name, From: c.From, To: c.To, Content: w.ContentChange(c), Gained: c.Permissions.Added, Lost: c.Permissions.Removed})))
+			break
+		}
 		w.ui.Print("%s update %s %s → %s  %s%s", mark, c.Name, orDash(c.From), c.To, w.ContentChange(c), where)
 	case install.Keep:
 		if c.From != "" && c.From != c.To {
+			if w.ui.Screen && !r.DryRun {
+				w.ui.Page(ui.Painted(draw.Update(w.ui.Look(), draw.Updated{Name: c.Name, From: c.From, To: c.To, Content: w.ContentChange(c), Gained: c.Permissions.Added, Lost: c.Permissions.Removed})))
+				break
+			}
 			w.ui.Print("%s update %s %s → %s  the same files  %s", mark, c.Name, c.From, c.To, where)
 		}
 	case install.Remove:
@@ -313,10 +412,15 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 	for _, path := range c.Stays() {
 		w.ui.Warn("%s is a copy of %s that has local edits and stays as it is; skl install --force replaces it, after a backup", w.Short(path), c.Name)
 	}
-	for _, path := range r.Report.Backups[c.Name] {
-		w.ui.Note("%s: the replaced files are kept in %s", c.Name, w.Short(path))
+	w.printKept(c.Name, r)
+}
+
+// printKept says what became of files that were replaced or damaged.
+func (w *world) printKept(name string, r apply.Result) {
+	for _, path := range r.Report.Backups[name] {
+		w.ui.Note("%s: the replaced files are kept in %s", name, w.Short(path))
 	}
-	if slices.Contains(r.Report.Healed, c.Name) {
-		w.ui.Note("%s: the stored copy was damaged; it was fetched again", c.Name)
+	if slices.Contains(r.Report.Healed, name) {
+		w.ui.Note("%s: the stored copy was damaged; it was fetched again", name)
 	}
 }

@@ -2,11 +2,16 @@ package cli
 
 import (
 	"context"
+	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/build"
+	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/form"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 )
@@ -45,6 +50,10 @@ func runLint(_ context.Context, w *world, c *cli.Context) error {
 }
 
 func (w *world) printFindings(out form.Linted) {
+	if w.ui.Screen {
+		w.ui.Page(ui.Painted(draw.Lint(w.ui.Look(), out.Findings, out.Skills, len(skill.Fixes(out.Findings)), linesOf)))
+		return
+	}
 	count := map[diag.Severity]int{}
 	for _, f := range out.Findings {
 		count[f.Severity]++
@@ -69,4 +78,13 @@ func (w *world) printRules() error {
 		}
 		w.ui.Rows(rows)
 	})
+}
+
+// linesOf are the lines of a file, nil if it cannot be read.
+func linesOf(file string) []string {
+	data, err := scope.ReadIn(filepath.Dir(file), filepath.Base(file))
+	if err != nil {
+		return nil
+	}
+	return strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -49,13 +51,44 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 	if fields := c.String("fields"); fields != "" {
 		return w.printFields(l.Skills, strings.Split(fields, ","))
 	}
-	w.printList(l.Skills)
-	w.printWarnings(l.Warned, c.Bool("shadowed") || c.Bool("all"))
+	if shown := c.Bool("shadowed") || c.Bool("all"); w.ui.Screen {
+		w.drawList(l, c.Bool("shadowed"))
+	} else {
+		w.printList(l.Skills)
+		w.printWarnings(l.Warned, shown)
+	}
 	if len(l.Skills) == 0 {
 		w.ui.Note("no skills are installed here")
 		w.ui.Hint("skl install owner/repo")
 	}
 	return nil
+}
+
+// drawList is the list on a terminal; what is wrong with copies that are not in it is told below.
+func (w *world) drawList(l inspect.Listed, shadowed bool) {
+	if shadowed {
+		w.ui.Page(ui.Painted(draw.Shadowed(w.ui.Look(), l.Skills, w.Short)))
+	} else {
+		w.ui.Page(ui.Painted(draw.List(w.ui.Look(), l.Skills)))
+	}
+	var hidden []roots.Record
+	var hints []string
+	for _, r := range l.Warned {
+		inList := slices.ContainsFunc(l.Skills, func(o roots.Record) bool { return o.Path == r.Path })
+		if !inList || shadowed || w.ui.Verbose {
+			hidden = append(hidden, r)
+			continue
+		}
+		for _, warning := range r.Warnings {
+			if hint := inspect.Mend(warning.Code, r, shadowed); hint != "" && !slices.Contains(hints, hint) {
+				hints = append(hints, hint)
+			}
+		}
+	}
+	w.printWarnings(hidden, shadowed)
+	for _, hint := range hints[:min(len(hints), 2)] {
+		w.ui.Hint("%s", hint)
+	}
 }
 
 func hostList(c *cli.Context) []string {

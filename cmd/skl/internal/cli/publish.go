@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/ship"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/registry/client/wire"
@@ -49,6 +50,10 @@ func (w *world) printPublish(out ship.Published, dry bool) {
 		w.ui.Print("%s is published already, the same", what)
 		return
 	}
+	if w.ui.Screen {
+		w.drawPublish(out)
+		return
+	}
 	mark := ui.Painted(w.ui.Done())
 	if out.Reason != "" {
 		mark = "sent"
@@ -74,5 +79,25 @@ func (w *world) printPublish(out ship.Published, dry bool) {
 		w.ui.Hint("skl sign %s@%s --sign KEY", out.Name, out.Version)
 	default:
 		w.ui.Hint("a maintainer of %s can approve it: skl registry approve %s@%s", out.Name, out.Name, out.Version)
+	}
+}
+
+// drawPublish is a release on a terminal.
+func (w *world) drawPublish(out ship.Published) {
+	p := draw.Publishing{Name: out.Name, Version: out.Version, To: out.To, Size: ui.Size(out.Bytes), Signer: out.Signer, Reason: out.Reason, State: string(out.State), Files: out.Files, Entry: -1}
+	if out.Log != nil {
+		p.Entry = int64(out.Log.Index)
+	}
+	switch {
+	case out.Reason == "":
+		p.Next = "skl install " + out.InstallRef
+	case out.State == wire.Draft:
+		p.Next = "skl sign " + out.Name + "@" + out.Version + " --sign KEY"
+	default:
+		p.Next = "skl registry approve " + out.Name + "@" + out.Version
+	}
+	w.ui.Page(ui.Painted(draw.Publish(w.ui.Look(), p)))
+	for _, u := range out.URLs {
+		w.ui.Detail("%s", u)
 	}
 }

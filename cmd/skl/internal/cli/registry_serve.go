@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
+	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -39,7 +40,7 @@ func (w *world) logHandler() slog.Handler {
 		options.Level = slog.LevelWarn
 	}
 	if w.env.terminal {
-		return slog.NewTextHandler(w.env.stderr, options)
+		return draw.NewLog(options.Level.Level(), w.ui.ErrLook, w.ui.Show)
 	}
 	return slog.NewJSONHandler(w.env.stderr, options)
 }
@@ -61,7 +62,7 @@ func (w *world) serving(s admin.Serving) error {
 		w.ui.Hint("skl registry clients --registry %s", s.URL)
 		return nil
 	case s.AdminToken != "" && w.env.terminal: // a person, and no log, reads what goes to stderr
-		w.ui.Warn("this is the admin token, which is shown once and stored nowhere: %s", s.AdminToken)
+		w.ui.Show("\nadmin token, shown this once and stored nowhere:\n" + diag.Printable(s.AdminToken) + "\n\n")
 		s.Shown() // if its file stays, registry doctor says so
 		w.ui.Hint("skl login %s --default", s.URL)
 	case s.AdminTokenFile != "":

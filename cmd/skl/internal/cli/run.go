@@ -83,7 +83,7 @@ func (w *world) request(c *cli.Context) (q session.Request, err error) {
 		}
 	case u.Quiet:
 	case u.Terminal && !u.JSON:
-		live = trace.NewLive(w.env.stderr, u.Color, terminalWidth)
+		live = trace.NewLive(w.env.stderr, u.ErrColor, terminalWidth)
 		q.Follow = func(*session.Runnable, session.Record) trace.Sink { return live }
 		q.Hold = live.Hold
 	default:

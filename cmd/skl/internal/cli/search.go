@@ -8,7 +8,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -42,6 +44,10 @@ func (w *world) printSearch(words string, out search.Skills) {
 		if len(out.Asked) == 0 {
 			w.ui.Hint("no registry is configured: skl login URL --default")
 		}
+		return
+	}
+	if w.ui.Screen {
+		w.ui.Page(ui.Painted(draw.Search(w.ui.Look(), words, out)))
 		return
 	}
 	if out.NoGoodMatch {

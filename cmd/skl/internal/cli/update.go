@@ -7,6 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/draw"
+	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -66,6 +68,10 @@ func outdatedCommand() command {
 			out := outdatedResult{OK: true, Skills: append([]apply.Outdated{}, list...)}
 			if w.ui.JSON {
 				return w.ui.Result(out)
+			}
+			if w.ui.Screen && len(list) > 0 {
+				w.ui.Page(ui.Painted(draw.Outdated(w.ui.Look(), list, of)))
+				return nil
 			}
 			rows := [][]string{{"NAME", "LOCKED", "WANTED", "LATEST", "FROM"}}
 			for _, s := range out.Skills {

@@ -38,12 +38,14 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 		return nil, err
 	}
 	a := apply.New(sc, u)
-	return &world{
+	w := &world{
 		Applier: a,
 		inspect: &inspect.Inspector{Applier: a, Version: version},
 		search:  &search.Searcher{Scope: sc, Version: version},
 		form:    &form.Linter{Scope: sc},
 		runs:    &session.Runs{Scope: sc, Ask: u, Version: version, Line: u.Line, Show: u.Show},
 		ui:      u, env: e,
-	}, nil
+	}
+	a.Approve = w.agree
+	return w, nil
 }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -19,18 +20,89 @@ import (
 func (u *UI) CanAsk() bool { return u.Terminal && !u.JSON }
 
 // Confirm asks a yes-or-no question that is not a mere choice, so that --yes does
-// not answer it.
+// not answer it. The answer is a line, so that no key that was meant for something else is a yes.
 func (u *UI) Confirm(question string) (bool, error) {
 	if !u.CanAsk() {
 		return false, ask.ErrNobody
 	}
 	u.clear()
-	fmt.Fprintf(u.Err, "? %s [y/N] ", diag.Printable(question))
+	fmt.Fprintf(u.Err, "%s %s [y/N] ", u.errLook().Sign(screen.Ask), diag.Printable(question))
 	line, err := u.readLine()
 	if err != nil {
 		return false, err
 	}
 	return strings.EqualFold(line, "y") || strings.EqualFold(line, "yes"), nil
+}
+
+// A Letter is one of the answers to a question, and what it stands for. The word starts with the letter.
+type Letter struct{ Key, Word string }
+
+// Letters asks a question that one letter answers, without Enter; Enter takes the usual one, if there is one. Where nothing
+// may move, the answer is a line.
+func (u *UI) Letters(question string, letters []Letter, usual string) (string, error) {
+	if !u.CanAsk() {
+		return "", ask.ErrNobody
+	}
+	u.clear()
+	var choices []string
+	for _, l := range letters {
+		key := l.Key
+		if key == usual {
+			key = strings.ToUpper(key)
+		}
+		choices = append(choices, "["+key+"]"+l.Word[len(l.Key):])
+	}
+	look := u.errLook()
+	line := screen.Prose(2, look.Mark(screen.Ask), screen.T(" "+question+"  "), screen.Span{Style: screen.Cyan, Text: strings.Join(choices, "  ")})
+	k := u.keys()
+	if k == nil {
+		return u.lettersByLine(strings.TrimSuffix(look.Lines(line), "\n"), letters, usual)
+	}
+	answer := ""
+	err := u.eachKey(k, func(look screen.Look, _ int) []screen.Line { return look.Wrapped(line) }, func(k key) outcome {
+		switch {
+		case k.kind == keyStop:
+			return stopped
+		case k.kind == keyPause:
+			return paused
+		case (k.kind == keyEnter || k.kind == keyEscape) && usual != "":
+			answer = usual
+		case k.kind == keyEscape:
+			return left
+		case k.kind == keyChar:
+			for _, l := range letters {
+				if strings.EqualFold(l.Key, k.char) {
+					answer = l.Key
+				}
+			}
+		}
+		if answer == "" {
+			return goesOn
+		}
+		return accepted
+	})
+	line.Left = append(line.Left, screen.Span{Style: screen.Bold, Text: "  " + answer})
+	u.Show(u.errLook().Lines(line))
+	return answer, err
+}
+
+// lettersByLine is Letters where an answer is a line.
+func (u *UI) lettersByLine(question string, letters []Letter, usual string) (string, error) {
+	for {
+		io.WriteString(u.Err, question+" ")
+		line, err := u.readLine()
+		if err != nil {
+			return "", err
+		}
+		for _, l := range letters {
+			if strings.EqualFold(line, l.Key) || strings.EqualFold(line, l.Word) {
+				return l.Key, nil
+			}
+		}
+		if usual != "" {
+			return usual, nil // what is not understood is not a yes
+		}
+	}
 }
 
 // Answer asks a question that only the person can answer, so that --yes does not: one of options, by its number, its text
@@ -100,12 +172,11 @@ func (u *UI) Show(text string) {
 	io.WriteString(u.Err, text)
 }
 
-// Choose asks which of several options are wanted and returns their indexes.
-// An empty answer takes the defaults, as does --yes. Answers are numbers, ranges
-// (2-5), "all" or labels, separated by spaces or commas.
-func (u *UI) Choose(question string, options []ask.Option) ([]int, error) {
+// Choose asks which of several options are wanted and returns their indexes, in ascending order. On a terminal it is a
+// picker; where nothing may move, numbers. --yes takes the defaults.
+func (u *UI) Choose(c ask.Choice) ([]int, error) {
 	var chosen []int
-	for i, o := range options {
+	for i, o := range c.Options {
 		if o.Default {
 			chosen = append(chosen, i)
 		}
@@ -117,7 +188,49 @@ func (u *UI) Choose(question string, options []ask.Option) ([]int, error) {
 		return nil, ask.ErrNobody
 	}
 	u.clear()
-	u.showOptions(question, options)
+	k := u.keys()
+	if k == nil {
+		return u.chooseByNumber(c, chosen)
+	}
+	p := newPicker(c)
+	if err := u.eachKey(k, p.view, p.press); err != nil {
+		return nil, err
+	}
+	picked := p.picked()
+	look := u.errLook()
+	u.Show(look.Row(screen.L(look.Mark(screen.Ask), screen.T(" "+c.Question+"  "), screen.Span{Style: screen.Cyan, Text: p.summary()}), look.Width-1) + "\n")
+	u.same(c, picked)
+	return picked, nil
+}
+
+// same tells the command line that chooses the same.
+func (u *UI) same(c ask.Choice, picked []int) {
+	if c.Same == nil || u.Quiet {
+		return
+	}
+	if line := c.Same(picked); line != "" {
+		u.tell("same as:", dim, diag.Printable(line), true)
+	}
+}
+
+// numbersShown is how many options a numbered question lists at a time.
+const numbersShown = 20
+
+// chooseByNumber asks for numbers, ranges (2-5), labels or "all", separated by spaces or commas. Of many options it first
+// asks for a word to filter by. An empty answer takes the defaults.
+func (u *UI) chooseByNumber(c ask.Choice, chosen []int) ([]int, error) {
+	p := newPicker(c)
+	look := u.errLook()
+	u.Show(look.Lines(screen.Prose(2, look.Mark(screen.Ask), screen.T(" "+c.Question))))
+	if len(c.Options) > numbersShown {
+		fmt.Fprintf(u.Err, "  a word to filter by, or Enter for the first %d of %d: ", numbersShown, len(c.Options))
+		word, err := u.readLine()
+		if err != nil {
+			return nil, err
+		}
+		p.setFilter(word)
+	}
+	u.showNumbers(p)
 	for {
 		fmt.Fprintf(u.Err, "  numbers, names or \"all\"%s: ", map[bool]string{true: "; Enter takes [x]"}[len(chosen) > 0])
 		line, err := u.readLine()
@@ -127,28 +240,41 @@ func (u *UI) Choose(question string, options []ask.Option) ([]int, error) {
 		if line == "" && len(chosen) > 0 {
 			return chosen, nil
 		}
-		picked, err := parseChoice(line, options)
+		picked, err := parseChoice(line, c.Options)
 		if err == nil && len(picked) > 0 {
+			u.same(c, picked)
 			return picked, nil
 		}
-		if err != nil {
-			fmt.Fprintf(u.Err, "  %s\n", diag.Printable(err.Error()))
+		if err == nil {
+			continue
 		}
+		if p.setFilter(line); len(c.Options) > numbersShown && len(p.matches) > 0 {
+			u.showNumbers(p)
+			continue
+		}
+		u.Show("  " + diag.Printable(err.Error()) + "\n")
 	}
 }
 
-func (u *UI) showOptions(question string, options []ask.Option) {
+// showNumbers lists what matches, by number.
+func (u *UI) showNumbers(p *picker) {
+	look := u.errLook()
 	width := 0
-	for _, o := range options {
-		width = max(width, utf8.RuneCountInString(diag.Printable(o.Label)))
+	shown := p.matches[:min(len(p.matches), numbersShown)]
+	for _, i := range shown {
+		width = max(width, screen.Width(diag.Printable(p.options[i].Shown())))
 	}
-	fmt.Fprintf(u.Err, "? %s\n", diag.Printable(question))
-	for i, o := range options {
+	for _, i := range shown {
 		mark := " "
-		if o.Default {
+		if p.chosen[i] {
 			mark = "x"
 		}
-		fmt.Fprintf(u.Err, "  %2d [%s] %-*s  %s\n", i+1, mark, width, diag.Printable(o.Label), diag.Printable(o.Detail))
+		name := diag.Printable(p.options[i].Shown())
+		name += strings.Repeat(" ", width-screen.Width(name))
+		u.Show(look.Lines(screen.L(screen.T(fmt.Sprintf("  %2d [%s] %s  ", i+1, mark, name)), screen.T(strings.TrimSpace(p.options[i].Where+"  "+p.options[i].Detail)))))
+	}
+	if more := len(p.matches) - len(shown); more > 0 {
+		u.Show(fmt.Sprintf("  %d more; another word narrows\n", more))
 	}
 }
 
@@ -191,6 +317,10 @@ func parseChoice(line string, options []ask.Option) ([]int, error) {
 func (u *UI) readLine() (string, error) {
 	if u.lines == nil {
 		u.lines = bufio.NewReader(io.LimitReader(u.In, 1<<20))
+	}
+	if len(u.ahead) > 0 {
+		u.lines = bufio.NewReader(io.MultiReader(bytes.NewReader(u.ahead), u.lines))
+		u.ahead = nil
 	}
 	type answer struct {
 		line string

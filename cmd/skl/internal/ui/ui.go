@@ -13,44 +13,130 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"strings"
-	"sync"
-	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/term"
 
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 // A UI prints for one command. Its fields are set before first use; its methods may
 // be called concurrently.
 type UI struct {
-	In       io.Reader
-	Out, Err io.Writer
-	JSON     bool // results are one JSON value on Out
-	Quiet    bool // no notes and no progress
-	Verbose  bool // details that are otherwise left out
-	Color    bool // Out and Err take colours
-	Terminal bool // In and Err are a terminal: questions can be asked, progress shown
-	Screen   bool // Out is a terminal
-	Yes      bool // questions of choice are answered with their default
+	In        io.Reader
+	Out, Err  io.Writer
+	JSON      bool         // results are one JSON value on Out
+	Quiet     bool         // no notes and no progress
+	Verbose   bool         // details that are otherwise left out
+	Color     bool         // Out takes colours
+	ErrColor  bool         // Err does
+	Signs     screen.Signs // which signs Out can show
+	ErrSigns  screen.Signs // which ones Err can
+	Terminal  bool         // In and Err are a terminal: questions can be asked, progress shown
+	Screen    bool         // Out is a terminal
+	ErrScreen bool         // Err is one
+	Still     bool         // nothing moves or is drawn again
+	Yes       bool         // questions of choice are answered with their default
 	// Interrupt ends waiting for an answer when it is closed. Nil never does.
 	Interrupt <-chan struct{}
 
-	mu       sync.Mutex // guards progress and lines
-	progress string     // what the progress line shows, "" if there is none
-	drawn    time.Time
+	progress progress
 	lines    *bufio.Reader
+	ahead    []byte                     // typed behind the key that answered a question
+	keyboard keyboard                   // instead of In, in tests
+	sized    func() (width, height int) // instead of the size of the terminal, in tests
+}
+
+// Look is what Out can show.
+func (u *UI) Look() screen.Look {
+	k := screen.Look{Color: u.Color, Signs: u.Signs, Quiet: u.Quiet}
+	if u.Screen {
+		k.Width = u.Width()
+	}
+	return k
+}
+
+// ErrLook is what Err can show.
+func (u *UI) ErrLook() screen.Look { return u.errLook() }
+
+// errLook is what Err can show.
+func (u *UI) errLook() screen.Look {
+	k := screen.Look{Color: u.ErrColor, Signs: u.ErrSigns}
+	if u.ErrScreen {
+		k.Width, _ = u.size(u.Err)
+	}
+	return k
+}
+
+func (u *UI) height() int {
+	_, h := u.size(u.Err)
+	return h
+}
+
+// size is that of the terminal w, 80 by 24 if it is not known.
+func (u *UI) size(w io.Writer) (width, height int) {
+	if u.sized != nil {
+		return u.sized()
+	}
+	if f, ok := w.(interface{ Fd() uintptr }); ok {
+		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {
+			return width, height
+		}
+	}
+	return 80, 24
+}
+
+// Lines writes lines of a result as the look of Out shows them.
+func (u *UI) Lines(lines ...screen.Line) {
+	u.clear()
+	io.WriteString(u.Out, u.Look().Lines(lines...))
+}
+
+// Table writes a table of a result.
+func (u *UI) Table(t screen.Table) {
+	u.clear()
+	io.WriteString(u.Out, u.Look().Table(t))
 }
 
 // Print writes a line of a result. Args are made printable, the format is not.
 func (u *UI) Print(format string, args ...any) {
 	u.clear()
-	fmt.Fprintf(u.Out, format+"\n", clean(args)...)
+	io.WriteString(u.Out, flow(u.Look(), fmt.Sprintf(format, clean(args)...), 2))
+}
+
+// flow wraps painted text at words, its rows below the first indented by hang columns more than the first. Where nothing
+// is wrapped it is left as it is.
+func flow(look screen.Look, text string, hang int) string {
+	if look.Width == 0 {
+		return text + "\n"
+	}
+	var b strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		b.WriteString(look.Lines(screen.Line{Left: screen.Parse(line), Wrap: true, Unbroken: true, Hang: indent + hang}))
+	}
+	return b.String()
+}
+
+// tell writes a line to Err: "skl: ", a label and text. On a terminal it is wrapped, unless it is something to type.
+func (u *UI) tell(label, style, text string, whole bool) {
+	u.clear()
+	look := u.errLook()
+	head := "skl: "
+	if u.ErrColor {
+		head = "\x1b[2mskl:\x1b[0m "
+	}
+	if label != "" {
+		head += u.paintErr(style, label) + " "
+	}
+	if whole {
+		look.Width = 0
+	}
+	io.WriteString(u.Err, flow(look, head+text, len("skl: ")))
 }
 
 // Raw writes bytes of a result: a file, a completion script. Programs get them as they are. On a terminal, what it
@@ -71,12 +157,8 @@ func (u *UI) Page(text Painted) {
 
 // Width is the number of columns of the terminal that Out is, 80 if it is none.
 func (u *UI) Width() int {
-	if f, ok := u.Out.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			return width
-		}
-	}
-	return 80
+	width, _ := u.size(u.Out)
+	return width
 }
 
 // onScreen makes each line of text printable.
@@ -105,8 +187,7 @@ func (u *UI) Note(format string, args ...any) {
 	if u.Quiet {
 		return
 	}
-	u.clear()
-	fmt.Fprintf(u.Err, "skl: "+format+"\n", clean(args)...)
+	u.tell("", "", fmt.Sprintf(format, clean(args)...), false)
 }
 
 // Detail is a Note for --verbose.
@@ -118,13 +199,29 @@ func (u *UI) Detail(format string, args ...any) {
 
 // Hint tells what to type next.
 func (u *UI) Hint(format string, args ...any) {
-	u.Note("hint: "+format, diag.ForShell(format, args)...)
+	if u.Quiet {
+		return
+	}
+	text := fmt.Sprintf(format, clean(diag.ForShell(format, args))...)
+	u.tell("hint:", dim, text, isCommand(text))
+}
+
+// isCommand reports whether a hint is one command to type and nothing else, so that it is not wrapped.
+func isCommand(hint string) bool {
+	if !strings.HasPrefix(hint, "skl ") {
+		return false
+	}
+	for _, word := range []string{", ", "; ", " shows ", " takes ", " lists ", " writes ", " explains ", " or ", "   "} {
+		if strings.Contains(hint, word) {
+			return false
+		}
+	}
+	return true
 }
 
 // Warn is a Note that --quiet does not silence.
 func (u *UI) Warn(format string, args ...any) {
-	u.clear()
-	fmt.Fprintf(u.Err, "skl: "+u.paint(yellow, "warning:")+" "+format+"\n", clean(args)...)
+	u.tell("warning:", yellow, fmt.Sprintf(format, clean(args)...), false)
 }
 
 // Result prints v as JSON. It is called instead of Print if u.JSON is set.
@@ -165,29 +262,32 @@ func (u *UI) Rows(rows [][]string) {
 	if len(rows) < 2 {
 		return
 	}
-	u.clear()
-	var width []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(width) {
-				width = append(width, 0)
+	t := screen.Table{}
+	for i, head := range rows[0] {
+		c := screen.Column{Head: head}
+		for _, row := range rows[1:] {
+			if i >= len(row) {
+				continue
 			}
-			width[i] = max(width[i], utf8.RuneCountInString(diag.Printable(cell)))
-		}
-	}
-	var b strings.Builder
-	for _, row := range rows {
-		line := ""
-		for i, cell := range row {
-			cell = diag.Printable(cell)
-			line += cell
-			if i < len(row)-1 {
-				line += strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)+2)
+			switch {
+			case i == 0:
+				c.Kind = screen.Name
+			case strings.Contains(row[i], " "):
+				c.Kind = screen.Text
+			case strings.Contains(row[i], "/") && c.Kind != screen.Text:
+				c.Kind = screen.Path
 			}
 		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		t.Columns = append(t.Columns, c)
 	}
-	io.WriteString(u.Out, b.String())
+	for _, row := range rows[1:] {
+		var cells []screen.Span
+		for _, cell := range row {
+			cells = append(cells, screen.T(cell))
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	u.Table(t)
 }
 
 // An ErrorResult is what --json prints in place of a result.
@@ -234,56 +334,24 @@ func (u *UI) Error(err error) {
 		u.Result(ErrorOf(err))
 		return
 	}
-	u.clear()
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		fmt.Fprintf(u.Err, "skl: %s\n", diag.Printable(line))
+		u.tell("", "", diag.Printable(line), false)
 	}
 	var detailed interface{ Detail() string }
 	if u.Verbose && errors.As(err, &detailed) {
 		fmt.Fprintf(u.Err, "skl:   %s\n", diag.Printable(detailed.Detail()))
 	}
 	for _, c := range e.Candidates {
-		fmt.Fprintf(u.Err, "skl:   %s\n", diag.Printable(c))
+		u.tell("", "", "  "+diag.Printable(c), true)
 	}
 	for _, h := range e.Hints {
-		fmt.Fprintf(u.Err, "skl: hint: %s\n", diag.Printable(h))
-	}
-}
-
-// Progress shows one changing line on a terminal, at most ten times a second.
-func (u *UI) Progress(e diag.Event) {
-	if !u.Terminal || u.Quiet || u.JSON {
-		return
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if time.Since(u.drawn) < 100*time.Millisecond {
-		return
-	}
-	u.drawn = time.Now()
-	line := e.Stage + " " + diag.Printable(e.Name)
-	switch {
-	case e.Total > 0:
-		line += fmt.Sprintf(" %d of %d", e.Done, e.Total)
-	case e.Done > 0:
-		line += " " + Size(e.Done)
-	}
-	u.progress = line
-	fmt.Fprintf(u.Err, "\r\x1b[K%s", line)
-}
-
-// clear takes the progress line away before something else is printed.
-func (u *UI) clear() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.progress != "" {
-		io.WriteString(u.Err, "\r\x1b[K")
-		u.progress = ""
+		u.tell("hint:", dim, diag.Printable(h), isCommand(h))
 	}
 }
 
 const (
 	bold   = "1"
+	dim    = "2"
 	red    = "31"
 	green  = "32"
 	yellow = "33"
@@ -296,8 +364,15 @@ func (u *UI) paint(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
+func (u *UI) paintErr(code, s string) string {
+	if !u.ErrColor || code == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
 // Done is the mark in front of something that was carried out.
-func (u *UI) Done() string { return u.paint(green, "✓") }
+func (u *UI) Done() string { return u.Look().Paint(u.Look().Mark(screen.Done)) }
 
 // Bold emphasises s where colours are allowed. S is printable text of our own.
 func (u *UI) Bold(s string) string { return u.paint(bold, s) }

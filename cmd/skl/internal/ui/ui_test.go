@@ -70,16 +70,16 @@ func TestChoose(t *testing.T) {
 		"\n": {0}, "2\n": {1}, "1-2\n": {0, 1}, "all\n": {0, 1, 2}, "codex, 3\n": {1, 2}, "9\n\n": {0},
 	} {
 		u := &UI{In: strings.NewReader(answer), Out: io.Discard, Err: io.Discard, Terminal: true}
-		if got, err := u.Choose("which?", options); err != nil || !slices.Equal(got, want) {
+		if got, err := u.Choose(ask.Choice{Question: "which?", Options: options}); err != nil || !slices.Equal(got, want) {
 			t.Errorf("answer %q: %v, %v; want %v", answer, got, err, want)
 		}
 	}
 	u := &UI{In: strings.NewReader("1\n"), Err: io.Discard}
-	if _, err := u.Choose("which?", options); !errors.Is(err, ask.ErrNobody) {
+	if _, err := u.Choose(ask.Choice{Question: "which?", Options: options}); !errors.Is(err, ask.ErrNobody) {
 		t.Errorf("without a terminal: %v", err)
 	}
 	if u.Yes = true; true {
-		if got, err := u.Choose("which?", options); err != nil || !slices.Equal(got, []int{0}) {
+		if got, err := u.Choose(ask.Choice{Question: "which?", Options: options}); err != nil || !slices.Equal(got, []int{0}) {
 			t.Errorf("--yes takes %v, %v; want the defaults", got, err)
 		}
 	}

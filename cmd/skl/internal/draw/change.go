@@ -1,0 +1,260 @@
+package draw
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/inspect"
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// An Added is a skill that was installed, in the words of a reader.
+type Added struct {
+	Name, Version, Source string
+	Files                 int
+	Bytes                 int64
+	Signed                string // signed by whom, or "unsigned"
+	Root                  string // where its copy lies
+	Links                 []string
+	Asks                  []string // permissions that were not accepted before
+}
+
+// Before is what an install is about to add: each of a few skills, or sums of many and what is unusual among them.
+func Before(k screen.Look, added []Added, size func(int64) string) string {
+	p := &page{k: k}
+	if len(added) >= fewAdded {
+		p.sums(p.k.Mark(screen.Ask), added, size)
+		for _, a := range added {
+			if len(a.Asks) > 0 {
+				p.prose(4, k.Mark(screen.Attention), screen.T(" "), bold(a.Name), screen.T("  asks for "), red(strings.Join(a.Asks, ", ")))
+			}
+		}
+		return p.text()
+	}
+	for _, a := range added {
+		p.prose(2, bold(strings.TrimSpace(a.Name+" "+Version(a.Version))), screen.T("   from "+a.Source+", "+a.Signed))
+		p.prose(2, screen.T("  "+diag.Count(a.Files, "file")+", "+size(a.Bytes)))
+		if len(a.Asks) > 0 {
+			p.prose(12, screen.T("  asks for  "), red(strings.Join(a.Asks, ", ")))
+		}
+	}
+	return p.text()
+}
+
+// An Updated is a skill that moved from one version to another.
+type Updated struct {
+	Name, From, To string
+	Content        string // what changed in its files
+	Gained, Lost   []string
+}
+
+// Update is a release that replaced another: what it asks for besides comes first, and is red.
+func Update(k screen.Look, u Updated) string {
+	p := &page{k: k}
+	mark := k.Mark(screen.Done)
+	if len(u.Gained) > 0 {
+		mark = k.Mark(screen.Attention)
+	}
+	p.prose(4, mark, screen.T(" "), bold(u.Name), screen.T(" "+Version(u.From)+" "+k.Sign(screen.Arrow)+" "), bold(Version(u.To)), screen.T("   "+strings.Trim(u.Content, " ,")))
+	for _, g := range u.Gained {
+		p.prose(6, screen.T("    "), red("+ "+g))
+	}
+	for _, l := range u.Lost {
+		p.prose(6, screen.T("    "), dim("- "+l))
+	}
+	return p.text()
+}
+
+// fewAdded is the number of added skills below which each has a line; -v lists them all.
+const fewAdded = 5
+
+// After is what was installed: a line for each skill, or sums of many. agents names the agents that a folder with links is
+// for; size writes a number of bytes; notes are what agents make of it, the usual last.
+func After(k screen.Look, added []Added, committed, notes []string, usual string, all bool, agents func(dir string) []string, size func(int64) string) string {
+	p := &page{k: k}
+	if len(added) == 0 {
+		return ""
+	}
+	if len(added) < fewAdded || all {
+		for _, a := range added {
+			p.prose(2, k.Mark(screen.Done), screen.T(" "), bold(strings.TrimSpace(a.Name+" "+Version(a.Version))), screen.T(" in "+a.Root+linked(a.Links, agents)))
+			p.prose(4, screen.T("  "), dim(strings.Join([]string{diag.Count(a.Files, "file"), size(a.Bytes), a.Signed}, ", ")))
+		}
+	} else {
+		p.sums(k.Mark(screen.Done), added, size)
+		p.prose(2, screen.T("  "+added[0].Root+linked(added[0].Links, agents)+"; -v lists them"))
+	}
+	for _, n := range notes {
+		p.prose(2, k.Mark(screen.Attention), screen.T(" "+n))
+	}
+	if !k.Quiet && usual != "" {
+		p.prose(2, screen.T("  "+usual))
+	}
+	var steps []step
+	if len(committed) > 0 {
+		steps = append(steps, step{"next", "git add " + strings.Join(committed, " ")})
+	}
+	if len(added) < fewAdded {
+		undo := "skl remove"
+		for _, a := range added {
+			undo += " " + a.Name
+		}
+		steps = append(steps, step{"undo", undo})
+	}
+	p.steps(steps...)
+	return p.text()
+}
+
+// sums is a line about many skills.
+func (p *page) sums(mark screen.Span, added []Added, size func(int64) string) {
+	var bytes int64
+	shared := func(of func(Added) string) string {
+		first := of(added[0])
+		if slices.ContainsFunc(added, func(a Added) bool { return of(a) != first }) {
+			return ""
+		}
+		return first
+	}
+	for _, a := range added {
+		bytes += a.Bytes
+	}
+	left := []screen.Span{mark, screen.T(" "), bold(diag.Count(len(added), "skill"))}
+	if source := shared(func(a Added) string { return a.Source }); source != "" {
+		left = append(left, screen.T(" from "+source))
+	}
+	if version := shared(func(a Added) string { return a.Version }); version != "" {
+		left = append(left, screen.T(" "+Version(version)))
+	}
+	left = append(left, screen.T(", "+size(bytes)))
+	if signed := shared(func(a Added) string { return a.Signed }); signed != "" {
+		left = append(left, screen.T(", "+signed))
+	}
+	p.prose(2, left...)
+}
+
+// linked says for which agents there are links.
+func linked(links []string, agents func(string) []string) string {
+	var names, dirs []string
+	for _, dir := range links {
+		if of := agents(dir); len(of) > 0 {
+			names = append(names, of...)
+		} else {
+			dirs = append(dirs, dir)
+		}
+	}
+	text := ""
+	if len(names) > 0 {
+		text += ", linked for " + strings.Join(names, ", ")
+	}
+	if len(dirs) > 0 {
+		text += ", links in " + strings.Join(dirs, ", ")
+	}
+	return text
+}
+
+// Diff is the head, and each file with its hunks, unless only the sums are wanted.
+func Diff(k screen.Look, d inspect.Diff, stat bool) string {
+	p := &page{k: k}
+	if len(d.Files) == 0 {
+		p.prose(2, k.Mark(screen.Done), screen.T(" "), bold(d.Name), screen.T(fmt.Sprintf(": no differences between %s and %s", Version(d.From), Version(d.To))))
+		return p.text()
+	}
+	add, remove, wide := 0, 0, 0
+	for _, f := range d.Files {
+		add, remove = add+f.Add, remove+f.Remove
+		wide = max(wide, screen.Width(diag.Printable(f.Path)))
+	}
+	p.both([]screen.Span{bold(d.Name), screen.T(" " + Version(d.From) + " " + k.Sign(screen.Arrow) + " " + Version(d.To))},
+		bold(fmt.Sprintf("%s +%d -%d", diag.Count(len(d.Files), "file"), add, remove)))
+	wide = min(wide, max(k.Width-24, 24))
+	for _, f := range d.Files {
+		p.line(bold(pad(k.CutMiddle(diag.Printable(f.Path), wide), wide)), dim("  "+f.Change), screen.T(fmt.Sprintf("  +%d -%d", f.Add, f.Remove)))
+		if stat {
+			continue
+		}
+		for line := range strings.Lines(f.Text) {
+			p.hunk(strings.TrimRight(line, "\r\n"))
+		}
+	}
+	return p.text()
+}
+
+// hunk is one line of a difference. It is wrapped, not cut: nothing that changes may hide behind the margin.
+func (p *page) hunk(line string) {
+	style := screen.Plain
+	switch {
+	case strings.HasPrefix(line, "+"):
+		style = screen.Green
+	case strings.HasPrefix(line, "-"):
+		style = screen.Red
+	case strings.HasPrefix(line, "@@"):
+		style = screen.Dim
+	}
+	p.prose(2, screen.Span{Style: style, Text: strings.ReplaceAll(line, "\t", "    ")})
+}
+
+// Locks is how a lock differs from another.
+func Locks(k screen.Look, list []apply.LockDiff) string {
+	t := screen.Table{Columns: []screen.Column{{Head: "NAME", Kind: screen.Name}, {Head: "CHANGE"}, {Head: "FROM"}, {Head: "TO"}, {Head: "ASKS FOR", Kind: screen.Text}, {Head: "TRUST", Kind: screen.Text}}}
+	for _, d := range list {
+		t.Rows = append(t.Rows, []screen.Span{bold(d.Name), screen.T(d.Change), screen.T(Version(d.From)), screen.T(Version(d.To)), red(strings.Join(d.Permissions, "; ")), red(d.Downgrade)})
+	}
+	return k.Table(t)
+}
+
+// A Publishing is what became of a release.
+type Publishing struct {
+	Name, Version, To, Size string
+	Signer, Reason, State   string
+	Files                   int
+	Entry                   int64 // of the log, -1 for none
+	Next                    string
+}
+
+// Publish is the steps that ended, and last the state.
+func Publish(k screen.Look, out Publishing) string {
+	p := &page{k: k}
+	p.prose(2, bold(out.Name+" "+out.Version), screen.T(" "+k.Sign(screen.Arrow)+" "+out.To))
+	step1 := func(name, about string) {
+		p.prose(9, k.Mark(screen.Done), screen.T(" "+pad(name, 6)+" "), screen.T(about))
+	}
+	if out.Signer != "" {
+		step1("sign", out.Signer)
+	}
+	step1("push", diag.Count(out.Files, "file")+", "+out.Size)
+	if out.Entry >= 0 {
+		step1("log", "entry "+number(int(out.Entry)))
+	}
+	if out.Reason != "" {
+		p.prose(2, k.Mark(screen.Attention), screen.T(" "+out.State+": "+out.Reason))
+	} else {
+		p.prose(2, k.Mark(screen.Done), screen.T(" "+out.State))
+	}
+	p.steps(step{"next", out.Next})
+	return p.text()
+}
+
+// Held are skills that were not installed, and why; each has what would let it in, if anything does.
+func Held(k screen.Look, held []apply.Held) string {
+	p := &page{k: k}
+	wide := 0
+	for _, h := range held {
+		wide = max(wide, screen.Width(diag.Printable(cmp.Or(h.Name, h.Path))))
+	}
+	wide = min(wide, 24)
+	p.line(yellow(fmt.Sprintf("held back: %s", diag.Count(len(held), "skill"))))
+	mark := screen.Width(k.Sign(screen.Failed))
+	for _, h := range held {
+		hang := 2 + mark + 1 + wide + 2
+		name := k.CutMiddle(diag.Printable(cmp.Or(h.Name, h.Path)), wide)
+		p.prose(hang, screen.T("  "), k.Mark(screen.Failed), screen.T(" "), bold(pad(name, wide)), screen.T("  "+oneLine(h.Why)+"   "), dim(h.Code))
+		for _, hint := range h.Hints {
+			p.prose(hang, screen.T(strings.Repeat(" ", hang)), screen.Span{Style: screen.Cyan, Text: hint})
+		}
+	}
+	return p.text()
+}

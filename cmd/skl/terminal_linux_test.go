@@ -1,0 +1,440 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
+	"github.com/skl-project/skl/cmd/skl/internal/ui/vt"
+)
+
+// A terminal is the real program on a pseudo-terminal of some size.
+type terminal struct {
+	t      *testing.T
+	master *os.File
+	cmd    *exec.Cmd
+	ended  chan struct{}
+
+	mu     sync.Mutex // guards screen
+	screen vt.Screen
+}
+
+// A desk is a home and a project on which commands are tried.
+type desk struct{ home, project string }
+
+func newDesk(t *testing.T) desk {
+	dir := t.TempDir()
+	p := desk{filepath.Join(dir, "home"), filepath.Join(dir, "project")}
+	for _, d := range []string{p.home + "/.claude", p.home + "/.codex", p.project + "/.git", p.project + "/.claude", p.project + "/.cursor"} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// write makes a file in the project.
+func (p desk) write(t *testing.T, name, text string) {
+	t.Helper()
+	name = filepath.Join(p.project, name)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start runs skl on a new terminal.
+func (p desk) start(t *testing.T, width, height int, env []string, args ...string) *terminal {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		t.Skip("needs a pseudo-terminal: ", err)
+	}
+	var unlock, n int
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, unlock); err != nil {
+		t.Fatal(err)
+	}
+	if n, err = unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN); err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slave.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &terminal{t: t, master: master, cmd: exec.Command(self, args...), ended: make(chan struct{}), screen: vt.Screen{Width: width}}
+	x.resize(width, height)
+	x.cmd.Args[0] = "skl" // see TestMain
+	x.cmd.Dir = p.project
+	x.cmd.Env = append([]string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "LANG=C.UTF-8"}, env...)
+	x.cmd.Stdin, x.cmd.Stdout, x.cmd.Stderr = slave, slave, slave
+	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := x.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(x.ended)
+		b := make([]byte, 4096)
+		for {
+			n, err := master.Read(b)
+			x.mu.Lock()
+			x.screen.Write(b[:n])
+			x.mu.Unlock()
+			if err != nil {
+				return // the last process closed it
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		x.cmd.Process.Kill()
+		x.cmd.Wait()
+		master.Close()
+	})
+	return x
+}
+
+func (x *terminal) resize(width, height int) {
+	size := unix.Winsize{Col: uint16(width), Row: uint16(height)}
+	if err := unix.IoctlSetWinsize(int(x.master.Fd()), unix.TIOCSWINSZ, &size); err != nil {
+		x.t.Fatal(err)
+	}
+	x.mu.Lock()
+	x.screen.Width = width
+	x.mu.Unlock()
+}
+
+func (x *terminal) text() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.screen.Text()
+}
+
+// until waits for text on the screen.
+func (x *terminal) until(text string) {
+	x.t.Helper()
+	for range 1000 {
+		if strings.Contains(x.text(), text) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	x.t.Fatalf("no %q on the screen:\n%s", text, x.text())
+}
+
+// press sends keys, each once the one before it was read.
+func (x *terminal) press(keys ...string) {
+	x.t.Helper()
+	for _, k := range keys {
+		if _, err := x.master.WriteString(k); err != nil {
+			x.t.Fatal(err)
+		}
+		time.Sleep(30 * time.Millisecond)
+	}
+}
+
+// end waits for the program and returns its exit status; the screen was clean, and as wide as it may be.
+func (x *terminal) end() int {
+	x.t.Helper()
+	timer := time.AfterFunc(30*time.Second, func() { x.cmd.Process.Kill() })
+	defer timer.Stop()
+	x.cmd.Wait()
+	<-x.ended
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.screen.Hidden || len(x.screen.Refused) > 0 {
+		x.t.Errorf("the cursor is hidden: %v; sequences that nobody knows: %v", x.screen.Hidden, x.screen.Refused)
+	}
+	return x.cmd.ProcessState.ExitCode()
+}
+
+// shot runs a command that asks nothing and returns what is on the screen; no row is as wide as the terminal.
+func (p desk) shot(t *testing.T, width int, env []string, args ...string) string {
+	t.Helper()
+	x := p.start(t, width, 40, env, args...)
+	x.end()
+	for row := range strings.Lines(x.text()) {
+		if w := screen.Width(strings.TrimSuffix(row, "\n")); w > width {
+			t.Errorf("%v: %q is %d wide", args, row, w)
+		}
+	}
+	if x.screen.Wrapped > 0 {
+		t.Errorf("%v at %d columns: %d rows were wrapped by the terminal:\n%s", args, width, x.screen.Wrapped, x.text())
+	}
+	return x.text()
+}
+
+// manySkills are 46 skills in two folders.
+func (p desk) manySkills(t *testing.T) {
+	for _, group := range []string{"hunting", "cleaning"} {
+		for i := range 23 {
+			name := fmt.Sprintf("%s-%d", group, i)
+			p.write(t, "repo/skills/"+group+"/"+name+"/SKILL.md", "---\nname: "+name+"\ndescription: Does thing "+fmt.Sprint(i)+" of "+group+". Use when asked for it.\n---\n# x\n")
+		}
+	}
+}
+
+// What is chosen by keys is installed, and each question leaves one line.
+func TestTerminalInstall(t *testing.T) {
+	p := newDesk(t)
+	p.manySkills(t)
+	x := p.start(t, 80, 30, nil, "install", "./repo")
+	x.until("0 of 46 chosen")
+	x.press("clean", "ing-7")
+	x.until("1 match")
+	x.resize(60, 30)
+	x.until("cleaning-7  Does thing 7 of cleaning. Use when ask")
+	x.press("\t")
+	x.until("1 of 46 chosen")
+	x.press("\x1b")
+	x.until("/ filter")
+	x.press("/", "hunting-2")
+	x.press("\r", " ", "\r")
+	x.until("skl install ./repo -s cleaning-7 -s hunting-2")
+	x.until("Install for which agents?")
+	x.until("[x] Claude Code")
+	x.until("~/.codex")
+	x.press("\r")
+	x.until("? install for Claude Code, Cursor?  [Y]es  [f]iles  [n]o")
+	x.press("f")
+	x.until("cleaning-7/SKILL.md")
+	x.press("y")
+	if code := x.end(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	text := x.text()
+	for _, want := range []string{"? Which skills of ./repo?  cleaning-7, hunting-2\n", "? Install for which agents?  Claude Code, Cursor\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q on the screen:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "[x]") || strings.Contains(text, "esc leave") {
+		t.Errorf("rows of the pickers stay:\n%s", text)
+	}
+	for _, name := range []string{"hunting-2", "cleaning-7"} {
+		if _, err := os.Stat(filepath.Join(p.project, ".agents/skills", name, "SKILL.md")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Leaving by esc or ctrl-c changes nothing and is exit 130.
+func TestTerminalLeave(t *testing.T) {
+	for _, key := range []string{"\x1b", "\x03"} {
+		p := newDesk(t)
+		p.manySkills(t)
+		x := p.start(t, 80, 30, nil, "install", "./repo")
+		x.until("0 of 46 chosen")
+		x.press(key)
+		if code := x.end(); code != 130 {
+			t.Errorf("%q: exit %d:\n%s", key, code, x.text())
+		}
+		if _, err := os.Stat(filepath.Join(p.project, "skl.toml")); err == nil {
+			t.Errorf("%q: something was written", key)
+		}
+	}
+}
+
+// A no at the end installs nothing.
+func TestTerminalNo(t *testing.T) {
+	p := newDesk(t)
+	p.write(t, "one/SKILL.md", "---\nname: one\ndescription: Does one thing. Use when asked.\n---\n# x\n")
+	x := p.start(t, 80, 30, nil, "install", "./one", "--host", "claude-code")
+	x.until("? install for Claude Code?")
+	x.press("n")
+	if code := x.end(); code != 130 || !strings.Contains(x.text(), "nothing was changed") {
+		t.Errorf("exit %d:\n%s", code, x.text())
+	}
+	for _, name := range []string{"skl.toml", "skl.lock", ".agents/skills/one"} {
+		if _, err := os.Lstat(filepath.Join(p.project, name)); err == nil {
+			t.Errorf("%s was written", name)
+		}
+	}
+}
+
+// With SKL_PLAIN=1 nothing moves: a word, then numbers.
+func TestTerminalPlain(t *testing.T) {
+	p := newDesk(t)
+	p.manySkills(t)
+	x := p.start(t, 80, 30, []string{"SKL_PLAIN=1"}, "install", "./repo")
+	x.until("a word to filter by")
+	x.press("hunting\r")
+	x.until("3 more; another word narrows")
+	x.press("hunting-4\r")
+	x.until("Install for which agents?")
+	x.press("\r") // of many agents, the first 20
+	x.press("\r") // those that were found
+	x.until("[Y]es")
+	x.press("yes\r")
+	if code := x.end(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	if text := x.text(); strings.ContainsAny(text, "✓▸…·→") {
+		t.Errorf("signs on the screen:\n%s", text)
+	}
+	if _, err := os.Stat(filepath.Join(p.project, ".agents/skills/hunting-4")); err != nil {
+		t.Error(err)
+	}
+}
+
+// With --quiet a terminal shows results and errors only.
+func TestTerminalQuiet(t *testing.T) {
+	p := newDesk(t)
+	p.manySkills(t)
+	text := p.shot(t, 80, nil, "install", "./repo", "hunting-1", "-y", "-q")
+	if strings.Contains(text, "next") || strings.Contains(text, "skl:") || strings.Contains(text, "start") || !strings.Contains(text, "hunting-1") {
+		t.Errorf("install -q:\n%s", text)
+	}
+	if text := p.shot(t, 80, nil, "list", "-q"); strings.Contains(text, "hint") || !strings.Contains(text, "hunting-1") {
+		t.Errorf("list -q:\n%s", text)
+	}
+}
+
+// A server on a terminal shows the token alone on its line, a line per request, and ends cleanly by ctrl-c.
+func TestTerminalServe(t *testing.T) {
+	p := newDesk(t)
+	x := p.start(t, 80, 30, nil, "registry", "serve", "--addr", "127.0.0.1:0", "--data", "data")
+	x.until("admin token, shown this once")
+	x.until("skl login http://127.0.0.1:")
+	_, after, _ := strings.Cut(x.text(), "stored nowhere:\n")
+	token, _, _ := strings.Cut(after, "\n")
+	if len(token) < 20 || strings.Contains(token, " ") {
+		t.Errorf("the token's line is %q", token)
+	}
+	_, url, _ := strings.Cut(x.text(), "skl login ")
+	url, _, _ = strings.Cut(url, " ")
+	if r, err := http.Get(url + "/v2/nobody/nothing/tags/list"); err != nil {
+		t.Error(err)
+	} else {
+		r.Body.Close()
+		x.until("/v2/nobody/nothing/tags/list")
+	}
+	x.press("\x03")
+	x.end()
+	if text := x.text(); strings.Contains(text, "method=") || x.screen.Wrapped > 0 {
+		t.Errorf("the screen:\n%s", text)
+	}
+}
+
+// Bare skl is a page of at most 14 lines of 72 columns, in a project below a line of its status.
+func TestTerminalBare(t *testing.T) {
+	p := newDesk(t)
+	p.manySkills(t)
+	short := p.shot(t, 80, nil)
+	p.start(t, 80, 24, nil, "install", "./repo", "hunting-1", "-y").end()
+	sound := p.shot(t, 80, nil)
+	p.write(t, ".agents/skills/hunting-1/SKILL.md", "---\nname: hunting-1\ndescription: Edited. Use when asked.\n---\n")
+	edited := p.shot(t, 80, nil)
+	for text, want := range map[string]string{short: "skl installs agent skills", sound: "✓ 1 skill, all as skl.lock says\n", edited: "! 1 skill, 1 skill edited or missing: skl status\n"} {
+		if !strings.HasPrefix(text, want) || strings.Count(text, "\n") > 14 {
+			t.Errorf("want %q first and at most 14 lines:\n%s", want, text)
+		}
+		for line := range strings.Lines(text) {
+			if screen.Width(line) > 73 {
+				t.Errorf("%q is %d wide", line, screen.Width(line)-1)
+			}
+		}
+	}
+}
+
+// Colours and signs follow the flags, the variables and each stream.
+func TestTerminalLooks(t *testing.T) {
+	p := newDesk(t)
+	p.write(t, "one/SKILL.md", "---\nname: one\ndescription: Does one thing. Use when asked.\n---\n# x\n")
+	for _, c := range []struct {
+		env    []string
+		args   []string
+		colour bool
+		sign   string
+	}{
+		{nil, nil, true, "✓"},
+		{[]string{"NO_COLOR=1"}, nil, false, "✓"},
+		{[]string{"NO_COLOR=1", "CLICOLOR_FORCE=1"}, nil, false, "✓"},
+		{nil, []string{"--no-color"}, false, "✓"},
+		{nil, []string{"--no-unicode"}, true, "ok"},
+		{[]string{"LANG=C"}, nil, true, "ok"},
+		{[]string{"TERM=dumb"}, nil, false, "ok"},
+		{[]string{"TERM=dumb", "CLICOLOR_FORCE=1"}, nil, true, "ok"},
+		{[]string{"SKL_PLAIN=1"}, nil, true, "ok"},
+	} {
+		x := p.start(t, 80, 24, c.env, append([]string{"install", "./one", "-y", "--force"}, c.args...)...)
+		x.end()
+		painted := x.screen.Painted()
+		if got := strings.Contains(painted, "{32:"); got != c.colour {
+			t.Errorf("%v %v: green %v, want %v:\n%s", c.env, c.args, got, c.colour, painted)
+		}
+		if !strings.Contains(x.text(), c.sign+" ") {
+			t.Errorf("%v %v: no %q:\n%s", c.env, c.args, c.sign, x.text())
+		}
+		os.RemoveAll(filepath.Join(p.project, ".agents"))
+		os.Remove(filepath.Join(p.project, "skl.toml"))
+		os.Remove(filepath.Join(p.project, "skl.lock"))
+	}
+}
+
+// Every command that prints much fits the terminal from 60 columns on, with and without Unicode, and says in colours what it
+// says without.
+func TestTerminalShots(t *testing.T) {
+	p := newDesk(t)
+	p.manySkills(t)
+	p.write(t, "odd/SKILL.md", "---\nname: other\ndescription: Short\n---\nSee [x](missing.md).\n")
+	for i := range 7 {
+		p.start(t, 80, 24, nil, "install", "./repo", fmt.Sprintf("hunting-%d", i), "-y").end()
+	}
+	p.write(t, ".agents/skills/hunting-1/SKILL.md", "---\nname: hunting-1\ndescription: Edited here, so that there is a difference to show. Use when asked for a difference.\n---\n# y\n")
+	p.write(t, "../home/.claude/skills/hunting-2/SKILL.md", "---\nname: hunting-2\ndescription: Another copy. Use when asked.\n---\n# z\n")
+	for _, c := range []struct{ args, want string }{
+		{"install ./repo cleaning-1 --dry-run", "cleaning-1"},
+		{"list", "hunting-1"},
+		{"list --shadowed", "2 copies, they differ"},
+		{"list --all", "hunting-6"},
+		{"list --roots", "PRIORITY"},
+		{"list --host claude-code", "Claude Code"},
+		{"info hunting-1", "holds"},
+		{"info ./repo/skills/cleaning/cleaning-1", "not installed"},
+		{"search thing number hunting", "hunting"},
+		{"outdated", "none outdated"},
+		{"diff hunting-1", "SKILL.md"},
+		{"check", "check failed"},
+		{"status", "agents"},
+		{"doctor", "fine"},
+		{"lint odd", "SPEC-NAME-DIR"},
+		{"install acme", "one word"},
+		{"install ./nowhere/at/all", "nowhere"},
+		{"runs", ""},
+		{"help errors", "usage"},
+		{"help", "Skills"},
+		{"install --help", "Usage:"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			args := strings.Fields(c.args)
+			bare := p.shot(t, 80, []string{"NO_COLOR=1"}, args...)
+			if !strings.Contains(bare, c.want) {
+				t.Errorf("no %q:\n%s", c.want, bare)
+			}
+			if painted := p.shot(t, 80, nil, args...); painted != bare && !strings.HasPrefix(c.args, "doctor") {
+				t.Errorf("colours change\n%sto\n%s", bare, painted)
+			}
+			if ascii := p.shot(t, 80, nil, append(args, "--no-unicode")...); strings.ContainsAny(ascii, "✓✗▸▾◌") {
+				t.Errorf("without Unicode:\n%s", ascii)
+			}
+			p.shot(t, 60, nil, args...)
+			p.shot(t, 120, nil, args...)
+		})
+	}
+}
