@@ -97,6 +97,7 @@ func callsIn(t *testing.T, file string) (found []fileCall) {
 var outsideScopes = map[string]string{
 	"internal/scope/state.go ReadState":              "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/state.go ChangeState":            "the user's own state, configuration and caches, whose links are the user's",
+	"internal/scope/trust.go Decide":                 "a folder that the user names, of which only is asked whether it is one",
 	"internal/scope/dirs.go MkdirPrivate":            "the user's own state, configuration and caches, whose links are the user's",
 	"install/roots/cache.go writeTo":                 "the user's own state, configuration and caches, whose links are the user's",
 	"install/roots/discovery.go keep":                "the user's own state, configuration and caches, whose links are the user's",
