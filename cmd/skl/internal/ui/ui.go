@@ -83,7 +83,10 @@ func (u *UI) size(w io.Writer) (width, height int) {
 		return u.sized()
 	}
 	if f, ok := w.(interface{ Fd() uintptr }); ok {
-		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {
+		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			if height <= 0 {
+				height = 24
+			}
 			return width, height
 		}
 	}
