@@ -243,8 +243,58 @@ func TestMCPRun(t *testing.T) {
 	if len(runs.Runs) != 1 || fmt.Sprint(runs.Runs[0]) != fmt.Sprintf("{%s demo mcp ok src}", begun.Run) {
 		t.Errorf("skl runs has %+v", runs.Runs)
 	}
-	if out := p.must("trace", begun.Run); !strings.Contains(out, "answered Yes by agent") || !strings.Contains(out, "verdict=good") {
+	if out := p.must("trace", begun.Run); !strings.Contains(out, "answered Yes (relayed by the agent)") || !strings.Contains(out, "verdict=good") {
 		t.Errorf("skl trace says\n%s", out)
+	}
+}
+
+// A client that can ask the person is made to: the run has the person's answer, waits for them if they decline, and asks no
+// agent whether a side effect may happen.
+func TestMCPPerson(t *testing.T) {
+	p := newPlace(t)
+	installed(t, p, "demo", "---\nname: demo\ndescription: Writes. Use when asked.\nside_effects: filesystem\n---\n\n## Tree\n\n* ASK << Publish it? | Yes | No\n* Write it down >> done\n")
+	for _, c := range []struct {
+		action, status, trace string
+	}{
+		{"accept", "waiting", "answered Yes by person"},
+		{"decline", "done", "Publish it?"},
+	} {
+		var asked []string
+		a := &agent{t: t, p: p, stderr: new(bytes.Buffer)}
+		cmd := p.command("mcp", "--allow-run")
+		cmd.Stderr = a.stderr
+		client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, &mcp.ClientOptions{
+			ElicitationHandler: func(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				asked = append(asked, q.Params.Message)
+				return &mcp.ElicitResult{Action: c.action, Content: map[string]any{"answer": "Yes"}}, nil
+			}})
+		var err error
+		if a.session, err = client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil); err != nil {
+			t.Fatal(err)
+		}
+		begun := a.does("skill_run", map[string]any{"skill": "demo"})
+		if begun.Status != c.status || !slices.Equal(asked, []string{"Publish it?"}) {
+			t.Fatalf("%s: asked %q, %+v\n%s", c.action, asked, begun, a.stderr)
+		}
+		if c.action == "decline" {
+			if out := p.must("runs"); !strings.Contains(out, "suspended") {
+				t.Errorf("a run whose person declined:\n%s", out)
+			}
+		} else {
+			step := a.step(begun, "Write it down")
+			called, said := a.call("skill_resume", map[string]any{"run": begun.Run, "step": step.ID,
+				"tool": map[string]any{"name": "write", "input": map[string]any{"path": "made.txt", "content": "x"}}})
+			if said == nil && (called.Tool == nil || !called.Tool.IsError) {
+				t.Errorf("writing gave %+v", called)
+			}
+			if now := a.does("skill_resume", map[string]any{"run": begun.Run}); len(now.Steps) != 1 || now.Steps[0].ID != step.ID || len(asked) != 1 {
+				t.Errorf("after a denied side effect: %+v, asked %q", now.Steps, asked)
+			}
+		}
+		if out := p.must("trace", begun.Run); !strings.Contains(out, c.trace) {
+			t.Errorf("skl trace says\n%s", out)
+		}
+		a.session.Close()
 	}
 }
 

@@ -79,7 +79,7 @@ func (c *checked) Fill(ctx context.Context, r Request) (Reply, error) {
 		if reply.Value == nil {
 			said = reply.Text
 		}
-		ask.Prompt = r.Prompt + calls.text() + "\n\nYour answer to this was:\n" + cut(said, 4<<10) + "\n\n" + complaint(wrong)
+		ask.Prompt = r.Prompt + calls.text() + "\n\nYour answer to this was " + Fence(cut(said, 4<<10)) + "\n\n" + complaint(wrong)
 		if calls.made() {
 			ask.Tools, ask.Call = nil, nil
 		}
@@ -100,7 +100,7 @@ func (c *recall) around(call func(context.Context, string, json.RawMessage) Tool
 		defer c.mu.Unlock()
 		c.n++
 		if c.lines.Len() < maxRecall {
-			fmt.Fprintf(&c.lines, "\n%s %s gave:\n%s\n", name, cut(string(input), 4<<10), cut(result.Text, 16<<10))
+			fmt.Fprintf(&c.lines, "\n%s %s gave %s\n", name, cut(string(input), 4<<10), Fence(cut(result.Text, 16<<10)))
 		}
 		return result
 	}

@@ -53,6 +53,7 @@ type Request struct {
 
 	System string          // what holds throughout: rules, policies, what the op is for
 	Prompt string          // the node's text and the values it mentions
+	Mark   string          // in Prompt: data stands between two lines of it; drawn for this request alone. "": there is none
 	Schema json.RawMessage // JSON Schema of the answer, an object; nil asks for text
 	Tools  []Tool          // what may be called; nil: nothing
 

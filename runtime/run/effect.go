@@ -186,7 +186,7 @@ func (m *Machine) fill(ctx context.Context, n *tree.Node, req model.Request, rea
 	if n != nil {
 		req.Node = m.id(n)
 	}
-	e := effect{kind: "model", path: req.Path, node: req.Node, digest: digest(string(req.Purpose), req.System, req.Prompt, string(req.Schema))}
+	e := effect{kind: "model", path: req.Path, node: req.Node, digest: digest(string(req.Purpose), req.System, marked(req.Prompt, shownMark), string(req.Schema))}
 	keys := schemaKeys(req.Schema)
 	if req.Schema != nil {
 		e.gives = "an answer"
@@ -197,7 +197,7 @@ func (m *Machine) fill(ctx context.Context, n *tree.Node, req model.Request, rea
 	e.take = takeAnswer(e, req.Schema, keys)
 	key := e.path + "!" + strconv.Itoa(m.ordinal)
 	m.live = m.live || m.s.past != nil && !m.s.past.has(key)
-	m.emit(Event{Kind: ModelCalled, Path: req.Path, Node: req.Node, Name: string(req.Purpose), Text: req.Prompt, Agent: req.Isolated})
+	m.emit(Event{Kind: ModelCalled, Path: req.Path, Node: req.Node, Name: string(req.Purpose), Text: marked(req.Prompt, shownMark), Agent: req.Isolated})
 	replayed, began := true, m.s.now()
 	got, err := m.do(ctx, e, func(ctx context.Context, key string) (reply, error) {
 		replayed = false
@@ -239,6 +239,10 @@ func (m *Machine) ask(ctx context.Context, req model.Request, key string, readOn
 		if len(req.Tools) > 0 {
 			req.Call = m.toolCaller(req, key, readOnly)
 		}
+	}
+	if strings.Contains(req.Prompt, fence) {
+		req.Mark = model.Mark(req.System, req.Prompt)
+		req.Prompt = marked(req.Prompt, req.Mark)
 	}
 	got, err := s.r.Model.Fill(ctx, req)
 	if err != nil && context.Cause(ctx) == errTime {

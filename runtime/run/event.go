@@ -21,7 +21,7 @@ const (
 	Decided      EventKind = "decided"       // a condition or a choice: Text, Value, How
 	Bound        EventKind = "bound"         // Name, Value
 	Asked        EventKind = "asked"         // Text: question; Value: options
-	Answered     EventKind = "answered"      // Value: the answer; How: person, flag, file, yes, replay
+	Answered     EventKind = "answered"      // Value: the answer; How: person, relayed, flag, file, yes, replay
 	PlanShown    EventKind = "plan"          // Value: [{"field","value"}]
 	Checked      EventKind = "checked"       // one item of VERIFY_EXPECTED: Text, Status pass or fail, Value: {"reason"}
 	ModelCalled  EventKind = "model.called"  // Text: prompt; Name: purpose

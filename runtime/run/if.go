@@ -145,7 +145,7 @@ func (m *Machine) judge(ctx context.Context, n *tree.Node, path, text string) (v
 	p.part("Condition", text)
 	m.values(&p, text, nil, true)
 	if a, ok := m.answer(); ok {
-		p.part("The person's last answer", a.Text)
+		p.foreign("The person's last answer", a.Text)
 	}
 	p.line("Answer with value true or false and a short reason. If it cannot be decided, value is null.")
 	key := digest(p.String())

@@ -80,7 +80,7 @@ func (m *Machine) filterByModel(ctx context.Context, n *tree.Node, path string, 
 	var p prompt
 	p.line("Choose the elements of the list that the words mean, by their index, which counts from 0.")
 	p.part("Words", n.In)
-	p.part("List", diag.Clip(string(encode(items)), maxValue))
+	p.foreign("List", diag.Clip(string(encode(items)), maxValue))
 	m.values(&p, n.In, nil, false)
 	schema := encode(map[string]any{"type": "object", "required": []any{"indices"}, "additionalProperties": false, "properties": map[string]any{
 		"indices": map[string]any{"type": "array", "items": map[string]any{"type": "integer", "minimum": 0, "maximum": len(items) - 1}}}})

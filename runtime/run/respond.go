@@ -42,7 +42,7 @@ func (m *Machine) arguments(ctx context.Context) error {
 			var p prompt
 			p.line("Read these values from the arguments of the skill. A value that they do not say is null.")
 			p.part("What the skill says of its arguments", skill.Preamble)
-			p.part("Arguments", m.s.args)
+			p.foreign("Arguments", m.s.args)
 			p.part("Values", strings.Join(names, "\n"))
 			n := &tree.Node{ID: skill.File + "#arguments"}
 			got, err := m.fill(ctx, n, model.Request{Purpose: model.Arguments, Path: "arguments", System: m.system(""), Prompt: p.String(), Schema: keysSchema(names)}, true)

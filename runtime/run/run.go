@@ -95,7 +95,7 @@ type Question struct {
 // An Answer is what somebody said.
 type Answer struct {
 	Text string `json:"text"`
-	How  string `json:"how,omitempty"` // person, flag, file, yes; "" means person
+	How  string `json:"how,omitempty"` // person, relayed (by an agent), flag, file, yes; "" means person
 }
 
 // Limits bound a run. Zero values mean the defaults.

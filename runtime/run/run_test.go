@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -117,7 +118,7 @@ func check(t *testing.T, f *fixture) (string, map[string]string) {
 		if !ok {
 			t.Errorf("no request at %s", path)
 		}
-		text += fmt.Sprintf("\nrequest %s (%s, isolated %v, tools %d)\n%s%s%s\n", path, req.Purpose, req.Isolated, len(req.Tools), indent(req.System), indent(req.Prompt), indent(string(req.Schema)))
+		text += fmt.Sprintf("\nrequest %s (%s, isolated %v, tools %d)\n%s%s%s\n", path, req.Purpose, req.Isolated, len(req.Tools), indent(req.System), indent(unmarked(req)), indent(string(req.Schema)))
 	}
 	if strings.Contains(f.file("options"), "effects") {
 		for _, e := range f.plan.Effects(f.args) {
@@ -328,4 +329,12 @@ func indent(s string) string {
 		b.WriteString("    " + strings.TrimRight(line, "\n") + "\n")
 	}
 	return b.String()
+}
+
+// unmarked is the prompt of a request with one word for its mark.
+func unmarked(r model.Request) string {
+	if r.Mark == "" {
+		return r.Prompt
+	}
+	return strings.ReplaceAll(r.Prompt, r.Mark, "MARK")
 }

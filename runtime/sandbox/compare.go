@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -28,6 +29,12 @@ type picture struct {
 	entries map[string]entry
 	hashed  int64
 	full    bool // there was more than maxEntries
+
+	real  string            // dir without links
+	dir   string            // below it things can be put back; "": nothing can
+	kept  map[string]kept   // what can be put back, by path
+	above map[string]kept   // the directories between dir and paths, and links in their place
+	homes map[string]string // the directory above each of paths, without links
 }
 
 // An entry is what has to be the same for a file to be unchanged.
@@ -39,14 +46,18 @@ type entry struct {
 	changed int64             // the same, by the clock that no program can set; 0 where there is none
 }
 
-func takePicture(paths, links []string) *picture {
-	p := &picture{paths: paths, links: links, entries: map[string]entry{}}
+func takePicture(dir string, paths, links []string) *picture {
+	p := &picture{paths: paths, links: links, entries: map[string]entry{}, dir: dir, kept: map[string]kept{}, above: map[string]kept{}, homes: map[string]string{}}
+	if dir != "" {
+		p.real, _ = filepath.EvalSymlinks(dir)
+	}
 	for _, path := range links {
 		if info, err := os.Lstat(path); err == nil {
 			p.entries[path] = p.look(path, info)
 		}
 	}
 	for _, path := range paths {
+		p.lead(path)
 		p.add(path)
 		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -87,36 +98,41 @@ func (p *picture) look(path string, info fs.FileInfo) entry {
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, _ := os.Readlink(path)
 		e.sum = sha256.Sum256([]byte(target))
+		p.kept[path] = kept{link: target}
 	case info.Mode().IsRegular():
 		e.size = info.Size()
-		if e.size > maxHashed || p.hashed+e.size > allHashed || !hash(path, &e.sum) {
+		data, ok := []byte(nil), false
+		if e.size <= maxHashed && p.hashed+e.size <= allHashed {
+			data, ok = readSmall(path)
+		}
+		if !ok {
 			e.written, e.changed = info.ModTime(), changeTime(info)
 			break
 		}
+		e.sum = sha256.Sum256(data)
 		p.hashed += e.size
+		if p.dir != "" {
+			p.kept[path] = kept{data: data}
+		}
 	}
 	return e
 }
 
-// hash reads no more than maxHashed bytes, and nothing that could make it wait.
-func hash(path string, sum *[sha256.Size]byte) bool {
+// readSmall reads no more than maxHashed bytes and one, and nothing that could make it wait.
+func readSmall(path string) ([]byte, bool) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
-		return false
+		return nil, false
 	}
 	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, io.LimitReader(f, maxHashed+1)); err != nil {
-		return false
-	}
-	copy(sum[:], h.Sum(nil))
-	return true
+	data, err := io.ReadAll(io.LimitReader(f, maxHashed+1))
+	return data, err == nil
 }
 
 // changes compares with the present. It names files, and directories only where they came or went themselves; at most
 // maxChanged, sorted.
 func (p *picture) changes() []string {
-	now := takePicture(p.paths, p.links)
+	now := takePicture("", p.paths, p.links)
 	var out []string
 	for path, e := range p.entries {
 		if then, ok := now.entries[path]; ok && then != e || !ok && !now.full {
@@ -125,7 +141,8 @@ func (p *picture) changes() []string {
 	}
 	if !p.full {
 		for path := range now.entries {
-			if _, ok := p.entries[path]; !ok {
+			// what a planted link leads to outside did not come with it
+			if _, ok := p.entries[path]; !ok && (p.dir == "" || strings.HasPrefix(path, strings.TrimSuffix(p.dir, string(filepath.Separator))+string(filepath.Separator))) {
 				out = append(out, path)
 			}
 		}
@@ -182,22 +199,41 @@ func raise(j *job) (*shield, error) {
 		compare = append(compare, j.Protect...)
 	}
 	if len(compare)+len(links) > 0 {
-		s.before = takePicture(compare, links)
+		s.before = takePicture(j.Dir, compare, links)
 	}
 	return s, nil
 }
 
-// drop ends the protection and returns what has changed in spite of it. Further calls do nothing.
-func (s *shield) drop() []string {
-	var changed []string
+// A difference is what changed in spite of a shield.
+type difference struct {
+	changed  []string
+	restored []string // of changed, what is as it was again
+	aside    string   // the directory with what was there instead
+}
+
+// drop ends the protection, and puts back what has changed in spite of it. Further calls do nothing.
+func (s *shield) drop() difference {
+	var d difference
 	for _, p := range s.placed {
 		if !p.remove() {
-			changed = append(changed, p.path)
+			d.changed = append(d.changed, p.path)
 		}
 	}
 	if s.before != nil {
-		changed = append(changed, s.before.changes()...)
+		if changed := s.before.changes(); len(changed) > 0 {
+			var found []string
+			found, d.aside = s.before.restore()
+			changed = append(changed, found...)
+			d.changed = append(d.changed, changed...)
+			still := s.before.changes()
+			for _, path := range changed {
+				if !slices.Contains(still, path) {
+					d.restored = append(d.restored, path)
+				}
+			}
+		}
 	}
 	s.placed, s.before = nil, nil
-	return sorted(changed)
+	d.changed, d.restored = sorted(d.changed), sorted(d.restored)
+	return d
 }

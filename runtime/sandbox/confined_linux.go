@@ -92,7 +92,7 @@ func reportFor(tier Tier) Report {
 	missing(tier == Tier3 || (tier == Tier2 && f.landlock < 6), "your other processes can be signalled")
 	missing(tier != Tier3 && f.landlock < 3, "files outside whose names are known can be emptied where you may write them")
 	missing(tier != Tier3 && f.landlock < 5, "device files that can be opened take every control request")
-	missing(tier != Tier1, "protected files of the working directory can be changed, which is found out afterwards")
+	missing(tier != Tier1, "protected files of the working directory can be changed while a program runs; they are restored afterwards")
 	missing(tier == Tier1 && f.flags&stage.HasProc == 0, "there is no /proc: some programs need it")
 	missing(tier != Tier1, "there is no /proc and no /dev/shm: some programs need them")
 	missing(os.Geteuid() == 0 && (tier != Tier1 || f.flags&stage.HasPidMax == 0),

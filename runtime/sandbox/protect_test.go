@@ -99,6 +99,11 @@ var attempts = []struct {
 	{name: "move another repository over it", script: "cp -r .git g2; echo x >g2/config; rm -rf .git; mv -T g2 .git"},
 	{name: "exchange the repository", script: "cp -r .git g2; echo x >g2/config; $HOSTILE __exchange g2 .git"},
 	{name: "exchange the configuration", script: "echo x >n; $HOSTILE __exchange n .git/config"},
+	{name: "lead the repository outside", script: "mv .git g; ln -s /etc .git"},
+	{name: "lead the settings outside", script: "mv .claude c; ln -s /etc .claude"},
+	{name: "exchange what is above, and fill it", script: "mkdir o; mkdir o/hooks; echo x >o/hooks/h; mv .github g; ln -s o .github"},
+	{name: "a directory for a file", script: "rm CLAUDE.md; mkdir -p CLAUDE.md/a/b; echo x >CLAUDE.md/a/b/c"},
+	{name: "nobody may read it", script: "echo x >.git/hooks/post-commit; chmod 0 .git/hooks"},
 	{name: "remove the repository", script: "rm -rf .git; mkdir .git; echo x >.git/config"},
 	{name: "make the repository a link", script: "mv .git g; cp -r g h; echo x >h/config; ln -s h .git"},
 	{name: "configure a submodule", script: "echo x >.git/modules/sub/config"},
@@ -146,7 +151,7 @@ var attempts = []struct {
 	{name: "and then die", script: "echo x >>demo/SKILL.md; kill -9 $$"},
 }
 
-// TestProtect: in tier 1 nothing changes but what is late; elsewhere, and then, the result says what did.
+// TestProtect: in tier 1 nothing changes but what is late; elsewhere, and then, the result says what did, and it is as it was again.
 func TestProtect(t *testing.T) {
 	long.Slow(t)
 	if Probe().Tier == None {
@@ -169,6 +174,7 @@ func TestProtect(t *testing.T) {
 			r, err := Run(context.Background(), c)
 			must(t, err)
 			after := contents(t, all)
+			defer os.Chmod(filepath.Join(dir, ".git/hooks"), 0o755)
 			var changed []string
 			for path := range before {
 				if before[path] != after[path] {
@@ -190,10 +196,13 @@ func TestProtect(t *testing.T) {
 					t.Errorf("%s: %q is different, reported is %q\n%s", name, changed, r.Changed, out.String())
 				}
 				denied++
-			case len(changed) > 0 && len(r.Changed) == 0, len(changed) == 0 && len(r.Changed) > 0:
-				t.Errorf("%s: %q is different, reported is %q\n%s", name, changed, r.Changed, out.String())
-			case tier == Tier1 && len(changed) == 0:
-				t.Errorf("%s does not work in tier 1, so it is not late", name)
+			case len(changed) > 0 || !slices.Equal(r.Changed, r.Restored):
+				t.Errorf("%s: %q is different, reported is %q, restored %q\n%s", name, changed, r.Changed, r.Restored, out.String())
+			case len(r.Changed) == 0:
+				t.Errorf("%s changes nothing, or it is not reported: %s", name, out.String())
+			}
+			if r.Aside != "" {
+				defer os.RemoveAll(r.Aside)
 			}
 			for _, path := range r.Changed {
 				if !strings.HasPrefix(path, dir) {
@@ -303,6 +312,7 @@ func (w writer) Write(b []byte) (int, error) { w(); return len(b), nil }
 // TestProtectLimits: where the program can write nowhere nothing is prepared; a directory above Dir that may be
 // written is held too; a stopped run still says what it changed.
 func TestProtectLimits(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // for what is set aside
 	for _, tier := range tiers() {
 		dir, c := project(t)
 		c.Argv, c.ceiling, c.ReadOnly = []string{"sh", "-c", "ls -A"}, tier, true
@@ -316,7 +326,7 @@ func TestProtectLimits(t *testing.T) {
 		dir = filepath.Join(outer, "p")
 		r, err := Run(context.Background(), Command{Argv: []string{"sh", "-c", "cd ..; mv p q; mkdir -p p; echo x >p/CLAUDE.md"}, Dir: dir,
 			Write: []string{outer}, Protect: []string{filepath.Join(dir, "CLAUDE.md")}, ceiling: tier})
-		if data, _ := os.ReadFile(filepath.Join(dir, "CLAUDE.md")); err != nil || (tier == Tier1) != (string(data) == "notes\n") || (tier == Tier1) != (len(r.Changed) == 0) {
+		if data, _ := os.ReadFile(filepath.Join(dir, "CLAUDE.md")); err != nil || string(data) != "notes\n" || (tier == Tier1) != (len(r.Changed) == 0) {
 			t.Errorf("%v: %+v, %v, %q", tier, r, err, data)
 		}
 		work := t.TempDir()

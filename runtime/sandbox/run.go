@@ -47,7 +47,7 @@ func run(ctx context.Context, c Command) (Result, error) {
 		report = Report{Missing: []string{"the sandbox is switched off: the program can do what you can do"}}
 	} else if !report.Tier.atLeast(c.Floor) {
 		return Result{}, diag.New(diag.Refused, "sandbox_floor", "a sandbox of %s is required, and this machine offers: %s; %s",
-			c.Floor, report.Tier, strings.Join(report.Missing, "; "))
+			c.Floor, report.Tier, strings.Join(report.Missing, "; ")).Hint("--sandbox auto takes the best that this machine has")
 	}
 	if err := check(&c, report); err != nil {
 		return Result{}, err
@@ -96,7 +96,8 @@ func (j *job) run(ctx context.Context) (Result, error) {
 	} else {
 		code, err = confined(limit, j)
 	}
-	result := Result{ExitCode: code, Truncated: j.stdout.cut() || j.stderr.cut(), Changed: j.shield.drop(), Report: j.report}
+	d := j.shield.drop()
+	result := Result{ExitCode: code, Truncated: j.stdout.cut() || j.stderr.cut(), Changed: d.changed, Restored: d.restored, Aside: d.aside, Report: j.report}
 	switch {
 	case ctx.Err() != nil:
 		return Result{}, result.meanwhile(ctx.Err())
@@ -114,7 +115,7 @@ func (r *Result) meanwhile(err error) error {
 	if len(r.Changed) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w; meanwhile this was changed: %s", err, diag.Printable(strings.Join(r.Changed, ", ")))
+	return fmt.Errorf("%w; meanwhile this was changed: %s; %s", err, diag.Printable(strings.Join(r.Changed, ", ")), r.Mended(func(path string) string { return path }))
 }
 
 // check fills in the defaults of c and refuses what cannot be a command.

@@ -28,10 +28,11 @@
 //	          kept is a path whose directory is missing as well. Nothing tells what can be reached by another name: by a
 //	          hard link that was there before, or below a second mount of the same directory.
 //	Seatbelt  The profile denies it, by name.
-//	others    Nothing is kept.
+//	others    Nothing is kept, and what changed is put back when the program has ended.
 //
 // What is not kept is compared: by content up to 1 MiB per file and 32 MiB in all, else by size and times, and up
-// to 20,000 files. Result.Changed names what differs. Nothing is restored.
+// to 20,000 files. Result.Changed names what differs. What was compared by content is put back, also where Watch names it, and
+// what was planted is set aside; not where the directory above it was exchanged, and nothing outside of Dir.
 //
 // Before version 9 of Landlock nothing can tell whose Unix socket a path names, and programs then have none but
 // connected pairs; otherwise a container engine or an agent of the person would answer them.
@@ -50,6 +51,8 @@ package sandbox
 import (
 	"context"
 	"io"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -145,7 +148,32 @@ type Result struct {
 	// Changed is what Protect and Watch name, or what is below it, and is not as it was before the program ran, whoever
 	// did it: absolute paths, sorted, at most 100. With Off nothing is compared.
 	Changed []string
-	Report  Report
+	// Restored is what of Changed is as it was again, and Aside a directory, outside, with what was there instead; ""
+	// if there was nothing. Whoever has looked at it removes it.
+	Restored []string
+	Aside    string
+	Report   Report
+}
+
+// Mended says in words what became of Changed: what was put back and what not, with paths as name has them.
+func (r *Result) Mended(name func(path string) string) string {
+	var left []string
+	for _, path := range r.Changed {
+		if !slices.Contains(r.Restored, path) {
+			left = append(left, name(path))
+		}
+	}
+	text := "nothing was restored"
+	switch {
+	case len(left) == 0:
+		text = "all of it was restored"
+	case len(r.Restored) > 0:
+		text = "it was restored, but for " + strings.Join(left[:min(len(left), 10)], ", ")
+	}
+	if r.Aside != "" {
+		text += "; what was there instead is in " + r.Aside
+	}
+	return text
 }
 
 // Probe says what can be enforced here. The first call tries it, in about 10 ms; the others remember.

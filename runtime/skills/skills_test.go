@@ -225,3 +225,21 @@ func TestFilesAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// The skills with a tree start wherever their neighbours lie beside them: no directory of a host has to be the one.
+func TestNeighboursLieBeside(t *testing.T) {
+	for file, want := range map[string]string{
+		"canopy/SKILL.md":                      "exists beside the directory of this skill, in",
+		"canopy-debug/SKILL.md":                "exists beside the directory of this skill, in",
+		"canopy/assets/templates/new-skill.md": "exists beside the directory of this skill, in",
+		"canopy-debug/references/ops.md":       "beside the directory of canopy-debug itself, then",
+		"canopy-runtime/SKILL.md":              "the directory that this skill's own directory lies in",
+	} {
+		if !strings.Contains(read(t, file), want) {
+			t.Errorf("%s does not look beside itself", file)
+		}
+	}
+	if !strings.Contains(read(t, "canopy/SKILL.md"), check.CanonicalGuard) {
+		t.Error("canopy has not the guard that new skills get")
+	}
+}

@@ -120,7 +120,7 @@ func (d *Dispatcher) program(ctx context.Context, c sandbox.Command, name string
 		}
 		return failed("running %s: %w", name, err)
 	case len(r.Changed) > 0:
-		return diag.New(diag.Failed, CodeProtected, "while %s ran, this was changed, which programs may not write: %s; nothing was restored", name, d.listed(r.Changed))
+		return diag.New(diag.Failed, CodeProtected, "while %s ran, this was changed, which programs may not write: %s; %s", name, d.listed(r.Changed), diag.Printable(r.Mended(d.below)))
 	case r.TimedOut:
 		return failed("%s was stopped after %s", name, time.Since(started).Round(time.Second))
 	case r.ExitCode != 0:
@@ -131,14 +131,19 @@ func (d *Dispatcher) program(ctx context.Context, c sandbox.Command, name string
 	return nil
 }
 
+// below is path as it is below the working directory.
+func (d *Dispatcher) below(path string) string {
+	if rel, ok := d.work.relative(path); ok {
+		return rel
+	}
+	return path
+}
+
 // listed is paths as they are below the working directory, at most ten.
 func (d *Dispatcher) listed(paths []string) string {
 	var out []string
 	for _, path := range paths[:min(len(paths), 10)] {
-		if rel, ok := d.work.relative(path); ok {
-			path = rel
-		}
-		out = append(out, diag.Printable(path))
+		out = append(out, diag.Printable(d.below(path)))
 	}
 	if more := len(paths) - len(out); more > 0 {
 		out = append(out, fmt.Sprintf("and %d more", more))

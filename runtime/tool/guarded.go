@@ -72,14 +72,18 @@ func isDotGit(name string) bool {
 	return name == ".git" || name == "git~1"
 }
 
-// agentPaths are the places of the working directory itself that programs may not write. The first list is kept also
+// agentPaths are the places of the working directory itself that programs may not write: what agents, editors, shells, CI
+// services and managers of git hooks do without asking. The first list is kept also
 // where nothing is. The second is then left open, and looked at when the program has ended: a stand-in would be
 // among the texts that *.md means to every program, or be read by an editor that has the directory open, or keep
 // out nothing that anybody reads outside of a home.
 func agentPaths() (kept, seen []string) {
 	return []string{".claude", ".cursor", ".codex", ".gemini", ".mcp.json", ".envrc", ".bashrc", ".agents/skills",
-			".github/copilot-instructions.md", ".github/hooks", ".github/skills"},
+			".github/copilot-instructions.md", ".github/hooks", ".github/skills",
+			".github/workflows", ".github/actions", ".circleci", ".buildkite", ".woodpecker", ".gitea/workflows", ".forgejo/workflows", ".husky"},
 		[]string{"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", ".cursorrules",
+			".gitlab-ci.yml", ".travis.yml", ".drone.yml", ".woodpecker.yml", ".cirrus.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml",
+			"appveyor.yml", "Jenkinsfile", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml",
 			".vscode/tasks.json", ".vscode/settings.json", ".vscode/launch.json", ".vscode/mcp.json",
 			".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zprofile", ".zshenv", ".zlogin"}
 }

@@ -34,12 +34,13 @@ func TestGuarded(t *testing.T) {
 	protect, watch, all := d.guarded()
 	protect, watch = names(protect), names(watch)
 	for _, want := range []string{".git/config", ".git/hooks", ".git/modules/a/b/config", ".git/modules/a/b/hooks", ".git/worktrees/w/commondir", "CLAUDE.md", ".claude", ".cursor", ".codex",
-		".mcp.json", ".envrc", ".bashrc", ".github/skills", ".github/hooks", ".github/copilot-instructions.md", ".agents/skills", ".agents/skills/pdf", ".claude/skills"} {
+		".mcp.json", ".envrc", ".bashrc", ".github/skills", ".github/hooks", ".github/copilot-instructions.md", ".agents/skills", ".agents/skills/pdf", ".claude/skills",
+		".github/workflows", ".github/actions", ".circleci", ".gitea/workflows", ".husky"} {
 		if !slices.Contains(protect, want) {
 			t.Errorf("%s is not protected", want)
 		}
 	}
-	for _, want := range []string{".git/commondir", ".git/config.worktree", "AGENTS.md", "GEMINI.md", ".vscode/tasks.json", ".zshrc"} {
+	for _, want := range []string{".git/commondir", ".git/config.worktree", "AGENTS.md", "GEMINI.md", ".vscode/tasks.json", ".zshrc", ".gitlab-ci.yml", "Jenkinsfile", ".pre-commit-config.yaml"} {
 		if !slices.Contains(watch, want) || slices.Contains(protect, want) {
 			t.Errorf("%s is not watched", want)
 		}
@@ -82,6 +83,11 @@ func TestChangedIsAnError(t *testing.T) {
 	if text, denied := call(d, "bash", "command", "true"); denied || text != "error: "+want {
 		t.Errorf("%q, %v", text, denied)
 	}
+	result = sandbox.Result{Restored: []string{filepath.Join(result.Changed[0])}, Aside: "/tmp/kept"}
+	partly := "; it was restored, but for CLAUDE.md; what was there instead is in /tmp/kept"
+	if text, denied := call(d, "bash", "command", "true"); denied || !strings.HasSuffix(text, partly) {
+		t.Errorf("%q, %v", text, denied)
+	}
 	result = sandbox.Result{TimedOut: true, ExitCode: -1}
 	if r, ok := d.Script(context.Background(), run.Script{Path: "x.sh", Text: "true"}); !ok || !r.IsError || !strings.Contains(r.Text, "while x.sh ran") {
 		t.Errorf("%+v", r)
@@ -97,6 +103,7 @@ func TestChangedIsAnError(t *testing.T) {
 
 // TestNothingStays: with the real sandbox, programs leave nothing behind that runs later outside of it, and git works.
 func TestNothingStays(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // for what is set aside
 	if tier := sandbox.Probe().Tier; tier != sandbox.Tier1 {
 		t.Skip("this needs mounts of one's own: ", tier)
 	}
@@ -129,7 +136,7 @@ func TestNothingStays(t *testing.T) {
 	if denied || strings.TrimSpace(text) != "1" {
 		t.Errorf("%q", text)
 	}
-	if text, _ := call(d, "bash", "command", "echo x > AGENTS.md"); !strings.Contains(text, "AGENTS.md; nothing was restored") {
+	if text, _ := call(d, "bash", "command", "echo x > AGENTS.md"); !strings.Contains(text, "AGENTS.md; all of it was restored; what was there instead is in ") {
 		t.Error(text)
 	}
 	entries, err := os.ReadDir(work)
@@ -137,7 +144,7 @@ func TestNothingStays(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if want := ".agents .git AGENTS.md CLAUDE.md sub"; err != nil || strings.Join(names, " ") != want {
+	if want := ".agents .git CLAUDE.md sub"; err != nil || strings.Join(names, " ") != want {
 		t.Errorf("%q is there, want %q", names, want)
 	}
 }

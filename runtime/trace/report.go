@@ -79,7 +79,11 @@ func (r *report) add(e run.Event) {
 	case run.ToolReplied:
 		row.note(cut(e.Name, 40) + " " + string(e.Status))
 	case run.Answered:
-		row.note("answered " + plain(e.Value, 30) + " by " + cut(e.How, 20))
+		by := " by " + cut(e.How, 20)
+		if e.How == "relayed" {
+			by = " (relayed by the agent)"
+		}
+		row.note("answered " + plain(e.Value, 30) + by)
 	case run.Bound:
 		row.note(cut(e.Name, 40) + "=" + plain(e.Value, 40))
 	case run.Checked:

@@ -41,6 +41,7 @@ const (
 	CodeRunUnknown  = "mcp_run_unknown"  // no such run in this server
 	CodeRunsFull    = "mcp_runs_full"    // MaxRuns runs are waiting already
 	CodeInput       = "mcp_input"        // the arguments of a call are wrong
+	CodePerson      = "mcp_person"       // a question is for the person, and the agent answered it or the client could not ask
 	CodeStopped     = "mcp_stopped"      // the run was stopped while it waited
 )
 
@@ -70,6 +71,7 @@ type Step struct {
 	Options  []string        `json:"options,omitempty"`
 	Schema   json.RawMessage `json:"schema,omitempty"` // of the answer; absent: a text
 	Tools    []Tool          `json:"tools,omitempty"`
+	Note     string          `json:"note,omitempty"` // what to do with the step, besides answering it
 	Next     int             `json:"next,omitempty"` // the prompt goes on at this byte: skill_resume with offset
 }
 
@@ -83,7 +85,8 @@ type Tool struct {
 // A Driver is a model whose answers come from an agent. Its methods may be
 // called concurrently.
 type Driver struct {
-	run string
+	run    string
+	person bool // the client puts questions to the person, and the agent answers none
 
 	mu      sync.Mutex    // guards the fields below and the pending steps
 	pending []*pending    // in the order they began
@@ -98,9 +101,12 @@ type pending struct {
 	Step
 	schema *model.Schema
 	call   func(context.Context, string, json.RawMessage) model.ToolResult
-	turns  int           // calls of tools left
-	idle   chan struct{} // closed when no call runs any more after the step was given up
-	answer chan json.RawMessage
+	turns  int                  // calls of tools left
+	idle   chan struct{}        // closed when no call runs any more after the step was given up
+	answer chan json.RawMessage // nil: the person was asked and did not answer
+
+	how     string // guarded by the driver's mu: who answered
+	claimed bool   // guarded by the driver's mu: the person is being asked
 
 	// The calls of tools that run, by the turns that were left. They end with the Fill that waits.
 	calls map[int]context.CancelFunc
@@ -165,14 +171,24 @@ func (d *Driver) Fill(ctx context.Context, r model.Request) (model.Reply, error)
 
 // Ask waits for the answer to a question of the run: one of options, as it is
 // written there, or any text when there are none. node is where it is asked.
-func (d *Driver) Ask(ctx context.Context, node, question string, options []string) (string, error) {
-	answer, err := d.wait(ctx, &pending{
-		Step: Step{Kind: Question, Node: node, Prompt: question, Options: slices.Clone(options)},
-	})
-	if err != nil {
-		return "", err
+// how is ByPerson or Relayed. A person who was asked and did not answer is the
+// error [model.CodeNoAnswer].
+func (d *Driver) Ask(ctx context.Context, node, question string, options []string) (said, how string, err error) {
+	p := &pending{Step: Step{Kind: Question, Node: node, Prompt: question, Options: slices.Clone(options)}}
+	if !d.person {
+		p.Note = noteRelay
 	}
-	return text(answer)
+	answer, err := d.wait(ctx, p)
+	if err != nil {
+		return "", "", err
+	}
+	if answer == nil {
+		return "", "", diag.New(diag.NeedsInput, model.CodeNoAnswer, "the person did not answer %q", diag.Clip(question, 200))
+	}
+	said, err = text(answer)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return said, p.how, err
 }
 
 // wait publishes p and waits for its answer.
@@ -299,15 +315,26 @@ func (d *Driver) Pending() []Step {
 // or a question, else a value that fits the schema of the step. On an error,
 // with one of the codes above, nothing has changed.
 func (d *Driver) Answer(id string, answer json.RawMessage) error {
+	return d.take(id, answer, Relayed)
+}
+
+// take is Answer, and for questions says who answers. A person who did not answer is nil.
+func (d *Driver) take(id string, answer json.RawMessage, how string) error {
 	d.mu.Lock()
 	p, err := d.find(id)
 	d.mu.Unlock()
 	if err != nil {
 		return err
 	}
+	if p.Kind == Question && d.person && how != ByPerson {
+		return diag.New(diag.Refused, CodePerson, "step %s is a question for the person, and your client asks them: you do not answer it", id).
+			Hint("call skill_resume with the run alone to see what waits")
+	}
 	// Checking can take a while and needs no lock: a step does not change.
-	if answer, err = p.check(answer); err != nil {
-		return err
+	if answer != nil || how != ByPerson {
+		if answer, err = p.check(answer); err != nil {
+			return err
+		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -318,6 +345,7 @@ func (d *Driver) Answer(id string, answer json.RawMessage) error {
 		return diag.New(diag.Unmet, CodeStepBusy, "a tool that was called for step %s still runs", id).
 			Hint("answer the step when the tool has answered")
 	}
+	p.how = how
 	p.answer <- answer // has room for the one answer of a step
 	d.remove(p)
 	return nil

@@ -42,7 +42,7 @@ func Register(server *sdk.Server, o Options) *Runs {
 		}
 	}
 	runs := newRuns(start, o.Idle)
-	add := func(name, description, schema string, handle func(context.Context, json.RawMessage) (Progress, error)) {
+	add := func(name, description, schema string, handle func(context.Context, json.RawMessage, bool) (*driven, Progress, error)) {
 		input, err := model.Compile(json.RawMessage(schema))
 		if err != nil {
 			panic("the schema of " + name + ": " + err.Error()) // written below
@@ -58,15 +58,30 @@ func Register(server *sdk.Server, o Options) *Runs {
 			if wrong := input.Check(arguments); wrong != nil {
 				return failure(diag.New(diag.Misuse, CodeInput, "%s: %w", name, wrong)), nil
 			}
-			progress, err := handle(ctx, arguments)
+			again := func(d *driven) (Progress, error) { return d.progress(ctx, 0, size(arguments)) }
+			var d *driven
+			var progress Progress
+			var err error
+			if run := q.Params.RequestState; run != "" { // the call did its work before the person was asked
+				if d, err = runs.heard(run, q.Params.InputResponses); err == nil {
+					progress, err = again(d)
+				}
+			} else {
+				d, progress, err = handle(ctx, arguments, elicits(q))
+			}
 			if err != nil {
 				return failure(err), nil
 			}
-			return success(progress), nil
+			answer, err := runs.answer(ctx, q, d, progress, func() (Progress, error) { return again(d) })
+			if err != nil {
+				return failure(err), nil
+			}
+			return answer, nil
 		})
 	}
 	add("skill_run", "Runs an installed skill. skl walks its tree; you answer the steps that it gives you, each with skill_resume, until status is done. "+
-		"Steps of one answer do not depend on each other. A step stands for itself: do what its prompt says and answer that alone.", runSchema, runs.run)
+		"Steps of one answer do not depend on each other. A step stands for itself: do what its prompt says and answer that alone. "+
+		"A step of the kind question is for the person: ask them, and answer with what they say.", runSchema, runs.run)
 	add("skill_resume", "Goes on with a run: with step and answer it answers a waiting step; with step and tool it calls one of the tools of the step; "+
 		"with step and offset it shows more of a long prompt; with run alone it shows what waits. A step can be answered once, and no step can be skipped.", resumeSchema, runs.resume)
 	return runs
@@ -122,7 +137,7 @@ const (
 		"steps":{"type":"array","items":{"type":"object","properties":{
 			"id":{"type":"string"},"run":{"type":"string"},"kind":{"enum":["fill","question"]},"node":{"type":"string"},"purpose":{"type":"string"},
 			"isolated":{"type":"boolean"},"system":{"type":"string"},"prompt":{"type":"string"},"options":{"type":"array","items":{"type":"string"}},
-			"schema":{"type":"object"},"next":{"type":"integer"},
+			"schema":{"type":"object"},"note":{"type":"string"},"next":{"type":"integer"},
 			"tools":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"description":{"type":"string"},"schema":{"type":"object"}},"required":["name"]}}},
 			"required":["id","run","kind","prompt"]}},
 		"withheld":{"type":"integer"},"result":{},"result_text":{"type":"string"},"next":{"type":"integer"},
@@ -133,27 +148,39 @@ const (
 
 // run begins a run and waits for its first steps. A cancelled call stops the
 // run: nobody would ever learn its name.
-func (r *Runs) run(ctx context.Context, arguments json.RawMessage) (Progress, error) {
+func (r *Runs) run(ctx context.Context, arguments json.RawMessage, person bool) (*driven, Progress, error) {
 	var in struct {
 		Skill     string `json:"skill"`
 		Arguments string `json:"arguments"`
 		MaxTokens int    `json:"max_tokens"`
 	}
 	if err := json.Unmarshal(arguments, &in); err != nil {
-		return Progress{}, diag.New(diag.Misuse, CodeInput, "skill_run: %w", err)
+		return nil, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_run: %w", err)
 	}
-	d, err := r.begin(in.Skill, in.Arguments)
+	d, err := r.begin(in.Skill, in.Arguments, person)
 	if err != nil {
-		return Progress{}, err
+		return nil, Progress{}, err
 	}
 	p, err := d.progress(ctx, 0, in.MaxTokens)
 	if err != nil {
 		d.cancel()
 	}
-	return p, err
+	return d, p, err
 }
 
-func (r *Runs) resume(ctx context.Context, arguments json.RawMessage) (Progress, error) {
+// size is the max_tokens of a call.
+func size(arguments json.RawMessage) int {
+	var in struct {
+		MaxTokens int `json:"max_tokens"`
+	}
+	if json.Unmarshal(arguments, &in) != nil {
+		return 0 // the default; the call itself was checked
+	}
+	return in.MaxTokens
+}
+
+// resume also returns the run, where the person can be asked what it waits for.
+func (r *Runs) resume(ctx context.Context, arguments json.RawMessage, _ bool) (*driven, Progress, error) {
 	var in struct {
 		Run       string          `json:"run"`
 		Step      string          `json:"step"`
@@ -164,30 +191,34 @@ func (r *Runs) resume(ctx context.Context, arguments json.RawMessage) (Progress,
 		MaxTokens int             `json:"max_tokens"`
 	}
 	if err := json.Unmarshal(arguments, &in); err != nil {
-		return Progress{}, diag.New(diag.Misuse, CodeInput, "skill_resume: %w", err)
+		return nil, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_resume: %w", err)
 	}
 	d, err := r.find(in.Run)
 	if err != nil {
-		return Progress{}, err
+		return nil, Progress{}, err
 	}
+	var p Progress
 	switch {
 	case in.Cancel:
 		d.cancel()
 		d.End()
 	case in.Step == "" && (in.Answer != nil || in.Tool != nil):
-		return Progress{}, diag.New(diag.Misuse, CodeInput, "skill_resume: an answer and a tool need the step that they are for")
+		return nil, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_resume: an answer and a tool need the step that they are for")
 	case in.Answer != nil && in.Tool != nil:
-		return Progress{}, diag.New(diag.Misuse, CodeInput, "skill_resume: step %s is either answered or calls a tool, not both", in.Step)
+		return nil, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_resume: step %s is either answered or calls a tool, not both", in.Step)
 	case in.Tool != nil:
-		return r.call(ctx, d, in.Step, *in.Tool, in.MaxTokens)
+		p, err = r.call(ctx, d, in.Step, *in.Tool, in.MaxTokens)
+		return nil, p, err
 	case in.Answer != nil:
 		if err := d.Answer(in.Step, in.Answer); err != nil {
-			return Progress{}, err
+			return nil, Progress{}, err
 		}
 	case in.Step != "":
-		return d.show(in.Step, in.Offset, in.MaxTokens)
+		p, err = d.show(in.Step, in.Offset, in.MaxTokens)
+		return nil, p, err
 	}
-	return d.progress(ctx, in.Offset, in.MaxTokens)
+	p, err = d.progress(ctx, in.Offset, in.MaxTokens)
+	return d, p, err
 }
 
 type toolCall struct {
@@ -240,6 +271,9 @@ func (d *driven) progress(ctx context.Context, offset, tokens int) (Progress, er
 	p := Progress{Run: d.run, Status: "waiting", Steps: []Step{}}
 	left := room(tokens)
 	if len(steps) > 0 {
+		if d.person {
+			steps = slices.DeleteFunc(steps, func(s Step) bool { return s.Kind == Question })
+		}
 		for i, s := range steps {
 			size := s.size()
 			if i > 0 && size > left {
@@ -271,7 +305,7 @@ func (d *driven) progress(ctx context.Context, offset, tokens int) (Progress, er
 
 // size is about how many bytes the step takes in an answer.
 func (s Step) size() int {
-	n := 200 + len(s.System) + len(s.Prompt) + len(s.Schema)
+	n := 200 + len(s.Note) + len(s.System) + len(s.Prompt) + len(s.Schema)
 	for _, o := range s.Options {
 		n += len(o) + 3
 	}

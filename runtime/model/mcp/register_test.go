@@ -103,7 +103,7 @@ func twoAndAsk(ctx context.Context, skill, args string, d *Driver) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	answer, err := d.Ask(ctx, "3", "Publish it?", []string{"Yes", "No"})
+	answer, _, err := d.Ask(ctx, "3", "Publish it?", []string{"Yes", "No"})
 	return map[string]any{"parts": []string{replies[0].Text, replies[1].Text}, "good": is.Value, "answer": answer}, err
 }
 
@@ -311,7 +311,7 @@ func TestFailuresOfARun(t *testing.T) {
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := newRuns(twoAndAsk, 0)
-		d, err := runs.begin("s", "")
+		d, err := runs.begin("s", "", false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -65,8 +65,8 @@ func (r *Runs) Close() {
 	r.wait.Wait()
 }
 
-// begin starts a run of skill.
-func (r *Runs) begin(skill, args string) (*driven, error) {
+// begin starts a run of skill. With person the client puts its questions to the person.
+func (r *Runs) begin(skill, args string, person bool) (*driven, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -79,6 +79,7 @@ func (r *Runs) begin(skill, args string) (*driven, error) {
 	run := "m-" + strings.ToLower(rand.Text()[:12])
 	ctx, cancel := context.WithCancel(context.Background()) // its callers come and go; Close cancels it
 	d := &driven{Driver: NewDriver(run), cancel: cancel, over: make(chan struct{})}
+	d.person = person
 	d.quiet = time.AfterFunc(r.idle, cancel)
 	r.runs[run] = d
 	r.active++

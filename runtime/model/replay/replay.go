@@ -36,6 +36,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/skl-project/skl/runtime/model"
@@ -248,13 +249,17 @@ func (r *recorded) take(q model.Request) (Answer, bool) {
 }
 
 // Digest names what is asked, wherever in a tree it is asked: "sha256:" and 64
-// digits, over purpose, system, prompt, schema and the names of tools.
+// digits, over purpose, system, prompt (with the word MARK for its mark), schema and the names of tools.
 func Digest(q model.Request) string {
 	h := sha256.New()
 	field := func(s string) { fmt.Fprintf(h, "%d:%s", len(s), s) }
 	field(string(q.Purpose))
 	field(q.System)
-	field(q.Prompt)
+	prompt := q.Prompt
+	if q.Mark != "" {
+		prompt = strings.ReplaceAll(prompt, q.Mark, "MARK")
+	}
+	field(prompt)
 	field(string(compact(q.Schema)))
 	for _, t := range q.Tools {
 		field(t.Name)

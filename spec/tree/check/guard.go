@@ -12,8 +12,8 @@ import (
 const CanonicalGuard = "> **Runtime required.** The section `## Tree` below is a program. It must be run by a runtime for Canopy trees, " +
 	"such as `skl run`, which does so by itself and can ignore this notice, or by an agent that follows the skill canopy-runtime.\n" +
 	">\n" +
-	"> **Look for the runtime.** An agent has it when `canopy-runtime/SKILL.md` exists in `.agents/skills`, `.claude/skills` or " +
-	"`.github/skills`, or when `CLAUDE.md` or `.github/copilot-instructions.md` holds the lines between `canopy-runtime-begin` and `canopy-runtime-end`.\n" +
+	"> **Look for the runtime.** An agent has it when `canopy-runtime/SKILL.md` exists beside the directory of this skill, in `.agents/skills`, " +
+	"`.claude/skills` or `.github/skills`, or when `CLAUDE.md` or `.github/copilot-instructions.md` holds the lines between `canopy-runtime-begin` and `canopy-runtime-end`.\n" +
 	">\n" +
 	"> **If there is none,** stop here and install one first; the field `compatibility` above says where to get it.\n" +
 	">\n" +

@@ -202,6 +202,7 @@ var errorCodes = [][2]string{
 	{"mcp_answer", "an answer of an agent does not fit its step"},
 	{"mcp_input", "the arguments of an MCP tool call are wrong"},
 	{"mcp_path", "an agent named a path, where only names of installed skills are taken"},
+	{"mcp_person", "a question of a run is for the person: an agent answered it, or the client could not ask"},
 	{"mcp_run_refused", "this MCP server does not run skills"},
 	{"mcp_run_unknown", "an agent named a run that this server does not drive"},
 	{"mcp_runs_full", "an MCP server drives as many runs as it can"},

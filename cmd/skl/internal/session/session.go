@@ -372,8 +372,11 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 	}
 	runner := &run.Runner{Model: d, Tools: tools, Events: sink.Event, Journal: journal,
 		Ask: func(ctx context.Context, q run.Question) (run.Answer, error) {
-			text, err := d.Ask(ctx, q.Node, q.Question, q.Options)
-			return run.Answer{Text: text, How: "agent"}, err
+			text, how, err := d.Ask(ctx, q.Node, q.Question, q.Options)
+			if errors.Is(err, diag.Code(model.CodeNoAnswer)) {
+				err = run.ErrNoAnswer
+			}
+			return run.Answer{Text: text, How: how}, err
 		}}
 	result, err := runner.Run(ctx, r.Plan, args)
 	if lost := sink.Close(); lost != nil {

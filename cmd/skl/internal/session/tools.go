@@ -60,7 +60,7 @@ func sandboxFloor(how string) (sandbox.Tier, error) {
 	case "auto", "off":
 		return sandbox.None, nil
 	case "strict":
-		return sandbox.Tier2, nil
+		return sandbox.Tier1, nil
 	}
 	return sandbox.None, diag.New(diag.Misuse, "usage", "--sandbox %q is not auto, strict or off", how)
 }
