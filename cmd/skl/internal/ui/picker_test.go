@@ -121,7 +121,7 @@ var forms = []form{{"60", 60, false, screen.Unicode, 24}, {"80", 80, false, scre
 	{"120", 120, false, screen.Unicode, 40}, {"120-color", 120, true, screen.Unicode, 40}, {"120-ascii", 120, false, screen.ASCII, 40}, {"50", 50, false, screen.Unicode, 24}}
 
 // shown answers a choice by keys on a screen of that form; LOOK takes a picture, IDLE is time that passes.
-func shown(f form, c ask.Choice, keys ...string) (shots []string, picked []int, err error, s *vt.Screen) {
+func shown(f form, c ask.Choice, keys ...string) (shots []string, picked []int, s *vt.Screen, err error) {
 	s = &vt.Screen{Width: f.width}
 	k := &typist{keys: keys, screen: s, look: (*vt.Screen).Text}
 	if f.color {
@@ -130,7 +130,7 @@ func shown(f form, c ask.Choice, keys ...string) (shots []string, picked []int, 
 	u := &UI{Err: s, Out: s, Terminal: true, ErrScreen: true, Screen: true, ErrColor: f.color, Color: f.color, ErrSigns: f.signs, Signs: f.signs, keyboard: k,
 		sized: func() (int, int) { return f.width, f.height }}
 	picked, err = u.Choose(c)
-	return append(k.shots, k.look(s)), picked, err, s
+	return append(k.shots, k.look(s)), picked, s, err
 }
 
 func TestPickersAsDrawn(t *testing.T) {
@@ -143,7 +143,7 @@ func TestPickersAsDrawn(t *testing.T) {
 			"agents": {agents(), []string{"LOOK", "\x1b[B", "\x1b[B", "\x1b[B", "\x1b[C", "\x1b[B", "LOOK", "\r"}},
 		} {
 			t.Run(name+"-"+f.name, func(t *testing.T) {
-				shots, _, err, s := shown(f, test.choice, test.keys...)
+				shots, _, s, err := shown(f, test.choice, test.keys...)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -189,7 +189,7 @@ func TestPickerKeys(t *testing.T) {
 		{"no terminal any more", "j", nil, ask.ErrNobody},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, picked, err, s := shown(f, few, strings.Split(c.keys, "|")...)
+			_, picked, s, err := shown(f, few, strings.Split(c.keys, "|")...)
 			if !slices.Equal(picked, c.want) || !errors.Is(err, c.err) {
 				t.Errorf("picked %v, %v; want %v, %v", picked, err, c.want, c.err)
 			}
