@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/spell"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/check"
@@ -28,6 +29,7 @@ type bound struct {
 	names    map[string]bool        // every name that some node binds
 	free     []string               // names that nodes read and nothing binds, sorted
 	options  map[string]bool        // options of questions, folded: `IF << Yes` reads no name
+	arguer   *arguer                // nil: the skill takes one raw string
 	asks     bool                   // a model reads the free names from the arguments
 	files    *fileCache
 }
@@ -164,6 +166,7 @@ func New(ctx context.Context, s *tree.Skill, opt Options) (*Plan, error) {
 		reads: map[string]bool{},
 	}
 	b.agentSection()
+	b.arguments()
 	b.body(Callee{Skill: s}, s.Tree.Nodes)
 	for i := 0; i < len(b.queue); i++ {
 		if err := ctx.Err(); err != nil {
@@ -541,6 +544,18 @@ func (b *binder) dependencies() []dependency {
 		b.deps = append(b.deps, d)
 	}
 	return b.deps
+}
+
+// arguments reads the schema of what follows the skill's name.
+func (b *binder) arguments() {
+	var err error
+	if b.arguer, err = newArguer(b.Skill); err != nil {
+		b.stop(b.Skill, tree.Pos{File: b.Skill.File, Line: 1}, skill.RuleArguments, "arguments.schema cannot be used: %s", diag.Printable(err.Error()))
+	} else if b.arguer != nil {
+		for _, name := range b.arguer.names {
+			b.names[resource.ArgumentName(name)] = true
+		}
+	}
 }
 
 // finish sorts what was found, and computes what is left.

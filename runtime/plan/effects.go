@@ -66,6 +66,10 @@ func (p *Plan) Effects(args string) []Effect {
 
 // arguments binds what the preamble makes of the arguments.
 func (w *walker) arguments() {
+	given, err := w.p.Arguments(w.args)
+	if err == nil {
+		w.args = given.Text
+	}
 	values, understood := resource.ParseArguments(w.p.Skill.Preamble, w.args)
 	for name, value := range values {
 		if name == "$ARGUMENTS" {
@@ -73,6 +77,14 @@ func (w *walker) arguments() {
 			continue
 		}
 		w.set(name, symbol{known: true, value: value})
+	}
+	for name, value := range given.Bindings() {
+		w.set(name, symbol{known: true, value: value})
+	}
+	if err != nil && w.p.arguer != nil { // whoever runs it gives others
+		for _, name := range w.p.arguer.names {
+			w.set(resource.ArgumentName(name), symbol{maybe: true})
+		}
 	}
 	if understood {
 		return

@@ -22,6 +22,11 @@ func (m *Machine) arguments(ctx context.Context) error {
 	}
 	m.phase("Initialize")
 	skill := m.s.plan.Skill
+	given, err := m.s.plan.Arguments(m.s.args)
+	if err != nil {
+		return err
+	}
+	m.s.args = given.Text
 	values, understood := resource.ParseArguments(skill.Preamble, m.s.args)
 	if v, ok := values["$ARGUMENTS"]; ok {
 		m.s.args = v
@@ -31,6 +36,7 @@ func (m *Machine) arguments(ctx context.Context) error {
 	for name, v := range values {
 		bound[name] = v
 	}
+	maps.Copy(bound, given.Bindings())
 	if !understood {
 		var names []string
 		for _, name := range m.s.plan.Unbound() {

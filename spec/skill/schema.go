@@ -108,6 +108,14 @@ func checkPattern(v Value) error {
 	return nil
 }
 
+// Properties are the names of the properties of d's arguments.schema, in its order; none without one.
+func Properties(d *Document) []string {
+	if d == nil || d.V1 == nil || d.V1.Arguments == nil {
+		return nil
+	}
+	return d.V1.Arguments.properties
+}
+
 // schemaNames returns a list of names in a schema that are properties of it.
 func schemaNames(schema Value, key string) []string {
 	list, _ := schema.Get(key)

@@ -123,6 +123,8 @@ func (o *Origin) field(key string) *string {
 type Arguments struct {
 	Schema     []byte   // JSON Schema 2020-12 of an object, compact; nil when only Positional is given
 	Positional []string // properties that are given by place; the others as name=value
+
+	properties []string // of Schema, in its order
 }
 
 // A shape is the type of a key's value, and so how it is spelled as a string.

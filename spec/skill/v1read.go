@@ -439,6 +439,10 @@ func (v *v1Reader) arguments(f Field) {
 		}
 	}
 	a.Positional = schemaNames(schema, "required")
+	properties, _ := schema.Get("properties")
+	for _, p := range properties.Fields {
+		a.properties = append(a.properties, p.Key)
+	}
 	for _, e := range f.Value.Fields {
 		switch e.Key {
 		case "schema":

@@ -20,6 +20,7 @@ const (
 	DefaultTokens = 20_000
 	minTokens     = 200
 	maxTokens     = 1_000_000
+	maxArguments  = 64 << 10
 	tokenBytes    = 4 // a token is counted as so many bytes
 )
 
@@ -120,7 +121,7 @@ type Said struct {
 const (
 	runSchema = `{"type":"object","properties":{
 		"skill":{"type":"string","minLength":1,"maxLength":512,"description":"name of an installed skill"},
-		"arguments":{"type":"string","maxLength":65536,"description":"what the skill is given, as a person would type it"},
+		"arguments":{"type":["string","object"],"maxLength":65536,"description":"what the skill is given: text as a person would type it, or values by name"},
 		"max_tokens":{"type":"integer","minimum":1,"description":"size of the answer; 20000 without it"}},
 		"required":["skill"],"additionalProperties":false}`
 	resumeSchema = `{"type":"object","properties":{
@@ -150,14 +151,23 @@ const (
 // run: nobody would ever learn its name.
 func (r *Runs) run(ctx context.Context, arguments json.RawMessage, person bool) (*driven, Progress, error) {
 	var in struct {
-		Skill     string `json:"skill"`
-		Arguments string `json:"arguments"`
-		MaxTokens int    `json:"max_tokens"`
+		Skill     string          `json:"skill"`
+		Arguments json.RawMessage `json:"arguments"`
+		MaxTokens int             `json:"max_tokens"`
 	}
 	if err := json.Unmarshal(arguments, &in); err != nil {
 		return nil, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_run: %w", err)
 	}
-	d, err := r.begin(in.Skill, in.Arguments, person)
+	given := string(in.Arguments) // an object is given as it is written
+	if len(in.Arguments) > 0 && in.Arguments[0] == '"' {
+		if err := json.Unmarshal(in.Arguments, &given); err != nil {
+			return nil, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_run: %w", err)
+		}
+	}
+	if len(given) > maxArguments {
+		return nil, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_run: the arguments have more than %d bytes", maxArguments)
+	}
+	d, err := r.begin(in.Skill, given, person)
 	if err != nil {
 		return nil, Progress{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/cond"
 	"github.com/skl-project/skl/spec/tree/resource"
@@ -89,6 +90,9 @@ func (c *checker) boundNames() map[string]bool {
 				}
 			}
 		}
+	}
+	for _, name := range skill.Properties(s.Doc) {
+		bound[resource.ArgumentName(name)] = true
 	}
 	for i := range c.bodies {
 		b := &c.bodies[i]

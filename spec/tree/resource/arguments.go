@@ -21,6 +21,11 @@ func ParseArguments(preamble, args string) (map[string]string, bool) {
 	return bindings, understood
 }
 
+// ArgumentName is the name under which a tree reads a property of arguments.schema: spaces and hyphens are underscores.
+func ArgumentName(property string) string {
+	return strings.NewReplacer(" ", "_", "-", "_").Replace(property)
+}
+
 // argumentLine reads one line about $ARGUMENTS into bindings; false if it says more than the known sentences.
 func argumentLine(line, args string, bindings map[string]string) bool {
 	before, after, _ := strings.Cut(line, argumentsWord)

@@ -148,6 +148,7 @@ var errorCodes = [][2]string{
 	{"interrupted_install", "an earlier install was interrupted; the next writing command settles it"},
 	{"invalid_address", "a text is not an address with a port"},
 	{"invalid_allow", "the value of --allow is not a list of effects and tools"},
+	{"invalid_argument", "what follows a skill's name does not fit its arguments.schema"},
 	{"invalid_attestation", "an attestation cannot be read, or it is not one"},
 	{"invalid_bundle", "a registry does not take the files of a skill"},
 	{"invalid_commit", "a text is not a full commit id"},

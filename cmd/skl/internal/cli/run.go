@@ -45,14 +45,14 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	if c.Bool("dry-run") {
-		out, err := w.runs.Preview(r, session.Request{Args: joinArgs(c.Args().Tail()), Allow: splitList(c.StringSlice("allow")), Sandbox: c.String("sandbox")})
+		out, err := w.runs.Preview(r, session.Request{Args: r.Plan.Words(c.Args().Tail()), Allow: splitList(c.StringSlice("allow")), Sandbox: c.String("sandbox")})
 		return w.show(out, err, func() { w.printPreview(out) })
 	}
 	q, err := w.request(c)
 	if err != nil {
 		return err
 	}
-	q.Args = joinArgs(c.Args().Tail())
+	q.Args = r.Plan.Words(c.Args().Tail())
 	ended, err := w.runs.Start(ctx, r, q)
 	return w.printRun(r, ended, err)
 }

@@ -34,9 +34,6 @@ func runFlags() []cli.Flag {
 	}
 }
 
-// joinArgs makes the one string that $ARGUMENTS is.
-func joinArgs(args []string) string { return strings.Join(args, " ") }
-
 // splitList splits the values of a repeatable flag at commas outside of parentheses.
 func splitList(values []string) []string {
 	var out []string

@@ -36,6 +36,9 @@ type Box struct {
 
 // Preview walks the plan of r without running anything or asking anybody.
 func (rs *Runs) Preview(r *Runnable, q Request) (Preview, error) {
+	if _, err := r.Plan.Arguments(q.Args); err != nil {
+		return Preview{}, err
+	}
 	var consent func(context.Context, tool.Ask) (bool, error)
 	if rs.Ask.CanAsk() { // a run would ask; this does not
 		consent = func(context.Context, tool.Ask) (bool, error) { return false, nil }

@@ -94,6 +94,9 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 	if err := rs.Check(q); err != nil {
 		return Ended{}, err
 	}
+	if _, err := r.Plan.Arguments(q.Args); err != nil {
+		return Ended{}, err
+	}
 	s := &session{Runs: rs, Runnable: r, Request: q, record: Record{
 		ID: newRunID(time.Now()), Skill: r.Name, Dir: r.Dir, Work: rs.Scope.Cwd, Digest: r.Plan.Digest, Args: q.Args, Started: time.Now().UTC(), Allow: q.Allow}}
 	spec, err := rs.ChooseModel(q.Model)
@@ -353,6 +356,9 @@ func (s *session) replay(ctx context.Context, id string) (Ended, error) {
 func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sandbox string, d *drive.Driver) (run.Result, error) {
 	r, err := rs.driven(ctx, name)
 	if err != nil {
+		return run.Result{}, err
+	}
+	if _, err := r.Plan.Arguments(args); err != nil {
 		return run.Result{}, err
 	}
 	record := Record{ID: d.Run(), Skill: r.Name, Dir: r.Dir, Work: rs.Scope.Cwd, Digest: r.Plan.Digest, Args: args,

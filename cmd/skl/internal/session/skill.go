@@ -58,6 +58,9 @@ func (rs *Runs) Ready(ctx context.Context, arg string) (*Runnable, error) {
 	if err == nil && !r.Skill.Doc.Invocation.ByUser() {
 		err = diag.New(diag.Refused, "invocation", "%s says model_invocation: %s, so people do not run it", r.Name, r.Skill.Doc.Invocation)
 	}
+	if err == nil && r.Skill.Doc.V1 != nil && r.Skill.Doc.V1.NoUserArgs {
+		err = diag.New(diag.Refused, "invocation", "arguments of %s cannot be read, so nothing would check what people pass, and they do not run it", r.Name).Hint("skl lint %s", r.As)
+	}
 	return r, err
 }
 
