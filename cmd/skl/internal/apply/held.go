@@ -20,6 +20,17 @@ type Held struct {
 	Code  string   `json:"code"` // of the error that it would be alone
 	Why   string   `json:"why"`
 	Hints []string `json:"hints"`
+
+	err error
+}
+
+// allHeld is the result where nothing is left to install. The error of one skill alone is that of the command: there is no
+// rest that it should not stop.
+func (j *job) allHeld() (Result, error) {
+	if len(j.held) == 1 {
+		return Result{}, j.held[0].err
+	}
+	return Result{Lock: j.files.Lock, LockState: "unchanged", DryRun: j.dry, Held: j.held}, nil
 }
 
 // held makes a Held of the error that a skill would be. What is no judgement of the skill, such as a network that fails, stays an
@@ -29,7 +40,7 @@ func held(name, path string, err error) (Held, error) {
 	if !ok || e.Retryable || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return Held{}, err
 	}
-	return Held{Name: name, Path: path, Code: e.Code, Why: err.Error(), Hints: append([]string{}, e.Hints...)}, nil
+	return Held{Name: name, Path: path, Code: e.Code, Why: err.Error(), Hints: append([]string{}, e.Hints...), err: err}, nil
 }
 
 // spare turns the error of one skill into one that is held, where all skills that can be installed are wanted.

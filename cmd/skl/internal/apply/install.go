@@ -43,7 +43,7 @@ func (a *Applier) Install(ctx context.Context, r InstallRequest) (Result, error)
 		return Result{}, err
 	}
 	if len(j.held) > 0 && len(j.added) == 0 {
-		return Result{Lock: f.Lock, LockState: "unchanged", DryRun: r.DryRun, Held: j.held}, nil
+		return j.allHeld()
 	}
 	if err := j.relock(ctx, func(string) bool { return false }); err != nil {
 		return Result{}, err

@@ -271,7 +271,7 @@ func (j *job) finish(ctx context.Context) (Result, error) {
 			changes = install.Diff(j.Root, j.next.Skills, have, options)
 		}
 		if len(j.held) > 0 && len(j.added) == 0 {
-			return Result{Lock: j.files.Lock, LockState: "unchanged", DryRun: j.dry, Held: j.held}, nil
+			return j.allHeld()
 		}
 		if j.hold {
 			j.keepHeld(changes)
