@@ -303,8 +303,19 @@ func (m *Machine) toolCaller(req model.Request, key string, readOnly bool) func(
 			return model.ToolResult{Text: err.Error(), IsError: true}
 		}
 		m.emit(toolReplied(req, rec))
+		m.s.refused(req, rec)
 		return result
 	}
+}
+
+// refused keeps a tool call that was denied, for the result.
+func (s *session) refused(req model.Request, rec Record) {
+	if rec.Status != Denied {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denied = append(s.denied, DeniedCall{Path: req.Path, Node: req.Node, Tool: cmp.Or(rec.Tool, rec.Name), Why: rec.Text})
 }
 
 func toolReplied(req model.Request, rec Record) Event {
@@ -320,6 +331,7 @@ func (m *Machine) retellTools(req model.Request, key string) {
 		m.emit(Event{Kind: ToolCalled, Path: req.Path, Node: req.Node, Name: t.started.Name, Value: t.started.Input, Call: t.started.Call, Agent: req.Isolated})
 		if t.done != nil {
 			m.emit(toolReplied(req, *t.done))
+			m.s.refused(req, *t.done)
 		}
 	}
 }

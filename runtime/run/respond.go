@@ -144,9 +144,10 @@ func (m *Machine) lost(phrase string) (why string, ok bool) {
 func (m *Machine) Result() Result {
 	s := m.s
 	s.mu.Lock()
-	usage := s.usage
+	usage, denied := s.usage, slices.Clone(s.denied)
 	s.mu.Unlock()
-	r := Result{Skill: s.plan.Skill.Name, Status: OK, Usage: usage, Checks: m.st.Checks, Response: m.st.Response, Unfilled: m.st.Unfilled, Bindings: map[string]any{}, Nodes: []NodeResult{}}
+	slices.SortStableFunc(denied, func(a, b DeniedCall) int { return strings.Compare(a.Path, b.Path) }) // children of PARALLEL end in any order
+	r := Result{Skill: s.plan.Skill.Name, Status: OK, Usage: usage, Checks: m.st.Checks, Response: m.st.Response, Unfilled: m.st.Unfilled, Denied: denied, Bindings: map[string]any{}, Nodes: []NodeResult{}}
 	if r.Response == nil {
 		r.Response = map[string]any{}
 	}

@@ -16,6 +16,7 @@ type Result struct {
 	Message  string            `json:"message,omitempty"` // of END, of the violated contract, of what ran out
 	Response map[string]any    `json:"response"`
 	Unfilled map[string]string `json:"unfilled,omitempty"` // why fields of the response are null, by field
+	Denied   []DeniedCall      `json:"denied,omitempty"`   // tool calls of leaves that were not let through
 	Bindings map[string]any    `json:"bindings"`
 	Pending  *Pending          `json:"pending"`
 	Nodes    []NodeResult      `json:"nodes"` // visited nodes in the order of their first visit
@@ -23,6 +24,14 @@ type Result struct {
 	Usage    model.Usage       `json:"usage"`
 
 	Events []Event `json:"-"` // canonical; only with Runner.KeepEvents
+}
+
+// A DeniedCall is a tool call of a leaf that a policy, a missing consent or the sandbox kept from happening.
+type DeniedCall struct {
+	Path string `json:"path"` // of the visit
+	Node string `json:"node"`
+	Tool string `json:"tool"`
+	Why  string `json:"why"`
 }
 
 // Pending is the question that a suspended run waits for.

@@ -27,10 +27,11 @@ type session struct {
 	deadline time.Time // of the time budget; zero: none
 
 	mu     sync.Mutex
-	usage  model.Usage // guarded by mu
-	visits int         // guarded by mu
-	broken error       // guarded by mu: the journal failed
-	asking sync.Mutex  // one question at a time
+	usage  model.Usage  // guarded by mu
+	visits int          // guarded by mu
+	broken error        // guarded by mu: the journal failed
+	denied []DeniedCall // guarded by mu
+	asking sync.Mutex   // one question at a time
 }
 
 func (s *session) now() time.Time {

@@ -36,7 +36,7 @@ type Box struct {
 
 // Preview walks the plan of r without running anything or asking anybody.
 func (rs *Runs) Preview(r *Runnable, q Request) (Preview, error) {
-	if _, err := r.Plan.Arguments(q.Args); err != nil {
+	if err := rs.fits(r, q.Args); err != nil {
 		return Preview{}, err
 	}
 	var consent func(context.Context, tool.Ask) (bool, error)

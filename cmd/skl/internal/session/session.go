@@ -94,7 +94,7 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 	if err := rs.Check(q); err != nil {
 		return Ended{}, err
 	}
-	if _, err := r.Plan.Arguments(q.Args); err != nil {
+	if err := rs.fits(r, q.Args); err != nil {
 		return Ended{}, err
 	}
 	s := &session{Runs: rs, Runnable: r, Request: q, record: Record{
@@ -358,7 +358,7 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 	if err != nil {
 		return run.Result{}, err
 	}
-	if _, err := r.Plan.Arguments(args); err != nil {
+	if err := rs.fits(r, args); err != nil {
 		return run.Result{}, err
 	}
 	record := Record{ID: d.Run(), Skill: r.Name, Dir: r.Dir, Work: rs.Scope.Cwd, Digest: r.Plan.Digest, Args: args,

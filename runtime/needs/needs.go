@@ -1,0 +1,157 @@
+// Package needs finds the language packages that a skill's own code loads (library_depends). It only looks at directories: it
+// runs no interpreter, installs nothing and reads no file. Versions are not compared.
+package needs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// Places are where packages are looked for.
+type Places struct {
+	Dirs   []string // with their parents: the working directory and the skill's; absolute
+	Home   string
+	Getenv func(string) string
+}
+
+// Missing returns those of needs that lie in none of the places.
+func (p Places) Missing(needs []skill.Dependency) []skill.Dependency {
+	var out []skill.Dependency
+	for _, n := range needs {
+		if !p.has(n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// Variable is the environment variable that names further libraries of an ecosystem.
+func Variable(ecosystem string) string {
+	switch ecosystem {
+	case "npm":
+		return "NODE_PATH"
+	case "pypi":
+		return "PYTHONPATH"
+	case "go":
+		return "GOMODCACHE"
+	}
+	return "R_LIBS"
+}
+
+func (p Places) has(n skill.Dependency) bool {
+	if !filepath.IsLocal(filepath.FromSlash(n.Name)) || strings.ContainsAny(n.Name, `*?[\`) {
+		return false // no name of a package
+	}
+	switch n.Ecosystem {
+	case "npm":
+		return found(append(p.above("node_modules"), p.list("NODE_PATH")...), n.Name+"/package.json")
+	case "pypi":
+		return p.python(n.Name)
+	case "go":
+		return p.golang(n.Name)
+	}
+	libraries := append(p.list("R_LIBS", "R_LIBS_USER", "R_LIBS_SITE"), p.above("renv/library/*/*/*", "renv/library/*/*")...)
+	libraries = append(libraries, "/usr/lib/R/library", "/usr/lib/R/site-library", "/usr/lib64/R/library", "/usr/share/R/library", "/usr/local/lib/R/site-library", "/usr/local/lib/R/library",
+		"/opt/R/*/lib/R/library", "/opt/homebrew/lib/R/*/site-library", "/Library/Frameworks/R.framework/Resources/library")
+	libraries = append(libraries, p.home("R/*-library/*", "R/*/*", "Library/R/*/*/library", "AppData/Local/R/win-library/*")...)
+	if dir := p.Getenv("R_HOME"); dir != "" {
+		libraries = append(libraries, filepath.Join(dir, "library"))
+	}
+	return found(libraries, n.Name+"/DESCRIPTION")
+}
+
+// separators of names that Python takes for the same.
+var separators = regexp.MustCompile(`[-_.]+`)
+
+func (p Places) python(name string) bool {
+	libraries := append(p.list("PYTHONPATH"), p.above(".venv/lib/python3*/site-packages", "venv/lib/python3*/site-packages", ".venv/Lib/site-packages", "venv/Lib/site-packages")...)
+	for _, variable := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
+		if dir := p.Getenv(variable); dir != "" {
+			libraries = append(libraries, filepath.Join(dir, "lib/python3*/site-packages"), filepath.Join(dir, "Lib/site-packages"))
+		}
+	}
+	libraries = append(libraries, "/usr/lib/python3/dist-packages", "/usr/lib/python3*/site-packages", "/usr/lib64/python3*/site-packages", "/usr/local/lib/python3*/site-packages",
+		"/usr/local/lib/python3*/dist-packages", "/opt/homebrew/lib/python3*/site-packages")
+	libraries = append(libraries, p.home(".local/lib/python3*/site-packages", "Library/Python/3*/lib/python/site-packages", "AppData/Roaming/Python/Python3*/site-packages")...)
+	want := strings.ToLower(separators.ReplaceAllString(name, "-"))
+	for _, pattern := range libraries {
+		for _, dir := range glob(pattern) {
+			entries, _ := os.ReadDir(dir) // one that cannot be read holds nothing for a run
+			for _, e := range entries {
+				ext := filepath.Ext(e.Name())
+				base, _, _ := strings.Cut(strings.TrimSuffix(e.Name(), ext), "-")
+				if (ext == ".dist-info" || ext == ".egg-info") && strings.ToLower(separators.ReplaceAllString(base, "-")) == want {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+var capitals = regexp.MustCompile(`[A-Z]`)
+
+func (p Places) golang(name string) bool {
+	escaped := capitals.ReplaceAllStringFunc(name, func(c string) string { return "!" + strings.ToLower(c) })
+	caches := append(p.list("GOMODCACHE"), p.home("go/pkg/mod")...)
+	for _, dir := range p.list("GOPATH") {
+		caches = append(caches, filepath.Join(dir, "pkg/mod"))
+	}
+	return found(caches, escaped+"@*") || found(p.above("vendor"), name)
+}
+
+// list is the directories of the environment variables.
+func (p Places) list(variables ...string) (out []string) {
+	for _, v := range variables {
+		for _, dir := range filepath.SplitList(p.Getenv(v)) {
+			if filepath.IsAbs(dir) {
+				out = append(out, dir)
+			}
+		}
+	}
+	return out
+}
+
+// above is each of names in Dirs and their parents.
+func (p Places) above(names ...string) (out []string) {
+	for _, dir := range p.Dirs {
+		for filepath.IsAbs(dir) {
+			for _, name := range names {
+				out = append(out, filepath.Join(dir, name))
+			}
+			parent := filepath.Dir(dir)
+			if parent == dir {
+				break
+			}
+			dir = parent
+		}
+	}
+	return out
+}
+
+func (p Places) home(names ...string) (out []string) {
+	for _, name := range names {
+		if p.Home != "" {
+			out = append(out, filepath.Join(p.Home, name))
+		}
+	}
+	return out
+}
+
+func glob(pattern string) []string {
+	paths, _ := filepath.Glob(pattern) // a pattern that a directory's own name breaks finds nothing
+	return paths
+}
+
+func found(libraries []string, file string) bool {
+	for _, library := range libraries {
+		if len(glob(filepath.Join(library, filepath.FromSlash(file)))) > 0 {
+			return true
+		}
+	}
+	return false
+}
