@@ -187,6 +187,7 @@ type command struct {
 	flags      []cli.Flag
 	output     any       // zero value of what --json prints; nil if it has no JSON form
 	complete   string    // what its arguments are: "skill", "host", "dir", "command", "topic", "shell", ""
+	instead    string    // hint if an argument is one too many; "%s" is the argument
 	sub        []command // subcommands, which replace run
 	run        func(ctx context.Context, w *world, c *cli.Context) error
 }
@@ -243,6 +244,9 @@ func (c command) build(e env, u *ui.UI, help bool) *cli.Command {
 			u.Help(c.help())
 			return nil
 		}
+		if err := c.surplus(ctx.Args().Slice()); err != nil {
+			return err
+		}
 		w, err := newWorld(e, u, ctx)
 		if err != nil {
 			return err
@@ -250,6 +254,22 @@ func (c command) build(e env, u *ui.UI, help bool) *cli.Command {
 		return c.run(ctx.Context, w, ctx)
 	}
 	return out
+}
+
+// surplus refuses arguments beyond those that the usage line of c names. A line with "…" takes any number.
+func (c command) surplus(args []string) error {
+	if strings.Contains(c.args, "…") || len(args) <= len(strings.Fields(c.args)) {
+		return nil
+	}
+	most := len(strings.Fields(c.args))
+	e := diag.New(diag.Misuse, "usage", "skl %s takes no arguments", c.name)
+	if most > 0 {
+		e = diag.New(diag.Misuse, "usage", "skl %s takes at most %s: unexpected %q", c.name, diag.Count(most, "argument"), args[most])
+	}
+	if c.instead != "" {
+		return e.Hint("%s", strings.ReplaceAll(c.instead, "%s", scope.Quote(args[most])))
+	}
+	return e.Hint("skl %s --help", c.name)
 }
 
 // asksForHelp reports whether one of args may be the help flag.

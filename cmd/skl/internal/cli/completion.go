@@ -62,7 +62,7 @@ if [ "${funcstack[1]}" = _skl ]; then _skl "$@"; else compdef _skl skl; fi
 }
 
 func completeCommand() command {
-	return command{name: "__complete", usage: "candidates for the last word",
+	return command{name: "__complete", args: "[WORDS…]", usage: "candidates for the last word",
 		run: func(_ context.Context, w *world, c *cli.Context) error {
 			for _, candidate := range w.candidates(c.Args().Slice()) {
 				w.ui.Print("%s", candidate)

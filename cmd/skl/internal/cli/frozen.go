@@ -4,20 +4,16 @@ import (
 	"context"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
-	"github.com/skl-project/skl/spec/diag"
 	"github.com/urfave/cli/v2"
 )
 
 func ciCommand() command {
-	return command{name: "ci", group: "Team", usage: "install exactly what skl.lock says, or nothing", output: installResult{},
+	return command{name: "ci", instead: "skl ci installs what skl.lock says; skl install %s adds to it", group: "Team", usage: "install exactly what skl.lock says, or nothing", output: installResult{},
 		example: "skl ci\nskl ci --offline",
 		flags:   []cli.Flag{hostFlag("install for the agent `HOST` only"), unsignedFlag(), dryRunFlag()},
 		run:     runFrozen}
 }
 
 func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
-	if c.Args().Present() {
-		return diag.New(diag.Misuse, "usage", "skl ci takes no arguments; it installs what skl.lock says")
-	}
 	return w.printInstall(w.Frozen(ctx, apply.FrozenRequest{Hosts: c.StringSlice("host"), AllowUnsigned: c.Bool("allow-unsigned"), DryRun: c.Bool("dry-run")}))
 }

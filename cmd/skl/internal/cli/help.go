@@ -148,9 +148,16 @@ func unknownCommand(name string) error {
 }
 
 func helpCommand() command {
-	return command{name: "help", args: "[COMMAND|all|errors|environment|guide [NAME]]", usage: "explain a command, or show a guide", complete: "topic",
+	return command{name: "help", args: "[COMMAND…|all|errors|environment|guide [NAME]]", usage: "explain a command, or show a guide", complete: "topic",
 		example: "skl help install\nskl help all\nskl help errors\nskl help environment\nskl help guide\nskl help guide registry",
 		run: func(_ context.Context, w *world, c *cli.Context) error {
+			page := command{name: "help " + c.Args().First(), instead: "skl help --help"}
+			switch topic := c.Args().First(); topic {
+			case "all", "errors", "environment":
+				if err := page.surplus(c.Args().Tail()); err != nil {
+					return err
+				}
+			}
 			switch topic := c.Args().First(); topic {
 			case "":
 				w.ui.Help(rootHelp())

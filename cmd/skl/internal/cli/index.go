@@ -12,7 +12,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/index/query"
@@ -30,7 +29,7 @@ func indexCommand() command {
 		flags: append([]cli.Flag{&cli.StringFlag{Name: "glob", Usage: "only files whose path matches `GLOB`"},
 			&cli.BoolFlag{Name: "anew", Usage: "read unchanged files again, too"}}, indexPathFlags()...),
 		sub: []command{
-			{name: "status", usage: "show what the index holds", output: search.Status{}, flags: indexPathFlags(), run: runIndexStatus,
+			{name: "status", instead: "skl index status --path %s", usage: "show what the index holds", output: search.Status{}, flags: indexPathFlags(), run: runIndexStatus,
 				example: "skl index status\nskl index status --skills --json"},
 			{name: "drop", args: "[GLOB]", usage: "forget indexed files; without GLOB the whole index", output: search.Dropped{}, flags: append(indexPathFlags(), dryRunFlag()), run: runIndexDrop,
 				example: "skl index drop\nskl index drop 'vendor/**' --dry-run"},
@@ -96,9 +95,6 @@ func runIndex(ctx context.Context, w *world, c *cli.Context) error {
 }
 
 func runIndexStatus(ctx context.Context, w *world, c *cli.Context) error {
-	if c.NArg() > 0 {
-		return diag.New(diag.Misuse, "usage", "index status takes no arguments").Hint("skl index status --path %s", scope.Quote(c.Args().First()))
-	}
 	place, err := indexPlace(c, "")
 	if err != nil {
 		return err

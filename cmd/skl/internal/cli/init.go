@@ -11,7 +11,7 @@ import (
 )
 
 func initCommand() command {
-	return command{name: "init", group: "Skills", usage: "start a project: skl.toml, agents, line endings", output: apply.Initialized{},
+	return command{name: "init", instead: "skl new %s starts a skill", group: "Skills", usage: "start a project: skl.toml, agents, line endings", output: apply.Initialized{},
 		example: "skl init\nskl init --host claude-code --host github-copilot\nskl init --no-vendor",
 		flags: []cli.Flag{
 			hostFlag("install for the agent `HOST` (repeatable)"),
@@ -25,9 +25,6 @@ func initCommand() command {
 func runInit(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Bool("vendor") && c.Bool("no-vendor") {
 		return diag.New(diag.Misuse, "usage", "--vendor and --no-vendor exclude each other")
-	}
-	if c.Args().Present() {
-		return diag.New(diag.Misuse, "usage", "skl init takes no arguments").Hint("skl new %s starts a skill", c.Args().First())
 	}
 	q := apply.InitRequest{Hosts: c.StringSlice("host"), Here: c.String("scope") == "" && !c.Bool("global"), DryRun: c.Bool("dry-run")}
 	if vendor := c.Bool("vendor"); vendor || c.Bool("no-vendor") {

@@ -17,7 +17,7 @@ import (
 )
 
 func listCommand() command {
-	return command{name: "list", aliases: []string{"ls"}, group: "Skills", usage: "show the skills of all roots, and which copy each agent loads",
+	return command{name: "list", instead: "skl which %s", aliases: []string{"ls"}, group: "Skills", usage: "show the skills of all roots, and which copy each agent loads",
 		output:  roots.Listing{},
 		example: "skl list\nskl list --shadowed\nskl list --host claude-code\nskl list --all --fields name,version,path\nskl list --roots",
 		flags: []cli.Flag{
@@ -31,9 +31,6 @@ func listCommand() command {
 }
 
 func runList(ctx context.Context, w *world, c *cli.Context) error {
-	if c.Args().Present() {
-		return diag.New(diag.Misuse, "usage", "skl list takes no arguments").Hint("skl which %s", c.Args().First())
-	}
 	l, err := w.inspect.List(ctx, inspect.ListRequest{Hosts: hostList(c), Shadowed: c.Bool("shadowed"), All: c.Bool("all")})
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 )
 
 func lockCommand() command {
-	return command{name: "lock", usage: "write skl.lock from skl.toml, and nothing else", output: installResult{},
+	return command{name: "lock", instead: "skl lock --upgrade %s", usage: "write skl.lock from skl.toml, and nothing else", output: installResult{},
 		example: "skl lock\nskl lock --upgrade pdf\nskl lock            # after a merge conflict in skl.lock",
 		flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "upgrade", Usage: "choose the newest release of `NAME` again (repeatable)"},
@@ -20,9 +20,6 @@ func lockCommand() command {
 }
 
 func runLock(ctx context.Context, w *world, c *cli.Context) error {
-	if c.Args().Present() {
-		return diag.New(diag.Misuse, "usage", "skl lock takes no arguments").Hint("skl lock --upgrade %s", c.Args().First())
-	}
 	result, err := w.Lock(ctx, apply.LockRequest{Upgrade: c.StringSlice("upgrade"), Accept: accepted(c), DryRun: c.Bool("dry-run")})
 	if err != nil || w.ui.JSON {
 		return w.printInstall(result, err)
