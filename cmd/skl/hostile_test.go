@@ -555,7 +555,7 @@ func TestHostileText(t *testing.T) {
 	m.refuses(4, "load_commands", "install", ref, "red")
 	m.refuses(3, "E_YAML", "install", ref, "laughs")
 	status, stdout, stderr := m.run("install", ref, "--all", "--host", "claude-code", "--accept", "load-command")
-	if status != 0 || !strings.Contains(stdout, "add good") || !strings.Contains(stdout, "add red") || strings.Contains(stdout, "laughs") {
+	if status != 3 || !strings.Contains(stdout, "add good") || !strings.Contains(stdout, "add red") || strings.Contains(stdout, "add laughs") || !strings.Contains(stdout, "held laughs") {
 		t.Errorf("exit %d\n%s\n%s", status, stdout, stderr)
 	}
 	for _, args := range [][]string{{"list"}, {"list", "--all", "--fields", "name,version,description,path"}, {"info", "red"}, {"info", ref + "#red"}, {"verify"}, {"status"},
