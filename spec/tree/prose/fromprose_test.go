@@ -28,7 +28,7 @@ func TestFromProseNodes(t *testing.T) {
 		{"question", "1. Ask the user: \"Go on?\" (Yes / No)\n2. end it\n", "* ASK << Go on? | Yes | No\n* end it\n"},
 		{"question with a list", "1. Ask which one?\n   - red\n   - blue\n2. x\n", "* ASK << which one? | red | blue\n* x\n"},
 		{"what follows a question stays", "1. Ask \"Go?\" (Yes / No). If the answer is \"No\", stop.\n2. x\n", "* ASK << Go? | Yes | No\n* IF << user chose No\n  * END\n* x\n"},
-		{"loop", "1. For each `f` in files:\n   1. read it\n2. x\n", "* FOR_EACH << f in files\n  * read it\n* x\n"},
+		{"loop", "1. For each `f` in files:\n   1. read it\n2. x\n", "* FOR_EACH << f in the files\n  * read it\n* x\n"},
 		{"plan", "1. Show the plan before anything is changed: a, b.\n2. x\n", "* SHOW_PLAN >> a | b\n* x\n"},
 		{"result", "1. count; keep the result as `a` and `b`\n2. x\n", "* count >> a | b\n* x\n"},
 		{"words of the language", "1. END the call\n2. DEPLOY\n3. **PUSH**\n4. cat << EOF\n", "* end the call\n* do DEPLOY\n* do PUSH\n* cat < < EOF\n"},

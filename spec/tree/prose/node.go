@@ -135,6 +135,9 @@ func cutOtherwise(s string) (body, other string) {
 func each(s string) (v, in string, ok bool) {
 	v, in, ok = strings.Cut(strings.TrimSuffix(strings.TrimSpace(s), ":"), " in ")
 	v, in = strings.Trim(v, "` "), strings.TrimSpace(in)
+	if ident(in) && !strings.Contains(in, "_") { // a word of prose, not a name that a step bound: a model lists what it means
+		in = "the " + in
+	}
 	return v, in, ok && ident(v) && in != "" && !strings.ContainsAny(in, "<>|")
 }
 
