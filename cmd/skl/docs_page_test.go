@@ -133,7 +133,7 @@ var masks = []*regexp.Regexp{
 	regexp.MustCompile(`\bboundary="[A-Z2-7]{26}"`),
 	regexp.MustCompile(`"(?:generation|took_ns|index_size_bytes)": \d+`),
 	regexp.MustCompile(`(?:\btwo lines |^ *)[a-z2-7]{16}\b`), // the random mark around data of a prompt
-	regexp.MustCompile(`\bof \d+ {2,}\d+ +\d+ kB\b`), // an index: it holds skl.lock, whose commit is another each time
+	regexp.MustCompile(`\bof \d+ {2,}\d+ +\d+ kB\b`),         // an index: it holds skl.lock, whose commit is another each time
 }
 
 // took is how long something took, at the end of a line; what was quick has none.

@@ -262,6 +262,9 @@ func (c command) surplus(args []string) error {
 		return nil
 	}
 	most := len(strings.Fields(c.args))
+	if len(c.sub) > 0 && most == 0 {
+		return diag.New(diag.Misuse, "unknown_command", "unknown command %q", c.name+" "+args[0]).Hint("skl %s --help", c.name)
+	}
 	e := diag.New(diag.Misuse, "usage", "skl %s takes no arguments", c.name)
 	if most > 0 {
 		e = diag.New(diag.Misuse, "usage", "skl %s takes at most %s: unexpected %q", c.name, diag.Count(most, "argument"), args[most])

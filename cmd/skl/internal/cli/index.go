@@ -24,7 +24,7 @@ func indexPathFlags() []cli.Flag {
 }
 
 func indexCommand() command {
-	return command{name: "index", args: "[DIR]", group: "Code", usage: "index a directory for search; query does so by itself", output: search.Indexed{},
+	return command{name: "index", args: "[DIR]", instead: "skl index DIR --glob '**/*.go'", group: "Code", usage: "index a directory for search; query does so by itself", output: search.Indexed{},
 		example: "skl index\nskl index status\nskl index drop 'vendor/**'",
 		flags: append([]cli.Flag{&cli.StringFlag{Name: "glob", Usage: "only files whose path matches `GLOB`"},
 			&cli.BoolFlag{Name: "anew", Usage: "read unchanged files again, too"}}, indexPathFlags()...),

@@ -9,7 +9,7 @@ import (
 )
 
 func initRegistryCommand() command {
-	return command{name: "init", usage: "write a commented registry.toml", output: admin.Prepared{}, run: initRegistry,
+	return command{name: "init", instead: "write: skl registry init", usage: "write a commented registry.toml", output: admin.Prepared{}, run: initRegistry,
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "url", Usage: "clients reach it by `URL`"},
 			&cli.StringFlag{Name: "addr", Usage: "listen on `HOST:PORT`"},

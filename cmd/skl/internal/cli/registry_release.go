@@ -11,7 +11,7 @@ import (
 
 // actCommand is a subcommand that decides about one release; done is what it is afterwards.
 func actCommand(action, usage, done string) command {
-	return command{name: action, args: "NAMESPACE/NAME@VERSION", usage: usage, output: admin.Done{},
+	return command{name: action, args: "NAMESPACE/NAME@VERSION", instead: "write: skl registry " + action + " NAMESPACE/NAME@VERSION", usage: usage, output: admin.Done{},
 		flags: append([]cli.Flag{&cli.StringFlag{Name: "reason", Usage: "say why: readers and the log see `TEXT`"}, dryRunFlag()}, siteFlags()...),
 		run: func(ctx context.Context, w *world, c *cli.Context) error {
 			args, err := words(c, 1, "registry "+action+" NAMESPACE/NAME@VERSION")

@@ -30,9 +30,6 @@ func runsCommand() command {
 }
 
 func runRuns(_ context.Context, w *world, c *cli.Context) error {
-	if word := c.Args().First(); word != "" {
-		return diag.New(diag.Misuse, "unknown_command", "unknown command %q", "runs "+word).Hint("skl runs --help")
-	}
 	runs, err := w.runs.All()
 	if n := c.Int("limit"); n > 0 && len(runs) > n {
 		runs = runs[:n]
