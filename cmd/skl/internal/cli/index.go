@@ -31,7 +31,7 @@ func indexCommand() command {
 		sub: []command{
 			{name: "status", instead: "skl index status --path %s", usage: "show what the index holds", output: search.Status{}, flags: indexPathFlags(), run: runIndexStatus,
 				example: "skl index status\nskl index status --skills --json"},
-			{name: "drop", args: "[GLOB]", usage: "forget indexed files; without GLOB the whole index", output: search.Dropped{}, flags: append(indexPathFlags(), dryRunFlag()), run: runIndexDrop,
+			{name: "drop", args: "[GLOB]", instead: "skl index drop 'vendor/**'", usage: "forget indexed files; without GLOB the whole index", output: search.Dropped{}, flags: append(indexPathFlags(), dryRunFlag()), run: runIndexDrop,
 				example: "skl index drop\nskl index drop 'vendor/**' --dry-run"},
 			indexFeedbackCommand(), indexServeCommand(),
 		},
