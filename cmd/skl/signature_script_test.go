@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -298,6 +300,13 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	to, age, key := f.to, f.age, f.key
 	f.mu.Unlock()
+	// Read before it goes on: a registry that answers early closes the body, and
+	// a transport that still looks for its end gives the connection up.
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	// The host of the request stays, so that the registry speaks of itself by the address it is asked at.
 	proxy := httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.Out.URL.Scheme, p.Out.URL.Host = to.Scheme, to.Host }}
 	if age == 0 || !strings.HasSuffix(r.URL.Path, "/log/checkpoint") {

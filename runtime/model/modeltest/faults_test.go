@@ -1,6 +1,7 @@
 package modeltest_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,7 +42,8 @@ func TestRetryAfter(t *testing.T) {
 		} {
 			t.Run(p.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				good := p.serve(modeltest.Turns(modeltest.Turn{Text: "fine"}))
+				fine := modeltest.Turn{Text: "fine"}
+				good := p.serve(modeltest.Turns(fine, fine, fine))
 				defer good.Close()
 				var n atomic.Int32
 				m := front(t, p, good, 2, func(w http.ResponseWriter) bool {
@@ -56,10 +58,22 @@ func TestRetryAfter(t *testing.T) {
 					w.WriteHeader(status)
 					return true
 				})
-				start := time.Now()
-				reply, err := m.Fill(t.Context(), model.Request{Prompt: "p"})
-				if took := time.Since(start); err != nil || reply.Text != "fine" || took < test.atLeast || took > test.atMost {
-					t.Errorf("%+v, %v after %v", reply, err, took)
+				// A busy machine may answer late three times over only if the
+				// client waits too long itself.
+				for try := 1; ; try++ {
+					n.Store(0)
+					start := time.Now()
+					reply, err := m.Fill(t.Context(), model.Request{Prompt: "p"})
+					took := time.Since(start)
+					if err != nil || reply.Text != "fine" || took < test.atLeast {
+						t.Fatalf("%+v, %v after %v", reply, err, took)
+					}
+					if took <= test.atMost {
+						return
+					}
+					if try == 3 {
+						t.Fatalf("answered after %v, later than %v, three times", took, test.atMost)
+					}
 				}
 			})
 		}
@@ -94,9 +108,15 @@ func front(t *testing.T, p provider, s *modeltest.Server, retries int, first fun
 	}
 	behind := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: base.Scheme, Host: base.Host})
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !first(w) {
-			behind.ServeHTTP(w, r)
+		// The body is read before it goes on: a server closes a request's body
+		// with the first byte of its response, and a transport that looks for
+		// the body's end just then gives the connection up.
+		body, err := io.ReadAll(r.Body)
+		if err != nil || first(w) {
+			return
 		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		behind.ServeHTTP(w, r)
 	}))
 	t.Cleanup(proxy.Close)
 	m, err := p.open(proxy.URL+base.Path, retries, 0)
