@@ -65,52 +65,77 @@ func (p *place) must(args ...string) string {
 	return out
 }
 
+// skills are the files of n skills in a version.
+func skills(n, version int) gittest.Files {
+	files := gittest.Files{}
+	for i := range n {
+		name := fmt.Sprintf("s%02d", i)
+		files["skills/"+name+"/SKILL.md"] = fmt.Sprintf("---\nname: %s\ndescription: Version %d.\n---\n", name, version)
+		files["skills/"+name+"/scripts/run.sh*"] = fmt.Sprintf("#!/bin/sh\necho %d\n", version)
+	}
+	return files
+}
+
 // library is a repository with n skills and the versions 1.0.0 and 2.0.0.
 func library(t *testing.T, n int) (url string) {
 	dir := gittest.Init(t, "library")
 	for version := 1; version <= 2; version++ {
-		files := gittest.Files{}
-		for i := range n {
-			name := fmt.Sprintf("s%02d", i)
-			files["skills/"+name+"/SKILL.md"] = fmt.Sprintf("---\nname: %s\ndescription: Version %d.\n---\n", name, version)
-			files["skills/"+name+"/scripts/run.sh*"] = fmt.Sprintf("#!/bin/sh\necho %d\n", version)
-		}
-		gittest.Git(t, dir, "tag", fmt.Sprintf("v%d.0.0", version), gittest.Commit(t, dir, files))
+		gittest.Git(t, dir, "tag", fmt.Sprintf("v%d.0.0", version), gittest.Commit(t, dir, skills(n, version)))
 	}
 	return "git+file://" + filepath.ToSlash(dir)
 }
 
-// The real program is killed at random moments of an update of 50 skills. What can be seen
-// is always whole, reading commands say what happened, and the next install mends it.
+// The real program is killed at random moments of an install and of an update of 50 skills, with links for agents and with
+// copies. What can be seen is always whole, reading commands say what happened, and the next install mends it.
 func TestKillLoop(t *testing.T) {
+	for _, links := range []string{"symlink", "copy"} {
+		for _, command := range []string{"install", "update"} {
+			t.Run(command+"/"+links, func(t *testing.T) { killLoop(t, command, links) })
+		}
+	}
+}
+
+func killLoop(t *testing.T, command, links string) {
+	if links == "symlink" && runtime.GOOS == "windows" {
+		t.Skip("skipped: needs a system where everyone may make symbolic links")
+	}
 	url := library(t, 50)
 	p := newPlace(t)
-	p.must("install", url+"@1.0.0", "--all", "--host", "claude-code")
+	if err := os.WriteFile(filepath.Join(p.project, "skl.toml"), fmt.Appendf(nil, "[targets]\nlinks = %q\n", links), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ref := map[string]string{"install": url + "@1.0.0", "update": url + "@main"}[command]
+	p.must("install", ref, "--all", "--host", "claude-code", "--yes")
 	random := rand.New(rand.NewSource(2))
-	rounds := long.Of(1, 4, 20)
-	interrupted := 0
-	for round := range rounds {
-		version := fmt.Sprintf("%d.0.0", 1+(round+1)%2)
-		cmd := p.command("install", url+"@"+version, "--all", "--force")
+	rounds := long.Of(1, 2, 6)
+	if long.Every() {
+		rounds = 40
+	}
+	interrupted, took := 0, time.Duration(0)
+	for round := -1; round < rounds; round++ { // the round -1 is left alone, and shows how long it takes
+		version := 3 - wholeSkills(t, p, round)[0]
+		args := []string{"install", fmt.Sprintf("%s@%d.0.0", url, version), "--all", "--force"}
+		if command == "update" {
+			gittest.Commit(t, filepath.FromSlash(strings.TrimPrefix(url, "git+file://")), skills(50, version))
+			args = []string{"update", "--yes"}
+		}
+		if round < 0 {
+			start := time.Now()
+			p.must(args...)
+			took = time.Since(start)
+			if now := wholeSkills(t, p, round)[0]; now != version {
+				t.Fatalf("%s has not changed the skills", command)
+			}
+			continue
+		}
+		cmd := p.command(args...)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(20+random.Intn(180)) * time.Millisecond)
+		time.Sleep(took/10 + time.Duration(random.Int63n(int64(took))))
 		cmd.Process.Kill()
 		cmd.Wait()
-		versions := map[string]int{}
-		for i := range 50 {
-			dir := filepath.Join(p.project, ".agents", "skills", fmt.Sprintf("s%02d", i))
-			doc, err := os.ReadFile(filepath.Join(dir, "SKILL.md"))
-			if err != nil {
-				t.Fatalf("round %d: a skill is missing: %v", round, err)
-			}
-			script, err := os.ReadFile(filepath.Join(dir, "scripts", "run.sh"))
-			if err != nil || bytes.Contains(doc, []byte("Version 1.")) != bytes.Contains(script, []byte("echo 1")) {
-				t.Fatalf("round %d: %s is half of one version and half of the other: %v", round, dir, err)
-			}
-			versions[string(script)]++
-		}
+		wholeSkills(t, p, round)
 		status, out := p.skl("list")
 		switch {
 		case status == 3 && strings.Contains(out, "interrupted"):
@@ -120,8 +145,37 @@ func TestKillLoop(t *testing.T) {
 		}
 		p.must("install")
 		p.must("verify")
+		p.must("check")
+		wholeSkills(t, p, round)
 	}
 	t.Logf("%d of %d rounds were interrupted between the journal and the end", interrupted, rounds)
+}
+
+// wholeSkills fails unless each of the 50 skills, in the root and where claude-code looks, is wholly one version, 1 or 2. It
+// returns their versions in the root.
+func wholeSkills(t *testing.T, p *place, round int) []int {
+	t.Helper()
+	versions := make([]int, 50)
+	for i := range 50 {
+		for _, root := range []string{".agents", ".claude"} {
+			dir := filepath.Join(p.project, root, "skills", fmt.Sprintf("s%02d", i))
+			doc, err := os.ReadFile(filepath.Join(dir, "SKILL.md"))
+			if err != nil {
+				t.Fatalf("round %d: a skill is missing: %v", round, err)
+			}
+			script, err := os.ReadFile(filepath.Join(dir, "scripts", "run.sh"))
+			if err != nil || bytes.Contains(doc, []byte("Version 1.")) != bytes.Contains(script, []byte("echo 1")) {
+				t.Fatalf("round %d: %s is half of one version and half of the other: %v", round, dir, err)
+			}
+			if root == ".agents" {
+				versions[i] = 2
+				if bytes.Contains(doc, []byte("Version 1.")) {
+					versions[i] = 1
+				}
+			}
+		}
+	}
+	return versions
 }
 
 // Two installs at once both end right: both skills are in the manifest, the lock and the root.

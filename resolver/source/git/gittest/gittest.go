@@ -68,6 +68,9 @@ func Input(t testing.TB, dir string, stdin []byte, args ...string) string {
 // Bytes is Input with exactly what git prints.
 func Bytes(t testing.TB, dir string, stdin []byte, args ...string) []byte {
 	t.Helper()
+	if dir == "" {
+		t.Fatalf("git %s: no directory is given, and it would run in the repository of the tests", strings.Join(args, " "))
+	}
 	cmd := exec.Command(Need(t), args...)
 	cmd.Dir = dir
 	cmd.Env = Environ(filepath.Join(dir, "no-home"))
