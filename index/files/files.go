@@ -76,6 +76,8 @@ type Walker struct {
 	// GIT_CONFIG_SYSTEM, GIT_CONFIG_NOSYSTEM. nil means os.Getenv.
 	Getenv func(string) string
 
+	watchable int // how many files and directories a Watcher may open, where it has to; 0 asks the system
+
 	mu    sync.Mutex // guards known
 	known *known     // what Ignored read last, nil before
 }

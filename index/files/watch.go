@@ -43,6 +43,8 @@ type Watcher struct {
 	// Of the goroutine that follows, after Watch has returned.
 	rules *rules
 	dirs  map[string]*watched // by path
+	most  int                 // entries of all directories that may be watched, 0 for any number
+	held  int                 // entries of the directories that were
 	stale bool                // rules or directories must be read anew
 	since time.Time           // when stale was set
 
@@ -84,7 +86,10 @@ func (w *Walker) Watch(ctx context.Context) (*Watcher, error) {
 		walker: w, fs: events, stop: stop,
 		prefix: strings.TrimSuffix(r.root, string(filepath.Separator)) + string(filepath.Separator),
 		done:   make(chan struct{}), wake: make(chan struct{}, 1),
-		changed: map[string]struct{}{}, news: make(chan struct{}),
+		changed: map[string]struct{}{}, news: make(chan struct{}), most: w.watchable,
+	}
+	if x.most == 0 {
+		x.most = watchable()
 	}
 	// Events are taken from the start: some systems cannot add a watch while one is waiting to be taken.
 	var work sync.WaitGroup
@@ -301,7 +306,7 @@ func (x *Watcher) restart(ctx context.Context) {
 
 // begin watches all directories.
 func (x *Watcher) begin(ctx context.Context, r *rules) error {
-	x.rules, x.dirs = r, map[string]*watched{}
+	x.rules, x.dirs, x.held = r, map[string]*watched{}, 0
 	_, err := x.add(ctx, "", r.outer)
 	if err == nil && r.exclude != "" {
 		_ = x.fs.Add(filepath.Dir(r.exclude)) // few repositories lack it, and they have no rules there
@@ -315,7 +320,10 @@ func (x *Watcher) add(ctx context.Context, rel string, parent *scope) (List, err
 		rules: x.rules,
 		// First the watch, then the list: what appears between the two is told twice, and nothing never.
 		watch: func(rel string) error {
-			err := x.fs.Add(x.rules.abs(rel))
+			err := x.hold(rel)
+			if err == nil {
+				err = x.fs.Add(x.rules.abs(rel))
+			}
 			switch {
 			case err == nil, errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.ENOTDIR):
 				return nil // the walk finds out what it is
@@ -338,6 +346,21 @@ func (x *Watcher) add(ctx context.Context, rel string, parent *scope) (List, err
 		},
 	}
 	return k.run(ctx, rel, parent)
+}
+
+// hold counts what a watch of the directory rel opens, where the system opens every file for it.
+func (x *Watcher) hold(rel string) error {
+	if x.most == 0 {
+		return nil
+	}
+	entries, err := os.ReadDir(x.rules.abs(rel))
+	if err != nil {
+		return err
+	}
+	if x.held += 1 + len(entries); x.held > x.most {
+		return fmt.Errorf("more than %d files would have to be open", x.most)
+	}
+	return nil
 }
 
 // drop ends the watches of a directory and of those below it: they would go on under their old names where it is now.

@@ -334,3 +334,22 @@ func TestWatchFails(t *testing.T) {
 		t.Errorf("after cancel: %v", err)
 	}
 }
+
+// Where each watched file has to be open, a tree with more of them than the process should open is not watched, and says so.
+func TestWatchOpensFew(t *testing.T) {
+	root := t.TempDir()
+	for i := range 20 {
+		dir := filepath.Join(root, fmt.Sprintf("d%d", i))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, "f.txt"), "x")
+	}
+	w := &files.Walker{Root: root}
+	w.Watchable(30) // of 41
+	if x, err := w.Watch(t.Context()); !errors.Is(err, files.ErrWatch) || x != nil {
+		t.Errorf("too many files: %v", err)
+	}
+	w.Watchable(100)
+	watch(t, w)
+}

@@ -38,6 +38,9 @@ func seatbeltProfile(j *job, port int) string {
 	// What a shell hands on as a file, and the semaphores of Python's multiprocessing.
 	line("allow file-read* file-write-data", literals("/dev/stdin", "/dev/stdout", "/dev/stderr"), paths([]string{"/dev/fd"}))
 	line("allow ipc-posix-sem")
+	// Shared memory under the names that OpenMP's runtime, Python's multiprocessing and torch take, and no other program's.
+	line("allow ipc-posix-shm*", `(ipc-posix-name-regex #"^/__KMP_REGISTERED_LIB_[0-9]+$")`, `(ipc-posix-name-regex #"^/psm_[0-9a-f]+$")`,
+		`(ipc-posix-name-regex #"^/torch_[0-9]+_[0-9]+_[0-9]+$")`)
 	line("allow mach-lookup (global-name \"com.apple.system.opendirectoryd.libinfo\") (global-name \"com.apple.trustd\")")
 	if port > 0 {
 		line("allow network-outbound (remote ip \"localhost:" + strconv.Itoa(port) + "\")")
