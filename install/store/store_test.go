@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -249,5 +251,22 @@ func TestPutSweeps(t *testing.T) {
 	}
 	if _, err := os.Lstat(young); err != nil {
 		t.Errorf("a Put at work, after Prune: %v", err)
+	}
+}
+
+// Where no link can be made, the error names the link, and others pass unchanged.
+func TestNoLinks(t *testing.T) {
+	for _, err := range []error{os.ErrPermission, os.ErrExist} {
+		if got := unlinked("docs/latest", err); got != err {
+			t.Errorf("%v became %v", err, got)
+		}
+	}
+	noLinks := error(syscall.EPERM)
+	if runtime.GOOS == "windows" {
+		noLinks = syscall.Errno(1314) // a privilege is not held
+	}
+	err := unlinked("docs/latest", &os.LinkError{Op: "symlink", Old: "a.md", New: "docs/latest", Err: noLinks})
+	if !errors.Is(err, diag.Code("no_links")) || !strings.Contains(err.Error(), "docs/latest") {
+		t.Errorf("%v", err)
 	}
 }

@@ -6,9 +6,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // Write creates the directory dst in dir from the bundle that fetch writes to its sink.
@@ -93,10 +96,22 @@ func (w *writer) mkdir(p string) error {
 	return w.root.Mkdir(filepath.FromSlash(p), 0o755)
 }
 
+// unlinked says what to do when the link at p cannot be made because there are no links there; other errors are as they are.
+func unlinked(p string, err error) error {
+	if !durable.NoLinks(err) {
+		return err
+	}
+	e := diag.New(diag.Failed, "no_links", "the skill has the symbolic link %s, and none can be made here: %w", diag.Printable(p), err)
+	if runtime.GOOS == "windows" {
+		return e.Hint("switch Developer Mode on in the settings of Windows, then try again")
+	}
+	return e.Hint("the disk has no symbolic links; SKL_DATA_DIR moves skl's store, and the project has to lie on a disk that has them")
+}
+
 func (w *writer) finish(readOnly bool) error {
 	for _, l := range w.links {
 		if err := w.root.Symlink(filepath.FromSlash(l[1]), filepath.FromSlash(l[0])); err != nil {
-			return err
+			return unlinked(l[0], err)
 		}
 	}
 	if !readOnly {

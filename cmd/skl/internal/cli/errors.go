@@ -240,6 +240,7 @@ var errorCodes = [][2]string{
 	{"no_conflict", "there is no open conflict of this code to acknowledge"},
 	{"no_home", "HOME is not set, or not an absolute path"},
 	{"no_key", "there is no key to sign or verify with"},
+	{"no_links", "a skill has a symbolic link, and the system or disk it goes to makes none"},
 	{"no_lock", "there is no skl.lock"},
 	{"no_log", "a registry has no transparency log"},
 	{"no_marketplace", "a repository has no marketplace.json"},
