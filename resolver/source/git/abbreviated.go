@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/ref"
@@ -115,12 +114,12 @@ func (f *folder) commits(ctx context.Context, _ []plumbing.Hash, _ int64, visit 
 	if err := f.open(); err != nil {
 		return err
 	}
-	all, err := f.repo.CommitObjects()
+	all, err := f.repo.IterEncodedObjects(plumbing.CommitObject)
 	if err != nil {
 		return err
 	}
-	return all.ForEach(func(c *object.Commit) error {
-		visit(c.Hash)
+	return all.ForEach(func(c plumbing.EncodedObject) error {
+		visit(c.Hash())
 		return ctx.Err()
 	})
 }

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"io"
 	"net/url"
-	"os"
 	"runtime"
 	"strings"
 
-	gogitlib "github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 )
@@ -18,7 +16,7 @@ import (
 // with a work tree, opened in this process. No program runs and no configuration of it is obeyed.
 type folder struct {
 	url  string
-	repo *gogitlib.Repository // once opened
+	repo *local // once opened
 }
 
 // folderPath is the path that a file URL names.
@@ -61,11 +59,11 @@ func (f *folder) open() error {
 	if err != nil {
 		return err
 	}
-	f.repo, err = gogitlib.PlainOpenWithOptions(dir, &gogitlib.PlainOpenOptions{EnableDotGitCommonDir: true})
+	f.repo, err = openLocal(dir, false)
 	switch {
-	case errors.Is(err, gogitlib.ErrRepositoryNotExists), errors.Is(err, os.ErrNotExist):
+	case errors.Is(err, errNoRepository):
 		return notFoundError(f.url)
-	case err != nil && strings.Contains(err.Error(), "objectformat"):
+	case errors.Is(err, errSHA256):
 		return objectFormatError(f.url, "sha256")
 	}
 	return err
@@ -76,14 +74,14 @@ func (f *folder) refs(ctx context.Context) ([]advert, error) {
 		return nil, err
 	}
 	var refs []advert
-	if head, err := f.repo.Storer.Reference(plumbing.HEAD); err == nil {
+	if head, err := f.repo.Reference(plumbing.HEAD); err == nil {
 		a := advert{name: "HEAD", id: head.Hash(), symref: head.Target().String()}
-		if target, err := storer.ResolveReference(f.repo.Storer, plumbing.HEAD); err == nil {
+		if target, err := storer.ResolveReference(f.repo, plumbing.HEAD); err == nil {
 			a.id = target.Hash()
 		}
 		refs = append(refs, a)
 	}
-	all, err := f.repo.References()
+	all, err := f.repo.IterReferences()
 	if err != nil {
 		return nil, err
 	}
@@ -92,15 +90,7 @@ func (f *folder) refs(ctx context.Context) ([]advert, error) {
 		if name == "HEAD" || r.Type() != plumbing.HashReference || !wanted(name) {
 			return ctx.Err()
 		}
-		id := r.Hash()
-		for range 8 { // tags of tags
-			tag, err := f.repo.TagObject(id)
-			if err != nil {
-				break
-			}
-			id = tag.Target
-		}
-		refs = append(refs, advert{name: name, id: id})
+		refs = append(refs, advert{name: name, id: f.repo.peel(r.Hash())})
 		return ctx.Err()
 	})
 	return refs, err
@@ -108,14 +98,14 @@ func (f *folder) refs(ctx context.Context) ([]advert, error) {
 
 // read adds one object to set.
 func (f *folder) read(id plumbing.Hash, kind plumbing.ObjectType, set *objectSet) ([]byte, error) {
-	size, err := f.repo.Storer.EncodedObjectSize(id)
+	size, err := f.repo.EncodedObjectSize(id)
 	if err != nil {
 		return nil, err
 	}
 	if !set.room(size) {
 		return nil, errTooLarge
 	}
-	o, err := f.repo.Storer.EncodedObject(kind, id)
+	o, err := f.repo.EncodedObject(kind, id)
 	if err != nil {
 		return nil, err
 	}

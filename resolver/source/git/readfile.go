@@ -3,14 +3,10 @@ package git
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
 
-	gogitrepo "github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
-	gogitobject "github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
@@ -54,40 +50,4 @@ func (s *Source) ReadFile(ctx context.Context, rawURL string, commit ref.Commit,
 		return found[e.id], err
 	}
 	return nil, missing
-}
-
-// ReadRevision returns a file as it is in a revision (a branch, tag, commit or
-// anything that git rev-parse knows) of the repository that dir, an absolute path, is in. The
-// file's name is relative to dir. Nil without an error means that the revision has no such file.
-// No program is run.
-func ReadRevision(_ context.Context, dir, rev, name string) ([]byte, error) {
-	repo, err := gogitrepo.PlainOpenWithOptions(dir, &gogitrepo.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true})
-	if err != nil {
-		return nil, diag.New(diag.Misuse, "no_repository", "%s is not in a git repository: %w", dir, err)
-	}
-	id, err := repo.ResolveRevision(plumbing.Revision(rev))
-	if err != nil {
-		return nil, diag.New(diag.Misuse, "unknown_revision", "the repository has no revision %q", diag.Printable(rev)).Hint("git fetch, or name another --base")
-	}
-	commit, err := repo.CommitObject(*id)
-	if err != nil {
-		return nil, fmt.Errorf("revision %s: %w", rev, err)
-	}
-	tree, err := repo.Worktree()
-	if err != nil {
-		return nil, err
-	}
-	inside, err := filepath.Rel(tree.Filesystem.Root(), dir)
-	if err != nil {
-		return nil, err
-	}
-	file, err := commit.File(path.Join(filepath.ToSlash(inside), name))
-	if errors.Is(err, gogitobject.ErrFileNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("revision %s: %w", rev, err)
-	}
-	text, err := file.Contents()
-	return []byte(text), err
 }
