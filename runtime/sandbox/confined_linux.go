@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/skl-project/skl/runtime/internal/scratch"
 	"github.com/skl-project/skl/runtime/sandbox/internal/stage"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -110,11 +111,11 @@ func errorText(err error) string {
 
 // try goes through a whole start but for the program.
 func try(tier Tier, version int) (flags byte, err error) {
-	dir, err := os.MkdirTemp("", "skl-sandbox-")
+	dir, remove, err := scratch.New("sandbox")
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(dir)
+	defer remove()
 	j := &job{Command: Command{Dir: dir, Argv: []string{"probe"}}, private: dir, report: Report{Tier: tier}}
 	// A machine that cannot pin has no tier 1.
 	j.shield = &shield{pins: []pin{{Pin: stage.Pin{Kind: stage.Seal, Path: realOf(dir)}}}}

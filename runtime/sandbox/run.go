@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/skl-project/skl/runtime/internal/scratch"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -55,15 +55,11 @@ func run(ctx context.Context, c Command) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
 	}
-	private, err := os.MkdirTemp("", "skl-sandbox-")
+	private, remove, err := scratch.New("sandbox")
 	if err != nil {
 		return Result{}, diag.New(diag.Failed, "sandbox_start", "making a private directory: %w", err)
 	}
-	defer remove(private)
-	// The links on the way to a temporary directory (macOS has one) are not the program's business.
-	if real, err := filepath.EvalSymlinks(private); err == nil {
-		private = real
-	}
+	defer remove()
 	for _, name := range []string{"home", "tmp"} {
 		if err := os.Mkdir(filepath.Join(private, name), 0o700); err != nil {
 			return Result{}, diag.New(diag.Failed, "sandbox_start", "making a private directory: %w", err)
@@ -268,20 +264,6 @@ func executable(path string) error {
 		return diag.New(diag.Failed, "sandbox_program", "%s is not executable", path)
 	}
 	return nil
-}
-
-// remove deletes dir, also where the program took its own rights away.
-func remove(dir string) {
-	if os.RemoveAll(dir) == nil {
-		return
-	}
-	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	os.RemoveAll(dir)
 }
 
 // A limited writer passes on its first bytes and swallows the others, so that the program does not see the end.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/skl-project/skl/runtime/internal/scratch"
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/runtime/sandbox"
@@ -224,13 +225,9 @@ func (d *Dispatcher) scriptFile(s run.Script, ext string) (path string, remove f
 			}
 		}
 	}
-	dir, err := os.MkdirTemp("", "skl-script-")
+	dir, remove, err := scratch.New("script")
 	if err != nil {
 		return "", nil, failed("making a directory for %s: %w", s.Path, cause(err))
-	}
-	remove = func() { os.RemoveAll(dir) }
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
 	}
 	path = filepath.Join(dir, "script"+ext)
 	if err := os.WriteFile(path, []byte(s.Text), 0o600); err != nil {

@@ -34,6 +34,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/skl-project/skl/runtime/internal/scratch"
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/mcp/child"
 	"github.com/skl-project/skl/spec/diag"
@@ -88,11 +89,11 @@ func (c *claude) Fill(ctx context.Context, r model.Request) (model.Reply, error)
 	if strings.HasPrefix(c.Model, "-") {
 		return model.Reply{}, diag.New(diag.Misuse, model.CodeUnknown, "claude-code has no model %q", c.Model)
 	}
-	dir, err := os.MkdirTemp("", "skl-claude-")
+	dir, remove, err := scratch.New("claude")
 	if err != nil {
 		return model.Reply{}, err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 
 	limited, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
