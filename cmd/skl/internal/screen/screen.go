@@ -10,6 +10,8 @@ package screen
 import (
 	"strings"
 
+	"github.com/rivo/uniseg"
+
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -238,7 +240,7 @@ func trimmed(spans []Span) []Span {
 
 // wrapped breaks spans at blanks; words that are wider than a row are broken where they must be.
 func (k Look) wrapped(spans []Span, room, hang int, unbroken bool) []string {
-	hang = min(hang, room/2)
+	hang = max(min(hang, room/2, room-2), 0) // a wide sign fits beside it
 	var rows []string
 	var row []Span
 	used, started := 0, false
@@ -263,7 +265,11 @@ func (k Look) wrapped(spans []Span, room, hang int, unbroken bool) []string {
 		}
 		for used+w > room && !unbroken {
 			first, rest := split(word, room-used)
-			if len(first) == 0 {
+			if len(first) == 0 { // not even one sign fits: it stands alone, too wide
+				_, _, wide, _ := uniseg.FirstGraphemeClusterInString(word[0].Text, -1)
+				first, rest = split(word, wide)
+			}
+			if len(rest) == 0 {
 				break
 			}
 			put(first, widthOf(first))

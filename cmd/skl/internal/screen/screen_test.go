@@ -143,9 +143,9 @@ func FuzzCut(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, n int) {
 		n = 1 + (n%200+200)%200
 		safe := diag.Printable(text)
-		whole := map[string]bool{}
+		whole, widest := map[string]bool{}, 2
 		for g := uniseg.NewGraphemes(safe); g.Next(); {
-			whole[g.Str()] = true
+			whole[g.Str()], widest = true, max(widest, g.Width())
 		}
 		for _, k := range []Look{{Width: n + 1}, {Width: n + 1, Color: true, Signs: ASCII}} {
 			mark := k.Sign(Ellipsis)
@@ -170,7 +170,7 @@ func FuzzCut(f *testing.F) {
 			laid := k.Lines(L(Span{Red, text}), Prose(4, T(text), Span{Bold, text}), Line{Left: []Span{T(text)}, Right: []Span{T(text)}}) + table
 			for row := range strings.Lines(sequences.ReplaceAllString(laid, "")) {
 				row = strings.TrimSuffix(row, "\n")
-				if Width(row) > max(n, 2) || !utf8.ValidString(row) || diag.Printable(row) != row {
+				if Width(row) > max(n, widest) || !utf8.ValidString(row) || diag.Printable(row) != row {
 					t.Errorf("%q on %d columns: row %q, %d wide", text, n, row, Width(row))
 				}
 			}
