@@ -334,10 +334,12 @@ func (s *docShell) do(ts *testscript.TestScript, step docStep) ([]string, int) {
 	return output, exit
 }
 
-// question is a line of a terminal behind which somebody types, redraw goes up some lines and erases what is below.
+// question is a line of a terminal behind which somebody types, redraw goes up some lines and erases what is below, keys is
+// what stands there while a question waits for a key.
 var (
 	question = regexp.MustCompile(`(?m)^(\? .*\[y/N\] |(?:> )+)`)
 	redraw   = regexp.MustCompile(`\x1b\[(\d+)A\x1b\[J`)
+	keys     = regexp.MustCompile(`(?s)\x1b\[\?25l.*?\x1b\[\?25h`)
 )
 
 // terminal is what a terminal shows in the end, without the echo of what is typed, which comes before a question or behind it.
@@ -349,7 +351,7 @@ func (s *docShell) terminal(text string) string {
 			text = strings.ReplaceAll(strings.ReplaceAll(text, "] "+line+"\n", "] "), "> "+line+"\n", "> ")
 		}
 	}
-	text = question.ReplaceAllString(text, "$1\n")
+	text = question.ReplaceAllString(keys.ReplaceAllString(text, ""), "$1\n")
 	for at := redraw.FindStringSubmatchIndex(text); at != nil; at = redraw.FindStringSubmatchIndex(text) {
 		up, _ := strconv.Atoi(text[at[2]:at[3]])
 		lines := strings.SplitAfter(text[:at[0]], "\n")

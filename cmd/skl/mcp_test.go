@@ -207,19 +207,6 @@ func TestMCPRun(t *testing.T) {
 	if called.Tool == nil || called.Tool.IsError || !strings.Contains(called.Tool.Text, "remember the milk") {
 		t.Errorf("reading gave %+v", called.Tool)
 	}
-	// Nobody allowed this server's runs to write, or to run commands.
-	for _, denied := range []map[string]any{
-		{"name": "write", "input": map[string]any{"path": "made.txt", "content": "x"}},
-		{"name": "bash", "input": map[string]any{"command": "touch made.txt"}},
-	} {
-		p, said := a.call("skill_resume", map[string]any{"run": begun.Run, "step": notes.ID, "tool": denied})
-		if said == nil && (p.Tool == nil || !p.Tool.IsError) {
-			t.Errorf("%v gave %+v", denied, p)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(p.project, "made.txt")); err == nil {
-		t.Error("a file was written")
-	}
 	end := a.does("skill_resume", answer(notes.ID, map[string]any{"notes": "milk"}))
 	var result struct {
 		Run, Status string
@@ -248,11 +235,39 @@ func TestMCPRun(t *testing.T) {
 	}
 }
 
-// A client that can ask the person is made to: the run has the person's answer, waits for them if they decline, and asks no
-// agent whether a side effect may happen.
+// asks is an agent whose client can put questions to the person; answer is what they do with one.
+func asks(t *testing.T, p *place, answer func(question string, options []string) *mcp.ElicitResult) *agent {
+	t.Helper()
+	a := &agent{t: t, p: p, stderr: new(bytes.Buffer)}
+	cmd := p.command("mcp", "--allow-run")
+	cmd.Stderr = a.stderr
+	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			var form struct {
+				Properties struct{ Answer struct{ Enum []string } }
+			}
+			schema, err := json.Marshal(q.Params.RequestedSchema)
+			if err == nil {
+				err = json.Unmarshal(schema, &form)
+			}
+			return answer(q.Params.Message, form.Properties.Answer.Enum), err
+		}})
+	var err error
+	if a.session, err = client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.session.Close() })
+	return a
+}
+
+func says(text string) *mcp.ElicitResult {
+	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": text}}
+}
+
+// A client that can ask the person is made to: the run has the person's answer, and waits for them if they decline.
 func TestMCPPerson(t *testing.T) {
 	p := newPlace(t)
-	installed(t, p, "demo", "---\nname: demo\ndescription: Writes. Use when asked.\nside_effects: filesystem\n---\n\n## Tree\n\n* ASK << Publish it? | Yes | No\n* Write it down >> done\n")
+	installed(t, p, "demo", "---\nname: demo\ndescription: Writes. Use when asked.\n---\n\n## Tree\n\n* ASK << Publish it? | Yes | No\n* Write it down >> done\n")
 	for _, c := range []struct {
 		action, status, trace string
 	}{
@@ -260,18 +275,10 @@ func TestMCPPerson(t *testing.T) {
 		{"decline", "done", "Publish it?"},
 	} {
 		var asked []string
-		a := &agent{t: t, p: p, stderr: new(bytes.Buffer)}
-		cmd := p.command("mcp", "--allow-run")
-		cmd.Stderr = a.stderr
-		client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, &mcp.ClientOptions{
-			ElicitationHandler: func(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-				asked = append(asked, q.Params.Message)
-				return &mcp.ElicitResult{Action: c.action, Content: map[string]any{"answer": "Yes"}}, nil
-			}})
-		var err error
-		if a.session, err = client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil); err != nil {
-			t.Fatal(err)
-		}
+		a := asks(t, p, func(question string, _ []string) *mcp.ElicitResult {
+			asked = append(asked, question)
+			return &mcp.ElicitResult{Action: c.action, Content: map[string]any{"answer": "Yes"}}
+		})
 		begun := a.does("skill_run", map[string]any{"skill": "demo"})
 		if begun.Status != c.status || !slices.Equal(asked, []string{"Publish it?"}) {
 			t.Fatalf("%s: asked %q, %+v\n%s", c.action, asked, begun, a.stderr)
@@ -281,20 +288,92 @@ func TestMCPPerson(t *testing.T) {
 				t.Errorf("a run whose person declined:\n%s", out)
 			}
 		} else {
-			step := a.step(begun, "Write it down")
-			called, said := a.call("skill_resume", map[string]any{"run": begun.Run, "step": step.ID,
-				"tool": map[string]any{"name": "write", "input": map[string]any{"path": "made.txt", "content": "x"}}})
-			if said == nil && (called.Tool == nil || !called.Tool.IsError) {
-				t.Errorf("writing gave %+v", called)
-			}
-			if now := a.does("skill_resume", map[string]any{"run": begun.Run}); len(now.Steps) != 1 || now.Steps[0].ID != step.ID || len(asked) != 1 {
-				t.Errorf("after a denied side effect: %+v, asked %q", now.Steps, asked)
-			}
+			a.step(begun, "Write it down")
 		}
 		if out := p.must("trace", begun.Run); !strings.Contains(out, c.trace) {
 			t.Errorf("skl trace says\n%s", out)
 		}
 		a.session.Close()
+	}
+}
+
+const leaveSkill = `---
+name: demo
+description: Writes. Use when asked.
+skill_format: corteza.skill/v1
+side_effects: [filesystem]
+---
+
+## Tree
+
+* Write it down >> done
+
+## Response: done
+`
+
+// What a run is known to want is asked of the person at its start, by the client alone: never of the agent, which cannot
+// answer for them. Nobody asked means that the run waits, and a person resumes it.
+func TestMCPLeave(t *testing.T) {
+	made := func(p *place) bool {
+		_, err := os.Stat(filepath.Join(p.project, "made.txt"))
+		return err == nil
+	}
+	write := func(a *agent, begun drive.Progress) (drive.Progress, *drive.Said) {
+		return a.call("skill_resume", map[string]any{"run": begun.Run, "step": a.step(begun, "Write it down").ID,
+			"tool": map[string]any{"name": "write", "input": map[string]any{"path": "made.txt", "content": "x"}}})
+	}
+	for _, c := range []struct {
+		answer  *mcp.ElicitResult
+		allowed bool
+		again   int // questions of two runs
+	}{
+		{says("Once"), true, 2},
+		{says("Yes, until the skill changes"), true, 1},
+		{&mcp.ElicitResult{Action: "decline"}, false, 2},
+	} {
+		p := newPlace(t)
+		installed(t, p, "demo", leaveSkill)
+		var asked []string
+		a := asks(t, p, func(question string, options []string) *mcp.ElicitResult {
+			asked = append(asked, question+" "+strings.Join(options, "|"))
+			return c.answer
+		})
+		begun := a.does("skill_run", map[string]any{"skill": "demo"})
+		if len(asked) != 1 || asked[0] != "demo wants to write files here: edit, write. Allow it? No|Once|Yes, until the skill changes" {
+			t.Fatalf("asked %q", asked)
+		}
+		if write(a, begun); made(p) != c.allowed {
+			t.Errorf("%+v: written: %v", c.answer, made(p))
+		}
+		if a.does("skill_run", map[string]any{"skill": "demo"}); len(asked) != c.again {
+			t.Errorf("%+v: asked %d times", c.answer, len(asked))
+		}
+		a.session.Close()
+	}
+
+	p := newPlace(t)
+	installed(t, p, "demo", leaveSkill)
+	a := asks(t, p, func(string, []string) *mcp.ElicitResult { return says("No") })
+	a.fails("run_not_allowed", "demo")
+	a.session.Close()
+
+	a = newAgent(t, p, "--allow-run")
+	begun := a.does("skill_run", map[string]any{"skill": "demo"})
+	if len(begun.Steps) != 1 || begun.Steps[0].Kind != drive.Fill {
+		t.Errorf("the agent is asked for leave: %+v", begun.Steps)
+	}
+	write(a, begun)
+	now, _ := a.call("skill_resume", map[string]any{"run": begun.Run})
+	if now.Error == nil || now.Error.Code != "effect_unanswered" || now.Error.Hint != "skl resume "+begun.Run+" --model MODEL --allow filesystem" || made(p) {
+		t.Errorf("nobody was asked: %+v, %+v", now, now.Error)
+	}
+	a.session.Close()
+	answers := filepath.Join(p.project, "answers.jsonl")
+	if err := os.WriteFile(answers, []byte(`{"node":"SKILL.md#/0","value":{"done":"yes"}}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := p.must("resume", begun.Run, "--model", "replay:"+answers, "--allow", "filesystem"); !strings.Contains(out, "done: yes") {
+		t.Errorf("resumed by a person:\n%s", out)
 	}
 }
 

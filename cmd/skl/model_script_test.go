@@ -16,16 +16,21 @@ type models struct {
 	open map[string]*modeltest.Server
 }
 
-// command implements: model anthropic|openai FILE | model asked N [TEXT…]. The first starts a service on
+// command implements: model anthropic|openai FILE | model asked N [TEXT…] | model never TEXT…. The first starts a service on
 // loopback that speaks the provider's protocol and answers by FILE (see modeltest), and points skl at it. The
-// second demands that exactly N requests have come so far, and that every TEXT was in one of them.
+// second demands that exactly N requests have come so far, and that every TEXT was in one of them; the third that some came,
+// and no TEXT was in any.
 func (m *models) command(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: model anthropic|openai FILE, model asked N [TEXT…]")
+		ts.Fatalf("usage: model anthropic|openai FILE, model asked N [TEXT…], model never TEXT…")
 	}
 	key := ts.Getenv("WORK")
-	if args[0] == "asked" {
+	switch args[0] {
+	case "asked":
 		m.asked(ts, key, args[1], args[2:])
+		return
+	case "never":
+		m.never(ts, key, args[1:])
 		return
 	}
 	script, err := modeltest.LoadScript(ts.MkAbs(args[1]))
@@ -51,6 +56,22 @@ func (m *models) command(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	m.open[key] = server
 	ts.Defer(server.Close)
+}
+
+func (m *models) never(ts *testscript.TestScript, key string, texts []string) {
+	m.mu.Lock()
+	server := m.open[key]
+	m.mu.Unlock()
+	if server == nil || len(server.Requests()) == 0 {
+		ts.Fatalf("no model was asked")
+	}
+	for _, r := range server.Requests() {
+		for _, text := range texts {
+			if strings.Contains(r.System+r.Text+string(r.Body), text) {
+				ts.Fatalf("a request held %q:\n%s", text, r.Body)
+			}
+		}
+	}
 }
 
 func (m *models) asked(ts *testscript.TestScript, key, count string, texts []string) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/ui/vt"
+	"github.com/skl-project/skl/runtime/model/modeltest"
 )
 
 // A terminal is the real program on a pseudo-terminal of some size.
@@ -234,7 +235,7 @@ func TestTerminalInstall(t *testing.T) {
 }
 
 // Leaving by esc or ctrl-c changes nothing and is exit 130.
-func TestTerminalLeave(t *testing.T) {
+func TestTerminalLeft(t *testing.T) {
 	for _, key := range []string{"\x1b", "\x03"} {
 		p := newDesk(t)
 		p.manySkills(t)
@@ -289,6 +290,95 @@ func TestTerminalPlain(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(p.project, ".agents/skills/hunting-4")); err != nil {
 		t.Error(err)
+	}
+}
+
+const leafSkill = "---\nname: demo\ndescription: Does a thing. Use when asked.\n---\n\n## Tree\n\n* Note it >> a\n* Say it >> b\n"
+
+// All that a run is known to want is asked once, before it begins: no leaves nothing behind, once is for one run, yes for all.
+func TestTerminalLeave(t *testing.T) {
+	p := newDesk(t)
+	p.write(t, "demo/SKILL.md", "---\nname: demo\ndescription: Does a thing. Use when asked.\n---\n\n## Tree\n\n* Read `scripts/make.sh` >> made\n* Read `assets/templates/notes.md` and write it to `notes.md`\n")
+	p.write(t, "demo/scripts/make.sh", "touch made.txt\n")
+	p.write(t, "demo/assets/templates/notes.md", "made\n")
+	made := func() bool {
+		_, err := os.Stat(filepath.Join(p.project, "made.txt"))
+		return err == nil
+	}
+	for i, c := range []struct {
+		keys []string
+		exit int
+		made bool
+		asks bool
+	}{
+		{[]string{"s", "n"}, 4, false, true},
+		{[]string{"\r"}, 4, false, true},
+		{[]string{"o"}, 0, true, true},
+		{[]string{"y"}, 0, true, true},
+		{nil, 0, true, false},
+	} {
+		os.Remove(filepath.Join(p.project, "made.txt"))
+		x := p.start(t, 80, 40, nil, "run", "./demo")
+		if c.asks {
+			x.until("demo wants to write files here: notes.md\n")
+			x.until("demo wants to run commands and scripts: scripts/make.sh\n")
+			x.until("? allow?  [y]es, until the skill changes  [o]nce  [N]o  [s]how")
+		}
+		for _, k := range c.keys {
+			x.press(k)
+			if k == "s" {
+				x.until("WHAT COULD HAPPEN")
+				x.until("asks first")
+			}
+		}
+		if code := x.end(); code != c.exit || made() != c.made || strings.Contains(x.text(), "allow?") != c.asks {
+			t.Errorf("%d %q: exit %d, made %v:\n%s", i, c.keys, code, made(), x.text())
+		}
+		if _, err := os.Stat(filepath.Join(p.home, ".local/state/skl/runs")); err == nil && c.exit == 4 {
+			t.Errorf("%q: there is a record of a run", c.keys)
+		}
+	}
+}
+
+// What was not foreseen is asked when it comes, with what exactly it is. A no lets the run go on without it, takes the tool
+// from the steps that follow, and is no success; a question that is left suspends the run.
+func TestTerminalUnforeseen(t *testing.T) {
+	for _, c := range []struct {
+		key, shows, status string
+		exit               int
+	}{
+		{"n", "write is denied by you; the run goes on where the tree allows it", "ok", 4},
+		{"\x03", "demo waits for your leave to write files here: write made.txt", "suspended", 5},
+		{"o", "wrote", "ok", 0},
+	} {
+		p := newDesk(t)
+		p.write(t, "demo/SKILL.md", leafSkill)
+		turns, err := modeltest.ParseTurns([]byte(`{"match":"Note it","tools":[{"name":"write","input":{"path":"made.txt","content":"x"}}]}
+{"match":"Note it","value":{"a":"1"}}
+{"match":"Say it","value":{"b":"2"}}
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := modeltest.NewAnthropic(modeltest.Turns(turns...))
+		defer server.Close()
+		x := p.start(t, 80, 40, []string{"ANTHROPIC_BASE_URL=" + server.URL, "ANTHROPIC_API_KEY=sk-test"}, "run", "./demo", "--allow", "run")
+		x.until("demo wants to write files here, by write: write made.txt")
+		x.press("s")
+		x.until(`"content":"x"`)
+		x.press(c.key)
+		code := x.end()
+		if _, err := os.Stat(filepath.Join(p.project, "made.txt")); code != c.exit || (err == nil) != (c.key == "o") || c.key != "o" && !strings.Contains(x.text(), c.shows) {
+			t.Errorf("%q: exit %d, %v:\n%s", c.key, code, err, x.text())
+		}
+		if !strings.Contains(x.text(), ": "+c.status+" (") {
+			t.Errorf("%q is not %s:\n%s", c.key, c.status, x.text())
+		}
+		for _, r := range server.Requests() {
+			if strings.Contains(r.Text, "Say it") && strings.Contains(string(r.Body), `"name":"write"`) == (c.key == "n") {
+				t.Errorf("%q: the tools of the next step are %s", c.key, r.Body)
+			}
+		}
 	}
 }
 

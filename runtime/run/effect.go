@@ -52,14 +52,12 @@ func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Contex
 		return reply{}, err
 	}
 	if p != nil {
-		if p.done.Usage != nil {
-			m.s.mu.Lock()
-			m.s.usage = m.s.usage.Add(*p.done.Usage)
-			m.s.mu.Unlock()
-		}
+		m.s.spend(p.done.Usage)
 		if p.done.Err != nil {
 			m.failedKey = key
-			return reply{}, p.done.Err.err()
+			err := p.done.Err.err()
+			m.s.denies(e, err)
+			return reply{}, err
 		}
 		if p.done.How == byWord {
 			m.tellDone(e)
@@ -87,22 +85,37 @@ func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Contex
 			return reply{}, err
 		}
 		if diag.ClassOf(err) == diag.NeedsInput {
-			return reply{}, suspendSignal{message: err.Error(), err: err}
+			return reply{}, m.waits(e, key, got.Usage, err)
 		}
+		m.s.denies(e, err)
 	}
-	rec := Record{Type: DoneRecord, Key: key, Kind: e.kind, Node: e.node, Digest: e.digest, Acts: e.acts || m.acted[key],
+	rec := Record{Type: DoneRecord, Key: key, Kind: e.kind, Node: e.node, Digest: e.digest, Acts: e.acts || m.acted[key] > 0,
 		Output: got.Output, Text: got.Text, How: got.How, Model: got.Model, Usage: got.Usage}
 	if err != nil {
 		rec.Err = recordError(err)
 		rec.Acts = rec.Acts && diag.ClassOf(err) != diag.Refused // what was refused did nothing
 		m.failedKey = key
 	}
-	if got.Usage != nil {
-		m.s.mu.Lock()
-		m.s.usage = m.s.usage.Add(*got.Usage)
-		m.s.mu.Unlock()
-	}
+	m.s.spend(got.Usage)
 	return got, cmp.Or(m.s.journal(rec, rec.Acts), err)
+}
+
+// waits suspends the run for what a person has to say. An effect that did nothing yet is released: it begins anew then.
+func (m *Machine) waits(e effect, key string, usage *model.Usage, err error) error {
+	m.s.spend(usage)
+	if m.acted[key] == 0 {
+		if jerr := m.s.journal(Record{Type: ReleasedRecord, Key: key, Usage: usage}, e.acts); jerr != nil {
+			return jerr
+		}
+	} else if why, ok := errors.AsType[*diag.Error](err); ok {
+		also := *why
+		also.Hints = slices.Clone(why.Hints)
+		if len(also.Hints) > 0 { // the line that resumes the run
+			also.Hints[0] += " --rerun '" + e.path + "', which does again what the step did before"
+		}
+		err = &also
+	}
+	return suspendSignal{message: err.Error(), err: err}
 }
 
 // recorded finds what the journal has for e: nil when e has to be done now.
@@ -236,15 +249,20 @@ func (m *Machine) ask(ctx context.Context, req model.Request, key string, readOn
 	}
 	if s.r.Tools != nil && (req.Purpose == model.Leaf || req.Purpose == model.Explore || req.Purpose == model.Condition || req.Purpose == model.Checklist) {
 		req.Tools = s.r.Tools.For(readOnly)
-		if len(req.Tools) > 0 {
-			req.Call = m.toolCaller(req, key, readOnly)
-		}
 	}
 	if strings.Contains(req.Prompt, fence) {
 		req.Mark = model.Mark(req.System, req.Prompt)
 		req.Prompt = marked(req.Prompt, req.Mark)
 	}
+	ctx, wait := context.WithCancelCause(ctx)
+	defer wait(nil)
+	if len(req.Tools) > 0 {
+		req.Call = m.toolCaller(req, key, readOnly, wait)
+	}
 	got, err := s.r.Model.Fill(ctx, req)
+	if cause := context.Cause(ctx); diag.ClassOf(cause) == diag.NeedsInput { // a tool waits for a person
+		return reply{Usage: &got.Usage}, cause
+	}
 	if err != nil && context.Cause(ctx) == errTime {
 		return reply{}, suspendSignal{message: "out of budget, time: " + s.r.Limits.Time.String()}
 	}
@@ -264,24 +282,29 @@ func (m *Machine) ask(ctx context.Context, req model.Request, key string, readOn
 	return out, err
 }
 
-// toolCaller runs the tool calls of a leaf: each is journalled before and after.
-func (m *Machine) toolCaller(req model.Request, key string, readOnly bool) func(context.Context, string, json.RawMessage) model.ToolResult {
+// toolCaller runs the tool calls of a leaf: each is journalled before and after. One that needs a person's leave, and nobody
+// is there, ends the request by wait.
+func (m *Machine) toolCaller(req model.Request, key string, readOnly bool, wait func(error)) func(context.Context, string, json.RawMessage) model.ToolResult {
 	harmless := map[string]bool{}
 	for _, t := range m.s.r.Tools.For(true) {
 		harmless[t.Name] = true
 	}
 	var mu sync.Mutex
-	calls := 0
+	calls, waiting := 0, false
 	return func(ctx context.Context, name string, input json.RawMessage) model.ToolResult {
 		acts := !harmless[name] && !readOnly
 		if !json.Valid(input) {
 			input = encode(string(input))
 		}
 		mu.Lock()
+		if waiting {
+			mu.Unlock()
+			return model.ToolResult{Text: "not called: the run waits for a person", IsError: true}
+		}
 		calls++
 		call := calls
 		if acts {
-			m.acted[key] = true
+			m.acted[key]++ // until it is known to have done nothing
 		}
 		err := m.s.journal(Record{Type: ToolStarted, Key: key, Call: call, Name: name, Input: input, Acts: acts}, acts)
 		m.emit(Event{Kind: ToolCalled, Path: req.Path, Node: req.Node, Name: name, Value: input, Call: call, Agent: req.Isolated})
@@ -289,16 +312,25 @@ func (m *Machine) toolCaller(req model.Request, key string, readOnly bool) func(
 		if err != nil {
 			return model.ToolResult{Text: err.Error(), IsError: true}
 		}
-		result, canonical, denied := m.s.r.Tools.Call(ctx, name, input, readOnly)
+		result, canonical, kept := m.s.r.Tools.Call(ctx, name, input, readOnly)
 		rec := Record{Type: ToolDone, Key: key, Call: call, Name: name, Tool: canonical, Text: diag.Clip(result.Text, 4096), Status: OK, Acts: acts}
 		switch {
-		case denied:
-			rec.Status = Denied
+		case diag.ClassOf(kept) == diag.NeedsInput:
+			rec.Status = Suspended
+		case kept != nil:
+			rec.Status, rec.How = Denied, codeOf(kept)
 		case result.IsError:
 			rec.Status = Errored
 		}
 		mu.Lock()
 		defer mu.Unlock()
+		if acts && kept != nil {
+			m.acted[key]--
+		}
+		if rec.Status == Suspended {
+			waiting = true
+			defer wait(kept)
+		}
 		if err := m.s.journal(rec, acts); err != nil {
 			return model.ToolResult{Text: err.Error(), IsError: true}
 		}
@@ -313,9 +345,28 @@ func (s *session) refused(req model.Request, rec Record) {
 	if rec.Status != Denied {
 		return
 	}
+	s.deny(DeniedCall{Path: req.Path, Node: req.Node, Tool: cmp.Or(rec.Tool, rec.Name), Why: rec.Text, Code: rec.How})
+}
+
+// denies keeps an effect of the tree itself that was not let through, for the result.
+func (s *session) denies(e effect, err error) {
+	if diag.ClassOf(err) == diag.Refused && (e.kind == "script" || e.kind == "write" || e.kind == "read") {
+		s.deny(DeniedCall{Path: e.path, Node: e.node, Tool: e.kind, Why: err.Error(), Code: codeOf(err)})
+	}
+}
+
+func (s *session) deny(d DeniedCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.denied = append(s.denied, DeniedCall{Path: req.Path, Node: req.Node, Tool: cmp.Or(rec.Tool, rec.Name), Why: rec.Text})
+	s.denied = append(s.denied, d)
+}
+
+func codeOf(err error) string {
+	e, _ := errors.AsType[*diag.Error](err)
+	if e == nil {
+		return ""
+	}
+	return e.Code
 }
 
 func toolReplied(req model.Request, rec Record) Event {

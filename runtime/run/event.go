@@ -27,7 +27,7 @@ const (
 	ModelCalled  EventKind = "model.called"  // Text: prompt; Name: purpose
 	ModelReplied EventKind = "model.replied" // Value or Text; Usage; Model
 	ToolCalled   EventKind = "tool.called"   // Name: canonical name; Value: input
-	ToolReplied  EventKind = "tool.replied"  // Name; Text: result, cut; Status ok, error or denied
+	ToolReplied  EventKind = "tool.replied"  // Name; Text: result, cut; Status ok, error, denied or suspended
 	Output       EventKind = "output"        // Text for the person: a literal leaf, a report
 	Warned       EventKind = "warning"       // Code, Text
 )

@@ -115,6 +115,7 @@ type project struct {
 	files   map[string]string
 	scripts map[string]string // "path § section" → output; "! text" fails, "refuse" refuses
 	acted   []string
+	leave   error // what needs a person's leave has this error; nil: it was given
 	env     map[string]string
 }
 
@@ -126,22 +127,27 @@ func (p *project) For(readOnly bool) []model.Tool {
 	return tools
 }
 
-func (p *project) Call(_ context.Context, name string, input json.RawMessage, readOnly bool) (model.ToolResult, string, bool) {
+func (p *project) Call(_ context.Context, name string, input json.RawMessage, readOnly bool) (model.ToolResult, string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case name == "read":
-		return model.ToolResult{Text: "contents"}, "read", false
+		return model.ToolResult{Text: "contents"}, "read", nil
+	case name == "write" && !readOnly && p.leave != nil:
+		return model.ToolResult{Text: "not allowed: " + p.leave.Error(), IsError: true}, "write", p.leave
 	case name == "write" && !readOnly:
 		p.acted = append(p.acted, "write "+string(input))
-		return model.ToolResult{Text: "written"}, "write", false
+		return model.ToolResult{Text: "written"}, "write", nil
 	}
-	return model.ToolResult{Text: "not allowed", IsError: true}, "", true
+	return model.ToolResult{Text: "not allowed", IsError: true}, "", diag.New(diag.Refused, "tool_denied", "not allowed")
 }
 
-func (p *project) Script(_ context.Context, s run.Script) (model.ToolResult, bool) {
+func (p *project) Script(_ context.Context, s run.Script) (model.ToolResult, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.leave != nil {
+		return model.ToolResult{}, p.leave
+	}
 	key := s.Path
 	if s.Section != "" {
 		key += " § " + s.Section
@@ -150,13 +156,13 @@ func (p *project) Script(_ context.Context, s run.Script) (model.ToolResult, boo
 	out, ok := p.scripts[key]
 	switch {
 	case !ok || out == "refuse":
-		return model.ToolResult{Text: "the policy has no bash"}, false
+		return model.ToolResult{}, diag.New(diag.Refused, "tool_denied", "the policy has no bash")
 	case strings.HasPrefix(out, "! "):
 		p.acted = append(p.acted, key)
-		return model.ToolResult{Text: out[2:], IsError: true}, true
+		return model.ToolResult{Text: out[2:], IsError: true}, nil
 	}
 	p.acted = append(p.acted, key)
-	return model.ToolResult{Text: strings.ReplaceAll(out, `\n`, "\n") + "\n"}, true
+	return model.ToolResult{Text: strings.ReplaceAll(out, `\n`, "\n") + "\n"}, nil
 }
 
 func (p *project) ReadFile(name string) ([]byte, error) {
@@ -171,6 +177,9 @@ func (p *project) ReadFile(name string) ([]byte, error) {
 func (p *project) WriteFile(_ context.Context, name string, data []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.leave != nil {
+		return p.leave
+	}
 	p.files[path.Clean(name)] = string(data)
 	p.acted = append(p.acted, "file "+name)
 	return nil

@@ -3,15 +3,17 @@ package run
 import (
 	"strings"
 
+	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 // history is what a journal says was done, by key.
 type history struct {
 	effects map[string]*past
-	left    int    // effects that ended and were not asked for again
-	ended   Status // of the last process, "" if it did not say
-	strict  bool   // replay: nothing is done that is not in the journal
+	left    int         // effects that ended and were not asked for again
+	ended   Status      // of the last process, "" if it did not say
+	spent   model.Usage // on effects that were released or are tried again
+	strict  bool        // replay: nothing is done that is not in the journal
 }
 
 // past is one effect in a journal.
@@ -33,7 +35,7 @@ func (p *past) acted() bool {
 		return p.done.Acts
 	}
 	for _, t := range p.tools {
-		if t.started.Acts {
+		if t.started.Acts && (t.done == nil || t.done.Status != Denied && t.done.Status != Suspended) {
 			return true
 		}
 	}
@@ -65,6 +67,9 @@ func newHistory(records []Record, strict bool) *history {
 			if p := h.effects[r.Key]; p != nil && r.Call >= 1 && r.Call <= len(p.tools) {
 				p.tools[r.Call-1].done = r
 			}
+		case ReleasedRecord:
+			delete(h.effects, r.Key)
+			h.spend(r.Usage)
 		case EndRecord:
 			h.ended, failedAt = r.Status, r.Key
 		case ResumeRecord:
@@ -72,6 +77,7 @@ func newHistory(records []Record, strict bool) *history {
 		}
 	}
 	if p := h.effects[failedAt]; p != nil && !strict && p.done != nil && p.done.Err != nil && !p.acted() {
+		h.spend(p.done.Usage)
 		delete(h.effects, failedAt)
 	}
 	for _, p := range h.effects {
@@ -80,6 +86,12 @@ func newHistory(records []Record, strict bool) *history {
 		}
 	}
 	return h
+}
+
+func (h *history) spend(u *model.Usage) {
+	if u != nil {
+		h.spent = h.spent.Add(*u)
+	}
 }
 
 // has reports whether the effect of a key was done.

@@ -33,13 +33,14 @@ const (
 type RecordType string
 
 const (
-	HeaderRecord  RecordType = "header"       // the first: Version, Skill, Plan, Args
-	ResumeRecord  RecordType = "resumed"      // another process goes on from here
-	StartedRecord RecordType = "started"      // an effect begins
-	DoneRecord    RecordType = "done"         // it ended: Output or Text, or Err
-	ToolStarted   RecordType = "tool.started" // a leaf calls a tool
-	ToolDone      RecordType = "tool.done"    // it answered
-	EndRecord     RecordType = "end"          // Status, and Key of what failed
+	HeaderRecord   RecordType = "header"       // the first: Version, Skill, Plan, Args
+	ResumeRecord   RecordType = "resumed"      // another process goes on from here
+	StartedRecord  RecordType = "started"      // an effect begins
+	ReleasedRecord RecordType = "released"     // it waits for a person and did nothing: it is as if it had not begun
+	DoneRecord     RecordType = "done"         // it ended: Output or Text, or Err
+	ToolStarted    RecordType = "tool.started" // a leaf calls a tool
+	ToolDone       RecordType = "tool.done"    // it answered
+	EndRecord      RecordType = "end"          // Status, and Key of what failed
 )
 
 // A Record is one line of a journal.
@@ -60,7 +61,7 @@ type Record struct {
 
 	Output json.RawMessage `json:"output,omitempty"`
 	Text   string          `json:"text,omitempty"`
-	How    string          `json:"how,omitempty"`
+	How    string          `json:"how,omitempty"` // who answered; of a tool that was denied, the code of the error
 	Model  string          `json:"model,omitempty"`
 	Usage  *model.Usage    `json:"usage,omitempty"`
 	Err    *RecordedError  `json:"error,omitempty"`
@@ -69,7 +70,7 @@ type Record struct {
 	Name   string          `json:"name,omitempty"` // of a tool, as the model called it
 	Tool   string          `json:"tool,omitempty"` // its canonical name
 	Input  json.RawMessage `json:"input,omitempty"`
-	Status Status          `json:"status,omitempty"` // of a tool: ok, error or denied; of the run
+	Status Status          `json:"status,omitempty"` // of a tool: ok, error, denied or suspended; of the run
 }
 
 // A RecordedError is an error as a journal keeps it.

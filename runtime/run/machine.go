@@ -47,7 +47,7 @@ type Machine struct {
 	ordinal int     // of the next effect in this visit
 	live    bool    // something was done that was not in the journal
 	set     bool    // Runner.Set changed a value
-	acted   map[string]bool
+	acted   map[string]int
 	already func() bool // of the effect being done: whether it is there already
 
 	failedKey string // of the effect whose error is being raised
@@ -82,7 +82,7 @@ func (r *Runner) machine(p *plan.Plan, args string) *Machine {
 	if r.Limits.Time > 0 && (r.Model == nil || !r.Model.Capabilities().Person) {
 		s.deadline = s.began.Add(r.Limits.Time)
 	}
-	m := &Machine{s: s, acted: map[string]bool{}}
+	m := &Machine{s: s, acted: map[string]int{}}
 	root := &frame{Kind: rootFrame, Scope: newScope()}
 	if p.Skill.Tree != nil {
 		root.nodes = p.Skill.Tree.Nodes
@@ -99,7 +99,7 @@ func (m *Machine) Snapshot() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	err := e.Encode(written{JournalVersion, s.plan.Digest, s.args, s.usage, s.visits, m.live, m.set, m.st, m.events})
+	err := e.Encode(written{JournalVersion, s.plan.Digest, s.args, s.usage, s.visits, m.live, m.set, m.st, m.events, s.denied})
 	return b.Bytes(), err
 }
 
@@ -113,6 +113,8 @@ type written struct {
 	Set     bool        `json:"set,omitempty"`
 	State   state       `json:"state"`
 	Events  []Event     `json:"events,omitempty"`
+
+	Denied []DeniedCall `json:"denied,omitempty"`
 }
 
 // Restore makes a machine of what Snapshot wrote. The plan must be that of the same skill: code run_other_plan.
@@ -127,7 +129,7 @@ func (r *Runner) Restore(p *plan.Plan, data []byte) (*Machine, error) {
 	}
 	m := r.machine(p, w.Args)
 	m.st, m.live, m.set, m.events = w.State, w.Live, w.Set, w.Events
-	m.s.usage, m.s.visits = w.Usage, w.Visits
+	m.s.usage, m.s.visits, m.s.denied = w.Usage, w.Visits, w.Denied
 	if !m.bindNodes() {
 		return nil, diag.New(diag.Failed, CodeJournal, "the snapshot does not fit the tree of %s", p.Skill.Name)
 	}

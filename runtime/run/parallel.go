@@ -158,7 +158,7 @@ func (m *Machine) dispatch(ctx context.Context, n *tree.Node, path string, units
 
 // fork makes the machine of a child: copies of the frames, which it reads and writes for itself alone.
 func (m *Machine) fork(n *tree.Node, u *unit, path string) *Machine {
-	sub := &Machine{s: m.s, live: m.live, set: m.set, acted: map[string]bool{}, base: len(m.st.Frames), prefix: path + "/" + strconv.Itoa(u.first)}
+	sub := &Machine{s: m.s, live: m.live, set: m.set, acted: map[string]int{}, base: len(m.st.Frames), prefix: path + "/" + strconv.Itoa(u.first)}
 	sub.st = state{Phase: phaseWalk, Shown: m.st.Shown, Cache: maps.Clone(m.st.Cache)}
 	for _, f := range m.st.Frames {
 		sub.st.Frames = append(sub.st.Frames, f.clone())

@@ -142,7 +142,7 @@ func (m *Machine) readProject(ctx context.Context, n *tree.Node, path, file stri
 }
 
 func failedFile(n *tree.Node, verb, file string, err error) error {
-	if e, ok := errors.AsType[*diag.Error](err); ok && e.Class == diag.Refused {
+	if class := diag.ClassOf(err); class == diag.Refused || class == diag.NeedsInput {
 		return err
 	}
 	return diag.New(diag.Failed, CodeFile, "%s %s: %w", verb, file, err).At(position(n))
@@ -165,10 +165,12 @@ func (m *Machine) script(ctx context.Context, n *tree.Node, path string, d docum
 		if m.s.r.Tools == nil {
 			return reply{}, diag.New(diag.Refused, CodeScriptDeny, "the script %s may not run: there is nothing to run it with", d.Path).At(position(n))
 		}
-		result, ok := m.s.r.Tools.Script(ctx, s)
+		result, err := m.s.r.Tools.Script(ctx, s)
 		switch {
-		case !ok:
-			return reply{}, diag.New(diag.Refused, CodeScriptDeny, "the script %s%s may not run: %s", d.Path, d.section(), diag.Clip(result.Text, 500)).At(position(n)).Hint("skl run %s --dry-run shows which tools are allowed, and why not", m.s.called())
+		case diag.ClassOf(err) == diag.NeedsInput:
+			return reply{}, err
+		case err != nil:
+			return reply{}, diag.New(diag.Refused, CodeScriptDeny, "the script %s%s may not run: %s", d.Path, d.section(), diag.Clip(err.Error(), 500)).At(position(n)).Hint("skl run %s --dry-run shows which tools are allowed, and why not", m.s.called())
 		case result.IsError:
 			return reply{}, diag.New(diag.Failed, CodeScript, "the script %s%s failed: %s", d.Path, d.section(), diag.Clip(result.Text, 2000)).At(position(n))
 		}

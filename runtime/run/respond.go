@@ -162,6 +162,7 @@ func (m *Machine) Result() Result {
 	}
 	if e := m.st.End; e != nil {
 		r.Status, r.ExitCode, r.Message, r.Pending = e.Status, e.Exit, e.Message, e.Pending
+		r.refused()
 	}
 	if s.r.KeepEvents {
 		r.Events = Canonical(m.events)
@@ -225,5 +226,6 @@ func (r *Runner) again(p *plan.Plan, records []Record, strict bool) (*Machine, e
 	}
 	m := r.machine(p, head.Args)
 	m.s.past = newHistory(records, strict)
+	m.s.usage = m.s.past.spent
 	return m, nil
 }

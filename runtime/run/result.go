@@ -1,7 +1,9 @@
 package run
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/spec/diag"
@@ -16,7 +18,7 @@ type Result struct {
 	Message  string            `json:"message,omitempty"` // of END, of the violated contract, of what ran out
 	Response map[string]any    `json:"response"`
 	Unfilled map[string]string `json:"unfilled,omitempty"` // why fields of the response are null, by field
-	Denied   []DeniedCall      `json:"denied,omitempty"`   // tool calls of leaves that were not let through
+	Denied   []DeniedCall      `json:"denied,omitempty"`   // tool calls of leaves, scripts, files that were not let through
 	Bindings map[string]any    `json:"bindings"`
 	Pending  *Pending          `json:"pending"`
 	Nodes    []NodeResult      `json:"nodes"` // visited nodes in the order of their first visit
@@ -26,12 +28,13 @@ type Result struct {
 	Events []Event `json:"-"` // canonical; only with Runner.KeepEvents
 }
 
-// A DeniedCall is a tool call of a leaf that a policy, a missing consent or the sandbox kept from happening.
+// A DeniedCall is a tool call of a leaf, a script or a file that a policy, a person or the sandbox kept from happening.
 type DeniedCall struct {
 	Path string `json:"path"` // of the visit
 	Node string `json:"node"`
-	Tool string `json:"tool"`
+	Tool string `json:"tool"` // as tools are called; of the tree itself script, write or read
 	Why  string `json:"why"`
+	Code string `json:"code,omitempty"` // effect_denied: a person said no
 }
 
 // Pending is the question that a suspended run waits for.
@@ -57,6 +60,15 @@ type Check struct {
 	Item   string `json:"item"`
 	Pass   bool   `json:"pass"`
 	Reason string `json:"reason,omitempty"`
+}
+
+// refused makes a run that came to its end without something to which a person said no differ from one that did everything.
+func (r *Result) refused() {
+	if r.ExitCode != exitOK || !slices.ContainsFunc(r.Denied, func(d DeniedCall) bool { return d.Code == CodeDenied }) {
+		return
+	}
+	r.ExitCode = exitRefused
+	r.Message = cmp.Or(r.Message, "the run went on without what you said no to")
 }
 
 // Exit codes of runs, as in cli.md.

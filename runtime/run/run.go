@@ -48,7 +48,8 @@ const (
 	CodeModel      = "model_missing"        // a leaf, and no model
 	CodeTools      = "tools_missing"        // a file or script, and no tools
 	CodeScript     = "script_failed"        // a script ended with an error
-	CodeScriptDeny = "script_refused"       // the policy does not let the script run
+	CodeScriptDeny = "script_refused"       // the policy, or a person, does not let the script run
+	CodeDenied     = "effect_denied"        // of the error of Tools: a person said no
 	CodeFile       = "file_unreadable"      // a file that a node reads or writes
 	CodeUnbound    = "name_unbound"         // a name without a value where one is needed
 	CodeCall       = "wrong_call"           // a call that does not fit the op
@@ -64,13 +65,14 @@ var ErrNoAnswer = errors.New("nobody is there to answer")
 type Tools interface {
 	// For returns the tools that a leaf may see, by their wire names.
 	For(readOnly bool) []model.Tool
-	// Call runs one and never fails; canonical is the name of the handler, "" if there is none.
-	// readOnly refuses what writes, runs or sends.
-	Call(ctx context.Context, name string, input json.RawMessage, readOnly bool) (result model.ToolResult, canonical string, denied bool)
-	// Script runs the text of a script file or of one of its sections, and gives what it printed.
-	// ok is false when the policy refuses it; the result then says why.
-	Script(ctx context.Context, s Script) (result model.ToolResult, ok bool)
-	// ReadFile and WriteFile reach files of the working directory (paths relative to it); outside is refused.
+	// Call runs one; canonical is the name of the handler, "" if there is none. readOnly refuses what writes, runs or
+	// sends. What went wrong is in the result; the error is that of a call which did not take place: it was denied
+	// (diag.Refused), which the result says too, or waits for a person's leave (diag.NeedsInput).
+	Call(ctx context.Context, name string, input json.RawMessage, readOnly bool) (result model.ToolResult, canonical string, err error)
+	// Script runs the text of a script file or of one of its sections, and gives what it printed. Its error is that of Call.
+	Script(ctx context.Context, s Script) (result model.ToolResult, err error)
+	// ReadFile and WriteFile reach files of the working directory (paths relative to it); outside is refused. A write
+	// that waits for a person's leave is a diag.NeedsInput.
 	ReadFile(path string) ([]byte, error)
 	WriteFile(ctx context.Context, path string, data []byte) error
 	Exists(path string) (bool, error)

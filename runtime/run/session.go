@@ -63,6 +63,16 @@ func (s *session) journal(r Record, sync bool) error {
 	return s.broken
 }
 
+// spend counts what a request cost; nil is nothing.
+func (s *session) spend(u *model.Usage) {
+	if u == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.usage = s.usage.Add(*u)
+}
+
 // called is the skill in a command, for hints.
 func (s *session) called() string { return cmp.Or(s.r.Called, s.plan.Skill.Name) }
 

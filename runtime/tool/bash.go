@@ -93,7 +93,7 @@ func (d *Dispatcher) program(ctx context.Context, c sandbox.Command, name string
 	if c.Protect, c.Watch, all = d.guarded(); all {
 		c.ReadOnly = true
 	}
-	if len(d.config.Hosts) > 0 && d.has(ctx, Network, h) {
+	if len(d.config.Hosts) > 0 && d.has(Network, h) {
 		c.Hosts = d.config.Hosts
 	}
 	if c.Stdin == nil {

@@ -29,12 +29,22 @@ func isEffect(s string) bool {
 	return false
 }
 
+// An Answer is what a person says to an Ask.
+type Answer uint8
+
+const (
+	No     Answer = iota
+	Once          // for this run
+	Always        // until the skill changes
+)
+
 // An Ask is a question to the person: may this skill have this effect?
 type Ask struct {
 	Effect Effect
 	Skill  string
 	Tool   string // canonical name of the one that wants it first
 	Detail string // what it wants to do: a command, a path, an address; printable, at most 400 bytes
+	Input  string // the whole of it as it was given: of a call, its JSON; of a script, its text; at most 16 KiB
 	Digest string // of the skill: a yes is for this digest and Effect
 }
 
@@ -108,7 +118,7 @@ func (c *core) effectOpen(e Effect, h *handler) (granted bool, err error) {
 		return true, nil
 	}
 	if c.declared != nil && !c.declared[e] {
-		return false, diag.New(diag.Refused, CodeEffect, "%s needs the effect %s, which the skill does not declare in side_effects", h.orScript(), e)
+		return false, diag.New(diag.Refused, CodeUndeclared, "%s needs the effect %s, which the skill does not declare in side_effects", h.orScript(), e)
 	}
 	if slices.Contains(c.config.Grant.Effects, e) {
 		return true, nil
@@ -122,25 +132,12 @@ func (c *core) effectOpen(e Effect, h *handler) (granted bool, err error) {
 			return true, nil
 		}
 	}
-	if c.config.Consent == nil && !c.grantsTool(h) {
-		return false, nobodyAgreed(h, e)
+	c.answered.Lock()
+	defer c.answered.Unlock()
+	if yes, known := c.answers[e]; known && !yes {
+		return false, diag.New(diag.Refused, CodeEffect, "%s needs the effect %s, and you said no to it", h.orScript(), e).Hint("--allow %s", e)
 	}
-	return false, nil
-}
-
-func nobodyAgreed(h *handler, e Effect) *diag.Error {
-	return diag.New(diag.Refused, CodeEffect, "%s needs the effect %s, and nobody agreed to it", h.orScript(), e).
-		Hint("--allow %s", e)
-}
-
-// grantsTool reports whether some use of h was agreed to; with nil, of any tool.
-func (c *core) grantsTool(h *handler) bool {
-	for _, t := range c.config.Grant.Tools {
-		if h == nil || c.table.means(t, h) {
-			return true
-		}
-	}
-	return false
+	return c.answers[e], nil
 }
 
 // consent returns nil when the person agrees to e, now or before. Questions are asked one at a time,
@@ -159,24 +156,24 @@ func (c *core) consent(ctx context.Context, e Effect, h *handler, u *use) error 
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if yes, known := c.answers[e]; known {
-		if yes {
-			return nil
-		}
-		return nobodyAgreed(h, e)
+	if granted, err := c.effectOpen(e, h); granted || err != nil { // whoever came first was asked
+		return err
 	}
 	if c.config.Consent == nil {
-		return nobodyAgreed(h, e)
+		return diag.New(diag.NeedsInput, CodeUnasked, "%s needs the effect %s, and nobody agreed to it", h.orScript(), e).Hint("--allow %s", e)
 	}
-	yes, err := c.config.Consent(ctx, Ask{Effect: e, Skill: c.config.Skill, Tool: h.String(), Detail: bounded(diag.Printable(u.detail), 400), Digest: c.config.Digest})
+	answer, err := c.config.Consent(ctx, Ask{Effect: e, Skill: c.config.Skill, Tool: h.String(), Detail: bounded(diag.Printable(u.detail), 400), Input: bounded(u.input, 16<<10), Digest: c.config.Digest})
 	if err != nil {
 		return err
 	}
-	c.answers[e] = yes
-	if !yes {
-		return nobodyAgreed(h, e)
+	c.answered.Lock()
+	c.answers[e] = answer != No
+	c.answered.Unlock()
+	if answer == No {
+		_, err := c.effectOpen(e, h)
+		return err
 	}
-	if c.config.Remembered != nil && c.config.Digest != "" {
+	if answer == Always && c.config.Remembered != nil && c.config.Digest != "" {
 		if err := c.config.Remembered.Remember(c.config.Digest, e); err != nil {
 			return diag.New(diag.Failed, CodeEffect, "remembering what was agreed to: %w", err)
 		}
@@ -196,15 +193,7 @@ func (c *core) grantsUse(h *handler, u *use) bool {
 }
 
 // has reports whether e was agreed to already, without asking.
-func (c *core) has(ctx context.Context, e Effect, h *handler) bool {
-	if granted, err := c.effectOpen(e, h); granted || err != nil {
-		return granted
-	}
-	select {
-	case <-c.asking:
-		defer func() { c.asking <- struct{}{} }()
-		return c.answers[e]
-	case <-ctx.Done():
-		return false
-	}
+func (c *core) has(e Effect, h *handler) bool {
+	granted, err := c.effectOpen(e, h)
+	return granted && err == nil
 }

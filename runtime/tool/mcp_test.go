@@ -83,8 +83,8 @@ func TestServerTools(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"demo::echo", "demo__echo", "demo_echo"} {
-		r, canonical, denied := d.Call(context.Background(), name, json.RawMessage(`{"content":"hi"}`), false)
-		if denied || r.Text != "hi" || canonical != "demo::echo" {
+		r, canonical, err := d.Call(context.Background(), name, json.RawMessage(`{"content":"hi"}`), false)
+		if err != nil || r.Text != "hi" || canonical != "demo::echo" {
 			t.Errorf("%s: %+v %q", name, r, canonical)
 		}
 	}
@@ -177,7 +177,7 @@ func TestHostileServer(t *testing.T) {
 		}
 	}
 	// Not even a tool that says it only reads is called by a step that may only read.
-	if _, _, denied := d.Call(context.Background(), "evil::read", nil, true); !denied {
+	if _, _, err := d.Call(context.Background(), "evil::read", nil, true); err == nil {
 		t.Error("a server's tool was called in a step that may only read")
 	}
 }
@@ -191,9 +191,12 @@ func TestServerNeedsConsent(t *testing.T) {
 		t.Error("a server was started of which nothing can be called")
 	}
 	asked := 0
-	d, _ = open(t, Config{Servers: []Server{testServer("demo", "demo")}, Consent: func(_ context.Context, a Ask) (bool, error) {
+	d, _ = open(t, Config{Servers: []Server{testServer("demo", "demo")}, Consent: func(_ context.Context, a Ask) (Answer, error) {
 		asked++
-		return a.Effect == External && a.Tool == "demo::echo" && strings.Contains(a.Detail, "secret"), nil
+		if a.Effect == External && a.Tool == "demo::echo" && strings.Contains(a.Detail, "secret") {
+			return Once, nil
+		}
+		return No, nil
 	}})
 	if text, denied := call(d, "demo__echo", "content", "secret"); denied || text != "secret" || asked != 1 {
 		t.Error(text, asked)

@@ -18,6 +18,7 @@ type policy struct {
 // A use is one call, understood far enough to be judged.
 type use struct {
 	detail string   // what a person is shown
+	input  string   // and what they may ask for: all that was given
 	parts  []string // each has to be allowed, and none denied: a path, an address, each command of a line
 
 	// matches says whether a pattern of this tool means part; nil: the tool has no patterns.

@@ -24,7 +24,8 @@ const (
 
 // Script runs a script of the skill, or one of its sections, in the working directory, as the tool bash
 // does and under its rules. The result is what it printed to its standard output, exactly, and at most 1 MiB; of a
-// script that fails, what it printed to its standard error too. The second result is false when it was denied.
+// script that fails, what it printed to its standard error too. The error is that of a script which did not begin: a
+// diag.Refused, or CodeUnasked, a diag.NeedsInput.
 //
 // The interpreter follows from the file's extension, or else from its first line: bash or sh for .sh, python3
 // for .py, node for .js, .mjs and .cjs, pwsh for .ps1. A whole file runs where it stands in the skill, if
@@ -34,12 +35,12 @@ const (
 // take orders from, such as PATH (see [Reserved]). It is there as SKL_ARG_SINCE_TAG in any case: letters in upper
 // case, everything that is no letter or digit as _. Two bindings with one such name and different values are refused.
 // SKL_SKILL_DIR is the skill's directory and SKL_WORK_DIR the working directory. Python neither reads nor writes __pycache__.
-func (d *Dispatcher) Script(ctx context.Context, s run.Script) (model.ToolResult, bool) {
+func (d *Dispatcher) Script(ctx context.Context, s run.Script) (model.ToolResult, error) {
 	text, err := d.script(ctx, s)
 	if err != nil {
-		return model.ToolResult{Text: bounded(text, maxResult) + err.Error(), IsError: true}, !isDenied(err)
+		return model.ToolResult{Text: bounded(text, maxResult) + err.Error(), IsError: true}, kept(err)
 	}
-	return model.ToolResult{Text: bounded(text, maxScriptOutput)}, true
+	return model.ToolResult{Text: bounded(text, maxScriptOutput)}, nil
 }
 
 func (d *Dispatcher) script(ctx context.Context, s run.Script) (string, error) {
@@ -48,6 +49,7 @@ func (d *Dispatcher) script(ctx context.Context, s run.Script) (string, error) {
 		return "", err
 	}
 	u := d.scriptUse(s.Path)
+	u.input = s.Text
 	if s.Section != "" {
 		u.detail += ", section " + s.Section
 	}

@@ -54,9 +54,9 @@ func TestScripts(t *testing.T) {
 			if _, err := exec.LookPath(c.needs); c.needs != "" && err != nil {
 				t.Skip("no", c.needs)
 			}
-			r, ok := d.Script(context.Background(), c.script)
-			if r.Text != c.want || r.IsError != c.fails || ok == c.denied {
-				t.Errorf("%+v %v, want %q", r, ok, c.want)
+			r, err := d.Script(context.Background(), c.script)
+			if r.Text != c.want || r.IsError != c.fails || (err != nil) != c.denied {
+				t.Errorf("%+v %v, want %q", r, err, c.want)
 			}
 		})
 	}
@@ -77,15 +77,15 @@ func TestScriptPolicy(t *testing.T) {
 		config := everything(&plain{})
 		config.Policy = tools(t, policy)
 		d, _ := open(t, config)
-		if r, ok := d.Script(context.Background(), run.Script{Path: "scripts/x.sh", Text: "echo"}); ok == denied {
+		if r, err := d.Script(context.Background(), run.Script{Path: "scripts/x.sh", Text: "echo"}); (err != nil) != denied {
 			t.Errorf("%s: %+v", policy, r)
 		}
 	}
 	config := everything(&plain{})
 	var asked []Ask
-	config.Consent = func(_ context.Context, a Ask) (bool, error) { asked = append(asked, a); return false, nil }
+	config.Consent = func(_ context.Context, a Ask) (Answer, error) { asked = append(asked, a); return No, nil }
 	d, _ := open(t, config)
-	if _, ok := d.Script(context.Background(), run.Script{Path: "x.sh", Section: "S", Text: "echo"}); ok || len(asked) != 1 || asked[0].Detail != "x.sh, section S" {
+	if _, err := d.Script(context.Background(), run.Script{Path: "x.sh", Section: "S", Text: "echo"}); err == nil || len(asked) != 1 || asked[0].Detail != "x.sh, section S" {
 		t.Errorf("%+v", asked)
 	}
 }

@@ -9,7 +9,8 @@
 //     everything. A subagent's policy is added to the others, so it can only
 //     narrow. A script of the skill counts as bash.
 //   - Every effect must be declared by the skill, if it declares any, and must
-//     have been granted: by --allow, by an earlier answer, or by an answer now.
+//     have been granted: by --allow, by an earlier answer, or by an answer now. Where
+//     nobody can be asked, the call waits: nothing happened, and its error is a diag.NeedsInput.
 //     read, glob, grep and list have none; write and edit need filesystem,
 //     fetch network, bash, scripts and MCP tools external.
 //   - Files are reached below the working directory only, and below the skill's
@@ -68,16 +69,18 @@ import (
 
 // Codes of errors.
 const (
-	CodeUnknown   = "tool_unknown"    // no such tool, or more than one
-	CodeDenied    = "tool_denied"     // a policy, or a call that may only read
-	CodeEffect    = "effect_denied"   // an effect that is not declared, or to which nobody agreed
-	CodeOutside   = "path_outside"    // not below the working directory
-	CodeProtected = "path_protected"  // inside, but never written
-	CodeInput     = "tool_input"      // an input that the tool does not take
-	CodeFailed    = "tool_failed"     // the tool did not do it
-	CodeServer    = "tool_server"     // an MCP server does not start or answer
-	CodeInvoke    = "invocation_deny" // model_invocation does not allow it
-	CodeAllow     = "invalid_allow"   // --allow holds something unknown
+	CodeUnknown    = "tool_unknown"      // no such tool, or more than one
+	CodeDenied     = "tool_denied"       // a policy, or a call that may only read
+	CodeEffect     = "effect_denied"     // an effect to which a person said no
+	CodeUnasked    = "effect_unanswered" // an effect to which nobody agreed yet, and nobody can be asked
+	CodeUndeclared = "effect_undeclared" // an effect that the skill does not declare
+	CodeOutside    = "path_outside"      // not below the working directory
+	CodeProtected  = "path_protected"    // inside, but never written
+	CodeInput      = "tool_input"        // an input that the tool does not take
+	CodeFailed     = "tool_failed"       // the tool did not do it
+	CodeServer     = "tool_server"       // an MCP server does not start or answer
+	CodeInvoke     = "invocation_deny"   // model_invocation does not allow it
+	CodeAllow      = "invalid_allow"     // --allow holds something unknown
 )
 
 const (
@@ -100,8 +103,8 @@ type Config struct {
 	Grant       Grant        // --allow
 	Hosts       []string     // "host", "host:port" or "*.host" that fetch and programs may reach
 
-	Consent    func(ctx context.Context, a Ask) (bool, error) // asks the person; nil says no
-	Remembered Store                                          // earlier answers; nil: none
+	Consent    func(ctx context.Context, a Ask) (Answer, error) // asks the person; nil: nobody can be asked
+	Remembered Store                                            // earlier answers; nil: none
 
 	Exec   func(ctx context.Context, c sandbox.Command) (sandbox.Result, error) // sandbox.Run; nil: no programs
 	Floor  sandbox.Tier                                                         // least confinement of programs
@@ -131,8 +134,9 @@ type core struct {
 	own      *tree // nil: the skill has no directory
 	table    table
 	files    sync.Mutex    // held over each change of a file, so that edits do not lose each other
-	asking   chan struct{} // holds a token while nobody is asked; guards answers
-	answers  map[Effect]bool
+	asking   chan struct{} // holds a token while nobody is asked
+	answered sync.Mutex
+	answers  map[Effect]bool // guarded by answered
 	interp   interpreters
 }
 
@@ -238,11 +242,12 @@ func (d *Dispatcher) For(readOnly bool) []model.Tool {
 	return out
 }
 
-// Call runs the tool that name resolves to, if every rule lets it.
-func (d *Dispatcher) Call(ctx context.Context, name string, input json.RawMessage, readOnly bool) (model.ToolResult, string, bool) {
+// Call runs the tool that name resolves to, if every rule lets it. The error is that of a call which did not take place:
+// a diag.Refused, or CodeUnasked, a diag.NeedsInput. What went wrong in a call is in the result alone.
+func (d *Dispatcher) Call(ctx context.Context, name string, input json.RawMessage, readOnly bool) (model.ToolResult, string, error) {
 	h, err := d.resolve(name)
 	if err != nil {
-		return refusal(err), "", true
+		return refusal(err), "", asRefused(err)
 	}
 	limit := maxResult
 	if h == d.table.must("fetch") {
@@ -251,9 +256,25 @@ func (d *Dispatcher) Call(ctx context.Context, name string, input json.RawMessag
 	text, err := d.call(ctx, h, input, readOnly)
 	if err != nil {
 		r := refusal(err)
-		return model.ToolResult{Text: bounded(text, limit) + r.Text, IsError: true}, h.String(), isDenied(err)
+		return model.ToolResult{Text: bounded(text, limit) + r.Text, IsError: true}, h.String(), kept(err)
 	}
-	return model.ToolResult{Text: bounded(text, limit)}, h.String(), false
+	return model.ToolResult{Text: bounded(text, limit)}, h.String(), nil
+}
+
+// kept is err if it kept a call from taking place, else nil.
+func kept(err error) error {
+	if isDenied(err) || errors.Is(err, diag.Code(CodeUnasked)) {
+		return err
+	}
+	return nil
+}
+
+// asRefused is the error of a name that nothing answers to: such a call is refused, whatever the class of err.
+func asRefused(err error) error {
+	if isDenied(err) {
+		return err
+	}
+	return diag.New(diag.Refused, CodeUnknown, "%w", err)
 }
 
 // call decides and then acts. The text may be there besides an error: what a program printed before it failed.
@@ -269,6 +290,7 @@ func (d *Dispatcher) call(ctx context.Context, h *handler, input json.RawMessage
 		return "", err
 	}
 	defer u.close()
+	u.input = string(input)
 	if err := d.permit(h, u); err != nil {
 		return "", err
 	}
@@ -355,6 +377,7 @@ func (d *Dispatcher) WriteFile(ctx context.Context, path string, data []byte) er
 		return err
 	}
 	defer u.close()
+	u.input = string(data)
 	if err := d.permit(h, u); err != nil {
 		return err
 	}

@@ -107,7 +107,21 @@ func put(t testing.TB, path, content string) {
 	}
 }
 
-func yes(context.Context, Ask) (bool, error) { return true, nil }
+func yes(context.Context, Ask) (Answer, error) { return Always, nil }
+
+// try calls with fields, and says why the call did not take place.
+func try(d *Dispatcher, name string, fields ...any) error {
+	in := map[string]any{}
+	for i := 0; i < len(fields); i += 2 {
+		in[fields[i].(string)] = fields[i+1]
+	}
+	input, err := json.Marshal(in)
+	if err != nil {
+		panic(err)
+	}
+	_, _, err = d.Call(context.Background(), name, input, false)
+	return err
+}
 
 // call calls with fields, name then value.
 func call(d *Dispatcher, name string, fields ...any) (text string, denied bool) {
@@ -119,7 +133,8 @@ func call(d *Dispatcher, name string, fields ...any) (text string, denied bool) 
 	if err != nil {
 		panic(err)
 	}
-	r, _, denied := d.Call(context.Background(), name, input, false)
+	r, _, err := d.Call(context.Background(), name, input, false)
+	denied = err != nil
 	if r.IsError && !denied {
 		return "error: " + r.Text, false
 	}
@@ -148,14 +163,14 @@ func TestAllowReadAndGrep(t *testing.T) {
 			"evil::bash", "evil__bash", "evil_bash", "::bash", "evil::read", "evil__read", "evil_read", "run::terminal_cmd", "run__terminal_cmd",
 			"write", "Write", "edit", "str_replace", "fetch", "WebFetch", "list", "LS", "glob", "bash(git status)", "read(a.txt)::bash", "",
 		} {
-			r, _, denied := d.Call(context.Background(), name, json.RawMessage(`{"command":"touch pwned","path":"pwned","content":"x"}`), false)
-			if !denied || !r.IsError {
+			r, _, err := d.Call(context.Background(), name, json.RawMessage(`{"command":"touch pwned","path":"pwned","content":"x"}`), false)
+			if diag.ClassOf(err) != diag.Refused || !r.IsError {
 				t.Errorf("%s: %q was not denied: %+v", who, name, r)
 			}
 		}
 		for _, path := range []string{"scripts/x.sh", "scripts/x.py", "bash", "read"} {
 			for _, section := range []string{"", "GET_TAG"} {
-				if r, ok := d.Script(context.Background(), run.Script{Path: path, Section: section, Text: "#!/bin/bash\ntouch pwned\n"}); ok || !r.IsError {
+				if r, err := d.Script(context.Background(), run.Script{Path: path, Section: section, Text: "#!/bin/bash\ntouch pwned\n"}); err == nil || !r.IsError {
 					t.Errorf("%s: script %s ran: %+v", who, path, r)
 				}
 			}
@@ -322,9 +337,9 @@ func TestConsentOncePerDigestAndEffect(t *testing.T) {
 	var asked []string
 	config := everything(&plain{})
 	config.Remembered, config.Digest, config.Skill = store, "sha256:1", "pdf"
-	config.Consent = func(_ context.Context, a Ask) (bool, error) {
+	config.Consent = func(_ context.Context, a Ask) (Answer, error) {
 		asked = append(asked, fmt.Sprint(a.Effect, " ", a.Tool, " ", a.Detail))
-		return true, nil
+		return Always, nil
 	}
 	d, _ := open(t, config, "a", "x")
 	var wg sync.WaitGroup
@@ -340,7 +355,7 @@ func TestConsentOncePerDigestAndEffect(t *testing.T) {
 		t.Errorf("asked %q", asked)
 	}
 	// The next run of the same bytes asks nothing; another digest asks again; a no is not remembered.
-	config.Consent = func(_ context.Context, a Ask) (bool, error) { asked = append(asked, a.Digest); return false, nil }
+	config.Consent = func(_ context.Context, a Ask) (Answer, error) { asked = append(asked, a.Digest); return No, nil }
 	asked = nil
 	d, _ = open(t, config)
 	if text, denied := call(d, "bash", "command", "echo 3"); denied || text != "3\n" {
@@ -358,6 +373,47 @@ func TestConsentOncePerDigestAndEffect(t *testing.T) {
 	}
 }
 
+// A tool to which the person said no is not offered again, and one that waits for an answer is.
+func TestNoIsNotOffered(t *testing.T) {
+	config := everything(&plain{})
+	config.Consent = func(context.Context, Ask) (Answer, error) { return No, nil }
+	d, _ := open(t, config, "a", "x")
+	offered := func() string {
+		var names []string
+		for _, m := range d.For(false) {
+			names = append(names, m.Name)
+		}
+		return strings.Join(names, " ")
+	}
+	if got := offered(); got != "bash edit fetch glob grep list read write" {
+		t.Errorf("before: %s", got)
+	}
+	if err := try(d, "write", "path", "b", "content", ""); !errors.Is(err, diag.Code(CodeEffect)) {
+		t.Errorf("%v", err)
+	}
+	if got := offered(); got != "bash fetch glob grep list read" {
+		t.Errorf("after a no to filesystem: %s", got)
+	}
+}
+
+// What is agreed to once is not remembered.
+func TestOnce(t *testing.T) {
+	store := &memory{yes: map[string]bool{}}
+	config := everything(&plain{})
+	config.Remembered, config.Digest = store, "sha256:1"
+	asked := 0
+	config.Consent = func(context.Context, Ask) (Answer, error) { asked++; return Once, nil }
+	d, _ := open(t, config)
+	for range 2 {
+		if err := try(d, "bash", "command", "echo"); err != nil {
+			t.Error(err)
+		}
+	}
+	if asked != 1 || len(store.yes) > 0 {
+		t.Errorf("asked %d times, remembers %v", asked, store.yes)
+	}
+}
+
 func TestEffects(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -365,22 +421,22 @@ func TestEffects(t *testing.T) {
 		grant    string
 		ask      bool
 		tool     string
-		denied   bool
+		code     string
 	}{
-		{"read needs nothing", []string{"none"}, "", false, "read", false},
-		{"undeclared, nobody to ask", nil, "", false, "write", true},
-		{"undeclared, agreed", nil, "", true, "write", false},
-		{"undeclared, granted", nil, "filesystem", false, "write", false},
-		{"another effect granted", nil, "network,external", false, "write", true},
-		{"the tool granted", nil, "write", false, "write", false},
-		{"the tool granted in part", nil, "write(a*)", false, "write", false},
-		{"another part granted", nil, "write(b*)", false, "write", true},
-		{"declared none", []string{"none"}, "filesystem", true, "write", true},
-		{"declared another", []string{"network"}, "filesystem", true, "write", true},
-		{"declared", []string{"filesystem"}, "", true, "write", false},
-		{"declared does not mean agreed", []string{"filesystem"}, "", false, "write", true},
-		{"bash is external", []string{"external"}, "", true, "bash", false},
-		{"bash is not filesystem", []string{"filesystem"}, "", true, "bash", true},
+		{"read needs nothing", []string{"none"}, "", false, "read", ""},
+		{"undeclared, nobody to ask", nil, "", false, "write", CodeUnasked},
+		{"undeclared, agreed", nil, "", true, "write", ""},
+		{"undeclared, granted", nil, "filesystem", false, "write", ""},
+		{"another effect granted", nil, "network,external", false, "write", CodeUnasked},
+		{"the tool granted", nil, "write", false, "write", ""},
+		{"the tool granted in part", nil, "write(a*)", false, "write", ""},
+		{"another part granted", nil, "write(b*)", false, "write", CodeUnasked},
+		{"declared none", []string{"none"}, "filesystem", true, "write", CodeUndeclared},
+		{"declared another", []string{"network"}, "filesystem", true, "write", CodeUndeclared},
+		{"declared", []string{"filesystem"}, "", true, "write", ""},
+		{"declared does not mean agreed", []string{"filesystem"}, "", false, "write", CodeUnasked},
+		{"bash is external", []string{"external"}, "", true, "bash", ""},
+		{"bash is not filesystem", []string{"filesystem"}, "", true, "bash", CodeUndeclared},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			config := everything(&plain{})
@@ -391,12 +447,15 @@ func TestEffects(t *testing.T) {
 			config.Grant, _ = ParseGrant(c.grant)
 			d, _ := open(t, config, "a", "x")
 			fields := map[string][]any{"read": {"path", "a"}, "write": {"path", "a", "content", ""}, "bash": {"command", "echo"}}[c.tool]
-			text, denied := call(d, c.tool, fields...)
-			if denied != c.denied {
-				t.Errorf("%s", text)
+			code, shown := "", d.For(false)
+			if e, _ := errors.AsType[*diag.Error](try(d, c.tool, fields...)); e != nil {
+				code = e.Code
 			}
-			seen := slices.ContainsFunc(d.For(false), func(m model.Tool) bool { return m.Name == c.tool })
-			if seen == c.denied && c.name != "another part granted" {
+			if code != c.code {
+				t.Errorf("%q, want %q", code, c.code)
+			}
+			seen := slices.ContainsFunc(shown, func(m model.Tool) bool { return m.Name == c.tool })
+			if seen != (c.code != CodeUndeclared) {
 				t.Errorf("the model sees %s: %v", c.tool, seen)
 			}
 		})
@@ -413,11 +472,11 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("a step that may only read sees %q", got)
 	}
 	for _, name := range []string{"bash", "write", "Edit", "fetch"} {
-		if _, _, denied := d.Call(context.Background(), name, json.RawMessage(`{}`), true); !denied {
+		if _, _, err := d.Call(context.Background(), name, json.RawMessage(`{}`), true); diag.ClassOf(err) != diag.Refused {
 			t.Errorf("%s was not denied", name)
 		}
 	}
-	if _, canonical, denied := d.Call(context.Background(), "Read", json.RawMessage(`{"path":"a"}`), true); denied || canonical != "read" {
+	if _, canonical, err := d.Call(context.Background(), "Read", json.RawMessage(`{"path":"a"}`), true); err != nil || canonical != "read" {
 		t.Errorf("read: %q", canonical)
 	}
 }
@@ -487,8 +546,8 @@ func TestStrictInputs(t *testing.T) {
 		`[]`, `"a"`, `null`, `{"path":"a"} {}`, `{"path":"a"}x`, `{"path":"a","path":"b"}`, `{"Path":"a"}`, `{"file_path":"a"}`, `{"path":1}`, `{"path":""}`, `{}`, ``,
 		`{"path":"a","offset":-1}`, `{"path":"a","offset":1.5}`, `{"path":"a","limit":"2"}`, `{"path":"a"`, `{"path":"` + strings.Repeat("a", maxInput) + `"}`,
 	} {
-		r, canonical, denied := d.Call(context.Background(), "read", json.RawMessage(input), false)
-		if !r.IsError || denied || canonical != "read" || !strings.Contains(r.Text, "the input of read") {
+		r, canonical, err := d.Call(context.Background(), "read", json.RawMessage(input), false)
+		if !r.IsError || err != nil || canonical != "read" || !strings.Contains(r.Text, "the input of read") {
 			t.Errorf("%.60s: %+v", input, r)
 		}
 	}
@@ -501,8 +560,8 @@ func TestStrictInputs(t *testing.T) {
 
 func TestUnknownTool(t *testing.T) {
 	d, _ := open(t, Config{})
-	r, canonical, denied := d.Call(context.Background(), "raed", nil, false)
-	if canonical != "" || !denied || r.Text != `not allowed: there is no tool "raed"` {
+	r, canonical, err := d.Call(context.Background(), "raed", nil, false)
+	if canonical != "" || diag.ClassOf(err) != diag.Refused || r.Text != `not allowed: there is no tool "raed"` {
 		t.Errorf("%+v %q", r, canonical)
 	}
 }
@@ -519,8 +578,8 @@ func ExampleDispatcher_Call() {
 	defer d.Close()
 	r, name, _ := d.Call(context.Background(), "Read", json.RawMessage(`{"path":"notes.md","offset":2}`), false)
 	fmt.Print(name, ": ", r.Text)
-	r, _, denied := d.Call(context.Background(), "Bash", json.RawMessage(`{"command":"ls"}`), false)
-	fmt.Println(denied, r.Text)
+	r, _, err = d.Call(context.Background(), "Bash", json.RawMessage(`{"command":"ls"}`), false)
+	fmt.Println(err != nil, r.Text)
 	// Output:
 	// read: two
 	// true not allowed: bash cannot be called: programs cannot be run here

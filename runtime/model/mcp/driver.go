@@ -120,6 +120,9 @@ func NewDriver(run string) *Driver {
 // Run is the name of the run.
 func (d *Driver) Run() string { return d.run }
 
+// Person reports whether the agent's client puts questions to the person itself, so that the agent cannot answer them.
+func (d *Driver) Person() bool { return d.person }
+
 // Name is "mcp".
 func (d *Driver) Name() string { return "mcp" }
 

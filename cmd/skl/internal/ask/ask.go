@@ -23,9 +23,14 @@ type Asker interface {
 	CanAsk() bool
 	// Confirm asks a yes-or-no question that no default answers.
 	Confirm(question string) (bool, error)
+	// Letters asks a question that one letter answers; usual is what Enter means, "" if it means nothing.
+	Letters(question string, letters []Letter, usual string) (string, error)
 	// Choose asks which of several options are wanted and returns their indexes, in ascending order.
 	Choose(Choice) ([]int, error)
 }
+
+// A Letter is one of the answers to a question, and what it stands for. The word starts with the letter.
+type Letter struct{ Key, Word string }
 
 // A Choice is a question that is answered by some of several options.
 type Choice struct {

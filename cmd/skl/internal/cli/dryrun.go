@@ -8,13 +8,34 @@ import (
 )
 
 // printPreview shows what a run could do.
-func (w *world) printPreview(out session.Preview) {
-	rows := [][]string{{"WHERE", "WHAT COULD HAPPEN", "", "WHEN"}}
-	for _, e := range out.Effects {
-		rows = append(rows, []string{e.Path, strings.TrimSpace(e.Kind + " " + e.Mode), e.What, e.When})
+func (w *world) printPreview(r *session.Runnable, out session.Preview, allowed []string) {
+	effects, tools := previewRows(out)
+	w.ui.Rows(effects)
+	w.ui.Print("")
+	w.ui.Rows(tools)
+	w.ui.Note("nothing was run; scripts and commands would be confined by: %s", out.Sandbox.Tier)
+	for _, m := range out.Sandbox.Missing {
+		w.ui.Note("not enforced here: %s", m)
 	}
-	w.ui.Rows(rows)
-	rows = [][]string{{"TOOL", "EFFECT", "USE", ""}}
+	if len(out.Needs) > 0 {
+		w.ui.Hint("skl run %s --allow %s", r.As, strings.Join(append(allowed, out.Needs...), ","))
+	}
+}
+
+// showPreview shows it to somebody who is asked for leave.
+func (w *world) showPreview(out session.Preview) {
+	effects, tools := previewRows(out)
+	w.ui.ShowRows(effects)
+	w.ui.Show("\n")
+	w.ui.ShowRows(tools)
+}
+
+func previewRows(out session.Preview) (effects, tools [][]string) {
+	effects = [][]string{{"WHERE", "WHAT COULD HAPPEN", "", "WHEN"}}
+	for _, e := range out.Effects {
+		effects = append(effects, []string{e.Path, strings.TrimSpace(e.Kind + " " + e.Mode), e.What, e.When})
+	}
+	tools = [][]string{{"TOOL", "EFFECT", "USE", ""}}
 	for _, t := range out.Tools {
 		use := "yes"
 		switch {
@@ -23,12 +44,7 @@ func (w *world) printPreview(out session.Preview) {
 		case t.Asks:
 			use = "asks first"
 		}
-		rows = append(rows, []string{t.Tool, t.Effect, use, cmp.Or(t.Why, t.Only)})
+		tools = append(tools, []string{t.Tool, t.Effect, use, cmp.Or(t.Why, t.Only)})
 	}
-	w.ui.Print("")
-	w.ui.Rows(rows)
-	w.ui.Note("nothing was run; scripts and commands would be confined by: %s", out.Sandbox.Tier)
-	for _, m := range out.Sandbox.Missing {
-		w.ui.Note("not enforced here: %s", m)
-	}
+	return effects, tools
 }

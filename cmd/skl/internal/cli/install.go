@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
@@ -349,7 +350,7 @@ func (w *world) agree(_ context.Context, p apply.Proposal) (bool, error) {
 		question = "install for " + strings.Join(names, ", ") + "?"
 	}
 	for {
-		answer, err := w.ui.Letters(question, []ui.Letter{{Key: "y", Word: "yes"}, {Key: "f", Word: "files"}, {Key: "n", Word: "no"}}, "y")
+		answer, err := w.ui.Letters(question, []ask.Letter{{Key: "y", Word: "yes"}, {Key: "f", Word: "files"}, {Key: "n", Word: "no"}}, "y")
 		if err != nil || answer != "f" {
 			return answer == "y", err
 		}

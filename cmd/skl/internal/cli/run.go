@@ -46,7 +46,7 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	if c.Bool("dry-run") {
 		out, err := w.runs.Preview(r, session.Request{Args: r.Plan.Words(c.Args().Tail()), Allow: splitList(c.StringSlice("allow")), Sandbox: c.String("sandbox")})
-		return w.show(out, err, func() { w.printPreview(out) })
+		return w.show(out, err, func() { w.printPreview(r, out, splitList(c.StringSlice("allow"))) })
 	}
 	q, err := w.request(c)
 	if err != nil {
@@ -61,7 +61,7 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 func (w *world) request(c *cli.Context) (q session.Request, err error) {
 	q = session.Request{Model: c.String("model"), Allow: splitList(c.StringSlice("allow")), Sandbox: c.String("sandbox"), Yes: w.ui.Yes,
 		Until: c.String("until"), Rerun: c.StringSlice("rerun"), Record: c.String("record"), Trace: c.String("trace"), AllowSequential: c.Bool("allow-sequential"),
-		Answer: w.ui.Answer}
+		Answer: w.ui.Answer, Preview: w.showPreview}
 	if q.Limits, err = parseBudget(c.String("budget")); err != nil {
 		return session.Request{}, err
 	}

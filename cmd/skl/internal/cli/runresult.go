@@ -40,7 +40,7 @@ func (w *world) printRun(r *session.Runnable, ended session.Ended, err error) er
 			return shown{err}
 		}
 	case !w.ui.JSON:
-		w.printEnd(r, ended.Record, result)
+		w.printEnd(r, ended.Record, result, err)
 	}
 	if err != nil || result.ExitCode == 0 {
 		return err
@@ -49,7 +49,7 @@ func (w *world) printRun(r *session.Runnable, ended session.Ended, err error) er
 }
 
 // printEnd shows a result to a person: the response on stdout, the rest beside it.
-func (w *world) printEnd(r *session.Runnable, record session.Record, result run.Result) {
+func (w *world) printEnd(r *session.Runnable, record session.Record, result run.Result, err error) {
 	u := w.ui
 	for _, name := range responseNames(r, result) {
 		value := cond.Text(result.Response[name])
@@ -65,7 +65,12 @@ func (w *world) printEnd(r *session.Runnable, record session.Record, result run.
 		}
 		u.Print("%s: %s", name, value)
 	}
-	if result.Message != "" && result.Pending == nil && result.Status != run.Failed { // what failed is the error
+	for _, d := range result.Denied {
+		if result.Status != run.Failed { // what failed is the error
+			u.Note("%s was not let through: %s", d.Tool, d.Why)
+		}
+	}
+	if result.Message != "" && result.Pending == nil && err == nil {
 		u.Note("%s", result.Message)
 	}
 	if result.Status == "" {
@@ -83,11 +88,17 @@ func (w *world) printEnd(r *session.Runnable, record session.Record, result run.
 		u.Hint("skl resume %s --answer %s", record.ID, scope.Quote(result.Pending.ID+"="+option))
 	case result.Status == run.Suspended && strings.HasPrefix(result.Message, "out of budget"):
 		u.Hint("skl resume %s --budget …", record.ID)
-	case result.Status == run.Suspended:
+	case result.Status == run.Suspended && !hinted(err):
 		u.Hint("skl resume %s", record.ID)
 	case result.Status == run.Failed || result.Status == run.Halted:
 		u.Hint("skl trace %s", record.ID)
 	}
+}
+
+// hinted reports whether err says itself what to type next.
+func hinted(err error) bool {
+	e, ok := errors.AsType[*diag.Error](err)
+	return ok && len(e.Hints) > 0
 }
 
 // responseNames are the fields of a response in the order of the skill's section, then any others.

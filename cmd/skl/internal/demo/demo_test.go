@@ -29,9 +29,10 @@ func (silent) Hint(string, ...any)   {}
 
 type nobody struct{}
 
-func (nobody) CanAsk() bool                     { return false }
-func (nobody) Confirm(string) (bool, error)     { return false, ask.ErrNobody }
-func (nobody) Choose(ask.Choice) ([]int, error) { return nil, ask.ErrNobody }
+func (nobody) CanAsk() bool                                         { return false }
+func (nobody) Confirm(string) (bool, error)                         { return false, ask.ErrNobody }
+func (nobody) Letters(string, []ask.Letter, string) (string, error) { return "", ask.ErrNobody }
+func (nobody) Choose(ask.Choice) ([]int, error)                     { return nil, ask.ErrNobody }
 
 func open(t *testing.T, dir string, getenv func(string) string) *scope.Scope {
 	t.Helper()

@@ -21,6 +21,7 @@ import (
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/replay"
 	"github.com/skl-project/skl/runtime/run"
+	"github.com/skl-project/skl/runtime/tool"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -203,7 +204,7 @@ func (t tester) perform(ctx context.Context, dir string, tc Case, m model.Model)
 			before = readAll(sub)
 		}
 	}
-	tools, err := t.Dispatcher(t.Runnable, work, append([]string{"filesystem", "external"}, tc.Allow...), t.sandbox, nil)
+	tools, err := t.Dispatcher(t.Runnable, work, append([]string{"filesystem", "external"}, tc.Allow...), t.sandbox, deny)
 	if err != nil {
 		return Want{}, err
 	}
@@ -269,6 +270,9 @@ func diffWant(want, got Want) []string {
 	return out
 }
 
+// deny says no for the person: a case has what it names, and asks nobody.
+func deny(context.Context, tool.Ask) (tool.Answer, error) { return tool.No, nil }
+
 // script runs a check of the skill's own, confined, in an empty working directory. It passes if it ends with 0.
 func (t tester) script(ctx context.Context, name string) ([]string, error) {
 	file := path.Join(testsDir, name)
@@ -281,16 +285,16 @@ func (t tester) script(ctx context.Context, name string) ([]string, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	tools, err := t.Dispatcher(t.Runnable, work, []string{"filesystem", "external"}, t.sandbox, nil)
+	tools, err := t.Dispatcher(t.Runnable, work, []string{"filesystem", "external"}, t.sandbox, deny)
 	if err != nil {
 		return nil, err
 	}
 	defer tools.Close()
-	result, ok := tools.Script(ctx, run.Script{Path: file, Text: string(text)})
+	result, denied := tools.Script(ctx, run.Script{Path: file, Text: string(text)})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if ok && !result.IsError {
+	if denied == nil && !result.IsError {
 		return nil, nil
 	}
 	return strings.Split(strings.TrimRight(result.Text, "\n"), "\n"), nil

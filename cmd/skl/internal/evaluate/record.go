@@ -54,7 +54,8 @@ func Record(ctx context.Context, runs *session.Runs, q RecordRequest) (Recorded,
 	if scope.Exists(filepath.Join(out.Path, caseFile)) {
 		return Recorded{}, diag.New(diag.Misuse, "exists", "%s exists already", t.Scope.Short(out.Path)).Hint("skl test %s --update takes what happens now as wanted", t.Scope.Short(t.Dir))
 	}
-	if err := t.MayRun(t.Runnable, q.Allow); err != nil {
+	once, _, err := t.Agree(t.Runnable, session.Request{Args: q.Arguments, Allow: q.Allow, Sandbox: q.Sandbox})
+	if err != nil {
 		return Recorded{}, err
 	}
 	spec, err := t.ChooseModel(q.Model)
@@ -65,7 +66,7 @@ func Record(ctx context.Context, runs *session.Runs, q RecordRequest) (Recorded,
 	if err != nil || q.DryRun {
 		return out, err
 	}
-	allow := slices.DeleteFunc(slices.Clone(q.Allow), func(s string) bool { return s == session.AllowRun })
+	allow := slices.DeleteFunc(append(once, q.Allow...), func(s string) bool { return s == session.AllowRun })
 	out.Want, err = t.record(ctx, dir, Case{Arguments: q.Arguments, Answers: q.Answers, Allow: allow}, m)
 	return out, err
 }

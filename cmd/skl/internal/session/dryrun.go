@@ -1,11 +1,8 @@
 package session
 
 import (
-	"context"
-
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/runtime/sandbox"
-	"github.com/skl-project/skl/runtime/tool"
 )
 
 // A Preview is everything that a run could do.
@@ -14,6 +11,7 @@ type Preview struct {
 	Digest  string        `json:"digest"`
 	Effects []plan.Effect `json:"effects"`
 	Tools   []Tool        `json:"tools"`
+	Needs   []string      `json:"needs"` // what --allow has to name so that the run need not ask or wait, as far as that is known
 	Sandbox Box           `json:"sandbox"`
 }
 
@@ -22,7 +20,7 @@ type Tool struct {
 	Tool    string `json:"tool"`
 	Effect  string `json:"effect"`
 	Allowed bool   `json:"allowed"`
-	Asks    bool   `json:"asks"` // its first use asks the person
+	Asks    bool   `json:"asks"` // its effect needs leave that nobody gave yet
 	Only    string `json:"only,omitempty"`
 	Why     string `json:"why,omitempty"`
 }
@@ -39,17 +37,26 @@ func (rs *Runs) Preview(r *Runnable, q Request) (Preview, error) {
 	if err := rs.fits(r, q.Args); err != nil {
 		return Preview{}, err
 	}
-	var consent func(context.Context, tool.Ask) (bool, error)
-	if rs.Ask.CanAsk() { // a run would ask; this does not
-		consent = func(context.Context, tool.Ask) (bool, error) { return false, nil }
+	out, err := rs.preview(r, q)
+	if err != nil {
+		return Preview{}, err
 	}
-	d, err := rs.Dispatcher(r, rs.Scope.Cwd, q.Allow, rs.Confinement(q.Sandbox), consent)
+	known, err := rs.mayRun(r, q.Allow)
+	if !known {
+		out.Needs = append(out.Needs, AllowRun)
+	}
+	out.Needs = append(out.Needs, split(names(rs.wants(r, out)))...)
+	return out, err
+}
+
+func (rs *Runs) preview(r *Runnable, q Request) (Preview, error) {
+	d, err := rs.Dispatcher(r, rs.Scope.Cwd, q.Allow, rs.Confinement(q.Sandbox), nil)
 	if err != nil {
 		return Preview{}, err
 	}
 	defer d.Close()
 	box := sandbox.Probe()
-	out := Preview{Skill: r.Name, Digest: r.Plan.Digest, Effects: r.Plan.Effects(q.Args), Tools: []Tool{},
+	out := Preview{Skill: r.Name, Digest: r.Plan.Digest, Effects: r.Plan.Effects(q.Args), Tools: []Tool{}, Needs: []string{},
 		Sandbox: Box{box.Tier.String(), append([]string{}, box.Enforced...), append([]string{}, box.Missing...)}}
 	for _, t := range d.Could() {
 		out.Tools = append(out.Tools, Tool{t.Tool, string(t.Effect), t.Allowed, t.Asks, t.Only, t.Why})

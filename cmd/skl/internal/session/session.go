@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -62,6 +61,8 @@ type Request struct {
 	Follow func(r *Runnable, record Record) trace.Sink
 	// Hold keeps what Follow shows out of the way until release is called.
 	Hold func() (release func())
+	// Preview shows all that the run could do to a person who is asked for leave. Nil names the command that does.
+	Preview func(Preview)
 	// Answer puts a question of the tree to a person. Its error is ask.ErrNobody where nobody can be asked.
 	Answer func(question string, options []string) (string, error)
 }
@@ -78,6 +79,7 @@ type session struct {
 	*Runnable
 	Request
 	record Record
+	wanted []Want // that nobody agreed to when the run began
 }
 
 // Check refuses a request that is wrong by itself, before anything else happens.
@@ -112,7 +114,7 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 	if len(q.Sets) > 0 || q.Until != "" {
 		return Ended{}, diag.New(diag.Misuse, "usage", "--set and --until change the replay of a run, and %s is none", spec).Hint("--model replay:RUN, or replay:last")
 	}
-	if err := rs.MayRun(r, q.Allow); err != nil {
+	if err := s.agree(false); err != nil {
 		return Ended{}, err
 	}
 	s.record.Model = spec
@@ -167,6 +169,12 @@ func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Reques
 		return Ended{}, err
 	}
 	s := &session{Runs: rs, Runnable: r, Request: q, record: record}
+	if err := rs.fits(r, record.Args); err != nil {
+		return Ended{}, err
+	}
+	if err := s.agree(true); err != nil {
+		return Ended{}, err
+	}
 	journal, records, err := run.Open(rs.RunDir(record.ID))
 	if err != nil {
 		return Ended{}, err
@@ -180,6 +188,17 @@ func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Reques
 	runner.Journal, runner.Rerun, runner.Done = journal, q.Rerun, q.Done
 	result, err := runner.Resume(ctx, s.Plan, records)
 	return s.end(result, errors.Join(err, journal.Close(), done()))
+}
+
+// agree asks for what the run is known to want. One that began may go on; what nobody agreed to waits when it comes.
+func (s *session) agree(began bool) error {
+	q := s.Request
+	if began {
+		q.Args, q.Allow = s.record.Args, append(slices.Clone(s.record.Allow), AllowRun)
+	}
+	once, wants, err := s.Agree(s.Runnable, q)
+	s.record.Allow, s.wanted = append(slices.Clone(s.record.Allow), once...), wants
+	return err
 }
 
 // end records how the run ended.
@@ -264,16 +283,6 @@ func (s *session) held() (release func()) {
 	return s.Hold()
 }
 
-// consent asks the person before the first effect of a kind, once per digest.
-func (s *session) consent(ctx context.Context, about tool.Ask) (bool, error) {
-	if !s.Runs.Ask.CanAsk() {
-		return false, nil
-	}
-	defer s.held()()
-	s.Scope.Tell.Note("%s: %s", about.Tool, about.Detail)
-	return s.Runs.Ask.Confirm(fmt.Sprintf("may %s %s? It is asked once, until the skill changes", s.Name, deed(about.Effect)))
-}
-
 // deed is an effect in words.
 func deed(e tool.Effect) string {
 	switch e {
@@ -351,7 +360,8 @@ func (s *session) replay(ctx context.Context, id string) (Ended, error) {
 	return s.end(result, errors.Join(err, sink.Close()))
 }
 
-// Drive runs an installed skill whose leaves an agent fills. Nobody is at a terminal: what is not allowed is denied.
+// Drive runs an installed skill whose leaves an agent fills. Nobody is at a terminal: what the run is known to want is put to
+// the person by the agent's client, if it does that, and never to the agent. What nobody agreed to suspends the run.
 // The run has the same name for the agent and in the list of runs.
 func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sandbox string, d *drive.Driver) (run.Result, error) {
 	r, err := rs.driven(ctx, name)
@@ -363,7 +373,14 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 	}
 	record := Record{ID: d.Run(), Skill: r.Name, Dir: r.Dir, Work: rs.Scope.Cwd, Digest: r.Plan.Digest, Args: args,
 		Model: d.Name(), Started: time.Now().UTC(), Allow: allow}
-	tools, err := rs.Dispatcher(r, rs.Scope.Cwd, record.Allow, rs.Confinement(sandbox), nil)
+	s := &session{Runs: rs, Runnable: r, Request: Request{Args: args, Allow: allow, Sandbox: sandbox}, record: record}
+	if err := s.agreeOver(ctx, d); err != nil {
+		return run.Result{}, err
+	}
+	record = s.record
+	tools, err := rs.Dispatcher(r, rs.Scope.Cwd, record.Allow, rs.Confinement(sandbox), func(_ context.Context, about tool.Ask) (tool.Answer, error) {
+		return tool.No, s.unanswered(about)
+	})
 	if err != nil {
 		return run.Result{}, err
 	}

@@ -26,8 +26,11 @@ func (silent) Hint(string, ...any)   {}
 // person can be asked, or not, and says yes.
 type person bool
 
-func (p person) CanAsk() bool                     { return bool(p) }
-func (p person) Confirm(string) (bool, error)     { return bool(p), nil }
+func (p person) CanAsk() bool                 { return bool(p) }
+func (p person) Confirm(string) (bool, error) { return bool(p), nil }
+func (p person) Letters(string, []ask.Letter, string) (string, error) {
+	return "y", map[bool]error{false: ask.ErrNobody}[bool(p)]
+}
 func (p person) Choose(ask.Choice) ([]int, error) { return nil, ask.ErrNobody }
 
 // bench has a skill that asks a model for a sentence and a person for leave.

@@ -14,7 +14,7 @@ import (
 
 // Dispatcher is what the leaves and scripts of r may call in the directory work. how is auto, strict or off; a nil
 // consent asks nobody.
-func (rs *Runs) Dispatcher(r *Runnable, work string, allow []string, how string, consent func(context.Context, tool.Ask) (bool, error)) (*tool.Dispatcher, error) {
+func (rs *Runs) Dispatcher(r *Runnable, work string, allow []string, how string, consent func(context.Context, tool.Ask) (tool.Answer, error)) (*tool.Dispatcher, error) {
 	grant, err := parseGrant(allow)
 	if err != nil {
 		return nil, err

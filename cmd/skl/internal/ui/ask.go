@@ -34,12 +34,9 @@ func (u *UI) Confirm(question string) (bool, error) {
 	return strings.EqualFold(line, "y") || strings.EqualFold(line, "yes"), nil
 }
 
-// A Letter is one of the answers to a question, and what it stands for. The word starts with the letter.
-type Letter struct{ Key, Word string }
-
 // Letters asks a question that one letter answers, without Enter; Enter takes the usual one, if there is one. Where nothing
 // may move, the answer is a line.
-func (u *UI) Letters(question string, letters []Letter, usual string) (string, error) {
+func (u *UI) Letters(question string, letters []ask.Letter, usual string) (string, error) {
 	if !u.CanAsk() {
 		return "", ask.ErrNobody
 	}
@@ -87,7 +84,7 @@ func (u *UI) Letters(question string, letters []Letter, usual string) (string, e
 }
 
 // lettersByLine is Letters where an answer is a line.
-func (u *UI) lettersByLine(question string, letters []Letter, usual string) (string, error) {
+func (u *UI) lettersByLine(question string, letters []ask.Letter, usual string) (string, error) {
 	for {
 		io.WriteString(u.Err, question+" ")
 		line, err := u.readLine()

@@ -228,7 +228,7 @@ func TestPickerFollowsTheSize(t *testing.T) {
 }
 
 func TestLetters(t *testing.T) {
-	letters := []Letter{{"y", "yes"}, {"f", "files"}, {"n", "no"}}
+	letters := []ask.Letter{{Key: "y", Word: "yes"}, {Key: "f", Word: "files"}, {Key: "n", Word: "no"}}
 	for keys, want := range map[string]string{"y": "y", "N": "n", "x|f": "f", "\r": "n", "\x1b|IDLE": "n"} {
 		s := &vt.Screen{Width: 80}
 		k := &typist{keys: strings.Split(keys, "|"), screen: s}

@@ -262,9 +262,19 @@ func escaped(text string) string {
 // Rows prints a table. The first row is the header, in upper case by convention; cells
 // are aligned, the last column is not padded. Empty tables print nothing.
 func (u *UI) Rows(rows [][]string) {
-	if len(rows) < 2 {
-		return
+	if len(rows) > 1 {
+		u.Table(tableOf(rows))
 	}
+}
+
+// ShowRows is Rows for what stands beside a question, not in the result.
+func (u *UI) ShowRows(rows [][]string) {
+	if len(rows) > 1 {
+		u.Show(u.errLook().Table(tableOf(rows)))
+	}
+}
+
+func tableOf(rows [][]string) screen.Table {
 	t := screen.Table{}
 	for i, head := range rows[0] {
 		c := screen.Column{Head: head}
@@ -290,7 +300,7 @@ func (u *UI) Rows(rows [][]string) {
 		}
 		t.Rows = append(t.Rows, cells)
 	}
-	u.Table(t)
+	return t
 }
 
 // An ErrorResult is what --json prints in place of a result.

@@ -91,6 +91,7 @@ func (l *Told) Hint(format string, args ...any)   { l.say("hint", format, args) 
 // Nobody answers no question.
 type Nobody struct{}
 
-func (Nobody) CanAsk() bool                     { return false }
-func (Nobody) Confirm(string) (bool, error)     { return false, ask.ErrNobody }
-func (Nobody) Choose(ask.Choice) ([]int, error) { return nil, ask.ErrNobody }
+func (Nobody) CanAsk() bool                                         { return false }
+func (Nobody) Confirm(string) (bool, error)                         { return false, ask.ErrNobody }
+func (Nobody) Letters(string, []ask.Letter, string) (string, error) { return "", ask.ErrNobody }
+func (Nobody) Choose(ask.Choice) ([]int, error)                     { return nil, ask.ErrNobody }
