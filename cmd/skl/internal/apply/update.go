@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
@@ -101,7 +103,8 @@ func (a *Applier) widen(ctx context.Context, f *scope.Files, upgrade func(string
 		if want.Kind != lock.Range || !upgrade(want.Name) {
 			continue
 		}
-		newest, err := latest(ctx, rs, want)
+		had, _ := f.Lock.Skill(want.Name)
+		newest, err := latest(ctx, rs, want, had.Version)
 		if resolver.Dropped(err) {
 			continue // the range stays, and so does what is told of it
 		}
@@ -123,9 +126,20 @@ func (a *Applier) widen(ctx context.Context, f *scope.Files, upgrade func(string
 	return nil
 }
 
-// latest is the newest stable release of a want, whatever its range says.
-func latest(ctx context.Context, rs *resolver.Resolver, want resolver.Named) (lock.Skill, error) {
-	want.Ref.Version, want.Kind = "", ""
+// latest is the newest stable release of a want, whatever its range says. Whoever has a prerelease, have, beyond it gets the
+// newest of all: what is older is no news.
+func latest(ctx context.Context, rs *resolver.Resolver, want resolver.Named, have string) (lock.Skill, error) {
+	stable := want
+	stable.Ref.Version, stable.Kind = "", ""
+	s, err := rs.Choose(ctx, stable)
+	had, herr := semver.StrictNewVersion(have)
+	if err != nil || herr != nil || had.Prerelease() == "" {
+		return s, err
+	}
+	if v, err := semver.StrictNewVersion(s.Version); err == nil && v.GreaterThan(had) {
+		return s, nil
+	}
+	want.Ref.Version, want.Kind = ">="+have, lock.Range
 	return rs.Choose(ctx, want)
 }
 
@@ -134,7 +148,7 @@ type Outdated struct {
 	Name   string `json:"name"`
 	Locked string `json:"locked"`
 	Wanted string `json:"wanted"` // newest within the constraint; "" if gone
-	Latest string `json:"latest"` // newest stable; "" if gone
+	Latest string `json:"latest"` // newest stable, or of all for a prerelease beyond it; "" if gone
 	Ref    string `json:"ref"`
 	Held   string `json:"held,omitempty"` // reason
 	Gone   string `json:"gone,omitempty"` // "since VERSION" or "at COMMIT (DATE)": its source no longer holds it there
@@ -157,7 +171,7 @@ func (a *Applier) outdated(ctx context.Context, rs *resolver.Resolver, f *scope.
 	}
 	out.Wanted, out.Latest = wanted.Version, wanted.Version
 	if want.Kind == lock.Range {
-		newest, err := latest(ctx, rs, want)
+		newest, err := latest(ctx, rs, want, wanted.Version)
 		if resolver.Dropped(err) {
 			beyond := want
 			beyond.Ref.Version, beyond.Kind = "", ""
