@@ -18,7 +18,10 @@ type PluginReader interface {
 
 // market leads from market:NAME/plugin[/skill] to the place of the plugin.
 func (rs *Resolver) market(ctx context.Context, r ref.Ref) (Place, error) {
-	at, ok := rs.Market(r.Host)
+	at, ok, err := rs.Market(r.Host)
+	if err != nil {
+		return Place{}, err
+	}
 	if !ok || rs.Plugins == nil {
 		return Place{}, diag.New(diag.Misuse, "unknown_market", "there is no marketplace %q", r.Host).
 			Hint("skl source add market URL|owner/repo|DIR --name %s", r.Host)

@@ -78,7 +78,7 @@ func TestNamesOnRegistries(t *testing.T) {
 				}
 				return "https://corp.example", nil
 			}
-			rs.Market = func(name string) (ref.Ref, bool) { return ref.Ref{}, tt.market }
+			rs.Market = func(name string) (ref.Ref, bool, error) { return ref.Ref{}, tt.market, nil }
 			place, err := rs.Locate(t.Context(), ask(t, "", tt.ref).Ref)
 			got := place.Binding + " " + place.Ref.URL
 			if e, ok := errors.AsType[*diag.Error](err); ok {

@@ -49,8 +49,8 @@ type Resolver struct {
 	HasNamespace func(ctx context.Context, url, namespace string) (bool, error)
 	// ForgeURL is the clone URL of a repository on a configured or well-known forge.
 	ForgeURL func(forge, owner, repo string) (string, error)
-	// Market is the ref of a marketplace that was added, ok=false if there is none.
-	Market func(name string) (r ref.Ref, ok bool)
+	// Market is the ref of a marketplace that was added, ok=false if there is none. Its error is that of a name that means two.
+	Market func(name string) (r ref.Ref, ok bool, err error)
 	// Plugins reads marketplaces. Nil refuses market refs.
 	Plugins PluginReader
 	// Undecided says what becomes of a lock entry when nobody answers who owns its ref: nil lets it pass. A nil
@@ -162,8 +162,8 @@ func (rs *Resolver) owner(ctx context.Context, namespace string) (string, error)
 			return "registry:" + name, nil
 		}
 	}
-	if _, ok := rs.Market(namespace); ok {
-		return "market:" + namespace, nil
+	if _, ok, err := rs.Market(namespace); ok || err != nil {
+		return "market:" + namespace, err
 	}
 	return "forge:github", nil
 }

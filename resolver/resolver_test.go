@@ -61,7 +61,7 @@ func resolverOf(l *library, bindings map[string]string) *Resolver {
 		ForgeURL: func(forge, owner, repo string) (string, error) {
 			return "https://" + forge + ".example/" + owner + "/" + repo + ".git", nil
 		},
-		Market: func(string) (ref.Ref, bool) { return ref.Ref{}, false },
+		Market: func(string) (ref.Ref, bool, error) { return ref.Ref{}, false, nil },
 	}
 }
 

@@ -507,7 +507,7 @@ func locks() (out []clone) {
 	for _, name := range honest {
 		out = append(out, clone{name: "lock with " + name + " as URL", plant: func(p *planter) {
 			p.unvendored()
-			p.edit("skl.lock", p.honest.url+"/good/tools.git", strings.NewReplacer("PLACE", p.place, "TRAP", p.trap).Replace(urls[name]))
+			p.edit("skl.lock", "https://github.com/good/tools.git", strings.NewReplacer("PLACE", p.place, "TRAP", p.trap).Replace(urls[name]))
 			p.refuses = []string{"ci"}
 		}})
 	}

@@ -137,6 +137,7 @@ var outsideScopes = map[string]string{
 	"internal/evaluate/evaluate.go script":           "a new directory of skl's own making",
 	"internal/scope/hosts.go canLink":                "a new directory of skl's own making",
 	"internal/ship/draft.go draft":                   "confined by an os.Root",
+	"internal/scope/market.go ReadDir":               "confined by an os.Root",
 	"internal/scope/market.go ReadFile":              "confined by an os.Root",
 	"internal/form/form.go hasLowerCase":             "asks whether something is there, and reads nothing of it",
 	"internal/form/form.go skillsBelow":              "asks whether something is there, and reads nothing of it",

@@ -120,25 +120,53 @@ func (c *Config) DefaultRegistry() (name string, r Registry, ok bool) {
 	return "", Registry{}, false
 }
 
-// ForgeURL is the clone URL of a repository: of a configured forge, else of
-// github, gitlab or codeberg. Its error has code unknown_forge and names the
-// forges there are.
+// wellKnown are the forges that need no configuration, by their own addresses.
+var wellKnown = map[string]string{"github": "https://github.com", "gitlab": "https://gitlab.com", "codeberg": "https://codeberg.org"}
+
+// ForgeURL is the canonical clone URL of a repository: on github, gitlab and codeberg their own, whatever address is
+// configured for them (see [Config.Reach]), so that it means the same for everybody; else that of the configured forge.
+// Its error has code unknown_forge and names the forges there are.
 func (c *Config) ForgeURL(name, owner, repo string) (string, error) {
-	base, ok := c.Forges[name]
+	base, ok := wellKnown[name]
 	if !ok {
-		switch name {
-		case "github":
-			base = "https://github.com"
-		case "gitlab":
-			base = "https://gitlab.com"
-		case "codeberg":
-			base = "https://codeberg.org"
-		default:
-			return "", diag.New(diag.Misuse, "unknown_forge", "there is no forge %q", name).
-				Meant(c.forgeNames()...).Hint("add [forge.%s] with url = %q to config.toml", tomledit.QuoteKey(name), "https://…")
-		}
+		base, ok = c.Forges[name]
+	}
+	if !ok {
+		return "", diag.New(diag.Misuse, "unknown_forge", "there is no forge %q", name).
+			Meant(c.forgeNames()...).Hint("add [forge.%s] with url = %q to config.toml", tomledit.QuoteKey(name), "https://…")
 	}
 	return base + "/" + owner + "/" + repo + ".git", nil
+}
+
+// Reach is where a clone URL is fetched from here: that of a repository on github, gitlab or codeberg is at the address
+// that is configured for the forge, if one is; every other is itself.
+func (c *Config) Reach(cloneURL string) string {
+	for name, own := range wellKnown {
+		base, ok := c.Forges[name]
+		if rest, on := below(cloneURL, own); ok && on {
+			return base + rest
+		}
+	}
+	return cloneURL
+}
+
+// Canonical is the clone URL that [Config.Reach] leads to cloneURL, or else cloneURL.
+func (c *Config) Canonical(cloneURL string) string {
+	for name, own := range wellKnown {
+		base, ok := c.Forges[name]
+		if rest, on := below(cloneURL, base); ok && on {
+			return own + rest
+		}
+	}
+	return cloneURL
+}
+
+// below gives what follows base in a URL, from the slash on. The case of the scheme and of the host does not matter.
+func below(url, base string) (rest string, ok bool) {
+	if len(url) <= len(base) || url[len(base)] != '/' || !strings.EqualFold(url[:len(base)], base) {
+		return "", false
+	}
+	return url[len(base):], true
 }
 
 // Origin says how to talk to the server at host, a URL's host with its port. The

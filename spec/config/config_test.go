@@ -152,10 +152,20 @@ func TestForgeURL(t *testing.T) {
 			t.Errorf("%s: %s, %v", tt[0], got, err)
 		}
 	}
-	if got, err := Merge(nil, parse(t, "[forge.github]\nurl = \"file:///srv/git/\"\n")).ForgeURL("github", "o", "r"); err != nil || got != "file:///srv/git/o/r.git" {
-		t.Errorf("a configured github is at %s, %v", got, err)
+	m := Merge(nil, parse(t, "[forge.github]\nurl = \"file:///srv/git/\"\n"))
+	got, err := m.ForgeURL("github", "o", "r")
+	if err != nil || got != "https://github.com/o/r.git" || m.Reach(got) != "file:///srv/git/o/r.git" || m.Canonical(m.Reach(got)) != got {
+		t.Errorf("a configured github: %s at %s, %v", got, m.Reach(got), err)
 	}
-	_, err := c.ForgeURL("gitub", "o", "r")
+	for _, other := range []string{"https://github.com.example/o/r.git", "https://github.company/o/r", "https://gitlab.com/o/r.git", "git@github.com:o/r.git", "https://github.com"} {
+		if m.Reach(other) != other {
+			t.Errorf("%s is fetched from %s", other, m.Reach(other))
+		}
+	}
+	if at := m.Reach("https://GitHub.com/o/r"); at != "file:///srv/git/o/r" {
+		t.Errorf("the case of a host: %s", at)
+	}
+	_, err = c.ForgeURL("gitub", "o", "r")
 	if e, ok := err.(*diag.Error); !ok || e.Code != "unknown_forge" || !slices.Equal(e.Candidates, []string{"codeberg", "corp", "github", "gitlab"}) {
 		t.Errorf("unknown forge: %v", err)
 	}

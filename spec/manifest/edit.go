@@ -120,6 +120,11 @@ func (m *Manifest) SetNamespace(namespace, binding string) error {
 	return m.edit(func(doc *tomledit.Doc) error { return set(doc, []string{"namespace", namespace}, quoted(binding)) })
 }
 
+// SetMarket says where the marketplace of a name is.
+func (m *Manifest) SetMarket(name, ref string) error {
+	return m.edit(func(doc *tomledit.Doc) error { return set(doc, []string{"market", name, "ref"}, quoted(ref)) })
+}
+
 // AddAck accepts a conflict, or gives one that is accepted already a new reason.
 func (m *Manifest) AddAck(a Ack) error {
 	return m.edit(func(doc *tomledit.Doc) error {

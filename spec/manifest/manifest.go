@@ -26,6 +26,7 @@ type Manifest struct {
 	Skills     []Skill // in the order of the file; names are unique
 	Targets    Targets
 	Namespaces map[string]string // namespace → "registry:NAME", "forge:NAME" or "market:NAME"
+	Markets    map[string]string // name → ref of the marketplace, without which refs "market:NAME/plugin" lead nowhere
 	Acks       []Ack
 	Package    Package
 	Warnings   []diag.Finding // keys that are not known

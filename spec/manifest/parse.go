@@ -24,7 +24,7 @@ const code = "manifest_invalid"
 
 // read makes a Manifest of what r reads.
 func read(r *tomledit.Reader) (*Manifest, error) {
-	p := parser{Reader: r, m: &Manifest{Namespaces: map[string]string{}, file: r.File, doc: r.Doc}}
+	p := parser{Reader: r, m: &Manifest{Namespaces: map[string]string{}, Markets: map[string]string{}, file: r.File, doc: r.Doc}}
 	for _, f := range r.Doc.Root.Fields {
 		switch f.Key {
 		case "skills":
@@ -33,6 +33,8 @@ func read(r *tomledit.Reader) (*Manifest, error) {
 			p.Table(f, p.target)
 		case "namespace":
 			p.Table(f, p.namespace)
+		case "market":
+			p.Table(f, p.market)
 		case "ack":
 			p.acks(f)
 		case "package":
@@ -167,6 +169,29 @@ func (p *parser) namespace(f tomledit.Field) {
 		p.Fail(f.Value, "namespace %q is bound to %q, which is not registry:NAME, forge:NAME or market:NAME", f.Key, binding)
 	}
 	p.m.Namespaces[f.Key] = binding
+}
+
+func (p *parser) market(entry tomledit.Field) {
+	if r, err := ref.Parse("market:" + entry.Key + "/x"); err != nil || r.Host != entry.Key {
+		p.Fail(entry.Value, "%q cannot be the name of a market: names use letters, digits, \".\", \"_\" and \"-\"", entry.Key)
+	}
+	text := ""
+	p.Table(entry, func(f tomledit.Field) {
+		if f.Key != "ref" {
+			p.Unknown(f)
+			return
+		}
+		text = p.Text(f)
+		if r, err := ref.Parse(text); err != nil {
+			p.Fail(f.Value, "%w", err)
+		} else if r.Kind == ref.Market {
+			p.Fail(f.Value, "ref %q of market %s is a marketplace itself", text, entry.Key)
+		}
+	})
+	if text == "" {
+		p.Fail(entry.Value, "market %s has no ref", entry.Key)
+	}
+	p.m.Markets[entry.Key] = text
 }
 
 func (p *parser) acks(list tomledit.Field) {

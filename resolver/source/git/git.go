@@ -75,6 +75,8 @@ type Source struct {
 	Git      string   // path of the git program; "" means that of PATH in Environ, "-" means none
 	MaxPack  int64    // bytes of one pack; 0 means 512 MiB
 	Progress diag.Progress
+	// Reach is where a clone URL is fetched from, which may be a mirror; nil means from itself.
+	Reach func(cloneURL string) string
 
 	mu    sync.Mutex
 	repos map[string]*repo // by URL
@@ -90,6 +92,11 @@ var (
 func (s *Source) repo(rawURL string) (*repo, error) {
 	if err := ref.CheckGitURL(rawURL); err != nil {
 		return nil, diag.New(diag.Misuse, "invalid_ref", "%q is not a clone URL: %w", diag.Printable(show(rawURL)), err)
+	}
+	if s.Reach != nil {
+		if rawURL = s.Reach(rawURL); ref.CheckGitURL(rawURL) != nil {
+			return nil, diag.New(diag.Misuse, "invalid_ref", "%q is not a clone URL", diag.Printable(show(rawURL)))
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

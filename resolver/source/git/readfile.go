@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -15,6 +16,36 @@ import (
 
 // maxReadFile bounds a file that is read alone, in bytes.
 const maxReadFile = 8 << 20
+
+// ReadDir returns the names in one directory of a commit, "" for the root, sorted; those of directories end in a slash. A path that
+// is no directory there is an error that is [fs.ErrNotExist].
+func (s *Source) ReadDir(ctx context.Context, rawURL string, commit ref.Commit, dir string) ([]string, error) {
+	_, snap, err := s.open(ctx, rawURL, commit)
+	if err != nil {
+		return nil, err
+	}
+	id, ok, err := snap.tree(dir)
+	if err != nil || !ok {
+		return nil, errors.Join(err, &fs.PathError{Op: "read", Path: dir, Err: fs.ErrNotExist})
+	}
+	data, err := snap.treeData(id)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for e, err := range treeEntries(data) {
+		switch {
+		case err != nil:
+			return nil, explain(rawURL, snap.commit, err)
+		case e.mode&modeType == modeTree:
+			names = append(names, e.name+"/")
+		default:
+			names = append(names, e.name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
 
 // ReadFile returns one regular file of a commit. A path that is no file there is an
 // error that is [fs.ErrNotExist].

@@ -43,6 +43,9 @@ type Files interface {
 	// ReadFile returns the file at a slash path from the root of the repository.
 	// A file that is not there is an error that is [fs.ErrNotExist].
 	ReadFile(ctx context.Context, path string) ([]byte, error)
+	// ReadDir returns the names in the directory at a slash path, "" for the root, sorted; those of directories end in a
+	// slash. A directory that is not there is an error that is [fs.ErrNotExist].
+	ReadDir(ctx context.Context, path string) ([]string, error)
 }
 
 // A Marketplace is one marketplace.json.

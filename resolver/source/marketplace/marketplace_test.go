@@ -32,6 +32,24 @@ func (f tree) ReadFile(_ context.Context, path string) ([]byte, error) {
 	return nil, fmt.Errorf("reading %s: %w", path, fs.ErrNotExist)
 }
 
+func (f tree) ReadDir(_ context.Context, dir string) ([]string, error) {
+	var names []string
+	for file := range f {
+		rest, ok := strings.CutPrefix(file, dir+"/")
+		if dir == "" {
+			rest, ok = file, true
+		}
+		if name, below, deep := strings.Cut(rest, "/"); ok {
+			names = append(names, name+map[bool]string{true: "/"}[deep && below != ""])
+		}
+	}
+	slices.Sort(names)
+	if names == nil {
+		return nil, fmt.Errorf("reading %s: %w", dir, fs.ErrNotExist)
+	}
+	return slices.Compact(names), nil
+}
+
 // one is a marketplace with one plugin that has this source.
 func one(t *testing.T, metadata, source string) Plugin {
 	t.Helper()
@@ -257,6 +275,20 @@ func (b bare) ReadFile(ctx context.Context, path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
 	}
 	return out, nil
+}
+
+func (b bare) ReadDir(ctx context.Context, dir string) ([]string, error) {
+	out, err := exec.CommandContext(ctx, "git", "--git-dir", string(b), "ls-tree", "HEAD:"+dir).Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, fs.ErrNotExist)
+	}
+	var names []string
+	for line := range strings.Lines(string(out)) {
+		kind, name, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
+		names = append(names, name+map[bool]string{true: "/"}[strings.Contains(kind, " tree ")])
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // dirs are the directories with a SKILL.md.

@@ -1,6 +1,7 @@
 package marketplace
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,7 +20,9 @@ type Selection struct {
 	Paths []string // directories from the root of the repository, sorted: skills, or folders of skills
 
 	root  string
-	other []string
+	other []string // parts of the plugin that are no skills
+	names []string // in its directory
+	gone  bool     // the directory is not there
 }
 
 // extension is the key of a plugin.json under which one repository names skills that
@@ -55,7 +58,34 @@ func (p Plugin) Skills(ctx context.Context, files Files, root string) (Selection
 	}
 	slices.Sort(s.Paths)
 	s.Paths = slices.Compact(s.Paths)
-	return s, nil
+	return s, s.look(ctx, files)
+}
+
+// usual are the parts of a plugin that agents find by their names, without a manifest.
+var usual = map[string]string{"agents/": "agents", "commands/": "commands", "hooks/": "hooks", "output-styles/": "output styles",
+	".mcp.json": "mcpServers", ".lsp.json": "lspServers"}
+
+// shownNames is how many names of a plugin's directory are told when nothing else is known of it.
+const shownNames = 8
+
+// look notes what lies in the plugin's directory besides skills: what agents know, or else the names of all.
+func (s *Selection) look(ctx context.Context, files Files) error {
+	names, err := files.ReadDir(ctx, s.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.gone = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if kind, ok := usual[name]; ok && !slices.Contains(s.other, kind) {
+			s.other = append(s.other, kind)
+		}
+	}
+	slices.Sort(s.other)
+	s.names = names
+	return nil
 }
 
 // manifest adds what the plugin's own manifest says, if it has one.
@@ -143,8 +173,17 @@ func (s Selection) None(plugin string) error {
 		where = "at " + strings.Join(s.Paths, ", ")
 	}
 	e := diag.New(diag.Misuse, source.CodeNoSkill, "plugin %s has no skills %s", plugin, where)
-	if len(s.other) > 0 {
+	switch {
+	case s.gone:
+		e.Hint("its directory %s is not there: its marketplace leads nowhere", cmp.Or(s.root, "."))
+	case len(s.other) > 0:
 		e.Hint("it has %s, which skl does not install", strings.Join(s.other, ", "))
+	case len(s.names) > shownNames:
+		e.Hint("its directory holds %s and %d more", strings.Join(s.names[:shownNames], ", "), len(s.names)-shownNames)
+	case len(s.names) > 0:
+		e.Hint("its directory holds %s", strings.Join(s.names, ", "))
+	default:
+		e.Hint("its directory is empty")
 	}
 	return e
 }

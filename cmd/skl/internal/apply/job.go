@@ -153,7 +153,7 @@ func (j *job) put(s selection) error {
 	m := j.files.Manifest
 	if have, ok := m.Skill(s.entry.Name); ok && have.Ref != s.entry.Ref {
 		old, ok := j.files.Lock.Skill(s.entry.Name)
-		same := ok && old.URL == s.found.Lock.URL && old.Path == s.found.Lock.Path
+		same := ok && j.Config.Canonical(old.URL) == j.Config.Canonical(s.found.Lock.URL) && old.Path == s.found.Lock.Path
 		if !same && !j.force {
 			return diag.New(diag.Misuse, "same_name", "skl.toml has a skill called %q already, from %s", s.entry.Name, have.Ref).At(m.Where(s.entry.Name)).
 				Hint("skl remove %s", s.entry.Name).Hint("replace it: add --force")
@@ -170,6 +170,15 @@ func (j *job) put(s selection) error {
 	}
 	if ns := s.named.Ref.Namespace(); ns != "" && s.binding != "" && m.Namespaces[ns] == "" && j.Config.Namespaces[ns] == "" {
 		if err := m.SetNamespace(ns, s.binding); err != nil {
+			return err
+		}
+	}
+	market, bound := strings.CutPrefix(s.binding, "market:")
+	if s.named.Ref.Kind == ref.Market {
+		market, bound = s.named.Ref.Host, true
+	}
+	if bound {
+		if err := j.RecordMarket(m, market); err != nil {
 			return err
 		}
 	}

@@ -201,6 +201,7 @@ var errorCodes = [][2]string{
 	{"log_storage", "a registry cannot read its own transparency log"},
 	{"manifest_invalid", "skl.toml has a mistake"},
 	{"marker_block", "the markers of an instruction file do not pair up, so it is left alone"},
+	{"market_differs", "skl.toml and the configuration put a marketplace of one name at different places"},
 	{"marketplace_invalid", "a marketplace.json has a mistake"},
 	{"max_tokens", "the limit of tokens left no room for a handle"},
 	{"mcp_answer", "an answer of an agent does not fit its step"},

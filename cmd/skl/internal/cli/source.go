@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -30,13 +33,29 @@ func addSource(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	at, plugins, err := w.AddMarket(ctx, scope.MarketRequest{Ref: c.Args().Get(1), Name: c.String("name"), DryRun: c.Bool("dry-run")})
 	return w.show(sourceResult{[]scope.Place{at}}, err, func() {
-		usable := 0
+		with, without, elsewhere, broken := 0, 0, 0, 0
 		for _, p := range plugins {
-			if p.Problem == "" {
-				usable++
+			switch {
+			case p.Skills == nil && p.Problem != "":
+				broken++
+			case p.Skills == nil:
+				elsewhere++
+			case *p.Skills == 0:
+				without++
+			default:
+				with++
 			}
 		}
-		w.ui.Print("marketplace %s: %s, %d usable", at.Name, diag.Count(len(plugins), "plugin"), usable)
+		said := []string{fmt.Sprintf("%d with skills", with)}
+		for _, part := range []struct {
+			n    int
+			what string
+		}{{without, "without"}, {elsewhere, "in other repositories, not looked at"}, {broken, "not usable"}} {
+			if part.n > 0 {
+				said = append(said, fmt.Sprintf("%d %s", part.n, part.what))
+			}
+		}
+		w.ui.Print("marketplace %s: %s: %s", at.Name, diag.Count(len(plugins), "plugin"), strings.Join(said, ", "))
 		w.ui.Hint("skl source list %s    skl install market:%s/PLUGIN", at.Name, at.Name)
 	})
 }
@@ -54,11 +73,12 @@ func listSources(ctx context.Context, w *world, c *cli.Context) error {
 	if name := c.Args().First(); name != "" {
 		return w.listPlugins(ctx, name)
 	}
-	out := sourceResult{w.Places()}
-	return w.show(out, nil, func() {
-		rows := [][]string{{"KIND", "NAME", "REF"}}
+	places, err := w.Places()
+	out := sourceResult{places}
+	return w.show(out, err, func() {
+		rows := [][]string{{"KIND", "NAME", "IN", "REF"}}
 		for _, s := range out.Sources {
-			rows = append(rows, []string{s.Kind, s.Name, s.Ref})
+			rows = append(rows, []string{s.Kind, s.Name, orDash(s.In), s.Ref})
 		}
 		w.ui.Rows(rows)
 	})
@@ -67,13 +87,16 @@ func listSources(ctx context.Context, w *world, c *cli.Context) error {
 func (w *world) listPlugins(ctx context.Context, name string) error {
 	plugins, err := w.Plugins(ctx, name)
 	return w.show(map[string]any{"plugins": plugins}, err, func() {
-		rows := [][]string{{"PLUGIN", "VERSION", "DESCRIPTION"}}
+		rows := [][]string{{"PLUGIN", "VERSION", "SKILLS", "DESCRIPTION"}}
 		for _, p := range plugins {
-			shown := cut(p.Description, 70)
+			shown, skills := cut(p.Description, 70), "?"
+			if p.Skills != nil {
+				skills = strconv.Itoa(*p.Skills)
+			}
 			if p.Problem != "" {
 				shown = "not usable: " + p.Problem
 			}
-			rows = append(rows, []string{p.Name, orDash(p.Version), shown})
+			rows = append(rows, []string{p.Name, orDash(p.Version), skills, shown})
 		}
 		w.ui.Rows(rows)
 		w.ui.Hint("skl install market:%s/PLUGIN", name)

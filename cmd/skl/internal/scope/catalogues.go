@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/skl-project/skl/resolver/source/marketplace"
 	"github.com/skl-project/skl/spec/config"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
@@ -18,20 +17,34 @@ type Place struct {
 	Kind string `json:"kind"` // market or forge
 	Name string `json:"name"`
 	Ref  string `json:"ref"`
+	In   string `json:"in"` // where that is written: config.toml, skl.toml, or "" of a forge that needs no configuration
 }
 
-// Places are the configured marketplaces, and the forges, each sorted by name.
-func (sc *Scope) Places() []Place {
+// Places are the marketplaces of the configuration and of skl.toml, and the forges, each sorted by name.
+func (sc *Scope) Places() ([]Place, error) {
+	f, err := sc.Load()
+	if err != nil {
+		return nil, err
+	}
 	out := []Place{}
 	for _, name := range slices.Sorted(maps.Keys(sc.Config.Markets)) {
-		out = append(out, Place{"market", name, sc.Config.Markets[name]})
+		out = append(out, Place{"market", name, sc.Config.Markets[name], "config.toml"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Manifest.Markets)) {
+		if at := f.Manifest.Markets[name]; sc.whole(at) != sc.whole(sc.Config.Markets[name]) {
+			out = append(out, Place{"market", name, at, "skl.toml"})
+		}
 	}
 	forges := map[string]string{"github": "https://github.com", "gitlab": "https://gitlab.com", "codeberg": "https://codeberg.org"}
 	maps.Copy(forges, sc.Config.Forges)
 	for _, name := range slices.Sorted(maps.Keys(forges)) {
-		out = append(out, Place{"forge", name, forges[name]})
+		in := ""
+		if sc.Config.Forges[name] != "" {
+			in = "config.toml"
+		}
+		out = append(out, Place{"forge", name, forges[name], in})
 	}
-	return out
+	return out, nil
 }
 
 // A MarketRequest asks to write a marketplace into the configuration.
@@ -50,7 +63,7 @@ func (sc *Scope) AddMarket(ctx context.Context, q MarketRequest) (Place, []Plugi
 	if r.Kind == ref.Local {
 		r.Path = filepath.ToSlash(Absolute(sc.Cwd, filepath.FromSlash(r.Path))) // the configuration has no directory of its own
 	}
-	m, err := sc.ReadMarket(ctx, r)
+	m, err := sc.readMarket(ctx, r)
 	if err != nil {
 		return Place{}, nil, err
 	}
@@ -59,7 +72,7 @@ func (sc *Scope) AddMarket(ctx context.Context, q MarketRequest) (Place, []Plugi
 		return Place{}, nil, diag.New(diag.Misuse, "exists", "there is a marketplace %q already, from %s", name, old).Hint("add --name OTHER")
 	}
 	err = sc.EditConfig(q.DryRun, func(cfg *config.Config) error { return cfg.SetMarket(name, r.String()) })
-	return Place{"market", name, r.String()}, pluginsOf(m), err
+	return Place{"market", name, r.String(), "config.toml"}, m.plugins, err
 }
 
 // RemoveMarket takes a marketplace out of the configuration.
@@ -79,30 +92,26 @@ type Plugin struct {
 	Name        string `json:"name"`
 	Version     string `json:"version"`
 	Description string `json:"description"`
-	Problem     string `json:"problem,omitempty"` // why it cannot be used
+	Skills      *int   `json:"skills"`            // how many it has; null where nobody looked, since it lies elsewhere
+	Problem     string `json:"problem,omitempty"` // why it cannot be used, or what it has instead of skills
 }
 
 // Plugins lists the plugins of a marketplace.
 func (sc *Scope) Plugins(ctx context.Context, market string) ([]Plugin, error) {
-	r, ok := sc.Market(market)
-	if !ok {
-		return nil, sc.unknownMarket(market).Hint("skl source add market URL|owner/repo|DIR")
-	}
-	m, err := sc.ReadMarket(ctx, r)
+	f, err := sc.Load()
 	if err != nil {
 		return nil, err
 	}
-	return pluginsOf(m), nil
-}
-
-func pluginsOf(m marketplace.Marketplace) []Plugin {
-	out := []Plugin{}
-	for _, p := range m.Plugins {
-		one := Plugin{Name: p.Name, Version: p.Version, Description: p.Description}
-		if p.Invalid != nil {
-			one.Problem = p.Invalid.Error()
-		}
-		out = append(out, one)
+	if err := sc.CheckLocal(f); err != nil {
+		return nil, err
 	}
-	return out
+	r, ok, err := sc.Market(f.Manifest, market)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, sc.unknownMarket(market).Hint("skl source add market URL|owner/repo|DIR")
+	}
+	m, err := sc.readMarket(ctx, r)
+	return m.plugins, err
 }

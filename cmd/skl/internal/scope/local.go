@@ -26,10 +26,18 @@ func (sc *Scope) CheckLocal(f *Files) error {
 		return err
 	}
 	top := sc.gitTop()
+	type entry struct{ name, ref string }
+	var all []entry
 	for _, s := range f.Manifest.Skills {
-		r, err := ref.Parse(s.Ref)
+		all = append(all, entry{s.Name, s.Ref})
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Manifest.Markets)) {
+		all = append(all, entry{"market " + name, f.Manifest.Markets[name]})
+	}
+	for _, s := range all {
+		r, err := ref.Parse(s.ref)
 		if err == nil && !trusted && sc.leadsInward(r) {
-			return diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is on this machine or its network", sc.Short(f.ManifestPath), s.Name, r).
+			return diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is on this machine or its network", sc.Short(f.ManifestPath), s.name, r).
 				Hint("if you trust whoever wrote that: skl trust allow")
 		}
 		if err != nil || r.Kind != ref.Local {
@@ -40,7 +48,7 @@ func (sc *Scope) CheckLocal(f *Files) error {
 		if Holds(top, real) || trusted && !Below(top, written) {
 			continue
 		}
-		e := diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is outside of %s", sc.Short(f.ManifestPath), s.Name, real, sc.Short(top))
+		e := diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is outside of %s", sc.Short(f.ManifestPath), s.name, real, sc.Short(top))
 		if Below(top, written) {
 			return e.Hint("%s is a link: name the folder itself", sc.Short(written))
 		}

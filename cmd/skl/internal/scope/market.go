@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry/client/ocihttp"
@@ -15,17 +17,58 @@ import (
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/resolver/source/marketplace"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/manifest"
 	"github.com/skl-project/skl/spec/ref"
 )
 
-// Market is the ref of a marketplace in the configuration.
-func (sc *Scope) Market(name string) (ref.Ref, bool) {
+// Market finds a marketplace by its name: in the configuration, or in m. Where they mean two places, neither is taken.
+func (sc *Scope) Market(m *manifest.Manifest, name string) (_ ref.Ref, ok bool, err error) {
+	mine, ok := sc.Config.Markets[name]
+	theirs, written := m.Markets[name]
+	if ok && written && sc.whole(mine) != sc.whole(theirs) {
+		return ref.Ref{}, false, diag.New(diag.Refused, "market_differs", "marketplace %s is %s in skl.toml, and %s in your configuration", name, theirs, mine).
+			Hint("skl source remove %s    or change [market.%s] of skl.toml", name, name)
+	}
+	if !ok && !written {
+		return ref.Ref{}, false, nil
+	}
+	r, err := ref.Parse(sc.whole(cmp.Or(mine, theirs)))
+	return r, err == nil, err
+}
+
+// whole is the ref of a marketplace with a folder by its whole path: that in skl.toml is relative to it.
+func (sc *Scope) whole(text string) string {
+	r, err := ref.Parse(text)
+	if err != nil {
+		return text
+	}
+	if r.Kind == ref.Local {
+		r.Path = filepath.ToSlash(Absolute(sc.Base, filepath.FromSlash(r.Path)))
+	}
+	return r.String()
+}
+
+// RecordMarket writes the marketplace of a name into m, so that whoever clones the project finds it. A folder outside of
+// the project is not written: nobody else has it.
+func (sc *Scope) RecordMarket(m *manifest.Manifest, name string) error {
 	text, ok := sc.Config.Markets[name]
-	if !ok {
-		return ref.Ref{}, false
+	if _, written := m.Markets[name]; !ok || written {
+		return nil
 	}
 	r, err := ref.Parse(text)
-	return r, err == nil
+	if err != nil {
+		return err
+	}
+	if r.Kind == ref.Local {
+		rel, err := filepath.Rel(sc.Base, filepath.FromSlash(r.Path))
+		if err != nil || !filepath.IsLocal(rel) {
+			sc.Tell.Warn("marketplace %s is the folder %s, which others do not have: it is not written to skl.toml", name, sc.Short(filepath.FromSlash(r.Path)))
+			return nil
+		}
+		text = "./" + filepath.ToSlash(rel)
+	}
+	return m.SetMarket(name, text)
 }
 
 // plugins reads marketplaces for the resolver.
@@ -46,11 +89,12 @@ func (p plugins) Plugin(ctx context.Context, market ref.Ref, at source.Release, 
 	if err != nil {
 		return resolver.Place{}, err
 	}
-	where, err := plugin.Place(market, at.Commit)
+	where, err := plugin.Place(p.w.reached(market), at.Commit)
 	if err != nil {
 		return resolver.Place{}, err
 	}
 	r := where.Ref
+	r.URL = p.w.Config.Canonical(r.URL)
 	if r.Kind == ref.Forge {
 		address, err := p.w.Config.ForgeURL(r.Host, r.Owner, r.Repo)
 		if err != nil {
@@ -99,6 +143,14 @@ func (p plugins) commit(ctx context.Context, r ref.Ref) (ref.Commit, error) {
 	return chosen.Commit, err
 }
 
+// reached is r at the address that it is fetched from: what a catalogue may lead to depends on where it is.
+func (sc *Scope) reached(r ref.Ref) ref.Ref {
+	if r.Kind == ref.Git {
+		r.URL = sc.Config.Reach(r.URL)
+	}
+	return r
+}
+
 // repoFiles reads the files of one commit, or of a folder.
 type repoFiles struct {
 	w      *Scope
@@ -118,13 +170,35 @@ func (f repoFiles) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return fs.ReadFile(durable.RootFS(root), name)
 }
 
+func (f repoFiles) ReadDir(ctx context.Context, name string) ([]string, error) {
+	if f.at.Kind == ref.Git {
+		return f.w.git.ReadDir(ctx, f.at.URL, f.commit, name)
+	}
+	root, err := os.OpenRoot(Absolute(f.w.Base, filepath.FromSlash(f.at.Path)))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(durable.RootFS(root), cmp.Or(name, "."))
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name()+"/")
+		} else {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, err
+}
+
 // led notes that a catalogue names a repository elsewhere: it leads to no address further in than its own.
 func (sc *Scope) led(catalogue, to ref.Ref) {
 	if sc.HTTP == nil {
 		return
 	}
 	web := func(r ref.Ref) string {
-		u, err := url.Parse(r.URL)
+		u, err := url.Parse(sc.Config.Reach(r.URL))
 		switch {
 		case r.Kind == ref.OCI:
 			return ocihttp.New(sc.HTTP).Base(r.Host)
@@ -138,31 +212,95 @@ func (sc *Scope) led(catalogue, to ref.Ref) {
 	}
 }
 
-// ReadMarket reads the marketplace that r leads to, at its default branch or the version named.
-func (sc *Scope) ReadMarket(ctx context.Context, r ref.Ref) (marketplace.Marketplace, error) {
+// A readMarket is a marketplace with what its plugins hold.
+type readMarket struct {
+	Name    string
+	plugins []Plugin
+}
+
+// readMarket reads the marketplace that r leads to, at its default branch or the version named, and counts the skills of the
+// plugins that lie beside it. Those of other repositories are not looked at.
+func (sc *Scope) readMarket(ctx context.Context, r ref.Ref) (readMarket, error) {
 	f, err := sc.Load()
 	if err != nil {
-		return marketplace.Marketplace{}, err
+		return readMarket{}, err
 	}
 	rs := sc.Resolver(f.Manifest)
 	place, err := rs.Locate(ctx, r)
 	if err != nil {
-		return marketplace.Marketplace{}, err
+		return readMarket{}, err
 	}
 	at, err := rs.Head(ctx, place.Ref)
 	if err != nil {
-		return marketplace.Marketplace{}, err
+		return readMarket{}, err
 	}
 	dir := ""
 	if place.Ref.Kind == ref.Git {
 		dir = place.Ref.Path
 	}
-	m, err := marketplace.Load(ctx, repoFiles{sc, place.Ref, at.Commit}, dir)
+	files := repoFiles{sc, place.Ref, at.Commit}
+	m, err := marketplace.Load(ctx, files, dir)
 	if err != nil {
-		return marketplace.Marketplace{}, fmt.Errorf("%s: %w", r, err)
+		return readMarket{}, fmt.Errorf("%s: %w", r, err)
 	}
-	for i, p := range m.Plugins {
-		_, m.Plugins[i].Invalid = p.Place(place.Ref, at.Commit)
+	out := readMarket{Name: m.Name, plugins: []Plugin{}}
+	var found []source.Found
+	for _, p := range m.Plugins {
+		one := Plugin{Name: p.Name, Version: p.Version, Description: p.Description}
+		where, err := p.Place(sc.reached(place.Ref), at.Commit)
+		beside := err == nil && p.Source.Ref == (ref.Ref{})
+		if beside && found == nil {
+			if found, err = sc.skillsAt(ctx, place.Ref, at); err != nil {
+				return readMarket{}, err
+			}
+		}
+		switch {
+		case err != nil:
+			one.Problem = err.Error()
+		case beside:
+			root := where.Ref.Path
+			if place.Ref.Kind == ref.Local {
+				root = p.Source.Path
+			}
+			if err := one.count(ctx, p, files, root, found); err != nil {
+				return readMarket{}, err
+			}
+		}
+		out.plugins = append(out.plugins, one)
 	}
-	return m, nil
+	return out, nil
+}
+
+// skillsAt are all skills of the repository or folder of a marketplace; none is an empty list that is not nil.
+func (sc *Scope) skillsAt(ctx context.Context, r ref.Ref, at source.Release) ([]source.Found, error) {
+	var src source.Source = sc.git
+	if r.Kind == ref.Local {
+		src = sc.Local
+	} else {
+		r.Path, r.Version = "", ""
+	}
+	found, err := src.Skills(ctx, r, at, nil)
+	return append([]source.Found{}, found...), err
+}
+
+// count says how many of found are the plugin's, or what it has instead.
+func (one *Plugin) count(ctx context.Context, p marketplace.Plugin, files repoFiles, root string, found []source.Found) error {
+	picked, err := p.Skills(ctx, files, root)
+	if err != nil {
+		one.Problem = err.Error()
+		return ctx.Err()
+	}
+	n := 0
+	for _, s := range found {
+		if picked.Has(s.Lock.Path) {
+			n++
+		}
+	}
+	if one.Skills = &n; n == 0 {
+		one.Problem = "it has no skills"
+		if e, ok := diag.Own(picked.None(p.Name)); ok && len(e.Hints) > 0 {
+			one.Problem = "no skills: " + e.Hints[0]
+		}
+	}
+	return nil
 }

@@ -23,13 +23,14 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // wire gives the sources what they need of the process.
 func (sc *Scope) wire() {
 	sc.HTTP = sc.NewHTTP()
 	sc.tags = &tags{path: filepath.Join(sc.Dirs.State, "tags.json"), warn: sc.Tell.Warn}
-	sc.git = &git.Source{HTTP: sc.HTTP, CacheDir: sc.Dirs.Cache, Offline: sc.Offline(), Environ: os.Environ(), Progress: sc.Progress}
+	sc.git = &git.Source{HTTP: sc.HTTP, CacheDir: sc.Dirs.Cache, Offline: sc.Offline(), Environ: os.Environ(), Progress: sc.Progress, Reach: sc.Config.Reach}
 	sc.Local = &local.Source{Dir: sc.Base}
 	sc.embedded = &embedded.Source{FS: skills.FS()}
 	sc.OCI = &oci.Source{Client: sc.HTTP, CacheDir: sc.Dirs.Cache, Progress: sc.Progress, Warn: func(place, text string) { sc.Tell.Warn("%s: %s", place, text) }}
@@ -123,7 +124,7 @@ func (sc *Scope) Resolver(m *manifest.Manifest) *resolver.Resolver {
 		DefaultRegistry: func() string { name, _, _ := sc.Config.DefaultRegistry(); return name },
 		HasNamespace:    sc.Registry.HasNamespace,
 		ForgeURL:        sc.Config.ForgeURL,
-		Market:          sc.Market,
+		Market:          func(name string) (ref.Ref, bool, error) { return sc.Market(m, name) },
 		Undecided:       sc.undecided,
 		Tags:            sc.tags,
 		Untagged:        sc.untagged,
