@@ -16,6 +16,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/ui/vt"
+	"github.com/skl-project/skl/resolver/source/git/gittest"
 	"github.com/skl-project/skl/runtime/model/modeltest"
 )
 
@@ -290,6 +291,118 @@ func TestTerminalPlain(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(p.project, ".agents/skills/hunting-4")); err != nil {
 		t.Error(err)
+	}
+}
+
+// forge serves acme/tools at 1.0.0 to this desk; next publishes 1.1.0, in which pdf runs a command when an agent loads it.
+func (p desk) forge(t *testing.T) (next func()) {
+	t.Helper()
+	work, served := filepath.Join(t.TempDir(), "work"), filepath.Join(t.TempDir(), "forge")
+	bare := filepath.Join(served, "acme", "tools.git")
+	release := func(version, pdf, notes string) {
+		for name, body := range map[string]string{"pdf": pdf, "notes": notes} {
+			file := filepath.Join(work, "skills", name, "SKILL.md")
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte("---\nname: "+name+"\ndescription: Does "+name+". Use when asked.\n---\n"+body), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		gittest.Git(t, work, "add", "-A")
+		gittest.Git(t, work, "commit", "-q", "-m", version)
+		gittest.Git(t, work, "tag", version)
+	}
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	gittest.Git(t, work, "init", "-q", "-b", "main")
+	release("v1.0.0", "# PDF\n", "# Notes\n")
+	gittest.Git(t, work, "clone", "-q", "--bare", work, bare)
+	config := filepath.Join(p.home, ".config/skl/config.toml")
+	if err := os.MkdirAll(filepath.Dir(config), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte("[forge.github]\nurl = \"file://"+served+"\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		release("v1.1.0", "# PDF\n!`git status`\n", "# Notes\nmore\n")
+		gittest.Git(t, work, "push", "-q", "--tags", bare, "main")
+	}
+}
+
+// An update that asks for more than was accepted is shown with what it asks for, and taken or left by itself: d shows what
+// changed, k keeps the version that is here, esc changes nothing at all. --yes answers none of it.
+func TestTerminalUpdate(t *testing.T) {
+	for _, c := range []struct {
+		keys []string
+		pdf  string
+		exit int
+	}{{[]string{"d", "k"}, "1.0.0", 0}, {[]string{"a"}, "1.1.0", 0}, {[]string{"\x1b"}, "", 130}} {
+		p := newDesk(t)
+		next := p.forge(t)
+		x := p.start(t, 80, 40, nil, "install", "acme/tools", "--all", "--host", "claude-code", "-y")
+		if x.end() != 0 {
+			t.Fatalf("install:\n%s", x.text())
+		}
+		next()
+		x = p.start(t, 80, 40, nil, "update", "--latest", "-y")
+		x.until("pdf 1.0.0 → 1.1.0\n  + load-command  SKILL.md:6")
+		x.until("? pdf asks for more than was accepted:  [d]iff  [a]ccept  [k]eep 1.0.0")
+		for _, k := range c.keys {
+			x.press(k)
+			if k == "d" {
+				x.until("+!`git status`")
+			}
+		}
+		if code := x.end(); code != c.exit {
+			t.Errorf("%q: exit %d:\n%s", c.keys, code, x.text())
+		}
+		locked, err := os.ReadFile(filepath.Join(p.project, "skl.lock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, version := range map[string]string{"pdf": c.pdf, "notes": map[bool]string{true: "1.1.0", false: "1.0.0"}[c.exit == 0]} {
+			_, entry, _ := strings.Cut(string(locked), "name = \""+name+"\"")
+			if _, entry, _ = strings.Cut(entry, "\nversion = \""); !strings.HasPrefix(entry, version) {
+				t.Errorf("%q: %s is not at %s:\n%s", c.keys, name, version, locked)
+			}
+		}
+		if c.pdf == "1.0.0" && !strings.Contains(x.text(), "kept pdf 1.0.0") {
+			t.Errorf("what was kept is not said:\n%s", x.text())
+		}
+		if x = p.start(t, 80, 40, nil, "ci"); x.end() != 0 {
+			t.Errorf("%q: ci:\n%s", c.keys, x.text())
+		}
+	}
+}
+
+// A difference that is higher than the terminal goes through the pager, a short one does not, nor does any where nothing
+// may move or there is no terminal to read it on.
+func TestTerminalPager(t *testing.T) {
+	p := newDesk(t)
+	p.write(t, "one/SKILL.md", "---\nname: one\ndescription: Does one thing. Use when asked.\n---\n"+strings.Repeat("line\n", 60))
+	if x := p.start(t, 80, 40, nil, "install", "./one", "--host", "claude-code", "-y"); x.end() != 0 {
+		t.Fatal(x.text())
+	}
+	p.write(t, ".agents/skills/one/SKILL.md", "---\nname: one\ndescription: Does one thing. Use when asked.\n---\n"+strings.Repeat("other\n", 60))
+	for _, c := range []struct {
+		env    []string
+		height int
+		paged  bool
+	}{
+		{[]string{"PAGER=sed s/^/paged:/"}, 24, true},
+		{[]string{"PAGER=no-such-pager", "SKL_PAGER=sed s/^/paged:/"}, 24, true},
+		{[]string{"PAGER=sed s/^/paged:/"}, 200, false},
+		{[]string{"PAGER=sed s/^/paged:/", "SKL_PLAIN=1"}, 24, false},
+		{[]string{"PAGER=no-such-pager"}, 24, false},
+		{[]string{"PAGER=cat"}, 24, false},
+	} {
+		x := p.start(t, 80, c.height, c.env, "diff", "one")
+		if code := x.end(); code != 0 || strings.Contains(x.text(), "paged:one ") != c.paged || strings.Count(x.text(), "+other") != 60 {
+			t.Errorf("%v, %d rows: exit %d\n%s", c.env, c.height, code, x.text())
+		}
 	}
 }
 

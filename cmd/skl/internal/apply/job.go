@@ -31,7 +31,10 @@ type Applier struct {
 	Ask ask.Asker
 	// Approve is asked before skills that a person named are added. No error and false change nothing. Nil agrees.
 	Approve func(context.Context, Proposal) (bool, error)
-	trusts  trusts
+	// Gained is asked whether an update may have what it asks for anew; false keeps the version that is here. Nil asks as
+	// for an install.
+	Gained func(Gain) (bool, error)
+	trusts trusts
 }
 
 // A Proposal is what an install is about to add.
@@ -81,6 +84,13 @@ type Result struct {
 	Unlinked  []string   // names that were links only
 	Held      []Held     // of an install of all skills: what was left out
 	Gone      []Gone     // of an update: skills that their source no longer holds, which stay
+	Kept      []Kept     // of an update: skills that were not to have what they ask for anew, which stay
+}
+
+// A Kept is a skill that a person kept at the version that is here.
+type Kept struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
 }
 
 // A Gone is a skill that its source no longer holds.
@@ -110,6 +120,7 @@ type job struct {
 	anew      []string // names whose entry was chosen anew, not kept from the lock
 	picked    []selection
 	holdBack  bool // of all skills of the references, hold those that cannot be installed
+	kept      []Kept
 	held      []Held
 	before    map[string]manifest.Skill // entries of the manifest that were replaced
 	spareGone bool                      // keep what its source no longer holds
@@ -263,7 +274,11 @@ func (j *job) finish(ctx context.Context) (Result, error) {
 	}
 	wishes = slices.DeleteFunc(wishes, func(w Wish) bool { return slices.Contains(j.accept, w.Permission) })
 	if !j.dry {
-		if err := j.consentEach(wishes); err != nil {
+		left, err := j.gains(ctx, wishes)
+		if err != nil {
+			return Result{}, err
+		}
+		if err := j.consentEach(left); err != nil {
 			return Result{}, err
 		}
 		j.consented = len(wishes) > 0
@@ -287,7 +302,7 @@ func (j *job) finish(ctx context.Context) (Result, error) {
 		}
 		result, err = j.carryOut(ctx, in.Installer, changes)
 	}
-	result.Gone, result.Held = j.gone, j.held
+	result.Gone, result.Held, result.Kept = j.gone, j.held, j.kept
 	if j.dry {
 		result.Wishes = wishes
 	}

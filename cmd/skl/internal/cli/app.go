@@ -123,6 +123,12 @@ func (o *output) Fd() uintptr {
 	return ^uintptr(0)
 }
 
+// File is what o writes to, nil if that is no file.
+func (o *output) File() *os.File {
+	f, _ := o.to.(*os.File)
+	return f
+}
+
 func (o *output) lost() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

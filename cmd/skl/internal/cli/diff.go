@@ -44,7 +44,7 @@ func runDiff(ctx context.Context, w *world, c *cli.Context) error {
 
 func (w *world) printDiff(d inspect.Diff, stat bool) {
 	if w.ui.Screen {
-		w.ui.Page(ui.Painted(draw.Diff(w.ui.Look(), d, stat)))
+		w.ui.Paged(ui.Painted(draw.Diff(w.ui.Look(), d, stat)))
 		return
 	}
 	if len(d.Files) == 0 {
@@ -84,7 +84,7 @@ func (w *world) printLocks(out inspect.LocksDiff, md bool) {
 		return
 	}
 	if w.ui.Screen {
-		w.ui.Page(ui.Painted(draw.Locks(w.ui.Look(), out.Skills)))
+		w.ui.Paged(ui.Painted(draw.Locks(w.ui.Look(), out.Skills)))
 	} else {
 		w.ui.Rows(rows)
 	}

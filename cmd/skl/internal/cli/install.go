@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/draw"
+	"github.com/skl-project/skl/cmd/skl/internal/inspect"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
@@ -30,6 +31,7 @@ type installResult struct {
 	Lock    string           `json:"lock"`           // changed or unchanged
 	Held    []apply.Held     `json:"held,omitempty"` // of --all: what was left out, and why; then "ok" is false
 	Gone    []apply.Gone     `json:"gone,omitempty"` // skills that their source no longer holds, which stay
+	Kept    []apply.Kept     `json:"kept,omitempty"` // skills that were not to have what they ask for anew, which stay
 }
 
 func dryRunFlag() cli.Flag {
@@ -204,10 +206,13 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		for i := range c.List {
 			c.List[i].Root = w.Root
 		}
-		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone})
+		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone, Kept: r.Kept})
 	}
 	for _, g := range r.Gone {
 		w.ui.Warn("%s is gone upstream %s, and stays as it is; to remove it: skl remove %s", versioned(g.Name, g.Version), g.Since, g.Name)
+	}
+	for _, k := range r.Kept {
+		w.ui.Warn("kept %s", versioned(k.Name, k.Version))
 	}
 	for _, wish := range r.Wishes {
 		wish.Warn(w.ui)
@@ -363,6 +368,22 @@ func (w *world) agree(_ context.Context, p apply.Proposal) (bool, error) {
 				w.ui.Show(w.ui.ErrLook().Lines(screen.L(screen.T("  " + a.Name + "/" + file))))
 			}
 		}
+	}
+}
+
+// gained shows what an update asks for anew, and asks whether it may have that. --yes does not answer.
+func (w *world) gained(g apply.Gain) (bool, error) {
+	w.ui.Show(draw.Gained(w.ui.ErrLook(), g))
+	for {
+		answer, err := w.ui.Letters(g.Name+" asks for more than was accepted:", []ask.Letter{{Key: "d", Word: "diff"}, {Key: "a", Word: "accept"}, {Key: "k", Word: "keep " + draw.Version(g.From)}}, "")
+		if err != nil || answer != "d" {
+			return answer == "a", err
+		}
+		files, err := g.Files()
+		if err != nil {
+			return false, err
+		}
+		w.ui.Show(draw.Diff(w.ui.ErrLook(), inspect.Diff{Name: g.Name, From: g.From, To: g.To, Files: files}, false))
 	}
 }
 

@@ -46,6 +46,6 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 		runs:    &session.Runs{Scope: sc, Ask: u, Version: version, Line: u.Line, Show: u.Show},
 		ui:      u, env: e,
 	}
-	a.Approve = w.agree
+	a.Approve, a.Gained = w.agree, w.gained
 	return w, nil
 }

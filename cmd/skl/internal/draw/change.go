@@ -183,6 +183,22 @@ func Diff(k screen.Look, d inspect.Diff, stat bool) string {
 	return p.text()
 }
 
+// Gained is an update that asks for more than was accepted.
+func Gained(k screen.Look, g apply.Gain) string {
+	p := &page{k: k}
+	p.line(bold(g.Name), screen.T(" "+Version(g.From)+" "+k.Sign(screen.Arrow)+" "+Version(g.To)))
+	for _, w := range g.Wishes {
+		for i, line := range w.Lines {
+			what := "+ " + w.Permission
+			if i > 0 {
+				what = strings.Repeat(" ", len(what))
+			}
+			p.prose(4, screen.T("  "), red(what), screen.T("  "+line))
+		}
+	}
+	return p.text()
+}
+
 // hunk is one line of a difference. It is wrapped, not cut: nothing that changes may hide behind the margin.
 func (p *page) hunk(line string) {
 	style := screen.Plain

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"os/exec"
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
@@ -21,6 +22,7 @@ type Wishes struct {
 func (u *UI) Adapt(getenv func(string) string, w Wishes) {
 	dumb := getenv("TERM") == "dumb"
 	u.Still = dumb || getenv("SKL_PLAIN") == "1"
+	u.Pager = pagerOf(getenv, exec.LookPath)
 	force := getenv("CLICOLOR_FORCE") == "1"
 	never := w.NoColor || getenv("NO_COLOR") != ""
 	u.Color, u.Signs = adapted(u.Out, u.Screen, force, never, dumb)

@@ -40,6 +40,7 @@ type UI struct {
 	Screen    bool         // Out is a terminal
 	ErrScreen bool         // Err is one
 	Still     bool         // nothing moves or is drawn again
+	Pager     []string     // the program that long results are read with, and its arguments; nil: none
 	Yes       bool         // questions of choice are answered with their default
 	// Interrupt ends waiting for an answer when it is closed. Nil never does.
 	Interrupt <-chan struct{}
