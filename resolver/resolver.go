@@ -249,6 +249,25 @@ func (rs *Resolver) Open(ctx context.Context, w Want) (*Opened, error) {
 	return o, nil
 }
 
+// Versions are the versions that the skill has at its place, newest first.
+func (o *Opened) Versions(ctx context.Context) ([]string, error) {
+	if o.src == nil || o.Place.Ref.Digest != "" || o.Place.Ref.Kind == ref.Local {
+		return nil, nil
+	}
+	releases, err := o.src.Versions(ctx, o.Place.Ref)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, r := range versionTags(releases, o.wantedSkill()) {
+		if !slices.Contains(out, r.Version) {
+			out = append(out, r.Version)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int { return compare(b, a) })
+	return out, nil
+}
+
 // naming adds the ref to the sentence of an error that was made without knowing it.
 func naming(err error, r ref.Ref) error {
 	return diag.Prefixed(err, r.WithoutVersion().String())

@@ -406,6 +406,32 @@ func TestTerminalPager(t *testing.T) {
 	}
 }
 
+// A run whose question is left waits, says how far it came, and names the line that answers.
+func TestTerminalSuspended(t *testing.T) {
+	p := newDesk(t)
+	p.write(t, "demo/SKILL.md", "---\nname: demo\ndescription: Does a thing. Use when asked.\n---\n\n## Tree\n\n* bind a = 1\n* ASK << Publish these notes? | Publish | Stop\n* bind b = 2\n")
+	for _, width := range []int{60, 80, 120} {
+		x := p.start(t, width, 40, nil, "run", "./demo", "--allow", "run")
+		x.until("? Publish these notes?")
+		x.press("\x04")
+		if code := x.end(); code != 5 {
+			t.Errorf("exit %d:\n%s", code, x.text())
+		}
+		for _, want := range []string{"! demo waits for you: Publish these notes?", "1 of 3 steps done", "0 tokens so far; nothing done is", "next  skl resume 2"} {
+			if !strings.Contains(x.text(), want) {
+				t.Errorf("%d columns: no %q:\n%s", width, want, x.text())
+			}
+		}
+		_, line, _ := strings.Cut(x.text(), "next  skl ")
+		line, _, _ = strings.Cut(line, "\n")
+		words := strings.Fields(line)
+		again := p.start(t, width, 40, nil, "resume", words[1], "--answer", strings.Trim(strings.Join(words[3:], " "), "'"))
+		if code := again.end(); code != 0 {
+			t.Errorf("%q: exit %d:\n%s", line, code, again.text())
+		}
+	}
+}
+
 const leafSkill = "---\nname: demo\ndescription: Does a thing. Use when asked.\n---\n\n## Tree\n\n* Note it >> a\n* Say it >> b\n"
 
 // All that a run is known to want is asked once, before it begins: no leaves nothing behind, once is for one run, yes for all.

@@ -55,12 +55,16 @@ func (w *world) printInfo(out inspect.Skill) {
 	}
 	line("from", strings.TrimSpace(out.Source+" "+out.URL+" "+out.Commit))
 	line("path", out.Path)
+	line("signed by", out.Signed)
 	line("licence", out.License)
 	line("format", out.Format)
 	line("digest", out.Digest)
 	line("scripts", joinWords(out.Scripts))
 	line("tools", joinWords(out.AllowedTools))
 	line("effects", joinWords(out.SideEffects))
+	line("needs", joinWords(out.Needs))
+	line("costs", fmt.Sprintf("about %d tokens always, %d when used", out.Costs.Always, out.Costs.Used))
+	line("versions", joinWords(out.Versions))
 	line("written for", joinWords(out.Dialects))
 	for _, c := range out.LoadCommands {
 		w.ui.Warn("runs when an agent loads it: %s", c)

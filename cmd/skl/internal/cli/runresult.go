@@ -10,11 +10,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/cond"
 )
 
@@ -76,6 +78,16 @@ func (w *world) printEnd(r *session.Runnable, record session.Record, result run.
 	if result.Status == "" {
 		return
 	}
+	if result.Pending != nil && u.ErrScreen && !u.Quiet {
+		option := "ANSWER"
+		if len(result.Pending.Options) > 0 {
+			option = result.Pending.Options[0]
+		}
+		done, of := steps(r, result)
+		u.Show(draw.Suspended(u.ErrLook(), draw.Waiting{Skill: r.Name, Question: result.Pending.Question, Done: done, Of: of,
+			Tokens: result.Usage.InputTokens + result.Usage.OutputTokens, Next: "skl resume " + record.ID + " --answer " + scope.Quote(result.Pending.ID+"="+option)}))
+		return
+	}
 	cost := fmt.Sprintf("%s, %s in, %s out", diag.Count(result.Usage.Calls, "model call"), strconv.Itoa(result.Usage.InputTokens), strconv.Itoa(result.Usage.OutputTokens))
 	u.Note("run %s: %s (%s)", record.ID, result.Status, cost)
 	switch {
@@ -93,6 +105,18 @@ func (w *world) printEnd(r *session.Runnable, record session.Record, result run.
 	case result.Status == run.Failed || result.Status == run.Halted:
 		u.Hint("skl trace %s", record.ID)
 	}
+}
+
+// steps counts the nodes of the skill's tree, and those of them that are done.
+func steps(r *session.Runnable, result run.Result) (done, of int) {
+	ids := map[string]bool{}
+	tree.Walk(r.Skill.Tree.Nodes, func(n *tree.Node) bool { ids[n.ID] = true; return true })
+	for _, n := range result.Nodes {
+		if ids[n.ID] && n.Status != run.Suspended {
+			done++
+		}
+	}
+	return done, len(ids)
 }
 
 // hinted reports whether err says itself what to type next.

@@ -193,7 +193,7 @@ func Gained(k screen.Look, g apply.Gain) string {
 			if i > 0 {
 				what = strings.Repeat(" ", len(what))
 			}
-			p.prose(4, screen.T("  "), red(what), screen.T("  "+line))
+			p.prose(min(len(what)+4, max(k.Width/3, 4)), screen.T("  "), red(what), screen.T("  "+line))
 		}
 	}
 	return p.text()

@@ -270,6 +270,7 @@ func Info(k screen.Look, out inspect.Skill, size string, short func(string) stri
 			p.line(screen.T("  "), dim(fmt.Sprintf("%-11s", label)), screen.T(k.CutMiddle(diag.Printable(value), max(k.Width-15, 24))))
 		}
 	}
+	fact("signed by", out.Signed, screen.Plain)
 	if out.Findings > 0 {
 		fact("findings", fmt.Sprint(out.Findings), screen.Red)
 	} else {
@@ -283,8 +284,13 @@ func Info(k screen.Look, out inspect.Skill, size string, short func(string) stri
 	if n := len(out.Scripts); n > 0 {
 		scripts = ", " + diag.Count(n, "script")
 	}
+	if out.Costs.Used > 0 {
+		fact("costs", fmt.Sprintf("%s tokens always, %s when used", thousands(out.Costs.Always), thousands(out.Costs.Used)), screen.Plain)
+	}
 	fact("holds", diag.Count(out.Files, "file")+", "+size+scripts, screen.Plain)
 	fact("licence", out.License, screen.Plain)
+	fact("needs", strings.Join(out.Needs, ", "), screen.Plain)
+	fact("versions", versionsOf(out.Versions), screen.Plain)
 	fact("written for", strings.Join(out.Dialects, ", "), screen.Plain)
 	path("from", out.URL)
 	path("path", out.Path)
@@ -295,6 +301,39 @@ func Info(k screen.Look, out inspect.Skill, size string, short func(string) stri
 		path("copy", short(r.Path)+" ["+r.State+"]")
 	}
 	return p.text()
+}
+
+// versionsOf names the newest versions, counts the rest, and names the newest prerelease beyond the stable ones.
+func versionsOf(all []string) string {
+	var stable []string
+	ahead := ""
+	for _, v := range all {
+		if !strings.Contains(v, "-") {
+			stable = append(stable, v)
+		} else if len(stable) == 0 && ahead == "" {
+			ahead = v
+		}
+	}
+	const shown = 3
+	text := strings.Join(stable[:min(len(stable), shown)], ", ")
+	if more := len(stable) - shown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	if ahead != "" {
+		text = strings.TrimSpace(text + " (" + ahead + ")")
+	}
+	return text
+}
+
+// thousands is a number of tokens: 96, 2.1k, 31k.
+func thousands(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 10_000:
+		return fmt.Sprintf("%d.%dk", n/1000, n%1000/100)
+	}
+	return fmt.Sprintf("%dk", n/1000)
 }
 
 // Search is the answer to skl search; the words are bold where they occur.

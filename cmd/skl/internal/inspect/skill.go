@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/bundle"
@@ -38,7 +40,17 @@ type Skill struct {
 	Format       string         `json:"format,omitempty"`
 	Dialects     []string       `json:"dialects"`
 	Findings     int            `json:"findings"`
+	Signed       string         `json:"signed,omitempty"` // of an installed skill: whose signature was verified, or "unsigned"
+	Costs        Costs          `json:"costs"`
+	Needs        []string       `json:"needs"`              // other skills
+	Versions     []string       `json:"versions,omitempty"` // of a ref: those there are, newest first
 	Copies       []roots.Record `json:"copies"`
+}
+
+// Costs are the tokens of a model that a skill takes, about.
+type Costs struct {
+	Always int `json:"always"` // its name and description, which an agent has before it
+	Used   int `json:"used"`   // the rest of its SKILL.md, when it is used
 }
 
 // Info describes the installed copy of a name, or the release that a ref means, without installing it.
@@ -84,8 +96,12 @@ func (in *Inspector) lookAt(ctx context.Context, arg string) (apply.FileTree, Sk
 	}
 	s := found[0].Lock
 	s.Ref = r.String() // a registry's release is fetched by its name
+	versions, err := o.Versions(ctx)
+	if err != nil {
+		return nil, Skill{}, err
+	}
 	t, err := in.Applier.ReleaseTree(ctx, s)
-	return t, Skill{Name: s.Name, Version: s.Version, Source: s.Source, URL: s.URL, Commit: string(s.Commit), Path: s.Path, Copies: []roots.Record{}}, err
+	return t, Skill{Name: s.Name, Version: s.Version, Source: s.Source, URL: s.URL, Commit: string(s.Commit), Path: s.Path, Versions: versions, Copies: []roots.Record{}}, err
 }
 
 // installed reads the active copy of a name, else the first.
@@ -103,13 +119,34 @@ func (in *Inspector) installed(ctx context.Context, name string) (apply.FileTree
 	if err != nil {
 		return nil, Skill{}, err
 	}
+	signed, err := in.signed(r)
+	if err != nil {
+		return nil, Skill{}, err
+	}
 	t, err := apply.ReadTree(files)
 	url, commit := r.Origin()
-	return t, Skill{Name: r.Name, Version: r.Version, Source: r.Source, URL: url, Commit: string(commit), Path: r.Path, Digest: r.Digest, Copies: found}, err
+	return t, Skill{Signed: signed, Name: r.Name, Version: r.Version, Source: r.Source, URL: url, Commit: string(commit), Path: r.Path, Digest: r.Digest, Copies: found}, err
+}
+
+// signed is whose signature skl.lock records for the copy that it installed; "" if it installed none of that name here.
+func (in *Inspector) signed(r roots.Record) (string, error) {
+	f, err := in.Applier.Load()
+	if err != nil {
+		return "", err
+	}
+	s, ok := f.Lock.Skill(r.Name)
+	switch {
+	case !ok || string(s.Tree) != r.Digest:
+		return "", nil
+	case s.Signer == nil:
+		return "unsigned", nil
+	}
+	return cmp.Or(s.Signer.Identity, s.Signer.Repository, s.Signer.Key), nil
 }
 
 // describe fills in what the files say.
 func (out *Skill) describe(t apply.FileTree) {
+	out.Needs = []string{}
 	out.Scripts, out.AllowedTools, out.SideEffects, out.LoadCommands, out.Dialects = []string{}, []string{}, []string{}, []string{}, []string{}
 	var entries []bundle.Entry
 	for path, f := range t {
@@ -130,6 +167,8 @@ func (out *Skill) describe(t apply.FileTree) {
 	if err != nil || doc == nil {
 		return
 	}
+	out.Costs = Costs{chunk.Tokens([]byte(doc.Name + ": " + doc.Description)), chunk.Tokens(src[min(doc.Body, len(src)):])}
+	out.Needs = append(out.Needs, apply.Requires(doc)...)
 	out.Description, out.License, out.Format = doc.Description, doc.License, doc.Format
 	out.AllowedTools, out.Dialects = append(out.AllowedTools, doc.AllowedTools...), append(out.Dialects, doc.Dialects...)
 	if doc.V1 != nil {

@@ -329,6 +329,9 @@ func (s *session) ask(ctx context.Context, q run.Question) (run.Answer, error) {
 	}
 	defer s.held()()
 	text, err := s.Answer(q.Question, q.Options)
+	if errors.Is(err, ask.ErrNobody) { // the input ended: they answer later
+		err = run.ErrNoAnswer
+	}
 	return run.Answer{Text: text, How: "person"}, err
 }
 

@@ -334,6 +334,7 @@ func (u *UI) readLine() (string, error) {
 		return "", context.Canceled
 	case a := <-got:
 		if a.err != nil && a.line == "" {
+			fmt.Fprintln(u.Err) // behind the question, which has no answer
 			return "", ask.ErrNobody
 		}
 		return strings.TrimSpace(a.line), nil
