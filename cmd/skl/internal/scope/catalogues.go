@@ -102,9 +102,6 @@ func (sc *Scope) Plugins(ctx context.Context, market string) ([]Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := sc.CheckLocal(f); err != nil {
-		return nil, err
-	}
 	r, ok, err := sc.Market(f.Manifest, market)
 	if err != nil {
 		return nil, err

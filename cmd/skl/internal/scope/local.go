@@ -18,43 +18,50 @@ import (
 // it would copy the user's own files into the project, and find out what listens here. A path that seems to be
 // inside and leads out by a link is refused in every project.
 func (sc *Scope) CheckLocal(f *Files) error {
+	for _, s := range f.Manifest.Skills {
+		if err := sc.checkWritten(f.ManifestPath, s.Name, s.Ref); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Manifest.Markets)) {
+		if err := sc.checkWritten(f.ManifestPath, "market "+name, f.Manifest.Markets[name]); err != nil {
+			return err
+		}
+	}
+	return nil // a local entry of the lock has to agree with skl.toml: see resolver.Agree
+}
+
+// checkWritten is CheckLocal for one ref that a skl.toml gives to a name.
+func (sc *Scope) checkWritten(file, name, text string) error {
 	if sc.Kind != hosts.Project {
+		return nil
+	}
+	r, err := ref.Parse(text)
+	if err != nil || r.Kind != ref.Local && !sc.leadsInward(r) {
 		return nil
 	}
 	trusted, err := sc.Trusted()
 	if err != nil {
 		return err
 	}
+	if r.Kind != ref.Local {
+		if trusted {
+			return nil
+		}
+		return diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is on this machine or its network", sc.Short(file), name, r).
+			Hint("if you trust whoever wrote that: skl trust allow")
+	}
 	top := sc.gitTop()
-	type entry struct{ name, ref string }
-	var all []entry
-	for _, s := range f.Manifest.Skills {
-		all = append(all, entry{s.Name, s.Ref})
+	written := Absolute(sc.Base, filepath.FromSlash(r.Path))
+	real := Resolved(written)
+	if Holds(top, real) || trusted && !Below(top, written) {
+		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.Manifest.Markets)) {
-		all = append(all, entry{"market " + name, f.Manifest.Markets[name]})
+	e := diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is outside of %s", sc.Short(file), name, real, sc.Short(top))
+	if Below(top, written) {
+		return e.Hint("%s is a link: name the folder itself", sc.Short(written))
 	}
-	for _, s := range all {
-		r, err := ref.Parse(s.ref)
-		if err == nil && !trusted && sc.leadsInward(r) {
-			return diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is on this machine or its network", sc.Short(f.ManifestPath), s.name, r).
-				Hint("if you trust whoever wrote that: skl trust allow")
-		}
-		if err != nil || r.Kind != ref.Local {
-			continue
-		}
-		written := Absolute(sc.Base, filepath.FromSlash(r.Path))
-		real := Resolved(written)
-		if Holds(top, real) || trusted && !Below(top, written) {
-			continue
-		}
-		e := diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s: %s takes %s, which is outside of %s", sc.Short(f.ManifestPath), s.name, real, sc.Short(top))
-		if Below(top, written) {
-			return e.Hint("%s is a link: name the folder itself", sc.Short(written))
-		}
-		return e.Hint("if you trust whoever wrote that: skl trust allow")
-	}
-	return nil // a local entry of the lock has to agree with skl.toml: see resolver.Agree
+	return e.Hint("if you trust whoever wrote that: skl trust allow")
 }
 
 // leadsInward reports whether r names an address of this machine or of its network that the configuration

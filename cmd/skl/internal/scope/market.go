@@ -33,6 +33,11 @@ func (sc *Scope) Market(m *manifest.Manifest, name string) (_ ref.Ref, ok bool, 
 	if !ok && !written {
 		return ref.Ref{}, false, nil
 	}
+	if !ok {
+		if err := sc.checkWritten(filepath.Join(sc.Base, "skl.toml"), "market "+name, theirs); err != nil {
+			return ref.Ref{}, false, err
+		}
+	}
 	r, err := ref.Parse(sc.whole(cmp.Or(mine, theirs)))
 	return r, err == nil, err
 }
