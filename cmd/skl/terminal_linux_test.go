@@ -432,6 +432,27 @@ func TestTerminalSuspended(t *testing.T) {
 	}
 }
 
+// On a terminal a run is told in plain words with who decided at the right; with -v as it is written; where nothing may
+// move, line by line.
+func TestTerminalRun(t *testing.T) {
+	p := newDesk(t)
+	p.write(t, "demo/SKILL.md", "---\nname: demo\ndescription: Does a thing. Use when asked.\n---\n\n## Tree\n\n* bind a = 1\n* ASK << Go on? | Yes | No\n* IF << Yes\n  * bind b = 2\n")
+	for _, c := range []struct {
+		env, args []string
+		want      string
+	}{
+		{nil, nil, "✓ a = 1\n✓ Go on?  = Yes" + strings.Repeat(" ", 60) + "flag\n▸ if Yes  = true"},
+		{[]string{"NO_COLOR=1"}, []string{"-v"}, "✓ bind a = 1\n✓ ASK << Go on? | Yes | No  = Yes"},
+		{nil, []string{"--no-unicode"}, "ok a = 1\nok Go on?  = Yes"},
+		{[]string{"SKL_PLAIN=1"}, nil, "skl: ok bind a = 1\nskl: ok ASK"},
+	} {
+		x := p.start(t, 80, 40, c.env, append([]string{"run", "./demo", "--allow", "run", "--answer", "Go on?=Yes"}, c.args...)...)
+		if code := x.end(); code != 0 || !strings.Contains(x.text(), c.want) {
+			t.Errorf("%v %v: exit %d, no %q:\n%s", c.env, c.args, code, c.want, x.text())
+		}
+	}
+}
+
 const leafSkill = "---\nname: demo\ndescription: Does a thing. Use when asked.\n---\n\n## Tree\n\n* Note it >> a\n* Say it >> b\n"
 
 // All that a run is known to want is asked once, before it begins: no leaves nothing behind, once is for one run, yes for all.

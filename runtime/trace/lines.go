@@ -10,8 +10,12 @@ import (
 // addresses to a person. It is for logs and pipes. Each line starts with "skl: ".
 func Lines(w io.Writer) Sink { return &lines{w: w} }
 
+// PlainLines is Lines with words and letters for signs: for those who listen, and for terminals without Unicode.
+func PlainLines(w io.Writer) Sink { return &lines{w: w, ascii: true} }
+
 type lines struct {
 	w       io.Writer
+	ascii   bool
 	outline outline
 }
 
@@ -24,6 +28,10 @@ func (l *lines) Close() error {
 
 func (l *lines) write(all []line) {
 	for _, line := range all {
-		io.WriteString(l.w, "skl: "+line.text+line.tail+"\n")
+		text := line.text + line.tail
+		if l.ascii {
+			text = asciiSigns.Replace(text)
+		}
+		io.WriteString(l.w, "skl: "+text+"\n")
 	}
 }

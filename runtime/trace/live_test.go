@@ -233,7 +233,7 @@ func TestLiveColours(t *testing.T) {
 // With its clock, from several goroutines, a run leaves the same screen as without.
 func TestLiveTicks(t *testing.T) {
 	s := newScreen(t, 60, 200)
-	l := NewLive(s, true, func() int { return 60 })
+	l := NewLive(s, true, func() int { return 60 }, View{})
 	l.Event(started("0", "PARALLEL", "PARALLEL"))
 	var wg sync.WaitGroup
 	for i := range 8 {

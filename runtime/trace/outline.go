@@ -2,6 +2,7 @@ package trace
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -21,9 +22,10 @@ type visit struct {
 	path, text string
 	agent      bool // the call of a subagent, or EXPLORE
 	parallel   bool
-	unit       bool // a child of PARALLEL
-	told       bool // its line was given out, because something below it began
-	said       string
+	unit       bool   // a child of PARALLEL
+	told       bool   // its line was given out, because something below it began
+	said       string // what was decided, and by whom
+	value, by  string // the same, apart
 	detail     string
 	since      time.Time
 	after      []line // what follows its line
@@ -34,6 +36,8 @@ type visit struct {
 type line struct {
 	text  string // gives way where the screen is too narrow
 	tail  string
+	value string // of tail: what came of it
+	right string // of tail: who decided, and how long it took
 	tone  tone
 	whole bool // may be longer than the screen is wide
 }
@@ -103,7 +107,7 @@ func (o *outline) event(e run.Event) []line {
 		}
 		text += " (" + how(e.How) + ")"
 		if v := o.find(e.Path); v != nil && !v.told {
-			v.said = text
+			v.said, v.value, v.by = text, strings.TrimSuffix(text, " ("+how(e.How)+")"), who(e.How)
 			return nil
 		}
 		return o.give(e.Path, []line{{text: in + strings.TrimPrefix(text, "  "), tone: faint}})
@@ -171,7 +175,7 @@ func (o *outline) tell(path string) []line {
 			continue
 		}
 		v.told = true
-		lines := append([]line{{text: indent(v.path) + v.sign() + " " + cut(v.text, textColumns), tail: v.said}}, v.after...)
+		lines := append([]line{{text: indent(v.path) + v.sign() + " " + cut(v.text, textColumns), tail: v.said, value: v.value, right: v.by}}, v.after...)
 		v.after = nil
 		out = append(out, o.give(v.path, lines)...)
 	}
@@ -200,7 +204,7 @@ func (o *outline) end(e run.Event) []line {
 	good := toneOf(e.Status) == usual
 	var lines []line
 	if !v.told || !good {
-		lines = append(lines, line{text: indent(e.Path) + symbol(e.Status) + " " + cut(e.Text, textColumns), tail: v.said + outcome(e), tone: toneOf(e.Status)})
+		lines = append(lines, line{text: indent(e.Path) + symbol(e.Status) + " " + cut(e.Text, textColumns), tail: v.said + outcome(e), value: v.value + amiss(e), right: strings.TrimSpace(v.by + took(e)), tone: toneOf(e.Status)})
 	}
 	return o.leave(v, append(lines, v.after...))
 }
@@ -210,7 +214,7 @@ func (o *outline) skip(e run.Event) []line {
 	if v == nil {
 		return nil // a branch that nobody looked at
 	}
-	return o.leave(v, append([]line{{text: indent(e.Path) + "⊘ " + cut(e.Text, textColumns), tail: v.said, tone: faint}}, v.after...))
+	return o.leave(v, append([]line{{text: indent(e.Path) + "⊘ " + cut(e.Text, textColumns), tail: v.said, value: v.value, right: v.by, tone: faint}}, v.after...))
 }
 
 // leave ends a visit and gives its last lines, and all lines of a unit.
@@ -228,7 +232,7 @@ func (o *outline) rest() []line {
 	for _, v := range slices.Clone(o.open) {
 		out = append(out, v.held...)
 		if !v.told {
-			out = append(out, line{text: indent(v.path) + "⏸ " + cut(v.text, textColumns), tail: v.said})
+			out = append(out, line{text: indent(v.path) + "⏸ " + cut(v.text, textColumns), tail: v.said, value: v.value, right: v.by})
 			out = append(out, v.after...)
 		}
 	}
@@ -245,6 +249,36 @@ func how(h string) string {
 		return "model, before"
 	}
 	return cut(h, 20)
+}
+
+// who is how, in a word beside a line.
+func who(h string) string {
+	switch h {
+	case "grammar":
+		return "skl"
+	case "person":
+		return "you"
+	}
+	return how(h)
+}
+
+// amiss is how a node ended, if not well.
+func amiss(e run.Event) string {
+	if toneOf(e.Status) != usual {
+		return "  " + string(e.Status)
+	}
+	return ""
+}
+
+// took is how long a node took, if that is worth a word.
+func took(e run.Event) string {
+	switch {
+	case e.Took >= time.Second:
+		return fmt.Sprintf("%4d s", int(e.Took.Round(time.Second).Seconds()))
+	case e.Took >= 100*time.Millisecond:
+		return fmt.Sprintf("%4.1f s", e.Took.Seconds())
+	}
+	return ""
 }
 
 // outcome is what follows a node's text: how it ended if not well, and how long it took.

@@ -308,7 +308,7 @@ func TestHostileText(t *testing.T) {
 	skill := &tree.Skill{Name: hostile, Tree: &tree.Tree{Nodes: []*tree.Node{{ID: hostile, Text: hostile, Kind: tree.Prose}}}}
 	var out, log strings.Builder
 	s := newScreen(t, 60, 5000)
-	live := NewLive(s, false, func() int { return 60 })
+	live := NewLive(s, false, func() int { return 60 }, View{})
 	sink := Tee(Lines(&out), live, &Debug{W: &out, Skill: skill, Command: hostile, Snapshot: func(text string) error {
 		log.WriteString(text)
 		return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/runtime/run"
@@ -72,7 +73,6 @@ func (w *world) request(c *cli.Context) (q session.Request, err error) {
 	if q.Sets, err = parseSets(c.StringSlice("set")); err != nil {
 		return session.Request{}, err
 	}
-	var live *trace.Live
 	switch u := w.ui; {
 	case c.Bool("debug"):
 		q.Follow = func(r *session.Runnable, record session.Record) trace.Sink {
@@ -82,10 +82,21 @@ func (w *world) request(c *cli.Context) (q session.Request, err error) {
 			}}
 		}
 	case u.Quiet:
-	case u.Terminal && !u.JSON:
-		live = trace.NewLive(w.env.stderr, u.ErrColor, terminalWidth)
-		q.Follow = func(*session.Runnable, session.Record) trace.Sink { return live }
-		q.Hold = live.Hold
+	case u.Terminal && !u.JSON && !u.Still:
+		var live *trace.Live
+		q.Follow = func(r *session.Runnable, record session.Record) trace.Sink {
+			live = trace.NewLive(w.env.stderr, u.ErrColor, terminalWidth, trace.View{Plan: r.Plan, Title: strings.TrimSpace(r.Name+" "+record.Args) + " · " + record.Model, Tokens: q.Limits.Tokens,
+				ASCII: u.ErrSigns != screen.Unicode, Source: u.Verbose, Height: terminalHeight})
+			return live
+		}
+		q.Hold = func() (release func()) {
+			if live == nil {
+				return func() {}
+			}
+			return live.Hold()
+		}
+	case u.Terminal && !u.JSON && u.ErrSigns != screen.Unicode:
+		q.Follow = func(*session.Runnable, session.Record) trace.Sink { return trace.PlainLines(w.env.stderr) }
 	default:
 		q.Follow = func(*session.Runnable, session.Record) trace.Sink { return trace.Lines(w.env.stderr) }
 	}
@@ -98,4 +109,12 @@ func terminalWidth() int {
 		return 80
 	}
 	return width
+}
+
+func terminalHeight() int {
+	_, height, err := term.GetSize(int(os.Stderr.Fd()))
+	if err != nil {
+		return 24
+	}
+	return height
 }
