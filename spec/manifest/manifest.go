@@ -109,5 +109,20 @@ func (m *Manifest) Where(name string) diag.Position {
 	return diag.Position{File: m.file, Line: line, Column: column}
 }
 
+// WhereHost is the place of an agent in targets.hosts, the zero Position if it is not there.
+func (m *Manifest) WhereHost(id string) diag.Position {
+	v := m.doc.Root.Get("targets").Get("hosts")
+	if v == nil {
+		return diag.Position{}
+	}
+	for _, item := range v.Items {
+		if item.Str() == id {
+			line, column := m.doc.Position(item.Offset)
+			return diag.Position{File: m.file, Line: line, Column: column}
+		}
+	}
+	return diag.Position{}
+}
+
 // Bytes is the file. The caller must not change it.
 func (m *Manifest) Bytes() []byte { return m.doc.Bytes() }

@@ -100,10 +100,10 @@ const (
 
 // A RuleDoc describes one rule of [Lint].
 type RuleDoc struct {
-	ID       string
-	Severity diag.Severity // by default
-	Publish  bool          // an error when linting for publication
-	Text     string        // one line: what triggers it
+	ID       string        `json:"id"`
+	Severity diag.Severity `json:"severity"` // by default
+	Publish  bool          `json:"publish"`  // an error when linting for publication
+	Text     string        `json:"text"`     // one line: what triggers it
 }
 
 // Rules returns every rule that Lint and Read can report, sorted by id.

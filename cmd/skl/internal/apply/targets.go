@@ -27,6 +27,9 @@ func (a *Applier) Targets(m *manifest.Manifest, flagged []string) ([]string, err
 				Hint("install for it in a project: --scope project")
 		}
 	}
+	if err := a.CheckHosts(m); err != nil {
+		return nil, err
+	}
 	chosen := slices.Clone(m.Targets.Hosts)
 	switch {
 	case len(flagged) > 0:

@@ -147,8 +147,37 @@ func unknownCommand(name string) error {
 	return e.Hint("skl --help")
 }
 
+// helpResult is what "skl help --json" prints: a page, a guide, or the guides that there are.
+type helpResult struct {
+	Topic  string            `json:"topic"`
+	Text   string            `json:"text,omitempty"`   // of a guide, Markdown
+	Guides []guideResult     `json:"guides,omitempty"` // of "help guide"
+	Codes  map[string]string `json:"codes,omitempty"`  // of "help errors": what each code means
+}
+
+type guideResult struct {
+	Name    string `json:"name"`
+	Summary string `json:"summary"`
+}
+
+// page shows a page of help.
+func (w *world) page(topic, text string) error {
+	if !w.ui.JSON {
+		w.ui.Help(text)
+		return nil
+	}
+	out := helpResult{Topic: topic, Text: text}
+	if topic == "errors" {
+		out.Codes = map[string]string{}
+		for _, c := range errorCodes {
+			out.Codes[c[0]] = c[1]
+		}
+	}
+	return w.ui.Result(out)
+}
+
 func helpCommand() command {
-	return command{name: "help", args: "[COMMAND…|all|errors|environment|guide [NAME]]", usage: "explain a command, or show a guide", complete: "topic",
+	return command{name: "help", output: helpResult{}, args: "[COMMAND…|all|errors|environment|guide [NAME]]", usage: "explain a command, or show a guide", complete: "topic",
 		example: "skl help install\nskl help all\nskl help errors\nskl help environment\nskl help guide\nskl help guide registry",
 		run: func(_ context.Context, w *world, c *cli.Context) error {
 			page := command{name: "help " + c.Args().First(), instead: "skl help --help"}
@@ -160,13 +189,13 @@ func helpCommand() command {
 			}
 			switch topic := c.Args().First(); topic {
 			case "":
-				w.ui.Help(rootHelp())
+				return w.page("skl", rootHelp())
 			case "all":
-				w.ui.Help(allHelp())
+				return w.page("all", allHelp())
 			case "errors":
-				w.ui.Help(errorsHelp())
+				return w.page("errors", errorsHelp())
 			case "environment":
-				w.ui.Help(environmentHelp)
+				return w.page("environment", environmentHelp)
 			case "guide":
 				return showGuide(w, c.Args().Tail())
 			default:
@@ -185,14 +214,20 @@ func helpCommand() command {
 					page = page.sub[i]
 					page.name = name
 				}
-				w.ui.Help(page.help())
+				return w.page(page.name, page.help())
 			}
-			return nil
 		}}
 }
 
 // showGuide lists the guides, or shows one: laid out on a terminal, elsewhere as the Markdown that it is.
 func showGuide(w *world, args []string) error {
+	if len(args) == 0 && w.ui.JSON {
+		out := helpResult{Topic: "guide"}
+		for _, g := range guide.All() {
+			out.Guides = append(out.Guides, guideResult{g.Name, g.Summary})
+		}
+		return w.ui.Result(out)
+	}
 	if len(args) == 0 {
 		for _, g := range guide.All() {
 			w.ui.Print("  %-14s %s", g.Name, g.Summary)
@@ -206,6 +241,8 @@ func showGuide(w *world, args []string) error {
 		return err
 	case len(args) > 1:
 		return diag.New(diag.Misuse, "usage", "one guide at a time, and %q is the second", args[1]).Hint("skl help guide %s", args[1])
+	case w.ui.JSON:
+		return w.ui.Result(helpResult{Topic: "guide " + g.Name, Text: g.Text})
 	case !w.ui.Screen:
 		w.ui.Raw([]byte(g.Text))
 	default:
@@ -238,6 +275,7 @@ const environmentHelp = `Variables that skl reads
                          directories instead of the XDG ones
   SKL_SKILLS_PATH        more roots to search for skills
   SKL_OFFLINE            1: like --offline
+  SKL_PAGER, PAGER       what long differences are read with; "cat" for nothing
   SKL_TOKEN              token for the default registry, and for no other server
   SKL_TOKEN_<HOST>       token for one host
 

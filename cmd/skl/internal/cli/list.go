@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 func listCommand() command {
@@ -30,7 +31,15 @@ func listCommand() command {
 		run: runList}
 }
 
+// listFields are the columns that --fields can name.
+var listFields = []string{"name", "copy", "version", "trust", "state", "source", "digest", "scope", "path", "description", "qualified"}
+
 func runList(ctx context.Context, w *world, c *cli.Context) error {
+	for _, f := range splitList([]string{c.String("fields")}) {
+		if !slices.Contains(listFields, f) {
+			return diag.New(diag.Misuse, "unknown_field", "unknown field %q", f).Meant(spell.Nearest(f, listFields, 3)...).Hint("skl list --help")
+		}
+	}
 	l, err := w.inspect.List(ctx, inspect.ListRequest{Hosts: hostList(c), Shadowed: c.Bool("shadowed"), All: c.Bool("all")})
 	if err != nil {
 		return err
@@ -46,7 +55,7 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 		return nil
 	}
 	if fields := c.String("fields"); fields != "" {
-		return w.printFields(l.Skills, strings.Split(fields, ","))
+		return w.printFields(l.Skills, splitList([]string{fields}))
 	}
 	if shown := c.Bool("shadowed") || c.Bool("all"); w.ui.Screen {
 		w.drawList(l, c.Bool("shadowed"))
@@ -203,11 +212,7 @@ func (w *world) printFields(records []roots.Record, fields []string) error {
 			"source": orDash(r.Source), "digest": orDash(r.Digest), "scope": r.Scope, "description": cut(r.Description, 80), "qualified": r.Qualified}
 		var row []string
 		for _, f := range fields {
-			v, ok := values[f]
-			if !ok {
-				return diag.New(diag.Misuse, "unknown_field", "unknown field %q", f).Hint("skl list --help")
-			}
-			row = append(row, v)
+			row = append(row, values[f])
 		}
 		rows = append(rows, row)
 	}

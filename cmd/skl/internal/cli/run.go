@@ -45,15 +45,18 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("dry-run") {
-		out, err := w.runs.Preview(r, session.Request{Args: r.Plan.Words(c.Args().Tail()), Allow: splitList(c.StringSlice("allow")), Sandbox: c.String("sandbox")})
-		return w.show(out, err, func() { w.printPreview(r, out, splitList(c.StringSlice("allow"))) })
-	}
 	q, err := w.request(c)
+	if err == nil {
+		err = w.runs.Check(q)
+	}
 	if err != nil {
 		return err
 	}
 	q.Args = r.Plan.Words(c.Args().Tail())
+	if c.Bool("dry-run") {
+		out, err := w.runs.Preview(r, q)
+		return w.show(out, err, func() { w.printPreview(r, out, splitList(c.StringSlice("allow"))) })
+	}
 	ended, err := w.runs.Start(ctx, r, q)
 	return w.printRun(r, ended, err)
 }
@@ -66,7 +69,9 @@ func (w *world) request(c *cli.Context) (q session.Request, err error) {
 	if q.Limits, err = parseBudget(c.String("budget")); err != nil {
 		return session.Request{}, err
 	}
-	q.Limits.Parallel = c.Int("max-parallel")
+	if q.Limits.Parallel = c.Int("max-parallel"); q.Limits.Parallel < 0 || c.IsSet("max-parallel") && q.Limits.Parallel == 0 {
+		return session.Request{}, diag.New(diag.Misuse, "usage", "--max-parallel %d: at least one child runs at a time", q.Limits.Parallel).Hint("--max-parallel 1 runs them one after the other")
+	}
 	if q.Answers, err = w.answers(c); err != nil {
 		return session.Request{}, err
 	}

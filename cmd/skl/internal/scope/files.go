@@ -122,6 +122,9 @@ func (sc *Scope) Edit(ctx context.Context, dry bool) (f *Files, end func(), err 
 	if f, err = sc.Load(); err == nil {
 		err = sc.CheckLocal(f)
 	}
+	if err == nil {
+		err = sc.CheckHosts(f.Manifest) // before it is edited, so that the place in the file is right
+	}
 	if err != nil {
 		end()
 		return nil, nil, err

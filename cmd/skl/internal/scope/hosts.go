@@ -11,6 +11,7 @@ import (
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/store"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/manifest"
 )
 
 // HostEnv is what the table of agents needs to know of this machine.
@@ -21,6 +22,21 @@ func (sc *Scope) HostEnv() hosts.Env {
 // UnknownHost refuses an id that the table of agents does not have.
 func UnknownHost(id string) error {
 	return diag.New(diag.Misuse, "unknown_host", "unknown agent host %q", id).Meant(hosts.Suggest(id)...).Hint("skl doctor --hosts lists all agents")
+}
+
+// CheckHosts refuses agents of skl.toml and of the configuration that skl does not know.
+func (sc *Scope) CheckHosts(m *manifest.Manifest) error {
+	for _, id := range m.Targets.Hosts {
+		if _, ok := hosts.Find(id); !ok {
+			return diag.Located(UnknownHost(id), m.WhereHost(id))
+		}
+	}
+	for _, id := range sc.Config.Hosts {
+		if _, ok := hosts.Find(id); !ok {
+			return diag.Prefixed(UnknownHost(id), "config.toml, [hosts] enabled")
+		}
+	}
+	return nil
 }
 
 // ExpandHosts checks ids that a person gave. "*" stands for all agents that are known.

@@ -73,6 +73,22 @@ func (rs *Runs) program(name string) (string, error) {
 	return "", diag.New(diag.Misuse, model.CodeUnknown, "there is no program %s in PATH", name)
 }
 
+// checkModel refuses a model that nothing is called, before it is needed. "" is none yet.
+func (rs *Runs) checkModel(spec string) error {
+	name, _, _ := strings.Cut(spec, ":")
+	kind := cmp.Or(rs.Scope.Config.Models[name].Kind, name)
+	if spec == "" || spec == noModel || spec == "mcp" || slices.Contains([]string{"anthropic", "openai", "claude-code", "copilot", "manual", "replay"}, kind) {
+		return nil
+	}
+	return rs.unknownModel(spec)
+}
+
+func (rs *Runs) unknownModel(spec string) error {
+	name, _, _ := strings.Cut(spec, ":")
+	words := append(slices.Sorted(maps.Keys(rs.Scope.Config.Models)), modelWords...)
+	return diag.New(diag.Misuse, model.CodeUnknown, "there is no model %q", spec).Meant(spell.Nearest(name, words, 3)...).Hint("%s", "--model "+strings.Join(modelWords, "|"))
+}
+
 // OpenModel makes the model that spec names: anthropic[:ID], openai[:ID], a name of the configuration,
 // claude-code, copilot, manual or replay:FILE. Checked asks again when an answer does not fit.
 func (rs *Runs) OpenModel(spec string) (model.Model, error) {
@@ -111,8 +127,7 @@ func (rs *Runs) OpenModel(spec string) (model.Model, error) {
 			return nil, err
 		}
 	default:
-		words := append(slices.Sorted(maps.Keys(rs.Scope.Config.Models)), modelWords...)
-		return nil, diag.New(diag.Misuse, model.CodeUnknown, "there is no model %q", spec).Meant(spell.Nearest(name, words, 3)...).Hint("%s", "--model "+strings.Join(modelWords, "|"))
+		return nil, rs.unknownModel(spec)
 	}
 	if err != nil {
 		return nil, err

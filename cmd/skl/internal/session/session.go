@@ -87,8 +87,10 @@ func (rs *Runs) Check(q Request) error {
 	if _, err := parseGrant(q.Allow); err != nil {
 		return err
 	}
-	_, err := sandboxFloor(rs.Confinement(q.Sandbox))
-	return err
+	if _, err := sandboxFloor(rs.Confinement(q.Sandbox)); err != nil {
+		return err
+	}
+	return rs.checkModel(q.Model)
 }
 
 // Start runs a skill from the beginning. With the model replay:RUN it runs the control flow of a recorded run again.
