@@ -219,7 +219,7 @@ func helpCommand() command {
 		}}
 }
 
-// showGuide lists the guides, or shows one: laid out on a terminal, elsewhere as the Markdown that it is.
+// showGuide lists the guides, or shows one: laid out on a terminal, elsewhere as Markdown.
 func showGuide(w *world, args []string) error {
 	if len(args) == 0 && w.ui.JSON {
 		out := helpResult{Topic: "guide"}
@@ -242,9 +242,9 @@ func showGuide(w *world, args []string) error {
 	case len(args) > 1:
 		return diag.New(diag.Misuse, "usage", "one guide at a time, and %q is the second", args[1]).Hint("skl help guide %s", args[1])
 	case w.ui.JSON:
-		return w.ui.Result(helpResult{Topic: "guide " + g.Name, Text: g.Text})
+		return w.ui.Result(helpResult{Topic: "guide " + g.Name, Text: guide.Portable(g.Text)})
 	case !w.ui.Screen:
-		w.ui.Raw([]byte(g.Text))
+		w.ui.Raw([]byte(guide.Portable(g.Text)))
 	default:
 		w.ui.Page(ui.Painted(guide.Render(g.Text, guide.Screen{Width: min(w.ui.Width(), 100), Color: w.ui.Color})))
 	}
