@@ -147,7 +147,7 @@ func TestIndexJSON(t *testing.T) {
 		args    string
 	}{
 		{2, "query_parse", "query", ""},
-		{2, "invalid_request", "query", "--regex ("},
+		{2, "query_parse", "query", "--regex ("},
 		{2, "glob_pattern", "query", "x --glob ["},
 		{2, "invalid_request", "query", "x --limit 999"},
 		{2, "usage", "query", "x --limit 0"},

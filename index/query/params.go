@@ -224,7 +224,11 @@ func leaf(op Op, field, s string) (*Expr, string, error) {
 	if why == "" {
 		return &Expr{Op: op, Text: s}, field, nil
 	}
-	err := diag.New(diag.Misuse, "invalid_request", "%s %s", field, why)
+	code := "invalid_request"
+	if op == Regex && strings.HasPrefix(why, "is not an") {
+		code = "query_parse" // as inside an expression
+	}
+	err := diag.New(diag.Misuse, code, "%s %s", field, why)
 	if hint != "" {
 		err.Hint("%s", hint)
 	}

@@ -339,7 +339,9 @@ func hasPassword(u *url.URL) bool {
 func parseForge(s, scheme, rest string) (Ref, error) {
 	switch scheme {
 	case "npm", "go", "r", "pypi":
-		return Ref{}, invalid(s, "%s: references are not supported by this version of skl", scheme)
+		e := invalid(s, "%s: references are not supported by this version of skl", scheme)
+		e.Code = "not_supported"
+		return Ref{}, e
 	case "git", "ssh", "file", "ext", "fd":
 		return Ref{}, invalid(s, "protocol %q is written git+https://, git+ssh:// or git+file://", scheme)
 	}
