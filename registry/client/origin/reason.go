@@ -50,7 +50,7 @@ func reasonOf(err error, request string) error {
 		words = "its address cannot be looked up"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		words = "connection refused"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), err.Error() == closedIdle:
 		words = "the server closed the connection"
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		words = "no way leads there from this network"
@@ -65,6 +65,9 @@ func reasonOf(err error, request string) error {
 	}
 	return &silence{words, request + err.Error(), err}
 }
+
+// closedIdle is the error of net/http, which has no name there, for a connection that was closed before the request was sent.
+const closedIdle = "http: server closed idle connection"
 
 func isTimeout(err error) bool {
 	n, ok := errors.AsType[net.Error](err)

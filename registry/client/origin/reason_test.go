@@ -3,8 +3,10 @@ package origin
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,6 +14,15 @@ import (
 
 	"github.com/skl-project/skl/spec/diag"
 )
+
+// TestReasonOfClosed wants one word for a connection that was closed, whenever net/http noticed it.
+func TestReasonOfClosed(t *testing.T) {
+	for _, err := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, errors.New("http: server closed idle connection")} {
+		if got := Reason(&url.Error{Op: "Get", URL: "http://x", Err: err}); got.Error() != "the server closed the connection" {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+}
 
 // TestUnanswered wants words for people, the system's own only as a detail, and a hint, when no answer comes.
 func TestUnanswered(t *testing.T) {
