@@ -1,7 +1,9 @@
 package admin
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,7 +79,7 @@ func duration(text string) (time.Duration, bool) {
 	return d, err == nil
 }
 
-// A Tokens is a list of tokens, without their text.
+// A Tokens is a list of tokens without their text, by account and age.
 type Tokens struct {
 	Tokens []wire.Token `json:"tokens"`
 }
@@ -86,7 +88,9 @@ type Tokens struct {
 func (a *Admin) Tokens(ctx context.Context, at Site) (Tokens, error) {
 	return on(ctx, a, at, func(s *site) (Tokens, error) {
 		list, err := s.Client.Tokens(ctx)
-		return Tokens{append([]wire.Token{}, list...)}, err
+		list = append([]wire.Token{}, list...)
+		slices.SortStableFunc(list, func(a, b wire.Token) int { return cmp.Or(strings.Compare(a.Account, b.Account), a.Created.Compare(b.Created)) })
+		return Tokens{list}, err
 	})
 }
 
