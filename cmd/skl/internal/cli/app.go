@@ -237,7 +237,7 @@ func (c command) build(e env, u *ui.UI, help bool) *cli.Command {
 		out.CustomHelpTemplate = c.help()
 	}
 	for _, s := range c.sub {
-		s.name = c.name + " " + s.name
+		s = c.below(s)
 		built := s.build(e, u, help)
 		built.Name = strings.TrimPrefix(s.name, c.name+" ")
 		out.Subcommands = append(out.Subcommands, built)
@@ -260,6 +260,19 @@ func (c command) build(e env, u *ui.UI, help bool) *cli.Command {
 		return c.run(ctx.Context, w, ctx)
 	}
 	return out
+}
+
+// below is s, a subcommand of c, as a page of its own: with its whole name, and with the examples of c that call it. A page that
+// only lists subcommands has their examples.
+func (c command) below(s command) command {
+	s.name = c.name + " " + s.name
+	lines := slices.DeleteFunc(strings.Split(c.example, "\n"), func(line string) bool { return !strings.HasPrefix(line+" ", "skl "+s.name+" ") })
+	lines = append(lines, s.example)
+	for _, leaf := range s.sub {
+		lines = append(lines, leaf.example)
+	}
+	s.example = strings.Join(slices.DeleteFunc(lines, func(line string) bool { return line == "" }), "\n")
+	return s
 }
 
 // surplus refuses arguments beyond those that the usage line of c names. A line with "…" takes any number.

@@ -210,9 +210,7 @@ func helpCommand() command {
 					if i < 0 {
 						return unknownCommand(page.name + " " + word)
 					}
-					name := page.name + " " + word
-					page = page.sub[i]
-					page.name = name
+					page = page.below(page.sub[i])
 				}
 				return w.page(page.name, page.help())
 			}

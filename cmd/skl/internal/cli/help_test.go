@@ -22,9 +22,7 @@ func TestHelp(t *testing.T) {
 		if !strings.Contains(root, "  "+c.name) {
 			t.Errorf("the first page does not name %s", c.name)
 		}
-		if !strings.Contains(c.example, "skl "+c.name) {
-			t.Errorf("%s has no example", c.name)
-		}
+		wantExamples(t, c)
 		for _, s := range append([]command{c}, c.sub...) {
 			if s.usage == "" {
 				t.Errorf("%s %s has no usage", c.name, s.name)
@@ -38,5 +36,15 @@ func TestHelp(t *testing.T) {
 		if page := c.help(); !strings.Contains(page, "\nExamples:\n  ") || !strings.Contains(page, "\nUsage: skl "+c.name) {
 			t.Errorf("skl %s --help:\n%s", c.name, page)
 		}
+	}
+}
+
+func wantExamples(t *testing.T, c command) {
+	t.Helper()
+	if !strings.Contains("\n"+c.example+" ", "\nskl "+c.name+" ") && !strings.Contains(c.example+"\n", "skl "+c.name+"\n") {
+		t.Errorf("skl %s has no example", c.name)
+	}
+	for _, s := range c.sub {
+		wantExamples(t, c.below(s))
 	}
 }

@@ -14,6 +14,8 @@ skl registry init --url https://skills.example --tls proxy --systemd
 skl registry namespace create acme --public
 skl registry token create --name ci --namespace acme --role publisher --expires 90d
 skl registry approve acme/pdf@1.4.2
+skl registry quarantine acme/pdf@1.4.2 --reason 'looks odd'
+skl registry reject acme/pdf@1.5.0 --reason 'asks for too much'
 skl registry clients --for npx
 skl registry backup /srv/backup --data /var/lib/skl-registry`,
 		sub: []command{

@@ -12,16 +12,16 @@ import (
 )
 
 func gcCommand() command {
-	return command{name: "gc", usage: "remove content that nothing needs; a running server does so by itself", output: admin.Collected{}, run: runGC,
+	return command{name: "gc", usage: "remove content that nothing needs; a running server does so by itself", output: admin.Collected{}, run: runGC, example: "skl registry gc --dry-run --data /var/lib/skl-registry",
 		flags: []cli.Flag{&cli.StringFlag{Name: "grace", Value: "24h", Usage: "keep files younger than `TIME`"}, dryRunFlag(), dataFlag()}}
 }
 
 func fsckCommand() command {
-	return command{name: "fsck", usage: "compare the records of the registry with its files; also beside a running server", output: admin.Examined{}, run: examine("fsck", (*admin.Admin).Fsck), flags: []cli.Flag{dataFlag()}}
+	return command{name: "fsck", usage: "compare the records of the registry with its files; also beside a running server", output: admin.Examined{}, example: "skl registry fsck --data /var/lib/skl-registry", run: examine("fsck", (*admin.Admin).Fsck), flags: []cli.Flag{dataFlag()}}
 }
 
 func scrubCommand() command {
-	return command{name: "scrub", usage: "read every blob and find damaged ones; also beside a running server", output: admin.Examined{}, run: examine("scrub", (*admin.Admin).Scrub), flags: []cli.Flag{dataFlag()}}
+	return command{name: "scrub", usage: "read every blob and find damaged ones; also beside a running server", output: admin.Examined{}, example: "skl registry scrub --data /var/lib/skl-registry", run: examine("scrub", (*admin.Admin).Scrub), flags: []cli.Flag{dataFlag()}}
 }
 
 func backupCommand() command {
@@ -30,7 +30,7 @@ func backupCommand() command {
 }
 
 func restoreCommand() command {
-	return command{name: "restore", args: "DIR", usage: "restore a registry from a backup", output: admin.Copy{}, run: runRestore,
+	return command{name: "restore", args: "DIR", usage: "restore a registry from a backup", output: admin.Copy{}, run: runRestore, example: "skl registry restore /srv/backup --data ./restored",
 		flags: []cli.Flag{&cli.StringFlag{Name: "data", Usage: "new `DIR` for the data"}, dryRunFlag()}}
 }
 

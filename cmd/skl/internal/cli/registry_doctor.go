@@ -9,7 +9,7 @@ import (
 )
 
 func registryDoctorCommand() command {
-	return command{name: "doctor", usage: "look at a registry as a client, or at its data", output: doctorResult{}, run: runRegistryDoctor, flags: siteFlags()}
+	return command{name: "doctor", usage: "look at a registry as a client, or at its data", output: doctorResult{}, example: "skl registry doctor --registry corp", run: runRegistryDoctor, flags: siteFlags()}
 }
 
 func runRegistryDoctor(ctx context.Context, w *world, c *cli.Context) error {

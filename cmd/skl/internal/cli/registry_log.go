@@ -14,8 +14,8 @@ import (
 func registryLogCommand() command {
 	return command{name: "log", usage: "check and read the transparency log", output: admin.Log{},
 		sub: []command{
-			{name: "verify", usage: "recompute the log from its entries", run: verifyLog, flags: siteFlags()},
-			{name: "show", args: "[NAMESPACE[/NAME]]", usage: "the entries, newest first", run: showLog,
+			{name: "verify", usage: "recompute the log from its entries", example: "skl registry log verify", run: verifyLog, flags: siteFlags()},
+			{name: "show", args: "[NAMESPACE[/NAME]]", usage: "the entries, newest first", example: "skl registry log show acme/pdf --limit 5", run: showLog,
 				flags: append([]cli.Flag{&cli.IntFlag{Name: "limit", Value: 20, Usage: "at most `N` entries"}}, siteFlags()...)},
 		}}
 }

@@ -22,13 +22,13 @@ func namespaceCommand() command {
 	return command{name: "namespace", usage: "manage namespaces: owners, publishers, signers", output: admin.Namespaces{},
 		sub: []command{
 			{name: "create", args: "NAMESPACE", usage: "create a namespace", run: createNamespace, flags: with(policy()...)},
-			{name: "set", args: "NAMESPACE", usage: "change its policy", run: setNamespace, flags: with(append(policy(),
+			{name: "set", args: "NAMESPACE", usage: "change its policy", example: "skl registry namespace set acme --approval manual", run: setNamespace, flags: with(append(policy(),
 				&cli.BoolFlag{Name: "private", Usage: "readable only by accounts with a role"}, &cli.BoolFlag{Name: "skills", Usage: "take skills only"})...)},
-			{name: "list", usage: "namespaces that you may read", run: listNamespaces, flags: siteFlags()},
-			{name: "grants", args: "NAMESPACE", usage: "list accounts and their roles", output: admin.Grants{}, run: listGrants, flags: siteFlags()},
-			{name: "grant", args: "NAMESPACE ACCOUNT ROLE", usage: "give an account a role: " + strings.Join(admin.Roles(), ", "), output: admin.Done{}, run: grantRole, flags: with()},
-			{name: "ungrant", args: "NAMESPACE ACCOUNT", usage: "take its role away", output: admin.Done{}, run: ungrantRole, flags: with()},
-			{name: "signer", args: "NAMESPACE", usage: "list, add or remove who may sign releases", run: editSigners, flags: with(
+			{name: "list", usage: "namespaces that you may read", example: "skl registry namespace list", run: listNamespaces, flags: siteFlags()},
+			{name: "grants", args: "NAMESPACE", usage: "list accounts and their roles", example: "skl registry namespace grants acme", output: admin.Grants{}, run: listGrants, flags: siteFlags()},
+			{name: "grant", args: "NAMESPACE ACCOUNT ROLE", usage: "give an account a role: " + strings.Join(admin.Roles(), ", "), example: "skl registry namespace grant acme ci publisher", output: admin.Done{}, run: grantRole, flags: with()},
+			{name: "ungrant", args: "NAMESPACE ACCOUNT", usage: "take its role away", example: "skl registry namespace ungrant acme ci", output: admin.Done{}, run: ungrantRole, flags: with()},
+			{name: "signer", args: "NAMESPACE", usage: "list, add or remove who may sign releases", example: "skl registry namespace signer acme --key release.key.pub --require", run: editSigners, flags: with(
 				&cli.StringFlag{Name: "key", Usage: "the public key in `FILE`, PEM"},
 				&cli.StringFlag{Name: "issuer", Usage: "`URL` of the issuer of an identity"},
 				&cli.StringFlag{Name: "identity", Usage: "`PATTERN` that the whole identity has to match"},

@@ -31,7 +31,7 @@ func actCommand(action, usage, done string) command {
 }
 
 func mirrorCommand() command {
-	return command{name: "mirror", args: "NAMESPACE", usage: "copy the releases of a namespace from another registry, with their signatures", output: admin.Mirrored{}, run: runMirror,
+	return command{name: "mirror", args: "NAMESPACE", usage: "copy the releases of a namespace from another registry, with their signatures", output: admin.Mirrored{}, example: "skl registry mirror acme --from upstream --approve manual", run: runMirror,
 		flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "from", Usage: "copy from registry `NAME|URL`"},
 			&cli.StringFlag{Name: "into", Usage: "copy into `NAMESPACE` (default: the same)"},

@@ -20,8 +20,8 @@ func tokenCommand() command {
 				&cli.StringFlag{Name: "expires", Value: "90d", Usage: "end it after `TIME`: 12h, 90d, or never"},
 				dryRunFlag(),
 			}, siteFlags()...)},
-			{name: "list", usage: "tokens that you may see, without their text", run: listTokens, flags: siteFlags()},
-			{name: "revoke", args: "ID", usage: "end a token at once", output: admin.Done{}, run: revokeToken, flags: append([]cli.Flag{dryRunFlag()}, siteFlags()...)},
+			{name: "list", usage: "tokens that you may see, without their text", run: listTokens, example: "skl registry token list", flags: siteFlags()},
+			{name: "revoke", args: "ID", usage: "end a token at once", output: admin.Done{}, run: revokeToken, example: "skl registry token revoke 748719ecec17", flags: append([]cli.Flag{dryRunFlag()}, siteFlags()...)},
 		}}
 }
 

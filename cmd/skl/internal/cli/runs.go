@@ -19,7 +19,7 @@ type runsResult struct {
 
 func runsCommand() command {
 	return command{name: "runs", group: "Run", usage: "list runs, or forget old ones", output: runsResult{},
-		example: "skl runs\nskl runs prune --older 30d",
+		example: "skl runs\nskl runs list --limit 0\nskl runs prune --older 30d",
 		sub: []command{
 			{name: "list", usage: "list runs, newest first", output: runsResult{}, flags: []cli.Flag{&cli.IntFlag{Name: "limit", Value: 20, Usage: "show `N` runs; 0 is all"}}, run: runRuns},
 			{name: "prune", usage: "forget runs that ended long ago", output: runsResult{},

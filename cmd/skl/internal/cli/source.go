@@ -18,7 +18,7 @@ type sourceResult struct {
 
 func sourceCommand() command {
 	return command{name: "source", group: "Sites", usage: "add, remove and list marketplaces", output: sourceResult{},
-		example: "skl source add market anthropics/skills\nskl source add market ./catalogue --name team\nskl source list\nskl install market:team/release-tools",
+		example: "skl source add market anthropics/skills\nskl source add market ./catalogue --name team\nskl source list\nskl install market:team/release-tools\nskl source remove team",
 		sub: []command{
 			{name: "add", args: "market URL|owner/repo|DIR", usage: "add a marketplace", run: addSource,
 				flags: []cli.Flag{&cli.StringFlag{Name: "name", Usage: "call it `NAME` (default: its own name)"}, dryRunFlag()}},
