@@ -89,7 +89,9 @@ func (a *Admin) Tokens(ctx context.Context, at Site) (Tokens, error) {
 	return on(ctx, a, at, func(s *site) (Tokens, error) {
 		list, err := s.Client.Tokens(ctx)
 		list = append([]wire.Token{}, list...)
-		slices.SortStableFunc(list, func(a, b wire.Token) int { return cmp.Or(strings.Compare(a.Account, b.Account), a.Created.Compare(b.Created)) })
+		slices.SortStableFunc(list, func(a, b wire.Token) int {
+			return cmp.Or(strings.Compare(a.Account, b.Account), a.Created.Compare(b.Created))
+		})
 		return Tokens{list}, err
 	})
 }
