@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/internal/tomledit"
 	"github.com/skl-project/skl/spec/ref"
 )
@@ -14,9 +15,18 @@ import (
 func Parse(src []byte, file string) (*Config, error) {
 	r, err := tomledit.Open(src, file, code, MaxBytes)
 	if err != nil {
-		return nil, err
+		return nil, hinted(err)
 	}
-	return read(r)
+	out, failed := read(r)
+	return out, hinted(failed)
+}
+
+// hinted is err with the way to the rules, unless it has a hint of its own.
+func hinted(err error) error {
+	if e, ok := diag.Own(err); ok && len(e.Hints) == 0 {
+		return e.Hint("skl help guide configuration shows how config.toml is written")
+	}
+	return err
 }
 
 const code = "config_invalid"

@@ -15,6 +15,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,6 +42,7 @@ const (
 // for Anthropic's own service.
 type Config struct {
 	APIKey     string
+	KeyName    string        // variable that holds APIKey, for messages; "" is ANTHROPIC_API_KEY
 	BaseURL    string        // "" is Anthropic's; the part before /v1/messages
 	Model      string        // "" is DefaultModel
 	HTTPClient *http.Client  // nil is a plain one with the proxy of the environment; redirects are never followed
@@ -61,9 +63,10 @@ func New(c Config) (model.Model, error) {
 	if c.Model == "" {
 		c.Model = DefaultModel
 	}
+	c.KeyName = cmp.Or(c.KeyName, "ANTHROPIC_API_KEY")
 	if c.BaseURL == "" {
 		if c.APIKey == "" {
-			return nil, diag.New(diag.NeedsInput, model.CodeCredentials, "anthropic:%s needs an API key", c.Model).Hint("export ANTHROPIC_API_KEY=…")
+			return nil, diag.New(diag.NeedsInput, model.CodeCredentials, "anthropic:%s needs an API key", c.Model).Hint("export %s=…", c.KeyName)
 		}
 		c.BaseURL = defaultBaseURL
 	}
@@ -76,7 +79,7 @@ func New(c Config) (model.Model, error) {
 		header["X-Api-Key"] = c.APIKey
 	}
 	return &client{
-		service: wire.Service{Name: "anthropic:" + c.Model, Key: c.APIKey, Base: base, Header: header, HTTP: wire.Client(c.HTTPClient, c.Idle), Retries: c.MaxRetries},
+		service: wire.Service{Name: "anthropic:" + c.Model, Key: c.APIKey, KeyName: c.KeyName, Base: base, Header: header, HTTP: wire.Client(c.HTTPClient, c.Idle), Retries: c.MaxRetries},
 		id:      c.Model,
 	}, nil
 }

@@ -16,6 +16,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,6 +48,7 @@ const (
 // for OpenAI's own service.
 type Config struct {
 	APIKey     string
+	KeyName    string        // variable that holds APIKey, for messages; "" is OPENAI_API_KEY
 	BaseURL    string        // "" is OpenAI's; with the version: http://127.0.0.1:11434/v1
 	Model      string        // "" is DefaultModel, for OpenAI's service only
 	API        string        // Chat or Responses; "" is Responses for OpenAI's service, else Chat
@@ -93,6 +95,7 @@ func New(c Config) (model.Model, error) {
 		return nil, err
 	}
 	own := base.Host == ownHost
+	c.KeyName = cmp.Or(c.KeyName, "OPENAI_API_KEY")
 	switch {
 	case c.Model == "" && own:
 		c.Model = DefaultModel
@@ -100,7 +103,7 @@ func New(c Config) (model.Model, error) {
 		return nil, diag.New(diag.Misuse, model.CodeUnknown, "no model of the service at %s is named", base.Host).Hint("--model openai:NAME")
 	}
 	if own && c.APIKey == "" {
-		return nil, diag.New(diag.NeedsInput, model.CodeCredentials, "openai:%s needs an API key", c.Model).Hint("export OPENAI_API_KEY=…")
+		return nil, diag.New(diag.NeedsInput, model.CodeCredentials, "openai:%s needs an API key", c.Model).Hint("export %s=…", c.KeyName)
 	}
 	if c.API == "" {
 		if c.API = Chat; own {
@@ -112,7 +115,7 @@ func New(c Config) (model.Model, error) {
 		header["Authorization"] = "Bearer " + c.APIKey
 	}
 	m := &client{
-		service: wire.Service{Name: "openai:" + c.Model, Key: c.APIKey, Base: base, Header: header, HTTP: wire.Client(c.HTTPClient, c.Idle), Retries: c.MaxRetries},
+		service: wire.Service{Name: "openai:" + c.Model, Key: c.APIKey, KeyName: c.KeyName, Base: base, Header: header, HTTP: wire.Client(c.HTTPClient, c.Idle), Retries: c.MaxRetries},
 		id:      c.Model,
 		own:     own,
 	}

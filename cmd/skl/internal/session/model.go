@@ -18,7 +18,6 @@ import (
 	"github.com/skl-project/skl/runtime/model/manual"
 	"github.com/skl-project/skl/runtime/model/openai"
 	"github.com/skl-project/skl/runtime/model/replay"
-	"github.com/skl-project/skl/spec/config"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/spell"
 )
@@ -102,10 +101,10 @@ func (rs *Runs) OpenModel(spec string) (model.Model, error) {
 	var err error
 	switch kind {
 	case "anthropic":
-		out, err = anthropic.New(anthropic.Config{APIKey: rs.modelKey(m, "ANTHROPIC_API_KEY"), BaseURL: cmp.Or(m.BaseURL, rs.Scope.Getenv("ANTHROPIC_BASE_URL")),
+		out, err = anthropic.New(anthropic.Config{APIKey: rs.Scope.Getenv(cmp.Or(m.KeyEnv, "ANTHROPIC_API_KEY")), KeyName: m.KeyEnv, BaseURL: cmp.Or(m.BaseURL, rs.Scope.Getenv("ANTHROPIC_BASE_URL")),
 			Model: cmp.Or(id, m.Model), Insecure: rs.insecure(m.BaseURL)})
 	case "openai":
-		out, err = openai.New(openai.Config{APIKey: rs.modelKey(m, "OPENAI_API_KEY"), BaseURL: cmp.Or(m.BaseURL, rs.Scope.Getenv("OPENAI_BASE_URL")),
+		out, err = openai.New(openai.Config{APIKey: rs.Scope.Getenv(cmp.Or(m.KeyEnv, "OPENAI_API_KEY")), KeyName: m.KeyEnv, BaseURL: cmp.Or(m.BaseURL, rs.Scope.Getenv("OPENAI_BASE_URL")),
 			Model: cmp.Or(id, m.Model), API: m.API, Insecure: rs.insecure(m.BaseURL)})
 	case "claude-code":
 		var path string
@@ -139,11 +138,6 @@ func (rs *Runs) OpenModel(spec string) (model.Model, error) {
 func loopback(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && origin.Loopback(u.Host)
-}
-
-// modelKey is the secret for a provider, from the variable that the configuration or the provider names.
-func (rs *Runs) modelKey(m config.Model, usual string) string {
-	return rs.Scope.Getenv(cmp.Or(m.KeyEnv, usual))
 }
 
 // insecure reports whether the configuration allows plain HTTP for the server at address.

@@ -45,6 +45,7 @@ const (
 type Service struct {
 	Name    string // of the model as --model takes it, for messages
 	Key     string // kept out of messages
+	KeyName string // variable that holds Key
 	Base    *url.URL
 	Header  map[string]string // sent with every request
 	HTTP    *http.Client      // of Client
@@ -241,7 +242,7 @@ func (s Service) Failure(status int, h http.Header, text []byte) error {
 		if s.Key == "" {
 			e = diag.New(diag.NeedsInput, model.CodeCredentials, "%s wants a key (status %d)%s", s.Name, status, said)
 		}
-		return e
+		return e.Hint("export %s=…, or --model with another one", s.KeyName)
 	case status == http.StatusNotFound:
 		return diag.New(diag.Misuse, model.CodeUnknown, "%s is not there (status 404)%s", s.Name, said).Hint("check the name of the model and the base URL")
 	case busy(status):
@@ -250,7 +251,8 @@ func (s Service) Failure(status int, h http.Header, text []byte) error {
 		}
 		return model.Unavailable("%s has no capacity or is broken (status %d)%s", s.Name, status, said)
 	}
-	return diag.New(diag.Failed, model.CodeRejected, "%s calls the request wrong (status %d)%s", s.Name, status, said)
+	return diag.New(diag.Failed, model.CodeRejected, "%s calls the request wrong (status %d)%s", s.Name, status, said).
+		Hint("check the name of the model and its limits, or --model with another one")
 }
 
 // Message finds the sentence in the body of an error: the forms of the
