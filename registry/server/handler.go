@@ -1,11 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -60,20 +60,12 @@ func (s *Server) routes() http.Handler {
 
 // about is what GET /api/v1 says.
 func (s *Server) about() wire.About {
-	a := wire.About{Name: s.cfg.Name, Software: "skl", Version: version(), URL: s.cfg.URL, Log: s.Registry.Key.Public(),
+	a := wire.About{Name: s.cfg.Name, Software: "skl", Version: cmp.Or(s.version, "unknown"), URL: s.cfg.URL, Log: s.Registry.Key.Public(),
 		Features: []string{"oci", "publish", "search", "log", "tokens", "audit", "wellknown", "capability-paths"}, Reserved: s.cfg.Reserved}
 	if s.cfg.Access.Open {
 		a.Features = []string{"oci", "open"}
 	}
 	return a
-}
-
-// version is that of the program.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "devel"
 }
 
 // generation changes with every change: each is an event of the audit trail.

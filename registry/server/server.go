@@ -52,6 +52,7 @@ type Server struct {
 
 	cfg     Config
 	names   []string // of the server, besides loopback
+	version string   // of the program
 	logger  *slog.Logger
 	handler http.Handler
 	access  *access
@@ -66,6 +67,9 @@ type Option func(*Server)
 
 // WithLogger sends the log to l. Without it there is none.
 func WithLogger(l *slog.Logger) Option { return func(s *Server) { s.logger = l } }
+
+// WithVersion names the version of the program to clients. Without it that is "unknown".
+func WithVersion(version string) Option { return func(s *Server) { s.version = version } }
 
 // lockWait is how long Open waits for another process to let go of the directory.
 const lockWait = 2 * time.Second

@@ -26,6 +26,7 @@ type ServeRequest struct {
 	Data            string // "" is the configuration's, else registry in the data directory of skl
 	Open            bool   // anybody reads and writes; on loopback only
 	Database, Blobs string // where they are anyway; anything else is refused
+	Version         string // of skl, for clients that ask; "" is unknown
 	Log             slog.Handler
 	Ready           func(Serving) error // called once requests are answered; its error ends the server
 }
@@ -50,7 +51,7 @@ func (a *Admin) Serve(ctx context.Context, r ServeRequest) error {
 	if err != nil {
 		return err
 	}
-	s, err := server.Open(ctx, cfg, server.WithLogger(slog.New(r.Log)))
+	s, err := server.Open(ctx, cfg, server.WithLogger(slog.New(r.Log)), server.WithVersion(r.Version))
 	if err != nil {
 		return err
 	}

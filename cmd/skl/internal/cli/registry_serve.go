@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
+	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -29,7 +30,7 @@ func serveRegistry(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Present() {
 		return diag.New(diag.Misuse, "usage", "registry serve takes no arguments").Hint("skl registry serve --data DIR")
 	}
-	return w.admin().Serve(ctx, admin.ServeRequest{Config: c.String("config"), Addr: c.String("addr"), Data: c.String("data"), Open: c.Bool("open"),
+	return w.admin().Serve(ctx, admin.ServeRequest{Config: c.String("config"), Addr: c.String("addr"), Data: c.String("data"), Open: c.Bool("open"), Version: build.Current().Version,
 		Database: c.String("db"), Blobs: c.String("blobs"), Log: w.logHandler(), Ready: w.serving})
 }
 
