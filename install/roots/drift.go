@@ -116,6 +116,7 @@ func check(s *scanner, cache Cache, root, name string, r Receipt) (Drift, error)
 	case err != nil:
 		return Drift{}, err
 	}
+	found.takeNames(dir, r)
 	if !durable.HasModes {
 		found.takeModes(r)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/bundle"
 )
@@ -230,5 +232,78 @@ func TestNoDigest(t *testing.T) {
 		if r.Digest != "" || !strings.Contains(codes(r), bundle.CodeLinkEscape) || strings.Contains(codes(r), "W_DUPLICATE_IDENTICAL") {
 			t.Errorf("%s has digest %q and %q", r.Qualified, r.Digest, codes(r))
 		}
+	}
+}
+
+// The disk of a Mac may spell names in another form of Unicode than a receipt, and finds a file by either. A disk that does not is
+// asked by TestDriftOfNames.
+func TestTakeNames(t *testing.T) {
+	nfc, nfd := "r\u00e9sum\u00e9/\u00e5.md", "re\u0301sume\u0301/a\u030a.md"
+	r := Receipt{Files: map[string]File{nfc: {}, "SKILL.md": {}, "\u00fc.md": {}}}
+	entry := func(paths ...string) (s scan) {
+		for _, p := range paths {
+			s.entries = append(s.entries, bundle.Entry{Path: p})
+		}
+		return s
+	}
+	for _, tt := range []struct {
+		name string
+		scan scan
+		same bool
+		want string
+	}{
+		{"one file by two names", entry("SKILL.md", nfd, "\u00fc.md"), true, "SKILL.md " + nfc + " \u00fc.md"},
+		{"two names", entry("SKILL.md", nfd, "\u00fc.md"), false, "SKILL.md " + nfd + " \u00fc.md"},
+		{"both are there", entry("SKILL.md", nfc, nfd), true, "SKILL.md " + nfc + " " + nfd},
+		{"not of the receipt", entry("o\u0308.md", "u\u0308.md"), true, "o\u0308.md \u00fc.md"},
+	} {
+		tt.scan.takeNamesIf(r, func(onDisk, recorded string) bool {
+			if onDisk == recorded || norm.NFC.String(onDisk) != norm.NFC.String(recorded) {
+				t.Errorf("%s: %q and %q are compared", tt.name, onDisk, recorded)
+			}
+			return tt.same
+		})
+		var got []string
+		for _, e := range tt.scan.entries {
+			got = append(got, e.Path)
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// What a disk makes of a name in another form decides: two names are a difference, one is none.
+func TestDriftOfNames(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		file := filepath.Join(root, "x", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("SKILL.md", "---\nname: x\ndescription: Does a thing.\n---\n")
+	write("re\u0301sume\u0301.md", "text\n")
+	found, err := new(scanner).scanTree(filepath.Join(root, "x"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Receipt{Name: "x", Files: map[string]File{}}
+	for i, e := range found.entries {
+		found.entries[i].Path = norm.NFC.String(e.Path)
+		r.Files[found.entries[i].Path] = File{Mode: e.Kind, Size: e.Size, SHA256: e.SHA256}
+	}
+	r.Tree = bundle.TreeDigest(found.entries)
+	_, err = os.Lstat(filepath.Join(root, "x", "r\u00e9sum\u00e9.md"))
+	d, checkErr := Check(root, "x", r, true)
+	if checkErr != nil {
+		t.Fatal(checkErr)
+	}
+	if d.Any() != (err != nil) {
+		t.Errorf("a disk that finds the file by the other name: %t; drift %+v", err == nil, d)
 	}
 }

@@ -168,8 +168,11 @@ func inspect(s *scanner, root, rel, dir string) cached {
 		c.unscanned(dir, scanErr)
 		return c
 	}
-	if err == nil && !durable.HasModes {
-		found.takeModes(r)
+	if err == nil {
+		found.takeNames(dir, r)
+		if !durable.HasModes {
+			found.takeModes(r)
+		}
 	}
 	c.tree = string(found.tree())
 	c.read(found.head)

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/bundle"
 )
@@ -203,6 +205,39 @@ func (s scan) takeModes(r Receipt) {
 	for i, e := range s.entries {
 		if f, ok := r.Files[e.Path]; ok && e.Kind != bundle.Link && f.Mode != bundle.Link {
 			s.entries[i].Kind = f.Mode
+		}
+	}
+}
+
+// takeNames gives the files of the receipt the names that it has for them, where the disk spells a name in another form of Unicode and
+// both names lead to one file, as on macOS. Where they are two names, the file has another one than was installed. dir is where the scan was.
+func (s scan) takeNames(dir string, r Receipt) {
+	s.takeNamesIf(r, func(onDisk, recorded string) bool {
+		a, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(onDisk)))
+		b, otherErr := os.Lstat(filepath.Join(dir, filepath.FromSlash(recorded)))
+		return err == nil && otherErr == nil && os.SameFile(a, b)
+	})
+}
+
+func (s scan) takeNamesIf(r Receipt, same func(onDisk, recorded string) bool) {
+	var recorded map[string]string // by NFC; made when it is needed
+	for i, e := range s.entries {
+		if _, ok := r.Files[e.Path]; ok || isASCII(e.Path) {
+			continue
+		}
+		if recorded == nil {
+			recorded = make(map[string]string, len(r.Files))
+			for p := range r.Files {
+				recorded[norm.NFC.String(p)] = p
+			}
+			for _, there := range s.entries { // a file of its own takes no other's name
+				if name := norm.NFC.String(there.Path); recorded[name] == there.Path {
+					delete(recorded, name)
+				}
+			}
+		}
+		if name, ok := recorded[norm.NFC.String(e.Path)]; ok && same(e.Path, name) {
+			s.entries[i].Path = name
 		}
 	}
 }
