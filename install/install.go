@@ -181,6 +181,12 @@ func (s Site) treeOf(dir string, read func(fs.FS, bundle.Sink) error) bundle.Dig
 func (in *Installer) Materialise(ctx context.Context, want []lock.Skill, have map[string]Have, dry bool) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
+	missing := 0
+	for _, s := range want {
+		if in.Missing(s, have) {
+			missing++
+		}
+	}
 	for i := range want {
 		if h := have[want[i].Name]; installed(want[i], h) {
 			if err := Matches(want[i], h.summary()); err != nil {
@@ -191,7 +197,7 @@ func (in *Installer) Materialise(ctx context.Context, want []lock.Skill, have ma
 			continue
 		}
 		g.Go(func() error {
-			in.Progress.Send(diag.Event{Stage: "fetch", Name: want[i].Name})
+			in.Progress.Send(diag.Event{Stage: "fetch", Name: want[i].Name, Of: missing})
 			sum, err := in.fetch(ctx, want[i], dry)
 			if err != nil {
 				return fmt.Errorf("%s: %w", want[i].Name, err)
@@ -200,6 +206,7 @@ func (in *Installer) Materialise(ctx context.Context, want []lock.Skill, have ma
 				return err
 			}
 			want[i].Tree, want[i].Files, want[i].Bytes = sum.Tree, sum.Files, sum.Bytes
+			in.Progress.Send(diag.Event{Stage: "fetch", Name: want[i].Name, Of: missing, Over: true})
 			return nil
 		})
 	}
@@ -301,6 +308,12 @@ func (in *Installer) stage(ctx context.Context, t *Transaction, c Changes, repor
 	healed := make([]bool, len(c.List))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(2 * runtime.GOMAXPROCS(0))
+	copied := 0
+	for _, change := range c.List {
+		if change.plan.receipt && change.plan.content && change.Action != Remove {
+			copied++
+		}
+	}
 	for i, change := range c.List {
 		if !change.plan.receipt || change.Action == Remove {
 			continue
@@ -312,8 +325,9 @@ func (in *Installer) stage(ctx context.Context, t *Transaction, c Changes, repor
 			var sum bundle.Summary
 			switch {
 			case change.plan.content:
-				in.Progress.Send(diag.Event{Stage: "install", Name: change.Name})
+				in.Progress.Send(diag.Event{Stage: "install", Name: change.Name, Of: copied})
 				sum, healed[i], err = in.copyOut(gctx, change.want, stagedTree(t, change))
+				in.Progress.Send(diag.Event{Stage: "install", Name: change.Name, Of: copied, Over: true})
 			case !change.have.Managed:
 				sum, err = in.summarise(change.have.Path)
 			}

@@ -185,6 +185,8 @@ type Event struct {
 	Name  string // the thing worked on: a skill, a repository
 	Done  int64  // bytes or items so far
 	Total int64  // 0 means unknown
+	Of    int    // of how many things like it this is one; 0 if it is alone, or a part of another's work
+	Over  bool   // the thing is done; meant where Done and Total do not say it
 }
 
 // Progress receives events, possibly from several goroutines at once.

@@ -1,8 +1,10 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,7 +41,7 @@ type task struct {
 	began, moved time.Time
 }
 
-func (t *task) over() bool { return t.Total > 0 && t.Done >= t.Total }
+func (t *task) over() bool { return t.Over || t.Total > 0 && t.Done >= t.Total }
 
 // bytes reports whether the numbers of a task are bytes.
 func (t *task) bytes() bool { return t.Stage == "fetch" || t.Stage == "push" }
@@ -50,7 +52,10 @@ func (p *progress) note(e diag.Event, now time.Time) {
 		p.started = now
 	}
 	for _, t := range p.tasks {
-		if t.Name == e.Name || t.Stage == e.Stage && !t.bytes() {
+		if t.Name == e.Name || t.Stage == e.Stage && !t.bytes() && e.Of == 0 {
+			if t.Stage != e.Stage {
+				t.began = now
+			}
 			if t.Stage != e.Stage || t.Done != e.Done || t.Name != e.Name {
 				t.moved = now
 			}
@@ -70,24 +75,12 @@ func (p *progress) lines(look screen.Look, now time.Time) []screen.Line {
 		return nil
 	}
 	newest := p.tasks[0]
-	var done, total int64
-	finished := 0
-	known := true
-	var running []*task
 	for _, t := range p.tasks {
 		if !t.moved.Before(newest.moved) {
 			newest = t
 		}
-		if t.bytes() {
-			done, total = done+t.Done, total+t.Total
-			known = known && t.Total > 0
-		}
-		if t.over() {
-			finished++
-			continue
-		}
-		running = append(running, t)
 	}
+	sum := p.sum(newest.Stage, now)
 	seconds := now.Sub(p.started)
 	verb := doing[newest.Stage]
 	if verb == "" {
@@ -95,39 +88,99 @@ func (p *progress) lines(look screen.Look, now time.Time) []screen.Line {
 	}
 	head := []screen.Span{{Style: screen.Bold, Text: verb}}
 	add := func(text string) { head = append(head, screen.T("   "+text)) }
-	if len(p.tasks) == 1 {
+	switch {
+	case sum.of > 1:
+		head = append(head, screen.T(fmt.Sprintf(" %d skills", sum.of)))
+		add(fmt.Sprintf("%d done", sum.ended))
+	case len(p.tasks) == 1:
 		head = append(head, screen.T(" "+newest.Name))
-	} else if finished > 0 {
-		add(fmt.Sprintf("%d done", finished))
+	case sum.ended > 0:
+		add(fmt.Sprintf("%d done", sum.ended))
 	}
 	if !newest.bytes() && newest.Total > 0 {
 		add(fmt.Sprintf("%d of %d", newest.Done, newest.Total))
 	}
+	if !newest.bytes() {
+		sum.done = 0
+	}
 	switch {
-	case done > 0 && known && total > 0:
-		add(ofBytes(done, total))
-	case done > 0:
-		add(Size(done))
+	case sum.done > 0 && sum.known:
+		add(ofBytes(sum.done, sum.total))
+	case sum.done > 0:
+		add(Size(sum.done))
 	}
-	if done > 0 && seconds >= time.Second {
-		rate := float64(done) / seconds.Seconds()
-		add(Size(int64(rate)) + "/s")
-		if known && total > done && seconds >= guessAfter {
-			add(fmt.Sprintf("about %d s", int64(float64(total-done)/rate)+1))
-		}
+	if sum.done > 0 && seconds >= time.Second {
+		add(Size(int64(float64(sum.done)/seconds.Seconds())) + "/s")
 	}
-	if done == 0 || !known {
+	if left := sum.left(now); left > 0 && now.Sub(sum.began) >= guessAfter {
+		add(fmt.Sprintf("about %d s", int64(left.Seconds())+1))
+	} else if sum.done == 0 || !sum.known {
 		add(fmt.Sprintf("%d s", int(seconds.Seconds())))
 	}
 	quiet := now.Sub(newest.moved)
-	if quiet >= silence && (len(running) < 2 || look.Width < screen.Narrow) {
+	if quiet >= silence && (len(sum.running) < 2 || look.Width < screen.Narrow) {
 		return []screen.Line{screen.L(screen.T(fmt.Sprintf("waiting for %s, %d s %s ctrl-c stops, nothing is half-done", hostOf(newest.Name), int(quiet.Seconds()), look.Sign(screen.Dot))))}
 	}
 	lines := []screen.Line{screen.L(head...)}
 	if look.Width < screen.Narrow || len(p.tasks) == 1 {
 		return lines
 	}
-	return append(lines, taskLines(look, running, now)...)
+	return append(lines, taskLines(look, sum.running, now)...)
+}
+
+// A progressSum is what all tasks come to.
+type progressSum struct {
+	done, total int64 // bytes
+	known       bool  // total is that of all that is fetched or pushed
+	of, ended   int   // things of the stage that are counted, and of them done; else of is 0 and ended counts all tasks
+	began       time.Time
+	running     []*task
+}
+
+func (p *progress) sum(stage string, now time.Time) progressSum {
+	s := progressSum{known: true, began: now}
+	over, counted := 0, 0
+	for _, t := range p.tasks {
+		if t.bytes() && (t.Done > 0 || t.Of == 0) {
+			s.done, s.total = s.done+t.Done, s.total+t.Total
+			s.known = s.known && t.Total > 0
+		}
+		if t.Of > 0 && t.Stage == stage {
+			if s.of = t.Of; t.began.Before(s.began) {
+				s.began = t.began
+			}
+			if t.over() {
+				counted++
+			}
+		}
+		switch {
+		case t.over():
+			over++
+		case t.Stage == stage || t.Of == 0:
+			s.running = append(s.running, t)
+		}
+	}
+	if s.ended = over; s.of > 0 {
+		s.ended = counted
+	} else {
+		s.began = p.started
+	}
+	s.known = s.known && s.total > 0 && (s.of == 0 || s.ended == s.of)
+	// What moves bytes says most.
+	slices.SortStableFunc(s.running, func(a, b *task) int { return cmp.Compare(a.Of, b.Of) })
+	return s
+}
+
+// left is a guess at the time that is still needed, 0 if there is none.
+func (s progressSum) left(now time.Time) time.Duration {
+	after := now.Sub(s.began)
+	switch {
+	case s.of > 0 && s.ended > 0:
+		return after * time.Duration(s.of-s.ended) / time.Duration(s.ended)
+	case s.of == 0 && s.done > 0 && s.known && s.total > s.done:
+		return time.Duration(float64(after) * float64(s.total-s.done) / float64(s.done))
+	}
+	return 0
 }
 
 // taskLines are the rows of what runs: the first of them, as many as there is room for.
@@ -143,7 +196,7 @@ func taskLines(look screen.Look, running []*task, now time.Time) []screen.Line {
 		name += strings.Repeat(" ", wide-screen.Width(name)+2)
 		state := t.Stage
 		switch quiet := now.Sub(t.moved); {
-		case quiet >= silence:
+		case quiet >= silence && t.Of == 0:
 			state = fmt.Sprintf("waiting for %s, %d s %s ctrl-c stops", hostOf(t.Name), int(quiet.Seconds()), look.Sign(screen.Dot))
 		case t.bytes() && t.Total > 0:
 			state += "  " + ofBytes(t.Done, t.Total)

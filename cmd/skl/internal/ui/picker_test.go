@@ -282,6 +282,18 @@ func TestProgressIsDrawnAndErased(t *testing.T) {
 	shot(80, 14)
 	shot(120, 23)
 	shot(50, 14)
+	p = &progress{}
+	for i := range 80 {
+		p.note(diag.Event{Stage: "fetch", Name: fmt.Sprintf("skill-%d", i), Of: 80, Over: i < 31}, at(0))
+		if i == 38 {
+			break
+		}
+	}
+	p.note(diag.Event{Stage: "fetch", Name: "https://git.acme.example/rules.git", Done: 1_900_000, Total: 4_200_000}, at(4))
+	shot(80, 4)
+	p.note(diag.Event{Stage: "install", Name: "skill-0", Of: 80}, at(6))
+	p.note(diag.Event{Stage: "install", Name: "skill-1", Of: 80, Over: true}, at(6))
+	shot(80, 6)
 	golden(t, "progress.txt", b.String())
 
 	s := &vt.Screen{Width: 80}
