@@ -5,12 +5,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/skl-project/skl/resolver/source/git/gittest"
@@ -27,8 +33,9 @@ type realClient struct {
 // An answer is what a client showed at one start: the real directories of copies. Of Claude Code, which names none,
 // those of all copies with the marker that it showed.
 type answer struct {
-	shown   []string
-	command []string // what the command "ask" ran; nil if that was not asked
+	shown    []string
+	commands []string // of Claude Code: the names of all commands
+	command  []string // what the command "ask" ran; nil if that was not asked
 }
 
 // realClients finds the agent programs, in the order of the table of results.
@@ -193,38 +200,92 @@ func startCodex(c realClient, l *layout, _ string) (answer, error) {
 
 var (
 	claudeListed = regexp.MustCompile(`(?m)^- .*(?:Copy|Body) (c[0-9]{3})\.`)
-	claudeBody   = regexp.MustCompile(`(?m)^Body (c[0-9]{3})\.$`)
+	claudeBase   = regexp.MustCompile(`(?m)^Base directory for this skill: (.*)$`)
 )
 
 // startClaude runs the command "ask" and reads what Claude Code sends to its model: the skills that it lists, and the text that
-// the command stands for. It names no directories: markers tell which copies these are.
+// the command stands for. The list names no directories: markers tell which copies these are.
 func startClaude(c realClient, l *layout, ask string) (answer, error) {
 	server := modeltest.NewAnthropic(modeltest.Turns(modeltest.Turn{Repeat: true, Text: "Done."}))
 	defer server.Close()
+	var mu sync.Mutex
+	var said []string
+	target, err := url.Parse(server.URL)
+	if err != nil {
+		return answer{}, err
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		mu.Lock()
+		said = texts(said, body)
+		mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, r)
+	}))
+	defer front.Close()
 	if ask == "" {
 		ask = "hello"
 	} else {
 		ask = "/" + ask
 	}
-	if _, err := c.run(l.home, l.cwd, []string{"ANTHROPIC_BASE_URL=" + server.URL, "ANTHROPIC_API_KEY=sk-ant-of-a-test"},
-		"-p", ask, "--output-format", "json"); err != nil {
+	out, err := c.run(l.home, l.cwd, []string{"ANTHROPIC_BASE_URL=" + front.URL, "ANTHROPIC_API_KEY=sk-ant-of-a-test"},
+		"-p", ask, "--output-format", "stream-json", "--verbose")
+	if err != nil {
 		return answer{}, err
 	}
-	a := answer{command: []string{}}
-	for _, r := range server.Requests() {
-		if os.Getenv("SKL_TEST_SHOW") != "" {
-			l.t.Logf("%s", r.Text)
-		}
-		for _, m := range claudeListed.FindAllStringSubmatch(r.Text, -1) {
+	var started struct {
+		Commands []string `json:"slash_commands"`
+	}
+	first, _, _ := bytes.Cut(out, []byte("\n"))
+	if err := json.Unmarshal(first, &started); err != nil {
+		return answer{}, fmt.Errorf("%v\n%s", err, out)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	a := answer{commands: started.Commands, command: []string{}}
+	for _, text := range said {
+		for _, m := range claudeListed.FindAllStringSubmatch(text, -1) {
 			a.shown = append(a.shown, l.marked(m[1])...)
 		}
-		for _, m := range claudeBody.FindAllStringSubmatch(r.Text, -1) {
-			a.command = append(a.command, l.marked(m[1])...)
+		for _, m := range claudeBase.FindAllStringSubmatch(text, -1) {
+			if real, err := filepath.EvalSymlinks(m[1]); err == nil {
+				a.command = append(a.command, real)
+			}
 		}
 	}
 	slices.Sort(a.shown)
 	a.shown = slices.Compact(a.shown)
 	return a, nil
+}
+
+// texts adds all texts in the request of a model to said, wherever they are in it.
+func texts(said []string, request []byte) []string {
+	var value any
+	if json.Unmarshal(request, &value) != nil {
+		return said
+	}
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			said = append(said, v)
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		case map[string]any:
+			for _, e := range v {
+				walk(e)
+			}
+		}
+	}
+	walk(value)
+	return said
 }
 
 // marked are the real directories of the copies with that marker.

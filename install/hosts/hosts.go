@@ -63,6 +63,9 @@ type Host struct {
 	UserFirst bool // user directories are stronger than the project's
 	ByDir     bool // a skill's identity is its directory's name, not the frontmatter's
 	Flat      bool // skills are found directly below a root only
+	Undotted  bool // directories that start with a dot are not searched
+	Unlinked  bool // a SKILL.md that is a link is not read
+	Whole     bool // a SKILL.md directly in a root makes the root one skill, which hides those below it
 	Trust     bool // project skills need the host's own trust in the folder
 	CwdOnly   bool // project skills are found in the working directory only, not in its parents
 }
@@ -185,6 +188,12 @@ func (h *Host) set(key, value string) {
 		h.ByDir = value == "dir"
 	case "flat":
 		h.Flat = true
+	case "undotted":
+		h.Undotted = true
+	case "unlinked":
+		h.Unlinked = true
+	case "whole":
+		h.Whole = true
 	case "trust":
 		h.Trust = true
 	case "cwd":

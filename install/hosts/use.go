@@ -1,6 +1,11 @@
 package hosts
 
-import "path/filepath"
+import (
+	"cmp"
+	"path/filepath"
+
+	"github.com/skl-project/skl/spec/skill"
+)
 
 // What a host does with one copy of a name, in the words of "skl list --json".
 const (
@@ -15,8 +20,12 @@ const (
 // A Copy is one real directory that holds a skill, however many paths lead to it.
 type Copy struct {
 	Places   []Place
+	Name     string // of its frontmatter; "" is that of its directory
+	Front    string // the frontmatter, where hosts read it differently: see skill.Front
 	Tree     string // tree digest; copies with the same one are identical; "" is unlike any other
-	Unusable bool   // no host can load it: disabled, no description
+	Linked   bool   // its SKILL.md is a link
+	Unusable bool   // no host can load it: disabled, or unreadable
+	Invalid  bool   // the format does not allow it: hosts whose reading was not measured do not load it
 }
 
 // A Place is one path to a copy: its real directory, or a link to it.
@@ -24,6 +33,9 @@ type Place struct {
 	Root  string // absolute path of the directory that is searched
 	Dir   string // name of the skill's directory, or of the link
 	Depth int    // 1 is directly below Root
+
+	Whole  bool // there is a SKILL.md directly in Root
+	Dotted bool // Dir, or a directory above it and below Root, starts with a dot
 }
 
 // Reads returns the absolute directories that h reads, strongest first. In a
@@ -74,7 +86,7 @@ func Levels(project, cwd string) []string {
 	return []string{project}
 }
 
-// Use returns what h does with each of copies, which all have one name.
+// Use returns what h does with each of copies, of whatever names.
 func Use(h Host, env Env, copies []Copy) []string {
 	return h.Reader(env).Use(copies)
 }
@@ -103,7 +115,7 @@ func (h Host) Reader(env Env) Reader {
 	return r
 }
 
-// Use returns what the host does with each of copies, which all have one name.
+// Use returns what the host does with each of copies, of whatever names. Which of them have the same one, the host's own reading decides.
 func (r Reader) Use(copies []Copy) []string {
 	uses := make([]string, len(copies))
 	seen := make([]sight, len(copies))
@@ -117,9 +129,9 @@ func (r Reader) Use(copies []Copy) []string {
 			uses[i] = Unread
 		}
 	}
-	for i := range copies {
-		if seen[i].rank >= 0 {
-			uses[i] = r.judge(copies, seen, i)
+	for _, same := range r.byName(copies, seen) {
+		for i := range same {
+			uses[same[i]] = r.judge(copies, seen, same, same[i])
 		}
 	}
 	return uses
@@ -129,7 +141,31 @@ func (r Reader) Use(copies []Copy) []string {
 type sight struct {
 	rank int  // -1 if it does not see it
 	shut bool // it would see it, if it trusted the folder
-	dir  string
+	name string
+}
+
+// byName groups the copies that the host sees by what it calls them.
+func (r Reader) byName(copies []Copy, seen []sight) map[string][]int {
+	groups := make(map[string][]int)
+	for i := range copies {
+		if seen[i].rank >= 0 {
+			groups[seen[i].name] = append(groups[seen[i].name], i)
+		}
+	}
+	return groups
+}
+
+// read returns what the host calls a copy, "" for the name of its directory. loads is false if it does not load it.
+func (r Reader) read(c Copy) (name string, loads bool) {
+	if c.Front != "" {
+		if name, loads, known := skill.ReadAs(r.host.ID, []byte(c.Front)); known {
+			return name, loads
+		}
+	}
+	if r.host.ByDir {
+		return "", !c.Invalid
+	}
+	return skill.NameKey(c.Name), !c.Invalid
 }
 
 func (r Reader) find(c Copy) sight {
@@ -137,27 +173,34 @@ func (r Reader) find(c Copy) sight {
 	if c.Unusable {
 		return best
 	}
+	name, loads := r.read(c)
+	if !loads || r.host.Unlinked && c.Linked {
+		return best
+	}
 	for _, p := range c.Places {
-		rank, ok := r.rank[p.Root]
-		if ok && r.shut[p.Root] {
-			best.shut = best.shut || !(r.host.Flat && p.Depth > 1)
+		if r.host.Undotted && p.Dotted || r.host.Whole && p.Whole || r.host.Flat && p.Depth > 1 {
 			continue
 		}
-		if ok && (best.rank < 0 || rank < best.rank) && !(r.host.Flat && p.Depth > 1) {
-			best = sight{rank: rank, dir: p.Dir}
+		rank, ok := r.rank[p.Root]
+		if ok && r.shut[p.Root] {
+			best.shut = true
+			continue
+		}
+		if ok && (best.rank < 0 || rank < best.rank) {
+			best = sight{rank: rank, shut: best.shut, name: cmp.Or(name, p.Dir)}
 		}
 	}
 	return best
 }
 
-// judge compares copy i with the others that the host reads and takes for the
-// same skill.
-func (r Reader) judge(copies []Copy, seen []sight, i int) string {
+// judge compares copy i with those that have its name.
+func (r Reader) judge(copies []Copy, seen []sight, group []int, i int) string {
 	strongest, alone, same := true, true, true
-	for j, other := range copies {
-		if j == i || seen[j].rank < 0 || r.host.ByDir && seen[j].dir != seen[i].dir {
+	for _, j := range group {
+		if j == i {
 			continue
 		}
+		other := copies[j]
 		alone = false
 		same = same && other.Tree != "" && copies[i].Tree == other.Tree
 		if seen[j].rank < seen[i].rank || seen[j].rank == seen[i].rank && j < i {

@@ -12,10 +12,10 @@ import (
 // sub/ is a directory of the project.
 func TestUse(t *testing.T) {
 	tests := []struct{ fact, host, copies, want string }{
-		{"Claude Code lists both, the command runs the user's", "claude-code", "P/.claude/skills=a H/.claude/skills=b", "listed loads"},
+		{"Claude Code prefers the user's", "claude-code", "P/.claude/skills=a H/.claude/skills=b", "hidden loads"},
 		{"Claude Code does not read .agents", "claude-code", "P/.agents/skills=a H/.agents/skills=b", "unread unread"},
 		{"Claude Code reads a linked copy", "claude-code", "P/.agents/skills,P/.claude/skills=a", "loads"},
-		{"Claude Code, a linked copy and the user's", "claude-code", "P/.agents/skills,P/.claude/skills=a H/.claude/skills=b", "listed loads"},
+		{"Claude Code, a linked copy and the user's", "claude-code", "P/.agents/skills,P/.claude/skills=a H/.claude/skills=b", "hidden loads"},
 		{"Claude Code looks one level deep", "claude-code", "P/.claude/skills/group/x=a", "unread"},
 		{"Claude Code goes by the directory's name", "claude-code", "P/.claude/skills/./x=a H/.claude/skills/./y=b", "loads loads"},
 
@@ -68,9 +68,9 @@ func TestUse(t *testing.T) {
 			for p := range strings.SplitSeq(paths, ",") {
 				place := Place{Root: root(p), Dir: "x", Depth: 1}
 				if dir, name, ok := strings.Cut(p, "/group/"); ok {
-					place = Place{root(dir), name, 2}
+					place = Place{Root: root(dir), Dir: name, Depth: 2}
 				} else if dir, name, ok := strings.Cut(p, "/./"); ok {
-					place = Place{root(dir), name, 1}
+					place = Place{Root: root(dir), Dir: name, Depth: 1}
 				}
 				c.Places = append(c.Places, place)
 			}
@@ -85,8 +85,8 @@ func TestUse(t *testing.T) {
 func TestUseOfUnusableCopies(t *testing.T) {
 	h, _ := Find("github-copilot")
 	env := machine(nil)
-	place := []Place{{filepath.FromSlash("/home/u/p/.agents/skills"), "x", 1}}
-	user := []Place{{filepath.FromSlash("/home/u/.agents/skills"), "x", 1}}
+	place := []Place{{Root: filepath.FromSlash("/home/u/p/.agents/skills"), Dir: "x", Depth: 1}}
+	user := []Place{{Root: filepath.FromSlash("/home/u/.agents/skills"), Dir: "x", Depth: 1}}
 	got := Use(h, env, []Copy{{Places: place, Tree: "a", Unusable: true}, {Places: user, Tree: "b"}})
 	if strings.Join(got, " ") != "unread loads" {
 		t.Errorf("a copy that no host can load hides another: %q", got)
@@ -119,8 +119,8 @@ func BenchmarkUse(b *testing.B) {
 	h, _ := Find("opencode")
 	reader := h.Reader(machine(nil))
 	copies := []Copy{
-		{Places: []Place{{"/home/u/p/.agents/skills", "x", 1}, {"/home/u/p/.claude/skills", "x", 1}}, Tree: "a"},
-		{Places: []Place{{"/home/u/.agents/skills", "x", 1}}, Tree: "b"},
+		{Places: []Place{{Root: "/home/u/p/.agents/skills", Dir: "x", Depth: 1}, {Root: "/home/u/p/.claude/skills", Dir: "x", Depth: 1}}, Tree: "a"},
+		{Places: []Place{{Root: "/home/u/.agents/skills", Dir: "x", Depth: 1}}, Tree: "b"},
 	}
 	for b.Loop() {
 		reader.Use(copies)

@@ -51,6 +51,7 @@ func (d *discovery) searchPlace(p *place) {
 		p.State = RootUnreadable
 		return
 	}
+	p.isWhole = s.isWhole
 	d.warnings = append(d.warnings, s.warnings...)
 	for _, st := range s.strays {
 		d.strays = append(d.strays, spotted{p, st})
@@ -81,7 +82,7 @@ func (d *discovery) looseCache(p *place) string {
 
 // add makes a record of c, or an alias of the record that has the same directory.
 func (d *discovery) add(p *place, c candidate) {
-	r := &Record{place: p, spots: []spot{{p, c.rel, c.depth}}, Path: c.real, isSkip: c.escaped}
+	r := &Record{place: p, spots: []spot{{p, c.rel, c.depth}}, Path: c.real, isSkip: c.escaped, isLinked: c.linked}
 	switch {
 	case c.disabled:
 		r.State = Disabled

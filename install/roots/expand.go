@@ -58,6 +58,7 @@ type place struct {
 	index   int      // 0 is the strongest
 	real    string   // path without links; "" if it is not searched
 	aliases []string // other roots that are the same directory
+	isWhole bool     // a SKILL.md is directly in it
 	escapes bool     // a project's root that links out of the project
 }
 

@@ -28,6 +28,7 @@ type finding struct {
 	name, description, version, format string // of SKILL.md; name is "" if it has none
 	trust                              string // as SKILL.md declares it; "" if it does not
 	state                              string // Invalid, Unsupported or Gated; "" if it can be used
+	front                              string // the frontmatter, if agents read it differently: see skill.Front
 	code, problem                      string // why it cannot be used: E_YAML and the like; "" if it can
 	tree                               string // digest of what is there; "" if that cannot be a bundle
 
@@ -46,7 +47,7 @@ func (f *finding) fields() []*string {
 	return []*string{
 		&f.name, &f.description, &f.version, &f.format, &f.trust, &f.state, &f.code, &f.problem, &f.tree,
 		&f.receiptTree, &f.receiptVersion, &f.source, &f.url, &f.commit, &f.manifest,
-		&f.issuer, &f.identity, &f.repository, &f.signerRef, &f.runner, &f.key, &f.copyOf,
+		&f.issuer, &f.identity, &f.repository, &f.signerRef, &f.runner, &f.key, &f.copyOf, &f.front,
 	}
 }
 
@@ -207,6 +208,7 @@ func (f *finding) unscanned(dir string, err error) {
 // read takes what the listing shows out of the start of SKILL.md.
 func (f *finding) read(head []byte) {
 	doc, err := skill.Read(head)
+	f.front = skill.Front(head, doc)
 	if err != nil {
 		f.fail(Invalid, err)
 		return

@@ -110,12 +110,13 @@ type Record struct {
 	Copies        []CopyState       `json:"copies,omitempty"`  // of a skill: the copies that skl made of it
 	Warnings      []Warning         `json:"warnings"`
 
-	key    string // skill.NameKey of the name
-	place  *place
-	spots  []spot // first its own, then aliases
-	found  finding
-	isSkip bool  // a link out of the project
-	open   []Ack // conflicts that nobody acknowledged
+	key      string // skill.NameKey of the name
+	place    *place
+	spots    []spot // first its own, then aliases
+	found    finding
+	isLinked bool  // its SKILL.md is a link
+	isSkip   bool  // a link out of the project
+	open     []Ack // conflicts that nobody acknowledged
 }
 
 // A spot is one path to a copy.

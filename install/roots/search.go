@@ -23,6 +23,7 @@ type candidate struct {
 	real     string // absolute path without links
 	depth    int    // 1 is directly below the root
 	disabled bool
+	linked   bool // its SKILL.md is a link
 	escaped  bool // a link out of the project; it was not followed
 }
 
@@ -34,6 +35,7 @@ type searcher struct {
 	found    []candidate
 	strays   []stray
 	warnings []Warning
+	isWhole  bool            // a SKILL.md is directly in the root
 	visited  map[string]bool // real paths of linked directories that were entered
 	dirs     int
 }
@@ -88,6 +90,7 @@ func (s *searcher) look(dir pending, entries []fs.DirEntry) []pending {
 		case name == ".git", name == "node_modules", strings.HasPrefix(name, stateDir):
 			continue // .skl, and what an install stages beside its target
 		case name == skillFile && dir.depth == 0:
+			s.isWhole = true
 			s.warn("W_ROOT_SKILL", "a SKILL.md directly in a root is ignored: a skill needs a directory of its own")
 			continue
 		case e.Type()&fs.ModeSymlink != 0 || e.Type()&fs.ModeIrregular != 0:
@@ -101,7 +104,7 @@ func (s *searcher) look(dir pending, entries []fs.DirEntry) []pending {
 			continue
 		}
 		if isSkill(sub.real) {
-			s.found = append(s.found, candidate{rel: sub.rel, real: sub.real, depth: sub.depth})
+			s.found = append(s.found, candidate{rel: sub.rel, real: sub.real, depth: sub.depth, linked: isLinkedSkill(sub.real)})
 		} else if sub.depth < maxDepth {
 			next = append(next, sub)
 		}
@@ -187,6 +190,12 @@ func (s *searcher) warn(code, format string, args ...any) {
 func isSkill(dir string) bool {
 	st, err := statPath(dir + string(filepath.Separator) + skillFile)
 	return err == nil && st.kind != directory && st.kind != other
+}
+
+// isLinkedSkill reports whether the SKILL.md in dir is a link.
+func isLinkedSkill(dir string) bool {
+	st, err := statPath(dir + string(filepath.Separator) + skillFile)
+	return err == nil && st.kind == link
 }
 
 // inside reports whether path is dir or below it; both are clean and absolute.

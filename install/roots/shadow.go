@@ -167,17 +167,17 @@ func useHosts(cfg Config, records []*Record) {
 	if len(readers) == 0 {
 		return
 	}
+	copies := make([]hosts.Copy, len(records))
+	for i, r := range records {
+		copies[i] = r.copy()
+		r.Hosts = make([]HostUse, 0, len(readers))
+	}
+	for n, reader := range readers { // which copies have one name is different from host to host
+		for i, use := range reader.Use(copies) {
+			records[i].Hosts = append(records[i].Hosts, HostUse{ids[n], use})
+		}
+	}
 	for group := range groups(records) {
-		copies := make([]hosts.Copy, len(group))
-		for i, r := range group {
-			copies[i] = r.copy()
-			r.Hosts = make([]HostUse, 0, len(readers))
-		}
-		for n, reader := range readers {
-			for i, use := range reader.Use(copies) {
-				group[i].Hosts = append(group[i].Hosts, HostUse{ids[n], use})
-			}
-		}
 		warnPreferred(cfg, group)
 		warnDivergence(cfg, group)
 	}
@@ -207,13 +207,16 @@ func warnPreferred(cfg Config, group []*Record) {
 // copy is r as hosts see it. They know nothing of gates and later formats.
 func (r *Record) copy() hosts.Copy {
 	c := hosts.Copy{
-		Tree:     r.Digest,
-		Unusable: r.State == Disabled || r.State == Invalid,
+		Name: r.found.name, Front: r.found.front, Tree: r.Digest,
+		Unusable: r.State == Disabled || r.State == Invalid && r.found.front == "",
+		Invalid:  r.State == Invalid,
+		Linked:   r.isLinked,
 	}
 	for _, s := range r.spots {
 		dir := s.rel[strings.LastIndexByte(s.rel, '/')+1:]
+		isDotted := (s.rel[0] == '.' || strings.Contains(s.rel, "/."))
 		for _, root := range append([]string{s.place.Path}, s.place.aliases...) {
-			c.Places = append(c.Places, hosts.Place{Root: root, Dir: dir, Depth: s.depth})
+			c.Places = append(c.Places, hosts.Place{Root: root, Dir: dir, Depth: s.depth, Dotted: isDotted, Whole: s.place.isWhole})
 		}
 	}
 	return c
