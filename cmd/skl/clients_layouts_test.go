@@ -16,6 +16,7 @@ import (
 // its own, in its description and in its body: "Copy c007." and "Body c007.".
 type layout struct {
 	*place
+	seed   uint64
 	random *rand.Rand
 	cwd    string
 	copies []laid
@@ -80,7 +81,7 @@ var headings = []struct{ kind, text string }{
 
 // newLayout makes the layout of that seed, always the same one.
 func newLayout(t *testing.T, seed uint64) *layout {
-	l := &layout{place: newPlace(t), random: rand.New(rand.NewPCG(seed, 14))}
+	l := &layout{place: newPlace(t), seed: seed, random: rand.New(rand.NewPCG(seed, 14))}
 	gittest.Git(t, l.project, "init", "-q")
 	// The clients name real paths.
 	for _, dir := range []*string{&l.project, &l.home} {
@@ -183,7 +184,7 @@ func (l *layout) entry(root, name string) {
 		case 3:
 			l.do(os.MkdirAll(path, 0o755))
 		case 4:
-			l.skill(root, name, "SKILL.md in the root", plainSkill)
+			l.skill(root, "in-root", "SKILL.md in the root", plainSkill) // skl lists none, and warns
 		}
 		return
 	case 12, 13, 14, 15:

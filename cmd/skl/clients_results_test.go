@@ -24,9 +24,6 @@ func TestClientsAgreeOnLayouts(t *testing.T) {
 	n := long.Of(1, 3, 8)
 	if long.Every() {
 		n = 200
-		if v := os.Getenv("N"); v != "" {
-			fmt.Sscan(v, &n)
-		}
 	}
 	tallies := make([]tally, len(all))
 	var mu sync.Mutex
@@ -92,6 +89,9 @@ func usesOf(t *testing.T, records []roots.Record, host string) map[string]use {
 		if at < 0 {
 			t.Fatalf("skl says nothing of %s and %s", r.Path, host)
 		}
+		if known, ok := uses[dir]; ok && known.use != hosts.Unread {
+			continue // links out of a project are copies of their own
+		}
 		uses[dir] = use{name: r.Name, use: r.Hosts[at].Use, digest: r.Digest}
 	}
 	return uses
@@ -115,7 +115,7 @@ func (j *judgement) judge() {
 	}
 	var first answer
 	starts := 1
-	if j.client.host == "opencode" || j.layout.marks%5 == 0 {
+	if n := j.layout.seed; n%10 == 0 || n%4 == 0 && j.client.host == "opencode" {
 		starts = 2
 	}
 	for range starts {
