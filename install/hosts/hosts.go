@@ -66,6 +66,7 @@ type Host struct {
 	Undotted  bool // directories that start with a dot are not searched
 	Unlinked  bool // a SKILL.md that is a link is not read
 	Whole     bool // a SKILL.md directly in a root makes the root one skill, which hides those below it
+	ByKind    bool // a stronger project directory is so at every level; else the nearer level comes first
 	Trust     bool // project skills need the host's own trust in the folder
 	CwdOnly   bool // project skills are found in the working directory only, not in its parents
 }
@@ -194,6 +195,8 @@ func (h *Host) set(key, value string) {
 		h.Unlinked = true
 	case "whole":
 		h.Whole = true
+	case "kinds":
+		h.ByKind = true
 	case "trust":
 		h.Trust = true
 	case "cwd":

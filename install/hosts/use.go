@@ -41,6 +41,7 @@ type Place struct {
 // Reads returns the absolute directories that h reads, strongest first. In a
 // project these are the host's directories below Cwd and below each parent up to
 // the project's top; of a CwdOnly host those below Cwd alone.
+// Of a ByKind host a stronger directory is so at every level.
 func (h Host) Reads(env Env) []string {
 	var user []string
 	project := h.projectReads(env)
@@ -59,12 +60,21 @@ func (h Host) projectReads(env Env) (project []string) {
 	if env.Project == "" {
 		return nil
 	}
-	for _, level := range Levels(env.Project, env.Cwd) {
+	levels := Levels(env.Project, env.Cwd)
+	if h.CwdOnly {
+		levels = levels[:1]
+	}
+	if h.ByKind {
+		for _, dir := range h.ProjectReads {
+			for _, level := range levels {
+				project = append(project, filepath.Join(level, filepath.FromSlash(dir)))
+			}
+		}
+		return project
+	}
+	for _, level := range levels {
 		for _, dir := range h.ProjectReads {
 			project = append(project, filepath.Join(level, filepath.FromSlash(dir)))
-		}
-		if h.CwdOnly {
-			break
 		}
 	}
 	return project

@@ -27,6 +27,9 @@ func TestUse(t *testing.T) {
 		{"Copilot prefers ~/.copilot to ~/.agents", "github-copilot", "H/.agents/skills=a H/.copilot/skills=b", "hidden loads"},
 		{"Copilot prefers the project", "github-copilot", "P/.claude/skills=a H/.copilot/skills=b", "loads hidden"},
 
+		{"Copilot prefers .github further up", "github-copilot", "sub/.claude/skills=a P/.github/skills=b", "hidden loads"},
+		{"Copilot prefers the nearer .github", "github-copilot", "sub/.github/skills=a P/.github/skills=b", "loads hidden"},
+
 		{"Codex shows every copy", "codex", "P/.agents/skills=a H/.agents/skills=b H/.codex/skills=c", "listed listed listed"},
 		{"Codex loads a single copy", "codex", "P/.agents/skills=a P/.claude/skills=b", "loads unread"},
 		{"Codex reads every directory up to the top", "codex", "sub/.agents/skills=a P/.agents/skills=b", "listed listed"},
