@@ -165,7 +165,8 @@ func (l *layout) entry(root, name string) {
 		return
 	case 9:
 		l.skill(path, name, "with one inside", plainSkill)
-		l.skill(filepath.Join(path, "inner"), "inner", "inside a skill", plainSkill)
+		inner := fmt.Sprintf("inner-%d", l.marks) // skl lists none, and warns
+		l.skill(filepath.Join(path, inner), inner, "inside a skill", plainSkill)
 		return
 	case 10:
 		l.skill(filepath.Join(root, "dir-"+name), name, "another directory name", plainSkill)

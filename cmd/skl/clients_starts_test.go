@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/skl-project/skl/resolver/source/git/gittest"
 	"github.com/skl-project/skl/runtime/model/modeltest"
@@ -26,6 +27,7 @@ import (
 // A realClient is one of the five agent programs that TestClientsAgreeOnLayouts starts.
 type realClient struct {
 	host, variable, program string
+	cache                   string // it unpacks itself there
 	version                 string
 	start                   func(c realClient, l *layout, ask string) (answer, error)
 }
@@ -48,9 +50,9 @@ func realClients(t *testing.T) []realClient {
 		{host: "opencode", variable: "SKL_TEST_OPENCODE", program: "opencode", start: startOpencode},
 	}
 	cache := t.TempDir()
-	t.Setenv("SKL_TEST_CLIENT_CACHE", cache)
 	for i := range all {
 		c := &all[i]
+		c.cache = cache
 		name := c.program
 		if c.program = os.Getenv(c.variable); c.program == "" {
 			c.program, _ = exec.LookPath(name)
@@ -73,14 +75,13 @@ func (c realClient) run(home, dir string, env []string, args ...string) ([]byte,
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.program, args...)
 	cmd.Dir = dir
-	cache := os.Getenv("SKL_TEST_CLIENT_CACHE")
 	cmd.Env = append([]string{"HOME=" + home, "USERPROFILE=" + home, "PATH=" + filepath.Dir(c.program) + ":" + os.Getenv("PATH"), "TERM=dumb", "NO_COLOR=1",
 		"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1",
-		"COPILOT_CACHE_HOME=" + cache, "COPILOT_AUTO_UPDATE=false",
+		"COPILOT_CACHE_HOME=" + c.cache, "COPILOT_AUTO_UPDATE=false",
 		"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1",
-		"GEMINI_CLI_NO_RELAUNCH=true", "NODE_COMPILE_CACHE=" + filepath.Join(cache, "node"),
+		"GEMINI_CLI_NO_RELAUNCH=true", "NODE_COMPILE_CACHE=" + filepath.Join(c.cache, "node"),
 		"CLAUDE_CODE_MAX_RETRIES=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1"}, env...)
-	cmd.WaitDelay = clientTime / 60 // a child that outlives it keeps its output open
+	cmd.WaitDelay = time.Second // a child that outlives it keeps its output open
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

@@ -34,6 +34,12 @@ func TestUse(t *testing.T) {
 		{"Codex loads a single copy", "codex", "P/.agents/skills=a P/.claude/skills=b", "loads unread"},
 		{"Codex reads every directory up to the top", "codex", "sub/.agents/skills=a P/.agents/skills=b", "listed listed"},
 
+		{"Codex, Copilot and Gemini pass by directories with a dot", "codex", "P/.agents/skills/./.x=a", "unread"},
+		{"Copilot, a directory with a dot", "github-copilot", "P/.agents/skills/./.x=a", "unread"},
+		{"Gemini, a directory with a dot", "gemini-cli", "P/.agents/skills/./.x=a", "unread"},
+		{"opencode looks into directories with a dot", "opencode", "P/.agents/skills/./.x=a", "loads"},
+		{"opencode reads .opencode/skill", "opencode", "P/.opencode/skill=a H/.opencode/skills=b", "unstable unstable"},
+
 		{"Gemini prefers the project", "gemini-cli", "P/.agents/skills=a H/.agents/skills=b", "loads hidden"},
 		{"Gemini prefers .agents to .gemini", "gemini-cli", "P/.gemini/skills=a P/.agents/skills=b", "hidden loads"},
 		{"Gemini needs trust in the folder", "gemini-cli", "P/.agents/skills=a? H/.agents/skills=b", "untrusted loads"},
@@ -73,7 +79,7 @@ func TestUse(t *testing.T) {
 				if dir, name, ok := strings.Cut(p, "/group/"); ok {
 					place = Place{Root: root(dir), Dir: name, Depth: 2}
 				} else if dir, name, ok := strings.Cut(p, "/./"); ok {
-					place = Place{Root: root(dir), Dir: name, Depth: 1}
+					place = Place{Root: root(dir), Dir: name, Depth: 1, Dotted: name[0] == '.'}
 				}
 				c.Places = append(c.Places, place)
 			}
@@ -101,6 +107,31 @@ func TestUseOfUnusableCopies(t *testing.T) {
 	opencode, _ := Find("opencode")
 	if got := Use(opencode, env, []Copy{{Places: place}, {Places: user}}); got[0] != Unstable {
 		t.Errorf("copies without a digest count as identical: %q", got)
+	}
+}
+
+// A SKILL.md that is a link, or that lies in a root, and names that only some take for one.
+func TestUseOfOddCopies(t *testing.T) {
+	project := []Place{{Root: filepath.FromSlash("/home/u/p/.agents/skills"), Dir: "x", Depth: 1}}
+	whole := []Place{{Root: filepath.FromSlash("/home/u/p/.agents/skills"), Dir: "x", Depth: 1, Whole: true}}
+	user := []Place{{Root: filepath.FromSlash("/home/u/.agents/skills"), Dir: "y", Depth: 1}}
+	for _, tt := range []struct {
+		what, host, want string
+		copies           []Copy
+	}{
+		{"a link as SKILL.md", "codex", "unread", []Copy{{Places: project, Linked: true}}},
+		{"a link as SKILL.md", "opencode", "loads", []Copy{{Places: project, Linked: true}}},
+		{"a SKILL.md in the root", "github-copilot", "unread loads", []Copy{{Places: whole, Name: "a"}, {Places: user, Name: "a"}}},
+		{"a SKILL.md in the root", "codex", "listed listed", []Copy{{Places: whole, Name: "a"}, {Places: user, Name: "a"}}},
+		{"no name: that of the directory", "codex", "loads loads", []Copy{{Places: project, Front: "---\ndescription: D.\n---\n"}, {Places: user, Front: "---\ndescription: D.\n---\n"}}},
+		{"names in another case", "opencode", "loads loads", []Copy{{Places: project, Name: "A", Front: "---\nname: A\n---\n"}, {Places: user, Name: "a", Tree: "t"}}},
+		{"what only one of them can read", "opencode", "unread loads", []Copy{{Places: project, Name: "a", Front: "---\nname: a\ndescription: 7\n---\n"}, {Places: user, Name: "a"}}},
+		{"an invalid one, and an agent that was not measured", "amp", "unread", []Copy{{Places: project, Invalid: true, Front: "---\nname: x\n---\n"}}},
+	} {
+		h, _ := Find(tt.host)
+		if got := strings.Join(Use(h, machine(nil), tt.copies), " "); got != tt.want {
+			t.Errorf("%s: %s: %s, want %s", tt.what, tt.host, got, tt.want)
+		}
 	}
 }
 
