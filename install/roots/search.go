@@ -21,7 +21,6 @@ const (
 type candidate struct {
 	rel      string // relative to the root, slash-separated
 	real     string // absolute path without links
-	depth    int    // 1 is directly below the root
 	disabled bool
 	linked   bool // its SKILL.md is a link
 	escaped  bool // a link out of the project; it was not followed
@@ -103,8 +102,8 @@ func (s *searcher) look(dir pending, entries []fs.DirEntry) []pending {
 		case !e.IsDir():
 			continue
 		}
-		if isSkill(sub.real) {
-			s.found = append(s.found, candidate{rel: sub.rel, real: sub.real, depth: sub.depth, linked: isLinkedSkill(sub.real)})
+		if st, ok := statSkill(sub.real); ok {
+			s.found = append(s.found, candidate{rel: sub.rel, real: sub.real, linked: st.kind == link})
 		} else if sub.depth < maxDepth {
 			next = append(next, sub)
 		}
@@ -126,7 +125,7 @@ func (s *searcher) follow(sub *pending) bool {
 	own := s.linked[filepath.Join(s.root, filepath.FromSlash(sub.rel))] == real
 	if s.boundary != "" && !inside(s.boundary, real) && !own {
 		if isSkill(real) {
-			s.found = append(s.found, candidate{rel: sub.rel, real: real, depth: sub.depth, escaped: true})
+			s.found = append(s.found, candidate{rel: sub.rel, real: real, escaped: true})
 		}
 		return false
 	}
@@ -178,7 +177,7 @@ func (s *searcher) lookDisabled(real string) {
 	}
 	for _, e := range entries {
 		if sub := filepath.Join(dir, e.Name()); e.IsDir() && isSkill(sub) {
-			s.found = append(s.found, candidate{rel: rel + "/" + e.Name(), real: sub, depth: 1, disabled: true})
+			s.found = append(s.found, candidate{rel: rel + "/" + e.Name(), real: sub, disabled: true})
 		}
 	}
 }
@@ -188,14 +187,14 @@ func (s *searcher) warn(code, format string, args ...any) {
 }
 
 func isSkill(dir string) bool {
-	st, err := statPath(dir + string(filepath.Separator) + skillFile)
-	return err == nil && st.kind != directory && st.kind != other
+	_, ok := statSkill(dir)
+	return ok
 }
 
-// isLinkedSkill reports whether the SKILL.md in dir is a link.
-func isLinkedSkill(dir string) bool {
+// statSkill is the stat of the SKILL.md in dir, which may be a link. ok is false if dir is no skill.
+func statSkill(dir string) (st status, ok bool) {
 	st, err := statPath(dir + string(filepath.Separator) + skillFile)
-	return err == nil && st.kind == link
+	return st, err == nil && st.kind != directory && st.kind != other
 }
 
 // inside reports whether path is dir or below it; both are clean and absolute.
