@@ -39,10 +39,9 @@ const (
 type Rule string
 
 const (
-	FirstWins   Rule = "first" // the strongest is loaded, the others are hidden
-	ListsOthers Rule = "lists" // the strongest is loaded, the others are shown to the model as well
-	ListsAll    Rule = "all"   // every copy is shown to the model, none is preferred
-	AnyWins     Rule = "any"   // one is loaded, and not always the same
+	FirstWins Rule = "first" // the strongest is loaded, the others are hidden
+	ListsAll  Rule = "all"   // every copy is shown to the model, none is preferred
+	AnyWins   Rule = "any"   // one is loaded, and not always the same
 )
 
 // A Host is one agent program. Project directories are relative to the
@@ -63,12 +62,15 @@ type Host struct {
 	UserFirst bool // user directories are stronger than the project's
 	ByDir     bool // a skill's identity is its directory's name, not the frontmatter's
 	Flat      bool // skills are found directly below a root only
-	Undotted  bool // directories that start with a dot are not searched
 	Unlinked  bool // a SKILL.md that is a link is not read
 	Whole     bool // a SKILL.md directly in a root makes the root one skill, which hides those below it
+	Merged    bool // of several paths to one directory it knows the one that it meets first, in no order
 	ByKind    bool // a stronger project directory is so at every level; else the nearer level comes first
 	Trust     bool // project skills need the host's own trust in the folder
 	CwdOnly   bool // project skills are found in the working directory only, not in its parents
+	Withholds bool // the model is shown no skill with "disable-model-invocation: true", but another copy of its name
+
+	Undotted []string // names of directories whose skills directories are not searched in those that start with a dot; "*" is all
 }
 
 // An Env is what the answers depend on outside the table. Nil funcs deny: no
@@ -190,11 +192,17 @@ func (h *Host) set(key, value string) {
 	case "flat":
 		h.Flat = true
 	case "undotted":
-		h.Undotted = true
+		if h.Undotted = paths; paths == nil {
+			h.Undotted = []string{"*"}
+		}
 	case "unlinked":
 		h.Unlinked = true
 	case "whole":
 		h.Whole = true
+	case "withholds":
+		h.Withholds = true
+	case "merged":
+		h.Merged = true
 	case "kinds":
 		h.ByKind = true
 	case "trust":

@@ -54,7 +54,7 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s: %q is not absolute", h.ID, p)
 			}
 		}
-		if !slices.Contains([]Rule{FirstWins, ListsOthers, ListsAll, AnyWins}, h.Rule) {
+		if !slices.Contains([]Rule{FirstWins, ListsAll, AnyWins}, h.Rule) {
 			t.Errorf("%s: rule %q", h.ID, h.Rule)
 		}
 	}

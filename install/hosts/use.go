@@ -2,7 +2,10 @@ package hosts
 
 import (
 	"cmp"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/spec/skill"
 )
@@ -24,6 +27,7 @@ type Copy struct {
 	Front    string // the frontmatter, where hosts read it differently: see skill.Front
 	Tree     string // tree digest; copies with the same one are identical; "" is unlike any other
 	Linked   bool   // its SKILL.md is a link
+	Withheld bool   // it says "disable-model-invocation: true"
 	Unusable bool   // no host can load it: disabled, or unreadable
 	Invalid  bool   // the format does not allow it: hosts whose reading was not measured do not load it
 }
@@ -31,12 +35,13 @@ type Copy struct {
 // A Place is one path to a copy: its real directory, or a link to it.
 type Place struct {
 	Root  string // absolute path of the directory that is searched
-	Dir   string // name of the skill's directory, or of the link
-	Depth int    // 1 is directly below Root
-
-	Whole  bool // there is a SKILL.md directly in Root
-	Dotted bool // Dir, or a directory above it and below Root, starts with a dot
+	Rel   string // slash-separated path of the skill's directory, or of the link, below Root
+	Whole bool   // there is a SKILL.md directly in Root
 }
+
+func (p Place) dir() string { return path.Base(p.Rel) }
+
+func (p Place) isDotted() bool { return p.Rel[0] == '.' || strings.Contains(p.Rel, "/.") }
 
 // Reads returns the absolute directories that h reads, strongest first. In a
 // project these are the host's directories below Cwd and below each parent up to
@@ -139,10 +144,8 @@ func (r Reader) Use(copies []Copy) []string {
 			uses[i] = Unread
 		}
 	}
-	for _, same := range r.byName(copies, seen) {
-		for i := range same {
-			uses[same[i]] = r.judge(copies, seen, same, same[i])
-		}
+	for _, group := range r.byName(copies, seen) {
+		r.judge(copies, seen, group, uses)
 	}
 	return uses
 }
@@ -152,14 +155,19 @@ type sight struct {
 	rank int  // -1 if it does not see it
 	shut bool // it would see it, if it trusted the folder
 	name string
+
+	first, last string   // of the paths to it in that directory, by name
+	others      []string // further names that it may have, where the path decides that
 }
 
-// byName groups the copies that the host sees by what it calls them.
+// byName groups the copies that the host sees by what it calls them, or may call them.
 func (r Reader) byName(copies []Copy, seen []sight) map[string][]int {
 	groups := make(map[string][]int)
 	for i := range copies {
 		if seen[i].rank >= 0 {
-			groups[seen[i].name] = append(groups[seen[i].name], i)
+			for _, name := range append([]string{seen[i].name}, seen[i].others...) {
+				groups[name] = append(groups[name], i)
+			}
 		}
 	}
 	return groups
@@ -188,7 +196,7 @@ func (r Reader) find(c Copy) sight {
 		return best
 	}
 	for _, p := range c.Places {
-		if r.host.Undotted && p.Dotted || r.host.Whole && p.Whole || r.host.Flat && p.Depth > 1 {
+		if p.isDotted() && r.host.isUndotted(p.Root) || r.host.Whole && p.Whole || r.host.Flat && strings.Contains(p.Rel, "/") {
 			continue
 		}
 		rank, ok := r.rank[p.Root]
@@ -196,38 +204,86 @@ func (r Reader) find(c Copy) sight {
 			best.shut = true
 			continue
 		}
-		if ok && (best.rank < 0 || rank < best.rank) {
-			best = sight{rank: rank, shut: best.shut, name: cmp.Or(name, p.Dir)}
+		switch {
+		case !ok || name == "" && !skill.IsDirName(r.host.ID, p.dir()):
+		case best.rank < 0 || rank < best.rank:
+			best = sight{rank: rank, shut: best.shut, name: cmp.Or(name, p.dir()), first: p.Rel, last: p.Rel}
+		case rank == best.rank && r.host.Merged:
+			best.first, best.last = min(best.first, p.Rel), max(best.last, p.Rel)
+			if name == "" && p.dir() != best.name && !slices.Contains(best.others, p.dir()) {
+				best.others = append(best.others, p.dir())
+			}
+		case rank == best.rank && p.Rel < best.first:
+			best.name, best.first, best.last = cmp.Or(name, p.dir()), p.Rel, p.Rel
 		}
 	}
 	return best
 }
 
-// judge compares copy i with those that have its name.
-func (r Reader) judge(copies []Copy, seen []sight, group []int, i int) string {
-	strongest, alone, same := true, true, true
-	for _, j := range group {
-		if j == i {
-			continue
-		}
-		other := copies[j]
-		alone = false
-		same = same && other.Tree != "" && copies[i].Tree == other.Tree
-		if seen[j].rank < seen[i].rank || seen[j].rank == seen[i].rank && j < i {
-			strongest = false
+// isUndotted reports whether h passes by directories below root that start with a dot.
+func (h Host) isUndotted(root string) bool {
+	return slices.Contains(h.Undotted, "*") || slices.Contains(h.Undotted, filepath.Base(filepath.Dir(root)))
+}
+
+// judge compares the copies of one name, which are those of group.
+func (r Reader) judge(copies []Copy, seen []sight, group []int, uses []string) {
+	first := firsts(seen, group)
+	if sure := slices.DeleteFunc(slices.Clone(group), func(i int) bool { return seen[i].others != nil }); len(sure) > 0 && len(sure) < len(group) {
+		first = union(first, firsts(seen, sure))
+	}
+	var told []int // the copy that the model is told of, where that is another one
+	if r.host.Withholds && copies[first[0]].Withheld {
+		if rest := slices.DeleteFunc(slices.Clone(group), func(i int) bool { return copies[i].Withheld }); len(rest) > 0 {
+			told = firsts(seen, rest)
 		}
 	}
-	switch {
-	case alone, same && r.host.Rule == AnyWins:
-		return Loads
-	case r.host.Rule == AnyWins:
-		return Unstable
-	case r.host.Rule == ListsAll:
-		return Listed
-	case strongest:
-		return Loads
-	case r.host.Rule == ListsOthers:
-		return Listed
+	for _, i := range group {
+		use := Hidden
+		switch {
+		case len(group) == 1:
+			use = Loads
+		case r.host.Rule == ListsAll:
+			use = Listed
+		case r.host.Rule == AnyWins && !identical(copies, group),
+			slices.Contains(first, i) && !identical(copies, first):
+			use = Unstable
+		case r.host.Rule == AnyWins, i == first[0]:
+			use = Loads
+		case slices.Contains(told, i):
+			use = Listed
+		}
+		if uses[i] != "" && uses[i] != use { // under its other name
+			use = Unstable
+		}
+		uses[i] = use
 	}
-	return Hidden
+}
+
+func union(a, b []int) []int {
+	return append(a, slices.DeleteFunc(b, func(i int) bool { return slices.Contains(a, i) })...)
+}
+
+// firsts are those of group that come before all others: one, unless that depends on which of the paths to it a host meets first.
+func firsts(seen []sight, group []int) []int {
+	best := seen[group[0]]
+	for _, i := range group {
+		if s := seen[i]; s.rank < best.rank || s.rank == best.rank && s.last < best.last {
+			best = s
+		}
+	}
+	var all []int
+	for _, i := range group {
+		s := seen[i]
+		isTaken := slices.ContainsFunc(all, func(j int) bool { return seen[j].first == s.first })
+		if s.rank == best.rank && s.first <= best.last && !isTaken {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// identical reports whether those of group have the same content.
+func identical(copies []Copy, group []int) bool {
+	tree := copies[group[0]].Tree
+	return len(group) == 1 || tree != "" && !slices.ContainsFunc(group, func(i int) bool { return copies[i].Tree != tree })
 }

@@ -2,6 +2,8 @@ package hosts
 
 import (
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -38,6 +40,7 @@ func TestUse(t *testing.T) {
 		{"Copilot, a directory with a dot", "github-copilot", "P/.agents/skills/./.x=a", "unread"},
 		{"Gemini, a directory with a dot", "gemini-cli", "P/.agents/skills/./.x=a", "unread"},
 		{"opencode looks into directories with a dot", "opencode", "P/.agents/skills/./.x=a", "loads"},
+		{"opencode, below its own directory", "opencode", "P/.opencode/skill/./.x=a H/.config/opencode/skills/./.x=a H/.claude/skills/./.x=a", "unread unread loads"},
 		{"opencode reads .opencode/skill", "opencode", "P/.opencode/skill=a H/.opencode/skills=b", "unstable unstable"},
 
 		{"Gemini prefers the project", "gemini-cli", "P/.agents/skills=a H/.agents/skills=b", "loads hidden"},
@@ -75,11 +78,11 @@ func TestUse(t *testing.T) {
 				env.ReadFile = nil
 			}
 			for p := range strings.SplitSeq(paths, ",") {
-				place := Place{Root: root(p), Dir: "x", Depth: 1}
+				place := Place{Root: root(p), Rel: "x"}
 				if dir, name, ok := strings.Cut(p, "/group/"); ok {
-					place = Place{Root: root(dir), Dir: name, Depth: 2}
+					place = Place{Root: root(dir), Rel: "group/" + name}
 				} else if dir, name, ok := strings.Cut(p, "/./"); ok {
-					place = Place{Root: root(dir), Dir: name, Depth: 1, Dotted: name[0] == '.'}
+					place = Place{Root: root(dir), Rel: name}
 				}
 				c.Places = append(c.Places, place)
 			}
@@ -91,11 +94,85 @@ func TestUse(t *testing.T) {
 	}
 }
 
+// Copies of one name in one directory: each is a list of paths there.
+func TestUseInOneRoot(t *testing.T) {
+	for _, tt := range []struct{ host, copies, want string }{
+		{"github-copilot", "c b", "hidden loads"},
+		{"github-copilot", "z group/b", "hidden loads"},
+		{"github-copilot", "b,c d", "loads hidden"},
+		{"github-copilot", "a,c b", "unstable unstable"},
+		{"github-copilot", "a,c b d", "unstable unstable hidden"},
+		{"github-copilot", "a,c b,d e,f", "unstable unstable hidden"},
+		{"gemini-cli", "c,a b", "loads hidden"},
+		{"gemini-cli", "d,c b", "hidden loads"},
+		{"codex", "a,c b", "listed listed"},
+	} {
+		h, _ := Find(tt.host)
+		env := machine(nil)
+		var copies []Copy
+		for i, paths := range strings.Fields(tt.copies) {
+			c := Copy{Name: "x", Tree: strconv.Itoa(i)}
+			for rel := range strings.SplitSeq(paths, ",") {
+				c.Places = append(c.Places, Place{Root: filepath.FromSlash("/home/u/.agents/skills"), Rel: rel})
+			}
+			copies = append(copies, c)
+		}
+		if got := strings.Join(Use(h, env, copies), " "); got != tt.want {
+			t.Errorf("%s with %s: %s, want %s", tt.host, tt.copies, got, tt.want)
+		}
+		for i := range copies {
+			copies[i].Tree = "same"
+		}
+		if got := Use(h, env, copies); tt.host != "codex" && (slices.Contains(got, Unstable) || !slices.Contains(got, Loads)) {
+			t.Errorf("%s with identical %s: %s", tt.host, tt.copies, got)
+		}
+	}
+}
+
+// A copy without a name of its own has that of the path by which Copilot meets it first.
+func TestUseOfNamelessCopies(t *testing.T) {
+	h, _ := Find("github-copilot")
+	root := func(dir string) string { return filepath.FromSlash("/home/u/" + dir + "/skills") }
+	nameless := Copy{Places: []Place{{Root: root(".copilot"), Rel: "a"}, {Root: root(".copilot"), Rel: "b"}}, Tree: "1"}
+	named := func(name string) Copy {
+		return Copy{Places: []Place{{Root: root(".agents"), Rel: "other"}}, Name: name, Tree: "2"}
+	}
+	for name, want := range map[string]string{"a": "unstable unstable", "b": "unstable unstable", "c": "loads loads"} {
+		if got := strings.Join(Use(h, machine(nil), []Copy{nameless, named(name)}), " "); got != want {
+			t.Errorf("with one named %s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestUseOfWithheldCopies(t *testing.T) {
+	h, _ := Find("claude-code")
+	var copies []Copy
+	for i, root := range []string{"/home/u/p/sub/.claude/skills", "/home/u/p/.claude/skills", "/home/u/.claude/skills"} {
+		copies = append(copies, Copy{Places: []Place{{Root: filepath.FromSlash(root), Rel: "x"}}, Tree: strconv.Itoa(i)})
+	}
+	env := machine(nil)
+	env.Cwd = filepath.FromSlash("/home/u/p/sub")
+	for _, tt := range []struct{ withheld, want string }{
+		{"", "hidden hidden loads"},
+		{"2", "listed hidden loads"},
+		{"02", "hidden listed loads"},
+		{"01", "hidden hidden loads"},
+		{"012", "hidden hidden loads"},
+	} {
+		for i := range copies {
+			copies[i].Withheld = strings.Contains(tt.withheld, copies[i].Tree)
+		}
+		if got := strings.Join(Use(h, env, copies), " "); got != tt.want {
+			t.Errorf("withheld %q: %s, want %s", tt.withheld, got, tt.want)
+		}
+	}
+}
+
 func TestUseOfUnusableCopies(t *testing.T) {
 	h, _ := Find("github-copilot")
 	env := machine(nil)
-	place := []Place{{Root: filepath.FromSlash("/home/u/p/.agents/skills"), Dir: "x", Depth: 1}}
-	user := []Place{{Root: filepath.FromSlash("/home/u/.agents/skills"), Dir: "x", Depth: 1}}
+	place := []Place{{Root: filepath.FromSlash("/home/u/p/.agents/skills"), Rel: "x"}}
+	user := []Place{{Root: filepath.FromSlash("/home/u/.agents/skills"), Rel: "x"}}
 	got := Use(h, env, []Copy{{Places: place, Tree: "a", Unusable: true}, {Places: user, Tree: "b"}})
 	if strings.Join(got, " ") != "unread loads" {
 		t.Errorf("a copy that no host can load hides another: %q", got)
@@ -112,9 +189,9 @@ func TestUseOfUnusableCopies(t *testing.T) {
 
 // A SKILL.md that is a link, or that lies in a root, and names that only some take for one.
 func TestUseOfOddCopies(t *testing.T) {
-	project := []Place{{Root: filepath.FromSlash("/home/u/p/.agents/skills"), Dir: "x", Depth: 1}}
-	whole := []Place{{Root: filepath.FromSlash("/home/u/p/.agents/skills"), Dir: "x", Depth: 1, Whole: true}}
-	user := []Place{{Root: filepath.FromSlash("/home/u/.agents/skills"), Dir: "y", Depth: 1}}
+	project := []Place{{Root: filepath.FromSlash("/home/u/p/.agents/skills"), Rel: "x"}}
+	whole := []Place{{Root: filepath.FromSlash("/home/u/p/.agents/skills"), Rel: "x", Whole: true}}
+	user := []Place{{Root: filepath.FromSlash("/home/u/.agents/skills"), Rel: "y"}}
 	for _, tt := range []struct {
 		what, host, want string
 		copies           []Copy
@@ -153,8 +230,8 @@ func BenchmarkUse(b *testing.B) {
 	h, _ := Find("opencode")
 	reader := h.Reader(machine(nil))
 	copies := []Copy{
-		{Places: []Place{{Root: "/home/u/p/.agents/skills", Dir: "x", Depth: 1}, {Root: "/home/u/p/.claude/skills", Dir: "x", Depth: 1}}, Tree: "a"},
-		{Places: []Place{{Root: "/home/u/.agents/skills", Dir: "x", Depth: 1}}, Tree: "b"},
+		{Places: []Place{{Root: "/home/u/p/.agents/skills", Rel: "x"}, {Root: "/home/u/p/.claude/skills", Rel: "x"}}, Tree: "a"},
+		{Places: []Place{{Root: "/home/u/.agents/skills", Rel: "x"}}, Tree: "b"},
 	}
 	for b.Loop() {
 		reader.Use(copies)

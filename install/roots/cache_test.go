@@ -179,7 +179,7 @@ func TestLooseCacheOfYoungFiles(t *testing.T) {
 	d := &discovery{cfg: w.cfg}
 	p := &place{real: w.path("X"), Root: Root{Path: w.path("X")}}
 	k := inspect(new(scanner), p.Path, "pdf", w.path("X/pdf"))
-	d.records = []*Record{{place: p, spots: []spot{{p, "pdf", 1}}}}
+	d.records = []*Record{{place: p, spots: []spot{{p, "pdf"}}}}
 	d.caches, d.loose = map[*place]Cache{p: {}}, map[*place][]candidate{p: {{rel: "pdf"}}}
 	d.keep(p, k.youngest()+int64(clockTick), []*cached{&k})
 	if exists(w.cfg.CacheDir) {

@@ -82,7 +82,7 @@ func (d *discovery) looseCache(p *place) string {
 
 // add makes a record of c, or an alias of the record that has the same directory.
 func (d *discovery) add(p *place, c candidate) {
-	r := &Record{place: p, spots: []spot{{p, c.rel, c.depth}}, Path: c.real, isSkip: c.escaped, isLinked: c.linked}
+	r := &Record{place: p, spots: []spot{{p, c.rel}}, Path: c.real, isSkip: c.escaped, isLinked: c.linked}
 	switch {
 	case c.disabled:
 		r.State = Disabled
@@ -133,7 +133,7 @@ func (d *discovery) searchSystem(p *place) {
 	}
 	for _, e := range entries {
 		if _, err := fs.Stat(d.cfg.System, path.Join(e.Name(), skillFile)); err == nil {
-			d.records = append(d.records, &Record{place: p, spots: []spot{{p, e.Name(), 1}}, Path: "skl:" + e.Name()})
+			d.records = append(d.records, &Record{place: p, spots: []spot{{p, e.Name()}}, Path: "skl:" + e.Name()})
 		}
 	}
 }
@@ -146,7 +146,9 @@ func (d *discovery) inspectAll(ctx context.Context) error {
 		r := d.records[i]
 		p, rel := r.place, r.spots[0].rel
 		switch {
-		case ctx.Err() != nil || r.isSkip:
+		case ctx.Err() != nil:
+		case r.isSkip:
+			r.found = glance(r.Path)
 		case p.Scope == ScopeSystem:
 			r.found = readFS(d.cfg.System, rel)
 		default:
@@ -214,7 +216,7 @@ func (d *discovery) describeOne(r *Record) {
 	f, p, own := &r.found, r.place, r.spots[0]
 	dir := path.Base(own.rel)
 	r.Name = f.name
-	if r.Name == "" {
+	if r.Name == "" || r.isSkip {
 		r.Name = dir
 	}
 	r.key = nameKey(r.Name)
@@ -260,7 +262,7 @@ func (r *Record) judge(dir string) {
 	if f.code != "" {
 		r.warn(f.code, f.problem)
 	}
-	if f.name != "" && f.name != dir && f.code != "E_NAME_PATH" {
+	if f.name != "" && f.name != dir && !r.isSkip && f.code != "E_NAME_PATH" {
 		r.warn("W_NAME_DIR", "the name differs from its directory "+diag.Printable(dir)+"; hosts disagree about what it is called")
 	}
 	if len(f.nested) > 0 {

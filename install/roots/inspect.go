@@ -27,6 +27,7 @@ type Warning struct {
 type finding struct {
 	name, description, version, format string // of SKILL.md; name is "" if it has none
 	trust                              string // as SKILL.md declares it; "" if it does not
+	withheld                           string // "true" if agents that know the switch keep it from the model
 	state                              string // Invalid, Unsupported or Gated; "" if it can be used
 	front                              string // the frontmatter, if agents read it differently: see skill.Front
 	code, problem                      string // why it cannot be used: E_YAML and the like; "" if it can
@@ -47,7 +48,7 @@ func (f *finding) fields() []*string {
 	return []*string{
 		&f.name, &f.description, &f.version, &f.format, &f.trust, &f.state, &f.code, &f.problem, &f.tree,
 		&f.receiptTree, &f.receiptVersion, &f.source, &f.url, &f.commit, &f.manifest,
-		&f.issuer, &f.identity, &f.repository, &f.signerRef, &f.runner, &f.key, &f.copyOf, &f.front,
+		&f.issuer, &f.identity, &f.repository, &f.signerRef, &f.runner, &f.key, &f.copyOf, &f.front, &f.withheld,
 	}
 }
 
@@ -190,6 +191,19 @@ func inspect(s *scanner, root, rel, dir string) cached {
 	return c
 }
 
+// glance reads what agents go by of a skill that a link out of the project leads to: its name, and its frontmatter. Agents follow the
+// link, whatever skl thinks of it.
+func glance(dir string) (f finding) {
+	data, _, err := readFile(filepath.Join(dir, skillFile), nil)
+	if err != nil {
+		return f
+	}
+	var all finding
+	all.read(head(data))
+	f.name, f.front, f.withheld = all.name, all.front, all.withheld
+	return f
+}
+
 // unscanned fills in what is known of a skill whose files could not all be read.
 func (f *finding) unscanned(dir string, err error) {
 	data, _, headErr := readFile(filepath.Join(dir, skillFile), nil)
@@ -214,6 +228,9 @@ func (f *finding) read(head []byte) {
 		return
 	}
 	f.name, f.description, f.version, f.format = doc.Name, doc.Description, doc.Version, doc.Format
+	if doc.IsWithheld() {
+		f.withheld = "true"
+	}
 	if doc.V1 != nil && slices.ContainsFunc(doc.Fields, func(field skill.Field) bool { return field.Key == "trust" }) {
 		f.trust = doc.V1.Trust
 	}

@@ -123,7 +123,6 @@ type Record struct {
 type spot struct {
 	place *place
 	rel   string
-	depth int
 }
 
 // CopyState is a copy that skl made of a skill for an agent.

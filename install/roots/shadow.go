@@ -211,12 +211,11 @@ func (r *Record) copy() hosts.Copy {
 		Unusable: r.State == Disabled || r.State == Invalid && r.found.front == "",
 		Invalid:  r.State == Invalid,
 		Linked:   r.isLinked,
+		Withheld: r.found.withheld != "",
 	}
 	for _, s := range r.spots {
-		dir := s.rel[strings.LastIndexByte(s.rel, '/')+1:]
-		isDotted := (s.rel[0] == '.' || strings.Contains(s.rel, "/."))
 		for _, root := range append([]string{s.place.Path}, s.place.aliases...) {
-			c.Places = append(c.Places, hosts.Place{Root: root, Dir: dir, Depth: s.depth, Dotted: isDotted, Whole: s.place.isWhole})
+			c.Places = append(c.Places, hosts.Place{Root: root, Rel: s.rel, Whole: s.place.isWhole})
 		}
 	}
 	return c

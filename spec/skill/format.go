@@ -130,6 +130,15 @@ func (r *reader) withoutFormat(top, portable []Field) {
 	}
 }
 
+// IsWithheld reports whether d says "disable-model-invocation: true", whatever model_invocation says: agents that know the one key
+// do not know the other.
+func (d *Document) IsWithheld() bool {
+	return slices.ContainsFunc(d.Fields, func(f Field) bool {
+		on, ok := hostBool(f.Value)
+		return f.Key == "disable-model-invocation" && ok && on
+	})
+}
+
 // invocation combines the v1 key with the switches of hosts.
 func (r *reader) invocation() {
 	d := r.doc

@@ -40,6 +40,11 @@ func ReadAs(agent string, head []byte) (name string, loads, known bool) {
 	return name, loads, true
 }
 
+// IsDirName reports whether an agent takes the name of a directory for that of a skill whose frontmatter has none.
+func IsDirName(agent, dir string) bool {
+	return agent != "github-copilot" || copilotName.MatchString(dir)
+}
+
 // Front is what has to be kept of a SKILL.md for ReadAs: "" where all agents load the skill under the name that Read gives it, else
 // the frontmatter with its fences, or "\n" where there is none. d is what Read made of head, nil if it refused it.
 func Front(head []byte, d *Document) string {
