@@ -147,7 +147,7 @@ func (l *layout) entry(root, name string) {
 	case 3, 4:
 		if c := l.earlier(name); c != nil {
 			l.do(os.CopyFS(path, os.DirFS(c.path)))
-			l.copies = append(l.copies, laid{path, name, "identical copy", c.mark})
+			l.copies = append(l.copies, laid{path, name, "identical copy", l.mark(c.path)})
 			return
 		}
 	case 5:
@@ -202,7 +202,7 @@ const plainSkill = "---\nname: NAME\ndescription: Copy MARK.\n---\n"
 func (l *layout) earlier(name string) *laid {
 	var same, all []*laid
 	for i, c := range l.copies {
-		if info, err := os.Stat(c.path); err != nil || !info.IsDir() || c.kind == "SKILL.md in the root" || c.kind == "linked root" {
+		if info, err := os.Stat(c.path); err != nil || !info.IsDir() || c.kind == "SKILL.md in the root" || strings.HasSuffix(c.kind, "linked root") {
 			continue
 		}
 		all = append(all, &l.copies[i])
@@ -217,6 +217,18 @@ func (l *layout) earlier(name string) *laid {
 		return pick(l, all)
 	}
 	return nil
+}
+
+// mark is the marker in the SKILL.md that path leads to.
+func (l *layout) mark(path string) string {
+	l.t.Helper()
+	real, err := filepath.EvalSymlinks(path)
+	l.do(err)
+	at := slices.IndexFunc(l.copies, func(c laid) bool { return c.path == real })
+	if at < 0 {
+		l.t.Fatalf("nothing was laid in %s", real)
+	}
+	return l.copies[at].mark
 }
 
 // skill writes a SKILL.md of that kind with a marker of its own.
@@ -287,10 +299,35 @@ func (l *layout) write(rel, text string) {
 // kindOf says what the copy in that real directory was made as.
 func (l *layout) kindOf(dir string) string {
 	var kinds []string
-	for _, c := range l.copies {
-		if real, err := filepath.EvalSymlinks(c.path); err == nil && real == dir && !slices.Contains(kinds, c.kind) {
+	for _, c := range l.at(dir) {
+		if !slices.Contains(kinds, c.kind) {
 			kinds = append(kinds, c.kind)
 		}
 	}
 	return strings.Join(kinds, ", ")
+}
+
+// is reports whether the copy in that real directory, or one that it is a copy of, was made as kind.
+func (l *layout) is(dir, kind string) bool {
+	return slices.ContainsFunc(append(l.alike(dir), dir), func(other string) bool {
+		return slices.ContainsFunc(l.at(other), func(c laid) bool { return c.kind == kind })
+	})
+}
+
+// isPath reports whether a path to the copy in that real directory ends in name, which it has if its frontmatter gives none.
+func (l *layout) isPath(dir, name string) bool {
+	return slices.ContainsFunc(l.at(dir), func(c laid) bool { return filepath.Base(c.path) == name })
+}
+
+// describe lists what was laid, for who looks into a disagreement.
+func (l *layout) describe() string {
+	var b strings.Builder
+	for _, c := range l.copies {
+		rel, _ := filepath.Rel(filepath.Dir(l.home), c.path)
+		fmt.Fprintf(&b, "\n%s  %s  %s", rel, c.kind, c.mark)
+		if target, err := os.Readlink(c.path); err == nil {
+			fmt.Fprintf(&b, " -> %s", target)
+		}
+	}
+	return b.String()
 }

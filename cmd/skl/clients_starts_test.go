@@ -189,7 +189,7 @@ func startCodex(c realClient, l *layout, _ string) (answer, error) {
 				if top, rest, ok := strings.Cut(file, "/"); ok && roots[top] != "" {
 					file = filepath.Join(roots[top], rest)
 				}
-				if !strings.Contains(file, "/.codex/skills/.system/") {
+				if !strings.Contains(file, "/.system/") { // its own, which it puts into the user's directory
 					files = append(files, file)
 				}
 			}
@@ -287,6 +287,26 @@ func texts(said []string, request []byte) []string {
 	}
 	walk(value)
 	return said
+}
+
+// at is what was laid in that real directory, or as a link to it.
+func (l *layout) at(dir string) (all []laid) {
+	for _, c := range l.copies {
+		if real, err := filepath.EvalSymlinks(c.path); err == nil && real == dir {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// alike are the real directories of the copies with the marker of the one in dir.
+func (l *layout) alike(dir string) (dirs []string) {
+	for _, c := range l.at(dir) {
+		if c.mark != "" {
+			dirs = append(dirs, l.marked(c.mark)...)
+		}
+	}
+	return dirs
 }
 
 // marked are the real directories of the copies with that marker.
