@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,17 +21,25 @@ import (
 
 // What "skl list --json" says of each copy in a generated layout is what each agent shows when it is started there: a copy that
 // it loads or lists is shown, another one is not, and of copies that it takes in turn one is. The seed of a layout is in the name of
-// its subtest. SKL_TEST_LONG=every tries 200 layouts; SKL_TEST_CLIENTS_TABLE names a file for a table of results.
+// its subtest. SKL_TEST_LONG=every tries 200 layouts, those after the seed SKL_TEST_CLIENTS_AFTER; SKL_TEST_CLIENTS_TABLE names a file for a
+// table of results.
 func TestClientsAgreeOnLayouts(t *testing.T) {
 	all := realClients(t)
 	n := long.Of(1, 3, 8)
 	if long.Every() {
 		n = 200
 	}
+	after := 0
+	if text := os.Getenv("SKL_TEST_CLIENTS_AFTER"); text != "" {
+		var err error
+		if after, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
 	tallies := make([]tally, len(all))
 	var mu sync.Mutex
 	t.Run("seed", func(t *testing.T) {
-		for seed := 1; seed <= n; seed++ {
+		for seed := after + 1; seed <= after+n; seed++ {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
 				l := newLayout(t, uint64(seed))
