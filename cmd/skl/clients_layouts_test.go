@@ -224,11 +224,13 @@ func (l *layout) mark(path string) string {
 	l.t.Helper()
 	real, err := filepath.EvalSymlinks(path)
 	l.do(err)
-	at := slices.IndexFunc(l.copies, func(c laid) bool { return c.path == real })
-	if at < 0 {
-		l.t.Fatalf("nothing was laid in %s", real)
+	for _, c := range l.at(real) {
+		if c.mark != "" {
+			return c.mark
+		}
 	}
-	return l.copies[at].mark
+	l.t.Fatalf("nothing was laid in %s", real)
+	return ""
 }
 
 // skill writes a SKILL.md of that kind with a marker of its own.

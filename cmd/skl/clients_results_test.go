@@ -97,25 +97,26 @@ func usesOf(t *testing.T, records []roots.Record, host string) map[string]use {
 			t.Fatalf("skl says nothing of %s and %s", r.Path, host)
 		}
 		known, ok := uses[dir]
-		if !ok || known.use == hosts.Unread { // links out of a project are copies of their own
-			known.name, known.use, known.digest = cmp.Or(declared(dir), r.Name), r.Hosts[at].Use, r.Digest
+		if !ok || slices.Index(strength, r.Hosts[at].Use) < slices.Index(strength, known.use) { // links out of a project are copies of their own
+			known = use{cmp.Or(nameFor(host, dir), r.Name), r.Hosts[at].Use, r.Digest}
 		}
 		uses[dir] = known
 	}
 	return uses
 }
 
-// declared is the name in the frontmatter of the skill in dir, which skl does not show of a link out of the project.
-func declared(dir string) string {
+var strength = []string{hosts.Loads, hosts.Unstable, hosts.Listed, hosts.Hidden, hosts.Untrusted, hosts.Unread}
+
+// nameFor is what the agent calls the skill in dir by its frontmatter; "" if that gives it no name.
+func nameFor(host, dir string) string {
 	data, err := os.ReadFile(filepath.Join(dir, "SKILL.md"))
 	if err != nil {
 		return ""
 	}
-	doc, err := skill.Read(data)
-	if err != nil {
-		return ""
+	if name, loads, known := skill.ReadAs(host, data); known && loads {
+		return name
 	}
-	return doc.Name
+	return ""
 }
 
 // A judgement compares one client's starts in one layout with what skl says.
@@ -162,7 +163,7 @@ func (j *judgement) command() (name string) {
 	most := 0
 	for _, dir := range slices.Sorted(maps.Keys(j.of)) {
 		base := filepath.Base(dir)
-		if j.of[dir].use != hosts.Loads || strings.ContainsAny(base, " ") || j.layout.is(dir, "paths") {
+		if j.of[dir].use != hosts.Loads || strings.ContainsAny(base, " ") || j.layout.is(dir, "paths") || j.layout.is(dir, "not for people") {
 			continue
 		}
 		if slices.ContainsFunc(j.layout.at(dir), func(c laid) bool { return filepath.Base(c.path) != base }) {

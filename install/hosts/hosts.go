@@ -68,7 +68,7 @@ type Host struct {
 	ByKind    bool // a stronger project directory is so at every level; else the nearer level comes first
 	Trust     bool // project skills need the host's own trust in the folder
 	CwdOnly   bool // project skills are found in the working directory only, not in its parents
-	Withholds bool // the model is shown no skill with "disable-model-invocation: true", but another copy of its name
+	Withholds bool // the model is not told of a skill with "disable-model-invocation: true" or "paths", but of another copy of its name
 
 	Undotted []string // names of directories whose skills directories are not searched in those that start with a dot; "*" is all
 }

@@ -1,7 +1,6 @@
 package hosts
 
 import (
-	"cmp"
 	"path"
 	"path/filepath"
 	"slices"
@@ -27,7 +26,7 @@ type Copy struct {
 	Front    string // the frontmatter, where hosts read it differently: see skill.Front
 	Tree     string // tree digest; copies with the same one are identical; "" is unlike any other
 	Linked   bool   // its SKILL.md is a link
-	Withheld bool   // it says "disable-model-invocation: true"
+	Withheld bool   // it says "disable-model-invocation: true", or is for some paths only
 	Unusable bool   // no host can load it: disabled, or unreadable
 	Invalid  bool   // the format does not allow it: hosts whose reading was not measured do not load it
 }
@@ -204,17 +203,21 @@ func (r Reader) find(c Copy) sight {
 			best.shut = true
 			continue
 		}
+		own, named := name, true
+		if own == "" {
+			own, named = skill.DirName(r.host.ID, p.dir())
+		}
 		switch {
-		case !ok || name == "" && !skill.IsDirName(r.host.ID, p.dir()):
+		case !ok || !named:
 		case best.rank < 0 || rank < best.rank:
-			best = sight{rank: rank, shut: best.shut, name: cmp.Or(name, p.dir()), first: p.Rel, last: p.Rel}
+			best = sight{rank: rank, shut: best.shut, name: own, first: p.Rel, last: p.Rel}
 		case rank == best.rank && r.host.Merged:
 			best.first, best.last = min(best.first, p.Rel), max(best.last, p.Rel)
-			if name == "" && p.dir() != best.name && !slices.Contains(best.others, p.dir()) {
-				best.others = append(best.others, p.dir())
+			if own != best.name && !slices.Contains(best.others, own) {
+				best.others = append(best.others, own)
 			}
 		case rank == best.rank && p.Rel < best.first:
-			best.name, best.first, best.last = cmp.Or(name, p.dir()), p.Rel, p.Rel
+			best.name, best.first, best.last = own, p.Rel, p.Rel
 		}
 	}
 	return best

@@ -130,12 +130,18 @@ func (r *reader) withoutFormat(top, portable []Field) {
 	}
 }
 
-// IsWithheld reports whether d says "disable-model-invocation: true", whatever model_invocation says: agents that know the one key
-// do not know the other.
+// IsWithheld reports whether d keeps itself from the model of agents that know these keys: "disable-model-invocation: true", whatever
+// model_invocation says, or "paths", until a file there is read.
 func (d *Document) IsWithheld() bool {
 	return slices.ContainsFunc(d.Fields, func(f Field) bool {
-		on, ok := hostBool(f.Value)
-		return f.Key == "disable-model-invocation" && ok && on
+		switch f.Key {
+		case "disable-model-invocation":
+			on, ok := hostBool(f.Value)
+			return ok && on
+		case "paths":
+			return f.Value.Kind != Scalar || f.Value.Text != ""
+		}
+		return false
 	})
 }
 

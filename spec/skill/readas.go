@@ -40,9 +40,12 @@ func ReadAs(agent string, head []byte) (name string, loads, known bool) {
 	return name, loads, true
 }
 
-// IsDirName reports whether an agent takes the name of a directory for that of a skill whose frontmatter has none.
-func IsDirName(agent, dir string) bool {
-	return agent != "github-copilot" || copilotName.MatchString(dir)
+// DirName is what an agent calls a skill whose frontmatter has no name and whose directory is dir. ok is false if it does not load it.
+func DirName(agent, dir string) (name string, ok bool) {
+	if agent != "github-copilot" {
+		return dir, true
+	}
+	return strings.ReplaceAll(dir, " ", "-"), copilotName.MatchString(dir)
 }
 
 // Front is what has to be kept of a SKILL.md for ReadAs: "" where all agents load the skill under the name that Read gives it, else

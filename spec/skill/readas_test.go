@@ -94,3 +94,40 @@ func FuzzReadAs(f *testing.F) {
 		}
 	})
 }
+
+func TestDirName(t *testing.T) {
+	for _, tt := range []struct {
+		agent, dir, want string
+		ok               bool
+	}{
+		{"github-copilot", "a b", "a-b", true},
+		{"github-copilot", "-dash", "-dash", false},
+		{"github-copilot", "\u00e9t\u00e9", "\u00e9t\u00e9", false},
+		{"gemini-cli", "a b", "a b", true},
+		{"codex", "-dash", "-dash", true},
+	} {
+		if got, ok := DirName(tt.agent, tt.dir); got != tt.want || ok != tt.ok {
+			t.Errorf("%s calls %q %q, %t; want %q, %t", tt.agent, tt.dir, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestIsWithheld(t *testing.T) {
+	for head, want := range map[string]bool{
+		"":                                  false,
+		"disable-model-invocation: true\n":  true,
+		"disable-model-invocation: false\n": false,
+		"user-invocable: false\n":           false,
+		"paths: src/**\n":                   true,
+		"paths: [a, b]\n":                   true,
+		"paths: \"\"\n":                     false,
+	} {
+		d, err := Read([]byte("---\nname: x\ndescription: Does a thing.\n" + head + "---\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.IsWithheld(); got != want {
+			t.Errorf("%q: %t, want %t", head, got, want)
+		}
+	}
+}
