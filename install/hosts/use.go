@@ -172,14 +172,23 @@ func (r Reader) byName(copies []Copy, seen []sight) map[string][]int {
 	return groups
 }
 
+// Takes reports whether h loads a copy that lies in a directory of that name where h looks.
+func (h Host) Takes(c Copy, dir string) bool {
+	name, loads := h.read(c)
+	if loads && name == "" {
+		_, loads = skill.DirName(h.ID, dir)
+	}
+	return loads
+}
+
 // read returns what the host calls a copy, "" for the name of its directory. loads is false if it does not load it.
-func (r Reader) read(c Copy) (name string, loads bool) {
+func (h Host) read(c Copy) (name string, loads bool) {
 	if c.Front != "" {
-		if name, loads, known := skill.ReadAs(r.host.ID, []byte(c.Front)); known {
+		if name, loads, known := skill.ReadAs(h.ID, []byte(c.Front)); known {
 			return name, loads
 		}
 	}
-	if r.host.ByDir {
+	if h.ByDir {
 		return "", !c.Invalid
 	}
 	return skill.NameKey(c.Name), !c.Invalid
@@ -190,7 +199,7 @@ func (r Reader) find(c Copy) sight {
 	if c.Unusable {
 		return best
 	}
-	name, loads := r.read(c)
+	name, loads := r.host.read(c)
 	if !loads || r.host.Unlinked && c.Linked {
 		return best
 	}

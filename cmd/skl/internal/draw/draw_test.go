@@ -133,7 +133,7 @@ func screens() map[string]func(screen.Look) string {
 		"shadowed":   func(k screen.Look) string { return Shadowed(k, copies, short) },
 		"info": func(k screen.Look) string {
 			return Info(k, inspect.Skill{Name: "pdf-forms", Version: "1.4.2", Source: "acme registry", Description: "Fill, flatten and check PDF forms. Use when a form has fields or boxes.", Files: 12, Bytes: 59_000,
-				Scripts: []string{"a.py", "b.py"}, AllowedTools: []string{"python3"}, Signed: "release@acme.example", Costs: inspect.Costs{Always: 96, Used: 2140}, Needs: []string{"pdf-text"}, Versions: []string{"2.0.0-rc.1", "1.4.2", "1.4.1", "1.4.0-rc.1", "1.3.0", "1.2.0"}, LoadCommands: []string{"git status"}, License: "Apache-2.0", URL: "https://git.acme.example/a/very/long/way/to/the/repository/of/forms.git", Commit: "3f9c2ab1d0e4"}, size(59_000), short)
+				Scripts: []string{"a.py", "b.py"}, AllowedTools: []string{"python3"}, Signed: "release@acme.example", Costs: inspect.Costs{Always: 96, Used: 2140}, Agents: []inspect.Agent{{Name: "Claude Code", Takes: true}, {Name: "Codex"}, {Name: "Gemini CLI"}}, Needs: []string{"pdf-text"}, Versions: []string{"2.0.0-rc.1", "1.4.2", "1.4.1", "1.4.0-rc.1", "1.3.0", "1.2.0"}, LoadCommands: []string{"git status"}, License: "Apache-2.0", URL: "https://git.acme.example/a/very/long/way/to/the/repository/of/forms.git", Commit: "3f9c2ab1d0e4"}, size(59_000), short)
 		},
 		"suspended": func(k screen.Look) string {
 			return Suspended(k, Waiting{Skill: "relnotes", Question: "Publish these notes?", Done: 5, Of: 7, Tokens: 4123, Next: "skl resume last --answer 'Publish these notes?=Publish'"})

@@ -291,6 +291,7 @@ func Info(k screen.Look, out inspect.Skill, size string, short func(string) stri
 	fact("licence", out.License, screen.Plain)
 	fact("needs", strings.Join(out.Needs, ", "), screen.Plain)
 	fact("versions", versionsOf(out.Versions), screen.Plain)
+	fact("agents", loadedBy(out.Agents), screen.Plain)
 	fact("written for", strings.Join(out.Dialects, ", "), screen.Plain)
 	path("from", out.URL)
 	path("path", out.Path)
@@ -301,6 +302,25 @@ func Info(k screen.Look, out inspect.Skill, size string, short func(string) stri
 		path("copy", short(r.Path)+" ["+r.State+"]")
 	}
 	return p.text()
+}
+
+// loadedBy says how many of the agents can load a skill, and which cannot.
+func loadedBy(agents []inspect.Agent) string {
+	var without []string
+	for _, a := range agents {
+		if !a.Takes {
+			without = append(without, a.Name)
+		}
+	}
+	switch {
+	case len(agents) == 0:
+		return ""
+	case len(without) > 0:
+		return fmt.Sprintf("%d of %d of yours can load it, not %s", len(agents)-len(without), len(agents), strings.Join(without, ", "))
+	case len(agents) == 1:
+		return agents[0].Name + " can load it"
+	}
+	return fmt.Sprintf("all %d of yours can load it", len(agents))
 }
 
 // versionsOf names the newest versions, counts the rest, and names the newest prerelease beyond the stable ones.

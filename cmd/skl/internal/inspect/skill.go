@@ -12,6 +12,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/index/chunk"
+	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/bundle"
@@ -44,7 +45,15 @@ type Skill struct {
 	Costs        Costs          `json:"costs"`
 	Needs        []string       `json:"needs"`              // other skills
 	Versions     []string       `json:"versions,omitempty"` // of a ref: those there are, newest first
+	Agents       []Agent        `json:"agents"`             // those that are used here
 	Copies       []roots.Record `json:"copies"`
+}
+
+// An Agent is one that may load a skill.
+type Agent struct {
+	Host  string `json:"host"`
+	Name  string `json:"name"`
+	Takes bool   `json:"takes"` // it loads a skill with this frontmatter, where it looks
 }
 
 // Costs are the tokens of a model that a skill takes, about.
@@ -60,7 +69,28 @@ func (in *Inspector) Info(ctx context.Context, arg string) (Skill, error) {
 		return Skill{}, err
 	}
 	out.describe(t)
+	f, err := in.Applier.Load()
+	if err != nil {
+		return Skill{}, err
+	}
+	out.Agents = agentsFor(in.Applier.EnabledHosts(f), out.Name, t[skill.FileName].Data)
 	return out, nil
+}
+
+// agentsFor says which of the hosts load the skill in the directory dir with that SKILL.md.
+func agentsFor(ids []string, dir string, src []byte) []Agent {
+	doc, err := skill.Read(src)
+	c := hosts.Copy{Invalid: err != nil || doc.State == skill.Invalid, Front: skill.Front(src, doc)}
+	if err == nil {
+		c.Name = doc.Name
+	}
+	out := []Agent{}
+	for _, id := range ids {
+		if h, ok := hosts.Find(id); ok {
+			out = append(out, Agent{Host: h.ID, Name: h.Name, Takes: h.Takes(c, dir)})
+		}
+	}
+	return out
 }
 
 // lookAt reads the skill that arg means.
