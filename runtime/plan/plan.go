@@ -91,8 +91,13 @@ func (p *Plan) Unbound() []string { return slices.Clone(p.free) }
 // Binds reports whether something binds the name that a path leads into, somewhere in reachable bodies: only then can it be
 // missing. Fields of context count where that is bound.
 func (p *Plan) Binds(path string) bool {
+	return p.Names(path) || p.names["context"] || p.names["ctx"]
+}
+
+// Names is Binds without the fields of context.
+func (p *Plan) Names(path string) bool {
 	name := cond.Root(path)
-	return p.names[name] || p.names["context"] || p.names["ctx"] || p.asks && slices.Contains(p.free, name)
+	return p.names[name] || p.asks && slices.Contains(p.free, name)
 }
 
 // Offers reports whether some question of reachable bodies has the option.

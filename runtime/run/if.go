@@ -106,7 +106,7 @@ func (m *Machine) given(path string) (any, bool) {
 func (m *Machine) env(ctx context.Context, n *tree.Node, path string) cond.Env {
 	return cond.Env{
 		Lookup:    m.given,
-		Binds:     m.s.plan.Binds,
+		Binds:     m.binds,
 		Option:    m.s.plan.Offers,
 		Arguments: m.s.args,
 		Answer: func() (string, []string, bool) {

@@ -35,7 +35,7 @@ func (m *Machine) lookup(path string) (any, bool) {
 func (m *Machine) field(name string) (value any, ok bool) {
 	for _, object := range [...]string{"context", "ctx"} {
 		v, _ := m.binding(object)
-		fields, _ := v.(map[string]any)
+		fields, _ := cond.Parts(v).(map[string]any)
 		if v, has := fields[name]; has {
 			if ok {
 				return nil, false
@@ -44,6 +44,25 @@ func (m *Machine) field(name string) (value any, ok bool) {
 		}
 	}
 	return value, ok
+}
+
+// binds reports whether something binds the name that a path leads into, so that it can be missing. What context has is known once it is
+// bound.
+func (m *Machine) binds(path string) bool {
+	if m.s.plan.Names(path) {
+		return true
+	}
+	name := cond.Root(path)
+	for _, object := range [...]string{"context", "ctx"} {
+		if !m.s.plan.Names(object) {
+			continue
+		}
+		v, ok := m.binding(object)
+		if _, has := descend(v, "."+name); !ok || v == nil || has {
+			return true
+		}
+	}
+	return false
 }
 
 // binding finds a plain name: parameters and loop variables of the frames from the innermost, then the scope that they are
@@ -207,7 +226,7 @@ func splitPath(path string) (head, rest string) {
 	return path, ""
 }
 
-// descend follows ".name" and "[n]" into a value.
+// descend follows ".name" and "[n]" into a value, and into the value that a text spells.
 func descend(v any, rest string) (any, bool) {
 	for rest != "" {
 		var key string
@@ -217,7 +236,7 @@ func descend(v any, rest string) (any, bool) {
 				return nil, false
 			}
 			key, rest = rest[1:i], rest[i+1:]
-			list, ok := v.([]any)
+			list, ok := cond.Parts(v).([]any)
 			n, err := strconv.Atoi(key)
 			if !ok || err != nil || n < 0 || n >= len(list) {
 				return nil, false
@@ -229,7 +248,7 @@ func descend(v any, rest string) (any, bool) {
 			return nil, false
 		}
 		key, rest = splitPath(rest[1:])
-		object, ok := v.(map[string]any)
+		object, ok := cond.Parts(v).(map[string]any)
 		if !ok {
 			return nil, false
 		}

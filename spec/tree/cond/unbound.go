@@ -98,12 +98,29 @@ func (v *evaluation) unbound(o Operand) bool {
 	if !o.reference() || o.Kind == Arguments {
 		return false
 	}
-	return v.env.Lookup == nil || !o.known(func(path string) bool { _, ok := v.env.Lookup(path); return ok })
+	return v.env.Lookup == nil || !o.known(func(path string) bool { _, ok := v.env.Lookup(path); return ok }) || v.partless(o)
+}
+
+// partless reports whether o leads into a text, a number or a boolean, which has no fields that could be missing.
+func (v *evaluation) partless(o Operand) bool {
+	name := o.name()
+	for i := len(name) - 1; i > 0; i-- {
+		if name[i] != '.' && name[i] != '[' {
+			continue
+		}
+		if _, whole := v.env.Lookup(name); whole {
+			return false
+		}
+		if val, ok := v.env.Lookup(name[:i]); ok {
+			return val != nil && Parts(val) == nil
+		}
+	}
+	return false
 }
 
 // unknown reports whether o is a name that nothing binds, so that it is not missing but a mistake.
 func (v *evaluation) unknown(o Operand) bool {
-	return v.env.Binds != nil && v.unbound(o) && !o.known(v.env.Binds)
+	return v.env.Binds != nil && v.unbound(o) && (!o.known(v.env.Binds) || v.partless(o))
 }
 
 // none is the error of a test of a name without a value.

@@ -343,3 +343,24 @@ func Spread(v any) ([]any, bool) {
 	}
 	return []any{v}, true
 }
+
+// Parts is the list or object that v is, or that v spells as a text of JSON: scripts print such texts. nil: it has no parts.
+func Parts(v any) any {
+	switch v := v.(type) {
+	case map[string]any, []any:
+		return v
+	case string:
+		text := strings.TrimSpace(v)
+		if len(text) < 2 || len(text) > maxParts || text[0] != '{' && text[0] != '[' {
+			return nil
+		}
+		var parts any
+		if json.Unmarshal([]byte(text), &parts) != nil {
+			return nil
+		}
+		return parts
+	}
+	return nil
+}
+
+const maxParts = 1 << 20 // bytes of a text that is read as JSON
