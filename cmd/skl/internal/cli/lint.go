@@ -46,12 +46,30 @@ func runLint(_ context.Context, w *world, c *cli.Context) error {
 		}
 		return unmet("findings")
 	}
-	return w.verdict(out, out.OK, "findings", func() { w.printFindings(out) })
+	return w.verdict(out, out.OK, "findings", func() { w.printFindings(out, mending(c)) })
 }
 
-func (w *world) printFindings(out form.Linted) {
+// mending is the command that mends what was linted, and nothing else.
+func mending(c *cli.Context) string {
+	line := "skl lint --fix"
+	for _, flag := range []string{"strict", "portable", "publish"} {
+		if c.Bool(flag) {
+			line += " --" + flag
+		}
+	}
+	for _, path := range c.Args().Slice() {
+		if strings.HasPrefix(path, "-") {
+			path = "./" + path
+		}
+		line += " " + scope.Quote(path)
+	}
+	return line
+}
+
+// printFindings prints out; mend is the command that mends it.
+func (w *world) printFindings(out form.Linted, mend string) {
 	if w.ui.Screen {
-		w.ui.Page(ui.Painted(draw.Lint(w.ui.Look(), out.Findings, out.Skills, len(skill.Fixes(out.Findings)), linesOf)))
+		w.ui.Page(ui.Painted(draw.Lint(w.ui.Look(), out.Findings, out.Skills, len(skill.Fixes(out.Findings)), mend, linesOf)))
 		return
 	}
 	count := map[diag.Severity]int{}
@@ -65,7 +83,7 @@ func (w *world) printFindings(out form.Linted) {
 	}
 	w.ui.Note("%s, %s, %s", diag.Count(out.Skills, "skill"), diag.Count(count[diag.SeverityError], "error"), diag.Count(count[diag.SeverityWarning], "warning"))
 	if len(skill.Fixes(out.Findings)) > 0 {
-		w.ui.Hint("skl lint --fix")
+		w.ui.Hint("%s", mend)
 	}
 }
 

@@ -157,7 +157,7 @@ func screens() map[string]func(screen.Look) string {
 			return Check(k, checked, map[string]string{"files": "skl diff release-notes", "conflicts": "skl list --shadowed"})
 		},
 		"doctor": func(k screen.Look) string { return Doctor(k, doctor, false) },
-		"lint":   func(k screen.Look) string { return Lint(k, findings, 1, 1, read) },
+		"lint":   func(k screen.Look) string { return Lint(k, findings, 1, 1, "skl lint --fix", read) },
 		"publish": func(k screen.Look) string {
 			return Publish(k, Publishing{Name: "acme/pdf-forms", Version: "1.5.0", To: "registry.acme.example", Size: "61 kB", Files: 12, Signer: "release@acme.example", Entry: 1205, State: "waits", Reason: "acme wants a second maintainer",
 				Next: "skl registry approve acme/pdf-forms@1.5.0"})

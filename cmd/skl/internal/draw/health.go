@@ -99,9 +99,9 @@ func Doctor(k screen.Look, items []inspect.Finding, all bool) string {
 	return p.text()
 }
 
-// Lint is findings with the line of the file that each is about; read returns the lines of a file, nil if it cannot be
-// read.
-func Lint(k screen.Look, findings []diag.Finding, skills, fixes int, read func(file string) []string) string {
+// Lint is findings with the line of the file that each is about; mend is the command that mends fixes of
+// them, and read returns the lines of a file, nil if it cannot be read.
+func Lint(k screen.Look, findings []diag.Finding, skills, fixes int, mend string, read func(file string) []string) string {
 	p := &page{k: k}
 	var files []string
 	byFile := map[string][]diag.Finding{}
@@ -128,7 +128,7 @@ func Lint(k screen.Look, findings []diag.Finding, skills, fixes int, read func(f
 		p.line(screen.T(fmt.Sprintf("%s: %s, %s", diag.Count(skills, "skill"), diag.Count(total[diag.SeverityError], "error"), diag.Count(total[diag.SeverityWarning], "warning"))))
 	}
 	if fixes > 0 {
-		p.b.WriteString(k.Lines(screen.Line{Whole: true, Left: []screen.Span{dim("next"), screen.T("  "), {Style: screen.Cyan, Text: "skl lint --fix"},
+		p.b.WriteString(k.Lines(screen.Line{Whole: true, Left: []screen.Span{dim("next"), screen.T("  "), {Style: screen.Cyan, Text: mend},
 			screen.T(fmt.Sprintf(" mends %d of %d", fixes, len(findings)))}}))
 	}
 	return p.text()
