@@ -21,11 +21,17 @@ const (
 // Unmoved refuses now, a release that was chosen for asked, when the same release had another commit or manifest before: in
 // the lock, where before is its entry (zero if there is none), or when this machine last saw it. Its error is of class
 // Refused and code E_MOVED. A version means the same bytes for ever, and a tag that is asked for means one commit; branches
-// move, and so do tags of OCI that are no versions. What [Tags.Moved] accepts is not refused.
+// move, and so do tags of OCI that are no versions. Where now is another release than before, the tags of before have to be where they
+// were. What [Tags.Moved] accepts is not refused.
 func (rs *Resolver) Unmoved(ctx context.Context, before, now lock.Skill, asked string) error {
 	pinNow, release := identity(now), taggedOf(now, asked)
 	if pinNow == "" {
 		return nil
+	}
+	if before.Name != "" && !sameRelease(before, now) {
+		if err := rs.unmovedSince(ctx, before, now); err != nil {
+			return err
+		}
 	}
 	old, place := "", "here"
 	if sameRelease(before, now) && identity(before) != "" && identity(before) != pinNow {
@@ -44,6 +50,35 @@ func (rs *Resolver) Unmoved(ctx context.Context, before, now lock.Skill, asked s
 		return e.Hint("if its author says why: skl update %s --accept %s", now.Name, AcceptMoved)
 	}
 	return e.Hint("if its author says why: add --accept %s", AcceptMoved)
+}
+
+// unmovedSince refuses to go from before to another release of its place, if the tags of before are not where they were: whoever
+// moves tags could add one. A tag that is gone says nothing.
+func (rs *Resolver) unmovedSince(ctx context.Context, before, now lock.Skill) error {
+	old := identity(before)
+	tagger, ok := rs.sourceOf(before).(source.Tagger)
+	if old == "" || !ok || before.Source != now.Source || before.URL != now.URL || before.RefKind != lock.Range && before.RefKind != lock.Tag {
+		return nil
+	}
+	place := ref.Ref{Kind: ref.Git, URL: before.URL}
+	if before.Source == "oci" {
+		r, err := ref.Parse(before.URL)
+		if err != nil {
+			return nil
+		}
+		place = r
+	}
+	if before.RefKind == lock.Tag {
+		place.Version = afterVersion(before.Ref)
+	}
+	tags, err := tagger.Tagged(ctx, place, before)
+	if err != nil || len(tags) == 0 || slices.Contains(tags, old) {
+		return nil // the place was asked for the new release a moment ago: what it does not say now, it does not know
+	}
+	if rs.Tags != nil && rs.Tags.Moved(taggedOf(before, place.Version), old, tags[0]) {
+		return nil
+	}
+	return rs.movedError(ctx, before, old, tags[0], "in skl.lock").Hint("if its author says why: skl update %s --accept %s", before.Name, AcceptMoved)
 }
 
 // sameRelease reports whether two entries name one release, whatever its bytes are.

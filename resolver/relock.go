@@ -81,6 +81,11 @@ func (rs *Resolver) Relock(ctx context.Context, wants []Named, old *lock.Lock, u
 			if errs[i] == nil {
 				errs[i] = diag.Located(rs.Unmoved(gctx, have, entries[i], w.Ref.Version), w.Where)
 			}
+			if ok && rs.Moved != nil && Keeps(have, w) && errors.Is(errs[i], diag.Code(CodeMoved)) {
+				rs.Moved(have, errs[i])
+				entries[i], errs[i] = have, nil
+				return nil
+			}
 			if errs[i] == nil && ok {
 				entries[i] = settle(have, entries[i])
 			}

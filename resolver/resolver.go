@@ -61,6 +61,10 @@ type Resolver struct {
 	// since is as of [Resolver.GoneSince]. It may be called concurrently. A nil func refuses with the error that was met.
 	Gone func(s lock.Skill, since string)
 
+	// Moved is told of an entry that is kept although it should be chosen anew, since err, of code E_MOVED, refuses that. It may be
+	// called concurrently. A nil func refuses with err.
+	Moved func(s lock.Skill, err error)
+
 	// Tags remembers versions of git and OCI repositories. Nil asks the repository each time.
 	Tags Tags
 	// AskNoTags leaves what Tags does not know to Untagged, with a nil error.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -23,6 +24,9 @@ type Held struct {
 
 	err error
 }
+
+// IsMoved reports whether an update held h since its tags mean other bytes than they did.
+func (h Held) IsMoved() bool { return h.Code == resolver.CodeMoved }
 
 // allHeld is the result where nothing is left to install. The error of one skill alone is that of the command: there is no
 // rest that it should not stop.

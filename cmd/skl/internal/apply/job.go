@@ -227,8 +227,17 @@ func (j *job) relock(ctx context.Context, upgrade func(string) bool) error {
 		return err
 	}
 	rs := j.Resolver(j.files.Manifest)
+	var mu sync.Mutex // guards j.gone and j.held
+	if j.hold {
+		rs.Moved = func(s lock.Skill, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if h, err := held(s.Name, s.Path, err); err == nil {
+				j.held = append(j.held, h)
+			}
+		}
+	}
 	if j.spareGone {
-		var mu sync.Mutex // guards j.gone
 		rs.Gone = func(s lock.Skill, since string) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -239,6 +248,10 @@ func (j *job) relock(ctx context.Context, upgrade func(string) bool) error {
 		return upgrade(name) && !slices.Contains(j.added, name)
 	})
 	slices.SortFunc(j.gone, func(a, b Gone) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(j.held, func(a, b Held) int { return strings.Compare(a.Name, b.Name) })
+	for _, h := range j.held {
+		j.anew = slices.DeleteFunc(j.anew, func(name string) bool { return name == h.Name })
+	}
 	for _, g := range j.gone {
 		j.anew = slices.DeleteFunc(j.anew, func(name string) bool { return name == g.Name })
 	}
@@ -294,7 +307,7 @@ func (j *job) finish(ctx context.Context) (Result, error) {
 		} else if any {
 			changes = install.Diff(j.Root, j.next.Skills, have, options)
 		}
-		if len(j.held) > 0 && len(j.added) == 0 {
+		if len(j.held) > 0 && len(j.added) == 0 && !j.hold {
 			return j.allHeld()
 		}
 		if j.hold {

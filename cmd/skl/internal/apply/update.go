@@ -3,6 +3,7 @@ package apply
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/Masterminds/semver/v3"
@@ -152,6 +153,10 @@ type Outdated struct {
 	Ref    string `json:"ref"`
 	Held   string `json:"held,omitempty"` // reason
 	Gone   string `json:"gone,omitempty"` // "since VERSION" or "at COMMIT (DATE)": its source no longer holds it there
+
+	Moved string   `json:"moved,omitempty"` // why no release of it is taken: its tags mean other bytes than they did
+	Code  string   `json:"code,omitempty"`  // of that
+	Hints []string `json:"hints,omitempty"`
 }
 
 func (a *Applier) outdated(ctx context.Context, rs *resolver.Resolver, f *scope.Files, want resolver.Named) (Outdated, error) {
@@ -166,7 +171,11 @@ func (a *Applier) outdated(ctx context.Context, rs *resolver.Resolver, f *scope.
 	if err != nil {
 		return out, err
 	}
-	if err := rs.Unmoved(ctx, s, wanted, want.Ref.Version); err != nil {
+	if err := rs.Unmoved(ctx, s, wanted, want.Ref.Version); errors.Is(err, diag.Code(resolver.CodeMoved)) && s.Name != "" {
+		e, _ := diag.Own(diag.Located(err, want.Where))
+		out.Moved, out.Code, out.Hints = e.Error(), e.Code, e.Hints
+		return out, nil
+	} else if err != nil {
 		return out, diag.Located(err, want.Where)
 	}
 	out.Wanted, out.Latest = wanted.Version, wanted.Version
@@ -220,7 +229,7 @@ func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated
 		if err != nil {
 			return nil, 0, err
 		}
-		if one.Locked != one.Wanted || one.Locked != one.Latest {
+		if one.Moved != "" || one.Locked != one.Wanted || one.Locked != one.Latest {
 			list = append(list, one)
 		}
 	}

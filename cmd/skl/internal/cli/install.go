@@ -174,6 +174,7 @@ func (w *world) printInstall(r apply.Result, err error) error {
 	c := r.Changes
 	if len(r.Held) > 0 {
 		held, count := r.Held, len(r.Held)
+		isMoved := held[0].IsMoved() // in an update, not an install of all
 		r.Held = nil
 		if w.ui.JSON {
 			for i := range c.List {
@@ -199,7 +200,11 @@ func (w *world) printInstall(r apply.Result, err error) error {
 				w.ui.Hint("%s: %s", cmp.Or(h.Name, h.Path), hint)
 			}
 		}
-		w.ui.Note("held %s; --strict installs all or nothing", diag.Count(count, "skill"))
+		if isMoved {
+			w.ui.Note("held %s", diag.Count(count, "skill"))
+		} else {
+			w.ui.Note("held %s; --strict installs all or nothing", diag.Count(count, "skill"))
+		}
 		return unmet("held")
 	}
 	if w.ui.JSON {

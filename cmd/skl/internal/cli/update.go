@@ -66,18 +66,27 @@ func outdatedCommand() command {
 				return err
 			}
 			out := outdatedResult{OK: true, Skills: append([]apply.Outdated{}, list...)}
+			var moved error
+			for _, s := range list {
+				if s.Moved != "" {
+					out.OK, moved = false, refused(s.Code)
+				}
+			}
 			if w.ui.JSON {
-				return w.ui.Result(out)
+				return cmp.Or(w.ui.Result(out), moved)
 			}
 			if w.ui.Screen && len(list) > 0 {
 				w.ui.Page(ui.Painted(draw.Outdated(w.ui.Look(), list, of)))
-				return nil
+				return moved
 			}
 			rows := [][]string{{"NAME", "LOCKED", "WANTED", "LATEST", "FROM"}}
 			for _, s := range out.Skills {
 				latest := orDash(s.Latest)
 				if s.Gone != "" {
 					latest = "gone upstream " + s.Gone
+				}
+				if s.Moved != "" {
+					latest = "moved"
 				}
 				rows = append(rows, []string{s.Name, orDash(s.Locked), orDash(s.Wanted), latest, s.Ref})
 			}
@@ -87,6 +96,14 @@ func outdatedCommand() command {
 				return nil
 			}
 			w.ui.Hint("skl update takes WANTED, skl update --latest takes LATEST")
-			return nil
+			for _, s := range list {
+				if s.Moved != "" {
+					w.ui.Warn("%s [%s]", s.Moved, s.Code)
+					for _, hint := range s.Hints {
+						w.ui.Hint("%s", hint)
+					}
+				}
+			}
+			return moved
 		}}
 }

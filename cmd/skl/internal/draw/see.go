@@ -399,6 +399,12 @@ func Outdated(k screen.Look, list []apply.Outdated, of int) string {
 			held = append(held, fmt.Sprintf("%s is gone upstream %s", s.Name, s.Gone))
 			continue
 		}
+		if s.Moved != "" {
+			gone++
+			t.Rows = append(t.Rows, []screen.Span{bold(s.Name), screen.T(cmp.Or(Version(s.Locked), "-")), red("moved"), red("moved"), dim(s.Ref)})
+			held = append(append(held, s.Moved), s.Hints...)
+			continue
+		}
 		if s.Held != "" {
 			held = append(held, fmt.Sprintf("held: %s %s (%q)", s.Name, Version(s.Locked), s.Held))
 		}
