@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -122,10 +123,10 @@ func (m *Machine) put(ctx context.Context, q Question, path string) (string, err
 func (s *session) answer(ctx context.Context, q Question) (Answer, error) {
 	if a, ok := s.given(q); ok {
 		text, err := option(q, a.Text)
-		if a.How == "" {
-			a.How = "flag"
+		if err != nil { // the question waits for another one
+			return Answer{}, suspendSignal{pending: &Pending{q.ID, q.Node, q.Question, q.Options}, message: err.Error(), err: err}
 		}
-		return Answer{text, a.How}, err
+		return Answer{text, cmp.Or(a.How, "flag")}, nil
 	}
 	if s.r.Yes {
 		if i := slices.IndexFunc(q.Options, func(o string) bool { return starts(o, affirmatives) }); i >= 0 {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -105,7 +106,7 @@ func (h *history) words(r *Runner) error {
 		if len(visits) > 0 {
 			return e.Meant(visits...)
 		}
-		return e.Hint("skl trace RUN lists the nodes")
+		return e.Hint("skl trace %s", cmp.Or(r.Name, "last"))
 	}
 	taken := map[string]bool{}
 	for _, d := range r.Done {

@@ -200,6 +200,9 @@ func (m *Machine) raise(ctx context.Context, err error) (bool, error) {
 
 func (m *Machine) suspend(s suspendSignal) {
 	m.st.End = &ending{Status: Suspended, Exit: exitSuspended, Message: s.message, Pending: s.pending, err: s.err}
+	if diag.ClassOf(s.err) == diag.Misuse {
+		m.st.End.Exit = exitMisuse
+	}
 	text := s.message
 	if s.pending != nil {
 		text = s.pending.Question

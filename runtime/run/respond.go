@@ -192,9 +192,16 @@ func (r *Runner) Resume(ctx context.Context, p *plan.Plan, records []Record) (Re
 		err = m.s.journal(Record{Type: ResumeRecord}, true)
 	}
 	if err != nil {
-		return Result{Skill: p.Skill.Name, Status: Failed, ExitCode: failure(err, "").Exit, Message: err.Error(), Response: map[string]any{}, Bindings: map[string]any{}, Nodes: []NodeResult{}}, err
+		r := notBegun(p, err)
+		r.Untouched = true
+		return r, err
 	}
 	return m.Run(ctx)
+}
+
+// notBegun is the result of a run that err keeps from going on.
+func notBegun(p *plan.Plan, err error) Result {
+	return Result{Skill: p.Skill.Name, Status: Failed, ExitCode: failure(err, "").Exit, Message: err.Error(), Response: map[string]any{}, Bindings: map[string]any{}, Nodes: []NodeResult{}}
 }
 
 // Replay walks the tree with what the journal has, and does nothing else: no model, person, tool or file is touched, and nothing is
@@ -203,7 +210,7 @@ func (r *Runner) Resume(ctx context.Context, p *plan.Plan, records []Record) (Re
 func (r *Runner) Replay(ctx context.Context, p *plan.Plan, records []Record) (Result, error) {
 	m, err := r.again(p, records, true)
 	if err != nil {
-		return Result{Skill: p.Skill.Name, Status: Failed, ExitCode: failure(err, "").Exit, Message: err.Error(), Response: map[string]any{}, Bindings: map[string]any{}, Nodes: []NodeResult{}}, err
+		return notBegun(p, err), err
 	}
 	result, err := m.Run(ctx)
 	if err == nil && !m.set && r.Until == "" && result.Status != Suspended {

@@ -26,6 +26,9 @@ type Result struct {
 	Usage    model.Usage       `json:"usage"`
 
 	Events []Event `json:"-"` // canonical; only with Runner.KeepEvents
+
+	// Untouched: nothing of the run was begun, and its journal is as it was.
+	Untouched bool `json:"-"`
 }
 
 // A DeniedCall is a tool call of a leaf, a script or a file that a policy, a person or the sandbox kept from happening.
@@ -76,6 +79,7 @@ const (
 	exitOK        = 0
 	exitFailed    = 1
 	exitHalted    = 3
+	exitMisuse    = 2
 	exitRefused   = 4
 	exitSuspended = 5
 )

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -31,7 +32,7 @@ func runResume(ctx context.Context, w *world, c *cli.Context) error {
 	for _, d := range c.StringSlice("done") {
 		node, value, given := strings.Cut(d, "=")
 		if node == "" {
-			return diag.New(diag.Misuse, "usage", "--done: %q is not NODE or NODE=VALUE", d).Hint("skl trace RUN lists the nodes")
+			return diag.New(diag.Misuse, "usage", "--done: %q is not NODE or NODE=VALUE", d).Hint("skl trace %s", cmp.Or(c.Args().First(), "last"))
 		}
 		done := session.Done{Node: node}
 		if given {

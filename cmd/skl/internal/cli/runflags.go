@@ -123,7 +123,7 @@ func parseSets(flags []string) (map[string]json.RawMessage, error) {
 	for _, f := range flags {
 		node, value, ok := strings.Cut(f, "=")
 		if !ok || node == "" {
-			return nil, diag.New(diag.Misuse, "usage", "--set: %q is not NODE=VALUE", f).Hint("skl trace RUN lists the nodes")
+			return nil, diag.New(diag.Misuse, "usage", "--set: %q is not NODE=VALUE", f).Hint("skl trace last")
 		}
 		raw := json.RawMessage(value)
 		if !json.Valid(raw) {

@@ -75,7 +75,7 @@ func (w *world) printEnd(r *session.Runnable, record session.Record, result run.
 	if result.Message != "" && result.Pending == nil && err == nil {
 		u.Note("%s", result.Message)
 	}
-	if result.Status == "" {
+	if result.Status == "" || result.Untouched {
 		return
 	}
 	if result.Pending != nil && u.ErrScreen && !u.Quiet {

@@ -104,8 +104,14 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 	s := &session{Runs: rs, Runnable: r, Request: q, record: Record{
 		ID: newRunID(time.Now()), Skill: r.Name, Dir: r.Dir, Work: rs.Scope.Cwd, Digest: r.Plan.Digest, Args: q.Args, Started: time.Now().UTC(), Allow: q.Allow}}
 	spec, err := rs.ChooseModel(q.Model)
-	if err != nil && q.Model == "" && !r.needsModel(q.Args) {
+	if (err != nil || spec == "manual") && cmp.Or(q.Model, rs.Scope.Config.Run.Model) == "" && !r.needsModel(q.Args) {
 		spec, err = noModel, nil
+	}
+	if e, ok := diag.Own(err); ok && e.Code == "model_none" {
+		if step := r.modelStep(q.Args); step != "" {
+			e.Message += ": " + step + " needs a model"
+		}
+		err = e
 	}
 	if err != nil {
 		return Ended{}, err
@@ -182,6 +188,9 @@ func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Reques
 		return Ended{}, err
 	}
 	spec := cmp.Or(q.Model, record.Model)
+	if spec == "manual" && q.Model == "" && !rs.Ask.CanAsk() && !r.needsModel(record.Args) {
+		spec = noModel // a person was there when it began, and nothing is left that one would fill
+	}
 	runner, done, err := s.runner(ctx, spec)
 	if err != nil {
 		return Ended{Record: s.record}, errors.Join(err, journal.Close())
@@ -206,6 +215,10 @@ func (s *session) agree(began bool) error {
 // end records how the run ended.
 func (s *session) end(result run.Result, err error) (Ended, error) {
 	result.Run = s.record.ID
+	if result.Untouched {
+		result.Status = s.record.Status
+		return Ended{s.record, result}, err
+	}
 	s.record.end(result)
 	return Ended{s.record, result}, errors.Join(err, s.writeRun(s.record))
 }

@@ -139,6 +139,16 @@ func (r *Runnable) needsModel(args string) bool {
 	return slices.ContainsFunc(r.Plan.Effects(args), func(e plan.Effect) bool { return e.Kind == "model" || e.Kind == "note" })
 }
 
+// modelStep is the place and the text of the first step of a run of r that could ask a model; "" if there is none.
+func (r *Runnable) modelStep(args string) string {
+	for _, e := range r.Plan.Effects(args) {
+		if e.Kind == "model" {
+			return e.Node + " (" + diag.Clip(e.What, 100) + ")"
+		}
+	}
+	return ""
+}
+
 // notActive says why no copy of a skill is run.
 func notActive(r roots.Record) error {
 	if r.State == "untrusted" {
