@@ -19,7 +19,7 @@ import (
 
 func listCommand() command {
 	return command{name: "list", instead: "skl which %s", aliases: []string{"ls"}, group: "Skills", usage: "show the skills of all roots, and which copy each agent loads",
-		output:  roots.Listing{},
+		output:  listResult{},
 		example: "skl list\nskl list --shadowed\nskl list --host claude-code\nskl list --all --fields name,version,path\nskl list --roots",
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "shadowed", Usage: "also copies that are hidden, and by what"},
@@ -29,6 +29,11 @@ func listCommand() command {
 			&cli.StringFlag{Name: "fields", Usage: "columns: name,copy,version,trust,state,source,digest,scope,path,description"},
 		},
 		run: runList}
+}
+
+type listResult struct {
+	roots.Listing
+	Missing []string `json:"missing,omitempty"` // names in skl.lock of which there is no copy in this scope
 }
 
 // listFields are the columns that --fields can name.
@@ -45,7 +50,7 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	if w.ui.JSON {
-		return w.ui.Result(l.Listing)
+		return w.ui.Result(listResult{l.Listing, l.Missing})
 	}
 	for _, warning := range l.Warnings {
 		w.ui.Warn("%s", warning.Message)
@@ -63,7 +68,10 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 		w.printList(l.Skills)
 		w.printWarnings(l.Warned, shown)
 	}
-	if len(l.Skills) == 0 {
+	if n := len(l.Missing); n > 0 {
+		w.ui.Warn("skl.lock has %s %s nowhere here: %s", diag.Count(n, "skill"), map[bool]string{true: "that lies", false: "that lie"}[n == 1], strings.Join(l.Missing[:min(n, 5)], ", ")+map[bool]string{true: ", …"}[n > 5])
+		w.ui.Hint("skl doctor")
+	} else if len(l.Skills) == 0 {
 		w.ui.Note("no skills are installed here")
 		w.ui.Hint("skl install owner/repo")
 	}

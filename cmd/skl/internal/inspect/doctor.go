@@ -17,6 +17,7 @@ import (
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // A Finding is one thing that was looked at.
@@ -262,8 +263,15 @@ func (d *doctor) places(l roots.Listing) error {
 	}
 	receipts, _ := roots.Receipts(d.Applier.Root) // those that cannot be used were reported above
 	for _, r := range receipts {
-		if at, _ := d.Applier.Site.Place(r.Name); !scope.Exists(at) {
+		at, _ := d.Applier.Site.Place(r.Name)
+		info, err := os.Stat(at)
+		switch {
+		case !scope.Exists(at):
 			d.say("skill", "problem", "skl install", "%s is not there", d.Applier.Short(at))
+		case err != nil || !info.IsDir():
+			d.say("skill", "problem", "skl install --force puts it back, after a backup", "%s is no folder any more", d.Applier.Short(at))
+		case !scope.Exists(filepath.Join(at, skill.FileName)):
+			d.say("skill", "problem", "skl install --force puts it back, after a backup", "%s has no SKILL.md any more", d.Applier.Short(at))
 		}
 	}
 	for _, b := range d.blind(f, l) {

@@ -22,6 +22,7 @@ type ListRequest struct {
 // A Listed is what a ListRequest asked for.
 type Listed struct {
 	roots.Listing                // of the copies asked for
+	Missing       []string       // names in skl.lock of which there is no copy in this scope
 	Warned        []roots.Record // copies whose warnings concern a reader: those listed, and hidden ones that lower trust or are edited copies of skl's
 }
 
@@ -34,7 +35,18 @@ func (in *Inspector) List(ctx context.Context, q ListRequest) (Listed, error) {
 	if err != nil {
 		return Listed{}, err
 	}
+	f, err := in.Applier.Load()
+	if err != nil {
+		return Listed{}, err
+	}
 	out := Listed{Listing: l}
+	for _, s := range f.Lock.Skills {
+		if !slices.ContainsFunc(l.Skills, func(r roots.Record) bool {
+			return r.Scope == string(in.Applier.Kind) && (r.Name == s.Name || filepath.Base(r.Path) == s.Name)
+		}) {
+			out.Missing = append(out.Missing, s.Name)
+		}
+	}
 	out.Skills = []roots.Record{}
 	for _, r := range l.Skills {
 		wanted := q.wants(r)
