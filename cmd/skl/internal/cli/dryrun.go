@@ -9,7 +9,7 @@ import (
 
 // printPreview shows what a run could do.
 func (w *world) printPreview(r *session.Runnable, out session.Preview, allowed []string) {
-	effects, tools := previewRows(out)
+	effects, tools := w.previewRows(out)
 	w.ui.Rows(effects)
 	w.ui.Print("")
 	w.ui.Rows(tools)
@@ -24,16 +24,16 @@ func (w *world) printPreview(r *session.Runnable, out session.Preview, allowed [
 
 // showPreview shows it to somebody who is asked for leave.
 func (w *world) showPreview(out session.Preview) {
-	effects, tools := previewRows(out)
+	effects, tools := w.previewRows(out)
 	w.ui.ShowRows(effects)
 	w.ui.Show("\n")
 	w.ui.ShowRows(tools)
 }
 
-func previewRows(out session.Preview) (effects, tools [][]string) {
+func (w *world) previewRows(out session.Preview) (effects, tools [][]string) {
 	effects = [][]string{{"WHERE", "WHAT COULD HAPPEN", "", "WHEN"}}
 	for _, e := range out.Effects {
-		effects = append(effects, []string{e.Path, strings.TrimSpace(e.Kind + " " + e.Mode), e.What, e.When})
+		effects = append(effects, []string{e.Path, strings.TrimSpace(e.Kind + " " + e.Mode), w.ui.Look().Drawn(e.What), e.When})
 	}
 	tools = [][]string{{"TOOL", "EFFECT", "USE", ""}}
 	for _, t := range out.Tools {

@@ -39,6 +39,9 @@ func runGraph(ctx context.Context, w *world, c *cli.Context) error {
 	if file := c.String("output"); file != "" {
 		return durable.WriteFile(scope.Absolute(w.Cwd, file), []byte(text), 0o644)
 	}
+	if d.Format == "text" {
+		text = w.ui.Look().Drawn(text)
+	}
 	w.ui.Raw([]byte(text))
 	return nil
 }

@@ -244,7 +244,7 @@ func showGuide(w *world, args []string) error {
 	case !w.ui.Screen:
 		w.ui.Raw([]byte(guide.Portable(g.Text)))
 	default:
-		w.ui.Page(ui.Painted(guide.Render(g.Text, guide.Screen{Width: min(w.ui.Width(), 100), Color: w.ui.Color})))
+		w.ui.Page(ui.Painted(w.ui.Look().Drawn(guide.Render(g.Text, guide.Screen{Width: min(w.ui.Width(), 100), Color: w.ui.Color}))))
 	}
 	return nil
 }

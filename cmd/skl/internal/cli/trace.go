@@ -119,7 +119,7 @@ func runTrace(_ context.Context, w *world, c *cli.Context) error {
 		}
 		w.ui.Print("%s  %s  %s  %s  %s", rec.ID, strings.TrimSpace(rec.Skill+" "+rec.Args), rec.Model, rec.Started.Local().Format("2006-01-02 15:04:05"), rec.State())
 		for _, row := range trace.Report(t.Events) {
-			w.ui.Print("%s", row)
+			w.ui.Print("%s", w.ui.Look().Drawn(row))
 		}
 		w.ui.Hint("skl trace %s NODE shows one node, by its number on the left", rec.ID)
 	})

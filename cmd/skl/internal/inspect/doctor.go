@@ -264,14 +264,11 @@ func (d *doctor) places(l roots.Listing) error {
 	receipts, _ := roots.Receipts(d.Applier.Root) // those that cannot be used were reported above
 	for _, r := range receipts {
 		at, _ := d.Applier.Site.Place(r.Name)
-		info, err := os.Stat(at)
 		switch {
 		case !scope.Exists(at):
 			d.say("skill", "problem", "skl install", "%s is not there", d.Applier.Short(at))
-		case err != nil || !info.IsDir():
-			d.say("skill", "problem", "skl install --force puts it back, after a backup", "%s is no folder any more", d.Applier.Short(at))
 		case !scope.Exists(filepath.Join(at, skill.FileName)):
-			d.say("skill", "problem", "skl install --force puts it back, after a backup", "%s has no SKILL.md any more", d.Applier.Short(at))
+			d.say("skill", "problem", "skl install --force puts it back, after a backup", "%s is no folder with a SKILL.md any more", d.Applier.Short(at))
 		}
 	}
 	for _, b := range d.blind(f, l) {

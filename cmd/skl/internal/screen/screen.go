@@ -62,6 +62,17 @@ var signs = [...][11]string{
 	Words:   {"ok", "failed", "attention", "-", "closed", "open", "waiting", "question", "to", "...", "|"},
 }
 
+var inASCII = strings.NewReplacer("├── ", "|-- ", "└── ", "`-- ", "│", "|", "─", "-", "◆", "*", "◇", "o", "✓", "ok", "✗", "FAIL", "⊘", "-", "⏸", "!", "■", "=", "▸", ">",
+	"▾", "v", "◌", ".", "⟳", "@", "·", "-", "…", "...", "→", "->", "§", "#")
+
+// Drawn is text of our own, such as a tree, with the signs that the look can show.
+func (k Look) Drawn(text string) string {
+	if k.Signs == Unicode {
+		return text
+	}
+	return inASCII.Replace(text)
+}
+
 // A Look is what a stream can show.
 type Look struct {
 	Width int  // columns; 0 means that nothing is cut or wrapped

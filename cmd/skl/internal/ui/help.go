@@ -9,7 +9,7 @@ import (
 // which their last part began.
 func (u *UI) Help(text string) {
 	u.clear()
-	io.WriteString(u.Out, u.Look().Columns(text))
+	io.WriteString(u.Out, u.Look().Columns(u.Look().Drawn(text)))
 }
 
 // HelpWriter is Help for those who write in pieces. Only whole lines are written.
