@@ -157,7 +157,8 @@ func Create(dir string) (*File, error) {
 	return &File{f: f, unlock: unlock, sum: chain{on: true}}, nil
 }
 
-// Open reads the journal in dir and opens it for appending, for Resume.
+// Open reads the journal in dir and opens it for appending, for Resume. There are no records if the process that made the
+// journal died before the first was whole: nothing happened then, and the journal is as [Create] makes it, for Run.
 func Open(dir string) (*File, []Record, error) {
 	unlock, err := lock(dir)
 	if err != nil {
@@ -170,6 +171,9 @@ func Open(dir string) (*File, []Record, error) {
 		return nil, nil, diag.New(diag.Failed, CodeJournal, "opening the journal: %w", err)
 	}
 	records, size, sum, err := readRecords(f, name)
+	if err != nil && unbegun(f) {
+		sum, err = chain{on: true}, nil
+	}
 	if err == nil {
 		err = f.Truncate(size) // the torn line, so that the next record does not join it
 	}
@@ -179,6 +183,13 @@ func Open(dir string) (*File, []Record, error) {
 		return nil, nil, err
 	}
 	return &File{f, unlock, sum}, records, nil
+}
+
+// unbegun says whether f ends within its first record, which is the head.
+func unbegun(f *os.File) bool {
+	const head = `{"t":"header",`
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, MaxRecord))
+	return err == nil && bytes.IndexByte(text, '\n') < 0 && string(text[:min(len(text), len(head))]) == head[:min(len(text), len(head))]
 }
 
 func lock(dir string) (func(), error) {

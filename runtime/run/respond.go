@@ -173,6 +173,11 @@ func (m *Machine) Result() Result {
 // Run executes p with args. A run that is suspended has no error, unless something has to be decided before it can go on.
 // With a Journal it can be resumed.
 func (r *Runner) Run(ctx context.Context, p *plan.Plan, args string) (Result, error) {
+	if err := new(history).words(r); err != nil { // they are of a run that is gone on with
+		result := notBegun(p, err)
+		result.Untouched = true
+		return result, err
+	}
 	m, err := r.Start(p, args)
 	if err != nil {
 		m.finishRun(failure(err, ""))

@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -462,6 +463,33 @@ func TestJournalFile(t *testing.T) {
 		if again, err := run.ReadFile(dir); err != nil || len(again) != len(records) || again[len(again)-1].Type != run.ResumeRecord {
 			t.Fatalf("cut by %d, after an append: %d records, %v", cut, len(again), err)
 		}
+	}
+	head := whole[:bytes.IndexByte(whole, '\n')]
+	for cut := range head { // every torn end of the first one: nothing had happened
+		if err := os.WriteFile(name, head[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := run.ReadFile(dir); !isCode(err, run.CodeJournal) {
+			t.Errorf("a head of %d bytes is a journal to look at: %v", cut, err)
+		}
+		j, none, err := run.Open(dir)
+		if err != nil || len(none) != 0 {
+			t.Fatalf("a head of %d bytes: %d records, %v", cut, len(none), err)
+		}
+		r.Model, r.Journal = newScripted(`0 = {"a":"<b>"}`), j
+		if _, err := r.Run(t.Context(), p, "args"); err != nil {
+			t.Fatal(err)
+		}
+		j.Close()
+		if again, err := run.ReadFile(dir); err != nil || len(again) != len(records) {
+			t.Fatalf("a head of %d bytes, after the run: %d records, %v", cut, len(again), err)
+		}
+	}
+	if err := os.WriteFile(name, []byte(`{"t":"hello"`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := run.Open(dir); !isCode(err, run.CodeJournal) {
+		t.Errorf("something else was taken for a torn journal: %v", err)
 	}
 	for name, text := range map[string]string{
 		"empty":          "",

@@ -74,15 +74,19 @@ func (r *Record) end(result run.Result) {
 	}
 }
 
-// createRun writes the record of a new run and makes its journal.
+// createRun makes the journal of a new run and writes its record, in this order: a run that is known has a journal.
 func (rs *Runs) createRun(r Record) (*run.File, error) {
 	if err := rs.Scope.MkdirPrivate(rs.RunDir(r.ID)); err != nil {
 		return nil, err
 	}
-	if err := rs.writeRun(r); err != nil {
+	journal, err := run.Create(rs.RunDir(r.ID))
+	if err != nil {
 		return nil, err
 	}
-	return run.Create(rs.RunDir(r.ID))
+	if err := rs.writeRun(r); err != nil {
+		return nil, errors.Join(err, journal.Close())
+	}
+	return journal, nil
 }
 
 // All returns the recorded runs, newest first. Directories that hold no readable record are left out.

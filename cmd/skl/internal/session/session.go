@@ -187,6 +187,11 @@ func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Reques
 	if err != nil {
 		return Ended{}, err
 	}
+	begun := len(records) > 0
+	if !begun && record.Status != "" {
+		err := diag.New(diag.Failed, run.CodeJournal, "run %s was recorded as %s, and its journal holds nothing", record.ID, record.Status).Hint("skl run %s, to start anew", rs.called(ctx, record))
+		return Ended{}, errors.Join(err, journal.Close())
+	}
 	spec := cmp.Or(q.Model, record.Model)
 	if spec == "manual" && q.Model == "" && !rs.Ask.CanAsk() && !r.needsModel(record.Args) {
 		spec = noModel // a person was there when it began, and nothing is left that one would fill
@@ -197,7 +202,13 @@ func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Reques
 	}
 	s.record.Model = spec
 	runner.Journal, runner.Rerun, runner.Done = journal, q.Rerun, q.Done
-	result, err := runner.Resume(ctx, s.Plan, records)
+	var result run.Result
+	if begun {
+		result, err = runner.Resume(ctx, s.Plan, records)
+	} else { // it died before its first record
+		s.record.Digest = s.Plan.Digest
+		result, err = runner.Run(ctx, s.Plan, record.Args)
+	}
 	return s.end(result, errors.Join(err, journal.Close(), done()))
 }
 
