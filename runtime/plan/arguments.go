@@ -96,6 +96,9 @@ func (a *arguer) read(text string) (out Arguments, err error) {
 		if err := d.Decode(&out.Values); err != nil || len(bytes.TrimSpace([]byte(text[d.InputOffset():]))) > 0 {
 			return out, fmt.Errorf("the arguments start with { and are not one JSON object")
 		}
+		if name := givenTwice(text); name != "" {
+			return out, fmt.Errorf("argument %s is given twice", diag.Printable(name))
+		}
 		for _, name := range sortedKeys(out.Values) {
 			if err := a.known(name); err != nil {
 				return out, err
@@ -120,6 +123,25 @@ func (a *arguer) read(text string) (out Arguments, err error) {
 		return out, argumentError(v)
 	}
 	return out, a.blame(out.Values)
+}
+
+// givenTwice is a key that the JSON object in text has twice, "" if there is none.
+func givenTwice(text string) string {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.Token()
+	seen := map[string]bool{}
+	for d.More() {
+		key, _ := d.Token()
+		name, ok := key.(string)
+		if !ok || seen[name] {
+			return name
+		}
+		seen[name] = true
+		if d.Decode(new(json.RawMessage)) != nil {
+			return ""
+		}
+	}
+	return ""
 }
 
 // namedWord is a word that gives an argument by name.
