@@ -328,9 +328,13 @@ type jsonPlace struct {
 // ErrorOf is err as --json shows it.
 func ErrorOf(err error) ErrorResult {
 	e := asError(err)
+	hints := []string{}
+	for _, h := range e.Hints { // a line may hold two commands
+		hints = append(hints, strings.Split(h, "    ")...)
+	}
 	return ErrorResult{jsonError{
 		Code: e.Code, Message: err.Error(), Where: jsonPlace(e.Where), Retryable: e.Retryable,
-		Hints: append([]string{}, e.Hints...), Candidates: append([]string{}, e.Candidates...),
+		Hints: hints, Candidates: append([]string{}, e.Candidates...),
 	}}
 }
 
