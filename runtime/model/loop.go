@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -63,7 +64,8 @@ type Said struct {
 // next sends what is said and gives the model's turn; it keeps the history.
 // Calls to read-only tools that follow each other overlap, at most 8 at a time;
 // all others run alone and in order. An unknown tool, or an input that is not
-// a JSON object, is a result that says so. The usage of the Reply holds every
+// a JSON object, is a result that says so. Without a schema a result that is final
+// is the answer, and ends the conversation. The usage of the Reply holds every
 // turn; an error of next ends the loop, and the Reply that comes with an
 // error still has the usage.
 func Loop(ctx context.Context, r Request, next func(context.Context, Said) (Turn, error)) (Reply, error) {
@@ -91,9 +93,16 @@ func Loop(ctx context.Context, r Request, next func(context.Context, Said) (Turn
 				return Reply{Model: reply.Model, Usage: reply.Usage}, diag.New(diag.Failed, CodeTruncated,
 					"%s used tools in %d turns and gave no answer", reply.Model, used)
 			}
+			if r.Turned != nil {
+				r.Turned(Turned{Text: turn.Text, Usage: turn.Usage})
+			}
 			said = Said{Results: runCalls(ctx, r, turn.Calls), Last: used+1 >= turns}
 			if err := ctx.Err(); err != nil {
 				return Reply{Model: reply.Model, Usage: reply.Usage}, err
+			}
+			if i := slices.IndexFunc(said.Results, func(t ToolResult) bool { return t.Final }); i >= 0 && schema == nil {
+				reply.Text = said.Results[i].Text
+				return reply, tooLong(reply)
 			}
 			if turn.Value != nil {
 				said.Note = "The answer was not taken: it came before the results of the tools. Answer again when you have seen them."

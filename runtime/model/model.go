@@ -41,6 +41,7 @@ const (
 	Checklist Purpose = "checklist" // VERIFY_EXPECTED items
 	Respond   Purpose = "respond"   // fields of the response that no binding has
 	Explore   Purpose = "explore"   // the Agent section
+	Whole     Purpose = "whole"     // a skill without a tree: all of its text
 )
 
 // A Request is one question to a model.
@@ -60,6 +61,8 @@ type Request struct {
 	// Call runs a tool and never fails: what is denied is a result that says so.
 	// It may be called concurrently. It is nil when Tools is empty.
 	Call func(ctx context.Context, name string, input json.RawMessage) ToolResult
+	// Turned hears of each turn that calls tools, before they run; nil is nobody. A model that does not see its turns says nothing.
+	Turned func(Turned)
 
 	MaxTokens int               // of the answer; 0 is the provider's default
 	MaxTurns  int               // of tool use; 0 means 50
@@ -81,6 +84,13 @@ type Tool struct {
 type ToolResult struct {
 	Text    string
 	IsError bool
+	Final   bool // the call was the answer: nothing more is asked
+}
+
+// Turned is a turn that goes on with tools.
+type Turned struct {
+	Text  string // what was said besides the calls
+	Usage Usage  // of this turn; it counts in the Reply too
 }
 
 // A Reply is a model's answer.

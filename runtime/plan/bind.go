@@ -154,20 +154,23 @@ type dependency struct {
 // New binds and checks skill. Its error is a *diag.Error of class Unmet and code plan_refused, whose
 // message is the first finding and whose Err is a Refusal; or that of a folder that makes no bundle, or of ctx.
 func New(ctx context.Context, s *tree.Skill, opt Options) (*Plan, error) {
-	if s.Tree == nil {
-		return nil, refuse(s, opt, []diag.Finding{finding(s.File, 1, check.NoTree, "the skill has no section \"## Tree\", so there is nothing to run")})
+	whole, err := wholeOf(s)
+	if err != nil {
+		return nil, refuse(s, opt, []diag.Finding{finding(s.File, 1, check.NoTree, "%s", err)})
 	}
 	b := &binder{
-		Plan: &Plan{Skill: s, bound: bound{
+		Plan: &Plan{Skill: s, Whole: whole, bound: bound{
 			index: map[*tree.Node]int32{}, ids: map[string]int32{}, schemas: map[fileKey]*Schema{}, names: map[string]bool{},
 			siblings: map[string]*tree.Skill{}, options: map[string]bool{}, files: &fileCache{files: map[fileKey]file{}},
 		}},
 		opt: opt, queued: map[*tree.Op]bool{}, calls: map[callKey]call{}, features: map[string]bool{},
 		reads: map[string]bool{},
 	}
-	b.agentSection()
+	if whole == nil {
+		b.agentSection()
+	}
 	b.arguments()
-	b.body(Callee{Skill: s}, s.Tree.Nodes)
+	b.body(Callee{Skill: s}, b.Main())
 	for i := 0; i < len(b.queue); i++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -183,7 +186,6 @@ func New(ctx context.Context, s *tree.Skill, opt Options) (*Plan, error) {
 		}
 		return nil, e
 	}
-	var err error
 	b.Digest, err = b.digest()
 	return b.Plan, err
 }
@@ -575,7 +577,7 @@ func (b *binder) finish() {
 		}
 	}
 	slices.Sort(b.free)
-	_, understood := resource.ParseArguments(b.Skill.Preamble, "")
+	_, understood := resource.ParseArguments(b.Preamble(), "")
 	b.asks = !understood
 }
 

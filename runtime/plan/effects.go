@@ -59,8 +59,10 @@ type branch struct {
 func (p *Plan) Effects(args string) []Effect {
 	w := &walker{p: p, args: args, symbols: &symbols{frames: []map[string]symbol{{}}}, writes: map[*tree.Op][]string{}}
 	w.arguments()
-	w.body(Callee{Skill: p.Skill}, p.Skill.Tree.Nodes, "")
-	w.respond()
+	w.body(Callee{Skill: p.Skill}, p.Main(), "")
+	if p.Whole == nil {
+		w.respond()
+	}
 	return w.out
 }
 
@@ -70,7 +72,7 @@ func (w *walker) arguments() {
 	if err == nil {
 		w.args = given.Text
 	}
-	values, understood := resource.ParseArguments(w.p.Skill.Preamble, w.args)
+	values, understood := resource.ParseArguments(w.p.Preamble(), w.args)
 	for name, value := range values {
 		if name == "$ARGUMENTS" {
 			w.args = value
@@ -235,6 +237,10 @@ func single(n *tree.Node) int {
 }
 
 func (w *walker) leaf(in Callee, n *tree.Node, path string) flow {
+	if n == w.p.Whole {
+		w.at(in, n, path, "model", "whole", n.Text)
+		return toNext
+	}
 	l := w.p.Leaf(n)
 	if l.Kind == Ask || l.Kind == Header {
 		w.at(in, n, path, "model", "leaf", line(l.Text))

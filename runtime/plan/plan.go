@@ -65,7 +65,24 @@ type Plan struct {
 	Digest   string         // of everything that is bound: the skill's folder and those of the skills that it uses
 	Warnings []diag.Finding // findings that do not stop a run
 	Features []string       // computed over the tree and all ops that it reaches, sorted
+	Whole    *tree.Node     // stands for the text of a skill without a tree, which is one leaf; nil: the skill has a tree
 	bound
+}
+
+// Main are the nodes that a run begins with: those of the tree, or Whole.
+func (p *Plan) Main() []*tree.Node {
+	if p.Whole != nil {
+		return []*tree.Node{p.Whole}
+	}
+	return p.Skill.Tree.Nodes
+}
+
+// Preamble is the text that says how the tree's arguments are read; a skill without a tree takes them as they are.
+func (p *Plan) Preamble() string {
+	if p.Whole != nil {
+		return ""
+	}
+	return p.Skill.Preamble
 }
 
 // A Callee is what a call means.

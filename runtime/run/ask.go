@@ -162,9 +162,12 @@ func waits(q Question) error {
 // given looks an answer up by the visit, the node, or the longest prefix of the question.
 func (s *session) given(q Question) (Answer, bool) {
 	for _, key := range []string{q.ID, q.Node} {
-		if a, ok := s.r.Answers[key]; ok {
+		if a, ok := s.r.Answers[key]; ok && (key == q.ID || !q.turn) {
 			return a, true
 		}
+	}
+	if q.turn {
+		return Answer{}, false
 	}
 	best, found := "", false
 	for key := range s.r.Answers {

@@ -44,14 +44,17 @@ func (m *Machine) finished(e effect) (reply, bool, error) {
 	}
 }
 
-// unfinished is the error of an effect that acts and that nobody saw end.
-func (m *Machine) unfinished(e effect) error {
-	done := e.path
+// unfinished is the error of an effect that acts and that nobody saw end; call is the one that a leaf had begun, if it is known.
+func (m *Machine) unfinished(e effect, call *pastTool) error {
+	done, what := e.path, e.kind
 	if e.gives != "" {
 		done += "=VALUE"
 	}
+	if call != nil {
+		what = diag.Printable(call.started.Name) + " " + diag.Brief(diag.Printable(string(call.started.Input)), 200)
+	}
 	return diag.New(diag.NeedsInput, CodeUnfinished,
-		"node %s (visit %s) had begun %s when the run was interrupted, and nobody saw it end", e.node, e.path, e.kind).
+		"node %s (visit %s) had begun %s when the run was interrupted, and nobody saw it end", e.node, e.path, what).
 		Hint("%s", m.s.again("--done", done)+", if it happened").
 		Hint("%s", m.s.again("--rerun", e.path)+", if it may run again")
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/skl-project/skl/runtime/model"
@@ -29,6 +28,8 @@ type effect struct {
 
 	gives string                      // what it must give, in words: "" if nothing depends on it
 	take  func(string) (reply, error) // reads what a person says it gave; nil: it gives nothing
+	whole bool                        // a skill without a tree: --done and --rerun are about its last call, not about all of it
+	begun *past                       // a leaf that is gone on with where it was interrupted; nil: it begins
 }
 
 // reply is what an effect gave, live or from the journal.
@@ -65,7 +66,7 @@ func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Contex
 		return reply{p.done.Output, p.done.Text, p.done.How, p.done.Model, p.done.Usage}, nil
 	}
 	m.live = true
-	if m.open(key) {
+	if m.open(key) && !e.whole {
 		if got, ok, err := m.finished(e); err != nil {
 			return reply{}, suspendSignal{message: "unfinished effect", err: err}
 		} else if ok {
@@ -74,7 +75,7 @@ func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Contex
 			return got, m.s.journal(rec, true)
 		}
 	}
-	if e.kind != "exists" && e.kind != "read" && e.kind != "ask" && e.kind != "dispatch" {
+	if e.begun == nil && e.kind != "exists" && e.kind != "read" && e.kind != "ask" && e.kind != "dispatch" {
 		if err := m.s.journal(Record{Type: StartedRecord, Key: key, Kind: e.kind, Node: e.node, Digest: e.digest, Acts: e.acts}, e.acts); err != nil {
 			return reply{}, err
 		}
@@ -82,6 +83,7 @@ func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Contex
 	got, err := live(ctx, key)
 	if err != nil {
 		if _, ok := errors.AsType[suspendSignal](err); ok || ctx.Err() != nil {
+			m.s.spend(got.Usage)
 			return reply{}, err
 		}
 		if diag.ClassOf(err) == diag.NeedsInput {
@@ -89,6 +91,8 @@ func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Contex
 		}
 		m.s.denies(e, err)
 	}
+	m.s.spend(got.Usage)
+	got.Usage = e.begun.spentWith(got.Usage)
 	rec := Record{Type: DoneRecord, Key: key, Kind: e.kind, Node: e.node, Digest: e.digest, Acts: e.acts || m.acted[key] > 0,
 		Output: got.Output, Text: got.Text, How: got.How, Model: got.Model, Usage: got.Usage}
 	if err != nil {
@@ -96,24 +100,17 @@ func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Contex
 		rec.Acts = rec.Acts && diag.ClassOf(err) != diag.Refused // what was refused did nothing
 		m.failedKey = key
 	}
-	m.s.spend(got.Usage)
 	return got, cmp.Or(m.s.journal(rec, rec.Acts), err)
 }
 
-// waits suspends the run for what a person has to say. An effect that did nothing yet is released: it begins anew then.
+// waits suspends the run for what a person has to say. An effect that did nothing yet is released: it begins anew then. A leaf
+// that called tools stays open, and is gone on with.
 func (m *Machine) waits(e effect, key string, usage *model.Usage, err error) error {
 	m.s.spend(usage)
-	if m.acted[key] == 0 {
+	if m.acted[key] == 0 && e.begun == nil {
 		if jerr := m.s.journal(Record{Type: ReleasedRecord, Key: key, Usage: usage}, e.acts); jerr != nil {
 			return jerr
 		}
-	} else if why, ok := errors.AsType[*diag.Error](err); ok {
-		also := *why
-		also.Hints = slices.Clone(why.Hints)
-		if len(also.Hints) > 0 { // the line that resumes the run
-			also.Hints[0] += " --rerun '" + e.path + "', which does again what the step did before"
-		}
-		err = &also
 	}
 	return suspendSignal{message: err.Error(), err: err}
 }
@@ -153,7 +150,10 @@ func (m *Machine) recorded(e effect, key string) (*past, error) {
 		return nil, diag.New(diag.Unmet, CodeDiverged, "the run differs from its journal at node %s (visit %s): it wants %s, and the journal has nothing there", e.node, e.path, e.kind)
 	}
 	if p != nil && p.done == nil && p.acted() && !m.consents(e) && !m.wrote(e, p) {
-		return nil, suspendSignal{message: "unfinished effect", err: m.unfinished(e)}
+		call := p.unseen()
+		if !p.goesOn(e) || call != nil {
+			return nil, suspendSignal{message: "unfinished effect", err: m.unfinished(e, call)}
+		}
 	}
 	return nil, nil
 }
@@ -199,7 +199,7 @@ func (m *Machine) fill(ctx context.Context, n *tree.Node, req model.Request, rea
 	if n != nil {
 		req.Node = m.id(n)
 	}
-	e := effect{kind: "model", path: req.Path, node: req.Node, digest: digest(string(req.Purpose), req.System, marked(req.Prompt, shownMark), string(req.Schema))}
+	e := effect{kind: "model", path: req.Path, node: req.Node, digest: digest(string(req.Purpose), req.System, marked(req.Prompt, shownMark), string(req.Schema)), whole: req.Purpose == model.Whole}
 	keys := schemaKeys(req.Schema)
 	if req.Schema != nil {
 		e.gives = "an answer"
@@ -209,12 +209,13 @@ func (m *Machine) fill(ctx context.Context, n *tree.Node, req model.Request, rea
 	}
 	e.take = takeAnswer(e, req.Schema, keys)
 	key := e.path + "!" + strconv.Itoa(m.ordinal)
+	e.begun = m.begun(e, key)
 	m.live = m.live || m.s.past != nil && !m.s.past.has(key)
 	m.emit(Event{Kind: ModelCalled, Path: req.Path, Node: req.Node, Name: string(req.Purpose), Text: marked(req.Prompt, shownMark), Agent: req.Isolated})
 	replayed, began := true, m.s.now()
 	got, err := m.do(ctx, e, func(ctx context.Context, key string) (reply, error) {
 		replayed = false
-		return m.ask(ctx, req, key, readOnly)
+		return m.ask(ctx, req, e, key, readOnly)
 	})
 	if replayed {
 		m.retellTools(req, key)
@@ -234,8 +235,14 @@ func (m *Machine) fill(ctx context.Context, n *tree.Node, req model.Request, rea
 }
 
 // ask makes one live request.
-func (m *Machine) ask(ctx context.Context, req model.Request, key string, readOnly bool) (reply, error) {
+func (m *Machine) ask(ctx context.Context, req model.Request, e effect, key string, readOnly bool) (reply, error) {
 	s := m.s
+	if e.begun != nil {
+		m.retellTools(req, key)
+		if said, err := m.goOn(&req, e, key); said != nil || err != nil {
+			return reply{Output: said}, err
+		}
+	}
 	if s.r.Model == nil {
 		return reply{}, diag.New(diag.NeedsInput, CodeModel, "node %s needs a model, and there is none", req.Node)
 	}
@@ -247,7 +254,7 @@ func (m *Machine) ask(ctx context.Context, req model.Request, key string, readOn
 		ctx, cancel = context.WithDeadlineCause(ctx, s.deadline, errTime)
 		defer cancel()
 	}
-	if s.r.Tools != nil && (req.Purpose == model.Leaf || req.Purpose == model.Explore || req.Purpose == model.Condition || req.Purpose == model.Checklist) {
+	if s.r.Tools != nil && (req.Purpose == model.Leaf || req.Purpose == model.Whole || req.Purpose == model.Explore || req.Purpose == model.Condition || req.Purpose == model.Checklist) {
 		req.Tools = s.r.Tools.For(readOnly)
 	}
 	if strings.Contains(req.Prompt, fence) {
@@ -256,15 +263,21 @@ func (m *Machine) ask(ctx context.Context, req model.Request, key string, readOn
 	}
 	ctx, wait := context.WithCancelCause(ctx)
 	defer wait(nil)
+	calls := &caller{m: m, req: req, key: key, readOnly: readOnly, wait: wait, calls: e.begun.calls()}
+	m.acted[key] = e.begun.acts()
 	if len(req.Tools) > 0 {
-		req.Call = m.toolCaller(req, key, readOnly, wait)
+		req.Call, req.Turned = calls.call, calls.turned
 	}
 	got, err := s.r.Model.Fill(ctx, req)
-	if cause := context.Cause(ctx); diag.ClassOf(cause) == diag.NeedsInput { // a tool waits for a person
+	if calls.final != nil && ctx.Err() == nil {
+		return reply{Output: calls.final, Model: got.Model, Usage: &got.Usage}, nil
+	}
+	cause := context.Cause(ctx)
+	if _, ok := errors.AsType[suspendSignal](cause); ok || diag.ClassOf(cause) == diag.NeedsInput { // a tool waits for a person, or the budget ended
 		return reply{Usage: &got.Usage}, cause
 	}
-	if err != nil && context.Cause(ctx) == errTime {
-		return reply{}, suspendSignal{message: "out of budget, time: " + s.r.Limits.Time.String()}
+	if err != nil && cause == errTime {
+		return reply{Usage: &got.Usage}, suspendSignal{message: "out of budget, time: " + s.r.Limits.Time.String()}
 	}
 	usage := got.Usage
 	if usage.Calls == 0 && err == nil {
@@ -282,70 +295,12 @@ func (m *Machine) ask(ctx context.Context, req model.Request, key string, readOn
 	return out, err
 }
 
-// toolCaller runs the tool calls of a leaf: each is journalled before and after. One that needs a person's leave, and nobody
-// is there, ends the request by wait.
-func (m *Machine) toolCaller(req model.Request, key string, readOnly bool, wait func(error)) func(context.Context, string, json.RawMessage) model.ToolResult {
-	harmless := map[string]bool{}
-	for _, t := range m.s.r.Tools.For(true) {
-		harmless[t.Name] = true
-	}
-	var mu sync.Mutex
-	calls, waiting := 0, false
-	return func(ctx context.Context, name string, input json.RawMessage) model.ToolResult {
-		acts := !harmless[name] && !readOnly
-		if !json.Valid(input) {
-			input = encode(string(input))
-		}
-		mu.Lock()
-		if waiting {
-			mu.Unlock()
-			return model.ToolResult{Text: "not called: the run waits for a person", IsError: true}
-		}
-		calls++
-		call := calls
-		if acts {
-			m.acted[key]++ // until it is known to have done nothing
-		}
-		err := m.s.journal(Record{Type: ToolStarted, Key: key, Call: call, Name: name, Input: input, Acts: acts}, acts)
-		m.emit(Event{Kind: ToolCalled, Path: req.Path, Node: req.Node, Name: name, Value: input, Call: call, Agent: req.Isolated})
-		mu.Unlock()
-		if err != nil {
-			return model.ToolResult{Text: err.Error(), IsError: true}
-		}
-		result, canonical, kept := m.s.r.Tools.Call(ctx, name, input, readOnly)
-		rec := Record{Type: ToolDone, Key: key, Call: call, Name: name, Tool: canonical, Text: diag.Clip(result.Text, 4096), Status: OK, Acts: acts}
-		switch {
-		case diag.ClassOf(kept) == diag.NeedsInput:
-			rec.Status = Suspended
-		case kept != nil:
-			rec.Status, rec.How = Denied, codeOf(kept)
-		case result.IsError:
-			rec.Status = Errored
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if acts && kept != nil {
-			m.acted[key]--
-		}
-		if rec.Status == Suspended {
-			waiting = true
-			defer wait(kept)
-		}
-		if err := m.s.journal(rec, acts); err != nil {
-			return model.ToolResult{Text: err.Error(), IsError: true}
-		}
-		m.emit(toolReplied(req, rec))
-		m.s.refused(req, rec)
-		return result
-	}
-}
-
 // refused keeps a tool call that was denied, for the result.
 func (s *session) refused(req model.Request, rec Record) {
 	if rec.Status != Denied {
 		return
 	}
-	s.deny(DeniedCall{Path: req.Path, Node: req.Node, Tool: cmp.Or(rec.Tool, rec.Name), Why: rec.Text, Code: rec.How})
+	s.deny(DeniedCall{Path: req.Path, Node: req.Node, Tool: cmp.Or(rec.Tool, rec.Name), Why: diag.Clip(rec.Text, maxTold), Code: rec.How})
 }
 
 // denies keeps an effect of the tree itself that was not let through, for the result.
@@ -370,7 +325,7 @@ func codeOf(err error) string {
 }
 
 func toolReplied(req model.Request, rec Record) Event {
-	return Event{Kind: ToolReplied, Path: req.Path, Node: req.Node, Name: cmp.Or(rec.Tool, rec.Name), Text: rec.Text, Status: rec.Status, Call: rec.Call, Agent: req.Isolated}
+	return Event{Kind: ToolReplied, Path: req.Path, Node: req.Node, Name: cmp.Or(rec.Tool, rec.Name), Text: diag.Clip(rec.Text, maxTold), Status: rec.Status, Call: rec.Call, Agent: req.Isolated}
 }
 
 // retellTools emits the tool calls that a journal has for a leaf.

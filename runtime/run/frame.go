@@ -208,7 +208,7 @@ func inline(n *tree.Node, text string) *tree.Node {
 func (m *Machine) bindNodes() bool {
 	for i, f := range m.st.Frames {
 		if i == 0 {
-			f.nodes = m.s.plan.Skill.Tree.Nodes
+			f.nodes = m.s.plan.Main()
 			f.end = len(f.nodes)
 			continue
 		}

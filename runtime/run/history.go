@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/runtime/model"
@@ -20,6 +21,7 @@ type history struct {
 type past struct {
 	started Record
 	done    *Record
+	turns   []*Record
 	tools   []pastTool
 	used    bool
 }
@@ -34,12 +36,11 @@ func (p *past) acted() bool {
 	if p.done != nil {
 		return p.done.Acts
 	}
-	for _, t := range p.tools {
-		if t.started.Acts && (t.done == nil || t.done.Status != Denied && t.done.Status != Suspended) {
-			return true
-		}
-	}
-	return p.started.Acts
+	return slices.ContainsFunc(p.tools, pastTool.acted) || p.started.Acts
+}
+
+func (t pastTool) acted() bool {
+	return t.started.Acts && (t.done == nil || t.done.Status != Denied && t.done.Status != Suspended)
 }
 
 // newHistory reads records. For a resumption, the error that a run failed with is forgotten, so that its effect is tried
@@ -59,6 +60,10 @@ func newHistory(records []Record, strict bool) *history {
 				h.effects[r.Key] = p
 			}
 			p.done = r
+		case TurnRecord:
+			if p := h.effects[r.Key]; p != nil {
+				p.turns = append(p.turns, r)
+			}
 		case ToolStarted:
 			if p := h.effects[r.Key]; p != nil {
 				p.tools = append(p.tools, pastTool{started: *r})
@@ -83,7 +88,10 @@ func newHistory(records []Record, strict bool) *history {
 	for _, p := range h.effects {
 		if p.done != nil {
 			h.left++
+			continue
 		}
+		spent := p.spent()
+		h.spend(&spent)
 	}
 	return h
 }

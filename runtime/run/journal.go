@@ -38,6 +38,7 @@ const (
 	StartedRecord  RecordType = "started"      // an effect begins
 	ReleasedRecord RecordType = "released"     // it waits for a person and did nothing: it is as if it had not begun
 	DoneRecord     RecordType = "done"         // it ended: Output or Text, or Err
+	TurnRecord     RecordType = "turn"         // a leaf goes on with tools: Text that was said besides, Usage of the turn
 	ToolStarted    RecordType = "tool.started" // a leaf calls a tool
 	ToolDone       RecordType = "tool.done"    // it answered
 	EndRecord      RecordType = "end"          // Status, and Key of what failed

@@ -15,6 +15,9 @@ import (
 
 // visitProse does a node in natural language: a literal text, a leaf, or a heading with steps below it.
 func (m *Machine) visitProse(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
+	if n == m.s.plan.Whole {
+		return m.visitWhole(ctx, f, n, path, began)
+	}
 	m.begin(n, path, nil)
 	l := m.s.plan.Leaf(n)
 	switch l.Kind {

@@ -53,7 +53,7 @@ func TestLeave(t *testing.T) {
 }
 
 // A no of a person lets the run go on where the tree allows it, and makes it no success. A leaf that was told no and then
-// died did nothing that would have to be answered for.
+// died did nothing that would have to be answered for: it is gone on with, and the no stays what a person said.
 func TestNo(t *testing.T) {
 	f := load(t, "testdata/tools.txtar")
 	r, _, world := f.world(t)
@@ -71,7 +71,7 @@ func TestNo(t *testing.T) {
 	}
 	at := slices.IndexFunc(all, func(r run.Record) bool { return r.Type == run.ToolDone && r.Status == run.Denied })
 	r, _, _ = f.world(t)
-	if resumed, err := r.Resume(t.Context(), f.plan, all[:at+1]); err != nil || resumed.Status != run.OK || resumed.ExitCode != 0 {
+	if resumed, err := r.Resume(t.Context(), f.plan, all[:at+1]); err != nil || resumed.Status != run.OK || resumed.ExitCode != 4 {
 		t.Errorf("resumed after the no: %+v, %v", resumed, err)
 	}
 }

@@ -83,11 +83,7 @@ func (r *Runner) machine(p *plan.Plan, args string) *Machine {
 		s.deadline = s.began.Add(r.Limits.Time)
 	}
 	m := &Machine{s: s, acted: map[string]int{}}
-	root := &frame{Kind: rootFrame, Scope: newScope()}
-	if p.Skill.Tree != nil {
-		root.nodes = p.Skill.Tree.Nodes
-	}
-	m.push(root)
+	m.push(&frame{Kind: rootFrame, Scope: newScope(), nodes: p.Main()})
 	return m
 }
 

@@ -27,7 +27,7 @@ func (m *Machine) arguments(ctx context.Context) error {
 		return err
 	}
 	m.s.args = given.Text
-	values, understood := resource.ParseArguments(skill.Preamble, m.s.args)
+	values, understood := resource.ParseArguments(m.s.plan.Preamble(), m.s.args)
 	if v, ok := values["$ARGUMENTS"]; ok {
 		m.s.args = v
 		delete(values, "$ARGUMENTS")
@@ -75,6 +75,9 @@ func (m *Machine) arguments(ctx context.Context) error {
 // A field that a child of PARALLEL would have bound, had it not failed, is null: a model would only make one up.
 func (m *Machine) respond(ctx context.Context, whole bool) error {
 	m.phase("Response")
+	if m.s.plan.Whole != nil {
+		return nil // what the text came to
+	}
 	skill := m.s.plan.Skill
 	out := map[string]any{}
 	var missing []string

@@ -12,7 +12,8 @@
 //     Resume walks the tree again and takes from the journal what was done; Replay takes everything from it. Another
 //     effect than the recorded one stops with code run_diverged and names the node.
 //   - An effect that was done never runs twice. One that acts (a script, a file written, a leaf with a tool call that may act)
-//     and was begun without being seen to end is not begun again without consent: code effect_unfinished.
+//     and was begun without being seen to end is not begun again without consent: code effect_unfinished. A leaf between two
+//     of its tool calls is gone on with, and told what it called.
 //   - The same journal gives the same events, in canonical order; see [Canonical].
 //   - A Machine between two steps is a value that can be written down and restored. PARALLEL is one step.
 //
@@ -92,6 +93,8 @@ type Question struct {
 	Node     string   `json:"node"` // id of the node
 	Question string   `json:"question"`
 	Options  []string `json:"options"` // none for a free answer
+
+	turn bool // one of a conversation: an answer that was given beforehand has to name it by ID
 }
 
 // An Answer is what somebody said.

@@ -82,10 +82,12 @@ func (s *session) again(flag, value string) string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
 
-// budget reports what has run out, as a suspension.
-func (s *session) budget() error {
+// budget reports what has run out, as a suspension; budgetWith counts more that is spent.
+func (s *session) budget() error { return s.budgetWith(model.Usage{}) }
+
+func (s *session) budgetWith(more model.Usage) error {
 	s.mu.Lock()
-	u := s.usage
+	u := s.usage.Add(more)
 	s.mu.Unlock()
 	l := s.r.Limits
 	what := ""

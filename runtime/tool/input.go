@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -129,6 +130,22 @@ func builtins() []*handler {
 		h.wire = h.name
 	}
 	return all
+}
+
+// finalize is there for a skill without a tree: it gives its result. Who runs the skill takes it from the input.
+var finalize = &handler{name: "finalize", wire: "finalize", effect: None, prepare: prepareFinalize,
+	description: "End the work on the skill with its result, which is all that is handed on. Nothing is asked after it.",
+	schema:      json.RawMessage(`{"type":"object","properties":{"result":{"description":"the result: a text, or a value where the skill wants one"}},"required":["result"],"additionalProperties":false}`)}
+
+func prepareFinalize(_ *Dispatcher, input json.RawMessage) (*use, error) {
+	var in struct{ Result json.RawMessage }
+	if err := decode("finalize", input, "result", &in); err != nil {
+		return nil, err
+	}
+	if in.Result == nil {
+		return nil, badInput("finalize", "it needs a result")
+	}
+	return &use{detail: "finalize", do: func(context.Context) (string, error) { return "The result is taken: this is the end.", nil }}, nil
 }
 
 // timeoutOf bounds what was asked for.

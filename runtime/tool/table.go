@@ -76,6 +76,8 @@ func canonicalOf(name string) (string, bool) {
 		return "bash", true
 	case "fetch", "Fetch", "WebFetch", "web_fetch", "webfetch", "fetch_webpage":
 		return "fetch", true
+	case "finalize":
+		return "finalize", true
 	case "Task", "task", "Agent", "agent", "runSubagent", "TodoWrite", "todowrite", "todoread", "TodoRead", "update_plan", "WebSearch", "web_search",
 		"NotebookEdit", "KillShell", "KillBash", "ExitPlanMode", "AskUserQuestion", "Skill", "skill", "SlashCommand", "apply_patch", "patch", "search",
 		"powershell", "pwsh", "PowerShell", "python", "node", "memory", "save_memory", "google_web_search", "multiedit":
@@ -101,6 +103,10 @@ type table struct {
 
 func (t *table) init(servers []Server, client *origin.Client, config *Config) error {
 	t.builtins = builtins()
+	if config.Finalize {
+		i, _ := slices.BinarySearchFunc(t.builtins, finalize.name, func(h *handler, name string) int { return cmp.Compare(h.name, name) })
+		t.builtins = slices.Insert(t.builtins, i, finalize)
+	}
 	for _, s := range servers {
 		if err := s.check(); err != nil {
 			return err
@@ -303,8 +309,11 @@ func (t *table) prefixed(name string) bool {
 func (t *table) unreachable(e skill.Tool) string {
 	if e.Namespace == "" {
 		canonical, known := canonicalOf(e.Name)
-		if canonical != "" {
+		if _, ok := t.builtin(canonical); ok {
 			return ""
+		}
+		if canonical == finalize.name {
+			return "a tree ends by itself"
 		}
 		if known {
 			return "skl has no such tool"

@@ -99,6 +99,8 @@ type Config struct {
 	Protected   []string     // further directories that are never written: roots of skills
 	Policy      *skill.Tools // the skill's; nil: no limit
 	SideEffects []string     // the skill's side_effects; nil: undeclared, so that each effect is asked for
+	Finalize    bool         // there is a tool finalize, by which a skill without a tree gives its result
+	OwnFiles    bool         // files below SkillDir may be read although tools.allow names no read: they are what the skill's text goes on with
 	Person      *skill.Tools // what the person allows at most; nil: no limit
 	Grant       Grant        // --allow
 	Hosts       []string     // "host", "host:port" or "*.host" that fetch and programs may reach
@@ -170,8 +172,21 @@ func New(config Config) (*Dispatcher, error) {
 	if err := c.openTrees(); err != nil {
 		return nil, err
 	}
+	if config.Policy != nil && config.OwnFiles {
+		d.policies[0].Tools = c.withOwnFiles(*config.Policy)
+	}
 	c.base = d.policies
 	return d, nil
+}
+
+// withOwnFiles is p with leave to read files of the skill, if p names the tools that are allowed and no read.
+func (c *core) withOwnFiles(p skill.Tools) skill.Tools {
+	read := c.table.must("read")
+	if !p.Limited || c.own == nil || strings.ContainsAny(c.own.prefix, "*?[]{}\\") || slices.ContainsFunc(p.Allow, func(t skill.Tool) bool { return c.table.means(t, read) }) {
+		return p
+	}
+	p.Allow = append(slices.Clone(p.Allow), skill.Tool{Name: "read", Pattern: c.own.prefix + "**"})
+	return p
 }
 
 func (c *core) openTrees() (err error) {

@@ -59,8 +59,8 @@ type View struct {
 // NewLive starts drawing; Close ends it. width tells the columns of the terminal; nil means 80.
 func NewLive(w io.Writer, color bool, width func() int, view View) *Live {
 	l := &Live{w: w, color: color, width: width, view: view, began: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
-	if view.Plan != nil && view.Plan.Skill.Tree != nil {
-		nodes := view.Plan.Skill.Tree.Nodes
+	if view.Plan != nil {
+		nodes := view.Plan.Main()
 		l.steps, l.begun = steps(nodes, ""), map[string]bool{}
 		if view.Source {
 			for i, s := range l.steps {

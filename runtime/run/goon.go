@@ -1,0 +1,162 @@
+package run
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// How a leaf goes on that was interrupted after it called tools: the model is asked again and told what was called and what
+// that gave, so that nothing is done twice.
+
+// maxHistory is how much of earlier calls a model is told, in bytes; the newest are kept.
+const maxHistory = 256 << 10
+
+// begun is the leaf that was interrupted under key, if e goes on with it.
+func (m *Machine) begun(e effect, key string) *past {
+	h := m.s.past
+	if h == nil || h.strict {
+		return nil
+	}
+	m.s.mu.Lock()
+	defer m.s.mu.Unlock()
+	p := h.effects[key]
+	if p == nil || p.done != nil || len(p.tools)+len(p.turns) == 0 || !p.goesOn(e) || !e.whole && m.anew(e) {
+		return nil
+	}
+	return p
+}
+
+// anew reports whether a person lets e begin again, or says what it gave.
+func (m *Machine) anew(e effect) bool { return m.consents(e) }
+
+// goesOn reports whether e is the same leaf as the one that p is of.
+func (p *past) goesOn(e effect) bool {
+	return e.kind == "model" && p.started.Kind == "model" && p.started.Digest == e.digest
+}
+
+// unseen is a call that may have acted and that nobody saw end, nil if there is none.
+func (p *past) unseen() *pastTool {
+	i := slices.IndexFunc(p.tools, func(t pastTool) bool { return t.started.Acts && t.done == nil })
+	if i < 0 {
+		return nil
+	}
+	return &p.tools[i]
+}
+
+// calls is how many tools p called, acts how many of the calls may have acted. Nil called none.
+func (p *past) calls() int {
+	if p == nil {
+		return 0
+	}
+	return len(p.tools)
+}
+
+func (p *past) acts() (n int) {
+	if p == nil {
+		return 0
+	}
+	for _, t := range p.tools {
+		if t.acted() {
+			n++
+		}
+	}
+	return n
+}
+
+// spentWith is what the turns of p cost, and u.
+func (p *past) spentWith(u *model.Usage) *model.Usage {
+	if p == nil || len(p.turns) == 0 {
+		return u
+	}
+	sum := p.spent()
+	if u != nil {
+		sum = sum.Add(*u)
+	}
+	return &sum
+}
+
+func (p *past) spent() (sum model.Usage) {
+	for _, t := range p.turns {
+		if t.Usage != nil {
+			sum = sum.Add(*t.Usage)
+		}
+	}
+	return sum
+}
+
+// goOn settles the calls that nobody saw end and tells the model of all of them. The result is there if the last word had been said.
+func (m *Machine) goOn(req *model.Request, e effect, key string) (final json.RawMessage, err error) {
+	p := e.begun
+	for i := range p.tools {
+		t := &p.tools[i]
+		if t.done == nil {
+			rec := m.settle(t.started, e)
+			if err := m.s.journal(rec, rec.Acts); err != nil {
+				return nil, err
+			}
+			m.emit(toolReplied(*req, rec))
+			t.done = &rec
+		}
+		if t.done.Tool == FinalTool && t.done.Status == OK {
+			return finalValue(t.started.Input), nil
+		}
+	}
+	var pr prompt
+	pr.WriteString(req.Prompt)
+	if strings.Contains(req.Prompt, fence) {
+		pr.Reset()
+		pr.Builder.WriteString(req.Prompt)
+		pr.fenced = true
+	}
+	pr.line("\nThis was begun before and interrupted. Go on from where it stood: what was called then is below, with what it gave. Do not do it again.")
+	pr.foreign("Calls before the interruption", p.told())
+	req.Prompt = pr.String()
+	return nil, nil
+}
+
+// settle is the end of a call that nobody saw: what a person says of it, or that it is not known.
+func (m *Machine) settle(started Record, e effect) Record {
+	rec := Record{Type: ToolDone, Key: started.Key, Call: started.Call, Name: started.Name, Acts: started.Acts, Status: Errored,
+		Text: "interrupted: it is not known whether it took place, and it may be called again"}
+	if !started.Acts {
+		rec.Text = "interrupted"
+	}
+	for _, d := range m.s.r.Done {
+		if started.Acts && e.matches(d.Node) {
+			rec.Status, rec.How, rec.Text = OK, byWord, "it took place; what it gave was lost"
+			if d.Value != nil {
+				rec.Text = *d.Value
+			}
+		}
+	}
+	return rec
+}
+
+// told are the calls of p as a model reads them.
+func (p *past) told() string {
+	var rows []string
+	for _, t := range p.tools {
+		gave := "ok"
+		switch t.done.Status {
+		case Suspended:
+			gave = "not made: it waits for a person's leave"
+		case Denied, Errored:
+			gave = string(t.done.Status)
+		}
+		rows = append(rows, t.started.Name+" "+diag.Clip(string(t.started.Input), maxTold)+"\n→ "+gave+": "+t.done.Text)
+	}
+	room, from := maxHistory, len(rows)
+	for from > 0 && room-len(rows[from-1]) >= 0 {
+		from--
+		room -= len(rows[from])
+	}
+	left := ""
+	if from > 0 {
+		left = diag.Count(from, "earlier call") + " left out\n"
+	}
+	return left + strings.Join(rows[from:], "\n")
+}

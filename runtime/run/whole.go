@@ -1,0 +1,124 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree"
+)
+
+// A skill without a tree is one leaf: its model sees all of the text and works with the tools until it has a result. A
+// skill that is conversational then hands the turn to the person, and goes on with what they say.
+
+// ResultField is the field of the response that the result of a skill without a tree is in.
+const ResultField = "result"
+
+const (
+	wholeTurns = 200      // turns with tools that one answer takes at most
+	maxTalk    = 64 << 10 // bytes of a conversation that a model is told; the newest are kept
+)
+
+// A said is one exchange of a conversation.
+type said struct{ model, person string }
+
+// visitWhole does the text of a skill without a tree.
+func (m *Machine) visitWhole(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
+	m.begin(n, path, nil)
+	var talk []said
+	for turn := 0; ; turn++ {
+		at := path
+		if turn > 0 {
+			at += "[" + strconv.Itoa(turn) + "]"
+		}
+		m.ordinal = 0
+		got, err := m.fill(ctx, n, model.Request{Purpose: model.Whole, Path: at, System: m.wholeSystem(), Prompt: m.wholePrompt(n, talk), MaxTurns: wholeTurns}, false)
+		if err != nil {
+			return err
+		}
+		var value any = got.Text
+		if got.Output != nil {
+			if value, err = decode(got.Output); err != nil {
+				return err
+			}
+		}
+		if got.Output == nil && m.conversational() {
+			words, err := m.put(ctx, Question{ID: at, Node: n.ID, Question: got.Text, Options: []string{}, turn: true}, at)
+			if err != nil {
+				return err
+			}
+			if strings.TrimSpace(words) != "" {
+				talk = append(talk, said{got.Text, words})
+				continue
+			}
+		}
+		m.assign(ResultField, value)
+		m.st.Response = map[string]any{ResultField: value}
+		m.emit(Event{Kind: Bound, Path: at, Node: n.ID, Name: ResultField, Value: encode(value)})
+		m.finish(f, n, began, OK, encode(value))
+		return nil
+	}
+}
+
+// conversational reports whether the skill hands the turn over. One of another format than corteza.skill/v1 says nothing of it,
+// gives its result and ends.
+func (m *Machine) conversational() bool {
+	doc := m.s.plan.Skill.Doc
+	return doc != nil && doc.V1 != nil && doc.V1.Interaction == "conversational"
+}
+
+// wholeSystem is what holds for the whole of a skill without a tree.
+func (m *Machine) wholeSystem() string {
+	var p prompt
+	fmt.Fprintf(&p, "You carry out the skill %s. Its text says what to do and how. Work in turns with the tools that you are given, and with no others; a call that is not allowed stays so, and you go on without it or say that it cannot be done.\n", m.s.plan.Skill.Name)
+	if m.conversational() {
+		p.line("Each of your answers goes to a person, who answers it. Call the tool finalize, if you have it, when the work is done.")
+	} else {
+		p.line("Nobody answers you. When the work is done, give its result: as your answer, or by the tool finalize if you have it.")
+	}
+	return p.String()
+}
+
+// wholePrompt is the text of the skill with its arguments and what was said so far.
+func (m *Machine) wholePrompt(n *tree.Node, talk []said) string {
+	var p prompt
+	p.line(n.Body)
+	if names, more := m.s.plan.Files(); len(names) > 0 {
+		list := "skill:" + strings.Join(names, "\nskill:")
+		if more {
+			list += "\nand more"
+		}
+		p.part("Files of the skill, which the tool read takes by these names", list)
+	}
+	p.foreign("Arguments ($ARGUMENTS)", m.s.args)
+	var rows []string
+	for _, name := range m.names() {
+		if v, ok := m.binding(name); ok {
+			rows = append(rows, name+" = "+diag.Clip(string(encode(v)), maxValue))
+		}
+	}
+	p.foreign("Values", strings.Join(rows, "\n"))
+	p.part("The conversation so far", told(talk))
+	return p.String()
+}
+
+// told is a conversation as a model reads it.
+func told(talk []said) string {
+	room, from := maxTalk, len(talk)
+	for from > 0 && (from == len(talk) || room-len(talk[from-1].model)-len(talk[from-1].person) >= 0) {
+		from--
+		room -= len(talk[from].model) + len(talk[from].person)
+	}
+	var b strings.Builder
+	if from > 0 {
+		b.WriteString(diag.Count(from, "earlier exchange") + " left out\n")
+	}
+	for _, s := range talk[from:] {
+		b.WriteString("You: " + s.model + "\nThe person: " + s.person + "\n")
+	}
+	return b.String()
+}
