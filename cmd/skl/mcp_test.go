@@ -404,7 +404,7 @@ func TestMCPRefuses(t *testing.T) {
 	p := newPlace(t)
 	installed(t, p, "demo", drivenSkill)
 	installed(t, p, "personal", "---\nname: personal\ndescription: For people. Use when asked.\ndisable-model-invocation: true\n---\n\n## Tree\n\n* bind done = 1\n")
-	installed(t, p, "prose", "---\nname: prose\ndescription: No tree. Use when asked.\n---\n\nRead it.\n")
+	installed(t, p, "library", "---\nname: library\ndescription: Ops alone. Use when asked.\n---\n\n## Ops\n\n### GREET << name\n\nGreet `name`.\n")
 	loose := filepath.Join(p.project, ".agents", "skills", "loose")
 	write(t, filepath.Join(loose, "SKILL.md"), "---\nname: loose\ndescription: Of the project. Use when asked.\n---\n\n## Tree\n\n* bind done = 1\n")
 	// A folder that an agent could have written itself is no installed skill, whatever it is called.
@@ -419,7 +419,7 @@ func TestMCPRefuses(t *testing.T) {
 	a.fails("unknown_skill", "made")
 	a.fails("untrusted", "loose")
 	a.fails("invocation_deny", "personal")
-	a.fails("no_tree", "prose")
+	a.fails("plan_refused", "library")
 	for _, path := range []string{"./made", loose, "../project/made", "made/SKILL.md", "https://example.com/x", "skl:canopy"} {
 		a.fails("mcp_path", path)
 	}

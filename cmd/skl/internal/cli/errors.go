@@ -265,7 +265,7 @@ var errorCodes = [][2]string{
 	{"no_such_version", "no tag, branch, commit or version matches"},
 	{"no_tests", "a skill has no recorded cases and no check scripts"},
 	{"no_token", "a token is needed, and there is none to read"},
-	{"no_tree", "a skill has no tree, so there is nothing to run or draw"},
+	{"no_tree", "a skill has no tree, so there is nothing to convert or draw"},
 	{"no_version", "nobody said as which version a skill is published"},
 	{"not_a_directory", "the place to search is not a directory"},
 	{"not_a_registry", "a server does not answer as a registry does"},

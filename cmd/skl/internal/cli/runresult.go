@@ -110,7 +110,7 @@ func (w *world) printEnd(r *session.Runnable, record session.Record, result run.
 // steps counts the nodes of the skill's tree, and those of them that are done.
 func steps(r *session.Runnable, result run.Result) (done, of int) {
 	ids := map[string]bool{}
-	tree.Walk(r.Skill.Tree.Nodes, func(n *tree.Node) bool { ids[n.ID] = true; return true })
+	tree.Walk(r.Plan.Main(), func(n *tree.Node) bool { ids[n.ID] = true; return true })
 	for _, n := range result.Nodes {
 		if ids[n.ID] && n.Status != run.Suspended {
 			done++

@@ -266,6 +266,7 @@ func (s *session) runner(ctx context.Context, spec string) (_ *run.Runner, done 
 		return nil, nil, err
 	}
 	open = append(open, tools.Close)
+	s.sayMissing(tools)
 	sink, err := s.sinks(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -101,7 +101,7 @@ func (rs *Runs) runnableNamed(ctx context.Context, name string) (*Runnable, erro
 	return r, r.read(rs)
 }
 
-// read loads the skill of r, which must have a tree.
+// read loads the skill of r.
 func (r *Runnable) read(rs *Runs) (err error) {
 	base := filepath.Base(r.Dir)
 	if name, ok := strings.CutPrefix(r.Dir, "skl:"); ok {
@@ -115,9 +115,6 @@ func (r *Runnable) read(rs *Runs) (err error) {
 	switch doc := r.Skill.Doc; {
 	case doc != nil && doc.State != skill.Ready:
 		return doc.Problem
-	case r.Skill.Tree == nil:
-		return diag.New(diag.Misuse, "no_tree", "%s has no section \"## Tree\", so there is nothing to run: agents follow its text", r.Name).
-			Hint("skl read %s    skl convert %s --to tree", r.As, rs.Scope.Short(r.Dir))
 	}
 	return nil
 }
@@ -167,7 +164,7 @@ func (rs *Runs) Bind(ctx context.Context, r *Runnable) error {
 	opt := plan.Options{NoLint: rs.NoLint, Depends: dependencies(r.Skill), Path: rs.Scope.Short(r.Dir)}
 	opt.Find = func(name string) (*tree.Skill, error) {
 		other, err := rs.runnableNamed(ctx, name)
-		if errors.Is(err, diag.Code("no_tree")) || errors.Is(err, diag.Code("unknown_skill")) {
+		if errors.Is(err, diag.Code("unknown_skill")) {
 			return nil, nil
 		}
 		if err != nil {

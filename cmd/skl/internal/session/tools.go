@@ -34,10 +34,30 @@ func (rs *Runs) Dispatcher(r *Runnable, work string, allow []string, how string,
 	if v1 := r.Skill.Doc.V1; v1 != nil {
 		cfg.Policy, cfg.SideEffects = v1.Tools, v1.SideEffects
 	}
+	if r.Plan.Whole != nil {
+		files, _ := r.Plan.Files()
+		cfg.Finalize, cfg.OwnFiles = true, len(files) > 0
+	}
 	if err := rs.addServers(&cfg); err != nil {
 		return nil, err
 	}
 	return tool.New(cfg)
+}
+
+// sayMissing says which tools a skill without a tree names, for its model to work with, that are not here.
+func (s *session) sayMissing(d *tool.Dispatcher) {
+	if s.Plan.Whole == nil {
+		return
+	}
+	var names []string
+	for _, t := range d.Could() {
+		if t.Wire == "" && t.Effect == "" {
+			names = append(names, t.Tool)
+		}
+	}
+	if len(names) > 0 {
+		s.Scope.Tell.Warn("%s names tools that are not here: %s", s.Name, diag.Brief(diag.Printable(strings.Join(names, ", ")), 300))
+	}
 }
 
 // parseGrant reads --allow, which may also hold the consent to run the skill at all.
