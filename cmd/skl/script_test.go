@@ -30,7 +30,7 @@ var update = flag.Bool("update", false, "rewrite the expected output in scripts"
 // TestMain makes this test binary answer to "skl" inside the scripts, so they run
 // the real command line in a process of its own.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"skl": func() { os.Exit(cli.Main()) }})
+	testscript.Main(m, map[string]func(){"skl": func() { os.Exit(cli.Main()) }, "vault": vault})
 }
 
 // TestScripts runs testdata/script. Each script has a home, an empty project

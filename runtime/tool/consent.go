@@ -117,7 +117,7 @@ func (c *core) effectOpen(e Effect, h *handler) (granted bool, err error) {
 	if e == None {
 		return true, nil
 	}
-	if c.declared != nil && !c.declared[e] {
+	if c.declared != nil && !c.declared[e] && !c.named(h) {
 		return false, diag.New(diag.Refused, CodeUndeclared, "%s needs the effect %s, which the skill does not declare in side_effects", h.orScript(), e)
 	}
 	if slices.Contains(c.config.Grant.Effects, e) {
@@ -138,6 +138,20 @@ func (c *core) effectOpen(e Effect, h *handler) (granted bool, err error) {
 		return false, diag.New(diag.Refused, CodeEffect, "%s needs the effect %s, and you said no to it", h.orScript(), e).Hint("--allow %s", e)
 	}
 	return c.answers[e], nil
+}
+
+// named reports whether tools.allow of the skill names the tool of a server, or the server's tools: that declares what the tool
+// does, which its server alone knows. A probe for any tool of a server is called "*".
+func (c *core) named(h *handler) bool {
+	if h == nil || h.namespace == "" || c.config.Policy == nil || !c.config.Policy.Limited {
+		return false
+	}
+	return slices.ContainsFunc(c.config.Policy.Allow, func(t skill.Tool) bool {
+		if h.name == "*" {
+			return t.Namespace == h.namespace || t.Namespace == "" && strings.HasPrefix(t.Name, sanitized(h.namespace)+"_")
+		}
+		return c.table.means(t, h)
+	})
 }
 
 // consent returns nil when the person agrees to e, now or before. Questions are asked one at a time,

@@ -12,7 +12,7 @@
 //     have been granted: by --allow, by an earlier answer, or by an answer now. Where
 //     nobody can be asked, the call waits: nothing happened, and its error is a diag.NeedsInput.
 //     read, glob, grep and list have none; write and edit need filesystem,
-//     fetch network, bash, scripts and MCP tools external.
+//     fetch network, bash, scripts and MCP tools external. An MCP tool that the skill's tools.allow names is declared by that.
 //   - Files are reached below the working directory only, and below the skill's
 //     own directory for reading. Links are followed by hand, so that what was
 //     judged is what is opened. Only regular files are opened.
@@ -330,7 +330,7 @@ func (d *Dispatcher) resolve(name string) (*handler, error) {
 // that is first does not decide for the others.
 func (d *Dispatcher) startServers() {
 	d.table.start(func(s *server) bool {
-		_, err := d.effectOpen(External, nil)
+		_, err := d.effectOpen(External, &handler{namespace: s.config.Name, name: "*", effect: External})
 		whole := &Dispatcher{core: d.core, policies: d.base}
 		return err == nil && whole.couldReach(s.config.Name)
 	})

@@ -24,6 +24,7 @@ type event struct {
 		ID      string          `json:"id"`
 		Model   string          `json:"model"`
 		Content json.RawMessage `json:"content"`
+		Usage   counted         `json:"usage"`
 	} `json:"message"`
 	Synthetic bool   `json:"isSynthetic"`
 	Refused   string `json:"refused_message_id"`
@@ -48,12 +49,19 @@ type event struct {
 	StopReason string          `json:"stop_reason"`
 	Errors     []string        `json:"errors"`
 	Cost       float64         `json:"total_cost_usd"`
-	Usage      struct {
-		Input   int `json:"input_tokens"`
-		Output  int `json:"output_tokens"`
-		Created int `json:"cache_creation_input_tokens"`
-		Read    int `json:"cache_read_input_tokens"`
-	} `json:"usage"`
+	Usage      counted         `json:"usage"`
+}
+
+// counted is what a message, or all of them, cost.
+type counted struct {
+	Input   int `json:"input_tokens"`
+	Output  int `json:"output_tokens"`
+	Created int `json:"cache_creation_input_tokens"`
+	Read    int `json:"cache_read_input_tokens"`
+}
+
+func (c counted) usage(calls int) model.Usage {
+	return model.Usage{Calls: calls, InputTokens: c.Input + c.Created + c.Read, OutputTokens: c.Output, CachedTokens: c.Read}
 }
 
 type server struct {
@@ -77,6 +85,7 @@ type stream struct {
 	version string
 	calls   int    // messages of the provider
 	message string // id of the last of them
+	told    string // id of the last of them that called tools and was told of
 
 	// said is the text since the last result of a tool; parts counts the
 	// messages it came in. The program lets a model go on after its limit of
@@ -151,15 +160,18 @@ func (s *stream) assistant(e event) {
 		if block.Type == "text" && s.said.Len() <= model.MaxAnswer {
 			s.said.WriteString(block.Text)
 		}
+		if block.Type == "tool_use" && s.request.Turned != nil && s.told != e.Message.ID { // a message comes in parts
+			s.told = e.Message.ID
+			s.request.Turned(model.Turned{Text: s.said.String(), Usage: e.Message.Usage.usage(1)})
+		}
 	}
 }
 
 func (s *stream) usage() model.Usage {
 	u := model.Usage{Calls: s.calls}
 	if s.last != nil {
-		used := s.last.Usage
-		u.InputTokens = used.Input + used.Created + used.Read
-		u.OutputTokens, u.CachedTokens, u.Dollars = used.Output, used.Read, s.last.Cost
+		u = s.last.Usage.usage(s.calls)
+		u.Dollars = s.last.Cost
 	}
 	return u
 }

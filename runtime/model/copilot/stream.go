@@ -74,6 +74,9 @@ func (s *stream) line(b []byte) error {
 		}
 	case "assistant.message":
 		s.model, s.text, s.said = e.Data.Model, e.Data.Content, len(e.Data.Tools) == 0
+		if !s.said && s.request.Turned != nil { // what it cost is told at the end
+			s.request.Turned(model.Turned{Text: s.text, Usage: model.Usage{Calls: 1}})
+		}
 	case "session.error":
 		s.wrong = &e
 	case "result":
