@@ -297,6 +297,52 @@ func TestMCPPerson(t *testing.T) {
 	}
 }
 
+// An agent carries out a skill without a tree: one step has all of its text, with the tools that the skill leaves. One that is
+// conversational puts what the agent says to the person, and goes on with their answer.
+func TestMCPProse(t *testing.T) {
+	p := newPlace(t)
+	installed(t, p, "reader", "---\nskill_format: corteza.skill/v1\nname: reader\ndescription: Reads. Use when asked.\ntools:\n  allow: [read, finalize]\ninteraction: returning\n---\n\nSay what $ARGUMENTS says.\n")
+	os.RemoveAll(filepath.Join(p.home, ".agents", "skills", "reader", "references"))
+	write(t, filepath.Join(p.project, "notes.txt"), "remember the milk\n")
+	a := newAgent(t, p, "--allow-run")
+	begun := a.does("skill_run", map[string]any{"skill": "reader", "arguments": "notes.txt"})
+	step := a.step(begun, "Say what $ARGUMENTS says.")
+	var names []string
+	for _, tool := range step.Tools {
+		names = append(names, tool.Name)
+	}
+	if !slices.Equal(names, []string{"finalize", "read"}) || step.Purpose != "whole" || !strings.Contains(step.Prompt, "notes.txt") {
+		t.Errorf("the step is %+v", step)
+	}
+	tool := func(name string, input map[string]any) map[string]any {
+		return map[string]any{"run": begun.Run, "step": step.ID, "tool": map[string]any{"name": name, "input": input}}
+	}
+	if called := a.does("skill_resume", tool("read", map[string]any{"path": "notes.txt"})); called.Tool == nil || !strings.Contains(called.Tool.Text, "remember the milk") {
+		t.Errorf("reading gave %+v", called.Tool)
+	}
+	a.refused(drive.CodeToolUnknown, "skill_resume", tool("bash", map[string]any{"command": "ls"}))
+	a.does("skill_resume", tool("finalize", map[string]any{"result": "Milk."}))
+	end := a.does("skill_resume", map[string]any{"run": begun.Run, "step": step.ID, "answer": "done"})
+	if end.Status != "done" || !strings.Contains(string(end.Result), `"result":"Milk."`) {
+		t.Errorf("the end is %+v: %s", end, end.Result)
+	}
+
+	p = newPlace(t)
+	installed(t, p, "tutor", "---\nskill_format: corteza.skill/v1\nname: tutor\ndescription: Teaches. Use when asked.\ninteraction: conversational\n---\n\nTeach tides.\n")
+	os.RemoveAll(filepath.Join(p.home, ".agents", "skills", "tutor", "references"))
+	var asked []string
+	a = asks(t, p, func(question string, _ []string) *mcp.ElicitResult {
+		asked = append(asked, question)
+		return says(map[bool]string{true: "The moon", false: ""}[len(asked) == 1])
+	})
+	begun = a.does("skill_run", map[string]any{"skill": "tutor"})
+	next := a.does("skill_resume", map[string]any{"run": begun.Run, "step": a.step(begun, "Teach tides.").ID, "answer": "What pulls?"})
+	end = a.does("skill_resume", map[string]any{"run": begun.Run, "step": a.step(next, "The person: The moon").ID, "answer": "Right."})
+	if !slices.Equal(asked, []string{"What pulls?", "Right."}) || end.Status != "done" || !strings.Contains(string(end.Result), `"result":"Right."`) {
+		t.Errorf("asked %q; the end is %+v: %s", asked, end, end.Result)
+	}
+}
+
 const leaveSkill = `---
 name: demo
 description: Writes. Use when asked.

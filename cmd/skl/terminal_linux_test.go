@@ -542,6 +542,29 @@ func TestTerminalUnforeseen(t *testing.T) {
 	}
 }
 
+// A conversational skill without a tree talks: what the model says is shown line by line, the person answers in words, and an
+// empty line ends it.
+func TestTerminalConversation(t *testing.T) {
+	p := newDesk(t)
+	p.write(t, "tutor/SKILL.md", "---\nskill_format: corteza.skill/v1\nname: tutor\ndescription: Teaches. Use when asked.\ninteraction: conversational\n---\n\nTeach tides.\n")
+	server := modeltest.NewAnthropic(modeltest.Turns(
+		modeltest.Turn{Match: "The person: The moon, I think", Text: "Right.\n\nThat is all."},
+		modeltest.Turn{Match: "Teach tides.", Text: "There are two a day.\n\nWhat pulls the \x1b[31msea?"},
+	))
+	defer server.Close()
+	x := p.start(t, 80, 40, []string{"ANTHROPIC_BASE_URL=" + server.URL, "ANTHROPIC_API_KEY=sk-test"}, "run", "./tutor", "--allow", "run")
+	x.until("There are two a day.\n")
+	x.until("sea?")
+	x.press("The moon, I think\r")
+	x.until("Right.\n")
+	x.until("That is all.")
+	x.press("\r")
+	if code := x.end(); code != 0 || !strings.Contains(x.text(), ": ok (2 model calls") {
+		t.Errorf("exit %d:\n%s", code, x.text())
+	}
+	t.Log(x.text())
+}
+
 // With --quiet a terminal shows results and errors only.
 func TestTerminalQuiet(t *testing.T) {
 	p := newDesk(t)

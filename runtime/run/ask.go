@@ -162,11 +162,11 @@ func waits(q Question) error {
 // given looks an answer up by the visit, the node, or the longest prefix of the question.
 func (s *session) given(q Question) (Answer, bool) {
 	for _, key := range []string{q.ID, q.Node} {
-		if a, ok := s.r.Answers[key]; ok && (key == q.ID || !q.turn) {
+		if a, ok := s.r.Answers[key]; ok && (key == q.ID || !q.Turn) {
 			return a, true
 		}
 	}
-	if q.turn {
+	if q.Turn {
 		return Answer{}, false
 	}
 	best, found := "", false

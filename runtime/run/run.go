@@ -94,7 +94,7 @@ type Question struct {
 	Question string   `json:"question"`
 	Options  []string `json:"options"` // none for a free answer
 
-	turn bool // one of a conversation: an answer that was given beforehand has to name it by ID
+	Turn bool `json:"-"` // one of a conversation, whose answer may be empty: one that was given beforehand has to name it by ID
 }
 
 // An Answer is what somebody said.

@@ -31,12 +31,7 @@ func (m *Machine) visitWhole(ctx context.Context, f *frame, n *tree.Node, path s
 	m.begin(n, path, nil)
 	var talk []said
 	for turn := 0; ; turn++ {
-		at := path
-		if turn > 0 {
-			at += "[" + strconv.Itoa(turn) + "]"
-		}
-		m.ordinal = 0
-		got, err := m.fill(ctx, n, model.Request{Purpose: model.Whole, Path: at, System: m.wholeSystem(), Prompt: m.wholePrompt(n, talk), MaxTurns: wholeTurns}, false)
+		got, err := m.fill(ctx, n, model.Request{Purpose: model.Whole, Path: path, System: m.wholeSystem(), Prompt: m.wholePrompt(n, talk), MaxTurns: wholeTurns}, false)
 		if err != nil {
 			return err
 		}
@@ -47,7 +42,11 @@ func (m *Machine) visitWhole(ctx context.Context, f *frame, n *tree.Node, path s
 			}
 		}
 		if got.Output == nil && m.conversational() {
-			words, err := m.put(ctx, Question{ID: at, Node: n.ID, Question: got.Text, Options: []string{}, turn: true}, at)
+			id := path
+			if turn > 0 {
+				id += "[" + strconv.Itoa(turn) + "]"
+			}
+			words, err := m.put(ctx, Question{ID: id, Node: n.ID, Question: got.Text, Options: []string{}, Turn: true}, path)
 			if err != nil {
 				return err
 			}
@@ -58,7 +57,7 @@ func (m *Machine) visitWhole(ctx context.Context, f *frame, n *tree.Node, path s
 		}
 		m.assign(ResultField, value)
 		m.st.Response = map[string]any{ResultField: value}
-		m.emit(Event{Kind: Bound, Path: at, Node: n.ID, Name: ResultField, Value: encode(value)})
+		m.emit(Event{Kind: Bound, Path: path, Node: n.ID, Name: ResultField, Value: encode(value)})
 		m.finish(f, n, began, OK, encode(value))
 		return nil
 	}

@@ -65,7 +65,7 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 func (w *world) request(c *cli.Context) (q session.Request, err error) {
 	q = session.Request{Model: c.String("model"), Allow: splitList(c.StringSlice("allow")), Sandbox: c.String("sandbox"), Yes: w.ui.Yes,
 		Until: c.String("until"), Rerun: c.StringSlice("rerun"), Record: c.String("record"), Trace: c.String("trace"), AllowSequential: c.Bool("allow-sequential"),
-		Answer: w.ui.Answer, Preview: w.showPreview}
+		Answer: w.ui.Answer, Talk: w.ui.Talk, Preview: w.showPreview}
 	if q.Limits, err = parseBudget(c.String("budget")); err != nil {
 		return session.Request{}, err
 	}

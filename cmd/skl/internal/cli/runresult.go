@@ -92,7 +92,7 @@ func (w *world) printEnd(r *session.Runnable, record session.Record, result run.
 	u.Note("run %s: %s (%s)", record.ID, result.Status, cost)
 	switch {
 	case result.Pending != nil:
-		u.Note("waits for an answer: %s", result.Pending.Question)
+		w.waitsFor(result.Pending.Question)
 		option := "ANSWER"
 		if len(result.Pending.Options) > 0 {
 			option = result.Pending.Options[0]
@@ -104,6 +104,18 @@ func (w *world) printEnd(r *session.Runnable, record session.Record, result run.
 		u.Hint("skl resume %s", record.ID)
 	case result.Status == run.Failed || result.Status == run.Halted:
 		u.Hint("skl trace %s", record.ID)
+	}
+}
+
+// waitsFor shows what a suspended run waits for an answer to, which can be many lines.
+func (w *world) waitsFor(question string) {
+	if !strings.Contains(question, "\n") {
+		w.ui.Note("waits for an answer: %s", question)
+		return
+	}
+	w.ui.Note("waits for an answer:")
+	for line := range strings.SplitSeq(strings.TrimRight(question, "\n"), "\n") {
+		w.ui.Note("  %s", line)
 	}
 }
 

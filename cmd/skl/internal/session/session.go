@@ -63,8 +63,10 @@ type Request struct {
 	Hold func() (release func())
 	// Preview shows all that the run could do to a person who is asked for leave. Nil names the command that does.
 	Preview func(Preview)
-	// Answer puts a question of the tree to a person. Its error is ask.ErrNobody where nobody can be asked.
+	// Answer puts a question of the tree to a person, and Talk what a model says to them, who may have nothing to say to it.
+	// Their error is ask.ErrNobody where nobody can be asked.
 	Answer func(question string, options []string) (string, error)
+	Talk   func(words string) (string, error)
 }
 
 // An Ended is a run that ended, was suspended or failed.
@@ -351,11 +353,15 @@ func (s *session) sinks(ctx context.Context) (trace.Sink, error) {
 
 // ask puts a question of the tree to the person.
 func (s *session) ask(ctx context.Context, q run.Question) (run.Answer, error) {
-	if s.Answer == nil || !s.Runs.Ask.CanAsk() {
+	put := func() (string, error) { return s.Answer(q.Question, q.Options) }
+	if q.Turn {
+		put = func() (string, error) { return s.Talk(q.Question) }
+	}
+	if s.Answer == nil || s.Talk == nil || !s.Runs.Ask.CanAsk() {
 		return run.Answer{}, run.ErrNoAnswer
 	}
 	defer s.held()()
-	text, err := s.Answer(q.Question, q.Options)
+	text, err := put()
 	if errors.Is(err, ask.ErrNobody) { // the input ended: they answer later
 		err = run.ErrNoAnswer
 	}

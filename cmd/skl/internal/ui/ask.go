@@ -128,6 +128,19 @@ func (u *UI) Answer(question string, options []string) (string, error) {
 	}
 }
 
+// Talk shows what a model says to the person, line by line, and gives what they say to it: one line, empty to end.
+func (u *UI) Talk(words string) (string, error) {
+	if !u.CanAsk() {
+		return "", ask.ErrNobody
+	}
+	u.clear()
+	for line := range strings.Lines(strings.TrimRight(words, "\n") + "\n") {
+		fmt.Fprintln(u.Err, diag.Printable(strings.TrimRight(line, "\r\n")))
+	}
+	fmt.Fprint(u.Err, "(an empty line ends) > ")
+	return u.readLine()
+}
+
 // matchOption is the option that a person typed: its number, its text, or a start of exactly one; -1 for none.
 func matchOption(line string, options []string) int {
 	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(options) {
