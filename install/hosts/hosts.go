@@ -59,16 +59,18 @@ type Host struct {
 	Evidence     []string // any exists in a project: used there
 
 	Rule      Rule
-	UserFirst bool // user directories are stronger than the project's
-	ByDir     bool // a skill's identity is its directory's name, not the frontmatter's
-	Flat      bool // skills are found directly below a root only
-	Unlinked  bool // a SKILL.md that is a link is not read
-	Whole     bool // a SKILL.md directly in a root makes the root one skill, which hides those below it
-	Merged    bool // of several paths to one directory it knows the one that it meets first, in no order
-	ByKind    bool // a stronger project directory is so at every level; else the nearer level comes first
-	Trust     bool // project skills need the host's own trust in the folder
-	CwdOnly   bool // project skills are found in the working directory only, not in its parents
-	Withholds bool // the model is not told of a skill with "disable-model-invocation: true" or "paths", but of another copy of its name
+	UserFirst bool     // user directories are stronger than the project's
+	ByDir     bool     // a skill's identity is its directory's name, not the frontmatter's
+	Flat      bool     // skills are found directly below a root only
+	Unlinked  bool     // a SKILL.md that is a link is not read
+	Whole     bool     // a SKILL.md directly in a root makes the root one skill, which hides those below it
+	Merged    bool     // of several paths to one directory it knows the one that it meets first, in no order
+	ByKind    bool     // a stronger project directory is so at every level; else the nearer level comes first
+	Trust     bool     // project skills need the host's own trust in the folder
+	CwdOnly   bool     // project skills are found in the working directory only, not in its parents
+	Honours   []string // keys by which a skill limits itself, and that the host keeps: see skill.Gate. Those of a host that was not measured are not known
+	Measured  bool     // the host was started to see what it honours
+	Withholds bool     // the model is not told of a skill with "disable-model-invocation: true" or "paths", but of another copy of its name
 
 	Undotted []string // names of directories whose skills directories are not searched in those that start with a dot; "*" is all
 }
@@ -199,6 +201,8 @@ func (h *Host) set(key, value string) {
 		h.Unlinked = true
 	case "whole":
 		h.Whole = true
+	case "honours":
+		h.Honours, h.Measured = paths, true
 	case "withholds":
 		h.Withholds = true
 	case "merged":

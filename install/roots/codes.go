@@ -27,6 +27,7 @@ func Codes() []Code {
 		{"W_SYMLINK_ESCAPE", "a link leads out of the project and is not followed"},
 		{"W_TRUNCATED", "there is more than is searched or compared"},
 		{"W_TRUST_DOWNGRADE", "hides a copy whose origin is better proven"},
+		{"W_UNGATED", "agents show the skill to their models and do not keep a limit that it sets"},
 		{"W_UNREADABLE", "a directory below a root cannot be read"},
 		{"W_WEAKER_USED", "used because a stronger copy cannot be"},
 	}

@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -28,6 +30,7 @@ type finding struct {
 	name, description, version, format string // of SKILL.md; name is "" if it has none
 	trust                              string // as SKILL.md declares it; "" if it does not
 	withheld                           string // "true" if agents that know the switch keep it from the model
+	gates                              string // limits that it sets, one a line: what it is called, and the keys of hosts that say the same, after tabs
 	state                              string // Invalid, Unsupported or Gated; "" if it can be used
 	front                              string // the frontmatter, if agents read it differently: see skill.Front
 	code, problem                      string // why it cannot be used: E_YAML and the like; "" if it can
@@ -48,7 +51,7 @@ func (f *finding) fields() []*string {
 	return []*string{
 		&f.name, &f.description, &f.version, &f.format, &f.trust, &f.state, &f.code, &f.problem, &f.tree,
 		&f.receiptTree, &f.receiptVersion, &f.source, &f.url, &f.commit, &f.manifest,
-		&f.issuer, &f.identity, &f.repository, &f.signerRef, &f.runner, &f.key, &f.copyOf, &f.front, &f.withheld,
+		&f.issuer, &f.identity, &f.repository, &f.signerRef, &f.runner, &f.key, &f.copyOf, &f.front, &f.withheld, &f.gates,
 	}
 }
 
@@ -178,6 +181,7 @@ func inspect(s *scanner, root, rel, dir string) cached {
 	}
 	c.tree = string(found.tree())
 	c.read(found.head)
+	c.takePolicy(dir)
 	c.nested = found.nested()
 	if e, ok := errors.AsType[*diag.Error](found.refusal); ok {
 		c.notes = append(c.notes, Warning{e.Code, "it has no digest: " + e.Message})
@@ -231,6 +235,9 @@ func (f *finding) read(head []byte) {
 	if doc.IsWithheld() {
 		f.withheld = "true"
 	}
+	for _, g := range doc.Gates() {
+		f.gates += strings.Join(append([]string{g.Key}, g.By...), "\t") + "\n"
+	}
 	if doc.V1 != nil && slices.ContainsFunc(doc.Fields, func(field skill.Field) bool { return field.Key == "trust" }) {
 		f.trust = doc.V1.Trust
 	}
@@ -246,6 +253,40 @@ func (f *finding) read(head []byte) {
 	case skill.Gated:
 		f.fail(Gated, doc.Problem)
 	}
+}
+
+// noImplicit is the line by which a skill keeps itself from the model of Codex.
+var noImplicit = regexp.MustCompile(`(?m)^[ \t]+allow_implicit_invocation:[ \t]*false[ \t\r]*$`)
+
+// takePolicy adds what agents/openai.yaml in dir says to the limit of who may start the skill.
+func (f *finding) takePolicy(dir string) {
+	if !strings.HasPrefix(f.gates, "model_invocation") {
+		return
+	}
+	data, _, err := readFile(filepath.Join(dir, "agents", "openai.yaml"), nil)
+	if err != nil || len(data) > maxPolicy || !noImplicit.Match(data) {
+		return
+	}
+	first, rest, _ := strings.Cut(f.gates, "\n")
+	f.gates = first + "\t" + skill.KeyNoImplicit + "\n" + rest
+}
+
+// maxPolicy is how much of agents/openai.yaml is read, in bytes.
+const maxPolicy = 64 << 10
+
+// ByModel reports whether the skill lets a model start it: "model_invocation" and the keys of hosts do not say otherwise.
+func (r Record) ByModel() bool { return !strings.HasPrefix(r.found.gates, "model_invocation") }
+
+// ungated are the limits of the skill that a host does not keep.
+func (f *finding) ungated(h hosts.Host) []string {
+	var out []string
+	for line := range strings.Lines(f.gates) {
+		words := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if !slices.ContainsFunc(words[1:], func(key string) bool { return slices.Contains(h.Honours, key) }) {
+			out = append(out, words[0])
+		}
+	}
+	return out
 }
 
 // fail records why the skill cannot be used. An error without a code is that of a read.

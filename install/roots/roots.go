@@ -133,8 +133,15 @@ type CopyState struct {
 
 // HostUse is what one host does with a copy; Use is one of hosts.Loads and so on.
 type HostUse struct {
-	Host string `json:"host"`
-	Use  string `json:"use"`
+	Host    string   `json:"host"`
+	Use     string   `json:"use"`
+	Ungated []string `json:"ungated,omitempty"` // limits that the skill sets and the host, which shows it to its model, does not keep
+	Reason  string   `json:"reason,omitempty"`  // the same as a sentence
+}
+
+// Shown reports whether the host may show the copy to its model, now or when it is told to trust the folder.
+func (h HostUse) Shown() bool {
+	return h.Use == hosts.Loads || h.Use == hosts.Listed || h.Use == hosts.Unstable || h.Use == hosts.Untrusted
 }
 
 // A Listing is the result of a search, as "skl list --json" prints it.

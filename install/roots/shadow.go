@@ -157,11 +157,11 @@ func warnConfusable(records []*Record) {
 func useHosts(cfg Config, records []*Record) {
 	env := cfg.env()
 	var readers []hosts.Reader
-	var ids []string
+	var all []hosts.Host
 	for _, id := range cfg.Hosts {
 		if h, ok := hosts.Find(id); ok {
 			readers = append(readers, h.Reader(env))
-			ids = append(ids, id)
+			all = append(all, h)
 		}
 	}
 	if len(readers) == 0 {
@@ -174,12 +174,46 @@ func useHosts(cfg Config, records []*Record) {
 	}
 	for n, reader := range readers { // which copies have one name is different from host to host
 		for i, use := range reader.Use(copies) {
-			records[i].Hosts = append(records[i].Hosts, HostUse{ids[n], use})
+			u := HostUse{Host: all[n].ID, Use: use}
+			if u.Shown() {
+				u.takeGates(all[n], records[i].found.ungated(all[n]))
+			}
+			records[i].Hosts = append(records[i].Hosts, u)
 		}
 	}
+	warnUngated(records)
 	for group := range groups(records) {
 		warnPreferred(cfg, group)
 		warnDivergence(cfg, group)
+	}
+}
+
+// takeGates says which limits the host does not keep.
+func (u *HostUse) takeGates(h hosts.Host, ungated []string) {
+	if len(ungated) == 0 {
+		return
+	}
+	u.Ungated, u.Reason = ungated, h.Name+" does not keep "+strings.Join(ungated, ", ")
+	if !h.Measured {
+		u.Reason = h.Name + " is not known to keep " + strings.Join(ungated, ", ")
+	}
+}
+
+// warnUngated reports limits of a skill that hosts which show it to their models do not keep.
+func warnUngated(records []*Record) {
+	for _, r := range records {
+		byLimits, order := map[string][]string{}, []string{}
+		for _, h := range r.Hosts {
+			if limits := strings.Join(h.Ungated, ", "); limits != "" {
+				if byLimits[limits] == nil {
+					order = append(order, limits)
+				}
+				byLimits[limits] = append(byLimits[limits], h.Host)
+			}
+		}
+		for _, limits := range order {
+			r.warn("W_UNGATED", limits+" is not kept by "+strings.Join(byLimits[limits], ", "))
+		}
 	}
 }
 

@@ -55,11 +55,37 @@ func lintFile(src []byte, dir string, opt LintOptions) []diag.Finding {
 	r.lintNames(dir)
 	r.lintText()
 	r.lintBody(opt)
+	if opt.Portable {
+		r.lintGates()
+	}
 	if opt.Portable && r.doc.V1 != nil && r.doc.V1.Encoding == TopLevel {
 		f, _ := find(r.fm.root, "skill_format")
 		r.report(RuleTopLevel, f.KeySpan, "keys of %s stand at top level, where other validators refuse them; skl convert moves them into metadata", FormatV1)
 	}
 	return r.findings
+}
+
+// lintGates reports limits that not every host keeps.
+func (r *reader) lintGates() {
+	for _, g := range r.doc.Gates() {
+		key, _, _ := strings.Cut(g.Key, ":")
+		at := Span{Line: 1, Column: 1}
+		for _, name := range []string{KeyNoModel, "metadata", strings.TrimSuffix(strings.TrimSuffix(key, ".allow"), ".deny")} {
+			if f, ok := find(r.fm.root, name); ok {
+				at = f.KeySpan
+			}
+		}
+		switch {
+		case len(g.By) > 0:
+			r.report(RuleHostGate, at, "%s is kept by agents that know %s only", g.Key, strings.Join(g.By, " or "))
+		case key == "tools.allow":
+			r.report(RuleHostGate, at, "%s limits no agent; skl run keeps it", g.Key)
+		case key == "tools.deny":
+			r.report(RuleHostGate, at, "%s limits no agent without %s, which skl convert --to claude writes; skl run keeps it", g.Key, KeyNoTools)
+		default:
+			r.report(RuleHostGate, at, "%s keeps no agent's model from the skill without %s, or %s in agents/openai.yaml; skl convert writes them", g.Key, KeyNoModel, KeyNoImplicit)
+		}
+	}
 }
 
 // lintNames adds what only matters beside the directory and for publishing;

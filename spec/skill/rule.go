@@ -49,6 +49,7 @@ const (
 	RuleUnknownKey   = "SPEC-UNKNOWN-KEY"
 	RuleHostKey      = "SPEC-HOST-KEY"
 	RuleHostBody     = "SPEC-HOST-BODY"
+	RuleHostGate     = "SPEC-HOST-GATE"
 	RuleLoadCommand  = "SPEC-LOAD-COMMAND"
 	RuleBodyEmpty    = "SPEC-BODY-EMPTY"
 	RuleBodyLines    = "SPEC-BODY-LINES"
@@ -157,6 +158,7 @@ var rules = []RuleDoc{
 	{RuleFrontmatter, diag.SeverityError, false, "the file does not start with a frontmatter, or it is not closed"},
 	{RuleHiddenText, diag.SeverityError, false, "a text file holds invisible characters that carry text or reorder it"},
 	{RuleHostBody, diag.SeverityWarning, false, "the body uses what only some hosts expand; reported with --portable"},
+	{RuleHostGate, diag.SeverityWarning, false, "a limit that the skill sets is kept by some hosts only; reported with --portable"},
 	{RuleHostKey, diag.SeverityInfo, false, "a top-level key is read by some hosts only; a warning with --portable"},
 	{RuleLoadCommand, diag.SeverityWarning, false, "the skill runs a command when a host loads it"},
 	{RuleMetaType, diag.SeverityError, false, "metadata is not a map"},
