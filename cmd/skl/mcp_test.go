@@ -343,6 +343,36 @@ func TestMCPProse(t *testing.T) {
 	}
 }
 
+// What only people may start is not given to the model: neither found nor read, and how many were left out is said.
+func TestMCPPeopleOnly(t *testing.T) {
+	p := newPlace(t)
+	installed(t, p, "deploy", "---\nname: deploy\ndescription: Deploys the service to the cluster. Use when asked.\ndisable-model-invocation: true\n---\n\nThe secret of deploying.\n")
+	installed(t, p, "deploy-docs", "---\nname: deploy-docs\ndescription: Deploys documents. Use when asked.\n---\n\nDeploy them.\n")
+	a := newAgent(t, p)
+	ask := func(name string, arguments map[string]any) string {
+		result, err := a.session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: arguments})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := json.Marshal(result.StructuredContent)
+		return string(text)
+	}
+	if got := ask("skill_search", map[string]any{"task": "deploy the service"}); strings.Contains(got, `"name":"deploy"`) || !strings.Contains(got, "deploy-docs") || !strings.Contains(got, "1 skill with words of the task may be started by people only") {
+		t.Errorf("skill_search gives %s", got)
+	}
+	for _, file := range []string{"", "references/ops.md"} {
+		if got := ask("skill_read", map[string]any{"name": "deploy", "file": file}); !strings.Contains(got, `"code":"invocation_deny"`) || strings.Contains(got, "secret") {
+			t.Errorf("skill_read %q gives %s", file, got)
+		}
+	}
+	if got := ask("skill_read", map[string]any{"name": "deploy-docs"}); !strings.Contains(got, "Deploy them.") {
+		t.Errorf("skill_read of another gives %s", got)
+	}
+	if out := p.must("search", "deploy", "--json"); !strings.Contains(out, `"people_only": true`) {
+		t.Errorf("skl search says\n%s", out)
+	}
+}
+
 const leaveSkill = `---
 name: demo
 description: Writes. Use when asked.

@@ -21,6 +21,7 @@ type InstallRequest struct {
 	AllowUnsigned bool      // take releases without a signature where one is wanted
 	Force         bool      // replace local edits, after a backup
 	DryRun        bool
+	Gate          bool // offer what keeps skills from agents that ignore their limits
 }
 
 // Install resolves, locks and installs what is asked for and what skl.toml says.
@@ -38,7 +39,7 @@ func (a *Applier) Install(ctx context.Context, r InstallRequest) (Result, error)
 		refs[i] = a.Rebase(r.Refs[i])
 	}
 	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved))
-	j := job{Applier: a, files: f, dry: r.DryRun, force: r.Force, accept: r.Accept, unsigned: r.AllowUnsigned, hostFlags: r.Hosts, holdBack: r.All && !r.Strict}
+	j := job{Applier: a, files: f, dry: r.DryRun, force: r.Force, accept: r.Accept, unsigned: r.AllowUnsigned, gate: r.Gate, hostFlags: r.Hosts, holdBack: r.All && !r.Strict}
 	if err := j.add(ctx, refs, r.Names, r.All, r.Pin); err != nil {
 		return Result{}, err
 	}

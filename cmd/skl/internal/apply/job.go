@@ -84,6 +84,7 @@ type Result struct {
 	Unlinked  []string   // names that were links only
 	Held      []Held     // of an install of all skills: what was left out
 	Gone      []Gone     // of an update: skills that their source no longer holds, which stay
+	Ungated   []Ungated  // limits that skills set and agents do not keep
 	Kept      []Kept     // of an update: skills that were not to have what they ask for anew, which stay
 }
 
@@ -115,6 +116,7 @@ type job struct {
 	lockOnly  bool     // write skl.lock and nothing else
 	accept    []string // permissions
 	consented bool     // a person said yes to what the skills wish for
+	gate      bool     // offer what keeps skills from agents that ignore their limits
 	unsigned  bool     // releases without a signature are accepted where one is wanted
 	added     []string // names the command line asked for
 	anew      []string // names whose entry was chosen anew, not kept from the lock
@@ -349,6 +351,10 @@ func (j *job) carryOut(ctx context.Context, in *install.Installer, changes insta
 	}
 	if err := j.noteUses(ctx, j.hosts, changes); err != nil {
 		j.Tell.Warn("what agents load was not looked at: %s", err)
+	}
+	var err error
+	if result.Ungated, err = j.ungated(ctx, changes, j.gate); err != nil {
+		j.Tell.Warn("what agents keep of the skills' limits was not looked at: %s", err)
 	}
 	j.KeepTags()
 	return result, nil

@@ -63,6 +63,9 @@ func (w *world) printInfo(out inspect.Skill) {
 	line("tools", joinWords(out.AllowedTools))
 	line("effects", joinWords(out.SideEffects))
 	line("needs", joinWords(out.Needs))
+	for _, t := range out.Terms.Lines() {
+		line(t[0], t[1])
+	}
 	line("costs", fmt.Sprintf("about %d tokens always, %d when used", out.Costs.Always, out.Costs.Used))
 	line("versions", joinWords(out.Versions))
 	line("written for", joinWords(out.Dialects))

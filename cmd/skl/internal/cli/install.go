@@ -28,10 +28,11 @@ import (
 type installResult struct {
 	OK      bool             `json:"ok"`
 	Changes []install.Change `json:"changes"`
-	Lock    string           `json:"lock"`           // changed or unchanged
-	Held    []apply.Held     `json:"held,omitempty"` // of --all: what was left out, and why; then "ok" is false
-	Gone    []apply.Gone     `json:"gone,omitempty"` // skills that their source no longer holds, which stay
-	Kept    []apply.Kept     `json:"kept,omitempty"` // skills that were not to have what they ask for anew, which stay
+	Lock    string           `json:"lock"`              // changed or unchanged
+	Held    []apply.Held     `json:"held,omitempty"`    // of --all: what was left out, and why; then "ok" is false
+	Gone    []apply.Gone     `json:"gone,omitempty"`    // skills that their source no longer holds, which stay
+	Ungated []apply.Ungated  `json:"ungated,omitempty"` // limits that skills set and agents do not keep
+	Kept    []apply.Kept     `json:"kept,omitempty"`    // skills that were not to have what they ask for anew, which stay
 }
 
 func dryRunFlag() cli.Flag {
@@ -72,6 +73,7 @@ func installCommand() command {
 			&cli.BoolFlag{Name: "list", Aliases: []string{"l"}, Usage: "only list what the reference holds"},
 			&cli.BoolFlag{Name: "pin", Usage: "write the exact version"},
 			&cli.BoolFlag{Name: "link", Usage: "link a local folder instead of copying it, while you work on it"},
+			&cli.BoolFlag{Name: "gate", Usage: "say how to keep skills from agents that ignore the limits they set"},
 			&cli.BoolFlag{Name: "frozen", Usage: "exactly skl.lock or nothing (skl ci)"},
 			forceFlag(), acceptFlag(), unsignedFlag(), dryRunFlag(),
 		},
@@ -101,7 +103,7 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	result, err := w.Install(ctx, apply.InstallRequest{
 		Refs: refs, Names: names, All: c.Bool("all"), Strict: c.Bool("strict"), Pin: c.Bool("pin"), Hosts: c.StringSlice("host"),
-		Accept: accepted(c), AllowUnsigned: c.Bool("allow-unsigned"), Force: c.Bool("force"), DryRun: c.Bool("dry-run"),
+		Accept: accepted(c), AllowUnsigned: c.Bool("allow-unsigned"), Force: c.Bool("force"), DryRun: c.Bool("dry-run"), Gate: c.Bool("gate"),
 	})
 	if held, ok := errors.AsType[*apply.Ambiguous](err); ok {
 		return w.ambiguous(held)
@@ -211,7 +213,7 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		for i := range c.List {
 			c.List[i].Root = w.Root
 		}
-		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone, Kept: r.Kept})
+		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone, Kept: r.Kept, Ungated: r.Ungated})
 	}
 	for _, g := range r.Gone {
 		w.ui.Warn("%s is gone upstream %s, and stays as it is; to remove it: skl remove %s", versioned(g.Name, g.Version), g.Since, g.Name)
@@ -237,6 +239,7 @@ func (w *world) printInstall(r apply.Result, err error) error {
 	if r.DryRun {
 		verb = "nothing was changed (--dry-run)"
 	}
+	defer w.printUngated(r.Ungated)
 	if !c.Any() && r.LockState == "unchanged" {
 		w.ui.Print("%s up to date in %s", diag.Count(len(c.List), "skill"), w.Short(w.Root))
 		return nil
@@ -262,6 +265,43 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		w.printUses(c)
 	}
 	return nil
+}
+
+// printUngated says which limits of skills agents do not keep, and where that was asked for how a person keeps these skills from them.
+func (w *world) printUngated(all []apply.Ungated) {
+	offered, seen := false, map[string]bool{}
+	for _, u := range all {
+		about := u.Name + "\x00" + strings.Join(u.Limits, ", ")
+		if !seen[about] {
+			seen[about] = true
+			var ids []string
+			for _, o := range all {
+				if o.Name+"\x00"+strings.Join(o.Limits, ", ") == about && !slices.Contains(ids, o.Host) {
+					ids = append(ids, o.Host)
+				}
+			}
+			w.ui.Warn("%s sets %s, which these agents do not keep: %s", u.Name, strings.Join(u.Limits, ", "), strings.Join(ids, ", "))
+		}
+		offered = offered || u.Setting != nil || u.Convert != ""
+	}
+	for _, u := range all {
+		if u.Convert != "" {
+			w.ui.Note("%s: skl convert %s --to %s -o DIR writes it with the keys that %s keeps", u.Host, u.Name, u.Convert, u.Host)
+		}
+		switch {
+		case u.Setting == nil:
+		case u.Setting.File == "":
+			w.ui.Note("%s: %s", u.Host, u.Setting.Text)
+		default:
+			w.ui.Note("%s: in %s", u.Host, u.Setting.File)
+			for line := range strings.SplitSeq(u.Setting.Text, "\n") {
+				w.ui.Note("  %s", line)
+			}
+		}
+	}
+	if len(all) > 0 && !offered {
+		w.ui.Hint("skl install --gate says how to keep it from them")
+	}
 }
 
 // printUses says which agents load what was installed, and which do not.

@@ -290,6 +290,9 @@ func Info(k screen.Look, out inspect.Skill, size string, short func(string) stri
 	fact("holds", diag.Count(out.Files, "file")+", "+size+scripts, screen.Plain)
 	fact("licence", out.License, screen.Plain)
 	fact("needs", strings.Join(out.Needs, ", "), screen.Plain)
+	for _, t := range out.Terms.Lines() {
+		fact(t[0], t[1], screen.Plain)
+	}
 	fact("versions", versionsOf(out.Versions), screen.Plain)
 	fact("agents", loadedBy(out.Agents), screen.Plain)
 	fact("written for", strings.Join(out.Dialects, ", "), screen.Plain)

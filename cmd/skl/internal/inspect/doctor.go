@@ -287,6 +287,8 @@ func (d *doctor) copies(l roots.Listing) {
 	for _, r := range l.Skills {
 		for _, x := range r.Warnings {
 			switch x.Code {
+			case "W_UNGATED":
+				d.say("copy", "note", Mend(x.Code, r, false), "%s: %s [%s]", r.Qualified, x.Message, x.Code)
 			case "W_HOST_DIVERGENCE", "W_TRUST_DOWNGRADE", "E_DRIFT", "E_EOL", "E_LINK", "W_SYMLINK_ESCAPE", "W_NESTED", "E_YAML", "E_NO_DESCRIPTION":
 				d.say("copy", "problem", Mend(x.Code, r, false), "%s: %s [%s]", r.Qualified, x.Message, x.Code)
 			}

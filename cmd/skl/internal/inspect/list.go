@@ -96,6 +96,8 @@ func Mend(code string, r roots.Record, shown bool) string {
 		return fmt.Sprintf("skl diff %s%s shows the edits", r.Name, scope)
 	case "E_EOL":
 		return "skl install" + scope + " mends them; skl init writes the .gitattributes lines that keep line endings"
+	case "W_UNGATED":
+		return "skl install" + scope + " --gate says how to keep it from them"
 	case "E_LINK":
 		return "skl install" + scope + " mends it"
 	}

@@ -59,6 +59,10 @@ func (in *Inspector) ReadActive(ctx context.Context, name, file string) (Text, e
 		}
 		return Text{}, diag.New(diag.Refused, "not_active", "%s is %s", r.Name, r.State).Hint("skl list --all")
 	}
+	if doc, err := skill.Read(t[skill.FileName].Data); err == nil && !doc.Invocation.ByModel() {
+		return Text{}, diag.New(diag.Refused, "invocation_deny", "%s may not be read by a model: its model_invocation is %s", s.Name, doc.Invocation).
+			Hint("a person starts it: skl run %s", s.Name)
+	}
 	return textOf(t, s, file)
 }
 

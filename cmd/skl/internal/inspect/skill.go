@@ -44,9 +44,87 @@ type Skill struct {
 	Signed       string         `json:"signed,omitempty"` // of an installed skill: whose signature was verified, or "unsigned"
 	Costs        Costs          `json:"costs"`
 	Needs        []string       `json:"needs"`              // other skills
+	Terms        Terms          `json:"terms"`              // on which it may be used
 	Versions     []string       `json:"versions,omitempty"` // of a ref: those there are, newest first
 	Agents       []Agent        `json:"agents"`             // those that are used here
 	Copies       []roots.Record `json:"copies"`
+}
+
+// Terms are what a skill says of its own use, and where it comes from.
+type Terms struct {
+	ModelInvocation string            `json:"model_invocation"`          // auto, user-only, model-only or disabled
+	Tools           string            `json:"tools,omitempty"`           // "only read, grep; never bash"; "" sets no limit
+	Undeclared      bool              `json:"side_effects_undeclared"`   // then every effect is asked for
+	LibraryDepends  []string          `json:"library_depends,omitempty"` // "pensar (r)"
+	Interaction     string            `json:"interaction,omitempty"`     // returning or conversational
+	Trust           string            `json:"trust,omitempty"`           // that counts, of an installed skill
+	GeneratedFrom   map[string]string `json:"generated_from,omitempty"`
+	Ungated         []string          `json:"ungated,omitempty"` // limits that agents which show it do not keep, as sentences
+}
+
+// termsOf reads the terms of a skill.
+func termsOf(doc *skill.Document) Terms {
+	t := Terms{ModelInvocation: string(doc.Invocation), Undeclared: doc.V1 == nil || doc.V1.SideEffects == nil}
+	if doc.V1 == nil {
+		return t
+	}
+	t.Interaction = doc.V1.Interaction
+	var parts []string
+	names := func(tools []skill.Tool) string {
+		var out []string
+		for _, t := range tools {
+			out = append(out, t.String())
+		}
+		return strings.Join(out, ", ")
+	}
+	if tools := doc.V1.Tools; tools != nil {
+		switch {
+		case tools.Limited && len(tools.Allow) == 0:
+			parts = append(parts, "none")
+		case tools.Limited:
+			parts = append(parts, "only "+names(tools.Allow))
+		}
+		if len(tools.Deny) > 0 {
+			parts = append(parts, "never "+names(tools.Deny))
+		}
+	}
+	t.Tools = strings.Join(parts, "; ")
+	for _, d := range doc.V1.LibraryDepends {
+		t.LibraryDepends = append(t.LibraryDepends, strings.TrimSpace(d.Name+" "+d.Version)+" ("+d.Ecosystem+")")
+	}
+	if doc.V1.GeneratedFrom != nil {
+		t.GeneratedFrom = doc.V1.GeneratedFrom.Map()
+	}
+	return t
+}
+
+// Lines are the terms in words: a label, and what is said.
+func (t Terms) Lines() (out [][2]string) {
+	add := func(label, text string) {
+		if text != "" {
+			out = append(out, [2]string{label, text})
+		}
+	}
+	start := map[string]string{"user-only": "people, not models", "model-only": "models, not people", "disabled": "nobody"}[t.ModelInvocation]
+	if start != "" {
+		start += " (model_invocation: " + t.ModelInvocation + ")"
+	}
+	add("started by", start)
+	add("may call", t.Tools)
+	add("packages", strings.Join(t.LibraryDepends, ", "))
+	add("interaction", t.Interaction)
+	add("trust", t.Trust)
+	var origin []string
+	for _, key := range []string{"ecosystem", "package", "version"} {
+		if v := t.GeneratedFrom[key]; v != "" {
+			origin = append(origin, v)
+		}
+	}
+	add("made from", strings.Join(origin, " "))
+	for _, u := range t.Ungated {
+		add("not kept", u)
+	}
+	return out
 }
 
 // An Agent is one that may load a skill.
@@ -155,7 +233,13 @@ func (in *Inspector) installed(ctx context.Context, name string) (apply.FileTree
 	}
 	t, err := apply.ReadTree(files)
 	url, commit := r.Origin()
-	return t, Skill{Signed: signed, Name: r.Name, Version: r.Version, Source: r.Source, URL: url, Commit: string(commit), Path: r.Path, Digest: r.Digest, Copies: found}, err
+	terms := Terms{Trust: r.Trust}
+	for _, x := range r.Warnings {
+		if x.Code == "W_UNGATED" {
+			terms.Ungated = append(terms.Ungated, x.Message)
+		}
+	}
+	return t, Skill{Terms: terms, Signed: signed, Name: r.Name, Version: r.Version, Source: r.Source, URL: url, Commit: string(commit), Path: r.Path, Digest: r.Digest, Copies: found}, err
 }
 
 // signed is whose signature skl.lock records for the copy that it installed; "" if it installed none of that name here.
@@ -199,6 +283,9 @@ func (out *Skill) describe(t apply.FileTree) {
 	}
 	out.Costs = Costs{chunk.Tokens([]byte(doc.Name + ": " + doc.Description)), chunk.Tokens(src[min(doc.Body, len(src)):])}
 	out.Needs = append(out.Needs, apply.Requires(doc)...)
+	trust, ungated := out.Terms.Trust, out.Terms.Ungated
+	out.Terms = termsOf(doc)
+	out.Terms.Trust, out.Terms.Ungated = trust, ungated
 	out.Description, out.License, out.Format = doc.Description, doc.License, doc.Format
 	out.AllowedTools, out.Dialects = append(out.AllowedTools, doc.AllowedTools...), append(out.Dialects, doc.Dialects...)
 	if doc.V1 != nil {

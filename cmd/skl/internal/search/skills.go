@@ -12,9 +12,11 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/index/skillsearch"
+	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/runtime/skills"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // A Skill is one that was found.
@@ -27,9 +29,10 @@ type Skill struct {
 	Installed   bool     `json:"installed"`
 	Signed      bool     `json:"signed"`
 	State       string   `json:"state,omitempty"`
-	Score       float64  `json:"score"`  // comparable within one answer; 0 for what has only beginnings of the words, or has them in its body only
-	Why         []string `json:"why"`    // such as "name: pdf"
-	Tokens      int      `json:"tokens"` // that reading its SKILL.md costs; 0 if that is not known
+	PeopleOnly  bool     `json:"people_only,omitempty"` // an installed one that no model may start
+	Score       float64  `json:"score"`                 // comparable within one answer; 0 for what has only beginnings of the words, or has them in its body only
+	Why         []string `json:"why"`                   // such as "name: pdf"
+	Tokens      int      `json:"tokens"`                // that reading its SKILL.md costs; 0 if that is not known
 
 	rank   float64 // the registry's own
 	begins float64 // 3 for each word that begins one of the name, 1 for one of the description
@@ -121,7 +124,7 @@ func (s *Searcher) Suggest(ctx context.Context, task string, limit int) (skillse
 			note = "registries that did not answer: " + strings.Join(silent, ", ")
 		}
 	}
-	a := found.rank(task, limit)
+	a := found.forModel(task, limit)
 	switch {
 	case a.Note == "":
 		a.Note = note
@@ -147,6 +150,23 @@ type failedRegistry struct {
 // rank returns those that have words of the task, best first.
 func (s *skillsFound) rank(task string, limit int) skillsearch.Answer {
 	return skillsearch.New(s.skills, skillsearch.Options{}).Search(task, skillsearch.Context{Limit: limit})
+}
+
+// forModel is rank without the skills that only people may start. It says how many of them fit.
+func (s *skillsFound) forModel(task string, limit int) skillsearch.Answer {
+	limit = min(cmp.Or(limit, skillsearch.DefaultLimit), skillsearch.MaxLimit)
+	a := s.rank(task, skillsearch.MaxLimit)
+	all := len(a.Skills)
+	a.Skills = slices.DeleteFunc(a.Skills, func(m skillsearch.Match) bool { return s.found[m.Index].PeopleOnly })
+	if left := all - len(a.Skills); left > 0 {
+		a.Total -= left
+		a.Note = strings.TrimPrefix(a.Note+"; "+diag.Count(left, "skill")+" with words of the task may be started by people only", "; ")
+		if len(a.Skills) == 0 {
+			a.NoGoodMatch, a.Confidence, a.Gap = true, 0, 0
+		}
+	}
+	a.Skills = a.Skills[:min(limit, len(a.Skills))]
+	return a
 }
 
 // answer returns all that were found: those with the name that was typed, those that have words of the question, best first, and then those of which
@@ -207,7 +227,8 @@ func (s *Searcher) findInstalled(ctx context.Context, found *skillsFound) error 
 	}
 	f, _ := s.Scope.Load()
 	for _, k := range list {
-		one := Skill{Name: k.Name, Version: k.Version, Description: k.Description, Installed: true, Tokens: k.Tokens}
+		people := slices.ContainsFunc(l.Skills, func(r roots.Record) bool { return r.Name == k.Name && r.State == roots.Active && !r.ByModel() })
+		one := Skill{PeopleOnly: people, Name: k.Name, Version: k.Version, Description: k.Description, Installed: true, Tokens: k.Tokens}
 		if f != nil && f.Lock != nil {
 			if locked, ok := f.Lock.Skill(k.Name); ok && locked.Source == "registry" {
 				one.Ref = apply.SubjectOf(locked).Name
@@ -261,7 +282,7 @@ func (s *Searcher) askRegistries(ctx context.Context, names []string, words stri
 func (s *skillsFound) add(registry string, k wire.Skill) {
 	one := Skill{Name: k.Name, Ref: k.Namespace + "/" + k.Name, Version: k.Latest, Description: k.Description, Registry: registry, Signed: k.Signed, State: k.State, rank: k.Score}
 	if at := slices.IndexFunc(s.found, func(f Skill) bool { return f.Installed && f.Registry == "" && f.Ref == one.Ref }); at >= 0 {
-		one.Installed, one.Tokens = true, s.found[at].Tokens
+		one.Installed, one.Tokens, one.PeopleOnly = true, s.found[at].Tokens, s.found[at].PeopleOnly
 		s.found[at] = one
 		s.skills[at].Ref = one.Ref
 		return

@@ -353,15 +353,21 @@ func (s *session) sinks(ctx context.Context) (trace.Sink, error) {
 
 // ask puts a question of the tree to the person.
 func (s *session) ask(ctx context.Context, q run.Question) (run.Answer, error) {
-	put := func() (string, error) { return s.Answer(q.Question, q.Options) }
+	there := s.Answer != nil
 	if q.Turn {
-		put = func() (string, error) { return s.Talk(q.Question) }
+		there = s.Talk != nil
 	}
-	if s.Answer == nil || s.Talk == nil || !s.Runs.Ask.CanAsk() {
+	if !there || !s.Runs.Ask.CanAsk() {
 		return run.Answer{}, run.ErrNoAnswer
 	}
 	defer s.held()()
-	text, err := put()
+	var text string
+	var err error
+	if q.Turn {
+		text, err = s.Talk(q.Question)
+	} else {
+		text, err = s.Answer(q.Question, q.Options)
+	}
 	if errors.Is(err, ask.ErrNobody) { // the input ended: they answer later
 		err = run.ErrNoAnswer
 	}

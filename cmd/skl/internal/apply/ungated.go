@@ -1,0 +1,67 @@
+package apply
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/install/roots"
+)
+
+// An Ungated is a skill that limits itself and an agent that shows it to its model and does not keep these limits.
+type Ungated struct {
+	Name    string         `json:"name"`
+	Host    string         `json:"host"`
+	Limits  []string       `json:"limits"` // "model_invocation: user-only", "tools.allow"
+	Reason  string         `json:"reason"`
+	Setting *hosts.Setting `json:"setting,omitempty"` // what keeps the skill from the agent's model; only where it was asked for, and is known
+	Convert string         `json:"convert,omitempty"` // --to of skl convert, where the agent's own keys say as much
+}
+
+// ungated lists what agents do not keep of the limits of skills: those that are new here, or with offer all of the scope, and
+// what a person could do about it. It changes nothing.
+func (a *Applier) ungated(ctx context.Context, changes install.Changes, offer bool) ([]Ungated, error) {
+	fresh := func(name string) bool {
+		return offer || slices.ContainsFunc(changes.List, func(c install.Change) bool {
+			return c.Name == name && (c.Action == install.Add || c.Action == install.Update)
+		})
+	}
+	if !offer && !slices.ContainsFunc(changes.List, func(c install.Change) bool { return fresh(c.Name) }) {
+		return nil, nil
+	}
+	l, err := a.Discover(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	var out []Ungated
+	for _, r := range l.Skills {
+		own := filepath.Dir(r.Path) == a.Root || r.CopyOf != ""
+		if !own || r.Scope != string(a.Kind) || !fresh(filepath.Base(r.Path)) && !fresh(r.Name) {
+			continue
+		}
+		for _, use := range r.Hosts {
+			if len(use.Ungated) > 0 {
+				out = append(out, ungatedBy(r, use, offer))
+			}
+		}
+	}
+	return out, nil
+}
+
+func ungatedBy(r roots.Record, use roots.HostUse, offer bool) Ungated {
+	u := Ungated{Name: r.Name, Host: use.Host, Limits: use.Ungated, Reason: use.Reason}
+	h, _ := hosts.Find(use.Host)
+	if !offer {
+		return u
+	}
+	if s, ok := h.KeepFrom(r.Name, r.Path); ok {
+		u.Setting = &s
+	}
+	to := map[string]string{"claude-code": "claude", "github-copilot": "copilot", "codex": "codex"}[use.Host]
+	if h.Expresses(use.Ungated) {
+		u.Convert = to
+	}
+	return u
+}
