@@ -236,8 +236,8 @@ func (d *discovery) describeOne(r *Record) {
 	}
 	r.Warnings = append(append([]Warning{}, f.notes...), r.Warnings...)
 	r.judge(dir)
-	if r.State == "" && d.cfg.Gate != nil {
-		if why := d.cfg.Gate(r.Name, r.Path); why != "" {
+	if needs := f.needs(); r.State == "" && d.cfg.Gate != nil && len(needs) > 0 {
+		if why := d.cfg.Gate(needs, r.Path); why != "" {
 			r.State = Gated
 			r.warn("W_GATED", why)
 		}

@@ -30,6 +30,7 @@ type finding struct {
 	name, description, version, format string // of SKILL.md; name is "" if it has none
 	trust                              string // as SKILL.md declares it; "" if it does not
 	withheld                           string // "true" if agents that know the switch keep it from the model
+	libraries                          string // packages that it needs, one a line: name, range and ecosystem, with tabs between
 	gates                              string // limits that it sets, one a line: what it is called, and the keys of hosts that say the same, after tabs
 	state                              string // Invalid, Unsupported or Gated; "" if it can be used
 	front                              string // the frontmatter, if agents read it differently: see skill.Front
@@ -51,7 +52,7 @@ func (f *finding) fields() []*string {
 	return []*string{
 		&f.name, &f.description, &f.version, &f.format, &f.trust, &f.state, &f.code, &f.problem, &f.tree,
 		&f.receiptTree, &f.receiptVersion, &f.source, &f.url, &f.commit, &f.manifest,
-		&f.issuer, &f.identity, &f.repository, &f.signerRef, &f.runner, &f.key, &f.copyOf, &f.front, &f.withheld, &f.gates,
+		&f.issuer, &f.identity, &f.repository, &f.signerRef, &f.runner, &f.key, &f.copyOf, &f.front, &f.withheld, &f.gates, &f.libraries,
 	}
 }
 
@@ -238,6 +239,11 @@ func (f *finding) read(head []byte) {
 	for _, g := range doc.Gates() {
 		f.gates += strings.Join(append([]string{g.Key}, g.By...), "\t") + "\n"
 	}
+	if doc.V1 != nil {
+		for _, d := range doc.V1.LibraryDepends {
+			f.libraries += d.Name + "\t" + d.Version + "\t" + d.Ecosystem + "\n"
+		}
+	}
 	if doc.V1 != nil && slices.ContainsFunc(doc.Fields, func(field skill.Field) bool { return field.Key == "trust" }) {
 		f.trust = doc.V1.Trust
 	}
@@ -273,6 +279,16 @@ func (f *finding) takePolicy(dir string) {
 
 // maxPolicy is how much of agents/openai.yaml is read, in bytes.
 const maxPolicy = 64 << 10
+
+// needs are the packages that the skill needs.
+func (f *finding) needs() (out []skill.Dependency) {
+	for line := range strings.Lines(f.libraries) {
+		if words := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); len(words) == 3 {
+			out = append(out, skill.Dependency{Name: words[0], Version: words[1], Ecosystem: words[2]})
+		}
+	}
+	return out
+}
 
 // ByModel reports whether the skill lets a model start it: "model_invocation" and the keys of hosts do not say otherwise.
 func (r Record) ByModel() bool { return !strings.HasPrefix(r.found.gates, "model_invocation") }

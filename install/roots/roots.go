@@ -24,6 +24,7 @@ import (
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // A Config is all that a search depends on besides the directories themselves.
@@ -52,9 +53,9 @@ type Config struct {
 	// Signed gives the verdict on the signature of an installed copy.
 	// nil: a receipt with a signer is "skipped", one without "unsigned".
 	Signed func(name string, r Receipt) Signature
-	// Gate returns why an otherwise usable skill cannot be used here (a missing
-	// program), or "". nil: nothing is missing.
-	Gate func(name, dir string) string
+	// Gate returns why an otherwise usable skill cannot be used here (a package of its library_depends is not here),
+	// or "". It is asked about skills that need some. nil: nothing is missing.
+	Gate func(needs []skill.Dependency, dir string) string
 }
 
 // An Ack is a person's word that a collision is wanted: of this code, for this

@@ -12,6 +12,7 @@ import (
 
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // TestWorlds builds each world of testdata/worlds.txt and compares what is found.
@@ -51,8 +52,8 @@ func runWorld(t *testing.T, block string) {
 		case word == "cwd":
 			w.cfg.Cwd = filepath.Join(w.cfg.Project, rest)
 		case word == "gate":
-			w.cfg.Gate = func(name, _ string) string {
-				return map[bool]string{true: "a program is missing"}[name == rest]
+			w.cfg.Gate = func(needs []skill.Dependency, _ string) string {
+				return map[bool]string{true: "a package is missing"}[len(needs) == 1 && needs[0].Name == rest && needs[0].Ecosystem == "r"]
 			}
 		case word == "ack":
 			acks = append(acks, rest)

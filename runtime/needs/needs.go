@@ -42,6 +42,25 @@ func Variable(ecosystem string) string {
 	return "R_LIBS"
 }
 
+// plain are names that mean nothing else to a shell or an interpreter.
+var plain = regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9@._/-]*$`)
+
+// Install is the usual command that installs a package, "" if its name is none that can stand in one. Versions are left out.
+func Install(d skill.Dependency) string {
+	if !plain.MatchString(d.Name) {
+		return ""
+	}
+	switch d.Ecosystem {
+	case "npm":
+		return "npm install " + d.Name
+	case "pypi":
+		return "pip install " + d.Name
+	case "go":
+		return "go get " + d.Name
+	}
+	return `Rscript -e 'install.packages("` + d.Name + `")'`
+}
+
 func (p Places) has(n skill.Dependency) bool {
 	if !filepath.IsLocal(filepath.FromSlash(n.Name)) || strings.ContainsAny(n.Name, `*?[\`) {
 		return false // no name of a package

@@ -71,7 +71,11 @@ func (j *job) agreed(ctx context.Context, changes install.Changes) error {
 }
 
 // New returns an Applier that puts its questions to asker.
-func New(sc *scope.Scope, asker ask.Asker) *Applier { return &Applier{Scope: sc, Ask: asker} }
+func New(sc *scope.Scope, asker ask.Asker) *Applier {
+	a := &Applier{Scope: sc, Ask: asker}
+	sc.Signed, sc.Gate = a.stamp, a.gate
+	return a
+}
 
 // A Result is what became of an install, an update, a removal or a lock.
 type Result struct {

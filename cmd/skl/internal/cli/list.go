@@ -26,7 +26,7 @@ func listCommand() command {
 			&cli.BoolFlag{Name: "all", Usage: "every copy in every state, and the skills that come with skl"},
 			&cli.BoolFlag{Name: "roots", Usage: "the directories that are searched, strongest first"},
 			hostFlag("show what the agent `HOST` does (repeatable)"),
-			&cli.StringFlag{Name: "fields", Usage: "columns: name,copy,version,trust,state,source,digest,scope,path,description"},
+			&cli.StringFlag{Name: "fields", Usage: "columns, such as name,version,trust,state,signature,signer,hosts,ungated,path"},
 		},
 		run: runList}
 }
@@ -37,7 +37,8 @@ type listResult struct {
 }
 
 // listFields are the columns that --fields can name.
-var listFields = []string{"name", "copy", "version", "trust", "state", "source", "digest", "scope", "path", "description", "qualified"}
+var listFields = []string{"name", "copy", "version", "trust", "state", "source", "digest", "scope", "path", "description", "qualified",
+	"format", "signature", "signer", "hosts", "ungated", "copy_of", "generated_from", "shadowed_by", "root", "priority"}
 
 func runList(ctx context.Context, w *world, c *cli.Context) error {
 	for _, f := range splitList([]string{c.String("fields")}) {
@@ -124,6 +125,10 @@ func (w *world) printList(records []roots.Record) {
 	columns := records[0].Hosts
 	columns = columns[:min(len(columns), maxHostColumns)]
 	head := []string{"NAME", "COPY", "VERSION", "TRUST"}
+	signed := slices.ContainsFunc(records, func(r roots.Record) bool { return stateOf(r) != "unsigned" && r.Signature != nil })
+	if signed {
+		head = append(head, "SIGNED")
+	}
 	for _, h := range columns {
 		head = append(head, h.Host)
 	}
@@ -147,6 +152,9 @@ func (w *world) printList(records []roots.Record) {
 			copyAt += " [" + r.State + "]"
 		}
 		row := []string{name, copyAt, orDash(r.Version), r.Trust}
+		if signed {
+			row = append(row, orDash(stateOf(r)))
+		}
 		for i, h := range columns {
 			use := r.Hosts[i].Use
 			if inspect.LoadedHidden(r, h.Host) {
@@ -163,6 +171,14 @@ func (w *world) printList(records []roots.Record) {
 		rows = append(rows, row)
 	}
 	w.ui.Rows(rows)
+}
+
+// stateOf is the verdict on the signature of a copy: verified, unsigned, failed or skipped; "" of one that skl did not install.
+func stateOf(r roots.Record) string {
+	if r.Signature == nil {
+		return ""
+	}
+	return r.Signature.State
 }
 
 // copiesOf says where skl made copies of r, and which of them are not like it.
@@ -217,7 +233,23 @@ func (w *world) printFields(records []roots.Record, fields []string) error {
 	}
 	for _, r := range records {
 		values := map[string]string{"name": r.Name, "copy": w.Short(r.Path), "path": r.Path, "version": orDash(r.Version), "trust": r.Trust, "state": r.State,
-			"source": orDash(r.Source), "digest": orDash(r.Digest), "scope": r.Scope, "description": cut(r.Description, 80), "qualified": r.Qualified}
+			"source": orDash(r.Source), "digest": orDash(r.Digest), "scope": r.Scope, "description": cut(r.Description, 80), "qualified": r.Qualified,
+			"format": orDash(r.Format), "signature": orDash(stateOf(r)), "signer": "-", "copy_of": orDash(r.CopyOf), "root": r.Root, "priority": fmt.Sprint(r.Priority), "shadowed_by": "-"}
+		if r.Signature != nil {
+			values["signer"] = orDash(r.Signature.Signer)
+		}
+		if r.ShadowedBy != nil {
+			values["shadowed_by"] = *r.ShadowedBy
+		}
+		var uses, ungated []string
+		for _, h := range r.Hosts {
+			uses = append(uses, h.Host+"="+h.Use)
+			if len(h.Ungated) > 0 {
+				ungated = append(ungated, h.Host)
+			}
+		}
+		values["hosts"], values["ungated"] = orDash(strings.Join(uses, " ")), orDash(strings.Join(ungated, " "))
+		values["generated_from"] = orDash(strings.TrimSpace(r.GeneratedFrom["package"] + " " + r.GeneratedFrom["version"]))
 		var row []string
 		for _, f := range fields {
 			row = append(row, values[f])

@@ -87,6 +87,9 @@ func note(r roots.Record) string {
 			return w.Message
 		}
 	}
+	if r.Signature != nil && r.Signature.State == "failed" {
+		return "its signature is not good: skl verify " + r.Name
+	}
 	for _, c := range r.Copies {
 		switch c.State {
 		case roots.CopyEdited:
@@ -121,6 +124,10 @@ func (p *page) group(records []roots.Record) {
 	if !shared {
 		columns = append(columns, screen.Column{Head: "VERSION"})
 	}
+	signed := slices.ContainsFunc(records, func(r roots.Record) bool { return r.Signature != nil && r.Signature.State != "unsigned" })
+	if signed {
+		columns = append(columns, screen.Column{Head: "SIGNED"})
+	}
 	hosts := records[0].Hosts
 	each := len(hosts) > 1 && (len(hosts) <= manyColumns || p.k.Width >= 120) && p.columnsFit(records)
 	switch {
@@ -142,6 +149,13 @@ func (p *page) group(records []roots.Record) {
 		row := []screen.Span{mark, bold(r.Name)}
 		if !shared {
 			row = append(row, screen.T(cmp.Or(Version(r.Version), "-")))
+		}
+		if signed {
+			state := "-"
+			if r.Signature != nil {
+				state = r.Signature.State
+			}
+			row = append(row, screen.T(state))
 		}
 		loads := 0
 		for _, h := range r.Hosts {

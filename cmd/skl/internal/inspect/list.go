@@ -67,7 +67,7 @@ func (q ListRequest) wants(r roots.Record) bool {
 		return false // comes with skl, nobody put it there
 	}
 	switch r.State {
-	case roots.Active, roots.Untrusted:
+	case roots.Active, roots.Untrusted, roots.Gated:
 		return true
 	case roots.Shadowed:
 		return q.All || q.Shadowed

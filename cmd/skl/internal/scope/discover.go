@@ -48,10 +48,15 @@ func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing,
 	for i := range extra {
 		extra[i] = Absolute(sc.WorkingDir, extra[i])
 	}
+	var signed func(string, roots.Receipt) roots.Signature
+	if sc.Signed != nil {
+		signed = sc.Signed(f.Lock)
+	}
 	return roots.Discover(ctx, roots.Config{
 		Project: sc.Project, Cwd: sc.Cwd, Home: sc.Home, ProjectTrusted: trusted, ManagedDir: sc.InMachine("skills"), EnforcedDir: sc.InMachine("enforced", "skills"),
 		ExtraRoots: slices.DeleteFunc(extra, func(s string) bool { return s == "" }),
 		Hosts:      hostIDs, Acks: acks, Linked: linked, Getenv: sc.Getenv, CacheDir: sc.Dirs.Cache, System: skills.FS(),
+		Signed: signed, Gate: sc.Gate,
 	})
 }
 

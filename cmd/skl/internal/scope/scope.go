@@ -21,6 +21,8 @@ import (
 	"github.com/skl-project/skl/resolver/source/registry"
 	"github.com/skl-project/skl/spec/config"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // dirs are the directories of skl itself (design: Files).
@@ -71,6 +73,11 @@ type Scope struct {
 	Machine string   // the administrator's directory of configuration and skills; "" if it is not used
 	given   []string // those of dirs that a variable names, which may hold more than skl's
 	Config  *config.Config
+
+	// Signed and Gate are those of roots.Config: the verdict on a copy's signature by the scope's lock, and what a skill needs and
+	// is not here.
+	Signed func(l *lock.Lock) func(name string, r roots.Receipt) roots.Signature
+	Gate   func(needs []skill.Dependency, dir string) string
 
 	HTTP     *origin.Client // of all sources and commands, so that an answer to a 401 is remembered once
 	git      *git.Source

@@ -151,6 +151,11 @@ func notActive(r roots.Record) error {
 	if r.State == "untrusted" {
 		return diag.New(diag.Refused, "untrusted", "%s lies in a project that is not trusted, so it is not run", r.Name).Hint("skl trust allow")
 	}
+	for _, w := range r.Warnings {
+		if w.Code == "W_GATED" {
+			return diag.New(diag.Unmet, "library_missing", "%s is not run: %s", r.Name, w.Message)
+		}
+	}
 	e := diag.New(diag.Refused, "not_active", "%s is %s, so it is not run", r.Name, r.State)
 	for _, warning := range r.Warnings {
 		e.Message += ": " + warning.Message
