@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // MaxConfig is the size of the largest registry.toml, in bytes.
@@ -131,13 +133,33 @@ func place(err error, file string) error {
 	if strict, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(strict.Errors) > 0 {
 		first := strict.Errors[0]
 		line, column := first.Position()
-		return invalid(file, line, column, "there is no key %s", strings.Join(first.Key(), "."))
+		key := strings.Join(first.Key(), ".")
+		return invalid(file, line, column, "there is no key %s", key).Meant(spell.Nearest(key, configKeys(reflect.TypeFor[Config](), ""), 3)...)
 	}
 	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, column := at.Position()
 		return invalid(file, line, column, "%s", strings.TrimPrefix(at.Error(), "toml: "))
 	}
 	return invalid(file, 0, 0, "%s", strings.TrimPrefix(err.Error(), "toml: "))
+}
+
+// configKeys are the keys of registry.toml, those of tables with the table's name and a dot before them.
+func configKeys(t reflect.Type, prefix string) (keys []string) {
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		keys = append(keys, prefix+name)
+		kind := f.Type
+		if kind.Kind() == reflect.Slice {
+			kind = kind.Elem()
+		}
+		if kind.Kind() == reflect.Struct {
+			keys = append(keys, configKeys(kind, prefix+name+".")...)
+		}
+	}
+	return keys
 }
 
 func invalid(file string, line, column int, format string, args ...any) *diag.Error {

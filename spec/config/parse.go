@@ -58,7 +58,7 @@ func read(r *tomledit.Reader) (*Config, error) {
 		case "mcp":
 			p.Table(f, p.mcp)
 		default:
-			p.Unknown(f)
+			p.Unknown(f, "registry", "namespace", "forge", "market", "origin", "signer", "hosts", "run", "model", "mcp")
 		}
 	}
 	if err := p.Err(); err != nil {
@@ -88,7 +88,7 @@ func (p *parser) registry(entry tomledit.Field) {
 				p.Fail(f.Value, "log is not the key of a log, NAME+HASH+KEY")
 			}
 		default:
-			p.Unknown(f)
+			p.Unknown(f, "url", "default", "log")
 		}
 	})
 	if r.URL == "" {
@@ -118,7 +118,7 @@ func (p *parser) forge(entry tomledit.Field) {
 		if f.Key == "url" {
 			base = p.url(f, "https", "http", "ssh", "file")
 		} else {
-			p.Unknown(f)
+			p.Unknown(f, "url")
 		}
 	})
 	if base == "" {
@@ -132,7 +132,7 @@ func (p *parser) market(entry tomledit.Field) {
 	p.name(entry, "market")
 	p.Table(entry, func(f tomledit.Field) {
 		if f.Key != "ref" {
-			p.Unknown(f)
+			p.Unknown(f, "ref")
 			return
 		}
 		text = p.Text(f)
@@ -165,7 +165,7 @@ func (p *parser) origin(entry tomledit.Field) {
 		case "token_command":
 			o.TokenCommand = p.command(f)
 		default:
-			p.Unknown(f)
+			p.Unknown(f, "insecure", "ca", "token_env", "token_command")
 		}
 	})
 	key := originKey(entry.Key)
@@ -203,7 +203,7 @@ func (p *parser) signer(entry tomledit.Field) {
 		case "required":
 			s.Required = p.Truth(f)
 		default:
-			p.Unknown(f)
+			p.Unknown(f, "namespace", "key", "issuer", "identity", "trusted_root", "required")
 		}
 	})
 	identity := s.Issuer != "" || s.Identity != "" || s.TrustedRoot != ""
@@ -234,7 +234,7 @@ func (p *parser) command(f tomledit.Field) []string {
 
 func (p *parser) hosts(f tomledit.Field) {
 	if f.Key != "enabled" {
-		p.Unknown(f)
+		p.Unknown(f, "enabled")
 		return
 	}
 	p.c.Hosts = append([]string{}, p.Texts(f)...)

@@ -45,7 +45,7 @@ func (p *parser) runTable(f tomledit.Field) {
 	case "hosts":
 		p.c.Run.Hosts = p.Texts(f)
 	default:
-		p.Unknown(f)
+		p.Unknown(f, "model", "sandbox", "trace", "hosts")
 	}
 }
 
@@ -67,7 +67,7 @@ func (p *parser) model(entry tomledit.Field) {
 				p.Fail(f.Value, "api %q is not chat or responses", m.API)
 			}
 		default:
-			p.Unknown(f)
+			p.Unknown(f, "kind", "base_url", "key_env", "model", "api")
 		}
 	})
 	kind := m.Kind
@@ -94,7 +94,7 @@ func (p *parser) mcp(entry tomledit.Field) {
 		case "key_env":
 			m.KeyEnv = p.variable(f)
 		default:
-			p.Unknown(f)
+			p.Unknown(f, "command", "url", "env", "key_env")
 		}
 	})
 	if (len(m.Command) > 0) == (m.URL != "") {

@@ -49,7 +49,7 @@ func read(r *tomledit.Reader) (*Manifest, error) {
 		case "package":
 			p.Table(f, p.pack)
 		default:
-			p.Unknown(f)
+			p.Unknown(f, "skills", "targets", "namespace", "market", "ack", "package")
 		}
 	}
 	if err := p.Err(); err != nil {
@@ -103,7 +103,7 @@ func (p *parser) skill(entry tomledit.Field) {
 		case "hold_reason":
 			s.HoldReason = p.Text(f)
 		default:
-			p.Unknown(f)
+			p.Unknown(f, "ref", "version", "branch", "tag", "commit", "hold", "hold_reason")
 		}
 		switch f.Key {
 		case "version", "branch", "tag", "commit":
@@ -167,7 +167,7 @@ func (p *parser) target(f tomledit.Field) {
 		vendor := p.Truth(f)
 		p.m.Targets.Vendor = &vendor
 	default:
-		p.Unknown(f)
+		p.Unknown(f, "hosts", "links", "vendor")
 	}
 }
 
@@ -187,7 +187,7 @@ func (p *parser) market(entry tomledit.Field) {
 	text := ""
 	p.Table(entry, func(f tomledit.Field) {
 		if f.Key != "ref" {
-			p.Unknown(f)
+			p.Unknown(f, "ref")
 			return
 		}
 		text = p.Text(f)
@@ -222,7 +222,7 @@ func (p *parser) acks(list tomledit.Field) {
 			case "reason":
 				a.Reason = p.Text(f)
 			default:
-				p.Unknown(f)
+				p.Unknown(f, "code", "name", "winner", "loser", "reason")
 			}
 		}
 		if a.Code == "" || a.Name == "" {
@@ -247,6 +247,6 @@ func (p *parser) pack(f tomledit.Field) {
 		}
 		p.m.Package.Version = s
 	default:
-		p.Unknown(f)
+		p.Unknown(f, "name", "version")
 	}
 }

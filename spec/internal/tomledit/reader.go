@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // A Reader makes values of the fields of one file, for the packages that know what the file means. It keeps the first
@@ -55,11 +56,19 @@ func (r *Reader) Fail(v *Value, format string, args ...any) *diag.Error {
 	return e
 }
 
-// Unknown warns of a key that has no meaning.
-func (r *Reader) Unknown(f Field) {
+// Unknown warns of a key, or a table, that has no meaning; known are those that stand where it does.
+func (r *Reader) Unknown(f Field, known ...string) {
 	line, column := r.Doc.Position(f.Value.Offset)
+	what := "key " + QuoteKey(f.Key)
+	if f.Value.Kind == Table {
+		what = "table [" + QuoteKey(f.Key) + "]"
+	}
+	message := what + " is not known and has no effect"
+	if near := spell.Nearest(f.Key, known, 1); len(near) > 0 {
+		message += "; did you mean " + near[0] + "?"
+	}
 	r.Warnings = append(r.Warnings, diag.Finding{File: r.File, Line: line, Column: column,
-		Rule: "unknown_key", Severity: diag.SeverityWarning, Message: "key " + QuoteKey(f.Key) + " is not known and has no effect"})
+		Rule: "unknown_key", Severity: diag.SeverityWarning, Message: message})
 }
 
 // Table calls each for the fields of f, which is a table.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"slices"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
@@ -30,8 +32,12 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 	if c.Bool("global") {
 		name = "user"
 	}
+	config := c.String("config")
+	if c.Command != nil && slices.ContainsFunc(c.Command.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), "config") }) {
+		config = "" // the command's own flag of that name is about another file
+	}
 	sc, err := scope.Open(scope.Options{
-		Dir: e.cwd, Project: c.String("project"), Scope: name, Config: c.String("config"), Offline: c.Bool("offline"), ExtraRoots: c.StringSlice("root"),
+		Dir: e.cwd, Project: c.String("project"), Scope: name, Config: config, Offline: c.Bool("offline"), ExtraRoots: c.StringSlice("root"),
 		UserAgent: "skl/" + version, Getenv: e.getenv, Tell: u, Progress: u.Progress,
 	})
 	if err != nil {

@@ -64,6 +64,9 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 	if v.Refused != nil || len(v.Claims.Refused) > 0 {
 		out.Refused = "check"
 	}
+	if keys := keyProblems(f, in.Applier.Config.Warnings); len(keys) > 0 {
+		out.add("keys", keys)
+	}
 	out.add("lock", lockProblems(f, v.Claims))
 	drift, signatures := in.verifyProblems(v)
 	out.add("verify", drift)
@@ -93,6 +96,14 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 		out.Refused = "trust_downgrade"
 	}
 	return out, nil
+}
+
+// keyProblems lists the keys of skl.toml and of the configuration that mean nothing: whoever wrote them meant something.
+func keyProblems(f *scope.Files, config []diag.Finding) (wrong []string) {
+	for _, w := range slices.Concat(f.Manifest.Warnings, config) {
+		wrong = append(wrong, diag.Position{File: w.File, Line: w.Line, Column: w.Column}.String()+": "+w.Message)
+	}
+	return wrong
 }
 
 // lockProblems says whether the lock follows from the manifest, and whether each entry is of the source that owns its ref.

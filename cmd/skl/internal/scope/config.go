@@ -39,6 +39,7 @@ func (sc *Scope) readConfig() error {
 		}
 	}
 	sc.Config = config.Merge(files[0], files[1])
+	sc.tellFindings(sc.Config.Warnings)
 	return nil
 }
 

@@ -53,6 +53,7 @@ func (sc *Scope) Load() (*Files, error) {
 		if f.Manifest, err = manifest.Parse(src, sc.Short(f.ManifestPath)); err != nil {
 			return nil, err
 		}
+		sc.tellFindings(f.Manifest.Warnings)
 	case errors.Is(err, fs.ErrNotExist):
 		f.Manifest = manifest.New()
 	default:
@@ -67,6 +68,27 @@ func (sc *Scope) Load() (*Files, error) {
 		f.Lock, err = &lock.Lock{}, nil
 	}
 	return f, err
+}
+
+// mostTold is how many findings of one file are told one by one.
+const mostTold = 10
+
+// tellFindings tells what is wrong with a configuration file and stops nothing, each once.
+func (sc *Scope) tellFindings(findings []diag.Finding) {
+	told := 0
+	for _, f := range findings {
+		line := diag.Position{File: f.File, Line: f.Line, Column: f.Column}.String() + ": " + f.Message
+		if sc.told[line] {
+			continue
+		}
+		if told++; told <= mostTold {
+			sc.Tell.Warn("%s", line)
+		}
+		sc.told[line] = true
+	}
+	if told > mostTold {
+		sc.Tell.Warn("%s: and %s more of this kind", findings[0].File, diag.Count(told-mostTold, "finding"))
+	}
 }
 
 // Changed reports whether the files are not as they were when f was loaded.

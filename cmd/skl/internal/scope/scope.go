@@ -86,11 +86,12 @@ type Scope struct {
 	Registry *registry.Source
 	embedded *embedded.Source
 	tags     *tags
+	told     map[string]bool // findings of configuration files
 }
 
 // Open finds the scope and wires its sources.
 func Open(o Options) (*Scope, error) {
-	sc := &Scope{options: o, Tell: o.Tell, Progress: o.Progress, Getenv: o.Getenv, WorkingDir: o.Dir, Cwd: o.Dir, Home: o.Getenv("HOME")}
+	sc := &Scope{told: map[string]bool{}, options: o, Tell: o.Tell, Progress: o.Progress, Getenv: o.Getenv, WorkingDir: o.Dir, Cwd: o.Dir, Home: o.Getenv("HOME")}
 	if home, err := os.UserHomeDir(); sc.Home == "" && err == nil {
 		sc.Home = home
 	}
