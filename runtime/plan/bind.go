@@ -129,6 +129,7 @@ type binder struct {
 	reads    map[string]bool // names that nodes read
 	found    []diag.Finding  // stop a run
 	warned   []diag.Finding
+	require  string   // a skill that would have a missing op
 	absent   bool     // a dependency that could have had a missing op is not installed
 	meant    []string // candidates for the first unknown op
 }
@@ -183,6 +184,9 @@ func New(ctx context.Context, s *tree.Skill, opt Options) (*Plan, error) {
 		e := refuse(s, opt, b.found).Meant(b.meant...)
 		if b.absent {
 			e = e.Hint("skl install")
+		}
+		if b.require != "" {
+			e = e.Hint("add skl-requires: %s to metadata", b.require)
 		}
 		return nil, e
 	}
@@ -482,10 +486,39 @@ func (b *binder) search(s *tree.Skill, name string) call {
 	case len(absent) > 0:
 		return call{absent: true, problem: fmt.Sprintf("no op %s in %s; it may be in %s, which cannot be read: %s",
 			name, s.Name, strings.Join(absent, ", "), b.whyAbsent(absent[0]))}
-	case len(b.deps) > 0:
-		return call{problem: fmt.Sprintf("no op %s in %s, nor in the skills that it depends on", name, s.Name)}
 	}
-	return call{problem: fmt.Sprintf("no op %s in %s", name, s.Name)}
+	problem := fmt.Sprintf("no op %s in %s", name, s.Name)
+	if len(b.deps) > 0 {
+		problem += ", nor in the skills that it depends on"
+	}
+	if other := b.compatible(s, name); other != "" {
+		problem += "; compatibility names " + other + ", which has it"
+		b.require = other
+	}
+	return call{problem: problem}
+}
+
+// maxCompatibility is how much of the text of compatibility is looked through, in bytes: it has 500 characters at most by rule.
+const maxCompatibility = 1000
+
+// compatible is an installed skill that the text of compatibility names and that has the op, "" if there is none. The
+// text finds no op: it is a hint of what the author could require.
+func (b *binder) compatible(s *tree.Skill, op string) string {
+	if b.opt.Find == nil || s.Doc == nil || s != b.Skill {
+		return ""
+	}
+	text := s.Doc.Compatibility[:min(len(s.Doc.Compatibility), maxCompatibility)]
+	tried := map[string]bool{s.Name: true}
+	for word := range strings.FieldsFuncSeq(text, func(c rune) bool { return c != '-' && (c < 'a' || c > 'z') && (c < '0' || c > '9') }) {
+		if tried[word] || skill.CheckName(word, "") != nil {
+			continue
+		}
+		tried[word] = true
+		if other, err := b.opt.Find(word); err == nil && other != nil && other.Op(op) != nil {
+			return word
+		}
+	}
+	return ""
 }
 
 func (b *binder) whyAbsent(name string) string {

@@ -2,12 +2,17 @@ package form
 
 import (
 	"bytes"
-	"io/fs"
+	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
@@ -41,8 +46,9 @@ func (l *Linter) Lint(q LintRequest) (Linted, error) {
 	}
 	out := Linted{Skills: len(dirs), Findings: []diag.Finding{}}
 	shared := sharedOps(dirs)
+	around := l.around()
 	for i, dir := range dirs {
-		found, err := l.lintDir(dir, q)
+		found, err := l.lintDir(dir, around, q)
 		if err != nil {
 			return Linted{}, err
 		}
@@ -60,14 +66,14 @@ func (l *Linter) Lint(q LintRequest) (Linted, error) {
 }
 
 // lintDir checks one skill, and mends it if that is asked for.
-func (l *Linter) lintDir(dir string, q LintRequest) ([]diag.Finding, error) {
-	found := lintSkill(scope.FilesIn(dir), filepath.Base(dir), q.LintOptions)
+func (l *Linter) lintDir(dir string, around finder, q LintRequest) ([]diag.Finding, error) {
+	found := lintSkill(dir, around, q.LintOptions)
 	if !q.Fix {
 		return found, nil
 	}
 	var err error
 	for pass := 0; len(skill.Fixes(found)) > 0 && pass < maxPasses; pass++ { // a fix can hide another below it
-		if found, err = l.mend(dir, found, q.LintOptions, q.DryRun); err != nil || q.DryRun {
+		if found, err = l.mend(dir, around, found, q.LintOptions, q.DryRun); err != nil || q.DryRun {
 			break
 		}
 	}
@@ -75,7 +81,7 @@ func (l *Linter) lintDir(dir string, q LintRequest) ([]diag.Finding, error) {
 }
 
 // mend applies the fixes that were found, writes the files that changed, and looks again.
-func (l *Linter) mend(dir string, found []diag.Finding, opt skill.LintOptions, dry bool) ([]diag.Finding, error) {
+func (l *Linter) mend(dir string, around finder, found []diag.Finding, opt skill.LintOptions, dry bool) ([]diag.Finding, error) {
 	byFile := map[string][]diag.Finding{}
 	for _, f := range found {
 		if f.Fix != nil {
@@ -101,17 +107,18 @@ func (l *Linter) mend(dir string, found []diag.Finding, opt skill.LintOptions, d
 	if dry {
 		return found, nil
 	}
-	return lintSkill(scope.FilesIn(dir), filepath.Base(dir), opt), nil
+	return lintSkill(dir, around, opt), nil
 }
 
 // lintSkill checks a skill by the rules of its format, and of its tree if it has one.
-func lintSkill(fsys fs.FS, dir string, opt skill.LintOptions) []diag.Finding {
-	found := skill.Lint(fsys, dir, opt)
-	s, err := tree.Load(fsys, dir)
+func lintSkill(dir string, around finder, opt skill.LintOptions) []diag.Finding {
+	fsys, base := scope.FilesIn(dir), filepath.Base(dir)
+	found := skill.Lint(fsys, base, opt)
+	s, err := tree.Load(fsys, base)
 	if err != nil {
 		return found // why it cannot be loaded is among the findings
 	}
-	for _, f := range check.Check(s) {
+	for _, f := range checkCalls(s, filepath.Dir(dir), around) {
 		if opt.Strict && f.Severity == diag.SeverityWarning {
 			f.Severity = diag.SeverityError
 		}
@@ -119,6 +126,93 @@ func lintSkill(fsys fs.FS, dir string, opt skill.LintOptions) []diag.Finding {
 	}
 	diag.SortFindings(found)
 	return found
+}
+
+// A finder finds a skill by name for one in a directory beside it: the neighbour of that name, else the installed one; nil if
+// there is none.
+type finder func(beside, name string) (*tree.Skill, error)
+
+// around looks for installed skills once, and only when one is asked for.
+func (l *Linter) around() finder {
+	listing := sync.OnceValues(func() (roots.Listing, error) { return l.Scope.Discover(context.Background(), []string{}) })
+	return func(beside, name string) (*tree.Skill, error) {
+		if at := filepath.Join(beside, name); scope.Exists(filepath.Join(at, skill.FileName)) {
+			return tree.Load(scope.FilesIn(at), name)
+		}
+		installed, err := listing()
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(installed.Skills, func(r roots.Record) bool { return r.Name == name && r.State == roots.Active })
+		if i < 0 {
+			return nil, nil
+		}
+		files, err := scope.FilesOf(installed.Skills[i])
+		if err != nil {
+			return nil, err
+		}
+		return tree.Load(files, name)
+	}
+}
+
+// checkCalls checks the tree of a skill. Of calls that its own ops do not answer to, it says what a run would, which looks into the
+// skills that this one requires.
+func checkCalls(s *tree.Skill, beside string, around finder) []diag.Finding {
+	found := check.Check(s)
+	requires := apply.Requires(s.Doc)
+	about := func(f diag.Finding) bool { return f.Rule == check.UnknownOp || f.Rule == check.Arity }
+	if s.Tree == nil || len(requires) == 0 && !slices.ContainsFunc(found, about) {
+		return found
+	}
+	_, err := plan.New(context.Background(), s, plan.Options{Depends: requires, Find: func(name string) (*tree.Skill, error) { return around(beside, name) }})
+	refusal, _ := errors.AsType[plan.Refusal](err)
+	isHere := func(f diag.Finding) bool { return about(f) && !strings.HasPrefix(f.File, "../") }
+	said := slices.DeleteFunc(slices.Clone(refusal.Findings), func(f diag.Finding) bool { return !isHere(f) })
+	var out []diag.Finding
+	for _, f := range found { // an op that nothing calls may call what is not there: binding says nothing of it
+		if !about(f) {
+			out = append(out, f)
+			continue
+		}
+		if i := slices.IndexFunc(said, func(o diag.Finding) bool { return o.File == f.File && o.Line == f.Line }); i >= 0 {
+			f.Message = said[i].Message
+			said = slices.Delete(said, i, i+1)
+			out = append(out, f)
+		} else if op := calledAt(s, f); op == "" || !provided(op, requires, beside, around) {
+			out = append(out, f)
+		}
+	}
+	return append(out, said...)
+}
+
+// calledAt is the op that the node at the place of a finding calls, "" if none does.
+func calledAt(s *tree.Skill, f diag.Finding) (op string) {
+	look := func(n *tree.Node) bool {
+		if n.Kind == tree.Call && n.Pos.File == f.File && n.Pos.Line == f.Line {
+			op = n.Name
+		}
+		return true
+	}
+	if s.Tree != nil {
+		tree.Walk(s.Tree.Nodes, look)
+	}
+	for _, o := range s.Ops {
+		if o.Tree != nil {
+			tree.Walk(o.Tree.Nodes, look)
+		}
+	}
+	return op
+}
+
+// provided reports whether exactly one of the skills that are required has the op.
+func provided(op string, requires []string, beside string, around finder) bool {
+	n := 0
+	for _, name := range requires {
+		if other, err := around(beside, name); err == nil && other != nil && other.Op(op) != nil {
+			n++
+		}
+	}
+	return n == 1
 }
 
 // sharedOps is what can be said of the skills in dirs only when they are looked at together, by the index of dirs.
