@@ -163,7 +163,11 @@ func (m *Machine) leaveOp(ctx context.Context, f *frame) error {
 	n, c := f.node, f.callee
 	outs, schema := m.declared(f)
 	value, given := f.Return, f.Returned
-	wants := len(n.Outs) > 0 || schema != nil && m.s.plan.Skill.Strict
+	var explored *plan.Schema // of the Agent section, whose work the op does
+	if n.Kind == tree.Explore {
+		explored = m.s.plan.AgentSchema()
+	}
+	wants := len(n.Outs) > 0 || (schema != nil || explored != nil) && m.s.plan.Skill.Strict
 	if !given && wants {
 		value, given = m.collected(f, outs, schema)
 	}
@@ -178,6 +182,9 @@ func (m *Machine) leaveOp(ctx context.Context, f *frame) error {
 	}
 	if given {
 		if err := m.checkOutput(n, c, schema, value); err != nil {
+			return err
+		}
+		if err := m.checkOutput(n, plan.Callee{Op: &tree.Op{Name: "EXPLORE"}}, explored, value); err != nil {
 			return err
 		}
 	}

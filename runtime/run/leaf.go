@@ -267,7 +267,10 @@ func values(bound map[string]any) json.RawMessage {
 // visitBind does "bind x = …". What is no value is asked of the model.
 func (m *Machine) visitBind(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
 	m.begin(n, path, nil)
-	value, ok := m.sum(m.s.plan.Expr(n))
+	value, ok, err := m.sum(m.s.plan.Expr(n))
+	if err != nil {
+		return placed(err, n)
+	}
 	if !ok {
 		v, err := m.fillLeaf(ctx, leaf{purpose: model.Leaf, path: path, node: n, text: n.Text, outs: []string{n.Var}, isolated: m.top().Agent})
 		if err != nil {

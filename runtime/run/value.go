@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/skl-project/skl/runtime/plan"
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/cond"
 )
@@ -47,15 +48,23 @@ func (m *Machine) value(v tree.Value) (value any, missing string) {
 	return m.literal(v.Text), ""
 }
 
-// sum evaluates the right side of a bind node; ok is false for natural language.
-func (m *Machine) sum(e plan.Expr) (total any, ok bool) {
+// sum evaluates the right side of a bind node; ok is false for natural language. A name without a value is an error: bound onward, it
+// would be a value that nobody gave. A bare word is such a name if some node binds it.
+func (m *Machine) sum(e plan.Expr) (total any, ok bool, err error) {
 	if e.Phrase != "" || len(e.Parts) == 0 {
-		return nil, false
+		return nil, false, nil
 	}
 	for i, part := range e.Parts {
 		x, missing := m.value(part)
+		if missing == "" {
+			missing = m.unboundWord(part)
+		}
 		if missing != "" {
-			m.warn(CodeUnbound, missing+" has no value")
+			why, lost := m.lost(missing)
+			if lost {
+				why = ": " + why
+			}
+			return nil, true, diag.New(diag.Unmet, CodeUnbound, "%s has no value%s", diag.Printable(missing), why)
 		}
 		if i == 0 {
 			total = x
@@ -63,7 +72,24 @@ func (m *Machine) sum(e plan.Expr) (total any, ok bool) {
 			total = plus(total, x)
 		}
 	}
-	return total, true
+	return total, true, nil
+}
+
+// unboundWord is a bare word in v that some node binds and that has no value now, "" if there is none.
+func (m *Machine) unboundWord(v tree.Value) string {
+	switch v.Kind {
+	case tree.Word:
+		if _, ok := m.lookup(v.Text); !ok && m.s.plan.Names(v.Text) {
+			return v.Text
+		}
+	case tree.List:
+		for _, item := range v.Items {
+			if name := m.unboundWord(item); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // plus adds numbers, joins lists, and puts all else together as text.

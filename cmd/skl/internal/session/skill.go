@@ -26,13 +26,18 @@ type Runnable struct {
 	As    string // how a command names it: its name, or for a folder a path
 	Dir   string // "skl:NAME" if embedded
 	trust string
+	masks []string // other copies of its name that differ, as they are called
 	Files fs.FS
 	Skill *tree.Skill
 	Plan  *plan.Plan
 }
 
-// Runnable finds the skill that arg means: the first active copy of a name, or a folder with a SKILL.md.
+// Runnable finds the skill that arg means: the first active copy of a name, the copy that NAME@SCOPE or NAME@SCOPE:PATH names, or a
+// folder with a SKILL.md.
 func (rs *Runs) Runnable(ctx context.Context, arg string) (*Runnable, error) {
+	if name, _, ok := strings.Cut(arg, "@"); ok && ref.IsWord(name) && !scope.Exists(filepath.Join(scope.Absolute(rs.Scope.Cwd, arg), skill.FileName)) {
+		return rs.runnableNamed(ctx, arg)
+	}
 	if !ref.IsWord(arg) && !strings.HasPrefix(arg, "skl:") {
 		return rs.runnableAt(arg)
 	}
@@ -55,6 +60,9 @@ func (rs *Runs) Bound(ctx context.Context, arg string) (*Runnable, error) {
 // Ready is Bound for a skill that a person runs: it refuses one that is for agents only.
 func (rs *Runs) Ready(ctx context.Context, arg string) (*Runnable, error) {
 	r, err := rs.Bound(ctx, arg)
+	if err == nil && len(r.masks) > 0 {
+		rs.Scope.Tell.Note("%s is the copy in %s, which masks others that differ: %s", r.Name, rs.Scope.Short(r.Dir), diag.Brief(strings.Join(r.masks, ", "), 300))
+	}
 	if err == nil && !r.Skill.Doc.Invocation.ByUser() {
 		err = diag.New(diag.Refused, "invocation", "%s says model_invocation: %s, so people do not run it", r.Name, r.Skill.Doc.Invocation)
 	}
@@ -78,7 +86,7 @@ func (rs *Runs) runnableAt(path string) (*Runnable, error) {
 }
 
 // runnableNamed is the active copy of an installed skill, and nothing else that a name could mean, such as a folder that
-// somebody made here. "skl:NAME" is the copy that comes with skl.
+// somebody made here. "skl:NAME" is the copy that comes with skl, NAME@SCOPE that of a scope, also where another one masks it.
 func (rs *Runs) runnableNamed(ctx context.Context, name string) (*Runnable, error) {
 	l, err := rs.Scope.Discover(ctx, nil)
 	if err != nil {
@@ -88,13 +96,22 @@ func (rs *Runs) runnableNamed(ctx context.Context, name string) (*Runnable, erro
 	if err != nil {
 		return nil, err
 	}
+	qualified := strings.Contains(name, "@")
 	i := slices.IndexFunc(found, func(r roots.Record) bool {
-		return r.Path == name || r.State == roots.Active && !strings.HasPrefix(name, "skl:")
+		return r.Path == name || (r.State == roots.Active || qualified && r.State == roots.Shadowed) && !strings.HasPrefix(name, "skl:")
 	})
 	if i < 0 {
 		return nil, notActive(found[0])
 	}
 	r := &Runnable{Dir: found[i].Path, trust: found[i].Trust}
+	if qualified {
+		r.As = scope.Quote(found[i].Qualified)
+	}
+	for _, other := range found {
+		if !qualified && other.State == roots.Shadowed && other.Digest != found[i].Digest {
+			r.masks = append(r.masks, other.Qualified)
+		}
+	}
 	if r.Files, err = scope.FilesOf(found[i]); err != nil {
 		return nil, err
 	}
