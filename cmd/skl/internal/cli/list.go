@@ -262,8 +262,8 @@ func (w *world) printFields(records []roots.Record, fields []string) error {
 
 func whichCommand() command {
 	return command{name: "which", args: "NAME", group: "Copies", usage: "print the path of the copy that wins", output: inspect.Winner{}, complete: "skill",
-		example: "skl which pdf\nskl which pdf --host claude-code\ncat \"$(skl which pdf)/SKILL.md\"",
-		flags:   []cli.Flag{hostFlag("the copy that the agent `HOST` loads")},
+		example: "skl which pdf\nskl which pdf --all\nskl which pdf --host claude-code\ncat \"$(skl which pdf)/SKILL.md\"",
+		flags:   []cli.Flag{hostFlag("the copy that the agent `HOST` loads"), &cli.BoolFlag{Name: "all", Usage: "print the paths of all copies, the one that wins first"}},
 		run: func(ctx context.Context, w *world, c *cli.Context) error {
 			name, err := oneName(c)
 			if err != nil {
@@ -275,7 +275,9 @@ func whichCommand() command {
 			}
 			w.ui.Print("%s", out.Path)
 			for _, r := range out.Copies {
-				if r.Path != out.Path {
+				if r.Path != out.Path && c.Bool("all") {
+					w.ui.Print("%s", r.Path)
+				} else if r.Path != out.Path {
 					w.ui.Note("also %s [%s]", w.Short(r.Path), r.State)
 				}
 			}
