@@ -133,7 +133,7 @@ func (s *Searcher) skillRoots(ctx context.Context) (list []directory, err error)
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		list = append(list, directory{name: filepath.ToSlash(s.Scope.Short(r.Path)), dir: dir, extra: []string{"!*"}})
+		list = append(list, directory{name: filepath.ToSlash(s.Scope.Short(r.Path)), dir: dir, extra: []string{"!*", "/.skl/"}}) // receipts are no text of a skill
 	}
 	return list, nil
 }
