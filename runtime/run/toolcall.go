@@ -74,9 +74,9 @@ func (c *caller) call(ctx context.Context, name string, input json.RawMessage) m
 		input = encode(string(input))
 	}
 	c.mu.Lock()
-	if c.waiting {
+	if c.waiting || c.final != nil {
 		c.mu.Unlock()
-		return model.ToolResult{Text: "not called: the run waits for a person", IsError: true}
+		return model.ToolResult{Text: "not called: the run " + map[bool]string{true: "waits for a person", false: "has its result"}[c.waiting], IsError: true}
 	}
 	acts := c.acts(name)
 	c.calls++

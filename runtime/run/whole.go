@@ -55,6 +55,11 @@ func (m *Machine) visitWhole(ctx context.Context, f *frame, n *tree.Node, path s
 				continue
 			}
 		}
+		if text, ok := value.(string); ok && strings.TrimSpace(text) == "" { // nothing was given, which is not an empty text
+			const why = "the model ended without a result"
+			value, m.st.Unfilled = nil, map[string]string{ResultField: why}
+			m.warn("response_null", ResultField+" of the response is null: "+why)
+		}
 		m.assign(ResultField, value)
 		m.st.Response = map[string]any{ResultField: value}
 		m.emit(Event{Kind: Bound, Path: path, Node: n.ID, Name: ResultField, Value: encode(value)})

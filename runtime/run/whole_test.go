@@ -202,3 +202,33 @@ func TestWholePrompt(t *testing.T) {
 		t.Errorf("%+v", effects)
 	}
 }
+
+// A model that ends without a word gave no result: it is null, with the reason. After finalize nothing of the same turn is called.
+func TestWholeEnds(t *testing.T) {
+	p := prose(t, "", "Do it.\n")
+	got, err := (&run.Runner{Model: &steady{answer: " \n"}, Tools: &project{}}).Run(t.Context(), p, "")
+	if err != nil || got.Status != run.OK || got.Response["result"] != nil || got.Unfilled["result"] != "the model ended without a result" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	world := &project{}
+	m := turns{{Calls: []model.Call{{Name: "finalize", Input: json.RawMessage(`{"result":"first"}`)}, {Name: "finalize", Input: json.RawMessage(`{"result":"second"}`)},
+		{Name: "write", Input: json.RawMessage(`{"path":"b"}`)}}}}
+	got, err = (&run.Runner{Model: m, Tools: finalizing{world}}).Run(t.Context(), p, "")
+	if err != nil || got.Response["result"] != "first" || len(world.acted) > 0 {
+		t.Errorf("%+v, %v, acted %q", got, err, world.acted)
+	}
+}
+
+// turns is a model that says these, one after the other.
+type turns []model.Turn
+
+func (turns) Name() string                     { return "turns" }
+func (turns) Capabilities() model.Capabilities { return model.Capabilities{Tools: true} }
+
+func (s turns) Fill(ctx context.Context, r model.Request) (model.Reply, error) {
+	return model.Loop(ctx, r, func(context.Context, model.Said) (model.Turn, error) {
+		turn := s[0]
+		s = s[1:]
+		return turn, nil
+	})
+}
