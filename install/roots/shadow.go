@@ -212,7 +212,7 @@ func warnUngated(records []*Record) {
 			}
 		}
 		for _, limits := range order {
-			r.warn("W_UNGATED", limits+" is not kept by "+strings.Join(byLimits[limits], ", "))
+			r.warn("W_UNGATED", limits+": not kept by "+strings.Join(byLimits[limits], ", "))
 		}
 	}
 }
