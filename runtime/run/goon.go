@@ -24,14 +24,11 @@ func (m *Machine) begun(e effect, key string) *past {
 	m.s.mu.Lock()
 	defer m.s.mu.Unlock()
 	p := h.effects[key]
-	if p == nil || p.done != nil || len(p.tools)+len(p.turns) == 0 || !p.goesOn(e) || !e.whole && m.anew(e) {
+	if p == nil || p.done != nil || len(p.tools)+len(p.turns) == 0 || !p.goesOn(e) || !e.whole && m.consents(e) { // a person lets it begin again, or says what it gave
 		return nil
 	}
 	return p
 }
-
-// anew reports whether a person lets e begin again, or says what it gave.
-func (m *Machine) anew(e effect) bool { return m.consents(e) }
 
 // goesOn reports whether e is the same leaf as the one that p is of.
 func (p *past) goesOn(e effect) bool {

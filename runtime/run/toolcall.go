@@ -27,7 +27,7 @@ type caller struct {
 	readOnly bool
 	wait     func(error) // ends the request: a call needs a person's leave and nobody is there, or the budget is spent
 
-	harmless func(name string) bool
+	harmless map[string]bool // tools that only read, by name; nil before the first call
 
 	mu      sync.Mutex
 	calls   int
@@ -58,13 +58,12 @@ func (c *caller) acts(name string) bool {
 		return false
 	}
 	if c.harmless == nil {
-		tools := map[string]bool{}
+		c.harmless = map[string]bool{}
 		for _, t := range c.m.s.r.Tools.For(true) {
-			tools[t.Name] = true
+			c.harmless[t.Name] = true
 		}
-		c.harmless = func(name string) bool { return tools[name] }
 	}
-	return !c.harmless(name)
+	return !c.harmless[name]
 }
 
 // call is [model.Request.Call].

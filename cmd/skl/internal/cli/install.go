@@ -88,14 +88,18 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Bool("strict") && !c.Bool("all") {
 		return diag.New(diag.Misuse, "usage", "--strict belongs to --all: all skills or none")
 	}
+	ci := w.Getenv("CI") == "true" || w.Getenv("CI") == "1"
+	frozen := c.Bool("frozen") || ci && len(refs)+len(names) == 0 && scope.Exists(filepath.Join(w.Base, "skl.lock"))
+	if c.Bool("gate") && (frozen || c.Bool("list") || c.Bool("link") || c.Bool("dry-run")) {
+		return diag.New(diag.Misuse, "usage", "--gate is about what an install left here, and goes with none of --dry-run, --frozen (as in CI), --list and --link").Hint("skl install --gate")
+	}
 	if c.Bool("list") {
 		return w.listRefs(ctx, refs)
 	}
 	if c.Bool("link") {
 		return w.link(ctx, c, refs)
 	}
-	ci := w.Getenv("CI") == "true" || w.Getenv("CI") == "1"
-	if c.Bool("frozen") || ci && len(refs)+len(names) == 0 && scope.Exists(filepath.Join(w.Base, "skl.lock")) {
+	if frozen {
 		if len(refs)+len(names) > 0 {
 			return diag.New(diag.Misuse, "usage", "--frozen installs what skl.lock says and takes no reference")
 		}

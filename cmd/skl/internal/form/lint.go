@@ -15,6 +15,7 @@ import (
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/check"
@@ -136,6 +137,9 @@ type finder func(beside, name string) (*tree.Skill, error)
 func (l *Linter) around() finder {
 	listing := sync.OnceValues(func() (roots.Listing, error) { return l.Scope.Discover(context.Background(), []string{}) })
 	return func(beside, name string) (*tree.Skill, error) {
+		if !ref.IsWord(name) {
+			return nil, nil // who requires it wrote a path, or nothing that a directory could be called
+		}
 		if at := filepath.Join(beside, name); scope.Exists(filepath.Join(at, skill.FileName)) {
 			return tree.Load(scope.FilesIn(at), name)
 		}

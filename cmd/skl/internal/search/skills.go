@@ -226,9 +226,12 @@ func (s *Searcher) findInstalled(ctx context.Context, found *skillsFound) error 
 		return err
 	}
 	f, _ := s.Scope.Load()
+	people := map[string]bool{} // names of skills that no model may start
+	for _, r := range l.Skills {
+		people[r.Name] = people[r.Name] || r.State == roots.Active && !r.ByModel()
+	}
 	for _, k := range list {
-		people := slices.ContainsFunc(l.Skills, func(r roots.Record) bool { return r.Name == k.Name && r.State == roots.Active && !r.ByModel() })
-		one := Skill{PeopleOnly: people, Name: k.Name, Version: k.Version, Description: k.Description, Installed: true, Tokens: k.Tokens}
+		one := Skill{PeopleOnly: people[k.Name], Name: k.Name, Version: k.Version, Description: k.Description, Installed: true, Tokens: k.Tokens}
 		if f != nil && f.Lock != nil {
 			if locked, ok := f.Lock.Skill(k.Name); ok && locked.Source == "registry" {
 				one.Ref = apply.SubjectOf(locked).Name
