@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 )
 
@@ -40,6 +41,15 @@ func Variable(ecosystem string) string {
 		return "GOMODCACHE"
 	}
 	return "R_LIBS"
+}
+
+// Names lists packages for a sentence, each with its ecosystem.
+func Names(packages []skill.Dependency) string {
+	names := make([]string, len(packages))
+	for i, d := range packages {
+		names[i] = d.Name + " (" + d.Ecosystem + ")"
+	}
+	return diag.Printable(strings.Join(names, ", "))
 }
 
 // plain are names that mean nothing else to a shell or an interpreter.

@@ -219,7 +219,7 @@ func (r Refusal) Error() string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s: %s (%s)", diag.Position{File: f.File, Line: f.Line, Column: f.Column}, f.Message, f.Rule)
+		fmt.Fprintf(&b, "%s (%s)", f.Sentence(), f.Rule)
 	}
 	return b.String()
 }

@@ -26,6 +26,11 @@ type Finding struct {
 	Fix      *Fix     `json:"fix"`
 }
 
+// Sentence is f in one line: its place and what is said.
+func (f Finding) Sentence() string {
+	return Position{File: f.File, Line: f.Line, Column: f.Column}.String() + ": " + f.Message
+}
+
 // A Fix is a mechanical edit that removes the finding: the bytes [Start, End)
 // of File are replaced by Text. Offsets are in bytes from the start of the file.
 type Fix struct {

@@ -7,7 +7,6 @@ import (
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/runtime/needs"
 	"github.com/skl-project/skl/spec/attest"
-	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/skill"
 )
@@ -55,19 +54,17 @@ func (a *Applier) stamp(l *lock.Lock) func(name string, r roots.Receipt) roots.S
 
 // gate says which packages a skill needs and are not here, with the commands that install them.
 func (a *Applier) gate(wanted []skill.Dependency, dir string) string {
-	places := needs.Places{Dirs: []string{a.Cwd, dir}, Home: cmp.Or(a.Getenv("HOME"), a.Getenv("USERPROFILE")), Getenv: a.Getenv}
-	missing := places.Missing(wanted)
+	missing := a.Packages(dir).Missing(wanted)
 	if len(missing) == 0 {
 		return ""
 	}
-	var names, commands []string
+	var commands []string
 	for _, m := range missing {
-		names = append(names, m.Name+" ("+m.Ecosystem+")")
 		if c := needs.Install(m); c != "" {
 			commands = append(commands, c)
 		}
 	}
-	why := "it needs packages that are not here: " + diag.Printable(strings.Join(names, ", "))
+	why := "it needs packages that are not here: " + needs.Names(missing)
 	if len(commands) > 0 {
 		why += "; to install them: " + strings.Join(commands, "    ")
 	}

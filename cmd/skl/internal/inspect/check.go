@@ -101,7 +101,7 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 // keyProblems lists the keys of skl.toml and of the configuration that mean nothing: whoever wrote them meant something.
 func keyProblems(f *scope.Files, config []diag.Finding) (wrong []string) {
 	for _, w := range slices.Concat(f.Manifest.Warnings, config) {
-		wrong = append(wrong, diag.Position{File: w.File, Line: w.Line, Column: w.Column}.String()+": "+w.Message)
+		wrong = append(wrong, w.Sentence())
 	}
 	return wrong
 }

@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/within"
+	"github.com/skl-project/skl/runtime/needs"
 	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -58,6 +60,11 @@ func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing,
 		Hosts:      hostIDs, Acks: acks, Linked: linked, Getenv: sc.Getenv, CacheDir: sc.Dirs.Cache, System: skills.FS(),
 		Signed: signed, Gate: sc.Gate,
 	})
+}
+
+// Packages are the places where what a skill in dir needs is looked for.
+func (sc *Scope) Packages(dir string) needs.Places {
+	return needs.Places{Dirs: []string{sc.Cwd, dir}, Home: cmp.Or(sc.Getenv("HOME"), sc.Getenv("USERPROFILE")), Getenv: sc.Getenv}
 }
 
 // Copies finds the copies of a name, or refuses with near names.

@@ -77,7 +77,7 @@ const mostTold = 10
 func (sc *Scope) tellFindings(findings []diag.Finding) {
 	told := 0
 	for _, f := range findings {
-		line := diag.Position{File: f.File, Line: f.Line, Column: f.Column}.String() + ": " + f.Message
+		line := f.Sentence()
 		if sc.told[line] {
 			continue
 		}

@@ -1,9 +1,6 @@
 package session
 
 import (
-	"cmp"
-	"strings"
-
 	"github.com/skl-project/skl/runtime/needs"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -18,13 +15,8 @@ func (rs *Runs) fits(r *Runnable, args string) error {
 		return nil
 	}
 	v1 := r.Skill.Doc.V1
-	places := needs.Places{Dirs: []string{rs.Scope.Cwd, r.Dir}, Home: cmp.Or(rs.Scope.Getenv("HOME"), rs.Scope.Getenv("USERPROFILE")), Getenv: rs.Scope.Getenv}
-	if missing := places.Missing(v1.LibraryDepends); len(missing) > 0 {
-		names := make([]string, len(missing))
-		for i, m := range missing {
-			names[i] = m.Name + " (" + m.Ecosystem + ")"
-		}
-		return diag.New(diag.Unmet, "library_missing", "%s needs packages that are not here: %s", r.Name, diag.Printable(strings.Join(names, ", "))).
+	if missing := rs.Scope.Packages(r.Dir).Missing(v1.LibraryDepends); len(missing) > 0 {
+		return diag.New(diag.Unmet, "library_missing", "%s needs packages that are not here: %s", r.Name, needs.Names(missing)).
 			Hint("install them, or name the directory that holds them in %s", needs.Variable(missing[0].Ecosystem))
 	}
 	for _, d := range v1.LibraryDepends {
