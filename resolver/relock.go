@@ -17,16 +17,17 @@ import (
 type Named struct {
 	Name string
 	Want
+	Root  string        // where the manifest wants it installed, as lock.Skill has it
 	Where diag.Position // of the manifest's entry
 }
 
 // Stale returns the names whose lock entry does not follow from the manifest: missing,
-// of another ref, or not wanted. A lock with none is fresh. What an entry says of who requires it
+// of another ref or root, or not wanted. A lock with none is fresh. What an entry says of who requires it
 // counts for nothing. Whether the entry of a ref is also of the source that owns the ref, [Resolver.Agree] says.
 func Stale(wants []Named, l *lock.Lock) []string {
 	var stale []string
 	for _, w := range wants {
-		if s, ok := l.Skill(w.Name); !ok || s.Ref != w.Ref.String() {
+		if s, ok := l.Skill(w.Name); !ok || s.Ref != w.Ref.String() || s.Root != w.Root {
 			stale = append(stale, w.Name)
 		}
 	}
@@ -96,7 +97,8 @@ func (rs *Resolver) Relock(ctx context.Context, wants []Named, old *lock.Lock, u
 	if err := errors.Join(errs...); err != nil {
 		return nil, first(errs)
 	}
-	for _, e := range entries {
+	for i, e := range entries {
+		e.Root = wants[i].Root
 		next.Set(e)
 	}
 	return next, nil

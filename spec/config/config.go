@@ -8,6 +8,7 @@
 //	[origin."host:port"]   insecure, ca, token_env, token_command
 //	[[signer]]             namespace, key or issuer and identity, trusted_root, required
 //	[hosts]                enabled
+//	[roots]                before, after
 //	[run]                  model, sandbox, trace, hosts
 //	[model.NAME]           kind, base_url, key_env, model, api
 //	[mcp.NAME]             command or url, env, key_env
@@ -21,6 +22,7 @@ package config
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -39,6 +41,8 @@ type Config struct {
 	Origins    map[string]Origin // "host", or "host:port" for other ports than 443 → how to talk to it
 	Signers    []Signer          // in the order of the files
 	Hosts      []string          // enabled agent hosts; nil when the file does not say
+	Before     []string          // roots that are searched before the user's own, in order, as rootpath writes them
+	After      []string          // and after them
 	Run        Run
 	Models     map[string]Model // by the name that --model takes
 	MCP        map[string]MCP   // by namespace
@@ -79,7 +83,7 @@ type Origin struct {
 
 // Merge combines the machine's file with the user's; either may be nil. Each
 // named table and each key is the user's if the user has it, as a whole: a user's
-// [origin."h"] does not inherit the machine's token. Signers of both count. If the user has a default
+// [origin."h"] does not inherit the machine's token. Signers of both count, and search paths of both, the user's first. If the user has a default
 // registry, the machine's is none. The result cannot be edited.
 func Merge(machine, user *Config) *Config {
 	c := &Config{Registries: map[string]Registry{}, Namespaces: map[string]string{}, Forges: map[string]string{},
@@ -105,6 +109,7 @@ func Merge(machine, user *Config) *Config {
 		if from.Hosts != nil {
 			c.Hosts = from.Hosts
 		}
+		c.Before, c.After = slices.Concat(from.Before, c.Before), slices.Concat(from.After, c.After)
 		c.Warnings = append(c.Warnings, from.Warnings...)
 	}
 	return c

@@ -32,6 +32,10 @@ token_command = ["pass", "show", "git"]
 insecure = true
 token_env = "LOCAL_TOKEN"
 
+[roots]
+before = ["/srv/first"]
+after = ["/srv/skills"]
+
 [hosts]
 enabled = ["codex"]
 colour = "blue"
@@ -58,6 +62,7 @@ func TestParse(t *testing.T) {
 			"localhost":             {Insecure: true, TokenEnv: "LOCAL_TOKEN"},
 		},
 		Hosts:  []string{"codex"},
+		Before: []string{"/srv/first"}, After: []string{"/srv/skills"},
 		Models: map[string]Model{}, MCP: map[string]MCP{},
 	}
 	got := *c
@@ -65,7 +70,7 @@ func TestParse(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
-	if len(c.Warnings) != 1 || c.Warnings[0].Line != 25 || !strings.Contains(c.Warnings[0].Message, "colour") {
+	if len(c.Warnings) != 1 || c.Warnings[0].Line != 29 || !strings.Contains(c.Warnings[0].Message, "colour") {
 		t.Errorf("warnings are %+v", c.Warnings)
 	}
 	if !c.Origin("LOCALHOST").Insecure || !c.Origin("localhost:443").Insecure || c.Origin("localhost:80").Insecure {
@@ -97,6 +102,8 @@ func TestParseRefuses(t *testing.T) {
 		{"sandbox that is none", "[run]\nsandbox = \"maybe\"\n", "config.toml:2:11", "auto, strict or off"},
 		{"mcp server without a way in", "[mcp.a]\nenv = [\"X\"]\n", "config.toml:1:6", "command or a url"},
 		{"mcp server with two", "[mcp.a]\ncommand = [\"x\"]\nurl = \"https://a\"\n", "config.toml:1:6", "command or a url"},
+		{"search path that depends on where skl is started", "[roots]\nafter = [\"skills\"]\n", "config.toml:2:10", "no absolute path"},
+		{"search path that is none", "[roots]\nbefore = [\"/\"]\n", "config.toml:2:11", "no place for skills"},
 		{"table that is none", "market = 1\n", "config.toml:1:10", "not a table"},
 	}
 	for _, tt := range tests {
@@ -120,6 +127,8 @@ acme = "forge:github"
 token_env = "MINE"
 [market.own]
 ref = "./market"
+[roots]
+after = ["~/skills"]
 `)
 	c := Merge(machine, user)
 	if name, _, _ := c.DefaultRegistry(); name != "mine" || c.Registries["corp"] != (Registry{URL: "https://skills.corp.example"}) {
@@ -127,6 +136,9 @@ ref = "./market"
 	}
 	if c.Namespaces["acme"] != "forge:github" || len(c.Markets) != 2 || !slices.Equal(c.Hosts, []string{"codex"}) {
 		t.Errorf("merged: %+v", c)
+	}
+	if !slices.Equal(c.Before, []string{"/srv/first"}) || !slices.Equal(c.After, []string{"~/skills", "/srv/skills"}) {
+		t.Errorf("search paths are %q and %q", c.Before, c.After)
 	}
 	if o := c.Origin("git.corp.example:8443"); o.TokenEnv != "MINE" || o.TokenCommand != nil || o.CA != "" {
 		t.Errorf("the user's origin inherits from the machine's: %+v", o)

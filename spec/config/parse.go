@@ -9,6 +9,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/internal/tomledit"
 	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/rootpath"
 )
 
 // Parse reads src, the content of file, which is named in errors.
@@ -51,6 +52,8 @@ func read(r *tomledit.Reader) (*Config, error) {
 			p.signers(f)
 		case "hosts":
 			p.Table(f, p.hosts)
+		case "roots":
+			p.Table(f, p.roots)
 		case "run":
 			p.Table(f, p.runTable)
 		case "model":
@@ -58,7 +61,7 @@ func read(r *tomledit.Reader) (*Config, error) {
 		case "mcp":
 			p.Table(f, p.mcp)
 		default:
-			p.Unknown(f, "registry", "namespace", "forge", "market", "origin", "signer", "hosts", "run", "model", "mcp")
+			p.Unknown(f, "registry", "namespace", "forge", "market", "origin", "signer", "hosts", "roots", "run", "model", "mcp")
 		}
 	}
 	if err := p.Err(); err != nil {
@@ -230,6 +233,16 @@ func (p *parser) command(f tomledit.Field) []string {
 		p.Fail(f.Value, "%s is not a program and its arguments", f.Key)
 	}
 	return args
+}
+
+// roots reads search paths, which depend on no directory that skl is started in.
+func (p *parser) roots(f tomledit.Field) {
+	p.Search(f, &p.c.Before, &p.c.After)
+	for _, item := range f.Value.Items {
+		if item.Kind == tomledit.String && rootpath.IsLocal(item.Str()) {
+			p.Fail(item, "%q is no absolute path, and does not start with ~/", item.Str())
+		}
+	}
 }
 
 func (p *parser) hosts(f tomledit.Field) {

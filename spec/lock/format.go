@@ -40,6 +40,7 @@ func (w *writer) skill(s Skill) {
 	w.str("tree", string(s.Tree))
 	w.number("files", int64(s.Files))
 	w.number("bytes", s.Bytes)
+	w.str("root", s.Root)
 	w.list("requires", s.Requires)
 	w.list("required_by", s.RequiredBy)
 	w.list("permissions", s.Permissions)

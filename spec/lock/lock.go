@@ -61,6 +61,8 @@ type Skill struct {
 	Files    int
 	Bytes    int64
 
+	Root string // where skl.toml says that it is installed, as rootpath writes it; "" is the canonical root
+
 	Requires    []string
 	RequiredBy  []string
 	Permissions []string

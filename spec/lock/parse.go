@@ -132,6 +132,8 @@ func (p *parser) skill(table *tomledit.Value) Skill {
 			s.Files = int(p.Number(f))
 		case "bytes":
 			s.Bytes = p.Number(f)
+		case "root":
+			s.Root = p.Root(f)
 		case "requires":
 			s.Requires = p.Texts(f)
 		case "required_by":

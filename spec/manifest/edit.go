@@ -34,6 +34,7 @@ func (m *Manifest) SetSkill(name string, s Skill) error {
 		{"branch", quoted(old.Branch), quoted(s.Branch)},
 		{"tag", quoted(old.Tag), quoted(s.Tag)},
 		{"commit", quoted(string(old.Commit)), quoted(string(s.Commit))},
+		{"root", quoted(old.Root), quoted(s.Root)},
 		{"hold", truth(old.Hold), truth(s.Hold)},
 		{"hold_reason", quoted(old.HoldReason), quoted(s.HoldReason)},
 	}

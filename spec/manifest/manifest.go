@@ -1,5 +1,5 @@
 // Package manifest reads and edits skl.toml: the skills that a project asks for,
-// where they go, which source owns a namespace, which conflicts were accepted,
+// where they go, where else skills are searched, which source owns a namespace, which conflicts were accepted,
 // and in a skill's own folder what publish publishes.
 //
 // The file belongs to its author. Edits replace the bytes of what changes and
@@ -12,6 +12,8 @@
 package manifest
 
 import (
+	"cmp"
+
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/internal/tomledit"
 	"github.com/skl-project/skl/spec/ref"
@@ -29,6 +31,7 @@ type Manifest struct {
 	Markets    map[string]string // name → ref of the marketplace, without which refs "market:NAME/plugin" lead nowhere
 	Acks       []Ack
 	Package    Package
+	Roots      Search
 	Warnings   []diag.Finding // keys that are not known
 
 	file string
@@ -45,6 +48,8 @@ type Skill struct {
 	Tag     string // one that is not a version
 	Commit  ref.Commit
 
+	Root string // where it is installed, as rootpath writes it; "" is Targets.Root
+
 	Hold       bool // update leaves it alone
 	HoldReason string
 }
@@ -53,7 +58,14 @@ type Skill struct {
 type Targets struct {
 	Hosts  []string // agent hosts that get links
 	Links  string   // auto, symlink, junction or copy; "" means auto
+	Root   string   // where skills are installed, as rootpath writes it; "" is the canonical root
 	Vendor *bool    // whether installed skills are committed; nil means not decided
+}
+
+// Search are further roots, in the order in which they are searched, as rootpath writes them.
+type Search struct {
+	Before []string // before the scope's own
+	After  []string // after them
 }
 
 // An Ack accepts one conflict between two copies of a skill.
@@ -107,6 +119,13 @@ func (m *Manifest) Where(name string) diag.Position {
 	}
 	line, column := m.doc.Position(v.Offset)
 	return diag.Position{File: m.file, Line: line, Column: column}
+}
+
+// RootOf is where the skill of a name is installed, as rootpath writes it; "" is the canonical root. A name without an entry is
+// installed where those are that say nothing.
+func (m *Manifest) RootOf(name string) string {
+	s, _ := m.Skill(name)
+	return cmp.Or(s.Root, m.Targets.Root)
 }
 
 // WhereHost is the place of an agent in targets.hosts, the zero Position if it is not there.

@@ -108,6 +108,11 @@ func TestParseRefuses(t *testing.T) {
 		{"hold that is text", "[skills]\na = { ref = \"o/a\", hold = \"yes\" }\n", "skl.toml:2:27", "not true or false"},
 		{"unknown kind of link", "[targets]\nlinks = \"hard\"\n", "skl.toml:2:9", "one of auto"},
 		{"hosts that are no list", "[targets]\nhosts = \"x\"\n", "skl.toml:2:9", "not a list"},
+		{"a root further up", "[targets]\nroot = \"../x\"\n", "skl.toml:2:8", "no place for skills"},
+		{"a root of git's", "[skills]\na = { ref = \"o/a\", root = \".git/hooks\" }\n", "skl.toml:2:27", "no place for skills"},
+		{"a root that is an agent's", "[targets]\nroot = \".claude\"\n", "skl.toml:2:8", "starts with"},
+		{"search paths that are no list", "[roots]\nbefore = \"x\"\n", "skl.toml:2:10", "not a list"},
+		{"a search path further up", "[roots]\nafter = [\"a\", \"../x\"]\n", "skl.toml:2:15", "no place for skills"},
 		{"binding without a kind", "[namespace]\nacme = \"corp\"\n", "skl.toml:2:8", "not registry:NAME"},
 		{"ack without a name", "[[ack]]\ncode = \"W_X\"\n", "skl.toml:1:3", "needs code and name"},
 		{"package without a namespace", "[package]\nname = \"pdf\"\n", "skl.toml:2:8", "not namespace/name"},
@@ -258,7 +263,7 @@ func FuzzEdit(f *testing.F) {
 		name := []string{"a", "b", "pdf", "brain", "dot", "x.y"}[rnd.IntN(6)]
 		switch rnd.IntN(5) {
 		case 0:
-			s := Skill{name, "o/r", "", "", "", "", rnd.IntN(2) == 0, []string{"", "why"}[rnd.IntN(2)]}
+			s := Skill{name, "o/r", "", "", "", "", []string{"", ".claude/skills", "vendor/skills"}[rnd.IntN(3)], rnd.IntN(2) == 0, []string{"", "why"}[rnd.IntN(2)]}
 			*[]*string{&s.Version, &s.Branch, &s.Tag}[rnd.IntN(3)] = "1.2"
 			err = m.SetSkill(name, s)
 			if i := slices.IndexFunc(want.Skills, func(s Skill) bool { return s.Name == name }); i >= 0 {

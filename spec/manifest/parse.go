@@ -48,8 +48,10 @@ func read(r *tomledit.Reader) (*Manifest, error) {
 			p.acks(f)
 		case "package":
 			p.Table(f, p.pack)
+		case "roots":
+			p.Table(f, func(f tomledit.Field) { p.Search(f, &p.m.Roots.Before, &p.m.Roots.After) })
 		default:
-			p.Unknown(f, "skills", "targets", "namespace", "market", "ack", "package")
+			p.Unknown(f, "skills", "targets", "namespace", "market", "ack", "package", "roots")
 		}
 	}
 	if err := p.Err(); err != nil {
@@ -98,12 +100,14 @@ func (p *parser) skill(entry tomledit.Field) {
 				p.Fail(f.Value, "commit %q of skill %s is not a full commit id", text, s.Name)
 			}
 			s.Commit = commit
+		case "root":
+			s.Root = p.Root(f)
 		case "hold":
 			s.Hold = p.Truth(f)
 		case "hold_reason":
 			s.HoldReason = p.Text(f)
 		default:
-			p.Unknown(f, "ref", "version", "branch", "tag", "commit", "hold", "hold_reason")
+			p.Unknown(f, "ref", "version", "branch", "tag", "commit", "root", "hold", "hold_reason")
 		}
 		switch f.Key {
 		case "version", "branch", "tag", "commit":
@@ -163,11 +167,13 @@ func (p *parser) target(f tomledit.Field) {
 		default:
 			p.Fail(f.Value, "links is %q; it is one of auto, symlink, junction, copy", f.Value.Text)
 		}
+	case "root":
+		p.m.Targets.Root = p.Root(f)
 	case "vendor":
 		vendor := p.Truth(f)
 		p.m.Targets.Vendor = &vendor
 	default:
-		p.Unknown(f, "hosts", "links", "vendor")
+		p.Unknown(f, "hosts", "links", "root", "vendor")
 	}
 }
 

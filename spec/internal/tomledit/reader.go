@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/rootpath"
 	"github.com/skl-project/skl/spec/spell"
 )
 
@@ -132,6 +133,35 @@ func (r *Reader) Texts(f Field) []string {
 		}
 	}
 	return slices.Clone(list)
+}
+
+// Root is the path of a root that f holds: see [rootpath.Check].
+func (r *Reader) Root(f Field) string {
+	s := r.Text(f)
+	if err := rootpath.Check(s); err != nil {
+		r.Fail(f.Value, "%s %q is no place for skills: %w", f.Key, s, err)
+	}
+	return s
+}
+
+// Search reads a field of [roots]: which roots are searched before or after those of a scope. A list that is there is not nil.
+func (r *Reader) Search(f Field, before, after *[]string) {
+	into := map[string]*[]string{"before": before, "after": after}[f.Key]
+	if into == nil {
+		r.Unknown(f, "before", "after")
+		return
+	}
+	list, ok := f.Value.Strings()
+	if !ok {
+		r.Fail(f.Value, "%s is not a list of strings", f.Key)
+		return
+	}
+	for i, s := range list {
+		if err := rootpath.Check(s); err != nil {
+			r.Fail(f.Value.Items[i], "%q is no place for skills: %w", s, err)
+		}
+	}
+	*into = append([]string{}, list...)
 }
 
 // Visible reports whether s is one line of text without control or invisible characters.
