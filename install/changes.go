@@ -33,6 +33,7 @@ type Change struct {
 	Commit      ref.Commit  `json:"commit"`
 	Digest      string      `json:"digest"`
 	Root        string      `json:"root"`
+	MovedFrom   string      `json:"moved_from,omitempty"` // the root that it lies in now, if that is another
 	Links       []string    `json:"links"`
 	Files       int         `json:"files"`
 	Bytes       int64       `json:"bytes"`
@@ -50,6 +51,11 @@ type Change struct {
 
 // Before is the tree digest of the release that is there now, "" if there is none.
 func (c Change) Before() string { return string(c.have.Receipt.Tree) }
+
+// Moves reports whether all that changes is the root.
+func (c Change) Moves() bool {
+	return c.MovedFrom != "" && c.Action == Update && c.have.Strays[0].Receipt.Tree == c.want.Tree
+}
 
 // Stays are the paths of copies that someone edited and that stay as they are.
 func (c Change) Stays() []string { return c.stays }
@@ -100,6 +106,8 @@ const (
 	Edited  Why = "edited"  // it has local edits
 	// EditedCopy is a copy in place of a link that has local edits.
 	EditedCopy Why = "edited copy"
+	// Disabled is a skill that was put aside, and that its new root would bring back.
+	Disabled Why = "disabled"
 )
 
 // Any reports whether something would be written.
@@ -114,6 +122,28 @@ type Options struct {
 	Prune bool // remove skills that are not wanted any more
 	Links []string
 	Copy  bool // link roots hold copies instead of links
+
+	Homes   map[string]string   // by skill: its root, where that is not the one of the Diff
+	LinksOf map[string][]string // by root: instead of Links
+}
+
+// home is the root of a skill, and the directories that get a link to it.
+func (o Options) home(root, name string) (home string, links []string) {
+	if home = cmp.Or(o.Homes[name], o.Homes[""], root); home != root {
+		return home, o.LinksOf[home]
+	}
+	return root, o.Links
+}
+
+// homes are the roots to which something is written, sorted.
+func (c Changes) homes() (dirs []string) {
+	for _, change := range c.List {
+		if change.plan.receipt && change.Action != Remove {
+			dirs = append(dirs, change.Root)
+		}
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
 }
 
 // Diff compares what is wanted with what is there. It reads no files.
@@ -131,7 +161,7 @@ func Diff(root string, want []lock.Skill, have map[string]Have, opt Options) Cha
 			continue
 		}
 		c := Change{Action: Remove, Name: name, From: h.Receipt.Version, Version: h.Receipt.Version, Source: h.Receipt.Source,
-			Commit: h.Receipt.Commit, Digest: string(h.Receipt.Tree), Root: root, Links: []string{}, have: h}
+			Commit: h.Receipt.Commit, Digest: string(h.Receipt.Tree), Root: cmp.Or(opt.Homes[name], opt.Homes[""], root), Links: []string{}, have: h}
 		c.plan = plan{content: h.Present, receipt: true, dropLinks: h.OurLinks}
 		if h.Edits != nil {
 			if !opt.Force {
@@ -143,6 +173,7 @@ func Diff(root string, want []lock.Skill, have map[string]Have, opt Options) Cha
 		if opt.Force {
 			c.plan.keepLinks, c.stays = c.stays, nil
 		}
+		out.Conflicts = append(out.Conflicts, c.strayEdits(h, opt)...)
 		out.List = append(out.List, c)
 	}
 	slices.SortFunc(out.List, func(a, b Change) int { return cmp.Compare(a.Name, b.Name) })
@@ -157,6 +188,7 @@ func Diff(root string, want []lock.Skill, have map[string]Have, opt Options) Cha
 
 func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict) {
 	var conflicts []Conflict
+	root, links := opt.home(root, w.Name)
 	c := Change{Name: w.Name, To: w.Version, Version: w.Version, Source: w.Source, Commit: w.Commit, Digest: string(w.Tree),
 		Root: root, Links: []string{}, Files: w.Files, Bytes: w.Bytes, Signer: signedBy(w.Signer), want: w, have: h}
 	c.Permissions.Added, c.Permissions.Removed = compare(h.Permissions, w.Permissions)
@@ -184,8 +216,32 @@ func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict
 		c.Action, c.From = Held, h.Receipt.Version
 		conflicts = append(conflicts, Conflict{w.Name, h.Path, Edited, h.Edits})
 	}
+	if len(h.Strays) > 0 {
+		c.plan.receipt, c.MovedFrom = true, h.Strays[0].Root
+		switch c.Action {
+		case Keep:
+			c.Action = Link
+		case Add:
+			c.Action, c.From = Update, h.Strays[0].Receipt.Version
+		}
+	}
+	conflicts = append(conflicts, c.strayEdits(h, opt)...)
+	opt.Links = links
 	conflicts = append(conflicts, c.diffLinks(h, opt)...)
 	return c, conflicts
+}
+
+// strayEdits are the conflicts of a skill that moved and was edited where it lay.
+func (c *Change) strayEdits(h Have, opt Options) (conflicts []Conflict) {
+	for _, at := range h.Strays {
+		switch {
+		case at.Off:
+			conflicts = append(conflicts, Conflict{c.Name, at.Path, Disabled, nil})
+		case at.Edits != nil && !opt.Force:
+			conflicts = append(conflicts, Conflict{c.Name, at.Path, Edited, at.Edits})
+		}
+	}
+	return conflicts
 }
 
 // editedPlaces are the places of copies that someone edited, sorted.

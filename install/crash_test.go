@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 
 // The world of these tests has two states. In state 1 the skills s00 to s39 have
 // content 1; in state 2 s00 to s24 have content 2, s25 to s29 are as before, s30 to s39
-// are gone and s40 to s49 are new: adds, updates, removals and keeps of 50 skills.
+// are gone and s40 to s49 are new: adds, updates, removals and keeps of 50 skills. Some live in other roots, or move: see homes.
 func wanted(state int) []lock.Skill {
 	var want []lock.Skill
 	for i := range 50 {
@@ -105,6 +105,9 @@ func move(dir string, state int, step func(string) error) error {
 	ctx := context.Background()
 	in := installerIn(dir)
 	in.step = step
+	claude, tools := filepath.Join(dir, ".claude", "skills"), filepath.Join(dir, "tools", "skills")
+	in.Roots, in.Homes = []string{claude, tools}, homes(state, claude, tools)
+	in.LinksOf = map[string][]string{claude: {in.Root}, tools: {claude, in.Root}}
 	want := wanted(state)
 	have, err := in.Survey(ctx, want, nil, false)
 	if err != nil {
@@ -117,10 +120,19 @@ func move(dir string, state int, step func(string) error) error {
 	for _, s := range want {
 		l.Set(s)
 	}
-	changes := Diff(in.Root, want, have, Options{Prune: true, Links: in.Links})
+	changes := in.Diff(want, have, Options{Prune: true})
 	_, err = in.Apply(ctx, changes, Files{LockPath: filepath.Join(dir, "skl.lock"), Lock: l.Format(),
 		ManifestPath: filepath.Join(dir, "skl.toml"), Manifest: fmt.Appendf(nil, "# state %d\n", state)})
 	return err
+}
+
+// homes are the roots of the skills that do not live in the canonical one: in state 2 some moved there with and without new
+// content, one moved back, some are new there, and some that were there are gone.
+func homes(state int, claude, tools string) map[string]string {
+	if state == 1 {
+		return map[string]string{"s07": tools, "s08": tools, "s35": tools, "s36": claude}
+	}
+	return map[string]string{"s05": claude, "s06": tools, "s08": claude, "s25": claude, "s26": tools, "s45": claude, "s46": tools, "s35": tools, "s36": claude}
 }
 
 // look describes everything in dir but what is machine-local.
@@ -170,7 +182,7 @@ func whole(t *testing.T, dir string) {
 			trees[s.Name] = append(trees[s.Name], s.Tree)
 		}
 	}
-	for _, root := range []string{".agents/skills", ".claude/skills"} {
+	for _, root := range []string{".agents/skills", ".claude/skills", "tools/skills"} {
 		entries, err := os.ReadDir(filepath.Join(dir, root))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)

@@ -38,15 +38,22 @@ type FetchFunc func(ctx context.Context, s lock.Skill, sink bundle.Sink) error
 // An Installer works on one canonical root. Its fields are set before first use.
 type Installer struct {
 	Site
-	Links    []string // directories that get a link for each skill, absolute
-	Copy     bool     // they get copies: links cannot be made here, or are not wanted
-	Exact    bool     // skl.toml says which: what is of the other kind is replaced
-	Junction bool     // they get junctions: Windows
+	Links    []string            // directories that get a link for each skill, absolute
+	LinksOf  map[string][]string // by root: the directories for the skills there, where that is not Root
+	Copy     bool                // they get copies: links cannot be made here, or are not wanted
+	Exact    bool                // skl.toml says which: what is of the other kind is replaced
+	Junction bool                // they get junctions: Windows
 	Store    *store.Store
 	Fetch    FetchFunc
 	Progress diag.Progress
 
 	step func(string) error // fault injection
+}
+
+// Diff is [Diff] of the installation: opt says nothing of roots and links.
+func (in *Installer) Diff(want []lock.Skill, have map[string]Have, opt Options) Changes {
+	opt.Links, opt.LinksOf, opt.Homes, opt.Copy = in.Links, in.LinksOf, in.Homes, in.Copy
+	return Diff(in.Root, want, have, opt)
 }
 
 // Have is what lies at the place of a skill.
@@ -61,6 +68,7 @@ type Have struct {
 	Tree        bundle.Digest // of a directory that is not managed; "" if it is no bundle
 	Links       map[string]LinkState
 	OurLinks    []string // links and copies that the receipt says are ours and that are, absolute
+	Strays      []Stray  // the same skill in other roots, from before it moved
 	Permissions []string // accepted so far, from the lock
 }
 
@@ -68,9 +76,13 @@ type Have struct {
 // has a receipt there. With full, content is re-hashed even if its times say that it is unchanged.
 func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lock, full bool) (map[string]Have, error) {
 	have := map[string]Have{}
-	receipts, bad := roots.Receipts(in.Root)
+	receipts, bad := in.Receipts()
 	if len(bad) > 0 {
 		return nil, bad[0]
+	}
+	strays, err := in.Strays()
+	if err != nil {
+		return nil, err
 	}
 	drifts, err := in.CheckAll(ctx, receipts, full)
 	if err != nil {
@@ -93,11 +105,15 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 		if _, ok := have[w.Name]; ok {
 			continue
 		}
-		h := Have{Path: join(in.Root, w.Name)}
-		if h.Present = in.Dir.Exists(h.Path); h.Present {
+		h := Have{Path: join(in.Home(w.Name), w.Name), Strays: strays[w.Name]}
+		if h.Present = in.Dir.Exists(h.Path) && !in.isOurs(h.Path, h.Strays); h.Present {
 			h.Tree = in.treeOf(h.Path, bundle.FromFS)
 		}
 		have[w.Name] = h
+	}
+	for name, h := range have { // what nobody wants in a root that is not the installation's alone stays
+		h.Strays = strays[name]
+		have[name] = h
 	}
 	for name, h := range have {
 		if err := in.surveyLinks(name, &h, full); err != nil {
@@ -120,6 +136,9 @@ func (in *Installer) surveyLinks(name string, h *Have, full bool) error {
 		if err != nil {
 			return err
 		}
+		if p.State == LinkForeign && in.isOurs(path, h.Strays) {
+			p.State = LinkStale // it leads to where the skill was, or is that
+		}
 		h.Links[path] = p.State
 		rel, err := filepath.Rel(in.Base, path)
 		if err != nil || !slices.Contains(h.Receipt.Links, filepath.ToSlash(rel)) {
@@ -129,14 +148,41 @@ func (in *Installer) surveyLinks(name string, h *Have, full bool) error {
 			h.OurLinks = append(h.OurLinks, path)
 		}
 	}
+	for _, at := range h.Strays {
+		for _, rel := range at.Receipt.Links {
+			path := filepath.Join(in.Base, filepath.FromSlash(rel))
+			if _, seen := h.Links[path]; seen || path == h.Path {
+				continue
+			}
+			p, err := in.look(path, name, at.Receipt, full)
+			if err != nil {
+				return err
+			}
+			if in.isOurs(path, h.Strays) || p.Copy && (p.State == LinkOurs || p.State == LinkStale) {
+				h.Links[path], h.OurLinks = LinkStale, append(h.OurLinks, path)
+			}
+		}
+	}
 	return nil
 }
 
 // Place is where the skill of the root is: directly below it, or, if it was disabled, below
 // disabled in what lies aside of it.
 func (s Site) Place(name string) (path string, isDisabled bool) {
-	path = join(s.Root, name)
-	if aside := filepath.Join(roots.Aside(s.Root), disabled, name); !s.Dir.Exists(path) && s.Dir.Exists(aside) {
+	return s.placeIn(s.Home(name), name)
+}
+
+// isOurs reports whether what lies at path is a stray itself, or leads to one.
+func (s Site) isOurs(path string, strays []Stray) bool {
+	text, err := s.Dir.Readlink(path)
+	return slices.ContainsFunc(strays, func(at Stray) bool {
+		return path == at.Path || err == nil && Target(path, text) == Target(path, at.Path)
+	})
+}
+
+func (s Site) placeIn(root, name string) (path string, isDisabled bool) {
+	path = join(root, name)
+	if aside := filepath.Join(roots.Aside(root), disabled, name); !s.Dir.Exists(path) && s.Dir.Exists(aside) {
 		return aside, true
 	}
 	return path, false
@@ -144,16 +190,30 @@ func (s Site) Place(name string) (path string, isDisabled bool) {
 
 // CheckAll is [roots.CheckAll], with disabled skills looked at where they are.
 func (s Site) CheckAll(ctx context.Context, receipts []roots.Receipt, full bool) ([]roots.Drift, error) {
-	drifts, err := roots.CheckAll(ctx, s.Root, receipts, full)
-	for i, r := range receipts {
+	drifts := make([]roots.Drift, len(receipts))
+	for _, root := range s.All() {
+		var here []roots.Receipt
+		var at []int
+		for i, r := range receipts {
+			if s.Home(r.Name) == root {
+				here, at = append(here, r), append(at, i)
+			}
+		}
+		found, err := roots.CheckAll(ctx, root, here, full)
+		for i, r := range here {
+			if err != nil {
+				return nil, err
+			}
+			if _, off := s.Place(r.Name); off {
+				found[i], err = roots.Check(filepath.Join(roots.Aside(root), disabled), r.Name, r, true)
+			}
+			drifts[at[i]] = found[i]
+		}
 		if err != nil {
 			return nil, err
 		}
-		if _, off := s.Place(r.Name); off {
-			drifts[i], err = roots.Check(filepath.Join(roots.Aside(s.Root), disabled), r.Name, r, true)
-		}
 	}
-	return drifts, err
+	return drifts, nil
 }
 
 // treeOf is the tree digest of a directory as read sees it, "" if it is none or not a bundle.
@@ -314,6 +374,11 @@ func (in *Installer) stage(ctx context.Context, t *Transaction, c Changes, repor
 			copied++
 		}
 	}
+	for _, root := range c.homes() {
+		if err := t.MkdirAll(filepath.Join(root, ".skl")); err != nil {
+			return err
+		}
+	}
 	for i, change := range c.List {
 		if !change.plan.receipt || change.Action == Remove {
 			continue
@@ -351,7 +416,12 @@ func (in *Installer) stage(ctx context.Context, t *Transaction, c Changes, repor
 			return err
 		}
 	}
-	return t.ignoreState()
+	for _, root := range c.homes() {
+		if err := t.ignoreState(root); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // summarise reads a directory that stays as it is, to write a receipt for it.
@@ -412,10 +482,13 @@ func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, repo
 		if c.plan.content && !c.plan.backup {
 			t.Remove(target)
 		}
-		if path := roots.ReceiptPath(in.Root, c.Name); in.Dir.Exists(path) {
+		if path := roots.ReceiptPath(in.Home(c.Name), c.Name); in.Dir.Exists(path) {
 			t.Remove(path)
 		}
-		return nil
+		return in.leaveStrays(t, c, report)
+	}
+	if err := in.leaveStrays(t, c, report); err != nil {
+		return err
 	}
 	if c.plan.content {
 		if err := t.Replace(target, stagedTree(t, c)); err != nil {
@@ -430,13 +503,33 @@ func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, repo
 	if !c.plan.receipt {
 		return nil
 	}
-	return t.Replace(roots.ReceiptPath(in.Root, c.Name), stagedReceipt(t, c))
+	return t.Replace(roots.ReceiptPath(in.Home(c.Name), c.Name), stagedReceipt(t, c))
 }
 
-func stagedTree(t *Transaction, c Change) string { return filepath.Join(t.Stage(), "tree-"+c.Name) }
+// leaveStrays adds what becomes of a skill's files in the roots where it no longer belongs: they go, what someone edited to the
+// backups.
+func (in *Installer) leaveStrays(t *Transaction, c Change, report *Report) error {
+	for _, at := range c.have.Strays {
+		switch {
+		case !in.Dir.Exists(at.Path):
+		case at.Edits != nil:
+			if err := in.keep(t, c.Name, at.Path, report); err != nil {
+				return err
+			}
+		case !slices.Contains(c.plan.addLinks, at.Path): // where a link takes its place
+			t.Remove(at.Path)
+		}
+		t.Remove(roots.ReceiptPath(at.Root, c.Name))
+	}
+	return nil
+}
+
+func stagedTree(t *Transaction, c Change) string {
+	return t.staged(filepath.Join(c.Root, c.Name), "tree-"+c.Name)
+}
 
 func stagedReceipt(t *Transaction, c Change) string {
-	return filepath.Join(t.Stage(), "receipt-"+c.Name)
+	return t.staged(roots.ReceiptPath(c.Root, c.Name), "receipt-"+c.Name)
 }
 
 func (in *Installer) receipt(c Change, sum bundle.Summary) roots.Receipt {
@@ -470,8 +563,8 @@ func files(sum bundle.Summary) map[string]roots.File {
 }
 
 // ignoreState keeps what is machine-local out of version control. Receipts are committed.
-func (t *Transaction) ignoreState() error {
-	path := filepath.Join(t.site.Root, ".skl", ".gitignore")
+func (t *Transaction) ignoreState(root string) error {
+	path := filepath.Join(root, ".skl", ".gitignore")
 	if t.site.Dir.Exists(path) {
 		return nil
 	}
@@ -513,6 +606,9 @@ func (c Conflict) Err() error {
 	if c.Why == Foreign {
 		return diag.New(diag.Unmet, "foreign_files", "%s exists and was not installed by skl", c.Path).
 			Hint("move it away, or compare first: skl digest %s", c.Path)
+	}
+	if c.Why == Disabled {
+		return diag.New(diag.Unmet, "disabled", "%s is disabled, and cannot move to another root that way", c.Path).Hint("skl enable %s", c.Name)
 	}
 	if c.Why == EditedCopy {
 		return diag.New(diag.Unmet, "local_edits", "%s is a copy of the skill that has local edits", c.Path).

@@ -5,22 +5,25 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/rootpath"
 )
 
 // journal is the written form of a Transaction. It is machine-local and short-lived, so
 // its paths are absolute.
 type journal struct {
 	Version int      `json:"v"`
-	Root    string   `json:"root"`           // real path of the root it belongs to
-	Base    uint64   `json:"base,omitempty"` // inode of Site.Base, so that another directory of the same path is told apart; 0 means unknown
-	Stage   string   `json:"stage"`          // directory that holds staged directories and replaced content
-	Made    []string `json:"made"`           // directories this transaction created, outermost first
+	Root    string   `json:"root"`            // real path of the root it belongs to
+	Base    uint64   `json:"base,omitempty"`  // inode of Site.Base, so that another directory of the same path is told apart; 0 means unknown
+	Roots   []string `json:"roots,omitempty"` // others that skills are installed in
+	Stage   string   `json:"stage"`           // directory that holds staged directories and replaced content
+	Made    []string `json:"made"`            // directories this transaction created, outermost first
 	Ops     []op     `json:"ops"`
 	Commit  op       `json:"commit"`
 	Old     string   `json:"old"`              // sha256 of the commit target's content before, "" if it did not exist
@@ -93,6 +96,14 @@ func (s Site) parseJournal(text []byte) (journal, error) {
 func (j journal) check(s Site) (bad string, ok bool) {
 	if j.Root != s.realRoot() {
 		return j.Root, false
+	}
+	if len(s.Places) > 1 || s.Places[0] != s.Base { // not confined to a project: its own configuration says where skills go
+		for _, root := range j.Roots {
+			if !filepath.IsAbs(root) || filepath.Clean(root) != root || rootpath.Check(filepath.ToSlash(root)) != nil {
+				return root, false
+			}
+		}
+		s.Places = slices.Concat(s.Places, j.Roots)
 	}
 	asides := []string{roots.Aside(s.Root), filepath.Join(s.Root, ".skl")}
 	stages := func(path string) bool {

@@ -79,10 +79,18 @@ func (in *Installer) Places(receipts []roots.Receipt, full bool) ([]Place, error
 	return out, nil
 }
 
-// paths are the places of in.Links for a skill, then the others that its receipt lists.
+// LinkDirs are the directories that get a link to the skill of a name.
+func (in *Installer) LinkDirs(name string) []string {
+	if home := in.Home(name); home != in.Root {
+		return in.LinksOf[home]
+	}
+	return in.Links
+}
+
+// paths are the places of LinkDirs for a skill, then the others that its receipt lists.
 func (in *Installer) paths(name string, r roots.Receipt) []string {
 	var paths []string
-	for _, dir := range in.Links {
+	for _, dir := range in.LinkDirs(name) {
 		paths = append(paths, join(dir, name))
 	}
 	for _, rel := range r.Links {
@@ -110,14 +118,14 @@ func (in *Installer) look(path, name string, r roots.Receipt, full bool) (Place,
 	case info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0: // a junction is irregular
 		text, err := in.Dir.Readlink(path)
 		switch {
-		case err != nil || Target(path, text) != Target(path, join(in.Root, name)):
+		case err != nil || Target(path, text) != Target(path, join(in.Home(name), name)):
 			p.fault(LinkForeign, FaultForeign, "is a link that leads elsewhere")
 		case in.Exact && in.Copy:
 			p.fault(LinkStale, FaultKind, "is a link where skl.toml wants a copy")
 		default:
 			p.State = LinkOurs
 		}
-	case info.Mode().IsRegular() && in.isLinkText(path, join(in.Root, name)):
+	case info.Mode().IsRegular() && in.isLinkText(path, join(in.Home(name), name)):
 		p.fault(LinkStale, FaultText, "is a text file that holds what the link should be")
 	case !info.IsDir():
 		p.fault(LinkForeign, FaultForeign, "is not a link that skl made")
@@ -218,9 +226,9 @@ func (in *Installer) planLink(ctx context.Context, t *Transaction, c Change, lin
 			t.Remove(own)
 		}
 		if in.Junction {
-			return t.ReplaceJunction(link, join(in.Root, c.Name))
+			return t.ReplaceJunction(link, join(in.Home(c.Name), c.Name))
 		}
-		return t.ReplaceLink(link, LinkText(link, join(in.Root, c.Name)))
+		return t.ReplaceLink(link, LinkText(link, join(in.Home(c.Name), c.Name)))
 	}
 	var sum bundle.Summary
 	err := t.stageAt(link, func(path string) (err error) {
@@ -270,10 +278,10 @@ func (in *Installer) isCopyReceipt(link, name string) bool {
 func (in *Installer) copyReceipt(c Change, sum bundle.Summary) roots.Receipt {
 	r := in.receipt(c, sum)
 	r.Links, r.Files = nil, files(sum)
-	if rel, err := filepath.Rel(in.Base, join(in.Root, c.Name)); err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(in.Base, join(in.Home(c.Name), c.Name)); err == nil && filepath.IsLocal(rel) {
 		r.CopyOf = filepath.ToSlash(rel)
 	} else {
-		r.CopyOf = filepath.Base(in.Root) + "/" + c.Name
+		r.CopyOf = filepath.Base(in.Home(c.Name)) + "/" + c.Name
 	}
 	return r
 }

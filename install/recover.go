@@ -113,13 +113,18 @@ func youngerThan(dir *within.Dir, path string, t time.Time) bool {
 
 // removeStages removes what transactions left that did not come to their journal.
 func (s Site) removeStages() error {
-	for _, dir := range []string{filepath.Join(s.Root, ".skl"), s.aside()} {
+	dirs := []string{s.aside()}
+	for _, root := range s.All() {
+		dirs = append(dirs, filepath.Join(root, ".skl"))
+	}
+	for i, dir := range append(dirs, s.Roots...) {
 		entries, err := s.Dir.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		for _, e := range entries {
-			if strings.HasPrefix(e.Name(), stagePrefix) || strings.HasPrefix(e.Name(), besidePrefix) {
+			stage := i < len(dirs) && strings.HasPrefix(e.Name(), stagePrefix) // in a root itself that may be the name of a skill
+			if stage || strings.HasPrefix(e.Name(), besidePrefix) {
 				if err := s.Dir.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 					return err
 				}

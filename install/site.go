@@ -1,9 +1,11 @@
 package install
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/install/roots"
@@ -15,11 +17,13 @@ import (
 // A Site is where an installation is: its root, what it may write to, and where its
 // journal is kept. Paths are absolute and clean.
 type Site struct {
-	Base   string      // directory that links in receipts are relative to: the project or the home directory
-	Root   string      // canonical root
-	Dir    *within.Dir // all reading and writing goes through it
-	Places []string    // directories below which a transaction may change something
-	State  string      // the user's state directory; journals are below it, never in Base
+	Base   string            // directory that links in receipts are relative to: the project or the home directory
+	Root   string            // canonical root
+	Homes  map[string]string // by skill, "" is any other: the root that it is installed in, where that is not Root
+	Roots  []string          // those of Homes, and others in which skills of the installation may be left from before; without Root
+	Dir    *within.Dir       // all reading and writing goes through it
+	Places []string          // directories below which a transaction may change something
+	State  string            // the user's state directory; journals are below it, never in Base
 }
 
 // Confine returns a Site whose Dir is confined to base, the top directory of a project.
@@ -29,6 +33,61 @@ func Confine(base, root, state string) (Site, error) {
 		return Site{}, err
 	}
 	return Site{Base: base, Root: root, Dir: dir, Places: []string{base}, State: state}, nil
+}
+
+// Home is the root that the skill of a name is installed in.
+func (s Site) Home(name string) string { return cmp.Or(s.Homes[name], s.Homes[""], s.Root) }
+
+// All are Root and the other roots.
+func (s Site) All() []string { return append([]string{s.Root}, s.Roots...) }
+
+// Receipts are the usable receipts of the skills of s, sorted by name, and an error for each that is not. Those of copies that
+// agents load are left out, and those of skills that moved: see Strays.
+func (s Site) Receipts() (receipts []roots.Receipt, bad []error) {
+	for i, root := range s.All() {
+		found, errs := roots.Receipts(root)
+		bad = append(bad, errs...)
+		for _, r := range found {
+			if home := s.Home(r.Name); home == root && (i == 0 || r.CopyOf == "") {
+				receipts = append(receipts, r)
+			}
+		}
+	}
+	slices.SortFunc(receipts, func(a, b roots.Receipt) int { return strings.Compare(a.Name, b.Name) })
+	return receipts, bad
+}
+
+// A Stray is a skill of an installation that lies in another of its roots than where it belongs, because that changed.
+type Stray struct {
+	Root    string // the one that it lies in
+	Path    string
+	Off     bool // it is disabled, and Path is aside of Root
+	Receipt roots.Receipt
+	Edits   []string // local edits, nil if there are none
+}
+
+// Strays finds skills that lie where they no longer belong, by name.
+func (s Site) Strays() (map[string][]Stray, error) {
+	strays := map[string][]Stray{}
+	for _, root := range s.All() {
+		found, _ := roots.Receipts(root) // what cannot be used is an error of Receipts
+		for _, r := range found {
+			if r.CopyOf != "" || s.Home(r.Name) == root {
+				continue
+			}
+			at := Stray{Root: root, Receipt: r}
+			at.Path, at.Off = s.placeIn(root, r.Name)
+			d, err := roots.Check(filepath.Dir(at.Path), r.Name, r, true)
+			if err != nil {
+				return nil, err
+			}
+			if s.Dir.Exists(at.Path) && d.Edited() {
+				at.Edits = d.List()
+			}
+			strays[r.Name] = append(strays[r.Name], at)
+		}
+	}
+	return strays, nil
 }
 
 // allows reports whether a transaction of s may change path: it is below one of the places, and

@@ -37,7 +37,7 @@ type Transaction struct {
 // Begin starts a transaction of the installation at s. Directories are staged aside of the
 // root, so that no agent sees them. The caller holds the lock of the installation.
 func Begin(s Site) (*Transaction, error) {
-	t := &Transaction{site: s, j: journal{Version: journalVersion, Root: s.realRoot()}}
+	t := &Transaction{site: s, j: journal{Version: journalVersion, Root: s.realRoot(), Roots: s.Roots}}
 	if err := s.CheckPlanted(); err != nil {
 		return nil, err
 	}
@@ -72,9 +72,17 @@ func (t *Transaction) MkdirAll(dir string) error {
 	return err
 }
 
-// Replace plans that target becomes what lies at staged, directly below Stage.
+// staged is where what becomes target is prepared: in Stage, or beside target if that is on another file system.
+func (t *Transaction) staged(target, name string) string {
+	if t.site.Dir.SameFileSystem(filepath.Dir(target), t.j.Stage) {
+		return filepath.Join(t.j.Stage, name)
+	}
+	return filepath.Join(filepath.Dir(target), besidePrefix+filepath.Base(t.j.Stage)+"-"+name)
+}
+
+// Replace plans that target becomes what lies at staged, directly below Stage or beside target.
 func (t *Transaction) Replace(target, staged string) error {
-	return t.replace(target, staged, t.backup(len(t.j.Ops)))
+	return t.replace(target, staged, t.backupBeside(target))
 }
 
 // ReplaceFile plans that target becomes a file with this content. Only a regular file is replaced.
@@ -196,7 +204,13 @@ func (t *Transaction) prepare(path string, data []byte) error {
 	if err := t.site.Dir.SyncTree(t.j.Stage); err != nil {
 		return err
 	}
-	if dir := filepath.Dir(path); !t.site.Dir.SameFileSystem(dir, t.j.Stage) {
+	synced := map[string]bool{t.j.Stage: true}
+	for _, o := range append(t.j.Ops[:last:last], t.j.Commit) {
+		dir := filepath.Dir(o.Staged)
+		if o.Staged == "" || synced[dir] {
+			continue
+		}
+		synced[dir] = true
 		if err := t.site.Dir.SyncTree(dir); err != nil {
 			return err
 		}
@@ -270,7 +284,6 @@ func (t *Transaction) fault(step string) error {
 
 // clean removes what the transaction no longer needs; the journal last.
 func (t *Transaction) clean() error {
-	committed := !t.j.Undone && t.j.committed(t.site.Dir)
 	if err := t.fault("clean"); err != nil {
 		return err
 	}
@@ -296,7 +309,7 @@ func (t *Transaction) clean() error {
 	if err := within.Anywhere().Remove(t.site.journalPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for i := len(t.j.Made) - 1; i >= 0 && !committed; i-- {
+	for i := len(t.j.Made) - 1; i >= 0; i-- {
 		t.site.Dir.Remove(t.j.Made[i]) // only if it is empty
 	}
 	if t.j.Stage != "" {

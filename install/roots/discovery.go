@@ -82,7 +82,8 @@ func (d *discovery) looseCache(p *place) string {
 
 // add makes a record of c, or an alias of the record that has the same directory.
 func (d *discovery) add(p *place, c candidate) {
-	r := &Record{place: p, spots: []spot{{p, c.rel}}, Path: c.real, isSkip: c.escaped, isLinked: c.linked}
+	r := &Record{place: p, first: p, spots: []spot{{p, c.rel}}, Path: c.real, isSkip: c.escaped, isLinked: c.linked}
+	r.throughLink = c.real != filepath.Join(p.real, filepath.FromSlash(c.rel))
 	switch {
 	case c.disabled:
 		r.State = Disabled
@@ -94,6 +95,11 @@ func (d *discovery) add(p *place, c candidate) {
 		return
 	}
 	first := d.byReal[c.real]
+	if first != nil && first.throughLink && !r.throughLink && first.place.Scope == p.Scope && first.State == r.State {
+		first.place, first.spots = p, append(r.spots, first.spots...) // where it lies, and its receipt
+		first.Path, first.throughLink = r.Path, false
+		return
+	}
 	if first == nil || first.State == Untrusted && r.State == "" {
 		// A link that the user made to a folder of an untrusted project is the user's word for that folder.
 		if first != nil {
@@ -133,7 +139,7 @@ func (d *discovery) searchSystem(p *place) {
 	}
 	for _, e := range entries {
 		if _, err := fs.Stat(d.cfg.System, path.Join(e.Name(), skillFile)); err == nil {
-			d.records = append(d.records, &Record{place: p, spots: []spot{{p, e.Name()}}, Path: "skl:" + e.Name()})
+			d.records = append(d.records, &Record{place: p, first: p, spots: []spot{{p, e.Name()}}, Path: "skl:" + e.Name()})
 		}
 	}
 }
@@ -207,7 +213,7 @@ func (d *discovery) describe() []*Record {
 		d.describeOne(r)
 	}
 	slices.SortFunc(d.records, func(a, b *Record) int {
-		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.place.index, b.place.index), cmp.Compare(a.Path, b.Path))
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.first.index, b.first.index), cmp.Compare(a.Path, b.Path))
 	})
 	return d.records
 }

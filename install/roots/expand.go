@@ -110,13 +110,30 @@ func (r *roster) addProject() {
 			}
 		}
 	}
+	r.addAll(bandProject, ScopeProject, r.cfg.ProjectSearch.Before)
 	for _, level := range hosts.Levels(r.cfg.Project, r.cfg.Cwd) {
 		if level == r.cfg.Home {
 			continue // what is there is the user's
 		}
-		for _, d := range dirs {
+		for i, d := range dirs {
 			r.add(bandProject, ScopeProject, filepath.Join(level, filepath.FromSlash(d.path)), d.host)
+			if i > 0 || level != r.cfg.Project {
+				continue
+			}
+			for _, own := range r.cfg.ProjectSearch.Own {
+				agents := slices.ContainsFunc(dirs, func(d dir) bool { return own == filepath.Join(level, filepath.FromSlash(d.path)) })
+				if !agents { // it has its place below, and the name of its agent
+					r.add(bandProject, ScopeProject, own, "")
+				}
+			}
 		}
+	}
+	r.addAll(bandProject, ScopeProject, r.cfg.ProjectSearch.After)
+}
+
+func (r *roster) addAll(band int, scope string, dirs []string) {
+	for _, dir := range dirs {
+		r.add(band, scope, dir, "")
 	}
 }
 
@@ -125,16 +142,26 @@ func (r *roster) addUser() {
 		return
 	}
 	env := r.cfg.env()
+	r.addAll(bandUser, ScopeUser, r.cfg.UserSearch.Before)
 	r.add(bandUser, ScopeUser, filepath.Join(r.cfg.Home, filepath.FromSlash(hosts.Canonical)), "")
-	for _, dir := range r.cfg.UserRoots {
-		r.add(bandUser, ScopeUser, dir, "")
-	}
+	corteza, _ := hosts.Find("corteza")
 	claude, _ := hosts.Find("claude-code")
-	for _, h := range append([]hosts.Host{claude}, r.enabled()...) {
+	type dir struct{ path, host string }
+	var dirs []dir
+	for _, h := range append([]hosts.Host{corteza, claude}, r.enabled()...) {
 		for _, read := range h.UserReads {
-			r.add(bandUser, ScopeUser, env.Expand(read), h.ID)
+			dirs = append(dirs, dir{env.Expand(read), h.ID})
 		}
 	}
+	for _, own := range r.cfg.UserSearch.Own {
+		if !slices.ContainsFunc(dirs, func(d dir) bool { return d.path == own }) {
+			r.add(bandUser, ScopeUser, own, "")
+		}
+	}
+	for _, d := range dirs {
+		r.add(bandUser, ScopeUser, d.path, d.host)
+	}
+	r.addAll(bandUser, ScopeUser, r.cfg.UserSearch.After)
 }
 
 // enabled returns the hosts of the configuration in the order of their ids.

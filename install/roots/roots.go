@@ -38,7 +38,8 @@ type Config struct {
 	ManagedDir     string   // of the machine's administrator; "" for none
 	EnforcedDir    string   // of the administrator too, before all others; "" for none
 	ExtraRoots     []string // of --root, then SKL_SKILLS_PATH; may be relative to Cwd
-	UserRoots      []string // further roots of the user, after ~/.agents/skills
+	ProjectSearch  Search   // of the project's skl.toml
+	UserSearch     Search   // of the user's configuration
 	Hosts          []string // ids of the hosts to answer for, in the order of the answers
 	System         fs.FS    // embedded skills, a directory each; may be nil
 	CacheDir       string   // where Discover keeps what it read of roots without a cache of their own; "" keeps nothing. Deletable at any time.
@@ -56,6 +57,13 @@ type Config struct {
 	// Gate returns why an otherwise usable skill cannot be used here (a package of its library_depends is not here),
 	// or "". It is asked about skills that need some. nil: nothing is missing.
 	Gate func(needs []skill.Dependency, dir string) string
+}
+
+// Search are further roots of a scope. Paths are absolute; their order is that of the search.
+type Search struct {
+	Before []string // all others of the scope
+	Own    []string // right after its canonical root: where skills of the scope are installed too
+	After  []string // all others of the scope
 }
 
 // An Ack is a person's word that a collision is wanted: of this code, for this
@@ -84,7 +92,7 @@ const (
 
 // A Record is one copy of one skill.
 //
-// Qualified names it for good: "name@scope" for root/name in the first root of
+// Qualified names it for good: "name@scope" for root/name in the canonical root of
 // its scope (.agents/skills of the project, ~/.agents/skills, the managed
 // directory, the embedded skills), else "name@scope:path", with a path
 // relative to the project, or one that starts with "~/", or an absolute one.
@@ -111,13 +119,15 @@ type Record struct {
 	Copies        []CopyState       `json:"copies,omitempty"`  // of a skill: the copies that skl made of it
 	Warnings      []Warning         `json:"warnings"`
 
-	key      string // skill.NameKey of the name
-	place    *place
-	spots    []spot // first its own, then aliases
-	found    finding
-	isLinked bool  // its SKILL.md is a link
-	isSkip   bool  // a link out of the project
-	open     []Ack // conflicts that nobody acknowledged
+	key         string // skill.NameKey of the name
+	place       *place // the root that it lies in
+	first       *place // the strongest root that it is found in
+	spots       []spot // first its own, then aliases
+	found       finding
+	throughLink bool  // its own spot is a link to it
+	isLinked    bool  // its SKILL.md is a link
+	isSkip      bool  // a link out of the project
+	open        []Ack // conflicts that nobody acknowledged
 }
 
 // A spot is one path to a copy.

@@ -59,7 +59,8 @@ func TestRootsInOrder(t *testing.T) {
 	w.cfg.Hosts = []string{"windsurf", "cursor"}
 	w.cfg.ExtraRoots = []string{"more"}
 	w.cfg.Cwd = w.path("P")
-	w.cfg.UserRoots = []string{w.path("H/data")}
+	w.cfg.UserSearch = Search{Before: []string{w.path("H/first")}, Own: []string{w.path("H/data"), w.path("H/.claude/skills")}, After: []string{w.path("srv")}}
+	w.cfg.ProjectSearch = Search{Before: []string{w.path("P/first")}, Own: []string{w.path("P/vendor"), w.path("P/.claude/skills")}, After: []string{w.path("P/last"), w.path("P/first")}}
 	w.cfg.System = fstest.MapFS{}
 	var got []string
 	for _, r := range w.discover().Roots {
@@ -67,11 +68,13 @@ func TestRootsInOrder(t *testing.T) {
 	}
 	want := []string{
 		"0 managed:E managed ", "100 session:P/more local ",
-		"200 project project ", "201 project:.corteza/skills project ", "202 project:.claude/skills project claude-code",
-		"203 project:.github/skills project github-copilot", "204 project:.cursor/skills project cursor", "205 project:.codex/skills project cursor",
-		"206 project:.windsurf/skills project windsurf",
-		"300 user user ", "301 user:~/data user ", "302 user:~/.claude/skills user claude-code", "303 user:~/.cursor/skills user cursor",
-		"304 user:~/.codex/skills user cursor", "305 user:~/.codeium/windsurf/skills user windsurf",
+		"200 project:first project ", "201 project project ", "202 project:vendor project ", "203 project:.corteza/skills project ",
+		"204 project:.claude/skills project claude-code",
+		"205 project:.github/skills project github-copilot", "206 project:.cursor/skills project cursor", "207 project:.codex/skills project cursor",
+		"208 project:.windsurf/skills project windsurf", "209 project:last project ",
+		"300 user:~/first user ", "301 user user ", "302 user:~/data user ", "303 user:~/.local/share/R/corteza/skills user corteza",
+		"304 user:~/.claude/skills user claude-code", "305 user:~/.cursor/skills user cursor",
+		"306 user:~/.codex/skills user cursor", "307 user:~/.codeium/windsurf/skills user windsurf", "308 user:srv user ",
 		"500 managed managed ", "600 system managed ",
 	}
 	for i, r := range got {
