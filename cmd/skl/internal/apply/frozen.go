@@ -64,7 +64,7 @@ func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	changes := install.Diff(a.Root, f.Lock.Skills, have, install.Options{Prune: true, Links: in.Links, Copy: in.Copy})
+	changes := in.Diff(f.Lock.Skills, have, install.Options{Prune: true})
 	if err := a.conflicts(changes); err != nil {
 		return Result{}, err
 	}

@@ -17,6 +17,7 @@ type InstallRequest struct {
 	Strict        bool      // with All: all or nothing
 	Pin           bool      // write exact versions
 	Hosts         []string  // agents besides the recorded ones
+	Root          string    // install the skills of Refs in this root, and record that; relative to the working directory, "" where skl.toml says
 	Accept        []string  // permissions
 	AllowUnsigned bool      // take releases without a signature where one is wanted
 	Force         bool      // replace local edits, after a backup
@@ -39,7 +40,13 @@ func (a *Applier) Install(ctx context.Context, r InstallRequest) (Result, error)
 		refs[i] = a.Rebase(r.Refs[i])
 	}
 	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved))
-	j := job{Applier: a, files: f, dry: r.DryRun, force: r.Force, accept: r.Accept, unsigned: r.AllowUnsigned, gate: r.Gate, hostFlags: r.Hosts, holdBack: r.All && !r.Strict}
+	root := ""
+	if r.Root != "" {
+		if root, err = a.RootText(r.Root); err != nil {
+			return Result{}, err
+		}
+	}
+	j := job{Applier: a, files: f, root: root, dry: r.DryRun, force: r.Force, accept: r.Accept, unsigned: r.AllowUnsigned, gate: r.Gate, hostFlags: r.Hosts, holdBack: r.All && !r.Strict}
 	if err := j.add(ctx, refs, r.Names, r.All, r.Pin); err != nil {
 		return Result{}, err
 	}

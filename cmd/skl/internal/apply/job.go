@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
 	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/rootpath"
 )
 
 // An Applier makes roots agree with manifests and locks: install, update, remove, lock and verify.
@@ -113,6 +115,7 @@ type job struct {
 	next      *lock.Lock
 	hosts     []string
 	hostFlags []string
+	root      string // where the skills that are added go, as skl.toml writes it; "" says nothing of it
 	dry       bool
 	force     bool
 	frozen    bool     // exactly the lock
@@ -176,11 +179,20 @@ func (j *job) put(s selection) error {
 				Hint("skl remove %s", s.entry.Name).Hint("replace it: add --force")
 		}
 	}
-	if old, ok := m.Skill(s.entry.Name); ok {
+	old, ok := m.Skill(s.entry.Name)
+	if ok {
 		if j.before == nil {
 			j.before = map[string]manifest.Skill{}
 		}
 		j.before[s.entry.Name] = old
+	}
+	switch {
+	case j.root == "":
+		s.entry.Root = old.Root
+	case j.root == cmp.Or(m.Targets.Root, rootpath.Write(j.Root, j.Project, j.Home)):
+		s.entry.Root = "" // where skills go anyway
+	default:
+		s.entry.Root = j.root
 	}
 	if err := m.SetSkill(s.entry.Name, s.entry); err != nil {
 		return err
@@ -275,6 +287,9 @@ func (j *job) finish(ctx context.Context) (Result, error) {
 			return Result{}, err
 		}
 	}
+	if err := j.SetRoots(j.files.Manifest, j.files.Lock); err != nil {
+		return Result{}, err
+	}
 	in, err := j.installer(j.hosts, j.files.Manifest.Targets.Links)
 	if err != nil {
 		return Result{}, err
@@ -306,12 +321,12 @@ func (j *job) finish(ctx context.Context) (Result, error) {
 	if j.lockOnly {
 		result, err = j.writeLock()
 	} else {
-		options := install.Options{Force: j.force, Hold: j.hold, Prune: true, Links: in.Links, Copy: in.Copy}
-		changes := install.Diff(j.Root, j.next.Skills, have, options)
+		options := install.Options{Force: j.force, Hold: j.hold, Prune: true}
+		changes := in.Diff(j.next.Skills, have, options)
 		if any, err := j.holdConflicts(changes); err != nil {
 			return Result{}, err
 		} else if any {
-			changes = install.Diff(j.Root, j.next.Skills, have, options)
+			changes = in.Diff(j.next.Skills, have, options)
 		}
 		if len(j.held) > 0 && len(j.added) == 0 && !j.hold {
 			return j.allHeld()
@@ -346,7 +361,7 @@ func (j *job) carryOut(ctx context.Context, in *install.Installer, changes insta
 		if result.Report, err = in.Apply(ctx, changes, files); err != nil {
 			return Result{}, install.Explain(err, j.Root)
 		}
-		if err := refreshCache(j.Root, changes); err != nil {
+		if err := refreshCaches(j.Site, changes); err != nil {
 			j.Tell.Detail("the stat cache was not written: %s", err)
 		}
 	}
@@ -364,20 +379,29 @@ func (j *job) carryOut(ctx context.Context, in *install.Installer, changes insta
 	return result, nil
 }
 
-// refreshCache brings the root's stat cache up to date. After a large install that
+// refreshCaches brings the stat caches of the roots up to date that hold one. After a large install that
 // would read everything once more, so it is dropped: the next listing makes one.
-func refreshCache(root string, c install.Changes) error {
+func refreshCaches(s install.Site, c install.Changes) error {
 	const large = 32
-	written := 0
+	written := map[string]int{}
 	for _, change := range c.List {
 		if change.Action == install.Add || change.Action == install.Update {
-			written++
+			written[change.Root]++
 		}
 	}
-	if written > large {
-		return roots.DropCache(root)
+	refresh := func(root string) error {
+		if written[root] > large {
+			return roots.DropCache(root)
+		}
+		return roots.WriteCache(root)
 	}
-	return roots.WriteCache(root)
+	var errs []error
+	for _, root := range s.All() {
+		if s.Dir.Exists(filepath.Join(root, ".skl")) {
+			errs = append(errs, refresh(root))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // keepHeld puts the old lock entry of what is held back into the next lock.

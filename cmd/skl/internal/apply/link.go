@@ -58,9 +58,10 @@ func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
 		return Linked{}, err
 	}
 	out := Linked{Name: found[0].Lock.Name, To: dir, Links: []string{}}
-	out.Path = filepath.Join(a.Root, out.Name)
+	home := a.Site.Home(out.Name)
+	out.Path = filepath.Join(home, out.Name)
 	pairs := [][2]string{{out.Path, dir}}
-	for _, l := range in.Links {
+	for _, l := range in.LinkDirs(out.Name) {
 		out.Links = append(out.Links, filepath.Join(l, out.Name))
 		pairs = append(pairs, [2]string{filepath.Join(l, out.Name), out.Path})
 	}
@@ -127,7 +128,7 @@ func leadsTo(path, target string) bool {
 
 // unlink removes what linkFolder made for a name, and says whether there was something.
 func (a *Applier) unlink(name string, dry bool) (bool, error) {
-	path := filepath.Join(a.Root, name)
+	path := filepath.Join(a.Site.Home(name), name)
 	info, err := a.Site.Dir.Lstat(path)
 	if err != nil || info.Mode()&(os.ModeSymlink|os.ModeIrregular) == 0 || filepath.Base(name) != name {
 		return false, nil

@@ -29,7 +29,7 @@ func (a *Applier) Mend(ctx context.Context) (mended []string, err error) {
 		h := have[s.Name]
 		return !h.Present || !h.Managed || h.Edits != nil || otherRelease(h.Receipt, s) != ""
 	})
-	changes := install.Diff(a.Root, want, have, install.Options{Links: in.Links, Copy: in.Copy})
+	changes := in.Diff(want, have, install.Options{})
 	changes.List = slices.DeleteFunc(changes.List, func(c install.Change) bool {
 		return slices.ContainsFunc(changes.Conflicts, func(x install.Conflict) bool { return x.Name == c.Name })
 	})
@@ -42,9 +42,9 @@ func (a *Applier) Mend(ctx context.Context) (mended []string, err error) {
 	}
 	for _, c := range changes.List {
 		if have[c.Name].Damaged != nil {
-			mended = append(mended, filepath.Join(a.Root, c.Name))
+			mended = append(mended, filepath.Join(c.Root, c.Name))
 		}
 		mended = append(mended, c.Linked()...)
 	}
-	return mended, refreshCache(a.Root, changes)
+	return mended, refreshCaches(a.Site, changes)
 }

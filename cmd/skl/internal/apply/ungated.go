@@ -37,7 +37,7 @@ func (a *Applier) ungated(ctx context.Context, changes install.Changes, offer bo
 	}
 	var out []Ungated
 	for _, r := range l.Skills {
-		own := filepath.Dir(r.Path) == a.Root || r.CopyOf != ""
+		own := filepath.Dir(r.Path) == a.Site.Home(r.Name) || r.CopyOf != ""
 		if !own || r.Scope != string(a.Kind) || !fresh(filepath.Base(r.Path)) && !fresh(r.Name) {
 			continue
 		}

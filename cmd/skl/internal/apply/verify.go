@@ -59,7 +59,7 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 	if err != nil {
 		return Verification{}, err
 	}
-	receipts, bad := roots.Receipts(a.Root)
+	receipts, bad := a.Site.Receipts()
 	if len(bad) > 0 {
 		return Verification{}, bad[0]
 	}
@@ -94,7 +94,7 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 	}
 	for _, s := range f.Lock.Skills {
 		if wanted(s.Name) && !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == s.Name }) {
-			one := Verified{Name: s.Name, Path: filepath.Join(a.Root, s.Name), State: "missing", Expected: string(s.Tree), Drift: []string{}}
+			one := Verified{Name: s.Name, Path: filepath.Join(a.Site.Home(s.Name), s.Name), State: "missing", Expected: string(s.Tree), Drift: []string{}}
 			if err := claims.Refused[s.Name]; err != nil {
 				one.Signature, one.Reason = string(attest.Failed), err.Error()
 				out.Refused = cmp.Or(out.Refused, err)

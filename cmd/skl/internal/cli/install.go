@@ -63,6 +63,7 @@ func installCommand() command {
 			skl install obra/superpowers --all
 			skl install github:o/r//skills/pdf@v1.2.0 --pin
 			skl install ./my-skill
+			skl install anthropics/skills/pdf --root .claude/skills   # there instead of .agents/skills
 			skl install skl:canopy-runtime   # comes with skl
 			skl install            # what skl.toml says`,
 		flags: []cli.Flag{
@@ -93,6 +94,14 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Bool("gate") && (frozen || c.Bool("list") || c.Bool("link") || c.Bool("dry-run")) {
 		return diag.New(diag.Misuse, "usage", "--gate is about what an install left here, and goes with none of --dry-run, --frozen (as in CI), --list and --link").Hint("skl install --gate")
 	}
+	root := c.StringSlice("root")
+	switch {
+	case len(root) > 1:
+		return diag.New(diag.Misuse, "usage", "a skill is installed in one root; --root was given %d times", len(root))
+	case len(root) == 1 && (len(refs)+len(names) == 0 || frozen || c.Bool("list") || c.Bool("link")):
+		return diag.New(diag.Misuse, "usage", "--root says where the skills of a reference are installed, and goes with none of --frozen, --list and --link").
+			Hint("skl install REF --root DIR").Hint("for all skills: root = \"DIR\" under [targets] in skl.toml")
+	}
 	if c.Bool("list") {
 		return w.listRefs(ctx, refs)
 	}
@@ -108,6 +117,7 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 	result, err := w.Install(ctx, apply.InstallRequest{
 		Refs: refs, Names: names, All: c.Bool("all"), Strict: c.Bool("strict"), Pin: c.Bool("pin"), Hosts: c.StringSlice("host"),
 		Accept: accepted(c), AllowUnsigned: c.Bool("allow-unsigned"), Force: c.Bool("force"), DryRun: c.Bool("dry-run"), Gate: c.Bool("gate"),
+		Root: strings.Join(root, ""),
 	})
 	if held, ok := errors.AsType[*apply.Ambiguous](err); ok {
 		return w.ambiguous(held)
@@ -183,9 +193,6 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		isMoved := held[0].IsMoved() // in an update, not an install of all
 		r.Held = nil
 		if w.ui.JSON {
-			for i := range c.List {
-				c.List[i].Root = w.Root
-			}
 			if err := w.ui.Result(installResult{Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone, Held: held}); err != nil {
 				return err
 			}
@@ -214,9 +221,6 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		return unmet("held")
 	}
 	if w.ui.JSON {
-		for i := range c.List {
-			c.List[i].Root = w.Root
-		}
 		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone, Kept: r.Kept, Ungated: r.Ungated})
 	}
 	for _, g := range r.Gone {
@@ -245,7 +249,7 @@ func (w *world) printInstall(r apply.Result, err error) error {
 	}
 	defer w.printUngated(r.Ungated)
 	if !c.Any() && r.LockState == "unchanged" {
-		w.ui.Print("%s up to date in %s", diag.Count(len(c.List), "skill"), w.Short(w.Root))
+		w.ui.Print("%s up to date in %s", diag.Count(len(c.List), "skill"), w.rootsOf(c.List))
 		return nil
 	}
 	var parts []string
@@ -336,9 +340,24 @@ func (w *world) usesOf(c install.Changes) (notes []string, usual string) {
 	case loaded:
 		usual = "agents load it from their next start; skl list shows which copy each one loads"
 	case !named:
-		usual = "agents that read " + w.Short(w.Root) + " load it from their next start; for others add --host AGENT"
+		usual = "agents that read " + w.rootsOf(c.List) + " load it from their next start; for others add --host AGENT"
 	}
 	return notes, usual
+}
+
+// rootsOf are the roots that changes are made in, as a person reads them.
+func (w *world) rootsOf(changes []install.Change) string {
+	var dirs []string
+	for _, c := range changes {
+		if dir := w.Short(c.Root); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	if len(dirs) == 0 {
+		dirs = []string{w.Short(w.Site.Home(""))}
+	}
+	slices.Sort(dirs)
+	return joinWords(dirs)
 }
 
 // doesWith says in words why an agent does not load a skill.
@@ -452,6 +471,10 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 	case install.Add:
 		w.ui.Print("%s add %s  %s, %s, %s  %s", mark, versioned(c.Name, c.To), diag.Count(c.Files, "file"), ui.Size(c.Bytes), w.SignedWord(c, r.Lock), where)
 	case install.Update:
+		if c.Moves() {
+			w.ui.Print("%s move %s  %s → %s", mark, versioned(c.Name, c.To), w.Short(c.MovedFrom), where)
+			break
+		}
 		if c.From == c.To && c.Before() == c.Digest {
 			w.ui.Print("%s restore %s  %s", mark, versioned(c.Name, c.To), where)
 			break

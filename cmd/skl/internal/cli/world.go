@@ -36,8 +36,12 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 	if c.Command != nil && slices.ContainsFunc(c.Command.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), "config") }) {
 		config = "" // the command's own flag of that name is about another file
 	}
+	extra := c.StringSlice("root")
+	if c.Command != nil && c.Command.Name == "install" {
+		extra = nil // where it installs
+	}
 	sc, err := scope.Open(scope.Options{
-		Dir: e.cwd, Project: c.String("project"), Scope: name, Config: config, Offline: c.Bool("offline"), ExtraRoots: c.StringSlice("root"),
+		Dir: e.cwd, Project: c.String("project"), Scope: name, Config: config, Offline: c.Bool("offline"), ExtraRoots: extra,
 		UserAgent: "skl/" + version, Getenv: e.getenv, Tell: u, Progress: u.Progress,
 	})
 	if err != nil {

@@ -86,7 +86,14 @@ func After(k screen.Look, added []Added, committed, notes []string, usual string
 		}
 	} else {
 		p.sums(k.Mark(screen.Done), added, size)
-		p.prose(2, screen.T("  "+added[0].Root+linked(added[0].Links, agents)+"; -v lists them"))
+		seen := map[string]bool{}
+		var places []string
+		for _, a := range added {
+			if place := a.Root + linked(a.Links, agents); !seen[place] {
+				seen[place], places = true, append(places, place)
+			}
+		}
+		p.prose(2, screen.T("  "+strings.Join(places, "; ")+"; -v lists them"))
 	}
 	for _, n := range notes {
 		p.prose(2, k.Mark(screen.Attention), screen.T(" "+n))

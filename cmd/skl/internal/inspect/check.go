@@ -197,9 +197,9 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	s := Status{Scope: string(in.Applier.Kind), Base: in.Applier.Base, Root: in.Applier.Root, Hosts: append([]string{}, in.Applier.EnabledHosts(f)...), Skills: len(f.Manifest.Skills),
+	s := Status{Scope: string(in.Applier.Kind), Base: in.Applier.Base, Root: in.Applier.Site.Home(""), Hosts: append([]string{}, in.Applier.EnabledHosts(f)...), Skills: len(f.Manifest.Skills),
 		Stale: append([]string{}, resolver.Stale(all, f.Lock)...), Drift: []string{}, Links: []string{}, Conflicts: []string{}}
-	receipts, bad := roots.Receipts(in.Applier.Root)
+	receipts, bad := in.Applier.Site.Receipts()
 	if len(bad) > 0 {
 		return Status{}, bad[0]
 	}

@@ -100,7 +100,8 @@ func (d *doctor) say(area, level, mend, format string, args ...any) {
 }
 
 func (d *doctor) environment(ctx context.Context) {
-	d.say("skl", "ok", "", "version %s, scope %s, root %s", d.Version, d.Applier.Kind, d.Applier.Short(d.Applier.Root))
+	_, _ = d.Applier.Load() // says what root under [targets] is; its errors are told below
+	d.say("skl", "ok", "", "version %s, scope %s, root %s", d.Version, d.Applier.Kind, d.Applier.Short(d.Applier.Site.Home("")))
 	if path, err := exec.LookPath("git"); err == nil {
 		d.say("git", "ok", "", "%s, used where a server needs it", path)
 	} else {
@@ -261,7 +262,7 @@ func (d *doctor) places(l roots.Listing) error {
 		}
 		d.say("link", "problem", mend, "%s %s", d.Applier.Short(p.Path), p.Why)
 	}
-	receipts, _ := roots.Receipts(d.Applier.Root) // those that cannot be used were reported above
+	receipts, _ := d.Applier.Site.Receipts() // those that cannot be used were reported above
 	for _, r := range receipts {
 		at, _ := d.Applier.Site.Place(r.Name)
 		switch {

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -12,7 +13,7 @@ import (
 
 // badPlaces are the places of agents' own directories that are not as they should be.
 func (in *Inspector) badPlaces(f *scope.Files) ([]install.Place, error) {
-	receipts, bad := roots.Receipts(in.Applier.Root)
+	receipts, bad := in.Applier.Site.Receipts()
 	if len(bad) > 0 {
 		return nil, bad[0]
 	}
@@ -63,7 +64,7 @@ func (in *Inspector) blind(f *scope.Files, l roots.Listing) (out []blindSpot) {
 		for _, s := range f.Lock.Skills {
 			here, seen := false, false
 			for _, r := range l.Lookup(s.Name) {
-				here = here || r.Root == string(in.Applier.Kind) && r.State != roots.Disabled && r.State != roots.Invalid
+				here = here || filepath.Dir(r.Path) == in.Applier.Site.Home(r.Name) && r.State != roots.Disabled && r.State != roots.Invalid
 				u := use(r, id)
 				seen = seen || r.Scope == string(in.Applier.Kind) && u != hosts.Unread && u != ""
 			}

@@ -54,8 +54,10 @@ func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing,
 	if sc.Signed != nil {
 		signed = sc.Signed(f.Lock)
 	}
+	project, user := sc.searches(f)
 	return roots.Discover(ctx, roots.Config{
 		Project: sc.Project, Cwd: sc.Cwd, Home: sc.Home, ProjectTrusted: trusted, ManagedDir: sc.InMachine("skills"), EnforcedDir: sc.InMachine("enforced", "skills"),
+		ProjectSearch: project, UserSearch: user,
 		ExtraRoots: slices.DeleteFunc(extra, func(s string) bool { return s == "" }),
 		Hosts:      hostIDs, Acks: acks, Linked: linked, Getenv: sc.Getenv, CacheDir: sc.Dirs.Cache, System: skills.FS(),
 		Signed: signed, Gate: sc.Gate,

@@ -67,6 +67,9 @@ func (sc *Scope) Load() (*Files, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		f.Lock, err = &lock.Lock{}, nil
 	}
+	if rootErr := sc.SetRoots(f.Manifest, f.Lock); rootErr != nil {
+		return nil, rootErr
+	}
 	return f, err
 }
 
@@ -204,7 +207,7 @@ func Wants(m *manifest.Manifest) ([]resolver.Named, error) {
 		if err != nil {
 			return nil, err
 		}
-		n := resolver.Named{Name: s.Name, Where: m.Where(s.Name)}
+		n := resolver.Named{Name: s.Name, Root: m.RootOf(s.Name), Where: m.Where(s.Name)}
 		for _, v := range []struct {
 			text string
 			kind lock.RefKind

@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -128,6 +129,21 @@ func (sc *Scope) Installer(hostIDs []string, links string) (*install.Installer, 
 	if err := sc.inside(sc.Root); err != nil {
 		return nil, err
 	}
+	var err error
+	if in.Links, err = sc.linkDirs(hostIDs, sc.Root); err != nil {
+		return nil, err
+	}
+	in.LinksOf = map[string][]string{}
+	for _, root := range sc.Site.Roots {
+		if in.LinksOf[root], err = sc.linkDirs(hostIDs, root); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+// linkDirs are the directories that get a link to each skill in root, so that these agents find it.
+func (sc *Scope) linkDirs(hostIDs []string, root string) (dirs []string, err error) {
 	for _, id := range hostIDs {
 		h, ok := hosts.Find(id)
 		if !ok {
@@ -137,15 +153,36 @@ func (sc *Scope) Installer(hostIDs []string, links string) (*install.Installer, 
 			continue
 		}
 		_, link := hosts.WriteDirs(h, sc.HostEnv(), sc.Kind)
-		if link == "" || slices.Contains(in.Links, link) || Resolved(link) == Resolved(sc.Root) {
+		if root != sc.Root {
+			if slices.ContainsFunc(sc.hostReads(h), func(dir string) bool { return Resolved(dir) == Resolved(root) }) {
+				continue
+			}
+			link = cmp.Or(link, sc.Root)
+		}
+		if link == "" || slices.Contains(dirs, link) || Resolved(link) == Resolved(root) {
 			continue // the host reads the root itself, perhaps through a link that someone made
 		}
 		if err := sc.inside(link); err != nil {
 			return nil, err
 		}
-		in.Links = append(in.Links, link)
+		dirs = append(dirs, link)
 	}
-	return in, nil
+	return dirs, nil
+}
+
+// hostReads are the directories in which an agent finds skills of the scope.
+func (sc *Scope) hostReads(h hosts.Host) (dirs []string) {
+	env := sc.HostEnv()
+	if sc.Kind == hosts.User {
+		for _, read := range h.UserReads {
+			dirs = append(dirs, env.Expand(read))
+		}
+		return dirs
+	}
+	for _, read := range h.ProjectReads {
+		dirs = append(dirs, filepath.Join(sc.Project, filepath.FromSlash(read)))
+	}
+	return dirs
 }
 
 // EnabledHosts are those of the manifest and the configuration, then the detected ones.

@@ -24,7 +24,7 @@ func (rs *Runs) Dispatcher(r *Runnable, work string, allow []string, how string,
 		return nil, err
 	}
 	cfg := tool.Config{
-		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: work, Protected: []string{rs.Scope.Root}, Grant: grant, Hosts: rs.Scope.Config.Run.Hosts,
+		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: work, Protected: rs.Scope.Site.All(), Grant: grant, Hosts: rs.Scope.Config.Run.Hosts,
 		Consent: consent, Remembered: consentStore{rs}, Exec: sandbox.Run, Floor: floor, Off: how == "off",
 		Path: rs.Scope.Getenv("PATH"), Home: rs.Scope.Home, Client: rs.Scope.HTTP,
 	}
