@@ -38,11 +38,8 @@ func (h Host) HasSkills(scope Scope) bool { return scope != User || h.UserWrite 
 // WriteDirs says where a skill goes so that h loads it: canonical is the root
 // that holds the real copy, link the root that holds a link to it. Link is ""
 // when h reads the canonical root itself, or has no root in that scope.
-// Both are absolute, or relative where env names no project or home.
-//
-// A project that already keeps Copilot's files in .github gets a link there as
-// well: Copilot prefers that directory, and an older copy in it would hide the
-// canonical one.
+// Both are absolute, or relative where env names no project or home. Neither depends
+// on what lies on the disk, so that two clones of a project get the same links.
 func WriteDirs(h Host, env Env, scope Scope) (canonical, link string) {
 	if scope == User {
 		canonical = filepath.Join(env.Home, filepath.FromSlash(Canonical))
@@ -54,9 +51,6 @@ func WriteDirs(h Host, env Env, scope Scope) (canonical, link string) {
 	canonical = filepath.Join(env.Project, filepath.FromSlash(Canonical))
 	if !slices.Contains(h.ProjectReads, Canonical) {
 		return canonical, filepath.Join(env.Project, filepath.FromSlash(h.ProjectWrite))
-	}
-	if first := h.ProjectReads[0]; first != Canonical && h.ProjectWrite == Canonical && env.evidence(h.Evidence) != "" {
-		return canonical, filepath.Join(env.Project, filepath.FromSlash(first))
 	}
 	return canonical, ""
 }
