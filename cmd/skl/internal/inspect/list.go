@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/hosts"
@@ -137,6 +138,9 @@ func (in *Inspector) Which(ctx context.Context, name string, hostIDs []string) (
 	winner := active(found)
 	if len(hostIDs) > 0 {
 		winner = slices.IndexFunc(found, func(r roots.Record) bool { return use(r, hostIDs[0]) == hosts.Loads })
+	}
+	if winner < 0 && len(hostIDs) == 0 && strings.Contains(name, "@") { // a copy that is named as such, which run takes too
+		winner = slices.IndexFunc(found, func(r roots.Record) bool { return r.State == roots.Shadowed })
 	}
 	if winner < 0 {
 		return Winner{}, in.noWinner(found, name, hostIDs)
