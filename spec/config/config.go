@@ -9,6 +9,7 @@
 //	[[signer]]             namespace, key or issuer and identity, trusted_root, required
 //	[hosts]                enabled
 //	[roots]                before, after
+//	[[allow]]              skill, digest, what
 //	[run]                  model, sandbox, trace, hosts
 //	[model.NAME]           kind, base_url, key_env, model, api
 //	[mcp.NAME]             command or url, env, key_env
@@ -43,6 +44,7 @@ type Config struct {
 	Hosts      []string          // enabled agent hosts; nil when the file does not say
 	Before     []string          // roots that are searched before the user's own, in order, as rootpath writes them
 	After      []string          // and after them
+	Allows     []Allow           // in the order of the files
 	Run        Run
 	Models     map[string]Model // by the name that --model takes
 	MCP        map[string]MCP   // by namespace
@@ -83,7 +85,7 @@ type Origin struct {
 
 // Merge combines the machine's file with the user's; either may be nil. Each
 // named table and each key is the user's if the user has it, as a whole: a user's
-// [origin."h"] does not inherit the machine's token. Signers of both count, and search paths of both, the user's first. If the user has a default
+// [origin."h"] does not inherit the machine's token. Signers and consents of both count, and search paths of both, the user's first. If the user has a default
 // registry, the machine's is none. The result cannot be edited.
 func Merge(machine, user *Config) *Config {
 	c := &Config{Registries: map[string]Registry{}, Namespaces: map[string]string{}, Forges: map[string]string{},
@@ -109,6 +111,7 @@ func Merge(machine, user *Config) *Config {
 		if from.Hosts != nil {
 			c.Hosts = from.Hosts
 		}
+		c.Allows = append(c.Allows, from.Allows...)
 		c.Before, c.After = slices.Concat(from.Before, c.Before), slices.Concat(from.After, c.After)
 		c.Warnings = append(c.Warnings, from.Warnings...)
 	}

@@ -104,6 +104,8 @@ func TestParseRefuses(t *testing.T) {
 		{"mcp server with two", "[mcp.a]\ncommand = [\"x\"]\nurl = \"https://a\"\n", "config.toml:1:6", "command or a url"},
 		{"search path that depends on where skl is started", "[roots]\nafter = [\"skills\"]\n", "config.toml:2:10", "no absolute path"},
 		{"search path that is none", "[roots]\nbefore = [\"/\"]\n", "config.toml:2:11", "no place for skills"},
+		{"consent for nobody", "[[allow]]\ndigest = \"sha256:" + strings.Repeat("a", 64) + "\"\nwhat = [\"run\"]\n", "config.toml:1:3", "needs skill"},
+		{"consent for any files", "[[allow]]\nskill = \"a\"\ndigest = \"*\"\nwhat = [\"run\"]\n", "config.toml:3:10", "does not have the form"},
 		{"table that is none", "market = 1\n", "config.toml:1:10", "not a table"},
 	}
 	for _, tt := range tests {
@@ -151,6 +153,22 @@ after = ["~/skills"]
 	}
 	if Merge(nil, nil).Origin("x").Insecure {
 		t.Error("nothing configured makes an origin insecure")
+	}
+}
+
+func TestAllow(t *testing.T) {
+	c, digest := parse(t, "# mine\n"), "sha256:"+strings.Repeat("a", 64)
+	for range 2 { // the second changes nothing
+		if err := c.AddAllow(Allow{"pdf", digest, []string{"run", "network"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := c.Allowed("pdf", digest); !slices.Equal(got, []string{"run", "network"}) || c.Allowed("ocr", digest) != nil || c.Allowed("pdf", "sha256:b") != nil {
+		t.Errorf("allowed is %q", got)
+	}
+	want := "# mine\n\n[[allow]]\nskill = \"pdf\"\ndigest = \"" + digest + "\"\nwhat = [\"run\", \"network\"]\n"
+	if string(c.Bytes()) != want {
+		t.Errorf("the file is\n%s\nwant\n%s", c.Bytes(), want)
 	}
 }
 

@@ -54,6 +54,8 @@ func read(r *tomledit.Reader) (*Config, error) {
 			p.Table(f, p.hosts)
 		case "roots":
 			p.Table(f, p.roots)
+		case "allow":
+			p.allows(f)
 		case "run":
 			p.Table(f, p.runTable)
 		case "model":
@@ -61,7 +63,7 @@ func read(r *tomledit.Reader) (*Config, error) {
 		case "mcp":
 			p.Table(f, p.mcp)
 		default:
-			p.Unknown(f, "registry", "namespace", "forge", "market", "origin", "signer", "hosts", "roots", "run", "model", "mcp")
+			p.Unknown(f, "registry", "namespace", "forge", "market", "origin", "signer", "hosts", "roots", "allow", "run", "model", "mcp")
 		}
 	}
 	if err := p.Err(); err != nil {
