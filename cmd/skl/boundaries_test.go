@@ -17,7 +17,7 @@ var readFields = map[string]struct {
 	field *regexp.Regexp
 	words []string // that the pattern finds and that are values, not fields
 }{
-	"Fields of `skl.toml`": {[]string{"../../spec/manifest/parse.go"}, caseWord, []string{"auto", "symlink", "junction", "copy"}},
+	"Fields of `skl.toml`": {[]string{"../../spec/manifest/parse.go", "../../spec/internal/tomledit/reader.go"}, caseWord, []string{"auto", "symlink", "junction", "copy"}},
 	"Fields of `skl.lock`": {[]string{"../../spec/lock/parse.go"}, caseWord, nil},
 	"Fields of receipts":   {[]string{"../../install/roots/receipt.go"}, regexp.MustCompile(`json:"([a-z_]+)`), nil},
 	"Fields of marketplaces and plugins": {[]string{

@@ -475,6 +475,7 @@ func TestTerminalLeave(t *testing.T) {
 		{[]string{"\r"}, 4, false, true},
 		{[]string{"o"}, 0, true, true},
 		{[]string{"y"}, 0, true, true},
+		{[]string{"a"}, 0, true, true}, // another terminal
 		{nil, 0, true, false},
 	} {
 		os.Remove(filepath.Join(p.project, "made.txt"))
@@ -482,7 +483,7 @@ func TestTerminalLeave(t *testing.T) {
 		if c.asks {
 			x.until("demo wants to write files here: notes.md\n")
 			x.until("demo wants to run commands and scripts: scripts/make.sh\n")
-			x.until("? allow?  [y]es, until the skill changes  [o]nce  [N]o  [s]how")
+			x.until("? allow?  [y]es, in this session  [a]lways  [o]nce  [N]o  [s]how")
 		}
 		for _, k := range c.keys {
 			x.press(k)

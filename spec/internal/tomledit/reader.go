@@ -146,8 +146,12 @@ func (r *Reader) Root(f Field) string {
 
 // Search reads a field of [roots]: which roots are searched before or after those of a scope. A list that is there is not nil.
 func (r *Reader) Search(f Field, before, after *[]string) {
-	into := map[string]*[]string{"before": before, "after": after}[f.Key]
-	if into == nil {
+	into := before
+	switch f.Key {
+	case "before":
+	case "after":
+		into = after
+	default:
 		r.Unknown(f, "before", "after")
 		return
 	}

@@ -28,6 +28,7 @@ func runCommand() command {
 		&cli.StringSliceFlag{Name: "set", Usage: "with replay:RUN: give `NODE=VALUE` another value (JSON, or text)"},
 		&cli.StringFlag{Name: "until", Usage: "with replay:RUN: stop after `NODE`"},
 		&cli.BoolFlag{Name: "debug", Usage: "phase banners and a line per node, as canopy-debug shows them"},
+		&cli.BoolFlag{Name: "keep", Usage: "write what --allow says to config.toml, for the skill as it is now"},
 		&cli.BoolFlag{Name: "no-lint", Usage: "run a tree although lint finds errors in it"},
 		dryRunFlag(),
 	}...)
@@ -51,6 +52,9 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if q.Keep = c.Bool("keep"); q.Keep && (len(q.Allow) == 0 || c.Bool("dry-run")) {
+		return diag.New(diag.Misuse, "usage", "--keep writes what --allow says to config.toml, and goes with a run only").Hint("skl run %s --allow %s --keep", r.As, session.AllowRun)
 	}
 	q.Args = r.Plan.Words(c.Args().Tail())
 	if c.Bool("dry-run") {

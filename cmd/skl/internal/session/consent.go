@@ -12,10 +12,11 @@ import (
 	"github.com/skl-project/skl/runtime/model"
 	drive "github.com/skl-project/skl/runtime/model/mcp"
 	"github.com/skl-project/skl/runtime/tool"
+	"github.com/skl-project/skl/spec/config"
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// AllowRun is what a person consents to besides effects, once per digest: that the skill runs at all.
+// AllowRun is what a person consents to besides effects: that the skill runs at all.
 const AllowRun = "run"
 
 // CodeNotAllowed is the error of a skill that was not allowed to run.
@@ -37,21 +38,40 @@ func (rs *Runs) readConsents() (consents, error) {
 	return c, nil
 }
 
-// remember records that the user allowed something to the skill with digest.
-func (rs *Runs) remember(digest string, what ...string) error {
+// bySession reports whether consent to r holds for the login session only: nobody but its author stands for a skill of this
+// project or of a folder, and its files change under one's hands. For others it holds until their files change.
+func (r *Runnable) bySession() bool { return r.trust == "local" || r.trust == "project" }
+
+// allowed is what r may do without a question: what the configuration says, and what this user agreed to before.
+func (rs *Runs) allowed(r *Runnable) ([]string, error) {
+	kept := rs.Scope.Config.Allowed(r.Name, r.Plan.Digest)
+	if r.bySession() {
+		s, err := rs.readShells()
+		return union(kept, s.Shells[loginSession()].Skills[r.Plan.Digest]), err
+	}
+	c, err := rs.readConsents()
+	return union(kept, c.Skills[r.Plan.Digest]), err
+}
+
+// keep writes to the configuration what r may do without a question while its files are what they are.
+func (rs *Runs) keep(r *Runnable, what []string) error {
+	return rs.Scope.EditConfig(false, func(c *config.Config) error {
+		return c.AddAllow(config.Allow{Skill: r.Name, Digest: r.Plan.Digest, What: what})
+	})
+}
+
+// remember records that the user allowed something to r.
+func (rs *Runs) remember(r *Runnable, what ...string) error {
+	digest := r.Plan.Digest
+	if r.bySession() {
+		return rs.rememberHere(digest, what...)
+	}
 	return rs.Scope.ChangeState(rs.consentPath(), func() (any, error) {
 		c, err := rs.readConsents()
 		if err != nil {
 			return nil, err
 		}
-		have := c.Skills[digest]
-		for _, x := range what {
-			if !slices.Contains(have, x) {
-				have = append(have, x)
-			}
-		}
-		slices.Sort(have)
-		c.Skills[digest] = have
+		c.Skills[digest] = union(c.Skills[digest], what)
 		return c, nil
 	})
 }
@@ -118,12 +138,12 @@ func names(wants []Want, more ...tool.Effect) string {
 
 // mayRun reports whether r may run at all without a question.
 func (rs *Runs) mayRun(r *Runnable, allow []string) (bool, error) {
-	c, err := rs.readConsents()
-	return r.trust == "managed" || r.trust == "package" || len(allow) > 0 || slices.Contains(c.Skills[r.Plan.Digest], AllowRun), err
+	have, err := rs.allowed(r)
+	return r.trust == "managed" || len(allow) > 0 || slices.Contains(have, AllowRun), err
 }
 
 // Agree asks for all that a run of r is known to want, in one go and before it begins: that it runs at all, once per digest
-// for a skill from outside this program, and its effects. What is for this run alone is returned, for --allow; all else is
+// or login session for a skill from outside this program, and its effects. What is for this run alone is returned, for --allow; all else is
 // remembered. Where nobody can be asked, what was agreed to has to be enough to begin; left is what then waits when it comes.
 func (rs *Runs) Agree(r *Runnable, q Request) (once []string, left []Want, err error) {
 	p, err := rs.preview(r, q)
@@ -148,7 +168,7 @@ func (rs *Runs) Agree(r *Runnable, q Request) (once []string, left []Want, err e
 	for _, w := range wants {
 		rs.Scope.Tell.Note("%s wants to %s: %s", r.Name, deed(w.Effect), diag.Brief(diag.Printable(strings.Join(w.For, ", ")), 200))
 	}
-	answer, err := rs.allow(func() { q.show(rs, r, p) })
+	answer, forGood, err := rs.allow(r, func() { q.show(rs, r, p) })
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -156,10 +176,13 @@ func (rs *Runs) Agree(r *Runnable, q Request) (once []string, left []Want, err e
 		return nil, nil, diag.New(diag.Refused, CodeNotAllowed, "%s was not allowed to run", r.Name)
 	}
 	agreed := append([]string{AllowRun}, split(names(wants))...)
-	if answer == tool.Once {
+	switch {
+	case answer == tool.Once:
 		return agreed, nil, nil
+	case forGood:
+		return agreed, nil, rs.keep(r, agreed)
 	}
-	return nil, nil, rs.remember(r.Plan.Digest, agreed...)
+	return nil, nil, rs.remember(r, agreed...)
 }
 
 // agreeOver puts what the run is known to want to the person behind an agent's client, where it does that.
@@ -176,7 +199,8 @@ func (s *session) agreeOver(ctx context.Context, d *drive.Driver) error {
 	for i, w := range s.wanted {
 		question += map[bool]string{false: "; "}[i == 0] + " " + deed(w.Effect) + ": " + diag.Brief(diag.Printable(strings.Join(w.For, ", ")), 200)
 	}
-	const always, once, no = "Yes, until the skill changes", "Once", "No"
+	const once, no = "Once", "No"
+	always := "Yes, " + s.lasts()
 	said, how, err := d.Ask(ctx, "", question+". Allow it?", []string{no, once, always})
 	switch {
 	case errors.Is(err, diag.Code(model.CodeNoAnswer)): // left for later
@@ -186,7 +210,7 @@ func (s *session) agreeOver(ctx context.Context, d *drive.Driver) error {
 	case how != drive.ByPerson || said != once && said != always:
 		return diag.New(diag.Refused, CodeNotAllowed, "%s was not allowed to run", s.Name)
 	case said == always:
-		return s.remember(s.Plan.Digest, split(names(s.wanted))...)
+		return s.remember(s.Runnable, split(names(s.wanted))...)
 	}
 	s.record.Allow = append(slices.Clone(s.record.Allow), split(names(s.wanted))...)
 	return nil
@@ -196,21 +220,33 @@ func split(list string) []string {
 	return strings.FieldsFunc(list, func(c rune) bool { return c == ',' })
 }
 
-// allow asks for leave; show tells more about what it is for.
-func (rs *Runs) allow(show func()) (tool.Answer, error) {
+// lasts is how long a yes to r holds.
+func (r *Runnable) lasts() string {
+	if r.bySession() {
+		return "in this session"
+	}
+	return "until the skill changes"
+}
+
+// allow asks for leave; show tells more about what it is for. forGood is a yes that the configuration keeps.
+func (rs *Runs) allow(r *Runnable, show func()) (answer tool.Answer, forGood bool, err error) {
+	letters := []ask.Letter{{Key: "y", Word: "yes, " + r.lasts()}, {Key: "a", Word: "always"}, {Key: "o", Word: "once"}, {Key: "n", Word: "no"}, {Key: "s", Word: "show"}}
+	if !r.bySession() {
+		letters = slices.Delete(letters, 1, 2)
+	}
 	for {
-		answer, err := rs.Ask.Letters("allow?", []ask.Letter{{Key: "y", Word: "yes, until the skill changes"}, {Key: "o", Word: "once"}, {Key: "n", Word: "no"}, {Key: "s", Word: "show"}}, "n")
+		letter, err := rs.Ask.Letters("allow?", letters, "n")
 		switch {
 		case err != nil:
-			return tool.No, err
-		case answer == "y":
-			return tool.Always, nil
-		case answer == "o":
-			return tool.Once, nil
-		case answer == "s":
+			return tool.No, false, err
+		case letter == "y" || letter == "a":
+			return tool.Always, letter == "a", nil
+		case letter == "o":
+			return tool.Once, false, nil
+		case letter == "s":
 			show()
 		default:
-			return tool.No, nil
+			return tool.No, false, nil
 		}
 	}
 }
@@ -231,7 +267,10 @@ func (s *session) consent(_ context.Context, about tool.Ask) (tool.Answer, error
 	}
 	defer s.held()()
 	s.Scope.Tell.Note("%s wants to %s, by %s: %s", s.Name, deed(about.Effect), about.Tool, about.Detail)
-	answer, err := s.allow(func() { s.Scope.Tell.Note("%s", diag.Printable(about.Input)) })
+	answer, forGood, err := s.allow(s.Runnable, func() { s.Scope.Tell.Note("%s", diag.Printable(about.Input)) })
+	if forGood {
+		err = s.keep(s.Runnable, []string{string(about.Effect)})
+	}
 	switch {
 	case errors.Is(err, context.Canceled) || errors.Is(err, ask.ErrNobody): // left for later
 		return tool.No, s.unanswered(about)
@@ -251,14 +290,15 @@ func (s *session) unanswered(about tool.Ask) error {
 		Hint("%s --allow %s", again, names(s.wanted, about.Effect))
 }
 
-// A consentStore remembers what this user allowed to a skill, by its digest.
-type consentStore struct{ rs *Runs }
-
-func (s consentStore) Consented(digest string, e tool.Effect) (bool, error) {
-	c, err := s.rs.readConsents()
-	return slices.Contains(c.Skills[digest], string(e)), err
+// A consentStore remembers what this user allowed to a skill.
+type consentStore struct {
+	rs *Runs
+	r  *Runnable
 }
 
-func (s consentStore) Remember(digest string, e tool.Effect) error {
-	return s.rs.remember(digest, string(e))
+func (s consentStore) Consented(_ string, e tool.Effect) (bool, error) {
+	have, err := s.rs.allowed(s.r)
+	return slices.Contains(have, string(e)), err
 }
+
+func (s consentStore) Remember(_ string, e tool.Effect) error { return s.rs.remember(s.r, string(e)) }

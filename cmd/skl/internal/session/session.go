@@ -43,6 +43,7 @@ type Request struct {
 	Args    string
 	Model   string   // "" is the model of the run that is resumed, of the configuration, or the one that is found
 	Allow   []string // effects and tools
+	Keep    bool     // write Allow to the configuration, for the skill as it is now
 	Sandbox string   // auto, strict or off; "" is that of the configuration
 	Limits  run.Limits
 	Answers map[string]run.Answer
@@ -126,6 +127,11 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 	}
 	if err := s.agree(false); err != nil {
 		return Ended{}, err
+	}
+	if q.Keep {
+		if err := rs.keep(r, q.Allow); err != nil {
+			return Ended{}, err
+		}
 	}
 	s.record.Model = spec
 	runner, done, err := s.runner(ctx, spec)

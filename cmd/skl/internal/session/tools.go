@@ -15,7 +15,7 @@ import (
 // Dispatcher is what the leaves and scripts of r may call in the directory work. how is auto, strict or off; a nil
 // consent asks nobody.
 func (rs *Runs) Dispatcher(r *Runnable, work string, allow []string, how string, consent func(context.Context, tool.Ask) (tool.Answer, error)) (*tool.Dispatcher, error) {
-	grant, err := parseGrant(allow)
+	grant, err := parseGrant(slices.Concat(allow, rs.Scope.Config.Allowed(r.Name, r.Plan.Digest)))
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (rs *Runs) Dispatcher(r *Runnable, work string, allow []string, how string,
 	}
 	cfg := tool.Config{
 		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: work, Protected: rs.Scope.Site.All(), Grant: grant, Hosts: rs.Scope.Config.Run.Hosts,
-		Consent: consent, Remembered: consentStore{rs}, Exec: sandbox.Run, Floor: floor, Off: how == "off",
+		Consent: consent, Remembered: consentStore{rs, r}, Exec: sandbox.Run, Floor: floor, Off: how == "off",
 		Path: rs.Scope.Getenv("PATH"), Home: rs.Scope.Home, Client: rs.Scope.HTTP,
 	}
 	if !strings.HasPrefix(r.Dir, "skl:") {
