@@ -123,16 +123,21 @@ type Options struct {
 	Links []string
 	Copy  bool // link roots hold copies instead of links
 
-	Homes   map[string]string   // by skill: its root, where that is not the one of the Diff
-	LinksOf map[string][]string // by root: instead of Links
+	Homes    map[string]string   // by skill: its root, where that is not the one of the Diff
+	LinksOf  map[string][]string // by root: instead of Links
+	LinksFor map[string][]string // by skill: instead of both
 }
 
 // home is the root of a skill, and the directories that get a link to it.
 func (o Options) home(root, name string) (home string, links []string) {
-	if home = cmp.Or(o.Homes[name], o.Homes[""], root); home != root {
-		return home, o.LinksOf[home]
+	home, links = cmp.Or(o.Homes[name], o.Homes[""], root), o.Links
+	if home != root {
+		links = o.LinksOf[home]
 	}
-	return root, o.Links
+	if own, ok := o.LinksFor[name]; ok {
+		links = own
+	}
+	return home, links
 }
 
 // homes are the roots to which something is written, sorted.

@@ -40,6 +40,7 @@ type Installer struct {
 	Site
 	Links    []string            // directories that get a link for each skill, absolute
 	LinksOf  map[string][]string // by root: the directories for the skills there, where that is not Root
+	LinksFor map[string][]string // by skill: instead of both
 	Copy     bool                // they get copies: links cannot be made here, or are not wanted
 	Exact    bool                // skl.toml says which: what is of the other kind is replaced
 	Junction bool                // they get junctions: Windows
@@ -52,7 +53,7 @@ type Installer struct {
 
 // Diff is [Diff] of the installation: opt says nothing of roots and links.
 func (in *Installer) Diff(want []lock.Skill, have map[string]Have, opt Options) Changes {
-	opt.Links, opt.LinksOf, opt.Homes, opt.Copy = in.Links, in.LinksOf, in.Homes, in.Copy
+	opt.Links, opt.LinksOf, opt.LinksFor, opt.Homes, opt.Copy = in.Links, in.LinksOf, in.LinksFor, in.Homes, in.Copy
 	return Diff(in.Root, want, have, opt)
 }
 

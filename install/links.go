@@ -81,6 +81,9 @@ func (in *Installer) Places(receipts []roots.Receipt, full bool) ([]Place, error
 
 // LinkDirs are the directories that get a link to the skill of a name.
 func (in *Installer) LinkDirs(name string) []string {
+	if links, ok := in.LinksFor[name]; ok {
+		return links
+	}
 	if home := in.Home(name); home != in.Root {
 		return in.LinksOf[home]
 	}

@@ -34,6 +34,7 @@ func (m *Manifest) SetSkill(name string, s Skill) error {
 		{"branch", quoted(old.Branch), quoted(s.Branch)},
 		{"tag", quoted(old.Tag), quoted(s.Tag)},
 		{"commit", quoted(string(old.Commit)), quoted(string(s.Commit))},
+		{"hosts", list(old.Hosts), list(s.Hosts)},
 		{"root", quoted(old.Root), quoted(s.Root)},
 		{"hold", truth(old.Hold), truth(s.Hold)},
 		{"hold_reason", quoted(old.HoldReason), quoted(s.HoldReason)},
@@ -81,6 +82,14 @@ func quoted(s string) string {
 		return ""
 	}
 	return tomledit.Quote(s)
+}
+
+// list is a list of strings in TOML, "" for nil.
+func list(all []string) string {
+	if all == nil {
+		return ""
+	}
+	return tomledit.QuoteList(all)
 }
 
 func truth(b bool) string {

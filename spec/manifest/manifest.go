@@ -48,7 +48,8 @@ type Skill struct {
 	Tag     string // one that is not a version
 	Commit  ref.Commit
 
-	Root string // where it is installed, as rootpath writes it; "" is Targets.Root
+	Hosts []string // the agents that get it, instead of Targets.Hosts; nil does not say
+	Root  string   // where it is installed, as rootpath writes it; "" is Targets.Root
 
 	Hold       bool // update leaves it alone
 	HoldReason string
@@ -128,16 +129,21 @@ func (m *Manifest) RootOf(name string) string {
 	return cmp.Or(s.Root, m.Targets.Root)
 }
 
-// WhereHost is the place of an agent in targets.hosts, the zero Position if it is not there.
+// WhereHost is the first place of an agent in targets.hosts and in the hosts of skills, the zero Position if it is in none.
 func (m *Manifest) WhereHost(id string) diag.Position {
-	v := m.doc.Root.Get("targets").Get("hosts")
-	if v == nil {
-		return diag.Position{}
+	lists := []*tomledit.Value{m.doc.Root.Get("targets").Get("hosts")}
+	for _, s := range m.Skills {
+		lists = append(lists, m.doc.Root.Get("skills").Get(s.Name).Get("hosts"))
 	}
-	for _, item := range v.Items {
-		if item.Str() == id {
-			line, column := m.doc.Position(item.Offset)
-			return diag.Position{File: m.file, Line: line, Column: column}
+	for _, v := range lists {
+		if v == nil {
+			continue
+		}
+		for _, item := range v.Items {
+			if item.Str() == id {
+				line, column := m.doc.Position(item.Offset)
+				return diag.Position{File: m.file, Line: line, Column: column}
+			}
 		}
 	}
 	return diag.Position{}

@@ -100,6 +100,8 @@ func (p *parser) skill(entry tomledit.Field) {
 				p.Fail(f.Value, "commit %q of skill %s is not a full commit id", text, s.Name)
 			}
 			s.Commit = commit
+		case "hosts":
+			s.Hosts = p.hosts(f)
 		case "root":
 			s.Root = p.Root(f)
 		case "hold":
@@ -107,7 +109,7 @@ func (p *parser) skill(entry tomledit.Field) {
 		case "hold_reason":
 			s.HoldReason = p.Text(f)
 		default:
-			p.Unknown(f, "ref", "version", "branch", "tag", "commit", "root", "hold", "hold_reason")
+			p.Unknown(f, "ref", "version", "branch", "tag", "commit", "hosts", "root", "hold", "hold_reason")
 		}
 		switch f.Key {
 		case "version", "branch", "tag", "commit":
@@ -151,16 +153,7 @@ func (p *parser) revision(f tomledit.Field) string {
 func (p *parser) target(f tomledit.Field) {
 	switch f.Key {
 	case "hosts":
-		hosts, ok := f.Value.Strings()
-		if !ok {
-			p.Fail(f.Value, "hosts is not a list of strings")
-		}
-		for i, host := range hosts {
-			if !tomledit.Directory(host) {
-				p.Fail(f.Value.Items[i], "%q is not the name of a host", host)
-			}
-		}
-		p.m.Targets.Hosts = hosts
+		p.m.Targets.Hosts = p.hosts(f)
 	case "links":
 		switch p.m.Targets.Links = p.Text(f); p.m.Targets.Links {
 		case "auto", "symlink", "junction", "copy":
@@ -175,6 +168,20 @@ func (p *parser) target(f tomledit.Field) {
 	default:
 		p.Unknown(f, "hosts", "links", "root", "vendor")
 	}
+}
+
+// hosts is a list of agents; one that is there is not nil.
+func (p *parser) hosts(f tomledit.Field) []string {
+	hosts, ok := f.Value.Strings()
+	if !ok {
+		p.Fail(f.Value, "hosts is not a list of strings")
+	}
+	for i, host := range hosts {
+		if !tomledit.Directory(host) {
+			p.Fail(f.Value.Items[i], "%q is not the name of a host", host)
+		}
+	}
+	return append([]string{}, hosts...)
 }
 
 func (p *parser) namespace(f tomledit.Field) {

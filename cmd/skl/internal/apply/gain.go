@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"reflect"
 	"slices"
 
 	"github.com/skl-project/skl/spec/lock"
@@ -58,7 +59,7 @@ func (j *job) keep(old lock.Skill) error {
 		return err
 	}
 	entry, ok := was.Skill(old.Name)
-	if now, same := j.files.Manifest.Skill(old.Name); !ok || same && now == entry {
+	if now, same := j.files.Manifest.Skill(old.Name); !ok || same && reflect.DeepEqual(now, entry) {
 		return nil
 	}
 	return j.files.Manifest.SetSkill(old.Name, entry)

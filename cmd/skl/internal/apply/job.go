@@ -186,6 +186,7 @@ func (j *job) put(s selection) error {
 		}
 		j.before[s.entry.Name] = old
 	}
+	s.entry.Hosts = old.Hosts
 	switch {
 	case j.root == "":
 		s.entry.Root = old.Root

@@ -18,6 +18,35 @@ type Ungated struct {
 	Reason  string         `json:"reason"`
 	Setting *hosts.Setting `json:"setting,omitempty"` // what keeps the skill from the agent's model; only where it was asked for, and is known
 	Convert string         `json:"convert,omitempty"` // --to of skl convert, where the agent's own keys say as much
+	Leave   *Leave         `json:"leave,omitempty"`   // how skl.toml leaves the agent out of the skill, where others keep its limits
+}
+
+// A Leave are the keys of a skill's entry in skl.toml that leave an agent out.
+type Leave struct {
+	Hosts []string `json:"hosts"`          // those that keep its limits
+	Root  string   `json:"root,omitempty"` // a root that the agent does not read, if it reads the one that the skill is in
+}
+
+// apart is a root that no agent reads by itself.
+const apart = "tools/skills"
+
+// leave says how skl.toml leaves an agent out of a skill: nil if no agent would be left, or if it would see the links of another.
+func (a *Applier) leave(r roots.Record, host string, installedFor []string) *Leave {
+	var keep []string
+	for _, id := range installedFor {
+		if !slices.ContainsFunc(r.Hosts, func(h roots.HostUse) bool { return h.Host == id && len(h.Ungated) > 0 }) {
+			keep = append(keep, id)
+		}
+	}
+	switch {
+	case len(keep) == 0 || a.Kind != hosts.Project:
+		return nil
+	case !a.Sees(host, a.Site.Home(r.Name), keep):
+		return &Leave{Hosts: keep}
+	case !a.Sees(host, filepath.Join(a.Project, filepath.FromSlash(apart)), keep):
+		return &Leave{keep, apart}
+	}
+	return nil
 }
 
 // ungated lists what agents do not keep of the limits of skills: those that are new here, or with offer all of the scope, and
@@ -35,6 +64,10 @@ func (a *Applier) ungated(ctx context.Context, changes install.Changes, offer bo
 	if err != nil {
 		return nil, err
 	}
+	f, err := a.Load()
+	if err != nil {
+		return nil, err
+	}
 	var out []Ungated
 	for _, r := range l.Skills {
 		own := filepath.Dir(r.Path) == a.Site.Home(r.Name) || r.CopyOf != ""
@@ -43,7 +76,11 @@ func (a *Applier) ungated(ctx context.Context, changes install.Changes, offer bo
 		}
 		for _, use := range r.Hosts {
 			if len(use.Ungated) > 0 {
-				out = append(out, ungatedBy(r, use, offer))
+				u := ungatedBy(r, use, offer)
+				if offer {
+					u.Leave = a.leave(r, u.Host, f.Manifest.Targets.Hosts)
+				}
+				out = append(out, u)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -290,11 +291,18 @@ func (w *world) printUngated(all []apply.Ungated) {
 			}
 			w.ui.Warn("%s sets %s, which these agents do not keep: %s", u.Name, strings.Join(u.Limits, ", "), strings.Join(ids, ", "))
 		}
-		offered = offered || u.Setting != nil || u.Convert != ""
+		offered = offered || u.Setting != nil || u.Convert != "" || u.Leave != nil
 	}
 	for _, u := range all {
 		if u.Convert != "" {
 			w.ui.Note("%s: skl convert %s --to %s -o DIR writes it with the keys that %s keeps", u.Host, u.Name, u.Convert, u.Host)
+		}
+		if u.Leave != nil {
+			keys := "hosts = [" + quoted(u.Leave.Hosts) + "]"
+			if u.Leave.Root != "" {
+				keys += ", root = " + strconv.Quote(u.Leave.Root)
+			}
+			w.ui.Note("%s: no link, in skl.toml under [skills.%s]: %s", u.Host, u.Name, keys)
 		}
 		switch {
 		case u.Setting == nil:
@@ -310,6 +318,15 @@ func (w *world) printUngated(all []apply.Ungated) {
 	if len(all) > 0 && !offered {
 		w.ui.Hint("skl install --gate says how to keep it from them")
 	}
+}
+
+// quoted lists words as TOML does.
+func quoted(words []string) string {
+	out := make([]string, len(words))
+	for i, word := range words {
+		out[i] = strconv.Quote(word)
+	}
+	return strings.Join(out, ", ")
 }
 
 // printUses says which agents load what was installed, and which do not.

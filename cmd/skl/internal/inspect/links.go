@@ -36,6 +36,11 @@ func (in *Inspector) linkProblems(f *scope.Files, l roots.Listing) ([]string, er
 			out = append(out, b.String())
 		}
 	}
+	for _, s := range f.Manifest.Skills {
+		for _, id := range in.Applier.Overseen(f.Manifest, s) {
+			out = append(out, fmt.Sprintf("%s reads %s, although hosts of it in skl.toml leaves that agent out; root = \"tools/skills\" beside hosts moves it to where only links lead", id, in.Applier.Short(filepath.Join(in.Applier.Site.Home(s.Name), s.Name))))
+		}
+	}
 	return out, nil
 }
 
@@ -62,6 +67,9 @@ func (in *Inspector) blind(f *scope.Files, l roots.Listing) (out []blindSpot) {
 		}
 		b := blindSpot{Host: h}
 		for _, s := range f.Lock.Skills {
+			if e, _ := f.Manifest.Skill(s.Name); e.Hosts != nil && !slices.Contains(e.Hosts, id) {
+				continue // it is not to see it
+			}
 			here, seen := false, false
 			for _, r := range l.Lookup(s.Name) {
 				here = here || filepath.Dir(r.Path) == in.Applier.Site.Home(r.Name) && r.State != roots.Disabled && r.State != roots.Invalid

@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"cmp"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -30,6 +29,13 @@ func (sc *Scope) CheckHosts(m *manifest.Manifest) error {
 	for _, id := range m.Targets.Hosts {
 		if _, ok := hosts.Find(id); !ok {
 			return diag.Located(UnknownHost(id), m.WhereHost(id))
+		}
+	}
+	for _, s := range m.Skills {
+		for _, id := range s.Hosts {
+			if _, ok := hosts.Find(id); !ok {
+				return diag.Located(UnknownHost(id), m.WhereHost(id))
+			}
 		}
 	}
 	for _, id := range sc.Config.Hosts {
@@ -139,35 +145,79 @@ func (sc *Scope) Installer(hostIDs []string, links string) (*install.Installer, 
 			return nil, err
 		}
 	}
+	in.LinksFor = map[string][]string{}
+	for name, ids := range sc.only {
+		if in.LinksFor[name], err = sc.linkDirs(ids, sc.Site.Home(name)); err != nil {
+			return nil, err
+		}
+	}
 	return in, nil
 }
 
-// linkDirs are the directories that get a link to each skill in root, so that these agents find it.
+// Overseen are the agents that read the root of a skill although the hosts of its entry leave them out.
+func (sc *Scope) Overseen(m *manifest.Manifest, s manifest.Skill) (ids []string) {
+	for _, id := range m.Targets.Hosts {
+		if s.Hosts != nil && !slices.Contains(s.Hosts, id) && sc.Sees(id, sc.Site.Home(s.Name), s.Hosts) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Sees reports whether the agent called id reads a skill in root, or one of the links to it that the agents in linked get.
+func (sc *Scope) Sees(id, root string, linked []string) bool {
+	h, ok := hosts.Find(id)
+	if !ok || !sc.ReadsScope(h) {
+		return false
+	}
+	links, _ := sc.linkDirs(linked, root) // what cannot be linked is not read
+	return sc.readsAny(h, append(links, root))
+}
+
+// linkDirs are the directories that get a link to each skill in root, so that these agents find it. One that reads the link of
+// another needs none of its own.
 func (sc *Scope) linkDirs(hostIDs []string, root string) (dirs []string, err error) {
+	add := func(link string) error {
+		if slices.Contains(dirs, link) || Resolved(link) == Resolved(root) {
+			return nil // the host reads the root itself, perhaps through a link that someone made
+		}
+		if err := sc.inside(link); err != nil {
+			return err
+		}
+		dirs = append(dirs, link)
+		return nil
+	}
+	var general []hosts.Host // those that read the canonical root, where root is another
 	for _, id := range hostIDs {
 		h, ok := hosts.Find(id)
 		if !ok {
 			return nil, UnknownHost(id)
 		}
-		if !sc.ReadsScope(h) {
+		if !sc.ReadsScope(h) || root != sc.Root && sc.readsAny(h, []string{root}) {
 			continue
 		}
 		_, link := hosts.WriteDirs(h, sc.HostEnv(), sc.Kind)
-		if root != sc.Root {
-			if slices.ContainsFunc(sc.hostReads(h), func(dir string) bool { return Resolved(dir) == Resolved(root) }) {
-				continue
-			}
-			link = cmp.Or(link, sc.Root)
-		}
-		if link == "" || slices.Contains(dirs, link) || Resolved(link) == Resolved(root) {
-			continue // the host reads the root itself, perhaps through a link that someone made
-		}
-		if err := sc.inside(link); err != nil {
+		if link == "" {
+			general = append(general, h)
+		} else if err := add(link); err != nil {
 			return nil, err
 		}
-		dirs = append(dirs, link)
+	}
+	for _, h := range general {
+		if root != sc.Root && !sc.readsAny(h, dirs) {
+			if err := add(sc.Root); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return dirs, nil
+}
+
+// readsAny reports whether the agent finds skills of the scope in one of dirs.
+func (sc *Scope) readsAny(h hosts.Host, dirs []string) bool {
+	return slices.ContainsFunc(sc.hostReads(h), func(read string) bool {
+		return slices.ContainsFunc(dirs, func(dir string) bool { return Resolved(dir) == Resolved(read) })
+	})
 }
 
 // hostReads are the directories in which an agent finds skills of the scope.

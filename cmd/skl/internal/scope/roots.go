@@ -15,7 +15,8 @@ import (
 	"github.com/skl-project/skl/spec/rootpath"
 )
 
-// SetRoots takes from a manifest, and from the lock for names that it does not have, which root each skill is installed in.
+// SetRoots takes from a manifest, and from the lock for names that it does not have, which root each skill is installed in, and
+// which agents get it.
 // Roots that only the lock names are looked at for what was left there. A root out of the project is refused.
 func (sc *Scope) SetRoots(m *manifest.Manifest, l *lock.Lock) error {
 	homes, dirs := map[string]string{}, []string(nil)
@@ -52,7 +53,12 @@ func (sc *Scope) SetRoots(m *manifest.Manifest, l *lock.Lock) error {
 			homes[s.Name] = dir
 		}
 	}
-	sc.Site.Homes, sc.Site.Roots = homes, dirs
+	sc.Site.Homes, sc.Site.Roots, sc.only = homes, dirs, map[string][]string{}
+	for _, s := range m.Skills {
+		if s.Hosts != nil {
+			sc.only[s.Name] = s.Hosts
+		}
+	}
 	for _, dir := range dirs {
 		if sc.Kind == hosts.User && !slices.Contains(sc.Site.Places, dir) {
 			sc.Site.Places = append(sc.Site.Places, dir, roots.Aside(dir))

@@ -86,7 +86,8 @@ type Scope struct {
 	Registry *registry.Source
 	embedded *embedded.Source
 	tags     *tags
-	told     map[string]bool // findings of configuration files
+	only     map[string][]string // by skill: the agents that get it, where skl.toml says that
+	told     map[string]bool     // findings of configuration files
 }
 
 // Open finds the scope and wires its sources.
