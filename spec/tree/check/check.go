@@ -79,13 +79,15 @@ type checker struct {
 	bodies   []body // the skill's own first
 	files    map[string]*source
 	schemas  map[string]*schema
-	bound    map[string]bool     // names that something binds anywhere
-	ends     map[string][]string // see Facts; nil in Check
-	offered  map[string]bool     // options of questions, folded
-	guess    string              // why a name that nothing binds may have a value all the same, "" if it cannot
-	created  bool                // a fix makes the key metadata: only one may
-	opNames  []string            // for suggestions; nil before the first
-	budget   struct {            // bounds what is not linear in the size of the skill
+	bound    map[string]bool              // names that something binds anywhere
+	params   map[*tree.Op]flowMap         // what is known of the parameters of ops, see parameters
+	opBinds  map[*tree.Op]map[string]bool // see binds; nil before the first
+	ends     map[string][]string          // see Facts; nil in Check
+	offered  map[string]bool              // options of questions, folded
+	guess    string                       // why a name that nothing binds may have a value all the same, "" if it cannot
+	created  bool                         // a fix makes the key metadata: only one may
+	opNames  []string                     // for suggestions; nil before the first
+	budget   struct {                     // bounds what is not linear in the size of the skill
 		fits, strict, asks, near int
 	}
 	nodes    map[tree.Pos]*tree.Node // for fixes; nil before the first

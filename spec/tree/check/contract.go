@@ -92,17 +92,19 @@ type flowMap map[string][]producer
 
 // flow checks each use of a value against the contract that made it.
 func (c *checker) flow() {
-	types := flowMap{}
+	types, from := flowMap{}, sources{}
 	untyped := map[string]bool{}
 	for i := range c.bodies {
-		c.bodies[i].each(func(n *tree.Node, _ []*tree.Node, _ int) { c.produce(n, types, untyped) })
+		c.bodies[i].each(func(n *tree.Node, _ []*tree.Node, _ int) { c.produce(n, types, from, untyped) })
 	}
+	from.follow(types, untyped)
 	for name := range untyped {
 		delete(types, name)
 	}
 	if len(types) == 0 {
 		return
 	}
+	c.parameters(types)
 	for i := range c.bodies {
 		b := &c.bodies[i]
 		b.each(func(n *tree.Node, _ []*tree.Node, _ int) {
@@ -121,7 +123,7 @@ func (c *checker) flow() {
 }
 
 // produce records what a node binds.
-func (c *checker) produce(n *tree.Node, types flowMap, untyped map[string]bool) {
+func (c *checker) produce(n *tree.Node, types flowMap, from sources, untyped map[string]bool) {
 	if n.Kind == tree.Bind || n.Kind == tree.ForEach {
 		untyped[n.Var] = true
 	}
@@ -133,6 +135,9 @@ func (c *checker) produce(n *tree.Node, types flowMap, untyped map[string]bool) 
 	case n.Kind == tree.Call:
 		if op = c.skill.Op(n.Name); op != nil && op.Output != nil {
 			path, by = op.Output.Path, op.Name
+		} else if op != nil && op.Tree != nil {
+			c.bindThrough(n, op, from, untyped)
+			return
 		}
 	}
 	sch := c.schema(path)
@@ -186,9 +191,12 @@ func (c *checker) typeOf(path string, types flowMap, b *body) (found []producer,
 		}
 	}
 	if b.op != nil && slices.ContainsFunc(b.op.Params, func(p tree.Param) bool { return p.Name == name }) {
-		return nil, ""
+		if found = c.params[b.op][name]; len(found) == 0 {
+			return nil, ""
+		}
+	} else {
+		found = types[name]
 	}
-	found = types[name]
 	if len(found) == 0 || strings.ContainsAny(path, "$<>") {
 		return nil, ""
 	}
