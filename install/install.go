@@ -109,6 +109,9 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 		h := Have{Path: join(in.Home(w.Name), w.Name), Strays: strays[w.Name]}
 		if h.Present = in.Dir.Exists(h.Path) && !in.isOurs(h.Path, h.Strays); h.Present {
 			h.Tree = in.treeOf(h.Path, bundle.FromFS)
+			if err := h.takeCopy(w.Name); err != nil {
+				return nil, err
+			}
 		}
 		have[w.Name] = h
 	}
@@ -129,11 +132,35 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 	return have, nil
 }
 
+// takeCopy makes of a copy for an agent, in whose place the skill itself is to be, what was installed there.
+func (h *Have) takeCopy(name string) error {
+	own, err := roots.ReadReceipt(filepath.Dir(h.Path), name)
+	if err != nil || own.CopyOf == "" {
+		return nil
+	}
+	d, err := roots.Check(filepath.Dir(h.Path), name, own, true)
+	if err != nil {
+		return err
+	}
+	h.Managed, h.Receipt = true, own
+	switch {
+	case d.Edited():
+		h.Edits = d.List()
+	case d.Any():
+		h.Damaged = d.List()
+	}
+	return nil
+}
+
 // surveyLinks fills in what lies at the places of a skill's links.
 func (in *Installer) surveyLinks(name string, h *Have, full bool) error {
 	h.Links = map[string]LinkState{}
+	receipt := h.Receipt
+	if !h.Managed && len(h.Strays) > 0 {
+		receipt = h.Strays[0].Receipt
+	}
 	for _, path := range in.paths(name, h.Receipt) {
-		p, err := in.look(path, name, h.Receipt, full)
+		p, err := in.look(path, name, receipt, full)
 		if err != nil {
 			return err
 		}
@@ -541,7 +568,7 @@ func (in *Installer) receipt(c Change, sum bundle.Summary) roots.Receipt {
 	}
 	r.Name, r.Tree, r.Version, r.Source, r.URL = s.Name, s.Tree, s.Version, s.Source, s.URL
 	r.Commit, r.Manifest, r.Signer, r.GeneratedFrom = s.Commit, s.Manifest, s.Signer, s.GeneratedFrom
-	r.Links = nil
+	r.Links, r.CopyOf = nil, "" // a copy for an agent may have become the skill itself
 	for _, link := range c.Links {
 		if rel, err := filepath.Rel(in.Base, link); err == nil && filepath.IsLocal(rel) {
 			r.Links = append(r.Links, filepath.ToSlash(rel))

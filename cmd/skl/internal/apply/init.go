@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -116,9 +117,16 @@ func (a *Applier) initFiles(f *scope.Files, hostIDs []string, vendor bool) []fil
 			}
 		}
 	}
+	for _, root := range a.Site.Roots {
+		if rel, err := filepath.Rel(a.Project, root); err == nil && !slices.Contains(dirs, filepath.ToSlash(rel)) {
+			dirs = append(dirs, filepath.ToSlash(rel))
+		}
+	}
 	var attributes, ignore []string
 	for _, dir := range dirs {
-		if vendor {
+		if vendor && strings.Contains(dir, " ") {
+			attributes = append(attributes, strconv.Quote(dir+"/**")+" -text")
+		} else if vendor {
 			attributes = append(attributes, dir+"/** -text")
 		} else {
 			ignore = append(ignore, "/"+dir+"/")

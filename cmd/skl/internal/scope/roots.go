@@ -3,6 +3,7 @@ package scope
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -22,10 +23,16 @@ func (sc *Scope) SetRoots(m *manifest.Manifest, l *lock.Lock) error {
 	homes, dirs := map[string]string{}, []string(nil)
 	take := func(text string, where diag.Position) (string, error) {
 		dir, err := sc.rootDir(text)
-		if err == nil && dir != sc.Root && !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
+		if err != nil {
+			return "", diag.Located(err, where)
 		}
-		return dir, diag.Located(err, where)
+		for _, known := range append([]string{sc.Root}, dirs...) {
+			if sameDir(known, dir) {
+				return known, nil // by another name, or through a link: what is in one is in the other
+			}
+		}
+		dirs = append(dirs, dir)
+		return dir, nil
 	}
 	var err error
 	if m.Targets.Root != "" {
@@ -67,6 +74,16 @@ func (sc *Scope) SetRoots(m *manifest.Manifest, l *lock.Lock) error {
 	return nil
 }
 
+// sameDir reports whether a and b are one directory.
+func sameDir(a, b string) bool {
+	if a == b || Resolved(a) == Resolved(b) {
+		return true
+	}
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
 // rootDir is the directory of a root as skl.toml and skl.lock write it; "" is the canonical root. In a project it lies in the
 // project, elsewhere it does not depend on where skl is started.
 func (sc *Scope) rootDir(text string) (string, error) {
@@ -97,12 +114,17 @@ func (sc *Scope) RootText(path string) (string, error) {
 	if real, err := within.Resolve(dir); err == nil {
 		dir = real // the project's own path has no links
 	}
-	if dir == sc.Root {
-		return rootpath.Write(dir, project, sc.Home), nil
+	if sameDir(dir, sc.Root) {
+		return rootpath.Write(sc.Root, project, sc.Home), nil
 	}
 	text := rootpath.Write(dir, project, sc.Home)
 	if err := rootpath.Check(text); err != nil {
 		return "", diag.New(diag.Misuse, "root_scope", "%s is no place for skills: %w", path, err).Hint("name a directory for skills alone, such as tools/skills")
+	}
+	for at := dir; at != filepath.Dir(at) && at != project && at != sc.Home; at = filepath.Dir(at) {
+		if Exists(filepath.Join(at, "SKILL.md")) {
+			return "", diag.New(diag.Misuse, "root_scope", "%s is no place for skills: %s is a skill", path, sc.Short(at)).Hint("name a directory for skills alone, such as tools/skills")
+		}
 	}
 	_, err := sc.rootDir(text)
 	return text, err
