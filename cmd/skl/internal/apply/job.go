@@ -142,7 +142,7 @@ func (j *job) add(ctx context.Context, refs []ref.Ref, names []string, all, pin 
 	for _, r := range refs {
 		picked, err := j.pick(ctx, rs, r, names, all, pin, j.spare)
 		if err != nil {
-			return err
+			return j.missing(j.files.Manifest, r, err)
 		}
 		for _, s := range picked {
 			if i := slices.IndexFunc(j.picked, func(p selection) bool { return p.entry.Name == s.entry.Name }); i >= 0 {

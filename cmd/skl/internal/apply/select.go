@@ -197,3 +197,33 @@ func (a *Applier) oneWord(words []string, f *scope.Files) error {
 	}
 	return e.Hint("skl install OWNER/REPO %s", words[0])
 }
+
+// missing is err of opening r; where its repository does not exist, with the near ones that skl.toml and the configuration
+// name, and where to search.
+func (a *Applier) missing(m *manifest.Manifest, r ref.Ref, err error) error {
+	e, ok := errors.AsType[*diag.Error](err)
+	if !ok || e.Code != "git_not_found" || r.Kind != ref.Name && r.Kind != ref.Forge {
+		return err
+	}
+	var known []string
+	add := func(text string) {
+		if k, err := ref.Parse(text); err == nil && k.Owner != "" && k.Repo != "" {
+			known = append(known, k.Owner+"/"+k.Repo)
+		}
+	}
+	for _, s := range m.Skills {
+		add(s.Ref)
+	}
+	for _, markets := range []map[string]string{m.Markets, a.Config.Markets} {
+		for _, text := range markets {
+			add(text)
+		}
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	wanted := r.Owner + "/" + r.Repo
+	if near := spell.Nearest(wanted, slices.DeleteFunc(known, func(k string) bool { return k == wanted }), 3); len(near) > 0 {
+		e = e.Meant(near...).Hint("did you mean %s?", near[0])
+	}
+	return e.Hint("skl search %s", strings.Join(strings.FieldsFunc(r.Repo, func(c rune) bool { return c == '-' || c == '_' || c == '.' }), " "))
+}
