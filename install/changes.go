@@ -3,6 +3,7 @@ package install
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/lock"
@@ -181,8 +182,11 @@ func Diff(root string, want []lock.Skill, have map[string]Have, opt Options) Cha
 		out.Conflicts = append(out.Conflicts, c.strayEdits(h, opt)...)
 		out.List = append(out.List, c)
 	}
-	slices.SortFunc(out.List, func(a, b Change) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(out.Conflicts, func(a, b Conflict) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path)) })
+	sort.Slice(out.List, func(i, j int) bool { return out.List[i].Name < out.List[j].Name }) // slices.SortFunc is 25 kB of program for each large type
+	sort.Slice(out.Conflicts, func(i, j int) bool {
+		a, b := out.Conflicts[i], out.Conflicts[j]
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path)) < 0
+	})
 	for i := range out.List {
 		out.List[i].Hosts = []roots.HostUse{}
 		p := &out.List[i].Permissions

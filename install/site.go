@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/skl-project/skl/install/roots"
@@ -53,7 +53,7 @@ func (s Site) Receipts() (receipts []roots.Receipt, bad []error) {
 			}
 		}
 	}
-	slices.SortFunc(receipts, func(a, b roots.Receipt) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(receipts, func(i, j int) bool { return receipts[i].Name < receipts[j].Name }) // slices.SortFunc is 25 kB of program for each large type
 	return receipts, bad
 }
 

@@ -54,7 +54,7 @@ func (rs *Resolver) goneSinceVersion(ctx context.Context, o *Opened, w Named, ha
 		return err != nil || compare(r.Version, have.Version) <= 0 || compare(r.Version, o.Release.Version) > 0 ||
 			v.Prerelease() != "" && r.Version != o.Release.Version
 	})
-	slices.SortFunc(between, func(a, b source.Release) int { return compare(a.Version, b.Version) })
+	sort.Slice(between, func(i, j int) bool { return compare(between[i].Version, between[j].Version) < 0 })
 	var asking error
 	first := sort.Search(len(between), func(i int) bool {
 		at := *o

@@ -3,6 +3,7 @@ package lock
 import (
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 // Format(Parse(Format(l))) is Format(l). Fields that are empty are left out.
 func (l *Lock) Format() []byte {
 	skills := slices.Clone(l.Skills)
-	slices.SortStableFunc(skills, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
+	sort.SliceStable(skills, func(i, j int) bool { return skills[i].Name < skills[j].Name })
 	var w writer
 	w.WriteString("version = " + strconv.Itoa(Version) + "\n" + l.unknown)
 	for _, s := range skills {

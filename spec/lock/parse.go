@@ -3,6 +3,7 @@ package lock
 import (
 	"bytes"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/skl-project/skl/spec/bundle"
@@ -97,7 +98,7 @@ func (p *parser) skills(l *Lock, list *tomledit.Value) {
 		names[s.Name] = true
 		l.Skills = append(l.Skills, s)
 	}
-	slices.SortFunc(l.Skills, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(l.Skills, func(i, j int) bool { return l.Skills[i].Name < l.Skills[j].Name })
 }
 
 func (p *parser) skill(table *tomledit.Value) Skill {

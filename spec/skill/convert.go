@@ -3,6 +3,7 @@ package skill
 import (
 	"bytes"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -228,7 +229,7 @@ func extensions(keys []Field) []Field {
 			out = append(out, f)
 		}
 	}
-	slices.SortFunc(out, func(a, b Field) int { return strings.Compare(a.Key, b.Key) })
+	sort.Slice(out, func(i, j int) bool { return out[i].Key < out[j].Key })
 	return out
 }
 

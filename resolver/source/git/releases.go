@@ -3,6 +3,7 @@ package git
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -24,8 +25,8 @@ func releases(refs []advert) []source.Release {
 			out = append(out, source.Release{Kind: source.Branch, Name: branch, Commit: ref.Commit(a.id.String()), Default: a.name == head})
 		}
 	}
-	slices.SortFunc(out, func(a, b source.Release) int {
-		return cmp.Or(cmp.Compare(b.Kind, a.Kind), cmp.Compare(a.Name, b.Name))
+	sort.Slice(out, func(i, j int) bool {
+		return cmp.Or(cmp.Compare(out[j].Kind, out[i].Kind), cmp.Compare(out[i].Name, out[j].Name)) < 0
 	})
 	return slices.CompactFunc(out, func(a, b source.Release) bool { return a.Kind == b.Kind && a.Name == b.Name })
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -251,6 +252,6 @@ func (l *Linter) lintBlocks() []diag.Finding {
 // Rules are the rules of Lint: those of the format, then those of trees, each sorted by id.
 func Rules() []skill.RuleDoc {
 	trees := append(check.Rules(), check.SharedRule(), skill.RuleDoc{ID: skills.BlockRule, Severity: diag.SeverityWarning, Text: "the block for agents in an instruction file is doubled, broken or old"})
-	slices.SortFunc(trees, func(a, b skill.RuleDoc) int { return strings.Compare(a.ID, b.ID) })
+	sort.Slice(trees, func(i, j int) bool { return trees[i].ID < trees[j].ID })
 	return append(skill.Rules(), trees...)
 }

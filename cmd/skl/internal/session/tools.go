@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/skl-project/skl/runtime/sandbox"
@@ -101,7 +102,7 @@ func (rs *Runs) addServers(cfg *tool.Config) error {
 		}
 		cfg.Servers = append(cfg.Servers, s)
 	}
-	slices.SortFunc(cfg.Servers, func(a, b tool.Server) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(cfg.Servers, func(i, j int) bool { return cfg.Servers[i].Name < cfg.Servers[j].Name })
 	return nil
 }
 
