@@ -23,7 +23,9 @@ import (
 )
 
 // seeds are the documents that asked for this product: the file of each in testdata/seeds and what its numbers begin with.
-var seeds = map[string]string{"canopy-code-index": "index", "corteza-skill-v1": "v1"}
+var seeds = map[string]string{
+	"canopy-code-index": "index", "canopy-concepts": "concepts", "canopy-primitives": "primitives", "canopy-runtime-hosts": "hosts", "corteza-skill-v1": "v1",
+}
 
 // TestSeedRequirements reads the tables of testdata/seeds, whose README has their form, and wants every test, script and page that
 // a requirement names to be there. It asks by its attributes that all of them ran and passed, which testdata/tools/totals looks after in .ci/run.
