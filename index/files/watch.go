@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -44,9 +45,10 @@ type Watcher struct {
 	rules *rules
 	dirs  map[string]*watched // by path
 	most  int                 // entries of all directories that may be watched, 0 for any number
-	held  int                 // entries of the directories that were
 	stale bool                // rules or directories must be read anew
 	since time.Time           // when stale was set
+
+	held atomic.Int64 // entries of the directories that are watched; several goroutines of a walk add to it
 
 	mu      sync.Mutex // guards what follows
 	changed map[string]struct{}
@@ -306,7 +308,8 @@ func (x *Watcher) restart(ctx context.Context) {
 
 // begin watches all directories.
 func (x *Watcher) begin(ctx context.Context, r *rules) error {
-	x.rules, x.dirs, x.held = r, map[string]*watched{}, 0
+	x.rules, x.dirs = r, map[string]*watched{}
+	x.held.Store(0)
 	_, err := x.add(ctx, "", r.outer)
 	if err == nil && r.exclude != "" {
 		_ = x.fs.Add(filepath.Dir(r.exclude)) // few repositories lack it, and they have no rules there
@@ -357,7 +360,7 @@ func (x *Watcher) hold(rel string) error {
 	if err != nil {
 		return err
 	}
-	if x.held += 1 + len(entries); x.held > x.most {
+	if x.held.Add(int64(1+len(entries))) > int64(x.most) {
 		return fmt.Errorf("more than %d files would have to be open", x.most)
 	}
 	return nil
