@@ -3,12 +3,14 @@ package index
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/index/lang"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/index/store"
@@ -29,8 +31,8 @@ type scored struct {
 // Query answers q.
 func (x *Index) Query(ctx context.Context, q query.Query) (query.Result, error) {
 	var out query.Result
-	err := x.answer(ctx, q, q.Limit, func(s *search, f found, best []scored, total int) error {
-		out = query.Result{Handles: []query.Handle{}, TotalMatches: total, Generation: s.v.Generation(), Relaxed: f.relaxed && total > 0, AtLeast: f.atLeast, NotIndexed: len(s.pending)}
+	lag, err := x.answer(ctx, q, q.Limit, func(s *search, f found, best []scored, total int) error {
+		out = query.Result{Handles: []query.Handle{}, TotalMatches: total, Generation: s.v.Generation(), Relaxed: f.relaxed && total > 0, AtLeast: f.atLeast, NotIndexed: len(s.pending), NotRead: s.notRead}
 		if f.refs != nil {
 			return s.fillReferences(&out, f.refs, q.Limit)
 		}
@@ -49,32 +51,67 @@ func (x *Index) Query(ctx context.Context, q query.Query) (query.Result, error) 
 	if err != nil {
 		return query.Result{}, err
 	}
-	out.Note = noted(q, out.NotIndexed, out.TotalMatches > 0, x.LeftOut())
+	out.NotIndexed, out.Behind = out.NotIndexed+lag.changed, lag.unlooked
+	out.Note = noted(q, out.NotIndexed, out.NotRead, out.Behind, out.TotalMatches > 0, x.LeftOut())
 	return out, nil
 }
 
+// A lag is what an answer does not cover because its time to follow the files ended, besides what it says itself.
+type lag struct {
+	changed  int  // files that were another than the index says
+	unlooked bool // whether files changed is not known
+}
+
 // answer evaluates q and hands the best n of what it found to use, until no file turned out to be another than the index
-// says. What use did before is then done again.
-func (x *Index) answer(ctx context.Context, q query.Query, n int, use func(s *search, f found, best []scored, total int) error) error {
+// says, or its time for that ends: then files that changed are read for this answer alone, and what cannot be is left out. What use did
+// before is then done again.
+func (x *Index) answer(ctx context.Context, q query.Query, n int, use func(s *search, f found, best []scored, total int) error) (lag, error) {
+	p := x.patience(ctx)
 	var stale map[string]*store.File // of the attempt before
+	var pending []files.File
+	var behind lag
 	for attempt := 1; ; attempt++ {
-		var pending []files.File
+		last := attempt == attempts || attempt > 1 && p.over()
 		err := x.mend(ctx, func() (err error) {
-			if pending, err = x.refresh(ctx, q, stale); err == nil {
-				stale, err = x.attempt(ctx, q, n, pending, use)
+			if last {
+				pending = withStale(pending, stale)
+			} else {
+				pending, err = x.refresh(ctx, p, q, stale)
+				behind.unlooked = errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+				if err != nil && !behind.unlooked {
+					return err
+				}
 			}
+			stale, err = x.attempt(ctx, q, n, pending, use)
 			return err
 		})
 		if err != nil {
-			return err
+			return lag{}, err
 		}
-		if len(stale) == 0 || attempt == attempts { // what does not hold still is left out
-			if len(pending) > 0 && x.o.Background {
-				x.continueInBackground(ctx)
+		if len(stale) > 0 && !last {
+			continue
+		}
+		for path := range stale {
+			if !slices.ContainsFunc(pending, func(f files.File) bool { return f.Path == path }) {
+				behind.changed++
 			}
-			return nil
+		}
+		if (len(pending) > 0 || behind != lag{}) && x.o.Background {
+			x.continueInBackground(ctx)
+		}
+		return behind, nil
+	}
+}
+
+// withStale adds files to those that are read for an answer.
+func withStale(pending []files.File, stale map[string]*store.File) []files.File {
+	out := slices.Clip(pending)
+	for path, f := range stale {
+		if !slices.ContainsFunc(pending, func(p files.File) bool { return p.Path == path }) {
+			out = append(out, files.File{Path: path, Stamp: f.Stamp})
 		}
 	}
+	return out
 }
 
 func (x *Index) attempt(ctx context.Context, q query.Query, n int, pending []files.File, use func(s *search, f found, best []scored, total int) error) (stale map[string]*store.File, err error) {
@@ -87,6 +124,9 @@ func (x *Index) attempt(ctx context.Context, q query.Query, n int, pending []fil
 	s.sentence = len(wordsOf(s.ask)) >= questionWords
 	f, err := s.find(ctx, q.Expr)
 	if err != nil {
+		return nil, err
+	}
+	if f, err = s.fallBack(ctx, q.Expr, f); err != nil {
 		return nil, err
 	}
 	if readsAll(q.Expr) {
@@ -118,7 +158,12 @@ func (s *search) keepLocal(ctx context.Context, best []scored, _ []reference) er
 	if len(c.Put) == 0 {
 		return nil
 	}
-	_, err := s.x.store().Apply(ctx, c)
+	short, cancel := context.WithTimeout(ctx, max(s.x.o.FirstAnswer, leastLook))
+	defer cancel()
+	_, err := s.x.store().Apply(short, c)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil // another writes: they are indexed soon
+	}
 	return err
 }
 
@@ -135,6 +180,7 @@ func (s *search) handle(b scored) (query.Handle, bool) {
 	h := query.Handle{ID: query.ID(b.file.Path, n.Type, n.Start, n.End), FilePath: b.file.Path, NodeType: n.Type.String(), Name: n.Name, Parent: n.Owner,
 		Span: query.Span{Start: n.Start, End: n.End}, LineRange: [2]int{n.FirstLine, n.LastLine}, TokenCount: n.Tokens,
 		Preview: query.Preview(shown, previewBytes), MatchLine: b.line, Score: round(b.score.Value)}
+	h.Approximate = n.Type.IsSymbol() && lang.Approximate(lang.Language(b.file.Language))
 	if n.Parent >= 0 {
 		if o, err := s.outline(b.file); err == nil {
 			p := o.Nodes[n.Parent]
@@ -259,7 +305,7 @@ func expandNote(expanded, handles, used, tokens int) string {
 // Files returns the paths of all files in which q matches something, sorted. It is complete for literals, regular
 // expressions and globs of files.
 func (x *Index) Files(ctx context.Context, q query.Query) (paths []string, err error) {
-	err = x.answer(ctx, q, 1, func(s *search, f found, _ []scored, _ int) error {
+	_, err = x.answer(ctx, q, 1, func(s *search, f found, _ []scored, _ int) error {
 		paths = paths[:0]
 		for _, h := range f.hits {
 			paths = append(paths, h.file.Path)

@@ -32,6 +32,7 @@ type applying struct {
 	batch  *store.Batch
 	done   int
 	bytes  int64 // of files in batch
+	begun  time.Time
 	report Report
 }
 
@@ -61,6 +62,7 @@ func (x *Index) apply(ctx context.Context, d difference, anew bool, progress dia
 	if err != nil {
 		return a.report, err
 	}
+	a.begun = time.Now()
 	defer func() { a.batch.Rollback() }()
 	for _, p := range d.removed {
 		if err := a.batch.Remove(p); err != nil {
@@ -130,10 +132,11 @@ func (a *applying) take(ctx context.Context, path string, rec *store.Record, err
 	if a.progress != nil { // not Send: names are not made for nobody
 		a.progress(diag.Event{Stage: "index", Name: path, Done: int64(a.done), Total: int64(a.total)})
 	}
-	if a.bytes > bytesPerBatch {
+	if a.bytes > bytesPerBatch || time.Since(a.begun) > timePerBatch {
 		a.bytes = 0
 		if r.Generation, err = a.batch.Commit(); err == nil {
 			a.batch, err = a.x.store().Begin(ctx)
+			a.begun = time.Now()
 		}
 	}
 	return err

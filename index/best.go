@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/skl-project/skl/index/chunk"
@@ -23,7 +24,11 @@ func (s *search) best(f found, n int) (best []scored, total int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	scorer := rank.New(s.ask, s.corpus())
+	weights := rank.DefaultWeights()
+	if s.sentence {
+		weights = rank.SentenceWeights(s.ask.Kind)
+	}
+	scorer := weights.New(s.ask, s.corpus())
 	out := list[:0]
 	for _, c := range list {
 		if s.blocks[c.file.ID] != nil { // its text is not at hand
@@ -47,10 +52,53 @@ func (s *search) best(f found, n int) (best []scored, total int, err error) {
 		}
 		out = append(out, c)
 	}
+	s.surround(out)
 	slices.SortStableFunc(out, func(a, b scored) int {
 		return cmp.Or(cmp.Compare(b.score.Value, a.score.Value), cmp.Compare(a.part.Tokens, b.part.Tokens), strings.Compare(a.file.Path, b.file.Path), cmp.Compare(a.part.Start, b.part.Start))
 	})
 	return out[:min(n, len(out))], total, nil
+}
+
+const (
+	besideLines = 30  // between a match and another that raises it
+	besideShare = 0.1 // of the score of the other, at most
+)
+
+// surround raises what stands beside another match of its file: what belongs together stands together, and words of a question are
+// spread over it.
+func (s *search) surround(list []scored) {
+	if !s.sentence {
+		return
+	}
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	sort.Slice(order, func(i, j int) bool {
+		a, b := &list[order[i]], &list[order[j]]
+		return cmp.Or(strings.Compare(a.file.Path, b.file.Path), cmp.Compare(a.part.FirstLine, b.part.FirstLine), cmp.Compare(order[i], order[j])) < 0
+	})
+	more := make([]float64, len(list))
+	for k, i := range order {
+		for _, step := range []int{-1, 1} {
+			for m := k + step; m >= 0 && m < len(order) && list[order[m]].file == list[i].file; m += step {
+				other, c := &list[order[m]], &list[i]
+				gap := max(other.part.FirstLine-c.part.LastLine, c.part.FirstLine-other.part.LastLine)
+				if gap > besideLines {
+					break
+				}
+				if gap > 0 { // else one is in the other
+					more[i] = max(more[i], besideShare*other.score.Value*(1-float64(gap)/(besideLines+1)))
+				}
+			}
+		}
+	}
+	for i := range list {
+		if m := round(more[i]); m > 0 {
+			list[i].score.Value += m
+			list[i].score.Parts = append(list[i].score.Parts, rank.Part{Name: "beside", Value: m})
+		}
+	}
 }
 
 // fit is the share of its score that a match keeps for being of a form that seldom answers a sentence: what a sentence speaks of is done by
@@ -296,7 +344,7 @@ func (s *search) document(c scored, text []byte) rank.Document {
 		from, to = c.at.Start, c.at.End
 	}
 	to = min(to, from+16<<10)
-	d := rank.Document{Name: n.Name, Owner: n.Owner, Path: c.file.Path, Signature: n.Signature, Kind: n.Type.String(), Tokens: n.Tokens, Exported: n.Exported}
+	d := rank.Document{Name: n.Name, Owner: n.Owner, Path: c.file.Path, Signature: n.Signature, Kind: n.Type.String(), Tokens: n.Tokens, Exported: n.Exported, Lines: n.LastLine - n.FirstLine + 1}
 	if n.DocEnd > n.DocStart && n.DocEnd <= len(text) {
 		d.Doc = text[n.DocStart:n.DocEnd]
 		if from <= n.DocStart && n.DocEnd <= n.Start {
@@ -305,6 +353,7 @@ func (s *search) document(c scored, text []byte) rank.Document {
 	}
 	if from, to = min(from, len(text)), min(to, len(text)); from < to {
 		d.Body = text[from:to]
+		d.Made = written(c.file.Path, text, d.Body)
 	}
 	if n.Type == chunk.Chunk && n.Parent >= 0 {
 		if o, err := s.outline(c.file); err == nil {

@@ -8,16 +8,19 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/store"
+	"github.com/skl-project/skl/spec/order"
 )
 
 const (
-	lazyAbove     = 1000     // files that are not indexed: more are not read before a first answer
-	patience      = 4        // times Options.FirstAnswer: what a query may take to read no more than that
-	bytesPerBatch = 24 << 20 // of files that become visible together
+	lazyAbove     = 1000        // files that are not indexed: more are not read before a first answer
+	sortAbove     = 64          // more are read in the order of what they promise for the question
+	bytesPerBatch = 24 << 20    // of files that become visible together
+	timePerBatch  = time.Second // at most, since others wait that have something to store
 )
 
 // A difference is what the files have that the store does not know.
@@ -25,7 +28,8 @@ type difference struct {
 	new     []files.File // and changed ones, by path
 	inOrder bool         // new is sorted otherwise: by what is to be read first
 	removed []string
-	unsure  []*store.File // their stamps cannot tell
+	unsure  []*store.File          // their stamps cannot tell
+	stale   map[string]*store.File // those that a query found: they are read first
 	list    files.List
 }
 
@@ -36,9 +40,19 @@ func (d *difference) files() []files.File {
 		list = append(list, files.File{Path: f.Path, Stamp: f.Stamp})
 	}
 	if !d.inOrder {
-		slices.SortFunc(list, byPath)
+		order.Sort(list, byPath)
+	}
+	if len(d.stale) > 0 {
+		order.Stable(list, func(a, b files.File) int { return d.place(a) - d.place(b) })
 	}
 	return list
+}
+
+func (d *difference) place(f files.File) int {
+	if d.stale[f.Path] != nil {
+		return 0
+	}
+	return 1
 }
 
 func (d *difference) none() bool { return len(d.new)+len(d.removed)+len(d.unsure) == 0 }
@@ -67,6 +81,7 @@ func (x *Index) look(ctx context.Context, stale map[string]*store.File) (differe
 			d.new = append(d.new, files.File{Path: p})
 		}
 	}
+	d.stale = stale
 	return d, nil
 }
 
@@ -119,7 +134,7 @@ func byPath(a, b files.File) int { return strings.Compare(a.Path, b.Path) }
 func compare(found, large []files.File, known []*store.File) (d difference) {
 	if len(large) > 0 {
 		found = slices.Concat(found, large)
-		slices.SortFunc(found, byPath)
+		order.Sort(found, byPath)
 	}
 	i := 0
 	for _, f := range found {
@@ -145,22 +160,47 @@ func compare(found, large []files.File, known []*store.File) (d difference) {
 }
 
 // list returns the files there are: by walking, or from what the watcher told. The version is that of what it told, 0 for a walk.
-func (x *Index) list(ctx context.Context) (list files.List, version uint64, err error) {
-	x.watching.Lock()
-	defer x.watching.Unlock()
-	defer func() {
-		if err == nil {
-			l := leftOut(list)
-			x.left.Store(&l)
-		}
-	}()
-	if x.watcher == nil {
-		list, err = x.walker.Walk(ctx)
-		return list, 0, err
-	}
-	if err := x.watcher.Sync(ctx); err != nil {
+// A walk for the watcher goes on when ctx ends: the next question gets what it finds.
+func (x *Index) list(ctx context.Context) (files.List, uint64, error) {
+	if err := ctx.Err(); err != nil {
 		return files.List{}, 0, err
 	}
+	select {
+	case x.watching <- struct{}{}:
+	case <-ctx.Done():
+		return files.List{}, 0, ctx.Err()
+	}
+	if x.watcher == nil {
+		defer func() { <-x.watching }()
+		return x.listed(x.walker.Walk(ctx))
+	}
+	if err := x.watcher.Sync(ctx); err != nil {
+		<-x.watching
+		return files.List{}, 0, err
+	}
+	type answer struct {
+		list    files.List
+		version uint64
+		err     error
+	}
+	done := make(chan answer, 1)
+	x.background.Go(func() {
+		defer func() { <-x.watching }()
+		work, stop := x.lasting(ctx)
+		defer stop()
+		list, version, err := x.told(work)
+		done <- answer{list, version, err}
+	})
+	select {
+	case a := <-done:
+		return a.list, a.version, a.err
+	case <-ctx.Done():
+		return files.List{}, 0, ctx.Err()
+	}
+}
+
+// told returns the files as the watcher told them.
+func (x *Index) told(ctx context.Context) (list files.List, version uint64, err error) {
 	changed, all := x.watcher.Changes()
 	all = all || slices.ContainsFunc(changed, x.isDir) // one that took the place of another: nobody tells what that had
 	all = all || slices.ContainsFunc(changed, x.several)
@@ -175,7 +215,17 @@ func (x *Index) list(ctx context.Context) (list files.List, version uint64, err 
 		x.known = x.again(x.known, changed)
 		x.version++
 	}
-	return x.known, x.version, nil
+	list, _, _ = x.listed(x.known, nil)
+	return list, x.version, nil
+}
+
+// listed remembers what a list leaves out.
+func (x *Index) listed(list files.List, err error) (files.List, uint64, error) {
+	if err == nil {
+		l := leftOut(list)
+		x.left.Store(&l)
+	}
+	return list, 0, err
 }
 
 // several says that a file has more names than one: only a walk knows whether all are in the tree.
@@ -199,8 +249,8 @@ func (x *Index) LeftOut() query.LeftOut {
 }
 
 // noted is the note of an answer, with what was left out where the answer is complete otherwise, or empty.
-func noted(q query.Query, pending int, found bool, left query.LeftOut) string {
-	note := q.Note(pending, found)
+func noted(q query.Query, pending int, notRead []string, behind, found bool, left query.LeftOut) string {
+	note := q.Note(pending, notRead, behind, found)
 	if more := left.Note(); more != "" && (!found || readsAll(q.Expr)) {
 		if note != "" {
 			note += "; "
@@ -258,26 +308,22 @@ func (x *Index) again(list files.List, changed []string) files.List {
 			out.Files = append(out.Files, n.f)
 		}
 	}
-	slices.SortFunc(out.Files, byPath)
-	slices.SortFunc(out.TooLarge, byPath)
+	order.Sort(out.Files, byPath)
+	order.Sort(out.TooLarge, byPath)
 	return out
 }
 
-// cover stores what is different, as far as that is fast, and returns the files that it did not come to.
-func (x *Index) cover(ctx context.Context, q query.Query, d difference) (pending []files.File, err error) {
+// cover stores what is different, as far as there is time, and returns the files that it did not come to.
+func (x *Index) cover(ctx context.Context, p patience, q query.Query, d difference) (pending []files.File, err error) {
 	if d.none() {
 		return nil, nil
 	}
-	limit := x.o.FirstAnswer
-	if !d.many() {
-		limit *= patience // which takes a busy machine, another process that writes, or large files
-	}
-	short, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := p.reading(ctx, d.many())
 	defer cancel()
-	if d.many() {
-		d.new, d.inOrder = x.promising(short, d.new, q), true
+	if len(d.new) > sortAbove {
+		d.new, d.inOrder = x.promising(ctx, d.new, q), true
 	}
-	_, err = x.apply(short, d, false, nil)
+	_, err = x.apply(ctx, d, false, nil)
 	late, ok := errors.AsType[*cutShort](err)
 	if !ok {
 		return nil, err

@@ -23,12 +23,15 @@ func (x *Index) Evidence(ctx context.Context, q query.Query, o rank.PackOptions)
 type gathering struct {
 	list       []query.Evidence
 	candidates []rank.Candidate
+	ask        rank.Question
 	total      int
 	more       bool // matches that are not in list
 	relaxed    bool
 	pending    int
 	left       query.LeftOut
 	generation uint64
+	notRead    []string
+	behind     bool
 }
 
 // gather collects four times as many handles as the pack may have.
@@ -37,8 +40,8 @@ func (x *Index) gather(ctx context.Context, q query.Query, o rank.PackOptions) (
 		o.MaxHandles = 8
 	}
 	n := max(q.Limit, 4*o.MaxHandles)
-	err = x.answer(ctx, q, n, func(s *search, f found, best []scored, total int) error {
-		g = gathering{total: total, relaxed: f.relaxed && total > 0, pending: len(s.pending), left: x.LeftOut(), generation: s.v.Generation()}
+	lag, err := x.answer(ctx, q, n, func(s *search, f found, best []scored, total int) error {
+		g = gathering{ask: s.ask, total: total, relaxed: f.relaxed && total > 0, pending: len(s.pending), left: x.LeftOut(), generation: s.v.Generation(), notRead: s.notRead}
 		if f.refs != nil {
 			hits, err := s.users(f.refs)
 			if err != nil {
@@ -58,11 +61,12 @@ func (x *Index) gather(ctx context.Context, q query.Query, o rank.PackOptions) (
 			g.candidates = append(g.candidates, rank.Candidate{Path: h.FilePath, Start: h.Span.Start, End: h.Span.End, FirstLine: h.LineRange[0], LastLine: h.LineRange[1],
 				Kind: h.NodeType, Tokens: h.TokenCount, Score: b.score, Recent: recent, Overlaps: overlaps})
 			g.list = append(g.list, query.Evidence{ID: h.ID, FilePath: h.FilePath, NodeType: h.NodeType, Name: h.Name, Parent: h.Parent, Span: h.Span, LineRange: h.LineRange,
-				TokenCount: h.TokenCount, Score: h.Score, Why: b.score.Parts})
+				TokenCount: h.TokenCount, Score: h.Score, Approximate: h.Approximate, Why: b.score.Parts})
 		}
 		g.more = g.total > len(g.list) || f.atLeast
 		return nil
 	})
+	g.pending, g.behind = g.pending+lag.changed, lag.unlooked
 	return g, err
 }
 
@@ -70,11 +74,11 @@ func (x *Index) gather(ctx context.Context, q query.Query, o rank.PackOptions) (
 func (g gathering) pack(q query.Query, o rank.PackOptions) query.Pack {
 	const found = true // that nothing was is for the guidance to say: packs of several questions are joined
 	out := query.Pack{QueryText: q.Text, TotalMatches: g.total, Handles: []query.Evidence{}, Files: []query.PackFile{}, ExpandSuggestion: []string{},
-		Relaxed: g.relaxed, NotIndexed: g.pending, Note: noted(q, g.pending, found, g.left), Generation: g.generation}
+		Relaxed: g.relaxed, NotIndexed: g.pending, NotRead: g.notRead, Behind: g.behind, Note: noted(q, g.pending, g.notRead, g.behind, found, g.left), Generation: g.generation}
 	if left := g.left.Note(); g.total == 0 && left != "" && out.Note == "" {
 		out.Note = left
 	}
-	chosen, suggested, guidance := rank.Pack(g.candidates, g.total, g.more, o)
+	chosen, suggested, guidance := rank.Pack(g.ask, g.candidates, g.total, g.more, o)
 	out.Guidance = guidance
 	byFile := make(map[string]int)
 	for _, i := range chosen {

@@ -19,15 +19,20 @@ func (x *Index) Expand(ctx context.Context, ids []string, maxTokens int) (query.
 func (x *Index) expand(ctx context.Context, ids []string, limited bool, maxTokens int) (query.Expansion, error) {
 	var out query.Expansion
 	q := query.Query{Expr: &query.Expr{Op: query.Union}, Limit: 1}
-	err := x.answer(ctx, q, 1, func(s *search, _ found, _ []scored, _ int) error {
+	_, err := x.answer(ctx, q, 1, func(s *search, _ found, _ []scored, _ int) error {
 		out = query.Expansion{Contents: []query.Content{}}
 		left := maxTokens
-		for _, given := range ids {
-			id, err := query.ParseID(given)
+		given := make(map[string]bool, len(ids))
+		for _, text := range ids {
+			id, err := query.ParseID(text)
 			if err != nil {
-				out.FailedIDs = append(out.FailedIDs, failure(given, err.Error()))
+				out.FailedIDs = append(out.FailedIDs, failure(text, err.Error()))
 				continue
 			}
+			if given[id] { // it is there, and paid for
+				continue
+			}
+			given[id] = true
 			c, ok, err := s.content(id)
 			if err != nil {
 				return err
@@ -61,6 +66,21 @@ func (x *Index) expand(ctx context.Context, ids []string, limited bool, maxToken
 
 func failure(id, why string) query.Failure {
 	return query.Failure{HandleID: diag.Printable(id), Code: "handle_not_found", Message: why}
+}
+
+// changed returns what a handle stands for in a file that is another than the index says, if it has such a part.
+func (s *search) changed(path, id string) (c query.Content, ok bool, err error) {
+	r, text, err := newMaker(s.x.root).record(path)
+	if err != nil || text == nil {
+		return c, false, nil
+	}
+	for _, n := range r.Outline.Nodes {
+		if query.ID(path, n.Type, n.Start, n.End) == id {
+			s.x.lately.add(expanded{id, path, n.Start, n.End, time.Now()})
+			return query.Content{HandleID: id, FilePath: path, LineRange: [2]int{n.FirstLine, n.LastLine}, TokenCount: n.Tokens, Content: string(text[n.Start:n.End])}, true, nil
+		}
+	}
+	return c, false, nil
 }
 
 // content returns what a handle stands for.
@@ -103,7 +123,7 @@ func (s *search) content(id string) (c query.Content, ok bool, err error) {
 			}
 			text, fresh := s.shown(f, n)
 			if !fresh {
-				return c, false, nil
+				return s.changed(f.Path, id)
 			}
 			if s.blocks[f.ID] != nil {
 				n.Tokens = chunk.Tokens(text)

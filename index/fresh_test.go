@@ -153,6 +153,7 @@ func (r *repo) counts() error {
 
 // The same changes, with an update instead of a question after each, leave an index that answers as one built anew.
 func TestUpdatesEqualFresh(t *testing.T) {
+	long.Slow(t)
 	dir := plant(t, beginning)
 	r := openRepo(t, dir, Options{})
 	for _, c := range changes[:len(changes)-2] {
@@ -462,11 +463,12 @@ func TestCancel(t *testing.T) {
 // A repository that was never indexed is answered from at once, and what is not covered is said. A time that is too short for
 // all is not lost: each question goes on where the one before ended.
 func TestFirstAnswer(t *testing.T) {
+	long.Slow(t)
 	list := map[string]string{}
 	for i := range 900 { // not enough to choose from: all are read, as far as time allows
 		list[fmt.Sprintf("d%02d/f%04d.go", i%30, i)] = fmt.Sprintf("package d\n\n// F%04d is common.\nfunc F%04d() {}\n", i, i)
 	}
-	r := openRepo(t, plant(t, list), Options{FirstAnswer: 20 * time.Millisecond / patience})
+	r := openRepo(t, plant(t, list), Options{FirstAnswer: 20 * time.Millisecond / patient})
 	last := len(list) + 1
 	for range 2000 {
 		got := r.ask("common")

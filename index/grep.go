@@ -11,6 +11,7 @@ import (
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/index/store"
+	"github.com/skl-project/skl/spec/order"
 )
 
 const (
@@ -127,13 +128,19 @@ func (s *search) rows(w word) ([]store.Row, error) {
 	return either(rows, whole), nil
 }
 
+// byRarity sorts words, which are few, by how many pieces have them.
+func byRarity(words []word) []word {
+	rarest := slices.Clone(words)
+	order.Stable(rarest, func(a, b word) int { return cmp.Compare(a.n, b.n) })
+	return rarest
+}
+
 // all returns the pieces that have every word, in their text or, of several words, in their path; at least one in the text.
 func (s *search) all(words []word) ([]scoredRow, error) {
-	order := slices.Clone(words)
-	slices.SortStableFunc(order, func(a, b word) int { return cmp.Compare(a.n, b.n) })
+	rarest := byRarity(words)
 	var rows []store.Row
 	var inText []store.Row
-	for i, w := range order {
+	for i, w := range rarest {
 		list, err := s.rows(w)
 		if err != nil {
 			return nil, err
@@ -172,12 +179,11 @@ func (s *search) all(words []word) ([]scoredRow, error) {
 
 // some returns the pieces that have some of the words: the rare ones, as common ones alone say nothing.
 func (s *search) some(words []word) (found, error) {
-	order := slices.Clone(words)
-	slices.SortStableFunc(order, func(a, b word) int { return cmp.Compare(a.n, b.n) })
+	rarest := byRarity(words)
 	f := found{byRow: true, relaxed: true}
 	pre := make(map[store.Row]float64)
 	total, used := 0, 0
-	for _, w := range order {
+	for _, w := range rarest {
 		if used >= 2 && total+w.n > maxScanned {
 			f.atLeast = true
 			continue
@@ -207,7 +213,7 @@ func (s *search) some(words []word) (found, error) {
 		f.rows = append(f.rows, scoredRow{r, p})
 	}
 	slices.SortFunc(f.rows, func(a, b scoredRow) int { return cmp.Compare(a.row, b.row) })
-	for _, w := range order {
+	for _, w := range rarest {
 		if err := s.mark(f.rows, w); err != nil {
 			return found{}, err
 		}

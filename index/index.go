@@ -6,8 +6,9 @@
 //   - No answer has a stale span: every handle is checked against the bytes of its file when it is given, and files that
 //     changed are read anew first.
 //   - Literal and regular expressions are complete: they are searched in the files, the index only says which files cannot have them.
-//   - A repository that was never indexed is read before the first answer if it has no more than 1,000 files. Of a larger one
-//     the answer comes within about Options.FirstAnswer, from the files that promise most. How many it does not cover yet is said.
+//   - A repository that was never indexed is read before the first answer if it has no more than 1,000 files and that takes no more than four
+//     times Options.FirstAnswer. Else, and whenever files change, a query waits for about Options.FirstAnswer, reads what promises most
+//     first, and is answered from what there is. How many files it does not cover is said.
 package index
 
 import (
@@ -34,7 +35,7 @@ type Options struct {
 	CacheDir    string        // where indexes are kept; they have a directory each
 	Extra       []string      // more patterns of files to leave out, as in .gitignore
 	Also        []string      // patterns of files that are covered although they are ignored, or hold secrets, or are linked from outside
-	FirstAnswer time.Duration // what a query may take to read more than 1,000 files that are not indexed, four times that for fewer; 0 means 800 ms
+	FirstAnswer time.Duration // how long a query has the index follow the files, four times that where there is none yet; 0 means 800 ms
 	Watch       bool          // be told of changes instead of looking before every query; for long-lived processes
 	Background  bool          // index what is missing after the first answer, until Close
 	Progress    diag.Progress // of Update
@@ -78,11 +79,12 @@ type Index struct {
 	opening sync.Mutex // held while a damaged store is opened anew
 	current atomic.Pointer[store.Store]
 
-	watching sync.Mutex // guards watcher, known and version
+	watching chan struct{} // holds one value while watcher, known or version are used
 	watcher  *files.Watcher
 	known    files.List // what the watcher keeps up to date
 	version  uint64     // of known
 	agreed   agreed
+	closing  chan struct{} // is closed by Close
 
 	left atomic.Pointer[query.LeftOut] // of the last list
 
@@ -120,6 +122,8 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 	}
 	x := &Index{root: real, o: o, texts: newTexts(), divided: newDivided(), sweeps: newSweeps(), walker: &files.Walker{Root: real, Extra: slices.Concat(o.Extra, without(real, o.CacheDir)), Also: o.Also}}
 	x.current.Store(s)
+	x.watching = make(chan struct{}, 1)
+	x.closing = make(chan struct{})
 	if o.Watch {
 		if x.walker.Marks, err = marksDir(s.Dir()); err != nil {
 			x.Close()
@@ -172,6 +176,9 @@ func without(root, cache string) []string {
 // Close ends background work and frees what the index holds.
 func (x *Index) Close() error {
 	x.working.Lock()
+	if !x.closed {
+		close(x.closing)
+	}
 	x.closed = true
 	if x.stopWork != nil {
 		x.stopWork()

@@ -37,7 +37,7 @@ func TestQuery(t *testing.T) {
 		{"Japanese after a word", "milk 税金", "any order: notes/plain.txt chunk; notes/日本語.md 税金の計算"},
 		{"a word that is nowhere", "zzz", ""},
 		{"a word of a path counts beside one of the text", "vendor cart", "first: vendor/x/cart.go Cart"},
-		{"text that is not UTF-8 is found", "price_of", "first: legacy/latin1.c chunk"},
+		{"text that is not UTF-8 is found", "price_of", "first: legacy/latin1.c price_of"},
 
 		{"code by name", `(code "Cart")`, "cart/cart.go Cart; web/types.d.ts Cart; vendor/x/cart.go Cart"},
 		{"code by part of a name", `(code "checkout")`, "web/app.ts CheckoutForm"},

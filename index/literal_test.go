@@ -196,7 +196,7 @@ func TestLiteralsComplete(t *testing.T) {
 // So they are while most files are not indexed yet: an index of a part says nothing of the rest.
 func TestLiteralsCompleteBeforeIndexing(t *testing.T) {
 	long.Slow(t)
-	r := openRepo(t, filepath.Join(goroot(t), "crypto"), Options{FirstAnswer: 50 * time.Millisecond / patience})
+	r := openRepo(t, filepath.Join(goroot(t), "crypto"), Options{FirstAnswer: 50 * time.Millisecond / patient})
 	c := readCorpus(t, r)
 	random := rand.New(rand.NewPCG(12, 12))
 	partly := 0

@@ -12,6 +12,7 @@ import (
 	"github.com/skl-project/skl/index/lang"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // maxUnread is how many bytes of files are indexed so fast that it is not worth looking at them before.
@@ -44,10 +45,10 @@ func (x *Index) promising(ctx context.Context, list []files.File, q query.Query)
 		promises[i] = promise{f, v}
 		size += f.Stamp.Size
 	}
-	order := func(a, b promise) int {
+	by := func(a, b promise) int {
 		return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(strings.Count(a.f.Path, "/"), strings.Count(b.f.Path, "/")), strings.Compare(a.f.Path, b.f.Path))
 	}
-	slices.SortFunc(promises, order)
+	order.Sort(promises, by)
 	if len(words) > 0 && size > maxUnread {
 		end := time.Now().Add(x.o.FirstAnswer * 2 / 5)
 		parallel(ctx, len(promises), func(i int) {
@@ -71,7 +72,7 @@ func (x *Index) promising(ctx context.Context, list []files.File, q query.Query)
 				}
 			}
 		})
-		slices.SortFunc(promises, order)
+		order.Sort(promises, by)
 	}
 	out := make([]files.File, len(promises))
 	for i, p := range promises {

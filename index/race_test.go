@@ -89,6 +89,7 @@ func (e *edited) previews(h *query.Handle) error {
 // While four writers rewrite files, as whole files by a rename and in place, eight readers never see a span with the text of another version, or
 // with half of one. In the end the answers are those of an index that is built anew.
 func TestConcurrentEdits(t *testing.T) {
+	long.Slow(t)
 	duration := long.Of(time.Second/2, 2*time.Second, 5*time.Second)
 	for _, watch := range []bool{false, true} {
 		t.Run(fmt.Sprintf("watch %v", watch), func(t *testing.T) {

@@ -56,6 +56,7 @@ type search struct {
 	local    map[int64]*local       // files of pending that were read for this answer, by a number below 0
 	locals   map[string]*store.File // all that have such a number, read or not, by path
 	stale    map[string]*store.File // that are not what the store says
+	notRead  []string               // languages in which words were searched instead of names
 	blocks   map[int64]*blocks      // of files that are not divided when they are indexed, and were for this answer
 }
 
@@ -127,6 +128,8 @@ func (s *search) find(ctx context.Context, e *query.Expr) (found, error) {
 		return s.code(e.Text)
 	case query.Definition:
 		return s.definition(e.Text)
+	case query.Defining:
+		return s.defining(ctx, e.Text)
 	case query.References:
 		return s.references(ctx, e.Text)
 	case query.Section:

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // Of a repository with more than 1,000 files, those whose paths have words of the question are read first.
 func TestLikelyFilesFirst(t *testing.T) {
+	long.Slow(t)
 	ctx := context.Background()
 	list := map[string]string{"z/billing/invoice.go": "package billing\n\n// Invoice is what a customer pays.\ntype Invoice struct{}\n"}
 	for i := range 1000 {

@@ -10,6 +10,7 @@ import (
 	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // A Set is several indexes that are asked as one. Paths in its answers begin with the name of their index, and a slash if that does not
@@ -19,8 +20,8 @@ type Set struct {
 }
 
 type member struct {
-	name string
-	*Index
+	name  string
+	index *Index
 }
 
 // Add adds an index, which the Set closes. The name may have slashes.
@@ -30,7 +31,7 @@ func (s *Set) Add(name string, x *Index) { s.members = append(s.members, member{
 func (s *Set) Close() error {
 	var errs []error
 	for _, m := range s.members {
-		errs = append(errs, m.Close())
+		errs = append(errs, m.index.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -48,13 +49,15 @@ func (s *Set) Query(ctx context.Context, q query.Query) (query.Result, error) {
 	results := make([]query.Result, len(s.members))
 	strict := false // some index has all the words
 	for i, m := range s.members {
-		r, err := m.Query(ctx, q)
+		r, err := m.index.Query(ctx, q)
 		if err != nil {
 			return query.Result{}, err
 		}
 		results[i] = r
 		strict = strict || !r.Relaxed && r.TotalMatches > 0
 		out.NotIndexed += r.NotIndexed
+		out.NotRead = query.Languages(out.NotRead, r.NotRead)
+		out.Behind = out.Behind || r.Behind
 	}
 	for i, m := range s.members {
 		r := results[i]
@@ -73,7 +76,7 @@ func (s *Set) Query(ctx context.Context, q query.Query) (query.Result, error) {
 		out.AtLeast = out.AtLeast || r.AtLeast
 		out.Relaxed = out.Relaxed || r.Relaxed
 	}
-	slices.SortStableFunc(out.Handles, func(a, b query.Handle) int { return cmp.Compare(b.Score, a.Score) })
+	order.Stable(out.Handles, func(a, b query.Handle) int { return cmp.Compare(b.Score, a.Score) })
 	out.Handles = out.Handles[:min(len(out.Handles), q.Limit)]
 	out.RefHandles = out.RefHandles[:min(len(out.RefHandles), q.Limit)]
 	used := 0
@@ -99,7 +102,7 @@ func (s *Set) Query(ctx context.Context, q query.Query) (query.Result, error) {
 		out.ExpandNote = expandNote(out.ExpandedCount, len(out.Handles), used, out.TotalTokens)
 	}
 	out.Truncated = out.AtLeast || out.TotalMatches > len(out.Handles)+len(out.RefHandles)
-	out.Note = noted(q, out.NotIndexed, out.TotalMatches > 0, s.LeftOut())
+	out.Note = noted(q, out.NotIndexed, out.NotRead, out.Behind, out.TotalMatches > 0, s.LeftOut())
 	return out, nil
 }
 
@@ -110,13 +113,15 @@ func (s *Set) Evidence(ctx context.Context, q query.Query, o rank.PackOptions) (
 	gathered := make([]gathering, len(s.members))
 	strict := false
 	for i, m := range s.members {
-		g, err := m.gather(ctx, q, o)
+		g, err := m.index.gather(ctx, q, o)
 		if err != nil {
 			return query.Pack{}, err
 		}
 		gathered[i] = g
 		strict = strict || !g.relaxed && g.total > 0
 		all.pending += g.pending
+		all.notRead = query.Languages(all.notRead, g.notRead)
+		all.behind = all.behind || g.behind
 		all.left.Add(g.left, m.path)
 	}
 	for i, m := range s.members {
@@ -129,6 +134,7 @@ func (s *Set) Evidence(ctx context.Context, q query.Query, o rank.PackOptions) (
 			g.candidates[i].Path = g.list[i].FilePath
 			order = append(order, len(order))
 		}
+		all.ask = g.ask
 		all.list = append(all.list, g.list...)
 		all.candidates = append(all.candidates, g.candidates...)
 		all.total += g.total
@@ -159,7 +165,7 @@ func (s *Set) Expand(ctx context.Context, ids []string, maxTokens int) (query.Ex
 		for _, c := range out.Contents {
 			limit -= c.TokenCount
 		}
-		e, err := m.expand(ctx, left, maxTokens > 0, limit)
+		e, err := m.index.expand(ctx, left, maxTokens > 0, limit)
 		if err != nil {
 			return query.Expansion{}, err
 		}
@@ -187,7 +193,7 @@ func (s *Set) Expand(ctx context.Context, ids []string, maxTokens int) (query.Ex
 func (s *Set) Files(ctx context.Context, q query.Query) ([]string, error) {
 	var out []string
 	for _, m := range s.members {
-		list, err := m.Files(ctx, q)
+		list, err := m.index.Files(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -202,7 +208,7 @@ func (s *Set) Files(ctx context.Context, q query.Query) ([]string, error) {
 // LeftOut is what the last answers did not cover on purpose.
 func (s *Set) LeftOut() (all query.LeftOut) {
 	for _, m := range s.members {
-		all.Add(m.Index.LeftOut(), m.path)
+		all.Add(m.index.LeftOut(), m.path)
 	}
 	return all
 }

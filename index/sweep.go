@@ -48,51 +48,61 @@ func (s *sweeps) begin(own *sweep) (stale map[string]*store.File) {
 	return own.stale
 }
 
-// refresh makes the store agree with the files, as far as that is fast, and returns the files that it does not cover. stale are files that
-// have to be read, whatever their stamps say.
-func (x *Index) refresh(ctx context.Context, q query.Query, stale map[string]*store.File) (pending []files.File, err error) {
+// refresh makes the store agree with the files, as far as there is time, and returns the files that it does not cover. stale are files that
+// have to be read, whatever their stamps say. Its error is context.DeadlineExceeded if there was no time to see what changed.
+func (x *Index) refresh(ctx context.Context, p patience, q query.Query, stale map[string]*store.File) (pending []files.File, err error) {
+	look, cancel := p.looking(ctx)
+	defer cancel()
 	w, first := x.sweeps.join(stale)
 	if first {
-		return x.lead(ctx, q, w)
+		return x.lead(ctx, look, p, q, w)
 	}
 	select {
 	case <-w.done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case <-look.Done():
+		return nil, look.Err()
 	}
 	if w.shared {
 		return w.pending, nil
 	}
-	d, err := x.look(ctx, stale)
+	d, err := x.look(look, stale)
 	if err != nil {
-		return nil, err
+		return nil, late(look, err)
 	}
-	return x.cover(ctx, q, d)
+	return x.cover(ctx, p, q, d)
 }
 
-// lead runs a sweep when it is its turn. A sweep that finds very much ends at once: queries differ in the files that they want first.
-func (x *Index) lead(ctx context.Context, q query.Query, w *sweep) (pending []files.File, err error) {
+// lead runs a sweep when it is its turn; look bounds what it does to see what changed. A sweep that finds very much ends at once: queries differ in the files that they want first.
+func (x *Index) lead(ctx, look context.Context, p patience, q query.Query, w *sweep) (pending []files.File, err error) {
 	select {
 	case x.sweeps.turn <- struct{}{}:
-	case <-ctx.Done():
+	case <-look.Done():
 		x.sweeps.begin(w)
 		close(w.done)
-		return nil, ctx.Err()
+		return nil, look.Err()
 	}
 	end := sync.OnceFunc(func() {
 		close(w.done)
 		<-x.sweeps.turn
 	})
 	defer end()
-	d, err := x.look(ctx, x.sweeps.begin(w))
+	d, err := x.look(look, x.sweeps.begin(w))
 	if err != nil {
-		return nil, err
+		return nil, late(look, err)
 	}
 	if d.many() {
 		end()
-		return x.cover(ctx, q, d)
+		return x.cover(ctx, p, q, d)
 	}
-	w.pending, err = x.cover(ctx, q, d)
+	w.pending, err = x.cover(ctx, p, q, d)
 	w.shared = err == nil && ctx.Err() == nil
 	return w.pending, err
+}
+
+// late is the error of what ended because its time did: a database says that in words of its own.
+func late(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
 }

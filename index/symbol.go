@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/index/store"
 	"github.com/skl-project/skl/spec/glob"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // splitName divides "pkg.Type.Method", "a::b" or "A#b" into the last name and what qualifies it.
@@ -177,14 +179,15 @@ func (s *search) filesOf(rows []store.Row) []*store.File {
 	return list
 }
 
-// code finds symbols: of exactly this name, else with all its words in their names, else beginning with it or holding it, else with most of its words.
+// code finds symbols: of exactly this name, else with all its words in their names, else beginning with it or holding it, else of a name that is
+// a slip of the fingers away, else with most of its words.
 func (s *search) code(text string) (found, error) {
 	f, err := s.definition(text)
 	if err != nil || len(f.hits) > 0 {
 		return f, err
 	}
 	qualifiers, name := splitName(text)
-	for _, step := range []func(string) ([]hit, error){s.withWords, s.holding, s.withMost} {
+	for _, step := range []func(string) ([]hit, error){s.withWords, s.holding, s.misspelt, s.withMost} {
 		hits, err := step(name)
 		if err != nil {
 			return found{}, err
@@ -262,7 +265,7 @@ func (s *search) withAtLeast(name string, needed func(words int) int) ([]hit, er
 // inAtLeast returns what n of the lists have, or more, which are sorted, and is sorted itself.
 func inAtLeast(n int, lists [][]store.Row) []store.Row {
 	lists = slices.Clone(lists)
-	slices.SortFunc(lists, func(a, b []store.Row) int { return cmp.Compare(len(a), len(b)) })
+	sort.Slice(lists, func(i, j int) bool { return len(lists[i]) < len(lists[j]) }) // one for each word: few, and slices.SortFunc is 10 kB of program
 	// What n of them have is in one of the shortest, of which there are as many as may lack it and one more.
 	short := len(lists) - n + 1
 	rows := slices.Concat(lists[:short]...)
@@ -316,6 +319,57 @@ func (s *search) holding(name string) ([]hit, error) {
 		}
 		return base, true
 	})
+}
+
+// maxNames are compared with a name that no symbol has, at most.
+const maxNames = 50_000
+
+// misspelt finds symbols whose names differ from name by one letter, or by two of long names: one too many or too few, another, or two swapped.
+// The first two letters may be swapped, but else the first is right.
+func (s *search) misspelt(name string) ([]hit, error) {
+	word := string(wholeName(name))
+	if len(word) < 5 {
+		return nil, nil
+	}
+	limit := 2 // Distance gives a limit for what is as far or farther
+	if len(word) >= 9 {
+		limit = 3
+	}
+	var best []string
+	for _, first := range []string{word[:1], word[1:2]} {
+		terms, err := s.v.Terms(exactTerm+first, maxNames)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range terms {
+			other := strings.TrimPrefix(t, exactTerm)
+			switch d := spell.Distance(word, other, limit); {
+			case d >= limit || len(other) < 4:
+			case d < limit-1:
+				best, limit = []string{other}, d+1
+			case len(best) < 8 && !slices.Contains(best, other):
+				best = append(best, other)
+			}
+		}
+		if word[0] == word[1] {
+			break
+		}
+	}
+	var hits []hit
+	for _, other := range best {
+		rows, err := s.v.Rows(exactTerm + other)
+		if err != nil {
+			return nil, err
+		}
+		same, err := s.nodesOf(rows, func(_ *chunk.Outline, n *chunk.Part) (float64, bool) {
+			return prominence(n), named(n) && string(wholeName(n.Name)) == other
+		})
+		if err != nil {
+			return nil, err
+		}
+		hits = append(hits, same...)
+	}
+	return sortHits(hits), nil
 }
 
 // section finds headings that hold text, in any case.

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/spec/audit"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
 )
@@ -40,6 +41,7 @@ type Change struct {
 	Bytes       int64       `json:"bytes"`
 	Permissions Permissions `json:"permissions"`
 	Signer      string      `json:"signer"`
+	RequiredBy  []string    `json:"required_by,omitempty"` // other skills of the lock
 	// Hosts is what the agents of skl.toml do with what was added or updated. It is empty before an Apply.
 	Hosts []roots.HostUse `json:"hosts"`
 
@@ -163,12 +165,16 @@ func Diff(root string, want []lock.Skill, have map[string]Have, opt Options) Cha
 		out.Conflicts = append(out.Conflicts, conflicts...)
 	}
 	for name, h := range have {
-		if !opt.Prune || !h.Managed || slices.ContainsFunc(want, func(s lock.Skill) bool { return s.Name == name }) {
+		if !opt.Prune || !h.Managed && h.Unusable == "" || slices.ContainsFunc(want, func(s lock.Skill) bool { return s.Name == name }) {
 			continue
 		}
 		c := Change{Action: Remove, Name: name, From: h.Receipt.Version, Version: h.Receipt.Version, Source: h.Receipt.Source,
 			Commit: h.Receipt.Commit, Digest: string(h.Receipt.Tree), Root: cmp.Or(opt.Homes[name], opt.Homes[""], root), Links: []string{}, have: h}
-		c.plan = plan{content: h.Present, receipt: true, dropLinks: h.OurLinks}
+		c.plan = plan{content: h.Present || h.Empty, receipt: true, dropLinks: h.OurLinks}
+		if h.Unusable != "" { // the directory is skl's if the lock had it
+			c.plan.content = h.Present && h.Receipt.Name != ""
+			c.plan.backup = c.plan.content && h.Tree != h.Receipt.Tree
+		}
 		if h.Edits != nil {
 			if !opt.Force {
 				out.Conflicts = append(out.Conflicts, Conflict{name, h.Path, Edited, h.Edits})
@@ -199,7 +205,7 @@ func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict
 	var conflicts []Conflict
 	root, links := opt.home(root, w.Name)
 	c := Change{Name: w.Name, To: w.Version, Version: w.Version, Source: w.Source, Commit: w.Commit, Digest: string(w.Tree),
-		Root: root, Links: []string{}, Files: w.Files, Bytes: w.Bytes, Signer: signedBy(w.Signer), want: w, have: h}
+		Root: root, Links: []string{}, Files: w.Files, Bytes: w.Bytes, Signer: signedBy(w.Signer), RequiredBy: w.RequiredBy, want: w, have: h}
 	c.Permissions.Added, c.Permissions.Removed = compare(h.Permissions, w.Permissions)
 	switch {
 	case !h.Present:
@@ -208,7 +214,9 @@ func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict
 		c.Action, c.plan.receipt = Keep, true // the very same files: only the receipt was missing
 	case !h.Managed:
 		c.Action, c.plan.content, c.plan.receipt, c.plan.backup = Update, true, true, true
-		conflicts = append(conflicts, Conflict{w.Name, h.Path, Foreign, nil})
+		if c.From = h.Receipt.Version; h.Unusable == "" {
+			conflicts = append(conflicts, Conflict{w.Name, h.Path, Foreign, nil})
+		}
 	case h.Damaged != nil && h.Receipt.Tree == w.Tree:
 		c.Action, c.From, c.plan.content, c.plan.receipt = Update, h.Receipt.Version, true, true // nobody's work is lost
 	case h.Edits == nil && h.Receipt.Tree == w.Tree:
@@ -269,6 +277,9 @@ func signedBy(s *lock.Signer) string {
 	if s == nil {
 		return ""
 	}
+	if s.Kind != "" && s.Identity == "" {
+		return s.Kind + " key " + s.Key
+	}
 	return cmp.Or(s.Identity, s.Key)
 }
 
@@ -291,7 +302,7 @@ func (c *Change) diffLinks(h Have, opt Options) []Conflict {
 				c.plan.addLinks = append(c.plan.addLinks, path)
 			}
 		case LinkForeign:
-			conflicts = append(conflicts, Conflict{c.Name, path, Foreign, nil})
+			conflicts = append(conflicts, Conflict{c.Name, cmp.Or(h.Above[path], path), Foreign, nil})
 		case LinkEdited:
 			switch {
 			case opt.Force:
@@ -318,6 +329,8 @@ func (c *Change) diffLinks(h Have, opt Options) []Conflict {
 }
 
 func compare(old, now []string) (added, removed []string) {
+	rules := func(p string) bool { return audit.Marked([]string{p}) }
+	old, now = slices.DeleteFunc(slices.Clone(old), rules), slices.DeleteFunc(slices.Clone(now), rules)
 	for _, p := range now {
 		if !slices.Contains(old, p) {
 			added = append(added, p)

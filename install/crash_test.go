@@ -304,6 +304,7 @@ func difference(want, got string) string {
 // A process that is killed at any step of an install of 50 skills leaves no half
 // skill to see, and the next install finishes it or takes it back.
 func TestKilledAtEveryStep(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	base, one, two, steps := states(t)
 	if steps < 100 {
@@ -359,6 +360,7 @@ func TestKilledAnyTime(t *testing.T) {
 
 // A step that fails, instead of the process dying, leaves the state before.
 func TestFailedStepsAreUndone(t *testing.T) {
+	long.Slow(t)
 	base, one, _, steps := states(t)
 	for at := 1; at <= steps; at += 5 {
 		n := 0

@@ -26,6 +26,7 @@ import (
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/store"
+	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -44,6 +45,7 @@ type Installer struct {
 	Copy     bool                // they get copies: links cannot be made here, or are not wanted
 	Exact    bool                // skl.toml says which: what is of the other kind is replaced
 	Junction bool                // they get junctions: Windows
+	Renew    bool                // a receipt that cannot be used goes to the backups, and what it is beside counts as without one
 	Store    *store.Store
 	Fetch    FetchFunc
 	Progress diag.Progress
@@ -61,16 +63,19 @@ func (in *Installer) Diff(want []lock.Skill, have map[string]Have, opt Options) 
 type Have struct {
 	Path        string
 	Present     bool // something lies there
+	Empty       bool // all that lies there is a directory that holds nothing; it is not Present
 	Disabled    bool // Path is aside of the root; it stays there, without links
 	Managed     bool // there is a receipt
 	Receipt     roots.Receipt
+	Unusable    string        // the path of a receipt that cannot be used; not Managed, and Receipt is what the lock says
 	Edits       []string      // local edits, nil if there are none
 	Damaged     []string      // line endings and links that a checkout changed; nil if there are edits too
 	Tree        bundle.Digest // of a directory that is not managed; "" if it is no bundle
 	Links       map[string]LinkState
-	OurLinks    []string // links and copies that the receipt says are ours and that are, absolute
-	Strays      []Stray  // the same skill in other roots, from before it moved
-	Permissions []string // accepted so far, from the lock
+	Above       map[string]string // of Links that are not there: what is in their way
+	OurLinks    []string          // links and copies that the receipt says are ours and that are, absolute
+	Strays      []Stray           // the same skill in other roots, from before it moved
+	Permissions []string          // accepted so far, from the lock
 }
 
 // Survey reads what the root holds of the wanted skills, and every skill that
@@ -78,8 +83,12 @@ type Have struct {
 func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lock, full bool) (map[string]Have, error) {
 	have := map[string]Have{}
 	receipts, bad := in.Receipts()
-	if len(bad) > 0 {
-		return nil, bad[0]
+	for _, err := range bad {
+		name, h, ok := in.unusable(err, old)
+		if !in.Renew || !ok {
+			return nil, err
+		}
+		have[name] = h
 	}
 	strays, err := in.Strays()
 	if err != nil {
@@ -95,6 +104,8 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 		h.Present = in.Dir.Exists(h.Path)
 		switch {
 		case !h.Present:
+		case emptied(in.Dir, h.Path, &receipts[i], &drifts[i]):
+			h.Present, h.Empty = false, true // nobody's work is lost with it
 		case drifts[i].Edited():
 			h.Edits = drifts[i].List()
 		case drifts[i].Any():
@@ -130,6 +141,35 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 		have[name] = h
 	}
 	return have, nil
+}
+
+// emptied reports whether a directory is there of which all files of r are missing, and that holds nothing else.
+func emptied(dir *within.Dir, path string, r *roots.Receipt, d *roots.Drift) bool {
+	info, err := dir.Lstat(path)
+	return len(d.Missing) == len(r.Files) && len(d.Added)+len(d.Changed)+len(d.Mode) == 0 && !d.Forged && err == nil && info.IsDir()
+}
+
+// unusable is what lies at the place of a skill whose receipt is no good, as err says. ok is false for any other error.
+func (s Site) unusable(err error, old *lock.Lock) (name string, h Have, ok bool) {
+	e, isOwn := diag.Own(err)
+	if !isOwn || e.Code != "E_RECEIPT" {
+		return "", Have{}, false
+	}
+	h.Unusable = e.Where.File
+	name = strings.TrimSuffix(filepath.Base(h.Unusable), ".json")
+	if bundle.CheckPath(name) != nil || h.Unusable != roots.ReceiptPath(s.Home(name), name) {
+		return "", Have{}, false
+	}
+	h.Path, h.Disabled = s.Place(name)
+	if h.Present = s.Dir.Exists(h.Path); h.Present {
+		h.Tree = s.treeOf(h.Path, bundle.FromFS)
+	}
+	if old != nil {
+		if was, locked := old.Skill(name); locked {
+			h.Receipt = roots.Receipt{Name: name, Tree: was.Tree, Version: was.Version, Source: was.Source, URL: was.URL, Commit: was.Commit}
+		}
+	}
+	return name, h, true
 }
 
 // takeCopy makes of a copy for an agent, in whose place the skill itself is to be, what was installed there.
@@ -168,8 +208,15 @@ func (in *Installer) surveyLinks(name string, h *Have, full bool) error {
 			p.State = LinkStale // it leads to where the skill was, or is that
 		}
 		h.Links[path] = p.State
+		if p.Above != "" {
+			if h.Above == nil {
+				h.Above = map[string]string{}
+			}
+			h.Above[path] = p.Above
+		}
 		rel, err := filepath.Rel(in.Base, path)
-		if err != nil || !slices.Contains(h.Receipt.Links, filepath.ToSlash(rel)) {
+		claimed := err == nil && slices.Contains(h.Receipt.Links, filepath.ToSlash(rel))
+		if !claimed && (h.Unusable == "" || h.Receipt.Name == "") {
 			continue
 		}
 		if p.State == LinkOurs || p.State == LinkStale || p.State == LinkMissing && p.Copy {
@@ -339,7 +386,8 @@ func (in *Installer) fetch(ctx context.Context, s lock.Skill, dry bool) (bundle.
 func Matches(s lock.Skill, sum bundle.Summary) error {
 	refuse := func(what string, want, got any) error {
 		return diag.New(diag.Refused, "E_DIGEST", "%s: %s is %v, locked is %v", s.Name, what, got, want).
-			Hint("someone changed a published release; ask its publisher, or choose anew: skl update %s", s.Name)
+			Hint("if somebody edited skl.lock: git diff skl.lock").
+			Hint("else someone changed a published release; ask its publisher, or choose anew: skl update %s", s.Name)
 	}
 	switch {
 	case s.Tree == "":
@@ -388,7 +436,11 @@ func (in *Installer) Apply(ctx context.Context, c Changes, files Files) (Report,
 			return Report{}, t.Rollback(err)
 		}
 	}
-	return report, t.Commit(files.LockPath, files.Lock)
+	if err := t.Commit(files.LockPath, files.Lock); err != nil {
+		return report, err
+	}
+	Tidy(&in.Site, t.left())
+	return report, nil
 }
 
 // stage writes everything that changes beside its place and plans the swaps.
@@ -444,12 +496,7 @@ func (in *Installer) stage(ctx context.Context, t *Transaction, c Changes, repor
 			return err
 		}
 	}
-	for _, root := range c.homes() {
-		if err := t.ignoreState(root); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.noteState(c.homes())
 }
 
 // summarise reads a directory that stays as it is, to write a receipt for it.
@@ -503,6 +550,11 @@ func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, repo
 			return err
 		}
 	}
+	if c.have.Unusable != "" && c.plan.receipt {
+		if err := in.keep(t, c.Name, c.have.Unusable, report); err != nil {
+			return err
+		}
+	}
 	if c.Action == Remove {
 		if err := in.leaveCopies(t, c, report); err != nil {
 			return err
@@ -510,7 +562,7 @@ func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, repo
 		if c.plan.content && !c.plan.backup {
 			t.Remove(target)
 		}
-		if path := roots.ReceiptPath(in.Home(c.Name), c.Name); in.Dir.Exists(path) {
+		if path := roots.ReceiptPath(in.Home(c.Name), c.Name); in.Dir.Exists(path) && c.have.Unusable == "" {
 			t.Remove(path)
 		}
 		return in.leaveStrays(t, c, report)
@@ -567,7 +619,7 @@ func (in *Installer) receipt(c Change, sum bundle.Summary) roots.Receipt {
 		return r
 	}
 	r.Name, r.Tree, r.Version, r.Source, r.URL = s.Name, s.Tree, s.Version, s.Source, s.URL
-	r.Commit, r.Manifest, r.Signer, r.GeneratedFrom = s.Commit, s.Manifest, s.Signer, s.GeneratedFrom
+	r.Of, r.Commit, r.Manifest, r.Signer, r.GeneratedFrom = s.RegistryName(), s.Commit, s.Manifest, s.Signer, s.GeneratedFrom
 	r.Links, r.CopyOf = nil, "" // a copy for an agent may have become the skill itself
 	for _, link := range c.Links {
 		if rel, err := filepath.Rel(in.Base, link); err == nil && filepath.IsLocal(rel) {
@@ -588,15 +640,6 @@ func files(sum bundle.Summary) map[string]roots.File {
 		out[e.Path] = roots.File{Size: e.Size, SHA256: e.SHA256, Mode: e.Kind}
 	}
 	return out
-}
-
-// ignoreState keeps what is machine-local out of version control. Receipts are committed.
-func (t *Transaction) ignoreState(root string) error {
-	path := filepath.Join(root, ".skl", ".gitignore")
-	if t.site.Dir.Exists(path) {
-		return nil
-	}
-	return t.ReplaceFile(path, []byte("# receipts (*.json) are committed, the rest belongs to this machine\n/stat.cache\n/stage-*\n"), 0o644)
 }
 
 // Kinds of what is put aside of a root.
@@ -648,13 +691,13 @@ func (c Conflict) Err() error {
 		Hint("replace them, after a backup: add --force")
 }
 
-// keep plans that the edited directory at path goes to the backups.
+// keep plans that the edited directory, or the receipt, at path goes to the backups.
 func (in *Installer) keep(t *Transaction, name, path string, report *Report) error {
 	dir, err := in.PutAside(backups)
 	if err != nil {
 		return err
 	}
-	backup, err := in.freeName(filepath.Join(dir, name), report.Backups[name]...)
+	backup, err := in.freeName(filepath.Join(dir, filepath.Base(path)), report.Backups[name]...)
 	if err != nil {
 		return err
 	}
@@ -676,4 +719,5 @@ func (s Site) freeName(path string, taken ...string) (string, error) {
 	return "", fmt.Errorf("%s: too many backups", path)
 }
 
+//go:noinline
 func join(dir, name string) string { return filepath.Join(dir, name) }

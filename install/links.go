@@ -1,9 +1,11 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // LinkState is what lies at the place of a link.
@@ -31,6 +34,7 @@ type Place struct {
 	State LinkState
 	Fault Fault         // "" if nothing is wrong
 	Why   string        // the fault in words: "is missing"
+	Above string        // what keeps the place from being there: something above Path that is not a directory; "" if nothing does
 	Copy  bool          // a copy is there, or was
 	Tree  bundle.Digest // of a copy that is there; "" if it cannot be a bundle
 	Edits []string      // how a copy differs from what skl put there, as in Have
@@ -47,6 +51,8 @@ const (
 	FaultDamaged    Fault = "damaged"    // a copy of which a checkout changed line endings or links
 	FaultRelease    Fault = "release"    // a copy of another release
 	FaultUnrecorded Fault = "unrecorded" // a copy without a receipt
+	FaultAstray     Fault = "astray"     // a link that leads nowhere, or to another skill of the root
+	FaultAbsolute   Fault = "absolute"   // a link of a project with an absolute path
 	FaultKind       Fault = "kind"       // a link where skl.toml wants a copy, or the other way round
 )
 
@@ -55,6 +61,9 @@ func (p Place) Mendable() bool { return p.State == LinkMissing || p.State == Lin
 
 // fault notes what is wrong with p.
 func (p *Place) fault(state LinkState, f Fault, why string) { p.State, p.Fault, p.Why = state, f, why }
+
+// At is what lies at the place, or keeps it from being there.
+func (p *Place) At() string { return cmp.Or(p.Above, p.Path) }
 
 // Places looks at every place where agents should find the skills of receipts: those of in.Links, and those that a
 // receipt lists. Skills that are disabled have none, and of one that is not there only copies count. With full, copies are re-hashed even if their times say that they are unchanged.
@@ -111,7 +120,12 @@ const maxLinkText = 4096
 func (in *Installer) look(path, name string, r roots.Receipt, full bool) (Place, error) {
 	p := Place{Name: name, Path: path}
 	info, err := in.Dir.Lstat(path)
+	if err != nil {
+		p.Above = inTheWay(&in.Site, filepath.Dir(path))
+	}
 	switch {
+	case p.Above != "":
+		p.fault(LinkForeign, FaultForeign, "is not a directory, so "+name+" cannot be found there")
 	case errors.Is(err, fs.ErrNotExist):
 		own, err := roots.ReadReceipt(filepath.Dir(path), name)
 		p.fault(LinkMissing, FaultMissing, "is missing")
@@ -121,10 +135,14 @@ func (in *Installer) look(path, name string, r roots.Receipt, full bool) (Place,
 	case info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0: // a junction is irregular
 		text, err := in.Dir.Readlink(path)
 		switch {
+		case err == nil && Target(path, text) != Target(path, join(in.Home(name), name)) && slices.Contains(in.LinkDirs(name), filepath.Dir(path)) && in.leadsAstray(path, text):
+			p.fault(LinkStale, FaultAstray, "is a link that leads to "+diag.Brief(diag.Printable(text), 200)+", not to "+name)
 		case err != nil || Target(path, text) != Target(path, join(in.Home(name), name)):
 			p.fault(LinkForeign, FaultForeign, "is a link that leads elsewhere")
 		case in.Exact && in.Copy:
 			p.fault(LinkStale, FaultKind, "is a link where skl.toml wants a copy")
+		case filepath.IsAbs(text) && !in.Junction && info.Mode()&fs.ModeSymlink != 0 && in.Dir.Path() != "":
+			p.fault(LinkStale, FaultAbsolute, "is a link with an absolute path, which leads nowhere in another clone")
 		default:
 			p.State = LinkOurs
 		}
@@ -137,6 +155,19 @@ func (in *Installer) look(path, name string, r roots.Receipt, full bool) (Place,
 		return p, err
 	}
 	return p, nil
+}
+
+// leadsAstray reports whether the link text at path leads nowhere, or to a place directly below one of the roots of the
+// installation: nothing is lost with such a link.
+func (in *Installer) leadsAstray(path, text string) bool {
+	at := Target(path, text)
+	if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if _, err := os.Stat(at); errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	return slices.ContainsFunc(in.All(), func(root string) bool { return filepath.Dir(at) == real(root) })
 }
 
 // isLinkText reports whether the file at path holds the text of a link to target, as a checkout without links leaves it.

@@ -57,7 +57,7 @@ func writers(path string) string {
 func writersIn(path string, sd *windows.SECURITY_DESCRIPTOR) string {
 	owner, _, err := sd.Owner()
 	if err != nil || !administers(owner) {
-		return fmt.Sprintf("%s belongs to %s, who is no administrator", path, owner)
+		return fmt.Sprintf("%s belongs to %s, who is not an administrator", path, owner)
 	}
 	dacl, _, err := sd.DACL()
 	if err != nil || dacl == nil {

@@ -31,8 +31,8 @@ func TestWriters(t *testing.T) {
 		"O:BAD:P(A;;FA;;;BA)(A;;FRFW;;;BU)":               "can write to",
 		"O:BAD:P(A;;FA;;;BA)(A;OICIIO;0x2;;;WD)":          "can write to", // to what is made in it
 		"O:BAD:P(A;;FA;;;BA)(A;;WO;;;BU)":                 "can write to",
-		"O:BUD:P(A;;FA;;;BA)":                             "no administrator",
-		"O:" + user.User.Sid.String() + "D:P(A;;FA;;;BA)": "no administrator",
+		"O:BUD:P(A;;FA;;;BA)":                             "not an administrator",
+		"O:" + user.User.Sid.String() + "D:P(A;;FA;;;BA)": "not an administrator",
 	} {
 		sd, err := windows.SecurityDescriptorFromString(sddl)
 		if err != nil {

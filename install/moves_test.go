@@ -14,11 +14,13 @@ import (
 	"github.com/skl-project/skl/install/store"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // Skills that move between roots at random, with new content, links or copies, and agents that come and go, always lie in their
 // root and nowhere else; every place of an agent leads to them, and nothing is left behind.
 func TestMovesAtRandom(t *testing.T) {
+	long.Slow(t)
 	base := filepath.Join(memory(t), "project")
 	if err := os.Mkdir(base, 0o755); err != nil {
 		t.Fatal(err)

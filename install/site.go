@@ -36,6 +36,8 @@ func Confine(base, root, state string) (Site, error) {
 }
 
 // Home is the root that the skill of a name is installed in.
+//
+//go:noinline
 func (s Site) Home(name string) string { return cmp.Or(s.Homes[name], s.Homes[""], s.Root) }
 
 // All are Root and the other roots.
@@ -101,7 +103,7 @@ func (s Site) allows(path string) bool {
 		if err != nil || rel == "." || !filepath.IsLocal(rel) {
 			continue
 		}
-		for e := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
+		for _, e := range strings.Split(filepath.ToSlash(rel), "/") {
 			if own := e == ".skl" || strings.HasPrefix(e, besidePrefix); !own && bundle.CheckPath(e) != nil {
 				return false
 			}
@@ -136,9 +138,37 @@ func (s Site) realRoot() string {
 // Interrupted reports whether an earlier transaction of s was cut off.
 func (s Site) Interrupted() bool { return within.Anywhere().Exists(s.journalPath()) }
 
+// inTheWay is what keeps dir from being a directory: a file, or a link that leads nowhere, at its place or above it. It is "" if
+// nothing does, and for a link that leads out, which is refused by whatever uses it.
+func inTheWay(s *Site, dir string) string {
+	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
+		info, err := s.Dir.Stat(at)
+		switch {
+		case err == nil && info.IsDir(), errors.Is(err, diag.Code("E_ROOT_ESCAPE")):
+			return ""
+		case err == nil || s.Dir.Exists(at):
+			return at
+		}
+	}
+	return ""
+}
+
+// CheckRoots refuses roots that cannot be directories, because something else stands there.
+func CheckRoots(s *Site) error {
+	for _, root := range s.All() {
+		if at := inTheWay(s, filepath.Join(root, ".skl")); at != "" {
+			return diag.New(diag.Unmet, "in_the_way", "%s is not a directory, and skills are installed in %s", at, root).Hint("move %s away, then skl install", at)
+		}
+	}
+	return nil
+}
+
 // CheckPlanted refuses, with code E_JOURNAL, a root that brings a journal along. Whoever made
-// the content of the root could have written it, so it is never read.
+// the content of the root could have written it, so it is never read. It refuses what CheckRoots does, too.
 func (s Site) CheckPlanted() error {
+	if err := CheckRoots(&s); err != nil {
+		return err
+	}
 	path := filepath.Join(s.Root, ".skl", "journal")
 	switch _, err := s.Dir.Lstat(path); {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, diag.Code("E_ROOT_ESCAPE")):

@@ -43,7 +43,12 @@ func (g *Registry) access(ctx context.Context, tx *meta.Tx, who Caller, repo str
 // repository, skill or namespace.
 func (g *Registry) readable(ctx context.Context, tx *meta.Tx, who Caller, repo, code, what string) (access, error) {
 	a, err := g.access(ctx, tx, who, repo)
-	if err == nil && !a.read {
+	switch {
+	case err != nil || a.read:
+	case code == "unknown_namespace" && !who.Anonymous:
+		name, _, _ := strings.Cut(repo, "/")
+		err = g.noNamespace(who, name)
+	default:
 		err = g.unknown(who, code, "%s", what)
 	}
 	return a, err
@@ -61,8 +66,32 @@ func (g *Registry) writable(ctx context.Context, tx *meta.Tx, who Caller, repo s
 		return a, nil
 	case who.Anonymous:
 		return access{}, unauthorized()
+	case !a.read:
+		return access{}, g.noNamespace(who, name)
 	}
-	return access{}, diag.New(diag.Refused, "denied", "%s may not %s in namespace %s", who.Account, do, name)
+	return access{}, denied(who, do, name)
+}
+
+// noNamespace says that who can do nothing in a namespace, in the same words whether it is missing or private. Only who
+// may read everything is told that it does not exist.
+func (g *Registry) noNamespace(who Caller, name string) error {
+	if who.Granted(auth.Read, auth.Everywhere) { // a bearer is for one repository, its account not
+		return diag.New(diag.Misuse, "unknown_namespace", "there is no namespace %s", diag.Printable(name)).Hint("skl registry namespace create %s", diag.Printable(name))
+	}
+	return diag.New(diag.Misuse, "unknown_namespace", "there is no namespace %s that %s may read", diag.Printable(name), diag.Printable(who.Account)).
+		Hint("an admin of the registry can create it: skl registry namespace create %s", diag.Printable(name))
+}
+
+// known refuses a namespace that does not exist, "*" always does. The caller has looked at who's rights there.
+func (g *Registry) known(ctx context.Context, tx *meta.Tx, who Caller, name string) error {
+	if name == auth.Everywhere {
+		return nil
+	}
+	_, err := tx.Namespace(ctx, name)
+	if errors.Is(err, meta.ErrNotFound) {
+		return g.noNamespace(who, name)
+	}
+	return err
 }
 
 // unknown says that something is not there. Somebody who did not say who they are is
@@ -88,7 +117,18 @@ func (g *Registry) need(who Caller, do auth.Action, namespace string) error {
 	case namespace == "*":
 		return diag.New(diag.Refused, "denied", "%s may not %s on this registry", who.Account, do)
 	}
-	return diag.New(diag.Refused, "denied", "%s may not %s in namespace %s", who.Account, do, namespace)
+	return denied(who, do, namespace)
+}
+
+// denied says that the role of who does not let them do something in a namespace, and which one does.
+func denied(who Caller, do auth.Action, namespace string) error {
+	e := diag.New(diag.Refused, "denied", "%s may not %s in namespace %s", who.Account, do, namespace)
+	for _, role := range auth.Roles() {
+		if auth.Allows(role, do) {
+			return e.Hint("an admin of %s can grant it: skl registry namespace grant %s %s %s", namespace, namespace, diag.Printable(who.Account), role)
+		}
+	}
+	return e
 }
 
 // visibleNamespaces are the namespaces who may read, nil for all.
@@ -146,6 +186,8 @@ func (g *Registry) update(ctx context.Context, fn func(*meta.Tx) error) error {
 // looked at before its body: so the caller's token and grants are read again in the transaction that counts,
 // and fn decides by what they are then. A token that was revoked or expired meanwhile is refused with
 // code unauthorized. A caller without a token has no rights that could be taken back.
+//
+//go:noinline
 func (g *Registry) change(ctx context.Context, who Caller, fn func(*meta.Tx, Caller) error) error {
 	return g.update(ctx, func(tx *meta.Tx) error {
 		now, err := g.current(ctx, tx, who)

@@ -14,13 +14,30 @@ import (
 type Copied struct {
 	Blobs int   `json:"blobs"`
 	Bytes int64 `json:"bytes"`
-	New   int   `json:"new"` // blobs that an earlier backup in the same place did not have
+	New   int   `json:"new"` // blobs that an earlier backup in the same place did not have, or had damaged
+
+	Problems []Problem `json:"problems"` // corrupt_blob and lost_blob: what could not be copied
+}
+
+// skip notes that d could not be copied because its content is damaged or lost, and reports whether that is what err means.
+func (c *Copied) skip(d blob.Digest, err error) bool {
+	switch {
+	case errors.Is(err, blob.ErrCorrupt):
+		c.Problems = append(c.Problems, Problem{"corrupt_blob", d.String(), "the content is damaged and was not copied"})
+	case errors.Is(err, blob.ErrNotFound):
+		c.Problems = append(c.Problems, Problem{"lost_blob", d.String(), "the content is lost and was not copied"})
+	default:
+		return false
+	}
+	return true
 }
 
 // Backup writes a consistent copy while the registry serves: the database to the file database, which must
 // not exist, and then every blob to the store to. What is published meanwhile is in the copy
 // as a whole or not at all: the database is copied first, a blob that it names is never removed before
-// Backup is done, and a blob it does not name is only garbage. A blob that is damaged here ends it.
+// Backup is done, and a blob it does not name is only garbage. Blobs that to has already are read, and copied again if they
+// are damaged there. A blob that is damaged or lost here, and that to does not have, is a problem of the result that names
+// the releases that need it; the others are copied.
 func (g *Registry) Backup(ctx context.Context, database string, to blob.Store, progress func(done int)) (Copied, error) {
 	g.sweep.Lock()
 	defer g.sweep.Unlock()
@@ -33,14 +50,20 @@ func (g *Registry) Backup(ctx context.Context, database string, to blob.Store, p
 	if err := g.Meta.Backup(ctx, database); err != nil {
 		return c, Explain(err)
 	}
-	err := g.eachBlob(ctx, func(d blob.Digest) error {
+	err := g.eachBlob(ctx, func(d blob.Digest, size int64) error {
 		if err := h.renew(ctx); err != nil {
 			return err
 		}
-		size, err := to.Stat(ctx, d)
-		if errors.Is(err, blob.ErrNotFound) {
-			c.New++
-			size, err = copyBlob(ctx, to, g.Blobs, d)
+		err := to.Check(ctx, d)
+		if errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrCorrupt) {
+			var content blob.Content
+			if content, err = g.Blobs.Open(ctx, d); c.skip(d, err) {
+				return nil
+			}
+			if err == nil {
+				c.New++
+				err = copyBlob(ctx, to, d, content)
+			}
 		}
 		if err != nil {
 			return Explain(err)
@@ -52,6 +75,9 @@ func (g *Registry) Backup(ctx context.Context, database string, to blob.Store, p
 		}
 		return nil
 	})
+	if err == nil {
+		err = g.nameNeeds(ctx, c.Problems)
+	}
 	return c, err
 }
 
@@ -120,13 +146,20 @@ func (g *Registry) held(ctx context.Context, tx *meta.Tx) (bool, error) {
 	return err == nil && g.now().Before(until), nil
 }
 
-// CopyBlobs copies every blob of from that to does not have; a restore uses it.
+// CopyBlobs copies every blob of from; a restore uses it. Those that are damaged there are problems of the result.
 func CopyBlobs(ctx context.Context, to, from blob.Store) (c Copied, err error) {
 	for info, err := range from.Blobs(ctx) {
 		if err != nil {
 			return c, Explain(err)
 		}
-		if _, err := copyBlob(ctx, to, from, info.Digest); err != nil {
+		content, err := from.Open(ctx, info.Digest)
+		if c.skip(info.Digest, err) {
+			continue
+		}
+		if err == nil {
+			err = copyBlob(ctx, to, info.Digest, content)
+		}
+		if err != nil {
 			return c, Explain(err)
 		}
 		c.Blobs++
@@ -136,11 +169,8 @@ func CopyBlobs(ctx context.Context, to, from blob.Store) (c Copied, err error) {
 	return c, nil
 }
 
-func copyBlob(ctx context.Context, to, from blob.Store, d blob.Digest) (int64, error) {
-	content, err := from.Open(ctx, d)
-	if err != nil {
-		return 0, err
-	}
+// copyBlob stores content, and closes it.
+func copyBlob(ctx context.Context, to blob.Store, d blob.Digest, content blob.Content) error {
 	defer content.Close()
-	return content.Size(), to.Put(ctx, d, content.Size(), content)
+	return to.Put(ctx, d, content.Size(), content)
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// StatBlob returns the size of a blob that who may read in repo.
+// StatBlob returns the size of a blob that who may read in repo. Content that is lost, or known to be damaged, is not there: a push heals it.
 func (g *Registry) StatBlob(ctx context.Context, who Caller, repo string, d blob.Digest) (size int64, err error) {
 	if err := auth.CheckRepository(repo); err != nil {
 		return 0, err
@@ -38,11 +38,25 @@ func (g *Registry) StatBlob(ctx context.Context, who Caller, repo string, d blob
 		size, linked, err = g.findBlob(ctx, tx, who, a, repo, d)
 		return err
 	})
+	if err == nil && !g.stored(ctx, d, size) { // whoever has it can push it again
+		return 0, g.unknown(who, "unknown_blob", "blob %s in %s", d, repo)
+	}
 	if err == nil && writer && g.now().Sub(linked) > min(refreshAfter, g.grace()/4) {
 		// Whoever is told that it is here will not push it again: keep it from gc.
 		err = g.update(ctx, func(tx *meta.Tx) error { return tx.LinkBlob(ctx, repo, d.String(), size, g.now()) })
 	}
 	return size, err
+}
+
+// stored reports whether the content of d is there, as far as is known: neither lost nor damaged. Size is what it was when it
+// was pushed, -1 if that is not known: content of another size is damaged, which the check notes so that the next push heals
+// it. Where the store cannot tell, it is there.
+func (g *Registry) stored(ctx context.Context, d blob.Digest, size int64) bool {
+	have, err := g.Blobs.Stat(ctx, d)
+	if err == nil && size >= 0 && have != size {
+		err = g.Blobs.Check(ctx, d)
+	}
+	return !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, blob.ErrCorrupt)
 }
 
 // refreshAfter is the age of a link from which asking for it renews it, if a quarter of the
@@ -108,10 +122,26 @@ func (g *Registry) OpenBlob(ctx context.Context, who Caller, repo string, d blob
 			return nil, gone
 		}
 	}
+	if errors.Is(err, blob.ErrCorrupt) || errors.Is(err, blob.ErrNotFound) { // as HEAD says: whoever has it can push it again
+		g.logger().ErrorContext(ctx, "stored content cannot be served", "repository", repo, "error", err)
+		return nil, damaged(err, "unknown_blob", "blob "+d.String()+" in "+repo)
+	}
 	if err != nil {
 		return nil, Explain(err)
 	}
 	return c, nil
+}
+
+// damaged is an error about content that is damaged or lost, and that whoever has it can push again.
+func damaged(err error, code, what string) error {
+	is := "is damaged"
+	if errors.Is(err, blob.ErrNotFound) {
+		is = "is lost"
+	}
+	e := diag.New(diag.Failed, code, "the stored content of %s %s; it is not served", what, is).
+		Hint("publishing the release again, or pushing the content again, heals it")
+	e.Err = err
+	return e
 }
 
 // mayPush checks the right to push, in a short transaction before a body is read.
@@ -176,6 +206,9 @@ func (g *Registry) MountBlob(ctx context.Context, who Caller, repo, from string,
 	if from != "" && auth.CheckRepository(from) != nil {
 		return false, nil
 	}
+	if !g.stored(ctx, d, -1) {
+		return false, nil
+	}
 	err = g.push(ctx, who, repo, func(tx *meta.Tx, who Caller) error {
 		mounted = false
 		repos := []string{from}
@@ -198,6 +231,9 @@ func (g *Registry) MountBlob(ctx context.Context, who Caller, repo, from string,
 			}
 			if err != nil {
 				return err
+			}
+			if !g.stored(ctx, d, size) {
+				return nil
 			}
 			mounted = true
 			return tx.LinkBlob(ctx, repo, d.String(), size, g.now())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/registry/meta"
@@ -16,12 +17,12 @@ func statuses(code string) int {
 	switch code {
 	case "unauthorized":
 		return http.StatusUnauthorized
-	case "denied", "signature_required", "name_reserved", "scan_refused", "E_SIGNATURE", origin.CodeOrigin:
+	case "denied", "signature_required", "name_reserved", "scan_refused", "policy_refused", auth.CodeIdentity, "second_person", "E_SIGNATURE", origin.CodeOrigin:
 		return http.StatusForbidden
 	case origin.CodeHost:
 		return http.StatusMisdirectedRequest
 	case "not_found", "unknown_namespace", "unknown_skill", "unknown_version", "unknown_manifest", "unknown_blob", "unknown_upload",
-		"unknown_tag", "unknown_token", "unknown_file", "unknown_grant":
+		"unknown_tag", "unknown_token", "unknown_file", "unknown_grant", "unknown_account":
 		return http.StatusNotFound
 	case "version_exists", "near_name", "namespace_exists", "wrong_state", "in_use":
 		return http.StatusConflict
@@ -76,13 +77,9 @@ func Explain(err error) error {
 	case errors.Is(err, blob.ErrTooLarge):
 		return diag.New(diag.Misuse, "too_large", "the upload is larger than this registry takes")
 	case errors.Is(err, blob.ErrCorrupt):
-		e := diag.New(diag.Failed, "corrupt", "the stored content is damaged; it is not served")
-		e.Err = err
-		return e
+		return damaged(err, "corrupt", "this release")
 	case errors.Is(err, blob.ErrNotFound):
-		e := diag.New(diag.Failed, "corrupt", "the stored content is lost")
-		e.Err = err
-		return e
+		return damaged(err, "corrupt", "this release")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		e := diag.New(diag.Failed, "unavailable", "the request was given up")
 		e.Err, e.Retryable = err, true

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/meta"
@@ -28,6 +30,7 @@ type FsckReport struct {
 // maxProblems bounds a report; a store that is lost altogether has more.
 const maxProblems = 1000
 
+//go:noinline
 func (r *FsckReport) add(code, what, format string, args ...any) {
 	if len(r.Problems) < maxProblems {
 		r.Problems = append(r.Problems, Problem{code, what, fmt.Sprintf(format, args...)})
@@ -47,10 +50,15 @@ func (g *Registry) Fsck(ctx context.Context) (FsckReport, error) {
 	}); err != nil {
 		report.add("log", g.Key.Origin(), "%s", err)
 	}
-	if err := g.eachBlob(ctx, func(d blob.Digest) error {
+	if err := g.eachBlob(ctx, func(d blob.Digest, size int64) error {
 		report.Blobs++
-		_, err := g.Blobs.Stat(ctx, d)
+		have, err := g.Blobs.Stat(ctx, d)
+		if err == nil && have != size { // it cannot be right; the check notes that for everybody
+			err = g.Blobs.Check(ctx, d)
+		}
 		switch {
+		case errors.Is(err, blob.ErrCorrupt):
+			report.add("corrupt_blob", d.String(), "the content is damaged; push it again, or restore it")
 		case errors.Is(err, blob.ErrNotFound):
 			report.add("lost_blob", d.String(), "the blob has a row and no content")
 		case err != nil:
@@ -83,23 +91,23 @@ func checkEntry(ctx context.Context, tx *meta.Tx, index int64, text []byte, repo
 }
 
 // eachBlob visits every blob that has a row.
-func (g *Registry) eachBlob(ctx context.Context, visit func(d blob.Digest) error) error {
+func (g *Registry) eachBlob(ctx context.Context, visit func(d blob.Digest, size int64) error) error {
 	for after := ""; ; {
-		var page []string
+		var page []meta.StoredBlob
 		err := g.view(ctx, func(tx *meta.Tx) (err error) {
-			page, err = tx.BlobDigests(ctx, after, 1000)
+			page, err = tx.StoredBlobs(ctx, after, 1000)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		for _, text := range page {
-			after = text
-			d, err := blob.ParseDigest(text)
+		for _, b := range page {
+			after = b.Digest
+			d, err := blob.ParseDigest(b.Digest)
 			if err != nil {
 				return err
 			}
-			if err := visit(d); err != nil {
+			if err := visit(d, b.Size); err != nil {
 				return err
 			}
 		}
@@ -111,11 +119,19 @@ func (g *Registry) eachBlob(ctx context.Context, visit func(d blob.Digest) error
 
 // checkReleases walks all releases and holds each against its manifest, blobs and log entry.
 func (g *Registry) checkReleases(ctx context.Context, report *FsckReport) error {
+	err := g.view(ctx, func(tx *meta.Tx) (err error) {
+		report.Entries, err = tx.LogSize(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return g.eachRelease(ctx, func(tx *meta.Tx, repo string, r meta.Release) { g.checkRelease(ctx, tx, repo, r, report) })
+}
+
+// eachRelease visits every release of every repository, in one transaction.
+func (g *Registry) eachRelease(ctx context.Context, visit func(tx *meta.Tx, repo string, r meta.Release)) error {
 	return g.view(ctx, func(tx *meta.Tx) error {
-		var err error
-		if report.Entries, err = tx.LogSize(ctx); err != nil {
-			return err
-		}
 		for after := ""; ; {
 			repos, err := tx.Repos(ctx, after, 1000)
 			if err != nil || len(repos) == 0 {
@@ -123,66 +139,65 @@ func (g *Registry) checkReleases(ctx context.Context, report *FsckReport) error 
 			}
 			for _, repo := range repos {
 				after = repo
-				if err := g.checkRepoReleases(ctx, tx, repo, report); err != nil {
+				namespace, name, ok := cutRepo(repo)
+				if !ok {
+					continue
+				}
+				releases, err := tx.Releases(ctx, namespace, name)
+				if err != nil {
 					return err
+				}
+				for _, r := range releases {
+					visit(tx, repo, r)
 				}
 			}
 		}
 	})
 }
 
-func (g *Registry) checkRepoReleases(ctx context.Context, tx *meta.Tx, repo string, report *FsckReport) error {
-	namespace, name, ok := cutRepo(repo)
-	if !ok {
-		return nil
-	}
-	releases, err := tx.Releases(ctx, namespace, name)
+func (g *Registry) checkRelease(ctx context.Context, tx *meta.Tx, repo string, r meta.Release, report *FsckReport) {
+	report.Releases++
+	what := repo + "@" + r.Version
+	m, err := tx.Manifest(ctx, repo, r.Manifest)
 	if err != nil {
-		return err
+		report.add("corrupt_manifest", what, "the manifest %s is not there", r.Manifest)
+		return
 	}
-	for _, r := range releases {
-		report.Releases++
-		what := repo + "@" + r.Version
-		m, err := tx.Manifest(ctx, repo, r.Manifest)
-		if err != nil {
-			report.add("corrupt_manifest", what, "the manifest %s is not there", r.Manifest)
-			continue
-		}
-		if d, err := blob.ParseDigest(m.Digest); err != nil || !d.Names(m.Bytes) {
-			report.add("corrupt_manifest", what, "the manifest is not what its digest says")
-		}
-		if m.State != r.State {
-			report.add("corrupt_manifest", what, "the manifest is %s, the release %s", m.State, r.State)
-		}
-		for _, digest := range []string{r.Zip, r.Artifact} {
-			if d, err := blob.ParseDigest(digest); err == nil {
-				if _, err := g.Blobs.Stat(ctx, d); err != nil {
-					report.add("lost_blob", what, "%s is lost", digest)
-				}
+	if d, err := blob.ParseDigest(m.Digest); err != nil || !d.Names(m.Bytes) {
+		report.add("corrupt_manifest", what, "the manifest is not what its digest says")
+	}
+	if m.State != r.State {
+		report.add("corrupt_manifest", what, "the manifest is %s, the release %s", m.State, r.State)
+	}
+	for _, digest := range []string{r.Zip, r.Artifact, r.Report} {
+		if d, err := blob.ParseDigest(digest); err == nil {
+			if _, err := g.Blobs.Stat(ctx, d); errors.Is(err, blob.ErrCorrupt) {
+				report.add("corrupt_blob", what, "%s is damaged; push it again, or restore it", digest)
+			} else if err != nil {
+				report.add("lost_blob", what, "%s is lost", digest)
 			}
 		}
-		if r.LogIndex < 0 {
-			if r.State.Served() {
-				report.add("unlogged", what, "the release is visible and has no entry in the log")
-			}
-			continue
-		}
-		records, err := tx.LogRecords(ctx, r.LogIndex, r.LogIndex+1)
-		var rec tlog.Record
-		if err == nil && len(records) == 1 {
-			rec, err = tlog.ParseRecord(records[0])
-		}
-		if err != nil || rec.Action != tlog.Publish || rec.Name != repo || rec.Version != r.Version || rec.Manifest != r.Manifest {
-			report.add("unlogged", what, "entry %d of the log is not its publication", r.LogIndex)
-		}
 	}
-	return nil
+	if r.LogIndex < 0 {
+		if r.State.Served() {
+			report.add("unlogged", what, "the release is visible and has no entry in the log")
+		}
+		return
+	}
+	records, err := tx.LogRecords(ctx, r.LogIndex, r.LogIndex+1)
+	var rec tlog.Record
+	if err == nil && len(records) == 1 {
+		rec, err = tlog.ParseRecord(records[0])
+	}
+	if err != nil || rec.Action != tlog.Publish || rec.Name != repo || rec.Version != r.Version || rec.Manifest != r.Manifest {
+		report.add("unlogged", what, "entry %d of the log is not its publication", r.LogIndex)
+	}
 }
 
 // Scrub reads every blob and reports those whose bytes are not what their digest says any more.
 func (g *Registry) Scrub(ctx context.Context, progress func(done int)) (FsckReport, error) {
 	report := FsckReport{Problems: []Problem{}}
-	err := g.eachBlob(ctx, func(d blob.Digest) error {
+	err := g.eachBlob(ctx, func(d blob.Digest, _ int64) error {
 		report.Blobs++
 		if progress != nil {
 			progress(report.Blobs)
@@ -197,5 +212,55 @@ func (g *Registry) Scrub(ctx context.Context, progress func(done int)) (FsckRepo
 		}
 		return nil
 	})
+	if err == nil {
+		err = g.nameNeeds(ctx, report.Problems)
+	}
 	return report, err
+}
+
+// maxNeeds is how many releases a problem of a blob names.
+const maxNeeds = 5
+
+// nameNeeds adds to the text of each problem, whose What is the digest of a blob, the releases that need the blob.
+func (g *Registry) nameNeeds(ctx context.Context, problems []Problem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	needs := map[string][]string{}
+	for _, p := range problems {
+		needs[p.What] = nil
+	}
+	if err := g.eachRelease(ctx, func(tx *meta.Tx, repo string, r meta.Release) {
+		digests := []string{r.Zip, r.Artifact, r.Report}
+		if d, err := blob.ParseDigest(r.Manifest); err == nil {
+			m, err := tx.Manifest(ctx, repo, r.Manifest)
+			if err == nil {
+				m, err = parseManifest(repo, m.MediaType, d, m.Bytes)
+			}
+			if err == nil { // else fsck says it
+				digests = append(digests, m.Blobs...)
+			}
+		}
+		slices.Sort(digests)
+		for _, digest := range slices.Compact(digests) {
+			if have, ok := needs[digest]; ok {
+				needs[digest] = append(have, repo+"@"+r.Version)
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	for i := range problems {
+		p := &problems[i]
+		names := needs[p.What]
+		switch n := len(names); {
+		case n == 0:
+			p.Text += "; no release needs it"
+		case n > maxNeeds:
+			p.Text += fmt.Sprintf("; needed by %s and %d more releases", strings.Join(names[:maxNeeds], ", "), n-maxNeeds)
+		default:
+			p.Text += "; needed by " + strings.Join(names, ", ")
+		}
+	}
+	return nil
 }

@@ -97,8 +97,8 @@ func TestDraftsGo(t *testing.T) {
 	if err != nil || dry.Drafts == 0 {
 		t.Errorf("dry run: %+v %v", dry, err)
 	}
-	// A manifest, a release that waits with its signature, an index with its entries.
-	if report, want := f.gc(), 1+2+1+len(image.Manifests); report.Drafts != want || report.Blobs == 0 {
+	// A manifest, a release that waits with its signature and its report, an index with its entries.
+	if report, want := f.gc(), 1+3+1+len(image.Manifests); report.Drafts != want || report.Blobs == 0 {
 		t.Errorf("%+v, want %d drafts", report, want)
 	}
 	gone := map[string]bool{plain.Root.Digest.String(): true, waiting.Root.Digest.String(): true, image.Root.Digest.String(): true, image.Manifests[0].Digest.String(): true,

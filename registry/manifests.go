@@ -175,6 +175,78 @@ func (g *Registry) Manifest(ctx context.Context, who Caller, repo, reference str
 	return p, nil
 }
 
+// StatManifest is Manifest for who asks whether it is there. To who may push, one of which a part is lost or known to be damaged is
+// not: clients that find the manifest send nothing of what it names.
+func (g *Registry) StatManifest(ctx context.Context, who Caller, repo, reference string) (Pulled, error) {
+	p, err := g.Manifest(ctx, who, repo, reference)
+	if err != nil {
+		return Pulled{}, err
+	}
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		a, err := g.access(ctx, tx, who, repo)
+		if err != nil || !a.draft {
+			return err
+		}
+		if whole, err := g.whole(ctx, tx, p.Manifest, maxNested); err != nil || !whole {
+			return errors.Join(err, g.unknown(who, "unknown_manifest", "manifest %s in %s", reference, repo))
+		}
+		return nil
+	})
+	if err != nil {
+		return Pulled{}, err
+	}
+	return p, nil
+}
+
+// maxNested is how many manifests of an index are looked at, those of indexes in it among them.
+const maxNested = 64
+
+// whole reports whether all that a manifest names is stored, as far as is known.
+func (g *Registry) whole(ctx context.Context, tx *meta.Tx, m meta.Manifest, budget int) (bool, error) {
+	d, err := blob.ParseDigest(m.Digest)
+	if err != nil {
+		return false, err
+	}
+	if !d.Names(m.Bytes) {
+		return false, nil
+	}
+	if m, err = parseManifest(m.Repo, m.MediaType, d, m.Bytes); err != nil {
+		return true, nil // it was accepted by other rules; what it names is not known
+	}
+	for _, text := range m.Blobs {
+		d, err := blob.ParseDigest(text)
+		if err != nil {
+			continue
+		}
+		size, _, err := tx.Blob(ctx, m.Repo, text)
+		if errors.Is(err, meta.ErrNotFound) {
+			size, err = -1, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if !g.stored(ctx, d, size) {
+			return false, nil
+		}
+	}
+	for _, text := range m.Manifests {
+		if budget--; budget < 0 {
+			break
+		}
+		child, err := tx.Manifest(ctx, m.Repo, text)
+		if errors.Is(err, meta.ErrNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if whole, err := g.whole(ctx, tx, child, budget); err != nil || !whole {
+			return whole, err
+		}
+	}
+	return true, nil
+}
+
 // find finds a manifest that can be known of with access a; blocked ones are found.
 func (g *Registry) find(ctx context.Context, tx *meta.Tx, who Caller, a access, repo, reference string) (m meta.Manifest, err error) {
 	if strings.Contains(reference, ":") {
@@ -268,7 +340,7 @@ func (g *Registry) putAny(ctx context.Context, who Caller, m meta.Manifest, tag 
 		if err != nil {
 			return err
 		}
-		if err := present(ctx, tx, m); err != nil {
+		if err := g.present(ctx, tx, m); err != nil {
 			return err
 		}
 		_, err = tx.Manifest(ctx, m.Repo, m.Digest)
@@ -282,17 +354,26 @@ func (g *Registry) putAny(ctx context.Context, who Caller, m meta.Manifest, tag 
 			}
 		}
 		if tag != "" {
-			return tx.PutTag(ctx, m.Repo, tag, m.Digest, m.Created)
+			if err := tx.PutTag(ctx, m.Repo, tag, m.Digest, m.Created); err != nil {
+				return err
+			}
 		}
-		return nil
+		if g.Open || !p.Created && tag == "" {
+			return nil
+		}
+		return g.event(ctx, tx, who, "push", m.Repo+"@"+m.Digest, map[string]string{"type": m.ArtifactType, "tag": tag})
 	})
 	return p, err
 }
 
-// present refuses a manifest that names blobs or manifests that its repository does not have.
-func present(ctx context.Context, tx *meta.Tx, m meta.Manifest) error {
+// present refuses a manifest that names blobs or manifests that its repository does not have, or that are known to be damaged.
+func (g *Registry) present(ctx context.Context, tx *meta.Tx, m meta.Manifest) error {
 	for _, d := range m.Blobs {
-		if _, _, err := tx.Blob(ctx, m.Repo, d); errors.Is(err, meta.ErrNotFound) {
+		digest, err := blob.ParseDigest(d)
+		if err != nil {
+			return err
+		}
+		if size, _, err := tx.Blob(ctx, m.Repo, d); errors.Is(err, meta.ErrNotFound) || err == nil && !g.stored(ctx, digest, size) {
 			return diag.New(diag.Misuse, "blob_missing", "the manifest names blob %s, which was not pushed to %s", d, m.Repo)
 		} else if err != nil {
 			return err
@@ -317,13 +398,16 @@ func (g *Registry) putReferrer(ctx context.Context, who Caller, m meta.Manifest,
 	if tag != "" {
 		return Pushed{}, diag.New(diag.Misuse, "denied", "a tag in %s is a version of the skill; push what refers to another manifest by digest", m.Repo)
 	}
+	if m.ArtifactType == oci.ArtifactReport {
+		return Pushed{}, diag.New(diag.Refused, "denied", "what an audit found is written by the registry itself, so %s cannot be pushed", m.ArtifactType)
+	}
 	p := Pushed{Digest: m.Digest, Subject: m.Subject}
 	err := g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		p.State, p.Created = "", false
 		if _, err := g.writable(ctx, tx, who, m.Repo, auth.Sign); err != nil {
 			return err
 		}
-		if err := present(ctx, tx, m); err != nil {
+		if err := g.present(ctx, tx, m); err != nil {
 			return err
 		}
 		subject, err := tx.Manifest(ctx, m.Repo, m.Subject)
@@ -409,6 +493,9 @@ func (g *Registry) DeleteManifest(ctx context.Context, who Caller, repo, digest 
 		if !a.ns.Policy.AcceptAny && m.Subject == "" && (m.State != meta.Draft || m.Root != m.Digest) {
 			return diag.New(diag.Refused, "denied", "%s is published and stays; skl yank hides a release", digest)
 		}
+		if !a.ns.Policy.AcceptAny && m.ArtifactType == oci.ArtifactReport {
+			return diag.New(diag.Refused, "denied", "%s is what the audit found in %s, and stays", digest, m.Subject)
+		}
 		if a.ns.Policy.AcceptAny || m.Subject != "" {
 			err = tx.DeleteManifest(ctx, repo, m.Digest)
 		} else {
@@ -441,7 +528,10 @@ func (g *Registry) DeleteTag(ctx context.Context, who Caller, repo, tag string) 
 		if errors.Is(err, meta.ErrNotFound) {
 			err = g.unknown(who, "unknown_tag", "tag %s in %s", tag, repo)
 		}
-		return err
+		if err != nil || g.Open {
+			return err
+		}
+		return g.event(ctx, tx, who, "tag-delete", repo, map[string]string{"tag": tag})
 	})
 }
 

@@ -1,9 +1,11 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +27,7 @@ func (g *Registry) CreateNamespace(ctx context.Context, who Caller, n meta.Names
 		return err
 	}
 	n.Created = g.now()
+	manage(&n.Policy, meta.Policy{})
 	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		if err := g.need(who, auth.Operate, "*"); err != nil {
 			return err
@@ -40,8 +43,18 @@ func (g *Registry) CreateNamespace(ctx context.Context, who Caller, n meta.Names
 				return err
 			}
 		}
+		if err := g.allowNames(ctx, tx, who, meta.Namespace{}, n); err != nil {
+			return err
+		}
 		return g.event(ctx, tx, who, "namespace-create", n.Name, n.Policy)
 	})
+}
+
+// manage gives a namespace that becomes a managed one approval by a second person, unless it says how else releases are approved.
+func manage(p *meta.Policy, before meta.Policy) {
+	if p.Managed && !before.Managed && !p.ManualApproval {
+		p.ManualApproval, p.SecondPerson = true, true
+	}
 }
 
 // checkPolicy refuses signers that could never sign, or that anybody could be.
@@ -66,18 +79,37 @@ func checkPolicy(p meta.Policy) error {
 	return nil
 }
 
-// UpdateNamespace changes a namespace's policy or visibility.
+// UpdateNamespace changes a namespace's policy or visibility. An admin of the namespace makes it stricter; to loosen what
+// protects it takes an admin of the registry: see mayLoosen.
 func (g *Registry) UpdateNamespace(ctx context.Context, who Caller, name string, change func(*meta.Namespace) error) (n meta.Namespace, err error) {
-	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
+	err = g.updateNamespace(ctx, who, name, change, &n, nil)
+	return n, err
+}
+
+// TryNamespace is UpdateNamespace that changes nothing.
+func (g *Registry) TryNamespace(ctx context.Context, who Caller, name string, change func(*meta.Namespace) error) (n meta.Namespace, err error) {
+	if err := g.updateNamespace(ctx, who, name, change, &n, errTried); !errors.Is(err, errTried) {
+		return meta.Namespace{}, err
+	}
+	return n, nil
+}
+
+// errTried takes back what was only tried.
+var errTried = errors.New("this was tried only")
+
+// updateNamespace sets n to what the namespace is then. It ends with end, which nil keeps.
+func (g *Registry) updateNamespace(ctx context.Context, who Caller, name string, change func(*meta.Namespace) error, n *meta.Namespace, end error) error {
+	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		a, err := g.writable(ctx, tx, who, name, auth.Manage)
 		if err != nil {
 			return err
 		}
-		n = a.ns
-		if err := change(&n); err != nil {
+		*n = a.ns
+		if err := change(n); err != nil {
 			return err
 		}
 		n.Name, n.Created = a.ns.Name, a.ns.Created
+		manage(&n.Policy, a.ns.Policy)
 		if err := checkPolicy(n.Policy); err != nil {
 			return err
 		}
@@ -86,16 +118,21 @@ func (g *Registry) UpdateNamespace(ctx context.Context, who Caller, name string,
 				return err
 			}
 		}
-		if err := tx.UpdateNamespace(ctx, n); err != nil {
+		if err := g.mayLoosen(ctx, tx, who, a.ns, *n); err != nil {
+			return err
+		}
+		if err := tx.UpdateNamespace(ctx, *n); err != nil {
 			return err
 		}
 		detail := map[string]any{"public": n.Public, "policy": n.Policy}
 		if err := g.event(ctx, tx, who, "namespace-update", name, detail); err != nil {
 			return err
 		}
-		return g.logSigners(ctx, tx, who, a.ns, n)
+		if err := g.allowNames(ctx, tx, who, a.ns, *n); err != nil {
+			return err
+		}
+		return cmp.Or(g.logSigners(ctx, tx, who, a.ns, *n), end)
 	})
-	return n, err
 }
 
 // unused refuses a namespace that holds something. Whether it is one of skills is decided before: else
@@ -124,6 +161,9 @@ func (g *Registry) Grants(ctx context.Context, who Caller, namespace string) (li
 		}
 	}
 	err = g.view(ctx, func(tx *meta.Tx) error {
+		if err := g.known(ctx, tx, who, namespace); err != nil {
+			return err
+		}
 		list, err = tx.NamespaceGrants(ctx, namespace)
 		return err
 	})
@@ -143,12 +183,8 @@ func (g *Registry) Grant(ctx context.Context, who Caller, gr meta.Grant) error {
 		if err := g.mayGive(who, gr.Namespace, gr.Role); err != nil {
 			return err
 		}
-		if gr.Namespace != "*" {
-			if _, err := tx.Namespace(ctx, gr.Namespace); errors.Is(err, meta.ErrNotFound) {
-				return g.unknown(who, "unknown_namespace", "namespace %s", gr.Namespace)
-			} else if err != nil {
-				return err
-			}
+		if err := g.known(ctx, tx, who, gr.Namespace); err != nil {
+			return err
 		}
 		if err := tx.PutGrant(ctx, gr); err != nil {
 			return err
@@ -169,8 +205,20 @@ func (g *Registry) mayGive(who Caller, namespace, role string) error {
 	return g.need(who, auth.Manage, namespace)
 }
 
-// checkAccount accepts the names of accounts: what a person could have typed, in one line.
+// Accounts that no person has: of commands on the data itself, of the server, and of nobody. Those of the first two administer the registry.
+const (
+	Local  = "local"
+	System = "system"
+	nobody = "anonymous"
+)
+
+var ofMachine = []string{Local, System}
+
+// checkAccount accepts the names of accounts: what a person could have typed, in one line, and none that the audit trail has for others.
 func checkAccount(name string) error {
+	if slices.Contains(ofMachine, name) || name == nobody {
+		return diag.New(diag.Misuse, "invalid_name", "%q is an account of the registry itself; use another name", name)
+	}
 	if name == "" || len(name) > 100 || diag.Printable(name) != name || name[0] == ' ' {
 		return diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of an account", diag.Printable(name))
 	}
@@ -184,6 +232,9 @@ func (g *Registry) Ungrant(ctx context.Context, who Caller, account, namespace s
 	}
 	return g.change(ctx, who, func(tx *meta.Tx, who Caller) error {
 		if err := g.need(who, auth.Manage, namespace); err != nil {
+			return err
+		}
+		if err := g.known(ctx, tx, who, namespace); err != nil {
 			return err
 		}
 		err := tx.DeleteGrant(ctx, account, namespace)
@@ -222,15 +273,11 @@ func (g *Registry) CreateToken(ctx context.Context, who Caller, account, namespa
 			return err
 		}
 		if end := who.Expires; !end.IsZero() && (expires.IsZero() || expires.After(end)) {
-			return diag.New(diag.Refused, "denied", "the token that asks for another expires on %s, and the other may not outlive it", end.UTC().Format(time.DateOnly)).
-				Hint("ask for one that expires sooner, or with a token that lives longer")
+			return diag.New(diag.Refused, "denied", "the token that asks for another expires on %s, and the other may not outlive it: name an earlier end with --expires", end.UTC().Format(time.DateOnly)).
+				Hint("ask with a token that lives longer")
 		}
-		if namespace != "*" {
-			if _, err := tx.Namespace(ctx, namespace); errors.Is(err, meta.ErrNotFound) {
-				return g.unknown(who, "unknown_namespace", "namespace %s", namespace)
-			} else if err != nil {
-				return err
-			}
+		if err := g.known(ctx, tx, who, namespace); err != nil {
+			return err
 		}
 		if err := g.ownAccount(ctx, tx, who, account, now); err != nil {
 			return err

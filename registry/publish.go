@@ -9,6 +9,7 @@ import (
 
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/blob"
+	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/diag"
@@ -19,6 +20,7 @@ import (
 type Candidate struct {
 	Release meta.Release
 	Zip     []byte // its files
+	Report  wire.Report
 }
 
 // A Verdict is a scanner's. The zero Verdict lets the release pass.
@@ -88,7 +90,7 @@ func (g *Registry) putDraft(ctx context.Context, who Caller, m meta.Manifest) (P
 		if _, err := g.writable(ctx, tx, who, m.Repo, auth.Push); err != nil {
 			return err
 		}
-		if err := present(ctx, tx, m); err != nil {
+		if err := g.present(ctx, tx, m); err != nil {
 			return err
 		}
 		have, err := tx.Manifest(ctx, m.Repo, m.Digest)
@@ -102,7 +104,10 @@ func (g *Registry) putDraft(ctx context.Context, who Caller, m meta.Manifest) (P
 		default: // gc spares it anew
 			m.Root, m.State, p.State, p.Created = have.Root, have.State, have.State, false
 		}
-		return tx.PutManifest(ctx, m)
+		if err := tx.PutManifest(ctx, m); err != nil || !p.Created {
+			return err
+		}
+		return g.event(ctx, tx, who, "push", m.Repo+"@"+m.Digest, map[string]string{"type": m.ArtifactType})
 	})
 	return p, err
 }
@@ -169,6 +174,35 @@ func (g *Registry) PublishMirrored(ctx context.Context, who Caller, namespace, n
 	return g.publish(ctx, who, publication{manifest: m, namespace: namespace, name: name, version: version, mirrored: from})
 }
 
+// WouldPublish is what PublishMirrored would say of a manifest that need not be there yet, as far as its files do not matter: an error, or
+// why the release would not be seen at once. It changes nothing.
+func (g *Registry) WouldPublish(ctx context.Context, who Caller, namespace, name, version, manifest string) (waits string, err error) {
+	if err := g.checkSkillName(namespace, name); err != nil {
+		return "", err
+	}
+	if _, err := oci.Tag(version); err != nil {
+		return "", err
+	}
+	p := publication{manifest: meta.Manifest{Repo: namespace + "/" + name, Digest: manifest}, namespace: namespace, name: name, version: version}
+	if have, found, err := g.existing(ctx, who, p); err != nil || found {
+		return have.Reason, err
+	}
+	err = g.view(ctx, func(tx *meta.Tx) error {
+		a, err := g.writable(ctx, tx, who, p.manifest.Repo, auth.Publish)
+		if err != nil {
+			return err
+		}
+		if a.ns.Policy.ManualApproval || a.ns.Policy.SecondPerson {
+			waits = waitsForApproval
+		}
+		if a.ns.Policy.RequireSignature {
+			waits = strings.TrimPrefix(waits+", needs a signature of a signer of the namespace", ", ")
+		}
+		return g.unclaimed(ctx, tx, who, a.ns, p)
+	})
+	return waits, err
+}
+
 func foreignManifest(digest string) error {
 	return diag.New(diag.Misuse, "not_a_skill", "%s belongs to another manifest and is not a release", digest)
 }
@@ -184,16 +218,24 @@ func (g *Registry) publish(ctx context.Context, who Caller, p publication) (Publ
 		return Published{}, err
 	}
 	if found {
+		g.mend(ctx, p, have)
 		return g.publishAgain(ctx, who, p, have)
 	}
+	if err := g.view(ctx, func(tx *meta.Tx) error { return g.present(ctx, tx, p.manifest) }); err != nil {
+		return Published{}, err
+	}
 	candidate, err := g.candidate(ctx, who, p)
+	if err != nil {
+		return Published{}, err
+	}
+	report, err := g.putReport(ctx, p.manifest, &candidate)
 	if err != nil {
 		return Published{}, err
 	}
 	var done meta.Release
 	var created bool
 	err = g.change(ctx, who, func(tx *meta.Tx, who Caller) (err error) {
-		done, created, err = g.accept(ctx, tx, who, p, candidate)
+		done, created, err = g.accept(ctx, tx, who, p, candidate, report)
 		return err
 	})
 	if err != nil {
@@ -216,33 +258,60 @@ func (g *Registry) publishAgain(ctx context.Context, who Caller, p publication, 
 	return g.published(ctx, r, false), nil
 }
 
+// mend makes the archive and the report of a release again that are lost or damaged, from what its publisher has just pushed. That it
+// cannot is in the log; the release is no worse for it.
+func (g *Registry) mend(ctx context.Context, p publication, r meta.Release) {
+	d, err := blob.ParseDigest(r.Zip)
+	if err != nil || g.stored(ctx, d, r.ZipSize) && g.reported(ctx, r) {
+		return
+	}
+	c, err := g.validate(ctx, p.manifest, p.name, p.version)
+	if err == nil && !d.Names(c.Zip) {
+		err = errors.New("this version packs it in another way")
+	}
+	if err == nil {
+		_, err = g.putSmall(ctx, c.Zip)
+	}
+	if err == nil && r.Report != "" {
+		if _, err = g.putReport(ctx, p.manifest, &c); err == nil && c.Release.Report != r.Report {
+			err = errors.New("this version audits it in another way")
+		}
+	}
+	if err != nil {
+		g.logger().WarnContext(ctx, "a damaged archive or report could not be made again", "release", r.Repo()+"@"+r.Version, "digest", r.Zip, "error", err)
+	}
+}
+
 // candidate validates a publication and has it scanned, which makes its state Approved or Quarantined. It stores the zip archive
 // for other clients.
-func (g *Registry) candidate(ctx context.Context, who Caller, p publication) (meta.Release, error) {
-	r, zip, err := g.validate(ctx, p.manifest, p.name, p.version)
+func (g *Registry) candidate(ctx context.Context, who Caller, p publication) (Candidate, error) {
+	c, err := g.validate(ctx, p.manifest, p.name, p.version)
 	if err != nil {
-		return meta.Release{}, err
+		return Candidate{}, err
 	}
+	r := &c.Release
 	r.Namespace, r.Publisher, r.MirroredURL = p.namespace, who.Account, p.mirrored
-	var verdict Verdict
-	if g.Scan != nil {
-		if verdict, err = g.Scan(ctx, Candidate{r, zip}); err != nil {
-			return meta.Release{}, diag.New(diag.Failed, "unavailable", "the scan of %s@%s did not finish: %w", r.Repo(), r.Version, err)
+	verdict := g.judgeReport(c.Report)
+	if g.Scan != nil && !verdict.Refuse {
+		other, err := g.Scan(ctx, c)
+		if err != nil {
+			return Candidate{}, diag.New(diag.Failed, "unavailable", "the scan of %s@%s did not finish: %w", r.Repo(), r.Version, err)
 		}
+		verdict = verdict.and(other)
 	}
 	r.State = meta.Approved
 	switch {
 	case verdict.Refuse:
-		return meta.Release{}, diag.New(diag.Refused, "scan_refused", "%s@%s was refused by the registry's scan: %s", r.Repo(), r.Version, verdict.Reason)
+		return Candidate{}, diag.New(diag.Refused, "scan_refused", "%s@%s was refused by the registry's scan: %s", r.Repo(), r.Version, verdict.Reason)
 	case verdict.Quarantine:
 		r.State, r.Reason = meta.Quarantined, verdict.Reason
 	}
-	d, err := g.putSmall(ctx, zip)
+	d, err := g.putSmall(ctx, c.Zip)
 	if err != nil {
-		return meta.Release{}, err
+		return Candidate{}, err
 	}
-	r.Zip, r.ZipSize = d.String(), int64(len(zip))
-	return r, nil
+	r.Zip, r.ZipSize = d.String(), int64(len(c.Zip))
+	return c, nil
 }
 
 // published adds the proof of the log. The release is there already; a proof that cannot be had is no error.
@@ -286,8 +355,8 @@ func (g *Registry) existing(ctx context.Context, who Caller, p publication) (r m
 
 // accept is the transaction of a publish: it stores manifest, tag, release, audit event
 // and log entry, and returns the release as it is stored. It has not created it if the same one was there.
-func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, p publication, candidate meta.Release) (r meta.Release, created bool, err error) {
-	a, err := g.writable(ctx, tx, who, candidate.Repo(), auth.Publish)
+func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, p publication, c Candidate, report attachment) (r meta.Release, created bool, err error) {
+	a, err := g.writable(ctx, tx, who, c.Release.Repo(), auth.Publish)
 	if err != nil {
 		return meta.Release{}, false, err
 	}
@@ -296,7 +365,7 @@ func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, p public
 			return meta.Release{}, false, err
 		}
 	}
-	if err := present(ctx, tx, p.manifest); err != nil {
+	if err := g.present(ctx, tx, p.manifest); err != nil {
 		return meta.Release{}, false, err
 	}
 	have, err := tx.Release(ctx, p.namespace, p.name, p.version)
@@ -308,21 +377,27 @@ func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, p public
 	case !errors.Is(err, meta.ErrNotFound):
 		return meta.Release{}, false, err
 	}
-	if err := g.unclaimed(ctx, tx, p); err != nil {
+	if err := g.unclaimed(ctx, tx, who, a.ns, p); err != nil {
 		return meta.Release{}, false, err
 	}
-	r, lacks, err := g.judge(ctx, tx, a.ns, candidate)
+	r, lacks, err := g.judge(ctx, tx, a.ns, c.Release)
 	if err != nil {
 		return meta.Release{}, false, err
 	}
 	r = begun(r, a.ns.Policy, lacks)
+	if err := g.admits(r, c.Report); err != nil {
+		return meta.Release{}, false, err
+	}
 	r.Published, r.LogIndex = g.now(), -1
 	r.Updated = r.Published
 	if err := g.store(ctx, tx, p.manifest, r); err != nil {
 		return meta.Release{}, false, err
 	}
+	if err := report.store(ctx, tx, r); err != nil {
+		return meta.Release{}, false, err
+	}
 	if r.State.Served() {
-		if err := g.log(ctx, tx, &r, who, "publish"); err != nil {
+		if err := g.log(ctx, tx, &r, who, "", "publish"); err != nil {
 			return meta.Release{}, false, err
 		}
 	}
@@ -333,8 +408,8 @@ func (g *Registry) accept(ctx context.Context, tx *meta.Tx, who Caller, p public
 	return r, true, err
 }
 
-// unclaimed refuses a publication whose manifest is something else already, or whose name is too near to another.
-func (g *Registry) unclaimed(ctx context.Context, tx *meta.Tx, p publication) error {
+// unclaimed refuses a publication whose manifest is something else already, or whose name is too near to one of another owner.
+func (g *Registry) unclaimed(ctx context.Context, tx *meta.Tx, who Caller, ns meta.Namespace, p publication) error {
 	m := p.manifest
 	if other, err := tx.ReleaseByManifest(ctx, m.Repo, m.Digest); err == nil {
 		return diag.New(diag.Misuse, "version_exists", "this manifest is %s@%s already; one manifest is one release", other.Repo(), other.Version)
@@ -349,7 +424,7 @@ func (g *Registry) unclaimed(ctx context.Context, tx *meta.Tx, p publication) er
 	case err != nil && !errors.Is(err, meta.ErrNotFound):
 		return err
 	}
-	return g.nameIsFree(ctx, tx, p.namespace, p.name)
+	return g.nameIsFree(ctx, tx, who, ns, p.name)
 }
 
 // store writes what a release stands on: its manifest with what belongs to it, its tag and its archive.
@@ -415,14 +490,16 @@ func (g *Registry) judge(ctx context.Context, tx *meta.Tx, ns meta.Namespace, r 
 	return r, lacks, nil
 }
 
+const waitsForApproval = "waits for approval"
+
 // begun returns r, which is Approved or was quarantined by the scan, in the state that the policy of its namespace lets it begin with.
 func begun(r meta.Release, policy meta.Policy, lacks string) meta.Release {
 	switch {
 	case r.State != meta.Approved:
 	case lacks != "":
 		r.State, r.Reason = meta.Draft, lacks
-	case policy.ManualApproval:
-		r.State, r.Reason = meta.Quarantined, "waits for approval"
+	case policy.ManualApproval || policy.SecondPerson:
+		r.State, r.Reason = meta.Quarantined, waitsForApproval
 	}
 	return r
 }
@@ -435,9 +512,18 @@ func (g *Registry) promote(ctx context.Context, tx *meta.Tx, who Caller, ns meta
 	}
 	r.State, r.Reason = meta.Approved, ""
 	r = begun(r, ns.Policy, lacks)
+	if g.Admit != nil && r.State != meta.Draft {
+		report, err := g.report(r)
+		if err == nil {
+			err = g.admits(r, report)
+		}
+		if err != nil {
+			return meta.Release{}, err
+		}
+	}
 	r.Updated = g.now()
 	if r.State.Served() {
-		if err := g.log(ctx, tx, &r, who, "publish"); err != nil {
+		if err := g.log(ctx, tx, &r, who, "", "publish"); err != nil {
 			return meta.Release{}, err
 		}
 	}
@@ -469,24 +555,6 @@ func (g *Registry) retry(ctx context.Context, who Caller, draft meta.Release) (r
 	return r, err
 }
 
-// nameIsFree refuses a new name that looks like one the namespace has.
-func (g *Registry) nameIsFree(ctx context.Context, tx *meta.Tx, namespace, name string) error {
-	names, err := tx.Names(ctx, namespace)
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		if n == name {
-			return nil
-		}
-	}
-	if near, ok := auth.TooNear(name, names); ok {
-		return diag.New(diag.Refused, "near_name", "%s is easily taken for %s/%s, which exists", name, namespace, near).
-			Hint("choose a name that cannot be mistaken")
-	}
-	return nil
-}
-
 // putImage stores the mountable form of a version: other media types, the same files.
 func (g *Registry) putImage(ctx context.Context, who Caller, p publication, tag string) (Pushed, error) {
 	m := p.manifest
@@ -499,7 +567,7 @@ func (g *Registry) putImage(ctx context.Context, who Caller, p publication, tag 
 		if _, err := g.writable(ctx, tx, who, m.Repo, auth.Publish); err != nil {
 			return err
 		}
-		if err := present(ctx, tx, m); err != nil {
+		if err := g.present(ctx, tx, m); err != nil {
 			return err
 		}
 		r, err := tx.Release(ctx, p.namespace, p.name, p.version)

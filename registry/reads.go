@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/registry/auth"
@@ -105,6 +106,11 @@ func (g *Registry) Skills(ctx context.Context, who Caller, namespace, after stri
 // Search finds skills that who may read.
 func (g *Registry) Search(ctx context.Context, who Caller, s meta.Search) (found meta.Matches, err error) {
 	err = g.view(ctx, func(tx *meta.Tx) error {
+		if s.Namespace != "" {
+			if _, err := g.readable(ctx, tx, who, s.Namespace, "unknown_namespace", "namespace "+s.Namespace); err != nil {
+				return err
+			}
+		}
 		if s.Namespaces, err = g.visibleNamespaces(ctx, tx, who); err != nil {
 			return err
 		}
@@ -154,13 +160,13 @@ func (g *Registry) LogProof(ctx context.Context, r meta.Release) (p *tlog.Proof,
 	return p, err
 }
 
-// Checkpoint is the signed state of the log.
-func (g *Registry) Checkpoint(ctx context.Context) (note []byte, err error) {
+// LogRoot is the hash of the tree of the first size entries of the log.
+func (g *Registry) LogRoot(ctx context.Context, size int64) (root tlog.Hash, err error) {
 	err = g.view(ctx, func(tx *meta.Tx) error {
-		note, err = g.Key.Sign(ctx, logStorage{tx}, g.now())
+		root, err = tlog.Root(ctx, logStorage{tx}, size)
 		return err
 	})
-	return note, err
+	return root, err
 }
 
 // LogTile serves the "tile/…" paths of the log. Bundles of entries name what is in private
@@ -188,9 +194,34 @@ func (g *Registry) verifyLog(ctx context.Context, each func(tx *meta.Tx) func(in
 		if err != nil {
 			return err
 		}
-		_, err = tlog.Verify(ctx, logStorage{tx}, note, g.Key.Public(), each(tx))
-		return err
+		if _, err := tlog.Verify(ctx, logStorage{tx}, note, g.Key.Public(), each(tx)); err != nil {
+			return err
+		}
+		return g.uncut(ctx, tx, 0)
 	})
+}
+
+// LogUncut refuses a log that is shorter than signed, a size that was signed before, or than a release says: with code
+// log_rollback. It reads no entry.
+func (g *Registry) LogUncut(ctx context.Context, signed int64) error {
+	return g.view(ctx, func(tx *meta.Tx) error { return g.uncut(ctx, tx, signed) })
+}
+
+func (g *Registry) uncut(ctx context.Context, tx *meta.Tx, signed int64) error {
+	size, err := tx.LogSize(ctx)
+	if err != nil {
+		return err
+	}
+	last, err := tx.LastLogged(ctx)
+	switch {
+	case err != nil:
+		return err
+	case size < signed:
+		return diag.New(diag.Refused, "log_rollback", "it was cut: it has %d entries, and %d were signed", size, signed)
+	case size <= last:
+		return diag.New(diag.Refused, "log_rollback", "it was cut: it has %d entries, and a release names entry %d", size, last)
+	}
+	return nil
 }
 
 // Namespaces lists those who may read, by name.
@@ -241,11 +272,50 @@ func (g *Registry) Events(ctx context.Context, who Caller, q meta.AuditQuery) (l
 	if err := g.need(who, auth.Audit, scope); err != nil {
 		return nil, err
 	}
+	if q.Action != "" && !slices.Contains(eventActions(), q.Action) {
+		e := diag.New(diag.Misuse, "invalid_request", "there is no action %q in an audit trail", diag.Printable(q.Action))
+		e.Candidates = eventActions()
+		return nil, e.Hint("actions: %s", strings.Join(eventActions(), ", "))
+	}
 	err = g.view(ctx, func(tx *meta.Tx) error {
+		if q.Namespace != "" {
+			if err := g.known(ctx, tx, who, q.Namespace); err != nil {
+				return err
+			}
+		}
 		list, err = tx.Events(ctx, q)
-		return err
+		if err != nil || len(list) > 0 || q.Account == "" {
+			return err
+		}
+		return g.knownAccount(ctx, tx, scope, q.Account)
 	})
 	return list, err
+}
+
+// eventActions are the actions that events can have.
+func eventActions() []string {
+	return strings.Fields("advisory-add advisory-withdraw approve attach block delete deprecate grant image namespace-create namespace-loosen namespace-update near-name-allow promote publish " +
+		"publisher-add publisher-remove push quarantine reject sign-in tag-delete token-create token-exchange token-revoke unblock undeprecate ungrant unyank yank")
+}
+
+// knownAccount refuses an account that never did anything in a namespace, "*" for all of them, and has no role there.
+func (g *Registry) knownAccount(ctx context.Context, tx *meta.Tx, namespace, account string) error {
+	q := meta.AuditQuery{Account: account, Limit: 1}
+	where := ""
+	if namespace != auth.Everywhere {
+		q.Namespace, where = namespace, " in namespace "+namespace
+	}
+	if did, err := tx.Events(ctx, q); err != nil || len(did) > 0 {
+		return err
+	}
+	grants, err := tx.Grants(ctx, account)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(grants, func(gr meta.Grant) bool { return namespace == auth.Everywhere || gr.Namespace == namespace }) {
+		return nil
+	}
+	return diag.New(diag.Misuse, "unknown_account", "there is no account %s%s", diag.Printable(account), where)
 }
 
 // Downloads counts the downloads of a skill, by day "2006-01-02" since the time given.

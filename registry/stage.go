@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"strings"
-	"testing/fstest"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -40,7 +39,7 @@ func (g *Registry) stage(ctx context.Context, name, version string, r io.ReaderA
 	if format == "" {
 		return nil, diag.New(diag.Misuse, "invalid_bundle", "the body is neither a tar.gz nor a zip archive")
 	}
-	tree := fstest.MapFS{}
+	tree := bundle.Memory{}
 	guard := bundle.NewGuard(memory(tree), bundle.PublishLimits)
 	guard.Portable = true
 	if _, err := bundle.Unpack(r, size, format, guard); err != nil {

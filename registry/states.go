@@ -17,7 +17,7 @@ import (
 type Action string
 
 const (
-	Approve     Action = "approve"    // quarantined → approved
+	Approve     Action = "approve"    // quarantined, or rejected → approved
 	Reject      Action = "reject"     // quarantined → blocked; of what was served once it is a block
 	Quarantine  Action = "quarantine" // held back for a decision
 	Deprecate   Action = "deprecate"  // still offered, with a message
@@ -39,7 +39,7 @@ type transition struct {
 func transitions(a Action) (transition, bool) {
 	switch a {
 	case Approve:
-		return transition{[]meta.State{meta.Quarantined}, meta.Approved, auth.Approve, false}, true
+		return transition{[]meta.State{meta.Quarantined, meta.Blocked}, meta.Approved, auth.Approve, false}, true // of blocked ones: see mayRetract
 	case Reject:
 		return transition{[]meta.State{meta.Quarantined, meta.Draft}, meta.Blocked, auth.Approve, true}, true
 	case Quarantine:
@@ -55,7 +55,7 @@ func transitions(a Action) (transition, bool) {
 	case Block:
 		return transition{[]meta.State{meta.Draft, meta.Quarantined, meta.Approved, meta.Deprecated, meta.Yanked}, meta.Blocked, auth.Block, true}, true
 	case Unblock:
-		return transition{[]meta.State{meta.Blocked}, "", auth.Block, false}, true
+		return transition{[]meta.State{meta.Blocked}, "", auth.Approve, false}, true // or more: see mayRetract
 	}
 	return transition{}, false
 }
@@ -83,7 +83,8 @@ const maxReason = 1000
 // follow from the state the release is in is refused with code wrong_state.
 //
 // A release that was ever served is in locks: that it is taken away for good, by whatever word, takes the right to
-// block. An undo gives it the state that it had before, and is an entry of the log of its own.
+// block. An undo gives it the state that it had before, and is an entry of the log of its own. To approve what was rejected
+// takes the reject back in one step.
 func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version string, a Action, reason string) (meta.Release, error) {
 	step, ok := transitions(a)
 	if !ok {
@@ -106,12 +107,20 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 			return err
 		}
 		if !slices.Contains(step.from, r.State) {
-			return diag.New(diag.Misuse, "wrong_state", "%s@%s is %s, so one cannot %s it", r.Repo(), r.Version, r.State, a)
+			return g.wrongState(ctx, tx, r, a)
 		}
 		if a == Reject && r.LogIndex >= 0 {
 			if _, err := g.writable(ctx, tx, who, r.Repo(), auth.Block); errors.Is(err, diag.Code("denied")) {
 				return diag.New(diag.Refused, "denied", "%s@%s was served once, so to reject it is to block it, and %s may not block in namespace %s", r.Repo(), r.Version, who.Account, namespace)
 			} else if err != nil {
+				return err
+			}
+		}
+		if err := g.mayRetract(ctx, tx, who, r, a); err != nil {
+			return err
+		}
+		if a == Approve {
+			if err := g.secondPerson(ctx, tx, who, acc.ns, r); err != nil {
 				return err
 			}
 		}
@@ -123,11 +132,17 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 				return err
 			}
 		}
+		accepted := ""
+		if a == Approve {
+			if accepted, err = g.accepted(r); err != nil {
+				return err
+			}
+		}
 		actions := []string{string(a)}
 		if r.LogIndex < 0 && r.State.Served() {
 			actions = append(actions, "publish") // seen for the first time
 		}
-		if err := g.log(ctx, tx, &r, who, actions...); err != nil {
+		if err := g.log(ctx, tx, &r, who, accepted, actions...); err != nil {
 			return err
 		}
 		if a == Unblock && again != "" {
@@ -139,7 +154,11 @@ func (g *Registry) Act(ctx context.Context, who Caller, namespace, name, version
 		if err := tx.UpdateRelease(ctx, r); err != nil {
 			return err
 		}
-		return g.event(ctx, tx, who, string(a), r.Repo()+"@"+r.Version, map[string]string{"reason": reason, "from": string(from), "to": string(r.State)})
+		detail := map[string]string{"reason": reason, "from": string(from), "to": string(r.State)}
+		if accepted != "" {
+			detail["accepted"] = accepted
+		}
+		return g.event(ctx, tx, who, string(a), r.Repo()+"@"+r.Version, detail)
 	})
 	if err != nil {
 		return meta.Release{}, err
@@ -160,11 +179,24 @@ func (g *Registry) mustBeSigned(ctx context.Context, tx *meta.Tx, ns meta.Namesp
 	return r, nil
 }
 
-// log appends one record for each action. The index of "publish" is kept in r.
-func (g *Registry) log(ctx context.Context, tx *meta.Tx, r *meta.Release, who Caller, actions ...string) error {
-	for _, action := range actions {
+// log appends one record for each action, by who. A publish is by whoever sent the release, also where somebody else approved it, or
+// signed what was a draft. An approve says which findings it accepted. Its index is kept in r.
+func (g *Registry) log(ctx context.Context, tx *meta.Tx, r *meta.Release, who Caller, accepted string, actions ...string) error {
+	for i, action := range actions {
 		rec := tlog.Record{Action: tlog.Action(action), Name: r.Repo(), Version: r.Version, Manifest: r.Manifest, Tree: r.Tree, Artifact: r.Artifact,
 			By: who.Account, Signer: signerText(r.Signer), Reason: r.Reason, At: tlog.At(g.now())}
+		if action == string(Approve) {
+			rec.Accepted = accepted
+		}
+		switch {
+		case action == string(tlog.Publish):
+			rec.By = r.Publisher
+			if i > 0 && actions[i-1] == string(Approve) {
+				rec.Approver = who.Account
+			}
+		case r.Publisher != who.Account:
+			rec.Publisher = r.Publisher
+		}
 		index, err := tlog.Append(ctx, logStorage{tx}, rec)
 		if err != nil {
 			return err
@@ -184,7 +216,7 @@ func (g *Registry) event(ctx context.Context, tx *meta.Tx, who Caller, action, t
 	}
 	account := who.Account
 	if who.Anonymous {
-		account = "anonymous"
+		account = nobody
 	}
 	return tx.AddEvent(ctx, meta.Event{At: g.now(), Account: account, Token: who.TokenID, Remote: who.Remote, Action: action, Target: target, Detail: string(text)})
 }

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"testing/fstest"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -36,39 +35,39 @@ func (g *Registry) slot(ctx context.Context) (release func(), err error) {
 }
 
 // validate unpacks the skill behind a manifest, holds it against the rules of a publish, and
-// returns what the registry keeps about it with the zip archive for other clients.
-func (g *Registry) validate(ctx context.Context, m meta.Manifest, name, version string) (meta.Release, []byte, error) {
+// returns what the registry keeps about it with the zip archive for other clients, and what an audit finds in it.
+func (g *Registry) validate(ctx context.Context, m meta.Manifest, name, version string) (Candidate, error) {
 	release, err := g.slot(ctx)
 	if err != nil {
-		return meta.Release{}, nil, err
+		return Candidate{}, err
 	}
 	defer release()
 	a, err := g.artifact(ctx, m)
 	if err != nil {
-		return meta.Release{}, nil, err
+		return Candidate{}, err
 	}
 	if a.Facts.Version != "" && a.Facts.Version != version {
-		return meta.Release{}, nil, diag.New(diag.Misuse, "invalid_bundle", "the artifact says it is version %s, not %s", diag.Printable(a.Facts.Version), version)
+		return Candidate{}, diag.New(diag.Misuse, "invalid_bundle", "the artifact says it is version %s, not %s", diag.Printable(a.Facts.Version), version)
 	}
 	tree, sum, err := g.unpack(ctx, a)
 	if err != nil {
-		return meta.Release{}, nil, err
+		return Candidate{}, err
 	}
 	if a.Facts.Tree != "" && a.Facts.Tree != sum.Tree {
-		return meta.Release{}, nil, diag.New(diag.Refused, "invalid_bundle", "the artifact says its files are %s, they are %s", a.Facts.Tree, sum.Tree)
+		return Candidate{}, diag.New(diag.Refused, "invalid_bundle", "the artifact says its files are %s, they are %s", a.Facts.Tree, sum.Tree)
 	}
 	doc, err := checkBundle(tree, name)
 	if err != nil {
-		return meta.Release{}, nil, err
+		return Candidate{}, err
 	}
 	var zip bytes.Buffer
 	if _, err := bundle.PackZip(&zip, tree); err != nil {
-		return meta.Release{}, nil, refused(err)
+		return Candidate{}, refused(err)
 	}
 	r := describe(doc, tree, sum)
 	r.Name, r.Version, r.Manifest, r.Artifact = name, version, m.Digest, a.Layers[0].Digest.String()
 	r.SourceURL = source(m.Annotations)
-	return r, zip.Bytes(), nil
+	return Candidate{r, zip.Bytes(), audited(tree)}, nil
 }
 
 // source is where the publisher says the skill comes from.
@@ -81,7 +80,7 @@ func source(annotations map[string]string) string {
 }
 
 // describe is what the registry keeps of a skill's text and files.
-func describe(doc *skill.Document, tree fstest.MapFS, sum bundle.Summary) meta.Release {
+func describe(doc *skill.Document, tree bundle.Memory, sum bundle.Summary) meta.Release {
 	text := tree[skill.FileName].Data
 	r := meta.Release{Tree: string(sum.Tree), SkillMD: blob.Sum(blob.SHA256, text).String(), Bytes: sum.Bytes,
 		Description: doc.Description, License: doc.License, Text: string(text[min(doc.Body, len(text)):])}
@@ -186,8 +185,8 @@ func (g *Registry) firstEntry(ctx context.Context, repo string, index *oci.Artif
 }
 
 // unpack reads the skill's files into memory, within the limits of a publish.
-func (g *Registry) unpack(ctx context.Context, a *oci.Artifact) (fstest.MapFS, bundle.Summary, error) {
-	tree := fstest.MapFS{}
+func (g *Registry) unpack(ctx context.Context, a *oci.Artifact) (bundle.Memory, bundle.Summary, error) {
+	tree := bundle.Memory{}
 	guard := bundle.NewGuard(memory(tree), bundle.PublishLimits)
 	guard.Portable = true
 	err := a.Unpack(func(layer v1.Descriptor) (oci.Content, error) {
@@ -212,18 +211,14 @@ func (g *Registry) unpack(ctx context.Context, a *oci.Artifact) (fstest.MapFS, b
 }
 
 // memory is a Sink that keeps files in a map. A publish has no links.
-type memory fstest.MapFS
+type memory bundle.Memory
 
 func (t memory) File(p string, executable bool, size int64, r io.Reader) error {
 	content, err := io.ReadAll(r)
 	if err != nil {
 		return err
 	}
-	mode := fstest.MapFile{Data: content, Mode: 0o644}
-	if executable {
-		mode.Mode = 0o755
-	}
-	t[path.Clean(p)] = &mode
+	t[path.Clean(p)] = bundle.MemoryFile{Data: content, Executable: executable}
 	return nil
 }
 
@@ -232,7 +227,7 @@ func (memory) Link(p, _ string) error {
 }
 
 // checkBundle holds the files against the rules of lint for a publish.
-func checkBundle(tree fstest.MapFS, name string) (*skill.Document, error) {
+func checkBundle(tree bundle.Memory, name string) (*skill.Document, error) {
 	doc, err := skill.Read(tree[skill.FileName].Data)
 	if err != nil {
 		return nil, refused(err)

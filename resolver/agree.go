@@ -168,7 +168,7 @@ func differsPins(p Place, w Named, s lock.Skill) *difference {
 	if p.Ref.Kind == ref.OCI && p.Ref.Skill == "" && p.Ref.Digest != "" && s.Manifest != p.Ref.Digest {
 		return &difference{"manifest", string(s.Manifest), string(p.Ref.Digest)}
 	}
-	if s.Signer != nil && s.Source != "oci" && s.Source != "registry" {
+	if s.Signer != nil && s.Source != "oci" && s.Source != "registry" && (s.Source != "git" || s.Signer.Kind != "ssh" && s.Signer.Kind != "oms") {
 		return &difference{"a signer", "", ""}
 	}
 	if s.Log != nil && s.Source != "registry" {

@@ -20,6 +20,14 @@ func Dropped(err error) bool {
 	return ok && slices.Contains([]string{source.CodeNoSuchSkill, source.CodeNoSkill, source.CodePath, "unknown_plugin"}, e.Code)
 }
 
+// Withdrawn is what err says if it is that the registry of have took back every release that could take its place, else "".
+func Withdrawn(have lock.Skill, err error) string {
+	if e, ok := diag.Own(err); ok && have.Source == "registry" && e.Code == source.CodeNoRelease {
+		return e.Message
+	}
+	return ""
+}
+
 // GoneSince says since when the place of w has no longer held the skill of have, its entry in a lock: "since 1.2.0", the first
 // version without it, or "at 3f2a7c1d9e00 (2026-01-31)", the commit that was looked at, where versions do not tell.
 func (rs *Resolver) GoneSince(ctx context.Context, w Named, have lock.Skill) (string, error) {

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -22,49 +23,57 @@ const (
 // the lock, where before is its entry (zero if there is none), or when this machine last saw it. Its error is of class
 // Refused and code E_MOVED. A version means the same bytes for ever, and a tag that is asked for means one commit; branches
 // move, and so do tags of OCI that are no versions. Where now is another release than before, the tags of before have to be where they
-// were. What [Tags.Moved] accepts is not refused.
-func (rs *Resolver) Unmoved(ctx context.Context, before, now lock.Skill, asked string) error {
+// were. What [Tags.Moved] accepts is not refused; moved is then what the tag named before, for the lock.
+func (rs *Resolver) Unmoved(ctx context.Context, before, now lock.Skill, asked string) (moved string, err error) {
 	pinNow, release := identity(now), taggedOf(now, asked)
 	if pinNow == "" {
-		return nil
+		return "", nil
 	}
 	if before.Name != "" && !sameRelease(before, now) {
-		if err := rs.unmovedSince(ctx, before, now); err != nil {
-			return err
+		if moved, err = rs.unmovedSince(ctx, before, now); err != nil {
+			return "", err
 		}
 	}
 	old, place := "", "here"
-	if sameRelease(before, now) && identity(before) != "" && identity(before) != pinNow {
+	switch {
+	case sameRelease(before, now) && identity(before) != "" && identity(before) != pinNow:
 		old, place = identity(before), "in skl.lock"
-	} else if rs.Tags != nil {
+	case rs.Tags != nil && sameRelease(before, now) && rs.Tags.Here(release) == "": // the project had it so from the start
+		if known := rs.Tags.At(release); known != "" && known != pinNow && !rs.stillTagged(ctx, now, known) {
+			rs.Tags.Elsewhere(release, known, pinNow)
+		}
+	case rs.Tags != nil:
 		old = rs.Tags.At(release)
 	}
 	if old == "" || old == pinNow || rs.stillTagged(ctx, now, old) {
-		return nil
+		if rs.Tags != nil {
+			rs.Tags.Use(release, pinNow)
+		}
+		return moved, nil
 	}
 	if rs.Tags != nil && rs.Tags.Moved(release, old, pinNow) {
-		return nil
+		return old, nil
 	}
 	e := rs.movedError(ctx, now, old, pinNow, place)
 	if before.Name != "" {
-		return e.Hint("if its author says why: skl update %s --accept %s", now.Name, AcceptMoved)
+		return "", e.Hint("if its author says why: skl update %s --accept %s", now.Name, AcceptMoved)
 	}
-	return e.Hint("if its author says why: add --accept %s", AcceptMoved)
+	return "", e.Hint("if its author says why: add --accept %s", AcceptMoved)
 }
 
 // unmovedSince refuses to go from before to another release of its place, if the tags of before are not where they were: whoever
 // moves tags could add one. A tag that is gone says nothing.
-func (rs *Resolver) unmovedSince(ctx context.Context, before, now lock.Skill) error {
+func (rs *Resolver) unmovedSince(ctx context.Context, before, now lock.Skill) (moved string, err error) {
 	old := identity(before)
 	tagger, ok := rs.sourceOf(before).(source.Tagger)
 	if old == "" || !ok || before.Source != now.Source || before.URL != now.URL || before.RefKind != lock.Range && before.RefKind != lock.Tag {
-		return nil
+		return "", nil
 	}
 	place := ref.Ref{Kind: ref.Git, URL: before.URL}
 	if before.Source == "oci" {
 		r, err := ref.Parse(before.URL)
 		if err != nil {
-			return nil
+			return "", nil
 		}
 		place = r
 	}
@@ -73,12 +82,38 @@ func (rs *Resolver) unmovedSince(ctx context.Context, before, now lock.Skill) er
 	}
 	tags, err := tagger.Tagged(ctx, place, before)
 	if err != nil || len(tags) == 0 || slices.Contains(tags, old) {
-		return nil // the place was asked for the new release a moment ago: what it does not say now, it does not know
+		return "", nil // the place was asked for the new release a moment ago: what it does not say now, it does not know
 	}
 	if rs.Tags != nil && rs.Tags.Moved(taggedOf(before, place.Version), old, tags[0]) {
-		return nil
+		return old, nil
 	}
-	return rs.movedError(ctx, before, old, tags[0], "in skl.lock").Hint("if its author says why: skl update %s --accept %s", before.Name, AcceptMoved)
+	return "", rs.movedError(ctx, before, old, tags[0], "in skl.lock").Hint("if its author says why: skl update %s --accept %s", before.Name, AcceptMoved)
+}
+
+// Compare asks the place of s, an entry that w keeps, for the release of s again. It refuses one that moved, as [Resolver.Unmoved]
+// does; where a person accepts that, it returns the same version as it is now. Nil is an entry that stays: what is no version and no
+// tag is not asked for, and what is gone or withdrawn says nothing here.
+func (rs *Resolver) Compare(ctx context.Context, w *Named, s *lock.Skill) (*lock.Skill, error) {
+	pin := identity(*s)
+	if pin == "" || s.RefKind != lock.Range && s.RefKind != lock.Tag {
+		return nil, nil
+	}
+	same := *w
+	if s.RefKind == lock.Range {
+		same.Ref.Version, same.Kind = "="+s.Version, lock.Range
+	}
+	now, err := rs.Choose(ctx, same)
+	if Dropped(err) || errors.Is(err, diag.Code(source.CodeNoVersion)) || errors.Is(err, diag.Code(source.CodeNoRelease)) {
+		return nil, nil
+	}
+	if err != nil || identity(now) == pin || rs.stillTagged(ctx, *s, pin) {
+		return nil, err
+	}
+	now.Ref, now.RefKind, now.Root, now.RequiredBy = s.Ref, s.RefKind, s.Root, s.RequiredBy
+	if now.Moved, err = rs.Unmoved(ctx, *s, now, w.Ref.Version); err != nil {
+		return nil, diag.Located(err, w.Where)
+	}
+	return &now, nil
 }
 
 // sameRelease reports whether two entries name one release, whatever its bytes are.

@@ -131,7 +131,7 @@ func notFound(releases []source.Release, skill, version string) error {
 	}
 	e := diag.New(diag.Misuse, source.CodeNoVersion, "no tag, branch, commit or version matches %q", version)
 	if isHex(version) && len(version) >= 7 && len(version) < 40 {
-		return e.Hint("commits are named by all 40 digits")
+		return e.Hint("no commit that a branch or tag leads to begins so; any other needs all 40 digits")
 	}
 	tags := versionTags(releases, skill)
 	_, err := semver.NewConstraint(version)

@@ -1,13 +1,16 @@
 package resolver
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
@@ -21,23 +24,138 @@ type Named struct {
 	Where diag.Position // of the manifest's entry
 }
 
-// Stale returns the names whose lock entry does not follow from the manifest: missing,
-// of another ref or root, or not wanted. A lock with none is fresh. What an entry says of who requires it
-// counts for nothing. Whether the entry of a ref is also of the source that owns the ref, [Resolver.Agree] says.
+// Stale returns the names whose lock entry does not follow from the manifest: missing, of another ref or root, or neither
+// wanted nor required by what is. A lock with none is fresh. That a skill requires others is what its entry says: whether its
+// files say so is for whoever has them. Whether the entry of a ref is also of the source that owns the ref, [Resolver.Agree] says.
 func Stale(wants []Named, l *lock.Lock) []string {
-	var stale []string
+	stale := map[string]bool{}
+	wanted := map[string]bool{}
 	for _, w := range wants {
+		wanted[w.Name] = true
 		if s, ok := l.Skill(w.Name); !ok || s.Ref != w.Ref.String() || s.Root != w.Root {
-			stale = append(stale, w.Name)
+			stale[w.Name] = true
 		}
 	}
-	for _, s := range l.Skills {
-		if !slices.ContainsFunc(wants, func(w Named) bool { return w.Name == s.Name }) {
-			stale = append(stale, s.Name)
+	reached, by, roots := Reached(wants, l), RequiredBy(l), requiredRoots(wants, l)
+	for i := range l.Skills {
+		s := &l.Skills[i]
+		if !reached[s.Name] || !wanted[s.Name] && (s.Root != roots[s.Name] || s.RefKind == lock.Range && s.Ref != Unranged(*s)) || !slices.Equal(s.RequiredBy, by[s.Name]) {
+			stale[s.Name] = true
+		}
+		for _, name := range s.Requires {
+			if _, ok := l.Skill(name); !ok {
+				stale[s.Name] = true
+			}
 		}
 	}
-	slices.Sort(stale)
-	return stale
+	return slices.Sorted(maps.Keys(stale))
+}
+
+// Reached are the names of the entries that wants lead to, by what entries say that they require.
+func Reached(wants []Named, l *lock.Lock) map[string]bool {
+	reached := map[string]bool{}
+	var visit func(name string)
+	visit = func(name string) {
+		s, ok := l.Skill(name)
+		if !ok || reached[name] {
+			return
+		}
+		reached[name] = true
+		for _, other := range s.Requires {
+			visit(other)
+		}
+	}
+	for _, w := range wants {
+		visit(w.Name)
+	}
+	return reached
+}
+
+// RequiredBy are, by the name of a skill, those whose entries say that they require it, sorted.
+func RequiredBy(l *lock.Lock) map[string][]string {
+	by := map[string][]string{}
+	for i := range l.Skills {
+		for _, name := range l.Skills[i].Requires {
+			by[name] = append(by[name], l.Skills[i].Name)
+		}
+	}
+	return by
+}
+
+// requiredRoots are, by name, the roots of entries that are required only: that of the wants that lead to them, if it is one.
+func requiredRoots(wants []Named, l *lock.Lock) map[string]string {
+	roots, several := map[string]string{}, map[string]bool{}
+	for i := range wants {
+		w := &wants[i]
+		if s, _ := l.Skill(w.Name); len(s.Requires) == 0 {
+			continue
+		}
+		for name := range Reached(wants[i:i+1], l) {
+			root, met := roots[name]
+			several[name] = several[name] || met && root != w.Root
+			if roots[name] = w.Root; several[name] {
+				roots[name] = ""
+			}
+		}
+	}
+	return roots
+}
+
+// Settle notes in the entries of l who requires them, and in those that are required only where they are installed.
+func Settle(wants []Named, l *lock.Lock) {
+	by, roots := RequiredBy(l), requiredRoots(wants, l)
+	for i := range l.Skills {
+		s := &l.Skills[i]
+		if s.RequiredBy = by[s.Name]; !slices.ContainsFunc(wants, func(w Named) bool { return w.Name == s.Name }) {
+			s.Root = roots[s.Name]
+		}
+	}
+}
+
+// Prune takes the entries that nothing leads to any more out of l, and notes in each of the others who requires it. It returns
+// the names of those that are gone.
+func Prune(wants []Named, l *lock.Lock) (gone []string) {
+	reached := Reached(wants, l)
+	for i := range l.Skills {
+		if name := l.Skills[i].Name; !reached[name] {
+			gone = append(gone, name)
+		}
+	}
+	for _, name := range gone {
+		l.Remove(name)
+	}
+	Settle(wants, l)
+	return gone
+}
+
+// Unranged is the ref of an entry without its range: of what is required only, the ranges are in the files of those who require it.
+func Unranged(s lock.Skill) string {
+	if r, err := ref.Parse(s.Ref); err == nil && s.RefKind == lock.Range {
+		return r.WithoutVersion().String()
+	}
+	return s.Ref
+}
+
+// Required are the entries of l that none of wants is about, as what asks for them: an entry that a skill requires says its ref itself.
+// They follow the wants in the result.
+func Required(wants []Named, l *lock.Lock) ([]Named, error) {
+	all := slices.Clip(wants)
+	for i := range l.Skills {
+		s := &l.Skills[i]
+		if slices.ContainsFunc(wants, func(w Named) bool { return w.Name == s.Name }) {
+			continue
+		}
+		r, err := ref.Parse(s.Ref)
+		if err != nil {
+			return nil, err
+		}
+		n := Named{Name: s.Name, Want: Want{Ref: r}}
+		if r.Version != "" {
+			n.Kind = s.RefKind
+		}
+		all = append(all, n)
+	}
+	return all, nil
 }
 
 // Relock chooses a release for every want and returns the new lock. An entry of old
@@ -59,32 +177,36 @@ func (rs *Resolver) Relock(ctx context.Context, wants []Named, old *lock.Lock, u
 	g.SetLimit(8)
 	for i, w := range wants {
 		have, ok := old.Skill(w.Name)
-		if ok && !upgrade(w.Name) && Keeps(have, w) {
-			if want := w.Ref.String(); have.Ref != want {
-				have.Ref = want
-				if w.Kind != "" {
-					have.RefKind = w.Kind
-				}
-			}
+		kept := ok && Keeps(have, w)
+		if kept {
+			have = restated(have, w)
+		}
+		if kept && !upgrade(w.Name) {
 			entries[i] = have
 			g.Go(func() error {
-				errs[i] = rs.agree(gctx, w, have)
+				errs[i] = rs.unasked(have, rs.agree(gctx, w, have))
 				return nil
 			})
 			continue
 		}
 		g.Go(func() error {
 			entries[i], errs[i] = rs.Choose(gctx, w)
-			if ok && rs.Gone != nil && Keeps(have, w) && Dropped(errs[i]) {
-				entries[i], errs[i] = have, rs.gone(gctx, w, have)
+			if kept && rs.Gone != nil && Dropped(errs[i]) {
+				entries[i], errs[i] = have, rs.unasked(have, rs.gone(gctx, w, have))
+				return nil
+			}
+			if why := Withdrawn(have, errs[i]); kept && rs.Gone != nil && why != "" {
+				rs.Gone(have, "now: "+why)
+				entries[i], errs[i] = have, nil
 				return nil
 			}
 			if errs[i] == nil {
-				errs[i] = diag.Located(rs.Unmoved(gctx, have, entries[i], w.Ref.Version), w.Where)
+				var err error
+				entries[i].Moved, err = rs.Unmoved(gctx, have, entries[i], w.Ref.Version)
+				errs[i] = diag.Located(err, w.Where)
 			}
-			if ok && rs.Moved != nil && Keeps(have, w) && errors.Is(errs[i], diag.Code(CodeMoved)) {
-				rs.Moved(have, errs[i])
-				entries[i], errs[i] = have, nil
+			if kept && errs[i] != nil {
+				entries[i], errs[i] = have, rs.spared(have, errs[i])
 				return nil
 			}
 			if errs[i] == nil && ok {
@@ -102,6 +224,33 @@ func (rs *Resolver) Relock(ctx context.Context, wants []Named, old *lock.Lock, u
 		next.Set(e)
 	}
 	return next, nil
+}
+
+// restated is a locked entry that w keeps, as w says it now: the range may have been edited since.
+func restated(have lock.Skill, w Named) lock.Skill {
+	if want := w.Ref.String(); have.Ref != want {
+		have.Ref = want
+		if w.Kind != "" {
+			have.RefKind = w.Kind
+		}
+	}
+	return have
+}
+
+// spared is err, nil if the entry of have may stay as it is all the same.
+func (rs *Resolver) spared(have lock.Skill, err error) error {
+	if err != nil && rs.Spare != nil && rs.Spare(have, err) {
+		return nil
+	}
+	return err
+}
+
+// unasked is spared for the error of comparing the entry itself with its place: what that refuses never stays.
+func (rs *Resolver) unasked(have lock.Skill, err error) error {
+	if diag.ClassOf(err) == diag.Refused {
+		return err
+	}
+	return rs.spared(have, err)
 }
 
 // gone checks the entry of a skill that its place dropped, which is kept, and tells that.
@@ -150,6 +299,9 @@ func settle(have, chosen lock.Skill) lock.Skill {
 	if have.SameBytes(chosen) {
 		chosen.Tree, chosen.Files, chosen.Bytes = have.Tree, have.Files, have.Bytes
 		chosen.Permissions = have.Permissions
+		if have.Version == chosen.Version {
+			chosen.Moved = cmp.Or(chosen.Moved, have.Moved)
+		}
 		if a, b := have.Log, chosen.Log; a != nil && b != nil && a.Origin == b.Origin && a.Entry == b.Entry {
 			chosen.Log = a // a newer checkpoint proves nothing more
 		}
@@ -171,6 +323,9 @@ func (rs *Resolver) Choose(ctx context.Context, w Named) (lock.Skill, error) {
 		return lock.Skill{}, diag.Located(err, w.Where)
 	}
 	s := found[0].Lock
+	if o.Kind == lock.Range && o.Release.Version != "" && s.Version != o.Release.Version {
+		return lock.Skill{}, diag.Located(diag.New(diag.Misuse, source.CodeNoVersion, "%s: version %s is not one of %s, but of another skill there", w.Ref.WithoutVersion(), o.Release.Version, w.Name), w.Where)
+	}
 	s.Ref = w.Ref.String()
 	return s, nil
 }

@@ -8,19 +8,22 @@
 // none the default branch.
 //
 // A name (acme/pdf) belongs to the one place that owns its namespace: see [Resolver.Locate].
-// There is no fall-through: what the owner does not have does not exist.
+// There is no fall-through: a skill that the owner does not have does not exist.
 package resolver
 
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/order"
 	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/spell"
 )
 
@@ -61,9 +64,9 @@ type Resolver struct {
 	// since is as of [Resolver.GoneSince]. It may be called concurrently. A nil func refuses with the error that was met.
 	Gone func(s lock.Skill, since string)
 
-	// Moved is told of an entry that is kept although it should be chosen anew, since err, of code E_MOVED, refuses that. It may be
-	// called concurrently. A nil func refuses with err.
-	Moved func(s lock.Skill, err error)
+	// Spare says whether an entry is kept although it should be chosen anew, or compared with its place, where err is what came of
+	// that. It may be called concurrently. A nil func refuses with err.
+	Spare func(s lock.Skill, err error) bool
 
 	// Tags remembers versions of git and OCI repositories. Nil asks the repository each time.
 	Tags Tags
@@ -268,7 +271,7 @@ func (o *Opened) Versions(ctx context.Context) ([]string, error) {
 			out = append(out, r.Version)
 		}
 	}
-	slices.SortFunc(out, func(a, b string) int { return compare(b, a) })
+	order.Sort(out, func(a, b string) int { return compare(b, a) })
 	return out, nil
 }
 
@@ -360,10 +363,53 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 	}
 	found = oneEach(found)
 	if len(found) == 0 {
-		return nil, naming(diag.New(diag.Misuse, source.CodeNoSkill, "there is no SKILL.md in it").
-			Hint("a skill is a folder with a SKILL.md; name its path in the reference"), o.Want.Ref)
+		e := diag.New(diag.Misuse, source.CodeNoSkill, "there is no SKILL.md in it")
+		o.passedHints(ctx, e, nil, nil)
+		return nil, naming(e.Hint("a skill is a folder with a SKILL.md; name its path in the reference"), o.Want.Ref)
 	}
 	return o.finish(found), nil
+}
+
+// passedHints adds to e what is passed over and may be meant by asked; nil is anything.
+func (o *Opened) passedHints(ctx context.Context, e *diag.Error, listed []source.Found, asked []string) {
+	passed, _ := o.Passed(ctx, listed) // e is what is wrong
+	left := 3
+	for _, p := range passed {
+		if left > 0 && (asked == nil || slices.Contains(asked, path.Base(p.Path)) || slices.Contains(asked, path.Base(path.Dir(p.Path)))) {
+			e.Hint("passed over %s: %s", diag.Printable(p.Path), diag.Printable(p.Reason))
+			left--
+		}
+	}
+}
+
+// Passed lists what looks like a skill at the want's place and is not among listed, which [Opened.Skills] gave without names:
+// files that discovery passes over, and skills of agents' own directories and among tests.
+func (o *Opened) Passed(ctx context.Context, listed []source.Found) ([]source.Passed, error) {
+	src, ok := o.src.(source.Passer)
+	if !ok {
+		return nil, nil
+	}
+	out, err := src.Passed(ctx, o.Place.Ref, o.Release)
+	if err != nil {
+		return nil, err
+	}
+	all, err := o.src.Skills(ctx, o.Place.Ref, o.Release, nil)
+	if err != nil {
+		return nil, err
+	}
+	named := make(map[string]bool)
+	for i := range listed {
+		named[listed[i].Lock.Path] = true
+		for k := range listed[i].Also {
+			named[listed[i].Also[k].Lock.Path] = true
+		}
+	}
+	for i := range all {
+		if at := all[i].Lock.Path; !named[at] && all[i].Rank >= source.RankHidden {
+			out = append(out, source.Passed{Path: path.Join(at, skill.FileName), Reason: "in an agent's own directory, or among tests or examples: name it to install it"})
+		}
+	}
+	return source.Few(out, o.Place.Has), nil
 }
 
 // pinned says of a commit that was refused that the marketplace behind r names it.
@@ -392,6 +438,9 @@ func (o *Opened) suggest(ctx context.Context, r ref.Ref, err error, asked []stri
 		if better, ok := missing(all, name).(*diag.Error); ok && better.Message == e.Message {
 			e = better
 		}
+	}
+	if len(e.Candidates) == 0 {
+		o.passedHints(ctx, e, all, asked)
 	}
 	if len(e.Candidates) == 0 && o.Want.Ref.Kind != ref.Market && o.Want.Ref.Kind != ref.Local {
 		whole := o.Want.Ref
@@ -434,7 +483,7 @@ func (o *Opened) finish(found []source.Found) []source.Found {
 	return found
 }
 
-// byName picks the skill of each name from the best place it is found in.
+// byName picks the skill of each name from the best place it is found in; what counts less is in its Also.
 func byName(found []source.Found, names []string) ([]source.Found, error) {
 	var picked []source.Found
 	for _, name := range names {
@@ -448,13 +497,16 @@ func byName(found []source.Found, names []string) ([]source.Found, error) {
 			return nil, missing(found, name)
 		}
 		best := slices.MinFunc(of, func(a, b source.Found) int { return a.Rank - b.Rank })
-		of = slices.DeleteFunc(of, func(f source.Found) bool { return f.Rank != best.Rank })
-		if len(of) > 1 {
-			var paths []string
-			for _, f := range of {
+		var paths []string
+		for _, f := range of {
+			if f.Rank == best.Rank {
 				paths = append(paths, f.Lock.Path)
+			} else {
+				best.Also = append(slices.Clip(best.Also), f)
 			}
-			return nil, diag.New(diag.Misuse, source.CodeAmbiguous, "%d skills are called %q", len(of), name).Meant(paths...)
+		}
+		if len(paths) > 1 {
+			return nil, diag.New(diag.Misuse, source.CodeAmbiguous, "%d skills are called %q", len(paths), name).Meant(paths...)
 		}
 		picked = append(picked, best)
 	}

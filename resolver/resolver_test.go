@@ -41,7 +41,7 @@ func (l *library) Skills(_ context.Context, r ref.Ref, at source.Release, names 
 	for _, s := range l.skills {
 		files = append(files, s+"/SKILL.md")
 	}
-	for _, d := range source.Discover(files, nil) {
+	for _, d := range discover(files) {
 		name := d.Path[strings.LastIndexByte(d.Path, '/')+1:]
 		if r.Path != "" && r.Path != d.Path && !strings.HasPrefix(d.Path, r.Path+"/") || len(names) > 0 && !slices.Contains(names, name) {
 			continue
@@ -167,4 +167,9 @@ func TestEmbedded(t *testing.T) {
 	if _, err := rs.Head(ctx, ask(t, "", "skl:canopy").Ref); diag.ClassOf(err) != diag.Misuse {
 		t.Errorf("a catalogue in an embedded skill: %v, want a refusal", err)
 	}
+}
+
+func discover(files []string) []source.Dir {
+	dirs, _ := source.Discover(files, nil)
+	return dirs
 }

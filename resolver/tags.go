@@ -12,12 +12,18 @@ import (
 // Tags remembers which commit or manifest a release was, as this machine saw it in a git or OCI repository.
 // What a lock says of that is compared with it, or else with the repository. Its methods may be called concurrently.
 type Tags interface {
-	// At returns the pin of a release when it was last seen, "" if it never was.
+	// At returns the pin of a release that this project uses, else the one that it had when it was last seen, "" if it never was.
 	At(release Tagged) string
-	// Seen notes the pin of a release that was not seen before. Another pin of one that was is not noted.
+	// Here returns the pin of a release that this project uses, "" if it is not known to use it.
+	Here(release Tagged) string
+	// Seen notes the pin that the place of a release says. Another one than it had when it was first seen is not noted.
 	Seen(release Tagged, pin string)
+	// Use notes the pin by which this project uses a release, if none is noted.
+	Use(release Tagged, pin string)
 	// Moved reports whether a person accepts that a release has another pin than before, and records that.
 	Moved(release Tagged, before, now string) bool
+	// Elsewhere tells that a project has a release as its place has it, while this machine knows it as before.
+	Elsewhere(release Tagged, before, now string)
 }
 
 // Tagged is a release that a tag names.
@@ -71,7 +77,11 @@ func (rs *Resolver) saw(found []source.Found, asked string) {
 // agreeTag compares the version and pin of s with the tags of its place, which it asks, unless they are known.
 func (rs *Resolver) agreeTag(ctx context.Context, p Place, w Named, s lock.Skill) error {
 	have, release := pin(s), taggedOf(s, p.Ref.Version)
-	if have == "" || rs.Tags != nil && rs.Tags.At(release) == have {
+	if have == "" {
+		return nil
+	}
+	if rs.Tags != nil && rs.Tags.At(release) == have {
+		rs.Tags.Use(release, have)
 		return nil
 	}
 	if rs.AskNoTags {
@@ -93,10 +103,20 @@ func (rs *Resolver) agreeTag(ctx context.Context, p Place, w Named, s lock.Skill
 		if rs.Tags == nil {
 			return nil
 		}
-		if before := rs.Tags.At(release); before != "" && !slices.Contains(now, before) && !rs.Tags.Moved(release, before, have) {
-			return rs.movedError(ctx, s, before, have, "here").Hint("if its author says why: skl install --accept %s", AcceptMoved)
+		before := rs.Tags.At(release)
+		switch {
+		case before == "" || slices.Contains(now, before):
+		case rs.Tags.Here(release) == "":
+			rs.Tags.Elsewhere(release, before, have)
+		case !rs.Tags.Moved(release, before, have):
+			e := rs.movedError(ctx, s, before, have, "here")
+			if s.Moved == before {
+				e.Hint("skl.lock says that somebody accepted that: git log -p skl.lock")
+			}
+			return e.Hint("if its author says why: skl update %s --accept %s", s.Name, AcceptMoved)
 		}
 		rs.Tags.Seen(release, have)
+		rs.Tags.Use(release, have)
 		return nil
 	}
 	e := diag.New(diag.Refused, CodeSource, "skl.lock has %s %s, and %s has no such version", s.Name, diag.Printable(s.Version), diag.Printable(s.URL))

@@ -52,11 +52,11 @@ func TestClientsHonour(t *testing.T) {
 			}
 			write(t, filepath.Join(root, "implicit", "agents", "openai.yaml"), "policy:\n  allow_implicit_invocation: false\n")
 			write(t, filepath.Join(dir, ".git", "HEAD"), "ref: refs/heads/main\n")
-			setting, ok := host.KeepFrom("ruled", filepath.Join(root, "ruled"))
+			setting, ok := host.KeepFrom("ruled", filepath.Join(root, "ruled"), true)
 			if !ok {
 				t.Fatal("no setting is known")
 			}
-			said := c.told(t, home, dir, setting)
+			said := c.told(t, home, dir, setting, "hello")
 			for _, l := range limits {
 				told := slices.ContainsFunc(limitMark.FindAllStringSubmatch(said, -1), func(m []string) bool { return m[1] == l.name })
 				if want := !slices.Contains(host.Honours, l.key) && l.name != "ruled"; told != want {
@@ -67,8 +67,35 @@ func TestClientsHonour(t *testing.T) {
 	}
 }
 
-// told starts the client in dir with setting and returns all that its model was sent.
-func (c realClient) told(t *testing.T, home, dir string, setting hosts.Setting) string {
+// Of Claude Code's two settings that keep a skill from its model, one leaves /NAME to people and the other leaves it to nobody.
+func TestClaudeTakesAway(t *testing.T) {
+	for _, c := range realClients(t) {
+		if c.host != "claude-code" {
+			continue
+		}
+		host, _ := hosts.Find(c.host)
+		for _, people := range []bool{true, false} {
+			base := t.TempDir()
+			home, dir := filepath.Join(base, "home"), filepath.Join(base, "project")
+			ruled := filepath.Join(dir, ".claude", "skills", "ruled")
+			write(t, filepath.Join(ruled, "SKILL.md"), "---\nname: ruled\ndescription: Marker-ruled-end. Use when asked.\n---\n\nThe body of it.\n")
+			write(t, filepath.Join(dir, ".git", "HEAD"), "ref: refs/heads/main\n")
+			setting, ok := host.KeepFrom("ruled", ruled, people)
+			if !ok {
+				t.Fatal("no setting is known")
+			}
+			if said := c.told(t, home, dir, setting, "hello"); limitMark.MatchString(said) {
+				t.Errorf("people %v: the model is told of it", people)
+			}
+			if said := c.told(t, home, dir, setting, "/ruled"); strings.Contains(said, "The body of it.") != people {
+				t.Errorf("people %v: /ruled sends the body to the model: %v", people, !people)
+			}
+		}
+	}
+}
+
+// told starts the client in dir with setting and a prompt, and returns all that its model was sent.
+func (c realClient) told(t *testing.T, home, dir string, setting hosts.Setting, prompt string) string {
 	t.Helper()
 	var mu sync.Mutex
 	var all strings.Builder
@@ -86,14 +113,14 @@ func (c realClient) told(t *testing.T, home, dir string, setting hosts.Setting) 
 	if rest, ok := strings.CutPrefix(setting.File, "~/"); ok {
 		file = filepath.Join(home, filepath.FromSlash(rest))
 	}
-	env, args := []string(nil), []string{"-p", "hello"}
+	env, args := []string(nil), []string{"-p", prompt}
 	switch c.host {
 	case "claude-code":
 		write(t, file, setting.Text)
 		env = []string{"ANTHROPIC_BASE_URL=" + server.URL, "ANTHROPIC_API_KEY=sk-ant-of-a-test"}
 	case "codex":
 		write(t, file, setting.Text)
-		out, err := c.run(home, dir, nil, "debug", "prompt-input", "hello")
+		out, err := c.run(home, dir, nil, "debug", "prompt-input", prompt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +132,7 @@ func (c realClient) told(t *testing.T, home, dir string, setting hosts.Setting) 
 		env = []string{"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=" + server.URL, "COPILOT_PROVIDER_API_KEY=k", "COPILOT_MODEL=gpt-test"}
 	case "opencode":
 		write(t, file, merged(t, setting.Text, `{"provider":{"t":{"npm":"@ai-sdk/openai-compatible","name":"t","options":{"baseURL":"`+server.URL+`/v1","apiKey":"k"},"models":{"m":{"name":"m"}}}}}`))
-		args = []string{"run", "hello", "--model", "t/m"}
+		args = []string{"run", prompt, "--model", "t/m"}
 	case "gemini-cli":
 		write(t, file, merged(t, setting.Text, `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`))
 		env = []string{"GOOGLE_GEMINI_BASE_URL=" + server.URL, "GEMINI_API_KEY=k", "GEMINI_CLI_TRUST_WORKSPACE=true"}
@@ -113,7 +140,7 @@ func (c realClient) told(t *testing.T, home, dir string, setting hosts.Setting) 
 	out, err := c.run(home, dir, env, args...) // it fails for want of an answer
 	mu.Lock()
 	defer mu.Unlock()
-	if all.Len() == 0 {
+	if all.Len() == 0 && !strings.HasPrefix(prompt, "/") { // a command that is not there may be answered without a model
 		t.Fatalf("the model was sent nothing: %v\n%s", err, out)
 	}
 	return all.String()

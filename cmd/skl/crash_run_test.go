@@ -48,6 +48,7 @@ var unseen = regexp.MustCompile(`--rerun '([0-9/]+)'`)
 // The real program is killed at random moments of a run whose every step has an effect. Resume never does an effect twice by itself:
 // where nobody saw one end it asks, and is told what happened. In the end each effect was there once.
 func TestKilledRuns(t *testing.T) {
+	long.Slow(t)
 	if _, err := os.Stat("/bin/sh"); err != nil {
 		t.Skip("skipped: needs /bin/sh")
 	}

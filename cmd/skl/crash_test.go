@@ -88,6 +88,7 @@ func library(t *testing.T, n int) (url string) {
 // The real program is killed at random moments of an install and of an update of 50 skills, with links for agents and with
 // copies. What can be seen is always whole, reading commands say what happened, and the next install mends it.
 func TestKillLoop(t *testing.T) {
+	long.Slow(t)
 	for _, links := range []string{"symlink", "copy"} {
 		for _, command := range []string{"install", "update"} {
 			t.Run(command+"/"+links, func(t *testing.T) { killLoop(t, command, links) })
@@ -107,7 +108,7 @@ func killLoop(t *testing.T, command, links string) {
 	ref := map[string]string{"install": url + "@1.0.0", "update": url + "@main"}[command]
 	p.must("install", ref, "--all", "--host", "claude-code", "--yes")
 	random := rand.New(rand.NewSource(2))
-	rounds := long.Of(1, 2, 6)
+	rounds := long.Of(1, 1, 6)
 	if long.Every() {
 		rounds = 40
 	}

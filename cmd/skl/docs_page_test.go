@@ -128,6 +128,7 @@ var masks = []*regexp.Regexp{
 	regexp.MustCompile(`\b\d+(?:\.\d+)? ?(?:µs|ms|s)\b`),
 	regexp.MustCompile(`\b\d+\+\d+ tokens|\b\d+ in, \d+ out`),
 	regexp.MustCompile(`\b(?:token|revoke) [0-9a-f]{12}\b`),
+	regexp.MustCompile(`(?m)^[0-9a-f]{12}  `), // of a pin: it is of an address
 	regexp.MustCompile(`\bskl-registry-[a-z0-9]{8}\b`),
 	regexp.MustCompile(`\bskl_[A-Za-z0-9]{20,}`),
 	regexp.MustCompile(`\bboundary="[A-Z2-7]{26}"`),

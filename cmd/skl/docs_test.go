@@ -74,7 +74,7 @@ func (d *docs) run(t *testing.T) {
 			RequireExplicitExec: true,
 			Setup:               func(env *testscript.Env) error { return d.setup(forge, env) },
 			Cmds: (&corner{t: t}).addTo(commands{
-				"publish": forge.publish, "tree": tree, "replace": replace, "exits": exits, "oci": startOCI,
+				"publish": forge.publish, "universe": forge.universe, "tree": tree, "replace": replace, "exits": exits, "oci": startOCI,
 				"registry": new(registries).command, "service": new(services).command, "model": new(models).command,
 				"section": d.section, "snippet": d.snippet, "picture": picture, "stands": stands, "input": input, "stopped": stopped, "typed": typed,
 			}),

@@ -168,7 +168,8 @@ func table(all []breach) string {
 	return text.String()
 }
 
-// TestHostileClones runs every command in every clone. A sample is the first clone of each kind, and every twelfth.
+// TestHostileClones runs every command in every clone, with SKL_TEST_LONG=every. Else it takes the first clone of each kind, and every
+// thirtieth, or with SKL_TEST_LONG=all every third: all of them take 13 minutes on two slow cores.
 func TestHostileClones(t *testing.T) {
 	long.Slow(t)
 	forge := newHonest(t)
@@ -182,7 +183,7 @@ func TestHostileClones(t *testing.T) {
 	worlds = append(worlds, pairs(worlds)...)
 	found := &breaches{}
 	var commands atomic.Int64
-	every, whole := long.Every(), long.Of(len(worlds), 60, 10)
+	every, whole := long.Every(), long.Of(len(worlds), 120, 9)
 	if every {
 		whole = 5
 	}
@@ -193,7 +194,7 @@ func TestHostileClones(t *testing.T) {
 	start := time.Now()
 	t.Run("clones", func(t *testing.T) {
 		for i, c := range worlds {
-			if i%long.Of(60, 12, 1) != 0 && (testing.Short() || !firsts[i]) {
+			if !every && i%long.Of(60, 30, 12) != 0 && (testing.Short() || !firsts[i]) {
 				continue
 			}
 			t.Run(c.name, func(t *testing.T) {

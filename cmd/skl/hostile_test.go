@@ -194,6 +194,7 @@ func zipped(t *testing.T, entries []entry) []byte {
 }
 
 func TestHostileArchives(t *testing.T) {
+	long.Slow(t)
 	for _, c := range []struct {
 		name, code string
 		entries    []entry
@@ -536,7 +537,8 @@ func TestHostileText(t *testing.T) {
 		dir("laughs", file("SKILL.md", "---\n"+laughs+"name: laughs\ndescription: Bomb.\n---\n")),
 		dir("long", file("SKILL.md", "---\nname: long\ndescription: "+strings.Repeat("long ", 1<<20)+"\n---\n")),
 		dir("merge", file("SKILL.md", "---\nbase: &b {x: y}\n<<: *b\nname: merge\ndescription: x\n---\n")),
-		dir("red", file("SKILL.md", red)),
+		dir("red", file("SKILL.md", strings.ReplaceAll(red, ` \u202e`, ""))),
+		dir("turned", file("SKILL.md", strings.ReplaceAll(red, "name: red", "name: turned"))),
 		dir("tag", file("SKILL.md", "---\nname: !!python/object/apply:os.system [touch owned]\ndescription: x\n---\n")),
 	)})
 	ref := "git+" + f.http + "/text.git"
@@ -553,6 +555,7 @@ func TestHostileText(t *testing.T) {
 		}
 	})
 	m.refuses(4, "load_commands", "install", ref, "red")
+	m.refuses(4, "content_refused", "install", ref, "turned") // nothing accepts what reorders text
 	m.refuses(3, "E_YAML", "install", ref, "laughs")
 	status, stdout, stderr := m.run("install", ref, "--all", "--host", "claude-code", "--accept", "load-command")
 	if status != 3 || !strings.Contains(stdout, "add good") || !strings.Contains(stdout, "add red") || strings.Contains(stdout, "add laughs") || !strings.Contains(stdout, "held laughs") {
@@ -599,6 +602,7 @@ func lineWith(text string, words ...string) bool {
 
 // TestHostileRefs gives references that would make a careless program run another one.
 func TestHostileRefs(t *testing.T) {
+	long.Slow(t)
 	m := newMachine(t)
 	owned := filepath.Join(m.home, "owned")
 	for _, ref := range []string{
@@ -629,6 +633,7 @@ func TestHostileRefs(t *testing.T) {
 // install could call, serves a repository with hooks, filters and submodules over HTTP,
 // and finds no mark, whatever the skill and the repository say.
 func TestInstallRunsNothing(t *testing.T) {
+	long.Slow(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: the marker programs are shell scripts")
 	}

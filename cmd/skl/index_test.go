@@ -81,6 +81,46 @@ func TestIndexInterrupted(t *testing.T) {
 	}
 }
 
+// A query of a repository that is too large for its time starts what reads the rest, and ends meanwhile; unless that is not wanted.
+func TestQueryGoesOnIndexing(t *testing.T) {
+	long.Slow(t)
+	const files = 4000
+	p := newPlace(t)
+	manyFiles(t, p.project, files)
+	covered := func() int {
+		var status struct {
+			Indexed int `json:"files_indexed"`
+		}
+		if err := json.Unmarshal([]byte(p.must("index", "status", "--json")), &status); err != nil {
+			t.Fatal(err)
+		}
+		return status.Indexed
+	}
+	if out := p.must("query", "--symbol", "Only7"); !strings.Contains(out, "not indexed yet") || strings.Contains(out, "background") {
+		t.Skipf("this machine indexes them at once: %s", out)
+	}
+	before := covered()
+	time.Sleep(time.Second)
+	if now := covered(); now != before {
+		t.Errorf("%d files were indexed, now %d, although nothing is to go on", before, now)
+	}
+	cmd := p.command("query", "--symbol", "Only7")
+	cmd.Env = append(cmd.Env, "SKL_INDEX_BACKGROUND=on")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "indexing goes on in the background") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for end := time.Now().Add(3 * time.Minute); covered() < files; time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d files are indexed", covered(), files)
+		}
+	}
+	p.must("index") // waits until the other has ended
+	if out := p.must("query", "--symbol", "Only3999"); strings.Contains(out, "not indexed") || !strings.Contains(out, "f3999.go") {
+		t.Errorf("in the end: %s", out)
+	}
+}
+
 // Several skl share an index: they index at once, ask meanwhile, and nobody fails or gets a wrong answer.
 func TestIndexTogether(t *testing.T) {
 	long.Slow(t)

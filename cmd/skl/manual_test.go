@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/cmd/skl/internal/cli"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // TestManual holds that each command that the help lists has a page in the manual, with its flags, subcommands and examples, and
@@ -74,6 +75,7 @@ func plainManual(page []byte) string {
 
 // TestManualLint has mandoc and groff read each page: neither has anything to remark.
 func TestManualLint(t *testing.T) {
+	long.Slow(t)
 	pages := cli.Manual("1.4.2", time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)).Pages()
 	checks := [][]string{{"mandoc", "-Tlint", "-Wwarning"}, {"groff", "-man", "-ww", "-z", "-rCHECKSTYLE=3"}}
 	checks = slices.DeleteFunc(checks, func(c []string) bool { _, err := exec.LookPath(c[0]); return err != nil })

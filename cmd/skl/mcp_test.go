@@ -344,6 +344,24 @@ func TestMCPProse(t *testing.T) {
 }
 
 // What only people may start is not given to the model: neither found nor read, and how many were left out is said.
+// What of a skill has no effect is said to the agent that runs it, once.
+func TestMCPNoEffect(t *testing.T) {
+	p := newPlace(t)
+	installed(t, p, "idle", "---\nname: idle\ndescription: Counts.\nside_effects: [network]\n---\n\n## Tree\n\n* Count the files >> files\n* Count the folders >> folders\n\n## Response: files | folders\n")
+	installed(t, p, "plain", "---\nname: plain\ndescription: Counts.\n---\n\n## Tree\n\n* Count the files >> files\n\n## Response: files\n")
+	a := newAgent(t, p, "--allow-run", "--tools", "run")
+	first := a.does("skill_run", map[string]any{"skill": "idle"})
+	if want := "idle: side_effects has no effect without skill_format: corteza.skill/v1; skl convert "; !strings.HasPrefix(first.Note, want) {
+		t.Errorf("note = %q, want %q", first.Note, want)
+	}
+	if p := a.does("skill_resume", map[string]any{"run": first.Run}); p.Note != "" || len(p.Steps) == 0 {
+		t.Errorf("the second answer is %+v", p)
+	}
+	if p := a.does("skill_run", map[string]any{"skill": "plain"}); p.Note != "" {
+		t.Errorf("note = %q of a skill without such keys", p.Note)
+	}
+}
+
 func TestMCPPeopleOnly(t *testing.T) {
 	p := newPlace(t)
 	installed(t, p, "deploy", "---\nname: deploy\ndescription: Deploys the service to the cluster. Use when asked.\ndisable-model-invocation: true\n---\n\nThe secret of deploying.\n")
@@ -440,7 +458,7 @@ func TestMCPLeave(t *testing.T) {
 	}
 	write(a, begun)
 	now, _ := a.call("skill_resume", map[string]any{"run": begun.Run})
-	if now.Error == nil || now.Error.Code != "effect_unanswered" || now.Error.Hint != "skl resume "+begun.Run+" --model MODEL --allow filesystem" || made(p) {
+	if now.Error == nil || now.Error.Code != "effect_unanswered" || !strings.HasPrefix(now.Error.Hint, "skl resume "+begun.Run+" --model MODEL --allow filesystem") || made(p) {
 		t.Errorf("nobody was asked: %+v, %+v", now, now.Error)
 	}
 	a.session.Close()

@@ -145,6 +145,7 @@ var wantVault = "ingest_url https://example.com/tides\nwrite_page tides\nrelated
 // their protocols, and the programs of Claude Code and Copilot as children that have skl's tools alone. What tools.allow
 // does not name is denied in every spelling; a replay gives the same and touches nothing; a budget stops it in between.
 func TestAutoresearch(t *testing.T) {
+	long.Slow(t)
 	bare := func(tool string) string { return tool }
 	for _, m := range []struct {
 		model, program string

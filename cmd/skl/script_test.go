@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"flag"
@@ -12,6 +13,7 @@ import (
 	"net/http/cgi"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"sort"
 	"strconv"
@@ -19,6 +21,11 @@ import (
 	"testing"
 	"time"
 
+	gogit "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/skl-project/skl/cmd/skl/internal/cli"
@@ -38,16 +45,21 @@ func TestMain(m *testing.M) {
 // in $WORK/forge/<owner>/<repo>.git, served at $FORGE over smart HTTP by git
 // http-backend. github: leads there. See testdata/script/README for the commands.
 func TestScripts(t *testing.T) {
+	testscript.Run(t, scriptParams(t, scripts(t)))
+}
+
+// scriptParams run files as scripts, with a forge of their own.
+func scriptParams(t *testing.T, files []string) testscript.Params {
 	forge := startForge(t)
-	testscript.Run(t, testscript.Params{
-		Files:               scripts(t),
+	return testscript.Params{
+		Files:               files,
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Setup:               forge.setup,
 		Cmds: (&corner{t: t}).addTo(commands{
-			"publish": forge.publish, "bundle": forge.bundle, "tree": tree, "snapshot": snapshot, "unchanged": unchanged,
-			"blobs": blobs, "replace": replace, "flip": flip, "links": links, "exits": exits, "ask": askHTTP,
-			"registry": new(registries).command, "service": new(services).command, "oci": startOCI, "model": new(models).command,
+			"publish": forge.publish, "universe": forge.universe, "follow": follow, "bundle": forge.bundle, "tree": tree, "snapshot": snapshot, "unchanged": unchanged,
+			"blobs": blobs, "replace": replace, "flip": flip, "spoil": spoil, "links": links, "exits": exits, "ask": askHTTP, "rule": rule, "files": serveFiles,
+			"registry": new(registries).command, "service": new(services).command, "oci": startOCI, "issuer": startIssuer, "identity": identity, "catch": catchRequests, "model": new(models).command,
 		}),
 		Condition: func(cond string) (bool, error) {
 			switch cond {
@@ -60,17 +72,17 @@ func TestScripts(t *testing.T) {
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
-	})
+	}
 }
 
-// scripts are the files of testdata/script; with -short one of twelve.
+// scripts are the files of testdata/script; with -short one of twenty.
 func scripts(t *testing.T) (files []string) {
 	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
 	if err != nil || len(all) < 100 {
 		t.Fatalf("%d scripts: %v", len(all), err)
 	}
 	for i, file := range all {
-		if i%long.Of(12, 1, 1) == 0 {
+		if i%long.Of(20, 1, 1) == 0 {
 			files = append(files, file)
 		}
 	}
@@ -114,17 +126,34 @@ func (f *forgeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	r.URL.Path = "/" + rest
-	h := cgi.Handler{Path: f.backend, Root: "/", Stderr: io.Discard, Env: append(gitEnv(string(dir)),
-		"GIT_PROJECT_ROOT="+string(dir), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=3",
+	env := append(gitEnv(string(dir)), "GIT_PROJECT_ROOT="+string(dir), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=3",
 		"GIT_CONFIG_KEY_0=uploadpack.allowFilter", "GIT_CONFIG_VALUE_0=true",
 		"GIT_CONFIG_KEY_1=uploadpack.allowAnySHA1InWant", "GIT_CONFIG_VALUE_1=true",
-		"GIT_CONFIG_KEY_2=safe.directory", "GIT_CONFIG_VALUE_2=*")}
+		"GIT_CONFIG_KEY_2=safe.directory", "GIT_CONFIG_VALUE_2=*")
+	if repo, ok := strings.CutSuffix(rest, "/git-upload-pack"); ok && r.Method == http.MethodPost && r.Header.Get("Content-Encoding") == "" {
+		uploadPack(w, r, filepath.Join(string(dir), filepath.FromSlash(path.Clean("/"+repo))), env)
+		return
+	}
+	r.URL.Path = "/" + rest
+	h := cgi.Handler{Path: f.backend, Root: "/", Stderr: io.Discard, Env: env}
 	h.ServeHTTP(w, r)
+}
+
+// uploadPack answers as git-http-backend does, which would start this very program: most requests of scripts are for it.
+func uploadPack(w http.ResponseWriter, r *http.Request, bare string, env []string) {
+	cmd := exec.CommandContext(r.Context(), "git", "upload-pack", "--stateless-rpc", bare)
+	cmd.Stdin, cmd.Stdout = r.Body, w
+	cmd.Env = append(env, "GIT_PROTOCOL="+r.Header.Get("Git-Protocol"))
+	w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+	w.Header().Set("Cache-Control", "no-cache")
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError) // else git says in what it sent why it refused
+	}
 }
 
 func gitEnv(home string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "LC_ALL=C", "TZ=UTC",
+		"SKL_INDEX_BACKGROUND=off", // nothing outlives a test
 		"GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@example.com", "GIT_AUTHOR_DATE=1700000000 +0000",
 		"GIT_COMMITTER_NAME=Test", "GIT_COMMITTER_EMAIL=test@example.com", "GIT_COMMITTER_DATE=1700000000 +0000"}
 }
@@ -165,52 +194,96 @@ func runGit(ts *testscript.TestScript, dir string, args ...string) string {
 
 // publish DIR OWNER/REPO [TAG]: commits what DIR holds now as the next state of
 // the repository's branch main, and tags it. Files that end in .x are stored executable without
-// the suffix; files that end in .link become links to their content.
+// the suffix; files that end in .link become links to their content. Nearly every script does this, so no program is started for it;
+// git reads what was written whenever skl asks for it.
 func (f *forgeServer) publish(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: publish DIR OWNER/REPO [TAG]")
 	}
-	src, bare := ts.MkAbs(args[0]), filepath.Join(ts.Getenv("WORK"), "forge", args[1]+".git")
-	work := bare + ".work"
-	if _, err := os.Stat(bare); err != nil {
-		ts.Check(os.MkdirAll(bare, 0o755))
-		runGit(ts, bare, "init", "-q", "--bare", "-b", "main", ".")
-		runGit(ts, filepath.Dir(bare), "clone", "-q", bare, work)
+	bare := filepath.Join(ts.Getenv("WORK"), "forge", args[1]+".git")
+	repo, err := gogit.PlainOpen(bare)
+	if errors.Is(err, gogit.ErrRepositoryNotExists) {
+		repo, err = gogit.PlainInitWithOptions(bare, &gogit.PlainInitOptions{InitOptions: gogit.InitOptions{DefaultBranch: "refs/heads/main"}, Bare: true})
 	}
-	entries, err := os.ReadDir(work)
 	ts.Check(err)
-	for _, e := range entries {
-		if e.Name() != ".git" {
-			ts.Check(os.RemoveAll(filepath.Join(work, e.Name())))
-		}
+	by := object.Signature{Name: "Test", Email: "test@example.com", When: time.Unix(1_700_000_000, 0).UTC()}
+	commit := object.Commit{Author: by, Committer: by, Message: "state\n"}
+	commit.TreeHash, err = storeTree(repo.Storer, ts.MkAbs(args[0]))
+	ts.Check(err)
+	switch main, err := repo.Reference("refs/heads/main", true); {
+	case err == nil:
+		commit.ParentHashes = append(commit.ParentHashes, main.Hash())
+	case !errors.Is(err, plumbing.ErrReferenceNotFound):
+		ts.Fatalf("%v", err)
 	}
-	ts.Check(filepath.WalkDir(src, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	id, err := storeObject(repo.Storer, commit.Encode)
+	ts.Check(err)
+	ts.Check(repo.Storer.SetReference(plumbing.NewHashReference("refs/heads/main", id)))
+	if len(args) > 2 {
+		tag := plumbing.ReferenceName("refs/tags/" + args[2])
+		if _, err := repo.Reference(tag, false); err == nil {
+			ts.Fatalf("%s has a tag %s already", args[1], args[2])
 		}
-		rel, _ := filepath.Rel(src, path)
-		to := filepath.Join(work, rel)
-		if d.IsDir() {
-			return os.MkdirAll(to, 0o755)
+		ts.Check(repo.Storer.SetReference(plumbing.NewHashReference(tag, id)))
+	}
+}
+
+// storeTree writes what a directory holds as objects.
+func storeTree(to storage.Storer, dir string) (plumbing.Hash, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	var t object.Tree
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		one := object.TreeEntry{Name: e.Name(), Mode: filemode.Regular}
+		if e.IsDir() {
+			if one.Hash, err = storeTree(to, path); err != nil {
+				return plumbing.ZeroHash, err
+			}
+			if one.Mode = filemode.Dir; one.Hash.String() == emptyTree {
+				continue
+			}
+			t.Entries = append(t.Entries, one)
+			continue
 		}
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return err
+			return plumbing.ZeroHash, err
 		}
-		switch filepath.Ext(path) {
+		switch name := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())); filepath.Ext(path) {
 		case ".x":
-			return os.WriteFile(strings.TrimSuffix(to, ".x"), data, 0o755)
+			one.Name, one.Mode = name, filemode.Executable
 		case ".link":
-			return os.Symlink(strings.TrimSpace(string(data)), strings.TrimSuffix(to, ".link"))
+			one.Name, one.Mode, data = name, filemode.Symlink, bytes.TrimSpace(data)
 		}
-		return os.WriteFile(to, data, 0o644)
-	}))
-	runGit(ts, work, "add", "-A", "-f", ".")
-	runGit(ts, work, "commit", "-q", "--allow-empty", "-m", "state")
-	if len(args) > 2 {
-		runGit(ts, work, "tag", args[2])
+		one.Hash, err = storeObject(to, func(o plumbing.EncodedObject) error {
+			o.SetType(plumbing.BlobObject)
+			w, err := o.Writer()
+			if err == nil {
+				_, err = w.Write(data)
+			}
+			return err
+		})
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		t.Entries = append(t.Entries, one)
 	}
-	runGit(ts, work, "push", "-q", "--tags", "origin", "HEAD:main")
+	sort.Sort(object.TreeEntrySorter(t.Entries))
+	return storeObject(to, t.Encode)
+}
+
+// emptyTree is what git never writes of a directory.
+const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+func storeObject(to storage.Storer, encode func(plumbing.EncodedObject) error) (plumbing.Hash, error) {
+	o := to.NewEncodedObject()
+	if err := encode(o); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return to.SetEncodedObject(o)
 }
 
 // bundle FILE OWNER/REPO: serves a repository of the shared data. Scripts that use it
@@ -356,6 +429,8 @@ func blobs(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	bare, dir := filepath.Join(ts.Getenv("WORK"), "forge", args[0]+".git"), ts.MkAbs(args[3])
 	want := map[string]bool{}
+	objects := catFiles(ts, bare)
+	defer objects.end()
 	for line := range strings.Lines(runGit(ts, bare, "ls-tree", "-r", "-z", args[1]+":"+strings.Trim(args[2], "/."))) {
 		for entry := range strings.SplitSeq(strings.TrimSuffix(line, "\n"), "\x00") {
 			if entry == "" {
@@ -364,11 +439,7 @@ func blobs(ts *testscript.TestScript, neg bool, args []string) {
 			meta, path, _ := strings.Cut(entry, "\t")
 			fields := strings.Fields(meta)
 			want[path] = true
-			cmd := exec.Command("git", "cat-file", "blob", fields[2])
-			cmd.Dir, cmd.Env = bare, gitEnv(bare)
-			blob, err := cmd.Output()
-			ts.Check(err)
-			compareBlob(ts, fields[0], blob, filepath.Join(dir, filepath.FromSlash(path)))
+			compareBlob(ts, fields[0], objects.blob(ts, fields[2]), filepath.Join(dir, filepath.FromSlash(path)))
 		}
 	}
 	if len(want) == 0 {
@@ -381,6 +452,46 @@ func blobs(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		return err
 	}))
+}
+
+// A gitObjects is a git that is asked for objects, one after the other.
+type gitObjects struct {
+	ask io.WriteCloser
+	out *bufio.Reader
+	cmd *exec.Cmd
+}
+
+func catFiles(ts *testscript.TestScript, bare string) *gitObjects {
+	cmd := exec.Command("git", "cat-file", "--batch")
+	cmd.Dir, cmd.Env = bare, gitEnv(bare)
+	ask, err := cmd.StdinPipe()
+	ts.Check(err)
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	return &gitObjects{ask, bufio.NewReader(out), cmd}
+}
+
+func (g *gitObjects) end() {
+	g.ask.Close()
+	g.cmd.Wait()
+}
+
+// blob is the content of a blob.
+func (g *gitObjects) blob(ts *testscript.TestScript, id string) []byte {
+	_, err := fmt.Fprintln(g.ask, id)
+	ts.Check(err)
+	var is, kind string
+	var size int
+	_, err = fmt.Fscanf(g.out, "%s %s %d\n", &is, &kind, &size)
+	ts.Check(err)
+	if is != id || kind != "blob" {
+		ts.Fatalf("%s is %s, not a blob", id, kind)
+	}
+	data := make([]byte, size+1) // and the end of the line
+	_, err = io.ReadFull(g.out, data)
+	ts.Check(err)
+	return data[:size]
 }
 
 func compareBlob(ts *testscript.TestScript, mode string, blob []byte, path string) {
@@ -433,6 +544,29 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 		data[len(data)/2] ^= 1
 		ts.Check(os.Chmod(path, 0o644))
 		ts.Check(os.WriteFile(path, data, 0o644))
+	}
+}
+
+// spoil GLOB OFFSET LENGTH: overwrites a part of every matching file; with LENGTH "cut" the file ends at OFFSET.
+func spoil(ts *testscript.TestScript, neg bool, args []string) {
+	paths, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(paths) == 0 {
+		ts.Fatalf("nothing matches %s", args[0])
+	}
+	offset, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	for _, path := range paths {
+		if args[2] == "cut" {
+			ts.Check(os.Truncate(path, offset))
+			continue
+		}
+		length, err := strconv.Atoi(args[2])
+		ts.Check(err)
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		ts.Check(err)
+		_, err = f.WriteAt(bytes.Repeat([]byte{0xff}, length), offset)
+		ts.Check(errors.Join(err, f.Close()))
 	}
 }
 

@@ -22,21 +22,23 @@ import (
 	"testing/fstest"
 )
 
-// seeds are the documents that asked for this product: the file of each in testdata/seeds and what its numbers begin with.
-var seeds = map[string]string{
-	"canopy-code-index": "index", "canopy-concepts": "concepts", "canopy-primitives": "primitives", "canopy-runtime-hosts": "hosts", "corteza-skill-v1": "v1",
+// tables are what is required of this product: the file of each in testdata and what its numbers begin with. Those of seeds are the
+// documents that asked for it, those of promises what it promised since.
+var tables = map[string]string{
+	"seeds/canopy-code-index": "index", "seeds/canopy-concepts": "concepts", "seeds/canopy-primitives": "primitives", "seeds/canopy-runtime-hosts": "hosts",
+	"seeds/corteza-skill-v1": "v1", "promises/client": "client",
 }
 
-// TestSeedRequirements reads the tables of testdata/seeds, whose README has their form, and wants every test, script and page that
+// TestSeedRequirements reads the tables of testdata/seeds and testdata/promises, whose READMEs have their form, and wants every test, script and page that
 // a requirement names to be there. It asks by its attributes that all of them ran and passed, which testdata/tools/totals looks after in .ci/run.
 func TestSeedRequirements(t *testing.T) {
 	var all []requirement
-	for _, file := range slices.Sorted(maps.Keys(seeds)) {
-		text, err := os.ReadFile(filepath.Join("testdata", "seeds", file+".txt"))
+	for _, file := range slices.Sorted(maps.Keys(tables)) {
+		text, err := os.ReadFile(filepath.Join("testdata", filepath.FromSlash(file)+".txt"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		requirements, err := readRequirements(file+".txt", seeds[file], string(text))
+		requirements, err := readRequirements(file+".txt", tables[file], string(text))
 		if err != nil {
 			t.Error(err)
 		}

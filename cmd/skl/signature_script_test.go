@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -29,6 +32,7 @@ import (
 	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/attest/attesttest"
+	"github.com/skl-project/skl/spec/oci"
 )
 
 // A corner is what scripts need around a registry: somebody who signs, and somebody in between.
@@ -46,7 +50,7 @@ type commands = map[string]func(*testscript.TestScript, bool, []string)
 // addTo adds the commands of c to those of the scripts.
 func (c *corner) addTo(all commands) commands {
 	c.sigstores, c.virtual, c.fronts = map[string]*keylesstest.Server{}, map[string]*attesttest.VirtualSigstore{}, map[string]*front{}
-	for name, run := range (commands{"corp": corp, "release": release, "machine": elsewhere, "config": appendConfig, "attach": c.attach, "detach": detach,
+	for name, run := range (commands{"corp": corp, "release": release, "machine": elsewhere, "config": appendConfig, "attach": c.attach, "detach": detach, "cosign": c.cosign, "oms": oms,
 		"sigstore": c.sigstore, "front": c.front}) {
 		all[name] = run
 	}
@@ -177,6 +181,97 @@ func (c *corner) attach(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
+// cosign HOST/NS/NAME:TAG key=FILE|identity=IDENTITY issuer=URL [about=HOST/NS/NAME:TAG]: signs what the tag names as cosign did before
+// version 3, under a tag made of its digest. With about, it is the signature of that other artifact which is put there.
+// With strip=yes in place of a signer it is taken away.
+func (c *corner) cosign(ts *testscript.TestScript, neg bool, args []string) {
+	option := map[string]string{"about": args[0]}
+	for _, arg := range args[1:] {
+		key, value, _ := strings.Cut(arg, "=")
+		option[key] = value
+	}
+	call := func(method, url, mediaType string, body []byte) *http.Response {
+		q, err := http.NewRequest(method, url, bytes.NewReader(body))
+		ts.Check(err)
+		q.Header.Set("Content-Type", mediaType)
+		q.Header.Set("Accept", "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json")
+		resp, err := http.DefaultClient.Do(q)
+		ts.Check(err)
+		resp.Body.Close()
+		if resp.StatusCode/100 != 2 {
+			ts.Fatalf("%s %s: %s", method, url, resp.Status)
+		}
+		return resp
+	}
+	place := func(text string) (base string, d digest.Digest) {
+		host, rest, _ := strings.Cut(text, "/")
+		name, tag, _ := strings.Cut(rest, ":")
+		base = "http://" + host + "/v2/" + name
+		return base, digest.Digest(call("GET", base+"/manifests/"+tag, "", nil).Header.Get("Docker-Content-Digest"))
+	}
+	base, to := place(args[0])
+	at := base + "/manifests/" + strings.Replace(string(to), ":", "-", 1) + ".sig"
+	const manifestType, layerType, empty = "application/vnd.oci.image.manifest.v1+json", attest.SimpleSigning, "application/vnd.oci.empty.v1+json"
+	push := func(mediaType string, data []byte) map[string]any {
+		d := oci.DigestOf(data)
+		call("PUT", base+"/blobs/uploads/1?digest="+string(d), "application/octet-stream", data)
+		return map[string]any{"mediaType": mediaType, "digest": d, "size": len(data)}
+	}
+	manifest := map[string]any{"schemaVersion": 2, "mediaType": manifestType, "config": push(empty, []byte("{}")), "layers": []any{}}
+	if option["strip"] == "" {
+		_, about := place(option["about"])
+		payload := fmt.Appendf(nil, `{"critical":{"identity":{"docker-reference":""},"image":{"docker-manifest-digest":"%s"},"type":"cosign container image signature"},"optional":null}`, about)
+		layer := push(layerType, payload)
+		if file := option["key"]; file != "" {
+			key, err := attest.ParsePrivate([]byte(ts.ReadFile(file)), nil)
+			ts.Check(err)
+			signature, err := key.Sign(payload)
+			ts.Check(err)
+			layer["annotations"] = map[string]string{"dev.cosignproject.cosign/signature": base64.StdEncoding.EncodeToString(signature)}
+		} else {
+			c.mu.Lock()
+			v := c.virtual[ts.Getenv("WORK")]
+			c.mu.Unlock()
+			layer["annotations"] = v.Cosign(payload, option["issuer"], option["identity"], time.Now().Add(5*time.Minute))
+		}
+		manifest["layers"] = []any{layer}
+	}
+	text, err := json.Marshal(manifest)
+	ts.Check(err)
+	call("PUT", at, manifestType, text)
+}
+
+// oms DIR KEY: signs all files of DIR with the key in the file KEY, as OpenSSF Model Signing does, in DIR/skill.oms.sig.
+func oms(ts *testscript.TestScript, neg bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	all := sha256.New()
+	var resources []any
+	ts.Check(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == attest.OMSFile {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		sum := sha256.Sum256(text)
+		all.Write(sum[:])
+		resources = append(resources, map[string]any{"name": filepath.ToSlash(name), "digest": fmt.Sprintf("%x", sum), "algorithm": "sha256"})
+		return err
+	}))
+	predicate, err := json.Marshal(map[string]any{"resources": resources,
+		"serialization": map[string]any{"method": "files", "hash_type": "sha256", "allow_symlinks": false, "ignore_paths": []string{".git"}}})
+	ts.Check(err)
+	st, err := attest.NewStatement(attest.Subject{Name: filepath.Base(dir), Digest: fmt.Sprintf("sha256:%x", all.Sum(nil))}, "https://model_signing/signature/v1.0", predicate)
+	ts.Check(err)
+	key, err := attest.ParsePrivate([]byte(ts.ReadFile(args[1])), nil)
+	ts.Check(err)
+	text, err := attest.Sign(key, st)
+	ts.Check(err)
+	ts.Check(os.WriteFile(filepath.Join(dir, attest.OMSFile), text, 0o644))
+}
+
 // detach NS/NAME@VERSION: deletes everything that is attached to the release, as its registry's admin can.
 func detach(ts *testscript.TestScript, neg bool, args []string) {
 	v, target := releaseOf(ts, args[0])
@@ -197,7 +292,7 @@ func detach(ts *testscript.TestScript, neg bool, args []string) {
 	var index struct {
 		Manifests []struct{ Digest digest.Digest }
 	}
-	ts.Check(json.Unmarshal(call("GET", "/referrers/"+v.Manifest), &index))
+	ts.Check(json.Unmarshal(call("GET", "/referrers/"+v.Manifest+"?artifactType="+url.QueryEscape(oci.SigstoreBundle)), &index))
 	for _, m := range index.Manifests {
 		call("DELETE", "/manifests/"+m.Digest.String())
 	}
@@ -266,9 +361,16 @@ type front struct {
 	to  *url.URL
 	age time.Duration // by which checkpoints are older than they are
 	key tlog.Key      // that signs them
+
+	redirect string // where everything is redirected to, "" if it is not
+	blobs    string // where requests for blobs are redirected to; "" passes them on
+
+	states int // status of the answer in place of the list of releases that were taken back, if not 0; -1 cuts it
 }
 
 // front URL: a server at $FRONT_URL that passes everything on to the registry at URL; once more: to another from here on.
+// front states STATUS: the list of releases that were taken back is answered with it, -1 cuts the connection, 0 passes it on.
+// front redirect URL: every request is redirected to the same path there.
 // front age HOURS: the checkpoints of $REGISTRY_DATA's log are shown as signed that long ago.
 func (c *corner) front(ts *testscript.TestScript, neg bool, args []string) {
 	c.mu.Lock()
@@ -291,15 +393,44 @@ func (c *corner) front(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		return
 	}
+	if len(args) == 2 && args[0] == "redirect" {
+		f.redirect = args[1]
+		return
+	}
+	if len(args) == 2 && args[0] == "blobs" {
+		f.blobs = args[1]
+		return
+	}
+	if len(args) == 2 && args[0] == "states" {
+		status, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		f.states = status
+		return
+	}
 	to, err := url.Parse(args[0])
 	ts.Check(err)
-	f.to, f.age = to, 0
+	f.to, f.age, f.states, f.redirect, f.blobs = to, 0, 0, "", ""
 }
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
-	to, age, key := f.to, f.age, f.key
+	to, age, key, states, redirect, blobs := f.to, f.age, f.key, f.states, f.redirect, f.blobs
 	f.mu.Unlock()
+	if blobs != "" && strings.Contains(r.URL.Path, "/blobs/") {
+		http.Redirect(w, r, blobs, http.StatusFound)
+		return
+	}
+	if redirect != "" {
+		http.Redirect(w, r, redirect+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+		return
+	}
+	if states != 0 && strings.HasSuffix(r.URL.Path, "/log/states") {
+		if states < 0 {
+			panic(http.ErrAbortHandler)
+		}
+		http.Error(w, "no such page", states)
+		return
+	}
 	// Read before it goes on: a registry that answers early closes the body, and
 	// a transport that still looks for its end gives the connection up.
 	body, err := io.ReadAll(r.Body)

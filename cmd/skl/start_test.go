@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime/debug"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -43,5 +45,20 @@ func TestCollectionWaits(t *testing.T) {
 	}
 	if !seen || before > 2<<20 || after == 0 {
 		t.Errorf("internal/memory initialised: %v, with %d bytes allocated before it and %d after it", seen, before, after)
+	}
+}
+
+// TestNoSlowTables holds that no module is linked whose tables of character widths take 27 ms at the start of every command.
+func TestNoSlowTables(t *testing.T) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || len(info.Deps) == 0 {
+		t.Fatal("the modules of this program are not known")
+	}
+	for _, m := range info.Deps {
+		if v := strings.TrimPrefix(m.Version, "v0.0."); m.Path == "github.com/mattn/go-runewidth" && v != m.Version {
+			if n, err := strconv.Atoi(v); err != nil || n < 28 {
+				t.Errorf("%s %s is linked: take v0.0.28", m.Path, m.Version)
+			}
+		}
 	}
 }

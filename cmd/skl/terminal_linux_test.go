@@ -18,6 +18,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/ui/vt"
 	"github.com/skl-project/skl/resolver/source/git/gittest"
 	"github.com/skl-project/skl/runtime/model/modeltest"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A terminal is the real program on a pseudo-terminal of some size.
@@ -193,6 +194,7 @@ func (p desk) manySkills(t *testing.T) {
 
 // What is chosen by keys is installed, and each question leaves one line.
 func TestTerminalInstall(t *testing.T) {
+	long.Slow(t)
 	p := newDesk(t)
 	p.manySkills(t)
 	x := p.start(t, 80, 30, nil, "install", "./repo")
@@ -231,6 +233,40 @@ func TestTerminalInstall(t *testing.T) {
 	for _, name := range []string{"hunting-2", "cleaning-7"} {
 		if _, err := os.Stat(filepath.Join(p.project, ".agents/skills", name, "SKILL.md")); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// From 100 columns on, the pane shows what the files of the cursor's skill are and ask for. They are those of the commit, and
+// looking at them installs nothing.
+func TestTerminalInstallPreview(t *testing.T) {
+	p := newDesk(t)
+	source := gittest.Init(t, "handbook")
+	triage := "---\nname: fuzz-triage\ndescription: Sort crashes by cause. Use when a fuzzer found several.\nlicense: MIT\n---\nRun scripts/sort.py.\n"
+	gittest.Commit(t, source, gittest.Files{
+		"skills/fuzz-triage/SKILL.md": triage, "skills/fuzz-triage/scripts/sort.py": "import subprocess\nsubprocess.run(['gdb', '-q'])\nopen('report.md', 'w').write('x')\n",
+		"skills/fuzz-triage/scripts/a.py": "print(1)\n", "skills/fuzz-triage/references/gdb.md": "# gdb\n",
+		"skills/zebra/SKILL.md": "---\nname: zebra\ndescription: Draws stripes. Use when asked.\nunheard: of\n---\n# x\n",
+	})
+	x := p.start(t, 120, 40, nil, "install", "git+file://"+source, "--offline")
+	x.until("0 of 2 chosen")
+	x.until("| fuzz-triage  ")
+	x.until("4 files, 226 B: SKILL.md, references/, scripts/ (2)")
+	x.until("asks for  runs gdb, python3 (2 files) · names no host · writes\n")
+	x.until("findings  none · licence MIT · unsigned")
+	x.press("j")
+	x.until("| zebra")
+	x.until("asks for  nothing")
+	x.until("licence none stated · unsigned")
+	x.resize(80, 40)
+	x.until("Draws stripes. Use when asked.\n")
+	x.press("\x1b")
+	if code := x.end(); code != 130 {
+		t.Errorf("exit %d:\n%s", code, x.text())
+	}
+	for _, name := range []string{"skl.toml", "skl.lock", ".agents", ".claude/skills"} {
+		if _, err := os.Lstat(filepath.Join(p.project, name)); err == nil {
+			t.Errorf("%s was written", name)
 		}
 	}
 }
@@ -335,6 +371,7 @@ func (p desk) forge(t *testing.T) (next func()) {
 // An update that asks for more than was accepted is shown with what it asks for, and taken or left by itself: d shows what
 // changed, k keeps the version that is here, esc changes nothing at all. --yes answers none of it.
 func TestTerminalUpdate(t *testing.T) {
+	long.Slow(t)
 	for _, c := range []struct {
 		keys []string
 		pdf  string
@@ -345,6 +382,9 @@ func TestTerminalUpdate(t *testing.T) {
 		x := p.start(t, 80, 40, nil, "install", "acme/tools", "--all", "--host", "claude-code", "-y")
 		if x.end() != 0 {
 			t.Fatalf("install:\n%s", x.text())
+		}
+		if !strings.Contains(p.shot(t, 80, nil, "list", "--host", "claude-code"), "\ngithub.com/acme/tools  1.0.0\n") {
+			t.Errorf("list does not say where they are from:\n%s", p.shot(t, 80, nil, "list", "--host", "claude-code"))
 		}
 		next()
 		x = p.start(t, 80, 40, nil, "update", "--latest", "-y")
@@ -368,6 +408,12 @@ func TestTerminalUpdate(t *testing.T) {
 			if _, entry, _ = strings.Cut(entry, "\nversion = \""); !strings.HasPrefix(entry, version) {
 				t.Errorf("%q: %s is not at %s:\n%s", c.keys, name, version, locked)
 			}
+		}
+		if c.exit == 0 && !strings.Contains(x.text(), "undo  skl install acme/tools/notes@1.0.0") {
+			t.Errorf("%q: the way back is not said:\n%s", c.keys, x.text())
+		}
+		if back := p.start(t, 80, 40, nil, "install", "acme/tools/notes@1.0.0", "--dry-run"); c.exit == 0 && (back.end() != 0 || !strings.Contains(back.text(), "notes 1.1.0 → 1.0.0")) {
+			t.Errorf("%q: the way back:\n%s", c.keys, back.text())
 		}
 		if c.pdf == "1.0.0" && !strings.Contains(x.text(), "kept pdf 1.0.0") {
 			t.Errorf("what was kept is not said:\n%s", x.text())
@@ -453,10 +499,45 @@ func TestTerminalRun(t *testing.T) {
 	}
 }
 
+// A question of a tree is answered by the key of a digit; what is no answer says why; escape leaves the question for later, and
+// ctrl-c stops the run. Neither is an answer.
+func TestTerminalAnswer(t *testing.T) {
+	long.Slow(t)
+	p := newDesk(t)
+	p.write(t, "demo/SKILL.md", "---\nname: demo\ndescription: Does a thing. Use when asked.\n---\n\n## Tree\n\n* ASK << Publish these notes? | Publish | Edit | Stop >> what\n* ASK << Its name? >> name\n")
+	for _, c := range []struct {
+		keys  []string
+		exit  int
+		shows string
+	}{
+		{[]string{"9", "2", "x\r"}, 0, "✓ Publish these notes?  = Edit"},
+		{[]string{"pub\r", "x\r"}, 0, "✓ Publish these notes?  = Publish"},
+		{[]string{"\x1b"}, 5, "demo waits for you: Publish these notes?"},
+		{[]string{"1", "\x04"}, 5, "demo waits for you: Its name?"},
+		{[]string{"\x03"}, 130, "skl resume 2"},
+	} {
+		x := p.start(t, 80, 40, nil, "run", "./demo", "--allow", "run")
+		x.until("? Publish these notes?   1 Publish   2 Edit   3 Stop")
+		for _, k := range c.keys {
+			x.press(k)
+			switch {
+			case k == "9":
+				x.until(`"9" is not one of them: type a number from 1 to 3`)
+			case len(c.keys) > 1 && k != "x\r" && k != "\x04":
+				x.until("? Its name?")
+			}
+		}
+		if code := x.end(); code != c.exit || !strings.Contains(x.text(), c.shows) || strings.Contains(x.text(), "1 Publish") {
+			t.Errorf("%q: exit %d, want %d and %q:\n%s", c.keys, code, c.exit, c.shows, x.text())
+		}
+	}
+}
+
 const leafSkill = "---\nname: demo\ndescription: Does a thing. Use when asked.\n---\n\n## Tree\n\n* Note it >> a\n* Say it >> b\n"
 
 // All that a run is known to want is asked once, before it begins: no leaves nothing behind, once is for one run, yes for all.
 func TestTerminalLeave(t *testing.T) {
+	long.Slow(t)
 	p := newDesk(t)
 	p.write(t, "demo/SKILL.md", "---\nname: demo\ndescription: Does a thing. Use when asked.\n---\n\n## Tree\n\n* Read `scripts/make.sh` >> made\n* Read `assets/templates/notes.md` and write it to `notes.md`\n")
 	p.write(t, "demo/scripts/make.sh", "touch made.txt\n")
@@ -509,7 +590,7 @@ func TestTerminalUnforeseen(t *testing.T) {
 		exit               int
 	}{
 		{"n", "write is denied by you; the run goes on where the tree allows it", "ok", 4},
-		{"\x03", "demo waits for your leave to write files here: write made.txt", "suspended", 5},
+		{"\x03", "demo waits for your leave to write files here (filesystem): write made.txt", "suspended", 5},
 		{"o", "wrote", "ok", 0},
 	} {
 		p := newDesk(t)
@@ -539,6 +620,44 @@ func TestTerminalUnforeseen(t *testing.T) {
 			if strings.Contains(r.Text, "Say it") && strings.Contains(string(r.Body), `"name":"write"`) == (c.key == "n") {
 				t.Errorf("%q: the tools of the next step are %s", c.key, r.Body)
 			}
+		}
+	}
+}
+
+// A run that waits for leave is gone on with at a terminal: the person is asked for the call that waited, as it was recorded, and
+// that call is made before the model is asked again, or not at all.
+func TestTerminalResumeAsks(t *testing.T) {
+	for key, want := range map[string]int{"o": 0, "n": 4} {
+		p := newDesk(t)
+		p.write(t, "demo/SKILL.md", leafSkill)
+		turns, err := modeltest.ParseTurns([]byte(`{"match":"Note it","tools":[{"name":"write","input":{"path":"made.txt","content":"x"}}]}
+{"match":"Calls before the interruption","value":{"a":"1"}}
+{"match":"Say it","value":{"b":"2"}}
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := modeltest.NewAnthropic(modeltest.Turns(turns...))
+		defer server.Close()
+		env := []string{"ANTHROPIC_BASE_URL=" + server.URL, "ANTHROPIC_API_KEY=sk-test"}
+		x := p.start(t, 80, 40, env, "run", "./demo", "--allow", "run")
+		x.until("demo wants to write files here, by write: write made.txt")
+		x.press("\x03")
+		if code := x.end(); code != 5 {
+			t.Fatalf("exit %d:\n%s", code, x.text())
+		}
+		asked := len(server.Requests())
+		x = p.start(t, 80, 40, env, "resume")
+		x.until("demo wants to write files here, by write: write made.txt")
+		x.press("s")
+		x.until(`"content":"x"`)
+		if n := len(server.Requests()); n != asked {
+			t.Errorf("the model was asked %d times before the person was", n-asked)
+		}
+		x.press(key)
+		code := x.end()
+		if _, err := os.Stat(filepath.Join(p.project, "made.txt")); code != want || (err == nil) != (key == "o") {
+			t.Errorf("%q: exit %d, %v:\n%s", key, code, err, x.text())
 		}
 	}
 }
@@ -664,6 +783,7 @@ func TestTerminalLooks(t *testing.T) {
 // Every command that prints much fits the terminal from 60 columns on, with and without Unicode, and says in colours what it
 // says without.
 func TestTerminalShots(t *testing.T) {
+	long.Slow(t)
 	p := newDesk(t)
 	p.manySkills(t)
 	p.write(t, "odd/SKILL.md", "---\nname: other\ndescription: Short\n---\nSee [x](missing.md).\n")

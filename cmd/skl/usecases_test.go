@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,6 +74,59 @@ func TestCommandLineImports(t *testing.T) {
 		if !seen[name] {
 			t.Errorf("the list has %s, which is gone", name)
 		}
+	}
+}
+
+// TestUseCasesAreTested: a test of its own package calls each use case that the command line calls.
+func TestUseCasesAreTested(t *testing.T) {
+	text := func(pattern string, tests bool) (all string) {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") != tests {
+				continue
+			}
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all += string(data)
+		}
+		return all
+	}
+	declared := regexp.MustCompile(`(?m)^func (?:\([a-z]+ \*?[A-Z]\w*\) )?([A-Z]\w*)\(ctx context\.Context`)
+	commands, count := text("internal/cli/*.go", false), 0
+	for _, name := range useCases {
+		own, tests := text("internal/"+name+"/*.go", false), text("internal/"+name+"/*_test.go", true)
+		for _, m := range declared.FindAllStringSubmatch(own, -1) {
+			if !strings.Contains(commands, "."+m[1]+"(ctx") {
+				continue
+			}
+			count++
+			if !strings.Contains(tests, "."+m[1]+"(") {
+				t.Errorf("no test of %s calls %s", name, m[1])
+			}
+		}
+	}
+	if count < 50 {
+		t.Errorf("only %d use cases were found", count)
+	}
+}
+
+// TestCommandLineSize keeps the command line to flags, calls and printing: what decides belongs in a use case.
+func TestCommandLineSize(t *testing.T) {
+	lines := 0
+	for file := range importsIn(t, "internal/cli") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += bytes.Count(text, []byte("\n"))
+	}
+	if lines > 8000 || lines < 1000 {
+		t.Errorf("internal/cli has %d lines, at most 8,000 are wanted", lines)
 	}
 }
 

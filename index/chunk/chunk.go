@@ -101,7 +101,7 @@ type Reference struct {
 
 // An Outline is what Split found, each list in the order of starts.
 type Outline struct {
-	Language   string // a lang.Language, "markdown", "skill" (a SKILL.md), "tree" (one with a Canopy tree, or an op file), "text"; "" for a binary file
+	Language   string // a lang.Language, also one that is not read, "markdown", "skill" (a SKILL.md), "tree" (one with a Canopy tree, or an op file), "text"; "" for a binary file
 	Nodes      []Part // an outer node before those in it
 	Pieces     []Piece
 	References []Reference

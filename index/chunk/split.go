@@ -24,10 +24,10 @@ const (
 // Split divides the file at path, a path with slashes relative to its repository that may decide on the language.
 // src is not changed and not kept.
 func Split(path string, src []byte) Outline {
-	language := languageOf(path)
 	if IsBinary(src) {
 		return Outline{Binary: true, Lines: newLines(src).count}
 	}
+	language := languageOf(path, src)
 	o := Outline{Language: language}
 	d := divider{src: src, lines: newLines(src)}
 	switch language {
@@ -35,6 +35,9 @@ func Split(path string, src []byte) Outline {
 		o.Language = d.markdown(path, language)
 	case "text":
 	default:
+		if read, _ := lang.Reads(lang.Language(language)); !read {
+			break
+		}
 		f := lang.Scan(lang.Language(language), src)
 		o.Broken = f.Broken
 		d.code(lang.Language(language), f)
@@ -44,10 +47,13 @@ func Split(path string, src []byte) Outline {
 	return o
 }
 
-// languageOf tells a language from the name of a file. Whether Markdown is more than that shows in its text.
-func languageOf(name string) string {
-	if l := lang.Of(name); l != "" {
-		return string(l)
+// languageOf tells a language from the name of a file, or from the line that says what runs it. Whether Markdown is more than that shows
+// in its text.
+func languageOf(name string, src []byte) string {
+	for _, l := range []lang.Language{lang.Of(name), lang.OfText(name, src), lang.Unread(name)} {
+		if l != "" {
+			return string(l)
+		}
 	}
 	base := path.Base(name)
 	if strings.EqualFold(base, "SKILL.md") {

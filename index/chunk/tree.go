@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
 )
@@ -56,7 +57,7 @@ func (d *divider) trees(name, language string) string {
 			d.treeNodes(op.Tree.Nodes, op.Name)
 		}
 	}
-	slices.SortStableFunc(d.blocks, func(x, y block) int {
+	order.Stable(d.blocks, func(x, y block) int {
 		return cmp.Or(cmp.Compare(x.part.Start, y.part.Start), cmp.Compare(y.part.End, x.part.End))
 	})
 	return "tree"

@@ -1,6 +1,6 @@
 // Package files finds the files of a repository that an index covers, and says when they change.
 //
-//   - What git would not track is left out: .gitignore files of every directory, .git/info/exclude and the user's
+//   - Files that git would not track are left out: .gitignore files of every directory, .git/info/exclude and the user's
 //     core.excludesFile, with git's semantics (gitignore(5)). A root inside a bigger repository also goes by the
 //     .gitignore files above it, up to the repository's top; a repository inside the root goes by its own rules
 //     alone. A directory without .git is walked by the .gitignore files in it.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/skl-project/skl/spec/order"
 )
 
 // maxWorkers is the number of directories that are read at once.
@@ -128,8 +130,8 @@ func (k *walk) run(ctx context.Context, rel string, parent *scope) (List, error)
 		k.leaveLinked()
 	}
 	byPath := func(a, b File) int { return strings.Compare(a.Path, b.Path) }
-	slices.SortFunc(k.found.Files, byPath)
-	slices.SortFunc(k.found.TooLarge, byPath)
+	order.Sort(k.found.Files, byPath)
+	order.Sort(k.found.TooLarge, byPath)
 	slices.Sort(k.found.Dirs)
 	slices.Sort(k.found.Unreadable)
 	slices.Sort(k.found.Secret)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+
+	"github.com/skl-project/skl/spec/order"
 )
 
 // A builder collects what a scanner finds, in any order, and makes the File of it.
@@ -54,10 +56,10 @@ func (b *builder) reference(k RefKind, qualifier string, start, end int) {
 func (b *builder) finish() File {
 	f := &b.file
 	f.Symbols = slices.DeleteFunc(f.Symbols, func(s Symbol) bool { return s.Name == "" })
-	slices.SortStableFunc(f.Symbols, func(x, y Symbol) int {
+	order.Stable(f.Symbols, func(x, y Symbol) int {
 		return cmp.Or(cmp.Compare(x.Span.Start, y.Span.Start), cmp.Compare(y.Span.End, x.Span.End))
 	})
-	slices.SortStableFunc(f.References, func(x, y Reference) int { return cmp.Compare(x.Span.Start, y.Span.Start) })
+	order.Stable(f.References, func(x, y Reference) int { return cmp.Compare(x.Span.Start, y.Span.Start) })
 	f.References = slices.CompactFunc(f.References, func(x, y Reference) bool {
 		return x.Span.Start == y.Span.Start && x == y
 	})
@@ -84,7 +86,7 @@ func (b *builder) finish() File {
 		}
 		if len(open) > 0 {
 			s.Parent = open[len(open)-1]
-			if p := &f.Symbols[s.Parent]; b.owners && (s.Kind == Method || s.Kind == Field) {
+			if p := &f.Symbols[s.Parent]; b.owners && s.Owner == "" && (s.Kind == Method || s.Kind == Field) {
 				s.Owner = p.Name
 			}
 		}

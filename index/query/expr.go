@@ -33,6 +33,7 @@ var forms = [...]form{
 	Regex:      {"regex", []argument{text}},
 	Code:       {"code", []argument{text}},
 	Definition: {"definition", []argument{text}},
+	Defining:   {"defining", []argument{text}},
 	References: {"references", []argument{text}},
 	Section:    {"section", []argument{text}},
 	File:       {"file", []argument{files}},
@@ -128,6 +129,24 @@ func (e *Expr) IsReferences() bool {
 		return len(e.Args) == 1 && e.Args[0].IsReferences()
 	}
 	return false
+}
+
+// AsksSymbol says whether e asks for definitions or uses of names alone, and which.
+func (e *Expr) AsksSymbol() (name string, ok bool) {
+	switch e.Op {
+	case Code, Definition, Defining, References:
+		return e.Text, true
+	case InFile, Limit:
+		return e.Args[0].AsksSymbol()
+	case Union, Intersect:
+		for _, a := range e.Args {
+			if _, ok := a.AsksSymbol(); !ok {
+				return "", false
+			}
+		}
+		return e.Texts(), true
+	}
+	return "", false
 }
 
 // Texts returns what e asks for, for people and for scores: texts and names in order, without repetitions,

@@ -15,7 +15,7 @@ import (
 // What is searched is said by the first of these that is given; [Query.Ignored] names what is given besides:
 //
 //   - Query.
-//   - With Kind "definition": Parent and Symbol, Parent, Symbol, or Pattern or Patterns as names of symbols. With Kind
+//   - With Kind "definition": Parent and Symbol, Parent, Symbol, or Pattern or Patterns: definitions that match the words. With Kind
 //     "reference": Symbol, or Pattern or Patterns of one word each.
 //   - Parent and Symbol, Parent, Symbol, Section, then Literal, Regex, Pattern or Patterns, which exclude each other.
 //
@@ -129,9 +129,9 @@ func (p Params) definition() (*Expr, string, error) {
 	}
 	switch {
 	case p.Pattern != "":
-		return leaf(Code, "pattern", p.Pattern)
+		return leaf(Defining, "pattern", p.Pattern)
 	case p.Patterns != nil:
-		return p.several(Code)
+		return p.several(Defining)
 	}
 	return nil, "", p.kindNeeds("symbol, parent or pattern")
 }
@@ -272,7 +272,7 @@ type EvidenceParams struct {
 	MaxHandles int   `json:"max_handles,omitempty" jsonschema:"most handles in the pack, 1 to 64; default 8"`
 	MaxPerFile int   `json:"max_per_file,omitempty" jsonschema:"most handles of one file, 1 to 8; default 2"`
 	MaxTokens  int   `json:"max_tokens,omitempty" jsonschema:"most tokens that all handles of the pack together may expand to"`
-	Plan       *bool `json:"plan,omitempty" jsonschema:"let the service refine the query by itself; default only when confidence is low"`
+	Plan       *bool `json:"plan,omitempty" jsonschema:"let the service add the definitions of names that it found; default false"`
 }
 
 // Compile checks p and makes a Query of it, as [Params.Compile] does, and the bounds of the pack. More handles than a pack

@@ -33,7 +33,7 @@ func TestCompile(t *testing.T) {
 		{"headings", P{Section: "Installation"}, `(section "Installation")`, "Installation", ""},
 		{"an expression", P{Query: `(in-file "src/**/*.rs" (intersect (grep "auth") (code "validate")))`}, `(in-file "src/**/*.rs" (intersect (grep "auth") (code "validate")))`, "auth validate", ""},
 		{"the request of the service: a pattern of definitions", P{Pattern: "authentication", Kind: "definition", Glob: "src/**/*.ts", Limit: 20, ExpandBudget: 1200},
-			`(in-file "src/**/*.ts" (code "authentication"))`, "authentication", ""},
+			`(in-file "src/**/*.ts" (defining "authentication"))`, "authentication", ""},
 
 		{"a symbol", P{Symbol: "Login"}, `(code "Login")`, "Login", ""},
 		{"any symbol", P{Symbol: "Login", Kind: "any"}, `(code "Login")`, "Login", ""},
@@ -41,7 +41,7 @@ func TestCompile(t *testing.T) {
 		{"a regex", P{Regex: `func \w+\(`}, `(regex "func \\w+\\(")`, `func \w+\(`, ""},
 		{"one pattern of several", P{Patterns: []string{"a"}, Match: "all"}, `(grep "a")`, "a", ""},
 		{"a pattern twice", P{Patterns: []string{"a", " a "}}, `(grep "a")`, "a", ""},
-		{"patterns that define", P{Patterns: []string{"open", "close"}, Kind: "definition"}, `(union (code "open") (code "close"))`, "open close", ""},
+		{"patterns that define", P{Patterns: []string{"open", "close"}, Kind: "definition"}, `(union (defining "open") (defining "close"))`, "open close", ""},
 		{"a pattern that refers", P{Pattern: "open", Kind: "reference"}, `(references "open")`, "open", ""},
 		{"patterns that refer, together", P{Patterns: []string{"open", "close"}, Match: "all", Kind: "reference"}, `(intersect (references "open") (references "close"))`, "open close", ""},
 		{"definitions of a parent", P{Parent: "A", Kind: "definition"}, `(children "A")`, "A", ""},
@@ -133,7 +133,7 @@ func TestNote(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := q.Note(test.notIndexed, test.found); got != test.want {
+		if got := q.Note(test.notIndexed, nil, false, test.found); got != test.want {
 			t.Errorf("%+v, %d, %v:\n got %q\nwant %q", test.p, test.notIndexed, test.found, got, test.want)
 		}
 	}

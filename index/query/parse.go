@@ -16,7 +16,7 @@ import (
 // Parse reads an expression of the S-expression language and simplifies it.
 //
 //	(grep "words")  (literal "text")  (regex "RE2")  (code "symbol")  (definition "symbol")  (references "symbol")
-//	(section "heading")  (file "glob")  (children "parent")  (children-named "parent" "name")
+//	(defining "words")  (section "heading")  (file "glob")  (children "parent")  (children-named "parent" "name")
 //	(in-file "glob" QUERY)  (union QUERY…)  (intersect QUERY…)  (limit N QUERY)
 //
 // A string stands in double quotes and may span lines; \n, \t and \r are what they are in Go, \ and another character is

@@ -3,7 +3,7 @@
 //   - Params are the parameters of the tools, the service and the command, Decode reads them from JSON; Parse reads the
 //     S-expression language. Both give an Expr, simplified, or an error that says what is wrong and where.
 //   - Nothing is guessed and nothing passed over: unknown fields, kinds, operators, escapes of a regex, and text after an
-//     expression are errors with what was meant. What plays no part is named in Query.Ignored.
+//     expression are errors with what was meant. Filters that play no part are named in Query.Ignored.
 //   - A Handle is a stable name for a span of a file. Its id depends on the path, the type and the span, not on
 //     the content, and is spelled in one way everywhere.
 //   - Texts, expressions, globs and lists have the limits below; a glob matches in linear time.
@@ -43,6 +43,7 @@ const (
 	Regex                // Text: an RE2 expression over lines, complete
 	Code                 // Text: symbols of this name, else of a name with these words
 	Definition           // Text: symbols of exactly this name, whatever its case
+	Defining             // Text: symbols that match these words, in their names or anywhere
 	References           // Text: uses of this name
 	Section              // Text: headings that contain it, whatever their case
 	File                 // Glob: whole files
@@ -74,11 +75,21 @@ type Query struct {
 	Ignored []string // parameters that were given and play no part, such as pattern beside symbol; worth a note in the answer
 }
 
-// Note returns what the reader of an answer has to know besides: what played no part, that notIndexed files are not covered, and, if nothing
-// was found, that what nobody refers to may be named all the same. It is "" if there is nothing to know.
-func (q Query) Note(notIndexed int, found bool) string {
+// Note returns what the reader of an answer has to know besides: what played no part, that notIndexed files are not covered, in which
+// languages names are not known, and, if nothing was found, that what nobody refers to may be named all the same. It is "" if there is
+// nothing to know.
+func (q Query) Note(notIndexed int, notRead []string, behind, found bool) string {
 	var list []string
-	if !found && q.Expr != nil && q.Expr.IsReferences() {
+	if behind {
+		list = append(list, "there was no time to see which files changed; ask again for the newest text")
+	}
+	if len(notRead) > 0 {
+		what := "definitions"
+		if q.Expr.IsReferences() {
+			what = "uses of names"
+		}
+		list = append(list, what+" in "+strings.Join(notRead, ", ")+" are not read, only words; literal finds all places that have the name")
+	} else if !found && q.Expr != nil && q.Expr.IsReferences() {
 		list = append(list, "nothing calls or imports it or uses it as a type; literal finds all places that have the name")
 	}
 	if len(q.Ignored) > 0 {
@@ -92,6 +103,16 @@ func (q Query) Note(notIndexed int, found bool) string {
 		list = append(list, fmt.Sprintf("%d %s not indexed yet, and not in this answer; index the repository to cover all", notIndexed, files))
 	}
 	return strings.Join(list, "; ")
+}
+
+// Languages joins two lists of [Result.NotRead].
+func Languages(a, b []string) []string {
+	if len(b) == 0 {
+		return a
+	}
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Params are what tools, service and command take. Zero fields are absent.
@@ -131,10 +152,14 @@ type Handle struct {
 	Preview    string  `json:"preview,omitempty"`
 	MatchLine  int     `json:"match_line,omitempty"` // of the first match of a text query
 	Score      float64 `json:"score,omitempty"`
-	Content    string  `json:"content,omitempty"`
-	Source     string  `json:"source,omitempty"` // "local" or "service"
-	CommitSHA  string  `json:"commit_sha,omitempty"`
-	Generation uint64  `json:"generation,omitempty"`
+
+	// Approximate says that the definition was found by the words and brackets of its language: its end, or that it is one, may be wrong.
+	Approximate bool `json:"approximate,omitempty"`
+
+	Content    string `json:"content,omitempty"`
+	Source     string `json:"source,omitempty"` // "local" or "service"
+	CommitSHA  string `json:"commit_sha,omitempty"`
+	Generation uint64 `json:"generation,omitempty"`
 }
 
 // A RefHandle is a use of a name.
@@ -166,6 +191,8 @@ type Result struct {
 	ExpandedHandleIDs []string     `json:"expanded_handle_ids,omitempty"`
 	ExpandNote        string       `json:"expand_note,omitempty"`
 	NotIndexed        int          `json:"not_indexed,omitempty"` // files that the answer does not cover yet
+	Behind            bool         `json:"behind,omitempty"`      // there was no time to see what changed: newer text may be missing, in any kind of query
+	NotRead           []string     `json:"not_read,omitempty"`    // languages of files that have the name, in which definitions, or uses, are not known; words were searched instead
 	Note              string       `json:"note,omitempty"`        // for the reader: what played no part, what is not covered
 	Generation        uint64       `json:"generation,omitempty"`
 }

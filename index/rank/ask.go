@@ -14,6 +14,7 @@ const (
 
 // A Question is what was asked, as terms.
 type Question struct {
+	Kind   Kind
 	Terms  []Term   // at most 128, each once, in the order they were first written, a whole before those of its parts that are new
 	Words  []Word   // what was written, in order: the same terms
 	Names  []string // words that were written as identifiers (inner capitals, underscores, digits), as they were, and single quoted or lone words
@@ -49,6 +50,8 @@ func Ask(text string) Question {
 	}
 	words := askWords(text)
 	a := asker{at: map[string]int{}, framed: isFramed(words)}
+	a.q.Kind = kindOf(words)
+	a.named = slices.ContainsFunc(words, func(w askWord) bool { return isIdentifier(w.text) || isVariable(w.text) })
 	for i, w := range words {
 		a.word(w, i == 0 && len(words) > 2)
 	}
@@ -156,6 +159,13 @@ func isFramed(words []askWord) bool {
 	if len(words) < 3 {
 		return false
 	}
+	switch strings.ToLower(words[1].text) {
+	case "to", "that", "which", "used", "for":
+		switch strings.ToLower(words[0].text) {
+		case "function", "method", "code", "helper", "something":
+			return !words[0].quoted
+		}
+	}
 	for _, w := range words[:3] {
 		switch strings.ToLower(w.text) {
 		case "where", "how", "what", "which", "who", "why", "when", "does", "do", "is", "are", "can", "find", "show", "locate", "explain":
@@ -170,6 +180,7 @@ type asker struct {
 	at     map[string]int // index of a term
 	full   bool           // there was a term too much
 	framed bool
+	named  bool // there is a word that is written like a name of code
 }
 
 func (a *asker) word(w askWord, first bool) {
@@ -287,10 +298,16 @@ func (a *asker) isStop(w string, first bool) bool {
 		"who", "whom", "whose", "why", "will", "with", "won", "would", "you", "your":
 		return true
 	case "called", "class", "classes", "code", "declared", "defined", "definition", "file", "files", "function", "functions", "happen", "happens",
-		"implementation", "implemented", "located", "logic", "method", "methods", "need", "part", "place", "responsible", "struct", "used", "want":
+		"helper", "implementation", "implemented", "located", "logic", "method", "methods", "need", "part", "place", "responsible", "struct", "used", "want":
 		return a.framed
 	case "find", "show", "locate", "explain":
 		return first
+	case "option", "options", "setting", "settings", "flag", "flags", "parameter", "variable", "default", "controls":
+		return a.q.Kind == Config
+	case "config", "configuration", "env", "environment":
+		return a.q.Kind == Config && a.named
+	case "error", "get", "got":
+		return a.q.Kind == Failure
 	}
 	return false
 }

@@ -2,14 +2,16 @@ package rank
 
 import "math"
 
-// Observed are the features of a pack that its confidence is made of, each between 0 and 1.
+// Observed are the features of a pack that its confidence is made of, most of them between 0 and 1. Each means the same for one candidate as
+// for many: of what needs a second candidate, a single one has what is usual.
 type Observed [observations]float64
 
-const observations = 10
+const observations = 38
 
 // Features names what an Observed holds, in order.
 var Features = [observations]string{
-	"one",      // always 1
+	"one",                                                 // always 1
+	"name", "config", "error", "how", "where", "function", // 1 for the kind of the question; 0 of all is a concept
 	"coverage", // of the best
 	"exact",    // the best has the name that was asked for
 	"value",    // of the best, as value/(1+value)
@@ -19,44 +21,111 @@ var Features = [observations]string{
 	"rest",     // mean coverage of the three best
 	"many",     // logarithm of the number of matches, 1 at a thousand
 	"cut",      // 1 if truncated
+	"words",    // logarithm of the number of words that say something, 1 at 32
+	"all",      // share of these words that the suggested have, together
+	"in name",  // what the name of the best gives to its score
+	"in body",  // what its body gives
+	"near",     // what words that stand together give
+	"spread value",
+	"place",                                                           // what it loses for being a test, generated or foreign
+	"symbol",                                                          // 1 if the best is a definition
+	"same file",                                                       // share of the next four that are in the file of the best
+	"config coverage", "error coverage", "error near", "how coverage", // these and the following are products
+	"concept value", "concept in body", "concept near", "asked in name", "asked gap", "error all", "value value", "name exact", "name value", // asked: how, where or function
 }
 
+// What a pack of one candidate has where a second is missing: the means of packs with several.
+const (
+	usualGap    = 0.12
+	usualSpread = 0.3
+	usualNear   = 0.35 // together
+	usualFile   = 0.2
+)
+
 // Observe returns the features of a pack: chosen candidates, best first, and the number of all matches. Of no candidates it is zero.
-func Observe(chosen []Candidate, total int, truncated bool) Observed {
+func Observe(q Question, chosen []Candidate, total int, truncated bool) Observed {
 	var x Observed
 	if len(chosen) == 0 {
 		return x
 	}
 	top := &chosen[0]
 	x[0] = 1
-	x[1] = clamp01(top.Score.Coverage)
-	x[2] = clamp01(top.Score.Exact)
+	if q.Kind != Concept {
+		x[q.Kind] = 1
+	}
+	x[7] = clamp01(top.Score.Coverage)
+	x[8] = clamp01(top.Score.Exact)
 	value := max(0, top.Score.Value)
-	x[3] = value / (1 + value)
+	x[9] = value / (1 + value)
+	x[10], x[11], x[12], x[24] = usualGap, usualSpread, usualNear, usualFile
 	if value > 0 && len(chosen) > 1 {
 		sum := 0.0
 		for _, c := range chosen[1:] {
 			sum += max(0, c.Score.Value)
 		}
-		x[4] = clamp01(1 - max(0, chosen[1].Score.Value)/value)
-		x[5] = clamp01(1 - sum/float64(len(chosen)-1)/value)
-	} else if value > 0 {
-		x[4], x[5] = 1, 1
+		x[10] = clamp01(1 - max(0, chosen[1].Score.Value)/value)
+		x[11] = clamp01(1 - sum/float64(len(chosen)-1)/value)
 	}
-	next := chosen[1:min(5, len(chosen))]
-	for _, c := range next {
-		if directory(c.Path) == directory(top.Path) {
-			x[6] += 1 / float64(len(next))
+	if next := chosen[1:min(5, len(chosen))]; len(next) > 0 {
+		x[12], x[24] = 0, 0
+		for _, c := range next {
+			if directory(c.Path) == directory(top.Path) {
+				x[12] += 1 / float64(len(next))
+			}
+			if c.Path == top.Path {
+				x[24] += 1 / float64(len(next))
+			}
 		}
 	}
 	three := chosen[:min(3, len(chosen))]
 	for _, c := range three {
-		x[7] += clamp01(c.Score.Coverage) / float64(len(three))
+		x[13] += clamp01(c.Score.Coverage) / float64(len(three))
 	}
-	x[8] = clamp01(ln(float64(max(1, total))) / ln(1000))
+	x[14] = clamp01(ln(float64(max(1, total))) / ln(1000))
 	if truncated {
-		x[9] = 1
+		x[15] = 1
 	}
+	content := q.Content()
+	x[16] = clamp01(ln(float64(max(1, len(content)))) / ln(32))
+	matched := map[string]bool{}
+	for _, c := range chosen[:min(maxSuggested, len(chosen))] {
+		for _, t := range c.Score.Matched {
+			matched[t] = true
+		}
+	}
+	if len(content) > 0 {
+		x[17] = clamp01(float64(len(matched)) / float64(len(content)))
+	}
+	for _, p := range top.Score.Parts {
+		switch p.Name {
+		case "name":
+			x[18] = clamp01(p.Value)
+		case "body":
+			x[19] = clamp01(p.Value)
+		case "near":
+			x[20] = clamp01(5 * p.Value)
+		case "place":
+			x[22] = clamp01(-p.Value)
+		}
+	}
+	switch top.Kind {
+	case "chunk", "file", "section", "paragraph", "code_block":
+	default:
+		x[23] = 1
+	}
+	x[25], x[26], x[27] = mul(x[Config], x[7]), mul(x[Failure], x[7]), mul(x[Failure], x[20])
+	x[28] = mul(x[How], x[7])
+	switch q.Kind {
+	case Concept:
+		x[29], x[30], x[31] = x[9], x[19], x[20]
+	case How, Where, Function:
+		x[32], x[33] = x[18], x[10]
+	case Failure:
+		x[34] = x[17]
+	case Name:
+		x[36], x[37] = x[8], x[9]
+	}
+	x[21], x[35] = mul(x[9], x[11]), mul(x[9], x[9])
 	return x
 }
 
@@ -72,9 +141,13 @@ func directory(p string) string {
 // A Calibration turns features into a probability: the logistic function of their weighted sum.
 type Calibration [observations]float64
 
-// DefaultCalibration returns the calibration that Pack uses. The numbers are replaced by what index/retrieval fits to its tuning sets.
+// DefaultCalibration returns the calibration that Pack uses. The numbers are what index/retrieval fits to the packs of repositories that judge nothing.
 func DefaultCalibration() Calibration {
-	return Calibration{0.05, 0.57, 0.2, 1.41, -0.27, 0.81, 0.87, 1.57, -1.02, -1.64}
+	return Calibration{
+		-2.38, 0.33, -0.37, -0.56, 0.09, -0.21, -0.39, -1.10, -0.09, 2.98, -0.22, 0.97, 0.05,
+		-1.05, -0.98, -0.53, 1.23, 1.61, 0.76, 2.81, 0.12, 1.44, -0.97, 0.31, 0.93, 1.25,
+		0.61, 2.67, -0.40, 1.03, 0.13, -0.02, 2.15, 0.56, -0.07, 0.60, 1.05, 0.84,
+	}
 }
 
 // Probability returns the probability that the pack answers, between 0.01 and 0.99, two digits behind the point. It is 0 for zero features.

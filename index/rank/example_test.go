@@ -32,10 +32,10 @@ func ExampleScorer() {
 
 func ExamplePack() {
 	candidates := []rank.Candidate{
-		{Path: "url/query.go", Start: 0, End: 300, Tokens: 80, Score: rank.Score{Value: 1.5, Coverage: 1, Exact: 1}},
+		{Path: "url/query.go", Start: 0, End: 300, Tokens: 80, Score: rank.Score{Value: 1.5, Coverage: 1, Exact: 1, Parts: []rank.Part{{Name: "name", Value: 0.7}}}},
 		{Path: "url/query.go", Start: 400, End: 700, Tokens: 80, Score: rank.Score{Value: 0.3, Coverage: 0.3}},
 	}
-	chosen, suggested, guidance := rank.Pack(candidates, 2, false, rank.PackOptions{MaxPerFile: 1})
+	chosen, suggested, guidance := rank.Pack(rank.Ask("parseQuery"), candidates, 2, false, rank.PackOptions{MaxPerFile: 1})
 	fmt.Println(chosen, suggested, guidance.ConfidenceBand)
 	fmt.Println(guidance.NextStep)
 	// Output:

@@ -26,6 +26,9 @@ type PackOptions struct {
 	MaxTokens  int // of all handles together; 0 for no limit
 }
 
+// enough is the confidence from which on another question is not worth its time: at least 85 of 100 such packs answer.
+const enough = 0.75
+
 // maxSuggested handles are suggested.
 const maxSuggested = 6
 
@@ -40,9 +43,11 @@ type Guidance struct {
 	ConfidenceBand       string  `json:"confidence_band"` // "low" below 0.35, "high" from 0.70, else "medium"
 	Rationale            string  `json:"rationale"`
 	NextStep             string  `json:"next_step"`
+
+	Observed Observed `json:"-"` // what Confidence was made of
 }
 
-// Pack chooses candidates and says how to go on. chosen and suggested hold indexes of candidates, best first; suggested
+// Pack chooses candidates for a question and says how to go on. chosen and suggested hold indexes of candidates, best first; suggested
 // has at most 6 of the chosen. total is the number of all matches, truncated says that the candidates are not all of them.
 //
 // The order of candidates does not matter: those with an equal score come by fewer tokens, then path, then start. What
@@ -50,7 +55,7 @@ type Guidance struct {
 // a class and its method, the worse is taken only if there is room in the end. A candidate that exceeds MaxTokens is
 // passed over for a smaller one. Candidates that score 0 or less are never chosen before others, but they are chosen:
 // a literal search has no scores.
-func Pack(candidates []Candidate, total int, truncated bool, o PackOptions) (chosen, suggested []int, g Guidance) {
+func Pack(q Question, candidates []Candidate, total int, truncated bool, o PackOptions) (chosen, suggested []int, g Guidance) {
 	handles, perFile := bounded(o.MaxHandles, 8, 64), bounded(o.MaxPerFile, 2, 8)
 	order := make([]int, len(candidates))
 	for i := range order {
@@ -89,7 +94,7 @@ func Pack(candidates []Candidate, total int, truncated bool, o PackOptions) (cho
 			}
 		}
 	}
-	return chosen, suggested, guide(candidates, chosen, len(suggested), total, truncated)
+	return chosen, suggested, guide(q, candidates, chosen, len(suggested), total, truncated)
 }
 
 func bounded(n, usual, most int) int {
@@ -116,7 +121,7 @@ func (c *Candidate) overlaps(d *Candidate) bool {
 }
 
 // guide decides how to go on.
-func guide(candidates []Candidate, chosen []int, suggested, total int, truncated bool) Guidance {
+func guide(q Question, candidates []Candidate, chosen []int, suggested, total int, truncated bool) Guidance {
 	if len(chosen) == 0 {
 		g := Guidance{RecommendedAction: "refine_query", MaxAdditionalQueries: 2, ConfidenceBand: "low"}
 		if len(candidates) > 0 || total > 0 {
@@ -134,10 +139,9 @@ func guide(candidates []Candidate, chosen []int, suggested, total int, truncated
 		best[i] = candidates[c]
 		files[best[i].Path] = true
 	}
-	p := DefaultCalibration().Probability(Observe(best, total, truncated))
-	g := Guidance{Confidence: p, ConfidenceBand: Band(p)}
-	// Many handles of several files are a reason to read before asking more, but not if most likely none of them answers.
-	g.StopQuerying = p >= 0.55 || g.ConfidenceBand != "low" && len(chosen) >= 4 && len(files) >= 2
+	x := Observe(q, best, total, truncated)
+	p := DefaultCalibration().Probability(x)
+	g := Guidance{Confidence: p, ConfidenceBand: Band(p), StopQuerying: p >= enough, Observed: x}
 	switch {
 	case p >= 0.75:
 		g.SuggestedExpandCount = 2

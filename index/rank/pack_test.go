@@ -86,7 +86,7 @@ func TestPack(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			all := candidates(t, c.candidates)
-			chosen, suggested, g := Pack(all, len(all), false, c.options)
+			chosen, suggested, g := Pack(Question{}, all, len(all), false, c.options)
 			if !slices.Equal(chosen, c.chosen) || !slices.Equal(suggested, c.suggested) {
 				t.Errorf("chosen %v, suggested %v; want %v, %v", chosen, suggested, c.chosen, c.suggested)
 			}
@@ -98,7 +98,7 @@ func TestPack(t *testing.T) {
 }
 
 func TestGuidance(t *testing.T) {
-	exact := Score{Value: 1.8, Coverage: 1, Exact: 1}
+	exact := Score{Value: 1.8, Coverage: 1, Exact: 1, Matched: []string{"parset", "pars", "tabl"}, Parts: []Part{{"name", 0.8}, {"body", 0.1}, {"exact", 0.42}}}
 	weak := Score{Value: 0.1, Coverage: 0.1}
 	many := func(s Score, n int) (all []Candidate) {
 		for i := range n {
@@ -122,7 +122,7 @@ func TestGuidance(t *testing.T) {
 		{"many that share few words", many(weak, 8), 500, true, false, "refine_query", "low", 4, 1, "few words with the question; 500 matches in all, and there are more", "Ask once more", "then answer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, g := Pack(c.candidates, c.total, c.truncated, PackOptions{})
+			_, _, g := Pack(Ask("parseTable"), c.candidates, c.total, c.truncated, PackOptions{})
 			if g.StopQuerying != c.stop || g.RecommendedAction != c.action || g.ConfidenceBand != c.band || g.SuggestedExpandCount != c.expand || g.MaxAdditionalQueries != c.more {
 				t.Errorf("%+v", g)
 			}
@@ -148,7 +148,7 @@ func TestPackLaws(t *testing.T) {
 				Score: Score{Value: float64(r.Intn(6)) / 4, Coverage: r.Float64(), Exact: r.Float64()}}
 		}
 		o := PackOptions{MaxHandles: r.Intn(9), MaxPerFile: r.Intn(4), MaxTokens: r.Intn(2) * 100}
-		chosen, suggested, g := Pack(all, len(all), r.Intn(2) == 0, o)
+		chosen, suggested, g := Pack(Question{}, all, len(all), r.Intn(2) == 0, o)
 
 		files, tokens := map[string]int{}, 0
 		for i, c := range chosen {
@@ -176,7 +176,7 @@ func TestPackLaws(t *testing.T) {
 		for i, p := range perm {
 			mixed[p] = all[i]
 		}
-		again, _, _ := Pack(mixed, len(all), false, o)
+		again, _, _ := Pack(Question{}, mixed, len(all), false, o)
 		if len(again) != len(chosen) {
 			t.Fatalf("chosen %v, of another order %v", chosen, again)
 		}
@@ -196,6 +196,6 @@ func BenchmarkPack(b *testing.B) {
 		all[i] = Candidate{Path: fmt.Sprintf("dir/file%d.go", i%50), Start: i, End: i + 1, Tokens: 100, Score: Score{Value: float64(i*7%100) / 50}}
 	}
 	for b.Loop() {
-		Pack(all, 1000, true, PackOptions{})
+		Pack(Question{}, all, 1000, true, PackOptions{})
 	}
 }

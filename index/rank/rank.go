@@ -10,6 +10,6 @@
 //   - It is pure, keeps no text, and may be used concurrently. A question has at most 128 terms of 4 KiB; 64 KiB of a
 //     body and 16 KiB of other fields are looked at.
 //
-// The fields of a pack and the rules when to stop are those of the code index that this one replaces (issue 5). Its
+// The fields of a pack and the rules when to stop are those of the code index that this one replaces. Its
 // order by chance, its camel case as a single word and its guessed confidence are not.
 package rank

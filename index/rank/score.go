@@ -21,6 +21,8 @@ type Document struct {
 	Kind      string // type of node as in JSON, such as "function"
 	Tokens    int    // that reading it costs
 	Exported  bool
+	Made      bool    // a program wrote it
+	Lines     int     // that it has; 0 if that is not known
 	Prior     float64 // what is known of it besides its text, such as feedback; 0 for nothing, between -1 and 1
 }
 
@@ -72,6 +74,7 @@ type Weights struct {
 	Text, Near, Cover, Exact    float64 // most that these parts give
 	Kind, Asked, Exported, Size float64
 	Prior                       float64
+	Short                       float64 // what a definition of one line loses; one of two lines loses half of it
 	Test, Foreign, Made         float64 // share of the score that tests, the code of others and generated code lose
 }
 
@@ -97,6 +100,20 @@ func DefaultWeights() Weights {
 		Foreign:    0.3,
 		Made:       0.2,
 	}
+}
+
+// SentenceWeights returns the weights for questions of several words. What such a question says of the answer stands in all of it, so that
+// a name which happens to be one of its words counts less, and which kind of definition it is hardly at all.
+func SentenceWeights(k Kind) Weights {
+	w := DefaultWeights()
+	w.Field[inDoc], w.Field[inBody] = 1.2, 0.9
+	w.Near, w.Cover, w.Exact = 0.45, 0.1, 0.2
+	if k == How || k == Where || k == Function { // what is asked for is said in other words than the answer has
+		w.Near = 0.22
+	}
+	w.Kind, w.Exported, w.Size = 0.02, 0, 0.015
+	w.Short, w.Made = 0.3, 0.5
+	return w
 }
 
 // kindWeight says how often a kind is what people want, 0 to 1.
@@ -240,7 +257,10 @@ func (s *Scorer) Score(d Document) Score {
 		r.add("exported", mul(s.w.Exported, r.Coverage))
 	}
 	r.add("size", mul(s.w.Size, r.Coverage)/(1+ln(float64(max(1, d.Tokens)))))
-	r.add("place", -mul(r.Value, s.lost(d.Path)))
+	if s.w.Short > 0 && d.Lines > 0 {
+		r.add("short", -min(r.Value, s.w.Short/float64(d.Lines)))
+	}
+	r.add("place", -mul(r.Value, s.lost(&d)))
 	if d.Prior == d.Prior {
 		r.add("prior", mul(s.w.Prior, max(-1, min(1, d.Prior))))
 	}
@@ -345,16 +365,16 @@ func (s *Scorer) near(m *match) float64 {
 	return sum / float64(s.pairs)
 }
 
-// lost returns the share of the score that the path costs.
-func (s *Scorer) lost(path string) float64 {
+// lost returns the share of the score that the place of a document costs, and who wrote it.
+func (s *Scorer) lost(d *Document) float64 {
 	var lost float64
-	if !s.tests && isTest(path) {
+	if !s.tests && isTest(d.Path) {
 		lost = s.w.Test
 	}
-	if isForeign(path) {
+	if isForeign(d.Path) {
 		lost = max(lost, s.w.Foreign)
 	}
-	if isMade(path) {
+	if d.Made || isMade(d.Path) {
 		lost = max(lost, s.w.Made)
 	}
 	return lost

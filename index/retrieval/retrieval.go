@@ -18,7 +18,7 @@
 //
 //   - Questions are drawn with fixed seeds. Packages, modules and commits are divided by a hash of their name into those that
 //     weights may be tuned on and those that judge; the results in testdata are of the judging half.
-//   - What the truth is comes from go/ast, Python's own ast and git, not from this project's scanners.
+//   - The truth comes from go/ast, Python's own ast and git, not from this project's scanners.
 //   - A rank is found if one of the first ten answers is right. A span is right if it holds the first line of the truth, or
 //     lies within it; spans of more than 200 lines never are.
 //   - Tokens are those of chunk.Tokens: what a reader has to read until the truth is included, 8,000 where that is more or never.

@@ -115,7 +115,7 @@ func (b *bench) run(systems []system, x *indexed, questions []question, suffix s
 			c := claim{pack.Guidance.Confidence, right}
 			b.claims["all"] = append(b.claims["all"], c)
 			b.claims[q.set[:2]] = append(b.claims[q.set[:2]], c)
-			b.samples = append(b.samples, rank.Sample{X: observed(pack, q.params.Limit), Answered: right})
+			b.samples = append(b.samples, rank.Sample{X: pack.Guidance.Observed, Answered: right})
 		}
 	}
 	if tags := slices.IndexFunc(systems, func(s system) bool { return s.name == "ctags" }); tags >= 0 {

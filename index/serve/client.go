@@ -121,7 +121,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte, answe
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
-		return diag.New(diag.Failed, "service_unreachable", "no service answers at %s: %w", c.URL, err).Hint("skl index serve")
+		return diag.New(diag.Failed, "service_unreachable", "no service answers at %s: %w", c.URL, err).Hint("skl index serve%s", addrFlag(c.URL))
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
@@ -378,4 +378,13 @@ func (x *remote) Status(ctx context.Context) (s query.Status, err error) {
 		return query.Status{}, err
 	}
 	return query.Status{RepoRoot: cmp.Or(r.RepoRoot, filepath.Clean(x.root)), FileDiscovery: "service", Generation: r.Generation}, nil
+}
+
+// addrFlag makes a service listen where address asks for it: "" if it does so by itself.
+func addrFlag(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == DefaultAddr || u.Port() == "" {
+		return ""
+	}
+	return " --addr " + u.Host
 }

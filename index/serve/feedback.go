@@ -28,12 +28,13 @@ const (
 	feedbackDays    = 30
 	feedbackQueries = 10_000
 	feedbackExpands = 50_000
-	halfLife        = 7 * 24 * time.Hour // after which an event counts half
-	priorsFor       = 10 * time.Minute   // priors are computed anew
-	firstRanks      = 5                  // of GlobHitRateAtK
-	smoothing       = 20                 // handles as good as the mean that are added to each group
-	leastSample     = 50                 // handles returned before there are priors
-	usefulWeight    = 2                  // of an expansion that was called useful, against one that was only made
+	halfLife        = 7 * 24 * time.Hour     // after which an event counts half
+	priorsFor       = 20 * time.Second       // after which priors are computed anew, when they are used
+	priorsWait      = 200 * time.Millisecond // for them, at most
+	firstRanks      = 5                      // of GlobHitRateAtK
+	smoothing       = 20                     // handles as good as the mean that are added to each group
+	leastSample     = 50                     // handles returned before there are priors
+	usefulWeight    = 2                      // of an expansion that was called useful, against one that was only made
 )
 
 // A Feedback remembers which handles were returned and which of them were expanded, to rank better. Paths are
@@ -52,10 +53,11 @@ type Feedback struct {
 	priors map[string]*livePriors
 }
 
-// livePriors are the priors of a repository whose index is open. The writer computes them anew now and then.
+// livePriors are the priors of a repository whose index is open.
 type livePriors struct {
-	now atomic.Pointer[Priors]
-	at  time.Time // of the last computation
+	now     atomic.Pointer[Priors]
+	at      atomic.Int64 // nanoseconds since 1970, of the last computation
+	version atomic.Int64 // grows when they change
 }
 
 const feedbackSchema = `
@@ -143,7 +145,6 @@ func (f *Feedback) write() {
 		select {
 		case first := <-f.events:
 			f.store(first)
-			f.renew(time.Now())
 		case <-f.stop:
 			for len(f.events) > 0 {
 				f.store(<-f.events)
@@ -382,7 +383,7 @@ func (f *Feedback) Priors(ctx context.Context, repo string, now time.Time) (Prio
 }
 
 // prior returns a func that says what is known of a handle at this time, without waiting for the disk. It follows what is recorded
-// within ten minutes. It is nil if f is.
+// within half a minute. It is nil if f is.
 func (f *Feedback) prior(ctx context.Context, repo string) func(nodeType, path string) float64 {
 	if f == nil {
 		return nil
@@ -396,7 +397,8 @@ func (f *Feedback) prior(ctx context.Context, repo string) func(nodeType, path s
 		if err != nil {
 			f.lose()
 		}
-		l = &livePriors{at: now}
+		l = &livePriors{}
+		l.at.Store(now.UnixNano())
 		l.now.Store(&p)
 		f.mu.Lock()
 		if f.priors == nil {
@@ -405,28 +407,57 @@ func (f *Feedback) prior(ctx context.Context, repo string) func(nodeType, path s
 		f.priors[repo] = l
 		f.mu.Unlock()
 	}
-	return func(nodeType, path string) float64 { return l.now.Load().Of(nodeType, path) }
+	return func(nodeType, path string) float64 {
+		f.renew(repo, l, time.Now())
+		return l.now.Load().Of(nodeType, path)
+	}
 }
 
-// renew computes the priors that are too old. Only the writer calls it.
-func (f *Feedback) renew(now time.Time) {
+// version tells apart the answers that different priors lead to.
+func (f *Feedback) version(repo string) int64 {
+	if f == nil {
+		return 0
+	}
 	f.mu.Lock()
-	old := make(map[string]*livePriors)
-	for repo, l := range f.priors {
-		if now.Sub(l.at) >= priorsFor {
-			l.at = now
-			old[repo] = l
-		}
-	}
+	l := f.priors[repo]
 	f.mu.Unlock()
-	for repo, l := range old {
-		p, err := f.computePriors(context.Background(), repo, now)
-		if err != nil {
-			f.lose()
-			continue
-		}
-		l.now.Store(&p)
+	if l == nil {
+		return 0
 	}
+	f.renew(repo, l, time.Now())
+	return l.version.Load()
+}
+
+// renew computes priors that are too old. Who asks meanwhile has the old ones, and so has this answer if the disk is slow.
+func (f *Feedback) renew(repo string, l *livePriors, now time.Time) {
+	before := l.at.Load()
+	if now.UnixNano()-before < int64(priorsFor) || !l.at.CompareAndSwap(before, now.UnixNano()) {
+		return
+	}
+	soon, cancel := context.WithTimeout(context.Background(), priorsWait)
+	defer cancel()
+	p, err := f.computePriors(soon, repo, now)
+	if err != nil {
+		f.lose()
+		return
+	}
+	if !p.same(*l.now.Load()) {
+		l.version.Add(1)
+	}
+	l.now.Store(&p)
+}
+
+// same says whether two priors rank alike: their values fade all the time, by less than shows.
+func (p Priors) same(q Priors) bool {
+	near := func(a, b map[string]float64) bool {
+		for k, v := range a {
+			if w, ok := b[k]; !ok || math.Abs(v-w) > 0.01 {
+				return false
+			}
+		}
+		return len(a) == len(b)
+	}
+	return near(p.Types, q.Types) && near(p.Globs, q.Globs)
 }
 
 // A share is how much of what was returned was expanded.

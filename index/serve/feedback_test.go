@@ -73,7 +73,7 @@ func TestPriors(t *testing.T) {
 	if got := live("function", "src/auth/login.go"); got <= 0 {
 		t.Errorf("an index that is opened is told %f", got)
 	}
-	f.renew(time.Now().Add(30 * 24 * time.Hour))
+	f.renew("/r", f.priors["/r"], time.Now().Add(30*24*time.Hour))
 	if got := live("function", "src/auth/login.go"); got < 0 || got > good/2 {
 		t.Errorf("an index that is open is told %f a month later", got)
 	}
@@ -188,5 +188,63 @@ func BenchmarkRecord(b *testing.B) {
 	}
 	for b.Loop() {
 		f.RecordQuery("/r", "a question", "", list, time.Now())
+	}
+}
+
+// Feedback moves the answers of an index that is open, without another event, and answers that were kept before are others.
+func TestFeedbackMovesTheLiveProcess(t *testing.T) {
+	f := openTest(t, t.TempDir())
+	live := f.prior(t.Context(), "/r")
+	if got := live("function", "src/auth/login.go"); got != 0 {
+		t.Fatalf("before any feedback it is %f", got)
+	}
+	version := f.version("/r")
+	var handles []query.Handle
+	for i := range 80 {
+		kind, path := "function", fmt.Sprintf("src/auth/f%d.go", i)
+		if i%2 == 1 {
+			kind, path = "chunk", fmt.Sprintf("docs/f%d.md", i)
+		}
+		h := handle(fmt.Sprintf("h%024x", i), path, kind)
+		handles = append(handles, h)
+	}
+	f.queried("/r", "login", "", handles)
+	for _, h := range handles {
+		if h.NodeType == "function" {
+			f.expanded("/r", []query.Content{{HandleID: h.ID, FilePath: h.FilePath}})
+		}
+	}
+	if err := f.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if priorsFor > 25*time.Second {
+		t.Errorf("priors hold for %v", priorsFor)
+	}
+	f.priors["/r"].at.Add(-int64(priorsFor))
+	if got := live("function", "src/auth/login.go"); got <= 0 {
+		t.Errorf("after %v it is %f", priorsFor, got)
+	}
+	if f.version("/r") == version {
+		t.Error("answers that were kept are given again")
+	}
+}
+
+func TestWantsText(t *testing.T) {
+	for accept, want := range map[string]bool{
+		"": false, "*/*": false, "application/json": false, "application/json, text/plain": false, "text/plain;version=0.0.4": true,
+		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2": true,
+	} {
+		if got := wantsText(accept); got != want {
+			t.Errorf("wantsText(%q) = %v", accept, got)
+		}
+	}
+}
+
+// The command that a hint gives starts a service where the client looks for it.
+func TestAddrFlag(t *testing.T) {
+	for address, want := range map[string]string{"http://127.0.0.1:3000": "", "http://127.0.0.1:4123": " --addr 127.0.0.1:4123", "http://host": "", ":": ""} {
+		if got := addrFlag(address); got != want {
+			t.Errorf("addrFlag(%q) = %q", address, got)
+		}
 	}
 }

@@ -56,7 +56,9 @@ func mergeResults(local, there query.Result, dirty map[string]bool, q query.Quer
 	// Words that are all in one file here are the better answer than some of them there.
 	out.Relaxed = there.Relaxed && (len(local.Handles) == 0 || local.Relaxed)
 	out.NotIndexed += local.NotIndexed
-	out.Note = q.Note(out.NotIndexed, out.TotalMatches > 0)
+	out.NotRead = query.Languages(out.NotRead, local.NotRead)
+	out.Behind = out.Behind || local.Behind
+	out.Note = q.Note(out.NotIndexed, out.NotRead, out.Behind, out.TotalMatches > 0)
 	return out
 }
 
@@ -95,15 +97,16 @@ func mergePacks(local, there query.Pack, dirty map[string]bool, o rank.PackOptio
 	out.Handles = handles[:min(len(handles), most)]
 	out.TotalMatches = max(there.TotalMatches-dropped, 0) + local.TotalMatches
 	out.Truncated = there.Truncated || local.Truncated || kept+dropped < len(there.Handles)
+	out.NotRead = query.Languages(out.NotRead, local.NotRead)
 	out.Relaxed = there.Relaxed && (len(local.Handles) == 0 || local.Relaxed)
 	out.NotIndexed += local.NotIndexed
 	suggestions := append(slices.Clone(local.ExpandSuggestion), there.ExpandSuggestion...)
-	if kept == 0 || len(local.Handles) > 0 && local.Guidance.Confidence > there.Guidance.Confidence {
+	if kept == 0 { // else the surer of both would be taken for what is likely of both
 		out.Guidance = local.Guidance
 	}
 	settle(&out, suggestions)
 	if len(out.Handles) == 0 {
-		_, _, out.Guidance = rank.Pack(nil, 0, false, o)
+		_, _, out.Guidance = rank.Pack(rank.Question{}, nil, 0, false, o)
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // Limits of what is counted by name.
@@ -86,7 +87,7 @@ func (t *tally) top(n int) []Count {
 	for name, count := range *t {
 		all = append(all, Count{name, count})
 	}
-	slices.SortFunc(all, func(a, b Count) int { return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Name, b.Name)) })
+	order.Sort(all, func(a, b Count) int { return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Name, b.Name)) })
 	return all[:min(n, len(all))]
 }
 
@@ -180,12 +181,18 @@ func (s *Service) showMetrics(c call) (any, error) {
 	return m, nil
 }
 
-// wantsText says whether the first type that a client accepts is that of Prometheus.
+// wantsText says whether a client accepts a type of Prometheus before JSON: the text format may stand behind others that it prefers.
 func wantsText(accept string) bool {
-	first, _, _ := strings.Cut(accept, ",")
-	media, _, _ := strings.Cut(first, ";")
-	media = strings.TrimSpace(media)
-	return media == "text/plain" || media == "application/openmetrics-text"
+	for part := range strings.SplitSeq(accept, ",") {
+		media, _, _ := strings.Cut(part, ";")
+		switch strings.TrimSpace(media) {
+		case "text/plain", "application/openmetrics-text":
+			return true
+		case "application/json":
+			return false
+		}
+	}
+	return false
 }
 
 // prometheus writes the text format 0.0.4.

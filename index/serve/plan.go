@@ -9,6 +9,7 @@ import (
 
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // Limits of a plan.
@@ -27,16 +28,22 @@ type Step struct {
 	Added int    `json:"added"` // handles that the steps before did not give
 }
 
+// A Packer answers with evidence: an index, or several.
+type Packer interface {
+	Evidence(context.Context, query.Query, rank.PackOptions) (query.Pack, error)
+}
+
 // A Planned is a pack with the steps that led to it, if it took more than one.
 type Planned struct {
 	query.Pack
 	Steps []Step `json:"steps,omitempty"`
 }
 
-// evidence makes a pack. With plan true, or nil and a first pack of low confidence, it goes on by itself for at most three queries: any of the
-// words if nothing has all of them, and the definition of the name that the handles suggest most.
-// With plan false only the first of these is done, when there is nothing at all.
-func evidence(ctx context.Context, x Index, in query.EvidenceParams) (Planned, error) {
+// Evidence makes the pack that agents, HTTP and the command line get. If nothing has all words, it asks for any of them. With plan true it goes on by itself, for at most three queries, with
+// the definition of the name that the handles suggest most.
+//
+// The guidance stays that of the question: that a name which was only guessed has a definition says nothing about the answer.
+func Evidence(ctx context.Context, x Packer, in query.EvidenceParams) (Planned, error) {
 	p, plan := in.Params, in.Plan
 	q, o, err := in.Compile()
 	if err != nil {
@@ -47,12 +54,8 @@ func evidence(ctx context.Context, x Index, in query.EvidenceParams) (Planned, e
 		return Planned{}, err
 	}
 	whole := Planned{Pack: first, Steps: []Step{{Query: written(q, p), Added: len(first.Handles)}}}
-	planned := first.Guidance.ConfidenceBand == "low" && !first.Guidance.StopQuerying
-	if plan != nil {
-		planned = *plan
-	}
 	steps := maxSteps
-	if !planned {
+	if plan == nil || !*plan {
 		steps = 1
 		if len(first.Handles) == 0 {
 			steps = 2
@@ -78,9 +81,6 @@ func evidence(ctx context.Context, x Index, in query.EvidenceParams) (Planned, e
 	}
 	if len(whole.Steps) == 1 {
 		whole.Steps = nil
-	}
-	for i := range whole.Handles {
-		whole.Handles[i].Why = nil // costs more tokens than all the rest of a handle
 	}
 	return whole, nil
 }
@@ -175,7 +175,7 @@ func merge(whole *query.Pack, pack query.Pack, o rank.PackOptions) (added int) {
 		}
 	}
 	added = len(all) - len(whole.Handles)
-	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(b.weight, a.weight) })
+	order.Stable(all, func(a, b ranked) int { return cmp.Compare(b.weight, a.weight) })
 	most, perFile := cmp.Or(o.MaxHandles, 8), cmp.Or(o.MaxPerFile, 2)
 	var chosen []query.Evidence
 	count := make(map[string]int)
@@ -185,12 +185,10 @@ func merge(whole *query.Pack, pack query.Pack, o rank.PackOptions) (added int) {
 			count[h.FilePath]++
 		}
 	}
-	suggestions := append(slices.Clone(pack.ExpandSuggestion), whole.ExpandSuggestion...)
-	if pack.Guidance.Confidence > whole.Guidance.Confidence {
+	if len(whole.Handles) == 0 {
 		whole.Guidance = pack.Guidance
-	} else {
-		suggestions = append(slices.Clone(whole.ExpandSuggestion), pack.ExpandSuggestion...)
 	}
+	suggestions := append(slices.Clone(whole.ExpandSuggestion), pack.ExpandSuggestion...)
 	whole.TotalMatches = max(whole.TotalMatches, pack.TotalMatches, len(all))
 	whole.Truncated = whole.Truncated || pack.Truncated || len(chosen) < len(all)
 	whole.NotIndexed = max(whole.NotIndexed, pack.NotIndexed)
@@ -235,8 +233,13 @@ func settle(p *query.Pack, suggestions []string) {
 	p.Guidance.SuggestedExpandCount = min(p.Guidance.SuggestedExpandCount, len(p.Handles))
 }
 
-// fitPack makes p an answer of at most tokens tokens: handles go from the end.
+// fitPack makes p an answer of at most tokens tokens: what scores are made of is left out, since it costs more than all the rest of a handle,
+// and then handles go from the end.
 func fitPack(p *Planned, tokens int) {
+	p.Handles = slices.Clone(p.Handles) // a cache may have them
+	for i := range p.Handles {
+		p.Handles[i].Why = nil
+	}
 	for tokensOf(len(encode(p))) > tokens && len(p.Handles) > 1 {
 		p.Handles = p.Handles[:len(p.Handles)-1]
 		p.Truncated = true

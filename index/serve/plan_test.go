@@ -33,28 +33,30 @@ func TestPlan(t *testing.T) {
 	}{
 		{name: "a good pack is enough", ask: query.Params{Pattern: "pool"}, packs: []query.Pack{pack("high", true, "a:poolGet")},
 			asked: "pool", handles: "a:poolGet", band: "high"},
-		{name: "a poor pack is followed by the name that it suggests", ask: query.Params{Pattern: "wait pool"},
+		{name: "a poor pack is followed by the name that it suggests, and stays poor", ask: query.Params{Pattern: "wait pool"}, plan: &yes,
 			packs: []query.Pack{pack("low", false, "a:get", "b:acquireSlot"), pack("high", true, "c:acquireSlot")},
-			asked: "wait pool | acquireSlot", handles: "a:get c:acquireSlot b:acquireSlot", band: "high"},
+			asked: "wait pool | acquireSlot", handles: "a:get c:acquireSlot b:acquireSlot", band: "low"},
 		{name: "names that were asked for are not followed", ask: query.Params{Pattern: "acquireSlot"},
 			packs: []query.Pack{pack("low", false, "a:acquireSlot", "b:Slot")}, asked: "acquireSlot", handles: "a:acquireSlot b:Slot", band: "low"},
-		{name: "no more than three", ask: query.Params{Pattern: "x y"},
+		{name: "no more than three", ask: query.Params{Pattern: "x y"}, plan: &yes,
 			packs: []query.Pack{pack("low", false, "a:firstName", "b:other"), pack("low", false, "c:secondName", "d:thirdName"), pack("low", false, "e:more", "f:again"), pack("low", false, "g:never")},
 			asked: "x y | firstName | secondName", handles: "a:firstName e:more c:secondName f:again b:other d:thirdName", band: "low"},
-		{name: "a step that adds little is the last", ask: query.Params{Pattern: "x y"},
+		{name: "a step that adds little is the last", ask: query.Params{Pattern: "x y"}, plan: &yes,
 			packs: []query.Pack{pack("low", false, "a:firstName", "b:other"), pack("low", false, "c:secondName", "a:firstName"), pack("low", false, "e:more")},
 			asked: "x y | firstName", handles: "a:firstName c:secondName b:other", band: "low"},
 		{name: "without a plan only nothing is followed", ask: query.Params{Pattern: "x y"}, plan: &no,
 			packs: []query.Pack{pack("low", false), pack("low", false, "a:firstName", "b:secondName")}, asked: "x y | x y", handles: "a:firstName b:secondName", band: "low"},
+		{name: "nobody asked for a plan", ask: query.Params{Pattern: "wait pool"},
+			packs: []query.Pack{pack("low", false, "a:get", "b:acquireSlot"), pack("high", true, "c:acquireSlot")}, asked: "wait pool", handles: "a:get b:acquireSlot", band: "low"},
 		{name: "without a plan a poor pack stays", ask: query.Params{Pattern: "x y"}, plan: &no,
 			packs: []query.Pack{pack("low", false, "a:firstName", "b:secondName")}, asked: "x y", handles: "a:firstName b:secondName", band: "low"},
 		{name: "one word has no other words", ask: query.Params{Pattern: "x"}, plan: &yes, packs: []query.Pack{pack("low", false)}, asked: "x", band: "low"},
 		{name: "a plan goes on after a fair pack", ask: query.Params{Pattern: "x"}, plan: &yes,
-			packs: []query.Pack{pack("medium", false, "a:firstName", "b:other"), pack("high", true, "c:firstName")}, asked: "x | firstName", handles: "a:firstName c:firstName b:other", band: "high"},
+			packs: []query.Pack{pack("medium", false, "a:firstName", "b:other"), pack("high", true, "c:firstName")}, asked: "x | firstName", handles: "a:firstName c:firstName b:other", band: "medium"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := &fake{packs: test.packs}
-			got, err := evidence(t.Context(), f, query.EvidenceParams{Params: test.ask, Plan: test.plan})
+			got, err := Evidence(t.Context(), f, query.EvidenceParams{Params: test.ask, Plan: test.plan})
 			if err != nil {
 				t.Fatal(err)
 			}

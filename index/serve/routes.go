@@ -18,15 +18,16 @@ import (
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/packed"
 )
 
 // openapi describes the service. The test writes it from the routes: go test ./index/serve -update
 //
-//go:embed openapi.json
-var openapi string
+//go:embed openapi.json.gz
+var openapi []byte
 
 // Document is the OpenAPI 3.1 description of the service, as JSON.
-func Document() string { return openapi }
+var Document = packed.Text(openapi)
 
 // A QueryRequest is the body of POST /query.
 type QueryRequest struct {
@@ -48,7 +49,7 @@ type EvidenceRequest struct {
 type PackConfig struct {
 	MaxHandles int   `json:"max_handles,omitempty" jsonschema:"1 to 64, default 8"`
 	MaxPerFile int   `json:"max_per_file,omitempty" jsonschema:"1 to 8, default 2"`
-	Plan       *bool `json:"plan,omitempty" jsonschema:"whether the service refines the query by itself; default: when confidence is low"`
+	Plan       *bool `json:"plan,omitempty" jsonschema:"let the service add the definitions of names that it found; default false"`
 }
 
 // A route is one operation: what the handler and openapi.json are both made from.

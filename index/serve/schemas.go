@@ -50,7 +50,7 @@ func tools() []*mcp.Tool {
 				`,"limit":{"type":"integer","minimum":1,"maximum":200,"description":"default 16"},"expand_budget":{"type":"integer","minimum":0,"description":"tokens of content to include"},"max_tokens":{"type":"integer","minimum":1,"description":"of the answer"}}}`,
 			answer+`"handles":`+list+`,"ref_handles":`+list+`,"total_tokens":`+whole+`,"total_matches":`+whole+`,"truncated":{"type":"boolean"},`+wrong+`}}`, false),
 		tool("canopy_evidence_pack", "Start here: compact ranked evidence without text, and guidance whether to expand or to refine. Search parameters as in canopy_query.",
-			open+path+`,`+plain+`,"max_handles":{"type":"integer","minimum":1,"maximum":64,"description":"default 8"},"max_per_file":{"type":"integer","minimum":1,"maximum":8,"description":"default 2"},"plan":{"type":"boolean","description":"let the server refine by itself; default: when confidence is low"},`+tokens+`}}`,
+			open+path+`,`+plain+`,"max_handles":{"type":"integer","minimum":1,"maximum":64,"description":"default 8"},"max_per_file":{"type":"integer","minimum":1,"maximum":8,"description":"default 2"},"plan":{"type":"boolean","description":"let the server add the definitions of names that it found; default false"},`+tokens+`}}`,
 			answer+`"handles":`+list+`,"files":`+list+`,"expand_suggestion":{"type":"array","items":{"type":"string"}},"guidance":{"type":"object"},`+wrong+`}}`, false),
 		tool("canopy_expand", "Text of handles, as it is in the files now.",
 			open+path+`,"handle_ids":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":200},`+tokens+`},"required":["handle_ids"]}`,

@@ -15,6 +15,7 @@ func TestReadmeAdvice(t *testing.T) {
 		"a pack is where to begin":                          "1. `canopy_evidence_pack(",
 		"a good pack is expanded":                           "`expand_then_answer`: expand the first `suggested_expand_count` ids of `expand_suggestion`, then answer.",
 		"a poor one is refined once":                        "`refine_query`: ask once more, narrower (a symbol, a glob, rarer words), then expand.",
+		"another search comes after the refined one":        "Only if that finds nothing of use either, search another way (find, grep, rg).",
 		"repetition ends the search":                        "Stop when a new pack repeats the files of the last.",
 		"text that is there is not expanded again":          "Do not expand ids listed in `expanded_handle_ids`.",
 		"indexing by hand is not needed":                    "Nothing has to be indexed first.",

@@ -2,18 +2,19 @@
 // service for several repositories ([Service]), and a [Client] that asks such a service and adds what is not committed yet.
 //
 //   - Names of tools, endpoints, fields and error codes are those that agents of canopy know, the documented spellings
-//     and the historical ones. What is unknown is refused with the name that was probably meant; nothing is passed over.
+//     and the historical ones. An unknown name is refused with the one that was probably meant; nothing is passed over.
 //   - Every error is {code, message, hint}; see [Problem]. The tools give it as a result with isError, HTTP with
 //     the status of one table.
 //   - Directories outside the allowed roots are refused, after links are followed. The service takes git
 //     repositories only and, without a key, only those that belong to its own user.
-//   - Without a key the service listens on loopback only. What arrives on loopback has a loopback name, or one that
+//   - Without a key the service listens on loopback only. A request on loopback has a loopback name, or one that
 //     the service was configured with, as its Host, and no web page of another origin is answered. On a machine with several users that is not enough: every local user can connect. Set a key there.
 //   - A handle's generation is the index's, which begins at a random number: no restart and no rebuild makes an old one valid.
 //   - Limits: bodies of 2 MiB, answers of MaxTokens tokens, 64 requests at once, 256 repositories, 2 reindexes at once.
 //
 // A repository that nobody asked to index is answered for all the same, from what promises most; the answer says how many files it does
-// not cover. An evidence pack of low confidence is refined by at most two more queries, see [Planned].
+// not cover. The confidence of an evidence pack is that of the question; with plan,
+// definitions of names that it suggests are added, see [Evidence].
 //
 // It stores what it has to remember below a state directory: index-service.json and index-service/feedback.db. Nothing
 // is written to a repository.

@@ -224,7 +224,7 @@ func (s *Service) seen(at shard, generation uint64) {
 // whether it is whole.
 func cachedAnswer[T any](ctx context.Context, s *Service, at shard, request string, make func() (answer T, generation uint64, whole bool, err error)) (T, error) {
 	var none T
-	request += "\x00" + at.CommitSHA
+	request = fmt.Sprint(request, "\x00", at.CommitSHA, "\x00", s.feedback.version(at.RepoRoot))
 	generation, err := at.Index.Generation(ctx)
 	if err != nil {
 		return none, err
@@ -299,7 +299,7 @@ func (s *Service) evidence(ctx context.Context, body []byte) (any, error) {
 	// What was expanded lately comes last in a pack, so an answer holds until the next expansion.
 	request := fmt.Sprint("evidence ", at.answers.expansions.Load(), string(encode(in.EvidenceParams)))
 	p, err := cachedAnswer(ctx, s, at, request, func() (Planned, uint64, bool, error) {
-		p, err := evidence(ctx, at.Index, in.EvidenceParams)
+		p, err := Evidence(ctx, at.Index, in.EvidenceParams)
 		for i := range p.Handles {
 			h := &p.Handles[i]
 			h.Source, h.CommitSHA, h.Generation = "service", at.CommitSHA, p.Generation

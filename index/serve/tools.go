@@ -163,7 +163,7 @@ func (t *Tools) evidence(ctx context.Context, arguments json.RawMessage, progres
 		return "", nil, err
 	}
 	defer end()
-	p, err := evidence(ctx, x, in.EvidenceParams)
+	p, err := Evidence(ctx, x, in.EvidenceParams)
 	if err != nil {
 		return "", nil, err
 	}

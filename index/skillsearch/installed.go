@@ -88,7 +88,7 @@ func fromRecord(system fs.FS, r *roots.Record) Skill {
 func readDir(fsys fs.FS, dir string) Skill {
 	var k Skill
 	if src, size := readHead(fsys, path.Join(dir, skill.FileName)); src != nil {
-		if d, err := skill.Read(src); err == nil {
+		if d, err := skill.ReadWith(src, skill.SidecarIn(fsys, dir)); err == nil {
 			k = fromDocument(d, src, size)
 		}
 	}

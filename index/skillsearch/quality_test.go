@@ -28,8 +28,9 @@ type measures struct {
 	Asks    int     `json:"asks"`
 	First   float64 `json:"recall_at_1"`
 	Third   float64 `json:"recall_at_3"`
-	MRR     float64 `json:"mrr"`     // of the first 20
-	Refused float64 `json:"refused"` // share that got "no good match"
+	Offered float64 `json:"recall_at_3_offered"` // of those without "no good match"
+	MRR     float64 `json:"mrr"`                 // of the first 20
+	Refused float64 `json:"refused"`             // share that got "no good match"
 }
 
 func measure(tb testing.TB, search func(ask) Answer, asks []ask, misses bool) measures {
@@ -45,6 +46,9 @@ func measure(tb testing.TB, search func(ask) Answer, asks []ask, misses bool) me
 		}
 		if at >= 0 && at < 3 {
 			m.Third++
+			if !a.NoGoodMatch {
+				m.Offered++
+			}
 		}
 		if at >= 0 {
 			m.MRR += 1 / float64(at+1)
@@ -58,7 +62,7 @@ func measure(tb testing.TB, search func(ask) Answer, asks []ask, misses bool) me
 		}
 	}
 	n := float64(max(m.Asks, 1))
-	m.First, m.Third, m.MRR, m.Refused = round(m.First/n), round(m.Third/n), round(m.MRR/n), round(m.Refused/n)
+	m.First, m.Third, m.Offered, m.MRR, m.Refused = round(m.First/n), round(m.Third/n), round(m.Offered/n), round(m.MRR/n), round(m.Refused/n)
 	return m
 }
 
@@ -256,6 +260,9 @@ func TestQuality(t *testing.T) {
 
 	if r := got.Sets["trigger"].Third; r < 0.9 {
 		t.Errorf("recall@3 of trigger sentences is %v, want 0.9", r)
+	}
+	if r := got.Sets["task"].Offered; r < 0.9 {
+		t.Errorf("recall@3 of tasks, after the flag, is %v, want 0.9", r)
 	}
 	if f := got.FalseOffers["none"]; f > 0.05 {
 		t.Errorf("%v of the tasks that no skill is for got one, want at most 0.05", f)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // tuned holds what was chosen by measuring on the tuning half of the tasks; see TestQuality.
@@ -82,7 +83,7 @@ func (s *Searcher) Search(task string, c Context) Answer {
 		a.NoGoodMatch, a.Note = true, "no skill has a word of the task"
 		return a
 	}
-	slices.SortFunc(scores, func(x, y scored) int {
+	order.Sort(scores, func(x, y scored) int {
 		return cmp.Or(cmp.Compare(y.value, x.value), cmp.Compare(s.skills[x.doc].Name, s.skills[y.doc].Name), cmp.Compare(x.doc, y.doc))
 	})
 	a.Gap = 1
@@ -520,10 +521,10 @@ func rounded(f float64) float64 { return math.Round(f*1000) / 1000 }
 // have a skill, and offers more for those that have none.
 const goodMatch = 0.55
 
-// confidence is the probability that the best of scores is right. The numbers were fitted to the tuning half of the tasks.
+// confidence is the probability that one of the first three is right. The numbers were fitted to the tuning half of the tasks.
 func (s *Searcher) confidence(q *question, best scored) float64 {
 	share, covered := s.covers(q, best)
-	return 1 / (1 + math.Exp(8.08-4.43*share-2.84*math.Log(1+best.value)-1.27*covered))
+	return 1 / (1 + math.Exp(8.44-2.17*share-3.66*math.Log(1+best.value)-2.03*covered))
 }
 
 // covers returns the share that a document has of the score of one that is made of all that is asked for, and the
@@ -547,7 +548,7 @@ func (s *Searcher) covers(q *question, d scored) (share, covered float64) {
 			}
 		}
 	}
-	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.rare, a.rare) })
+	order.Stable(parts, func(a, b part) int { return cmp.Compare(b.rare, a.rare) })
 	rare, have := 0.0, 0.0
 	for _, p := range parts[:min(3, len(parts))] {
 		rare += p.rare

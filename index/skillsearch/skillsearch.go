@@ -6,10 +6,10 @@
 //     more than the first, the last counts against the skill.
 //   - Terms are those of index/rank. A word that no skill has is read as the nearest one that a skill has, if it is a slip of
 //     the fingers away; a list of words that mean the same (aliases.txt) is part of the package.
-//   - What skills say is text of strangers. It is data: of each skill at most MaxDescription bytes of description,
+//   - The text of a skill was written by strangers and is data: of each skill at most MaxDescription bytes of description,
 //     MaxBody bytes of body and MaxNames tags, headings, files and tools are read; answers hold single lines without control or
 //     invisible characters, descriptions of at most 120 bytes.
-//   - What is known of a skill besides its text moves it by a few percent only: it decides among equals.
+//   - Facts about a skill besides its text move it by a few percent only: they decide among equals.
 //
 // The measure of quality is a test with held-back tasks; its results are in testdata/results.json.
 package skillsearch
@@ -94,7 +94,7 @@ type Match struct {
 type Answer struct {
 	Skills      []Match `json:"skills"` // best first; never nil
 	NoGoodMatch bool    `json:"no_good_match"`
-	Confidence  float64 `json:"confidence"` // that the first is right, between 0 and 1
+	Confidence  float64 `json:"confidence"` // that one of the first three is right, between 0 and 1
 	Gap         float64 `json:"gap"`        // how far the first is before the second, as a share of its score; 1 if there is one only
 	Total       int     `json:"total"`      // skills with a word of the task
 	Note        string  `json:"note,omitempty"`

@@ -3,11 +3,11 @@ package skillsearch
 import (
 	"cmp"
 	_ "embed"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/skl-project/skl/index/rank"
+	"github.com/skl-project/skl/spec/order"
 )
 
 //go:embed aliases.txt
@@ -39,7 +39,7 @@ var aliases = sync.OnceValue(func() *vocabulary {
 		v.groups = append(v.groups, group)
 	}
 	for _, uses := range v.starts {
-		slices.SortStableFunc(uses, func(a, b use) int { return cmp.Compare(len(v.phrase(b)), len(v.phrase(a))) })
+		order.Stable(uses, func(a, b use) int { return cmp.Compare(len(v.phrase(b)), len(v.phrase(a))) })
 	}
 	return v
 })

@@ -2,8 +2,8 @@
 //
 //   - No text is kept: the files are the text. Terms are those of index/rank, in a contentless FTS5 table whose rowid
 //     names a piece (see [Row]); an outline and the references of a file are one blob each.
-//   - What a file holds never changes under its number: a file that is indexed again gets a new one. So what was read
-//     under a number can be kept.
+//   - The content under a file's number never changes: a file that is indexed again gets a new one. So content that was
+//     read under a number can be kept.
 //   - A View is one state of the index. Readers never wait for the writer, and several processes may use one store.
 //   - A store that is damaged, or of another format, is emptied and built anew; it is a cache. Damage is noticed by the checks
 //     of SQLite, by checksums of blobs, and by rows that name no piece.
@@ -39,7 +39,7 @@ import (
 
 // Format is the number of the format, of which the terms of index/rank and the nodes of index/chunk are a part. A store of another
 // format is built anew.
-const Format = 4 // 4: without files that hold secrets
+const Format = 5 // 5: with definitions of more languages
 
 // applicationID marks our databases for file(1): "skli".
 const applicationID = 0x736b6c69

@@ -253,6 +253,25 @@ func (v *View) Rows(term string) ([]Row, error) {
 // Prefixed returns the pieces that have a term which begins with prefix, in order.
 func (v *View) Prefixed(prefix string) ([]Row, error) { return v.match(quote(prefix) + " *") }
 
+// Terms returns the terms that begin with prefix, which has only letters, digits and underscores, in order, at most limit.
+func (v *View) Terms(prefix string, limit int) (list []string, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	rows, err := v.tx.Query("SELECT term FROM vocabulary WHERE term >= ? AND term < ? LIMIT ?", prefix, prefix+"\xff", limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var term string
+		if err := rows.Scan(&term); err != nil {
+			return nil, err
+		}
+		list = append(list, term)
+	}
+	return list, rows.Err()
+}
+
 // quote makes a string of the query language of FTS5.
 func quote(term string) string { return `"` + strings.ReplaceAll(term, `"`, `""`) + `"` }
 

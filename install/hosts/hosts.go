@@ -20,6 +20,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/skl-project/skl/spec/order"
 	"github.com/skl-project/skl/spec/spell"
 )
 
@@ -98,7 +99,40 @@ var table = sync.OnceValue(func() []Host { return parseTable(text) })
 // The caller must not change what the hosts point to.
 func All() []Host { return slices.Clone(table()) }
 
+// Configuration returns the files and directories, below a project or a home, by which the known hosts are configured or in which
+// they look for skills. Of a directory with a dot all belongs to its host, unless hosts share it or the project has it for other
+// things too; directories without a dot are left out, since any project may call its own so.
+func Configuration() []string {
+	var out []string
+	for _, h := range table() {
+		for _, p := range slices.Concat(h.ProjectReads, h.Evidence, h.UserReads, h.Detect) {
+			if _, byDefault, ok := strings.Cut(p, ":-"); ok {
+				p = strings.Replace(byDefault, "}", "", 1)
+			}
+			p = strings.TrimPrefix(p, "~/")
+			top, rest, _ := strings.Cut(p, "/")
+			switch {
+			case top == "" || top[0] == '$' || top == ".local":
+				continue
+			case top == ".config":
+				p = top + "/" + strings.Split(rest, "/")[0]
+			case top == ".github" || top == ".agents":
+			case top[0] == '.':
+				p = top
+			case rest != "" || p == "skills":
+				continue
+			}
+			if !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
 // Find returns the host with that id.
+//
+//go:noinline
 func Find(id string) (Host, bool) {
 	for _, h := range table() {
 		if h.ID == id {
@@ -134,7 +168,7 @@ func Suggest(id string) []string {
 		}
 		guesses = append(guesses, guess{h.ID, cost})
 	}
-	slices.SortStableFunc(guesses, func(a, b guess) int { return a.cost - b.cost })
+	order.Stable(guesses, func(a, b guess) int { return a.cost - b.cost })
 	var ids []string
 	for _, g := range guesses[:min(len(guesses), 5)] {
 		ids = append(ids, g.id)

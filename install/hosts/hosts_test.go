@@ -62,6 +62,32 @@ func TestTable(t *testing.T) {
 
 // The collected table of hosts is wider than what was measured: where it names
 // a directory to write, ours does too.
+// Every directory with a dot in which an agent looks for its skills, and every file that shows that it is used, is among its
+// configuration.
+func TestConfiguration(t *testing.T) {
+	got := Configuration()
+	for _, h := range All() {
+		for _, p := range append(slices.Clone(h.ProjectReads), h.Evidence...) {
+			if strings.Contains(p, "/") && p[0] != '.' || p == "skills" {
+				continue
+			}
+			if !slices.ContainsFunc(got, func(c string) bool { return p == c || strings.HasPrefix(p, c+"/") }) {
+				t.Errorf("%s: %s is not among %q", h.ID, p, got)
+			}
+		}
+	}
+	for _, want := range []string{".opencode", "opencode.jsonc", ".corteza", ".factory", ".github/skills", ".agents/skills", ".config/goose", ".codeium", ".vibe"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s is not there", want)
+		}
+	}
+	for _, open := range []string{"", ".", ".github", ".agents", ".config", ".local", "data", "skills"} {
+		if slices.Contains(got, open) {
+			t.Errorf("%q is there", open)
+		}
+	}
+}
+
 func TestTableAgreesWithCollectedFacts(t *testing.T) {
 	f, err := os.Open(filepath.Join("..", "..", "..", "shared", "data", "agent-hosts.csv"))
 	if err != nil {

@@ -17,15 +17,19 @@ type Setting struct {
 }
 
 // KeepFrom returns the setting that keeps the skill in dir, an absolute path, from h's model. Each was seen to work in the host that it
-// is for; ok is false where none is known. Claude Code's leaves the command /NAME to people, the others take the skill away.
-func (h Host) KeepFrom(name, dir string) (s Setting, ok bool) {
+// is for; ok is false where none is known. With people, Claude Code's leaves the command /NAME to them; the others take the skill away.
+func (h Host) KeepFrom(name, dir string, people bool) (s Setting, ok bool) {
 	quoted, err := json.Marshal(name)
 	if err != nil {
 		return Setting{}, false
 	}
 	switch h.ID {
 	case "claude-code":
-		return Setting{".claude/settings.json", `{"skillOverrides": {` + string(quoted) + `: "user-invocable-only"}}`}, true
+		mode := "off"
+		if people {
+			mode = "user-invocable-only"
+		}
+		return Setting{".claude/settings.json", `{"skillOverrides": {` + string(quoted) + `: "` + mode + `"}}`}, true
 	case "codex":
 		file, err := json.Marshal(path.Join(filepath.ToSlash(dir), "SKILL.md"))
 		return Setting{"~/.codex/config.toml", "[[skills.config]]\npath = " + string(file) + "\nenabled = false"}, err == nil

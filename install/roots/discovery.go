@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // A discovery is one search over all roots.
@@ -212,7 +214,7 @@ func (d *discovery) describe() []*Record {
 	for _, r := range d.records {
 		d.describeOne(r)
 	}
-	slices.SortFunc(d.records, func(a, b *Record) int {
+	order.Sort(d.records, func(a, b *Record) int {
 		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.first.index, b.first.index), cmp.Compare(a.Path, b.Path))
 	})
 	return d.records
@@ -225,9 +227,20 @@ func (d *discovery) describeOne(r *Record) {
 	if r.Name == "" || r.isSkip {
 		r.Name = dir
 	}
-	r.key = nameKey(r.Name)
+	r.key = skill.NameKey(r.Name)
+	r.ModelInvocation, r.Tools = f.invocation, f.tools
+	if r.ModelInvocation == string(skill.Auto) {
+		r.ModelInvocation = ""
+	}
+	if f.effects != "" {
+		r.SideEffects = strings.Split(f.effects, ",")
+	}
+	needs := f.needs()
+	for _, d := range needs {
+		r.LibraryDepends = append(r.LibraryDepends, d.String())
+	}
 	r.Description, r.Version, r.Format, r.Digest, r.GeneratedFrom = f.description, f.version, f.format, f.tree, f.generatedFrom
-	r.Root, r.Scope, r.Priority, r.Trust = p.ID, p.Scope, p.Priority, weaker(p.TrustCeiling, f.trust)
+	r.Root, r.Scope, r.Priority = p.ID, p.Scope, p.Priority
 	r.Shadows, r.Hosts = []string{}, []HostUse{}
 	if p.Scope != ScopeSystem {
 		r.Path = filepath.Join(p.Path, filepath.FromSlash(own.rel))
@@ -238,11 +251,14 @@ func (d *discovery) describeOne(r *Record) {
 	}
 	if receipt, ok := f.receipt(); ok {
 		r.Source, r.Version = f.source, cmp.Or(f.receiptVersion, f.version)
-		r.Signature = d.signature(r.Name, receipt)
+		if r.Signature = d.signature(r.Name, receipt); !r.pinned() && r.Signature.State == "verified" {
+			r.Signature.State = "skipped" // it was edited, and others' files are not these
+		}
 	}
+	r.level()
 	r.Warnings = append(append([]Warning{}, f.notes...), r.Warnings...)
 	r.judge(dir)
-	if needs := f.needs(); r.State == "" && d.cfg.Gate != nil && len(needs) > 0 {
+	if r.State == "" && d.cfg.Gate != nil && len(needs) > 0 {
 		if why := d.cfg.Gate(needs, r.Path); why != "" {
 			r.State = Gated
 			r.warn("W_GATED", why)
@@ -295,9 +311,35 @@ func (d *discovery) signature(name string, receipt Receipt) *Signature {
 	return &Signature{State: "skipped", Signer: strings.TrimSpace(cmp.Or(receipt.Signer.Identity, receipt.Signer.Key))}
 }
 
-// weaker returns the lower of two levels of trust. A level that is not
+// level computes the trust in r: what its place gives, less for files that were changed since they were installed, more for a
+// release that somebody stands for whom this machine verified, and never more than the skill itself claims.
+func (r *Record) level() {
+	r.Trust = r.place.TrustCeiling
+	switch receipt, installed := r.found.receipt(); {
+	case r.Trust == ScopeManaged:
+	case installed && receipt.Tree != "" && !r.pinned():
+		r.Trust, r.TrustReason = "local", "its files differ from what was installed"
+	case r.throughLink && !installed:
+		r.Trust, r.TrustReason = "local", "it is a link to a folder"
+	case installed && r.Signature != nil && r.Signature.Stands != "":
+		r.Trust, r.TrustReason = Raised(r.Trust, r.Signature.Stands)
+	}
+	if lower := Lower(r.Trust, r.found.trust); lower != r.Trust {
+		r.Trust, r.TrustReason = lower, "it claims no more (trust: "+lower+")"
+	}
+}
+
+// Raised is the level of a release for which somebody stands, who is named by stands, at a place that gives level, and why it is not that.
+func Raised(level, stands string) (raised, why string) {
+	if stands == "" || Lower(ScopePackage, level) == ScopePackage {
+		return level, ""
+	}
+	return ScopePackage, stands
+}
+
+// Lower returns the lower of two levels of trust. A level that is not
 // declared caps nothing.
-func weaker(ceiling, declared string) string {
+func Lower(ceiling, declared string) string {
 	levels := []string{"local", ScopeProject, ScopeUser, ScopePackage, ScopeManaged}
 	if i := slices.Index(levels, declared); i >= 0 && i < slices.Index(levels, ceiling) {
 		return declared

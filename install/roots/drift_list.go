@@ -2,6 +2,8 @@ package roots
 
 // List says the drift one path a line: "changed SKILL.md", "added notes.txt". It is
 // nil if there is none.
+//
+//go:noinline
 func (d Drift) List() []string {
 	var out []string
 	for _, part := range []struct {

@@ -95,6 +95,16 @@ func expand(cfg Config) []*place {
 	return r.places
 }
 
+// Paths are the roots that are searched, also those that are not there.
+func (c Config) Paths() []string {
+	c.System = nil
+	var out []string
+	for _, p := range expand(c) {
+		out = append(out, p.Path)
+	}
+	return out
+}
+
 // addProject adds the roots of the working directory, then those of each
 // parent up to the project's top.
 func (r *roster) addProject() {

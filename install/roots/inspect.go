@@ -30,6 +30,9 @@ type finding struct {
 	name, description, version, format string // of SKILL.md; name is "" if it has none
 	trust                              string // as SKILL.md declares it; "" if it does not
 	withheld                           string // "true" if agents that know the switch keep it from the model
+	invocation                         string // who may start it: a skill.Invocation; "" if it cannot be read
+	effects                            string // side effects that it declares, with commas between; "" if it declares none, not even "none"
+	tools                              string // its limit on tools, in words; "" if it sets none
 	libraries                          string // packages that it needs, one a line: name, range and ecosystem, with tabs between
 	gates                              string // limits that it sets, one a line: what it is called, and the keys of hosts that say the same, after tabs
 	state                              string // Invalid, Unsupported or Gated; "" if it can be used
@@ -53,6 +56,7 @@ func (f *finding) fields() []*string {
 		&f.name, &f.description, &f.version, &f.format, &f.trust, &f.state, &f.code, &f.problem, &f.tree,
 		&f.receiptTree, &f.receiptVersion, &f.source, &f.url, &f.commit, &f.manifest,
 		&f.issuer, &f.identity, &f.repository, &f.signerRef, &f.runner, &f.key, &f.copyOf, &f.front, &f.withheld, &f.gates, &f.libraries,
+		&f.invocation, &f.effects, &f.tools,
 	}
 }
 
@@ -110,7 +114,7 @@ func readReceipt(path string) (Receipt, stamp, error) {
 		err = badReceipt("it is that of %q", diag.Printable(r.Name))
 	}
 	if e, ok := diag.Own(err); ok {
-		return Receipt{}, at.stamp, e.At(diag.Position{File: path})
+		return Receipt{}, at.stamp, e.At(diag.Position{File: path}).Hint("skl install --force replaces it, after a backup").Hint("or restore it from version control")
 	}
 	return r, at.stamp, nil
 }
@@ -150,7 +154,7 @@ func Receipts(root string) ([]Receipt, []error) {
 func checkState(dir string) error {
 	st, err := statPath(dir)
 	if err == nil && st.kind != directory {
-		return badReceipt("%s is not a directory", dir).At(diag.Position{File: dir})
+		return badReceipt("%s is not a directory", dir).At(diag.Position{File: dir}).Hint("move %s away, then skl install", dir)
 	}
 	return err
 }
@@ -181,7 +185,7 @@ func inspect(s *scanner, root, rel, dir string) cached {
 		}
 	}
 	c.tree = string(found.tree())
-	c.read(found.head)
+	c.read(found.head, found.sidecar)
 	c.takePolicy(dir)
 	c.nested = found.nested()
 	if e, ok := errors.AsType[*diag.Error](found.refusal); ok {
@@ -204,9 +208,18 @@ func glance(dir string) (f finding) {
 		return f
 	}
 	var all finding
-	all.read(head(data))
+	all.read(head(data), nil)
 	f.name, f.front, f.withheld = all.name, all.front, all.withheld
 	return f
+}
+
+// sidecarOf reads the SKILL.json of the skill in dir, nil if there is none.
+func sidecarOf(dir string) []byte {
+	data, _, err := readFile(filepath.Join(dir, skill.SidecarName), nil)
+	if err != nil {
+		return nil
+	}
+	return data
 }
 
 // unscanned fills in what is known of a skill whose files could not all be read.
@@ -216,7 +229,7 @@ func (f *finding) unscanned(dir string, err error) {
 		f.fail(Invalid, headErr)
 		return
 	}
-	f.read(head(data))
+	f.read(head(data), sidecarOf(dir))
 	if errors.Is(err, errTooLarge) {
 		f.notes = append(f.notes, Warning{"W_TRUNCATED", "it is larger than a skill may be, so it has no digest"})
 		return
@@ -225,9 +238,13 @@ func (f *finding) unscanned(dir string, err error) {
 }
 
 // read takes what the listing shows out of the start of SKILL.md.
-func (f *finding) read(head []byte) {
+// Agents read no SKILL.json, so what they make of the skill is in SKILL.md alone.
+func (f *finding) read(head, sidecar []byte) {
 	doc, err := skill.Read(head)
 	f.front = skill.Front(head, doc)
+	if sidecar != nil {
+		doc, err = skill.ReadWith(head, sidecar)
+	}
 	if err != nil {
 		f.fail(Invalid, err)
 		return
@@ -239,7 +256,9 @@ func (f *finding) read(head []byte) {
 	for _, g := range doc.Gates() {
 		f.gates += strings.Join(append([]string{g.Key}, g.By...), "\t") + "\n"
 	}
+	f.invocation = string(doc.Invocation)
 	if doc.V1 != nil {
+		f.effects, f.tools = strings.Join(doc.V1.SideEffects, ","), doc.V1.Tools.Words()
 		for _, d := range doc.V1.LibraryDepends {
 			f.libraries += d.Name + "\t" + d.Version + "\t" + d.Ecosystem + "\n"
 		}
@@ -327,7 +346,7 @@ func readFS(fsys fs.FS, name string) finding {
 		}
 		rel := strings.TrimPrefix(p, name+"/")
 		if rel == skillFile {
-			f.read(head(data))
+			f.read(head(data), skill.SidecarIn(fsys, name))
 		}
 		entries = append(entries, bundle.Entry{Path: rel, Kind: bundle.Plain, SHA256: sha256.Sum256(data)})
 		return nil

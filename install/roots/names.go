@@ -4,11 +4,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/skl-project/skl/spec/skill"
 	"golang.org/x/text/unicode/norm"
 )
-
-func nameKey(name string) string { return skill.NameKey(name) }
 
 // isBuiltin reports whether a host has a command of that name of its own.
 func isBuiltin(key string) bool {

@@ -36,6 +36,7 @@ type Receipt struct {
 	Version       string
 	Source        string // git, oci, registry, embedded, wellknown, marketplace, local, npm, go, r, pypi
 	URL           string
+	Of            string     // namespace/name on a registry, "" if it is not from one
 	Commit        ref.Commit // of a git repository, or
 	Manifest      ref.Digest // of the OCI manifest
 	Signer        *lock.Signer
@@ -55,6 +56,8 @@ type File struct {
 }
 
 // ReceiptPath returns where the receipt of the skill in root/name is.
+//
+//go:noinline
 func ReceiptPath(root, name string) string {
 	return filepath.Join(root, stateDir, name+".json")
 }
@@ -98,6 +101,7 @@ type receiptJSON struct {
 	Version       string              `json:"version,omitempty"`
 	Source        string              `json:"source,omitempty"`
 	URL           string              `json:"url,omitempty"`
+	Of            string              `json:"of,omitempty"`
 	Commit        ref.Commit          `json:"commit,omitempty"`
 	Manifest      ref.Digest          `json:"manifest,omitempty"`
 	Signer        *signerJSON         `json:"signer,omitempty"`
@@ -109,6 +113,7 @@ type receiptJSON struct {
 
 // signerJSON has the fields of lock.Signer, in its order.
 type signerJSON struct {
+	Kind       string `json:"kind,omitempty"`
 	Issuer     string `json:"issuer,omitempty"`
 	Identity   string `json:"identity,omitempty"`
 	Repository string `json:"repository,omitempty"`
@@ -119,7 +124,7 @@ type signerJSON struct {
 
 // knownFields are the names of receiptJSON in the order they are written.
 func knownFields() []string {
-	return []string{"v", "name", "tree", "version", "source", "url", "commit", "manifest", "signer", "generated_from", "links", "copy_of", "files"}
+	return []string{"v", "name", "tree", "version", "source", "url", "of", "commit", "manifest", "signer", "generated_from", "links", "copy_of", "files"}
 }
 
 // ParseReceipt reads a receipt. Fields that it does not know are kept for
@@ -149,7 +154,7 @@ func ParseReceipt(data []byte) (Receipt, error) {
 		return Receipt{}, badReceipt("%q is not the digest of a manifest", diag.Printable(string(in.Manifest)))
 	}
 	r := Receipt{
-		Name: in.Name, Tree: in.Tree, Version: in.Version, Source: in.Source, URL: in.URL, Commit: in.Commit,
+		Name: in.Name, Tree: in.Tree, Version: in.Version, Source: in.Source, URL: in.URL, Of: in.Of, Commit: in.Commit,
 		Manifest: in.Manifest, Signer: (*lock.Signer)(in.Signer), GeneratedFrom: in.GeneratedFrom, Links: in.Links, CopyOf: in.CopyOf,
 		Files: make(map[string]File, len(in.Files)),
 	}
@@ -222,7 +227,7 @@ func unquote(s string) (string, bool) {
 // ParseReceipt(r.Format()) equals r.
 func (r Receipt) Format() []byte {
 	fields := map[string]any{
-		"v": ReceiptVersion, "name": r.Name, "tree": r.Tree, "version": r.Version, "source": r.Source, "url": r.URL,
+		"v": ReceiptVersion, "name": r.Name, "tree": r.Tree, "version": r.Version, "source": r.Source, "url": r.URL, "of": r.Of,
 		"commit": string(r.Commit), "manifest": string(r.Manifest), "copy_of": r.CopyOf,
 	}
 	if r.Signer != nil {
@@ -277,9 +282,9 @@ func writeJSON(b *bytes.Buffer, value any) {
 	b.Truncate(b.Len() - 1) // the newline that Encode adds
 }
 
+//go:noinline
 func badReceipt(format string, args ...any) *diag.Error {
-	e := diag.New(diag.Unmet, "E_RECEIPT", "the receipt cannot be used: "+format, args...)
-	return e.Hint("restore it from version control, or take the skill over again: skl adopt")
+	return diag.New(diag.Unmet, "E_RECEIPT", "the receipt cannot be used: "+format, args...)
 }
 
 // isElement reports whether name can be a directory directly below a root.

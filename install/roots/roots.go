@@ -20,6 +20,8 @@ package roots
 import (
 	"context"
 	"io/fs"
+	"path"
+	"strings"
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/hosts"
@@ -77,6 +79,10 @@ type Ack struct {
 type Signature struct {
 	State  string `json:"state"` // verified, unsigned, failed, skipped
 	Signer string `json:"signer"`
+
+	// Stands says who stands for the release, so that its level of trust is that of a package, where this machine verified that: a
+	// signer, or the log of a registry. "" is nobody.
+	Stands string `json:"-"`
 }
 
 // States of a copy, in skl's own view.
@@ -115,9 +121,18 @@ type Record struct {
 	Format        string            `json:"format"`
 	Signature     *Signature        `json:"signature"`
 	GeneratedFrom map[string]string `json:"generated_from"`
-	CopyOf        string            `json:"copy_of,omitempty"` // of a copy that skl made for an agent: Qualified of what it is a copy of; else ""
-	Copies        []CopyState       `json:"copies,omitempty"`  // of a skill: the copies that skl made of it
-	Warnings      []Warning         `json:"warnings"`
+
+	// What the skill says of its own use, as "skl info" shows it.
+	ModelInvocation string   `json:"model_invocation,omitempty"` // user-only, model-only or disabled; "" is auto, or a skill that cannot be read
+	SideEffects     []string `json:"side_effects,omitempty"`     // nil if it declares none, not even "none": then every effect is asked for
+	Tools           string   `json:"tools,omitempty"`            // "only read, grep; never bash"; "" sets no limit
+	LibraryDepends  []string `json:"library_depends,omitempty"`  // packages: "pensar (r)"
+
+	TrustReason string `json:"trust_reason,omitempty"` // where Trust is not what the place of the copy gives: why
+
+	CopyOf   string      `json:"copy_of,omitempty"` // of a copy that skl made for an agent: Qualified of what it is a copy of; else ""
+	Copies   []CopyState `json:"copies,omitempty"`  // of a skill: the copies that skl made of it
+	Warnings []Warning   `json:"warnings"`
 
 	key         string // skill.NameKey of the name
 	place       *place // the root that it lies in
@@ -129,6 +144,9 @@ type Record struct {
 	isSkip      bool  // a link out of the project
 	open        []Ack // conflicts that nobody acknowledged
 }
+
+// URL is the address that the release of a copy came from, by its receipt; "" if it has none.
+func (r Record) URL() string { return r.found.url }
 
 // A spot is one path to a copy.
 type spot struct {
@@ -193,21 +211,32 @@ func Discover(ctx context.Context, cfg Config) (Listing, error) {
 
 // Lookup returns the copies that name means, strongest first: all copies of a
 // plain name, the one with a qualified name, or for "name@scope" without such
-// a copy all of that scope.
+// a copy all of that scope, for "name@scope:root" the one that lies in this root.
 func (l Listing) Lookup(name string) []Record {
 	var plain, scoped []Record
-	key := nameKey(name)
+	key := skill.NameKey(name)
 	for _, r := range l.Skills {
 		switch {
 		case r.Qualified == name:
 			return []Record{r}
 		case r.key == key:
 			plain = append(plain, r)
-		case r.Name+"@"+r.Scope == name:
+		case r.Name+"@"+r.Scope == name, strings.Contains(name, ":") && path.Dir(r.Qualified) == name:
 			scoped = append(scoped, r)
 		}
 	}
 	return append(plain, scoped...)
+}
+
+// IsQualified reports whether text is NAME@SCOPE or NAME@SCOPE:PATH, which names copies that are here and nothing that could be fetched.
+func IsQualified(text string) bool {
+	name, rest, ok := strings.Cut(text, "@")
+	where, _, _ := strings.Cut(rest, ":")
+	switch where {
+	case ScopeManaged, ScopeProject, ScopeSession, ScopeUser, ScopePackage, ScopeSystem:
+		return ok && name != "" && !strings.ContainsAny(name, `/\:.`)
+	}
+	return false
 }
 
 func (c Config) env() hosts.Env {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // The JSON of a listing is a contract: names and order of fields, and which are
@@ -206,7 +208,7 @@ func TestSigned(t *testing.T) {
 		if r.Name != name || r.URL != "https://git.example/acme.git" {
 			t.Errorf("asked about %s with %+v", name, r)
 		}
-		return Signature{"failed", "kim"}
+		return Signature{"failed", "kim", ""}
 	}
 	if got := show(); got != "own null, pdf failed kim, tdd failed kim" {
 		t.Errorf("with a verdict: %s", got)
@@ -288,8 +290,8 @@ func TestDiscoverIsCancelled(t *testing.T) {
 
 func TestSkeleton(t *testing.T) {
 	for a, b := range map[string]string{"reаd-data": "read-data", "ροst": "post", "сору": "copy", "skіll": "skill"} {
-		if a == b || skeleton(nameKey(a)) != b {
-			t.Errorf("skeleton(%q) = %q, want %q", a, skeleton(nameKey(a)), b)
+		if a == b || skeleton(skill.NameKey(a)) != b {
+			t.Errorf("skeleton(%q) = %q, want %q", a, skeleton(skill.NameKey(a)), b)
 		}
 	}
 	for _, s := range []string{"数据分析", "read-data", "l1"} {

@@ -16,6 +16,8 @@ import (
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/order"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // Bounds of what is read to give one copy a digest. The bytes and files of a
@@ -65,6 +67,7 @@ type scan struct {
 	entries []bundle.Entry // sorted by path bytes
 	stamps  []stamped      // of entries and directories
 	odd     []string       // what is neither file, directory nor link
+	sidecar []byte         // start of SKILL.json; nil if there is none
 	head    []byte         // start of SKILL.md; nil if it could not be read
 	refusal error          // why this cannot be a bundle, a *diag.Error; nil if it can
 }
@@ -85,7 +88,7 @@ func (s *scanner) scanTree(dir string, claim map[string]bool) (scan, error) {
 	if err := s.walk(""); err != nil {
 		return scan{}, err
 	}
-	slices.SortFunc(s.out.entries, func(a, b bundle.Entry) int { return cmp.Compare(a.Path, b.Path) })
+	order.Sort(s.out.entries, func(a, b bundle.Entry) int { return cmp.Compare(a.Path, b.Path) })
 	return s.out, nil
 }
 
@@ -148,8 +151,11 @@ func (s *scanner) file(p string) error {
 	if st.executable || !durable.HasModes && bytes.HasPrefix(data, []byte("#!")) {
 		e.Kind = bundle.Executable
 	}
-	if p == skillFile {
+	switch p {
+	case skillFile:
 		s.out.head = head(data)
+	case skill.SidecarName:
+		s.out.sidecar = append([]byte{}, data[:min(len(data), skill.MaxFrontmatter+1)]...)
 	}
 	s.out.entries = append(s.out.entries, e)
 	s.out.stamps = append(s.out.stamps, stamped{p, st.stamp})

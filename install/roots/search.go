@@ -7,8 +7,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"github.com/skl-project/skl/spec/order"
 )
 
 // Bounds of the search below one root.
@@ -75,7 +76,7 @@ func search(root, real, boundary string, linked map[string]string) ([]candidate,
 		queue = append(queue, s.look(dir, entries)...)
 	}
 	s.lookDisabled(real)
-	slices.SortFunc(s.found, func(a, b candidate) int { return cmp.Compare(a.rel, b.rel) })
+	order.Sort(s.found, func(a, b candidate) int { return cmp.Compare(a.rel, b.rel) })
 	return s.found, s, nil
 }
 

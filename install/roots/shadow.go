@@ -7,6 +7,7 @@ import (
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // shadow decides for each name which copy is active, and reports collisions.
@@ -93,7 +94,7 @@ func (c Config) acknowledged(code string, winner, loser *Record) bool {
 		return false
 	}
 	return slices.ContainsFunc(c.Acks, func(a Ack) bool {
-		return a.Code == code && nameKey(a.Name) == winner.key && a.Winner == bundle.Digest(winner.Digest) && a.Loser == bundle.Digest(loser.Digest)
+		return a.Code == code && skill.NameKey(a.Name) == winner.key && a.Winner == bundle.Digest(winner.Digest) && a.Loser == bundle.Digest(loser.Digest)
 	})
 }
 
@@ -107,6 +108,8 @@ func downgrade(winner, loser *Record) string {
 		return "it has no receipt, or was edited since it was installed"
 	case loser.signed() && !winner.signed():
 		return "it is not signed, the copy below it is"
+	case loser.verified() && !winner.verified():
+		return "its signature was not verified here, that of the copy below it was"
 	case winner.found.source != loser.found.source || winner.found.url != loser.found.url:
 		return "it comes from another source, " + diag.Printable(winner.found.url)
 	}
@@ -116,6 +119,8 @@ func downgrade(winner, loser *Record) string {
 func (r *Record) pinned() bool {
 	return r.found.receiptTree != "" && r.found.receiptTree == r.found.tree
 }
+
+func (r *Record) verified() bool { return r.Signature != nil && r.Signature.State == "verified" }
 
 func (r *Record) signed() bool {
 	return r.Signature != nil && r.Signature.Signer != "" && r.Signature.State != "failed" && r.Signature.State != "unsigned"

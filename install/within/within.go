@@ -1,13 +1,13 @@
 // Package within confines file operations to one directory tree.
 //
-// What a project holds was written by whoever wrote the project: a link below it may
+// The files of a project were written by strangers: a link below it may
 // lead anywhere, and a file that skl expects may be a pipe or a device. A [Dir] is the
 // only way in which skl reads and writes the files of a scope:
 //
 //   - A confined Dir never follows a link that leads out of its directory, neither for
 //     the last element of a path nor for one before it. It rests on [os.Root], so that
 //     nobody can exchange a directory for a link while an operation is under way.
-//   - What is refused for that reason is an error of class Refused with code
+//   - A path that is refused for that reason is an error of class Refused with code
 //     E_ROOT_ESCAPE, which names the link. Nothing was read or written then.
 //   - A link that stays inside is followed, also if its text is an absolute path.
 //   - Files are read only if they are regular and not larger than the caller allows, and
@@ -182,6 +182,8 @@ func (d *Dir) Stat(path string) (info fs.FileInfo, err error) {
 }
 
 // Exists reports whether something lies at path, be it a link that leads nowhere.
+//
+//go:noinline
 func (d *Dir) Exists(path string) bool {
 	_, err := d.Lstat(path)
 	return err == nil
@@ -262,6 +264,8 @@ func (d *Dir) Symlink(text, path string) error {
 }
 
 // Remove removes a file, a link or an empty directory.
+//
+//go:noinline
 func (d *Dir) Remove(path string) error {
 	return d.do(path, func(o ops, name string) error { return o.Remove(name) })
 }
@@ -453,7 +457,7 @@ func openRegular(o ops, name string) (*os.File, error) {
 // it only seems to, by a link with an absolute path, it tries the way without links.
 func (d *Dir) do(path string, op func(o ops, name string) error) (err error) {
 	if d.root == nil {
-		return op(free{}, path)
+		return op(&free{}, path)
 	}
 	defer func() {
 		if e, ok := errors.AsType[*fs.PathError](err); ok && !filepath.IsAbs(e.Path) {
@@ -464,7 +468,7 @@ func (d *Dir) do(path string, op func(o ops, name string) error) (err error) {
 	if err != nil {
 		return err
 	}
-	if err = op(confined{d.root}, name); err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, errors.ErrUnsupported) {
+	if err = op((*confined)(d.root), name); err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	if _, refused := errors.AsType[*diag.Error](err); refused {
@@ -475,7 +479,7 @@ func (d *Dir) do(path string, op func(o ops, name string) error) (err error) {
 	case leads:
 		return d.escape(path, real)
 	case real != name && real != "":
-		return op(confined{d.root}, real)
+		return op((*confined)(d.root), real)
 	}
 	return err
 }

@@ -3,19 +3,19 @@
 //   - The bodies are the structs of registry/client/wire; openapi.json describes every
 //     route and is served at /api/v1/openapi.json (OpenAPI 3.1).
 //   - Errors are application/problem+json (RFC 9457): type "urn:skl:problem:<code>", with the
-//     code and the hints of the error. What is wrong inside the registry is told to its log, not to the caller.
+//     code and the hints of the error. Faults inside the registry go to its log, not to the caller.
 //   - A request's JSON body has at most 1 MiB, no unknown fields and nothing behind the value; an
 //     archive has at most [MaxArchive] bytes.
 //   - Lists come in pages of at most 100 with an opaque cursor, which is also in a Link header.
 //   - Every GET has an ETag and honours If-None-Match. The ETag of a version does not
 //     change with its download count or with the growth of the log: a proof stays a proof.
-//   - What a path holds is served as it is, never rendered: text as text/plain, the rest
+//   - The content of a path is served as it is, never rendered: text as text/plain, the rest
 //     as bytes, sandboxed, not sniffed.
 //   - Entries of the log are shown to those who may see the audit trail, for they name
 //     private skills, unless PublicLog is set; checkpoint and hash tiles are for everybody.
 //
-// Who may do what is decided by the core; see registry. Only the log's entries are
-// guarded here, and what is shown of blocked releases.
+// The core decides about permissions; see registry. Only the log's entries, and the text shown of blocked
+// releases, are guarded here.
 package api
 
 import (
@@ -40,6 +40,7 @@ const (
 
 // Core is what the handlers ask of a registry. *registry.Registry implements it.
 type Core interface {
+	WouldPublish(ctx context.Context, who registry.Caller, namespace, name, version, manifest string) (waits string, err error)
 	PublishMirrored(ctx context.Context, who registry.Caller, namespace, name, version, manifest, from string) (registry.Published, error)
 	PublishArchive(ctx context.Context, who registry.Caller, namespace, name, version string, r io.ReaderAt, size int64) (registry.Published, error)
 	Act(ctx context.Context, who registry.Caller, namespace, name, version string, a registry.Action, reason string) (meta.Release, error)
@@ -48,10 +49,12 @@ type Core interface {
 	Skill(ctx context.Context, who registry.Caller, namespace, name string) (meta.Skill, error)
 	Skills(ctx context.Context, who registry.Caller, namespace, after string, limit int) ([]meta.Skill, error)
 	Search(ctx context.Context, who registry.Caller, s meta.Search) (meta.Matches, error)
+	Report(ctx context.Context, r meta.Release) (wire.Report, error)
 	OpenZip(ctx context.Context, r meta.Release) (blob.Content, error)
 	Signatures(ctx context.Context, who registry.Caller, r meta.Release) ([]registry.Signature, error)
 	LogProof(ctx context.Context, r meta.Release) (*tlog.Proof, error)
 	Checkpoint(ctx context.Context) ([]byte, error)
+	States(ctx context.Context) ([]byte, error)
 	LogTile(ctx context.Context, path string) ([]byte, error)
 	CountDownload(namespace, name, version string)
 	Downloads(ctx context.Context, who registry.Caller, namespace, name string, days int) (map[string]int64, error)
@@ -60,12 +63,22 @@ type Core interface {
 	Namespace(ctx context.Context, who registry.Caller, name string) (meta.Namespace, error)
 	CreateNamespace(ctx context.Context, who registry.Caller, n meta.Namespace) error
 	UpdateNamespace(ctx context.Context, who registry.Caller, name string, change func(*meta.Namespace) error) (meta.Namespace, error)
+	TryNamespace(ctx context.Context, who registry.Caller, name string, change func(*meta.Namespace) error) (meta.Namespace, error)
 	Grants(ctx context.Context, who registry.Caller, namespace string) ([]meta.Grant, error)
 	Grant(ctx context.Context, who registry.Caller, gr meta.Grant) error
 	Ungrant(ctx context.Context, who registry.Caller, account, namespace string) error
+	Publishers(ctx context.Context, who registry.Caller, namespace string) ([]meta.Publisher, error)
+	AddPublisher(ctx context.Context, who registry.Caller, namespace string, p meta.Publisher) (meta.Publisher, error)
+	RemovePublisher(ctx context.Context, who registry.Caller, namespace, id string) error
+	Exchange(ctx context.Context, remote, namespace, identity, audience string) (string, meta.Token, error)
+	Advisories(ctx context.Context, who registry.Caller, namespace string) ([]wire.Advisory, error)
+	AddAdvisory(ctx context.Context, who registry.Caller, a meta.Advisory) (meta.Advisory, error)
+	WithdrawAdvisory(ctx context.Context, who registry.Caller, namespace, id, reason string) (meta.Advisory, error)
 	CreateToken(ctx context.Context, who registry.Caller, account, namespace, role string, expires time.Time) (string, meta.Token, error)
 	Tokens(ctx context.Context, who registry.Caller, after string, limit int) ([]meta.Token, error)
 	RevokeToken(ctx context.Context, who registry.Caller, id string) error
+	Queue(ctx context.Context, who registry.Caller, namespace string, since time.Time, after string, limit int) ([]registry.Waiting, error)
+	SignedIn(ctx context.Context, who registry.Caller) error
 	Events(ctx context.Context, who registry.Caller, q meta.AuditQuery) ([]meta.Event, error)
 }
 
@@ -77,6 +90,8 @@ type Handler struct {
 	Challenge func(*http.Request) string // of WWW-Authenticate, with a 401
 	About     wire.About
 	URL       string // base of the URLs in answers, without a final slash; "" takes the request's
+	// Audience is the address of the registry, which identity tokens are for, as no client can make it; "" takes none. Nil is the same.
+	Audience  func(*http.Request) string
 	Open      bool   // the registry lets anybody do anything
 	PublicLog bool   // everybody sees the entries of the log
 	TempDir   string // for archives while they arrive; "" is the system's
@@ -130,7 +145,7 @@ func (m methodsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	who, err := m.h.Caller(r)
-	if err != nil {
+	if err != nil && (!rt.open || r.Header.Get("Authorization") != "") {
 		m.h.fail(w, r, err)
 		return
 	}

@@ -51,7 +51,7 @@ func wireFile(f meta.File) wire.File {
 }
 
 func wirePolicy(p meta.Policy) wire.Policy {
-	out := wire.Policy{AcceptAny: p.AcceptAny, ManualApproval: p.ManualApproval, RequireSignature: p.RequireSignature, KeepDrafts: p.KeepDrafts}
+	out := wire.Policy{AcceptAny: p.AcceptAny, ManualApproval: p.ManualApproval, RequireSignature: p.RequireSignature, KeepDrafts: p.KeepDrafts, SecondPerson: p.SecondPerson, NearNames: p.NearNames, Managed: p.Managed}
 	for _, s := range p.Signers {
 		out.Signers = append(out.Signers, wireSigner(s))
 	}

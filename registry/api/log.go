@@ -7,6 +7,8 @@ import (
 
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -16,6 +18,57 @@ func (h *Handler) checkpoint(w http.ResponseWriter, r *http.Request, who registr
 		return answer{}, err
 	}
 	return answer{raw: bytes.NewReader(note), media: "text/plain; charset=utf-8", etag: etag(note), cache: "no-cache"}, nil
+}
+
+func (h *Handler) states(w http.ResponseWriter, r *http.Request, who registry.Caller) (answer, error) {
+	text, err := h.Registry.States(r.Context())
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{raw: bytes.NewReader(text), media: wire.MediaJSON, etag: etag(text), cache: "no-cache"}, nil
+}
+
+// advisories is the list of a namespace, of the one with this id alone if there is one.
+func (h *Handler) advisories(r *http.Request, who registry.Caller, id string) (wire.Page[wire.Advisory], error) {
+	all, err := h.Registry.Advisories(r.Context(), who, r.PathValue("namespace"))
+	page := wire.Page[wire.Advisory]{Items: []wire.Advisory{}}
+	for _, a := range all {
+		if id == "" || a.ID == id {
+			page.Items = append(page.Items, a)
+		}
+	}
+	return page, err
+}
+
+func (h *Handler) listAdvisories(w http.ResponseWriter, r *http.Request, who registry.Caller) (answer, error) {
+	page, err := h.advisories(r, who, "")
+	return answer{body: page}, err
+}
+
+func (h *Handler) addAdvisory(w http.ResponseWriter, r *http.Request, who registry.Caller) (answer, error) {
+	var b wire.NewAdvisory
+	if err := readJSON(w, r, &b); err != nil {
+		return answer{}, err
+	}
+	a, err := h.Registry.AddAdvisory(r.Context(), who, meta.Advisory{ID: b.ID, Namespace: r.PathValue("namespace"), Name: b.Name, Versions: b.Versions, Digests: b.Digests,
+		Severity: b.Severity, Summary: b.Summary, Fixed: b.Fixed})
+	if err != nil {
+		return answer{}, err
+	}
+	page, err := h.advisories(r, who, a.ID)
+	return answer{status: http.StatusCreated, body: page}, err
+}
+
+func (h *Handler) withdrawAdvisory(w http.ResponseWriter, r *http.Request, who registry.Caller) (answer, error) {
+	var b wire.AdvisoryChange
+	if err := readJSON(w, r, &b); err != nil {
+		return answer{}, err
+	}
+	if _, err := h.Registry.WithdrawAdvisory(r.Context(), who, r.PathValue("namespace"), r.PathValue("id"), b.Reason); err != nil {
+		return answer{}, err
+	}
+	page, err := h.advisories(r, who, r.PathValue("id"))
+	return answer{body: page}, err
 }
 
 func (h *Handler) tile(w http.ResponseWriter, r *http.Request, who registry.Caller) (answer, error) {

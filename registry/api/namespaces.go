@@ -11,6 +11,9 @@ import (
 )
 
 func (h *Handler) whoAmI(w http.ResponseWriter, r *http.Request, who registry.Caller) (answer, error) {
+	if err := h.Registry.SignedIn(r.Context(), who); err != nil && h.Logger != nil { // which is no reason to turn anybody away
+		h.Logger.WarnContext(r.Context(), "a sign-in was not noted", "error", err)
+	}
 	out := wire.WhoAmI{Account: who.Account, TokenID: who.TokenID, Anonymous: who.Anonymous, Open: h.Open, Grants: []wire.Grant{}}
 	for _, g := range who.Grants {
 		out.Grants = append(out.Grants, wire.Grant{Account: who.Account, Namespace: g.Namespace, Role: string(g.Role)})
@@ -72,7 +75,11 @@ func (h *Handler) updateNamespace(w http.ResponseWriter, r *http.Request, who re
 	if err := readJSON(w, r, &body); err != nil {
 		return answer{}, err
 	}
-	n, err := h.Registry.UpdateNamespace(r.Context(), who, r.PathValue("namespace"), func(n *meta.Namespace) error {
+	update := h.Registry.UpdateNamespace
+	if body.DryRun {
+		update = h.Registry.TryNamespace
+	}
+	n, err := update(r.Context(), who, r.PathValue("namespace"), func(n *meta.Namespace) error {
 		if body.Public != nil {
 			n.Public = *body.Public
 		}
@@ -81,6 +88,7 @@ func (h *Handler) updateNamespace(w http.ResponseWriter, r *http.Request, who re
 			if err != nil {
 				return err
 			}
+			policy.Publishers = n.Policy.Publishers // which have paths of their own
 			n.Policy = policy
 		}
 		return nil
@@ -118,6 +126,49 @@ func (h *Handler) putSigners(w http.ResponseWriter, r *http.Request, who registr
 	return everything(n.Policy.Signers, wireSigner), nil
 }
 
+func (h *Handler) listPublishers(w http.ResponseWriter, r *http.Request, who registry.Caller) (answer, error) {
+	all, err := h.Registry.Publishers(r.Context(), who, r.PathValue("namespace"))
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{body: wire.Page[wire.Publisher]{Items: append([]wire.Publisher{}, all...)}}, nil
+}
+
+func (h *Handler) addPublisher(w http.ResponseWriter, r *http.Request, who registry.Caller) (answer, error) {
+	var body wire.Publisher
+	if err := readJSON(w, r, &body); err != nil {
+		return answer{}, err
+	}
+	if body.ID != "" || body.Account != "" || body.Pinned != nil || !body.Created.IsZero() {
+		return answer{}, diag.New(diag.Misuse, "invalid_request", "a publisher is described by issuer and claims alone")
+	}
+	p, err := h.Registry.AddPublisher(r.Context(), who, r.PathValue("namespace"), body)
+	return answer{status: http.StatusCreated, body: wire.Page[wire.Publisher]{Items: []wire.Publisher{p}}, location: r.URL.EscapedPath() + "/" + p.ID}, err
+}
+
+func (h *Handler) removePublisher(w http.ResponseWriter, r *http.Request, who registry.Caller) (answer, error) {
+	return answer{}, h.Registry.RemovePublisher(r.Context(), who, r.PathValue("namespace"), r.PathValue("id"))
+}
+
+// exchange is for who has no token yet.
+func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, who registry.Caller) (answer, error) {
+	var body wire.Exchange
+	if err := readJSON(w, r, &body); err != nil {
+		return answer{}, err
+	}
+	audience := ""
+	if h.Audience != nil {
+		audience = h.Audience(r)
+	}
+	text, t, err := h.Registry.Exchange(r.Context(), who.Remote, r.PathValue("namespace"), body.Token, audience)
+	if err != nil {
+		return answer{}, err
+	}
+	out := wireToken(t)
+	out.Text = text
+	return answer{status: http.StatusCreated, body: out}, nil
+}
+
 // maxSigners bounds the signers of one namespace.
 const maxSigners = 100
 
@@ -129,7 +180,8 @@ func metaPolicy(p wire.Policy) (meta.Policy, error) {
 	if p.KeepDrafts < 0 || p.KeepDrafts > 3650 {
 		return meta.Policy{}, diag.New(diag.Misuse, "invalid_request", "keep_drafts is a number of days from 0 to 3650")
 	}
-	return meta.Policy{AcceptAny: p.AcceptAny, ManualApproval: p.ManualApproval, RequireSignature: p.RequireSignature, Signers: signers, KeepDrafts: p.KeepDrafts}, nil
+	return meta.Policy{AcceptAny: p.AcceptAny, ManualApproval: p.ManualApproval, RequireSignature: p.RequireSignature, Signers: signers, KeepDrafts: p.KeepDrafts,
+		SecondPerson: p.SecondPerson, NearNames: p.NearNames, Managed: p.Managed}, nil
 }
 
 // metaSigners refuses what a policy does not keep; the core looks at what it does.

@@ -18,24 +18,27 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/spec/packed"
 )
 
 var update = flag.Bool("update", false, "write openapi.json anew")
 
 // The document is what the routes and the wire types say.
 func TestDocument(t *testing.T) {
-	want, err := json.MarshalIndent(describe(t), "", "  ")
+	want, err := json.MarshalIndent(describe(t), "", "") // lines, for those who compare it
 	if err != nil {
 		t.Fatal(err)
 	}
 	want = append(want, '\n')
 	if *update {
-		if err := os.WriteFile("openapi.json", want, 0o644); err != nil {
-			t.Fatal(err)
+		for name, data := range map[string][]byte{"openapi.json": want, "openapi.json.gz": packed.Pack(want)} {
+			if err := os.WriteFile(name, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 		return
 	}
-	if !bytes.Equal([]byte(Document()), want) {
+	if shown, err := os.ReadFile("openapi.json"); err != nil || !bytes.Equal(shown, want) || Document() != string(want) {
 		t.Error("openapi.json is not what the routes say; go test ./registry/api -update writes it")
 	}
 }

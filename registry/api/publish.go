@@ -23,7 +23,16 @@ func (h *Handler) publishVersion(w http.ResponseWriter, r *http.Request, who reg
 	var p registry.Published
 	switch {
 	case media == wire.MediaJSON:
-		p, err = h.publishManifest(w, r, who)
+		var body wire.PublishRequest
+		if err := readJSON(w, r, &body); err != nil {
+			return answer{}, err
+		}
+		if body.DryRun {
+			waits, err := h.Registry.WouldPublish(r.Context(), who, r.PathValue("namespace"), r.PathValue("name"), r.PathValue("version"), body.Manifest)
+			return answer{body: map[string]string{"reason": waits}}, err
+		}
+		// Where a release comes from is kept if it was copied from another registry; else the annotations of its manifest say it.
+		p, err = h.Registry.PublishMirrored(r.Context(), who, r.PathValue("namespace"), r.PathValue("name"), r.PathValue("version"), body.Manifest, body.Mirrored)
 	case slices.Contains([]string{wire.MediaGzip, wire.MediaZip, "application/octet-stream"}, media):
 		p, err = h.publishArchive(w, r, who)
 	default:
@@ -38,16 +47,6 @@ func (h *Handler) publishVersion(w http.ResponseWriter, r *http.Request, who reg
 	}
 	a.status, a.location = http.StatusCreated, r.URL.EscapedPath()
 	return a, nil
-}
-
-// publishManifest publishes what was pushed. Where a release comes from is kept if it was
-// copied from another registry; else the annotations of its manifest say it.
-func (h *Handler) publishManifest(w http.ResponseWriter, r *http.Request, who registry.Caller) (registry.Published, error) {
-	var body wire.PublishRequest
-	if err := readJSON(w, r, &body); err != nil {
-		return registry.Published{}, err
-	}
-	return h.Registry.PublishMirrored(r.Context(), who, r.PathValue("namespace"), r.PathValue("name"), r.PathValue("version"), body.Manifest, body.Mirrored)
 }
 
 // publishArchive keeps the archive in a file while it arrives, so that many publishers

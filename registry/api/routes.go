@@ -21,6 +21,7 @@ type route struct {
 	Raw          []string // media types of an answer that is not JSON
 	Status       int      // of success; 0 means 200
 	Errors       []int    // besides those that every route may have: of rights, limits, and the forms of body and query
+	open         bool     // for nobody too, also where the registry is read with a token only
 	handle       func(*Handler, http.ResponseWriter, *http.Request, registry.Caller) (answer, error)
 }
 
@@ -50,6 +51,15 @@ func operations() []route {
 		{Method: "GET", Path: namespace + "/signers", Name: "listSigners", Summary: "Who may sign releases.", Answer: wire.Page[wire.Signer]{}, handle: (*Handler).listSigners},
 		{Method: "PUT", Path: namespace + "/signers", Name: "putSigners", Summary: "Say who may sign releases: this list, and nobody else.", Body: wire.Page[wire.Signer]{}, Answer: wire.Page[wire.Signer]{}, handle: (*Handler).putSigners},
 
+		{Method: "GET", Path: namespace + "/publishers", Name: "listPublishers", Summary: "Who publish with identity tokens of a CI.", Answer: wire.Page[wire.Publisher]{}, handle: (*Handler).listPublishers},
+		{Method: "POST", Path: namespace + "/publishers", Name: "addPublisher", Summary: "Let a job of a CI publish, by its issuer and claims.", Body: wire.Publisher{}, Answer: wire.Page[wire.Publisher]{}, Status: 201, Errors: []int{409}, handle: (*Handler).addPublisher},
+		{Method: "DELETE", Path: namespace + "/publishers/{id}", Name: "removePublisher", Summary: "Take that back.", Status: 204, handle: (*Handler).removePublisher},
+		{Method: "POST", Path: namespace + "/exchange", Name: "exchangeToken", Summary: "Exchange the identity token of a publisher, which is for the address of this registry, for a token of 15 minutes. It is good for once.", Body: wire.Exchange{}, Answer: wire.Token{}, Status: 201, Errors: []int{503}, open: true, handle: (*Handler).exchange},
+
+		{Method: "GET", Path: namespace + "/advisories", Name: "listAdvisories", Summary: "Warnings about releases, as OSV has them; clients read the signed feed in /log/states.", Answer: wire.Page[wire.Advisory]{}, handle: (*Handler).listAdvisories},
+		{Method: "POST", Path: namespace + "/advisories", Name: "addAdvisory", Summary: "Warn of releases of a skill.", Body: wire.NewAdvisory{}, Answer: wire.Page[wire.Advisory]{}, Status: 201, Errors: []int{409}, handle: (*Handler).addAdvisory},
+		{Method: "POST", Path: namespace + "/advisories/{id}/withdraw", Name: "withdrawAdvisory", Summary: "Take a warning back; it stays in the feed, marked.", Body: wire.AdvisoryChange{}, Answer: wire.Page[wire.Advisory]{}, Errors: []int{409}, handle: (*Handler).withdrawAdvisory},
+
 		{Method: "GET", Path: root + "/skills", Name: "listSkills", Summary: "Skills that the caller may read, by namespace and name.", Query: append([]param{{"namespace", "string", "Only of this namespace."}}, page...), Answer: wire.Page[wire.Skill]{}, handle: (*Handler).listSkills},
 		{Method: "GET", Path: skill, Name: "getSkill", Summary: "One skill, as its newest listed release shows it.", Answer: wire.Skill{}, handle: (*Handler).getSkill},
 		{Method: "GET", Path: skill + "/downloads", Name: "getDownloads", Summary: "How often its versions were fetched.", Answer: wire.Downloads{}, handle: (*Handler).getDownloads},
@@ -60,6 +70,7 @@ func operations() []route {
 		{Method: "GET", Path: version + "/download", Name: "downloadVersion", Summary: "The zip archive of its files; counted as a download.", Raw: []string{wire.MediaZip}, Errors: []int{410}, handle: (*Handler).downloadVersion},
 		{Method: "GET", Path: version + "/files", Name: "listFiles", Summary: "Its files, by path.", Answer: wire.Page[wire.File]{}, Errors: []int{410}, handle: (*Handler).listFiles},
 		{Method: "GET", Path: version + "/files/{path}", Name: "getFile", Summary: "The bytes of one file; the path may hold slashes.", Raw: []string{"text/plain; charset=utf-8", "application/octet-stream"}, Errors: []int{410}, handle: (*Handler).getFile},
+		{Method: "GET", Path: version + "/report", Name: "getReport", Summary: "What the audit found when it was published: findings, permissions, what was read.", Answer: wire.Report{}, Errors: []int{410}, handle: (*Handler).getReport},
 		{Method: "GET", Path: version + "/diff/{other}", Name: "diffVersions", Summary: "What another version changes.", Answer: wire.Diff{}, Errors: []int{410}, handle: (*Handler).diffVersions},
 
 		{Method: "GET", Path: root + "/search", Name: "search", Summary: "Skills whose words begin with all words of q, best first, with facets; if there are none, or q is a sentence, those with the words that tell most.", Query: []param{
@@ -70,14 +81,17 @@ func operations() []route {
 		{Method: "GET", Path: root + "/tokens", Name: "listTokens", Summary: "Tokens the caller may see, without their text.", Query: page, Answer: wire.Page[wire.Token]{}, handle: (*Handler).listTokens},
 		{Method: "POST", Path: root + "/tokens", Name: "createToken", Summary: "Make a token. Its text is in this answer and nowhere else.", Body: wire.NewToken{}, Answer: wire.Token{}, Status: 201, handle: (*Handler).createToken},
 		{Method: "DELETE", Path: root + "/tokens/{id}", Name: "revokeToken", Summary: "End a token.", Status: 204, handle: (*Handler).revokeToken},
+		{Method: "GET", Path: root + "/queue", Name: "listQueue", Summary: "What waits for a signature or a decision in the namespaces whose drafts the caller sees, the oldest first.", Query: append([]param{{"namespace", "string", "Only of this namespace."}}, page...), Answer: wire.Page[wire.Waiting]{}, handle: (*Handler).listQueue},
 		{Method: "GET", Path: root + "/audit", Name: "listEvents", Summary: "The audit trail, newest first.", Query: []param{
 			{"namespace", "string", "Of the target."}, {"account", "string", "Who did it."}, {"action", "string", "What was done."},
 			{"before", "integer", "Events with smaller ids: next of the page before."}, {"limit", "integer", "How many, 1 to 100; 50 if not given."},
 		}, Answer: wire.Page[wire.Event]{}, handle: (*Handler).listEvents},
 
 		{Method: "GET", Path: root + "/log/checkpoint", Name: "getCheckpoint", Summary: "The signed head of the transparency log.", Raw: []string{"text/plain; charset=utf-8"}, handle: (*Handler).checkpoint},
+		{Method: "GET", Path: root + "/log/states", Name: "getStates", Summary: "The releases that were taken back after they had been served, by manifest; the checkpoint has the digest of these bytes.", Answer: wire.States{}, handle: (*Handler).states},
 		{Method: "GET", Path: root + "/log/tile/{path}", Name: "getTile", Summary: "A tile of the transparency log, as C2SP tlog-tiles names it; entries need the right to see the audit trail.", Raw: []string{"application/octet-stream"}, handle: (*Handler).tile},
 		{Method: "GET", Path: "/log/checkpoint", Name: "getRootCheckpoint", Summary: "The same as /api/v1/log/checkpoint.", Raw: []string{"text/plain; charset=utf-8"}, handle: (*Handler).checkpoint},
+		{Method: "GET", Path: "/log/states", Name: "getRootStates", Summary: "The same as /api/v1/log/states.", Answer: wire.States{}, handle: (*Handler).states},
 		{Method: "GET", Path: "/log/tile/{path}", Name: "getRootTile", Summary: "The same as /api/v1/log/tile.", Raw: []string{"application/octet-stream"}, handle: (*Handler).tile},
 	}
 }

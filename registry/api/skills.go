@@ -198,11 +198,24 @@ func (h *Handler) urls(r *http.Request, v meta.Release) wire.URLs {
 	base := h.base(r)
 	_, host, _ := strings.Cut(base, "://")
 	at := base + root + "/skills/" + v.Namespace + "/" + v.Name + "/versions/" + v.Version
-	return wire.URLs{
+	out := wire.URLs{
 		OCI:      "oci://" + host + "/" + v.Repo() + ":" + strings.ReplaceAll(v.Version, "+", "_"),
 		Download: at + "/download",
 		Files:    at + "/files",
 	}
+	if v.Report != "" {
+		out.Report = at + "/report"
+	}
+	return out
+}
+
+func (h *Handler) getReport(w http.ResponseWriter, r *http.Request, who registry.Caller) (answer, error) {
+	v, err := h.release(r, who, "version")
+	if err != nil {
+		return answer{}, err
+	}
+	report, err := h.Registry.Report(r.Context(), v)
+	return answer{body: report}, err
 }
 
 func (h *Handler) actOnVersion(w http.ResponseWriter, r *http.Request, who registry.Caller) (answer, error) {

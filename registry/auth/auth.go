@@ -7,7 +7,7 @@
 //   - A bearer holds no rights. It names a token, which is looked up at each request, so a
 //     revocation works at once; and it names the repositories for which it was asked, whole names.
 //     It buys nothing: the token endpoint takes tokens only, so no bearer becomes a longer or wider one.
-//   - What no role allows is denied. A role holds in one namespace, or, as the grant "*", in all of
+//   - An action that no role allows is denied. A role holds in one namespace, or, as the grant "*", in all of
 //     the instance.
 //   - All credentials that are wrong get the same answer, whatever is wrong with them, except to who
 //     shows a token that was right once.

@@ -221,7 +221,8 @@ func TestParseScopes(t *testing.T) {
 		"repository:acme/pdf:pull": "[repository:acme/pdf:pull]",
 		"repository:acme/pdf:push,pull,push,rm repository:a:*":   "[repository:acme/pdf:push,pull repository:a:*]",
 		"repository:a/b:pull repository:c:* repository:a/b:push": "[repository:a/b:pull,push repository:c:*]",
-		"registry:catalog:*":                       "[]",
+		"registry:catalog:*":                       "[repository:registry:catalog:*]", // the list of repositories: no repository is called so
+		"registry:catalog:pull":                    "[]",
 		"repository(plugin):acme/pdf:pull":         "[]",
 		"repository:acme/pdf:":                     "[]",
 		"repository:acme/pdf:fly":                  "[]",

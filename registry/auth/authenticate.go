@@ -44,11 +44,13 @@ type Authenticator struct {
 	// other comes back from the methods as it is.
 	Lookup func(ctx context.Context, id string) (Stored, error)
 
-	Bearers BearerKey        // the zero value accepts no bearers
-	Open    bool             // requests without credentials may do anything to artifacts
-	Limiter *Limiter         // limits guessing; nil means no limit
-	Proxies []netip.Prefix   // that tell the truth in X-Forwarded-For
-	Now     func() time.Time // nil means time.Now
+	Bearers BearerKey // the zero value accepts no bearers
+	Open    bool      // requests without credentials may do anything to artifacts
+	Limiter *Limiter  // limits guessing; nil means no limit
+	// SignedIn, if set, is told of each token that the token endpoint gave a bearer for.
+	SignedIn func(r *http.Request, id Identity)
+	Proxies  []netip.Prefix   // that tell the truth in X-Forwarded-For
+	Now      func() time.Time // nil means time.Now
 }
 
 // Authenticate says who sends r:
@@ -148,6 +150,7 @@ func (a *Authenticator) now() time.Time {
 	return time.Now()
 }
 
+//go:noinline
 func unauthorized() *diag.Error {
 	return diag.New(diag.Refused, "unauthorized", "the credentials are not valid here")
 }
@@ -189,6 +192,9 @@ func (a *Authenticator) ServeToken(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		refuse(http.StatusServiceUnavailable, "UNAVAILABLE", "tokens cannot be looked up now")
 		return
+	}
+	if a.SignedIn != nil && id.TokenID != "" {
+		a.SignedIn(r, id)
 	}
 	now := a.now()
 	life := BearerLife

@@ -112,6 +112,17 @@ type Scope struct {
 	Actions    []string `json:"a"` // pull, push, delete, *
 }
 
+// CatalogScope is what clients ask for to list the repositories of a registry.
+const CatalogScope = "registry:catalog:*"
+
+// catalogs stands for the list of repositories in a scope: it is no name of one.
+const catalogs = "registry:catalog"
+
+func (s Scope) catalog() bool { return s.Repository == catalogs }
+
+// Catalogs reports whether a bearer was asked for [CatalogScope].
+func (id Identity) Catalogs() bool { return slices.ContainsFunc(id.Scopes, Scope.catalog) }
+
 // String is the form in a challenge: "repository:acme/pdf:pull,push".
 func (s Scope) String() string {
 	return "repository:" + s.Repository + ":" + strings.Join(s.Actions, ",")
@@ -120,7 +131,7 @@ func (s Scope) String() string {
 // ParseScopes reads the scope parameters of a token request, each of which may hold several, separated by spaces.
 // The result is not nil, has one scope for each repository, and at most 32.
 //
-// Other resources than repositories, and other actions than pull, push, delete and *, are left out, as the
+// Other resources than repositories and [CatalogScope], and other actions than pull, push, delete and *, are left out, as the
 // distribution specification wants. A repository that could not be one is an error with the code invalid_name: a
 // name that is nearly right would give a bearer that is good for nothing, and say nothing.
 func ParseScopes(params []string) ([]Scope, error) {
@@ -130,6 +141,12 @@ func ParseScopes(params []string) ([]Scope, error) {
 			return nil, diag.New(diag.Misuse, "invalid_request", "a scope has at most %d bytes", maxBearer)
 		}
 		for text := range strings.FieldsSeq(param) {
+			if more, ok := strings.CutPrefix(text, CatalogScope); ok && more == "" {
+				if len(scopes) < maxScopes && !slices.ContainsFunc(scopes, Scope.catalog) {
+					scopes = append(scopes, Scope{catalogs, []string{"*"}})
+				}
+				continue
+			}
 			rest, ok := strings.CutPrefix(text, "repository:")
 			if !ok {
 				continue

@@ -47,7 +47,7 @@ type Limiter struct {
 	rates map[Class]Rate
 
 	mu      sync.Mutex // guards what follows
-	buckets map[Class]*recent[string, *rate.Limiter]
+	buckets map[Class]*recent[string, bucket]
 	seen    *recent[seenKey, struct{}]
 }
 
@@ -61,7 +61,7 @@ func NewLimiter(rates map[Class]Rate, now func() time.Time) *Limiter {
 	if now == nil {
 		now = time.Now
 	}
-	l := &Limiter{now: now, rates: make(map[Class]Rate), buckets: make(map[Class]*recent[string, *rate.Limiter]), seen: newRecent[seenKey, struct{}]()}
+	l := &Limiter{now: now, rates: make(map[Class]Rate), buckets: make(map[Class]*recent[string, bucket]), seen: newRecent[seenKey, struct{}]()}
 	for class, r := range rates {
 		if r.PerMinute <= 0 {
 			continue
@@ -69,7 +69,7 @@ func NewLimiter(rates map[Class]Rate, now func() time.Time) *Limiter {
 		if r.Burst <= 0 {
 			r.Burst = r.PerMinute
 		}
-		l.rates[class], l.buckets[class] = r, newRecent[string, *rate.Limiter]()
+		l.rates[class], l.buckets[class] = r, newRecent[string, bucket]()
 	}
 	return l
 }
@@ -104,15 +104,17 @@ func (l *Limiter) take(class Class, key string, n int) Verdict {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := l.buckets[class].get(key, func() *rate.Limiter {
-		return rate.NewLimiter(rate.Limit(float64(r.PerMinute)/60), r.Burst)
+	take := l.buckets[class].get(key, func() bucket {
+		b := rate.NewLimiter(rate.Limit(float64(r.PerMinute)/60), r.Burst)
+		return func(now time.Time, n int) (bool, float64) {
+			ok := b.TokensAt(now) >= 1
+			if ok && n > 0 {
+				ok = b.AllowN(now, n)
+			}
+			return ok, max(0, b.TokensAt(now))
+		}
 	})
-	now := l.now()
-	ok := b.TokensAt(now) >= 1
-	if ok && n > 0 {
-		ok = b.AllowN(now, n)
-	}
-	left := max(0, b.TokensAt(now))
+	ok, left := take(l.now(), n)
 	seconds := func(tokens float64) time.Duration {
 		return time.Duration(tokens * 60 / float64(r.PerMinute) * float64(time.Second))
 	}
@@ -196,6 +198,9 @@ func (e *LimitError) Unwrap() error {
 	err.Retryable = true
 	return err
 }
+
+// A bucket gives n tokens if it has one, and says what is left.
+type bucket func(now time.Time, n int) (ok bool, left float64)
 
 // recent is a map of the keys that were used last.
 type recent[K comparable, V any] struct {

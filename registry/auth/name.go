@@ -104,21 +104,13 @@ func reservedSkill(name string) bool {
 	return false
 }
 
-// TooNear returns one of existing that a reader could take name for, and whether there is one; the
-// first in order. Name itself is not too near to name. Which names are compared (other owners', usually) is the
-// caller's choice.
+// Near reports whether a reader could take a for b. A name is not near to itself. Which names are compared (other
+// owners') is the caller's choice.
 //
 // Near are names that differ in hyphens only, or in letters that look alike (0 and o; 1, l and i; 5 and s; rn
 // and m; vv and w), and names of five letters or more that differ by one letter put in, left out or replaced, or two
 // neighbours swapped. One other digit is no such difference: v2 and v3 are meant to differ.
-func TooNear(name string, existing []string) (string, bool) {
-	for _, other := range existing {
-		if other != name && (oneEdit(name, other) || alike(name, other)) {
-			return other, true
-		}
-	}
-	return "", false
-}
+func Near(a, b string) bool { return a != b && (oneEdit(a, b) || alike(a, b)) }
 
 // alike reports whether a and b are the same at a short glance. Like oneEdit it allocates nothing,
 // because it is asked about every name of a registry.

@@ -2,13 +2,13 @@
 // configs and archives, named by what they hash to. Manifests are not blobs; they live
 // in the meta store, so that one transaction accepts a release.
 //
-//   - What [Store.Put] and [Store.Commit] acknowledge is durable: it survives a power loss.
+//   - A blob that [Store.Put] or [Store.Commit] acknowledged is durable: it survives a power loss.
 //   - Nothing is stored under a digest that it does not hash to, and nothing is served that does not.
-//   - A blob appears at once or not at all. What a crash leaves behind are staged
+//   - A blob appears at once or not at all. A crash leaves at most staged
 //     uploads, which [Store.Uploads] lists and [Store.Abort] removes.
 //   - Storing what is there already succeeds, and heals it if it was corrupt.
 //
-// Who may read or write a blob is the caller's business, and so is the rule that
+// Permissions are the caller's business, and so is the rule that
 // uploads of one id come one after the other.
 //
 // The names of content are those of the OCI image specification: "sha256:" or
@@ -89,7 +89,7 @@ type Store interface {
 	Open(ctx context.Context, d Digest) (Content, error)
 
 	// Stat returns the size of d in bytes. It does not verify the content.
-	// Errors: ErrNotFound.
+	// Errors: ErrNotFound, and ErrCorrupt for content that Open or Check found to be damaged.
 	Stat(ctx context.Context, d Digest) (size int64, err error)
 
 	// Delete removes d, unless it was stored or stored again at or after the time unless; a zero

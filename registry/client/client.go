@@ -6,7 +6,8 @@
 //   - Answers are bounded: records [MaxRecord], files as bundles are. What
 //     came under a digest is handed on only if it has that digest.
 //   - A refusal of the registry keeps its code; its class follows from the status: see [Client].
-//   - A request that was not answered is sent again only if it reads. "429 Too Many Requests" and
+//   - A request that was not answered is sent again if it reads, if it did not reach the server, or if it does no more the
+//     second time: see restart.go. "429 Too Many Requests" and
 //     "503" are waited for once, at most 30 seconds.
 //   - Records are kept in a cache directory and asked for with their ETag; they are
 //     used only when the registry says that they still hold.
@@ -73,9 +74,13 @@ func New(c *origin.Client, base string) (*Client, error) {
 }
 
 // URL is the registry's address without a final slash, as locks record it.
+//
+//go:noinline
 func (c *Client) URL() string { return origin.Of(c.Base) }
 
 // Host is the registry's host, with the port if the address has one, as OCI references name it.
+//
+//go:noinline
 func (c *Client) Host() string { return origin.Host(c.Base) }
 
 // A call is one request of the REST interface.
@@ -86,6 +91,7 @@ type call struct {
 	body   any // a value for JSON, or a []byte of mediaType
 	media  string
 	cached bool // keep the answer, and ask with its ETag
+	again  bool // the second time it does no more than the first
 	named  bool // say who is asking without being asked: the answer to nobody is another one, not a 401
 	limit  int64
 }
@@ -149,8 +155,8 @@ func (c *Client) raw(ctx context.Context, q call) (status int, body []byte, err 
 	for tries, waited := 0, false; ; tries++ {
 		status, header, body, err := c.once(ctx, q, address, payload, kept)
 		switch {
-		case err != nil && reads && tries < 2 && retryable(err) && ctx.Err() == nil:
-			if err := c.pause(ctx, 200*time.Millisecond<<tries); err != nil {
+		case err != nil && ctx.Err() == nil && c.tryAgain(err, reads, q.again, tries):
+			if err := c.pause(ctx, backoff(tries)); err != nil {
 				return 0, nil, err
 			}
 			continue
@@ -239,6 +245,14 @@ func (c *Client) identify(ctx context.Context, req *http.Request) error {
 	return nil
 }
 
+// tryAgain reports whether a request that brought err is sent once more.
+func (c *Client) tryAgain(err error, reads, again bool, tries int) bool {
+	if reads && tries < fewTries {
+		return retryable(err)
+	}
+	return tries < restarts && away(err) && (reads || again || unsent(err)) && c.HTTP.Met(c.URL())
+}
+
 func retryable(err error) bool {
 	e, ok := err.(*diag.Error)
 	return ok && e.Retryable
@@ -268,12 +282,5 @@ func (c *Client) pause(ctx context.Context, d time.Duration) error {
 	if c.wait != nil {
 		return c.wait(ctx, d)
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
+	return sleep(ctx, d)
 }

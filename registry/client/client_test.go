@@ -101,7 +101,8 @@ func TestProblems(t *testing.T) {
 		hint      string
 	}{
 		{name: "unauthorized", class: diag.Failed, code: "unauthorized", hint: "skl login http"},
-		{name: "denied", status: 403, class: diag.Failed, code: "denied", hint: "skl login http"},
+		{name: "denied", status: 403, class: diag.Failed, code: "denied", hint: "skl info x"},
+		{name: "denied, and nothing else said", status: 403, body: wire.Problem{Code: "denied", Status: 403, Detail: "x"}, class: diag.Failed, code: "denied", hint: "skl login http"},
 		{name: "signature wanted", status: 403, class: diag.Refused, code: "signature_required", hint: "skl info x"},
 		{name: "unknown", status: 404, class: diag.Misuse, code: "unknown_skill", hint: "skl info x"},
 		{name: "version exists", status: 409, class: diag.Refused, code: "version_exists"},

@@ -29,7 +29,7 @@ const maxTile = 8 << 20
 // once must prove every release.
 //
 // Errors are those of registry/tlog, all of class Refused: log_fork, log_rollback, log_frozen, log_signature,
-// log_proof. Nothing is remembered of what was refused. Its methods may be called concurrently.
+// log_proof, log_states. Nothing is remembered of what was refused. Its methods may be called concurrently.
 type Log struct {
 	Key    string           // of the log, when it is known beforehand; it is set before first use
 	MaxAge time.Duration    // of a checkpoint; 0 means 24 hours
@@ -41,9 +41,11 @@ type Log struct {
 	once     sync.Once // sets follower
 	follower *tlog.Follower
 
-	mu     sync.Mutex        // guards what follows; held while the log is asked
-	asked  bool              // the newest checkpoint was seen in this run
-	none   bool              // the registry has no log
+	mu     sync.Mutex // guards what follows; held while the log is asked
+	asked  bool       // the newest checkpoint was seen in this run
+	none   bool       // the registry has no log
+	said   States     // what Withdrawn was told last, at the time told
+	told   time.Time
 	tiles  map[string][]byte // what was fetched; a tile never changes
 	stored int               // bytes in tiles
 }
@@ -102,11 +104,27 @@ func (l *Log) absent(ctx context.Context, f *tlog.Follower, v wire.Version) erro
 			return err
 		}
 		if key = about.Log; key == "" {
-			l.none = true
+			l.noteNone()
 			return nil
 		}
 	}
 	return l.named(diag.New(diag.Refused, "log_proof", "%s/%s@%s comes without a proof that it is in the log", v.Namespace, v.Name, v.Version))
+}
+
+// noteNone remembers that the registry has no log. That this cannot be kept costs a question. mu is held.
+func (l *Log) noteNone() {
+	l.none = true
+	if durable.MkdirPrivate(l.dir) == nil {
+		_ = os.WriteFile(filepath.Join(l.dir, "none"), nil, 0o600)
+	}
+}
+
+// None reports whether the registry said, now or when it was last asked, that it has no log. It asks nobody.
+func (l *Log) None() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := os.Lstat(filepath.Join(l.dir, "none"))
+	return l.none || err == nil
 }
 
 // Update asks for the newest checkpoint, checks that it continues the last one, and returns it.
@@ -141,8 +159,9 @@ func (l *Log) Meet(ctx context.Context) error {
 			l.mu.Unlock()
 			return err
 		}
-		l.none = about.Log == ""
-		met = l.none
+		if met = about.Log == ""; met {
+			l.noteNone()
+		}
 	}
 	l.mu.Unlock()
 	if met {
@@ -171,6 +190,9 @@ func (l *Log) Locked(ctx context.Context, name string, s lock.Skill) error {
 		err = proof.Verify(tlog.Release{Name: name, Version: s.Version, Manifest: string(s.Manifest), Tree: string(s.Tree)})
 	}
 	if err != nil {
+		if e, ok := diag.Own(err); ok && len(e.Hints) == 0 { // nobody was asked: it is about the lock
+			err = e.Hint("see who changed it: git diff skl.lock").Hint("to fetch the proof again: skl lock --upgrade %s", s.Name)
+		}
 		return l.named(err)
 	}
 	if known != "" && known != s.Log.Origin {

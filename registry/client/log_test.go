@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"crypto/sha256"
+
 	"errors"
 	"fmt"
 	"net/http"
@@ -55,6 +57,9 @@ type fakeLog struct {
 	book *logbook
 	now  time.Time     // of the registry
 	late time.Duration // by which the client's clock is ahead
+
+	signed, states []byte // feeds of what was taken back: the one that the checkpoint names, and the one that is served
+	instead        int    // status of a page that comes in its place; -1 cuts the connection
 
 	mu    sync.Mutex
 	asked []string
@@ -127,9 +132,19 @@ func (f *fakeLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var body []byte
 	var err error
-	if path == "/log/checkpoint" {
+	switch {
+	case path == "/log/checkpoint" && f.signed != nil:
+		body, err = f.key.Sign(r.Context(), f.book, f.now, tlog.StatesLine(sha256.Sum256(f.signed)))
+	case path == "/log/checkpoint":
 		body, err = f.key.Sign(r.Context(), f.book, f.now)
-	} else {
+	case path == "/log/states" && f.instead < 0:
+		panic(http.ErrAbortHandler)
+	case path == "/log/states" && f.instead > 0:
+		http.Error(w, "no such page", f.instead)
+		return
+	case path == "/log/states" && f.states != nil:
+		body = f.states
+	default:
 		body, err = tlog.Tile(r.Context(), f.book, strings.TrimPrefix(path, "/log/"))
 	}
 	if err != nil {

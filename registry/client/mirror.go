@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
@@ -16,6 +15,7 @@ import (
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/oci"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // maxReferrers bounds the signatures and other referrers that are copied with a release.
@@ -97,7 +97,7 @@ func (c *Client) Releases(ctx context.Context, namespace, into string) ([]Copyin
 			all = append(all, dated{item, v})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b dated) int { return a.Published.Compare(b.Published) })
+	order.Stable(all, func(a, b dated) int { return a.Published.Compare(b.Published) })
 	items := make([]Copying, len(all))
 	for i, d := range all {
 		items[i] = d.Copying
@@ -249,6 +249,9 @@ func (m *Mirror) content(ctx context.Context, from, to Target, root oci.Blob, th
 		return 0, m.From.problem(from, err)
 	}
 	for _, r := range list {
+		if r.ArtifactType == oci.ArtifactReport { // the destination audits what it takes itself
+			continue
+		}
 		if err := m.graph(ctx, src, dst, r); err != nil {
 			return referrers, m.either(from, to, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -40,10 +41,11 @@ func (t Target) String() string { return t.Host + "/" + t.Repo }
 type OCI struct {
 	Cache    string        // directory of large blobs, "oci/blobs" below the cache directory; "" keeps none
 	Progress diag.Progress // bytes that were sent or fetched, stages "push" and "fetch". May be nil
-	Warn     func(string)  // what a registry says about an artifact, cleaned. May be nil
+	Warn     func(string)  // what a registry says about an artifact, cleaned, and that one is waited for. May be nil
 
 	http     *ocihttp.Client
 	download *origin.Client
+	patience sync.Once // it was said that a registry is waited for
 }
 
 // NewOCI returns an OCI that sends its requests through c.
@@ -107,8 +109,11 @@ func (o *OCI) Push(ctx context.Context, t Target, image Image, referrers ...Imag
 	// they are listed in an index that each of them rewrites.
 	for _, i := range all {
 		for _, m := range append(i.Manifests[:len(i.Manifests):len(i.Manifests)], i.Root) {
-			if err := repo.Manifests().Push(ctx, m.Descriptor, bytes.NewReader(m.Data)); err != nil {
-				return "", o.problem(t, err)
+			err := o.send(ctx, t, func() error {
+				return o.problem(t, repo.Manifests().Push(ctx, m.Descriptor, bytes.NewReader(m.Data)))
+			})
+			if err != nil {
+				return "", err
 			}
 		}
 	}
@@ -122,7 +127,9 @@ func (o *OCI) Tag(ctx context.Context, t Target, root oci.Blob, tag string) erro
 	if err != nil {
 		return err
 	}
-	return o.problem(t, repo.Manifests().PushReference(ctx, root.Descriptor, bytes.NewReader(root.Data), tag))
+	return o.send(ctx, t, func() error {
+		return o.problem(t, repo.Manifests().PushReference(ctx, root.Descriptor, bytes.NewReader(root.Data), tag))
+	})
 }
 
 // A pushing is a Push under way.
@@ -135,10 +142,13 @@ type pushing struct {
 }
 
 func (p *pushing) blob(ctx context.Context, b oci.Blob) error {
-	there, err := p.repo.Blobs().Exists(ctx, b.Descriptor)
-	if err == nil && !there {
-		err = p.repo.Blobs().Push(ctx, b.Descriptor, bytes.NewReader(b.Data))
-	}
+	err := p.send(ctx, p.target, func() error { // from the start: what arrived of it may be lost
+		there, err := p.repo.Blobs().Exists(ctx, b.Descriptor)
+		if err == nil && !there {
+			err = p.repo.Blobs().Push(ctx, b.Descriptor, bytes.NewReader(b.Data))
+		}
+		return p.problem(p.target, err)
+	})
 	if err != nil {
 		return err
 	}
@@ -187,52 +197,44 @@ func (o *OCI) problem(t Target, err error) error {
 
 // answered is the error of a status, with what the registry says about it.
 func (o *OCI) answered(t Target, r *errcode.ErrorResponse) error {
-	var said, code string
-	var hints []string
-	for _, e := range r.Errors[:min(len(r.Errors), 1)] {
-		said = clean(e.Message)
-		code, hints = own(e.Detail)
-	}
-	describe := func(class diag.Class, fallback, sentence string) *diag.Error {
-		if said != "" {
-			sentence = said
-		}
-		if code != "" {
-			class = classOf(r.StatusCode, code)
-			fallback = code
-		}
-		e := diag.New(class, fallback, "%s: %s", t, sentence)
-		if r.StatusCode != http.StatusUnauthorized {
-			e.Hints = hints
-		}
-		return e
-	}
+	class, code, sentence := diag.Misuse, "oci", http.StatusText(r.StatusCode)
 	switch r.StatusCode {
 	case http.StatusUnauthorized:
-		return describe(diag.Failed, "unauthorized", "the registry wants to know who is asking").Hint("skl login %s", o.http.Base(t.Host))
+		class, code, sentence = diag.Failed, "unauthorized", "the registry wants to know who is asking"
 	case http.StatusForbidden:
-		e := describe(diag.Failed, "denied", "the registry does not allow it")
-		if e.Code == "denied" {
-			e.Hint("skl login %s", o.http.Base(t.Host))
-		}
-		return e
+		class, code, sentence = diag.Failed, "denied", "the registry does not allow it"
 	case http.StatusNotFound:
-		return describe(diag.Misuse, "not_found", "the registry does not have it")
+		code, sentence = "not_found", "the registry does not have it"
 	case http.StatusGone:
-		return describe(diag.Refused, "blocked", "it is blocked")
+		class, code, sentence = diag.Refused, "blocked", "it is blocked"
 	case http.StatusRequestEntityTooLarge:
-		return describe(diag.Failed, "too_large", "the registry does not accept content of this size")
+		class, code, sentence = diag.Failed, "too_large", "the registry does not accept content of this size"
 	case http.StatusTooManyRequests:
-		e := describe(diag.Failed, "rate_limited", "there were too many requests")
-		e.Retryable = true
-		return e
+		class, code, sentence = diag.Failed, "rate_limited", "there were too many requests"
+	default:
+		if r.StatusCode >= 500 {
+			class, code = diag.Failed, "http_status"
+		}
 	}
-	if r.StatusCode >= 500 {
-		e := describe(diag.Failed, "http_status", http.StatusText(r.StatusCode))
-		e.Retryable = origin.Busy(r.StatusCode)
-		return e
+	var hints []string
+	for _, e := range r.Errors[:min(len(r.Errors), 1)] {
+		if said := clean(e.Message); said != "" {
+			sentence = said
+		}
+		var its string
+		if its, hints = own(e.Detail); its != "" {
+			class, code = classOf(r.StatusCode, its), its
+		}
 	}
-	return describe(diag.Misuse, "oci", http.StatusText(r.StatusCode))
+	e := diag.New(class, code, "%s: %s", t, sentence)
+	e.Retryable = r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500 && origin.Busy(r.StatusCode)
+	switch {
+	case r.StatusCode == http.StatusUnauthorized, code == "denied" && r.StatusCode == http.StatusForbidden && len(hints) == 0:
+		e.Hint("skl login %s", o.http.Base(t.Host))
+	default:
+		e.Hints = hints
+	}
+	return e
 }
 
 // own is the code and the hints that a registry of skills gives in the detail of an OCI error.

@@ -31,7 +31,7 @@ func (c *Client) problem(status int, header http.Header, body []byte, address st
 	}
 	e := diag.New(classOf(status, p.Code), p.Code, "%s: %s", c.Host(), sentence)
 	e.Retryable = origin.Busy(status)
-	if status == http.StatusUnauthorized || status == http.StatusForbidden && p.Code == "denied" {
+	if status == http.StatusUnauthorized {
 		return e.Hint("skl login %s", c.URL())
 	}
 	for _, h := range p.Hints[:min(len(p.Hints), maxHints)] {
@@ -39,13 +39,16 @@ func (c *Client) problem(status int, header http.Header, body []byte, address st
 			e.Hint("%s", h)
 		}
 	}
+	if status == http.StatusForbidden && p.Code == "denied" && len(e.Hints) == 0 { // the registry knows who asks, and says what else would do
+		e.Hint("skl login %s", c.URL())
+	}
 	return e
 }
 
 // classOf is how a program should react to a refusal.
 func classOf(status int, code string) diag.Class {
 	switch code {
-	case "version_exists", "near_name", "signature_required", "scan_refused", "name_reserved", "blocked",
+	case "version_exists", "near_name", "second_person", "signature_required", "scan_refused", "policy_refused", "identity_refused", "name_reserved", "blocked",
 		"invalid_bundle", "invalid_manifest", "not_a_skill", "E_SIGNATURE":
 		return diag.Refused
 	}

@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -53,6 +52,8 @@ func (o *OCI) Manifest(ctx context.Context, t Target, d string) (oci.Blob, error
 }
 
 // Resolve fetches what a tag or digest names now.
+//
+//go:noinline
 func (o *OCI) Resolve(ctx context.Context, t Target, reference string) (oci.Blob, error) {
 	return o.manifest(ctx, t, reference)
 }
@@ -71,7 +72,7 @@ func (o *OCI) manifest(ctx context.Context, t Target, reference string) (oci.Blo
 		address = o.http.Base(t.Host) + "/v2/" + t.Repo + "/manifests/" + reference
 	}
 	var m oci.Blob
-	err = o.again(ctx, func() error {
+	err = o.again(ctx, t, func() error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 		if err != nil {
 			return err
@@ -137,25 +138,10 @@ func broken(t Target, err error) error {
 	return e
 }
 
-// again tries something that reads up to three times.
-func (o *OCI) again(ctx context.Context, try func() error) error {
-	for n := 0; ; n++ {
-		err := try()
-		if e, ok := errors.AsType[*diag.Error](err); err == nil || !ok || !e.Retryable || n >= 2 || ctx.Err() != nil {
-			return err
-		}
-		t := time.NewTimer(200 * time.Millisecond << n)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
-		}
-	}
-}
-
 // Unpack fetches the layers of a skill and streams its files to sink. Every byte was checked
 // against its digest before sink sees the first one.
+//
+//go:noinline
 func (o *OCI) Unpack(ctx context.Context, t Target, a *oci.Artifact, sink bundle.Sink) error {
 	return a.Unpack(func(layer v1.Descriptor) (oci.Content, error) { return o.Blob(ctx, t, layer) }, sink)
 }
@@ -199,13 +185,27 @@ func (c *temporary) Close() error {
 	return errors.Join(c.Content.Close(), os.RemoveAll(c.dir))
 }
 
-// file is a Content in a file.
-type file struct {
-	*os.File
-	size int64
+// A File is an [oci.Content] in an open file, which is not embedded: of what is in an interface, the program keeps every method.
+type File struct {
+	File   *os.File
+	Length int64
+	Remove bool // with Close
 }
 
-func (f file) Size() int64 { return f.size }
+// ReadAt implements [io.ReaderAt].
+func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.File.ReadAt(p, off) }
+
+// Size implements [oci.Content].
+func (f *File) Size() int64 { return f.Length }
+
+// Close implements [io.Closer].
+func (f *File) Close() error {
+	err := f.File.Close()
+	if f.Remove {
+		os.Remove(f.File.Name())
+	}
+	return err
+}
 
 func (o *OCI) cachePath(d digest.Digest) string {
 	return filepath.Join(o.Cache, d.Algorithm().String(), d.Encoded())
@@ -222,7 +222,7 @@ func (o *OCI) cached(d v1.Descriptor) oci.Content {
 		return nil
 	}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() == d.Size && whole(f, d.Digest) == nil {
-		return file{f, d.Size}
+		return &File{File: f, Length: d.Size}
 	}
 	f.Close()
 	os.Remove(path)
@@ -252,7 +252,7 @@ func (o *OCI) inMemory(ctx context.Context, t Target, d v1.Descriptor) (oci.Cont
 		return nil, err
 	}
 	var data []byte
-	err = o.again(ctx, func() error {
+	err = o.again(ctx, t, func() error {
 		req, err := o.blobRequest(ctx, t, d)
 		if err != nil {
 			return err
@@ -293,8 +293,16 @@ func (o *OCI) blobRequest(ctx context.Context, t Target, d v1.Descriptor) (*http
 	return http.NewRequestWithContext(ctx, http.MethodGet, o.blobURL(t, d), nil)
 }
 
-// refused is the error of an answer that brings no blob.
-func (o *OCI) refused(t Target, resp *http.Response) error { return o.problem(t, parseRefusal(resp)) }
+// refused is the error of an answer that brings no manifest or blob. A blob that is missing is no mistake of whoever asks: a manifest names
+// it, and so it is where the registry leads to another place that lacks it.
+func (o *OCI) refused(t Target, resp *http.Response) error {
+	err := o.problem(t, parseRefusal(resp))
+	if e, ok := diag.Own(err); ok && e.Class == diag.Misuse && resp.Request != nil && !strings.Contains(resp.Request.URL.Path, "/manifests/") {
+		e.Class = diag.Failed
+		return e
+	}
+	return err
+}
 
 // toCache fetches a blob to its place in the cache. Of several processes that want the same blob one
 // fetches it; the others wait and find it there.
@@ -372,12 +380,12 @@ func (o *OCI) toFile(ctx context.Context, t Target, d v1.Descriptor, path, part 
 	if f, err = os.Open(path); err != nil {
 		return nil, err
 	}
-	return file{f, d.Size}, nil
+	return &File{File: f, Length: d.Size}, nil
 }
 
 func (o *OCI) fetch(ctx context.Context, repo *remote.Repository, f *os.File, t Target, d v1.Descriptor) error {
 	_, err := o.download.Download(ctx, f, &origin.Download{
-		URL: o.blobURL(t, d), Size: d.Size, Do: repo.Client.Do,
+		URL: o.blobURL(t, d), Size: d.Size, Do: repo.Client.Do, Retries: restarts,
 		Check: func(resp *http.Response) error { return o.refused(t, resp) },
 		Progress: func(done, total int64) {
 			o.Progress.Send(diag.Event{Stage: "fetch", Name: t.String(), Done: done, Total: d.Size})

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -14,22 +15,46 @@ import (
 // pages reads a list to its end. What is in it depends on who is asking.
 func pages[T any](ctx context.Context, c *Client, query url.Values, path ...string) ([]T, error) {
 	var all []T
+	err := c.eachPage(ctx, query, path, func(items []byte) (int, error) {
+		page := []T{}
+		err := json.Unmarshal(items, &page)
+		all = append(all, page...)
+		return len(page), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// eachPage gives take the items of each page of a list, a JSON array; take says how many they are.
+func (c *Client) eachPage(ctx context.Context, query url.Values, path []string, take func(items []byte) (int, error)) error {
 	if query == nil {
 		query = url.Values{}
 	}
-	for {
-		var page wire.Page[T]
-		if _, err := c.do(ctx, call{method: http.MethodGet, path: path, query: query, named: true}, &page); err != nil {
-			return nil, err
+	for total := 0; ; {
+		var page struct {
+			Items json.RawMessage `json:"items"`
+			Next  string          `json:"next"`
 		}
-		all = append(all, page.Items...)
+		if _, err := c.do(ctx, call{method: http.MethodGet, path: path, query: query, named: true}, &page); err != nil {
+			return err
+		}
+		n := 0
+		if len(page.Items) > 0 {
+			var err error
+			if n, err = take(page.Items); err != nil {
+				return diag.New(diag.Failed, "not_a_registry", "%s answers with something that is not the list that was asked for: %w", c.URL(), err)
+			}
+		}
+		total += n
 		switch {
 		case page.Next == "":
-			return all, nil
-		case len(all) > MaxList:
-			return nil, diag.New(diag.Failed, "too_large", "%s: a list of more than %d items", c.Host(), MaxList)
-		case page.Next == query.Get("cursor") || len(page.Items) == 0:
-			return nil, diag.New(diag.Failed, "not_a_registry", "%s: a list that does not end", c.Host())
+			return nil
+		case total > MaxList:
+			return diag.New(diag.Failed, "too_large", "%s: a list of more than %d items", c.Host(), MaxList)
+		case page.Next == query.Get("cursor") || n == 0:
+			return diag.New(diag.Failed, "not_a_registry", "%s: a list that does not end", c.Host())
 		}
 		query.Set("cursor", page.Next)
 	}
@@ -50,6 +75,8 @@ func (c *Client) WhoAmI(ctx context.Context) (wire.WhoAmI, error) {
 }
 
 // Namespaces lists the namespaces that the caller may read.
+//
+//go:noinline
 func (c *Client) Namespaces(ctx context.Context) ([]wire.Namespace, error) {
 	return pages[wire.Namespace](ctx, c, nil, "namespaces")
 }
@@ -86,6 +113,8 @@ func (c *Client) UpdateNamespace(ctx context.Context, name string, change wire.N
 }
 
 // Grants lists who may do what in a namespace.
+//
+//go:noinline
 func (c *Client) Grants(ctx context.Context, namespace string) ([]wire.Grant, error) {
 	return pages[wire.Grant](ctx, c, nil, "namespaces", namespace, "grants")
 }
@@ -98,8 +127,19 @@ func (c *Client) Grant(ctx context.Context, namespace string, g wire.Grant) erro
 }
 
 // Ungrant takes the role of an account away.
+//
+//go:noinline
 func (c *Client) Ungrant(ctx context.Context, namespace, account string) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: []string{"namespaces", namespace, "grants", account}}, nil)
+	return err
+}
+
+// Call makes a request of the REST interface that has no method of its own: path is what follows /api/v1, body and out are what it takes and answers, nil for
+// nothing.
+//
+//go:noinline
+func (c *Client) Call(ctx context.Context, method string, body, out any, path ...string) error {
+	_, err := c.do(ctx, call{method: method, path: path, body: body, named: method == http.MethodGet}, out)
 	return err
 }
 
@@ -113,6 +153,8 @@ func (c *Client) Skills(ctx context.Context, namespace string) ([]wire.Skill, er
 }
 
 // Skill returns the newest listed release of a name.
+//
+//go:noinline
 func (c *Client) Skill(ctx context.Context, namespace, name string) (wire.Skill, error) {
 	var s wire.Skill
 	err := c.get(ctx, &s, "skills", namespace, name)
@@ -185,12 +227,14 @@ func (c *Client) Publish(ctx context.Context, namespace, name, version string, p
 
 // PublishArchive publishes a tar.gz or zip of a skill, which the registry packs its own way.
 // MediaType is wire.MediaGzip or wire.MediaZip.
+//
+//go:noinline
 func (c *Client) PublishArchive(ctx context.Context, namespace, name, version, mediaType string, archive []byte) (v wire.Version, created bool, err error) {
 	return c.publish(ctx, call{path: []string{"skills", namespace, name, "versions", version}, body: archive, media: mediaType}, "")
 }
 
 func (c *Client) publish(ctx context.Context, q call, manifest string) (v wire.Version, created bool, err error) {
-	q.method = http.MethodPut
+	q.method, q.again = http.MethodPut, manifest != ""
 	status, err := c.do(ctx, q, &v)
 	e, ok := err.(*diag.Error)
 	if manifest == "" || !ok || e.Code != "version_exists" && !e.Retryable {
@@ -213,12 +257,16 @@ func (c *Client) Act(ctx context.Context, namespace, name, version string, a wir
 }
 
 // Files lists the files of a release.
+//
+//go:noinline
 func (c *Client) Files(ctx context.Context, namespace, name, version string) ([]wire.File, error) {
 	return pages[wire.File](ctx, c, nil, "skills", namespace, name, "versions", version, "files")
 }
 
 // File returns one file of a release, a slash path. It is as the registry says, not checked
 // against a digest.
+//
+//go:noinline
 func (c *Client) File(ctx context.Context, namespace, name, version, path string) ([]byte, error) {
 	q := call{method: http.MethodGet, path: []string{"skills", namespace, name, "versions", version, "files"}, limit: 64 << 20}
 	q.path = append(q.path, strings.Split(path, "/")...)
@@ -227,6 +275,8 @@ func (c *Client) File(ctx context.Context, namespace, name, version, path string
 }
 
 // Diff compares two versions.
+//
+//go:noinline
 func (c *Client) Diff(ctx context.Context, namespace, name, from, to string) (wire.Diff, error) {
 	var d wire.Diff
 	_, err := c.do(ctx, call{method: http.MethodGet, path: []string{"skills", namespace, name, "versions", from, "diff", to}}, &d)
@@ -234,10 +284,21 @@ func (c *Client) Diff(ctx context.Context, namespace, name, from, to string) (wi
 }
 
 // Downloads counts how often a skill was fetched.
+//
+//go:noinline
 func (c *Client) Downloads(ctx context.Context, namespace, name string) (wire.Downloads, error) {
 	var d wire.Downloads
 	_, err := c.do(ctx, call{method: http.MethodGet, path: []string{"skills", namespace, name, "downloads"}}, &d)
 	return d, err
+}
+
+// Queue lists what waits in a namespace or, for "", in all whose drafts the caller sees, the oldest first.
+func (c *Client) Queue(ctx context.Context, namespace string) ([]wire.Waiting, error) {
+	query := url.Values{}
+	if namespace != "" {
+		query.Set("namespace", namespace)
+	}
+	return pages[wire.Waiting](ctx, c, query, "queue")
 }
 
 // CreateToken returns a token with its text, which cannot be had again.
@@ -248,11 +309,15 @@ func (c *Client) CreateToken(ctx context.Context, t wire.NewToken) (wire.Token, 
 }
 
 // Tokens lists the tokens that the caller may see.
+//
+//go:noinline
 func (c *Client) Tokens(ctx context.Context) ([]wire.Token, error) {
 	return pages[wire.Token](ctx, c, nil, "tokens")
 }
 
 // RevokeToken ends a token.
+//
+//go:noinline
 func (c *Client) RevokeToken(ctx context.Context, id string) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: []string{"tokens", id}}, nil)
 	return err

@@ -61,7 +61,7 @@ func (w *worker) run(c *client, answered *atomic.Int64) error {
 // TestKill kills a registry again and again while clients publish, and looks each time what is left.
 func TestKill(t *testing.T) {
 	long.Slow(t)
-	kills := fromEnv(t, "SKL_FAULT_KILLS", long.Of(2, 20, 200))
+	kills := fromEnv(t, "SKL_FAULT_KILLS", long.Of(2, 10, 200))
 	began := time.Now()
 	s := setup{Data: t.TempDir(), Fsck: true, Grace: 5 * time.Second}
 	p := launch(t, s)

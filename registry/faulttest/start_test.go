@@ -19,7 +19,7 @@ func TestStartAndMemory(t *testing.T) {
 	p := launch(t, s)
 	admin := newClient(p.URL, p.Admin)
 	publisher, reader := admin.namespace(t, wire.NewNamespace{Name: "acme"})
-	total := long.Of(40, 200, 1000)
+	total := long.Of(40, 100, 1000)
 	names := []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel"}
 	var wg sync.WaitGroup
 	for i, name := range names {

@@ -9,6 +9,8 @@ import (
 )
 
 // Setting returns the value of key. The key "schema" belongs to [Migrate].
+//
+//go:noinline
 func (tx *Tx) Setting(ctx context.Context, key string) ([]byte, error) {
 	return one(ctx, tx, column[[]byte], `SELECT value FROM settings WHERE key = $1`, key)
 }
@@ -27,6 +29,8 @@ func scanNamespace(r row) (n Namespace, err error) {
 }
 
 // Namespace returns the namespace of that name.
+//
+//go:noinline
 func (tx *Tx) Namespace(ctx context.Context, name string) (Namespace, error) {
 	return one(ctx, tx, scanNamespace, `SELECT name, public, policy, created FROM namespaces WHERE name = $1`, name)
 }
@@ -54,11 +58,15 @@ func scanGrant(r row) (g Grant, err error) {
 }
 
 // Grants lists what account was granted, by namespace.
+//
+//go:noinline
 func (tx *Tx) Grants(ctx context.Context, account string) ([]Grant, error) {
 	return list(ctx, tx, scanGrant, `SELECT account, namespace, role, created FROM grants WHERE account = $1 ORDER BY namespace`, account)
 }
 
 // NamespaceGrants lists who was granted what in namespace, by account. Grants for "*" are not among them.
+//
+//go:noinline
 func (tx *Tx) NamespaceGrants(ctx context.Context, namespace string) ([]Grant, error) {
 	return list(ctx, tx, scanGrant, `SELECT account, namespace, role, created FROM grants WHERE namespace = $1 ORDER BY account`, namespace)
 }
@@ -72,6 +80,8 @@ func (tx *Tx) PutGrant(ctx context.Context, g Grant) error {
 }
 
 // DeleteGrant takes the role of account in namespace back. ErrNotFound if it has none.
+//
+//go:noinline
 func (tx *Tx) DeleteGrant(ctx context.Context, account, namespace string) error {
 	return tx.change(ctx, `DELETE FROM grants WHERE account = $1 AND namespace = $2`, account, namespace)
 }
@@ -88,6 +98,8 @@ func scanToken(r row) (t Token, err error) {
 }
 
 // Token returns the token of that id, also one that expired or was revoked.
+//
+//go:noinline
 func (tx *Tx) Token(ctx context.Context, id string) (Token, error) {
 	return one(ctx, tx, scanToken, `SELECT `+tokenColumns+` FROM tokens t WHERE t.id = $1`, id)
 }
@@ -126,11 +138,15 @@ func (tx *Tx) Tokens(ctx context.Context, namespace string, after string, limit 
 }
 
 // AccountTokens lists all tokens of account by id, also those that expired or were revoked.
+//
+//go:noinline
 func (tx *Tx) AccountTokens(ctx context.Context, account string) ([]Token, error) {
 	return list(ctx, tx, scanToken, `SELECT `+tokenColumns+` FROM tokens t WHERE t.account = $1 ORDER BY t.id`, account)
 }
 
 // AccountOwner returns the account that made account. ErrNotFound if none did.
+//
+//go:noinline
 func (tx *Tx) AccountOwner(ctx context.Context, account string) (string, error) {
 	return one(ctx, tx, column[string], `SELECT owner FROM accounts WHERE name = $1`, account)
 }
@@ -172,6 +188,21 @@ func (tx *Tx) AddEvent(ctx context.Context, e Event) error {
 	return err
 }
 
+// LastEvent returns the newest event about target that is one of these actions. ErrNotFound if there is none.
+func (tx *Tx) LastEvent(ctx context.Context, target string, actions ...string) (Event, error) {
+	namespace, _, _ := strings.Cut(target, "/")
+	query := `SELECT id, at, account, token, remote, action, target, detail FROM events WHERE namespace = $1 AND target = $2 AND action IN (`
+	args := []any{namespace, target}
+	for i, a := range actions {
+		if i > 0 {
+			query += ", "
+		}
+		args = append(args, a)
+		query += fmt.Sprintf("$%d", len(args))
+	}
+	return one(ctx, tx, scanEvent, query+`) ORDER BY id DESC LIMIT 1`, args...)
+}
+
 // Events lists the events that q selects, newest first. The limit 0 means 100.
 func (tx *Tx) Events(ctx context.Context, q AuditQuery) ([]Event, error) {
 	query := `SELECT id, at, account, token, remote, action, target, detail FROM events WHERE id < $1`
@@ -187,4 +218,19 @@ func (tx *Tx) Events(ctx context.Context, q AuditQuery) ([]Event, error) {
 		}
 	}
 	return list(ctx, tx, scanEvent, query+` ORDER BY id DESC LIMIT $2`, args...)
+}
+
+// Use notes that something that is good for once was used, until it would be worth nothing anyhow. Its error is ErrExists if it was
+// used before. What is over at now is forgotten.
+func (tx *Tx) Use(ctx context.Context, id string, until, now time.Time) error {
+	if _, err := tx.exec(ctx, `DELETE FROM used WHERE until < $1`, micros(now)); err != nil {
+		return err
+	}
+	return tx.insert(ctx, `INSERT INTO used (id, until) VALUES ($1, $2) ON CONFLICT DO NOTHING`, id, micros(until))
+}
+
+// ForgetTokens removes the tokens of account that expired before a time.
+func (tx *Tx) ForgetTokens(ctx context.Context, account string, before time.Time) error {
+	_, err := tx.exec(ctx, `DELETE FROM tokens WHERE account = $1 AND expires > 0 AND expires < $2`, account, micros(before))
+	return err
 }

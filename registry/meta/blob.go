@@ -75,6 +75,8 @@ func scanUpload(r row) (u Upload, err error) {
 }
 
 // Upload returns an open upload session.
+//
+//go:noinline
 func (tx *Tx) Upload(ctx context.Context, id string) (Upload, error) {
 	return one(ctx, tx, scanUpload, `SELECT id, repo, length, state, updated FROM uploads WHERE id = $1`, id)
 }
@@ -88,6 +90,8 @@ func (tx *Tx) PutUpload(ctx context.Context, u Upload) error {
 }
 
 // DeleteUpload ends an upload session. It is no error if there is none.
+//
+//go:noinline
 func (tx *Tx) DeleteUpload(ctx context.Context, id string) error {
 	_, err := tx.exec(ctx, `DELETE FROM uploads WHERE id = $1`, id)
 	return err

@@ -35,25 +35,40 @@ func (tx *Tx) GarbageBlobs(ctx context.Context, limit int) ([]string, error) {
 }
 
 // ForgetBlob removes the row of a blob. It is no error if there is none.
+//
+//go:noinline
 func (tx *Tx) ForgetBlob(ctx context.Context, digest string) error {
 	_, err := tx.exec(ctx, `DELETE FROM blobs WHERE digest = $1`, digest)
 	return err
 }
 
 // KeepBlob notes a blob that no repository holds: a zip archive, which a release names.
+//
+//go:noinline
 func (tx *Tx) KeepBlob(ctx context.Context, digest string, size int64) error {
 	_, err := tx.exec(ctx, `INSERT INTO blobs (digest, size, loose) VALUES ($1, $2, 1) ON CONFLICT DO NOTHING`, digest, size)
 	return err
 }
 
 // KnownBlob reports whether a blob has a row.
+//
+//go:noinline
 func (tx *Tx) KnownBlob(ctx context.Context, digest string) (bool, error) {
 	return tx.has(ctx, `SELECT 1 FROM blobs WHERE digest = $1`, digest)
 }
 
-// BlobDigests lists the digests of all blobs that have a row.
-func (tx *Tx) BlobDigests(ctx context.Context, after string, limit int) ([]string, error) {
-	return list(ctx, tx, column[string], `SELECT digest FROM blobs WHERE digest > $1 ORDER BY digest LIMIT $2`, after, bound(limit))
+// A StoredBlob is what is known of the content of a digest.
+type StoredBlob struct {
+	Digest string
+	Size   int64 // bytes
+}
+
+// StoredBlobs lists all blobs that have a row, by digest, behind after.
+func (tx *Tx) StoredBlobs(ctx context.Context, after string, limit int) ([]StoredBlob, error) {
+	return list(ctx, tx, func(r row) (b StoredBlob, err error) {
+		err = r.Scan(&b.Digest, &b.Size)
+		return b, err
+	}, `SELECT digest, size FROM blobs WHERE digest > $1 ORDER BY digest LIMIT $2`, after, bound(limit))
 }
 
 // StaleDrafts lists the drafts of a namespace that may go, oldest first, without their bytes: manifests that
@@ -72,6 +87,8 @@ func (tx *Tx) StaleDrafts(ctx context.Context, namespace string, before time.Tim
 
 // UntaggedManifests lists the manifests last touched before that time, in namespaces that accept any
 // artifact, that no tag, index or release names and that refer to no manifest that is there. Without bytes.
+//
+//go:noinline
 func (tx *Tx) UntaggedManifests(ctx context.Context, before time.Time, limit int) ([]Manifest, error) {
 	return list(ctx, tx, scanManifestHead, `SELECT `+manifestHead+` FROM namespaces n
 		CROSS JOIN manifests m -- in this order: such namespaces are few

@@ -5,8 +5,15 @@ import "context"
 import "fmt"
 
 // LogSize is the number of records in the transparency log.
+//
+//go:noinline
 func (tx *Tx) LogSize(ctx context.Context) (int64, error) {
 	return one(ctx, tx, column[int64], `SELECT coalesce(max(id), -1) + 1 FROM log_records`)
+}
+
+// LastLogged is the highest index in the transparency log that a release names, -1 if none does.
+func (tx *Tx) LastLogged(ctx context.Context) (int64, error) {
+	return one(ctx, tx, column[int64], `SELECT coalesce(max(log_index), -1) FROM releases`)
 }
 
 // LogHashes returns stored hashes, in the numbering of golang.org/x/mod/sumdb/tlog.

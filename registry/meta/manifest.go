@@ -122,6 +122,8 @@ func (tx *Tx) DeleteTree(ctx context.Context, repo, root string) (int, error) {
 
 // SetManifestState sets the state of all manifests of repo that stand and fall with root. It is no
 // error if there are none.
+//
+//go:noinline
 func (tx *Tx) SetManifestState(ctx context.Context, repo, root string, state State) error {
 	_, err := tx.exec(ctx, `UPDATE manifests SET state = $3 WHERE repo = $1 AND root = $2`, repo, root, string(state))
 	return err
@@ -160,6 +162,8 @@ func (tx *Tx) PutTag(ctx context.Context, repo, tag, digest string, at time.Time
 }
 
 // DeleteTag removes a tag. ErrNotFound if there is none.
+//
+//go:noinline
 func (tx *Tx) DeleteTag(ctx context.Context, repo, tag string) error {
 	return tx.change(ctx, `DELETE FROM tags WHERE repo = $1 AND tag = $2`, repo, tag)
 }
@@ -174,6 +178,8 @@ func (tx *Tx) Tags(ctx context.Context, repo, after string, limit int, all bool)
 }
 
 // TagsOf lists the tags that name a manifest.
+//
+//go:noinline
 func (tx *Tx) TagsOf(ctx context.Context, repo, digest string) ([]string, error) {
 	tags, err := list(ctx, tx, column[string], `SELECT tag FROM tags WHERE repo = $1 AND digest = $2`, repo, digest)
 	slices.Sort(tags)
@@ -181,6 +187,8 @@ func (tx *Tx) TagsOf(ctx context.Context, repo, digest string) ([]string, error)
 }
 
 // RepoExists reports whether repo holds a blob, a manifest or a tag.
+//
+//go:noinline
 func (tx *Tx) RepoExists(ctx context.Context, repo string) (bool, error) {
 	return tx.has(ctx, `SELECT 1 WHERE EXISTS (SELECT 1 FROM links WHERE repo = $1) OR EXISTS (SELECT 1 FROM manifests WHERE repo = $1) OR EXISTS (SELECT 1 FROM tags WHERE repo = $1)`, repo)
 }
@@ -197,6 +205,8 @@ func (tx *Tx) Repos(ctx context.Context, after string, limit int) ([]string, err
 }
 
 // ManifestReferenced reports whether a tag, an index or a release names the manifest.
+//
+//go:noinline
 func (tx *Tx) ManifestReferenced(ctx context.Context, repo, digest string) (bool, error) {
 	namespace, name := cutRepo(repo)
 	return tx.has(ctx, `SELECT 1 WHERE EXISTS (SELECT 1 FROM tags WHERE repo = $1 AND digest = $2)

@@ -8,13 +8,15 @@
 //
 // Names and digests were checked by the caller; times are stored in UTC with microseconds.
 // Lists are sorted and bounded by a limit and a cursor, "after", which is the last
-// key of the page before. What is not there is [ErrNotFound].
+// key of the page before. A missing row is [ErrNotFound].
 package meta
 
 import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/skl-project/skl/registry/client/wire"
 )
 
 // Errors that callers branch on.
@@ -72,8 +74,16 @@ type Policy struct {
 	ManualApproval   bool     `json:"manual_approval,omitempty"`   // releases wait in quarantine
 	RequireSignature bool     `json:"require_signature,omitempty"` // by one of Signers
 	Signers          []Signer `json:"signers,omitempty"`
-	KeepDrafts       int      `json:"keep_drafts,omitempty"` // days until an unpublished draft is removed; 0 means 7
+	KeepDrafts       int      `json:"keep_drafts,omitempty"`   // days until an unpublished draft is removed; 0 means 7
+	SecondPerson     bool     `json:"second_person,omitempty"` // releases wait, and who published one cannot approve it
+	NearNames        []string `json:"near_names,omitempty"`    // of skills that look like those of other owners, and may
+	Managed          bool     `json:"managed,omitempty"`       // of an organisation: a second person approves unless it says otherwise
+
+	Publishers []Publisher `json:"publishers,omitempty"` // who publish with identity tokens
 }
+
+// A Publisher is stored as it is served.
+type Publisher = wire.Publisher
 
 // A Signer is an identity that may sign releases of a namespace: a key, or an issuer and a pattern.
 type Signer struct {
@@ -162,6 +172,7 @@ type Release struct {
 	Downloads   int64
 	SourceURL   string // where the publisher says it comes from
 	MirroredURL string // registry it was copied from, "" if published here
+	Report      string // digest of what the audit found, JSON; "" of releases from before there was one
 }
 
 // Repo is the OCI repository of the release.

@@ -96,7 +96,7 @@ func FuzzVersionKey(f *testing.F) {
 
 // big reports whether v has a number that the semver package compares as a word.
 func big(v *semver.Version) bool {
-	for id := range strings.SplitSeq(v.Prerelease(), ".") {
+	for _, id := range strings.Split(v.Prerelease(), ".") {
 		if len(id) > 18 && strings.Trim(id, "0123456789") == "" {
 			return true
 		}

@@ -15,7 +15,7 @@ const maxText = 8 << 10
 
 const (
 	releaseHead = `namespace, name, version, manifest, artifact, tree, zip, zip_size, skill_md, bytes, description, license, keywords,
-		state, reason, publisher, signer, signed, published, updated, log_index, downloads, source_url, mirrored_url, was, was_reason`
+		state, reason, publisher, signer, signed, published, updated, log_index, downloads, source_url, mirrored_url, was, was_reason, report`
 	releaseColumns = releaseHead + `, files, frontmatter`
 )
 
@@ -24,7 +24,7 @@ func scanRelease(full bool) func(row) (Release, error) {
 		var signed int64
 		dest := []any{&r.Namespace, &r.Name, &r.Version, &r.Manifest, &r.Artifact, &r.Tree, &r.Zip, &r.ZipSize, &r.SkillMD, &r.Bytes,
 			&r.Description, &r.License, decoder{&r.Keywords}, &r.State, &r.Reason, &r.Publisher, &r.Signer, &signed,
-			stamp{&r.Published}, stamp{&r.Updated}, &r.LogIndex, &r.Downloads, &r.SourceURL, &r.MirroredURL, &r.Was, &r.WasReason}
+			stamp{&r.Published}, stamp{&r.Updated}, &r.LogIndex, &r.Downloads, &r.SourceURL, &r.MirroredURL, &r.Was, &r.WasReason, &r.Report}
 		if full {
 			dest = append(dest, decoder{&r.Files}, &r.Frontmatter)
 		}
@@ -40,12 +40,12 @@ func (tx *Tx) CreateRelease(ctx context.Context, r Release) error {
 	key, pre := versionKey(r.Version)
 	err := tx.insert(ctx, `INSERT INTO releases (namespace, name, version, manifest, artifact, tree, zip, zip_size, skill_md, bytes, description, license, keywords,
 			state, reason, publisher, signer, signed, published, updated, log_index, downloads, source_url, mirrored_url, files, frontmatter,
-			version_key, prerelease, body)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)
+			version_key, prerelease, body, report)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)
 		ON CONFLICT DO NOTHING`,
 		r.Namespace, r.Name, r.Version, r.Manifest, r.Artifact, r.Tree, r.Zip, r.ZipSize, r.SkillMD, r.Bytes, r.Description, r.License, encode(r.Keywords, len(r.Keywords) == 0),
 		string(r.State), r.Reason, r.Publisher, notNil(r.Signer), flag(r.Signed), micros(r.Published), micros(r.Updated), r.LogIndex, r.Downloads, r.SourceURL, r.MirroredURL,
-		encode(r.Files, len(r.Files) == 0), notNil(r.Frontmatter), key, flag(pre), diag.Head(r.Text, maxText))
+		encode(r.Files, len(r.Files) == 0), notNil(r.Frontmatter), key, flag(pre), diag.Head(r.Text, maxText), r.Report)
 	if err != nil {
 		return err
 	}
@@ -107,9 +107,33 @@ func (tx *Tx) DeleteRelease(ctx context.Context, namespace, name, version string
 	return tx.refreshSkill(ctx, namespace, name)
 }
 
-// Names lists the names of all releases in namespace, whatever their state.
-func (tx *Tx) Names(ctx context.Context, namespace string) ([]string, error) {
-	return list(ctx, tx, column[string], `SELECT DISTINCT name FROM releases WHERE namespace = $1 ORDER BY name`, namespace)
+// HasName reports whether there is a release of that name, whatever its state.
+//
+//go:noinline
+func (tx *Tx) HasName(ctx context.Context, namespace, name string) (bool, error) {
+	return tx.has(ctx, `SELECT 1 FROM releases WHERE namespace = $1 AND name = $2 LIMIT 1`, namespace, name)
+}
+
+// ListedNames calls visit for each listed skill, by name and namespace. It reads one index and no row.
+func (tx *Tx) ListedNames(ctx context.Context, visit func(namespace, name string)) error {
+	var namespace, name string
+	return tx.each(ctx, func(r row) error {
+		if err := r.Scan(&name, &namespace); err != nil {
+			return err
+		}
+		visit(namespace, name)
+		return nil
+	}, `SELECT name, namespace FROM skills ORDER BY name, namespace`)
+}
+
+// Waiting lists the releases that are drafts or in quarantine, the one that came into its state first, first, without Files and
+// Frontmatter; namespace "" is all. Since and after are Updated and "namespace/name@version" of the last one of the page before.
+func (tx *Tx) Waiting(ctx context.Context, namespace string, since time.Time, after string, limit int) ([]Release, error) {
+	// The states are found in an index; so only rows that wait are read.
+	return list(ctx, tx, scanRelease(false), `SELECT `+releaseHead+` FROM releases
+		WHERE (namespace, name, version) IN (SELECT o.namespace, o.name, o.version FROM releases o WHERE o.state IN ('draft', 'quarantined') AND ($1 = '' OR o.namespace = $1))
+			AND (updated > $2 OR updated = $2 AND namespace || '/' || name || '@' || version > $3)
+		ORDER BY updated, namespace || '/' || name || '@' || version LIMIT $4`, namespace, micros(since), after, bound(limit))
 }
 
 // CountDownloads adds downloads of a day: "namespace/name@version" → how many. Unknown releases are ignored.
@@ -157,4 +181,24 @@ func (tx *Tx) Downloads(ctx context.Context, namespace, name string, since time.
 		return nil, err
 	}
 	return days, nil
+}
+
+// A Withdrawn is a release that was served once and was taken back since.
+type Withdrawn struct {
+	Namespace, Name, Version, Manifest, Reason string
+	State                                      State
+	Updated                                    time.Time
+	Public                                     bool // its namespace is
+}
+
+// Withdrawn lists the releases that are in the log and that are blocked, yanked or in quarantine, by name.
+func (tx *Tx) Withdrawn(ctx context.Context) ([]Withdrawn, error) {
+	return list(ctx, tx, func(r row) (w Withdrawn, err error) {
+		var public int64
+		err = r.Scan(&w.Namespace, &w.Name, &w.Version, &w.Manifest, &w.Reason, &w.State, stamp{&w.Updated}, &public)
+		w.Public = public != 0
+		return w, err
+	}, `SELECT r.namespace, r.name, r.version, r.manifest, r.reason, r.state, r.updated, coalesce(n.public, 0)
+		FROM releases r LEFT JOIN namespaces n ON n.name = r.namespace
+		WHERE r.state IN ('blocked', 'yanked', 'quarantined') AND r.log_index >= 0 ORDER BY r.namespace, r.name, r.version`)
 }

@@ -62,7 +62,7 @@ func migrate(ctx context.Context, q Querier, d Dialect, steps []string) error {
 
 // migrations returns the statements that lead from each version of the schema to the next. One that
 // was released is never changed again.
-func migrations() []string { return []string{schema1, schema2} }
+func migrations() []string { return []string{schema1, schema2, schema3, schema4} }
 
 // Times are microseconds since 1970, 0 for none. What is optional is empty, not NULL.
 //
@@ -170,4 +170,22 @@ CREATE TABLE accounts (
 CREATE INDEX tokens_account ON tokens (account, id);
 ALTER TABLE releases ADD COLUMN was TEXT NOT NULL DEFAULT '';
 ALTER TABLE releases ADD COLUMN was_reason TEXT NOT NULL DEFAULT ''
+`
+
+// Releases that were taken back are few among many: a feed lists them.
+const schema3 = `
+CREATE INDEX releases_withdrawn ON releases (namespace, name, version) WHERE state IN ('blocked', 'yanked', 'quarantined')
+`
+
+// What the audit found in a release is a blob of its repository. Identity tokens are good for one exchange: they are kept until they
+// expire. Advisories are never removed: one that was withdrawn says so.
+const schema4 = `
+ALTER TABLE releases ADD COLUMN report TEXT NOT NULL DEFAULT '';
+CREATE TABLE used (
+	id TEXT PRIMARY KEY, until BIGINT NOT NULL
+) {clustered};
+CREATE INDEX used_until ON used (until);
+CREATE TABLE advisories (
+	id TEXT PRIMARY KEY, namespace TEXT NOT NULL, data TEXT NOT NULL
+)
 `

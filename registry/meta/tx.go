@@ -168,6 +168,8 @@ func (tx *Tx) has(ctx context.Context, query string, args ...any) (bool, error) 
 }
 
 // micros is the stored form of t: microseconds since 1970, and 0 for the zero time.
+//
+//go:noinline
 func micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

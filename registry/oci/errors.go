@@ -17,7 +17,7 @@ func codeOf(code string) (oci string, status int) {
 	switch code {
 	case "unauthorized":
 		return "UNAUTHORIZED", 0
-	case "denied", "name_reserved", "signature_required", "E_SIGNATURE", "scan_refused", "blocked":
+	case "denied", "name_reserved", "signature_required", "E_SIGNATURE", "scan_refused", "second_person", "blocked":
 		return "DENIED", 0
 	case "version_exists", "near_name", "namespace_exists", "wrong_state", "in_use":
 		return "DENIED", http.StatusForbidden // the protocol has no conflicts
@@ -155,6 +155,9 @@ func (q *request) narrow(err error) error {
 
 // scope is what a token has to allow for this request.
 func (q *request) scope() string {
+	if q.target.kind == catalog {
+		return auth.CatalogScope
+	}
 	if q.target.repo == "" {
 		return ""
 	}
@@ -171,4 +174,5 @@ func (q *request) scope() string {
 	return "repository:" + q.target.repo + ":" + actions
 }
 
+//go:noinline
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -53,7 +53,11 @@ func (q *request) manifest() error {
 // getManifest serves the bytes that were pushed, whatever the client says it accepts: a
 // digest names one form only, and who knows the tag wants what it names.
 func (q *request) getManifest() error {
-	m, err := q.h.Registry.Manifest(q.r.Context(), q.who, q.target.repo, q.target.arg)
+	find := q.h.Registry.Manifest
+	if q.r.Method == http.MethodHead {
+		find = q.h.Registry.StatManifest
+	}
+	m, err := find(q.r.Context(), q.who, q.target.repo, q.target.arg)
 	if err != nil {
 		return err
 	}
@@ -164,18 +168,27 @@ func (q *request) small() ([]byte, error) {
 	return content.Bytes(), nil
 }
 
+// pageSize is how many entries of a list are asked for, at most page.
+func pageSize(query url.Values) (int64, error) {
+	text := query.Get("n")
+	if text == "" {
+		return page, nil
+	}
+	n, ok := number(text)
+	if !ok {
+		return 0, diag.New(diag.Misuse, "invalid_page", "n is a number of entries, not %q", diag.Brief(text, 100))
+	}
+	return min(page, n), nil
+}
+
 func (q *request) tags() error {
 	query, err := q.query()
 	if err != nil {
 		return err
 	}
-	limit := int64(page)
-	if text := query.Get("n"); text != "" {
-		n, ok := number(text)
-		if !ok {
-			return diag.New(diag.Misuse, "invalid_page", "n is a number of tags, not %q", diag.Brief(text, 100))
-		}
-		limit = min(limit, n)
+	limit, err := pageSize(query)
+	if err != nil {
+		return err
 	}
 	// One more than fits says whether there is a next page; with n=0 it says that the repository is there.
 	list, err := q.h.Registry.Tags(q.r.Context(), q.who, q.target.repo, query.Get("last"), int(limit)+1)

@@ -7,11 +7,10 @@
 //   - A body that is cut short, mislabelled, out of order or abandoned leaves no blob behind.
 //   - Large transfers may take as long as they need while bytes flow: 30 seconds without
 //     a byte, or less than 4 KiB a second on average, end a request.
-//   - Who may do what is the core's decision alone; this package decides nothing but the words.
+//   - The core alone decides about permissions; this package decides nothing but the words.
 //
-// It refuses manifests of more than 4 MiB, more than 64 tags in one request, and _catalog, which is not
-// in the specification and would have to leave out what the caller may not read: the
-// search of the REST API has that.
+// It refuses manifests of more than 4 MiB and more than 64 tags in one request. _catalog, which is not in the
+// specification, lists the repositories that the caller may read.
 //
 // A request whose Range header asks for several ranges gets the whole blob. Blobs may be cached
 // for ever; manifests must be asked for anew, so that a block or a yank is seen.
@@ -46,6 +45,7 @@ type Registry interface {
 	CancelUpload(ctx context.Context, who registry.Caller, repo, id string) error
 
 	Manifest(ctx context.Context, who registry.Caller, repo, reference string) (registry.Pulled, error)
+	StatManifest(ctx context.Context, who registry.Caller, repo, reference string) (registry.Pulled, error)
 	CountPull(p registry.Pulled)
 	PutManifest(ctx context.Context, who registry.Caller, repo, reference, mediaType string, body []byte) (registry.Pushed, error)
 	PutManifestAs(ctx context.Context, who registry.Caller, repo, tag, mediaType string, digest blob.Digest, body []byte) (registry.Pushed, error)
@@ -53,6 +53,7 @@ type Registry interface {
 	DeleteTag(ctx context.Context, who registry.Caller, repo, tag string) error
 	Tags(ctx context.Context, who registry.Caller, repo, after string, limit int) ([]string, error)
 	Referrers(ctx context.Context, who registry.Caller, repo, digest, artifactType string) ([]meta.Manifest, error)
+	Repositories(ctx context.Context, who registry.Caller, after string, limit int) ([]string, error)
 }
 
 // A Handler serves the paths below /v2/. Its fields are set before the first request. It may be
@@ -117,6 +118,7 @@ const (
 	manifest
 	tags
 	referrers
+	catalog
 )
 
 // A target is a parsed path.
@@ -131,6 +133,9 @@ type target struct {
 func parse(path string) (target, bool) {
 	if path == "/v2" || path == "/v2/" {
 		return target{kind: ping}, true
+	}
+	if path == "/v2/_catalog" {
+		return target{kind: catalog}, true
 	}
 	rest, ok := strings.CutPrefix(path, "/v2/")
 	if !ok || len(path) > maxPath {
@@ -200,6 +205,11 @@ func (q *request) serve() error {
 			return q.notAllowed("GET, HEAD")
 		}
 		return q.tags()
+	case catalog:
+		if !q.reads() {
+			return q.notAllowed("GET, HEAD")
+		}
+		return q.catalog()
 	}
 	if !q.reads() {
 		return q.notAllowed("GET, HEAD")
@@ -245,6 +255,7 @@ func (q *request) whole(status int, content []byte) {
 	}
 }
 
+//go:noinline
 func (q *request) status(status int) {
 	q.begun = true
 	q.w.WriteHeader(status)

@@ -451,7 +451,7 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%s: allow %q, code %s", path, a.Header.Get("Allow"), a.code())
 		}
 	}
-	for _, path := range []string{"/v2/_catalog", "/v2/a", "/v2/a/b/unknown/x"} {
+	for _, path := range []string{"/v2/a", "/v2/a/b/unknown/x"} {
 		s.want(404, s.ask("", "GET", path, nil))
 	}
 }

@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("parse(%q) = %v, %v; want %v", path, got, ok, want)
 		}
 	}
-	for _, path := range []string{"", "/", "/v1/", "/v2/a", "/v2/_catalog", "/v2//manifests/1", "/v2/manifests/1", "/v2/a/manifests/",
+	for _, path := range []string{"", "/", "/v1/", "/v2/a", "/v2//manifests/1", "/v2/manifests/1", "/v2/a/manifests/",
 		"/v2/blobs/uploads/", "/v2/a/tags/lists", "/v2/a/referrers/", "/v2/uploads/x", "/v2/" + strings.Repeat("a", maxPath) + "/tags/list"} {
 		if got, ok := parse(path); ok {
 			t.Errorf("parse(%q) = %v; want nothing", path, got)

@@ -7,11 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -27,45 +24,6 @@ import (
 	"github.com/skl-project/skl/registry/oci"
 	"github.com/skl-project/skl/registry/tlog"
 )
-
-// TestMain makes the test binary a registry too: with SKL_TEST_SERVE=DIR it serves an open registry that
-// keeps its data in DIR, and prints where it listens. testdata/bench/registry.sh measures that.
-func TestMain(m *testing.M) {
-	dir := os.Getenv("SKL_TEST_SERVE")
-	if dir == "" {
-		os.Exit(m.Run())
-	}
-	if err := serve(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func serve(dir string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	g, closeStores, err := open(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer closeStores()
-	g.Open = true
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(os.Stderr, "listening on", listener.Addr())
-	server := &http.Server{Handler: &oci.Handler{Registry: g, Caller: anonymous}, ReadHeaderTimeout: 10 * time.Second}
-	defer context.AfterFunc(ctx, func() { server.Close() })()
-	if err := server.Serve(listener); err != http.ErrServerClosed {
-		return err
-	}
-	return nil
-}
-
-func anonymous(*http.Request) (registry.Caller, error) {
-	return registry.Caller{Identity: auth.Identity{Anonymous: true, Open: true}}, nil
-}
 
 // open opens a registry on real stores in dir.
 func open(ctx context.Context, dir string) (*registry.Registry, func(), error) {

@@ -223,7 +223,7 @@ func testLinks(t *testing.T, s meta.Store) {
 	})
 	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.BlobLinks(t.Context(), x, 10) }), []string{"acme/a", "acme/b"})
 	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.BlobLinks(t.Context(), x, 1) }), []string{"acme/a"})
-	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.BlobDigests(t.Context(), "", 10) }), []string{x})
+	same(t, ask(t, s, func(tx *meta.Tx) ([]meta.StoredBlob, error) { return tx.StoredBlobs(t.Context(), "", 10) }), []meta.StoredBlob{{Digest: x, Size: 7}})
 	update(t, s, func(tx *meta.Tx) error { return tx.UnlinkBlob(t.Context(), "acme/a", x) })
 	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.UnlinkBlob(t.Context(), "acme/a", x) })
 	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, _, err := tx.Blob(t.Context(), "acme/a", x); return err })

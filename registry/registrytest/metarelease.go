@@ -80,13 +80,48 @@ func testReleases(t *testing.T, s meta.Store) {
 	same(t, get(), want)
 
 	create(t, s, release("acme/alpha@1.0.0", meta.Blocked), release("zoo/beta@1.0.0", meta.Approved))
-	same(t, ask(t, s, func(tx *meta.Tx) ([]string, error) { return tx.Names(t.Context(), "acme") }), []string{"alpha", "pdf"})
+	for name, want := range map[string]bool{"alpha": true, "pdf": true, "pd": false} {
+		same(t, ask(t, s, func(tx *meta.Tx) (bool, error) { return tx.HasName(t.Context(), "acme", name) }), want)
+	}
 
 	update(t, s, func(tx *meta.Tx) error { return tx.DeleteRelease(t.Context(), "acme", "pdf", plain.Version) })
 	refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { return tx.DeleteRelease(t.Context(), "acme", "pdf", plain.Version) })
 	same(t, ask(t, s, func(tx *meta.Tx) (meta.Release, error) {
 		return tx.ReleaseByManifest(t.Context(), "acme/pdf", full.Manifest)
 	}).Version, "1.4.0")
+
+	// Names that are listed, and what waits, in the order in which it began to.
+	var names []string
+	update(t, s, func(tx *meta.Tx) error {
+		names = nil
+		return tx.ListedNames(t.Context(), func(namespace, name string) { names = append(names, namespace+"/"+name) })
+	})
+	same(t, names, []string{"zoo/beta", "acme/pdf"})
+	for i, name := range []string{"acme/late@1.0.0", "zoo/early@1.0.0", "acme/early@1.0.0"} {
+		r := release(name, []meta.State{meta.Draft, meta.Quarantined, meta.Quarantined}[i])
+		r.Updated = []time.Time{day.Add(3 * time.Hour), day.Add(time.Hour), day.Add(time.Hour)}[i]
+		create(t, s, r)
+	}
+	for _, tt := range []struct {
+		namespace, after string
+		since            time.Time
+		limit            int
+		want             []string
+	}{
+		{"", "", time.Time{}, 0, []string{"acme/early", "zoo/early", "acme/late"}},
+		{"", "", time.Time{}, 1, []string{"acme/early"}},
+		{"", "acme/early@1.0.0", day.Add(time.Hour), 0, []string{"zoo/early", "acme/late"}},
+		{"acme", "", time.Time{}, 0, []string{"acme/early", "acme/late"}},
+		{"other", "", time.Time{}, 0, nil},
+	} {
+		var got []string
+		for _, r := range ask(t, s, func(tx *meta.Tx) ([]meta.Release, error) {
+			return tx.Waiting(t.Context(), tt.namespace, tt.since, tt.after, tt.limit)
+		}) {
+			got = append(got, r.Repo())
+		}
+		same(t, got, tt.want)
+	}
 }
 
 func testLatest(t *testing.T, s meta.Store) {

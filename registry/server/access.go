@@ -30,7 +30,8 @@ const tokenFactor = 4
 // DefaultLimits hold where a configuration says nothing.
 func DefaultLimits() Limits {
 	r := auth.DefaultRates()
-	return Limits{Read: r[auth.Reads].PerMinute, Write: r[auth.Writes].PerMinute, Download: r[auth.Downloads].PerMinute, Failures: r[auth.Failures].PerMinute}
+	return Limits{Read: r[auth.Reads].PerMinute, Write: r[auth.Writes].PerMinute, Download: r[auth.Downloads].PerMinute, Failures: r[auth.Failures].PerMinute,
+		Connections: ownAddress}
 }
 
 // rates are the limits times factor.
@@ -67,6 +68,15 @@ func (s *Server) newAccess() (*access, error) {
 	}
 	a := &access{byAddress: auth.NewLimiter(s.cfg.Limits.rates(1), nil), byToken: auth.NewLimiter(s.cfg.Limits.rates(tokenFactor), nil)}
 	a.Authenticator = auth.Authenticator{Lookup: s.Registry.LookupToken, Bearers: key, Open: s.cfg.Access.Open, Limiter: a.byAddress}
+	a.SignedIn = func(r *http.Request, id auth.Identity) {
+		who := registry.Caller{Identity: id}
+		if v := visitOf(r); v != nil {
+			who.Remote = v.remote
+		}
+		if err := s.Registry.SignedIn(r.Context(), who); err != nil { // which is no reason to turn anybody away
+			s.logger.WarnContext(r.Context(), "a sign-in was not noted", "error", err)
+		}
+	}
 	return a, nil
 }
 

@@ -349,3 +349,60 @@ func TestProblems(t *testing.T) {
 		})
 	}
 }
+
+// Both ways in are noted once an hour: showing a token to the API, and to the token endpoint.
+func TestSignInsAreNoted(t *testing.T) {
+	s := newSite(t, nil)
+	s.namespace("acme", true)
+	first, second := s.token("acme", "reader"), s.token("acme", "publisher")
+	for range 3 {
+		s.must(200, first, "GET", "/api/v1/whoami", nil)
+		r, err := http.NewRequest("GET", s.url+"/token?scope=repository:acme/pdf:pull", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.SetBasicAuth("x", second)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	var page wire.Page[wire.Event]
+	s.must(200, s.admin, "GET", "/api/v1/audit?action=sign-in&namespace=acme", nil).json(t, &page)
+	if len(page.Items) != 2 || page.Items[0].Token == "" || page.Items[0].Remote != "127.0.0.1" {
+		t.Errorf("sign-ins: %+v", page.Items)
+	}
+	var tokens wire.Page[wire.Token]
+	s.must(200, first, "GET", "/api/v1/tokens", nil).json(t, &tokens)
+	if len(tokens.Items) != 1 || tokens.Items[0].LastUsed.IsZero() {
+		t.Errorf("tokens: %+v", tokens.Items)
+	}
+}
+
+func TestQueue(t *testing.T) {
+	s := newSite(t, nil)
+	s.must(201, s.admin, "POST", "/api/v1/namespaces", wire.NewNamespace{Name: "acme", Public: true, Policy: wire.Policy{ManualApproval: true}})
+	for _, name := range []string{"alpha", "bravo", "charlie"} {
+		s.publish(s.admin, "acme/"+name+"@1.0.0")
+	}
+	var names []string
+	for path := "/api/v1/queue?namespace=acme&limit=2"; path != ""; {
+		r := s.must(200, s.admin, "GET", path, nil)
+		var page wire.Page[wire.Waiting]
+		r.json(t, &page)
+		for _, w := range page.Items {
+			names = append(names, w.Name)
+			if w.State != wire.Quarantined || w.For != "decision" || w.Publisher != "admin" || !w.Yours || w.Since.IsZero() || w.Command != "skl registry approve acme/"+w.Name+"@1.0.0" {
+				t.Errorf("%+v", w)
+			}
+		}
+		path, _, _ = strings.Cut(strings.TrimPrefix(r.head.Get("Link"), "<"), ">")
+	}
+	if got := strings.Join(names, " "); got != "alpha bravo charlie" {
+		t.Errorf("the queue holds %s", got)
+	}
+	s.must(401, "", "GET", "/api/v1/queue", nil)
+	s.must(400, s.admin, "GET", "/api/v1/queue?cursor=eA", nil)
+	s.must(404, s.admin, "GET", "/api/v1/queue?namespace=nowhere", nil)
+}

@@ -32,9 +32,11 @@ func Attach(ctx context.Context, data string) (*Server, error) {
 	if g.Blobs, err = blobfs.Open(s.path("blobs")); err != nil {
 		return nil, err
 	}
-	if g.Meta, err = sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{Readers: 2}); err != nil {
+	db, err := sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{Readers: 2})
+	if err != nil {
 		return nil, err
 	}
+	g.Meta = db
 	s.Registry = g
 	return s, nil
 }

@@ -26,14 +26,21 @@ GET    /api/v1/whoami                                               200 200 200 
 GET    /api/v1/namespaces                                           200 200 200 200 200 200 200 200
 POST   /api/v1/namespaces                                           401 403 403 403 403 403 403 201  B {"name":"{word}"}
 GET    /api/v1/namespaces/acme                                      401 200 200 200 200 200 404 200
-PATCH  /api/v1/namespaces/acme                                      401 403 403 403 200 403 403 200  B {}
+PATCH  /api/v1/namespaces/acme                                      401 403 403 403 200 403 404 200  B {}
 GET    /api/v1/namespaces/acme/grants                               401 403 403 403 200 200 403 200
 PUT    /api/v1/namespaces/acme/grants                               401 403 403 403 200 403 403 200  B {"account":"new-{n}","role":"reader"}
 DELETE /api/v1/namespaces/acme/grants/old-{n}                       401 403 403 403 204 403 403 204
 GET    /api/v1/namespaces/*/grants                                  401 403 403 403 403 403 403 200
 PUT    /api/v1/namespaces/*/grants                                  401 403 403 403 403 403 403 200  B {"account":"new-{n}","role":"reader"}
 GET    /api/v1/namespaces/acme/signers                              401 200 200 200 200 200 404 200
-PUT    /api/v1/namespaces/acme/signers                              401 403 403 403 200 403 403 200  B {"items":[]}
+PUT    /api/v1/namespaces/acme/signers                              401 403 403 403 200 403 404 200  B {"items":[]}
+GET    /api/v1/namespaces/acme/publishers                           401 403 403 403 200 200 403 200
+POST   /api/v1/namespaces/acme/publishers                           401 403 403 403 201 403 404 201  B {"issuer":"https://gitlab.com","claims":{"project_path":"acme/{word}"}}
+DELETE /api/v1/namespaces/acme/publishers/none                      401 403 403 403 404 403 404 404
+POST   /api/v1/namespaces/acme/exchange                             403 403 403 403 403 403 403 403  B {"token":"e30.e30.e30"}
+GET    /api/v1/namespaces/acme/advisories                           401 200 200 200 200 200 404 200
+POST   /api/v1/namespaces/acme/advisories                           401 403 403 201 201 403 404 201  B {"name":"pdf","versions":"=1.0.0","severity":"low","summary":"x"}
+POST   /api/v1/namespaces/acme/advisories/none/withdraw             401 403 403 404 404 403 404 404  B {"reason":"x"}
 GET    /api/v1/skills                                               200 200 200 200 200 200 200 200
 GET    /api/v1/skills?namespace=acme                                401 200 200 200 200 200 404 200
 GET    /api/v1/skills/acme/pdf                                      401 200 200 200 200 200 404 200
@@ -45,29 +52,34 @@ GET    /api/v1/skills/acme/none/versions/1.0.0                      401 404 404 
 GET    /api/v1/skills/acme/pdf/versions/1.0.0/download              401 200 200 200 200 200 404 200
 GET    /api/v1/skills/acme/pdf/versions/1.0.0/files                 401 200 200 200 200 200 404 200
 GET    /api/v1/skills/acme/pdf/versions/1.0.0/files/SKILL.md        401 200 200 200 200 200 404 200
+GET    /api/v1/skills/acme/pdf/versions/1.0.0/report                401 200 200 200 200 200 404 200
+GET    /api/v1/skills/acme/held/versions/1.0.0/report               401 404 200 200 200 200 404 200
 GET    /api/v1/skills/acme/pdf/versions/1.0.0/diff/1.0.0            401 200 200 200 200 200 404 200
 GET    /api/v1/skills/acme/held/versions/1.0.0                      401 404 200 200 200 200 404 200
 GET    /api/v1/skills/acme/held/versions/1.0.0/download             401 404 200 200 200 200 404 200
 PUT    /api/v1/skills/acme/pdf/versions/2.0.{n}                     401 403 201 201 201 403 403 201  B zip
-PUT    /api/v1/skills/acme/pdf/versions/3.0.{n}                     401 403 404 404 404 403 403 404  B {"manifest":"sha256:0000000000000000000000000000000000000000000000000000000000000000"}
-POST   /api/v1/skills/acme/pdf/versions/1.1.{n}/actions             401 403 403 200 200 403 403 200  B {"action":"yank","reason":"x"}
-POST   /api/v1/skills/acme/pdf/versions/1.2.{n}/actions             401 403 403 200 200 403 403 200  B {"action":"deprecate","reason":"x"}
-POST   /api/v1/skills/acme/pdf/versions/1.3.{n}/actions             401 403 403 200 200 403 403 200  B {"action":"quarantine","reason":"x"}
-POST   /api/v1/skills/acme/pdf/versions/1.4.{n}/actions             401 403 403 403 200 403 403 200  B {"action":"block","reason":"x"}
-POST   /api/v1/skills/acme/pdf/versions/1.5.{n}/actions             401 403 403 200 200 403 403 200  B {"action":"approve","reason":"x"}
+PUT    /api/v1/skills/acme/pdf/versions/3.0.{n}                     401 403 404 404 404 403 404 404  B {"manifest":"sha256:0000000000000000000000000000000000000000000000000000000000000000"}
+POST   /api/v1/skills/acme/pdf/versions/1.1.{n}/actions             401 403 403 200 200 403 404 200  B {"action":"yank","reason":"x"}
+POST   /api/v1/skills/acme/pdf/versions/1.2.{n}/actions             401 403 403 200 200 403 404 200  B {"action":"deprecate","reason":"x"}
+POST   /api/v1/skills/acme/pdf/versions/1.3.{n}/actions             401 403 403 200 200 403 404 200  B {"action":"quarantine","reason":"x"}
+POST   /api/v1/skills/acme/pdf/versions/1.4.{n}/actions             401 403 403 403 200 403 404 200  B {"action":"block","reason":"x"}
+POST   /api/v1/skills/acme/pdf/versions/1.5.{n}/actions             401 403 403 200 200 403 404 200  B {"action":"approve","reason":"x"}
 GET    /api/v1/search                                               200 200 200 200 200 200 200 200
 GET    /api/v1/tokens                                               401 200 200 200 200 200 200 200
 POST   /api/v1/tokens                                               401 403 403 403 201 403 403 201  B {"account":"bot","namespace":"acme","role":"reader"}
 POST   /api/v1/tokens                                               401 403 403 403 403 403 403 201  B {"account":"bot","namespace":"*","role":"reader"}
 POST   /api/v1/tokens                                               401 403 403 403 403 403 403 201  B {"account":"person","namespace":"acme","role":"reader"}
-POST   /api/v1/skills/acme/pdf/versions/1.3.{n}/actions             401 403 403 403 200 403 403 200  B {"action":"reject","reason":"x"}
-POST   /api/v1/skills/acme/pdf/versions/1.4.{n}/actions             401 403 403 403 200 403 403 200  B {"action":"unblock"}
+POST   /api/v1/skills/acme/pdf/versions/1.3.{n}/actions             401 403 403 403 200 403 404 200  B {"action":"reject","reason":"x"}
+POST   /api/v1/skills/acme/pdf/versions/1.4.{n}/actions             401 403 403 409 200 403 404 200  B {"action":"unblock"}
 DELETE /api/v1/tokens/{token}                                       401 404 404 404 204 404 404 204
 GET    /api/v1/audit                                                401 403 403 403 403 403 403 200
 GET    /api/v1/audit?namespace=acme                                 401 403 403 403 200 200 403 200
+GET    /api/v1/queue                                                401 200 200 200 200 200 200 200
 GET    /api/v1/log/checkpoint                                       200 200 200 200 200 200 200 200
 GET    /api/v1/log/tile/0/000.p/1                                   200 200 200 200 200 200 200 200
 GET    /api/v1/log/tile/entries/000.p/1                             401 403 403 403 403 403 403 200
+GET    /api/v1/log/states                                           200 200 200 200 200 200 200 200
+GET    /log/states                                                  200 200 200 200 200 200 200 200
 GET    /log/checkpoint                                              200 200 200 200 200 200 200 200
 GET    /log/tile/0/000.p/1                                          200 200 200 200 200 200 200 200
 GET    /log/tile/entries/000.p/1                                    401 403 403 403 403 403 403 200

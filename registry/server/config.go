@@ -15,7 +15,9 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/client/origin"
+	"github.com/skl-project/skl/spec/audit/content"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/spell"
 )
@@ -54,10 +56,20 @@ type Config struct {
 
 	Limits Limits `toml:"limits"`
 
+	// Policy is a policy.toml whose rules every release has to hold: see package policy. Conditions about its age and about other
+	// copies are refused: nobody can judge them here.
+	Policy string `toml:"policy"`
+
 	Scan struct {
-		Command []string `toml:"command"` // see ScanCommand
-		Timeout Duration `toml:"timeout"` // 0 means 1 min
+		Hold    content.Severity `toml:"hold"`    // findings of the audit from which on a release waits: low, medium, high, none; "" is high
+		Command []string         `toml:"command"` // beside the audit: see ScanCommand
+		Timeout Duration         `toml:"timeout"` // 0 means 1 min
 	} `toml:"scan"`
+
+	Publishers struct {
+		Issuers []string `toml:"issuers"` // of identity tokens, besides GitHub and GitLab: URLs
+		CA      string   `toml:"ca"`      // PEM file of an authority that theirs and the system's certificates may be of
+	} `toml:"publishers"`
 
 	Signatures struct {
 		TrustedRoot string `toml:"trusted_root"` // JSON file; needed for keyless signatures
@@ -75,6 +87,8 @@ type Limits struct {
 	Write    int `toml:"write"`
 	Download int `toml:"download"`
 	Failures int `toml:"failures"` // refused credentials of one address
+	// Connections is how many one address has at once: behind a proxy, requests under way of one address that it names.
+	Connections int `toml:"connections"`
 }
 
 // DefaultAddr is where a registry listens that was not told where.
@@ -114,7 +128,7 @@ func ParseConfig(text []byte, file string) (Config, error) {
 		return Config{}, place(err, file)
 	}
 	dir := filepath.Dir(file)
-	for _, p := range []*string{&c.Data, &c.TLS.Cert, &c.TLS.Key, &c.Signatures.TrustedRoot} {
+	for _, p := range []*string{&c.Data, &c.TLS.Cert, &c.TLS.Key, &c.Signatures.TrustedRoot, &c.Policy, &c.Publishers.CA} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(dir, *p)
 		}
@@ -202,6 +216,18 @@ func (c Config) Check() error {
 		if n < -1 {
 			return invalid("", 0, 0, "limits.%s is a number of requests a minute, or -1 for no limit", name)
 		}
+	}
+	if !slices.Contains([]content.Severity{"", content.Low, content.Medium, content.High, registry.HoldNone}, c.Scan.Hold) {
+		return invalid("", 0, 0, "scan.hold is low, medium, high or none, not %q", diag.Printable(string(c.Scan.Hold)))
+	}
+	for _, issuer := range c.Publishers.Issuers {
+		u, err := url.Parse(issuer)
+		if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && (u.Scheme != "http" || !origin.Loopback(u.Host)) {
+			return invalid("", 0, 0, "publishers.issuers are https:// addresses, not %q", diag.Printable(issuer))
+		}
+	}
+	if c.Limits.Connections < -1 {
+		return invalid("", 0, 0, "limits.connections is how many one address has at once, or -1 for no limit")
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // full is a configuration that says everything.
@@ -137,6 +138,7 @@ func normal(c *Config) {
 
 // A scanner's status decides, and one that fails lets nothing pass.
 func TestScanCommand(t *testing.T) {
+	long.Slow(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: the scanners here are shell scripts")
 	}

@@ -44,22 +44,29 @@ func visitOf(r *http.Request) *visit {
 func (s *Server) guard(choose func(path string) (route string, h http.Handler)) http.Handler {
 	return http.HandlerFunc(func(plainWriter http.ResponseWriter, r *http.Request) {
 		route, h := choose(r.URL.Path)
-		remote := r.RemoteAddr
+		direct := r.RemoteAddr
+		remote := direct
 		if s.cfg.TLS.Proxy {
 			remote = proxied(r)
 		}
 		v := &visit{route: route, head: plainWriter.Header()}
 
 		began, id := time.Now(), rand.Text()[:16]
-		w := &watched{ResponseWriter: plainWriter, control: http.NewResponseController(plainWriter), moves: route != "oci"}
-		body := &counted{ReadCloser: r.Body, control: w.control, moves: w.moves}
+		if c := connOf(r); c != nil && r.ProtoMajor == 1 {
+			defer c.wait(true) // net/http reads what is left of the body, or waits for the client to hang up
+		}
+		control := http.NewResponseController(plainWriter)
+		body := &counted{ReadCloser: r.Body, control: control, moves: route != "oci", stall: s.stall, want: r.ContentLength, done: r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0}
+		w := &watched{ResponseWriter: plainWriter, control: control, moves: route != "oci", body: body}
 		r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
 		r.RemoteAddr = remote
 		v.ip = auth.ClientIP(r, nil)
 		v.remote = v.ip.String()
 		r.Body = body
-		w.control.SetWriteDeadline(time.Time{}) // of the request before on this connection
-		w.extend()
+		control.SetWriteDeadline(time.Time{}) // of the request before on this connection
+		if !body.done {
+			control.SetReadDeadline(began.Add(s.stall)) // whoever reads the body moves it on; the handler may be none of them
+		}
 
 		head := w.Header()
 		head.Set("X-Request-Id", id)
@@ -80,6 +87,7 @@ func (s *Server) guard(choose func(path string) (route string, h http.Handler)) 
 					refuse(w, route, api.Problem(errors.New("panic")))
 				}
 			}
+			w.settle()
 			s.account(r, v, w, body, began, id)
 			if aborted {
 				panic(http.ErrAbortHandler) // the connection ends, so nobody takes a part for the whole
@@ -94,6 +102,20 @@ func (s *Server) guard(choose func(path string) (route string, h http.Handler)) 
 		if p, ok := s.admit(r, v); !ok {
 			refuse(w, route, p)
 			return
+		}
+		if route != "other" {
+			addr := ""
+			if s.cfg.TLS.Proxy && remote != direct { // what says nothing of its client cannot be told apart
+				addr = auth.Network(v.ip)
+			}
+			t, leave, err := s.gate.enter(r, addr)
+			if err != nil {
+				head.Set("Retry-After", "1")
+				refuse(w, route, api.Problem(err))
+				return
+			}
+			defer leave()
+			w.transfer, body.transfer = t, t
 		}
 		h.ServeHTTP(w, r)
 	})
@@ -119,40 +141,66 @@ func (s *Server) account(r *http.Request, v *visit, w *watched, body *counted, b
 // watched counts what is written, and gives every part of it its own time.
 type watched struct {
 	http.ResponseWriter
-	control *http.ResponseController
-	moves   bool // deadlines; the OCI protocol moves its own
-	status  int
-	n       int64 // bytes of the body
+	control  *http.ResponseController
+	body     *counted
+	moves    bool // deadlines; the OCI protocol moves its own
+	transfer *transfer
+	began    time.Time // the first Write
+	status   int
+	n        int64 // bytes of the body
 }
 
 // Unwrap is for http.ResponseController.
 func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// extend moves the deadline for what is written next.
 func (w *watched) extend() {
-	if w.moves {
-		w.control.SetWriteDeadline(time.Now().Add(stallTime))
+	if !w.moves {
+		return
+	}
+	now := time.Now()
+	if w.began.IsZero() {
+		w.began = now
+	}
+	w.control.SetWriteDeadline(w.body.due(now, w.began, w.n))
+}
+
+// settle bounds what comes after the handler decided on its answer: that the client takes it, and what net/http still
+// reads of a body that nobody wanted.
+func (w *watched) settle() {
+	now := time.Now()
+	w.control.SetWriteDeadline(now.Add(w.body.stall))
+	if !w.body.done {
+		w.control.SetReadDeadline(now.Add(lingerTime))
 	}
 }
 
 func (w *watched) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status
+		w.settle()
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *watched) Write(p []byte) (int, error) {
 	if w.status == 0 {
-		w.status = http.StatusOK
+		w.WriteHeader(http.StatusOK)
 	}
 	w.extend()
+	defer w.transfer.waiting()()
 	n, err := w.ResponseWriter.Write(p)
-	w.n += int64(n)
+	w.moved(int64(n))
 	return n, err
 }
 
-// part is how much has to be written within stallTime.
-const part = 1 << 20
+func (w *watched) moved(n int64) {
+	w.n += n
+	w.transfer.moved(n)
+}
+
+// part is how much has to be written before the deadline is moved.
+const part = 256 << 10
 
 // ReadFrom lets the connection take files by itself.
 func (w *watched) ReadFrom(r io.Reader) (total int64, err error) {
@@ -161,13 +209,14 @@ func (w *watched) ReadFrom(r io.Reader) (total int64, err error) {
 		return io.Copy(struct{ io.Writer }{w}, r)
 	}
 	if w.status == 0 {
-		w.status = http.StatusOK
+		w.WriteHeader(http.StatusOK)
 	}
+	defer w.transfer.waiting()()
 	for {
 		w.extend()
 		limited := &io.LimitedReader{R: r, N: part}
 		n, err := from.ReadFrom(limited)
-		w.n += n
+		w.moved(n)
 		total += n
 		if err != nil || limited.N > 0 {
 			return total, err
@@ -178,29 +227,44 @@ func (w *watched) ReadFrom(r io.Reader) (total int64, err error) {
 // counted counts what is read of a body.
 type counted struct {
 	io.ReadCloser
-	control *http.ResponseController
-	moves   bool
-	began   time.Time // the first Read
-	n       int64
+	control  *http.ResponseController
+	moves    bool
+	stall    time.Duration // without a byte
+	transfer *transfer
+	want     int64     // bytes that were announced, -1 if they were not
+	done     bool      // nothing comes any more
+	began    time.Time // the first Read
+	n        int64
 }
 
-// slowest is how many bytes of a body have to come in a second, on average after the first stallTime: else
+// slowest is how many bytes have to move in a second, on average after the first stall: else
 // a client could hold on for ever with a byte a minute.
 const slowest = 4 << 10
 
+// due is the time by which the next bytes have to move, of a transfer that began then and moved n.
+func (c *counted) due(now, began time.Time, n int64) time.Time {
+	next, end := now.Add(c.stall), began.Add(c.stall+time.Duration(n/slowest)*time.Second)
+	if end.Before(next) {
+		return end
+	}
+	return next
+}
+
 func (c *counted) Read(p []byte) (int, error) {
-	if c.moves {
+	if c.moves && !c.done {
 		now := time.Now()
 		if c.began.IsZero() {
 			c.began = now
 		}
-		due, end := now.Add(stallTime), c.began.Add(stallTime+time.Duration(c.n/slowest)*time.Second)
-		if end.Before(due) {
-			due = end
-		}
-		c.control.SetReadDeadline(due)
+		c.control.SetReadDeadline(c.due(now, c.began, c.n))
 	}
+	defer c.transfer.waiting()()
 	n, err := c.ReadCloser.Read(p)
 	c.n += int64(n)
+	c.transfer.moved(int64(n))
+	if !c.done && (errors.Is(err, io.EOF) || c.n == c.want) {
+		c.done = true
+		c.control.SetReadDeadline(time.Time{}) // what is done with it may take its time
+	}
 	return n, err
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/api"
@@ -24,13 +25,13 @@ import (
 func (s *Server) routes() http.Handler {
 	challenge := func(r *http.Request) string { return s.challenge(r, "") }
 	rest := api.New(api.Handler{
-		Registry: s.Registry, Caller: s.caller, Challenge: challenge, About: s.about(), URL: s.cfg.URL,
+		Registry: s.Registry, Caller: s.caller, Challenge: challenge, Audience: s.audience, About: s.about(), URL: s.cfg.URL,
 		Open: s.cfg.Access.Open, PublicLog: s.cfg.Log.Public, TempDir: s.path("tmp"), Logger: s.logger,
 	})
 	discovery := &wellknown.Handler{
 		Registry: s.Registry, Caller: s.caller, Token: s.tokenCaller, Challenge: challenge, URL: s.cfg.URL, Generation: s.generation,
 	}
-	images := &oci.Handler{Registry: s.Registry, Caller: s.caller, Challenge: s.challenge,
+	images := &oci.Handler{Registry: s.Registry, Caller: s.caller, Challenge: s.challenge, Patience: min(s.stall, 30*time.Second),
 		Failed: func(r *http.Request, err error) {
 			s.logger.ErrorContext(r.Context(), "request failed", "error", err, "path", r.URL.Path)
 		}}
@@ -61,7 +62,7 @@ func (s *Server) routes() http.Handler {
 // about is what GET /api/v1 says.
 func (s *Server) about() wire.About {
 	a := wire.About{Name: s.cfg.Name, Software: "skl", Version: cmp.Or(s.version, "unknown"), URL: s.cfg.URL, Log: s.Registry.Key.Public(),
-		Features: []string{"oci", "publish", "search", "log", "tokens", "audit", "wellknown", "capability-paths"}, Reserved: s.cfg.Reserved}
+		Features: []string{"oci", "publish", "search", "log", "tokens", "audit", "publishers", "wellknown", "capability-paths"}, Reserved: s.cfg.Reserved}
 	if s.cfg.Access.Open {
 		a.Features = []string{"oci", "open"}
 	}
@@ -82,16 +83,6 @@ func (s *Server) generation(ctx context.Context) (int64, error) {
 }
 
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) { plain(w, http.StatusOK, "ok\n") }
-
-// readyz says whether the stores answer.
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	if _, err := s.generation(r.Context()); err != nil {
-		s.logger.ErrorContext(r.Context(), "not ready", "error", err)
-		plain(w, http.StatusServiceUnavailable, "the metadata store does not answer\n")
-		return
-	}
-	plain(w, http.StatusOK, "ok\n")
-}
 
 // front says what this is to who looks at it with a browser.
 func (s *Server) front(w http.ResponseWriter, r *http.Request) {

@@ -4,13 +4,10 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/meta"
@@ -19,50 +16,60 @@ import (
 // metrics are what /metrics shows.
 type metrics struct {
 	page     http.Handler
-	requests *prometheus.CounterVec
-	seconds  *prometheus.HistogramVec
-	bytes    *prometheus.CounterVec
+	requests counter
+	seconds  histogram
+	bytes    counter
 	blobs    atomic.Int64 // measured now and then
 	blobSize atomic.Int64
+	gc       counter      // of runs and of what they removed
+	gcLast   atomic.Int64 // end of the last run that succeeded, seconds since 1970
 }
 
 func newMetrics(s *Server) *metrics {
-	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "skl_registry_requests_total", Help: "Requests, by protocol, method and status."}, []string{"route", "method", "status"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "skl_registry_request_seconds", Help: "How long requests took.",
-			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60}}, []string{"route"}),
-		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "skl_registry_body_bytes_total", Help: "Bytes of bodies, in and out."}, []string{"route", "direction"}),
+	m := &metrics{seconds: histogram{bounds: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60}}}
+	for _, what := range []string{"runs", "failures", "blobs", "bytes", "drafts", "links", "uploads"} {
+		m.gc.add(labels("what", what), 0) // from the start, so that a rate can be taken
 	}
-	own := prometheus.NewRegistry()
-	gauge := func(name, help string, value func() float64) {
-		own.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
-	}
-	own.MustRegister(m.requests, m.seconds, m.bytes, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	gauge("skl_registry_blobs", "Blobs in the store, as of the last gc.", func() float64 { return float64(m.blobs.Load()) })
-	gauge("skl_registry_blob_bytes", "Bytes of blobs in the store, as of the last gc.", func() float64 { return float64(m.blobSize.Load()) })
-	gauge("skl_registry_db_bytes", "Size of the metadata store.", func() float64 {
-		total := int64(0)
-		for _, name := range []string{"meta.db", "meta.db-wal"} {
-			if info, err := os.Stat(s.path(name)); err == nil {
-				total += info.Size()
-			}
-		}
-		return float64(total)
+	m.page = expose(func() []family {
+		return slices.Concat(runtimeFamilies(), processFamilies(), []family{
+			m.requests.family("skl_registry_requests_total", "Requests, by protocol, method and status."),
+			m.seconds.family("skl_registry_request_seconds", "How long requests took."),
+			m.bytes.family("skl_registry_body_bytes_total", "Bytes of bodies, in and out."),
+			one("skl_registry_blobs", "gauge", "Blobs in the store, as of the last gc or the start.", float64(m.blobs.Load())),
+			one("skl_registry_blob_bytes", "gauge", "Bytes of blobs in the store, as of the last gc or the start.", float64(m.blobSize.Load())),
+			m.gc.family("skl_registry_gc_total", "What garbage collection did since the start: runs, failures, and how much it removed."),
+			one("skl_registry_gc_last_seconds", "gauge", "When gc ended last, in seconds since 1970; 0 before the first run.", float64(m.gcLast.Load())),
+			one("skl_registry_db_bytes", "gauge", "Size of the metadata store.", s.databaseSize()),
+			one("skl_registry_connections", "gauge", "Connections that are open.", float64(s.gate.connections())),
+			one("skl_registry_connections_closed_total", "counter", "Connections and requests that had to make room for others, or found none.", float64(s.gate.closed.Load())),
+			one("skl_registry_log_entries", "gauge", "Entries of the transparency log.", s.logEntries()),
+		})
 	})
-	gauge("skl_registry_log_entries", "Entries of the transparency log.", func() float64 {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		var size int64
-		if err := s.Registry.Meta.View(ctx, func(tx *meta.Tx) (err error) {
-			size, err = tx.LogSize(ctx)
-			return err
-		}); err != nil {
-			return -1
-		}
-		return float64(size)
-	})
-	m.page = promhttp.HandlerFor(own, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 	return m
+}
+
+func (s *Server) databaseSize() float64 {
+	total := int64(0)
+	for _, name := range []string{"meta.db", "meta.db-wal"} {
+		if info, err := os.Stat(s.path(name)); err == nil {
+			total += info.Size()
+		}
+	}
+	return float64(total)
+}
+
+// logEntries is -1 if the metadata store does not answer.
+func (s *Server) logEntries() float64 {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	var size int64
+	if err := s.Registry.Meta.View(ctx, func(tx *meta.Tx) (err error) {
+		size, err = tx.LogSize(ctx)
+		return err
+	}); err != nil {
+		return -1
+	}
+	return float64(size)
 }
 
 // request counts one.
@@ -72,10 +79,26 @@ func (m *metrics) request(route, method string, status int, took time.Duration, 
 	default:
 		method = "other" // a client must not make new series
 	}
-	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
-	m.seconds.WithLabelValues(route).Observe(took.Seconds())
-	m.bytes.WithLabelValues(route, "in").Add(float64(in))
-	m.bytes.WithLabelValues(route, "out").Add(float64(out))
+	m.requests.add(labels("method", method, "route", route, "status", strconv.Itoa(status)), 1)
+	m.seconds.observe(labels("route", route), took.Seconds())
+	m.bytes.add(labels("direction", "in", "route", route), float64(in))
+	m.bytes.add(labels("direction", "out", "route", route), float64(out))
+}
+
+// collected counts a run of the garbage collection.
+func (m *metrics) collected(r registry.GCReport, err error) {
+	add := func(what string, n int64) { m.gc.add(labels("what", what), float64(n)) }
+	add("runs", 1)
+	if err != nil {
+		add("failures", 1)
+		return
+	}
+	m.gcLast.Store(time.Now().Unix())
+	add("blobs", int64(r.Blobs))
+	add("bytes", r.Bytes)
+	add("drafts", int64(r.Drafts))
+	add("links", int64(r.Links))
+	add("uploads", int64(r.Uploads))
 }
 
 // measure walks over the blobs.

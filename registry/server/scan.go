@@ -45,7 +45,7 @@ func ScanCommand(command []string, timeout time.Duration, tempDir string) func(c
 		cmd.Stdout = &out
 		cmd.WaitDelay = time.Second // a child that outlives it keeps its output open
 		err = cmd.Run()
-		reason, _, _ := strings.Cut(strings.TrimSpace(out.String()), "\n")
+		reason, _, _ := strings.Cut(strings.TrimSpace(out.kept.String()), "\n")
 		reason = diag.Printable(strings.TrimSpace(reason))
 		status := cmd.ProcessState.ExitCode()
 		switch {
@@ -63,11 +63,11 @@ func ScanCommand(command []string, timeout time.Duration, tempDir string) func(c
 }
 
 // clipped keeps the beginning of what is written to it.
-type clipped struct{ bytes.Buffer }
+type clipped struct{ kept bytes.Buffer }
 
 func (c *clipped) Write(p []byte) (int, error) {
-	if room := maxScanOutput - c.Len(); room > 0 {
-		c.Buffer.Write(p[:min(room, len(p))])
+	if room := maxScanOutput - c.kept.Len(); room > 0 {
+		c.kept.Write(p[:min(room, len(p))])
 	}
 	return len(p), nil
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -19,32 +20,35 @@ const (
 	idleTime    = 2 * time.Minute
 	headerBytes = 64 << 10
 	stallTime   = time.Minute      // without a byte that moves
+	lingerTime  = 2 * time.Second  // for the rest of a body that nobody reads
 	drainTime   = 30 * time.Second // for running requests at shutdown
 	flushEvery  = 10 * time.Second // of download counts
 )
 
-// Listen opens the address of the configuration, with TLS if it has a certificate.
+// Listen opens the address of the configuration, after a look at its certificate.
 func (s *Server) Listen(ctx context.Context) (net.Listener, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", s.cfg.addr())
-	if err != nil || s.cfg.TLS.Cert == "" {
-		return l, err
-	}
-	cert, err := tls.LoadX509KeyPair(s.cfg.TLS.Cert, s.cfg.TLS.Key)
-	if err != nil {
-		l.Close()
+	if err := s.loadPair(); err != nil {
 		return nil, err
 	}
-	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), nil
+	var lc net.ListenConfig
+	return lc.Listen(ctx, "tcp", s.cfg.addr())
 }
 
-// Serve serves l until ctx is done, then lets running requests end, at most 30 s, and
+// Serve serves l, with TLS if there is a certificate, until ctx is done, then lets running requests end, at most 30 s, and
 // returns nil. It refuses a listener that others reach without TLS: code tls_needed. While it
 // runs it collects garbage and writes download counts.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if err := s.cfg.mayListen(l.Addr().String()); err != nil {
 		l.Close()
 		return err
+	}
+	if err := s.loadPair(); err != nil {
+		l.Close()
+		return err
+	}
+	serving := net.Listener(gated{l, s.gate})
+	if s.pair != nil {
+		serving = tls.NewListener(serving, &tls.Config{GetCertificate: s.pair.get, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}})
 	}
 	work, stop := context.WithCancel(ctx)
 	defer stop()
@@ -53,13 +57,16 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headerBytes,
+		ConnState:         s.gate.state,
+		ConnContext:       s.gate.context,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 100, SendPingTimeout: stallTime, WriteByteTimeout: stallTime},
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug), // handshakes of scanners
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	var background sync.WaitGroup
 	background.Go(func() { s.background(work) })
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	go func() { failed <- server.Serve(serving) }()
 	s.logger.Info("serving", "addr", l.Addr().String(), "open", s.cfg.Access.Open)
 	var err error
 	select {
@@ -86,7 +93,10 @@ func (s *Server) background(ctx context.Context) {
 	flush, gc := time.NewTicker(flushEvery), time.NewTicker(s.cfg.GC.Every.or(time.Hour))
 	defer flush.Stop()
 	defer gc.Stop()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	s.metrics.measure(ctx, s.Registry)
+	debug.FreeOSMemory() // garbage of the initialisers of a program that can do much more than serve
 	for {
 		select {
 		case <-ctx.Done():
@@ -95,8 +105,16 @@ func (s *Server) background(ctx context.Context) {
 			if err := s.Registry.FlushDownloads(ctx); err != nil && ctx.Err() == nil {
 				s.logger.Warn("download counts are not written; they are kept", "error", err)
 			}
+			if err := s.probeLog(ctx); err != nil && ctx.Err() == nil {
+				s.logger.Error("the log is not what was signed", "error", err)
+			}
+		case <-look.C:
+			if s.pair != nil && s.pair.changed() {
+				_ = s.Reload() // it is logged
+			}
 		case <-gc.C:
 			report, err := s.Registry.GC(ctx, registry.GCOptions{Grace: s.cfg.GC.Grace.or(24 * time.Hour)})
+			s.metrics.collected(report, err)
 			if err != nil && ctx.Err() == nil {
 				s.logger.Error("gc failed", "error", err)
 			} else {

@@ -4,6 +4,7 @@
 //		DIR/meta.db           everything that is not a blob
 //		DIR/blobs             blobs, and uploads that are not finished
 //		DIR/keys/log.key      signs the transparency log; mode 0600
+//		DIR/log.head          the newest head of the log that was signed
 //		DIR/tmp               archives while they arrive; emptied at start
 //
 //	  - [Open] turns an empty directory into a registry, with an admin token that it returns
@@ -12,7 +13,10 @@
 //	    registry always listens on loopback only.
 //	  - Headers have 10 s and at most 64 KiB, a connection idles for 2 min, and a body has to make
 //	    progress within 1 min: in each direction the time starts anew with every part that moves. What
-//	    is sent at less than 4 KiB a second on average is given up, too.
+//	    moves at less than 4 KiB a second on average is given up, too, and a body that nobody reads has 2 s.
+//	  - Connections are bounded by descriptors, and those of one address by the configuration; those that wait for
+//	    their client give way to new ones.
+//	  - A certificate that changes is loaded; one that cannot be used is not, and the log says so.
 //	  - What arrives on a loopback address names one of those, or a configured name, as its host; requests of
 //	    web pages elsewhere are refused. /healthz and /readyz are open.
 //	  - Tokens never reach the access log, neither those in headers nor those in capability paths.
@@ -57,6 +61,13 @@ type Server struct {
 	handler http.Handler
 	access  *access
 	metrics *metrics
+	gate    *gate
+	stall   time.Duration // without a byte that moves
+	ready   readiness
+	heads   sync.Mutex     // held while the head of the log is compared and kept
+	checks  sync.WaitGroup // deep checks that run
+	closing chan struct{}  // is closed by Close
+	pair    *pair          // of TLS; nil without
 	unlock  func()
 	close   sync.Once
 	closed  error
@@ -83,7 +94,7 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	if cfg.Data == "" {
 		return nil, invalid("", 0, 0, "data must name a directory")
 	}
-	s = &Server{cfg: cfg, logger: slog.New(slog.DiscardHandler)}
+	s = &Server{cfg: cfg, logger: slog.New(slog.DiscardHandler), stall: stallTime, closing: make(chan struct{})}
 	for _, o := range options {
 		o(s)
 	}
@@ -96,12 +107,20 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 			s = nil
 		}
 	}()
-	g := &registry.Registry{Open: cfg.Access.Open, Reserved: cfg.Reserved, Grace: cfg.GC.Grace.or(24 * time.Hour), Logger: s.logger}
+	g := &registry.Registry{Open: cfg.Access.Open, Reserved: cfg.Reserved, Grace: cfg.GC.Grace.or(24 * time.Hour), Hold: cfg.Scan.Hold, Logger: s.logger}
 	s.Registry = g
+	if cfg.Policy != "" {
+		if g.Admit, err = admitBy(cfg.Policy, cfg.URL); err != nil {
+			return s, err
+		}
+	}
 	if cfg.Signatures.TrustedRoot != "" {
 		if g.TrustedRoot, err = os.ReadFile(cfg.Signatures.TrustedRoot); err != nil {
 			return s, err
 		}
+	}
+	if g.Issuers, err = issuers(cfg); err != nil {
+		return s, err
 	}
 	if len(cfg.Scan.Command) > 0 {
 		g.Scan = ScanCommand(cfg.Scan.Command, cfg.Scan.Timeout.or(time.Minute), s.path("tmp"))
@@ -109,9 +128,11 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	if g.Blobs, err = blobfs.Open(s.path("blobs")); err != nil {
 		return s, err
 	}
-	if g.Meta, err = sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{}); err != nil {
+	db, err := sqlite.Open(ctx, s.path("meta.db"), sqlite.Options{})
+	if err != nil { // g.Meta stays nil, so that Close does not close it
 		return s, err
 	}
+	g.Meta = db
 	if g.Key, err = s.logKey(); err != nil {
 		return s, err
 	}
@@ -121,12 +142,14 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	if s.access, err = s.newAccess(); err != nil {
 		return s, err
 	}
+	s.gate = newGate(cfg, s.logger)
 	s.metrics = newMetrics(s)
 	s.names = cfg.names()
 	s.handler = s.routes()
 	return s, nil
 }
 
+//go:noinline
 func (s *Server) path(name string) string { return filepath.Join(s.cfg.Data, name) }
 
 // layout makes the directories and takes the lock.
@@ -200,7 +223,7 @@ func (s *Server) logOrigin() string {
 
 // system is who makes the first token.
 func system() registry.Caller {
-	return registry.Caller{Identity: auth.Identity{Account: "system", Grants: []auth.Grant{{Namespace: "*", Role: auth.Admin}}}, Remote: "local"}
+	return registry.Caller{Identity: auth.Identity{Account: registry.System, Grants: []auth.Grant{{Namespace: "*", Role: auth.Admin}}}, Remote: "local"}
 }
 
 // firstStart makes an admin token if there is no token yet.
@@ -226,6 +249,10 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // any more when it is called.
 func (s *Server) Close() error {
 	s.close.Do(func() {
+		if s.closing != nil { // nothing runs beside a server that only works on the data
+			close(s.closing)
+		}
+		s.checks.Wait()
 		if g := s.Registry; g != nil && g.Meta != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			defer cancel()

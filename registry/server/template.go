@@ -9,13 +9,13 @@ import (
 // Template writes c as a commented registry.toml. What c does not say stands there as a comment
 // with its default. ParseConfig reads it back as c.
 func Template(c Config) []byte {
-	var b strings.Builder
-	t := template{&b}
-	b.WriteString("# A registry of skills. Start it with: skl registry serve --config registry.toml\n# Lines that begin with # show what holds without them.\n\n")
+	t := new(template)
+	t.b.WriteString("# A registry of skills. Start it with: skl registry serve --config registry.toml\n# Lines that begin with # show what holds without them.\n\n")
 	t.text("name", c.Name, "Skills", "what people call it")
 	t.text("url", c.URL, "https://skills.example", "as clients reach it; behind a proxy it must be set")
 	t.text("addr", c.Addr, DefaultAddr, "to listen on; other addresses than loopback need TLS")
 	t.text("data", c.Data, "/var/lib/skl-registry", "the directory of everything that is kept; back it up with: skl registry backup")
+	t.text("policy", c.Policy, "policy.toml", "rules that every release has to hold, as in: skl policy init")
 	t.list("reserved", c.Reserved, "names that nobody can publish, besides the built-in ones")
 
 	t.table("tls", "Either a certificate and its key, or a proxy in front that ends TLS and sets X-Forwarded-For.")
@@ -38,10 +38,17 @@ func Template(c Config) []byte {
 	t.number("write", c.Limits.Write, DefaultLimits().Write)
 	t.number("download", c.Limits.Download, DefaultLimits().Download)
 	t.number("failures", c.Limits.Failures, DefaultLimits().Failures)
+	t.b.WriteString("# Connections of one address at once; with proxy = true, requests under way of one address that the proxy names.\n")
+	t.number("connections", c.Limits.Connections, DefaultLimits().Connections)
 
-	t.table("scan", "A program that judges a release before it is published. It gets the path of its zip archive as last\n# argument. Status 0 lets it pass, 3 holds it in quarantine, 4 refuses it; its first line of output says why.")
+	t.table("scan", "Every release is audited. What is certain to be malicious is refused, and with findings of this severity it waits for a\n# decision. A program can judge it beside that: it gets the path of its zip archive as last\n# argument. Status 0 lets it pass, 3 holds it in quarantine, 4 refuses it; its first line of output says why.")
+	t.text("hold", string(c.Scan.Hold), "high", "low, medium, high or none")
 	t.list("command", c.Scan.Command, "")
 	t.span("timeout", c.Scan.Timeout, "1m0s", "")
+
+	t.table("publishers", "Who may vouch for jobs of a CI that publish without a stored secret, besides GitHub and gitlab.com.")
+	t.list("issuers", c.Publishers.Issuers, "")
+	t.text("ca", c.Publishers.CA, "ca.pem", "of their certificates, if that is not one of the system's")
 
 	t.table("signatures", "")
 	t.text("trusted_root", c.Signatures.TrustedRoot, "trusted_root.json", "of the authorities whose keyless signatures count")
@@ -49,32 +56,32 @@ func Template(c Config) []byte {
 	t.table("gc", "")
 	t.span("every", c.GC.Every, "1h0m0s", "")
 	t.span("grace", c.GC.Grace, "24h0m0s", "what is younger is never removed")
-	return []byte(b.String())
+	return []byte(t.b.String())
 }
 
 // A template writes keys, as comments when they have no value.
-type template struct{ *strings.Builder }
+type template struct{ b strings.Builder }
 
-func (t template) line(set bool, key, value, what string) {
+func (t *template) line(set bool, key, value, what string) {
 	if !set {
-		t.WriteString("# ")
+		t.b.WriteString("# ")
 	}
-	fmt.Fprintf(t, "%s = %s", key, value)
+	fmt.Fprintf(&t.b, "%s = %s", key, value)
 	if what != "" {
-		t.WriteString("  # " + what)
+		t.b.WriteString("  # " + what)
 	}
-	t.WriteString("\n")
+	t.b.WriteString("\n")
 }
 
-func (t template) table(name, what string) {
-	t.WriteString("\n")
+func (t *template) table(name, what string) {
+	t.b.WriteString("\n")
 	if what != "" {
-		t.WriteString("# " + what + "\n")
+		t.b.WriteString("# " + what + "\n")
 	}
-	t.WriteString("[" + name + "]\n")
+	t.b.WriteString("[" + name + "]\n")
 }
 
-func (t template) text(key, value, otherwise, what string) {
+func (t *template) text(key, value, otherwise, what string) {
 	if value == "" {
 		t.line(false, key, quote(otherwise), what)
 		return
@@ -82,7 +89,7 @@ func (t template) text(key, value, otherwise, what string) {
 	t.line(true, key, quote(value), what)
 }
 
-func (t template) list(key string, values []string, what string) {
+func (t *template) list(key string, values []string, what string) {
 	quoted := make([]string, len(values))
 	for i, v := range values {
 		quoted[i] = quote(v)
@@ -90,11 +97,11 @@ func (t template) list(key string, values []string, what string) {
 	t.line(len(values) > 0, key, "["+strings.Join(quoted, ", ")+"]", what)
 }
 
-func (t template) flag(key string, value, otherwise bool, what string) {
+func (t *template) flag(key string, value, otherwise bool, what string) {
 	t.line(value != otherwise, key, strconv.FormatBool(value), what)
 }
 
-func (t template) number(key string, value, otherwise int) {
+func (t *template) number(key string, value, otherwise int) {
 	if value == 0 {
 		t.line(false, key, strconv.Itoa(otherwise), "")
 		return
@@ -102,7 +109,7 @@ func (t template) number(key string, value, otherwise int) {
 	t.line(true, key, strconv.Itoa(value), "")
 }
 
-func (t template) span(key string, value Duration, otherwise, what string) {
+func (t *template) span(key string, value Duration, otherwise, what string) {
 	if value == 0 {
 		t.line(false, key, quote(otherwise), what)
 		return

@@ -3,6 +3,7 @@ package tlog
 import (
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -30,7 +31,23 @@ type Checkpoint struct {
 	Size   int64     // number of records
 	Root   Hash      // of the tree of all of them
 	Time   time.Time // of signing, UTC, whole seconds
-	Extra  []string  // further extension lines, which this version does not know
+	Extra  []string  // further extension lines
+}
+
+// statesWord begins the extension line with the digest of the releases that were taken back.
+const statesWord = "states "
+
+// StatesLine is the extension line for the text of wire.States with that SHA-256.
+func StatesLine(sum [32]byte) string { return statesWord + "sha256:" + hex.EncodeToString(sum[:]) }
+
+// States is the extension line of c that StatesLine made, "" if there is none.
+func (c Checkpoint) States() string {
+	for _, line := range c.Extra {
+		if strings.HasPrefix(line, statesWord) {
+			return line
+		}
+	}
+	return ""
 }
 
 // Format is the text that is signed. What ParseCheckpoint would refuse is an error.
@@ -135,8 +152,8 @@ func (k Key) Origin() string { return k.signer.Name() }
 // String hides the secret.
 func (k Key) String() string { return k.public }
 
-// Sign signs the log as it is now, at the time now, and returns the signed checkpoint.
-func (k Key) Sign(ctx context.Context, r Reader, now time.Time) ([]byte, error) {
+// Sign signs the log as it is now, at the time now, with further extension lines, and returns the signed checkpoint.
+func (k Key) Sign(ctx context.Context, r Reader, now time.Time, extra ...string) ([]byte, error) {
 	size, err := r.Size(ctx)
 	if err != nil {
 		return nil, err
@@ -145,7 +162,7 @@ func (k Key) Sign(ctx context.Context, r Reader, now time.Time) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	return k.SignCheckpoint(Checkpoint{Origin: k.Origin(), Size: size, Root: root, Time: now.UTC().Truncate(time.Second)})
+	return k.SignCheckpoint(Checkpoint{Origin: k.Origin(), Size: size, Root: root, Time: now.UTC().Truncate(time.Second), Extra: extra})
 }
 
 // SignCheckpoint signs c, whatever it claims.

@@ -28,24 +28,31 @@ const (
 	Block       Action = "block"
 	Unblock     Action = "unblock"
 	Rotate      Action = "rotate" // a signer or key was replaced
+	Loosen      Action = "loosen" // a rule that protects a namespace was taken away
 	Grant       Action = "grant"  // who may publish changed
 	Delete      Action = "delete"
+	Advise      Action = "advisory" // a warning about releases
+	Unadvise    Action = "advisory-withdraw"
 )
 
 // A Record is one entry of the log: who did what to which release. Fields that do not
-// apply are empty. Its text form is one line of JSON with the keys in this order.
+// apply are empty. Its text form is one line of JSON with the keys in this order. Publisher, Approver and Accepted came later: entries from
+// before are without them, and read as they always did.
 type Record struct {
-	V        int    `json:"v"` // 1
-	Action   Action `json:"action"`
-	Name     string `json:"name"`               // "namespace/skill", or a namespace alone
-	Version  string `json:"version,omitempty"`  // semantic version
-	Manifest string `json:"manifest,omitempty"` // digest of the OCI manifest
-	Tree     string `json:"tree,omitempty"`     // tree digest of the files
-	Artifact string `json:"artifact,omitempty"` // digest of the archive
-	By       string `json:"by,omitempty"`       // the account that did it
-	Signer   string `json:"signer,omitempty"`   // who signed the release: identity or key
-	Reason   string `json:"reason,omitempty"`   // for people
-	At       string `json:"at"`                 // RFC 3339, UTC, whole seconds
+	V         int    `json:"v"` // 1
+	Action    Action `json:"action"`
+	Name      string `json:"name"`                // "namespace/skill", or a namespace alone
+	Version   string `json:"version,omitempty"`   // semantic version
+	Manifest  string `json:"manifest,omitempty"`  // digest of the OCI manifest
+	Tree      string `json:"tree,omitempty"`      // tree digest of the files
+	Artifact  string `json:"artifact,omitempty"`  // digest of the archive
+	By        string `json:"by,omitempty"`        // the account that did it
+	Publisher string `json:"publisher,omitempty"` // the account that published the release, where it is not By
+	Approver  string `json:"approver,omitempty"`  // the account that approved it, in a publish that waited for that
+	Signer    string `json:"signer,omitempty"`    // who signed the release: identity or key
+	Reason    string `json:"reason,omitempty"`    // for people
+	Accepted  string `json:"accepted,omitempty"`  // findings of an audit that an approval lets through: rules and places
+	At        string `json:"at"`                  // RFC 3339, UTC, whole seconds
 }
 
 // At is the text form of t in a Record.
@@ -96,7 +103,7 @@ func ParseRecord(text []byte) (Record, error) {
 }
 
 func (r Record) check() error {
-	for _, field := range []string{string(r.Action), r.Name, r.Version, r.Manifest, r.Tree, r.Artifact, r.By, r.Signer, r.Reason, r.At} {
+	for _, field := range []string{string(r.Action), r.Name, r.Version, r.Manifest, r.Tree, r.Artifact, r.By, r.Publisher, r.Approver, r.Signer, r.Reason, r.Accepted, r.At} {
 		if !utf8.ValidString(field) {
 			return badRecord("a field is not UTF-8")
 		}
@@ -116,6 +123,7 @@ func (r Record) check() error {
 	return nil
 }
 
+//go:noinline
 func badRecord(format string, args ...any) error {
 	return diag.New(diag.Refused, "log_record", "a record of the log is malformed: "+format, args...)
 }

@@ -225,3 +225,20 @@ func FuzzProof(f *testing.F) {
 		}
 	})
 }
+
+// Entries from before publishers and approvers were named read and write as they did, beside those that name them.
+func TestRecordNames(t *testing.T) {
+	for _, text := range []string{
+		`{"v":1,"action":"publish","name":"acme/pdf","version":"1.0.0","by":"admin","at":"2026-11-21T10:30:00Z"}`,
+		`{"v":1,"action":"publish","name":"acme/pdf","version":"1.0.0","by":"ci","approver":"admin","at":"2026-11-21T10:30:00Z"}`,
+		`{"v":1,"action":"yank","name":"acme/pdf","version":"1.0.0","by":"admin","publisher":"ci","reason":"wrong","at":"2026-11-21T10:30:00Z"}`,
+	} {
+		r, err := tlog.ParseRecord([]byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if again, err := r.Format(); err != nil || string(again) != text {
+			t.Errorf("%s becomes %s, %v", text, again, err)
+		}
+	}
+}

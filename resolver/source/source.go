@@ -48,6 +48,18 @@ type Dater interface {
 	Made(ctx context.Context, url, pin string) (time.Time, error)
 }
 
+// A Passer is a Source with places in which files named SKILL.md can lie that are no skills to skl.
+type Passer interface {
+	// Passed lists the files and links below r.Path in a release that look like skills and are passed over, sorted by path.
+	Passed(ctx context.Context, r ref.Ref, at Release) ([]Passed, error)
+}
+
+// A Passed is what looks like a skill in a release and is none to skl.
+type Passed struct {
+	Path   string `json:"path"` // slash path of a file, link or directory
+	Reason string `json:"reason"`
+}
+
 // A Release is one thing a ref can resolve to.
 type Release struct {
 	Kind     Kind

@@ -212,9 +212,6 @@ func runCalls(ctx context.Context, r Request, calls []Call) []ToolResult {
 }
 
 func runCall(ctx context.Context, r Request, c Call) ToolResult {
-	if err := ctx.Err(); err != nil {
-		return ToolResult{Text: "not called: the run ended", IsError: true}
-	}
 	if r.Call == nil {
 		return ToolResult{Text: fmt.Sprintf("there is no tool %q here: none may be called", brief(c.Name)), IsError: true}
 	}
@@ -229,5 +226,5 @@ func runCall(ctx context.Context, r Request, c Call) ToolResult {
 	case !shallow(input):
 		return ToolResult{Text: fmt.Sprintf("not called: the input nests deeper than %d", MaxDepth), IsError: true}
 	}
-	return r.Call(ctx, c.Name, input) // also a name that was not offered: to deny it is the caller's, who records it
+	return r.Call(ctx, c.Name, input) // also a name that was not offered, or when ctx has ended: to deny it is the caller's, who records it
 }

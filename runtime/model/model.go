@@ -1,4 +1,4 @@
-// Package model is who fills the leaves of a tree: one interface, with a body
+// Package model fills the leaves of a tree: one interface, with a body
 // per provider in the packages below.
 //
 //   - A model answers one Request at a time and decides nothing else: control
@@ -59,6 +59,7 @@ type Request struct {
 	Tools  []Tool          // what may be called; nil: nothing
 
 	// Call runs a tool and never fails: what is denied is a result that says so.
+	// It does not make a call once its context has ended, but is told of it.
 	// It may be called concurrently. It is nil when Tools is empty.
 	Call func(ctx context.Context, name string, input json.RawMessage) ToolResult
 	// Turned hears of each turn that calls tools, before they run; nil is nobody. A model that does not see its turns says nothing.

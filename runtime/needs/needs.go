@@ -1,12 +1,15 @@
 // Package needs finds the language packages that a skill's own code loads (library_depends). It only looks at directories: it
-// runs no interpreter, installs nothing and reads no file. Versions are not compared.
+// runs no interpreter and installs nothing. Versions are not compared; [Places.Version] says which is there.
 package needs
 
 import (
+	"cmp"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
@@ -53,11 +56,11 @@ func Names(packages []skill.Dependency) string {
 }
 
 // plain are names that mean nothing else to a shell or an interpreter.
-var plain = regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9@._/-]*$`)
+var plain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9@][A-Za-z0-9@._/-]*$`) })
 
 // Install is the usual command that installs a package, "" if its name is none that can stand in one. Versions are left out.
 func Install(d skill.Dependency) string {
-	if !plain.MatchString(d.Name) {
+	if !plain().MatchString(d.Name) {
 		return ""
 	}
 	switch d.Ecosystem {
@@ -75,6 +78,55 @@ func (p Places) has(n skill.Dependency) bool {
 	if !filepath.IsLocal(filepath.FromSlash(n.Name)) || strings.ContainsAny(n.Name, `*?[\`) {
 		return false // no name of a package
 	}
+	return p.find(n) != ""
+}
+
+// Version is that of a package which lies in one of the places, the first that is found; "" if none does, or does not say it.
+func (p Places) Version(n skill.Dependency) string {
+	if !filepath.IsLocal(filepath.FromSlash(n.Name)) || strings.ContainsAny(n.Name, `*?[\`) {
+		return ""
+	}
+	at := p.find(n)
+	base := filepath.Base(at)
+	switch n.Ecosystem {
+	case "npm":
+		return said(at, npmVersion())
+	case "pypi":
+		_, version, _ := strings.Cut(strings.TrimSuffix(base, filepath.Ext(base)), "-")
+		version, _, _ = strings.Cut(version, "-")
+		return version
+	case "go":
+		_, version, _ := strings.Cut(base, "@v")
+		return version
+	}
+	return said(at, rVersion())
+}
+
+var (
+	npmVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"version"\s*:\s*"([^"]{1,64})"`) })
+	rVersion   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^Version:\s*(\S{1,64})`) })
+)
+
+// said is what the first kilobytes of a file say by a pattern.
+func said(file string, pattern *regexp.Regexp) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	head := make([]byte, 64<<10)
+	k, _ := io.ReadFull(f, head)
+	if m := pattern.FindSubmatch(head[:k]); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+// find is the path by which a package is known to be there.
+func (p Places) find(n skill.Dependency) string {
 	switch n.Ecosystem {
 	case "npm":
 		return found(append(p.above("node_modules"), p.list("NODE_PATH")...), n.Name+"/package.json")
@@ -94,9 +146,9 @@ func (p Places) has(n skill.Dependency) bool {
 }
 
 // separators of names that Python takes for the same.
-var separators = regexp.MustCompile(`[-_.]+`)
+var separators = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-_.]+`) })
 
-func (p Places) python(name string) bool {
+func (p Places) python(name string) string {
 	libraries := append(p.list("PYTHONPATH"), p.above(".venv/lib/python3*/site-packages", "venv/lib/python3*/site-packages", ".venv/Lib/site-packages", "venv/Lib/site-packages")...)
 	for _, variable := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
 		if dir := p.Getenv(variable); dir != "" {
@@ -106,31 +158,31 @@ func (p Places) python(name string) bool {
 	libraries = append(libraries, "/usr/lib/python3/dist-packages", "/usr/lib/python3*/site-packages", "/usr/lib64/python3*/site-packages", "/usr/local/lib/python3*/site-packages",
 		"/usr/local/lib/python3*/dist-packages", "/opt/homebrew/lib/python3*/site-packages")
 	libraries = append(libraries, p.home(".local/lib/python3*/site-packages", "Library/Python/3*/lib/python/site-packages", "AppData/Roaming/Python/Python3*/site-packages")...)
-	want := strings.ToLower(separators.ReplaceAllString(name, "-"))
+	want := strings.ToLower(separators().ReplaceAllString(name, "-"))
 	for _, pattern := range libraries {
 		for _, dir := range glob(pattern) {
 			entries, _ := os.ReadDir(dir) // one that cannot be read holds nothing for a run
 			for _, e := range entries {
 				ext := filepath.Ext(e.Name())
 				base, _, _ := strings.Cut(strings.TrimSuffix(e.Name(), ext), "-")
-				if (ext == ".dist-info" || ext == ".egg-info") && strings.ToLower(separators.ReplaceAllString(base, "-")) == want {
-					return true
+				if (ext == ".dist-info" || ext == ".egg-info") && strings.ToLower(separators().ReplaceAllString(base, "-")) == want {
+					return filepath.Join(dir, e.Name())
 				}
 			}
 		}
 	}
-	return false
+	return ""
 }
 
-var capitals = regexp.MustCompile(`[A-Z]`)
+var capitals = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Z]`) })
 
-func (p Places) golang(name string) bool {
-	escaped := capitals.ReplaceAllStringFunc(name, func(c string) string { return "!" + strings.ToLower(c) })
+func (p Places) golang(name string) string {
+	escaped := capitals().ReplaceAllStringFunc(name, func(c string) string { return "!" + strings.ToLower(c) })
 	caches := append(p.list("GOMODCACHE"), p.home("go/pkg/mod")...)
 	for _, dir := range p.list("GOPATH") {
 		caches = append(caches, filepath.Join(dir, "pkg/mod"))
 	}
-	return found(caches, escaped+"@*") || found(p.above("vendor"), name)
+	return cmp.Or(found(caches, escaped+"@*"), found(p.above("vendor"), name))
 }
 
 // list is the directories of the environment variables.
@@ -176,11 +228,12 @@ func glob(pattern string) []string {
 	return paths
 }
 
-func found(libraries []string, file string) bool {
+// found is the last path that file has in the first of libraries that has one: of several versions the newest in most cases.
+func found(libraries []string, file string) string {
 	for _, library := range libraries {
-		if len(glob(filepath.Join(library, filepath.FromSlash(file)))) > 0 {
-			return true
+		if paths := glob(filepath.Join(library, filepath.FromSlash(file))); len(paths) > 0 {
+			return paths[len(paths)-1]
 		}
 	}
-	return false
+	return ""
 }

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/skl-project/skl/runtime/plan"
+	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/testdata/growth"
 )
 
 // wide is a skill with about n nodes of all kinds, a tenth of them in ops.
@@ -73,29 +74,27 @@ func TestLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time")
 	}
-	measure := func(nodes int) (time.Duration, uint64) {
-		s := load(t, wide(nodes), "wide")
-		best, bytes := time.Hour, uint64(0)
-		for range 5 {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			start := time.Now()
-			p, err := plan.New(t.Context(), s, plan.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.Effects("x")
-			best = min(best, time.Since(start))
-			runtime.ReadMemStats(&after)
-			bytes = after.TotalAlloc - before.TotalAlloc
-		}
-		return best, bytes
+	bytes := map[int]uint64{}
+	skills := map[int]*tree.Skill{}
+	for _, nodes := range []int{2_000, 16_000} {
+		skills[nodes] = load(t, wide(nodes), "wide")
 	}
-	measure(2_000)
-	small, smallBytes := measure(2_000)
-	big, bigBytes := measure(16_000)
+	work := func(nodes int) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		p, err := plan.New(t.Context(), skills[nodes], plan.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Effects("x")
+		runtime.ReadMemStats(&after)
+		bytes[nodes] = after.TotalAlloc - before.TotalAlloc
+	}
+	work(2_000)
+	small, big := growth.Times(2_000, 8, 40, 0, work) // 8 if linear, 64 if quadratic
+	smallBytes, bigBytes := bytes[2_000], bytes[16_000]
 	t.Logf("%v and %d KiB for 2,000 nodes, %v and %d KiB for 16,000", small, smallBytes>>10, big, bigBytes>>10)
-	if big > 40*small { // 8 if linear, 64 if quadratic
+	if big > 40*small {
 		t.Errorf("8 times the nodes take %v instead of %v", big, small)
 	}
 	if bigBytes > 20*smallBytes {

@@ -27,10 +27,11 @@ type bound struct {
 	agent    *Schema
 	siblings map[string]*tree.Skill // skills that are depended on, by name
 	names    map[string]bool        // every name that some node binds
-	free     []string               // names that nodes read and nothing binds, sorted
-	options  map[string]bool        // options of questions, folded: `IF << Yes` reads no name
-	arguer   *arguer                // nil: the skill takes one raw string
-	asks     bool                   // a model reads the free names from the arguments
+	guesses  check.Guesses
+	free     []string        // names that nodes read and nothing binds, sorted
+	options  map[string]bool // options of questions, folded: `IF << Yes` reads no name
+	arguer   *arguer         // nil: the skill takes one raw string
+	asks     bool            // a model reads the free names from the arguments
 	files    *fileCache
 }
 
@@ -42,6 +43,7 @@ type entry struct {
 	parsed any // cond.Expr, cond.Expression, cond.Operand, cond.Collection or Expr, by kind
 }
 
+//go:noinline
 func (p *Plan) entry(n *tree.Node) *entry {
 	i, ok := p.index[n]
 	if !ok {
@@ -127,6 +129,8 @@ type binder struct {
 	loaded   bool // deps are
 	features map[string]bool
 	reads    map[string]bool // names that nodes read
+	shown    map[string]bool // fields of SHOW_PLAN
+	passed   []string        // inputs of calls; of these, what is shown is bound
 	found    []diag.Finding  // stop a run
 	warned   []diag.Finding
 	require  string   // a skill that would have a missing op
@@ -165,7 +169,7 @@ func New(ctx context.Context, s *tree.Skill, opt Options) (*Plan, error) {
 			siblings: map[string]*tree.Skill{}, options: map[string]bool{}, files: &fileCache{files: map[fileKey]file{}},
 		}},
 		opt: opt, queued: map[*tree.Op]bool{}, calls: map[callKey]call{}, features: map[string]bool{},
-		reads: map[string]bool{},
+		reads: map[string]bool{}, shown: map[string]bool{},
 	}
 	if whole == nil {
 		b.agentSection()
@@ -283,9 +287,14 @@ func (b *binder) node(in Callee, n *tree.Node, i int32) {
 	}
 	b.feature(n)
 	switch n.Kind {
+	case tree.Prose:
+		if lib, op := check.Qualified(n); op != "" {
+			b.stop(in.Skill, n.Pos, check.UnknownOp, "%s", check.NotQualified(lib, op, b.lookup(in.Skill, op).Op != nil))
+		}
 	case tree.Call:
 		for _, a := range n.Args {
 			b.readsValue(a.Value)
+			b.passed = append(b.passed, strings.TrimPrefix(a.Value.Text, "context."))
 		}
 		b.entries[i].callee = b.call(in, n)
 	case tree.Explore:
@@ -318,6 +327,10 @@ func (b *binder) node(in Callee, n *tree.Node, i int32) {
 		b.names["answer"] = true
 		for _, o := range n.Options {
 			b.options[foldOption(o)] = true
+		}
+	case tree.ShowPlan:
+		for _, f := range n.Fields {
+			b.shown[f.Text] = true
 		}
 	case tree.Read, tree.Verify:
 		b.file(in.Skill, n)
@@ -509,7 +522,7 @@ func (b *binder) compatible(s *tree.Skill, op string) string {
 	}
 	text := s.Doc.Compatibility[:min(len(s.Doc.Compatibility), maxCompatibility)]
 	tried := map[string]bool{s.Name: true}
-	for word := range strings.FieldsFuncSeq(text, func(c rune) bool { return c != '-' && (c < 'a' || c > 'z') && (c < '0' || c > '9') }) {
+	for _, word := range strings.FieldsFunc(text, func(c rune) bool { return c != '-' && (c < 'a' || c > 'z') && (c < '0' || c > '9') }) {
 		if tried[word] || skill.CheckName(word, "") != nil {
 			continue
 		}
@@ -604,6 +617,11 @@ func (b *binder) finish() {
 		b.Features = append(b.Features, f)
 	}
 	slices.Sort(b.Features)
+	for _, name := range b.passed {
+		if b.shown[name] {
+			b.names[name] = true
+		}
+	}
 	for name := range b.reads {
 		if !b.names[name] && !b.options[foldOption(name)] && isPath(name) {
 			b.free = append(b.free, name)
@@ -612,6 +630,13 @@ func (b *binder) finish() {
 	slices.Sort(b.free)
 	_, understood := resource.ParseArguments(b.Preamble(), "")
 	b.asks = !understood
+	b.guesses = check.FindGuesses(func(yield func(*tree.Node) bool) {
+		for i := range b.entries {
+			if !yield(b.entries[i].node) {
+				return
+			}
+		}
+	}, func(n *tree.Node) *tree.Op { return b.entry(n).callee.Op }, func(name string) bool { return b.names[name] || b.asks && b.reads[name] })
 }
 
 func sameFinding(f, g diag.Finding) bool {

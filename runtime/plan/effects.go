@@ -397,7 +397,10 @@ func (w *walker) decide(in Callee, n *tree.Node, path string) truth {
 
 // undecided reports whether a name of e has no value, so that a model decides it.
 func (w *walker) undecided(e cond.Expr) bool {
-	has := func(path string) bool { v, bound := w.given(path); return bound && !v.maybe }
+	has := func(path string) bool {
+		v, bound := w.given(path)
+		return bound && !v.maybe && !w.p.Guessed(path, v.value)
+	}
 	binds := func(path string) bool { _, bound := w.given(path); return bound || w.p.Binds(path) }
 	return len(cond.FindUnbound(e, cond.Scope{Has: has, Binds: binds, Option: w.p.Offers})) > 0
 }
@@ -436,6 +439,9 @@ func (w *walker) env(answer string, vague *bool) cond.Env {
 			v, bound := w.given(path)
 			if bound && !v.known {
 				*vague = true
+				return nil, false
+			}
+			if bound && w.p.Guessed(path, v.value) {
 				return nil, false
 			}
 			return v.value, bound

@@ -227,7 +227,7 @@ func pointer(doc any, ref string) (any, bool) {
 		return anchor(doc, fragment)
 	}
 	at := doc
-	for step := range strings.SplitSeq(strings.TrimPrefix(fragment, "/"), "/") {
+	for _, step := range strings.Split(strings.TrimPrefix(fragment, "/"), "/") {
 		if fragment == "" {
 			break
 		}

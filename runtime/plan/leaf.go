@@ -95,6 +95,8 @@ func controls(nodes []*tree.Node) bool {
 
 // Mentions returns the names that the text of n, and of its detail, refers to: those that the plan binds
 // somewhere, in order, without duplicates.
+//
+//go:noinline
 func (p *Plan) Mentions(n *tree.Node) []string {
 	var text strings.Builder
 	text.WriteString(n.Text)

@@ -4,7 +4,7 @@
 //
 //   - A call means an op of the same skill, else an op of exactly one of the skills
 //     that it depends on, else nothing: two are an ambiguity, and none is refused.
-//   - Only bodies that can be reached are bound. What is wrong in an op that nothing
+//   - Only bodies that can be reached are bound. A fault in an op that nothing
 //     calls is a warning. Ops may call themselves.
 //   - Files are read up to MaxFile bytes and stay as they were when first read. A path
 //     that leaves its skill is refused, whichever way it is written; a link must lead to a
@@ -103,6 +103,8 @@ func (p *Plan) Expr(n *tree.Node) Expr                  { return parsed[Expr](p,
 
 // Unbound returns the names that nodes of reachable bodies read and nothing binds, sorted: what a model must find in the
 // arguments when the preamble says more of them than it can be read without one.
+//
+//go:noinline
 func (p *Plan) Unbound() []string { return slices.Clone(p.free) }
 
 // Binds reports whether something binds the name that a path leads into, somewhere in reachable bodies: only then can it be
@@ -116,6 +118,9 @@ func (p *Plan) Names(path string) bool {
 	name := cond.Root(path)
 	return p.names[name] || p.asks && slices.Contains(p.free, name)
 }
+
+// Guessed reports whether value is an unbound name that the tree bound onward as text, so that no rule decides by it.
+func (p *Plan) Guessed(path string, value any) bool { return p.guesses.Holds(cond.Root(path), value) }
 
 // Offers reports whether some question of reachable bodies has the option.
 func (p *Plan) Offers(option string) bool { return p.options[foldOption(option)] }

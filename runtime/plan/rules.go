@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/check"
 )
@@ -86,7 +87,7 @@ func (b *binder) regions(s *tree.Skill) regions {
 		r[op.Pos.File] = append(r[op.Pos.File], span{op.Pos.Line, op.Last, in})
 	}
 	for _, spans := range r {
-		slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.first, b.first) })
+		order.Stable(spans, func(a, b span) int { return cmp.Compare(a.first, b.first) })
 	}
 	return r
 }

@@ -159,10 +159,17 @@ func waits(q Question) error {
 	return suspendSignal{pending: &Pending{q.ID, q.Node, q.Question, q.Options}, message: "waits for an answer to: " + q.Question}
 }
 
+func (s *session) took(key string) {
+	if s.r.Took != nil {
+		s.r.Took(key)
+	}
+}
+
 // given looks an answer up by the visit, the node, or the longest prefix of the question.
 func (s *session) given(q Question) (Answer, bool) {
 	for _, key := range []string{q.ID, q.Node} {
 		if a, ok := s.r.Answers[key]; ok && (key == q.ID || !q.Turn) {
+			s.took(key)
 			return a, true
 		}
 	}
@@ -180,6 +187,7 @@ func (s *session) given(q Question) (Answer, bool) {
 	}
 	for key, a := range s.r.Answers {
 		if strings.TrimSpace(key) == best {
+			s.took(key)
 			return a, true
 		}
 	}

@@ -31,6 +31,7 @@ func planOf(tb testing.TB, body, ops string) *plan.Plan {
 	if ops != "" {
 		files["references/ops.md"] = &fstest.MapFile{Data: []byte(ops)}
 	}
+	files["assets/templates/note.md"] = &fstest.MapFile{Data: []byte("A note.\n")}
 	skill, err := tree.Load(files, "")
 	if err != nil {
 		tb.Fatal(err)

@@ -181,10 +181,10 @@ func (m *Machine) leaveOp(ctx context.Context, f *frame) error {
 		value, given = v, true
 	}
 	if given {
-		if err := m.checkOutput(n, c, schema, value); err != nil {
+		if err := m.checkOutput(n, plan.Callee{Op: &tree.Op{Name: "EXPLORE"}}, explored, value); err != nil {
 			return err
 		}
-		if err := m.checkOutput(n, plan.Callee{Op: &tree.Op{Name: "EXPLORE"}}, explored, value); err != nil {
+		if err := m.checkOutput(n, c, schema, value); err != nil {
 			return err
 		}
 	}

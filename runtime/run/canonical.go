@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/skl-project/skl/spec/order"
 )
 
 // Canonical gives events the order of a sequential walk, whatever order the children of PARALLEL finished in, and takes off
@@ -44,7 +46,7 @@ func arrange(events []Event) {
 		for k, j := range at {
 			inside[k] = events[j]
 		}
-		slices.SortStableFunc(inside, func(a, b Event) int { return childOf(a.Path, path) - childOf(b.Path, path) })
+		order.Stable(inside, func(a, b Event) int { return childOf(a.Path, path) - childOf(b.Path, path) })
 		for k, j := range at {
 			events[j] = inside[k]
 		}
@@ -72,7 +74,7 @@ func orderTools(events []Event) {
 			j++
 		}
 		if j > i {
-			slices.SortStableFunc(events[i:j], func(a, b Event) int { return a.Call - b.Call })
+			order.Stable(events[i:j], func(a, b Event) int { return a.Call - b.Call })
 			i = j - 1
 		}
 	}

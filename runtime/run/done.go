@@ -51,7 +51,7 @@ func (m *Machine) unfinished(e effect, call *pastTool) error {
 		done += "=VALUE"
 	}
 	if call != nil {
-		what = diag.Printable(call.started.Name) + " " + diag.Brief(diag.Printable(string(call.started.Input)), 200)
+		what = called(call.started.Name, call.started.Input)
 	}
 	return diag.New(diag.NeedsInput, CodeUnfinished,
 		"node %s (visit %s) had begun %s when the run was interrupted, and nobody saw it end", e.node, e.path, what).

@@ -39,6 +39,8 @@ type reply struct {
 	How    string
 	Model  string
 	Usage  *model.Usage
+
+	waits bool // a call of a leaf waits for a person's leave
 }
 
 // do carries out e, or takes what the journal has for it. The live func gets the key that its own records go under.
@@ -63,7 +65,7 @@ func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Contex
 		if p.done.How == byWord {
 			m.tellDone(e)
 		}
-		return reply{p.done.Output, p.done.Text, p.done.How, p.done.Model, p.done.Usage}, nil
+		return reply{Output: p.done.Output, Text: p.done.Text, How: p.done.How, Model: p.done.Model, Usage: p.done.Usage}, nil
 	}
 	m.live = true
 	if m.open(key) && !e.whole {
@@ -87,7 +89,7 @@ func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Contex
 			return reply{}, err
 		}
 		if diag.ClassOf(err) == diag.NeedsInput {
-			return reply{}, m.waits(e, key, got.Usage, err)
+			return reply{}, m.waits(e, key, got, err)
 		}
 		m.s.denies(e, err)
 	}
@@ -104,11 +106,11 @@ func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Contex
 }
 
 // waits suspends the run for what a person has to say. An effect that did nothing yet is released: it begins anew then. A leaf
-// that called tools stays open, and is gone on with.
-func (m *Machine) waits(e effect, key string, usage *model.Usage, err error) error {
-	m.s.spend(usage)
-	if m.acted[key] == 0 && e.begun == nil {
-		if jerr := m.s.journal(Record{Type: ReleasedRecord, Key: key, Usage: usage}, e.acts); jerr != nil {
+// that acted, or of which a call waits for leave, stays open, and is gone on with.
+func (m *Machine) waits(e effect, key string, got reply, err error) error {
+	m.s.spend(got.Usage)
+	if m.acted[key] == 0 && e.begun == nil && !got.waits {
+		if jerr := m.s.journal(Record{Type: ReleasedRecord, Key: key, Usage: got.Usage}, e.acts); jerr != nil {
 			return jerr
 		}
 	}
@@ -218,7 +220,7 @@ func (m *Machine) fill(ctx context.Context, n *tree.Node, req model.Request, rea
 		return m.ask(ctx, req, e, key, readOnly)
 	})
 	if replayed {
-		m.retellTools(req, key)
+		m.retellTools(req, key, false)
 	}
 	if err != nil {
 		if _, ok := errors.AsType[suspendSignal](err); !ok && n != nil {
@@ -238,8 +240,8 @@ func (m *Machine) fill(ctx context.Context, n *tree.Node, req model.Request, rea
 func (m *Machine) ask(ctx context.Context, req model.Request, e effect, key string, readOnly bool) (reply, error) {
 	s := m.s
 	if e.begun != nil {
-		m.retellTools(req, key)
-		if said, err := m.goOn(&req, e, key); said != nil || err != nil {
+		m.retellTools(req, key, true)
+		if said, err := m.settled(req, e); said != nil || err != nil {
 			return reply{Output: said}, err
 		}
 	}
@@ -249,35 +251,42 @@ func (m *Machine) ask(ctx context.Context, req model.Request, e effect, key stri
 	if err := s.budget(); err != nil {
 		return reply{}, err
 	}
-	if !s.deadline.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, s.deadline, errTime)
-		defer cancel()
-	}
+	ctx, cancel := s.timed(ctx)
+	defer cancel()
 	if s.r.Tools != nil && (req.Purpose == model.Leaf || req.Purpose == model.Whole || req.Purpose == model.Explore || req.Purpose == model.Condition || req.Purpose == model.Checklist) {
 		req.Tools = s.r.Tools.For(readOnly)
-	}
-	if strings.Contains(req.Prompt, fence) {
-		req.Mark = model.Mark(req.System, req.Prompt)
-		req.Prompt = marked(req.Prompt, req.Mark)
 	}
 	ctx, wait := context.WithCancelCause(ctx)
 	defer wait(nil)
 	calls := &caller{m: m, req: req, key: key, readOnly: readOnly, wait: wait, calls: e.begun.calls()}
 	m.acted[key] = e.begun.acts()
+	if e.begun != nil {
+		if err := m.goOn(ctx, &req, e.begun, calls); calls.stopped() != "" {
+			return reply{waits: true}, m.cut(e, calls.stopped(), context.Cause(ctx))
+		} else if err != nil {
+			return reply{waits: true}, s.inTime(err)
+		}
+	}
+	if strings.Contains(req.Prompt, fence) {
+		req.Mark = model.Mark(req.System, req.Prompt)
+		req.Prompt = marked(req.Prompt, req.Mark)
+	}
 	if len(req.Tools) > 0 {
 		req.Call, req.Turned = calls.call, calls.turned
 	}
 	got, err := s.r.Model.Fill(ctx, req)
+	if cut := calls.stopped(); cut != "" {
+		return reply{Usage: &got.Usage}, m.cut(e, cut, context.Cause(ctx))
+	}
 	if calls.final != nil && ctx.Err() == nil {
 		return reply{Output: calls.final, Model: got.Model, Usage: &got.Usage}, nil
 	}
 	cause := context.Cause(ctx)
 	if _, ok := errors.AsType[suspendSignal](cause); ok || diag.ClassOf(cause) == diag.NeedsInput { // a tool waits for a person, or the budget ended
-		return reply{Usage: &got.Usage}, cause
+		return reply{Usage: &got.Usage, waits: calls.waiting}, cause
 	}
 	if err != nil && cause == errTime {
-		return reply{Usage: &got.Usage}, suspendSignal{message: "out of budget, time: " + s.r.Limits.Time.String()}
+		return reply{Usage: &got.Usage}, s.inTime(cause)
 	}
 	usage := got.Usage
 	if usage.Calls == 0 && err == nil {
@@ -295,6 +304,14 @@ func (m *Machine) ask(ctx context.Context, req model.Request, e effect, key stri
 	return out, err
 }
 
+// inTime is err, or the suspension of a run whose time is up.
+func (s *session) inTime(err error) error {
+	if err == errTime {
+		return suspendSignal{message: "out of budget, time: " + s.r.Limits.Time.String()}
+	}
+	return err
+}
+
 // refused keeps a tool call that was denied, for the result.
 func (s *session) refused(req model.Request, rec Record) {
 	if rec.Status != Denied {
@@ -306,7 +323,7 @@ func (s *session) refused(req model.Request, rec Record) {
 // denies keeps an effect of the tree itself that was not let through, for the result.
 func (s *session) denies(e effect, err error) {
 	if diag.ClassOf(err) == diag.Refused && (e.kind == "script" || e.kind == "write" || e.kind == "read") {
-		s.deny(DeniedCall{Path: e.path, Node: e.node, Tool: e.kind, Why: err.Error(), Code: codeOf(err)})
+		s.deny(DeniedCall{Path: e.path, Node: e.node, Tool: e.kind, Why: err.Error(), Code: codeOf(err), Tree: true})
 	}
 }
 
@@ -328,12 +345,15 @@ func toolReplied(req model.Request, rec Record) Event {
 	return Event{Kind: ToolReplied, Path: req.Path, Node: req.Node, Name: cmp.Or(rec.Tool, rec.Name), Text: diag.Clip(rec.Text, maxTold), Status: rec.Status, Call: rec.Call, Agent: req.Isolated}
 }
 
-// retellTools emits the tool calls that a journal has for a leaf.
-func (m *Machine) retellTools(req model.Request, key string) {
+// retellTools emits the tool calls that a journal has for a leaf, but for those that wait where they are made now.
+func (m *Machine) retellTools(req model.Request, key string, now bool) {
 	if m.s.past == nil || m.s.past.effects[key] == nil {
 		return
 	}
 	for _, t := range m.s.past.effects[key].tools {
+		if now && t.waits() && m.s.r.Tools != nil {
+			continue
+		}
 		m.emit(Event{Kind: ToolCalled, Path: req.Path, Node: req.Node, Name: t.started.Name, Value: t.started.Input, Call: t.started.Call, Agent: req.Isolated})
 		if t.done != nil {
 			m.emit(toolReplied(req, *t.done))

@@ -26,7 +26,7 @@ import (
 //
 //	PATH = text, or JSON where an object is asked for; several lines for one path answer one after another
 //	PATH ! code message      an error
-//	PATH $ tool {"in":"put"} a tool call before the next answer of that path
+//	PATH $ tool {"in":"put"} a tool call before the next answer of that path, unless it is told that it was called
 //	* = …                    any other path
 type scripted struct {
 	mu       sync.Mutex
@@ -62,6 +62,9 @@ func (m *scripted) Fill(ctx context.Context, r model.Request) (model.Reply, erro
 	}
 	for _, t := range tools {
 		name, input, _ := strings.Cut(t, " ")
+		if strings.Contains(r.Prompt, t+"\n→") {
+			continue // it was told that this was called, and what it gave
+		}
 		if r.Call == nil {
 			return model.Reply{}, fmt.Errorf("%s: no tools", r.Path)
 		}
@@ -115,7 +118,8 @@ type project struct {
 	files   map[string]string
 	scripts map[string]string // "path § section" → output; "! text" fails, "refuse" refuses
 	acted   []string
-	leave   error // what needs a person's leave has this error; nil: it was given
+	leave   error  // what needs a person's leave has this error; nil: it was given
+	granted string // the input of a write that leave was given for
 	env     map[string]string
 }
 
@@ -133,7 +137,7 @@ func (p *project) Call(_ context.Context, name string, input json.RawMessage, re
 	switch {
 	case name == "read":
 		return model.ToolResult{Text: "contents"}, "read", nil
-	case name == "write" && !readOnly && p.leave != nil:
+	case name == "write" && !readOnly && p.leave != nil && string(input) != p.granted:
 		return model.ToolResult{Text: "not allowed: " + p.leave.Error(), IsError: true}, "write", p.leave
 	case name == "write" && !readOnly:
 		p.acted = append(p.acted, "write "+string(input))

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -9,8 +10,8 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// How a leaf goes on that was interrupted after it called tools: the model is asked again and told what was called and what
-// that gave, so that nothing is done twice.
+// How a leaf goes on that was interrupted after it called tools: a call that waited for a person's leave is made as it was
+// recorded; then the model is asked again and told what was called and what that gave, so that nothing is done twice.
 
 // maxHistory is how much of earlier calls a model is told, in bytes; the newest are kept.
 const maxHistory = 256 << 10
@@ -85,22 +86,41 @@ func (p *past) spent() (sum model.Usage) {
 	return sum
 }
 
-// goOn settles the calls that nobody saw end and tells the model of all of them. The result is there if the last word had been said.
-func (m *Machine) goOn(req *model.Request, e effect, key string) (final json.RawMessage, err error) {
-	p := e.begun
-	for i := range p.tools {
-		t := &p.tools[i]
+// settled ends the calls that nobody saw end. The result is there if the last word had been said.
+func (m *Machine) settled(req model.Request, e effect) (final json.RawMessage, err error) {
+	for i := range e.begun.tools {
+		t := &e.begun.tools[i]
 		if t.done == nil {
 			rec := m.settle(t.started, e)
 			if err := m.s.journal(rec, rec.Acts); err != nil {
 				return nil, err
 			}
-			m.emit(toolReplied(*req, rec))
+			m.emit(toolReplied(req, rec))
 			t.done = &rec
 		}
 		if t.done.Tool == FinalTool && t.done.Status == OK {
 			return finalValue(t.started.Input), nil
 		}
+	}
+	return nil, nil
+}
+
+// goOn makes the calls that waited for a person's leave, as they are recorded and before the model is asked for anything, and tells
+// it of all calls. Its error is that of a call that waits still, or of what ended the run meanwhile.
+func (m *Machine) goOn(ctx context.Context, req *model.Request, p *past, calls *caller) error {
+	for i := range p.tools {
+		t := &p.tools[i]
+		if !t.waits() || m.s.r.Tools == nil {
+			continue
+		}
+		result, rec := calls.perform(ctx, t.started.Call, t.started.Name, t.started.Input)
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if rec == nil {
+			return diag.New(diag.Failed, CodeJournal, "%s", result.Text)
+		}
+		t.done = rec
 	}
 	var pr prompt
 	pr.WriteString(req.Prompt)
@@ -109,10 +129,10 @@ func (m *Machine) goOn(req *model.Request, e effect, key string) (final json.Raw
 		pr.Builder.WriteString(req.Prompt)
 		pr.fenced = true
 	}
-	pr.line("\nThis was begun before and interrupted. Go on from where it stood: what was called then is below, with what it gave. Do not do it again.")
+	pr.line("\nThis was begun before and interrupted. Go on from where it stood: what was called then is below, with what it gave. Do not do it again, but make the calls that were not made, if they are still needed.")
 	pr.foreign("Calls before the interruption", p.told())
 	req.Prompt = pr.String()
-	return nil, nil
+	return nil
 }
 
 // settle is the end of a call that nobody saw: what a person says of it, or that it is not known.
@@ -141,6 +161,8 @@ func (p *past) told() string {
 		switch t.done.Status {
 		case Suspended:
 			gave = "not made: it waits for a person's leave"
+		case Skipped:
+			gave = "not made, and left to you"
 		case Denied, Errored:
 			gave = string(t.done.Status)
 		}

@@ -43,6 +43,9 @@ func (t pastTool) acted() bool {
 	return t.started.Acts && (t.done == nil || t.done.Status != Denied && t.done.Status != Suspended)
 }
 
+// waits reports whether the call was kept from taking place until a person gives leave.
+func (t pastTool) waits() bool { return t.done != nil && t.done.Status == Suspended }
+
 // newHistory reads records. For a resumption, the error that a run failed with is forgotten, so that its effect is tried
 // again, unless the effect acts.
 func newHistory(records []Record, strict bool) *history {
@@ -65,7 +68,11 @@ func newHistory(records []Record, strict bool) *history {
 				p.turns = append(p.turns, r)
 			}
 		case ToolStarted:
-			if p := h.effects[r.Key]; p != nil {
+			switch p := h.effects[r.Key]; {
+			case p == nil:
+			case r.Call >= 1 && r.Call <= len(p.tools): // it waited for a person's leave, and is made
+				p.tools[r.Call-1] = pastTool{started: *r}
+			default:
 				p.tools = append(p.tools, pastTool{started: *r})
 			}
 		case ToolDone:

@@ -105,8 +105,17 @@ func (m *Machine) given(path string) (any, bool) {
 // env is what conditions, cases and collections are decided against, without a model.
 func (m *Machine) env(ctx context.Context, n *tree.Node, path string) cond.Env {
 	return cond.Env{
-		Lookup:    m.given,
-		Binds:     m.binds,
+		Lookup: func(path string) (any, bool) {
+			v, ok := m.given(path)
+			if ok && m.s.plan.Guessed(path, v) {
+				return nil, false
+			}
+			return v, ok
+		},
+		Binds: func(path string) bool {
+			v, _ := m.lookup(path)
+			return m.binds(path) && !m.s.plan.Guessed(path, v)
+		},
 		Option:    m.s.plan.Offers,
 		Arguments: m.s.args,
 		Answer: func() (string, []string, bool) {

@@ -67,7 +67,7 @@ type Record struct {
 	Usage  *model.Usage    `json:"usage,omitempty"`
 	Err    *RecordedError  `json:"error,omitempty"`
 
-	Call   int             `json:"call,omitempty"` // of a tool: from 1 within its leaf
+	Call   int             `json:"call,omitempty"` // of a tool: from 1 within its leaf; again the same when it waited for leave and is made
 	Name   string          `json:"name,omitempty"` // of a tool, as the model called it
 	Tool   string          `json:"tool,omitempty"` // its canonical name
 	Input  json.RawMessage `json:"input,omitempty"`

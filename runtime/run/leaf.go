@@ -107,13 +107,18 @@ func last(f *frame) bool {
 	return true
 }
 
-// declared are the names that an op gives, and the schema of its result if it has one.
+// declared are the names that an op gives, and the schema of its result if it has one: for an op without one that an Agent section
+// executes, that of the section.
 func (m *Machine) declared(f *frame) ([]string, *plan.Schema) {
 	names := targetNames(f.callee.Op.Outs)
 	if len(names) == 0 && f.node != nil {
 		names = targetNames(f.node.Outs)
 	}
-	return names, m.s.plan.Output(f.callee)
+	schema := m.s.plan.Output(f.callee)
+	if schema == nil && f.node != nil && f.node.Kind == tree.Explore {
+		schema = m.s.plan.AgentSchema()
+	}
+	return names, schema
 }
 
 func targetNames(outs []tree.Target) []string {

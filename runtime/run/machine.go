@@ -121,7 +121,7 @@ func (r *Runner) Restore(p *plan.Plan, data []byte) (*Machine, error) {
 		return nil, diag.New(diag.Failed, CodeJournal, "the snapshot cannot be read")
 	}
 	if w.Plan != p.Digest {
-		return nil, otherPlan(p.Skill.Name, cmp.Or(r.Called, p.Skill.Name))
+		return nil, OtherPlan(p.Skill.Name, cmp.Or(r.Called, p.Skill.Name))
 	}
 	m := r.machine(p, w.Args)
 	m.st, m.live, m.set, m.events = w.State, w.Live, w.Set, w.Events
@@ -132,8 +132,8 @@ func (r *Runner) Restore(p *plan.Plan, data []byte) (*Machine, error) {
 	return m, nil
 }
 
-// otherPlan is the error of a skill that changed; a command calls it called.
-func otherPlan(name, called string) error {
+// OtherPlan is the error of a skill that changed; a command calls it called.
+func OtherPlan(name, called string) error {
 	return diag.New(diag.Refused, CodePlan, "the skill %s is not the one that this run began with: its files have changed", name).
 		Hint("skl run %s, to start anew", called)
 }
@@ -174,6 +174,9 @@ func (m *Machine) Step(ctx context.Context) (more bool, err error) {
 func (m *Machine) raise(ctx context.Context, err error) (bool, error) {
 	if s, ok := errors.AsType[suspendSignal](err); ok {
 		m.suspend(s)
+		if ctx.Err() != nil && errors.Is(s.err, ctx.Err()) { // a person interrupted it in the middle of an effect
+			m.st.End.Exit = 130
+		}
 		return false, s.err
 	}
 	if cause := ctx.Err(); cause != nil {

@@ -49,6 +49,7 @@ func (m *Machine) showPlan(ctx context.Context, n *tree.Node, path string) error
 		for i := range rows {
 			if v, ok := filled[rows[i].Field]; ok && rows[i].Value == nil {
 				rows[i].Value = v
+				m.agreed(n, path, rows[i].Field, v)
 			}
 		}
 	}
@@ -56,4 +57,35 @@ func (m *Machine) showPlan(ctx context.Context, n *tree.Node, path string) error
 		m.emit(Event{Kind: PlanShown, Path: path, Node: m.id(n), Value: encode(rows)})
 	}
 	return nil
+}
+
+// agreed binds a field that was filled to what was shown, if a call of the skill passes a name of that spelling: what a person agreed to is
+// then what is done. It would be the word itself otherwise.
+func (m *Machine) agreed(n *tree.Node, path, name string, v any) {
+	passed := false
+	look := func(c *tree.Node) bool {
+		if c.Kind == tree.Call {
+			for _, a := range c.Args {
+				passed = passed || (a.Value.Kind == tree.Word || a.Value.Kind == tree.Ref) && strings.TrimPrefix(a.Value.Text, "context.") == name
+			}
+		}
+		return !passed
+	}
+	s := m.home()
+	if s.Tree != nil {
+		tree.Walk(s.Tree.Nodes, look)
+	}
+	for _, op := range s.Ops {
+		if op.Tree != nil {
+			tree.Walk(op.Tree.Nodes, look)
+		}
+	}
+	if !passed {
+		return
+	}
+	m.assign(name, v)
+	m.outcome(name, outcome{Status: OK})
+	if m.s.sink {
+		m.emit(Event{Kind: Bound, Path: path, Node: m.id(n), Name: name, Value: encode(v)})
+	}
 }

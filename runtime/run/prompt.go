@@ -37,6 +37,7 @@ func (p *prompt) WriteString(text string) (int, error) {
 	return p.Builder.WriteString(strings.ReplaceAll(text, "\x00", "\uFFFD"))
 }
 
+//go:noinline
 func (p *prompt) line(text string) { p.WriteString(text + "\n") }
 
 func (p *prompt) part(title, text string) {
@@ -65,6 +66,19 @@ func (p *prompt) foreign(title, text string) {
 // marked puts mark where the fences of a prompt are.
 func marked(prompt, mark string) string { return strings.ReplaceAll(prompt, fence, mark) }
 
+// inputNote is what the marker of the op around says of an input, "" if name is none.
+func (m *Machine) inputNote(name string) string {
+	for i := len(m.st.Frames) - 1; i >= 0; i-- {
+		if f := m.st.Frames[i]; f.Kind == opFrame && f.callee.Op != nil {
+			if has(f.Locals, name) {
+				return f.callee.Op.InputDoc[name]
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
 // values writes the values of the names that text mentions, and of those in more. When there is none, and all is set, it
 // writes all that is visible.
 func (m *Machine) values(p *prompt, text string, more []string, all bool) {
@@ -76,7 +90,11 @@ func (m *Machine) values(p *prompt, text string, more []string, all bool) {
 		}
 		if v, ok := m.lookup(name); ok {
 			seen[name] = true
-			rows = append(rows, name+" = "+diag.Clip(string(encode(v)), maxValue))
+			row := name + " = " + diag.Clip(string(encode(v)), maxValue)
+			if note := m.inputNote(name); note != "" {
+				row += "\n  (" + diag.Clip(note, 300) + ")"
+			}
+			rows = append(rows, row)
 		} else if v, ok := m.lookup("context." + name); ok { // a field of a binding called context
 			seen[name] = true
 			rows = append(rows, "context."+name+" = "+diag.Clip(string(encode(v)), maxValue))

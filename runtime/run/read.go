@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -161,12 +162,19 @@ func placed(err error, n *tree.Node) error {
 func (m *Machine) script(ctx context.Context, n *tree.Node, path string, d document) (any, error) {
 	s := Script{Path: d.Path, Section: d.Section, Text: d.Text, Env: m.scriptEnv(n, d.Text)}
 	e := effect{kind: "script", path: path, node: m.id(n), acts: true, digest: digest(d.Path, d.Section, d.Text, string(encode(s.Env))), gives: strings.Join(targetNames(n.Outs), ", "), take: takeText}
-	got, err := m.do(ctx, e, func(ctx context.Context, _ string) (reply, error) {
+	got, err := m.do(ctx, e, func(ctx context.Context, key string) (reply, error) {
 		if m.s.r.Tools == nil {
 			return reply{}, diag.New(diag.Refused, CodeScriptDeny, "the script %s may not run: there is nothing to run it with", d.Path).At(position(n))
 		}
+		if err := m.s.timeLeft(); err != nil { // it did not begin
+			return reply{}, cmp.Or(m.s.journal(Record{Type: ReleasedRecord, Key: key}, true), err)
+		}
+		ctx, cancel := m.s.timed(ctx)
+		defer cancel()
 		result, err := m.s.r.Tools.Script(ctx, s)
-		switch {
+		switch cause := context.Cause(ctx); {
+		case cause != nil && (err != nil || result.IsError):
+			return reply{}, m.cut(e, "the script "+d.Path+d.section(), cause)
 		case diag.ClassOf(err) == diag.NeedsInput:
 			return reply{}, err
 		case err != nil:
@@ -188,6 +196,25 @@ func (m *Machine) script(ctx context.Context, n *tree.Node, path string, d docum
 		return text, nil
 	}
 	return several(n, text), nil
+}
+
+// cut is the end of a script, or of a tool's call, that was stopped in the middle: by the time budget, or by a person. What it did
+// until then nobody knows.
+func (m *Machine) cut(e effect, what string, cause error) error {
+	message, more, why := "interrupted", "", "the run was interrupted"
+	if cause == errTime {
+		message = m.s.inTime(cause).Error()
+		more, why = " --budget time="+(10*m.s.r.Limits.Time).String(), "the time budget of "+m.s.r.Limits.Time.String()+" was spent"
+	}
+	done := e.path
+	if e.gives != "" {
+		done += "=VALUE"
+	}
+	stopped := diag.New(diag.NeedsInput, CodeUnfinished, "%s was stopped in the middle when %s, at node %s (visit %s): what it did until then stays", what, why, e.node, e.path).
+		Hint("%s", m.s.again("--rerun", e.path)+more+", if it may run again").
+		Hint("%s", m.s.again("--done", done)+more+", if it did all that it should")
+	stopped.Err = cause
+	return suspendSignal{message: message, err: stopped}
 }
 
 // several reads what a script printed for several names: a JSON object, or one line each.

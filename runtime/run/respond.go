@@ -10,6 +10,7 @@ import (
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/resource"
 )
@@ -149,7 +150,7 @@ func (m *Machine) Result() Result {
 	s.mu.Lock()
 	usage, denied := s.usage, slices.Clone(s.denied)
 	s.mu.Unlock()
-	slices.SortStableFunc(denied, func(a, b DeniedCall) int { return strings.Compare(a.Path, b.Path) }) // children of PARALLEL end in any order
+	order.Stable(denied, func(a, b DeniedCall) int { return strings.Compare(a.Path, b.Path) }) // children of PARALLEL end in any order
 	r := Result{Skill: s.plan.Skill.Name, Status: OK, Usage: usage, Checks: m.st.Checks, Response: m.st.Response, Unfilled: m.st.Unfilled, Denied: denied, Bindings: map[string]any{}, Nodes: []NodeResult{}}
 	if r.Response == nil {
 		r.Response = map[string]any{}
@@ -237,7 +238,7 @@ func (r *Runner) again(p *plan.Plan, records []Record, strict bool) (*Machine, e
 	}
 	head := records[0]
 	if head.Plan != p.Digest && !r.AnyPlan {
-		return nil, otherPlan(p.Skill.Name, cmp.Or(r.Called, p.Skill.Name))
+		return nil, OtherPlan(p.Skill.Name, cmp.Or(r.Called, p.Skill.Name))
 	}
 	m := r.machine(p, head.Args)
 	m.s.past = newHistory(records, strict)

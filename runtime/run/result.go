@@ -3,7 +3,6 @@ package run
 import (
 	"cmp"
 	"errors"
-	"slices"
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/spec/diag"
@@ -38,6 +37,7 @@ type DeniedCall struct {
 	Tool string `json:"tool"` // as tools are called; of the tree itself script, write or read
 	Why  string `json:"why"`
 	Code string `json:"code,omitempty"` // effect_denied: a person said no
+	Tree bool   `json:"tree,omitempty"` // the tree itself wanted it, and no model tried it
 }
 
 // Pending is the question that a suspended run waits for.
@@ -65,13 +65,20 @@ type Check struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// refused makes a run that came to its end without something to which a person said no differ from one that did everything.
+// refused makes a run that came to its end without something that its tree wanted, or to which a person said no, differ from one that
+// did everything. What a model tried, and was told that it may not, is listed and no more.
 func (r *Result) refused() {
-	if r.ExitCode != exitOK || !slices.ContainsFunc(r.Denied, func(d DeniedCall) bool { return d.Code == CodeDenied }) {
+	if r.ExitCode != exitOK {
 		return
 	}
-	r.ExitCode = exitRefused
-	r.Message = cmp.Or(r.Message, "the run went on without what you said no to")
+	for _, d := range r.Denied {
+		switch {
+		case d.Code == CodeDenied:
+			r.ExitCode, r.Message = exitRefused, cmp.Or(r.Message, "the run went on without what you said no to")
+		case d.Tree:
+			r.ExitCode, r.Message = exitRefused, cmp.Or(r.Message, "the run went on without a "+d.Tool+" of its tree, at "+d.Node)
+		}
+	}
 }
 
 // Exit codes of runs, as in cli.md.

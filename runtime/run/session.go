@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -104,6 +105,22 @@ func (s *session) budgetWith(more model.Usage) error {
 		return nil
 	}
 	return suspendSignal{message: "out of budget, " + what}
+}
+
+// timeLeft reports that the time budget is spent, as a suspension.
+func (s *session) timeLeft() error {
+	if s.deadline.IsZero() || time.Now().Before(s.deadline) {
+		return nil
+	}
+	return s.inTime(errTime)
+}
+
+// timed is ctx, which the time budget ends with errTime.
+func (s *session) timed(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.deadline.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, s.deadline, errTime)
 }
 
 var errTime = errors.New("out of time")

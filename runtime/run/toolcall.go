@@ -34,6 +34,7 @@ type caller struct {
 	waiting bool
 	spent   model.Usage     // on the turns so far
 	final   json.RawMessage // the result, once the model said that this is it
+	cut     string          // the call that was stopped in the middle, if one was
 }
 
 // turned keeps what a turn said and cost, and ends the request when nothing is left to spend.
@@ -68,18 +69,27 @@ func (c *caller) acts(name string) bool {
 
 // call is [model.Request.Call].
 func (c *caller) call(ctx context.Context, name string, input json.RawMessage) model.ToolResult {
-	m := c.m
 	if !json.Valid(input) {
 		input = encode(string(input))
 	}
+	result, _ := c.perform(ctx, 0, name, input)
+	return result
+}
+
+// perform makes a call and gives its end, nil if it was not begun. call is the number of one that waited before and is made
+// now; 0 is the next.
+func (c *caller) perform(ctx context.Context, call int, name string, input json.RawMessage) (model.ToolResult, *Record) {
+	m := c.m
 	c.mu.Lock()
-	if c.waiting || c.final != nil {
-		c.mu.Unlock()
-		return model.ToolResult{Text: "not called: the run " + map[bool]string{true: "waits for a person", false: "has its result"}[c.waiting], IsError: true}
+	if why := c.ended(ctx); why != "" {
+		defer c.mu.Unlock()
+		return c.skip(name, input, why), nil
 	}
 	acts := c.acts(name)
-	c.calls++
-	call := c.calls
+	if call == 0 {
+		c.calls++
+		call = c.calls
+	}
 	if acts {
 		m.acted[c.key]++ // until it is known to have done nothing
 	}
@@ -87,9 +97,16 @@ func (c *caller) call(ctx context.Context, name string, input json.RawMessage) m
 	m.emit(Event{Kind: ToolCalled, Path: c.req.Path, Node: c.req.Node, Name: name, Value: input, Call: call, Agent: c.req.Isolated})
 	c.mu.Unlock()
 	if err != nil {
-		return model.ToolResult{Text: err.Error(), IsError: true}
+		return model.ToolResult{Text: err.Error(), IsError: true}, nil
 	}
 	result, canonical, kept := m.s.r.Tools.Call(ctx, name, input, c.readOnly)
+	if acts && kept == nil && result.IsError && ctx.Err() != nil {
+		// What it did until then nobody knows: its record stays without an end, and whoever goes on with the run is asked.
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.cut = called(name, input)
+		return result, nil
+	}
 	rec := Record{Type: ToolDone, Key: c.key, Call: call, Name: name, Tool: canonical, Text: diag.Clip(result.Text, maxKept), Status: OK, Acts: acts}
 	switch {
 	case diag.ClassOf(kept) == diag.NeedsInput:
@@ -109,13 +126,53 @@ func (c *caller) call(ctx context.Context, name string, input json.RawMessage) m
 		defer c.wait(kept)
 	}
 	if err := m.s.journal(rec, acts); err != nil {
-		return model.ToolResult{Text: err.Error(), IsError: true}
+		return model.ToolResult{Text: err.Error(), IsError: true}, nil
 	}
 	m.emit(toolReplied(c.req, rec))
 	m.s.refused(c.req, rec)
 	if canonical == FinalTool && rec.Status == OK && c.final == nil {
 		c.final, result.Final = finalValue(input), true
 	}
+	return result, &rec
+}
+
+// stopped is the call that was stopped in the middle, "" if none was.
+func (c *caller) stopped() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cut
+}
+
+// called is a call for a sentence.
+func called(name string, input json.RawMessage) string {
+	return diag.Printable(name) + " " + diag.Brief(diag.Printable(string(input)), 200)
+}
+
+// ended says why no further call is made, "" if it is.
+func (c *caller) ended(ctx context.Context) string {
+	switch {
+	case c.waiting:
+		return "the run waits, for leave for another call or for a bigger budget"
+	case c.final != nil:
+		return "the run has its result"
+	case ctx.Err() != nil:
+		return "the run was interrupted"
+	}
+	return ""
+}
+
+// skip records a call that is not made, so that the model is told of it when the run goes on. c.mu is held.
+func (c *caller) skip(name string, input json.RawMessage, why string) model.ToolResult {
+	m, s := c.m, c.m.s
+	c.calls++
+	started := Record{Type: ToolStarted, Key: c.key, Call: c.calls, Name: name, Input: input}
+	done := Record{Type: ToolDone, Key: c.key, Call: c.calls, Name: name, Text: why, Status: Skipped}
+	result := model.ToolResult{Text: "not called: " + why, IsError: true}
+	if s.journal(started, false) != nil || s.journal(done, false) != nil {
+		return result // the run ends with what the journal says
+	}
+	m.emit(Event{Kind: ToolCalled, Path: c.req.Path, Node: c.req.Node, Name: name, Value: input, Call: c.calls, Agent: c.req.Isolated})
+	m.emit(toolReplied(c.req, done))
 	return result
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
 	"github.com/skl-project/skl/spec/tree/cond"
 )
 
@@ -49,7 +50,7 @@ func (m *Machine) value(v tree.Value) (value any, missing string) {
 }
 
 // sum evaluates the right side of a bind node; ok is false for natural language. A name without a value is an error: bound onward, it
-// would be a value that nobody gave. A bare word is such a name if some node binds it.
+// would be a value that nobody gave. A bare word is such a name if some node binds it, or it is written like one.
 func (m *Machine) sum(e plan.Expr) (total any, ok bool, err error) {
 	if e.Phrase != "" || len(e.Parts) == 0 {
 		return nil, false, nil
@@ -58,6 +59,9 @@ func (m *Machine) sum(e plan.Expr) (total any, ok bool, err error) {
 		x, missing := m.value(part)
 		if missing == "" {
 			missing = m.unboundWord(part)
+		}
+		if _, ok := m.lookup(part.Text); missing == "" && !ok && part.Kind == tree.Word && (check.SureName(part.Text) || len(e.Parts) > 1 && check.IsName(part.Text)) {
+			missing = part.Text
 		}
 		if missing != "" {
 			why, lost := m.lost(missing)

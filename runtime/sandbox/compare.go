@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/skl-project/skl/spec/order"
 )
 
 // Bounds of a comparison. A larger file is known by its size and times, and what follows the last entry is not known.
@@ -34,7 +36,9 @@ type picture struct {
 	dir   string            // below it things can be put back; "": nothing can
 	kept  map[string]kept   // what can be put back, by path
 	above map[string]kept   // the directories between dir and paths, and links in their place
+	aside string            // the directory for what is there instead
 	homes map[string]string // the directory above each of paths, without links
+	bare  map[string]bool   // the directories between dir and paths that were not there
 }
 
 // An entry is what has to be the same for a file to be unchanged.
@@ -47,7 +51,7 @@ type entry struct {
 }
 
 func takePicture(dir string, paths, links []string) *picture {
-	p := &picture{paths: paths, links: links, entries: map[string]entry{}, dir: dir, kept: map[string]kept{}, above: map[string]kept{}, homes: map[string]string{}}
+	p := &picture{paths: paths, links: links, entries: map[string]entry{}, dir: dir, kept: map[string]kept{}, above: map[string]kept{}, homes: map[string]string{}, bare: map[string]bool{}}
 	if dir != "" {
 		p.real, _ = filepath.EvalSymlinks(dir)
 	}
@@ -57,8 +61,15 @@ func takePicture(dir string, paths, links []string) *picture {
 		}
 	}
 	for _, path := range paths {
-		p.lead(path)
-		p.add(path)
+		tops := []string{path}
+		if end, ok := strings.CutPrefix(filepath.Base(path), "*"); ok {
+			tops = Ending(filepath.Dir(path), end)
+		} else {
+			p.lead(path)
+		}
+		for _, top := range tops {
+			p.add(top)
+		}
 		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			if real, err := filepath.EvalSymlinks(path); err == nil {
 				p.add(real)
@@ -90,6 +101,17 @@ func (p *picture) add(top string) {
 		p.entries[path] = p.look(path, info)
 		return nil
 	})
+}
+
+// Ending are the paths in a directory whose names end so.
+func Ending(dir, end string) (paths []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), end) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
 }
 
 func (p *picture) look(path string, info fs.FileInfo) entry {
@@ -152,7 +174,7 @@ func (p *picture) changes() []string {
 
 // sorted is list in order, each path once.
 func sorted(list []string) []string {
-	slices.SortFunc(list, func(a, b string) int { return bytes.Compare([]byte(a), []byte(b)) })
+	order.Sort(list, func(a, b string) int { return bytes.Compare([]byte(a), []byte(b)) })
 	list = slices.Compact(list)
 	return slices.Clip(list[:min(len(list), maxChanged)])
 }
@@ -200,6 +222,7 @@ func raise(j *job) (*shield, error) {
 	}
 	if len(compare)+len(links) > 0 {
 		s.before = takePicture(j.Dir, compare, links)
+		s.before.aside = j.Aside
 	}
 	return s, nil
 }

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/skl-project/skl/runtime/sandbox/internal/stage"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 )
 
 const maxFollowed = 40 // links on the way to one protected path
@@ -171,7 +171,7 @@ func (m *mounts) sorted() []pin {
 	for _, p := range m.pins {
 		all = append(all, p)
 	}
-	slices.SortFunc(all, func(a, b pin) int {
+	order.Sort(all, func(a, b pin) int {
 		return cmp.Or(strings.Count(a.Path, "/")-strings.Count(b.Path, "/"), strings.Compare(a.Path, b.Path))
 	})
 	for _, p := range all {

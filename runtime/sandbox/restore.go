@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/skl-project/skl/spec/order"
 )
 
 const (
@@ -35,6 +37,7 @@ func (p *picture) lead(path string) {
 		info, err := os.Lstat(at)
 		switch {
 		case err != nil:
+			p.bare[at] = errors.Is(err, fs.ErrNotExist)
 		case info.IsDir():
 			p.above[at] = kept{}
 		case info.Mode()&fs.ModeSymlink != 0:
@@ -61,7 +64,7 @@ func (p *picture) restore() (found []string, aside string) {
 	defer root.Close()
 	away := func(rel string) bool {
 		if aside == "" {
-			if aside, err = os.MkdirTemp("", "skl-planted-"); err != nil {
+			if aside, err = os.MkdirTemp(p.aside, "skl-planted-"); err != nil {
 				return false
 			}
 		}
@@ -92,12 +95,23 @@ func (p *picture) restore() (found []string, aside string) {
 			break
 		}
 		found = append(found, changed...)
-		slices.SortFunc(changed, deeperLast)
+		order.Sort(changed, deeperLast)
 		for _, path := range changed {
 			p.mend(root, path, away)
+			p.clear(root, path)
 		}
 	}
 	return found, aside
+}
+
+// clear removes the directories above path that came with it, unless they hold something else.
+func (p *picture) clear(root *os.Root, path string) {
+	for at := filepath.Dir(path); p.bare[at]; at = filepath.Dir(at) {
+		rel, err := filepath.Rel(p.dir, at)
+		if info, lerr := root.Lstat(rel); err != nil || lerr != nil || !info.IsDir() || root.Remove(rel) != nil { // a directory that is not empty stays
+			return
+		}
+	}
 }
 
 // deeperLast orders paths so that what is above comes first.

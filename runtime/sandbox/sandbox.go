@@ -30,9 +30,9 @@
 //	Seatbelt  The profile denies it, by name.
 //	others    Nothing is kept, and what changed is put back when the program has ended.
 //
-// What is not kept is compared: by content up to 1 MiB per file and 32 MiB in all, else by size and times, and up
-// to 20,000 files. Result.Changed names what differs. What was compared by content is put back, also where Watch names it, and
-// what was planted is set aside; not where the directory above it was exchanged, and nothing outside of Dir.
+// A path that is not kept is compared afterwards: by content up to 1 MiB per file and 32 MiB in all, else by size and times, and up
+// to 20,000 files. Result.Changed names what differs. Files compared by content are put back, also where Watch names them, and
+// planted ones are set aside; not where the directory above it was exchanged, and nothing outside of Dir.
 //
 // Before version 9 of Landlock nothing can tell whose Unix socket a path names, and programs then have none but
 // connected pairs; otherwise a container engine or an agent of the person would answer them.
@@ -114,8 +114,12 @@ type Command struct {
 	// Protect names files and directories below Dir, absolute, that stay as they are. Where nothing is, nothing can be
 	// made if the directory above it is there. See the package for what holds in which tier. It wins over Write.
 	Protect []string
-	// Watch names such paths that the program may write. Their changes are in Result.Changed too.
+	// Watch names such paths that the program may write. Their changes are in Result.Changed too. A last element that starts
+	// with * means what lies in Dir itself and has a name that ends so.
 	Watch []string
+
+	// Aside is a directory below which what was planted is kept; "": that for temporary files.
+	Aside string
 
 	Hosts   []string // host or host:port that may be reached, through a proxy; nil: no network. No port: 80 and 443
 	Timeout time.Duration

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -31,7 +32,7 @@ const (
 // Block returns the marker block: both markers and the text between them, one a
 // line, the last with its line end.
 func Block() []byte {
-	src, err := files.ReadFile(blockFile)
+	src, err := fs.ReadFile(FS(), blockFile)
 	if err != nil {
 		panic("skills: the marker block is not embedded: " + err.Error())
 	}

@@ -13,22 +13,35 @@
 package skills
 
 import (
-	"embed"
+	"archive/zip"
+	"bytes"
+	_ "embed"
 	"errors"
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/spell"
 )
 
-//go:embed canopy canopy-debug canopy-runtime
-var files embed.FS
+// The archive is made of the directories beside this file by go test ./runtime/skills -update: a third of their size.
+//
+//go:embed skills.zip
+var archive []byte
+
+var files = sync.OnceValue(func() fs.FS {
+	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		panic(err) // the program's own: a defect of the build
+	}
+	return z
+})
 
 // FS returns the skills, one directory each, named like the skill. All files end
 // their lines with LF. It is never written to.
-func FS() fs.FS { return files }
+func FS() fs.FS { return files() }
 
 // Codes of errors.
 const (

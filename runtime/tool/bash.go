@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/skl-project/skl/runtime/internal/scratch"
 	"github.com/skl-project/skl/runtime/sandbox"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -78,6 +79,15 @@ func (d *Dispatcher) insideForShell(path string, write bool) error {
 func (d *Dispatcher) program(ctx context.Context, c sandbox.Command, name string) error {
 	h := d.table.must("bash")
 	c.Dir, c.Floor, c.Off = d.work.real, d.config.Floor, d.config.Off
+	c.Aside = d.config.Aside
+	if c.Aside == "" {
+		dir, remove, err := scratch.New("undone")
+		if err != nil {
+			return failed("making a directory: %w", cause(err))
+		}
+		defer remove()
+		c.Aside = dir
+	}
 	c.Env = append(append([]string{}, d.env()...), c.Env...)
 	if d.config.Path != "" {
 		c.Env = append(c.Env, "PATH="+d.config.Path)
@@ -109,6 +119,9 @@ func (d *Dispatcher) program(ctx context.Context, c sandbox.Command, name string
 		r, err = d.config.Exec(ctx, c)
 	}
 	name = diag.Printable(name)
+	if d.config.Aside == "" {
+		r.Aside = ""
+	}
 	switch {
 	case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
 		return ctx.Err()
@@ -246,7 +259,7 @@ func (d *Dispatcher) scriptUse(path string) *use {
 	for _, p := range d.policies {
 		for _, t := range p.Deny {
 			if t.Pattern != "" && d.table.couldMean(t, d.table.must("bash")) {
-				u.opaque = diag.New(diag.Refused, CodeDenied, "what a script runs is not known beforehand")
+				u.opaque = diag.New(diag.Refused, CodeDenied, "the commands of a script are not known beforehand")
 			}
 		}
 	}

@@ -6,86 +6,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
+
+	"github.com/skl-project/skl/runtime/sandbox"
 )
-
-// What agents, editors and shells are configured by, and what they then do without asking: names in lower case. Below
-// the working directory the tools of files never write them, in whatever directory they are.
-func isAgentFile(name string) bool {
-	switch name {
-	case "claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md", ".cursorrules", ".mcp.json",
-		".envrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zprofile", ".zshenv", ".zlogin":
-		return true
-	}
-	return false
-}
-
-func isAgentDir(name string) bool {
-	switch name {
-	case ".claude", ".cursor", ".codex", ".gemini":
-		return true
-	}
-	return false
-}
-
-// isAgentPair is for directories that hold other things too.
-func isAgentPair(dir, name string) bool {
-	switch dir {
-	case ".vscode":
-		return name == "tasks.json" || name == "settings.json" || name == "launch.json" || name == "mcp.json"
-	case ".github":
-		return name == "copilot-instructions.md" || name == "hooks" || name == "skills"
-	case ".agents":
-		return name == "skills"
-	}
-	return false
-}
-
-// configuresAgents reports whether a path below the working directory belongs to the configuration of agents.
-func configuresAgents(rel string) bool {
-	names := strings.Split(rel, "/")
-	for i := range names {
-		names[i] = seenAs(names[i])
-		if isAgentDir(names[i]) || isAgentFile(names[i]) || i > 0 && isAgentPair(names[i-1], names[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-// seenAs is what some file system takes name for: without regard to case, to characters that are not seen, to a
-// stream, and to blanks and dots at the end.
-func seenAs(name string) string {
-	name, _, _ = strings.Cut(name, ":")
-	name = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, name)
-	return strings.TrimRight(name, " .")
-}
 
 // isDotGit reports whether some file system takes name for ".git", or has that as its short name.
 func isDotGit(name string) bool {
 	name = seenAs(name)
 	return name == ".git" || name == "git~1"
-}
-
-// agentPaths are the places of the working directory itself that programs may not write: what agents, editors, shells, CI
-// services and managers of git hooks do without asking. The first list is kept also
-// where nothing is. The second is then left open, and looked at when the program has ended: a stand-in would be
-// among the texts that *.md means to every program, or be read by an editor that has the directory open, or keep
-// out nothing that anybody reads outside of a home.
-func agentPaths() (kept, seen []string) {
-	return []string{".claude", ".cursor", ".codex", ".gemini", ".mcp.json", ".envrc", ".bashrc", ".agents/skills",
-			".github/copilot-instructions.md", ".github/hooks", ".github/skills",
-			".github/workflows", ".github/actions", ".circleci", ".buildkite", ".woodpecker", ".gitea/workflows", ".forgejo/workflows", ".husky"},
-		[]string{"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", ".cursorrules",
-			".gitlab-ci.yml", ".travis.yml", ".drone.yml", ".woodpecker.yml", ".cirrus.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml",
-			"appveyor.yml", "Jenkinsfile", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml",
-			".vscode/tasks.json", ".vscode/settings.json", ".vscode/launch.json", ".vscode/mcp.json",
-			".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zprofile", ".zshenv", ".zlogin"}
 }
 
 // guarded is what programs in the working directory may not change: paths for sandbox.Command.Protect and Watch. all says
@@ -110,12 +38,16 @@ func (c *core) guarded() (protect, watch []string, all bool) {
 			protect = append(protect, filepath.Join(work, filepath.FromSlash(rel)))
 		}
 	}
-	kept, seen := agentPaths()
+	kept, seen := c.spotPaths()
 	for _, name := range kept {
-		protect = append(protect, filepath.Join(work, filepath.FromSlash(name)))
+		protect = append(protect, c.inWork(name))
 	}
 	for _, name := range seen {
-		protect, watch = sortOut(protect, watch, filepath.Join(work, filepath.FromSlash(name)))
+		if end, ok := strings.CutPrefix(name, "*"); ok {
+			protect, watch = append(protect, sandbox.Ending(work, end)...), append(watch, c.inWork(name))
+			continue
+		}
+		protect, watch = sortOut(protect, watch, c.inWork(name))
 	}
 	git := filepath.Join(work, ".git")
 	if info, err := os.Lstat(git); err == nil && info.Mode().IsRegular() {

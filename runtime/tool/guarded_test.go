@@ -35,12 +35,12 @@ func TestGuarded(t *testing.T) {
 	protect, watch = names(protect), names(watch)
 	for _, want := range []string{".git/config", ".git/hooks", ".git/modules/a/b/config", ".git/modules/a/b/hooks", ".git/worktrees/w/commondir", "CLAUDE.md", ".claude", ".cursor", ".codex",
 		".mcp.json", ".envrc", ".bashrc", ".github/skills", ".github/hooks", ".github/copilot-instructions.md", ".agents/skills", ".agents/skills/pdf", ".claude/skills",
-		".github/workflows", ".github/actions", ".circleci", ".gitea/workflows", ".husky"} {
+		".github/workflows", ".github/actions", ".circleci", ".gitea/workflows", ".husky", ".opencode"} {
 		if !slices.Contains(protect, want) {
 			t.Errorf("%s is not protected", want)
 		}
 	}
-	for _, want := range []string{".git/commondir", ".git/config.worktree", "AGENTS.md", "GEMINI.md", ".vscode/tasks.json", ".zshrc", ".gitlab-ci.yml", "Jenkinsfile", ".pre-commit-config.yaml"} {
+	for _, want := range []string{".git/commondir", ".git/config.worktree", "AGENTS.md", "GEMINI.md", ".vscode/tasks.json", ".zshrc", ".gitlab-ci.yml", "Jenkinsfile", ".pre-commit-config.yaml", "opencode.json", ".devcontainer", ".npmrc", ".Rprofile", "skl.toml", "skl.lock", "policy.toml", ".corteza", ".hg/hgrc"} {
 		if !slices.Contains(watch, want) || slices.Contains(protect, want) {
 			t.Errorf("%s is not watched", want)
 		}
@@ -72,6 +72,7 @@ func TestGuarded(t *testing.T) {
 func TestChangedIsAnError(t *testing.T) {
 	config := everything(&plain{})
 	result := sandbox.Result{}
+	config.Aside = t.TempDir()
 	config.Exec = func(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
 		for _, name := range []string{".git/hooks/pre-commit", "CLAUDE.md"} {
 			result.Changed = append(result.Changed, filepath.Join(c.Dir, name))
@@ -103,7 +104,7 @@ func TestChangedIsAnError(t *testing.T) {
 
 // TestNothingStays: with the real sandbox, programs leave nothing behind that runs later outside of it, and git works.
 func TestNothingStays(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir()) // for what is set aside
+	aside := t.TempDir()
 	if tier := sandbox.Probe().Tier; tier != sandbox.Tier1 {
 		t.Skip("this needs mounts of one's own: ", tier)
 	}
@@ -121,7 +122,7 @@ func TestNothingStays(t *testing.T) {
 	}
 	put(t, filepath.Join(work, "CLAUDE.md"), "x\n")
 	config := Config{WorkDir: work, SkillDir: filepath.Join(work, ".agents", "skills", "pdf"), Protected: []string{filepath.Join(work, ".agents", "skills")},
-		Consent: yes, Exec: sandbox.Run, Path: os.Getenv("PATH"), Home: os.Getenv("HOME")}
+		Consent: yes, Exec: sandbox.Run, Aside: aside, Path: os.Getenv("PATH"), Home: os.Getenv("HOME")}
 	d, _ := open(t, config)
 	for _, command := range []string{
 		"echo x >> .git/config", "git config core.fsmonitor evil", "touch .git/hooks/pre-commit", "echo x >> CLAUDE.md", "rm CLAUDE.md", "mkdir .claude", "mkdir -p .claude/agents", "mkdir .cursor/x",
@@ -136,7 +137,15 @@ func TestNothingStays(t *testing.T) {
 	if denied || strings.TrimSpace(text) != "1" {
 		t.Errorf("%q", text)
 	}
-	if text, _ := call(d, "bash", "command", "echo x > AGENTS.md"); !strings.Contains(text, "AGENTS.md; all of it was restored; what was there instead is in ") {
+	if text, _ := call(d, "bash", "command", "echo x > evil.code-workspace; mkdir x.sublime-project"); !strings.Contains(text, "evil.code-workspace, x.sublime-project; all of it was restored") {
+		t.Error(text)
+	}
+	put(t, filepath.Join(work, "mine.code-workspace"), "{}\n")
+	if text, _ := call(d, "bash", "command", "if echo x > mine.code-workspace; then echo yes; else echo kept; fi"); !strings.Contains(text, "kept") {
+		t.Error(text)
+	}
+	os.Remove(filepath.Join(work, "mine.code-workspace"))
+	if text, _ := call(d, "bash", "command", "echo x > AGENTS.md"); !strings.Contains(text, "AGENTS.md; all of it was restored; what was there instead is in "+aside) {
 		t.Error(text)
 	}
 	entries, err := os.ReadDir(work)
@@ -146,6 +155,36 @@ func TestNothingStays(t *testing.T) {
 	}
 	if want := ".agents .git CLAUDE.md sub"; err != nil || strings.Join(names, " ") != want {
 		t.Errorf("%q is there, want %q", names, want)
+	}
+}
+
+// What runs code, or is told to an agent, when somebody opens the folder, enters it, starts a tool in it for something else, or commits: by
+// who acts on it. What is run because somebody builds or tests the project stays open.
+func TestSpots(t *testing.T) {
+	d, _, _ := world(t)
+	for who, paths := range map[string]string{
+		"VS Code":             "x.code-workspace sub/Team.Code-Workspace .vscode/tasks.json .vscode/settings.json .vscode/launch.json .vscode/mcp.json .vscode/c_cpp_properties.json .vscode/cmake-kits.json omnisharp.json",
+		"containers":          ".devcontainer/devcontainer.json .devcontainer.json .gitpod.yml devfile.yaml .devfile.yaml .codesandbox/tasks.json .stackblitzrc .replit replit.nix .idx/dev.nix",
+		"other editors":       ".idea/workspace.xml .zed/tasks.json .fleet/run.json .vs/launch.vs.json x.sublime-project .kateproject .helix/languages.toml",
+		"vim and emacs":       ".exrc .vimrc .lvimrc .vim/coc-settings.json .nvim.lua .nvimrc .lazy.lua .neoconf.json .dir-locals.el .emacs .emacs.d/init.el",
+		"agents":              ".cursor/hooks.json .windsurf/hooks.json .augment/rules/x .augment-guidelines .cody/commands.json .kilocodemodes crush.json .amp/x .vibe/config.toml replit.md",
+		"hooks of git":        ".husky/pre-commit .githooks/x .git-hooks/x .hooks/pre-push lefthook.toml .lefthook.json .config/lefthook.yml .overcommit.yml .pre-commit-config.yaml",
+		"directories":         ".envrc .direnv/flake-profile.rc .shadowenv.d/x.lisp .flox/env/manifest.toml mise.toml .mise/config.toml mise/config.toml .config/mise/config.toml .config/mise.toml .tool-versions .autoenv_leave.zsh",
+		"toolchains":          "rust-toolchain.toml rust-toolchain .prototools .cargo/config.toml .yarn/releases/yarn.cjs .yarn/plugins/x.cjs .yarnrc.yml .npmrc",
+		"interpreters":        ".Rprofile .RData .irbrc .pryrc .iex.exs .ghci .ocamlinit .erlang .byebugrc .rdbgrc .pdbrc sitecustomize.py jupyter_server_config.py",
+		"a home":              ".bashrc .bash_aliases .xprofile .ssh/authorized_keys .gitconfig .config/git/config .config/fish/config.fish .config/autostart/x.desktop .config/systemd/user/x.service",
+		"services that build": ".github/workflows/x.yml .gitlab-ci.yml bamboo-specs/x.yaml .prow.yaml .vela.yml screwdriver.yaml .readthedocs.yaml",
+	} {
+		for path := range strings.FieldsSeq(paths) {
+			if !d.isSpot(path) {
+				t.Errorf("%s: %s may be written", who, path)
+			}
+		}
+	}
+	for path := range strings.FieldsSeq("Makefile package.json conftest.py .vscode/extensions.json .env x.code-workspace.md code-workspace config.toml hooks/x docs/mise.md src/ssh/x .nvmrc flake.nix eslint.config.js .venv/bin/activate vim/x amp/x") {
+		if d.isSpot(path) {
+			t.Errorf("%s may not be written", path)
+		}
 	}
 }
 

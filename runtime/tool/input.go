@@ -11,6 +11,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
+//go:noinline
 func badInput(h, format string, args ...any) *diag.Error {
 	e := diag.New(diag.Misuse, CodeInput, format, args...)
 	e.Message = "the input of " + h + ": " + e.Message

@@ -29,6 +29,7 @@ type tree struct {
 	prefix    string // what paths in it are shown with
 	readOnly  bool
 	protected []protection
+	isSpot    func(rel string) bool // nil: nothing is
 }
 
 // A protection is a file, or a directory into which nothing is written.
@@ -98,6 +99,7 @@ type place struct {
 	open    []*os.Root    // what to close
 }
 
+//go:noinline
 func (p *place) close() {
 	for _, r := range p.open {
 		r.Close()
@@ -118,6 +120,8 @@ func (p *place) rel() string {
 }
 
 // shown is the path as policies and results name it.
+//
+//go:noinline
 func (p *place) shown() string { return p.tree.prefix + p.rel() }
 
 // find finds a path in the tree that its spelling names: absolute paths by the directory, "skill:…" the skill's own, all others the working directory.
@@ -338,8 +342,8 @@ func (p *place) writable() error {
 	if slices.ContainsFunc(strings.Split(rel, "/"), isDotGit) {
 		return refuse("git")
 	}
-	if configuresAgents(rel) {
-		return diag.New(diag.Refused, CodeProtected, "%q is never written: it configures agents, editors or shells", diag.Printable(p.shown())).
+	if p.tree.isSpot != nil && p.tree.isSpot(rel) {
+		return diag.New(diag.Refused, CodeProtected, "%q is never written: skl, agents, editors, shells or CI services act on it by themselves", diag.Printable(p.shown())).
 			Hint("put the text into another file, for the person to read and to move")
 	}
 	for _, g := range p.tree.protected {

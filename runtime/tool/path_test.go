@@ -129,7 +129,7 @@ func TestWhatIsNeverWritten(t *testing.T) {
 	link(t, "real", filepath.Join(work, ".cursor"))
 	link(t, ".cursor", filepath.Join(work, "r"))
 	d, _ := open(t, Config{
-		WorkDir: work, SkillDir: filepath.Join(work, ".agents", "skills", "pdf"), Consent: yes,
+		WorkDir: work, SkillDir: filepath.Join(work, ".agents", "skills", "pdf"), Consent: yes, Agents: []string{".newagent", "NEWAGENT.md"},
 		Protected: []string{filepath.Join(work, ".agents", "skills"), filepath.Join(work, ".claude", "skills")},
 	})
 	link(t, ".git", filepath.Join(work, "g"))
@@ -138,7 +138,9 @@ func TestWhatIsNeverWritten(t *testing.T) {
 		".git/config", ".git", ".git/hooks/pre-commit", ".GIT/config", "sub/.git/config", "g/config", "g", ".git./x", ".git /x", "git~1/x", ".g\u200cit/x", ".git::$DATA", "sub/../.git/x",
 		"CLAUDE.md", "sub/AGENTS.md", "Claude.MD", "gemini.md.", "CLAUDE.md::$DATA", ".claude/settings.json", ".claude", "sub/.claude/agents/a.md", ".cursor/rules/x", ".CODEX/config.toml",
 		".mcp.json", ".vscode/tasks.json", ".vscode/Settings.json", ".github/copilot-instructions.md", ".github/hooks/x", ".github/skills/x/SKILL.md", "sub/.agents/skills/x/SKILL.md",
-		".envrc", "sub/.bashrc", "n", "rules/of/agents.txt", "r/x",
+		".envrc", "sub/.bashrc", ".opencode/plugin/x.ts", "opencode.json", "OpenCode.jsonc", ".github/workflows/x.yml", ".gitlab-ci.yml", ".circleci/config.yml", "jenkinsfile",
+		".forgejo/workflows/x", "sub/.devcontainer/x", ".devcontainer.json", ".idea/x", "lefthook.yml", ".gitmodules", ".npmrc", ".hg/hgrc", ".Rprofile", "mise.toml", "sitecustomize.py", ".cargo/config.toml",
+		"skl.toml", "sub/skl.lock", "policy.toml", ".corteza/skills/x/SKILL.md", ".newagent/x", "sub/NEWAGENT.md", "n", "rules/of/agents.txt", "r/x",
 		".agents/skills/pdf/SKILL.md", ".agents/skills/other/SKILL.md", "s/SKILL.md", "skill:SKILL.md", "skill:new", ".claude/skills/x/SKILL.md", ".claude/skills", ".Claude/Skills/x",
 	} {
 		text, denied := call(d, "write", "path", path, "content", "x")
@@ -149,7 +151,7 @@ func TestWhatIsNeverWritten(t *testing.T) {
 			t.Errorf("WriteFile %q: %v", path, err)
 		}
 	}
-	for _, path := range []string{".gitignore", ".github/workflows/x.yml", "git/x", ".agents/notes", "x.git", ".vscode/extensions.json", "docs/CLAUDE.md.txt", "my-agents.md", "github/skills", "notes/claude"} {
+	for _, path := range []string{".gitignore", ".github/dependabot.yml", "conftest.py", "Makefile", "package.json", ".env", ".hg/x", "git/x", ".agents/notes", "x.git", ".vscode/extensions.json", "docs/CLAUDE.md.txt", "my-agents.md", "github/skills", "notes/claude"} {
 		if text, denied := call(d, "write", "path", path, "content", "x"); denied || !strings.HasPrefix(text, "wrote") {
 			t.Errorf("write %q: %s", path, text)
 		}

@@ -312,7 +312,7 @@ func unshimmed(path string) string {
 	if err != nil || len(data) > 1024 {
 		return path
 	}
-	for version := range strings.FieldsSeq(string(data)) {
+	for _, version := range strings.Fields(string(data)) {
 		real := filepath.Join(root, "versions", version, "bin", filepath.Base(path))
 		if filepath.IsLocal(version) && isExecutable(real) {
 			return real

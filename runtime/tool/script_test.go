@@ -131,3 +131,27 @@ func TestInterpreterPlaces(t *testing.T) {
 		t.Errorf("bash is %s", path)
 	}
 }
+
+// A .ps1 is handed to pwsh as a file, without a profile and without questions, with the bindings in its environment. PowerShell itself is
+// seldom there, so a program that tells what it was given has its place.
+func TestPowerShell(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no sh")
+	}
+	bin := t.TempDir()
+	program := filepath.Join(bin, "pwsh")
+	put(t, program, "#!/bin/sh\necho \"$1 $2 $3 $SKL_ARG_N\"\ncase $4 in *.ps1) cat \"$4\" ;; esac\n")
+	if err := os.Chmod(program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	config := everything(&plain{})
+	config.SkillDir = t.TempDir()
+	config.Env = []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")}
+	d, _ := open(t, config)
+	for _, path := range []string{"scripts/x.ps1", "scripts/X.PS1"} {
+		r, err := d.Script(context.Background(), run.Script{Path: path, Text: "Write-Output $env:SKL_ARG_N\n", Env: map[string]string{"n": "7"}})
+		if want := "-NoProfile -NonInteractive -File 7\nWrite-Output $env:SKL_ARG_N\n"; err != nil || r.IsError || r.Text != want {
+			t.Errorf("%s: %+v %v, want %q", path, r, err, want)
+		}
+	}
+}

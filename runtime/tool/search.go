@@ -11,11 +11,11 @@ import (
 	"os"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/glob"
+	"github.com/skl-project/skl/spec/order"
 )
 
 const (
@@ -103,7 +103,7 @@ func readDir(dir *os.Root) ([]fs.DirEntry, error) {
 		}
 		return e.Name()
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(key(a), key(b)) })
+	order.Sort(entries, func(a, b fs.DirEntry) int { return cmp.Compare(key(a), key(b)) })
 	return entries, nil
 }
 

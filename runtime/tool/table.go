@@ -10,6 +10,7 @@ import (
 
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/spell"
 )
@@ -26,6 +27,8 @@ type handler struct {
 }
 
 // String is the canonical name.
+//
+//go:noinline
 func (h *handler) String() string { return skill.Tool{Namespace: h.namespace, Name: h.name}.String() }
 
 // overlaps reports whether calls of h change nothing, so that those of one turn may run at once.
@@ -116,7 +119,7 @@ func (t *table) init(servers []Server, client *origin.Client, config *Config) er
 		}
 		t.servers = append(t.servers, &server{config: s, client: client, shared: config})
 	}
-	slices.SortFunc(t.servers, func(a, b *server) int { return cmp.Compare(a.config.Name, b.config.Name) })
+	order.Sort(t.servers, func(a, b *server) int { return cmp.Compare(a.config.Name, b.config.Name) })
 	return nil
 }
 
@@ -137,7 +140,7 @@ func (t *table) start(wanted func(*server) bool) {
 	}
 	wg.Wait()
 	t.remote = slices.Concat(found...)
-	slices.SortFunc(t.remote, func(a, b *handler) int { return cmp.Compare(a.String(), b.String()) })
+	order.Sort(t.remote, func(a, b *handler) int { return cmp.Compare(a.String(), b.String()) })
 	t.nameWires()
 }
 
@@ -164,6 +167,8 @@ func isBuiltin(name string) bool {
 }
 
 // sanitized is a name with what providers do not take replaced.
+//
+//go:noinline
 func sanitized(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '.' {

@@ -16,17 +16,16 @@
 //   - Files are reached below the working directory only, and below the skill's
 //     own directory for reading. Links are followed by hand, so that what was
 //     judged is what is opened. Only regular files are opened.
-//   - write and edit change nothing in .git, the skill, a protected root, or what
-//     configures agents, editors and shells: CLAUDE.md, AGENTS.md, GEMINI.md, .claude,
-//     .cursor, .codex, .gemini, .mcp.json, .envrc and the like, in whatever directory.
+//   - write and edit change nothing in .git, the skill, a protected root, or what agents, editors,
+//     shells, CI services and the like act on by themselves, in whatever directory: see spots.
 //   - Programs run through Config.Exec, which confines them. They get no
 //     environment but Config.Env, and no network but Config.Hosts.
 //   - Programs are kept from the same, as far as it is in the working directory itself;
 //     of .git from config and hooks, also of submodules, and from what leads git elsewhere.
 //     On Linux with namespaces (tier 1) and on macOS they cannot change it. Where the
-//     directory that would hold it is not there, and for a missing CLAUDE.md, AGENTS.md,
-//     GEMINI.md, .vscode/*.json or shell file, and in all other tiers for everything, it is
-//     compared afterwards: a difference is an error that names the files, and stays.
+//     directory that would hold it is not there, for most of what is missing itself,
+//     and in all other tiers for everything, it is compared afterwards: a difference
+//     is an error that names the files, and is put back.
 //     With Config.Off nothing is kept or compared.
 //   - fetch sends no credential and reaches only hosts of Config.Hosts.
 //
@@ -97,6 +96,8 @@ type Config struct {
 	WorkDir     string       // existing directory, absolute
 	SkillDir    string       // the skill's own, readable; "" for none
 	Protected   []string     // further directories that are never written: roots of skills
+	Agents      []string     // names of files and directories of agents, with slashes, that are never written in whatever directory
+	Aside       string       // an existing directory for what programs planted and had undone; "": it is not kept
 	Policy      *skill.Tools // the skill's; nil: no limit
 	SideEffects []string     // the skill's side_effects; nil: undeclared, so that each effect is asked for
 	Finalize    bool         // there is a tool finalize, by which a skill without a tree gives its result
@@ -208,14 +209,15 @@ func (c *core) openTrees() (err error) {
 		c.own, protected = own, append([]string{own.real}, protected...)
 	}
 	c.work.protect(protected, "the skill, or to a directory of skills")
-	kept, seen := agentPaths()
-	var agents []string
+	kept, seen := c.spotPaths()
+	var there []string
 	for _, name := range slices.Concat(kept, seen) {
-		if path := filepath.Join(c.work.real, filepath.FromSlash(name)); isThere(path) {
-			agents = append(agents, path)
+		if path := c.inWork(name); isThere(path) {
+			there = append(there, path)
 		}
 	}
-	c.work.protect(agents, "the configuration of agents")
+	c.work.isSpot = c.isSpot
+	c.work.protect(there, "what programs act on by themselves")
 	return nil
 }
 
@@ -414,6 +416,8 @@ func (d *Dispatcher) Exists(path string) (bool, error) {
 }
 
 // failed makes the error of a tool that did not do its work.
+//
+//go:noinline
 func failed(format string, args ...any) *diag.Error {
 	return diag.New(diag.Failed, CodeFailed, format, args...)
 }

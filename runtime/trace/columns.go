@@ -11,6 +11,8 @@ import (
 
 // columns is how many columns of a terminal s takes. Where terminals differ, as for emoji of several
 // runes, it is the larger number, so that what fits by this count fits everywhere.
+//
+//go:noinline
 func columns(s string) int {
 	n := 0
 	for _, r := range s {
@@ -71,7 +73,7 @@ func pad(s string, n int) string {
 // paragraphs are the lines of a text for the person, printable, tabs as blanks.
 func paragraphs(text string) []string {
 	var out []string
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\r\n"), "\n") {
+	for _, line := range strings.Split(strings.TrimRight(text, "\r\n"), "\n") {
 		out = append(out, diag.Printable(strings.ReplaceAll(strings.TrimRight(line, "\r"), "\t", "    ")))
 	}
 	return out

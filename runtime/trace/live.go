@@ -15,6 +15,7 @@ import (
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 	"github.com/skl-project/skl/spec/tree"
 )
 
@@ -75,7 +76,7 @@ func NewLive(w io.Writer, color bool, width func() int, view View) *Live {
 // textAt is the text of the node at a path of indexes, as it is written.
 func textAt(nodes []*tree.Node, at string) string {
 	text := ""
-	for part := range strings.SplitSeq(at, "/") {
+	for _, part := range strings.Split(at, "/") {
 		i, err := strconv.Atoi(part)
 		if err != nil || i >= len(nodes) {
 			return text
@@ -303,7 +304,7 @@ func (l *Live) moving() []string {
 			visits = append(visits, v)
 		}
 	}
-	slices.SortStableFunc(visits, func(a, b *visit) int { return comparePaths(a.path, b.path) })
+	order.Stable(visits, func(a, b *visit) int { return comparePaths(a.path, b.path) })
 	var out []string
 	for i, v := range visits {
 		if i == movingRows-1 && len(visits) > movingRows {

@@ -2,12 +2,12 @@ package trace
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // Report is a finished run as aligned rows: the number of each node, its state, its text, how it was decided, what it
@@ -23,7 +23,7 @@ func Report(events []run.Event) []string {
 		}
 	}
 	// A branch that was not taken is told of before the one that was.
-	slices.SortStableFunc(r.rows, func(a, b reportRow) int { return comparePaths(a.path, b.path) })
+	order.Stable(r.rows, func(a, b reportRow) int { return comparePaths(a.path, b.path) })
 	return r.lines()
 }
 

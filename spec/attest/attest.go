@@ -12,6 +12,10 @@
 // written into a certificate that lives for minutes (keyless). Its bundles are
 // accepted only with a proof of when they were made.
 //
+// What others sign in their own forms is verified too: commits and annotated tags of git that an SSH key signed
+// ([GitEvidence], [ParseAllowedSigners]), what cosign signed before its version 3 ([SimpleEvidence]), and the file by which OpenSSF
+// Model Signing signs all files of a directory ([OMSEvidence], [ParseOMSSigners]).
+//
 // A [Verifier] promises:
 //   - it works on bytes alone, without a network, a clock or files;
 //   - of many bundles one good one is enough, and the reasons against the
@@ -23,13 +27,13 @@
 // in place of a statement, statements of more than 1,024 subjects, bundles above
 // [MaxBundle] bytes, and looks at [MaxBundles] bundles at most.
 //
-// What a trusted root (trusted_root.json) lists is demanded: with transparency
+// Everything that a trusted root (trusted_root.json) lists is demanded: with transparency
 // logs, an entry in one of them; with certificate logs, a timestamp of one in
 // the certificate; in every case a time, from a log of Rekor v1 or from a
 // timestamp authority, at which the certificate was valid.
 //
 // Bundles, roots and proofs are read and verified by sigstore-go, never reaching
-// a network or a TUF repository. What this package adds is which of its checks a
+// a network or a TUF repository. This package adds which of its checks a
 // [Trust] asks for, whose release a statement is about, and why a bundle was
 // refused. Linking it costs every start of the program a few milliseconds.
 package attest
@@ -65,9 +69,11 @@ const (
 
 // A Subject is a release that a statement speaks about.
 type Subject struct {
-	Name    string // "namespace/name", without a host so that a mirror serves the same statement; "" is not compared
-	Version string // "1.4.2"; "" is not compared, and a statement without one binds no name either
-	Digest  string // of the manifest: "sha256:" or "sha512:" and lower-case hex
+	Name    string   // "namespace/name", without a host so that a mirror serves the same statement; "" is not compared
+	Version string   // "1.4.2"; "" is not compared, and a statement without one binds no name either
+	Digest  string   // of the manifest: "sha256:" or "sha512:" and lower-case hex; of a commit, see [GitDigest]
+	Tree    string   // tree digest of the files; "" if they are not known
+	Tags    []string // in git, the names of tags that stand for Version
 }
 
 // A Statement is an in-toto statement v1.

@@ -11,6 +11,7 @@ import (
 	protodsse "github.com/sigstore/protobuf-specs/gen/pb-go/dsse"
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
 	"github.com/sigstore/sigstore-go/pkg/bundle"
+	"github.com/sigstore/sigstore-go/pkg/verify"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 )
@@ -117,10 +118,20 @@ func marshal(m proto.Message) ([]byte, error) {
 // A signed is a bundle of the only shape that is accepted here, with one signed
 // statement. Nothing in it is verified.
 type signed struct {
-	*bundle.Bundle
-	payload []byte
-	hint    string // of the key; "" with a certificate
-	byKey   bool
+	verify.SignedEntity // a bundle
+	entries             []*protorekor.TransparencyLogEntry
+	payload             []byte
+	hint                string // of the key; "" with a certificate
+	byKey               bool
+	message             []byte // of one that has no statement, what is signed
+}
+
+// artifact is the policy that a bare message is signed; of a statement, that its subject is not compared.
+func (b *signed) artifact() verify.ArtifactPolicyOption {
+	if b.message == nil {
+		return verify.WithoutArtifactUnsafe()
+	}
+	return verify.WithArtifact(bytes.NewReader(b.message))
 }
 
 // Version hides the version of the bundle from sigstore-go's verifier. For those
@@ -169,7 +180,7 @@ func parseBundle(text []byte) (*signed, *refusal) {
 		return nil, refuse(Malformed, "it is not a complete bundle of version 0.3")
 	}
 	return &signed{
-		Bundle: parsed, payload: envelope.Payload,
+		SignedEntity: parsed, entries: material.TlogEntries, payload: envelope.Payload,
 		byKey: material.GetPublicKey() != nil, hint: material.GetPublicKey().GetHint(),
 	}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/skl-project/skl/spec/attest"
+	"github.com/skl-project/skl/spec/attest/attesttest"
 )
 
 // published is a provenance statement that a forge's CI job made in 2023, with
@@ -89,5 +90,54 @@ func TestPublishedBundle(t *testing.T) {
 	trust.Identities[0].Pattern = `https://github\.com/sigstore/sigstore-js`
 	if got := verifier(t, trust).Verify([][]byte{bundle}, subject); got.Code != attest.WrongIdentity {
 		t.Errorf("a part of the identity: %s %q", got.State, got.Code)
+	}
+}
+
+// A provenance statement as GitHub's jobs attach it counts for the content, the repository, the workflow and the kind of statement that it
+// is about, and for no others.
+func TestForgeAttestation(t *testing.T) {
+	const issuer, repository = "https://token.actions.githubusercontent.com", "https://github.com/acme/skills"
+	const job = repository + "/.github/workflows/release.yml@refs/tags/v1.4.2"
+	s := attesttest.New(t)
+	provenance := func(digest, predicate string) attest.Statement {
+		st, err := attest.NewStatement(attest.Subject{Name: "pdf.tar.gz", Digest: digest}, predicate, json.RawMessage(`{"buildDefinition":{"buildType":"x"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st
+	}
+	right := provenance(pdf().Digest, attest.ProvenancePredicate)
+	claims := attesttest.Claims{Issuer: issuer, Identity: job, Repository: repository, Ref: "refs/tags/v1.4.2", Runner: "github-hosted"}
+	by := func(change func(c *attesttest.Claims)) []byte {
+		c := claims
+		change(&c)
+		return s.SignAs(right, c, attesttest.Recipe{})
+	}
+	v := verifier(t, attest.Trust{Root: trustedRoot(t, s.TrustedRoot()), Identities: []attest.Identity{{
+		Issuer: issuer, Pattern: `https://github\.com/acme/skills/\.github/workflows/release\.yml@refs/tags/v.*`, Repository: repository, Runner: "github-hosted",
+	}}})
+	for _, test := range []struct {
+		name   string
+		bundle []byte
+		code   attest.Code
+	}{
+		{"right", by(func(*attesttest.Claims) {}), ""},
+		{"other content", s.SignAs(provenance(attesttest.Digest("other"), attest.ProvenancePredicate), claims, attesttest.Recipe{}), attest.WrongDigest},
+		{"another kind of statement", s.SignAs(provenance(pdf().Digest, "https://spdx.dev/Document/v2.3"), claims, attesttest.Recipe{}), attest.WrongPredicate},
+		{"a later version of provenance", s.SignAs(provenance(pdf().Digest, "https://slsa.dev/provenance/v2"), claims, attesttest.Recipe{}), attest.WrongPredicate},
+		{"another repository", by(func(c *attesttest.Claims) {
+			c.Repository, c.Identity = "https://github.com/kim/skills", strings.Replace(job, "acme", "kim", 1)
+		}), attest.WrongIdentity},
+		{"called from another repository", by(func(c *attesttest.Claims) { c.Repository = "https://github.com/kim/skills" }), attest.WrongIdentity},
+		{"another workflow", by(func(c *attesttest.Claims) { c.Identity = strings.Replace(job, "release.yml", "test.yml", 1) }), attest.WrongIdentity},
+		{"a workflow of a longer name", by(func(c *attesttest.Claims) { c.Identity = "https://evil.test/?" + job }), attest.WrongIdentity},
+		{"a branch", by(func(c *attesttest.Claims) { c.Identity = strings.Replace(job, "tags/v1.4.2", "heads/main", 1) }), attest.WrongIdentity},
+		{"another runner", by(func(c *attesttest.Claims) { c.Runner = "self-hosted" }), attest.WrongIdentity},
+		{"another issuer", by(func(c *attesttest.Claims) { c.Issuer = "https://token.actions.example.com" }), attest.WrongIssuer},
+	} {
+		got := v.Verify([][]byte{test.bundle}, pdf())
+		if got.Code != test.code || got.State != stateOf(test.code) || got.Reason == "" && test.code != "" {
+			t.Errorf("%s: %s %q: %s", test.name, got.State, got.Code, got.Reason)
+		}
 	}
 }

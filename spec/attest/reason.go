@@ -1,7 +1,9 @@
 package attest
 
 import (
+	"bytes"
 	"encoding/hex"
+	"io"
 	"time"
 
 	"github.com/sigstore/sigstore-go/pkg/fulcio/certificate"
@@ -15,18 +17,23 @@ import (
 func (r *TrustedRoot) reason(b *signed) *refusal {
 	content, err := b.SignatureContent()
 	if err != nil {
-		return refuse(Malformed, "its envelope is damaged")
+		return malformed("its envelope is damaged")
 	}
 	material, err := b.VerificationContent()
 	if err != nil {
-		return refuse(Malformed, "its certificate is damaged")
+		return malformed("its certificate is damaged")
 	}
-	if err := verify.VerifySignature(content, material, r.material); err != nil {
+	if b.message == nil {
+		err = verify.VerifySignature(content, material, r.material)
+	} else {
+		err = verify.VerifySignatureWithArtifacts(content, material, r.material, []io.Reader{bytes.NewReader(b.message)})
+	}
+	if err != nil {
 		return refuse(BadSignature, "its content was changed after signing, or another key signed it")
 	}
 	leaf := material.Certificate()
 	if _, err := certificate.SummarizeCertificate(leaf); err != nil {
-		return refuse(Malformed, "its certificate does not say who signed")
+		return malformed("its certificate does not say who signed")
 	}
 	if _, err := verify.VerifyLeafCertificate(leaf.NotBefore, leaf, r.material); err != nil {
 		return refuse(UntrustedRoot, "its certificate was not issued by an authority of the trusted root")
@@ -46,7 +53,7 @@ func (r *TrustedRoot) reason(b *signed) *refusal {
 			return refuse(BadLog, "its certificate is in no certificate log of the trusted root")
 		}
 	}
-	return refuse(Malformed, "it does not pass the verification of sigstore")
+	return malformed("it does not pass the verification of sigstore")
 }
 
 // times are those that logs and timestamp authorities of r vouch for, at least one.
@@ -63,7 +70,7 @@ func (r *TrustedRoot) times(b *signed) ([]time.Time, *refusal) {
 	}
 	stamped, _, err := verify.VerifySignedTimestamp(b, r.material)
 	if err != nil {
-		return nil, refuse(Malformed, "its timestamps cannot be read")
+		return nil, malformed("its timestamps cannot be read")
 	}
 	for _, t := range stamped {
 		times = append(times, t.Time)
@@ -76,7 +83,7 @@ func (r *TrustedRoot) times(b *signed) ([]time.Time, *refusal) {
 
 func (r *TrustedRoot) logReason(b *signed) *refusal {
 	known := false
-	for _, entry := range b.GetVerificationMaterial().GetTlogEntries() {
+	for _, entry := range b.entries {
 		known = known || r.material.RekorLogs()[hex.EncodeToString(entry.GetLogId().GetKeyId())] != nil
 	}
 	if !known {
@@ -90,11 +97,11 @@ func (r *TrustedRoot) logReason(b *signed) *refusal {
 
 // An anytime is a bundle whose certificate is taken as valid always, to find out
 // whether the time is all that is wrong.
-type anytime struct{ *signed }
+type anytime struct{ verify.SignedEntity }
 
 // VerificationContent implements verify.SignedEntity.
 func (a anytime) VerificationContent() (verify.VerificationContent, error) {
-	c, err := a.signed.VerificationContent()
+	c, err := a.SignedEntity.VerificationContent()
 	return always{c}, err
 }
 
@@ -103,4 +110,5 @@ type always struct{ verify.VerificationContent }
 // ValidAtTime implements verify.VerificationContent.
 func (always) ValidAtTime(time.Time, root.TrustedMaterial) bool { return true }
 
+//go:noinline
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

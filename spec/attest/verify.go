@@ -1,9 +1,11 @@
 package attest
 
 import (
+	"bytes"
 	"cmp"
 	"crypto"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -48,13 +50,15 @@ const (
 	UntrustedRoot  Code = "untrusted_root"  // the certificate comes from elsewhere
 	BadSignature   Code = "bad_signature"   // the content was changed after signing, or another key signed
 	WrongKey       Code = "wrong_key"       // signed with a key that is not trusted
+	NotChecked     Code = "not_checked"     // signed in a way that is not verified here, so it is no signature: state Unsigned
 	Malformed      Code = "malformed"       // no bundle of version 0.3 with one signed statement
 	NoBundle       Code = "no_signature"    // state Unsigned
 	NoTrust        Code = "no_trust"        // state Skipped
+	Revoked        Code = "revoked"         // by whoever verifies: the signer counts no more; never said by a Verifier
 )
 
 var nearness = [...]Code{Replayed, WrongDigest, WrongPredicate, WrongIssuer, WrongIdentity, Expired, NoTimestamp,
-	NotLogged, BadLog, UntrustedRoot, BadSignature, WrongKey, Malformed}
+	NotLogged, BadLog, UntrustedRoot, BadSignature, WrongKey, NotChecked, Malformed}
 
 // An Identity is a signer without a key that is trusted. Issuer and one of
 // Identity and Pattern are required.
@@ -66,11 +70,19 @@ type Identity struct {
 	Runner     string // exact; "" means any
 }
 
+// SSHSigners are those of an allowed-signers file, or some of them.
+type SSHSigners struct {
+	Allowed []AllowedSigner
+	Pattern string // regular expression (RE2) for the whole list of principals; "" means any
+}
+
 // Trust is whom a caller believes. The zero Trust believes nobody.
 type Trust struct {
 	Keys       []PublicKey
 	Identities []Identity
 	Root       *TrustedRoot // needed for Identities
+	SSH        []SSHSigners // who may sign commits and tags of git
+	OMS        []OMSSigners // who may sign the files of a skill, in the file [OMSFile] of it
 	Predicates []string     // that count as a signature; nil means SignaturePredicate and ProvenancePredicate
 }
 
@@ -102,6 +114,9 @@ func (v Verdict) Err(name string) error {
 	case Verified, Skipped:
 		return nil
 	case Unsigned:
+		if v.Code == NotChecked {
+			return diag.New(diag.Refused, "signature_"+string(v.Code), "%s has no signature that counts: %s", name, v.Reason)
+		}
 		return diag.New(diag.Refused, "signature_"+string(v.Code), "%s is not signed", name)
 	}
 	return diag.New(diag.Refused, "signature_"+string(v.Code), "the signature of %s is refused: %s", name, v.Reason)
@@ -113,6 +128,10 @@ type refusal struct {
 	reason string
 }
 
+//go:noinline
+func malformed(reason string) *refusal { return &refusal{Malformed, reason} }
+
+//go:noinline
 func refuse(code Code, format string, args ...any) *refusal {
 	return &refusal{code, fmt.Sprintf(format, args...)}
 }
@@ -125,6 +144,14 @@ type Verifier struct {
 	policies   []verify.PolicyOption // that one of identities signed
 	root       *TrustedRoot
 	predicates []string
+	ssh        []sshTrust
+	oms        []OMSSigners
+}
+
+// An sshTrust is an allowed signer whose principals have to match a pattern, if there is one.
+type sshTrust struct {
+	AllowedSigner
+	trusted *regexp.Regexp
 }
 
 // A trustedKey is a key with the verifier that knows this key alone: the hint in
@@ -138,7 +165,7 @@ type trustedKey struct {
 // NewVerifier checks t. Errors have the code invalid_trust: a pattern that is no
 // regular expression, an identity without an issuer, identities without a root.
 func NewVerifier(t Trust) (*Verifier, error) {
-	v := &Verifier{root: t.Root, predicates: slices.Clone(t.Predicates)}
+	v := &Verifier{root: t.Root, oms: t.OMS, predicates: slices.Clone(t.Predicates)}
 	if t.Predicates == nil {
 		v.predicates = []string{SignaturePredicate, ProvenancePredicate}
 	}
@@ -155,18 +182,26 @@ func NewVerifier(t Trust) (*Verifier, error) {
 	if len(t.Identities) > 0 && t.Root == nil {
 		return nil, diag.New(diag.Misuse, "invalid_trust", "identities are trusted, but no trusted root says who may certify them")
 	}
+	for _, some := range t.SSH {
+		whole, err := wholePattern(some.Pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range some.Allowed {
+			v.ssh = append(v.ssh, sshTrust{a, whole})
+		}
+	}
 	for _, id := range t.Identities {
 		if id.Issuer == "" || (id.Identity == "") == (id.Pattern == "") {
 			return nil, diag.New(diag.Misuse, "invalid_trust", "a trusted identity needs an issuer, and either an identity or a pattern")
 		}
+		pattern, err := wholePattern(id.Pattern)
+		if err != nil {
+			return nil, err
+		}
 		whole := ""
-		if id.Pattern != "" {
-			// On its own first: "a)|(b" would become valid inside the group and escape the anchors.
-			if _, err := regexp.Compile(id.Pattern); err != nil {
-				return nil, diag.New(diag.Misuse, "invalid_trust", "the identity pattern %q is not a regular expression", diag.Printable(id.Pattern))
-			}
-			// \A and \z stay anchors whatever flags the pattern sets.
-			whole = `\A(?:` + id.Pattern + `)\z`
+		if pattern != nil {
+			whole = pattern.String()
 		}
 		trusted, err := verify.NewShortCertificateIdentity(id.Issuer, "", id.Identity, whole)
 		if err != nil {
@@ -177,6 +212,23 @@ func NewVerifier(t Trust) (*Verifier, error) {
 		v.policies = append(v.policies, verify.WithCertificateIdentity(trusted))
 	}
 	return v, nil
+}
+
+// wholePattern is a pattern that has to match the whole of a text, nil if it is "".
+func wholePattern(pattern string) (*regexp.Regexp, error) {
+	if pattern == "" {
+		return nil, nil
+	}
+	// On its own first: "a)|(b" would become valid inside the group and escape the anchors.
+	if _, err := regexp.Compile(pattern); err != nil {
+		return nil, diag.New(diag.Misuse, "invalid_trust", "the identity pattern %q is not a regular expression", diag.Printable(pattern))
+	}
+	// \A and \z stay anchors whatever flags the pattern sets.
+	whole, err := regexp.Compile(`\A(?:` + pattern + `)\z`)
+	if err != nil {
+		return nil, diag.New(diag.Misuse, "invalid_trust", "the identity pattern %q is too large", diag.Printable(pattern))
+	}
+	return whole, nil
 }
 
 func trustKey(k PublicKey) (trustedKey, error) {
@@ -197,7 +249,7 @@ func trustKey(k PublicKey) (trustedKey, error) {
 // Verify looks for a bundle by which a trusted signer signed subject. It stops
 // at the first. A subject whose digest is not one fails every bundle.
 func (v *Verifier) Verify(bundles [][]byte, subject Subject) Verdict {
-	if len(v.keys)+len(v.identities) == 0 {
+	if len(v.keys)+len(v.identities)+len(v.ssh)+len(v.oms) == 0 {
 		return Verdict{State: Skipped, Code: NoTrust, Reason: "no key and no identity is trusted"}
 	}
 	if len(bundles) == 0 {
@@ -222,6 +274,9 @@ func (v *Verifier) Verify(bundles [][]byte, subject Subject) Verdict {
 			best, out.Code, out.Reason = near, no.code, no.reason
 		}
 	}
+	if out.Code == NotChecked {
+		out.State = Unsigned // whoever could forge it could as well take it away
+	}
 	return out
 }
 
@@ -241,9 +296,16 @@ func (v *Verifier) one(text []byte, subject Subject) (out Verdict, no *refusal) 
 	// anybody may have attached: should one panic, this is no signature.
 	defer func() {
 		if recover() != nil {
-			out, no = Verdict{}, refuse(Malformed, "it cannot be read")
+			out, no = Verdict{}, malformed("it cannot be read")
 		}
 	}()
+	if !bytes.HasPrefix(text, []byte(`{"mediaType"`)) {
+		if is, no := v.foreign(&out, text, &subject); is && no != nil {
+			return Verdict{}, no
+		} else if is {
+			return out, nil
+		}
+	}
 	b, no := parseBundle(text)
 	if no != nil {
 		return Verdict{}, no
@@ -252,7 +314,7 @@ func (v *Verifier) one(text []byte, subject Subject) (out Verdict, no *refusal) 
 	if b.byKey {
 		found, no = v.signedByKey(b, subject)
 	} else {
-		found, no = v.signedByIdentity(b, subject)
+		found, no = v.signedByIdentity(b, subject.artifact())
 	}
 	if no != nil {
 		return Verdict{}, no
@@ -265,12 +327,39 @@ func (v *Verifier) one(text []byte, subject Subject) (out Verdict, no *refusal) 
 		return Verdict{}, no
 	}
 	if !found.accepted {
-		return Verdict{}, refuse(Malformed, "its statement does not pass the verification of sigstore")
+		return Verdict{}, malformed("its statement does not pass the verification of sigstore")
 	}
 	if !slices.Contains(v.predicates, st.PredicateType) {
 		return Verdict{}, refuse(WrongPredicate, "it is a statement of type %q and not a signature", st.PredicateType)
 	}
 	return Verdict{Signer: found.signer, At: found.at, PredicateType: st.PredicateType, Predicate: st.Predicate}, nil
+}
+
+// foreign verifies a signature in a form that is not a sigstore bundle for out; is reports whether text is one.
+func (v *Verifier) foreign(out *Verdict, text []byte, subject *Subject) (is bool, no *refusal) {
+	unread := malformed("it cannot be read")
+	switch {
+	case len(text) > 4*MaxBundle:
+	case bytes.HasPrefix(text, []byte(`{"git":`)):
+		e := new(gitEvidence)
+		if json.Unmarshal(text, e) != nil {
+			return true, unread
+		}
+		return true, v.gitSigned(out, e, subject)
+	case bytes.HasPrefix(text, []byte(`{"cosign":`)):
+		e := new(simpleEvidence)
+		if json.Unmarshal(text, e) != nil {
+			return true, unread
+		}
+		return true, v.simpleSigned(out, e, subject)
+	case bytes.HasPrefix(text, []byte(`{"oms":`)):
+		e := new(omsEvidence)
+		if json.Unmarshal(text, e) != nil {
+			return true, unread
+		}
+		return true, v.omsSigned(out, e, subject)
+	}
+	return false, nil
 }
 
 // artifact is the policy that a statement is about the digest of s; nil when
@@ -303,7 +392,7 @@ func (v *Verifier) signedByKey(b *signed, subject Subject) (finding, *refusal) {
 	content, err1 := b.SignatureContent()
 	material, err2 := b.VerificationContent()
 	if err1 != nil || err2 != nil {
-		return finding{}, refuse(Malformed, "its envelope is damaged")
+		return finding{}, malformed("its envelope is damaged")
 	}
 	hinted := false
 	for _, k := range v.keys {
@@ -319,18 +408,18 @@ func (v *Verifier) signedByKey(b *signed, subject Subject) (finding, *refusal) {
 }
 
 // signedByIdentity finds whom the certificate of b was issued to.
-func (v *Verifier) signedByIdentity(b *signed, subject Subject) (finding, *refusal) {
+func (v *Verifier) signedByIdentity(b *signed, artifact verify.ArtifactPolicyOption) (finding, *refusal) {
 	if len(v.identities) == 0 {
 		return finding{}, refuse(WrongIdentity, "it is signed by an identity, and only keys are trusted")
 	}
-	if artifact := subject.artifact(); artifact != nil {
+	if artifact != nil {
 		if result, err := v.root.verifier.Verify(b, verify.NewPolicy(artifact, v.policies...)); err == nil {
 			signer, no := certificateSigner(b, result)
 			return finding{signer, earliest(result), true}, no
 		}
 	}
 	// What is wrong? Nothing but the signer or the content, if this passes.
-	result, err := v.root.verifier.Verify(b, verify.NewPolicy(verify.WithoutArtifactUnsafe(), verify.WithoutIdentitiesUnsafe()))
+	result, err := v.root.verifier.Verify(b, verify.NewPolicy(b.artifact(), verify.WithoutIdentitiesUnsafe()))
 	if err != nil {
 		return finding{}, v.root.reason(b)
 	}
@@ -356,22 +445,30 @@ func earliest(result *verify.VerificationResult) time.Time {
 func certificateSigner(b *signed, result *verify.VerificationResult) (Signer, *refusal) {
 	material, err := b.VerificationContent()
 	if err != nil {
-		return Signer{}, refuse(Malformed, "its certificate is damaged")
+		return Signer{}, malformed("its certificate is damaged")
 	}
 	// The summary takes the first of several names, which others may not.
 	if c := material.Certificate(); len(c.URIs)+len(c.EmailAddresses)+len(c.DNSNames)+len(c.IPAddresses) > 1 {
-		return Signer{}, refuse(Malformed, "its certificate names more than one identity")
+		return Signer{}, malformed("its certificate names more than one identity")
 	}
-	c := result.Signature.Certificate
-	s := Signer{Issuer: c.Issuer, Identity: c.SubjectAlternativeName, Repository: c.SourceRepositoryURI, Ref: c.SourceRepositoryRef, Runner: c.RunnerEnvironment}
+	s, ok := signerOf(result.Signature.Certificate)
+	if !ok {
+		return Signer{}, malformed("a claim in its certificate is not printable text")
+	}
+	return s, nil
+}
+
+// signerOf is what a certificate says about its owner; ok is false if that is not printable text.
+func signerOf(c *certificate.Summary) (s Signer, ok bool) {
+	s = Signer{Issuer: c.Issuer, Identity: c.SubjectAlternativeName, Repository: c.SourceRepositoryURI, Ref: c.SourceRepositoryRef, Runner: c.RunnerEnvironment}
 	s.Repository = cmp.Or(s.Repository, c.GithubWorkflowRepository)
 	s.Ref = cmp.Or(s.Ref, c.GithubWorkflowRef)
 	for _, text := range []string{s.Issuer, s.Identity, s.Repository, s.Ref, s.Runner} {
 		if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			return Signer{}, refuse(Malformed, "a claim in its certificate is not printable text")
+			return Signer{}, false
 		}
 	}
-	return s, nil
+	return s, true
 }
 
 // trusts compares c with the trusted identities.

@@ -46,6 +46,8 @@ const (
 )
 
 // refuse makes an error of this package. Everything from the bundle is quoted by the callers.
+//
+//go:noinline
 func refuse(code, format string, args ...any) *diag.Error {
 	return diag.New(diag.Refused, code, format, args...)
 }

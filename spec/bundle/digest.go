@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // A Digest is a tree digest: "tree-sha256:" and 64 lower-case hex digits.
@@ -40,7 +41,7 @@ func TreeDigest(entries []Entry) Digest {
 	byPath := func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) }
 	if !slices.IsSortedFunc(entries, byPath) {
 		entries = slices.Clone(entries)
-		slices.SortFunc(entries, byPath)
+		order.Sort(entries, byPath)
 	}
 	h := sha256.New()
 	var line []byte

@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"slices"
+
+	"github.com/skl-project/skl/spec/order"
 )
 
 // skillMD is the file that makes a directory a skill. Its case matters.
@@ -150,7 +151,7 @@ func (g *Guard) finish() error {
 	if n, ok := g.names.at(skillMD); !g.NoSkillMD && (!ok || n.dir) {
 		return refuse(CodeNoSkillMD, "the bundle has no %s at its root", skillMD)
 	}
-	slices.SortFunc(g.entries, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
+	order.Sort(g.entries, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
 	for _, e := range g.entries {
 		if e.Kind == Link {
 			if err := g.names.resolve(e.Path, e.Target); err != nil {

@@ -5,9 +5,10 @@ import (
 	"cmp"
 	"encoding/binary"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/skl-project/skl/spec/order"
 )
 
 // A zip says everything twice: in its directory, and in front of each entry. Programs
@@ -76,7 +77,7 @@ func checkZip(r io.ReaderAt, size int64) error {
 	if len(dir) > 0 {
 		return ambiguous("the directory of the archive holds more than its %d entries", n)
 	}
-	slices.SortStableFunc(headers, func(a, b zipHeader) int { return cmp.Compare(a.start, b.start) })
+	order.Stable(headers, func(a, b zipHeader) int { return cmp.Compare(a.start, b.start) })
 	at := int64(0)
 	for i := range headers {
 		switch h := &headers[i]; {

@@ -56,7 +56,7 @@ func (p *parser) allows(list tomledit.Field) {
 			}
 		})
 		if a.Skill == "" || a.Digest == "" || len(a.What) == 0 {
-			p.Fail(item, "an [[allow]] needs skill, digest and what")
+			p.Lacks(item, "an [[allow]] needs skill, digest and what")
 		}
 		p.c.Allows = append(p.c.Allows, a)
 	}

@@ -6,13 +6,14 @@
 //	[forge.NAME]           url; a repository is cloned from <url>/<owner>/<repo>.git
 //	[market.NAME]          ref
 //	[origin."host:port"]   insecure, ca, token_env, token_command
-//	[[signer]]             namespace, key or issuer and identity, trusted_root, required
+//	[[signer]]             namespace, key or issuer and identity, trusted_root, or allowed_signers, or oms; required
 //	[hosts]                enabled
 //	[roots]                before, after
 //	[[allow]]              skill, digest, what
 //	[run]                  model, sandbox, trace, hosts
 //	[model.NAME]           kind, base_url, key_env, model, api
 //	[mcp.NAME]             command or url, env, key_env
+//	[organisation]         url, key, max_age
 //
 // There are two such files, of the machine and of the user; [Merge] combines them.
 // A project has none: nothing that comes with content can name a server to send a
@@ -50,6 +51,8 @@ type Config struct {
 	MCP        map[string]MCP   // by namespace
 	Warnings   []diag.Finding   // keys that are not known
 
+	Organisations []Organisation // of the machine's file, then of the user's: all count
+
 	file string
 	doc  *tomledit.Doc
 }
@@ -69,7 +72,10 @@ type Signer struct {
 	Issuer      string // URL of the OpenID issuer
 	Identity    string // pattern that the whole identity has to match
 	TrustedRoot string // path of a trusted_root.json; needed with Issuer
+	OMS         string // path of PEM files of keys or authorities who sign the files of a skill, in skill.oms.sig; Identity narrows the subject of a certificate
+	Allowed     string // path of an allowed-signers file: the SSH keys that sign commits and tags of git; Identity narrows its principals
 	Required    bool   // releases without a good signature are refused
+	File        string // that says so; paths are relative to it
 }
 
 // Wants reports whether s is about the namespace called name, or "*".
@@ -85,7 +91,7 @@ type Origin struct {
 
 // Merge combines the machine's file with the user's; either may be nil. Each
 // named table and each key is the user's if the user has it, as a whole: a user's
-// [origin."h"] does not inherit the machine's token. Signers and consents of both count, and search paths of both, the user's first. If the user has a default
+// [origin."h"] does not inherit the machine's token. Signers, organisations and consents of both count, and search paths of both, the user's first. If the user has a default
 // registry, the machine's is none. The result cannot be edited.
 func Merge(machine, user *Config) *Config {
 	c := &Config{Registries: map[string]Registry{}, Namespaces: map[string]string{}, Forges: map[string]string{},
@@ -108,6 +114,7 @@ func Merge(machine, user *Config) *Config {
 		maps.Copy(c.MCP, from.MCP)
 		c.Run = c.Run.over(from.Run)
 		c.Signers = append(c.Signers, from.Signers...)
+		c.Organisations = append(c.Organisations, from.Organisations...)
 		if from.Hosts != nil {
 			c.Hosts = from.Hosts
 		}

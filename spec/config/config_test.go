@@ -96,6 +96,11 @@ func TestParseRefuses(t *testing.T) {
 		{"origin in two spellings", "[origin.a]\n[origin.\"A:443\"]\n", "config.toml:2:9", "twice"},
 		{"empty command", "[origin.a]\ntoken_command = []\n", "config.toml:2:17", "not a program"},
 		{"token in place of its variable", "[origin.a]\ntoken_env = \"a b\"\n", "config.toml:2:13", "not the name"},
+		{"a misspelt url", "[registry.a]\nurll = \"https://a\"\n", "config.toml:2:8", "key urll is not known; did you mean url?: registry a has no url"},
+		{"a misspelt kind", "[model.x]\nmodel = \"m\"\nkindd = \"openai\"\n", "config.toml:3:9", "key kindd is not known; did you mean kind?: model x has kind \"x\""},
+		{"a misspelt skill", "[[allow]]\nskil = \"a\"\nwhat = [\"run\"]\n", "config.toml:2:8", "key skil is not known; did you mean skill?: an [[allow]] needs"},
+		{"a misspelt command", "[mcp.x]\ncomand = [\"a\"]\n", "config.toml:2:10", "key comand is not known; did you mean command?: mcp server x needs"},
+		{"a misspelt namespace", "[[signer]]\nnamespac = \"a\"\n", "config.toml:2:12", "did you mean namespace?"},
 		{"binding without a kind", "[namespace]\na = \"b\"\n", "config.toml:2:5", "not registry:NAME"},
 		{"model of an unknown kind", "[model.a]\n", "config.toml:1:8", "kind"},
 		{"model with an odd API", "[model.openai]\napi = \"soap\"\n", "config.toml:2:7", "chat or responses"},
@@ -103,7 +108,7 @@ func TestParseRefuses(t *testing.T) {
 		{"mcp server without a way in", "[mcp.a]\nenv = [\"X\"]\n", "config.toml:1:6", "command or a url"},
 		{"mcp server with two", "[mcp.a]\ncommand = [\"x\"]\nurl = \"https://a\"\n", "config.toml:1:6", "command or a url"},
 		{"search path that depends on where skl is started", "[roots]\nafter = [\"skills\"]\n", "config.toml:2:10", "no absolute path"},
-		{"search path that is none", "[roots]\nbefore = [\"/\"]\n", "config.toml:2:11", "no place for skills"},
+		{"search path that is none", "[roots]\nbefore = [\"/\"]\n", "config.toml:2:11", "cannot hold skills"},
 		{"consent for nobody", "[[allow]]\ndigest = \"sha256:" + strings.Repeat("a", 64) + "\"\nwhat = [\"run\"]\n", "config.toml:1:3", "needs skill"},
 		{"consent for any files", "[[allow]]\nskill = \"a\"\ndigest = \"*\"\nwhat = [\"run\"]\n", "config.toml:3:10", "does not have the form"},
 		{"table that is none", "market = 1\n", "config.toml:1:10", "not a table"},
@@ -277,7 +282,7 @@ issuer = "https://ci.example"
 identity = "https://git.example/acme/.*"
 trusted_root = "/etc/skl/root.json"
 `
-	machine, err := Parse([]byte(src), "config.toml")
+	machine, err := Parse([]byte(src), "/etc/skl/config.toml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,9 +291,9 @@ trusted_root = "/etc/skl/root.json"
 		t.Fatal(err)
 	}
 	want := []Signer{
-		{Namespace: "acme", Key: "/etc/skl/acme.pub", Required: true},
-		{Namespace: "*", Issuer: "https://ci.example", Identity: "https://git.example/acme/.*", TrustedRoot: "/etc/skl/root.json"},
-		{Namespace: "h.example/b", Key: "b.pub"},
+		{Namespace: "acme", Key: "/etc/skl/acme.pub", Required: true, File: "/etc/skl/config.toml"},
+		{Namespace: "*", Issuer: "https://ci.example", Identity: "https://git.example/acme/.*", TrustedRoot: "/etc/skl/root.json", File: "/etc/skl/config.toml"},
+		{Namespace: "h.example/b", Key: "b.pub", File: "config.toml"},
 	}
 	if got := Merge(machine, user).Signers; !slices.Equal(got, want) {
 		t.Errorf("merged signers = %+v, want %+v", got, want)
@@ -300,6 +305,9 @@ trusted_root = "/etc/skl/root.json"
 		{"no namespace", "[[signer]]\nkey = \"k\"\n", "config.toml:1:3: the signer has no namespace"},
 		{"nobody", "[[signer]]\nnamespace = \"a\"\n", "neither a key nor an issuer"},
 		{"both", "[[signer]]\nnamespace = \"a\"\nkey = \"k\"\nissuer = \"i\"\n", "write two of them"},
+		{"ssh and key", "[[signer]]\nnamespace = \"a\"\nkey = \"k\"\nallowed_signers = \"s\"\n", "more than one of key, issuer, allowed_signers and oms"},
+		{"ssh and oms", "[[signer]]\nnamespace = \"a\"\noms = \"k\"\nallowed_signers = \"s\"\n", "write one signer for each"},
+		{"oms and issuer", "[[signer]]\nnamespace = \"a\"\noms = \"k\"\nissuer = \"i\"\n", "write one signer for each"},
 		{"no root", "[[signer]]\nnamespace = \"a\"\nissuer = \"i\"\nidentity = \"x\"\n", "needs issuer, identity and trusted_root"},
 		{"one table", "[signer]\nnamespace = \"a\"\n", "write [[signer]]"},
 	} {

@@ -62,8 +62,10 @@ func read(r *tomledit.Reader) (*Config, error) {
 			p.Table(f, p.model)
 		case "mcp":
 			p.Table(f, p.mcp)
+		case "organisation":
+			p.organisation(f)
 		default:
-			p.Unknown(f, "registry", "namespace", "forge", "market", "origin", "signer", "hosts", "roots", "allow", "run", "model", "mcp")
+			p.Unknown(f, "registry", "namespace", "forge", "market", "origin", "signer", "hosts", "roots", "allow", "run", "model", "mcp", "organisation")
 		}
 	}
 	if err := p.Err(); err != nil {
@@ -97,7 +99,7 @@ func (p *parser) registry(entry tomledit.Field) {
 		}
 	})
 	if r.URL == "" {
-		p.Fail(entry.Value, "registry %s has no url", entry.Key)
+		p.Lacks(entry.Value, "registry %s has no url", entry.Key)
 	}
 	if name, _, ok := p.c.DefaultRegistry(); ok && r.Default {
 		p.Fail(entry.Value, "registries %s and %s are both the default", name, entry.Key)
@@ -127,7 +129,7 @@ func (p *parser) forge(entry tomledit.Field) {
 		}
 	})
 	if base == "" {
-		p.Fail(entry.Value, "forge %s has no url", entry.Key)
+		p.Lacks(entry.Value, "forge %s has no url", entry.Key)
 	}
 	p.c.Forges[entry.Key] = base
 }
@@ -148,7 +150,7 @@ func (p *parser) market(entry tomledit.Field) {
 		}
 	})
 	if text == "" {
-		p.Fail(entry.Value, "market %s has no ref", entry.Key)
+		p.Lacks(entry.Value, "market %s has no ref", entry.Key)
 	}
 	p.c.Markets[entry.Key] = text
 }
@@ -192,7 +194,7 @@ func (p *parser) signers(f tomledit.Field) {
 }
 
 func (p *parser) signer(entry tomledit.Field) {
-	var s Signer
+	s := Signer{File: p.File}
 	p.Table(entry, func(f tomledit.Field) {
 		switch f.Key {
 		case "namespace":
@@ -205,22 +207,29 @@ func (p *parser) signer(entry tomledit.Field) {
 			s.Identity = p.Text(f)
 		case "trusted_root":
 			s.TrustedRoot = p.Text(f)
+		case "allowed_signers":
+			s.Allowed = p.Text(f)
+		case "oms":
+			s.OMS = p.Text(f)
 		case "required":
 			s.Required = p.Truth(f)
 		default:
-			p.Unknown(f, "namespace", "key", "issuer", "identity", "trusted_root", "required")
+			p.Unknown(f, "namespace", "key", "issuer", "identity", "trusted_root", "allowed_signers", "oms", "required")
 		}
 	})
-	identity := s.Issuer != "" || s.Identity != "" || s.TrustedRoot != ""
+	identity := s.Issuer != "" || s.TrustedRoot != "" || s.Identity != "" && s.Allowed == "" && s.OMS == ""
 	switch {
 	case s.Namespace == "":
-		p.Fail(entry.Value, "the signer has no namespace; \"*\" is all")
+		p.Lacks(entry.Value, "the signer has no namespace; \"*\" is all")
+	case s.Allowed != "" && (s.OMS != "" || s.Key != "" || identity), s.OMS != "" && (s.Key != "" || identity):
+		p.Fail(entry.Value, "the signer of %s has more than one of key, issuer, allowed_signers and oms; write one signer for each", s.Namespace)
+	case s.Allowed != "", s.OMS != "":
 	case s.Key == "" && !identity:
-		p.Fail(entry.Value, "the signer of %s has neither a key nor an issuer and identity", s.Namespace)
+		p.Lacks(entry.Value, "the signer of %s has neither a key nor an issuer and identity, and neither allowed_signers nor oms", s.Namespace)
 	case s.Key != "" && identity:
 		p.Fail(entry.Value, "the signer of %s has a key and an identity; write two of them", s.Namespace)
 	case identity && (s.Issuer == "" || s.Identity == "" || s.TrustedRoot == ""):
-		p.Fail(entry.Value, "the signer of %s needs issuer, identity and trusted_root", s.Namespace)
+		p.Lacks(entry.Value, "the signer of %s needs issuer, identity and trusted_root", s.Namespace)
 	}
 	p.c.Signers = append(p.c.Signers, s)
 }

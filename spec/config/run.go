@@ -75,7 +75,7 @@ func (p *parser) model(entry tomledit.Field) {
 		kind = entry.Key
 	}
 	if kind != "anthropic" && kind != "openai" {
-		p.Fail(entry.Value, "model %s has kind %q, which is not anthropic or openai", entry.Key, kind)
+		p.Lacks(entry.Value, "model %s has kind %q, which is not anthropic or openai", entry.Key, kind)
 	}
 	p.c.Models[entry.Key] = m
 }
@@ -98,7 +98,7 @@ func (p *parser) mcp(entry tomledit.Field) {
 		}
 	})
 	if (len(m.Command) > 0) == (m.URL != "") {
-		p.Fail(entry.Value, "mcp server %s needs either a command or a url", entry.Key)
+		p.Lacks(entry.Value, "mcp server %s needs either a command or a url", entry.Key)
 	}
 	p.c.MCP[entry.Key] = m
 }

@@ -3,6 +3,8 @@ package diag
 import "unicode/utf8"
 
 // Head returns at most n bytes of the beginning of s, and no half of a character.
+//
+//go:noinline
 func Head(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -16,6 +18,8 @@ func Head(s string, n int) string {
 }
 
 // Clip returns s if it has at most n bytes, else its [Head] and an ellipsis, which is not counted.
+//
+//go:noinline
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -165,6 +165,8 @@ func (e *Error) Is(target error) bool {
 }
 
 // Code returns a target for [errors.Is] that matches every Error with code.
+//
+//go:noinline
 func Code(code string) error { return &Error{Code: code} }
 
 // ClassOf returns the class of err: that of the first Error in its chain,

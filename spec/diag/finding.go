@@ -2,7 +2,8 @@ package diag
 
 import (
 	"cmp"
-	"slices"
+
+	"github.com/skl-project/skl/spec/order"
 )
 
 // Severity of a Finding.
@@ -41,8 +42,10 @@ type Fix struct {
 }
 
 // SortFindings orders findings by file, line, column and rule.
+//
+//go:noinline
 func SortFindings(fs []Finding) {
-	slices.SortStableFunc(fs, func(a, b Finding) int {
+	order.Stable(fs, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule))
 	})

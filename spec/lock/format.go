@@ -37,6 +37,7 @@ func (w *writer) skill(s Skill) {
 	w.str("version", s.Version)
 	w.str("commit", string(s.Commit))
 	w.str("manifest", string(s.Manifest))
+	w.str("moved", s.Moved)
 	w.str("artifact", string(s.Artifact))
 	w.str("tree", string(s.Tree))
 	w.number("files", int64(s.Files))
@@ -45,6 +46,7 @@ func (w *writer) skill(s Skill) {
 	w.list("requires", s.Requires)
 	w.list("required_by", s.RequiredBy)
 	w.list("permissions", s.Permissions)
+	w.list("findings", s.Findings)
 	if len(s.GeneratedFrom) > 0 {
 		var pairs []string
 		for _, key := range slices.Sorted(maps.Keys(s.GeneratedFrom)) {
@@ -58,6 +60,7 @@ func (w *writer) skill(s Skill) {
 	w.WriteString(s.unknown)
 	if s.Signer != nil {
 		w.WriteString("\n[skill.signer]\n")
+		w.str("kind", s.Signer.Kind)
 		w.str("issuer", s.Signer.Issuer)
 		w.str("identity", s.Signer.Identity)
 		w.str("repository", s.Signer.Repository)

@@ -8,8 +8,8 @@
 // replaced: [Parse] gives an error, and only a successfully parsed (or empty) Lock can
 // be formatted.
 //
-// Errors are *diag.Error of class Failed with a place: lock_corrupt for what is
-// no lock, lock_conflict for the markers of a merge, lock_version for a file of
+// Errors are *diag.Error of class Failed with a place: lock_corrupt for a file that is
+// not a lock, lock_conflict for the markers of a merge, lock_version for a file of
 // another version.
 package lock
 
@@ -56,6 +56,7 @@ type Skill struct {
 	Version  string // semantic version or pseudo-version, without "v"
 	Commit   ref.Commit
 	Manifest ref.Digest // of the OCI manifest
+	Moved    string     // the commit or manifest that the release meant before, or the release before it: a person accepted that its tag moved
 	Artifact ref.Digest // of the archive
 	Tree     bundle.Digest
 	Files    int
@@ -66,6 +67,7 @@ type Skill struct {
 	Requires    []string
 	RequiredBy  []string
 	Permissions []string
+	Findings    []string // rules of an audit whose findings were accepted
 
 	GeneratedFrom map[string]string // generated_from, as the bundle states it
 	Unsigned      bool              // an unsigned release was accepted where a signature was wanted
@@ -77,8 +79,18 @@ type Skill struct {
 
 // SameRelease reports whether s and t say the same of where their bytes are: the place and all pins. Two folders, which have
 // no pins, are the same release if they are one place.
+//
+//go:noinline
 func (s Skill) SameRelease(t Skill) bool {
 	return s.Source == t.Source && s.URL == t.URL && s.Path == t.Path && s.Commit == t.Commit && s.Manifest == t.Manifest && s.Artifact == t.Artifact
+}
+
+// RegistryName is what a skill of a registry is called there, namespace/name; "" for any other.
+func (s Skill) RegistryName() string {
+	if r, err := ref.Parse(s.Ref); err == nil && s.Source == "registry" && r.Kind == ref.Name {
+		return r.Owner + "/" + r.Repo
+	}
+	return ""
 }
 
 // SameBytes reports whether s and t are pinned to the same bytes: one place, and the same commit or manifest there. What has
@@ -87,9 +99,9 @@ func (s Skill) SameBytes(t Skill) bool {
 	return (s.Commit != "" || s.Manifest != "") && s.URL == t.URL && s.Path == t.Path && s.Commit == t.Commit && s.Manifest == t.Manifest
 }
 
-// A Signer is the identity a release was signed by.
+// A Signer is the identity a release was signed by. Kind is the kind of signature; "" is a statement about its manifest.
 type Signer struct {
-	Issuer, Identity, Repository, Ref, Runner, Key string
+	Kind, Issuer, Identity, Repository, Ref, Runner, Key string
 }
 
 // A Log is an inclusion proof in a registry's transparency log. It proves by itself,
@@ -103,6 +115,8 @@ type Log struct {
 }
 
 // Skill returns the entry of name.
+//
+//go:noinline
 func (l *Lock) Skill(name string) (Skill, bool) {
 	if i, ok := l.find(name); ok {
 		return l.Skills[i], true
@@ -116,7 +130,7 @@ func (l *Lock) find(name string) (int, bool) {
 
 // Set adds s, or replaces the entry of its name. Fields of the old entry that
 // this version does not know are kept; those about a signer or a log entry only
-// while that signer or entry is the same. Requires, RequiredBy and Permissions are
+// while that signer or entry is the same. Requires, RequiredBy, Permissions and Findings are
 // stored sorted and without repetitions.
 func (l *Lock) Set(s Skill) {
 	s = clone(s)
@@ -157,7 +171,7 @@ func (l *Lock) Clone() *Lock {
 }
 
 // Equal reports whether a and b say the same in all that this version knows.
-// The order of Requires, RequiredBy and Permissions does not matter, nor whether a list is empty or nil.
+// The order of Requires, RequiredBy, Permissions and Findings does not matter, nor whether a list is empty or nil.
 func Equal(a, b Skill) bool {
 	a, b = clone(a), clone(b)
 	for _, s := range []*Skill{&a, &b} {
@@ -168,7 +182,7 @@ func Equal(a, b Skill) bool {
 
 // clone returns a deep copy in the form that is written: lists sorted, nothing empty but not nil.
 func clone(s Skill) Skill {
-	s.Requires, s.RequiredBy, s.Permissions = set(s.Requires), set(s.RequiredBy), set(s.Permissions)
+	s.Requires, s.RequiredBy, s.Permissions, s.Findings = set(s.Requires), set(s.RequiredBy), set(s.Permissions), set(s.Findings)
 	if len(s.GeneratedFrom) == 0 {
 		s.GeneratedFrom = nil
 	}

@@ -125,6 +125,8 @@ func (p *parser) skill(table *tomledit.Value) Skill {
 			s.Commit = pinned(p, f, ref.ParseCommit)
 		case "manifest":
 			s.Manifest = pinned(p, f, ref.ParseDigest)
+		case "moved":
+			s.Moved = p.Formed(f, isPin)
 		case "artifact":
 			s.Artifact = pinned(p, f, ref.ParseDigest)
 		case "tree":
@@ -141,6 +143,8 @@ func (p *parser) skill(table *tomledit.Value) Skill {
 			s.RequiredBy = p.Texts(f)
 		case "permissions":
 			s.Permissions = p.Texts(f)
+		case "findings":
+			s.Findings = p.Texts(f)
 		case "generated_from":
 			s.GeneratedFrom = p.stringMap(v, f.Key)
 		case "unsigned":
@@ -157,7 +161,7 @@ func (p *parser) skill(table *tomledit.Value) Skill {
 		p.Fail(table, "a skill has no name")
 	}
 	s.unknown = unknown.String()
-	s.Requires, s.RequiredBy, s.Permissions = set(s.Requires), set(s.RequiredBy), set(s.Permissions)
+	s.Requires, s.RequiredBy, s.Permissions, s.Findings = set(s.Requires), set(s.RequiredBy), set(s.Permissions), set(s.Findings)
 	return s
 }
 
@@ -169,6 +173,8 @@ func (p *parser) signer(table *tomledit.Value) (*Signer, string) {
 	}
 	for _, f := range table.Fields {
 		switch f.Key {
+		case "kind":
+			s.Kind = p.visible(f)
 		case "issuer":
 			s.Issuer = p.visible(f)
 		case "identity":
@@ -214,6 +220,8 @@ func (p *parser) log(table *tomledit.Value) (*Log, string) {
 }
 
 // visible is the string of f: one line of visible text.
+//
+//go:noinline
 func (p *parser) visible(f tomledit.Field) string { return p.Formed(f, tomledit.Visible) }
 
 // pinned is the pin that f holds, read by parse; an empty string is what a missing field is.
@@ -223,6 +231,13 @@ func pinned[T ~string](p *parser, f tomledit.Field, parse func(string) (T, bool)
 		return ok
 	})
 	return pin
+}
+
+// isPin reports whether s is a commit or the digest of a manifest.
+func isPin(s string) bool {
+	_, commit := ref.ParseCommit(s)
+	_, digest := ref.ParseDigest(s)
+	return commit || digest
 }
 
 func parseTree(s string) (bundle.Digest, bool) {
@@ -260,7 +275,7 @@ func (u fields) String() string {
 
 // isNote reports whether s is lines of visible text, as a signed note is.
 func isNote(s string) bool {
-	for line := range strings.SplitSeq(s, "\n") {
+	for _, line := range strings.Split(s, "\n") {
 		if !tomledit.Visible(line) {
 			return false
 		}
@@ -271,7 +286,7 @@ func isNote(s string) bool {
 func isURL(s string) bool { return s[0] != '-' && tomledit.Visible(s) }
 
 func isPath(s string) bool {
-	for e := range strings.SplitSeq(s, "/") {
+	for _, e := range strings.Split(s, "/") {
 		if e == "" || e == "." || e == ".." || e[0] == '-' {
 			return false
 		}

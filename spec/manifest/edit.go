@@ -77,6 +77,7 @@ func set(doc *tomledit.Doc, path []string, raw string) error {
 	return doc.Set(path, raw)
 }
 
+//go:noinline
 func quoted(s string) string {
 	if s == "" {
 		return ""
@@ -100,6 +101,8 @@ func truth(b bool) string {
 }
 
 // RemoveSkill removes the entry of name, if there is one.
+//
+//go:noinline
 func (m *Manifest) RemoveSkill(name string) error {
 	return m.edit(func(doc *tomledit.Doc) error {
 		_, err := doc.Delete([]string{"skills", name})
@@ -108,16 +111,22 @@ func (m *Manifest) RemoveSkill(name string) error {
 }
 
 // SetHosts sets targets.hosts.
+//
+//go:noinline
 func (m *Manifest) SetHosts(hosts []string) error {
 	return m.edit(func(doc *tomledit.Doc) error { return doc.SetStrings([]string{"targets", "hosts"}, hosts) })
 }
 
 // SetLinks sets targets.links; "" removes it.
+//
+//go:noinline
 func (m *Manifest) SetLinks(links string) error {
 	return m.edit(func(doc *tomledit.Doc) error { return set(doc, []string{"targets", "links"}, quoted(links)) })
 }
 
 // SetVendor sets targets.vendor.
+//
+//go:noinline
 func (m *Manifest) SetVendor(vendor bool) error {
 	return m.edit(func(doc *tomledit.Doc) error {
 		return set(doc, []string{"targets", "vendor"}, strconv.FormatBool(vendor))
@@ -126,16 +135,22 @@ func (m *Manifest) SetVendor(vendor bool) error {
 
 // SetNamespace binds a namespace; "" removes the binding. Whether a namespace may be
 // bound anew is the caller's rule.
+//
+//go:noinline
 func (m *Manifest) SetNamespace(namespace, binding string) error {
 	return m.edit(func(doc *tomledit.Doc) error { return set(doc, []string{"namespace", namespace}, quoted(binding)) })
 }
 
 // SetMarket says where the marketplace of a name is.
+//
+//go:noinline
 func (m *Manifest) SetMarket(name, ref string) error {
 	return m.edit(func(doc *tomledit.Doc) error { return set(doc, []string{"market", name, "ref"}, quoted(ref)) })
 }
 
 // AddAck accepts a conflict, or gives one that is accepted already a new reason.
+//
+//go:noinline
 func (m *Manifest) AddAck(a Ack) error {
 	return m.edit(func(doc *tomledit.Doc) error {
 		if i := slices.IndexFunc(m.Acks, a.same); i >= 0 {
@@ -155,6 +170,8 @@ func (m *Manifest) AddAck(a Ack) error {
 }
 
 // RemoveAck takes the acceptance of a conflict back; the reason is not compared.
+//
+//go:noinline
 func (m *Manifest) RemoveAck(a Ack) error {
 	return m.edit(func(doc *tomledit.Doc) error {
 		for i := len(m.Acks) - 1; i >= 0; i-- {

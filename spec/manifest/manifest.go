@@ -103,6 +103,8 @@ func New() *Manifest {
 }
 
 // Skill returns the entry of name.
+//
+//go:noinline
 func (m *Manifest) Skill(name string) (Skill, bool) {
 	for _, s := range m.Skills {
 		if s.Name == name {
@@ -150,4 +152,6 @@ func (m *Manifest) WhereHost(id string) diag.Position {
 }
 
 // Bytes is the file. The caller must not change it.
+//
+//go:noinline
 func (m *Manifest) Bytes() []byte { return m.doc.Bytes() }

@@ -117,7 +117,7 @@ func (p *parser) skill(entry tomledit.Field) {
 		}
 	}
 	if s.Ref == "" {
-		p.Fail(entry.Value, "skill %s has no ref", s.Name)
+		p.Lacks(entry.Value, "skill %s has no ref", s.Name)
 	}
 	if len(versions) > 1 {
 		p.Fail(entry.Value, "skill %s has both %s and %s", s.Name, versions[0], versions[1])
@@ -211,7 +211,7 @@ func (p *parser) market(entry tomledit.Field) {
 		}
 	})
 	if text == "" {
-		p.Fail(entry.Value, "market %s has no ref", entry.Key)
+		p.Lacks(entry.Value, "market %s has no ref", entry.Key)
 	}
 	p.m.Markets[entry.Key] = text
 }
@@ -239,7 +239,7 @@ func (p *parser) acks(list tomledit.Field) {
 			}
 		}
 		if a.Code == "" || a.Name == "" {
-			p.Fail(item, "an [[ack]] needs code and name")
+			p.Lacks(item, "an [[ack]] needs code and name")
 		}
 		p.m.Acks = append(p.m.Acks, a)
 	}

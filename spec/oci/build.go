@@ -60,6 +60,9 @@ func Build(in Input) (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
+	// For oras, which leaves out layers without a name. It could unpack the layer by itself, but not directories that have no
+	// entry of their own, and a bundle has none.
+	layer.Annotations = map[string]string{v1.AnnotationTitle: b.out.Document.Name + ".tar.gz"}
 	config, err := encode(ConfigSkill, b.config())
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func Example() {
 		panic(err)
 	}
 	open := func(layer v1.Descriptor) (oci.Content, error) { return oci.Bytes(built.Blobs[0].Data), nil }
-	_, sum, err := a.SkillFile(open, 1<<10, bundle.PublishLimits)
+	_, _, sum, err := a.SkillFile(open, 1<<10, bundle.PublishLimits)
 	if err != nil {
 		panic(err)
 	}

@@ -108,7 +108,7 @@ func (a *Artifact) ReadConfig(b []byte) error {
 		if a.Config.MediaType == ConfigSkill {
 			if v := strings.TrimSpace(string(c.SchemaVersion)); v != `"1"` && v != "1" {
 				return refuse(CodeSchema, "the artifact's config has schemaVersion %s, and only \"1\" is known", quoted(cmp.Or(strings.Trim(v, `"`), "none"))).
-					Hint("a newer skl may know it: skl self update")
+					Hint("a newer skl may know it")
 			}
 		}
 		facts = c.facts()

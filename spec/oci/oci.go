@@ -63,6 +63,11 @@ const (
 
 	// SigstoreBundle is the artifactType and layer type of a signature or attestation in a sigstore bundle v0.3.
 	SigstoreBundle = "application/vnd.dev.sigstore.bundle.v0.3+json"
+
+	// ArtifactReport is the artifactType of what a registry's audit found in a release, and the type of its first layer, JSON; the
+	// second is the same as SARIF.
+	ArtifactReport = "application/vnd.skl.report.v1+json"
+	LayerSARIF     = "application/sarif+json"
 )
 
 // Annotations. Those of the OCI image specification are in its own package.
@@ -119,6 +124,7 @@ const (
 	CodeClaim     = "oci_claim"      // a name or tree digest that the files do not bear out
 )
 
+//go:noinline
 func refuse(code, format string, args ...any) *diag.Error {
 	return diag.New(diag.Refused, code, format, args...)
 }

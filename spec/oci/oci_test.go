@@ -85,7 +85,7 @@ func TestBuildRead(t *testing.T) {
 				t.Errorf("a second build is %v, %v; the first was %s", again.Root.Digest, err, b.Root.Digest)
 			}
 			a := load(t, b)
-			_, sum, err := a.SkillFile(opener(b), 100, bundle.Limits{})
+			_, _, sum, err := a.SkillFile(opener(b), 100, bundle.Limits{})
 			if err != nil || sum.Tree != b.Summary.Tree {
 				t.Fatalf("unpacked tree %v, %v; want %v", sum.Tree, err, b.Summary.Tree)
 			}
@@ -122,6 +122,9 @@ func TestTypedForm(t *testing.T) {
 		if m.Annotations[key] != want {
 			t.Errorf("annotation %s = %q, want %q", key, m.Annotations[key], want)
 		}
+	}
+	if l := m.Layers[0].Annotations; l[v1.AnnotationTitle] != "pdf.tar.gz" {
+		t.Errorf("oras pull would leave the layer out: %v", l)
 	}
 	if !strings.HasPrefix(string(b.Blobs[1].Data), `{"schemaVersion":"1","name":"pdf","version":"1.4.2+b1",`) {
 		t.Errorf("config %s", b.Blobs[1].Data)
@@ -343,7 +346,7 @@ func FuzzBuildRead(f *testing.F) {
 				return
 			}
 			a := load(t, b)
-			_, sum, err := a.SkillFile(opener(b), 100, bundle.Limits{})
+			_, _, sum, err := a.SkillFile(opener(b), 100, bundle.Limits{})
 			if err != nil || sum.Tree != b.Summary.Tree || a.Facts.Tree != sum.Tree {
 				t.Fatalf("%q %q: %v, %v; want %v", p1, p2, sum.Tree, err, b.Summary.Tree)
 			}
@@ -369,7 +372,7 @@ func BenchmarkRead(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, _, err := a.SkillFile(opener(built), 100, bundle.Limits{}); err != nil {
+		if _, _, _, err := a.SkillFile(opener(built), 100, bundle.Limits{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // An Artifact is what a manifest says. Exactly one of these holds: it is a skill and
@@ -170,6 +171,7 @@ func (d *document) kind(served string) (string, error) {
 	return mediaType, nil
 }
 
+//go:noinline
 func quoted(s string) string { return `"` + diag.Brief(s, maxQuoted) + `"` }
 
 // readIndex reads a collection, or the choice between platforms.
@@ -242,7 +244,7 @@ func (a *Artifact) Prefer(p Platform) {
 		}
 		return 2
 	}
-	slices.SortStableFunc(a.Entries, func(x, y v1.Descriptor) int { return rank(x) - rank(y) })
+	order.Stable(a.Entries, func(x, y v1.Descriptor) int { return rank(x) - rank(y) })
 }
 
 // Entry reads the manifest of one of a's Entries. It is checked against entry and must not be
@@ -405,9 +407,11 @@ type Content interface {
 // Bytes is a Content in memory.
 func Bytes(b []byte) Content { return memory{bytes.NewReader(b)} }
 
-type memory struct{ *bytes.Reader }
+type memory struct{ content *bytes.Reader }
 
-func (memory) Close() error { return nil }
+func (m memory) ReadAt(p []byte, off int64) (int, error) { return m.content.ReadAt(p, off) }
+func (m memory) Size() int64                             { return m.content.Size() }
+func (memory) Close() error                              { return nil }
 
 // Referrer reads a manifest that is attached to another one: its layers, the digest of its subject,
 // which is "" if it has none, and its annotations. Layers are checked to be within bundle.MaxArchiveBytes.

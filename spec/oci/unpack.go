@@ -64,32 +64,36 @@ func (a *Artifact) Unpack(open Opener, sink bundle.Sink) error {
 	return nil
 }
 
-// SkillFile returns the text of the skill's SKILL.md, at most the first limit bytes, and the Summary of its files.
+// SkillFile returns the text of the skill's SKILL.md and of its SKILL.json, nil if there is none, at most the first limit bytes of
+// each, and the Summary of its files.
 // It judges the whole skill by the rules of a [bundle.Guard] with the limits given.
-func (a *Artifact) SkillFile(open Opener, limit int64, limits bundle.Limits) ([]byte, bundle.Summary, error) {
+func (a *Artifact) SkillFile(open Opener, limit int64, limits bundle.Limits) (text, sidecar []byte, sum bundle.Summary, err error) {
 	keep := keeper{limit: limit}
 	g := bundle.NewGuard(&keep, limits)
 	if err := a.Unpack(open, g); err != nil {
-		return nil, bundle.Summary{}, err
+		return nil, nil, bundle.Summary{}, err
 	}
-	sum, err := g.Close()
-	if err != nil {
-		return nil, bundle.Summary{}, err
+	if sum, err = g.Close(); err != nil {
+		return nil, nil, bundle.Summary{}, err
 	}
-	return keep.text, sum, nil
+	return keep.text, keep.sidecar, sum, nil
 }
 
-// A keeper is a Sink that keeps SKILL.md and drops the rest.
+// A keeper is a Sink that keeps SKILL.md and SKILL.json and drops the rest.
 type keeper struct {
-	limit int64
-	text  []byte
+	limit         int64
+	text, sidecar []byte
 }
 
 func (k *keeper) File(p string, _ bool, _ int64, r io.Reader) (err error) {
-	if p == skill.FileName {
-		if k.text, err = io.ReadAll(io.LimitReader(r, k.limit)); err != nil {
-			return err
-		}
+	switch p {
+	case skill.FileName:
+		k.text, err = io.ReadAll(io.LimitReader(r, k.limit))
+	case skill.SidecarName:
+		k.sidecar, err = io.ReadAll(io.LimitReader(r, k.limit))
+	}
+	if err != nil {
+		return err
 	}
 	_, err = io.Copy(io.Discard, r)
 	return err

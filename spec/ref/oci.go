@@ -171,7 +171,7 @@ func IsRepository(s string) bool {
 	if len(s) > 255 {
 		return false
 	}
-	for e := range strings.SplitSeq(s, "/") {
+	for _, e := range strings.Split(s, "/") {
 		if !isRepositoryElement(e) {
 			return false
 		}

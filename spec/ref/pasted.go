@@ -157,6 +157,15 @@ func parseSkillsPage(s, path string) (Ref, error) {
 }
 
 func parsePage(s, forge, path string) (Ref, error) {
+	if parts := strings.Split(strings.Trim(path, "/"), "/"); forge == "github" && len(parts) > 2 {
+		switch parts[2] {
+		case "edit", "blame":
+			parts[2] = "blob"
+			path = strings.Join(parts, "/")
+		case "pull", "pulls", "issues", "discussions", "wiki", "actions":
+			return Ref{}, invalid(s, "it is a page beside the repository, not a folder in it").Hint("skl install %s/%s", parts[0], parts[1])
+		}
+	}
 	p, err := splitPage(s, path)
 	if err != nil {
 		return Ref{}, err

@@ -19,6 +19,7 @@ package ref
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -136,6 +137,8 @@ func parse(s string) (Ref, error) {
 	switch {
 	case isLocal(s):
 		return parseLocal(s)
+	case s == "~" || strings.HasPrefix(s, "~/") || strings.HasPrefix(s, `~\\`):
+		return Ref{}, invalid(s, "only a shell knows what ~ is, and only where it is not quoted").Hint("skl install \"$HOME\"%s", quote(s[1:]))
 	case strings.HasPrefix(s, "git+"):
 		return parseGit(s)
 	case strings.HasPrefix(s, "ssh://"):
@@ -165,6 +168,16 @@ func invalid(s, format string, args ...any) *diag.Error {
 	e := diag.New(diag.Misuse, "invalid_ref", format, args...)
 	e.Message = "invalid reference \"" + diag.Printable(s) + "\": " + e.Message
 	return e
+}
+
+// quote quotes a word for the shell where it needs it.
+func quote(s string) string {
+	if strings.ContainsFunc(s, func(c rune) bool {
+		return !strings.ContainsRune("/._-+:@#%=,", c) && !isLetter(byte(min(c, 127))) && (c < '0' || c > '9')
+	}) {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
 }
 
 // checkText holds for every form: refs are one line of visible text and never look like an option.
@@ -210,6 +223,13 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func parseLocal(s string) (Ref, error) {
 	file, skill, _ := strings.Cut(s, "#")
+	if name, version, ok := strings.Cut(skill, "@"); ok {
+		e := invalid(s, "a folder has no versions").Hint("the skill as it is there: skl install %s", quote(file+"#"+name))
+		if strings.HasPrefix(file, "/") {
+			e.Hint("a commit of a repository: skl install %s", quote("git+file://"+file+"@"+version+"#"+name))
+		}
+		return Ref{}, e
+	}
 	if strings.Contains(s, "#") {
 		if err := checkSkill(s, skill); err != nil {
 			return Ref{}, err
@@ -230,7 +250,7 @@ func cleanLocal(p string) string {
 		root = "/"
 	}
 	var out []string
-	for e := range strings.SplitSeq(p, "/") {
+	for _, e := range strings.Split(p, "/") {
 		switch {
 		case e == "" || e == ".":
 		case e == ".." && len(out) > 0 && out[len(out)-1] != "..":
@@ -318,6 +338,8 @@ func CheckGitURL(s string) error {
 		return bad("it holds a credential; use a credential helper, netrc or a token variable")
 	case u.Path == "" || u.Path == "/":
 		return bad("it names no repository")
+	case slices.ContainsFunc(strings.Split(u.Path, "/"), func(e string) bool { return e == "." || e == ".." }):
+		return bad("its path goes through %q", "..")
 	case strings.Contains(u.Path, "/-") && strings.HasPrefix(u.Path[strings.LastIndex(u.Path, "/"):], "/-"):
 		return bad("its last element starts with %q", "-")
 	case diag.Printable(u.Path) != u.Path || diag.Printable(u.Host) != u.Host:
@@ -342,7 +364,13 @@ func parseForge(s, scheme, rest string) (Ref, error) {
 		e := invalid(s, "%s: references are not supported by this version of skl", scheme)
 		e.Code = "not_supported"
 		return Ref{}, e
-	case "git", "ssh", "file", "ext", "fd":
+	case "file":
+		e := invalid(s, "protocol %q is written git+file:// for a repository; a folder is written as its path", scheme)
+		if path, ok := strings.CutPrefix(rest, "//"); ok && strings.HasPrefix(path, "/") && len(path) > 1 {
+			e.Hint("a folder or repository of this machine: skl install %s", quote(path)).Hint("a clone of its commits: skl install %s", quote("git+"+s))
+		}
+		return Ref{}, e
+	case "git", "ssh", "ext", "fd":
 		return Ref{}, invalid(s, "protocol %q is written git+https://, git+ssh:// or git+file://", scheme)
 	}
 	if !isWord(scheme) {
@@ -360,7 +388,7 @@ func parseForge(s, scheme, rest string) (Ref, error) {
 	}
 	r := Ref{Kind: Forge, Host: scheme, Owner: repo[:i], Repo: strings.TrimSuffix(repo[i+1:], ".git"),
 		Path: strings.Trim(path, "/"), Skill: skill, Version: version}
-	for e := range strings.SplitSeq(r.Owner, "/") {
+	for _, e := range strings.Split(r.Owner, "/") {
 		if !isName(e) {
 			return Ref{}, invalid(s, "%q is not an owner", diag.Printable(e))
 		}
@@ -456,7 +484,7 @@ func (r *Ref) checkRest(s string, hasSkill, hasVersion bool) error {
 		if r.Path == "" {
 			return nil
 		}
-		for e := range strings.SplitSeq(r.Path, "/") {
+		for _, e := range strings.Split(r.Path, "/") {
 			if e == "" || e == "." || e == ".." || strings.HasPrefix(e, "-") || strings.ContainsAny(e, "\\:@#") {
 				return invalid(s, "%q is not a path inside a repository", diag.Printable(r.Path))
 			}
@@ -490,6 +518,8 @@ func checkVersion(s, v string) error {
 }
 
 // isName reports whether e can be an owner, repository, plugin or marketplace.
+//
+//go:noinline
 func isName(e string) bool {
 	if e == "" || len(e) > 128 || e[0] == '-' || e == "." || e == ".." {
 		return false

@@ -79,6 +79,7 @@ func ToTopLevel(src []byte) ([]byte, error) {
 	return r.converted(edits)
 }
 
+//go:noinline
 func cannotConvert(format string, args ...any) *diag.Error {
 	return diag.New(diag.Unmet, "cannot_convert", "the encoding cannot be changed: "+format, args...).
 		At(diag.Position{File: FileName})

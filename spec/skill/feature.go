@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // FeatureKind is something in a body that only some hosts understand.
@@ -67,7 +68,7 @@ func BodyFeatures(body []byte, names ...string) []Feature {
 	if !s.hasTree {
 		s.found = slices.DeleteFunc(s.found, func(f Feature) bool { return f.Kind == CanopyTree })
 	}
-	slices.SortStableFunc(s.found, func(a, b Feature) int {
+	order.Stable(s.found, func(a, b Feature) int {
 		if a.Line != b.Line {
 			return a.Line - b.Line
 		}

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // Apply returns src with fixes made. Their order does not matter. A fix that
 // overlaps an earlier one, or lies outside src, is left out. Neither argument changes.
 func Apply(src []byte, fixes []diag.Fix) []byte {
 	sorted := slices.Clone(fixes)
-	slices.SortStableFunc(sorted, func(a, b diag.Fix) int { return a.Start - b.Start })
+	order.Stable(sorted, func(a, b diag.Fix) int { return a.Start - b.Start })
 	out := make([]byte, 0, len(src)+64)
 	at := 0
 	for _, f := range sorted {

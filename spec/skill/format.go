@@ -118,16 +118,41 @@ func (r *reader) withoutFormat(top, portable []Field) {
 		}
 	}
 	for _, f := range slices.Concat(top, portable) {
-		switch f.Key {
-		case "arguments", "attach", "critical", "trust", "tools":
-			if _, isPortable := find(portable, f.Key); !isPortable {
-				continue
-			}
+		if _, isPortable := find(portable, f.Key); !isPortable && !isV1Shaped(f) {
+			continue
 		}
 		if !isExtension(f.Key) {
+			r.doc.Idle = append(r.doc.Idle, f.Key)
 			r.report(RuleNoFormat, f.KeySpan, "%s has no effect without skill_format: %s", f.Key, FormatV1)
 		}
 	}
+}
+
+// IdleText says of [Document.Idle] what it means.
+func IdleText(keys []string) string {
+	verb := "have"
+	if len(keys) == 1 {
+		verb = "has"
+	}
+	return strings.Join(keys, ", ") + " " + verb + " no effect without skill_format: " + FormatV1
+}
+
+// isV1Shaped reports whether f is a key of corteza.skill by its value too, where a host's key has the same name.
+func isV1Shaped(f Field) bool {
+	switch f.Key {
+	case "arguments", "tools":
+		return f.Value.Kind == Map
+	case "critical":
+		return f.Value.Kind == List
+	case "attach":
+		_, ok := hostBool(f.Value)
+		return ok
+	case "trust":
+		k, _ := lookupV1(f.Key)
+		text, ok := f.Value.text()
+		return ok && k.known(text)
+	}
+	return true
 }
 
 // IsWithheld reports whether d keeps itself from the model of agents that know these keys: "disable-model-invocation: true", whatever
@@ -165,7 +190,7 @@ func (r *reader) invocation() {
 		}
 	}
 	switch {
-	case d.State != Ready && d.V1 == nil:
+	case d.State == Unsupported || d.State != Ready && d.V1 == nil:
 		d.Invocation = Disabled
 		return
 	case d.V1 == nil:
@@ -204,7 +229,7 @@ func (r *reader) unknownKeys() {
 		if _, ok := lookupV1(f.Key); (ok || isExtension(f.Key)) && r.doc.V1 != nil {
 			continue
 		}
-		if k, ok := LookupKey(f.Key); ok {
+		if k, ok := LookupKey(f.Key); ok && !slices.Contains(r.doc.Idle, f.Key) {
 			dialects[k.Dialect] = true
 			r.report(RuleHostKey, f.KeySpan, "%s is read by %s only", f.Key, strings.Join(k.Hosts, ", "))
 			continue

@@ -47,3 +47,24 @@ func (d *Document) Gates() []Gate {
 	}
 	return out
 }
+
+// RunOnly are the keys of corteza.skill/v1 with which d says something that skl run keeps and no agent does, beside its Gates.
+func (d *Document) RunOnly() []string {
+	v := d.V1
+	if v == nil {
+		return nil
+	}
+	var out []string
+	for _, k := range []struct {
+		name string
+		says bool
+	}{
+		{"side_effects", v.SideEffects != nil}, {"library_depends", len(v.LibraryDepends) > 0},
+		{"arguments", v.Arguments != nil || v.NoUserArgs}, {"interaction", v.Interaction == "returning"},
+	} {
+		if k.says {
+			out = append(out, k.name)
+		}
+	}
+	return out
+}

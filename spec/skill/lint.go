@@ -27,7 +27,7 @@ func Lint(fsys fs.FS, dir string, opt LintOptions) []diag.Finding {
 	findings := lintPackage(fsys)
 	src, err := fs.ReadFile(fsys, FileName)
 	if err == nil {
-		findings = append(findings, lintFile(src, dir, opt)...)
+		findings = append(findings, lintFile(src, SidecarIn(fsys, "."), dir, opt)...)
 	}
 	for i := range findings {
 		f := &findings[i]
@@ -45,18 +45,18 @@ func Lint(fsys fs.FS, dir string, opt LintOptions) []diag.Finding {
 	return findings
 }
 
-// lintFile checks the text of a SKILL.md.
-func lintFile(src []byte, dir string, opt LintOptions) []diag.Finding {
-	r, p := open(src)
+// lintFile checks the text of a SKILL.md beside its SKILL.json, nil where there is none.
+func lintFile(src, sidecar []byte, dir string, opt LintOptions) []diag.Finding {
+	r, p := openWith(src, sidecar)
 	if p != nil {
 		return []diag.Finding{*p}
 	}
-	r.read()
 	r.lintNames(dir)
 	r.lintText()
 	r.lintBody(opt)
 	if opt.Portable {
 		r.lintGates()
+		r.lintRunOnly()
 	}
 	if opt.Portable && r.doc.V1 != nil && r.doc.V1.Encoding == TopLevel {
 		f, _ := find(r.fm.root, "skill_format")
@@ -86,6 +86,21 @@ func (r *reader) lintGates() {
 			r.report(RuleHostGate, at, "%s keeps no agent's model from the skill without %s, or %s in agents/openai.yaml; skl convert writes them", g.Key, KeyNoModel, KeyNoImplicit)
 		}
 	}
+}
+
+// lintRunOnly reports what no host keeps, in one finding.
+func (r *reader) lintRunOnly() {
+	keys := r.doc.RunOnly()
+	if len(keys) == 0 {
+		return
+	}
+	at := Span{Line: 1, Column: 1}
+	for _, name := range []string{"metadata", keys[0]} {
+		if f, ok := find(r.fm.root, name); ok {
+			at = f.KeySpan
+		}
+	}
+	r.report(RuleHostGate, at, "no agent keeps %s; skl run does", strings.Join(keys, ", "))
 }
 
 // lintNames adds what only matters beside the directory and for publishing;

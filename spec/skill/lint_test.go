@@ -84,6 +84,7 @@ var ruleCases = []ruleCase{
 	{RuleHostGate, v1Meta("model_invocation: user-only\ndisable-model-invocation: true\n"), v1Meta("model_invocation: auto\n"), portable},
 	{RuleHostGate, v1Meta("model_invocation: user-only\n"), v1Meta("model_invocation: model-only\ncritical: [model_invocation]\n"), portable},
 	{RuleHostGate, v1Meta("tools: {allow: [read]}\n"), okSkill, portable},
+	{RuleHostGate, v1Meta("side_effects: [none]\n"), okSkill, portable},
 	{RuleHostGate, v1Meta("tools: {deny: [bash]}\n"), okSkill, portable},
 	{RuleLoadCommand, meta("---\nNow: !`date`\n"), meta("---\nNow: `date`\n"), LintOptions{}},
 	{RuleBodyEmpty, meta("---\n\n"), okSkill, LintOptions{}},
@@ -130,11 +131,12 @@ var ruleCases = []ruleCase{
 	{RuleSetID, with("a", "setuid:"), with("a", "exec:"), LintOptions{}},
 	{RuleLFS, with("a.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"), with("a.md", "version https://git-lfs.github.com/ is a pointer\n"), LintOptions{}},
 	{RuleBytecode, with("__pycache__/a.pyc", "x"), with("a.py", "x"), LintOptions{}},
+	{RuleSidecar, with("SKILL.json", `{"name": "other"}`), with("SKILL.json", `{"description": ""}`), LintOptions{}},
 	{RuleUnreadable, with("a.md", "broken:"), with("a.md", "a"), LintOptions{}},
 }
 
 func TestRules(t *testing.T) {
-	tested := map[string]bool{RuleLegacyTools: true} // of ReadSidecar alone
+	tested := map[string]bool{RuleLegacyTools: true, RuleSidecarAlone: true} // TestReadSidecar, TestReadWith
 	for _, c := range ruleCases {
 		tested[c.rule] = true
 		severity := lookupRule(c.rule).Severity
@@ -231,13 +233,13 @@ func TestLintStrict(t *testing.T) {
 // Fixing all that can be fixed leaves none of it, and no other text changes.
 func TestFixes(t *testing.T) {
 	src := "\ufeff---\nname: x\ndescription: Usage: call it\nlicense: no\nallowed-tools:\n  - Read # files\n  - Bash(git:*)\nmetadata:\n  version: 1.10\n---\nBody:  stays \n"
-	findings := lintFile([]byte(src), "x", LintOptions{})
+	findings := lintFile([]byte(src), nil, "x", LintOptions{})
 	fixed := string(Apply([]byte(src), Fixes(findings)))
 	want := "---\nname: x\ndescription: 'Usage: call it'\nlicense: \"no\"\nallowed-tools: \"Read Bash(git:*)\"\nmetadata:\n  version: \"1.10\"\n---\nBody:  stays \n"
 	if fixed != want {
 		t.Errorf("got\n%s\nwant\n%s", fixed, want)
 	}
-	if left := lintFile([]byte(fixed), "x", LintOptions{}); len(left) > 0 {
+	if left := lintFile([]byte(fixed), nil, "x", LintOptions{}); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }

@@ -41,6 +41,7 @@ type packageLint struct {
 	inCase  string // SKILL.md in another case
 }
 
+//go:noinline
 func (p *packageLint) report(rule, file, format string, args ...any) {
 	f := problem(rule, 0, 0, format, args...)
 	f.File = file

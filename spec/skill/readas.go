@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -45,7 +46,7 @@ func DirName(agent, dir string) (name string, ok bool) {
 	if agent != "github-copilot" {
 		return dir, true
 	}
-	return strings.ReplaceAll(dir, " ", "-"), copilotName.MatchString(dir)
+	return strings.ReplaceAll(dir, " ", "-"), copilotName().MatchString(dir)
 }
 
 // Front is what has to be kept of a SKILL.md for ReadAs: "" where all agents load the skill under the name that Read gives it, else
@@ -62,15 +63,15 @@ func Front(head []byte, d *Document) string {
 }
 
 var (
-	usualName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
-	usualText = regexp.MustCompile(`^[A-Z][a-z' ][^:#]* [^:#]*$`)
-	notText   = regexp.MustCompile(`^(?:y|n|yes|no|on|off|true|false|null)$`) // some parsers take it for something else
+	usualName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`) })
+	usualText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][a-z' ][^:#]* [^:#]*$`) })
+	notText   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:y|n|yes|no|on|off|true|false|null)$`) }) // some parsers take it for something else
 )
 
 // isUsual reports whether d, which is in head, holds nothing that agents read differently.
 func (d *Document) isUsual(head []byte) bool {
 	if !bytes.HasPrefix(head, []byte("---\n")) || !bytes.HasSuffix(head[:d.Body], []byte("\n---\n")) ||
-		!usualName.MatchString(d.Name) || notText.MatchString(d.Name) || len(d.Description) > 1000 || !usualText.MatchString(d.Description) {
+		!usualName().MatchString(d.Name) || notText().MatchString(d.Name) || len(d.Description) > 1000 || !usualText().MatchString(d.Description) {
 		return false
 	}
 	for _, f := range d.Fields {
@@ -80,7 +81,7 @@ func (d *Document) isUsual(head []byte) bool {
 				return false
 			}
 		case "allowed-tools":
-			if text := strings.TrimSpace(f.Value.Text); f.Value.Kind == Map || f.Value.Kind == Scalar && (text == "" || !unicode.IsLetter(rune(text[0])) || notText.MatchString(text)) {
+			if text := strings.TrimSpace(f.Value.Text); f.Value.Kind == Map || f.Value.Kind == Scalar && (text == "" || !unicode.IsLetter(rune(text[0])) || notText().MatchString(text)) {
 				return false
 			}
 		}
@@ -124,7 +125,7 @@ func given(name string) string {
 }
 
 // codexLine is a plain value, which Codex quotes where the frontmatter is no YAML.
-var codexLine = regexp.MustCompile(`(?m)^([A-Za-z_-]+):[ \t]+([^"'|>\s].*?)[ \t\r]*$`)
+var codexLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^([A-Za-z_-]+):[ \t]+([^"'|>\s].*?)[ \t\r]*$`) })
 
 func (fm *frontmatter) asCodex() (string, bool) {
 	if fm.bom {
@@ -133,8 +134,8 @@ func (fm *frontmatter) asCodex() (string, bool) {
 	text := fm.src[fm.start:fm.end]
 	node, err := load(text)
 	if err != nil {
-		node, err = load(codexLine.ReplaceAllFunc(text, func(line []byte) []byte {
-			m := codexLine.FindSubmatch(line)
+		node, err = load(codexLine().ReplaceAllFunc(text, func(line []byte) []byte {
+			m := codexLine().FindSubmatch(line)
 			return []byte(string(m[1]) + ": '" + strings.ReplaceAll(string(m[2]), "'", "''") + "'")
 		}))
 	}
@@ -157,9 +158,9 @@ func (fm *frontmatter) asCodex() (string, bool) {
 }
 
 var (
-	geminiName        = regexp.MustCompile(`(?m)^[ \t]*name:[ \t]*(.*?)[ \t\r]*$`)
-	geminiDescription = regexp.MustCompile(`(?m)^[ \t]*description:`)
-	geminiUnsafe      = regexp.MustCompile(`[:\\/<>*?"|]`)
+	geminiName        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*name:[ \t]*(.*?)[ \t\r]*$`) })
+	geminiDescription = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*description:`) })
+	geminiUnsafe      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[:\\/<>*?"|]`) })
 )
 
 // asGemini: what is no YAML, or holds other types, is read line by line.
@@ -174,17 +175,17 @@ func (fm *frontmatter) asGemini() (string, bool) {
 	text := fm.src[fm.start:fm.end]
 	if node, err := load(text); err == nil {
 		if values, ok := entries(node); ok && values["name"] != nil && values["description"] != nil && isText(values["name"]) && isText(values["description"]) {
-			return given(geminiUnsafe.ReplaceAllString(values["name"].Value, "-")), true
+			return given(geminiUnsafe().ReplaceAllString(values["name"].Value, "-")), true
 		}
 	}
-	m := geminiName.FindSubmatch(text)
-	if m == nil || !geminiDescription.Match(text) {
+	m := geminiName().FindSubmatch(text)
+	if m == nil || !geminiDescription().Match(text) {
 		return "", false
 	}
-	return given(geminiUnsafe.ReplaceAllString(strings.Trim(string(m[1]), `"'`), "-")), true
+	return given(geminiUnsafe().ReplaceAllString(strings.Trim(string(m[1]), `"'`), "-")), true
 }
 
-var copilotName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._: -]*$`)
+var copilotName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._: -]*$`) })
 
 func (fm *frontmatter) asCopilot() (string, bool) {
 	node, err := load(fm.src[fm.start:fm.end])
@@ -208,7 +209,7 @@ func (fm *frontmatter) asCopilot() (string, bool) {
 	switch {
 	case name == nil:
 		return "", true
-	case !text(name) || utf8.RuneCountInString(name.Value) > 64 || !copilotName.MatchString(name.Value):
+	case !text(name) || utf8.RuneCountInString(name.Value) > 64 || !copilotName().MatchString(name.Value):
 		return "", false
 	}
 	return strings.ReplaceAll(name.Value, " ", "-"), true

@@ -82,6 +82,8 @@ const (
 	RuleUnknownField       = "V1-UNKNOWN-FIELD"
 	RuleNearSafety         = "V1-UNKNOWN-NEAR-SAFETY"
 	RuleLegacyTools        = "V1-LEGACY-TOOLS"
+	RuleSidecar            = "V1-SIDECAR"
+	RuleSidecarAlone       = "V1-SIDECAR-ALONE"
 
 	RuleSkillFileCase = "PKG-SKILL-MD-CASE"
 	RuleNested        = "PKG-NESTED"
@@ -203,6 +205,8 @@ var rules = []RuleDoc{
 	{RuleModelOnly, diag.SeverityWarning, false, "model-only is not listed in critical, so older readers would ignore it"},
 	{RuleNoFormat, diag.SeverityWarning, false, "a key of corteza.skill has no effect without skill_format"},
 	{RuleSideEffects, diag.SeverityError, false, "side_effects is not a list of known, compatible values; external is added"},
+	{RuleSidecar, diag.SeverityWarning, false, "SKILL.json cannot be read, or says something else than SKILL.md, or more"},
+	{RuleSidecarAlone, diag.SeverityWarning, true, "only SKILL.json says the name or description, and agents do not read it"},
 	{RuleToolInterpreter, diag.SeverityWarning, false, "tools.allow holds an interpreter, which can call everything else"},
 	{RuleToolName, diag.SeverityError, false, "an entry of tools is not a tool name; read as an empty allow list"},
 	{RuleToolUnreachable, diag.SeverityWarning, false, "a tool is both allowed and denied"},

@@ -53,6 +53,7 @@ type Document struct {
 	Format     string     // skill_format as written; "" is v0
 	V1         *V1        // what corteza.skill/v1 adds; nil for other formats
 	Invocation Invocation // who may invoke it, by skill_format or else by hosts' own keys
+	Idle       []string   // keys of corteza.skill that have no effect, because skill_format is missing
 	State      State
 	Problem    error // a *diag.Error; nil when State is Ready
 
@@ -98,11 +99,16 @@ func Read(src []byte) (*Document, error) {
 		return nil, fileError(code, p)
 	}
 	r.read()
-	d := r.doc
-	if d.Description == "" {
+	if r.doc.Description == "" {
 		return nil, diag.New(diag.Unmet, CodeNoDescription, "the skill has no description").
 			At(diag.Position{File: FileName, Line: 1}).Hint("add a description to its frontmatter that says what it does and when to use it")
 	}
+	return r.lenient(), nil
+}
+
+// lenient is the document, with remarks for what hosts forgive.
+func (r *reader) lenient() *Document {
+	d := r.doc
 	d.Warnings = r.findings
 	for i := range d.Warnings {
 		if w := &d.Warnings[i]; strings.HasPrefix(w.Rule, "SPEC-") && w.Severity == diag.SeverityError {
@@ -110,7 +116,7 @@ func Read(src []byte) (*Document, error) {
 		}
 	}
 	diag.SortFindings(d.Warnings)
-	return d, nil
+	return d
 }
 
 func fileError(code string, p *diag.Finding) *diag.Error {
@@ -147,6 +153,8 @@ func (r *reader) report(rule string, s Span, format string, args ...any) *diag.F
 }
 
 // refuse records why the skill is not ready; the first reason counts.
+//
+//go:noinline
 func (r *reader) refuse(state State, code string, f *diag.Finding) {
 	if r.doc.State == Ready {
 		r.doc.State, r.doc.Problem = state, fileError(code, f)

@@ -390,14 +390,14 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("body at %d of %d, description %q", d.Body, len(src), d.Description)
 			}
 		}
-		before := lintFile(src, "", LintOptions{})
+		before := lintFile(src, nil, "", LintOptions{})
 		for _, fix := range Fixes(before) {
 			if fix.Start < 0 || fix.End < fix.Start || fix.End > len(src) {
 				t.Fatalf("fix %+v outside %d bytes", fix, len(src))
 			}
 		}
 		fixed := Apply(src, Fixes(before))
-		if after := lintFile(fixed, "", LintOptions{}); rank(after) > rank(before) {
+		if after := lintFile(fixed, nil, "", LintOptions{}); rank(after) > rank(before) {
 			t.Fatalf("fixing %q gave %q\nbefore %v\nafter  %v", src, fixed, before, after)
 		}
 		BodyFeatures(src)

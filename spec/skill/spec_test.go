@@ -26,14 +26,14 @@ func TestSpecificationExamples(t *testing.T) {
 		t.Fatalf("%d examples", len(examples))
 	}
 	for i, src := range examples[:2] {
-		if found := lintFile(src, "autoresearch", LintOptions{Publish: true}); len(found) > 0 {
+		if found := lintFile(src, nil, "autoresearch", LintOptions{Publish: true}); len(found) > 0 {
 			t.Errorf("example %d has findings: %v", i, found)
 		}
 	}
 	if got, err := ToPortable(examples[0]); err != nil || !bytes.Equal(got, examples[1]) {
 		t.Errorf("ToPortable of the first example: %v\n%s", err, got)
 	}
-	found := lintFile(examples[2], "autoresearch", LintOptions{})
+	found := lintFile(examples[2], nil, "autoresearch", LintOptions{})
 	if len(found) != 1 {
 		t.Fatalf("the mis-indented example has findings: %v", found)
 	}
@@ -97,5 +97,23 @@ func TestSchemaFile(t *testing.T) {
 	}
 	if len(origin.Properties) != len(originKeys) || !slices.Equal(origin.Required, []string{"package", "version", "source_hash"}) {
 		t.Errorf("the schema's origin is %+v", origin)
+	}
+}
+
+// Every key that is read has its row in the table of section 3, and in that of no other.
+func TestKeysAreSpecified(t *testing.T) {
+	page, err := os.ReadFile("../corteza.skill-v1.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "\n## 3. Keys\n")
+	section, _, _ := strings.Cut(rest, "\n### ")
+	for _, k := range v1Keys {
+		if strings.Count(section, "\n| `"+k.name+"` | ") != 1 {
+			t.Errorf("%s has no row in section 3", k.name)
+		}
+	}
+	if rows := strings.Count(section, "\n| `"); rows != len(v1Keys)+1 { // and x-…
+		t.Errorf("%d rows for %d keys", rows, len(v1Keys))
 	}
 }

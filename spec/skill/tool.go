@@ -19,6 +19,8 @@ type Tool struct {
 }
 
 // String is the canonical spelling: ParseTool(t.String()) equals t.
+//
+//go:noinline
 func (t Tool) String() string {
 	s := t.Name
 	if t.Namespace != "" {

@@ -1,5 +1,7 @@
 package skill
 
+import "strings"
+
 // FormatV1 is the value of skill_format that this package reads and writes.
 const FormatV1 = "corteza.skill/v1"
 
@@ -70,11 +72,41 @@ type Tools struct {
 	Deny    []Tool // beats Allow
 }
 
+// Words says what t limits: "only read, grep; never bash", or "" if it limits nothing. A nil t is no limit.
+func (t *Tools) Words() string {
+	if t == nil {
+		return ""
+	}
+	names := func(tools []Tool) string {
+		var out []string
+		for _, t := range tools {
+			out = append(out, t.String())
+		}
+		return strings.Join(out, ", ")
+	}
+	var parts []string
+	switch {
+	case t.Limited && len(t.Allow) == 0:
+		parts = append(parts, "none")
+	case t.Limited:
+		parts = append(parts, "only "+names(t.Allow))
+	}
+	if len(t.Deny) > 0 {
+		parts = append(parts, "never "+names(t.Deny))
+	}
+	return strings.Join(parts, "; ")
+}
+
 // A Dependency is a language package that the skill's code needs.
 type Dependency struct {
 	Name      string
 	Version   string // a range in the ecosystem's own notation, "" is any
 	Ecosystem string // r, npm, go or pypi; r when not written
+}
+
+// String is d as people read it: "pensar >= 1.2 (r)".
+func (d Dependency) String() string {
+	return strings.TrimSpace(d.Name+" "+d.Version) + " (" + d.Ecosystem + ")"
 }
 
 // An Origin says what a skill was generated or derived from.

@@ -231,6 +231,11 @@ func TestFormats(t *testing.T) {
 		{"metadata: {corteza-skill-format: corteza.skill/v9}\n", RuleFlow + " " + RuleFormatUnsupported, "corteza.skill/v9", Unsupported},
 		{"side_effects: [none]\n", RuleNoFormat, "", Ready},
 		{"tools: Read\narguments: [a]\n", RuleHostKey, "", Ready}, // not ours without skill_format
+		{"attach: later\ncritical: yes\ntrust: full\n", "", "", Ready},
+		{"tools: {deny: [bash]}\n", RuleNoFormat, "", Ready},
+		{"arguments: {schema: {type: object}}\n", RuleNoFormat, "", Ready},
+		{"attach: true\ncritical: [tools]\ntrust: package\n", RuleNoFormat, "", Ready},
+		{"model_invocation: disabled\nlibrary_depends: [ab]\n", RuleNoFormat, "", Ready},
 	} {
 		d := mustRead(t, minimal(c.lines))
 		if d.State != c.state || d.Format != c.format || (d.Problem != nil) != (c.state != Ready) {

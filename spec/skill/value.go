@@ -1,9 +1,11 @@
 package skill
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -270,4 +272,28 @@ func appendString(dst []byte, s string) []byte {
 		}
 	}
 	return append(dst, '"')
+}
+
+// ReadMap reads a YAML file that is one map, by the rules and limits of a frontmatter.
+func ReadMap(src []byte) (Value, error) {
+	if len(src) > MaxFrontmatter {
+		return Value{}, diag.New(diag.Failed, "too_large", "it has more than %d bytes", MaxFrontmatter)
+	}
+	text := bytes.TrimPrefix(src, []byte("---\n"))
+	fm, p := split(slices.Concat([]byte("---\n"), text, []byte("\n---\n")))
+	if p == nil {
+		p = fm.parse()
+	}
+	if p != nil {
+		return Value{}, diag.New(diag.Failed, "unreadable", "it cannot be read: %s", p.Message)
+	}
+	return Value{Kind: Map, Fields: fm.root}, nil
+}
+
+// Words are the texts of a scalar, between blanks, or of a list of scalars. It is not ok for anything else.
+func (v Value) Words() ([]string, bool) {
+	if s, ok := v.text(); ok {
+		return strings.Fields(s), true
+	}
+	return v.texts()
 }

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/skl-project/skl/spec/order"
 )
 
 // Distance counts the insertions, deletions, replacements and swaps of neighbouring
@@ -47,14 +49,14 @@ func Nearest(word string, names []string, n int) []string {
 	for _, name := range names {
 		lower := strings.ToLower(name)
 		d := Distance(word, lower, far)
-		if d > 1 && word != "" && strings.Contains(lower, word) {
+		if d > 1 && (len(word) > 2 && strings.Contains(lower, word) || word != "" && strings.HasPrefix(lower, word)) {
 			d = 1
 		}
-		if d < far {
+		if d < far && d < max(len(word), len(lower)) { // something of it is left
 			all = append(all, scored{name, d})
 		}
 	}
-	slices.SortFunc(all, func(a, b scored) int { return cmp.Or(a.d-b.d, strings.Compare(a.name, b.name)) })
+	order.Sort(all, func(a, b scored) int { return cmp.Or(a.d-b.d, strings.Compare(a.name, b.name)) })
 	var out []string
 	for _, s := range all {
 		if len(out) < n && !slices.Contains(out, s.name) {

@@ -78,7 +78,7 @@ func (n *Node) reads(text string, to map[string]bool) {
 			to[asName(f.Text)] = true
 		}
 	case Bind:
-		for word := range strings.FieldsSeq(n.Body) {
+		for _, word := range strings.Fields(n.Body) {
 			add(word)
 		}
 	}

@@ -97,7 +97,11 @@ func build(fsys fs.FS, file, dir string, src string, err error) (*Skill, error) 
 	} else if err != nil {
 		return nil, diag.New(diag.Failed, codeUnreadable, "%s of %s cannot be read: %w", file, where(dir), err)
 	}
-	doc, err := skill.Read([]byte(src))
+	var sidecar []byte
+	if file == skill.FileName {
+		sidecar = skill.SidecarIn(fsys, ".")
+	}
+	doc, err := skill.ReadWith([]byte(src), sidecar)
 	if err != nil {
 		return nil, err
 	}
@@ -136,6 +140,8 @@ func build(fsys fs.FS, file, dir string, src string, err error) (*Skill, error) 
 // first in lookup order (references/ops.md, references/ops/, ops.md, ops/), where a file
 // of its own counts after all others for ops that it is not named for.
 // Definitions of primitives are ignored, but for EXPLORE as ruling 5.8 has it.
+//
+//go:noinline
 func (s *Skill) Op(name string) *Op {
 	if s.index != nil {
 		return s.index[name]
@@ -183,7 +189,7 @@ func features(s string) []string {
 	}
 	out = []string{}
 	s = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(s), "["), "]")
-	for f := range strings.SplitSeq(s, ",") {
+	for _, f := range strings.Split(s, ",") {
 		if f = strings.Trim(f, " \t\"'"); f != "" {
 			out = append(out, f)
 		}
@@ -287,7 +293,7 @@ func (p *page) guard() (sec *Section, lo, hi int) {
 func bullets(text string) []string {
 	var out, item []string
 	open := false // for lines at the margin too
-	for s := range strings.SplitSeq(text, "\n") {
+	for _, s := range strings.Split(text, "\n") {
 		m := measure(s)
 		switch {
 		case trim(s) == "":
@@ -313,7 +319,7 @@ func bullets(text string) []string {
 // responseFields reads the names behind the word Response of a heading.
 func responseFields(s string) []string {
 	out := []string{}
-	for s := range strings.SplitSeq(strings.ReplaceAll(strings.TrimLeft(s, ": \t"), " / ", "|"), "|") {
+	for _, s := range strings.Split(strings.ReplaceAll(strings.TrimLeft(s, ": \t"), " / ", "|"), "|") {
 		if s = bare(trim(s)); s != "" {
 			out = append(out, s)
 		}
@@ -343,7 +349,7 @@ func readAgent(sec Section) *Agent {
 	}
 	if _, rest, ok := strings.Cut(sec.Text+"\n", "Sub-tasks:\n"); ok {
 		list := 0 // the tasks end at the first line at the margin
-		for s := range strings.SplitSeq(rest, "\n") {
+		for _, s := range strings.Split(rest, "\n") {
 			if m := measure(s); m.kind == plainMark && m.first == 0 {
 				break
 			}

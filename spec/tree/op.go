@@ -139,7 +139,7 @@ func appendParams(out []Param, s string) []Param {
 			break
 		}
 		inner, tail, _ := strings.Cut(rest, "]")
-		for name := range strings.SplitSeq(inner, "|") {
+		for _, name := range strings.Split(inner, "|") {
 			if name = bare(trim(name)); name != "" {
 				out = append(out, Param{Name: name, Optional: true})
 			}

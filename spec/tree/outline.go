@@ -90,6 +90,7 @@ func newPage(src, file string, first int) *page {
 // blanks are what is trimmed around the text of a line.
 const blanks = " \t\r\v\f"
 
+//go:noinline
 func trim(s string) string { return strings.Trim(s, blanks) }
 
 // opens reports whether text opens a fence. A fence of backticks has none in its info string.

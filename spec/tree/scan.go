@@ -329,6 +329,8 @@ func unquote(s string, c byte) (string, bool) {
 }
 
 // bare is s without backticks around it.
+//
+//go:noinline
 func bare(s string) string {
 	s, _ = unquote(s, '`')
 	return s
@@ -408,7 +410,7 @@ func parseArg(s string) Arg {
 // appendTargets adds what one piece after >> binds.
 func appendTargets(out []Target, s string) []Target {
 	if len(s) >= 2 && s[0] == '{' && s[len(s)-1] == '}' {
-		for name := range strings.SplitSeq(s[1:len(s)-1], ",") {
+		for _, name := range strings.Split(s[1:len(s)-1], ",") {
 			if name = targetName(name); name != "" {
 				out = append(out, Target{Name: name, Group: true})
 			}

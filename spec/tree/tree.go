@@ -10,7 +10,7 @@
 //     ParseTree(Print(t)) is Equal to t for all that ParseTree returns.
 //   - Format changes the layout of trees and no other byte of a file.
 //   - A file is read up to MaxFileBytes; a tree has at most MaxNodes nodes and
-//     MaxDepth levels, a skill MaxOps ops and MaxSkillNodes nodes. What is beyond
+//     MaxDepth levels, a skill MaxOps ops and MaxSkillNodes nodes. Anything beyond
 //     is a finding of rule CNP-S11, and not read.
 //   - Time and memory are linear in the input, whatever it holds.
 //
@@ -66,6 +66,8 @@ var kindNames = [...]string{"prose", "label", "call", "bind", "read", "IF", "ELS
 	"FOR_EACH", "PARALLEL", "BREAK", "END", "ASK", "SHOW_PLAN", "EXPLORE", "VERIFY_EXPECTED"}
 
 // Primitive returns the kind whose reserved word is word; ok is false if there is none.
+//
+//go:noinline
 func Primitive(word string) (k Kind, ok bool) {
 	for k := If; k <= Verify; k++ {
 		if kindNames[k] == word {

@@ -8,8 +8,8 @@ cd "$(dirname "$0")/../.."
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export CGO_ENABLED=0
-# The tests of registry/oci are a server too: see serve_test.go.
-go test -c -buildvcs=false -ldflags '-s -w' -o "$scratch/skl-registry" ./registry/oci
+# The program as it is shipped.
+go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$scratch/skl" ./cmd/skl
 go -C testdata/peers build -buildvcs=false -o "$scratch/distribution" github.com/distribution/distribution/v3/cmd/registry
 go -C testdata/peers build -buildvcs=false -o "$scratch/bench" ./bench
-"$scratch/bench" -skl "$scratch/skl-registry" -distribution "$scratch/distribution" -dir "$scratch/work" "$@"
+"$scratch/bench" -skl "$scratch/skl" -distribution "$scratch/distribution" -dir "$scratch/work" "$@"

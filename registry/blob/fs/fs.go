@@ -1,19 +1,20 @@
 // Package fs keeps blobs as files of one directory.
 //
 //	blobs/sha256/ab/ab34…   a blob, named by its digest
+//	damaged/sha256-ab34…  a note that this file is damaged
 //	staging/u-ID            an upload: what Append wrote
 //	staging/p-RANDOM        a Put under way, or what a crash left of one
 //
 // Content is written to staging, synced, renamed to its name, and the directory of the name
-// is synced; then it is acknowledged. Whatever the moment of a crash, blobs/ holds whole
+// is synced; then it is acknowledged. At any moment of a crash, blobs/ holds whole
 // blobs only, and staging/ at worst files that nobody needs.
 //
 // Verification. Content up to 64 KiB is hashed each time it is opened. Larger content is hashed
 // before it is first opened; that it was right is remembered for two minutes, for as long
 // as the file's inode, size, modification and change time stay the same. So a
 // change by any program is seen at once, and one by the medium, which changes no time, after two minutes.
-// Damaged files stay where they are, for whoever wants to look; they are never served, and a Put
-// of the same digest replaces them.
+// Damaged files stay where they are, for whoever wants to look; they are never served, Stat says that they are damaged once
+// that is known, and a Put of the same digest replaces them.
 //
 // One process at a time uses a directory for writing; others may read and Check it.
 package fs
@@ -81,6 +82,7 @@ func (s *Store) path(d blob.Digest) string {
 	return filepath.Join(s.dir, "blobs", d.Algorithm(), d.Hex()[:2], d.Hex())
 }
 
+//go:noinline
 func (s *Store) staging(name string) string { return filepath.Join(s.dir, "staging", name) }
 
 func (s *Store) lock(d blob.Digest) *sync.Mutex {
@@ -110,7 +112,7 @@ func (s *Store) Open(ctx context.Context, d blob.Digest) (blob.Content, error) {
 	}
 	size, id := info.Size(), identify(info)
 	if size > always && s.verified.has(d, id) {
-		return file{f, size}, nil
+		return &file{f, size}, nil
 	}
 	if size <= inner {
 		defer f.Close()
@@ -119,6 +121,7 @@ func (s *Store) Open(ctx context.Context, d blob.Digest) (blob.Content, error) {
 			return nil, about(d, err)
 		}
 		if !d.Names(content) {
+			s.found(d, info, blob.ErrCorrupt)
 			return nil, about(d, blob.ErrCorrupt)
 		}
 		if size > always {
@@ -132,14 +135,15 @@ func (s *Store) Open(ctx context.Context, d blob.Digest) (blob.Content, error) {
 		return nil, hashFile(context.WithoutCancel(ctx), f, d)
 	})
 	if err != nil {
+		s.found(d, info, err)
 		f.Close()
 		return nil, about(d, err)
 	}
 	s.verified.add(d, id)
-	return file{f, size}, nil
+	return &file{f, size}, nil
 }
 
-// Stat returns the size of d.
+// Stat returns the size of d. Its error is ErrCorrupt for content that Open or Check, of any process, found to be damaged.
 func (s *Store) Stat(ctx context.Context, d blob.Digest) (int64, error) {
 	if d.IsZero() {
 		return 0, about(d, blob.ErrNotFound)
@@ -147,6 +151,9 @@ func (s *Store) Stat(ctx context.Context, d blob.Digest) (int64, error) {
 	info, err := os.Stat(s.path(d))
 	if err != nil {
 		return 0, about(d, missing(err))
+	}
+	if s.damaged(d, info) {
+		return 0, about(d, blob.ErrCorrupt)
 	}
 	return info.Size(), ctx.Err()
 }
@@ -176,6 +183,7 @@ func (s *Store) Delete(ctx context.Context, d blob.Digest, unless time.Time) err
 		return about(d, missing(err))
 	}
 	s.verified.drop(d)
+	s.healed(d)
 	return nil
 }
 
@@ -190,9 +198,15 @@ func (s *Store) Check(ctx context.Context, d blob.Digest) error {
 		return about(d, missing(err))
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return about(d, err)
+	}
 	s.verified.drop(d)
 	forget(f)
-	if err := hashFile(ctx, f, d); err != nil {
+	err = hashFile(ctx, f, d)
+	s.found(d, info, err)
+	if err != nil {
 		return about(d, err)
 	}
 	return nil

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"container/list"
 	"fmt"
+	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/skl-project/skl/registry/blob"
@@ -85,17 +87,27 @@ func (v *verified) remove(e *list.Element) {
 	v.recent.Remove(e)
 }
 
-// file is large content: the open file, so that a server can hand it to the kernel whole.
+// file is large content: the open file, which by SyscallConn a server can hand to the kernel whole.
 type file struct {
-	*os.File
+	f    *os.File
 	size int64
 }
 
-func (f file) Size() int64 { return f.size }
+func (f *file) Read(p []byte) (int, error)                   { return f.f.Read(p) }
+func (f *file) ReadAt(p []byte, off int64) (int, error)      { return f.f.ReadAt(p, off) }
+func (f *file) Seek(offset int64, whence int) (int64, error) { return f.f.Seek(offset, whence) }
+func (f *file) WriteTo(w io.Writer) (int64, error)           { return f.f.WriteTo(w) }
+func (f *file) SyscallConn() (syscall.RawConn, error)        { return f.f.SyscallConn() }
+func (f *file) Close() error                                 { return f.f.Close() }
+func (f *file) Size() int64                                  { return f.size }
 
 // memory is small content, which was hashed as it is.
-type memory struct{ *bytes.Reader }
+type memory struct{ content *bytes.Reader }
 
 func newMemory(content []byte) memory { return memory{bytes.NewReader(content)} }
 
-func (m memory) Close() error { return nil }
+func (m memory) Read(p []byte) (int, error)                   { return m.content.Read(p) }
+func (m memory) ReadAt(p []byte, off int64) (int, error)      { return m.content.ReadAt(p, off) }
+func (m memory) Seek(offset int64, whence int) (int64, error) { return m.content.Seek(offset, whence) }
+func (m memory) Size() int64                                  { return m.content.Size() }
+func (m memory) Close() error                                 { return nil }

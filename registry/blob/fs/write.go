@@ -169,6 +169,7 @@ func (s *Store) name(d blob.Digest, from string) error {
 	if err := s.rename(d, from, to); err != nil {
 		return err
 	}
+	s.healed(d)
 	return s.syncs.dir(filepath.Dir(to))
 }
 

@@ -3,7 +3,7 @@
 // for one signature, a transparency log (Rekor) or a timestamp authority says
 // when. The result is a sigstore bundle that spec/attest verifies offline.
 //
-// Which services are used is the caller's choice ([Services], or a
+// The services are the caller's choice ([Services], or a
 // signing_config.json of sigstore); there is no default, so that nothing about a
 // private release reaches a public log by accident.
 //

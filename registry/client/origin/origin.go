@@ -6,7 +6,7 @@
 //     401 of the origin that the caller named, sent there, and nowhere else.
 //   - A redirect to another origin carries none of the caller's headers but the harmless
 //     ones of [keepAcross], and no body. From https to http it is refused.
-//   - What the caller named may be anywhere. A redirect, or an address that a server named (see [Via]), leads no
+//   - An address that the caller named may be anywhere. A redirect, or an address that a server named (see [Via]), leads no
 //     further in than where it comes from: from the internet to no private, loopback, link-local, shared or reserved
 //     address, in whatever form; from a private network to itself; from loopback to loopback. It is the
 //     address of the connection that decides, after names were looked up. Hosts that are Known are exempt.
@@ -57,7 +57,7 @@ type Client struct {
 
 	choose   sync.Once // sets through
 	through  func(*http.Request) (*url.URL, error)
-	resolver *net.Resolver // of tests; nil is the system's
+	resolver any // a *net.Resolver of tests; nil is the system's. Said as its type, the program would keep all that it can look up
 
 	mu         sync.Mutex // guards what follows
 	transports map[pool]*http.Transport
@@ -115,6 +115,8 @@ func hasFoldPrefix(s, prefix string) bool {
 }
 
 // Of is the origin of u: "https://host", with the port unless it is the scheme's own.
+//
+//go:noinline
 func Of(u *url.URL) string { return u.Scheme + "://" + Host(u) }
 
 // Host is the host of u in lower case, with the port unless it is the scheme's own.
@@ -181,23 +183,23 @@ func (c *Client) do(req *http.Request, home bool) (*http.Response, error) {
 }
 
 // HTTP is c for packages that take an *http.Client.
-func (c *Client) HTTP() *http.Client { return &http.Client{Transport: roundTripper{Client: c}} }
+func (c *Client) HTTP() *http.Client { return &http.Client{Transport: &roundTripper{client: c}} }
 
 // Anonymous is c as a transport that adds no credential of its own: a 401 is the answer. It
 // is for protocols that find out from the challenge what they have to send. All other rules hold.
-func (c *Client) Anonymous() http.RoundTripper { return roundTripper{Client: c, anonymous: true} }
+func (c *Client) Anonymous() http.RoundTripper { return &roundTripper{client: c, anonymous: true} }
 
 type roundTripper struct {
-	*Client
+	client    *Client
 	anonymous bool
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
 	}
-	return r.do(req, !r.anonymous)
+	return r.client.do(req, !r.anonymous)
 }
 
 // ask sends one request, and a second time with a credential after a 401.
@@ -353,7 +355,8 @@ func (c *Client) transport(p pool) (*http.Transport, error) {
 	if t := c.transports[p]; t != nil {
 		return t, nil
 	}
-	dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second, Resolver: c.resolver}
+	dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
+	dialer.Resolver, _ = c.resolver.(*net.Resolver)
 	if !p.proxy {
 		dialer.Control = control(p.limit)
 	}

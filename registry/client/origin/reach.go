@@ -175,6 +175,14 @@ func (c *Client) traced(req *http.Request, l *leg, proxied bool) *http.Request {
 	}}))
 }
 
+// Met reports whether an origin, "https://host[:port]", has answered a request of c.
+func (c *Client) Met(origin string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, met := c.at[origin]
+	return met
+}
+
 // arrived remembers where an origin was met: as far out as it ever was, so that a name that points inward later
 // gains nothing.
 func (c *Client) arrived(origin string, at reach) {

@@ -26,8 +26,10 @@ type Store struct {
 	TokenEnv     map[string]string   // "host" or "host:port" → variable, from config.toml
 	TokenCommand map[string][]string // "host" or "host:port" → program and arguments that print a token
 	GitHubHosts  []string            // "host" or "host:port" of GitHub forges besides github.com
-	// Docker looks for "host" or "host:port" where docker keeps credentials, which is where skl login puts them.
+	// Own looks for what skl login keeps for "host" or "host:port", which the logins of other programs leave alone.
 	// Nil means not to.
+	Own func(ctx context.Context, host string) (Credential, error)
+	// Docker looks for "host" or "host:port" where docker, crane and oras keep credentials. Nil means not to.
 	Docker  func(ctx context.Context, host string) (Credential, error)
 	Netrc   string   // path of a netrc file; "" means none
 	Git     string   // path of git, to ask its credential helpers; "" means not to
@@ -47,7 +49,7 @@ func (s *Store) Lookup(ctx context.Context, origin string) (c Credential, source
 		return Credential{}, "", diag.New(diag.Failed, "invalid_url", "an origin is https://host[:port]")
 	}
 	places := []func(context.Context, *url.URL) (Credential, string, error){
-		s.variable, s.configured, s.github, s.gitlabJob, s.docker, s.netrc, s.helper,
+		s.variable, s.configured, s.github, s.gitlabJob, s.own, s.docker, s.netrc, s.helper,
 	}
 	private := Private(u)
 	if !private && (s.TokenEnv[Host(u)] != "" || len(s.TokenCommand[Host(u)]) > 0) {
@@ -247,13 +249,28 @@ func (s *Store) gitlabJob(_ context.Context, u *url.URL) (Credential, string, er
 	return Credential{User: "gitlab-ci-token", Secret: token}, "CI_JOB_TOKEN", nil
 }
 
-// docker is what docker, or skl login, keeps for the host.
+// Sources of credentials that are kept for a host, as Lookup names them.
+const (
+	OwnSource    = "skl login"
+	DockerSource = "docker credentials"
+)
+
+// own is what skl login keeps for the host.
+func (s *Store) own(ctx context.Context, u *url.URL) (Credential, string, error) {
+	if s.Own == nil {
+		return Credential{}, "", nil
+	}
+	c, err := s.Own(ctx, Host(u))
+	return c, OwnSource, err
+}
+
+// docker is what docker keeps for the host.
 func (s *Store) docker(ctx context.Context, u *url.URL) (Credential, string, error) {
 	if s.Docker == nil {
 		return Credential{}, "", nil
 	}
 	c, err := s.Docker(ctx, Host(u))
-	return c, "docker credentials", err
+	return c, DockerSource, err
 }
 
 // netrc is the entry of the host in the netrc file.
@@ -344,15 +361,15 @@ func (s *Store) run(ctx context.Context, stdin, name string, args ...string) ([]
 	if err := cmd.Run(); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), nil
+	return out.kept.Bytes(), nil
 }
 
 // limited keeps at most maxPrint bytes and drops the rest.
-type limited struct{ bytes.Buffer }
+type limited struct{ kept bytes.Buffer }
 
 // Write implements [io.Writer]; it never fails.
 func (l *limited) Write(p []byte) (int, error) {
-	l.Buffer.Write(p[:min(len(p), maxPrint-l.Len())])
+	l.kept.Write(p[:min(len(p), maxPrint-l.kept.Len())])
 	return len(p), nil
 }
 

@@ -9,8 +9,13 @@
 package wire
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"time"
+
+	"github.com/skl-project/skl/spec/audit"
+	"github.com/skl-project/skl/spec/audit/content"
 )
 
 // Media types and header fields beyond the usual ones.
@@ -54,7 +59,10 @@ type Policy struct {
 	ManualApproval   bool     `json:"manual_approval,omitempty"`
 	RequireSignature bool     `json:"require_signature,omitempty"`
 	Signers          []Signer `json:"signers,omitempty"`
-	KeepDrafts       int      `json:"keep_drafts,omitempty"` // days; 0 means 7
+	KeepDrafts       int      `json:"keep_drafts,omitempty"`   // days; 0 means 7
+	SecondPerson     bool     `json:"second_person,omitempty"` // releases wait, and who published one cannot approve it
+	NearNames        []string `json:"near_names,omitempty"`    // of skills that look like those of other owners; only an admin of the registry adds one
+	Managed          bool     `json:"managed,omitempty"`       // of an organisation: a second person approves unless it says otherwise
 }
 
 // A Signer is an identity that may sign releases, or that did.
@@ -78,6 +86,23 @@ type NewNamespace struct {
 type NamespaceChange struct {
 	Public *bool   `json:"public,omitempty"`
 	Policy *Policy `json:"policy,omitempty"`
+	DryRun bool    `json:"dry_run,omitempty"` // change nothing: the answer is what it would be, or what refuses it
+}
+
+// A Publisher publishes without a stored secret: a job of a CI whose identity token says all that Claims want. GET and POST
+// /namespaces/{ns}/publishers, DELETE …/publishers/{id}.
+type Publisher struct {
+	ID      string            `json:"id,omitempty"`
+	Issuer  string            `json:"issuer"`            // URL
+	Claims  map[string]string `json:"claims"`            // by name; "*" in a value is any text
+	Account string            `json:"account,omitempty"` // that it acts as
+	Pinned  map[string]string `json:"pinned,omitempty"`  // numbers of the repository and its owner at the first use
+	Created time.Time         `json:"created,omitzero"`
+}
+
+// An Exchange asks for a short-lived token of a publisher: POST /namespaces/{ns}/exchange. The answer is a [Token] with its text.
+type Exchange struct {
+	Token string `json:"token"` // of the CI, for the address of the registry
 }
 
 // A Grant gives an account a role: GET and PUT /namespaces/{ns}/grants, DELETE …/grants/{account}.
@@ -221,6 +246,7 @@ type URLs struct {
 	OCI      string `json:"oci"`      // oci://host/ns/name:tag
 	Download string `json:"download"` // zip
 	Files    string `json:"files"`
+	Report   string `json:"report,omitempty"` // what the audit found; absent if there was none
 }
 
 // A PublishRequest is the JSON body of PUT /skills/{ns}/{name}/versions/{v}: the manifest was
@@ -229,12 +255,46 @@ type PublishRequest struct {
 	Manifest string `json:"manifest"`
 	Source   string `json:"source,omitempty"`   // where it comes from, for people
 	Mirrored string `json:"mirrored,omitempty"` // registry it was copied from; needs the right to administer the namespace
+	DryRun   bool   `json:"dry_run,omitempty"`  // publish nothing: answer 200 with the reason alone why it would wait, or with what refuses it
 }
 
 // An Action changes the state of a release: POST …/versions/{v}/actions. Its answer is a [Version].
 type Action struct {
 	Action string `json:"action"` // approve, reject, quarantine, deprecate, undeprecate, yank, unyank, block, unblock
 	Reason string `json:"reason,omitempty"`
+}
+
+// A Waiting is a release that nobody sees yet: GET /queue?namespace=, the oldest first.
+type Waiting struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	Version   string    `json:"version"`
+	State     string    `json:"state"` // draft or quarantined
+	For       string    `json:"for"`   // signature, decision, second-person or mirror
+	Reason    string    `json:"reason,omitempty"`
+	Publisher string    `json:"publisher,omitempty"`
+	Since     time.Time `json:"since"`
+	Mirrored  string    `json:"mirrored,omitempty"` // the registry it was copied from
+	Yours     bool      `json:"yours"`              // the caller may do what it waits for
+	Command   string    `json:"command"`            // that does it
+
+	Findings []content.Finding `json:"findings,omitempty"` // that it waits for, at most 20 of them; the report has all
+}
+
+// A Report is what the audit of a registry found in a release: GET …/versions/{v}/report, and the first layer of the artifact of type
+// application/vnd.skl.report.v1+json that refers to its manifest.
+type Report struct {
+	V           int               `json:"v"` // 1
+	Findings    []content.Finding `json:"findings"`
+	Allows      []content.Allow   `json:"allows"` // remarks of its publisher
+	Coverage    content.Coverage  `json:"coverage"`
+	Permissions []Permission      `json:"permissions"`
+}
+
+// A Permission is what a release asks for, and where that shows.
+type Permission struct {
+	Permission string        `json:"permission"`
+	Places     []audit.Place `json:"places"`
 }
 
 // SearchResult answers GET /search?q=&namespace=&license=&signed=&sort=&offset=&limit=.
@@ -291,4 +351,82 @@ type Problem struct {
 	Detail string   `json:"detail"`
 	Code   string   `json:"code"`
 	Hints  []string `json:"hints,omitempty"` // commands to try
+}
+
+// States is GET /log/states: the releases that were taken back after they had been served. It is the same for everybody, and the
+// checkpoint of the log has its digest in the line "states sha256:…". Readers ignore keys that they do not know.
+type States struct {
+	V        int            `json:"v"` // 1
+	Releases []ReleaseState `json:"releases"`
+
+	Advisories []Advisory `json:"advisories,omitempty"` // by id; one that was withdrawn stays
+}
+
+// An Advisory is a warning about releases, in the form of OSV: GET /namespaces/{ns}/advisories, and in [States]. Of one about a private
+// namespace the feed has the id, the severity, and Own.Of alone.
+type Advisory struct {
+	Schema    string     `json:"schema_version"`
+	ID        string     `json:"id"`
+	Published time.Time  `json:"published"`
+	Modified  time.Time  `json:"modified"`
+	Withdrawn time.Time  `json:"withdrawn,omitzero"`
+	Summary   string     `json:"summary,omitempty"`
+	Affected  []Affected `json:"affected,omitempty"`
+	Own       Advised    `json:"database_specific"`
+}
+
+// Affected is a skill that an advisory is about, and its versions.
+type Affected struct {
+	Package  Package  `json:"package"`
+	Versions []string `json:"versions"`
+}
+
+// A Package is a skill as OSV names it.
+type Package struct {
+	Ecosystem string `json:"ecosystem"` // "skl"
+	Name      string `json:"name"`      // namespace/name
+}
+
+// Advised is what OSV has no place for.
+type Advised struct {
+	Severity string   `json:"severity"`           // low, medium, high, critical
+	Fixed    string   `json:"fixed,omitempty"`    // version
+	Versions string   `json:"versions,omitempty"` // as whoever wrote it says them, "<1.4.3"
+	Digests  []string `json:"digests,omitempty"`  // of manifests, layers or trees
+	Reason   string   `json:"reason,omitempty"`   // why it was withdrawn
+	Of       []string `json:"of"`                 // the releases, see StateOf
+}
+
+// A NewAdvisory is the body of POST /namespaces/{ns}/advisories.
+type NewAdvisory struct {
+	ID       string   `json:"id,omitempty"` // "" takes the next
+	Name     string   `json:"name"`         // of the skill
+	Versions string   `json:"versions,omitempty"`
+	Digests  []string `json:"digests,omitempty"`
+	Severity string   `json:"severity"`
+	Summary  string   `json:"summary"`
+	Fixed    string   `json:"fixed,omitempty"`
+}
+
+// An AdvisoryChange is the body of POST /namespaces/{ns}/advisories/{id}/withdraw.
+type AdvisoryChange struct {
+	Reason string `json:"reason"`
+}
+
+// A ReleaseState is the state of a release. Who it is and why stands in it where its namespace is public; Of says it to whoever knows.
+// The state is that of one namespace's release: another namespace may have one with the same manifest.
+type ReleaseState struct {
+	Of       string    `json:"of"`       // see StateOf
+	Manifest string    `json:"manifest"` // digest
+	State    string    `json:"state"`    // blocked, yanked, quarantined
+	Since    time.Time `json:"since"`
+	Name     string    `json:"name,omitempty"` // namespace/name
+	Version  string    `json:"version,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+}
+
+// StateOf is how a ReleaseState names the release of namespace/name with a manifest: only who knows the name finds it.
+func StateOf(name, manifest string) string {
+	sum := sha256.Sum256([]byte(name + "\n" + manifest))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -255,3 +255,25 @@ func BenchmarkSearch(b *testing.B) {
 		writer.Wait()
 	})
 }
+
+// BenchmarkNames asks what the first release of a name pays to be compared with those of 20,000 others, and BenchmarkWaiting what
+// the queue costs where as many releases do not wait.
+func BenchmarkNames(b *testing.B) {
+	s := openTest(b, filepath.Join(b.TempDir(), "meta.db"), Options{})
+	newGenerator().fill(b, s, 20_000)
+	for name, ask := range map[string]func(tx *meta.Tx) error{
+		"names": func(tx *meta.Tx) error { return tx.ListedNames(b.Context(), func(string, string) {}) },
+		"waiting": func(tx *meta.Tx) error {
+			_, err := tx.Waiting(b.Context(), "", time.Time{}, "", 100)
+			return err
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if err := s.View(b.Context(), ask); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

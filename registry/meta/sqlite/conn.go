@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -21,7 +22,7 @@ var (
 // A conn is one connection with the statements that it has prepared. There are about a hundred
 // different ones, as values are always parameters.
 type conn struct {
-	*sql.Conn
+	sql      *sql.Conn
 	prepared map[string]*sql.Stmt
 }
 
@@ -30,7 +31,7 @@ func (c *conn) prepare(query string) (*sql.Stmt, error) {
 	if ok {
 		return s, nil
 	}
-	s, err := c.PrepareContext(context.Background(), query)
+	s, err := c.sql.PrepareContext(context.Background(), query)
 	if err == nil {
 		c.prepared[query] = s
 	}
@@ -54,7 +55,7 @@ func (c *conn) close() error {
 	for _, s := range c.prepared {
 		errs = append(errs, s.Close())
 	}
-	return errors.Join(append(errs, c.Conn.Close())...)
+	return errors.Join(append(errs, c.sql.Close())...)
 }
 
 // A session is a conn for the time of one transaction; then c is nil.
@@ -109,11 +110,20 @@ func (dialect) Err(err error) error {
 
 // diagnose says what a damaged or foreign file at path is.
 func diagnose(path string, err error) error {
+	if errors.Is(err, diag.Code("corrupt")) {
+		return err
+	}
 	switch code(err) {
 	case sqlite3.SQLITE_CORRUPT:
-		return diag.New(diag.Failed, "corrupt", "%s is damaged: %w", path, err)
+		return damaged(path, "%s is damaged: %w", path, err)
 	case sqlite3.SQLITE_NOTADB:
-		return diag.New(diag.Failed, "corrupt", "%s is not a database: %w", path, err)
+		return damaged(path, "%s is not a database: %w", path, err)
 	}
 	return dialect{}.Err(err)
+}
+
+// damaged is an error of code corrupt about the file at path, and says how to replace it.
+func damaged(path, format string, args ...any) error {
+	return diag.New(diag.Failed, "corrupt", format, args...).
+		Hint("restore the registry from a backup: skl registry restore BACKUP --data %s", filepath.Dir(path)+"-restored")
 }

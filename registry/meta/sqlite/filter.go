@@ -1,10 +1,9 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	mathbits "math/bits"
-	"slices"
+	"sort"
 
 	"github.com/skl-project/skl/registry/meta"
 )
@@ -118,7 +117,10 @@ func (n *counter) name(ctx context.Context, q meta.Querier) error {
 				values = append(values, value)
 			}
 		}
-		slices.SortFunc(values, func(a, b int) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+		sort.Slice(values, func(i, j int) bool {
+			a, b := values[i], values[j]
+			return counts[a] > counts[b] || counts[a] == counts[b] && a < b
+		})
 		for _, id := range values {
 			var value string
 			if err := scanOne(ctx, q, &value, `SELECT value FROM search_values WHERE id = $1`, id); err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	mathbits "math/bits"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -40,7 +41,7 @@ func seek(text string) []sought {
 		all = append(all, sought{term: terms[0], prefix: common(w, terms[0])})
 	}
 	// Long words are seldom frequent.
-	slices.SortStableFunc(all, func(a, b sought) int { return len(b.prefix) - len(a.prefix) })
+	sort.SliceStable(all, func(i, j int) bool { return len(all[i].prefix) > len(all[j].prefix) })
 	return all[:min(len(all), maxSought)]
 }
 

@@ -1,6 +1,6 @@
 // Package sqlite keeps a registry's metadata in one SQLite file, with no cgo.
 //
-//   - What Update acknowledged is durable, also over a power loss: the log is synced at every
+//   - An acknowledged Update is durable, also over a power loss: the log is synced at every
 //     commit. Updates that wait for each other share one commit, so that many clients
 //     do not wait for as many syncs.
 //   - There is one writer, and a few connections for readers, which see the state of the last commit
@@ -138,7 +138,7 @@ func (s *store) dial(ctx context.Context, statements ...string) (*conn, error) {
 			return nil, errors.Join(err, c.Close())
 		}
 	}
-	return &conn{Conn: c, prepared: map[string]*sql.Stmt{}}, nil
+	return &conn{sql: c, prepared: map[string]*sql.Stmt{}}, nil
 }
 
 func (s *store) migrate(ctx context.Context) error {
@@ -146,7 +146,7 @@ func (s *store) migrate(ctx context.Context) error {
 		return err
 	}
 	// Statements of the schema are used once; they are not kept.
-	if err := meta.Migrate(ctx, s.writer.Conn, dialect{}); err != nil {
+	if err := meta.Migrate(ctx, s.writer.sql, dialect{}); err != nil {
 		return errors.Join(err, s.writer.run(context.WithoutCancel(ctx), "ROLLBACK"))
 	}
 	return s.writer.run(ctx, "COMMIT")
@@ -155,10 +155,10 @@ func (s *store) migrate(ctx context.Context) error {
 // limit bounds the size of the file.
 func (s *store) limit(ctx context.Context, size int64) error {
 	var page int64
-	if err := s.writer.QueryRowContext(ctx, "PRAGMA page_size").Scan(&page); err != nil {
+	if err := s.writer.sql.QueryRowContext(ctx, "PRAGMA page_size").Scan(&page); err != nil {
 		return err
 	}
-	_, err := s.writer.ExecContext(ctx, "PRAGMA max_page_count = "+strconv.FormatInt(max(size/page, 1), 10))
+	_, err := s.writer.sql.ExecContext(ctx, "PRAGMA max_page_count = "+strconv.FormatInt(max(size/page, 1), 10))
 	return err
 }
 
@@ -183,17 +183,17 @@ func (s *store) View(ctx context.Context, fn func(*meta.Tx) error) (err error) {
 	}
 	defer func() { s.free <- c }()
 	if err := c.run(ctx, "BEGIN"); err != nil {
-		return dialect{}.Err(err)
+		return diagnose(s.path, err)
 	}
 	session := &session{c: c}
 	defer func() {
 		// Also when fn panics. There is nothing to commit.
 		session.c = nil
 		if e := c.run(context.WithoutCancel(ctx), "COMMIT"); err == nil && e != nil {
-			err = dialect{}.Err(e)
+			err = diagnose(s.path, e)
 		}
 	}()
-	return fn(meta.NewTx(session, dialect{&s.cache}))
+	return diagnose(s.path, fn(meta.NewTx(session, dialect{&s.cache})))
 }
 
 // Backup implements [meta.Store]. The copy appears under its name when it is whole and durable.
@@ -215,7 +215,7 @@ func (s *store) Backup(ctx context.Context, dst string) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	copied := filepath.Join(dir, "meta.db")
 	if _, err := db.ExecContext(ctx, "VACUUM INTO $1", copied); err != nil {
-		return dialect{}.Err(fmt.Errorf("backup to %s: %w", dst, err))
+		return diagnose(s.path, fmt.Errorf("backup to %s: %w", dst, err))
 	}
 	if err := os.Chmod(copied, 0o600); err != nil {
 		return err
@@ -270,7 +270,7 @@ func (s *store) Check(ctx context.Context) (err error) {
 		return diagnose(s.path, err)
 	}
 	if len(findings) > 0 {
-		return diag.New(diag.Failed, "corrupt", "%s is damaged: %s", s.path, strings.Join(findings, "; ")).Hint("skl registry restore")
+		return damaged(s.path, "%s is damaged: %s", s.path, strings.Join(findings, "; "))
 	}
 	return nil
 }

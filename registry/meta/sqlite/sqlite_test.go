@@ -250,7 +250,7 @@ func TestUpdatesShareCommits(t *testing.T) {
 	const n = 40
 	started := make(chan struct{}, n)
 	var before int
-	if err := s.writer.QueryRowContext(t.Context(), "PRAGMA wal_checkpoint").Scan(new(int), &before, new(int)); err != nil {
+	if err := s.writer.sql.QueryRowContext(t.Context(), "PRAGMA wal_checkpoint").Scan(new(int), &before, new(int)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Update(t.Context(), func(tx *meta.Tx) error {
@@ -273,7 +273,7 @@ func TestUpdatesShareCommits(t *testing.T) {
 	wg.Wait()
 	// Each commit appends at least one page to the log.
 	var pages int
-	if err := s.writer.QueryRowContext(t.Context(), "PRAGMA wal_checkpoint").Scan(new(int), &pages, new(int)); err != nil {
+	if err := s.writer.sql.QueryRowContext(t.Context(), "PRAGMA wal_checkpoint").Scan(new(int), &pages, new(int)); err != nil {
 		t.Fatal(err)
 	}
 	if pages-before >= n/2 {

@@ -30,6 +30,10 @@ var errPanicked = errors.New("the update's func did not return")
 
 // Update implements [meta.Store]. An Update within an Update waits for itself forever.
 func (s *store) Update(ctx context.Context, fn func(*meta.Tx) error) error {
+	return diagnose(s.path, s.update(ctx, fn))
+}
+
+func (s *store) update(ctx context.Context, fn func(*meta.Tx) error) error {
 	j := &job{turn: make(chan *meta.Tx, 1), ran: make(chan error, 1), done: make(chan error, 1)}
 	select {
 	case <-s.closing:

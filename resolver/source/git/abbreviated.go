@@ -114,7 +114,7 @@ func (f *folder) commits(ctx context.Context, _ []plumbing.Hash, _ int64, visit 
 	if err := f.open(); err != nil {
 		return err
 	}
-	all, err := f.repo.IterEncodedObjects(plumbing.CommitObject)
+	all, err := f.repo.store.IterEncodedObjects(plumbing.CommitObject)
 	if err != nil {
 		return err
 	}

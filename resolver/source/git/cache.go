@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // cache keeps what came over the network, as packs in one directory per URL:
@@ -65,7 +66,8 @@ func (c *cache) putBlobs(commit plumbing.Hash, ids []plumbing.Hash, set *objectS
 	if c == nil {
 		return
 	}
-	ids = slices.SortedFunc(slices.Values(ids), func(a, b plumbing.Hash) int { return bytes.Compare(a[:], b[:]) })
+	ids = slices.Clone(ids)
+	order.Sort(ids, func(a, b plumbing.Hash) int { return bytes.Compare(a[:], b[:]) })
 	var key strings.Builder
 	blobs := make(map[plumbing.Hash]gitObject, len(ids))
 	for _, id := range ids {

@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/order"
 	"github.com/skl-project/skl/spec/ref"
 )
 
@@ -105,7 +106,7 @@ func (s *snapshot) files(dir string) ([]file, error) {
 		return nil, diag.New(diag.Refused, "PKG-SUBMODULE", "%q in %s is a submodule: its files are in another repository",
 			diag.Printable(submodule), show(s.url)).Hint("ask the author to keep the skill's files in its own directory")
 	}
-	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
+	order.Sort(files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
 	return files, nil
 }
 

@@ -74,14 +74,14 @@ func (f *folder) refs(ctx context.Context) ([]advert, error) {
 		return nil, err
 	}
 	var refs []advert
-	if head, err := f.repo.Reference(plumbing.HEAD); err == nil {
+	if head, err := f.repo.store.Reference(plumbing.HEAD); err == nil {
 		a := advert{name: "HEAD", id: head.Hash(), symref: head.Target().String()}
-		if target, err := storer.ResolveReference(f.repo, plumbing.HEAD); err == nil {
+		if target, err := storer.ResolveReference(f.repo.store, plumbing.HEAD); err == nil {
 			a.id = target.Hash()
 		}
 		refs = append(refs, a)
 	}
-	all, err := f.repo.IterReferences()
+	all, err := f.repo.store.IterReferences()
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,11 @@ func (f *folder) refs(ctx context.Context) ([]advert, error) {
 		if name == "HEAD" || r.Type() != plumbing.HashReference || !wanted(name) {
 			return ctx.Err()
 		}
-		refs = append(refs, advert{name: name, id: f.repo.peel(r.Hash())})
+		a := advert{name: name, id: f.repo.peel(r.Hash())}
+		if a.id != r.Hash() {
+			a.tag = r.Hash()
+		}
+		refs = append(refs, a)
 		return ctx.Err()
 	})
 	return refs, err
@@ -98,14 +102,14 @@ func (f *folder) refs(ctx context.Context) ([]advert, error) {
 
 // read adds one object to set.
 func (f *folder) read(id plumbing.Hash, kind plumbing.ObjectType, set *objectSet) ([]byte, error) {
-	size, err := f.repo.EncodedObjectSize(id)
+	size, err := f.repo.store.EncodedObjectSize(id)
 	if err != nil {
 		return nil, err
 	}
 	if !set.room(size) {
 		return nil, errTooLarge
 	}
-	o, err := f.repo.EncodedObject(kind, id)
+	o, err := f.repo.store.EncodedObject(kind, id)
 	if err != nil {
 		return nil, err
 	}
@@ -157,4 +161,12 @@ func (f *folder) blobs(ctx context.Context, _ plumbing.Hash, ids []plumbing.Hash
 		}
 	}
 	return nil
+}
+
+func (f *folder) tag(ctx context.Context, id plumbing.Hash, to *objectSet) error {
+	if err := f.open(); err != nil {
+		return err
+	}
+	_, err := f.read(id, plumbing.TagObject, to)
+	return err
 }

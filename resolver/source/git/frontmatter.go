@@ -9,11 +9,11 @@ import (
 	"github.com/skl-project/skl/spec/skill"
 )
 
-// readFrontmatter fills name and description from a SKILL.md. The name that
+// readFrontmatter fills name and description from a SKILL.md beside its SKILL.json, nil if there is none. The name that
 // found has already stays if the frontmatter has none. A skill that cannot be
 // read, or whose name cannot be a directory's on every system, gets Invalid.
-func readFrontmatter(src []byte, found *source.Found) {
-	doc, err := skill.Read(src)
+func readFrontmatter(src, sidecar []byte, found *source.Found) {
+	doc, err := skill.ReadWith(src, sidecar)
 	if err != nil {
 		found.Invalid = err
 		return

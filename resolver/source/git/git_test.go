@@ -18,8 +18,10 @@ import (
 
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/resolver/source/git/gittest"
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // entries is a bundle.Sink that keeps what it is given, as "MODE CONTENT" by path.
@@ -199,6 +201,7 @@ func (w way) open(t *testing.T, dir string) (*Source, string) {
 // Every way gives the same refs and the same bytes, which are those of the
 // commit's blobs: attributes, filters and line endings of a checkout take no part.
 func TestEveryRung(t *testing.T) {
+	long.Slow(t)
 	gittest.Need(t)
 	dir, commits := library(t)
 	ctx := context.Background()
@@ -468,5 +471,21 @@ func TestSSH(t *testing.T) {
 	same(t, got.m, truth(t, dir, commits[1], "skills/pdf"))
 	if _, err := s.Versions(context.Background(), gitRef("ssh://other.example/x.git")); err == nil {
 		t.Error("another host was reached")
+	}
+	// What ssh says is the cause, and there is a way out.
+	for says, want := range map[string]string{
+		"ssh: Could not resolve hostname git.example: Name or service not known": "cannot be reached: ssh: Could not resolve hostname git.example",
+		"ssh: connect to host git.example port 22: Connection refused":           "cannot be reached: ssh: connect to host git.example port 22: Connection refused",
+		"git@git.example: Permission denied (publickey).":                        "asks for credentials or does not exist",
+		"error: cannot run ssh: No such file or directory":                       "needs ssh, which is not installed",
+	} {
+		script := "#!/bin/sh\necho '" + says + "' >&2\nexit 255\n"
+		if err := os.WriteFile(ssh, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_, err := (&Source{CacheDir: t.TempDir(), Environ: env}).Versions(context.Background(), gitRef(url))
+		if e, ok := errors.AsType[*diag.Error](err); !ok || !strings.Contains(e.Error(), want) || len(e.Hints) == 0 {
+			t.Errorf("ssh says %q: %v, want %q and a hint", says, err, want)
+		}
 	}
 }

@@ -89,11 +89,12 @@ func (g *gogit) refs(ctx context.Context) ([]advert, error) {
 		refs = append(refs, head)
 	}
 	for name, id := range adv.References {
+		a := advert{name: name, id: id}
 		if peeled, ok := adv.Peeled[name]; ok {
-			id = peeled
+			a.tag, a.id = id, peeled
 		}
 		if wanted(name) {
-			refs = append(refs, advert{name: name, id: id})
+			refs = append(refs, a)
 		}
 	}
 	return refs, nil
@@ -152,4 +153,11 @@ func (g *gogit) objects(ctx context.Context, commit plumbing.Hash, to *objectSet
 // blobs fetches the commit again with all its files: this rung gets there only if another one failed half-way.
 func (g *gogit) blobs(ctx context.Context, commit plumbing.Hash, _ []plumbing.Hash, to *objectSet) error {
 	return g.objects(ctx, commit, to)
+}
+
+func (g *gogit) tag(ctx context.Context, id plumbing.Hash, to *objectSet) error {
+	if g.whole {
+		return &unreached{final: true} // the rung before it asked for the same tip
+	}
+	return g.objects(ctx, id, to)
 }

@@ -162,6 +162,7 @@ func v2Pack(pack []byte) []byte {
 
 // An answer that is cut off or changed anywhere is an error, never a shorter skill.
 func TestDamagedAnswers(t *testing.T) {
+	long.Slow(t)
 	gittest.Need(t)
 	dir, commits := library(t)
 	for _, c := range []struct {

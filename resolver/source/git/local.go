@@ -20,8 +20,8 @@ import (
 // A local is a repository on this machine, read in this process: no program runs, and of its configuration only what says how it
 // is kept is obeyed. go-git's own way to open one links its signatures, diffs and servers, a megabyte that nobody here uses.
 type local struct {
-	*filesystem.Storage
-	tree string // the directory that .git lies in, "" for a bare repository
+	store *filesystem.Storage
+	tree  string // the directory that .git lies in, "" for a bare repository
 }
 
 var (
@@ -65,7 +65,7 @@ func openLocal(dir string, upwards bool) (*local, error) {
 		return nil, err
 	}
 	l := &local{filesystem.NewStorage(dotgit.NewRepositoryFilesystem(osfs.New(own), common), objectcache.NewObjectLRUDefault()), tree}
-	if _, err := l.Reference(plumbing.HEAD); errors.Is(err, plumbing.ErrReferenceNotFound) {
+	if _, err := l.store.Reference(plumbing.HEAD); errors.Is(err, plumbing.ErrReferenceNotFound) {
 		return nil, errNoRepository
 	} else if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func readPointer(path string) (string, error) {
 
 // readable fails for a repository that says that it is kept in a way which is not known here.
 func (l *local) readable() error {
-	config, err := l.Config()
+	config, err := l.store.Config()
 	if err != nil {
 		return err
 	}
@@ -143,14 +143,14 @@ func (l *local) readable() error {
 
 // object returns the content of an object of that kind, up to limit bytes.
 func (l *local) object(kind plumbing.ObjectType, id plumbing.Hash, limit int64) ([]byte, error) {
-	size, err := l.EncodedObjectSize(id)
+	size, err := l.store.EncodedObjectSize(id)
 	if err != nil {
 		return nil, err
 	}
 	if size > limit {
 		return nil, errTooLarge
 	}
-	o, err := l.EncodedObject(kind, id)
+	o, err := l.store.EncodedObject(kind, id)
 	if err != nil {
 		return nil, err
 	}

@@ -225,7 +225,7 @@ func addTrees(root plumbing.Hash, set *objectSet, read func(plumbing.Hash) ([]by
 // parseCommit returns the tree and the committer time of a commit object.
 func parseCommit(data []byte) (tree plumbing.Hash, when time.Time, err error) {
 	head, _, _ := strings.Cut(string(data), "\n\n")
-	for line := range strings.SplitSeq(head, "\n") {
+	for _, line := range strings.Split(head, "\n") {
 		key, value, _ := strings.Cut(line, " ")
 		switch {
 		case key == "tree" && tree.IsZero():

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/skl-project/skl/resolver/source"
 )
 
 // maxHeld bounds the content of blobs and trees that a repo keeps between requests, in bytes.
@@ -214,7 +216,7 @@ func (r *repo) load(ctx context.Context, snap *snapshot, ids []plumbing.Hash) (m
 	}
 	var set *objectSet
 	err = r.climb(func(g rung) error {
-		set = newObjectSet(r.limit)
+		set = newObjectSet(source.Limit(ctx, r.limit))
 		return g.blobs(ctx, snap.commit, missing, set)
 	})
 	if err != nil {
@@ -277,7 +279,7 @@ func (s *snapshot) tree(dir string) (id plumbing.Hash, ok bool, err error) {
 	if dir == "" {
 		return id, true, nil
 	}
-	for elem := range strings.SplitSeq(dir, "/") {
+	for _, elem := range strings.Split(dir, "/") {
 		data, err := s.treeData(id)
 		if err != nil {
 			return plumbing.ZeroHash, false, err

@@ -15,6 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/storer"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // maxHistorySteps bounds how far ~N goes.
@@ -144,7 +145,7 @@ func (l *local) revision(ctx context.Context, rev string) (plumbing.Hash, error)
 			return id, plumbing.ErrReferenceNotFound
 		}
 	}
-	_, err = l.EncodedObjectSize(id)
+	_, err = l.store.EncodedObjectSize(id)
 	return id, err
 }
 
@@ -161,7 +162,7 @@ func (l *local) named(name string) (plumbing.Hash, error) {
 		if full.Validate() != nil || full != plumbing.HEAD && !strings.HasPrefix(string(full), "refs/") {
 			continue
 		}
-		r, err := storer.ResolveReference(l, full)
+		r, err := storer.ResolveReference(l.store, full)
 		if err == nil {
 			return r.Hash(), nil
 		}
@@ -181,17 +182,17 @@ func (l *local) abbreviated(digits string) (plumbing.Hash, error) {
 	if err != nil || len(digits) < 4 {
 		return plumbing.ZeroHash, plumbing.ErrReferenceNotFound
 	}
-	all, err := l.HashesWithPrefix(prefix)
+	all, err := l.store.HashesWithPrefix(prefix)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	slices.SortFunc(all, func(a, b plumbing.Hash) int { return strings.Compare(a.String(), b.String()) })
+	order.Sort(all, func(a, b plumbing.Hash) int { return strings.Compare(a.String(), b.String()) })
 	var found []plumbing.Hash
 	for _, id := range slices.Compact(all) {
 		if !strings.HasPrefix(id.String(), strings.ToLower(digits)) {
 			continue
 		}
-		if o, err := l.EncodedObject(plumbing.AnyObject, l.peel(id)); err == nil && o.Type() == plumbing.CommitObject {
+		if o, err := l.store.EncodedObject(plumbing.AnyObject, l.peel(id)); err == nil && o.Type() == plumbing.CommitObject {
 			found = append(found, id)
 		}
 	}
@@ -211,7 +212,7 @@ func (l *local) parent(id plumbing.Hash, n int) (plumbing.Hash, error) {
 		return id, err
 	}
 	head, _, _ := strings.Cut(string(data), "\n\n")
-	for line := range strings.SplitSeq(head, "\n") {
+	for _, line := range strings.Split(head, "\n") {
 		if to, ok := strings.CutPrefix(line, "parent "); ok && plumbing.IsHash(to) {
 			if n--; n == 0 {
 				return plumbing.NewHash(to), nil

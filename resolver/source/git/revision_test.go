@@ -11,10 +11,12 @@ import (
 
 	"github.com/skl-project/skl/resolver/source/git/gittest"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // Revisions are what git rev-parse takes them for, or are refused where this package knows no such form.
 func TestReadRevision(t *testing.T) {
+	long.Slow(t)
 	bare := gittest.Init(t, "project")
 	var ids []string
 	for i := range 4 {

@@ -20,6 +20,8 @@ type rung interface {
 	objects(ctx context.Context, commit plumbing.Hash, to *objectSet) error
 	// blobs adds blobs of commit.
 	blobs(ctx context.Context, commit plumbing.Hash, ids []plumbing.Hash, to *objectSet) error
+	// tag adds an annotated tag, and may add what it names.
+	tag(ctx context.Context, id plumbing.Hash, to *objectSet) error
 }
 
 // An advert is a ref as a server lists it.
@@ -27,6 +29,7 @@ type advert struct {
 	name   string        // "HEAD", "refs/heads/…", "refs/tags/…"
 	id     plumbing.Hash // what it points to; of a tag, what that is a tag of, peeled
 	symref string        // of HEAD, the branch it stands for, if known
+	tag    plumbing.Hash // of an annotated tag, the tag itself; else zero
 }
 
 // wanted reports whether a ref is one that is ever used, and legal.
@@ -48,7 +51,7 @@ func legalRef(name string) bool {
 	if strings.HasSuffix(name, ".") || strings.Contains(name, "..") || strings.Contains(name, "@{") || len(name) > 1024 {
 		return false
 	}
-	for e := range strings.SplitSeq(name, "/") {
+	for _, e := range strings.Split(name, "/") {
 		if e == "" || e[0] == '.' || strings.HasSuffix(e, ".lock") {
 			return false
 		}

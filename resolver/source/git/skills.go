@@ -12,7 +12,9 @@ import (
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/order"
 	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // maxAhead is the number of files that are fetched before they are asked for.
@@ -38,7 +40,7 @@ func (s *Source) Skills(ctx context.Context, r ref.Ref, at source.Release, names
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(found, func(a, b source.Found) int {
+	order.Stable(found, func(a, b source.Found) int {
 		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Lock.Path, b.Lock.Path))
 	})
 	return found, nil
@@ -52,6 +54,7 @@ type finder struct {
 	at   source.Release
 
 	skillFiles map[string]plumbing.Hash // SKILL.md by path
+	sidecars   map[string]plumbing.Hash // SKILL.json by directory
 	manifests  []file                   // plugin manifests, at most maxManifests
 	plugins    []plugin
 }
@@ -67,7 +70,7 @@ func (f *finder) look() error {
 		return diag.New(diag.Misuse, source.CodePath, "%s has no directory %q at commit %.12s",
 			show(f.ref.URL), diag.Printable(dir), f.snap.commit).Hint("list its skills with: skl install -l %s", ref.Ref{Kind: ref.Git, URL: f.ref.URL})
 	}
-	f.skillFiles = make(map[string]plumbing.Hash)
+	f.skillFiles, f.sidecars = make(map[string]plumbing.Hash), make(map[string]plumbing.Hash)
 	alone := false
 	base := 0
 	if dir != "" {
@@ -79,6 +82,8 @@ func (f *finder) look() error {
 		case path.Base(e.path) == "SKILL.md":
 			f.skillFiles[e.path] = e.id
 			alone = alone || dir != "" && e.path == dir+"/SKILL.md"
+		case path.Base(e.path) == skill.SidecarName:
+			f.sidecars[dirOf(e.path)] = e.id
 		case path.Base(e.path) == "plugin.json" && len(f.manifests) < maxManifests:
 			if _, ok := pluginRoot(e.path); ok {
 				f.manifests = append(f.manifests, e)
@@ -158,13 +163,20 @@ func (f *finder) dirs() []source.Dir {
 		paths = append(paths, p)
 	}
 	slices.Sort(paths)
+	named := f.named()
+	dirs, _ := source.Discover(paths, named)
+	return dirs
+}
+
+// named are the directories that plugin manifests list.
+func (f *finder) named() map[string]bool {
 	named := make(map[string]bool)
 	for _, p := range f.plugins {
 		for _, dir := range p.skills {
 			named[dir] = true
 		}
 	}
-	return source.Discover(paths, named)
+	return named
 }
 
 // open reads the SKILL.md of dirs together with manifests, which may change ranks.
@@ -172,6 +184,9 @@ func (f *finder) open(ctx context.Context, dirs []source.Dir, manifests []file) 
 	ids := idsOf(manifests)
 	for _, d := range dirs {
 		ids = append(ids, f.skillFiles[skillFile(d.Path)])
+		if id, ok := f.sidecars[d.Path]; ok {
+			ids = append(ids, id)
+		}
 	}
 	blobs, err := f.repo.load(ctx, f.snap, ids)
 	if err != nil {
@@ -189,7 +204,11 @@ func (f *finder) open(ctx context.Context, dirs []source.Dir, manifests []file) 
 		if !ok || !slices.ContainsFunc(dirs, func(o source.Dir) bool { return o.Path == d.Path }) {
 			continue
 		}
-		found := f.describe(d.Path, src)
+		var sidecar []byte
+		if id, ok := f.sidecars[d.Path]; ok {
+			sidecar = blobs[id]
+		}
+		found := f.describe(d.Path, src, sidecar)
 		found.Rank = d.Rank
 		out = append(out, found)
 	}
@@ -198,15 +217,18 @@ func (f *finder) open(ctx context.Context, dirs []source.Dir, manifests []file) 
 
 func skillFile(dir string) string { return path.Join(dir, "SKILL.md") }
 
-// describe makes a Found of a directory and its SKILL.md.
-func (f *finder) describe(dir string, src []byte) source.Found {
+// dirOf is the directory of a path, "" for the top.
+func dirOf(p string) string { return strings.TrimPrefix(path.Dir(p), ".") }
+
+// describe makes a Found of a directory, its SKILL.md, and its SKILL.json, nil if there is none.
+func (f *finder) describe(dir string, src, sidecar []byte) source.Found {
 	found := source.Found{Lock: lock.Skill{
 		Name: path.Base(dir), Source: "git", URL: f.ref.URL, Path: dir, Commit: ref.Commit(f.snap.commit.String()),
 	}}
 	if dir == "" {
 		found.Lock.Name = strings.TrimSuffix(path.Base(f.ref.URL), ".git")
 	}
-	readFrontmatter(src, &found)
+	readFrontmatter(src, sidecar, &found)
 	found.Lock.Version = f.version(found.Lock.Name)
 	for _, p := range f.plugins {
 		if p.holds(dir) {

@@ -143,18 +143,25 @@ func (g *sysgit) explain(ctx context.Context, err error, stderr string) error {
 	case says("not found", "does not exist", "does not appear to be a git repository"):
 		return notFoundError(g.url)
 	case says("Could not resolve host", "Connection refused", "unable to access", "timed out", "Connection reset"):
-		return unreachableError(g.url, errors.New(lastLine(stderr)))
+		return unreachableError(g.url, errors.New(lastLine(stderr))).
+			Hint("check the spelling, and whether this machine is connected; add --offline to use what is cached")
+	case says("unable to fork", "cannot run ssh", "ssh: not found", "ssh: No such file"):
+		return diag.New(diag.Failed, "git_failed", "reading %s needs ssh, which is not installed", show(g.url)).Hint("install it, or use the https address of the repository")
 	case says("unknown option", "unknown switch"):
 		return &unsupported{"the installed git is too old"}
 	}
 	return diag.New(diag.Failed, "git_failed", "git cannot read %s: %s", show(g.url), lastLine(stderr+"\n"+err.Error()))
 }
 
-// lastLine is the last line that says what went wrong.
+// lastLine is the last line that says what went wrong. What ssh says is the cause of what git says behind it.
 func lastLine(stderr string) string {
 	last := ""
 	for line := range strings.Lines(stderr) {
 		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "ssh: ") {
+			last = line
+			break
+		}
 		if strings.HasPrefix(line, "fatal:") || strings.HasPrefix(line, "error:") || last == "" {
 			last = line
 		}
@@ -201,7 +208,7 @@ func (g *sysgit) refs(ctx context.Context) ([]advert, error) {
 	}
 	var refs []advert
 	symref := ""
-	for line := range strings.SplitSeq(string(out), "\n") {
+	for _, line := range strings.Split(string(out), "\n") {
 		id, name, _ := strings.Cut(line, "\t")
 		if to, ok := strings.CutPrefix(id, "ref: "); ok && name == "HEAD" {
 			symref = to
@@ -214,7 +221,7 @@ func (g *sysgit) refs(ctx context.Context) ([]advert, error) {
 		switch {
 		case !plumbing.IsHash(id):
 		case last && len(refs) > 0 && refs[len(refs)-1].name == peeled:
-			refs[len(refs)-1].id = plumbing.NewHash(id)
+			refs[len(refs)-1].tag, refs[len(refs)-1].id = refs[len(refs)-1].id, plumbing.NewHash(id)
 		case wanted(name):
 			refs = append(refs, advert{name: name, id: plumbing.NewHash(id)})
 		}
@@ -308,6 +315,19 @@ func (g *sysgit) blobs(ctx context.Context, commit plumbing.Hash, ids []plumbing
 		}
 	}
 	return nil
+}
+
+func (g *sysgit) tag(ctx context.Context, id plumbing.Hash, to *objectSet) error {
+	if err := g.fetch(ctx, id); err != nil {
+		return err
+	}
+	cat, err := g.cat(ctx)
+	if err != nil {
+		return err
+	}
+	defer cat.close()
+	_, err = cat.read(id, plumbing.TagObject, to)
+	return err
 }
 
 var errMissing = errors.New("object is missing")

@@ -85,10 +85,15 @@ func parseAdvert(line string) (advert, bool) {
 		case key == "symref-target":
 			a.symref = value
 		case key == "peeled" && plumbing.IsHash(value):
-			a.id = plumbing.NewHash(value)
+			a.tag, a.id = a.id, plumbing.NewHash(value)
 		}
 	}
 	return a, true
+}
+
+// tag fetches a tag as a commit is fetched: with the commit that it names, and no files.
+func (w *wire) tag(ctx context.Context, id plumbing.Hash, to *objectSet) error {
+	return w.objects(ctx, id, to)
 }
 
 func (w *wire) objects(ctx context.Context, commit plumbing.Hash, to *objectSet) error {
@@ -124,7 +129,7 @@ func (w *wire) blobs(ctx context.Context, _ plumbing.Hash, ids []plumbing.Hash, 
 
 // can reports whether the server's fetch has a capability.
 func (w *wire) can(capability string) bool {
-	for c := range strings.FieldsSeq(w.fetch) {
+	for _, c := range strings.Fields(w.fetch) {
 		if c == capability {
 			return true
 		}

@@ -15,7 +15,7 @@ func (w *wire) readRefsV0(p *pktReader, line string, kind pktKind) error {
 	line, capabilities, _ := strings.Cut(line, "\x00")
 	w.fetch = capabilities
 	symref := ""
-	for c := range strings.FieldsSeq(capabilities) {
+	for _, c := range strings.Fields(capabilities) {
 		key, value, _ := strings.Cut(c, "=")
 		switch {
 		case key == "object-format" && value != "sha1":
@@ -34,7 +34,7 @@ func (w *wire) readRefsV0(p *pktReader, line string, kind pktKind) error {
 		case !plumbing.IsHash(id):
 			return fmt.Errorf("%w: %q is not a ref", errPkt, diag.Printable(line))
 		case peeled && last >= 0 && refs[last].name == strings.TrimSuffix(name, "^{}"):
-			refs[last].id = plumbing.NewHash(id)
+			refs[last].tag, refs[last].id = refs[last].id, plumbing.NewHash(id)
 		case wanted(name):
 			refs = append(refs, advert{name: name, id: plumbing.NewHash(id)})
 		}

@@ -69,7 +69,8 @@ func (s *Source) Skills(ctx context.Context, r ref.Ref, _ source.Release, _ []st
 		return nil, explain(r.Path, err)
 	}
 	var found []source.Found
-	for _, d := range source.Discover(skillPaths(texts), nil) {
+	dirs, _ := source.Discover(skillPaths(texts), nil)
+	for _, d := range dirs {
 		f := describe(texts[path.Join(d.Path, skill.FileName)])
 		f.Rank = d.Rank
 		f.Lock.Source, f.Lock.URL, f.Lock.Path, f.Lock.Artifact = "local", r.Path, d.Path, artifact
@@ -149,11 +150,11 @@ type text struct {
 	err error // why it could not be read
 }
 
-// readText reads the SKILL.md at p.
-func readText(p string, src []byte) text {
-	doc, err := skill.Read(src)
+// readText reads the SKILL.md at p beside its SKILL.json, nil if there is none.
+func readText(p string, src, sidecar []byte) text {
+	doc, err := skill.ReadWith(src, sidecar)
 	if e, ok := errors.AsType[*diag.Error](err); ok {
-		e.Where.File = p
+		e.Where.File = path.Join(path.Dir(p), e.Where.File)
 	}
 	return text{doc, err}
 }

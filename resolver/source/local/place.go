@@ -29,6 +29,8 @@ const (
 type place interface {
 	// skillFiles reads the SKILL.md files by path.
 	skillFiles(ctx context.Context) (map[string]text, error)
+	// look shows all that looks like a skill.
+	look(ctx context.Context, seen *source.Lookout) error
 	// artifact is the digest of an archive's bytes, "" for a folder.
 	artifact() (ref.Digest, error)
 	// stream sends what is below the directory dir to sink.
@@ -45,6 +47,9 @@ func (s *Source) open(refPath string, class diag.Class) (place, error) {
 		e := diag.New(class, source.CodePath, "there is nothing at %s", diag.Printable(refPath))
 		if !filepath.IsAbs(filepath.FromSlash(refPath)) {
 			e.Hint("relative paths start at %s", diag.Printable(s.Dir))
+		}
+		if folder, version, ok := strings.Cut(filepath.Base(at), "@"); ok {
+			e.Hint("a folder has no versions; a commit or tag of a repository: git+file://%s@%s", diag.Printable(filepath.ToSlash(filepath.Join(filepath.Dir(at), folder))), diag.Printable(version))
 		}
 		return nil, e
 	case err != nil:
@@ -122,7 +127,8 @@ func (f *folder) skillFiles(ctx context.Context) (map[string]text, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range source.Discover(paths, nil) {
+	dirs, _ := source.Discover(paths, nil)
+	for _, d := range dirs {
 		if p := path.Join(d.Path, skill.FileName); isFile(fsys, p) {
 			texts[p] = readFile(fsys, p)
 		}
@@ -146,7 +152,7 @@ func readFile(fsys fs.FS, p string) text {
 	if err != nil {
 		return text{err: err}
 	}
-	return readText(p, src)
+	return readText(p, src, skill.SidecarIn(fsys, path.Dir(p)))
 }
 
 func (f *folder) stream(dir string, sink bundle.Sink) error {
@@ -181,9 +187,15 @@ func (a *archive) artifact() (ref.Digest, error) {
 }
 
 func (a *archive) skillFiles(ctx context.Context) (map[string]text, error) {
-	texts := make(collector)
-	if _, err := bundle.Unpack(a.file, a.size, a.format, source.Canceling(ctx, texts)); err != nil {
+	kept := make(collector)
+	if _, err := bundle.Unpack(a.file, a.size, a.format, source.Canceling(ctx, kept)); err != nil {
 		return nil, err
+	}
+	texts := make(map[string]text)
+	for p, src := range kept {
+		if path.Base(p) == skill.FileName {
+			texts[p] = readText(p, src, kept[path.Join(path.Dir(p), skill.SidecarName)])
+		}
 	}
 	return texts, nil
 }
@@ -193,18 +205,23 @@ func (a *archive) stream(dir string, sink bundle.Sink) error {
 	return err
 }
 
-// A collector is a Sink that keeps SKILL.md files and drops the rest.
-type collector map[string]text
+// A collector is a Sink that keeps SKILL.md and SKILL.json files and drops the rest.
+type collector map[string][]byte
 
 func (c collector) File(p string, _ bool, _ int64, r io.Reader) error {
-	if path.Base(p) != skill.FileName {
+	limit := int64(maxText)
+	switch path.Base(p) {
+	case skill.FileName:
+	case skill.SidecarName:
+		limit = skill.MaxFrontmatter + 1
+	default:
 		return nil
 	}
-	src, err := io.ReadAll(io.LimitReader(r, maxText))
+	src, err := io.ReadAll(io.LimitReader(r, limit))
 	if err != nil {
 		return err
 	}
-	c[p] = readText(p, src)
+	c[p] = src
 	return nil
 }
 

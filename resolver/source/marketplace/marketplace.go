@@ -85,6 +85,7 @@ func Load(ctx context.Context, files Files, dir string) (Marketplace, error) {
 		Hint("it is looked for at %s", strings.Join(Paths(), ", "))
 }
 
+//go:noinline
 func invalid(format string, args ...any) *diag.Error {
 	return diag.New(diag.Failed, "marketplace_invalid", format, args...)
 }
@@ -180,6 +181,8 @@ func object(src []byte) (map[string]json.RawMessage, error) {
 }
 
 // str is a JSON string, "" for anything else.
+//
+//go:noinline
 func str(src json.RawMessage) string {
 	var s string
 	if json.Unmarshal(src, &s) != nil {
@@ -224,7 +227,7 @@ func paths(src json.RawMessage) ([]string, error) {
 // root of the repository.
 func inside(root, s string) (string, error) {
 	var out []string
-	for e := range strings.SplitSeq(s, "/") {
+	for _, e := range strings.Split(s, "/") {
 		if e == "" || e == "." {
 			continue
 		}

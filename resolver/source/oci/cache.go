@@ -13,6 +13,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/oci"
@@ -64,27 +65,8 @@ func (s *Source) cachedBytes(d digest.Digest) ([]byte, bool) {
 	return b, true
 }
 
-// A blobFile is a blob in a file, checked when it was opened.
-type blobFile struct {
-	*os.File
-	size   int64
-	remove bool // it is a temporary file
-}
-
-// Size implements [oci.Content].
-func (f *blobFile) Size() int64 { return f.size }
-
-// Close implements [io.Closer].
-func (f *blobFile) Close() error {
-	err := f.File.Close()
-	if f.remove {
-		os.Remove(f.Name())
-	}
-	return err
-}
-
 // cached opens a blob in the cache. A damaged one is as good as none.
-func (s *Source) cached(d v1.Descriptor) (*blobFile, bool) {
+func (s *Source) cached(d v1.Descriptor) (*client.File, bool) {
 	f, err := os.Open(s.path("blobs", d.Digest))
 	if err != nil {
 		return nil, false
@@ -93,7 +75,7 @@ func (s *Source) cached(d v1.Descriptor) (*blobFile, bool) {
 		f.Close()
 		return nil, false
 	}
-	return &blobFile{File: f, size: d.Size}, true
+	return &client.File{File: f, Length: d.Size}, true
 }
 
 var errOther = errors.New("the content is another")
@@ -208,7 +190,7 @@ func (r *repository) temporary(ctx context.Context, d v1.Descriptor) (oci.Conten
 	if err != nil {
 		return nil, unwritable(err)
 	}
-	b := &blobFile{File: f, size: d.Size, remove: true}
+	b := &client.File{File: f, Length: d.Size, Remove: true}
 	if err := r.fill(ctx, f, d); err != nil {
 		b.Close()
 		return nil, err

@@ -351,7 +351,7 @@ func (r *repository) found(ctx context.Context, m *manifest, a *oci.Artifact, ve
 	if err != nil {
 		return source.Found{}, err
 	}
-	text, sum, err := a.SkillFile(open, maxText, bundle.Limits{})
+	text, sidecar, sum, err := a.SkillFile(open, maxText, bundle.Limits{})
 	if err == nil {
 		err = a.Facts.Check(sum.Tree)
 	}
@@ -359,7 +359,7 @@ func (r *repository) found(ctx context.Context, m *manifest, a *oci.Artifact, ve
 		return source.Found{}, r.explain(err)
 	}
 	f := source.Found{Lock: lock.Skill{Source: "oci", URL: r.url, Version: version, Manifest: ref.Digest(m.digest), Artifact: ref.Digest(artifact(a))}}
-	doc, err := skill.Read(text)
+	doc, err := skill.ReadWith(text, sidecar)
 	if err != nil {
 		f.Lock.Name, f.Invalid = path.Base(r.url), err
 		return f, nil

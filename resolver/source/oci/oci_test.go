@@ -23,6 +23,7 @@ import (
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/resolver/source/oci/ocitest"
+	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -200,6 +201,9 @@ type tags map[string]string
 func (t tags) At(r resolver.Tagged) string                      { return t[r.Name+r.Version] }
 func (t tags) Seen(r resolver.Tagged, pin string)               { t[r.Name+r.Version] = pin }
 func (t tags) Moved(r resolver.Tagged, before, now string) bool { return false }
+func (t tags) Here(r resolver.Tagged) string                    { return t[r.Name+r.Version] }
+func (t tags) Use(resolver.Tagged, string)                      {}
+func (t tags) Elsewhere(resolver.Tagged, string, string)        {}
 
 // A manifest's entry and the lock's ref fit together, so that nothing is resolved anew.
 func TestRelockKeeps(t *testing.T) {
@@ -562,6 +566,13 @@ func TestReferrers(t *testing.T) {
 		}
 		if slices.Sort(texts); err != nil || !slices.Equal(texts, []string{`{"a":1}`, `{"b":2}`}) {
 			t.Errorf("tag schema %v: %q, %v", old, texts, err)
+		}
+		simple := r.Blob("acme/pdf", attest.SimpleSigning, []byte(`{"critical":{}}`))
+		simple.Annotations = map[string]string{"dev.cosignproject.cosign/signature": "c2ln"}
+		r.Manifest("acme/pdf", v1.MediaTypeImageManifest, v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
+			Config: r.Blob("acme/pdf", v1.MediaTypeEmptyJSON, []byte("{}")), Layers: []v1.Descriptor{simple}}, strings.Replace(string(d.Digest), ":", "-", 1)+".sig")
+		if got, err = s.Referrers(context.Background(), l); err != nil || len(got) != 3 || !strings.HasPrefix(string(got[2].Bundle), `{"cosign":"`) || !strings.Contains(string(got[2].Bundle), `"signature":"c2ln"`) {
+			t.Errorf("with the older form: %q %v", got, err)
 		}
 		if !old {
 			attach(d, oci.SigstoreBundle, `"`+strings.Repeat("x", MaxBundle)+`"`)

@@ -10,6 +10,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/oci"
@@ -22,10 +23,10 @@ const (
 	maxReferrers    = 4096    // entries of any kind that are looked at
 )
 
-// An Attestation is a sigstore bundle that somebody attached to a manifest. Nothing about it has been
+// An Attestation is a signature that somebody attached to a manifest, as a bundle for attest.Verifier. Nothing about it has been
 // checked but its digest.
 type Attestation struct {
-	Bundle        []byte // JSON
+	Bundle        []byte // JSON: a sigstore bundle, or one of attest.SimpleEvidence
 	PredicateType string // as the referrer's annotation claims; "" if it does not
 	Manifest      string // digest of the referrer's manifest
 }
@@ -33,8 +34,8 @@ type Attestation struct {
 // predicateType is the annotation in which cosign repeats the predicate type of a bundle.
 const predicateType = "dev.sigstore.bundle.predicateType"
 
-// Referrers returns the sigstore bundles that are attached to l's manifest, in the registry's order, at
-// most MaxAttestations. A registry without the referrers interface is asked by the tag schema. One bundle that cannot be
+// Referrers returns the sigstore bundles that are attached to l's manifest, in the registry's order, and what older versions of
+// cosign signed, at most MaxAttestations. A registry without the referrers interface is asked by the tag schema. One bundle that cannot be
 // read is an error: leaving it out could hide a signature.
 func (s *Source) Referrers(ctx context.Context, l lock.Skill) ([]Attestation, error) {
 	repo, err := s.at(l.URL)
@@ -53,7 +54,7 @@ func (s *Source) Referrers(ctx context.Context, l lock.Skill) ([]Attestation, er
 			if seen++; seen > maxReferrers {
 				return tooMany
 			}
-			if isBundle(d.ArtifactType) {
+			if isBundle(d.ArtifactType) || d.ArtifactType == simpleArtifact {
 				attached = append(attached, d)
 			}
 		}
@@ -73,8 +74,34 @@ func (s *Source) Referrers(ctx context.Context, l lock.Skill) ([]Attestation, er
 		}
 		out = append(out, a...)
 	}
+	older, err := repo.older(ctx, subject.Digest)
+	if err != nil {
+		return nil, err
+	}
+	if out = append(out, older...); len(out) > MaxAttestations {
+		return nil, diag.New(diag.Failed, source.CodeTooLarge, "%s: more is attached to %s than is read, %d signatures", repo.url, subject.Digest, MaxAttestations)
+	}
 	return out, nil
 }
+
+// older reads what cosign signed before version 3: a manifest under a tag that is made of the digest of what it is about.
+func (r *repository) older(ctx context.Context, subject digest.Digest) ([]Attestation, error) {
+	m, err := r.manifest(ctx, strings.Replace(string(subject), ":", "-", 1)+".sig")
+	if errors.Is(err, diag.Code("oci_not_found")) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	layers, _, annotations, err := oci.Referrer(m.bytes)
+	if err != nil {
+		return nil, r.explain(err)
+	}
+	return r.signatures(ctx, m.digest, layers, annotations)
+}
+
+// simpleArtifact is the type of a referrer that holds what cosign otherwise puts under a tag.
+const simpleArtifact = "application/vnd.dev.cosign.artifact.sig.v1+json"
 
 func isBundle(mediaType string) bool {
 	return strings.HasPrefix(mediaType, "application/vnd.dev.sigstore.bundle")
@@ -96,9 +123,14 @@ func (r *repository) attestation(ctx context.Context, d v1.Descriptor, subject d
 	if about != subject {
 		return nil, nil // the tag schema is a list that anybody with write access makes
 	}
+	return r.signatures(ctx, m.digest, layers, annotations)
+}
+
+// signatures reads the layers of a manifest that hold one.
+func (r *repository) signatures(ctx context.Context, manifest digest.Digest, layers []v1.Descriptor, annotations map[string]string) ([]Attestation, error) {
 	var out []Attestation
 	for _, layer := range layers {
-		if !isBundle(layer.MediaType) {
+		if !isBundle(layer.MediaType) && layer.MediaType != attest.SimpleSigning {
 			continue
 		}
 		if layer.Size > MaxBundle || len(out) == MaxAttestations {
@@ -116,7 +148,14 @@ func (r *repository) attestation(ctx context.Context, d v1.Descriptor, subject d
 		if err != nil {
 			return nil, r.explain(err)
 		}
-		out = append(out, Attestation{Bundle: text, PredicateType: annotations[predicateType], Manifest: string(d.Digest)})
+		a := Attestation{Bundle: text, PredicateType: annotations[predicateType], Manifest: string(manifest)}
+		if layer.MediaType == attest.SimpleSigning {
+			a.PredicateType = attest.SignaturePredicate
+			if a.Bundle, err = attest.SimpleEvidence(text, layer.Annotations); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, a)
 	}
 	return out, nil
 }

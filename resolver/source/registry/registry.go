@@ -3,9 +3,9 @@
 //
 //   - A release is found by the registry's REST interface and fetched by the OCI protocol: one
 //     record, one manifest, one layer. The record is asked for once in a run.
-//   - A release that was yanked is not offered. Who has it locked still gets it, with a warning.
+//   - A release that was yanked is not offered. A lock that has it still gets it, with a warning.
 //     One that is blocked is refused, with the registry's reason.
-//   - What the record says of the skill (manifest, layer, tree) is locked; what is fetched must be that.
+//   - The record's pins (manifest, layer, tree) are locked, and the fetched bytes must match them.
 //   - A registry with a transparency log must prove that a release is in it; the proof goes
 //     into the lock. See [client.Log].
 //
@@ -57,9 +57,9 @@ var _ source.Source = (*Source)(nil)
 
 // A place is one registry.
 type place struct {
-	*client.Client
-	oci *client.OCI
-	log *client.Log // nil: not followed
+	client *client.Client
+	oci    *client.OCI
+	log    *client.Log // nil: not followed
 
 	mu      sync.Mutex         // guards what follows
 	records map[string]*record // by "ns/name@version"
@@ -87,7 +87,7 @@ func (s *Source) place(base string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &place{Client: c, oci: client.NewOCI(s.HTTP), records: map[string]*record{}, has: map[string]bool{}}
+	p := &place{client: c, oci: client.NewOCI(s.HTTP), records: map[string]*record{}, has: map[string]bool{}}
 	if s.Cache != "" {
 		c.Cache = filepath.Join(s.Cache, "registry")
 		p.oci.Cache = filepath.Join(s.Cache, "oci", "blobs")
@@ -134,7 +134,7 @@ func (s *Source) HasNamespace(ctx context.Context, base, namespace string) (bool
 	if known {
 		return has, nil
 	}
-	if has, err = p.HasNamespace(ctx, namespace); err != nil {
+	if has, err = p.client.HasNamespace(ctx, namespace); err != nil {
 		return false, err
 	}
 	p.mu.Lock()
@@ -154,7 +154,7 @@ func (s *Source) Versions(ctx context.Context, r ref.Ref) ([]source.Release, err
 	if err != nil {
 		return nil, err
 	}
-	all, err := p.Versions(ctx, r.Owner, r.Repo)
+	all, err := p.client.Versions(ctx, r.Owner, r.Repo)
 	if err != nil {
 		return nil, p.near(ctx, r, err)
 	}
@@ -167,14 +167,53 @@ func (s *Source) Versions(ctx context.Context, r ref.Ref) ([]source.Release, err
 		releases = append(releases, source.Release{Kind: source.Tag, Name: parsed.Original(), Version: parsed.Original()})
 	}
 	if len(releases) == 0 && r.Version == "" {
-		return nil, diag.New(diag.Failed, source.CodeNoRelease, "%s/%s has no release that is offered: %s", r.Owner, r.Repo, withdrawn(all)).
-			Hint("skl info %s/%s@VERSION shows why", r.Owner, r.Repo)
+		return nil, noRelease(r, "", all)
+	}
+	if left := unoffered(r.Version, releases, all); withdrawn(left) != "" {
+		return nil, noRelease(r, " and matches "+r.Version, left)
 	}
 	exact := strings.TrimPrefix(strings.TrimPrefix(r.Version, "="), "v")
 	if _, err := semver.StrictNewVersion(exact); err != nil || slices.ContainsFunc(releases, func(v source.Release) bool { return v.Version == exact }) {
 		return releases, nil
 	}
 	return releases, p.withheld(ctx, r, exact)
+}
+
+// noRelease is the error of a skill of which none of the releases that are meant is offered. To block them all refuses them, as it does one.
+func noRelease(r ref.Ref, matches string, meant []wire.VersionSummary) error {
+	class, why := diag.Refused, ""
+	for _, v := range meant {
+		if v.State != wire.Blocked {
+			class = diag.Failed
+		}
+		if why == "" {
+			why = because(v.Reason)
+		}
+	}
+	if class == diag.Failed {
+		why = ""
+	}
+	return diag.New(class, source.CodeNoRelease, "%s/%s has no release that is offered%s: %s%s", r.Owner, r.Repo, matches, withdrawn(meant), why).
+		Hint("skl info %s/%s@VERSION shows why", r.Owner, r.Repo)
+}
+
+// unoffered are the releases that a range means, if none of those that are offered is in it.
+func unoffered(version string, offered []source.Release, all []wire.VersionSummary) []wire.VersionSummary {
+	if _, err := semver.StrictNewVersion(strings.TrimPrefix(strings.TrimPrefix(version, "="), "v")); err == nil {
+		return nil // one version
+	}
+	c, err := semver.NewConstraint(version)
+	if err != nil {
+		return nil
+	}
+	in := func(version string) bool {
+		v, err := semver.StrictNewVersion(version)
+		return err == nil && c.Check(v)
+	}
+	if slices.ContainsFunc(offered, func(r source.Release) bool { return in(r.Version) }) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(v wire.VersionSummary) bool { return !in(v.Version) })
 }
 
 // withdrawn counts releases by their state: "2 yanked, 1 blocked".
@@ -208,7 +247,7 @@ func check(r ref.Ref) error {
 
 // withheld is the error of a version that exists but is not offered; nil if it does not exist.
 func (p *place) withheld(ctx context.Context, r ref.Ref, version string) error {
-	v, err := p.Version(ctx, r.Owner, r.Repo, version)
+	v, err := p.client.Version(ctx, r.Owner, r.Repo, version)
 	if diag.ClassOf(err) == diag.Refused {
 		return err
 	}
@@ -235,6 +274,9 @@ func because(reason string) string {
 	return ": " + diag.Printable(reason)
 }
 
+// CodeUnproven is the code, of class Unmet, of a locked release that nothing on this machine proves to be one of its registry.
+const CodeUnproven = "log_unproven"
+
 // Codes that registries answer with.
 const (
 	codeUnknownSkill = "unknown_skill"
@@ -248,10 +290,10 @@ func (p *place) near(ctx context.Context, r ref.Ref, err error) error {
 	if !ok || e.Code != codeUnknownSkill && e.Code != "not_found" && e.Code != codeUnauthorized {
 		return err
 	}
-	if has, nerr := p.HasNamespace(ctx, r.Owner); !has || nerr != nil {
+	if has, nerr := p.client.HasNamespace(ctx, r.Owner); !has || nerr != nil {
 		return err
 	}
-	skills, serr := p.Skills(ctx, r.Owner)
+	skills, serr := p.client.Skills(ctx, r.Owner)
 	if serr != nil {
 		return err
 	}
@@ -263,7 +305,7 @@ func (p *place) near(ctx context.Context, r ref.Ref, err error) error {
 		names = append(names, s.Name)
 	}
 	if e.Code == codeUnauthorized {
-		e = diag.New(diag.Misuse, codeUnknownSkill, "%s: there is no skill %s/%s", p.Host(), r.Owner, r.Repo)
+		e = diag.New(diag.Misuse, codeUnknownSkill, "%s: there is no skill %s/%s", p.client.Host(), r.Owner, r.Repo)
 	}
 	for _, name := range spell.Nearest(r.Repo, names, 5) {
 		e.Candidates = append(e.Candidates, r.Owner+"/"+name)
@@ -295,7 +337,7 @@ func (s *Source) Skills(ctx context.Context, r ref.Ref, at source.Release, _ []s
 		s.warn(fmt.Sprintf("%s/%s@%s: %s%s", r.Owner, r.Repo, rec.Version.Version, rec.State, because(rec.Reason)))
 	}
 	return []source.Found{{Description: rec.Description, Rank: source.RankRoot, Lock: lock.Skill{
-		Name: rec.Name, Source: "registry", URL: p.URL(), Version: rec.Version.Version,
+		Name: rec.Name, Source: "registry", URL: p.client.URL(), Version: rec.Version.Version,
 		Manifest: ref.Digest(rec.Manifest), Artifact: ref.Digest(rec.Artifact), Tree: bundle.Digest(rec.Tree), Files: len(rec.Files), Bytes: rec.Bytes,
 		Log: rec.proof,
 	}}}, nil
@@ -312,7 +354,7 @@ func (p *place) record(ctx context.Context, namespace, name, version string) *re
 	}
 	p.mu.Unlock()
 	rec.once.Do(func() {
-		rec.Version, rec.err = p.Version(ctx, namespace, name, version)
+		rec.Version, rec.err = p.client.Version(ctx, namespace, name, version)
 		if rec.err == nil {
 			rec.err = sound(rec.Version)
 		}
@@ -410,7 +452,7 @@ func (s *Source) target(l lock.Skill) (*place, client.Target, error) {
 	if err != nil {
 		return nil, client.Target{}, err
 	}
-	return p, client.Target{Host: p.Host(), Repo: r.Owner + "/" + r.Repo}, nil
+	return p, client.Target{Host: p.client.Host(), Repo: r.Owner + "/" + r.Repo}, nil
 }
 
 // nameOf is the name on the registry, which the lock has in the ref that was asked for.
@@ -426,7 +468,8 @@ func nameOf(l lock.Skill) (ref.Ref, error) {
 // VerifyLog verifies the proof that the lock has for a release. If the key of the log is configured or was seen
 // before, nothing is asked: the proof has to be there, and to be of that log. Otherwise with ask the registry is asked
 // for its log, whose key is then kept; without, or if it does not answer, a proof is held against itself alone, and Warn
-// is told. Its errors are those of [client.Log].
+// is told; where there is no proof either, and the registry is not known to have no log, the error has the code [CodeUnproven]. Other errors
+// are those of [client.Log].
 func (s *Source) VerifyLog(ctx context.Context, l lock.Skill, ask bool) error {
 	p, target, err := s.target(l)
 	if err != nil || p.log == nil {
@@ -439,8 +482,12 @@ func (s *Source) VerifyLog(ctx context.Context, l lock.Skill, ask bool) error {
 		}
 		if (!ask || err != nil && diag.ClassOf(err) != diag.Refused) && ctx.Err() == nil {
 			err = nil
+			if l.Log == nil && !p.log.None() {
+				return diag.New(diag.Unmet, CodeUnproven, "nothing here proves that %s@%s is a release of %s: skl.lock has no proof of its log, and the key of that log is not known on this machine", l.Name, l.Version, p.client.Host()).
+					Hint("skl ci, once with a network, asks it")
+			}
 			if l.Log != nil {
-				s.warn("the key of the log of " + p.Host() + " is not known here, so the proof in skl.lock is held against itself alone")
+				s.warn("the key of the log of " + p.client.Host() + " is not known here, so the proof in skl.lock is held against itself alone")
 			}
 		}
 	}
@@ -448,6 +495,15 @@ func (s *Source) VerifyLog(ctx context.Context, l lock.Skill, ask bool) error {
 		return err
 	}
 	return p.log.Locked(ctx, target.Repo, l)
+}
+
+// Withdrawn is what the registry at base says of releases that it took back: see [client.Log.Withdrawn].
+func (s *Source) Withdrawn(ctx context.Context, base string, ask bool) (client.States, error) {
+	p, err := s.place(base)
+	if err != nil || p.log == nil {
+		return client.States{}, err
+	}
+	return p.log.Withdrawn(ctx, ask)
 }
 
 // Attestations returns the sigstore bundles that the registry has for a locked release, as JSON. It asks
@@ -465,7 +521,7 @@ func (s *Source) Attestations(ctx context.Context, l lock.Skill) ([][]byte, erro
 	}
 	if ref.Digest(rec.Manifest) != l.Manifest {
 		return nil, diag.New(diag.Refused, oci.CodeDigest, "%s: the registry now has another manifest as version %s than was locked", l.Name, l.Version).
-			Hint("ask who runs %s: versions never change", p.URL())
+			Hint("if somebody edited skl.lock: git diff skl.lock").Hint("else ask who runs %s: versions never change", p.client.URL())
 	}
 	bundles := make([][]byte, 0, len(rec.Signatures))
 	for _, sig := range rec.Signatures {

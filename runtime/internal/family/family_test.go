@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // TestMain plays a program that starts another, which writes a file later, and waits.
@@ -36,6 +38,7 @@ func TestMain(m *testing.M) {
 
 // What a program started ends when its family is killed.
 func TestKill(t *testing.T) {
+	long.Slow(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 )
 
 // kinds are the words after "skl-" in the names of directories.
-var kinds = []string{"claude", "copilot", "sandbox", "script"}
+var kinds = []string{"claude", "copilot", "sandbox", "script", "undone"}
 
 var swept sync.Once
 

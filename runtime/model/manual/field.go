@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // A field is a simple property of an object schema.
@@ -67,7 +68,7 @@ func simpleFields(schema json.RawMessage) []field {
 			return nil
 		}
 	}
-	slices.SortStableFunc(fields, func(a, b field) int {
+	order.Stable(fields, func(a, b field) int {
 		switch {
 		case a.required == b.required:
 			return 0

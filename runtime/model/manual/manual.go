@@ -7,7 +7,7 @@
 //     An object whose fields are all simple (texts, numbers, yes or no, one of
 //     several words, lists of these) is asked for field by field; any other is
 //     typed as JSON, and ends with a dot too.
-//   - What does not fit is asked for again; nothing that does not fit is returned.
+//   - An answer that does not fit is asked for again, and never returned.
 //   - :q at any question interrupts: the error has code [CodeInterrupted].
 //     :tools lists the tools of the request and ":call NAME {…}" calls one, with
 //     the same permissions as a model has; they work where a text begins.

@@ -2,14 +2,14 @@
 // The run stays in skl and decides what comes next; the agent is given the
 // steps that wait for an answer, and answers them.
 //
-//   - A [Driver] is the model of one run. What a run asks becomes a pending
+//   - A [Driver] is the model of one run. A question of the run becomes a pending
 //     [Step]; nothing else can be answered. Answering a step that is not pending
 //     yet, or that was answered, is an error and changes nothing, so no step can
 //     be skipped or repeated.
 //   - An answer that does not fit the schema of its step is an error that says
 //     why; the step stays pending.
 //   - The agent uses tools of the run through [Driver.Call], with the run's
-//     permissions. What it does with tools of its own, skl cannot see.
+//     permissions. skl cannot see what it does with tools of its own.
 //   - [Register] adds the tools skill_run and skill_resume to a server. Runs live
 //     in the process of the server: at most MaxRuns at once, and for IdleTimeout
 //     after the agent was last heard of.
@@ -48,8 +48,8 @@ const (
 const (
 	// settle is how long Next waits for steps that begin together, as those of
 	// PARALLEL do. It only saves calls: later steps are in the next answer.
-	settle      = 2 * time.Millisecond
-	settleLimit = 50 * time.Millisecond
+	settle      = 10 * time.Millisecond
+	settleLimit = 200 * time.Millisecond
 )
 
 // Kinds of steps.
@@ -91,6 +91,7 @@ type Driver struct {
 	mu      sync.Mutex    // guards the fields below and the pending steps
 	pending []*pending    // in the order they began
 	last    int           // number of the newest step
+	note    string        // see Note
 	changed chan struct{} // closed at the next change
 	ended   bool
 
@@ -122,6 +123,22 @@ func (d *Driver) Run() string { return d.run }
 
 // Person reports whether the agent's client puts questions to the person itself, so that the agent cannot answer them.
 func (d *Driver) Person() bool { return d.person }
+
+// Note has the first answer of the run say something of the skill. It is called before the first step.
+func (d *Driver) Note(text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.note = text
+}
+
+// noted is what Note was given, the first time.
+func (d *Driver) noted() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	note := d.note
+	d.note = ""
+	return note
+}
 
 // Name is "mcp".
 func (d *Driver) Name() string { return "mcp" }
@@ -446,7 +463,7 @@ func (p *pending) check(answer json.RawMessage) (json.RawMessage, error) {
 			return json.Marshal(option)
 		}
 	}
-	return nil, wrong("it is none of the options %q", p.Options)
+	return nil, wrong("it is not one of the options %q", p.Options)
 }
 
 // text reads an answer in text.

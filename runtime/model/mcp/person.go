@@ -69,6 +69,9 @@ func (r *Runs) answer(ctx context.Context, q *sdk.CallToolRequest, d *driven, p 
 			return nil, err
 		}
 	}
+	if d != nil {
+		p.Note = d.noted()
+	}
 	return success(p), nil
 }
 

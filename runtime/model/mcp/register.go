@@ -102,6 +102,7 @@ type Progress struct {
 	ResultText string `json:"result_text,omitempty"`
 	Next       int    `json:"next,omitempty"`
 	Error      *Said  `json:"error,omitempty"` // why the run failed
+	Note       string `json:"note,omitempty"`  // in the first answer of a run: what of the skill has no effect
 }
 
 // A ToolAnswer is the result of a tool of a step.
@@ -141,7 +142,7 @@ const (
 			"schema":{"type":"object"},"note":{"type":"string"},"next":{"type":"integer"},
 			"tools":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"description":{"type":"string"},"schema":{"type":"object"}},"required":["name"]}}},
 			"required":["id","run","kind","prompt"]}},
-		"withheld":{"type":"integer"},"result":{},"result_text":{"type":"string"},"next":{"type":"integer"},
+		"withheld":{"type":"integer"},"note":{"type":"string"},"result":{},"result_text":{"type":"string"},"next":{"type":"integer"},
 		"tool":{"type":"object","properties":{"text":{"type":"string"},"is_error":{"type":"boolean"},"truncated":{"type":"boolean"}}},
 		"error":{"type":"object","properties":{"code":{"type":"string"},"message":{"type":"string"},"hint":{"type":"string"}}},
 		"code":{"type":"string"},"message":{"type":"string"},"hint":{"type":"string"}}}`

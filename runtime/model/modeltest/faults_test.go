@@ -26,6 +26,7 @@ import (
 // The time that a service names is waited for, in all its forms, and not what
 // the client would wait by itself.
 func TestRetryAfter(t *testing.T) {
+	long.Slow(t)
 	for _, p := range providers {
 		for name, test := range map[string]struct {
 			header, value string

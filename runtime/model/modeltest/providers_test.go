@@ -194,6 +194,7 @@ func TestTooManyTurns(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
+	long.Slow(t)
 	good := modeltest.Turn{Text: "a fine answer"}
 	for _, test := range []struct {
 		name  string

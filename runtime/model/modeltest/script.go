@@ -18,7 +18,7 @@
 //	{"repeat":true,"text":"whatever else is asked"}
 //
 // A line has the fields of [Turn]. Empty lines and lines that begin with # are
-// skipped, an unknown field is an error. What no turn matches is answered with
+// skipped, an unknown field is an error. A request that no turn matches is answered with
 // status 400 and a message that shows the request.
 package modeltest
 

@@ -10,7 +10,7 @@
 // optionally purpose; and what is answered by exactly one of text, value
 // (when there is a schema) and error (a code of package model). "model" names
 // who answered at first. Empty lines and lines that begin with # are skipped;
-// an unknown field is an error, so that a misspelled one is no silent wildcard.
+// an unknown field is an error, so that a misspelt one does not match everything in silence.
 //
 //   - For a request the lines with its path count; without any, the lines with
 //     its node; without any, the lines with its [Digest]. Of these, the lines

@@ -2,7 +2,7 @@
 // invoke_workflow for the run, invoke_agent for a subagent, chat for a model call,
 // execute_tool for a tool, and one span per node between them.
 //
-//   - What a model is asked and says, what tools are given and give, the texts of nodes, which are prompts, the values of
+//   - Prompts and answers of models, arguments and results of tools, the texts of nodes, which are prompts, the values of
 //     conditions and choices, the arguments of the run and messages of errors are left out unless Content is set, since they may
 //     hold what a collector should not keep. Names, kinds, places in the tree, statuses, codes, durations and counts of tokens are sent.
 //   - A collector that is slow or away costs a run nothing: at most QueueSize spans wait for it, further ones are lost.
@@ -13,20 +13,10 @@
 package otlp
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"net/url"
 	"strings"
-	"sync"
 	"time"
-
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	"go.opentelemetry.io/otel/sdk/resource"
-	sdk "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
@@ -43,7 +33,7 @@ const (
 
 // Codes of errors.
 const (
-	CodeEndpoint = "trace_endpoint" // Config.Endpoint is no URL
+	CodeEndpoint = "trace_endpoint" // Config.Endpoint, or a variable of the environment, cannot be used
 	CodeLost     = "trace_lost"     // the collector did not take everything
 )
 
@@ -53,7 +43,9 @@ type Config struct {
 	Version  string // of skl
 	Run      string // id of the run
 	Model    string // who fills the leaves, as --model names it: "anthropic:ID"; "" if it is not known
-	Content  bool   // also prompts, answers, inputs and results; see [CapturesContent]
+
+	Getenv  func(string) string // the environment; nil is an empty one
+	Content bool                // also prompts, answers, inputs and results; see [CapturesContent]
 }
 
 // ContentVariable is the variable by which the GenAI conventions ask for content.
@@ -71,14 +63,14 @@ func CapturesContent(value string) bool {
 
 // A Sink makes spans of events. It is used by one goroutine at a time.
 type Sink struct {
-	provider *sdk.TracerProvider
-	tracer   trace.Tracer
-	sent     *counting
-	ended    int // spans that were given to the provider
-	cfg      Config
-	root     trace.Span // of the run; nil before its first event
-	ran      bool       // whether root has ended
-	open     map[key]trace.Span
+	cfg     Config
+	batch   *batch
+	trace   id
+	sampled bool
+	ended   int   // spans that were to be sent
+	root    *live // of the run; nil before its first event
+	ran     bool  // whether root has ended
+	open    map[key]*live
 }
 
 // kind says what a span is about.
@@ -98,46 +90,22 @@ type key struct {
 }
 
 // New prepares the exporter; it connects only when there is something to send. Its error has code [CodeEndpoint].
-func New(ctx context.Context, cfg Config) (*Sink, error) {
-	opts := []otlptracehttp.Option{otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
-		Enabled: true, InitialInterval: 200 * time.Millisecond, MaxInterval: time.Second, MaxElapsedTime: FlushTimeout})}
-	if cfg.Endpoint != "" {
-		u, err := url.Parse(cfg.Endpoint)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, diag.New(diag.Misuse, CodeEndpoint, "%q is not the address of a collector", cfg.Endpoint).Hint("http://127.0.0.1:4318")
-		}
-		opts = append(opts, otlptracehttp.WithEndpointURL(u.JoinPath("v1", "traces").String()))
-	}
-	exporter, err := otlptracehttp.New(ctx, opts...)
+func New(cfg Config) (*Sink, error) {
+	sent, err := newExporter(cfg)
 	if err != nil {
-		return nil, diag.New(diag.Misuse, CodeEndpoint, "preparing the trace exporter: %w", err)
+		return nil, err
 	}
-	// The environment may say more, or another name of the service; what it says wrong is left out.
-	about, _ := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "skl"), attribute.String("service.version", cfg.Version)), resource.WithFromEnv())
-	sent := &counting{SpanExporter: exporter}
-	provider := sdk.NewTracerProvider(sdk.WithBatcher(sent, sdk.WithMaxQueueSize(QueueSize), sdk.WithBatchTimeout(time.Second)), sdk.WithResource(about))
-	return &Sink{provider: provider, tracer: provider.Tracer("skl", trace.WithInstrumentationVersion(cfg.Version)), sent: sent, cfg: cfg, open: map[key]trace.Span{}}, nil
-}
-
-// A counting exporter keeps errors to itself: the provider would print them in the middle of whatever the terminal shows.
-type counting struct {
-	sdk.SpanExporter
-
-	mu    sync.Mutex // guards what is below
-	spans int        // that the collector took
-	err   error      // why it did not take others
-}
-
-func (c *counting) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
-	err := c.SpanExporter.ExportSpans(ctx, spans)
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	env := variables{cfg.Getenv}
+	about, err := env.sender(cfg.Version)
 	if err != nil {
-		c.err = err
-		return nil
+		return nil, err
 	}
-	c.spans += len(spans)
-	return nil
+	s := &Sink{cfg: cfg, trace: newID(16), open: map[key]*live{}}
+	if s.sampled, err = env.sampled(s.trace); err != nil {
+		return nil, err
+	}
+	s.batch = newBatch(sent, about)
+	return s, nil
 }
 
 // Event implements trace.Sink.
@@ -166,21 +134,20 @@ func (s *Sink) Event(e run.Event) {
 		s.end(key{tool, e.Path, e.Call}, e, at)
 	case run.Decided:
 		if o, ok := s.open[key{node, e.Path, 0}]; ok {
-			attrs := []attribute.KeyValue{text("skl.how", e.How)}
+			attrs := []keyValue{text("skl.how", e.How)}
 			if s.cfg.Content {
 				attrs = append(attrs, text("skl.value", string(e.Value)))
 			}
-			o.AddEvent("decided", trace.WithTimestamp(at), trace.WithAttributes(attrs...))
+			o.Events = append(o.Events, event{Time: nano(at), Name: "decided", keyValues: keyValues{Attributes: attrs}})
 		}
 	}
 }
 
-// text is an attribute that a collector takes: one text that is no UTF-8 would lose a whole batch.
-func text(name, value string) attribute.KeyValue {
-	if len(value) > MaxText {
-		value = value[:MaxText]
-	}
-	return attribute.String(name, strings.ToValidUTF8(value, "\ufffd"))
+func text(name, value string) keyValue { return keyValue{name, textValue(clean(value))} }
+
+func number(name string, n int) keyValue {
+	v := int64(n)
+	return keyValue{name, value{Number: &v}}
 }
 
 func spanName(operation, of string) string {
@@ -193,11 +160,11 @@ func (s *Sink) begin(e run.Event, at time.Time) {
 	if s.root != nil && !s.ran {
 		return
 	}
-	attrs := []attribute.KeyValue{text("gen_ai.operation.name", "invoke_workflow"), text("gen_ai.workflow.name", e.Text), text("skl.run.id", s.cfg.Run)}
+	attrs := []keyValue{text("gen_ai.operation.name", "invoke_workflow"), text("gen_ai.workflow.name", e.Text), text("skl.run.id", s.cfg.Run)}
 	if s.cfg.Content {
 		attrs = append(attrs, text("skl.run.arguments", string(e.Value)))
 	}
-	_, s.root = s.tracer.Start(context.Background(), spanName("invoke_workflow", e.Text), trace.WithTimestamp(at), trace.WithAttributes(attrs...))
+	s.root = s.begun(nil, spanName("invoke_workflow", e.Text), at, attrs)
 	s.ran = false
 }
 
@@ -209,7 +176,7 @@ func (s *Sink) finish(e run.Event, at time.Time) {
 	for k := range s.open {
 		s.end(k, run.Event{Status: e.Status}, at)
 	}
-	s.root.SetAttributes(text("skl.run.status", string(e.Status)))
+	s.root.set(text("skl.run.status", string(e.Status)))
 	if e.Status == run.Failed || e.Status == run.Halted {
 		s.fail(s.root, e)
 	}
@@ -236,17 +203,27 @@ func (s *Sink) start(k key, e run.Event, at time.Time) {
 	}
 	name, attrs := s.describe(k.kind, e)
 	if e.Replayed {
-		attrs = append(attrs, attribute.Bool("skl.replayed", true))
+		attrs = append(attrs, flag("skl.replayed"))
 	}
-	options := []trace.SpanStartOption{trace.WithTimestamp(at), trace.WithAttributes(attrs...)}
+	o := s.begun(s.parent(k), name, at, attrs)
 	if k.kind == chat {
-		options = append(options, trace.WithSpanKind(trace.SpanKindClient))
+		o.Kind = kindClient
 	}
-	_, s.open[k] = s.tracer.Start(trace.ContextWithSpan(context.Background(), s.parent(k)), name, options...)
+	s.open[k] = o
+}
+
+// begun is a new span below parent, nil for the root.
+func (s *Sink) begun(parent *live, name string, at time.Time, attrs []keyValue) *live {
+	o := &live{span{TraceID: s.trace, SpanID: newID(8), Flags: fromLocal | 1, Name: name, Kind: kindInternal, Start: nano(at)}}
+	if parent != nil {
+		o.ParentID = parent.SpanID
+	}
+	o.set(attrs...)
+	return o
 }
 
 // parent is the nearest open span above k.
-func (s *Sink) parent(k key) trace.Span {
+func (s *Sink) parent(k key) *live {
 	path := k.path
 	if k.kind == tool {
 		if o, ok := s.open[key{chat, path, 0}]; ok {
@@ -268,8 +245,8 @@ func (s *Sink) parent(k key) trace.Span {
 }
 
 // describe is the name of a span and what is known at its start.
-func (s *Sink) describe(k kind, e run.Event) (string, []attribute.KeyValue) {
-	attrs := []attribute.KeyValue{text("skl.node.path", e.Path), text("skl.node.id", e.Node)}
+func (s *Sink) describe(k kind, e run.Event) (string, []keyValue) {
+	attrs := []keyValue{text("skl.node.path", e.Path), text("skl.node.id", e.Node)}
 	switch k {
 	case chat:
 		attrs = append(attrs, text("gen_ai.operation.name", "chat"), text("skl.purpose", e.Name))
@@ -281,7 +258,7 @@ func (s *Sink) describe(k kind, e run.Event) (string, []attribute.KeyValue) {
 			attrs = append(attrs, text("gen_ai.provider.name", name))
 		}
 		if s.cfg.Content {
-			attrs = append(attrs, text("gen_ai.input.messages", message("user", e.Text)))
+			attrs = append(attrs, text("gen_ai.input.messages", messageText("user", e.Text)))
 		}
 		return spanName("chat", id), attrs
 	case tool:
@@ -323,8 +300,8 @@ func (s *Sink) providerName() string {
 	return name // openai is its own; others have none that is well known
 }
 
-// message is one message as the conventions write it.
-func message(role, content string) string {
+// messageText is one message as the conventions write it.
+func messageText(role, content string) string {
 	if len(content) > MaxText/2 {
 		content = strings.ToValidUTF8(content[:MaxText/2], "")
 	}
@@ -342,30 +319,30 @@ func (s *Sink) end(k key, e run.Event, at time.Time) {
 	}
 	delete(s.open, k)
 	if e.Status != "" {
-		o.SetAttributes(text("skl.status", string(e.Status)))
+		o.set(text("skl.status", string(e.Status)))
 	}
 	if e.Usage != nil {
-		o.SetAttributes(attribute.Int("gen_ai.usage.input_tokens", e.Usage.InputTokens), attribute.Int("gen_ai.usage.output_tokens", e.Usage.OutputTokens))
+		o.set(number("gen_ai.usage.input_tokens", e.Usage.InputTokens), number("gen_ai.usage.output_tokens", e.Usage.OutputTokens))
 		if e.Usage.CachedTokens > 0 {
-			o.SetAttributes(attribute.Int("gen_ai.usage.cache_read.input_tokens", e.Usage.CachedTokens))
+			o.set(number("gen_ai.usage.cache_read.input_tokens", e.Usage.CachedTokens))
 		}
 	}
 	if k.kind == chat && e.Model != "" {
-		o.SetAttributes(text("gen_ai.response.model", e.Model))
+		o.set(text("gen_ai.response.model", e.Model))
 		if !strings.Contains(s.cfg.Model, ":") {
-			o.SetName(spanName("chat", e.Model)) // nobody asked for a certain one
+			o.Name = spanName("chat", e.Model) // nobody asked for a certain one
 		}
 	}
 	if k.kind == tool && e.Name != "" {
-		o.SetAttributes(text("gen_ai.tool.name", e.Name)) // the call has the name on the wire, the reply that of the handler
-		o.SetName(spanName("execute_tool", e.Name))
+		o.set(text("gen_ai.tool.name", e.Name)) // the call has the name on the wire, the reply that of the handler
+		o.Name = spanName("execute_tool", e.Name)
 	}
 	if s.cfg.Content && e.Text+string(e.Value) != "" {
 		switch k.kind {
 		case chat:
-			o.SetAttributes(text("gen_ai.output.messages", message("assistant", e.Text+string(e.Value))))
+			o.set(text("gen_ai.output.messages", messageText("assistant", e.Text+string(e.Value))))
 		case tool:
-			o.SetAttributes(text("gen_ai.tool.call.result", e.Text))
+			o.set(text("gen_ai.tool.call.result", e.Text))
 		}
 	}
 	switch e.Status {
@@ -376,7 +353,7 @@ func (s *Sink) end(k key, e run.Event, at time.Time) {
 }
 
 // fail marks a span. Its message is content: it may quote anything.
-func (s *Sink) fail(span trace.Span, e run.Event) {
+func (s *Sink) fail(span *live, e run.Event) {
 	kind, why := e.Code, string(e.Status)
 	if kind == "" {
 		kind = string(e.Status)
@@ -384,31 +361,29 @@ func (s *Sink) fail(span trace.Span, e run.Event) {
 	if s.cfg.Content && e.Text != "" {
 		why = e.Text
 	}
-	span.SetAttributes(text("error.type", kind))
-	span.SetStatus(codes.Error, strings.ToValidUTF8(why[:min(len(why), MaxText)], ""))
+	span.set(text("error.type", kind))
+	span.Status.Code, span.Status.Message = statusError, strings.ToValidUTF8(why[:min(len(why), MaxText)], "")
 }
 
-func (s *Sink) close(span trace.Span, at time.Time) {
-	if span.SpanContext().IsSampled() {
+func (s *Sink) close(o *live, at time.Time) {
+	o.End = nano(at)
+	if s.sampled {
 		s.ended++
+		s.batch.add(o.span)
 	}
-	span.End(trace.WithTimestamp(at))
 }
 
 // Close ends what is still open and sends everything, for at most FlushTimeout. Its error, with code [CodeLost], says how many spans were lost.
 func (s *Sink) Close() error {
 	s.finish(run.Event{}, time.Now())
-	ctx, cancel := context.WithTimeout(context.Background(), FlushTimeout)
-	defer cancel()
-	err := s.provider.Shutdown(ctx)
-	s.sent.mu.Lock()
-	defer s.sent.mu.Unlock()
-	lost := s.ended - s.sent.spans
+	err := s.batch.close(FlushTimeout)
+	taken, why := s.batch.sent.taken()
+	lost := s.ended - taken
 	if lost <= 0 {
 		return nil
 	}
-	if s.sent.err != nil && (err == nil || errors.Is(err, context.DeadlineExceeded)) {
-		err = s.sent.err
+	if why != nil {
+		err = why
 	}
 	if err == nil {
 		err = errors.New("more came than it could take")

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A service is a collector on loopback: it takes what OTLP/HTTP sends and keeps the spans.
@@ -150,7 +152,7 @@ func (c *service) span(t *testing.T, name string) (*spans.Span, map[string]strin
 // send gives events to a sink, ten milliseconds apart.
 func send(t *testing.T, cfg Config, events []run.Event) error {
 	t.Helper()
-	s, err := New(t.Context(), cfg)
+	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +376,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=docs")
 	t.Setenv("OTEL_SERVICE_NAME", "nightly")
-	if err := send(t, Config{}, reviewing); err != nil {
+	if err := send(t, Config{Getenv: os.Getenv}, reviewing); err != nil {
 		t.Fatal(err)
 	}
 	if c.headers.Get("X-Team") != "docs" {
@@ -385,7 +387,7 @@ func TestEnvironment(t *testing.T) {
 
 func TestEndpointIsNoAddress(t *testing.T) {
 	for _, endpoint := range []string{"localhost:4318", "ftp://127.0.0.1", "http://", "http://[", "x"} {
-		s, err := New(t.Context(), Config{Endpoint: endpoint})
+		s, err := New(Config{Endpoint: endpoint})
 		if s != nil || diag.ClassOf(err) != diag.Misuse {
 			t.Errorf("%q: %v, %v", endpoint, s, err)
 		}
@@ -394,6 +396,7 @@ func TestEndpointIsNoAddress(t *testing.T) {
 
 // A collector that is away, hangs, refuses or is slow costs a run no time; Close waits for a while, and says what was lost.
 func TestBadCollectors(t *testing.T) {
+	long.Slow(t)
 	stop := make(chan struct{})
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -429,7 +432,7 @@ func TestBadCollectors(t *testing.T) {
 	}{{"away", away, true}, {"hanging", hanging.URL, true}, {"refusing", refusing.URL, true}, {"busy", busy.URL, false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s, err := New(t.Context(), Config{Endpoint: tt.url})
+			s, err := New(Config{Endpoint: tt.url})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -468,7 +471,7 @@ func TestQueueIsBounded(t *testing.T) {
 		<-start
 		return true
 	}
-	s, err := New(t.Context(), Config{Endpoint: c.URL})
+	s, err := New(Config{Endpoint: c.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -494,7 +497,7 @@ func TestQueueIsBounded(t *testing.T) {
 func BenchmarkNode(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }))
 	defer server.Close()
-	s, err := New(b.Context(), Config{Endpoint: server.URL})
+	s, err := New(Config{Endpoint: server.URL})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // Package attesttest is a sigstore for tests: a certificate authority, a
 // timestamp authority, transparency logs of both generations and a certificate
-// log, all in memory. What it signs verifies against its own trusted root and
+// log, all in memory. Its signatures verify against its own trusted root and
 // nowhere else.
 //
 // [New] gives that one; its certificates carry all claims of a CI job.

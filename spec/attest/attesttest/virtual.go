@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/pem"
 	"testing"
 	"time"
 
@@ -76,4 +77,24 @@ func (v *VirtualSigstore) TrustedRoot() []byte {
 	r := must(root.NewTrustedRoot(root.TrustedRootMediaType01, v.CA.FulcioCertificateAuthorities(), nil,
 		v.CA.TimestampingAuthorities(), logs))(v.t)
 	return must(r.MarshalJSON())(v.t)
+}
+
+// Cosign signs payload for identity as cosign did before version 3: the annotations of the layer that holds it. Its
+// log entry is of time at.
+func (v *VirtualSigstore) Cosign(payload []byte, issuer, identity string, at time.Time) map[string]string {
+	v.t.Helper()
+	entity := must(v.CA.SignAtTime(identity, issuer, payload, at))(v.t)
+	content := must(entity.SignatureContent())(v.t)
+	material := must(entity.VerificationContent())(v.t)
+	message := must(entity.TlogEntries())(v.t)[0].TransparencyLogEntry()
+	rekor := must(json.Marshal(map[string]any{
+		"SignedEntryTimestamp": v.promise(message.GetCanonicalizedBody(), message.GetIntegratedTime(), message.GetLogIndex()),
+		"Payload": map[string]any{"body": message.GetCanonicalizedBody(), "integratedTime": message.GetIntegratedTime(),
+			"logIndex": message.GetLogIndex(), "logID": must(v.CA.RekorLogID())(v.t)},
+	}))(v.t)
+	return map[string]string{
+		"dev.cosignproject.cosign/signature": base64.StdEncoding.EncodeToString(content.Signature()),
+		"dev.sigstore.cosign/certificate":    string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: material.Certificate().Raw})),
+		"dev.sigstore.cosign/bundle":         string(rekor),
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/skl-project/skl/spec/order"
 )
 
 // Every edit below leaves the Doc as it was when it returns an error, and leaves
@@ -248,7 +250,7 @@ func (d *Doc) deleteInline(in *Value, f *Field) error {
 		f = &f.Value.Fields[0]
 	}
 	exprs := in.exprs(nil)
-	slices.SortFunc(exprs, func(a, b span) int { return a.from - b.from })
+	order.Sort(exprs, func(a, b span) int { return a.from - b.from })
 	start := in.Offset + 1
 	if i := slices.Index(exprs, f.expr); i > 0 {
 		start = exprs[i-1].to
@@ -327,7 +329,7 @@ func (d *Doc) lines(f *Field, list []span) []span {
 // cut removes whole lines. Where that leaves two blank lines in a row, or blank
 // lines at the start or end of the file, one goes with them.
 func (d *Doc) cut(lines []span) error {
-	slices.SortFunc(lines, func(a, b span) int { return a.from - b.from })
+	order.Sort(lines, func(a, b span) int { return a.from - b.from })
 	var cuts []edit
 	for _, l := range lines {
 		if n := len(cuts); n > 0 && cuts[n-1].to == l.from {
@@ -380,6 +382,7 @@ func (d *Doc) eol() string {
 	return "\n"
 }
 
+//go:noinline
 func (d *Doc) splice(at span, text string) error { return d.replace([]edit{{at, text}}) }
 
 // An edit puts text in the place of bytes.

@@ -238,6 +238,7 @@ func plainInteger(s string) bool {
 // manyFields is where looking a key up by walking becomes slower than by a map.
 const manyFields = 32
 
+//go:noinline
 func (v *Value) field(key string) *Field {
 	if v == nil {
 		return nil

@@ -2,6 +2,7 @@ package tomledit
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,6 +26,10 @@ type Reader struct {
 func Open(src []byte, file, code string, max int) (*Reader, *diag.Error) {
 	if len(src) > max {
 		return nil, diag.New(diag.Failed, code, "the file has more than %d bytes", max).At(diag.Position{File: file})
+	}
+	if strings.HasPrefix(string(src), "\ufeff") {
+		return nil, diag.New(diag.Failed, code, "the file begins with a byte order mark, which TOML does not have").At(diag.Position{File: file, Line: 1, Column: 1}).
+			Hint("save it as UTF-8 without a BOM")
 	}
 	doc, err := Parse(src)
 	if err != nil {
@@ -70,6 +75,20 @@ func (r *Reader) Unknown(f Field, known ...string) {
 	}
 	r.Warnings = append(r.Warnings, diag.Finding{File: r.File, Line: line, Column: column,
 		Rule: "unknown_key", Severity: diag.SeverityWarning, Message: message})
+}
+
+// Lacks is Fail for the table v, from which something is missing. A key of it that is not known may be what is missing, misspelt, so
+// the error is then about that key, at its place.
+func (r *Reader) Lacks(v *Value, format string, args ...any) *diag.Error {
+	for _, f := range v.Fields {
+		line, column := r.Doc.Position(f.Value.Offset)
+		for _, w := range r.Warnings {
+			if w.Line == line && w.Column == column {
+				return r.Fail(f.Value, "%s: %s", strings.Replace(w.Message, " and has no effect", "", 1), fmt.Sprintf(format, args...))
+			}
+		}
+	}
+	return r.Fail(v, format, args...)
 }
 
 // Table calls each for the fields of f, which is a table.
@@ -139,7 +158,7 @@ func (r *Reader) Texts(f Field) []string {
 func (r *Reader) Root(f Field) string {
 	s := r.Text(f)
 	if err := rootpath.Check(s); err != nil {
-		r.Fail(f.Value, "%s %q is no place for skills: %w", f.Key, s, err)
+		r.Fail(f.Value, "%s %q cannot hold skills: %w", f.Key, s, err)
 	}
 	return s
 }
@@ -162,7 +181,7 @@ func (r *Reader) Search(f Field, before, after *[]string) {
 	}
 	for i, s := range list {
 		if err := rootpath.Check(s); err != nil {
-			r.Fail(f.Value.Items[i], "%q is no place for skills: %w", s, err)
+			r.Fail(f.Value.Items[i], "%q cannot hold skills: %w", s, err)
 		}
 	}
 	*into = append([]string{}, list...)

@@ -114,6 +114,8 @@ func position(src []byte, offset int) (line, column int) {
 }
 
 // Get returns the value of key in a table, nil if it has none or v is no table or nil.
+//
+//go:noinline
 func (v *Value) Get(key string) *Value {
 	if f := v.field(key); f != nil {
 		return f.Value

@@ -12,7 +12,7 @@ func (c *checker) agent() {
 	if a == nil {
 		return
 	}
-	c.report(AgentLegacy, a.Pos, "the Agent section is the old form: define an op with the marker > **Subagent.** and call it in bold")
+	c.report(AgentLegacy, a.Pos, "the Agent section is the old form: define an op with the marker > **Subagent.** and call it in bold, which skl lint --fix does")
 	if nodes := s.Tree.Nodes; len(nodes) == 0 || nodes[0].Kind != tree.Explore && nodes[0].Name != tree.Explore.String() {
 		at := a.Pos
 		if len(nodes) > 0 {
@@ -31,7 +31,7 @@ func (c *checker) agent() {
 
 func (c *checker) agentText(a *tree.Agent) {
 	arrows, numbered, table := 0, false, false
-	for line := range strings.SplitSeq(a.Text, "\n") {
+	for _, line := range strings.Split(a.Text, "\n") {
 		text := strings.TrimSpace(line)
 		if strings.Contains(blank(text, "`"), "→") || strings.Contains(text, "=>") {
 			arrows++

@@ -4,10 +4,10 @@
 //
 //   - It reads only what tree.Load has read, and the files of the skill: at most
 //     MaxFileBytes of each. It runs nothing and asks no model. It never panics.
-//   - A finding is reported once. What the parser found is among the findings, and
-//     what spec/skill reports under its own rules is not reported again (see below).
+//   - A finding is reported once. The parser's findings are among them;
+//     those that spec/skill reports under its own rules are not reported again (see below).
 //   - A Fix is a splice in the one file of its finding. Several findings can carry
-//     the same fix; skill.Apply makes it once. Whoever applies fixes checks again
+//     the same fix; skill.Apply makes it once. The caller applies fixes and checks again
 //     until nothing changes, since a fix can hide another below it.
 //   - A skill without "## Tree" has no findings, unless something else in it says
 //     that it is meant for a tree: a guard, a manifest, an Agent section in one of its forms, a marker.
@@ -84,10 +84,11 @@ type checker struct {
 	opBinds  map[*tree.Op]map[string]bool // see binds; nil before the first
 	ends     map[string][]string          // see Facts; nil in Check
 	offered  map[string]bool              // options of questions, folded
-	guess    string                       // why a name that nothing binds may have a value all the same, "" if it cannot
-	created  bool                         // a fix makes the key metadata: only one may
-	opNames  []string                     // for suggestions; nil before the first
-	budget   struct {                     // bounds what is not linear in the size of the skill
+	guesses  Guesses
+	guess    string   // why a name that nothing binds may have a value all the same, "" if it cannot
+	created  bool     // a fix makes the key metadata: only one may
+	opNames  []string // for suggestions; nil before the first
+	budget   struct { // bounds what is not linear in the size of the skill
 		fits, strict, asks, near int
 	}
 	nodes    map[tree.Pos]*tree.Node // for fixes; nil before the first
@@ -220,6 +221,8 @@ func (c *checker) collect() {
 }
 
 // each calls f for every node of b, with the list that holds it and its place there.
+//
+//go:noinline
 func (b *body) each(f func(n *tree.Node, list []*tree.Node, i int)) { eachNode(b.nodes, f) }
 
 func eachNode(list []*tree.Node, f func(n *tree.Node, list []*tree.Node, i int)) {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -32,9 +33,22 @@ func FindFacts(s *tree.Skill) Facts {
 	return Facts{c.undecided, c.ends}
 }
 
+// nodesOf yields the nodes of all bodies.
+func (c *checker) nodesOf() iter.Seq[*tree.Node] {
+	return func(yield func(*tree.Node) bool) {
+		on := true
+		for i := range c.bodies {
+			c.bodies[i].each(func(n *tree.Node, _ []*tree.Node, _ int) { on = on && yield(n) })
+		}
+	}
+}
+
 // undecided returns the names that no rule decides n by.
 func (c *checker) undecided(n *tree.Node) []cond.Unbound {
-	has := func(path string) bool { return c.bound[path] }
+	has := func(path string) bool {
+		_, only := c.guesses.Only(path)
+		return c.bound[path] && !only
+	}
 	var o cond.Operand
 	switch n.Kind {
 	case tree.If, tree.ElseIf:
@@ -63,6 +77,7 @@ func (c *checker) undecided(n *tree.Node) []cond.Unbound {
 // answers collects the options of all questions, and finds out whether names can have values that nothing here binds.
 func (c *checker) answers() {
 	c.offered = map[string]bool{}
+	c.guesses = FindGuesses(c.nodesOf(), func(n *tree.Node) *tree.Op { return c.skill.Op(n.Name) }, func(name string) bool { return c.bound[name] })
 	for i := range c.bodies {
 		c.bodies[i].each(func(n *tree.Node, _ []*tree.Node, _ int) {
 			for _, o := range n.Options {
@@ -109,15 +124,23 @@ func (c *checker) conditions(b *body, n *tree.Node) map[string]bool {
 			c.report(Unbound, n.Pos, "nothing binds "+name+", and no question offers it: a model decides the condition from its text").Severity = diag.SeverityWarning
 			continue
 		}
-		f := c.report(Unbound, n.Pos, "nothing binds "+name+", so no rule decides this "+what+": write >> "+name+" behind the step that gives it")
-		switch {
-		case c.guess != "":
-			f.Severity = diag.SeverityWarning
-			f.Message += " (" + c.guess + ")"
-		case !b.reached:
-			f.Severity = diag.SeverityWarning
-			f.Message += " (nothing calls this op)"
+		if word, only := c.guesses.Only(base); only {
+			name = diag.Clip(word, 60) + ", which " + name + " holds"
 		}
+		f := c.report(Unbound, n.Pos, "nothing binds "+name+", so no rule decides this "+what+": write >> "+diag.Clip(base, 60)+" behind the step that gives it")
+		c.soften(b, f)
 	}
 	return found
+}
+
+// soften makes a finding about an unbound name a warning where the name may have a value all the same.
+func (c *checker) soften(b *body, f *diag.Finding) {
+	switch {
+	case c.guess != "":
+		f.Severity = diag.SeverityWarning
+		f.Message += " (" + c.guess + ")"
+	case !b.reached:
+		f.Severity = diag.SeverityWarning
+		f.Message += " (nothing calls this op)"
+	}
 }

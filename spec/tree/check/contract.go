@@ -70,7 +70,7 @@ func (c *checker) schemaFields(op *tree.Op, at *tree.Contract, names []string, s
 	}
 	root := shape{c, sch, sch.root}.resolve()
 	for _, name := range names {
-		if _, ok := root.prop(name); !ok && isIdent(name) {
+		if _, ok := root.prop(name); !ok && IsName(name) {
 			c.report(SchemaFields, at.Pos, "the "+side+" contract of "+diag.Clip(op.Name, 60)+" has no property "+diag.Clip(name, 60)+", which its signature names")
 		}
 	}

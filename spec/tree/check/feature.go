@@ -85,7 +85,7 @@ func (c *checker) manifest() {
 		switch {
 		case name == "core":
 			c.report(CoreListed, at, "core is always there and is not listed").Fix = fix
-		case !contains(featureNames[:], name):
+		case !slices.Contains(featureNames[:], name):
 			message := "there is no feature " + diag.Clip(name, 60)
 			if near := spell.Nearest(name, featureNames[:], 1); len(near) > 0 {
 				message += "; did you mean " + near[0] + "?"

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
 )
 
@@ -20,10 +21,51 @@ const loopWord = "FOR_EACH << item in list, with BREAK below a condition"
 // Meant returns what is written here for a word of another language that looks like an op; "" for any other.
 func Meant(word string) string { return meant[word] }
 
+// Qualified returns the skill and the op of a step that is written as a call of another skill's op, `lib::GREET` or `lib:GREET`, plain or in
+// bold: no such form is in the language, which finds ops by their bare names. They are empty for any other step.
+func Qualified(n *tree.Node) (lib, op string) {
+	if n.Kind != tree.Prose {
+		return "", ""
+	}
+	text, bold := strings.CutPrefix(strings.Trim(n.Body, "`"), "**")
+	text = strings.TrimPrefix(text, "`")
+	lib, rest, ok := strings.Cut(text, ":")
+	if !ok || skill.CheckName(lib, "") != nil {
+		return "", ""
+	}
+	rest, double := strings.CutPrefix(rest, ":")
+	end := 0
+	for end < len(rest) && (rest[end] == '_' || '0' <= rest[end] && rest[end] <= '9' || 'A' <= rest[end] && rest[end] <= 'Z') {
+		end++
+	}
+	tail := strings.TrimLeft(rest[end:], "`*")
+	if end < 2 || rest[0] < 'A' || tail != "" && tail[0] != ' ' && tail[0] != '<' && tail[0] != '>' {
+		return "", ""
+	}
+	tail = strings.TrimSpace(tail)
+	if !bold && !double && tail != "" && !strings.HasPrefix(tail, "<<") && !strings.HasPrefix(tail, ">>") {
+		return "", "" // a sentence
+	}
+	return lib, rest[:end]
+}
+
+// NotQualified is what is wrong with a step that Qualified knows. has reports whether the op is found by its bare name.
+func NotQualified(lib, op string, has bool) string {
+	lib, op = diag.Clip(lib, 64), diag.Clip(op, 60)
+	text := "no step calls an op as " + lib + "::" + op + " or " + lib + ":" + op + ": write " + op
+	if !has {
+		text += ", and skl-requires: " + lib + " in metadata"
+	}
+	return text
+}
+
 // beginner reports words of other languages where a step begins with one, and a branch that is written as elsewhere.
 func (c *checker) beginner(n *tree.Node, parent *tree.Node) {
 	head, rest, _ := strings.Cut(n.Text, " ")
+	lib, op := Qualified(n)
 	switch {
+	case op != "":
+		c.report(UnknownOp, n.Pos, NotQualified(lib, op, c.skill.Op(op) != nil || c.provides != nil && c.provides(op)))
 	case n.Kind == tree.Else && strings.HasPrefix(rest, "IF ") || n.Kind == tree.Else && rest == "IF":
 		c.report(Chain, n.Pos, "ELSE IF is always taken: write ELSE_IF << condition").
 			Fix = c.replace(n, "write ELSE_IF", func(old string) (string, bool) {

@@ -44,7 +44,7 @@ func reads(n *tree.Node) []string {
 
 func appendRefs(out []string, v tree.Value) []string {
 	switch {
-	case v.Kind == tree.Ref, v.Kind == tree.Word && isIdent(v.Text):
+	case v.Kind == tree.Ref, v.Kind == tree.Word && IsName(v.Text):
 		out = append(out, v.Text)
 	case v.Kind == tree.List:
 		for _, item := range v.Items {
@@ -82,10 +82,10 @@ func (c *checker) boundNames() map[string]bool {
 		bound[name] = true
 	}
 	// What the text above the tree says of $ARGUMENTS in other words, a model reads: it names in backticks what it will bind.
-	for line := range strings.SplitSeq(s.Preamble, "\n") {
+	for _, line := range strings.Split(s.Preamble, "\n") {
 		if strings.Contains(line, "$ARGUMENTS") {
 			for code := range spans(line) {
-				if isIdent(code) {
+				if IsName(code) {
 					bound[code] = true
 				}
 			}
@@ -94,6 +94,7 @@ func (c *checker) boundNames() map[string]bool {
 	for _, name := range skill.Properties(s.Doc) {
 		bound[resource.ArgumentName(name)] = true
 	}
+	shown, passed := map[string]bool{}, []string(nil) // fields of SHOW_PLAN, and inputs of calls: what is both is bound
 	for i := range c.bodies {
 		b := &c.bodies[i]
 		if b.op != nil {
@@ -108,10 +109,23 @@ func (c *checker) boundNames() map[string]bool {
 			for _, t := range n.Outs {
 				bound[t.Name] = true
 			}
+			for _, field := range n.Fields {
+				shown[field.Text] = true
+			}
+			if n.Kind == tree.Call {
+				for _, a := range n.Args {
+					passed = append(passed, strings.TrimPrefix(a.Value.Text, "context."))
+				}
+			}
 			if n.Kind == tree.Bind || n.Kind == tree.ForEach {
 				bound[n.Var] = true
 			}
 		})
+	}
+	for _, name := range passed {
+		if shown[name] {
+			bound[name] = true
+		}
 	}
 	if s.Agent != nil {
 		bound["context"] = true
@@ -131,6 +145,9 @@ func (c *checker) names(b *body) {
 	b.each(func(n *tree.Node, _ []*tree.Node, _ int) {
 		seen := map[string]bool{}
 		decides := c.conditions(b, n)
+		if n.Kind == tree.Bind {
+			c.boundOnward(b, n, seen)
+		}
 		for _, name := range reads(n) {
 			base := root(name)
 			f := contextField(name)
@@ -140,7 +157,7 @@ func (c *checker) names(b *body) {
 					continue
 				}
 				base = f
-			case c.bound[base] || seen[base] || !isIdent(base):
+			case c.bound[base] || seen[base] || !IsName(base):
 				continue
 			case asText(n, name):
 				continue
@@ -160,6 +177,23 @@ func (c *checker) names(b *body) {
 			}
 		}
 	})
+}
+
+// boundOnward reports what a bind node takes and nothing binds.
+func (c *checker) boundOnward(b *body, n *tree.Node, seen map[string]bool) {
+	if name := c.unboundIn(n.Body); name != "" {
+		seen[root(name)], seen[plainName(name)] = true, true
+		shown := diag.Clip(name, 60)
+		message := "nothing binds " + shown + ": bind it first, or write \"" + shown + "\" if it is a text"
+		if word, dollar := strings.CutPrefix(name, "$"); dollar {
+			message = shown + " is no name, since only $ARGUMENTS has a dollar sign: write " + diag.Clip(word, 60) + ", or \"" + shown + "\" if it is a text"
+		}
+		c.soften(b, c.report(Unbound, n.Pos, message))
+		return
+	}
+	if o, ok := cond.ParseOperand(n.Body); ok && o.Kind == cond.Word && IsName(o.Text) {
+		c.bareWords(n, tree.Value{Kind: tree.Word, Text: o.Text})
+	}
 }
 
 // asText reports whether an unbound name in a node may be meant as text: a bare

@@ -38,6 +38,9 @@ func (c *checker) ops() {
 				c.report(OpName, op.Pos, "the file is called "+base+", so its op is called "+diag.Clip(want, 60)+", not "+diag.Clip(op.Name, 60))
 			}
 		}
+		if path.Base(dir) == "ops" && c.calledFromElsewhere(op, base) {
+			c.report(SeveralInFile, op.Pos, diag.Clip(op.Name, 60)+" is called from outside of "+base+": it belongs into a file of its own")
+		}
 		if !c.bodies[i].reached && means(c.skill, op) {
 			c.report(OpName, op.Pos, "nothing uses "+diag.Clip(op.Name, 60))
 		}
@@ -45,6 +48,26 @@ func (c *checker) ops() {
 			c.report(OpName, n.Pos, diag.Clip(op.Name, 60)+" calls itself without a condition: it never ends")
 		}
 	}
+}
+
+// calledFromElsewhere reports whether op, which is not the one that its file is named for, is called from another file, while the one
+// it is named for stands beside it.
+func (c *checker) calledFromElsewhere(op *tree.Op, base string) (yes bool) {
+	want := strings.ReplaceAll(strings.ToUpper(strings.TrimSuffix(base, path.Ext(base))), "-", "_")
+	named := c.skill.Op(want)
+	if op.Name == want || named == nil || named.Pos.File != op.Pos.File || c.skill.Op(op.Name) != op {
+		return false
+	}
+	for _, b := range c.bodies {
+		if b.file == op.Pos.File {
+			continue
+		}
+		tree.Walk(b.nodes, func(n *tree.Node) bool {
+			yes = yes || n.Kind == tree.Call && n.Name == op.Name
+			return true
+		})
+	}
+	return yes
 }
 
 // means reports whether op is the definition that its name means.
@@ -170,5 +193,3 @@ func count(n int, thing string) string {
 	}
 	return strconv.Itoa(n) + " " + thing + "s"
 }
-
-func contains(list []string, s string) bool { return slices.Contains(list, s) }

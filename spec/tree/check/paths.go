@@ -223,9 +223,34 @@ func (c *checker) layout() {
 			if there := c.category(name, here); there != "" {
 				c.report(WrongCategory, tree.Pos{File: name}, "the file is among "+string(here)+", and it belongs among "+string(there))
 			}
+			c.documents(name, here)
 		}
 		return nil
 	})
+}
+
+// documents reports a resource that holds several documents: whoever reads one loads all.
+func (c *checker) documents(name string, here resource.Category) {
+	switch here {
+	case resource.Constant, resource.Policy, resource.Checks, resource.VerifyDoc:
+	default:
+		return
+	}
+	f := c.source(name)
+	if f == nil || path.Ext(name) != ".md" {
+		return
+	}
+	titles := 0
+	kinds := f.kinds(1)
+	for n := 1; n <= f.lines(); n++ {
+		line, _ := f.line(n)
+		if kinds[n] != headLine || !strings.HasPrefix(line, "# ") {
+			continue
+		}
+		if titles++; titles == 2 {
+			c.report(SeveralInFile, tree.Pos{File: name, Line: n, Column: 1}, "a second document begins here: whoever reads one loads both; move it to a file of its own")
+		}
+	}
 }
 
 // category tells where a file belongs by its content, "" if it is well placed or

@@ -79,6 +79,7 @@ const (
 	SectionMissing = "CNP-O09"
 	OldLayout      = "CNP-O10"
 	WrongCategory  = "CNP-O11"
+	SeveralInFile  = "CNP-O12"
 
 	BoldUnmarked  = "CNP-M01"
 	PlainMarked   = "CNP-M02"
@@ -173,6 +174,7 @@ var rules = []skill.RuleDoc{
 	{ID: SectionMissing, Severity: fault, Text: "a script or document lacks the section that is read"},
 	{ID: OldLayout, Severity: hint, Text: "resources stand at the skill's root, as in the old layout"},
 	{ID: WrongCategory, Severity: doubt, Text: "a file is in the directory of another category"},
+	{ID: SeveralInFile, Severity: doubt, Text: "a file holds several documents, or ops that others call beside the one it is named for"},
 	{ID: NoGuard, Severity: fault, Text: "no guard stops an agent without a runtime"},
 	{ID: OldGuard, Severity: doubt, Text: "the guard has an old form"},
 	{ID: LateGuard, Severity: fault, Text: "the guard is not the first thing in the body"},
@@ -207,7 +209,7 @@ var rules = []skill.RuleDoc{
 	{ID: UnknownOp, Severity: fault, Text: "a call of an op that nobody defines"},
 	{ID: Arity, Severity: hint, Text: "a call does not fit the op's signature: a warning when it has other inputs, an error when it has more outputs"},
 	{ID: Unbound, Severity: fault, Text: "a condition, choice or loop reads a name that nothing binds; a warning where another step uses one"},
-	{ID: BareWord, Severity: doubt, Text: "a bare word that nothing binds is given as text"},
+	{ID: BareWord, Severity: doubt, Text: "a bare word that nothing binds is given or bound as text"},
 	{ID: NoNegative, Severity: doubt, Text: "a question offers to stop, and nothing tests for that answer"},
 	{ID: DeadNodes, Severity: hint, Text: "steps follow an END or BREAK and never run"},
 	{ID: NoCondition, Severity: fault, Text: "IF or ELSE_IF without a condition"},

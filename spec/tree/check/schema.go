@@ -157,7 +157,7 @@ func (p shape) resolve() shape {
 			p.doc = doc
 		}
 		v := p.doc.root
-		for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		for _, step := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
 			if step != "" {
 				m, _ := v.(map[string]any)
 				v = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]

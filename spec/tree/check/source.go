@@ -225,7 +225,8 @@ func isOpName(s string) bool {
 	return strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
-func isIdent(s string) bool {
+// IsName reports whether s could be a name.
+func IsName(s string) bool {
 	if s == "" || '0' <= s[0] && s[0] <= '9' {
 		return false
 	}

@@ -186,7 +186,7 @@ func (w *strictWalk) text(at tree.Pos, text string, in *tree.Op) {
 		}
 	}
 	for code := range spans(plain) {
-		if isIdent(code) {
+		if IsName(code) {
 			w.name(at, code, in)
 		}
 	}

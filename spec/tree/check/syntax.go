@@ -2,6 +2,7 @@ package check
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -137,7 +138,7 @@ func (c *checker) syntax(b *body) {
 			}
 		}
 		if c.skill.Name != "canopy-debug" && (strings.HasPrefix(n.Name, "TRACE_") || strings.Contains(n.Cond, "debug_mode")) {
-			c.report(DebugCode, n.Pos, "the step traces the run: \"skl run --trace\" does so for every skill")
+			c.report(DebugCode, n.Pos, "the step traces the run: \"skl run --trace FILE\" does so for every skill")
 		}
 		if n.Kind == tree.Prose && !options[n] {
 			c.prose(n)
@@ -179,8 +180,8 @@ func (c *checker) arrow(n *tree.Node) {
 	if len(names) < 3 || names[0] != '{' || names[len(names)-1] != '}' {
 		return
 	}
-	for name := range strings.SplitSeq(names[1:len(names)-1], ",") {
-		if !isIdent(strings.TrimSpace(name)) {
+	for _, name := range strings.Split(names[1:len(names)-1], ",") {
+		if !IsName(strings.TrimSpace(name)) {
 			return
 		}
 	}
@@ -276,7 +277,7 @@ func (c *checker) lowerCall(n *tree.Node) bool {
 		return false
 	}
 	bare := strings.Trim(name, "*`")
-	if strings.Trim(bare, "-") == "" || !isIdent(strings.ReplaceAll(bare, "-", "_")) {
+	if strings.Trim(bare, "-") == "" || !IsName(strings.ReplaceAll(bare, "-", "_")) {
 		return false
 	}
 	upper := strings.ReplaceAll(strings.ToUpper(bare), "-", "_")
@@ -376,7 +377,7 @@ var programs = [...]string{"ansible", "aws", "az", "bash", "bun", "cargo", "chmo
 func command(text string) string {
 	test := func(s string) bool {
 		f := strings.Fields(s)
-		return len(f) >= 3 && contains(programs[:], f[0])
+		return len(f) >= 3 && slices.Contains(programs[:], f[0])
 	}
 	for code := range spans(text) {
 		if test(code) {

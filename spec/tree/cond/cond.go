@@ -3,7 +3,7 @@
 //
 // It promises:
 //
-//   - Parse accepts every text. What the grammar does not hold is [Natural], and
+//   - Parse accepts every text. Text outside the grammar is [Natural], and
 //     only that is ever given to a model. AND and OR in upper case split a text
 //     when at least one side is in the grammar; "and" and "or" in lower case
 //     split it only when every side is, so that sentences stay whole.
@@ -11,9 +11,9 @@
 //     answer, and that reading wins over every other. It is made at Eval, where the
 //     options are known, for each operand and for natural language as well.
 //   - Nothing is silently false. A name without a value can be missing, empty or not present, if something binds it
-//     somewhere; every other test of it is undecided. So are an order of what is no number, a file path with an
+//     somewhere; every other test of it is undecided. So are an order of values that are not numbers, a file path with an
 //     unfilled slot, and a bare word that no binding and no option explains (see [Ref]). A field that a value lacks is
-//     missing: it equals only null and is not true. What is undecided goes to the model, if there is one, but for
+//     missing: it equals only null and is not true. An undecided test goes to the model, if there is one, but for
 //     tests of an answer, which is the person's; else it is an error that names the name.
 //
 // Limits: a text of more than MaxText bytes, or nested deeper than MaxDepth, is natural

@@ -12,6 +12,7 @@ import (
 	"github.com/skl-project/skl/spec/tree/resource"
 )
 
+//go:noinline
 func undecided(format string, args ...any) *diag.Error {
 	return diag.New(diag.Unmet, "condition_undecided", format, args...)
 }
@@ -184,7 +185,7 @@ func (v *evaluation) fill(name string) (string, error) {
 		missing += " " + p
 		return "", false
 	})
-	for p := range strings.FieldsSeq(missing) {
+	for _, p := range strings.Fields(missing) {
 		if p != "skills-root" && (strings.Contains(name, "<"+p+">") || strings.Contains(name, "{"+p+"}")) {
 			return "", undecided("path %q has no value for %q", name, p)
 		}
@@ -398,7 +399,7 @@ func validForm(s, form string) bool {
 		core, _, _ = strings.Cut(core, "-")
 		return strings.Count(core, ".") == 2 && semver.IsValid("v"+s)
 	}
-	for word := range strings.SplitSeq(s, "-") {
+	for _, word := range strings.Split(s, "-") {
 		if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
 			return false
 		}

@@ -235,7 +235,7 @@ func ParseCollection(text string) Collection {
 	if !ok || !o.reference() || o.Kind == Arguments {
 		return c
 	}
-	for w := range strings.SplitSeq(text[:i], " ") {
+	for _, w := range strings.Split(text[:i], " ") {
 		if !isPath(w) {
 			return c
 		}

@@ -80,6 +80,7 @@ const (
 	ruleLine
 )
 
+//go:noinline
 func (c *reader) lose(line int, text string) {
 	if len(c.losses) < maxLosses {
 		c.losses = append(c.losses, diag.Position{File: skill.FileName, Line: line}.String()+": "+text)

@@ -8,7 +8,7 @@
 //   - Neither runs, reads or writes other files than the ones of the skill that was loaded.
 //     Output is linear in the input: a body is written once, whatever calls it how often.
 //
-// What the steps say is what spec/canopy-tree.md has a run do, questions with a negative
+// The steps say what spec/canopy-tree.md has a run do, questions with a negative
 // answer included.
 package prose
 

@@ -462,7 +462,7 @@ func (w *writer) paragraph(text, indent string) {
 	}
 	w.lines = append(w.lines, "")
 	fence := ""
-	for l := range strings.SplitSeq(text, "\n") {
+	for _, l := range strings.Split(text, "\n") {
 		l = strings.TrimRight(l, " \t\r")
 		trimmed := strings.TrimSpace(l)
 		run := len(trimmed) - len(strings.TrimLeft(trimmed, "`~"))

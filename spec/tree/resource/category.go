@@ -15,7 +15,7 @@ func steps(path string) (dir, rest string, ok bool) {
 	if path == "" || path[0] == '/' || strings.Contains(path, `\`) {
 		return "", "", false
 	}
-	for s := range strings.SplitSeq(path, "/") {
+	for _, s := range strings.Split(path, "/") {
 		if s == ".." {
 			return "", "", false
 		}

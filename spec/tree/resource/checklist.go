@@ -119,8 +119,8 @@ func haltMark(text string) (rest string, halt bool) {
 // saysHalt looks for a sentence that lets a failing item stop the skill (ruling 5.24): it speaks of
 // the skill and of halting or stopping, or of something that fails the skill, and denies nothing.
 func saysHalt(preamble string) bool {
-	for paragraph := range strings.SplitSeq(strings.ReplaceAll(preamble, "\n#", "\n\n#"), "\n\n") {
-		for sentence := range strings.FieldsFuncSeq(paragraph, func(r rune) bool { return strings.ContainsRune(".!?;", r) }) {
+	for _, paragraph := range strings.Split(strings.ReplaceAll(preamble, "\n#", "\n\n#"), "\n\n") {
+		for _, sentence := range strings.FieldsFunc(paragraph, func(r rune) bool { return strings.ContainsRune(".!?;", r) }) {
 			if sentenceHalts(sentence) {
 				return true
 			}

@@ -2,8 +2,8 @@
 // named sections, templates with slots, sections of Markdown files, and fills text
 // with values. It is pure: bytes in, values out, and follows spec/canopy-tree.md.
 //
-//   - Nothing here fails: a text that has not the shape that is asked for gives nothing, or stays as it is.
-//   - Values are filled in once, from left to right. What a value holds is never
+//   - Nothing here fails: a text of another shape than asked for gives nothing, or stays as it is.
+//   - Values are filled in once, from left to right. The content of a value is never
 //     read again, so a value cannot smuggle in another slot.
 //   - A slot without value stays as it is written, and is reported where that is asked.
 //   - Line ends CR LF are read as LF. Fenced blocks hide headings and boxes.

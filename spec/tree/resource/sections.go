@@ -2,6 +2,7 @@ package resource
 
 import (
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -234,8 +235,8 @@ func ScriptPart(src, words string) (section string, ok bool) {
 		head, _, _ := strings.Cut(rest, " section")
 		for _, name := range names {
 			for _, want := range [...]string{rest, head, first} {
-				if foldName(strings.Trim(want, "`\"'.,:;()")) == foldName(name) {
-					return name, true
+				if foldName(strings.Trim(want, partMarks)) == foldName(name) {
+					return name, len(sectionList(names, rest)) < 2
 				}
 			}
 		}
@@ -243,9 +244,69 @@ func ScriptPart(src, words string) (section string, ok bool) {
 	return "", false
 }
 
+const partMarks = "`\"'.,:;()"
+
+// sectionList is what text names in a row as sections, "LOG, RM and `Clean Up` sections": parts between commas and conjunctions, as long as
+// they are one of names, or written like one. A part that is longer is read by its beginning, and is the last.
+func sectionList(names []string, text string) []string {
+	var list []string
+	plural := false
+	if head, _, found := strings.Cut(text, " sections"); found {
+		text, plural = head, true
+	}
+	for _, joint := range [...]string{" and ", " & ", " or ", " plus ", " then ", " + ", ", ", ","} {
+		text = strings.ReplaceAll(text, joint, "\x00")
+	}
+	for _, part := range strings.Split(text, "\x00") {
+		part = strings.TrimSpace(part)
+		for _, word := range [...]string{"and ", "or ", "then ", "for ", "the ", "section ", "§ "} {
+			part = strings.TrimPrefix(part, word)
+		}
+		if part == "" {
+			continue
+		}
+		first, _, long := strings.Cut(part, " ")
+		head, _, _ := strings.Cut(part, " section")
+		short := head == first
+		if strings.HasPrefix(part, "`") { // what stands in backticks
+			first, _, _ = strings.Cut(part[1:], "`")
+			head, short = first, true
+		}
+		head, first = strings.Trim(head, partMarks), strings.Trim(first, partMarks)
+		isHead := slices.ContainsFunc(names, func(name string) bool { return foldName(head) == foldName(name) })
+		isFirst := slices.ContainsFunc(names, func(name string) bool { return foldName(first) == foldName(name) })
+		switch {
+		case isHead:
+			list = append(list, head)
+		case isFirst, short && (plural || long || part[0] == '`' || first != strings.ToLower(first)):
+			list = append(list, first)
+		default:
+			return list
+		}
+	}
+	return list
+}
+
 // NoPart is what is wrong where ScriptPart finds none.
 func NoPart(path, src, words string) string {
 	text := path + " has sections, and the step names none of them"
+	for _, lead := range [...]string{"for ", "section ", "§ ", "→ "} {
+		_, rest, found := strings.Cut(" "+strings.Join(strings.Fields(words), " "), " "+lead)
+		if !found {
+			continue
+		}
+		names := ScriptSections(src)
+		list := sectionList(names, rest)
+		if len(list) < 2 {
+			continue
+		}
+		for _, want := range list {
+			if !slices.ContainsFunc(names, func(name string) bool { return foldName(want) == foldName(name) }) {
+				return path + " has no section " + want + ", its sections are: " + strings.Join(names, ", ") + "; a step runs one: write a Read for each"
+			}
+		}
+		return "a step runs one section of " + path + ", and this one names " + strings.Join(list, ", ") + ": write a Read for each, or whole to run all of it"
+	}
 	if _, want, ok := strings.Cut(" "+strings.Join(strings.Fields(words), " "), " for "); ok && !strings.Contains(want, " ") {
 		text = path + " has no section " + strings.Trim(want, "`\"'.")
 	}

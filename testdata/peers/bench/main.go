@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,16 +34,21 @@ var (
 	rounds  = flag.Int("rounds", 3, "how often each is measured")
 	dir     = flag.String("dir", "", "scratch directory; its file system is what is measured")
 	peer    = flag.String("distribution", "", "executable of the distribution project's registry")
-	ours    = flag.String("skl", "", "executable that serves skl's registry, see registry.sh")
+	kb      = flag.String("kb", "10,100,1024", "sizes of the layers, in KB")
+	ours    = flag.String("skl", "", "the program skl, whose \"registry serve\" is measured")
 )
 
 const manifestType = "application/vnd.oci.image.manifest.v1+json"
 
-var sizes = []int{10 << 10, 100 << 10, 1 << 20}
-
 func main() {
 	log.SetFlags(0)
 	flag.Parse()
+	var sizes []int
+	for text := range strings.SplitSeq(*kb, ",") {
+		n, err := strconv.Atoi(text)
+		check(err)
+		sizes = append(sizes, n<<10)
+	}
 	servers := []*server{startDistribution(*peer, filepath.Join(*dir, "distribution")), startOurs(*ours, filepath.Join(*dir, "skl"))}
 	defer func() {
 		for _, s := range servers {

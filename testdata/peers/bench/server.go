@@ -19,16 +19,19 @@ type server struct {
 	idle    float64 // MiB
 }
 
-// start runs a command and waits for the line in which it says where it listens.
-func start(name string, command *exec.Cmd) *server {
-	logs, err := command.StderrPipe()
+// start runs a command and waits for the line in which it says, behind before, where it listens. Whatever it logs is read, as
+// somebody would who keeps it.
+func start(name string, command *exec.Cmd, before string) *server {
+	logs, write, err := os.Pipe()
 	check(err)
+	command.Stdout, command.Stderr = write, write
 	check(command.Start())
+	write.Close()
 	address, last := make(chan string, 1), ""
 	go func() {
 		for lines := bufio.NewScanner(logs); lines.Scan(); {
 			last = lines.Text()
-			if _, after, found := strings.Cut(last, "listening on "); found {
+			if _, after, found := strings.Cut(last, before); found {
 				host, _, _ := strings.Cut(after, `"`)
 				select {
 				case address <- strings.TrimSpace(host):
@@ -58,14 +61,16 @@ func startDistribution(program, dir string) *server {
 	check(os.WriteFile(config, []byte(text), 0o644))
 	command := exec.Command(program, "serve", config)
 	command.Env = append(os.Environ(), "OTEL_TRACES_EXPORTER=none")
-	return start("distribution", command)
+	return start("distribution", command, "listening on ")
 }
 
+// startOurs runs the registry as anybody would, open as the other one is: with its limits, its log of requests, its metrics and
+// its garbage collection as they are when nothing is configured.
 func startOurs(program, dir string) *server {
 	check(os.MkdirAll(dir, 0o755))
-	command := exec.Command(program)
-	command.Env = append(os.Environ(), "SKL_TEST_SERVE="+dir)
-	return start("skl", command)
+	command := exec.Command(program, "registry", "serve", "--open", "--addr", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--json")
+	command.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME=", "SKL_CONFIG=")
+	return start("skl", command, `"addr":"`)
 }
 
 func (s *server) stop() {

@@ -2,13 +2,15 @@
 // referrers, attach and discover. The command itself is not to be had as a module here.
 //
 //	oras push     REF FILE...                 [-type T]
-//	oras pull     REF DIR
+//	oras pull     REF [DIR]                   into the working directory if none is named
+//	oras login    HOST                        with -username and -password-stdin; kept where docker keeps credentials
 //	oras copy     FROM TO                     with -r also what refers to it
 //	oras attach   REF FILE -type T
 //	oras discover REF                         prints "TYPE DIGEST" of each referrer
 //	oras tags     HOST/REPO
 //
-// All registries are asked over plain HTTP. With -user and -password both sides get these credentials.
+// As with the command of the project flags may stand behind arguments. All registries are asked over plain HTTP. With -user and
+// -password both sides get these credentials, otherwise those that login, docker or crane keep.
 // Push and attach print the digest of the manifest.
 package main
 
@@ -16,8 +18,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2"
@@ -25,6 +29,7 @@ import (
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/credentials"
 	"oras.land/oras-go/v2/registry/remote/retry"
 )
 
@@ -33,11 +38,24 @@ var (
 	password     = flag.String("password", "", "password")
 	artifactType = flag.String("type", "application/vnd.example.note", "artifact type")
 	recursive    = flag.Bool("r", false, "copy referrers too")
+	fromStdin    = flag.Bool("password-stdin", false, "read the password from standard input")
+	_            = flag.Bool("plain-http", true, "ask over plain HTTP, as it does anyway")
 )
 
 func main() {
-	flag.Parse()
-	if err := run(context.Background(), flag.Arg(0), flag.Args()); err != nil {
+	flag.StringVar(user, "username", "", "user name")
+	var args []string
+	for rest := os.Args[1:]; ; {
+		flag.CommandLine.Parse(rest)
+		if flag.NArg() == 0 {
+			break
+		}
+		args, rest = append(args, flag.Arg(0)), flag.Args()[1:]
+	}
+	if len(args) == 0 {
+		args = []string{""}
+	}
+	if err := run(context.Background(), args[0], args); err != nil {
 		fmt.Fprintln(os.Stderr, "oras:", err)
 		os.Exit(1)
 	}
@@ -46,6 +64,9 @@ func main() {
 func run(ctx context.Context, command string, args []string) error {
 	if len(args) < 2 {
 		return fmt.Errorf("no command or reference")
+	}
+	if command == "login" {
+		return login(ctx, args[1])
 	}
 	repo, err := open(args[1])
 	if err != nil {
@@ -61,8 +82,8 @@ func run(ctx context.Context, command string, args []string) error {
 			return err
 		}
 		return push(ctx, repo, args[2:], &subject, "")
-	case command == "pull" && len(args) == 3:
-		return pull(ctx, repo, reference, args[2])
+	case command == "pull" && len(args) <= 3:
+		return pull(ctx, repo, reference, append(args, ".")[2])
 	case command == "copy" && len(args) == 3:
 		to, err := open(args[2])
 		if err != nil {
@@ -110,9 +131,37 @@ func open(text string) (*remote.Repository, error) {
 	client := &auth.Client{Client: retry.DefaultClient, Cache: auth.NewCache()}
 	if *password != "" {
 		client.Credential = auth.StaticCredential(reference.Registry, auth.Credential{Username: *user, Password: *password})
+	} else if store, err := kept(); err == nil {
+		client.Credential = credentials.Credential(store)
 	}
 	repo.Client = client
 	return repo, nil
+}
+
+// kept is where docker keeps credentials.
+func kept() (credentials.Store, error) {
+	return credentials.NewStoreFromDocker(credentials.StoreOptions{AllowPlaintextPut: true})
+}
+
+// login shows a credential to a registry, and keeps it.
+func login(ctx context.Context, host string) error {
+	if *fromStdin {
+		text, err := io.ReadAll(os.Stdin)
+		if err != nil {
+			return err
+		}
+		*password = strings.TrimSpace(string(text))
+	}
+	store, err := kept()
+	if err != nil {
+		return err
+	}
+	r, err := remote.NewRegistry(host)
+	if err != nil {
+		return err
+	}
+	r.PlainHTTP = true
+	return credentials.Login(ctx, store, r, auth.Credential{Username: *user, Password: *password})
 }
 
 // push stores files as an artifact, attached to subject if there is one.

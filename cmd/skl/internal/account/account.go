@@ -1,4 +1,4 @@
-// Package account keeps the user's tokens for registries, where docker keeps its own, and the names of registries in the
+// Package account keeps the user's tokens for registries, where docker keeps its own but apart from those, and the names of registries in the
 // user's configuration. A token is shown to the registry that it is for before it is kept, and to nobody else.
 package account
 
@@ -33,9 +33,6 @@ const maxToken = 64 << 10
 
 // loginUser goes with a token where docker wants a name. Registries of skills do not look at it.
 const loginUser = "skl"
-
-// dockerSource is how an origin.Store calls what comes from where docker keeps credentials.
-const dockerSource = "docker credentials"
 
 // A LoginRequest asks for a token to be kept.
 type LoginRequest struct {
@@ -78,7 +75,12 @@ func (a *Account) Login(ctx context.Context, r LoginRequest) (Login, error) {
 	if out.Kind == "oci" && (r.Name != "" || r.Default) {
 		return Login{}, diag.New(diag.Misuse, "usage", "%s is not a registry of skills, so it has no name in config.toml", base).Hint("skl login %s", base)
 	}
-	store, err := a.Scope.DockerStore()
+	// Docker, oras and crane use other registries as well, and have to find what is kept for one.
+	open, source := a.Scope.OwnStore, origin.OwnSource
+	if out.Kind == "oci" {
+		open, source = a.Scope.DockerStore, origin.DockerSource
+	}
+	store, err := open()
 	if err != nil {
 		return Login{}, err
 	}
@@ -98,7 +100,7 @@ func (a *Account) Login(ctx context.Context, r LoginRequest) (Login, error) {
 			return Login{}, err
 		}
 	}
-	if _, from, err := a.Scope.Credentials().Lookup(ctx, base); err == nil && from != "" && from != dockerSource {
+	if _, from, err := a.Scope.Credentials().Lookup(ctx, base); err == nil && from != "" && from != source {
 		a.Scope.Tell.Warn("skl uses the credential from %s for %s before the one that was stored", from, base)
 	}
 	return out, nil
@@ -198,15 +200,20 @@ func (a *Account) Logout(ctx context.Context, r LogoutRequest) (Logout, error) {
 	if err != nil {
 		return Logout{}, err
 	}
-	store, err := a.Scope.DockerStore()
+	store, err := a.Scope.OwnStore()
+	if err != nil {
+		return Logout{}, err
+	}
+	have, err := store.Get(ctx, hostOf(base))
+	if err == nil && have == (origin.Credential{}) { // what docker, or an earlier skl, keeps for it
+		if store, err = a.Scope.DockerStore(); err == nil {
+			have, err = store.Get(ctx, hostOf(base))
+		}
+	}
 	if err != nil {
 		return Logout{}, err
 	}
 	out := Logout{URL: base, Store: store.Where(hostOf(base))}
-	have, err := store.Get(ctx, hostOf(base))
-	if err != nil {
-		return Logout{}, err
-	}
 	if out.Removed = have != (origin.Credential{}); out.Removed && !r.DryRun {
 		if err := store.Remove(ctx, hostOf(base)); err != nil {
 			return Logout{}, err

@@ -53,10 +53,10 @@ type Done struct {
 
 // A site is an open registry.
 type site struct {
-	*client.Client
-	at    Place
-	data  *server.Server // nil over the network
-	close func()
+	client *client.Client
+	at     Place
+	logKey string // verifier key of the log; empty over the network
+	close  func()
 }
 
 // done says that an action was carried out, or in a dry run could be.
@@ -76,7 +76,10 @@ func (a *Admin) open(ctx context.Context, at Site) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &site{Client: r, at: Place{Name: r.URL(), URL: r.URL()}, close: func() {}}, nil
+	if at.Registry != "" {
+		a.Scope.Named(r.URL())
+	}
+	return &site{client: r, at: Place{Name: r.URL(), URL: r.URL()}, close: func() {}}, nil
 }
 
 // remote is the registry of a name or address.
@@ -102,9 +105,6 @@ func (a *Admin) openData(ctx context.Context, dir string) (*server.Server, error
 		return nil, err
 	}
 	s, err := server.Open(ctx, server.Config{Data: dir})
-	if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "data_in_use" {
-		e.Hint("stop that server, or speak to it: --registry URL in place of --data")
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +135,9 @@ func (a *Admin) hasData(dir string) error {
 // own, until it is closed. So there is one way to do things, and one audit trail.
 func (a *Admin) openLocal(ctx context.Context, dir string) (*site, error) {
 	s, err := a.openData(ctx, dir)
+	if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "data_in_use" {
+		e.Hint("stop that server, or speak to it: --registry URL in place of --data")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +161,7 @@ func (a *Admin) openLocal(ctx context.Context, dir string) (*site, error) {
 		return origin.Credential{}, nil
 	}}
 	r := &client.Client{HTTP: h, Base: &url.URL{Scheme: "http", Host: l.Addr().String()}}
-	return &site{Client: r, at: Place{Name: a.Scope.Short(dir), URL: r.URL(), Local: true}, data: s, close: func() {
+	return &site{client: r, at: Place{Name: a.Scope.Short(dir), URL: r.URL(), Local: true}, logKey: s.Registry.Key.Public(), close: func() {
 		web.Close()
 		<-done
 		s.Close()
@@ -167,7 +170,7 @@ func (a *Admin) openLocal(ctx context.Context, dir string) (*site, error) {
 
 // ownAPI is the API of g for whoever knows the secret.
 func ownAPI(g *registry.Registry, secret string) http.Handler {
-	local := registry.Caller{Identity: auth.Identity{Account: "local", Grants: []auth.Grant{{Namespace: "*", Role: auth.Admin}}}, Remote: "local"}
+	local := registry.Caller{Identity: auth.Identity{Account: registry.Local, Grants: []auth.Grant{{Namespace: "*", Role: auth.Admin}}}, Remote: "local"}
 	handler := api.New(api.Handler{Registry: g, PublicLog: true, About: wire.About{Software: "skl", Log: g.Key.Public(), Features: []string{}},
 		Challenge: func(*http.Request) string { return "Bearer" },
 		Caller: func(r *http.Request) (registry.Caller, error) {
@@ -195,7 +198,7 @@ func on[T any](ctx context.Context, a *Admin, at Site, do func(*site) (T, error)
 	defer s.close()
 	out, err := do(s)
 	if err != nil {
-		return none, err
+		return none, a.Scope.Explain(s.at.URL, err)
 	}
 	return out, nil
 }

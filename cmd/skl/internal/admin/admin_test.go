@@ -244,6 +244,46 @@ func onData(t *testing.T, b *bench) {
 	if _, err := a.Namespaces(ctx, admin.Site{Data: "data", Registry: "corp"}); diag.ClassOf(err) != diag.Misuse {
 		t.Errorf("two ways to name a registry: %v", err)
 	}
+	if queue, err := a.Queue(ctx, admin.QueueRequest{Site: at}); err != nil || queue.Waiting == nil {
+		t.Errorf("the queue: %+v, %v", queue, err)
+	}
+	publishers, err := a.AddPublisher(ctx, admin.PublisherRequest{Site: at, Namespace: "acme", GitHub: "acme/skills", Ref: "refs/tags/*"})
+	if err != nil || admin.BoundTo(publishers.Publishers[0]) != "https://token.actions.githubusercontent.com ref=refs/tags/* repository=acme/skills" {
+		t.Fatalf("a publisher: %+v, %v", publishers, err)
+	}
+	id := publishers.Publishers[0].ID
+	if _, err := a.RemovePublisher(ctx, at, "acme", id, true); err != nil {
+		t.Errorf("a dry run: %v", err)
+	}
+	if _, err := a.RemovePublisher(ctx, at, "acme", id, false); err != nil {
+		t.Error(err)
+	}
+	if left, err := a.Publishers(ctx, at, "acme"); err != nil || left.Publishers == nil || len(left.Publishers) != 0 {
+		t.Errorf("publishers: %+v, %v", left, err)
+	}
+	warning := admin.AdvisoryRequest{Site: at, Skill: "acme/pdf@1.0.0", New: admin.NewAdvisory{Severity: "low", Summary: "prints too much", ID: "ACME-1"}}
+	advisories, err := a.AddAdvisory(ctx, warning)
+	if err != nil || len(advisories.Advisories) != 1 || advisories.Advisories[0].Affected[0].Versions[0] != "1.0.0" {
+		t.Errorf("an advisory: %+v, %v", advisories, err)
+	}
+	if _, err := a.WithdrawAdvisory(ctx, at, "acme", "ACME-1", "a mistake", false); err != nil {
+		t.Error(err)
+	}
+	if list, err := a.Advisories(ctx, at, "acme"); err != nil || len(list.Advisories) != 1 || list.Advisories[0].Withdrawn.IsZero() {
+		t.Errorf("advisories: %+v, %v", list, err)
+	}
+	trail, err := a.Audit(ctx, admin.AuditRequest{Site: at, Namespace: "acme"})
+	if err != nil || len(trail.Events) < 3 || trail.Events[0].ID < trail.Events[1].ID {
+		t.Errorf("the audit trail: %+v, %v", trail, err)
+	}
+	var first []int64
+	n, err := a.ExportAudit(ctx, admin.AuditRequest{Site: at, Namespace: "acme"}, func(e wire.Event) error {
+		first = append(first, e.ID)
+		return nil
+	})
+	if err != nil || n != len(trail.Events) || !slices.IsSorted(first) {
+		t.Errorf("exported %d events in the order %v, %v", n, first, err)
+	}
 	if out, err := a.Fsck(ctx, "data"); err != nil || !out.OK || out.Releases != 2 {
 		t.Errorf("fsck: %+v, %v", out, err)
 	}

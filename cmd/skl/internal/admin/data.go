@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"os"
 	"time"
 
@@ -11,6 +12,9 @@ import (
 	"github.com/skl-project/skl/registry/server"
 	"github.com/skl-project/skl/spec/diag"
 )
+
+// A Problem is one thing that is wrong with the data of a registry.
+type Problem = registry.Problem
 
 // A GCRequest asks for content to be removed that nothing needs.
 type GCRequest struct {
@@ -28,6 +32,9 @@ type Collected struct {
 // GC removes content that nothing needs. No server may have the data open.
 func (a *Admin) GC(ctx context.Context, r GCRequest) (Collected, error) {
 	s, err := a.openData(ctx, a.dataDir(r.Data))
+	if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "data_in_use" {
+		e.Hint("a server that runs does this itself, as often as every in [gc] of registry.toml says; to do it now, stop that server")
+	}
 	if err != nil {
 		return Collected{}, err
 	}
@@ -87,6 +94,8 @@ type Copy struct {
 	Bytes int64  `json:"bytes"`
 	Log   string `json:"log"` // origin of the transparency log
 
+	Problems []registry.Problem `json:"problems"` // content that could not be copied
+
 	From  string   `json:"-"`
 	Found Examined `json:"-"` // of a restored copy: it is only good if this is
 }
@@ -109,9 +118,9 @@ func (a *Admin) Backup(ctx context.Context, r BackupRequest) (Copy, error) {
 		return Copy{}, err
 	}
 	defer s.Close()
-	out := Copy{Dir: to, Log: s.Registry.Key.Origin(), From: data}
+	out := Copy{Dir: to, Log: s.Registry.Key.Origin(), From: data, Problems: []registry.Problem{}}
 	if r.DryRun {
-		return out, nil
+		return out, s.MayBackup(ctx, to)
 	}
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return Copy{}, err
@@ -126,6 +135,7 @@ func (a *Admin) Backup(ctx context.Context, r BackupRequest) (Copy, error) {
 		return Copy{}, err
 	}
 	out.Blobs, out.New, out.Bytes = copied.Blobs, copied.New, copied.Bytes
+	out.Problems = append(out.Problems, copied.Problems...)
 	return out, nil
 }
 
@@ -145,7 +155,7 @@ func (a *Admin) Restore(ctx context.Context, r RestoreRequest) (Copy, error) {
 	if err := a.hasData(from); err != nil {
 		return Copy{}, err
 	}
-	out := Copy{Dir: data, From: from}
+	out := Copy{Dir: data, From: from, Problems: []registry.Problem{}}
 	if r.DryRun {
 		return out, nil
 	}
@@ -162,6 +172,8 @@ func (a *Admin) Restore(ctx context.Context, r RestoreRequest) (Copy, error) {
 	if err != nil {
 		return Copy{}, err
 	}
+	report.Problems = append(copied.Problems, report.Problems...)
+	out.Problems = report.Problems
 	out.Found = Examined{len(report.Problems) == 0, report}
 	out.Blobs, out.New, out.Bytes, out.Log = copied.Blobs, copied.New, copied.Bytes, s.Registry.Key.Origin()
 	return out, nil

@@ -49,35 +49,36 @@ type doctor struct {
 	items []Finding
 }
 
+//go:noinline
 func (d *doctor) say(area, level, mend, format string, args ...any) {
 	d.items = append(d.items, Finding{area, level, fmt.Sprintf(format, args...), mend})
 }
 
 // registry looks at a registry as its clients see it.
 func (d *doctor) registry(ctx context.Context, s *site) {
-	about, err := s.About(ctx)
+	about, err := s.client.About(ctx)
 	if err != nil {
 		d.failure("registry", err)
 		return
 	}
 	d.say("registry", "ok", "", "%s answers, skl %s", s.at.Name, diag.Printable(about.Version))
-	if about.URL != "" && strings.TrimSuffix(about.URL, "/") != s.URL() {
+	if about.URL != "" && strings.TrimSuffix(about.URL, "/") != s.client.URL() {
 		d.say("registry", "note", "", "it calls itself %s", diag.Printable(about.URL))
 	}
-	if strings.HasPrefix(s.URL(), "http://") && !origin.Loopback(s.Host()) {
-		d.say("registry", "problem", "", "%s is spoken to over plain http: everybody on the way reads along, and no token is sent but one that config.toml names for it", s.Host())
+	if strings.HasPrefix(s.client.URL(), "http://") && !origin.Loopback(s.client.Host()) {
+		d.say("registry", "problem", "", "%s is spoken to over plain http: everybody on the way reads along, and no token is sent but one that config.toml names for it", s.client.Host())
 	}
-	if who, err := s.WhoAmI(ctx); err != nil {
+	if who, err := s.client.WhoAmI(ctx); err != nil {
 		d.failure("login", err)
 	} else if who.Open {
 		d.say("login", "note", "", "anybody reads and writes there (--open)")
 	} else if who.Anonymous {
-		d.say("login", "note", "skl login "+s.URL(), "no token: public namespaces only")
+		d.say("login", "note", "skl login "+s.client.URL(), "no token: public namespaces only")
 	} else {
-		_, from, _ := d.Scope.Credentials().Lookup(ctx, s.URL())
+		_, from, _ := d.Scope.Credentials().Lookup(ctx, s.client.URL())
 		d.say("login", "ok", "", "you are %s, by the credential from %s", diag.Printable(who.Account), from)
 	}
-	if list, err := s.Namespaces(ctx); err != nil {
+	if list, err := s.client.Namespaces(ctx); err != nil {
 		d.failure("names", err)
 	} else {
 		d.say("names", "ok", "", "%s that you may read", diag.Count(len(list), "namespace"))
@@ -86,7 +87,7 @@ func (d *doctor) registry(ctx context.Context, s *site) {
 		d.say("log", "note", "", "no transparency log")
 		return
 	}
-	head, err := client.NewLog(s.Client, filepath.Join(d.Scope.Dirs.State, "log")).Update(ctx)
+	head, err := client.NewLog(s.client, filepath.Join(d.Scope.Dirs.State, "log")).Update(ctx)
 	if err != nil {
 		d.failure("log", err)
 		return

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/skl-project/skl/cmd/skl/internal/ship"
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/diag"
@@ -35,20 +36,24 @@ type LogEntry struct {
 	Manifest string `json:"manifest,omitempty"`
 	Tree     string `json:"tree,omitempty"`
 	By       string `json:"by,omitempty"`
-	Signer   string `json:"signer,omitempty"`
-	Reason   string `json:"reason,omitempty"`
+	// Publisher is who published the release, where it is not By; Approver who approved it, of a publish.
+	Publisher string `json:"publisher,omitempty"`
+	Approver  string `json:"approver,omitempty"`
+	Signer    string `json:"signer,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	Accepted  string `json:"accepted,omitempty"` // findings that an approval let through
 }
 
 // logKey is the verifier key of a registry's log: over the network the one that was seen first.
 func (a *Admin) logKey(ctx context.Context, s *site) (key string, follow *client.Log, err error) {
-	follow = client.NewLog(s.Client, filepath.Join(a.Scope.Dirs.State, "log"))
+	follow = client.NewLog(s.client, filepath.Join(a.Scope.Dirs.State, "log"))
 	if s.at.Local {
-		return s.data.Registry.Key.Public(), follow, nil
+		return s.logKey, follow, nil
 	}
 	if key, _, err = follow.Known(ctx); err != nil || key != "" {
 		return key, follow, err
 	}
-	about, err := s.About(ctx)
+	about, err := s.client.About(ctx)
 	if err == nil && about.Log == "" {
 		err = diag.New(diag.Failed, "no_log", "%s has no transparency log", s.at.Name)
 	}
@@ -137,8 +142,22 @@ func (a *Admin) ReadLog(ctx context.Context, r LogRequest) (Log, error) {
 			}
 			end = first
 		}
+		if len(out.Entries) == 0 && r.About != "" {
+			return out, isThere(ctx, s, r.About)
+		}
 		return out, nil
 	})
+}
+
+// isThere refuses a NAMESPACE, or NAMESPACE/NAME, that does not exist.
+func isThere(ctx context.Context, s *site, about string) error {
+	namespace, name, ok := strings.Cut(about, "/")
+	if !ok {
+		_, err := s.client.Namespace(ctx, namespace)
+		return err
+	}
+	_, err := s.client.Versions(ctx, namespace, name)
+	return ship.KnownNamespace(ctx, s.client, namespace, err)
 }
 
 // add appends the records that a request asks for, the last first. The first of them has the index first.
@@ -149,7 +168,7 @@ func (l *Log) add(records [][]byte, first int64, asked LogRequest) error {
 			return err
 		}
 		if asked.About == "" || r.Name == asked.About || strings.HasPrefix(r.Name, asked.About+"/") {
-			l.Entries = append(l.Entries, LogEntry{first + int64(i), r.At, string(r.Action), r.Name, r.Version, r.Manifest, r.Tree, r.By, r.Signer, r.Reason})
+			l.Entries = append(l.Entries, LogEntry{first + int64(i), r.At, string(r.Action), r.Name, r.Version, r.Manifest, r.Tree, r.By, r.Publisher, r.Approver, r.Signer, r.Reason, r.Accepted})
 		}
 	}
 	return nil

@@ -54,25 +54,25 @@ func (a *Admin) Mirror(ctx context.Context, r MirrorRequest) (Mirrored, error) {
 	}
 	defer to.close()
 	into := cmp.Or(r.Into, r.Namespace)
-	if from.URL() == to.URL() && into == r.Namespace {
+	if from.URL() == to.client.URL() && into == r.Namespace {
 		return Mirrored{}, diag.New(diag.Misuse, "usage", "%s would be copied to itself", r.Namespace).Hint("add --registry OTHER or --into NAMESPACE")
 	}
 	items, err := from.Releases(ctx, r.Namespace, r.Into)
 	if err != nil {
 		return Mirrored{}, err
 	}
-	n, err := to.Namespace(ctx, into)
+	n, err := to.client.Namespace(ctx, into)
 	if err != nil {
 		return Mirrored{}, err
 	}
-	if r.Approve == "manual" && !n.Policy.ManualApproval {
+	if r.Approve == "manual" && !n.Policy.ManualApproval && !n.Policy.SecondPerson {
 		return Mirrored{}, diag.New(diag.Misuse, "wrong_policy", "releases of namespace %s are seen at once", into).Hint("skl registry namespace set %s --approval manual", into)
 	}
-	m := mirroring{Admin: a, to: to, approve: r.Approve == "auto", out: Mirrored{OK: true, From: from.URL(), To: to.URL(), Releases: []MirroredSingle{}}}
+	m := mirroring{Admin: a, to: to, approve: r.Approve == "auto", out: Mirrored{OK: true, From: from.URL(), To: to.client.URL(), Releases: []MirroredSingle{}}}
 	if r.DryRun {
 		err = m.plan(ctx, items)
 	} else {
-		job := &client.Mirror{From: client.NewOCI(a.Scope.HTTP), To: client.NewOCI(a.Scope.HTTP), Client: to.Client, Origin: from.URL(), Report: func(done client.Copied) { m.report(ctx, done) }}
+		job := &client.Mirror{From: client.NewOCI(a.Scope.HTTP), To: client.NewOCI(a.Scope.HTTP), Client: to.client, Origin: from.URL(), Report: func(done client.Copied) { m.report(ctx, done) }}
 		job.Run(ctx, items) // each of its errors was reported
 		err = ctx.Err()
 	}
@@ -116,7 +116,7 @@ func (m *mirroring) add(item client.Copying, line MirroredSingle, err error) {
 // plan looks what is there already.
 func (m *mirroring) plan(ctx context.Context, items []client.Copying) error {
 	for _, item := range items {
-		have, err := m.to.Version(ctx, item.Namespace, item.Name, item.Version)
+		have, err := m.to.client.Version(ctx, item.Namespace, item.Name, item.Version)
 		line := MirroredSingle{Manifest: item.Reference, Result: "would copy"}
 		switch e, ok := errors.AsType[*diag.Error](err); {
 		case err == nil && have.Manifest == item.Reference:
@@ -140,12 +140,12 @@ func (m *mirroring) report(ctx context.Context, done client.Copied) {
 		line.Result = "copied"
 	}
 	if err == nil {
-		v, verr := m.to.Version(ctx, done.Namespace, done.Name, done.Version)
+		v, verr := m.to.client.Version(ctx, done.Namespace, done.Name, done.Version)
 		if verr == nil && v.State == wire.Quarantined {
 			line.Result = "held"
 			if m.approve {
 				line.Result = "copied"
-				_, verr = m.to.Act(ctx, done.Namespace, done.Name, done.Version, wire.Action{Action: "approve", Reason: "mirrored from " + m.out.From})
+				_, verr = m.to.client.Act(ctx, done.Namespace, done.Name, done.Version, wire.Action{Action: "approve", Reason: "mirrored from " + m.out.From})
 			}
 		}
 		err = verr

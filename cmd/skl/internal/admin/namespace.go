@@ -2,7 +2,9 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/client/wire"
@@ -19,9 +21,12 @@ type Namespaces struct {
 type NamespaceRequest struct {
 	Site            Site
 	Name            string
-	Public, Private bool   // who may read it
-	Approval        string // auto or manual
-	Any, Skills     bool   // what it takes
+	Public, Private bool     // who may read it
+	Approval        string   // auto, manual or second-person
+	Any, Skills     bool     // what it takes
+	Managed         bool     // of an organisation: a second person approves, unless Approval says otherwise
+	AllowNames      []string // that look like names of others
+	ForbidNames     []string // takes AllowNames back
 	DryRun          bool
 }
 
@@ -30,18 +35,30 @@ func (r NamespaceRequest) change(p *wire.Policy) error {
 	switch r.Approval {
 	case "":
 	case "auto":
-		p.ManualApproval = false
+		if r.Managed {
+			return diag.New(diag.Misuse, "usage", "a namespace becomes a managed one with approval: --approval manual or second-person").Meant("manual", "second-person")
+		}
+		p.ManualApproval, p.SecondPerson = false, false
 	case "manual":
-		p.ManualApproval = true
+		p.ManualApproval, p.SecondPerson = true, false
+	case "second-person":
+		p.ManualApproval, p.SecondPerson = true, true
 	default:
-		return diag.New(diag.Misuse, "usage", "--approval is auto or manual, not %q", r.Approval).Meant("auto", "manual")
+		return diag.New(diag.Misuse, "usage", "--approval is auto, manual or second-person, not %q", r.Approval).Meant("auto", "manual", "second-person")
 	}
 	if r.Any && r.Skills || r.Public && r.Private {
 		return diag.New(diag.Misuse, "usage", "these flags exclude each other: --any and --skills, --public and --private")
 	}
+	p.Managed = p.Managed || r.Managed
 	if r.Any || r.Skills {
 		p.AcceptAny = r.Any
 	}
+	for _, name := range r.AllowNames {
+		if !slices.Contains(p.NearNames, name) {
+			p.NearNames = append(p.NearNames, name)
+		}
+	}
+	p.NearNames = slices.DeleteFunc(p.NearNames, func(name string) bool { return slices.Contains(r.ForbidNames, name) })
 	return nil
 }
 
@@ -57,7 +74,7 @@ func (a *Admin) CreateNamespace(ctx context.Context, r NamespaceRequest) (Namesp
 	return on(ctx, a, r.Site, func(s *site) (Namespaces, error) {
 		made, err := wire.Namespace{Name: n.Name, Public: n.Public, Policy: n.Policy}, error(nil)
 		if !r.DryRun {
-			made, err = s.Client.CreateNamespace(ctx, n)
+			made, err = s.client.CreateNamespace(ctx, n)
 		}
 		return Namespaces{[]wire.Namespace{made}, s.at}, err
 	})
@@ -66,7 +83,7 @@ func (a *Admin) CreateNamespace(ctx context.Context, r NamespaceRequest) (Namesp
 // SetNamespace changes who reads a namespace, and what it takes.
 func (a *Admin) SetNamespace(ctx context.Context, r NamespaceRequest) (Namespaces, error) {
 	return on(ctx, a, r.Site, func(s *site) (Namespaces, error) {
-		n, err := s.Namespace(ctx, r.Name)
+		n, err := s.client.Namespace(ctx, r.Name)
 		if err != nil {
 			return Namespaces{}, err
 		}
@@ -74,17 +91,24 @@ func (a *Admin) SetNamespace(ctx context.Context, r NamespaceRequest) (Namespace
 			return Namespaces{}, err
 		}
 		n.Public = (n.Public || r.Public) && !r.Private
-		if !r.DryRun {
-			n, err = s.UpdateNamespace(ctx, n.Name, wire.NamespaceChange{Public: &n.Public, Policy: &n.Policy})
-		}
+		n, err = s.update(ctx, n, wire.NamespaceChange{Public: &n.Public, Policy: &n.Policy, DryRun: r.DryRun})
 		return Namespaces{[]wire.Namespace{n}, s.at}, err
 	})
+}
+
+// update makes n what it is, or in a dry run asks whether that could be done. A registry that is older does not know the question.
+func (s *site) update(ctx context.Context, n wire.Namespace, c wire.NamespaceChange) (wire.Namespace, error) {
+	out, err := s.client.UpdateNamespace(ctx, n.Name, c)
+	if c.DryRun && errors.Is(err, diag.Code("invalid_request")) && strings.Contains(err.Error(), "dry_run") {
+		return n, nil
+	}
+	return out, err
 }
 
 // Namespaces lists the namespaces that the caller may read.
 func (a *Admin) Namespaces(ctx context.Context, at Site) (Namespaces, error) {
 	return on(ctx, a, at, func(s *site) (Namespaces, error) {
-		list, err := s.Client.Namespaces(ctx)
+		list, err := s.client.Namespaces(ctx)
 		return Namespaces{append([]wire.Namespace{}, list...), s.at}, err
 	})
 }
@@ -97,7 +121,7 @@ type Grants struct {
 // Grants lists the accounts of a namespace.
 func (a *Admin) Grants(ctx context.Context, at Site, namespace string) (Grants, error) {
 	return on(ctx, a, at, func(s *site) (Grants, error) {
-		list, err := s.Client.Grants(ctx, namespace)
+		list, err := s.client.Grants(ctx, namespace)
 		return Grants{append([]wire.Grant{}, list...)}, err
 	})
 }
@@ -118,7 +142,7 @@ func (a *Admin) Grant(ctx context.Context, r GrantRequest) (Done, error) {
 		if r.DryRun {
 			return s.done("grant", r.Namespace), nil
 		}
-		return s.done("grant", r.Namespace), s.Client.Grant(ctx, r.Namespace, wire.Grant{Account: r.Account, Role: r.Role})
+		return s.done("grant", r.Namespace), s.client.Grant(ctx, r.Namespace, wire.Grant{Account: r.Account, Role: r.Role})
 	})
 }
 
@@ -128,7 +152,7 @@ func (a *Admin) Ungrant(ctx context.Context, r GrantRequest) (Done, error) {
 		if r.DryRun {
 			return s.done("ungrant", r.Namespace), nil
 		}
-		return s.done("ungrant", r.Namespace), s.Client.Ungrant(ctx, r.Namespace, r.Account)
+		return s.done("ungrant", r.Namespace), s.client.Ungrant(ctx, r.Namespace, r.Account)
 	})
 }
 

@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/durable"
@@ -60,6 +62,7 @@ func (a *Admin) Serve(ctx context.Context, r ServeRequest) error {
 	if out.AdminTokenFile, err = keepAdminToken(s, cfg.Data); err != nil {
 		return err
 	}
+	defer reloadOnHangup(s)() // before anybody hears of the address, since a hangup ends who does not listen for it
 	l, err := s.Listen(ctx)
 	if err != nil {
 		return diag.New(diag.Failed, "cannot_listen", "cannot listen on %s: %w", cfg.Addr, err).Hint("add --addr 127.0.0.1:0 for a free port")
@@ -78,6 +81,24 @@ func (a *Admin) Serve(ctx context.Context, r ServeRequest) error {
 		return err
 	}
 	return s.Close()
+}
+
+// reloadOnHangup reads the certificate anew at each SIGHUP, until the returned func is called.
+func reloadOnHangup(s *server.Server) (stop func()) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for range hangups {
+			_ = s.Reload() // it is logged
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		close(hangups)
+		<-ended
+	}
 }
 
 // serveConfig is the file, with the rest of the request on top of it.

@@ -32,7 +32,7 @@ func (a *Admin) Signers(ctx context.Context, r SignerRequest) (Namespaces, error
 		return Namespaces{}, err
 	}
 	return on(ctx, a, r.Site, func(s *site) (Namespaces, error) {
-		n, err := s.Namespace(ctx, r.Namespace)
+		n, err := s.client.Namespace(ctx, r.Namespace)
 		if err != nil {
 			return Namespaces{}, err
 		}
@@ -42,8 +42,8 @@ func (a *Admin) Signers(ctx context.Context, r SignerRequest) (Namespaces, error
 		}
 		n.Policy.RequireSignature = (before.RequireSignature || r.Require) && !r.NoRequire
 		changed := !slices.Equal(before.Signers, n.Policy.Signers) || before.RequireSignature != n.Policy.RequireSignature
-		if changed && !r.DryRun {
-			n, err = s.UpdateNamespace(ctx, n.Name, wire.NamespaceChange{Policy: &n.Policy})
+		if changed {
+			n, err = s.update(ctx, n, wire.NamespaceChange{Policy: &n.Policy, DryRun: r.DryRun})
 		}
 		return Namespaces{[]wire.Namespace{n}, s.at}, err
 	})

@@ -6,7 +6,6 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
-	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
 )
 
@@ -62,28 +61,4 @@ func acksFor(found []roots.Record, code, reason string) []manifest.Ack {
 		}
 	}
 	return acks
-}
-
-// A Why is the reasons for an installed skill.
-type Why struct {
-	Locked lock.Skill
-	Asked  string        // by the manifest; "" if it does not name the skill
-	Where  diag.Position // it does
-}
-
-// Why says why a skill is installed, and why this release.
-func (a *Applier) Why(name string) (Why, error) {
-	f, err := a.Load()
-	if err != nil {
-		return Why{}, err
-	}
-	s, ok := f.Lock.Skill(name)
-	if !ok {
-		return Why{}, a.NotInManifest(name, f)
-	}
-	out := Why{Locked: s}
-	if m, ok := f.Manifest.Skill(name); ok {
-		out.Asked, out.Where = m.Ref, f.Manifest.Where(name)
-	}
-	return out, nil
 }

@@ -146,7 +146,7 @@ func TestUseCases(t *testing.T) {
 	if result, err = b.applier().Frozen(ctx, apply.FrozenRequest{}); err != nil || result.Changes.Any() || result.LockState != "unchanged" {
 		t.Errorf("frozen: %v, %v", actions(result), err)
 	}
-	found, err := b.applier().Holdings(ctx, b.refs("./src")[0])
+	found, _, err := b.applier().Holdings(ctx, b.refs("./src")[0])
 	if err != nil || len(found) != 2 {
 		t.Errorf("holdings: %v, %v", found, err)
 	}

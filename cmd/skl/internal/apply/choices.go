@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -10,27 +11,32 @@ import (
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 	"github.com/skl-project/skl/spec/ref"
 )
 
-// skillChoice asks which skills of r are wanted. Its groups are plugins, else the top folders in which the skills differ.
-func skillChoice(r ref.Ref, found []source.Found) ask.Choice {
+// skillChoice asks which skills of r are wanted. Its groups are plugins, else the top folders in which the skills differ. Files
+// of a skill are read when somebody looks at it.
+func (a *Applier) skillChoice(r ref.Ref, found []source.Found) ask.Choice {
 	shared := sharedFolders(found)
 	options := make([]ask.Option, len(found))
 	for i, f := range found {
-		o := ask.Option{Label: f.Lock.Name, Detail: f.Description, Group: f.Plugin, Preview: []string{strings.Join(strings.Fields(f.Description), " ")}}
+		o := ask.Option{Label: f.Lock.Name, Detail: f.Description, Group: f.Plugin, Version: f.Lock.Version, Preview: []string{strings.Join(strings.Fields(f.Description), " ")}}
 		if sameName(found, f) != nil {
 			o.Detail = f.Lock.Path + "  " + f.Description
 		}
 		if o.Group == "" {
 			o.Group = topFolder(f.Lock.Path, shared)
 		}
-		for _, fact := range []struct{ name, value string }{{"version", f.Lock.Version}, {"path", f.Lock.Path}} {
-			if fact.value != "" {
-				o.Preview = append(o.Preview, fmt.Sprintf("%-8s %s", fact.name, fact.value))
-			}
+		if f.Lock.Path != "" {
+			o.Preview = append(o.Preview, "path      "+f.Lock.Path)
 		}
+		for _, other := range f.Also {
+			o.Preview = append(o.Preview, "not taken "+other.Lock.Path)
+		}
+		o.Later = func(ctx context.Context) ([]string, error) { return a.preview(ctx, r, f) }
 		if f.Invalid != nil {
+			o.Later = nil
 			o.Detail = "cannot be installed: " + f.Invalid.Error()
 			o.Preview = append(o.Preview, o.Detail)
 		}
@@ -123,7 +129,7 @@ func (a *Applier) hostRows() (rows []hostRow, traces int) {
 			}
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b hostRow) int {
+	order.Stable(rows, func(a, b hostRow) int {
 		return map[bool]int{a.found: -1}[true] + map[bool]int{b.found: 1}[true]
 	})
 	return append(rows, others...), len(rows)
@@ -148,7 +154,7 @@ func (a *Applier) hostChoice() (c ask.Choice, rows []hostRow) {
 	rest := len(rows) - traces
 	if traces == 0 {
 		rest -= min(len(usual), rest)
-		slices.SortStableFunc(rows, func(a, b hostRow) int { return placeOf(a) - placeOf(b) })
+		order.Stable(rows, func(a, b hostRow) int { return placeOf(a) - placeOf(b) })
 	}
 	for i, r := range rows {
 		dir := r.canonical

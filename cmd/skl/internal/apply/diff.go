@@ -15,7 +15,10 @@ import (
 	"github.com/skl-project/skl/resolver/source/git"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/manifest"
+	"github.com/skl-project/skl/spec/policy"
 	"github.com/skl-project/skl/spec/ref"
 )
 
@@ -33,7 +36,7 @@ func (a *Applier) LockAt(ctx context.Context, f *scope.Files, rev string) (*lock
 
 // CompareLocks lists what differs, and what of it is a lower trust. An entry that was added has to have a signer where
 // config.toml requires one, as one that changed has.
-func (a *Applier) CompareLocks(old, now *lock.Lock) ([]LockDiff, error) {
+func (a *Applier) CompareLocks(ctx context.Context, old, now *lock.Lock) ([]LockDiff, error) {
 	out := []LockDiff{}
 	for _, s := range now.Skills {
 		was, ok := old.Skill(s.Name)
@@ -44,36 +47,33 @@ func (a *Applier) CompareLocks(old, now *lock.Lock) ([]LockDiff, error) {
 		if !ok {
 			d.Change, d.From = "added", ""
 		}
-		for _, p := range s.Permissions {
-			if !slices.Contains(was.Permissions, p) {
-				d.Permissions = append(d.Permissions, "+ "+p)
-			}
-		}
-		for _, p := range was.Permissions {
-			if !slices.Contains(s.Permissions, p) {
-				d.Permissions = append(d.Permissions, "- "+p)
-			}
-		}
+		d.Permissions = append(d.Permissions, a.lockChanges(ctx, was, s)...)
+		d.Findings = a.lockFindings(ctx, &was, &s)
 		t, err := a.trustFor(namespaceOf(s))
 		if err != nil {
 			return nil, err
 		}
-		switch {
-		case ok && was.Signer != nil && s.Signer == nil:
-			d.Downgrade = "was signed, is not"
-		case ok && was.Signer != nil && !continues(*was.Signer, *s.Signer):
-			d.Downgrade = "another signer"
-		case s.Unsigned && !was.Unsigned:
-			d.Downgrade = "unsigned was accepted"
-		case t.required && s.Signer == nil && !s.Unsigned && s.Source != "embedded":
-			d.Downgrade = "config.toml requires a signature, and there is none"
-		case ok && was.Log != nil && s.Log == nil && was.Source == s.Source:
-			d.Downgrade = "was proven to be in the log of its registry, is not"
-		case ok && (was.URL != s.URL || was.Source != s.Source):
-			d.Downgrade = "another source: " + was.URL + " → " + s.URL
-		case ok && was.Version == s.Version && !sameContent(was, s) && !strings.HasPrefix(s.Version, "0.0.0-") && s.Source != "local":
-			d.Downgrade = "the same version, other content"
+		if s.Moved != was.Moved {
+			d.Moved = s.Moved
 		}
+		var lower []string
+		worse := func(is bool, what string) {
+			if is {
+				lower = append(lower, what)
+			}
+		}
+		worse(ok && was.Signer != nil && s.Signer == nil, "was signed, is not")
+		if ok && was.Signer != nil && s.Signer != nil {
+			same, changed := attest.Same(*was.Signer, *s.Signer)
+			worse(!same, "another signer: "+changed)
+		}
+		worse(s.Unsigned && !was.Unsigned, "unsigned was accepted")
+		worse(t.required && s.Signer == nil && !s.Unsigned && s.Source != "embedded", "config.toml requires a signature, and there is none")
+		worse(ok && was.Log != nil && s.Log == nil && was.Source == s.Source, "was proven to be in the log of its registry, is not")
+		worse(ok && (was.URL != s.URL || was.Source != s.Source), "another source: "+was.URL+" → "+s.URL)
+		worse(d.Moved != "", "its tag moved, which was accepted: it was "+d.Moved)
+		worse(ok && d.Moved == "" && was.Version == s.Version && !sameContent(was, s) && !strings.HasPrefix(s.Version, "0.0.0-") && s.Source != "local", OtherContent)
+		d.Downgrade = diag.Printable(strings.Join(lower, "; "))
 		out = append(out, d)
 	}
 	for _, s := range old.Skills {
@@ -84,7 +84,68 @@ func (a *Applier) CompareLocks(old, now *lock.Lock) ([]LockDiff, error) {
 	return out, nil
 }
 
+// Loosened lists what the project allows itself since a revision: rules of its policy that are gone or changed, which lowers trust, and
+// conflicts and exceptions that were accepted since.
+func Loosened(ctx context.Context, a *Applier, f *scope.Files, rev string) (lower, accepted []string, err error) {
+	src, err := git.ReadRevision(ctx, a.Base, rev, filepath.Base(f.ManifestPath))
+	if err != nil {
+		return nil, nil, err
+	}
+	old, now := allowances{}, allowances{}
+	if m, err := manifest.Parse(src, rev); err == nil { // one that cannot be read accepted nothing
+		old.acks(m)
+	}
+	now.acks(f.Manifest)
+	if src, err = git.ReadRevision(ctx, a.Base, rev, policy.FileName); err != nil {
+		return nil, nil, err
+	}
+	old.policy(src)
+	src, _ = a.Site.Dir.ReadFile(a.PolicyPath(), policy.MaxBytes) // without it no rule is left, which is said
+	now.policy(src)
+	for rule, text := range old.rules {
+		if is := now.rules[rule]; is != text {
+			lower = append(lower, policy.FileName+": rule "+rule+" "+map[bool]string{true: "is gone", false: "was changed"}[is == ""])
+		}
+	}
+	for _, line := range now.accepted {
+		if !slices.Contains(old.accepted, line) {
+			accepted = append(accepted, "+ "+diag.Printable(line))
+		}
+	}
+	slices.Sort(lower)
+	return lower, accepted, nil
+}
+
+// allowances are what a project allows itself.
+type allowances struct {
+	rules    map[string]string // of its policy, by id
+	accepted []string          // conflicts and exceptions
+}
+
+func (l *allowances) acks(m *manifest.Manifest) {
+	for _, k := range m.Acks {
+		l.accepted = append(l.accepted, k.Code+" "+k.Name+"  "+k.Reason)
+	}
+}
+
+// policy adds a policy.toml; one that cannot be read refuses everything, so it allows nothing.
+func (l *allowances) policy(src []byte) {
+	l.rules = map[string]string{}
+	p, err := policy.Parse(src, policy.FileName, policy.Project)
+	if err != nil {
+		return
+	}
+	for _, r := range p.Rules {
+		l.rules[r.ID] = fmt.Sprint("=", r.About, r.Conditions)
+	}
+	for _, e := range p.Exceptions {
+		l.accepted = append(l.accepted, "exception from "+e.Rule+" for "+strings.Join(e.Skills, ", ")+"  until "+e.Until+", by "+e.By+": "+e.Reason)
+	}
+}
+
 // continues reports whether a release that next signed may follow one that old signed.
+//
+//go:noinline
 func continues(old, next lock.Signer) bool {
 	same, _ := attest.Same(old, next)
 	return same
@@ -95,6 +156,9 @@ func sameContent(a, b lock.Skill) bool {
 	return a.Commit == b.Commit && a.Manifest == b.Manifest && a.Artifact == b.Artifact && a.Tree == b.Tree
 }
 
+// OtherContent is the downgrade of a release that has other bytes than it had: what was accepted of it is not what it asks for.
+const OtherContent = "the same version, other content"
+
 // A LockDiff is one skill of a comparison of two locks.
 type LockDiff struct {
 	Name        string   `json:"name"`
@@ -103,7 +167,9 @@ type LockDiff struct {
 	To          string   `json:"to,omitempty"`
 	Source      string   `json:"source"`
 	Digest      string   `json:"digest"`
-	Permissions []string `json:"permissions"` // "+ name" and "- name"
+	Permissions []string `json:"permissions"`        // "+ PERM  FILE:LINE" and "- PERM"
+	Findings    []string `json:"findings,omitempty"` // "+ RULE  FILE:LINE  what it is" of those newly accepted, and "- RULE"
+	Moved       string   `json:"moved,omitempty"`    // what its tag named before: somebody accepted that it moved
 	Downgrade   string   `json:"downgrade,omitempty"`
 }
 
@@ -231,12 +297,19 @@ type FileDiff struct {
 }
 
 // ReleaseTree reads a release from the store, or fetches it into memory.
+//
+//go:noinline
 func (a *Applier) ReleaseTree(ctx context.Context, s lock.Skill) (FileTree, error) {
+	return a.releaseTree(ctx, s, bundle.InstallLimits)
+}
+
+// releaseTree is ReleaseTree of at most so much, if it is fetched.
+func (a *Applier) releaseTree(ctx context.Context, s lock.Skill, limits bundle.Limits) (FileTree, error) {
 	if st := a.Store(); s.Tree != "" && st.Has(s.Tree) {
 		return ReadTree(st.FS(s.Tree))
 	}
 	t := treeSink{}
-	guard := bundle.NewGuard(t, bundle.InstallLimits)
+	guard := bundle.NewGuard(t, limits)
 	if err := a.Fetch(ctx, s, guard); err != nil {
 		return nil, err
 	}
@@ -246,7 +319,7 @@ func (a *Applier) ReleaseTree(ctx context.Context, s lock.Skill) (FileTree, erro
 
 // AtVersion chooses another release of a skill.
 func (a *Applier) AtVersion(ctx context.Context, f *scope.Files, name, version string) (lock.Skill, error) {
-	all, err := scope.Wants(f.Manifest)
+	all, err := scope.AllWants(f)
 	if err != nil {
 		return lock.Skill{}, err
 	}

@@ -35,6 +35,9 @@ func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 	if err := a.usableWhole(ctx, f); err != nil {
 		return Result{}, err
 	}
+	if _, err := a.Policy(ctx); err != nil {
+		return Result{}, err // before anything is fetched
+	}
 	if !r.DryRun {
 		end, err := a.Begin(ctx, false)
 		if err != nil {
@@ -49,6 +52,9 @@ func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 				return Result{}, err
 			}
 		}
+	}
+	if err := a.RefuseBlocked(ctx, Insist, Releases(f.Lock, nil, nil)); err != nil {
+		return Result{}, err
 	}
 	hostIDs := f.Manifest.Targets.Hosts
 	if len(r.Hosts) > 0 {
@@ -77,8 +83,34 @@ func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 	if err := a.Prefetch(ctx, in.Installer, f.Lock.Skills, have); err != nil {
 		return Result{}, err
 	}
-	if _, err := a.materialise(ctx, in, f.Lock.Skills, have, r.DryRun, func(string) bool { return false }); err != nil {
+	if _, err := a.materialise(ctx, in, f.Lock.Skills, f.Lock, have, r.DryRun, func(string) bool { return false }); err != nil {
 		return Result{}, err
+	}
+	for i := range f.Lock.Skills {
+		s := &f.Lock.Skills[i]
+		front, _, err := in.front(s, have[s.Name])
+		if err == nil {
+			err = a.checkNeeds(f, *s, front)
+		}
+		if err != nil {
+			return Result{}, err
+		}
+	}
+	if err := a.bindAll(ctx, in, f.Lock.Skills); err != nil {
+		return Result{}, err
+	}
+	if err := a.compareKept(ctx, f.Lock.Skills); err != nil {
+		return Result{}, err
+	}
+	refused, err := a.obey(ctx, in, f.Lock.Skills, have)
+	if err == nil {
+		err = PolicyError(refused)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	if len(in.unsaid) > 0 {
+		a.Tell.Note("%s does not say yet what %s for; skl install writes it", a.Short(f.LockPath), diag.Count(len(in.unsaid), "skill")+map[bool]string{true: " asks", false: " ask"}[len(in.unsaid) == 1])
 	}
 	j := &job{Applier: a, files: f, next: f.Lock, dry: r.DryRun, frozen: true, hosts: hostIDs}
 	return j.carryOut(ctx, in.Installer, changes)

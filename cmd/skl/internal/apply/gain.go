@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"reflect"
-	"slices"
 
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
@@ -23,14 +22,8 @@ func (j *job) gains(ctx context.Context, wishes []Wish) ([]Wish, error) {
 		return wishes, nil
 	}
 	var left []Wish
-	for len(wishes) > 0 {
-		name := wishes[0].Skill
-		of := slices.IndexFunc(wishes, func(w Wish) bool { return w.Skill != name })
-		if of < 0 {
-			of = len(wishes)
-		}
-		mine := wishes[:of]
-		wishes = wishes[of:]
+	for _, mine := range bySkill(wishes) {
+		name := mine[0].Skill
 		old, here := j.files.Lock.Skill(name)
 		next, _ := j.next.Skill(name)
 		if !here {
@@ -52,8 +45,13 @@ func (j *job) gains(ctx context.Context, wishes []Wish) ([]Wish, error) {
 
 // keep leaves a skill at the version that is here, and its entry of skl.toml as it was.
 func (j *job) keep(old lock.Skill) error {
-	j.next.Set(old)
 	j.kept = append(j.kept, Kept{old.Name, old.Version})
+	return j.restore(old)
+}
+
+// restore is keep, which tells nobody.
+func (j *job) restore(old lock.Skill) error {
+	j.next.Set(old)
 	was, err := manifest.Parse(j.files.ManifestText, j.files.ManifestPath)
 	if err != nil {
 		return err

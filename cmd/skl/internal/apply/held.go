@@ -5,16 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/skl-project/skl/install"
-	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 )
 
-// A Held is a skill that an install of all skills of a reference leaves out.
+// A Held is a skill that an install of all skills of a reference leaves out, or that an update leaves as it is.
 type Held struct {
 	Name  string   `json:"name"`
 	Path  string   `json:"path"` // in its source
@@ -25,16 +25,13 @@ type Held struct {
 	err error
 }
 
-// IsMoved reports whether an update held h since its tags mean other bytes than they did.
-func (h Held) IsMoved() bool { return h.Code == resolver.CodeMoved }
-
 // allHeld is the result where nothing is left to install. The error of one skill alone is that of the command: there is no
 // rest that it should not stop.
 func (j *job) allHeld() (Result, error) {
 	if len(j.held) == 1 {
 		return Result{}, j.held[0].err
 	}
-	return Result{Lock: j.files.Lock, LockState: "unchanged", DryRun: j.dry, Held: j.held}, nil
+	return Result{Lock: j.files.Lock, LockState: "unchanged", DryRun: j.dry, All: true, Held: j.held, Passed: j.passedOver}, nil
 }
 
 // held makes a Held of the error that a skill would be. What is no judgement of the skill, such as a network that fails, stays an
@@ -44,7 +41,47 @@ func held(name, path string, err error) (Held, error) {
 	if !ok || e.Retryable || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return Held{}, err
 	}
-	return Held{Name: name, Path: path, Code: e.Code, Why: err.Error(), Hints: append([]string{}, e.Hints...), err: err}, nil
+	return troubled(name, path, err), nil
+}
+
+// troubled is held for any error.
+func troubled(name, path string, err error) Held {
+	h := Held{Name: name, Path: path, Code: codeTrouble, Why: err.Error(), Hints: []string{}, err: err}
+	if e, ok := errors.AsType[*diag.Error](err); ok {
+		h.Code, h.Hints = e.Code, append(h.Hints, e.Hints...)
+	}
+	return h
+}
+
+// codeTrouble is the code of a trouble of one skill that has no code of its own.
+const codeTrouble = "failed"
+
+// setAside leaves, of an update, the skill of a name as it is, where its release alone is in trouble. What a person can accept stops an
+// update unless it is to be safe, and so does what was asked for by name.
+func (j *job) setAside(name string, err error) error {
+	old, here := j.files.Lock.Skill(name)
+	code := troubled("", "", err).Code
+	acceptable := slices.Contains([]string{CodeSignerChanged, "signature_no_signature", "signature_no_trust", CodeEscalation, codeContentHigh}, code)
+	if !here || !j.hold && (!j.spareGone || acceptable) {
+		return err
+	}
+	j.held = append(j.held, troubled(name, old.Path, err))
+	sort.Slice(j.held, func(a, b int) bool { return j.held[a].Name < j.held[b].Name })
+	j.anew = slices.DeleteFunc(j.anew, func(n string) bool { return n == name })
+	return j.restore(old)
+}
+
+// onlyHeld is the error of the first skill that an update left as it is, if there was no other to update: then it is that of the command.
+func (j *job) onlyHeld() error {
+	if j.hold || !j.spareGone || len(j.held) == 0 || len(j.anew)+len(j.gone) > 0 {
+		return nil
+	}
+	return j.held[0].err
+}
+
+// isHeld reports whether an update leaves the skill of a name as it is.
+func (j *job) isHeld(name string) bool {
+	return j.update && slices.ContainsFunc(j.held, func(h Held) bool { return h.Name == name })
 }
 
 // spare turns the error of one skill into one that is held, where all skills that can be installed are wanted.
@@ -82,23 +119,30 @@ func (j *job) drop(name string, err error) error {
 	return j.files.Manifest.RemoveSkill(name)
 }
 
-// sift looks for the skills that are behind err, the error of preparing all of them, and holds them.
-func (j *job) sift(ctx context.Context, in *install.Installer, have map[string]install.Have, err error) error {
-	if err == nil || !j.holdBack || ctx.Err() != nil {
+// suspects are the names of the skills one of which may be why a job fails, and that it can go on without.
+func (j *job) suspects() []string {
+	if j.update {
+		return slices.Clone(j.anew)
+	}
+	return slices.Clone(j.added)
+}
+
+// sortOut holds the suspects that fail alone as well, where others can do without them. Without one, and where nothing may be held, err stays.
+func (j *job) sortOut(ctx context.Context, err error, alone func(name string) error) error {
+	if err == nil || !j.holdBack && !j.update || ctx.Err() != nil {
 		return err
 	}
+	leave := j.drop
+	if j.update {
+		leave = j.setAside
+	}
 	found := false
-	for _, name := range slices.Clone(j.added) {
-		s, _ := j.next.Skill(name)
-		one := &lock.Lock{Skills: []lock.Skill{s}}
-		serr := j.checkSignatures(ctx, one, j.files.Lock, signatureOptions{j.unsigned, j.accept, true, j.lockOnly, j.chosen})
-		if serr == nil {
-			serr = in.Materialise(ctx, one.Skills, have, j.dry)
-		}
+	for _, name := range j.suspects() {
+		serr := alone(name)
 		if serr == nil {
 			continue
 		}
-		if err := j.drop(name, serr); err != nil {
+		if err := leave(name, serr); err != nil {
 			return err
 		}
 		found = true
@@ -107,6 +151,26 @@ func (j *job) sift(ctx context.Context, in *install.Installer, have map[string]i
 		return err
 	}
 	return nil
+}
+
+// sift looks for the skills that are behind err, the error of preparing all of them, and holds them.
+func (j *job) sift(ctx context.Context, in *installer, have map[string]install.Have, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = j.sortOut(ctx, err, func(name string) error {
+		s, _ := j.next.Skill(name)
+		one := &lock.Lock{Skills: []lock.Skill{s}}
+		err := j.checkSignatures(ctx, one, j.files.Lock, signatureOptions{j.unsigned, j.accept, true, j.lockOnly, j.chosen, j.isHeld})
+		if err == nil {
+			_, err = j.materialise(ctx, in, one.Skills, j.files.Lock, have, j.dry, j.chosen)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return j.onlyHeld()
 }
 
 // holdConflicts holds the added skills that something is in the way of.
@@ -139,14 +203,14 @@ func sameName(found []source.Found, f source.Found) error {
 }
 
 // prepare checks signatures and fetches what is missing; what has to be accepted is returned.
-func (j *job) prepare(ctx context.Context, in *installer, have map[string]install.Have) ([]Wish, error) {
-	if err := j.checkSignatures(ctx, j.next, j.files.Lock, signatureOptions{j.unsigned, j.accept, j.dry, j.lockOnly, j.chosen}); err != nil {
+func (j *job) prepare(ctx context.Context, in *installer, have map[string]install.Have, l *lock.Lock) ([]Wish, error) {
+	if err := j.checkSignatures(ctx, l, j.files.Lock, signatureOptions{j.unsigned, j.accept, j.dry, j.lockOnly, j.chosen, j.isHeld}); err != nil {
 		return nil, err
 	}
-	if err := j.Prefetch(ctx, in.Installer, j.next.Skills, have); err != nil {
+	if err := j.Prefetch(ctx, in.Installer, l.Skills, have); err != nil {
 		return nil, err
 	}
-	return j.materialise(ctx, in, j.next.Skills, have, j.dry, j.chosen)
+	return j.materialise(ctx, in, l.Skills, j.files.Lock, have, j.dry, j.chosen)
 }
 
 // consentEach is consent, where skills that are not accepted are held.
@@ -154,8 +218,9 @@ func (j *job) consentEach(wishes []Wish) error {
 	if !j.holdBack {
 		return j.consent(wishes)
 	}
-	for _, w := range wishes {
-		err := j.consent([]Wish{w})
+	for _, mine := range bySkill(wishes) {
+		w := mine[0]
+		err := j.consent(mine)
 		if err == nil {
 			continue
 		}

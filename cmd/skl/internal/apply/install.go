@@ -26,7 +26,11 @@ type InstallRequest struct {
 }
 
 // Install resolves, locks and installs what is asked for and what skl.toml says.
-func (a *Applier) Install(ctx context.Context, r InstallRequest) (Result, error) {
+func (a *Applier) Install(ctx context.Context, r InstallRequest) (_ Result, err error) {
+	defer unknownFirst(r.Accept, &err)
+	if err := acceptable(r.Accept); err != nil {
+		return Result{}, err
+	}
 	f, end, err := a.Edit(ctx, r.DryRun)
 	if err != nil {
 		return Result{}, err
@@ -39,7 +43,7 @@ func (a *Applier) Install(ctx context.Context, r InstallRequest) (Result, error)
 	for i := range refs {
 		refs[i] = a.Rebase(r.Refs[i])
 	}
-	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved))
+	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved), nil)
 	root := ""
 	if r.Root != "" {
 		if root, err = a.RootText(r.Root); err != nil {
@@ -56,23 +60,46 @@ func (a *Applier) Install(ctx context.Context, r InstallRequest) (Result, error)
 	if err := j.relock(ctx, func(string) bool { return false }); err != nil {
 		return Result{}, err
 	}
-	return j.finish(ctx)
+	if err := j.compare(ctx, j.asks); err != nil {
+		return Result{}, err
+	}
+	if err := a.refuseBlocked(ctx, refs, j.next); err != nil {
+		return Result{}, err
+	}
+	out, err := j.finish(ctx)
+	out.Passed = j.passedOver
+	return out, err
 }
 
-// Holdings lists the skills of one reference, all paths of a name, and changes nothing.
-func (a *Applier) Holdings(ctx context.Context, r ref.Ref) ([]source.Found, error) {
+// Passed is what looks like a skill at a place, and is none to skl.
+type Passed = source.Passed
+
+// Holdings lists the skills of one reference, all paths of a name, and what is passed over there. It changes nothing.
+func (a *Applier) Holdings(ctx context.Context, r ref.Ref) ([]source.Found, []source.Passed, error) {
 	f, err := a.Load()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o, err := a.Resolver(f.Manifest).Open(ctx, resolver.Want{Ref: a.Rebase(r)})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	best, err := o.Skills(ctx, nil)
+	if err != nil {
+		return nil, nil, err
+	}
 	var found []source.Found
 	for _, f := range best {
 		found = append(append(found, f), f.Also...)
 	}
-	return found, err
+	passed, err := a.passed(ctx, o, best)
+	return found, passed, err
+}
+
+// passed is what discovery passes over at the place of a reference that names no skill of it.
+func (a *Applier) passed(ctx context.Context, o *resolver.Opened, listed []source.Found) ([]source.Passed, error) {
+	if o.Place.Ref.Skill != "" || o.Place.Word != "" {
+		return nil, nil
+	}
+	return o.Passed(ctx, listed)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -38,6 +39,9 @@ type Applier struct {
 	// for an install.
 	Gained func(Gain) (bool, error)
 	trusts trusts
+	proven []lock.Skill          // what the sources of these hold was compared with their files
+	signed map[string]lock.Skill // by name: what counts as signed, with its signer, or as accepted without one
+	named  map[string]lock.Skill // by name: what names a signer that nobody here can check
 }
 
 // A Proposal is what an install is about to add.
@@ -46,6 +50,7 @@ type Proposal struct {
 	Lock  *lock.Lock
 	Hosts []string                            // ids of the agents
 	Files func(name string) ([]string, error) // paths of a skill
+	Asked map[string]Asked
 }
 
 // agreed asks for a yes to what is added, unless a question about it was answered already.
@@ -53,7 +58,7 @@ func (j *job) agreed(ctx context.Context, changes install.Changes) error {
 	if j.Approve == nil || len(j.added) == 0 || j.consented {
 		return nil
 	}
-	p := Proposal{Lock: j.next, Hosts: j.hosts, Files: func(name string) ([]string, error) {
+	p := Proposal{Lock: j.next, Hosts: j.hosts, Asked: j.asked, Files: func(name string) ([]string, error) {
 		s, _ := j.next.Skill(name)
 		t, err := j.ReleaseTree(ctx, s)
 		return slices.Sorted(maps.Keys(t)), err
@@ -84,15 +89,24 @@ func New(sc *scope.Scope, asker ask.Asker) *Applier {
 type Result struct {
 	Changes   install.Changes
 	Report    install.Report
-	Lock      *lock.Lock // as it is now, or would be
-	LockState string     // "changed" or "unchanged"
-	DryRun    bool       // nothing was written
-	Wishes    []Wish     // of a dry run: what would have to be accepted
-	Unlinked  []string   // names that were links only
-	Held      []Held     // of an install of all skills: what was left out
-	Gone      []Gone     // of an update: skills that their source no longer holds, which stay
-	Ungated   []Ungated  // limits that skills set and agents do not keep
-	Kept      []Kept     // of an update: skills that were not to have what they ask for anew, which stay
+	Lock      *lock.Lock      // as it is now, or would be
+	LockState string          // "changed" or "unchanged"
+	DryRun    bool            // nothing was written
+	Compared  bool            // every skill was compared with what its source has now
+	Wishes    []Wish          // of a dry run: what would have to be accepted
+	Refused   []Held          // of a dry run: updates that would be refused, since nobody accepted what they ask for
+	Unlinked  []string        // names that were links only
+	Held      []Held          // of an install of all skills: what was left out; of an update: what stays as it is
+	All       bool            // of an install of all skills
+	Passed    []source.Passed // of an install of all skills: what looks like one and is none to skl
+	Gone      []Gone          // of an update: skills that their source no longer holds, which stay
+	Ungated   []Ungated       // limits that skills set and agents do not keep
+	Unmet     []Unmet         // what skills that are new here say they need, and is not there
+	Kept      []Kept          // of an update: skills that were not to have what they ask for anew, which stay
+
+	Derived []Derivation // skills made from another package than before, or derived from one by hand
+
+	Asked map[string]Asked // by skill: what was chosen anew asks for
 }
 
 // A Kept is a skill that a person kept at the version that is here.
@@ -112,36 +126,45 @@ type Gone struct {
 // starts from, what it makes of them, and how it is carried out.
 type job struct {
 	*Applier
-	files     *scope.Files
-	next      *lock.Lock
-	hosts     []string
-	hostFlags []string
-	root      string // where the skills that are added go, as skl.toml writes it; "" says nothing of it
-	dry       bool
-	force     bool
-	frozen    bool     // exactly the lock
-	hold      bool     // leave edited skills as they are
-	lockOnly  bool     // write skl.lock and nothing else
-	accept    []string // permissions
-	consented bool     // a person said yes to what the skills wish for
-	gate      bool     // offer what keeps skills from agents that ignore their limits
-	unsigned  bool     // releases without a signature are accepted where one is wanted
-	added     []string // names the command line asked for
-	anew      []string // names whose entry was chosen anew, not kept from the lock
-	picked    []selection
-	holdBack  bool // of all skills of the references, hold those that cannot be installed
-	kept      []Kept
-	held      []Held
-	before    map[string]manifest.Skill // entries of the manifest that were replaced
-	spareGone bool                      // keep what its source no longer holds
-	gone      []Gone
+	files      *scope.Files
+	next       *lock.Lock
+	hosts      []string
+	hostFlags  []string
+	root       string // where the skills that are added go, as skl.toml writes it; "" says nothing of it
+	dry        bool
+	force      bool
+	frozen     bool     // exactly the lock
+	hold       bool     // leave edited skills as they are
+	lockOnly   bool     // write skl.lock and nothing else
+	ungoverned bool     // no policy is asked: something is removed
+	accept     []string // permissions
+	compared   bool     // every entry was chosen anew or compared with what its source has now
+	consented  bool     // a person said yes to what the skills wish for
+	gate       bool     // offer what keeps skills from agents that ignore their limits
+	unsigned   bool     // releases without a signature are accepted where one is wanted
+	added      []string // names the command line asked for
+	anew       []string // names whose entry was chosen anew, not kept from the lock
+	picked     []selection
+	holdBack   bool // of all skills of the references, hold those that cannot be installed
+	kept       []Kept
+	held       []Held
+	passedOver []source.Passed
+	asked      map[string]Asked
+	before     map[string]manifest.Skill // entries of the manifest that were replaced
+	update     bool                      // newer releases are chosen
+	named      []string                  // the skills that an update is about; nil is all
+	spareGone  bool                      // keep what its source no longer holds, and what is in trouble alone
+	gone       []Gone
+	upgrade    func(name string) bool // whose release is chosen anew; nil is nobody's
+	graph      *graph
+	ask        func(*lock.Skill) bool // whether the place of an entry that is kept is asked for its tags; nil is no
 }
 
 // add resolves refs and puts their skills into the manifest.
 func (j *job) add(ctx context.Context, refs []ref.Ref, names []string, all, pin bool) error {
 	rs := j.Resolver(j.files.Manifest)
 	for _, r := range refs {
-		picked, err := j.pick(ctx, rs, r, names, all, pin, j.spare)
+		picked, err := j.pick(ctx, rs, r, names, all, pin)
 		if err != nil {
 			return j.missing(j.files.Manifest, r, err)
 		}
@@ -157,7 +180,9 @@ func (j *job) add(ctx context.Context, refs []ref.Ref, names []string, all, pin 
 				continue
 			}
 			old, _ := j.files.Lock.Skill(s.entry.Name)
-			err := rs.Unmoved(ctx, old, s.found.Lock, r.Version)
+			now := s.found.Lock
+			old.URL, now.URL = j.Config.Canonical(old.URL), j.Config.Canonical(now.URL) // one place, by whatever address
+			s.found.Lock.Moved, err = rs.Unmoved(ctx, old, now, r.Version)
 			if err == nil {
 				err = j.put(s)
 			}
@@ -229,6 +254,9 @@ func (j *job) relock(ctx context.Context, upgrade func(string) bool) error {
 		entry := s.found.Lock
 		if old, ok := base.Skill(entry.Name); ok && old.SameBytes(entry) {
 			entry.Tree, entry.Files, entry.Bytes, entry.Permissions = old.Tree, old.Files, old.Bytes, old.Permissions
+			if entry.Moved == "" && entry.Version == old.Version {
+				entry.Moved = old.Moved
+			}
 		}
 		base.Set(entry)
 	}
@@ -243,19 +271,44 @@ func (j *job) relock(ctx context.Context, upgrade func(string) bool) error {
 			kept = append(kept, want)
 		}
 	}
-	if err := j.AgreeOn(ctx, j.files, kept); err != nil {
+	apart, err := j.AgreeApart(ctx, j.files, kept)
+	if err != nil {
 		return err
 	}
-	rs := j.Resolver(j.files.Manifest)
-	var mu sync.Mutex // guards j.gone and j.held
-	if j.hold {
-		rs.Moved = func(s lock.Skill, err error) {
-			mu.Lock()
-			defer mu.Unlock()
-			if h, err := held(s.Name, s.Path, err); err == nil {
-				j.held = append(j.held, h)
-			}
+	for _, want := range kept {
+		if err := apart[want.Name]; err != nil && !j.update { // an update asks once more, and knows what to do
+			return err
 		}
+	}
+	j.upgrade = upgrade
+	var mu sync.Mutex // guards j.gone and j.held
+	j.next, err = j.rules(ctx, &mu).Relock(ctx, all, base, func(name string) bool {
+		return upgrade(name) && !slices.Contains(j.added, name)
+	})
+	sort.Slice(j.gone, func(a, b int) bool { return j.gone[a].Name < j.gone[b].Name }) // slices.SortFunc is 15 kB of program for each large type
+	sort.Slice(j.held, func(a, b int) bool { return j.held[a].Name < j.held[b].Name })
+	for _, h := range j.held {
+		j.anew = slices.DeleteFunc(j.anew, func(name string) bool { return name == h.Name })
+	}
+	if err == nil {
+		err = j.onlyHeld()
+	}
+	for _, g := range j.gone {
+		j.anew = slices.DeleteFunc(j.anew, func(name string) bool { return name == g.Name })
+	}
+	for _, name := range j.anew {
+		if old, ok := j.files.Lock.Skill(name); ok && err == nil {
+			err = j.forget(j.entry(name), old)
+		}
+	}
+	return err
+}
+
+// rules is the resolver of the job, with what becomes of entries that cannot be chosen anew. mu guards j.gone and j.held meanwhile.
+func (j *job) rules(ctx context.Context, mu *sync.Mutex) *resolver.Resolver {
+	rs := j.Resolver(j.files.Manifest)
+	if j.update {
+		rs.Spare = j.spares(ctx, mu)
 	}
 	if j.spareGone {
 		rs.Gone = func(s lock.Skill, since string) {
@@ -264,18 +317,30 @@ func (j *job) relock(ctx context.Context, upgrade func(string) bool) error {
 			j.gone = append(j.gone, Gone{s.Name, s.Version, since})
 		}
 	}
-	j.next, err = rs.Relock(ctx, all, base, func(name string) bool {
-		return upgrade(name) && !slices.Contains(j.added, name)
+	return rs
+}
+
+// spares says which skills an update leaves as they are, for what came of choosing their releases: one that moved if it is to be safe, and
+// one whose place does not answer, or no longer has what is asked for, if its copy here is as skl.lock says, and it was not asked for alone.
+func (j *job) spares(ctx context.Context, mu *sync.Mutex) func(lock.Skill, error) bool {
+	receipts := sync.OnceValue(func() []roots.Receipt {
+		if j.SetRoots(j.files.Manifest, j.files.Lock) != nil {
+			return nil
+		}
+		all, _ := j.Site.Receipts()
+		return all
 	})
-	sort.Slice(j.gone, func(a, b int) bool { return j.gone[a].Name < j.gone[b].Name }) // slices.SortFunc is 15 kB of program for each large type
-	sort.Slice(j.held, func(a, b int) bool { return j.held[a].Name < j.held[b].Name })
-	for _, h := range j.held {
-		j.anew = slices.DeleteFunc(j.anew, func(name string) bool { return name == h.Name })
+	return func(s lock.Skill, err error) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		moved := j.hold && errors.Is(err, diag.Code(resolver.CodeMoved))
+		alone := len(j.named) == 1 && j.named[0] == s.Name || diag.ClassOf(err) == diag.Refused || ctx.Err() != nil
+		if !moved && (alone || !slices.ContainsFunc(receipts(), func(r roots.Receipt) bool { return r.Name == s.Name && r.Tree == s.Tree && otherRelease(r, s) == "" })) {
+			return false
+		}
+		j.held, j.compared = append(j.held, troubled(s.Name, s.Path, err)), false
+		return true
 	}
-	for _, g := range j.gone {
-		j.anew = slices.DeleteFunc(j.anew, func(name string) bool { return name == g.Name })
-	}
-	return err
 }
 
 // chosen reports whether the entry of name was chosen anew, and not kept from the lock.
@@ -283,6 +348,9 @@ func (j *job) chosen(name string) bool { return slices.Contains(j.anew, name) }
 
 // finish fetches, decides and carries out.
 func (j *job) finish(ctx context.Context) (Result, error) {
+	if _, err := j.Policy(ctx); err != nil && !j.ungoverned {
+		return Result{}, err // before anything is fetched
+	}
 	var err error
 	if !j.lockOnly {
 		if j.hosts, err = j.Targets(j.files.Manifest, j.hostFlags); err != nil {
@@ -296,19 +364,43 @@ func (j *job) finish(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	j.asked, in.Renew = in.asked, j.force
 	have, err := in.Survey(ctx, j.next.Skills, j.files.Lock, false)
 	if err != nil {
 		return Result{}, err
 	}
-	wishes, err := j.prepare(ctx, in, have)
-	if serr := j.sift(ctx, in.Installer, have, err); serr != nil {
+	wishes, err := j.prepare(ctx, in, have, j.next)
+	if serr := j.sift(ctx, in, have, err); serr != nil {
 		return Result{}, serr
 	} else if err != nil {
-		if wishes, err = j.prepare(ctx, in, have); err != nil {
+		if wishes, err = j.prepare(ctx, in, have, j.next); err != nil {
 			return Result{}, err
 		}
 	}
+	if wishes, err = j.require(ctx, in, have, wishes); err != nil {
+		return Result{}, err
+	}
+	if err := j.bindAll(ctx, in, j.next.Skills); err != nil {
+		return Result{}, err
+	}
+	if err := j.sayUncompared(j.next.Skills); err != nil {
+		return Result{}, err
+	}
+	if !j.ungoverned {
+		if err := j.obey(ctx, in, have); err != nil {
+			return Result{}, err
+		}
+		wishes = slices.DeleteFunc(wishes, func(w Wish) bool {
+			return slices.ContainsFunc(j.held, func(h Held) bool { return h.Name == w.Skill })
+		})
+	}
+	if err := j.checkAccept(wishes); err != nil {
+		return Result{}, err
+	}
 	wishes = slices.DeleteFunc(wishes, func(w Wish) bool { return slices.Contains(j.accept, w.Permission) })
+	if wishes, err = j.holdEscalations(wishes); err != nil {
+		return Result{}, err
+	}
 	if !j.dry {
 		left, err := j.gains(ctx, wishes)
 		if err != nil {
@@ -318,6 +410,12 @@ func (j *job) finish(ctx context.Context) (Result, error) {
 			return Result{}, err
 		}
 		j.consented = len(wishes) > 0
+		if left, err = j.require(ctx, in, have, nil); err == nil { // a skill that stays as it was needs what it needed
+			err = j.consentEach(left)
+		}
+		if err != nil {
+			return Result{}, err
+		}
 	}
 	var result Result
 	if j.lockOnly {
@@ -330,17 +428,56 @@ func (j *job) finish(ctx context.Context) (Result, error) {
 		} else if any {
 			changes = in.Diff(j.next.Skills, have, options)
 		}
-		if len(j.held) > 0 && len(j.added) == 0 && !j.hold {
+		if len(j.held) > 0 && len(j.added) == 0 && j.holdBack {
 			return j.allHeld()
 		}
-		if j.hold {
-			j.keepHeld(changes)
+		if j.hold && j.keepHeld(changes) {
+			before := j.next.Clone()
+			if _, err := j.require(ctx, in, have, nil); err != nil { // an entry from before needs what it needed
+				return Result{}, err
+			}
+			if len(before.Skills) != len(j.next.Skills) {
+				stays := changes
+				changes = in.Diff(j.next.Skills, have, options)
+				for i, c := range changes.List {
+					for _, was := range stays.List {
+						if was.Name == c.Name && was.Action == install.Held {
+							changes.List[i] = was
+						}
+					}
+				}
+			}
 		}
-		result, err = j.carryOut(ctx, in.Installer, changes)
+		derived, derr := j.derivations(ctx, in, changes, have)
+		if derr != nil {
+			return Result{}, derr
+		}
+		if result, err = j.carryOut(ctx, in.Installer, changes); err != nil {
+			return Result{}, err
+		}
+		result.Derived = derived
+		if result.Unmet, err = j.unmet(ctx, changes); err != nil {
+			j.Tell.Warn("could not determine what the skills need: %s", err)
+			err = nil
+		}
 	}
-	result.Gone, result.Held, result.Kept = j.gone, j.held, j.kept
+	result.All = j.holdBack
+	result.Gone, result.Held, result.Kept, result.Asked, result.Compared = j.gone, j.held, j.kept, in.asked, j.compared
 	if j.dry {
 		result.Wishes = wishes
+		for _, mine := range bySkill(wishes) {
+			old, here := j.files.Lock.Skill(mine[0].Skill)
+			if !here {
+				continue
+			}
+			next, _ := j.next.Skill(old.Name)
+			h, err := held(old.Name, old.Path, escalation(mine, old.Version, next.Version, j.accept))
+			if err != nil {
+				return Result{}, err
+			}
+			h.Hints = h.Hints[:1]
+			result.Refused = append(result.Refused, h)
+		}
 	}
 	return result, err
 }
@@ -367,15 +504,16 @@ func (j *job) carryOut(ctx context.Context, in *install.Installer, changes insta
 			j.Tell.Detail("the stat cache was not written: %s", err)
 		}
 	}
+	j.noteTrust()
 	if err := j.TrustProject(); err != nil {
 		j.Tell.Warn("the project is not marked as trusted: %s", err)
 	}
 	if err := j.noteUses(ctx, j.hosts, changes); err != nil {
-		j.Tell.Warn("what agents load was not looked at: %s", err)
+		j.Tell.Warn("could not determine which copies agents load: %s", err)
 	}
 	var err error
 	if result.Ungated, err = j.ungated(ctx, changes, j.gate); err != nil {
-		j.Tell.Warn("what agents keep of the skills' limits was not looked at: %s", err)
+		j.Tell.Warn("could not determine which limits agents keep: %s", err)
 	}
 	j.KeepTags()
 	return result, nil
@@ -406,13 +544,15 @@ func refreshCaches(s install.Site, c install.Changes) error {
 	return errors.Join(errs...)
 }
 
-// keepHeld puts the old lock entry of what is held back into the next lock.
-func (j *job) keepHeld(c install.Changes) {
+// keepHeld puts the old lock entry of what is held back into the next lock, and reports whether there is any.
+func (j *job) keepHeld(c install.Changes) (any bool) {
 	for _, change := range c.List {
 		if old, ok := j.files.Lock.Skill(change.Name); ok && change.Action == install.Held {
 			j.next.Set(old)
+			any = true
 		}
 	}
+	return any
 }
 
 // applyFiles is what is written beside the skills. A frozen install leaves both files as they are.
@@ -514,8 +654,19 @@ func (j *job) writeLock() (Result, error) {
 			return Result{}, err
 		}
 	}
+	j.noteTrust()
 	j.KeepTags()
 	return result, nil
+}
+
+// noteTrust remembers on this machine whose files were compared with their source, and who signed what.
+func (j *job) noteTrust() {
+	if err := scope.NoteChecked(j.Scope, j.proven); err != nil {
+		j.Tell.Warn("where the skills come from is not remembered, so that rules may refuse to run them: %s", err)
+	}
+	if err := j.recordPins(j.next); err != nil {
+		j.Tell.Warn("who signed the skills is not remembered, so that a change may go unnoticed: %s", err)
+	}
 }
 
 // Rebase makes a local ref, which a person writes from the working directory,

@@ -5,19 +5,24 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/audit/content"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // A LinkRequest asks for the links of a skill's own folder.
 type LinkRequest struct {
 	Ref    ref.Ref // the folder, local
 	Hosts  []string
+	Accept []string // permissions
 	DryRun bool
 }
 
@@ -30,8 +35,11 @@ type Linked struct {
 }
 
 // Link makes a skill's own folder the installed copy while its author works
-// on it. Nothing is locked or recorded; Remove takes the links away.
+// on it. Its files are audited as those of any install, each time, since nothing is locked or recorded; Remove takes the links away.
 func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
+	if err := acceptable(r.Accept); err != nil {
+		return Linked{}, err
+	}
 	at := a.Rebase(r.Ref)
 	found, err := a.Local.Skills(ctx, at, source.Release{Kind: source.Folder}, nil)
 	if err != nil {
@@ -44,11 +52,17 @@ func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
 	if err := checkName(found[0], r.Ref.String()); err != nil {
 		return Linked{}, err
 	}
+	if err := a.RefuseByPolicy(ctx, found[0].Lock.Name, dir, scope.FilesIn(dir)); err != nil {
+		return Linked{}, err
+	}
 	f, end, err := a.Edit(ctx, r.DryRun)
 	if err != nil {
 		return Linked{}, err
 	}
 	defer end()
+	if err := a.auditLinked(f, found[0].Lock.Name, dir, &r); err != nil {
+		return Linked{}, err
+	}
 	hostIDs, err := a.Targets(f.Manifest, r.Hosts)
 	if err != nil {
 		return Linked{}, err
@@ -77,6 +91,34 @@ func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
 		}
 	}
 	return out, a.TrustProject()
+}
+
+// auditLinked refuses a folder, or asks about it, as a first install of a copy of it would.
+func (a *Applier) auditLinked(f *scope.Files, name, dir string, r *LinkRequest) error {
+	t, err := ReadTree(scope.FilesIn(dir))
+	if err != nil {
+		return err
+	}
+	s := lock.Skill{Name: name}
+	wishes, err := highWishes(&s, t.Findings(), func(content.Finding) bool { return false })
+	if err != nil {
+		return err
+	}
+	if lines := Says(Front{Text: t[skill.FileName].Data, Sidecar: t.Sidecar()}).Lines; len(lines) > 0 {
+		wishes = append([]Wish{{name, permLoadCommand, lines}}, wishes...)
+	}
+	j := &job{Applier: a, files: f, next: &lock.Lock{}, accept: r.Accept}
+	if err := j.checkAccept(wishes); err != nil {
+		return err
+	}
+	wishes = slices.DeleteFunc(wishes, func(w Wish) bool { return slices.Contains(r.Accept, w.Permission) })
+	if !r.DryRun {
+		return j.consent(wishes)
+	}
+	for _, w := range wishes {
+		w.Warn(a.Tell)
+	}
+	return nil
 }
 
 // recordOutside remembers that the user made these links, if they lead out of the project.
@@ -149,5 +191,10 @@ func (a *Applier) unlink(name string, dry bool) (bool, error) {
 	if err := a.Site.Dir.Remove(path); err != nil {
 		return false, err
 	}
+	var left []string
+	for _, link := range gone {
+		left = append(left, filepath.Dir(link))
+	}
+	install.Tidy(&a.Site, left)
 	return true, a.RecordLinks(gone, "")
 }

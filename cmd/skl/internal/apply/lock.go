@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/lock"
 )
 
 // A LockRequest asks for a new skl.lock, and nothing else.
@@ -15,7 +16,11 @@ type LockRequest struct {
 }
 
 // Lock writes skl.lock from skl.toml. Of a lock with merge conflicts it keeps both sides where they agree with skl.toml.
-func (a *Applier) Lock(ctx context.Context, r LockRequest) (Result, error) {
+func (a *Applier) Lock(ctx context.Context, r LockRequest) (_ Result, err error) {
+	defer unknownFirst(r.Accept, &err)
+	if err := acceptable(r.Accept); err != nil {
+		return Result{}, err
+	}
 	end, err := a.Begin(ctx, r.DryRun)
 	if err != nil {
 		return Result{}, err
@@ -29,13 +34,16 @@ func (a *Applier) Lock(ctx context.Context, r LockRequest) (Result, error) {
 		return Result{}, err
 	}
 	for _, name := range r.Upgrade {
-		if _, ok := f.Manifest.Skill(name); !ok {
+		if !f.Has(name) {
 			return Result{}, a.NotInManifest(name, f)
 		}
 	}
-	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved))
+	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved), r.Upgrade)
 	j := &job{Applier: a, files: f, dry: r.DryRun, lockOnly: true, accept: r.Accept}
 	if err := j.relock(ctx, func(name string) bool { return slices.Contains(r.Upgrade, name) }); err != nil {
+		return Result{}, err
+	}
+	if err := j.compare(ctx, func(*lock.Skill) bool { return true }); err != nil {
 		return Result{}, err
 	}
 	return j.finish(ctx)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/spell"
@@ -31,7 +32,11 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 	if r.Names, err = a.meant(r, f); err != nil {
 		return Result{}, err
 	}
-	var locked, unlinked []string
+	stay, err := stillRequired(f, r.Names)
+	if err != nil {
+		return Result{}, err
+	}
+	var locked, unlinked, stays []string
 	for _, name := range r.Names {
 		if _, ok := f.Manifest.Skill(name); !ok {
 			linked, err := a.unlink(name, r.DryRun)
@@ -43,15 +48,17 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 				continue
 			}
 		}
-		locked = append(locked, name)
-		s, _ := f.Lock.Skill(name)
-		needs := slices.DeleteFunc(slices.Clone(s.RequiredBy), func(by string) bool { return slices.Contains(r.Names, by) })
-		if len(needs) > 0 {
+		_, wanted := f.Manifest.Skill(name)
+		switch needs := stay[name]; {
+		case len(needs) > 0 && !wanted:
 			return Result{}, diag.New(diag.Misuse, "required", "%s is required by %s", name, strings.Join(needs, ", ")).Hint("skl why %s", name)
-		}
-		if _, ok := f.Manifest.Skill(name); !ok {
+		case len(needs) > 0:
+			a.Tell.Note("%s goes from skl.toml, and stays installed: %s requires it", name, strings.Join(needs, ", "))
+			stays = append(stays, name)
+		case !wanted:
 			return Result{}, a.NotInManifest(name, f)
 		}
+		locked = append(locked, name)
 		if err := f.Manifest.RemoveSkill(name); err != nil {
 			return Result{}, err
 		}
@@ -59,11 +66,20 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 	if len(locked) == 0 {
 		return Result{Lock: f.Lock, LockState: "unchanged", DryRun: r.DryRun, Unlinked: unlinked}, nil
 	}
-	j := &job{Applier: a, files: f, dry: r.DryRun, force: r.Force}
+	j := &job{Applier: a, files: f, dry: r.DryRun, force: r.Force, ungoverned: true}
 	j.next = f.Lock.Clone()
 	for _, name := range locked {
-		j.next.Remove(name)
+		s, _ := j.next.Skill(name)
+		if j.next.Remove(name); slices.Contains(stays, name) {
+			s.Ref, s.Root = resolver.Unranged(s), ""
+			j.next.Set(s)
+		}
 	}
+	wants, err := scope.Wants(f.Manifest)
+	if err != nil {
+		return Result{}, err
+	}
+	resolver.Prune(wants, j.next)
 	rest := *f // what stays is installed again where it is missing, so it has to be what skl.toml says
 	rest.Lock = j.next
 	if err := a.fresh(ctx, &rest); err != nil {
@@ -72,6 +88,18 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 	result, err := j.finish(ctx)
 	result.Unlinked = unlinked
 	return result, err
+}
+
+// stillRequired are, by name, what requires a skill of f that stays when others are removed.
+func stillRequired(f *scope.Files, without []string) (map[string][]string, error) {
+	wants, err := scope.Wants(f.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	wants = slices.DeleteFunc(wants, func(w resolver.Named) bool { return slices.Contains(without, w.Name) })
+	rest := f.Lock.Clone()
+	resolver.Prune(wants, rest)
+	return resolver.RequiredBy(rest), nil
 }
 
 // meant are the names that a request is about.

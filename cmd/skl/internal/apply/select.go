@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/bundle"
@@ -30,7 +31,7 @@ type selection struct {
 
 // pick resolves one ref and chooses its skills: the ones that are named, all of them, the only
 // one, or those a person picks. pin writes exact versions.
-func (a *Applier) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, names []string, all, pin bool, spare func(name, path string, err error) error) ([]selection, error) {
+func (j *job) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, names []string, all, pin bool) ([]selection, error) {
 	o, err := rs.Open(ctx, resolver.Want{Ref: r})
 	if err != nil {
 		return nil, err
@@ -41,9 +42,18 @@ func (a *Applier) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, na
 	}
 	offered := found
 	if len(found) > 1 && len(names) == 0 && !all && o.Want.Ref.Kind != ref.Market {
-		if found, err = a.ChooseSkills(r, found); err != nil {
+		if found, err = j.ChooseSkills(r, found); err != nil {
+			if e, ok := errors.AsType[*Ambiguous](err); ok {
+				e.Passed, _ = j.passed(ctx, o, offered) // what they are called is said all the same
+			}
 			return nil, err
 		}
+	} else if all && len(names) == 0 {
+		passed, err := j.passed(ctx, o, offered)
+		if err != nil {
+			return nil, err
+		}
+		j.passedOver = append(j.passedOver, passed...)
 	}
 	var out []selection
 	for _, f := range found {
@@ -60,17 +70,15 @@ func (a *Applier) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, na
 			err = checkName(f, where)
 		}
 		if err != nil {
-			if err = spare(f.Lock.Name, f.Lock.Path, err); err != nil {
+			if err = j.spare(f.Lock.Name, f.Lock.Path, err); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		for _, other := range f.Also {
-			if all {
-				a.Tell.Note("%s: took %s, not %s", f.Lock.Name, f.Lock.Path, other.Lock.Path)
-			}
+			j.Tell.Note("%s: took %s, not %s", f.Lock.Name, f.Lock.Path, other.Lock.Path)
 		}
-		out = append(out, a.selected(o, f, len(found), pin, same != nil))
+		out = append(out, j.selected(o, f, len(found), pin, same != nil))
 	}
 	return out, nil
 }
@@ -158,8 +166,9 @@ func narrow(r ref.Ref, f source.Found, of int) ref.Ref {
 
 // An Ambiguous error is that of a reference that holds several skills, where nobody could be asked which are wanted.
 type Ambiguous struct {
-	Err   *diag.Error
-	Found []source.Found
+	Err    *diag.Error
+	Found  []source.Found
+	Passed []source.Passed
 }
 
 func (e *Ambiguous) Error() string { return e.Err.Error() }
@@ -167,7 +176,7 @@ func (e *Ambiguous) Unwrap() error { return e.Err }
 
 // ChooseSkills asks which of several skills are wanted; where nobody can be asked it lists them (exit 2).
 func (a *Applier) ChooseSkills(r ref.Ref, found []source.Found) ([]source.Found, error) {
-	picked, err := a.Ask.Choose(skillChoice(r, found))
+	picked, err := a.Ask.Choose(a.skillChoice(r, found))
 	if err == nil {
 		out := make([]source.Found, len(picked))
 		for i, n := range picked {
@@ -189,6 +198,9 @@ func (a *Applier) oneWord(words []string, f *scope.Files) error {
 	for _, s := range f.Lock.Skills {
 		names = append(names, s.Ref)
 	}
+	if words[0] == "" {
+		return diag.New(diag.Misuse, "invalid_ref", "invalid reference \"\": it is empty").Hint("skl install OWNER/REPO, or skl install alone for what skl.toml names")
+	}
 	e := diag.New(diag.Misuse, "invalid_ref", "%q is one word, and a reference is owner/name, a URL or ./path", words[0])
 	e.Candidates = spell.Nearest(words[0], names, 5)
 	if s, ok := f.Lock.Skill(words[0]); ok {
@@ -196,6 +208,26 @@ func (a *Applier) oneWord(words []string, f *scope.Files) error {
 		return e.Hint("it is installed; skl update %s chooses a newer release", words[0])
 	}
 	return e.Hint("skl install OWNER/REPO %s", words[0])
+}
+
+// NoCopy refuses the name of a copy that is here where a reference is meant: NAME@SCOPE:PATH looks like the address of a git
+// repository.
+func NoCopy(arg string) error {
+	if !roots.IsQualified(arg) {
+		return nil
+	}
+	name, rest, _ := strings.Cut(arg, "@")
+	where, at, _ := strings.Cut(rest, ":")
+	e := diag.New(diag.Misuse, "invalid_ref", "%q names a copy of %s that is here, and a reference says where to fetch one", diag.Printable(arg), diag.Printable(name)).
+		Hint("what it is: skl info %s", arg)
+	if at == "" {
+		return e
+	}
+	if !strings.HasPrefix(at, "/") && !strings.HasPrefix(at, "~/") {
+		at = "./" + at
+	}
+	return e.Hint("to install the skill in that folder: skl install %s", at).
+		Hint("for a repository on a host called %s: skl install ssh://%s@%s/%s", where, name, where, strings.TrimPrefix(at, "./"))
 }
 
 // missing is err of opening r; where its repository does not exist, with the near ones that skl.toml and the configuration

@@ -1,7 +1,10 @@
 package apply
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,12 +15,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/Masterminds/semver/v3"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/resolver/source/git"
+	"github.com/skl-project/skl/resolver/source/registry"
 	"github.com/skl-project/skl/spec/attest"
+	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/config"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -27,19 +34,35 @@ import (
 // permSigner accepts that a skill is signed by somebody else than before.
 const permSigner = "signer"
 
-// CanBeSigned reports whether releases of this source can carry signatures.
-func CanBeSigned(s lock.Skill) bool { return s.Source == "registry" || s.Source == "oci" }
+// CanBeSigned reports whether a release carries signatures, or could: one of git does if its entry names who signed it.
+//
+//go:noinline
+func CanBeSigned(s lock.Skill) bool {
+	return s.Source == "registry" || s.Source == "oci" || s.Source == "git" && s.Signer != nil
+}
+
+// signable reports whether signatures of a release are looked for: in git, where somebody is trusted to sign there, or is said to have.
+func (a *Applier) signable(s lock.Skill) (bool, error) {
+	if s.Source != "git" || CanBeSigned(s) {
+		return CanBeSigned(s), nil
+	}
+	t, err := a.trustFor(namespaceOf(s))
+	return t.git || t.oms, err
+}
 
 // A trust is whom this user believes about the releases of one namespace.
 type trust struct {
 	verifier *attest.Verifier // nil when no signer is configured
 	required bool
+	git      bool // somebody is trusted to sign commits and tags
+	oms      bool // somebody is trusted to sign the files of a skill
 }
 
 // trusts makes each trust once.
 type trusts struct {
-	mu   sync.Mutex
-	made map[string]trust
+	mu       sync.Mutex // guards all of this, and Applier.proven
+	made     map[string]trust
+	compared func(*lock.Skill) bool // releases whose files were compared with their source
 }
 
 // trustFor is the trust of a namespace, "acme" or "host/acme".
@@ -72,13 +95,15 @@ func (a *Applier) makeTrust(namespace string) (trust, error) {
 			return trust{}, err
 		}
 		if s.TrustedRoot != "" {
-			roots[s.TrustedRoot] = true
+			roots[scope.Absolute(filepath.Dir(s.File), s.TrustedRoot)] = true
 		}
 	}
 	if len(roots) > 1 {
 		return trust{}, diag.New(diag.Failed, "config_invalid", "the signers of %s name different trusted roots; one namespace has one", namespace)
 	}
-	if len(believed.Keys)+len(believed.Identities) == 0 {
+	t.git = len(believed.SSH) > 0
+	t.oms = len(believed.OMS) > 0
+	if len(believed.Keys)+len(believed.Identities) == 0 && !t.git && !t.oms {
 		return t, nil
 	}
 	var err error
@@ -86,43 +111,44 @@ func (a *Applier) makeTrust(namespace string) (trust, error) {
 	return t, err
 }
 
-// believe adds a configured signer. Paths are relative to the configuration file.
+// believe adds a configured signer, which names one file. Paths are relative to the file that names it.
 func (a *Applier) believe(t *attest.Trust, s config.Signer) error {
-	read := func(path string) ([]byte, error) {
-		text, err := os.ReadFile(scope.Absolute(filepath.Dir(a.ConfigPath()), path))
-		if err != nil {
-			return nil, diag.New(diag.Failed, "config_invalid", "the signer of %s: %w", s.Namespace, err)
-		}
-		return text, nil
-	}
-	if s.Key != "" {
-		text, err := read(s.Key)
-		if err != nil {
-			return err
-		}
-		key, err := attest.ParsePublic(text)
-		if err != nil {
-			return diag.New(diag.Failed, "config_invalid", "the signer of %s: %s: %w", s.Namespace, s.Key, err)
-		}
-		t.Keys = append(t.Keys, key)
-		return nil
-	}
-	text, err := read(s.TrustedRoot)
+	file := cmp.Or(s.Key, s.OMS, s.Allowed, s.TrustedRoot)
+	text, err := os.ReadFile(scope.Absolute(filepath.Dir(s.File), file))
 	if err != nil {
-		return err
+		return diag.New(diag.Failed, "config_invalid", "the signer of %s: %w", s.Namespace, err)
 	}
-	if t.Root, err = attest.ParseRoot(text); err != nil {
-		return diag.New(diag.Failed, "config_invalid", "the signer of %s: %s: %w", s.Namespace, s.TrustedRoot, err)
+	switch {
+	case s.Key != "":
+		var key attest.PublicKey
+		key, err = attest.ParsePublic(text)
+		t.Keys = append(t.Keys, key)
+	case s.OMS != "":
+		var signers attest.OMSSigners
+		signers, err = attest.ParseOMSSigners(text, s.Identity, time.Now())
+		t.OMS = append(t.OMS, signers)
+	case s.Allowed != "":
+		var allowed []attest.AllowedSigner
+		allowed, err = attest.ParseAllowedSigners(text)
+		t.SSH = append(t.SSH, attest.SSHSigners{Allowed: allowed, Pattern: s.Identity})
+	default:
+		t.Root, err = attest.ParseRoot(text)
+		t.Identities = append(t.Identities, attest.Identity{Issuer: s.Issuer, Pattern: s.Identity})
 	}
-	t.Identities = append(t.Identities, attest.Identity{Issuer: s.Issuer, Pattern: s.Identity})
+	if err != nil {
+		return diag.New(diag.Failed, "config_invalid", "the signer of %s: %s: %w", s.Namespace, file, err)
+	}
 	return nil
 }
 
 // SubjectOf is what a signature of s has to be about.
 func SubjectOf(s lock.Skill) attest.Subject {
-	subject := attest.Subject{Digest: string(s.Manifest)}
+	subject := attest.Subject{Digest: string(s.Manifest), Tree: string(s.Tree)}
 	if v, err := semver.StrictNewVersion(s.Version); err == nil && !strings.HasPrefix(v.Original(), "0.0.0-") {
 		subject.Version = s.Version
+	}
+	if s.Source == "git" {
+		subject.Digest, subject.Tags = attest.GitDigest+string(s.Commit), tagsOf(s, subject.Version)
 	}
 	// The path of an OCI artifact is not part of what was signed: they are mirrored below other paths, and
 	// the digest says which bytes are meant.
@@ -130,6 +156,17 @@ func SubjectOf(s lock.Skill) attest.Subject {
 		subject.Name = r.Owner + "/" + r.Repo
 	}
 	return subject
+}
+
+// tagsOf are the names that a signed tag of the release s may have: those of its version, and the one that its ref names.
+func tagsOf(s lock.Skill, version string) (tags []string) {
+	if version != "" {
+		tags = git.TagsOf(s.Name, version)
+	}
+	if r, err := ref.Parse(s.Ref); err == nil && s.RefKind == lock.Tag && r.Version != "" {
+		tags = append(tags, r.Version)
+	}
+	return tags
 }
 
 // namespaceOf is the namespace whose signers count for s. It is that of the ref, whatever source the release comes from:
@@ -153,20 +190,53 @@ func namespaceOf(s lock.Skill) string {
 	return ""
 }
 
+// evidence is what there is of signatures of a release.
+type evidence struct {
+	bundles [][]byte
+	tree    bundle.Digest // of the files, where they were looked at for a signature
+}
+
 // attestations asks a source for the bundles attached to a release. Where nothing can be signed there are none.
-func (a *Applier) attestations(ctx context.Context, s lock.Skill) ([][]byte, error) {
-	if !CanBeSigned(s) {
-		return nil, nil
+func (a *Applier) attestations(ctx context.Context, s lock.Skill) (out evidence, err error) {
+	if can, err := a.signable(s); err != nil || !can {
+		return out, err
 	}
-	if s.Source == "registry" {
-		return a.Registry.Attestations(ctx, s)
+	t, err := a.trustFor(namespaceOf(s))
+	if err != nil {
+		return out, err
 	}
-	list, err := a.OCI.Referrers(ctx, s)
-	bundles := make([][]byte, len(list))
-	for i, a := range list {
-		bundles[i] = a.Bundle
+	switch {
+	case s.Source == "git" && t.git:
+		out.bundles, err = a.Git.Signed(ctx, s, SubjectOf(s).Tags)
+	case s.Source == "registry":
+		out.bundles, err = a.Registry.Attestations(ctx, s)
+	case s.Source == "oci":
+		list, oerr := a.OCI.Referrers(ctx, s)
+		for i := range list {
+			out.bundles = append(out.bundles, list[i].Bundle)
+		}
+		err = oerr
 	}
-	return bundles, err
+	if err != nil || !t.oms {
+		return out, err
+	}
+	files, err := a.ReleaseTree(ctx, s)
+	if err != nil {
+		return out, err
+	}
+	entries := make([]bundle.Entry, 0, len(files))
+	for path, f := range files {
+		entries = append(entries, bundle.Entry{Path: path, Kind: f.Kind, SHA256: sha256.Sum256(f.Data)})
+	}
+	out.tree = bundle.TreeDigest(entries)
+	if f, ok := files[attest.OMSFile]; ok && f.Kind != bundle.Link {
+		signed, err := attest.OMSEvidence(f.Data, entries)
+		if err != nil {
+			return out, err
+		}
+		out.bundles = append(out.bundles, signed)
+	}
+	return out, nil
 }
 
 // A judged release: what its signatures say.
@@ -175,43 +245,96 @@ type judged struct {
 	required bool
 	accepted bool // this user took it without a signature; looked up only if the lock says that somebody did
 	bundles  [][]byte
+	tree     bundle.Digest // of the files that were looked at for a signature, "" if they were not
+
+	pin       *scope.Pin      // who signed it before on this machine; nil on first use
+	claims    []attest.Signer // whom the signatures name, where nobody is known to check them with
+	revoked   attest.Signer   // whose signature it is, if the verdict is that this one was revoked
+	continues bool            // one of those who signed it is pinned, or nobody is
+	unasked   bool            // nobody is trusted to sign in git, so no signature was looked for there
 }
 
 // judge verifies the signatures of one release with what fetch gives. It fetches nothing when
 // nobody is trusted.
-func (a *Applier) judge(s lock.Skill, fetch func() ([][]byte, error)) (judged, error) {
+func (a *Applier) judge(s lock.Skill, fetch func() (evidence, error)) (judged, error) {
 	namespace := namespaceOf(s)
 	t, err := a.trustFor(namespace)
 	if err != nil {
 		return judged{}, err
 	}
-	j := judged{required: t.required, verdict: attest.Verdict{State: attest.Skipped, Code: attest.NoTrust, Reason: "no signer of " + namespace + " is known"}}
-	if s.Unsigned {
+	can, err := a.signable(s)
+	if err != nil {
+		return judged{}, err
+	}
+	j := judged{required: t.required, continues: true, verdict: attest.Verdict{State: attest.Skipped, Code: attest.NoTrust, Reason: "no signer of " + namespace + " is known"}}
+	if s.Unsigned || s.Signer == nil && can {
 		if j.accepted, err = a.AcceptedUnsigned(s); err != nil {
 			return judged{}, err
 		}
 	}
-	if !CanBeSigned(s) {
+	if !can {
 		j.verdict = attest.Verdict{State: attest.Unsigned, Code: attest.NoBundle, Reason: "releases from " + s.Source + " are not signed"}
 		j.required = j.required && s.Source != "embedded" // what comes with skl is as good as skl
+		if s.Source == "git" {
+			j.unasked = true
+			j.verdict.Reason = "no [[signer]] says who signs commits, tags or files of " + namespace
+		}
 		return j, nil
+	}
+	if j.pin, err = a.pin(&s); err != nil {
+		return j, err
 	}
 	if t.verifier == nil {
-		return j, nil
+		if j.pin != nil && !j.pin.Unchecked {
+			return j, nil
+		}
+		found, err := fetch()
+		if err != nil && j.pin == nil && diag.ClassOf(err) != diag.Refused && !errors.Is(err, context.Canceled) {
+			err = nil // nothing is pinned then
+		}
+		j.bundles = found.bundles
+		j.claims = attest.Claims(j.bundles)
+		if j.pin == nil {
+			return j, err
+		}
+		at := j.claimed()
+		if j.continues = at >= 0; j.continues && j.pin.State == scope.Revoked {
+			j.revoked = j.claims[at]
+			j.verdict = revoked(j.pin)
+		}
+		return j, err
 	}
-	if j.bundles, err = fetch(); err != nil {
+	found, err := fetch()
+	if err != nil {
 		return judged{}, err
 	}
-	j.verdict = t.verifier.Verify(j.bundles, SubjectOf(s))
-	if s.Signer != nil && j.verdict.State == attest.Verified && j.verdict.Signer.Lock() != *s.Signer {
-		// Several may have signed it. Who the lock names is looked for among all of them.
-		for _, b := range j.bundles {
-			if v := t.verifier.Verify([][]byte{b}, SubjectOf(s)); v.State == attest.Verified && v.Signer.Lock() == *s.Signer {
-				j.verdict = v
-			}
-		}
+	if j.bundles, j.tree = found.bundles, found.tree; s.Tree == "" {
+		s.Tree = j.tree // those that its pin names
+	}
+	if j.verdict = t.verifier.Verify(j.bundles, SubjectOf(s)); j.verdict.State == attest.Verified {
+		j.choose(t.verifier, &s)
 	}
 	return j, nil
+}
+
+// claimed is the index of the claim that continues the pin, -1 if none does.
+func (j *judged) claimed() int {
+	return slices.IndexFunc(j.claims, func(s attest.Signer) bool { return continues(lock.Signer(j.pin.Signer), s.Lock()) })
+}
+
+// uncheckedChange is the refusal of a release that names other signers than the one that is pinned, where nobody is known to check
+// them with; nil if there is no change.
+func (j *judged) uncheckedChange(s *lock.Skill) *diag.Error {
+	if j.verdict.State != attest.Skipped || j.pin == nil || !j.pin.Unchecked || j.continues {
+		return nil
+	}
+	was := signerOf(j.pin)
+	if len(j.claims) == 0 {
+		err := diag.New(diag.Refused, "signature_no_signature", "%s is not signed, and an earlier release was", release(s))
+		err.Message += sides(was, "no signature")
+		return err
+	}
+	return changedSigner(s, was, j.claims[0].Lock(), "what this machine first used of it")
 }
 
 // checkSignatures verifies the releases of next that were chosen anew, records who signed
@@ -222,7 +345,7 @@ func (a *Applier) checkSignatures(ctx context.Context, next, old *lock.Lock, o s
 	for _, s := range next.Skills {
 		if before, ok := old.Skill(s.Name); !ok || !before.SameRelease(s) || o.chosen(s.Name) {
 			todo = append(todo, s)
-		} else if !o.lockOnly {
+		} else if !o.lockOnly && !o.held(s.Name) {
 			again = append(again, s)
 		}
 	}
@@ -231,7 +354,7 @@ func (a *Applier) checkSignatures(ctx context.Context, next, old *lock.Lock, o s
 	g.SetLimit(8)
 	for i, s := range todo {
 		g.Go(func() (err error) {
-			results[i], err = a.judge(s, func() ([][]byte, error) { return a.attestations(gctx, s) })
+			results[i], err = a.judge(s, func() (evidence, error) { return a.attestations(gctx, s) })
 			return err
 		})
 	}
@@ -250,7 +373,11 @@ func (a *Applier) checkSignatures(ctx context.Context, next, old *lock.Lock, o s
 		if err := decide(s, before, results[i], o); err != nil {
 			return err
 		}
+		if v := &results[i].verdict; v.Code == attest.NotChecked && !s.Unsigned {
+			a.Tell.Warn("%s counts as unsigned: %s", release(s), v.Reason)
+		}
 		next.Set(*s)
+		a.claim(*s, results[i])
 	}
 	if err := a.checkLocked(ctx, again, checking{keep: !o.dry, allowUnsigned: o.allowUnsigned}); err != nil || o.dry {
 		return err
@@ -270,56 +397,109 @@ type signatureOptions struct {
 	dry           bool
 	lockOnly      bool                   // nothing is going to be installed
 	chosen        func(name string) bool // the entry was not kept from the old lock
+	held          func(name string) bool // an update leaves the copy that is here as it is
 }
 
 // decide records the verdict in s, or refuses it. before is what was installed, the zero Skill if nothing.
 func decide(s *lock.Skill, before lock.Skill, j judged, o signatureOptions) error {
-	pinned := before.Signer
+	pinned, here := before.Signer, signerOf(j.pin)
+	if pinned == nil {
+		pinned = here
+	}
 	s.Signer, s.Unsigned = nil, false
 	switch j.verdict.State {
 	case attest.Verified:
-		signer := j.verdict.Signer.Lock()
-		if pinned != nil {
-			if same, changed := attest.Same(*pinned, signer); !same && !slices.Contains(o.accept, permSigner) {
-				return diag.New(diag.Refused, "E_SIGNER_CHANGED", "%s@%s is signed by %s, and what is installed by somebody else: %s", s.Name, s.Version, j.verdict.Signer, changed).
-					Hint("if that is right: add --accept %s", permSigner)
-			}
+		signer := PinOf(j.verdict)
+		what := "what is installed"
+		if here != nil && j.continues && j.pin.State == scope.Accepted {
+			pinned = nil // this user did that
+		} else if !j.continues && (before.Signer == nil || continues(*before.Signer, signer)) {
+			pinned, what = here, "what this machine first used of it"
+		}
+		if pinned != nil && !continues(*pinned, signer) && !slices.Contains(o.accept, permSigner) {
+			return safeHint(changedSigner(s, pinned, signer, what).Hint("if that is right: add --accept %s", permSigner).Hint("skl trust accept %s", s.Name), before)
 		}
 		s.Signer = &signer
 		return nil
 	case attest.Failed:
-		return j.verdict.Err(s.Name + "@" + s.Version)
+		err := j.verdict.Err(release(s)).(*diag.Error)
+		if before.Name == "" {
+			return err.Hint("ask its publisher to sign it, or configure who may: [[signer]] in config.toml")
+		}
+		return err.Hint("ask its publisher. To stay with %s and hear no more of it: skl update --hold %s --reason TEXT", orNone(before.Version), s.Name)
 	case attest.Skipped:
-		if pinned == nil {
+		if err := j.uncheckedChange(s); err != nil {
+			switch {
+			case len(j.claims) > 0 && slices.Contains(o.accept, permSigner):
+				return nil
+			case len(j.claims) == 0 && o.allowUnsigned:
+				s.Unsigned = true
+				return nil
+			case len(j.claims) > 0:
+				err = err.Hint("if that is right: add --accept %s", permSigner)
+			default:
+				err = err.Hint("to accept it all the same, which is recorded: add --allow-unsigned")
+			}
+			return safeHint(err.Hint("skl trust accept %s", s.Name), before)
+		}
+		if pinned == nil || before.Signer == nil && j.pin.Unchecked {
 			return nil
 		}
 		if before.SameRelease(*s) {
 			s.Signer = pinned // nothing new was chosen, so nothing new has to be believed
 			return nil
 		}
-		return diag.New(diag.Refused, "signature_no_trust", "%s was signed by %s, and now no signer is known to check %s with", s.Name, lockedSigner(pinned), s.Version).
-			Hint("add [[signer]] to config.toml with its key or identity")
+		return noTrust(s, pinned)
 	}
 	if !j.required && pinned == nil {
 		return nil
 	}
+	if pinned != nil && j.unasked {
+		return noTrust(s, pinned)
+	}
 	if !o.allowUnsigned {
-		return j.verdict.Err(s.Name + "@" + s.Version).(*diag.Error).Hint("to accept it all the same, which is recorded: add --allow-unsigned")
+		err := j.verdict.Err(release(s)).(*diag.Error).Hint("to accept it all the same, which is recorded: add --allow-unsigned")
+		if j.unasked {
+			err = err.Hint("to check its signature: add [[signer]] with allowed_signers or oms to config.toml; skl help guide trust")
+		}
+		if pinned != nil {
+			err.Message += sides(pinned, "no signature")
+			err = safeHint(err.Hint("skl trust accept %s", s.Name), before)
+		}
+		return err
 	}
 	s.Unsigned = true
 	return nil
 }
 
+// release is the name of a release with its version, if it has one.
+//
+//go:noinline
+func release(s *lock.Skill) string { return strings.TrimSuffix(s.Name+"@"+s.Version, "@") }
+
+// safeHint adds to a refusal that others can go on without it, if it is that of an update.
+func safeHint(err *diag.Error, before lock.Skill) *diag.Error {
+	if before.Name == "" {
+		return err
+	}
+	return err.Hint("skl update --safe updates the rest")
+}
+
+//go:noinline
 func lockedSigner(s *lock.Signer) string {
 	if s == nil {
 		return ""
 	}
-	return attest.Signer{Issuer: s.Issuer, Identity: s.Identity, Repository: s.Repository, Ref: s.Ref, Runner: s.Runner, Key: s.Key}.String()
+	return attest.Signer{Kind: s.Kind, Issuer: s.Issuer, Identity: s.Identity, Repository: s.Repository, Ref: s.Ref, Runner: s.Runner, Key: s.Key}.String()
 }
 
 // kept is the file that holds the signatures of a manifest.
 func (a *Applier) kept(s lock.Skill) string {
 	_, sum, _ := strings.Cut(string(s.Manifest), ":")
+	if s.Source == "git" { // one commit has many skills, each with files of its own
+		path := sha256.Sum256([]byte(s.Path))
+		sum = string(s.Commit) + "-" + hex.EncodeToString(path[:6])
+	}
 	return filepath.Join(a.Dirs.Data, "signatures", sum+".json")
 }
 
@@ -348,70 +528,80 @@ func (a *Applier) keepSignatures(s lock.Skill, bundles [][]byte) error {
 }
 
 // keptSignatures reads them back; nil if there are none that can be read.
-func (a *Applier) keptSignatures(s lock.Skill) ([][]byte, error) {
+func (a *Applier) keptSignatures(s lock.Skill) (out evidence, err error) {
 	text, err := os.ReadFile(a.kept(s))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+		return out, err
 	}
 	var raw []json.RawMessage
 	if json.Unmarshal(text, &raw) != nil {
-		return nil, nil
+		return out, nil
 	}
-	bundles := make([][]byte, len(raw))
-	for i, b := range raw {
-		bundles[i] = b
+	for _, b := range raw {
+		out.bundles = append(out.bundles, b)
 	}
-	return bundles, nil
+	return out, nil
 }
 
 // recheck verifies a locked release again: its signatures and the proof of its registry's log. It never
 // trusts the lock alone. Signatures are those that were kept, and unless skl is offline those of the source where
 // the kept ones do not do; with keep, they replace them.
 func (a *Applier) recheck(ctx context.Context, s lock.Skill, keep bool) (judged, error) {
+	var unproven error // unless a signature proves it
 	if s.Source == "registry" {
-		if err := a.Registry.VerifyLog(ctx, s, keep && !a.Offline()); err != nil {
+		err := a.Registry.VerifyLog(ctx, s, keep && !a.Offline())
+		if errors.Is(err, diag.Code(registry.CodeUnproven)) {
+			unproven = err
+		} else if err != nil {
 			return judged{}, err
 		}
 	}
-	j, err := a.judge(s, func() ([][]byte, error) { return a.keptSignatures(s) })
+	j, err := a.judge(s, func() (evidence, error) { return a.keptSignatures(s) })
 	if err != nil {
 		return judged{}, err
 	}
-	if CanBeSigned(s) && (j.verdict.State == attest.Unsigned || j.verdict.State == attest.Failed) {
+	can, err := a.signable(s)
+	if err != nil {
+		return judged{}, err
+	}
+	if can && (j.verdict.State == attest.Unsigned || j.verdict.State == attest.Failed || j.uncheckedChange(&s) != nil && !s.Unsigned) {
 		if j, err = a.recheckSource(ctx, s, j, keep); err != nil {
 			return judged{}, err
 		}
 	}
+	if j.verdict.State != attest.Verified && j.bad(s) == nil {
+		return j, unproven
+	}
 	if s.Signer == nil || j.verdict.State != attest.Verified {
 		return j, nil
 	}
-	if now := j.verdict.Signer.Lock(); now != *s.Signer {
+	if now := PinOf(j.verdict); now != *s.Signer {
 		same, changed := attest.Same(*s.Signer, now)
 		if same {
 			changed = fmt.Sprintf("the certificate says %q %q, the lock %q %q", now.Identity, now.Ref, s.Signer.Identity, s.Signer.Ref)
 		}
-		return j, diag.New(diag.Refused, "E_SIGNER_CHANGED", "%s@%s is signed by %s, not by whom skl.lock names: %s", s.Name, s.Version, j.verdict.Signer, changed)
+		return j, diag.New(diag.Refused, CodeSignerChanged, "%s is signed by %s, not by whom skl.lock names: %s", release(&s), j.verdict.Signer, changed)
 	}
 	return j, nil
 }
 
 // recheckSource judges s by what its source has now. kept is the verdict of what was kept, which was no good.
 func (a *Applier) recheckSource(ctx context.Context, s lock.Skill, kept judged, keep bool) (judged, error) {
-	none := kept.verdict.State == attest.Unsigned
+	none := kept.verdict.State == attest.Unsigned && kept.verdict.Code == attest.NoBundle || kept.verdict.State == attest.Skipped && len(kept.bundles) == 0
 	if a.Offline() {
 		if none && kept.bad(s) != nil {
-			return judged{}, diag.New(diag.Refused, "signature_offline", "the signature of %s@%s is not on this machine, and skl is offline", s.Name, s.Version).
+			return judged{}, diag.New(diag.Refused, "signature_offline", "the signature of %s is not on this machine, and skl is offline", release(&s)).
 				Hint("skl ci, once with a network, keeps it")
 		}
 		return kept, nil
 	}
-	now, err := a.judge(s, func() ([][]byte, error) { return a.attestations(ctx, s) })
+	now, err := a.judge(s, func() (evidence, error) { return a.attestations(ctx, s) })
 	switch {
 	case err != nil && none:
 		return judged{}, err
 	case err != nil:
 		return kept, nil
-	case keep && now.verdict.State == attest.Verified:
+	case keep && (now.verdict.State == attest.Verified || now.verdict.State == attest.Skipped && now.continues):
 		err = a.keepSignatures(s, now.bundles)
 	}
 	return now, err
@@ -420,7 +610,7 @@ func (a *Applier) recheckSource(ctx context.Context, s lock.Skill, kept judged, 
 // bad is the refusal that follows from what recheck found, nil if there is none. What the lock says of signers
 // and decisions has to be what was found; where it says less, or more, it is refused.
 func (j judged) bad(s lock.Skill) error {
-	what := s.Name + "@" + s.Version
+	what := release(&s)
 	switch {
 	case j.verdict.State == attest.Failed:
 		return j.verdict.Err(what)
@@ -432,9 +622,17 @@ func (j judged) bad(s lock.Skill) error {
 			Hint("to take it here, too: skl ci --allow-unsigned")
 	case j.verdict.State == attest.Unsigned && !s.Unsigned && (j.required || s.Signer != nil):
 		return j.verdict.Err(what)
+	case j.verdict.State == attest.Unsigned && !s.Unsigned && j.pin != nil && !j.accepted:
+		err := j.verdict.Err(what).(*diag.Error).Hint("if that is right: skl trust accept %s", s.Name)
+		err.Message += sides(signerOf(j.pin), "no signature")
+		return err
+	case j.uncheckedChange(&s) != nil && !j.accepted:
+		return j.uncheckedChange(&s).Hint("if that is right: skl trust accept %s", s.Name)
 	case j.verdict.State == attest.Verified && s.Signer == nil:
-		return diag.New(diag.Refused, "E_SIGNER_CHANGED", "%s is signed by %s, and skl.lock names no signer", what, j.verdict.Signer).
+		return diag.New(diag.Refused, CodeSignerChanged, "%s is signed by %s, and skl.lock names no signer", what, j.verdict.Signer).
 			Hint("if nobody removed it, to record it: skl lock --upgrade %s", s.Name)
+	case j.verdict.State == attest.Verified && !j.continues:
+		return changedSigner(&s, signerOf(j.pin), PinOf(j.verdict), "what this machine first used of it").Hint("if that is right: skl trust accept %s", s.Name)
 	}
 	return nil
 }
@@ -462,6 +660,7 @@ func (a *Applier) checkLocked(ctx context.Context, skills []lock.Skill, c checki
 			taken[i] = s.Unsigned && !j.accepted && c.allowUnsigned
 			j.accepted = j.accepted || taken[i]
 			unchecked[i] = s.Signer != nil && j.verdict.State == attest.Skipped
+			a.claim(s, j)
 			return j.bad(s)
 		})
 	}
@@ -481,4 +680,37 @@ func (a *Applier) checkLocked(ctx context.Context, skills []lock.Skill, c checki
 		return nil
 	}
 	return a.AcceptUnsigned(accept)
+}
+
+// claim remembers what j found of s until its files were compared. It is called by several at a time.
+func (a *Applier) claim(s lock.Skill, j judged) {
+	a.trusts.mu.Lock()
+	defer a.trusts.mu.Unlock()
+	if a.signed == nil {
+		a.signed = map[string]lock.Skill{}
+	}
+	delete(a.named, s.Name)
+	switch {
+	case len(j.claims) > 0:
+		if a.named == nil {
+			a.named = map[string]lock.Skill{}
+		}
+		delete(a.signed, s.Name)
+		signer := j.claims[0].Lock()
+		if j.pin != nil {
+			signer = j.claims[max(j.claimed(), 0)].Lock()
+		}
+		s.Signer = &signer
+		a.named[s.Name] = s
+		return
+	case j.verdict.State == attest.Verified:
+		signer := PinOf(j.verdict)
+		s.Signer = &signer
+	case s.Unsigned:
+		s.Signer = nil
+	default:
+		delete(a.signed, s.Name)
+		return
+	}
+	a.signed[s.Name] = s
 }

@@ -1,13 +1,17 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/spec/manifest"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // An Ungated is a skill that limits itself and an agent that shows it to its model and does not keep these limits.
@@ -18,6 +22,7 @@ type Ungated struct {
 	Reason  string         `json:"reason"`
 	Setting *hosts.Setting `json:"setting,omitempty"` // what keeps the skill from the agent's model; only where it was asked for, and is known
 	Convert string         `json:"convert,omitempty"` // --to of skl convert, where the agent's own keys say as much
+	Path    string         `json:"path,omitempty"`    // of the copy, for that command
 	Leave   *Leave         `json:"leave,omitempty"`   // how skl.toml leaves the agent out of the skill, where others keep its limits
 }
 
@@ -25,6 +30,9 @@ type Ungated struct {
 type Leave struct {
 	Hosts []string `json:"hosts"`          // those that keep its limits
 	Root  string   `json:"root,omitempty"` // a root that the agent does not read, if it reads the one that the skill is in
+	Lines []string `json:"lines"`          // what then stands in skl.toml, as this one is written
+	Line  int      `json:"line"`           // where, from 1
+	Over  int      `json:"over"`           // how many lines of it they replace
 }
 
 // apart is a root that no agent reads by itself.
@@ -44,7 +52,7 @@ func (a *Applier) leave(r roots.Record, host string, installedFor []string) *Lea
 	case !a.Sees(host, a.Site.Home(r.Name), keep):
 		return &Leave{Hosts: keep}
 	case !a.Sees(host, filepath.Join(a.Project, filepath.FromSlash(apart)), keep):
-		return &Leave{keep, apart}
+		return &Leave{Hosts: keep, Root: apart}
 	}
 	return nil
 }
@@ -78,7 +86,9 @@ func (a *Applier) ungated(ctx context.Context, changes install.Changes, offer bo
 			if len(use.Ungated) > 0 {
 				u := ungatedBy(r, use, offer)
 				if offer {
-					u.Leave = a.leave(r, u.Host, f.Manifest.Targets.Hosts)
+					if u.Leave = a.leave(r, u.Host, f.Manifest.Targets.Hosts); u.Leave != nil && !u.Leave.write(f.Manifest, r.Name) {
+						u.Leave = nil
+					}
 				}
 				out = append(out, u)
 			}
@@ -93,12 +103,35 @@ func ungatedBy(r roots.Record, use roots.HostUse, offer bool) Ungated {
 	if !offer {
 		return u
 	}
-	if s, ok := h.KeepFrom(r.Name, r.Path); ok {
+	people := !slices.Contains(use.Ungated, "model_invocation: "+string(skill.Disabled))
+	if s, ok := h.KeepFrom(r.Name, r.Path, people); ok {
 		u.Setting = &s
 	}
 	to := map[string]string{"claude-code": "claude", "github-copilot": "copilot", "codex": "codex"}[use.Host]
 	if h.Expresses(use.Ungated) {
-		u.Convert = to
+		u.Convert, u.Path = to, r.Path
 	}
 	return u
+}
+
+// write fills in what stands in skl.toml with l. It is false where the skill has no entry there.
+func (l *Leave) write(m *manifest.Manifest, name string) bool {
+	next, err := manifest.Parse(m.Bytes(), "")
+	if err != nil {
+		return false
+	}
+	s, ok := next.Skill(name)
+	s.Hosts, s.Root = l.Hosts, cmp.Or(l.Root, s.Root)
+	if !ok || next.SetSkill(name, s) != nil {
+		return false
+	}
+	old, now := strings.Split(string(m.Bytes()), "\n"), strings.Split(string(next.Bytes()), "\n")
+	for l.Line = 1; len(old) > 0 && len(now) > 0 && old[0] == now[0]; l.Line++ {
+		old, now = old[1:], now[1:]
+	}
+	for len(old) > 0 && len(now) > 0 && old[len(old)-1] == now[len(now)-1] {
+		old, now = old[:len(old)-1], now[:len(now)-1]
+	}
+	l.Lines, l.Over = now, len(old)
+	return len(now) > 0
 }

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
@@ -27,14 +29,18 @@ type UpdateRequest struct {
 }
 
 // Update chooses newer releases and installs them. Skills that are held stay, and that is told.
-func (a *Applier) Update(ctx context.Context, r UpdateRequest) (Result, error) {
+func (a *Applier) Update(ctx context.Context, r UpdateRequest) (_ Result, err error) {
+	defer unknownFirst(r.Accept, &err)
+	if err := acceptable(r.Accept); err != nil {
+		return Result{}, err
+	}
 	f, end, err := a.Edit(ctx, r.DryRun)
 	if err != nil {
 		return Result{}, err
 	}
 	defer end()
 	for _, name := range r.Names {
-		if _, ok := f.Manifest.Skill(name); !ok {
+		if !f.Has(name) {
 			return Result{}, a.NotInManifest(name, f)
 		}
 	}
@@ -53,8 +59,8 @@ func (a *Applier) Update(ctx context.Context, r UpdateRequest) (Result, error) {
 			return Result{}, err
 		}
 	}
-	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved))
-	j := &job{Applier: a, files: f, dry: r.DryRun, force: r.Force, hold: r.Safe, accept: r.Accept, unsigned: r.AllowUnsigned, spareGone: len(r.Names) != 1}
+	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved), r.Names)
+	j := &job{Applier: a, files: f, dry: r.DryRun, force: r.Force, hold: r.Safe, accept: r.Accept, unsigned: r.AllowUnsigned, update: true, named: r.Names, spareGone: len(r.Names) != 1, compared: len(r.Names) == 0 && !a.Offline()}
 	if err := j.relock(ctx, upgrade); err != nil {
 		return Result{}, err
 	}
@@ -106,14 +112,14 @@ func (a *Applier) widen(ctx context.Context, f *scope.Files, upgrade func(string
 		}
 		had, _ := f.Lock.Skill(want.Name)
 		newest, err := latest(ctx, rs, want, had.Version)
-		if resolver.Dropped(err) {
+		if resolver.Withdrawn(had, err) != "" || err != nil && diag.ClassOf(err) != diag.Refused && ctx.Err() == nil {
 			continue // the range stays, and so does what is told of it
 		}
 		if err != nil {
 			return err
 		}
 		old, _ := f.Manifest.Skill(want.Name)
-		if newest.Version == "" || resolver.Satisfies(newest, old.Version, lock.Range) {
+		if newest.Version == "" || newest.RefKind == lock.Default || resolver.Satisfies(newest, old.Version, lock.Range) {
 			continue
 		}
 		version := "^" + newest.Version
@@ -154,32 +160,64 @@ type Outdated struct {
 	Held   string `json:"held,omitempty"` // reason
 	Gone   string `json:"gone,omitempty"` // "since VERSION" or "at COMMIT (DATE)": its source no longer holds it there
 
-	Moved string   `json:"moved,omitempty"` // why no release of it is taken: its tags mean other bytes than they did
-	Code  string   `json:"code,omitempty"`  // of that
-	Hints []string `json:"hints,omitempty"`
+	Source string `json:"source,omitempty"` // the package that it was made from has another version here
+
+	Moved     string   `json:"moved,omitempty"`     // why no release of it is taken: its tags mean other bytes than they did
+	Refused   string   `json:"refused,omitempty"`   // why Latest is not taken: its signature
+	Unreached string   `json:"unreached,omitempty"` // why nothing is known of it: its place does not answer, or has not what is asked for
+	Code      string   `json:"code,omitempty"`      // of that
+	Hints     []string `json:"hints,omitempty"`
+}
+
+// Trouble says what is wrong with a skill, in a word and in a sentence; "" if nothing is.
+func (o *Outdated) Trouble() (word, why string) {
+	switch {
+	case o.Moved != "":
+		return "moved", o.Moved
+	case o.Refused != "":
+		return "refused", o.Refused
+	case o.Unreached != "":
+		if slices.Contains([]string{source.CodeNoVersion, source.CodeNoRelease, "git_not_found", "unknown_skill", "not_found"}, o.Code) {
+			return "gone", o.Unreached
+		}
+		return "not reached", o.Unreached
+	}
+	return "", ""
+}
+
+// trouble notes err, which is that of one skill alone, in one of its fields.
+func (o *Outdated) trouble(in *string, err error) {
+	h := troubled(o.Name, "", err)
+	*in, o.Code, o.Hints = h.Why, h.Code, h.Hints
 }
 
 func (a *Applier) outdated(ctx context.Context, rs *resolver.Resolver, f *scope.Files, want resolver.Named) (Outdated, error) {
 	s, _ := f.Lock.Skill(want.Name)
 	entry, _ := f.Manifest.Skill(want.Name)
-	out := Outdated{Name: want.Name, Locked: s.Version, Ref: entry.Ref, Held: entry.HoldReason}
-	wanted, err := rs.Choose(ctx, want)
+	out := Outdated{Name: want.Name, Locked: s.Version, Ref: cmp.Or(entry.Ref, s.Ref), Held: entry.HoldReason}
+	within, err := a.required(ctx, rs, f, want, &s)
+	if err != nil {
+		return out, err
+	}
+	wanted, err := rs.Choose(ctx, within)
 	if resolver.Dropped(err) && s.Name != "" {
 		out.Gone, err = rs.GoneSince(ctx, want, s)
 		return out, err
 	}
+	if why := resolver.Withdrawn(s, err); why != "" {
+		out.Gone = "now: " + why
+		return out, nil
+	}
 	if err != nil {
 		return out, err
 	}
-	if err := rs.Unmoved(ctx, s, wanted, want.Ref.Version); errors.Is(err, diag.Code(resolver.CodeMoved)) && s.Name != "" {
-		e, _ := diag.Own(diag.Located(err, want.Where))
-		out.Moved, out.Code, out.Hints = e.Error(), e.Code, e.Hints
-		return out, nil
+	if _, err := rs.Unmoved(ctx, s, wanted, want.Ref.Version); errors.Is(err, diag.Code(resolver.CodeMoved)) && s.Name != "" {
+		out.trouble(&out.Moved, diag.Located(err, want.Where))
 	} else if err != nil {
 		return out, diag.Located(err, want.Where)
 	}
 	out.Wanted, out.Latest = wanted.Version, wanted.Version
-	if want.Kind == lock.Range {
+	if within.Kind == lock.Range {
 		newest, err := latest(ctx, rs, want, wanted.Version)
 		if resolver.Dropped(err) {
 			beyond := want
@@ -193,7 +231,77 @@ func (a *Applier) outdated(ctx context.Context, rs *resolver.Resolver, f *scope.
 		}
 		out.Latest = newest.Version
 	}
-	return out, nil
+	return out, a.outdatedSignature(ctx, &out, &s, &wanted)
+}
+
+// outdatedSignature says of a release that an update would choose that it would be refused for its signature.
+func (a *Applier) outdatedSignature(ctx context.Context, out *Outdated, s, wanted *lock.Skill) error {
+	if s.Name == "" || out.Moved != "" || s.SameRelease(*wanted) {
+		return nil
+	}
+	if can, err := a.signable(*wanted); err != nil || !can {
+		return err
+	}
+	j, err := a.judge(*wanted, func() (evidence, error) { return a.attestations(ctx, *wanted) })
+	if err == nil {
+		err = decide(wanted, *s, j, signatureOptions{allowUnsigned: j.accepted})
+	}
+	if diag.ClassOf(err) != diag.Refused {
+		return err
+	}
+	out.Wanted = s.Version
+	out.trouble(&out.Refused, err)
+	return nil
+}
+
+// required is want where others require the skill: of the newest version that they all allow.
+func (a *Applier) required(ctx context.Context, rs *resolver.Resolver, f *scope.Files, want resolver.Named, s *lock.Skill) (resolver.Named, error) {
+	if len(s.RequiredBy) == 0 || s.RefKind != lock.Range {
+		return want, nil
+	}
+	ranges, err := a.rangesOf(f, s)
+	if err != nil {
+		return want, err
+	}
+	if c, err := semver.NewConstraint(want.Ref.Version); want.Kind == lock.Range && err == nil {
+		ranges = append(ranges, c)
+	}
+	o, err := rs.Open(ctx, want.Want)
+	if err != nil {
+		return want, err
+	}
+	versions, err := o.Versions(ctx)
+	if err != nil {
+		return want, err
+	}
+	best := s.Version
+	for _, v := range versions {
+		if (!isPrerelease(v) || isPrerelease(best)) && !slices.ContainsFunc(ranges, func(c *semver.Constraints) bool { return !inRange(c, v) }) {
+			best = v
+			break
+		}
+	}
+	want.Ref.Version, want.Kind = "="+best, lock.Range
+	return want, nil
+}
+
+// rangesOf are the ranges that those who require a locked skill allow.
+func (a *Applier) rangesOf(f *scope.Files, s *lock.Skill) (ranges []*semver.Constraints, err error) {
+	for _, by := range s.RequiredBy {
+		other, _ := f.Lock.Skill(by)
+		front := a.frontHere(other)
+		if front.Text == nil {
+			return nil, diag.New(diag.Failed, codeTrouble, "%s requires %s, and its files are not here", by, s.Name).Hint("skl install")
+		}
+		all, _ := needsIn(front)
+		for i := range all {
+			n := &all[i]
+			if c := n.Range(); n.Name == s.Name && c != nil {
+				ranges = append(ranges, c)
+			}
+		}
+	}
+	return ranges, nil
 }
 
 // Outdated lists the skills that have newer releases, of names or of all. It also says how many it looked at.
@@ -205,33 +313,50 @@ func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated
 	if err == nil {
 		err = a.CheckLocal(f)
 	}
-	if err == nil {
-		err = a.Agree(ctx, f)
-	}
 	if err != nil {
 		return nil, 0, err
 	}
-	all, err := scope.Wants(f.Manifest)
+	all, err := scope.AllWants(f)
+	if err != nil {
+		return nil, 0, err
+	}
+	apart, err := a.AgreeApart(ctx, f, all)
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, name := range names {
-		if _, ok := f.Manifest.Skill(name); !ok {
+		if !f.Has(name) {
 			return nil, 0, a.NotInManifest(name, f)
 		}
 	}
 	rs := a.Resolver(f.Manifest)
+	var first error
+	looked, bad := 0, 0
 	for _, want := range all {
 		if len(names) > 0 && !slices.Contains(names, want.Name) {
 			continue
 		}
 		one, err := a.outdated(ctx, rs, f, want)
-		if err != nil {
+		if err == nil {
+			err = apart[want.Name]
+		}
+		if err != nil && (diag.ClassOf(err) == diag.Refused || ctx.Err() != nil) {
 			return nil, 0, err
 		}
-		if one.Moved != "" || one.Locked != one.Wanted || one.Locked != one.Latest {
+		if looked++; err != nil {
+			first, bad = cmp.Or(first, err), bad+1
+			one.Wanted, one.Latest, one.Gone = "", "", ""
+			one.trouble(&one.Unreached, fmt.Errorf("%s: %w", one.Name, err))
+		}
+		if one.Source = SourceChanged(a, want.Name); one.Source != "" {
+			a.Tell.Note("%s: %s", want.Name, one.Source)
+		}
+		if _, why := one.Trouble(); why != "" || one.Source != "" || one.Locked != one.Wanted || one.Locked != one.Latest {
 			list = append(list, one)
 		}
+	}
+	if bad == looked {
+		return list, len(all), first // of no skill is anything known
 	}
 	return list, len(all), nil
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
-	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/attest"
+	"github.com/skl-project/skl/spec/audit"
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
-	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/policy"
 )
 
 // A Verified is what became of one skill.
@@ -36,12 +37,19 @@ type Verification struct {
 	OK     bool       `json:"ok"`
 	Skills []Verified `json:"skills"`
 
+	// Withdrawn are the releases among them that their registry took back.
+	Withdrawn []Withdrawal `json:"withdrawn,omitempty"`
+
+	// Policy is what rules refuse of what is installed; Governed says that there are rules.
+	Policy   []policy.Refusal `json:"policy,omitempty"`
+	Governed bool             `json:"-"`
+
 	Claims  Claims `json:"-"`
 	Refused error  `json:"-"` // the first signature, log proof or entry of the lock that is bad
 }
 
 // Verify re-hashes every file of the named skills, or of all that the lock or a receipt names. With ask, repositories are asked
-// for tags that this machine has not seen.
+// for tags that this machine has not seen, and a registry that is caught hiding something is an error.
 func (a *Applier) Verify(ctx context.Context, names []string, ask bool) (Verification, error) {
 	if err := a.Settled(); err != nil {
 		return Verification{}, err
@@ -80,12 +88,16 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 		return Verification{}, err
 	}
 	out := Verification{OK: true, Skills: []Verified{}, Claims: claims}
+	var whole []lock.Skill // entries whose files are what they say
 	for i, r := range receipts {
 		one := a.verifyOne(r, drifts[i], f.Lock)
 		if err := a.verifyEntry(ctx, &one, f.Lock, claims); err != nil && out.Refused == nil {
 			out.Refused = err
 		}
 		out.Skills = append(out.Skills, one)
+		if s, ok := f.Lock.Skill(r.Name); ok && one.State == "ok" && one.Signature != string(attest.Failed) {
+			whole = append(whole, s)
+		}
 		for _, p := range places {
 			if p.Name == one.Name {
 				out.Skills = append(out.Skills, one.copies(p, f.Manifest.Targets.Links == "copy")...)
@@ -102,7 +114,23 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 			out.Skills = append(out.Skills, one)
 		}
 	}
-	out.OK = out.Refused == nil && !slices.ContainsFunc(out.Skills, func(s Verified) bool { return s.State != "ok" })
+	if err := a.sayUncompared(whole); err != nil {
+		return Verification{}, err
+	}
+	care := Look
+	if ask {
+		care = Insist
+	}
+	if out.Withdrawn, err = a.Withdrawals(ctx, care, Releases(f.Lock, receipts, wanted)); err != nil {
+		return Verification{}, err
+	}
+	if out.Refused == nil {
+		out.Refused = Blocked(out.Withdrawn)
+	}
+	if err := a.verifyPolicy(ctx, f, &out); err != nil {
+		return Verification{}, err
+	}
+	out.OK = out.Refused == nil && !slices.ContainsFunc(out.Withdrawn, Withdrawal.Serious) && !slices.ContainsFunc(out.Skills, func(s Verified) bool { return s.State != "ok" })
 	return out, nil
 }
 
@@ -152,7 +180,7 @@ func knownHosts(ids []string) []string {
 // copies is what there is to say of the skill at one place of an agent: nothing of a link that leads to it, or
 // of one that is missing, because no byte of it differs.
 func (v Verified) copies(p install.Place, wanted bool) []Verified {
-	c := Verified{Name: v.Name, Path: p.Path, CopyOf: v.Path, State: "ok", Digest: string(p.Tree), Expected: v.Expected,
+	c := Verified{Name: v.Name, Path: p.At(), CopyOf: v.Path, State: "ok", Digest: string(p.Tree), Expected: v.Expected,
 		Signature: v.Signature, Signer: v.Signer, Logged: v.Logged, Drift: append([]string{}, p.Edits...)}
 	switch p.Fault {
 	case install.FaultMissing:
@@ -165,7 +193,7 @@ func (v Verified) copies(p install.Place, wanted bool) []Verified {
 		c.State = "link"
 	case install.FaultForeign:
 		c.State = "foreign"
-	case install.FaultUnrecorded:
+	case install.FaultUnrecorded, install.FaultAstray:
 		c.State = "stale"
 	}
 	if !p.Copy && (c.State == "ok" || c.State == "missing" && !wanted) {
@@ -175,6 +203,51 @@ func (v Verified) copies(p install.Place, wanted bool) []Verified {
 		c.Drift = append(c.Drift, p.Why)
 	}
 	return []Verified{c}
+}
+
+// StateOf is the state, as of [Verified], of a skill with the receipt r that drifted by d.
+func StateOf(a *Applier, r *roots.Receipt, d *roots.Drift, l *lock.Lock) string {
+	return a.verifyOne(*r, *d, l).State
+}
+
+// MendsOf is what puts skills right that are not as they were published, each way once.
+func MendsOf(a *Applier, all []Verified) (mends []string) {
+	for i := range all {
+		s := &all[i]
+		mends = AddMend(mends, MendOf(a, s.State, s.Name, s.CopyOf != "", s.Path))
+	}
+	return mends
+}
+
+// AddMend adds one way to others, once.
+func AddMend(mends []string, mend string) []string {
+	if mend == "" || slices.Contains(mends, mend) {
+		return mends
+	}
+	return append(mends, mend)
+}
+
+// MendOf is what puts right what is in a state at a path: a skill, or a copy of it that an agent loads; "" if nothing is wrong.
+func MendOf(a *Applier, state, name string, isCopy bool, path string) string {
+	again, of := "skl install", ""
+	if a.Kind == hosts.User {
+		of = " --scope user"
+		again += of
+	}
+	switch state {
+	case "missing", "stale":
+		return again
+	case "eol", "link":
+		return again + " mends it; skl init writes the .gitattributes lines that prevent it"
+	case "drift":
+		if isCopy {
+			return again + " --force replaces the copy, after a backup"
+		}
+		return "skl diff " + name + of + " shows the edits; " + again + " --force replaces them, after a backup"
+	case "foreign":
+		return "move " + scope.Quote(a.Short(path)) + " away, then " + again
+	}
+	return ""
 }
 
 // otherRelease is the field in which a receipt is of another release than the lock entry s, "" if there is none.
@@ -199,6 +272,8 @@ func otherRelease(r roots.Receipt, s lock.Skill) string {
 type Claims struct {
 	Stale   []string
 	Refused map[string]error // by name
+
+	needs *scope.Files // that what skills need is held against
 }
 
 // claims compares the lock with the manifest and with the sources that own its refs; ask is that of Verify.
@@ -206,11 +281,14 @@ func (a *Applier) claims(ctx context.Context, f *scope.Files, ask bool) (Claims,
 	if err := a.CheckLocal(f); err != nil {
 		return Claims{}, err
 	}
-	all, err := scope.Wants(f.Manifest)
+	all, err := scope.AllWants(f)
 	if err != nil {
 		return Claims{}, err
 	}
-	c := Claims{Stale: resolver.Stale(all, f.Lock)}
+	c := Claims{needs: f}
+	if c.Stale, err = scope.StaleNames(f); err != nil {
+		return Claims{}, err
+	}
 	c.Refused, err = a.Disagreements(ctx, f, all, ask)
 	return c, err
 }
@@ -239,9 +317,22 @@ func (a *Applier) verifyEntry(ctx context.Context, out *Verified, l *lock.Lock, 
 	if out.State != "ok" {
 		return nil
 	}
-	src, err := scope.ReadIn(out.Path, skill.FileName)
+	front, err := frontOf(out.Path)
 	if err == nil {
-		err = checkContent(s, src)
+		err = checkContent(s, front)
+	}
+	if err == nil && c.needs != nil {
+		err = a.checkNeeds(c.needs, s, front)
+	}
+	if diag.ClassOf(err) == diag.Unmet {
+		out.State, out.Drift = "stale", append(out.Drift, err.Error())
+		return nil
+	}
+	if err == nil && audit.Marked(s.Permissions) {
+		var t FileTree
+		if t, err = ReadTree(scope.FilesIn(out.Path)); err == nil {
+			err = checkAsks(s, t.Asks())
+		}
 	}
 	if err != nil {
 		out.Signature, out.Reason = string(attest.Failed), err.Error()
@@ -260,14 +351,22 @@ func (a *Applier) verifySignature(ctx context.Context, out *Verified, l *lock.Lo
 	if err == nil {
 		err = j.bad(s)
 	}
+	if err == nil && out.State == "ok" && (j.verdict.State == attest.Verified || s.Unsigned) {
+		err = a.bind(ctx, &s)
+	}
 	if err != nil {
 		out.Signature, out.Reason = string(attest.Failed), err.Error()
 		return err
 	}
+	if j.verdict.State == attest.Verified && out.State != "ok" && out.State != "unlocked" {
+		j.verdict = attest.Verdict{State: attest.Skipped, Reason: "its files are not those that were signed"}
+	}
 	out.Signature, out.Logged = string(j.verdict.State), s.Log != nil
 	if j.verdict.State == attest.Verified {
-		out.Signer = cmp.Or(j.verdict.Signer.Identity, j.verdict.Signer.Key)
-	} else if CanBeSigned(s) {
+		if out.Signer = cmp.Or(j.verdict.Signer.Identity, j.verdict.Signer.Key); j.verdict.Signer.Kind != "" {
+			out.Signer = j.verdict.Signer.String()
+		}
+	} else if can, err := a.signable(s); err == nil && can {
 		out.Reason = j.verdict.Reason
 	}
 	return nil

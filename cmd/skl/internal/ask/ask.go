@@ -49,7 +49,9 @@ type Option struct {
 	Where   string // a path beside it
 	Detail  string // one line; what does not fit is cut
 	Group   string // options of a group stand together
+	Version string // beside the name over the preview
 	Preview []string
+	Later   func(context.Context) ([]string, error) // the rest of the preview, which takes time; nil for none
 	Default bool
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -47,6 +48,8 @@ type whyResult struct {
 	Ref        string   `json:"ref"`
 	Version    string   `json:"version"`
 	RequiredBy []string `json:"required_by"`
+
+	By []apply.Reason `json:"by,omitempty"` // the same, each before what requires that
 }
 
 func whyCommand() command {
@@ -59,13 +62,11 @@ func whyCommand() command {
 			}
 			out, err := w.Why(name)
 			s := out.Locked
-			return w.show(whyResult{name, s.Ref, s.Version, append([]string{}, s.RequiredBy...)}, err, func() {
+			return w.show(whyResult{name, s.Ref, s.Version, append([]string{}, s.RequiredBy...), out.By}, err, func() {
 				if out.Asked != "" {
 					w.ui.Print("%s asks for %s", out.Where, out.Asked)
 				}
-				for _, by := range s.RequiredBy {
-					w.ui.Print("%s requires it", by)
-				}
+				w.printReasons(out.By)
 				if s.Commit == "" {
 					w.ui.Print("%s is %s, as it is there now", s.Ref, orDash(s.Version))
 					return
@@ -73,4 +74,18 @@ func whyCommand() command {
 				w.ui.Print("%s → %s (%s), commit %s of %s", s.Ref, s.Version, orDash(string(s.RefKind)), s.Commit, s.URL)
 			})
 		}}
+}
+
+// printReasons says what requires a skill, and below each what requires that.
+func (w *world) printReasons(all []apply.Reason) {
+	for _, r := range all {
+		indent, needs := strings.Repeat("  ", r.Depth-1), "requires it"
+		if r.Needs != "" {
+			needs = "needs " + r.Needs + " (" + r.File + ")"
+		}
+		w.ui.Print("%s%s %s", indent, versioned(r.Name, r.Version), needs)
+		if r.Asked != "" {
+			w.ui.Print("%s  %s asks for %s", indent, r.Where, r.Asked)
+		}
+	}
 }

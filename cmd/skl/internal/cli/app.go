@@ -88,7 +88,15 @@ func invoke(ctx context.Context, args []string, e env) int {
 		u.Note("left; nothing was changed")
 		return interrupted
 	case ctx.Err() != nil || errors.Is(err, ask.ErrStopped):
-		u.Note("interrupted; nothing half-done is left behind")
+		stopped, ran := errors.AsType[interruption](err)
+		switch {
+		case ran && isUnfinished(stopped):
+			u.Error(stopped)
+		case ran:
+			u.Note("interrupted; the run is suspended")
+		default:
+			u.Note("interrupted; nothing half-done is left behind")
+		}
 		return interrupted
 	}
 	err = scope.Unwritable(irregular(err))
@@ -155,6 +163,8 @@ type shown struct{ error }
 func (s shown) Unwrap() error { return s.error }
 
 // unmet is the error of a check whose result was printed.
+//
+//go:noinline
 func unmet(code string) error { return shown{diag.New(diag.Unmet, code, "a check did not hold")} }
 
 // refused is the same for a refusal.
@@ -250,6 +260,7 @@ func (c command) build(e env, u *ui.UI, help bool) *cli.Command {
 			u.Help(c.help())
 			return nil
 		}
+		u.Typed = typed(ctx)
 		if err := c.surplus(ctx.Args().Slice()); err != nil {
 			return err
 		}

@@ -56,6 +56,9 @@ func reorder(app *cli.App, args []string) []string {
 			*into = append(*into, args[i])
 		}
 	}
+	if len(commands) > 0 && len(rest) > 0 {
+		help = "" // of a command that there is not, which the words alone lead to
+	}
 	if help != "" {
 		flags = append(flags, help)
 		if len(path) > 0 && len(commands) == 0 {

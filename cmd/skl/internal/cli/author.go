@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/author"
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 )
@@ -48,7 +47,7 @@ func digestCommand() command {
 			out, err := w.author().Digest(dir)
 			return w.show(out, err, func() {
 				w.ui.Print("%s", out.Digest)
-				w.ui.Detail("%s, %s", diag.Count(out.Files, "file"), ui.Size(out.Bytes))
+				w.ui.Detail("%s, %s", diag.Count(out.Files, "file"), diag.Size(out.Bytes))
 			})
 		}}
 }
@@ -82,6 +81,6 @@ func runPack(_ context.Context, w *world, c *cli.Context) error {
 	}
 	out, err := w.author().Pack(author.PackRequest{Folder: dir, File: file, DryRun: c.Bool("dry-run")})
 	return w.show(out, err, func() {
-		w.ui.Print("%s  %s, %s, %s", w.Short(out.File), diag.Count(out.Files, "file"), ui.Size(out.Bytes), out.Digest)
+		w.ui.Print("%s  %s, %s, %s", w.Short(out.File), diag.Count(out.Files, "file"), diag.Size(out.Bytes), out.Digest)
 	})
 }

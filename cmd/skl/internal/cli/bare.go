@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -63,8 +62,11 @@ func shortHelp() string {
 		}
 		fmt.Fprintf(&b, "  %-7s %s\n", g, strings.Join(names, "  "))
 	}
-	if slices.ContainsFunc(all, func(c command) bool { return c.group == "" }) {
-		b.WriteString("  More    skl help all\n")
+	for i := range all {
+		if all[i].group == "" {
+			b.WriteString("  More    skl help all\n")
+			break
+		}
 	}
 	b.WriteString("\nskl COMMAND --help explains one, skl help guide lists the guides\n")
 	return b.String()

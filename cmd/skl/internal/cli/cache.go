@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/search"
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -46,5 +45,5 @@ func (w *world) printCache(out search.Cache, noun string, dry bool) {
 	case out.Indexes > 1:
 		what += fmt.Sprintf(" and %d indexes of directories that are gone", out.Indexes)
 	}
-	w.ui.Print("%s %s, %s", verb, what, ui.Size(out.Bytes))
+	w.ui.Print("%s %s, %s", verb, what, diag.Size(out.Bytes))
 }

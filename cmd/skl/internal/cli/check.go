@@ -15,7 +15,7 @@ import (
 )
 
 func checkCommand() command {
-	return command{name: "check", group: "Team", usage: "the one line for CI: lock fresh, files verified, no open conflicts", output: inspect.Checked{},
+	return command{name: "check", group: "Team", usage: "the one line for CI: lock fresh, files verified, no open conflicts, no findings", output: inspect.Checked{},
 		example: "skl check\nskl check --base origin/main\nskl check --sarif",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "base", Usage: "also refuse a lower trust than at the git revision `REV` (exit 4)"},
@@ -45,14 +45,9 @@ func runCheck(ctx context.Context, w *world, c *cli.Context) error {
 	return nil
 }
 
-// mends are the commands that mend a check.
-func mends() map[string]string {
-	return map[string]string{"lock": "skl lock", "verify": "skl verify, then skl diff NAME", "links": "skl install, or skl doctor --fix", "conflicts": "skl list --shadowed, then skl ack CODE NAME --reason WHY", "trust": "skl diff --base REV"}
-}
-
 func (w *world) printCheck(out inspect.Checked) {
 	if w.ui.Screen {
-		w.ui.Page(ui.Painted(draw.Check(w.ui.Look(), out, mends())))
+		w.ui.Page(ui.Painted(draw.Check(w.ui.Look(), out)))
 		return
 	}
 	for _, c := range out.Checks {
@@ -61,10 +56,13 @@ func (w *world) printCheck(out inspect.Checked) {
 			w.ui.Print("  %s", d)
 		}
 	}
+	said := map[string]bool{}
 	for _, c := range out.Checks {
-		hint := mends()[c.Check]
-		if !c.OK && hint != "" {
-			w.ui.Hint("%s", hint)
+		for _, m := range c.Mend {
+			if !said[m] {
+				said[m] = true
+				w.ui.Hint("%s", m)
+			}
 		}
 	}
 }
@@ -90,7 +88,11 @@ func (w *world) printStatus(s inspect.Status) {
 		w.ui.Print("%s %s", label, joinWords(bad))
 	}
 	w.ui.Print("scope      %s, %s", s.Scope, w.Short(s.Base))
-	w.ui.Print("skills     %d in skl.toml, installed in %s", s.Skills, w.Short(s.Root))
+	dirs := make([]string, len(s.Roots))
+	for i, dir := range s.Roots {
+		dirs[i] = w.Short(dir)
+	}
+	w.ui.Print("skills     %d in skl.toml, installed in %s", s.Skills, joinWords(dirs))
 	w.ui.Print("agents     %s", orDash(fmt.Sprint(joinWords(s.Hosts))))
 	say("lock      ", len(s.Stale) == 0, "fresh", prefixed("stale: ", s.Stale))
 	say("files     ", len(s.Drift) == 0, "as published", prefixed("differ or missing: ", s.Drift))
@@ -98,22 +100,26 @@ func (w *world) printStatus(s inspect.Status) {
 		say("links     ", false, "", []string{joinWords(s.Links)})
 	}
 	say("conflicts ", len(s.Conflicts) == 0, "none", s.Conflicts)
-	if w.Project != "" && !s.Trusted {
+	if len(s.Sources) > 0 {
+		say("sources   ", false, "", s.Sources)
+	}
+	if s.Scope == "project" && !s.Trusted {
 		w.ui.Print("trust      this project is not trusted: its skills are listed, not loaded")
 		w.ui.Hint("skl ci, or skl trust allow")
 	}
+	hints := s.Mend
 	switch {
 	case len(s.Stale) > 0:
-		w.ui.Hint("skl install")
-	case len(s.Drift) > 0:
-		w.ui.Hint("skl verify")
-	case len(s.Links) > 0:
-		w.ui.Hint("skl install, or skl doctor --fix")
-	case len(s.Conflicts) > 0:
-		w.ui.Hint("skl list --shadowed")
+		hints = []string{"skl install"}
+	case len(hints) == 0 && len(s.Conflicts) > 0:
+		hints = []string{"skl list --shadowed"}
+	}
+	for _, h := range hints {
+		w.ui.Hint("%s", h)
 	}
 }
 
+//go:noinline
 func joinWords(words []string) string { return strings.Join(words, ", ") }
 
 func prefixed(prefix string, words []string) []string { return []string{prefix + joinWords(words)} }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/guide"
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -80,7 +81,7 @@ func (w *world) candidates(words []string) []string {
 	all := commands()
 	var cmd *command
 	for _, word := range before {
-		i := slices.IndexFunc(all, func(c command) bool { return c.name == word || slices.Contains(c.aliases, word) })
+		i := called(all, word)
 		if i >= 0 {
 			cmd, all = &all[i], all[i].sub
 		}
@@ -126,6 +127,10 @@ func flagValues(flag string) (out []string) {
 		return []string{"definition", "reference", "any"}
 	case "--match":
 		return []string{"any", "all"}
+	case "--explain":
+		return append(ruleIDs(), "all")
+	case "--fail-on":
+		return []string{"low", "medium", "high", "refuse"}
 	case "--tools":
 		return mcp.Groups()
 	}
@@ -162,6 +167,8 @@ func (w *world) arguments(kind string) []string {
 			}
 		}
 		return names
+	case "pin":
+		return apply.PinIDs(w.Applier)
 	case "command":
 		var names []string
 		for _, c := range commands() {

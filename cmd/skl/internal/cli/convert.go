@@ -14,7 +14,7 @@ func convertCommand() command {
 	return command{name: "convert", args: "PATH", group: "Author", usage: "write a skill in another form, and report the losses", output: form.Converted{}, complete: "dir",
 		example: "skl convert ./review --to prose\nskl convert ./review --to tree -w\nskl convert ./review --to v1 -o ./review-v1",
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "to", Usage: "`FORM`: tree, prose, v1 (corteza.skill/v1 at top level) or base (in metadata, which every validator accepts)"},
+			&cli.StringFlag{Name: "to", Usage: "`FORM`: tree, prose, v1 (corteza.skill/v1 at top level) base (in metadata, which every validator accepts), or claude, copilot, codex (the keys that the agent keeps)"},
 			&cli.BoolFlag{Name: "write", Aliases: []string{"w"}, Usage: "change the file"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the whole skill to the folder `DIR`"},
 			dryRunFlag(),
@@ -28,11 +28,17 @@ func runConvert(_ context.Context, w *world, c *cli.Context) error {
 	}
 	out, err := w.form.Convert(form.ConvertRequest{Path: c.Args().First(), To: c.String("to"), Write: c.Bool("write"), Output: c.String("output"), DryRun: c.Bool("dry-run")})
 	return w.show(out, err, func() {
-		w.ui.Raw([]byte(printableLines(out.Diff)))
+		if out.Diff != "" {
+			w.ui.Raw([]byte(printableLines(out.Diff)))
+		}
 		for _, loss := range out.Losses {
 			w.ui.Note("look at: %s", loss)
 		}
-		if out.Wrote == "" {
+		switch {
+		case out.Diff == "":
+			w.ui.Note("nothing to change: %s is %s already", w.Short(out.Path), out.To)
+			return
+		case out.Wrote == "":
 			w.ui.Hint("-w changes the file, -o DIR writes a copy")
 			return
 		}
@@ -43,7 +49,7 @@ func runConvert(_ context.Context, w *world, c *cli.Context) error {
 // printableLines makes each line safe for a terminal.
 func printableLines(text string) string {
 	var out []byte
-	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		out = append(out, diag.Printable(line)...)
 		out = append(out, '\n')
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -52,6 +53,9 @@ func (w *world) printDiff(d inspect.Diff, stat bool) {
 		return
 	}
 	w.ui.Print("%s  %s → %s", d.Name, d.From, d.To)
+	for _, c := range d.Permissions {
+		w.ui.Print("%s", c)
+	}
 	for _, f := range d.Files {
 		w.ui.Print("%s %s +%d -%d", f.Change, f.Path, f.Add, f.Remove)
 		if stat {
@@ -74,11 +78,14 @@ func (w *world) printDiff(d inspect.Diff, stat bool) {
 func (w *world) printLocks(out inspect.LocksDiff, md bool) {
 	rows := [][]string{{"NAME", "CHANGE", "FROM", "TO", "PERMISSIONS", "TRUST"}}
 	for _, d := range out.Skills {
-		rows = append(rows, []string{d.Name, d.Change, orDash(d.From), orDash(d.To), orDash(strings.Join(d.Permissions, "; ")), orDash(d.Downgrade)})
+		rows = append(rows, []string{d.Name, d.Change, orDash(d.From), orDash(d.To), orDash(strings.Join(slices.Concat(d.Permissions, d.Findings), "; ")), orDash(d.Downgrade)})
 	}
 	if md {
 		w.ui.Print("| skill | change | from | to | permissions | trust |\n|---|---|---|---|---|---|")
 		for _, row := range rows[1:] {
+			for i := range row {
+				row[i] = strings.ReplaceAll(row[i], "|", `\|`)
+			}
 			w.ui.Print("| %s |", strings.Join(row, " | "))
 		}
 		return

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
 )
 
-// printPreview shows what a run could do.
-func (w *world) printPreview(r *session.Runnable, out session.Preview, allowed []string) {
+// printPreview shows what a run could do. command is what begins or continues it, and allowed what it allows already; last is
+// what stands at the end of the command line.
+func (w *world) printPreview(out session.Preview, command string, allowed []string, last string) {
 	effects, tools := w.previewRows(out)
 	w.ui.Rows(effects)
 	w.ui.Print("")
@@ -18,7 +20,7 @@ func (w *world) printPreview(r *session.Runnable, out session.Preview, allowed [
 		w.ui.Note("not enforced here: %s", m)
 	}
 	if len(out.Needs) > 0 {
-		w.ui.Hint("skl run %s --allow %s", r.As, strings.Join(append(allowed, out.Needs...), ","))
+		w.ui.Hint("%s --allow %s%s", command, scope.Quote(strings.Join(append(allowed, out.Needs...), ",")), last)
 	}
 }
 

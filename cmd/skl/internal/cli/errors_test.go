@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/skl-project/skl/cmd/skl/internal/codes"
 )
 
 // TestErrorCodes compares "skl help errors" with the source: every code that some
@@ -20,10 +22,10 @@ import (
 func TestErrorCodes(t *testing.T) {
 	used := codesInSource(t, filepath.Join("..", "..", "..", ".."))
 	listed := map[string]bool{}
-	for i, c := range errorCodes {
+	for i, c := range codes.All {
 		listed[c[0]] = true
-		if i > 0 && errorCodes[i-1][0] >= c[0] {
-			t.Errorf("%q stands behind %q: the list is sorted and names each code once", c[0], errorCodes[i-1][0])
+		if i > 0 && codes.All[i-1][0] >= c[0] {
+			t.Errorf("%q stands behind %q: the list is sorted and names each code once", c[0], codes.All[i-1][0])
 		}
 		if text := c[1]; text == "" || strings.HasSuffix(text, ".") || strings.Contains(text, "\n") || len(text) > 100 {
 			t.Errorf("%s: %q is not one clear line", c[0], text)
@@ -34,11 +36,11 @@ func TestErrorCodes(t *testing.T) {
 	}
 	for _, code := range slices.Sorted(maps.Keys(used)) {
 		if !listed[code] {
-			t.Errorf("%s: add to errors.go: {%q, \"…\"},", used[code], code)
+			t.Errorf("%s: add to codes.go: {%q, \"…\"},", used[code], code)
 		}
 	}
 	page := errorsHelp()
-	for _, c := range errorCodes {
+	for _, c := range codes.All {
 		if !strings.Contains(page, "\n  "+c[0]+" ") {
 			t.Errorf("help errors does not show %s", c[0])
 		}
@@ -51,12 +53,12 @@ var otherNames = regexp.MustCompile(`^(bad|illegal|malformed|missing|nonexistent
 // TestErrorFamilies holds that each family has members, and that no code says in another word what a family says.
 func TestErrorFamilies(t *testing.T) {
 	members := map[string]int{}
-	for _, c := range errorCodes {
+	for _, c := range codes.All {
 		code := c[0]
 		if otherNames.MatchString(code) && code != "signature_malformed" { // a reason of spec/attest behind the word of the family
-			t.Errorf("%s: name it after a family of errorFamilies", code)
+			t.Errorf("%s: name it after a family of codes.Families", code)
 		}
-		for _, f := range errorFamilies {
+		for _, f := range codes.Families {
 			for name := range strings.FieldsSeq(f[0]) {
 				begins, prefix := strings.CutSuffix(name, "…")
 				ends, suffix := strings.CutPrefix(name, "…")
@@ -66,7 +68,7 @@ func TestErrorFamilies(t *testing.T) {
 			}
 		}
 	}
-	for _, f := range errorFamilies {
+	for _, f := range codes.Families {
 		for name := range strings.FieldsSeq(f[0]) {
 			if members[name] < 2 {
 				t.Errorf("%s has %d members", name, members[name])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/codes"
 	"github.com/skl-project/skl/cmd/skl/internal/guide"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
@@ -25,7 +26,7 @@ func commands() []command {
 		whichCommand(), disableCommand(), doctorCommand(),
 		runCommand(), resumeCommand(), runsCommand(), traceCommand(),
 		newCommand(), lintCommand(), fmtCommand(), testCommand(), convertCommand(), publishCommand(), queryCommand(), evidenceCommand(), expandCommand(), indexCommand(), mcpCommand(),
-		verifyCommand(), trustCommand(), loginCommand(),
+		verifyCommand(), auditCommand(), trustCommand(), policyCommand(), loginCommand(),
 		registryCommand(), sourceCommand(), cacheCommand(),
 		lockCommand(), ackCommand(), whyCommand(), enableCommand(), packCommand(), digestCommand(), logoutCommand(),
 		graphCommand(), activateCommand(), keyCommand(), signCommand(), attestCommand(), yankCommand(), deprecateCommand(),
@@ -85,9 +86,12 @@ func (c command) help() string {
 			fmt.Fprintf(&b, "  %s\n", flagLine(f))
 		}
 	}
+	if c.name == "query" || c.name == "evidence" || c.name == "index" {
+		b.WriteString("\nVariable:\n  " + indexVariable + "\n")
+	}
 	if c.example != "" {
 		b.WriteString("\nExamples:\n")
-		for line := range strings.SplitSeq(strings.TrimSpace(c.example), "\n") {
+		for _, line := range strings.Split(strings.TrimSpace(c.example), "\n") {
 			fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(line))
 		}
 	}
@@ -169,11 +173,22 @@ func (w *world) page(topic, text string) error {
 	out := helpResult{Topic: topic, Text: text}
 	if topic == "errors" {
 		out.Codes = map[string]string{}
-		for _, c := range errorCodes {
+		for _, c := range codes.All {
 			out.Codes[c[0]] = c[1]
 		}
 	}
 	return w.ui.Result(out)
+}
+
+// called is the index of the command with a name or an alias, -1 if there is none. A generic function would do: its instance keeps the
+// type of commands for reflection, and with it every method of what commands work with, some 60 kB of program.
+func called(list []command, name string) int {
+	for i := range list {
+		if list[i].name == name || slices.Contains(list[i].aliases, name) {
+			return i
+		}
+	}
+	return -1
 }
 
 func helpCommand() command {
@@ -200,13 +215,13 @@ func helpCommand() command {
 				return showGuide(w, c.Args().Tail())
 			default:
 				all := commands()
-				i := slices.IndexFunc(all, func(c command) bool { return c.name == topic || slices.Contains(c.aliases, topic) })
+				i := called(all, topic)
 				if i < 0 {
 					return unknownCommand(topic)
 				}
 				page := all[i]
 				for _, word := range c.Args().Tail() {
-					i := slices.IndexFunc(page.sub, func(s command) bool { return s.name == word })
+					i := called(page.sub, word)
 					if i < 0 {
 						return unknownCommand(page.name + " " + word)
 					}
@@ -273,8 +288,9 @@ const environmentHelp = `Variables that skl reads
                          directories instead of the XDG ones
   SKL_SKILLS_PATH        more roots to search for skills
   SKL_OFFLINE            1: like --offline
+  SKL_INDEX_BACKGROUND   on: indexing goes on when a query has ended
   SKL_PAGER, PAGER       what long differences are read with; "cat" for nothing
-  SKL_TOKEN              token for the default registry, and for no other server
+  SKL_TOKEN              token for the default registry; without one, for that of --to or --registry
   SKL_TOKEN_<HOST>       token for one host
 
 SKL_TOKEN_<HOST>
@@ -320,11 +336,11 @@ func errorsHelp() string {
 		fmt.Fprintf(&b, "  %-4s %s\n", c[0], c[1])
 	}
 	b.WriteString("\nFamilies of codes in {\"error\":{\"code\":…}}\n")
-	for _, f := range errorFamilies {
+	for _, f := range codes.Families {
 		fmt.Fprintf(&b, "  %-40s %s\n", f[0], f[1])
 	}
 	b.WriteString("\nCodes\n")
-	for _, c := range errorCodes {
+	for _, c := range codes.All {
 		fmt.Fprintf(&b, "  %-22s %s\n", c[0], c[1])
 	}
 	return b.String()

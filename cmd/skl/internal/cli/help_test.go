@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/urfave/cli/v2"
 )
 
 // TestHelp wants every command to have a page with an example that starts with its name, and a line in
@@ -46,5 +49,44 @@ func wantExamples(t *testing.T, c command) {
 	}
 	for _, s := range c.sub {
 		wantExamples(t, c.below(s))
+	}
+}
+
+// unchanging are the commands that change nothing, apart from caches.
+var unchanging = []string{"list", "search", "info", "read", "check", "status", "diff", "outdated", "which", "why", "digest", "verify", "audit", "graph", "trace", "query", "evidence", "expand",
+	"schema", "completion", "version", "help", "runs list", "trust list", "policy show", "policy explain", "policy test", "source list", "cache dir", "key show", "index status", "index feedback",
+	"registry token list", "registry namespace list", "registry namespace grants", "registry clients", "registry log verify", "registry log show", "registry queue", "registry publisher list", "registry advisory list", "registry audit", "registry fsck", "registry scrub", "registry doctor",
+	"index serve", "mcp", "registry serve"} // these change what their clients ask for
+
+// TestDryRuns wants --dry-run of every command that changes something.
+func TestDryRuns(t *testing.T) {
+	left := map[string]bool{}
+	for _, name := range unchanging {
+		left[name] = true
+	}
+	var walk func(c command, name string)
+	walk = func(c command, name string) {
+		for _, s := range c.sub {
+			walk(s, name+" "+s.name)
+		}
+		if len(c.sub) > 0 {
+			return
+		}
+		has := slices.ContainsFunc(c.flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), "dry-run") })
+		switch listed := left[name]; {
+		case has && listed:
+			t.Errorf("%s has --dry-run, and need not be listed", name)
+		case !has && !listed:
+			t.Errorf("%s has no --dry-run", name)
+		}
+		delete(left, name)
+	}
+	for _, c := range commands() {
+		if !strings.HasPrefix(c.name, "__") {
+			walk(c, c.name)
+		}
+	}
+	for name := range left {
+		t.Errorf("there is no command %s", name)
 	}
 }

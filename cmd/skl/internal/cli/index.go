@@ -110,7 +110,7 @@ func (w *world) printIndexStatus(place search.Place, out search.Status) {
 		all = []search.RootStatus{{Status: out.Status, Name: out.Name}}
 	}
 	for _, s := range all {
-		rows = append(rows, []string{s.Name, fmt.Sprintf("%d of %d", s.FilesIndexed, s.FilesTotal), strconv.Itoa(s.TotalTokens), ui.Size(s.IndexSizeBytes), cmp.Or(s.LastIndexed, "never")})
+		rows = append(rows, []string{s.Name, fmt.Sprintf("%d of %d", s.FilesIndexed, s.FilesTotal), strconv.Itoa(s.TotalTokens), diag.Size(s.IndexSizeBytes), cmp.Or(s.LastIndexed, "never")})
 	}
 	w.ui.Rows(rows)
 	var languages []string

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -38,9 +37,7 @@ func runIndexServe(ctx context.Context, w *world, c *cli.Context) error {
 	return w.search.Serve(ctx, search.ServeRequest{Addr: c.String("addr"), Hosts: c.StringSlice("allow-host"), State: c.String("state"), Ready: func(addr string) error {
 		out := indexServeResult{addr, "http://" + addr}
 		if w.ui.JSON {
-			line, err := json.Marshal(out)
-			w.ui.Raw(append(line, '\n'))
-			return err
+			return w.ui.Stream(out)
 		}
 		w.ui.Print("serving indexes at %s", out.URL)
 		w.ui.Hint("skl query --service %s WORDS", out.URL)

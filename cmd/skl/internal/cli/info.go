@@ -43,10 +43,11 @@ func (w *world) several(err error) error {
 
 func (w *world) printInfo(out inspect.Skill) {
 	if w.ui.Screen && !w.ui.Verbose {
-		w.ui.Page(ui.Painted(draw.Info(w.ui.Look(), out, ui.Size(out.Bytes), w.Short)))
+		out.Source = draw.From(out.Source, out.URL)
+		w.ui.Page(ui.Painted(draw.Info(w.ui.Look(), out, diag.Size(out.Bytes), w.Short)))
 		return
 	}
-	w.ui.Print("%s %s   %s, %s", out.Name, out.Version, diag.Count(out.Files, "file"), ui.Size(out.Bytes))
+	w.ui.Print("%s %s   %s, %s", out.Name, out.Version, diag.Count(out.Files, "file"), diag.Size(out.Bytes))
 	w.ui.Print("%s", out.Description)
 	line := func(label, value string) {
 		if value != "" {
@@ -60,6 +61,12 @@ func (w *world) printInfo(out inspect.Skill) {
 	line("format", out.Format)
 	line("digest", out.Digest)
 	line("scripts", joinWords(out.Scripts))
+	for _, asks := range out.Asks {
+		line("asks", asks)
+	}
+	if out.Audit != nil {
+		line("findings", out.FindingsLine())
+	}
 	line("tools", joinWords(out.AllowedTools))
 	line("effects", joinWords(out.SideEffects))
 	line("needs", joinWords(out.Needs))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -29,11 +28,16 @@ import (
 type installResult struct {
 	OK      bool             `json:"ok"`
 	Changes []install.Change `json:"changes"`
-	Lock    string           `json:"lock"`              // changed or unchanged
-	Held    []apply.Held     `json:"held,omitempty"`    // of --all: what was left out, and why; then "ok" is false
-	Gone    []apply.Gone     `json:"gone,omitempty"`    // skills that their source no longer holds, which stay
-	Ungated []apply.Ungated  `json:"ungated,omitempty"` // limits that skills set and agents do not keep
-	Kept    []apply.Kept     `json:"kept,omitempty"`    // skills that were not to have what they ask for anew, which stay
+	Lock    string           `json:"lock"`                  // changed or unchanged
+	Refused []apply.Held     `json:"refused,omitempty"`     // of a dry run: updates that need --accept
+	Held    []apply.Held     `json:"held,omitempty"`        // of --all: what was left out, and why; then "ok" is false
+	Passed  []apply.Passed   `json:"passed_over,omitempty"` // with --all: what looks like a skill and is none to skl
+	Gone    []apply.Gone     `json:"gone,omitempty"`        // skills that their source no longer holds, which stay
+	Ungated []apply.Ungated  `json:"ungated,omitempty"`     // limits that skills set and agents do not keep
+	Unmet   []apply.Unmet    `json:"unmet,omitempty"`       // what skills that are new here say they need, and is not there
+	Kept    []apply.Kept     `json:"kept,omitempty"`        // skills that were not to have what they ask for anew, which stay
+
+	Derived []apply.Derivation `json:"derived,omitempty"` // skills made from another package than before, or derived from one by hand
 }
 
 func dryRunFlag() cli.Flag {
@@ -129,7 +133,7 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 // ambiguous shows what a reference holds, of which some have to be named.
 func (w *world) ambiguous(e *apply.Ambiguous) error {
 	if !w.ui.JSON {
-		w.printFound(e.Found)
+		w.printFound(e.Found, e.Passed)
 		return e
 	}
 	for _, f := range e.Found {
@@ -157,15 +161,16 @@ func (w *world) listRefs(ctx context.Context, refs []ref.Ref) error {
 		Description string `json:"description"`
 		Invalid     string `json:"invalid,omitempty"`
 	}
-	all := []listed{}
+	all, over := []listed{}, []apply.Passed{}
 	for _, r := range refs {
-		found, err := w.Holdings(ctx, r)
+		found, passed, err := w.Holdings(ctx, r)
 		if err != nil {
 			return err
 		}
 		if !w.ui.JSON {
-			w.printFound(found)
+			w.printFound(found, passed)
 		}
+		over = append(over, passed...)
 		for _, s := range found {
 			l := listed{s.Lock.Name, s.Lock.Path, s.Lock.Version, string(s.Lock.Commit), s.Description, ""}
 			if s.Invalid != nil {
@@ -175,7 +180,7 @@ func (w *world) listRefs(ctx context.Context, refs []ref.Ref) error {
 		}
 	}
 	if w.ui.JSON {
-		return w.ui.Result(map[string]any{"skills": all})
+		return w.ui.Result(map[string]any{"skills": all, "passed_over": over})
 	}
 	return nil
 }
@@ -185,16 +190,21 @@ func (w *world) printInstall(r apply.Result, err error) error {
 	if err != nil {
 		return err
 	}
+	for _, p := range r.Passed {
+		if !w.ui.JSON {
+			w.ui.Warn("passed over %s: %s", p.Path, p.Reason)
+		}
+	}
 	for _, name := range r.Unlinked {
 		w.ui.Note("%s was a link; its folder is left as it is", name)
 	}
 	c := r.Changes
 	if len(r.Held) > 0 {
 		held, count := r.Held, len(r.Held)
-		isMoved := held[0].IsMoved() // in an update, not an install of all
-		r.Held = nil
+		over := r.Passed
+		r.Held, r.Passed = nil, nil
 		if w.ui.JSON {
-			if err := w.ui.Result(installResult{Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone, Held: held}); err != nil {
+			if err := w.ui.Result(installResult{Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone, Held: held, Unmet: r.Unmet, Passed: over}); err != nil {
 				return err
 			}
 			return unmet("held")
@@ -214,15 +224,11 @@ func (w *world) printInstall(r apply.Result, err error) error {
 				w.ui.Hint("%s: %s", cmp.Or(h.Name, h.Path), hint)
 			}
 		}
-		if isMoved {
-			w.ui.Note("held %s", diag.Count(count, "skill"))
-		} else {
-			w.ui.Note("held %s; --strict installs all or nothing", diag.Count(count, "skill"))
-		}
+		w.ui.Note("held %s%s", diag.Count(count, "skill"), map[bool]string{true: "; --strict installs all or nothing"}[r.All])
 		return unmet("held")
 	}
 	if w.ui.JSON {
-		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone, Kept: r.Kept, Ungated: r.Ungated})
+		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone, Kept: r.Kept, Unmet: r.Unmet, Ungated: r.Ungated, Refused: r.Refused, Passed: r.Passed, Derived: r.Derived})
 	}
 	for _, g := range r.Gone {
 		w.ui.Warn("%s is gone upstream %s, and stays as it is; to remove it: skl remove %s", versioned(g.Name, g.Version), g.Since, g.Name)
@@ -238,8 +244,17 @@ func (w *world) printInstall(r apply.Result, err error) error {
 	}
 	count := map[install.Action]int{}
 	drawn := w.drawAdded(r)
+	for _, h := range r.Refused {
+		w.ui.Print("would hold %s  %s", h.Name, h.Why)
+		for _, hint := range h.Hints {
+			w.ui.Note("hint: %s", hint)
+		}
+	}
 	for _, change := range c.List {
 		count[change.Action]++
+		if slices.ContainsFunc(r.Refused, func(h apply.Held) bool { return h.Name == change.Name }) {
+			continue
+		}
 		if !drawn || change.Action != install.Add {
 			w.printChange(change, r)
 		}
@@ -249,8 +264,13 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		verb = "nothing was changed (--dry-run)"
 	}
 	defer w.printUngated(r.Ungated)
+	defer w.printUnmet(r.Unmet)
 	if !c.Any() && r.LockState == "unchanged" {
-		w.ui.Print("%s up to date in %s", diag.Count(len(c.List), "skill"), w.rootsOf(c.List))
+		with := " with skl.lock" // and nobody asked whether there is anything else
+		if r.Compared {
+			with = ""
+		}
+		w.ui.Print("%s up to date%s in %s", diag.Count(len(c.List), "skill"), with, w.rootsOf(c.List))
 		return nil
 	}
 	var parts []string
@@ -267,6 +287,11 @@ func (w *world) printInstall(r apply.Result, err error) error {
 	if drawn {
 		return nil
 	}
+	if undo := w.undo(r); undo != "" {
+		notes, usual := w.usesOf(c)
+		w.ui.Page(ui.Painted(draw.Next(w.ui.Look(), notes, usual, w.committed(r), undo)))
+		return nil
+	}
 	if r.LockState == "changed" {
 		w.ui.Note("wrote %s and %s: commit them", w.Short(filepath.Join(w.Base, "skl.toml")), w.Short(filepath.Join(w.Base, "skl.lock")))
 	}
@@ -274,6 +299,55 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		w.printUses(c)
 	}
 	return nil
+}
+
+// committed are the files of a project that a change is to be committed with.
+func (w *world) committed(r apply.Result) []string {
+	if r.LockState != "changed" || w.Project == "" {
+		return nil
+	}
+	return []string{w.Short(filepath.Join(w.Base, "skl.toml")), w.Short(filepath.Join(w.Base, "skl.lock"))}
+}
+
+// undo is the command that takes an update back, on a terminal: "" where it would not be one of a few versions that can be named.
+func (w *world) undo(r apply.Result) string {
+	if !w.ui.Screen {
+		return ""
+	}
+	command, n := "skl install", 0
+	for _, c := range r.Changes.List {
+		if c.Action != install.Update && c.Action != install.Keep || c.From == c.To || c.From == "" {
+			continue
+		}
+		s, _ := r.Lock.Skill(c.Name)
+		parsed, err := ref.Parse(s.Ref)
+		if n++; err != nil || s.RefKind != lock.Range || n > 3 {
+			return ""
+		}
+		parsed.Version = c.From
+		command += " " + scope.Quote(parsed.String())
+	}
+	if n == 0 {
+		return ""
+	}
+	return command
+}
+
+// printUnmet says what skills need and is not there.
+func (w *world) printUnmet(all []apply.Unmet) {
+	for _, u := range all {
+		if u.Needs == "" {
+			w.ui.Warn("%s: %s", u.Name, u.Why)
+			continue
+		}
+		w.ui.Warn("%s needs %s (%s), which is not installed", u.Name, u.Needs, u.File)
+		switch {
+		case u.Why != "":
+			w.ui.Hint("%s", u.Why)
+		case ref.IsWord(u.Needs):
+			w.ui.Hint("its files do not say where %s is: skl search %s", u.Needs, u.Needs)
+		}
+	}
 }
 
 // printUngated says which limits of skills agents do not keep, and where that was asked for how a person keeps these skills from them.
@@ -295,14 +369,17 @@ func (w *world) printUngated(all []apply.Ungated) {
 	}
 	for _, u := range all {
 		if u.Convert != "" {
-			w.ui.Note("%s: skl convert %s --to %s -o DIR writes it with the keys that %s keeps", u.Host, u.Name, u.Convert, u.Host)
+			w.ui.Note("%s: skl convert %s --to %s -o DIR writes it with the keys that %s keeps", u.Host, scope.Quote(w.Short(u.Path)), u.Convert, u.Host)
 		}
 		if u.Leave != nil {
-			keys := "hosts = [" + quoted(u.Leave.Hosts) + "]"
-			if u.Leave.Root != "" {
-				keys += ", root = " + strconv.Quote(u.Leave.Root)
+			how := "in place of"
+			if u.Leave.Over == 0 {
+				how = "added as"
 			}
-			w.ui.Note("%s: no link, in skl.toml under [skills.%s]: %s", u.Host, u.Name, keys)
+			w.ui.Note("%s: no link, with this %s line %d of skl.toml", u.Host, how, u.Leave.Line)
+			for _, line := range u.Leave.Lines {
+				w.ui.Note("  %s", line)
+			}
 		}
 		switch {
 		case u.Setting == nil:
@@ -318,15 +395,6 @@ func (w *world) printUngated(all []apply.Ungated) {
 	if len(all) > 0 && !offered {
 		w.ui.Hint("skl install --gate says how to keep it from them")
 	}
-}
-
-// quoted lists words as TOML does.
-func quoted(words []string) string {
-	out := make([]string, len(words))
-	for i, word := range words {
-		out[i] = strconv.Quote(word)
-	}
-	return strings.Join(out, ", ")
 }
 
 // printUses says which agents load what was installed, and which do not.
@@ -356,10 +424,19 @@ func (w *world) usesOf(c install.Changes) (notes []string, usual string) {
 	switch {
 	case loaded:
 		usual = "agents load it from their next start; skl list shows which copy each one loads"
+	case !named && !w.anyReads(c.List):
+		usual = "no agent reads " + w.rootsOf(c.List) + ": add --host AGENT for those that are to load it"
 	case !named:
 		usual = "agents that read " + w.rootsOf(c.List) + " load it from their next start; for others add --host AGENT"
 	}
 	return notes, usual
+}
+
+// anyReads reports whether there is an agent that reads a root that changes are made in.
+func (w *world) anyReads(changes []install.Change) bool {
+	return slices.ContainsFunc(changes, func(c install.Change) bool {
+		return w.IsRead(c.Root)
+	})
 }
 
 // rootsOf are the roots that changes are made in, as a person reads them.
@@ -400,26 +477,32 @@ func (w *world) drawAdded(r apply.Result) bool {
 		if c.Action != install.Add {
 			continue
 		}
-		added = append(added, w.addedOf(c, r.Lock))
+		added = append(added, w.addedOf(c, r.Lock, r.Asked))
 		w.printKept(c.Name, r)
 	}
 	if len(added) == 0 {
 		return false
 	}
-	var commit []string
-	if r.LockState == "changed" && w.Project != "" {
-		commit = []string{w.Short(filepath.Join(w.Base, "skl.toml")), w.Short(filepath.Join(w.Base, "skl.lock"))}
-	}
 	notes, usual := w.usesOf(r.Changes)
-	w.ui.Page(ui.Painted(draw.After(w.ui.Look(), added, commit, notes, usual, w.ui.Verbose, w.AgentsOf, ui.Size)))
+	w.ui.Page(ui.Painted(draw.After(w.ui.Look(), added, w.committed(r), notes, usual, w.ui.Verbose, w.AgentsOf, diag.Size)))
 	return true
 }
 
+// fewNames is how many programs, hosts and others of a kind a line names.
+const fewNames = 5
+
+// neededBy says which other skills a skill is there for.
+func neededBy(c install.Change) string { return "needed by " + strings.Join(c.RequiredBy, ", ") }
+
 // addedOf is a skill that is added, in the words of a reader.
-func (w *world) addedOf(c install.Change, l *lock.Lock) draw.Added {
-	a := draw.Added{Name: c.Name, Version: c.To, Source: c.Source, Files: c.Files, Bytes: c.Bytes, Signed: w.SignedWord(c, l), Root: w.Short(c.Root), Asks: c.Permissions.Added}
+func (w *world) addedOf(c install.Change, l *lock.Lock, asked map[string]apply.Asked) draw.Added {
+	s, _ := l.Skill(c.Name)
+	a := draw.Added{Name: c.Name, Version: c.To, Source: draw.From(c.Source, s.URL), Files: c.Files, Bytes: c.Bytes, Signed: w.SignedWord(c, l), Root: w.Short(c.Root), Asks: asked[c.Name].Report.Summary(fewNames)}
 	for _, link := range c.Links {
 		a.Links = append(a.Links, w.Short(filepath.Dir(link)))
+	}
+	if len(c.RequiredBy) > 0 {
+		a.Asks = append([]string{neededBy(c)}, a.Asks...)
 	}
 	return a
 }
@@ -432,9 +515,9 @@ func (w *world) agree(_ context.Context, p apply.Proposal) (bool, error) {
 	}
 	var added []draw.Added
 	for _, c := range p.Add {
-		added = append(added, w.addedOf(c, p.Lock))
+		added = append(added, w.addedOf(c, p.Lock, p.Asked))
 	}
-	w.ui.Show(draw.Before(w.ui.ErrLook(), added, ui.Size))
+	w.ui.Show(draw.Before(w.ui.ErrLook(), added, diag.Size))
 	question := "install?"
 	if names := draw.Agents(p.Hosts); len(names) > 0 && len(names) < 6 {
 		question = "install for " + strings.Join(names, ", ") + "?"
@@ -460,7 +543,7 @@ func (w *world) agree(_ context.Context, p apply.Proposal) (bool, error) {
 func (w *world) gained(g apply.Gain) (bool, error) {
 	w.ui.Show(draw.Gained(w.ui.ErrLook(), g))
 	for {
-		answer, err := w.ui.Letters(g.Name+" asks for more than was accepted:", []ask.Letter{{Key: "d", Word: "diff"}, {Key: "a", Word: "accept"}, {Key: "k", Word: "keep " + draw.Version(g.From)}}, "")
+		answer, err := w.ui.Letters(g.Name+" asks for more than was accepted:", []ask.Letter{{Key: "d", Word: "diff"}, {Key: "a", Word: "accept"}, {Key: "k", Word: "keep " + screen.Version(g.From)}}, "")
 		if err != nil || answer != "d" {
 			return answer == "a", err
 		}
@@ -486,7 +569,13 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 	}
 	switch c.Action {
 	case install.Add:
-		w.ui.Print("%s add %s  %s, %s, %s  %s", mark, versioned(c.Name, c.To), diag.Count(c.Files, "file"), ui.Size(c.Bytes), w.SignedWord(c, r.Lock), where)
+		w.ui.Print("%s add %s  %s, %s, %s  %s", mark, versioned(c.Name, c.To), diag.Count(c.Files, "file"), diag.Size(c.Bytes), w.SignedWord(c, r.Lock), where)
+		if len(c.RequiredBy) > 0 {
+			w.ui.Print("    %s", neededBy(c))
+		}
+		for _, line := range r.Asked[c.Name].Report.Summary(fewNames) {
+			w.ui.Print("    %s", line)
+		}
 	case install.Update:
 		if c.Moves() {
 			w.ui.Print("%s move %s  %s → %s", mark, versioned(c.Name, c.To), w.Short(c.MovedFrom), where)
@@ -497,14 +586,17 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 			break
 		}
 		if w.ui.Screen && !r.DryRun {
-			w.ui.Page(ui.Painted(draw.Update(w.ui.Look(), draw.Updated{Name: c.Name, From: c.From, To: c.To, Content: w.ContentChange(c), Gained: c.Permissions.Added, Lost: c.Permissions.Removed})))
+			w.ui.Page(ui.Painted(draw.Update(w.ui.Look(), draw.Updated{Name: c.Name, From: c.From, To: c.To, Content: w.ContentChange(c), Asks: changesOf(r, c)})))
 			break
 		}
 		w.ui.Print("%s update %s %s → %s  %s%s", mark, c.Name, orDash(c.From), c.To, w.ContentChange(c), where)
+		for _, line := range changesOf(r, c) {
+			w.ui.Print("    %s", line)
+		}
 	case install.Keep:
 		if c.From != "" && c.From != c.To {
 			if w.ui.Screen && !r.DryRun {
-				w.ui.Page(ui.Painted(draw.Update(w.ui.Look(), draw.Updated{Name: c.Name, From: c.From, To: c.To, Content: w.ContentChange(c), Gained: c.Permissions.Added, Lost: c.Permissions.Removed})))
+				w.ui.Page(ui.Painted(draw.Update(w.ui.Look(), draw.Updated{Name: c.Name, From: c.From, To: c.To, Content: w.ContentChange(c), Asks: changesOf(r, c)})))
 				break
 			}
 			w.ui.Print("%s update %s %s → %s  the same files  %s", mark, c.Name, c.From, c.To, where)
@@ -524,6 +616,14 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 		w.ui.Warn("%s is a copy of %s that has local edits and stays as it is; skl install --force replaces it, after a backup", w.Short(path), c.Name)
 	}
 	w.printKept(c.Name, r)
+}
+
+// changesOf is what an update asks for anew, and no longer.
+func changesOf(r apply.Result, c install.Change) (lines []string) {
+	for _, p := range r.Asked[c.Name].Changes {
+		lines = append(lines, p.String())
+	}
+	return lines
 }
 
 // printKept says what became of files that were replaced or damaged.

@@ -15,7 +15,7 @@ func (w *world) link(ctx context.Context, c *cli.Context, refs []ref.Ref) error 
 	if len(refs) != 1 || refs[0].Kind != ref.Local {
 		return diag.New(diag.Misuse, "usage", "--link takes one local folder").Hint("skl install --link ./my-skill")
 	}
-	out, err := w.Link(ctx, apply.LinkRequest{Ref: refs[0], Hosts: c.StringSlice("host"), DryRun: c.Bool("dry-run")})
+	out, err := w.Link(ctx, apply.LinkRequest{Ref: refs[0], Hosts: c.StringSlice("host"), Accept: accepted(c), DryRun: c.Bool("dry-run")})
 	if err != nil {
 		return err
 	}

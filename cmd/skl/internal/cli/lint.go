@@ -68,6 +68,10 @@ func mending(c *cli.Context) string {
 
 // printFindings prints out; mend is the command that mends it.
 func (w *world) printFindings(out form.Linted, mend string) {
+	for _, m := range out.Migrated {
+		w.ui.Note("%s: the Agent section becomes an op", m.Skill)
+		w.ui.Raw([]byte(printableLines(m.Diff)))
+	}
 	if w.ui.Screen {
 		w.ui.Page(ui.Painted(draw.Lint(w.ui.Look(), out.Findings, out.Skills, len(skill.Fixes(out.Findings)), mend, linesOf)))
 		return

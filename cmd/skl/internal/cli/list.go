@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
@@ -34,24 +36,31 @@ func listCommand() command {
 type listResult struct {
 	roots.Listing
 	Missing []string `json:"missing,omitempty"` // names in skl.lock of which there is no copy in this scope
+	// Withdrawn are the releases among them that their registry took back.
+	Withdrawn []apply.Withdrawal `json:"withdrawn,omitempty"`
 }
 
 // listFields are the columns that --fields can name.
 var listFields = []string{"name", "copy", "version", "trust", "state", "source", "digest", "scope", "path", "description", "qualified",
-	"format", "signature", "signer", "hosts", "ungated", "copy_of", "generated_from", "shadowed_by", "root", "priority"}
+	"format", "signature", "signer", "hosts", "ungated", "copy_of", "generated_from", "shadowed_by", "trust_reason", "root", "priority",
+	"model_invocation", "side_effects", "tools", "library_depends"}
 
 func runList(ctx context.Context, w *world, c *cli.Context) error {
 	for _, f := range splitList([]string{c.String("fields")}) {
 		if !slices.Contains(listFields, f) {
-			return diag.New(diag.Misuse, "unknown_field", "unknown field %q", f).Meant(spell.Nearest(f, listFields, 3)...).Hint("skl list --help")
+			return diag.New(diag.Misuse, "unknown_field", "unknown field %q", f).Meant(spell.Nearest(f, listFields, 3)...).Hint("the fields are: %s", strings.Join(listFields, ", "))
 		}
 	}
 	l, err := w.inspect.List(ctx, inspect.ListRequest{Hosts: hostList(c), Shadowed: c.Bool("shadowed"), All: c.Bool("all")})
 	if err != nil {
 		return err
 	}
+	blocked := apply.Blocked(l.Withdrawn)
 	if w.ui.JSON {
-		return w.ui.Result(listResult{l.Listing, l.Missing})
+		if err := w.ui.Result(listResult{l.Listing, l.Missing, l.Withdrawn}); err != nil || blocked == nil {
+			return err
+		}
+		return shown{blocked}
 	}
 	for _, warning := range l.Warnings {
 		w.ui.Warn("%s", warning.Message)
@@ -61,7 +70,7 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 		return nil
 	}
 	if fields := c.String("fields"); fields != "" {
-		return w.printFields(l.Skills, splitList([]string{fields}))
+		return cmp.Or(w.printFields(l.Skills, splitList([]string{fields})), blocked)
 	}
 	if shown := c.Bool("shadowed") || c.Bool("all"); w.ui.Screen {
 		w.drawList(l, c.Bool("shadowed"))
@@ -76,7 +85,7 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 		w.ui.Note("no skills are installed here")
 		w.ui.Hint("skl install owner/repo")
 	}
-	return nil
+	return blocked
 }
 
 // drawList is the list on a terminal; what is wrong with copies that are not in it is told below.
@@ -84,7 +93,11 @@ func (w *world) drawList(l inspect.Listed, shadowed bool) {
 	if shadowed {
 		w.ui.Page(ui.Painted(draw.Shadowed(w.ui.Look(), l.Skills, w.Short)))
 	} else {
-		w.ui.Page(ui.Painted(draw.List(w.ui.Look(), l.Skills)))
+		shown := slices.Clone(l.Skills)
+		for i, r := range shown {
+			shown[i].Source = draw.From(r.Source, r.URL())
+		}
+		w.ui.Page(ui.Painted(draw.List(w.ui.Look(), shown)))
 	}
 	var hidden []roots.Record
 	var hints []string
@@ -151,7 +164,7 @@ func (w *world) printList(records []roots.Record) {
 		if r.State != roots.Active {
 			copyAt += " [" + r.State + "]"
 		}
-		row := []string{name, copyAt, orDash(r.Version), r.Trust}
+		row := []string{name, copyAt, orDash(r.Version), trustOf(r)}
 		if signed {
 			row = append(row, orDash(stateOf(r)))
 		}
@@ -171,6 +184,25 @@ func (w *world) printList(records []roots.Record) {
 		rows = append(rows, row)
 	}
 	w.ui.Rows(rows)
+}
+
+// trustOf is the level of trust of a copy, and in a word why it is not that of its place.
+func trustOf(r roots.Record) string {
+	word, _, _ := strings.Cut(r.TrustReason, " by ")
+	switch {
+	case r.TrustReason == "":
+		return r.Trust
+	case word == "signed":
+	case strings.HasPrefix(word, "in the log"):
+		word = "logged"
+	case strings.HasPrefix(word, "its files"):
+		word = "edited"
+	case strings.HasPrefix(word, "it is a link"):
+		word = "linked"
+	default:
+		word = "claimed"
+	}
+	return r.Trust + " (" + word + ")"
 }
 
 // stateOf is the verdict on the signature of a copy: verified, unsigned, failed or skipped; "" of one that skl did not install.
@@ -232,9 +264,16 @@ func (w *world) printFields(records []roots.Record, fields []string) error {
 		rows[0] = append(rows[0], strings.ToUpper(f))
 	}
 	for _, r := range records {
-		values := map[string]string{"name": r.Name, "copy": w.Short(r.Path), "path": r.Path, "version": orDash(r.Version), "trust": r.Trust, "state": r.State,
+		values := map[string]string{"name": r.Name, "copy": w.Short(r.Path), "path": r.Path, "version": orDash(r.Version), "trust": r.Trust, "trust_reason": cmp.Or(r.TrustReason, "by its place"), "state": r.State,
 			"source": orDash(r.Source), "digest": orDash(r.Digest), "scope": r.Scope, "description": cut(r.Description, 80), "qualified": r.Qualified,
-			"format": orDash(r.Format), "signature": orDash(stateOf(r)), "signer": "-", "copy_of": orDash(r.CopyOf), "root": r.Root, "priority": fmt.Sprint(r.Priority), "shadowed_by": "-"}
+			"format": orDash(r.Format), "signature": orDash(stateOf(r)), "signer": "-", "copy_of": orDash(r.CopyOf), "root": r.Root, "priority": fmt.Sprint(r.Priority), "shadowed_by": "-",
+			"model_invocation": cmp.Or(r.ModelInvocation, "auto"), "side_effects": "undeclared", "tools": cmp.Or(r.Tools, "any"), "library_depends": orDash(strings.Join(r.LibraryDepends, ", "))}
+		if r.State == roots.Invalid {
+			values["model_invocation"] = "-"
+		}
+		if r.SideEffects != nil {
+			values["side_effects"] = strings.Join(r.SideEffects, ",")
+		}
 		if r.Signature != nil {
 			values["signer"] = orDash(r.Signature.Signer)
 		}

@@ -32,21 +32,27 @@ func runPublish(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	dry := c.Bool("dry-run")
 	out, err := w.shipper().Publish(ctx, ship.PublishRequest{Dir: c.Args().First(), Name: c.Args().Get(1), To: c.String("to"), Image: c.Bool("image"), Signing: signing(c), DryRun: dry})
-	return w.show(out, err, func() { w.printPublish(out, dry) })
+	if err := w.show(out, err, func() { w.printPublish(out, dry) }); err != nil || out.OK {
+		return err
+	}
+	return unmet("signature_required")
 }
 
 // shipper publishes from the scope, and asks the person for passphrases.
 func (w *world) shipper() *ship.Shipper { return &ship.Shipper{Scope: w.Scope, Secret: w.ui.Secret} }
 
 func (w *world) printPublish(out ship.Published, dry bool) {
-	what := fmt.Sprintf("%s@%s   %s, %s", out.Name, out.Version, diag.Count(out.Files, "file"), ui.Size(out.Bytes))
+	what := fmt.Sprintf("%s@%s   %s, %s", out.Name, out.Version, diag.Count(out.Files, "file"), diag.Size(out.Bytes))
 	if dry {
 		w.ui.Print("%s", what)
 		w.ui.Print("manifest %s", out.Digest)
+		if out.Reason != "" {
+			w.ui.Note("it would not be visible at once: %s", out.Reason)
+		}
 		w.ui.Note("would be published to %s; nothing was sent (--dry-run)", out.To)
 		return
 	}
-	if !out.Created {
+	if !out.Created && out.Reason == "" {
 		w.ui.Print("%s is published already, the same", what)
 		return
 	}
@@ -84,7 +90,7 @@ func (w *world) printPublish(out ship.Published, dry bool) {
 
 // drawPublish is a release on a terminal.
 func (w *world) drawPublish(out ship.Published) {
-	p := draw.Publishing{Name: out.Name, Version: out.Version, To: out.To, Size: ui.Size(out.Bytes), Signer: out.Signer, Reason: out.Reason, State: string(out.State), Files: out.Files, Entry: -1}
+	p := draw.Publishing{Name: out.Name, Version: out.Version, To: out.To, Size: diag.Size(out.Bytes), Signer: out.Signer, Reason: out.Reason, State: string(out.State), Files: out.Files, Entry: -1}
 	if out.Log != nil {
 		p.Entry = int64(out.Log.Index)
 	}
@@ -94,7 +100,7 @@ func (w *world) drawPublish(out ship.Published) {
 	case out.State == wire.Draft:
 		p.Next = "skl sign " + out.Name + "@" + out.Version + " --sign KEY"
 	default:
-		p.Next = "skl registry approve " + out.Name + "@" + out.Version
+		p.Next = "a maintainer of " + out.Name + " can: skl registry approve " + out.Name + "@" + out.Version
 	}
 	w.ui.Page(ui.Painted(draw.Publish(w.ui.Look(), p)))
 	for _, u := range out.URLs {

@@ -43,6 +43,9 @@ func questionFlags() []cli.Flag {
 	}
 }
 
+// indexVariable is what the help of commands that index says of it.
+const indexVariable = "SKL_INDEX_BACKGROUND=on   a query that did not wait for all files leaves a process behind that indexes the rest"
+
 func queryCommand() command {
 	return command{name: "query", args: "[WORDS…]", group: "Code", usage: "search code, documents and skills: handles first, text when wanted", output: query.Result{},
 		example: "skl query --symbol AuthController --kind definition\nskl query --symbol authenticate --kind reference\nskl query retry with backoff --glob 'src/**'\nskl query --literal 'ctx, cancel :=' --files",
@@ -182,7 +185,7 @@ func (w *world) printHandles(r query.Result) {
 		if h.MatchLine > h.LineRange[0] {
 			at = fmt.Sprintf(", line %d", h.MatchLine)
 		}
-		w.ui.Print("%s  %-10s  %-*s  %*d tokens%s  %s", h.ID, h.NodeType, where, diag.Printable(span(h.FilePath, h.LineRange)), tokens, h.TokenCount, at, w.bold(name))
+		w.ui.Print("%s  %-10s  %-*s  %*d tokens%s  %s", h.ID, kindOf(h.NodeType, h.Approximate), where, diag.Printable(span(h.FilePath, h.LineRange)), tokens, h.TokenCount, at, w.bold(name))
 		if h.Content != "" {
 			w.printText(h.Content)
 		} else {
@@ -197,6 +200,26 @@ func (w *world) printHandles(r query.Result) {
 		w.ui.Print("%-25s  %-8s  %s:%d  %s", h.SourceHandle, h.RefType, h.FilePath, h.LineRange[0], w.bold(name))
 		w.ui.Print("    %s", h.Preview)
 	}
+}
+
+// kindOf marks a definition that is approximate.
+func kindOf(nodeType string, approximate bool) string {
+	if approximate {
+		return "~" + nodeType
+	}
+	return nodeType
+}
+
+// tellNotRead says for which languages words were searched instead of names.
+func (w *world) tellNotRead(languages []string, uses bool) {
+	if len(languages) == 0 {
+		return
+	}
+	what := "definitions"
+	if uses {
+		what = "uses of names"
+	}
+	w.ui.Note("%s in %s are not read, only words", what, strings.Join(languages, ", "))
 }
 
 // bold emphasises text that came from a file.
@@ -227,7 +250,7 @@ func (w *world) tellQuery(c *cli.Context, place search.Place, r search.Answer) {
 	switch {
 	case r.Cut:
 		w.ui.Note("%d of %s: --max-tokens %d cut the answer", shown, all, c.Int("max-tokens"))
-	case shown == 0 && r.Query.Expr.IsReferences():
+	case shown == 0 && r.Query.Expr.IsReferences() && len(r.NotRead) == 0:
 		w.ui.Note("nothing calls or imports it or uses it as a type")
 		if name := r.Query.Expr.Texts(); r.NotIndexed == 0 && !strings.Contains(name, " ") {
 			w.ui.Hint("skl query%s --literal %s", place.Flags(), scope.Quote(name))
@@ -241,10 +264,12 @@ func (w *world) tellQuery(c *cli.Context, place search.Place, r search.Answer) {
 		w.ui.Note("%d of %s; --limit shows more, --glob narrows", shown, all)
 	}
 	w.tellRelaxed(r.Relaxed && shown > 0)
+	w.tellNotRead(r.NotRead, r.Query.Expr.IsReferences())
 	if r.ExpandNote != "" && !r.Cut {
 		w.ui.Note("--expand-budget %d has room for the text of %d of %d handles", c.Int("expand-budget"), r.ExpandedCount, shown)
 	}
-	w.tellNotIndexed(place, r.NotIndexed)
+	w.tellNotIndexed(place, r.NotIndexed, r.Indexing)
+	w.tellBehind(r.Behind)
 	switch {
 	case len(r.Handles) > 0 && r.ExpandedCount == 0:
 		w.ui.Hint("skl expand%s %s", place.Flags(), r.Handles[0].ID)
@@ -267,11 +292,15 @@ func (w *world) tellIgnored(q query.Query) {
 	}
 }
 
-func (w *world) tellNotIndexed(place search.Place, n int) {
+func (w *world) tellNotIndexed(place search.Place, n int, indexing bool) {
 	if n == 0 {
 		return
 	}
-	w.ui.Note("%s not indexed yet, and not in this answer", areCounted(n, "file"))
+	going := ""
+	if indexing {
+		going = "; indexing goes on in the background"
+	}
+	w.ui.Note("%s not indexed yet, and not in this answer%s", areCounted(n, "file"), going)
 	switch {
 	case place.Skills:
 		w.ui.Hint("skl index --skills")
@@ -279,6 +308,13 @@ func (w *world) tellNotIndexed(place search.Place, n int) {
 		w.ui.Hint("skl index %s", scope.Quote(place.Path))
 	default:
 		w.ui.Hint("skl index")
+	}
+}
+
+// tellBehind says that changes of the last moments may be missing.
+func (w *world) tellBehind(behind bool) {
+	if behind {
+		w.ui.Note("there was no time to see which files changed; ask again for the newest text")
 	}
 }
 
@@ -321,7 +357,7 @@ func runEvidence(ctx context.Context, w *world, c *cli.Context) error {
 func (w *world) printEvidence(place search.Place, p search.Evidence) {
 	rows := [][]string{{"HANDLE", "TYPE", "NAME", "WHERE", "TOKENS", "SCORE"}}
 	for _, h := range p.Handles {
-		rows = append(rows, []string{h.ID, h.NodeType, h.Name, span(h.FilePath, h.LineRange), strconv.Itoa(h.TokenCount), strconv.FormatFloat(h.Score, 'f', 2, 64)})
+		rows = append(rows, []string{h.ID, kindOf(h.NodeType, h.Approximate), h.Name, span(h.FilePath, h.LineRange), strconv.Itoa(h.TokenCount), strconv.FormatFloat(h.Score, 'f', 2, 64)})
 	}
 	w.ui.Rows(rows)
 	w.tellLeftOut(p.LeftOut)
@@ -331,7 +367,9 @@ func (w *world) printEvidence(place search.Place, p search.Evidence) {
 		w.ui.Note("%d of %d matches, %d tokens; confidence %.2f, %s", p.SelectedCount, p.TotalMatches, p.SelectedTokens, p.Guidance.Confidence, p.Guidance.ConfidenceBand)
 	}
 	w.tellRelaxed(p.Relaxed && len(p.Handles) > 0)
-	w.tellNotIndexed(place, p.NotIndexed)
+	w.tellNotRead(p.NotRead, p.Query.Expr.IsReferences())
+	w.tellNotIndexed(place, p.NotIndexed, p.Indexing)
+	w.tellBehind(p.Behind)
 	switch n := min(len(p.ExpandSuggestion), p.Guidance.SuggestedExpandCount); {
 	case n > 0:
 		w.ui.Hint("skl expand%s %s", place.Flags(), strings.Join(p.ExpandSuggestion[:n], " "))

@@ -17,12 +17,29 @@ type quickstartResult struct {
 
 func quickstartCommand() command {
 	return command{name: "quickstart", usage: "try skl out in a new folder, with a registry of your own, without a network and without a model", output: quickstartResult{},
-		example: "skl quickstart\nskl quickstart --dir ./try-skl",
-		flags:   []cli.Flag{&cli.StringFlag{Name: "dir", Usage: "make the folder `DIR` (default: a temporary one)"}},
+		example: "skl quickstart\nskl quickstart --dir ./try-skl\nskl quickstart --dry-run",
+		flags:   []cli.Flag{&cli.StringFlag{Name: "dir", Usage: "make the folder `DIR` (default: a temporary one)"}, dryRunFlag()},
 		run:     runQuickstart}
 }
 
 func runQuickstart(ctx context.Context, w *world, c *cli.Context) error {
+	if c.Bool("dry-run") {
+		d, lines, err := demo.Planned(w.Scope, c.String("dir"))
+		if err != nil {
+			return err
+		}
+		out := quickstartResult{Dir: d.Dir}
+		for _, line := range lines {
+			out.Commands = append(out.Commands, line.String())
+		}
+		return w.show(out, nil, func() {
+			w.ui.Print("would make %s, with a registry that is served on 127.0.0.1 meanwhile, and type there", d.Dir)
+			for _, line := range out.Commands {
+				w.ui.Print("  %s", line)
+			}
+			w.ui.Note("nothing was done (--dry-run)")
+		})
+	}
 	d, err := demo.New(w.Scope, c.String("dir"))
 	if err != nil {
 		return err

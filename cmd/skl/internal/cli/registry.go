@@ -20,10 +20,11 @@ skl registry clients --for npx
 skl registry backup /srv/backup --data /var/lib/skl-registry`,
 		sub: []command{
 			serveRegistryCommand(), initRegistryCommand(),
-			tokenCommand(), namespaceCommand(),
-			actCommand("approve", "approve a quarantined release", "approved"),
-			actCommand("reject", "refuse a release that waits, for good", "rejected"),
+			tokenCommand(), namespaceCommand(), publisherCommand(), advisoryCommand(),
+			actCommand("approve", "approve a quarantined release, or one that was rejected by mistake", "approved"),
+			actCommand("reject", "refuse a release that waits", "rejected"),
 			actCommand("quarantine", "hold a release back for a decision", "quarantined"),
+			queueCommand(), auditTrailCommand(),
 			mirrorCommand(), clientsCommand(), registryLogCommand(),
 			gcCommand(), fsckCommand(), scrubCommand(), backupCommand(), restoreCommand(), registryDoctorCommand(),
 		}}

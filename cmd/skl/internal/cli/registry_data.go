@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -48,7 +47,7 @@ func runGC(ctx context.Context, w *world, c *cli.Context) error {
 		if out.DryRun {
 			verb = "would remove"
 		}
-		w.ui.Print("%s %s (%s), %s, %s, %s", verb, diag.Count(out.Blobs, "blob"), ui.Size(out.Bytes), diag.Count(out.Drafts, "draft"),
+		w.ui.Print("%s %s (%s), %s, %s, %s", verb, diag.Count(out.Blobs, "blob"), diag.Size(out.Bytes), diag.Count(out.Drafts, "draft"),
 			diag.Count(out.Links, "link"), diag.Count(out.Uploads, "upload"))
 	})
 }
@@ -64,13 +63,18 @@ func examine(name string, look func(*admin.Admin, context.Context, string) (admi
 	}
 }
 
+// problems lists what is wrong with the data of a registry.
+func (w *world) problems(list []admin.Problem) {
+	var rows [][]string
+	for _, p := range list {
+		rows = append(rows, []string{p.Code, p.What, p.Text})
+	}
+	w.table([]string{"PROBLEM", "OF", "WHAT"}, rows, "")
+}
+
 func (w *world) printExamined(name string, out admin.Examined, err error) error {
 	err = w.show(out, err, func() {
-		var rows [][]string
-		for _, p := range out.Problems {
-			rows = append(rows, []string{p.Code, p.What, p.Text})
-		}
-		w.table([]string{"PROBLEM", "OF", "WHAT"}, rows, "")
+		w.problems(out.Problems)
 		looked := diag.Count(out.Blobs, "blob")
 		if name == "fsck" {
 			looked = strings.Join([]string{diag.Count(out.Releases, "release"), looked, diag.Count(int(out.Entries), "record") + " of the log"}, ", ")
@@ -95,14 +99,23 @@ func runBackup(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	dry := c.Bool("dry-run")
 	out, err := w.admin().Backup(ctx, admin.BackupRequest{Data: c.String("data"), Dir: args[0], DryRun: dry})
-	return w.show(out, err, func() {
+	err = w.show(out, err, func() {
 		if dry {
 			w.ui.Print("%s would be copied to %s", w.Short(out.From), w.Short(out.Dir))
 			return
 		}
-		w.ui.Print("%s of which %d are new, %s in %s", diag.Count(out.Blobs, "blob"), out.New, ui.Size(out.Bytes), w.Short(out.Dir))
+		w.ui.Print("%s of which %d are new, %s in %s", diag.Count(out.Blobs, "blob"), out.New, diag.Size(out.Bytes), w.Short(out.Dir))
+		w.problems(out.Problems)
 		w.ui.Note("it holds the keys of the registry: keep it as safe as the registry itself")
+		if n := len(out.Problems); n > 0 {
+			w.ui.Note("the backup is not whole: %s", diag.Count(n, "problem"))
+			w.ui.Hint("publish damaged releases again; a log that was cut comes back only from an earlier backup: skl registry restore")
+		}
 	})
+	if err == nil && len(out.Problems) > 0 {
+		return unmet("registry_damaged")
+	}
+	return err
 }
 
 func runRestore(ctx context.Context, w *world, c *cli.Context) error {

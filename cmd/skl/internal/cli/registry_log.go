@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -49,8 +50,27 @@ func showLog(ctx context.Context, w *world, c *cli.Context) error {
 			if e.Version != "" {
 				name += "@" + e.Version
 			}
-			rows = append(rows, []string{strconv.FormatInt(e.Index, 10), e.At, e.Action, name, e.By, orDash(e.Signer), e.Reason})
+			rows = append(rows, []string{strconv.FormatInt(e.Index, 10), e.At, e.Action, name, whose(e), orDash(e.Signer), why(e)})
 		}
 		w.table([]string{"ENTRY", "AT", "ACTION", "RELEASE", "BY", "SIGNER", "REASON"}, rows, "there are no entries")
 	})
+}
+
+// why is the reason of an entry, and what was accepted by it.
+func why(e admin.LogEntry) string {
+	if e.Accepted == "" {
+		return e.Reason
+	}
+	return strings.TrimPrefix(e.Reason+"; accepted "+e.Accepted, "; ")
+}
+
+// whose is who did what an entry says, and on whose behalf or with whose consent.
+func whose(e admin.LogEntry) string {
+	switch {
+	case e.Approver != "":
+		return e.By + ", approved by " + e.Approver
+	case e.Publisher != "":
+		return e.By + ", published by " + e.Publisher
+	}
+	return e.By
 }

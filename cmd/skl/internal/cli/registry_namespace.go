@@ -8,6 +8,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 func namespaceCommand() command {
@@ -15,15 +16,18 @@ func namespaceCommand() command {
 	policy := func() []cli.Flag {
 		return []cli.Flag{
 			&cli.BoolFlag{Name: "public", Usage: "anybody reads it"},
-			&cli.StringFlag{Name: "approval", Usage: "releases are seen at once (`auto|manual`), or wait for a decision"},
+			&cli.StringFlag{Name: "approval", Usage: "releases are seen at once (`auto|manual|second-person`), or wait for a decision; second-person: not by who published"},
+			&cli.BoolFlag{Name: "managed", Usage: "of an organisation: a second person approves, unless --approval says otherwise"},
 			&cli.BoolFlag{Name: "any", Usage: "take any OCI artifact, not skills only"},
+			&cli.StringSliceFlag{Name: "allow-name", Usage: "let `NAME` be published although it looks like a name of others (repeatable; takes an admin of the registry)"},
 		}
 	}
 	return command{name: "namespace", usage: "manage namespaces: owners, publishers, signers", output: admin.Namespaces{},
 		sub: []command{
 			{name: "create", args: "NAMESPACE", usage: "create a namespace", run: createNamespace, flags: with(policy()...)},
-			{name: "set", args: "NAMESPACE", usage: "change its policy", example: "skl registry namespace set acme --approval manual", run: setNamespace, flags: with(append(policy(),
-				&cli.BoolFlag{Name: "private", Usage: "readable only by accounts with a role"}, &cli.BoolFlag{Name: "skills", Usage: "take skills only"})...)},
+			{name: "set", args: "NAMESPACE", usage: "change its policy; an admin of the registry alone can loosen it", example: "skl registry namespace set acme --approval manual", run: setNamespace, flags: with(append(policy(),
+				&cli.BoolFlag{Name: "private", Usage: "readable only by accounts with a role"}, &cli.BoolFlag{Name: "skills", Usage: "take skills only"},
+				&cli.StringSliceFlag{Name: "forbid-name", Usage: "take --allow-name `NAME` back (repeatable)"})...)},
 			{name: "list", usage: "namespaces that you may read", example: "skl registry namespace list", run: listNamespaces, flags: siteFlags()},
 			{name: "grants", args: "NAMESPACE", usage: "list accounts and their roles", example: "skl registry namespace grants acme", output: admin.Grants{}, run: listGrants, flags: siteFlags()},
 			{name: "grant", args: "NAMESPACE ACCOUNT ROLE", usage: "give an account a role: " + strings.Join(admin.Roles(), ", "), example: "skl registry namespace grant acme ci publisher", output: admin.Done{}, run: grantRole, flags: with()},
@@ -41,8 +45,8 @@ func namespaceCommand() command {
 
 // namespaceOf is what the flags say of a namespace.
 func namespaceOf(c *cli.Context, name string) admin.NamespaceRequest {
-	return admin.NamespaceRequest{Site: siteOf(c), Name: name, Public: c.Bool("public"), Private: c.Bool("private"), Approval: c.String("approval"),
-		Any: c.Bool("any"), Skills: c.Bool("skills"), DryRun: c.Bool("dry-run")}
+	return admin.NamespaceRequest{Site: siteOf(c), Name: name, Public: c.Bool("public"), Private: c.Bool("private"), Approval: c.String("approval"), Managed: c.Bool("managed"),
+		AllowNames: c.StringSlice("allow-name"), ForbidNames: c.StringSlice("forbid-name"), Any: c.Bool("any"), Skills: c.Bool("skills"), DryRun: c.Bool("dry-run")}
 }
 
 func createNamespace(ctx context.Context, w *world, c *cli.Context) error {
@@ -80,11 +84,22 @@ func describe(n wire.Namespace) string {
 	if n.Public {
 		parts[0] = "public"
 	}
+	if n.Policy.Managed {
+		parts = append(parts, "managed")
+	}
 	if n.Policy.AcceptAny {
 		parts = append(parts, "takes any artifact")
 	}
-	if n.Policy.ManualApproval {
+	switch {
+	case n.Policy.SecondPerson:
+		parts = append(parts, "releases wait for approval by a second person")
+	case n.Policy.ManualApproval:
 		parts = append(parts, "releases wait for approval")
+	default:
+		parts = append(parts, "releases are seen at once")
+	}
+	if len(n.Policy.NearNames) > 0 {
+		parts = append(parts, "may have the names "+diag.Printable(strings.Join(n.Policy.NearNames, ", ")))
 	}
 	if n.Policy.RequireSignature {
 		parts = append(parts, "signatures are required")

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 
 	"github.com/urfave/cli/v2"
@@ -49,12 +48,7 @@ func (w *world) logHandler() slog.Handler {
 // serving says what runs where and what to type next; programs get one line of JSON.
 func (w *world) serving(s admin.Serving) error {
 	if w.ui.JSON {
-		line, err := json.Marshal(s)
-		if err != nil {
-			return err
-		}
-		w.ui.Raw(append(line, '\n'))
-		return nil
+		return w.ui.Stream(s)
 	}
 	w.ui.Print("registry at %s, data in %s", s.URL, w.Short(s.Data))
 	switch {

@@ -33,7 +33,7 @@ func createToken(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r := admin.TokenRequest{Site: siteOf(c), Account: c.String("name"), Namespace: c.String("namespace"), Role: c.String("role"), Age: age, DryRun: c.Bool("dry-run")}
+	r := admin.TokenRequest{Site: siteOf(c), Account: c.String("name"), Namespace: c.String("namespace"), Role: c.String("role"), Age: age, Capped: !c.IsSet("expires"), DryRun: c.Bool("dry-run")}
 	out, err := w.admin().CreateToken(ctx, r)
 	if r.DryRun {
 		return w.did(c, out.Done, err, "a token of role %s in %s would be made", r.Role, r.Namespace)

@@ -13,10 +13,11 @@ import (
 
 func resumeCommand() command {
 	return command{name: "resume", args: "[RUN|last]", group: "Run", usage: "continue a run that waits, was stopped, or crashed", output: runResult{},
-		example: "skl resume\nskl resume last --answer 'Proceed?=Yes'\nskl resume 20261121-1205 --budget calls=100",
+		example: "skl resume\nskl resume last --answer 'Proceed?=Yes'\nskl resume 20261121-1205 --budget calls=100\nskl resume last --dry-run",
 		flags: append(runFlags(),
 			&cli.StringSliceFlag{Name: "done", Usage: "take `NODE` for done if it started and its end was not recorded; NODE=VALUE if it gives something (repeatable)"},
-			&cli.StringSliceFlag{Name: "rerun", Usage: "run `NODE` again if it started and its end was not recorded, such as a command; * for all (repeatable)"}, &cli.BoolFlag{Name: "debug", Usage: "phase banners and a line per node"}),
+			&cli.StringSliceFlag{Name: "rerun", Usage: "run `NODE` again if it started and its end was not recorded, such as a command; * for all (repeatable)"}, &cli.BoolFlag{Name: "debug", Usage: "phase banners and a line per node"},
+			dryRunFlag()),
 		run: runResume}
 }
 
@@ -40,6 +41,19 @@ func runResume(ctx context.Context, w *world, c *cli.Context) error {
 		}
 		q.Done = append(q.Done, done)
 	}
+	if c.Bool("dry-run") {
+		record, out, err := w.runs.Foresee(ctx, c.Args().First(), q)
+		return w.show(out, err, func() {
+			w.printPreview(out, "skl resume "+record.ID+typedFlags(c, "allow", "dry-run", "json"), q.Allow, "")
+			w.ui.Note("run %s is %s; what it has done is not done again", record.ID, record.State())
+			if record.Leave != "" {
+				w.ui.Note("%s", record.Leave)
+			}
+			if record.Question != "" {
+				w.waitsFor(record.Question)
+			}
+		})
+	}
 	r, ended, err := w.runs.Continue(ctx, c.Args().First(), q)
-	return w.printRun(r, ended, err)
+	return w.printRun(r, ended, q.Kept, err)
 }

@@ -53,22 +53,26 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	plain, last := typedArgs(c)
 	if q.Keep = c.Bool("keep"); q.Keep && (len(q.Allow) == 0 || c.Bool("dry-run")) {
-		return diag.New(diag.Misuse, "usage", "--keep writes what --allow says to config.toml, and goes with a run only").Hint("skl run %s --allow %s --keep", r.As, session.AllowRun)
+		return diag.New(diag.Misuse, "usage", "--keep writes what --allow says to config.toml, and goes with a run only").Hint("skl run%s --allow %s --keep%s", plain, session.AllowRun, typedFlags(c, "allow", "keep", "dry-run")+last)
 	}
 	q.Args = r.Plan.Words(c.Args().Tail())
 	if c.Bool("dry-run") {
 		out, err := w.runs.Preview(r, q)
-		return w.show(out, err, func() { w.printPreview(r, out, splitList(c.StringSlice("allow"))) })
+		return w.show(out, err, func() {
+			w.printPreview(out, "skl run"+plain+typedFlags(c, "allow", "dry-run", "json"), splitList(c.StringSlice("allow")), last)
+		})
 	}
 	ended, err := w.runs.Start(ctx, r, q)
-	return w.printRun(r, ended, err)
+	return w.printRun(r, ended, q.Kept, err)
 }
 
 // request is what the flags of run and resume say.
 func (w *world) request(c *cli.Context) (q session.Request, err error) {
 	q = session.Request{Model: c.String("model"), Allow: splitList(c.StringSlice("allow")), Sandbox: c.String("sandbox"), Yes: w.ui.Yes,
 		Until: c.String("until"), Rerun: c.StringSlice("rerun"), Record: c.String("record"), Trace: c.String("trace"), AllowSequential: c.Bool("allow-sequential"),
+		Again: again(c), Flags: typedFlags(c, "project"), Kept: typedFlags(c, "allow", "model", "answer", "budget", "keep", "no-lint", "set", "until", "done", "rerun", "dry-run"),
 		Answer: w.ui.Answer, Talk: w.ui.Talk, Preview: w.showPreview}
 	if q.Limits, err = parseBudget(c.String("budget")); err != nil {
 		return session.Request{}, err

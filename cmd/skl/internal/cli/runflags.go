@@ -35,6 +35,8 @@ func runFlags() []cli.Flag {
 }
 
 // splitList splits the values of a repeatable flag at commas outside of parentheses.
+//
+//go:noinline
 func splitList(values []string) []string {
 	var out []string
 	for _, v := range values {

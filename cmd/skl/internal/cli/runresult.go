@@ -10,18 +10,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/cond"
 )
 
-// printRun prints how a run ended and sets the exit status.
-func (w *world) printRun(r *session.Runnable, ended session.Ended, err error) error {
+// printRun prints how a run ended and sets the exit status. flags are those that a resume needs again.
+func (w *world) printRun(r *session.Runnable, ended session.Ended, flags string, err error) error {
 	result := ended.Result
 	switch {
 	case ended.Result.Run == "": // it did not begin
@@ -29,10 +29,14 @@ func (w *world) printRun(r *session.Runnable, ended session.Ended, err error) er
 	case w.ui.JSON && result.Status != "":
 		out := runResult{Result: result}
 		if errors.Is(err, context.Canceled) { // the run is suspended, and can be resumed: that is its result
-			return cmp.Or(w.ui.Result(out), err)
+			if errors.Is(err, diag.Code(run.CodeUnfinished)) {
+				why := w.ui.ErrorOf(err)
+				out.ErrorResult = &why
+			}
+			return cmp.Or(w.ui.Result(out), error(interruption{err}))
 		}
 		if err != nil {
-			why := ui.ErrorOf(err)
+			why := w.ui.ErrorOf(err)
 			out.ErrorResult = &why
 		}
 		if perr := w.ui.Result(out); perr != nil {
@@ -42,7 +46,10 @@ func (w *world) printRun(r *session.Runnable, ended session.Ended, err error) er
 			return shown{err}
 		}
 	case !w.ui.JSON:
-		w.printEnd(r, ended.Record, result, err)
+		w.printEnd(r, ended.Record, result, flags, err)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, ask.ErrStopped) {
+		return interruption{err}
 	}
 	if err != nil || result.ExitCode == 0 {
 		return err
@@ -50,8 +57,13 @@ func (w *world) printRun(r *session.Runnable, ended session.Ended, err error) er
 	return shown{diag.New(diag.Class(result.ExitCode), "run_ended", "the run %s", result.Status)}
 }
 
+// An interruption is the error of a run that Ctrl-C suspended.
+type interruption struct{ error }
+
+func (i interruption) Unwrap() error { return i.error }
+
 // printEnd shows a result to a person: the response on stdout, the rest beside it.
-func (w *world) printEnd(r *session.Runnable, record session.Record, result run.Result, err error) {
+func (w *world) printEnd(r *session.Runnable, record session.Record, result run.Result, flags string, err error) {
 	u := w.ui
 	for _, name := range responseNames(r, result) {
 		value := cond.Text(result.Response[name])
@@ -60,7 +72,7 @@ func (w *world) printEnd(r *session.Runnable, record session.Record, result run.
 		}
 		if strings.Contains(value, "\n") {
 			u.Print("%s:", name)
-			for line := range strings.SplitSeq(strings.TrimRight(value, "\n"), "\n") {
+			for _, line := range strings.Split(strings.TrimRight(value, "\n"), "\n") {
 				u.Print("  %s", line)
 			}
 			continue
@@ -85,7 +97,7 @@ func (w *world) printEnd(r *session.Runnable, record session.Record, result run.
 		}
 		done, of := steps(r, result)
 		u.Show(draw.Suspended(u.ErrLook(), draw.Waiting{Skill: r.Name, Question: result.Pending.Question, Done: done, Of: of,
-			Tokens: result.Usage.InputTokens + result.Usage.OutputTokens, Next: "skl resume " + record.ID + " --answer " + scope.Quote(result.Pending.ID+"="+option)}))
+			Tokens: result.Usage.InputTokens + result.Usage.OutputTokens, Next: "skl resume " + record.ID + flags + " --answer " + scope.Quote(result.Pending.ID+"="+option)}))
 		return
 	}
 	cost := fmt.Sprintf("%s, %s in, %s out", diag.Count(result.Usage.Calls, "model call"), strconv.Itoa(result.Usage.InputTokens), strconv.Itoa(result.Usage.OutputTokens))
@@ -97,11 +109,11 @@ func (w *world) printEnd(r *session.Runnable, record session.Record, result run.
 		if len(result.Pending.Options) > 0 {
 			option = result.Pending.Options[0]
 		}
-		u.Hint("skl resume %s --answer %s", record.ID, scope.Quote(result.Pending.ID+"="+option))
-	case result.Status == run.Suspended && strings.HasPrefix(result.Message, "out of budget"):
-		u.Hint("skl resume %s --budget …", record.ID)
+		u.Hint("skl resume %s%s --answer %s", record.ID, flags, scope.Quote(result.Pending.ID+"="+option))
+	case result.Status == run.Suspended && strings.HasPrefix(result.Message, "out of budget") && !hinted(err):
+		u.Hint("skl resume %s%s --budget …", record.ID, flags)
 	case result.Status == run.Suspended && !hinted(err):
-		u.Hint("skl resume %s", record.ID)
+		u.Hint("skl resume %s%s", record.ID, flags)
 	case result.Status == run.Failed || result.Status == run.Halted:
 		u.Hint("skl trace %s", record.ID)
 	}
@@ -114,7 +126,7 @@ func (w *world) waitsFor(question string) {
 		return
 	}
 	w.ui.Note("waits for an answer:")
-	for line := range strings.SplitSeq(strings.TrimRight(question, "\n"), "\n") {
+	for _, line := range strings.Split(strings.TrimRight(question, "\n"), "\n") {
 		w.ui.Note("  %s", line)
 	}
 }
@@ -152,3 +164,6 @@ func responseNames(r *session.Runnable, result run.Result) []string {
 	}
 	return names
 }
+
+// isUnfinished reports whether err is that of an effect that was cut in the middle.
+func isUnfinished(err error) bool { return errors.Is(err, diag.Code(run.CodeUnfinished)) }

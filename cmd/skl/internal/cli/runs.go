@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ func runRuns(_ context.Context, w *world, c *cli.Context) error {
 	return w.show(runsResult{Runs: append([]session.Record{}, runs...)}, err, func() {
 		rows := [][]string{{"RUN", "SKILL", "STARTED", "MODEL", "STATUS", ""}}
 		for _, r := range runs {
-			rows = append(rows, []string{r.ID, r.Skill, r.Started.Local().Format("2006-01-02 15:04"), r.Model, r.State(), r.Question})
+			rows = append(rows, []string{r.ID, r.Skill, r.Started.Local().Format("2006-01-02 15:04"), r.Model, r.State(), cmp.Or(r.Question, r.Leave)})
 		}
 		w.ui.Rows(rows)
 		if len(runs) == 0 {

@@ -53,19 +53,9 @@ func (w *world) printSearch(words string, out search.Skills) {
 	if out.NoGoodMatch {
 		w.ui.Print("no good match; the nearest are:")
 	}
-	rows := [][]string{{"NAME", "VERSION", "FROM", "DESCRIPTION"}}
+	rows := [][]string{{"NAME", "VERSION", "FROM", "DESCRIPTION", "WHY"}}
 	for _, s := range out.Skills {
-		from := s.Registry
-		switch {
-		case s.Installed && from == "":
-			from = "installed"
-		case s.Installed:
-			from += ", installed"
-		}
-		if s.State == "deprecated" {
-			from += ", deprecated"
-		}
-		rows = append(rows, []string{cmp.Or(s.Ref, s.Name), s.Version, from, cut(s.Description, 70)})
+		rows = append(rows, []string{cmp.Or(s.Ref, s.Name), s.Version, s.From(false), cut(s.Description, 70), strings.Join(s.Why, "; ")})
 	}
 	w.ui.Rows(rows)
 	if out.Total > len(out.Skills) {

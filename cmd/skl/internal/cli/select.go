@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
@@ -16,6 +17,9 @@ func parseArgs(args, flagged []string) (refs []ref.Ref, names []string, err erro
 		if ref.IsWord(arg) {
 			words = append(words, arg)
 			continue
+		}
+		if err := apply.NoCopy(arg); err != nil {
+			return nil, nil, err
 		}
 		r, err := ref.Parse(arg)
 		if err != nil {
@@ -34,15 +38,27 @@ func parseArgs(args, flagged []string) (refs []ref.Ref, names []string, err erro
 	return refs, names, nil
 }
 
-func (w *world) printFound(found []source.Found) {
+// printFound prints the skills of a place, and what looks like one there and is none, with the reason.
+func (w *world) printFound(found []source.Found, passed []source.Passed) {
 	rows := [][]string{{"NAME", "PATH", "VERSION", "DESCRIPTION"}}
-	for _, f := range found {
+	for i := range found {
+		f := &found[i]
 		version := f.Lock.Version
 		if f.Invalid != nil {
 			version = "invalid"
+			passed = append(passed, source.Passed{Path: orDash(f.Lock.Path), Reason: f.Invalid.Error()})
 		}
 		rows = append(rows, []string{f.Lock.Name, orDash(f.Lock.Path), version, cut(f.Description, 60)})
 	}
+	w.ui.Rows(rows)
+	if len(passed) == 0 {
+		return
+	}
+	rows = [][]string{{"PASSED OVER", "WHY"}}
+	for _, p := range passed {
+		rows = append(rows, []string{p.Path, p.Reason})
+	}
+	w.ui.Print("")
 	w.ui.Rows(rows)
 }
 

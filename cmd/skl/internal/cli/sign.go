@@ -63,12 +63,19 @@ func (w *world) attach(ctx context.Context, c *cli.Context) error {
 	}
 	out, err := w.shipper().Attach(ctx, ship.AttachRequest{Ref: arg, To: c.String("to"), Predicate: c.String("predicate"), Type: c.String("type"),
 		Signing: signing(c), DryRun: c.Bool("dry-run")})
-	return w.show(out, err, func() {
+	err = w.show(out, err, func() {
 		if c.Bool("dry-run") {
 			w.ui.Print("%s would be signed", out.Digest)
 			return
 		}
 		w.ui.Print("%s %s signed by %s", ui.Painted(w.ui.Done()), arg, out.Signer)
 		w.ui.Detail("%s", out.Digest)
+		if out.Waits() {
+			w.ui.Note("it is not visible yet: %s", out.Reason)
+		}
 	})
+	if err == nil && out.Waits() {
+		return unmet("signature_required")
+	}
+	return err
 }

@@ -72,7 +72,7 @@ func (w *world) text(title, text string) {
 	if title != "" {
 		w.ui.Print("    %s:", title)
 	}
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		w.ui.Print("      %s", line)
 	}
 }

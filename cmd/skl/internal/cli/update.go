@@ -19,7 +19,7 @@ func updateCommand() command {
 		example: "skl update\nskl update pdf --latest\nskl update --dry-run\nskl update --hold pdf --reason 'waiting for review'",
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "latest", Usage: "go beyond the constraints in skl.toml, and rewrite them"},
-			&cli.BoolFlag{Name: "safe", Usage: "leave skills with local edits as they are and update the rest"},
+			&cli.BoolFlag{Name: "safe", Usage: "leave skills with local edits, and those that ask for more, as they are and update the rest"},
 			&cli.StringFlag{Name: "hold", Usage: "do not update `NAME` from now on"},
 			&cli.StringFlag{Name: "unhold", Usage: "update `NAME` again"},
 			&cli.StringFlag{Name: "reason", Usage: "reason for the hold"},
@@ -68,8 +68,13 @@ func outdatedCommand() command {
 			out := outdatedResult{OK: true, Skills: append([]apply.Outdated{}, list...)}
 			var moved error
 			for _, s := range list {
-				if s.Moved != "" {
-					out.OK, moved = false, refused(s.Code)
+				if word, why := s.Trouble(); why != "" {
+					out.OK = false
+					if s.Unreached == "" {
+						moved = refused(s.Code)
+					} else if moved == nil {
+						moved = unmet(word)
+					}
 				}
 			}
 			if w.ui.JSON {
@@ -85,8 +90,11 @@ func outdatedCommand() command {
 				if s.Gone != "" {
 					latest = "gone upstream " + s.Gone
 				}
-				if s.Moved != "" {
-					latest = "moved"
+				if word, why := s.Trouble(); why != "" {
+					latest = word
+					if s.Latest != "" && s.Latest != s.Locked {
+						latest = s.Latest + ", " + word
+					}
 				}
 				rows = append(rows, []string{s.Name, orDash(s.Locked), orDash(s.Wanted), latest, s.Ref})
 			}
@@ -97,8 +105,8 @@ func outdatedCommand() command {
 			}
 			w.ui.Hint("skl update takes WANTED, skl update --latest takes LATEST")
 			for _, s := range list {
-				if s.Moved != "" {
-					w.ui.Warn("%s [%s]", s.Moved, s.Code)
+				if _, why := s.Trouble(); why != "" {
+					w.ui.Warn("%s [%s]", why, s.Code)
 					for _, hint := range s.Hints {
 						w.ui.Hint("%s", hint)
 					}

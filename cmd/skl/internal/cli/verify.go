@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -31,6 +32,9 @@ func verifyCommand() command {
 				return shown{out.Refused}
 			case out.Refused != nil:
 				return out.Refused
+			}
+			if slices.ContainsFunc(out.Withdrawn, apply.Withdrawal.Serious) {
+				return unmet("advisory")
 			}
 			if !out.OK {
 				return unmet("drift")
@@ -63,35 +67,26 @@ func (w *world) printVerify(out apply.Verification) {
 			w.ui.Print("  %s", line)
 		}
 	}
+	refused += len(out.Policy)
 	if bad == 0 {
-		if refused == 0 {
+		back := 0
+		for _, t := range out.Withdrawn {
+			if t.Serious() {
+				back++
+			}
+		}
+		switch {
+		case refused > 0:
+		case back > 0:
+			w.ui.Print("%s: every byte is what skl.lock says, and the registry warns of %d", diag.Count(skills, "skill"), back)
+		default:
 			w.ui.Print("%s verified: every byte is what skl.lock says", diag.Count(skills, "skill"))
 		}
 		return
 	}
 	w.ui.Note("%d of %s differ from what was published", bad, counted(skills, len(out.Skills)-skills))
-	for _, s := range out.Skills {
-		switch s.State {
-		case "missing":
-			w.ui.Hint("skl install")
-			return
-		case "eol", "link":
-			w.ui.Hint("skl install mends it; skl init writes the .gitattributes lines that prevent it")
-			return
-		case "drift":
-			if s.CopyOf != "" {
-				w.ui.Hint("skl install --force replaces the copy, after a backup")
-				return
-			}
-			w.ui.Hint("skl diff %s", s.Name)
-			return
-		case "stale":
-			w.ui.Hint("skl install")
-			return
-		case "foreign":
-			w.ui.Hint("move %s away, then skl install", w.Short(s.Path))
-			return
-		}
+	for _, m := range apply.MendsOf(w.Applier, out.Skills) {
+		w.ui.Hint("%s", m)
 	}
 }
 

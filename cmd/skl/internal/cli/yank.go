@@ -36,8 +36,8 @@ func yankCommand() command {
 }
 
 func deprecateCommand() command {
-	return command{name: "deprecate", args: "REF", usage: "offer a release with a message that advises against it", output: ship.Changed{},
-		example: "skl deprecate acme/pdf@1.4.2 --message 'use acme/pdf2'\nskl deprecate acme/pdf@1.4.2 --undo",
+	return command{name: "deprecate", args: "REF", usage: "offer a release, or all of a name, with a message that advises against it", output: ship.Changed{},
+		example: "skl deprecate acme/pdf@1.4.2 --message 'use acme/pdf2'\nskl deprecate acme/pdf --message 'use acme/pdf2'\nskl deprecate acme/pdf@1.4.2 --undo",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "message", Usage: "advice for people who use it"},
 			&cli.BoolFlag{Name: "undo", Usage: "take the message back"},
@@ -62,6 +62,16 @@ func (w *world) act(ctx context.Context, c *cli.Context, action, reason string) 
 	}
 	out, err := w.shipper().Act(ctx, ship.ActRequest{Ref: arg, To: c.String("to"), Action: action, Reason: reason, DryRun: c.Bool("dry-run")})
 	return w.show(out, err, func() {
+		for _, v := range out.Versions {
+			if c.Bool("dry-run") {
+				w.ui.Print("%s@%s is %s; it would be changed: %s", out.Name, v.Version, v.State, action)
+			} else {
+				w.ui.Print("%s@%s is %s", out.Name, v.Version, v.State)
+			}
+		}
+		if out.Version == "" {
+			return
+		}
 		if c.Bool("dry-run") {
 			w.ui.Print("%s@%s is %s; it would be changed: %s", out.Name, out.Version, out.State, action)
 			return

@@ -1,11 +1,12 @@
 // Package demo is the quickstart: a folder with a registry, a project and a home of its own, and the command lines that
-// a person would type there. Whoever runs it carries them out and shows what they print.
+// a person would type there. The caller runs them and shows their output.
 package demo
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -30,7 +31,13 @@ type Line struct {
 }
 
 // String is what a person types.
-func (l Line) String() string { return "skl " + strings.Join(l.Args, " ") }
+func (l Line) String() string {
+	text := "skl"
+	for _, arg := range l.Args {
+		text += " " + scope.Quote(arg)
+	}
+	return text
+}
 
 // New makes the folder of a demo, which must not be there yet; "" is a temporary one.
 func New(sc *scope.Scope, named string) (*Demo, error) {
@@ -47,8 +54,34 @@ func New(sc *scope.Scope, named string) (*Demo, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Demo{Dir: dir, Home: filepath.Join(dir, "home"), Project: filepath.Join(dir, "project"), Registry: filepath.Join(dir, "registry"), admin: &admin.Admin{Scope: sc}}
+	d := at(sc, dir)
 	return d, d.prepare()
+}
+
+// Planned is the demo that New would make, and the lines that it would carry out; nothing is made.
+func Planned(sc *scope.Scope, named string) (*Demo, []Line, error) {
+	dir := filepath.Join(os.TempDir(), "skl-quickstart-NUMBER")
+	if named != "" {
+		dir = scope.Absolute(sc.Cwd, named)
+		if _, err := os.Lstat(dir); err == nil {
+			return nil, nil, &fs.PathError{Op: "mkdir", Path: dir, Err: fs.ErrExist}
+		}
+		if _, err := os.Stat(filepath.Dir(dir)); err != nil {
+			return nil, nil, err
+		}
+	}
+	d := at(sc, dir)
+	var lines []Line
+	for _, s := range d.steps("http://127.0.0.1:PORT", "") {
+		if s.make == nil {
+			lines = append(lines, s.line)
+		}
+	}
+	return d, lines, nil
+}
+
+func at(sc *scope.Scope, dir string) *Demo {
+	return &Demo{Dir: dir, Home: filepath.Join(dir, "home"), Project: filepath.Join(dir, "project"), Registry: filepath.Join(dir, "registry"), admin: &admin.Admin{Scope: sc}}
 }
 
 // prepare makes the project, and a copy of the skill in the home that will hide the installed one.
@@ -86,26 +119,40 @@ func (d *Demo) Run(ctx context.Context, do func(Line) error) (err error) {
 		if err := s.Shown(); err != nil { // the first line takes the token
 			return err
 		}
-		return d.steps(s.URL, s.AdminToken, do)
+		for _, step := range d.steps(s.URL, s.AdminToken) {
+			if step.make != nil {
+				err = step.make()
+			} else {
+				err = do(step.line)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }
 
-// steps is what a person would type, in order, and what they would write in between.
-func (d *Demo) steps(url, token string, do func(Line) error) error {
+// A step is a command line, or something that a person would write in between.
+type step struct {
+	line Line
+	make func() error // instead of the line
+}
+
+// steps is what a person would do, in order.
+func (d *Demo) steps(url, token string) []step {
 	skill, tree, answers := filepath.Join(d.Dir, "release-notes"), filepath.Join(d.Dir, "announce"), filepath.Join(d.Dir, "answers.jsonl")
-	above := func(args ...string) func() error { return func() error { return do(Line{Dir: d.Dir, Args: args}) } }
-	inside := func(args ...string) func() error { return func() error { return do(Line{Dir: d.Project, Args: args}) } }
-	for _, step := range []func() error{
-		func() error {
-			return do(Line{Dir: d.Dir, Stdin: token, Args: []string{"login", url, "--name", "quickstart", "--default", "--token-stdin"}})
-		},
+	above := func(args ...string) step { return step{line: Line{Dir: d.Dir, Args: args}} }
+	inside := func(args ...string) step { return step{line: Line{Dir: d.Project, Args: args}} }
+	return []step{
+		{line: Line{Dir: d.Dir, Stdin: token, Args: []string{"login", url, "--name", "quickstart", "--default", "--token-stdin"}}},
 		above("registry", "namespace", "create", "demo", "--public"),
 		above("key", "new", "-o", "release.key"),
-		func() error { return writeSkill(skill, 1) },
+		{make: func() error { return writeSkill(skill, 1) }},
 		above("publish", "release-notes", "demo/release-notes@1.0.0", "--sign", "release.key"),
-		func() error { return writeSkill(skill, 2) },
+		{make: func() error { return writeSkill(skill, 2) }},
 		above("publish", "release-notes", "demo/release-notes@2.0.0", "--sign", "release.key", "--quiet"),
-		func() error { return d.believe(filepath.Join(d.Dir, "release.key.pub")) },
+		{make: func() error { return d.believe(filepath.Join(d.Dir, "release.key.pub")) }},
 		inside("init", "--host", "claude-code", "--host", "github-copilot"),
 		inside("install", "demo/release-notes@^1.0"),
 		inside("list", "--shadowed", "--host", "claude-code", "--host", "github-copilot"),
@@ -113,15 +160,10 @@ func (d *Demo) steps(url, token string, do func(Line) error) error {
 		inside("update", "--latest"),
 		inside("verify"),
 		inside("search", "changelog"),
-		func() error { return writeTree(tree, answers) },
+		{make: func() error { return writeTree(tree, answers) }},
 		inside("graph", "../announce"),
 		inside("run", "../announce", "2.0.0", "--model", "replay:../answers.jsonl", "--answer", "Send it?=Yes", "--allow", "run"),
-	} {
-		if err := step(); err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // believe makes the publisher's key one whose signatures are wanted, as a team would roll it out.

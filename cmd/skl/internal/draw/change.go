@@ -30,16 +30,16 @@ func Before(k screen.Look, added []Added, size func(int64) string) string {
 		p.sums(p.k.Mark(screen.Ask), added, size)
 		for _, a := range added {
 			if len(a.Asks) > 0 {
-				p.prose(4, k.Mark(screen.Attention), screen.T(" "), bold(a.Name), screen.T("  asks for "), red(strings.Join(a.Asks, ", ")))
+				p.prose(4, k.Mark(screen.Attention), screen.T(" "), bold(a.Name), screen.T("  "), red(strings.Join(a.Asks, "; ")))
 			}
 		}
 		return p.text()
 	}
 	for _, a := range added {
-		p.prose(2, bold(strings.TrimSpace(a.Name+" "+Version(a.Version))), screen.T("   from "+a.Source+", "+a.Signed))
+		p.prose(2, bold(strings.TrimSpace(a.Name+" "+screen.Version(a.Version))), screen.T("   from "+a.Source+", "+a.Signed))
 		p.prose(2, screen.T("  "+diag.Count(a.Files, "file")+", "+size(a.Bytes)))
-		if len(a.Asks) > 0 {
-			p.prose(12, screen.T("  asks for  "), red(strings.Join(a.Asks, ", ")))
+		for _, line := range a.Asks {
+			p.prose(4, screen.T("  "), red(line))
 		}
 	}
 	return p.text()
@@ -48,25 +48,48 @@ func Before(k screen.Look, added []Added, size func(int64) string) string {
 // An Updated is a skill that moved from one version to another.
 type Updated struct {
 	Name, From, To string
-	Content        string // what changed in its files
-	Gained, Lost   []string
+	Content        string   // what changed in its files
+	Asks           []string // what it asks for anew, "+ …", and no longer, "- …"
 }
 
 // Update is a release that replaced another: what it asks for besides comes first, and is red.
 func Update(k screen.Look, u Updated) string {
 	p := &page{k: k}
 	mark := k.Mark(screen.Done)
-	if len(u.Gained) > 0 {
+	if len(u.Asks) > 0 && u.Asks[0][0] == '+' {
 		mark = k.Mark(screen.Attention)
 	}
-	p.prose(4, mark, screen.T(" "), bold(u.Name), screen.T(" "+Version(u.From)+" "+k.Sign(screen.Arrow)+" "), bold(Version(u.To)), screen.T("   "+strings.Trim(u.Content, " ,")))
-	for _, g := range u.Gained {
-		p.prose(6, screen.T("    "), red("+ "+g))
-	}
-	for _, l := range u.Lost {
-		p.prose(6, screen.T("    "), dim("- "+l))
-	}
+	p.prose(4, mark, screen.T(" "), bold(u.Name), screen.T(" "+screen.Version(u.From)+" "+k.Sign(screen.Arrow)+" "), bold(screen.Version(u.To)), screen.T("   "+strings.Trim(u.Content, " ,")))
+	p.asks(u.Asks)
 	return p.text()
+}
+
+// Next is what stands below updates: what agents make of them, the usual last, and how to go on or back.
+func Next(k screen.Look, notes []string, usual string, committed []string, undo string) string {
+	p := &page{k: k}
+	for _, n := range notes {
+		p.prose(2, k.Mark(screen.Attention), screen.T(" "+n))
+	}
+	if !k.Quiet && usual != "" {
+		p.prose(2, screen.T("  "+usual))
+	}
+	next := step{label: "next"}
+	if len(committed) > 0 {
+		next.command = "git add " + strings.Join(committed, " ")
+	}
+	p.steps(next, step{"undo", undo})
+	return p.text()
+}
+
+// asks is what is asked for anew, red, and no longer.
+func (p *page) asks(lines []string) {
+	for _, line := range lines {
+		if line[0] == '+' {
+			p.prose(6, screen.T("    "), red(line))
+		} else {
+			p.prose(6, screen.T("    "), dim(line))
+		}
+	}
 }
 
 // fewAdded is the number of added skills below which each has a line; -v lists them all.
@@ -81,7 +104,7 @@ func After(k screen.Look, added []Added, committed, notes []string, usual string
 	}
 	if len(added) < fewAdded || all {
 		for _, a := range added {
-			p.prose(2, k.Mark(screen.Done), screen.T(" "), bold(strings.TrimSpace(a.Name+" "+Version(a.Version))), screen.T(" in "+a.Root+linked(a.Links, agents)))
+			p.prose(2, k.Mark(screen.Done), screen.T(" "), bold(strings.TrimSpace(a.Name+" "+screen.Version(a.Version))), screen.T(" in "+a.Root+linked(a.Links, agents)))
 			p.prose(4, screen.T("  "), dim(strings.Join([]string{diag.Count(a.Files, "file"), size(a.Bytes), a.Signed}, ", ")))
 		}
 	} else {
@@ -134,7 +157,7 @@ func (p *page) sums(mark screen.Span, added []Added, size func(int64) string) {
 		left = append(left, screen.T(" from "+source))
 	}
 	if version := shared(func(a Added) string { return a.Version }); version != "" {
-		left = append(left, screen.T(" "+Version(version)))
+		left = append(left, screen.T(" "+screen.Version(version)))
 	}
 	left = append(left, screen.T(", "+size(bytes)))
 	if signed := shared(func(a Added) string { return a.Signed }); signed != "" {
@@ -167,7 +190,7 @@ func linked(links []string, agents func(string) []string) string {
 func Diff(k screen.Look, d inspect.Diff, stat bool) string {
 	p := &page{k: k}
 	if len(d.Files) == 0 {
-		p.prose(2, k.Mark(screen.Done), screen.T(" "), bold(d.Name), screen.T(fmt.Sprintf(": no differences between %s and %s", Version(d.From), Version(d.To))))
+		p.prose(2, k.Mark(screen.Done), screen.T(" "), bold(d.Name), screen.T(fmt.Sprintf(": no differences between %s and %s", screen.Version(d.From), screen.Version(d.To))))
 		return p.text()
 	}
 	add, remove, wide := 0, 0, 0
@@ -175,8 +198,13 @@ func Diff(k screen.Look, d inspect.Diff, stat bool) string {
 		add, remove = add+f.Add, remove+f.Remove
 		wide = max(wide, screen.Width(diag.Printable(f.Path)))
 	}
-	p.both([]screen.Span{bold(d.Name), screen.T(" " + Version(d.From) + " " + k.Sign(screen.Arrow) + " " + Version(d.To))},
+	p.both([]screen.Span{bold(d.Name), screen.T(" " + screen.Version(d.From) + " " + k.Sign(screen.Arrow) + " " + screen.Version(d.To))},
 		bold(fmt.Sprintf("%s +%d -%d", diag.Count(len(d.Files), "file"), add, remove)))
+	var asks []string
+	for _, c := range d.Permissions {
+		asks = append(asks, c.String())
+	}
+	p.asks(asks)
 	wide = min(wide, max(k.Width-24, 24))
 	for _, f := range d.Files {
 		p.line(bold(pad(k.CutMiddle(diag.Printable(f.Path), wide), wide)), dim("  "+f.Change), screen.T(fmt.Sprintf("  +%d -%d", f.Add, f.Remove)))
@@ -193,7 +221,7 @@ func Diff(k screen.Look, d inspect.Diff, stat bool) string {
 // Gained is an update that asks for more than was accepted.
 func Gained(k screen.Look, g apply.Gain) string {
 	p := &page{k: k}
-	p.line(bold(g.Name), screen.T(" "+Version(g.From)+" "+k.Sign(screen.Arrow)+" "+Version(g.To)))
+	p.line(bold(g.Name), screen.T(" "+screen.Version(g.From)+" "+k.Sign(screen.Arrow)+" "+screen.Version(g.To)))
 	for _, w := range g.Wishes {
 		for i, line := range w.Lines {
 			what := "+ " + w.Permission
@@ -224,7 +252,7 @@ func (p *page) hunk(line string) {
 func Locks(k screen.Look, list []apply.LockDiff) string {
 	t := screen.Table{Columns: []screen.Column{{Head: "NAME", Kind: screen.Name}, {Head: "CHANGE"}, {Head: "FROM"}, {Head: "TO"}, {Head: "ASKS FOR", Kind: screen.Text}, {Head: "TRUST", Kind: screen.Text}}}
 	for _, d := range list {
-		t.Rows = append(t.Rows, []screen.Span{bold(d.Name), screen.T(d.Change), screen.T(Version(d.From)), screen.T(Version(d.To)), red(strings.Join(d.Permissions, "; ")), red(d.Downgrade)})
+		t.Rows = append(t.Rows, []screen.Span{bold(d.Name), screen.T(d.Change), screen.T(screen.Version(d.From)), screen.T(screen.Version(d.To)), red(strings.Join(slices.Concat(d.Permissions, d.Findings), "; ")), red(d.Downgrade)})
 	}
 	return k.Table(t)
 }

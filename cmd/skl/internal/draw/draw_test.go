@@ -68,8 +68,8 @@ func screens() map[string]func(screen.Look) string {
 		return out
 	}
 	commit := []string{"skl.toml", "skl.lock", ".agents"}
-	checked := inspect.Checked{Checks: []inspect.CheckItem{{Check: "lock", OK: true}, {Check: "files", Detail: []string{"release-notes: SKILL.md +1 -0 since it was installed, and another file that has a long name is missing"}},
-		{Check: "conflicts", Detail: []string{"ocr-scan: Claude Code runs ~/.claude/skills/ocr-scan", "pdf: two copies"}}, {Check: "signatures", OK: true}, {Check: "policy", OK: true}}}
+	checked := inspect.Checked{Checks: []inspect.CheckItem{{Check: "lock", OK: true}, {Check: "files", Detail: []string{"release-notes: SKILL.md +1 -0 since it was installed, and another file that has a long name is missing"}, Mend: []string{"skl diff release-notes"}},
+		{Check: "conflicts", Detail: []string{"ocr-scan: Claude Code runs ~/.claude/skills/ocr-scan", "pdf: two copies"}, Mend: []string{"skl list --shadowed"}}, {Check: "signatures", OK: true}, {Check: "policy", OK: true}}}
 	doctor := []inspect.Finding{{Area: "git", Level: "ok", Detail: "2.47"}, {Area: "login", Level: "note", Detail: "github.com: no credential, public repositories only", Mend: "gh auth login, or set GH_TOKEN"},
 		{Area: "link", Level: "problem", Detail: ".claude/skills/pdf-forms points nowhere", Mend: "skl doctor --fix"}}
 	findings := []diag.Finding{{File: "skills/pdf-forms/SKILL.md", Line: 2, Column: 7, Rule: "SPEC-NAME-DIR", Severity: diag.SeverityError, Message: "the folder is called pdf-forms"},
@@ -94,12 +94,12 @@ func screens() map[string]func(screen.Look) string {
 		},
 		"before-one": func(k screen.Look) string {
 			one := added(1)
-			one[0].Asks = []string{"load-command"}
+			one[0].Asks = []string{"runs commands when an agent loads it; runs git"}
 			return Before(k, one, size)
 		},
 		"before-many": func(k screen.Look) string {
 			many := added(77)
-			many[3].Asks = []string{"load-command"}
+			many[3].Asks = []string{"runs commands when an agent loads it; runs git"}
 			return Before(k, many, size)
 		},
 		"held": func(k screen.Look) string {
@@ -124,8 +124,9 @@ func screens() map[string]func(screen.Look) string {
 			return b.String()
 		},
 		"update": func(k screen.Look) string {
-			return Update(k, Updated{Name: "ocr-scan", From: "1.4.2", To: "1.5.0", Content: "3 files +41 -6, ", Gained: []string{"network api.ocr.example", "secret OCR_KEY"}}) +
-				Update(k, Updated{Name: "release-notes", From: "2.0.1", To: untagged, Content: "text only"})
+			return Update(k, Updated{Name: "ocr-scan", From: "1.4.2", To: "1.5.0", Content: "3 files +41 -6, ", Asks: []string{"+ net:api.ocr.example  scripts/ocr.py:12", "+ env:OCR_KEY  scripts/ocr.py:9", "- write:."}}) +
+				Update(k, Updated{Name: "release-notes", From: "2.0.1", To: untagged, Content: "text only"}) +
+				Next(k, nil, "agents see it from their next start", []string{"skl.toml", "skl.lock"}, "skl install acme/ocr-scan@1.4.2 acme/release-notes@2.0.1")
 		},
 		"list":       func(k screen.Look) string { return List(k, records(1)) },
 		"list-three": func(k screen.Look) string { return List(k, records(3)) },
@@ -148,13 +149,15 @@ func screens() map[string]func(screen.Look) string {
 		"outdated": func(k screen.Look) string {
 			return Outdated(k, []apply.Outdated{{Name: "ocr-scan", Locked: "1.4.2", Wanted: "1.5.0", Latest: "2.0.0", Ref: "acme/ocr-scan"}, {Name: "release-notes", Locked: "2.0.1", Wanted: "2.0.1", Latest: "3.0.0", Ref: "acme/release-notes"},
 				{Name: "tidy-csv", Locked: "0.9.0", Wanted: "0.9.1", Latest: "0.9.1", Ref: "acme/tidy-csv", Held: "breaks import"},
-				{Name: "old-rules", Locked: "1.0.0", Ref: "acme/old-rules", Gone: "since 1.2.0"}}, 31)
+				{Name: "old-rules", Locked: "1.0.0", Ref: "acme/old-rules", Gone: "since 1.2.0"},
+				{Name: "new-rules", Locked: "1.0.0", Wanted: "1.1.0", Ref: "acme/new-rules", Gone: "since 2.0.0"},
+				{Name: "fuzz", Locked: "1.0.0", Ref: "acme/fuzz", Moved: "fuzz 1.0.0 moved in https://git.example/acme/fuzz.git: it was 3f9c2ab1d0e4 in skl.lock, and is 7d41e09bd0e4", Hints: []string{"if its author says why: skl update fuzz --accept moved"}}}, 31)
 		},
 		"diff": func(k screen.Look) string {
 			return Diff(k, inspect.Diff{Name: "ocr-scan", From: "1.4.2", To: "1.5.0", Files: []apply.FileDiff{{Path: "scripts/ocr.py", Change: "changed", Add: 2, Remove: 1, Text: "@@ -9,1 +9,2 @@\n-key = None\n+key = os.environ[\"OCR_KEY\"]\n+urlopen(\"https://api.ocr.example/v1/with/a/long/address/that/goes/on/and/on/for/ever\")\n"}}}, false)
 		},
 		"check": func(k screen.Look) string {
-			return Check(k, checked, map[string]string{"files": "skl diff release-notes", "conflicts": "skl list --shadowed"})
+			return Check(k, checked)
 		},
 		"doctor": func(k screen.Look) string { return Doctor(k, doctor, false) },
 		"lint":   func(k screen.Look) string { return Lint(k, findings, 1, 1, "skl lint --fix", read) },
@@ -210,8 +213,27 @@ func TestScreensAsDrawn(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	for in, want := range map[string]string{untagged: "3f9c2ab1 (4 Nov)", "1.4.2": "1.4.2", "0.0.0-x": "0.0.0-x", "": "", "0.0.0-20269904093000-3f9c2ab1d0e4": "0.0.0-20269904093000-3f9c2ab1d0e4"} {
-		if got := Version(in); got != want {
-			t.Errorf("Version(%q) = %q, want %q", in, got, want)
+		if got := screen.Version(in); got != want {
+			t.Errorf("screen.Version(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestFrom(t *testing.T) {
+	for _, c := range []struct{ source, url, want string }{
+		{"git", "https://github.com/acme/handbook.git", "github.com/acme/handbook"},
+		{"git", "ssh://git@git.example:2222/acme/handbook.git", "git.example:2222/acme/handbook"},
+		{"git", "file:///srv/forge/acme/tools.git", "/srv/forge/acme/tools"},
+		{"git", "https://git.example/a@b/c", "git.example/a@b/c"},
+		{"oci", "oci://registry.example/acme/pdf", "registry.example/acme/pdf"},
+		{"registry", "https://registry.example/", "registry registry.example"},
+		{"embedded", "", "skl itself"},
+		{"local", "", "a folder"},
+		{"npm", "", "npm"},
+		{"", "", ""},
+	} {
+		if got := From(c.source, c.url); got != c.want {
+			t.Errorf("From(%q, %q) = %q, want %q", c.source, c.url, got, c.want)
 		}
 	}
 }

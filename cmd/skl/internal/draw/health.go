@@ -9,8 +9,8 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// Check is the result of skl check; mends are the commands that mend each check. What holds is one line.
-func Check(k screen.Look, out inspect.Checked, mends map[string]string) string {
+// Check is the result of skl check. What holds is one line.
+func Check(k screen.Look, out inspect.Checked) string {
 	p := &page{k: k}
 	var holds []string
 	failed := 0
@@ -45,7 +45,7 @@ func Check(k screen.Look, out inspect.Checked, mends map[string]string) string {
 				p.prose(hang, screen.T(strings.Repeat(" ", hang)+d))
 			}
 		}
-		if m := mends[c.Check]; m != "" {
+		for _, m := range c.Mend {
 			p.prose(hang+6, screen.T(strings.Repeat(" ", hang)), dim("mend"), screen.T("  "), screen.Span{Style: screen.Cyan, Text: m})
 		}
 	}

@@ -82,7 +82,7 @@ func requestLine(look screen.Look, at screen.Span, v map[string]slog.Value) scre
 	if v["out"].Kind() == slog.KindInt64 {
 		sent = v["out"].Int64()
 	}
-	right := bytesWord(sent)
+	right := diag.Size(sent)
 	if v["took"].Kind() == slog.KindDuration {
 		right += fmt.Sprintf("  %d ms", v["took"].Duration().Milliseconds())
 	}
@@ -92,15 +92,4 @@ func requestLine(look screen.Look, at screen.Span, v map[string]slog.Value) scre
 		path = look.CutMiddle(path, max(look.Width-34-len(right), 16))
 	}
 	return screen.Line{Left: append(left, screen.T(path)), Right: []screen.Span{dim(right)}}
-}
-
-// bytesWord is a number of bytes for people.
-func bytesWord(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1e6:
-		return fmt.Sprintf("%d kB", (n+500)/1000)
-	}
-	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }

@@ -61,6 +61,29 @@ func List(k screen.Look, records []roots.Record) string {
 	return p.text()
 }
 
+// From is where a release comes from, in the words of a reader: source is one of a lock, and url its address there.
+func From(source, url string) string {
+	_, place, ok := strings.Cut(url, "://")
+	if !ok {
+		place = url
+	}
+	if at := strings.LastIndexByte(place, '@'); at >= 0 && at < strings.IndexByte(place+"/", '/') {
+		place = place[at+1:]
+	}
+	place = strings.TrimSuffix(strings.TrimSuffix(place, "/"), ".git")
+	switch {
+	case source == "embedded":
+		return "skl itself"
+	case source == "local" && place == "":
+		return "a folder"
+	case source == "registry" && place != "":
+		return "registry " + place
+	case place != "":
+		return place
+	}
+	return source
+}
+
 // bySource groups records, those of one source together, in the order of their names.
 func bySource(records []roots.Record) (out [][]roots.Record) {
 	var order []string
@@ -113,7 +136,7 @@ func (p *page) group(records []roots.Record) {
 	}
 	head := []screen.Span{dim(source)}
 	if shared && version != "" {
-		head = append(head, dim("  "+Version(version)))
+		head = append(head, dim("  "+screen.Version(version)))
 	}
 	if len(records[0].Hosts) < 2 {
 		p.line(head...)
@@ -148,7 +171,7 @@ func (p *page) group(records []roots.Record) {
 		}
 		row := []screen.Span{mark, bold(r.Name)}
 		if !shared {
-			row = append(row, screen.T(cmp.Or(Version(r.Version), "-")))
+			row = append(row, screen.T(cmp.Or(screen.Version(r.Version), "-")))
 		}
 		if signed {
 			state := "-"
@@ -186,7 +209,7 @@ const leastNote = 24
 func (p *page) columnsFit(records []roots.Record) bool {
 	name, version, agents := 0, 0, 0
 	for _, r := range records {
-		name, version = max(name, screen.Width(diag.Printable(r.Name))), max(version, screen.Width(diag.Printable(Version(r.Version))))
+		name, version = max(name, screen.Width(diag.Printable(r.Name))), max(version, screen.Width(diag.Printable(screen.Version(r.Version))))
 	}
 	for _, h := range records[0].Hosts {
 		agents += 2 + max(screen.Width(called(h.Host)), len("untrusted"))
@@ -215,13 +238,13 @@ func Shadowed(k screen.Look, records []roots.Record, short func(string) string) 
 		p.line(bold(name), screen.T(fmt.Sprintf("   %d copies, ", len(copies))+map[bool]string{true: "all the same", false: "they differ"}[same]))
 		wide, wideVersion := 0, 0
 		for _, r := range copies {
-			wide, wideVersion = max(wide, screen.Width(copyAt(r, short))), max(wideVersion, screen.Width(diag.Printable(cmp.Or(Version(r.Version), "unknown"))))
+			wide, wideVersion = max(wide, screen.Width(copyAt(r, short))), max(wideVersion, screen.Width(diag.Printable(cmp.Or(screen.Version(r.Version), "unknown"))))
 		}
 		wide = min(wide, max(k.Width*45/100, 24))
 		for _, r := range copies {
 			uses, lists := usesOf(r)
 			listed = listed || lists
-			version := pad(diag.Printable(cmp.Or(Version(r.Version), "unknown")), wideVersion)
+			version := pad(diag.Printable(cmp.Or(screen.Version(r.Version), "unknown")), wideVersion)
 			p.prose(6+wide+wideVersion, screen.T("  "+pad(k.CutMiddle(copyAt(r, short), wide), wide)), screen.T("  "+version+"  "), uses)
 		}
 	}
@@ -271,7 +294,7 @@ func Info(k screen.Look, out inspect.Skill, size string, short func(string) stri
 	if len(out.Copies) > 0 {
 		state = "installed"
 	}
-	p.both([]screen.Span{bold(strings.TrimSpace(out.Name + " " + Version(out.Version))), screen.T("   " + out.Source)}, screen.T(state))
+	p.both([]screen.Span{bold(strings.TrimSpace(out.Name + " " + screen.Version(out.Version))), screen.T("   " + out.Source)}, screen.T(state))
 	p.prose(0, screen.T(oneLine(out.Description)))
 	p.b.WriteByte('\n')
 	fact := func(label, value string, style screen.Style) {
@@ -285,12 +308,15 @@ func Info(k screen.Look, out inspect.Skill, size string, short func(string) stri
 		}
 	}
 	fact("signed by", out.Signed, screen.Plain)
-	if out.Findings > 0 {
-		fact("findings", fmt.Sprint(out.Findings), screen.Red)
-	} else {
-		fact("findings", "none", screen.Plain)
+	fact("findings", out.FindingsLine(), map[bool]screen.Style{true: screen.Red}[out.Audit != nil && out.Audit.Refuse+out.Audit.High > 0])
+	for i, line := range out.Asks {
+		label := "asks for"
+		if i > 0 {
+			label = ""
+		}
+		fact(label, line, screen.Plain)
 	}
-	fact("asks for", strings.Join(append(slices.Clone(out.AllowedTools), out.SideEffects...), ", "), screen.Plain)
+	fact("effects", strings.Join(out.SideEffects, ", "), screen.Plain)
 	for _, c := range out.LoadCommands {
 		fact("runs", c+" when an agent loads it", screen.Red)
 	}
@@ -387,12 +413,8 @@ func Search(k screen.Look, words string, out search.Skills) string {
 		if s.Installed {
 			mark = k.Mark(screen.Done)
 		}
-		from := cmp.Or(s.Registry, "installed")
-		if s.State == "deprecated" {
-			from += ", deprecated"
-		}
 		name := cmp.Or(s.Ref, s.Name)
-		t.Rows = append(t.Rows, []screen.Span{mark, bold(name), screen.T(Version(s.Version)), dim(from), screen.T(oneLine(s.Description))})
+		t.Rows = append(t.Rows, []screen.Span{mark, bold(name), screen.T(screen.Version(s.Version)), dim(s.From(true)), screen.T(oneLine(s.Description))})
 	}
 	p.table(t)
 	if i := slices.IndexFunc(out.Skills, func(s search.Skill) bool { return !s.Installed }); i >= 0 {
@@ -406,36 +428,55 @@ func Outdated(k screen.Look, list []apply.Outdated, of int) string {
 	p := &page{k: k}
 	beyond := 0
 	moves := 0
-	var held []string
+	type note struct {
+		mark screen.Span
+		text string
+	}
+	var held []note
 	t := screen.Table{Columns: []screen.Column{{Head: "NAME", Kind: screen.Name}, {Head: "NOW"}, {Head: "WITHIN"}, {Head: "LATEST"}, {Head: "FROM", Kind: screen.Path}}}
 	gone := 0
 	for _, s := range list {
 		if s.Gone != "" {
-			gone++
-			t.Rows = append(t.Rows, []screen.Span{bold(s.Name), screen.T(cmp.Or(Version(s.Locked), "-")), yellow("gone"), yellow("gone"), dim(s.Ref)})
-			held = append(held, fmt.Sprintf("%s is gone upstream %s", s.Name, s.Gone))
+			within := yellow("gone")
+			switch s.Wanted { // else it is gone from what is beyond only
+			case "":
+				gone++
+			case s.Locked:
+				within, gone = dim(screen.Version(s.Wanted)), gone+1
+			default:
+				within, moves = bold(screen.Version(s.Wanted)), moves+1
+			}
+			t.Rows = append(t.Rows, []screen.Span{bold(s.Name), screen.T(cmp.Or(screen.Version(s.Locked), "-")), within, yellow("gone"), dim(s.Ref)})
+			held = append(held, note{k.Mark(screen.Attention), fmt.Sprintf("%s is gone upstream %s", s.Name, s.Gone)})
 			continue
 		}
-		if s.Moved != "" {
+		if word, why := s.Trouble(); why != "" {
 			gone++
-			t.Rows = append(t.Rows, []screen.Span{bold(s.Name), screen.T(cmp.Or(Version(s.Locked), "-")), red("moved"), red("moved"), dim(s.Ref)})
-			held = append(append(held, s.Moved), s.Hints...)
+			latest := word
+			if s.Latest != "" && s.Latest != s.Locked {
+				latest = screen.Version(s.Latest) + ", " + word
+			}
+			t.Rows = append(t.Rows, []screen.Span{bold(s.Name), screen.T(cmp.Or(screen.Version(s.Locked), "-")), red(word), red(latest), dim(s.Ref)})
+			held = append(held, note{k.Mark(screen.Failed), why})
+			for _, h := range s.Hints {
+				held = append(held, note{screen.T(" "), h})
+			}
 			continue
 		}
 		if s.Held != "" {
-			held = append(held, fmt.Sprintf("held: %s %s (%q)", s.Name, Version(s.Locked), s.Held))
+			held = append(held, note{k.Mark(screen.Attention), fmt.Sprintf("held: %s %s (%q)", s.Name, screen.Version(s.Locked), s.Held)})
 		}
-		within := screen.Span{Style: screen.Bold, Text: Version(s.Wanted)}
+		within := screen.Span{Style: screen.Bold, Text: screen.Version(s.Wanted)}
 		if s.Wanted == s.Locked {
-			within, beyond = dim(Version(s.Wanted)), beyond+1
+			within, beyond = dim(screen.Version(s.Wanted)), beyond+1
 		} else {
 			moves++
 		}
-		latest := screen.Span{Style: screen.Bold, Text: Version(s.Latest)}
+		latest := screen.Span{Style: screen.Bold, Text: screen.Version(s.Latest)}
 		if s.Latest == s.Locked {
 			latest.Style = screen.Dim
 		}
-		t.Rows = append(t.Rows, []screen.Span{bold(s.Name), screen.T(cmp.Or(Version(s.Locked), "-")), within, latest, dim(s.Ref)})
+		t.Rows = append(t.Rows, []screen.Span{bold(s.Name), screen.T(cmp.Or(screen.Version(s.Locked), "-")), within, latest, dim(s.Ref)})
 	}
 	sum := fmt.Sprintf("%d of %d can move", len(list)-gone, of)
 	if beyond > 0 {
@@ -444,7 +485,7 @@ func Outdated(k screen.Look, list []apply.Outdated, of int) string {
 	p.line(bold(sum))
 	p.table(t)
 	for _, h := range held {
-		p.prose(2, k.Mark(screen.Attention), screen.T(" "+h))
+		p.prose(2, h.mark, screen.T(" "+h.text))
 	}
 	steps := []step{}
 	if moves > 0 {

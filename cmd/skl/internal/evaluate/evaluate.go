@@ -204,7 +204,7 @@ func (t tester) perform(ctx context.Context, dir string, tc Case, m model.Model)
 			before = readAll(sub)
 		}
 	}
-	tools, err := t.Dispatcher(t.Runnable, work, append([]string{"filesystem", "external"}, tc.Allow...), t.sandbox, deny)
+	tools, err := t.Dispatcher(t.Runnable, work, "", append([]string{"filesystem", "external"}, tc.Allow...), t.sandbox, deny)
 	if err != nil {
 		return Want{}, err
 	}
@@ -285,7 +285,7 @@ func (t tester) script(ctx context.Context, name string) ([]string, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	tools, err := t.Dispatcher(t.Runnable, work, []string{"filesystem", "external"}, t.sandbox, deny)
+	tools, err := t.Dispatcher(t.Runnable, work, "", []string{"filesystem", "external"}, t.sandbox, deny)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func Record(ctx context.Context, runs *session.Runs, q RecordRequest) (Recorded,
 	if scope.Exists(filepath.Join(out.Path, caseFile)) {
 		return Recorded{}, diag.New(diag.Misuse, "exists", "%s exists already", t.Scope.Short(out.Path)).Hint("skl test %s --update takes what happens now as wanted", t.Scope.Short(t.Dir))
 	}
-	once, _, err := t.Agree(t.Runnable, session.Request{Args: q.Arguments, Allow: q.Allow, Sandbox: q.Sandbox})
+	once, err := t.Agree(t.Runnable, session.Request{Args: q.Arguments, Allow: q.Allow, Sandbox: q.Sandbox})
 	if err != nil {
 		return Recorded{}, err
 	}

@@ -1,8 +1,12 @@
 package form
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -15,7 +19,7 @@ import (
 // A ConvertRequest asks for a skill in another form.
 type ConvertRequest struct {
 	Path   string
-	To     string // tree, prose, v1 or base
+	To     string // tree, prose, v1, base, claude, copilot or codex
 	Write  bool   // change the file
 	Output string // a folder that is not there: the whole skill is written to it
 	DryRun bool
@@ -49,10 +53,21 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 	if err != nil {
 		return Converted{}, err
 	}
+	policy, old, err := codexPolicy(dir, src, q.To)
+	if err != nil {
+		return Converted{}, err
+	}
 	out.Losses = append(out.Losses, losses...)
 	out.Diff, _, _ = apply.LineDiff(string(src), string(text))
+	if policy != old {
+		diff, _, _ := apply.LineDiff(old, policy)
+		out.Diff += "+++ " + skill.PolicyFile + "\n" + diff
+	}
 	if !q.DryRun {
 		out.Wrote, err = l.writeConverted(dir, text, q.Write, q.Output)
+	}
+	if err == nil && out.Wrote != "" && policy != old {
+		err = scope.WriteIn(filepath.Dir(out.Wrote), skill.PolicyFile, []byte(policy))
 	}
 	return out, err
 }
@@ -69,14 +84,48 @@ func convert(dir string, src []byte, to string) (text []byte, losses []string, e
 	case "tree":
 		return prose.FromProse(src, filepath.Base(dir))
 	case "v1":
-		text, err = skill.ToTopLevel(src)
+		return skill.Migrate(src, skill.SidecarIn(scope.FilesIn(dir), "."))
 	case "base":
 		text, err = skill.ToPortable(src)
+	case "claude", "copilot", "codex":
+		text, _, losses, err = skill.ToHost(src, to)
+		return text, losses, err
 	default:
-		err = diag.New(diag.Misuse, "usage", "--to %q is not a form of a skill", to).Meant("tree", "prose", "v1", "base")
+		err = diag.New(diag.Misuse, "usage", "--to %q is not a form of a skill", to).Meant("tree", "prose", "v1", "base", "claude", "copilot", "codex")
 	}
 	return text, nil, err
 }
+
+// codexPolicy is the file that keeps a skill from the model of Codex, and what it is now; both "" where none is needed.
+func codexPolicy(dir string, src []byte, to string) (text, old string, err error) {
+	if to != "codex" {
+		return "", "", nil
+	}
+	if _, needed, _, err := skill.ToHost(src, to); err != nil || !needed {
+		return "", "", err
+	}
+	now, err := scope.ReadIn(dir, skill.PolicyFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return skill.PolicyText, "", nil
+	case err != nil:
+		return "", "", err
+	case hasNoImplicit.Match(now):
+		return string(now), string(now), nil
+	case hasPolicy.Match(now):
+		return "", "", diag.New(diag.Unmet, "cannot_convert", "%s has a policy already", skill.PolicyFile).Hint("add to it: %s: false", skill.KeyNoImplicit)
+	}
+	text = string(now)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text + skill.PolicyText, string(now), nil
+}
+
+var (
+	hasPolicy     = regexp.MustCompile(`(?m)^["']?policy["']?[ \t]*:`)
+	hasNoImplicit = regexp.MustCompile(`(?m)^[ \t]+` + skill.KeyNoImplicit + `:[ \t]*false[ \t\r]*$`)
+)
 
 // writeConverted changes the file itself, or writes a copy of the skill with it.
 func (l *Linter) writeConverted(dir string, text []byte, write bool, output string) (string, error) {

@@ -1,5 +1,5 @@
 // Package form looks after the form of skills that are worked on: it lints them, lays out their trees and converts them
-// from one form to another. What it writes are files of the skill, and it follows no link out of it.
+// from one form to another. It writes files of the skill alone, and follows no link out of it.
 package form
 
 import (
@@ -79,7 +79,8 @@ func skillsBelow(top string) ([]string, error) {
 		return nil
 	})
 	var dirs []string
-	for _, d := range source.Discover(files, nil) {
+	found, _ := source.Discover(files, nil)
+	for _, d := range found {
 		dirs = append(dirs, filepath.Join(top, filepath.FromSlash(d.Path)))
 	}
 	return dirs, err

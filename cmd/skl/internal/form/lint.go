@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -15,6 +16,7 @@ import (
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/runtime/skills"
+	"github.com/skl-project/skl/spec/audit/content"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/skill"
@@ -35,6 +37,13 @@ type Linted struct {
 	OK       bool           `json:"ok"`
 	Skills   int            `json:"skills"`
 	Findings []diag.Finding `json:"findings"`
+	Migrated []Migrated     `json:"migrated,omitempty"`
+}
+
+// Migrated are the files that a migration writes in a skill, as a difference.
+type Migrated struct {
+	Skill string `json:"skill"`
+	Diff  string `json:"diff"`
 }
 
 // maxPasses is how often Lint looks again at what it mended.
@@ -50,6 +59,13 @@ func (l *Linter) Lint(q LintRequest) (Linted, error) {
 	shared := sharedOps(dirs)
 	around := l.around()
 	for i, dir := range dirs {
+		if q.Fix {
+			m, err := l.migrate(dir, q.DryRun)
+			if err != nil {
+				return Linted{}, err
+			}
+			out.Migrated = append(out.Migrated, m...)
+		}
 		found, err := l.lintDir(dir, around, q)
 		if err != nil {
 			return Linted{}, err
@@ -65,6 +81,36 @@ func (l *Linter) Lint(q LintRequest) (Linted, error) {
 	diag.SortFindings(out.Findings)
 	out.OK = diag.Worst(out.Findings) != diag.SeverityError
 	return out, nil
+}
+
+// migrate writes the Agent section of a skill as an op. Why that cannot be done is told.
+func (l *Linter) migrate(dir string, dry bool) ([]Migrated, error) {
+	s, err := tree.Load(scope.FilesIn(dir), filepath.Base(dir))
+	if err != nil {
+		return nil, nil // lint says why
+	}
+	files, err := check.MigrateAgent(s)
+	if err != nil {
+		l.Scope.Tell.Warn("%s: %s", l.Scope.Short(dir), diag.Printable(err.Error()))
+		return nil, nil
+	}
+	if files == nil {
+		return nil, nil
+	}
+	m := Migrated{Skill: filepath.ToSlash(l.Scope.Short(dir))}
+	for _, f := range files {
+		diff, _, _ := apply.LineDiff(f.Old, f.New)
+		m.Diff += "--- " + f.File + "\n+++ " + f.File + "\n" + diff
+	}
+	for _, f := range files {
+		if dry {
+			break
+		}
+		if err := scope.WriteIn(dir, f.File, []byte(f.New)); err != nil {
+			return nil, err
+		}
+	}
+	return []Migrated{m}, nil
 }
 
 // lintDir checks one skill, and mends it if that is asked for.
@@ -115,9 +161,10 @@ func (l *Linter) mend(dir string, around finder, found []diag.Finding, opt skill
 // lintSkill checks a skill by the rules of its format, and of its tree if it has one.
 func lintSkill(dir string, around finder, opt skill.LintOptions) []diag.Finding {
 	fsys, base := scope.FilesIn(dir), filepath.Base(dir)
-	found := skill.Lint(fsys, base, opt)
+	found := audited(fsys, skill.Lint(fsys, base, opt))
 	s, err := tree.Load(fsys, base)
 	if err != nil {
+		diag.SortFindings(found)
 		return found // why it cannot be loaded is among the findings
 	}
 	for _, f := range checkCalls(s, filepath.Dir(dir), around) {
@@ -127,6 +174,34 @@ func lintSkill(dir string, around finder, opt skill.LintOptions) []diag.Finding 
 		found = append(found, f)
 	}
 	diag.SortFindings(found)
+	return found
+}
+
+// sameAs are the rules of the format that the rules of an audit repeat.
+var sameAs = map[string][]string{
+	skill.RuleHiddenText: {"AUD-HIDDEN-TEXT", "AUD-REORDERED-TEXT"},
+	skill.RuleZeroWidth:  {"AUD-ZERO-WIDTH", "AUD-HIDDEN-TEXT"},
+	skill.RuleBytecode:   {"AUD-COMPILED"},
+}
+
+// audited adds what an audit finds to the findings of the format. What both find in a file is said once, by the audit, unless the other
+// can mend it. What skl:allow names is information.
+func audited(fsys fs.FS, found []diag.Finding) []diag.Finding {
+	t, err := apply.ReadTree(fsys)
+	if err != nil {
+		return found // it is no bundle, which is among the findings
+	}
+	for _, f := range t.Findings() {
+		one := f.Lint()
+		if f.Allowed != "" && f.Severity != content.Refuse {
+			one.Severity, one.Message = diag.SeverityInfo, one.Message+" (allowed: "+f.Allowed+")"
+		}
+		same := func(o diag.Finding) bool { return o.File == f.File && slices.Contains(sameAs[o.Rule], f.Rule) }
+		if slices.ContainsFunc(found, func(o diag.Finding) bool { return same(o) && o.Fix != nil }) {
+			continue
+		}
+		found = append(slices.DeleteFunc(found, same), one)
+	}
 	return found
 }
 
@@ -164,7 +239,7 @@ func (l *Linter) around() finder {
 // skills that this one requires.
 func checkCalls(s *tree.Skill, beside string, around finder) []diag.Finding {
 	found := check.Check(s)
-	requires := apply.Requires(s.Doc)
+	requires := scope.Required(s.Doc)
 	about := func(f diag.Finding) bool { return f.Rule == check.UnknownOp || f.Rule == check.Arity }
 	if s.Tree == nil || len(requires) == 0 && !slices.ContainsFunc(found, about) {
 		return found
@@ -249,9 +324,13 @@ func (l *Linter) lintBlocks() []diag.Finding {
 	return found
 }
 
-// Rules are the rules of Lint: those of the format, then those of trees, each sorted by id.
+// Rules are the rules of Lint: those of the format, then those of trees and of an audit, each sorted by id.
 func Rules() []skill.RuleDoc {
 	trees := append(check.Rules(), check.SharedRule(), skill.RuleDoc{ID: skills.BlockRule, Severity: diag.SeverityWarning, Text: "the block for agents in an instruction file is doubled, broken or old"})
 	sort.Slice(trees, func(i, j int) bool { return trees[i].ID < trees[j].ID })
-	return append(skill.Rules(), trees...)
+	all := append(skill.Rules(), trees...)
+	for _, r := range content.Rules() {
+		all = append(all, skill.RuleDoc{ID: r.ID, Severity: content.Finding{Severity: r.Severity}.Lint().Severity, Text: r.About})
+	}
+	return all
 }

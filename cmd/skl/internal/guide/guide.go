@@ -11,16 +11,21 @@
 package guide
 
 import (
-	"embed"
+	_ "embed"
 	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/packed"
 	"github.com/skl-project/skl/spec/spell"
 )
 
-//go:embed *.md
-var files embed.FS
+// The guides in the order of names, with a zero byte behind each: go test ./cmd/skl/internal/guide -update makes it of the files beside this one.
+//
+//go:embed guides.gz
+var guides []byte
+
+var texts = packed.Text(guides)
 
 // names is the order in which guides are listed: the way of a reader who is new.
 var names = []string{
@@ -37,14 +42,13 @@ type Guide struct {
 // All returns the guides in reading order.
 func All() []Guide {
 	var out []Guide
+	rest := texts()
 	for _, name := range names {
-		text, err := files.ReadFile(name + ".md")
-		if err != nil {
-			panic(err) // names and the files beside this one agree: see TestNames
-		}
-		title, _, _ := strings.Cut(string(text), "\n")
+		var text string
+		text, rest, _ = strings.Cut(rest, "\x00")
+		title, _, _ := strings.Cut(text, "\n")
 		_, summary, _ := strings.Cut(title, ": ")
-		out = append(out, Guide{Name: name, Summary: summary, Text: string(text)})
+		out = append(out, Guide{Name: name, Summary: summary, Text: text})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package guide
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,17 +9,42 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/skl-project/skl/spec/packed"
 )
+
+var update = flag.Bool("update", false, "write guides.gz anew")
+
+// TestPacked holds that the program carries the guides as the files have them.
+func TestPacked(t *testing.T) {
+	var all []byte
+	for _, name := range names {
+		text, err := os.ReadFile(name + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(append(all, text...), 0)
+	}
+	if *update {
+		if err := os.WriteFile("guides.gz", packed.Pack(all), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if texts() != string(all) {
+		t.Error("guides.gz is not what the guides say; go test ./cmd/skl/internal/guide -run TestPacked -update writes it")
+	}
+}
 
 // TestNames wants every file to be listed, and to begin with its name and a line for the list.
 func TestNames(t *testing.T) {
-	entries, err := files.ReadDir(".")
+	entries, err := filepath.Glob("*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if name := strings.TrimSuffix(e.Name(), ".md"); !slices.Contains(names, name) {
-			t.Errorf("%s is not in names", e.Name())
+		if name := strings.TrimSuffix(e, ".md"); !slices.Contains(names, name) {
+			t.Errorf("%s is not in names", e)
 		}
 	}
 	for _, g := range All() {

@@ -353,7 +353,7 @@ func cells(line string) []string {
 	const bar = "\x00"
 	line = strings.Trim(strings.ReplaceAll(strings.TrimSpace(line), `\|`, bar), "|")
 	var out []string
-	for cell := range strings.SplitSeq(line, "|") {
+	for _, cell := range strings.Split(line, "|") {
 		out = append(out, strings.ReplaceAll(strings.TrimSpace(cell), bar, "|"))
 	}
 	return out

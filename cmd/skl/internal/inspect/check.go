@@ -10,16 +10,19 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
 )
 
 // A CheckItem is one of the checks.
 type CheckItem struct {
-	Check  string   `json:"check"` // lock, verify, signatures, links, conflicts, trust
+	Check  string   `json:"check"` // lock, verify, blocked, signatures, policy, links, conflicts, audit, permissions, accepted, trust
 	OK     bool     `json:"ok"`
 	Detail []string `json:"detail"`
+	Mend   []string `json:"mend,omitempty"` // what to type or do, of a check that does not hold
 }
 
 // A Checked is what came of all checks.
@@ -30,15 +33,23 @@ type Checked struct {
 	Refused string `json:"-"` // the code of what is not only unmet but refused, "" if nothing is
 }
 
-func (c *Checked) add(name string, detail []string) {
-	c.Checks = append(c.Checks, CheckItem{name, len(detail) == 0, append([]string{}, detail...)})
-	c.OK = c.OK && len(detail) == 0
+func (c *Checked) add(name string, detail []string, mends ...string) {
+	item := CheckItem{Check: name, OK: len(detail) == 0, Detail: append([]string{}, detail...)}
+	for _, m := range mends {
+		if !item.OK {
+			item.Mend = apply.AddMend(item.Mend, m)
+		}
+	}
+	c.Checks, c.OK = append(c.Checks, item), c.OK && item.OK
 }
 
 // Findings are the details of the checks that did not hold.
 func (c *Checked) Findings() []diag.Finding {
 	var out []diag.Finding
 	for _, item := range c.Checks {
+		if item.OK {
+			continue
+		}
 		for _, d := range item.Detail {
 			out = append(out, diag.Finding{File: "skl.lock", Rule: "CHECK-" + item.Check, Severity: diag.SeverityError, Message: d})
 		}
@@ -61,38 +72,74 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 		return Checked{}, err
 	}
 	out := Checked{OK: true}
-	if v.Refused != nil || len(v.Claims.Refused) > 0 {
+	if v.Refused != nil && diag.ClassOf(v.Refused) != diag.Unmet || len(v.Claims.Refused) > 0 {
 		out.Refused = "check"
 	}
 	if keys := keyProblems(f, in.Applier.Config.Warnings); len(keys) > 0 {
 		out.add("keys", keys)
 	}
-	out.add("lock", lockProblems(f, v.Claims))
+	out.add("lock", lockProblems(f, v.Claims), "skl lock")
 	drift, signatures := in.verifyProblems(v)
-	out.add("verify", drift)
+	out.add("verify", drift, apply.MendsOf(in.Applier, v.Skills)...)
+	if blocked := linesOf(v.Withdrawn, func(w apply.Withdrawal) bool { return w.State == wire.Blocked }); len(blocked) > 0 {
+		out.add("blocked", blocked)
+		out.Refused = "blocked"
+	}
+	if advised := linesOf(v.Withdrawn, apply.Withdrawal.Serious); len(advised) > 0 {
+		out.add("advisories", advised, "skl update, or skl remove NAME")
+	}
 	if len(signatures) > 0 || slices.ContainsFunc(f.Lock.Skills, apply.CanBeSigned) {
 		out.add("signatures", signatures)
+	}
+	if v.Governed {
+		if out.add("policy", apply.PolicyLines(v.Policy), "skl policy explain NAME"); len(v.Policy) > 0 {
+			out.Refused = apply.CodePolicy
+		}
 	}
 	l, err := in.Applier.Discover(ctx, nil)
 	if err != nil {
 		return Checked{}, err
 	}
-	links, err := in.linkProblems(f, l)
+	links, mends, err := in.linkProblems(f, l)
 	if err != nil {
 		return Checked{}, err
 	}
 	if len(f.Manifest.Targets.Hosts) > 0 || len(links) > 0 {
-		out.add("links", links)
+		out.add("links", links, mends...)
 	}
-	out.add("conflicts", openConflicts(l))
+	out.add("conflicts", openConflicts(l), "skl list --shadowed, then skl ack CODE NAME --reason WHY")
+	if audited, err := in.Audit(ctx, AuditRequest{}); err != nil {
+		return Checked{}, err
+	} else if len(f.Lock.Skills) > 0 || !audited.OK {
+		out.add("audit", auditProblems(audited), "skl audit, then skl audit --explain RULE")
+	}
 	if base == "" {
 		return out, nil
 	}
-	lower, err := in.lowerTrust(ctx, f, base)
+	lower, asks, findings, err := in.since(ctx, f, base)
 	if err != nil {
 		return Checked{}, err
 	}
-	if out.add("trust", lower); len(lower) > 0 {
+	loosened, accepted, err := apply.Loosened(ctx, in.Applier, f, base)
+	if err != nil {
+		return Checked{}, err
+	}
+	lower, accepted = append(lower, loosened...), append(findings, accepted...)
+	// What is asked for was accepted when the lock was written: it is shown to whoever reviews that.
+	// Nobody accepted it of other bytes under the same version, nor of files that cannot be had.
+	unsure := slices.ContainsFunc(asks, func(line string) bool { return strings.HasSuffix(line, apply.FilesGone) })
+	for _, line := range lower {
+		if strings.Contains(line, apply.OtherContent) {
+			unsure = true
+			asks = append(asks, line+", so what it asks for was accepted of others")
+		}
+	}
+	out.Checks = append(out.Checks, CheckItem{Check: "permissions", OK: !unsure, Detail: asks})
+	out.OK = out.OK && !unsure
+	if len(accepted) > 0 {
+		out.Checks = append(out.Checks, CheckItem{Check: "accepted", OK: true, Detail: accepted})
+	}
+	if out.add("trust", lower, "skl diff --base "+base); len(lower) > 0 {
 		out.Refused = "trust_downgrade"
 	}
 	return out, nil
@@ -132,6 +179,17 @@ func (in *Inspector) verifyProblems(v apply.Verification) (drift, signatures []s
 	return drift, signatures
 }
 
+// linesOf are the sentences about those installed releases that a registry took back or warns of which a check is about. The Applier warns of
+// all that are not blocked.
+func linesOf(all []apply.Withdrawal, about func(apply.Withdrawal) bool) (lines []string) {
+	for _, w := range all {
+		if about(w) {
+			lines = append(lines, w.Sentence())
+		}
+	}
+	return lines
+}
+
 // driftLine says what is wrong with one skill, or with a copy of it.
 func (in *Inspector) driftLine(s apply.Verified) string {
 	line := s.Name + ": " + s.State
@@ -144,15 +202,22 @@ func (in *Inspector) driftLine(s apply.Verified) string {
 	return line
 }
 
-// lowerTrust lists the skills that are trusted less than at a git revision.
-func (in *Inspector) lowerTrust(ctx context.Context, f *scope.Files, base string) (lower []string, err error) {
+// since lists the skills that are trusted less than at a git revision, what they newly ask for, or no longer, and which findings were accepted.
+func (in *Inspector) since(ctx context.Context, f *scope.Files, base string) (lower, asks, findings []string, err error) {
 	d, err := in.diffLocks(ctx, f, base)
+	asks = []string{}
 	for _, s := range d.Skills {
 		if s.Downgrade != "" {
 			lower = append(lower, s.Name+": "+s.Downgrade)
 		}
+		for _, p := range s.Permissions {
+			asks = append(asks, s.Name+": "+p)
+		}
+		for _, p := range s.Findings {
+			findings = append(findings, s.Name+": "+p)
+		}
 	}
-	return lower, err
+	return lower, asks, findings, err
 }
 
 // openConflicts are the collisions that want a decision.
@@ -174,14 +239,34 @@ type Status struct {
 	Scope       string   `json:"scope"`
 	Base        string   `json:"base"`
 	Root        string   `json:"root"`
+	Roots       []string `json:"roots"` // in which the skills of skl.lock are; Root if there are none
 	Hosts       []string `json:"hosts"`
 	Skills      int      `json:"skills"`
 	Stale       []string `json:"stale"`
 	Drift       []string `json:"drift"`
-	Links       []string `json:"links"` // links and copies that are not as they should be, agents that see nothing
+	Links       []string `json:"links"`          // links and copies that are not as they should be, agents that see nothing
+	Mend        []string `json:"mend,omitempty"` // what puts files, links and copies right
 	Conflicts   []string `json:"conflicts"`
 	Interrupted bool     `json:"interrupted"`
 	Trusted     bool     `json:"trusted"`
+	Sources     []string `json:"sources,omitempty"` // skills made from packages that have another version here
+
+	// Withdrawn are the releases of the lock that their registries took back, as they said last.
+	Withdrawn []apply.Withdrawal `json:"withdrawn,omitempty"`
+}
+
+// uninstalled are the skills of a lock that have no receipt.
+func uninstalled(l *lock.Lock, receipts []roots.Receipt) (names []string) {
+	here := map[string]bool{}
+	for i := range receipts {
+		here[receipts[i].Name] = true
+	}
+	for i := range l.Skills {
+		if name := l.Skills[i].Name; !here[name] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Status looks at the scope without the network, and without hashing files whose size and time are as recorded.
@@ -199,6 +284,17 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 	}
 	s := Status{Scope: string(in.Applier.Kind), Base: in.Applier.Base, Root: in.Applier.Site.Home(""), Hosts: append([]string{}, in.Applier.EnabledHosts(f)...), Skills: len(f.Manifest.Skills),
 		Stale: append([]string{}, resolver.Stale(all, f.Lock)...), Drift: []string{}, Links: []string{}, Conflicts: []string{}}
+	for _, locked := range f.Lock.Skills {
+		if changed := apply.SourceChanged(in.Applier, locked.Name); changed != "" {
+			s.Sources = append(s.Sources, locked.Name+": "+changed)
+		}
+		s.Roots = append(s.Roots, in.Applier.Site.Home(locked.Name))
+	}
+	if len(s.Roots) == 0 {
+		s.Roots = []string{s.Root}
+	}
+	slices.Sort(s.Roots)
+	s.Roots = slices.Compact(s.Roots)
 	receipts, bad := in.Applier.Site.Receipts()
 	if len(bad) > 0 {
 		return Status{}, bad[0]
@@ -207,29 +303,36 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	for i, d := range drifts {
-		if d.Any() {
+	for i := range drifts {
+		if d := &drifts[i]; d.Any() {
 			s.Drift = append(s.Drift, receipts[i].Name)
+			s.Mend = apply.AddMend(s.Mend, apply.MendOf(in.Applier, apply.StateOf(in.Applier, &receipts[i], d, f.Lock), receipts[i].Name, false, ""))
 		}
 	}
-	for _, locked := range f.Lock.Skills {
-		if !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == locked.Name }) {
-			s.Drift = append(s.Drift, locked.Name)
-		}
+	for _, name := range uninstalled(f.Lock, receipts) {
+		s.Drift = append(s.Drift, name)
+		s.Mend = apply.AddMend(s.Mend, apply.MendOf(in.Applier, "missing", "", false, ""))
 	}
 	l, err := in.Applier.Discover(ctx, nil)
 	if err != nil {
 		return Status{}, err
 	}
-	links, err := in.linkProblems(f, l)
+	links, mends, err := in.linkProblems(f, l)
 	if err != nil {
 		return Status{}, err
 	}
 	s.Links = append(s.Links, links...)
+	for _, m := range mends {
+		s.Mend = apply.AddMend(s.Mend, m)
+	}
 	s.Conflicts = append(s.Conflicts, openConflicts(l)...)
 	if s.Trusted, err = in.Applier.Trusted(); err != nil {
 		return Status{}, err
 	}
-	s.OK = len(s.Stale)+len(s.Drift)+len(s.Links)+len(s.Conflicts) == 0
+	if s.Withdrawn, err = in.Applier.Withdrawals(ctx, apply.Recall, apply.Releases(f.Lock, receipts, nil)); err != nil {
+		return Status{}, err
+	}
+	in.Applier.WarnBlocked(s.Withdrawn)
+	s.OK = apply.Blocked(s.Withdrawn) == nil && len(s.Stale)+len(s.Drift)+len(s.Links)+len(s.Conflicts) == 0
 	return s, nil
 }

@@ -17,6 +17,13 @@ type Diff struct {
 	From  string           `json:"from"`
 	To    string           `json:"to"`
 	Files []apply.FileDiff `json:"files"`
+
+	Permissions []apply.PermissionChange `json:"permissions"`
+}
+
+// diffOf compares two trees.
+func diffOf(name, fromName, toName string, from, to apply.FileTree) Diff {
+	return Diff{name, fromName, toName, apply.DiffTrees(from, to), apply.PermissionDiff(from.Asks(), to.Asks())}
 }
 
 // A LocksDiff is how skl.lock differs from that of a git revision.
@@ -65,9 +72,9 @@ func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, erro
 	}
 	if version == "" {
 		// What was published comes first: the edits are what is new.
-		return Diff{name, s.Version, "installed", apply.DiffTrees(release, installed)}, nil
+		return diffOf(name, s.Version, "installed", release, installed), nil
 	}
-	return Diff{name, s.Version, other.Version, apply.DiffTrees(installed, release)}, nil
+	return diffOf(name, s.Version, other.Version, installed, release), nil
 }
 
 // qualified finds the copy with a qualified name: the name of its skill, and where it is.
@@ -109,7 +116,7 @@ func (in *Inspector) diffCopies(ctx context.Context, name string) (Diff, error) 
 			return Diff{}, err
 		}
 	}
-	return Diff{name, found[0].Qualified, found[1].Qualified, apply.DiffTrees(trees[0], trees[1])}, nil
+	return diffOf(name, found[0].Qualified, found[1].Qualified, trees[0], trees[1]), nil
 }
 
 // DiffLocks compares skl.lock with that of a git revision.
@@ -129,7 +136,7 @@ func (in *Inspector) diffLocks(ctx context.Context, f *scope.Files, rev string) 
 	if err != nil {
 		return LocksDiff{}, err
 	}
-	list, err := in.Applier.CompareLocks(old, f.Lock)
+	list, err := in.Applier.CompareLocks(ctx, old, f.Lock)
 	if err != nil {
 		return LocksDiff{}, err
 	}

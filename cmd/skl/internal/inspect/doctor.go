@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/registry/client/origin"
+	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 )
@@ -57,6 +59,9 @@ func (in *Inspector) KnownHosts() []KnownHost {
 // removes links of skl's own that lead nowhere, and settles an interrupted install.
 func (in *Inspector) Doctor(ctx context.Context, fix bool) ([]Finding, error) {
 	d := &doctor{Inspector: in}
+	if err := install.CheckRoots(&in.Applier.Site); err != nil {
+		return nil, err
+	}
 	if fix {
 		end, err := in.Applier.Begin(ctx, false)
 		if err != nil {
@@ -86,6 +91,17 @@ func (in *Inspector) Doctor(ctx context.Context, fix bool) ([]Finding, error) {
 		return nil, err
 	}
 	d.copies(l)
+	taken, err := in.Applier.TakenBack(ctx, apply.Look, in.Applier.ReleasesOf(l.Skills))
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range taken {
+		level, mend := "note", "skl update "+w.Name
+		if w.State == wire.Blocked {
+			level, mend = "problem", "skl remove "+w.Name
+		}
+		d.say("release", level, mend, "%s", w.Sentence())
+	}
 	return d.items, nil
 }
 
@@ -95,6 +111,7 @@ type doctor struct {
 	items []Finding
 }
 
+//go:noinline
 func (d *doctor) say(area, level, mend, format string, args ...any) {
 	d.items = append(d.items, Finding{area, level, fmt.Sprintf(format, args...), mend})
 }
@@ -122,7 +139,7 @@ func (d *doctor) environment(ctx context.Context) {
 		d.credential(ctx, base)
 	}
 	if d.Applier.Site.Interrupted() {
-		d.say("install", "problem", "skl install", "an earlier install was interrupted")
+		d.say("install", "problem", "skl install"+d.scopeFlag(), "an earlier install was interrupted")
 	}
 	for _, name := range []string{"SKL_CONFIG", "SKL_CACHE_DIR", "SKL_DATA_DIR", "SKL_STATE_DIR", "SKL_SKILLS_PATH", "SKL_OFFLINE"} {
 		if v := d.Applier.Getenv(name); v != "" {
@@ -135,6 +152,9 @@ func (d *doctor) environment(ctx context.Context) {
 func (d *doctor) credential(ctx context.Context, base string) {
 	scheme, rest, _ := strings.Cut(base, "://")
 	host, _, _ := strings.Cut(rest, "/")
+	if scheme == "file" {
+		return // a forge in a folder of this machine knows no credentials
+	}
 	store := d.Applier.Credentials()
 	_, from, err := store.Lookup(ctx, scheme+"://"+host)
 	u, bad := url.Parse(scheme + "://" + host)
@@ -148,7 +168,7 @@ func (d *doctor) credential(ctx context.Context, base string) {
 	case bad == nil && store.Formerly(u) != "":
 		d.say("login", "problem", "set "+origin.VariableName(u)+" instead", "%s: %s is not used for it, because other hosts are spelled the same", host, store.Formerly(u))
 	case from == "":
-		d.say("login", "note", "", "%s: no credential, what is public only (set %s, use a git credential helper, or skl login)", host, origin.VariableName(u))
+		d.say("login", "note", "", "%s: no credential, public content only (set %s, use a git credential helper, or skl login)", host, origin.VariableName(u))
 	default:
 		d.say("login", "ok", "", "%s: credential from %s", host, from)
 	}
@@ -197,6 +217,11 @@ func (d *doctor) links(fix bool) error {
 	if err != nil {
 		return err
 	}
+	f, err := d.Applier.Load()
+	if err != nil {
+		return err
+	}
+	locked := f.Lock
 	seen := map[string]bool{}
 	for _, h := range hosts.All() {
 		_, dir := hosts.WriteDirs(h, d.Applier.HostEnv(), d.Applier.Kind)
@@ -224,6 +249,9 @@ func (d *doctor) links(fix bool) error {
 			if err != nil {
 				return err
 			}
+			if _, wanted := locked.Skill(e.Name()); wanted {
+				continue // the skill is what is missing, or the link, and that is said of them
+			}
 			ours := filepath.Dir(install.Target(path, text)) == scope.Resolved(d.Applier.Root)
 			if fix && ours {
 				if err := d.Applier.Site.Dir.Remove(path); err != nil {
@@ -234,7 +262,7 @@ func (d *doctor) links(fix bool) error {
 			}
 			mend := ""
 			if ours {
-				mend = "skl doctor --fix"
+				mend = "skl doctor" + d.scopeFlag() + " --fix"
 			}
 			d.say("link", "problem", mend, "%s leads to %s, which is not there", d.Applier.Short(path), text)
 		}
@@ -252,25 +280,26 @@ func (d *doctor) places(l roots.Listing) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range bad {
-		mend := "skl doctor --fix"
-		switch p.State {
-		case install.LinkEdited:
-			mend = "skl install --force replaces it, after a backup"
-		case install.LinkForeign:
-			mend = "move it away, then skl install"
+	for i := range bad {
+		p := &bad[i]
+		mend := d.mendPlace(p)
+		if p.Mendable() {
+			mend = "skl doctor" + d.scopeFlag() + " --fix"
 		}
-		d.say("link", "problem", mend, "%s %s", d.Applier.Short(p.Path), p.Why)
+		d.say("link", "problem", mend, "%s %s", d.Applier.Short(p.At()), p.Why)
 	}
 	receipts, _ := d.Applier.Site.Receipts() // those that cannot be used were reported above
 	for _, r := range receipts {
 		at, _ := d.Applier.Site.Place(r.Name)
 		switch {
 		case !scope.Exists(at):
-			d.say("skill", "problem", "skl install", "%s is not there", d.Applier.Short(at))
+			d.say("skill", "problem", "skl install"+d.scopeFlag(), "%s is not there", d.Applier.Short(at))
 		case !scope.Exists(filepath.Join(at, skill.FileName)):
-			d.say("skill", "problem", "skl install --force puts it back, after a backup", "%s is no folder with a SKILL.md any more", d.Applier.Short(at))
+			d.say("skill", "problem", "skl install"+d.scopeFlag()+" --force puts it back, after a backup", "%s is no longer a folder with a SKILL.md", d.Applier.Short(at))
 		}
+	}
+	for _, name := range uninstalled(f.Lock, receipts) {
+		d.say("skill", "problem", "skl install"+d.scopeFlag(), "%s is in skl.lock, and was not installed here", name)
 	}
 	for _, b := range d.blind(f, l) {
 		if !slices.ContainsFunc(bad, func(p install.Place) bool { return slices.Contains(b.Skills, p.Name) }) {

@@ -130,34 +130,44 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestDoctor finds a link that leads nowhere, and removes it if that is asked for.
+// TestDoctor finds a link that leads nowhere, and removes it if that is asked for. Where it leads to a skill of skl.lock, it is the
+// skill that is missing: an install puts both right, and the link stays.
 func TestDoctor(t *testing.T) {
 	ctx, b := context.Background(), installed(t)
-	link := filepath.Join(b.Project, ".claude/skills/pdf")
-	if err := os.RemoveAll(filepath.Join(b.Project, ".agents/skills/pdf")); err != nil {
+	link, gone := filepath.Join(b.Project, ".claude/skills/pdf"), filepath.Join(b.Project, ".claude/skills/gone")
+	if err := os.Symlink("../../.agents/skills/gone", gone); err != nil {
 		t.Fatal(err)
 	}
-	problems := func(fix bool) (out []string) {
+	problems := func(area string, fix bool) (out []string) {
 		t.Helper()
 		found, err := open(b).Doctor(ctx, fix)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%+v, %v", found, err)
 		}
 		for _, f := range found {
-			if f.Level == "problem" && f.Area == "link" {
+			if f.Level == "problem" && f.Area == area {
 				out = append(out, f.Mend)
 			}
 		}
 		return out
 	}
-	if got := problems(false); !slices.Equal(got, []string{"skl doctor --fix"}) {
+	if got := problems("link", false); !slices.Equal(got, []string{"skl doctor --fix"}) {
 		t.Errorf("at first: %q", got)
 	}
-	if got := problems(true); got != nil {
+	if err := os.RemoveAll(filepath.Join(b.Project, ".agents/skills/pdf")); err != nil {
+		t.Fatal(err)
+	}
+	if got := problems("skill", true); !slices.Equal(got, []string{"skl install"}) {
+		t.Errorf("without the skill: %q", got)
+	}
+	if got := problems("link", false); got != nil {
 		t.Errorf("mended: %q", got)
 	}
-	if _, err := os.Lstat(link); err == nil {
+	if _, err := os.Lstat(gone); err == nil {
 		t.Error("the link is still there")
+	}
+	if _, err := os.Lstat(link); err != nil {
+		t.Errorf("the link of the skill: %v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
@@ -21,19 +22,39 @@ func (in *Inspector) badPlaces(f *scope.Files) ([]install.Place, error) {
 	return slices.DeleteFunc(places, func(p install.Place) bool { return p.Fault == "" }), err
 }
 
-// linkProblems says which links and copies are not as they should be, and which agents of skl.toml see nothing of a skill.
-func (in *Inspector) linkProblems(f *scope.Files, l roots.Listing) ([]string, error) {
+// mendPlace is what puts a place right that is not as it should be.
+func (in *Inspector) mendPlace(p *install.Place) string {
+	switch {
+	case p.Mendable():
+		return "skl install" + in.scopeFlag() + ", or skl doctor" + in.scopeFlag() + " --fix"
+	case p.State == install.LinkEdited:
+		return apply.MendOf(in.Applier, "drift", p.Name, true, "")
+	}
+	return apply.MendOf(in.Applier, "foreign", p.Name, true, p.At())
+}
+
+// scopeFlag is the flag that a command needs to be about the same scope from wherever it is typed.
+func (in *Inspector) scopeFlag() string {
+	if in.Applier.Kind == hosts.User {
+		return " --scope user"
+	}
+	return ""
+}
+
+// linkProblems says which links and copies are not as they should be, and which agents of skl.toml see nothing of a skill, and
+// what mends that.
+func (in *Inspector) linkProblems(f *scope.Files, l roots.Listing) (out, mends []string, err error) {
 	bad, err := in.badPlaces(f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out []string
-	for _, p := range bad {
-		out = append(out, in.Applier.Short(p.Path)+" "+p.Why)
+	for i := range bad {
+		p := &bad[i]
+		out, mends = append(out, in.Applier.Short(p.At())+" "+p.Why), append(mends, in.mendPlace(p))
 	}
 	for _, b := range in.blind(f, l) {
 		if !slices.ContainsFunc(bad, func(p install.Place) bool { return slices.Contains(b.Skills, p.Name) }) {
-			out = append(out, b.String())
+			out, mends = append(out, b.String()), append(mends, "skl list --host "+b.Host.ID)
 		}
 	}
 	for _, s := range f.Manifest.Skills {
@@ -41,7 +62,7 @@ func (in *Inspector) linkProblems(f *scope.Files, l roots.Listing) ([]string, er
 			out = append(out, fmt.Sprintf("%s reads %s, although hosts of it in skl.toml leaves that agent out; root = \"tools/skills\" beside hosts moves it to where only links lead", id, in.Applier.Short(filepath.Join(in.Applier.Site.Home(s.Name), s.Name))))
 		}
 	}
-	return out, nil
+	return out, mends, nil
 }
 
 // A blindSpot is an agent of skl.toml and the skills of skl.lock of which it sees no copy.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
@@ -22,9 +23,10 @@ type ListRequest struct {
 
 // A Listed is what a ListRequest asked for.
 type Listed struct {
-	roots.Listing                // of the copies asked for
-	Missing       []string       // names in skl.lock of which there is no copy in this scope
-	Warned        []roots.Record // copies whose warnings concern a reader: those listed, and hidden ones that lower trust or are edited copies of skl's
+	roots.Listing                    // of the copies asked for
+	Missing       []string           // names in skl.lock of which there is no copy in this scope
+	Withdrawn     []apply.Withdrawal // releases among the copies that their registry took back
+	Warned        []roots.Record     // copies whose warnings concern a reader: those listed, and hidden ones that lower trust or are edited copies of skl's
 }
 
 // List lists the copies of all roots.
@@ -60,7 +62,8 @@ func (in *Inspector) List(ctx context.Context, q ListRequest) (Listed, error) {
 			out.Warned = append(out.Warned, r)
 		}
 	}
-	return out, nil
+	out.Withdrawn, err = in.Applier.Withdrawals(ctx, apply.Glance, in.Applier.ReleasesOf(out.Skills))
+	return out, err
 }
 
 func (q ListRequest) wants(r roots.Record) bool {

@@ -36,6 +36,7 @@ func (in *Inspector) Read(ctx context.Context, arg, file string) (Text, error) {
 	if err != nil {
 		return Text{}, err
 	}
+	in.Applier.WarnBlocked(s.Withdrawn)
 	text, err := textOf(t, s, file)
 	if e, ok := errors.AsType[*diag.Error](err); ok {
 		err = e.Hint("skl read %s --json lists its files", arg)
@@ -59,9 +60,15 @@ func (in *Inspector) ReadActive(ctx context.Context, name, file string) (Text, e
 		}
 		return Text{}, diag.New(diag.Refused, "not_active", "%s is %s", r.Name, r.State).Hint("skl list --all")
 	}
-	if doc, err := skill.Read(t[skill.FileName].Data); err == nil && !doc.Invocation.ByModel() {
-		return Text{}, diag.New(diag.Refused, "invocation_deny", "%s may not be read by a model: its model_invocation is %s", s.Name, doc.Invocation).
-			Hint("a person starts it: skl run %s", s.Name)
+	if doc, err := skill.ReadWith(t[skill.FileName].Data, t.Sidecar()); err == nil && !doc.Invocation.ByModel() {
+		e := diag.New(diag.Refused, "invocation_deny", "%s may not be read by a model: its model_invocation is %s", s.Name, doc.Invocation)
+		if !doc.Invocation.ByUser() {
+			return Text{}, e.Hint("%s is disabled: neither models nor people start it", s.Name)
+		}
+		return Text{}, e.Hint("a person starts it: skl run %s", s.Name)
+	}
+	if err := apply.Blocked(s.Withdrawn); err != nil {
+		return Text{}, err
 	}
 	return textOf(t, s, file)
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
@@ -15,8 +16,11 @@ import (
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/attest"
+	"github.com/skl-project/skl/spec/audit/content"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/skill"
 )
@@ -38,9 +42,12 @@ type Skill struct {
 	AllowedTools []string       `json:"allowed_tools"`
 	SideEffects  []string       `json:"side_effects"`
 	LoadCommands []string       `json:"load_commands"`
+	Permissions  []string       `json:"permissions"`
+	Asks         []string       `json:"asks"` // these in at most three lines for people
 	Format       string         `json:"format,omitempty"`
 	Dialects     []string       `json:"dialects"`
 	Findings     int            `json:"findings"`
+	Audit        *AuditCount    `json:"audit,omitempty"`  // what an audit of its files finds, if anything
 	Signed       string         `json:"signed,omitempty"` // of an installed skill: whose signature was verified, or "unsigned"
 	Costs        Costs          `json:"costs"`
 	Needs        []string       `json:"needs"`              // other skills
@@ -48,6 +55,68 @@ type Skill struct {
 	Versions     []string       `json:"versions,omitempty"` // of a ref: those there are, newest first
 	Agents       []Agent        `json:"agents"`             // those that are used here
 	Copies       []roots.Record `json:"copies"`
+
+	// Withdrawn is what the registry of the installed copy took back.
+	Withdrawn []apply.Withdrawal `json:"withdrawn,omitempty"`
+}
+
+// An AuditCount is how much an audit finds, by severity, and the worst of it.
+type AuditCount struct {
+	Refuse int             `json:"refuse,omitempty"`
+	High   int             `json:"high,omitempty"`
+	Medium int             `json:"medium,omitempty"`
+	Low    int             `json:"low,omitempty"`
+	First  content.Finding `json:"first"`
+}
+
+// countFindings counts; nil if there are none.
+func countFindings(found []content.Finding) *AuditCount {
+	if len(found) == 0 {
+		return nil
+	}
+	out := &AuditCount{First: found[0]}
+	for _, f := range found {
+		switch f.Severity {
+		case content.Refuse:
+			out.Refuse++
+		case content.High:
+			out.High++
+		case content.Medium:
+			out.Medium++
+		default:
+			out.Low++
+		}
+		if f.Severity != out.First.Severity && f.Severity.AtLeast(out.First.Severity) {
+			out.First = f
+		}
+	}
+	return out
+}
+
+// String is how many there are and the first of the worst: "1 high, 2 low: SKILL.md:12: what it is [RULE]".
+func (a *AuditCount) String() string {
+	var words []string
+	for _, w := range []struct {
+		n    int
+		word string
+	}{{a.Refuse, "refused"}, {a.High, "high"}, {a.Medium, "medium"}, {a.Low, "low"}} {
+		if w.n > 0 {
+			words = append(words, strconv.Itoa(w.n)+" "+w.word)
+		}
+	}
+	at := diag.Position{File: a.First.File, Line: a.First.Line}
+	return strings.Join(words, ", ") + ": " + diag.Printable(at.String()) + ": " + a.First.Message + " [" + a.First.Rule + "]"
+}
+
+// FindingsLine is what an audit finds, and the command that shows all of it; "none" if that is nothing.
+func (s *Skill) FindingsLine() string {
+	switch {
+	case s.Audit == nil:
+		return "none"
+	case len(s.Copies) > 0:
+		return s.Audit.String() + "; all: skl audit " + s.Name
+	}
+	return s.Audit.String()
 }
 
 // Terms are what a skill says of its own use, and where it comes from.
@@ -58,43 +127,34 @@ type Terms struct {
 	LibraryDepends  []string          `json:"library_depends,omitempty"` // "pensar (r)"
 	Interaction     string            `json:"interaction,omitempty"`     // returning or conversational
 	Trust           string            `json:"trust,omitempty"`           // that counts, of an installed skill
+	TrustReason     string            `json:"trust_reason,omitempty"`    // why it is that
 	GeneratedFrom   map[string]string `json:"generated_from,omitempty"`
-	Ungated         []string          `json:"ungated,omitempty"` // limits that agents which show it do not keep, as sentences
+	DerivedFrom     map[string]string `json:"derived_from,omitempty"`
+	Attach          bool              `json:"attach,omitempty"`        // asked for, and done by nobody
+	Compatibility   string            `json:"compatibility,omitempty"` // as written
+	RunOnly         []string          `json:"run_only,omitempty"`      // keys that skl run keeps and no agent does
+	NoEffect        []string          `json:"no_effect,omitempty"`     // keys of corteza.skill, where skill_format is missing
+	Ungated         []string          `json:"ungated,omitempty"`       // limits that agents which show it do not keep, as sentences
 }
 
 // termsOf reads the terms of a skill.
 func termsOf(doc *skill.Document) Terms {
-	t := Terms{ModelInvocation: string(doc.Invocation), Undeclared: doc.V1 == nil || doc.V1.SideEffects == nil}
+	t := Terms{ModelInvocation: string(doc.Invocation), NoEffect: doc.Idle, Compatibility: doc.Compatibility, Undeclared: doc.V1 == nil || doc.V1.SideEffects == nil}
 	if doc.V1 == nil {
 		return t
 	}
 	t.Interaction = doc.V1.Interaction
-	var parts []string
-	names := func(tools []skill.Tool) string {
-		var out []string
-		for _, t := range tools {
-			out = append(out, t.String())
-		}
-		return strings.Join(out, ", ")
-	}
-	if tools := doc.V1.Tools; tools != nil {
-		switch {
-		case tools.Limited && len(tools.Allow) == 0:
-			parts = append(parts, "none")
-		case tools.Limited:
-			parts = append(parts, "only "+names(tools.Allow))
-		}
-		if len(tools.Deny) > 0 {
-			parts = append(parts, "never "+names(tools.Deny))
-		}
-	}
-	t.Tools = strings.Join(parts, "; ")
+	t.Tools = doc.V1.Tools.Words()
 	for _, d := range doc.V1.LibraryDepends {
-		t.LibraryDepends = append(t.LibraryDepends, strings.TrimSpace(d.Name+" "+d.Version)+" ("+d.Ecosystem+")")
+		t.LibraryDepends = append(t.LibraryDepends, d.String())
 	}
 	if doc.V1.GeneratedFrom != nil {
 		t.GeneratedFrom = doc.V1.GeneratedFrom.Map()
 	}
+	if doc.V1.DerivedFrom != nil {
+		t.DerivedFrom = doc.V1.DerivedFrom.Map()
+	}
+	t.RunOnly, t.Attach = doc.RunOnly(), doc.V1.Attach
 	return t
 }
 
@@ -111,20 +171,38 @@ func (t Terms) Lines() (out [][2]string) {
 	}
 	add("started by", start)
 	add("may call", t.Tools)
+	add("made for", t.Compatibility)
 	add("packages", strings.Join(t.LibraryDepends, ", "))
 	add("interaction", t.Interaction)
-	add("trust", t.Trust)
-	var origin []string
-	for _, key := range []string{"ecosystem", "package", "version"} {
-		if v := t.GeneratedFrom[key]; v != "" {
-			origin = append(origin, v)
-		}
+	if t.Trust != "" {
+		add("trust", t.Trust+", "+t.TrustReason)
 	}
-	add("made from", strings.Join(origin, " "))
+	add("made from", originLine(t.GeneratedFrom))
+	add("derived from", originLine(t.DerivedFrom))
+	if len(t.RunOnly) > 0 {
+		add("not kept", strings.Join(t.RunOnly, ", ")+": by no agent, by skl run alone")
+	}
+	if t.Attach {
+		add("not kept", "attach: by nobody; scripts of the skill attach packages by library()")
+	}
+	if len(t.NoEffect) > 0 {
+		add("no effect", skill.IdleText(t.NoEffect)+"; skl convert DIR --to v1 adds it")
+	}
 	for _, u := range t.Ungated {
 		add("not kept", u)
 	}
 	return out
+}
+
+// originLine is the package that a skill comes from.
+func originLine(from map[string]string) string {
+	var out []string
+	for _, key := range []string{"ecosystem", "package", "version"} {
+		if v := from[key]; v != "" {
+			out = append(out, v)
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 // An Agent is one that may load a skill.
@@ -146,6 +224,7 @@ func (in *Inspector) Info(ctx context.Context, arg string) (Skill, error) {
 	if err != nil {
 		return Skill{}, err
 	}
+	in.Applier.WarnBlocked(out.Withdrawn)
 	out.describe(t)
 	f, err := in.Applier.Load()
 	if err != nil {
@@ -173,7 +252,7 @@ func agentsFor(ids []string, dir string, src []byte) []Agent {
 
 // lookAt reads the skill that arg means.
 func (in *Inspector) lookAt(ctx context.Context, arg string) (apply.FileTree, Skill, error) {
-	if ref.IsWord(arg) || strings.Contains(arg, "@") && !strings.Contains(arg, "/") && !strings.HasPrefix(arg, "skl:") {
+	if ref.IsWord(arg) || roots.IsQualified(arg) || strings.Contains(arg, "@") && !strings.Contains(arg, "/") && !strings.HasPrefix(arg, "skl:") {
 		return in.installed(ctx, arg)
 	}
 	r, err := ref.Parse(arg)
@@ -227,35 +306,32 @@ func (in *Inspector) installed(ctx context.Context, name string) (apply.FileTree
 	if err != nil {
 		return nil, Skill{}, err
 	}
-	signed, err := in.signed(r)
+	withdrawn, err := in.Applier.Withdrawals(ctx, apply.Glance, in.Applier.ReleaseIn(r.Path))
 	if err != nil {
 		return nil, Skill{}, err
 	}
 	t, err := apply.ReadTree(files)
 	url, commit := r.Origin()
-	terms := Terms{Trust: r.Trust}
+	terms := Terms{Trust: r.Trust, TrustReason: cmp.Or(r.TrustReason, "by its place")}
 	for _, x := range r.Warnings {
 		if x.Code == "W_UNGATED" {
 			terms.Ungated = append(terms.Ungated, x.Message)
 		}
 	}
-	return t, Skill{Terms: terms, Signed: signed, Name: r.Name, Version: r.Version, Source: r.Source, URL: url, Commit: string(commit), Path: r.Path, Digest: r.Digest, Copies: found}, err
+	return t, Skill{Terms: terms, Signed: signed(r), Name: r.Name, Version: r.Version, Source: r.Source, URL: url, Commit: string(commit), Path: r.Path, Digest: r.Digest, Copies: found, Withdrawn: withdrawn}, err
 }
 
-// signed is whose signature skl.lock records for the copy that it installed; "" if it installed none of that name here.
-func (in *Inspector) signed(r roots.Record) (string, error) {
-	f, err := in.Applier.Load()
-	if err != nil {
-		return "", err
-	}
-	s, ok := f.Lock.Skill(r.Name)
+// signed is whose signature of a copy was verified here, "unsigned" if it has none, and "" if nothing was verified, or it was not installed.
+func signed(r roots.Record) string {
 	switch {
-	case !ok || string(s.Tree) != r.Digest:
-		return "", nil
-	case s.Signer == nil:
-		return "unsigned", nil
+	case r.Signature == nil:
+		return ""
+	case r.Signature.State == string(attest.Verified):
+		return r.Signature.Signer
+	case r.Signature.State == string(attest.Unsigned):
+		return "unsigned"
 	}
-	return cmp.Or(s.Signer.Identity, s.Signer.Repository, s.Signer.Key), nil
+	return ""
 }
 
 // describe fills in what the files say.
@@ -273,19 +349,22 @@ func (out *Skill) describe(t apply.FileTree) {
 	}
 	slices.Sort(out.Scripts)
 	if out.Digest == "" {
-		slices.SortFunc(entries, func(a, b bundle.Entry) int { return strings.Compare(a.Path, b.Path) })
+		order.Sort(entries, func(a, b bundle.Entry) int { return strings.Compare(a.Path, b.Path) })
 		out.Digest = string(bundle.TreeDigest(entries))
 	}
+	out.Audit = countFindings(t.Findings())
+	report := t.Asks()
+	out.Permissions, out.Asks = report.Set().Texts(), append([]string{}, report.Summary(8)...)
 	src := t[skill.FileName].Data
-	doc, err := skill.Read(src)
+	doc, err := skill.ReadWith(src, t.Sidecar())
 	if err != nil || doc == nil {
 		return
 	}
 	out.Costs = Costs{chunk.Tokens([]byte(doc.Name + ": " + doc.Description)), chunk.Tokens(src[min(doc.Body, len(src)):])}
-	out.Needs = append(out.Needs, apply.Requires(doc)...)
-	trust, ungated := out.Terms.Trust, out.Terms.Ungated
+	out.Needs = append(out.Needs, scope.Required(doc)...)
+	was := out.Terms
 	out.Terms = termsOf(doc)
-	out.Terms.Trust, out.Terms.Ungated = trust, ungated
+	out.Terms.Trust, out.Terms.TrustReason, out.Terms.Ungated = was.Trust, was.TrustReason, was.Ungated
 	out.Description, out.License, out.Format = doc.Description, doc.License, doc.Format
 	out.AllowedTools, out.Dialects = append(out.AllowedTools, doc.AllowedTools...), append(out.Dialects, doc.Dialects...)
 	if doc.V1 != nil {
@@ -293,7 +372,7 @@ func (out *Skill) describe(t apply.FileTree) {
 			out.SideEffects = append(out.SideEffects, string(e))
 		}
 	}
-	out.LoadCommands = append(out.LoadCommands, apply.Says(src).Lines...)
+	out.LoadCommands = append(out.LoadCommands, apply.Says(apply.Front{Text: src, Sidecar: t.Sidecar()}).Lines...)
 	out.Findings = len(doc.Warnings)
 }
 

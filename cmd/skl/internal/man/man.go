@@ -119,6 +119,8 @@ func (m Manual) page(name, summary string) *page {
 func (p *page) bytes() []byte { return []byte(p.b.String()) }
 
 // line writes a line of roff as it is.
+//
+//go:noinline
 func (p *page) line(s string) { p.b.WriteString(s + "\n") }
 
 func (p *page) section(name string) { p.line(".SH " + name) }

@@ -75,7 +75,8 @@ func Serve(ctx context.Context, o Options) error {
 			defer runs.Close()
 		}
 	}
-	err := server.Run(ctx, patient{&sdk.IOTransport{Reader: o.In, Writer: o.Out}})
+	out := &shared{WriteCloser: o.Out}
+	err := server.Run(ctx, patient{&sdk.IOTransport{Reader: newLines(o.In, out), Writer: out, MaxLineLength: -1}}) // lines bounds them
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		return nil
 	}

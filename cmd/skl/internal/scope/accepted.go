@@ -17,6 +17,7 @@ type acceptances struct {
 	Releases []string `json:"releases"` // as releaseKey spells them, sorted
 }
 
+//go:noinline
 func (sc *Scope) acceptancePath() string { return filepath.Join(sc.Dirs.State, "unsigned.json") }
 
 // releaseKey is the place and the pin of a release on one line.

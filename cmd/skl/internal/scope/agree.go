@@ -18,10 +18,24 @@ import (
 // Without ask, tags that this machine has not seen are told and not asked for. Whoever calls it has to call CheckLocal
 // before: a project that is not trusted makes nobody ask an address of this machine.
 func (sc *Scope) Disagreements(ctx context.Context, f *Files, all []resolver.Named, ask bool) (map[string]error, error) {
+	out := map[string]error{}
+	for i, err := range sc.disagreements(ctx, f, all, ask) {
+		switch {
+		case err != nil && diag.ClassOf(err) != diag.Refused:
+			return nil, err
+		case err != nil:
+			out[all[i].Name] = err
+		}
+	}
+	return out, nil
+}
+
+// disagreements are the errors of all, in their order.
+func (sc *Scope) disagreements(ctx context.Context, f *Files, all []resolver.Named, ask bool) []error {
 	rs := sc.Resolver(f.Manifest)
 	rs.AskNoTags = !ask
 	found := make([]error, len(all))
-	g, gctx := errgroup.WithContext(ctx)
+	var g errgroup.Group
 	g.SetLimit(8)
 	for i, want := range all {
 		s, ok := f.Lock.Skill(want.Name)
@@ -29,30 +43,32 @@ func (sc *Scope) Disagreements(ctx context.Context, f *Files, all []resolver.Nam
 			continue
 		}
 		g.Go(func() error {
-			err := rs.Agree(gctx, want, s)
-			if err == nil || diag.ClassOf(err) == diag.Refused {
-				found[i] = err
-				return nil
-			}
-			return err
+			found[i] = rs.Agree(ctx, want, s)
+			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
+	g.Wait()
+	return found
+}
+
+// AgreeApart is AgreeOn where what could not be decided of one skill does not stop the others: it is that skill's error.
+func (sc *Scope) AgreeApart(ctx context.Context, f *Files, all []resolver.Named) (map[string]error, error) {
 	out := map[string]error{}
-	for i, err := range found {
-		if err != nil {
+	for i, err := range sc.disagreements(ctx, f, all, true) {
+		switch {
+		case diag.ClassOf(err) == diag.Refused:
+			return nil, err
+		case err != nil:
 			out[all[i].Name] = err
 		}
 	}
-	return out, nil
+	return out, ctx.Err()
 }
 
 // Agree refuses, exit 4, a lock of which an entry is not of the source that owns its ref. Every command that
 // uses entries of the lock calls it, or disagreements, before it fetches or writes.
 func (sc *Scope) Agree(ctx context.Context, f *Files) error {
-	all, err := Wants(f.Manifest)
+	all, err := AllWants(f)
 	if err != nil {
 		return err
 	}
@@ -101,6 +117,8 @@ func (sc *Scope) untagged(want resolver.Named, s lock.Skill, err error) error {
 }
 
 // bound reports whether the manifest says who owns a namespace.
+//
+//go:noinline
 func (sc *Scope) bound(namespace string) bool {
 	f, err := sc.Load()
 	return err == nil && f.Manifest.Namespaces[namespace] != ""
@@ -108,12 +126,16 @@ func (sc *Scope) bound(namespace string) bool {
 
 // Usable refuses the entry of name, which something is going to be fetched by, as a whole lock is refused.
 func (sc *Scope) Usable(ctx context.Context, f *Files, name string) error {
-	all, err := Wants(f.Manifest)
+	stale, err := StaleNames(f)
 	if err != nil {
 		return err
 	}
-	if slices.Contains(resolver.Stale(all, f.Lock), name) {
+	if slices.Contains(stale, name) {
 		return diag.New(diag.Unmet, "stale_lock", "%s does not follow from %s: %s", sc.Short(f.LockPath), sc.Short(f.ManifestPath), name).Hint("skl lock")
+	}
+	all, err := AllWants(f)
+	if err != nil {
+		return err
 	}
 	return sc.AgreeOn(ctx, f, slices.DeleteFunc(all, func(n resolver.Named) bool { return n.Name != name }))
 }

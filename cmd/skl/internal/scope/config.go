@@ -38,7 +38,7 @@ func (sc *Scope) readConfig() error {
 			return err
 		}
 	}
-	sc.Config = config.Merge(files[0], files[1])
+	sc.Config, sc.machineConfig = config.Merge(files[0], files[1]), files[0]
 	sc.tellFindings(sc.Config.Warnings)
 	return nil
 }

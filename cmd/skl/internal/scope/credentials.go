@@ -3,12 +3,14 @@ package scope
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry/client/origin"
@@ -21,7 +23,8 @@ import (
 // Credentials finds credentials where this user keeps them. Programs are only
 // asked when a server wants a credential.
 func (sc *Scope) Credentials() *origin.Store {
-	s := &origin.Store{Getenv: sc.Getenv, TokenEnv: map[string]string{}, TokenCommand: map[string][]string{}, Environ: os.Environ(), Docker: sc.dockerCredential}
+	s := &origin.Store{Getenv: sc.Getenv, TokenEnv: map[string]string{}, TokenCommand: map[string][]string{}, Environ: os.Environ(), Own: sc.ownCredential, Docker: sc.dockerCredential}
+	s.Registry = sc.named
 	if _, r, ok := sc.Config.DefaultRegistry(); ok {
 		s.Registry = r.URL
 	}
@@ -65,11 +68,40 @@ func registryURLs(c *config.Config) []string {
 	return urls
 }
 
+// Named says that a person names the registry at an address on the command line. SKL_TOKEN is for it, unless the
+// configuration has a default registry: then it is for that alone.
+func (sc *Scope) Named(base string) { sc.named = base }
+
+// Explain adds to a refusal for want of a token why SKL_TOKEN was not shown to the registry at base.
+func (sc *Scope) Explain(base string, err error) error {
+	e, ok := errors.AsType[*diag.Error](err)
+	_, r, other := sc.Config.DefaultRegistry()
+	if u, bad := url.Parse(base); ok && other && bad == nil && r.URL != base && e.Code == "unauthorized" && sc.Getenv("SKL_TOKEN") != "" {
+		e.Hint("SKL_TOKEN is for the default registry, %s; set %s for this one", r.URL, origin.VariableName(u))
+	}
+	return err
+}
+
 // A dockerStore is where docker keeps credentials: helper programs if its config.json names some,
 // else that file. It is shared with docker, oras, crane and cosign.
+//
+// What is skl's own there has a key of its own, so that docker login and crane auth login do not replace it. They find it if they
+// have nothing else for the host, as long as it is in the file.
 type dockerStore struct {
 	path  string
+	own   bool
 	store *credentials.DynamicStore
+}
+
+// OwnStore is the part of DockerStore that is skl's own.
+//
+//go:noinline
+func (sc *Scope) OwnStore() (*dockerStore, error) {
+	d, err := sc.DockerStore()
+	if err == nil {
+		d.own = true
+	}
+	return d, err
 }
 
 // DockerStore opens the place where docker keeps credentials.
@@ -83,7 +115,7 @@ func (sc *Scope) DockerStore() (*dockerStore, error) {
 		// The error of a parser may quote what it reads.
 		return nil, diag.New(diag.Failed, "credential", "%s cannot be read as docker's configuration", sc.Short(path))
 	}
-	return &dockerStore{path, store}, nil
+	return &dockerStore{path: path, store: store}, nil
 }
 
 // helper is the program that keeps the credential of host, "" for the file.
@@ -113,7 +145,7 @@ func (d *dockerStore) Where(host string) string {
 }
 
 func (d *dockerStore) Get(ctx context.Context, host string) (origin.Credential, error) {
-	cred, err := d.store.Get(ctx, serverKey(host))
+	cred, err := d.of(host, d.store).Get(ctx, d.key(host))
 	if err != nil {
 		return origin.Credential{}, d.failed(host, "read from")
 	}
@@ -128,14 +160,14 @@ func (d *dockerStore) Get(ctx context.Context, host string) (origin.Credential, 
 
 // Put is alone among all skls of this user. The file gets mode 0600.
 func (d *dockerStore) Put(ctx context.Context, host string, cred auth.Credential) error {
-	return d.alone(ctx, host, func(store *credentials.DynamicStore) error { return store.Put(ctx, serverKey(host), cred) })
+	return d.alone(ctx, host, func(store credentials.Store) error { return store.Put(ctx, d.key(host), cred) })
 }
 
 func (d *dockerStore) Remove(ctx context.Context, host string) error {
-	return d.alone(ctx, host, func(store *credentials.DynamicStore) error { return store.Delete(ctx, serverKey(host)) })
+	return d.alone(ctx, host, func(store credentials.Store) error { return store.Delete(ctx, d.key(host)) })
 }
 
-func (d *dockerStore) alone(ctx context.Context, host string, change func(*credentials.DynamicStore) error) error {
+func (d *dockerStore) alone(ctx context.Context, host string, change func(credentials.Store) error) error {
 	dir := filepath.Dir(d.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -147,7 +179,7 @@ func (d *dockerStore) alone(ctx context.Context, host string, change func(*crede
 	defer end()
 	store, err := credentials.NewStore(d.path, credentials.StoreOptions{AllowPlaintextPut: true}) // as it is now
 	if err == nil {
-		err = change(store)
+		err = change(d.of(host, store))
 	}
 	if err != nil {
 		return d.failed(host, "written to")
@@ -155,19 +187,46 @@ func (d *dockerStore) alone(ctx context.Context, host string, change func(*crede
 	return nil
 }
 
+// key is how a credential of host is called.
+func (d *dockerStore) key(host string) string {
+	if d.own {
+		return "https://" + host + "/skl"
+	}
+	return serverKey(host)
+}
+
+// of is the store that keeps the credential of host: a program that is configured for this host keeps skl's own, too.
+func (d *dockerStore) of(host string, all *credentials.DynamicStore) credentials.Store {
+	if name, alone := d.helper(host); d.own && alone {
+		return credentials.NewNativeStore(strings.TrimPrefix(name, "docker-credential-"))
+	}
+	return all
+}
+
 // failed says what went wrong without the words of whom it went wrong with: they may hold the secret.
 func (d *dockerStore) failed(host, doing string) error {
 	return diag.New(diag.Failed, "credential", "the credential of %s cannot be %s %s", host, doing, d.Where(host))
 }
 
-// dockerCredential is what a Store asks. A program that keeps everything and does not answer knows nothing.
+// dockerCredential and ownCredential are what a Store asks. A program that keeps everything and does not answer knows nothing.
+//
+//go:noinline
 func (sc *Scope) dockerCredential(ctx context.Context, host string) (origin.Credential, error) {
+	return sc.kept(ctx, host, sc.DockerStore)
+}
+
+//go:noinline
+func (sc *Scope) ownCredential(ctx context.Context, host string) (origin.Credential, error) {
+	return sc.kept(ctx, host, sc.OwnStore)
+}
+
+func (sc *Scope) kept(ctx context.Context, host string, open func() (*dockerStore, error)) (origin.Credential, error) {
 	if path := sc.dockerPath(); path == "" {
 		return origin.Credential{}, nil
 	} else if _, err := os.Stat(path); err != nil {
 		return origin.Credential{}, nil
 	}
-	d, err := sc.DockerStore()
+	d, err := open()
 	if err != nil {
 		return origin.Credential{}, err
 	}

@@ -28,40 +28,51 @@ func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing,
 	if err != nil && f == nil {
 		return roots.Listing{}, err
 	}
-	if hostIDs == nil {
-		hostIDs = sc.EnabledHosts(f)
-	}
-	var acks []roots.Ack
+	cfg := sc.searched(f, hostIDs)
 	if f.Manifest != nil {
 		for _, a := range f.Manifest.Acks {
-			acks = append(acks, roots.Ack{Code: a.Code, Name: a.Name, Winner: bundle.Digest(a.Winner), Loser: bundle.Digest(a.Loser)})
+			cfg.Acks = append(cfg.Acks, roots.Ack{Code: a.Code, Name: a.Name, Winner: bundle.Digest(a.Winner), Loser: bundle.Digest(a.Loser)})
 		}
 	}
-	trusted, err := sc.Trusted()
-	if err != nil {
+	if cfg.ProjectTrusted, err = sc.Trusted(); err != nil {
 		return roots.Listing{}, err
 	}
-	linked, err := sc.LinkedFolders()
-	if err != nil {
+	if cfg.Linked, err = sc.LinkedFolders(); err != nil {
 		return roots.Listing{}, err
+	}
+	if sc.Signed != nil {
+		cfg.Signed = sc.Signed(f.Lock)
+	}
+	cfg.CacheDir, cfg.System, cfg.Gate = sc.Dirs.Cache, skills.FS(), sc.Gate
+	return roots.Discover(ctx, cfg)
+}
+
+// Searched are the directories in which skl looks for skills or keeps them, from here.
+func (sc *Scope) Searched() ([]string, error) {
+	f, err := sc.Load()
+	if err != nil && f == nil {
+		return nil, err
+	}
+	return append(sc.Site.All(), sc.searched(f, nil).Paths()...), nil
+}
+
+// searched says where skills are looked for: for the enabled and detected hosts, or for the ones given.
+func (sc *Scope) searched(f *Files, hostIDs []string) roots.Config {
+	if hostIDs == nil {
+		hostIDs = sc.EnabledHosts(f)
 	}
 	extra := append([]string{}, sc.options.ExtraRoots...)
 	extra = append(extra, filepath.SplitList(sc.Getenv("SKL_SKILLS_PATH"))...)
 	for i := range extra {
 		extra[i] = Absolute(sc.WorkingDir, extra[i])
 	}
-	var signed func(string, roots.Receipt) roots.Signature
-	if sc.Signed != nil {
-		signed = sc.Signed(f.Lock)
-	}
 	project, user := sc.searches(f)
-	return roots.Discover(ctx, roots.Config{
-		Project: sc.Project, Cwd: sc.Cwd, Home: sc.Home, ProjectTrusted: trusted, ManagedDir: sc.InMachine("skills"), EnforcedDir: sc.InMachine("enforced", "skills"),
+	return roots.Config{
+		Project: sc.Project, Cwd: sc.Cwd, Home: sc.Home, ManagedDir: sc.InMachine("skills"), EnforcedDir: sc.InMachine("enforced", "skills"),
 		ProjectSearch: project, UserSearch: user,
 		ExtraRoots: slices.DeleteFunc(extra, func(s string) bool { return s == "" }),
-		Hosts:      hostIDs, Acks: acks, Linked: linked, Getenv: sc.Getenv, CacheDir: sc.Dirs.Cache, System: skills.FS(),
-		Signed: signed, Gate: sc.Gate,
-	})
+		Hosts:      hostIDs, Getenv: sc.Getenv,
+	}
 }
 
 // Packages are the places where what a skill in dir needs is looked for.

@@ -32,6 +32,8 @@ type Files struct {
 }
 
 // accessible refuses a scope whose files are someone else's, or whose root leads out of it.
+//
+//go:noinline
 func (sc *Scope) accessible() error {
 	if sc.Foreign != nil {
 		return sc.Foreign
@@ -190,6 +192,8 @@ func (sc *Scope) Settled() error {
 }
 
 // WriteManifest writes skl.toml as it was edited.
+//
+//go:noinline
 func (sc *Scope) WriteManifest(f *Files) error {
 	return sc.Site.Dir.WriteFile(f.ManifestPath, f.Manifest.Bytes(), 0o644)
 }
@@ -220,6 +224,22 @@ func Wants(m *manifest.Manifest) ([]resolver.Named, error) {
 		out = append(out, n)
 	}
 	return out, nil
+}
+
+// AllWants is what the manifest of f asks for, and then what its lock has besides, since other skills require it.
+func AllWants(f *Files) ([]resolver.Named, error) {
+	all, err := Wants(f.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	return resolver.Required(all, f.Lock)
+}
+
+// Has reports whether f is about a skill: its manifest names it, or its lock has it because others require it.
+func (f *Files) Has(name string) bool {
+	s, locked := f.Lock.Skill(name)
+	_, ok := f.Manifest.Skill(name)
+	return ok || locked && len(s.RequiredBy) > 0
 }
 
 // StaleNames are the names of entries and wants that do not fit each other.

@@ -164,6 +164,11 @@ func (sc *Scope) Overseen(m *manifest.Manifest, s manifest.Skill) (ids []string)
 	return ids
 }
 
+// IsRead reports whether there is an agent that reads a root without any link.
+func (sc *Scope) IsRead(root string) bool {
+	return slices.ContainsFunc(hosts.All(), func(h hosts.Host) bool { return sc.Sees(h.ID, root, nil) })
+}
+
 // Sees reports whether the agent called id reads a skill in root, or one of the links to it that the agents in linked get.
 func (sc *Scope) Sees(id, root string, linked []string) bool {
 	h, ok := hosts.Find(id)
@@ -273,4 +278,6 @@ func (sc *Scope) FoundHosts() []string {
 }
 
 // Store is where unpacked releases are kept.
+//
+//go:noinline
 func (sc *Scope) Store() *store.Store { return &store.Store{Dir: filepath.Join(sc.Dirs.Data, "store")} }

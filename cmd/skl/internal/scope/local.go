@@ -64,6 +64,36 @@ func (sc *Scope) checkWritten(file, name, text string) error {
 	return e.Hint("if you trust whoever wrote that: skl trust allow")
 }
 
+// CheckNeed refuses a need of a release, which its author chose and nobody here, that asks an address of this machine or of its network that the
+// configuration does not name, unless the release itself is from there: at is its URL, "" for one of a folder, which counts as the project's own word.
+func (sc *Scope) CheckNeed(by, at string, n *Need) error {
+	r := n.Want.Ref
+	if !sc.leadsInward(r) {
+		return nil
+	}
+	if at == "" { // a folder of whoever wrote the project
+		if trusted, err := sc.Trusted(); err != nil || trusted {
+			return err
+		}
+	}
+	host := func(text string) string {
+		u, err := url.Parse(text)
+		if err != nil {
+			return ""
+		}
+		return u.Host
+	}
+	to := r.Host
+	if r.Kind == ref.Git {
+		to = host(r.URL)
+	}
+	if to != "" && to == host(at) {
+		return nil
+	}
+	return diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s needs %s (%s), which is on this machine or its network", by, r, n.File).
+		Hint("if that is yours: skl install %s", Quote(r.String()))
+}
+
 // leadsInward reports whether r names an address of this machine or of its network that the configuration
 // does not name.
 func (sc *Scope) leadsInward(r ref.Ref) bool {

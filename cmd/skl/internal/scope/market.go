@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/resolver/source/git"
 	"github.com/skl-project/skl/resolver/source/marketplace"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/manifest"
@@ -76,12 +77,17 @@ func (sc *Scope) RecordMarket(m *manifest.Manifest, name string) error {
 	return m.SetMarket(name, text)
 }
 
-// plugins reads marketplaces for the resolver.
-type plugins struct{ w *Scope }
+// plugins reads marketplaces for the resolver. It holds no Scope: of what an interface holds, the program keeps every exported method.
+type plugins func(ctx context.Context, market ref.Ref, at source.Release, name string) (resolver.Place, error)
 
 // Plugin implements resolver.PluginReader.
-func (p plugins) Plugin(ctx context.Context, market ref.Ref, at source.Release, name string) (resolver.Place, error) {
-	files := repoFiles{p.w, market, at.Commit}
+func (read plugins) Plugin(ctx context.Context, market ref.Ref, at source.Release, name string) (resolver.Place, error) {
+	return read(ctx, market, at, name)
+}
+
+// plugin is where the skills of a plugin are.
+func (sc *Scope) plugin(ctx context.Context, market ref.Ref, at source.Release, name string) (resolver.Place, error) {
+	files := sc.repoFiles(market, at.Commit)
 	dir := ""
 	if market.Kind == ref.Git {
 		dir = market.Path
@@ -94,20 +100,20 @@ func (p plugins) Plugin(ctx context.Context, market ref.Ref, at source.Release, 
 	if err != nil {
 		return resolver.Place{}, err
 	}
-	where, err := plugin.Place(p.w.reached(market), at.Commit)
+	where, err := plugin.Place(sc.reached(market), at.Commit)
 	if err != nil {
 		return resolver.Place{}, err
 	}
 	r := where.Ref
-	r.URL = p.w.Config.Canonical(r.URL)
+	r.URL = sc.Config.Canonical(r.URL)
 	if r.Kind == ref.Forge {
-		address, err := p.w.Config.ForgeURL(r.Host, r.Owner, r.Repo)
+		address, err := sc.Config.ForgeURL(r.Host, r.Owner, r.Repo)
 		if err != nil {
 			return resolver.Place{}, err
 		}
 		r = ref.Ref{Kind: ref.Git, URL: address, Path: r.Path, Version: r.Version}
 	}
-	p.w.led(market, r)
+	sc.led(market, r)
 	out := resolver.Place{Ref: r, Commit: where.Commit}
 	root := r.Path
 	if r.Kind == ref.Local {
@@ -115,11 +121,11 @@ func (p plugins) Plugin(ctx context.Context, market ref.Ref, at source.Release, 
 		out.Ref, root = market, plugin.Source.Path
 	} else {
 		if out.Commit == "" {
-			if out.Commit, err = p.commit(ctx, r); err != nil {
+			if out.Commit, err = sc.pluginCommit(ctx, r); err != nil {
 				return resolver.Place{}, err
 			}
 		}
-		files = repoFiles{p.w, r, out.Commit}
+		files = sc.repoFiles(r, out.Commit)
 	}
 	out.Ref.Path, out.Ref.Version = "", ""
 	if r.Kind == ref.Local {
@@ -138,9 +144,9 @@ func (p plugins) Plugin(ctx context.Context, market ref.Ref, at source.Release, 
 	return out, nil
 }
 
-// commit resolves the version of a plugin that is elsewhere and not pinned.
-func (p plugins) commit(ctx context.Context, r ref.Ref) (ref.Commit, error) {
-	releases, err := p.w.git.Versions(ctx, r)
+// pluginCommit resolves the version of a plugin that is elsewhere and not pinned.
+func (sc *Scope) pluginCommit(ctx context.Context, r ref.Ref) (ref.Commit, error) {
+	releases, err := sc.Git.Versions(ctx, r)
 	if err != nil {
 		return "", err
 	}
@@ -149,6 +155,8 @@ func (p plugins) commit(ctx context.Context, r ref.Ref) (ref.Commit, error) {
 }
 
 // reached is r at the address that it is fetched from: what a catalogue may lead to depends on where it is.
+//
+//go:noinline
 func (sc *Scope) reached(r ref.Ref) ref.Ref {
 	if r.Kind == ref.Git {
 		r.URL = sc.Config.Reach(r.URL)
@@ -158,16 +166,21 @@ func (sc *Scope) reached(r ref.Ref) ref.Ref {
 
 // repoFiles reads the files of one commit, or of a folder.
 type repoFiles struct {
-	w      *Scope
+	git    *git.Source
+	base   string  // of the scope
 	at     ref.Ref // Git or Local
 	commit ref.Commit
 }
 
+func (sc *Scope) repoFiles(at ref.Ref, commit ref.Commit) repoFiles {
+	return repoFiles{sc.Git, sc.Base, at, commit}
+}
+
 func (f repoFiles) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	if f.at.Kind == ref.Git {
-		return f.w.git.ReadFile(ctx, f.at.URL, f.commit, name)
+		return f.git.ReadFile(ctx, f.at.URL, f.commit, name)
 	}
-	root, err := os.OpenRoot(Absolute(f.w.Base, filepath.FromSlash(f.at.Path)))
+	root, err := os.OpenRoot(Absolute(f.base, filepath.FromSlash(f.at.Path)))
 	if err != nil {
 		return nil, err
 	}
@@ -177,9 +190,9 @@ func (f repoFiles) ReadFile(ctx context.Context, name string) ([]byte, error) {
 
 func (f repoFiles) ReadDir(ctx context.Context, name string) ([]string, error) {
 	if f.at.Kind == ref.Git {
-		return f.w.git.ReadDir(ctx, f.at.URL, f.commit, name)
+		return f.git.ReadDir(ctx, f.at.URL, f.commit, name)
 	}
-	root, err := os.OpenRoot(Absolute(f.w.Base, filepath.FromSlash(f.at.Path)))
+	root, err := os.OpenRoot(Absolute(f.base, filepath.FromSlash(f.at.Path)))
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +256,7 @@ func (sc *Scope) readMarket(ctx context.Context, r ref.Ref) (readMarket, error) 
 	if place.Ref.Kind == ref.Git {
 		dir = place.Ref.Path
 	}
-	files := repoFiles{sc, place.Ref, at.Commit}
+	files := sc.repoFiles(place.Ref, at.Commit)
 	m, err := marketplace.Load(ctx, files, dir)
 	if err != nil {
 		return readMarket{}, fmt.Errorf("%s: %w", r, err)
@@ -278,7 +291,7 @@ func (sc *Scope) readMarket(ctx context.Context, r ref.Ref) (readMarket, error) 
 
 // skillsAt are all skills of the repository or folder of a marketplace; none is an empty list that is not nil.
 func (sc *Scope) skillsAt(ctx context.Context, r ref.Ref, at source.Release) ([]source.Found, error) {
-	var src source.Source = sc.git
+	var src source.Source = sc.Git
 	if r.Kind == ref.Local {
 		src = sc.Local
 	} else {

@@ -18,8 +18,8 @@ import (
 
 // SetRoots takes from a manifest, and from the lock for names that it does not have, which root each skill is installed in, and
 // which agents get it.
-// Roots that only the lock names are looked at for what was left there. A root out of the project is refused.
-func (sc *Scope) SetRoots(m *manifest.Manifest, l *lock.Lock) error {
+// Roots that only the lock names, or one from before, are looked at for what was left there. A root out of the project is refused.
+func (sc *Scope) SetRoots(m *manifest.Manifest, l *lock.Lock, before ...*lock.Lock) error {
 	homes, dirs := map[string]string{}, []string(nil)
 	take := func(text string, where diag.Position) (string, error) {
 		dir, err := sc.rootDir(text)
@@ -58,6 +58,13 @@ func (sc *Scope) SetRoots(m *manifest.Manifest, l *lock.Lock) error {
 		}
 		if _, wanted := m.Skill(s.Name); !wanted {
 			homes[s.Name] = dir
+		}
+	}
+	for _, l := range before {
+		for _, s := range l.Skills {
+			if _, err := take(s.Root, diag.Position{File: sc.Short(filepath.Join(sc.Base, "skl.lock"))}); err != nil {
+				return err
+			}
 		}
 	}
 	sc.Site.Homes, sc.Site.Roots, sc.only = homes, dirs, map[string][]string{}
@@ -119,11 +126,11 @@ func (sc *Scope) RootText(path string) (string, error) {
 	}
 	text := rootpath.Write(dir, project, sc.Home)
 	if err := rootpath.Check(text); err != nil {
-		return "", diag.New(diag.Misuse, "root_scope", "%s is no place for skills: %w", path, err).Hint("name a directory for skills alone, such as tools/skills")
+		return "", diag.New(diag.Misuse, "root_scope", "%s cannot hold skills: %w", path, err).Hint("name a directory for skills alone, such as tools/skills")
 	}
 	for at := dir; at != filepath.Dir(at) && at != project && at != sc.Home; at = filepath.Dir(at) {
 		if Exists(filepath.Join(at, "SKILL.md")) {
-			return "", diag.New(diag.Misuse, "root_scope", "%s is no place for skills: %s is a skill", path, sc.Short(at)).Hint("name a directory for skills alone, such as tools/skills")
+			return "", diag.New(diag.Misuse, "root_scope", "%s cannot hold skills: %s is a skill", path, sc.Short(at)).Hint("name a directory for skills alone, such as tools/skills")
 		}
 	}
 	_, err := sc.rootDir(text)

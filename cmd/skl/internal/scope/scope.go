@@ -60,19 +60,21 @@ type Scope struct {
 	Getenv     func(string) string
 	WorkingDir string // the working directory of the process
 
-	Home    string
-	Cwd     string // Options.Project, else the working directory
-	Project string // top directory of the project, "" if there is none
-	Kind    hosts.Scope
-	managed bool         // the machine's directory
-	Base    string       // directory of skl.toml and skl.lock
-	Root    string       // canonical root
-	Site    install.Site // how the scope's files are read and written
-	Foreign error        // why nothing of the project may be used; nil if it may
-	Dirs    dirs
-	Machine string   // the administrator's directory of configuration and skills; "" if it is not used
-	given   []string // those of dirs that a variable names, which may hold more than skl's
-	Config  *config.Config
+	Home          string
+	Cwd           string // Options.Project, else the working directory
+	Project       string // top directory of the project, "" if there is none
+	Kind          hosts.Scope
+	managed       bool         // the machine's directory
+	Base          string       // directory of skl.toml and skl.lock
+	Root          string       // canonical root
+	Site          install.Site // how the scope's files are read and written
+	Foreign       error        // why nothing of the project may be used; nil if it may
+	Dirs          dirs
+	Machine       string   // the administrator's directory of configuration and skills; "" if it is not used
+	given         []string // those of dirs that a variable names, which may hold more than skl's
+	Config        *config.Config
+	machineConfig *config.Config // the administrator's part of it, nil if there is none
+	named         string         // address of the registry that the command line names: see Named
 
 	// Signed and Gate are those of roots.Config: the verdict on a copy's signature by the scope's lock, and what a skill needs and
 	// is not here.
@@ -80,7 +82,7 @@ type Scope struct {
 	Gate   func(needs []skill.Dependency, dir string) string
 
 	HTTP     *origin.Client // of all sources and commands, so that an answer to a 401 is remembered once
-	git      *git.Source
+	Git      *git.Source
 	Local    *local.Source
 	OCI      *oci.Source
 	Registry *registry.Source
@@ -160,6 +162,8 @@ func (sc *Scope) setMachine() error {
 }
 
 // InMachine is a place in the administrator's directory, "" if that is not used.
+//
+//go:noinline
 func (sc *Scope) InMachine(name ...string) string {
 	if sc.Machine == "" {
 		return ""
@@ -269,6 +273,8 @@ func (sc *Scope) inside(dir string) error {
 }
 
 // Resolved is path with the links of the part that exists followed.
+//
+//go:noinline
 func Resolved(path string) string {
 	if real, err := within.Resolve(path); err == nil {
 		return real
@@ -309,6 +315,8 @@ func (sc *Scope) Short(path string) string {
 }
 
 // Exists reports whether something is at path, be it a link to nothing.
+//
+//go:noinline
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

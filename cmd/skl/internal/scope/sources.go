@@ -29,8 +29,8 @@ import (
 // wire gives the sources what they need of the process.
 func (sc *Scope) wire() {
 	sc.HTTP = sc.NewHTTP()
-	sc.tags = &tags{path: filepath.Join(sc.Dirs.State, "tags.json"), warn: sc.Tell.Warn}
-	sc.git = &git.Source{HTTP: sc.HTTP, CacheDir: sc.Dirs.Cache, Offline: sc.Offline(), Environ: os.Environ(), Progress: sc.Progress, Reach: sc.Config.Reach}
+	sc.Git = &git.Source{HTTP: sc.HTTP, CacheDir: sc.Dirs.Cache, Offline: sc.Offline(), Environ: os.Environ(), Progress: sc.Progress, Reach: sc.Config.Reach}
+	sc.tags = &tags{path: filepath.Join(sc.Dirs.State, "tags.json"), sighted: filepath.Join(sc.Dirs.Cache, "moves.json"), project: sc.Base, warn: sc.Tell.Warn}
 	sc.Local = &local.Source{Dir: sc.Base}
 	sc.embedded = &embedded.Source{FS: skills.FS()}
 	sc.OCI = &oci.Source{Client: sc.HTTP, CacheDir: sc.Dirs.Cache, Progress: sc.Progress, Warn: func(place, text string) { sc.Tell.Warn("%s: %s", place, text) }}
@@ -49,10 +49,9 @@ func (sc *Scope) configuredLog(url string) string {
 
 // NewHTTP is a client by the configuration.
 func (sc *Scope) NewHTTP() *origin.Client {
-	store := sc.Credentials()
 	c := &origin.Client{Offline: sc.Offline(), UserAgent: sc.options.UserAgent, Getenv: sc.Getenv, Insecure: map[string]bool{}, CAs: map[string][]byte{}}
 	c.Credential = func(ctx context.Context, o string) (origin.Credential, error) {
-		cred, _, err := store.Lookup(ctx, o)
+		cred, _, err := sc.Credentials().Lookup(ctx, o)
 		return cred, err
 	}
 	c.Known = map[string]bool{}
@@ -89,7 +88,7 @@ func (sc *Scope) Fetch(ctx context.Context, s lock.Skill, sink bundle.Sink) erro
 func (sc *Scope) sourceOf(s lock.Skill) (source.Source, error) {
 	switch s.Source {
 	case "git":
-		return sc.git, nil
+		return sc.Git, nil
 	case "local":
 		return sc.Local, nil
 	case "oci":
@@ -113,13 +112,13 @@ func (sc *Scope) Prefetch(ctx context.Context, in *install.Installer, want []loc
 	if len(fromGit) < 2 {
 		return nil
 	}
-	return sc.git.Prefetch(ctx, fromGit)
+	return sc.Git.Prefetch(ctx, fromGit)
 }
 
 // Resolver finds releases for the scope's manifest.
 func (sc *Scope) Resolver(m *manifest.Manifest) *resolver.Resolver {
 	return &resolver.Resolver{
-		Git: sc.git, Local: sc.Local, OCI: sc.OCI, Registry: sc.Registry, Embedded: sc.embedded, Plugins: plugins{sc},
+		Git: sc.Git, Local: sc.Local, OCI: sc.OCI, Registry: sc.Registry, Embedded: sc.embedded, Plugins: plugins(sc.plugin),
 		RegistryURL:     sc.RegistryURL,
 		DefaultRegistry: func() string { name, _, _ := sc.Config.DefaultRegistry(); return name },
 		HasNamespace:    sc.Registry.HasNamespace,

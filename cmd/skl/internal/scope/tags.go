@@ -2,12 +2,16 @@ package scope
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -16,8 +20,10 @@ import (
 // read when it is first asked, and written by KeepTags: what only looks writes nothing. All methods may be called
 // concurrently.
 type tags struct {
-	path string
-	warn func(format string, args ...any)
+	path    string
+	sighted string // the file of moves that were refused, in the cache: losing it loses a warning
+	project string
+	warn    func(format string, args ...any)
 
 	once   sync.Once
 	mu     sync.Mutex
@@ -26,6 +32,8 @@ type tags struct {
 	told   map[string]bool   // what was said once
 	moves  []move            // what was accepted since
 	accept bool              // a person accepts moves
+	only   []string          // of these skills, or of all
+	to     map[string]string // where releases were when their move was refused, by tagKey
 	err    error             // why the file cannot be read
 }
 
@@ -59,6 +67,9 @@ func (t *tags) load() {
 		if t.known = file.Tags; t.err != nil {
 			t.warn("%s; repositories are asked again", t.err)
 		}
+		if ReadState(t.sighted, &t.to) != nil || t.to == nil {
+			t.to = map[string]string{}
+		}
 	})
 }
 
@@ -78,10 +89,37 @@ func (t *tags) At(s resolver.Tagged) string {
 	t.load()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if pin, ok := t.seen[tagKey(s)]; ok {
-		return pin
+	return cmp.Or(t.get(t.hereKey(s)), t.get(tagKey(s)))
+}
+
+func (t *tags) get(key string) string { return cmp.Or(t.seen[key], t.known[key]) }
+
+// hereKey is the key of a release as this project uses it.
+func (t *tags) hereKey(s resolver.Tagged) string { return tagKey(s) + " in " + t.project }
+
+func (t *tags) Here(s resolver.Tagged) string {
+	t.load()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.get(t.hereKey(s))
+}
+
+// Use implements [resolver.Tags]. That the release is known to be elsewhere now is told.
+func (t *tags) Use(s resolver.Tagged, pin string) {
+	t.load()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if key := t.hereKey(s); t.get(key) == "" {
+		t.seen[key] = pin
 	}
-	return t.known[tagKey(s)]
+	if to := t.to[tagKey(s)]; to != "" && to != pin {
+		t.say("%s %s moved in %s: it is %s here, and was last seen as %s; skl outdated", s.Name, cmp.Or(s.Version, s.Tag), s.URL, pin, to)
+	}
+}
+
+// Elsewhere implements [resolver.Tags].
+func (t *tags) Elsewhere(s resolver.Tagged, before, now string) {
+	t.warnOnce("%s %s moved in %s before this project locked it: this machine knows it as %s, and it is %s", s.Name, cmp.Or(s.Version, s.Tag), s.URL, before, now)
 }
 
 func (t *tags) Seen(s resolver.Tagged, pin string) {
@@ -89,8 +127,28 @@ func (t *tags) Seen(s resolver.Tagged, pin string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := tagKey(s)
-	if t.known[key] == "" && t.seen[key] == "" {
+	if t.get(key) == "" {
 		t.seen[key] = pin
+	}
+	if to := t.to[key]; to != "" && to != pin {
+		t.sight(key, "") // it was moved back, or on
+	}
+}
+
+// sight keeps where a release was when its move was refused. mu is held.
+func (t *tags) sight(key, to string) {
+	if t.to[key] = to; to == "" {
+		delete(t.to, key)
+	}
+	text, err := json.Marshal(t.to)
+	if err == nil {
+		err = durable.MkdirPrivate(filepath.Dir(t.sighted))
+	}
+	if err == nil {
+		err = durable.WriteFile(t.sighted, text, 0o600)
+	}
+	if err != nil {
+		t.say("that a tag moved cannot be remembered: %v", err)
 	}
 }
 
@@ -99,20 +157,23 @@ func (t *tags) Moved(s resolver.Tagged, before, now string) bool {
 	t.load()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.accept {
+	if !t.accept || len(t.only) > 0 && !slices.Contains(t.only, s.Name) {
+		if t.to[tagKey(s)] != now {
+			t.sight(tagKey(s), now)
+		}
 		return false
 	}
-	t.seen[tagKey(s)] = now
+	t.seen[tagKey(s)], t.seen[t.hereKey(s)] = now, now
 	t.moves = append(t.moves, move{s.URL, s.Name, s.Version, s.Tag, before, now, time.Now().UTC().Truncate(time.Second)})
 	t.say("accepted that %s %s moved in %s: it was %s, and is %s", s.Name, cmp.Or(s.Version, s.Tag), s.URL, before, now)
 	return true
 }
 
-// AcceptMoved says whether releases that have other bytes than before are taken, and recorded as accepted.
-func (sc *Scope) AcceptMoved(yes bool) {
+// AcceptMoved says whether releases that have other bytes than before are taken, and recorded as accepted: those of some skills, or of all.
+func (sc *Scope) AcceptMoved(yes bool, only []string) {
 	sc.tags.mu.Lock()
 	defer sc.tags.mu.Unlock()
-	sc.tags.accept = yes
+	sc.tags.accept, sc.tags.only = yes, only
 }
 
 // warnOnce says something that may be found out several times.

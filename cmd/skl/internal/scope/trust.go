@@ -19,6 +19,7 @@ type trustFile struct {
 	Owners   map[string]string `json:"owners,omitempty"` // of trusted projects that belong to someone else: who that was
 }
 
+//go:noinline
 func (sc *Scope) trustPath() string { return filepath.Join(sc.Dirs.State, "trust.json") }
 
 // ReadTrust reads which projects this user trusts.
@@ -124,6 +125,8 @@ func (sc *Scope) RecordLinks(paths []string, folder string) error {
 }
 
 // LinkedFolders are what RecordLinks remembers: folders by the path of the link.
+//
+//go:noinline
 func (sc *Scope) LinkedFolders() (map[string]string, error) {
 	t, err := sc.ReadTrust()
 	return t.Links, err

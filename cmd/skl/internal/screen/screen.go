@@ -1,7 +1,7 @@
 // Package screen lays out text for terminals: it measures, cuts and wraps, and paints last.
 //
 // Text is measured in cells by grapheme (wide ones are two, combining ones none), after everything in it was made
-// printable. What a Look allows decides the rest: its width, whether it has colours, and which signs it can show. Colour
+// printable. A Look decides the rest: its width, whether it has colours, and which signs it can show. Colour
 // repeats what a word or a sign says already. The zero Look is that of a pipe: nothing is cut, wrapped or painted.
 //
 // The package writes nowhere and asks for nothing; ui does both.
@@ -85,6 +85,8 @@ type Look struct {
 func (k Look) Sign(s Sign) string { return signs[k.Signs][s] }
 
 // Mark is a sign with its own colour.
+//
+//go:noinline
 func (k Look) Mark(s Sign) Span {
 	style := Plain
 	switch s {

@@ -5,10 +5,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/skl-project/skl/index/serve"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // A Feedback says which answers about a directory were expanded, and what follows for the ranking.
@@ -53,6 +53,26 @@ func (s *Searcher) Feedback(ctx context.Context, path string, days int) (Feedbac
 			out.Priors = append(out.Priors, Prior{g, v})
 		}
 	}
-	slices.SortFunc(out.Priors, func(a, b Prior) int { return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.Group, b.Group)) })
+	order.Sort(out.Priors, func(a, b Prior) int { return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.Group, b.Group)) })
 	return out, nil
+}
+
+// prior is what agents' searches of a directory say of a handle, nil if nothing is recorded. Answers are right without it.
+func (s *Searcher) prior(ctx context.Context, dir string) func(nodeType, path string) float64 {
+	if _, err := os.Stat(filepath.Join(s.feedbackDir(), "feedback.db")); err != nil {
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	f, err := serve.OpenFeedback(ctx, s.feedbackDir())
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	p, err := f.Priors(ctx, dir, time.Now())
+	if err != nil || len(p.Types)+len(p.Globs) == 0 {
+		return nil
+	}
+	return p.Of
 }

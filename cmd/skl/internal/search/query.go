@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/skl-project/skl/index/query"
+	"github.com/skl-project/skl/index/serve"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -21,6 +22,8 @@ type Answer struct {
 	Query   query.Query   // as it was understood
 	Cut     bool          // MaxTokens left something out
 	LeftOut query.LeftOut // what was not searched, where that matters
+
+	Indexing bool // what the answer does not cover is being read now
 }
 
 // Query answers with handles, the best first.
@@ -40,7 +43,8 @@ func (s *Searcher) Query(ctx context.Context, q Question) (Answer, error) {
 	}
 	r := whole.Within(q.MaxTokens)
 	cut := len(r.Handles)+len(r.RefHandles) < len(whole.Handles)+len(whole.RefHandles) || r.ExpandedCount < whole.ExpandedCount
-	return Answer{r, compiled, cut, leftOut(x, q.Params, r.TotalMatches > 0)}, nil
+	going := s.goOn(ctx, x, q.Place, whole.NotIndexed > 0 || whole.Behind)
+	return Answer{r, compiled, cut, leftOut(x, q.Params, r.TotalMatches > 0), going}, nil
 }
 
 // leftOut is what x did not search, where an answer is complete otherwise, or empty.
@@ -93,11 +97,13 @@ type Evidence struct {
 	query.Pack
 	Query   query.Query
 	LeftOut query.LeftOut
+
+	Indexing bool // what the answer does not cover is being read now
 }
 
 // Evidence chooses the handles that answer a question, and says whether to search on.
 func (s *Searcher) Evidence(ctx context.Context, q EvidenceQuestion) (Evidence, error) {
-	compiled, o, err := q.EvidenceParams.Compile()
+	compiled, _, err := q.EvidenceParams.Compile()
 	if err != nil {
 		return Evidence{}, err
 	}
@@ -106,11 +112,12 @@ func (s *Searcher) Evidence(ctx context.Context, q EvidenceQuestion) (Evidence, 
 		return Evidence{}, err
 	}
 	defer x.Close()
-	p, err := x.Evidence(ctx, compiled, o)
+	p, err := serve.Evidence(ctx, x, q.EvidenceParams)
 	if err != nil {
 		return Evidence{}, told(err)
 	}
-	return Evidence{p, compiled, leftOut(x, q.Params, len(p.Handles) > 0)}, nil
+	going := s.goOn(ctx, x, q.Place, p.NotIndexed > 0 || p.Behind)
+	return Evidence{p.Pack, compiled, leftOut(x, q.Params, len(p.Handles) > 0), going}, nil
 }
 
 // Expand returns the text behind handles, and an error for each that stands for nothing. Handles that maxTokens left out

@@ -22,6 +22,8 @@ import (
 type Searcher struct {
 	Scope   *scope.Scope
 	Version string // of skl, for services
+
+	installed corpus
 }
 
 // A Place says what is searched.
@@ -84,7 +86,10 @@ func (s *Searcher) open(ctx context.Context, p Place) (searched, error) {
 	case p.Service != "":
 		return s.remote(ctx, p.Service, s.Dir(p.Path))
 	}
-	return s.openDir(ctx, directory{dir: s.Dir(p.Path), also: p.LeftOut})
+	d := directory{dir: s.Dir(p.Path), also: p.LeftOut}
+	o := s.indexOptions(d)
+	o.Prior = s.prior(ctx, d.dir)
+	return index.Open(ctx, d.dir, o)
 }
 
 // A directory is one that has an index, or may have one.

@@ -1,10 +1,14 @@
 package search_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -134,5 +138,81 @@ func TestService(t *testing.T) {
 	tools.Close()
 	if got, err := open(b).Feedback(context.Background(), "", 7); err != nil || got.Root != b.Project || got.Metrics.SampleCount != 0 {
 		t.Errorf("feedback: %+v, %v", got, err)
+	}
+}
+
+// With a service, which records what is expanded, the tools of agents record nothing here: nothing counts twice.
+func TestToolsOfService(t *testing.T) {
+	ctx, b := context.Background(), bench(t)
+	for _, service := range []string{"", "http://127.0.0.1:1"} {
+		tools, end, err := open(b).Tools(ctx, nil, service)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if records := tools.Feedback != nil; records != (service == "") {
+			t.Errorf("service %q: records here: %v", service, records)
+		}
+		end()
+	}
+}
+
+// The command line, MCP and a service give one answer to a question, and its guidance.
+func TestEvidenceIsOne(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not here")
+	}
+	b := bench(t)
+	for i := range 6 {
+		b.Write(fmt.Sprintf("more/part%d.go", i), fmt.Sprintf("package more\n\nfunc attemptPart%d(n int) int {\n\treturn n + %d\n}\n", i, i))
+	}
+	if out, err := exec.Command("git", "init", "-q", b.Project).CombinedOutput(); err != nil {
+		t.Fatalf("git: %v: %s", err, out)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	address, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		ended <- open(b).Serve(ctx, search.ServeRequest{Addr: "127.0.0.1:0", Ready: func(addr string) error { address <- addr; return nil }})
+	}()
+	var addr string
+	select {
+	case addr = <-address:
+	case err := <-ended:
+		t.Fatalf("serve: %v", err)
+	}
+	post := func(path string, body, answer any) {
+		t.Helper()
+		data, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.Post("http://"+addr+path, "application/json", bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		if err := json.NewDecoder(r.Body).Decode(answer); err != nil || r.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s, %v", path, r.Status, err)
+		}
+	}
+	var repo struct {
+		ID string `json:"repo_id"`
+	}
+	post("/repos/add", map[string]string{"path": b.Project}, &repo)
+	for _, words := range []string{"longer after each attempt", "where is the customer invoice attempt sent", "zebra", "zebra crossing", "environment variable BACKOFF_LIMIT"} {
+		here, err := open(b).Evidence(ctx, search.EvidenceQuestion{EvidenceParams: query.EvidenceParams{Params: query.Params{Pattern: words}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var there query.Pack
+		post("/evidence_pack", map[string]string{"repo": repo.ID, "pattern": words}, &there)
+		here.Guidance.Observed = there.Guidance.Observed // which is not served
+		if here.Guidance != there.Guidance || !slices.Equal(here.ExpandSuggestion, there.ExpandSuggestion) || len(here.Handles) != len(there.Handles) || here.TotalMatches != there.TotalMatches {
+			t.Errorf("%q: the command line says %+v of %d, the service %+v of %d", words, here.Guidance, len(here.Handles), there.Guidance, len(there.Handles))
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("serve: %v", err)
 	}
 }

@@ -84,11 +84,12 @@ func (s *Searcher) Tools(ctx context.Context, dirs []string, service string) (to
 		}
 		tools.Roots = append(tools.Roots, dir)
 	}
-	if service != "" {
+	if service != "" { // which records what is asked and expanded; here it would count twice
 		if err := s.checkServiceURL(service); err != nil {
 			return nil, nil, err
 		}
 		tools.Open = s.client(service, s.keep).Open
+		return tools, end, nil
 	}
 	// Without it, searches are answered all the same.
 	if f, err := serve.OpenFeedback(ctx, s.feedbackDir()); err == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/wire"
-	"github.com/skl-project/skl/runtime/skills"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // A Skill is one that was found.
@@ -30,12 +30,30 @@ type Skill struct {
 	Signed      bool     `json:"signed"`
 	State       string   `json:"state,omitempty"`
 	PeopleOnly  bool     `json:"people_only,omitempty"` // an installed one that no model may start
+	Gated       string   `json:"gated,omitempty"`       // why an installed one cannot be used here, such as packages that are missing
 	Score       float64  `json:"score"`                 // comparable within one answer; 0 for what has only beginnings of the words, or has them in its body only
 	Why         []string `json:"why"`                   // such as "name: pdf"
 	Tokens      int      `json:"tokens"`                // that reading its SKILL.md costs; 0 if that is not known
 
 	rank   float64 // the registry's own
 	begins float64 // 3 for each word that begins one of the name, 1 for one of the description
+}
+
+// From says in words where the skill is, and what is to know before it is taken: "corp, installed, not for models".
+// With marked, a sign beside it says already that it is installed.
+func (s Skill) From(marked bool) string {
+	var out []string
+	add := func(word string, holds bool) {
+		if holds {
+			out = append(out, word)
+		}
+	}
+	add(s.Registry, s.Registry != "")
+	add("installed", s.Installed && !(marked && s.Registry != ""))
+	add("deprecated", s.State == "deprecated")
+	add("gated", s.Gated != "")
+	add("not for models", s.PeopleOnly)
+	return strings.Join(out, ", ")
 }
 
 // Skills are the answer to a SkillsRequest, the best first.
@@ -137,8 +155,9 @@ func (s *Searcher) Suggest(ctx context.Context, task string, limit int) (skillse
 // skillsFound are the skills that a search chooses from.
 type skillsFound struct {
 	skills []skillsearch.Skill
-	found  []Skill // beside skills
-	more   int     // that registries have beyond these
+	found  []Skill               // beside skills
+	more   int                   // that registries have beyond these
+	ready  *skillsearch.Searcher // of skills as they were installed, if no registry added any; nil makes one
 	failed []failedRegistry
 }
 
@@ -149,22 +168,30 @@ type failedRegistry struct {
 
 // rank returns those that have words of the task, best first.
 func (s *skillsFound) rank(task string, limit int) skillsearch.Answer {
-	return skillsearch.New(s.skills, skillsearch.Options{}).Search(task, skillsearch.Context{Limit: limit})
+	searcher := s.ready
+	if searcher == nil || searcher.Len() != len(s.skills) {
+		searcher = skillsearch.New(s.skills, skillsearch.Options{})
+	}
+	return searcher.Search(task, skillsearch.Context{Limit: limit})
 }
 
-// forModel is rank without the skills that only people may start. It says how many of them fit.
+// forModel is rank without the skills that only people may start, and those that cannot be used here. It says how many of them fit.
 func (s *skillsFound) forModel(task string, limit int) skillsearch.Answer {
 	limit = min(cmp.Or(limit, skillsearch.DefaultLimit), skillsearch.MaxLimit)
 	a := s.rank(task, skillsearch.MaxLimit)
-	all := len(a.Skills)
-	a.Skills = slices.DeleteFunc(a.Skills, func(m skillsearch.Match) bool { return s.found[m.Index].PeopleOnly })
-	if left := all - len(a.Skills); left > 0 {
-		a.Total -= left
-		a.Note = strings.TrimPrefix(a.Note+"; "+diag.Count(left, "skill")+" with words of the task may be started by people only", "; ")
-		if len(a.Skills) == 0 {
-			a.NoGoodMatch, a.Confidence, a.Gap = true, 0, 0
+	leave := func(which func(Skill) bool, why string) {
+		all := len(a.Skills)
+		a.Skills = slices.DeleteFunc(a.Skills, func(m skillsearch.Match) bool { return which(s.found[m.Index]) })
+		if left := all - len(a.Skills); left > 0 {
+			a.Total -= left
+			a.Note = strings.TrimPrefix(a.Note+"; "+diag.Count(left, "skill")+" with words of the task "+why, "; ")
+			if len(a.Skills) == 0 {
+				a.NoGoodMatch, a.Confidence, a.Gap = true, 0, 0
+			}
 		}
 	}
+	leave(func(f Skill) bool { return f.Gated != "" }, "cannot be used here: skl list says what is missing")
+	leave(func(f Skill) bool { return f.PeopleOnly }, "may be started by people only")
 	a.Skills = a.Skills[:min(limit, len(a.Skills))]
 	return a
 }
@@ -193,12 +220,12 @@ func (s *skillsFound) answer(words string) Skills {
 			rest = append(rest, f)
 		}
 	}
-	slices.SortStableFunc(rest, func(a, b Skill) int {
+	order.Stable(rest, func(a, b Skill) int {
 		return cmp.Or(cmp.Compare(b.begins, a.begins), cmp.Compare(b.rank, a.rank), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Ref, b.Ref))
 	})
 	out.Skills = append(out.Skills, rest...)
 	name := strings.Join(strings.Fields(strings.ToLower(words)), "-")
-	slices.SortStableFunc(out.Skills, func(a, b Skill) int {
+	order.Stable(out.Skills, func(a, b Skill) int {
 		is := func(f Skill) int {
 			if f.Name == name || f.Ref == name {
 				return 0
@@ -221,16 +248,29 @@ func (s *Searcher) findInstalled(ctx context.Context, found *skillsFound) error 
 	if err != nil {
 		return err
 	}
-	list, err := skillsearch.FromListing(ctx, skills.FS(), l)
+	list, searcher, err := s.installed.of(ctx, l)
 	if err != nil {
 		return err
 	}
+	found.ready = searcher
 	f, _ := s.Scope.Load()
 	people := map[string]bool{} // names of skills that no model may start
 	for _, r := range l.Skills {
-		people[r.Name] = people[r.Name] || r.State == roots.Active && !r.ByModel()
+		people[r.Name] = people[r.Name] || (r.State == roots.Active || r.State == roots.Untrusted) && !r.ByModel()
+	}
+	a := &apply.Applier{Scope: s.Scope}
+	taken, err := a.Withdrawals(ctx, apply.Glance, a.ReleasesOf(l.Skills))
+	if err != nil {
+		return err
+	}
+	blocked := map[string]bool{}
+	for _, w := range taken {
+		blocked[w.Name] = blocked[w.Name] || w.State == wire.Blocked
 	}
 	for _, k := range list {
+		if blocked[k.Name] {
+			continue // nothing is done with it
+		}
 		one := Skill{PeopleOnly: people[k.Name], Name: k.Name, Version: k.Version, Description: k.Description, Installed: true, Tokens: k.Tokens}
 		if f != nil && f.Lock != nil {
 			if locked, ok := f.Lock.Skill(k.Name); ok && locked.Source == "registry" {
@@ -240,7 +280,24 @@ func (s *Searcher) findInstalled(ctx context.Context, found *skillsFound) error 
 		found.skills = append(found.skills, k)
 		found.found = append(found.found, one)
 	}
+	for _, r := range l.Skills {
+		if r.State == roots.Gated && !blocked[r.Name] && !slices.ContainsFunc(found.found, func(f Skill) bool { return f.Name == r.Name }) {
+			found.addGated(r)
+		}
+	}
 	return nil
+}
+
+// addGated adds an installed skill that cannot be used here.
+func (s *skillsFound) addGated(r roots.Record) {
+	one := Skill{Name: r.Name, Version: r.Version, Description: r.Description, Installed: true, PeopleOnly: !r.ByModel(), Gated: "it cannot be used here"}
+	for _, w := range r.Warnings {
+		if w.Code == "W_GATED" {
+			one.Gated = w.Message
+		}
+	}
+	s.found, s.ready = append(s.found, one), nil
+	s.skills = append(s.skills, skillsearch.Skill{Name: r.Name, Description: r.Description, Version: r.Version})
 }
 
 // askRegistries asks all of names at once, for at most limit skills each. One that does not answer is named, and hides nothing.
@@ -286,8 +343,9 @@ func (s *skillsFound) add(registry string, k wire.Skill) {
 	one := Skill{Name: k.Name, Ref: k.Namespace + "/" + k.Name, Version: k.Latest, Description: k.Description, Registry: registry, Signed: k.Signed, State: k.State, rank: k.Score}
 	if at := slices.IndexFunc(s.found, func(f Skill) bool { return f.Installed && f.Registry == "" && f.Ref == one.Ref }); at >= 0 {
 		one.Installed, one.Tokens, one.PeopleOnly = true, s.found[at].Tokens, s.found[at].PeopleOnly
+		one.Gated = s.found[at].Gated
 		s.found[at] = one
-		s.skills[at].Ref = one.Ref
+		s.skills[at].Ref, s.ready = one.Ref, nil
 		return
 	}
 	s.found = append(s.found, one)

@@ -122,14 +122,11 @@ func (rs *Runs) wants(r *Runnable, p Preview) []Want {
 	return out
 }
 
-// names are the effects of wants, and more, as --allow takes them.
-func names(wants []Want, more ...tool.Effect) string {
+// names are the effects of wants, as --allow takes them.
+func names(wants []Want) string {
 	var out []string
-	for _, w := range wants {
-		more = append(more, w.Effect)
-	}
 	for _, e := range []tool.Effect{tool.Filesystem, tool.Network, tool.External, tool.Session} {
-		if slices.Contains(more, e) {
+		if slices.ContainsFunc(wants, func(w Want) bool { return w.Effect == e }) {
 			out = append(out, string(e))
 		}
 	}
@@ -144,23 +141,23 @@ func (rs *Runs) mayRun(r *Runnable, allow []string) (bool, error) {
 
 // Agree asks for all that a run of r is known to want, in one go and before it begins: that it runs at all, once per digest
 // or login session for a skill from outside this program, and its effects. What is for this run alone is returned, for --allow; all else is
-// remembered. Where nobody can be asked, what was agreed to has to be enough to begin; left is what then waits when it comes.
-func (rs *Runs) Agree(r *Runnable, q Request) (once []string, left []Want, err error) {
+// remembered. Where nobody can be asked, what was agreed to has to be enough to begin; all else waits when it comes.
+func (rs *Runs) Agree(r *Runnable, q Request) (once []string, err error) {
 	p, err := rs.preview(r, q)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	known, err := rs.mayRun(r, q.Allow)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	wants := rs.wants(r, p)
 	switch {
 	case !rs.Ask.CanAsk() && !known:
-		return nil, nil, diag.New(diag.Refused, CodeNotAllowed, "%s was never run in this form here, and nobody can be asked", r.Name).
-			Hint("skl run %s --allow %s    skl run %s --dry-run shows what it could do", r.As, strings.Join(append([]string{AllowRun}, split(names(wants))...), ","), r.As)
+		return nil, diag.New(diag.Refused, CodeNotAllowed, "%s was never run in this form here, and nobody can be asked", r.Name).
+			Hint("%s    %s shows what it could do", q.again(r, "--allow "+strings.Join(append([]string{AllowRun}, split(names(wants))...), ",")), q.again(r, "--dry-run"))
 	case !rs.Ask.CanAsk() || known && len(wants) == 0:
-		return nil, wants, nil
+		return nil, nil
 	}
 	if !known {
 		rs.Scope.Tell.Note("%s (%s, %s) was never run in this form here", r.Name, r.trust, rs.Scope.Short(r.Dir))
@@ -171,18 +168,18 @@ func (rs *Runs) Agree(r *Runnable, q Request) (once []string, left []Want, err e
 	answer, forGood, err := rs.allow(r, func() { q.show(rs, r, p) })
 	switch {
 	case err != nil:
-		return nil, nil, err
+		return nil, err
 	case answer == tool.No:
-		return nil, nil, diag.New(diag.Refused, CodeNotAllowed, "%s was not allowed to run", r.Name)
+		return nil, diag.New(diag.Refused, CodeNotAllowed, "%s was not allowed to run", r.Name)
 	}
 	agreed := append([]string{AllowRun}, split(names(wants))...)
 	switch {
 	case answer == tool.Once:
-		return agreed, nil, nil
+		return agreed, nil
 	case forGood:
-		return agreed, nil, rs.keep(r, agreed)
+		return agreed, rs.keep(r, agreed)
 	}
-	return nil, nil, rs.remember(r, agreed...)
+	return nil, rs.remember(r, agreed...)
 }
 
 // agreeOver puts what the run is known to want to the person behind an agent's client, where it does that.
@@ -191,12 +188,12 @@ func (s *session) agreeOver(ctx context.Context, d *drive.Driver) error {
 	if err != nil {
 		return err
 	}
-	s.wanted = s.wants(s.Runnable, p)
-	if !d.Person() || len(s.wanted) == 0 {
+	wanted := s.wants(s.Runnable, p)
+	if !d.Person() || len(wanted) == 0 {
 		return nil
 	}
 	question := s.Name + " wants to"
-	for i, w := range s.wanted {
+	for i, w := range wanted {
 		question += map[bool]string{false: "; "}[i == 0] + " " + deed(w.Effect) + ": " + diag.Brief(diag.Printable(strings.Join(w.For, ", ")), 200)
 	}
 	const once, no = "Once", "No"
@@ -210,9 +207,9 @@ func (s *session) agreeOver(ctx context.Context, d *drive.Driver) error {
 	case how != drive.ByPerson || said != once && said != always:
 		return diag.New(diag.Refused, CodeNotAllowed, "%s was not allowed to run", s.Name)
 	case said == always:
-		return s.remember(s.Runnable, split(names(s.wanted))...)
+		return s.remember(s.Runnable, split(names(wanted))...)
 	}
-	s.record.Allow = append(slices.Clone(s.record.Allow), split(names(s.wanted))...)
+	s.record.Allow = append(slices.Clone(s.record.Allow), split(names(wanted))...)
 	return nil
 }
 
@@ -254,10 +251,18 @@ func (rs *Runs) allow(r *Runnable, show func()) (answer tool.Answer, forGood boo
 // show tells what a run could do.
 func (q Request) show(rs *Runs, r *Runnable, p Preview) {
 	if q.Preview == nil {
-		rs.Scope.Tell.Hint("skl run %s --dry-run", r.As)
+		rs.Scope.Tell.Hint("%s", q.again(r, "--dry-run"))
 		return
 	}
 	q.Preview(p)
+}
+
+// again is the command line that asked for a run of r, with flags added.
+func (q Request) again(r *Runnable, add string) string {
+	if q.Again == nil {
+		return "skl run " + r.As + " " + add
+	}
+	return q.Again(add)
 }
 
 // consent asks the person for an effect that was not foreseen, once per digest.
@@ -280,25 +285,26 @@ func (s *session) consent(_ context.Context, about tool.Ask) (tool.Answer, error
 	return answer, err
 }
 
-// unanswered is the error of an effect that waits for a person, with the line that allows it and all else that the run is known to want.
+// unanswered is the error of a call that waits for a person, with the line that allows it: that is its class of effects, and so
+// covers what the run does of that class later.
 func (s *session) unanswered(about tool.Ask) error {
-	again := "skl resume " + s.record.ID
+	again := "skl resume " + s.record.ID + s.Kept
 	if s.record.Model == "mcp" {
 		again += " --model MODEL"
 	}
-	return diag.New(diag.NeedsInput, tool.CodeUnasked, "%s waits for your leave to %s: %s", s.Name, deed(about.Effect), about.Detail).
-		Hint("%s --allow %s", again, names(s.wanted, about.Effect))
+	return diag.New(diag.NeedsInput, tool.CodeUnasked, "%s waits for your leave to %s (%s): %s", s.Name, deed(about.Effect), about.Effect, about.Detail).
+		Hint("%s --allow %s, for this call and all later ones that %s", again, about.Effect, deed(about.Effect))
 }
 
 // A consentStore remembers what this user allowed to a skill.
 type consentStore struct {
-	rs *Runs
-	r  *Runnable
+	allowed  func() ([]string, error)
+	remember func(effect string) error
 }
 
 func (s consentStore) Consented(_ string, e tool.Effect) (bool, error) {
-	have, err := s.rs.allowed(s.r)
+	have, err := s.allowed()
 	return slices.Contains(have, string(e)), err
 }
 
-func (s consentStore) Remember(_ string, e tool.Effect) error { return s.rs.remember(s.r, string(e)) }
+func (s consentStore) Remember(_ string, e tool.Effect) error { return s.remember(string(e)) }

@@ -50,7 +50,7 @@ func (rs *Runs) Preview(r *Runnable, q Request) (Preview, error) {
 }
 
 func (rs *Runs) preview(r *Runnable, q Request) (Preview, error) {
-	d, err := rs.Dispatcher(r, rs.Scope.Cwd, q.Allow, rs.Confinement(q.Sandbox), nil)
+	d, err := rs.Dispatcher(r, rs.Scope.Cwd, "", q.Allow, rs.Confinement(q.Sandbox), nil)
 	if err != nil {
 		return Preview{}, err
 	}

@@ -9,13 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/runtime/run"
+	"github.com/skl-project/skl/runtime/tool"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 	"github.com/skl-project/skl/spec/spell"
 )
 
@@ -39,6 +40,7 @@ type Record struct {
 	Started  time.Time  `json:"started"`
 	Ended    time.Time  `json:"ended,omitzero"`
 	Question string     `json:"question,omitempty"` // what a suspended run waits for
+	Leave    string     `json:"leave,omitempty"`    // what it waits for leave to do
 	Allow    []string   `json:"allow,omitempty"`
 	Replayed string     `json:"replayed,omitempty"` // the run that this one replays; it has no journal of its own
 }
@@ -67,10 +69,13 @@ func (rs *Runs) writeRun(r Record) error {
 }
 
 // end notes how the run ended.
-func (r *Record) end(result run.Result) {
-	r.Status, r.ExitCode, r.Ended, r.Question = result.Status, result.ExitCode, time.Now().UTC(), ""
+func (r *Record) end(result run.Result, err error) {
+	r.Status, r.ExitCode, r.Ended, r.Question, r.Leave = result.Status, result.ExitCode, time.Now().UTC(), "", ""
 	if result.Pending != nil {
 		r.Question = result.Pending.Question
+	}
+	if e, ok := diag.Own(err); ok && e.Code == tool.CodeUnasked {
+		r.Leave = e.Message
 	}
 }
 
@@ -104,7 +109,7 @@ func (rs *Runs) All() ([]Record, error) {
 			out = append(out, r)
 		}
 	}
-	slices.SortFunc(out, func(a, b Record) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.ID, a.ID)) })
+	order.Sort(out, func(a, b Record) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.ID, a.ID)) })
 	return out, nil
 }
 

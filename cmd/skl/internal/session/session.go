@@ -8,8 +8,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
@@ -62,6 +64,10 @@ type Request struct {
 	Follow func(r *Runnable, record Record) trace.Sink
 	// Hold keeps what Follow shows out of the way until release is called.
 	Hold func() (release func())
+	// Again is the command line as it was typed, with flags added; nil where there was none.
+	Again func(add string) string
+	Flags string // those typed, each with a space before it, without the directory to work in
+	Kept  string // of Flags and the directory, those that a later resume needs again, since the record of the run does not hold them
 	// Preview shows all that the run could do to a person who is asked for leave. Nil names the command that does.
 	Preview func(Preview)
 	// Answer puts a question of the tree to a person, and Talk what a model says to them, who may have nothing to say to it.
@@ -82,7 +88,21 @@ type session struct {
 	*Runnable
 	Request
 	record Record
-	wanted []Want // that nobody agreed to when the run began
+
+	stop context.CancelCauseFunc // interrupts the run
+	took sync.Map                // keys of Answers that a question took
+}
+
+// interruptible is a context that [session.stop] ends, and what it was ended with, if it was.
+func (s *session) interruptible(ctx context.Context) (context.Context, func() error) {
+	ctx, s.stop = context.WithCancelCause(ctx)
+	return ctx, func() error {
+		defer s.stop(nil)
+		if err := context.Cause(ctx); errors.Is(err, ask.ErrStopped) {
+			return err
+		}
+		return nil
+	}
 }
 
 // Check refuses a request that is wrong by itself, before anything else happens.
@@ -123,7 +143,7 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 		return s.replay(ctx, id) // touches nothing outside, so that nobody is asked
 	}
 	if len(q.Sets) > 0 || q.Until != "" {
-		return Ended{}, diag.New(diag.Misuse, "usage", "--set and --until change the replay of a run, and %s is none", spec).Hint("--model replay:RUN, or replay:last")
+		return Ended{}, diag.New(diag.Misuse, "usage", "--set and --until change the replay of a run, and %s is not a replay", spec).Hint("--model replay:RUN, or replay:last")
 	}
 	if err := s.agree(false); err != nil {
 		return Ended{}, err
@@ -143,42 +163,72 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 		return Ended{Record: s.record}, errors.Join(err, done())
 	}
 	runner.Journal = journal
-	result, err := runner.Run(ctx, s.Plan, q.Args)
-	return s.end(result, errors.Join(err, journal.Close(), done()))
+	running, stopped := s.interruptible(ctx)
+	result, err := runner.Run(running, s.Plan, q.Args)
+	return s.end(result, errors.Join(err, stopped(), journal.Close(), done()))
 }
 
 // Continue resumes the run that name means, here and now: it has to wait, to have failed or to have crashed, in this
 // directory. Its skill is returned with it.
 func (rs *Runs) Continue(ctx context.Context, name string, q Request) (*Runnable, Ended, error) {
-	record, err := rs.Find(name)
+	r, record, err := rs.resumable(ctx, name, q)
 	if err != nil {
 		return nil, Ended{}, err
+	}
+	ended, err := rs.Resume(ctx, r, record, q)
+	return r, ended, err
+}
+
+// Foresee is what Continue could do: all that the tree could, of which what the journal holds is not done again. It asks nobody
+// and writes nothing.
+func (rs *Runs) Foresee(ctx context.Context, name string, q Request) (Record, Preview, error) {
+	r, record, err := rs.resumable(ctx, name, q)
+	if err != nil {
+		return Record{}, Preview{}, err
+	}
+	q.Allow = append(slices.Clone(record.Allow), q.Allow...)
+	if err := rs.Check(q); err != nil {
+		return Record{}, Preview{}, err
+	}
+	if record.Digest != r.Plan.Digest && record.Digest != "" {
+		return Record{}, Preview{}, run.OtherPlan(r.Name, r.As)
+	}
+	q.Args, q.Allow = record.Args, append(q.Allow, AllowRun) // it began
+	out, err := rs.Preview(r, q)
+	return record, out, err
+}
+
+// resumable is the run that name means, and its skill.
+func (rs *Runs) resumable(ctx context.Context, name string, q Request) (*Runnable, Record, error) {
+	record, err := rs.Find(name)
+	if err != nil {
+		return nil, Record{}, err
 	}
 	switch record.Status {
 	case run.Suspended, run.Failed, "":
 	default:
-		return nil, Ended{}, diag.New(diag.Misuse, "run_done", "run %s is done (%s)", record.ID, record.Status).Hint("skl trace %s    skl run %s --model replay:%s", record.ID, rs.called(ctx, record), record.ID)
+		return nil, Record{}, diag.New(diag.Misuse, "run_done", "run %s is done (%s)", record.ID, record.Status).Hint("skl trace %s    skl run %s --model replay:%s", record.ID, rs.called(ctx, record), record.ID)
 	}
 	if rs.Scope.Cwd != record.Work {
-		return nil, Ended{}, diag.New(diag.Misuse, "run_elsewhere", "run %s works in %s, not here", record.ID, record.Work).Hint("skl -C %s resume %s", scope.Quote(record.Work), record.ID)
+		return nil, Record{}, diag.New(diag.Misuse, "run_elsewhere", "run %s works in %s, not here", record.ID, record.Work).Hint("skl -C %s resume %s%s", scope.Quote(record.Work), record.ID, q.Flags)
 	}
 	if record.Model == "mcp" && q.Model == "" {
-		return nil, Ended{}, diag.New(diag.NeedsInput, model.CodeNoAnswer, "an agent filled the leaves of run %s", record.ID).Hint("skl resume %s --model MODEL", record.ID)
+		return nil, Record{}, diag.New(diag.NeedsInput, model.CodeNoAnswer, "an agent filled the leaves of run %s", record.ID).Hint("skl resume %s --model MODEL%s", record.ID, q.Flags)
 	}
 	begun := *rs
 	begun.NoLint = true // it passed, or was told to run all the same, when it began
 	r, err := begun.Bound(ctx, record.Dir)
 	if err != nil {
-		return nil, Ended{}, err
+		return nil, Record{}, err
 	}
 	r.As = rs.called(ctx, record)
-	ended, err := rs.Resume(ctx, r, record, q)
-	return r, ended, err
+	return r, record, nil
 }
 
 // Resume executes the control flow of a recorded run again from the start, with the recorded effects, and goes on live
 // where they end.
-func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Request) (Ended, error) {
+func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Request) (_ Ended, err error) {
+	defer func() { err = rs.anew(ctx, record, err) }()
 	record.Allow = append(record.Allow, q.Allow...)
 	q.Allow = record.Allow
 	if err := rs.Check(q); err != nil {
@@ -210,14 +260,49 @@ func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Reques
 	}
 	s.record.Model = spec
 	runner.Journal, runner.Rerun, runner.Done = journal, q.Rerun, q.Done
+	running, stopped := s.interruptible(ctx)
 	var result run.Result
 	if begun {
-		result, err = runner.Resume(ctx, s.Plan, records)
+		result, err = runner.Resume(running, s.Plan, records)
 	} else { // it died before its first record
 		s.record.Digest = s.Plan.Digest
-		result, err = runner.Run(ctx, s.Plan, record.Args)
+		result, err = runner.Run(running, s.Plan, record.Args)
 	}
-	return s.end(result, errors.Join(err, journal.Close(), done()))
+	return s.end(result, errors.Join(err, stopped(), journal.Close(), done()))
+}
+
+// anew is err, whose hints to run the skill anew name it, with the arguments, the model and the leave that the run had.
+func (rs *Runs) anew(ctx context.Context, record Record, err error) error {
+	const anew = ", to start anew"
+	e, ok := errors.AsType[*diag.Error](err)
+	if !ok {
+		return err
+	}
+	for i, h := range e.Hints {
+		at := strings.Index(h, anew)
+		if at < 0 || !strings.HasPrefix(h, "skl run") {
+			continue
+		}
+		why := strings.TrimPrefix(h[at+len(anew):], ": ")
+		line := "skl run " + rs.called(ctx, record)
+		if len(record.Allow) > 0 {
+			line += " --allow " + scope.Quote(strings.Join(record.Allow, ","))
+		}
+		if m := record.Model; m != "" && m != noModel && m != "mcp" {
+			line += " --model " + scope.Quote(m)
+		}
+		switch {
+		case strings.HasPrefix(record.Args, "-"):
+			line += " -- " + scope.Quote(record.Args)
+		case record.Args != "":
+			line += " " + scope.Quote(record.Args)
+		}
+		if e.Hints[i] = "to start anew: " + line; why != "" {
+			e.Hints = slices.Insert(e.Hints, i, why)
+		}
+		break
+	}
+	return err
 }
 
 // agree asks for what the run is known to want. One that began may go on; what nobody agreed to waits when it comes.
@@ -226,8 +311,8 @@ func (s *session) agree(began bool) error {
 	if began {
 		q.Args, q.Allow = s.record.Args, append(slices.Clone(s.record.Allow), AllowRun)
 	}
-	once, wants, err := s.Agree(s.Runnable, q)
-	s.record.Allow, s.wanted = append(slices.Clone(s.record.Allow), once...), wants
+	once, err := s.Agree(s.Runnable, q)
+	s.record.Allow = append(slices.Clone(s.record.Allow), once...)
 	return err
 }
 
@@ -238,8 +323,21 @@ func (s *session) end(result run.Result, err error) (Ended, error) {
 		result.Status = s.record.Status
 		return Ended{s.record, result}, err
 	}
-	s.record.end(result)
+	s.record.end(result, err)
+	s.sayUntaken(result)
 	return Ended{s.record, result}, errors.Join(err, s.writeRun(s.record))
+}
+
+// sayUntaken says which answers, given beforehand, no question took. One of a run that waits may be for a question to come.
+func (s *session) sayUntaken(result run.Result) {
+	if result.Status == run.Suspended {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Answers)) {
+		if _, ok := s.took.Load(key); !ok {
+			s.Scope.Tell.Warn("no question of this run took the answer for %q", diag.Clip(diag.Printable(key), 80))
+		}
+	}
 }
 
 // runner wires everything that a run may touch. done closes it and must be called.
@@ -269,7 +367,7 @@ func (s *session) runner(ctx context.Context, spec string) (_ *run.Runner, done 
 		open = append(open, recorder.Close)
 		m = replay.Record(m, recorder)
 	}
-	tools, err := s.Dispatcher(s.Runnable, s.Scope.Cwd, s.record.Allow, s.Confinement(s.Sandbox), s.consent)
+	tools, err := s.Dispatcher(s.Runnable, s.Scope.Cwd, s.RunDir(s.record.ID), s.record.Allow, s.Confinement(s.Sandbox), s.consent)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -283,7 +381,7 @@ func (s *session) runner(ctx context.Context, spec string) (_ *run.Runner, done 
 	if s.Hold != nil && m != nil && m.Capabilities().Person {
 		m = aside{m, s.Hold}
 	}
-	return &run.Runner{Name: s.record.ID, Called: s.As, Model: m, Tools: tools, Ask: s.ask, Events: sink.Event, Limits: s.Limits, Answers: s.Answers, Yes: s.Yes,
+	return &run.Runner{Name: s.record.ID, Called: s.As, Model: m, Tools: tools, Ask: s.ask, Events: sink.Event, Limits: s.Limits, Answers: s.Answers, Yes: s.Yes, Took: func(key string) { s.took.Store(key, true) },
 		AllowSequential: s.AllowSequential}, closeAll, nil
 }
 
@@ -350,7 +448,7 @@ func (s *session) sinks(ctx context.Context) (trace.Sink, error) {
 			out = append(out, shown)
 		}
 	}
-	exporter, err := s.spans(ctx, s.record.ID, s.record.Model)
+	exporter, err := s.spans(s.record.ID, s.record.Model)
 	if err != nil {
 		return nil, errors.Join(err, trace.Tee(out...).Close())
 	}
@@ -374,8 +472,11 @@ func (s *session) ask(ctx context.Context, q run.Question) (run.Answer, error) {
 	} else {
 		text, err = s.Answer(q.Question, q.Options)
 	}
-	if errors.Is(err, ask.ErrNobody) { // the input ended: they answer later
+	switch {
+	case errors.Is(err, ask.ErrNobody), errors.Is(err, ask.ErrLeft): // the input ended, or they left: they answer later
 		err = run.ErrNoAnswer
+	case errors.Is(err, ask.ErrStopped) && s.stop != nil:
+		s.stop(err)
 	}
 	return run.Answer{Text: text, How: "person"}, err
 }
@@ -419,6 +520,7 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 	if err := rs.fits(r, args); err != nil {
 		return run.Result{}, err
 	}
+	d.Note(r.idle(rs.Scope))
 	record := Record{ID: d.Run(), Skill: r.Name, Dir: r.Dir, Work: rs.Scope.Cwd, Digest: r.Plan.Digest, Args: args,
 		Model: d.Name(), Started: time.Now().UTC(), Allow: allow}
 	s := &session{Runs: rs, Runnable: r, Request: Request{Args: args, Allow: allow, Sandbox: sandbox}, record: record}
@@ -426,7 +528,7 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 		return run.Result{}, err
 	}
 	record = s.record
-	tools, err := rs.Dispatcher(r, rs.Scope.Cwd, record.Allow, rs.Confinement(sandbox), func(_ context.Context, about tool.Ask) (tool.Answer, error) {
+	tools, err := rs.Dispatcher(r, rs.Scope.Cwd, rs.RunDir(record.ID), record.Allow, rs.Confinement(sandbox), func(_ context.Context, about tool.Ask) (tool.Answer, error) {
 		return tool.No, s.unanswered(about)
 	})
 	if err != nil {
@@ -437,7 +539,7 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 	if err != nil {
 		return run.Result{}, err
 	}
-	sink, err := rs.watch(ctx, record)
+	sink, err := rs.watch(record)
 	if err != nil {
 		return run.Result{}, errors.Join(err, journal.Close())
 	}
@@ -454,6 +556,6 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 		rs.Scope.Tell.Warn("run %s: %v", record.ID, lost) // the run is as good as with a trace
 	}
 	result.Run = record.ID
-	record.end(result)
+	record.end(result, err)
 	return result, errors.Join(err, journal.Close(), rs.writeRun(record))
 }

@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
+	drive "github.com/skl-project/skl/runtime/model/mcp"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree/check"
@@ -114,6 +116,10 @@ func TestUseCases(t *testing.T) {
 	if err != nil || record.ID != ended.Result.Run {
 		t.Fatalf("the last run: %+v, %v", record, err)
 	}
+	foreseen, preview, err := runs.Foresee(ctx, "last", session.Request{})
+	if err != nil || foreseen.ID != record.ID || len(preview.Effects) == 0 {
+		t.Errorf("what it could still do: %+v, %v", preview, err)
+	}
 	ended, err = runs.Resume(ctx, r, record, session.Request{Answers: map[string]run.Answer{"Send it?": {Text: "Yes", How: "flag"}}})
 	if err != nil || ended.Result.Status != run.OK || ended.Result.Response["sentence"] != "Version 2.0.0 is out." {
 		t.Fatalf("resumed: %+v, %v", ended.Result, err)
@@ -124,6 +130,69 @@ func TestUseCases(t *testing.T) {
 	}
 	if events, err := runs.RunEvents(record.ID); err != nil || len(events) == 0 {
 		t.Errorf("%d events, %v", len(events), err)
+	}
+}
+
+// TestDrive lets an agent fill the leaves of an installed skill: a path and an unknown name are refused, and the run that the
+// agent drove is in the list.
+func TestDrive(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	runs := bench(t, false)
+	installed := filepath.Join(runs.Scope.Getenv("HOME"), ".agents", "skills", "announce")
+	if err := os.CopyFS(installed, os.DirFS(filepath.Join(runs.Scope.Cwd, "announce"))); err != nil {
+		t.Fatal(err)
+	}
+	d := drive.NewDriver("run-1")
+	if _, err := runs.Drive(ctx, "./announce", "2.0.0", nil, "", d); !errors.Is(err, diag.Code("mcp_path")) {
+		t.Errorf("a path: %v", err)
+	}
+	if _, err := runs.Drive(ctx, "announcer", "2.0.0", nil, "", d); !errors.Is(err, diag.Code("unknown_skill")) {
+		t.Errorf("an unknown name: %v", err)
+	}
+	if list, err := runs.All(); err != nil || len(list) != 0 {
+		t.Errorf("a refused run has a record: %v, %v", list, err)
+	}
+
+	type end struct {
+		run.Result
+		err error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		result, err := runs.Drive(ctx, "announce", "2.0.0", nil, "", d)
+		d.End()
+		ended <- end{result, err}
+	}()
+	var kinds []string
+	for {
+		steps, err := d.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(steps) == 0 {
+			break
+		}
+		for _, step := range steps {
+			kinds = append(kinds, step.Kind)
+			answer := `{"sentence":"Version 2.0.0 is out."}`
+			if step.Kind == drive.Question {
+				answer = `"Yes"`
+			}
+			if err := d.Answer(step.ID, []byte(answer)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got := <-ended
+	if got.err != nil || got.Status != run.OK || got.Run != "run-1" || got.Response["sentence"] != "Version 2.0.0 is out." {
+		t.Errorf("driven: %+v, %v", got.Result, got.err)
+	}
+	if strings.Join(kinds, " ") != "fill question" {
+		t.Errorf("steps: %v", kinds)
+	}
+	if record, err := runs.Find("run-1"); err != nil || record.State() != string(run.OK) || record.Model != "mcp" {
+		t.Errorf("its record: %+v, %v", record, err)
 	}
 }
 

@@ -32,7 +32,7 @@ func TestConsentOfASession(t *testing.T) {
 	runs.Ask = asked
 	agree := func(wantAsked int) {
 		t.Helper()
-		if _, _, err := runs.Agree(bound(t, runs), session.Request{Args: "2.0.0"}); err != nil {
+		if _, err := runs.Agree(bound(t, runs), session.Request{Args: "2.0.0"}); err != nil {
 			t.Fatal(err)
 		}
 		if asked.times != wantAsked {
@@ -64,7 +64,7 @@ func TestConsentOfASession(t *testing.T) {
 	edit(`"[0-9]+(-[0-9]+)?": \{`, `"1-1": {`) // another session
 	agree(4)
 	edit(`"version": 1`, `"version": "x"`)
-	if _, _, err := runs.Agree(bound(t, runs), session.Request{Args: "2.0.0"}); !errors.Is(err, diag.Code("consents_corrupt")) {
+	if _, err := runs.Agree(bound(t, runs), session.Request{Args: "2.0.0"}); !errors.Is(err, diag.Code("consents_corrupt")) {
 		t.Errorf("a damaged file gives %v", err)
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -69,7 +71,39 @@ func (rs *Runs) Ready(ctx context.Context, arg string) (*Runnable, error) {
 	if err == nil && r.Skill.Doc.V1 != nil && r.Skill.Doc.V1.NoUserArgs {
 		err = diag.New(diag.Refused, "invocation", "arguments of %s cannot be read, so nothing would check what people pass, and they do not run it", r.Name).Hint("skl lint %s", r.As)
 	}
+	if err == nil {
+		if text := r.idle(rs.Scope); text != "" {
+			rs.Scope.Tell.Warn("%s", text)
+		}
+	}
 	return r, err
+}
+
+// idle says which keys of the skill have no effect, "" if all have.
+func (r *Runnable) idle(sc *scope.Scope) string {
+	if len(r.Skill.Doc.Idle) == 0 {
+		return ""
+	}
+	return diag.Printable(fmt.Sprintf("%s: %s; skl convert %s --to v1 adds it", r.Name, skill.IdleText(r.Skill.Doc.Idle), scope.Quote(sc.Short(r.Dir))))
+}
+
+// sayDrift says that an installed copy is not what was installed.
+func (rs *Runs) sayDrift(ctx context.Context, r *Runnable) {
+	if !filepath.IsAbs(r.Dir) {
+		return // it comes with skl
+	}
+	root := filepath.Dir(r.Dir)
+	receipt, err := roots.ReadReceipt(root, filepath.Base(r.Dir))
+	if err != nil {
+		return // no receipt; one that is damaged is for verify to say
+	}
+	drifts, err := roots.CheckAll(ctx, root, []roots.Receipt{receipt}, true)
+	switch {
+	case err != nil:
+		rs.Scope.Tell.Warn("%s could not be compared with what was installed: %s", r.Name, diag.Clip(err.Error(), 200))
+	case len(drifts) == 1 && drifts[0].Any():
+		rs.Scope.Tell.Warn("%s differs from what was installed: %s", r.Name, diag.Brief(diag.Printable(strings.Join(drifts[0].List(), ", ")), 200))
+	}
 }
 
 // runnableAt is the skill in a folder.
@@ -157,10 +191,23 @@ func (r *Runnable) needsModel(args string) bool {
 func (r *Runnable) modelStep(args string) string {
 	for _, e := range r.Plan.Effects(args) {
 		if e.Kind == "model" {
-			return e.Node + " (" + diag.Clip(e.What, 100) + ")"
+			return e.Node + " (" + diag.Clip(e.What, 100) + r.unbound(e) + ")"
 		}
 	}
 	return ""
+}
+
+// unbound says which names without a value keep a rule from deciding e.
+func (r *Runnable) unbound(e plan.Effect) string {
+	if e.Mode != "condition" && e.Mode != "choice" && e.Mode != "filter" {
+		return ""
+	}
+	words := strings.FieldsFunc(e.What, func(c rune) bool { return c != '_' && c != '-' && !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+	names := slices.DeleteFunc(r.Plan.Unbound(), func(name string) bool { return !slices.Contains(words, name) })
+	if len(names) == 0 {
+		return ""
+	}
+	return "; nothing binds " + strings.Join(names, ", ")
 }
 
 // notActive says why no copy of a skill is run.
@@ -181,16 +228,29 @@ func notActive(r roots.Record) error {
 	return e.Hint("skl list --shadowed")
 }
 
-// Bind plans a run of r. Other skills are found among the active copies that the lock lists.
+// Bind plans a run of r. Other skills are found among the active copies that the lock lists. A skill that its registry blocked, or
+// that a rule of a policy refuses, is refused, whether it is r or one that r needs; one that differs from what was installed is told.
 func (rs *Runs) Bind(ctx context.Context, r *Runnable) error {
+	if err := rs.refuse(ctx, r); err != nil {
+		return err
+	}
+	rs.sayDrift(ctx, r)
+	said := map[string]bool{r.Dir: true}
 	opt := plan.Options{NoLint: rs.NoLint, Depends: dependencies(r.Skill), Path: rs.Scope.Short(r.Dir)}
 	opt.Find = func(name string) (*tree.Skill, error) {
 		other, err := rs.runnableNamed(ctx, name)
 		if errors.Is(err, diag.Code("unknown_skill")) {
 			return nil, nil
 		}
+		if err == nil {
+			err = rs.refuse(ctx, other)
+		}
 		if err != nil {
 			return nil, err
+		}
+		if !said[other.Dir] {
+			said[other.Dir] = true
+			rs.sayDrift(ctx, other)
 		}
 		return other.Skill, nil
 	}
@@ -199,10 +259,21 @@ func (rs *Runs) Bind(ctx context.Context, r *Runnable) error {
 	return err
 }
 
+func (rs *Runs) refuse(ctx context.Context, r *Runnable) error {
+	a := &apply.Applier{Scope: rs.Scope}
+	if err := a.RefuseBlocked(ctx, apply.Glance, a.ReleaseIn(r.Dir)); err != nil {
+		return err
+	}
+	if err := apply.RefuseForged(a, r.Name, r.Dir); err != nil {
+		return err
+	}
+	return a.RefuseByPolicy(ctx, r.Name, r.Dir, r.Files)
+}
+
 // dependencies are the names of the skills that a skill needs: those that it writes down. What a lock says that it
 // requires comes with the project and counts for nothing.
 func dependencies(s *tree.Skill) []string {
-	return apply.Requires(s.Doc)
+	return scope.Required(s.Doc)
 }
 
 // driven finds the skill that an agent may run by name: the active copy of an installed one, and nothing else that the name

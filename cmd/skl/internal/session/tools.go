@@ -8,14 +8,15 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/runtime/sandbox"
 	"github.com/skl-project/skl/runtime/tool"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 // Dispatcher is what the leaves and scripts of r may call in the directory work. how is auto, strict or off; a nil
-// consent asks nobody.
-func (rs *Runs) Dispatcher(r *Runnable, work string, allow []string, how string, consent func(context.Context, tool.Ask) (tool.Answer, error)) (*tool.Dispatcher, error) {
+// consent asks nobody. What programs planted and had undone is kept in aside, unless that is "".
+func (rs *Runs) Dispatcher(r *Runnable, work, aside string, allow []string, how string, consent func(context.Context, tool.Ask) (tool.Answer, error)) (*tool.Dispatcher, error) {
 	grant, err := parseGrant(slices.Concat(allow, rs.Scope.Config.Allowed(r.Name, r.Plan.Digest)))
 	if err != nil {
 		return nil, err
@@ -24,9 +25,17 @@ func (rs *Runs) Dispatcher(r *Runnable, work string, allow []string, how string,
 	if err != nil {
 		return nil, err
 	}
+	searched, err := rs.Scope.Searched()
+	if err != nil {
+		return nil, err
+	}
+	remembered := consentStore{
+		allowed:  func() ([]string, error) { return rs.allowed(r) },
+		remember: func(effect string) error { return rs.remember(r, effect) },
+	}
 	cfg := tool.Config{
-		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: work, Protected: rs.Scope.Site.All(), Grant: grant, Hosts: rs.Scope.Config.Run.Hosts,
-		Consent: consent, Remembered: consentStore{rs, r}, Exec: sandbox.Run, Floor: floor, Off: how == "off",
+		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: work, Aside: aside, Protected: searched, Agents: hosts.Configuration(), Grant: grant, Hosts: rs.Scope.Config.Run.Hosts,
+		Consent: consent, Remembered: remembered, Exec: sandbox.Run, Floor: floor, Off: how == "off",
 		Path: rs.Scope.Getenv("PATH"), Home: rs.Scope.Home, Client: rs.Scope.HTTP,
 	}
 	if !strings.HasPrefix(r.Dir, "skl:") {

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -16,14 +15,18 @@ import (
 )
 
 // spans sends the run to an OpenTelemetry collector, if the configuration or the environment names one.
-func (rs *Runs) spans(ctx context.Context, id, model string) (trace.Sink, error) {
+func (rs *Runs) spans(id, model string) (trace.Sink, error) {
 	endpoint := rs.Scope.Config.Run.Trace
 	if endpoint == "" && rs.Scope.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && rs.Scope.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return nil, nil
 	}
-	sink, err := otlp.New(ctx, otlp.Config{Endpoint: endpoint, Version: rs.Version, Run: id, Model: model,
+	sink, err := otlp.New(otlp.Config{Endpoint: endpoint, Getenv: rs.Scope.Getenv, Version: rs.Version, Run: id, Model: model,
 		Content: otlp.CapturesContent(rs.Scope.Getenv(otlp.ContentVariable))})
-	if err != nil {
+	switch {
+	case err != nil && endpoint == "": // the environment is also that of other programs: what it says wrong ends no run
+		rs.Scope.Tell.Warn("no spans are sent: %v", err)
+		return nil, nil
+	case err != nil:
 		return nil, err
 	}
 	return warned{sink, rs.Scope.Tell}, nil
@@ -86,12 +89,12 @@ func (rs *Runs) RunEvents(id string) ([]run.Event, error) {
 }
 
 // watch follows a run that an agent drives: its events for "skl trace", and spans. Several runs share the terminal, if there is one, so that it shows none.
-func (rs *Runs) watch(ctx context.Context, r Record) (trace.Sink, error) {
+func (rs *Runs) watch(r Record) (trace.Sink, error) {
 	events, err := rs.eventsSink(r)
 	if err != nil {
 		return nil, err
 	}
-	exporter, err := rs.spans(ctx, r.ID, r.Model)
+	exporter, err := rs.spans(r.ID, r.Model)
 	if err != nil {
 		return nil, errors.Join(err, events.Close())
 	}

@@ -20,10 +20,11 @@ type destination struct {
 	prefix string // before the namespace, on other OCI registries
 }
 
-// destination finds out what --to means.
-func (s *Shipper) destination(ctx context.Context, to string) (*destination, error) {
+// destination finds out what --to means; named says that the command line has it.
+func (s *Shipper) destination(ctx context.Context, to string, named bool) (*destination, error) {
 	d := &destination{oci: client.NewOCI(s.Scope.HTTP)}
 	d.oci.Progress = s.Scope.Progress
+	d.oci.Warn = func(text string) { s.Scope.Tell.Warn("%s", text) }
 	if host, ok := strings.CutPrefix(to, "oci://"); ok {
 		d.host, d.prefix, _ = strings.Cut(strings.TrimSuffix(host, "/"), "/")
 		d.shown = to
@@ -40,6 +41,9 @@ func (s *Shipper) destination(ctx context.Context, to string) (*destination, err
 	base, err := s.Scope.SiteURL(to)
 	if err != nil {
 		return nil, err
+	}
+	if named {
+		s.Scope.Named(base)
 	}
 	if d.rest, err = client.New(s.Scope.HTTP, base); err != nil {
 		return nil, err
@@ -72,15 +76,16 @@ func (s *Shipper) published(ctx context.Context, arg, to string) (*destination, 
 		return fail(diag.New(diag.Misuse, "invalid_ref", "%s does not name one published release", arg).Hint("write NS/NAME@VERSION, or oci://HOST/NS/NAME:TAG"))
 	}
 	if r.Kind == ref.OCI {
-		d, err := s.destination(ctx, "oci://"+r.Host)
+		d, err := s.destination(ctx, "oci://"+r.Host, false)
 		return d, client.Target{Host: r.Host, Repo: r.Repository()}, version, err
 	}
-	if to == "" {
+	named := to != ""
+	if !named {
 		if to, err = s.ownerRegistry(ctx, r); err != nil {
 			return fail(err)
 		}
 	}
-	d, err := s.destination(ctx, to)
+	d, err := s.destination(ctx, to, named)
 	if err != nil {
 		return fail(err)
 	}

@@ -33,6 +33,7 @@ type draft struct {
 	version         string
 	input           oci.Input
 	built           *oci.Built
+	needs           []scope.Need
 }
 
 // draft reads what is to be published, and holds it against the rules of lint.
@@ -55,22 +56,28 @@ func (s *Shipper) draft(dir, asked string) (*draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := skill.Read(text)
+	doc, err := skill.ReadWith(text, skill.SidecarIn(d.input.Files, "."))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	if err := d.identify(asked, own.Package, doc); err != nil {
+	if err := d.identify(dir, asked, own.Package, doc); err != nil {
 		return nil, err
 	}
 	if err := s.publishable(d); err != nil {
 		return nil, err
 	}
-	for _, other := range own.Skills {
-		need := other.Ref
-		if v := cmp.Or(other.Version, other.Tag, string(other.Commit), other.Branch); v != "" {
-			need += "@" + v
+	text, _ = fs.ReadFile(d.input.Files, scope.OwnManifest)
+	apm, _ := fs.ReadFile(d.input.Files, scope.APMManifest)
+	if d.needs, err = scope.Needs(text, apm, doc); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	for i := range d.needs {
+		n := &d.needs[i]
+		if n.Placed() {
+			d.input.Requires = append(d.input.Requires, n.Want.Ref.String())
+		} else {
+			s.Scope.Tell.Warn("%s needs %s (%s), and does not say where others find it, so it is not installed with it", d.name, n.Name, n.File)
 		}
-		d.input.Requires = append(d.input.Requires, need)
 	}
 	d.input.Version = d.version
 	s.provenance(d)
@@ -79,7 +86,7 @@ func (s *Shipper) draft(dir, asked string) (*draft, error) {
 
 // ownManifest is the skl.toml in the skill's own folder, empty if there is none.
 func (s *Shipper) ownManifest(d *draft) (*manifest.Manifest, error) {
-	text, err := fs.ReadFile(d.input.Files, "skl.toml")
+	text, err := fs.ReadFile(d.input.Files, scope.OwnManifest)
 	if err != nil {
 		return manifest.New(), nil
 	}
@@ -87,31 +94,31 @@ func (s *Shipper) ownManifest(d *draft) (*manifest.Manifest, error) {
 }
 
 // identify decides name and version: the argument, else [package], else metadata.version.
-func (d *draft) identify(asked string, own manifest.Package, doc *skill.Document) error {
-	name := own.Name
+func (d *draft) identify(dir, asked string, own manifest.Package, doc *skill.Document) error {
+	name, dir := own.Name, scope.Quote(dir)
 	if asked != "" {
 		r, err := ref.Parse(asked)
 		if err != nil {
 			return err
 		}
 		if r.Kind != ref.Name || r.Path != "" || r.Skill != "" {
-			return diag.New(diag.Misuse, "invalid_ref", "%s is not NS/NAME@VERSION", asked).Hint("skl publish DIR acme/%s@1.0.0", doc.Name)
+			return diag.New(diag.Misuse, "invalid_ref", "%s is not NS/NAME@VERSION", asked).Hint("skl publish %s acme/%s@1.0.0", dir, doc.Name)
 		}
 		name, d.version = r.Owner+"/"+r.Repo, r.Version
 	}
 	d.version = cmp.Or(d.version, own.Version, doc.Version)
 	if name == "" {
 		return diag.New(diag.Misuse, "no_name", "under which namespace is %s to be published?", doc.Name).
-			Hint("skl publish DIR NS/%s@VERSION", doc.Name).Hint("or in its skl.toml: [package] name = \"NS/%s\"", doc.Name)
+			Hint("skl publish %s NS/%s@%s", dir, doc.Name, cmp.Or(d.version, "VERSION")).Hint("or in its skl.toml: [package] name = \"NS/%s\"", doc.Name)
 	}
 	d.namespace, d.name, _ = strings.Cut(name, "/")
 	switch {
 	case d.name != doc.Name:
 		return diag.New(diag.Misuse, "invalid_name", "the skill in SKILL.md is called %q, so it cannot be published as %s", diag.Printable(doc.Name), name).
-			Hint("skl publish DIR %s/%s@VERSION", d.namespace, doc.Name)
+			Hint("skl publish %s %s/%s@%s", dir, d.namespace, doc.Name, cmp.Or(d.version, "VERSION"))
 	case d.version == "":
 		return diag.New(diag.Misuse, "no_version", "which version of %s is this?", name).
-			Hint("skl publish DIR %s@1.0.0", name).Hint("or in its skl.toml: [package] version = \"1.0.0\"")
+			Hint("skl publish %s %s@1.0.0", dir, name).Hint("or in its skl.toml: [package] version = \"1.0.0\"")
 	}
 	_, err := oci.Tag(d.version)
 	return err

@@ -2,19 +2,23 @@ package ship
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/manifest"
 	"github.com/skl-project/skl/spec/oci"
 )
 
 // A Published is a release on a registry.
 type Published struct {
+	OK      bool      `json:"ok"`   // false: it waits for a signature
 	Name    string    `json:"name"` // namespace/name
 	Version string    `json:"version"`
 	Digest  string    `json:"digest"` // of the manifest
@@ -54,8 +58,11 @@ func (s *Shipper) Publish(ctx context.Context, r PublishRequest) (Published, err
 	if err != nil {
 		return Published{}, err
 	}
-	to, err := s.destination(ctx, r.To)
+	to, err := s.destination(ctx, r.To, r.To != "")
 	if err != nil {
+		return Published{}, err
+	}
+	if err := s.needsExist(ctx, d); err != nil {
 		return Published{}, err
 	}
 	sign, err := s.signer(ctx, r.Signing)
@@ -66,20 +73,80 @@ func (s *Shipper) Publish(ctx context.Context, r PublishRequest) (Published, err
 		return Published{}, fmt.Errorf("%s: %w", s.Scope.Short(d.dir), err)
 	}
 	out := Published{Name: d.namespace + "/" + d.name, Version: d.version, Digest: d.built.Root.Digest.String(),
-		Tree: string(d.built.Summary.Tree), State: "draft", Files: d.built.Summary.Files, Bytes: d.built.Summary.Bytes, URLs: []string{}, To: to.shown}
+		Tree: string(d.built.Summary.Tree), State: "draft", OK: true, Files: d.built.Summary.Files, Bytes: d.built.Summary.Bytes, URLs: []string{}, To: to.shown}
 	out.InstallRef = to.installRef(out)
 	if r.DryRun {
+		if out.Reason, err = s.wouldWait(ctx, to, d, out.Digest); err != nil {
+			return Published{}, s.Scope.Explain(to.shown, err)
+		}
 		return out, nil
 	}
-	if err := to.publish(ctx, d, sign, &out); err != nil {
+	if err := s.trusted(ctx, to, d.namespace); err != nil {
 		return Published{}, err
 	}
+	if err := to.publish(ctx, d, sign, &out); err != nil {
+		return Published{}, s.Scope.Explain(to.shown, err)
+	}
+	out.OK = out.State != wire.Draft
 	if r.Image {
 		if err := to.publishImage(ctx, d, sign, &out); err != nil {
 			return Published{}, err
 		}
 	}
 	return out, nil
+}
+
+// needsExist refuses, exit 3, a release that needs what nobody could install: a skill that is not where it is said to be, or has no version that
+// is allowed and was not taken back. Offline that is not known, which is told.
+func (s *Shipper) needsExist(ctx context.Context, d *draft) error {
+	rs := s.Scope.Resolver(manifest.New())
+	for i := range d.needs {
+		n := &d.needs[i]
+		if !n.Placed() || n.Name == d.name {
+			continue
+		}
+		if s.Scope.Offline() {
+			s.Scope.Tell.Warn("offline: did not check that %s is there, which %s needs (%s)", n.Want.Ref, d.name, n.File)
+			continue
+		}
+		_, err := rs.Choose(ctx, resolver.Named{Name: n.Name, Want: n.Want})
+		e, ok := errors.AsType[*diag.Error](err)
+		if err == nil || !ok || e.Retryable {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		why := diag.New(diag.Unmet, "unmet_need", "%s/%s needs %s (%s): %w", d.namespace, d.name, n.Want.Ref, n.File, err)
+		why.Hints, why.Candidates = e.Hints, e.Candidates
+		return why
+	}
+	return nil
+}
+
+// wouldWait asks a registry of skills why it would refuse a release, which is an error, or not show it at once. One that is older does
+// not know the question.
+func (s *Shipper) wouldWait(ctx context.Context, to *destination, d *draft, manifest string) (string, error) {
+	if to.rest == nil {
+		return "", nil
+	}
+	if by, err := s.byIdentity(ctx, to); by || err != nil {
+		if err != nil {
+			return "", err
+		}
+		s.Scope.Tell.Note("an identity token is good for once, so it was not asked whether %s takes the release", to.shown)
+		return "", nil
+	}
+	if s.Scope.Offline() {
+		s.Scope.Tell.Note("offline, so %s was not asked whether it takes the release", to.shown)
+		return "", nil
+	}
+	v, _, err := to.rest.Publish(ctx, d.namespace, d.name, d.version, wire.PublishRequest{Manifest: manifest, DryRun: true})
+	if errors.Is(err, diag.Code("invalid_request")) && strings.Contains(err.Error(), "dry_run") {
+		s.Scope.Tell.Note("%s is older and does not say beforehand whether it takes a release", to.shown)
+		return "", nil
+	}
+	return v.Reason, err
 }
 
 // installRef is what a person types to install what was published.

@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/registry/server"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 type silent struct{}
@@ -47,6 +48,7 @@ func serve(t *testing.T) (address, token string) {
 
 // TestUseCases publishes, signs, attests and withdraws a release on a real registry, without a command line.
 func TestUseCases(t *testing.T) {
+	long.Slow(t)
 	address, token := serve(t)
 	dir := t.TempDir()
 	write := func(path, text string) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -75,7 +76,13 @@ func (s *Shipper) Attach(ctx context.Context, r AttachRequest) (Signed, error) {
 		return Signed{}, err
 	}
 	out.Signer = signer
-	_, err = to.oci.Push(ctx, t, image)
+	if _, err = to.oci.Push(ctx, t, image); err != nil || to.rest == nil || r.Predicate != "" {
+		return out, err
+	}
+	// A signature may be what the release waited for, or not be by one of those whom its namespace knows.
+	namespace, name, _ := strings.Cut(t.Repo, "/")
+	v, err := to.rest.Version(ctx, namespace, name, version)
+	out.State, out.Reason = v.State, v.Reason
 	return out, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/keyless"
+	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -183,6 +184,11 @@ func attachment(ctx context.Context, sign signFunc, st attest.Statement, of v1.D
 type Signed struct {
 	Ref       string `json:"ref"`
 	Digest    string `json:"digest"`
-	Signer    string `json:"signer"`    // identity, or fingerprint of the key
-	Predicate string `json:"predicate"` // type of the statement
+	Signer    string `json:"signer"`           // identity, or fingerprint of the key
+	Predicate string `json:"predicate"`        // type of the statement
+	State     string `json:"state,omitempty"`  // of the release then, if it was signed on a registry of skills
+	Reason    string `json:"reason,omitempty"` // why it is in that state
 }
+
+// Waits reports whether the release still waits for a signature that its namespace requires.
+func (s Signed) Waits() bool { return s.State == wire.Draft }

@@ -19,11 +19,18 @@ import (
 // CanAsk reports whether questions can be put to a person.
 func (u *UI) CanAsk() bool { return u.Terminal && !u.JSON }
 
-// Confirm asks a yes-or-no question that is not a mere choice, so that --yes does
-// not answer it. The answer is a line, so that no key that was meant for something else is a yes.
+// Confirm asks a yes-or-no question that is not a mere choice, so that --yes does not answer it. Enter is no, and a key that
+// was pressed before the question was there is no answer.
 func (u *UI) Confirm(question string) (bool, error) {
 	if !u.CanAsk() {
 		return false, ask.ErrNobody
+	}
+	if k := u.keys(); k != nil {
+		if err := u.forget(k); err != nil {
+			return false, ask.ErrNobody
+		}
+		letter, err := u.Letters(question, []ask.Letter{{Key: "y", Word: "yes"}, {Key: "n", Word: "no"}}, "n")
+		return letter == "y", err
 	}
 	u.clear()
 	fmt.Fprintf(u.Err, "%s %s [y/N] ", u.errLook().Sign(screen.Ask), diag.Printable(question))
@@ -34,8 +41,8 @@ func (u *UI) Confirm(question string) (bool, error) {
 	return strings.EqualFold(line, "y") || strings.EqualFold(line, "yes"), nil
 }
 
-// Letters asks a question that one letter answers, without Enter; Enter takes the usual one, if there is one. Where nothing
-// may move, the answer is a line.
+// Letters asks a question that one letter answers, without Enter; Enter takes the usual one, if there is one, and escape is n, or
+// leaves where there is no n. Where nothing may move, the answer is a line.
 func (u *UI) Letters(question string, letters []ask.Letter, usual string) (string, error) {
 	if !u.CanAsk() {
 		return "", ask.ErrNobody
@@ -62,9 +69,13 @@ func (u *UI) Letters(question string, letters []ask.Letter, usual string) (strin
 			return stopped
 		case k.kind == keyPause:
 			return paused
-		case (k.kind == keyEnter || k.kind == keyEscape) && usual != "":
+		case k.kind == keyEnter:
 			answer = usual
-		case k.kind == keyEscape:
+		case k.kind == keyEscape: // a no, and never a yes
+			if slices.ContainsFunc(letters, func(l ask.Letter) bool { return l.Key == "n" }) {
+				answer = "n"
+				break
+			}
 			return left
 		case k.kind == keyChar:
 			for _, l := range letters {
@@ -77,7 +88,7 @@ func (u *UI) Letters(question string, letters []ask.Letter, usual string) (strin
 			return goesOn
 		}
 		return accepted
-	})
+	}, nil)
 	line.Left = append(line.Left, screen.Span{Style: screen.Bold, Text: "  " + answer})
 	u.Show(u.errLook().Lines(line))
 	return answer, err
@@ -102,32 +113,6 @@ func (u *UI) lettersByLine(question string, letters []ask.Letter, usual string) 
 	}
 }
 
-// Answer asks a question that only the person can answer, so that --yes does not: one of options, by its number, its text
-// or the start of it, or any line when there are none.
-func (u *UI) Answer(question string, options []string) (string, error) {
-	if !u.CanAsk() {
-		return "", ask.ErrNobody
-	}
-	u.clear()
-	fmt.Fprintf(u.Err, "? %s\n", diag.Printable(question))
-	for i, o := range options {
-		fmt.Fprintf(u.Err, "  %2d %s\n", i+1, diag.Printable(o))
-	}
-	for {
-		fmt.Fprint(u.Err, "> ")
-		line, err := u.readLine()
-		if err != nil {
-			return "", err
-		}
-		if len(options) == 0 && line != "" {
-			return line, nil
-		}
-		if i := matchOption(line, options); i >= 0 {
-			return options[i], nil
-		}
-	}
-}
-
 // Talk shows what a model says to the person, line by line, and gives what they say to it: one line, empty to end.
 func (u *UI) Talk(words string) (string, error) {
 	if !u.CanAsk() {
@@ -139,26 +124,6 @@ func (u *UI) Talk(words string) (string, error) {
 	}
 	fmt.Fprint(u.Err, "(an empty line ends) > ")
 	return u.readLine()
-}
-
-// matchOption is the option that a person typed: its number, its text, or a start of exactly one; -1 for none.
-func matchOption(line string, options []string) int {
-	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(options) {
-		return n - 1
-	}
-	found := -1
-	for i, o := range options {
-		switch {
-		case strings.EqualFold(o, line):
-			return i
-		case line != "" && len(line) <= len(o) && strings.EqualFold(o[:len(line)], line):
-			if found >= 0 {
-				return -1
-			}
-			found = i
-		}
-	}
-	return found
 }
 
 // Line waits for a line that a person types; its error is io.EOF when there will be none.
@@ -179,7 +144,7 @@ func (u *UI) Line(ctx context.Context) (string, error) {
 // Show writes text for the person beside the result. It must be printable already, line by line.
 func (u *UI) Show(text string) {
 	u.clear()
-	io.WriteString(u.Err, text)
+	io.WriteString(u.Err, u.Typed.Steps(text))
 }
 
 // Choose asks which of several options are wanted and returns their indexes, in ascending order. On a terminal it is a
@@ -203,7 +168,7 @@ func (u *UI) Choose(c ask.Choice) ([]int, error) {
 		return u.chooseByNumber(c, chosen)
 	}
 	p := newPicker(c)
-	if err := u.eachKey(k, p.view, p.press); err != nil {
+	if err := u.pick(k, p); err != nil {
 		return nil, err
 	}
 	picked := p.picked()
@@ -211,6 +176,15 @@ func (u *UI) Choose(c ask.Choice) ([]int, error) {
 	u.Show(look.Row(screen.L(look.Mark(screen.Ask), screen.T(" "+c.Question+"  "), screen.Span{Style: screen.Cyan, Text: p.summary()}), look.Width-1) + "\n")
 	u.same(c, picked)
 	return picked, nil
+}
+
+// pick lets a person choose. What previews say and show of their progress waits until it ends.
+func (u *UI) pick(k keyboard, p *picker) error {
+	v := newPreviewer(p, previewLimit)
+	u.mute(true)
+	defer u.mute(false)
+	defer v.end()
+	return u.eachKey(k, p.view, p.press, v.turn)
 }
 
 // same tells the command line that chooses the same.
@@ -295,7 +269,7 @@ func parseChoice(line string, options []ask.Option) ([]int, error) {
 			picked = append(picked, i)
 		}
 	}
-	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return r == ' ' || r == ',' }) {
+	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == ',' }) {
 		if word == "all" {
 			for i := range options {
 				add(i)

@@ -66,8 +66,9 @@ func (u *UI) keys() keyboard {
 const escapeWait = 50 * time.Millisecond
 
 // eachKey draws, and calls press for each key until it says that it is done. It redraws when the size of the terminal
-// changes. What it drew is gone when it returns.
-func (u *UI) eachKey(k keyboard, draw func(look screen.Look, height int) []screen.Line, press func(key) outcome) error {
+// changes, and when turn says so, which is called again and again and says after how long at most; it may be nil. What it drew is
+// gone when it returns.
+func (u *UI) eachKey(k keyboard, draw func(look screen.Look, height int) []screen.Line, press func(key) outcome, turn func(time.Time) (bool, time.Duration)) error {
 	if err := k.raw(); err != nil {
 		return ask.ErrNobody
 	}
@@ -101,6 +102,13 @@ func (u *UI) eachKey(k keyboard, draw func(look screen.Look, height int) []scree
 		default:
 		}
 		pause := 200 * time.Millisecond
+		if turn != nil {
+			changed, again := turn(time.Now())
+			if changed {
+				show()
+			}
+			pause = min(pause, again)
+		}
 		if d.waiting() {
 			pause = escapeWait
 		}
@@ -142,6 +150,23 @@ func (u *UI) eachKey(k keyboard, draw func(look screen.Look, height int) []scree
 		}
 		if now := u.errLook(); pressed > 0 || now.Width != look.Width || u.height() != height {
 			show()
+		}
+	}
+}
+
+// forget drops what was typed before a question was there.
+func (u *UI) forget(k keyboard) error {
+	u.ahead = nil
+	if u.lines != nil {
+		u.lines.Discard(u.lines.Buffered())
+	}
+	if err := k.raw(); err != nil {
+		return err
+	}
+	defer k.release()
+	for {
+		if b, err := k.wait(0); err != nil || len(b) == 0 {
+			return err
 		}
 	}
 }

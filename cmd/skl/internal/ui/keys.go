@@ -40,7 +40,7 @@ type decoder struct{ rest []byte }
 // maxSequence bounds what is kept of a sequence that does not end.
 const maxSequence = 64
 
-var controls = map[byte]keyKind{'\r': keyEnter, '\n': keyEnter, '\t': keyTab, 0x7f: keyBackspace, 0x08: keyBackspace, 0x03: keyStop, 0x1a: keyPause, 0x15: keyErase,
+var controls = map[byte]keyKind{'\r': keyEnter, '\n': keyEnter, '\t': keyTab, 0x7f: keyBackspace, 0x08: keyBackspace, 0x03: keyStop, 0x04: keyEscape, 0x1a: keyPause, 0x15: keyErase,
 	0x10: keyUp, 0x0e: keyDown}
 
 var finals = map[byte]keyKind{'A': keyUp, 'B': keyDown, 'C': keyRight, 'D': keyLeft, 'H': keyHome, 'F': keyEnd}

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 )
 
 const (
@@ -107,10 +107,10 @@ func (p *progress) lines(look screen.Look, now time.Time) []screen.Line {
 	case sum.done > 0 && sum.known:
 		add(ofBytes(sum.done, sum.total))
 	case sum.done > 0:
-		add(Size(sum.done))
+		add(diag.Size(sum.done))
 	}
 	if sum.done > 0 && seconds >= time.Second {
-		add(Size(int64(float64(sum.done)/seconds.Seconds())) + "/s")
+		add(diag.Size(int64(float64(sum.done)/seconds.Seconds())) + "/s")
 	}
 	if left := sum.left(now); left > 0 && now.Sub(sum.began) >= guessAfter {
 		add(fmt.Sprintf("about %d s", int64(left.Seconds())+1))
@@ -167,7 +167,7 @@ func (p *progress) sum(stage string, now time.Time) progressSum {
 	}
 	s.known = s.known && s.total > 0 && (s.of == 0 || s.ended == s.of)
 	// What moves bytes says most.
-	slices.SortStableFunc(s.running, func(a, b *task) int { return cmp.Compare(a.Of, b.Of) })
+	order.Stable(s.running, func(a, b *task) int { return cmp.Compare(a.Of, b.Of) })
 	return s
 }
 
@@ -201,7 +201,7 @@ func taskLines(look screen.Look, running []*task, now time.Time) []screen.Line {
 		case t.bytes() && t.Total > 0:
 			state += "  " + ofBytes(t.Done, t.Total)
 		case t.bytes() && t.Done > 0:
-			state += "  " + Size(t.Done)
+			state += "  " + diag.Size(t.Done)
 		}
 		lines = append(lines, screen.L(screen.T("  "+name), screen.Span{Style: screen.Dim, Text: state}))
 	}
@@ -210,9 +210,9 @@ func taskLines(look screen.Look, running []*task, now time.Time) []screen.Line {
 
 // ofBytes is a part of a number of bytes, in the unit of the whole.
 func ofBytes(done, total int64) string {
-	whole := Size(total)
+	whole := diag.Size(total)
 	number, unit, _ := strings.Cut(whole, " ")
-	part, partUnit, _ := strings.Cut(Size(done), " ")
+	part, partUnit, _ := strings.Cut(diag.Size(done), " ")
 	switch {
 	case partUnit == unit:
 	case unit == "MB":
@@ -241,7 +241,7 @@ func hostOf(name string) string {
 // Progress shows what is being done: on a terminal in rows that change and go away; where nothing may move, in a line when
 // a phase begins and ends; elsewhere in a line for each phase that takes long, and one each 30 seconds.
 func (u *UI) Progress(e diag.Event) {
-	if u.Quiet || u.JSON {
+	if u.Quiet || u.JSON || u.muted.holds(nil) {
 		return
 	}
 	p := &u.progress

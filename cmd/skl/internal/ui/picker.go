@@ -10,6 +10,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/order"
 )
 
 // manyOptions is the number above which groups start closed and typing filters at once.
@@ -29,6 +30,9 @@ type picker struct {
 	cursor    int   // in rows
 	page      int   // rows of a page, as drawn last
 	preview   bool
+	paned     bool           // the pane is shown, as drawn last
+	later     map[int]*later // what was computed of options
+	reading   bool           // that of the cursor takes a while
 	keysShown bool
 	told      string // said once, until the next key
 }
@@ -55,7 +59,7 @@ type pickRow struct {
 }
 
 func newPicker(c ask.Choice) *picker {
-	p := &picker{choice: c, chosen: make([]bool, len(c.Options)), preview: true, page: 10}
+	p := &picker{choice: c, chosen: make([]bool, len(c.Options)), preview: true, page: 10, later: map[int]*later{}}
 	byName := map[string]*pickGroup{}
 	for i, o := range c.Options {
 		g := byName[o.Group]
@@ -119,9 +123,9 @@ func (p *picker) arrange() {
 		o.group.matching++
 		best[o.group] = min(best[o.group], r)
 	}
-	slices.SortStableFunc(p.matches, func(a, b int) int { return cmp.Compare(ranks[a], ranks[b]) })
+	order.Stable(p.matches, func(a, b int) int { return cmp.Compare(ranks[a], ranks[b]) })
 	groups := slices.Clone(p.groups)
-	slices.SortStableFunc(groups, func(a, b *pickGroup) int { return cmp.Compare(best[a], best[b]) })
+	order.Stable(groups, func(a, b *pickGroup) int { return cmp.Compare(best[a], best[b]) })
 	p.rows = p.rows[:0]
 	for _, g := range groups {
 		if g.matching == 0 {

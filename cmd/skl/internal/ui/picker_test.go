@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/ui/vt"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -47,6 +48,7 @@ type typist struct {
 	screen *vt.Screen
 	shots  []string
 	taken  bool
+	since  time.Time // that it waits for a text
 	look   func(*vt.Screen) string
 }
 
@@ -61,6 +63,21 @@ func (k *typist) wait(time.Duration) ([]byte, error) {
 	if next == "IDLE" {
 		return nil, nil
 	}
+	if text, ok := strings.CutPrefix(next, "UNTIL "); ok {
+		if k.since.IsZero() {
+			k.since = time.Now()
+		}
+		if !strings.Contains(k.screen.Text(), text) && k.screen.Width >= paneFrom {
+			if time.Since(k.since) > 20*time.Second {
+				return nil, fmt.Errorf("no %q on the screen:\n%s", text, k.screen.Text())
+			}
+			k.keys = append([]string{next}, k.keys...)
+			time.Sleep(5 * time.Millisecond)
+			return nil, nil
+		}
+		k.since = time.Time{}
+		return nil, nil
+	}
 	if next == "LOOK" {
 		k.shots = append(k.shots, k.look(k.screen))
 		return nil, nil
@@ -72,7 +89,10 @@ func (k *typist) wait(time.Duration) ([]byte, error) {
 func handbook() ask.Choice {
 	var options []ask.Option
 	add := func(group, name, detail string) {
-		options = append(options, ask.Option{Label: name, Group: group, Detail: detail, Preview: []string{detail, "7 files, 31 kB", "findings  none"}})
+		options = append(options, ask.Option{Label: name, Group: group, Detail: detail, Version: "2.1.0", Preview: []string{detail},
+			Later: func(context.Context) ([]string, error) {
+				return []string{"7 files, 31 kB: SKILL.md, scripts/ (3), references/ (3)", "asks for  gdb, python3 · writes files · no network", "findings  none · licence MIT · unsigned"}, nil
+			}})
 	}
 	for i, text := range []string{"basics:Set up a first fuzz target for C, Rust or Go", "dictionary:Build dictionaries that reach deeper code", "triage:Sort crashes by cause; needs a debugger. Use when a fuzzer found several crashes and you need the few that differ",
 		"corpus:Keep a corpus small", "harness:Write harnesses", "ci:Fuzz on every change", "日本語:端末の幅を測る長い説明です。とても長い説明です。"} {
@@ -120,7 +140,8 @@ type form struct {
 var forms = []form{{"60", 60, false, screen.Unicode, 24}, {"80", 80, false, screen.Unicode, 24}, {"80-color", 80, true, screen.Unicode, 24}, {"80-ascii", 80, false, screen.ASCII, 24},
 	{"120", 120, false, screen.Unicode, 40}, {"120-color", 120, true, screen.Unicode, 40}, {"120-ascii", 120, false, screen.ASCII, 40}, {"50", 50, false, screen.Unicode, 24}}
 
-// shown answers a choice by keys on a screen of that form; LOOK takes a picture, IDLE is time that passes.
+// shown answers a choice by keys on a screen of that form; LOOK takes a picture, IDLE is time that passes, "UNTIL text" waits for
+// a text, where there is a pane.
 func shown(f form, c ask.Choice, keys ...string) (shots []string, picked []int, s *vt.Screen, err error) {
 	s = &vt.Screen{Width: f.width}
 	k := &typist{keys: keys, screen: s, look: (*vt.Screen).Text}
@@ -134,12 +155,14 @@ func shown(f form, c ask.Choice, keys ...string) (shots []string, picked []int, 
 }
 
 func TestPickersAsDrawn(t *testing.T) {
+	long.Slow(t)
 	for _, f := range forms {
 		for name, test := range map[string]struct {
 			choice ask.Choice
 			keys   []string
 		}{
-			"skills": {handbook(), []string{"LOOK", "fuzz", "\r", " ", "\x1b[B", "\x1b[B", " ", "LOOK", "?", "LOOK", "x", "\r"}},
+			"skills": {handbook(), []string{"LOOK", "fuzz", "\r", " ", "\x1b[B", "\x1b[B", " ", "UNTIL findings", "LOOK", "?", "LOOK", "x", "\r"}},
+			"late":   {latePreviews(), []string{"UNTIL reading", "LOOK", "j", "UNTIL no preview", "LOOK", "j", "UNTIL several", "LOOK", " ", "\r"}},
 			"agents": {agents(), []string{"LOOK", "\x1b[B", "\x1b[B", "\x1b[B", "\x1b[C", "\x1b[B", "LOOK", "\r"}},
 		} {
 			t.Run(name+"-"+f.name, func(t *testing.T) {

@@ -30,6 +30,7 @@ func (p *picker) view(look screen.Look, height int) []screen.Line {
 	room := max(min(height*6/10, 20), 6)
 	head := screen.Line{Left: []screen.Span{look.Mark(screen.Ask), screen.T(" "), {Style: screen.Bold, Text: p.choice.Question}}, Right: []screen.Span{screen.T(p.counted())}}
 	lines := []screen.Line{head}
+	p.paned = false
 	if p.keysShown {
 		for _, text := range keysOfPicker {
 			lines = append(lines, screen.L(screen.T("  "), screen.Span{Style: screen.Dim, Text: text}))
@@ -85,10 +86,10 @@ func (p *picker) body(look screen.Look, room int) []screen.Line {
 	}
 	width := look.Width - 1
 	var pane []screen.Line
-	paned := look.Width >= paneFrom && p.preview && p.hasPreview()
-	if paned {
+	p.paned = look.Width >= paneFrom && p.preview && p.hasPreview()
+	if p.paned {
 		width = max(50, look.Width*43/100)
-		pane = p.pane(look, look.Width-1-width-2, room)
+		pane = p.pane(look, look.Width-1-width-3, room)
 	}
 	top, shown := 0, len(p.rows)
 	if len(p.rows) > room {
@@ -105,7 +106,7 @@ func (p *picker) body(look screen.Look, room int) []screen.Line {
 	} else if top > 0 {
 		lines = append(lines, screen.L(screen.T("    "), screen.Span{Style: screen.Dim, Text: fmt.Sprintf("%s %d more above", look.Sign(screen.Ellipsis), top)}))
 	}
-	if !paned {
+	if !p.paned {
 		return lines
 	}
 	return p.beside(look, lines, pane, width)
@@ -129,7 +130,7 @@ func (p *picker) beside(look screen.Look, list, pane []screen.Line, width int) [
 
 func (p *picker) hasPreview() bool {
 	for _, o := range p.options {
-		if len(o.Preview) > 0 {
+		if len(o.Preview) > 0 || o.Later != nil {
 			return true
 		}
 	}
@@ -143,14 +144,45 @@ func (p *picker) pane(look screen.Look, width, room int) []screen.Line {
 		return nil
 	}
 	o := p.options[row.option]
-	lines := []screen.Line{screen.L(screen.Span{Style: screen.Bold, Text: o.Shown()})}
+	head := screen.L(screen.Span{Style: screen.Bold, Text: o.Shown()})
+	if o.Version != "" {
+		head.Left = append(head.Left, screen.T("  "+screen.Version(o.Version)))
+	}
+	lines := []screen.Line{head}
 	for _, text := range o.Preview {
 		for _, part := range look.WrapText(text, width) {
 			lines = append(lines, screen.L(screen.T(part)))
 		}
 	}
+	rest := p.rest(look, row.option, width)
+	if most := max(room-len(rest), 1); len(lines) > most && len(rest) > 0 { // a long description makes room
+		lines = append(lines[:max(most-1, 1)], screen.L(screen.T(look.Sign(screen.Ellipsis))))
+	}
+	lines = append(lines, rest...)
 	if len(lines) > room {
 		lines = append(lines[:room-1], screen.L(screen.T(look.Sign(screen.Ellipsis))))
+	}
+	return lines
+}
+
+// rest is what was computed of an option, or why it is not there.
+func (p *picker) rest(look screen.Look, of, width int) (lines []screen.Line) {
+	got := p.later[of]
+	switch {
+	case p.options[of].Later == nil:
+	case got == nil && p.reading:
+		lines = append(lines, screen.L(screen.Span{Style: screen.Dim, Text: "reading its files " + look.Sign(screen.Ellipsis)}))
+	case got == nil:
+	case got.failed:
+		for _, text := range got.lines {
+			lines = append(lines, screen.L(look.Mark(screen.Attention), screen.T(" "+look.Cut(diag.Printable(text), width-2))))
+		}
+	default:
+		for _, text := range got.lines {
+			for _, part := range look.WrapText(look.Drawn(text), width) {
+				lines = append(lines, screen.L(screen.T(part)))
+			}
+		}
 	}
 	return lines
 }

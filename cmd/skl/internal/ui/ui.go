@@ -2,7 +2,7 @@
 // progress into text for people or JSON for programs.
 //
 // Results go to Out, everything else to Err, each line of it starting with
-// "skl: ". Whatever came from outside passes diag.Printable here, so no name or
+// "skl: ". All text from outside passes diag.Printable here, so no name or
 // message can move the cursor or change a colour.
 package ui
 
@@ -29,23 +29,25 @@ import (
 type UI struct {
 	In        io.Reader
 	Out, Err  io.Writer
-	JSON      bool         // results are one JSON value on Out
-	Quiet     bool         // no notes and no progress
-	Verbose   bool         // details that are otherwise left out
-	Color     bool         // Out takes colours
-	ErrColor  bool         // Err does
-	Signs     screen.Signs // which signs Out can show
-	ErrSigns  screen.Signs // which ones Err can
-	Terminal  bool         // In and Err are a terminal: questions can be asked, progress shown
-	Screen    bool         // Out is a terminal
-	ErrScreen bool         // Err is one
-	Still     bool         // nothing moves or is drawn again
-	Pager     []string     // the program that long results are read with, and its arguments; nil: none
-	Yes       bool         // questions of choice are answered with their default
+	JSON      bool          // results are one JSON value on Out
+	Quiet     bool          // no notes and no progress
+	Verbose   bool          // details that are otherwise left out
+	Color     bool          // Out takes colours
+	ErrColor  bool          // Err does
+	Signs     screen.Signs  // which signs Out can show
+	ErrSigns  screen.Signs  // which ones Err can
+	Terminal  bool          // In and Err are a terminal: questions can be asked, progress shown
+	Screen    bool          // Out is a terminal
+	ErrScreen bool          // Err is one
+	Still     bool          // nothing moves or is drawn again
+	Typed     *screen.Typed // what was typed, which hints repeat
+	Pager     []string      // the program that long results are read with, and its arguments; nil: none
+	Yes       bool          // questions of choice are answered with their default
 	// Interrupt ends waiting for an answer when it is closed. Nil never does.
 	Interrupt <-chan struct{}
 
 	progress progress
+	muted    muted
 	lines    *bufio.Reader
 	ahead    []byte                     // typed behind the key that answered a question
 	keyboard keyboard                   // instead of In, in tests
@@ -119,7 +121,7 @@ func flow(look screen.Look, text string, hang int) string {
 		return text + "\n"
 	}
 	var b strings.Builder
-	for line := range strings.SplitSeq(text, "\n") {
+	for _, line := range strings.Split(text, "\n") {
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		b.WriteString(look.Lines(screen.Line{Left: screen.Parse(line), Wrap: true, Unbroken: true, Hang: indent + hang}))
 	}
@@ -128,6 +130,9 @@ func flow(look screen.Look, text string, hang int) string {
 
 // tell writes a line to Err: "skl: ", a label and text. On a terminal it is wrapped, unless it is something to type.
 func (u *UI) tell(label, style, text string, whole bool) {
+	if u.muted.holds(func() { u.tell(label, style, text, whole) }) {
+		return
+	}
 	u.clear()
 	look := u.errLook()
 	head := "skl: "
@@ -156,7 +161,7 @@ func (u *UI) Raw(data []byte) {
 // Page writes text that was laid out for the terminal, with colours of ours. Its text must be printable already.
 func (u *UI) Page(text Painted) {
 	u.clear()
-	io.WriteString(u.Out, string(text))
+	io.WriteString(u.Out, u.Typed.Steps(string(text)))
 }
 
 // Width is the number of columns of the terminal that Out is, 80 if it is none.
@@ -206,7 +211,7 @@ func (u *UI) Hint(format string, args ...any) {
 	if u.Quiet {
 		return
 	}
-	text := fmt.Sprintf(format, clean(diag.ForShell(format, args))...)
+	text := u.Typed.Retyped(fmt.Sprintf(format, clean(diag.ForShell(format, args))...))
 	u.tell("hint:", dim, text, isCommand(text))
 }
 
@@ -242,7 +247,16 @@ func (u *UI) Result(v any) error {
 	return err
 }
 
-// escaped writes what a terminal would obey, and JSON lets through, as \u escapes:
+// Stream prints v as JSON on one line, for programs that read a stream.
+func (u *UI) Stream(v any) error {
+	text, err := json.Marshal(v)
+	if err == nil {
+		u.Raw([]byte(escaped(string(text)) + "\n"))
+	}
+	return err
+}
+
+// escaped writes what a terminal would obey, and JSON lets through, as \u escapes of JSON:
 // DEL, the second range of control characters, and what reorders or hides text.
 func escaped(text string) string {
 	var b strings.Builder
@@ -326,11 +340,11 @@ type jsonPlace struct {
 }
 
 // ErrorOf is err as --json shows it.
-func ErrorOf(err error) ErrorResult {
+func (u *UI) ErrorOf(err error) ErrorResult {
 	e := asError(err)
 	hints := []string{}
 	for _, h := range e.Hints { // a line may hold two commands
-		hints = append(hints, strings.Split(h, "    ")...)
+		hints = append(hints, strings.Split(u.Typed.Retyped(h), "    ")...)
 	}
 	return ErrorResult{jsonError{
 		Code: e.Code, Message: err.Error(), Where: jsonPlace(e.Where), Retryable: e.Retryable,
@@ -349,10 +363,10 @@ func asError(err error) *diag.Error {
 func (u *UI) Error(err error) {
 	e := asError(err)
 	if u.JSON {
-		u.Result(ErrorOf(err))
+		u.Result(u.ErrorOf(err))
 		return
 	}
-	for line := range strings.SplitSeq(err.Error(), "\n") {
+	for _, line := range strings.Split(err.Error(), "\n") {
 		u.tell("", "", diag.Printable(line), false)
 	}
 	var detailed interface{ Detail() string }
@@ -363,6 +377,7 @@ func (u *UI) Error(err error) {
 		u.tell("", "", "  "+diag.Printable(c), true)
 	}
 	for _, h := range e.Hints {
+		h = u.Typed.Retyped(h)
 		u.tell("hint:", dim, diag.Printable(h), isCommand(h))
 	}
 }
@@ -434,17 +449,4 @@ func plain(a any) any {
 		return diag.Printable(fmt.Sprint(a))
 	}
 	return a
-}
-
-// Size writes a number of bytes for people: 59 kB, 1.4 MB.
-func Size(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1e6:
-		return fmt.Sprintf("%d kB", (n+500)/1000)
-	case n < 1e9:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }

@@ -36,17 +36,23 @@ func TestResultIsSafeToShow(t *testing.T) {
 	var out bytes.Buffer
 	u := &UI{Out: &out, Err: &out}
 	text := "a\x1b[2J\x7f\u009b\u202e\u2066\U000e0001é🙂"
-	if err := u.Result([]string{text}); err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range out.String() {
-		if r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || r == 0x202e || r == 0x2066 || r == 0xe0001 {
-			t.Errorf("%q is printed as it is", r)
+	for name, print := range map[string]func(any) error{"Result": u.Result, "Stream": u.Stream} {
+		out.Reset()
+		if err := print([]string{text}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	var back []string
-	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back[0] != text {
-		t.Errorf("%q became %q: %v", text, back, err)
+		for _, r := range out.String() {
+			if r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || r == 0x202e || r == 0x2066 || r == 0xe0001 {
+				t.Errorf("%s: %q is printed as it is", name, r)
+			}
+		}
+		var back []string
+		if err := json.Unmarshal(out.Bytes(), &back); err != nil || back[0] != text {
+			t.Errorf("%s: %q became %q: %v", name, text, back, err)
+		}
+		if name == "Stream" && strings.Count(out.String(), "\n") != 1 {
+			t.Errorf("%q is not one line", out.String())
+		}
 	}
 }
 
@@ -94,7 +100,7 @@ func TestConfirmIsNotAnsweredByYes(t *testing.T) {
 
 func TestSizeAndCount(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 58_692: "59 kB", 1_400_000: "1.4 MB", 2_000_000_000: "2.0 GB"} {
-		if got := Size(n); got != want {
+		if got := diag.Size(n); got != want {
 			t.Errorf("Size(%d) = %s, want %s", n, got, want)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package keylesstest serves an [attesttest.Sigstore] over HTTP on this machine:
 // a certificate authority that speaks Fulcio's API v2, an RFC 3161 timestamp
 // authority, and transparency logs of Rekor v1 and v2. It also plays the token
-// service of a CI job. What it hands out verifies against the root of that
+// service of a CI job. Its certificates and proofs verify against the root of that
 // Sigstore.
 //
 // Tokens are not signed: whoever can reach the server may be anybody.

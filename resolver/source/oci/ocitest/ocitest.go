@@ -1,6 +1,6 @@
 // Package ocitest is an OCI registry in memory for tests: pull, push in one piece, tags,
 // referrers, ranges, basic and token authentication, and the misbehaviour that clients have to survive.
-// It speaks HTTP on a loopback address. It is no example of how to write a registry.
+// It speaks HTTP on a loopback address. It is not an example of how to write a registry.
 package ocitest
 
 import (

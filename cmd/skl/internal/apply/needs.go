@@ -1,0 +1,111 @@
+package apply
+
+import (
+	"context"
+	"slices"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// needsIn are the skills that the front of a skill says it needs.
+func needsIn(f Front) ([]scope.Need, error) {
+	doc, err := skill.ReadWith(f.Text, f.Sidecar)
+	if err != nil {
+		doc = nil // whoever installs it is told
+	}
+	return scope.Needs(f.Manifest, f.APM, doc)
+}
+
+// requiredNames are the names of the needs that are installed with the skill, which is what its lock entry lists.
+func requiredNames(all []scope.Need, of string) (names []string) {
+	for i := range all {
+		if all[i].Placed() && all[i].Name != of {
+			names = append(names, all[i].Name)
+		}
+	}
+	return names
+}
+
+func unreadNeeds(err error) string { return "what it needs cannot be read: " + err.Error() }
+
+// checkNeeds refuses a lock whose entries are not what the release of s needs: from another place with exit 4, else with exit 3.
+func (a *Applier) checkNeeds(f *scope.Files, s lock.Skill, front Front) error {
+	all, err := needsIn(front)
+	if err != nil {
+		a.Tell.Warn("%s: %s", s.Name, unreadNeeds(err)) // it is installed without
+		return nil
+	}
+	for i := range all {
+		n := &all[i]
+		if !n.Placed() || n.Name == s.Name {
+			continue
+		}
+		dep, ok := f.Lock.Skill(n.Name)
+		_, wanted := f.Manifest.Skill(n.Name)
+		c := n.Range()
+		stale := func(format string, args ...any) error {
+			return diag.New(diag.Unmet, "stale_lock", format, args...).Hint("skl lock")
+		}
+		switch from := n.Text(); {
+		case !ok || !slices.Contains(s.Requires, n.Name):
+			return stale("skl.lock does not say that %s needs %s (%s)", s.Name, n.Want.Ref, n.File)
+		case !wanted && dep.Ref != from && resolver.Unranged(dep) == from:
+			return stale("skl.lock has %s as if skl.toml asked for it", n.Name)
+		case !wanted && dep.Ref != from:
+			return lockDiffers(s, "where "+n.Name+" is", dep.Ref, from)
+		case c != nil && (!wanted || dep.RefKind == lock.Range) && !inRange(c, dep.Version):
+			return stale("%s needs %s (%s), and skl.lock has %s %s", s.Name, n.Want.Ref, n.File, n.Name, orNone(dep.Version))
+		}
+	}
+	return nil
+}
+
+// An Unmet is something that an installed skill says it needs, and that is not there: where it is to be had is not said, so skl does not
+// install it.
+type Unmet struct {
+	Name  string `json:"name"`          // of the skill that says it
+	File  string `json:"file"`          // that says it, with the place in it: "skl.toml:2:1"
+	Needs string `json:"needs"`         // the name of the other; "" if what is said cannot be read
+	Why   string `json:"why,omitempty"` // the place that is said is none, or why nothing can be read
+}
+
+// unmet lists what the skills that changes add or update say they need without a place, and that is neither in the lock nor a skill that
+// is active here.
+func (j *job) unmet(ctx context.Context, changes install.Changes) ([]Unmet, error) {
+	var out []Unmet
+	for i := range changes.List {
+		c := &changes.List[i]
+		if c.Action != install.Add && c.Action != install.Update {
+			continue
+		}
+		if err := j.graph.unread[c.Name]; err != nil {
+			out = append(out, Unmet{Name: c.Name, Why: unreadNeeds(err)})
+			continue
+		}
+		for _, n := range j.graph.needs(j.entry(c.Name)) {
+			if !n.Placed() && j.entry(n.Name) == nil {
+				out = append(out, Unmet{Name: c.Name, File: n.File, Needs: diag.Printable(n.Name), Why: n.Not})
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	found, err := j.Discover(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	active := map[string]bool{}
+	for i := range found.Skills {
+		if r := &found.Skills[i]; r.State == roots.Active {
+			active[r.Name] = true
+		}
+	}
+	return slices.DeleteFunc(out, func(u Unmet) bool { return u.Needs != "" && active[u.Needs] }), nil
+}

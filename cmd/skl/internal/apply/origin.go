@@ -1,0 +1,130 @@
+package apply
+
+import (
+	"context"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// A Derivation is an update of a skill that was made from a package, or of one that a person derived from such a skill.
+type Derivation struct {
+	Name string `json:"name"`
+	From string `json:"from"` // "derived from r pensar 0.6.1": what the copy says that is here; "" if nothing
+	To   string `json:"to"`   // and the release
+
+	// Files is what the update takes away of a copy whose derived_from says that a person edited it, and what it puts there.
+	Files []FileDiff `json:"files,omitempty"`
+}
+
+// origin is what a skill says that it was made from, nil if nothing; byHand says that a person edited it since.
+func origin(front Front) (o *skill.Origin, byHand bool) {
+	doc, err := skill.ReadWith(front.Text, front.Sidecar)
+	if err != nil || doc.V1 == nil {
+		return nil, false
+	}
+	if doc.V1.DerivedFrom != nil {
+		return doc.V1.DerivedFrom, true
+	}
+	return doc.V1.GeneratedFrom, false
+}
+
+// originWords say it for people.
+func originWords(o *skill.Origin, byHand bool) string {
+	if o == nil {
+		return ""
+	}
+	words := map[bool]string{false: "made from ", true: "derived from "}[byHand]
+	return diag.Printable(words + strings.TrimSpace(o.Ecosystem+" "+o.Package) + " " + o.Version)
+}
+
+// derivations compares what the skills that an update replaces say that they come from with what comes. A copy that a person derived is
+// shown as a difference before it goes.
+func (j *job) derivations(ctx context.Context, in *installer, changes install.Changes, have map[string]install.Have) (out []Derivation, err error) {
+	for i := range changes.List {
+		c := &changes.List[i]
+		h := have[c.Name]
+		if c.Action != install.Update || !h.Present || c.Before() == c.Digest && h.Edits == nil {
+			continue
+		}
+		front, err := frontOf(h.Path)
+		if err != nil {
+			continue // it holds nothing that could be read
+		}
+		was, byHand := origin(front)
+		next, _ := j.next.Skill(c.Name)
+		to, ok := in.peeked.front(c.Name)
+		if !ok {
+			if to, _, err = skillFront(in.Installer, next, install.Have{}); err != nil {
+				return nil, err
+			}
+		}
+		now, stays := origin(to)
+		d := Derivation{Name: c.Name, From: originWords(was, byHand), To: originWords(now, stays)}
+		if byHand {
+			if d.Files, err = j.replaced(ctx, h.Path, next); err != nil {
+				return nil, err
+			}
+		}
+		if d.From == d.To && len(d.Files) == 0 {
+			continue
+		}
+		j.tellDerivation(&d)
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// replaced is how the copy at dir differs from the release s.
+func (a *Applier) replaced(ctx context.Context, dir string, s lock.Skill) ([]FileDiff, error) {
+	from, err := ReadTree(scope.FilesIn(dir))
+	if err != nil {
+		return nil, err
+	}
+	to, err := a.ReleaseTree(ctx, s)
+	return DiffTrees(from, to), err
+}
+
+func (a *Applier) tellDerivation(d *Derivation) {
+	if d.From != d.To {
+		a.Tell.Note("%s: was %s, is %s", d.Name, orNone(d.From), orNone(d.To))
+	}
+	if len(d.Files) == 0 {
+		return
+	}
+	a.Tell.Warn("%s was edited by hand (derived_from); the update replaces this:", d.Name)
+	for i := range d.Files {
+		f := &d.Files[i]
+		a.Tell.Note("%s %s +%d -%d", f.Change, diag.Printable(f.Path), f.Add, f.Remove)
+		for line := range strings.Lines(f.Text) {
+			a.Tell.Note("%s", diag.Printable(strings.TrimSuffix(line, "\n")))
+		}
+	}
+}
+
+// SourceChanged says that a skill was made from another version of a package than the one that is on this machine; "" if it was not, or if
+// nothing is known of that.
+func SourceChanged(a *Applier, name string) string {
+	dir, _ := a.Site.Place(name)
+	front, err := frontOf(dir)
+	if err != nil {
+		return ""
+	}
+	o, byHand := origin(front)
+	if o == nil {
+		return ""
+	}
+	eco := o.Ecosystem
+	if eco == "" {
+		eco = "r"
+	}
+	is := a.Packages(dir).Version(skill.Dependency{Name: o.Package, Ecosystem: eco})
+	if is == "" || is == strings.TrimPrefix(o.Version, "v") {
+		return ""
+	}
+	return originWords(o, byHand) + ", and " + diag.Printable(is) + " is here"
+}

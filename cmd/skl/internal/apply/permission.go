@@ -1,0 +1,378 @@
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"hash"
+	"io"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/audit"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/spell"
+)
+
+// CodeEscalation is the code of a release that asks for more than the one that is here, where nobody accepted that.
+const CodeEscalation = "permission_escalation"
+
+// Asks computes what a release asks for.
+func (t FileTree) Asks() audit.Report { return audit.Read(t.auditFiles()) }
+
+func (t FileTree) auditFiles() []audit.File {
+	files := make([]audit.File, 0, len(t))
+	for path, f := range t {
+		if f.Kind != bundle.Link {
+			files = append(files, audit.File{Path: path, Data: f.Data, Executable: f.Kind == bundle.Executable})
+		}
+	}
+	return files
+}
+
+// asks computes what the release s asks for, from its files on this machine; ok is false if there are none.
+func (in *installer) asks(s lock.Skill, h install.Have) (r audit.Report, ok bool, err error) {
+	if r, ok := in.reports[s.Tree]; ok && s.Tree != "" {
+		return r, true, nil
+	}
+	list, ok, err := in.files(s, h)
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	r = audit.Read(list)
+	if s.Tree != "" && in.peeked.files[s.Name] == nil {
+		in.reports[s.Tree] = r
+	}
+	return r, true, nil
+}
+
+// gained fills in what a release that was chosen anew asks for, and returns what of it needs consent. A first
+// install asks for load-time commands alone. What an update asks for is compared with the files of the release that was here,
+// not with what skl.lock says of it; where these cannot be had any more, nothing was accepted.
+func (a *Applier) gained(ctx context.Context, in *installer, s *lock.Skill, old lock.Skill, have map[string]install.Have, lines []string) ([]Wish, error) {
+	h := have[s.Name]
+	now, ok, err := in.asks(*s, h)
+	if err != nil || !ok {
+		return nil, err
+	}
+	next := now.Set()
+	s.Permissions = audit.Locked(next)
+	in.asked[s.Name] = Asked{Report: now}
+	var before audit.Set
+	var was audit.Report // of the release that was here
+	switch {
+	case old.Name == "" && !slices.Contains(next, audit.Permission{Kind: audit.Load}):
+		return nil, nil
+	case old.Name == "":
+		return []Wish{{s.Name, permLoadCommand, lines}}, nil
+	case old.Tree == s.Tree && s.Tree != "", old.SameBytes(*s):
+		before = next
+	default:
+		var list []audit.File
+		if list, ok, err = in.kept(old, h); ok {
+			was = audit.Read(list)
+		}
+		if (err != nil || !ok) && old.Source != "local" {
+			var t FileTree
+			if t, err = a.ReleaseTree(ctx, old); err == nil {
+				was, ok = t.Asks(), true
+			} else if ctx.Err() != nil {
+				return nil, err
+			}
+		}
+		if !ok {
+			was = nil
+		}
+		before = was.Granted(now)
+		in.asked[s.Name] = Asked{now, PermissionDiff(was, now)}
+	}
+	h.Permissions = audit.Locked(before)
+	have[s.Name] = h
+	var wishes []Wish
+	more := audit.Escalations(before, next)
+	loads := slices.ContainsFunc(more, func(p audit.Permission) bool { return p.Kind == audit.Load })
+	for _, p := range more {
+		if loads && p.Kind != audit.Load && amongPlaces(now.At(p), now.At(audit.Permission{Kind: audit.Load})) {
+			continue // the wish for load-command shows these commands as they are
+		}
+		w := Wish{Skill: s.Name, Permission: p.String(), Lines: places(now.Gained(was, p))}
+		if p.Kind == audit.Load {
+			w.Lines = lines
+		}
+		wishes = append(wishes, w)
+	}
+	return wishes, nil
+}
+
+// amongPlaces reports whether all places of a are among those of b. Long lists are not known to be whole.
+func amongPlaces(a, b []audit.Place) bool {
+	return len(a) > 0 && len(a) < audit.MaxPlaces && !slices.ContainsFunc(a, func(at audit.Place) bool { return !slices.Contains(b, at) })
+}
+
+// Asked is what a release that was chosen anew asks for, and how that differs from the one before.
+type Asked struct {
+	Report  audit.Report
+	Changes []PermissionChange // of an update
+}
+
+// places are positions as a person reads them.
+func places(list []audit.Place) (out []string) {
+	for _, at := range list {
+		out = append(out, diag.Printable(at.File)+":"+strconv.Itoa(at.Line))
+	}
+	return out
+}
+
+// settled compares what skl.lock says that an entry asks for with its files. An entry that does not say it yet, or by
+// other rules, gets it, which asks for nothing new: its bytes are the same.
+func (in *installer) settled(s *lock.Skill, have map[string]install.Have) error {
+	h := have[s.Name]
+	r, ok, err := in.asks(*s, h)
+	if err != nil || !ok {
+		return err
+	}
+	if err := checkAsks(*s, r); err != nil {
+		return err
+	}
+	next := audit.Locked(r.Set())
+	if audit.Marked(next) && !slices.Equal(next, s.Permissions) && !slices.Contains(s.Permissions, next[0]) {
+		in.unsaid = append(in.unsaid, s.Name)
+	}
+	s.Permissions = next
+	h.Permissions = s.Permissions
+	if h.Present {
+		have[s.Name] = h
+	}
+	return nil
+}
+
+// checkAsks refuses an entry that says by these rules that it asks for something else than its files do.
+func checkAsks(s lock.Skill, r audit.Report) error {
+	if !audit.Agrees(s.Permissions, r.Set()) {
+		said := slices.DeleteFunc(slices.Clone(s.Permissions), func(p string) bool { return audit.Marked([]string{p}) })
+		return lockDiffers(s, "what it asks for", listed(said), listed(r.Set().Texts()))
+	}
+	return nil
+}
+
+// escalation is the refusal of an update that asks for more, of one skill.
+// What was accepted already is repeated by the hint, since --accept has to name all.
+func escalation(wishes []Wish, from, to string, accepted []string) *diag.Error {
+	if !slices.ContainsFunc(wishes, func(w Wish) bool { return !w.isFinding() }) {
+		return findingsRefusal(wishes, accepted)
+	}
+	perms, lines := slices.Clone(accepted), []string(nil)
+	for _, w := range wishes {
+		perms = append(perms, w.Permission)
+		line := w.Permission
+		if len(w.Lines) > 0 {
+			line += " (" + w.Lines[0] + ")"
+		}
+		lines = append(lines, line)
+	}
+	name := wishes[0].Skill
+	e := diag.New(diag.Refused, CodeEscalation, "%s asks for more than was accepted of %s: %s", strings.TrimSpace(name+" "+to), orNone(from), strings.Join(lines, ", "))
+	return e.Hint("accept that: add --accept %s", scope.Quote(strings.Join(perms, ","))).Hint("skl update --safe updates the rest")
+}
+
+// acceptable refuses a misspelt word of --accept before anything is asked or fetched. One that is nothing like a permission
+// is left to checkAccept, which knows what can be accepted.
+func acceptable(words []string) error {
+	known := []string{permSigner, resolver.AcceptMoved}
+	for _, k := range audit.Kinds() {
+		known = append(known, string(k))
+	}
+	for _, word := range words {
+		kind, _, _ := strings.Cut(word, ":")
+		if meant := spell.Nearest(kind, known, 3); !couldBeAsked(word) && len(meant) > 0 {
+			return noPermission(word).Meant(meant...)
+		}
+	}
+	return nil
+}
+
+// couldBeAsked reports whether a word of --accept is one by which something can be accepted.
+func couldBeAsked(word string) bool {
+	_, ok := audit.Parse(word)
+	return ok || word == permSigner || word == resolver.AcceptMoved || strings.HasPrefix(word, "AUD-")
+}
+
+func noPermission(word string) *diag.Error {
+	return diag.New(diag.Misuse, "usage", "--accept %s: there is no such permission", scope.Quote(word))
+}
+
+// unknownFirst makes err, which came before checkAccept, the error of a word that can accept nothing, if there is one: it is a slip of
+// the person, who may think that it was the answer to err.
+func unknownFirst(words []string, err *error) {
+	if *err == nil || diag.ClassOf(*err) == diag.Misuse {
+		return
+	}
+	for _, word := range words {
+		if !couldBeAsked(word) {
+			*err = noPermission(word).Hint("words are permissions such as net:HOST, AUD-RULE, signer and moved")
+		}
+	}
+}
+
+// checkAccept refuses words of --accept that are no permission of a skill that was chosen, and nothing else that is accepted. What has
+// no argument may be accepted of many skills beforehand.
+func (j *job) checkAccept(wishes []Wish) error {
+	could := []string{}
+	for _, w := range wishes {
+		could = append(could, w.Permission)
+	}
+	for _, word := range j.accept {
+		p, ok := audit.Parse(word)
+		asks := slices.Contains(could, word) || word == permSigner || word == resolver.AcceptMoved || ok && (p.Kind == audit.Load || p.Kind == audit.Dynamic)
+		for _, asked := range j.asked {
+			asks = asks || ok && asked.Report.At(p) != nil
+		}
+		if asks {
+			continue
+		}
+		e := diag.New(diag.Misuse, "usage", "--accept %s: no skill that is installed or updated asks for that", scope.Quote(word))
+		if len(could) == 0 {
+			return e.Hint("nothing has to be accepted: leave it out")
+		}
+		slices.Sort(could)
+		return e.Hint("what can be accepted: --accept %s", scope.Quote(strings.Join(slices.Compact(could), ",")))
+	}
+	return nil
+}
+
+// bySkill splits wishes where the skill changes.
+func bySkill(wishes []Wish) (groups [][]Wish) {
+	for len(wishes) > 0 {
+		n := slices.IndexFunc(wishes, func(w Wish) bool { return w.Skill != wishes[0].Skill })
+		if n < 0 {
+			n = len(wishes)
+		}
+		groups, wishes = append(groups, wishes[:n]), wishes[n:]
+	}
+	return groups
+}
+
+// holdEscalations keeps, of an update that is to be safe, the skills that ask for more, and returns the other wishes.
+func (j *job) holdEscalations(wishes []Wish) (left []Wish, err error) {
+	for _, mine := range bySkill(wishes) {
+		old, here := j.files.Lock.Skill(mine[0].Skill)
+		if !j.hold || !here {
+			left = append(left, mine...)
+			continue
+		}
+		next, _ := j.next.Skill(old.Name)
+		h, err := held(old.Name, old.Path, escalation(mine, old.Version, next.Version, j.accept))
+		if err != nil {
+			return nil, err
+		}
+		if err := j.restore(old); err != nil {
+			return nil, err
+		}
+		h.Hints = h.Hints[:1]
+		j.held = append(j.held, h)
+	}
+	sort.Slice(j.held, func(a, b int) bool { return j.held[a].Name < j.held[b].Name })
+	return left, nil
+}
+
+// PermissionDiff compares what two trees ask for.
+func PermissionDiff(from, to audit.Report) []PermissionChange {
+	out := []PermissionChange{}
+	for _, c := range audit.Compare(from.Granted(to), to.Set()) {
+		at := to.Gained(from, c.Permission)
+		if c.Gone {
+			at = from.At(c.Permission)
+		}
+		if at == nil {
+			at = []audit.Place{}
+		}
+		out = append(out, PermissionChange{c.Permission.String(), c.Gone, c.Escalates, at})
+	}
+	return out
+}
+
+// A PermissionChange is a permission that is newly asked for, or no longer.
+type PermissionChange struct {
+	Permission string        `json:"permission"`
+	Gone       bool          `json:"gone"`
+	Escalates  bool          `json:"escalates"` // an update that has it needs consent
+	Places     []audit.Place `json:"places"`
+}
+
+// String is the change on one line: "+ net:api.ocr.example  scripts/ocr.py:12", and whether nobody is asked about it.
+func (c PermissionChange) String() string {
+	sign := map[bool]string{false: "+ ", true: "- "}[c.Gone]
+	line := sign + c.Permission
+	if len(c.Places) > 0 && !c.Gone {
+		line += "  " + places(c.Places)[0]
+	}
+	if !c.Gone && !c.Escalates {
+		line += "  (not asked about)"
+	}
+	return line
+}
+
+// FilesGone is the line of an entry of which nobody can say what it asks for.
+const FilesGone = "? its files cannot be had"
+
+// lockChanges is how what two entries of a lock ask for differs. What an entry does not say is read from its release; places
+// are those of files that are on this machine or can be fetched.
+func (a *Applier) lockChanges(ctx context.Context, old, now lock.Skill) []string {
+	report := func(s lock.Skill) (r audit.Report, ok bool) {
+		if s.Name == "" {
+			return nil, true
+		}
+		t, err := a.ReleaseTree(ctx, s)
+		return t.Asks(), err == nil
+	}
+	to, ok := report(now)
+	from, had := report(old)
+	out := []string{}
+	if ok && had {
+		for _, c := range PermissionDiff(from, to) {
+			out = append(out, c.String())
+		}
+		return out
+	}
+	was, _ := audit.FromLock(old.Permissions)
+	is, computed := audit.FromLock(now.Permissions)
+	for _, c := range audit.Compare(was, is) {
+		out = append(out, map[bool]string{false: "+ ", true: "- "}[c.Gone]+c.Permission.String())
+	}
+	if !computed {
+		out = append(out, FilesGone)
+	}
+	return out
+}
+
+// whole keeps the files of bundles that pass by and are stored nowhere.
+func (p *peek) whole(name, path string, executable bool, r io.Reader) (io.Reader, func()) {
+	kept := cappedFile{sum: sha256.New()}
+	return io.TeeReader(r, &kept), func() {
+		f := audit.File{Path: path, Data: kept.data, Executable: executable}
+		kept.sum.Sum(f.Sum[:0])
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.files == nil {
+			p.files = map[string][]audit.File{}
+		}
+		p.files[name] = append(p.files[name], f)
+	}
+}
+
+// cappedFile keeps as much of a file as shows that it is too long to be read, and the sum of the whole.
+type cappedFile struct {
+	data []byte
+	sum  hash.Hash
+}
+
+func (c *cappedFile) Write(p []byte) (int, error) {
+	c.data = append(c.data, p[:min(len(p), audit.MaxFileBytes+1-len(c.data))]...)
+	return c.sum.Write(p)
+}

@@ -1,0 +1,294 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/registry/client"
+	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/ref"
+)
+
+// Times of asking registries about what is installed.
+const (
+	withdrawnWait = 3 * time.Second // for an answer; then the last one counts
+	withdrawnOld  = 24 * time.Hour  // the last answer is said to be old
+	withdrawnNew  = 5 * time.Minute // for a Glance the last answer is as good as a new one
+)
+
+// Care is how much is done to learn what registries took back.
+type Care int
+
+const (
+	Glance Care = iota // an answer of the last minutes counts: for what people and agents do all day
+	Look               // registries are asked
+	Insist             // and one that is caught hiding something is an error: where a pipeline relies on the answer
+	Recall             // nobody is asked: the last answer counts
+)
+
+// A Release is what is installed from a registry, as a lock or a receipt says.
+type Release struct {
+	Name, Version, URL string
+	Of                 string // namespace/name; "" where nothing says it
+	Manifest           ref.Digest
+}
+
+// Advised is the state of a Withdrawal that is a warning: the release is served, and has an advisory.
+const Advised = "advisory"
+
+// A Withdrawal is an installed release that its registry took back, or warns of.
+type Withdrawal struct {
+	Name     string    `json:"name"` // of the skill
+	Of       string    `json:"of"`   // namespace/name on the registry
+	Version  string    `json:"version"`
+	State    string    `json:"state"` // blocked, yanked, quarantined, advisory
+	Reason   string    `json:"reason,omitempty"`
+	Registry string    `json:"registry"`
+	Since    time.Time `json:"since"`
+	AsOf     time.Time `json:"as_of"` // when the registry said so
+
+	Advisory string `json:"advisory,omitempty"` // its id
+	Severity string `json:"severity,omitempty"` // of it: low, medium, high, critical
+	Fixed    string `json:"fixed,omitempty"`    // the version that is not concerned
+}
+
+// Serious reports whether a check does not hold for w: the release is blocked, or an advisory of high or critical severity is about it.
+func (w Withdrawal) Serious() bool {
+	return w.State == wire.Blocked || w.State == Advised && (w.Severity == "high" || w.Severity == "critical")
+}
+
+// Sentence says it for people.
+func (w Withdrawal) Sentence() string {
+	what := map[string]string{wire.Blocked: "is blocked by", wire.Quarantined: "is held back by"}[w.State]
+	if what == "" {
+		what = "was " + w.State + " by"
+	}
+	text := fmt.Sprintf("%s@%s %s the registry", w.Of, w.Version, what)
+	if w.State == Advised {
+		text = fmt.Sprintf("%s@%s has the %s advisory %s", w.Of, w.Version, w.Severity, w.Advisory)
+	}
+	if w.Reason != "" {
+		text += ": " + w.Reason
+	}
+	if w.Fixed != "" {
+		text += ", fixed in " + w.Fixed
+	}
+	host := strings.TrimPrefix(strings.TrimPrefix(w.Registry, "https://"), "http://")
+	return diag.Printable(fmt.Sprintf("%s (%s, as of %s)", text, host, w.AsOf.UTC().Format(time.RFC3339)))
+}
+
+// Releases are those of a lock and of receipts, with the wanted names; a nil wanted takes all.
+func Releases(l *lock.Lock, receipts []roots.Receipt, wanted func(name string) bool) (all []Release) {
+	for _, s := range l.Skills {
+		if s.Source == "registry" && (wanted == nil || wanted(s.Name)) {
+			all = append(all, Release{s.Name, s.Version, s.URL, s.RegistryName(), s.Manifest})
+		}
+	}
+	for _, r := range receipts {
+		if one, ok := releaseOf(r, func() (*lock.Lock, error) { return l, nil }); ok && !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// releaseOf is what a receipt names. Of one that does not say whose it is, the lock does, if it has the same release.
+func releaseOf(r roots.Receipt, locked func() (*lock.Lock, error)) (Release, bool) {
+	out := Release{r.Name, r.Version, r.URL, r.Of, r.Manifest}
+	if r.Source != "registry" || r.Manifest == "" {
+		return out, false
+	}
+	if r.Of == "" {
+		if l, err := locked(); err == nil { // without, it is said that nothing says it
+			if s, ok := l.Skill(r.Name); ok && s.Source == r.Source && s.URL == r.URL && s.Manifest == r.Manifest {
+				out.Of = s.RegistryName()
+			}
+		}
+	}
+	return out, true
+}
+
+// lock is that of the scope.
+func (a *Applier) lock() (*lock.Lock, error) {
+	f, err := a.Load()
+	if err != nil {
+		return nil, err
+	}
+	return f.Lock, nil
+}
+
+// ReleasesOf are those that the receipts beside installed copies name.
+func (a *Applier) ReleasesOf(copies []roots.Record) (all []Release) {
+	for _, c := range copies {
+		for _, one := range a.ReleaseIn(c.Path) {
+			if !slices.Contains(all, one) {
+				all = append(all, one)
+			}
+		}
+	}
+	return all
+}
+
+// ReleaseIn is that of the skill in a directory, if it has a receipt of a registry.
+func (a *Applier) ReleaseIn(dir string) []Release {
+	if !filepath.IsAbs(dir) {
+		return nil // it comes with skl
+	}
+	r, err := roots.ReadReceipt(filepath.Dir(dir), filepath.Base(dir))
+	if err != nil {
+		return nil // no receipt; one that is damaged is for verify to say
+	}
+	if one, ok := releaseOf(r, a.lock); ok {
+		return []Release{one}
+	}
+	return nil
+}
+
+// Withdrawals are the releases among all that their registries took back, as those say now. Only registries of the configuration are asked,
+// each for a short time; of one that does not answer, and without a network, the last answer counts. So it does, with a warning, of one
+// that is caught hiding something, unless c insists.
+func (a *Applier) Withdrawals(ctx context.Context, c Care, all []Release) ([]Withdrawal, error) {
+	out, err := a.TakenBack(ctx, c, all)
+	for _, w := range out {
+		if w.State != wire.Blocked {
+			a.Tell.Warn("%s", w.Sentence())
+		}
+	}
+	return out, err
+}
+
+// TakenBack is Withdrawals without the warnings of what was not blocked.
+func (a *Applier) TakenBack(ctx context.Context, c Care, all []Release) (out []Withdrawal, err error) {
+	said := map[string]client.States{}
+	for _, r := range all {
+		s, known := said[r.URL]
+		if !known {
+			if s, err = a.states(ctx, c, r.URL); err != nil {
+				return nil, err
+			}
+			said[r.URL] = s
+		}
+		if w, ok := s.Known[wire.StateOf(r.Of, string(r.Manifest))]; ok && r.Of != "" {
+			out = append(out, Withdrawal{Name: r.Name, Of: r.Of, Version: r.Version, State: w.State, Reason: w.Reason, Registry: r.URL, Since: w.Since, AsOf: s.At})
+		} else if w, ok := maybe(s, r); ok {
+			a.Tell.Warn("a release with the manifest of %s %s is %s by %s, and nothing here says whether it is this one: skl ci installs it anew and notes it",
+				r.Name, r.Version, w.State, r.URL)
+		}
+		for _, a := range s.Advisories {
+			if a.Withdrawn.IsZero() && r.Of != "" && slices.Contains(a.Own.Of, wire.StateOf(r.Of, string(r.Manifest))) {
+				out = append(out, Withdrawal{Name: r.Name, Of: r.Of, Version: r.Version, State: Advised, Reason: a.Summary, Registry: r.URL, Since: a.Published, AsOf: s.At,
+					Advisory: a.ID, Severity: a.Own.Severity, Fixed: a.Own.Fixed})
+			}
+		}
+	}
+	return out, nil
+}
+
+// maybe is a state that may be meant for r: nothing says what r is called on the registry, or the registry does not say whose the state is.
+func maybe(s client.States, r Release) (wire.ReleaseState, bool) {
+	if r.Of != "" {
+		w, ok := s.Known[string(r.Manifest)]
+		return w, ok
+	}
+	for _, w := range s.Known {
+		if w.Manifest == string(r.Manifest) {
+			return w, true
+		}
+	}
+	return wire.ReleaseState{}, false
+}
+
+// states is what the registry at url says, or said last.
+func (a *Applier) states(ctx context.Context, c Care, url string) (client.States, error) {
+	ask := c != Recall && !a.Offline() && a.configured(url)
+	if ask && c == Glance {
+		if s, err := a.Registry.Withdrawn(ctx, url, false); err == nil && time.Since(s.At) < withdrawnNew {
+			return s, nil
+		}
+	}
+	if ask {
+		wait, cancel := context.WithTimeout(ctx, withdrawnWait)
+		s, err := a.Registry.Withdrawn(wait, url, true)
+		cancel()
+		hides := diag.ClassOf(err) == diag.Refused
+		if err == nil || hides && c == Insist || ctx.Err() != nil {
+			return s, err
+		}
+		if hides {
+			a.Tell.Warn("%s", err)
+		}
+		a.Tell.Detail("asking %s for releases that it took back: %s", url, err)
+	}
+	s, err := a.Registry.Withdrawn(ctx, url, false)
+	switch {
+	case err != nil:
+		return s, err
+	case ask && s.At.IsZero():
+		a.Tell.Note("%s does not answer, so it is not known whether it took releases back", url)
+	case ask || !s.At.IsZero() && time.Since(s.At) > withdrawnOld:
+		a.Tell.Note("what %s took back is known as of %s", url, s.At.UTC().Format(time.RFC3339))
+	}
+	return s, nil
+}
+
+// configured reports whether the configuration names the registry. What a lock or a receipt of a project names is not asked for that.
+func (a *Applier) configured(url string) bool {
+	for _, r := range a.Config.Registries {
+		if c, err := client.New(nil, r.URL); err == nil && c.URL() == url {
+			return true
+		}
+	}
+	return false
+}
+
+// Blocked is the refusal of releases that are blocked, nil if none is.
+func Blocked(all []Withdrawal) error {
+	for _, w := range all {
+		if w.State == wire.Blocked {
+			return diag.New(diag.Refused, "blocked", "%s", w.Sentence()).Hint("skl remove %s, or another version of it: skl outdated", w.Name)
+		}
+	}
+	return nil
+}
+
+// refuseBlocked refuses an install that asks for blocked releases, by refs or for all that is locked, and warns of others.
+func (a *Applier) refuseBlocked(ctx context.Context, refs []ref.Ref, next *lock.Lock) error {
+	found, err := a.Withdrawals(ctx, Glance, Releases(next, nil, nil))
+	if err != nil {
+		return err
+	}
+	for _, w := range found {
+		if len(refs) == 0 || slices.ContainsFunc(refs, func(r ref.Ref) bool { return r.Owner+"/"+r.Repo == w.Of }) {
+			if err := Blocked([]Withdrawal{w}); err != nil {
+				return err
+			}
+		}
+	}
+	a.WarnBlocked(found)
+	return nil
+}
+
+// WarnBlocked says which are blocked, where that refuses nothing.
+func (a *Applier) WarnBlocked(found []Withdrawal) {
+	for _, w := range found {
+		if w.State == wire.Blocked {
+			a.Tell.Warn("%s", w.Sentence())
+		}
+	}
+}
+
+// RefuseBlocked refuses releases that are blocked, and warns of those that were taken back otherwise.
+func (a *Applier) RefuseBlocked(ctx context.Context, c Care, all []Release) error {
+	found, err := a.Withdrawals(ctx, c, all)
+	if err != nil {
+		return err
+	}
+	return Blocked(found)
+}

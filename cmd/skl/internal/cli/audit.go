@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/cmd/skl/internal/build"
+	"github.com/skl-project/skl/cmd/skl/internal/inspect"
+	"github.com/skl-project/skl/spec/audit/content"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/spell"
+)
+
+func auditCommand() command {
+	return command{name: "audit", args: "[PATH|NAME…]", group: "Trust", usage: "show what skills do against their user, and what they ask for", output: inspect.Audited{}, complete: "skill",
+		example: "skl audit\nskl audit pdf\nskl audit skills/pdf --fail-on medium\nskl audit --sarif > audit.sarif\nskl audit --explain AUD-CONCEAL",
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "fail-on", Value: string(content.High), Usage: "exit 3 for findings from `SEVERITY` on: low, medium, high, refuse"},
+			&cli.StringFlag{Name: "explain", Usage: "print what `RULE` finds, why and what to do; all lists the rules"},
+			&cli.BoolFlag{Name: "sarif", Usage: "print SARIF"},
+		},
+		run: runAudit}
+}
+
+func runAudit(ctx context.Context, w *world, c *cli.Context) error {
+	if id := c.String("explain"); id != "" {
+		return w.explainRule(id)
+	}
+	failOn := content.Severity(c.String("fail-on"))
+	if !slices.Contains(content.Severities, failOn) {
+		return diag.New(diag.Misuse, "invalid_severity", "invalid severity %q: use low, medium, high or refuse", string(failOn))
+	}
+	out, err := w.inspect.Audit(ctx, inspect.AuditRequest{Args: c.Args().Slice(), FailOn: failOn})
+	if err != nil {
+		return err
+	}
+	if c.Bool("sarif") {
+		base := w.Project
+		if base == "" {
+			base = w.Cwd
+		}
+		if err := w.ui.Result(diag.SARIF(out.Findings(base), build.Current().Version)); err != nil || out.OK {
+			return err
+		}
+		return unmet("findings")
+	}
+	return w.verdict(out, out.OK, "findings", func() { w.printAudit(out) })
+}
+
+func (w *world) printAudit(out inspect.Audited) {
+	count, failed, unread := 0, 0, 0
+	worst := ""
+	for _, s := range out.Skills {
+		dir := w.Short(s.Path)
+		w.ui.Print("%s  %s", s.Name, dir)
+		for _, line := range s.Asks {
+			w.ui.Print("  %s", line)
+		}
+		for _, f := range s.Findings {
+			at := diag.Position{File: filepath.ToSlash(filepath.Join(dir, filepath.FromSlash(f.File))), Line: f.Line, Column: f.Column}
+			w.ui.Print("%s: %s: %s [%s]", at, string(f.Severity), f.Message, f.Rule)
+			if f.Text != "" {
+				w.ui.Print("    %s", f.Text)
+			}
+			if f.Allowed != "" {
+				w.ui.Print("    its publisher says: %s", f.Allowed)
+			}
+			if slices.Contains(s.Accepted, f.Rule) {
+				w.ui.Print("    accepted when it was installed")
+			}
+			if f.Severity.AtLeast(out.FailOn) && (worst == "" || f.Severity == content.Refuse) {
+				worst = f.Rule
+			}
+		}
+		for _, u := range s.Coverage.Unread {
+			w.ui.Print("%s: not read: %s", filepath.ToSlash(filepath.Join(dir, filepath.FromSlash(u.File))), u.Why)
+		}
+		count += len(s.Findings)
+		failed += s.Failed
+		unread += len(s.Coverage.Unread)
+	}
+	line := diag.Count(len(out.Skills), "skill") + ", " + diag.Count(count, "finding")
+	if failed > 0 {
+		line += fmt.Sprintf(", %d at %s or above", failed, out.FailOn)
+	}
+	if unread > 0 {
+		line += ", " + diag.Count(unread, "file") + " not read"
+	}
+	w.ui.Note("%s", line)
+	if worst != "" {
+		w.ui.Hint("skl audit --explain %s", worst)
+	}
+}
+
+// explainRule prints one rule, or the list of all.
+func (w *world) explainRule(id string) error {
+	if id == "all" {
+		rules := content.Rules()
+		return w.show(map[string]any{"rules": rules}, nil, func() {
+			rows := [][]string{{"RULE", "SEVERITY", "FINDS"}}
+			for _, r := range rules {
+				rows = append(rows, []string{r.ID, string(r.Severity), r.About})
+			}
+			w.ui.Rows(rows)
+		})
+	}
+	r, ok := content.Explain(id)
+	if !ok {
+		e := diag.New(diag.Misuse, "unknown_rule", "there is no rule called %q", id)
+		if e.Candidates = spell.Nearest(id, ruleIDs(), 3); len(e.Candidates) > 0 {
+			return e.Hint("did you mean %s?", e.Candidates[0])
+		}
+		return e.Hint("skl audit --explain all")
+	}
+	return w.show(r, nil, func() {
+		w.ui.Print("%s (%s): %s.", r.ID, string(r.Severity), r.About)
+		w.ui.Print("%s", r.Why)
+		w.ui.Print("%s", r.Out)
+		examples := func(head string, list []string) {
+			if len(list) > 0 {
+				w.ui.Print("%s", head)
+			}
+			for _, text := range list {
+				name, body, _ := strings.Cut(text, "\n")
+				w.ui.Print("  %s: %s", name, strings.Join(strings.Fields(body), " "))
+			}
+		}
+		examples("found:", r.Match)
+		examples("not found:", r.Similar)
+	})
+}
+
+// ruleIDs are the ids of all rules.
+func ruleIDs() (ids []string) {
+	for _, r := range content.Rules() {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}

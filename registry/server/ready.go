@@ -1,0 +1,201 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/skl-project/skl/install/durable"
+	"github.com/skl-project/skl/registry/blob"
+	"github.com/skl-project/skl/registry/tlog"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// How often readiness is looked at.
+const (
+	quickEvery = 2 * time.Second  // what costs little
+	deepEvery  = 10 * time.Second // structure of the database, and every entry of the log; longer if it takes long
+	deepShare  = 50               // times as long as it took
+	deepWait   = 3 * time.Second  // for an answer; it goes on behind it
+	probeBytes = 1 << 20          // that have to find space on the disk
+)
+
+// readiness is what /readyz knows. Its checks run when somebody asks, and not more often than is said above.
+type readiness struct {
+	mu     sync.Mutex // guards what follows; held while the quick checks run
+	quick  []string   // what is wrong
+	looked time.Time
+
+	deep    sync.Mutex // guards what follows
+	found   []string
+	next    time.Time
+	running chan struct{} // closed when the deep check ends; nil if none runs
+}
+
+// readyz says whether the registry can do its work, and if not what keeps it from that. It goes by the disk, the database
+// and the log. That the process lives is what /healthz says.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	problems := append(s.ready.checkQuick(r.Context(), s), s.ready.checkDeep(r.Context(), s)...)
+	if len(problems) == 0 {
+		plain(w, http.StatusOK, "ok\n")
+		return
+	}
+	plain(w, http.StatusServiceUnavailable, strings.Join(problems, "\n")+"\n")
+}
+
+func (c *readiness) checkQuick(ctx context.Context, s *Server) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.looked) < quickEvery {
+		return c.quick
+	}
+	ctx = context.WithoutCancel(ctx) // the next one gets this answer too
+	c.quick = nil
+	for _, check := range []struct {
+		what string
+		err  error
+	}{{"disk", s.probeDisk()}, {"database", s.probeDatabase(ctx)}, {"log", s.probeLog(ctx)}} {
+		if check.err != nil {
+			s.logger.ErrorContext(ctx, "not ready", "part", check.what, "error", check.err)
+			c.quick = append(c.quick, check.what+": "+notReady(check.err))
+		}
+	}
+	c.looked = time.Now()
+	return c.quick
+}
+
+// notReady is err for everybody: without paths.
+func notReady(err error) string {
+	if e, ok := errors.AsType[*diag.Error](err); ok && strings.HasPrefix(e.Code, "log_") {
+		return e.Message
+	}
+	switch {
+	case errors.Is(err, blob.ErrFull):
+		return "no space left"
+	case errors.Is(err, diag.Code("corrupt")):
+		return "damaged"
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
+		return "cannot be used; the log of the registry says why"
+	}
+	return "does not answer; the log of the registry says why"
+}
+
+// probeDisk writes as much as a small release needs.
+func (s *Server) probeDisk() (err error) {
+	f, err := os.CreateTemp(s.path("tmp"), "ready-*")
+	if err != nil {
+		return blob.Full(err)
+	}
+	defer os.Remove(f.Name())
+	noise := make([]byte, probeBytes)
+	for i := range noise {
+		noise[i] = byte(i * 31) // no hole, where a disk makes holes of zeros
+	}
+	_, err = f.Write(noise)
+	return blob.Full(errors.Join(err, f.Sync(), f.Close()))
+}
+
+func (s *Server) probeDatabase(ctx context.Context) error {
+	_, err := s.generation(ctx)
+	return err
+}
+
+// headFile keeps the newest head of the log that was signed, beside the database: a log that was cut shows.
+func (s *Server) headFile() string { return s.path("log.head") }
+
+// probeLog compares the log with what was signed before, and remembers what is signed now.
+func (s *Server) probeLog(ctx context.Context) error {
+	s.heads.Lock()
+	defer s.heads.Unlock()
+	note, err := s.Registry.Checkpoint(ctx)
+	if err != nil {
+		return err
+	}
+	now, err := tlog.OpenCheckpoint(note, s.Registry.Key.Public())
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(s.headFile())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return durable.WriteFile(s.headFile(), note, 0o600)
+	case err != nil:
+		return err
+	}
+	before, err := tlog.OpenCheckpoint(text, s.Registry.Key.Public())
+	switch {
+	case err != nil:
+		return err
+	case now.Size < before.Size:
+		return diag.New(diag.Refused, "log_rollback", "it was cut: it has %d entries, and %d were signed", now.Size, before.Size)
+	case now.Size == before.Size && now.Root == before.Root:
+		return nil
+	}
+	root, err := s.Registry.LogRoot(ctx, before.Size)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(root[:], before.Root[:]) {
+		return diag.New(diag.Refused, "log_fork", "its first %d entries are not the ones that were signed", before.Size)
+	}
+	if err := durable.WriteFile(s.headFile(), note, 0o600); err != nil && !errors.Is(blob.Full(err), blob.ErrFull) {
+		return err // a full disk is said by the probe of the disk
+	}
+	return nil
+}
+
+// checkDeep is what the last deep check found. It starts another when one is due, and waits for it a little.
+func (c *readiness) checkDeep(ctx context.Context, s *Server) []string {
+	c.deep.Lock()
+	if c.running == nil && time.Now().After(c.next) {
+		c.running = make(chan struct{})
+		s.checks.Go(func() { c.lookDeep(ctx, s) })
+	}
+	running := c.running
+	c.deep.Unlock()
+	if running != nil {
+		select {
+		case <-running:
+		case <-time.After(deepWait):
+		case <-ctx.Done():
+		}
+	}
+	c.deep.Lock()
+	defer c.deep.Unlock()
+	return c.found
+}
+
+// lookDeep outlives the request that began it, and ends with the server.
+func (c *readiness) lookDeep(ctx context.Context, s *Server) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	go func() {
+		select {
+		case <-s.closing:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	began := time.Now()
+	var found []string
+	for _, check := range []struct {
+		what string
+		do   func(context.Context) error
+	}{{"database", s.Registry.Meta.Check}, {"log", s.Registry.VerifyLog}} {
+		if err := check.do(ctx); err != nil && ctx.Err() == nil {
+			s.logger.Error("not ready", "part", check.what, "error", err)
+			found = append(found, check.what+": "+notReady(err))
+		}
+	}
+	c.deep.Lock()
+	defer c.deep.Unlock()
+	c.found, c.next = found, time.Now().Add(max(deepEvery, deepShare*time.Since(began)))
+	close(c.running)
+	c.running = nil
+}
