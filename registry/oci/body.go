@@ -14,7 +14,7 @@ import (
 const (
 	patience = 30 * time.Second // without a byte, unless the Handler says otherwise
 	slowest  = 4 << 10          // bytes a second, on average after the first patience
-	notice   = time.Second      // how often deadlines are moved, at most
+	notice   = time.Second      // by how much a deadline is moved, at least
 	piece    = 256 << 10        // bytes that are written under one deadline
 )
 
@@ -23,8 +23,8 @@ type pace struct {
 	set    func(time.Time) error // of the connection; its error means that there are none
 	wait   time.Duration         // without a byte
 	began  time.Time
-	moved  time.Time
-	amount int64 // bytes so far
+	end    time.Time // the deadline that is set
+	amount int64     // bytes so far
 }
 
 func (q *request) pace(set func(time.Time) error) pace {
@@ -49,11 +49,13 @@ func (p *pace) move() {
 	now := time.Now()
 	if p.began.IsZero() {
 		p.began = now
-	} else if now.Sub(p.moved) < min(notice, p.wait/4) {
+	}
+	end := p.due(now)
+	if end.Sub(p.end) < min(notice, p.wait/4) {
 		return
 	}
-	p.moved = now
-	_ = p.set(p.due(now))
+	p.end = end
+	_ = p.set(end)
 }
 
 // A body reads what the client sends and remembers how that ended, as the
