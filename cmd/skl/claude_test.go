@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skl-project/skl/resolver/source/git/gittest"
 	"github.com/skl-project/skl/runtime/model/modeltest"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 const claudeSkill = `---
@@ -53,10 +53,7 @@ Count the text files here.
 // The whole way: skl runs a skill with the real Claude Code as its model, which is a process for each of two subagents at the same
 // time and talks to a scripted Messages API. One of them uses a tool of the run.
 func TestRunWithClaudeCode(t *testing.T) {
-	program := os.Getenv("SKL_TEST_CLAUDE")
-	if program == "" {
-		gittest.Skip(t, "SKL_TEST_CLAUDE does not name the program claude")
-	}
+	program := long.Agent(t, "SKL_TEST_CLAUDE", "claude")
 	p := newPlace(t)
 	skill := filepath.Join(p.project, "judge")
 	write(t, filepath.Join(skill, "SKILL.md"), claudeSkill)

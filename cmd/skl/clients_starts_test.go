@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skl-project/skl/resolver/source/git/gittest"
 	"github.com/skl-project/skl/runtime/model/modeltest"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A realClient is one of the five agent programs that TestClientsAgreeOnLayouts starts.
@@ -53,13 +53,7 @@ func realClients(t *testing.T) []realClient {
 	for i := range all {
 		c := &all[i]
 		c.cache = cache
-		name := c.program
-		if c.program = os.Getenv(c.variable); c.program == "" {
-			c.program, _ = exec.LookPath(name)
-		}
-		if c.program == "" {
-			gittest.Skip(t, name+" is not installed; "+c.variable+" names it")
-		}
+		c.program = long.Agent(t, c.variable, c.program)
 		out, err := c.run(t.TempDir(), t.TempDir(), nil, "--version")
 		if err != nil {
 			t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver/source/git/gittest"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // A client is a real agent program that lists the skills it loads. It needs no account for that.
@@ -42,14 +43,7 @@ func clients(t *testing.T) []client {
 		{"SKL_TEST_OPENCODE", "opencode", "opencode", "debug skill"},
 		{"SKL_TEST_COPILOT", "github-copilot", "copilot", "skill list --json"},
 	} {
-		program := os.Getenv(c.variable)
-		if program == "" {
-			program, _ = exec.LookPath(c.name)
-		}
-		if program == "" {
-			gittest.Skip(t, c.name+" is not installed; "+c.variable+" names it")
-		}
-		found = append(found, client{c.host, program, strings.Fields(c.args), cache})
+		found = append(found, client{c.host, long.Agent(t, c.variable, c.name), strings.Fields(c.args), cache})
 	}
 	return found
 }

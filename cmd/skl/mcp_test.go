@@ -18,8 +18,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/skl-project/skl/resolver/source/git/gittest"
 	drive "github.com/skl-project/skl/runtime/model/mcp"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // An agent is an MCP client of a "skl mcp" that is a process of its own.
@@ -674,20 +674,17 @@ func TestMCPRunsTogether(t *testing.T) {
 // Copilot lists it, and starts it only in a session.
 func TestMCPClients(t *testing.T) {
 	for _, tt := range []struct {
-		name, variable, host string
-		args                 string
-		config               string   // relative to the home
-		want                 []string // of the output
+		name, variable, program, host string
+		args                          string
+		config                        string   // relative to the home
+		want                          []string // of the output
 	}{
-		{"opencode", "SKL_TEST_OPENCODE", "opencode", "mcp list", ".config/opencode/opencode.json", []string{"skl", "connected"}},
-		{"Claude Code", "SKL_TEST_CLAUDE", "claude-code", "mcp list", ".claude.json", []string{"skl: ", "mcp --allow-run", "Connected"}},
-		{"Copilot", "SKL_TEST_COPILOT", "github-copilot", "mcp get skl", ".copilot/mcp-config.json", []string{"Status: Enabled", "Type: local", "mcp --allow-run", "Tools: * (all)"}},
+		{"opencode", "SKL_TEST_OPENCODE", "opencode", "opencode", "mcp list", ".config/opencode/opencode.json", []string{"skl", "connected"}},
+		{"Claude Code", "SKL_TEST_CLAUDE", "claude", "claude-code", "mcp list", ".claude.json", []string{"skl: ", "mcp --allow-run", "Connected"}},
+		{"Copilot", "SKL_TEST_COPILOT", "copilot", "github-copilot", "mcp get skl", ".copilot/mcp-config.json", []string{"Status: Enabled", "Type: local", "mcp --allow-run", "Tools: * (all)"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			program := os.Getenv(tt.variable)
-			if program == "" {
-				gittest.Skip(t, tt.variable+" does not name the program of "+tt.name)
-			}
+			program := long.Agent(t, tt.variable, tt.program)
 			p := newPlace(t)
 			skl, err := exec.LookPath("skl")
 			if err != nil {

@@ -165,10 +165,7 @@ func TestAutoresearch(t *testing.T) {
 		t.Run(m.model, func(t *testing.T) {
 			p, env, log := researchPlace(t)
 			if m.program != "" {
-				program := os.Getenv(m.program)
-				if program == "" {
-					gittest.Skip(t, m.program+" does not name the program of "+m.model)
-				}
+				program := long.Agent(t, m.program, strings.TrimSuffix(m.model, "-code"))
 				bin := filepath.Join(p.home, "bin")
 				write(t, filepath.Join(bin, ".keep"), "")
 				if err := os.Symlink(program, filepath.Join(bin, strings.TrimSuffix(m.model, "-code"))); err != nil {

@@ -30,7 +30,7 @@ var tables = map[string]string{
 }
 
 // TestSeedRequirements reads the tables of testdata/seeds and testdata/promises, whose READMEs have their form, and wants every test, script and page that
-// a requirement names to be there. It asks by its attributes that all of them ran and passed, which testdata/tools/totals looks after in .ci/run.
+// a requirement names to be there. It asks by its attributes that all of them ran and passed, which testdata/tools/totals looks after in .ci/run and .ci/deep.
 func TestSeedRequirements(t *testing.T) {
 	var all []requirement
 	for _, file := range slices.Sorted(maps.Keys(tables)) {

@@ -16,24 +16,11 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/registry/gateway/wellknown"
-	"github.com/skl-project/skl/resolver/source/git/gittest"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // clientTime bounds one call of a client.
 const clientTime = 90 * time.Second
-
-// program finds a client: named by variable, or on the path.
-func program(t *testing.T, variable, name string) string {
-	t.Helper()
-	found := os.Getenv(variable)
-	if found == "" {
-		found, _ = exec.LookPath(name)
-	}
-	if found == "" {
-		gittest.Skip(t, name+" is not installed; "+variable+" names it")
-	}
-	return found
-}
 
 // runClient runs a client in dir with a home of its own. It sees no network but this machine.
 func runClient(t *testing.T, program, dir string, args ...string) string {
@@ -98,7 +85,7 @@ func stock(t *testing.T) (*site, string) {
 // The npm client installs from both versions of the index, from the whole registry, and from a private namespace
 // through a capability path, which it does not leave.
 func TestNpmSkills(t *testing.T) {
-	client := program(t, "SKL_TEST_SKILLS", "skills")
+	client := long.Agent(t, "SKL_TEST_SKILLS", "skills")
 	s, token := stock(t)
 	old := s.s.guard(func(string) (string, http.Handler) {
 		return "wellknown", &wellknown.Handler{Registry: s.s.Registry, Caller: s.s.caller, Token: s.s.tokenCaller, LegacyOnly: true}
@@ -165,7 +152,7 @@ func files(t *testing.T, dir string) string {
 
 // opencode reads the index of version 0.1 that its setting skills.urls names.
 func TestOpencodeURLs(t *testing.T) {
-	client := program(t, "SKL_TEST_OPENCODE", "opencode")
+	client := long.Agent(t, "SKL_TEST_OPENCODE", "opencode")
 	s, token := stock(t)
 	w := newWatch(t, s.s.Handler())
 	for _, tt := range []struct{ path, want string }{

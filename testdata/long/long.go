@@ -1,16 +1,20 @@
-// Package long says how much of a long suite a test run does. Tests use it for crash loops, for measurements of quality, and for
-// suites that try every case.
+// Package long says how much of a long suite a test run does. Tests use it for crash loops, for measurements of quality, for
+// suites that try every case, and for those that need a real agent.
 //
 //   - go test -short does the least: a test that takes more than half a second does less, or is skipped.
 //   - go test does a sample of every suite, chosen by a fixed seed, so that each promise is still guarded.
-//   - SKL_TEST_LONG=all, which .ci/run sets, does all.
-//   - SKL_TEST_LONG=every does also what takes too long for .ci/run: every hostile clone with every command.
+//   - SKL_TEST_LONG=all, which .ci/deep sets, does all.
+//   - SKL_TEST_LONG=every does also what takes too long for .ci/deep: every hostile clone with every command.
 //
 // With -short the variable has no effect.
+//
+// A test that is skipped because it belongs to the long suites has the attribute left=long: where another test needs it to have
+// run, .ci/run does without it.
 package long
 
 import (
 	"os"
+	"os/exec"
 	"testing"
 )
 
@@ -20,15 +24,39 @@ func All() bool {
 	return (v == "all" || v == "every") && !testing.Short()
 }
 
-// Every reports whether suites are run beyond what .ci/run does.
+// Every reports whether suites are run beyond what .ci/deep does.
 func Every() bool { return All() && os.Getenv("SKL_TEST_LONG") == "every" }
 
 // Only skips a test that has no smaller form, unless suites are run whole.
 func Only(t testing.TB) {
 	t.Helper()
 	if !All() {
-		t.Skip("skipped: takes long; set SKL_TEST_LONG=all to run")
+		leave(t, "takes long; set SKL_TEST_LONG=all to run")
 	}
+}
+
+// Agent is the agent program that the environment variable names, or the one of that name in the PATH. Without one the test is skipped;
+// where suites are run whole and SKL_TEST_REQUIRE is all, it fails.
+func Agent(t testing.TB, variable, name string) string {
+	t.Helper()
+	program := os.Getenv(variable)
+	if program == "" {
+		program, _ = exec.LookPath(name)
+	}
+	if program == "" {
+		if All() && os.Getenv("SKL_TEST_REQUIRE") == "all" {
+			t.Fatalf("%s is not installed, and SKL_TEST_REQUIRE=all wants no test skipped; %s names it", name, variable)
+		}
+		leave(t, name+" is not installed; "+variable+" names it")
+	}
+	return program
+}
+
+// leave skips a test of the long suites.
+func leave(t testing.TB, why string) {
+	t.Helper()
+	t.Attr("left", "long")
+	t.Skip("skipped: " + why)
 }
 
 // Slow skips a test that takes more than half a second, with -short.

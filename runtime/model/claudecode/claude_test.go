@@ -15,18 +15,13 @@ import (
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/modeltest"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // real is the model on the real program, whose Messages API is script.
 func real(t *testing.T, script modeltest.Script) (model.Model, *modeltest.Server, string) {
 	t.Helper()
-	program := os.Getenv("SKL_TEST_CLAUDE")
-	if program == "" {
-		if os.Getenv("SKL_TEST_REQUIRE") == "all" {
-			t.Fatal("SKL_TEST_CLAUDE does not name the program claude")
-		}
-		t.Skip("SKL_TEST_CLAUDE does not name the program claude")
-	}
+	program := long.Agent(t, "SKL_TEST_CLAUDE", "claude")
 	server := modeltest.NewAnthropic(script)
 	t.Cleanup(server.Close)
 	home := t.TempDir()

@@ -16,19 +16,14 @@ import (
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/modeltest"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // real is the model on the real program, with a provider of the person's own
 // instead of an account. Copilot's own service cannot be asked in a test.
 func real(t *testing.T, script modeltest.Script) (model.Model, *modeltest.Server) {
 	t.Helper()
-	program := os.Getenv("SKL_TEST_COPILOT")
-	if program == "" {
-		if os.Getenv("SKL_TEST_REQUIRE") == "all" {
-			t.Fatal("SKL_TEST_COPILOT does not name the program copilot")
-		}
-		t.Skip("SKL_TEST_COPILOT does not name the program copilot")
-	}
+	program := long.Agent(t, "SKL_TEST_COPILOT", "copilot")
 	server := modeltest.NewOpenAI(script)
 	t.Cleanup(server.Close)
 	return New(Config{Program: program, Timeout: time.Minute, Env: []string{
