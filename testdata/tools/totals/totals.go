@@ -15,7 +15,7 @@
 // A test can ask that other tests ran and passed, by its attributes: t.Attr("needs", "PACKAGE.TEST").
 // With -needs PACKAGE.TEST, a test that was asked for and is not among those that passed counts as a failure, and so does the
 // test that is given where it asked for none. A test that was skipped will do unless SKL_TEST_REQUIRE is all, and also then
-// if it has the attribute t.Attr("left", "long"): it has no sample and belongs to the long suites.
+// if it, or the test it is part of, has the attribute t.Attr("left", "long"): it has no sample and belongs to the long suites.
 //
 // The exit status is 1 if anything failed, or if there was no test at all.
 package main
@@ -137,7 +137,7 @@ func (t *tally) unmet(asking string, noSkips bool) (missing []string) {
 		slices.Sort(tests)
 		for _, name := range slices.Compact(tests) {
 			switch how := t.named[name]; {
-			case how == "pass", how == "skip" && (!noSkips || t.left[name]):
+			case how == "pass", how == "skip" && !noSkips, t.leaves(name):
 			case how == "":
 				missing = append(missing, fmt.Sprintf("%s did not run, and %s needs it", name, by))
 			default:
@@ -147,4 +147,18 @@ func (t *tally) unmet(asking string, noSkips bool) (missing []string) {
 	}
 	slices.Sort(missing)
 	return missing
+}
+
+// leaves reports whether the test of that name, or one that it is part of, was left to the long suites.
+func (t *tally) leaves(name string) bool {
+	for {
+		if t.named[name] == "skip" && t.left[name] {
+			return true
+		}
+		i := strings.LastIndex(name, "/")
+		if i < 0 {
+			return false
+		}
+		name = name[:i] // at last parts of the package's path, which are no tests
+	}
 }

@@ -63,6 +63,8 @@ func TestNeeds(t *testing.T) {
 		{"one of that name in another package", asks + strings.ReplaceAll(one, `"q"`, `"r"`) + b, "p.TestTable", false, false, "q.TestA/one did not run"},
 		{"skipped", asks + skipped + b, "p.TestTable", true, false, "q.TestA/one did not pass (skip), and p.TestTable needs it"},
 		{"skipped as a long suite", asks + left + skipped + b, "p.TestTable", true, true, "2 passed, 0 failed, 1 skipped"},
+		{"part of a long suite that was skipped", asks + strings.ReplaceAll(left+skipped, "/one", "") + b, "p.TestTable", true, true, "2 passed, 0 failed, 1 skipped"},
+		{"part of a test that was skipped", asks + strings.ReplaceAll(skipped, "/one", "") + b, "p.TestTable", true, false, "q.TestA/one did not run"},
 		{"skipped where that is allowed", asks + skipped + b, "p.TestTable", false, true, "2 passed, 0 failed, 1 skipped"},
 		{"failed", asks + strings.ReplaceAll(one, `"pass"`, `"fail"`) + b, "p.TestTable", false, false, "q.TestA/one did not pass (fail)"},
 		{"nobody asked", one + b, "p.TestTable", false, false, "p.TestTable asked for no test"},
