@@ -468,9 +468,9 @@ func TestPatience(t *testing.T) {
 	hasty := httptest.NewServer(h)
 	t.Cleanup(hasty.Close)
 
-	dial := func(head string) net.Conn {
+	dial := func(host, head string) net.Conn {
 		t.Helper()
-		conn, err := net.Dial("tcp", strings.TrimPrefix(hasty.URL, "http://"))
+		conn, err := net.Dial("tcp", host)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -479,12 +479,23 @@ func TestPatience(t *testing.T) {
 		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\n", head)
 		return conn
 	}
-	silent := dial("PATCH " + s.upload("", "a/b"))
+	hurried := strings.TrimPrefix(hasty.URL, "http://")
+	silent := dial(hurried, "PATCH "+s.upload("", "a/b"))
 	fmt.Fprint(silent, "Content-Length: 100\r\n\r\nx")
 	if answer, err := http.ReadResponse(bufio.NewReader(silent), nil); err != nil || answer.StatusCode != 408 {
 		t.Errorf("a silent sender: %v, %v", answer, err)
 	}
-	deaf := dial("GET /v2/a/b/blobs/" + d)
+	alive := dial(s.host(), "PATCH "+s.upload("", "a/b"))
+	fmt.Fprint(alive, "Content-Length: 10\r\n\r\n")
+	for range 10 {
+		time.Sleep(20 * time.Millisecond)
+		alive.Write([]byte("x"))
+	}
+	if answer, err := http.ReadResponse(bufio.NewReader(alive), nil); err != nil || answer.StatusCode != 202 {
+		t.Errorf("a slow sender: %v, %v", answer, err)
+	}
+
+	deaf := dial(hurried, "GET /v2/a/b/blobs/"+d)
 	fmt.Fprint(deaf, "\r\n")
 	time.Sleep(1500 * time.Millisecond)
 	if n, err := io.Copy(io.Discard, deaf); n >= int64(len(content)) {
