@@ -15,8 +15,11 @@ type lock struct {
 	f   *os.File
 }
 
+// end gives the lock back before it closes the directory: a program that is being started just then has a copy of the descriptor
+// until it runs, and closing alone would leave the lock with that copy.
 func (l *lock) end() {
 	if l.f != nil {
+		_ = unix.Flock(int(l.f.Fd()), unix.LOCK_UN)
 		l.f.Close()
 	}
 }

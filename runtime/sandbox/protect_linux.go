@@ -251,7 +251,10 @@ func (p *placeholder) current() bool {
 
 // remove takes the placeholder away unless somebody else uses it. It says false if something else is there now.
 func (p *placeholder) remove() bool {
-	defer p.dir.Close()
+	defer func() {
+		_ = unix.Flock(int(p.dir.Fd()), unix.LOCK_UN) // closing alone leaves the lock to a program that is being started just then
+		p.dir.Close()
+	}()
 	if !p.current() {
 		_, err := os.Lstat(p.path)
 		return errors.Is(err, fs.ErrNotExist)
