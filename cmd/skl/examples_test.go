@@ -139,7 +139,7 @@ func skl(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	dir := t.TempDir()
 	var out bytes.Buffer
-	code := cli.Run(context.Background(), args, dir, func(name string) string { return map[string]string{"HOME": dir}[name] }, &out, &out)
+	code := cli.Run(context.Background(), args, cli.Process{Dir: dir, Environ: []string{"HOME=" + dir}, Stdout: &out, Stderr: &out})
 	return out.String(), code
 }
 

@@ -555,13 +555,8 @@ func (b *lockBench) run(p *lockPlace, run, lock string) lockTrial {
 	if run == "bare" {
 		command = "ci"
 	}
-	vars := map[string]string{}
-	for _, kv := range append(gitEnv(home), b.env...) {
-		key, value, _ := strings.Cut(kv, "=")
-		vars[key] = value
-	}
 	var stdout, stderr bytes.Buffer
-	exit := cli.Run(context.Background(), []string{command, "--json"}, p.dir, func(key string) string { return vars[key] }, &stdout, &stderr)
+	exit := cli.Run(context.Background(), []string{command, "--json"}, cli.Process{Dir: p.dir, Environ: append(gitEnv(home), b.env...), Stdout: &stdout, Stderr: &stderr})
 	trial := lockTrial{run: run, exit: exit, accepted: exit == 0, output: stdout.String() + stderr.String()}
 	if code := regexp.MustCompile(`"code": "([^"]*)"`).FindStringSubmatch(trial.output); code != nil {
 		trial.code = code[1]

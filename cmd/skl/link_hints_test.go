@@ -137,11 +137,11 @@ type linkDesk struct {
 
 func (d *linkDesk) skl(args ...string) (code int, out string) {
 	var b bytes.Buffer
-	env := map[string]string{"HOME": d.home, "PATH": os.Getenv("PATH"), "SKL_INDEX_BACKGROUND": "off", "SKL_OFFLINE": "1"}
+	env := []string{"HOME=" + d.home, "PATH=" + os.Getenv("PATH"), "SKL_INDEX_BACKGROUND=off", "SKL_OFFLINE=1"}
 	if d.user {
 		args = append([]string{"--scope", "user"}, args...)
 	}
-	code = cli.Run(d.t.Context(), args, d.project, func(name string) string { return env[name] }, &b, &b)
+	code = cli.Run(d.t.Context(), args, cli.Process{Dir: d.project, Environ: env, Stdout: &b, Stderr: &b})
 	return code, b.String()
 }
 

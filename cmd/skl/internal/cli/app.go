@@ -34,6 +34,7 @@ type env struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
+	environ        []string // of the programs that it starts
 	cwd            string
 	terminal       bool // questions can be asked: stdin and stderr are terminals
 	screen         bool // stdout is a terminal
@@ -54,16 +55,30 @@ func Main() int {
 	}
 	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	return invoke(ctx, os.Args[1:], env{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, cwd: cwd,
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, environ: os.Environ(), cwd: cwd,
 		terminal: tty(os.Stdin) && tty(os.Stderr),
 		screen:   tty(os.Stdout), errScreen: tty(os.Stderr),
 	})
 }
 
+// A Process is what a command line knows of the process that it runs in.
+type Process struct {
+	Dir            string   // the working directory
+	Environ        []string // NAME=VALUE; of two with one name the last counts
+	Stdout, Stderr io.Writer
+}
+
 // Run carries out one command line in a process that is not its own, and returns the exit status: nobody can be asked, and
-// what it may know of the machine is cwd and getenv. Tests that try thousands of inputs use it.
-func Run(ctx context.Context, args []string, cwd string, getenv func(string) string, stdout, stderr io.Writer) int {
-	return invoke(ctx, args, env{stdin: strings.NewReader(""), stdout: stdout, stderr: stderr, getenv: getenv, cwd: cwd})
+// standard input is empty. Tests that try thousands of inputs use it. It may be called concurrently. The directory for temporary
+// files, the umask, the user and the PATH in which programs are looked for are those of the calling process.
+func Run(ctx context.Context, args []string, p Process) int {
+	values := make(map[string]string, len(p.Environ))
+	for _, one := range p.Environ {
+		name, value, _ := strings.Cut(one, "=")
+		values[name] = value
+	}
+	getenv := func(name string) string { return values[name] }
+	return invoke(ctx, args, env{stdin: strings.NewReader(""), stdout: p.Stdout, stderr: p.Stderr, getenv: getenv, environ: append([]string{}, p.Environ...), cwd: p.Dir})
 }
 
 // interrupted is the exit status after Ctrl-C.

@@ -60,7 +60,7 @@ func runQuickstart(ctx context.Context, w *world, c *cli.Context) error {
 // typed carries out a command line of a demo as the person would whose home is the demo's, and shows it before its output.
 func (w *world) typed(ctx context.Context, d *demo.Demo, line demo.Line) error {
 	e := w.env
-	e.cwd, e.terminal, e.getenv, e.stdin = line.Dir, false, d.Getenv(w.Getenv), strings.NewReader(line.Stdin)
+	e.cwd, e.terminal, e.getenv, e.environ, e.stdin = line.Dir, false, d.Getenv(w.Getenv), d.Environ(w.Environ), strings.NewReader(line.Stdin)
 	if w.ui.JSON {
 		e.stdout = e.stderr
 	}

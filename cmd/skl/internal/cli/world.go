@@ -42,7 +42,7 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 	}
 	sc, err := scope.Open(scope.Options{
 		Dir: e.cwd, Project: c.String("project"), Scope: name, Config: config, Offline: c.Bool("offline"), ExtraRoots: extra,
-		UserAgent: "skl/" + version, Getenv: e.getenv, Tell: u, Progress: u.Progress,
+		UserAgent: "skl/" + version, Getenv: e.getenv, Environ: e.environ, Tell: u, Progress: u.Progress,
 	})
 	if err != nil {
 		return nil, err

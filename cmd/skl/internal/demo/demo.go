@@ -190,3 +190,14 @@ func (d *Demo) Getenv(getenv func(string) string) func(string) string {
 		return getenv(name)
 	}
 }
+
+// Environ is that environment for the programs that are started.
+func (d *Demo) Environ(environ []string) (out []string) {
+	for _, one := range environ {
+		name, value, _ := strings.Cut(one, "=")
+		if seen := d.Getenv(func(string) string { return value })(name); seen != "" {
+			out = append(out, name+"="+seen)
+		}
+	}
+	return out
+}

@@ -52,7 +52,7 @@ func write(dir, version string, day time.Time) error {
 	}
 	for shell, name := range completions {
 		var out, errs bytes.Buffer
-		if code := cli.Run(context.Background(), []string{"completion", shell}, dir, func(string) string { return "" }, &out, &errs); code != 0 {
+		if code := cli.Run(context.Background(), []string{"completion", shell}, cli.Process{Dir: dir, Stdout: &out, Stderr: &errs}); code != 0 {
 			return fmt.Errorf("skl completion %s: exit %d: %s", shell, code, errs.Bytes())
 		}
 		files[filepath.Join("completions", name)] = out.Bytes()

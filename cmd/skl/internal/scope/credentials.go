@@ -23,7 +23,7 @@ import (
 // Credentials finds credentials where this user keeps them. Programs are only
 // asked when a server wants a credential.
 func (sc *Scope) Credentials() *origin.Store {
-	s := &origin.Store{Getenv: sc.Getenv, TokenEnv: map[string]string{}, TokenCommand: map[string][]string{}, Environ: os.Environ(), Own: sc.ownCredential, Docker: sc.dockerCredential}
+	s := &origin.Store{Getenv: sc.Getenv, TokenEnv: map[string]string{}, TokenCommand: map[string][]string{}, Environ: sc.Environ, Own: sc.ownCredential, Docker: sc.dockerCredential}
 	s.Registry = sc.named
 	if _, r, ok := sc.Config.DefaultRegistry(); ok {
 		s.Registry = r.URL

@@ -6,6 +6,7 @@ package scope
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -38,6 +39,7 @@ type Options struct {
 	ExtraRoots []string // searched for skills besides the rest, relative to Dir
 	UserAgent  string
 	Getenv     func(string) string
+	Environ    []string // of the programs that are started, as os.Environ returns it; nil is this process's
 
 	Tell     Teller
 	Progress diag.Progress
@@ -58,7 +60,8 @@ type Scope struct {
 	Tell       Teller
 	Progress   diag.Progress
 	Getenv     func(string) string
-	WorkingDir string // the working directory of the process
+	Environ    []string // of the programs that are started
+	WorkingDir string   // the working directory of the process
 
 	Home          string
 	Cwd           string // Options.Project, else the working directory
@@ -94,9 +97,12 @@ type Scope struct {
 
 // Open finds the scope and wires its sources.
 func Open(o Options) (*Scope, error) {
-	sc := &Scope{told: map[string]bool{}, options: o, Tell: o.Tell, Progress: o.Progress, Getenv: o.Getenv, WorkingDir: o.Dir, Cwd: o.Dir, Home: o.Getenv("HOME")}
-	if home, err := os.UserHomeDir(); sc.Home == "" && err == nil {
-		sc.Home = home
+	sc := &Scope{told: map[string]bool{}, options: o, Tell: o.Tell, Progress: o.Progress, Getenv: o.Getenv, Environ: o.Environ, WorkingDir: o.Dir, Cwd: o.Dir, Home: o.Getenv("HOME")}
+	if sc.Environ == nil {
+		sc.Environ = os.Environ()
+	}
+	if sc.Home == "" && runtime.GOOS == "windows" {
+		sc.Home = o.Getenv("USERPROFILE")
 	}
 	if sc.Home != "" {
 		if real, err := filepath.EvalSymlinks(sc.Home); err == nil {

@@ -29,7 +29,7 @@ import (
 // wire gives the sources what they need of the process.
 func (sc *Scope) wire() {
 	sc.HTTP = sc.NewHTTP()
-	sc.Git = &git.Source{HTTP: sc.HTTP, CacheDir: sc.Dirs.Cache, Offline: sc.Offline(), Environ: os.Environ(), Progress: sc.Progress, Reach: sc.Config.Reach}
+	sc.Git = &git.Source{HTTP: sc.HTTP, CacheDir: sc.Dirs.Cache, Offline: sc.Offline(), Environ: sc.Environ, Progress: sc.Progress, Reach: sc.Config.Reach}
 	sc.tags = &tags{path: filepath.Join(sc.Dirs.State, "tags.json"), sighted: filepath.Join(sc.Dirs.Cache, "moves.json"), project: sc.Base, warn: sc.Tell.Warn}
 	sc.Local = &local.Source{Dir: sc.Base}
 	sc.embedded = &embedded.Source{FS: skills.FS()}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 
 	"github.com/skl-project/skl/index"
 )
@@ -41,7 +42,7 @@ func (s *Searcher) goOn(ctx context.Context, x searched, p Place, missing bool) 
 	for _, pattern := range p.LeftOut {
 		args = append(args, "--left-out", pattern)
 	}
-	cmd := &exec.Cmd{Path: program, Args: args, Dir: one.Root(), Env: append(os.Environ(), background+"=off")}
+	cmd := &exec.Cmd{Path: program, Args: args, Dir: one.Root(), Env: append(slices.Clip(s.Scope.Environ), background+"=off")}
 	detach(cmd)
 	if cmd.Start() != nil {
 		return false // the next question goes on where this one ended

@@ -109,12 +109,12 @@ func (rs *Runs) OpenModel(spec string) (model.Model, error) {
 	case "claude-code":
 		var path string
 		if path, err = rs.program("claude"); err == nil {
-			out = claudecode.New(claudecode.Config{Program: path, Model: id})
+			out = claudecode.New(claudecode.Config{Program: path, Model: id, Env: rs.Scope.Environ})
 		}
 	case "copilot":
 		var path string
 		if path, err = rs.program("copilot"); err == nil {
-			out = copilot.New(copilot.Config{Program: path, Model: id})
+			out = copilot.New(copilot.Config{Program: path, Model: id, Env: rs.Scope.Environ})
 		}
 	case "manual":
 		if !rs.Ask.CanAsk() {
