@@ -34,5 +34,5 @@ func (s *services) command(ts *testscript.TestScript, neg bool, args []string) {
 	s.open[key] = p
 	s.mu.Unlock()
 	ts.Defer(func() { s.stop(ts, key) })
-	ts.Setenv("SERVICE_URL", ready.URL)
+	setenv(ts, "SERVICE_URL", ready.URL)
 }

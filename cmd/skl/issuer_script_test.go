@@ -35,9 +35,9 @@ func startIssuer(ts *testscript.TestScript, neg bool, args []string) {
 		json.NewEncoder(w).Encode(map[string]string{"value": issuer.Token(issuer.Claims(r.URL.Query().Get("audience"), changes))})
 	}))
 	ts.Defer(service.Close)
-	ts.Setenv("ISSUER_URL", issuer.URL)
-	ts.Setenv("REQUEST_URL", service.URL+"/?api-version=2")
-	ts.Setenv("REQUEST_TOKEN", "job-secret")
+	setenv(ts, "ISSUER_URL", issuer.URL)
+	setenv(ts, "REQUEST_URL", service.URL+"/?api-version=2")
+	setenv(ts, "REQUEST_TOKEN", "job-secret")
 	ts.Check(os.WriteFile(filepath.Join(ts.Getenv("WORK"), "issuer.toml"), []byte("[publishers]\nissuers = [\""+issuer.URL+"\"]\n"), 0o600))
 }
 
@@ -51,7 +51,7 @@ func identity(ts *testscript.TestScript, neg bool, args []string) {
 	defer resp.Body.Close()
 	var answer struct{ Value string }
 	ts.Check(json.NewDecoder(resp.Body).Decode(&answer))
-	ts.Setenv("IDENTITY", answer.Value)
+	setenv(ts, "IDENTITY", answer.Value)
 }
 
 // catchRequests implements: catch. It starts a server at $CATCH_URL that says 401 to everything, and writes each request with the values of its headers that may hold
@@ -73,5 +73,5 @@ func catchRequests(ts *testscript.TestScript, neg bool, args []string) {
 		http.Error(w, "who is asking?", http.StatusUnauthorized)
 	}))
 	ts.Defer(server.Close)
-	ts.Setenv("CATCH_URL", server.URL)
+	setenv(ts, "CATCH_URL", server.URL)
 }

@@ -120,7 +120,7 @@ func keyScript(file string, needs map[string]bool) (string, error) {
 	var out bytes.Buffer
 	out.WriteString(cells[""])
 	if !strings.Contains(cells[""], "skl install") {
-		out.WriteString("exec skl install ./tree ./prose --host claude-code --host codex --host github-copilot --host gemini-cli --host opencode\ncp stderr $WORK/installed\n")
+		out.WriteString("skl install ./tree ./prose --host claude-code --host codex --host github-copilot --host gemini-cli --host opencode\ncp stderr $WORK/installed\n")
 	}
 	for _, name := range columns {
 		cell, ok := cells[name]
@@ -129,7 +129,7 @@ func keyScript(file string, needs map[string]bool) (string, error) {
 				cell, ok = strings.Replace(cells["hosts"], "# hosts:", "# {host}:", 1), cells["hosts"] != ""
 			}
 			if h[0] == name {
-				cell = strings.NewReplacer("{given}", "exec skl list --json\nstdout '\"host\": \"{host}\"'\ncmp {root}/prose/SKILL.md prose/SKILL.md", "{host}", h[0], "{root}", h[1]).Replace(cell)
+				cell = strings.NewReplacer("{given}", "skl list --json\nstdout '\"host\": \"{host}\"'\ncmp {root}/prose/SKILL.md prose/SKILL.md", "{host}", h[0], "{root}", h[1]).Replace(cell)
 				cell = strings.NewReplacer("{host}", h[0], "{root}", h[1]).Replace(cell)
 			}
 		}
@@ -183,7 +183,7 @@ func TestKeyRows(t *testing.T) {
 	whole := "# A key.\n\n# tree: enforced: it holds\nstdout 'a'\n\n# prose: said: so\nexits 3 skl run ./prose\n\n# codex: said: so\n# measured by cmd/skl TestClientsHonour/{host}\nstderr '{host}'\n\n# hosts: handed on: with it\n{given}\n\n# mcp: said: so\n{ask}\n! stdout 'b'\n-- front --\nx: 1\n"
 	for _, c := range []struct{ old, new, want string }{
 		{"", "", ""},
-		{"stdout 'a'\n", "exec skl list\n", "the cell tree is silent"},
+		{"stdout 'a'\n", "skl list\n", "the cell tree is silent"},
 		{"# mcp: said: so\n", "", "the cell mcp is silent"},
 		{"# hosts: handed on: with it\n{given}\n", "", "the cell claude-code is silent"},
 		{"# codex: said: so", "# codx: said: so", "there is no column codx"},

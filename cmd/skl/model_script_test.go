@@ -39,16 +39,16 @@ func (m *models) command(ts *testscript.TestScript, neg bool, args []string) {
 	switch args[0] {
 	case "anthropic":
 		server = modeltest.NewAnthropic(script)
-		ts.Setenv("ANTHROPIC_BASE_URL", server.URL)
-		ts.Setenv("ANTHROPIC_API_KEY", "sk-test")
+		setenv(ts, "ANTHROPIC_BASE_URL", server.URL)
+		setenv(ts, "ANTHROPIC_API_KEY", "sk-test")
 	case "openai":
 		server = modeltest.NewOpenAI(script)
-		ts.Setenv("OPENAI_BASE_URL", server.URL)
-		ts.Setenv("OPENAI_API_KEY", "sk-test")
+		setenv(ts, "OPENAI_BASE_URL", server.URL)
+		setenv(ts, "OPENAI_API_KEY", "sk-test")
 	default:
 		ts.Fatalf("unknown provider %q", args[0])
 	}
-	ts.Setenv("MODEL_URL", server.URL)
+	setenv(ts, "MODEL_URL", server.URL)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.open == nil {

@@ -34,5 +34,5 @@ func serveFiles(ts *testscript.TestScript, neg bool, args []string) {
 	server := &http.Server{Handler: http.FileServer(http.Dir(ts.MkAbs(args[0]))), ReadTimeout: time.Minute}
 	go server.Serve(l)
 	ts.Defer(func() { server.Close() })
-	ts.Setenv("FILES_URL", "http://"+l.Addr().String())
+	setenv(ts, "FILES_URL", "http://"+l.Addr().String())
 }

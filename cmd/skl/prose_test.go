@@ -24,7 +24,7 @@ import (
 const vaultLog = "SKL_TEST_VAULT"
 
 // vault is an MCP server with the tools that the seed's example names, of a package called pensar.
-func vault() {
+func vault() int {
 	s := mcp.NewServer(&mcp.Implementation{Name: "pensar", Version: "1"}, nil)
 	type in struct {
 		URL   string `json:"url,omitempty"`
@@ -45,8 +45,9 @@ func vault() {
 		})
 	}
 	if s.Run(context.Background(), &mcp.StdioTransport{}) != nil {
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // autoresearch is the worked example of the specification, as a project of its own would publish it.

@@ -58,17 +58,17 @@ func (r *registries) command(ts *testscript.TestScript, neg bool, args []string)
 	r.mu.Unlock()
 	ts.Defer(func() { r.stop(ts, key) })
 	upper := strings.ToUpper(name)
-	ts.Setenv(upper+"_URL", ready.URL)
-	ts.Setenv(upper+"_HOST", ready.Addr)
-	ts.Setenv(upper+"_DATA", ready.Data)
+	setenv(ts, upper+"_URL", ready.URL)
+	setenv(ts, upper+"_HOST", ready.Addr)
+	setenv(ts, upper+"_DATA", ready.Data)
 	if ready.AdminTokenFile != "" {
 		token, err := os.ReadFile(ready.AdminTokenFile)
 		ts.Check(err)
-		ts.Setenv(upper+"_TOKEN_FILE", ready.AdminTokenFile)
+		setenv(ts, upper+"_TOKEN_FILE", ready.AdminTokenFile)
 		if name == "registry" {
 			upper = "ADMIN"
 		}
-		ts.Setenv(upper+"_TOKEN", strings.TrimSpace(string(token)))
+		setenv(ts, upper+"_TOKEN", strings.TrimSpace(string(token)))
 	}
 }
 
@@ -144,8 +144,8 @@ func startOCI(ts *testscript.TestScript, neg bool, args []string) {
 	r := &ocitest.Registry{Auth: ocitest.Auth(strings.TrimPrefix(args[0], "open")), User: args[1], Password: args[2]}
 	server := httptest.NewServer(r)
 	ts.Defer(server.Close)
-	ts.Setenv("OCI_URL", server.URL)
-	ts.Setenv("OCI_HOST", strings.TrimPrefix(server.URL, "http://"))
+	setenv(ts, "OCI_URL", server.URL)
+	setenv(ts, "OCI_HOST", strings.TrimPrefix(server.URL, "http://"))
 }
 
 // lookIn finds a program in a PATH that is not this process's.

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -34,10 +35,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in scripts")
 
-// TestMain makes this test binary answer to "skl" inside the scripts, so they run
-// the real command line in a process of its own.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"skl": func() { os.Exit(cli.Main()) }, "vault": vault})
+	os.Exit(asPrograms(m, map[string]func() int{"skl": cli.Main, "vault": vault}))
 }
 
 // TestScripts runs testdata/script. Each script has a home, an empty project
@@ -55,9 +54,14 @@ func scriptParams(t *testing.T, files []string) testscript.Params {
 		Files:               files,
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
-		Setup:               forge.setup,
+		Setup: func(env *testscript.Env) error {
+			name := strings.TrimPrefix(filepath.Base(env.WorkDir), "script-") + ".txtar"
+			i := slices.IndexFunc(files, func(file string) bool { return filepath.Base(file) == name })
+			text, err := os.ReadFile(files[i])
+			return errors.Join(err, forge.setup(env), noteEnvLines(env, string(text)))
+		},
 		Cmds: (&corner{t: t}).addTo(commands{
-			"publish": forge.publish, "universe": forge.universe, "follow": follow, "bundle": forge.bundle, "tree": tree, "snapshot": snapshot, "unchanged": unchanged,
+			"publish": forge.publish, "universe": forge.universe, "follow": follow, "bundle": forge.bundle, "skl": inProcess, "tree": tree, "snapshot": snapshot, "unchanged": unchanged,
 			"blobs": blobs, "replace": replace, "flip": flip, "spoil": spoil, "links": links, "exits": exits, "ask": askHTTP, "rule": rule, "files": serveFiles,
 			"registry": new(registries).command, "service": new(services).command, "oci": startOCI, "issuer": startIssuer, "identity": identity, "catch": catchRequests, "model": new(models).command,
 		}),
@@ -178,6 +182,7 @@ func (f *forgeServer) setup(env *testscript.Env) error {
 	env.Setenv("FORGE", url)
 	env.Setenv("SKL_TEST_REQUIRE", os.Getenv("SKL_TEST_REQUIRE"))
 	env.Cd = project
+	noteVariables(env)
 	return os.WriteFile(filepath.Join(home, ".config", "skl", "config.toml"), []byte("[forge.github]\nurl = \""+url+"\"\n"), 0o644)
 }
 
@@ -403,21 +408,25 @@ func unchanged(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// exits N PROGRAM ARGS…: runs the program as exec does, and fails unless its exit
-// status is N.
+// exits N skl ARGS…, exits N exec PROGRAM ARGS…: runs the command line, and fails unless its exit status is N.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
+	usage := func() { ts.Fatalf("usage: exits N skl ARGS… or exits N exec PROGRAM ARGS…") }
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits N PROGRAM ARGS…")
+		usage()
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	got, err := 0, ts.Exec(args[1], args[2:]...)
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		got, err = exit.ExitCode(), nil
+	got := 0
+	switch {
+	case args[1] == "skl":
+		got = runSkl(ts, args[2:])
+	case args[1] == "exec" && len(args) > 2:
+		got = execStatus(ts, args[2], args[3:])
+	default:
+		usage()
 	}
-	ts.Check(err)
 	if got != want {
-		ts.Fatalf("%s exits with %d, want %d", args[1], got, want)
+		ts.Fatalf("exits with %d, want %d", got, want)
 	}
 }
 

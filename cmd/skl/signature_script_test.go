@@ -95,9 +95,11 @@ func release(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.MkdirAll(dir, 0o755))
 	text := fmt.Sprintf("---\nname: %s\ndescription: Does what %s does, as of %s.\nlicense: MIT\n---\n# %s %s\n", name, name, version, name, version)
 	ts.Check(os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte(text), 0o644))
-	ts.Setenv("SKL_TOKEN", ts.Getenv("ADMIN_TOKEN"))
-	defer ts.Setenv("SKL_TOKEN", "")
-	ts.Check(ts.Exec("skl", append([]string{"publish", dir, args[0]}, args[1:]...)...))
+	setenv(ts, "SKL_TOKEN", ts.Getenv("ADMIN_TOKEN"))
+	defer setenv(ts, "SKL_TOKEN", "")
+	if status := runSkl(ts, append([]string{"publish", dir, args[0]}, args[1:]...)); status != 0 {
+		ts.Fatalf("skl publish exits with %d", status)
+	}
 }
 
 // machine: what follows happens on another machine: HOME holds nothing but a copy of config.toml and of the
@@ -310,9 +312,9 @@ func (c *corner) sigstore(ts *testscript.TestScript, neg bool, args []string) {
 		c.mu.Lock()
 		c.sigstores[ts.Getenv("WORK")] = s
 		c.mu.Unlock()
-		ts.Setenv("FULCIO_URL", s.URL)
-		ts.Setenv("REKOR_URL", s.URL)
-		ts.Setenv("TSA_URL", s.StampURL)
+		setenv(ts, "FULCIO_URL", s.URL)
+		setenv(ts, "REKOR_URL", s.URL)
+		setenv(ts, "TSA_URL", s.StampURL)
 		ts.Check(os.WriteFile(filepath.Join(ts.Getenv("HOME"), ".config", "skl", "trusted_root.json"), s.Sigstore.TrustedRoot(), 0o644))
 	case len(args) == 1 && args[0] == "virtual":
 		v := attesttest.Virtual(c.t)
@@ -380,7 +382,7 @@ func (c *corner) front(ts *testscript.TestScript, neg bool, args []string) {
 		f.server = httptest.NewServer(f)
 		c.fronts[ts.Getenv("WORK")] = f
 		ts.Defer(f.server.Close)
-		ts.Setenv("FRONT_URL", f.server.URL)
+		setenv(ts, "FRONT_URL", f.server.URL)
 	}
 	c.mu.Unlock()
 	f.mu.Lock()
