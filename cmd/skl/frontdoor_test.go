@@ -9,6 +9,9 @@ import (
 	"testing"
 )
 
+// repository is the root of the repository.
+var repository = filepath.Join("..", "..")
+
 // TestTopLevel wants the fixed folders and files at the top of the repository, hidden ones aside, and no other.
 func TestTopLevel(t *testing.T) {
 	allowed := strings.Fields("cmd registry resolver install runtime index spec testdata go.mod go.sum " +

@@ -30,6 +30,7 @@ var mayImport = map[string]string{
 	"index":             "",
 	"index/skillsearch": "install/roots",
 	"cmd":               "spec resolver registry install runtime index",
+	"cmd/skl/test":      "testdata/long",
 }
 
 // mustNotImport are packages of other modules, and of the standard library, that an area stays away from.

@@ -11,6 +11,14 @@ import (
 	"testing"
 )
 
+// TestMain makes this test program skl itself where a test starts it under that name.
+func TestMain(m *testing.M) {
+	if os.Args[0] == "skl" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
 var initialised = regexp.MustCompile(`(?m)^init (\S+) .*?(\d+) bytes, \d+ allocs$`)
 
 // TestCollectionWaits holds that internal/memory is initialised before packages that allocate much, so that no garbage

@@ -13,7 +13,7 @@ var numbered = []struct {
 	screen string
 	shown  []string
 }{
-	{"1 skills to pick", []string{"../ui/testdata/pickers/skills-{50,60,80,80-ascii,80-color,120,120-ascii,120-color}.txt", "../../terminal_linux_test.go: TestTerminalInstall"}},
+	{"1 skills to pick", []string{"../ui/testdata/pickers/skills-{50,60,80,80-ascii,80-color,120,120-ascii,120-color}.txt", "../../test/process/terminal_linux_test.go: TestTerminalInstall"}},
 	{"2 agents to pick", []string{"../ui/testdata/pickers/agents-{50,60,80,80-ascii,80-color,120,120-ascii,120-color}.txt"}},
 	{"3 before an install", []string{"before-one", "before-many"}},
 	{"4 while it installs", []string{"../ui/testdata/progress.txt"}},
@@ -24,17 +24,17 @@ var numbered = []struct {
 	{"9 info", []string{"info"}},
 	{"10 search", []string{"search"}},
 	{"11 outdated", []string{"outdated"}},
-	{"12 update", []string{"update", "gained", "../../terminal_linux_test.go: TestTerminalUpdate"}},
-	{"13 diff", []string{"diff", "../../terminal_linux_test.go: TestTerminalPager"}},
+	{"12 update", []string{"update", "gained", "../../test/process/terminal_linux_test.go: TestTerminalUpdate"}},
+	{"13 diff", []string{"diff", "../../test/process/terminal_linux_test.go: TestTerminalPager"}},
 	{"14 check", []string{"check"}},
 	{"15 doctor", []string{"doctor"}},
 	{"16 lint", []string{"lint"}},
-	{"17 errors", []string{"../ui/ui_test.go: TestErrorHasItsHintsApart", "../../terminal_linux_test.go: TestTerminalLooks"}},
+	{"17 errors", []string{"../ui/ui_test.go: TestErrorHasItsHintsApart", "../../test/process/terminal_linux_test.go: TestTerminalLooks"}},
 	{"18 publish", []string{"publish"}},
-	{"19 registry serve", []string{"requests", "../../terminal_linux_test.go: TestTerminalServe"}},
-	{"20 a run", []string{"../../../../runtime/trace/view_test.go: TestLiveWhole", "../../terminal_linux_test.go: TestTerminalRun", "../../terminal_linux_test.go: TestTerminalLeave"}},
-	{"21 suspended", []string{"suspended", "../../terminal_linux_test.go: TestTerminalSuspended"}},
-	{"23 skl", []string{"../../terminal_linux_test.go: TestTerminalBare"}},
+	{"19 registry serve", []string{"requests", "../../test/process/terminal_linux_test.go: TestTerminalServe"}},
+	{"20 a run", []string{"../../../../runtime/trace/view_test.go: TestLiveWhole", "../../test/process/terminal_linux_test.go: TestTerminalRun", "../../test/process/terminal_linux_test.go: TestTerminalLeave"}},
+	{"21 suspended", []string{"suspended", "../../test/process/terminal_linux_test.go: TestTerminalSuspended"}},
+	{"23 skl", []string{"../../test/process/terminal_linux_test.go: TestTerminalBare"}},
 }
 
 func TestEveryScreenIsShown(t *testing.T) {

@@ -1,0 +1,592 @@
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/cgi"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	gogit "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/skl-project/skl/testdata/long"
+)
+
+// Update is the flag -update.
+var Update = flag.Bool("update", false, "rewrite the expected output in scripts")
+
+// RunScripts runs the scripts in testdata/script, with -short one of twenty. Each has a home, an empty project directory
+// $WORK/project to work in, and a forge of its own: bare repositories in $WORK/forge/<owner>/<repo>.git, served at $FORGE over smart
+// HTTP by git http-backend. github: leads there. See the README of the folder test for the commands.
+func RunScripts(t *testing.T) {
+	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil || len(all) < 50 {
+		t.Fatalf("%d scripts: %v", len(all), err)
+	}
+	var files []string
+	for i, file := range all {
+		if i%long.Of(20, 1, 1) == 0 {
+			files = append(files, file)
+		}
+	}
+	testscript.Run(t, ScriptParams(t, files))
+}
+
+// ScriptParams run files as scripts, with a forge of their own.
+func ScriptParams(t *testing.T, files []string) testscript.Params {
+	forge := StartForge(t)
+	return testscript.Params{
+		Files:               files,
+		UpdateScripts:       *Update,
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			name := strings.TrimPrefix(filepath.Base(env.WorkDir), "script-") + ".txtar"
+			i := slices.IndexFunc(files, func(file string) bool { return filepath.Base(file) == name })
+			text, err := os.ReadFile(files[i])
+			return errors.Join(err, forge.Setup(env), noteEnvLines(env, string(text)))
+		},
+		Cmds: (&Corner{T: t}).AddTo(Commands{
+			"publish": forge.Publish, "universe": forge.Universe, "follow": follow, "bundle": forge.bundle, "skl": inProcess, "tree": Tree, "snapshot": snapshot, "unchanged": unchanged,
+			"blobs": blobs, "replace": Replace, "flip": flip, "spoil": spoil, "links": links, "exits": Exits, "ask": askHTTP, "rule": rule, "files": serveFiles,
+			"registry": new(Registries).Command, "service": new(Services).Command, "oci": StartOCI, "issuer": startIssuer, "identity": identity, "catch": catchRequests, "model": new(Models).Command,
+		}),
+		Condition: func(cond string) (bool, error) {
+			switch cond {
+			case "git":
+				return forge.backend != "", nil
+			case "shared":
+				return Shared() != "", nil
+			case "root":
+				return os.Getuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+	}
+}
+
+// A Forge serves the repositories below the work directories of all scripts.
+type Forge struct {
+	URL, backend string
+}
+
+// StartForge starts one that ends with the test, which is skipped where git is missing.
+func StartForge(t *testing.T) *Forge {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		if os.Getenv("SKL_TEST_REQUIRE") == "all" {
+			t.Fatal("git is not installed")
+		}
+		t.Skip("skipped: git is not installed")
+	}
+	out, err := exec.Command(git, "--exec-path").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &Forge{backend: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend")}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: f, ReadTimeout: time.Minute}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+	f.URL = "http://" + l.Addr().String()
+	return f
+}
+
+// ServeHTTP serves /<hex of a directory>/<owner>/<repo>.git/…
+func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	var dir []byte
+	if _, err := fmt.Sscanf(name, "%x", &dir); err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	env := append(GitEnv(string(dir)), "GIT_PROJECT_ROOT="+string(dir), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=3",
+		"GIT_CONFIG_KEY_0=uploadpack.allowFilter", "GIT_CONFIG_VALUE_0=true",
+		"GIT_CONFIG_KEY_1=uploadpack.allowAnySHA1InWant", "GIT_CONFIG_VALUE_1=true",
+		"GIT_CONFIG_KEY_2=safe.directory", "GIT_CONFIG_VALUE_2=*")
+	if repo, ok := strings.CutSuffix(rest, "/git-upload-pack"); ok && r.Method == http.MethodPost && r.Header.Get("Content-Encoding") == "" {
+		uploadPack(w, r, filepath.Join(string(dir), filepath.FromSlash(path.Clean("/"+repo))), env)
+		return
+	}
+	r.URL.Path = "/" + rest
+	h := cgi.Handler{Path: f.backend, Root: "/", Stderr: io.Discard, Env: env}
+	h.ServeHTTP(w, r)
+}
+
+// uploadPack answers as git-http-backend does, which would start this very program: most requests of scripts are for it.
+func uploadPack(w http.ResponseWriter, r *http.Request, bare string, env []string) {
+	cmd := exec.CommandContext(r.Context(), "git", "upload-pack", "--stateless-rpc", bare)
+	cmd.Stdin, cmd.Stdout = r.Body, w
+	cmd.Env = append(env, "GIT_PROTOCOL="+r.Header.Get("Git-Protocol"))
+	w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+	w.Header().Set("Cache-Control", "no-cache")
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError) // else git says in what it sent why it refused
+	}
+}
+
+// GitEnv is an environment that depends on nothing but the PATH, with home for HOME.
+func GitEnv(home string) []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "LC_ALL=C", "TZ=UTC",
+		"SKL_INDEX_BACKGROUND=off", // nothing outlives a test
+		"GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@example.com", "GIT_AUTHOR_DATE=1700000000 +0000",
+		"GIT_COMMITTER_NAME=Test", "GIT_COMMITTER_EMAIL=test@example.com", "GIT_COMMITTER_DATE=1700000000 +0000"}
+}
+
+// Setup lays out the directories and variables of a script.
+func (f *Forge) Setup(env *testscript.Env) error {
+	home, forge, project := filepath.Join(env.WorkDir, "home"), filepath.Join(env.WorkDir, "forge"), filepath.Join(env.WorkDir, "project")
+	for _, dir := range []string{filepath.Join(home, ".config", "skl"), forge, project} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(filepath.Join(project, ".git"), 0o755); err != nil { // enough to be a project
+		return err
+	}
+	url := fmt.Sprintf("%s/%x", f.URL, forge)
+	for _, kv := range GitEnv(home) {
+		key, value, _ := strings.Cut(kv, "=")
+		if key != "PATH" {
+			env.Setenv(key, value)
+		}
+	}
+	if built != "" {
+		env.Setenv("PATH", builtDir+string(filepath.ListSeparator)+env.Getenv("PATH"))
+	}
+	env.Setenv("FORGE", url)
+	env.Setenv("SKL_TEST_REQUIRE", os.Getenv("SKL_TEST_REQUIRE"))
+	env.Cd = project
+	noteVariables(env)
+	return os.WriteFile(filepath.Join(home, ".config", "skl", "config.toml"), []byte("[forge.github]\nurl = \""+url+"\"\n"), 0o644)
+}
+
+// RunGit runs git in dir with the script's fixed identity.
+func RunGit(ts *testscript.TestScript, dir string, args ...string) string {
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Env = dir, GitEnv(dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		ts.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// Publish DIR OWNER/REPO [TAG]: commits what DIR holds now as the next state of
+// the repository's branch main, and tags it. Files that end in .x are stored executable without
+// the suffix; files that end in .link become links to their content. Nearly every script does this, so no program is started for it;
+// git reads what was written whenever skl asks for it.
+func (f *Forge) Publish(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: publish DIR OWNER/REPO [TAG]")
+	}
+	bare := filepath.Join(ts.Getenv("WORK"), "forge", args[1]+".git")
+	repo, err := gogit.PlainOpen(bare)
+	if errors.Is(err, gogit.ErrRepositoryNotExists) {
+		repo, err = gogit.PlainInitWithOptions(bare, &gogit.PlainInitOptions{InitOptions: gogit.InitOptions{DefaultBranch: "refs/heads/main"}, Bare: true})
+	}
+	ts.Check(err)
+	by := object.Signature{Name: "Test", Email: "test@example.com", When: time.Unix(1_700_000_000, 0).UTC()}
+	commit := object.Commit{Author: by, Committer: by, Message: "state\n"}
+	commit.TreeHash, err = storeTree(repo.Storer, ts.MkAbs(args[0]))
+	ts.Check(err)
+	switch main, err := repo.Reference("refs/heads/main", true); {
+	case err == nil:
+		commit.ParentHashes = append(commit.ParentHashes, main.Hash())
+	case !errors.Is(err, plumbing.ErrReferenceNotFound):
+		ts.Fatalf("%v", err)
+	}
+	id, err := storeObject(repo.Storer, commit.Encode)
+	ts.Check(err)
+	ts.Check(repo.Storer.SetReference(plumbing.NewHashReference("refs/heads/main", id)))
+	if len(args) > 2 {
+		tag := plumbing.ReferenceName("refs/tags/" + args[2])
+		if _, err := repo.Reference(tag, false); err == nil {
+			ts.Fatalf("%s has a tag %s already", args[1], args[2])
+		}
+		ts.Check(repo.Storer.SetReference(plumbing.NewHashReference(tag, id)))
+	}
+}
+
+// storeTree writes what a directory holds as objects.
+func storeTree(to storage.Storer, dir string) (plumbing.Hash, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	var t object.Tree
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		one := object.TreeEntry{Name: e.Name(), Mode: filemode.Regular}
+		if e.IsDir() {
+			if one.Hash, err = storeTree(to, path); err != nil {
+				return plumbing.ZeroHash, err
+			}
+			if one.Mode = filemode.Dir; one.Hash.String() == emptyTree {
+				continue
+			}
+			t.Entries = append(t.Entries, one)
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		switch name := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())); filepath.Ext(path) {
+		case ".x":
+			one.Name, one.Mode = name, filemode.Executable
+		case ".link":
+			one.Name, one.Mode, data = name, filemode.Symlink, bytes.TrimSpace(data)
+		}
+		one.Hash, err = storeObject(to, func(o plumbing.EncodedObject) error {
+			o.SetType(plumbing.BlobObject)
+			w, err := o.Writer()
+			if err == nil {
+				_, err = w.Write(data)
+			}
+			return err
+		})
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		t.Entries = append(t.Entries, one)
+	}
+	sort.Sort(object.TreeEntrySorter(t.Entries))
+	return storeObject(to, t.Encode)
+}
+
+// emptyTree is what git never writes of a directory.
+const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+func storeObject(to storage.Storer, encode func(plumbing.EncodedObject) error) (plumbing.Hash, error) {
+	o := to.NewEncodedObject()
+	if err := encode(o); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return to.SetEncodedObject(o)
+}
+
+// bundle FILE OWNER/REPO: serves a repository of the shared data. Scripts that use it
+// begin with "[!shared] skip".
+func (f *Forge) bundle(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: bundle FILE OWNER/REPO")
+	}
+	bare := filepath.Join(ts.Getenv("WORK"), "forge", args[1]+".git")
+	ts.Check(os.MkdirAll(filepath.Dir(bare), 0o755))
+	RunGit(ts, filepath.Dir(bare), "clone", "-q", "--bare", filepath.Join(Shared(), args[0]), bare)
+}
+
+// Shared is the directory of the shared data, "" if there is none.
+func Shared() string {
+	dir, err := os.Getwd()
+	for ; err == nil && filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+		p := filepath.Join(filepath.Dir(dir), "shared", "data")
+		if _, err := os.Stat(filepath.Join(p, "superpowers.bundle")); err == nil {
+			return p
+		}
+	}
+	return ""
+}
+
+// Listing describes everything below dir: path, mode, and content or link text.
+func Listing(dir string, hash func(path string) string) []string {
+	var out []string
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, path)
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		line := fmt.Sprintf("%s %s", info.Mode(), filepath.ToSlash(rel))
+		switch {
+		case d.Type()&fs.ModeSymlink != 0:
+			text, _ := os.Readlink(path)
+			line += " -> " + text
+		case d.Type().IsRegular():
+			line += hash(path)
+		}
+		out = append(out, line)
+		return nil
+	})
+	sort.Strings(out)
+	return out
+}
+
+// Tree DIR: prints what is below DIR, without .skl and .git, for stdout to match.
+func Tree(ts *testscript.TestScript, neg bool, args []string) {
+	for _, line := range Listing(ts.MkAbs(args[0]), func(string) string { return "" }) {
+		if !strings.Contains(line, "/.skl/") && !strings.HasSuffix(line, "/.skl") && !strings.Contains(line, ".git/") {
+			fmt.Fprintln(ts.Stdout(), line)
+		}
+	}
+}
+
+// content is what snapshot and unchanged compare: every file of the project and
+// the home, caches aside, with its content and modification time.
+func content(ts *testscript.TestScript) string {
+	var out []string
+	for _, dir := range []string{"project", "home"} {
+		for _, line := range Listing(filepath.Join(ts.Getenv("WORK"), dir), func(path string) string {
+			data, _ := os.ReadFile(path)
+			info, _ := os.Lstat(path)
+			return fmt.Sprintf(" %d %x", info.ModTime().UnixNano(), data)
+		}) {
+			if !strings.Contains(line, " .cache") {
+				out = append(out, dir+" "+line)
+			}
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// snapshot: remembers the state of project and home.
+func snapshot(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(os.WriteFile(filepath.Join(ts.Getenv("WORK"), ".snapshot"), []byte(content(ts)), 0o600))
+}
+
+// unchanged [store]: fails if anything was written to project or home since the snapshot.
+// With store, the store aside: it may keep a bundle that was fetched and not installed. What skl remembers of
+// the logs of registries is not counted: it moves on whenever a registry is asked.
+func unchanged(ts *testscript.TestScript, neg bool, args []string) {
+	was, err := os.ReadFile(filepath.Join(ts.Getenv("WORK"), ".snapshot"))
+	ts.Check(err)
+	counts := func(line string) bool {
+		above := map[string]bool{".local": true, ".local/state": true, ".local/state/skl": true, ".local/share": true, ".local/share/skl": true}
+		if f := strings.Fields(line); len(f) > 2 && f[0] == "home" && above[f[2]] || strings.Contains(line, " .local/state/skl/log") {
+			return false
+		}
+		return len(args) == 0 || args[0] != "store" || !strings.Contains(line, " .local/share/skl/store")
+	}
+	old, differ := map[string]bool{}, false
+	for line := range strings.Lines(string(was)) {
+		old[strings.TrimSpace(line)] = true
+	}
+	for line := range strings.Lines(content(ts)) {
+		if line = strings.TrimSpace(line); !old[line] && counts(line) {
+			differ = true
+			ts.Logf("new or changed: %.200s", line)
+		}
+		delete(old, line)
+	}
+	for line := range old {
+		if counts(line) {
+			differ = true
+			ts.Logf("gone: %.200s", line)
+		}
+	}
+	if differ {
+		ts.Fatalf("something was written")
+	}
+}
+
+// Exits N skl ARGS…, exits N exec PROGRAM ARGS…: runs the command line, and fails unless its exit status is N.
+func Exits(ts *testscript.TestScript, neg bool, args []string) {
+	usage := func() { ts.Fatalf("usage: exits N skl ARGS… or exits N exec PROGRAM ARGS…") }
+	if neg || len(args) < 2 {
+		usage()
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	switch {
+	case args[1] == "skl":
+		got = runSkl(ts, args[2:])
+	case args[1] == "exec" && len(args) > 2:
+		got = execStatus(ts, args[2], args[3:])
+	default:
+		usage()
+	}
+	if got != want {
+		ts.Fatalf("exits with %d, want %d", got, want)
+	}
+}
+
+// blobs OWNER/REPO COMMIT PATH DIR: compares DIR with the blobs of the commit below
+// PATH: the same files, bytes, executable bits and links, and nothing else.
+func blobs(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: blobs OWNER/REPO COMMIT PATH DIR")
+	}
+	bare, dir := filepath.Join(ts.Getenv("WORK"), "forge", args[0]+".git"), ts.MkAbs(args[3])
+	want := map[string]bool{}
+	objects := catFiles(ts, bare)
+	defer objects.end()
+	for line := range strings.Lines(RunGit(ts, bare, "ls-tree", "-r", "-z", args[1]+":"+strings.Trim(args[2], "/."))) {
+		for entry := range strings.SplitSeq(strings.TrimSuffix(line, "\n"), "\x00") {
+			if entry == "" {
+				continue
+			}
+			meta, path, _ := strings.Cut(entry, "\t")
+			fields := strings.Fields(meta)
+			want[path] = true
+			compareBlob(ts, fields[0], objects.blob(ts, fields[2]), filepath.Join(dir, filepath.FromSlash(path)))
+		}
+	}
+	if len(want) == 0 {
+		ts.Fatalf("%s has nothing at %s", args[1], args[2])
+	}
+	ts.Check(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(dir, path)
+		if err == nil && !d.IsDir() && !want[filepath.ToSlash(rel)] {
+			err = fmt.Errorf("%s is not in the commit", rel)
+		}
+		return err
+	}))
+}
+
+// A gitObjects is a git that is asked for objects, one after the other.
+type gitObjects struct {
+	ask io.WriteCloser
+	out *bufio.Reader
+	cmd *exec.Cmd
+}
+
+func catFiles(ts *testscript.TestScript, bare string) *gitObjects {
+	cmd := exec.Command("git", "cat-file", "--batch")
+	cmd.Dir, cmd.Env = bare, GitEnv(bare)
+	ask, err := cmd.StdinPipe()
+	ts.Check(err)
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	return &gitObjects{ask, bufio.NewReader(out), cmd}
+}
+
+func (g *gitObjects) end() {
+	g.ask.Close()
+	g.cmd.Wait()
+}
+
+// blob is the content of a blob.
+func (g *gitObjects) blob(ts *testscript.TestScript, id string) []byte {
+	_, err := fmt.Fprintln(g.ask, id)
+	ts.Check(err)
+	var is, kind string
+	var size int
+	_, err = fmt.Fscanf(g.out, "%s %s %d\n", &is, &kind, &size)
+	ts.Check(err)
+	if is != id || kind != "blob" {
+		ts.Fatalf("%s is %s, not a blob", id, kind)
+	}
+	data := make([]byte, size+1) // and the end of the line
+	_, err = io.ReadFull(g.out, data)
+	ts.Check(err)
+	return data[:size]
+}
+
+func compareBlob(ts *testscript.TestScript, mode string, blob []byte, path string) {
+	info, err := os.Lstat(path)
+	ts.Check(err)
+	switch mode {
+	case "120000":
+		text, err := os.Readlink(path)
+		ts.Check(err)
+		if text != string(blob) {
+			ts.Fatalf("%s links to %q, want %q", path, text, blob)
+		}
+		return
+	case "100755", "100644":
+		if executable := info.Mode()&0o111 != 0; executable != (mode == "100755") {
+			ts.Fatalf("%s has mode %v, want %s", path, info.Mode(), mode)
+		}
+	}
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	if !bytes.Equal(data, blob) {
+		ts.Fatalf("%s differs from its blob", path)
+	}
+}
+
+// Replace FILE OLD NEW: edits a file as a person would. $VARIABLES are expanded.
+func Replace(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: replace FILE OLD NEW")
+	}
+	path := ts.MkAbs(args[0])
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	if !strings.Contains(string(data), args[1]) {
+		ts.Fatalf("%s does not hold %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(path, []byte(strings.Replace(string(data), args[1], args[2], 1)), 0o644))
+}
+
+// flip GLOB: changes one byte of every matching file, read-only ones included.
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	paths, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(paths) == 0 {
+		ts.Fatalf("nothing matches %s", args[0])
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		ts.Check(err)
+		data[len(data)/2] ^= 1
+		ts.Check(os.Chmod(path, 0o644))
+		ts.Check(os.WriteFile(path, data, 0o644))
+	}
+}
+
+// spoil GLOB OFFSET LENGTH: overwrites a part of every matching file; with LENGTH "cut" the file ends at OFFSET.
+func spoil(ts *testscript.TestScript, neg bool, args []string) {
+	paths, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(paths) == 0 {
+		ts.Fatalf("nothing matches %s", args[0])
+	}
+	offset, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	for _, path := range paths {
+		if args[2] == "cut" {
+			ts.Check(os.Truncate(path, offset))
+			continue
+		}
+		length, err := strconv.Atoi(args[2])
+		ts.Check(err)
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		ts.Check(err)
+		_, err = f.WriteAt(bytes.Repeat([]byte{0xff}, length), offset)
+		ts.Check(errors.Join(err, f.Close()))
+	}
+}
+
+// links PATH TEXT: PATH is a symbolic link with exactly this text.
+func links(ts *testscript.TestScript, neg bool, args []string) {
+	text, err := os.Readlink(ts.MkAbs(args[0]))
+	if neg {
+		if err == nil {
+			ts.Fatalf("%s is a link to %s", args[0], text)
+		}
+		return
+	}
+	ts.Check(err)
+	if text != args[1] {
+		ts.Fatalf("%s links to %q, want %q", args[0], text, args[1])
+	}
+}
