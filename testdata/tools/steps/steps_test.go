@@ -1,0 +1,186 @@
+// Package steps has no code: it tests .ci/lib, which .ci/run, .ci/quick and .ci/deep are made of.
+package steps
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// script has a step of each kind: a program, a pipeline, a program that goes on in the background and does not listen, and one that
+// starts others. Each says when it has begun.
+const script = `#!/usr/bin/env bash
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. .ci/lib
+[ -n "${SKL_CI_GUARDED:-}" ] || guard "$@"
+steps=(program pipeline deaf tree)
+begin() { touch "begun.$1"; }
+step_program() { begin program; sleep "$naps"; }
+step_pipeline() { begin pipeline; sleep "$naps" | cat | cat >/dev/null; }
+step_deaf() { (trap '' TERM INT HUP; begin deaf; sleep "$naps"; sleep "$naps") & wait; }
+step_tree() { bash -c 'sleep "$naps" & sleep "$naps" & touch begun.tree; wait'; }
+main "$@"
+`
+
+// bench is a folder with that script.
+func bench(t *testing.T) string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("skipped: .ci/lib reads /proc")
+	}
+	for _, program := range []string{"bash", "git"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip("skipped: " + program + " is not installed")
+		}
+	}
+	dir := t.TempDir()
+	lib, err := os.ReadFile(filepath.Join("..", "..", "..", ".ci", "lib"))
+	if err == nil {
+		err = os.Mkdir(filepath.Join(dir, ".ci"), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, ".ci", "lib"), lib, 0o644)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, ".ci", "run"), []byte(script), 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func command(dir, naps string, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	cmd := exec.Command(filepath.Join(dir, ".ci", "run"), args...)
+	cmd.Env = append(os.Environ(), "naps="+naps, "SKL_STEPS_TEST="+dir, "TMPDIR="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "SKL_CI_GUARDED=")
+	out := new(bytes.Buffer)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.WaitDelay = time.Minute
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what a terminal would do
+	return cmd, out
+}
+
+// A run that is ended by a signal fails with the signal's status, says so and in which step, and leaves neither process nor file.
+func TestInterrupted(t *testing.T) {
+	for i, step := range []string{"program", "pipeline", "deaf", "tree", "program"} {
+		for _, signal := range []struct {
+			number syscall.Signal
+			status int
+		}{{syscall.SIGTERM, 143}, {syscall.SIGINT, 130}, {syscall.SIGHUP, 129}} {
+			log := i == 4
+			t.Run(fmt.Sprintf("%s/%d/%v", step, signal.status, log), func(t *testing.T) {
+				t.Parallel()
+				dir := bench(t)
+				args := []string{"--only", step}
+				if i == 0 { // the first of all
+					args = nil
+				}
+				if log {
+					args = append(args, "--log", filepath.Join(dir, "log"))
+				}
+				cmd, out := command(dir, "300", args...)
+				if step != "program" { // the step before it, which prepares the others, is to end at once
+					cmd.Args[0] = cmd.Path
+					edit(t, dir, `step_program() { begin program; sleep "$naps"; }`, `step_program() { :; }`)
+				}
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				await(t, filepath.Join(dir, "begun."+step))
+				if err := cmd.Process.Signal(signal.number); err != nil {
+					t.Fatal(err)
+				}
+				cmd.Wait()
+				if got := cmd.ProcessState.ExitCode(); got != signal.status {
+					t.Errorf("exit %d, want %d", got, signal.status)
+				}
+				text := out.String()
+				if want := fmt.Sprintf("interrupted in step %q", step); !strings.Contains(text, want) {
+					t.Errorf("it does not say %s:\n%s", want, text)
+				}
+				if log {
+					kept, err := os.ReadFile(filepath.Join(dir, "log"))
+					if err != nil || !strings.Contains(string(kept), "interrupted in step") {
+						t.Errorf("the log does not say it: %v\n%s", err, kept)
+					}
+				}
+				if strings.Contains(text, "all steps passed") {
+					t.Errorf("it says that all passed:\n%s", text)
+				}
+				if left := processes(dir); len(left) > 0 {
+					t.Errorf("it left %v", left)
+				}
+				if left, _ := filepath.Glob(filepath.Join(dir, "tmp.*")); len(left) > 0 {
+					t.Errorf("it left %v", left)
+				}
+			})
+		}
+	}
+}
+
+// All steps pass, in their order; one that fails is named with what runs it alone.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	dir := bench(t)
+	cmd, out := command(dir, "0")
+	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "=== all steps passed in ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	edit(t, dir, `step_pipeline() {`, `step_pipeline() { false | cat;`)
+	cmd, out = command(dir, "0")
+	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(out.String(), "to run it alone: .ci/run --only pipeline") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for args, status := range map[string]int{"--only tree": 0, "--only none": 2, "--only": 2, "--log": 2, "--what x": 2} {
+		cmd, out = command(dir, "0", strings.Fields(args)...)
+		cmd.Run()
+		if got := cmd.ProcessState.ExitCode(); got != status {
+			t.Errorf("%s: exit %d, want %d\n%s", args, got, status, out)
+		}
+	}
+}
+
+func edit(t *testing.T, dir, old, new string) {
+	t.Helper()
+	path := filepath.Join(dir, ".ci", "run")
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(text), old) {
+		t.Fatalf("%v: there is no %q", err, old)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), old, new, 1)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await waits for a file. It ends a hang.
+func await(t *testing.T, path string) {
+	t.Helper()
+	for range 6000 {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s did not come", path)
+}
+
+// processes are those that have the folder in their environment.
+func processes(dir string) (left []string) {
+	found, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range found {
+		text, _ := os.ReadFile(path)
+		if bytes.Contains(text, []byte("SKL_STEPS_TEST="+dir+"\x00")) {
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+			left = append(left, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return left
+}
