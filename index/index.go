@@ -40,6 +40,9 @@ type Options struct {
 	Background  bool          // index what is missing after the first answer, until Close
 	Progress    diag.Progress // of Update
 
+	// Getenv says where the user's git configuration is; nil means os.Getenv. See files.Walker.
+	Getenv func(string) string
+
 	// Prior says what is known of handles of a type in a file besides their text, between -1 and 1; nil for nothing.
 	Prior func(nodeType, path string) float64
 }
@@ -120,7 +123,7 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 		s.Close()
 		return nil, err
 	}
-	x := &Index{root: real, o: o, texts: newTexts(), divided: newDivided(), sweeps: newSweeps(), walker: &files.Walker{Root: real, Extra: slices.Concat(o.Extra, without(real, o.CacheDir)), Also: o.Also}}
+	x := &Index{root: real, o: o, texts: newTexts(), divided: newDivided(), sweeps: newSweeps(), walker: &files.Walker{Root: real, Extra: slices.Concat(o.Extra, without(real, o.CacheDir)), Also: o.Also, Getenv: o.Getenv}}
 	x.current.Store(s)
 	x.watching = make(chan struct{}, 1)
 	x.closing = make(chan struct{})

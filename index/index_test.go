@@ -610,3 +610,21 @@ func TestIgnoredIsSaid(t *testing.T) {
 		t.Errorf("%+v, %v: want a note that section plays no part", got, err)
 	}
 }
+
+// What the user's git ignores is that of the environment which the index is given, not of the process.
+func TestUserIgnores(t *testing.T) {
+	home := plant(t, map[string]string{"git/ignore": "*.py\n"})
+	files := map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/objects/none": "", ".git/refs/none": "", "a.py": "def a(): pass\n", "b.go": "package b\n"}
+	for config, want := range map[string]int{home: 1, t.TempDir(): 2} {
+		r := openRepo(t, plant(t, files), Options{Getenv: func(name string) string {
+			if name == "XDG_CONFIG_HOME" {
+				return config
+			}
+			return ""
+		}})
+		report, err := r.Update(context.Background(), glob.Glob{}, false)
+		if err != nil || report.Added != want {
+			t.Errorf("with the ignore file of %s: %+v, %v, want %d files", config, report, err, want)
+		}
+	}
+}

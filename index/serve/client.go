@@ -39,6 +39,7 @@ type Client struct {
 	Wait     time.Duration // for a repository to be ready; 0 means 5 minutes
 	Local    OpenFunc      // opens the index of what is not committed; nil leaves that to the service
 	CacheDir string        // where copies of what is not committed are; "" like a nil Local
+	Environ  []string      // of git, which says what is not committed; nil means os.Environ()
 }
 
 // Open returns the index of a repository at the service, which is asked to index it if nobody did. It is an [OpenFunc].
@@ -48,7 +49,7 @@ type Client struct {
 func (c *Client) Open(ctx context.Context, root string, o Opening) (Index, error) {
 	x := &remote{c: c, root: root, known: make(map[string]provenance)}
 	if c.Local != nil && c.CacheDir != "" {
-		x.overlay = &overlay{root: root, cache: c.CacheDir, open: c.Local, opening: Opening{Prior: o.Prior}}
+		x.overlay = &overlay{root: root, cache: c.CacheDir, environ: c.Environ, open: c.Local, opening: Opening{Prior: o.Prior}}
 	}
 	var added Added
 	if err := c.post(ctx, "/repos/add", AddRequest{Path: root}, &added); err != nil {

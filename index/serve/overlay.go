@@ -30,6 +30,7 @@ const (
 // repository itself would have to read all of it. Paths, and so ids of handles, are the same. A nil overlay holds nothing.
 type overlay struct {
 	root, cache string
+	environ     []string
 	open        OpenFunc
 	opening     Opening
 
@@ -42,7 +43,7 @@ func (o *overlay) look(ctx context.Context) (dirty map[string]bool, here Index, 
 	if o == nil {
 		return nil, nil, nil
 	}
-	paths, err := dirtyPaths(ctx, o.root)
+	paths, err := dirtyPaths(ctx, o.root, o.environ)
 	if err != nil || len(paths) == 0 {
 		return nil, nil, err
 	}
@@ -94,7 +95,7 @@ func (o *overlay) close() error {
 }
 
 // dirtyPaths asks git what is not committed: relative, with slashes, sorted. Without git, or in what is no repository, nothing is.
-func dirtyPaths(ctx context.Context, root string) ([]string, error) {
+func dirtyPaths(ctx context.Context, root string, environ []string) ([]string, error) {
 	git, err := exec.LookPath("git")
 	if err != nil {
 		return nil, nil
@@ -103,7 +104,10 @@ func dirtyPaths(ctx context.Context, root string) ([]string, error) {
 	c := exec.CommandContext(ctx, git, "-c", "core.fsmonitor=false", "-c", "core.hooksPath="+os.DevNull, "--no-optional-locks",
 		"status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=all")
 	c.Dir = root
-	for _, v := range os.Environ() {
+	if environ == nil {
+		environ = os.Environ()
+	}
+	for _, v := range environ {
 		if !strings.HasPrefix(v, "GIT_") {
 			c.Env = append(c.Env, v)
 		}

@@ -70,7 +70,8 @@ type Process struct {
 
 // Run carries out one command line in a process that is not its own, and returns the exit status: nobody can be asked, and
 // standard input is empty. Tests that try thousands of inputs use it. It may be called concurrently. The directory for temporary
-// files, the umask, the user and the PATH in which programs are looked for are those of the calling process.
+// files, the umask, the user, the PATH in which programs are looked for, and what a registry that it serves sees of the environment are
+// those of the calling process.
 func Run(ctx context.Context, args []string, p Process) int {
 	values := make(map[string]string, len(p.Environ))
 	for _, one := range p.Environ {

@@ -101,7 +101,7 @@ type directory struct {
 }
 
 func (s *Searcher) indexOptions(d directory) index.Options {
-	return index.Options{CacheDir: s.IndexDir(), Extra: d.extra, Also: d.also, Progress: s.indexing}
+	return index.Options{CacheDir: s.IndexDir(), Extra: d.extra, Also: d.also, Progress: s.indexing, Getenv: s.Scope.Getenv}
 }
 
 func (s *Searcher) openDir(ctx context.Context, d directory) (*index.Index, error) {

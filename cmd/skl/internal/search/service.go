@@ -59,7 +59,9 @@ func (s *Searcher) Serve(ctx context.Context, q ServeRequest) error {
 
 // keep opens an index for a long-lived process.
 func (s *Searcher) keep(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
-	x, err := index.Open(ctx, root, index.Options{CacheDir: s.IndexDir(), Watch: true, Background: true, Progress: o.Progress, Prior: o.Prior})
+	options := s.indexOptions(directory{})
+	options.Watch, options.Background, options.Progress, options.Prior = true, true, o.Progress, o.Prior
+	x, err := index.Open(ctx, root, options)
 	if err != nil {
 		return nil, err // and not an interface that holds a nil pointer
 	}
@@ -101,7 +103,7 @@ func (s *Searcher) Tools(ctx context.Context, dirs []string, service string) (to
 
 // client asks the service at address, and local for what is not committed.
 func (s *Searcher) client(address string, local func(context.Context, string, serve.Opening) (serve.Index, error)) *serve.Client {
-	return &serve.Client{URL: address, Key: s.Scope.Getenv(ServiceKey), CacheDir: filepath.Join(s.IndexDir(), "overlay"), Local: local}
+	return &serve.Client{URL: address, Key: s.Scope.Getenv(ServiceKey), CacheDir: filepath.Join(s.IndexDir(), "overlay"), Environ: s.Scope.Environ, Local: local}
 }
 
 // remote asks a service, and the files here for what is not committed.
@@ -114,7 +116,9 @@ func (s *Searcher) remote(ctx context.Context, address, dir string) (searched, e
 		return nil, diag.New(diag.Misuse, "not_found", "there is no directory %s", s.Scope.Short(dir))
 	}
 	c := s.client(address, func(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
-		x, err := index.Open(ctx, root, index.Options{CacheDir: s.IndexDir(), Progress: o.Progress})
+		options := s.indexOptions(directory{})
+		options.Progress = o.Progress
+		x, err := index.Open(ctx, root, options)
 		if err != nil {
 			return nil, err
 		}

@@ -160,6 +160,7 @@ func (s *Shipper) provenance(d *draft) {
 	}
 	ask := func(args ...string) string {
 		cmd := exec.Command(git, append([]string{"-c", "core.fsmonitor=false", "-C", d.dir}, args...)...)
+		cmd.Env = s.Scope.Environ
 		out, err := cmd.Output()
 		if err != nil {
 			return ""
