@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/skl-project/skl/cmd/skl/test/harness"
 	"github.com/skl-project/skl/index/skillsearch"
 	"github.com/skl-project/skl/testdata/long"

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/skl-project/skl/cmd/skl/test/harness"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/testdata/long"

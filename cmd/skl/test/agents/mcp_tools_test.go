@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/skl-project/skl/cmd/skl/test/harness"
 	"github.com/skl-project/skl/resolver/source/git/gittest"
 )

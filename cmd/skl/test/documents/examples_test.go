@@ -14,12 +14,13 @@ import (
 	"strings"
 	"testing"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/skl-project/skl/cmd/skl/internal/cli"
 	"github.com/skl-project/skl/cmd/skl/internal/guide"
 	"github.com/skl-project/skl/cmd/skl/test/harness"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/testdata/long"
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // TestExamples takes the examples of every page of the help, subcommands included. Each is shell that parses; the skl in it is

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
 	"github.com/skl-project/skl/cmd/skl/test/harness"
 )
 

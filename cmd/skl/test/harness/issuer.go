@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
 	"github.com/skl-project/skl/registry/auth/identitytest"
 )
 

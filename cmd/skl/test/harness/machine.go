@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A Machine is a home and an empty project for the real program.
@@ -166,3 +168,36 @@ func (f *gitForge) Repository(name string, nodes []Node) (bare string) {
 func File(name, text string) Node { return Node{Mode: "100644", Name: name, Text: text} }
 
 func Dir(name string, nodes ...Node) Node { return Node{Mode: "40000", Name: name, sub: nodes} }
+
+// Serve starts a registry with its data beside the machine's project, and returns its address and the
+// file of its admin token.
+func (m *Machine) Serve(args ...string) (ready ReadyLine) {
+	m.T.Helper()
+	cmd := exec.Command(m.Skl, append([]string{"registry", "serve", "--addr", "127.0.0.1:0", "--json"}, args...)...)
+	cmd.Dir, cmd.Env = m.Project, m.Env
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		m.T.Fatal(err)
+	}
+	m.T.Cleanup(func() {
+		kill := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+		defer kill.Stop()
+		if cmd.Process.Signal(os.Interrupt) != nil {
+			cmd.Process.Kill()
+		}
+		cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err == nil {
+		err = json.Unmarshal([]byte(line), &ready)
+	}
+	if err != nil {
+		m.T.Fatalf("the registry does not start: %v\n%s", err, errs.String())
+	}
+	return ready
+}

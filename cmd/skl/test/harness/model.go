@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
 	"github.com/skl-project/skl/runtime/model/modeltest"
 )
 

@@ -80,3 +80,15 @@ func Library(t *testing.T, n int) (url string) {
 	}
 	return "git+file://" + filepath.ToSlash(dir)
 }
+
+// WriteFile makes a file with its directories.
+func WriteFile(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

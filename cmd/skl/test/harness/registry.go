@@ -3,6 +3,8 @@ package harness
 import (
 	"bufio"
 	"encoding/json"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -11,9 +13,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/skl-project/skl/registry/server"
 	"github.com/skl-project/skl/resolver/source/oci/ocitest"
 )
 
@@ -174,4 +179,30 @@ func (l *limitedLog) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+// ServeRegistry runs a registry in this process, on a free port, and returns its host and admin token.
+func ServeRegistry(t *testing.T, c server.Config) (host, token string) {
+	t.Helper()
+	c.Data, c.Addr = t.TempDir(), "127.0.0.1:0"
+	s, err := server.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	done := make(chan struct{})
+	go func() {
+		web.Serve(l)
+		close(done)
+	}()
+	t.Cleanup(func() {
+		web.Close()
+		<-done
+		s.Close()
+	})
+	return l.Addr().String(), s.AdminToken
 }

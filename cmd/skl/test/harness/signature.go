@@ -24,6 +24,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	"github.com/rogpeppe/go-internal/testscript"
+
 	registry "github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/keyless/keylesstest"
 	"github.com/skl-project/skl/registry/client/origin"

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
 	"github.com/skl-project/skl/cmd/skl/internal/cli"
 )
 
@@ -86,10 +87,7 @@ func execStatus(ts *testscript.TestScript, program string, args []string) int {
 }
 
 // variables are the names of a script's environment, which testscript tells nobody.
-type variables struct {
-	mu    sync.Mutex
-	names map[string]bool
-}
+type variables map[string]bool
 
 type variablesKey struct{}
 
@@ -97,41 +95,34 @@ var envLine = regexp.MustCompile(`(?m)^(?:\[[^\]]*\] )*env (.*)$`)
 
 // noteVariables remembers those that a script begins with.
 func noteVariables(env *testscript.Env) {
-	v := &variables{names: map[string]bool{}}
+	v := variables{}
 	for _, one := range env.Vars {
 		name, _, _ := strings.Cut(one, "=")
-		v.names[name] = true
+		v[name] = true
 	}
 	env.Values[variablesKey{}] = v
 }
 
 // noteEnvLines adds those that the lines "env NAME=VALUE" of a script set.
-func noteEnvLines(env *testscript.Env, script string) error {
-	v := env.Values[variablesKey{}].(*variables)
+func noteEnvLines(env *testscript.Env, script string) {
+	v := env.Values[variablesKey{}].(variables)
 	for _, line := range envLine.FindAllStringSubmatch(script, -1) {
 		for _, word := range strings.Fields(line[1]) {
 			if name, _, ok := strings.Cut(word, "="); ok {
-				v.names[strings.TrimLeft(name, "'")] = true
+				v[strings.TrimLeft(name, "'")] = true
 			}
 		}
 	}
-	return nil
 }
 
 // setenv is ts.Setenv for commands of ours.
 func setenv(ts *testscript.TestScript, name, value string) {
-	v := ts.Value(variablesKey{}).(*variables)
-	v.mu.Lock()
-	v.names[name] = true
-	v.mu.Unlock()
+	ts.Value(variablesKey{}).(variables)[name] = true
 	ts.Setenv(name, value)
 }
 
 func environ(ts *testscript.TestScript) (out []string) {
-	v := ts.Value(variablesKey{}).(*variables)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(v.names)) {
+	for _, name := range slices.Sorted(maps.Keys(ts.Value(variablesKey{}).(variables))) {
 		out = append(out, name+"="+ts.Getenv(name))
 	}
 	return append(out, "PWD="+ts.MkAbs("."))

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
 	"github.com/skl-project/skl/cmd/skl/internal/cli"
 	"github.com/skl-project/skl/cmd/skl/test/harness"
 	"github.com/skl-project/skl/testdata/long"

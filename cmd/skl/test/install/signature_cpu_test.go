@@ -15,6 +15,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/skl-project/skl/cmd/skl/test/harness"
 	registry "github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/origin"
@@ -23,7 +25,6 @@ import (
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/oci"
 	"github.com/skl-project/skl/testdata/long"
-	"golang.org/x/sync/errgroup"
 )
 
 // TestSignedInstallCPU installs 100 signed skills of a registry, and the same 100 unsigned. The signed ones

@@ -12,12 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/ui/vt"
 	"github.com/skl-project/skl/resolver/source/git/gittest"
 	"github.com/skl-project/skl/runtime/model/modeltest"
 	"github.com/skl-project/skl/testdata/long"
-	"golang.org/x/sys/unix"
 )
 
 // A terminal is the real program on a pseudo-terminal of some size.

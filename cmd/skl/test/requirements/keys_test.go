@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/skl-project/skl/cmd/skl/test/harness"
 	"github.com/skl-project/skl/testdata/long"
 )
