@@ -8,8 +8,8 @@
 // file that is in no package, such as a page, is one of what the tests in pages read.
 //
 // Nearly every package is in the program, and so below all tests of the command line. Of these, a package is run as a whole if
-// its own files or those of the harness changed. The scripts of an area are run where a change is of that area, those of a command where
-// a file of the command line has its name; the rest in their short form.
+// its own files, those of the harness, or a package of its area changed, and else in its short form. Besides, the scripts of a command are run
+// where a file of the command line is named after it.
 package main
 
 import (
@@ -42,11 +42,11 @@ const (
 	commands    = "cmd/skl/internal/cli/" // a file of it is named after its command
 )
 
-// areas are the folders below commandLine whose scripts show what a package does. What is not named is in all of them.
+// areas are the folders below commandLine whose tests show what a package does. What is not named belongs to none.
 var areas = map[string]string{
 	"install": "install", "resolver": "install", "spec/lock": "install", "spec/manifest": "install", "spec/ref": "install", "spec/bundle": "install",
 	"cmd/skl/internal/apply": "install", "cmd/skl/internal/inspect": "install",
-	"spec/attest": "trust", "spec/policy": "trust", "install/trust": "trust",
+	"spec/attest": "trust", "spec/policy": "trust",
 	"registry": "registry", "cmd/skl/internal/ship": "registry", "cmd/skl/internal/admin": "registry", "cmd/skl/internal/account": "registry",
 	"runtime": "run", "index": "run", "spec/tree": "run", "spec/skill": "run", "cmd/skl/internal/session": "run", "cmd/skl/internal/evaluate": "run",
 	"cmd/skl/internal/form": "run", "cmd/skl/internal/author": "run", "cmd/skl/internal/search": "run",
@@ -83,7 +83,7 @@ func touched(packages []pkg, files []string) (lines []string) {
 		return nil
 	}
 	changed := map[string]bool{} // directories of packages
-	words := map[string]bool{}   // first words of commands
+	var words []string           // files of the command line
 	for _, file := range files {
 		file = filepath.ToSlash(file)
 		if file == "go.mod" || file == "go.sum" {
@@ -91,7 +91,7 @@ func touched(packages []pkg, files []string) (lines []string) {
 			break
 		}
 		if name, ok := strings.CutPrefix(file, commands); ok && strings.HasSuffix(name, ".go") {
-			words[strings.TrimSuffix(strings.TrimSuffix(name, ".go"), "_test")] = true
+			words = append(words, strings.TrimSuffix(strings.TrimSuffix(name, ".go"), "_test"))
 		}
 		dir := path.Dir(file)
 		for dir != "." && !dirs[dir] {
@@ -124,13 +124,16 @@ func touched(packages []pkg, files []string) (lines []string) {
 		if !ok || !changed[dir] && !uses(p.Deps) {
 			continue
 		}
-		line := name
-		if flag := restrict(dir, changed, words); flag != "" {
-			line += "\t" + flag
-		} else if !changed[dir] && !importers[name] && !strings.HasPrefix(dir, commandLine) {
-			line += "\t-short"
+		folder, ends := strings.CutPrefix(dir, commandLine)
+		switch {
+		case changed[dir], !ends && importers[name], ends && (changed[harness] || ofArea(folder, changed)):
+			lines = append(lines, name)
+			continue
 		}
-		lines = append(lines, line)
+		lines = append(lines, name+"\t-short")
+		if found := scriptsOf(words, filepath.Join(p.Dir, "testdata", "script")); ends && len(found) > 0 {
+			lines = append(lines, name+"\t-run=^TestScripts$/^("+strings.Join(found, "|")+")")
+		}
 	}
 	slices.Sort(lines)
 	return lines
@@ -161,21 +164,34 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// restrict is the flag for the tests of a package, "" for all of them.
-func restrict(dir string, changed, words map[string]bool) string {
-	folder, ok := strings.CutPrefix(dir, commandLine)
-	if !ok || changed[dir] || changed[harness] {
-		return ""
-	}
-	for c := range changed {
-		if c+"/" != commands && area(c) == folder {
-			return ""
+// ofArea says that a package whose area is folder changed. A file of the command line is of no area: see scriptsOf.
+func ofArea(folder string, changed map[string]bool) bool {
+	for dir := range changed {
+		if area(dir) == folder {
+			return true
 		}
 	}
-	if len(words) > 0 && slices.Contains([]string{"install", "trust", "registry", "run"}, folder) {
-		return "-run=^TestScripts$/^(" + strings.Join(slices.Sorted(maps.Keys(words)), "|") + ")"
+	return false
+}
+
+// scriptsOf are the beginnings of the names of scripts in dir that show the commands which files of the command line are named after:
+// registry_token.go is shown by registry_token_…, runflags.go by run_….
+func scriptsOf(files []string, dir string) (found []string) {
+	scripts, _ := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	for _, file := range files {
+		begins := func(word string) bool {
+			return slices.ContainsFunc(scripts, func(script string) bool { return strings.HasPrefix(filepath.Base(script), word+"_") })
+		}
+		word := file
+		for word != "" && !begins(word) {
+			word = word[:len(word)-1]
+		}
+		if word != "" {
+			found = append(found, word+"_")
+		}
 	}
-	return "-short"
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 // area is that of the longest directory that has one.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +47,14 @@ func TestTouched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, script := range []string{"install/testdata/script/install_tag", "install/testdata/script/publish_installed", "registry/testdata/script/publish_again",
+		"registry/testdata/script/registry_token_lost", "registry/testdata/script/registry_log"} {
+		path := filepath.Join(top, "cmd", "skl", "test", filepath.FromSlash(script)+".txtar")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const cli, harness = "cmd/skl; cmd/skl/internal/cli; ", "cmd/skl/test/documents -short; cmd/skl/test/harness -short; "
 	short := "cmd/skl/test/documents -short; cmd/skl/test/install -short; cmd/skl/test/registry -short; cmd/skl/test/requirements -short"
 	for _, c := range []struct{ files, want string }{
 		{"", ""},
@@ -53,8 +62,11 @@ func TestTouched(t *testing.T) {
 		{"spec/alone/testdata/deep/x.txt", "spec/alone"},
 		{"spec/a/x.go", "cmd/skl -short; cmd/skl/internal/cli -short; " + strings.Replace(short, "; cmd/skl/test/install", "; cmd/skl/test/harness -short; cmd/skl/test/install", 1) + "; registry -short; spec/a; spec/b"},
 		{"registry/x.go", "cmd/skl -short; cmd/skl/internal/cli; cmd/skl/test/documents -short; cmd/skl/test/harness -short; cmd/skl/test/install -short; cmd/skl/test/registry; cmd/skl/test/requirements -short; registry"},
-		{"cmd/skl/internal/cli/publish.go", "cmd/skl; cmd/skl/internal/cli; cmd/skl/test/documents -short; cmd/skl/test/harness -short; cmd/skl/test/install -run=^TestScripts$/^(publish); " +
-			"cmd/skl/test/registry -run=^TestScripts$/^(publish); cmd/skl/test/requirements -short"},
+		{"cmd/skl/internal/cli/publish.go", cli + harness + "cmd/skl/test/install -run=^TestScripts$/^(publish_); cmd/skl/test/install -short; " +
+			"cmd/skl/test/registry -run=^TestScripts$/^(publish_); cmd/skl/test/registry -short; cmd/skl/test/requirements -short"},
+		{"cmd/skl/internal/cli/registry_token.go cmd/skl/internal/cli/installflags_test.go", cli + harness + "cmd/skl/test/install -run=^TestScripts$/^(install_); cmd/skl/test/install -short; " +
+			"cmd/skl/test/registry -run=^TestScripts$/^(registry_token_); cmd/skl/test/registry -short; cmd/skl/test/requirements -short"},
+		{"cmd/skl/internal/cli/app.go", cli + harness + "cmd/skl/test/install -short; cmd/skl/test/registry -short; cmd/skl/test/requirements -short"},
 		{"cmd/skl/test/install/testdata/script/x.txtar", "cmd/skl/test/install"},
 		{"cmd/skl/test/harness/x.go", "cmd/skl/test/documents; cmd/skl/test/harness; cmd/skl/test/install; cmd/skl/test/registry; cmd/skl/test/requirements"},
 		{"README.md", "cmd/skl; cmd/skl/test/documents; cmd/skl/test/requirements"},
@@ -64,6 +76,18 @@ func TestTouched(t *testing.T) {
 		got := strings.ReplaceAll(strings.ReplaceAll(strings.Join(lines, "; "), "example.org/m/", ""), "\t", " ")
 		if want := strings.Split(c.want, "; "); !slices.Equal(strings.Split(got, "; "), want) {
 			t.Errorf("%q:\ngot  %s\nwant %s", c.files, got, c.want)
+		}
+	}
+}
+
+// The areas are folders of this project, and what belongs to them is there.
+func TestAreas(t *testing.T) {
+	top := filepath.Join("..", "..", "..")
+	for dir, folder := range areas {
+		for _, path := range []string{dir, commandLine + folder} {
+			if info, err := os.Stat(filepath.Join(top, filepath.FromSlash(path))); err != nil || !info.IsDir() {
+				t.Errorf("%s → %s: there is no folder %s", dir, folder, path)
+			}
 		}
 	}
 }
