@@ -140,6 +140,19 @@ func (x *terminal) until(text string) {
 	x.t.Fatalf("no %q on the screen:\n%s", text, x.text())
 }
 
+// untilAsked waits for a question about leave below a text. Its choices are drawn once keys are read one by one: before that, ctrl-c is
+// a signal and no answer.
+func (x *terminal) untilAsked(text string) {
+	x.t.Helper()
+	for range 1000 {
+		if _, below, ok := strings.Cut(x.text(), text); ok && strings.Contains(below, "[s]how") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	x.t.Fatalf("no question below %q on the screen:\n%s", text, x.text())
+}
+
 // press sends keys, each once the one before it was read.
 func (x *terminal) press(keys ...string) {
 	x.t.Helper()
@@ -605,9 +618,9 @@ func TestTerminalUnforeseen(t *testing.T) {
 		server := modeltest.NewAnthropic(modeltest.Turns(turns...))
 		defer server.Close()
 		x := p.start(t, 80, 40, []string{"ANTHROPIC_BASE_URL=" + server.URL, "ANTHROPIC_API_KEY=sk-test"}, "run", "./demo", "--allow", "run")
-		x.until("demo wants to write files here, by write: write made.txt")
+		x.untilAsked("demo wants to write files here, by write: write made.txt")
 		x.press("s")
-		x.until(`"content":"x"`)
+		x.untilAsked(`"content":"x"`)
 		x.press(c.key)
 		code := x.end()
 		if _, err := os.Stat(filepath.Join(p.project, "made.txt")); code != c.exit || (err == nil) != (c.key == "o") || c.key != "o" && !strings.Contains(x.text(), c.shows) {
@@ -641,16 +654,16 @@ func TestTerminalResumeAsks(t *testing.T) {
 		defer server.Close()
 		env := []string{"ANTHROPIC_BASE_URL=" + server.URL, "ANTHROPIC_API_KEY=sk-test"}
 		x := p.start(t, 80, 40, env, "run", "./demo", "--allow", "run")
-		x.until("demo wants to write files here, by write: write made.txt")
+		x.untilAsked("demo wants to write files here, by write: write made.txt")
 		x.press("\x03")
 		if code := x.end(); code != 5 {
 			t.Fatalf("exit %d:\n%s", code, x.text())
 		}
 		asked := len(server.Requests())
 		x = p.start(t, 80, 40, env, "resume")
-		x.until("demo wants to write files here, by write: write made.txt")
+		x.untilAsked("demo wants to write files here, by write: write made.txt")
 		x.press("s")
-		x.until(`"content":"x"`)
+		x.untilAsked(`"content":"x"`)
 		if n := len(server.Requests()); n != asked {
 			t.Errorf("the model was asked %d times before the person was", n-asked)
 		}
