@@ -293,6 +293,9 @@ func unexpected(err error) error {
 // about are keys whose addresses are for people.
 var about = []string{"author", "authors", "contributors", "maintainers", "repository", "homepage", "bugs", "license", "owner", "funding"}
 
+// bare is a key without hyphens and underscores.
+var bare = strings.NewReplacer("_", "", "-", "")
+
 // walk reads what is below a key.
 func (c config) walk(n node, above string, depth int) {
 	for _, item := range n.items {
@@ -304,7 +307,7 @@ func (c config) walk(n node, above string, depth int) {
 	c.starts(n)
 	for _, f := range n.fields {
 		v := f.value
-		key := strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(f.key))
+		key := strings.ToLower(bare.Replace(f.key))
 		if key != "" && has(c.shell, key) {
 			c.lines(v)
 			continue

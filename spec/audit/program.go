@@ -19,12 +19,13 @@ type program struct {
 	memo    map[string]result
 	open    map[string]bool // variables that are being evaluated
 	steps   int             // tokens that may still be looked at
+	room    int             // how many tokens there may be, with those of substitutions
 	network bool            // something speaks to the network
 }
 
 type span struct{ from, to int }
 
-// spare is room for the tokens of substitutions behind those of the text.
+// spare is how many tokens of substitutions may stand behind those of the text.
 const spare = 512
 
 // A result is what an expression is: a value, or the elements of a list, or the dotted name of something imported.
@@ -52,7 +53,7 @@ func newProgram(a *auditor, l lang, toks []token) *program {
 	p := &program{auditor: a, l: l, toks: toks, vars: map[string][]span{}, params: map[string][]string{}, names: map[string]string{}, memo: map[string]result{}, open: map[string]bool{}}
 	p.steps = 60*len(toks) + 5000
 	p.brackets()
-	p.toks, p.mate, p.around = slices.Grow(p.toks, spare), slices.Grow(p.mate, spare), slices.Grow(p.around, spare)
+	p.room = len(toks) + spare
 	return p
 }
 
@@ -707,7 +708,7 @@ func (p *program) within(sub *program, depth int) value {
 		}
 	}
 	at := len(p.toks)
-	if p.steps -= len(toks); p.steps < 0 || cap(p.toks)-at < len(toks) || cap(p.mate)-at < len(toks) || cap(p.around)-at < len(toks) {
+	if p.steps -= len(toks); p.steps < 0 || p.room-at < len(toks) {
 		return unknown
 	}
 	// The tokens are looked at behind those of the text, whose variables they use.

@@ -445,6 +445,9 @@ func (s *shellText) word(w *syntax.Word) value {
 	return s.parts(w.Parts, false)
 }
 
+// backslashes takes away those that end a line or stand before another.
+var backslashes = strings.NewReplacer("\\\n", "", `\\`, `\`)
+
 // maxParts bounds the parts of one word whose text is computed; what has more is not known.
 const maxParts = 500
 
@@ -458,10 +461,11 @@ func (s *shellText) parts(parts []syntax.WordPart, quoted bool) value {
 		case *syntax.Lit:
 			text := p.Value
 			if !quoted && strings.IndexByte(text, '\\') >= 0 {
-				if bare := strings.NewReplacer("\\\n", "", `\\`, `\`); s.prose {
-					text = strings.ReplaceAll(bare.Replace(text), `\`, "/") // a path of Windows
+				text = backslashes.Replace(text)
+				if s.prose {
+					text = strings.ReplaceAll(text, `\`, "/") // a path of Windows
 				} else {
-					text = strings.ReplaceAll(bare.Replace(text), `\`, "")
+					text = strings.ReplaceAll(text, `\`, "")
 				}
 			}
 			out = cat(out, value{text})

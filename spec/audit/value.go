@@ -87,9 +87,12 @@ func (v value) each(f func(string) (string, bool)) value {
 	return out
 }
 
+// standard has the letters of base64 for those that URLs use.
+var standard = strings.NewReplacer("-", "+", "_", "/")
+
 func decodeBase64(s string) (string, bool) {
 	s = strings.TrimRight(strings.Join(strings.Fields(s), ""), "=")
-	s = strings.NewReplacer("-", "+", "_", "/").Replace(s)
+	s = standard.Replace(s)
 	b, err := base64.RawStdEncoding.DecodeString(s)
 	return string(b), err == nil
 }

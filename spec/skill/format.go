@@ -296,7 +296,9 @@ func near(key, known string) bool {
 	return spell.Distance(plainKey(key), plainKey(known), 3) <= 2
 }
 
+var hyphens = strings.NewReplacer("-", "", "_", "")
+
 // plainKey is key without case, hyphens and underscores.
 func plainKey(key string) string {
-	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(key))
+	return hyphens.Replace(strings.ToLower(key))
 }

@@ -65,10 +65,13 @@ func (s *scan) tongues(text []byte) {
 	}
 }
 
+// plain is a text without emphasis, and with the apostrophe that keyboards have.
+var plain = strings.NewReplacer("*", "", "_", "", "\u200b", "", "’", "'")
+
 // tongue matches a part of a text, which has lines from first to last; cut if its start is not that of the text.
 func (s *scan) tongue(t *tongue, part []byte, cut bool, first, last int) {
 	t.once.Do(func() { t.re = regexp.MustCompile(t.text) })
-	text := strings.NewReplacer("*", "", "_", "", "\u200b", "", "’", "'").Replace(norm.NFKC.String(html.UnescapeString(strings.ToValidUTF8(string(part), ""))))
+	text := plain.Replace(norm.NFKC.String(html.UnescapeString(strings.ToValidUTF8(string(part), ""))))
 	if cut {
 		text = "…" + text
 	}
