@@ -195,13 +195,23 @@ func against[T time.Duration | int64](what, beside string, mine, other T, show f
 // version is what every command costs at least.
 func (b *bench) version() {
 	home, project := b.project("version")
-	c := alternate(
+	measure := []func(int) cost{
 		func(int) cost { return b.command(home, project, b.skl, "version") },
 		func(int) cost { return b.command(home, project, "git", "version") },
-	)
-	row("`skl version`, CPU", milliseconds(c[0].CPU), "`git version`", milliseconds(c[1].CPU), "", "≤ 20 ms", c[0].CPU <= 20*time.Millisecond)
+	}
+	_, err := exec.LookPath("node")
+	node := err == nil
+	if node {
+		measure = append(measure, func(int) cost { return b.command(home, project, "node", "-e", "0") })
+	}
+	c := alternate(measure...)
 	const mebi = 1 << 20
+	row("`skl version`, CPU", milliseconds(c[0].CPU), "`git version`", milliseconds(c[1].CPU), "", "≤ 20 ms", c[0].CPU <= 20*time.Millisecond)
 	row("`skl version`, memory", fmt.Sprintf("%d MiB", c[0].RSS/mebi), "`git version`", fmt.Sprintf("%d MiB", c[1].RSS/mebi), "", "≤ 40 MiB", c[0].RSS <= 40*mebi)
+	if node {
+		against("the same beside node, CPU", "`node -e 0`", c[0].CPU, c[2].CPU, milliseconds, 1)
+		against("the same beside node, memory", "`node -e 0`", c[0].RSS, c[2].RSS, func(n int64) string { return fmt.Sprintf("%d MiB", n/mebi) }, 1)
+	}
 }
 
 // weight compares the program with an earlier build of it.
@@ -346,6 +356,7 @@ func (b *bench) all() {
 				check(err)
 				check(os.WriteFile(filepath.Join(project, file), data, 0o644))
 			}
+			b.prepare(b.skillsHome, project, b.skl, "trust", "allow") // the server is on this machine, which nobody but a person may name
 			c := b.command(b.skillsHome, project, b.skl, "ci", "--offline")
 			mustHave(filepath.Join(project, ".agents", "skills", b.middleSkill(), "SKILL.md"))
 			return c
@@ -380,7 +391,7 @@ func (b *bench) install() bool {
 		return b.skills != ""
 	}
 	b.skillsHome, b.skills = b.project("skills")
-	b.prepare(b.skillsHome, b.skills, b.skl, "install", "git+"+b.server.url+"/"+repository+".git", "--all", "--host", "github-copilot", "--accept", "load-command")
+	b.prepare(b.skillsHome, b.skills, b.skl, "install", "git+"+b.server.url+"/"+repository+".git", "--all", "--host", "github-copilot", "--accept", "load-command,AUD-AGENT-CONFIG")
 	return true
 }
 
