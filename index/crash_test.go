@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,20 +21,25 @@ import (
 	"github.com/skl-project/skl/testdata/long"
 )
 
-// helperEnv holds the root and the cache of TestHelper.
+// helperEnv holds the root, the cache and the seed of TestHelper.
 const helperEnv = "SKL_INDEX_TEST_HELPER"
 
 // TestHelper is another process that edits and indexes until it is killed. Alone it does nothing.
 func TestHelper(t *testing.T) {
-	dir, cache, ok := strings.Cut(os.Getenv(helperEnv), string(os.PathListSeparator))
-	if !ok {
+	args := filepath.SplitList(os.Getenv(helperEnv))
+	if len(args) != 3 {
 		t.Skip("it is for other tests")
+	}
+	dir, cache := args[0], args[1]
+	seed, err := strconv.ParseUint(args[2], 10, 64)
+	if err != nil {
+		t.Fatal(err)
 	}
 	x, err := Open(context.Background(), dir, Options{CacheDir: cache})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	r := rand.New(rand.NewPCG(seed, 1))
 	fmt.Println("ready")
 	for i := 0; ; i++ {
 		put(t, dir, fmt.Sprintf("d/f%d.go", r.IntN(40)), module(r))
@@ -67,10 +73,10 @@ func module(r *rand.Rand) string {
 	return b.String()
 }
 
-func startHelper(t *testing.T, dir, cache string) (kill func(), output *bytesBehindLock) {
+func startHelper(t *testing.T, dir, cache string, seed uint64) (kill func(), output *bytesBehindLock) {
 	t.Helper()
 	c := exec.Command(os.Args[0], "-test.run=^TestHelper$")
-	c.Env = append(os.Environ(), helperEnv+"="+dir+string(os.PathListSeparator)+cache)
+	c.Env = append(os.Environ(), helperEnv+"="+strings.Join([]string{dir, cache, strconv.FormatUint(seed, 10)}, string(os.PathListSeparator)))
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +131,7 @@ var crashAsks = []string{"common word7", "common", `(definition "Func7")`, `(cod
 // Meanwhile another uses the same index.
 func TestKilled(t *testing.T) {
 	times := long.Of(1, 4, 20)
-	r := rand.New(rand.NewPCG(7, 7))
+	r := long.Rand(t, 7)
 	dir, cache := plant(t, nil), t.TempDir()
 	for i := range 40 {
 		put(t, dir, fmt.Sprintf("d/f%d.go", i), module(r))
@@ -137,7 +143,7 @@ func TestKilled(t *testing.T) {
 			t.Logf("stopped after %d of %d times: the machine is busy", n, times)
 			break
 		}
-		kill, output := startHelper(t, dir, cache)
+		kill, output := startHelper(t, dir, cache, r.Uint64())
 		end := time.Now().Add(time.Duration(5+r.IntN(250)) * time.Millisecond)
 		for {
 			q := compiled(t, crashAsks[r.IntN(len(crashAsks))])

@@ -34,6 +34,7 @@ type pool struct {
 	mu     sync.Mutex
 	latest map[string]*image // by repository: what its tag names
 	common [][]byte          // layers that many images have
+	rand   *rand.Rand
 }
 
 // pick is any live image, which stays alive until done is called.
@@ -47,7 +48,7 @@ func (p *pool) pick() (im *image, done func()) {
 	if len(all) == 0 {
 		return nil, nil
 	}
-	im = all[rand.IntN(len(all))]
+	im = all[p.rand.IntN(len(all))]
 	im.reading.RLock()
 	if im.dead {
 		im.reading.RUnlock()
@@ -65,7 +66,7 @@ func TestGCUnderLoad(t *testing.T) {
 	data := t.TempDir()
 	srv, admin := open(t, setup{Data: data, Every: 100 * time.Millisecond, Grace: grace})
 	admin.must(t, 201, "POST", "/api/v1/namespaces", asJSON(wire.NewNamespace{Name: "acme", Policy: wire.Policy{AcceptAny: true}}), "Content-Type", wire.MediaJSON)
-	p := &pool{latest: map[string]*image{}, common: [][]byte{noise(500), noise(70 << 10), noise(1200 << 10)}}
+	p := &pool{latest: map[string]*image{}, common: [][]byte{noise(500), noise(70 << 10), noise(1200 << 10)}, rand: long.Rand(t, 1)}
 	ctx, stop := context.WithTimeout(t.Context(), time.Duration(seconds)*time.Second)
 	defer stop()
 	var wg sync.WaitGroup
@@ -75,7 +76,7 @@ func TestGCUnderLoad(t *testing.T) {
 		wg.Go(func() {
 			for ctx.Err() == nil && !t.Failed() {
 				var err error
-				if rand.IntN(3) == 0 {
+				if p.rand.IntN(3) == 0 {
 					err = p.push(t.Context(), admin, repo)
 					pushed[i]++
 				} else {
@@ -135,8 +136,8 @@ func TestGCUnderLoad(t *testing.T) {
 func (p *pool) push(ctx context.Context, c *client, repo string) error {
 	im, began := &image{repo: repo}, time.Now()
 	m := v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: v1.DescriptorEmptyJSON, ArtifactType: "application/x-test"}
-	layers := [][]byte{[]byte("{}"), noise(200 + rand.IntN(2000)), p.common[rand.IntN(len(p.common))]}
-	if rand.IntN(4) == 0 {
+	layers := [][]byte{[]byte("{}"), noise(200 + p.rand.IntN(2000)), p.common[p.rand.IntN(len(p.common))]}
+	if p.rand.IntN(4) == 0 {
 		layers = append(layers, noise(100<<10))
 	}
 	for i, content := range layers {
@@ -167,8 +168,8 @@ func (p *pool) push(ctx context.Context, c *client, repo string) error {
 		im.layers = append(im.layers, d)
 		m.Layers = append(m.Layers, v1.Descriptor{MediaType: "application/octet-stream", Digest: d, Size: n})
 	}
-	if rand.IntN(4) == 0 {
-		time.Sleep(time.Duration(rand.IntN(1000)) * time.Millisecond) // less than the grace
+	if p.rand.IntN(4) == 0 {
+		time.Sleep(time.Duration(p.rand.IntN(1000)) * time.Millisecond) // less than the grace
 	}
 	im.manifest = asJSON(m)
 	im.digest = digest.FromBytes(im.manifest)
@@ -206,7 +207,7 @@ func (p *pool) layer(ctx context.Context, c *client, repo string, d digest.Diges
 	if a.status == 200 {
 		return nil
 	}
-	a, err = c.pushBlob(ctx, repo, d.String(), content, len(content) > 100 && rand.IntN(2) == 0)
+	a, err = c.pushBlob(ctx, repo, d.String(), content, len(content) > 100 && p.rand.IntN(2) == 0)
 	if err != nil || a.status != 201 {
 		return fmt.Errorf("push of %s to %s: %d %s %v", d, repo, a.status, a.body, err)
 	}

@@ -22,6 +22,7 @@ import (
 // A worker publishes versions of one skill, one after the other.
 type worker struct {
 	name    string
+	rand    *rand.Rand
 	n       int
 	pending *release // was sent and not acknowledged
 	by      mode
@@ -37,7 +38,7 @@ func (w *worker) next() (*release, mode) {
 		if w.n%5 == 0 {
 			size = 100 << 10
 		}
-		w.pending, w.by = newRelease(w.name, fmt.Sprintf("0.0.%d", w.n), size), mode(rand.IntN(int(modes)))
+		w.pending, w.by = newRelease(w.name, fmt.Sprintf("0.0.%d", w.n), size), mode(w.rand.IntN(int(modes)))
 	}
 	return w.pending, w.by
 }
@@ -70,8 +71,10 @@ func TestKill(t *testing.T) {
 	tokens := map[string]string{"admin": p.Admin, "publisher": publisher.token, "reader": reader.token}
 
 	var workers []*worker
-	for _, name := range []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"} {
-		workers = append(workers, &worker{name: name})
+	seed := long.Seed(t, 1)
+	choice := rand.New(rand.NewPCG(seed, 0))
+	for i, name := range []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"} {
+		workers = append(workers, &worker{name: name, rand: rand.New(rand.NewPCG(seed, uint64(i)+1))})
 	}
 	log := newLog()
 	half := 0 // pending releases that turned out to be there
@@ -89,7 +92,7 @@ func TestKill(t *testing.T) {
 			})
 		}
 		go func() { wg.Wait(); close(ended) }()
-		await(kill, c.sent, &answered, ended)
+		await(kill, choice, c.sent, &answered, ended)
 		p.kill()
 		<-ended
 		c.close()
@@ -142,17 +145,17 @@ func TestKill(t *testing.T) {
 }
 
 // await returns at a random point: after some time, some bytes, or some answers.
-func await(kill int, sent, answered *atomic.Int64, ended <-chan struct{}) {
+func await(kill int, r *rand.Rand, sent, answered *atomic.Int64, ended <-chan struct{}) {
 	var due func() bool
 	switch kill % 3 {
 	case 0:
-		at := time.Now().Add(time.Duration(rand.IntN(60_000)) * time.Microsecond)
+		at := time.Now().Add(time.Duration(r.IntN(60_000)) * time.Microsecond)
 		due = func() bool { return time.Now().After(at) }
 	case 1:
-		n := int64(rand.IntN(200_000))
+		n := int64(r.IntN(200_000))
 		due = func() bool { return sent.Load() >= n }
 	default:
-		n := int64(rand.IntN(25))
+		n := int64(r.IntN(25))
 		due = func() bool { return answered.Load() >= n }
 	}
 	for limit := time.Now().Add(10 * time.Second); !due() && time.Now().Before(limit); {
@@ -169,7 +172,7 @@ func await(kill int, sent, answered *atomic.Int64, ended <-chan struct{}) {
 func (w *worker) settle(ctx context.Context, c *client, log *follower, older bool) (found bool, err error) {
 	sample := slices.Clone(w.acked[w.checked:])
 	if older && w.checked > 0 {
-		sample = append(sample, w.acked[rand.IntN(w.checked)])
+		sample = append(sample, w.acked[w.rand.IntN(w.checked)])
 	}
 	for _, r := range sample {
 		if err := whole(ctx, c, r, log); err != nil {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/skl-project/skl/registry/tlog"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // memory is a log's storage.
@@ -158,11 +158,11 @@ func TestTree(t *testing.T) {
 
 // One call with many records stores the same as many calls with one.
 func TestAppendMany(t *testing.T) {
-	one, many := new(memory), new(memory)
+	one, many, r := new(memory), new(memory), long.Rand(t, 1)
 	grow(t, one, 300)
 	for len(many.records) < 300 {
 		var batch []tlog.Record
-		for i := range min(1+rand.IntN(40), 300-len(many.records)) {
+		for i := range min(1+r.IntN(40), 300-len(many.records)) {
 			batch = append(batch, record(len(many.records)+i))
 		}
 		want := int64(len(many.records))
@@ -337,13 +337,14 @@ func TestVerify(t *testing.T) {
 		t.Fatalf("Verify = %v, %v after %d records", c, err, count)
 	}
 
+	choice := long.Rand(t, 1)
 	for range 200 {
 		bad := good.clone()
-		if i := rand.IntN(len(bad.records) + len(bad.hashes)); i < len(bad.records) {
+		if i := choice.IntN(len(bad.records) + len(bad.hashes)); i < len(bad.records) {
 			bad.records[i] = append([]byte(nil), bad.records[i]...)
-			bad.records[i][rand.IntN(len(bad.records[i]))] ^= 1
+			bad.records[i][choice.IntN(len(bad.records[i]))] ^= 1
 		} else {
-			bad.hashes[i-len(bad.records)][rand.IntN(32)] ^= 1
+			bad.hashes[i-len(bad.records)][choice.IntN(32)] ^= 1
 		}
 		_, err := tlog.Verify(ctx, bad, note, key.Public(), nil)
 		wantCode(t, err, "log_proof")
