@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 func watch(t *testing.T, w *files.Walker) *files.Watcher {
@@ -44,7 +45,7 @@ type log struct {
 // until waits for what a test expects, at most 10 s.
 func (l *log) until(what string, ok func() bool) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(l.t.Context(), long.Hang)
 	defer cancel()
 	for !ok() {
 		if err := l.x.Wait(ctx); err != nil && !errors.Is(err, files.ErrWatch) {
@@ -286,7 +287,7 @@ func TestWatchRootGone(t *testing.T) {
 	plant(t, root, map[string]string{"f": ""})
 	x := watch(t, &files.Walker{Root: root, Getenv: quiet})
 	do(t, os.Rename(root, root+"2"))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), long.Hang)
 	defer cancel()
 	if err := x.Wait(ctx); !errors.Is(err, files.ErrWatch) {
 		t.Errorf("Wait says %v", err)
@@ -312,7 +313,7 @@ func TestWatchEnds(t *testing.T) {
 	if err := <-waiting; !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("Wait says %v after Close", err)
 	}
-	for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(long.Hang); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 		}

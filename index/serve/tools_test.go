@@ -15,6 +15,7 @@ import (
 
 	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // The requests are those of the protocol's documents.
@@ -255,7 +256,7 @@ func receive[T any](t *testing.T, from <-chan T) (value T) {
 	t.Helper()
 	select {
 	case value = <-from:
-	case <-time.After(10 * time.Second):
+	case <-time.After(long.Hang):
 		t.Fatal("nothing came")
 	}
 	return value

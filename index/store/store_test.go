@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/index/chunk"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 func open1(t testing.TB, dir string) *Store {
@@ -213,7 +214,7 @@ func TestBeginGivesUp(t *testing.T) {
 			t.Errorf("%s: Begin beside a writer: %v", name, err)
 		}
 		cancel()
-		if d := time.Since(start); d > 2*time.Second {
+		if d := time.Since(start); d > long.Hang {
 			t.Errorf("%s: gave up after %v", name, d)
 		}
 		batch.Rollback()

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // Pipes, devices and sockets are errors at once, however they are reached.
@@ -44,7 +46,7 @@ func TestIrregularFiles(t *testing.T) {
 			if leaves := name == "zero"; errs[1] == nil || !leaves && !errors.Is(errs[1], ErrIrregular) {
 				t.Errorf("reading %s in a root: %v", name, errs[1])
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(long.Hang):
 			t.Fatalf("%s: it hangs", name)
 		}
 	}

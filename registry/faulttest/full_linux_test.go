@@ -114,7 +114,7 @@ func TestDiskFull(t *testing.T) {
 	check("at the end")
 	// Sessions whose last piece found no space wait for it until gc takes them for abandoned.
 	staging := filepath.Join(s.Data, "blobs", "staging")
-	for end := time.Now().Add(5 * time.Second); len(files(t, staging)) > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(long.Hang); len(files(t, staging)) > 0 && time.Now().Before(end); {
 		time.Sleep(50 * time.Millisecond)
 	}
 	if left := files(t, staging); len(left) > 0 {

@@ -237,7 +237,7 @@ func dial(t *testing.T, url, from string, n int) []net.Conn {
 
 // answers reports whether a connection still works.
 func answers(c net.Conn) bool {
-	c.SetDeadline(time.Now().Add(10 * time.Second))
+	c.SetDeadline(time.Now().Add(long.Hang))
 	io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	return err == nil && resp.StatusCode == 200
@@ -284,7 +284,7 @@ func TestConnectionsBehindProxy(t *testing.T) {
 		defer s.s.gate.mu.Unlock()
 		return len(s.s.gate.requests)
 	}
-	for end := time.Now().Add(10 * time.Second); under() < 3 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(long.Hang); under() < 3 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 	}
 	ask := func(from string) *http.Response {
 		r, err := http.NewRequest("GET", s.url+"/api/v1", nil)

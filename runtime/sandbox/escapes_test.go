@@ -148,12 +148,12 @@ func open(path string) error {
 }
 
 func hello(network, address string) error {
-	c, err := net.DialTimeout(network, address, 2*time.Second)
+	c, err := net.DialTimeout(network, address, 10*time.Second)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(2 * time.Second))
+	c.SetDeadline(time.Now().Add(10 * time.Second))
 	if network == "udp" {
 		if _, err := c.Write([]byte("hello")); err != nil {
 			return err

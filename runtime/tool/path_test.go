@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // world makes a directory with a working directory, a skill in it, and secrets around it.
@@ -227,7 +228,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 		if !strings.Contains(text, `not allowed: "fifo" is not a regular file`) {
 			t.Error(text)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(long.Hang):
 		t.Error("a FIFO holds up its reader")
 	}
 	if info, err := os.Lstat(fifo); err != nil || info.Mode()&os.ModeNamedPipe == 0 {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/skl-project/skl/testdata/long"
 )
 
 func TestBodyFeatures(t *testing.T) {
@@ -49,7 +51,7 @@ func TestBodyFeaturesIsLinear(t *testing.T) {
 	for _, unit := range []string{"!`", "`", "<!--", "<!-- -->", "${CLAUDE_A", "$", "@", "\\", "```!\n", "## Tree\n", "!`a`"} {
 		start := time.Now()
 		BodyFeatures([]byte(strings.Repeat(unit, (2<<20)/len(unit))))
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > long.Hang {
 			t.Errorf("2 MiB of %q took %v", unit, took)
 		}
 	}

@@ -15,6 +15,7 @@ package long
 import (
 	"os"
 	"testing"
+	"time"
 )
 
 // All reports whether suites are run whole.
@@ -73,3 +74,7 @@ func Of[T any](short, sample, all T) T {
 	}
 	return sample
 }
+
+// Hang is how long a test waits for what takes moments, and lets run what takes moments: only what hangs, or takes years, is longer than that on a
+// machine that does ten other things. How fast something is, benchmarks say.
+const Hang = 20 * time.Second

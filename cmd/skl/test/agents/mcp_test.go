@@ -634,7 +634,7 @@ func TestMCPEnds(t *testing.T) {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(long.Hang):
 		cmd.Process.Kill()
 		t.Fatalf("the server goes on\n%s", a.stderr)
 	}

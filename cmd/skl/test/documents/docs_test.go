@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -382,18 +381,16 @@ func (s *docShell) printed(ts *testscript.TestScript, path string) []string {
 // serves is a command that stays.
 var serves = regexp.MustCompile(`^(?:[A-Z_]+=\S+ )?skl (registry serve|index serve|mcp --allow-run)\b`)
 
+var listens = regexp.MustCompile(`\b127\.0\.0\.1:[0-9]+`)
+
 // serve starts a server that the page starts, and leaves it running until the end of the script or "stopped". One that listens on
 // its standard port gets a free one; one that is spoken to over its standard input reads what "input" named, and no end.
 func (s *docShell) serve(ts *testscript.TestScript, step docStep, command string) []string {
 	env, flags, _ := strings.Cut(command, "skl ")
-	args, ready := strings.Fields(flags), func() bool { return true }
-	if port := map[string]string{"registry serve": "5080", "index serve": "3000"}[serves.FindStringSubmatch(command)[1]]; port != "" {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		ts.Check(err)
-		addr := l.Addr().String()
-		l.Close()
-		s.shown["127.0.0.1:"+port] = addr
-		args, ready = append(args, "--addr", addr), func() bool { return reachable(addr) }
+	args := strings.Fields(flags)
+	port := map[string]string{"registry serve": "5080", "index serve": "3000"}[serves.FindStringSubmatch(command)[1]]
+	if port != "" {
+		args = append(args, "--addr", "127.0.0.1:0")
 	}
 	skl, err := harness.LookIn(ts.Getenv("PATH"), "skl")
 	ts.Check(err)
@@ -427,21 +424,20 @@ func (s *docShell) serve(ts *testscript.TestScript, step docStep, command string
 	ts.Defer(stop)
 	var got []string
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		before := got
-		if got = s.printed(ts, log.Name()); !ready() {
-			continue
+		if port != "" { // it says where it listens as soon as it does
+			said, err := os.ReadFile(log.Name())
+			ts.Check(err)
+			addr := listens.Find(said)
+			if addr == nil {
+				continue
+			}
+			s.shown["127.0.0.1:"+port], port = string(addr), ""
 		}
+		before := got
+		got = s.printed(ts, log.Name())
 		if sameOutput(step.shown, got) && len(got) > 0 || *harness.Update && len(got) > 0 && slices.Equal(got, before) {
 			return got
 		}
 	}
 	return got
-}
-
-func reachable(addr string) bool {
-	c, err := net.DialTimeout("tcp", addr, time.Second)
-	if err == nil {
-		c.Close()
-	}
-	return err == nil
 }
