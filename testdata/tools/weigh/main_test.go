@@ -25,7 +25,10 @@ func TestReport(t *testing.T) {
 		"a slower machine":    {with(func(w *weight) { w.Start = 60 }), "", nil},
 		"less":                {with(func(w *weight) { w.Bytes, w.Beside, w.Memory = 1, 1, 1 }), "", nil},
 		"memory is not known": {with(func(w *weight) { w.Memory = 0 }), "", nil},
-		"size": {with(func(w *weight) { w.Bytes += 1_000_001; w.Packages = []string{"example.com/a", "example.com/b", "example.com/c"} }),
+		"size": {with(func(w *weight) {
+			w.Bytes += 1_000_001
+			w.Packages = []string{"example.com/a", "example.com/b", "example.com/c"}
+		}),
 			"its size by 1000 kB", []string{"new: example.com/c"}},
 		"processor time": {with(func(w *weight) { w.Beside = 3.4 }), "the processor time of a start by 13 %", []string{"code of those that were"}},
 		"memory":         {with(func(w *weight) { w.Memory = 33_001 }), "the memory of a start by 3001 KiB", []string{"code of those that were"}},
