@@ -22,6 +22,7 @@ import (
 	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/spec/glob"
+	"github.com/skl-project/skl/testdata/goroot"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -174,7 +175,7 @@ func missing(got, want []string) string {
 // Literals and regular expressions are found in exactly the files that have them.
 func TestLiteralsComplete(t *testing.T) {
 	part, literals, expressions := long.Of("net/url", "net/http", "net"), long.Of(40, 100, 200), long.Of(8, 16, 50)
-	r := openRepo(t, filepath.Join(goroot(t), filepath.FromSlash(part)), Options{})
+	r := openRepo(t, filepath.Join(goroot.Src(t), filepath.FromSlash(part)), Options{})
 	r.update()
 	c := readCorpus(t, r)
 	random := rand.New(rand.NewPCG(11, 11))
@@ -196,7 +197,7 @@ func TestLiteralsComplete(t *testing.T) {
 // So they are while most files are not indexed yet: an index of a part says nothing of the rest.
 func TestLiteralsCompleteBeforeIndexing(t *testing.T) {
 	long.Slow(t)
-	r := openRepo(t, filepath.Join(goroot(t), "crypto"), Options{FirstAnswer: 50 * time.Millisecond / patient})
+	r := openRepo(t, filepath.Join(goroot.Src(t), "crypto"), Options{FirstAnswer: 50 * time.Millisecond / patient})
 	c := readCorpus(t, r)
 	random := rand.New(rand.NewPCG(12, 12))
 	partly := 0
@@ -272,7 +273,7 @@ func findRipgrep(t *testing.T) func(dir string, args ...string) []byte {
 func TestLiteralsAsRipgrep(t *testing.T) {
 	long.Only(t) // it reads all sources of Go many times; TestLiteralsComplete is a sample
 	ripgrep := findRipgrep(t)
-	r := openRepo(t, goroot(t), Options{Watch: true})
+	r := openRepo(t, goroot.Src(t), Options{Watch: true})
 	start := time.Now()
 	report := r.update()
 	t.Logf("%d files, %d MB, indexed in %v", report.Added, report.Bytes>>20, time.Since(start).Round(time.Millisecond))

@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/index/store"
+	"github.com/skl-project/skl/testdata/goroot"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -83,7 +84,7 @@ func compareAnswers(t *testing.T, what string, list []query.Query, got, want []s
 // The answer depends on the files and the question, and on nothing else: not on the order in which files were indexed, on what they held
 // before, on what was asked before, nor on who asks.
 func TestDeterministic(t *testing.T) {
-	from := filepath.Join(goroot(t), long.Of("net/url", "net/http", "net"))
+	from := filepath.Join(goroot.Src(t), long.Of("net/url", "net/http", "net"))
 	dir := filepath.Join(t.TempDir(), "net")
 	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 		t.Fatal(err)
@@ -192,7 +193,7 @@ func TestLikeliest(t *testing.T) {
 func TestTotalsAreExact(t *testing.T) {
 	long.Slow(t)
 	dir := plant(t, nil)
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(goroot(t), "go"))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(goroot.Src(t), "go"))); err != nil {
 		t.Fatal(err)
 	}
 	r := openRepo(t, dir, Options{})

@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"fmt"
-	"go/build"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,21 +12,12 @@ import (
 
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/spec/glob"
+	"github.com/skl-project/skl/testdata/goroot"
 )
-
-// goroot returns the sources of the Go distribution, which every machine that runs the tests has.
-func goroot(t testing.TB) string {
-	t.Helper()
-	dir := filepath.Join(build.Default.GOROOT, "src")
-	if _, err := os.Stat(filepath.Join(dir, "fmt")); err != nil {
-		t.Skip("the sources of Go are not there")
-	}
-	return dir
-}
 
 // BenchmarkBuild indexes the sources of Go from nothing.
 func BenchmarkBuild(b *testing.B) {
-	dir := goroot(b)
+	dir := goroot.Src(b)
 	var size, source int64
 	for b.Loop() {
 		x, err := Open(context.Background(), dir, Options{CacheDir: b.TempDir()})
@@ -49,7 +39,7 @@ func BenchmarkBuild(b *testing.B) {
 
 // BenchmarkQuery asks an index of the sources of Go, as the service does: watched, and warm.
 func BenchmarkQuery(b *testing.B) {
-	dir := goroot(b)
+	dir := goroot.Src(b)
 	ctx := context.Background()
 	x, err := Open(ctx, dir, Options{CacheDir: cacheFor(b), Watch: true})
 	if err != nil {
@@ -102,7 +92,7 @@ func BenchmarkQuery(b *testing.B) {
 func BenchmarkEdit(b *testing.B) {
 	ctx := context.Background()
 	dir := b.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(goroot(b))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(goroot.Src(b))); err != nil {
 		b.Fatal(err)
 	}
 	x, err := Open(ctx, dir, Options{CacheDir: b.TempDir(), Watch: true})

@@ -1,17 +1,17 @@
 package chunk
 
 import (
-	"go/build"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/skl-project/skl/index/lang"
+	"github.com/skl-project/skl/testdata/goroot"
 )
 
 func goSource(b testing.TB, name string) []byte {
-	src, err := os.ReadFile(filepath.Join(build.Default.GOROOT, "src", name))
+	src, err := os.ReadFile(filepath.Join(goroot.Dir(), "src", name))
 	if err != nil {
 		b.Skip(err)
 	}

@@ -2,7 +2,6 @@ package chunk
 
 import (
 	"bytes"
-	"go/build"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skl-project/skl/testdata/goroot"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -213,7 +213,7 @@ func TestRealFiles(t *testing.T) {
 		t.Skip("reads the standard library")
 	}
 	n := 0
-	roots := []string{filepath.Join(build.Default.GOROOT, "src"), filepath.Join(build.Default.GOROOT, "misc"), os.Getenv("SKL_FILES")}
+	roots := []string{filepath.Join(goroot.Dir(), "src"), filepath.Join(goroot.Dir(), "misc"), os.Getenv("SKL_FILES")}
 	for _, root := range roots {
 		if root == "" {
 			continue

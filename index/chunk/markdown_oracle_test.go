@@ -3,7 +3,6 @@ package chunk
 import (
 	"bytes"
 	"fmt"
-	"go/build"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,8 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/text"
+
+	"github.com/skl-project/skl/testdata/goroot"
 )
 
 // oracle lists headings and code blocks of src, one a line, as goldmark finds them.
@@ -73,7 +74,7 @@ func ours(src []byte) []string {
 // Real Markdown files: headings and code blocks are where goldmark sees them.
 func TestMarkdownOracle(t *testing.T) {
 	var files []string
-	roots := []string{filepath.Join(build.Default.GOROOT, "doc"), filepath.Join(build.Default.GOROOT, "src"), "../..", os.Getenv("SKL_MARKDOWN")}
+	roots := []string{filepath.Join(goroot.Dir(), "doc"), filepath.Join(goroot.Dir(), "src"), "../..", os.Getenv("SKL_MARKDOWN")}
 	for _, root := range roots {
 		if root == "" {
 			continue

@@ -3,7 +3,6 @@ package chunk
 import (
 	"flag"
 	"go/ast"
-	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skl-project/skl/testdata/goroot"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -334,7 +334,7 @@ func TestGoDefinitions(t *testing.T) {
 		t.Skip("reads the standard library")
 	}
 	files, names, seen := 0, 0, 0
-	filepath.WalkDir(filepath.Join(build.Default.GOROOT, "src"), func(path string, e fs.DirEntry, err error) error {
+	filepath.WalkDir(filepath.Join(goroot.Dir(), "src"), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") {
 			return nil
 		}

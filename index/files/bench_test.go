@@ -1,18 +1,18 @@
 package files_test
 
 import (
-	"go/build"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/testdata/goroot"
 )
 
 // toolchain returns the source of the Go toolchain, a tree of 11,000 files.
 func toolchain(b *testing.B) string {
-	root := filepath.Join(build.Default.GOROOT, "src")
+	root := filepath.Join(goroot.Dir(), "src")
 	if _, err := os.Stat(filepath.Join(root, "fmt", "print.go")); err != nil {
 		b.Skip("no source of the Go toolchain")
 	}

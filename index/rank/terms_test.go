@@ -2,7 +2,6 @@ package rank
 
 import (
 	"bytes"
-	"go/build"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +9,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/skl-project/skl/testdata/goroot"
 )
 
 func termsOf(text string) []string {
@@ -161,7 +162,7 @@ func FuzzTerms(f *testing.F) {
 func goSource(t testing.TB, n int) []byte {
 	t.Helper()
 	var text []byte
-	err := filepath.WalkDir(filepath.Join(build.Default.GOROOT, "src", "net", "http"), func(p string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(goroot.Dir(), "src", "net", "http"), func(p string, d os.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(p, ".go") || len(text) >= n {
 			return err
 		}

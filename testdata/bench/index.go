@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"go/build"
 	"io/fs"
 	"log"
 	"os"
@@ -15,7 +14,9 @@ import (
 
 // index indexes the sources of Go and asks for things in them. It works on a copy.
 func (b *bench) index() {
-	source := filepath.Join(build.Default.GOROOT, "src")
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	check(err)
+	source := filepath.Join(strings.TrimSpace(string(goroot)), "src")
 	home, project := b.project("index")
 	b.prepare(home, project, "sh", "-c", "cp -r "+source+" src && rm -rf src/.git")
 	tree := filepath.Join(project, "src")
