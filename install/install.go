@@ -178,7 +178,7 @@ func (h *Have) takeCopy(name string) error {
 	if err != nil || own.CopyOf == "" {
 		return nil
 	}
-	d, err := roots.Check(filepath.Dir(h.Path), name, own, true)
+	d, err := roots.Check(roots.Cache{}, filepath.Dir(h.Path), name, own)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (in *Installer) surveyLinks(name string, h *Have, full bool) error {
 		receipt = h.Strays[0].Receipt
 	}
 	for _, path := range in.paths(name, h.Receipt) {
-		p, err := in.look(path, name, receipt, full)
+		p, err := in.look(path, name, receipt)
 		if err != nil {
 			return err
 		}
@@ -229,7 +229,7 @@ func (in *Installer) surveyLinks(name string, h *Have, full bool) error {
 			if _, seen := h.Links[path]; seen || path == h.Path {
 				continue
 			}
-			p, err := in.look(path, name, at.Receipt, full)
+			p, err := in.look(path, name, at.Receipt)
 			if err != nil {
 				return err
 			}
@@ -263,7 +263,7 @@ func (s Site) placeIn(root, name string) (path string, isDisabled bool) {
 	return path, false
 }
 
-// CheckAll is [roots.CheckAll], with disabled skills looked at where they are.
+// CheckAll is [roots.CheckAll], with disabled skills looked at where they are. With full every file is read, whatever is known.
 func (s Site) CheckAll(ctx context.Context, receipts []roots.Receipt, full bool) ([]roots.Drift, error) {
 	drifts := make([]roots.Drift, len(receipts))
 	for _, root := range s.All() {
@@ -274,13 +274,17 @@ func (s Site) CheckAll(ctx context.Context, receipts []roots.Receipt, full bool)
 				here, at = append(here, r), append(at, i)
 			}
 		}
-		found, err := roots.CheckAll(ctx, root, here, full)
+		var known roots.Cache
+		if !full {
+			known = s.Caches.Load(root)
+		}
+		found, err := roots.CheckAll(ctx, known, root, here)
 		for i, r := range here {
 			if err != nil {
 				return nil, err
 			}
 			if _, off := s.Place(r.Name); off {
-				found[i], err = roots.Check(filepath.Join(roots.Aside(root), disabled), r.Name, r, true)
+				found[i], err = roots.Check(roots.Cache{}, filepath.Join(roots.Aside(root), disabled), r.Name, r)
 			}
 			drifts[at[i]] = found[i]
 		}

@@ -66,8 +66,8 @@ func (p *Place) fault(state LinkState, f Fault, why string) { p.State, p.Fault, 
 func (p *Place) At() string { return cmp.Or(p.Above, p.Path) }
 
 // Places looks at every place where agents should find the skills of receipts: those of in.Links, and those that a
-// receipt lists. Skills that are disabled have none, and of one that is not there only copies count. With full, copies are re-hashed even if their times say that they are unchanged.
-func (in *Installer) Places(receipts []roots.Receipt, full bool) ([]Place, error) {
+// receipt lists. Skills that are disabled have none, and of one that is not there only copies count. Every copy is read.
+func (in *Installer) Places(receipts []roots.Receipt) ([]Place, error) {
 	var out []Place
 	for _, r := range receipts {
 		at, off := in.Place(r.Name)
@@ -76,7 +76,7 @@ func (in *Installer) Places(receipts []roots.Receipt, full bool) ([]Place, error
 		}
 		here := in.Dir.Exists(at)
 		for _, path := range in.paths(r.Name, r) {
-			p, err := in.look(path, r.Name, r, full)
+			p, err := in.look(path, r.Name, r)
 			if err != nil {
 				return nil, err
 			}
@@ -117,7 +117,7 @@ func (in *Installer) paths(name string, r roots.Receipt) []string {
 const maxLinkText = 4096
 
 // look tells what lies at path, where a link to the skill belongs, or a copy of it. r is the receipt of the skill.
-func (in *Installer) look(path, name string, r roots.Receipt, full bool) (Place, error) {
+func (in *Installer) look(path, name string, r roots.Receipt) (Place, error) {
 	p := Place{Name: name, Path: path}
 	info, err := in.Dir.Lstat(path)
 	if err != nil {
@@ -151,7 +151,7 @@ func (in *Installer) look(path, name string, r roots.Receipt, full bool) (Place,
 	case !info.IsDir():
 		p.fault(LinkForeign, FaultForeign, "is not a link that skl made")
 	default:
-		err := in.lookAtCopy(&p, r, full)
+		err := in.lookAtCopy(&p, r)
 		return p, err
 	}
 	return p, nil
@@ -179,7 +179,7 @@ func (in *Installer) isLinkText(path, target string) bool {
 
 // lookAtCopy judges the directory at p.Path. It is skl's copy if it has a receipt that says so. One without, which was made
 // by an skl that wrote none, is known by the links of r, or by its content where those cannot say it.
-func (in *Installer) lookAtCopy(p *Place, r roots.Receipt, full bool) error {
+func (in *Installer) lookAtCopy(p *Place, r roots.Receipt) error {
 	own, err := roots.ReadReceipt(filepath.Dir(p.Path), p.Name)
 	has := err == nil && own.CopyOf != ""
 	if !has {
@@ -192,7 +192,7 @@ func (in *Installer) lookAtCopy(p *Place, r roots.Receipt, full bool) error {
 		p.fault(LinkForeign, FaultForeign, "is a directory that skl did not install")
 		return nil
 	}
-	d, err := roots.Check(filepath.Dir(p.Path), p.Name, own, full)
+	d, err := roots.Check(roots.Cache{}, filepath.Dir(p.Path), p.Name, own)
 	if err != nil {
 		return err
 	}

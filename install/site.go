@@ -24,6 +24,7 @@ type Site struct {
 	Dir    *within.Dir       // all reading and writing goes through it
 	Places []string          // directories below which a transaction may change something
 	State  string            // the user's state directory; journals are below it, never in Base
+	Caches roots.Caches      // what is known of the roots
 }
 
 // Confine returns a Site whose Dir is confined to base, the top directory of a project.
@@ -79,7 +80,7 @@ func (s Site) Strays() (map[string][]Stray, error) {
 			}
 			at := Stray{Root: root, Receipt: r}
 			at.Path, at.Off = s.placeIn(root, r.Name)
-			d, err := roots.Check(filepath.Dir(at.Path), r.Name, r, true)
+			d, err := roots.Check(roots.Cache{}, filepath.Dir(at.Path), r.Name, r)
 			if err != nil {
 				return nil, err
 			}

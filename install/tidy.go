@@ -15,7 +15,7 @@ import (
 
 const (
 	// ignored keeps what is machine-local out of version control.
-	ignored = "# receipts (*.json) are committed, the rest belongs to this machine\n/stat.cache\n/stage-*\n"
+	ignored = "# receipts (*.json) are committed, the rest belongs to this machine\n/stage-*\n"
 	// madeHere stands above the directories that skl made, one a line.
 	madeHere = "# made by skl, and removed when nothing is left in them:\n"
 	// maxNote bounds the file, in bytes.
@@ -103,7 +103,7 @@ func Tidy(s *Site, dirs []string) {
 		if err != nil || rel == "." || !filepath.IsLocal(rel) || !bare(s, dir) {
 			continue
 		}
-		for _, own := range []string{"stat.cache", ".gitignore", ""} {
+		for _, own := range []string{".gitignore", ""} {
 			s.Dir.Remove(filepath.Join(dir, ".skl", own))
 		}
 		if known && slices.Contains(made, filepath.ToSlash(rel)) || !known && filepath.Base(dir) == "skills" {
@@ -123,5 +123,5 @@ func bare(s *Site, dir string) bool {
 		return false
 	}
 	own, err := s.Dir.ReadDir(filepath.Join(dir, ".skl"))
-	return len(entries) == 0 || err == nil && !slices.ContainsFunc(own, func(e fs.DirEntry) bool { return e.Name() != "stat.cache" && e.Name() != ".gitignore" })
+	return len(entries) == 0 || err == nil && !slices.ContainsFunc(own, func(e fs.DirEntry) bool { return e.Name() != ".gitignore" })
 }

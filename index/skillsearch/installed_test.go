@@ -91,7 +91,7 @@ func BenchmarkInstalled(b *testing.B) {
 		write(b, filepath.Join(dir, "SKILL.md"), fmt.Sprintf("---\nname: skill-%03d\ndescription: Does the work number %d. Use when it must be done.\n---\n%s", i, i, strings.Repeat("Some words of a body.\n", 400)))
 		write(b, filepath.Join(dir, "scripts", "run.py"), "pass\n")
 	}
-	cfg := roots.Config{Home: home, CacheDir: b.TempDir()}
+	cfg := roots.Config{Home: home, Caches: roots.CachesIn(b.TempDir())}
 	for b.Loop() {
 		skills, err := Installed(b.Context(), cfg)
 		if err != nil || len(skills) != 400 {

@@ -11,7 +11,7 @@ import (
 // Where directories have no such rights it does nothing.
 func Narrow(dir string) error {
 	info, err := os.Lstat(dir)
-	if err != nil || !info.IsDir() || info.Mode().Perm()&^Private == 0 || !owned(info) {
+	if err != nil || !info.IsDir() || info.Mode().Perm()&^Private == 0 || !Owned(info) {
 		return nil
 	}
 	d, err := os.Open(dir)
@@ -25,7 +25,8 @@ func Narrow(dir string) error {
 	return d.Chmod(info.Mode().Perm() & Private)
 }
 
-func owned(info os.FileInfo) bool {
+// Owned reports whether what Lstat or Stat described belongs to this user. Where files have no such owner it does.
+func Owned(info os.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()
 }

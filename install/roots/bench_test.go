@@ -88,11 +88,7 @@ func BenchmarkDiscover(b *testing.B) {
 		}
 	}
 	b.Run("cold", run)
-	for _, root := range roots[:2] { // skl installed only to these
-		must(b, writeCache(filepath.Join(w.dir, filepath.FromSlash(root))))
-	}
-	b.Run("installed", run)
-	w.cfg.CacheDir = filepath.Join(w.dir, "cache")
+	w.cfg.Caches = w.caches()
 	if _, err := Discover(context.Background(), w.cfg); err != nil {
 		b.Fatal(err)
 	}
@@ -103,12 +99,16 @@ func BenchmarkDiscover(b *testing.B) {
 func BenchmarkCheckAll(b *testing.B) {
 	w, receipts := manySkills(b, 400, 6, 3800, "P/.agents/skills")
 	root := filepath.Join(w.dir, "P", ".agents", "skills")
-	must(b, writeCache(root))
+	must(b, w.update(root))
 	for _, full := range []bool{true, false} {
 		b.Run(fmt.Sprintf("full=%v", full), func(b *testing.B) {
 			defer reportCPU(b, cpuTime())
 			for b.Loop() {
-				drifts, err := CheckAll(context.Background(), root, receipts[root], full)
+				var known Cache
+				if !full {
+					known = w.caches().Load(root)
+				}
+				drifts, err := CheckAll(context.Background(), known, root, receipts[root])
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -125,10 +125,10 @@ func BenchmarkCheckAll(b *testing.B) {
 func BenchmarkLoadCache(b *testing.B) {
 	w, _ := manySkills(b, 1000, 3, 100, "P/.agents/skills")
 	root := filepath.Join(w.dir, "P", ".agents", "skills")
-	must(b, writeCache(root))
+	must(b, w.update(root))
 	defer reportCPU(b, cpuTime())
 	for b.Loop() {
-		if c := LoadCache(root); len(c.skills) != 1000 {
+		if c := w.caches().Load(root); len(c.skills) != 1000 {
 			b.Fatalf("%d skills", len(c.skills))
 		}
 	}

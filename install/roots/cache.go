@@ -1,7 +1,9 @@
 package roots
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"hash/crc32"
 	"io/fs"
@@ -10,11 +12,12 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/skl-project/skl/install/durable"
 )
 
 const (
 	stateDir  = ".skl"
-	cacheFile = "stat.cache"
 	skillFile = "SKILL.md"
 )
 
@@ -27,8 +30,7 @@ const cacheMagic = "skl stat cache 6\n"
 const clockTick = 10 * time.Millisecond
 
 // A Cache remembers what the skills of one root were found to be, and the stamps of
-// every file and directory that this rests on. It belongs to one machine: a
-// cache that came from elsewhere matches no inode and no change time.
+// every file and directory that this rests on.
 // The zero Cache knows nothing.
 type Cache struct {
 	written int64 // nanoseconds since 1970, when reading began
@@ -42,16 +44,39 @@ type cached struct {
 	receiptAt stamp     // zero if there was none
 }
 
-// LoadCache reads the stat cache of root. A cache that is missing, damaged or
-// of another format is an empty one.
-func LoadCache(root string) Cache {
-	if checkState(filepath.Join(root, stateDir)) != nil {
-		return Cache{}
+// Caches is the directory that holds the caches of roots, below the user's own cache directory. None is ever read from a root or a
+// project: whoever wrote it could say of any file that it did not change. "" holds none.
+type Caches string
+
+// CachesIn are the caches below skl's cache directory; "" gives none.
+func CachesIn(cacheDir string) Caches {
+	if cacheDir == "" {
+		return ""
 	}
-	return loadCache(filepath.Join(root, stateDir, cacheFile))
+	return Caches(filepath.Join(cacheDir, "stat"))
 }
 
-func loadCache(file string) Cache {
+// file is where the cache of the root with a real path is.
+func (c Caches) file(real string) string {
+	sum := sha256.Sum256([]byte(real))
+	return filepath.Join(string(c), hex.EncodeToString(sum[:16]))
+}
+
+// Load reads the cache of root. A cache that is missing, damaged, of another format or of another user is an empty one.
+func (c Caches) Load(root string) Cache {
+	real, err := filepath.EvalSymlinks(root)
+	if c == "" || err != nil {
+		return Cache{}
+	}
+	return c.load(real)
+}
+
+func (c Caches) load(real string) Cache {
+	file := c.file(real)
+	info, err := os.Lstat(file)
+	if err != nil || !durable.Owned(info) {
+		return Cache{}
+	}
 	data, _, err := readFile(file, nil)
 	if err != nil {
 		return Cache{}
@@ -82,8 +107,11 @@ func (c Cache) lookup(root, name, dir string) (finding, bool) {
 // settled reports whether a change at the time ctime was over when c was read.
 func (c Cache) settled(ctime int64) bool { return ctime < c.written-int64(clockTick) }
 
-// unchanged reports whether every file and directory still has its stamp.
+// unchanged reports whether every file and directory still has its stamp. What has none is not known.
 func (k cached) unchanged(dir string, written int64) bool {
+	if len(k.stamps) == 0 {
+		return false
+	}
 	dir += string(filepath.Separator)
 	for _, s := range k.stamps {
 		st, err := statPath(dir + filepath.FromSlash(s.path))
@@ -94,12 +122,15 @@ func (k cached) unchanged(dir string, written int64) bool {
 	return true
 }
 
-// WriteCache brings the stat cache of root up to date: what is still fresh is
-// kept, other skills are read. Commands that write to root call it last. Skills
-// that were written within the last tick are left out: a listing reads them.
-func WriteCache(root string) error {
-	old := LoadCache(root)
-	found, _, err := search(root, root, "", nil)
+// Update brings the cache of root up to date: what is still fresh is kept, other skills are read. Commands that write to root
+// call it last. Skills that were written within the last tick are left out: a listing reads them.
+func (c Caches) Update(root string) error {
+	real, err := filepath.EvalSymlinks(root)
+	if c == "" || err != nil {
+		return err
+	}
+	old := c.load(real)
+	found, _, err := search(root, real, "", nil)
 	if err != nil {
 		return err
 	}
@@ -113,27 +144,16 @@ func WriteCache(root string) error {
 		}
 	}
 	next.read(root, stale)
-	dir := filepath.Join(root, stateDir)
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if err := checkState(dir); err != nil {
-		return err
-	}
-	return next.writeTo(filepath.Join(dir, cacheFile), 0o644)
+	return c.write(real, next)
 }
 
-// DropCache removes the stat cache of root, if there is one. What was found is then
-// kept in [Config].CacheDir by the next Discover.
-func DropCache(root string) error {
-	if checkState(filepath.Join(root, stateDir)) != nil {
-		return nil // there is none that would be read
+// write replaces the cache of the root with a real path.
+func (c Caches) write(real string, next Cache) error {
+	file := c.file(real)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
 	}
-	err := os.Remove(filepath.Join(root, stateDir, cacheFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return next.writeTo(file)
 }
 
 // read adds the skills in list to c, as of now, but for those with stamps that are
@@ -160,15 +180,12 @@ func (k cached) youngest() int64 {
 
 // writeTo replaces file by c. It does not sync: a cache that a crash damaged is
 // recognized by its checksum.
-func (c Cache) writeTo(file string, perm fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".skl-"+cacheFile+"-")
+func (c Cache) writeTo(file string) error {
+	f, err := os.CreateTemp(filepath.Dir(file), ".skl-stat-") // of mode 0600
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(c.format())
-	if err == nil {
-		err = f.Chmod(perm)
-	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}

@@ -1,8 +1,6 @@
 package roots
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"io/fs"
 	"maps"
@@ -42,17 +40,17 @@ func TestCacheIsFreshUntilSomethingChanges(t *testing.T) {
 				t.Skip("Windows gives neither mode nor change time")
 			}
 			w, root, _ := installed(t)
-			if LoadCache(root).Fresh(root, "pdf") {
+			if w.caches().Load(root).Fresh(root, "pdf") {
 				t.Fatal("fresh without a cache")
 			}
-			if err := writeCache(root); err != nil {
+			if err := w.update(root); err != nil {
 				t.Fatal(err)
 			}
-			if !LoadCache(root).Fresh(root, "pdf") {
+			if !w.caches().Load(root).Fresh(root, "pdf") {
 				t.Fatal("not fresh after WriteCache")
 			}
 			tt.edit(w, root)
-			if LoadCache(root).Fresh(root, "pdf") {
+			if w.caches().Load(root).Fresh(root, "pdf") {
 				t.Error("still fresh")
 			}
 		})
@@ -67,10 +65,10 @@ func TestListingFromTheCache(t *testing.T) {
 	w.skill("P/.agents/skills", "broken", "!name:x")
 	w.skill("P/.agents/.skl/skills/disabled", "off", "d")
 	cold := w.discover()
-	if err := writeCache(root); err != nil {
+	if err := w.update(root); err != nil {
 		t.Fatal(err)
 	}
-	c := LoadCache(root)
+	c := w.caches().Load(root)
 	if got, want := len(c.skills), len(cold.Skills); got != want {
 		t.Errorf("the cache knows %d skills, want %d", got, want)
 	}
@@ -78,7 +76,8 @@ func TestListingFromTheCache(t *testing.T) {
 		k.description = "from the cache"
 		c.skills[name] = k
 	}
-	w.write(filepath.Join(root, stateDir, cacheFile), c.format())
+	w.write(w.caches().file(root), c.format())
+	w.cfg.Caches = w.caches()
 	warm := w.discover()
 	for i := range warm.Skills {
 		if warm.Skills[i].Description != "from the cache" {
@@ -93,9 +92,8 @@ func TestListingFromTheCache(t *testing.T) {
 	}
 }
 
-// What is in a root without a cache of its own is kept in CacheDir, and read
-// again when it changed. Nothing is written to any root.
-func TestLooseRootIsCached(t *testing.T) {
+// What is in a root is kept in a cache, and read again when it changed. Nothing is written to any root.
+func TestRootIsCached(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.ProjectTrusted = false // what it holds is cached all the same
 	w.fill("H/.claude/skills", "pdf=a csv=b")
@@ -103,25 +101,24 @@ func TestLooseRootIsCached(t *testing.T) {
 	before := w.files()
 	cold := w.discover()
 	if got := w.files(); !slices.Equal(got, before) {
-		t.Errorf("without CacheDir it left %q, was %q", got, before)
+		t.Errorf("without caches it left %q, was %q", got, before)
 	}
-	w.cfg.CacheDir = w.path("cache")
+	w.cfg.Caches = w.caches()
 	root := w.path("H/.claude/skills")
-	sum := sha256.Sum256([]byte(root))
-	file := w.path("cache/stat/" + hex.EncodeToString(sum[:])[:32])
+	file := w.caches().file(root)
 	time.Sleep(clockTick + time.Millisecond)
 	if got := w.discover(); !reflect.DeepEqual(describe(got), describe(cold)) {
-		t.Errorf("with CacheDir found %q, want %q", describe(got), describe(cold))
+		t.Errorf("with caches found %q, want %q", describe(got), describe(cold))
 	}
 	after := slices.DeleteFunc(w.files(), func(p string) bool { return strings.HasPrefix(p, "cache") })
 	if !slices.Equal(after, before) {
-		t.Errorf("with CacheDir the roots hold %q, was %q", after, before)
+		t.Errorf("with caches the roots hold %q, was %q", after, before)
 	}
 	if files, _ := os.ReadDir(w.path("cache/stat")); len(files) != 2 {
 		t.Errorf("%d caches, want one for each root with skills", len(files))
 	}
 
-	c := loadCache(file)
+	c := w.caches().load(root)
 	for name, k := range c.skills {
 		k.description = "from the cache"
 		c.skills[name] = k
@@ -130,7 +127,7 @@ func TestLooseRootIsCached(t *testing.T) {
 	if got, want := describe(w.discover()), []string{"csv from the cache", "pdf from the cache"}; !slices.Equal(got[:1], want[:1]) || !slices.Contains(got, want[1]) {
 		t.Errorf("found %q, want %q in it", got, want)
 	}
-	if got := loadCache(file); !reflect.DeepEqual(got, c) {
+	if got := w.caches().load(root); !reflect.DeepEqual(got, c) {
 		t.Error("a cache was written though nothing changed")
 	}
 
@@ -152,7 +149,7 @@ func TestLooseRootIsCached(t *testing.T) {
 	}
 	time.Sleep(clockTick + time.Millisecond)
 	w.discover()
-	if c := loadCache(file); len(c.skills) != 2 || !c.Fresh(root, "pdf") {
+	if c := w.caches().load(root); len(c.skills) != 2 || !c.Fresh(root, "pdf") {
 		t.Errorf("after a tick the cache knows %q", slices.Sorted(maps.Keys(c.skills)))
 	}
 
@@ -160,55 +157,42 @@ func TestLooseRootIsCached(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.discover()
-	if names := slices.Sorted(maps.Keys(loadCache(file).skills)); !slices.Equal(names, []string{"csv"}) {
+	if names := slices.Sorted(maps.Keys(w.caches().load(root).skills)); !slices.Equal(names, []string{"csv"}) {
 		t.Errorf("after pdf was removed the cache knows %q", names)
 	}
 	w.write(file, []byte("damaged"))
 	if got := describe(w.discover()); !slices.Equal(got, describe(w.discover())) || slices.Contains(got, "csv from the cache") {
 		t.Errorf("with a damaged cache found %q", got)
 	}
-	if c := loadCache(file); len(c.skills) != 1 {
+	if c := w.caches().load(root); len(c.skills) != 1 {
 		t.Error("a damaged cache was not replaced")
 	}
 }
 
 // What is too young is not kept, and a cache that cannot be written is no error.
-func TestLooseCacheOfYoungFiles(t *testing.T) {
+func TestCacheOfYoungFiles(t *testing.T) {
 	w := newWorld(t)
 	w.fill("X", "pdf=a")
-	w.cfg.CacheDir = w.path("cache")
+	w.cfg.Caches = w.caches()
 	future := time.Now().Add(time.Hour)
 	d := &discovery{cfg: w.cfg}
 	p := &place{real: w.path("X"), Root: Root{Path: w.path("X")}}
 	k := inspect(new(scanner), p.Path, "pdf", w.path("X/pdf"))
 	d.records = []*Record{{place: p, spots: []spot{{p, "pdf"}}}}
-	d.caches, d.loose = map[*place]Cache{p: {}}, map[*place][]candidate{p: {{rel: "pdf"}}}
+	d.caches, d.found = map[*place]Cache{p: {}}, map[*place][]candidate{p: {{rel: "pdf"}}}
 	d.keep(p, k.youngest()+int64(clockTick), []*cached{&k})
-	if exists(w.cfg.CacheDir) {
+	if exists(w.path("cache")) {
 		t.Error("a young skill was kept")
 	}
 	d.keep(p, future.UnixNano(), []*cached{&k})
-	if !exists(d.looseCache(p)) {
+	if !exists(w.caches().file(p.real)) {
 		t.Error("an old skill was not kept")
 	}
-	w.cfg.CacheDir = w.path("file")
-	w.write(w.cfg.CacheDir, nil)
+	w.cfg.Caches = CachesIn(w.path("file"))
+	w.write(w.path("file"), nil)
 	time.Sleep(clockTick + time.Millisecond)
 	if l := w.discover(); len(l.Skills) != 1 || len(l.Warnings) > 0 {
-		t.Errorf("with a CacheDir that is a file found %+v", l)
-	}
-}
-
-// A cache of the root's own comes first, and then none is kept elsewhere.
-func TestNoLooseCacheBesideAnOwnOne(t *testing.T) {
-	w, root, _ := installed(t)
-	if err := writeCache(root); err != nil {
-		t.Fatal(err)
-	}
-	w.cfg.CacheDir = w.path("cache")
-	w.discover()
-	if exists(w.cfg.CacheDir) {
-		t.Error("what a root's own cache knows was kept twice")
+		t.Errorf("with a cache directory that is a file found %+v", l)
 	}
 }
 
@@ -242,11 +226,11 @@ func (w *world) files() []string {
 
 // A stamp as young as the cache may hide a change within one tick of the clock.
 func TestCacheDistrustsYoungStamps(t *testing.T) {
-	_, root, _ := installed(t)
-	if err := writeCache(root); err != nil {
+	w, root, _ := installed(t)
+	if err := w.update(root); err != nil {
 		t.Fatal(err)
 	}
-	c := LoadCache(root)
+	c := w.caches().Load(root)
 	st, err := statPath(filepath.Join(root, "pdf", skillFile))
 	if err != nil {
 		t.Fatal(err)
@@ -259,18 +243,18 @@ func TestCacheDistrustsYoungStamps(t *testing.T) {
 
 func TestWriteCacheKeepsWhatIsFresh(t *testing.T) {
 	w, root, _ := installed(t)
-	if err := writeCache(root); err != nil {
+	if err := w.update(root); err != nil {
 		t.Fatal(err)
 	}
 	w.skill("P/.agents/skills", "new", "b")
-	if err := writeCache(root); err != nil {
+	if err := w.update(root); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if err := writeCache(root); err != nil {
+	if err := w.update(root); err != nil {
 		t.Fatal(err)
 	}
-	if names := slices.Sorted(maps.Keys(LoadCache(root).skills)); !slices.Equal(names, []string{"new", "pdf"}) {
+	if names := slices.Sorted(maps.Keys(w.caches().Load(root).skills)); !slices.Equal(names, []string{"new", "pdf"}) {
 		t.Errorf("the cache knows %q", names)
 	}
 	if took := time.Since(start); took > long.Hang {
@@ -278,10 +262,12 @@ func TestWriteCacheKeepsWhatIsFresh(t *testing.T) {
 	}
 }
 
-// writeCache is WriteCache once everything that was just written is older than a tick.
-func writeCache(root string) error {
+func (w *world) caches() Caches { return CachesIn(w.path("cache")) }
+
+// update brings the cache of root up to date once everything that was just written is older than a tick.
+func (w *world) update(root string) error {
 	time.Sleep(2 * clockTick)
-	return WriteCache(root)
+	return w.caches().Update(root)
 }
 
 // What was written within the last tick is not remembered: it could change once more
@@ -303,21 +289,88 @@ func TestWriteCacheLeavesOutYoungStamps(t *testing.T) {
 	}
 }
 
-func TestWriteCacheFollowsNoLink(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("links need a privilege on Windows")
-	}
-	w := newWorld(t)
-	w.skill("P/.agents/skills", "pdf", "a")
-	w.mkdir(w.path("O"))
-	if err := os.Symlink(w.path("O"), w.path("P/.agents/skills/.skl")); err != nil {
+// What lies in a root or a project is no cache, whatever it says, nor is what another user, or a link, put where ours is.
+func TestForeignCache(t *testing.T) {
+	w, root, r := installed(t)
+	w.cfg.Caches = w.caches()
+	edited := skillText("pdf", "edited")
+	w.write(filepath.Join(root, "pdf", skillFile), edited)
+	if err := w.update(root); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeCache(w.path("P/.agents/skills")); err == nil {
-		t.Error("a .skl that links elsewhere was written to")
+	forged := w.caches().Load(root)
+	k := forged.skills["pdf"]
+	k.finding = finding{name: "pdf", tree: string(r.Tree), receiptTree: string(r.Tree), description: "forged", source: "acme/pdf"}
+	shows := func(c Cache) bool {
+		t.Helper()
+		d, err := Check(c, root, "pdf", r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !d.Any()
 	}
-	if exists(w.path("O/" + cacheFile)) {
-		t.Error("the cache was written outside the root")
+	k.stamps = nil
+	bare := Cache{written: time.Now().Add(time.Hour).UnixNano(), skills: map[string]cached{"pdf": k}}
+	if shows(bare) {
+		t.Error("an entry without stamps is believed")
+	}
+	if got := parseCache(bare.format()); got.Fresh(root, "pdf") {
+		t.Error("an entry without stamps is fresh")
+	}
+	k.stamps = forged.skills["pdf"].stamps
+	k.receiptAt = forged.skills["pdf"].receiptAt
+	whole := Cache{written: forged.written, skills: map[string]cached{"pdf": k}}
+	if !shows(whole) {
+		t.Fatal("the entry with stamps would not be believed from our own cache")
+	}
+	file := w.caches().file(root)
+	if err := os.RemoveAll(w.path("cache")); err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range []string{
+		filepath.Join(root, stateDir, "stat.cache"), filepath.Join(root, stateDir, filepath.Base(file)), filepath.Join(root, "stat", filepath.Base(file)),
+		w.path("P/.skl/stat.cache"), w.path("P/stat/" + filepath.Base(file)), w.path("P/.cache/skl/stat/" + filepath.Base(file)),
+	} {
+		w.mkdir(filepath.Dir(place))
+		w.write(place, whole.format())
+	}
+	for _, l := range []Listing{w.discover(), w.discover()} {
+		if got := describe(l); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "forged") }) {
+			t.Errorf("a cache below the project is believed: %q", got)
+		}
+	}
+	if shows(w.caches().Load(root)) {
+		t.Error("a cache below the project hides an edit")
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	if err := os.RemoveAll(w.path("cache")); err != nil {
+		t.Fatal(err)
+	}
+	w.write(w.path("elsewhere"), whole.format())
+	w.mkdir(filepath.Dir(file))
+	if err := os.Symlink(w.path("elsewhere"), file); err != nil {
+		t.Fatal(err)
+	}
+	if shows(w.caches().Load(root)) {
+		t.Error("a link in the place of the cache is followed")
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	w.write(file, whole.format())
+	if !shows(w.caches().Load(root)) {
+		t.Fatal("our own cache is not read")
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	if err := os.Chown(file, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if shows(w.caches().Load(root)) {
+		t.Error("a cache of another user is believed")
 	}
 }
 

@@ -3,10 +3,7 @@ package roots
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -24,7 +21,7 @@ type discovery struct {
 	records  []*Record
 	byReal   map[string]*Record // the record of each real directory
 	caches   map[*place]Cache
-	loose    map[*place][]candidate // what is in the roots without a cache of their own
+	found    map[*place][]candidate // what is in each root
 	escaped  []*Record              // links out of the project, until the other roots are known
 	strays   []spotted
 	warnings []Warning
@@ -58,28 +55,12 @@ func (d *discovery) searchPlace(p *place) {
 	for _, st := range s.strays {
 		d.strays = append(d.strays, spotted{p, st})
 	}
-	if len(found) > 0 {
-		d.loadCache(p, found)
+	if len(found) > 0 && d.cfg.Caches != "" {
+		d.caches[p], d.found[p] = d.cfg.Caches.load(p.real), found
 	}
 	for _, c := range found {
 		d.add(p, c)
 	}
-}
-
-// loadCache takes the cache of p, or the one that is kept for it in CacheDir.
-func (d *discovery) loadCache(p *place, found []candidate) {
-	d.caches[p] = LoadCache(p.Path)
-	if d.cfg.CacheDir != "" && d.caches[p].skills == nil {
-		d.caches[p] = loadCache(d.looseCache(p))
-		d.loose[p] = found
-	}
-}
-
-// looseCache returns where the cache of p is if p has none of its own. Its name
-// tells for which directory it is.
-func (d *discovery) looseCache(p *place) string {
-	sum := sha256.Sum256([]byte(p.real))
-	return filepath.Join(d.cfg.CacheDir, "stat", hex.EncodeToString(sum[:16]))
 }
 
 // add makes a record of c, or an alias of the record that has the same directory.
@@ -171,19 +152,19 @@ func (d *discovery) inspectAll(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for p := range d.loose {
+	for p := range d.found {
 		d.keep(p, began, read)
 	}
 	return nil
 }
 
-// keep writes what is known of the skills in p to CacheDir, if that is not what
+// keep writes what is known of the skills in p to their cache, if that is not what
 // it holds. read holds what was read of each record since began. It never
 // waits: what is too young to be trusted is read again next time.
 func (d *discovery) keep(p *place, began int64, read []*cached) {
 	old := d.caches[p]
 	next := Cache{written: began, skills: make(map[string]cached)}
-	for _, c := range d.loose[p] {
+	for _, c := range d.found[p] {
 		if k, ok := old.skills[c.rel]; ok {
 			next.skills[c.rel] = k
 		}
@@ -203,10 +184,7 @@ func (d *discovery) keep(p *place, began int64, read []*cached) {
 	if !isNew {
 		return
 	}
-	file := d.looseCache(p)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err == nil {
-		_ = next.writeTo(file, 0o600) // without it the next search is slower, no more
-	}
+	_ = d.cfg.Caches.write(p.real, next) // without it the next search is slower, no more
 }
 
 // describe fills in what each record says of itself, and sorts them by name and strength.

@@ -48,31 +48,23 @@ func (d Drift) Edited() bool {
 
 // Check compares the skill in root/name with its receipt. Residue (compiled
 // Python, .DS_Store) that the release does not hold is no drift.
-// With full it reads every file; else it trusts the stat cache of root where
-// size, times and inode of every file and directory are unchanged.
+// What known says of a skill is trusted where size, times and inode of every file and directory are unchanged; the zero Cache
+// has every file read.
 // A directory that is not there has all its files missing. Errors are those
 // of the file system, or *diag.Error with the code E_TOO_LARGE.
-func Check(root, name string, r Receipt, full bool) (Drift, error) {
-	var cache Cache
-	if !full {
-		cache = LoadCache(root)
-	}
-	return check(new(scanner), cache, root, name, r)
+func Check(known Cache, root, name string, r Receipt) (Drift, error) {
+	return check(new(scanner), known, root, name, r)
 }
 
 // CheckAll is [Check] for many skills of one root at once, on as many
 // goroutines as there are processors. The drifts are in the order of receipts;
 // the first error ends it.
-func CheckAll(ctx context.Context, root string, receipts []Receipt, full bool) ([]Drift, error) {
-	var cache Cache
-	if !full {
-		cache = LoadCache(root)
-	}
+func CheckAll(ctx context.Context, known Cache, root string, receipts []Receipt) ([]Drift, error) {
 	drifts := make([]Drift, len(receipts))
 	errs := make([]error, len(receipts))
 	inParallel(len(receipts), func(s *scanner, i int) {
 		if errs[i] = ctx.Err(); errs[i] == nil {
-			drifts[i], errs[i] = check(s, cache, root, receipts[i].Name, receipts[i])
+			drifts[i], errs[i] = check(s, known, root, receipts[i].Name, receipts[i])
 		}
 	})
 	for _, err := range errs {

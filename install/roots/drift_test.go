@@ -89,12 +89,16 @@ func TestCheck(t *testing.T) {
 		}
 		t.Run(tt.name, func(t *testing.T) {
 			w, root, r := installed(t)
-			if err := writeCache(root); err != nil { // what it remembers must not hide the edit
+			if err := w.update(root); err != nil { // what it remembers must not hide the edit
 				t.Fatal(err)
 			}
 			tt.edit(w, filepath.Join(root, "pdf"))
 			for _, full := range []bool{false, true} {
-				got, err := Check(root, "pdf", r, full)
+				var known Cache
+				if !full {
+					known = w.caches().Load(root)
+				}
+				got, err := Check(known, root, "pdf", r)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -130,7 +134,7 @@ func TestForgedReceipt(t *testing.T) {
 	forged := receiptFor(t, root, "pdf")
 	forged.Tree, forged.Source, forged.URL = r.Tree, r.Source, r.URL
 	w.write(ReceiptPath(root, "pdf"), forged.Format())
-	d, err := Check(root, "pdf", forged, true)
+	d, err := Check(Cache{}, root, "pdf", forged)
 	if err != nil || !d.Forged || !d.Any() || !d.Edited() {
 		t.Errorf("drift %+v, %v; want it forged", d, err)
 	}
@@ -153,23 +157,23 @@ func TestResidueOfTheRelease(t *testing.T) {
 		r.Files[e.Path] = File{e.Size, e.SHA256, e.Kind}
 	}
 	r.Tree = found.tree()
-	if d, err := Check(root, "pdf", r, true); err != nil || d.Any() {
+	if d, err := Check(Cache{}, root, "pdf", r); err != nil || d.Any() {
 		t.Errorf("drift %+v, %v", d, err)
 	}
 	if err := os.Remove(cached); err != nil {
 		t.Fatal(err)
 	}
-	if d, _ := Check(root, "pdf", r, true); !slices.Equal(d.Missing, []string{"lib/__pycache__/x.pyc"}) {
+	if d, _ := Check(Cache{}, root, "pdf", r); !slices.Equal(d.Missing, []string{"lib/__pycache__/x.pyc"}) {
 		t.Errorf("drift %+v, want the file missing", d)
 	}
 }
 
 func TestCheckOfMissingSkill(t *testing.T) {
-	_, root, r := installed(t)
+	w, root, r := installed(t)
 	if err := os.RemoveAll(filepath.Join(root, "pdf")); err != nil {
 		t.Fatal(err)
 	}
-	d, err := Check(root, "pdf", r, false)
+	d, err := Check(w.caches().Load(root), root, "pdf", r)
 	if err != nil || len(d.Missing) != len(r.Files) {
 		t.Errorf("drift %+v, %v; want every file missing", d, err)
 	}
@@ -184,7 +188,7 @@ func TestCheckAllKeepsOrder(t *testing.T) {
 		receipts = append(receipts, receiptFor(t, root, name))
 	}
 	w.write(filepath.Join(root, "c", skillFile), nil)
-	drifts, err := CheckAll(context.Background(), root, receipts, true)
+	drifts, err := CheckAll(context.Background(), Cache{}, root, receipts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +199,7 @@ func TestCheckAllKeepsOrder(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if drifts, err := CheckAll(ctx, root, receipts, true); err == nil || drifts != nil {
+	if drifts, err := CheckAll(ctx, Cache{}, root, receipts); err == nil || drifts != nil {
 		t.Errorf("after cancel: %v, %v", drifts, err)
 	}
 }
@@ -299,7 +303,7 @@ func TestDriftOfNames(t *testing.T) {
 	}
 	r.Tree = bundle.TreeDigest(found.entries)
 	_, err = os.Lstat(filepath.Join(root, "x", "r\u00e9sum\u00e9.md"))
-	d, checkErr := Check(root, "x", r, true)
+	d, checkErr := Check(Cache{}, root, "x", r)
 	if checkErr != nil {
 		t.Fatal(checkErr)
 	}

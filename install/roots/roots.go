@@ -13,8 +13,7 @@
 //     beyond the frontmatter of SKILL.md (its first 64 KiB).
 //
 // A copy that was installed has a [Receipt]; [Check] says how it differs.
-// [WriteCache], for commands that write to a root, makes the next search fast.
-// For other roots the search keeps what it read in [Config].CacheDir.
+// A search keeps what it read in [Caches], as do commands that write to a root.
 package roots
 
 import (
@@ -44,7 +43,7 @@ type Config struct {
 	UserSearch     Search   // of the user's configuration
 	Hosts          []string // ids of the hosts to answer for, in the order of the answers
 	System         fs.FS    // embedded skills, a directory each; may be nil
-	CacheDir       string   // where Discover keeps what it read of roots without a cache of their own; "" keeps nothing. Deletable at any time.
+	Caches         Caches   // where Discover keeps what it read. Deletable at any time.
 	Acks           []Ack
 
 	// Linked are links in the project that the user made to folders outside of it: from the absolute path of the link to the
@@ -187,7 +186,7 @@ type Listing struct {
 // cannot be read is a state or a warning in the listing.
 func Discover(ctx context.Context, cfg Config) (Listing, error) {
 	places := expand(cfg)
-	d := &discovery{cfg: cfg, caches: make(map[*place]Cache), loose: make(map[*place][]candidate), byReal: make(map[string]*Record)}
+	d := &discovery{cfg: cfg, caches: make(map[*place]Cache), found: make(map[*place][]candidate), byReal: make(map[string]*Record)}
 	for _, p := range places {
 		d.searchPlace(p)
 	}

@@ -519,8 +519,8 @@ func (j *job) carryOut(ctx context.Context, in *install.Installer, changes insta
 	return result, nil
 }
 
-// refreshCaches brings the stat caches of the roots up to date that hold one. After a large install that
-// would read everything once more, so it is dropped: the next listing makes one.
+// refreshCaches brings the caches of the roots that hold one up to date. After a large install that would read everything once
+// more: the next listing does it.
 func refreshCaches(s install.Site, c install.Changes) error {
 	const large = 32
 	written := map[string]int{}
@@ -529,16 +529,10 @@ func refreshCaches(s install.Site, c install.Changes) error {
 			written[change.Root]++
 		}
 	}
-	refresh := func(root string) error {
-		if written[root] > large {
-			return roots.DropCache(root)
-		}
-		return roots.WriteCache(root)
-	}
 	var errs []error
 	for _, root := range s.All() {
-		if s.Dir.Exists(filepath.Join(root, ".skl")) {
-			errs = append(errs, refresh(root))
+		if written[root] <= large && s.Dir.Exists(filepath.Join(root, ".skl")) {
+			errs = append(errs, s.Caches.Update(root))
 		}
 	}
 	return errors.Join(errs...)

@@ -83,7 +83,7 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 	if err != nil {
 		return Verification{}, err
 	}
-	places, err := a.LinkPlaces(f, receipts, true)
+	places, err := a.LinkPlaces(f, receipts)
 	if err != nil {
 		return Verification{}, err
 	}
@@ -160,13 +160,13 @@ func (a *Applier) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) Verifi
 	return out
 }
 
-// LinkPlaces looks at what agents find of the skills of receipts, in the directories of their own. full is that of install.Places.
-func (a *Applier) LinkPlaces(f *scope.Files, receipts []roots.Receipt, full bool) ([]install.Place, error) {
+// LinkPlaces looks at what agents find of the skills of receipts, in the directories of their own.
+func (a *Applier) LinkPlaces(f *scope.Files, receipts []roots.Receipt) ([]install.Place, error) {
 	in, err := a.Installer(knownHosts(f.Manifest.Targets.Hosts), f.Manifest.Targets.Links)
 	if err != nil {
 		return nil, err
 	}
-	return in.Places(receipts, full)
+	return in.Places(receipts)
 }
 
 // knownHosts are those of ids that the table of agents has.

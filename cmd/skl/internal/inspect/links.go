@@ -18,7 +18,7 @@ func (in *Inspector) badPlaces(f *scope.Files) ([]install.Place, error) {
 	if len(bad) > 0 {
 		return nil, bad[0]
 	}
-	places, err := in.Applier.LinkPlaces(f, receipts, false)
+	places, err := in.Applier.LinkPlaces(f, receipts)
 	return slices.DeleteFunc(places, func(p install.Place) bool { return p.Fault == "" }), err
 }
 

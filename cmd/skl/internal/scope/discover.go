@@ -43,7 +43,7 @@ func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing,
 	if sc.Signed != nil {
 		cfg.Signed = sc.Signed(f.Lock)
 	}
-	cfg.CacheDir, cfg.System, cfg.Gate = sc.Dirs.Cache, skills.FS(), sc.Gate
+	cfg.Caches, cfg.System, cfg.Gate = roots.CachesIn(sc.Dirs.Cache), skills.FS(), sc.Gate
 	return roots.Discover(ctx, cfg)
 }
 

@@ -32,7 +32,7 @@ func TestCorpus(t *testing.T) {
 	ask := func() (*skillsearch.Searcher, skillsearch.Answer, time.Duration) {
 		t.Helper()
 		start := time.Now()
-		l, err := roots.Discover(t.Context(), roots.Config{Home: home, CacheDir: cache})
+		l, err := roots.Discover(t.Context(), roots.Config{Home: home, Caches: roots.CachesIn(cache)})
 		if err != nil {
 			t.Fatal(err)
 		}

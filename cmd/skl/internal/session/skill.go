@@ -97,7 +97,7 @@ func (rs *Runs) sayDrift(ctx context.Context, r *Runnable) {
 	if err != nil {
 		return // no receipt; one that is damaged is for verify to say
 	}
-	drifts, err := roots.CheckAll(ctx, root, []roots.Receipt{receipt}, true)
+	drifts, err := roots.CheckAll(ctx, roots.Cache{}, root, []roots.Receipt{receipt})
 	switch {
 	case err != nil:
 		rs.Scope.Tell.Warn("%s could not be compared with what was installed: %s", r.Name, diag.Clip(err.Error(), 200))

@@ -181,7 +181,7 @@ func misplaced() []clone {
 			p.skill = "evil"
 		}},
 		{name: "directories where files belong", plant: func(p *planter) {
-			for _, name := range []string{"skl.lock", ".gitattributes", ".gitignore", "CLAUDE.md", "AGENTS.md", ".agents/skills/.skl/good.json", ".agents/skills/.skl/stat.cache"} {
+			for _, name := range []string{"skl.lock", ".gitattributes", ".gitignore", "CLAUDE.md", "AGENTS.md", ".agents/skills/.skl/good.json"} {
 				p.file(name+"/x", "x\n")
 			}
 		}},
@@ -189,10 +189,6 @@ func misplaced() []clone {
 			for _, name := range []string{".agents/skills/.skl", ".agents/.skl", ".claude", ".github", ".skl"} {
 				p.file(name, "x\n")
 			}
-		}},
-		{name: "a stat cache of somebody", plant: func(p *planter) {
-			p.file(".agents/skills/.skl/stat.cache", "skl stat cache 2\n"+strings.Repeat("\xff", 4<<20))
-			p.file(".agents/skills/good/scripts/run.sh", "touch owned\n")
 		}},
 		{name: "block markers that are crossed", plant: func(p *planter) {
 			p.file(".gitignore", "# skl: begin\n# skl: begin\n\x1b[2J\n")
@@ -219,7 +215,7 @@ func pipes() (out []clone) {
 			})
 		}}
 	}
-	for _, name := range []string{"skl.toml", "skl.lock", ".agents/skills/.skl/good.json", ".agents/skills/.skl/stat.cache", ".agents/skills/evil/SKILL.md", ".agents/skills/evil/pipe", "CLAUDE.md", ".gitattributes", journalPlace, "pipe.md"} {
+	for _, name := range []string{"skl.toml", "skl.lock", ".agents/skills/.skl/good.json", ".agents/skills/evil/SKILL.md", ".agents/skills/evil/pipe", "CLAUDE.md", ".gitattributes", journalPlace, "pipe.md"} {
 		out = append(out, fifo(name))
 	}
 	return out

@@ -307,7 +307,7 @@ func bareRepository() map[string]string {
 func leaving() (out []clone) {
 	directories := []string{".skl", ".agents", ".agents/.skl", ".agents/.skl/skills", ".agents/skills", ".agents/skills/.skl", ".agents/skills/good", ".agents/skills/good/scripts",
 		".claude", ".claude/skills", ".github", ".github/skills", ".agents/.skl/skills/disabled", ".agents/.skl/skills/backup"}
-	files := []string{".gitattributes", ".gitignore", "skl.toml", "skl.lock", "CLAUDE.md", "AGENTS.md", ".github/copilot-instructions.md", ".agents/skills/.skl/good.json", ".agents/skills/.skl/stat.cache",
+	files := []string{".gitattributes", ".gitignore", "skl.toml", "skl.lock", "CLAUDE.md", "AGENTS.md", ".github/copilot-instructions.md", ".agents/skills/.skl/good.json",
 		".agents/skills/.skl/.gitignore", ".agents/skills/good/SKILL.md", ".agents/skills/good/scripts/run.sh"}
 	kinds := []string{"relative", "absolute", "dangling", "chain", "absolute dangling"}
 	add := func(name, kind, there, none string) {

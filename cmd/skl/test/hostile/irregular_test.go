@@ -52,7 +52,6 @@ func TestIrregularFiles(t *testing.T) {
 		{skill + "skl.toml", append(everywhere, "digest "+skill, "publish "+skill+" --dry-run"), nil},
 		{skill + "scripts", append(everywhere, "audit", "run pdf --dry-run"), nil},
 		{".agents/skills/.skl/pdf.json", append(everywhere, "verify", "ci", "remove pdf --dry-run"), nil},
-		{".agents/skills/.skl/stat.cache", append(everywhere, "verify", "ci"), nil},
 		{".agents/skills/other/SKILL.md", append(everywhere, "search pdf", "run other --dry-run", "mcp"), nil},
 		{".claude-plugin/marketplace.json", append(everywhere, "install . --list"), nil},
 		{".claude-plugin/plugin.json", append(everywhere, "install . --list"), nil},
