@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"net"
 	"os"
@@ -195,7 +196,8 @@ func TestHostileClones(t *testing.T) {
 	start := time.Now()
 	t.Run("clones", func(t *testing.T) {
 		for i, c := range worlds {
-			if !every && i%long.Of(60, 30, 12) != 0 && (testing.Short() || !firsts[i]) {
+			n := turn(c.name)
+			if !every && n%long.Of(60, 30, 12) != 0 && (testing.Short() || !firsts[i]) {
 				continue
 			}
 			t.Run(c.name, func(t *testing.T) {
@@ -206,10 +208,10 @@ func TestHostileClones(t *testing.T) {
 				w := raise(t, c, forge, trap, tracer)
 				w.commands = &commands
 				var seen []string // nil is all
-				if i%whole != 0 || i >= singles || testing.Short() {
+				if n%whole != 0 || i >= singles || testing.Short() {
 					seen = slices.Clone(few)
 					for k, command := range turns {
-						if every || (i+k)%2 == 0 && !testing.Short() {
+						if every || (n+k)%2 == 0 && !testing.Short() {
 							seen = append(seen, command)
 						}
 					}
@@ -228,6 +230,9 @@ func TestHostileClones(t *testing.T) {
 	found.report(t)
 	t.Logf("%d hostile clones to choose from, %d pairs of them among these, %d commands, %s", len(worlds), len(worlds)-singles, commands.Load(), time.Since(start).Round(time.Second))
 }
+
+// turn is a number by which samples take a clone: that of its name, so that another clone, or one less, changes nothing for it.
+func turn(name string) int { return int(crc32.ChecksumIEEE([]byte(name)) % (1 << 30)) }
 
 // live runs the commands in w that are listed; nil is all of them, and afterwards what a user does who trusts the clone.
 func (w *world) live(listed []string) (out []breach) {
@@ -250,6 +255,9 @@ func (w *world) live(listed []string) (out []breach) {
 	w.refuses = nil // an update among these may write an honest lock, and then ci is right to take it
 	for _, d := range trusted {
 		for _, b := range w.does(d) {
+			if w.given && b.law == "L6" && strings.Contains(b.what, " is in "+filepath.Join(w.clone, ".agents", "skills")+"/") {
+				continue
+			}
 			b.command = "trusted: " + b.command
 			out = append(out, b)
 		}

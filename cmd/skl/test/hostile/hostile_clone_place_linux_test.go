@@ -39,6 +39,7 @@ type planter struct {
 	skill   string
 	refuses []string
 	bare    bool // no .git: an archive was unpacked
+	given   bool // whoever trusts the clone lets it install skills of the user's own
 }
 
 type planted struct{ mode, text string }
@@ -119,6 +120,7 @@ type world struct {
 	tracer     string
 	patience   time.Duration // if not 0
 	refuses    map[string]bool
+	given      bool
 	late       int // commands that did not end
 	commands   *atomic.Int64
 	fresh      map[string]map[string]string // what reset makes of src and home
@@ -140,7 +142,7 @@ func raise(t *testing.T, c clone, h *honest, tr *trap, tracer string) *world {
 	p.file("main.go", "package main\n\nfunc evil() {}\n")
 	populate(t, place, h)
 	c.plant(p)
-	w := &world{t: t, name: c.name, place: place, clone: filepath.Join(place, "src", "clone"), skill: p.skill, forge: h.address, skl: skl, tracer: tracer, refuses: map[string]bool{}}
+	w := &world{t: t, name: c.name, place: place, clone: filepath.Join(place, "src", "clone"), skill: p.skill, forge: h.address, skl: skl, tracer: tracer, given: p.given, refuses: map[string]bool{}}
 	for _, command := range p.refuses {
 		w.refuses[command] = true
 	}

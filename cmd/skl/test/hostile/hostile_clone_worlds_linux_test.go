@@ -406,6 +406,11 @@ func loosening() []clone {
 			p.skill = "x"
 		}}
 	}
+	// A folder of the machine is refused until the user trusts the project, which is their word for what it names.
+	folder := func(name, skills string) clone {
+		c := toml(name, skills, "")
+		return clone{name: c.name, plant: func(p *planter) { c.plant(p); p.given = true }}
+	}
 	receipt := func(name string, change func(p *planter)) clone { return clone{name: "receipt " + name, plant: change} }
 	return []clone{
 		toml("rebinds a namespace", `good = { ref = "good/tools/good" }`, "[namespace]\ngood = \"registry:corp\"\ngithub = \"forge:evil\"\n"),
@@ -413,10 +418,10 @@ func loosening() []clone {
 		toml("asks for hosts and links", `good = { ref = "good/tools/good" }`, "[targets]\nhosts = [\"claude-code\", \"github-copilot\", \"codex\", \"gemini-cli\", \"cursor\"]\nlinks = \"copy\"\nvendor = true\n"),
 		toml("asks for unknown hosts", `good = { ref = "good/tools/good" }`, "[targets]\nhosts = [\"../../home\", \"\\u001b[2J\"]\nlinks = \"/etc\"\n"),
 		toml("takes a file URL", `x = { ref = "git+file:///PLACE/home/repo" }`, ""),
-		toml("takes a folder of the user", `secret = { ref = "./../../outside/secret" }`, ""),
-		toml("takes an absolute folder", `secret = { ref = "PLACE/outside/secret" }`, ""),
-		toml("takes a skill of the user", `mine = { ref = "../../home/.agents/skills/mine" }`, ""),
-		toml("takes the key", `x = { ref = "../../home/.ssh" }`, ""),
+		folder("takes a folder of the user", `secret = { ref = "./../../outside/secret" }`),
+		folder("takes an absolute folder", `secret = { ref = "PLACE/outside/secret" }`),
+		folder("takes a skill of the user", `mine = { ref = "../../home/.agents/skills/mine" }`),
+		folder("takes the key", `x = { ref = "../../home/.ssh" }`),
 		{name: "manifest takes a folder through a link", plant: func(p *planter) {
 			p.unvendored()
 			p.drop("skl.lock")
