@@ -22,6 +22,9 @@ const (
 	maxNote = 64 << 10
 )
 
+// notes are what lies beside receipts and holds nothing of a skill: the note, and the cache of an skl that kept it in the root.
+var notes = []string{".gitignore", "stat.cache"}
+
 func notePath(root string) string { return filepath.Join(root, ".skl", ".gitignore") }
 
 // madeIn are the directories that skl made, below the base and slash-separated. known is false where no root says it.
@@ -103,7 +106,7 @@ func Tidy(s *Site, dirs []string) {
 		if err != nil || rel == "." || !filepath.IsLocal(rel) || !bare(s, dir) {
 			continue
 		}
-		for _, own := range []string{".gitignore", ""} {
+		for _, own := range append(notes, "") {
 			s.Dir.Remove(filepath.Join(dir, ".skl", own))
 		}
 		if known && slices.Contains(made, filepath.ToSlash(rel)) || !known && filepath.Base(dir) == "skills" {
@@ -123,5 +126,5 @@ func bare(s *Site, dir string) bool {
 		return false
 	}
 	own, err := s.Dir.ReadDir(filepath.Join(dir, ".skl"))
-	return len(entries) == 0 || err == nil && !slices.ContainsFunc(own, func(e fs.DirEntry) bool { return e.Name() != ".gitignore" })
+	return len(entries) == 0 || err == nil && !slices.ContainsFunc(own, func(e fs.DirEntry) bool { return !slices.Contains(notes, e.Name()) })
 }
