@@ -171,7 +171,7 @@ func table(all []breach) string {
 }
 
 // TestHostileClones runs every command in every clone, with SKL_TEST_LONG=every. Else it takes the first clone of each kind, and every
-// thirtieth, or with SKL_TEST_LONG=all every third: all of them take 13 minutes on two slow cores.
+// twentieth, or with SKL_TEST_LONG=all every twelfth: all of them take 13 minutes on two slow cores.
 func TestHostileClones(t *testing.T) {
 	long.Slow(t)
 	forge := newHonest(t)
@@ -185,7 +185,7 @@ func TestHostileClones(t *testing.T) {
 	worlds = append(worlds, pairs(worlds)...)
 	found := &breaches{}
 	var commands atomic.Int64
-	every, whole := long.Every(), long.Of(len(worlds), 120, 9)
+	every, whole := long.Every(), long.Of(120, 120, 9)
 	if every {
 		whole = 5
 	}
@@ -197,7 +197,7 @@ func TestHostileClones(t *testing.T) {
 	t.Run("clones", func(t *testing.T) {
 		for i, c := range worlds {
 			n := turn(c.name)
-			if !every && n%long.Of(60, 30, 12) != 0 && (testing.Short() || !firsts[i]) {
+			if !every && n%long.Of(60, 20, 12) != 0 && (testing.Short() || !firsts[i]) {
 				continue
 			}
 			t.Run(c.name, func(t *testing.T) {
