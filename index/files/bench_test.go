@@ -1,8 +1,6 @@
 package files_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -10,18 +8,9 @@ import (
 	"github.com/skl-project/skl/testdata/goroot"
 )
 
-// toolchain returns the source of the Go toolchain, a tree of 11,000 files.
-func toolchain(b *testing.B) string {
-	root := filepath.Join(goroot.Dir(), "src")
-	if _, err := os.Stat(filepath.Join(root, "fmt", "print.go")); err != nil {
-		b.Skip("no source of the Go toolchain")
-	}
-	return root
-}
-
 // How long does it take to see that nothing changed?
 func BenchmarkWalk(b *testing.B) {
-	root := toolchain(b)
+	root := goroot.Src(b)
 	for _, rules := range []struct {
 		name  string
 		extra []string
@@ -44,7 +33,7 @@ func BenchmarkWalk(b *testing.B) {
 
 // How long does it take until changes are told? What this takes more than BenchmarkWalk is for the watches.
 func BenchmarkWatch(b *testing.B) {
-	w := &files.Walker{Root: toolchain(b)}
+	w := &files.Walker{Root: goroot.Src(b)}
 	var used time.Duration
 	for b.Loop() {
 		begin := cpuTime()

@@ -217,7 +217,7 @@ func checkRepo(path string, own bool) (string, error) {
 			if err != nil {
 				return "", bad("there is no directory %s", shown)
 			}
-			if !owned(info) {
+			if !durable.Owned(info) {
 				return "", bad("%s belongs to another user", shown).Hint("without a key the service takes only repositories of its own user")
 			}
 		}

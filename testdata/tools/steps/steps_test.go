@@ -99,30 +99,35 @@ func TestInterrupted(t *testing.T) {
 					t.Fatal(err)
 				}
 				cmd.Wait()
-				if got := cmd.ProcessState.ExitCode(); got != signal.status {
-					t.Errorf("exit %d, want %d", got, signal.status)
-				}
-				text := out.String()
-				if want := fmt.Sprintf("interrupted in step %q", step); !strings.Contains(text, want) {
-					t.Errorf("it does not say %s:\n%s", want, text)
-				}
+				interrupted(t, cmd, out, dir, step, signal.status)
 				if log {
 					kept, err := os.ReadFile(filepath.Join(dir, "log"))
 					if err != nil || !strings.Contains(string(kept), "interrupted in step") {
 						t.Errorf("the log does not say it: %v\n%s", err, kept)
 					}
 				}
-				if strings.Contains(text, "all steps passed") {
-					t.Errorf("it says that all passed:\n%s", text)
-				}
-				if left := processes(dir); len(left) > 0 {
-					t.Errorf("it left %v", left)
-				}
-				if left, _ := filepath.Glob(filepath.Join(dir, "tmp.*")); len(left) > 0 {
-					t.Errorf("it left %v", left)
-				}
 			})
 		}
+	}
+}
+
+// interrupted looks at a run that was ended in a step: it failed with a status, said so, and left neither process nor file.
+func interrupted(t *testing.T, cmd *exec.Cmd, out *bytes.Buffer, dir, step string, status int) {
+	t.Helper()
+	if got := cmd.ProcessState.ExitCode(); got != status {
+		t.Errorf("exit %d, want %d", got, status)
+	}
+	if want := fmt.Sprintf("interrupted in step %q", step); !strings.Contains(out.String(), want) {
+		t.Errorf("it does not say %s:\n%s", want, out)
+	}
+	if strings.Contains(out.String(), "all steps passed") {
+		t.Errorf("it says that all passed:\n%s", out)
+	}
+	if left := processes(dir); len(left) > 0 {
+		t.Errorf("it left %v", left)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "tmp.*")); len(left) > 0 {
+		t.Errorf("it left %v", left)
 	}
 }
 
@@ -159,18 +164,7 @@ func TestRunInterrupted(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-ended
-			if got := cmd.ProcessState.ExitCode(); got != 143 {
-				t.Errorf("exit %d, want 143", got)
-			}
-			if want := fmt.Sprintf("interrupted in step %q", step); !strings.Contains(out.String(), want) || strings.Contains(out.String(), "all steps passed") {
-				t.Errorf("it does not say %s:\n%s", want, out)
-			}
-			if left := processes(dir); len(left) > 0 {
-				t.Errorf("it left %v", left)
-			}
-			if left, _ := filepath.Glob(filepath.Join(dir, "tmp.*")); len(left) > 0 {
-				t.Errorf("it left %v", left)
-			}
+			interrupted(t, cmd, out, dir, step, 143)
 		})
 	}
 }
