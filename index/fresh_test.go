@@ -372,7 +372,7 @@ func TestWatchIsFast(t *testing.T) {
 		r.put(fmt.Sprintf("d%02d/f%03d.go", i, i), "package d\n\nfunc "+name+"() {}\n")
 		start := time.Now()
 		for len(r.ask(`(definition "`+name+`")`).Handles) == 0 {
-			if time.Since(start) > long.Hang {
+			if time.Since(start) > long.Within(10*time.Second) {
 				t.Fatalf("%s is not visible after %v", name, time.Since(start))
 			}
 			time.Sleep(time.Millisecond)
@@ -440,7 +440,7 @@ func TestCancel(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), after)
 			start := time.Now()
 			_, err := r.Update(ctx, glob.Glob{}, true)
-			if took := time.Since(start); took > after+long.Hang {
+			if took := time.Since(start); took > after+long.Within(2*time.Second) {
 				t.Errorf("Update ended %v after its context", took-after)
 			}
 			if err != nil && ctx.Err() == nil {
@@ -448,7 +448,7 @@ func TestCancel(t *testing.T) {
 			}
 			start = time.Now()
 			_, err = r.Query(ctx, compiled(t, `(literal "common")`))
-			if took := time.Since(start); took > long.Hang || err == nil || ctx.Err() == nil {
+			if took := time.Since(start); took > long.Within(2*time.Second) || err == nil || ctx.Err() == nil {
 				t.Errorf("Query with a context that has ended: %v after %v", err, took)
 			}
 			cancel()

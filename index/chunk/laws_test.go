@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/testdata/goroot"
+	"github.com/skl-project/skl/testdata/growth"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -156,18 +157,20 @@ var hostile = []string{
 	"impl A { fn f() {} }\n", "mod m {", "fn f() {", "#[a]\n", "A = 1\n", "import a\n",
 }
 
-// No shape is slower than linear: what is quadratic needs many seconds for this size.
+// No shape is slower than linear.
 func TestLinear(t *testing.T) {
 	size := long.Of(2_000, 20_000, 100_000)
 	for _, path := range paths {
 		for _, shape := range hostile {
-			src := []byte("---\nname: a\ndescription: b\n---\n" + strings.Repeat(shape, size/len(shape)))
-			start := time.Now()
-			o := Split(path, src)
-			if took := time.Since(start); took > long.Hang {
-				t.Errorf("%s: %v for %q", path, took, shape)
+			text := func(n int) []byte {
+				return []byte("---\nname: a\ndescription: b\n---\n" + strings.Repeat(shape, n/len(shape)))
 			}
-			lawful(t, path, src, o)
+			small, large := growth.Times(size, 4, 10, 100*time.Millisecond, func(n int) { Split(path, text(n)) })
+			if large > 10*small || small > long.Within(time.Second) {
+				t.Errorf("%s: %v for %q, %v for four times as much", path, small, shape, large)
+			}
+			src := text(size)
+			lawful(t, path, src, Split(path, src))
 		}
 	}
 }

@@ -42,7 +42,7 @@ type log struct {
 	all   bool
 }
 
-// until waits for what a test expects, at most 10 s.
+// until waits for what a test expects, at most [long.Hang].
 func (l *log) until(what string, ok func() bool) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), long.Hang)

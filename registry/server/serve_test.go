@@ -65,7 +65,7 @@ func TestOneProcess(t *testing.T) {
 	}
 }
 
-// A registry answers within 200 ms of the start on an empty directory. The bound here only ends what hangs; the time is logged.
+// A registry answers within 200 ms of the start on an empty directory. The bound here is wider, for busy machines; the time is logged.
 func TestStartTime(t *testing.T) {
 	dir := t.TempDir()
 	began := time.Now()
@@ -78,7 +78,7 @@ func TestStartTime(t *testing.T) {
 	s.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
 	took := time.Since(began)
 	t.Logf("the first start took %v", took)
-	if w.Code != 200 || took > long.Hang {
+	if w.Code != 200 || took > long.Within(2*time.Second) {
 		t.Errorf("%d after %v", w.Code, took)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skl-project/skl/testdata/growth"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -49,10 +50,9 @@ func TestBodyFeatures(t *testing.T) {
 // The time must not grow faster than the body.
 func TestBodyFeaturesIsLinear(t *testing.T) {
 	for _, unit := range []string{"!`", "`", "<!--", "<!-- -->", "${CLAUDE_A", "$", "@", "\\", "```!\n", "## Tree\n", "!`a`"} {
-		start := time.Now()
-		BodyFeatures([]byte(strings.Repeat(unit, (2<<20)/len(unit))))
-		if took := time.Since(start); took > long.Hang {
-			t.Errorf("2 MiB of %q took %v", unit, took)
+		small, large := growth.Times(2<<20, 4, 10, 200*time.Millisecond, func(n int) { BodyFeatures([]byte(strings.Repeat(unit, n/len(unit)))) })
+		if large > 10*small || small > long.Within(5*time.Second) {
+			t.Errorf("2 MiB of %q took %v, 8 MiB %v", unit, small, large)
 		}
 	}
 }

@@ -76,5 +76,8 @@ func Of[T any](short, sample, all T) T {
 }
 
 // Hang is how long a test waits for what takes moments, and lets run what takes moments: only what hangs, or takes years, is longer than that on a
-// machine that does ten other things. How fast something is, benchmarks say.
+// machine that does ten other things. How fast something is, benchmarks and [Within] say.
 const Hang = 20 * time.Second
+
+// Within is how long something may take that a busy machine makes slow: d where suites are run whole, and elsewhere only no longer than [Hang].
+func Within(d time.Duration) time.Duration { return Of(Hang, Hang, d) }

@@ -312,7 +312,7 @@ func TestCancelInMidStream(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		reply, err := m.Fill(ctx, model.Request{Prompt: "p", Stream: func(string) { cancel() }})
-		if !errors.Is(err, context.Canceled) || reply.Text != "" || time.Since(start) > long.Hang || len(s.Requests()) != 1 {
+		if !errors.Is(err, context.Canceled) || reply.Text != "" || time.Since(start) > long.Within(2*time.Second) || len(s.Requests()) != 1 {
 			t.Errorf("%+v, %v after %v", reply, err, time.Since(start))
 		}
 	})

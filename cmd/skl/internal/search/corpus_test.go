@@ -9,6 +9,7 @@ import (
 
 	"github.com/skl-project/skl/index/skillsearch"
 	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // Skills are read and indexed once, and again after any change: of a text, of a set, of a name.
@@ -55,6 +56,9 @@ func TestCorpus(t *testing.T) {
 		warm = min(warm, took)
 	}
 	t.Logf("the first answer took %v, a later one %v", cold, warm)
+	if warm > long.Within(max(cold/2, 20*time.Millisecond)) {
+		t.Errorf("the first answer took %v, a later one %v", cold, warm)
+	}
 	for _, change := range []func(){
 		func() { write("skill-7", "Rotates a zebra crossing.") },
 		func() { write("another", "Paints fences.") },

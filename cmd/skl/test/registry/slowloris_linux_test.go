@@ -261,6 +261,9 @@ func TestSlowloris(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			took := b.health(t, 100)
 			t.Logf("%d connections from %d addresses: median %v, 95%% %v, worst %v", opened(), sources, took[50], took[95], took[99])
+			if bound := long.Within(100*time.Millisecond + before[len(before)/2]); took[50] > bound {
+				t.Errorf("/healthz takes %v, which is more than %v", took[50], bound)
+			}
 		})
 	}
 	if got := b.ask(t, "GET", "/api/v1/skills", "", nil); got != 200 {
