@@ -9,6 +9,7 @@ import (
 // A repository is where git keeps what belongs to a directory.
 type repository struct {
 	top    string // the directory that has .git
+	dir    string // git's directory, of this work tree alone
 	common string // the directory of git that has config and info
 }
 
@@ -36,7 +37,7 @@ func openRepository(dir string) (repository, bool) {
 	if _, err := os.Lstat(filepath.Join(git, "HEAD")); err != nil {
 		return repository{}, false
 	}
-	repo := repository{top: dir, common: git}
+	repo := repository{top: dir, dir: git, common: git}
 	if text, ok := readSome(filepath.Join(git, "commondir"), 0); ok {
 		if path := strings.TrimRight(text, "\r\n"); path != "" {
 			repo.common = resolve(git, path)

@@ -149,12 +149,7 @@ func (r *rules) ignored(s *scope, rel, name string, dir bool) bool {
 			return v == leave
 		}
 	}
-	for ; s != nil; s = s.parent {
-		if v := s.list.match(s.above, rel[s.cut:], name, dir); v != none {
-			return v == leave
-		}
-	}
-	return false
+	return s.verdict(rel, name, dir) == leave
 }
 
 // wanted says that somebody asked for the path rel, whatever leaves it out.

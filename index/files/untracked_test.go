@@ -1,0 +1,134 @@
+package files_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gitindex "github.com/go-git/go-git/v5/plumbing/format/index"
+
+	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/testdata/long"
+)
+
+// Of random trees, some files of which are tracked whatever ignores them, Untracked has the files that git says, from any directory.
+func TestUntrackedIsGits(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("no git")
+	}
+	found := 0
+	for seed := range long.Of(6, 40, 300) {
+		g := &grower{rand: rand.New(rand.NewPCG(uint64(seed), 11)), git: git, base: t.TempDir()}
+		g.grow(t)
+		g.run(t, "", "-C", g.root, "config", "index.version", []string{"2", "3", "4"}[seed%3])
+		dir := g.someDir()
+		var all, add []string
+		for path, isDir := range g.paths {
+			if rel, err := filepath.Rel(dir, filepath.Join(g.root, path)); err == nil && !isDir && filepath.IsLocal(rel) {
+				all = append(all, filepath.ToSlash(rel))
+			}
+			same := func(other string) bool { return strings.EqualFold(other, path) } // git adds one of them where names fold
+			if !isDir && g.rand.IntN(3) == 0 && !slices.ContainsFunc(add, same) {
+				add = append(add, path)
+			}
+		}
+		slices.Sort(all)
+		if len(add) > 0 {
+			g.run(t, strings.Join(add, "\x00")+"\x00", "--literal-pathspecs", "-C", g.root, "add", "-f", "--pathspec-from-file=-", "--pathspec-file-nul")
+		}
+		want := g.run(t, "", "-C", dir, "ls-files", "-oi", "--exclude-standard", "-z")
+		slices.Sort(want)
+		got, err := files.Untracked(dir, all, g.getenv)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if !slices.Equal(got, want) && len(got)+len(want) > 0 {
+			t.Fatalf("seed %d, in %q:\nfound %q\n  git %q\ntracked %q\n%s", seed, dir[len(g.root):], got, want, add, g.describe())
+		}
+		found += len(got)
+	}
+	if long.All() && found < 100 {
+		t.Errorf("%d files are too few to show anything", found)
+	}
+}
+
+// What is tracked by a work tree of its own, by a submodule or by a sparse index is; and what cannot be read is an error.
+func TestUntracked(t *testing.T) {
+	base := t.TempDir()
+	run := func(dir string, args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+base, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Skipf("git %q: %v: %s", args, err, out)
+		}
+	}
+	untracked := func(dir string, paths ...string) []string {
+		t.Helper()
+		got, err := files.Untracked(dir, paths, quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if _, err := files.Untracked(base, []string{"a"}, quiet); !errors.Is(err, files.ErrNoRepository) {
+		t.Errorf("without a repository: %v", err)
+	}
+	repo := filepath.Join(base, "r")
+	plant(t, repo, map[string]string{".gitignore": "*.pyc\n", "s/a.pyc": "a", "s/b.pyc": "b", "t/c.pyc": "c"})
+	run(base, "init", "-q", "r")
+	if got := untracked(filepath.Join(repo, "s"), "a.pyc", "b.pyc"); len(got) != 2 {
+		t.Errorf("without an index: %q", got)
+	}
+	run(repo, "add", "-f", ".gitignore", "s/a.pyc", "t")
+	run(repo, "commit", "-qm", "one")
+	if got := untracked(filepath.Join(repo, "s"), "a.pyc", "b.pyc", "../t/c.pyc"); !slices.Equal(got, []string{"b.pyc"}) {
+		t.Errorf("of a clone: %q", got)
+	}
+	run(repo, "worktree", "add", "-q", filepath.Join(base, "w"))
+	write(t, filepath.Join(base, "w", "s", "b.pyc"), "b")
+	if got := untracked(filepath.Join(base, "w", "s"), "a.pyc", "b.pyc"); !slices.Equal(got, []string{"b.pyc"}) {
+		t.Errorf("of a work tree: %q", got)
+	}
+	run(repo, "-c", "protocol.file.allow=always", "clone", "-q", repo, "sub")
+	run(repo, "add", "sub")
+	os.RemoveAll(filepath.Join(repo, "sub", ".git"))
+	write(t, filepath.Join(repo, "sub", "x.pyc"), "x")
+	if got := untracked(filepath.Join(repo, "sub"), "x.pyc", "s/a.pyc"); len(got) != 0 {
+		t.Errorf("below a submodule: %q", got)
+	}
+	run(repo, "update-index", "--split-index")
+	if got, err := files.Untracked(repo, []string{"s/b.pyc"}, quiet); err == nil {
+		t.Errorf("with a split index: %q and no error", got)
+	}
+	write(t, filepath.Join(repo, ".git", "index"), "DIRC, not quite")
+	if got, err := files.Untracked(repo, []string{"s/b.pyc"}, quiet); err == nil {
+		t.Errorf("with a damaged index: %q and no error", got)
+	}
+}
+
+// No index makes the reader fail otherwise than by an error.
+func FuzzGitIndex(f *testing.F) {
+	for _, version := range []uint32{2, 4} {
+		var b strings.Builder
+		idx := &gitindex.Index{Version: version, Entries: []*gitindex.Entry{{Name: "a/b.pyc", Mode: 0o100644}, {Name: "a/c", Mode: 0o160000}}}
+		if err := gitindex.NewEncoder(&b).Encode(idx); err != nil {
+			f.Fatal(err)
+		}
+		f.Add([]byte(b.String()))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		plant(t, dir, map[string]string{".git/HEAD": head, ".git/index": string(data), ".gitignore": "*\n"})
+		got, err := files.Untracked(dir, []string{"a/b.pyc", "a/c/d"}, quiet)
+		if err != nil && len(got) > 0 {
+			t.Errorf("%q and %v", got, err)
+		}
+	})
+}
