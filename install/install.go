@@ -69,7 +69,7 @@ type Have struct {
 	Receipt     roots.Receipt
 	Unusable    string        // the path of a receipt that cannot be used; not Managed, and Receipt is what the lock says
 	Edits       []string      // local edits, nil if there are none
-	Damaged     []string      // line endings and links that a checkout changed; nil if there are edits too
+	Damaged     []string      // line endings and links that a checkout changed, and residue; nil if there are edits too
 	Tree        bundle.Digest // of a directory that is not managed; "" if it is no bundle
 	Links       map[string]LinkState
 	Above       map[string]string // of Links that are not there: what is in their way
@@ -120,7 +120,7 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 		h := Have{Path: join(in.Home(w.Name), w.Name), Strays: strays[w.Name]}
 		if h.Present = in.Dir.Exists(h.Path) && !in.isOurs(h.Path, h.Strays); h.Present {
 			h.Tree = in.treeOf(h.Path, bundle.FromFS)
-			if err := h.takeCopy(w.Name); err != nil {
+			if err := in.takeCopy(&h, w.Name); err != nil {
 				return nil, err
 			}
 		}
@@ -173,12 +173,12 @@ func (s Site) unusable(err error, old *lock.Lock) (name string, h Have, ok bool)
 }
 
 // takeCopy makes of a copy for an agent, in whose place the skill itself is to be, what was installed there.
-func (h *Have) takeCopy(name string) error {
+func (s Site) takeCopy(h *Have, name string) error {
 	own, err := roots.ReadReceipt(filepath.Dir(h.Path), name)
 	if err != nil || own.CopyOf == "" {
 		return nil
 	}
-	d, err := roots.Check(roots.Cache{}, filepath.Dir(h.Path), name, own)
+	d, err := s.compares().Check(filepath.Dir(h.Path), name, own)
 	if err != nil {
 		return err
 	}
@@ -263,7 +263,7 @@ func (s Site) placeIn(root, name string) (path string, isDisabled bool) {
 	return path, false
 }
 
-// CheckAll is [roots.CheckAll], with disabled skills looked at where they are. With full every file is read, whatever is known.
+// CheckAll is [roots.Look.CheckAll], with disabled skills looked at where they are. With full every file is read, whatever is known.
 func (s Site) CheckAll(ctx context.Context, receipts []roots.Receipt, full bool) ([]roots.Drift, error) {
 	drifts := make([]roots.Drift, len(receipts))
 	for _, root := range s.All() {
@@ -274,17 +274,17 @@ func (s Site) CheckAll(ctx context.Context, receipts []roots.Receipt, full bool)
 				here, at = append(here, r), append(at, i)
 			}
 		}
-		var known roots.Cache
+		look := s.compares()
 		if !full {
-			known = s.Caches.Load(root)
+			look.Known = s.Caches.Load(root)
 		}
-		found, err := roots.CheckAll(ctx, known, root, here)
+		found, err := look.CheckAll(ctx, root, here)
 		for i, r := range here {
 			if err != nil {
 				return nil, err
 			}
 			if _, off := s.Place(r.Name); off {
-				found[i], err = roots.Check(roots.Cache{}, filepath.Join(roots.Aside(root), disabled), r.Name, r)
+				found[i], err = s.compares().Check(filepath.Join(roots.Aside(root), disabled), r.Name, r)
 			}
 			drifts[at[i]] = found[i]
 		}

@@ -49,6 +49,7 @@ const (
 	FaultText       Fault = "text"       // a file with the text of the link, as a checkout without links leaves it
 	FaultEdited     Fault = "edited"     // a copy that someone edited
 	FaultDamaged    Fault = "damaged"    // a copy of which a checkout changed line endings or links
+	FaultResidue    Fault = "residue"    // a copy beside whose files lie compiled Python and the like
 	FaultRelease    Fault = "release"    // a copy of another release
 	FaultUnrecorded Fault = "unrecorded" // a copy without a receipt
 	FaultAstray     Fault = "astray"     // a link that leads nowhere, or to another skill of the root
@@ -192,7 +193,7 @@ func (in *Installer) lookAtCopy(p *Place, r roots.Receipt) error {
 		p.fault(LinkForeign, FaultForeign, "is a directory that skl did not install")
 		return nil
 	}
-	d, err := roots.Check(roots.Cache{}, filepath.Dir(p.Path), p.Name, own)
+	d, err := in.compares().Check(filepath.Dir(p.Path), p.Name, own)
 	if err != nil {
 		return err
 	}
@@ -208,6 +209,8 @@ func (in *Installer) lookAtCopy(p *Place, r roots.Receipt) error {
 		p.fault(LinkEdited, FaultEdited, "is a copy that was edited: "+strings.Join(p.Edits, ", "))
 	case own.Tree != r.Tree:
 		p.fault(LinkStale, FaultRelease, "is a copy of another release")
+	case len(d.Residue) > 0:
+		p.fault(LinkStale, FaultResidue, "is a copy with files that its release does not have: "+strings.Join(p.Edits, ", "))
 	case d.Any():
 		p.fault(LinkStale, FaultDamaged, "is a copy that a checkout changed: "+strings.Join(p.Edits, ", "))
 	case !has:

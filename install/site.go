@@ -25,6 +25,7 @@ type Site struct {
 	Places []string          // directories below which a transaction may change something
 	State  string            // the user's state directory; journals are below it, never in Base
 	Caches roots.Caches      // what is known of the roots
+	Own    roots.Own         // the residue that passes; nil for none
 }
 
 // Confine returns a Site whose Dir is confined to base, the top directory of a project.
@@ -35,6 +36,9 @@ func Confine(base, root, state string) (Site, error) {
 	}
 	return Site{Base: base, Root: root, Dir: dir, Places: []string{base}, State: state}, nil
 }
+
+// compares is a comparison of every byte.
+func (s Site) compares() roots.Look { return roots.Look{Own: s.Own} }
 
 // Home is the root that the skill of a name is installed in.
 //
@@ -80,7 +84,7 @@ func (s Site) Strays() (map[string][]Stray, error) {
 			}
 			at := Stray{Root: root, Receipt: r}
 			at.Path, at.Off = s.placeIn(root, r.Name)
-			d, err := roots.Check(roots.Cache{}, filepath.Dir(at.Path), r.Name, r)
+			d, err := s.compares().Check(filepath.Dir(at.Path), r.Name, r)
 			if err != nil {
 				return nil, err
 			}

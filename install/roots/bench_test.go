@@ -108,7 +108,7 @@ func BenchmarkCheckAll(b *testing.B) {
 				if !full {
 					known = w.caches().Load(root)
 				}
-				drifts, err := CheckAll(context.Background(), known, root, receipts[root])
+				drifts, err := Look{Known: known}.CheckAll(context.Background(), root, receipts[root])
 				if err != nil {
 					b.Fatal(err)
 				}

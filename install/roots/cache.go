@@ -22,7 +22,7 @@ const (
 )
 
 // cacheMagic names the format of a cache; another one is as good as no cache.
-const cacheMagic = "skl stat cache 6\n"
+const cacheMagic = "skl stat cache 7\n"
 
 // A change less than this before reading began says nothing: the file may have
 // changed again within one tick of the file system's clock. The
@@ -161,7 +161,7 @@ func (c Caches) write(real string, next Cache) error {
 func (c *Cache) read(root string, list []candidate) {
 	c.written = time.Now().UnixNano() // before the first byte is read: what changes later is younger
 	read := make([]cached, len(list))
-	inParallel(len(list), func(s *scanner, i int) { read[i] = inspect(s, root, list[i].rel, list[i].real) })
+	inParallel(len(list), func(s *scanner, i int) { read[i] = inspect(s, root, list[i].rel, list[i].real, nil) })
 	for i, f := range list {
 		if read[i].stamps != nil && c.settled(read[i].youngest()) {
 			c.skills[f.rel] = read[i]

@@ -177,7 +177,7 @@ func TestCacheOfYoungFiles(t *testing.T) {
 	future := time.Now().Add(time.Hour)
 	d := &discovery{cfg: w.cfg}
 	p := &place{real: w.path("X"), Root: Root{Path: w.path("X")}}
-	k := inspect(new(scanner), p.Path, "pdf", w.path("X/pdf"))
+	k := inspect(new(scanner), p.Path, "pdf", w.path("X/pdf"), nil)
 	d.records = []*Record{{place: p, spots: []spot{{p, "pdf"}}}}
 	d.caches, d.found = map[*place]Cache{p: {}}, map[*place][]candidate{p: {{rel: "pdf"}}}
 	d.keep(p, k.youngest()+int64(clockTick), []*cached{&k})
@@ -303,7 +303,7 @@ func TestForeignCache(t *testing.T) {
 	k.finding = finding{name: "pdf", tree: string(r.Tree), receiptTree: string(r.Tree), description: "forged", source: "acme/pdf"}
 	shows := func(c Cache) bool {
 		t.Helper()
-		d, err := Check(c, root, "pdf", r)
+		d, err := Look{Known: c}.Check(root, "pdf", r)
 		if err != nil {
 			t.Fatal(err)
 		}

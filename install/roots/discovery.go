@@ -143,7 +143,7 @@ func (d *discovery) inspectAll(ctx context.Context) error {
 		default:
 			known, ok := d.caches[p].lookup(p.Path, rel, r.Path)
 			if !ok {
-				c := inspect(s, p.Path, rel, r.Path)
+				c := inspect(s, p.Path, rel, r.Path, d.cfg.own(p.Scope))
 				read[i], known = &c, c.finding
 			}
 			r.found = known
@@ -275,6 +275,14 @@ func (r *Record) judge(dir string) {
 
 func (r *Record) warn(code, message string) {
 	r.Warnings = append(r.Warnings, Warning{code, message})
+}
+
+// own is Own, which may be nil.
+func (c *Config) own(scope string) Own {
+	if c.Own == nil {
+		return nil
+	}
+	return c.Own(scope)
 }
 
 func (d *discovery) signature(name string, receipt Receipt) *Signature {

@@ -30,41 +30,51 @@ type Drift struct {
 	Mode    []string // same content, other executable bit
 	EOL     []string // same content but for line endings
 	Links   []string // a link that became a file holding its text
+	Residue []string // compiled Python and the like that the release does not hold, and that came from somebody; see [Own]
 	Forged  bool     // the receipt's files do not have the tree digest it names
+
+	Passed []string // residue that this machine wrote; no difference
 
 	Tree bundle.Digest // of what is there; "" if that cannot be a bundle
 }
 
 // Any reports whether there is a difference.
 func (d Drift) Any() bool {
-	return d.Forged || len(d.Added)+len(d.Missing)+len(d.Changed)+len(d.Mode)+len(d.EOL)+len(d.Links) > 0
+	return d.Forged || len(d.Added)+len(d.Missing)+len(d.Changed)+len(d.Mode)+len(d.EOL)+len(d.Links)+len(d.Residue) > 0
 }
 
-// Edited reports whether content differs, and not just its line endings or
-// the way a checkout wrote its links.
+// Edited reports whether content differs that a person may have written: not just its line endings, the way a
+// checkout wrote its links, or residue.
 func (d Drift) Edited() bool {
 	return d.Forged || len(d.Added)+len(d.Missing)+len(d.Changed)+len(d.Mode) > 0
 }
 
-// Check compares the skill in root/name with its receipt. Residue (compiled
-// Python, .DS_Store) that the release does not hold is no drift.
-// What known says of a skill is trusted where size, times and inode of every file and directory are unchanged; the zero Cache
-// has every file read.
-// A directory that is not there has all its files missing. Errors are those
-// of the file system, or *diag.Error with the code E_TOO_LARGE.
-func Check(known Cache, root, name string, r Receipt) (Drift, error) {
-	return check(new(scanner), known, root, name, r)
+// An Own says which of paths, residue below the directory of a skill, this machine wrote: what runs there, and nothing that came with a
+// project. Paths are relative to dir, with slashes. It may be called concurrently. nil: none.
+type Own func(dir string, paths []string) []string
+
+// A Look is what a comparison goes by besides the files. The zero Look reads everything and lets no residue pass.
+type Look struct {
+	Known Cache // trusted where size, times and inode of every file and directory of a skill are unchanged
+	Own   Own
 }
 
-// CheckAll is [Check] for many skills of one root at once, on as many
+// Check compares the skill in root/name with its receipt.
+// A directory that is not there has all its files missing. Errors are those
+// of the file system, or *diag.Error with the code E_TOO_LARGE.
+func (l Look) Check(root, name string, r Receipt) (Drift, error) {
+	return l.check(new(scanner), root, name, r)
+}
+
+// CheckAll is [Look.Check] for many skills of one root at once, on as many
 // goroutines as there are processors. The drifts are in the order of receipts;
 // the first error ends it.
-func CheckAll(ctx context.Context, known Cache, root string, receipts []Receipt) ([]Drift, error) {
+func (l Look) CheckAll(ctx context.Context, root string, receipts []Receipt) ([]Drift, error) {
 	drifts := make([]Drift, len(receipts))
 	errs := make([]error, len(receipts))
 	inParallel(len(receipts), func(s *scanner, i int) {
 		if errs[i] = ctx.Err(); errs[i] == nil {
-			drifts[i], errs[i] = check(s, known, root, receipts[i].Name, receipts[i])
+			drifts[i], errs[i] = l.check(s, root, receipts[i].Name, receipts[i])
 		}
 	})
 	for _, err := range errs {
@@ -91,9 +101,9 @@ func inParallel(n int, do func(s *scanner, i int)) {
 	wg.Wait()
 }
 
-func check(s *scanner, cache Cache, root, name string, r Receipt) (Drift, error) {
+func (l Look) check(s *scanner, root, name string, r Receipt) (Drift, error) {
 	dir := filepath.Join(root, name)
-	if c, ok := cache.skills[name]; ok && c.tree == string(r.Tree) && c.unchanged(dir, cache.written) {
+	if c, ok := l.Known.skills[name]; ok && c.tree == string(r.Tree) && c.unchanged(dir, l.Known.written) {
 		return Drift{Tree: r.Tree}, nil
 	}
 	if st, err := statPath(dir); err == nil && st.kind != directory {
@@ -112,7 +122,7 @@ func check(s *scanner, cache Cache, root, name string, r Receipt) (Drift, error)
 	if !durable.HasModes {
 		found.takeModes(r)
 	}
-	return compare(dir, r, found), nil
+	return compare(dir, r, found, l.Own), nil
 }
 
 // claims returns the paths of the receipt that would else be taken for
@@ -134,7 +144,7 @@ func (r Receipt) claims() map[string]bool {
 }
 
 // compare works out the drift of what was found in dir.
-func compare(dir string, r Receipt, found scan) Drift {
+func compare(dir string, r Receipt, found scan, own Own) Drift {
 	d := Drift{Tree: found.tree()}
 	seen := make(map[string]bool, len(found.entries))
 	for _, e := range found.entries {
@@ -154,9 +164,19 @@ func compare(dir string, r Receipt, found scan) Drift {
 			d.Missing = append(d.Missing, p)
 		}
 	}
+	d.Added = append(d.Added, found.git...)
+	if own != nil && len(found.residue) > 0 {
+		d.Passed = own(dir, found.residue)
+	}
+	for _, p := range found.residue {
+		if !slices.Contains(d.Passed, p) {
+			d.Residue = append(d.Residue, p)
+		}
+	}
 	slices.Sort(d.Added)
 	slices.Sort(d.Changed)
 	slices.Sort(d.Missing)
+	slices.Sort(d.Residue)
 	d.Forged = !d.Any() && d.Tree != r.Tree
 	return d
 }
@@ -211,6 +231,9 @@ func (d Drift) warnings() []Warning {
 			parts = append(parts, "the receipt names a tree digest that its files do not have")
 		}
 		out = append(out, Warning{"E_DRIFT", "differs from its receipt: " + strings.Join(parts, "; ")})
+	}
+	if len(d.Residue) > 0 {
+		out = append(out, Warning{"E_RESIDUE", "holds what its release does not, and what Python may run: " + few(d.Residue)})
 	}
 	if len(d.EOL) > 0 {
 		out = append(out, Warning{"E_EOL", "differs from its receipt by line endings only: " + few(d.EOL)})

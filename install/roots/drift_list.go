@@ -11,7 +11,7 @@ func (d Drift) List() []string {
 		paths []string
 	}{
 		{"changed", d.Changed}, {"added", d.Added}, {"missing", d.Missing}, {"mode of", d.Mode},
-		{"line endings of", d.EOL}, {"link became a file:", d.Links},
+		{"line endings of", d.EOL}, {"link became a file:", d.Links}, {"residue", d.Residue},
 	} {
 		for _, p := range part.paths {
 			out = append(out, part.what+" "+p)

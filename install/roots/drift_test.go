@@ -76,7 +76,19 @@ func TestCheck(t *testing.T) {
 			w.mkdir(dir + "/scripts/__pycache__")
 			w.write(dir+"/scripts/__pycache__/x.pyc", []byte("x"))
 			w.write(dir+"/.DS_Store", []byte("x"))
-		}, Drift{}, ""},
+		}, Drift{Residue: []string{".DS_Store", "scripts/__pycache__/x.pyc"}}, "E_RESIDUE"},
+		{"residue that passes", func(w *world, dir string) {
+			w.mkdir(dir + "/own/__pycache__")
+			w.write(dir+"/own/__pycache__/x.pyc", []byte("x"))
+		},
+			Drift{Passed: []string{"own/__pycache__/x.pyc"}}, ""},
+		{"what looks like residue", func(w *world, dir string) {
+			w.write(dir+"/scripts/x.pyc", []byte("x"))
+			w.mkdir(dir + "/__pycache__/evil")
+			w.mkdir(dir + "/scripts/.git")
+			w.write(dir+"/__pycache__/evil/SKILL.md", []byte("x"))
+			w.write(dir+"/scripts/.git/config", []byte("x"))
+		}, Drift{Added: []string{"__pycache__/evil/SKILL.md", "scripts/.git", "scripts/x.pyc"}}, "E_DRIFT W_NESTED"},
 		{"all at once", func(w *world, dir string) {
 			w.write(dir+"/a", nil)
 			w.write(dir+"/SKILL.md", lf(string(skillText("pdf", "a"))))
@@ -98,11 +110,11 @@ func TestCheck(t *testing.T) {
 				if !full {
 					known = w.caches().Load(root)
 				}
-				got, err := Check(known, root, "pdf", r)
+				got, err := Look{known, passOwn}.Check(root, "pdf", r)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if (got.Tree == r.Tree) != !tt.want.Any() {
+				if (got.Tree == r.Tree) != (!tt.want.Any() || tt.want.Residue != nil) {
 					t.Errorf("full %v: tree %s of a copy with drift %v", full, got.Tree, tt.want.Any())
 				}
 				got.Tree = ""
@@ -110,12 +122,23 @@ func TestCheck(t *testing.T) {
 					t.Errorf("full %v: drift %+v, want %+v", full, got, tt.want)
 				}
 			}
+			w.cfg.Own = func(string) Own { return passOwn }
 			record := w.discover().Skills[0]
 			if got := codes(record); got != tt.codes || record.State != Active {
 				t.Errorf("listed as %s with %q, want active with %q", record.State, got, tt.codes)
 			}
 		})
 	}
+}
+
+// passOwn lets residue pass in directories called own.
+func passOwn(_ string, paths []string) (own []string) {
+	for _, p := range paths {
+		if strings.HasPrefix(p, "own/") {
+			own = append(own, p)
+		}
+	}
+	return own
 }
 
 func codes(r Record) string {
@@ -134,7 +157,7 @@ func TestForgedReceipt(t *testing.T) {
 	forged := receiptFor(t, root, "pdf")
 	forged.Tree, forged.Source, forged.URL = r.Tree, r.Source, r.URL
 	w.write(ReceiptPath(root, "pdf"), forged.Format())
-	d, err := Check(Cache{}, root, "pdf", forged)
+	d, err := Look{}.Check(root, "pdf", forged)
 	if err != nil || !d.Forged || !d.Any() || !d.Edited() {
 		t.Errorf("drift %+v, %v; want it forged", d, err)
 	}
@@ -157,13 +180,13 @@ func TestResidueOfTheRelease(t *testing.T) {
 		r.Files[e.Path] = File{e.Size, e.SHA256, e.Kind}
 	}
 	r.Tree = found.tree()
-	if d, err := Check(Cache{}, root, "pdf", r); err != nil || d.Any() {
+	if d, err := (Look{}).Check(root, "pdf", r); err != nil || d.Any() {
 		t.Errorf("drift %+v, %v", d, err)
 	}
 	if err := os.Remove(cached); err != nil {
 		t.Fatal(err)
 	}
-	if d, _ := Check(Cache{}, root, "pdf", r); !slices.Equal(d.Missing, []string{"lib/__pycache__/x.pyc"}) {
+	if d, _ := (Look{}).Check(root, "pdf", r); !slices.Equal(d.Missing, []string{"lib/__pycache__/x.pyc"}) {
 		t.Errorf("drift %+v, want the file missing", d)
 	}
 }
@@ -173,7 +196,7 @@ func TestCheckOfMissingSkill(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(root, "pdf")); err != nil {
 		t.Fatal(err)
 	}
-	d, err := Check(w.caches().Load(root), root, "pdf", r)
+	d, err := Look{Known: w.caches().Load(root)}.Check(root, "pdf", r)
 	if err != nil || len(d.Missing) != len(r.Files) {
 		t.Errorf("drift %+v, %v; want every file missing", d, err)
 	}
@@ -188,7 +211,7 @@ func TestCheckAllKeepsOrder(t *testing.T) {
 		receipts = append(receipts, receiptFor(t, root, name))
 	}
 	w.write(filepath.Join(root, "c", skillFile), nil)
-	drifts, err := CheckAll(context.Background(), Cache{}, root, receipts)
+	drifts, err := Look{}.CheckAll(context.Background(), root, receipts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +222,7 @@ func TestCheckAllKeepsOrder(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if drifts, err := CheckAll(ctx, Cache{}, root, receipts); err == nil || drifts != nil {
+	if drifts, err := (Look{}).CheckAll(ctx, root, receipts); err == nil || drifts != nil {
 		t.Errorf("after cancel: %v, %v", drifts, err)
 	}
 }
@@ -303,7 +326,7 @@ func TestDriftOfNames(t *testing.T) {
 	}
 	r.Tree = bundle.TreeDigest(found.entries)
 	_, err = os.Lstat(filepath.Join(root, "x", "r\u00e9sum\u00e9.md"))
-	d, checkErr := Check(Cache{}, root, "x", r)
+	d, checkErr := Look{}.Check(root, "x", r)
 	if checkErr != nil {
 		t.Fatal(checkErr)
 	}

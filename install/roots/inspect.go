@@ -46,6 +46,7 @@ type finding struct {
 	copyOf                                               string
 	generatedFrom                                        map[string]string
 
+	isMore bool      // there is more than the receipt names, although tree is the receipt's; not in a cache
 	nested []string  // directories of skills inside this one
 	notes  []Warning // what is wrong with the files
 }
@@ -159,9 +160,9 @@ func checkState(dir string) error {
 	return err
 }
 
-// inspect reads the skill in dir, which root/rel is or leads to. What cannot be
-// cached has no stamps.
-func inspect(s *scanner, root, rel, dir string) cached {
+// inspect reads the skill in dir, which root/rel is or leads to. What cannot be cached has no stamps: a skill that
+// could not be read, and one with residue, because whose that is no stamp tells.
+func inspect(s *scanner, root, rel, dir string, own Own) cached {
 	var c cached
 	var claims map[string]bool
 	r, at, err := readReceipt(receiptOf(root, rel))
@@ -193,10 +194,15 @@ func inspect(s *scanner, root, rel, dir string) cached {
 	} else if len(found.odd) > 0 {
 		c.notes = append(c.notes, Warning{bundle.CodeIrregular, "it has no digest: neither a file nor a link is " + few(found.odd)})
 	}
-	if err == nil && c.tree != c.receiptTree {
-		c.notes = append(c.notes, compare(dir, r, found).warnings()...)
+	left := len(found.residue)+len(found.git) > 0
+	if err == nil && (c.tree != c.receiptTree || left) {
+		d := compare(dir, r, found, own)
+		c.notes = append(c.notes, d.warnings()...)
+		c.isMore = d.Any() && c.tree == c.receiptTree
 	}
-	c.stamps = found.stamps
+	if !left {
+		c.stamps = found.stamps
+	}
 	return c
 }
 

@@ -52,6 +52,8 @@ type Config struct {
 
 	// Getenv is asked for the variables that move hosts' directories. nil: none is set.
 	Getenv func(string) string
+	// Own gives the rule for residue in the roots of a scope. nil: none passes.
+	Own func(scope string) Own
 	// Signed gives the verdict on the signature of an installed copy.
 	// nil: a receipt with a signer is "skipped", one without "unsigned".
 	Signed func(name string, r Receipt) Signature

@@ -67,6 +67,8 @@ type scan struct {
 	entries []bundle.Entry // sorted by path bytes
 	stamps  []stamped      // of entries and directories
 	odd     []string       // what is neither file, directory nor link
+	residue []string       // files that were left out, see [bundle.Residue]
+	git     []string       // entries called .git, which were left out
 	sidecar []byte         // start of SKILL.json; nil if there is none
 	head    []byte         // start of SKILL.md; nil if it could not be read
 	refusal error          // why this cannot be a bundle, a *diag.Error; nil if it can
@@ -81,8 +83,8 @@ type scanner struct {
 	bytes int64
 }
 
-// scanTree reads every file below dir. It leaves out what a bundle never holds, .git and
-// residue, except for the paths of claim. It follows no links.
+// scanTree reads every file below dir. It leaves out .git, which no bundle holds, and residue except for the paths of
+// claim, and says so. It follows no links.
 func (s *scanner) scanTree(dir string, claim map[string]bool) (scan, error) {
 	s.root, s.claim, s.out, s.bytes = dir+string(filepath.Separator), claim, scan{}, 0
 	if err := s.walk(""); err != nil {
@@ -108,7 +110,13 @@ func (s *scanner) walk(rel string) error {
 		if rel != "" {
 			p = rel + "/" + p
 		}
-		if (e.Name() == ".git" || bundle.Residue(p)) && !s.claim[p] {
+		switch {
+		case s.claim[p]:
+		case e.Name() == ".git":
+			s.out.git = append(s.out.git, p)
+			continue
+		case e.Type().IsRegular() && bundle.Residue(p):
+			s.out.residue = append(s.out.residue, p)
 			continue
 		}
 		if len(s.out.stamps) > maxTreeEntries {

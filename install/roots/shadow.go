@@ -116,8 +116,9 @@ func downgrade(winner, loser *Record) string {
 	return ""
 }
 
+// pinned reports whether the copy is what its receipt names, and nothing else.
 func (r *Record) pinned() bool {
-	return r.found.receiptTree != "" && r.found.receiptTree == r.found.tree
+	return r.found.receiptTree != "" && r.found.receiptTree == r.found.tree && !r.found.isMore
 }
 
 func (r *Record) verified() bool { return r.Signature != nil && r.Signature.State == "verified" }

@@ -210,14 +210,14 @@ func (l *limited) Write(p []byte) (int, error) {
 func TestFromFS(t *testing.T) {
 	fsys := mapFS(map[string]string{
 		"SKILL.md": "text", "run": "x text", "latest": "-> SKILL.md",
-		".git/config": "", "sub/.git": "gitdir: elsewhere", "__pycache__/m.pyc": "", "sub/m.pyc": "", ".DS_Store": "", "sub/.DS_Store": "",
+		".git/config": "", "sub/.git": "gitdir: elsewhere", "__pycache__/m.pyc": "", "sub/m.pyc": "", "__pycache__/evil/SKILL.md": "", ".DS_Store": "", "sub/.DS_Store": "",
 		".gitignore": "",
 	})
 	rec := record(t)
 	if err := FromFS(fsys, rec); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"SKILL.md": "text", "run": "x text", "latest": "-> SKILL.md", ".gitignore": ""}
+	want := map[string]string{"SKILL.md": "text", "run": "x text", "latest": "-> SKILL.md", ".gitignore": "", "sub/m.pyc": "", "__pycache__/evil/SKILL.md": ""}
 	if !maps.Equal(rec.files, want) {
 		t.Errorf("got %v", rec.files)
 	}

@@ -209,12 +209,12 @@ func CheckLinkTarget(p, target string) error {
 	return nil
 }
 
-// Residue reports whether p is what running or looking at a skill leaves
-// behind: __pycache__/, *.pyc, .DS_Store. Walks skip it; it is never drift.
+// Residue reports whether the file p is of a kind that running or looking at a skill leaves behind: .DS_Store, and what Python
+// keeps in __pycache__. A folder is packed without it. That says nothing of who wrote it: Python runs what it finds there. Compiled Python
+// elsewhere was put there by somebody.
 func Residue(p string) bool {
-	base := path.Base(p)
-	return base == ".DS_Store" || strings.HasSuffix(base, ".pyc") ||
-		base == "__pycache__" || strings.HasPrefix(p, "__pycache__/") || strings.Contains(p, "/__pycache__/")
+	dir, base := path.Split(p)
+	return base == ".DS_Store" || strings.HasSuffix(base, ".pyc") && path.Base(dir) == "__pycache__"
 }
 
 // fold maps all spellings of a path that some file system takes for one to

@@ -131,12 +131,12 @@ func TestCheckLinkTarget(t *testing.T) {
 }
 
 func TestResidue(t *testing.T) {
-	for _, p := range []string{".DS_Store", "a/.DS_Store", "__pycache__", "a/__pycache__/b.txt", "__pycache__/x", "m.pyc"} {
+	for _, p := range []string{".DS_Store", "a/.DS_Store", "a/__pycache__/b.cpython-312.pyc", "__pycache__/x.pyc"} {
 		if !Residue(p) {
 			t.Errorf("Residue(%q) = false", p)
 		}
 	}
-	for _, p := range []string{"SKILL.md", "DS_Store", "a__pycache__/x", "m.py", "pyc"} {
+	for _, p := range []string{"SKILL.md", "DS_Store", "a__pycache__/x.pyc", "m.py", "pyc", "m.pyc", "__pycache__", "__pycache__/SKILL.md", "__pycache__/a/x.pyc", "a/__pycache__/b.txt"} {
 		if Residue(p) {
 			t.Errorf("Residue(%q) = true", p)
 		}

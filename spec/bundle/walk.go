@@ -27,7 +27,7 @@ func walk(fsys fs.FS, sink Sink, skip func(path string) bool) error {
 			return err
 		case path == ".":
 			return nil
-		case d.Name() == ".git" || skip(path):
+		case d.Name() == ".git" || d.Type().IsRegular() && skip(path):
 			if d.IsDir() {
 				return fs.SkipDir
 			}

@@ -56,9 +56,16 @@ func (p *packageLint) visit(name string, d fs.DirEntry, err error) error {
 	if name == "." {
 		return nil
 	}
-	if d.Name() == ".git" || bundle.Residue(name) {
-		return p.leftOut(name, d)
+	switch {
+	case d.Name() == ".git" && d.IsDir():
+		return fs.SkipDir
+	case d.Name() == ".git":
+		return nil
+	case d.Type().IsRegular() && bundle.Residue(name):
+		p.bytecode(name, "; bundles leave it out")
+		return nil
 	}
+	p.bytecode(name, "")
 	p.paths(name)
 	if d.IsDir() {
 		return nil
@@ -79,15 +86,11 @@ func (p *packageLint) visit(name string, d fs.DirEntry, err error) error {
 	return nil
 }
 
-// leftOut handles what no bundle takes from a directory.
-func (p *packageLint) leftOut(name string, d fs.DirEntry) error {
-	if d.Name() != ".git" && d.Name() != ".DS_Store" {
-		p.report(RuleBytecode, name, "is compiled Python, which nobody can review; bundles leave it out")
+// bytecode reports compiled Python.
+func (p *packageLint) bytecode(name, more string) {
+	if strings.HasSuffix(name, ".pyc") {
+		p.report(RuleBytecode, name, "is compiled Python, which nobody can review%s", more)
 	}
-	if d.IsDir() {
-		return fs.SkipDir
-	}
-	return nil
 }
 
 func (p *packageLint) paths(name string) {

@@ -131,7 +131,7 @@ func problem(rule string, line, column int, format string, args ...any) *diag.Fi
 
 // rules is sorted by id.
 var rules = []RuleDoc{
-	{RuleBytecode, diag.SeverityWarning, false, "the directory holds compiled Python files, which bundles leave out"},
+	{RuleBytecode, diag.SeverityWarning, false, "the directory holds compiled Python files, which nobody can review"},
 	{RuleFileType, diag.SeverityError, false, "the skill holds a device, pipe or socket"},
 	{RuleLFS, diag.SeverityError, false, "a file is a Git LFS pointer instead of its content"},
 	{RuleLink, diag.SeverityWarning, true, "the skill holds a symbolic link"},

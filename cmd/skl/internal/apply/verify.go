@@ -22,7 +22,7 @@ type Verified struct {
 	Name      string   `json:"name"`
 	Path      string   `json:"path"`
 	CopyOf    string   `json:"copy_of,omitempty"` // of a copy that an agent loads: the path of the skill
-	State     string   `json:"state"`             // ok, drift, missing, eol, link, unlocked, stale, foreign
+	State     string   `json:"state"`             // ok, drift, missing, residue, eol, link, unlocked, stale, foreign
 	Digest    string   `json:"digest"`
 	Expected  string   `json:"expected"`
 	Signature string   `json:"signature"`        // verified, unsigned, failed, skipped
@@ -30,6 +30,7 @@ type Verified struct {
 	Reason    string   `json:"reason,omitempty"` // why the signature is not verified
 	Logged    bool     `json:"logged"`           // skl.lock proves that the registry's log has the release
 	Drift     []string `json:"drift"`
+	Residue   int      `json:"residue,omitempty"` // files that no release has and this machine wrote: compiled Python, .DS_Store
 }
 
 // A Verification is what became of all skills.
@@ -137,7 +138,7 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 func (a *Applier) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) Verified {
 	path, _ := a.Site.Place(r.Name)
 	out := Verified{Name: r.Name, Path: path, State: "ok", Digest: string(d.Tree), Expected: string(r.Tree),
-		Signature: "unsigned", Drift: append([]string{}, d.List()...)}
+		Signature: "unsigned", Drift: append([]string{}, d.List()...), Residue: len(d.Passed)}
 	s, locked := l.Skill(r.Name)
 	if locked {
 		out.Expected = string(s.Tree)
@@ -147,6 +148,8 @@ func (a *Applier) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) Verifi
 		out.State = "missing"
 	case d.Edited(), locked && s.Tree != r.Tree:
 		out.State = "drift"
+	case len(d.Residue) > 0:
+		out.State = "residue"
 	case len(d.Links) > 0:
 		out.State = "link"
 	case len(d.EOL) > 0:
@@ -189,6 +192,8 @@ func (v Verified) copies(p install.Place, wanted bool) []Verified {
 		c.State = "drift"
 	case install.FaultDamaged:
 		c.State = "eol"
+	case install.FaultResidue:
+		c.State = "residue"
 	case install.FaultText:
 		c.State = "link"
 	case install.FaultForeign:
@@ -239,6 +244,8 @@ func MendOf(a *Applier, state, name string, isCopy bool, path string) string {
 		return again
 	case "eol", "link":
 		return again + " mends it; skl init writes the .gitattributes lines that prevent it"
+	case "residue":
+		return again + " removes what Python or the Finder left there; what git ignores and does not track may stay"
 	case "drift":
 		if isCopy {
 			return again + " --force replaces the copy, after a backup"

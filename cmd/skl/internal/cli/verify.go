@@ -44,8 +44,9 @@ func verifyCommand() command {
 }
 
 func (w *world) printVerify(out apply.Verification) {
-	bad, refused, skills := 0, 0, 0
+	bad, refused, skills, residue := 0, 0, 0, 0
 	for _, s := range out.Skills {
+		residue += s.Residue
 		if s.CopyOf == "" {
 			skills++
 		}
@@ -81,6 +82,9 @@ func (w *world) printVerify(out apply.Verification) {
 			w.ui.Print("%s: every byte is what skl.lock says, and the registry warns of %d", diag.Count(skills, "skill"), back)
 		default:
 			w.ui.Print("%s verified: every byte is what skl.lock says", diag.Count(skills, "skill"))
+		}
+		if residue > 0 {
+			w.ui.Print("%s beside them, written here and in no release: compiled Python or .DS_Store", diag.Count(residue, "file"))
 		}
 		return
 	}

@@ -319,7 +319,7 @@ func (d *doctor) copies(l roots.Listing) {
 			switch x.Code {
 			case "W_UNGATED":
 				d.say("copy", "note", Mend(x.Code, r, false), "%s: %s [%s]", r.Qualified, x.Message, x.Code)
-			case "W_HOST_DIVERGENCE", "W_TRUST_DOWNGRADE", "E_DRIFT", "E_EOL", "E_LINK", "W_SYMLINK_ESCAPE", "W_NESTED", "E_YAML", "E_NO_DESCRIPTION":
+			case "W_HOST_DIVERGENCE", "W_TRUST_DOWNGRADE", "E_DRIFT", "E_RESIDUE", "E_EOL", "E_LINK", "W_SYMLINK_ESCAPE", "W_NESTED", "E_YAML", "E_NO_DESCRIPTION":
 				d.say("copy", "problem", Mend(x.Code, r, false), "%s: %s [%s]", r.Qualified, x.Message, x.Code)
 			}
 		}

@@ -98,6 +98,8 @@ func Mend(code string, r roots.Record, shown bool) string {
 			return fmt.Sprintf("skl diff %s%s shows the edits; skl install%s --force replaces them, after a backup", r.Qualified, scope, scope)
 		}
 		return fmt.Sprintf("skl diff %s%s shows the edits", r.Name, scope)
+	case "E_RESIDUE":
+		return "skl install" + scope + " removes them"
 	case "E_EOL":
 		return "skl install" + scope + " mends them; skl init writes the .gitattributes lines that keep line endings"
 	case "W_UNGATED":

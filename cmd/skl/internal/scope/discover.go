@@ -43,7 +43,7 @@ func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing,
 	if sc.Signed != nil {
 		cfg.Signed = sc.Signed(f.Lock)
 	}
-	cfg.Caches, cfg.System, cfg.Gate = roots.CachesIn(sc.Dirs.Cache), skills.FS(), sc.Gate
+	cfg.Caches, cfg.System, cfg.Gate, cfg.Own = roots.CachesIn(sc.Dirs.Cache), skills.FS(), sc.Gate, sc.Own
 	return roots.Discover(ctx, cfg)
 }
 

@@ -211,10 +211,10 @@ func (sc *Scope) setSite() (err error) {
 	}
 	if sc.Kind == hosts.Project {
 		sc.Site, err = install.Confine(sc.Project, sc.Root, sc.Dirs.State)
-		sc.Site.Caches = roots.CachesIn(sc.Dirs.Cache)
+		sc.Site.Caches, sc.Site.Own = roots.CachesIn(sc.Dirs.Cache), sc.Own(roots.ScopeProject)
 		return err
 	}
-	sc.Site = install.Site{Base: sc.linkBase(), Root: sc.Root, Dir: within.Anywhere(), Places: []string{sc.Base, sc.Root, roots.Aside(sc.Root)}, State: sc.Dirs.State, Caches: roots.CachesIn(sc.Dirs.Cache)}
+	sc.Site = install.Site{Base: sc.linkBase(), Root: sc.Root, Dir: within.Anywhere(), Places: []string{sc.Base, sc.Root, roots.Aside(sc.Root)}, State: sc.Dirs.State, Caches: roots.CachesIn(sc.Dirs.Cache), Own: sc.Own(roots.ScopeUser)}
 	if sc.managed {
 		sc.Site.Places = []string{sc.Machine}
 		return nil

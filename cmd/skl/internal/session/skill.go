@@ -28,6 +28,7 @@ type Runnable struct {
 	As    string // how a command names it: its name, or for a folder a path
 	Dir   string // "skl:NAME" if embedded
 	trust string
+	scope string   // of the root that it was found in; "" for a folder
 	masks []string // other copies of its name that differ, as they are called
 	Files fs.FS
 	Skill *tree.Skill
@@ -97,7 +98,7 @@ func (rs *Runs) sayDrift(ctx context.Context, r *Runnable) {
 	if err != nil {
 		return // no receipt; one that is damaged is for verify to say
 	}
-	drifts, err := roots.CheckAll(ctx, roots.Cache{}, root, []roots.Receipt{receipt})
+	drifts, err := roots.Look{Own: rs.Scope.Own(r.scope)}.CheckAll(ctx, root, []roots.Receipt{receipt})
 	switch {
 	case err != nil:
 		rs.Scope.Tell.Warn("%s could not be compared with what was installed: %s", r.Name, diag.Clip(err.Error(), 200))
@@ -137,7 +138,7 @@ func (rs *Runs) runnableNamed(ctx context.Context, name string) (*Runnable, erro
 	if i < 0 {
 		return nil, notActive(found[0])
 	}
-	r := &Runnable{Dir: found[i].Path, trust: found[i].Trust}
+	r := &Runnable{Dir: found[i].Path, trust: found[i].Trust, scope: found[i].Scope}
 	if qualified {
 		r.As = scope.Quote(found[i].Qualified)
 	}
