@@ -3,11 +3,8 @@ package plan
 import (
 	"crypto/sha256"
 	"fmt"
-	"io/fs"
 	"maps"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/tree"
@@ -34,12 +31,12 @@ func (p *Plan) digest() (string, error) {
 	return fmt.Sprintf("plan-sha256:%x", h.Sum(nil)), nil
 }
 
-// digestOf reads every file of the skill once. Unlike in a release, compiled Python beside a script counts, because a
-// script that imports a module may run it. What Python keeps in __pycache__ does not: scripts are run without it.
+// digestOf reads every file of the skill once. Unlike in a release nothing is left out but .git: a tree may read any file, and a
+// script may run what it finds.
 func digestOf(s *tree.Skill) (string, error) {
 	g := bundle.NewGuard(nil, bundle.InstallLimits)
 	g.NoSkillMD = true // agent files and skill.md have none
-	err := bundle.ExactFS(withoutCaches{s.FS}, g)
+	err := bundle.ExactFS(s.FS, g)
 	if err == nil {
 		sum, err := g.Close()
 		if err == nil {
@@ -48,18 +45,3 @@ func digestOf(s *tree.Skill) (string, error) {
 	}
 	return "", fmt.Errorf("reading the skill %s: %w", s.Name, err)
 }
-
-// withoutCaches is a skill's folder without what systems and interpreters keep in it.
-type withoutCaches struct{ fs.FS }
-
-// ReadDir implements [fs.ReadDirFS].
-func (f withoutCaches) ReadDir(name string) ([]fs.DirEntry, error) {
-	entries, err := fs.ReadDir(f.FS, name)
-	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
-		return e.Name() == ".DS_Store" || path.Base(name) == "__pycache__" && strings.HasSuffix(e.Name(), ".pyc")
-	}), err
-}
-
-// ReadLink and Lstat implement [fs.ReadLinkFS].
-func (f withoutCaches) ReadLink(name string) (string, error)   { return fs.ReadLink(f.FS, name) }
-func (f withoutCaches) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(f.FS, name) }

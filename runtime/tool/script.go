@@ -152,7 +152,7 @@ func shebang(text string) (names []string, ext string) {
 
 // bindings makes the variables of a script.
 func (d *Dispatcher) bindings(values map[string]string) ([]string, error) {
-	// Consent is for the files of the skill without __pycache__, so that what lies there is not read.
+	// Python keeps nothing beside the scripts, which would change the skill that was agreed to, and runs nothing out of __pycache__.
 	env := []string{"SKL_WORK_DIR=" + d.work.real, "PYTHONPYCACHEPREFIX=" + os.DevNull, "PYTHONDONTWRITEBYTECODE=1"}
 	if d.own != nil {
 		env = append(env, "SKL_SKILL_DIR="+d.own.real)
