@@ -1,7 +1,7 @@
 // Package scratch makes private directories in the temporary directory, and removes those that a killed process left there.
 //
-// A directory is held by a lock on itself, which ends with the process however it ends. The first New of a process sweeps what
-// this user's killed processes left. Where directories cannot be locked (Windows), what is older than a day is swept.
+// Each is below one of skl's own, which holds a mark besides and is held by a lock on itself, which ends with the process however it ends.
+// The first New of a process sweeps what this user's killed processes left: a directory without the mark is not skl's, whatever it is called. Where directories cannot be locked (Windows), what is older than a day is swept.
 package scratch
 
 import (
@@ -17,6 +17,13 @@ import (
 
 // kinds are the words after "skl-" in the names of directories.
 var kinds = []string{"claude", "copilot", "sandbox", "script", "undone"}
+
+// mark is the file beside a directory that says whose it is, with markText in it.
+const (
+	mark     = "skl-scratch"
+	markText = "Left by a skl that was killed. The next one removes it.\n"
+	inner    = "d"
+)
 
 var swept sync.Once
 
@@ -40,8 +47,13 @@ func New(kind string) (path string, remove func(), err error) {
 			os.Remove(dir)
 			return "", nil, err
 		}
-		path := dir
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
+		path := filepath.Join(dir, inner)
+		if err := errors.Join(os.WriteFile(filepath.Join(dir, mark), []byte(markText), 0o600), os.Mkdir(path, 0o700)); err != nil {
+			Remove(dir)
+			held.Close()
+			return "", nil, err
+		}
+		if real, err := filepath.EvalSymlinks(path); err == nil {
 			path = real
 		}
 		return path, func() { Remove(dir); held.Close() }, nil
@@ -65,10 +77,35 @@ func sweep() {
 		}
 		path := filepath.Join(os.TempDir(), e.Name())
 		if free := abandoned(path); free != nil {
-			Remove(path)
+			if marked(path) {
+				Remove(path)
+			}
 			free()
 		}
 	}
+}
+
+// marked reports whether dir holds what New makes and nothing else.
+func marked(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	found := false
+	for _, e := range entries {
+		switch {
+		case e.Name() == mark && e.Type().IsRegular():
+			info, err := e.Info()
+			found = err == nil && info.Size() == int64(len(markText))
+		case e.Name() != inner || !e.IsDir():
+			return false
+		}
+	}
+	if !found {
+		return false
+	}
+	text, err := os.ReadFile(filepath.Join(dir, mark))
+	return err == nil && string(text) == markText
 }
 
 // Remove removes a directory with all that is in it, also directories whose owner may not read or write them.

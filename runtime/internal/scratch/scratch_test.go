@@ -4,6 +4,7 @@ package scratch
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -54,11 +55,27 @@ func TestSweep(t *testing.T) {
 		}
 		return cmd, strings.TrimSpace(line)
 	}
+	var theirs []string
 	killed, gone := holder()
 	_, kept := holder()
 	other := filepath.Join(temporary, "skl-planted-1")
 	if err := os.Mkdir(other, 0o700); err != nil {
 		t.Fatal(err)
+	}
+	for name, files := range map[string]map[string]string{ // what people have
+		"skl-claude-notes":     {"todo.txt": "x"},
+		"skl-script-marked":    {mark: "mine\n"},
+		"skl-sandbox-both":     {mark: markText, "d/x": "x", "mine.txt": "x"},
+		"skl-copilot-file":     {mark: markText, inner: "x"},
+		"skl-undone-lookalike": {inner + "/x": "x"},
+	} {
+		for path, text := range files {
+			path = filepath.Join(temporary, name, path)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			theirs = append(theirs, path)
+		}
 	}
 	outside := t.TempDir()
 	if err := os.Symlink(outside, filepath.Join(temporary, "skl-script-link")); err != nil {
@@ -73,10 +90,10 @@ func TestSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Lstat(gone); err == nil {
+	if _, err := os.Lstat(filepath.Dir(gone)); err == nil {
 		t.Error("what a killed process left is still there")
 	}
-	for _, path := range []string{kept, other, outside, dir, filepath.Join(temporary, "skl-script-link")} {
+	for _, path := range append(theirs, kept, other, outside, dir, filepath.Join(temporary, "skl-script-link")) {
 		if _, err := os.Lstat(path); err != nil {
 			t.Error(err)
 		}
@@ -89,7 +106,7 @@ func TestSweep(t *testing.T) {
 		t.Error(err)
 	}
 	remove()
-	if _, err := os.Lstat(dir); err == nil {
+	if _, err := os.Lstat(filepath.Dir(dir)); err == nil {
 		t.Error("remove leaves the directory")
 	}
 }
