@@ -190,9 +190,6 @@ func (rs *Runs) Foresee(ctx context.Context, name string, q Request) (Record, Pr
 	if err := rs.Check(q); err != nil {
 		return Record{}, Preview{}, err
 	}
-	if record.Digest != r.Plan.Digest && record.Digest != "" {
-		return Record{}, Preview{}, run.OtherPlan(r.Name, r.As)
-	}
 	q.Args, q.Allow = record.Args, append(q.Allow, AllowRun) // it began
 	out, err := rs.Preview(r, q)
 	return record, out, err
@@ -222,6 +219,9 @@ func (rs *Runs) resumable(ctx context.Context, name string, q Request) (*Runnabl
 		return nil, Record{}, err
 	}
 	r.As = rs.called(ctx, record)
+	if record.Digest != r.Plan.Digest { // its journal may hold nothing yet
+		return nil, Record{}, rs.anew(ctx, record, run.OtherPlan(r.Name, r.As))
+	}
 	return r, record, nil
 }
 
@@ -265,7 +265,6 @@ func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Reques
 	if begun {
 		result, err = runner.Resume(running, s.Plan, records)
 	} else { // it died before its first record
-		s.record.Digest = s.Plan.Digest
 		result, err = runner.Run(running, s.Plan, record.Args)
 	}
 	return s.end(result, errors.Join(err, stopped(), journal.Close(), done()))
