@@ -39,17 +39,21 @@ type Client struct {
 	Wait     time.Duration // for a repository to be ready; 0 means 5 minutes
 	Local    OpenFunc      // opens the index of what is not committed; nil leaves that to the service
 	CacheDir string        // where copies of what is not committed are; "" like a nil Local
-	Environ  []string      // of git, which says what is not committed; nil means os.Environ()
+	Dirty    DirtyFunc     // nil like a nil Local
 }
+
+// A DirtyFunc returns what is not committed in the repository at root: relative paths with slashes, sorted, also of files that are gone.
+// In what is no repository nothing is.
+type DirtyFunc func(ctx context.Context, root string) ([]string, error)
 
 // Open returns the index of a repository at the service, which is asked to index it if nobody did. It is an [OpenFunc].
 //
-// What git says is not committed is answered from the files here, before all that the service says, and what the service says of those
+// What is not committed is answered from the files here, before all that the service says, and what the service says of those
 // files is left out. So a service that is behind, or that has another working tree, gives no answer that is wrong here.
 func (c *Client) Open(ctx context.Context, root string, o Opening) (Index, error) {
 	x := &remote{c: c, root: root, known: make(map[string]provenance)}
-	if c.Local != nil && c.CacheDir != "" {
-		x.overlay = &overlay{root: root, cache: c.CacheDir, environ: c.Environ, open: c.Local, opening: Opening{Prior: o.Prior}}
+	if c.Local != nil && c.Dirty != nil && c.CacheDir != "" {
+		x.overlay = &overlay{root: root, cache: c.CacheDir, dirty: c.Dirty, open: c.Local, opening: Opening{Prior: o.Prior}}
 	}
 	var added Added
 	if err := c.post(ctx, "/repos/add", AddRequest{Path: root}, &added); err != nil {

@@ -14,8 +14,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
+	worktree "github.com/skl-project/skl/resolver/source/git"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -36,6 +38,23 @@ func git(t testing.TB, dir string) {
 			t.Fatalf("git %s: %v\n%s", args[0], err, out)
 		}
 	}
+}
+
+// dirty is what differs from the commit.
+func dirty(ctx context.Context, root string) ([]string, error) {
+	w, err := worktree.OpenWorkTree(root)
+	if err != nil {
+		return nil, err
+	}
+	list, err := (&files.Walker{Root: root}).Walk(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, f := range list.Files {
+		found = append(found, f.Path)
+	}
+	return w.Changed(ctx, found, 1<<20)
 }
 
 func compile(t testing.TB, p query.Params) query.Query {
@@ -60,7 +79,7 @@ func TestClientOverlay(t *testing.T) {
 		}
 		return behind(ctx, copied, o)
 	}})
-	c := &Client{URL: w.URL, Local: real(t), CacheDir: t.TempDir()}
+	c := &Client{URL: w.URL, Local: real(t), CacheDir: t.TempDir(), Dirty: dirty}
 	x, err := c.Open(t.Context(), root, Opening{})
 	if err != nil {
 		t.Fatal(err)
@@ -199,44 +218,6 @@ func TestClientErrors(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
-}
-
-func TestParseStatus(t *testing.T) {
-	text := strings.Join([]string{
-		"# branch.oid 0123",
-		"1 .M N... 100644 100644 100644 aaaa bbbb src/a b.go",
-		"2 R. N... 100644 100644 100644 aaaa bbbb R100 new name.go", "old name.go",
-		"u UU N... 100644 100644 100644 100644 aaaa bbbb cccc both.go",
-		"? untracked.go",
-		"? ../outside.go",
-		"? nested/",
-		"! ignored.go",
-		"1 broken",
-		"",
-	}, "\x00")
-	want := []string{"both.go", "new name.go", "old name.go", "src/a b.go", "untracked.go"}
-	if got := parseStatus(text + "? cut off"); !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
-	if got := parseStatus(""); len(got) != 0 {
-		t.Errorf("got %q", got)
-	}
-}
-
-// A path that git names is never one that leads out of the repository, and the order is fixed.
-func FuzzParseStatus(f *testing.F) {
-	f.Add("1 .M N... 100644 100644 100644 aaaa bbbb a\x00? b\x00")
-	f.Fuzz(func(t *testing.T, text string) {
-		got := parseStatus(text)
-		for _, p := range got {
-			if !filepath.IsLocal(filepath.FromSlash(p)) {
-				t.Errorf("%q", p)
-			}
-		}
-		if !slices.IsSorted(got) {
-			t.Errorf("%q", got)
-		}
-	})
 }
 
 // The copies are those of the files: links are not followed, what is gone is removed, what has not changed is not copied.

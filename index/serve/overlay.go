@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,9 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -23,14 +20,13 @@ const (
 	overlayFiles = 2000     // what is dirty beyond is left to the service
 	overlayBytes = 64 << 20 // all together
 	overlayFile  = 4 << 20  // one
-	overlayList  = 16 << 20 // bytes of git's list
 )
 
-// An overlay is the index of the files that git says are not committed, which are few, made of copies in the cache: an index of the
+// An overlay is the index of the files that are not committed, which are few, made of copies in the cache: an index of the
 // repository itself would have to read all of it. Paths, and so ids of handles, are the same. A nil overlay holds nothing.
 type overlay struct {
 	root, cache string
-	environ     []string
+	dirty       DirtyFunc
 	open        OpenFunc
 	opening     Opening
 
@@ -43,7 +39,8 @@ func (o *overlay) look(ctx context.Context) (dirty map[string]bool, here Index, 
 	if o == nil {
 		return nil, nil, nil
 	}
-	paths, err := dirtyPaths(ctx, o.root, o.environ)
+	paths, err := o.dirty(ctx, o.root)
+	paths = paths[:min(len(paths), overlayFiles)]
 	if err != nil || len(paths) == 0 {
 		return nil, nil, err
 	}
@@ -92,84 +89,6 @@ func (o *overlay) close() error {
 	err := o.x.Close()
 	o.x = nil
 	return err
-}
-
-// dirtyPaths asks git what is not committed: relative, with slashes, sorted. Without git, or in what is no repository, nothing is.
-func dirtyPaths(ctx context.Context, root string, environ []string) ([]string, error) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		return nil, nil
-	}
-	// A repository's configuration must not make git start programs.
-	c := exec.CommandContext(ctx, git, "-c", "core.fsmonitor=false", "-c", "core.hooksPath="+os.DevNull, "--no-optional-locks",
-		"status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=all")
-	c.Dir = root
-	if environ == nil {
-		environ = os.Environ()
-	}
-	for _, v := range environ {
-		if !strings.HasPrefix(v, "GIT_") {
-			c.Env = append(c.Env, v)
-		}
-	}
-	c.Env = append(c.Env, "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
-	var out bytes.Buffer
-	c.Stdout = &limited{w: &out, left: overlayList}
-	if err := c.Run(); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if _, ok := errors.AsType[*exec.ExitError](err); ok {
-			return nil, nil // no repository
-		}
-		return nil, err
-	}
-	paths := parseStatus(out.String())
-	return paths[:min(len(paths), overlayFiles)], nil
-}
-
-// limited takes so many bytes and drops the rest.
-type limited struct {
-	w    io.Writer
-	left int
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	n := min(len(p), l.left)
-	l.left -= n
-	if _, err := l.w.Write(p[:n]); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-// parseStatus reads what "git status --porcelain=v2 -z" says: the paths that differ from the commit, of renamed files both. A last entry
-// that is not complete, and paths that lead elsewhere, are left out.
-func parseStatus(text string) []string {
-	var paths []string
-	entries := strings.Split(text, "\x00")
-	entries = entries[:len(entries)-1]
-	for i := 0; i < len(entries); i++ {
-		e := entries[i]
-		fields := map[byte]int{'1': 8, '2': 9, 'u': 10, '?': 1}
-		if e == "" || fields[e[0]] == 0 {
-			continue // "#" are headers, "!" is ignored
-		}
-		parts := strings.SplitN(e, " ", fields[e[0]]+1)
-		if len(parts) != fields[e[0]]+1 {
-			continue
-		}
-		paths = append(paths, parts[len(parts)-1])
-		if e[0] == '2' && i+1 < len(entries) {
-			i++
-			paths = append(paths, entries[i])
-		}
-	}
-	paths = slices.DeleteFunc(paths, func(p string) bool {
-		return p == "" || strings.HasSuffix(p, "/") || !filepath.IsLocal(filepath.FromSlash(p))
-	})
-	slices.Sort(paths)
-	return slices.Compact(paths)
 }
 
 // copyFiles makes dir hold the regular files of root that paths names and nothing else. It returns their number. Copies keep the times of

@@ -21,6 +21,7 @@ import (
 // is kept is obeyed. go-git's own way to open one links its signatures, diffs and servers, a megabyte that nobody here uses.
 type local struct {
 	store *filesystem.Storage
+	own   string // the directory of the work tree's index and HEAD
 	tree  string // the directory that .git lies in, "" for a bare repository
 }
 
@@ -64,7 +65,7 @@ func openLocal(dir string, upwards bool) (*local, error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	l := &local{filesystem.NewStorage(dotgit.NewRepositoryFilesystem(osfs.New(own), common), objectcache.NewObjectLRUDefault()), tree}
+	l := &local{filesystem.NewStorage(dotgit.NewRepositoryFilesystem(osfs.New(own), common), objectcache.NewObjectLRUDefault()), own, tree}
 	if _, err := l.store.Reference(plumbing.HEAD); errors.Is(err, plumbing.ErrReferenceNotFound) {
 		return nil, errNoRepository
 	} else if err != nil {

@@ -286,6 +286,7 @@ var All = [][2]string{
 	{"not_a_skill", "an artifact is something else than a skill"},
 	{"not_active", "no copy of the skill is active, so it is neither run nor read"},
 	{"not_empty", "a directory that should be new holds something"},
+	{"not_committed", "what is not committed cannot be found out"},
 	{"not_found", "there is nothing at this path, or of this name"},
 	{"not_supported", "this version of skl cannot do this"},
 	{"not_text", "a file of a skill is not text"},

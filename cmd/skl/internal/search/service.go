@@ -12,7 +12,9 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/index"
+	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/serve"
+	"github.com/skl-project/skl/resolver/source/git"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -103,7 +105,35 @@ func (s *Searcher) Tools(ctx context.Context, dirs []string, service string) (to
 
 // client asks the service at address, and local for what is not committed.
 func (s *Searcher) client(address string, local func(context.Context, string, serve.Opening) (serve.Index, error)) *serve.Client {
-	return &serve.Client{URL: address, Key: s.Scope.Getenv(ServiceKey), CacheDir: filepath.Join(s.IndexDir(), "overlay"), Environ: s.Scope.Environ, Local: local}
+	return &serve.Client{URL: address, Key: s.Scope.Getenv(ServiceKey), CacheDir: filepath.Join(s.IndexDir(), "overlay"), Dirty: s.dirty, Local: local}
+}
+
+// dirtyLimit bounds the files of which the content is compared, in bytes.
+const dirtyLimit = 4 << 20
+
+// dirty is what is not committed below root. No program is run: the repository may have been somebody's who configured one.
+func (s *Searcher) dirty(ctx context.Context, root string) ([]string, error) {
+	w, err := git.OpenWorkTree(root)
+	if errors.Is(err, git.ErrNoWorkTree) {
+		return nil, nil
+	}
+	var found files.List
+	if err == nil {
+		found, err = (&files.Walker{Root: root, Getenv: s.Scope.Getenv}).Walk(ctx)
+	}
+	var changed []string
+	if err == nil {
+		paths := make([]string, len(found.Files))
+		for i, f := range found.Files {
+			paths[i] = f.Path
+		}
+		changed, err = w.Changed(ctx, paths, dirtyLimit)
+	}
+	if err != nil {
+		return nil, diag.New(diag.Failed, "not_committed", "nobody can say what is not committed in %s, which the service does not know: %w", s.Scope.Short(root), err).
+			Hint("without --service the files here are searched")
+	}
+	return changed, nil
 }
 
 // remote asks a service, and the files here for what is not committed.
