@@ -2,11 +2,13 @@ package ship
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,6 +19,8 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/resolver/source/git"
+	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/manifest"
 	"github.com/skl-project/skl/spec/oci"
@@ -37,7 +41,7 @@ type draft struct {
 }
 
 // draft reads what is to be published, and holds it against the rules of lint.
-func (s *Shipper) draft(dir, asked string) (*draft, error) {
+func (s *Shipper) draft(ctx context.Context, dir, asked string) (*draft, error) {
 	d := &draft{dir: scope.Absolute(s.Scope.Cwd, dir)}
 	root, err := os.OpenRoot(d.dir)
 	if err != nil {
@@ -80,7 +84,7 @@ func (s *Shipper) draft(dir, asked string) (*draft, error) {
 		}
 	}
 	d.input.Version = d.version
-	s.provenance(d)
+	s.provenance(ctx, d)
 	return d, nil
 }
 
@@ -147,35 +151,74 @@ func (s *Shipper) publishable(d *draft) error {
 }
 
 // provenance adds when and from where, as far as the environment or the repository around the folder says it. Both
-// depend on the commit alone, so that a second publish makes the same digest.
-func (s *Shipper) provenance(d *draft) {
+// depend on the commit alone, so that a second publish makes the same digest. No program is run: the folder may be somebody else's.
+func (s *Shipper) provenance(ctx context.Context, d *draft) {
 	if text := s.Scope.Getenv("SOURCE_DATE_EPOCH"); text != "" {
 		if sec, err := strconv.ParseInt(text, 10, 64); err == nil {
 			d.input.Created = time.Unix(sec, 0)
 		}
 	}
-	git, err := exec.LookPath("git")
-	if err != nil {
+	w, err := git.OpenWorkTree(d.dir)
+	if errors.Is(err, git.ErrNoWorkTree) {
 		return
 	}
-	ask := func(args ...string) string {
-		cmd := exec.Command(git, append([]string{"-c", "core.fsmonitor=false", "-C", d.dir}, args...)...)
-		cmd.Env = s.Scope.Environ
-		out, err := cmd.Output()
-		if err != nil {
-			return ""
-		}
-		return strings.TrimSpace(string(out))
+	var commit string
+	var when time.Time
+	if err == nil {
+		commit, when, err = w.LastCommit(ctx)
 	}
-	stamp, commit, ok := strings.Cut(ask("log", "-1", "--format=%ct %H", "--", "."), " ")
-	if !ok || ask("status", "--porcelain", "--", ".") != "" {
-		return // not in a repository, or not what a commit says
+	var same bool
+	if err == nil && commit != "" {
+		same, err = committed(ctx, w, d.input.Files)
 	}
-	if sec, err := strconv.ParseInt(stamp, 10, 64); err == nil && d.input.Created.IsZero() {
-		d.input.Created = time.Unix(sec, 0)
+	if err != nil {
+		s.Scope.Tell.Warn("the release does not say which commit it is: %s", diag.Clip(err.Error(), 300))
+		return
+	}
+	if !same {
+		return // no commit has what is published
+	}
+	if d.input.Created.IsZero() {
+		d.input.Created = when
 	}
 	d.input.Annotations = map[string]string{v1.AnnotationRevision: commit}
-	if url := ask("remote", "get-url", "origin"); strings.HasPrefix(url, "https://") && !strings.Contains(url, "@") {
+	if url := w.Origin(); strings.HasPrefix(url, "https://") && !strings.Contains(url, "@") {
 		d.input.Annotations[v1.AnnotationSource] = strings.TrimSuffix(url, ".git")
 	}
+}
+
+// committed reports whether HEAD has all files of a folder as they are, and no others but such as are not published.
+func committed(ctx context.Context, w *git.WorkTree, folder fs.FS) (bool, error) {
+	kept, err := w.Committed(ctx)
+	if err != nil {
+		return false, err
+	}
+	here := blobs{}
+	if err := bundle.FromFS(folder, here); err != nil {
+		return false, err
+	}
+	for path := range kept {
+		if bundle.Residue(path) {
+			delete(kept, path)
+		}
+	}
+	return maps.Equal(here, kept), nil
+}
+
+// blobs are files as git would keep them.
+type blobs map[string]git.Kept
+
+func (b blobs) File(path string, executable bool, _ int64, r io.Reader) error {
+	data, err := io.ReadAll(r)
+	mode := uint32(0o100644)
+	if executable {
+		mode = 0o100755
+	}
+	b[path] = git.Kept{Mode: mode, ID: git.BlobID(data)}
+	return err
+}
+
+func (b blobs) Link(path, target string) error {
+	b[path] = git.Kept{Mode: 0o120000, ID: git.BlobID([]byte(target))}
+	return nil
 }

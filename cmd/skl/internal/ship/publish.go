@@ -54,7 +54,7 @@ type PublishRequest struct {
 
 // Publish validates, signs and publishes a skill as one step. It makes the release visible last.
 func (s *Shipper) Publish(ctx context.Context, r PublishRequest) (Published, error) {
-	d, err := s.draft(r.Dir, r.Name)
+	d, err := s.draft(ctx, r.Dir, r.Name)
 	if err != nil {
 		return Published{}, err
 	}
