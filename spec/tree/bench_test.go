@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/testdata/growth"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -105,31 +106,21 @@ func TestHostileInput(t *testing.T) {
 	}
 	for name, input := range inputs {
 		t.Run(name, func(t *testing.T) {
-			small := max(min(cost(input(n/16)), cost(input(n/16))), time.Millisecond)
 			// 16 times the input is 16 times the work, and 256 times if that is quadratic.
-			// A busy machine gets more chances.
-			slow := func(d time.Duration) bool { return d > 80*small && d > 300*time.Millisecond }
-			large := cost(input(n))
-			for range 4 {
-				if slow(large) {
-					large = min(large, cost(input(n)))
-				}
-			}
-			if slow(large) {
+			small, large := growth.Times(n/16, 16, 80, 0, func(n int) { read(input(n)) })
+			if large > 80*max(small, time.Millisecond) && large > 300*time.Millisecond {
 				t.Errorf("%v for %d KiB, %v for %d KiB", small, n/16>>10, large, n>>10)
 			}
 		})
 	}
 }
 
-// cost is what reading and formatting src takes.
-func cost(src string) time.Duration {
-	start := time.Now()
+// read parses, prints and formats src in all places where it may stand.
+func read(src string) {
 	parsed, _ := tree.ParseTree(src, "f", 1, "demo", nil)
 	tree.Print(parsed)
 	tree.Format([]byte("## Tree\n"+src), "SKILL.md")
 	tree.Load(mapFS(map[string]string{"SKILL.md": front + "## Agent\n" + src[:len(src)/2] + "\n## Tree\n* a\n## Rules\n" + src[:len(src)/4], "ops.md": "## OP\n" + src}), "demo")
-	return time.Since(start)
 }
 
 // The memory of a tree grows with its nodes.
