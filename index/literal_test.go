@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"regexp/syntax"
@@ -19,9 +18,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/spec/glob"
+	"github.com/skl-project/skl/spec/secrets"
 	"github.com/skl-project/skl/testdata/goroot"
 	"github.com/skl-project/skl/testdata/long"
 )
@@ -287,7 +286,7 @@ func TestLiteralsAsRipgrep(t *testing.T) {
 	}
 	paths := func(out []byte) (list []string) {
 		for _, p := range strings.Split(string(out), "\n") {
-			if p != "" && !binary[p] && !files.Secret(path.Base(p)) {
+			if p != "" && !binary[p] && !secrets.Named(p) {
 				list = append(list, p)
 			}
 		}
@@ -296,7 +295,7 @@ func TestLiteralsAsRipgrep(t *testing.T) {
 	}
 	// Files whose names say that they hold keys are left out on purpose, and counted.
 	searched := strings.Fields(string(run("--files")))
-	searched = slices.DeleteFunc(searched, func(p string) bool { return files.Secret(path.Base(p)) })
+	searched = slices.DeleteFunc(searched, func(p string) bool { return secrets.Named(p) })
 	if len(searched) != len(c.paths) {
 		t.Fatalf("ripgrep searches %d files beside those with secrets, we %d", len(searched), len(c.paths))
 	}

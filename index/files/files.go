@@ -5,7 +5,7 @@
 //     .gitignore files above it, up to the repository's top; a repository inside the root goes by its own rules
 //     alone. A directory without .git is walked by the .gitignore files in it.
 //   - The root itself is always walked, even where a rule above it ignores it: somebody asked for it.
-//   - Files whose names say that they hold keys or passwords are left out ([Secret]), whatever .gitignore says, and counted.
+//   - Files whose names say that they hold keys or passwords are left out ([secrets.Named]), whatever .gitignore says, and counted.
 //   - So are hard links that lead out of the tree: files with more names than the walk meets. A walk does not meet names in
 //     directories that it does not enter. Windows does not say how many names a file has.
 //   - Walker.Also brings back what the rules leave out.
@@ -69,7 +69,7 @@ func StampOf(info fs.FileInfo) Stamp {
 type Walker struct {
 	Root  string
 	Extra []string // more patterns as in .gitignore of the root; they win over all others
-	Also  []string // patterns as in .gitignore, of what is listed although it is ignored, Secret or linked from elsewhere
+	Also  []string // patterns as in .gitignore, of what is listed although it is ignored, secret or linked from elsewhere
 	Marks string   // an existing directory outside the root, or one that is left out, for [Watcher.Sync]; absolute, without links
 
 	// Getenv says where the user's git configuration is: HOME, XDG_CONFIG_HOME, GIT_CONFIG_GLOBAL,

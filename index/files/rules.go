@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/skl-project/skl/spec/secrets"
 )
 
 // A list is the patterns of one file. The last that matches decides.
@@ -105,6 +107,7 @@ type scope struct {
 // rules are all that decides about the paths below a root, but for the .gitignore files in it. They do not change.
 type rules struct {
 	root    string // absolute
+	above   string // the end of the root's real path, which says what some names mean: "me/.kube/"
 	extra   *list
 	also    *list
 	outer   *scope // what holds in the root besides its own .gitignore
@@ -141,7 +144,7 @@ func (r *rules) ignored(s *scope, rel, name string, dir bool) bool {
 	if r.wanted(rel, name, dir) {
 		return false
 	}
-	if !dir && Secret(name) {
+	if !dir && r.secret(rel) {
 		return true
 	}
 	if r.extra != nil {
@@ -151,6 +154,9 @@ func (r *rules) ignored(s *scope, rel, name string, dir bool) bool {
 	}
 	return s.verdict(rel, name, dir) == leave
 }
+
+// secret says that the name of a file, and where it lies, say that it holds keys or passwords.
+func (r *rules) secret(rel string) bool { return secrets.Named(r.above + rel) }
 
 // wanted says that somebody asked for the path rel, whatever leaves it out.
 func (r *rules) wanted(rel, name string, dir bool) bool {
@@ -201,6 +207,7 @@ func (r *rules) findOuter() {
 	if real, err := filepath.EvalSymlinks(at); err == nil {
 		at = real
 	}
+	r.above = filepath.ToSlash(filepath.Join(filepath.Base(filepath.Dir(filepath.Dir(at))), filepath.Base(filepath.Dir(at)), filepath.Base(at))) + "/"
 	see := func(path string) { r.inputs = append(r.inputs, input{path, stampAt(path, os.Stat)}) }
 	var names []string // of the directories from the root up
 	for dir := at; ; {

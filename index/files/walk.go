@@ -235,7 +235,7 @@ func (k *walk) list(j job) (found List, below []job, several []link, in *entry, 
 		rel := join(j.rel, name)
 		if k.rules.ignored(scope, rel, name, kind.IsDir()) {
 			switch {
-			case kind.IsRegular() && Secret(name):
+			case kind.IsRegular() && k.rules.secret(rel):
 				found.Secret = append(found.Secret, rel)
 			case !(kind.IsDir() && Skipped(name)):
 				found.Ignored++
