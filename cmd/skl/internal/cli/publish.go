@@ -21,6 +21,7 @@ func publishCommand() command {
 		flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "to", Usage: "`REGISTRY`: a name of config.toml, a URL, or oci://host[/prefix] (default: the default registry)"},
 			&cli.BoolFlag{Name: "image", Usage: "also publish the form that containers mount, as VERSION-image"},
+			&cli.StringSliceFlag{Name: "include", Usage: "publish `FILE` of the folder although git ignores it or its name says that it holds secrets; repeatable"},
 			dryRunFlag(),
 		}, signFlags("sign with `KEY`, a file, or \"keyless\", or \"none\"")...),
 		run: runPublish}
@@ -31,7 +32,7 @@ func runPublish(ctx context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "name a folder with a SKILL.md, and perhaps NS/NAME@VERSION").Hint("skl publish skills/pdf acme/pdf@1.0.0")
 	}
 	dry := c.Bool("dry-run")
-	out, err := w.shipper().Publish(ctx, ship.PublishRequest{Dir: c.Args().First(), Name: c.Args().Get(1), To: c.String("to"), Image: c.Bool("image"), Signing: signing(c), DryRun: dry})
+	out, err := w.shipper().Publish(ctx, ship.PublishRequest{Dir: c.Args().First(), Name: c.Args().Get(1), To: c.String("to"), Image: c.Bool("image"), Include: c.StringSlice("include"), Signing: signing(c), DryRun: dry})
 	if err := w.show(out, err, func() { w.printPublish(out, dry) }); err != nil || out.OK {
 		return err
 	}

@@ -44,10 +44,11 @@ type LogEntry struct {
 
 // A PublishRequest asks for a folder to be published.
 type PublishRequest struct {
-	Dir     string // with a SKILL.md
-	Name    string // NS/NAME@VERSION, as far as the folder does not say it
-	To      string // name of a registry, URL, or oci://host[/prefix]; "" is the default registry
-	Image   bool   // also the form that containers mount, as VERSION-image
+	Dir     string   // with a SKILL.md
+	Name    string   // NS/NAME@VERSION, as far as the folder does not say it
+	To      string   // name of a registry, URL, or oci://host[/prefix]; "" is the default registry
+	Image   bool     // also the form that containers mount, as VERSION-image
+	Include []string // files that are published whatever their names and git say; relative to Dir, with slashes
 	Signing Signing
 	DryRun  bool
 }
@@ -56,6 +57,9 @@ type PublishRequest struct {
 func (s *Shipper) Publish(ctx context.Context, r PublishRequest) (Published, error) {
 	d, err := s.draft(ctx, r.Dir, r.Name)
 	if err != nil {
+		return Published{}, err
+	}
+	if err := s.meant(d, r.Include, r.Name); err != nil {
 		return Published{}, err
 	}
 	to, err := s.destination(ctx, r.To, r.To != "")
