@@ -38,6 +38,8 @@ type Place struct {
 	Copy  bool          // a copy is there, or was
 	Tree  bundle.Digest // of a copy that is there; "" if it cannot be a bundle
 	Edits []string      // how a copy differs from what skl put there, as in Have
+
+	Residue int // files beside a copy that pass: see roots.Drift
 }
 
 // A Fault is what is wrong with a Place.
@@ -197,7 +199,7 @@ func (in *Installer) lookAtCopy(p *Place, r roots.Receipt) error {
 	if err != nil {
 		return err
 	}
-	p.Copy, p.Tree = true, d.Tree
+	p.Copy, p.Tree, p.Residue = true, d.Tree, len(d.Passed)
 	if d.Any() {
 		p.Edits = d.List()
 	}

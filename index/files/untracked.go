@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	gitindex "github.com/go-git/go-git/v5/plumbing/format/index"
@@ -20,10 +21,20 @@ const maxIndexBytes = 256 << 20
 // ErrNoRepository is that of a directory that is in no repository.
 var ErrNoRepository = errors.New("it is in no git repository")
 
+// A Tracker says which files git tracks. The zero Tracker is ready; it may be used concurrently. It keeps the index that it read last,
+// which is most of the work, and reads it again when it changed.
+type Tracker struct {
+	Getenv func(string) string // that of a [Walker]
+
+	mu    sync.Mutex // guards what follows
+	path  string
+	stamp Stamp
+	last  tracked
+}
+
 // Untracked returns those of paths, files below dir, that git ignores and does not track: they are in no commit, so that no clone brings
-// them. Paths are relative to dir, with slashes. What only git itself could say, as of a split index, is an error. Getenv is that of a
-// [Walker]. No program is run.
-func Untracked(dir string, paths []string, getenv func(string) string) ([]string, error) {
+// them. Paths are relative to dir, with slashes. What only git itself could say, as of a split index, is an error. No program is run.
+func (k *Tracker) Untracked(dir string, paths []string) ([]string, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, err
@@ -32,11 +43,11 @@ func Untracked(dir string, paths []string, getenv func(string) string) ([]string
 	if !ok {
 		return nil, ErrNoRepository
 	}
-	r, err := (&Walker{Root: repo.top, Getenv: getenv}).rules()
+	r, err := (&Walker{Root: repo.top, Getenv: k.Getenv}).rules()
 	if err != nil {
 		return nil, err
 	}
-	tracks, err := readIndex(filepath.Join(repo.dir, "index"), r.fold)
+	tracks, err := k.index(filepath.Join(repo.dir, "index"), r.fold)
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +120,21 @@ func (t tracked) holds(path string) bool {
 		path = strings.ToLower(path)
 	}
 	return t.paths[path] || slices.ContainsFunc(t.submodules, func(dir string) bool { return strings.HasPrefix(path, dir) })
+}
+
+// index is what readIndex reads, or read last time of the same file.
+func (k *Tracker) index(path string, fold bool) (tracked, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	stamp := stampAt(path, os.Stat)
+	if stamp == (Stamp{}) || path != k.path || stamp != k.stamp || fold != k.last.fold {
+		t, err := readIndex(path, fold)
+		if err != nil {
+			return tracked{}, err
+		}
+		k.path, k.stamp, k.last = path, stamp, t
+	}
+	return k.last, nil
 }
 
 // readIndex reads the index of git. A repository without one tracks nothing.

@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -44,7 +45,7 @@ func TestUntrackedIsGits(t *testing.T) {
 		}
 		want := g.run(t, "", "-C", dir, "ls-files", "-oi", "--exclude-standard", "-z")
 		slices.Sort(want)
-		got, err := files.Untracked(dir, all, g.getenv)
+		got, err := (&files.Tracker{Getenv: g.getenv}).Untracked(dir, all)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -61,6 +62,7 @@ func TestUntrackedIsGits(t *testing.T) {
 // What is tracked by a work tree of its own, by a submodule or by a sparse index is; and what cannot be read is an error.
 func TestUntracked(t *testing.T) {
 	base := t.TempDir()
+	k := &files.Tracker{Getenv: quiet} // one for all: it sees each change
 	run := func(dir string, args ...string) {
 		t.Helper()
 		cmd := exec.Command("git", args...)
@@ -71,13 +73,13 @@ func TestUntracked(t *testing.T) {
 	}
 	untracked := func(dir string, paths ...string) []string {
 		t.Helper()
-		got, err := files.Untracked(dir, paths, quiet)
+		got, err := k.Untracked(dir, paths)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return got
 	}
-	if _, err := files.Untracked(base, []string{"a"}, quiet); !errors.Is(err, files.ErrNoRepository) {
+	if _, err := k.Untracked(base, []string{"a"}); !errors.Is(err, files.ErrNoRepository) {
 		t.Errorf("without a repository: %v", err)
 	}
 	repo := filepath.Join(base, "r")
@@ -104,11 +106,11 @@ func TestUntracked(t *testing.T) {
 		t.Errorf("below a submodule: %q", got)
 	}
 	run(repo, "update-index", "--split-index")
-	if got, err := files.Untracked(repo, []string{"s/b.pyc"}, quiet); err == nil {
+	if got, err := k.Untracked(repo, []string{"s/b.pyc"}); err == nil {
 		t.Errorf("with a split index: %q and no error", got)
 	}
 	write(t, filepath.Join(repo, ".git", "index"), "DIRC, not quite")
-	if got, err := files.Untracked(repo, []string{"s/b.pyc"}, quiet); err == nil {
+	if got, err := k.Untracked(repo, []string{"s/b.pyc"}); err == nil {
 		t.Errorf("with a damaged index: %q and no error", got)
 	}
 }
@@ -126,9 +128,34 @@ func FuzzGitIndex(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
 		plant(t, dir, map[string]string{".git/HEAD": head, ".git/index": string(data), ".gitignore": "*\n"})
-		got, err := files.Untracked(dir, []string{"a/b.pyc", "a/c/d"}, quiet)
+		got, err := (&files.Tracker{Getenv: quiet}).Untracked(dir, []string{"a/b.pyc", "a/c/d"})
 		if err != nil && len(got) > 0 {
 			t.Errorf("%q and %v", got, err)
 		}
 	})
+}
+
+// A hundred directories of a repository with 20,000 files: the index is read once.
+func BenchmarkUntracked(b *testing.B) {
+	dir := b.TempDir()
+	idx := &gitindex.Index{Version: 2}
+	for i := range 20_000 {
+		idx.Entries = append(idx.Entries, &gitindex.Entry{Name: fmt.Sprintf("d%03d/file%d.go", i%200, i), Mode: 0o100644})
+	}
+	var text strings.Builder
+	if err := gitindex.NewEncoder(&text).Encode(idx); err != nil {
+		b.Fatal(err)
+	}
+	plant(b, dir, map[string]string{".git/HEAD": head, ".git/index": text.String(), ".gitignore": "__pycache__/\n"})
+	for i := range 100 {
+		makeDir(b, filepath.Join(dir, fmt.Sprintf("s%d", i)))
+	}
+	for b.Loop() {
+		k := &files.Tracker{Getenv: quiet}
+		for i := range 100 {
+			if got, err := k.Untracked(filepath.Join(dir, fmt.Sprintf("s%d", i)), []string{"__pycache__/a.pyc"}); err != nil || len(got) != 1 {
+				b.Fatal(got, err)
+			}
+		}
+	}
 }

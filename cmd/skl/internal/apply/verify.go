@@ -184,7 +184,7 @@ func knownHosts(ids []string) []string {
 // of one that is missing, because no byte of it differs.
 func (v Verified) copies(p install.Place, wanted bool) []Verified {
 	c := Verified{Name: v.Name, Path: p.At(), CopyOf: v.Path, State: "ok", Digest: string(p.Tree), Expected: v.Expected,
-		Signature: v.Signature, Signer: v.Signer, Logged: v.Logged, Drift: append([]string{}, p.Edits...)}
+		Signature: v.Signature, Signer: v.Signer, Logged: v.Logged, Drift: append([]string{}, p.Edits...), Residue: p.Residue}
 	switch p.Fault {
 	case install.FaultMissing:
 		c.State = "missing"

@@ -9,7 +9,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
@@ -93,11 +95,13 @@ type Scope struct {
 	tags     *tags
 	only     map[string][]string // by skill: the agents that get it, where skl.toml says that
 	told     map[string]bool     // findings of configuration files
+	Tracker  *files.Tracker      // says what git tracks
+	untold   sync.Once           // that Tracker cannot
 }
 
 // Open finds the scope and wires its sources.
 func Open(o Options) (*Scope, error) {
-	sc := &Scope{told: map[string]bool{}, options: o, Tell: o.Tell, Progress: o.Progress, Getenv: o.Getenv, Environ: o.Environ, WorkingDir: o.Dir, Cwd: o.Dir, Home: o.Getenv("HOME")}
+	sc := &Scope{told: map[string]bool{}, Tracker: &files.Tracker{Getenv: o.Getenv}, options: o, Tell: o.Tell, Progress: o.Progress, Getenv: o.Getenv, Environ: o.Environ, WorkingDir: o.Dir, Cwd: o.Dir, Home: o.Getenv("HOME")}
 	if sc.Environ == nil {
 		sc.Environ = os.Environ()
 	}

@@ -38,11 +38,12 @@ type draft struct {
 	input           oci.Input
 	built           *oci.Built
 	needs           []scope.Need
+	files           blobs // what is published
 }
 
 // draft reads what is to be published, and holds it against the rules of lint.
 func (s *Shipper) draft(ctx context.Context, dir, asked string) (*draft, error) {
-	d := &draft{dir: scope.Absolute(s.Scope.Cwd, dir)}
+	d := &draft{dir: scope.Absolute(s.Scope.Cwd, dir), files: blobs{}}
 	root, err := os.OpenRoot(d.dir)
 	if err != nil {
 		return nil, diag.New(diag.Misuse, "no_such_directory", "%s is not a folder", dir)
@@ -84,6 +85,9 @@ func (s *Shipper) draft(ctx context.Context, dir, asked string) (*draft, error) 
 		}
 	}
 	d.input.Version = d.version
+	if err := bundle.FromFS(d.input.Files, d.files); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
 	s.provenance(ctx, d)
 	return d, nil
 }
@@ -169,7 +173,7 @@ func (s *Shipper) provenance(ctx context.Context, d *draft) {
 	}
 	var same bool
 	if err == nil && commit != "" {
-		same, err = committed(ctx, w, d.input.Files)
+		same, err = d.files.committed(ctx, w)
 	}
 	if err != nil {
 		s.Scope.Tell.Warn("the release does not say which commit it is: %s", diag.Clip(err.Error(), 300))
@@ -187,26 +191,15 @@ func (s *Shipper) provenance(ctx context.Context, d *draft) {
 	}
 }
 
-// committed reports whether HEAD has all files of a folder as they are, and no others but such as are not published.
-func committed(ctx context.Context, w *git.WorkTree, folder fs.FS) (bool, error) {
-	kept, err := w.Committed(ctx)
-	if err != nil {
-		return false, err
-	}
-	here := blobs{}
-	if err := bundle.FromFS(folder, here); err != nil {
-		return false, err
-	}
-	for path := range kept {
-		if bundle.Residue(path) {
-			delete(kept, path)
-		}
-	}
-	return maps.Equal(here, kept), nil
-}
-
-// blobs are files as git would keep them.
+// blobs are the files of a folder as git would keep them, by path.
 type blobs map[string]git.Kept
+
+// committed reports whether HEAD has all of b as they are, and no others but such as are not published.
+func (b blobs) committed(ctx context.Context, w *git.WorkTree) (bool, error) {
+	kept, err := w.Committed(ctx)
+	maps.DeleteFunc(kept, func(path string, _ git.Kept) bool { return bundle.Residue(path) })
+	return maps.Equal(b, kept), err
+}
 
 func (b blobs) File(path string, executable bool, _ int64, r io.Reader) error {
 	data, err := io.ReadAll(r)

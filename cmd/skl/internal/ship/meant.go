@@ -3,6 +3,7 @@ package ship
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/index/files"
-	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/secrets"
 )
@@ -21,31 +21,25 @@ const maxNamed = 20
 // meant refuses files that nobody means to publish, because a release is for ever: those whose names say that they hold secrets, and those that git
 // ignores. include are the ones that a person insists on; asked is the name that the command gave.
 func (s *Shipper) meant(d *draft, include []string, asked string) error {
-	here := blobs{}
-	if err := bundle.FromFS(d.input.Files, here); err != nil {
-		return fmt.Errorf("%s: %w", s.Scope.Short(d.dir), err)
-	}
-	for i, name := range include {
-		include[i] = path.Clean(filepath.ToSlash(name))
-		if _, ok := here[include[i]]; !ok {
+	paths := slices.Sorted(maps.Keys(d.files))
+	for _, name := range include {
+		p := path.Clean(filepath.ToSlash(name))
+		at, ok := slices.BinarySearch(paths, p)
+		if _, published := d.files[p]; !published {
 			return diag.New(diag.Misuse, "usage", "--include %s: %s has no such file", diag.Printable(name), s.Scope.Short(d.dir)).Hint("name it as it is called in the folder: --include config/app.env")
 		}
-	}
-	var paths []string
-	for p := range here {
-		if !slices.Contains(include, p) {
-			paths = append(paths, p)
+		if ok {
+			paths = slices.Delete(paths, at, at+1)
 		}
 	}
-	slices.Sort(paths)
-	ignored, err := files.Untracked(d.dir, paths, s.Scope.Getenv)
+	ignored, err := s.Scope.Tracker.Untracked(d.dir, paths)
 	if err != nil && !errors.Is(err, files.ErrNoRepository) {
 		s.Scope.Tell.Warn("which files git ignores is not known, so that they are published too: %s", diag.Clip(err.Error(), 300))
 	}
 	var why, insist []string
 	for _, p := range paths {
 		switch {
-		case secrets.Named(filepath.ToSlash(d.dir) + "/" + p):
+		case secrets.Named(p):
 			why = append(why, p+"  its name says that it holds secrets")
 		case slices.Contains(ignored, p):
 			why = append(why, p+"  git ignores it")
