@@ -65,11 +65,8 @@ func (w *WorkTree) Origin() string {
 
 // LastCommit is the commit that HEAD has from the folder, as "git log -1 -- ." says it, and when it was made. id is "" if no commit has it.
 func (w *WorkTree) LastCommit(ctx context.Context) (id string, when time.Time, err error) {
-	at, err := w.repo.revision(ctx, "HEAD")
-	if errors.Is(err, plumbing.ErrReferenceNotFound) {
-		return "", time.Time{}, nil
-	}
-	if err != nil {
+	at, err := w.head(ctx)
+	if err != nil || at.IsZero() {
 		return "", time.Time{}, err
 	}
 	shallow, err := w.repo.store.Shallow()
@@ -107,6 +104,15 @@ walk:
 	return "", time.Time{}, fmt.Errorf("the last %d commits do not change %s", maxWalked, w.dir)
 }
 
+// head is the commit of HEAD, zero before the first one.
+func (w *WorkTree) head(ctx context.Context) (plumbing.Hash, error) {
+	at, err := w.repo.revision(ctx, "HEAD")
+	if errors.Is(err, plumbing.ErrReferenceNotFound) {
+		return plumbing.ZeroHash, nil
+	}
+	return at, err
+}
+
 // treeOf is the tree of the folder in a commit, zero if it has none, and when the commit was made.
 func (w *WorkTree) treeOf(commit plumbing.Hash) (tree plumbing.Hash, when time.Time, err error) {
 	data, err := w.repo.object(plumbing.CommitObject, commit, maxReadFile)
@@ -139,23 +145,20 @@ type Kept struct {
 // Committed are the files of the folder in HEAD, by path relative to it. It is empty if HEAD has none.
 func (w *WorkTree) Committed(ctx context.Context) (map[string]Kept, error) {
 	out := map[string]Kept{}
-	at, err := w.repo.revision(ctx, "HEAD")
-	if errors.Is(err, plumbing.ErrReferenceNotFound) {
-		return out, nil
-	}
-	if err != nil {
-		return nil, err
+	at, err := w.head(ctx)
+	if err != nil || at.IsZero() {
+		return out, err
 	}
 	tree, _, err := w.treeOf(at)
 	if err != nil || tree.IsZero() {
 		return out, err
 	}
-	return out, w.collect(ctx, tree, "", func(string, plumbing.Hash) bool { return false }, out)
+	return out, w.collect(ctx, tree, "", out)
 }
 
-// collect adds the files of a tree, which is at dir, but for those of trees that same knows.
-func (w *WorkTree) collect(ctx context.Context, tree plumbing.Hash, dir string, same func(dir string, id plumbing.Hash) bool, out map[string]Kept) error {
-	if err := ctx.Err(); err != nil || same(dir, tree) {
+// collect adds the files of a tree, which is at dir.
+func (w *WorkTree) collect(ctx context.Context, tree plumbing.Hash, dir string, out map[string]Kept) error {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	data, err := w.repo.object(plumbing.TreeObject, tree, maxReadFile)
@@ -174,7 +177,7 @@ func (w *WorkTree) collect(ctx context.Context, tree plumbing.Hash, dir string, 
 		if strings.Count(at, "/") > maxDeep {
 			return fmt.Errorf("tree %s is deeper than %d directories", tree, maxDeep)
 		}
-		if err := w.collect(ctx, e.id, at, same, out); err != nil {
+		if err := w.collect(ctx, e.id, at, out); err != nil {
 			return err
 		}
 	}
@@ -204,27 +207,30 @@ func (w *WorkTree) Changed(ctx context.Context, found []string, limit int64) ([]
 	}
 	changed, tracked := map[string]bool{}, map[string]*index.Entry{}
 	for _, e := range idx.Entries {
-		if e.Mode == filemode.Submodule || e.SkipWorktree {
+		if e.Mode == filemode.Submodule {
 			continue
 		}
 		rel, ok := strings.CutPrefix(e.Name, prefix)
 		if !ok || !filepath.IsLocal(filepath.FromSlash(rel)) {
 			continue
 		}
-		tracked[e.Name] = e
+		tracked[rel] = e
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if e.SkipWorktree { // a sparse checkout left it out
+			continue
 		}
 		if e.Stage != 0 || differs(filepath.Join(w.dir, filepath.FromSlash(rel)), e, written, limit) {
 			changed[rel] = true
 		}
 	}
 	for _, p := range found {
-		if tracked[prefix+p] == nil {
+		if tracked[p] == nil {
 			changed[p] = true
 		}
 	}
-	if err := w.staged(ctx, idx, prefix, tracked, changed); err != nil {
+	if err := w.staged(ctx, idx, tracked, changed); err != nil {
 		return nil, err
 	}
 	out := make([]string, 0, len(changed))
@@ -266,89 +272,41 @@ func differs(file string, e *index.Entry, written, limit int64) bool {
 	return err != nil || BlobID(data) != e.Hash
 }
 
-// staged adds what the index has otherwise than HEAD. Directories that the index has whole from HEAD are not read.
-func (w *WorkTree) staged(ctx context.Context, idx *index.Index, prefix string, tracked map[string]*index.Entry, changed map[string]bool) error {
-	at, err := w.repo.revision(ctx, "HEAD")
-	if errors.Is(err, plumbing.ErrReferenceNotFound) { // no commit yet
-		for name := range tracked {
-			changed[strings.TrimPrefix(name, prefix)] = true
-		}
+// staged adds what the index has otherwise than HEAD.
+func (w *WorkTree) staged(ctx context.Context, idx *index.Index, tracked map[string]*index.Entry, changed map[string]bool) error {
+	at, err := w.head(ctx)
+	if err != nil {
+		return err
+	}
+	if !at.IsZero() && w.isWhole(idx, at) {
 		return nil
 	}
+	head, err := w.Committed(ctx)
 	if err != nil {
 		return err
 	}
-	tree, _, err := w.treeOf(at)
-	if err != nil {
-		return err
-	}
-	whole := trees(idx)
-	var same []string // directories
-	head := map[string]Kept{}
-	if !tree.IsZero() {
-		err = w.collect(ctx, tree, strings.TrimSuffix(prefix, "/"), func(dir string, id plumbing.Hash) bool {
-			if have, ok := whole[dir]; ok && have == id {
-				same = append(same, dir)
-				return true
-			}
-			return false
-		}, head)
-	}
-	if err != nil {
-		return err
-	}
-	inSame := map[string]bool{}
-	for _, dir := range same {
-		inSame[dir] = true
-	}
-	for name, e := range tracked {
-		if k, ok := head[name]; !ok && !anyAbove(name, inSame) || ok && (k.ID != e.Hash || k.Mode != uint32(e.Mode)) {
-			changed[strings.TrimPrefix(name, prefix)] = true
+	for rel, e := range tracked {
+		if k, ok := head[rel]; !ok || k.ID != e.Hash || k.Mode != uint32(e.Mode) {
+			changed[rel] = true
 		}
 	}
-	for name, k := range head {
-		if tracked[name] == nil && k.Mode != modeModule {
-			changed[strings.TrimPrefix(name, prefix)] = true
+	for rel, k := range head {
+		if tracked[rel] == nil && k.Mode != modeModule {
+			changed[rel] = true
 		}
 	}
 	return nil
 }
 
-// anyAbove reports whether the file name is in one of dirs, or below it.
-func anyAbove(name string, dirs map[string]bool) bool {
-	for dir := name; ; {
-		i := strings.LastIndexByte(dir, '/')
-		if i < 0 {
-			return dirs[""]
-		}
-		if dir = dir[:i]; dirs[dir] {
-			return true
-		}
-	}
-}
-
-// trees are the trees that the index has whole, by directory: all of them or none, because go-git leaves out those that are not whole, by
-// which alone the others could be told apart.
-func trees(idx *index.Index) map[string]plumbing.Hash {
-	out := map[string]plumbing.Hash{}
+// isWhole reports whether the index says of itself that it is the tree of a commit, as after one, so that no tree has to be read.
+func (w *WorkTree) isWhole(idx *index.Index, commit plumbing.Hash) bool {
 	if idx.Cache == nil || len(idx.Cache.Entries) == 0 || idx.Cache.Entries[0].Path != "" {
-		return out
+		return false
 	}
-	at := 0
-	var read func(dir string, depth int)
-	read = func(dir string, depth int) {
-		if at >= len(idx.Cache.Entries) || depth > maxDeep {
-			at = len(idx.Cache.Entries)
-			return
-		}
-		e := idx.Cache.Entries[at]
-		at++
-		dir = path.Join(dir, e.Path)
-		out[dir] = e.Hash
-		for range e.Trees {
-			read(dir, depth+1)
-		}
+	data, err := w.repo.object(plumbing.CommitObject, commit, maxReadFile)
+	if err != nil {
+		return false
 	}
-	read("", 0)
-	return out
+	tree, _, err := parseCommit(data)
+	return err == nil && tree == idx.Cache.Entries[0].Hash
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,19 +15,6 @@ import (
 	"github.com/skl-project/skl/resolver/source/git/gittest"
 	"github.com/skl-project/skl/testdata/long"
 )
-
-// gitIn runs git in dir, with nothing of the user's configuration.
-func gitIn(t testing.TB, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(gittest.Need(t), args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %q: %v\n%s", args, err, out)
-	}
-	return string(out)
-}
 
 func put(t testing.TB, path, text string) {
 	t.Helper()
@@ -42,11 +28,18 @@ func TestWorkTreeIsGits(t *testing.T) {
 	for seed := range long.Of(3, 12, 60) {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
 		top := t.TempDir()
-		gitIn(t, top, "init", "-q", "-b", "main")
-		gitIn(t, top, "config", "index.version", fmt.Sprint(2+seed%3))
+		gittest.Git(t, top, "init", "-q", "-b", "main")
+		gittest.Git(t, top, "config", "index.version", fmt.Sprint(2+seed%3))
 		put(t, filepath.Join(top, "a", "base"), "base")
-		gitIn(t, top, "add", ".")
-		gitIn(t, top, "commit", "-qm", "base")
+		gittest.Git(t, top, "add", ".")
+		gittest.Git(t, top, "commit", "-qm", "base")
+		if seed%2 == 0 { // a file that a sparse checkout leaves out
+			put(t, filepath.Join(top, "a", "sparse"), "sparse")
+			gittest.Git(t, top, "add", ".")
+			gittest.Git(t, top, "commit", "-qm", "sparse")
+			gittest.Git(t, top, "update-index", "--skip-worktree", "a/sparse")
+			os.Remove(filepath.Join(top, "a", "sparse"))
+		}
 		edit := func() {
 			at := filepath.Join(top, []string{"a", "b", "a/deep/er", "c"}[r.IntN(4)], fmt.Sprintf("f%d", r.IntN(5)))
 			switch r.IntN(6) {
@@ -69,18 +62,18 @@ func TestWorkTreeIsGits(t *testing.T) {
 			edit()
 			switch r.IntN(4) {
 			case 0:
-				gitIn(t, top, "add", "-A")
-				gitIn(t, top, "commit", "-q", "--allow-empty", "-m", "more")
+				gittest.Git(t, top, "add", "-A")
+				gittest.Git(t, top, "commit", "-q", "--allow-empty", "-m", "more")
 			case 1:
-				gitIn(t, top, "add", "-A")
+				gittest.Git(t, top, "add", "-A")
 			case 2:
-				gitIn(t, top, "stash", "-q", "-u")
-				gitIn(t, top, "checkout", "-q", "-B", "side", "HEAD")
+				gittest.Git(t, top, "stash", "-q", "-u")
+				gittest.Git(t, top, "checkout", "-q", "-B", "side", "HEAD")
 				edit()
-				gitIn(t, top, "add", "-A")
-				gitIn(t, top, "commit", "-q", "--allow-empty", "-m", "side")
-				gitIn(t, top, "checkout", "-q", "main")
-				gitIn(t, top, "merge", "-q", "--no-ff", "-m", "merge", "side")
+				gittest.Git(t, top, "add", "-A")
+				gittest.Git(t, top, "commit", "-q", "--allow-empty", "-m", "side")
+				gittest.Git(t, top, "checkout", "-q", "main")
+				gittest.Git(t, top, "merge", "-q", "--no-ff", "-m", "merge", "side")
 			}
 			for _, dir := range []string{top, filepath.Join(top, "a"), filepath.Join(top, "a", "deep")} {
 				if _, err := os.Stat(dir); err != nil {
@@ -95,15 +88,15 @@ func TestWorkTreeIsGits(t *testing.T) {
 func compare(t *testing.T, seed int, dir string) {
 	t.Helper()
 	var want, found []string
-	status := strings.Split(gitIn(t, dir, "status", "--porcelain", "-z", "--no-renames", "-uall", "--", "."), "\x00")
-	prefix := strings.TrimSpace(gitIn(t, dir, "rev-parse", "--show-prefix"))
+	status := strings.Split(gittest.Git(t, dir, "status", "--porcelain", "-z", "--no-renames", "-uall", "--", "."), "\x00")
+	prefix := strings.TrimSpace(gittest.Git(t, dir, "rev-parse", "--show-prefix"))
 	for _, line := range status {
 		if len(line) > 3 {
 			want = append(want, strings.TrimPrefix(line[3:], prefix))
 		}
 	}
 	slices.Sort(want)
-	for _, p := range strings.Split(gitIn(t, dir, "ls-files", "-co", "--exclude-standard", "-z"), "\x00") {
+	for _, p := range strings.Split(gittest.Git(t, dir, "ls-files", "-co", "--exclude-standard", "-z"), "\x00") {
 		if _, err := os.Lstat(filepath.Join(dir, p)); err == nil && p != "" {
 			found = append(found, p)
 		}
@@ -121,7 +114,7 @@ func compare(t *testing.T, seed int, dir string) {
 	if id != "" {
 		said = fmt.Sprintf("%d %s", when.Unix(), id)
 	}
-	log := strings.TrimSpace(gitIn(t, dir, "log", "-1", "--format=%ct %H", "--", "."))
+	log := strings.TrimSpace(gittest.Git(t, dir, "log", "-1", "--format=%ct %H", "--", "."))
 	if kept, keptErr := w.Committed(t.Context()); err != nil || keptErr != nil || said != log && len(kept) > 0 || len(kept) == 0 != (id == "") {
 		t.Fatalf("seed %d, %s: last %q, %v, %d files, %v; git says %q", seed, prefix, said, err, len(kept), keptErr, log)
 	}
@@ -131,10 +124,10 @@ func compare(t *testing.T, seed int, dir string) {
 func TestWorkTreeRunsNothing(t *testing.T) {
 	top := t.TempDir()
 	marker := filepath.Join(t.TempDir(), "ran")
-	gitIn(t, top, "init", "-q", "-b", "main")
+	gittest.Git(t, top, "init", "-q", "-b", "main")
 	put(t, filepath.Join(top, "a.txt"), "one")
-	gitIn(t, top, "add", ".")
-	gitIn(t, top, "commit", "-qm", "one")
+	gittest.Git(t, top, "add", ".")
+	gittest.Git(t, top, "commit", "-qm", "one")
 	put(t, filepath.Join(top, ".gitattributes"), "* filter=x diff=x\n")
 	config, err := os.ReadFile(filepath.Join(top, ".git", "config"))
 	if err != nil {
@@ -159,7 +152,7 @@ func TestWorkTreeRunsNothing(t *testing.T) {
 		t.Error("a program ran")
 	}
 	bare := t.TempDir()
-	gitIn(t, bare, "init", "-q", "--bare")
+	gittest.Git(t, bare, "init", "-q", "--bare")
 	if _, err := git.OpenWorkTree(bare); !errors.Is(err, git.ErrNoWorkTree) {
 		t.Errorf("bare: %v", err)
 	}
