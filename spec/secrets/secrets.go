@@ -1,9 +1,10 @@
 // Package secrets knows by their names the files that hold passwords, keys or tokens as a rule. It is the one list of them: an index
-// leaves them out, the tools of a run neither read nor write them, and a publish refuses them.
+// leaves them out, and a publish refuses them.
 package secrets
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -19,7 +20,7 @@ import (
 // What only sometimes holds a secret (config.toml, settings.json) is no such name.
 func Named(p string) bool {
 	p = strings.ToLower(p)
-	dir, base := path.Split(p)
+	dir, base := path.Split("/" + p)
 	for {
 		older := base
 		for _, end := range []string{"~", ".bak", ".backup", ".old", ".orig", ".save", ".swp"} {
@@ -44,11 +45,11 @@ func Named(p string) bool {
 		return true
 	}
 	for _, above := range places(base) {
-		if strings.HasSuffix("/"+dir, "/"+above+"/") {
+		if strings.HasSuffix(dir, "/"+above+"/") {
 			return true
 		}
 	}
-	if whole(dir) {
+	if slices.ContainsFunc(directories, func(name string) bool { return within(dir, name) }) {
 		return true
 	}
 	if i := strings.LastIndexByte(base, '.'); i >= 0 && extensions()[base[i:]] {
@@ -78,21 +79,8 @@ func shaped(base string) bool {
 	return false
 }
 
-// within reports whether the directory dir, which ends in a slash, has an element of that name.
-func within(dir, name string) bool { return strings.Contains("/"+dir, "/"+name+"/") }
-
-// whole reports whether all that lies in dir is secret.
-func whole(dir string) bool {
-	if !strings.Contains(dir, ".") && !strings.Contains(dir, "keyrings") && !strings.Contains(dir, "keychains") {
-		return false
-	}
-	for _, name := range directories {
-		if within(dir, name) {
-			return true
-		}
-	}
-	return false
-}
+// within reports whether the directory dir, which begins and ends with a slash, has an element of that name.
+func within(dir, name string) bool { return strings.Contains(dir, "/"+name+"/") }
 
 // directories are those that hold keys and credentials alone, with slashes.
 var directories = []string{
@@ -112,14 +100,14 @@ func set(words string) func() map[string]bool {
 }
 
 var names = set(`
-	id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk id_xmss identity.key master.key
-	.netrc _netrc .npmrc .pypirc .pgpass pgpass.conf .my.cnf .mylogin.cnf .htpasswd .git-credentials .dockercfg .s3cfg .boto .passwd-s3fs .vault-token
+	id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk id_xmss
+	_netrc .npmrc .pypirc pgpass.conf .my.cnf .mylogin.cnf .htpasswd .git-credentials .dockercfg .s3cfg .boto .passwd-s3fs .vault-token
 	.terraformrc terraform.rc credentials.tfrc.json .fetchmailrc .msmtprc .smbcredentials .databrickscfg .sentryclirc .renviron .ftpconfig .dev.vars
-	.lesshst .viminfo .esmtprc .rhosts .cvspass .mailrc .credentials .credentials.json .secret .secrets .token .claude.json
+	.lesshst .viminfo .esmtprc .rhosts .cvspass .mailrc .credentials .credentials.json .token .claude.json
 	credentials credentials.json credentials.db credentials.toml credentials.xml application_default_credentials.json access_tokens.db accesstokens.json
 	kubeconfig secrets.yaml secrets.yml secrets.json secrets.toml secrets.ini secrets.properties service-account.json service_account.json
 	token.json oauth_creds.json msal_token_cache.json msal_token_cache.bin service_principal_entries.json local.settings.json
-	wallet.dat key3.db key4.db logins.json login.keychain login.keychain-db ngrok.yml
+	wallet.dat key3.db key4.db logins.json ngrok.yml
 `)
 
 // places are the directories in which a name says something that it does not say elsewhere.
@@ -131,7 +119,7 @@ func places(base string) []string {
 		return []string{".docker", ".config/netlify", ".cf", ".minikube"}
 	case "auth.json":
 		return []string{".codex", ".composer", ".config/composer", "containers", ".config/containers", ".local/share/opencode"}
-	case "hosts.yml", "hosts":
+	case "hosts.yml":
 		return []string{".config/gh"}
 	case "hosts.json", "apps.json":
 		return []string{".config/github-copilot"}
@@ -149,12 +137,8 @@ func places(base string) []string {
 		return []string{".config/filezilla", "filezilla"}
 	case "sftp.json":
 		return []string{".vscode"}
-	case "access_token":
-		return []string{".config/gcloud"}
 	case "cookies":
 		return []string{".config"}
-	case "private_key":
-		return []string{"virtualbox"}
 	case "shadow", "gshadow":
 		return []string{"etc"}
 	}
