@@ -1,12 +1,8 @@
 package main
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -49,8 +45,8 @@ func TestPrograms(t *testing.T) {
 		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil
 		default:
-			for _, in := range startsIn(t, path) {
-				key := name + " " + in
+			for _, c := range callsIn(t, path, starts) {
+				key := name + " " + c.in
 				if programs[key] == "" {
 					t.Errorf("%s starts a program: name it in programs, with what decides which program it is and where it runs", key)
 				}
@@ -67,33 +63,4 @@ func TestPrograms(t *testing.T) {
 			t.Errorf("programs names %q, which starts none", key)
 		}
 	}
-}
-
-// startsIn are the functions of a file in which a program is started.
-func startsIn(t *testing.T, file string) (in []string) {
-	t.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, decl := range parsed.Decls {
-		name := "package"
-		if f, ok := decl.(*ast.FuncDecl); ok {
-			name = f.Name.Name
-		}
-		ast.Inspect(decl, func(n ast.Node) bool {
-			if star, ok := n.(*ast.StarExpr); ok {
-				if sel, ok := star.X.(*ast.SelectorExpr); ok && sel.Sel.Name == "Cmd" {
-					return false // a type in a signature
-				}
-			}
-			if sel, ok := n.(*ast.SelectorExpr); ok {
-				if pkg, ok := sel.X.(*ast.Ident); ok && slices.Contains(starts[pkg.Name], sel.Sel.Name) && !slices.Contains(in, name) {
-					in = append(in, name)
-				}
-			}
-			return true
-		})
-	}
-	return in
 }
