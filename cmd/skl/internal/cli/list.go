@@ -108,9 +108,7 @@ func (w *world) drawList(l inspect.Listed, shadowed bool) {
 			continue
 		}
 		for _, warning := range r.Warnings {
-			if hint := inspect.Mend(warning.Code, r, shadowed); hint != "" && !slices.Contains(hints, hint) {
-				hints = append(hints, hint)
-			}
+			hints = apply.AddMend(hints, inspect.Mend(warning.Code, r, shadowed))
 		}
 	}
 	w.printWarnings(hidden, shadowed)
@@ -240,9 +238,7 @@ func (w *world) printWarnings(records []roots.Record, shown bool) {
 				say = w.ui.Detail
 			}
 			say("%s: %s [%s]", r.Qualified, warning.Message, warning.Code)
-			if hint := inspect.Mend(warning.Code, r, shown); hint != "" {
-				hints = append(hints, hint)
-			}
+			hints = apply.AddMend(hints, inspect.Mend(warning.Code, r, shown))
 		}
 	}
 	for _, hint := range hints {
