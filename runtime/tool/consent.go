@@ -60,6 +60,27 @@ type Grant struct {
 	Tools   []skill.Tool // these uses, whatever their effect
 }
 
+// Needs are the effects of g and of its tools, sorted.
+func (g Grant) Needs() []Effect {
+	out := slices.Clone(g.Effects)
+	for _, t := range g.Tools {
+		effect := External // an MCP server's
+		if t.Namespace == "" {
+			name, _ := canonicalOf(t.Name)
+			i := slices.IndexFunc(builtins(), func(h *handler) bool { return h.name == name })
+			if i < 0 {
+				continue
+			}
+			effect = builtins()[i].effect
+		}
+		if effect != None {
+			out = append(out, effect)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // ParseGrant reads the value of --allow: effects and tools, separated by commas outside of parentheses.
 func ParseGrant(list string) (Grant, error) {
 	var g Grant
@@ -120,6 +141,9 @@ func (c *core) effectOpen(e Effect, h *handler) (granted bool, err error) {
 	if c.declared != nil && !c.declared[e] && !c.named(h) {
 		return false, diag.New(diag.Refused, CodeUndeclared, "%s needs the effect %s, which the skill does not declare in side_effects", h.orScript(), e)
 	}
+	if l := c.config.Limit; l != nil && !slices.Contains(l.Effects, e) && !c.anyMeans(l.Tools, h) {
+		return false, beyond(e, h)
+	}
 	if slices.Contains(c.config.Grant.Effects, e) {
 		return true, nil
 	}
@@ -141,12 +165,14 @@ func (c *core) effectOpen(e Effect, h *handler) (granted bool, err error) {
 }
 
 // named reports whether tools.allow of the skill names the tool of a server, or the server's tools: that declares what the tool
-// does, which its server alone knows. A probe for any tool of a server is called "*".
+// does, which its server alone knows.
 func (c *core) named(h *handler) bool {
-	if h == nil || h.namespace == "" || c.config.Policy == nil || !c.config.Policy.Limited {
-		return false
-	}
-	return slices.ContainsFunc(c.config.Policy.Allow, func(t skill.Tool) bool {
+	return h != nil && h.namespace != "" && c.config.Policy != nil && c.config.Policy.Limited && c.anyMeans(c.config.Policy.Allow, h)
+}
+
+// anyMeans reports whether one of tools means h. A probe for any tool of a server is called "*".
+func (c *core) anyMeans(tools []skill.Tool, h *handler) bool {
+	return h != nil && slices.ContainsFunc(tools, func(t skill.Tool) bool {
 		if h.name == "*" {
 			return t.Namespace == h.namespace || t.Namespace == "" && strings.HasPrefix(t.Name, sanitized(h.namespace)+"_")
 		}
@@ -158,10 +184,13 @@ func (c *core) named(h *handler) bool {
 // and each once: whoever comes meanwhile waits for the answer.
 func (c *core) consent(ctx context.Context, e Effect, h *handler, u *use) error {
 	granted, err := c.effectOpen(e, h)
-	if granted || err != nil {
+	if err != nil {
 		return err
 	}
-	if c.grantsUse(h, u) {
+	if l := c.config.Limit; l != nil && e != None && !slices.Contains(l.Effects, e) && !c.covers(l.Tools, h, u) {
+		return beyond(e, h)
+	}
+	if granted || c.covers(c.config.Grant.Tools, h, u) {
 		return nil
 	}
 	select {
@@ -195,10 +224,15 @@ func (c *core) consent(ctx context.Context, e Effect, h *handler, u *use) error 
 	return nil
 }
 
-// grantsUse reports whether --allow names tools that cover every part of u.
-func (c *core) grantsUse(h *handler, u *use) bool {
+// beyond is the error of a call that Config.Limit does not hold.
+func beyond(e Effect, h *handler) error {
+	return diag.New(diag.Refused, CodeEffect, "%s needs the effect %s, which is not among what may be granted here", h.orScript(), e)
+}
+
+// covers reports whether granted names tools that cover every part of u.
+func (c *core) covers(granted []skill.Tool, h *handler, u *use) bool {
 	var tools []skill.Tool
-	for _, t := range c.config.Grant.Tools {
+	for _, t := range granted {
 		if c.table.means(t, h) {
 			tools = append(tools, t)
 		}

@@ -104,6 +104,7 @@ type Config struct {
 	OwnFiles    bool         // files below SkillDir may be read although tools.allow names no read: they are what the skill's text goes on with
 	Person      *skill.Tools // what the person allows at most; nil: no limit
 	Grant       Grant        // --allow
+	Limit       *Grant       // what may be granted at most, whoever agrees; nil: no limit
 	Hosts       []string     // "host", "host:port" or "*.host" that fetch and programs may reach
 
 	Consent    func(ctx context.Context, a Ask) (Answer, error) // asks the person; nil: nobody can be asked

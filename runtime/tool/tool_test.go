@@ -248,6 +248,40 @@ func TestDenyWins(t *testing.T) {
 	}
 }
 
+// What may be granted is limited by Config.Limit, whoever grants it: --allow, the person, or what they said before.
+func TestLimit(t *testing.T) {
+	for _, c := range []struct {
+		limit, grant string
+		denied       bool
+	}{
+		{"external", "external", false},
+		{"external", "bash(echo *)", false},
+		{"bash(echo *)", "external", false},
+		{"bash(echo *)", "", false}, // the person says yes
+		{"bash(git *)", "external", true},
+		{"bash(git *)", "", true},
+		{"write, fetch, github::list", "external", true},
+		{"filesystem,network", "external,filesystem", true},
+		{"", "external", true},
+		{"", "", true},
+	} {
+		config := everything(&plain{})
+		grant, err := ParseGrant(c.grant)
+		limit, bad := ParseGrant(c.limit)
+		if err != nil || bad != nil {
+			t.Fatal(err, bad)
+		}
+		config.Grant, config.Limit = grant, &limit
+		d, dir := open(t, config)
+		if text, denied := call(d, "bash", "command", "echo hi"); denied != c.denied {
+			t.Errorf("limit %q, grant %q: %q, denied is %v", c.limit, c.grant, text, denied)
+		}
+		if _, denied := call(d, "list", "path", dir); denied {
+			t.Errorf("limit %q: list needs no leave", c.limit)
+		}
+	}
+}
+
 func TestNarrowNeverWidens(t *testing.T) {
 	config := everything(&plain{})
 	config.Policy = tools(t, "allow: read, write(docs/**), bash(git *) deny: read(secret/**)")
@@ -531,6 +565,9 @@ func TestParseGrant(t *testing.T) {
 	g, err := ParseGrant("network, bash(git log *, x),github::list,Write")
 	if err != nil || !slices.Equal(g.Effects, []Effect{Network}) || len(g.Tools) != 3 || g.Tools[0].Pattern != "git log *, x" {
 		t.Errorf("%+v, %v", g, err)
+	}
+	if needs := g.Needs(); !slices.Equal(needs, []Effect{External, Filesystem, Network}) {
+		t.Errorf("needs %v", needs)
 	}
 	for _, bad := range []string{"none", "netwrok", "a b", "bash(", "*"} {
 		if _, err := ParseGrant(bad); diag.ClassOf(err) != diag.Misuse {
