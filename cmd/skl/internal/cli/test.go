@@ -13,13 +13,13 @@ import (
 
 func testCommand() command {
 	return command{name: "test", args: "NAME|PATH", group: "Author", usage: "run a skill's recorded cases and its check scripts", output: evaluate.Result{}, complete: "skill",
-		example: "skl test ./skills/review\nskl test ./skills/review --record first --model anthropic --arguments main.go\nskl test review --update",
+		example: "skl test ./skills/review\nskl test ./skills/review --record first --model anthropic --arguments main.go\nskl test review --update --allow run",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "record", Usage: "run the skill and keep it as the case `CASE`"},
 			&cli.StringFlag{Name: "arguments", Usage: "with --record: the value of $ARGUMENTS"},
 			&cli.StringFlag{Name: "model", Usage: "with --record: who fills the leaves"},
 			&cli.StringSliceFlag{Name: "answer", Usage: "with --record: `QUESTION=ANSWER` (repeatable)"},
-			&cli.StringSliceFlag{Name: "allow", Usage: "with --record: allow `LIST`"},
+			&cli.StringSliceFlag{Name: "allow", Usage: "allow the tests `LIST`, such as run,filesystem,external"},
 			&cli.BoolFlag{Name: "update", Usage: "accept the current results as expected"},
 			&cli.StringFlag{Name: "sandbox", Usage: "`HOW` scripts are confined: auto, strict or off"},
 			dryRunFlag(),
@@ -35,7 +35,8 @@ func runTest(ctx context.Context, w *world, c *cli.Context) error {
 	if name := c.String("record"); name != "" {
 		return w.recordCase(ctx, c, arg, name)
 	}
-	q := evaluate.Request{Skill: arg, Update: c.Bool("update"), Sandbox: c.String("sandbox"), DryRun: c.Bool("dry-run")}
+	q := evaluate.Request{Skill: arg, Update: c.Bool("update"), Sandbox: c.String("sandbox"), DryRun: c.Bool("dry-run"),
+		Allow: splitList(c.StringSlice("allow")), Again: again(c)}
 	q.Each = func(row evaluate.Row) { w.printTest(row, q.DryRun) }
 	out, err := evaluate.Run(ctx, w.runs, q)
 	if err := w.show(out, err, func() {}); err != nil || q.DryRun {
@@ -65,7 +66,7 @@ func (w *world) printTest(row evaluate.Row, dry bool) {
 
 func (w *world) recordCase(ctx context.Context, c *cli.Context, arg, name string) error {
 	q := evaluate.RecordRequest{Skill: arg, Case: name, Model: c.String("model"), Arguments: c.String("arguments"), Answers: map[string]string{},
-		Allow: splitList(c.StringSlice("allow")), Sandbox: c.String("sandbox"), DryRun: c.Bool("dry-run")}
+		Allow: splitList(c.StringSlice("allow")), Sandbox: c.String("sandbox"), DryRun: c.Bool("dry-run"), Again: again(c)}
 	for _, a := range c.StringSlice("answer") {
 		question, answer, _ := strings.Cut(a, "=")
 		q.Answers[strings.TrimSpace(question)] = strings.TrimSpace(answer)

@@ -38,11 +38,12 @@ const (
 	workDir   = "work"
 )
 
-// A Case is one recorded run.
+// A Case is one recorded run. Allow are the effects and tools that the run had; what it names is not given by that, but has to be
+// agreed to by whoever runs the case, as for any run. Nil limits nothing.
 type Case struct {
 	Arguments string            `json:"arguments"`
 	Answers   map[string]string `json:"answers,omitempty"`
-	Allow     []string          `json:"allow,omitempty"`
+	Allow     []string          `json:"allow,omitzero"`
 	Want      Want              `json:"want"`
 }
 
@@ -56,12 +57,14 @@ type Want struct {
 
 // A Request says which tests are run, and how.
 type Request struct {
-	Skill   string // a name or a folder
-	Update  bool   // what happens now becomes what is wanted
-	Sandbox string // auto, strict or off; "" is that of the configuration
-	DryRun  bool   // list the tests only
+	Skill   string   // a name or a folder
+	Allow   []string // effects and tools that the tests may have, and "run"
+	Update  bool     // what happens now becomes what is wanted
+	Sandbox string   // auto, strict or off; "" is that of the configuration
+	DryRun  bool     // list the tests only
 
-	Each func(Row) // called after each test; nil calls nothing
+	Each  func(Row)               // called after each test; nil calls nothing
+	Again func(add string) string // the command line as it was typed, with flags added; nil where there was none
 }
 
 // A Result is what became of all tests.
@@ -94,21 +97,36 @@ type tester struct {
 	*session.Runs
 	*session.Runnable
 	sandbox string
+	leave   session.Leave
 }
 
-// Run runs all tests of a skill, cases before scripts.
+// Run runs all tests of a skill, cases before scripts, once a person agreed to that.
 func Run(ctx context.Context, runs *session.Runs, q Request) (Result, error) {
 	r, err := runs.Bound(ctx, q.Skill)
 	if err != nil {
 		return Result{}, err
 	}
-	t := tester{runs, r, runs.Confinement(q.Sandbox)}
+	t := tester{Runs: runs, Runnable: r, sandbox: runs.Confinement(q.Sandbox)}
 	names, scripts, err := t.find()
 	if err != nil {
 		return Result{}, err
 	}
 	if len(names)+len(scripts) == 0 {
 		return Result{}, diag.New(diag.Misuse, "no_tests", "%s has no tests: there is no folder tests with cases or scripts", r.Name).Hint("skl test %s --record first --model MODEL", q.Skill)
+	}
+	cases := map[string]*testCase{}
+	for _, name := range names {
+		if cases[name], err = t.parse(name); err != nil {
+			return Result{}, err
+		}
+	}
+	if err := runs.CheckLimits(q.Allow, q.Sandbox); err != nil {
+		return Result{}, err
+	}
+	if !q.DryRun {
+		if t.leave, err = runs.Agree(r, session.Request{Allow: q.Allow, Sandbox: q.Sandbox, Tests: wants(names, cases, scripts), Again: q.Again}); err != nil {
+			return Result{}, err
+		}
 	}
 	out := Result{OK: true, Skill: r.Name, Cases: []Row{}}
 	for _, name := range append(names, scripts...) {
@@ -119,7 +137,7 @@ func Run(ctx context.Context, runs *session.Runs, q Request) (Result, error) {
 		case slices.Contains(scripts, name):
 			diff, err = t.script(ctx, name)
 		default:
-			diff, err = t.check(ctx, name, q.Update)
+			diff, err = t.check(ctx, name, *cases[name], q.Update)
 		}
 		if err != nil {
 			return Result{}, err
@@ -153,15 +171,24 @@ func (t tester) find() (cases, scripts []string, err error) {
 	return cases, scripts, err
 }
 
-// check runs one case and compares. With update, what happened becomes what is wanted.
-func (t tester) check(ctx context.Context, name string, update bool) ([]string, error) {
+// A testCase is a case as it lies in the skill.
+type testCase struct {
+	Case
+	model model.Model // answers as it was recorded
+}
+
+// parse reads a case, and runs nothing.
+func (t tester) parse(name string) (*testCase, error) {
 	dir := path.Join(testsDir, name)
 	src, err := fs.ReadFile(t.Files, path.Join(dir, caseFile))
 	if err != nil {
 		return nil, err
 	}
-	var tc Case
-	if err := json.Unmarshal(src, &tc); err != nil {
+	var tc testCase
+	if err := json.Unmarshal(src, &tc.Case); err != nil {
+		return nil, diag.New(diag.Failed, "test_invalid", "%s: %w", t.at(dir, caseFile), err)
+	}
+	if err := session.CheckAllow(tc.Allow); err != nil {
 		return nil, diag.New(diag.Failed, "test_invalid", "%s: %w", t.at(dir, caseFile), err)
 	}
 	answers, err := fs.ReadFile(t.Files, path.Join(dir, modelFile))
@@ -169,18 +196,50 @@ func (t tester) check(ctx context.Context, name string, update bool) ([]string, 
 		return nil, err
 	}
 	recorded, err := replay.Parse(t.at(dir, modelFile), answers)
-	if err != nil {
-		return nil, err
+	tc.model = model.Checked(replay.New("replay:"+name, recorded), -1)
+	return &tc, err
+}
+
+// wants are the effects that tests want: scripts are programs and change files, and so may cases, and what a case names besides.
+func wants(names []string, cases map[string]*testCase, scripts []string) []session.Want {
+	of := map[tool.Effect][]string{tool.External: slices.Clone(scripts)}
+	for _, name := range names {
+		effects := []tool.Effect{tool.Filesystem, tool.External}
+		if cases[name].Allow != nil {
+			effects = session.EffectsOf(cases[name].Allow)
+		}
+		for _, e := range effects {
+			of[e] = append(of[e], name)
+		}
 	}
-	got, err := t.perform(ctx, dir, tc, model.Checked(replay.New("replay:"+name, recorded), -1))
-	if err != nil {
+	out := []session.Want{}
+	for _, e := range []tool.Effect{tool.Filesystem, tool.Network, tool.External, tool.Session} {
+		if len(of[e]) > 0 {
+			out = append(out, session.Want{Effect: e, For: of[e]})
+		}
+	}
+	return out
+}
+
+// check runs one case and compares. With update, what happened becomes what is wanted.
+func (t tester) check(ctx context.Context, name string, tc testCase, update bool) ([]string, error) {
+	dir := path.Join(testsDir, name)
+	got, why, err := t.perform(ctx, dir, tc.Case, tc.model)
+	switch {
+	case err != nil:
 		return nil, err
+	case errors.Is(why, diag.Code(tool.CodeUnasked)):
+		return lines(why), nil
 	}
 	if update {
 		tc.Want = got
-		return nil, t.write(dir, tc)
+		return nil, t.write(dir, tc.Case)
 	}
-	return diffWant(tc.Want, got), nil
+	diff := diffWant(tc.Want, got)
+	if len(diff) > 0 && why != nil {
+		diff = append(diff, lines(why)...)
+	}
+	return diff, nil
 }
 
 // at names a file of the skill for messages.
@@ -188,25 +247,25 @@ func (t tester) at(dir, file string) string {
 	return t.Scope.Short(filepath.Join(t.Dir, filepath.FromSlash(dir), file))
 }
 
-// perform executes a case in a working directory of its own.
-func (t tester) perform(ctx context.Context, dir string, tc Case, m model.Model) (Want, error) {
+// perform executes a case in a working directory of its own. why is what the run itself ended with.
+func (t tester) perform(ctx context.Context, dir string, tc Case, m model.Model) (want Want, why, err error) {
 	work, err := os.MkdirTemp("", "skl-test-")
 	if err != nil {
-		return Want{}, err
+		return Want{}, nil, err
 	}
 	defer os.RemoveAll(work)
 	before := map[string]string{}
 	if sub, err := fs.Sub(t.Files, path.Join(dir, workDir)); err == nil {
 		if _, err := fs.Stat(sub, "."); err == nil {
 			if err := os.CopyFS(work, sub); err != nil {
-				return Want{}, err
+				return Want{}, nil, err
 			}
 			before = readAll(sub)
 		}
 	}
-	tools, err := t.Dispatcher(t.Runnable, work, "", append([]string{"filesystem", "external"}, tc.Allow...), t.sandbox, deny)
+	tools, err := t.Dispatcher(t.Runnable, t.leave, session.Bounds{Work: work, Sandbox: t.sandbox, Limit: tc.Allow})
 	if err != nil {
-		return Want{}, err
+		return Want{}, nil, err
 	}
 	defer tools.Close()
 	answers := map[string]run.Answer{}
@@ -214,17 +273,17 @@ func (t tester) perform(ctx context.Context, dir string, tc Case, m model.Model)
 		answers[q] = run.Answer{Text: a, How: "file"}
 	}
 	r := run.Runner{Model: m, Tools: tools, Answers: answers, KeepEvents: true}
-	result, err := r.Run(ctx, t.Plan, tc.Arguments)
-	if err != nil && ctx.Err() != nil {
-		return Want{}, ctx.Err()
+	result, why := r.Run(ctx, t.Plan, tc.Arguments)
+	if why != nil && ctx.Err() != nil {
+		return Want{}, nil, ctx.Err()
 	}
-	want := Want{Status: result.Status, Response: result.Response, Nodes: visited(result.Events), Files: map[string]string{}}
+	want = Want{Status: result.Status, Response: result.Response, Nodes: visited(result.Events), Files: map[string]string{}}
 	for name, text := range readAll(scope.FilesIn(work)) {
 		if before[name] != text {
 			want.Files[name] = text
 		}
 	}
-	return want, nil
+	return want, why, nil
 }
 
 // visited are the nodes of a run with their status: "2/0 ok IF << x".
@@ -270,9 +329,6 @@ func diffWant(want, got Want) []string {
 	return out
 }
 
-// deny says no for the person: a case has what it names, and asks nobody.
-func deny(context.Context, tool.Ask) (tool.Answer, error) { return tool.No, nil }
-
 // script runs a check of the skill's own, confined, in an empty working directory. It passes if it ends with 0.
 func (t tester) script(ctx context.Context, name string) ([]string, error) {
 	file := path.Join(testsDir, name)
@@ -285,7 +341,7 @@ func (t tester) script(ctx context.Context, name string) ([]string, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	tools, err := t.Dispatcher(t.Runnable, work, "", []string{"filesystem", "external"}, t.sandbox, deny)
+	tools, err := t.Dispatcher(t.Runnable, t.leave, session.Bounds{Work: work, Sandbox: t.sandbox})
 	if err != nil {
 		return nil, err
 	}
@@ -294,10 +350,22 @@ func (t tester) script(ctx context.Context, name string) ([]string, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if denied == nil && !result.IsError {
+	switch {
+	case errors.Is(denied, diag.Code(tool.CodeUnasked)):
+		return lines(denied), nil
+	case denied == nil && !result.IsError:
 		return nil, nil
 	}
 	return strings.Split(strings.TrimRight(result.Text, "\n"), "\n"), nil
+}
+
+// lines are an error and its hints.
+func lines(err error) []string {
+	out := []string{err.Error()}
+	if e, ok := diag.Own(err); ok {
+		out = append(out, e.Hints...)
+	}
+	return out
 }
 
 func (t tester) write(dir string, tc Case) error {

@@ -62,19 +62,22 @@ func TestRecordAndRun(t *testing.T) {
 	if _, err := evaluate.Record(ctx, runs, q); !errors.Is(err, diag.Code("exists")) {
 		t.Errorf("twice: %v", err)
 	}
+	if _, err := evaluate.Run(ctx, runs, evaluate.Request{Skill: "./announce"}); !errors.Is(err, diag.Code("run_not_allowed")) {
+		t.Errorf("nobody allowed the tests: %v", err)
+	}
 	seen := 0
-	out, err := evaluate.Run(ctx, runs, evaluate.Request{Skill: "./announce", Each: func(evaluate.Row) { seen++ }})
+	out, err := evaluate.Run(ctx, runs, evaluate.Request{Skill: "./announce", Allow: []string{"run"}, Each: func(evaluate.Row) { seen++ }})
 	if err != nil || !out.OK || seen != 1 || out.Failed() != 0 {
 		t.Errorf("run: %+v, %v", out, err)
 	}
 
 	file := "announce/tests/first/case.json"
 	b.Write(file, strings.Replace(b.Read(file), "is out.", "is in.", 1))
-	out, err = evaluate.Run(ctx, runs, evaluate.Request{Skill: "./announce"})
+	out, err = evaluate.Run(ctx, runs, evaluate.Request{Skill: "./announce", Allow: []string{"run"}})
 	if err != nil || out.OK || out.Failed() != 1 || !strings.Contains(strings.Join(out.Cases[0].Diff, "\n"), `Version 2.0.0 is in.`) {
 		t.Errorf("another outcome is wanted: %+v, %v", out, err)
 	}
-	if out, err = evaluate.Run(ctx, runs, evaluate.Request{Skill: "./announce", Update: true}); err != nil || !out.OK || !strings.Contains(b.Read(file), "is out.") {
+	if out, err = evaluate.Run(ctx, runs, evaluate.Request{Skill: "./announce", Allow: []string{"run"}, Update: true}); err != nil || !out.OK || !strings.Contains(b.Read(file), "is out.") {
 		t.Errorf("update: %+v, %v\n%s", out, err, b.Read(file))
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/replay"
+	"github.com/skl-project/skl/runtime/tool"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -26,6 +26,8 @@ type RecordRequest struct {
 	Allow     []string          // effects and tools
 	Sandbox   string            // as in a Request
 	DryRun    bool
+
+	Again func(add string) string // as in a Request
 }
 
 // A Recorded is a case that was, or would be, recorded.
@@ -42,7 +44,7 @@ func Record(ctx context.Context, runs *session.Runs, q RecordRequest) (Recorded,
 	if err != nil {
 		return Recorded{}, err
 	}
-	t := tester{runs, r, runs.Confinement(q.Sandbox)}
+	t := tester{Runs: runs, Runnable: r, sandbox: runs.Confinement(q.Sandbox)}
 	if strings.HasPrefix(t.Dir, "skl:") {
 		return Recorded{}, diag.New(diag.Misuse, "embedded", "%s comes with skl and cannot be changed", t.Name)
 	}
@@ -54,9 +56,10 @@ func Record(ctx context.Context, runs *session.Runs, q RecordRequest) (Recorded,
 	if scope.Exists(filepath.Join(out.Path, caseFile)) {
 		return Recorded{}, diag.New(diag.Misuse, "exists", "%s exists already", t.Scope.Short(out.Path)).Hint("skl test %s --update takes what happens now as wanted", t.Scope.Short(t.Dir))
 	}
-	once, err := t.Agree(t.Runnable, session.Request{Args: q.Arguments, Allow: q.Allow, Sandbox: q.Sandbox})
-	if err != nil {
-		return Recorded{}, err
+	if !q.DryRun {
+		if t.leave, err = t.Agree(t.Runnable, session.Request{Args: q.Arguments, Allow: q.Allow, Sandbox: q.Sandbox, Again: q.Again}); err != nil {
+			return Recorded{}, err
+		}
 	}
 	spec, err := t.ChooseModel(q.Model)
 	if err != nil {
@@ -66,7 +69,10 @@ func Record(ctx context.Context, runs *session.Runs, q RecordRequest) (Recorded,
 	if err != nil || q.DryRun {
 		return out, err
 	}
-	allow := slices.DeleteFunc(append(once, q.Allow...), func(s string) bool { return s == session.AllowRun })
+	allow, err := t.Allows(t.Runnable, t.leave)
+	if err != nil {
+		return Recorded{}, err
+	}
 	out.Want, err = t.record(ctx, dir, Case{Arguments: q.Arguments, Answers: q.Answers, Allow: allow}, m)
 	return out, err
 }
@@ -82,10 +88,14 @@ func (t tester) record(ctx context.Context, dir string, tc Case, m model.Model) 
 	if err != nil {
 		return Want{}, err
 	}
-	tc.Want, err = t.perform(ctx, dir, tc, replay.Record(m, recorder))
+	want, why, err := t.perform(ctx, dir, tc, replay.Record(m, recorder))
+	if errors.Is(why, diag.Code(tool.CodeUnasked)) {
+		err = errors.Join(err, why)
+	}
 	if err := errors.Join(err, recorder.Close()); err != nil {
 		return Want{}, err
 	}
+	tc.Want = want
 	answers, err := os.ReadFile(filepath.Join(scratch, modelFile))
 	if err != nil {
 		return Want{}, err

@@ -42,15 +42,31 @@ func (rs *Runs) readConsents() (consents, error) {
 // project or of a folder, and its files change under one's hands. For others it holds until their files change.
 func (r *Runnable) bySession() bool { return r.trust == "local" || r.trust == "project" }
 
-// allowed is what r may do without a question: what the configuration says, and what this user agreed to before.
-func (rs *Runs) allowed(r *Runnable) ([]string, error) {
+// inTests is before what was agreed to for the tests of a skill alone, where it is recorded.
+const inTests = "test:"
+
+// allowed is what r, or its tests, may do without a question: what the configuration says, and what this user agreed to before.
+// What a skill may do in the person's own directory, its tests may do in an empty one.
+func (rs *Runs) allowed(r *Runnable, tests bool) ([]string, error) {
+	recorded, err := rs.recorded(r)
 	kept := rs.Scope.Config.Allowed(r.Name, r.Plan.Digest)
+	for _, what := range recorded {
+		rest, apart := strings.CutPrefix(what, inTests)
+		if !apart || tests {
+			kept = append(kept, rest)
+		}
+	}
+	return union(kept, nil), err
+}
+
+// recorded is what this user agreed to before, as it is recorded.
+func (rs *Runs) recorded(r *Runnable) ([]string, error) {
 	if r.bySession() {
 		s, err := rs.readShells()
-		return union(kept, s.Shells[loginSession()].Skills[r.Plan.Digest]), err
+		return s.Shells[loginSession()].Skills[r.Plan.Digest], err
 	}
 	c, err := rs.readConsents()
-	return union(kept, c.Skills[r.Plan.Digest]), err
+	return c.Skills[r.Plan.Digest], err
 }
 
 // keep writes to the configuration what r may do without a question while its files are what they are.
@@ -60,9 +76,15 @@ func (rs *Runs) keep(r *Runnable, what []string) error {
 	})
 }
 
-// remember records that the user allowed something to r.
-func (rs *Runs) remember(r *Runnable, what ...string) error {
+// remember records that the user allowed something to r, or to its tests alone.
+func (rs *Runs) remember(r *Runnable, tests bool, what ...string) error {
 	digest := r.Plan.Digest
+	if tests {
+		what = slices.Clone(what)
+		for i := range what {
+			what[i] = inTests + what[i]
+		}
+	}
 	if r.bySession() {
 		return rs.rememberHere(digest, what...)
 	}
@@ -83,8 +105,14 @@ type Want struct {
 }
 
 // wants are the effects that a run of r wants and that nobody agreed to yet: those of the scripts and files of its tree, and,
-// where a model fills leaves, those of the tools that the skill names, or whose effects it declares.
-func (rs *Runs) wants(r *Runnable, p Preview) []Want {
+// where a model fills leaves, those of the tools that the skill names, or whose effects it declares. Of tests they are q.Tests.
+func (rs *Runs) wants(r *Runnable, q Request, p Preview) ([]Want, error) {
+	if q.Tests != nil {
+		have, err := rs.allowed(r, true)
+		return slices.DeleteFunc(slices.Clone(q.Tests), func(w Want) bool {
+			return slices.Contains(have, string(w.Effect)) || slices.Contains(q.Allow, string(w.Effect))
+		}), err
+	}
 	asks := map[string]tool.Effect{}
 	for _, t := range p.Tools {
 		if t.Allowed && t.Asks {
@@ -119,7 +147,7 @@ func (rs *Runs) wants(r *Runnable, p Preview) []Want {
 			out = append(out, Want{e, found[e]})
 		}
 	}
-	return out
+	return out, nil
 }
 
 // names are the effects of wants, as --allow takes them.
@@ -133,44 +161,74 @@ func names(wants []Want) string {
 	return strings.Join(out, ",")
 }
 
+// A Leave is a person's agreement that one skill, as it is, runs, and to what it does besides what they agreed to before. The
+// zero Leave is none. Nothing outside of this package makes one.
+type Leave struct {
+	digest string
+	allow  []string // effects and tools
+	once   []string // of allow, what an answer added for this run alone
+	apart  bool     // for the tests of the skill alone
+}
+
+// Allows is all that the tests of r, or a run of it, may do by leave and by what was agreed to before, sorted.
+func (rs *Runs) Allows(r *Runnable, leave Leave) ([]string, error) {
+	have, err := rs.allowed(r, leave.apart)
+	return slices.DeleteFunc(union(have, leave.allow), func(s string) bool { return s == AllowRun }), err
+}
+
 // mayRun reports whether r may run at all without a question.
-func (rs *Runs) mayRun(r *Runnable, allow []string) (bool, error) {
-	have, err := rs.allowed(r)
-	return r.trust == "managed" || len(allow) > 0 || slices.Contains(have, AllowRun), err
+func (rs *Runs) mayRun(r *Runnable, q Request) (bool, error) {
+	have, err := rs.allowed(r, q.Tests != nil)
+	return r.trust == "managed" || len(q.Allow) > 0 || slices.Contains(have, AllowRun), err
 }
 
 // Agree asks for all that a run of r is known to want, in one go and before it begins: that it runs at all, once per digest
-// or login session for a skill from outside this program, and its effects. What is for this run alone is returned, for --allow; all else is
+// or login session for a skill from outside this program, and its effects. What is not for this run alone is
 // remembered. Where nobody can be asked, what was agreed to has to be enough to begin; all else waits when it comes.
-func (rs *Runs) Agree(r *Runnable, q Request) (once []string, err error) {
+func (rs *Runs) Agree(r *Runnable, q Request) (Leave, error) {
+	leave, err := rs.agree(r, q)
+	if err != nil {
+		return Leave{}, err
+	}
+	return Leave{digest: r.Plan.Digest, allow: slices.Concat(q.Allow, leave), once: leave, apart: q.Tests != nil}, nil
+}
+
+func (rs *Runs) agree(r *Runnable, q Request) (once []string, err error) {
 	p, err := rs.preview(r, q)
 	if err != nil {
 		return nil, err
 	}
-	known, err := rs.mayRun(r, q.Allow)
+	known, err := rs.mayRun(r, q)
 	if err != nil {
 		return nil, err
 	}
-	wants := rs.wants(r, p)
+	wants, err := rs.wants(r, q, p)
+	if err != nil {
+		return nil, err
+	}
+	name, was, want, shows := r.Name, "was", "wants", "shows what it could do"
+	if q.Tests != nil {
+		name, was, want, shows = "the tests of "+r.Name, "were", "want", "lists them"
+	}
 	switch {
 	case !rs.Ask.CanAsk() && !known:
-		return nil, diag.New(diag.Refused, CodeNotAllowed, "%s was never run in this form here, and nobody can be asked", r.Name).
-			Hint("%s    %s shows what it could do", q.again(r, "--allow "+strings.Join(append([]string{AllowRun}, split(names(wants))...), ",")), q.again(r, "--dry-run"))
+		return nil, diag.New(diag.Refused, CodeNotAllowed, "%s %s never run in this form here, and nobody can be asked", name, was).
+			Hint("%s    %s %s", q.again(r, "--allow "+strings.Join(append([]string{AllowRun}, split(names(wants))...), ",")), q.again(r, "--dry-run"), shows)
 	case !rs.Ask.CanAsk() || known && len(wants) == 0:
 		return nil, nil
 	}
 	if !known {
-		rs.Scope.Tell.Note("%s (%s, %s) was never run in this form here", r.Name, r.trust, rs.Scope.Short(r.Dir))
+		rs.Scope.Tell.Note("%s (%s, %s) %s never run in this form here", name, r.trust, rs.Scope.Short(r.Dir), was)
 	}
 	for _, w := range wants {
-		rs.Scope.Tell.Note("%s wants to %s: %s", r.Name, deed(w.Effect), diag.Brief(diag.Printable(strings.Join(w.For, ", ")), 200))
+		rs.Scope.Tell.Note("%s %s to %s: %s", name, want, deed(w.Effect), diag.Brief(diag.Printable(strings.Join(w.For, ", ")), 200))
 	}
-	answer, forGood, err := rs.allow(r, func() { q.show(rs, r, p) })
+	answer, forGood, err := rs.allow(r, q.Tests != nil, func() { q.show(rs, r, p) })
 	switch {
 	case err != nil:
 		return nil, err
 	case answer == tool.No:
-		return nil, diag.New(diag.Refused, CodeNotAllowed, "%s was not allowed to run", r.Name)
+		return nil, diag.New(diag.Refused, CodeNotAllowed, "%s %s not allowed to run", name, was)
 	}
 	agreed := append([]string{AllowRun}, split(names(wants))...)
 	switch {
@@ -179,18 +237,20 @@ func (rs *Runs) Agree(r *Runnable, q Request) (once []string, err error) {
 	case forGood:
 		return agreed, rs.keep(r, agreed)
 	}
-	return nil, rs.remember(r, agreed...)
+	return nil, rs.remember(r, q.Tests != nil, agreed...)
 }
 
-// agreeOver puts what the run is known to want to the person behind an agent's client, where it does that.
-func (s *session) agreeOver(ctx context.Context, d *drive.Driver) error {
+// agreeOver puts what the run is known to want to the person behind an agent's client, where it does that. That an agent may
+// run skills at all was agreed to when it was let: with "skl mcp --tools run".
+func (s *session) agreeOver(ctx context.Context, d *drive.Driver) (Leave, error) {
+	leave := Leave{digest: s.Plan.Digest, allow: s.Allow}
 	p, err := s.preview(s.Runnable, s.Request)
 	if err != nil {
-		return err
+		return Leave{}, err
 	}
-	wanted := s.wants(s.Runnable, p)
-	if !d.Person() || len(wanted) == 0 {
-		return nil
+	wanted, err := s.wants(s.Runnable, s.Request, p)
+	if err != nil || !d.Person() || len(wanted) == 0 {
+		return leave, err
 	}
 	question := s.Name + " wants to"
 	for i, w := range wanted {
@@ -201,16 +261,18 @@ func (s *session) agreeOver(ctx context.Context, d *drive.Driver) error {
 	said, how, err := d.Ask(ctx, "", question+". Allow it?", []string{no, once, always})
 	switch {
 	case errors.Is(err, diag.Code(model.CodeNoAnswer)): // left for later
-		return nil
+		return leave, nil
 	case err != nil:
-		return err
+		return Leave{}, err
 	case how != drive.ByPerson || said != once && said != always:
-		return diag.New(diag.Refused, CodeNotAllowed, "%s was not allowed to run", s.Name)
+		return Leave{}, diag.New(diag.Refused, CodeNotAllowed, "%s was not allowed to run", s.Name)
 	case said == always:
-		return s.remember(s.Runnable, split(names(wanted))...)
+		return leave, s.remember(s.Runnable, false, split(names(wanted))...)
 	}
-	s.record.Allow = append(slices.Clone(s.record.Allow), split(names(wanted))...)
-	return nil
+	leave.once = split(names(wanted))
+	leave.allow = slices.Concat(leave.allow, leave.once)
+	s.record.Allow = leave.allow
+	return leave, nil
 }
 
 func split(list string) []string {
@@ -225,10 +287,11 @@ func (r *Runnable) lasts() string {
 	return "until the skill changes"
 }
 
-// allow asks for leave; show tells more about what it is for. forGood is a yes that the configuration keeps.
-func (rs *Runs) allow(r *Runnable, show func()) (answer tool.Answer, forGood bool, err error) {
+// allow asks for leave; show tells more about what it is for. forGood is a yes that the configuration keeps, which has none for
+// tests alone.
+func (rs *Runs) allow(r *Runnable, tests bool, show func()) (answer tool.Answer, forGood bool, err error) {
 	letters := []ask.Letter{{Key: "y", Word: "yes, " + r.lasts()}, {Key: "a", Word: "always"}, {Key: "o", Word: "once"}, {Key: "n", Word: "no"}, {Key: "s", Word: "show"}}
-	if !r.bySession() {
+	if !r.bySession() || tests {
 		letters = slices.Delete(letters, 1, 2)
 	}
 	for {
@@ -272,7 +335,7 @@ func (s *session) consent(_ context.Context, about tool.Ask) (tool.Answer, error
 	}
 	defer s.held()()
 	s.Scope.Tell.Note("%s wants to %s, by %s: %s", s.Name, deed(about.Effect), about.Tool, about.Detail)
-	answer, forGood, err := s.allow(s.Runnable, func() { s.Scope.Tell.Note("%s", diag.Printable(about.Input)) })
+	answer, forGood, err := s.allow(s.Runnable, false, func() { s.Scope.Tell.Note("%s", diag.Printable(about.Input)) })
 	if forGood {
 		err = s.keep(s.Runnable, []string{string(about.Effect)})
 	}

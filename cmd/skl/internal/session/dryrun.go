@@ -41,16 +41,20 @@ func (rs *Runs) Preview(r *Runnable, q Request) (Preview, error) {
 	if err != nil {
 		return Preview{}, err
 	}
-	known, err := rs.mayRun(r, q.Allow)
+	known, err := rs.mayRun(r, q)
+	if err != nil {
+		return Preview{}, err
+	}
 	if !known {
 		out.Needs = append(out.Needs, AllowRun)
 	}
-	out.Needs = append(out.Needs, split(names(rs.wants(r, out)))...)
+	wants, err := rs.wants(r, q, out)
+	out.Needs = append(out.Needs, split(names(wants))...)
 	return out, err
 }
 
 func (rs *Runs) preview(r *Runnable, q Request) (Preview, error) {
-	d, err := rs.Dispatcher(r, rs.Scope.Cwd, "", q.Allow, rs.Confinement(q.Sandbox), nil)
+	d, err := rs.dispatcher(r, Leave{allow: q.Allow, apart: q.Tests != nil}, Bounds{Work: rs.Scope.Cwd, Sandbox: rs.Confinement(q.Sandbox)})
 	if err != nil {
 		return Preview{}, err
 	}

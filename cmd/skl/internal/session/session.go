@@ -45,6 +45,7 @@ type Request struct {
 	Args    string
 	Model   string   // "" is the model of the run that is resumed, of the configuration, or the one that is found
 	Allow   []string // effects and tools
+	Tests   []Want   // not nil: the tests of the skill are run, which want this, in an empty directory; what is agreed to holds for that alone
 	Keep    bool     // write Allow to the configuration, for the skill as it is now
 	Sandbox string   // auto, strict or off; "" is that of the configuration
 	Limits  run.Limits
@@ -145,7 +146,8 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 	if len(q.Sets) > 0 || q.Until != "" {
 		return Ended{}, diag.New(diag.Misuse, "usage", "--set and --until change the replay of a run, and %s is not a replay", spec).Hint("--model replay:RUN, or replay:last")
 	}
-	if err := s.agree(false); err != nil {
+	leave, err := s.agree(false)
+	if err != nil {
 		return Ended{}, err
 	}
 	if q.Keep {
@@ -154,7 +156,7 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 		}
 	}
 	s.record.Model = spec
-	runner, done, err := s.runner(ctx, spec)
+	runner, done, err := s.runner(ctx, spec, leave)
 	if err != nil {
 		return Ended{Record: s.record}, err
 	}
@@ -238,7 +240,8 @@ func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Reques
 	if err := rs.fits(r, record.Args); err != nil {
 		return Ended{}, err
 	}
-	if err := s.agree(true); err != nil {
+	leave, err := s.agree(true)
+	if err != nil {
 		return Ended{}, err
 	}
 	journal, records, err := run.Open(rs.RunDir(record.ID))
@@ -254,7 +257,7 @@ func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Reques
 	if spec == "manual" && q.Model == "" && !rs.Ask.CanAsk() && !r.needsModel(record.Args) {
 		spec = noModel // a person was there when it began, and nothing is left that one would fill
 	}
-	runner, done, err := s.runner(ctx, spec)
+	runner, done, err := s.runner(ctx, spec, leave)
 	if err != nil {
 		return Ended{Record: s.record}, errors.Join(err, journal.Close())
 	}
@@ -305,14 +308,14 @@ func (rs *Runs) anew(ctx context.Context, record Record, err error) error {
 }
 
 // agree asks for what the run is known to want. One that began may go on; what nobody agreed to waits when it comes.
-func (s *session) agree(began bool) error {
+func (s *session) agree(began bool) (Leave, error) {
 	q := s.Request
 	if began {
 		q.Args, q.Allow = s.record.Args, append(slices.Clone(s.record.Allow), AllowRun)
 	}
-	once, err := s.Agree(s.Runnable, q)
-	s.record.Allow = append(slices.Clone(s.record.Allow), once...)
-	return err
+	leave, err := s.Agree(s.Runnable, q)
+	s.record.Allow = append(slices.Clone(s.record.Allow), leave.once...)
+	return leave, err
 }
 
 // end records how the run ended.
@@ -340,7 +343,7 @@ func (s *session) sayUntaken(result run.Result) {
 }
 
 // runner wires everything that a run may touch. done closes it and must be called.
-func (s *session) runner(ctx context.Context, spec string) (_ *run.Runner, done func() error, err error) {
+func (s *session) runner(ctx context.Context, spec string, leave Leave) (_ *run.Runner, done func() error, err error) {
 	var open []func() error
 	closeAll := func() error {
 		var all error
@@ -366,7 +369,7 @@ func (s *session) runner(ctx context.Context, spec string) (_ *run.Runner, done 
 		open = append(open, recorder.Close)
 		m = replay.Record(m, recorder)
 	}
-	tools, err := s.Dispatcher(s.Runnable, s.Scope.Cwd, s.RunDir(s.record.ID), s.record.Allow, s.Confinement(s.Sandbox), s.consent)
+	tools, err := s.Dispatcher(s.Runnable, leave, Bounds{Work: s.Scope.Cwd, Aside: s.RunDir(s.record.ID), Sandbox: s.Confinement(s.Sandbox), Consent: s.consent})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -523,13 +526,14 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 	record := Record{ID: d.Run(), Skill: r.Name, Dir: r.Dir, Work: rs.Scope.Cwd, Digest: r.Plan.Digest, Args: args,
 		Model: d.Name(), Started: time.Now().UTC(), Allow: allow}
 	s := &session{Runs: rs, Runnable: r, Request: Request{Args: args, Allow: allow, Sandbox: sandbox}, record: record}
-	if err := s.agreeOver(ctx, d); err != nil {
+	leave, err := s.agreeOver(ctx, d)
+	if err != nil {
 		return run.Result{}, err
 	}
 	record = s.record
-	tools, err := rs.Dispatcher(r, rs.Scope.Cwd, rs.RunDir(record.ID), record.Allow, rs.Confinement(sandbox), func(_ context.Context, about tool.Ask) (tool.Answer, error) {
+	tools, err := rs.Dispatcher(r, leave, Bounds{Work: rs.Scope.Cwd, Aside: rs.RunDir(record.ID), Sandbox: rs.Confinement(sandbox), Consent: func(_ context.Context, about tool.Ask) (tool.Answer, error) {
 		return tool.No, s.unanswered(about)
-	})
+	}})
 	if err != nil {
 		return run.Result{}, err
 	}

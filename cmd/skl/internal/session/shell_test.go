@@ -11,6 +11,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
+	"github.com/skl-project/skl/runtime/tool"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -66,5 +67,51 @@ func TestConsentOfASession(t *testing.T) {
 	edit(`"version": 1`, `"version": "x"`)
 	if _, err := runs.Agree(bound(t, runs), session.Request{Args: "2.0.0"}); !errors.Is(err, diag.Code("consents_corrupt")) {
 		t.Errorf("a damaged file gives %v", err)
+	}
+}
+
+// A yes to the tests of a skill is none to a run of it, where the person works; a yes to a run holds for the tests too.
+func TestConsentOfTests(t *testing.T) {
+	runs := bench(t, true)
+	asked := &counted{person: true}
+	runs.Ask = asked
+	tests := session.Request{Tests: []session.Want{{Effect: tool.External, For: []string{"a.sh"}}}}
+	for i, step := range []struct {
+		q     session.Request
+		asked int
+	}{{tests, 1}, {tests, 1}, {session.Request{Args: "2.0.0"}, 2}, {session.Request{Args: "2.0.0"}, 2}, {tests, 2},
+		{session.Request{Tests: []session.Want{{Effect: tool.Network, For: []string{"b"}}}}, 3}} {
+		if _, err := runs.Agree(bound(t, runs), step.q); err != nil {
+			t.Fatal(err)
+		}
+		if asked.times != step.asked {
+			t.Fatalf("step %d: asked %d times, want %d", i, asked.times, step.asked)
+		}
+	}
+}
+
+// Nothing of a skill can be called with no leave, or with the leave that another skill, or other files, got.
+func TestNoLeave(t *testing.T) {
+	runs := bench(t, true)
+	r := bound(t, runs)
+	leave, err := runs.Agree(r, session.Request{Args: "2.0.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounds := session.Bounds{Work: t.TempDir(), Sandbox: "auto"}
+	d, err := runs.Dispatcher(r, leave, bounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	if _, err := runs.Dispatcher(r, session.Leave{}, bounds); !errors.Is(err, diag.Code("run_not_allowed")) {
+		t.Errorf("with no leave: %v", err)
+	}
+	other := *r
+	changed := *r.Plan
+	changed.Digest = "sha256-" + changed.Digest
+	other.Plan = &changed
+	if _, err := runs.Dispatcher(&other, leave, bounds); !errors.Is(err, diag.Code("run_not_allowed")) {
+		t.Errorf("with the leave of other files: %v", err)
 	}
 }

@@ -14,14 +14,40 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// Dispatcher is what the leaves and scripts of r may call in the directory work. how is auto, strict or off; a nil
-// consent asks nobody. What programs planted and had undone is kept in aside, unless that is "".
-func (rs *Runs) Dispatcher(r *Runnable, work, aside string, allow []string, how string, consent func(context.Context, tool.Ask) (tool.Answer, error)) (*tool.Dispatcher, error) {
-	grant, err := parseGrant(slices.Concat(allow, rs.Scope.Config.Allowed(r.Name, r.Plan.Digest)))
+// A Bounds says where and how what a run calls is confined.
+type Bounds struct {
+	Work    string   // the directory to work in
+	Aside   string   // where what programs planted and had undone is kept; "" keeps it nowhere
+	Sandbox string   // auto, strict or off
+	Limit   []string // effects and tools that may be granted at most; nil is no limit
+	// Consent asks the person for what nobody agreed to yet; nil asks nobody.
+	Consent func(context.Context, tool.Ask) (tool.Answer, error)
+}
+
+// Dispatcher is what the leaves and scripts of r may call. It is the one way to it: nothing of a skill is executed before a
+// person agreed that it is.
+func (rs *Runs) Dispatcher(r *Runnable, leave Leave, b Bounds) (*tool.Dispatcher, error) {
+	if leave.digest == "" || leave.digest != r.Plan.Digest {
+		return nil, diag.New(diag.Refused, CodeNotAllowed, "nobody agreed to a run of %s as it is", r.Name)
+	}
+	return rs.dispatcher(r, leave, b)
+}
+
+// dispatcher is Dispatcher for what calls nothing, too.
+func (rs *Runs) dispatcher(r *Runnable, leave Leave, b Bounds) (*tool.Dispatcher, error) {
+	grant, err := parseGrant(slices.Concat(leave.allow, rs.Scope.Config.Allowed(r.Name, r.Plan.Digest)))
 	if err != nil {
 		return nil, err
 	}
-	floor, err := sandboxFloor(how)
+	var limit *tool.Grant
+	if b.Limit != nil {
+		l, err := parseGrant(b.Limit)
+		if err != nil {
+			return nil, err
+		}
+		limit = &l
+	}
+	floor, err := sandboxFloor(b.Sandbox)
 	if err != nil {
 		return nil, err
 	}
@@ -30,12 +56,12 @@ func (rs *Runs) Dispatcher(r *Runnable, work, aside string, allow []string, how 
 		return nil, err
 	}
 	remembered := consentStore{
-		allowed:  func() ([]string, error) { return rs.allowed(r) },
-		remember: func(effect string) error { return rs.remember(r, effect) },
+		allowed:  func() ([]string, error) { return rs.allowed(r, leave.apart) },
+		remember: func(effect string) error { return rs.remember(r, leave.apart, effect) },
 	}
 	cfg := tool.Config{
-		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: work, Aside: aside, Protected: searched, Agents: hosts.Configuration(), Grant: grant, Hosts: rs.Scope.Config.Run.Hosts,
-		Consent: consent, Remembered: remembered, Exec: sandbox.Run, Floor: floor, Off: how == "off",
+		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: b.Work, Aside: b.Aside, Protected: searched, Agents: hosts.Configuration(), Grant: grant, Limit: limit, Hosts: rs.Scope.Config.Run.Hosts,
+		Consent: b.Consent, Remembered: remembered, Exec: sandbox.Run, Floor: floor, Off: b.Sandbox == "off",
 		Path: rs.Scope.Getenv("PATH"), Home: rs.Scope.Home, Client: rs.Scope.HTTP,
 	}
 	if !strings.HasPrefix(r.Dir, "skl:") {
@@ -82,6 +108,21 @@ func (rs *Runs) CheckLimits(allow []string, how string) error {
 	}
 	_, err := parseGrant(allow)
 	return err
+}
+
+// CheckAllow refuses what --allow does not take.
+func CheckAllow(allow []string) error {
+	_, err := parseGrant(allow)
+	return err
+}
+
+// EffectsOf are the effects that allow names, or that the tools have that it names.
+func EffectsOf(allow []string) []tool.Effect {
+	grant, err := parseGrant(allow)
+	if err != nil {
+		return nil
+	}
+	return grant.Needs()
 }
 
 // sandboxFloor is the least confinement that --sandbox accepts.
