@@ -34,6 +34,7 @@ import (
 type Options struct {
 	CacheDir    string        // where indexes are kept; they have a directory each
 	Extra       []string      // more patterns of files to leave out, as in .gitignore
+	Keys        []string      // directories that are left out, wherever the root is
 	Also        []string      // patterns of files that are covered although they are ignored, or hold secrets, or are linked from outside
 	FirstAnswer time.Duration // how long a query has the index follow the files, four times that where there is none yet; 0 means 800 ms
 	Watch       bool          // be told of changes instead of looking before every query; for long-lived processes
@@ -123,7 +124,11 @@ func Open(ctx context.Context, root string, o Options) (*Index, error) {
 		s.Close()
 		return nil, err
 	}
-	x := &Index{root: real, o: o, texts: newTexts(), divided: newDivided(), sweeps: newSweeps(), walker: &files.Walker{Root: real, Extra: slices.Concat(o.Extra, without(real, o.CacheDir)), Also: o.Also, Getenv: o.Getenv}}
+	out := slices.Concat(o.Extra, without(real, o.CacheDir))
+	for _, dir := range o.Keys {
+		out = append(out, without(real, dir)...)
+	}
+	x := &Index{root: real, o: o, texts: newTexts(), divided: newDivided(), sweeps: newSweeps(), walker: &files.Walker{Root: real, Extra: out, Also: o.Also, Getenv: o.Getenv}}
 	x.current.Store(s)
 	x.watching = make(chan struct{}, 1)
 	x.closing = make(chan struct{})
@@ -164,7 +169,7 @@ func without(root, cache string) []string {
 		return nil
 	}
 	if path == "." {
-		path = filepath.Base(Dir(cache, root))
+		path = filepath.Base(Dir(cache, root)) // of the cache; somebody who names skl's own directory means it
 	}
 	var pattern strings.Builder
 	for _, r := range "/" + filepath.ToSlash(path) + "/" {

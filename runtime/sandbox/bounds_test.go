@@ -185,8 +185,10 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"below the floor", Command{Argv: []string{"true"}, Dir: dir, Floor: Tier1, ceiling: Tier2}, "sandbox_floor"},
 		{"hosts without namespaces", Command{Argv: []string{"true"}, Dir: dir, Hosts: []string{"example.org"}, ceiling: Tier2}, "sandbox_network"},
-		{"the home of the person", Command{Argv: []string{"true"}, Dir: home}, "sandbox_scope"},
-		{"a directory above it", Command{Argv: []string{"true"}, Dir: dir, Write: []string{"/"}}, "sandbox_scope"},
+		{"the home of the person", Command{Argv: []string{"true"}, Dir: home}, "work_scope"},
+		{"the home, to read", Command{Argv: []string{"true"}, Dir: home, ReadOnly: true}, "work_scope"},
+		{"the home besides", Command{Argv: []string{"true"}, Dir: dir, Read: []string{home}}, "work_scope"},
+		{"a directory above it", Command{Argv: []string{"true"}, Dir: dir, Write: []string{"/"}}, "work_scope"},
 		{"nothing", Command{Dir: dir}, "sandbox_command"},
 		{"a relative directory", Command{Argv: []string{"true"}, Dir: "x"}, "sandbox_command"},
 		{"a zero byte", Command{Argv: []string{"true", "a\x00b"}, Dir: dir}, "sandbox_command"},
@@ -196,7 +198,7 @@ func TestRefusals(t *testing.T) {
 		{"a missing place to write", Command{Argv: []string{"true"}, Dir: dir, Write: []string{dir + "/none"}}, "sandbox_start"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if !Probe().Tier.atLeast(Tier1) && (c.c.ceiling != None || c.code == "sandbox_scope") {
+			if !Probe().Tier.atLeast(Tier1) && (c.c.ceiling != None || c.code == "work_scope") {
 				t.Skip("this machine has no tier 1")
 			}
 			r, err := Run(context.Background(), c.c)

@@ -145,12 +145,8 @@ func check(c *Command, report Report) error {
 	if c.Hosts != nil && !c.Off && report.Tier != Tier1 && report.Tier != Seatbelt {
 		return diag.New(diag.Refused, "sandbox_network", "hosts cannot be allowed one by one in a sandbox of %s", report.Tier)
 	}
-	if report.Tier != None {
-		paths := c.Write
-		if !c.ReadOnly {
-			paths = append([]string{c.Dir}, paths...)
-		}
-		if err := checkScope(paths); err != nil {
+	if !c.Off {
+		if err := checkScope(c); err != nil {
 			return err
 		}
 	}
@@ -169,24 +165,17 @@ func set[T time.Duration | int64 | int](p *T, def T) {
 	}
 }
 
-// checkScope refuses to open the directory that holds the keys and the configuration of the person, or one above it:
-// rights can only be granted to whole trees.
-func checkScope(paths []string) error {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return nil
-	}
-	if real, err := filepath.EvalSymlinks(home); err == nil {
-		home = real
-	}
-	for _, path := range paths {
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil {
+// checkScope refuses to open what CheckDir does: rights can only be granted to whole trees.
+func checkScope(c *Command) error {
+	home, _ := os.UserHomeDir()
+	for _, path := range c.Write {
+		if _, err := os.Stat(path); err != nil {
 			return diag.New(diag.Failed, "sandbox_start", "opening %s for the sandbox: %w", path, err)
 		}
-		if rest, err := filepath.Rel(real, home); err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator)) {
-			return diag.New(diag.Refused, "sandbox_scope", "%s holds your own keys and configuration, which a sandbox may not open", path).
-				Hint("work in a directory below it")
+	}
+	for _, path := range slices.Concat([]string{c.Dir}, c.Read, c.Write) {
+		if err := CheckDir(path, home); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -186,7 +186,7 @@ func Probe() Report { return probe() }
 // Run runs c and waits for it. A program that ends, in whatever way, is a Result; errors are of four kinds:
 //
 //   - class Refused: sandbox_floor (this machine cannot confine as well as c.Floor wants), sandbox_network (c.Hosts
-//     cannot be confined here), sandbox_scope (c.Dir or c.Write would open the person's own keys);
+//     cannot be confined here), work_scope (c.Dir, c.Read or c.Write would open the person's own keys, see CheckDir);
 //   - class Misuse: sandbox_command (c is not a command);
 //   - class Failed: sandbox_program (it is not there or cannot be started), sandbox_start (everything else);
 //   - the error of ctx, after which no process of c is left. It says what is in Changed otherwise.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/skl-project/skl/runtime/internal/scratch"
 	"github.com/skl-project/skl/runtime/sandbox"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/secrets"
 )
 
 const maxOutput = 64 << 10 // of a program: half of it from the start, half from the end
@@ -32,6 +34,9 @@ func prepareBash(d *Dispatcher, input json.RawMessage) (*use, error) {
 	shell, ok := d.shell()
 	if !ok {
 		return nil, failed("there is no bash or sh on PATH")
+	}
+	if err := d.namesSecret(in.Command); err != nil {
+		return nil, err
 	}
 	text := in.Command
 	line, err := Commands(in.Command, d.insideForShell)
@@ -73,6 +78,30 @@ func (d *Dispatcher) insideForShell(path string, write bool) error {
 		return err
 	}
 	return d.denied(d.table.must("write"), fileUse(p.shown()))
+}
+
+// namesSecret refuses a line that names a file of the working directory which is not read for its name. It is for models that do
+// not think of it: a program opens what it likes, and a name may be made up at run time.
+func (d *Dispatcher) namesSecret(line string) error {
+	for _, word := range words(line) {
+		_, value, _ := strings.Cut(word, "=")
+		for _, path := range []string{word, strings.TrimPrefix(word, "@"), value, strings.TrimPrefix(value, "@")} {
+			if path == "" || !secrets.Named(filepath.ToSlash(d.work.real)+"/"+path) { // of most words nothing is looked up
+				continue
+			}
+			p, err := d.work.find(path)
+			if err != nil {
+				continue
+			}
+			err = p.readable()
+			there := p.info != nil
+			p.close()
+			if err != nil && there {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // program runs c in the working directory, and says when it did not succeed.

@@ -229,6 +229,13 @@ func beyond(e Effect, h *handler) error {
 	return diag.New(diag.Refused, CodeEffect, "%s needs the effect %s, which is not among what may be granted here", h.orScript(), e)
 }
 
+// namedByPerson reports whether --allow lets the file at path be read by a pattern, which all files are not.
+func (c *core) namedByPerson(path string) bool {
+	return slices.ContainsFunc(c.config.Grant.Tools, func(t skill.Tool) bool {
+		return t.Pattern != "" && c.table.means(t, c.table.must("read")) && matchPath(t.Pattern, path, false)
+	})
+}
+
 // covers reports whether granted names tools that cover every part of u.
 func (c *core) covers(granted []skill.Tool, h *handler, u *use) bool {
 	var tools []skill.Tool

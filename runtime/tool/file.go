@@ -3,6 +3,7 @@ package tool
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -176,7 +177,7 @@ func prepareEdit(d *Dispatcher, input json.RawMessage) (*use, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.writable(); err != nil {
+	if err := cmp.Or(p.readable(), p.writable()); err != nil {
 		p.close()
 		return nil, err
 	}

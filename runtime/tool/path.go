@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/secrets"
 )
 
 const (
@@ -29,7 +30,9 @@ type tree struct {
 	prefix    string // what paths in it are shown with
 	readOnly  bool
 	protected []protection
-	isSpot    func(rel string) bool // nil: nothing is
+	isSpot    func(rel string) bool   // nil: nothing is
+	closed    error                   // why nothing is found in it; nil if something is
+	named     func(shown string) bool // whether the person named a file that holds secrets; nil: a file of the tree holds none
 }
 
 // A protection is a file, or a directory into which nothing is written.
@@ -144,6 +147,9 @@ func outside(path string) *diag.Error {
 
 // find walks to path, which need not be there. The caller closes the place.
 func (t *tree) find(path string) (*place, error) {
+	if t.closed != nil {
+		return nil, t.closed
+	}
 	given := path
 	if len(path) > maxPath || strings.ContainsRune(path, 0) {
 		return nil, diag.New(diag.Refused, CodeOutside, "a path of %d bytes, or with a NUL, is not looked for", len(path))
@@ -360,6 +366,20 @@ func (p *place) writable() error {
 	return nil
 }
 
+// readable says why what is at p is not read.
+func (p *place) readable() error {
+	if !p.tree.secret(p.rel()) {
+		return nil
+	}
+	return diag.New(diag.Refused, CodeProtected, "%q is not read: its name says that it holds secrets", diag.Printable(p.shown())).
+		Hint("--allow 'read(%s)', to let it be read", diag.Printable(p.shown()))
+}
+
+// secret reports whether the file at rel holds secrets, by its name, and the person did not name it.
+func (t *tree) secret(rel string) bool {
+	return t.named != nil && secrets.Named(filepath.ToSlash(t.real)+"/"+rel) && !t.named(t.prefix+rel)
+}
+
 // openFile opens the regular file at p.
 func (p *place) openFile() (*os.File, error) {
 	switch {
@@ -369,6 +389,9 @@ func (p *place) openFile() (*os.File, error) {
 		return nil, failed("%q is a directory", diag.Printable(p.shown()))
 	case !p.info.Mode().IsRegular():
 		return nil, diag.New(diag.Refused, CodeOutside, "%q is not a regular file", diag.Printable(p.shown()))
+	}
+	if err := p.readable(); err != nil {
+		return nil, err
 	}
 	f, err := p.dir.OpenFile(p.base, os.O_RDONLY|nonblock, 0)
 	if err != nil {

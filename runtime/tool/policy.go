@@ -58,6 +58,9 @@ func (d *Dispatcher) reachable(h *handler, readOnly bool) error {
 	if readOnly && h.effect != None {
 		return diag.New(diag.Refused, CodeDenied, "%s is not allowed here: this step may only read", h.orScript())
 	}
+	if err := h.closed(d); err != nil {
+		return err
+	}
 	if why := h.missing(d); why != "" {
 		return diag.New(diag.Refused, CodeDenied, "%s cannot be called: %s", h.orScript(), why)
 	}
@@ -279,5 +282,8 @@ func (d *Dispatcher) status(h *handler) Status {
 	}
 	granted, _ := d.effectOpen(h.effect, h)
 	st.Allowed, st.Asks, st.Only = true, !granted, d.patterns(h)
+	if d.work.closed != nil && h.reads() && st.Only == "" {
+		st.Only = h.name + "(skill:**)"
+	}
 	return st
 }

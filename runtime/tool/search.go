@@ -269,6 +269,7 @@ func prepareGrep(d *Dispatcher, input json.RawMessage) (*use, error) {
 	u := searchUse(p, in.Pattern)
 	s := grep{re: re, filesOnly: in.FilesOnly, anchored: strings.Contains(in.Pattern, `\A`) || strings.Contains(in.Pattern, `\z`)}
 	shown := d.shows(d.table.must("grep"))
+	secret := 0
 	u.do = func(ctx context.Context) (string, error) {
 		err := p.visit(ctx, func(dir *os.Root, name, sub string) error {
 			if only != nil && !only.Match(sub) && !only.Match(path.Base(sub)) {
@@ -278,12 +279,20 @@ func prepareGrep(d *Dispatcher, input json.RawMessage) (*use, error) {
 			if !shown(full) {
 				return nil
 			}
+			if p.tree.secret(strings.TrimPrefix(full, p.tree.prefix)) {
+				secret++
+				return nil
+			}
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			return s.file(dir, name, full)
 		})
-		return s.out.text(err)
+		text, err := s.out.text(err)
+		if secret > 0 {
+			text += fmt.Sprintf("[not searched: %s whose names say that they hold secrets]\n", diag.Count(secret, "file"))
+		}
+		return text, err
 	}
 	return u, nil
 }

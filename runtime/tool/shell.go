@@ -78,6 +78,26 @@ func Commands(line string, inside func(path string, write bool) error) (Line, er
 	return a.line, nil
 }
 
+// words are the words of a line that no expansion changes, wherever they are; none of one that is not well formed.
+func words(line string) (out []string) {
+	if len(line) > maxCommand {
+		return nil
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
+	if err != nil {
+		return nil
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if w, ok := n.(*syntax.Word); ok {
+			if text, known := new(analysis).word(w); known {
+				out = append(out, text)
+			}
+		}
+		return true
+	})
+	return out
+}
+
 type redirected struct {
 	path  string
 	write bool

@@ -47,6 +47,19 @@ func (h *handler) orScript() string {
 	return h.String()
 }
 
+// closed says why h has nothing to work on.
+func (h *handler) closed(d *Dispatcher) error {
+	if h.namespace == "" && (h.name == "write" || h.name == "edit" || h.name == "bash" && !d.config.Off || h.reads() && (d.own == nil || d.own.closed != nil)) {
+		return d.work.closed
+	}
+	return nil
+}
+
+// reads reports whether h is a tool that reads files, those of the skill too.
+func (h *handler) reads() bool {
+	return h.namespace == "" && (h.name == "read" || h.name == "glob" || h.name == "grep" || h.name == "list")
+}
+
 // missing says what h cannot do without; "" if it is there.
 func (h *handler) missing(d *Dispatcher) string {
 	switch {

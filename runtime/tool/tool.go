@@ -16,6 +16,10 @@
 //   - Files are reached below the working directory only, and below the skill's
 //     own directory for reading. Links are followed by hand, so that what was
 //     judged is what is opened. Only regular files are opened.
+//   - A directory that sandbox.CheckDir refuses, such as the person's home, is out of reach as a whole, for programs too unless
+//     Config.Off.
+//   - Files whose names say that they hold secrets (secrets.Named) are not read, edited or searched, nor named in a command line,
+//     unless --allow names them: read(.env). What programs do with the files of the working directory nobody sees.
 //   - write and edit change nothing in .git, the skill, a protected root, or what agents, editors,
 //     shells, CI services and the like act on by themselves, in whatever directory: see spots.
 //   - Programs run through Config.Exec, which confines them. They get no
@@ -97,6 +101,7 @@ type Config struct {
 	SkillDir    string       // the skill's own, readable; "" for none
 	Protected   []string     // further directories that are never written: roots of skills
 	Agents      []string     // names of files and directories of agents, with slashes, that are never written in whatever directory
+	Keys        []string     // directories of skl's own, with what the person agreed to: whatever holds one, or lies in one, is out of reach
 	Aside       string       // an existing directory for what programs planted and had undone; "": it is not kept
 	Policy      *skill.Tools // the skill's; nil: no limit
 	SideEffects []string     // the skill's side_effects; nil: undeclared, so that each effect is asked for
@@ -115,7 +120,7 @@ type Config struct {
 	Off    bool                                                                 // run programs unconfined: the person said so
 	Env    []string                                                             // NAME=value for programs; nil: PATH and LANG of a plain system
 	Path   string                                                               // the person's PATH, where interpreters and servers are looked up; "" is that of Env
-	Home   string                                                               // the person's home, which no interpreter's directory may hold; "" is unknown
+	Home   string                                                               // the person's home, which neither WorkDir nor an interpreter's directory may hold; "" is unknown
 	Proxy  func(string) string                                                  // HTTPS_PROXY, HTTP_PROXY, NO_PROXY for fetch; nil: no proxy
 	Client *origin.Client                                                       // for MCP servers with a URL; nil: a new one
 
@@ -195,6 +200,7 @@ func (c *core) openTrees() (err error) {
 	if c.work, err = openTree(c.config.WorkDir, ""); err != nil {
 		return err
 	}
+	c.work.closed, c.work.named = sandbox.CheckDir(c.work.real, c.config.Home, c.config.Keys...), c.namedByPerson
 	protected := c.config.Protected
 	if c.config.SkillDir != "" {
 		prefix := "skill:"
@@ -204,6 +210,7 @@ func (c *core) openTrees() (err error) {
 			return err
 		}
 		own.readOnly = true
+		own.closed = sandbox.CheckDir(own.real, c.config.Home, c.config.Keys...)
 		if rel, ok := c.work.relative(own.real); ok {
 			own.prefix = strings.TrimPrefix(rel+"/", "./")
 		}

@@ -49,7 +49,7 @@ func Named(p string) bool {
 			return true
 		}
 	}
-	if slices.ContainsFunc(directories, func(name string) bool { return within(dir, name) }) {
+	if Directory(dir) {
 		return true
 	}
 	if i := strings.LastIndexByte(base, '.'); i >= 0 && extensions()[base[i:]] {
@@ -77,6 +77,12 @@ func shaped(base string) bool {
 			strings.HasSuffix(base, "-service-account.json") || strings.Contains(base, "firebase-adminsdk")
 	}
 	return false
+}
+
+// Directory reports whether dir, with slashes, is one that keys and credentials alone are kept in, or lies in one.
+func Directory(dir string) bool {
+	dir = "/" + strings.Trim(strings.ToLower(dir), "/") + "/"
+	return slices.ContainsFunc(directories, func(name string) bool { return within(dir, name) })
 }
 
 // within reports whether the directory dir, which begins and ends with a slash, has an element of that name.

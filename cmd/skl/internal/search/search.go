@@ -15,6 +15,7 @@ import (
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/index/rank"
 	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/runtime/sandbox"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -67,6 +68,18 @@ func (s *Searcher) Dir(path string) string {
 	}
 }
 
+// unnamed refuses a place that nobody named and that holds what is a person's alone: agents are started in a home, and search there.
+func (s *Searcher) unnamed(p Place) error {
+	if p.Skills || p.Path != "" {
+		return nil
+	}
+	err := sandbox.CheckDir(s.Dir(""), s.Scope.Home, s.Scope.Dirs.Config, s.Scope.Dirs.State)
+	if e, ok := diag.Own(err); ok {
+		return e.Hint("--path DIR, to search another directory, or this one all the same")
+	}
+	return err
+}
+
 // IndexDir is where indexes are kept.
 func (s *Searcher) IndexDir() string { return filepath.Join(s.Scope.Dirs.Cache, "index") }
 
@@ -80,10 +93,13 @@ type searched interface {
 
 // open opens a place for questions.
 func (s *Searcher) open(ctx context.Context, p Place) (searched, error) {
-	switch {
-	case p.Skills:
+	if p.Skills {
 		return s.openSkills(ctx, p.LeftOut)
-	case p.Service != "":
+	}
+	if err := s.unnamed(p); err != nil {
+		return nil, err
+	}
+	if p.Service != "" {
 		return s.remote(ctx, p.Service, s.Dir(p.Path))
 	}
 	d := directory{dir: s.Dir(p.Path), also: p.LeftOut}
@@ -101,7 +117,7 @@ type directory struct {
 }
 
 func (s *Searcher) indexOptions(d directory) index.Options {
-	return index.Options{CacheDir: s.IndexDir(), Extra: d.extra, Also: d.also, Progress: s.indexing, Getenv: s.Scope.Getenv}
+	return index.Options{CacheDir: s.IndexDir(), Extra: d.extra, Keys: []string{s.Scope.Dirs.Config, s.Scope.Dirs.State}, Also: d.also, Progress: s.indexing, Getenv: s.Scope.Getenv}
 }
 
 func (s *Searcher) openDir(ctx context.Context, d directory) (*index.Index, error) {
@@ -170,6 +186,9 @@ func (s *Searcher) directories(ctx context.Context, p Place) ([]directory, error
 			list[i].also = p.LeftOut
 		}
 		return list, err
+	}
+	if err := s.unnamed(p); err != nil {
+		return nil, err
 	}
 	dir := s.Dir(p.Path)
 	return []directory{{name: s.Scope.Short(dir), dir: dir, also: p.LeftOut}}, nil

@@ -73,10 +73,14 @@ func (s *Searcher) keep(ctx context.Context, root string, o serve.Opening) (serv
 // Tools are the tools of agents that search dirs, or the repository of the working directory. With service, the address of
 // an index service, they ask it. end must be called when they are not used any more.
 func (s *Searcher) Tools(ctx context.Context, dirs []string, service string) (tools *serve.Tools, end func(), err error) {
+	tools, end = &serve.Tools{Open: s.keep}, func() {}
 	if len(dirs) == 0 {
 		dirs = []string{s.Dir("")}
+		if closed := s.unnamed(Place{}); closed != nil { // the other tools are there all the same
+			tools.Roots, tools.Open = dirs, func(context.Context, string, serve.Opening) (serve.Index, error) { return nil, closed }
+			return tools, end, nil
+		}
 	}
-	tools, end = &serve.Tools{Open: s.keep}, func() {}
 	for _, dir := range dirs {
 		dir = scope.Absolute(s.Scope.Cwd, dir)
 		info, err := os.Stat(dir)

@@ -60,7 +60,7 @@ func (rs *Runs) dispatcher(r *Runnable, leave Leave, b Bounds) (*tool.Dispatcher
 		remember: func(effect string) error { return rs.remember(r, leave.apart, effect) },
 	}
 	cfg := tool.Config{
-		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: b.Work, Aside: b.Aside, Protected: searched, Agents: hosts.Configuration(), Grant: grant, Limit: limit, Hosts: rs.Scope.Config.Run.Hosts,
+		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: b.Work, Aside: b.Aside, Protected: append(searched, rs.Scope.Dirs.Data, rs.Scope.Dirs.Cache), Keys: []string{rs.Scope.Dirs.Config, rs.Scope.Dirs.State}, Agents: hosts.Configuration(), Grant: grant, Limit: limit, Hosts: rs.Scope.Config.Run.Hosts,
 		Consent: b.Consent, Remembered: remembered, Exec: sandbox.Run, Floor: floor, Off: b.Sandbox == "off",
 		Path: rs.Scope.Getenv("PATH"), Home: rs.Scope.Home, Client: rs.Scope.HTTP,
 	}
