@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/skl-project/skl/runtime/sandbox"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/secrets"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 const maxOutput = 64 << 10 // of a program: half of it from the start, half from the end
@@ -40,7 +42,7 @@ func prepareBash(d *Dispatcher, input json.RawMessage) (*use, error) {
 	}
 	text := in.Command
 	line, err := Commands(in.Command, d.insideForShell)
-	u := &use{detail: in.Command, parts: line.Commands, matches: matchCommand, opaque: err}
+	u := &use{detail: in.Command, parts: line.Commands, matches: matchCommand, opaque: err, runs: true}
 	u.patterned = func() { text = line.Text }
 	u.do = func(ctx context.Context) (string, error) {
 		out := headTail{half: halfOutput}
@@ -281,16 +283,14 @@ func (d *Dispatcher) scriptHandler() *handler {
 	return &h
 }
 
-// scriptUse is the use of bash that a script is: a command of its path alone. A denial of some
-// commands denies it, since what a script runs is not known.
+// scriptUse is the use of bash that a script is: a command of its path alone. A denial with a pattern
+// denies it, since what a script does is not known.
 func (d *Dispatcher) scriptUse(path string) *use {
-	u := &use{detail: path, parts: []string{strings.ReplaceAll(path, " ", string(markBlank))}, matches: matchCommand}
-	for _, p := range d.policies {
-		for _, t := range p.Deny {
-			if t.Pattern != "" && d.table.couldMean(t, d.table.must("bash")) {
-				u.opaque = diag.New(diag.Refused, CodeDenied, "the commands of a script are not known beforehand")
-			}
-		}
+	u := &use{detail: path, parts: []string{strings.ReplaceAll(path, " ", string(markBlank))}, matches: matchCommand, runs: true}
+	if slices.ContainsFunc(d.policies, func(p policy) bool {
+		return slices.ContainsFunc(p.Deny, func(t skill.Tool) bool { return t.Pattern != "" && t.Namespace == "" })
+	}) {
+		u.opaque = diag.New(diag.Refused, CodeDenied, "what a script does is not known beforehand")
 	}
 	return u
 }

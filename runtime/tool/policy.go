@@ -26,6 +26,8 @@ type use struct {
 	matches func(pattern, part string, strict bool) bool
 	// opaque says why the parts are not known. Then no rule with a pattern can let it through.
 	opaque error
+	// runs says that it runs programs, or a script.
+	runs bool
 	// patterned is told before do that a pattern decided.
 	patterned func()
 	do        func(ctx context.Context) (string, error)
@@ -121,6 +123,9 @@ func (d *Dispatcher) permit(h *handler, u *use) error {
 func (d *Dispatcher) denied(h *handler, u *use) error {
 	for _, p := range d.policies {
 		for _, t := range p.Deny {
+			if err := d.bound(h, u, t, p.owner); err != nil {
+				return err
+			}
 			if !d.table.couldMean(t, h) {
 				continue
 			}
@@ -282,6 +287,9 @@ func (d *Dispatcher) status(h *handler) Status {
 	}
 	granted, _ := d.effectOpen(h.effect, h)
 	st.Allowed, st.Asks, st.Only = true, !granted, d.patterns(h)
+	if denials := d.harmlessOnly(); h == d.table.must("bash") && len(denials) > 0 {
+		st.Only = strings.TrimPrefix(st.Only+"; harmless commands, since "+strings.Join(denials, ", ")+" is denied", "; ")
+	}
 	if d.work.closed != nil && h.reads() && st.Only == "" {
 		st.Only = h.name + "(skill:**)"
 	}

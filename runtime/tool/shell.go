@@ -350,16 +350,13 @@ func (a *analysis) heredoc(r *syntax.Redirect) {
 }
 
 // matchCommand is the pattern of bash. * is any text; "git *" and "git:*" mean git alone, too. A denial means
-// a command by any path, and every command that runs others, since what those are is not known.
+// a command by any path. What else it means, bound says.
 func matchCommand(pattern, command string, strict bool) bool {
 	if head, ok := strings.CutSuffix(pattern, ":*"); ok {
 		pattern = head + " *"
 	}
 	if strict {
 		name, rest, _ := strings.Cut(command, " ")
-		if runsOthers(path.Base(name), rest) {
-			return true
-		}
 		if base := path.Base(name); base != name && matchCommand(pattern, strings.TrimSuffix(base+" "+rest, " "), false) {
 			return true
 		}
@@ -368,18 +365,4 @@ func matchCommand(pattern, command string, strict bool) bool {
 		return true
 	}
 	return matchStar(pattern, command)
-}
-
-// runsOthers reports whether a command is one that runs what its arguments or its input say.
-func runsOthers(name, arguments string) bool {
-	switch name {
-	case "sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "env", "xargs", "parallel", "exec", "eval", "command", "builtin", "source", ".",
-		"sudo", "doas", "su", "nohup", "time", "timeout", "nice", "ionice", "setsid", "stdbuf", "watch", "script", "expect", "chroot", "unshare",
-		"python", "python3", "node", "deno", "bun", "perl", "ruby", "php", "lua", "awk", "gawk", "mawk", "tclsh", "Rscript", "pwsh",
-		"ssh", "trap", "alias", "enable", "make", "npx", "uvx":
-		return true
-	case "find":
-		return strings.Contains(arguments, "-exec") || strings.Contains(arguments, "-ok") || strings.ContainsRune(arguments, markUnknown)
-	}
-	return false
 }

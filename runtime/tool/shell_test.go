@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/testdata/long"
 )
@@ -131,9 +133,14 @@ func TestBashPatterns(t *testing.T) {
 // What is denied stays denied by any path, and behind whatever runs other commands.
 func TestDeniedBashPatterns(t *testing.T) {
 	for line, denied := range map[string]bool{
-		"rm x": true, "ls; rm x": true, "/bin/rm x": true, "'rm' x": true, "\\rm x": true, "./rm x": true, "rmdir x": false, "ls rm x": false, "echo 'rm x'": false,
+		"rm x": true, "ls; rm x": true, "/bin/rm x": true, "'rm' x": true, "\\rm x": true, "./rm x": true, "rmdir x": true, "ls rm x": false, "echo 'rm x'": false,
 		"sh -c 'rm x'": true, "env rm x": true, "xargs rm": true, "find . -exec rm {} +": true, "find . -name x": false, "eval rm x": true,
 		"$(echo rm) x": true, "r=rm; $r x": true, "for f in x; do ls; done": true, "python3 -c 1": true, "rm": true, "ls *": false,
+		"git -c alias.z='!rm f' z": true, "python3.11 -c 1": true, "cp /bin/rm r": true, "./r f": true, "ln -s /bin/rm zap": true, "./zap f": true, "perl5.36.0 -e 1": true,
+		"/lib64/ld-linux-x86-64.so.2 /bin/rm f": true, "busybox rm f": true, "unlink f": true, "mv f g": true, "git rm f": true, "git clean -f": true, "find . -delete": true,
+		"awk 'BEGIN{system(\"rm f\")}'": true, "sed -n '1e rm f' x": true, "tar --to-command=rm -xf x": true, "sort -o f f": true, "sort --compress-program=rm f": true, "uniq a b": true,
+		"rg --pre rm x": true, "git log --output=f": true, "git -C x status": true, "git ls-remote ext::rm": true, "/tmp/cat x": true, "find *": true, "make": true, "nosuchprogram": true,
+		"git status": false, "git diff HEAD": false, "git --no-pager log -3": false, "cat x | sort -u | uniq -c | head -3": false, "grep -rn x .": false, "wc -l < x": false, "find . -name 'a*'": false,
 	} {
 		config := everything(&plain{})
 		config.Policy = tools(t, "deny: bash(rm *)")
@@ -142,6 +149,43 @@ func TestDeniedBashPatterns(t *testing.T) {
 		if text, got := call(d, "bash", "command", line); got != denied {
 			t.Errorf("%s: %s", line, text)
 		}
+	}
+}
+
+// A denial of reading, finding or changing some files binds commands too: those that may read one, and all that are not known to be harmless.
+func TestDeniedPathsBindBash(t *testing.T) {
+	for deny, lines := range map[string]map[string]bool{
+		"read(secret/**)": {
+			"cat secret/k": true, "cat ./x/../secret/k": true, "head -n1 'secret/k'": true, "grep . secret/*": true, "grep -r . .": true, "grep -R x": true, "rg x": true, "cat link": true,
+			"cd secret && cat k": true, "cp secret/k a": true, "python3 x.py": true, "diff -r secret x": true, "cat secret": true, "grep -fsecret/k x": true, "grep -nfsecret/k x": true,
+			"date --file=secret/k": true, "sort --files0-from=x/list": true, "cat x/../*/k": true, "git show HEAD:secret/k": true, "git diff": true, "git log -p": true, "make": true,
+			"cat a": false, "cat a x/b | wc -l": false, "ls secret": false, "echo secret/k": false, "git status": false, "grep -n text a": false, "test -f secret/k": false, "cat nothing": false,
+		},
+		"list(secret/**)":    {"ls secret": true, "find .": true, "cat a": false, "rg x": true, "mkdir y": true},
+		"write(secret/**)":   {"cat secret/k": false, "touch secret/k": true, "tee secret/k": true, "sed -i s/a/b/ a": true, "ls": false},
+		"fetch(example.org)": {"curl http://example.org": true, "cat a": false, "python3 -c 1": true},
+	} {
+		config := everything(&plain{})
+		config.Policy = tools(t, "deny: "+deny)
+		config.Exec = (&plain{}).exec
+		d, dir := open(t, config, "secret/k", "text", "a", "text", "x/b", "text")
+		if err := os.Symlink("secret/k", filepath.Join(dir, "link")); err != nil {
+			t.Fatal(err)
+		}
+		for line, denied := range lines {
+			if text, got := call(d, "bash", "command", line); got != denied {
+				t.Errorf("%s: %s: %s", deny, line, text)
+			}
+		}
+		if _, err := d.Script(context.Background(), run.Script{Path: "a.sh", Text: "echo hi"}); diag.ClassOf(err) != diag.Refused {
+			t.Errorf("%s: a script: %v", deny, err)
+		}
+	}
+	config := everything(&plain{})
+	config.Policy = tools(t, "deny: bash(rm *)")
+	d, _ := open(t, config)
+	if text, _ := call(d, "bash", "command", "npm test"); !strings.Contains(text, `denied in part by the skill (bash(rm *)), and with it every command that is not known to be harmless, as "npm" is not`) {
+		t.Error(text)
 	}
 }
 

@@ -262,6 +262,9 @@ func (d *Dispatcher) For(readOnly bool) []model.Tool {
 		if patterns := d.patterns(h); patterns != "" {
 			description += " Allowed here only: " + patterns + "."
 		}
+		if denials := d.harmlessOnly(); h == d.table.must("bash") && len(denials) > 0 {
+			description += " Denied: " + strings.Join(denials, ", ") + ", and so every command that is not known to be harmless, such as cat, grep, find or git status."
+		}
 		out = append(out, model.Tool{Name: h.wire, Description: description, Schema: h.schema, ReadOnly: h.overlaps()})
 	}
 	return out
