@@ -27,7 +27,7 @@ AGENT.md AGENTS.md AGENTS.override.md CLAUDE.md CLAUDE.local.md CRUSH.md GEMINI.
 replit.md crush.json .crush.json .aider.model.settings.yml .vibe .amp
 !.github/copilot-instructions.md !.github/hooks !.github/skills .github/instructions .github/prompts .github/chatmodes .github/agents
 
-skl.toml skl.lock policy.toml .corteza
+skl.toml skl.lock policy.toml .corteza .skl .agents/.skl .github/.skl
 
 !.github/workflows !.github/actions !.circleci !.buildkite !.woodpecker !.gitea/workflows !.forgejo/workflows
 .gitlab-ci.yml .travis.yml .drone.yml .drone.star .drone.jsonnet .woodpecker.yml .woodpecker.yaml .cirrus.yml .cirrus.star

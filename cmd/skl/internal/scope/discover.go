@@ -47,13 +47,17 @@ func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing,
 	return roots.Discover(ctx, cfg)
 }
 
-// Searched are the directories in which skl looks for skills or keeps them, from here.
+// Searched are the directories in which skl looks for skills or keeps them, from here, disabled ones too.
 func (sc *Scope) Searched() ([]string, error) {
 	f, err := sc.Load()
 	if err != nil && f == nil {
 		return nil, err
 	}
-	return append(sc.Site.All(), sc.searched(f, nil).Paths()...), nil
+	dirs := append(sc.Site.All(), sc.searched(f, nil).Paths()...)
+	for _, dir := range slices.Clone(dirs) {
+		dirs = append(dirs, roots.Aside(dir))
+	}
+	return dirs, nil
 }
 
 // searched says where skills are looked for: for the enabled and detected hosts, or for the ones given.
