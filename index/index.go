@@ -17,7 +17,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -171,14 +170,7 @@ func without(root, cache string) []string {
 	if path == "." {
 		path = filepath.Base(Dir(cache, root)) // of the cache; somebody who names skl's own directory means it
 	}
-	var pattern strings.Builder
-	for _, r := range "/" + filepath.ToSlash(path) + "/" {
-		if strings.ContainsRune(`\*?[]!# `, r) {
-			pattern.WriteByte('\\')
-		}
-		pattern.WriteRune(r)
-	}
-	return []string{pattern.String()}
+	return []string{files.Directory(filepath.ToSlash(path))}
 }
 
 // Close ends background work and frees what the index holds.

@@ -146,6 +146,18 @@ func (w *Walker) rules() (*rules, error) {
 	return r, nil
 }
 
+// Directory is the pattern that means the directory at path, relative to the root with slashes, and no other.
+func Directory(path string) string {
+	var b strings.Builder
+	for _, r := range "/" + path + "/" {
+		if strings.ContainsRune(`\*?[]!# `, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
 // Skipped says that a directory of this name is never entered: tools keep their own things there.
 func Skipped(name string) bool {
 	switch name {

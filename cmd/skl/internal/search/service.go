@@ -59,9 +59,13 @@ func (s *Searcher) Serve(ctx context.Context, q ServeRequest) error {
 	return service.Serve(ctx, l)
 }
 
-// keep opens an index for a long-lived process.
+// keep opens an index for a long-lived process, which answers models.
 func (s *Searcher) keep(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
-	options := s.indexOptions(directory{})
+	without, err := s.withheld(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	options := s.indexOptions(directory{extra: without})
 	options.Watch, options.Background, options.Progress, options.Prior = true, true, o.Progress, o.Prior
 	x, err := index.Open(ctx, root, options)
 	if err != nil {

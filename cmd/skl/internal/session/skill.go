@@ -231,7 +231,10 @@ func notActive(r roots.Record) error {
 
 // Bind plans a run of r. Other skills are found among the active copies that the lock lists. A skill that its registry blocked, or
 // that a rule of a policy refuses, is refused, whether it is r or one that r needs; one that differs from what was installed is told.
-func (rs *Runs) Bind(ctx context.Context, r *Runnable) error {
+func (rs *Runs) Bind(ctx context.Context, r *Runnable) error { return rs.bind(ctx, r, false) }
+
+// bind is Bind for a run that a person starts, or a model.
+func (rs *Runs) bind(ctx context.Context, r *Runnable, byModel bool) error {
 	if err := rs.refuse(ctx, r); err != nil {
 		return err
 	}
@@ -246,6 +249,9 @@ func (rs *Runs) Bind(ctx context.Context, r *Runnable) error {
 		if err == nil {
 			err = rs.refuse(ctx, other)
 		}
+		if err == nil {
+			err = r.mayUse(other, byModel)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -258,6 +264,16 @@ func (rs *Runs) Bind(ctx context.Context, r *Runnable) error {
 	p, err := plan.New(ctx, r.Skill, opt)
 	r.Plan = p
 	return err
+}
+
+// mayUse says why a run of r uses nothing of another skill: a model is given what it uses, and its model_invocation says to whom it may be
+// given. What only people start may be used by what a person starts.
+func (r *Runnable) mayUse(other *Runnable, byModel bool) error {
+	i := other.Skill.Doc.Invocation
+	if byModel && !i.ByModel() || !i.ByModel() && !i.ByUser() {
+		return diag.New(diag.Refused, tool.CodeInvoke, "%s uses %s, of which a model may be given nothing: its model_invocation is %s", r.Name, other.Name, i)
+	}
+	return nil
 }
 
 func (rs *Runs) refuse(ctx context.Context, r *Runnable) error {
@@ -287,7 +303,7 @@ func (rs *Runs) driven(ctx context.Context, name string) (*Runnable, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := rs.Bind(ctx, r); err != nil {
+	if err := rs.bind(ctx, r, true); err != nil {
 		return nil, err
 	}
 	return r, tool.Invocable(r.Name, r.Skill.Doc.Invocation, true)

@@ -1,0 +1,38 @@
+package search
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+// withheld are patterns of the skills below root that no model is given, so that a search gives none what skill_read refuses: those
+// that only people start, and disabled ones. They are looked for where agents look in a project, at the time of the call.
+func (s *Searcher) withheld(ctx context.Context, root string) ([]string, error) {
+	ids := make([]string, 0, len(hosts.All()))
+	for _, h := range hosts.All() {
+		ids = append(ids, h.ID)
+	}
+	listing, err := roots.Discover(ctx, roots.Config{Project: root, Cwd: root, ProjectTrusted: true, Hosts: ids})
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, r := range listing.Skills {
+		if r.State != roots.Disabled && (r.ModelInvocation == "" || skill.Invocation(r.ModelInvocation).ByModel()) {
+			continue
+		}
+		rel, err := filepath.Rel(root, r.Path)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		out = append(out, files.Directory(filepath.ToSlash(rel)))
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
