@@ -18,6 +18,7 @@
 package ref
 
 import (
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -332,8 +333,12 @@ func CheckGitURL(s string) error {
 		return bad("a file URL has no host: file:///path")
 	case u.Scheme != "file" && (u.Hostname() == "" || strings.HasPrefix(u.Host, "-")):
 		return bad("its host is missing or starts with %q", "-")
+	case u.Scheme != "file" && !isHost(u.Hostname()):
+		return bad("its host %q is neither a name of letters, digits, dots and hyphens nor an address; other names have a form that begins with xn--", diag.Printable(u.Hostname()))
 	case u.User != nil && strings.HasPrefix(u.User.Username(), "-"):
 		return bad("its user starts with %q", "-")
+	case u.User != nil && !isPlain(u.User.Username()):
+		return bad("its user %q is more than letters, digits, dots, hyphens and underscores", diag.Printable(u.User.Username()))
 	case u.User != nil && u.Scheme != "ssh" || hasPassword(u):
 		return bad("it holds a credential; use a credential helper, netrc or a token variable")
 	case u.Path == "" || u.Path == "/":
@@ -348,6 +353,15 @@ func CheckGitURL(s string) error {
 		return bad("it is not spelled as a plain URL")
 	}
 	return nil
+}
+
+// isHost reports whether h is a name or an address that means the same to every program: ssh hands the host on to commands of the
+// user's configuration, in a shell.
+func isHost(h string) bool {
+	if address, err := netip.ParseAddr(h); err == nil {
+		return address.Zone() == "" || isPlain(address.Zone())
+	}
+	return isPlain(h)
 }
 
 func hasPassword(u *url.URL) bool {
@@ -520,17 +534,17 @@ func checkVersion(s, v string) error {
 // isName reports whether e can be an owner, repository, plugin or marketplace.
 //
 //go:noinline
-func isName(e string) bool {
-	if e == "" || len(e) > 128 || e[0] == '-' || e == "." || e == ".." {
-		return false
-	}
+func isName(e string) bool { return len(e) <= 128 && e != "." && e != ".." && isPlain(e) }
+
+// isPlain reports whether e is of letters, digits, hyphens, underscores and dots, and does not begin like an option.
+func isPlain(e string) bool {
 	for i := range len(e) {
 		c := e[i]
 		if !isLetter(c) && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' {
 			return false
 		}
 	}
-	return true
+	return e != "" && e[0] != '-'
 }
 
 func isWord(e string) bool { return isName(e) && !strings.ContainsAny(e, "._") }
