@@ -214,13 +214,20 @@ const (
 
 var ofMachine = []string{Local, System}
 
-// checkAccount accepts the names of accounts: what a person could have typed, in one line, and none that the audit trail has for others.
+// checkAccount accepts the names of accounts: at most 100 letters and digits of ASCII, with . _ @ + and - between them, and none that
+// looks like one that the audit trail has for others.
 func checkAccount(name string) error {
-	if slices.Contains(ofMachine, name) || name == nobody {
+	if lower := strings.ToLower(name); slices.Contains(ofMachine, lower) || lower == nobody {
 		return diag.New(diag.Misuse, "invalid_name", "%q is an account of the registry itself; use another name", name)
 	}
-	if name == "" || len(name) > 100 || diag.Printable(name) != name || name[0] == ' ' {
-		return diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of an account", diag.Printable(name))
+	letter := func(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' }
+	good := name != "" && len(name) <= 100 && letter(name[0]) && letter(name[len(name)-1])
+	for i := 0; good && i < len(name); i++ {
+		good = letter(name[i]) || strings.IndexByte("._@+-", name[i]) >= 0
+	}
+	if !good {
+		return diag.New(diag.Misuse, "invalid_name", "%q cannot be the name of an account", diag.Printable(name)).
+			Hint("an account is named by letters and digits of ASCII, with . _ @ + or - between them")
 	}
 	return nil
 }

@@ -3,14 +3,17 @@ package registry_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/spec/attest"
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/oci"
 )
 
@@ -297,4 +300,26 @@ func TestSignedLater(t *testing.T) {
 		t.Errorf("log = %q", got)
 	}
 	f.clean()
+}
+
+// Accounts are named by what everybody can type and tell apart; none looks like those of the registry itself.
+func TestAccountNames(t *testing.T) {
+	f := open(t, meta.Policy{})
+	token := func(name string) error {
+		_, _, err := f.CreateToken(t.Context(), root, name, "acme", "reader", time.Time{})
+		return err
+	}
+	for _, name := range []string{"a", "ann", "ann.lee", "ann@example.org", "ci-bot_2", "Ann", "x+y", strings.Repeat("a", 100)} {
+		if err := token(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{"", " ", "ann ", " ann", "an n", "аnn", "ann\u200d", "an\u200dn", "ann\u3164", "ａnn", "ann\n", "ann\x1b[2J", "-ann", "ann.", "a/b", "a:b", `a"b`, "local", "Local", "SYSTEM", "anonymous", "Anonymous", strings.Repeat("a", 101)} {
+		if err := token(name); !errors.Is(err, diag.Code("invalid_name")) {
+			t.Errorf("%q: %v", name, err)
+		}
+		if err := f.Grant(t.Context(), root, meta.Grant{Account: name, Namespace: "acme", Role: "reader"}); !errors.Is(err, diag.Code("invalid_name")) {
+			t.Errorf("a grant for %q: %v", name, err)
+		}
+	}
 }

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/skl-project/skl/spec/skill"
 )
 
 // The JSON of a listing is a contract: names and order of fields, and which are
@@ -285,19 +284,6 @@ func TestDiscoverIsCancelled(t *testing.T) {
 	cancel()
 	if l, err := Discover(ctx, w.cfg); err == nil || l.Skills != nil {
 		t.Errorf("after cancel: %+v, %v", l, err)
-	}
-}
-
-func TestSkeleton(t *testing.T) {
-	for a, b := range map[string]string{"reаd-data": "read-data", "ροst": "post", "сору": "copy", "skіll": "skill"} {
-		if a == b || skeleton(skill.NameKey(a)) != b {
-			t.Errorf("skeleton(%q) = %q, want %q", a, skeleton(skill.NameKey(a)), b)
-		}
-	}
-	for _, s := range []string{"数据分析", "read-data", "l1"} {
-		if skeleton(s) != s {
-			t.Errorf("skeleton(%q) = %q", s, skeleton(s))
-		}
 	}
 }
 

@@ -146,7 +146,7 @@ func warnConfusable(records []*Record) {
 	}
 	bySkeleton := make(map[string]*Record)
 	for group := range groups(records) {
-		looks := skeleton(group[0].key)
+		looks := skill.Skeleton(group[0].key)
 		first, ok := bySkeleton[looks]
 		if !ok {
 			bySkeleton[looks] = group[0]

@@ -33,7 +33,7 @@ func (s *Server) routes() http.Handler {
 	}
 	images := &oci.Handler{Registry: s.Registry, Caller: s.caller, Challenge: s.challenge, Patience: min(s.stall, 30*time.Second),
 		Failed: func(r *http.Request, err error) {
-			s.logger.ErrorContext(r.Context(), "request failed", "error", err, "path", r.URL.Path)
+			s.logger.ErrorContext(r.Context(), "request failed", "error", err, "path", wellknown.Redact(r.URL.Path))
 		}}
 	own := http.NewServeMux()
 	own.HandleFunc(auth.TokenPath, s.access.ServeToken)

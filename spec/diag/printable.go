@@ -21,6 +21,8 @@ func Printable(s string) string {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
+		case !shown(r) && joins(s, i, n):
+			b.WriteString(s[i : i+n])
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
 		case r == '\n':
@@ -48,15 +50,39 @@ func needsEscape(s string) bool {
 				return true
 			}
 		}
-		if !shown(r) {
+		if !shown(r) && !joins(s, i, utf8.RuneLen(r)) {
 			return true
 		}
 	}
 	return false
 }
 
-// shown reports whether r has a harmless visible form. The zero-width joiners
-// are kept: emoji and several scripts need them.
-func shown(r rune) bool {
-	return r == ' ' || r == 0x200c || r == 0x200d || unicode.IsGraphic(r) && !(r >= 0xfe00 && r <= 0xfe0e) && !(r >= 0xe0100 && r <= 0xe01ef)
+// shown reports whether r has a harmless visible form.
+func shown(r rune) bool { return r == ' ' || unicode.IsGraphic(r) && !Invisible(r) }
+
+// Invisible reports whether r is one of the characters that Unicode calls Default_Ignorable_Code_Point: a text looks the same with and
+// without it. Joiners, fillers of Hangul and variation selectors are among them.
+func Invisible(r rune) bool {
+	switch {
+	case r < 0x80:
+		return false
+	case 0xfff9 <= r && r <= 0xfffb, 0x13430 <= r && r <= 0x1343f, unicode.Is(unicode.Prepended_Concatenation_Mark, r):
+		return false
+	}
+	return unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Cf, unicode.Variation_Selector)
+}
+
+// joins reports whether the invisible rune of n bytes at i in s belongs to what is around it: emoji and several scripts are
+// written with joiners, and emoji with a selector. In or beside ASCII text there is nothing to join.
+func joins(s string, i, n int) bool {
+	r, _ := utf8.DecodeRuneInString(s[i:])
+	before, _ := utf8.DecodeLastRuneInString(s[:i])
+	after, _ := utf8.DecodeRuneInString(s[i+n:])
+	switch r {
+	case 0x200c, 0x200d:
+		return i > 0 && before >= utf8.RuneSelf && before != utf8.RuneError && i+n < len(s) && after >= utf8.RuneSelf && after != utf8.RuneError
+	case 0xfe0f:
+		return i > 0 && (before >= utf8.RuneSelf && before != utf8.RuneError || after == 0x20e3) // a keycap is of a digit
+	}
+	return false
 }

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/skl-project/skl/spec/diag"
+	"go.mau.fi/util/confusable"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -16,7 +17,7 @@ const MaxNameLength = 64
 // CheckName reports whether name may be read from a SKILL.md in a directory
 // called dir. It is the rule of the format's reference validator: surrounding
 // space does not count; after NFKC at most 64 code points, lower case, letters
-// and digits of any script and single hyphens inside, and equal to dir.
+// and digits of any script and single hyphens inside, and equal to dir. What is not seen, such as a filler of Hangul, is no letter.
 // An empty dir is not compared.
 //
 // Its errors are *diag.Error with a rule id as code: SPEC-NAME-MISSING,
@@ -31,19 +32,19 @@ func CheckName(name, dir string) error {
 	}
 	switch {
 	case s != strings.ToLower(s):
-		return nameError(RuleNameChars, "name %q is not lower case", diag.Printable(s)).Meant(strings.ToLower(s))
+		return nameError(RuleNameChars, "name \"%s\" is not lower case", diag.Printable(s)).Meant(strings.ToLower(s))
 	case s[0] == '-' || s[len(s)-1] == '-':
-		return nameError(RuleNameChars, "name %q starts or ends with a hyphen", diag.Printable(s))
+		return nameError(RuleNameChars, "name \"%s\" starts or ends with a hyphen", diag.Printable(s))
 	case strings.Contains(s, "--"):
-		return nameError(RuleNameChars, "name %q holds two hyphens in a row", diag.Printable(s))
+		return nameError(RuleNameChars, "name \"%s\" holds two hyphens in a row", diag.Printable(s))
 	}
 	for _, r := range s {
-		if r != '-' && !unicode.IsLetter(r) && !unicode.IsNumber(r) {
-			return nameError(RuleNameChars, "name %q holds %q, only letters, digits and hyphens are allowed", diag.Printable(s), diag.Printable(string(r)))
+		if r != '-' && !unicode.IsLetter(r) && !unicode.IsNumber(r) || diag.Invisible(r) {
+			return nameError(RuleNameChars, "name \"%s\" holds \"%s\", only letters, digits and hyphens are allowed", diag.Printable(s), diag.Printable(string(r)))
 		}
 	}
 	if dir != "" && norm.NFKC.String(dir) != s {
-		return nameError(RuleNameDir, "name %q differs from its directory %q", diag.Printable(s), diag.Printable(dir)).Meant(s, dir)
+		return nameError(RuleNameDir, "name \"%s\" differs from its directory \"%s\"", diag.Printable(s), diag.Printable(dir)).Meant(s, dir)
 	}
 	return nil
 }
@@ -56,18 +57,18 @@ func CheckName(name, dir string) error {
 // SPEC-NAME-LENGTH, SPEC-NAME-CHARS, SPEC-NAME-ASCII or SPEC-NAME-DEVICE.
 func CheckPublishName(name string) error {
 	if name != strings.TrimSpace(name) {
-		return nameError(RuleNameChars, "name %q starts or ends with a space", diag.Printable(name))
+		return nameError(RuleNameChars, "name \"%s\" starts or ends with a space", diag.Printable(name))
 	}
 	if err := CheckName(name, ""); err != nil {
 		return err
 	}
 	for i := range len(name) {
 		if name[i] >= utf8.RuneSelf {
-			return nameError(RuleNameASCII, "name %q holds characters other than a-z, 0-9 and hyphens, and cannot be published", diag.Printable(name))
+			return nameError(RuleNameASCII, "name \"%s\" holds characters other than a-z, 0-9 and hyphens, and cannot be published", diag.Printable(name))
 		}
 	}
 	if isDevice(name) {
-		return nameError(RuleNameDevice, "name %q is a device on Windows", name)
+		return nameError(RuleNameDevice, "name \"%s\" is a device on Windows", name)
 	}
 	return nil
 }
@@ -81,6 +82,10 @@ func NameKey(name string) string {
 	}
 	return foldText(norm.NFKC, name)
 }
+
+// Skeleton is what a name looks like: two names with one skeleton are taken for each other, though they may differ. It is that of
+// UTS 39, of the name's [NameKey]. It is for comparing, not for showing.
+func Skeleton(name string) string { return strings.ToLower(confusable.Skeleton(NameKey(name))) }
 
 // foldText is s in the given normal form, without case.
 func foldText(form norm.Form, s string) string {

@@ -85,3 +85,36 @@ func FuzzNameKey(f *testing.F) {
 		}
 	})
 }
+
+// Names with one skeleton look alike: letters of other scripts, digits for letters, width and case.
+func TestSkeleton(t *testing.T) {
+	for a, b := range map[string]string{"reаd-data": "read-data", "ροst": "post", "сору": "copy", "skіll": "skill", "ｐｄｆ": "pdf", "modern": "modem", "l1": "ll", "𝗽𝗱𝗳": "pdf", "օffice": "office", "ꮓip": "zip", "pԁf": "pdf"} {
+		if a == b || Skeleton(a) != Skeleton(b) {
+			t.Errorf("Skeleton(%q) = %q, that of %q is %q", a, Skeleton(a), b, Skeleton(b))
+		}
+	}
+	for _, pair := range [][2]string{{"数据分析", "数据"}, {"read-data", "read-date"}, {"pdf", "pdx"}, {"привет", "privet"}} {
+		if Skeleton(pair[0]) == Skeleton(pair[1]) {
+			t.Errorf("%q looks like %q", pair[0], pair[1])
+		}
+	}
+}
+
+// Nothing that is not seen is in a name, although some of it counts as a letter.
+func TestNamesAreSeen(t *testing.T) {
+	for _, r := range []rune{0x00ad, 0x034f, 0x061c, 0x115f, 0x1160, 0x17b4, 0x180b, 0x180e, 0x200b, 0x200c, 0x200d, 0x200e, 0x202e, 0x2060, 0x2064, 0x206f, 0x3164, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xe0001, 0xe0061, 0xe0100} {
+		for _, name := range []string{"pdf" + string(r), "p" + string(r) + "df", string(r) + "pdf"} {
+			if CheckName(name, "") == nil {
+				t.Errorf("a name with U+%04X is accepted", r)
+			}
+			if shown := diag.Printable(name); shown == name || strings.ContainsRune(shown, r) {
+				t.Errorf("U+%04X is printed as it is: %q", r, shown)
+			}
+		}
+	}
+	for _, name := range []string{"pdf", "数据分析", "привет", "한국어", "ﬁle", "هدف"} {
+		if err := CheckName(name, ""); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -20,6 +20,7 @@ package wellknown
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -76,17 +77,22 @@ func Match(path string) bool {
 	return ok && rest != ""
 }
 
-// Redact takes the token out of a path, for logs.
+// Redact takes tokens out of a path, for logs: what stands where one is expected, however many slashes and dots are before
+// it, and whatever looks like one.
 func Redact(path string) string {
-	rest, ok := strings.CutPrefix(path, "/t/")
-	if !ok {
-		return path
+	parts := strings.Split(path, "/")
+	expected := false // the next element is a token
+	for i, p := range parts {
+		lower := strings.ToLower(p)
+		switch {
+		case p == "" || p == "." || p == "..":
+		case expected, len(p) >= 16 && (strings.Contains(lower, auth.TokenPrefix) || strings.Contains(lower, auth.BearerPrefix)):
+			parts[i], expected = "REDACTED", false
+		case lower == "t":
+			expected = !slices.ContainsFunc(parts[:i], func(p string) bool { return p != "" && p != "." && p != ".." })
+		}
 	}
-	_, rest, more := strings.Cut(rest, "/")
-	if !more {
-		return "/t/REDACTED"
-	}
-	return "/t/REDACTED/" + rest
+	return strings.Join(parts, "/")
 }
 
 // parse splits a path into namespace, "" for none, and what follows ".well-known/".
