@@ -17,6 +17,7 @@ import (
 
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/registry/client/origin"
+	"github.com/skl-project/skl/registry/gate"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/packed"
 )
@@ -150,18 +151,41 @@ func (s *Service) guard(next http.Handler) http.Handler {
 			s.refuse(w, r, diag.New(diag.Refused, codeHost, "%w", err))
 			return
 		}
-		select {
-		case s.slots <- struct{}{}:
-			defer func() { <-s.slots }()
-		default:
-			head.Set("Retry-After", "1")
-			s.refuse(w, r, diag.New(diag.Failed, codeBusy, "%d requests are answered at this moment", maxRequests))
-			return
+		if c := gate.ConnOf(r); c != nil {
+			defer c.Wait(true) // what is left of a body that nobody read
+		}
+		if r.URL.Path != "/healthz" {
+			t, leave, err := s.gate.Enter(r, "")
+			if err != nil {
+				s.busy(w, r, err)
+				return
+			}
+			defer leave()
+			r.Body = slow{r.Body, t}
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), requestTime)
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
+}
+
+// busy refuses a request for which there is no room now.
+func (s *Service) busy(w http.ResponseWriter, r *http.Request, why error) {
+	w.Header().Set("Retry-After", "1")
+	s.refuse(w, r, diag.New(diag.Failed, codeBusy, "%w", why))
+}
+
+// A slow is a body that its client may be slow to send: it then gives way to others.
+type slow struct {
+	io.ReadCloser
+	transfer *gate.Transfer
+}
+
+func (s slow) Read(p []byte) (int, error) {
+	defer s.transfer.Waiting()()
+	n, err := s.ReadCloser.Read(p)
+	s.transfer.Moved(int64(n))
+	return n, err
 }
 
 // hasKey says whether a request has the key, in a time that does not depend on how much of it is right.
@@ -191,6 +215,15 @@ func (s *Service) route(rt route) http.Handler {
 			var err error
 			if c.body, err = readBody(w, r); err != nil {
 				s.refuse(w, r, err)
+				return
+			}
+		}
+		if rt.Path != "/healthz" {
+			select { // once all of it is here: nobody takes a place by being slow
+			case s.slots <- struct{}{}:
+				defer func() { <-s.slots }()
+			default:
+				s.busy(w, r, diag.New(diag.Failed, codeBusy, "%d requests are answered at this moment", maxRequests))
 				return
 			}
 		}

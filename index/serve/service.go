@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry/client/origin"
+	"github.com/skl-project/skl/registry/gate"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -54,6 +55,7 @@ type Service struct {
 	release  func()
 	handler  http.Handler
 	slots    chan struct{} // of requests
+	gate     *gate.Gate
 	work     chan struct{} // of reindexes
 
 	running  sync.WaitGroup
@@ -95,7 +97,7 @@ func NewService(ctx context.Context, o ServiceOptions) (*Service, error) {
 		o.Logger.Warn("feedback is not recorded", "error", err)
 		feedback = nil
 	}
-	s := &Service{o: o, repos: list, feedback: feedback, release: release, slots: make(chan struct{}, maxRequests), work: make(chan struct{}, maxReindexes),
+	s := &Service{o: o, repos: list, feedback: feedback, release: release, slots: make(chan struct{}, maxRequests), gate: gate.New(gate.Options{Logger: o.Logger}), work: make(chan struct{}, maxReindexes),
 		jobs: make(map[string]*job), caches: make(map[string]*answers)}
 	s.indexes = &indexes{open: o.Open, feedback: feedback}
 	s.handler = s.routes()
@@ -150,10 +152,11 @@ func (s *Service) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, WriteTimeout: requestTime + bodyTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug),
+		ConnState: s.gate.State, ConnContext: s.gate.Context,
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	go func() { failed <- server.Serve(s.gate.Listener(l)) }()
 	select {
 	case err := <-failed:
 		return err

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-
 )
 
 // The JSON of a listing is a contract: names and order of fields, and which are

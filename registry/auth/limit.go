@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/skl-project/skl/registry/gate"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -130,11 +131,11 @@ func (l *Limiter) attempt(ip netip.Addr, hash Hash) Verdict {
 	if l == nil || !ip.IsValid() {
 		return Verdict{OK: true}
 	}
-	v := l.take(Failures, Network(ip), 0)
+	v := l.take(Failures, gate.Network(ip), 0)
 	if !v.OK {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.seen.has(seenKey{Network(ip), hash}) {
+		if l.seen.has(seenKey{gate.Network(ip), hash}) {
 			return Verdict{OK: true, Class: Failures}
 		}
 	}
@@ -143,7 +144,7 @@ func (l *Limiter) attempt(ip netip.Addr, hash Hash) Verdict {
 
 func (l *Limiter) failed(ip netip.Addr) {
 	if l != nil && ip.IsValid() {
-		l.take(Failures, Network(ip), 1)
+		l.take(Failures, gate.Network(ip), 1)
 	}
 }
 
@@ -153,17 +154,7 @@ func (l *Limiter) succeeded(ip netip.Addr, hash Hash) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.seen.get(seenKey{Network(ip), hash}, func() struct{} { return struct{}{} })
-}
-
-// Network is the key for an address: itself, or its /64 for IPv6, which one client owns.
-func Network(ip netip.Addr) string {
-	if ip.Is6() && !ip.Is4In6() {
-		if p, err := ip.WithZone("").Prefix(64); err == nil {
-			return p.String()
-		}
-	}
-	return ip.Unmap().String()
+	l.seen.get(seenKey{gate.Network(ip), hash}, func() struct{} { return struct{}{} })
 }
 
 // WriteTo sets the headers about limits: RateLimit-Limit and its companions as many servers have

@@ -146,16 +146,6 @@ func TestGuessing(t *testing.T) {
 	}
 }
 
-func TestNetwork(t *testing.T) {
-	for in, want := range map[string]string{
-		"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64",
-	} {
-		if got := auth.Network(netip.MustParseAddr(in)); got != want {
-			t.Errorf("Network(%s) = %s, want %s", in, got, want)
-		}
-	}
-}
-
 // BenchmarkAllow asks what a limit adds to a request.
 func BenchmarkAllow(b *testing.B) {
 	l := auth.NewLimiter(auth.DefaultRates(), nil)

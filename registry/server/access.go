@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/registry/api"
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/gate"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -31,7 +32,7 @@ const tokenFactor = 4
 func DefaultLimits() Limits {
 	r := auth.DefaultRates()
 	return Limits{Read: r[auth.Reads].PerMinute, Write: r[auth.Writes].PerMinute, Download: r[auth.Downloads].PerMinute, Failures: r[auth.Failures].PerMinute,
-		Connections: ownAddress}
+		Connections: gate.DefaultShare}
 }
 
 // rates are the limits times factor.
@@ -156,7 +157,7 @@ func (s *Server) admit(r *http.Request, v *visit) (wire.Problem, bool) {
 	case v.route == "oci" && strings.Contains(r.URL.Path, "/blobs/"), strings.HasSuffix(r.URL.Path, "/download"), strings.HasSuffix(r.URL.Path, ".zip"):
 		class = auth.Downloads
 	}
-	limiter, key := s.access.byAddress, auth.Network(v.ip)
+	limiter, key := s.access.byAddress, gate.Network(v.ip)
 	if who, err := s.caller(r); err == nil && who.TokenID != "" {
 		limiter, key = s.access.byToken, who.TokenID
 	}

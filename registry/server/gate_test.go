@@ -6,10 +6,8 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -195,7 +193,7 @@ func TestSlowReaders(t *testing.T) {
 				t.Fatalf("%q %v", line, err)
 			}
 			for end := time.Now().Add(stall + 10*time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-				if transfersOf(s.s, c) == 0 {
+				if s.s.gate.Under(c.LocalAddr().String()) == 0 {
 					return
 				}
 				b.ReadByte() // a reader that is slow and alive
@@ -203,18 +201,6 @@ func TestSlowReaders(t *testing.T) {
 			t.Error("the answer is still under way")
 		})
 	}
-}
-
-// transfersOf counts the requests under way that came on the other end of c.
-func transfersOf(s *Server, c net.Conn) (n int) {
-	s.gate.mu.Lock()
-	defer s.gate.mu.Unlock()
-	for t := range s.gate.requests {
-		if t.conn != nil && t.conn.RemoteAddr().String() == c.LocalAddr().String() {
-			n++
-		}
-	}
-	return n
 }
 
 // dial opens n connections from an address of loopback, each of which has had an answer.
@@ -279,12 +265,7 @@ func TestConnectionsBehindProxy(t *testing.T) {
 	for range 3 {
 		slow("198.51.100.7")
 	}
-	under := func() int {
-		s.s.gate.mu.Lock()
-		defer s.s.gate.mu.Unlock()
-		return len(s.s.gate.requests)
-	}
-	for end := time.Now().Add(long.Hang); under() < 3 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(long.Hang); s.s.gate.Under("") < 3 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 	}
 	ask := func(from string) *http.Response {
 		r, err := http.NewRequest("GET", s.url+"/api/v1", nil)
@@ -308,78 +289,5 @@ func TestConnectionsBehindProxy(t *testing.T) {
 		if resp := ask(from); resp.StatusCode != 200 {
 			t.Errorf("from %q: %d", from, resp.StatusCode)
 		}
-	}
-}
-
-// Whoever is many takes no place from a smaller network, even where that one's connection waits longest.
-func TestManyGiveWayToFew(t *testing.T) {
-	g := newGate(Config{}, slog.New(slog.DiscardHandler))
-	g.total, g.share, g.proxy = 4, 0, true
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	admit := func(from string, wait time.Duration) *conn {
-		t.Helper()
-		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-		out, err := d.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Skipf("skipped: no connection from %s: %v", from, err)
-		}
-		t.Cleanup(func() { out.Close() })
-		c, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return g.admit(c.(*net.TCPConn), time.Now().Add(wait))
-	}
-	few := admit("127.0.0.1", 0)
-	many := []*conn{admit("127.1.0.1", 0), admit("127.1.0.2", 0), admit("127.1.0.3", 0)}
-	many[0].wait(false)
-	many[1].wait(false)
-	if in := admit("127.1.0.4", 0); in == nil || few.gone || !many[2].gone {
-		t.Fatalf("the smaller network's connection has gone: %v", few.gone)
-	} else {
-		in.wait(false)
-	}
-	if in := admit("127.1.0.5", time.Hour); in != nil || few.gone {
-		t.Errorf("a fourth of the larger network got in: %v; the smaller network's connection has gone: %v", in != nil, few.gone)
-	}
-	many[1].wait(true)
-	if in := admit("127.2.0.1", 0); in == nil || few.gone || !many[1].gone {
-		t.Errorf("a newcomer of a third network took the place of the fewest")
-	}
-}
-
-// Where requests under way are at their bound, the slowest gives way, if it had its chance.
-func TestSlowestGivesWay(t *testing.T) {
-	g := newGate(Config{}, slog.New(slog.DiscardHandler))
-	g.active, g.share = 3, 0
-	now := time.Now()
-	r := httptest.NewRequest("GET", "/", nil)
-	var entered []*transfer
-	for i := range 3 {
-		tr, _, err := g.enter(r, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		tr.conn = &conn{tcp: new(net.TCPConn), gate: g}
-		tr.bytes.Store(int64(i) * 1000)
-		tr.waits.Store(true)
-		entered = append(entered, tr)
-	}
-	if _, _, err := g.enter(r, ""); err == nil {
-		t.Error("new transfers were given up")
-	}
-	for _, tr := range entered {
-		tr.began = now.Add(-time.Minute)
-	}
-	entered[0].waits.Store(false) // the server works for it
-	if _, _, err := g.enter(r, ""); err != nil {
-		t.Error(err)
-	}
-	if _, there := g.requests[entered[1]]; there || len(g.requests) != 3 {
-		t.Errorf("the slowest of those that wait is still there, among %d", len(g.requests))
 	}
 }

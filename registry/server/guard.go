@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/registry/api"
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/client/origin"
+	"github.com/skl-project/skl/registry/gate"
 	"github.com/skl-project/skl/registry/gateway/wellknown"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -52,8 +53,8 @@ func (s *Server) guard(choose func(path string) (route string, h http.Handler)) 
 		v := &visit{route: route, head: plainWriter.Header()}
 
 		began, id := time.Now(), rand.Text()[:16]
-		if c := connOf(r); c != nil && r.ProtoMajor == 1 {
-			defer c.wait(true) // net/http reads what is left of the body, or waits for the client to hang up
+		if c := gate.ConnOf(r); c != nil && r.ProtoMajor == 1 {
+			defer c.Wait(true) // net/http reads what is left of the body, or waits for the client to hang up
 		}
 		control := http.NewResponseController(plainWriter)
 		body := &counted{ReadCloser: r.Body, control: control, moves: route != "oci", stall: s.stall, want: r.ContentLength, done: r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0}
@@ -106,9 +107,9 @@ func (s *Server) guard(choose func(path string) (route string, h http.Handler)) 
 		if route != "other" {
 			addr := ""
 			if s.cfg.TLS.Proxy && remote != direct { // what says nothing of its client cannot be told apart
-				addr = auth.Network(v.ip)
+				addr = gate.Network(v.ip)
 			}
-			t, leave, err := s.gate.enter(r, addr)
+			t, leave, err := s.gate.Enter(r, addr)
 			if err != nil {
 				head.Set("Retry-After", "1")
 				refuse(w, route, api.Problem(err))
@@ -144,7 +145,7 @@ type watched struct {
 	control  *http.ResponseController
 	body     *counted
 	moves    bool // deadlines; the OCI protocol moves its own
-	transfer *transfer
+	transfer *gate.Transfer
 	began    time.Time // the first Write
 	status   int
 	n        int64 // bytes of the body
@@ -188,7 +189,7 @@ func (w *watched) Write(p []byte) (int, error) {
 		w.WriteHeader(http.StatusOK)
 	}
 	w.extend()
-	defer w.transfer.waiting()()
+	defer w.transfer.Waiting()()
 	n, err := w.ResponseWriter.Write(p)
 	w.moved(int64(n))
 	return n, err
@@ -196,7 +197,7 @@ func (w *watched) Write(p []byte) (int, error) {
 
 func (w *watched) moved(n int64) {
 	w.n += n
-	w.transfer.moved(n)
+	w.transfer.Moved(n)
 }
 
 // part is how much has to be written before the deadline is moved.
@@ -211,7 +212,7 @@ func (w *watched) ReadFrom(r io.Reader) (total int64, err error) {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	defer w.transfer.waiting()()
+	defer w.transfer.Waiting()()
 	for {
 		w.extend()
 		limited := &io.LimitedReader{R: r, N: part}
@@ -230,7 +231,7 @@ type counted struct {
 	control  *http.ResponseController
 	moves    bool
 	stall    time.Duration // without a byte
-	transfer *transfer
+	transfer *gate.Transfer
 	want     int64     // bytes that were announced, -1 if they were not
 	done     bool      // nothing comes any more
 	began    time.Time // the first Read
@@ -258,10 +259,10 @@ func (c *counted) Read(p []byte) (int, error) {
 		}
 		c.control.SetReadDeadline(c.due(now, c.began, c.n))
 	}
-	defer c.transfer.waiting()()
+	defer c.transfer.Waiting()()
 	n, err := c.ReadCloser.Read(p)
 	c.n += int64(n)
-	c.transfer.moved(int64(n))
+	c.transfer.Moved(int64(n))
 	if !c.done && (errors.Is(err, io.EOF) || c.n == c.want) {
 		c.done = true
 		c.control.SetReadDeadline(time.Time{}) // what is done with it may take its time

@@ -40,8 +40,8 @@ func newMetrics(s *Server) *metrics {
 			m.gc.family("skl_registry_gc_total", "What garbage collection did since the start: runs, failures, and how much it removed."),
 			one("skl_registry_gc_last_seconds", "gauge", "When gc ended last, in seconds since 1970; 0 before the first run.", float64(m.gcLast.Load())),
 			one("skl_registry_db_bytes", "gauge", "Size of the metadata store.", s.databaseSize()),
-			one("skl_registry_connections", "gauge", "Connections that are open.", float64(s.gate.connections())),
-			one("skl_registry_connections_closed_total", "counter", "Connections and requests that had to make room for others, or found none.", float64(s.gate.closed.Load())),
+			one("skl_registry_connections", "gauge", "Connections that are open.", float64(s.gate.Open())),
+			one("skl_registry_connections_closed_total", "counter", "Connections and requests that had to make room for others, or found none.", float64(s.gate.Closed())),
 			one("skl_registry_log_entries", "gauge", "Entries of the transparency log.", s.logEntries()),
 		})
 	})

@@ -94,10 +94,6 @@ func TestMetricsPage(t *testing.T) {
 	m.collected(registry.GCReport{Drafts: 1, Links: 2, Blobs: 3, Bytes: 4567890123}, nil)
 	m.collected(registry.GCReport{Blobs: 99}, errors.New("disk full"))
 	m.gcLast.Store(1790000000)
-	s.gate.closed.Store(7)
-	s.gate.mu.Lock()
-	s.gate.open = 5
-	s.gate.mu.Unlock()
 	w := httptest.NewRecorder()
 	m.page.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	if got := w.Header().Get("Content-Type"); w.Code != 200 || got != exposition {

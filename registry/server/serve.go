@@ -46,7 +46,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		l.Close()
 		return err
 	}
-	serving := net.Listener(gated{l, s.gate})
+	serving := s.gate.Listener(l)
 	if s.pair != nil {
 		serving = tls.NewListener(serving, &tls.Config{GetCertificate: s.pair.get, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}})
 	}
@@ -57,8 +57,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headerBytes,
-		ConnState:         s.gate.state,
-		ConnContext:       s.gate.context,
+		ConnState:         s.gate.State,
+		ConnContext:       s.gate.Context,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 100, SendPingTimeout: stallTime, WriteByteTimeout: stallTime},
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug), // handshakes of scanners
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },

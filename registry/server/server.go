@@ -42,6 +42,7 @@ import (
 	"github.com/skl-project/skl/registry"
 	"github.com/skl-project/skl/registry/auth"
 	blobfs "github.com/skl-project/skl/registry/blob/fs"
+	"github.com/skl-project/skl/registry/gate"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/meta/sqlite"
 	"github.com/skl-project/skl/registry/tlog"
@@ -61,7 +62,7 @@ type Server struct {
 	handler http.Handler
 	access  *access
 	metrics *metrics
-	gate    *gate
+	gate    *gate.Gate
 	stall   time.Duration // without a byte that moves
 	ready   readiness
 	heads   sync.Mutex     // held while the head of the log is compared and kept
@@ -142,7 +143,7 @@ func Open(ctx context.Context, cfg Config, options ...Option) (s *Server, err er
 	if s.access, err = s.newAccess(); err != nil {
 		return s, err
 	}
-	s.gate = newGate(cfg, s.logger)
+	s.gate = gate.New(gate.Options{Share: cfg.Limits.Connections, Proxy: cfg.TLS.Proxy, Logger: s.logger})
 	s.metrics = newMetrics(s)
 	s.names = cfg.names()
 	s.handler = s.routes()

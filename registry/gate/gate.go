@@ -1,4 +1,6 @@
-package server
+// Package gate bounds the connections of an HTTP server, and the requests that it has under way, so that nobody keeps others out by
+// being slow, or by being many.
+package gate
 
 import (
 	"container/list"
@@ -13,22 +15,22 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 // Bounds of a gate.
 const (
-	mostConns   = 4096             // connections at once, where descriptors do not say less
-	spareFiles  = 48               // descriptors that are neither connections nor what requests open: database, log, directories
-	ownAddress  = 256              // connections of one address, if the configuration says nothing
-	provenAfter = 2 * time.Second  // how old a transfer is before its rate counts
-	fastEnough  = 64 << 10         // bytes a second from which a transfer is never given up for another
-	roomWait    = time.Second      // for one that can give way: all others are being worked for, so this is a matter of processor time
-	tellEvery   = 30 * time.Second // of warnings about the same bound
+	mostConns    = 4096             // connections at once, where descriptors do not say less
+	spareFiles   = 48               // descriptors that are neither connections nor what requests open: database, log, directories
+	DefaultShare = 256              // connections of one address, if the configuration says nothing
+	provenAfter  = 2 * time.Second  // how old a transfer is before its rate counts
+	fastEnough   = 64 << 10         // bytes a second from which a transfer is never given up for another
+	roomWait     = time.Second      // for one that can give way: all others are being worked for, so this is a matter of processor time
+	tellEvery    = 30 * time.Second // of warnings about the same bound
 )
 
-// A gate bounds the connections of a server, and the requests that they have under way.
+// A Gate bounds the connections of a server, and the requests that they have under way. Use [Gate.Listener], and give State and
+// Context to the http.Server. It may be used concurrently.
 //
 // No more connections are open than descriptors allow, when each request may have a file open besides. Where there
 // is no room, a connection goes that waits for the rest of a header, for its next request or for the
@@ -39,7 +41,7 @@ const (
 //
 // Requests under way never take all connections. Beyond their bound the slowest transfer ends that had
 // its chance, or else the new request is asked to come again (503).
-type gate struct {
+type Gate struct {
 	total  int // connections
 	active int // requests under way
 	share  int // of one address; 0 is no bound
@@ -51,21 +53,28 @@ type gate struct {
 	mu       sync.Mutex // guards what follows, and the fields of conns
 	open     int
 	byAddr   map[string]int // connections, or requests behind a proxy
-	waiting  *list.List     // of *conn, the longest wait first
+	waiting  *list.List     // of *Conn, the longest wait first
 	crowds   map[string]int // connections by network
-	requests map[*transfer]struct{}
+	requests map[*Transfer]struct{}
 }
 
-// newGate reads its bounds from the configuration and the system.
-func newGate(cfg Config, logger *slog.Logger) *gate {
-	g := &gate{room: make(chan struct{}, 1), total: mostConns, share: cfg.Limits.Connections, proxy: cfg.TLS.Proxy, byAddr: make(map[string]int), waiting: list.New(), crowds: make(map[string]int), requests: make(map[*transfer]struct{})}
+// Options of a Gate.
+type Options struct {
+	Share  int          // connections of one address at most; 0 is 256, less than 0 is no bound
+	Proxy  bool         // all connections are a proxy's: the share is of requests, by the address that it names
+	Logger *slog.Logger // hears, now and then, that connections give way
+}
+
+// New makes a Gate. How many connections there may be follows from the descriptors that this process may have open.
+func New(o Options) *Gate {
+	g := &Gate{room: make(chan struct{}, 1), total: mostConns, share: o.Share, proxy: o.Proxy, byAddr: make(map[string]int), waiting: list.New(), crowds: make(map[string]int), requests: make(map[*Transfer]struct{})}
 	if files := maxFiles(); files > 0 {
 		g.total = max(8, min(g.total, (files-spareFiles)*3/4))
 	}
 	g.active = max(4, g.total/3) // so that there is a descriptor for each one's file
 	switch {
 	case g.share == 0:
-		g.share = ownAddress
+		g.share = DefaultShare
 	case g.share < 0:
 		g.share = 0
 	}
@@ -79,23 +88,38 @@ func newGate(cfg Config, logger *slog.Logger) *gate {
 			return
 		}
 		told.Store(what, now)
-		logger.Warn("connections give way", "because", what, "total", g.total, "per_address", g.share)
+		o.Logger.Warn("connections give way", "because", what, "total", g.total, "per_address", g.share)
 	}
 	return g
 }
 
-// connections is how many are open.
-func (g *gate) connections() int {
+// Open is how many connections are open.
+func (g *Gate) Open() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.open
 }
 
-// A conn is a connection of a gate.
-type conn struct {
+// Closed is how many connections and requests had to make room for others, or found none.
+func (g *Gate) Closed() int64 { return g.closed.Load() }
+
+// Under is how many requests are under way, of the connection from remote, or of all where that is "".
+func (g *Gate) Under(remote string) (n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for t := range g.requests {
+		if remote == "" || t.conn != nil && t.conn.RemoteAddr().String() == remote {
+			n++
+		}
+	}
+	return n
+}
+
+// A Conn is a connection of a Gate.
+type Conn struct {
 	net.Conn
 	tcp     *net.TCPConn // the same, with what it can do beyond
-	gate    *gate
+	gate    *Gate
 	addr    string
 	network string
 	place   *list.Element // in gate.waiting, nil if it does not wait
@@ -103,15 +127,17 @@ type conn struct {
 }
 
 // ReadFrom implements [io.ReaderFrom], by sendfile where that can be.
-func (c *conn) ReadFrom(r io.Reader) (int64, error) { return c.tcp.ReadFrom(r) }
+func (c *Conn) ReadFrom(r io.Reader) (int64, error) { return c.tcp.ReadFrom(r) }
 
 // CloseWrite closes one half, so that net/http can wait for the client to hang up.
-func (c *conn) CloseWrite() error { return c.tcp.CloseWrite() }
+func (c *Conn) CloseWrite() error { return c.tcp.CloseWrite() }
 
-// gated is a listener whose connections come through a gate.
+// Listener is l, whose connections come through g. TLS is put on top of it.
+func (g *Gate) Listener(l net.Listener) net.Listener { return gated{l, g} }
+
 type gated struct {
 	net.Listener
-	gate *gate
+	gate *Gate
 }
 
 func (l gated) Accept() (net.Conn, error) {
@@ -132,12 +158,12 @@ func (l gated) Accept() (net.Conn, error) {
 
 // admit lets a connection in, or closes it and returns nil. Where all others are being worked for, it waits until due for one that
 // can give way.
-func (g *gate) admit(tcp *net.TCPConn, due time.Time) *conn {
-	c := &conn{Conn: tcp, tcp: tcp, gate: g}
+func (g *Gate) admit(tcp *net.TCPConn, due time.Time) *Conn {
+	c := &Conn{Conn: tcp, tcp: tcp, gate: g}
 	if at, err := netip.ParseAddrPort(tcp.RemoteAddr().String()); err == nil {
-		c.addr, c.network = auth.Network(at.Addr()), neighbours(at.Addr().Unmap())
+		c.addr, c.network = Network(at.Addr()), neighbours(at.Addr().Unmap())
 	}
-	var victim *conn
+	var victim *Conn
 	g.mu.Lock()
 	full := g.open >= g.total
 	crowded := !g.proxy && g.share > 0 && g.byAddr[c.addr] >= g.share
@@ -175,10 +201,10 @@ func (g *gate) admit(tcp *net.TCPConn, due time.Time) *conn {
 }
 
 // victim is the connection that gives way to a new one; nil if none can. The gate is locked.
-func (g *gate) victim(newcomer *conn, crowded bool) (victim *conn) {
+func (g *Gate) victim(newcomer *Conn, crowded bool) (victim *Conn) {
 	most := max(0, g.crowds[newcomer.network]-1)
 	for e := g.waiting.Front(); e != nil; e = e.Next() {
-		c := e.Value.(*conn)
+		c := e.Value.(*Conn)
 		switch {
 		case crowded && c.addr == newcomer.addr:
 			return c
@@ -202,7 +228,17 @@ func neighbours(ip netip.Addr) string {
 	return p.String()
 }
 
-func (g *gate) turned(crowded bool) {
+// Network is the key for an address: itself, or its /64 for IPv6, which one client owns.
+func Network(ip netip.Addr) string {
+	if ip.Is6() && !ip.Is4In6() {
+		if p, err := ip.WithZone("").Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return ip.Unmap().String()
+}
+
+func (g *Gate) turned(crowded bool) {
 	g.closed.Add(1)
 	if crowded {
 		g.warn("one address has its share of connections")
@@ -212,7 +248,7 @@ func (g *gate) turned(crowded bool) {
 }
 
 // forget takes c out of the books. The gate is locked.
-func (g *gate) forget(c *conn) {
+func (g *Gate) forget(c *Conn) {
 	if c.gone {
 		return
 	}
@@ -229,7 +265,7 @@ func (g *gate) forget(c *conn) {
 }
 
 // queue puts c at the end of those that wait. The gate is locked.
-func (c *conn) queue() {
+func (c *Conn) queue() {
 	if c.place != nil {
 		c.gate.waiting.MoveToBack(c.place)
 		return
@@ -239,7 +275,7 @@ func (c *conn) queue() {
 }
 
 // mayAdmit tells admit that there is room, or somebody who can make it.
-func (g *gate) mayAdmit() {
+func (g *Gate) mayAdmit() {
 	select {
 	case g.room <- struct{}{}:
 	default:
@@ -247,7 +283,7 @@ func (g *gate) mayAdmit() {
 }
 
 // unqueue takes it out. The gate is locked.
-func (c *conn) unqueue() {
+func (c *Conn) unqueue() {
 	if c.place == nil {
 		return
 	}
@@ -255,14 +291,14 @@ func (c *conn) unqueue() {
 	c.place = nil
 }
 
-func (g *gate) less(addr string) {
+func (g *Gate) less(addr string) {
 	if g.byAddr[addr]--; g.byAddr[addr] <= 0 {
 		delete(g.byAddr, addr)
 	}
 }
 
 // Close closes the connection and makes room for another.
-func (c *conn) Close() error {
+func (c *Conn) Close() error {
 	err := c.tcp.Close()
 	c.gate.mu.Lock()
 	defer c.gate.mu.Unlock()
@@ -270,8 +306,8 @@ func (c *conn) Close() error {
 	return err
 }
 
-// wait says whether c waits for its client, and gives way to others therefore.
-func (c *conn) wait(waits bool) {
+// Wait says whether c waits for its client, and gives way to others therefore.
+func (c *Conn) Wait(waits bool) {
 	g := c.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -284,52 +320,52 @@ func (c *conn) wait(waits bool) {
 	}
 }
 
-// state follows a connection of an http.Server. One is new, or idle, until the header of a request is complete.
-func (g *gate) state(nc net.Conn, s http.ConnState) {
+// State follows a connection of an http.Server. One is new, or idle, until the header of a request is complete.
+func (g *Gate) State(nc net.Conn, s http.ConnState) {
 	c := gatedConn(nc)
 	if c == nil {
 		return
 	}
 	switch s {
 	case http.StateActive:
-		c.wait(false)
+		c.Wait(false)
 	case http.StateIdle:
-		c.wait(true)
+		c.Wait(true)
 	}
 }
 
 type connKey struct{}
 
-// context keeps a connection for its requests.
-func (g *gate) context(ctx context.Context, nc net.Conn) context.Context {
+// Context keeps a connection for its requests.
+func (g *Gate) Context(ctx context.Context, nc net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, gatedConn(nc))
 }
 
-// connOf is the connection that r came on; nil if it came through no gate.
-func connOf(r *http.Request) *conn {
-	c, _ := r.Context().Value(connKey{}).(*conn)
+// ConnOf is the connection that r came on; nil if it came through no gate.
+func ConnOf(r *http.Request) *Conn {
+	c, _ := r.Context().Value(connKey{}).(*Conn)
 	return c
 }
 
-func gatedConn(nc net.Conn) *conn {
+func gatedConn(nc net.Conn) *Conn {
 	if t, ok := nc.(*tls.Conn); ok {
 		nc = t.NetConn()
 	}
-	c, _ := nc.(*conn)
+	c, _ := nc.(*Conn)
 	return c
 }
 
-// A transfer is a request under way.
-type transfer struct {
-	conn  *conn // nil in tests
+// A Transfer is a request under way. The methods of nil do nothing.
+type Transfer struct {
+	conn  *Conn // nil in tests
 	addr  string
 	began time.Time
 	bytes atomic.Int64 // read and written so far
 	waits atomic.Bool  // for the client: to send, or to take
 }
 
-// waiting notes that the client has to do something now, until the returned func is called.
-func (t *transfer) waiting() func() {
+// Waiting notes that the client has to do something now, until the returned func is called.
+func (t *Transfer) Waiting() func() {
 	if t == nil {
 		return func() {}
 	}
@@ -337,30 +373,30 @@ func (t *transfer) waiting() func() {
 	return func() { t.waits.Store(false) }
 }
 
-// moved counts bytes.
-func (t *transfer) moved(n int64) {
+// Moved counts bytes.
+func (t *Transfer) Moved(n int64) {
 	if t != nil {
 		t.bytes.Add(n)
 	}
 }
 
 // rate is how many bytes a second it moved on average.
-func (t *transfer) rate(now time.Time) float64 {
+func (t *Transfer) rate(now time.Time) float64 {
 	return float64(t.bytes.Load()) / now.Sub(t.began).Seconds()
 }
 
-// enter counts a request from addr, which is what the proxy names, "" otherwise. The caller calls leave at its end.
+// Enter counts a request from addr, which is what the proxy names, "" otherwise. The caller calls leave at its end.
 // Its error, when there is no room, has the code unavailable.
-func (g *gate) enter(r *http.Request, addr string) (t *transfer, leave func(), err error) {
-	t = &transfer{began: time.Now(), addr: addr, conn: connOf(r)}
-	var victim *transfer
+func (g *Gate) Enter(r *http.Request, addr string) (t *Transfer, leave func(), err error) {
+	t = &Transfer{began: time.Now(), addr: addr, conn: ConnOf(r)}
+	var victim *Transfer
 	g.mu.Lock()
 	switch {
 	case addr != "" && g.share > 0 && g.byAddr[addr] >= g.share:
 		err = busy("%s has %d requests under way, which is its share", addr, g.byAddr[addr])
 	case len(g.requests) >= g.active:
 		if victim = g.slowest(t.began); victim == nil {
-			err = busy("the registry has as many requests under way as it can")
+			err = busy("the server has as many requests under way as it can")
 		} else {
 			g.drop(victim)
 		}
@@ -395,7 +431,7 @@ func busy(format string, args ...any) error {
 }
 
 // slowest is the transfer that is given up for another; nil if all are fast, or new. The gate is locked.
-func (g *gate) slowest(now time.Time) (worst *transfer) {
+func (g *Gate) slowest(now time.Time) (worst *Transfer) {
 	least := float64(fastEnough)
 	for t := range g.requests {
 		if t.conn == nil || !t.waits.Load() || now.Sub(t.began) < provenAfter {
@@ -409,7 +445,7 @@ func (g *gate) slowest(now time.Time) (worst *transfer) {
 }
 
 // drop takes t out of the books. The gate is locked.
-func (g *gate) drop(t *transfer) {
+func (g *Gate) drop(t *Transfer) {
 	if _, ok := g.requests[t]; !ok {
 		return
 	}

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package server
+package gate
 
 // maxFiles is how many descriptors this process may have open; 0 is not known.
 func maxFiles() int { return 0 }
