@@ -119,6 +119,7 @@ var outsideScopes = map[string]string{
 	"internal/search/cache.go CleanCache":            "the user's own state, configuration and caches, whose links are the user's",
 	"internal/search/cache.go CollectGarbage":        "the user's own state, configuration and caches, whose links are the user's",
 	"internal/search/embedded.go unpack":             "the user's own state, configuration and caches, whose links are the user's",
+	"internal/search/key.go keepKey":                 "the user's own state, configuration and caches, whose links are the user's",
 	"internal/search/search.go skillRoots":           "the user's own state, configuration and caches, whose links are the user's",
 	"internal/search/feedback.go Feedback":           "the user's own state, configuration and caches, whose links are the user's",
 	"internal/search/feedback.go prior":              "the user's own state, configuration and caches, whose links are the user's",

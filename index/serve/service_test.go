@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -16,7 +17,9 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/index"
+	"github.com/skl-project/skl/registry/gate"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/testdata/long"
 )
 
 // The requests are those of the protocol's documents, in their order: add, reindex, query, expand.
@@ -436,6 +439,57 @@ func TestServe(t *testing.T) {
 	if status := <-answered; status != 200 {
 		t.Errorf("the running request: %d", status)
 	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// Clients that announce a body and send none, more of them than requests are answered at once and than one address has connections, keep
+// nobody out.
+func TestSlowClients(t *testing.T) {
+	long.Slow(t)
+	w := start(t, ServiceOptions{Open: new(fakes).open, Key: "k"})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Serve(ctx, l) }()
+	var slow []net.Conn
+	for i := range 300 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow = append(slow, c)
+		line := []string{"POST /query", "GET /healthz", "POST /nowhere"}[i%3]
+		fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: k\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{", line)
+	}
+	client := &http.Client{Timeout: long.Hang}
+	for _, path := range []string{"/healthz", "/status"} {
+		r, err := http.NewRequest("GET", "http://"+l.Addr().String()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Api-Key", "k")
+		response, err := client.Do(r)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		response.Body.Close()
+		if response.StatusCode != 200 {
+			t.Errorf("%s: %d", path, response.StatusCode)
+		}
+	}
+	if n := w.gate.Open(); n > gate.DefaultShare {
+		t.Errorf("%d connections are open", n)
+	}
+	for _, c := range slow {
+		c.Close()
+	}
+	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}

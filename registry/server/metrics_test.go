@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +20,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/registry"
+	"github.com/skl-project/skl/registry/gate"
 )
 
 // Metrics of blobs and of gc are there before the first run, and say after one what it did.
@@ -94,6 +97,25 @@ func TestMetricsPage(t *testing.T) {
 	m.collected(registry.GCReport{Drafts: 1, Links: 2, Blobs: 3, Bytes: 4567890123}, nil)
 	m.collected(registry.GCReport{Blobs: 99}, errors.New("disk full"))
 	m.gcLast.Store(1790000000)
+	s.gate = gate.New(gate.Options{Share: 2, Logger: slog.New(slog.DiscardHandler)})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gated := s.gate.Listener(l)
+	defer gated.Close()
+	for range 3 { // of which one gives way
+		out, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		in, err := gated.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+	}
 	w := httptest.NewRecorder()
 	m.page.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	if got := w.Header().Get("Content-Type"); w.Code != 200 || got != exposition {

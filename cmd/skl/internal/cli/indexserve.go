@@ -29,17 +29,21 @@ func indexFeedbackCommand() command {
 }
 
 type indexServeResult struct {
-	Addr string `json:"addr"`
-	URL  string `json:"url"`
+	Addr    string `json:"addr"`
+	URL     string `json:"url"`
+	KeyFile string `json:"key_file,omitempty"` // JSON with addr and key; "" where the environment gave the key
 }
 
 func runIndexServe(ctx context.Context, w *world, c *cli.Context) error {
-	return w.search.Serve(ctx, search.ServeRequest{Addr: c.String("addr"), Hosts: c.StringSlice("allow-host"), State: c.String("state"), Ready: func(addr string) error {
-		out := indexServeResult{addr, "http://" + addr}
+	return w.search.Serve(ctx, search.ServeRequest{Addr: c.String("addr"), Hosts: c.StringSlice("allow-host"), State: c.String("state"), Ready: func(addr, keyFile string) error {
+		out := indexServeResult{addr, "http://" + addr, keyFile}
 		if w.ui.JSON {
 			return w.ui.Stream(out)
 		}
 		w.ui.Print("serving indexes at %s", out.URL)
+		if keyFile != "" {
+			w.ui.Note("its key, for X-Api-Key, is in %s; skl finds it there", w.Short(keyFile))
+		}
 		w.ui.Hint("skl query --service %s WORDS", out.URL)
 		return nil
 	}})

@@ -360,6 +360,7 @@ var All = [][2]string{
 	{"script_refused", "a script of a skill may not run"},
 	{"second_person", "who published a release cannot approve it in this namespace"},
 	{"service_answer", "a server does not answer as an index service does"},
+	{"service_key", "the key of an index service cannot be read"},
 	{"service_running", "another index service has the same state directory"},
 	{"service_unreachable", "no index service answers at this address"},
 	{"signature_bad_log_entry", "the entry of the signature in the log, or its proof, is wrong"},

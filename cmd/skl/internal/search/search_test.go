@@ -109,7 +109,7 @@ func TestService(t *testing.T) {
 	defer stop()
 	address, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- open(b).Serve(ctx, search.ServeRequest{Addr: "127.0.0.1:0", Ready: func(addr string) error { address <- addr; return nil }})
+		ended <- open(b).Serve(ctx, search.ServeRequest{Addr: "127.0.0.1:0", Ready: func(addr, _ string) error { address <- addr; return nil }})
 	}()
 	select {
 	case addr := <-address:
@@ -171,8 +171,9 @@ func TestEvidenceIsOne(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	address, ended := make(chan string, 1), make(chan error, 1)
+	var keyFile string // written before address
 	go func() {
-		ended <- open(b).Serve(ctx, search.ServeRequest{Addr: "127.0.0.1:0", Ready: func(addr string) error { address <- addr; return nil }})
+		ended <- open(b).Serve(ctx, search.ServeRequest{Addr: "127.0.0.1:0", Ready: func(addr, file string) error { keyFile = file; address <- addr; return nil }})
 	}()
 	var addr string
 	select {
@@ -180,13 +181,23 @@ func TestEvidenceIsOne(t *testing.T) {
 	case err := <-ended:
 		t.Fatalf("serve: %v", err)
 	}
+	var own struct{ Key string }
+	if text, err := os.ReadFile(keyFile); err != nil || json.Unmarshal(text, &own) != nil {
+		t.Fatal(err)
+	}
 	post := func(path string, body, answer any) {
 		t.Helper()
 		data, err := json.Marshal(body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := http.Post("http://"+addr+path, "application/json", bytes.NewReader(data))
+		request, err := http.NewRequest("POST", "http://"+addr+path, bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("X-Api-Key", own.Key)
+		r, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -18,7 +19,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 )
 
-// ServiceKey is the variable that the key of the index service is in.
+// ServiceKey is the variable that the key of the index service is in. Without it a service makes one for each start.
 const ServiceKey = "SKL_INDEX_KEY"
 
 // A ServeRequest says where the indexes of repositories are served.
@@ -27,7 +28,8 @@ type ServeRequest struct {
 	Hosts []string // names that a service on loopback answers to besides
 	State string   // directory for the list of repositories, "" is that of the user's state
 
-	Ready func(addr string) error // called when the service listens
+	// Ready is called when the service listens. keyFile holds its key, "" where ServiceKey gave it.
+	Ready func(addr, keyFile string) error
 }
 
 // Serve answers over HTTP until ctx ends.
@@ -48,12 +50,23 @@ func (s *Searcher) Serve(ctx context.Context, q ServeRequest) error {
 	if q.State != "" {
 		state = scope.Absolute(s.Scope.Cwd, q.State)
 	}
-	service, err := serve.NewService(ctx, serve.ServiceOptions{Open: s.keep, StateDir: state, Key: key, Hosts: q.Hosts, Version: s.Version})
+	made := ""
+	if key == "" { // others on this machine reach loopback too
+		key, made = newKey(), keyFile(state)
+	}
+	service, err := serve.NewService(ctx, serve.ServiceOptions{Open: s.keep, StateDir: state, Key: key, Hosts: q.Hosts, Version: s.Version, Logger: slog.New(warnings{Tell: s.Scope.Tell})})
 	if err != nil {
 		return err
 	}
 	defer service.Close()
-	if err := q.Ready(l.Addr().String()); err != nil {
+	if made != "" {
+		forget, err := keepKey(state, serviceKey{l.Addr().String(), key})
+		if err != nil {
+			return err
+		}
+		defer forget()
+	}
+	if err := q.Ready(l.Addr().String(), made); err != nil {
 		return err
 	}
 	return service.Serve(ctx, l)
@@ -100,7 +113,11 @@ func (s *Searcher) Tools(ctx context.Context, dirs []string, service string) (to
 		if err := s.checkServiceURL(service); err != nil {
 			return nil, nil, err
 		}
-		tools.Open = s.client(service, s.keep).Open
+		c, err := s.client(service, s.keep)
+		if err != nil {
+			return nil, nil, err
+		}
+		tools.Open = c.Open
 		return tools, end, nil
 	}
 	// Without it, searches are answered all the same.
@@ -112,8 +129,12 @@ func (s *Searcher) Tools(ctx context.Context, dirs []string, service string) (to
 }
 
 // client asks the service at address, and local for what is not committed.
-func (s *Searcher) client(address string, local func(context.Context, string, serve.Opening) (serve.Index, error)) *serve.Client {
-	return &serve.Client{URL: address, Key: s.Scope.Getenv(ServiceKey), CacheDir: filepath.Join(s.IndexDir(), "overlay"), Dirty: s.dirty, Local: local}
+func (s *Searcher) client(address string, local func(context.Context, string, serve.Opening) (serve.Index, error)) (*serve.Client, error) {
+	key, err := s.serviceKey(address)
+	if err != nil {
+		return nil, diag.New(diag.Failed, "service_key", "the key of the service cannot be read from %s: %w", s.Scope.Short(keyFile(s.Scope.Dirs.State)), err).Hint("start the service anew, or put its key into %s", ServiceKey)
+	}
+	return &serve.Client{URL: address, Key: key, CacheDir: filepath.Join(s.IndexDir(), "overlay"), Dirty: s.dirty, Local: local}, nil
 }
 
 // dirtyLimit bounds the files of which the content is compared, in bytes.
@@ -153,7 +174,7 @@ func (s *Searcher) remote(ctx context.Context, address, dir string) (searched, e
 	if err != nil {
 		return nil, diag.New(diag.Misuse, "not_found", "there is no directory %s", s.Scope.Short(dir))
 	}
-	c := s.client(address, func(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
+	c, err := s.client(address, func(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
 		options := s.indexOptions(directory{})
 		options.Progress = o.Progress
 		x, err := index.Open(ctx, root, options)
@@ -162,6 +183,9 @@ func (s *Searcher) remote(ctx context.Context, address, dir string) (searched, e
 		}
 		return x, nil
 	})
+	if err != nil {
+		return nil, err
+	}
 	x, err := c.Open(ctx, real, serve.Opening{Progress: s.indexing})
 	if err != nil {
 		return nil, told(err)
@@ -202,7 +226,7 @@ func told(err error) error {
 	}
 	switch {
 	case p.Code == "unauthorized":
-		e.Hint("put its key into %s", ServiceKey)
+		e.Hint("put its key into %s; a service of yours on this machine is asked by the address that it prints", ServiceKey)
 	case p.Hint != "":
 		e.Hint("%s", p.Hint)
 	}
