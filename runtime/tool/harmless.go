@@ -62,11 +62,16 @@ func (d *Dispatcher) harmlessOnly() (denials []string) {
 // readsDenied is the word of a harmless command by which it may read a file that pattern means, "" if there is none.
 func (d *Dispatcher) readsDenied(command, pattern string) string {
 	words := strings.Split(command, " ")
+	for _, word := range words[1:] {
+		if strings.HasPrefix(strings.TrimLeft(word, "-"), "files0") { // names of files are read from a file, and told where they are none
+			return word
+		}
+	}
 	switch path.Base(words[0]) {
 	case "ls", "find", "du", "test", "[", "stat", "basename", "dirname", "realpath", "readlink", "echo", "printf": // names alone
 		return ""
-	case "cd":
-		return words[0] // what later words mean is not known
+	case "cd", "jq":
+		return words[0] // what later words mean is not known; a program of jq may import files
 	case "git": // content that was committed is read by many names
 		if len(words) < 2 || !slices.Contains([]string{"--version", "version", "status", "rev-parse", "rev-list", "merge-base", "describe", "name-rev", "ls-files", "ls-tree", "shortlog", "add", "branch"}, words[1]) {
 			return strings.Join(words[:min(2, len(words))], " ")
@@ -76,12 +81,12 @@ func (d *Dispatcher) readsDenied(command, pattern string) string {
 		return words[0]
 	}
 	for _, word := range words[1:] {
-		if strings.ContainsRune(word, markUnknown) || strings.HasPrefix(word, "--files0") { // which names files in a file
+		if strings.ContainsRune(word, markUnknown) {
 			return word
 		}
 		word = strings.ReplaceAll(word, string(markBlank), " ")
 		_, value, _ := strings.Cut(word, "=")
-		candidates := []string{word, value}
+		candidates := []string{word, value, strings.TrimPrefix(word, "@")}
 		if len(word) > 2 && word[0] == '-' && word[1] != '-' { // -fFILE, -nfFILE
 			for i := 2; i < len(word); i++ {
 				candidates = append(candidates, word[i:])
@@ -130,8 +135,10 @@ func harmless(command string) bool {
 	case "cat", "head", "tail", "tac", "rev", "wc", "cut", "tr", "nl", "od", "paste", "join", "comm", "cmp", "fold", "fmt", "expand", "unexpand", "strings", "column",
 		"grep", "egrep", "fgrep", "jq", "diff", "ls", "stat", "du", "df", "basename", "dirname", "realpath", "readlink",
 		"md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum",
-		"echo", "printf", "pwd", "cd", "test", "[", "true", "false", ":", "sleep", "seq", "date", "uname", "id", "whoami", "type", "which", "exit":
+		"echo", "pwd", "cd", "true", "false", ":", "sleep", "seq", "date", "uname", "id", "whoami", "type", "which", "exit":
 		return true
+	case "test", "[", "printf": // -v and -R take the name of a variable, in whose subscript bash runs commands
+		return !unknown && !slices.ContainsFunc(args, func(w string) bool { return strings.HasPrefix(w, "-v") || strings.HasPrefix(w, "-R") })
 	case "sort": // -o writes, --compress-program runs
 		return !unknown && !slices.ContainsFunc(args, func(w string) bool {
 			return strings.HasPrefix(w, "--o") || strings.HasPrefix(w, "--c") || strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.Contains(w, "o")

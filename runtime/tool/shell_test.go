@@ -139,7 +139,7 @@ func TestDeniedBashPatterns(t *testing.T) {
 		"git -c alias.z='!rm f' z": true, "python3.11 -c 1": true, "cp /bin/rm r": true, "./r f": true, "ln -s /bin/rm zap": true, "./zap f": true, "perl5.36.0 -e 1": true,
 		"/lib64/ld-linux-x86-64.so.2 /bin/rm f": true, "busybox rm f": true, "unlink f": true, "mv f g": true, "git rm f": true, "git clean -f": true, "find . -delete": true,
 		"awk 'BEGIN{system(\"rm f\")}'": true, "sed -n '1e rm f' x": true, "tar --to-command=rm -xf x": true, "sort -o f f": true, "sort --compress-program=rm f": true, "uniq a b": true,
-		"rg --pre rm x": true, "git log --output=f": true, "git -C x status": true, "git ls-remote ext::rm": true, "/tmp/cat x": true, "find *": true, "make": true, "nosuchprogram": true,
+		"rg --pre rm x": true, "git log --output=f": true, "git -C x status": true, "git ls-remote ext::rm": true, "/tmp/cat x": true, "find *": true, "make": true, "nosuchprogram": true, "test -v 'a[$(rm f)]'": true, "[ x -o -v 'a[$(rm f)]' ]": true, "printf -v 'a[$(rm f)]' x": true, "printf -v'a[$(rm f)]' x": true, "printf %s x": false, "[ -f x ]": true, "test -f x": false,
 		"git status": false, "git diff HEAD": false, "git --no-pager log -3": false, "cat x | sort -u | uniq -c | head -3": false, "grep -rn x .": false, "wc -l < x": false, "find . -name 'a*'": false,
 	} {
 		config := everything(&plain{})
@@ -159,6 +159,7 @@ func TestDeniedPathsBindBash(t *testing.T) {
 			"cat secret/k": true, "cat ./x/../secret/k": true, "head -n1 'secret/k'": true, "grep . secret/*": true, "grep -r . .": true, "grep -R x": true, "rg x": true, "cat link": true,
 			"cd secret && cat k": true, "cp secret/k a": true, "python3 x.py": true, "diff -r secret x": true, "cat secret": true, "grep -fsecret/k x": true, "grep -nfsecret/k x": true,
 			"date --file=secret/k": true, "sort --files0-from=x/list": true, "cat x/../*/k": true, "git show HEAD:secret/k": true, "git diff": true, "git log -p": true, "make": true,
+			"du --files0-from=secret/k": true, "find -files0-from secret/k": true, "wc --files0-from x/list": true, "jq -n 'import \"./secret/k\" as $d; $d'": true, "strings @secret/k": true,
 			"cat a": false, "cat a x/b | wc -l": false, "ls secret": false, "echo secret/k": false, "git status": false, "grep -n text a": false, "test -f secret/k": false, "cat nothing": false,
 		},
 		"list(secret/**)":    {"ls secret": true, "find .": true, "cat a": false, "rg x": true, "mkdir y": true},
