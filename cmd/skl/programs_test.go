@@ -32,8 +32,31 @@ var programs = map[string]string{
 	"runtime/tool/mcp.go transport":                      "an MCP server that was consented to",
 }
 
+// listens are the ways to listen at an address.
+var listens = map[string][]string{
+	"net":  {"Listen", "ListenTCP", "ListenUDP", "ListenUnix", "ListenUnixgram", "ListenPacket", "ListenIP", "ListenMulticastUDP", "ListenConfig"},
+	"http": {"ListenAndServe", "ListenAndServeTLS"},
+	"tls":  {"Listen"},
+}
+
+// addresses are all functions that listen: where, and who is answered.
+var addresses = map[string]string{
+	"cmd/skl/internal/admin/admin.go openLocal":   "a command on a registry's own data, on loopback while it runs: who has a secret that was drawn for it",
+	"cmd/skl/internal/search/service.go Serve":    "skl index serve, at --addr: who has the key, and no page elsewhere",
+	"registry/server/serve.go Listen":             "skl registry serve, at the address of registry.toml: tokens, and no page elsewhere",
+	"runtime/model/mcp/child/tools.go Serve":      "the tools of one request, on loopback while an agent answers it: who has a path that was drawn for it",
+	"runtime/sandbox/confined_darwin.go confined": "the proxy of one program, on loopback while it runs: nobody reaches more than the hosts that were consented to",
+}
+
 // TestPrograms holds that nothing but programs starts a program.
-func TestPrograms(t *testing.T) {
+func TestPrograms(t *testing.T) { onlyThese(t, starts, programs, "starts a program") }
+
+// TestAddresses holds that nothing but addresses listens.
+func TestAddresses(t *testing.T) { onlyThese(t, listens, addresses, "listens") }
+
+// onlyThese holds that the functions of the program that call one of calls are those of known, each with a reason.
+func onlyThese(t *testing.T, calls map[string][]string, known map[string]string, does string) {
+	t.Helper()
 	used := map[string]bool{}
 	top := filepath.Join("..", "..")
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
@@ -45,10 +68,10 @@ func TestPrograms(t *testing.T) {
 		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil
 		default:
-			for _, c := range callsIn(t, path, starts) {
+			for _, c := range callsIn(t, path, calls) {
 				key := name + " " + c.in
-				if programs[key] == "" {
-					t.Errorf("%s starts a program: name it in programs, with what decides which program it is and where it runs", key)
+				if known[key] == "" {
+					t.Errorf("%s %s: name it in the table, with what decides which one and for whom", key, does)
 				}
 				used[key] = true
 			}
@@ -58,9 +81,9 @@ func TestPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key := range programs {
+	for key := range known {
 		if !used[key] {
-			t.Errorf("programs names %q, which starts none", key)
+			t.Errorf("the table names %q, which %s no more", key, does)
 		}
 	}
 }

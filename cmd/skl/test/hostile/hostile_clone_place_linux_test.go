@@ -118,6 +118,7 @@ type world struct {
 	env        []string
 	skl        string
 	tracer     string
+	opens      bool          // trace which files are opened, instead of programs and sockets
 	patience   time.Duration // if not 0
 	refuses    map[string]bool
 	given      bool

@@ -132,6 +132,7 @@ type ending struct {
 	programs       []string // that were started besides skl
 	sockets        []string // addresses that were connected to or bound, as "connect HOST:PORT"
 	probed         bool     // skl found out how well this machine confines
+	opened         []string // with world.opens: files below the clone, or the directory of git that it has, sorted
 }
 
 // findTracer is the path of strace, or "" where there is none or it may not trace.
@@ -158,7 +159,10 @@ func (w *world) run(args []string, d deed) ending {
 	os.Remove(trace)
 	os.Remove(peak)
 	argv := append([]string{w.skl}, args...)
-	if w.tracer != "" {
+	switch {
+	case w.tracer != "" && w.opens:
+		argv = append([]string{w.tracer, "-f", "-qq", "-y", "--seccomp-bpf", "-e", "trace=open,openat,openat2", "-e", "signal=none", "-s", "4096", "-o", trace}, argv...)
+	case w.tracer != "":
 		argv = append([]string{w.tracer, "-f", "-qq", "--seccomp-bpf", "-e", "trace=execve,execveat,connect,bind,sendto,sendmsg,socket", "-e", "signal=none", "-s", "200", "-o", trace}, argv...)
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
@@ -196,7 +200,10 @@ func (w *world) run(args []string, d deed) ending {
 	if text, err := os.ReadFile(peak); err == nil {
 		end.peak, _ = strconv.Atoi(string(text))
 	}
-	if w.tracer != "" {
+	switch {
+	case w.tracer != "" && w.opens:
+		end.opened = w.openedFiles(trace)
+	case w.tracer != "":
 		end.read(trace, w.t)
 	}
 	return end

@@ -13,7 +13,7 @@ import (
 
 // kinds are the hostile repositories, by what is hostile about them.
 func kinds() [][]clone {
-	return [][]clone{journals(), notJournals(), ancestors(), repositories(), leaving(), receiptLinks(), loosening(), manifests(), locks(), odd(), settings(), huge(), misplaced(), pipes(), oddNames()}
+	return [][]clone{journals(), notJournals(), ancestors(), repositories(), leaving(), receiptLinks(), loosening(), manifests(), locks(), odd(), settings(), huge(), misplaced(), pipes(), oddNames(), projected()}
 }
 
 // clones are the repositories of all kinds.
