@@ -174,7 +174,8 @@ func (t tester) find() (cases, scripts []string, err error) {
 // A testCase is a case as it lies in the skill.
 type testCase struct {
 	Case
-	model model.Model // answers as it was recorded
+	effects []tool.Effect // that it wants
+	model   model.Model   // answers as it was recorded
 }
 
 // parse reads a case, and runs nothing.
@@ -188,8 +189,11 @@ func (t tester) parse(name string) (*testCase, error) {
 	if err := json.Unmarshal(src, &tc.Case); err != nil {
 		return nil, diag.New(diag.Failed, "test_invalid", "%s: %w", t.at(dir, caseFile), err)
 	}
-	if err := session.CheckAllow(tc.Allow); err != nil {
+	if tc.effects, err = session.EffectsOf(tc.Allow); err != nil {
 		return nil, diag.New(diag.Failed, "test_invalid", "%s: %w", t.at(dir, caseFile), err)
+	}
+	if tc.Allow == nil {
+		tc.effects = []tool.Effect{tool.Filesystem, tool.External}
 	}
 	answers, err := fs.ReadFile(t.Files, path.Join(dir, modelFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -200,25 +204,15 @@ func (t tester) parse(name string) (*testCase, error) {
 	return &tc, err
 }
 
-// wants are the effects that tests want: scripts are programs and change files, and so may cases, and what a case names besides.
+// wants are the effects that tests want: scripts are programs, a case wants what it names, or else to run programs and to change files.
 func wants(names []string, cases map[string]*testCase, scripts []string) []session.Want {
 	of := map[tool.Effect][]string{tool.External: slices.Clone(scripts)}
 	for _, name := range names {
-		effects := []tool.Effect{tool.Filesystem, tool.External}
-		if cases[name].Allow != nil {
-			effects = session.EffectsOf(cases[name].Allow)
-		}
-		for _, e := range effects {
+		for _, e := range cases[name].effects {
 			of[e] = append(of[e], name)
 		}
 	}
-	out := []session.Want{}
-	for _, e := range []tool.Effect{tool.Filesystem, tool.Network, tool.External, tool.Session} {
-		if len(of[e]) > 0 {
-			out = append(out, session.Want{Effect: e, For: of[e]})
-		}
-	}
-	return out
+	return session.WantsOf(of)
 }
 
 // check runs one case and compares. With update, what happened becomes what is wanted.

@@ -50,6 +50,10 @@ func TestRecordAndRun(t *testing.T) {
 	if _, err := evaluate.Record(ctx, runs, q); !errors.Is(err, diag.Code("run_not_allowed")) {
 		t.Errorf("nobody allowed it: %v", err)
 	}
+	q.Allow, q.DryRun = []string{"everything"}, true
+	if _, err := evaluate.Record(ctx, runs, q); !errors.Is(err, diag.Code("invalid_allow")) {
+		t.Errorf("a dry run of what --allow does not take: %v", err)
+	}
 	q.Allow, q.DryRun = []string{"run"}, true
 	if _, err := evaluate.Record(ctx, runs, q); err != nil || b.Read("announce/tests/first/case.json") != "" {
 		t.Errorf("a dry run: %v", err)

@@ -56,6 +56,9 @@ func Record(ctx context.Context, runs *session.Runs, q RecordRequest) (Recorded,
 	if scope.Exists(filepath.Join(out.Path, caseFile)) {
 		return Recorded{}, diag.New(diag.Misuse, "exists", "%s exists already", t.Scope.Short(out.Path)).Hint("skl test %s --update takes what happens now as wanted", t.Scope.Short(t.Dir))
 	}
+	if err := runs.CheckLimits(q.Allow, q.Sandbox); err != nil {
+		return Recorded{}, err
+	}
 	if !q.DryRun {
 		if t.leave, err = t.Agree(t.Runnable, session.Request{Args: q.Arguments, Allow: q.Allow, Sandbox: q.Sandbox, Again: q.Again}); err != nil {
 			return Recorded{}, err

@@ -39,6 +39,10 @@ func (sc *Scope) placeDirs(appData bool, roaming, local string) {
 	}
 }
 
+// Keys are the directories of skl's own that nothing of a skill works in, and that no search shows: the configuration, and what
+// the user agreed to.
+func (sc *Scope) Keys() []string { return []string{sc.Dirs.Config, sc.Dirs.State} }
+
 // absolute reports whether no directory depends on where skl was started.
 func (d dirs) absolute() bool {
 	return !slices.ContainsFunc([]string{d.Config, d.Data, d.Cache, d.State}, func(dir string) bool { return !filepath.IsAbs(dir) })

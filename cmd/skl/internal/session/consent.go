@@ -141,22 +141,25 @@ func (rs *Runs) wants(r *Runnable, q Request, p Preview) ([]Want, error) {
 			add(t.Tool, t.Tool)
 		}
 	}
-	var out []Want
+	return WantsOf(found), nil
+}
+
+// WantsOf are the effects that something wants, in the order in which a person is asked about them.
+func WantsOf(found map[tool.Effect][]string) []Want {
+	out := []Want{}
 	for _, e := range []tool.Effect{tool.Filesystem, tool.Network, tool.External, tool.Session} {
-		if found[e] != nil {
+		if len(found[e]) > 0 {
 			out = append(out, Want{e, found[e]})
 		}
 	}
-	return out, nil
+	return out
 }
 
 // names are the effects of wants, as --allow takes them.
 func names(wants []Want) string {
 	var out []string
-	for _, e := range []tool.Effect{tool.Filesystem, tool.Network, tool.External, tool.Session} {
-		if slices.ContainsFunc(wants, func(w Want) bool { return w.Effect == e }) {
-			out = append(out, string(e))
-		}
+	for _, w := range wants {
+		out = append(out, string(w.Effect))
 	}
 	return strings.Join(out, ",")
 }

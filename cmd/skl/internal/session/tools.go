@@ -60,7 +60,7 @@ func (rs *Runs) dispatcher(r *Runnable, leave Leave, b Bounds) (*tool.Dispatcher
 		remember: func(effect string) error { return rs.remember(r, leave.apart, effect) },
 	}
 	cfg := tool.Config{
-		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: b.Work, Aside: b.Aside, Protected: append(searched, rs.Scope.Dirs.Data, rs.Scope.Dirs.Cache), Keys: []string{rs.Scope.Dirs.Config, rs.Scope.Dirs.State}, Agents: hosts.Configuration(), Grant: grant, Limit: limit, Hosts: rs.Scope.Config.Run.Hosts,
+		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: b.Work, Aside: b.Aside, Protected: append(searched, rs.Scope.Dirs.Data, rs.Scope.Dirs.Cache), Keys: rs.Scope.Keys(), Agents: hosts.Configuration(), Grant: grant, Limit: limit, Hosts: rs.Scope.Config.Run.Hosts,
 		Consent: b.Consent, Remembered: remembered, Exec: sandbox.Run, Floor: floor, Off: b.Sandbox == "off",
 		Path: rs.Scope.Getenv("PATH"), Home: rs.Scope.Home, Client: rs.Scope.HTTP,
 	}
@@ -110,19 +110,10 @@ func (rs *Runs) CheckLimits(allow []string, how string) error {
 	return err
 }
 
-// CheckAllow refuses what --allow does not take.
-func CheckAllow(allow []string) error {
-	_, err := parseGrant(allow)
-	return err
-}
-
-// EffectsOf are the effects that allow names, or that the tools have that it names.
-func EffectsOf(allow []string) []tool.Effect {
+// EffectsOf are the effects that allow names, or that the tools have that it names. Its error is that of what --allow does not take.
+func EffectsOf(allow []string) ([]tool.Effect, error) {
 	grant, err := parseGrant(allow)
-	if err != nil {
-		return nil
-	}
-	return grant.Needs()
+	return grant.Needs(), err
 }
 
 // sandboxFloor is the least confinement that --sandbox accepts.
