@@ -35,7 +35,7 @@ type indexServeResult struct {
 }
 
 func runIndexServe(ctx context.Context, w *world, c *cli.Context) error {
-	return w.search.Serve(ctx, search.ServeRequest{Addr: c.String("addr"), Hosts: c.StringSlice("allow-host"), State: c.String("state"), Ready: func(addr, keyFile string) error {
+	return w.search.Serve(ctx, search.ServeRequest{Addr: c.String("addr"), Hosts: c.StringSlice("allow-host"), State: c.String("state"), Log: w.logHandler(), Ready: func(addr, keyFile string) error {
 		out := indexServeResult{addr, "http://" + addr, keyFile}
 		if w.ui.JSON {
 			return w.ui.Stream(out)

@@ -24,7 +24,7 @@ type Prior struct {
 	Value float64 `json:"value"` // -1 to 1
 }
 
-func (s *Searcher) feedbackDir() string { return filepath.Join(s.Scope.Dirs.State, "index-service") }
+func (s *Searcher) feedbackDir() string { return serviceDir(s.Scope.Dirs.State) }
 
 // Feedback reads what was recorded of the searches of agents in the last days, 1 to 30.
 func (s *Searcher) Feedback(ctx context.Context, path string, days int) (Feedback, error) {

@@ -1,11 +1,8 @@
 package search
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
-	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -13,7 +10,6 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/durable"
-	"github.com/skl-project/skl/spec/diag"
 )
 
 // A serviceKey is the key of an index service that was given none, where its user's own programs find it. It is for one address
@@ -24,7 +20,10 @@ type serviceKey struct {
 }
 
 // keyFile is where the key of a service lies that keeps its state in dir.
-func keyFile(dir string) string { return filepath.Join(dir, "index-service", "key.json") }
+func keyFile(dir string) string { return filepath.Join(serviceDir(dir), "key.json") }
+
+// serviceDir is where a service keeps all but its list of repositories, with its state in dir.
+func serviceDir(dir string) string { return filepath.Join(dir, "index-service") }
 
 // newKey makes a key.
 func newKey() string { return rand.Text() + rand.Text() }
@@ -61,28 +60,3 @@ func (s *Searcher) serviceKey(address string) (string, error) {
 	}
 	return k.Key, nil
 }
-
-// warnings shows what a service logs that may be wrong.
-type warnings struct {
-	Tell scope.Teller
-}
-
-// Enabled implements [slog.Handler].
-func (warnings) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
-
-// Handle implements [slog.Handler].
-func (w warnings) Handle(_ context.Context, r slog.Record) error {
-	text := r.Message
-	r.Attrs(func(a slog.Attr) bool {
-		text += fmt.Sprintf(", %s %v", a.Key, a.Value)
-		return true
-	})
-	w.Tell.Warn("%s", diag.Clip(diag.Printable(text), 1000))
-	return nil
-}
-
-// WithAttrs implements [slog.Handler].
-func (w warnings) WithAttrs([]slog.Attr) slog.Handler { return w }
-
-// WithGroup implements [slog.Handler].
-func (w warnings) WithGroup(string) slog.Handler { return w }

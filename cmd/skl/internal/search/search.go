@@ -73,7 +73,7 @@ func (s *Searcher) unnamed(p Place) error {
 	if p.Skills || p.Path != "" {
 		return nil
 	}
-	err := sandbox.CheckDir(s.Dir(""), s.Scope.Home, s.Scope.Dirs.Config, s.Scope.Dirs.State)
+	err := sandbox.CheckDir(s.Dir(""), s.Scope.Home, s.Scope.Keys()...)
 	if e, ok := diag.Own(err); ok {
 		return e.Hint("--path DIR, to search another directory, or this one all the same")
 	}
@@ -117,7 +117,7 @@ type directory struct {
 }
 
 func (s *Searcher) indexOptions(d directory) index.Options {
-	return index.Options{CacheDir: s.IndexDir(), Extra: d.extra, Keys: []string{s.Scope.Dirs.Config, s.Scope.Dirs.State}, Also: d.also, Progress: s.indexing, Getenv: s.Scope.Getenv}
+	return index.Options{CacheDir: s.IndexDir(), Extra: d.extra, Keys: s.Scope.Keys(), Also: d.also, Progress: s.indexing, Getenv: s.Scope.Getenv}
 }
 
 func (s *Searcher) openDir(ctx context.Context, d directory) (*index.Index, error) {

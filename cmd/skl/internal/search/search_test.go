@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -109,7 +110,7 @@ func TestService(t *testing.T) {
 	defer stop()
 	address, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- open(b).Serve(ctx, search.ServeRequest{Addr: "127.0.0.1:0", Ready: func(addr, _ string) error { address <- addr; return nil }})
+		ended <- open(b).Serve(ctx, search.ServeRequest{Addr: "127.0.0.1:0", Log: slog.DiscardHandler, Ready: func(addr, _ string) error { address <- addr; return nil }})
 	}()
 	select {
 	case addr := <-address:
@@ -173,7 +174,7 @@ func TestEvidenceIsOne(t *testing.T) {
 	address, ended := make(chan string, 1), make(chan error, 1)
 	var keyFile string // written before address
 	go func() {
-		ended <- open(b).Serve(ctx, search.ServeRequest{Addr: "127.0.0.1:0", Ready: func(addr, file string) error { keyFile = file; address <- addr; return nil }})
+		ended <- open(b).Serve(ctx, search.ServeRequest{Addr: "127.0.0.1:0", Log: slog.DiscardHandler, Ready: func(addr, file string) error { keyFile = file; address <- addr; return nil }})
 	}()
 	var addr string
 	select {

@@ -28,6 +28,8 @@ type ServeRequest struct {
 	Hosts []string // names that a service on loopback answers to besides
 	State string   // directory for the list of repositories, "" is that of the user's state
 
+	Log slog.Handler // hears what may be wrong
+
 	// Ready is called when the service listens. keyFile holds its key, "" where ServiceKey gave it.
 	Ready func(addr, keyFile string) error
 }
@@ -54,7 +56,7 @@ func (s *Searcher) Serve(ctx context.Context, q ServeRequest) error {
 	if key == "" { // others on this machine reach loopback too
 		key, made = newKey(), keyFile(state)
 	}
-	service, err := serve.NewService(ctx, serve.ServiceOptions{Open: s.keep, StateDir: state, Key: key, Hosts: q.Hosts, Version: s.Version, Logger: slog.New(warnings{Tell: s.Scope.Tell})})
+	service, err := serve.NewService(ctx, serve.ServiceOptions{Open: s.keep, StateDir: state, Key: key, Hosts: q.Hosts, Version: s.Version, Logger: slog.New(q.Log)})
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,7 @@ func (s *Searcher) Serve(ctx context.Context, q ServeRequest) error {
 
 // keep opens an index for a long-lived process, which answers models.
 func (s *Searcher) keep(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
-	without, err := s.withheld(ctx, root)
+	without, err := withheld(ctx, root)
 	if err != nil {
 		return nil, err
 	}

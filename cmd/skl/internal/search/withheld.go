@@ -5,20 +5,16 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/index/files"
-	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/skill"
 )
 
 // withheld are patterns of the skills below root that no model is given, so that a search gives none what skill_read refuses: those
 // that only people start, and disabled ones. They are looked for where agents look in a project, at the time of the call.
-func (s *Searcher) withheld(ctx context.Context, root string) ([]string, error) {
-	ids := make([]string, 0, len(hosts.All()))
-	for _, h := range hosts.All() {
-		ids = append(ids, h.ID)
-	}
-	listing, err := roots.Discover(ctx, roots.Config{Project: root, Cwd: root, ProjectTrusted: true, Hosts: ids})
+func withheld(ctx context.Context, root string) ([]string, error) {
+	listing, err := roots.Discover(ctx, roots.Config{Project: root, Cwd: root, ProjectTrusted: true, Hosts: scope.HostIDs()})
 	if err != nil {
 		return nil, err
 	}
