@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -63,8 +62,8 @@ func confined(ctx context.Context, j *job) (int, error) {
 	// A profile speaks of real paths; /tmp and /var are links.
 	j.Read, j.Write, j.Protect = slices.Clone(j.Read), slices.Clone(j.Write), slices.Clone(j.Protect)
 	for i, path := range j.Protect {
-		j.Protect = append(j.Protect, realBelow(path)) // a link, and what it leads to
-		j.Protect[i] = filepath.Join(realBelow(filepath.Dir(path)), filepath.Base(path))
+		j.Protect = append(j.Protect, resolved(path)) // a link, and what it leads to
+		j.Protect[i] = filepath.Join(resolved(filepath.Dir(path)), filepath.Base(path))
 	}
 	for _, list := range [][]string{j.Read, j.Write} {
 		for i, path := range list {
@@ -86,14 +85,6 @@ func confined(ctx context.Context, j *job) (int, error) {
 	}
 	argv := append([]string{"sandbox-exec", "-p", seatbeltProfile(j, port), j.program}, j.Argv[1:]...)
 	return plain(ctx, j, seatbeltProgram, argv)
-}
-
-// realBelow is path without the links of what is there; the rest need not be.
-func realBelow(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil || filepath.Dir(path) == path {
-		return cmp.Or(real, path)
-	}
-	return filepath.Join(realBelow(filepath.Dir(path)), filepath.Base(path))
 }
 
 func realPath(path string) string {

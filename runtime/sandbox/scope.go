@@ -58,17 +58,14 @@ func isBelow(dir, path string) bool {
 	return false
 }
 
-// resolved is path without links, as far as it is there.
+// resolved is path without the links of what is there; the rest need not be.
 func resolved(path string) string {
-	path = filepath.Clean(path)
-	rest := ""
-	for at := path; ; at = filepath.Dir(at) {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(real, rest)
-		}
-		if at == filepath.Dir(at) {
-			return path
-		}
-		rest = filepath.Join(filepath.Base(at), rest)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
 	}
+	dir, name := filepath.Dir(path), filepath.Base(path)
+	if dir == path {
+		return path
+	}
+	return filepath.Join(resolved(dir), name)
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/skl-project/skl/runtime/sandbox"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/secrets"
-	"github.com/skl-project/skl/spec/skill"
 )
 
 const maxOutput = 64 << 10 // of a program: half of it from the start, half from the end
@@ -86,9 +84,8 @@ func (d *Dispatcher) insideForShell(path string, write bool) error {
 // not think of it: a program opens what it likes, and a name may be made up at run time.
 func (d *Dispatcher) namesSecret(line string) error {
 	for _, word := range words(line) {
-		_, value, _ := strings.Cut(word, "=")
-		for _, path := range []string{word, strings.TrimPrefix(word, "@"), value, strings.TrimPrefix(value, "@")} {
-			if path == "" || !secrets.Named(filepath.ToSlash(d.work.real)+"/"+path) { // of most words nothing is looked up
+		for _, path := range pathsIn(word) {
+			if !secrets.Named(filepath.ToSlash(d.work.real) + "/" + path) { // of most words nothing is looked up
 				continue
 			}
 			p, err := d.work.find(path)
@@ -287,9 +284,7 @@ func (d *Dispatcher) scriptHandler() *handler {
 // denies it, since what a script does is not known.
 func (d *Dispatcher) scriptUse(path string) *use {
 	u := &use{detail: path, parts: []string{strings.ReplaceAll(path, " ", string(markBlank))}, matches: matchCommand, runs: true}
-	if slices.ContainsFunc(d.policies, func(p policy) bool {
-		return slices.ContainsFunc(p.Deny, func(t skill.Tool) bool { return t.Pattern != "" && t.Namespace == "" })
-	}) {
+	if len(d.harmlessOnly()) > 0 {
 		u.opaque = diag.New(diag.Refused, CodeDenied, "what a script does is not known beforehand")
 	}
 	return u

@@ -14,8 +14,8 @@ import (
 // denial such as bash(rm *), write(src/**) or read(secret/**) denies every command that is not known to be harmless, and scripts; a denial of reading
 // denies also those that name what it means, or read all that is below a directory.
 func (d *Dispatcher) bound(h *handler, u *use, t skill.Tool, owner string) error {
-	canonical, known := canonicalOf(t.Name)
-	if !u.runs || t.Pattern == "" || t.Namespace != "" || !known || canonical == "" {
+	canonical := bindsPrograms(t)
+	if !u.runs || canonical == "" {
 		return nil
 	}
 	refuse := func(format string, args ...any) error {
@@ -46,11 +46,20 @@ func (d *Dispatcher) bound(h *handler, u *use, t skill.Tool, owner string) error
 	return nil
 }
 
+// bindsPrograms is the tool that a denial with a pattern is about, "" for one that programs are not bound by.
+func bindsPrograms(t skill.Tool) (canonical string) {
+	if t.Pattern == "" || t.Namespace != "" {
+		return ""
+	}
+	canonical, _ = canonicalOf(t.Name)
+	return canonical
+}
+
 // harmlessOnly are the denials for which bash runs nothing but what is known to be harmless, as they are written, sorted.
 func (d *Dispatcher) harmlessOnly() (denials []string) {
 	for _, p := range d.policies {
 		for _, t := range p.Deny {
-			if canonical, _ := canonicalOf(t.Name); t.Pattern != "" && t.Namespace == "" && canonical != "" {
+			if bindsPrograms(t) != "" {
 				denials = append(denials, t.String())
 			}
 		}
@@ -85,17 +94,7 @@ func (d *Dispatcher) readsDenied(command, pattern string) string {
 			return word
 		}
 		word = strings.ReplaceAll(word, string(markBlank), " ")
-		_, value, _ := strings.Cut(word, "=")
-		candidates := []string{word, value, strings.TrimPrefix(word, "@")}
-		if len(word) > 2 && word[0] == '-' && word[1] != '-' { // -fFILE, -nfFILE
-			for i := 2; i < len(word); i++ {
-				candidates = append(candidates, word[i:])
-			}
-		}
-		for _, path := range candidates {
-			if path == "" {
-				continue
-			}
+		for _, path := range pathsIn(word) {
 			p, err := d.find(path)
 			if err != nil {
 				continue // out of reach for programs too
@@ -108,6 +107,19 @@ func (d *Dispatcher) readsDenied(command, pattern string) string {
 		}
 	}
 	return ""
+}
+
+// pathsIn are the paths that a word of a command may mean: itself, what follows a = or an @, and what follows short options, as in
+// -fFILE and -nfFILE.
+func pathsIn(word string) []string {
+	_, value, _ := strings.Cut(word, "=")
+	out := []string{word, value, strings.TrimPrefix(word, "@"), strings.TrimPrefix(value, "@")}
+	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
+		for i := 2; i < len(word); i++ {
+			out = append(out, word[i:])
+		}
+	}
+	return slices.DeleteFunc(out, func(path string) bool { return path == "" })
 }
 
 // recursive reports whether a command reads what is below a directory.

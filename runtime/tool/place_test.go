@@ -99,7 +99,7 @@ func TestSecretNames(t *testing.T) {
 		{"read", []any{"path", "config/master.key"}, true}, {"read", []any{"path", ".env.example"}, false}, {"read", []any{"path", "a.txt"}, false},
 		{"edit", []any{"path", ".env", "old_string", "TOKEN", "new_string", "X"}, true},
 		{"bash", []any{"command", "cat .env"}, true}, {"bash", []any{"command", "x=$(cat '.env'); echo $x"}, true}, {"bash", []any{"command", "sort < config/master.key"}, true},
-		{"bash", []any{"command", "echo --file=.env -d @.env"}, true}, {"bash", []any{"command", "echo new.env"}, false}, {"bash", []any{"command", "cat .env.example"}, false},
+		{"bash", []any{"command", "echo --file=.env -d @.env"}, true}, {"bash", []any{"command", "grep -nf.env a.txt"}, true}, {"bash", []any{"command", "echo new.env"}, false}, {"bash", []any{"command", "cat .env.example"}, false},
 		{"write", []any{"path", "other.env", "content", "x"}, false},
 	} {
 		if text, denied := call(d, c.tool, c.fields...); denied != c.denied || denied && !strings.Contains(text, "its name says that it holds secrets") {

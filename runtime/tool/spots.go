@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // spots are the files and directories that programs act on by themselves: when a directory is opened, entered or trusted, at a
@@ -96,7 +98,7 @@ func (c *core) isSpot(rel string) bool {
 func seenAs(name string) string {
 	name, _, _ = strings.Cut(name, ":")
 	name = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) {
+		if unicode.Is(unicode.Cf, r) || diag.Invisible(r) {
 			return -1
 		}
 		return unicode.ToLower(r)
