@@ -20,7 +20,6 @@ package wellknown
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
@@ -81,16 +80,18 @@ func Match(path string) bool {
 // it, and whatever looks like one.
 func Redact(path string) string {
 	parts := strings.Split(path, "/")
-	expected := false // the next element is a token
+	first, expected := true, false // the next element is the first, or a token
 	for i, p := range parts {
 		lower := strings.ToLower(p)
 		switch {
 		case p == "" || p == "." || p == "..":
+			continue
 		case expected, len(p) >= 16 && (strings.Contains(lower, auth.TokenPrefix) || strings.Contains(lower, auth.BearerPrefix)):
 			parts[i], expected = "REDACTED", false
 		case lower == "t":
-			expected = !slices.ContainsFunc(parts[:i], func(p string) bool { return p != "" && p != "." && p != ".." })
+			expected = first
 		}
+		first = false
 	}
 	return strings.Join(parts, "/")
 }
