@@ -136,7 +136,7 @@ func (s *session) answer(ctx context.Context, q Question) (Answer, error) {
 	if s.r.Ask == nil {
 		return Answer{}, waits(q)
 	}
-	s.asking.Lock()
+	s.await(s.asking.Lock)
 	defer s.asking.Unlock()
 	for try := 1; ; try++ {
 		a, err := s.r.Ask(ctx, q)

@@ -175,8 +175,15 @@ func (m *Machine) together(ctx context.Context, units []*unit) {
 		width = 8
 	}
 	var wg sync.WaitGroup
+	strand := func(work func()) {
+		m.s.strands(1)
+		wg.Go(func() {
+			defer m.s.strands(-1)
+			work()
+		})
+	}
 	slots := make(chan struct{}, width)
-	wg.Go(func() {
+	strand(func() {
 		for _, u := range units {
 			if !u.dispatched {
 				u.run(ctx)
@@ -185,14 +192,28 @@ func (m *Machine) together(ctx context.Context, units []*unit) {
 	})
 	for _, u := range units {
 		if u.dispatched {
-			slots <- struct{}{}
-			wg.Go(func() {
+			m.s.await(func() { slots <- struct{}{} })
+			strand(func() {
 				u.run(ctx)
 				<-slots
 			})
 		}
 	}
-	wg.Wait()
+	m.s.await(wg.Wait)
+}
+
+// strands tells the Runner how many more parts of the run are at work.
+func (s *session) strands(more int) {
+	if s.r.Strands != nil {
+		s.r.Strands(more)
+	}
+}
+
+// await waits for other parts of the run, and does not count as one that is at work meanwhile.
+func (s *session) await(wait func()) {
+	s.strands(-1)
+	wait()
+	s.strands(1)
 }
 
 // run steps the machine of a unit to its end.

@@ -131,7 +131,10 @@ type Runner struct {
 	// Ask asks the person. It is called by one goroutine at a time.
 	Ask func(ctx context.Context, q Question) (Answer, error)
 	// Events receives each event when it happens, one at a time. It must be quick.
-	Events     func(Event)
+	Events func(Event)
+	// Strands is told how many more or fewer parts of the run are at work at the same time: one when it begins, more in
+	// PARALLEL, fewer while one waits for the others. It must be quick, and safe for several goroutines; nil is fine.
+	Strands    func(more int)
 	Name       string  // of the run, for hints; "" if it has none
 	Called     string  // what a command calls the skill, for hints; "" is its name
 	KeepEvents bool    // Result.Events holds them, in canonical order

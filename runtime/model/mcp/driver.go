@@ -45,12 +45,9 @@ const (
 	CodeStopped     = "mcp_stopped"      // the run was stopped while it waited
 )
 
-const (
-	// settle is how long Next waits for steps that begin together, as those of
-	// PARALLEL do. It only saves calls: later steps are in the next answer.
-	settle      = 10 * time.Millisecond
-	settleLimit = 200 * time.Millisecond
-)
+// settle is how long Next waits, with steps to give, for the parts of the run that are still at work: they may
+// need an answer too, or run a script for minutes. Their steps are in a later answer then.
+const settle = 2 * time.Second
 
 // Kinds of steps.
 const (
@@ -90,6 +87,7 @@ type Driver struct {
 
 	mu      sync.Mutex    // guards the fields below and the pending steps
 	pending []*pending    // in the order they began
+	strands int           // parts of the run that are at work, those that wait for an answer included
 	last    int           // number of the newest step
 	note    string        // see Note
 	changed chan struct{} // closed at the next change
@@ -115,7 +113,7 @@ type pending struct {
 
 // NewDriver gives the model of the run with that name.
 func NewDriver(run string) *Driver {
-	return &Driver{run: run, changed: make(chan struct{}), done: make(chan struct{})}
+	return &Driver{run: run, strands: 1, changed: make(chan struct{}), done: make(chan struct{})}
 }
 
 // Run is the name of the run.
@@ -287,35 +285,41 @@ func (d *Driver) End() {
 	}
 }
 
-// Next waits until steps are pending and gives all of them, oldest first. It
-// gives none when the run ended.
+// Strands says how many more parts of the run are at work at the same time, or fewer. It begins with one; see run.Runner.
+func (d *Driver) Strands(more int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.strands += more
+	d.signal()
+}
+
+// Next waits until steps are pending and no part of the run comes to a step without an answer, and gives all of them,
+// oldest first. It gives none when the run ended.
 func (d *Driver) Next(ctx context.Context) ([]Step, error) {
-	var first time.Time // when a step was seen
+	var late <-chan time.Time // from when a step was seen
 	for {
 		d.mu.Lock()
-		changed, ended, n := d.changed, d.ended, len(d.pending)
+		changed, ended, n, busy := d.changed, d.ended, len(d.pending), d.strands-len(d.pending)
 		d.mu.Unlock()
-		if ended {
+		switch {
+		case ended:
 			return nil, nil
-		}
-		var quiet <-chan time.Time
-		if n > 0 {
-			if first.IsZero() {
-				first = time.Now()
+		case n > 0 && busy <= 0:
+			if steps := d.Pending(); len(steps) > 0 {
+				return steps, nil
 			}
-			if time.Since(first) >= settleLimit {
-				return d.Pending(), nil
-			}
-			quiet = time.After(settle)
+		case n > 0 && late == nil:
+			late = time.After(settle)
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-changed:
-		case <-quiet:
+		case <-late:
 			if steps := d.Pending(); len(steps) > 0 {
 				return steps, nil
 			}
+			late = nil
 		}
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/spec/diag"
@@ -83,11 +85,61 @@ func TestGivenUp(t *testing.T) {
 func TestParallelStepsInOneNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewDriver("m-1")
+		d.Strands(63)
 		for i := range 64 {
 			go d.Fill(t.Context(), model.Request{Node: fmt.Sprint(i)})
 		}
 		if steps, err := d.Next(t.Context()); len(steps) != 64 || err != nil {
 			t.Errorf("got %d steps, %v", len(steps), err)
+		}
+		d.End()
+	})
+}
+
+// What a part of the run goes on to after an answer is in the next Next, however late it comes; one that does something else for
+// long does not hold up the steps of the others.
+func TestNextWaitsForStrands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDriver("m-1")
+		d.Strands(1)
+		fill := func(node string) { d.Fill(t.Context(), model.Request{Node: node}) }
+		want := func(nodes ...string) (ids []string) {
+			t.Helper()
+			steps, err := d.Next(t.Context())
+			var got []string
+			for _, s := range steps {
+				got, ids = append(got, s.Node), append(ids, s.ID)
+			}
+			if err != nil || !slices.Equal(got, nodes) {
+				t.Errorf("Next = %q, %v; want %q", got, err, nodes)
+			}
+			return ids
+		}
+		go func() {
+			fill("a1")
+			time.Sleep(settle / 2)
+			fill("a2")
+			time.Sleep(time.Hour)
+			d.Strands(-1)
+		}()
+		go func() {
+			time.Sleep(settle / 2)
+			fill("b")
+		}()
+		ids := want("a1", "b")
+		d.Answer(ids[0], json.RawMessage(`"x"`))
+		ids = want("b", "a2")
+		d.Answer(ids[1], json.RawMessage(`"x"`))
+		began := time.Now()
+		want("b")
+		if waited := time.Since(began); waited != settle {
+			t.Errorf("Next waited for %v", waited)
+		}
+		time.Sleep(2 * time.Hour) // the first part is over
+		began = time.Now()
+		want("b")
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("Next waited for %v, and nothing is at work", waited)
 		}
 		d.End()
 	})

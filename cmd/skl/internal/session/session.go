@@ -546,7 +546,7 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 	if err != nil {
 		return run.Result{}, errors.Join(err, journal.Close())
 	}
-	runner := &run.Runner{Model: d, Tools: tools, Events: sink.Event, Journal: journal,
+	runner := &run.Runner{Model: d, Tools: tools, Events: sink.Event, Journal: journal, Strands: d.Strands,
 		Ask: func(ctx context.Context, q run.Question) (run.Answer, error) {
 			text, how, err := d.Ask(ctx, q.Node, q.Question, q.Options)
 			if errors.Is(err, diag.Code(model.CodeNoAnswer)) {
