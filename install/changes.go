@@ -291,6 +291,9 @@ func (c *Change) diffLinks(h Have, opt Options) []Conflict {
 	}
 	for _, path := range opt.Links {
 		path = join(path, c.Name)
+		if h.Links[path] == LinkHome {
+			continue
+		}
 		c.Links = append(c.Links, path)
 		switch h.Links[path] {
 		case LinkMissing, LinkStale:

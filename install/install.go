@@ -101,7 +101,7 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 	for i, r := range receipts {
 		h := Have{Managed: true, Receipt: r}
 		h.Path, h.Disabled = in.Place(r.Name)
-		h.Present = in.Dir.Exists(h.Path)
+		h.Present = in.exists(h.Path)
 		switch {
 		case !h.Present:
 		case emptied(in.Dir, h.Path, &receipts[i], &drifts[i]):
@@ -118,7 +118,7 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 			continue
 		}
 		h := Have{Path: join(in.Home(w.Name), w.Name), Strays: strays[w.Name]}
-		if h.Present = in.Dir.Exists(h.Path) && !in.isOurs(h.Path, h.Strays); h.Present {
+		if h.Present = in.exists(h.Path) && !in.isOurs(h.Path, h.Strays); h.Present {
 			h.Tree = in.treeOf(h.Path, bundle.FromFS)
 			if err := in.takeCopy(&h, w.Name); err != nil {
 				return nil, err
@@ -141,6 +141,13 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 		have[name] = h
 	}
 	return have, nil
+}
+
+// exists reports whether something lies at path. Links that lead in a circle are nothing: a root that became a link to the directory
+// with its links leaves them.
+func (s Site) exists(path string) bool {
+	_, err := within.Resolve(path)
+	return err == nil && s.Dir.Exists(path)
 }
 
 // emptied reports whether a directory is there of which all files of r are missing, and that holds nothing else.
@@ -226,7 +233,7 @@ func (in *Installer) surveyLinks(name string, h *Have, full bool) error {
 	for _, at := range h.Strays {
 		for _, rel := range at.Receipt.Links {
 			path := filepath.Join(in.Base, filepath.FromSlash(rel))
-			if _, seen := h.Links[path]; seen || path == h.Path {
+			if _, seen := h.Links[path]; seen || in.isHome(path, name) {
 				continue
 			}
 			p, err := in.look(path, name, at.Receipt)
@@ -251,7 +258,7 @@ func (s Site) Place(name string) (path string, isDisabled bool) {
 func (s Site) isOurs(path string, strays []Stray) bool {
 	text, err := s.Dir.Readlink(path)
 	return slices.ContainsFunc(strays, func(at Stray) bool {
-		return path == at.Path || err == nil && Target(path, text) == Target(path, at.Path)
+		return samePlace(path, at.Path) || err == nil && Target(path, text) == Target(path, at.Path)
 	})
 }
 

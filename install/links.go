@@ -25,6 +25,7 @@ const (
 	LinkStale             // skl's own, but not as it should be: it can be replaced without a loss
 	LinkEdited            // a copy that skl made and someone edited
 	LinkForeign           // anything else
+	LinkHome              // no place of its own: by another name it is where the skill itself is
 )
 
 // A Place is where an agent looks for a skill that is installed: a link to it, or a copy of it.
@@ -83,6 +84,9 @@ func (in *Installer) Places(receipts []roots.Receipt) ([]Place, error) {
 			if err != nil {
 				return nil, err
 			}
+			if p.State == LinkHome {
+				continue
+			}
 			if here || p.Copy && p.State != LinkMissing {
 				out = append(out, p)
 			}
@@ -102,18 +106,45 @@ func (in *Installer) LinkDirs(name string) []string {
 	return in.Links
 }
 
-// paths are the places of LinkDirs for a skill, then the others that its receipt lists.
+// paths are the places of LinkDirs for a skill, then the others that its receipt lists, each by one name.
 func (in *Installer) paths(name string, r roots.Receipt) []string {
 	var paths []string
 	for _, dir := range in.LinkDirs(name) {
 		paths = append(paths, join(dir, name))
 	}
 	for _, rel := range r.Links {
-		if path := filepath.Join(in.Base, filepath.FromSlash(rel)); !slices.Contains(paths, path) {
+		path := filepath.Join(in.Base, filepath.FromSlash(rel))
+		if !slices.ContainsFunc(paths, func(known string) bool { return samePlace(known, path) }) {
 			paths = append(paths, path)
 		}
 	}
 	return paths
+}
+
+// samePlace reports whether a and b are one directory entry: a link at the end is not followed, those above are.
+func samePlace(a, b string) bool {
+	return a == b || filepath.Base(a) == filepath.Base(b) && within.Same(filepath.Dir(a), filepath.Dir(b))
+}
+
+// isHome reports whether path is where the skill itself is: its place in its root by another name, or what somebody's link at that
+// place leads to.
+func (s Site) isHome(path, name string) bool {
+	home := join(s.Home(name), name)
+	if samePlace(path, home) {
+		return true
+	}
+	info, err := s.Dir.Lstat(home)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0 && samePlace(path, real(home)) && !s.movesFrom(path, name)
+}
+
+// movesFrom reports whether the skill was installed at path before its root changed, so that the link at its new place is skl's own.
+func (s Site) movesFrom(path, name string) bool {
+	dir := filepath.Dir(path)
+	if !slices.Contains(s.All(), dir) {
+		return false
+	}
+	r, err := roots.ReadReceipt(dir, name)
+	return err == nil && r.CopyOf == ""
 }
 
 // maxLinkText bounds the text of a link, in bytes.
@@ -122,6 +153,10 @@ const maxLinkText = 4096
 // look tells what lies at path, where a link to the skill belongs, or a copy of it. r is the receipt of the skill.
 func (in *Installer) look(path, name string, r roots.Receipt) (Place, error) {
 	p := Place{Name: name, Path: path}
+	if in.isHome(path, name) {
+		p.State = LinkHome
+		return p, nil
+	}
 	info, err := in.Dir.Lstat(path)
 	if err != nil {
 		p.Above = inTheWay(&in.Site, filepath.Dir(path))
@@ -288,6 +323,9 @@ func (in *Installer) leaveCopies(t *Transaction, c Change, report *Report) error
 		}
 	}
 	for _, path := range in.paths(c.Name, c.have.Receipt) {
+		if in.isHome(path, c.Name) {
+			continue
+		}
 		aside := filepath.Join(roots.Aside(filepath.Dir(path)), disabled, c.Name)
 		if c.have.Disabled && in.Dir.Exists(aside) && in.allows(aside) {
 			t.Remove(aside)

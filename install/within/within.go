@@ -545,10 +545,25 @@ func (d *Dir) follow(path string) (real string, leads bool) {
 	return "", false
 }
 
+// Same reports whether a and b are one directory, by whatever names: through links, on a disk that folds names, mounted twice.
+func Same(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, errA := os.Stat(a)
+	y, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return os.SameFile(x, y)
+	}
+	realA, errA := Resolve(a) // what is not there yet can be the same, too
+	realB, errB := Resolve(b)
+	return errA == nil && errB == nil && realA == realB
+}
+
 // maxLinks is how many links one path may go through.
 const maxLinks = 40
 
-// Resolve is path with all links followed; what does not exist is taken as it is written.
+// Resolve is path with all links followed; what does not exist is taken as it is written. Its only error is that of links that lead in a circle.
 func Resolve(path string) (string, error) {
 	rest := strings.Split(filepath.ToSlash(strings.TrimPrefix(path, filepath.VolumeName(path))), "/")
 	at, links := filepath.VolumeName(path)+string(filepath.Separator), 0

@@ -411,9 +411,13 @@ func (w *world) printUses(c install.Changes) {
 // usesOf is what printUses says: first of agents that do not load what was installed, then the usual.
 func (w *world) usesOf(c install.Changes) (notes []string, usual string) {
 	named, loaded := false, false
+	var names []string
 	for _, change := range c.List {
 		for _, h := range change.Hosts {
 			named = true
+			if name := w.OtherName(h.Host, change.Root); name != "" && !slices.Contains(names, w.Short(name)) {
+				names = append(names, w.Short(name))
+			}
 			if h.Use == "loads" || h.Use == "listed" {
 				loaded = true
 			} else {
@@ -428,6 +432,9 @@ func (w *world) usesOf(c install.Changes) (notes []string, usual string) {
 		usual = "no agent reads " + w.rootsOf(c.List) + ": add --host AGENT for those that are to load it"
 	case !named:
 		usual = "agents that read " + w.rootsOf(c.List) + " load it from their next start; for others add --host AGENT"
+	}
+	if len(names) > 0 {
+		usual += "; no links in " + joinWords(names) + ", which is " + w.rootsOf(c.List) + " by another name"
 	}
 	return notes, usual
 }

@@ -189,6 +189,8 @@ func (d *doctor) agents() {
 		switch {
 		case !d.Applier.ReadsScope(f.Host):
 			dir = "reads no skills of this scope"
+		case d.Applier.OtherName(f.Host.ID, canonical) != "":
+			dir += ", which is " + d.Applier.Short(link) + " by another name"
 		case link != "":
 			dir = "gets links in " + d.Applier.Short(link)
 		}

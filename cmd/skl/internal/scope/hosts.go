@@ -10,6 +10,7 @@ import (
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/store"
+	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/manifest"
 )
@@ -183,7 +184,7 @@ func (sc *Scope) Sees(id, root string, linked []string) bool {
 // another needs none of its own.
 func (sc *Scope) linkDirs(hostIDs []string, root string) (dirs []string, err error) {
 	add := func(link string) error {
-		if slices.Contains(dirs, link) || Resolved(link) == Resolved(root) {
+		if within.Same(link, root) || slices.ContainsFunc(dirs, func(known string) bool { return within.Same(link, known) }) {
 			return nil // the host reads the root itself, perhaps through a link that someone made
 		}
 		if err := sc.inside(link); err != nil {
@@ -218,10 +219,23 @@ func (sc *Scope) linkDirs(hostIDs []string, root string) (dirs []string, err err
 	return dirs, nil
 }
 
+// OtherName is the directory that an agent reads, if it is root by another name: nothing is linked for that agent. It is "" for any other.
+func (sc *Scope) OtherName(id, root string) string {
+	h, ok := hosts.Find(id)
+	if !ok || !sc.ReadsScope(h) {
+		return ""
+	}
+	_, link := hosts.WriteDirs(h, sc.HostEnv(), sc.Kind)
+	if link == "" || link == root || !within.Same(link, root) {
+		return ""
+	}
+	return link
+}
+
 // readsAny reports whether the agent finds skills of the scope in one of dirs.
 func (sc *Scope) readsAny(h hosts.Host, dirs []string) bool {
 	return slices.ContainsFunc(sc.hostReads(h), func(read string) bool {
-		return slices.ContainsFunc(dirs, func(dir string) bool { return Resolved(dir) == Resolved(read) })
+		return slices.ContainsFunc(dirs, func(dir string) bool { return within.Same(dir, read) })
 	})
 }
 

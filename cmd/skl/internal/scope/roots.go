@@ -3,7 +3,6 @@ package scope
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -27,7 +26,7 @@ func (sc *Scope) SetRoots(m *manifest.Manifest, l *lock.Lock, before ...*lock.Lo
 			return "", diag.Located(err, where)
 		}
 		for _, known := range append([]string{sc.Root}, dirs...) {
-			if sameDir(known, dir) {
+			if within.Same(known, dir) {
 				return known, nil // by another name, or through a link: what is in one is in the other
 			}
 		}
@@ -81,16 +80,6 @@ func (sc *Scope) SetRoots(m *manifest.Manifest, l *lock.Lock, before ...*lock.Lo
 	return nil
 }
 
-// sameDir reports whether a and b are one directory.
-func sameDir(a, b string) bool {
-	if a == b || Resolved(a) == Resolved(b) {
-		return true
-	}
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	return errX == nil && errY == nil && os.SameFile(x, y)
-}
-
 // rootDir is the directory of a root as skl.toml and skl.lock write it; "" is the canonical root. In a project it lies in the
 // project, elsewhere it does not depend on where skl is started.
 func (sc *Scope) rootDir(text string) (string, error) {
@@ -121,7 +110,7 @@ func (sc *Scope) RootText(path string) (string, error) {
 	if real, err := within.Resolve(dir); err == nil {
 		dir = real // the project's own path has no links
 	}
-	if sameDir(dir, sc.Root) {
+	if within.Same(dir, sc.Root) {
 		return rootpath.Write(sc.Root, project, sc.Home), nil
 	}
 	text := rootpath.Write(dir, project, sc.Home)
