@@ -24,10 +24,11 @@ const (
 )
 
 // A picture is what was at some paths at one time. Directories are in it with all that is below them, links with
-// what they lead to.
+// what they lead to, unless they are not those of an earlier picture.
 type picture struct {
 	paths   []string
 	links   []string // of these, the text alone
+	planted []string // they were not there
 	entries map[string]entry
 	hashed  int64
 	full    bool // there was more than maxEntries
@@ -50,7 +51,8 @@ type entry struct {
 	changed int64             // the same, by the clock that no program can set; 0 where there is none
 }
 
-func takePicture(dir string, paths, links []string) *picture {
+// takePicture looks at paths and links; was is what they are compared with afterwards, nil at first.
+func takePicture(dir string, paths, links []string, was *picture) *picture {
 	p := &picture{paths: paths, links: links, entries: map[string]entry{}, dir: dir, kept: map[string]kept{}, above: map[string]kept{}, homes: map[string]string{}, bare: map[string]bool{}}
 	if dir != "" {
 		p.real, _ = filepath.EvalSymlinks(dir)
@@ -70,7 +72,7 @@ func takePicture(dir string, paths, links []string) *picture {
 		for _, top := range tops {
 			p.add(top)
 		}
-		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 && (was == nil || was.entries[path] == p.entries[path]) {
 			if real, err := filepath.EvalSymlinks(path); err == nil {
 				p.add(real)
 			}
@@ -95,7 +97,7 @@ func (p *picture) add(top string) {
 			return fs.SkipAll
 		}
 		info, err := d.Info()
-		if err != nil || isPlaceholder(info) {
+		if err != nil || IsPlaceholder(info) {
 			return nil
 		}
 		p.entries[path] = p.look(path, info)
@@ -128,7 +130,7 @@ func (p *picture) look(path string, info fs.FileInfo) entry {
 			data, ok = readSmall(path)
 		}
 		if !ok {
-			e.written, e.changed = info.ModTime(), changeTime(info)
+			e.written, e.changed = info.ModTime(), ChangeTime(info)
 			break
 		}
 		e.sum = sha256.Sum256(data)
@@ -154,8 +156,13 @@ func readSmall(path string) ([]byte, bool) {
 // changes compares with the present. It names files, and directories only where they came or went themselves; at most
 // maxChanged, sorted.
 func (p *picture) changes() []string {
-	now := takePicture("", p.paths, p.links)
+	now := takePicture("", p.paths, p.links, p)
 	var out []string
+	for _, path := range p.planted {
+		if _, err := os.Lstat(path); err == nil {
+			out = append(out, path)
+		}
+	}
 	for path, e := range p.entries {
 		if then, ok := now.entries[path]; ok && then != e || !ok && !now.full {
 			out = append(out, path)
@@ -179,24 +186,25 @@ func sorted(list []string) []string {
 	return slices.Clip(list[:min(len(list), maxChanged)])
 }
 
-// isPlaceholder recognises the directories that stand where nothing may be made. Their mode is one that nobody gives
+// IsPlaceholder recognises the directories that stand where nothing may be made. Their mode is one that nobody gives
 // to a directory by accident: sticky, and written by none.
-func isPlaceholder(info fs.FileInfo) bool {
+func IsPlaceholder(info fs.FileInfo) bool {
 	return info.IsDir() && info.Mode()&fs.ModeSticky != 0 && info.Mode().Perm()&0o222 == 0
 }
 
 // A shield is what Protect and Watch mean in one run.
 type shield struct {
-	pins   []pin
-	placed []*placeholder
-	before *picture // nil: nothing is compared
+	pins    []pin
+	placed  []*placeholder
+	before  *picture        // nil: nothing is compared
+	planted func() []string // nil: nobody looks for more
 }
 
 // raise prepares the protection of j, and the picture of what cannot be protected in its tier. The caller drops it
 // when the program has ended.
 func raise(j *job) (*shield, error) {
 	s := &shield{}
-	if j.Off || len(j.Protect)+len(j.Watch) == 0 {
+	if j.Off || len(j.Protect)+len(j.Watch) == 0 && j.Planted == nil {
 		return s, nil
 	}
 	if j.ReadOnly && len(j.Write) == 0 && j.report.Tier.atLeast(Tier2) {
@@ -220,8 +228,8 @@ func raise(j *job) (*shield, error) {
 	default:
 		compare = append(compare, j.Protect...)
 	}
-	if len(compare)+len(links) > 0 {
-		s.before = takePicture(j.Dir, compare, links)
+	if s.planted = j.Planted; len(compare)+len(links) > 0 || s.planted != nil {
+		s.before = takePicture(j.Dir, compare, links, nil)
 		s.before.aside = j.Aside
 	}
 	return s, nil
@@ -243,6 +251,9 @@ func (s *shield) drop() difference {
 		}
 	}
 	if s.before != nil {
+		if s.planted != nil {
+			s.before.planted = s.planted()
+		}
 		if changed := s.before.changes(); len(changed) > 0 {
 			var found []string
 			found, d.aside = s.before.restore()
@@ -256,7 +267,7 @@ func (s *shield) drop() difference {
 			}
 		}
 	}
-	s.placed, s.before = nil, nil
+	s.placed, s.before, s.planted = nil, nil, nil
 	d.changed, d.restored = sorted(d.changed), sorted(d.restored)
 	return d
 }

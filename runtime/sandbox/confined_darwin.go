@@ -94,8 +94,8 @@ func realPath(path string) string {
 	return path
 }
 
-// changeTime is the time of the last change of a file or of what is known about it, in nanoseconds.
-func changeTime(info fs.FileInfo) int64 {
+// ChangeTime is the time of the last change of a file or of what is known about it, in nanoseconds.
+func ChangeTime(info fs.FileInfo) int64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Ctimespec.Nano()
 	}

@@ -16,6 +16,6 @@ func reportFor(Tier) Report {
 
 func confined(ctx context.Context, j *job) (int, error) { return plain(ctx, j, j.program, j.Argv) }
 
-func changeTime(fs.FileInfo) int64 { return 0 }
+func ChangeTime(fs.FileInfo) int64 { return 0 }
 
 func guard() {}

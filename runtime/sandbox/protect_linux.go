@@ -19,8 +19,8 @@ import (
 
 const maxFollowed = 40 // links on the way to one protected path
 
-// changeTime is the time of the last change of a file or of what is known about it, in nanoseconds.
-func changeTime(info fs.FileInfo) int64 {
+// ChangeTime is the time of the last change of a file or of what is known about it, in nanoseconds.
+func ChangeTime(info fs.FileInfo) int64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Ctim.Nano()
 	}
@@ -125,7 +125,7 @@ func (m *mounts) add(path string) error {
 			}
 			rest = append(strings.Split(target, "/"), rest...)
 		case len(rest) == 0:
-			m.pin(stage.Seal, next, info.IsDir() && isPlaceholder(info))
+			m.pin(stage.Seal, next, info.IsDir() && IsPlaceholder(info))
 		default:
 			at = next
 		}
@@ -220,7 +220,7 @@ func place(path string) (*placeholder, error) {
 		}
 		p := &placeholder{path: path, dir: os.NewFile(uintptr(fd), path)}
 		info, err := p.dir.Stat()
-		if err == nil && !isPlaceholder(info) {
+		if err == nil && !IsPlaceholder(info) {
 			p.dir.Close()
 			return nil, nil
 		}

@@ -219,7 +219,7 @@ func TestProtect(t *testing.T) {
 func placeholders(t *testing.T, protect []string) {
 	t.Helper()
 	for _, path := range protect {
-		if info, err := os.Lstat(path); err == nil && isPlaceholder(info) {
+		if info, err := os.Lstat(path); err == nil && IsPlaceholder(info) {
 			t.Errorf("%s is left", path)
 		}
 	}

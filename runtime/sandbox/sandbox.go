@@ -117,6 +117,9 @@ type Command struct {
 	// Watch names such paths that the program may write. Their changes are in Result.Changed too. A last element that starts
 	// with * means what lies in Dir itself and has a name that ends so.
 	Watch []string
+	// Planted, unless nil, is called when the program has ended. It returns paths below Dir that were not there before and must not
+	// be: they are set aside, and are in Result.Changed.
+	Planted func() []string
 
 	// Aside is a directory below which what was planted is kept; "": that for temporary files.
 	Aside string

@@ -88,11 +88,11 @@ func (d *Dispatcher) namesSecret(line string) error {
 			if !secrets.Named(filepath.ToSlash(d.work.real) + "/" + path) { // of most words nothing is looked up
 				continue
 			}
-			p, err := d.work.find(path)
-			if err != nil {
+			p, _ := d.reached(path)
+			if p == nil {
 				continue
 			}
-			err = p.readable()
+			err := p.readable()
 			there := p.info != nil
 			p.close()
 			if err != nil && there {
@@ -128,8 +128,11 @@ func (d *Dispatcher) program(ctx context.Context, c sandbox.Command, name string
 	// A skill that does not declare the effect does not have it through a program either.
 	c.ReadOnly = d.declared != nil && !d.declared[Filesystem]
 	var all bool
-	if c.Protect, c.Watch, all = d.guarded(); all {
+	if c.Protect, c.Watch, c.Planted, all = d.guarded(); all {
 		c.ReadOnly = true
+	}
+	if d.tooMany() {
+		fmt.Fprintf(c.Stderr, "[more than %d directories: what programs leave for agents, editors and git in deeper ones is not looked for]\n", maxDirs)
 	}
 	if len(d.config.Hosts) > 0 && d.has(Network, h) {
 		c.Hosts = d.config.Hosts

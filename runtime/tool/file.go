@@ -177,11 +177,12 @@ func prepareEdit(d *Dispatcher, input json.RawMessage) (*use, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(p.readable(), p.writable()); err != nil {
+	u := fileUse(p.shown())
+	// Its answers tell what the file holds.
+	if err := cmp.Or(p.readable(), p.writable(), d.patternDenied(d.table.must("read"), u)); err != nil {
 		p.close()
 		return nil, err
 	}
-	u := fileUse(p.shown())
 	u.release = p.close
 	u.detail = "edit " + p.shown()
 	u.do = func(ctx context.Context) (string, error) {

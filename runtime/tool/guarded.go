@@ -16,9 +16,9 @@ func isDotGit(name string) bool {
 	return name == ".git" || name == "git~1"
 }
 
-// guarded is what programs in the working directory may not change: paths for sandbox.Command.Protect and Watch. all says
-// that the directory as a whole belongs to the skill or a protected root.
-func (c *core) guarded() (protect, watch []string, all bool) {
+// guarded is what programs in the working directory may not change: paths for sandbox.Command.Protect and Watch, and what finds more
+// for Planted. all says that the directory as a whole belongs to the skill or a protected root.
+func (c *core) guarded() (protect, watch []string, planted func() []string, all bool) {
 	work := c.work.real
 	roots := c.config.Protected
 	if c.own != nil {
@@ -27,7 +27,7 @@ func (c *core) guarded() (protect, watch []string, all bool) {
 	for _, dir := range roots {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			if holds(real, work) {
-				return nil, nil, true
+				return nil, nil, nil, true
 			}
 			if holds(work, real) {
 				protect = append(protect, real)
@@ -56,9 +56,10 @@ func (c *core) guarded() (protect, watch []string, all bool) {
 		left := maxGitDirs
 		protect, watch = gitPaths(protect, watch, git, &left)
 	}
+	protect, watch, planted = c.guardNested(protect, watch)
 	slices.Sort(protect)
 	slices.Sort(watch)
-	return slices.Compact(protect), slices.Compact(watch), false
+	return slices.Compact(protect), slices.Compact(watch), planted, false
 }
 
 // sortOut protects path if it is there, and else has it watched.

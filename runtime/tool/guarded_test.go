@@ -31,7 +31,7 @@ func TestGuarded(t *testing.T) {
 		}
 		return paths
 	}
-	protect, watch, all := d.guarded()
+	protect, watch, _, all := d.guarded()
 	protect, watch = names(protect), names(watch)
 	for _, want := range []string{".git/config", ".git/hooks", ".git/modules/a/b/config", ".git/modules/a/b/hooks", ".git/worktrees/w/commondir", "CLAUDE.md", ".claude", ".cursor", ".codex",
 		".mcp.json", ".envrc", ".bashrc", ".github/skills", ".github/hooks", ".github/copilot-instructions.md", ".agents/skills", ".agents/skills/pdf", ".claude/skills",
@@ -55,7 +55,7 @@ func TestGuarded(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, filepath.Join(work, ".git"), "gitdir: /elsewhere\n")
-	if protect, _, _ := d.guarded(); !slices.Contains(names(protect), ".git") {
+	if protect, _, _, _ := d.guarded(); !slices.Contains(names(protect), ".git") {
 		t.Error("the file .git is not protected")
 	}
 	// A working directory that belongs to a skill as a whole is read only.

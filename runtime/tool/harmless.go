@@ -95,8 +95,11 @@ func (d *Dispatcher) readsDenied(command, pattern string) string {
 		}
 		word = strings.ReplaceAll(word, string(markBlank), " ")
 		for _, path := range pathsIn(word) {
-			p, err := d.find(path)
-			if err != nil {
+			p, known := d.reached(path)
+			if !known {
+				return word
+			}
+			if p == nil {
 				continue // out of reach for programs too
 			}
 			shown, dir, there := p.shown(), p.base == "", p.info != nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -139,6 +140,62 @@ func (d *Dispatcher) find(path string) (*place, error) {
 		}
 	}
 	return d.work.find(path)
+}
+
+// reached is what a path leads a program to that runs in the working directory: a place of the working directory or of the skill, which the
+// caller closes. It is nil for what is neither. Unlike find it takes every way that the system does: out and in again, by
+// links and by full paths. known is false where that depends on the program, as below /proc; and where it is a directory above.
+func (d *Dispatcher) reached(path string) (p *place, known bool) {
+	at, known := leads(d.work.real, path)
+	if !known || holds(at, d.work.real) && at != d.work.real {
+		return nil, false
+	}
+	for _, t := range []*tree{d.own, d.work} {
+		if t == nil {
+			continue
+		}
+		if rel, ok := t.relative(at); ok {
+			if p, err := t.find(rel); err == nil {
+				return p, true
+			}
+		}
+	}
+	return nil, true
+}
+
+// leads is where path leads from dir, which has no links; what is not there is taken as it is written. known is false for
+// what is below /proc on the way, and for too many links.
+func leads(dir, path string) (at string, known bool) {
+	at = dir
+	if filepath.IsAbs(path) {
+		at = filepath.VolumeName(path) + string(filepath.Separator)
+		path = path[len(filepath.VolumeName(path)):]
+	}
+	rest, links := strings.Split(filepath.ToSlash(path), "/"), 0
+	for len(rest) > 0 {
+		name := rest[0]
+		rest = rest[1:]
+		if name == "" || name == "." {
+			continue
+		}
+		if at = filepath.Join(at, name); at == "/proc" {
+			return "", false
+		}
+		target, err := os.Readlink(at)
+		if err != nil {
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", false
+		}
+		at = filepath.Dir(at)
+		if filepath.IsAbs(target) {
+			at = filepath.VolumeName(target) + string(filepath.Separator)
+			target = target[len(filepath.VolumeName(target)):]
+		}
+		rest = append(strings.Split(filepath.ToSlash(target), "/"), rest...)
+	}
+	return at, true
 }
 
 func outside(path string) *diag.Error {
@@ -345,7 +402,7 @@ func (p *place) writable() error {
 		return refuse("the skill")
 	}
 	rel := p.rel()
-	if slices.ContainsFunc(strings.Split(rel, "/"), isDotGit) {
+	if names := strings.Split(rel, "/"); slices.ContainsFunc(names, isDotGit) || p.tree.becomesGit(names) {
 		return refuse("git")
 	}
 	if p.tree.isSpot != nil && p.tree.isSpot(rel) {
@@ -364,6 +421,28 @@ func (p *place) writable() error {
 		}
 	}
 	return nil
+}
+
+// gitParts are what a directory has that git takes for one of its own, whatever it is called.
+var gitParts = []string{"head", "objects", "refs"}
+
+// becomesGit reports whether something at the path of names makes a directory above it one of git.
+func (t *tree) becomesGit(names []string) bool {
+	for i, name := range names {
+		if !slices.Contains(gitParts, strings.ToLower(name)) {
+			continue
+		}
+		there := 0
+		for _, part := range []string{"HEAD", "objects", "refs"} {
+			if _, err := t.root.Lstat(path.Join(path.Join(names[:i]...), part)); err == nil && !strings.EqualFold(part, name) {
+				there++
+			}
+		}
+		if there == len(gitParts)-1 {
+			return true
+		}
+	}
+	return false
 }
 
 // readable says why what is at p is not read.

@@ -1,18 +1,19 @@
 package tool
 
 import (
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/skl-project/skl/spec/diag"
 )
 
 // spots are the files and directories that programs act on by themselves: when a directory is opened, entered or trusted, at a
-// commit, checkout or push, or when they start for something else. What a line names is never written by the tools of files,
-// in whatever directory; programs are kept from it in the working directory itself. The agents' own come besides, from
-// Config.Agents.
+// commit, checkout or push, or when they start for something else. What a line names is never written by the tools of files, nor by
+// programs, in whatever directory. The agents' own come besides, from Config.Agents.
 //
 // The line is drawn there: what runs only because somebody builds, tests or starts the project is its code, and may be written
 // (Makefile, package.json, conftest.py, Dockerfile, setup.py), and so is what is read as data (.env, .editorconfig).
@@ -35,7 +36,7 @@ skl.toml skl.lock policy.toml .corteza .skl .agents/.skl .github/.skl
 .gitlab-ci.yml .travis.yml .drone.yml .drone.star .drone.jsonnet .woodpecker.yml .woodpecker.yaml .cirrus.yml .cirrus.star
 azure-pipelines.yml azure-pipelines.yaml .azure-pipelines .azuredevops bitbucket-pipelines.yml appveyor.yml .appveyor.yml
 Jenkinsfile .teamcity .semaphore .build.yml .builds buildspec.yml cloudbuild.yaml codefresh.yml .codefresh .tekton .harness
-bamboo-specs .prow.yaml .vela.yml .onedev-buildspec.yml .scrutinizer.yml screwdriver.yaml .readthedocs.yaml .readthedocs.yml
+bamboo-specs .zuul.yaml .zuul.d zuul.yaml codemagic.yaml wercker.yml .lgtm.yml .sourcehut.yml .github/dependabot.yml .github/CODEOWNERS CODEOWNERS .prow.yaml .vela.yml .onedev-buildspec.yml .scrutinizer.yml screwdriver.yaml .readthedocs.yaml .readthedocs.yml
 
 .vscode/tasks.json .vscode/settings.json .vscode/launch.json .vscode/mcp.json .vscode/c_cpp_properties.json .vscode/cmake-kits.json
 *.code-workspace *.sublime-project .devcontainer .devcontainer.json .gitpod.yml .gitpod.Dockerfile devfile.yaml .devfile.yaml
@@ -46,7 +47,7 @@ bamboo-specs .prow.yaml .vela.yml .onedev-buildspec.yml .scrutinizer.yml screwdr
 lefthook-local.yml .lefthook-local.yml .lefthook lefthook.toml .lefthook.toml lefthook.json .lefthook.json .config/lefthook.yml
 .overcommit.yml .git-hooks .hooks prek.toml
 simple-git-hooks.json .simple-git-hooks.json simple-git-hooks.js .simple-git-hooks.js .simple-git-hooks.cjs
-.hg/hgrc .hg/hgrc-not-shared .jj/repo/config.toml .sl/config .bzr/branch/branch.conf
+.hgrc .bazelrc .hg/hgrc .hg/hgrc-not-shared .jj/repo/config.toml .sl/config .bzr/branch/branch.conf
 
 !.envrc !.bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zprofile .zshenv .zlogin .zlogout .kshrc .cshrc .tcshrc .login
 .bash_aliases .xprofile .xinitrc .xsession .xsessionrc .pam_environment .gitconfig .config/git .config/fish .config/autostart
@@ -77,26 +78,63 @@ func (c *core) spotPaths() (kept, seen []string) {
 	return kept, seen
 }
 
-// isSpot reports whether a path below the working directory is one of the spots, or below one, in whatever directory.
-func (c *core) isSpot(rel string) bool {
-	names := strings.Split(rel, "/")
+// marks are the spots by their last names, as seenAs has them.
+type marks struct {
+	byName map[string][][]string // the names of each, from the top down
+	ending []string
+}
+
+func (c *core) newMarks() marks {
+	m := marks{byName: map[string][][]string{}}
+	for _, s := range slices.Concat(spots, c.config.Agents) {
+		s = strings.ToLower(strings.TrimPrefix(s, "!"))
+		if end, ok := strings.CutPrefix(s, "*"); ok {
+			m.ending = append(m.ending, end)
+			continue
+		}
+		names := strings.Split(s, "/")
+		last := names[len(names)-1]
+		m.byName[last] = append(m.byName[last], names)
+	}
+	return m
+}
+
+// ends reports whether the path of name in dir, with slashes, ends in one of the spots.
+func (m *marks) ends(dir, name string) bool {
+	last := seenAs(name)
+	if slices.ContainsFunc(m.ending, func(end string) bool { return strings.HasSuffix(last, end) }) {
+		return true
+	}
+	spots := m.byName[last]
+	if len(spots) == 0 {
+		return false
+	}
+	names := append(strings.Split(dir, "/"), name)
 	for i := range names {
 		names[i] = seenAs(names[i])
 	}
-	rel = "/" + strings.Join(names, "/") + "/"
-	has := func(s string) bool {
-		if end, ok := strings.CutPrefix(s, "*"); ok {
-			return strings.Contains(rel, strings.ToLower(end)+"/")
+	return slices.ContainsFunc(spots, func(s []string) bool {
+		return len(s) <= len(names) && slices.Equal(s, names[len(names)-len(s):])
+	})
+}
+
+// isSpot reports whether a path below the working directory is one of the spots, or below one, in whatever directory.
+func (c *core) isSpot(rel string) bool {
+	for i := range len(rel) + 1 {
+		if (i == len(rel) || rel[i] == '/') && c.marks.ends(path.Dir(rel[:i]), path.Base(rel[:i])) {
+			return true
 		}
-		return strings.Contains(rel, "/"+strings.ToLower(strings.TrimPrefix(s, "!"))+"/")
 	}
-	return slices.ContainsFunc(spots, has) || slices.ContainsFunc(c.config.Agents, has)
+	return false
 }
 
 // seenAs is what some file system takes name for: without regard to case, to characters that are not seen, to a
 // stream, and to blanks and dots at the end.
 func seenAs(name string) string {
 	name, _, _ = strings.Cut(name, ":")
+	if !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf || r < ' ' }) {
+		return strings.TrimRight(strings.ToLower(name), " .")
+	}
 	name = strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) || diag.Invisible(r) {
 			return -1

@@ -24,10 +24,10 @@
 //     shells, CI services and the like act on by themselves, in whatever directory: see spots.
 //   - Programs run through Config.Exec, which confines them. They get no
 //     environment but Config.Env, and no network but Config.Hosts.
-//   - Programs are kept from the same, as far as it is in the working directory itself;
-//     of .git from config and hooks, also of submodules, and from what leads git elsewhere.
+//   - Programs are kept from the same, but for directories that package managers fill;
+//     of .git from config and hooks, also of submodules and of repositories below, and from what leads git elsewhere.
 //     On Linux with namespaces (tier 1) and on macOS they cannot change it. Where the
-//     directory that would hold it is not there, for most of what is missing itself,
+//     directory that would hold it is not there, for most of what is missing itself, as all of it below the working directory,
 //     and in all other tiers for everything, it is compared afterwards: a difference
 //     is an error that names the files, and is put back.
 //     With Config.Off nothing is kept or compared.
@@ -147,6 +147,8 @@ type core struct {
 	answered sync.Mutex
 	answers  map[Effect]bool // guarded by answered
 	interp   interpreters
+	marks    marks
+	nest     nest
 }
 
 // New makes a Dispatcher. Its error names the denied tool that nothing answers
@@ -154,6 +156,7 @@ type core struct {
 func New(config Config) (*Dispatcher, error) {
 	c := &core{config: config, asking: make(chan struct{}, 1), answers: map[Effect]bool{}}
 	c.asking <- struct{}{}
+	c.marks = c.newMarks()
 	if config.SideEffects != nil {
 		c.declared = map[Effect]bool{}
 		for _, e := range config.SideEffects {
