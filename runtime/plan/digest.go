@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
 )
 
@@ -42,6 +43,9 @@ func digestOf(s *tree.Skill) (string, error) {
 		if err == nil {
 			return string(sum.Tree), nil
 		}
+	}
+	if e, ok := diag.Own(err); ok && e.Code == bundle.CodePathGit {
+		err = e.Hint("move it out of the skill: what is in .git has no digest, so that nobody can agree to it")
 	}
 	return "", fmt.Errorf("reading the skill %s: %w", s.Name, err)
 }

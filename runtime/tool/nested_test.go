@@ -152,3 +152,15 @@ func TestReadDeniedByAnyPath(t *testing.T) {
 		t.Errorf("%q, %v", text, denied)
 	}
 }
+
+// Of a skill that is a repository, what is in .git is none of its files.
+func TestNoGitOfASkill(t *testing.T) {
+	d, work, _ := world(t)
+	own := filepath.Join(work, ".agents", "skills", "pdf")
+	put(t, filepath.Join(own, ".git", "x"), "SECRET\n")
+	for _, path := range []string{"skill:.git/x", "skill:references/../.git/x", filepath.Join(own, ".git", "x")} {
+		if text, denied := call(d, "read", "path", path); !denied || !strings.Contains(text, "no file of the skill") {
+			t.Errorf("read %s: %q", path, text)
+		}
+	}
+}

@@ -36,7 +36,7 @@ skl.toml skl.lock policy.toml .corteza .skl .agents/.skl .github/.skl
 .gitlab-ci.yml .travis.yml .drone.yml .drone.star .drone.jsonnet .woodpecker.yml .woodpecker.yaml .cirrus.yml .cirrus.star
 azure-pipelines.yml azure-pipelines.yaml .azure-pipelines .azuredevops bitbucket-pipelines.yml appveyor.yml .appveyor.yml
 Jenkinsfile .teamcity .semaphore .build.yml .builds buildspec.yml cloudbuild.yaml codefresh.yml .codefresh .tekton .harness
-bamboo-specs .zuul.yaml .zuul.d zuul.yaml codemagic.yaml wercker.yml .lgtm.yml .sourcehut.yml .github/dependabot.yml .github/CODEOWNERS CODEOWNERS .prow.yaml .vela.yml .onedev-buildspec.yml .scrutinizer.yml screwdriver.yaml .readthedocs.yaml .readthedocs.yml
+bamboo-specs .zuul.yaml .zuul.d zuul.yaml codemagic.yaml wercker.yml .lgtm.yml .sourcehut.yml .github/CODEOWNERS CODEOWNERS .prow.yaml .vela.yml .onedev-buildspec.yml .scrutinizer.yml screwdriver.yaml .readthedocs.yaml .readthedocs.yml
 
 .vscode/tasks.json .vscode/settings.json .vscode/launch.json .vscode/mcp.json .vscode/c_cpp_properties.json .vscode/cmake-kits.json
 *.code-workspace *.sublime-project .devcontainer .devcontainer.json .gitpod.yml .gitpod.Dockerfile devfile.yaml .devfile.yaml

@@ -195,6 +195,9 @@ func CheckLinkTarget(p, target string) error {
 	}
 	depth := strings.Count(p, "/")
 	for e := range strings.SplitSeq(target, "/") {
+		if isGit(e) {
+			return refuse(CodePathGit, "link %q leads to %q, which has an element that means .git", p, target)
+		}
 		switch e {
 		case "..":
 			depth--

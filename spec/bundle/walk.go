@@ -3,6 +3,7 @@ package bundle
 import (
 	"io"
 	"io/fs"
+	"path"
 	"strings"
 )
 
@@ -11,15 +12,20 @@ import (
 // symbolic link; links need an [fs.ReadLinkFS]. Nothing is followed. A file is
 // executable if any of its three execute bits is set. Paths are valid; that they
 // form a bundle is for sink, a [Guard], to see.
-func FromFS(fsys fs.FS, sink Sink) error { return walk(fsys, sink, Residue) }
-
-// ExactFS is [FromFS] that leaves nothing out: for a tree that is a release, which
-// may hold what elsewhere would be residue.
-func ExactFS(fsys fs.FS, sink Sink) error {
-	return walk(fsys, sink, func(string) bool { return false })
+func FromFS(fsys fs.FS, sink Sink) error {
+	return walk(fsys, sink, func(name string, d fs.DirEntry) bool {
+		return path.Base(name) == ".git" || d.Type().IsRegular() && Residue(name)
+	})
 }
 
-func walk(fsys fs.FS, sink Sink, skip func(path string) bool) error {
+// ExactFS is [FromFS] that leaves nothing out but a .git at the top: for a tree that is a release, which
+// may hold what elsewhere would be residue, and for one that is named by all that it holds. A .git below is refused.
+func ExactFS(fsys fs.FS, sink Sink) error {
+	return walk(fsys, sink, func(name string, _ fs.DirEntry) bool { return name == ".git" })
+}
+
+// walk streams what skip does not leave out.
+func walk(fsys fs.FS, sink Sink, skip func(name string, d fs.DirEntry) bool) error {
 	entries := 0
 	return fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -27,7 +33,7 @@ func walk(fsys fs.FS, sink Sink, skip func(path string) bool) error {
 			return err
 		case path == ".":
 			return nil
-		case d.Name() == ".git" || d.Type().IsRegular() && skip(path):
+		case skip(path, d):
 			if d.IsDir() {
 				return fs.SkipDir
 			}

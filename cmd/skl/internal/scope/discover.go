@@ -120,7 +120,66 @@ func FilesIn(dir string) fs.FS {
 	if err != nil {
 		return unreadable{err}
 	}
-	return roots.FS(durable.GuessModes(d.FS(dir)), dir)
+	return roots.FS(durable.GuessModes(withoutGit{d.FS(dir)}), dir)
+}
+
+// withoutGit is the files of a directory without those of a .git at its top, which no digest of a skill has: what a person agreed to would
+// change with them, and nobody would see it. The entry .git itself is listed.
+type withoutGit struct{ fs.FS }
+
+func (w withoutGit) of(op, name string) (fs.FS, error) {
+	if name == ".git" || strings.HasPrefix(name, ".git/") {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	}
+	return w.FS, nil
+}
+
+func (w withoutGit) Open(name string) (fs.File, error) {
+	fsys, err := w.of("open", name)
+	if err != nil {
+		return nil, err
+	}
+	return fsys.Open(name)
+}
+
+func (w withoutGit) Stat(name string) (fs.FileInfo, error) {
+	fsys, err := w.of("stat", name)
+	if err != nil {
+		return nil, err
+	}
+	return fs.Stat(fsys, name)
+}
+
+func (w withoutGit) ReadFile(name string) ([]byte, error) {
+	fsys, err := w.of("read", name)
+	if err != nil {
+		return nil, err
+	}
+	return fs.ReadFile(fsys, name)
+}
+
+func (w withoutGit) ReadDir(name string) ([]fs.DirEntry, error) {
+	fsys, err := w.of("read", name)
+	if err != nil {
+		return nil, err
+	}
+	return fs.ReadDir(fsys, name)
+}
+
+func (w withoutGit) Lstat(name string) (fs.FileInfo, error) {
+	fsys, err := w.of("stat", name)
+	if err != nil {
+		return nil, err
+	}
+	return fs.Lstat(fsys, name)
+}
+
+func (w withoutGit) ReadLink(name string) (string, error) {
+	fsys, err := w.of("read", name)
+	if err != nil {
+		return "", err
+	}
+	return fs.ReadLink(fsys, name)
 }
 
 // ReadIn reads the file name, a slash path, of a directory whose content someone else made.
