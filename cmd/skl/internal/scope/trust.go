@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
@@ -17,6 +18,8 @@ type trustFile struct {
 	Projects map[string]bool   `json:"projects"`         // true: trusted; false: denied, whatever is installed there
 	Links    map[string]string `json:"links,omitempty"`  // that this user made in a project to a folder outside of it: the folders' real paths
 	Owners   map[string]string `json:"owners,omitempty"` // of trusted projects that belong to someone else: who that was
+
+	Since map[string]time.Time `json:"since,omitempty"` // of trusted projects: when that was decided
 }
 
 //go:noinline
@@ -33,6 +36,9 @@ func (sc *Scope) ReadTrust() (trustFile, error) {
 	}
 	if t.Owners == nil {
 		t.Owners = map[string]string{}
+	}
+	if t.Since == nil {
+		t.Since = map[string]time.Time{}
 	}
 	return t, nil
 }
@@ -91,10 +97,13 @@ func (sc *Scope) SetTrust(dir string, allow bool) error {
 				return nil, err
 			}
 		}
-		if have, ok := t.Projects[dir]; ok && have == allow && t.Owners[dir] == owner {
+		if have, ok := t.Projects[dir]; ok && have == allow && t.Owners[dir] == owner && allow == !t.Since[dir].IsZero() {
 			return nil, nil
 		}
 		t.Projects[dir] = allow
+		if delete(t.Since, dir); allow {
+			t.Since[dir] = time.Now().UTC()
+		}
 		if delete(t.Owners, dir); owner != "" {
 			t.Owners[dir] = owner
 		}
@@ -140,6 +149,13 @@ func (sc *Scope) Trusted() (bool, error) {
 	}
 	t, err := sc.ReadTrust()
 	return t.Projects[sc.Project], err
+}
+
+// trustedSince is when this user trusted the project; not known for one that is not trusted.
+func (sc *Scope) trustedSince() (since time.Time, known bool) {
+	t, err := sc.ReadTrust()
+	since, known = t.Since[sc.Project]
+	return since, known && err == nil && t.Projects[sc.Project]
 }
 
 // TrustProject records that this user installed here. A denied project stays denied.
