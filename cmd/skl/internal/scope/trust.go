@@ -151,6 +151,20 @@ func (sc *Scope) Trusted() (bool, error) {
 	return t.Projects[sc.Project], err
 }
 
+// TrustedAt reports whether this user trusts the project that a directory is in, by the record alone: the directory itself or one above it.
+func (sc *Scope) TrustedAt(dir string) bool {
+	t, err := sc.ReadTrust()
+	for at := Resolved(dir); err == nil; at = filepath.Dir(at) {
+		if yes, decided := t.Projects[at]; decided {
+			return yes
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	return false
+}
+
 // trustedSince is when this user trusted the project; not known for one that is not trusted.
 func (sc *Scope) trustedSince() (since time.Time, known bool) {
 	t, err := sc.ReadTrust()
