@@ -2,7 +2,10 @@ package sandbox
 
 import (
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
+	"sync"
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/secrets"
@@ -12,12 +15,12 @@ import (
 const CodeDir = "work_scope"
 
 // CheckDir refuses dir as one that skills, programs or agents work in, or that is searched for them without being named: it is or holds
-// home, the person's own directory, it is or holds one of keys, or lies in it, or keys and credentials alone are kept there. All are
+// home, the person's own directory, or that of the account where HOME is another, it is or holds one of keys, or lies in it, or keys and credentials alone are kept there. All are
 // absolute, "" is none, and links in them are followed. It is the one rule for that: tools, programs and indexes go by it.
 func CheckDir(dir, home string, keys ...string) error {
 	real := resolved(dir)
 	switch {
-	case home != "" && isBelow(real, resolved(home)):
+	case home != "" && isBelow(real, resolved(home)), accountHome() != "" && isBelow(real, accountHome()):
 		return refused(dir, "holds your own keys and configuration")
 	case secrets.Directory(filepath.ToSlash(real)):
 		return refused(dir, "is for keys and credentials")
@@ -36,6 +39,15 @@ func CheckDir(dir, home string, keys ...string) error {
 	}
 	return nil
 }
+
+// accountHome is the home directory of the account, whatever HOME says; "" if the system does not know it.
+var accountHome = sync.OnceValue(func() string {
+	u, err := user.LookupId(strconv.Itoa(os.Getuid()))
+	if err != nil || !filepath.IsAbs(u.HomeDir) {
+		return ""
+	}
+	return resolved(u.HomeDir)
+})
 
 func refused(dir, why string) error {
 	return diag.New(diag.Refused, CodeDir, "%s %s, and is not opened to skills, programs and searches", diag.Printable(dir), why).Hint("work in a directory of its own, such as one below it")

@@ -3,7 +3,9 @@ package sandbox_test
 import (
 	"errors"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,6 +43,11 @@ func TestCheckDir(t *testing.T) {
 	}
 	if err := sandbox.CheckDir(home, link); linked && !errors.Is(err, diag.Code(sandbox.CodeDir)) {
 		t.Errorf("a home that is a link: %v", err)
+	}
+	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil && filepath.IsAbs(u.HomeDir) {
+		if err := sandbox.CheckDir(u.HomeDir, home); !errors.Is(err, diag.Code(sandbox.CodeDir)) {
+			t.Errorf("the home of the account, with another in HOME: %v", err)
+		}
 	}
 	if err := sandbox.CheckDir(home, ""); err != nil {
 		t.Errorf("without a home: %v", err)

@@ -40,7 +40,7 @@ func prepareBash(d *Dispatcher, input json.RawMessage) (*use, error) {
 	}
 	text := in.Command
 	line, err := Commands(in.Command, d.insideForShell)
-	u := &use{detail: in.Command, parts: line.Commands, matches: matchCommand, opaque: err, runs: true}
+	u := &use{detail: in.Command, parts: line.Commands, writes: line.Writes, matches: matchCommand, opaque: err, runs: true}
 	u.patterned = func() { text = line.Text }
 	u.do = func(ctx context.Context) (string, error) {
 		out := headTail{half: halfOutput}

@@ -236,7 +236,8 @@ func (c *core) namedByPerson(path string) bool {
 	})
 }
 
-// covers reports whether granted names tools that cover every part of u.
+// covers reports whether granted names tools that cover every part of u, and every file that it writes to besides: cat is not
+// cat > main.go.
 func (c *core) covers(granted []skill.Tool, h *handler, u *use) bool {
 	var tools []skill.Tool
 	for _, t := range granted {
@@ -244,7 +245,13 @@ func (c *core) covers(granted []skill.Tool, h *handler, u *use) bool {
 			tools = append(tools, t)
 		}
 	}
-	return len(tools) > 0 && allowedBy(tools, u) == nil
+	if len(tools) == 0 || allowedBy(tools, u) != nil {
+		return false
+	}
+	write := c.table.must("write")
+	return h == write || slices.ContainsFunc(tools, func(t skill.Tool) bool { return t.Pattern == "" }) || !slices.ContainsFunc(u.writes, func(path string) bool {
+		return !slices.Contains(c.config.Grant.Effects, Filesystem) && !c.covers(granted, write, fileUse(path))
+	})
 }
 
 // has reports whether e was agreed to already, without asking.

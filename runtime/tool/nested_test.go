@@ -164,3 +164,54 @@ func TestNoGitOfASkill(t *testing.T) {
 		}
 	}
 }
+
+// Leave for a command by name is none for a file that its redirection writes.
+func TestNamedCallWritesNothing(t *testing.T) {
+	p := &plain{}
+	config := everything(p)
+	config.Consent = nil
+	for _, tt := range []struct {
+		allow, command string
+		runs           bool
+	}{
+		{"bash(cat a.txt)", "cat a.txt", true},
+		{"bash(cat a.txt)", "cat a.txt 2>/dev/null", true},
+		{"bash(cat a.txt)", "cat a.txt > main.go", false},
+		{"bash(cat a.txt)", "cat a.txt >> Makefile", false},
+		{"bash(cat a.txt)", "cat a.txt 2> q", false},
+		{"bash(cat a.txt)", "cat a.txt &> q", false},
+		{"bash(cat *)", "cat a.txt >| q", false},
+		{"bash(cat a.txt),write(out/**)", "cat a.txt > out/x", true},
+		{"bash(cat a.txt),write(out/**)", "cat a.txt > src/x", false},
+		{"bash(cat a.txt),filesystem", "cat a.txt > src/x", true},
+		{"bash", "cat a.txt > src/x", true},
+	} {
+		grant, err := ParseGrant(tt.allow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Grant = grant
+		d, _ := open(t, config)
+		p.last = sandbox.Command{}
+		call(d, "bash", "command", tt.command)
+		if ran := p.last.Argv != nil; ran != tt.runs {
+			t.Errorf("--allow %s: %q ran: %v", tt.allow, tt.command, ran)
+		}
+	}
+}
+
+// Tools read nothing of a skill that is disabled.
+func TestDisabledIsNotRead(t *testing.T) {
+	d, work, _ := world(t)
+	path := ".agents/.skl/skills/disabled/x/SKILL.md"
+	put(t, filepath.Join(work, path), "HIDDEN\n")
+	if text, denied := call(d, "read", "path", path); !denied || !strings.Contains(text, "disabled") {
+		t.Errorf("%q", text)
+	}
+	if text, _ := call(d, "grep", "pattern", "HIDDEN"); strings.Contains(text, "HIDDEN") {
+		t.Errorf("%q", text)
+	}
+	if _, err := d.ReadFile(path); !errors.Is(err, diag.Code(CodeProtected)) {
+		t.Errorf("%v", err)
+	}
+}

@@ -452,6 +452,9 @@ func (t *tree) becomesGit(names []string) bool {
 
 // readable says why what is at p is not read.
 func (p *place) readable() error {
+	if isDisabled(p.rel()) {
+		return diag.New(diag.Refused, CodeProtected, "%q is not read: it belongs to a skill that is disabled", diag.Printable(p.shown())).Hint("skl list --all")
+	}
 	if !p.tree.secret(p.rel()) {
 		return nil
 	}
@@ -462,6 +465,13 @@ func (p *place) readable() error {
 // secret reports whether the file at rel holds secrets, by its name, and the person did not name it.
 func (t *tree) secret(rel string) bool {
 	return t.named != nil && secrets.Named(filepath.ToSlash(t.real)+"/"+rel) && !t.named(t.prefix+rel)
+}
+
+// isDisabled reports whether a path leads to where skl puts skills that no model is to see, as roots.Aside says.
+func isDisabled(rel string) bool {
+	names := strings.Split(rel, "/")
+	i := slices.Index(names, ".skl")
+	return i >= 0 && i+2 < len(names) && names[i+2] == "disabled"
 }
 
 // openFile opens the regular file at p.

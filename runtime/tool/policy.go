@@ -20,6 +20,7 @@ type use struct {
 	detail string   // what a person is shown
 	input  string   // and what they may ask for: all that was given
 	parts  []string // each has to be allowed, and none denied: a path, an address, each command of a line
+	writes []string // files that a line writes to besides, as write names them
 
 	// matches says whether a pattern of this tool means part; nil: the tool has no patterns.
 	// strict is for denials, where in doubt it does.

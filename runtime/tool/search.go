@@ -276,7 +276,7 @@ func prepareGrep(d *Dispatcher, input json.RawMessage) (*use, error) {
 				return nil
 			}
 			full := p.join(sub)
-			if !shown(full) {
+			if !shown(full) || isDisabled(full) {
 				return nil
 			}
 			if p.tree.secret(strings.TrimPrefix(full, p.tree.prefix)) {

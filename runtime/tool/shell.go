@@ -65,7 +65,7 @@ func Commands(line string, inside func(path string, write bool) error) (Line, er
 		if err := inside(f.path, f.write); err != nil {
 			return Line{}, err
 		}
-		if f.write {
+		if f.write && f.path != "/dev/null" {
 			a.line.Writes = append(a.line.Writes, f.path)
 		}
 	}
