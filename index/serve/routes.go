@@ -144,7 +144,7 @@ func (s *Service) guard(next http.Handler) http.Handler {
 			if err, ok := caught.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(caught)
 			}
-			s.o.Logger.Error("panic", "path", r.URL.Path, "panic", fmt.Sprint(caught), "stack", string(debug.Stack()))
+			s.o.Logger.Error("panic", "path", gate.Redact(r.URL.Path), "panic", fmt.Sprint(caught), "stack", string(debug.Stack()))
 			s.refuse(w, r, diag.New(diag.Failed, codeInternal, "the service failed"))
 		}()
 		if err := origin.Accept(r, s.o.Hosts...); err != nil {
@@ -271,7 +271,7 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p, status := overHTTP(err)
 	s.metrics.failure(status)
 	if status >= 500 {
-		s.o.Logger.Warn("request", "path", r.URL.Path, "status", status, "error", err)
+		s.o.Logger.Warn("request", "path", gate.Redact(r.URL.Path), "status", status, "error", err)
 	}
 	send(w, status, p)
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -441,6 +443,18 @@ func TestServe(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// A path that was meant for a registry has a token; the log of failures does not.
+func TestServiceLogHidesTokens(t *testing.T) {
+	var log strings.Builder
+	w := start(t, ServiceOptions{Open: new(fakes).open, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	r := httptest.NewRequest("GET", "/x/../t/TOKEN/acme", nil)
+	r.Host = "localhost"
+	w.guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("it fails") })).ServeHTTP(httptest.NewRecorder(), r)
+	if text := log.String(); strings.Count(text, "/t/REDACTED") != 2 || strings.Contains(text, "TOKEN") {
+		t.Errorf("the log says %s", text)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/registry/auth"
+	"github.com/skl-project/skl/registry/gate"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -72,6 +73,17 @@ func TestTokenChecksum(t *testing.T) {
 	}
 	if n != sum {
 		t.Errorf("checksum of %s is %d, want %d", text, n, sum)
+	}
+}
+
+// The log of requests hides whatever this package makes, wherever it stands in a path.
+func TestTokensAreRedacted(t *testing.T) {
+	token, _, _ := auth.NewToken()
+	bearer := auth.NewBearerKey().Sign(auth.Bearer{Account: "alice", Expires: time.Now().Add(time.Minute)})
+	for _, text := range []string{token, bearer} {
+		if got := gate.Redact("/v2/" + text + "/x"); got != "/v2/REDACTED/x" {
+			t.Errorf("Redact leaves %q", got)
+		}
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package gate bounds the connections of an HTTP server, and the requests that it has under way, so that nobody keeps others out by
-// being slow, or by being many.
+// being slow, or by being many. [Redact] is how such a server writes a path in its log.
 package gate
 
 import (

@@ -17,7 +17,6 @@ import (
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/registry/gate"
-	"github.com/skl-project/skl/registry/gateway/wellknown"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -134,7 +133,7 @@ func (s *Server) account(r *http.Request, v *visit, w *watched, body *counted, b
 		level = slog.LevelDebug
 	}
 	s.logger.LogAttrs(context.WithoutCancel(r.Context()), level, "request",
-		slog.String("request", id), slog.String("method", r.Method), slog.String("path", wellknown.Redact(r.URL.Path)), slog.Int("status", w.status),
+		slog.String("request", id), slog.String("method", r.Method), slog.String("path", gate.Redact(r.URL.Path)), slog.Int("status", w.status),
 		slog.Int64("in", body.n), slog.Int64("out", w.n), slog.Duration("took", took), slog.String("remote", v.remote),
 		slog.String("account", v.who.Account), slog.String("token", v.who.TokenID), slog.String("agent", diag.Head(r.UserAgent(), 100)))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/skl-project/skl/registry/auth"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/gate"
 	"github.com/skl-project/skl/registry/gateway/wellknown"
 	"github.com/skl-project/skl/registry/meta"
 	"github.com/skl-project/skl/registry/oci"
@@ -33,7 +34,7 @@ func (s *Server) routes() http.Handler {
 	}
 	images := &oci.Handler{Registry: s.Registry, Caller: s.caller, Challenge: s.challenge, Patience: min(s.stall, 30*time.Second),
 		Failed: func(r *http.Request, err error) {
-			s.logger.ErrorContext(r.Context(), "request failed", "error", err, "path", wellknown.Redact(r.URL.Path))
+			s.logger.ErrorContext(r.Context(), "request failed", "error", err, "path", gate.Redact(r.URL.Path))
 		}}
 	own := http.NewServeMux()
 	own.HandleFunc(auth.TokenPath, s.access.ServeToken)

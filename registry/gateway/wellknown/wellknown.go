@@ -11,7 +11,7 @@
 //	  - Entries that the clients in use would trip over are left out: version 0.1 clients drop
 //	    the whole index for one of them, and build URLs from file names as they are.
 //	  - A token in a path can only read: one that may do more is refused. Such answers are private and
-//	    send no referrer; [Redact] takes the token out of what is logged.
+//	    send no referrer; [gate.Redact] takes the token out of what is logged.
 //	  - Indexes are kept in memory and built anew when the registry's generation has changed,
 //	    for the skills that changed. A large one is not built more often than every twenty times its
 //	    building time, and is served as it was meanwhile.
@@ -74,26 +74,6 @@ func Match(path string) bool {
 	}
 	_, rest, ok := parse(path)
 	return ok && rest != ""
-}
-
-// Redact takes tokens out of a path, for logs: what stands where one is expected, however many slashes and dots are before
-// it, and whatever looks like one.
-func Redact(path string) string {
-	parts := strings.Split(path, "/")
-	first, expected := true, false // the next element is the first, or a token
-	for i, p := range parts {
-		lower := strings.ToLower(p)
-		switch {
-		case p == "" || p == "." || p == "..":
-			continue
-		case expected, len(p) >= 16 && (strings.Contains(lower, auth.TokenPrefix) || strings.Contains(lower, auth.BearerPrefix)):
-			parts[i], expected = "REDACTED", false
-		case lower == "t":
-			expected = first
-		}
-		first = false
-	}
-	return strings.Join(parts, "/")
 }
 
 // parse splits a path into namespace, "" for none, and what follows ".well-known/".

@@ -311,20 +311,6 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-func TestRedact(t *testing.T) {
-	for path, want := range map[string]string{
-		"/t/skl_abc/acme/.well-known/skills/index.json": "/t/REDACTED/acme/.well-known/skills/index.json",
-		"/t/skl_abc":    "/t/REDACTED",
-		"/t//skl_abc/x": "/t//REDACTED/x", "//t/skl_abc/x": "//t/REDACTED/x", "/t///./../abc/x": "/t///./../REDACTED/x", "/T/abc": "/T/REDACTED", "/./t/abc": "/./t/REDACTED",
-		"/a/skl_0123456789abcdef/b": "/a/REDACTED/b", "/v2/sklb_0123456789abcdef": "/v2/REDACTED", "/x=SKL_0123456789abcdef": "/REDACTED", "/t/": "/t/", "/t": "/t",
-		"/acme/t/skl_a": "/acme/t/skl_a",
-	} {
-		if got := Redact(path); got != want {
-			t.Errorf("Redact(%q) = %q, want %q", path, got, want)
-		}
-	}
-}
-
 // HEAD, conditional and partial requests do what HTTP says, and other methods are refused.
 func TestHTTP(t *testing.T) {
 	s := stocked()
@@ -471,12 +457,6 @@ func FuzzPath(f *testing.F) {
 		}
 		if strings.Contains(w.Body.String(), "Nobody's business") || w.Code == 200 && strings.HasPrefix(path, "/secret") {
 			t.Errorf("%q shows a private namespace", path)
-		}
-		for _, before := range []string{"/t/", "/t//", "//t/", "/./t/../"} {
-			token, _, _ := strings.Cut(strings.TrimLeft(strings.TrimPrefix(path, "/t/"), "/"), "/")
-			if len(token) > 8 && strings.Contains(Redact(before+token+"/x"), token) {
-				t.Errorf("Redact leaves the token in %q", before+token)
-			}
 		}
 	})
 }
