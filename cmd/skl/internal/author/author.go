@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -115,9 +116,10 @@ func (a *Author) open(folder string) (string, *os.Root, error) {
 
 // A PackRequest asks for a reproducible archive of a folder.
 type PackRequest struct {
-	Folder string
-	File   string // .tar.gz, .tgz, .zip or .skill
-	DryRun bool   // pack, and keep nothing
+	Folder  string
+	File    string   // .tar.gz, .tgz, .zip or .skill
+	Include []string // files that are packed whatever their names and git say; relative to Folder, with slashes
+	DryRun  bool     // pack, and keep nothing
 }
 
 // A Packed is an archive.
@@ -128,7 +130,7 @@ type Packed struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// Pack writes an archive whose bytes depend on nothing but the folder.
+// Pack writes an archive whose bytes depend on nothing but the folder. It refuses files that nobody means to give away; see [scope.Parcel].
 func (a *Author) Pack(r PackRequest) (Packed, error) {
 	dir, root, err := a.open(r.Folder)
 	if err != nil {
@@ -142,9 +144,20 @@ func (a *Author) Pack(r PackRequest) (Packed, error) {
 	case !strings.HasSuffix(r.File, ".tar.gz") && !strings.HasSuffix(r.File, ".tgz"):
 		return Packed{}, diag.New(diag.Misuse, "unknown_format", "%s: archives end in .tar.gz, .tgz, .zip or .skill", r.File)
 	}
+	files := roots.FS(durable.RootFS(root), dir)
+	var all names
+	if err := bundle.FromFS(files, &all); err != nil {
+		return Packed{}, fmt.Errorf("%s: %w", a.Scope.Short(dir), err)
+	}
+	if err := a.Scope.Meant(scope.Parcel{
+		Dir: dir, Paths: slices.Sorted(slices.Values(all)), Include: r.Include, Fate: "packed for others", Insists: "packs",
+		Command: "skl pack " + scope.Quote(a.Scope.Short(dir)) + " -o " + scope.Quote(r.File),
+	}); err != nil {
+		return Packed{}, err
+	}
 	path := scope.Absolute(a.Scope.Cwd, r.File)
 	sum, err := writeArchive(path, r.DryRun, func(w io.Writer) (bundle.Summary, error) {
-		sum, err := pack(w, roots.FS(durable.RootFS(root), dir))
+		sum, err := pack(w, files)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", a.Scope.Short(dir), err)
 		}
@@ -154,6 +167,19 @@ func (a *Author) Pack(r PackRequest) (Packed, error) {
 		return Packed{}, err
 	}
 	return Packed{path, string(sum.Tree), sum.Files, sum.Bytes}, nil
+}
+
+// names are the paths of the files of a folder.
+type names []string
+
+func (n *names) File(path string, _ bool, _ int64, _ io.Reader) error {
+	*n = append(*n, path)
+	return nil
+}
+
+func (n *names) Link(path, _ string) error {
+	*n = append(*n, path)
+	return nil
 }
 
 // writeArchive puts what pack writes at path, whole or not at all. A dry run only packs.

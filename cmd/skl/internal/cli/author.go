@@ -65,6 +65,7 @@ func packCommand() command {
 		example: "skl pack skills/pdf -o pdf.tar.gz",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write `FILE`"},
+			&cli.StringSliceFlag{Name: "include", Usage: "pack `FILE` of the folder although git ignores it or its name says that it holds secrets; repeatable"},
 			dryRunFlag(),
 		},
 		run: runPack}
@@ -79,7 +80,7 @@ func runPack(_ context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := w.author().Pack(author.PackRequest{Folder: dir, File: file, DryRun: c.Bool("dry-run")})
+	out, err := w.author().Pack(author.PackRequest{Folder: dir, File: file, Include: c.StringSlice("include"), DryRun: c.Bool("dry-run")})
 	return w.show(out, err, func() {
 		w.ui.Print("%s  %s, %s, %s", w.Short(out.File), diag.Count(out.Files, "file"), diag.Size(out.Bytes), out.Digest)
 	})

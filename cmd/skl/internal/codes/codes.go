@@ -288,7 +288,7 @@ var All = [][2]string{
 	{"not_committed", "what is not committed cannot be found out"},
 	{"not_empty", "a directory that should be new holds something"},
 	{"not_found", "there is nothing at this path, or of this name"},
-	{"not_meant", "a folder holds files that are hardly meant to be published"},
+	{"not_meant", "a folder holds files that are hardly meant to be published or packed"},
 	{"not_supported", "this version of skl cannot do this"},
 	{"not_text", "a file of a skill is not text"},
 	{"not_writable", "a directory cannot be written"},

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/registry/client"
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/resolver"
@@ -59,7 +61,10 @@ func (s *Shipper) Publish(ctx context.Context, r PublishRequest) (Published, err
 	if err != nil {
 		return Published{}, err
 	}
-	if err := s.meant(d, r.Include, r.Name); err != nil {
+	if err := s.Scope.Meant(scope.Parcel{
+		Dir: d.dir, Paths: slices.Sorted(maps.Keys(d.files)), Include: r.Include, Fate: "published for ever", Insists: "publishes",
+		Command: "skl publish " + strings.TrimSpace(scope.Quote(s.Scope.Short(d.dir))+" "+r.Name),
+	}); err != nil {
 		return Published{}, err
 	}
 	to, err := s.destination(ctx, r.To, r.To != "")
