@@ -19,6 +19,7 @@ import (
 
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 const (
@@ -121,9 +122,7 @@ func (d *Dispatcher) mayReach(u *url.URL) error {
 // inward reports whether an address is of this machine, its link or its network. A name may lead there
 // only if the person wrote that address, or localhost.
 func inward(ip netip.Addr) bool {
-	ip = ip.Unmap()
-	return !ip.IsGlobalUnicast() || ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() ||
-		netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10).Contains(ip)
+	return !ip.Unmap().IsGlobalUnicast() || ref.InwardAddr(ip)
 }
 
 // fetch follows redirects itself, because each of them has to lead to a host that is allowed.

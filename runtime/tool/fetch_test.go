@@ -119,7 +119,8 @@ func TestFetchInward(t *testing.T) {
 		host   string
 		inward bool
 	}{{"127.0.0.1", true}, {"10.1.2.3", true}, {"192.168.0.1", true}, {"169.254.169.254", true}, {"100.64.0.1", true}, {"0.0.0.0", true}, {"224.0.0.1", true}, {"8.8.8.8", false},
-		{"::1", true}, {"fd00::1", true}, {"fe80::1", true}, {"::ffff:10.0.0.1", true}, {"2606:4700::1", false}} {
+		{"::1", true}, {"fd00::1", true}, {"fe80::1", true}, {"::ffff:10.0.0.1", true}, {"2606:4700::1", false},
+		{"64:ff9b::7f00:1", true}, {"2002:7f00:1::", true}, {"::10.0.0.1", true}, {"64:ff9b::808:808", false}} {
 		if got := inward(mustAddr(c.host)); got != c.inward {
 			t.Errorf("%s: %v", c.host, got)
 		}

@@ -94,7 +94,7 @@ func TestPlace(t *testing.T) {
 		if tt.base.Kind == ref.Local {
 			at = ""
 		}
-		got, err := one(t, tt.metadata, tt.source).Place(tt.base, ref.Commit(at))
+		got, err := one(t, tt.metadata, tt.source).Place(tt.base, ref.Commit(at), inward)
 		if err != nil || got.Ref.String() != tt.want || got.Commit != ref.Commit(tt.commit) {
 			t.Errorf("%s %s: %s (%s), %v; want %s (%s)", tt.metadata, tt.source, got.Ref, got.Commit, err, tt.want, tt.commit)
 		}
@@ -130,7 +130,7 @@ func TestSourceRefused(t *testing.T) {
 		`{"source": "url", "url": "file:///etc/r.git"}`:                              "marketplace_invalid",
 		`{"source": "url", "url": "http://127.0.0.1/r.git"}`:                         "marketplace_invalid",
 	} {
-		place, err := one(t, "{}", source).Place(base, commit)
+		place, err := one(t, "{}", source).Place(base, commit, inward)
 		if place != (Place{}) || !errors.Is(err, diag.Code(code)) || !strings.Contains(err.Error(), "plugin p") {
 			t.Errorf("%s: %+v, %v; want %s", source, place, err, code)
 		}
@@ -336,7 +336,7 @@ func TestRealMarketplace(t *testing.T) {
 	base := ref.Ref{Kind: ref.Forge, Host: "github", Owner: "github", Repo: "awesome-copilot"}
 	beside, named, without := 0, 0, 0
 	for _, p := range m.Plugins {
-		place, err := p.Place(base, commit)
+		place, err := p.Place(base, commit, inward)
 		if err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 			continue
@@ -402,7 +402,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, p := range m.Plugins {
-			place, err := p.Place(base, commit)
+			place, err := p.Place(base, commit, inward)
 			if err != nil {
 				if place != (Place{}) {
 					t.Fatalf("%q: an error and %+v", src, place)
@@ -431,10 +431,13 @@ func ExampleParse() {
 		{"name": "ocr", "source": {"source": "github", "repo": "acme/ocr", "ref": "v1.2.0"}}]}`))
 	base, _ := ref.Parse("github:acme/tools")
 	for _, p := range m.Plugins {
-		place, _ := p.Place(base, "0123456789abcdef0123456789abcdef01234567")
+		place, _ := p.Place(base, "0123456789abcdef0123456789abcdef01234567", inward)
 		fmt.Println(p.Name, place.Ref)
 	}
 	// Output:
 	// pdf github:acme/tools//plugins/pdf@0123456789abcdef0123456789abcdef01234567
 	// ocr github:acme/ocr@v1.2.0
 }
+
+// inward is what a user has who configured no host.
+func inward(r ref.Ref) bool { return ref.InwardURL(r.URL) }

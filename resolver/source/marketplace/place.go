@@ -34,8 +34,9 @@ func (p Place) Check(commit ref.Commit) error {
 
 // Place says where p is, for a marketplace that was read at base (of kind Git, Forge or
 // Local; its Path is the directory that holds the marketplace) and, unless base is a folder, at
-// commit. A plugin beside its marketplace is taken from that same commit.
-func (p Plugin) Place(base ref.Ref, commit ref.Commit) (Place, error) {
+// commit. A plugin beside its marketplace is taken from that same commit. A ref that is inward may be named only by a
+// marketplace that is so itself.
+func (p Plugin) Place(base ref.Ref, commit ref.Commit, inward func(ref.Ref) bool) (Place, error) {
 	if p.Invalid != nil {
 		return Place{}, p.Invalid
 	}
@@ -44,8 +45,8 @@ func (p Plugin) Place(base ref.Ref, commit ref.Commit) (Place, error) {
 		scheme, _, _ := strings.Cut(r.URL, "://")
 		baseScheme, _, _ := strings.Cut(base.URL, "://")
 		// A forge is where the configuration says; an address that the marketplace writes itself leads inward from inward only.
-		inward := r.Kind == ref.Git && ref.InwardURL(r.URL) && !(base.Kind == ref.Git && ref.InwardURL(base.URL))
-		if base.Kind != ref.Local && (inward || (scheme == "file" || scheme == "http") && scheme != baseScheme) {
+		deeper := r.Kind == ref.Git && inward(r) && !(base.Kind == ref.Git && ref.InwardURL(base.URL))
+		if base.Kind != ref.Local && (deeper || (scheme == "file" || scheme == "http") && scheme != baseScheme) {
 			return Place{}, invalid("plugin %s is at %s, where a marketplace from elsewhere cannot lead", p.Name, r.URL)
 		}
 		return Place{Ref: r, Commit: p.Source.Commit}, nil

@@ -100,7 +100,7 @@ func (sc *Scope) plugin(ctx context.Context, market ref.Ref, at source.Release, 
 	if err != nil {
 		return resolver.Place{}, err
 	}
-	where, err := plugin.Place(sc.reached(market), at.Commit)
+	where, err := plugin.Place(sc.reached(market), at.Commit, sc.leadsInward)
 	if err != nil {
 		return resolver.Place{}, err
 	}
@@ -265,7 +265,7 @@ func (sc *Scope) readMarket(ctx context.Context, r ref.Ref) (readMarket, error) 
 	var found []source.Found
 	for _, p := range m.Plugins {
 		one := Plugin{Name: p.Name, Version: p.Version, Description: p.Description}
-		where, err := p.Place(sc.reached(place.Ref), at.Commit)
+		where, err := p.Place(sc.reached(place.Ref), at.Commit, sc.leadsInward)
 		beside := err == nil && p.Source.Ref == (ref.Ref{})
 		if beside && found == nil {
 			if found, err = sc.skillsAt(ctx, place.Ref, at); err != nil {
