@@ -186,6 +186,9 @@ func (g *Registry) Grant(ctx context.Context, who Caller, gr meta.Grant) error {
 		if err := g.known(ctx, tx, who, gr.Namespace); err != nil {
 			return err
 		}
+		if err := checkTwin(ctx, tx, gr.Account); err != nil {
+			return err
+		}
 		if err := tx.PutGrant(ctx, gr); err != nil {
 			return err
 		}
@@ -230,6 +233,19 @@ func checkAccount(name string) error {
 			Hint("an account is named by letters and digits of ASCII, with . _ @ + or - between them")
 	}
 	return nil
+}
+
+// checkTwin refuses to make an account that people would take for another one: ADMIN beside admin. Two that are there already stay.
+func checkTwin(ctx context.Context, tx *meta.Tx, account string) error {
+	twin, err := tx.Twin(ctx, account)
+	if errors.Is(err, meta.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return diag.New(diag.Misuse, "near_name", "the account %s differs from %s by case alone", account, diag.Printable(twin)).
+		Hint("if they are the same, write %s; if not, use another name", diag.Printable(twin))
 }
 
 // Ungrant takes an account's role away.
@@ -284,6 +300,9 @@ func (g *Registry) CreateToken(ctx context.Context, who Caller, account, namespa
 				Hint("ask with a token that lives longer")
 		}
 		if err := g.known(ctx, tx, who, namespace); err != nil {
+			return err
+		}
+		if err := checkTwin(ctx, tx, account); err != nil {
 			return err
 		}
 		if err := g.ownAccount(ctx, tx, who, account, now); err != nil {

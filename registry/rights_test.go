@@ -302,6 +302,42 @@ func TestSignedLater(t *testing.T) {
 	f.clean()
 }
 
+// An account that differs from another by case alone is not made: neither by a token nor by a role. Two that are there
+// already go on working.
+func TestAccountsThatDifferByCase(t *testing.T) {
+	f := open(t, meta.Policy{})
+	token := func(name string) error {
+		_, _, err := f.CreateToken(t.Context(), root, name, "acme", "reader", time.Time{})
+		return err
+	}
+	grant := func(name string) error {
+		return f.Grant(t.Context(), root, meta.Grant{Account: name, Namespace: "acme", Role: "reader"})
+	}
+	if err := errors.Join(token("bob"), grant("Carla")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"Bob", "BOB", "carla", "CARLA"} {
+		for what, give := range map[string]func(string) error{"token": token, "role": grant} {
+			if err := give(name); !errors.Is(err, diag.Code("near_name")) || registry.Status(err) != 409 {
+				t.Errorf("a %s for %s: %v", what, name, err)
+			}
+		}
+	}
+	grants, err := f.Grants(t.Context(), root, "acme")
+	for _, gr := range grants {
+		if gr.Account != "bob" && gr.Account != "Carla" && gr.Account != "root" {
+			t.Errorf("%s has a role", gr.Account)
+		}
+	}
+	old := meta.Grant{Account: "BOB", Namespace: "acme", Role: "reader"}
+	if err := errors.Join(err, f.Meta.Update(t.Context(), func(tx *meta.Tx) error { return tx.PutGrant(t.Context(), old) })); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(token("bob"), token("BOB"), grant("bob"), grant("BOB")); err != nil {
+		t.Errorf("accounts that were there: %v", err)
+	}
+}
+
 // Accounts are named by what everybody can type and tell apart; none looks like those of the registry itself.
 func TestAccountNames(t *testing.T) {
 	f := open(t, meta.Policy{})
@@ -309,7 +345,7 @@ func TestAccountNames(t *testing.T) {
 		_, _, err := f.CreateToken(t.Context(), root, name, "acme", "reader", time.Time{})
 		return err
 	}
-	for _, name := range []string{"a", "ann", "ann.lee", "ann@example.org", "ci-bot_2", "Ann", "x+y", strings.Repeat("a", 100)} {
+	for _, name := range []string{"a", "ann", "ann.lee", "ann@example.org", "ci-bot_2", "Bea", "x+y", strings.Repeat("a", 100)} {
 		if err := token(name); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -3,6 +3,7 @@ package meta
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -154,6 +155,22 @@ func (tx *Tx) AccountOwner(ctx context.Context, account string) (string, error) 
 // CreateAccount notes that owner made account. Its error is ErrExists if it was made before.
 func (tx *Tx) CreateAccount(ctx context.Context, account, owner string, at time.Time) error {
 	return tx.insert(ctx, `INSERT INTO accounts (name, owner, created) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, account, owner, micros(at))
+}
+
+// Twin returns an account whose name differs from account in nothing but the case of letters. ErrNotFound if there is none, or if
+// account has a role, a token or an owner itself: what is there may stay. Names are in ASCII.
+func (tx *Tx) Twin(ctx context.Context, account string) (string, error) {
+	_, err := one(ctx, tx, column[string], `SELECT account FROM grants WHERE account = $1
+		UNION SELECT account FROM tokens WHERE account = $1 UNION SELECT name FROM accounts WHERE name = $1`, account)
+	if err == nil {
+		return "", ErrNotFound
+	}
+	if !errors.Is(err, ErrNotFound) {
+		return "", err
+	}
+	// All of them are read, which nobody notices: a new account is rare.
+	return one(ctx, tx, column[string], `SELECT MIN(name) FROM (SELECT account AS name FROM grants
+		UNION SELECT account FROM tokens UNION SELECT name FROM accounts) taken WHERE lower(name) = $1 GROUP BY lower(name)`, strings.ToLower(account))
 }
 
 // CreateToken adds t. Its error is ErrExists if the id is taken.

@@ -29,6 +29,7 @@ func Meta(t *testing.T, open func(t testing.TB, dir string) meta.Store) {
 		{"namespaces", testNamespaces},
 		{"grants", testGrants},
 		{"tokens", testTokens},
+		{"accounts that differ by case", testTwins},
 		{"links", testLinks},
 		{"uploads", testUploads},
 		{"manifests", testManifests},
@@ -208,6 +209,24 @@ func testTokens(t *testing.T, s meta.Store) {
 	same(t, get("a"), a)
 	update(t, s, func(tx *meta.Tx) error { return tx.TouchToken(t.Context(), "a", day.Add(61*time.Minute)) })
 	same(t, get("a").LastUsed, day.Truncate(time.Hour).Add(time.Hour))
+}
+
+// A name is taken by a role, a token or an owner; who has it in two spellings keeps both.
+func testTwins(t *testing.T, s meta.Store) {
+	do(t, s, func(tx *meta.Tx) []error {
+		return []error{
+			tx.PutGrant(t.Context(), meta.Grant{Account: "ann", Namespace: "acme", Role: "reader", Created: day}),
+			tx.CreateToken(t.Context(), meta.Token{ID: "a", Hash: []byte("x"), Account: "Bob", Namespace: "acme", Role: "reader", Created: day}),
+			tx.CreateAccount(t.Context(), "carl", "ann", day),
+			tx.CreateAccount(t.Context(), "dora", "ann", day), tx.CreateAccount(t.Context(), "Dora", "ann", day),
+		}
+	})
+	for account, want := range map[string]string{"ANN": "ann", "bob": "Bob", "BOB": "Bob", "Carl": "carl", "DORA": "Dora"} {
+		same(t, ask(t, s, func(tx *meta.Tx) (string, error) { return tx.Twin(t.Context(), account) }), want)
+	}
+	for _, account := range []string{"ann", "Bob", "carl", "dora", "Dora", "eve", ""} {
+		refused(t, s, meta.ErrNotFound, func(tx *meta.Tx) error { _, err := tx.Twin(t.Context(), account); return err })
+	}
 }
 
 func testLinks(t *testing.T, s meta.Store) {

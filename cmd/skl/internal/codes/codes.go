@@ -248,7 +248,7 @@ var All = [][2]string{
 	{"name_unbound", "a step needs a value that nothing has bound"},
 	{"names_of_several", "names of skills were given with more than one reference"},
 	{"namespace_exists", "there is a namespace of this name already"},
-	{"near_name", "the name of a skill could be taken for one that is there"},
+	{"near_name", "the name of a skill or an account could be taken for one that is there"},
 	{"network", "a server cannot be reached, or the connection broke"},
 	{"newer_database", "the data of a registry was written by a later version of skl"},
 	{"no_active_copy", "there are copies of a skill, and none of them loads"},
