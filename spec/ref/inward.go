@@ -60,8 +60,23 @@ func Inward(host string) bool {
 	}
 	name = strings.TrimRight(name, ".")
 	last := name[strings.LastIndexByte(name, '.')+1:]
-	return last == name || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") ||
+	return last == name || isNumber(last) ||
 		slices.ContainsFunc(inwardNames, func(end string) bool { return strings.HasSuffix(name, "."+end) })
+}
+
+// isNumber reports whether the last element of a host is a number to some resolvers, which then take all of it for an address.
+func isNumber(last string) bool {
+	return strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") || strings.HasPrefix(last, "0X")
+}
+
+// isOddAddress reports whether h is an address of IPv4 to some programs and a name, or another address, to others:
+// "127.1", "0x7f000001", "0177.0.0.1".
+func isOddAddress(h string) bool {
+	if _, err := netip.ParseAddr(h); err == nil {
+		return false
+	}
+	h = strings.TrimRight(h, ".")
+	return isNumber(h[strings.LastIndexByte(h, '.')+1:])
 }
 
 // InwardURL reports whether a URL leads to this machine or a private network: a file, or a host that

@@ -40,6 +40,12 @@ func parseOCI(s string) (Ref, error) {
 	if !isRegistry(host) {
 		return Ref{}, invalid(s, "%q is not the host of a registry", diag.Printable(host))
 	}
+	if name, _, _ := strings.Cut(host, ":"); isOddAddress(name) && !strings.HasPrefix(host, "[") {
+		odd := oddAddress(name)
+		e := invalid(s, "%s", odd.Message)
+		e.Hints = odd.Hints
+		return Ref{}, e
+	}
 	if !IsRepository(repo) {
 		return Ref{}, invalid(s, "%q is not a repository: elements are a-z and 0-9, separated by one of . _ - /", diag.Printable(repo))
 	}

@@ -18,6 +18,7 @@
 package ref
 
 import (
+	"errors"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -293,7 +294,11 @@ func parseGit(s string) (Ref, error) {
 	tail, path, _ := cutPath(tail)
 	r := Ref{Kind: Git, URL: scheme + "://" + authority + tail, Path: path, Skill: skill, Version: version}
 	if err := CheckGitURL(r.URL); err != nil {
-		return Ref{}, invalid(s, "%s", err.Error())
+		e := invalid(s, "%s", err.Error())
+		if own, ok := errors.AsType[*diag.Error](err); ok {
+			e.Hints = own.Hints
+		}
+		return Ref{}, e
 	}
 	return r, r.checkRest(s, hasSkill, hasVersion)
 }
@@ -335,6 +340,8 @@ func CheckGitURL(s string) error {
 		return bad("its host is missing or starts with %q", "-")
 	case u.Scheme != "file" && !isHost(u.Hostname()):
 		return bad("its host %q is neither a name of letters, digits, dots and hyphens nor an address; other names have a form that begins with xn--", diag.Printable(u.Hostname()))
+	case u.Scheme != "file" && isOddAddress(u.Hostname()):
+		return oddAddress(u.Hostname())
 	case u.User != nil && strings.HasPrefix(u.User.Username(), "-"):
 		return bad("its user starts with %q", "-")
 	case u.User != nil && !isPlain(u.User.Username()):
@@ -362,6 +369,12 @@ func isHost(h string) bool {
 		return address.Zone() == "" || isPlain(address.Zone())
 	}
 	return isPlain(h)
+}
+
+// oddAddress refuses a host that [isOddAddress].
+func oddAddress(h string) *diag.Error {
+	return diag.New(diag.Misuse, "invalid_ref", "its host %q is not the same address to every program", diag.Printable(h)).
+		Hint("write an address as four decimal numbers without leading zeros: 192.0.2.1")
 }
 
 func hasPassword(u *url.URL) bool {

@@ -1,6 +1,7 @@
 package ref
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -106,6 +107,24 @@ func TestParse(t *testing.T) {
 		}
 		if again, err := Parse(got.String()); err != nil || again != got {
 			t.Errorf("Parse(%q).String() = %q, which parses to %+v, %v", tt.in, got.String(), again, err)
+		}
+	}
+}
+
+// An address that programs read in different ways is refused before any of them sees it, and the error says how to write it.
+func TestOddAddresses(t *testing.T) {
+	for _, host := range []string{"127.1", "0x7f000001", "2130706433", "0177.0.0.1", "0X7F.0.0.1", "127.0.0.1.", "127.0.0.01", "10.0.0.0x1", "1.2.3.4.5", "256.0.0.1", "a.1"} {
+		for _, in := range []string{"git@" + host + ":o/r", "ssh://git@" + host + "/o/r", "git+ssh://git@" + host + ":22/o/r.git", "git+https://" + host + "/o/r.git", "git+http://" + host + ":80/o/r.git", "oci://" + strings.ToLower(host) + ":5000/o/r"} {
+			r, err := Parse(in)
+			e, ok := errors.AsType[*diag.Error](err)
+			if !ok || r != (Ref{}) || e.Class != diag.Misuse || !strings.Contains(strings.ToLower(e.Message), `host "`+strings.ToLower(host)+`"`) || len(e.Hints) != 1 {
+				t.Errorf("Parse(%q) = %+v, %v", in, r, err)
+			}
+		}
+	}
+	for _, in := range []string{"git@127.0.0.1:o/r", "git+ssh://git@[::1]/o/r", "git+ssh://git@192.0.2.1/o/r", "git@0x7f.example:o/r", "git@1.example:o/r", "oci://127.0.0.1:5000/o/r", "oci://[::1]:5000/o/r", "git+file:///127.1/r"} {
+		if _, err := Parse(in); err != nil {
+			t.Errorf("Parse(%q): %v", in, err)
 		}
 	}
 }
