@@ -21,7 +21,7 @@ func line(s string, limit int) string {
 		case unicode.IsSpace(r) || r == '\u2028' || r == '\u2029':
 			space = b.Len() > 0
 			continue
-		case r == utf8.RuneError || !unicode.IsPrint(r) || invisible(r):
+		case r == utf8.RuneError || !unicode.IsPrint(r) || diag.Invisible(r):
 			continue
 		}
 		more := utf8.RuneLen(r)
@@ -58,11 +58,4 @@ func cut(s string, last int, whole bool, limit int) string {
 		s = diag.Head(s, limit-len(ellipsis))
 	}
 	return strings.TrimRight(s, " ,;:-") + ellipsis
-}
-
-// invisible reports whether r is printed as nothing although it counts as printable: fillers, and the selectors and joiners
-// that can carry hidden text.
-func invisible(r rune) bool {
-	return r == 0x034f || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0 || r == 0x2800 ||
-		0x180b <= r && r <= 0x180f || 0xfe00 <= r && r <= 0xfe0f || 0xe0000 <= r && r <= 0xe0fff
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 func TestReadClauses(t *testing.T) {
@@ -90,7 +92,7 @@ func FuzzLine(f *testing.F) {
 			return
 		}
 		got := line(s, limit)
-		if len(got) > limit || !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) || invisible(r) }) {
+		if len(got) > limit || !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) || diag.Invisible(r) }) {
 			t.Errorf("line(%q, %d) = %q", s, limit, got)
 		}
 		if again := line(got, limit); again != got {

@@ -74,6 +74,10 @@ func TestPrintable(t *testing.T) {
 		"bidi \u202egpj.exe":       `bidi \u202egpj.exe`,
 		"tags \U000e0041":          `tags \U000e0041`,
 		"bad \xff utf8":            `bad \xff utf8`,
+		"blank a\u2800b":           `blank a\u2800b`,
+		"note \U0001d159":          `note \U0001d159`,
+		"⠓⠊\u2800⠽⠕⠥":              "⠓⠊\u2800⠽⠕⠥",
+		"⠓\u2800\u2800\u2800⠽":     "⠓\u2800" + `\u2800` + "\u2800⠽",
 		"👩\u200d🚀":                 "👩\u200d🚀",
 	} {
 		if got := Printable(in); got != want {
@@ -85,6 +89,7 @@ func TestPrintable(t *testing.T) {
 func FuzzPrintable(f *testing.F) {
 	f.Add("\x1b[2J")
 	f.Add("ok\u202e\xff")
+	f.Add("⠓\u2800\u2800\u2800a")
 	f.Fuzz(func(t *testing.T, s string) {
 		p := Printable(s)
 		if !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl) || Printable(p) != p {

@@ -61,19 +61,27 @@ func needsEscape(s string) bool {
 func shown(r rune) bool { return r == ' ' || unicode.IsGraphic(r) && !Invisible(r) }
 
 // Invisible reports whether r is one of the characters that Unicode calls Default_Ignorable_Code_Point: a text looks the same with and
-// without it. Joiners, fillers of Hangul and variation selectors are among them.
+// without it. Joiners, fillers of Hangul and variation selectors are among them. So are two symbols that Unicode has for a blank
+// and that fonts print as one: the empty pattern of Braille and the empty head of a note.
 func Invisible(r rune) bool {
 	switch {
 	case r < 0x80:
 		return false
 	case 0xfff9 <= r && r <= 0xfffb, 0x13430 <= r && r <= 0x1343f, unicode.Is(unicode.Prepended_Concatenation_Mark, r):
 		return false
+	case r == brailleBlank, r == 0x1d159:
+		return true
 	}
 	return unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Cf, unicode.Variation_Selector)
 }
 
+const brailleBlank = 0x2800
+
+// isDots reports whether r is a pattern of Braille with a dot.
+func isDots(r rune) bool { return brailleBlank < r && r <= 0x28ff }
+
 // joins reports whether the invisible rune of n bytes at i in s belongs to what is around it: emoji and several scripts are
-// written with joiners, and emoji with a selector. In or beside ASCII text there is nothing to join.
+// written with joiners, emoji with a selector, and Braille with a blank between words. In or beside ASCII text there is nothing to join.
 func joins(s string, i, n int) bool {
 	r, _ := utf8.DecodeRuneInString(s[i:])
 	before, _ := utf8.DecodeLastRuneInString(s[:i])
@@ -83,6 +91,8 @@ func joins(s string, i, n int) bool {
 		return i > 0 && before >= utf8.RuneSelf && before != utf8.RuneError && i+n < len(s) && after >= utf8.RuneSelf && after != utf8.RuneError
 	case 0xfe0f:
 		return i > 0 && (before >= utf8.RuneSelf && before != utf8.RuneError || after == 0x20e3) // a keycap is of a digit
+	case brailleBlank:
+		return isDots(before) || isDots(after)
 	}
 	return false
 }

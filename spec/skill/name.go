@@ -84,8 +84,16 @@ func NameKey(name string) string {
 }
 
 // Skeleton is what a name looks like: two names with one skeleton are taken for each other, though they may differ. It is that of
-// UTS 39, of the name's [NameKey]. It is for comparing, not for showing.
-func Skeleton(name string) string { return strings.ToLower(confusable.Skeleton(NameKey(name))) }
+// UTS 39, of the name's [NameKey] without what nobody sees in it. It is for comparing, not for showing.
+func Skeleton(name string) string {
+	seen := strings.Map(func(r rune) rune {
+		if diag.Invisible(r) {
+			return -1
+		}
+		return r
+	}, name) // first: a joiner between a letter and its accent keeps them apart
+	return strings.ToLower(confusable.Skeleton(NameKey(seen)))
+}
 
 // foldText is s in the given normal form, without case.
 func foldText(form norm.Form, s string) string {

@@ -102,13 +102,16 @@ func TestSkeleton(t *testing.T) {
 
 // Nothing that is not seen is in a name, although some of it counts as a letter.
 func TestNamesAreSeen(t *testing.T) {
-	for _, r := range []rune{0x00ad, 0x034f, 0x061c, 0x115f, 0x1160, 0x17b4, 0x180b, 0x180e, 0x200b, 0x200c, 0x200d, 0x200e, 0x202e, 0x2060, 0x2064, 0x206f, 0x3164, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xe0001, 0xe0061, 0xe0100} {
+	for _, r := range []rune{0x00ad, 0x034f, 0x061c, 0x115f, 0x1160, 0x17b4, 0x180b, 0x180e, 0x200b, 0x200c, 0x200d, 0x200e, 0x202e, 0x2060, 0x2064, 0x206f, 0x3164, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0x2800, 0x1d159, 0xe0001, 0xe0061, 0xe0100} {
 		for _, name := range []string{"pdf" + string(r), "p" + string(r) + "df", string(r) + "pdf"} {
 			if CheckName(name, "") == nil {
 				t.Errorf("a name with U+%04X is accepted", r)
 			}
 			if shown := diag.Printable(name); shown == name || strings.ContainsRune(shown, r) {
 				t.Errorf("U+%04X is printed as it is: %q", r, shown)
+			}
+			if Skeleton(name) != "pdf" {
+				t.Errorf("a name with U+%04X does not look like pdf: %q", r, Skeleton(name))
 			}
 		}
 	}
