@@ -4,17 +4,20 @@ package secrets
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 )
 
 // Named reports whether the file at p holds secrets as a rule, by its name and by the directories above. p has slashes, may be
-// absolute, and need not exist. Upper and lower case are the same, and an older copy beside a file (.bak, .old, ~) is like it.
+// absolute, and need not exist. Upper and lower case are the same, and a copy beside a file (.bak, .old, ~, "copy", " (1)") is like it.
 //
-//   - .env, .env.NAME and NAME.env, but for .env.example, .env.sample, .env.template and .env.dist
+//   - .env, .env.NAME, NAME.env and env.STAGE, but for .env.example, .env.sample, .env.template and .env.dist
 //   - private keys and stores of keys, by the names and extensions that programs give them
 //   - what tools keep credentials in, and histories of shells
+//   - data called secrets, passwords or token (passwords.txt, secret.json); programs and pages of such names are not meant (token.go, tokens.md),
+//     nor what holds words and shapes instead (locales/en/auth.json, templates/secret.yaml)
 //   - everything in .ssh, .gnupg and the like, but for known_hosts and what ends with .pub
 //
 // What only sometimes holds a secret (config.toml, settings.json) is no such name.
@@ -22,7 +25,7 @@ func Named(p string) bool {
 	p = strings.ToLower(p)
 	dir, base := path.Split("/" + p)
 	for {
-		older := base
+		older := original(base)
 		for _, end := range []string{"~", ".bak", ".backup", ".old", ".orig", ".save", ".swp"} {
 			older = strings.TrimSuffix(older, end)
 		}
@@ -55,7 +58,56 @@ func Named(p string) bool {
 	if i := strings.LastIndexByte(base, '.'); i >= 0 && extensions()[base[i:]] {
 		return true
 	}
-	return shaped(base)
+	return shaped(base) || data(dir, base)
+}
+
+// copied are the names that desktops give to a copy: "x copy 2.json", "x - copy.json", "x (1).json", "copy of x.json".
+var copied = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:copy of )?(.+?)(?: copy(?: \d+)?| - copy(?: \(\d+\))?| \((?:\d+|copy|another copy)\))?(\.[a-z0-9]+)?$`)
+})
+
+// original is the name of what base is a copy of.
+func original(base string) string {
+	if !strings.Contains(base, " ") {
+		return base
+	}
+	return copied().ReplaceAllString(base, "$1$2")
+}
+
+// data reports whether base is called like secrets themselves, and is data rather than a program, a page or words of a language.
+func data(dir, base string) bool {
+	dot := strings.LastIndexByte(base, '.')
+	if dot <= 0 {
+		return false
+	}
+	stem, kind := base[:dot], base[dot+1:]
+	switch stem {
+	case "secret", "secrets", "credentials", "creds", "passwords", "passwd":
+		return dataKinds()[kind] && !patterns(dir)
+	case "vault", "ansible-vault":
+		return (kind == "yml" || kind == "yaml") && !patterns(dir)
+	case "password", "token", "apikey", "api_key", "api-key":
+		return kind == "txt"
+	case "auth":
+		return kind == "json" && !patterns(dir)
+	case "env":
+		return stages()[kind]
+	}
+	switch kind {
+	case "txt":
+		return strings.HasSuffix(stem, "_token") || strings.HasSuffix(stem, "-token") || strings.HasSuffix(stem, "_api_key") || strings.HasSuffix(stem, "-api-key")
+	case "json":
+		cloud, what, _ := strings.Cut(strings.ReplaceAll(stem, "_", "-"), "-")
+		return clouds()[cloud] && (what == "key" || what == "keyfile" || what == "credentials" || what == "creds" || strings.HasSuffix(what, "-key"))
+	}
+	return false
+}
+
+// patterns reports whether dir, or one of the two above, holds words of a language, templates or shapes of data: files there are called
+// after secrets and have none.
+func patterns(dir string) bool {
+	elements := strings.Split(strings.Trim(dir, "/"), "/")
+	return slices.ContainsFunc(elements[max(0, len(elements)-3):], func(e string) bool { return patternDirectories()[e] })
 }
 
 // shaped reports whether a name is like those that programs make up: a key for a host, an account for a service.
@@ -113,6 +165,7 @@ var names = set(`
 	credentials credentials.json credentials.db credentials.toml credentials.xml application_default_credentials.json access_tokens.db accesstokens.json
 	kubeconfig secrets.yaml secrets.yml secrets.json secrets.toml secrets.ini secrets.properties service-account.json service_account.json
 	token.json oauth_creds.json msal_token_cache.json msal_token_cache.bin service_principal_entries.json local.settings.json
+	.envrc .yarnrc.yml nuget.config rclone.conf .rclone.conf azureprofile.json .vault_pass .vault_password vault_pass.txt .vault_pass.txt
 	wallet.dat key3.db key4.db logins.json ngrok.yml
 `)
 
@@ -152,3 +205,15 @@ func places(base string) []string {
 }
 
 var extensions = set(`.pem .key .p8 .p12 .pfx .pkcs12 .jks .keystore .bks .ppk .kdb .kdbx .tfstate .tfvars .env .ovpn .agekey .keychain .keychain-db .netrc .pgpass .secret .secrets`)
+
+// dataKinds are extensions of files that hold values alone.
+var dataKinds = set(`json yaml yml toml ini txt csv properties conf cfg xml`)
+
+// stages are those that programs have settings for, and the extension that a file manager adds.
+var stages = set(`production prod staging stage development dev local live txt`)
+
+var clouds = set(`gcp gcloud google gke firebase sa aws azure`)
+
+var patternDirectories = set(`
+	locales locale i18n l10n lang langs languages translations messages templates schemas schema src app lib test tests testdata fixtures mocks __mocks__ docs
+`)
