@@ -89,26 +89,27 @@ func TestDeterministic(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
+	patiently := Options{FirstAnswer: time.Minute} // else a question is answered from what there was time to read
 	list := fifty(t)
 	if len(list) != 50 {
 		t.Fatalf("%d questions", len(list))
 	}
-	one := openRepo(t, dir, Options{})
+	one := openRepo(t, dir, patiently)
 	one.update()
 	want := all(t, one.Index, list)
 	compareAnswers(t, "asked again", list, all(t, one.Index, list), want)
 
 	if testing.Short() {
 		edit(t, one, rand.New(rand.NewPCG(21, 21)), 4)
-		fresh := openRepo(t, dir, Options{})
+		fresh := openRepo(t, dir, patiently)
 		fresh.update()
 		compareAnswers(t, "after some edits", list, all(t, one.Index, list), all(t, fresh.Index, list))
 		return
 	}
-	two := openRepo(t, dir, Options{FirstAnswer: time.Minute}) // else it answers from what it had time to read
+	two := openRepo(t, dir, patiently)
 	compareAnswers(t, "indexed by the first question", list, all(t, two.Index, list), want)
 
-	three := openRepo(t, dir, Options{})
+	three := openRepo(t, dir, patiently)
 	for _, pattern := range []string{"url/**", "*_test.go", "http/**", ""} { // so that the numbers of files are in another order
 		if _, err := three.Update(context.Background(), mustGlob(t, pattern), false); err != nil {
 			t.Fatal(err)
@@ -117,7 +118,7 @@ func TestDeterministic(t *testing.T) {
 	compareAnswers(t, "indexed in another order", list, all(t, three.Index, list), want)
 
 	edit(t, one, rand.New(rand.NewPCG(21, 21)), 12)
-	fresh := openRepo(t, dir, Options{})
+	fresh := openRepo(t, dir, patiently)
 	fresh.update()
 	compareAnswers(t, "after many edits", list, all(t, one.Index, list), all(t, fresh.Index, list))
 	compareAnswers(t, "after many edits at once", list, all(t, two.Index, list), all(t, fresh.Index, list))

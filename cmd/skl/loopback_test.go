@@ -13,7 +13,6 @@ import (
 var looksAtLoopback = map[string]string{
 	"spec/ref/inward.go":        "whether a ref leads inwards: spec does not import origin, and private networks count too",
 	"runtime/sandbox/proxy.go":  "where an address leads that a name stands for",
-	"runtime/tool/fetch.go":     "where an address leads that a name stands for",
 	"registry/server/access.go": "where a request comes from, which is an address already",
 }
 

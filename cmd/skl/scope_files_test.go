@@ -107,7 +107,6 @@ var outsideScopes = map[string]string{
 	"internal/inspect/audit.go auditTargets":         "a folder that a person names",
 	"internal/inspect/audit.go skillFolders":         "a folder that a person names",
 	"internal/ship/policy.go SignPolicy":             "a file that a person names, and the one beside it",
-	"internal/scope/roots.go sameDir":                "two directories, of which only is asked whether they are one",
 	"internal/session/shell_unix.go loginSession":    "what the system says of a process",
 	"internal/scope/state.go ReadState":              "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/state.go ChangeState":            "the user's own state, configuration and caches, whose links are the user's",
