@@ -14,6 +14,7 @@ import (
 	"path"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/registry/client/origin"
@@ -131,7 +132,11 @@ func (s *Service) routes() http.Handler {
 
 // guard stands before all routes.
 func (s *Service) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(plain http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(plain)
+		body := gate.NewBody(control, r, bodyTime, false)
+		r.Body = body
+		w := &settled{ResponseWriter: plain, control: control, body: body}
 		head := w.Header()
 		head.Set("X-Content-Type-Options", "nosniff")
 		head.Set("Cache-Control", "no-store")
@@ -161,7 +166,7 @@ func (s *Service) guard(next http.Handler) http.Handler {
 				return
 			}
 			defer leave()
-			r.Body = slow{r.Body, t}
+			body.Of(t)
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), requestTime)
 		defer cancel()
@@ -175,17 +180,31 @@ func (s *Service) busy(w http.ResponseWriter, r *http.Request, why error) {
 	s.refuse(w, r, diag.New(diag.Failed, codeBusy, "%w", why))
 }
 
-// A slow is a body that its client may be slow to send: it then gives way to others.
-type slow struct {
-	io.ReadCloser
-	transfer *gate.Transfer
+// A settled is an answer that waits for nothing that the client still has to send.
+type settled struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	body    *gate.Body
+	begun   bool
 }
 
-func (s slow) Read(p []byte) (int, error) {
-	defer s.transfer.Waiting()()
-	n, err := s.ReadCloser.Read(p)
-	s.transfer.Moved(int64(n))
-	return n, err
+// Unwrap is for http.ResponseController.
+func (w *settled) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *settled) WriteHeader(status int) {
+	if !w.begun && status >= 200 {
+		w.begun = true
+		w.control.SetWriteDeadline(time.Now().Add(answerTime)) // the body may have taken more than the server's own bound
+		w.body.Settle()
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *settled) Write(p []byte) (int, error) {
+	if !w.begun {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(p)
 }
 
 // hasKey says whether a request has the key, in a time that does not depend on how much of it is right.

@@ -26,7 +26,8 @@ const (
 	maxReindexes = 2  // at once; more wait
 	requestTime  = time.Minute
 	headerTime   = 10 * time.Second
-	bodyTime     = 30 * time.Second
+	bodyTime     = 10 * time.Second // for each byte of a body; see gate.Body
+	answerTime   = 90 * time.Second // for the client to take the answer
 	idleTime     = 2 * time.Minute
 	drainTime    = 15 * time.Second // for running requests at shutdown
 	lockTime     = 300 * time.Millisecond
@@ -150,7 +151,7 @@ func (s *Service) Serve(ctx context.Context, l net.Listener) error {
 		return err
 	}
 	server := &http.Server{
-		Handler: s.handler, ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, WriteTimeout: requestTime + bodyTime, IdleTimeout: idleTime,
+		Handler: s.handler, ReadHeaderTimeout: headerTime, WriteTimeout: requestTime + answerTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug),
 		ConnState: s.gate.State, ConnContext: s.gate.Context,
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -503,6 +504,47 @@ func TestSlowClients(t *testing.T) {
 	for _, c := range slow {
 		c.Close()
 	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A body that never comes is waited for as long as the registry does: 2 s where nobody reads it, and not for each byte beyond its time.
+func TestBodiesThatNeverCome(t *testing.T) {
+	long.Slow(t)
+	w := start(t, ServiceOptions{Open: new(fakes).open, Key: "k"})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Serve(ctx, l) }()
+	var all sync.WaitGroup
+	for _, test := range []struct {
+		line, key string
+		bound     time.Duration
+	}{
+		{"POST /nowhere", "k", gate.Linger}, {"POST /query", "", gate.Linger}, {"GET /healthz", "k", gate.Linger}, {"DELETE /query", "k", gate.Linger},
+		{"POST /query", "k", bodyTime + gate.Linger},
+	} {
+		all.Go(func() {
+			c, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: %s\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{", test.line, test.key)
+			began, bound := time.Now(), test.bound+5*time.Second
+			c.SetReadDeadline(began.Add(bound))
+			if answer, err := io.ReadAll(c); errors.Is(err, os.ErrDeadlineExceeded) || !strings.HasPrefix(string(answer), "HTTP/1.1 ") {
+				t.Errorf("%s, key %q: %q, %v after %v", test.line, test.key, answer, err, time.Since(began))
+			}
+		})
+	}
+	all.Wait()
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/skl-project/skl/registry/blob"
 	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/registry/gate"
 	"github.com/skl-project/skl/testdata/long"
 )
 
@@ -73,7 +74,7 @@ func TestSlowBodies(t *testing.T) {
 		} {
 			for _, token := range []string{"", "Authorization: Bearer " + s.admin + "\r\n"} {
 				all.Go(func() {
-					if err := dripped(s.url, route.line+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+route.media+"\r\n"+token+lie.head, lie.drip, stall+lingerTime+10*time.Second); err != nil {
+					if err := dripped(s.url, route.line+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+route.media+"\r\n"+token+lie.head, lie.drip, stall+gate.Linger+10*time.Second); err != nil {
 						t.Errorf("%s, %s, token %v: %v", route.what, lie.what, token != "", err)
 					}
 				})

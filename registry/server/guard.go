@@ -56,17 +56,14 @@ func (s *Server) guard(choose func(path string) (route string, h http.Handler)) 
 			defer c.Wait(true) // net/http reads what is left of the body, or waits for the client to hang up
 		}
 		control := http.NewResponseController(plainWriter)
-		body := &counted{ReadCloser: r.Body, control: control, moves: route != "oci", stall: s.stall, want: r.ContentLength, done: r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0}
-		w := &watched{ResponseWriter: plainWriter, control: control, moves: route != "oci", body: body}
+		body := gate.NewBody(control, r, s.stall, route == "oci")
+		w := &watched{ResponseWriter: plainWriter, control: control, moves: route != "oci", stall: s.stall, body: body}
 		r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
 		r.RemoteAddr = remote
 		v.ip = auth.ClientIP(r, nil)
 		v.remote = v.ip.String()
 		r.Body = body
 		control.SetWriteDeadline(time.Time{}) // of the request before on this connection
-		if !body.done {
-			control.SetReadDeadline(began.Add(s.stall)) // whoever reads the body moves it on; the handler may be none of them
-		}
 
 		head := w.Header()
 		head.Set("X-Request-Id", id)
@@ -115,26 +112,27 @@ func (s *Server) guard(choose func(path string) (route string, h http.Handler)) 
 				return
 			}
 			defer leave()
-			w.transfer, body.transfer = t, t
+			w.transfer = t
+			body.Of(t)
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
 // account writes the access log and the metrics.
-func (s *Server) account(r *http.Request, v *visit, w *watched, body *counted, began time.Time, id string) {
+func (s *Server) account(r *http.Request, v *visit, w *watched, body *gate.Body, began time.Time, id string) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
 	took := time.Since(began)
-	s.metrics.request(v.route, r.Method, w.status, took, body.n, w.n)
+	s.metrics.request(v.route, r.Method, w.status, took, body.Bytes(), w.n)
 	level := slog.LevelInfo
 	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.URL.Path == "/metrics" {
 		level = slog.LevelDebug
 	}
 	s.logger.LogAttrs(context.WithoutCancel(r.Context()), level, "request",
 		slog.String("request", id), slog.String("method", r.Method), slog.String("path", gate.Redact(r.URL.Path)), slog.Int("status", w.status),
-		slog.Int64("in", body.n), slog.Int64("out", w.n), slog.Duration("took", took), slog.String("remote", v.remote),
+		slog.Int64("in", body.Bytes()), slog.Int64("out", w.n), slog.Duration("took", took), slog.String("remote", v.remote),
 		slog.String("account", v.who.Account), slog.String("token", v.who.TokenID), slog.String("agent", diag.Head(r.UserAgent(), 100)))
 }
 
@@ -142,8 +140,9 @@ func (s *Server) account(r *http.Request, v *visit, w *watched, body *counted, b
 type watched struct {
 	http.ResponseWriter
 	control  *http.ResponseController
-	body     *counted
-	moves    bool // deadlines; the OCI protocol moves its own
+	body     *gate.Body
+	stall    time.Duration // without a byte that the client takes
+	moves    bool          // deadlines; the OCI protocol moves its own
 	transfer *gate.Transfer
 	began    time.Time // the first Write
 	status   int
@@ -162,17 +161,14 @@ func (w *watched) extend() {
 	if w.began.IsZero() {
 		w.began = now
 	}
-	w.control.SetWriteDeadline(w.body.due(now, w.began, w.n))
+	w.control.SetWriteDeadline(w.body.Due(now, w.began, w.n))
 }
 
 // settle bounds what comes after the handler decided on its answer: that the client takes it, and what net/http still
 // reads of a body that nobody wanted.
 func (w *watched) settle() {
-	now := time.Now()
-	w.control.SetWriteDeadline(now.Add(w.body.stall))
-	if !w.body.done {
-		w.control.SetReadDeadline(now.Add(lingerTime))
-	}
+	w.control.SetWriteDeadline(time.Now().Add(w.stall))
+	w.body.Settle()
 }
 
 func (w *watched) WriteHeader(status int) {
@@ -222,49 +218,4 @@ func (w *watched) ReadFrom(r io.Reader) (total int64, err error) {
 			return total, err
 		}
 	}
-}
-
-// counted counts what is read of a body.
-type counted struct {
-	io.ReadCloser
-	control  *http.ResponseController
-	moves    bool
-	stall    time.Duration // without a byte
-	transfer *gate.Transfer
-	want     int64     // bytes that were announced, -1 if they were not
-	done     bool      // nothing comes any more
-	began    time.Time // the first Read
-	n        int64
-}
-
-// slowest is how many bytes have to move in a second, on average after the first stall: else
-// a client could hold on for ever with a byte a minute.
-const slowest = 4 << 10
-
-// due is the time by which the next bytes have to move, of a transfer that began then and moved n.
-func (c *counted) due(now, began time.Time, n int64) time.Time {
-	next, end := now.Add(c.stall), began.Add(c.stall+time.Duration(n/slowest)*time.Second)
-	if end.Before(next) {
-		return end
-	}
-	return next
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	if c.moves && !c.done {
-		now := time.Now()
-		if c.began.IsZero() {
-			c.began = now
-		}
-		c.control.SetReadDeadline(c.due(now, c.began, c.n))
-	}
-	defer c.transfer.Waiting()()
-	n, err := c.ReadCloser.Read(p)
-	c.n += int64(n)
-	c.transfer.Moved(int64(n))
-	if !c.done && (errors.Is(err, io.EOF) || c.n == c.want) {
-		c.done = true
-		c.control.SetReadDeadline(time.Time{}) // what is done with it may take its time
-	}
-	return n, err
 }

@@ -20,7 +20,6 @@ const (
 	idleTime    = 2 * time.Minute
 	headerBytes = 64 << 10
 	stallTime   = time.Minute      // without a byte that moves
-	lingerTime  = 2 * time.Second  // for the rest of a body that nobody reads
 	drainTime   = 30 * time.Second // for running requests at shutdown
 	flushEvery  = 10 * time.Second // of download counts
 )
