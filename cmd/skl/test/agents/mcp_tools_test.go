@@ -206,7 +206,7 @@ func TestMCPCode(t *testing.T) {
 func TestMCPCodeErrors(t *testing.T) {
 	p := codeProject(t)
 	outside := filepath.Join(filepath.Dir(p.Project), "other")
-	harness.WriteFile(t, filepath.Join(outside, "secret.txt"), "needle\n")
+	harness.WriteFile(t, filepath.Join(outside, "outside.txt"), "needle\n")
 	a := newAgent(t, p, "--tools", "code")
 	for _, tt := range []struct {
 		code, tool string
