@@ -119,7 +119,9 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 		}
 		h := Have{Path: join(in.Home(w.Name), w.Name), Strays: strays[w.Name]}
 		if h.Present = in.exists(h.Path) && !in.isOurs(h.Path, h.Strays); h.Present {
-			h.Tree = in.treeOf(h.Path, bundle.FromFS)
+			if info, err := in.Dir.Lstat(h.Path); err == nil && info.IsDir() { // what a link leads to is elsewhere, and may go away
+				h.Tree = in.treeOf(h.Path, bundle.FromFS)
+			}
 			if err := in.takeCopy(&h, w.Name); err != nil {
 				return nil, err
 			}
@@ -214,6 +216,9 @@ func (in *Installer) surveyLinks(name string, h *Have, full bool) error {
 		if p.State == LinkForeign && in.isOurs(path, h.Strays) {
 			p.State = LinkStale // it leads to where the skill was, or is that
 		}
+		if info, err := in.Dir.Lstat(h.Path); p.Copy && p.State == LinkStale && err == nil && !info.IsDir() {
+			p.State = LinkEdited // it may be all that is left of the skill
+		}
 		h.Links[path] = p.State
 		if p.Above != "" {
 			if h.Above == nil {
@@ -256,9 +261,9 @@ func (s Site) Place(name string) (path string, isDisabled bool) {
 
 // isOurs reports whether what lies at path is a stray itself, or leads to one.
 func (s Site) isOurs(path string, strays []Stray) bool {
-	text, err := s.Dir.Readlink(path)
+	_, err := s.Dir.Readlink(path)
 	return slices.ContainsFunc(strays, func(at Stray) bool {
-		return samePlace(path, at.Path) || err == nil && Target(path, text) == Target(path, at.Path)
+		return samePlace(path, at.Path) || err == nil && real(path) == real(at.Path) // by however many links
 	})
 }
 
