@@ -603,8 +603,11 @@ func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, repo
 }
 
 // leaveStrays adds what becomes of a skill's files in the roots where it no longer belongs: they go, what someone edited to the
-// backups.
+// backups. They stay while the skill is held where it belongs: what is there may not be it.
 func (in *Installer) leaveStrays(t *Transaction, c Change, report *Report) error {
+	if c.Action == Held {
+		return nil
+	}
 	for _, at := range c.have.Strays {
 		switch {
 		case !in.Dir.Exists(at.Path):
