@@ -119,7 +119,7 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 		}
 		h := Have{Path: join(in.Home(w.Name), w.Name), Strays: strays[w.Name]}
 		if h.Present = in.exists(h.Path) && !in.isOurs(h.Path, h.Strays); h.Present {
-			if info, err := in.Dir.Lstat(h.Path); err == nil && info.IsDir() { // what a link leads to is elsewhere, and may go away
+			if isDir(in.Dir, h.Path) { // what a link leads to is elsewhere, and may go away
 				h.Tree = in.treeOf(h.Path, bundle.FromFS)
 			}
 			if err := in.takeCopy(&h, w.Name); err != nil {
@@ -154,8 +154,13 @@ func (s Site) exists(path string) bool {
 
 // emptied reports whether a directory is there of which all files of r are missing, and that holds nothing else.
 func emptied(dir *within.Dir, path string, r *roots.Receipt, d *roots.Drift) bool {
+	return len(d.Missing) == len(r.Files) && len(d.Added)+len(d.Changed)+len(d.Mode) == 0 && !d.Forged && isDir(dir, path)
+}
+
+// isDir reports whether a directory is at path, and no link to one.
+func isDir(dir *within.Dir, path string) bool {
 	info, err := dir.Lstat(path)
-	return len(d.Missing) == len(r.Files) && len(d.Added)+len(d.Changed)+len(d.Mode) == 0 && !d.Forged && err == nil && info.IsDir()
+	return err == nil && info.IsDir()
 }
 
 // unusable is what lies at the place of a skill whose receipt is no good, as err says. ok is false for any other error.
@@ -216,7 +221,7 @@ func (in *Installer) surveyLinks(name string, h *Have, full bool) error {
 		if p.State == LinkForeign && in.isOurs(path, h.Strays) {
 			p.State = LinkStale // it leads to where the skill was, or is that
 		}
-		if info, err := in.Dir.Lstat(h.Path); p.Copy && p.State == LinkStale && err == nil && !info.IsDir() {
+		if p.Copy && p.State == LinkStale && in.Dir.Exists(h.Path) && !isDir(in.Dir, h.Path) {
 			p.State = LinkEdited // it may be all that is left of the skill
 		}
 		h.Links[path] = p.State

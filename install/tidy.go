@@ -117,8 +117,7 @@ func Tidy(s *Site, dirs []string) {
 
 // bare reports whether dir is a directory, and holds nothing but notes of skl's own.
 func bare(s *Site, dir string) bool {
-	info, err := s.Dir.Lstat(dir)
-	if err != nil || !info.IsDir() {
+	if !isDir(s.Dir, dir) {
 		return false
 	}
 	entries, err := s.Dir.ReadDir(dir)

@@ -459,11 +459,9 @@ func TestServiceLogHidesTokens(t *testing.T) {
 	}
 }
 
-// Clients that announce a body and send none, more of them than requests are answered at once and than one address has connections, keep
-// nobody out.
-func TestSlowClients(t *testing.T) {
-	long.Slow(t)
-	w := start(t, ServiceOptions{Open: new(fakes).open, Key: "k"})
+// listen serves w on a port of its own until the test ends, and returns the address.
+func listen(t *testing.T, w *web) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -471,9 +469,24 @@ func TestSlowClients(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}
+
+// Clients that announce a body and send none, more of them than requests are answered at once and than one address has connections, keep
+// nobody out.
+func TestSlowClients(t *testing.T) {
+	long.Slow(t)
+	w := start(t, ServiceOptions{Open: new(fakes).open, Key: "k"})
+	addr := listen(t, w)
 	var slow []net.Conn
 	for i := range 300 {
-		c, err := net.Dial("tcp", l.Addr().String())
+		c, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -483,7 +496,7 @@ func TestSlowClients(t *testing.T) {
 	}
 	client := &http.Client{Timeout: long.Hang}
 	for _, path := range []string{"/healthz", "/status"} {
-		r, err := http.NewRequest("GET", "http://"+l.Addr().String()+path, nil)
+		r, err := http.NewRequest("GET", "http://"+addr+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -504,23 +517,13 @@ func TestSlowClients(t *testing.T) {
 	for _, c := range slow {
 		c.Close()
 	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
 }
 
 // A body that never comes is waited for as long as the registry does: 2 s where nobody reads it, and not for each byte beyond its time.
 func TestBodiesThatNeverCome(t *testing.T) {
 	long.Slow(t)
 	w := start(t, ServiceOptions{Open: new(fakes).open, Key: "k"})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Serve(ctx, l) }()
+	addr := listen(t, w)
 	var all sync.WaitGroup
 	for _, test := range []struct {
 		line, key string
@@ -530,7 +533,7 @@ func TestBodiesThatNeverCome(t *testing.T) {
 		{"POST /query", "k", bodyTime + gate.Linger},
 	} {
 		all.Go(func() {
-			c, err := net.Dial("tcp", l.Addr().String())
+			c, err := net.Dial("tcp", addr)
 			if err != nil {
 				t.Error(err)
 				return
@@ -545,10 +548,6 @@ func TestBodiesThatNeverCome(t *testing.T) {
 		})
 	}
 	all.Wait()
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
 }
 
 func TestCheckRepo(t *testing.T) {

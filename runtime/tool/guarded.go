@@ -56,7 +56,9 @@ func (c *core) guarded() (protect, watch []string, planted func() []string, all 
 		left := maxGitDirs
 		protect, watch = gitPaths(protect, watch, git, &left)
 	}
-	protect, watch, planted = c.guardNested(protect, watch)
+	if !c.config.Off { // then nothing is kept or compared
+		protect, watch, planted = c.guardNested(protect, watch)
+	}
 	slices.Sort(protect)
 	slices.Sort(watch)
 	return slices.Compact(protect), slices.Compact(watch), planted, false

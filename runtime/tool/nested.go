@@ -41,14 +41,14 @@ type looked struct {
 	changed int64 // its time of change then; 0: not known
 	dirs    []string
 	spots   []string // names
-	git     []string // of HEAD, objects and refs, what is there: with all three it is a directory of git
+	git     []string // which of gitParts are there: with all of them it is a directory of git
 }
 
 // A sight is what was found at one time, by path below the working directory.
 type sight struct {
 	spots map[string]bool
 	gits  map[string]bool     // directories of git
-	parts map[string][]string // what of a directory of git lies in others
+	parts map[string][]string // by directory: which of gitParts it has, if it has any
 }
 
 // survey finds the spots and directories of git that there are now.
@@ -68,12 +68,12 @@ func (c *core) survey() sight {
 			continue
 		}
 		known[rel] = l
+		if len(l.git) > 0 {
+			s.parts[rel] = l.git
+		}
 		if len(l.git) == len(gitParts) {
 			s.gits[rel] = true
 			continue
-		}
-		if len(l.git) > 0 {
-			s.parts[rel] = l.git
 		}
 		for _, name := range l.spots {
 			at := path.Join(rel, name)
@@ -117,21 +117,22 @@ func (c *core) lookInto(rel string, was *looked) *looked {
 		case e.IsDir() && !slices.Contains(packages, name):
 			l.dirs = append(l.dirs, name)
 		}
-		if slices.Contains(gitParts, strings.ToLower(name)) {
+		if isGitPart(name) {
 			l.git = append(l.git, name)
 		}
 	}
 	return l
 }
 
-// list reads a directory, also one that a program made unreadable.
+// list reads a directory, also one that a program made unreadable. It waits for nothing that was put in its place.
 func (c *core) list(rel string, info fs.FileInfo) ([]fs.DirEntry, error) {
-	d, err := c.work.root.Open(rel)
+	open := func() (*os.File, error) { return os.OpenFile(c.inWork(rel), os.O_RDONLY|nonblock, 0) }
+	d, err := open()
 	if err != nil {
 		if c.work.root.Chmod(rel, info.Mode().Perm()|0o500) != nil {
 			return nil, err
 		}
-		if d, err = c.work.root.Open(rel); err != nil {
+		if d, err = open(); err != nil {
 			return nil, err
 		}
 	}
@@ -177,11 +178,9 @@ func (c *core) added(before sight) (paths []string) {
 				paths = append(paths, at)
 			}
 		}
-		if l := c.nest.dirs[rel]; l != nil { // without .git in its name
-			for _, name := range l.git {
-				if !slices.Contains(before.parts[rel], name) {
-					paths = append(paths, filepath.Join(c.inWork(rel), name))
-				}
+		for _, name := range now.parts[rel] { // without .git in its name
+			if !slices.Contains(before.parts[rel], name) {
+				paths = append(paths, filepath.Join(c.inWork(rel), name))
 			}
 		}
 	}

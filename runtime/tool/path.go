@@ -429,16 +429,20 @@ func (p *place) writable() error {
 }
 
 // gitParts are what a directory has that git takes for one of its own, whatever it is called.
-var gitParts = []string{"head", "objects", "refs"}
+var gitParts = []string{"HEAD", "objects", "refs"}
+
+func isGitPart(name string) bool {
+	return slices.ContainsFunc(gitParts, func(part string) bool { return strings.EqualFold(part, name) })
+}
 
 // becomesGit reports whether something at the path of names makes a directory above it one of git.
 func (t *tree) becomesGit(names []string) bool {
 	for i, name := range names {
-		if !slices.Contains(gitParts, strings.ToLower(name)) {
+		if !isGitPart(name) {
 			continue
 		}
 		there := 0
-		for _, part := range []string{"HEAD", "objects", "refs"} {
+		for _, part := range gitParts {
 			if _, err := t.root.Lstat(path.Join(path.Join(names[:i]...), part)); err == nil && !strings.EqualFold(part, name) {
 				there++
 			}

@@ -127,59 +127,54 @@ func FilesIn(dir string) fs.FS {
 // change with them, and nobody would see it. The entry .git itself is listed.
 type withoutGit struct{ fs.FS }
 
-func (w withoutGit) of(op, name string) (fs.FS, error) {
-	if name == ".git" || strings.HasPrefix(name, ".git/") {
-		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+// check says that what lies in .git, by a name that some disk takes for it, is not there.
+func (w withoutGit) check(op, name string) error {
+	if top, _, _ := strings.Cut(name, "/"); bundle.Means(top, ".git") {
+		return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 	}
-	return w.FS, nil
+	return nil
 }
 
 func (w withoutGit) Open(name string) (fs.File, error) {
-	fsys, err := w.of("open", name)
-	if err != nil {
+	if err := w.check("open", name); err != nil {
 		return nil, err
 	}
-	return fsys.Open(name)
+	return w.FS.Open(name)
 }
 
 func (w withoutGit) Stat(name string) (fs.FileInfo, error) {
-	fsys, err := w.of("stat", name)
-	if err != nil {
+	if err := w.check("stat", name); err != nil {
 		return nil, err
 	}
-	return fs.Stat(fsys, name)
+	return fs.Stat(w.FS, name)
 }
 
 func (w withoutGit) ReadFile(name string) ([]byte, error) {
-	fsys, err := w.of("read", name)
-	if err != nil {
+	if err := w.check("read", name); err != nil {
 		return nil, err
 	}
-	return fs.ReadFile(fsys, name)
+	return fs.ReadFile(w.FS, name)
 }
 
 func (w withoutGit) ReadDir(name string) ([]fs.DirEntry, error) {
-	fsys, err := w.of("read", name)
-	if err != nil {
+	if err := w.check("read", name); err != nil {
 		return nil, err
 	}
-	return fs.ReadDir(fsys, name)
+	return fs.ReadDir(w.FS, name)
 }
 
 func (w withoutGit) Lstat(name string) (fs.FileInfo, error) {
-	fsys, err := w.of("stat", name)
-	if err != nil {
+	if err := w.check("stat", name); err != nil {
 		return nil, err
 	}
-	return fs.Lstat(fsys, name)
+	return fs.Lstat(w.FS, name)
 }
 
 func (w withoutGit) ReadLink(name string) (string, error) {
-	fsys, err := w.of("read", name)
-	if err != nil {
+	if err := w.check("read", name); err != nil {
 		return "", err
 	}
-	return fs.ReadLink(fsys, name)
+	return fs.ReadLink(w.FS, name)
 }
 
 // ReadIn reads the file name, a slash path, of a directory whose content someone else made.
