@@ -13,25 +13,7 @@ import (
 func TestManyGiveWayToFew(t *testing.T) {
 	g := New(Options{Logger: slog.New(slog.DiscardHandler)})
 	g.total, g.share, g.proxy = 4, 0, true
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	admit := func(from string, wait time.Duration) *Conn {
-		t.Helper()
-		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-		out, err := d.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Skipf("skipped: no connection from %s: %v", from, err)
-		}
-		t.Cleanup(func() { out.Close() })
-		c, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return g.admit(c.(*net.TCPConn), time.Now().Add(wait))
-	}
+	admit := admitter(t, g)
 	few := admit("127.0.0.1", 0)
 	many := []*Conn{admit("127.1.0.1", 0), admit("127.1.0.2", 0), admit("127.1.0.3", 0)}
 	many[0].Wait(false)
@@ -47,6 +29,47 @@ func TestManyGiveWayToFew(t *testing.T) {
 	many[1].Wait(true)
 	if in := admit("127.2.0.1", 0); in == nil || few.gone || !many[1].gone {
 		t.Errorf("a newcomer of a third network took the place of the fewest")
+	}
+}
+
+// admitter listens on loopback, and its function lets one connection from an address into g, which waits for room so long at most.
+func admitter(t *testing.T, g *Gate) func(from string, wait time.Duration) *Conn {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return func(from string, wait time.Duration) *Conn {
+		t.Helper()
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		out, err := d.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Skipf("skipped: no connection from %s: %v", from, err)
+		}
+		t.Cleanup(func() { out.Close() })
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.admit(c.(*net.TCPConn), time.Now().Add(wait))
+	}
+}
+
+// Of the connections of one address those that wait longest give way, not the oldest.
+func TestLongestWaitGivesWay(t *testing.T) {
+	g := New(Options{Logger: slog.New(slog.DiscardHandler)})
+	g.total, g.share = 100, 3
+	admit := admitter(t, g)
+	mine := []*Conn{admit("127.0.0.1", 0), admit("127.0.0.1", 0), admit("127.0.0.1", 0)}
+	for _, i := range []int{1, 0, 2} {
+		mine[i].Wait(false)
+		mine[i].Wait(true)
+	}
+	for n, i := range []int{1, 0} {
+		if admit("127.0.0.1", 0); !mine[i].gone || mine[2].gone {
+			t.Errorf("newcomer %d: connection %d is still there, or the one that waits shortest has gone", n, i)
+		}
 	}
 }
 

@@ -230,16 +230,21 @@ func answers(c net.Conn) bool {
 	return err == nil && resp.StatusCode == 200
 }
 
-// Beyond its share an address takes room from itself alone; those of its connections that wait longest go.
+// Beyond its share an address takes room from itself alone. Which of its connections wait longest is known to the server, which notes
+// that one waits after its client has the answer: [gate.Gate] has a test of that order.
 func TestConnectionsOfOneAddress(t *testing.T) {
 	s := impatient(t, stallTime, func(c *Config) { c.Limits.Connections = 5 })
 	other := dial(t, s.url, "127.0.0.2", 1)
 	mine := dial(t, s.url, "127.0.0.1", 5)
 	more := dial(t, s.url, "127.0.0.1", 2)
-	for i, c := range mine {
-		if answers(c) != (i >= 2) {
-			t.Errorf("connection %d of 7, of which 5 stay: it answers %v", i, i < 2)
+	stay := 0
+	for _, c := range mine {
+		if answers(c) {
+			stay++
 		}
+	}
+	if stay != 3 {
+		t.Errorf("%d of 5 connections stay beside 2 newer ones, of which 5 may", stay)
 	}
 	for _, c := range append(more, other...) {
 		if !answers(c) {
