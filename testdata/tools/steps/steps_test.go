@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -71,13 +72,17 @@ func command(dir, naps string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 
 // A run that is ended by a signal fails with the signal's status, says so and in which step, and leaves neither process nor file.
 func TestInterrupted(t *testing.T) {
+	// What this test ignores, its children ignore, and a shell cannot trap; what it catches, they do not. So it also holds under nohup.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(caught) }) // the subtests run in parallel, and have ended then
 	for i, step := range []string{"program", "pipeline", "deaf", "tree", "program"} {
-		for _, signal := range []struct {
+		for _, sent := range []struct {
 			number syscall.Signal
 			status int
 		}{{syscall.SIGTERM, 143}, {syscall.SIGINT, 130}, {syscall.SIGHUP, 129}} {
 			log := i == 4
-			t.Run(fmt.Sprintf("%s/%d/%v", step, signal.status, log), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%d/%v", step, sent.status, log), func(t *testing.T) {
 				t.Parallel()
 				dir := bench(t)
 				args := []string{"--only", step}
@@ -95,11 +100,11 @@ func TestInterrupted(t *testing.T) {
 					t.Fatal(err)
 				}
 				await(t, filepath.Join(dir, "begun."+step))
-				if err := cmd.Process.Signal(signal.number); err != nil {
+				if err := cmd.Process.Signal(sent.number); err != nil {
 					t.Fatal(err)
 				}
 				cmd.Wait()
-				interrupted(t, cmd, out, dir, step, signal.status)
+				interrupted(t, cmd, out, dir, step, sent.status)
 				if log {
 					kept, err := os.ReadFile(filepath.Join(dir, "log"))
 					if err != nil || !strings.Contains(string(kept), "interrupted in step") {
