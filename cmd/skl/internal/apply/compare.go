@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
@@ -16,7 +15,7 @@ import (
 // compare asks for the tags of the entries that the next lock keeps and that ask picks, and refuses those that moved, unless a
 // person accepts that: then the next lock has them as they are now. A place that does not answer is told, and its entries stay.
 func (j *job) compare(ctx context.Context, ask func(*lock.Skill) bool) error {
-	all, err := scope.Wants(j.files.Manifest)
+	all, err := resolver.Wants(j.files.Manifest)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/solve"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -172,7 +173,7 @@ func (g *graph) fits(ctx context.Context, wants []solve.Need, left *int) ([]solv
 			if err != nil {
 				return nil, nil, false
 			}
-			front := Front{Text: t["SKILL.md"].Data, Sidecar: t.Sidecar(), Manifest: t[scope.OwnManifest].Data, APM: t[scope.APMManifest].Data}
+			front := Front{Text: t["SKILL.md"].Data, Sidecar: t.Sidecar(), Manifest: t[resolver.OwnManifest].Data, APM: t[resolver.APMManifest].Data}
 			if g.known[key], err = needsIn(front); err != nil {
 				return nil, nil, false
 			}

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/audit"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -48,8 +50,8 @@ func frontIn(fsys fs.FS) (Front, error) {
 // frontFrom is the front of a skill with this SKILL.md. What cannot be read of the rest counts as if it was not there.
 func frontFrom(fsys fs.FS, src []byte) Front {
 	f := Front{Text: src, Sidecar: skill.SidecarIn(fsys, ".")}
-	f.Manifest, _ = fs.ReadFile(fsys, scope.OwnManifest)
-	f.APM, _ = fs.ReadFile(fsys, scope.APMManifest)
+	f.Manifest, _ = fs.ReadFile(fsys, resolver.OwnManifest)
+	f.APM, _ = fs.ReadFile(fsys, resolver.APMManifest)
 	return f
 }
 
@@ -82,7 +84,7 @@ func Says(front Front) said {
 	if len(out.Lines) > 0 {
 		out.permissions = []string{permLoadCommand}
 	}
-	needs, _ := scope.Needs(front.Manifest, front.APM, doc) // whoever installs it is told
+	needs, _ := resolver.Needs(front.Manifest, front.APM, doc) // whoever installs it is told
 	out.requires = requiredNames(needs, out.name)
 	return out
 }

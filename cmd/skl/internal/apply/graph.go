@@ -9,7 +9,6 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/solve"
 	"github.com/skl-project/skl/spec/diag"
@@ -34,12 +33,12 @@ const thisCommand = "this command"
 // commit if it is pinned to one.
 type graph struct {
 	job      *job
-	wants    map[string]resolver.Named // of skl.toml, by name
-	known    map[string][]scope.Need   // by name of the skill and id of the release
-	unread   map[string]error          // by skill: why what it needs cannot be read
-	lists    map[string]*candidates    // by the solver's name
-	ids      map[string]string         // of the entries of the next lock, by name of the skill, where those are of a candidate
-	bindings map[string]resolver.Place // by namespace: those of needs that nothing binds yet
+	wants    map[string]resolver.Named  // of skl.toml, by name
+	known    map[string][]resolver.Need // by name of the skill and id of the release
+	unread   map[string]error           // by skill: why what it needs cannot be read
+	lists    map[string]*candidates     // by the solver's name
+	ids      map[string]string          // of the entries of the next lock, by name of the skill, where those are of a candidate
+	bindings map[string]resolver.Place  // by namespace: those of needs that nothing binds yet
 	told     map[string]bool
 	because  string // why the last attempt to take what is preferred failed; "" if none did
 	compared bool   // the entries of what is needed only were, with their places
@@ -59,9 +58,9 @@ type candidates struct {
 }
 
 // lockedNeeds are the needs of a release whose files are nowhere here: what skl.lock says of it.
-func (g *graph) lockedNeeds(s *lock.Skill) (all []scope.Need) {
+func (g *graph) lockedNeeds(s *lock.Skill) (all []resolver.Need) {
 	for _, name := range s.Requires {
-		n := scope.Need{Name: name, File: "skl.lock"}
+		n := resolver.Need{Name: name, File: "skl.lock"}
 		if other, ok := g.job.files.Lock.Skill(name); ok {
 			n.Want.Ref, _ = ref.Parse(resolver.Unranged(other)) // the lock was parsed
 			if all = append(all, n); other.RefKind != lock.Range {
@@ -73,7 +72,7 @@ func (g *graph) lockedNeeds(s *lock.Skill) (all []scope.Need) {
 }
 
 // needs are those of the release that an entry is of, as far as they are known.
-func (g *graph) needs(s *lock.Skill) []scope.Need {
+func (g *graph) needs(s *lock.Skill) []resolver.Need {
 	if s == nil {
 		return nil
 	}
@@ -302,7 +301,7 @@ func (g *graph) needed(ctx context.Context, name, id string) ([]solve.Need, erro
 }
 
 // place is the solver's name of what a skill needs. The first time, the place is asked for its versions, unless one is locked.
-func (g *graph) place(ctx context.Context, by string, n *scope.Need) (string, error) {
+func (g *graph) place(ctx context.Context, by string, n *resolver.Need) (string, error) {
 	text := by + " needs " + n.Want.Ref.String() + " (" + n.File + ")"
 	if w, wanted := g.wants[n.Name]; wanted {
 		if other := w.Ref.WithoutVersion().String() != n.Want.Ref.WithoutVersion().String(); (other || n.Range() != nil && !g.ranged(n.Name)) && !g.told[text] && (g.job.chosen(by) || g.job.chosen(n.Name)) {

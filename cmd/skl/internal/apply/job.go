@@ -245,7 +245,7 @@ func (j *job) put(s selection) error {
 
 // relock computes the next lock: what was picked, what still follows, the rest resolved.
 func (j *job) relock(ctx context.Context, upgrade func(string) bool) error {
-	all, err := scope.Wants(j.files.Manifest)
+	all, err := resolver.Wants(j.files.Manifest)
 	if err != nil {
 		return err
 	}

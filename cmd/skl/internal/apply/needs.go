@@ -14,16 +14,16 @@ import (
 )
 
 // needsIn are the skills that the front of a skill says it needs.
-func needsIn(f Front) ([]scope.Need, error) {
+func needsIn(f Front) ([]resolver.Need, error) {
 	doc, err := skill.ReadWith(f.Text, f.Sidecar)
 	if err != nil {
 		doc = nil // whoever installs it is told
 	}
-	return scope.Needs(f.Manifest, f.APM, doc)
+	return resolver.Needs(f.Manifest, f.APM, doc)
 }
 
 // requiredNames are the names of the needs that are installed with the skill, which is what its lock entry lists.
-func requiredNames(all []scope.Need, of string) (names []string) {
+func requiredNames(all []resolver.Need, of string) (names []string) {
 	for i := range all {
 		if all[i].Placed() && all[i].Name != of {
 			names = append(names, all[i].Name)

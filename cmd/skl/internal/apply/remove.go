@@ -75,7 +75,7 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 			j.next.Set(s)
 		}
 	}
-	wants, err := scope.Wants(f.Manifest)
+	wants, err := resolver.Wants(f.Manifest)
 	if err != nil {
 		return Result{}, err
 	}
@@ -92,7 +92,7 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 
 // stillRequired are, by name, what requires a skill of f that stays when others are removed.
 func stillRequired(f *scope.Files, without []string) (map[string][]string, error) {
-	wants, err := scope.Wants(f.Manifest)
+	wants, err := resolver.Wants(f.Manifest)
 	if err != nil {
 		return nil, err
 	}

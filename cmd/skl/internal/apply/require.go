@@ -23,10 +23,10 @@ import (
 // which are those of the rest. Have is extended by what is new.
 func (j *job) require(ctx context.Context, in *installer, have map[string]install.Have, wishes []Wish) ([]Wish, error) {
 	if j.graph == nil {
-		j.graph = &graph{job: j, known: map[string][]scope.Need{}, unread: map[string]error{}, lists: map[string]*candidates{}, ids: map[string]string{}, bindings: map[string]resolver.Place{}, told: map[string]bool{}}
+		j.graph = &graph{job: j, known: map[string][]resolver.Need{}, unread: map[string]error{}, lists: map[string]*candidates{}, ids: map[string]string{}, bindings: map[string]resolver.Place{}, told: map[string]bool{}}
 	}
 	for {
-		all, err := scope.Wants(j.files.Manifest)
+		all, err := resolver.Wants(j.files.Manifest)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/audit"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -225,7 +226,7 @@ func (s peekSink) File(path string, executable bool, size int64, r io.Reader) er
 		r, done = s.to.whole(s.name, path, executable, r)
 		defer done()
 	}
-	if path != skill.FileName && path != skill.SidecarName && path != scope.OwnManifest && path != scope.APMManifest {
+	if path != skill.FileName && path != skill.SidecarName && path != resolver.OwnManifest && path != resolver.APMManifest {
 		return s.Sink.File(path, executable, size, r)
 	}
 	var kept capped
@@ -238,9 +239,9 @@ func (s peekSink) File(path string, executable bool, size int64, r io.Reader) er
 	switch path {
 	case skill.FileName:
 		front.Text = kept
-	case scope.OwnManifest:
+	case resolver.OwnManifest:
 		front.Manifest = append([]byte{}, kept...) // an empty one is there too
-	case scope.APMManifest:
+	case resolver.APMManifest:
 		front.APM = append([]byte{}, kept...)
 	default:
 		front.Sidecar = append([]byte{}, kept...)

@@ -102,7 +102,7 @@ func (a *Applier) Hold(ctx context.Context, r HoldRequest) error {
 // widen rewrites the constraints of ranges to the newest stable release.
 func (a *Applier) widen(ctx context.Context, f *scope.Files, upgrade func(string) bool) error {
 	rs := a.Resolver(f.Manifest)
-	all, err := scope.Wants(f.Manifest)
+	all, err := resolver.Wants(f.Manifest)
 	if err != nil {
 		return err
 	}

@@ -278,7 +278,7 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	all, err := scope.Wants(f.Manifest)
+	all, err := resolver.Wants(f.Manifest)
 	if err != nil {
 		return Status{}, err
 	}

@@ -361,7 +361,7 @@ func (out *Skill) describe(t apply.FileTree) {
 		return
 	}
 	out.Costs = Costs{chunk.Tokens([]byte(doc.Name + ": " + doc.Description)), chunk.Tokens(src[min(doc.Body, len(src)):])}
-	out.Needs = append(out.Needs, scope.Required(doc)...)
+	out.Needs = append(out.Needs, resolver.NamesRequired(doc)...)
 	was := out.Terms
 	out.Terms = termsOf(doc)
 	out.Terms.Trust, out.Terms.TrustReason, out.Terms.Ungated = was.Trust, was.TrustReason, was.Ungated

@@ -15,7 +15,6 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
-	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/spell"
 )
 
@@ -203,32 +202,9 @@ func (sc *Scope) WriteLockFile(f *Files, text []byte) error {
 	return sc.Site.Dir.WriteFile(f.LockPath, text, 0o644)
 }
 
-// Wants is what a manifest asks for, in its order.
-func Wants(m *manifest.Manifest) ([]resolver.Named, error) {
-	var out []resolver.Named
-	for _, s := range m.Skills {
-		r, err := ref.Parse(s.Ref)
-		if err != nil {
-			return nil, err
-		}
-		n := resolver.Named{Name: s.Name, Root: m.RootOf(s.Name), Where: m.Where(s.Name)}
-		for _, v := range []struct {
-			text string
-			kind lock.RefKind
-		}{{s.Version, lock.Range}, {s.Branch, lock.Branch}, {s.Tag, lock.Tag}, {string(s.Commit), lock.Commit}} {
-			if v.text != "" {
-				r.Version, n.Kind = v.text, v.kind
-			}
-		}
-		n.Ref = r
-		out = append(out, n)
-	}
-	return out, nil
-}
-
 // AllWants is what the manifest of f asks for, and then what its lock has besides, since other skills require it.
 func AllWants(f *Files) ([]resolver.Named, error) {
-	all, err := Wants(f.Manifest)
+	all, err := resolver.Wants(f.Manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +220,7 @@ func (f *Files) Has(name string) bool {
 
 // StaleNames are the names of entries and wants that do not fit each other.
 func StaleNames(f *Files) ([]string, error) {
-	all, err := Wants(f.Manifest)
+	all, err := resolver.Wants(f.Manifest)
 	if err != nil {
 		return nil, err
 	}

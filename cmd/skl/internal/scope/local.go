@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/config"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
@@ -66,7 +67,7 @@ func (sc *Scope) checkWritten(file, name, text string) error {
 
 // CheckNeed refuses a need of a release, which its author chose and nobody here, that asks an address of this machine or of its network that the
 // configuration does not name, unless the release itself is from there: at is its URL, "" for one of a folder, which counts as the project's own word.
-func (sc *Scope) CheckNeed(by, at string, n *Need) error {
+func (sc *Scope) CheckNeed(by, at string, n *resolver.Need) error {
 	r := n.Want.Ref
 	if !sc.leadsInward(r) {
 		return nil

@@ -16,9 +16,11 @@ import (
 	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source/git"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -37,7 +39,7 @@ type draft struct {
 	version         string
 	input           oci.Input
 	built           *oci.Built
-	needs           []scope.Need
+	needs           []resolver.Need
 	files           blobs // what is published
 }
 
@@ -71,9 +73,9 @@ func (s *Shipper) draft(ctx context.Context, dir, asked string) (*draft, error) 
 	if err := s.publishable(d); err != nil {
 		return nil, err
 	}
-	text, _ = fs.ReadFile(d.input.Files, scope.OwnManifest)
-	apm, _ := fs.ReadFile(d.input.Files, scope.APMManifest)
-	if d.needs, err = scope.Needs(text, apm, doc); err != nil {
+	text, _ = fs.ReadFile(d.input.Files, resolver.OwnManifest)
+	apm, _ := fs.ReadFile(d.input.Files, resolver.APMManifest)
+	if d.needs, err = resolver.Needs(text, apm, doc); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	for i := range d.needs {
@@ -94,7 +96,7 @@ func (s *Shipper) draft(ctx context.Context, dir, asked string) (*draft, error) 
 
 // ownManifest is the skl.toml in the skill's own folder, empty if there is none.
 func (s *Shipper) ownManifest(d *draft) (*manifest.Manifest, error) {
-	text, err := fs.ReadFile(d.input.Files, scope.OwnManifest)
+	text, err := fs.ReadFile(d.input.Files, resolver.OwnManifest)
 	if err != nil {
 		return manifest.New(), nil
 	}

@@ -1,4 +1,4 @@
-package scope
+package resolver
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package scope
+package resolver
 
 import (
 	"encoding/json"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
@@ -30,9 +29,9 @@ const maxNeeds = 100 // skills that one skill can need
 // another one for the name. One that says no place is installed by nobody.
 type Need struct {
 	Name string
-	Want resolver.Want // its Ref is the zero Ref if no place is said, or one that only the skill's author has
-	File string        // that says it, with the place in it: "skl.toml:2:8"
-	Not  string        // why it says no place, where it tries to
+	Want Want   // its Ref is the zero Ref if no place is said, or one that only the skill's author has
+	File string // that says it, with the place in it: "skl.toml:2:8"
+	Not  string // why it says no place, where it tries to
 }
 
 // Placed reports whether n says where the skill is.
@@ -107,7 +106,7 @@ func Needs(own, apm []byte, doc *skill.Document) ([]Need, error) {
 			switch n.Name = lastWord(word); {
 			case err == nil:
 				n.Name = nameIn(r)
-				n.place(resolver.Want{Ref: r}, word)
+				n.place(Want{Ref: r}, word)
 			case strings.ContainsAny(word, "/:"):
 				n.Not = diag.Printable(word) + " is no reference that a skill can be found by"
 			}
@@ -158,7 +157,7 @@ func Needs(own, apm []byte, doc *skill.Document) ([]Need, error) {
 }
 
 // place makes n one that says its place, unless that is its author's alone.
-func (n *Need) place(w resolver.Want, text string) {
+func (n *Need) place(w Want, text string) {
 	switch w.Ref.Kind {
 	case ref.Local:
 		n.Not = diag.Printable(text) + " is a folder of its author"
@@ -255,8 +254,8 @@ func lastWord(word string) string {
 	return word
 }
 
-// Required are the names of the skills in skl-requires, each once.
-func Required(doc *skill.Document) (names []string) {
+// NamesRequired are the names of the skills in skl-requires, each once.
+func NamesRequired(doc *skill.Document) (names []string) {
 	words, _ := requires(doc) // whoever installs it is told
 	for _, word := range words {
 		if name := lastWord(word); name != "" && !slices.Contains(names, name) {
