@@ -113,7 +113,7 @@ func move(dir string, state int, step func(string) error) error {
 	if err != nil {
 		return err
 	}
-	if err := in.Materialise(ctx, want, have, false); err != nil {
+	if err := errors.Join(in.Materialise(ctx, want, have, false, false)...); err != nil {
 		return err
 	}
 	var l lock.Lock

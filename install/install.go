@@ -333,40 +333,60 @@ func (s Site) treeOf(dir string, read func(fs.FS, bundle.Sink) error) bundle.Dig
 // Materialise makes sure that every wanted release that is not installed already is in
 // the store, and fills in the tree, size and file count of those that were never
 // fetched. Have is what a Survey found. A release whose bytes are not what the lock says is
-// refused with code E_DIGEST. With dry, releases are fetched and checked but not stored.
-func (in *Installer) Materialise(ctx context.Context, want []lock.Skill, have map[string]Have, dry bool) error {
-	g, ctx := errgroup.WithContext(ctx)
+// refused with code E_DIGEST. With dry, releases are fetched and checked but not stored. The errors are those of want, in its
+// order. With alone, each is for itself; else the first ends the rest.
+func (in *Installer) Materialise(ctx context.Context, want []lock.Skill, have map[string]Have, dry, alone bool) []error {
+	errs := make([]error, len(want))
+	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
 	missing := 0
-	for _, s := range want {
+	for i, s := range want {
+		if h := have[s.Name]; installed(s, h) {
+			if errs[i] = Matches(s, h.summary()); errs[i] != nil && !alone {
+				return errs
+			}
+		}
 		if in.Missing(s, have) {
 			missing++
 		}
 	}
 	for i := range want {
-		if h := have[want[i].Name]; installed(want[i], h) {
-			if err := Matches(want[i], h.summary()); err != nil {
-				return err
-			}
-		}
-		if !in.Missing(want[i], have) {
+		if errs[i] != nil || !in.Missing(want[i], have) {
 			continue
 		}
 		g.Go(func() error {
-			in.Progress.Send(diag.Event{Stage: "fetch", Name: want[i].Name, Of: missing})
-			sum, err := in.fetch(ctx, want[i], dry)
-			if err != nil {
-				return fmt.Errorf("%s: %w", want[i].Name, err)
+			if errs[i] = in.materialise(gctx, &want[i], missing, dry); alone {
+				return nil
 			}
-			if err := Matches(want[i], sum); err != nil {
-				return err
-			}
-			want[i].Tree, want[i].Files, want[i].Bytes = sum.Tree, sum.Files, sum.Bytes
-			in.Progress.Send(diag.Event{Stage: "fetch", Name: want[i].Name, Of: missing, Over: true})
-			return nil
+			return errs[i]
 		})
 	}
-	return g.Wait()
+	if err := g.Wait(); err != nil { // that of the others is that they were ended
+		for i := range errs {
+			if errs[i] != nil {
+				errs[i] = err
+			}
+		}
+	}
+	return errs
+}
+
+// materialise is Materialise of one that is missing.
+func (in *Installer) materialise(ctx context.Context, s *lock.Skill, of int, dry bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	in.Progress.Send(diag.Event{Stage: "fetch", Name: s.Name, Of: of})
+	sum, err := in.fetch(ctx, *s, dry)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Name, err)
+	}
+	if err := Matches(*s, sum); err != nil {
+		return err
+	}
+	s.Tree, s.Files, s.Bytes = sum.Tree, sum.Files, sum.Bytes
+	in.Progress.Send(diag.Event{Stage: "fetch", Name: s.Name, Of: of, Over: true})
+	return nil
 }
 
 // Missing reports whether the bytes of s are neither installed nor in the store.

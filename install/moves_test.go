@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand"
@@ -56,7 +57,7 @@ func TestMovesAtRandom(t *testing.T) {
 		}
 		have, err := in.Survey(ctx, want, &old, round%2 == 0)
 		if err == nil {
-			err = in.Materialise(ctx, want, have, false)
+			err = errors.Join(in.Materialise(ctx, want, have, false, false)...)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -126,7 +126,7 @@ func TestVersionsOnARegistry(t *testing.T) {
 }
 
 // The same release stays the same entry: a newer checkpoint of the log is no reason to write the lock.
-func TestRelockKeepsTheProofOfARelease(t *testing.T) {
+func TestRenewalKeepsTheProofOfARelease(t *testing.T) {
 	s := &shelf{namespace: "acme", releases: "v1.0.0"}
 	rs := resolverOf(&library{}, map[string]string{"acme": "registry:corp"})
 	rs.Registry, rs.RegistryURL = s, func(string) (string, error) { return "https://corp.example", nil }
@@ -135,11 +135,11 @@ func TestRelockKeepsTheProofOfARelease(t *testing.T) {
 		Manifest: "sha256:1.0.0", Tree: "tree-sha256:x", Log: &lock.Log{Origin: "k", Entry: "e1.0.0", Checkpoint: "old"}})
 	pdf := ask(t, "pdf", "acme/pdf@^1")
 	pdf.Kind = lock.Range
-	next, err := rs.Relock(t.Context(), []Named{pdf}, old, func(string) bool { return true })
-	if err != nil {
-		t.Fatal(err)
+	next := rs.Releases(t.Context(), []Named{pdf}, old, func(string) bool { return true }, false)
+	if next[0].Err != nil {
+		t.Fatal(next[0].Err)
 	}
-	if a, b := old.Skills[0], next.Skills[0]; !lock.Equal(a, b) {
+	if a, b := old.Skills[0], next[0].Skill; !lock.Equal(a, b) {
 		t.Errorf("the entry became\n%+v %+v", b, b.Log)
 	}
 }

@@ -3,7 +3,6 @@ package resolver
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -158,22 +157,20 @@ func Required(wants []Named, l *lock.Lock) ([]Named, error) {
 	return all, nil
 }
 
-// Relock chooses a release for every want and returns the new lock. An entry of old
-// that still follows from its want is kept as it is, unless upgrade holds
-// its name, and refused if it does not [Resolver.Agree]; entries that nothing wants are left out. Errors of
-// several wants are joined; then there is no lock.
-//
-// A new entry has no tree digest yet: its bundle was not fetched.
-func (rs *Resolver) Relock(ctx context.Context, wants []Named, old *lock.Lock, upgrade func(name string) bool) (*lock.Lock, error) {
-	next := old.Clone()
-	for _, s := range old.Skills {
-		if !slices.ContainsFunc(wants, func(w Named) bool { return w.Name == s.Name }) {
-			next.Remove(s.Name)
-		}
-	}
-	entries := make([]lock.Skill, len(wants))
-	errs := make([]error, len(wants))
-	g, gctx := errgroup.WithContext(ctx)
+// A Release is what came of one want: an entry for the lock, or why there is none.
+type Release struct {
+	Skill lock.Skill // chosen, or the locked one if that is kept; its tree is "" if its bundle was not fetched
+	Gone  string     // the place no longer holds the skill: since when, as of [Resolver.GoneSince]; then Skill is the locked one
+	Err   error
+	Entry bool // Err is about the locked entry itself, which is not what its ref means
+}
+
+// Releases chooses a release for every want. An entry of old that still follows from its want is kept as it is, unless renew holds
+// its name, and is an error if it does not [Resolver.Agree]. With dropped, the entry of a skill that its place dropped is kept, too, and Gone says
+// so. The results are in the order of wants.
+func (rs *Resolver) Releases(ctx context.Context, wants []Named, old *lock.Lock, renew func(name string) bool, dropped bool) []Release {
+	out := make([]Release, len(wants))
+	var g errgroup.Group
 	g.SetLimit(8)
 	for i, w := range wants {
 		have, ok := old.Skill(w.Name)
@@ -181,49 +178,52 @@ func (rs *Resolver) Relock(ctx context.Context, wants []Named, old *lock.Lock, u
 		if kept {
 			have = restated(have, w)
 		}
-		if kept && !upgrade(w.Name) {
-			entries[i] = have
-			g.Go(func() error {
-				errs[i] = rs.unasked(have, rs.agree(gctx, w, have))
-				return nil
-			})
-			continue
-		}
 		g.Go(func() error {
-			entries[i], errs[i] = rs.Choose(gctx, w)
-			if kept && rs.Gone != nil && Dropped(errs[i]) {
-				entries[i], errs[i] = have, rs.unasked(have, rs.gone(gctx, w, have))
-				return nil
+			switch {
+			case kept && !renew(w.Name):
+				out[i] = rs.kept(ctx, w, have)
+			default:
+				out[i] = rs.renewed(ctx, w, have, kept && dropped)
 			}
-			if why := Withdrawn(have, errs[i]); kept && rs.Gone != nil && why != "" {
-				rs.Gone(have, "now: "+why)
-				entries[i], errs[i] = have, nil
-				return nil
-			}
-			if errs[i] == nil {
-				var err error
-				entries[i].Moved, err = rs.Unmoved(gctx, have, entries[i], w.Ref.Version)
-				errs[i] = diag.Located(err, w.Where)
-			}
-			if kept && errs[i] != nil {
-				entries[i], errs[i] = have, rs.spared(have, errs[i])
-				return nil
-			}
-			if errs[i] == nil && ok {
-				entries[i] = settle(have, entries[i])
-			}
+			out[i].Skill.Root = w.Root
 			return nil
 		})
 	}
 	g.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, first(errs)
+	return out
+}
+
+// kept is the release of a locked entry that stays.
+func (rs *Resolver) kept(ctx context.Context, w Named, have lock.Skill) Release {
+	err := rs.Agree(ctx, w, have)
+	return Release{Skill: have, Err: err, Entry: diag.ClassOf(err) == diag.Refused}
+}
+
+// renewed chooses the release of w, whose locked entry is have; with dropped, that one stays where the place holds the skill no longer.
+func (rs *Resolver) renewed(ctx context.Context, w Named, have lock.Skill, dropped bool) Release {
+	s, err := rs.Choose(ctx, w)
+	if why := Withdrawn(have, err); dropped && why != "" {
+		return Release{Skill: have, Gone: "now: " + why}
 	}
-	for i, e := range entries {
-		e.Root = wants[i].Root
-		next.Set(e)
+	if dropped && Dropped(err) {
+		out := rs.kept(ctx, w, have)
+		if out.Err == nil {
+			out.Gone, err = rs.GoneSince(ctx, w, have)
+			out.Err = diag.Located(err, w.Where)
+		}
+		return out
 	}
-	return next, nil
+	if err == nil {
+		s.Moved, err = rs.Unmoved(ctx, have, s, w.Ref.Version)
+		err = diag.Located(err, w.Where)
+	}
+	if err != nil {
+		return Release{Err: err}
+	}
+	if have.Name != "" {
+		s = settle(have, s)
+	}
+	return Release{Skill: s}
 }
 
 // restated is a locked entry that w keeps, as w says it now: the range may have been edited since.
@@ -235,45 +235,6 @@ func restated(have lock.Skill, w Named) lock.Skill {
 		}
 	}
 	return have
-}
-
-// spared is err, nil if the entry of have may stay as it is all the same.
-func (rs *Resolver) spared(have lock.Skill, err error) error {
-	if err != nil && rs.Spare != nil && rs.Spare(have, err) {
-		return nil
-	}
-	return err
-}
-
-// unasked is spared for the error of comparing the entry itself with its place: what that refuses never stays.
-func (rs *Resolver) unasked(have lock.Skill, err error) error {
-	if diag.ClassOf(err) == diag.Refused {
-		return err
-	}
-	return rs.spared(have, err)
-}
-
-// gone checks the entry of a skill that its place dropped, which is kept, and tells that.
-func (rs *Resolver) gone(ctx context.Context, w Named, have lock.Skill) error {
-	if err := rs.agree(ctx, w, have); err != nil {
-		return err
-	}
-	since, err := rs.GoneSince(ctx, w, have)
-	if err != nil {
-		return diag.Located(err, w.Where)
-	}
-	rs.Gone(have, since)
-	return nil
-}
-
-// first gives a single error its own class and hints; of several, the first leads.
-func first(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Keeps reports whether the locked release is one that w could mean, by its ref and version alone.

@@ -60,14 +60,6 @@ type Resolver struct {
 	// func refuses it with the error that was met.
 	Undecided func(w Named, err error) error
 
-	// Gone is told of an entry that is kept although it should be chosen anew, since its place no longer holds the skill;
-	// since is as of [Resolver.GoneSince]. It may be called concurrently. A nil func refuses with the error that was met.
-	Gone func(s lock.Skill, since string)
-
-	// Spare says whether an entry is kept although it should be chosen anew, or compared with its place, where err is what came of
-	// that. It may be called concurrently. A nil func refuses with err.
-	Spare func(s lock.Skill, err error) bool
-
 	// Tags remembers versions of git and OCI repositories. Nil asks the repository each time.
 	Tags Tags
 	// AskNoTags leaves what Tags does not know to Untagged, with a nil error.

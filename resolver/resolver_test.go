@@ -119,32 +119,25 @@ func TestSkillsOfARef(t *testing.T) {
 	}
 }
 
-// A re-lock keeps what still follows and asks nobody about it.
-func TestRelockIsMinimal(t *testing.T) {
+// What still follows is kept, and nobody is asked about it.
+func TestReleasesAreMinimal(t *testing.T) {
 	l := &library{releases: "v1.0.0 v1.1.0 branch:main*", skills: []string{"skills/pdf", "skills/notes"}}
 	rs := resolverOf(l, nil)
 	old := &lock.Lock{}
 	old.Set(lock.Skill{Name: "pdf", Ref: "o/r/pdf@^1", RefKind: lock.Range, Version: "1.0.0", Tree: "tree-sha256:x",
 		Source: "git", URL: "https://github.example/o/r.git", Path: "skills/pdf", Commit: ref.Commit(strings.Repeat("a", 40))})
-	old.Set(lock.Skill{Name: "gone", Ref: "o/r/gone"})
 	pdf := ask(t, "pdf", "o/r/pdf@>=1")
 	pdf.Kind = lock.Range
-	next, err := rs.Relock(context.Background(), []Named{pdf}, old, func(string) bool { return false })
-	if err != nil {
-		t.Fatal(err)
+	kept := rs.Releases(t.Context(), []Named{pdf}, old, func(string) bool { return false }, false)[0]
+	if s := kept.Skill; kept.Err != nil || s.Version != "1.0.0" || s.Ref != "o/r/pdf@>=1" || len(l.asked) != 0 {
+		t.Errorf("%+v after asking %v; want 1.0.0 kept under its new range, and nobody asked", kept, l.asked)
 	}
-	if s, _ := next.Skill("pdf"); s.Version != "1.0.0" || s.Ref != "o/r/pdf@>=1" || len(l.asked) != 0 || len(next.Skills) != 1 {
-		t.Errorf("lock %+v after asking %v; want 1.0.0 kept under its new range, nobody asked, gone left out", next.Skills, l.asked)
+	next := rs.Releases(t.Context(), []Named{pdf, ask(t, "notes", "o/r/notes")}, old, func(name string) bool { return name == "pdf" }, false)
+	if s := next[0].Skill; next[0].Err != nil || s.Version != "1.1.0" || s.Tree != "" {
+		t.Errorf("an upgrade keeps %+v, want 1.1.0 with its tree unknown", next[0])
 	}
-	next, err = rs.Relock(context.Background(), []Named{pdf, ask(t, "notes", "o/r/notes")}, old, func(name string) bool { return name == "pdf" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s, _ := next.Skill("pdf"); s.Version != "1.1.0" || s.Tree != "" {
-		t.Errorf("an upgrade keeps %+v, want 1.1.0 with its tree unknown", s)
-	}
-	if _, ok := next.Skill("notes"); !ok {
-		t.Error("a new want has no entry")
+	if next[1].Err != nil || next[1].Skill.Name != "notes" {
+		t.Errorf("a new want is %+v", next[1])
 	}
 }
 

@@ -206,7 +206,7 @@ func (t tags) Use(resolver.Tagged, string)                      {}
 func (t tags) Elsewhere(resolver.Tagged, string, string)        {}
 
 // A manifest's entry and the lock's ref fit together, so that nothing is resolved anew.
-func TestRelockKeeps(t *testing.T) {
+func TestReleasesAreKept(t *testing.T) {
 	r := &ocitest.Registry{}
 	s, host := setup(t, r)
 	d := push(t, r, "acme/pdf", "pdf", "1.4.2", "stable")
@@ -219,14 +219,16 @@ func TestRelockKeeps(t *testing.T) {
 		rs := &resolver.Resolver{OCI: s, Tags: tags{}}
 		wants := []resolver.Named{{Name: "pdf", Want: want}}
 		never := func(string) bool { return false }
-		l, err := rs.Relock(context.Background(), wants, &lock.Lock{}, never)
-		if err != nil || len(resolver.Stale(wants, l)) != 0 {
-			t.Fatalf("%s: %v, stale %v", want.Ref, err, resolver.Stale(wants, l))
+		first := rs.Releases(t.Context(), wants, &lock.Lock{}, never, false)[0]
+		first.Skill.Tree = "tree-sha256:x" // as of one that was fetched
+		l := &lock.Lock{Skills: []lock.Skill{first.Skill}}
+		if first.Err != nil || len(resolver.Stale(wants, l)) != 0 {
+			t.Fatalf("%s: %v, stale %v", want.Ref, first.Err, resolver.Stale(wants, l))
 		}
 		r.Asked("")
-		again, err := rs.Relock(context.Background(), wants, l, never)
-		if err != nil || len(r.Asked("")) != 0 || again.Skills[0].Manifest != ref.Digest(d.Digest) {
-			t.Errorf("%s: %v, or the registry was asked again", want.Ref, err)
+		again := rs.Releases(t.Context(), wants, l, never, false)[0]
+		if again.Err != nil || len(r.Asked("")) != 0 || again.Skill.Manifest != ref.Digest(d.Digest) {
+			t.Errorf("%s: %v, or the registry was asked again", want.Ref, again.Err)
 		}
 	}
 }

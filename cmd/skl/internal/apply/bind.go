@@ -142,7 +142,7 @@ func (a *Applier) bindAll(ctx context.Context, in *installer, skills []lock.Skil
 		if s.Source == "local" || s.Source == "embedded" {
 			continue
 		}
-		if _, ok := in.peeked.front(s.Name); ok && !a.Offline() {
+		if _, ok := in.peeked.frontOf(s); ok && !a.Offline() {
 			a.trusts.mu.Lock()
 			a.proven = append(a.proven, *s)
 			a.trusts.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/audit"
@@ -85,7 +86,7 @@ func Says(front Front) said {
 		out.permissions = []string{permLoadCommand}
 	}
 	needs, _ := resolver.Needs(front.Manifest, front.APM, doc) // whoever installs it is told
-	out.requires = requiredNames(needs, out.name)
+	out.requires = plan.Names(needs, out.name)
 	return out
 }
 

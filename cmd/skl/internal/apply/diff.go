@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sergi/go-diff/diffmatchpatch"
+
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source/git"

@@ -137,7 +137,7 @@ func findingsRefusal(wishes []Wish, accepted []string) *diag.Error {
 		lines = append(lines, w.Permission+" ("+w.Lines[0]+")")
 	}
 	return diag.New(diag.Refused, codeContentHigh, "an audit of %s found %s", wishes[0].Skill, strings.Join(lines, ", ")).
-		Hint("read the files. To install it all the same: add --accept %s", scope.Quote(strings.Join(perms, ","))).
+		Hint("read the files. To install it all the same: add --accept %s", diag.Quote(strings.Join(perms, ","))).
 		Hint("skl audit --explain %s", wishes[0].Permission)
 }
 

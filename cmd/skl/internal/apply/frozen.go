@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -77,13 +78,14 @@ func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 	if err := edited(changes); err != nil {
 		return Result{}, err
 	}
-	if err := a.checkLocked(ctx, f.Lock.Skills, checking{keep: !r.DryRun, allowUnsigned: r.AllowUnsigned}); err != nil {
+	errs, err := a.checkLocked(ctx, f.Lock.Skills, checking{keep: !r.DryRun, allowUnsigned: r.AllowUnsigned})
+	if err = cmp.Or(err, first(errs)); err != nil {
 		return Result{}, err
 	}
 	if err := a.Prefetch(ctx, in.Installer, f.Lock.Skills, have); err != nil {
 		return Result{}, err
 	}
-	if _, err := a.materialise(ctx, in, f.Lock.Skills, f.Lock, have, r.DryRun, func(string) bool { return false }); err != nil {
+	if _, err := a.materialise(ctx, in, materials{want: f.Lock.Skills, errs: errs, old: f.Lock, have: have, dry: r.DryRun, chosen: func(string) bool { return false }}); err != nil {
 		return Result{}, err
 	}
 	for i := range f.Lock.Skills {
@@ -112,8 +114,7 @@ func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 	if len(in.unsaid) > 0 {
 		a.Tell.Note("%s does not say yet what %s for; skl install writes it", a.Short(f.LockPath), diag.Count(len(in.unsaid), "skill")+map[bool]string{true: " asks", false: " ask"}[len(in.unsaid) == 1])
 	}
-	j := &job{Applier: a, files: f, next: f.Lock, dry: r.DryRun, frozen: true, hosts: hostIDs}
-	return j.carryOut(ctx, in.Installer, changes)
+	return a.deliver(ctx, in.Installer, changes, delivery{files: f, lock: f.Lock, hosts: hostIDs, dry: r.DryRun})
 }
 
 // usableWhole is fresh for a project that may be a stranger's.
@@ -132,10 +133,15 @@ func (a *Applier) fresh(ctx context.Context, f *scope.Files) error {
 		return err
 	}
 	if len(stale) > 0 {
-		return diag.New(diag.Unmet, "stale_lock", "%s does not follow from %s: %s", a.Short(f.LockPath), a.Short(f.ManifestPath), strings.Join(stale, ", ")).
-			Hint("skl lock")
+		return a.stale(f, stale)
 	}
 	return a.Agree(ctx, f)
+}
+
+// stale is the refusal of a lock of which entries do not follow from the manifest.
+func (a *Applier) stale(f *scope.Files, names []string) error {
+	return diag.New(diag.Unmet, "stale_lock", "%s does not follow from %s: %s", a.Short(f.LockPath), a.Short(f.ManifestPath), strings.Join(names, ", ")).
+		Hint("skl lock")
 }
 
 // edited refuses skills with local edits, all of them in one sentence.

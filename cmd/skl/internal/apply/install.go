@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/ref"
@@ -50,25 +51,13 @@ func (a *Applier) Install(ctx context.Context, r InstallRequest) (_ Result, err 
 			return Result{}, err
 		}
 	}
-	j := job{Applier: a, files: f, root: root, dry: r.DryRun, force: r.Force, accept: r.Accept, unsigned: r.AllowUnsigned, gate: r.Gate, hostFlags: r.Hosts, holdBack: r.All && !r.Strict}
-	if err := j.add(ctx, refs, r.Names, r.All, r.Pin); err != nil {
+	req := &request{mode: installs, refs: refs, all: r.All && !r.Strict, hosts: r.Hosts, gate: r.Gate, dry: r.DryRun, agreed: consents{r.Accept, r.AllowUnsigned, r.Force}}
+	j := a.newJob(f, req)
+	if j.picked, err = a.pickAll(ctx, f, r, refs, root); err != nil {
 		return Result{}, err
 	}
-	if len(j.held) > 0 && len(j.added) == 0 {
-		return j.allHeld()
-	}
-	if err := j.relock(ctx, func(string) bool { return false }); err != nil {
-		return Result{}, err
-	}
-	if err := j.compare(ctx, j.asks); err != nil {
-		return Result{}, err
-	}
-	if err := a.refuseBlocked(ctx, refs, j.next); err != nil {
-		return Result{}, err
-	}
-	out, err := j.finish(ctx)
-	out.Passed = j.passedOver
-	return out, err
+	req.plan = plan.Request{Edits: j.picked.edits, Compares: true}
+	return j.run(ctx)
 }
 
 // Passed is what looks like a skill at a place, and is none to skl.

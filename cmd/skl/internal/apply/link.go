@@ -107,13 +107,16 @@ func (a *Applier) auditLinked(f *scope.Files, name, dir string, r *LinkRequest) 
 	if lines := Says(Front{Text: t[skill.FileName].Data, Sidecar: t.Sidecar()}).Lines; len(lines) > 0 {
 		wishes = append([]Wish{{name, permLoadCommand, lines}}, wishes...)
 	}
-	j := &job{Applier: a, files: f, next: &lock.Lock{}, accept: r.Accept}
-	if err := j.checkAccept(wishes); err != nil {
+	if err := checkAccept(r.Accept, wishes, nil); err != nil {
 		return err
 	}
 	wishes = slices.DeleteFunc(wishes, func(w Wish) bool { return slices.Contains(r.Accept, w.Permission) })
 	if !r.DryRun {
-		return j.consent(wishes)
+		if len(wishes) == 0 {
+			return nil
+		}
+		old, _ := f.Lock.Skill(name)
+		return a.consent(wishes, old.Version, "", r.Accept)
 	}
 	for _, w := range wishes {
 		w.Warn(a.Tell)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/resolver"
-	"github.com/skl-project/skl/spec/lock"
 )
 
 // A LockRequest asks for a new skl.lock, and nothing else.
@@ -39,12 +39,6 @@ func (a *Applier) Lock(ctx context.Context, r LockRequest) (_ Result, err error)
 		}
 	}
 	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved), r.Upgrade)
-	j := &job{Applier: a, files: f, dry: r.DryRun, lockOnly: true, accept: r.Accept}
-	if err := j.relock(ctx, func(name string) bool { return slices.Contains(r.Upgrade, name) }); err != nil {
-		return Result{}, err
-	}
-	if err := j.compare(ctx, func(*lock.Skill) bool { return true }); err != nil {
-		return Result{}, err
-	}
-	return j.finish(ctx)
+	renews := func(name string) bool { return slices.Contains(r.Upgrade, name) }
+	return a.newJob(f, &request{mode: locks, dry: r.DryRun, agreed: consents{accept: r.Accept}, plan: plan.Request{Renews: renews, Compares: true}}).run(ctx)
 }

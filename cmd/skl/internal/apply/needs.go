@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/roots"
@@ -20,16 +21,6 @@ func needsIn(f Front) ([]resolver.Need, error) {
 		doc = nil // whoever installs it is told
 	}
 	return resolver.Needs(f.Manifest, f.APM, doc)
-}
-
-// requiredNames are the names of the needs that are installed with the skill, which is what its lock entry lists.
-func requiredNames(all []resolver.Need, of string) (names []string) {
-	for i := range all {
-		if all[i].Placed() && all[i].Name != of {
-			names = append(names, all[i].Name)
-		}
-	}
-	return names
 }
 
 func unreadNeeds(err error) string { return "what it needs cannot be read: " + err.Error() }
@@ -59,7 +50,7 @@ func (a *Applier) checkNeeds(f *scope.Files, s lock.Skill, front Front) error {
 			return stale("skl.lock has %s as if skl.toml asked for it", n.Name)
 		case !wanted && dep.Ref != from:
 			return lockDiffers(s, "where "+n.Name+" is", dep.Ref, from)
-		case c != nil && (!wanted || dep.RefKind == lock.Range) && !inRange(c, dep.Version):
+		case c != nil && (!wanted || dep.RefKind == lock.Range) && !plan.InRange(c, dep.Version):
 			return stale("%s needs %s (%s), and skl.lock has %s %s", s.Name, n.Want.Ref, n.File, n.Name, orNone(dep.Version))
 		}
 	}
@@ -77,19 +68,19 @@ type Unmet struct {
 
 // unmet lists what the skills that changes add or update say they need without a place, and that is neither in the lock nor a skill that
 // is active here.
-func (j *job) unmet(ctx context.Context, changes install.Changes) ([]Unmet, error) {
+func (j *job) unmet(ctx context.Context, in *plan.Intent, changes install.Changes) ([]Unmet, error) {
 	var out []Unmet
 	for i := range changes.List {
 		c := &changes.List[i]
 		if c.Action != install.Add && c.Action != install.Update {
 			continue
 		}
-		if err := j.graph.unread[c.Name]; err != nil {
+		if err := j.seen.unread[c.Name]; err != nil {
 			out = append(out, Unmet{Name: c.Name, Why: unreadNeeds(err)})
 			continue
 		}
-		for _, n := range j.graph.needs(j.entry(c.Name)) {
-			if !n.Placed() && j.entry(n.Name) == nil {
+		for _, n := range in.Needs(c.Name) {
+			if !n.Placed() && in.Entry(n.Name) == nil {
 				out = append(out, Unmet{Name: c.Name, File: n.File, Needs: diag.Printable(n.Name), Why: n.Not})
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/spec/diag"
@@ -44,10 +45,10 @@ func originWords(o *skill.Origin, byHand bool) string {
 
 // derivations compares what the skills that an update replaces say that they come from with what comes. A copy that a person derived is
 // shown as a difference before it goes.
-func (j *job) derivations(ctx context.Context, in *installer, changes install.Changes, have map[string]install.Have) (out []Derivation, err error) {
+func (j *job) derivations(ctx context.Context, in *plan.Intent, changes install.Changes) (out []Derivation, err error) {
 	for i := range changes.List {
 		c := &changes.List[i]
-		h := have[c.Name]
+		h := j.site.have[c.Name]
 		if c.Action != install.Update || !h.Present || c.Before() == c.Digest && h.Edits == nil {
 			continue
 		}
@@ -56,10 +57,10 @@ func (j *job) derivations(ctx context.Context, in *installer, changes install.Ch
 			continue // it holds nothing that could be read
 		}
 		was, byHand := origin(front)
-		next, _ := j.next.Skill(c.Name)
-		to, ok := in.peeked.front(c.Name)
+		next, _ := in.Lock.Skill(c.Name)
+		to, ok := j.site.peeked.frontOf(&next)
 		if !ok {
-			if to, _, err = skillFront(in.Installer, next, install.Have{}); err != nil {
+			if to, _, err = skillFront(j.site.Installer, next, install.Have{}); err != nil {
 				return nil, err
 			}
 		}

@@ -6,11 +6,9 @@ import (
 	"hash"
 	"io"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
-	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/audit"
@@ -178,7 +176,7 @@ func escalation(wishes []Wish, from, to string, accepted []string) *diag.Error {
 	}
 	name := wishes[0].Skill
 	e := diag.New(diag.Refused, CodeEscalation, "%s asks for more than was accepted of %s: %s", strings.TrimSpace(name+" "+to), orNone(from), strings.Join(lines, ", "))
-	return e.Hint("accept that: add --accept %s", scope.Quote(strings.Join(perms, ","))).Hint("skl update --safe updates the rest")
+	return e.Hint("accept that: add --accept %s", diag.Quote(strings.Join(perms, ","))).Hint("skl update --safe updates the rest")
 }
 
 // acceptable refuses a misspelt word of --accept before anything is asked or fetched. One that is nothing like a permission
@@ -204,7 +202,7 @@ func couldBeAsked(word string) bool {
 }
 
 func noPermission(word string) *diag.Error {
-	return diag.New(diag.Misuse, "usage", "--accept %s: there is no such permission", scope.Quote(word))
+	return diag.New(diag.Misuse, "usage", "--accept %s: there is no such permission", diag.Quote(word))
 }
 
 // unknownFirst makes err, which came before checkAccept, the error of a word that can accept nothing, if there is one: it is a slip of
@@ -222,26 +220,26 @@ func unknownFirst(words []string, err *error) {
 
 // checkAccept refuses words of --accept that are no permission of a skill that was chosen, and nothing else that is accepted. What has
 // no argument may be accepted of many skills beforehand.
-func (j *job) checkAccept(wishes []Wish) error {
+func checkAccept(accept []string, wishes []Wish, asked map[string]Asked) error {
 	could := []string{}
 	for _, w := range wishes {
 		could = append(could, w.Permission)
 	}
-	for _, word := range j.accept {
+	for _, word := range accept {
 		p, ok := audit.Parse(word)
 		asks := slices.Contains(could, word) || word == permSigner || word == resolver.AcceptMoved || ok && (p.Kind == audit.Load || p.Kind == audit.Dynamic)
-		for _, asked := range j.asked {
-			asks = asks || ok && asked.Report.At(p) != nil
+		for _, by := range asked {
+			asks = asks || ok && by.Report.At(p) != nil
 		}
 		if asks {
 			continue
 		}
-		e := diag.New(diag.Misuse, "usage", "--accept %s: no skill that is installed or updated asks for that", scope.Quote(word))
+		e := diag.New(diag.Misuse, "usage", "--accept %s: no skill that is installed or updated asks for that", diag.Quote(word))
 		if len(could) == 0 {
 			return e.Hint("nothing has to be accepted: leave it out")
 		}
 		slices.Sort(could)
-		return e.Hint("what can be accepted: --accept %s", scope.Quote(strings.Join(slices.Compact(could), ",")))
+		return e.Hint("what can be accepted: --accept %s", diag.Quote(strings.Join(slices.Compact(could), ",")))
 	}
 	return nil
 }
@@ -256,29 +254,6 @@ func bySkill(wishes []Wish) (groups [][]Wish) {
 		groups, wishes = append(groups, wishes[:n]), wishes[n:]
 	}
 	return groups
-}
-
-// holdEscalations keeps, of an update that is to be safe, the skills that ask for more, and returns the other wishes.
-func (j *job) holdEscalations(wishes []Wish) (left []Wish, err error) {
-	for _, mine := range bySkill(wishes) {
-		old, here := j.files.Lock.Skill(mine[0].Skill)
-		if !j.hold || !here {
-			left = append(left, mine...)
-			continue
-		}
-		next, _ := j.next.Skill(old.Name)
-		h, err := held(old.Name, old.Path, escalation(mine, old.Version, next.Version, j.accept))
-		if err != nil {
-			return nil, err
-		}
-		if err := j.restore(old); err != nil {
-			return nil, err
-		}
-		h.Hints = h.Hints[:1]
-		j.held = append(j.held, h)
-	}
-	sort.Slice(j.held, func(a, b int) bool { return j.held[a].Name < j.held[b].Name })
-	return left, nil
 }
 
 // PermissionDiff compares what two trees ask for.

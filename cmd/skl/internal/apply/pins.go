@@ -2,9 +2,11 @@ package apply
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -175,11 +177,16 @@ func AcceptSigner(ctx context.Context, a *Applier, name string, dry bool) (*Trus
 	if err != nil || out.Changed {
 		return out, err
 	}
-	j := &job{Applier: a, files: f, dry: true}
-	if err := j.relock(ctx, func(n string) bool { return n == name }); err != nil {
+	all, err := scope.AllWants(f)
+	if err != nil {
 		return nil, err
 	}
-	return a.acceptSigner(ctx, j.entry(name), locked.Signer, dry)
+	all = slices.DeleteFunc(all, func(w resolver.Named) bool { return w.Name != name })
+	newest := a.Resolver(f.Manifest).Releases(ctx, all, f.Lock, func(string) bool { return true }, false)[0]
+	if newest.Err != nil {
+		return nil, newest.Err
+	}
+	return a.acceptSigner(ctx, &newest.Skill, locked.Signer, dry)
 }
 
 // acceptSigner accepts who signed s, if that is not locked, whom skl.lock names, or not whom this machine pinned.

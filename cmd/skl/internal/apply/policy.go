@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -279,7 +278,11 @@ func (a *Applier) obey(ctx context.Context, in *installer, skills []lock.Skill, 
 		return nil, err
 	}
 	g.fetched = func(name string) bool {
-		_, ok := in.peeked.front(name)
+		i := slices.IndexFunc(skills, func(s lock.Skill) bool { return s.Name == name })
+		if i < 0 {
+			return false
+		}
+		_, ok := in.peeked.frontOf(&skills[i])
 		return ok
 	}
 	var mu sync.Mutex // guards in's reports
@@ -310,48 +313,6 @@ func (a *Applier) obey(ctx context.Context, in *installer, skills []lock.Skill, 
 		}
 	}
 	return p.Check(subjects, time.Now()), nil
-}
-
-// obey is that of the Applier for the next lock. Skills that are refused are held back where the rest goes on.
-func (j *job) obey(ctx context.Context, in *installer, have map[string]install.Have) error {
-	all, err := j.Applier.obey(ctx, in, j.next.Skills, have)
-	if err != nil || len(all) == 0 {
-		return err
-	}
-	var left []policy.Refusal
-	for len(all) > 0 {
-		n := 1
-		for n < len(all) && all[n].Skill == all[0].Skill {
-			n++
-		}
-		refused, err := j.refuse(all[0].Skill, PolicyError(all[:n]))
-		if err != nil {
-			return err
-		}
-		if refused {
-			left = append(left, all[:n]...)
-		}
-		all = all[n:]
-	}
-	sort.Slice(j.held, func(a, b int) bool { return j.held[a].Name < j.held[b].Name })
-	return PolicyError(left)
-}
-
-// refuse holds the skill of a name back for err where that can be; else it is refused.
-func (j *job) refuse(name string, err error) (refused bool, _ error) {
-	if j.holdBack && slices.Contains(j.added, name) {
-		return false, j.drop(name, err)
-	}
-	old, here := j.files.Lock.Skill(name)
-	if next, _ := j.next.Skill(name); !j.hold || !here || old.SameRelease(next) {
-		return true, nil
-	}
-	h, err := held(name, old.Path, err)
-	if err == nil {
-		err = j.restore(old)
-		j.held = append(j.held, h)
-	}
-	return false, err
 }
 
 // verifyPolicy adds to out what the rules in force refuse of what is installed. What is missing is said already, and is not looked at.

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/manifest"
 	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/spell"
 )
@@ -36,7 +38,8 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	var locked, unlinked, stays []string
+	var locked, unlinked []string
+	var edits []plan.Edit
 	for _, name := range r.Names {
 		if _, ok := f.Manifest.Skill(name); !ok {
 			linked, err := a.unlink(name, r.DryRun)
@@ -54,38 +57,24 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 			return Result{}, diag.New(diag.Misuse, "required", "%s is required by %s", name, strings.Join(needs, ", ")).Hint("skl why %s", name)
 		case len(needs) > 0:
 			a.Tell.Note("%s goes from skl.toml, and stays installed: %s requires it", name, strings.Join(needs, ", "))
-			stays = append(stays, name)
 		case !wanted:
 			return Result{}, a.NotInManifest(name, f)
 		}
 		locked = append(locked, name)
-		if err := f.Manifest.RemoveSkill(name); err != nil {
-			return Result{}, err
+		if wanted {
+			edits = append(edits, plan.Edit{Skill: manifest.Skill{Name: name}, Remove: true})
 		}
 	}
 	if len(locked) == 0 {
 		return Result{Lock: f.Lock, LockState: "unchanged", DryRun: r.DryRun, Unlinked: unlinked}, nil
 	}
-	j := &job{Applier: a, files: f, dry: r.DryRun, force: r.Force, ungoverned: true}
-	j.next = f.Lock.Clone()
-	for _, name := range locked {
-		s, _ := j.next.Skill(name)
-		if j.next.Remove(name); slices.Contains(stays, name) {
-			s.Ref, s.Root = resolver.Unranged(s), ""
-			j.next.Set(s)
-		}
-	}
-	wants, err := resolver.Wants(f.Manifest)
-	if err != nil {
+	// What stays is installed again where it is missing, so it has to be what skl.toml says.
+	if stale, err := scope.StaleNames(f); err != nil {
 		return Result{}, err
+	} else if stale = slices.DeleteFunc(stale, func(name string) bool { return slices.Contains(locked, name) }); len(stale) > 0 {
+		return Result{}, a.stale(f, stale)
 	}
-	resolver.Prune(wants, j.next)
-	rest := *f // what stays is installed again where it is missing, so it has to be what skl.toml says
-	rest.Lock = j.next
-	if err := a.fresh(ctx, &rest); err != nil {
-		return Result{}, err
-	}
-	result, err := j.finish(ctx)
+	result, err := a.newJob(f, &request{mode: removes, dry: r.DryRun, agreed: consents{force: r.Force}, plan: plan.Request{Edits: edits}}).run(ctx)
 	result.Unlinked = unlinked
 	return result, err
 }

@@ -29,55 +29,76 @@ type Wish struct {
 	Lines      []string // where it shows: "SKILL.md:12  !`git status`"
 }
 
+// Materials are releases that are about to be read.
+type materials struct {
+	want   []lock.Skill // what is found out is written into them
+	errs   []error      // of them, in their order: those that have one already are left alone
+	old    *lock.Lock
+	have   map[string]install.Have
+	dry    bool
+	alone  bool                   // what cannot be had of one does not stop the others
+	chosen func(name string) bool // the entry was chosen anew
+}
+
 // materialise fetches what is missing and reads what each release says of itself. Into an entry that was chosen anew it
-// writes that (generated_from, permissions), and returns what nobody accepted yet. An entry that was kept from a
-// lock has to say the same, or is refused: see checkContent.
-func (a *Applier) materialise(ctx context.Context, in *installer, want []lock.Skill, old *lock.Lock, have map[string]install.Have, dry bool, chosen func(string) bool) ([]Wish, error) {
-	in.peeked.keep = dry
-	if err := in.Materialise(ctx, want, have, dry); err != nil {
+// writes that (generated_from, permissions), and returns what nobody accepted yet of each. An entry that was kept from a
+// lock has to say the same, or is refused: see checkContent. The errors of releases go to m; the error that is returned is of none of them.
+func (a *Applier) materialise(ctx context.Context, in *installer, m materials) ([][]Wish, error) {
+	in.peeked.keep = m.dry
+	var todo []lock.Skill
+	var at []int
+	for i := range m.want {
+		if m.errs[i] == nil {
+			todo, at = append(todo, m.want[i]), append(at, i)
+		} else if !m.alone {
+			return nil, m.errs[i]
+		}
+	}
+	errs := in.Materialise(ctx, todo, m.have, m.dry, m.alone)
+	wishes := make([][]Wish, len(m.want))
+	for n, i := range at {
+		m.want[i] = todo[n]
+		if m.errs[i] = errs[n]; m.errs[i] == nil {
+			wishes[i], m.errs[i] = a.says(ctx, in, &m.want[i], m)
+		}
+		if m.errs[i] != nil && !m.alone {
+			return nil, m.errs[i]
+		}
+	}
+	return wishes, ctx.Err()
+}
+
+// says reads what the files of one release say, which are here.
+func (a *Applier) says(ctx context.Context, in *installer, s *lock.Skill, m materials) ([]Wish, error) {
+	front, stored, err := in.front(s, m.have[s.Name])
+	if err != nil || front.Text == nil { // it was edited, and its release is nowhere on this machine: it stays as it is
 		return nil, err
 	}
-	var wishes []Wish
-	for i := range want {
-		s := &want[i]
-		front, stored, err := in.front(s, have[s.Name])
-		if err != nil {
-			return nil, err
+	if !m.chosen(s.Name) {
+		err := checkContent(*s, front)
+		if err == nil {
+			err = in.settled(s, m.have)
 		}
-		switch {
-		case front.Text == nil:
-			// It was edited, and its release is nowhere on this machine: it stays as it is.
-		case chosen(s.Name):
-			is := Says(front)
-			s.GeneratedFrom, s.Permissions = is.generatedFrom, is.permissions
-			_, told := in.asked[s.Name]
-			if was, had := old.Skill(s.Name); !told && (!had || was.Tree != s.Tree) {
-				a.tellIdle(*s, is.idle)
-			}
-			was, _ := old.Skill(s.Name)
-			more, err := a.gained(ctx, in, s, was, have, is.Lines)
-			if err != nil {
-				return nil, err
-			}
-			found, err := in.findings(s, was, have[s.Name])
-			if err != nil {
-				return nil, err
-			}
-			wishes = append(append(wishes, more...), found...)
-		default:
-			err := checkContent(*s, front)
-			if err == nil {
-				err = in.settled(s, have)
-			}
-			if err == nil {
-				err = in.locked(*s, have[s.Name])
-			}
-			if err != nil && !(stored && damaged(in.Installer, *s)) {
-				return nil, err
-			}
+		if err == nil {
+			err = in.locked(*s, m.have[s.Name])
 		}
+		if err != nil && stored && damaged(in.Installer, *s) {
+			return nil, nil
+		}
+		return nil, err
 	}
-	return wishes, nil
+	is := Says(front)
+	s.GeneratedFrom, s.Permissions = is.generatedFrom, is.permissions
+	was, had := m.old.Skill(s.Name)
+	if _, told := in.asked[s.Name]; !told && (!had || was.Tree != s.Tree) {
+		a.tellIdle(*s, is.idle)
+	}
+	more, err := a.gained(ctx, in, s, was, m.have, is.Lines)
+	if err != nil {
+		return nil, err
+	}
+	found, err := in.findings(s, was, m.have[s.Name])
+	return append(more, found...), err
 }
 
 // tellIdle says which keys of a skill have no effect.
@@ -87,7 +108,7 @@ func (a *Applier) tellIdle(s lock.Skill, keys []string) {
 	}
 	remedy := "its author adds it"
 	if s.Source == "local" {
-		remedy = "skl convert " + scope.Quote(s.Ref) + " --to v1 adds it"
+		remedy = "skl convert " + diag.Quote(s.Ref) + " --to v1 adds it"
 	}
 	a.Tell.Warn("%s: %s; %s", s.Name, skill.IdleText(keys), remedy)
 }
@@ -138,29 +159,22 @@ func generatedFrom(doc *skill.Document) map[string]string {
 	return out
 }
 
-// consent shows what skills wish for and asks for it; where nobody can be asked it is
-// refused (exit 4) unless they were accepted.
-func (j *job) consent(wishes []Wish) error {
-	for _, mine := range bySkill(wishes) {
-		wish := mine[0]
-		for _, w := range mine {
-			w.Warn(j.Tell)
-		}
-		yes, err := j.Ask.Confirm("install " + wish.Skill + " all the same?")
-		if errors.Is(err, ask.ErrNobody) || err == nil && !yes {
-			if len(mine) > 1 || wish.Permission != permLoadCommand {
-				old, _ := j.files.Lock.Skill(wish.Skill)
-				next, _ := j.next.Skill(wish.Skill)
-				return escalation(mine, old.Version, next.Version, j.accept)
-			}
-			return diag.New(diag.Refused, "load_commands", "%s runs %s when an agent loads it: %s", wish.Skill, diag.Count(len(wish.Lines), "command"), strings.Join(wish.Lines, "; ")).
-				Hint("accept that: add --accept %s", wish.Permission)
-		}
-		if err != nil {
-			return err
-		}
+// consent shows what a skill wishes for and asks for it; where nobody can be asked it is
+// refused (exit 4). from and to are its versions, accepted what was accepted of it beforehand.
+func (a *Applier) consent(mine []Wish, from, to string, accepted []string) error {
+	wish := mine[0]
+	for _, w := range mine {
+		w.Warn(a.Tell)
 	}
-	return nil
+	yes, err := a.Ask.Confirm("install " + wish.Skill + " all the same?")
+	if !errors.Is(err, ask.ErrNobody) && (err != nil || yes) {
+		return err
+	}
+	if len(mine) > 1 || wish.Permission != permLoadCommand {
+		return escalation(mine, from, to, accepted)
+	}
+	return diag.New(diag.Refused, "load_commands", "%s runs %s when an agent loads it: %s", wish.Skill, diag.Count(len(wish.Lines), "command"), strings.Join(wish.Lines, "; ")).
+		Hint("accept that: add --accept %s", wish.Permission)
 }
 
 // Warn tells what the skill does.
@@ -265,14 +279,6 @@ func (p *peek) frontOf(s *lock.Skill) (Front, bool) {
 	defer p.mu.Unlock()
 	front, ok := p.docs[s.Name]
 	return front, ok && p.from[s.Name].SameRelease(*s)
-}
-
-// front is the front of the skill name, if its files were fetched.
-func (p *peek) front(name string) (Front, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	front, ok := p.docs[name]
-	return front, ok
 }
 
 // maxPeek bounds what is kept of a SKILL.md and the files beside it, in bytes: one more than is read of any of them, so that what was cut is refused.

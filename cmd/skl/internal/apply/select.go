@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
@@ -17,70 +19,155 @@ import (
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
 	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/rootpath"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/spell"
 )
 
-// A selection is one skill that the command line names, ready for the manifest.
-type selection struct {
-	named   resolver.Named
-	entry   manifest.Skill
-	found   source.Found
-	binding string // of the namespace, to be recorded
+// A picker makes edits of references.
+type picker struct {
+	*Applier
+	files *scope.Files
+	ask   *InstallRequest
+	root  string // where what is picked goes, as skl.toml writes it; "" says nothing of it
+	out   pickList
+}
+
+// pickAll resolves refs, and makes edits of their skills.
+func (a *Applier) pickAll(ctx context.Context, f *scope.Files, r InstallRequest, refs []ref.Ref, root string) (pickList, error) {
+	p := &picker{Applier: a, files: f, ask: &r, root: root}
+	rs := a.Resolver(f.Manifest)
+	for _, r := range refs {
+		picked, err := p.pick(ctx, rs, r)
+		if err != nil {
+			return pickList{}, p.missing(f.Manifest, r, err)
+		}
+		for i := range picked {
+			e := &picked[i]
+			if err := p.left(e.Skill.Name, e.Found.Path, p.add(ctx, rs, r, e)); err != nil {
+				return pickList{}, err
+			}
+		}
+	}
+	return p.out, nil
+}
+
+// left is err, nil if all skills that can be installed are wanted, and it is about this one alone: then it is held.
+func (p *picker) left(name, path string, err error) error {
+	if err == nil || !p.ask.All || p.ask.Strict || !isJudgement(err) {
+		return err
+	}
+	if !slices.ContainsFunc(p.out.held, func(h Held) bool { return h.Name == name && h.Why == err.Error() }) { // the same of another path
+		p.out.held = append(p.out.held, troubled(name, path, err))
+	}
+	return nil
+}
+
+// add takes one skill in. One release that is found through several plugins is one.
+func (p *picker) add(ctx context.Context, rs *resolver.Resolver, r ref.Ref, e *plan.Edit) error {
+	if i := slices.IndexFunc(p.out.edits, func(o plan.Edit) bool { return o.Skill.Name == e.Skill.Name }); i >= 0 {
+		other := &p.out.edits[i]
+		if other.Found.SameBytes(*e.Found) {
+			return nil
+		}
+		return diag.New(diag.Misuse, "same_name", "%s and %s both hold a skill called %q; one name means one skill", other.Skill.Ref, e.Skill.Ref, e.Skill.Name)
+	}
+	old, _ := p.files.Lock.Skill(e.Skill.Name)
+	now := *e.Found
+	old.URL, now.URL = p.Config.Canonical(old.URL), p.Config.Canonical(now.URL) // one place, by whatever address
+	moved, err := rs.Unmoved(ctx, old, now, r.Version)
+	if err != nil {
+		return err
+	}
+	e.Found.Moved = moved
+	m := p.files.Manifest
+	if have, ok := m.Skill(e.Skill.Name); ok && have.Ref != e.Skill.Ref {
+		old, ok := p.files.Lock.Skill(e.Skill.Name)
+		same := ok && p.Config.Canonical(old.URL) == p.Config.Canonical(e.Found.URL) && old.Path == e.Found.Path
+		if !same && !p.ask.Force {
+			return diag.New(diag.Misuse, "same_name", "skl.toml has a skill called %q already, from %s", e.Skill.Name, have.Ref).At(m.Where(e.Skill.Name)).
+				Hint("skl remove %s", e.Skill.Name).Hint("replace it: add --force")
+		}
+	}
+	was, _ := m.Skill(e.Skill.Name)
+	e.Skill.Hosts = was.Hosts
+	switch {
+	case p.root == "":
+		e.Skill.Root = was.Root
+	case p.root == cmp.Or(m.Targets.Root, rootpath.Write(p.Root, p.Project, p.Home)):
+		e.Skill.Root = "" // where skills go anyway
+	default:
+		e.Skill.Root = p.root
+	}
+	p.out.edits = append(p.out.edits, *e)
+	return nil
 }
 
 // pick resolves one ref and chooses its skills: the ones that are named, all of them, the only
-// one, or those a person picks. pin writes exact versions.
-func (j *job) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, names []string, all, pin bool) ([]selection, error) {
+// one, or those a person picks.
+func (p *picker) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref) ([]plan.Edit, error) {
 	o, err := rs.Open(ctx, resolver.Want{Ref: r})
 	if err != nil {
 		return nil, err
 	}
-	found, err := o.Skills(ctx, names)
+	offered, err := o.Skills(ctx, p.ask.Names)
 	if err != nil {
 		return nil, err
 	}
-	offered := found
-	if len(found) > 1 && len(names) == 0 && !all && o.Want.Ref.Kind != ref.Market {
-		if found, err = j.ChooseSkills(r, found); err != nil {
-			if e, ok := errors.AsType[*Ambiguous](err); ok {
-				e.Passed, _ = j.passed(ctx, o, offered) // what they are called is said all the same
-			}
-			return nil, err
-		}
-	} else if all && len(names) == 0 {
-		passed, err := j.passed(ctx, o, offered)
-		if err != nil {
-			return nil, err
-		}
-		j.passedOver = append(j.passedOver, passed...)
+	found, err := p.chosen(ctx, o, r, offered)
+	if err != nil {
+		return nil, err
 	}
-	var out []selection
+	var out []plan.Edit
 	for _, f := range found {
-		where := cmp.Or(f.Lock.Path, r.String()) // a bundle that is one skill has no path in it
-		same, err := sameName(offered, f), error(nil)
-		switch {
-		case f.Invalid != nil && all:
-			err = invalidSkill(f, where)
-		case f.Invalid != nil:
-			return nil, fmt.Errorf("%s: %w", where, f.Invalid)
-		case same != nil && (all || r.Kind == ref.Market):
-			err = same
-		default:
-			err = checkName(f, where)
-		}
-		if err != nil {
-			if err = j.spare(f.Lock.Name, f.Lock.Path, err); err != nil {
+		same := sameName(offered, f)
+		if err := p.fit(f, r, same); err != nil {
+			if f.Invalid != nil && !p.ask.All {
+				return nil, err
+			}
+			if err := p.left(f.Lock.Name, f.Lock.Path, err); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		for _, other := range f.Also {
-			j.Tell.Note("%s: took %s, not %s", f.Lock.Name, f.Lock.Path, other.Lock.Path)
+			p.Tell.Note("%s: took %s, not %s", f.Lock.Name, f.Lock.Path, other.Lock.Path)
 		}
-		out = append(out, j.selected(o, f, len(found), pin, same != nil))
+		out = append(out, selected(o, f, len(found), p.ask.Pin, same != nil))
 	}
 	return out, nil
+}
+
+// chosen are the skills of one reference that are wanted.
+func (p *picker) chosen(ctx context.Context, o *resolver.Opened, r ref.Ref, offered []source.Found) ([]source.Found, error) {
+	switch {
+	case len(p.ask.Names) > 0:
+	case p.ask.All:
+		passed, err := p.passed(ctx, o, offered)
+		p.out.passed = append(p.out.passed, passed...)
+		return offered, err
+	case len(offered) > 1 && o.Want.Ref.Kind != ref.Market:
+		found, err := p.ChooseSkills(r, offered)
+		if e, ok := errors.AsType[*Ambiguous](err); ok {
+			e.Passed, _ = p.passed(ctx, o, offered) // what they are called is said all the same
+		}
+		return found, err
+	}
+	return offered, nil
+}
+
+// fit refuses a skill that cannot be installed, as it is found. same is why its name does not say which of several it is.
+func (p *picker) fit(f source.Found, r ref.Ref, same error) error {
+	where := cmp.Or(f.Lock.Path, r.String()) // a bundle that is one skill has no path in it
+	switch {
+	case f.Invalid != nil && p.ask.All:
+		return invalidSkill(f, where)
+	case f.Invalid != nil:
+		return fmt.Errorf("%s: %w", where, f.Invalid)
+	case same != nil && (p.ask.All || r.Kind == ref.Market):
+		return same
+	}
+	return checkName(f, where)
 }
 
 // invalidSkill is the error of a skill that cannot be read, where others of its place can be.
@@ -108,8 +195,8 @@ func checkName(f source.Found, where string) error {
 		Hint("its author has to change name: in its SKILL.md")
 }
 
-// selected builds the manifest entry of one found skill.
-func (a *Applier) selected(o *resolver.Opened, f source.Found, of int, pin, byPath bool) selection {
+// selected is the edit that takes one found skill.
+func selected(o *resolver.Opened, f source.Found, of int, pin, byPath bool) plan.Edit {
 	asked := o.Want.Ref
 	version, kind := resolver.Written(o.Kind, asked.Version, f.Lock.Version, f.Lock.Commit, pin)
 	if pin && asked.Kind == ref.OCI && kind != lock.Range {
@@ -144,7 +231,13 @@ func (a *Applier) selected(o *resolver.Opened, f source.Found, of int, pin, byPa
 	if kind != "" {
 		f.Lock.RefKind = kind
 	}
-	return selection{named: resolver.Named{Name: f.Lock.Name, Want: resolver.Want{Ref: want, Kind: kind}}, entry: entry, found: f, binding: o.Place.Binding}
+	e := plan.Edit{Skill: entry, Found: &f.Lock, Namespace: want.Namespace(), Binding: o.Place.Binding}
+	if market, bound := strings.CutPrefix(o.Place.Binding, "market:"); bound {
+		e.Market = market
+	} else if want.Kind == ref.Market {
+		e.Market = want.Host
+	}
+	return e
 }
 
 // narrow makes r name the one skill f of its place.
@@ -258,4 +351,25 @@ func (a *Applier) missing(m *manifest.Manifest, r ref.Ref, err error) error {
 		e = e.Meant(near...).Hint("did you mean %s?", near[0])
 	}
 	return e.Hint("skl search %s", strings.Join(strings.FieldsFunc(r.Repo, func(c rune) bool { return c == '-' || c == '_' || c == '.' }), " "))
+}
+
+// Rebase makes a local ref, which a person writes from the working directory,
+// relative to the manifest.
+func (a *Applier) Rebase(r ref.Ref) ref.Ref {
+	if r.Kind != ref.Local {
+		return r
+	}
+	rel, err := filepath.Rel(a.Base, scope.Absolute(a.Cwd, filepath.FromSlash(r.Path)))
+	if err != nil {
+		return r
+	}
+	text := filepath.ToSlash(rel)
+	if text != "." && !strings.HasPrefix(text, "../") && text != ".." {
+		text = "./" + text
+	}
+	if moved, err := ref.Parse(text); err == nil {
+		moved.Skill = r.Skill
+		return moved
+	}
+	return r
 }

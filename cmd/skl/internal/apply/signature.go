@@ -337,57 +337,82 @@ func (j *judged) uncheckedChange(s *lock.Skill) *diag.Error {
 	return changedSigner(s, was, j.claims[0].Lock(), "what this machine first used of it")
 }
 
-// checkSignatures verifies the releases of next that were chosen anew, records who signed
+// checkSignatures verifies the releases of list that were chosen anew, records in them who signed
 // them, and keeps the signatures for verify. A bad or missing signature, where one is
-// wanted, and another signer than before are refused. What was kept from old is checked as ci does.
-func (a *Applier) checkSignatures(ctx context.Context, next, old *lock.Lock, o signatureOptions) error {
-	var todo, again []lock.Skill
-	for _, s := range next.Skills {
+// wanted, and another signer than before are refused. What was kept from old is checked as ci does. The errors are those of list, in its order;
+// the last one is of none of them.
+func (a *Applier) checkSignatures(ctx context.Context, list []lock.Skill, old *lock.Lock, o signatureOptions) ([]error, error) {
+	errs := make([]error, len(list))
+	var todo, again []int
+	for i, s := range list {
 		if before, ok := old.Skill(s.Name); !ok || !before.SameRelease(s) || o.chosen(s.Name) {
-			todo = append(todo, s)
-		} else if !o.lockOnly && !o.held(s.Name) {
-			again = append(again, s)
+			todo = append(todo, i)
+		} else if !o.lockOnly {
+			again = append(again, i)
 		}
 	}
-	results := make([]judged, len(todo))
-	g, gctx := errgroup.WithContext(ctx)
+	results := make([]judged, len(list))
+	var g errgroup.Group
 	g.SetLimit(8)
-	for i, s := range todo {
-		g.Go(func() (err error) {
-			results[i], err = a.judge(s, func() (evidence, error) { return a.attestations(gctx, s) })
-			return err
+	for _, i := range todo {
+		g.Go(func() error {
+			results[i], errs[i] = a.judge(list[i], func() (evidence, error) { return a.attestations(ctx, list[i]) })
+			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
+	if g.Wait(); ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	for _, i := range todo {
+		if errs[i] == nil {
+			errs[i] = a.decide(&list[i], old, results[i], o)
+		}
+	}
+	kept, locked := make([]lock.Skill, len(again)), []error(nil)
+	for n, i := range again {
+		kept[n] = list[i]
+	}
+	locked, err := a.checkLocked(ctx, kept, checking{keep: !o.dry, allowUnsigned: o.allowUnsigned})
+	if err != nil {
+		return nil, err
+	}
+	for n, i := range again {
+		errs[i] = locked[n]
+	}
+	if o.dry {
+		return errs, nil
+	}
+	var unsigned []lock.Skill
+	for _, i := range todo {
+		if errs[i] != nil {
+			continue
+		}
+		if err := a.keepSignatures(list[i], results[i].bundles); err != nil {
+			return nil, err
+		}
+		if list[i].Unsigned {
+			unsigned = append(unsigned, list[i])
+		}
+	}
+	return errs, a.AcceptUnsigned(unsigned)
+}
+
+// decide records in s what was judged of it, or refuses it.
+func (a *Applier) decide(s *lock.Skill, old *lock.Lock, j judged, o signatureOptions) error {
+	before, _ := old.Skill(s.Name)
+	sure, err := a.AcceptedUnsigned(*s)
+	if err != nil {
 		return err
 	}
-	for i := range todo {
-		s := &todo[i]
-		before, _ := old.Skill(s.Name)
-		o := o
-		if sure, err := a.AcceptedUnsigned(*s); err != nil {
-			return err
-		} else if sure {
-			o.allowUnsigned = true
-		}
-		if err := decide(s, before, results[i], o); err != nil {
-			return err
-		}
-		if v := &results[i].verdict; v.Code == attest.NotChecked && !s.Unsigned {
-			a.Tell.Warn("%s counts as unsigned: %s", release(s), v.Reason)
-		}
-		next.Set(*s)
-		a.claim(*s, results[i])
-	}
-	if err := a.checkLocked(ctx, again, checking{keep: !o.dry, allowUnsigned: o.allowUnsigned}); err != nil || o.dry {
+	o.allowUnsigned = o.allowUnsigned || sure
+	if err := decide(s, before, j, o); err != nil {
 		return err
 	}
-	for i, s := range todo {
-		if err := a.keepSignatures(s, results[i].bundles); err != nil {
-			return err
-		}
+	if v := &j.verdict; v.Code == attest.NotChecked && !s.Unsigned {
+		a.Tell.Warn("%s counts as unsigned: %s", release(s), v.Reason)
 	}
-	return a.AcceptUnsigned(slices.DeleteFunc(todo, func(s lock.Skill) bool { return !s.Unsigned }))
+	a.claim(*s, j)
+	return nil
 }
 
 // signatureOptions are what a person decided on the command line.
@@ -397,7 +422,6 @@ type signatureOptions struct {
 	dry           bool
 	lockOnly      bool                   // nothing is going to be installed
 	chosen        func(name string) bool // the entry was not kept from the old lock
-	held          func(name string) bool // an update leaves the copy that is here as it is
 }
 
 // decide records the verdict in s, or refuses it. before is what was installed, the zero Skill if nothing.
@@ -646,29 +670,34 @@ type checking struct {
 	allowUnsigned bool // the person takes here what skl.lock says was taken without a signature
 }
 
-// checkLocked is recheck for releases that are about to be installed as they are locked.
-func (a *Applier) checkLocked(ctx context.Context, skills []lock.Skill, c checking) error {
-	g, gctx := errgroup.WithContext(ctx)
+// checkLocked is recheck for releases that are about to be installed as they are locked. The errors are those of skills, in their order; the last
+// one is of none of them.
+func (a *Applier) checkLocked(ctx context.Context, skills []lock.Skill, c checking) ([]error, error) {
+	var g errgroup.Group
 	g.SetLimit(8)
-	taken, unchecked := make([]bool, len(skills)), make([]bool, len(skills))
+	errs, taken, unchecked := make([]error, len(skills)), make([]bool, len(skills)), make([]bool, len(skills))
 	for i, s := range skills {
 		g.Go(func() error {
-			j, err := a.recheck(gctx, s, c.keep)
-			if err != nil {
-				return err
+			j, err := a.recheck(ctx, s, c.keep)
+			if errs[i] = err; err != nil {
+				return nil
 			}
 			taken[i] = s.Unsigned && !j.accepted && c.allowUnsigned
 			j.accepted = j.accepted || taken[i]
 			unchecked[i] = s.Signer != nil && j.verdict.State == attest.Skipped
 			a.claim(s, j)
-			return j.bad(s)
+			errs[i] = j.bad(s)
+			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return err
+	if g.Wait(); ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	var accept []lock.Skill
 	for i, s := range skills {
+		if errs[i] != nil {
+			continue
+		}
 		if unchecked[i] {
 			a.Tell.Warn("the signer of %s was not checked: no signer is configured for %s", s.Name, namespaceOf(s))
 		}
@@ -677,9 +706,19 @@ func (a *Applier) checkLocked(ctx context.Context, skills []lock.Skill, c checki
 		}
 	}
 	if !c.keep {
-		return nil
+		return errs, nil
 	}
-	return a.AcceptUnsigned(accept)
+	return errs, a.AcceptUnsigned(accept)
+}
+
+// first is the first error of several, nil if there is none.
+func first(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // claim remembers what j found of s until its files were compared. It is called by several at a time.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
@@ -54,17 +55,19 @@ func (a *Applier) Update(ctx context.Context, r UpdateRequest) (_ Result, err er
 			a.Tell.Note("%s is held: %s", s.Name, cmp.Or(s.HoldReason, "-"))
 		}
 	}
+	var edits []plan.Edit
 	if r.Latest {
-		if err := a.widen(ctx, f, upgrade); err != nil {
+		if edits, err = a.widen(ctx, f, upgrade); err != nil {
 			return Result{}, err
 		}
 	}
 	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved), r.Names)
-	j := &job{Applier: a, files: f, dry: r.DryRun, force: r.Force, hold: r.Safe, accept: r.Accept, unsigned: r.AllowUnsigned, update: true, named: r.Names, spareGone: len(r.Names) != 1, compared: len(r.Names) == 0 && !a.Offline()}
-	if err := j.relock(ctx, upgrade); err != nil {
-		return Result{}, err
-	}
-	return j.finish(ctx)
+	j := a.newJob(f, &request{
+		mode: updates, safe: r.Safe, named: r.Names, dry: r.DryRun, agreed: consents{r.Accept, r.AllowUnsigned, r.Force},
+		plan: plan.Request{Edits: edits, Renews: upgrade, Dropped: len(r.Names) != 1},
+	})
+	j.compared = len(r.Names) == 0 && !a.Offline()
+	return j.run(ctx)
 }
 
 // A HoldRequest asks that a skill is not updated any more, or is again.
@@ -99,12 +102,12 @@ func (a *Applier) Hold(ctx context.Context, r HoldRequest) error {
 	return a.WriteManifest(f)
 }
 
-// widen rewrites the constraints of ranges to the newest stable release.
-func (a *Applier) widen(ctx context.Context, f *scope.Files, upgrade func(string) bool) error {
+// widen are the edits that let ranges allow the newest stable release.
+func (a *Applier) widen(ctx context.Context, f *scope.Files, upgrade func(string) bool) (edits []plan.Edit, err error) {
 	rs := a.Resolver(f.Manifest)
 	all, err := resolver.Wants(f.Manifest)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, want := range all {
 		if want.Kind != lock.Range || !upgrade(want.Name) {
@@ -116,7 +119,7 @@ func (a *Applier) widen(ctx context.Context, f *scope.Files, upgrade func(string
 			continue // the range stays, and so does what is told of it
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		old, _ := f.Manifest.Skill(want.Name)
 		if newest.Version == "" || newest.RefKind == lock.Default || resolver.Satisfies(newest, old.Version, lock.Range) {
@@ -126,11 +129,9 @@ func (a *Applier) widen(ctx context.Context, f *scope.Files, upgrade func(string
 		if old.Version[0] == '=' {
 			version = "=" + newest.Version
 		}
-		if err := f.Manifest.SetSkill(want.Name, manifest.Skill{Name: want.Name, Ref: old.Ref, Version: version}); err != nil {
-			return err
-		}
+		edits = append(edits, plan.Edit{Skill: manifest.Skill{Name: want.Name, Ref: old.Ref, Version: version}})
 	}
-	return nil
+	return edits, nil
 }
 
 // latest is the newest stable release of a want, whatever its range says. Whoever has a prerelease, have, beyond it gets the
@@ -276,7 +277,7 @@ func (a *Applier) required(ctx context.Context, rs *resolver.Resolver, f *scope.
 	}
 	best := s.Version
 	for _, v := range versions {
-		if (!isPrerelease(v) || isPrerelease(best)) && !slices.ContainsFunc(ranges, func(c *semver.Constraints) bool { return !inRange(c, v) }) {
+		if (!plan.IsPrerelease(v) || plan.IsPrerelease(best)) && !slices.ContainsFunc(ranges, func(c *semver.Constraints) bool { return !plan.InRange(c, v) }) {
 			best = v
 			break
 		}

@@ -252,7 +252,7 @@ func MendOf(a *Applier, state, name string, isCopy bool, path string) string {
 		}
 		return "skl diff " + name + of + " shows the edits; " + again + " --force replaces them, after a backup"
 	case "foreign":
-		return "move " + scope.Quote(a.Short(path)) + " away, then " + again
+		return "move " + diag.Quote(a.Short(path)) + " away, then " + again
 	}
 	return ""
 }

@@ -258,23 +258,6 @@ func Blocked(all []Withdrawal) error {
 	return nil
 }
 
-// refuseBlocked refuses an install that asks for blocked releases, by refs or for all that is locked, and warns of others.
-func (a *Applier) refuseBlocked(ctx context.Context, refs []ref.Ref, next *lock.Lock) error {
-	found, err := a.Withdrawals(ctx, Glance, Releases(next, nil, nil))
-	if err != nil {
-		return err
-	}
-	for _, w := range found {
-		if len(refs) == 0 || slices.ContainsFunc(refs, func(r ref.Ref) bool { return r.Owner+"/"+r.Repo == w.Of }) {
-			if err := Blocked([]Withdrawal{w}); err != nil {
-				return err
-			}
-		}
-	}
-	a.WarnBlocked(found)
-	return nil
-}
-
 // WarnBlocked says which are blocked, where that refuses nothing.
 func (a *Applier) WarnBlocked(found []Withdrawal) {
 	for _, w := range found {

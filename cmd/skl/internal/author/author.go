@@ -151,7 +151,7 @@ func (a *Author) Pack(r PackRequest) (Packed, error) {
 	}
 	if err := a.Scope.Meant(scope.Parcel{
 		Dir: dir, Paths: slices.Sorted(slices.Values(all)), Include: r.Include, Fate: "packed for others", Insists: "packs",
-		Command: "skl pack " + scope.Quote(a.Scope.Short(dir)) + " -o " + scope.Quote(r.File),
+		Command: "skl pack " + diag.Quote(a.Scope.Short(dir)) + " -o " + diag.Quote(r.File),
 	}); err != nil {
 		return Packed{}, err
 	}

@@ -316,7 +316,7 @@ func (c command) surplus(args []string) error {
 		e = diag.New(diag.Misuse, "usage", "skl %s takes at most %s: unexpected %q", c.name, diag.Count(most, "argument"), args[most])
 	}
 	if c.instead != "" {
-		return e.Hint("%s", strings.ReplaceAll(c.instead, "%s", scope.Quote(args[most])))
+		return e.Hint("%s", strings.ReplaceAll(c.instead, "%s", diag.Quote(args[most])))
 	}
 	return e.Hint("skl %s --help", c.name)
 }

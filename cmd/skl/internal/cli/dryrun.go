@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // printPreview shows what a run could do. command is what begins or continues it, and allowed what it allows already; last is
@@ -20,7 +20,7 @@ func (w *world) printPreview(out session.Preview, command string, allowed []stri
 		w.ui.Note("not enforced here: %s", m)
 	}
 	if len(out.Needs) > 0 {
-		w.ui.Hint("%s --allow %s%s", command, scope.Quote(strings.Join(append(allowed, out.Needs...), ",")), last)
+		w.ui.Hint("%s --allow %s%s", command, diag.Quote(strings.Join(append(allowed, out.Needs...), ",")), last)
 	}
 }
 

@@ -325,7 +325,7 @@ func (w *world) undo(r apply.Result) string {
 			return ""
 		}
 		parsed.Version = c.From
-		command += " " + scope.Quote(parsed.String())
+		command += " " + diag.Quote(parsed.String())
 	}
 	if n == 0 {
 		return ""
@@ -369,7 +369,7 @@ func (w *world) printUngated(all []apply.Ungated) {
 	}
 	for _, u := range all {
 		if u.Convert != "" {
-			w.ui.Note("%s: skl convert %s --to %s -o DIR writes it with the keys that %s keeps", u.Host, scope.Quote(w.Short(u.Path)), u.Convert, u.Host)
+			w.ui.Note("%s: skl convert %s --to %s -o DIR writes it with the keys that %s keeps", u.Host, diag.Quote(w.Short(u.Path)), u.Convert, u.Host)
 		}
 		if u.Leave != nil {
 			how := "in place of"

@@ -61,7 +61,7 @@ func mending(c *cli.Context) string {
 		if strings.HasPrefix(path, "-") {
 			path = "./" + path
 		}
-		line += " " + scope.Quote(path)
+		line += " " + diag.Quote(path)
 	}
 	return line
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/index/query"
@@ -253,7 +252,7 @@ func (w *world) tellQuery(c *cli.Context, place search.Place, r search.Answer) {
 	case shown == 0 && r.Query.Expr.IsReferences() && len(r.NotRead) == 0:
 		w.ui.Note("nothing calls or imports it or uses it as a type")
 		if name := r.Query.Expr.Texts(); r.NotIndexed == 0 && !strings.Contains(name, " ") {
-			w.ui.Hint("skl query%s --literal %s", place.Flags(), scope.Quote(name))
+			w.ui.Hint("skl query%s --literal %s", place.Flags(), diag.Quote(name))
 		}
 	case shown == 0:
 		w.ui.Note("nothing matches")
@@ -305,7 +304,7 @@ func (w *world) tellNotIndexed(place search.Place, n int, indexing bool) {
 	case place.Skills:
 		w.ui.Hint("skl index --skills")
 	case place.Path != "":
-		w.ui.Hint("skl index %s", scope.Quote(place.Path))
+		w.ui.Hint("skl index %s", diag.Quote(place.Path))
 	default:
 		w.ui.Hint("skl index")
 	}

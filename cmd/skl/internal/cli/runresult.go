@@ -12,7 +12,6 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/draw"
-	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
@@ -97,7 +96,7 @@ func (w *world) printEnd(r *session.Runnable, record session.Record, result run.
 		}
 		done, of := steps(r, result)
 		u.Show(draw.Suspended(u.ErrLook(), draw.Waiting{Skill: r.Name, Question: result.Pending.Question, Done: done, Of: of,
-			Tokens: result.Usage.InputTokens + result.Usage.OutputTokens, Next: "skl resume " + record.ID + flags + " --answer " + scope.Quote(result.Pending.ID+"="+option)}))
+			Tokens: result.Usage.InputTokens + result.Usage.OutputTokens, Next: "skl resume " + record.ID + flags + " --answer " + diag.Quote(result.Pending.ID+"="+option)}))
 		return
 	}
 	cost := fmt.Sprintf("%s, %s in, %s out", diag.Count(result.Usage.Calls, "model call"), strconv.Itoa(result.Usage.InputTokens), strconv.Itoa(result.Usage.OutputTokens))
@@ -109,7 +108,7 @@ func (w *world) printEnd(r *session.Runnable, record session.Record, result run.
 		if len(result.Pending.Options) > 0 {
 			option = result.Pending.Options[0]
 		}
-		u.Hint("skl resume %s%s --answer %s", record.ID, flags, scope.Quote(result.Pending.ID+"="+option))
+		u.Hint("skl resume %s%s --answer %s", record.ID, flags, diag.Quote(result.Pending.ID+"="+option))
 	case result.Status == run.Suspended && strings.HasPrefix(result.Message, "out of budget") && !hinted(err):
 		u.Hint("skl resume %s%s --budget …", record.ID, flags)
 	case result.Status == run.Suspended && !hinted(err):

@@ -7,8 +7,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // typedFlags are the flags of the command line that c was read from, each with a space before it, quoted for the shell.
@@ -39,11 +39,11 @@ func typedOf(c *cli.Context, flags []cli.Flag) (out []screen.Flag) {
 		case *cli.StringSliceFlag:
 			text = ""
 			for _, v := range c.StringSlice(name) {
-				text += " --" + name + " " + scope.Quote(v)
+				text += " --" + name + " " + diag.Quote(v)
 			}
 			text = strings.TrimPrefix(text, " ")
 		default:
-			text += " " + scope.Quote(fmt.Sprint(c.Value(name)))
+			text += " " + diag.Quote(fmt.Sprint(c.Value(name)))
 		}
 		out = append(out, screen.Flag{Name: name, Text: text})
 	}
@@ -82,9 +82,9 @@ func typedArgs(c *cli.Context) (plain, last string) {
 			last = " --"
 		}
 		if last != "" {
-			last += " " + scope.Quote(arg)
+			last += " " + diag.Quote(arg)
 		} else {
-			plain += " " + scope.Quote(arg)
+			plain += " " + diag.Quote(arg)
 		}
 	}
 	return plain, last

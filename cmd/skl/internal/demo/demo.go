@@ -14,6 +14,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // A Demo is a folder with a registry, a project and a home of its own.
@@ -34,7 +35,7 @@ type Line struct {
 func (l Line) String() string {
 	text := "skl"
 	for _, arg := range l.Args {
-		text += " " + scope.Quote(arg)
+		text += " " + diag.Quote(arg)
 	}
 	return text
 }

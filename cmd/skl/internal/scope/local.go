@@ -92,7 +92,7 @@ func (sc *Scope) CheckNeed(by, at string, n *resolver.Need) error {
 		return nil
 	}
 	return diag.New(diag.Refused, "E_LOCAL_OUTSIDE", "%s needs %s (%s), which is on this machine or its network", by, r, n.File).
-		Hint("if that is yours: skl install %s", Quote(r.String()))
+		Hint("if that is yours: skl install %s", diag.Quote(r.String()))
 }
 
 // leadsInward reports whether r names an address of this machine or of its network that the configuration

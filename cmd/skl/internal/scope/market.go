@@ -55,26 +55,29 @@ func (sc *Scope) whole(text string) string {
 	return r.String()
 }
 
-// RecordMarket writes the marketplace of a name into m, so that whoever clones the project finds it. A folder outside of
-// the project is not written: nobody else has it.
-func (sc *Scope) RecordMarket(m *manifest.Manifest, name string) error {
-	text, ok := sc.Config.Markets[name]
-	if _, written := m.Markets[name]; !ok || written {
-		return nil
+// MarketRecord is what skl.toml records of the marketplace of a name, so that whoever clones the project finds it. ok is false for one that the
+// configuration does not name, and for a folder outside of the project, which others do not have; that is said once.
+func (sc *Scope) MarketRecord(name string) (text string, ok bool) {
+	text, ok = sc.Config.Markets[name]
+	if !ok {
+		return "", false
 	}
 	r, err := ref.Parse(text)
 	if err != nil {
-		return err
+		return "", false // the configuration is checked where it is read
 	}
-	if r.Kind == ref.Local {
-		rel, err := filepath.Rel(sc.Base, filepath.FromSlash(r.Path))
-		if err != nil || !filepath.IsLocal(rel) {
+	if r.Kind != ref.Local {
+		return text, true
+	}
+	rel, err := filepath.Rel(sc.Base, filepath.FromSlash(r.Path))
+	if err != nil || !filepath.IsLocal(rel) {
+		if line := "marketplace " + name; !sc.told[line] {
+			sc.told[line] = true
 			sc.Tell.Warn("marketplace %s is the folder %s, which others do not have: it is not written to skl.toml", name, sc.Short(filepath.FromSlash(r.Path)))
-			return nil
 		}
-		text = "./" + filepath.ToSlash(rel)
+		return "", false
 	}
-	return m.SetMarket(name, text)
+	return "./" + filepath.ToSlash(rel), true
 }
 
 // plugins reads marketplaces for the resolver. It holds no Scope: of what an interface holds, the program keeps every exported method.

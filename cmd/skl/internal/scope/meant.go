@@ -52,7 +52,7 @@ func (sc *Scope) Meant(p Parcel) error {
 		default:
 			continue
 		}
-		insist = append(insist, "--include "+Quote(f))
+		insist = append(insist, "--include "+diag.Quote(f))
 	}
 	if len(why) == 0 {
 		return nil

@@ -42,13 +42,13 @@ func (p Place) Flags() string {
 		b.WriteString(" --skills")
 	}
 	for _, pattern := range p.LeftOut {
-		b.WriteString(" --left-out " + scope.Quote(pattern))
+		b.WriteString(" --left-out " + diag.Quote(pattern))
 	}
 	if p.Path != "" {
-		b.WriteString(" --path " + scope.Quote(p.Path))
+		b.WriteString(" --path " + diag.Quote(p.Path))
 	}
 	if p.Service != "" {
-		b.WriteString(" --service " + scope.Quote(p.Service))
+		b.WriteString(" --service " + diag.Quote(p.Service))
 	}
 	return b.String()
 }

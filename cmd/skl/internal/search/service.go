@@ -39,7 +39,7 @@ func (s *Searcher) Serve(ctx context.Context, q ServeRequest) error {
 	key := s.Scope.Getenv(ServiceKey)
 	if err := serve.CheckAddr(q.Addr, key); err != nil {
 		if e, ok := errors.AsType[*diag.Error](err); ok && e.Code == "address_needs_key" {
-			e.Hints = []string{ServiceKey + "=SECRET skl index serve --addr " + scope.Quote(q.Addr), "skl index serve"}
+			e.Hints = []string{ServiceKey + "=SECRET skl index serve --addr " + diag.Quote(q.Addr), "skl index serve"}
 		}
 		return err
 	}

@@ -209,7 +209,7 @@ func (rs *Runs) resumable(ctx context.Context, name string, q Request) (*Runnabl
 		return nil, Record{}, diag.New(diag.Misuse, "run_done", "run %s is done (%s)", record.ID, record.Status).Hint("skl trace %s    skl run %s --model replay:%s", record.ID, rs.called(ctx, record), record.ID)
 	}
 	if rs.Scope.Cwd != record.Work {
-		return nil, Record{}, diag.New(diag.Misuse, "run_elsewhere", "run %s works in %s, not here", record.ID, record.Work).Hint("skl -C %s resume %s%s", scope.Quote(record.Work), record.ID, q.Flags)
+		return nil, Record{}, diag.New(diag.Misuse, "run_elsewhere", "run %s works in %s, not here", record.ID, record.Work).Hint("skl -C %s resume %s%s", diag.Quote(record.Work), record.ID, q.Flags)
 	}
 	if record.Model == "mcp" && q.Model == "" {
 		return nil, Record{}, diag.New(diag.NeedsInput, model.CodeNoAnswer, "an agent filled the leaves of run %s", record.ID).Hint("skl resume %s --model MODEL%s", record.ID, q.Flags)
@@ -288,16 +288,16 @@ func (rs *Runs) anew(ctx context.Context, record Record, err error) error {
 		why := strings.TrimPrefix(h[at+len(anew):], ": ")
 		line := "skl run " + rs.called(ctx, record)
 		if len(record.Allow) > 0 {
-			line += " --allow " + scope.Quote(strings.Join(record.Allow, ","))
+			line += " --allow " + diag.Quote(strings.Join(record.Allow, ","))
 		}
 		if m := record.Model; m != "" && m != noModel && m != "mcp" {
-			line += " --model " + scope.Quote(m)
+			line += " --model " + diag.Quote(m)
 		}
 		switch {
 		case strings.HasPrefix(record.Args, "-"):
-			line += " -- " + scope.Quote(record.Args)
+			line += " -- " + diag.Quote(record.Args)
 		case record.Args != "":
-			line += " " + scope.Quote(record.Args)
+			line += " " + diag.Quote(record.Args)
 		}
 		if e.Hints[i] = "to start anew: " + line; why != "" {
 			e.Hints = slices.Insert(e.Hints, i, why)

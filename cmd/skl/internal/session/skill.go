@@ -86,7 +86,7 @@ func (r *Runnable) idle(sc *scope.Scope) string {
 	if len(r.Skill.Doc.Idle) == 0 {
 		return ""
 	}
-	return diag.Printable(fmt.Sprintf("%s: %s; skl convert %s --to v1 adds it", r.Name, skill.IdleText(r.Skill.Doc.Idle), scope.Quote(sc.Short(r.Dir))))
+	return diag.Printable(fmt.Sprintf("%s: %s; skl convert %s --to v1 adds it", r.Name, skill.IdleText(r.Skill.Doc.Idle), diag.Quote(sc.Short(r.Dir))))
 }
 
 // sayDrift says that an installed copy is not what was installed.
@@ -117,7 +117,7 @@ func (rs *Runs) runnableAt(path string) (*Runnable, error) {
 	if !scope.Exists(filepath.Join(dir, skill.FileName)) {
 		return nil, diag.New(diag.Misuse, "no_skill", "there is no SKILL.md in %s", path).Hint("skl list")
 	}
-	r := &Runnable{As: scope.Quote(path), Dir: dir, Files: scope.FilesIn(dir), trust: "local"}
+	r := &Runnable{As: diag.Quote(path), Dir: dir, Files: scope.FilesIn(dir), trust: "local"}
 	return r, r.read(rs)
 }
 
@@ -141,7 +141,7 @@ func (rs *Runs) runnableNamed(ctx context.Context, name string) (*Runnable, erro
 	}
 	r := &Runnable{Dir: found[i].Path, trust: found[i].Trust, scope: found[i].Scope}
 	if qualified {
-		r.As = scope.Quote(found[i].Qualified)
+		r.As = diag.Quote(found[i].Qualified)
 	}
 	for _, other := range found {
 		if !qualified && other.State == roots.Shadowed && other.Digest != found[i].Digest {
@@ -181,7 +181,7 @@ func (rs *Runs) called(ctx context.Context, record Record) string {
 	if ref.IsWord(short) {
 		short = "./" + short // not an installed skill of that name
 	}
-	return scope.Quote(short)
+	return diag.Quote(short)
 }
 
 // needsModel reports whether a run of r could ask a model for anything, or whether that cannot be said.

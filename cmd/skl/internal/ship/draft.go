@@ -105,7 +105,7 @@ func (s *Shipper) ownManifest(d *draft) (*manifest.Manifest, error) {
 
 // identify decides name and version: the argument, else [package], else metadata.version.
 func (d *draft) identify(dir, asked string, own manifest.Package, doc *skill.Document) error {
-	name, dir := own.Name, scope.Quote(dir)
+	name, dir := own.Name, diag.Quote(dir)
 	if asked != "" {
 		r, err := ref.Parse(asked)
 		if err != nil {

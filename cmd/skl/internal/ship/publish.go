@@ -63,7 +63,7 @@ func (s *Shipper) Publish(ctx context.Context, r PublishRequest) (Published, err
 	}
 	if err := s.Scope.Meant(scope.Parcel{
 		Dir: d.dir, Paths: slices.Sorted(maps.Keys(d.files)), Include: r.Include, Fate: "published for ever", Insists: "publishes",
-		Command: "skl publish " + strings.TrimSpace(scope.Quote(s.Scope.Short(d.dir))+" "+r.Name),
+		Command: "skl publish " + strings.TrimSpace(diag.Quote(s.Scope.Short(d.dir))+" "+r.Name),
 	}); err != nil {
 		return Published{}, err
 	}

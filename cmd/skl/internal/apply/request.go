@@ -1,0 +1,86 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/skl-project/skl/cmd/skl/internal/plan"
+	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/ref"
+)
+
+// A mode is what kind of command a job is of.
+type mode int
+
+const (
+	installs mode = iota
+	updates
+	removes
+	locks
+)
+
+// A request is what a command asks of a job. Nothing changes it.
+type request struct {
+	mode   mode
+	plan   plan.Request
+	refs   []ref.Ref // installs: what was named
+	all    bool      // installs: all skills of refs that can be; the others are held
+	safe   bool      // updates: what is edited, moved or asks for more is held
+	named  []string  // updates: the skills that it is about; nil is all
+	hosts  []string  // agents besides those of skl.toml
+	gate   bool      // offer what keeps skills from agents that ignore their limits
+	dry    bool
+	agreed consents
+}
+
+// Consents are what a person agreed to on the command line.
+type consents struct {
+	accept   []string // permissions
+	unsigned bool     // releases without a signature where one is wanted
+	force    bool     // local edits are replaced, after a backup
+}
+
+// acceptableCodes are those of what a person can accept, so that an update stops for it unless it is to be safe.
+var acceptableCodes = []string{CodeSignerChanged, "signature_no_signature", "signature_no_trust", CodeEscalation, codeContentHigh, resolver.CodeMoved}
+
+// spares reports whether the rest goes on without the skill that a fault is about. The skill stays as it is then.
+func (r *request) spares(base *plan.Base, in *plan.Intent, f *plan.Fault) bool {
+	switch r.mode {
+	case installs:
+		return r.all && slices.Contains(in.Added, f.Name) && isJudgement(f.Err)
+	case updates:
+		_, here := base.Lock.Skill(f.Name)
+		if !here || f.Entry || errors.Is(f.Err, context.Canceled) {
+			return false
+		}
+		return r.safe || !(len(r.named) == 1 && r.named[0] == f.Name) && !slices.Contains(acceptableCodes, troubled("", "", f.Err).Code)
+	}
+	return false
+}
+
+// isJudgement reports whether an error is about a skill, and not about the network or an end that somebody asked for.
+func isJudgement(err error) bool {
+	e, ok := errors.AsType[*diag.Error](err)
+	return ok && !e.Retryable && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// suspects are the names of the skills one of which may be why there is no plan, and that the rest can go on without.
+func (r *request) suspects(in *plan.Intent) []string {
+	switch {
+	case r.mode == installs && r.all:
+		return in.Added
+	case r.mode == updates:
+		return in.Anew
+	}
+	return nil
+}
+
+// A pickList is what the references of an install hold.
+type pickList struct {
+	edits  []plan.Edit
+	held   []Held          // what cannot be picked, where all were wanted
+	passed []source.Passed // what looks like a skill, and is none to skl
+}
