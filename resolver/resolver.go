@@ -84,10 +84,12 @@ type Place struct {
 	Commit  ref.Commit // pinned by the place that pointed here; anything else is refused
 
 	// A plugin's part of its repository: Has says whether the skill in a directory is
-	// in it, Near are names that are worth looking for first, None is the error when there is none.
-	Has  func(dir string) bool
-	Near []string
-	None func() error
+	// in it, Around whether skills are looked for in a directory, Near are the directories of all of them, where they are known by name.
+	// Links lead to some of them, Passed to none. None is the error when there is none.
+	Has, Around func(dir string) bool
+	Near, Links []string
+	Passed      []source.Passed
+	None        func() error
 }
 
 // An Opened is one release of a place.
@@ -326,13 +328,12 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 		return nil, err
 	}
 	if o.Place.Has != nil {
-		other := func(f source.Found) bool { return !o.Place.Has(f.Lock.Path) }
-		if found = slices.DeleteFunc(found, other); len(found) == 0 && len(asked) > 0 {
+		if found = within(found, o.Place.Has); len(found) == 0 && len(asked) > 0 {
 			// The search for a name may have left the plugin's other skills out.
 			if found, err = o.src.Skills(ctx, r, o.Release, o.Place.Near); err != nil {
 				return nil, err
 			}
-			found = slices.DeleteFunc(found, other)
+			found = within(found, o.Place.Has)
 		}
 		if len(found) == 0 {
 			return nil, o.Place.None()
@@ -353,8 +354,7 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 		}
 		return o.finish(picked), nil
 	}
-	found = oneEach(found)
-	if len(found) == 0 {
+	if found = Offered(found, nil); len(found) == 0 {
 		e := diag.New(diag.Misuse, source.CodeNoSkill, "there is no SKILL.md in it")
 		o.passedHints(ctx, e, nil, nil)
 		return nil, naming(e.Hint("a skill is a folder with a SKILL.md; name its path in the reference"), o.Want.Ref)
@@ -401,7 +401,10 @@ func (o *Opened) Passed(ctx context.Context, listed []source.Found) ([]source.Pa
 			out = append(out, source.Passed{Path: path.Join(at, skill.FileName), Reason: "in an agent's own directory, or among tests or examples: name it to install it"})
 		}
 	}
-	return source.Few(out, o.Place.Has), nil
+	out = slices.DeleteFunc(source.Few(out, o.Place.Around), func(p source.Passed) bool {
+		return slices.Contains(o.Place.Links, p.Path) || slices.ContainsFunc(o.Place.Passed, func(q source.Passed) bool { return q.Path == p.Path })
+	})
+	return append(out, o.Place.Passed...), nil
 }
 
 // pinned says of a commit that was refused that the marketplace behind r names it.
@@ -516,6 +519,22 @@ func missing(found []source.Found, name string) error {
 		return e.Hint("did you mean %s?", e.Candidates[0])
 	}
 	return e
+}
+
+// Offered are the skills of a plugin among found, which are all of its repository, or all of them for a nil has: what
+// [Opened.Skills] gives without names.
+func Offered(found []source.Found, has func(dir string) bool) []source.Found {
+	return oneEach(within(found, has))
+}
+
+// within are those of found that are in a plugin, of which has knows the directories; nil is no plugin.
+func within(found []source.Found, has func(dir string) bool) (out []source.Found) {
+	for i := range found {
+		if has == nil || has(found[i].Lock.Path) {
+			out = append(out, found[i])
+		}
+	}
+	return out
 }
 
 // oneEach keeps the best of each name, all of them where several places count the same, and leaves out agents' directories and

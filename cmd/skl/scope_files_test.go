@@ -155,6 +155,7 @@ var outsideScopes = map[string]string{
 	"internal/ship/draft.go draft":                   "confined by an os.Root",
 	"internal/scope/market.go ReadDir":               "confined by an os.Root",
 	"internal/scope/market.go ReadFile":              "confined by an os.Root",
+	"internal/scope/market.go ReadLink":              "confined by an os.Root",
 	"internal/form/form.go hasLowerCase":             "asks whether something is there, and reads nothing of it",
 	"internal/form/form.go skillsBelow":              "asks whether something is there, and reads nothing of it",
 	"internal/scope/hosts.go HostEnv":                "asks whether something is there, and reads nothing of it",

@@ -50,14 +50,16 @@ func (s *Source) ReadDir(ctx context.Context, rawURL string, commit ref.Commit, 
 // ReadFile returns one regular file of a commit. A path that is no file there is an
 // error that is [fs.ErrNotExist].
 func (s *Source) ReadFile(ctx context.Context, rawURL string, commit ref.Commit, name string) ([]byte, error) {
+	return s.readEntry(ctx, rawURL, commit, name, modeFile)
+}
+
+// readEntry returns the content of what lies at a path and is of that kind.
+func (s *Source) readEntry(ctx context.Context, rawURL string, commit ref.Commit, name string, kind uint32) ([]byte, error) {
 	repo, snap, err := s.open(ctx, rawURL, commit)
 	if err != nil {
 		return nil, err
 	}
-	dir := path.Dir(name)
-	if dir == "." {
-		dir = ""
-	}
+	dir := dirOf(name)
 	missing := &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
 	id, ok, err := snap.tree(dir)
 	if err != nil || !ok {
@@ -71,7 +73,7 @@ func (s *Source) ReadFile(ctx context.Context, rawURL string, commit ref.Commit,
 		if err != nil {
 			return nil, explain(rawURL, snap.commit, err)
 		}
-		if e.name != path.Base(name) || e.mode&modeType != 0o100000 {
+		if e.name != path.Base(name) || e.mode&modeType != kind {
 			continue
 		}
 		found, err := repo.load(ctx, snap, []plumbing.Hash{e.id})
@@ -81,4 +83,10 @@ func (s *Source) ReadFile(ctx context.Context, rawURL string, commit ref.Commit,
 		return found[e.id], err
 	}
 	return nil, missing
+}
+
+// ReadLink returns the text of one link of a commit. A path that is no link there is an error that is [fs.ErrNotExist].
+func (s *Source) ReadLink(ctx context.Context, rawURL string, commit ref.Commit, name string) (string, error) {
+	text, err := s.readEntry(ctx, rawURL, commit, name, modeLink)
+	return string(text), err
 }

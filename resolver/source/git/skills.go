@@ -218,7 +218,10 @@ func (f *finder) open(ctx context.Context, dirs []source.Dir, manifests []file) 
 func skillFile(dir string) string { return path.Join(dir, "SKILL.md") }
 
 // dirOf is the directory of a path, "" for the top.
-func dirOf(p string) string { return strings.TrimPrefix(path.Dir(p), ".") }
+func dirOf(p string) string {
+	dir, _ := path.Split(p)
+	return strings.TrimSuffix(dir, "/")
+}
 
 // describe makes a Found of a directory, its SKILL.md, and its SKILL.json, nil if there is none.
 func (f *finder) describe(dir string, src, sidecar []byte) source.Found {

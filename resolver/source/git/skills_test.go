@@ -176,3 +176,11 @@ func TestSkillByNameIsCheap(t *testing.T) {
 		t.Errorf("%d bytes were sent for a skill of two lines among 50 of 10 kB", srv.Sent())
 	}
 }
+
+func TestDirOf(t *testing.T) {
+	for p, want := range map[string]string{"a": "", ".a": "", "a/b": "a", "a/b/c": "a/b", ".agents/skills/x/SKILL.json": ".agents/skills/x"} {
+		if got := dirOf(p); got != want {
+			t.Errorf("dirOf(%q) = %q, want %q", p, got, want)
+		}
+	}
+}

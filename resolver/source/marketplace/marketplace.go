@@ -46,6 +46,9 @@ type Files interface {
 	// ReadDir returns the names in the directory at a slash path, "" for the root, sorted; those of directories end in a
 	// slash. A directory that is not there is an error that is [fs.ErrNotExist].
 	ReadDir(ctx context.Context, path string) ([]string, error)
+	// ReadLink returns the text of the link at a slash path, below no other link. What is there and is none, or is not there, is
+	// an error that is [fs.ErrNotExist].
+	ReadLink(ctx context.Context, path string) (string, error)
 }
 
 // A Marketplace is one marketplace.json.
@@ -140,7 +143,7 @@ func plugin(src []byte, root string) Plugin {
 		return p
 	}
 	if p.Source, err = parseSource(entry["source"], root); err == nil {
-		p.skills, err = paths(entry["skills"])
+		p.skills, err = paths(entry["skills"], false)
 	}
 	p.Invalid = diag.Prefixed(err, "plugin "+p.Name)
 	return p
@@ -198,8 +201,8 @@ func isName(s string) bool {
 }
 
 // paths reads a string or a list of strings: directories inside a plugin. nil means
-// that there is none.
-func paths(src json.RawMessage) ([]string, error) {
+// that there is none. Dotted ones have to begin with "./".
+func paths(src json.RawMessage, dotted bool) ([]string, error) {
 	if len(src) == 0 || string(src) == "null" {
 		return nil, nil
 	}
@@ -212,9 +215,12 @@ func paths(src json.RawMessage) ([]string, error) {
 	if len(list) > MaxSkills {
 		return nil, invalid("it names more than %d skills", MaxSkills)
 	}
-	clean := make([]string, 0, len(list))
+	var clean []string
 	for _, s := range list {
 		p, err := inside("", s)
+		if err == nil && dotted && s != "." && !strings.HasPrefix(s, "./") {
+			err = invalid("%q does not begin with ./", s)
+		}
 		if err != nil {
 			return nil, invalid("skills: %w", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,14 +23,21 @@ const (
 	commit = "89abcdef0123456789abcdef0123456789abcdef"
 )
 
-// tree is a repository as path → content.
+// tree is a repository as path → content; "-> x" is a link to x.
 type tree map[string]string
 
 func (f tree) ReadFile(_ context.Context, path string) ([]byte, error) {
-	if text, ok := f[path]; ok {
+	if text, ok := f[path]; ok && !strings.HasPrefix(text, "-> ") {
 		return []byte(text), nil
 	}
 	return nil, fmt.Errorf("reading %s: %w", path, fs.ErrNotExist)
+}
+
+func (f tree) ReadLink(_ context.Context, path string) (string, error) {
+	if to, ok := strings.CutPrefix(f[path], "-> "); ok {
+		return to, nil
+	}
+	return "", fmt.Errorf("reading %s: %w", path, fs.ErrNotExist)
 }
 
 func (f tree) ReadDir(_ context.Context, dir string) ([]string, error) {
@@ -208,20 +216,35 @@ func TestSkills(t *testing.T) {
 		{"nothing is named", ``, ``, []string{"plugins/p", "plugins/p/skills/a", "plugins/p/skills/group/b"}},
 		{"the entry names a skill", `, "skills": "./extra/c"`, ``, []string{"plugins/p/extra/c"}},
 		{"the entry names a folder of skills", `, "skills": ["extra/"]`, ``, []string{"plugins/p/extra/c", "plugins/p/extra/d"}},
-		{"the entry names none", `, "skills": []`, ``, nil},
-		{"the manifest names one", ``, `{"skills": ["./skills/a"]}`, []string{"plugins/p/skills/a"}},
+		{"an empty list is none", `, "skills": []`, `{"skills": []}`, []string{"plugins/p", "plugins/p/skills/a", "plugins/p/skills/group/b"}},
+		{"the manifest names the usual folder", ``, `{"skills": "./skills"}`, []string{"plugins/p/skills/a", "plugins/p/skills/group/b"}},
+		{"Claude's adds to the usual", ``, `{"skills": ["./extra/c"]}`, []string{"plugins/p/skills/a", "plugins/p/skills/group/b", "plugins/p/extra/c"}},
+		{"Claude's adds the root", ``, `{"skills": ["./"]}`, []string{"plugins/p", "plugins/p/skills/a", "plugins/p/skills/group/b"}},
 		{"both do", `, "skills": ["./skills/a"]`, `{"skills": "./extra/d"}`, []string{"plugins/p/skills/a", "plugins/p/extra/d"}},
 		{"the manifest does not count", `, "strict": false, "skills": ["./skills/a"]`, `{"skills": "./extra/d"}`, []string{"plugins/p/skills/a"}},
-		{"shared skills of the repository", ``, `{"extensions": {"com.github.awesome-copilot": {"skills": ["./skills/e/"]}}}`, []string{"skills/e"}},
+		{"shared skills of the repository", `, "skills": []`, `{"extensions": {"com.github.awesome-copilot": {"skills": ["./skills/e/"]}}}`,
+			[]string{"plugins/p/skills/a", "plugins/p/skills/group/b", "skills/e"}},
+		{"another's manifest names one", `other`, `{"skills": ["extra/c"]}`, []string{"plugins/p/extra/c"}},
+		{"another's names the root", `other`, `{"skills": "./"}`, []string{"plugins/p"}},
+		{"another's names a folder", `other`, `{"skills": "./extra"}`, []string{"plugins/p/extra/c", "plugins/p/extra/d"}},
+		{"another's names the usual folder", `other`, `{"skills": "./skills"}`, []string{"plugins/p/skills/a", "plugins/p/skills/group/b"}},
+		{"another's shares", `other`, `{"extensions": {"com.github.awesome-copilot": {"skills": ["./skills/e/"]}}}`, []string{"skills/e"}},
 	}
 	for _, tt := range tests {
+		file := "plugins/p/.claude-plugin/plugin.json"
+		if tt.entry == "other" {
+			file, tt.entry = "plugins/p/plugin.json", ""
+		}
 		m, err := Parse([]byte(`{"name": "m", "plugins": [{"name": "p", "source": "./plugins/p"` + tt.entry + `}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
 		files := tree{}
+		for _, dir := range dirs {
+			files[join(dir, "SKILL.md")] = "x"
+		}
 		if tt.manifest != "" {
-			files["plugins/p/.claude-plugin/plugin.json"] = tt.manifest
+			files[file] = tt.manifest
 		}
 		s, err := m.Plugins[0].Skills(t.Context(), files, "plugins/p")
 		if err != nil {
@@ -236,6 +259,36 @@ func TestSkills(t *testing.T) {
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+// Links among a plugin's skills stand for what they lead to in the repository.
+func TestSkillsLinks(t *testing.T) {
+	m, _ := Parse([]byte(`{"name": "m", "plugins": [{"name": "p", "source": "./p"}]}`))
+	files := tree{
+		"shared/a/SKILL.md": "a", "shared/group/b/SKILL.md": "b", "p/skills/own/SKILL.md": "c",
+		"p/skills/a": "-> ../../shared/a", "p/skills/group": "-> ../../shared/group", "p/skills/through": "-> ../way/a", "p/way": "-> ../shared",
+		"p/skills/up": "-> ../../../x", "p/skills/abs": "-> /shared/a", "p/skills/turn": "-> turn",
+	}
+	s, err := m.Plugins[0].Skills(t.Context(), files, "p")
+	if err != nil || !s.Has("shared/a") || !s.Has("p/skills/own") || s.Has("shared/group/b") || s.Has("x") || s.Has("shared") {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if want := []string{"p/skills/a", "p/skills/through"}; !slices.Equal(s.Links, want) {
+		t.Errorf("links %q, want %q", s.Links, want)
+	}
+	passed := map[string]string{}
+	for _, p := range s.Passed {
+		passed[p.Path] = p.Reason
+	}
+	want := map[string]string{"p/skills/group": "a link to ../../shared/group, where there is no skill", "p/skills/up": errOut.Error(),
+		"p/skills/abs": errOut.Error(), "p/skills/turn": errCircle.Error()}
+	if !maps.Equal(passed, want) {
+		t.Errorf("passed over %q", passed)
+	}
+	whole := tree{"shared/a/SKILL.md": "a", "p/skills": "-> ../shared"}
+	if s, err := m.Plugins[0].Skills(t.Context(), whole, "p"); err != nil || !s.Has("shared/a") || s.Has("p/skills/a") {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
 
@@ -290,6 +343,8 @@ func (b bare) ReadDir(ctx context.Context, dir string) ([]string, error) {
 	slices.Sort(names)
 	return names, nil
 }
+
+func (b bare) ReadLink(context.Context, string) (string, error) { return "", fs.ErrNotExist }
 
 // dirs are the directories with a SKILL.md.
 func (b bare) dirs(t *testing.T) []string {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -16,29 +15,62 @@ import (
 
 // A Selection says which skills of a repository belong to a plugin.
 type Selection struct {
-	Named bool     // the plugin names its skills; else they are where skills usually are
-	Paths []string // directories from the root of the repository, sorted: skills, or folders of skills
+	Named  bool            // the plugin names its skills; else they are where skills usually are
+	Paths  []string        // directories from the root of the repository, sorted: skills, or folders of skills
+	Near   []string        // the last parts of Paths, where each is one skill and there are no others
+	Links  []string        // that lead to skills of the plugin
+	Passed []source.Passed // links among its skills that lead to none
 
 	root  string
+	parts []part
 	other []string // parts of the plugin that are no skills
 	names []string // in its directory
 	gone  bool     // the directory is not there
+}
+
+// A part is a place of a plugin's skills, from the root of the repository.
+type part struct {
+	dir    string
+	self   bool // it can be a skill
+	levels int  // below it that skills can be on; deep is any
+}
+
+const deep = 1 << 10
+
+func (p part) has(dir string) bool {
+	if dir == p.dir {
+		return p.self
+	}
+	rest, below := strings.CutPrefix(dir, p.dir+"/")
+	if p.dir == "" {
+		rest, below = dir, true
+	}
+	return below && strings.Count(rest, "/") < p.levels
 }
 
 // extension is the key of a plugin.json under which one repository names skills that
 // several plugins share, by paths from the root of the repository.
 const extension = "com.github.awesome-copilot"
 
-// manifests are the places of a plugin's own manifest below its root, in the order they are tried.
-func manifests() []string {
-	return []string{".claude-plugin/plugin.json", "plugin.json", ".github/plugin/plugin.json", ".cursor-plugin/plugin.json"}
+// A dialect is how one client reads the key skills of the manifest at a place below a plugin's root.
+type dialect struct {
+	file   string
+	dotted bool // paths begin with "./"
+	adds   bool // they are besides skills/, not instead
+}
+
+// dialects are the places of a plugin's own manifest, in the order they are tried.
+func dialects() []dialect {
+	return []dialect{{".claude-plugin/plugin.json", true, true}, {file: "plugin.json"}, {file: ".github/plugin/plugin.json"}, {file: ".cursor-plugin/plugin.json"}}
 }
 
 // Skills says which skills p has. root is the directory of the plugin and files its
 // repository: the Ref.Path of its Place, at the commit that is used.
 //
-// Skills that the entry or the plugin's manifest name are the plugin's, and no others.
-// Where neither does, they are those below <root>/skills, or the root itself if it is one.
+// Skills that the entry or the plugin's manifest name are the plugin's, and no others, except that Claude's manifest adds to those
+// below <root>/skills. Where nothing is named, they are those below <root>/skills, or the root itself if it is one. A path that is
+// named is one skill, or a folder of skills; <root>/skills by its name is what it is without. A link among them stands for the skill of the
+// repository that it leads to.
 func (p Plugin) Skills(ctx context.Context, files Files, root string) (Selection, error) {
 	if p.Invalid != nil {
 		return Selection{}, p.Invalid
@@ -47,17 +79,35 @@ func (p Plugin) Skills(ctx context.Context, files Files, root string) (Selection
 	for _, dir := range p.skills {
 		s.Paths = append(s.Paths, join(root, dir))
 	}
-	s.Named = p.skills != nil
+	adds := p.skills == nil
 	if p.strict {
-		if err := p.manifest(ctx, files, &s); err != nil {
+		d, err := p.manifest(ctx, files, &s)
+		if err != nil {
 			return Selection{}, err
 		}
-	}
-	if !s.Named {
-		s.Paths = []string{join(root, "skills")}
+		adds = adds && d.adds
 	}
 	slices.Sort(s.Paths)
 	s.Paths = slices.Compact(s.Paths)
+	s.Named = len(s.Paths) > 0
+	usual := join(root, "skills")
+	for _, dir := range s.Paths {
+		levels := 1
+		if dir == usual {
+			levels = deep
+		}
+		s.parts = append(s.parts, part{dir, true, levels})
+	}
+	if !s.Named {
+		s.Paths = []string{usual}
+		s.parts = append(s.parts, part{dir: root, self: true})
+	}
+	if !s.Named || adds && !slices.Contains(s.Paths, usual) {
+		s.parts = append(s.parts, part{usual, true, deep})
+	}
+	if err := s.follow(ctx, files); err != nil {
+		return Selection{}, err
+	}
 	return s, s.look(ctx, files)
 }
 
@@ -88,31 +138,30 @@ func (s *Selection) look(ctx context.Context, files Files) error {
 	return nil
 }
 
-// manifest adds what the plugin's own manifest says, if it has one.
-func (p Plugin) manifest(ctx context.Context, files Files, s *Selection) error {
-	for _, file := range manifests() {
-		file = join(s.root, file)
+// manifest adds what the plugin's own manifest says, if it has one, and returns how it is read.
+func (p Plugin) manifest(ctx context.Context, files Files, s *Selection) (dialect, error) {
+	for _, d := range dialects() {
+		file := join(s.root, d.file)
 		src, err := files.ReadFile(ctx, file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			if err = s.read(src, d); err != nil {
+				err = invalid("plugin %s: %s: %w", p.Name, file, err)
+			}
 		}
-		if err := s.read(src); err != nil {
-			return invalid("plugin %s: %s: %w", p.Name, file, err)
-		}
-		return nil
+		return d, err
 	}
-	return nil
+	return dialect{}, nil
 }
 
-func (s *Selection) read(src []byte) error {
+func (s *Selection) read(src []byte, d dialect) error {
 	top, err := object(src)
 	if err != nil {
 		return err
 	}
-	below, err := paths(top["skills"])
+	below, err := paths(top["skills"], d.dotted)
 	if err != nil {
 		return err
 	}
@@ -125,12 +174,11 @@ func (s *Selection) read(src []byte) error {
 			shared = own
 		}
 	}
-	above, err := paths(shared["skills"])
+	above, err := paths(shared["skills"], false)
 	if err != nil {
 		return err
 	}
 	s.Paths = append(s.Paths, above...)
-	s.Named = s.Named || below != nil || above != nil
 	for _, kind := range []string{"agents", "commands", "extensions", "hooks", "lspServers", "mcpServers"} {
 		if top[kind] != nil && kind != "extensions" || shared[kind] != nil {
 			s.other = append(s.other, kind)
@@ -142,27 +190,12 @@ func (s *Selection) read(src []byte) error {
 // Has reports whether the skill in dir, a path from the root of the repository,
 // belongs to the plugin.
 func (s Selection) Has(dir string) bool {
-	for _, p := range s.Paths {
-		if dir == p || s.Named && parent(dir) == p {
-			return true
-		}
-		if !s.Named && strings.HasPrefix(dir, p+"/") {
-			return true
-		}
-	}
-	return !s.Named && dir == s.root
+	return slices.ContainsFunc(s.parts, func(p part) bool { return p.has(dir) })
 }
 
-// parent is the directory above dir, with "" for the root and no parent for the root itself.
-func parent(dir string) string {
-	switch up := path.Dir(dir); {
-	case dir == "":
-		return "/"
-	case up == ".":
-		return ""
-	default:
-		return up
-	}
+// Around reports whether dir is where the plugin's skills are looked for.
+func (s Selection) Around(dir string) bool {
+	return slices.ContainsFunc(s.parts, func(p part) bool { return p.levels > 0 && p.dir == dir }) || s.Has(dir)
 }
 
 // None is the error of a plugin in which no skill was found, with code no_skill. It

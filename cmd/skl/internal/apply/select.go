@@ -142,11 +142,11 @@ func (p *picker) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref) ([]
 func (p *picker) chosen(ctx context.Context, o *resolver.Opened, r ref.Ref, offered []source.Found) ([]source.Found, error) {
 	switch {
 	case len(p.ask.Names) > 0:
-	case p.ask.All:
+	case p.ask.All || o.Want.Ref.Kind == ref.Market:
 		passed, err := p.passed(ctx, o, offered)
 		p.out.passed = append(p.out.passed, passed...)
 		return offered, err
-	case len(offered) > 1 && o.Want.Ref.Kind != ref.Market:
+	case len(offered) > 1:
 		found, err := p.ChooseSkills(r, offered)
 		if e, ok := errors.AsType[*Ambiguous](err); ok {
 			e.Passed, _ = p.passed(ctx, o, offered) // what they are called is said all the same

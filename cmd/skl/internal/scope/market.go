@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 
@@ -138,12 +137,8 @@ func (sc *Scope) plugin(ctx context.Context, market ref.Ref, at source.Release, 
 	if err != nil {
 		return resolver.Place{}, err
 	}
-	out.Has, out.None = picked.Has, func() error { return picked.None(name) }
-	if picked.Named {
-		for _, dir := range picked.Paths {
-			out.Near = append(out.Near, path.Base(dir))
-		}
-	}
+	out.Has, out.Around, out.None = picked.Has, picked.Around, func() error { return picked.None(name) }
+	out.Near, out.Links, out.Passed = picked.Near, picked.Links, picked.Passed
 	return out, nil
 }
 
@@ -189,6 +184,26 @@ func (f repoFiles) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	}
 	defer root.Close()
 	return fs.ReadFile(durable.RootFS(root), name)
+}
+
+func (f repoFiles) ReadLink(ctx context.Context, name string) (string, error) {
+	if f.at.Kind == ref.Git {
+		return f.git.ReadLink(ctx, f.at.URL, f.commit, name)
+	}
+	root, err := os.OpenRoot(Absolute(f.base, filepath.FromSlash(f.at.Path)))
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	info, err := root.Lstat(filepath.FromSlash(name))
+	if err != nil {
+		return "", err
+	}
+	if info.Mode()&fs.ModeSymlink == 0 {
+		return "", &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	text, err := root.Readlink(filepath.FromSlash(name))
+	return filepath.ToSlash(text), err
 }
 
 func (f repoFiles) ReadDir(ctx context.Context, name string) ([]string, error) {
@@ -311,12 +326,7 @@ func (one *Plugin) count(ctx context.Context, p marketplace.Plugin, files repoFi
 		one.Problem = err.Error()
 		return ctx.Err()
 	}
-	n := 0
-	for _, s := range found {
-		if picked.Has(s.Lock.Path) {
-			n++
-		}
-	}
+	n := len(resolver.Offered(found, picked.Has))
 	if one.Skills = &n; n == 0 {
 		one.Problem = "it has no skills"
 		if e, ok := diag.Own(picked.None(p.Name)); ok && len(e.Hints) > 0 {
