@@ -16,6 +16,13 @@ type PluginReader interface {
 	Plugin(ctx context.Context, market ref.Ref, at source.Release, plugin string) (Place, error)
 }
 
+// A PluginNeed is a plugin that another one needs.
+type PluginNeed struct {
+	Plugin string
+	Market string // its marketplace by its own name; "" is that of who needs it
+	Text   string // both, with the range that is asked for
+}
+
 // market leads from market:NAME/plugin[/skill] to the place of the plugin.
 func (rs *Resolver) market(ctx context.Context, r ref.Ref) (Place, error) {
 	at, ok, err := rs.Market(r.Host)

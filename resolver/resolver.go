@@ -90,6 +90,8 @@ type Place struct {
 	Near, Links []string
 	Passed      []source.Passed
 	None        func() error
+	// Needs are the plugins that it needs. One of its own marketplace is there, in a version that fits, else that is the error.
+	Needs func(ctx context.Context) ([]PluginNeed, error)
 }
 
 // An Opened is one release of a place.

@@ -67,6 +67,7 @@ type Plugin struct {
 	Invalid     error // why the plugin cannot be used, nil if it can
 
 	skills []string // paths below the plugin's root; nil if the entry names none
+	needs  []Need   // that the entry names
 	strict bool     // plugin.json counts too
 }
 
@@ -144,6 +145,9 @@ func plugin(src []byte, root string) Plugin {
 	}
 	if p.Source, err = parseSource(entry["source"], root); err == nil {
 		p.skills, err = paths(entry["skills"], false)
+	}
+	if err == nil {
+		p.needs, err = needs(entry["dependencies"])
 	}
 	p.Invalid = diag.Prefixed(err, "plugin "+p.Name)
 	return p

@@ -21,6 +21,9 @@ type Selection struct {
 	Links  []string        // that lead to skills of the plugin
 	Passed []source.Passed // links among its skills that lead to none
 
+	Needs   []Need // other plugins, by its entry and its manifest
+	Version string // its manifest's, or else its entry's
+
 	root  string
 	parts []part
 	other []string // parts of the plugin that are no skills
@@ -75,7 +78,7 @@ func (p Plugin) Skills(ctx context.Context, files Files, root string) (Selection
 	if p.Invalid != nil {
 		return Selection{}, p.Invalid
 	}
-	s := Selection{root: root}
+	s := Selection{root: root, Version: p.Version, Needs: slices.Clone(p.needs)}
 	for _, dir := range p.skills {
 		s.Paths = append(s.Paths, join(root, dir))
 	}
@@ -168,6 +171,11 @@ func (s *Selection) read(src []byte, d dialect) error {
 	for _, dir := range below {
 		s.Paths = append(s.Paths, join(s.root, dir))
 	}
+	others, err := needs(top["dependencies"])
+	if err != nil {
+		return err
+	}
+	s.Needs, s.Version = append(s.Needs, others...), cmp.Or(str(top["version"]), s.Version)
 	shared := map[string]json.RawMessage{}
 	if extensions, err := object(top["extensions"]); err == nil {
 		if own, err := object(extensions[extension]); err == nil {

@@ -36,20 +36,31 @@ type picker struct {
 // pickAll resolves refs, and makes edits of their skills.
 func (a *Applier) pickAll(ctx context.Context, f *scope.Files, r InstallRequest, refs []ref.Ref, root string) (pickList, error) {
 	p := &picker{Applier: a, files: f, ask: &r, root: root}
-	rs := a.Resolver(f.Manifest)
-	for _, r := range refs {
-		picked, err := p.pick(ctx, rs, r)
-		if err != nil {
-			return pickList{}, p.missing(f.Manifest, r, err)
-		}
-		for i := range picked {
-			e := &picked[i]
-			if err := p.left(e.Skill.Name, e.Found.Path, p.add(ctx, rs, r, e)); err != nil {
-				return pickList{}, err
-			}
+	if err := p.addNeeded(ctx, refs); err != nil {
+		return pickList{}, err
+	}
+	for _, one := range refs {
+		if err := p.take(ctx, one, r.Names); err != nil {
+			return pickList{}, err
 		}
 	}
 	return p.out, nil
+}
+
+// take takes in the skills of one reference: those with these names, if there are any.
+func (p *picker) take(ctx context.Context, r ref.Ref, names []string) error {
+	rs := p.Resolver(p.files.Manifest)
+	picked, err := p.pick(ctx, rs, r, names)
+	if err != nil {
+		return p.missing(p.files.Manifest, r, err)
+	}
+	for i := range picked {
+		e := &picked[i]
+		if err := p.left(e.Skill.Name, e.Found.Path, p.add(ctx, rs, r, e)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // left is err, nil if all skills that can be installed are wanted, and it is about this one alone: then it is held.
@@ -105,16 +116,16 @@ func (p *picker) add(ctx context.Context, rs *resolver.Resolver, r ref.Ref, e *p
 
 // pick resolves one ref and chooses its skills: the ones that are named, all of them, the only
 // one, or those a person picks.
-func (p *picker) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref) ([]plan.Edit, error) {
+func (p *picker) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, names []string) ([]plan.Edit, error) {
 	o, err := rs.Open(ctx, resolver.Want{Ref: r})
 	if err != nil {
 		return nil, err
 	}
-	offered, err := o.Skills(ctx, p.ask.Names)
+	offered, err := o.Skills(ctx, names)
 	if err != nil {
 		return nil, err
 	}
-	found, err := p.chosen(ctx, o, r, offered)
+	found, err := p.chosen(ctx, o, r, names, offered)
 	if err != nil {
 		return nil, err
 	}
@@ -139,9 +150,9 @@ func (p *picker) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref) ([]
 }
 
 // chosen are the skills of one reference that are wanted.
-func (p *picker) chosen(ctx context.Context, o *resolver.Opened, r ref.Ref, offered []source.Found) ([]source.Found, error) {
+func (p *picker) chosen(ctx context.Context, o *resolver.Opened, r ref.Ref, names []string, offered []source.Found) ([]source.Found, error) {
 	switch {
-	case len(p.ask.Names) > 0:
+	case len(names) > 0:
 	case p.ask.All || o.Want.Ref.Kind == ref.Market:
 		passed, err := p.passed(ctx, o, offered)
 		p.out.passed = append(p.out.passed, passed...)

@@ -317,6 +317,7 @@ var All = [][2]string{
 	{"pinned_plugin", "a version was asked of a plugin that its marketplace pins to a commit"},
 	{"pins_corrupt", "the file that says who signed which skill before cannot be read"},
 	{"plan_refused", "a tree has mistakes that would stop its run half-way, so it is not started"},
+	{"plugin_unmet", "a plugin needs another one, which its marketplace does not have, or not in a version that fits"},
 	{"policy_expired", "the last day of a policy is over, so it allows nothing"},
 	{"policy_key", "the key that signs an organisation's policy cannot be read"},
 	{"policy_refused", "a rule of a policy refuses a skill; where.line is that of the rule"},

@@ -89,11 +89,12 @@ func (sc *Scope) unknownMarket(name string) *diag.Error {
 
 // A Plugin is an entry of a marketplace.
 type Plugin struct {
-	Name        string `json:"name"`
-	Version     string `json:"version"`
-	Description string `json:"description"`
-	Skills      *int   `json:"skills"`            // how many it has; null where nobody looked, since it lies elsewhere
-	Problem     string `json:"problem,omitempty"` // why it cannot be used, or what it has instead of skills
+	Name        string   `json:"name"`
+	Version     string   `json:"version"`
+	Description string   `json:"description"`
+	Skills      *int     `json:"skills"`            // how many it has; null where nobody looked, since it lies elsewhere
+	Needs       []string `json:"needs,omitempty"`   // other plugins, with the range of versions
+	Problem     string   `json:"problem,omitempty"` // why it cannot be used, or what it has instead of skills
 }
 
 // Plugins lists the plugins of a marketplace.

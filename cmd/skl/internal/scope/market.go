@@ -102,21 +102,73 @@ func (sc *Scope) plugin(ctx context.Context, market ref.Ref, at source.Release, 
 	if err != nil {
 		return resolver.Place{}, err
 	}
-	where, err := plugin.Place(sc.reached(market), at.Commit, sc.leadsInward)
+	out, picked, err := sc.part(ctx, market, at, plugin)
 	if err != nil {
 		return resolver.Place{}, err
+	}
+	out.Has, out.Around, out.None = picked.Has, picked.Around, func() error { return picked.None(name) }
+	out.Near, out.Links, out.Passed = picked.Near, picked.Links, picked.Passed
+	out.Needs = func(ctx context.Context) ([]resolver.PluginNeed, error) {
+		out := make([]resolver.PluginNeed, len(picked.Needs))
+		for i, n := range picked.Needs {
+			out[i] = resolver.PluginNeed{Plugin: n.Name, Market: n.Market, Text: n.String()}
+			if n.Market != "" && n.Market != m.Name {
+				continue
+			}
+			out[i].Market = ""
+			if err := sc.checkPluginNeed(ctx, market, at, m, name, n); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return out, nil
+}
+
+// checkPluginNeed refuses what the plugin of a name needs of its own marketplace m, and is not there.
+func (sc *Scope) checkPluginNeed(ctx context.Context, market ref.Ref, at source.Release, m marketplace.Marketplace, name string, n marketplace.Need) error {
+	plugin, err := m.Plugin(n.Name)
+	if err != nil {
+		return unmetPlugin("plugin %s needs plugin %s: %w", name, n, err)
+	}
+	if n.Range == "" {
+		return nil
+	}
+	_, picked, err := sc.part(ctx, market, at, plugin)
+	switch {
+	case err != nil:
+		return fmt.Errorf("plugin %s needs plugin %s: %w", name, n, err)
+	case picked.Version == "":
+		return unmetPlugin("plugin %s needs plugin %s, and %s has it without a version", name, n, m.Name)
+	case !n.Allows(picked.Version):
+		return unmetPlugin("plugin %s needs plugin %s, and %s has %s %s", name, n, m.Name, n.Name, diag.Printable(picked.Version))
+	}
+	return nil
+}
+
+//go:noinline
+func unmetPlugin(format string, args ...any) *diag.Error {
+	return diag.New(diag.Unmet, "plugin_unmet", format, args...)
+}
+
+// part is where a plugin of a marketplace is, and which skills there are its own.
+func (sc *Scope) part(ctx context.Context, market ref.Ref, at source.Release, plugin marketplace.Plugin) (resolver.Place, marketplace.Selection, error) {
+	var none marketplace.Selection
+	where, err := plugin.Place(sc.reached(market), at.Commit, sc.leadsInward)
+	if err != nil {
+		return resolver.Place{}, none, err
 	}
 	r := where.Ref
 	r.URL = sc.Config.Canonical(r.URL)
 	if r.Kind == ref.Forge {
 		address, err := sc.Config.ForgeURL(r.Host, r.Owner, r.Repo)
 		if err != nil {
-			return resolver.Place{}, err
+			return resolver.Place{}, none, err
 		}
 		r = ref.Ref{Kind: ref.Git, URL: address, Path: r.Path, Version: r.Version}
 	}
 	sc.led(market, r)
-	out := resolver.Place{Ref: r, Commit: where.Commit}
+	out, files := resolver.Place{Ref: r, Commit: where.Commit}, sc.repoFiles(market, at.Commit)
 	root := r.Path
 	if r.Kind == ref.Local {
 		// Paths of skills are relative to the marketplace's folder, not to the plugin's.
@@ -124,7 +176,7 @@ func (sc *Scope) plugin(ctx context.Context, market ref.Ref, at source.Release, 
 	} else {
 		if out.Commit == "" {
 			if out.Commit, err = sc.pluginCommit(ctx, r); err != nil {
-				return resolver.Place{}, err
+				return resolver.Place{}, none, err
 			}
 		}
 		files = sc.repoFiles(r, out.Commit)
@@ -134,12 +186,7 @@ func (sc *Scope) plugin(ctx context.Context, market ref.Ref, at source.Release, 
 		out.Ref.Path = market.Path
 	}
 	picked, err := plugin.Skills(ctx, files, root)
-	if err != nil {
-		return resolver.Place{}, err
-	}
-	out.Has, out.Around, out.None = picked.Has, picked.Around, func() error { return picked.None(name) }
-	out.Near, out.Links, out.Passed = picked.Near, picked.Links, picked.Passed
-	return out, nil
+	return out, picked, err
 }
 
 // pluginCommit resolves the version of a plugin that is elsewhere and not pinned.
@@ -327,6 +374,9 @@ func (one *Plugin) count(ctx context.Context, p marketplace.Plugin, files repoFi
 		return ctx.Err()
 	}
 	n := len(resolver.Offered(found, picked.Has))
+	for _, need := range picked.Needs {
+		one.Needs = append(one.Needs, need.String())
+	}
 	if one.Skills = &n; n == 0 {
 		one.Problem = "it has no skills"
 		if e, ok := diag.Own(picked.None(p.Name)); ok && len(e.Hints) > 0 {
