@@ -22,7 +22,8 @@ var readFields = map[string]struct {
 	"Fields of receipts":   {[]string{"../../install/roots/receipt.go"}, regexp.MustCompile(`json:"([a-z_]+)`), nil},
 	"Fields of marketplaces and plugins": {[]string{
 		"../../resolver/source/marketplace/marketplace.go", "../../resolver/source/marketplace/place.go", "../../resolver/source/marketplace/skills.go",
-	}, regexp.MustCompile(`\["([A-Za-z_]+)"\]`), nil},
+		"../../resolver/source/marketplace/need.go", "../../resolver/source/marketplace/open.go",
+	}, regexp.MustCompile(`\["([$A-Za-z_]+)"\]`), nil},
 }
 
 var caseWord = regexp.MustCompile(`(?m)^\s*case ((?:"[a-z_]+"(?:, )?)+):`)

@@ -19,6 +19,7 @@ const maxHops = 16
 // Why a link is not followed.
 var (
 	errOut    = errors.New("a link that leads out of the repository")
+	errPlugin = errors.New("a link that leads out of the plugin")
 	errCircle = errors.New("a link that goes in a circle")
 )
 
@@ -29,8 +30,8 @@ func (s *Selection) follow(ctx context.Context, files Files) error {
 	var near []string
 	for i := range s.parts {
 		p := &s.parts[i]
-		to, err := real(ctx, files, p.dir)
-		if errors.Is(err, errOut) || errors.Is(err, errCircle) {
+		to, err := s.real(ctx, files, p.dir)
+		if leads(err) {
 			s.pass(p.dir, err)
 			continue
 		}
@@ -77,8 +78,8 @@ func (s *Selection) linked(ctx context.Context, files Files, dir string, names [
 		if err != nil {
 			return err
 		}
-		to, err := real(ctx, files, at)
-		if errors.Is(err, errOut) || errors.Is(err, errCircle) {
+		to, err := s.real(ctx, files, at)
+		if leads(err) {
 			s.pass(at, err)
 			continue
 		}
@@ -97,6 +98,20 @@ func (s *Selection) linked(ctx context.Context, files Files, dir string, names [
 		s.parts = append(s.parts, part{dir: to, self: true})
 	}
 	return nil
+}
+
+// real is as the function, and in Agent Plugins refuses to leave the plugin.
+func (s *Selection) real(ctx context.Context, files Files, dir string) (string, error) {
+	to, err := real(ctx, files, dir)
+	if err == nil && s.open && s.within(dir) && !s.within(to) {
+		return "", errPlugin
+	}
+	return to, err
+}
+
+// leads reports whether err is why a link is not followed.
+func leads(err error) bool {
+	return errors.Is(err, errOut) || errors.Is(err, errCircle) || errors.Is(err, errPlugin)
 }
 
 // pass notes a link that leads to no skill.

@@ -304,6 +304,72 @@ func TestSkillsRefused(t *testing.T) {
 	}
 }
 
+// Agent Plugins: skills are the folders in skills/, which no key and no link moves.
+func TestAgentPlugins(t *testing.T) {
+	const ok = `"$schema": "` + openSchema + `", "name": "p"`
+	files := tree{
+		"p/SKILL.md": "r", "p/skills/SKILL.md": "s", "p/skills/a/SKILL.md": "a", "p/skills/group/b/SKILL.md": "b", "p/extra/c/SKILL.md": "c", "skills/e/SKILL.md": "e",
+		"p/skills/in": "-> ../extra/c", "p/skills/out": "-> ../../skills/e", "p/.claude-plugin/plugin.json": `{"skills": "./extra"}`,
+		"link/plugin.json": "-> ../p/plugin.json", "link/skills/a/SKILL.md": "a",
+	}
+	tests := []struct{ entry, manifest, want string }{
+		{``, `{` + ok + `, "version": "1.2.0"}`, "p/extra/c p/skills/a"},
+		{`, "strict": false`, `{` + ok + `}`, "p/extra/c p/skills/a"},
+		{`, "skills": ["./skills/a"]`, `{` + ok + `}`, "p/skills/a"},
+		{``, `{` + ok + `, "skills": "./extra", "dependencies": ["x"]}`, "p/extra/c p/skills/a key dependencies key skills"},
+		{``, `{` + ok + `, "extensions": 7}`, "p/extra/c p/skills/a key extensions"},
+		{``, `{` + ok + `, "extensions": {"com.github.awesome-copilot": {"skills": ["./skills/e"]}}}`, "p/extra/c p/skills/a skills/e"},
+		{``, `{"$schema": "https://json.example/other.json", "skills": ["./extra/c"]}`, ""},
+		{``, `{"$schema": "` + openSchemas + `1.1.0/plugin.schema.json", "name": "p"}`, "error is not known"},
+		{``, `{"$schema": "` + openSchema + `"}`, "error cannot be called"},
+		{``, `{"$schema": "` + openSchema + `", "name": "a--b"}`, "error cannot be called"},
+		{``, `{` + ok + `, "name": "p"}`, "error twice"},
+		{``, `{` + ok + `, "version": 1}`, "error version is not a string"},
+		{``, `{` + ok + `, "license": null}`, "error license is not a string"},
+		{``, `{` + ok + `, "keywords": ["a", 1]}`, "error keywords"},
+		{``, `{` + ok + `, "author": {"nick": "x"}}`, "error unknown key"},
+		{`, "skills": ["./extra/c"]`, `{` + ok + `}`, "error its marketplace names"},
+	}
+	for _, tt := range tests {
+		m, err := Parse([]byte(`{"name": "m", "plugins": [{"name": "p", "source": "./p"` + tt.entry + `}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files["p/plugin.json"] = tt.manifest
+		s, err := m.Plugins[0].Skills(t.Context(), files, "p")
+		if want, fails := strings.CutPrefix(tt.want, "error "); fails {
+			if !errors.Is(err, diag.Code("marketplace_invalid")) || !strings.Contains(err.Error(), "p/plugin.json: ") || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", tt.manifest, err)
+			}
+			continue
+		}
+		var got []string
+		for _, dir := range []string{"p", "p/extra/c", "p/skills", "p/skills/a", "p/skills/group/b", "skills/e"} {
+			if s.Has(dir) {
+				got = append(got, dir)
+			}
+		}
+		for _, passed := range s.Passed {
+			if key, ok := strings.CutPrefix(passed.Reason, "its key "); ok {
+				got = append(got, "key "+strings.Fields(key)[0])
+			}
+		}
+		if strings.Contains(tt.manifest, "json.example") {
+			if s.open || !s.Has("p/extra/c") {
+				t.Errorf("%s is taken for an Agent Plugin", tt.manifest)
+			}
+			continue
+		}
+		if text := strings.Join(got, " "); err != nil || text != tt.want {
+			t.Errorf("%s %s: %q, want %q, %v", tt.entry, tt.manifest, text, tt.want, err)
+		}
+	}
+	m, _ := Parse([]byte(`{"name": "m", "plugins": [{"name": "l", "source": "./link"}]}`))
+	if s, err := m.Plugins[0].Skills(t.Context(), files, "link"); err == nil || !strings.Contains(err.Error(), "leads out of the plugin") {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 func TestPinIsChecked(t *testing.T) {
 	p := Place{Ref: ref.Ref{Kind: ref.Forge, Host: "github", Owner: "o", Repo: "r"}, Commit: sha}
 	if err := p.Check(sha); err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ type Selection struct {
 	Version string // its manifest's, or else its entry's
 
 	root  string
+	open  bool // it is one of Agent Plugins
 	parts []part
 	other []string // parts of the plugin that are no skills
 	names []string // in its directory
@@ -73,7 +75,7 @@ func dialects() []dialect {
 // Skills that the entry or the plugin's manifest name are the plugin's, and no others, except that Claude's manifest adds to those
 // below <root>/skills. Where nothing is named, they are those below <root>/skills, or the root itself if it is one. A path that is
 // named is one skill, or a folder of skills; <root>/skills by its name is what it is without. A link among them stands for the skill of the
-// repository that it leads to.
+// repository that it leads to. Those of Agent Plugins have their skills in the folders of <root>/skills.
 func (p Plugin) Skills(ctx context.Context, files Files, root string) (Selection, error) {
 	if p.Invalid != nil {
 		return Selection{}, p.Invalid
@@ -82,36 +84,45 @@ func (p Plugin) Skills(ctx context.Context, files Files, root string) (Selection
 	for _, dir := range p.skills {
 		s.Paths = append(s.Paths, join(root, dir))
 	}
-	adds := p.skills == nil
-	if p.strict {
-		d, err := p.manifest(ctx, files, &s)
-		if err != nil {
-			return Selection{}, err
-		}
-		adds = adds && d.adds
+	adds, err := false, error(nil)
+	if s.open, err = p.open(ctx, files, &s); err == nil && p.strict && !s.open {
+		adds, err = p.manifest(ctx, files, &s)
 	}
-	slices.Sort(s.Paths)
-	s.Paths = slices.Compact(s.Paths)
-	s.Named = len(s.Paths) > 0
-	usual := join(root, "skills")
-	for _, dir := range s.Paths {
-		levels := 1
-		if dir == usual {
-			levels = deep
-		}
-		s.parts = append(s.parts, part{dir, true, levels})
+	if err != nil {
+		return Selection{}, err
 	}
-	if !s.Named {
-		s.Paths = []string{usual}
-		s.parts = append(s.parts, part{dir: root, self: true})
-	}
-	if !s.Named || adds && !slices.Contains(s.Paths, usual) {
-		s.parts = append(s.parts, part{usual, true, deep})
-	}
+	s.divide(p.skills == nil && (adds || s.open))
 	if err := s.follow(ctx, files); err != nil {
 		return Selection{}, err
 	}
 	return s, s.look(ctx, files)
+}
+
+// divide makes parts of what is named, and of where skills usually are if that adds to it, or nothing is named.
+func (s *Selection) divide(adds bool) {
+	slices.Sort(s.Paths)
+	s.Paths = slices.Compact(s.Paths)
+	s.Named = len(s.Paths) > 0
+	usual := part{join(s.root, "skills"), true, deep}
+	if s.open {
+		usual.self, usual.levels = false, 1
+	}
+	for _, dir := range s.Paths {
+		if dir == usual.dir {
+			s.parts = append(s.parts, usual)
+		} else {
+			s.parts = append(s.parts, part{dir, true, 1})
+		}
+	}
+	if !s.Named && !s.open {
+		s.parts = append(s.parts, part{dir: s.root, self: true})
+	}
+	if !s.Named || adds && !slices.Contains(s.Paths, usual.dir) {
+		s.parts = append(s.parts, usual)
+	}
+	if !s.Named {
+		s.Paths = []string{usual.dir}
+	}
 }
 
 // usual are the parts of a plugin that agents find by their names, without a manifest.
@@ -141,8 +152,8 @@ func (s *Selection) look(ctx context.Context, files Files) error {
 	return nil
 }
 
-// manifest adds what the plugin's own manifest says, if it has one, and returns how it is read.
-func (p Plugin) manifest(ctx context.Context, files Files, s *Selection) (dialect, error) {
+// manifest adds what the plugin's own manifest says, if it has one. It reports whether skills that it names add to the usual ones.
+func (p Plugin) manifest(ctx context.Context, files Files, s *Selection) (adds bool, err error) {
 	for _, d := range dialects() {
 		file := join(s.root, d.file)
 		src, err := files.ReadFile(ctx, file)
@@ -154,9 +165,9 @@ func (p Plugin) manifest(ctx context.Context, files Files, s *Selection) (dialec
 				err = invalid("plugin %s: %s: %w", p.Name, file, err)
 			}
 		}
-		return d, err
+		return d.adds, err
 	}
-	return dialect{}, nil
+	return false, nil
 }
 
 func (s *Selection) read(src []byte, d dialect) error {
@@ -176,6 +187,16 @@ func (s *Selection) read(src []byte, d dialect) error {
 		return err
 	}
 	s.Needs, s.Version = append(s.Needs, others...), cmp.Or(str(top["version"]), s.Version)
+	for _, kind := range []string{"agents", "commands", "hooks", "lspServers", "mcpServers"} {
+		if top[kind] != nil {
+			s.other = append(s.other, kind)
+		}
+	}
+	return s.shared(top)
+}
+
+// shared takes in what a manifest says of parts that several plugins of its repository share.
+func (s *Selection) shared(top map[string]json.RawMessage) error {
 	shared := map[string]json.RawMessage{}
 	if extensions, err := object(top["extensions"]); err == nil {
 		if own, err := object(extensions[extension]); err == nil {
@@ -188,7 +209,7 @@ func (s *Selection) read(src []byte, d dialect) error {
 	}
 	s.Paths = append(s.Paths, above...)
 	for _, kind := range []string{"agents", "commands", "extensions", "hooks", "lspServers", "mcpServers"} {
-		if top[kind] != nil && kind != "extensions" || shared[kind] != nil {
+		if shared[kind] != nil && !slices.Contains(s.other, kind) {
 			s.other = append(s.other, kind)
 		}
 	}
@@ -204,6 +225,18 @@ func (s Selection) Has(dir string) bool {
 // Around reports whether dir is where the plugin's skills are looked for.
 func (s Selection) Around(dir string) bool {
 	return slices.ContainsFunc(s.parts, func(p part) bool { return p.levels > 0 && p.dir == dir }) || s.Has(dir)
+}
+
+// parent is the directory above dir, with "" for the root and no parent for the root itself.
+func parent(dir string) string {
+	switch up := path.Dir(dir); {
+	case dir == "":
+		return "/"
+	case up == ".":
+		return ""
+	default:
+		return up
+	}
 }
 
 // None is the error of a plugin in which no skill was found, with code no_skill. It

@@ -374,6 +374,7 @@ func (one *Plugin) count(ctx context.Context, p marketplace.Plugin, files repoFi
 		return ctx.Err()
 	}
 	n := len(resolver.Offered(found, picked.Has))
+	one.Version = picked.Version
 	for _, need := range picked.Needs {
 		one.Needs = append(one.Needs, need.String())
 	}
