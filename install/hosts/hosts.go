@@ -85,8 +85,12 @@ type Env struct {
 	Getenv  func(string) string
 	Stat    func(path string) (fs.FileInfo, error)
 
-	// ReadFile reads a file in which an agent keeps what its user trusts. nil: there is none.
+	// ReadFile reads a file of an agent's settings, in which it keeps what its user trusts too. nil: there is none.
 	ReadFile func(path string) ([]byte, error)
+	// ReadProject reads one of those in Project, which somebody else may have written: never through a link that leads out. nil: there is none.
+	ReadProject func(path string) ([]byte, error)
+	// Real follows the links in a path. nil: there are none.
+	Real func(path string) (string, error)
 }
 
 //go:embed table.txt

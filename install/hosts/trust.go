@@ -1,12 +1,12 @@
 package hosts
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -221,7 +221,7 @@ func withoutComments(text []byte) []byte {
 			i = end
 		case rest == "/*":
 			end := len(out)
-			if n := strings.Index(string(out[i+2:]), "*/"); n >= 0 {
+			if n := bytes.Index(out[i+2:], []byte("*/")); n >= 0 {
 				end = i + 2 + n + 2
 			}
 			blank(i, end)

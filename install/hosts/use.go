@@ -17,11 +17,13 @@ const (
 	Unread    = "unread"    // it does not look there
 	Untrusted = "untrusted" // it looks there only in folders it was told to trust
 	Unstable  = "unstable"  // one of several differing copies, not always the same
+	Off       = "off"       // its settings keep the copy from its model: see Reader.Off
 )
 
 // A Copy is one real directory that holds a skill, however many paths lead to it.
 type Copy struct {
 	Places   []Place
+	Dir      string // its real directory, an absolute path
 	Name     string // of its frontmatter; "" is that of its directory
 	Front    string // the frontmatter, where hosts read it differently: see skill.Front
 	Tree     string // tree digest; copies with the same one are identical; "" is unlike any other
@@ -111,11 +113,12 @@ type Reader struct {
 	host Host
 	rank map[string]int  // by directory; 0 is the strongest
 	shut map[string]bool // directories that the host does not read because it was not told to trust the folder
+	off  *switches
 }
 
 // Reader returns h's view from env.
 func (h Host) Reader(env Env) Reader {
-	r := Reader{host: h, rank: make(map[string]int), shut: make(map[string]bool)}
+	r := Reader{host: h, rank: make(map[string]int), shut: make(map[string]bool), off: h.switches(env)}
 	if h.Trust && env.Project != "" && h.FolderTrust(env) != TrustGiven {
 		for _, dir := range h.projectReads(env) {
 			r.shut[dir] = true
@@ -133,9 +136,16 @@ func (h Host) Reader(env Env) Reader {
 func (r Reader) Use(copies []Copy) []string {
 	uses := make([]string, len(copies))
 	seen := make([]sight, len(copies))
+	var partly []int // off under one of the names that they may have
 	for i, c := range copies {
 		seen[i] = r.find(c)
+		off, some := r.switched(c, seen[i])
+		if some {
+			partly = append(partly, i)
+		}
 		switch {
+		case off != nil:
+			uses[i], seen[i].rank = Off, -1
 		case seen[i].rank >= 0:
 		case seen[i].shut:
 			uses[i] = Untrusted
@@ -146,7 +156,40 @@ func (r Reader) Use(copies []Copy) []string {
 	for _, group := range r.byName(copies, seen) {
 		r.judge(copies, seen, group, uses)
 	}
+	for _, i := range partly {
+		if uses[i] == Loads || uses[i] == Listed {
+			uses[i] = Unstable
+		}
+	}
 	return uses
+}
+
+// Off is what keeps a copy from the host's model that it would else find, nil if nothing does.
+func (r Reader) Off(c Copy) *Switch {
+	off, _ := r.switched(c, r.find(c))
+	return off
+}
+
+// Unclear are the files of the host's settings that could not be read: what they switch off is not known.
+func (r Reader) Unclear() []Unclear { return r.off.unclear }
+
+// switched is what keeps a copy from the host's model, under each name that it may have; some is true if it is kept under some of them only.
+func (r Reader) switched(c Copy, s sight) (off *Switch, some bool) {
+	if s.rank < 0 && !s.shut || len(r.off.rules) == 0 {
+		return nil, false
+	}
+	on := false
+	for _, name := range append([]string{s.name}, s.others...) {
+		if at := r.off.of(name, c); at == nil {
+			on = true
+		} else if off == nil {
+			off = at
+		}
+	}
+	if on {
+		return nil, off != nil
+	}
+	return off, false
 }
 
 // A sight is the strongest place through which a host sees a copy.
@@ -208,13 +251,15 @@ func (r Reader) find(c Copy) sight {
 			continue
 		}
 		rank, ok := r.rank[p.Root]
-		if ok && r.shut[p.Root] {
-			best.shut = true
-			continue
-		}
 		own, named := name, true
 		if own == "" {
 			own, named = skill.DirName(r.host.ID, p.dir())
+		}
+		if ok && r.shut[p.Root] {
+			if best.shut = true; best.rank < 0 {
+				best.name = own
+			}
+			continue
 		}
 		switch {
 		case !ok || !named:
