@@ -20,10 +20,12 @@ import (
 	"context"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/skill"
 )
@@ -163,10 +165,20 @@ type CopyState struct {
 
 // HostUse is what one host does with a copy; Use is one of hosts.Loads and so on.
 type HostUse struct {
-	Host    string   `json:"host"`
-	Use     string   `json:"use"`
-	Ungated []string `json:"ungated,omitempty"` // limits that the skill sets and the host, which shows it to its model, does not keep
-	Reason  string   `json:"reason,omitempty"`  // the same as a sentence
+	Host    string        `json:"host"`
+	Use     string        `json:"use"`
+	Off     *hosts.Switch `json:"off,omitempty"`     // where Use is off: what says so
+	Unclear []string      `json:"unclear,omitempty"` // files of the host's settings that could not be read: whether it loads what Use says it does is not known
+	Ungated []string      `json:"ungated,omitempty"` // limits that the skill sets and the host, which shows it to its model, does not keep
+	Reason  string        `json:"reason,omitempty"`  // the same as a sentence
+}
+
+// Word is Use, with a question mark where it is not known.
+func (h HostUse) Word() string {
+	if len(h.Unclear) > 0 {
+		return h.Use + "?"
+	}
+	return h.Use
 }
 
 // Shown reports whether the host may show the copy to its model, now or when it is told to trust the folder.
@@ -180,7 +192,7 @@ type Listing struct {
 	Skills []Record `json:"skills"` // by name, strongest first
 
 	// Warnings are about the roots: directories that cannot be read, a SKILL.md
-	// in the wrong place. They belong on stderr.
+	// in the wrong place; and about settings of hosts. They belong on stderr.
 	Warnings []Warning `json:"-"`
 }
 
@@ -199,8 +211,8 @@ func Discover(ctx context.Context, cfg Config) (Listing, error) {
 	records := d.describe()
 	nameCopies(records)
 	shadow(cfg, records)
-	useHosts(cfg, records)
-	l := Listing{Roots: make([]Root, len(places)), Skills: make([]Record, len(records)), Warnings: d.warnings}
+	unclear := useHosts(cfg, records)
+	l := Listing{Roots: make([]Root, len(places)), Skills: make([]Record, len(records)), Warnings: append(d.warnings, unclear...)}
 	for i, p := range places {
 		l.Roots[i] = p.Root
 	}
@@ -241,5 +253,14 @@ func IsQualified(text string) bool {
 }
 
 func (c Config) env() hosts.Env {
-	return hosts.Env{Home: c.Home, Project: c.Project, Cwd: c.Cwd, Getenv: c.Getenv, ReadFile: durable.ReadFile}
+	env := hosts.Env{Home: c.Home, Project: c.Project, Cwd: c.Cwd, Getenv: c.Getenv, ReadFile: durable.ReadFile, Real: filepath.EvalSymlinks}
+	env.ReadProject = func(path string) ([]byte, error) {
+		dir, err := within.Open(c.Project)
+		if err != nil {
+			return nil, err
+		}
+		defer dir.Close()
+		return dir.ReadFile(path, durable.MaxFile)
+	}
+	return env
 }

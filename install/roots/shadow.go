@@ -1,6 +1,7 @@
 package roots
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -159,8 +160,8 @@ func warnConfusable(records []*Record) {
 }
 
 // useHosts works out what each host does with each copy, and reports where
-// hosts disagree.
-func useHosts(cfg Config, records []*Record) {
+// hosts disagree. It returns what it could not find out.
+func useHosts(cfg Config, records []*Record) (unclear []Warning) {
 	env := cfg.env()
 	var readers []hosts.Reader
 	var all []hosts.Host
@@ -171,7 +172,7 @@ func useHosts(cfg Config, records []*Record) {
 		}
 	}
 	if len(readers) == 0 {
-		return
+		return nil
 	}
 	copies := make([]hosts.Copy, len(records))
 	for i, r := range records {
@@ -179,20 +180,63 @@ func useHosts(cfg Config, records []*Record) {
 		r.Hosts = make([]HostUse, 0, len(readers))
 	}
 	for n, reader := range readers { // which copies have one name is different from host to host
+		for _, u := range reader.Unclear() {
+			unclear = append(unclear, Warning{"W_SETTINGS", fmt.Sprintf("%s could not be read, so whether %s loads a skill is not known: %s", cfg.showSettings(u.File), all[n].Name, u.Why)})
+		}
 		for i, use := range reader.Use(copies) {
 			u := HostUse{Host: all[n].ID, Use: use}
+			if use == hosts.Off {
+				u.Off = reader.Off(copies[i])
+			}
 			if u.Shown() {
 				u.takeGates(all[n], records[i].found.ungated(all[n]))
+				for _, file := range reader.Unclear() {
+					u.Unclear = append(u.Unclear, file.File)
+				}
 			}
 			records[i].Hosts = append(records[i].Hosts, u)
 		}
 	}
+	offCopies(records)
+	warnOff(cfg, records)
 	warnUngated(records)
 	for group := range groups(records) {
 		warnPreferred(cfg, group)
 		warnDivergence(cfg, group)
 	}
+	return unclear
 }
+
+// offCopies notes of a skill that a host reads by a copy that skl made of it alone, and is told not to load, that it is off.
+func offCopies(records []*Record) {
+	for group := range groups(records) {
+		for _, c := range group {
+			for _, r := range group {
+				for n, h := range c.Hosts {
+					if c.CopyOf == r.Qualified && h.Use == hosts.Off && r.Hosts[n].Use == hosts.Unread {
+						r.Hosts[n] = h
+					}
+				}
+			}
+		}
+	}
+}
+
+// warnOff says by which file each host is told not to load a copy.
+func warnOff(cfg Config, records []*Record) {
+	for _, r := range records {
+		for _, h := range r.Hosts {
+			if h.Off == nil {
+				continue
+			}
+			at := diag.Position{File: cfg.showSettings(h.Off.File), Line: h.Off.Line}
+			r.warn("W_OFF", h.Host+" is told not to load it, in "+at.String()+": "+h.Off.Text)
+		}
+	}
+}
+
+// showSettings shortens the path of a host's settings.
+func (c Config) showSettings(path string) string { return diag.Printable(c.show(ScopeProject, path)) }
 
 // takeGates says which limits the host does not keep.
 func (u *HostUse) takeGates(h hosts.Host, ungated []string) {
@@ -247,7 +291,7 @@ func warnPreferred(cfg Config, group []*Record) {
 // copy is r as hosts see it. They know nothing of gates and later formats.
 func (r *Record) copy() hosts.Copy {
 	c := hosts.Copy{
-		Name: r.found.name, Front: r.found.front, Tree: r.Digest,
+		Dir: r.Path, Name: r.found.name, Front: r.found.front, Tree: r.Digest,
 		Unusable: r.State == Disabled || r.State == Invalid && r.found.front == "",
 		Invalid:  r.State == Invalid,
 		Linked:   r.isLinked,
