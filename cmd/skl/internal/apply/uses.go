@@ -31,24 +31,24 @@ func (a *Applier) noteUses(ctx context.Context, ids []string, changes install.Ch
 		}
 		found := l.Lookup(c.Name)
 		for _, id := range ids {
-			use := hosts.Unread
+			use := roots.HostUse{Host: id, Use: hosts.Unread}
 			for _, r := range found {
 				if r.Path == at || r.CopyOf != "" && r.Scope == string(a.Kind) {
-					use = better(use, r, id)
+					use = better(use, r)
 				}
 			}
-			c.Hosts = append(c.Hosts, roots.HostUse{Host: id, Use: use})
+			c.Hosts = append(c.Hosts, use)
 		}
 	}
 	return nil
 }
 
 // better is use, or what the host does with r if that is more.
-func better(use string, r roots.Record, host string) string {
-	order := []string{hosts.Loads, hosts.Listed, hosts.Unstable, hosts.Untrusted, hosts.Hidden, hosts.Unread}
+func better(use roots.HostUse, r roots.Record) roots.HostUse {
+	order := []string{hosts.Loads, hosts.Listed, hosts.Unstable, hosts.Untrusted, hosts.Off, hosts.Hidden, hosts.Unread}
 	for _, h := range r.Hosts {
-		if h.Host == host && slices.Index(order, h.Use) < slices.Index(order, use) {
-			use = h.Use
+		if h.Host == use.Host && slices.Index(order, h.Use) < slices.Index(order, use.Use) {
+			use = roots.HostUse{Host: h.Host, Use: h.Use, Off: h.Off, Unclear: h.Unclear}
 		}
 	}
 	return use

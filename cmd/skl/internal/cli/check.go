@@ -99,6 +99,9 @@ func (w *world) printStatus(s inspect.Status) {
 	if len(s.Links) > 0 {
 		say("links     ", false, "", []string{joinWords(s.Links)})
 	}
+	for _, line := range s.Off {
+		w.ui.Print("off        %s", line)
+	}
 	say("conflicts ", len(s.Conflicts) == 0, "none", s.Conflicts)
 	if len(s.Sources) > 0 {
 		say("sources   ", false, "", s.Sources)

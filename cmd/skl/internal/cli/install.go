@@ -418,9 +418,14 @@ func (w *world) usesOf(c install.Changes) (notes []string, usual string) {
 			if name := w.OtherName(h.Host, change.Root); name != "" && !slices.Contains(names, w.Short(name)) {
 				names = append(names, w.Short(name))
 			}
-			if h.Use == "loads" || h.Use == "listed" {
+			switch {
+			case len(h.Unclear) > 0 && (h.Use == "loads" || h.Use == "listed"):
+				notes = append(notes, "whether "+h.Host+" loads "+change.Name+" is not known: "+w.Short(h.Unclear[0])+" could not be read")
+			case h.Use == "loads" || h.Use == "listed":
 				loaded = true
-			} else {
+			case h.Off != nil:
+				notes = append(notes, h.Host+" is told not to load "+change.Name+", in "+w.Short(h.Off.File))
+			default:
 				notes = append(notes, h.Host+" "+doesWith(h.Use, change.Name))
 			}
 		}

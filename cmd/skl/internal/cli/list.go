@@ -167,7 +167,7 @@ func (w *world) printList(records []roots.Record) {
 			row = append(row, orDash(stateOf(r)))
 		}
 		for i, h := range columns {
-			use := r.Hosts[i].Use
+			use := r.Hosts[i].Word()
 			if inspect.LoadedHidden(r, h.Host) {
 				use = "LOADS"
 			}
@@ -236,6 +236,8 @@ func (w *world) printWarnings(records []roots.Record, shown bool) {
 			switch warning.Code {
 			case "W_ALIAS", "W_DUPLICATE_IDENTICAL", "W_SHADOWED":
 				say = w.ui.Detail
+			case "W_OFF":
+				say = w.ui.Note
 			}
 			say("%s: %s [%s]", r.Qualified, warning.Message, warning.Code)
 			hints = apply.AddMend(hints, inspect.Mend(warning.Code, r, shown))
@@ -278,7 +280,7 @@ func (w *world) printFields(records []roots.Record, fields []string) error {
 		}
 		var uses, ungated []string
 		for _, h := range r.Hosts {
-			uses = append(uses, h.Host+"="+h.Use)
+			uses = append(uses, h.Host+"="+h.Word())
 			if len(h.Ungated) > 0 {
 				ungated = append(ungated, h.Host)
 			}

@@ -159,6 +159,16 @@ func screens() map[string]func(screen.Look) string {
 		"check": func(k screen.Look) string {
 			return Check(k, checked)
 		},
+		"check-off": func(k screen.Look) string {
+			off := inspect.CheckItem{Check: "off", OK: true, Detail: []string{"pdf-forms: codex is told not to load it, in ~/.codex/config.toml: skills.config, name = \"pdf-forms\""}}
+			return Check(k, inspect.Checked{OK: true, Checks: []inspect.CheckItem{{Check: "lock", OK: true}, off, {Check: "audit", OK: true}}})
+		},
+		"list-off": func(k screen.Look) string {
+			off := records(3)[:1]
+			off[0].Hosts = []roots.HostUse{{Host: "claude-code", Use: "off"}, {Host: "codex", Use: "loads", Unclear: []string{"/home/ana/.codex/config.toml"}}}
+			off[0].Warnings = []roots.Warning{{Code: "W_OFF", Message: "claude-code is told not to load it, in .claude/settings.json:3: skillOverrides"}}
+			return List(k, off)
+		},
 		"doctor": func(k screen.Look) string { return Doctor(k, doctor, false) },
 		"lint":   func(k screen.Look) string { return Lint(k, findings, 1, 1, "skl lint --fix", read) },
 		"publish": func(k screen.Look) string {

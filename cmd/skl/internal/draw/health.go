@@ -15,8 +15,13 @@ func Check(k screen.Look, out inspect.Checked) string {
 	var holds []string
 	failed := 0
 	wide := 0
+	var told []string // what holds and is told all the same
 	for _, c := range out.Checks {
-		if c.OK {
+		switch {
+		case c.Check == "off":
+			told = c.Detail
+			continue
+		case c.OK:
 			holds = append(holds, c.Check)
 			continue
 		}
@@ -25,13 +30,14 @@ func Check(k screen.Look, out inspect.Checked) string {
 	}
 	if failed == 0 {
 		p.both([]screen.Span{k.Mark(screen.Done), bold(" check holds"), screen.T(": " + strings.Join(holds, ", "))})
+		p.told("off", told)
 		return p.text()
 	}
 	right := ""
 	if len(holds) > 0 {
 		right = strings.Join(holds, ", ") + map[bool]string{true: " holds", false: " hold"}[len(holds) == 1]
 	}
-	p.both([]screen.Span{k.Mark(screen.Failed), bold(" check failed"), screen.T(fmt.Sprintf(": %d of %d", failed, len(out.Checks)))}, screen.T(right))
+	p.both([]screen.Span{k.Mark(screen.Failed), bold(" check failed"), screen.T(fmt.Sprintf(": %d of %d", failed, failed+len(holds)))}, screen.T(right))
 	mark := screen.Width(k.Sign(screen.Failed))
 	for _, c := range out.Checks {
 		if c.OK {
@@ -49,7 +55,15 @@ func Check(k screen.Look, out inspect.Checked) string {
 			p.prose(hang+6, screen.T(strings.Repeat(" ", hang)), dim("mend"), screen.T("  "), screen.Span{Style: screen.Cyan, Text: m})
 		}
 	}
+	p.told("off", told)
 	return p.text()
+}
+
+// told are lines beside a verdict that do not bear on it.
+func (p *page) told(word string, lines []string) {
+	for _, line := range lines {
+		p.prose(2+len(word)+2, screen.T("  "), dim(word), screen.T("  "+line))
+	}
 }
 
 // Doctor is what doctor found, gravest first; what is fine is counted, unless all is wanted.

@@ -105,7 +105,7 @@ func bySource(records []roots.Record) (out [][]roots.Record) {
 func note(r roots.Record) string {
 	for _, w := range r.Warnings {
 		switch w.Code {
-		case "W_ALIAS", "W_DUPLICATE_IDENTICAL", "W_SHADOWED":
+		case "W_ALIAS", "W_DUPLICATE_IDENTICAL", "W_SHADOWED", "W_OFF": // the last is told at the end
 		default:
 			return w.Message
 		}
@@ -123,6 +123,11 @@ func note(r roots.Record) string {
 	}
 	if r.State != roots.Active {
 		return r.State
+	}
+	for _, w := range r.Warnings {
+		if w.Code == "W_OFF" {
+			return w.Message
+		}
 	}
 	return ""
 }
@@ -180,13 +185,16 @@ func (p *page) group(records []roots.Record) {
 			}
 			row = append(row, screen.T(state))
 		}
-		loads := 0
+		loads, unclear := 0, ""
 		for _, h := range r.Hosts {
+			if len(h.Unclear) > 0 {
+				unclear = "?"
+			}
 			if h.Use == "loads" || h.Use == "listed" {
 				loads++
 			}
 			if each {
-				use := screen.T(h.Use)
+				use := screen.T(h.Word())
 				if inspect.LoadedHidden(r, h.Host) {
 					use = bold("LOADS")
 				}
@@ -194,7 +202,7 @@ func (p *page) group(records []roots.Record) {
 			}
 		}
 		if len(hosts) > 1 && !each {
-			row = append(row, screen.T(fmt.Sprintf("%d of %d", loads, len(r.Hosts))))
+			row = append(row, screen.T(fmt.Sprintf("%d of %d%s", loads, len(r.Hosts), unclear)))
 		}
 		t.Rows = append(t.Rows, append(row, about))
 	}
@@ -271,7 +279,7 @@ func usesOf(r roots.Record) (screen.Span, bool) {
 	}
 	var parts []string
 	style := screen.Plain
-	for _, use := range []string{"loads", "listed", "unstable", "untrusted", "hidden", "unread"} {
+	for _, use := range []string{"loads", "listed", "unstable", "untrusted", "off", "hidden", "unread"} {
 		if len(by[use]) == 0 {
 			continue
 		}

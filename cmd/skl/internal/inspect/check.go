@@ -19,7 +19,7 @@ import (
 
 // A CheckItem is one of the checks.
 type CheckItem struct {
-	Check  string   `json:"check"` // lock, verify, blocked, signatures, policy, links, conflicts, audit, permissions, accepted, trust
+	Check  string   `json:"check"` // lock, verify, blocked, signatures, policy, links, off, conflicts, audit, permissions, accepted, trust
 	OK     bool     `json:"ok"`
 	Detail []string `json:"detail"`
 	Mend   []string `json:"mend,omitempty"` // what to type or do, of a check that does not hold
@@ -106,6 +106,9 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 	}
 	if len(f.Manifest.Targets.Hosts) > 0 || len(links) > 0 {
 		out.add("links", links, mends...)
+	}
+	if off := in.off(l); len(off) > 0 { // what a person told an agent is no fault of what is installed
+		out.Checks = append(out.Checks, CheckItem{Check: "off", OK: true, Detail: off})
 	}
 	out.add("conflicts", openConflicts(l), "skl list --shadowed, then skl ack CODE NAME --reason WHY")
 	if audited, err := in.Audit(ctx, AuditRequest{}); err != nil {
@@ -233,6 +236,24 @@ func openConflicts(l roots.Listing) []string {
 	return out
 }
 
+// off says which agents are told not to load a skill of the scope, and by which file, and of which agents that is not known.
+func (in *Inspector) off(l roots.Listing) []string {
+	var out []string
+	for _, r := range l.Skills {
+		for _, x := range r.Warnings {
+			if x.Code == "W_OFF" && r.Scope == string(in.Applier.Kind) && r.CopyOf == "" {
+				out = append(out, r.Name+": "+x.Message)
+			}
+		}
+	}
+	for _, x := range l.Warnings {
+		if x.Code == "W_SETTINGS" {
+			out = append(out, x.Message)
+		}
+	}
+	return out
+}
+
 // A Status is manifest, lock, disk and hosts at a glance.
 type Status struct {
 	OK          bool     `json:"ok"`
@@ -247,6 +268,7 @@ type Status struct {
 	Links       []string `json:"links"`          // links and copies that are not as they should be, agents that see nothing
 	Mend        []string `json:"mend,omitempty"` // what puts files, links and copies right
 	Conflicts   []string `json:"conflicts"`
+	Off         []string `json:"off,omitempty"` // agents that are told not to load a skill, and by which file
 	Interrupted bool     `json:"interrupted"`
 	Trusted     bool     `json:"trusted"`
 	Sources     []string `json:"sources,omitempty"` // skills made from packages that have another version here
@@ -325,7 +347,7 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 	for _, m := range mends {
 		s.Mend = apply.AddMend(s.Mend, m)
 	}
-	s.Conflicts = append(s.Conflicts, openConflicts(l)...)
+	s.Conflicts, s.Off = append(s.Conflicts, openConflicts(l)...), in.off(l)
 	if s.Trusted, err = in.Applier.Trusted(); err != nil {
 		return Status{}, err
 	}

@@ -314,12 +314,16 @@ func (d *doctor) places(l roots.Listing) error {
 // copies reports where agents would load different content, and line endings.
 func (d *doctor) copies(l roots.Listing) {
 	for _, x := range l.Warnings {
+		if x.Code == "W_SETTINGS" {
+			d.say("agent", "note", "", "%s", x.Message)
+			continue
+		}
 		d.say("roots", "problem", "", "%s", x.Message)
 	}
 	for _, r := range l.Skills {
 		for _, x := range r.Warnings {
 			switch x.Code {
-			case "W_UNGATED":
+			case "W_UNGATED", "W_OFF":
 				d.say("copy", "note", Mend(x.Code, r, false), "%s: %s [%s]", r.Qualified, x.Message, x.Code)
 			case "W_HOST_DIVERGENCE", "W_TRUST_DOWNGRADE", "E_DRIFT", "E_RESIDUE", "E_EOL", "E_LINK", "W_SYMLINK_ESCAPE", "W_NESTED", "E_YAML", "E_NO_DESCRIPTION":
 				d.say("copy", "problem", Mend(x.Code, r, false), "%s: %s [%s]", r.Qualified, x.Message, x.Code)

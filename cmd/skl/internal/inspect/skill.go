@@ -135,6 +135,7 @@ type Terms struct {
 	RunOnly         []string          `json:"run_only,omitempty"`      // keys that skl run keeps and no agent does
 	NoEffect        []string          `json:"no_effect,omitempty"`     // keys of corteza.skill, where skill_format is missing
 	Ungated         []string          `json:"ungated,omitempty"`       // limits that agents which show it do not keep, as sentences
+	Off             []string          `json:"off,omitempty"`           // agents that are told not to load it, and by which file, as sentences
 }
 
 // termsOf reads the terms of a skill.
@@ -190,6 +191,9 @@ func (t Terms) Lines() (out [][2]string) {
 	}
 	for _, u := range t.Ungated {
 		add("not kept", u)
+	}
+	for _, o := range t.Off {
+		add("off", o)
 	}
 	return out
 }
@@ -314,8 +318,11 @@ func (in *Inspector) installed(ctx context.Context, name string) (apply.FileTree
 	url, commit := r.Origin()
 	terms := Terms{Trust: r.Trust, TrustReason: cmp.Or(r.TrustReason, "by its place")}
 	for _, x := range r.Warnings {
-		if x.Code == "W_UNGATED" {
+		switch x.Code {
+		case "W_UNGATED":
 			terms.Ungated = append(terms.Ungated, x.Message)
+		case "W_OFF":
+			terms.Off = append(terms.Off, x.Message)
 		}
 	}
 	return t, Skill{Terms: terms, Signed: signed(r), Name: r.Name, Version: r.Version, Source: r.Source, URL: url, Commit: string(commit), Path: r.Path, Digest: r.Digest, Copies: found, Withdrawn: withdrawn}, err
@@ -364,7 +371,7 @@ func (out *Skill) describe(t apply.FileTree) {
 	out.Needs = append(out.Needs, resolver.NamesRequired(doc)...)
 	was := out.Terms
 	out.Terms = termsOf(doc)
-	out.Terms.Trust, out.Terms.TrustReason, out.Terms.Ungated = was.Trust, was.TrustReason, was.Ungated
+	out.Terms.Trust, out.Terms.TrustReason, out.Terms.Ungated, out.Terms.Off = was.Trust, was.TrustReason, was.Ungated, was.Off
 	out.Description, out.License, out.Format = doc.Description, doc.License, doc.Format
 	out.AllowedTools, out.Dialects = append(out.AllowedTools, doc.AllowedTools...), append(out.Dialects, doc.Dialects...)
 	if doc.V1 != nil {

@@ -57,7 +57,7 @@ func TestJSON(t *testing.T) {
 		states[record["state"]] = true
 		for _, h := range harness.Objects(t, record["hosts"]) {
 			use := harness.HasFields(t, "a host", h, "host use")
-			harness.OneOf(t, "use", use["use"], "loads listed hidden unread untrusted unstable")
+			harness.OneOf(t, "use", use["use"], "loads listed hidden unread untrusted unstable off")
 		}
 		for _, w := range harness.Objects(t, record["warnings"]) {
 			harness.HasFields(t, "a warning", w, "code message")
