@@ -40,6 +40,7 @@ var projectFiles = sync.OnceValue(func() (list []projectFile) {
 // honestText is what a file of projectFiles may well say, where clones of hostile ones are made of it.
 var honestText = map[string]string{
 	"skl.toml": "[skills]\n", "skl.lock": "version = 1\n", "policy.toml": "version = 1\n", ".agents/skills/.skl/good.json": "{}\n", ".gitignore": "*.log\n",
+	".claude/settings.json": `{"skillOverrides": {"good": "off"}}`, "opencode.json": `{"permission": {"skill": {"good": "deny"}}}`,
 	".gitattributes": "* text\n", "CLAUDE.md": "# Mine\n", "main.go": "hello\n",
 	".agents/skills/good/SKILL.md": skillText, ".agents/.skl/skills/disabled/good/SKILL.md": skillText, "skills/good/SKILL.md": skillText,
 }
