@@ -77,10 +77,13 @@ func (h Host) switches(env Env) *switches {
 	return s
 }
 
-// claude: settings are merged name by name, those of the folder over the user's. A model is not told of a skill that is off, or for people
-// only. What "permissions" deny, it is told of.
+// claude: settings are merged name by name, those of the folder over the user's, and over these the local ones of the folder and of the
+// project's top. A model is not told of a skill that is off, or for people only. What "permissions" deny, it is told of.
 func (s *switches) claude() {
 	files := append(s.env.own("${CLAUDE_CONFIG_DIR:-~/.claude}/settings.json"), s.env.inFolder(".claude/settings.json", ".claude/settings.local.json")...)
+	if s.env.Project != "" {
+		files = append(files, settingsFile{filepath.Join(s.env.Project, ".claude", "settings.local.json"), true})
+	}
 	s.each(files, strictJSON, func(file string, top object) error {
 		overrides, err := top.object("skillOverrides")
 		if err != nil {

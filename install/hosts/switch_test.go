@@ -29,6 +29,7 @@ func TestOff(t *testing.T) {
 	const user, project, local = "/home/u/.claude/settings.json", "/home/u/p/.claude/settings.json", "/home/u/p/.claude/settings.local.json"
 	const codex, copilot, gemini, workspace = "/home/u/.codex/config.toml", "/home/u/.copilot/settings.json", "/home/u/.gemini/settings.json", "/home/u/p/.gemini/settings.json"
 	const trusted, global, oc = "/home/u/.gemini/trustedFolders.json", "/home/u/.config/opencode/opencode.json", "/home/u/p/opencode.json"
+	sub := map[string]string{"cwd": "/home/u/p/sub"}
 	for _, tt := range []struct {
 		name, host string
 		env        map[string]string
@@ -41,6 +42,7 @@ func TestOff(t *testing.T) {
 		{"a bare name is listed", "claude-code", nil, files{user: `{"skillOverrides": {"pdf": "name-only"}}`}, ""},
 		{"local over project over user", "claude-code", nil, files{user: `{"skillOverrides": {"pdf": "off", "notes": "on"}}`, project: `{"skillOverrides": {"pdf": "on", "notes": "on"}}`, local: `{"skillOverrides": {"notes": "off"}}`}, "notes " + local + ":1"},
 		{"the user's, where the project says nothing of it", "claude-code", nil, files{user: `{"skillOverrides": {"pdf": "off"}}`, project: `{"skillOverrides": {"notes": "on"}}`}, "pdf " + user + ":1"},
+		{"started below, that folder's settings and the local ones of the top", "claude-code", sub, files{project: `{"skillOverrides": {"pdf": "off"}}`, "/home/u/p/sub/.claude/settings.json": `{"skillOverrides": {"notes": "off"}}`, local: `{"skillOverrides": {"pdf": "off"}}`}, "pdf " + local + ":1 notes /home/u/p/sub/.claude/settings.json:1"},
 		{"a denial to start it leaves it listed", "claude-code", nil, files{user: `{"permissions": {"deny": ["Skill(pdf)"]}}`}, ""},
 		{"another case", "claude-code", nil, files{user: `{"skillOverrides": {"PDF": "off"}, "SkillOverrides": {"pdf": "off"}}`}, ""},
 		{"a moved directory", "claude-code", map[string]string{"CLAUDE_CONFIG_DIR": "/c"}, files{"/c/settings.json": `{"skillOverrides": {"pdf": "off"}}`}, "pdf /c/settings.json:1"},
@@ -94,6 +96,7 @@ func TestOff(t *testing.T) {
 		{"the project's over the user's, which keeps its place", "opencode", nil, files{global: `{"permission": {"skill": {"pdf": "deny", "notes": "deny"}}}`, oc: `{"permission": {"skill": {"notes": "allow"}}}`}, "pdf " + global + ":1"},
 		{"a word over patterns", "opencode", nil, files{global: `{"permission": {"skill": {"pdf": "deny"}}}`, oc: `{"permission": {"skill": "allow"}}`}, ""},
 		{"patterns over a word", "opencode", nil, files{global: `{"permission": {"skill": "deny"}}`, oc: `{"permission": {"skill": {"pdf": "deny"}}}`}, "pdf " + oc + ":1"},
+		{"started below, the nearer over the farther", "opencode", sub, files{oc: `{"permission": {"skill": {"pdf": "deny", "notes": "deny"}}}`, "/home/u/p/sub/opencode.json": `{"permission": {"skill": {"pdf": "allow"}}}`}, "notes " + oc + ":1"},
 		{"the folder's own", "opencode", nil, files{"/home/u/p/.opencode/opencode.jsonc": `{"permission": {"skill": {"pdf": "deny"}}}`}, "pdf /home/u/p/.opencode/opencode.jsonc:1"},
 		{"a file that a variable names", "opencode", map[string]string{"OPENCODE_CONFIG": "/o.json"}, files{"/o.json": `{"permission": {"skill": {"pdf": "deny"}}}`}, "pdf /o.json:1"},
 		{"an action that is none", "opencode", nil, files{oc: `{"permission": {"skill": {"pdf": "never"}}}`}, "?" + oc},
@@ -105,6 +108,9 @@ func TestOff(t *testing.T) {
 	} {
 		h, _ := Find(tt.host)
 		env := settingsOf(tt.env, tt.files)
+		if cwd := tt.env["cwd"]; cwd != "" {
+			env.Cwd = filepath.FromSlash(cwd)
+		}
 		env.Real = func(path string) (string, error) {
 			return filepath.FromSlash(strings.Replace(filepath.ToSlash(path), "/link", "/home/u/p/.agents/skills", 1)), nil
 		}
