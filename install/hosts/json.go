@@ -20,9 +20,6 @@ const (
 	trailingJSON          // and a comma after the last element
 )
 
-// looseJSON is the dialect of hosts whose own was not measured: what it has too much is no harm.
-const looseJSON = trailingJSON
-
 // An object is a JSON object in the order of its text, which decides in settings of OpenCode. A key that comes twice is there once, at its
 // first place with its last value, as JavaScript reads it.
 type object []member

@@ -103,7 +103,7 @@ func (s *switches) claude() {
 
 // copilot: the user's settings alone.
 func (s *switches) copilot() {
-	s.each(s.env.own("~/.copilot/settings.json"), looseJSON, func(file string, top object) error {
+	s.each(s.env.own("~/.copilot/settings.json"), trailingJSON, func(file string, top object) error {
 		return s.list(file, top, "disabledSkills", "disabledSkills", false)
 	})
 }

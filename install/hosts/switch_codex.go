@@ -7,7 +7,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-var errSkillsConfig = errors.New("skills.config is not what Codex takes: entries of a name, or the path of a SKILL.md, and enabled")
+var errSkillsConfig = errors.New("skills.config is not what Codex takes: entries with a name, or the path of a SKILL.md, and enabled")
 
 // codex: the user's file alone; a project's has no effect.
 func (s *switches) codex() {
@@ -47,8 +47,11 @@ func codexRules(env Env, file string, top map[string]any) (rules []switchRule, e
 		if len(rules) == maxSwitches {
 			return nil, errManySwitches
 		}
-		if !ok || !said || named == placed || name+path == "" {
+		if !ok || !said || !named && entry["name"] != nil || !placed && entry["path"] != nil {
 			return nil, errSkillsConfig
+		}
+		if named == placed || name+path == "" {
+			continue // it passes by what names both, or nothing
 		}
 		r := switchRule{name: name, off: !enabled, at: Switch{file, 0, "skills.config, name = " + quoted(name)}}
 		if placed {
