@@ -33,9 +33,10 @@ var mayImport = map[string]string{
 	"cmd/skl/test":      "testdata/long",
 }
 
-// mustNotImport are packages of other modules, and of the standard library, that an area stays away from.
+// mustNotImport are packages, of the standard library and ours, that what is below a directory stays away from.
 var mustNotImport = map[string]string{
-	"spec": "os os/exec net/http net",
+	"spec":                  "os os/exec net/http net",
+	"cmd/skl/internal/plan": "os os/exec net/http net cmd install registry resolver/source/git",
 }
 
 // TestImports compares the imports of the product's own code, for each platform
@@ -91,8 +92,8 @@ func forbidden(from, to string) string {
 	}
 	to, own := strings.CutPrefix(to, module)
 	switch {
-	case !own && slices.Contains(strings.Fields(mustNotImport[area]), to):
-		return area + " takes files and streams, it does not open them"
+	case shuns(from, to) != "":
+		return shuns(from, to) + " takes files and streams, it does not open them"
 	case !own:
 		return ""
 	case slices.ContainsFunc(leaves, func(leaf string) bool { return within(from, leaf) && !within(to, leaf) }):
@@ -113,6 +114,16 @@ func forbidden(from, to string) string {
 		}
 	}
 	return fmt.Sprintf("%s may import %q, spec and the leaves", area, mayImport[area])
+}
+
+// shuns is the directory of mustNotImport around from that stays away from to, "" if there is none.
+func shuns(from, to string) string {
+	for dir, packages := range mustNotImport {
+		if within(from, dir) && slices.ContainsFunc(strings.Fields(packages), func(p string) bool { return to == p || strings.Contains(dir, "/") && within(to, p) }) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // top is the first element of a path.
@@ -170,6 +181,11 @@ func TestForbidden(t *testing.T) {
 		spec/skill           net/http               no
 		spec/skill           install/durable        no
 		tools                spec/diag              no
+		cmd/skl/internal/plan resolver
+		cmd/skl/internal/plan spec/lock
+		cmd/skl/internal/plan os                    no
+		cmd/skl/internal/plan install/roots         no
+		cmd/skl/internal/plan cmd/skl/internal/scope no
 	`) {
 		fields := strings.Fields(row)
 		if len(fields) < 2 {
