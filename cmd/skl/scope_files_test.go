@@ -13,7 +13,8 @@ import (
 
 // scopePackages are those that touch the files of a scope: skl.toml, skl.lock, roots, receipts and
 // the files of agents. They do it through a within.Dir, which no link leads out of.
-var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/apply", "internal/inspect", "internal/search", "internal/form", "internal/session", "internal/evaluate", "internal/ship",
+var scopePackages = []string{"../../install", "../../install/roots", "../../install/hosts", "internal/cli", "internal/scope", "internal/plan", "internal/trees", "internal/signature", "internal/apply", "internal/inspect", "internal/search",
+	"internal/form", "internal/session", "internal/evaluate", "internal/ship",
 	"internal/admin", "internal/account", "internal/author", "internal/demo"}
 
 // fileCalls are functions that take a path and follow the links in it.
@@ -131,9 +132,9 @@ var outsideScopes = map[string]string{
 	"internal/session/trace.go RunEvents":            "the user's own state, configuration and caches, whose links are the user's",
 	"internal/session/record.go Prune":               "the user's own state, configuration and caches, whose links are the user's",
 	"internal/session/record.go writeRun":            "the user's own state, configuration and caches, whose links are the user's",
-	"internal/apply/signature.go believe":            "the user's own state, configuration and caches, whose links are the user's",
-	"internal/apply/signature.go keepSignatures":     "the user's own state, configuration and caches, whose links are the user's",
-	"internal/apply/signature.go keptSignatures":     "the user's own state, configuration and caches, whose links are the user's",
+	"internal/signature/trust.go believe":            "the user's own state, configuration and caches, whose links are the user's",
+	"internal/signature/recheck.go keepSignatures":   "the user's own state, configuration and caches, whose links are the user's",
+	"internal/signature/recheck.go keptSignatures":   "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/config.go EditConfig":            "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/sources.go NewHTTP":              "the user's own state, configuration and caches, whose links are the user's",
 	"internal/scope/config.go readConfig":            "the user's own state, configuration and caches, whose links are the user's",

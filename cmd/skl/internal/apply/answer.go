@@ -8,6 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/skl-project/skl/cmd/skl/internal/plan"
+	"github.com/skl-project/skl/cmd/skl/internal/signature"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
@@ -195,12 +197,14 @@ func (j *job) read(ctx context.Context, in *plan.Intent, list []plan.Reading) er
 		skills[i] = r.Skill
 		if anew[r.Skill.Name] = r.Anew; r.Anew {
 			old, _ := j.files.Lock.Skill(r.Skill.Name)
-			if err := j.forget(&skills[i], old); err != nil {
+			if err := j.Signatures.Forget(&skills[i], old); err != nil {
 				return err
 			}
 		}
 	}
-	errs, err := j.checkSignatures(ctx, skills, j.files.Lock, signatureOptions{j.req.agreed.unsigned, j.req.agreed.accept, j.req.dry, j.req.mode == locks, func(name string) bool { return anew[name] }})
+	errs, err := j.Signatures.Check(ctx, skills, j.files.Lock, signature.Options{
+		AllowUnsigned: j.req.agreed.unsigned, Accept: j.req.agreed.accept, Dry: j.req.dry, LockOnly: j.req.mode == locks, Chosen: func(name string) bool { return anew[name] },
+	})
 	if err != nil {
 		return err
 	}
@@ -280,7 +284,7 @@ func (j *job) peek(ctx context.Context, in *plan.Intent, q *plan.Questions, left
 		if *left--; *left < 0 {
 			return false
 		}
-		t, err := j.ReleaseTree(ctx, r.Skill)
+		t, err := trees.Release(ctx, j.Scope, r.Skill)
 		if err != nil {
 			return false
 		}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/signature"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -48,7 +50,7 @@ func (a *Applier) deliver(ctx context.Context, in *install.Installer, changes in
 			a.Tell.Detail("the stat cache was not written: %s", err)
 		}
 	}
-	a.noteTrust(d.lock)
+	a.Signatures.Note(d.lock)
 	if err := a.TrustProject(); err != nil {
 		a.Tell.Warn("the project is not marked as trusted: %s", err)
 	}
@@ -116,16 +118,6 @@ func (a *Applier) conflicts(c install.Changes) error {
 	return err
 }
 
-// noteTrust remembers on this machine whose files were compared with their source, and who signed what.
-func (a *Applier) noteTrust(l *lock.Lock) {
-	if err := scope.NoteChecked(a.Scope, a.proven); err != nil {
-		a.Tell.Warn("where the skills come from is not remembered, so that rules may refuse to run them: %s", err)
-	}
-	if err := a.recordPins(l); err != nil {
-		a.Tell.Warn("who signed the skills is not remembered, so that a change may go unnoticed: %s", err)
-	}
-}
-
 // SignedWord says who signed what is added. l is the lock that it is added by, nil if there is none.
 func (a *Applier) SignedWord(c install.Change, l *lock.Lock) string {
 	switch {
@@ -136,7 +128,7 @@ func (a *Applier) SignedWord(c install.Change, l *lock.Lock) string {
 	}
 	s, _ := l.Skill(c.Name)
 	if c.Signer != "" {
-		if t, err := a.trustFor(namespaceOf(s)); err != nil || t.verifier == nil {
+		if known, _, err := a.Signatures.Known(s); err != nil || !known {
 			return "signed by " + c.Signer + " as skl.lock says, not checked"
 		}
 		return "signed by " + c.Signer
@@ -147,7 +139,7 @@ func (a *Applier) SignedWord(c install.Change, l *lock.Lock) string {
 	if s.Unsigned {
 		return "unsigned, accepted"
 	}
-	if t, err := a.trustFor(namespaceOf(s)); err != nil || t.verifier != nil || !CanBeSigned(s) {
+	if known, _, err := a.Signatures.Known(s); err != nil || known || !signature.CanBeSigned(s) {
 		return "unsigned"
 	}
 	if s.Log != nil {
@@ -164,16 +156,16 @@ func (a *Applier) ContentChange(c install.Change) string {
 	if from == "" || !st.Has(from) || !st.Has(to) {
 		return ""
 	}
-	old, err := ReadTree(st.FS(from))
+	old, err := trees.Read(st.FS(from))
 	if err != nil {
 		return ""
 	}
-	now, err := ReadTree(st.FS(to))
+	now, err := trees.Read(st.FS(to))
 	if err != nil {
 		return ""
 	}
 	files, add, remove := 0, 0, 0
-	for _, f := range DiffTrees(old, now) {
+	for _, f := range trees.Diff(old, now) {
 		files, add, remove = files+1, add+f.Add, remove+f.Remove
 	}
 	return fmt.Sprintf("%s +%d -%d  ", diag.Count(files, "file"), add, remove)

@@ -3,19 +3,14 @@ package apply
 import (
 	"context"
 	"fmt"
-	"io"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/sergi/go-diff/diffmatchpatch"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source/git"
 	"github.com/skl-project/skl/spec/attest"
-	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
@@ -50,7 +45,7 @@ func (a *Applier) CompareLocks(ctx context.Context, old, now *lock.Lock) ([]Lock
 		}
 		d.Permissions = append(d.Permissions, a.lockChanges(ctx, was, s)...)
 		d.Findings = a.lockFindings(ctx, &was, &s)
-		t, err := a.trustFor(namespaceOf(s))
+		_, required, err := a.Signatures.Known(s)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +64,7 @@ func (a *Applier) CompareLocks(ctx context.Context, old, now *lock.Lock) ([]Lock
 			worse(!same, "another signer: "+changed)
 		}
 		worse(s.Unsigned && !was.Unsigned, "unsigned was accepted")
-		worse(t.required && s.Signer == nil && !s.Unsigned && s.Source != "embedded", "config.toml requires a signature, and there is none")
+		worse(required && s.Signer == nil && !s.Unsigned && s.Source != "embedded", "config.toml requires a signature, and there is none")
 		worse(ok && was.Log != nil && s.Log == nil && was.Source == s.Source, "was proven to be in the log of its registry, is not")
 		worse(ok && (was.URL != s.URL || was.Source != s.Source), "another source: "+was.URL+" → "+s.URL)
 		worse(d.Moved != "", "its tag moved, which was accepted: it was "+d.Moved)
@@ -144,14 +139,6 @@ func (l *allowances) policy(src []byte) {
 	}
 }
 
-// continues reports whether a release that next signed may follow one that old signed.
-//
-//go:noinline
-func continues(old, next lock.Signer) bool {
-	same, _ := attest.Same(old, next)
-	return same
-}
-
 // sameContent reports whether two entries pin the same bytes.
 func sameContent(a, b lock.Skill) bool {
 	return a.Commit == b.Commit && a.Manifest == b.Manifest && a.Artifact == b.Artifact && a.Tree == b.Tree
@@ -174,150 +161,6 @@ type LockDiff struct {
 	Downgrade   string   `json:"downgrade,omitempty"`
 }
 
-// A FileTree is the content of a bundle in memory.
-type FileTree map[string]treeFile
-
-// ReadTree reads all files of a skill.
-func ReadTree(fsys fs.FS) (FileTree, error) {
-	t := treeSink{}
-	guard := bundle.NewGuard(t, bundle.InstallLimits)
-	guard.NoSkillMD = true // a person may have removed it
-	if err := bundle.FromFS(fsys, guard); err != nil {
-		return nil, err
-	}
-	_, err := guard.Close()
-	return FileTree(t), err
-}
-
-// treeSink collects a tree. It is fed through a Guard, which bounds it.
-type treeSink FileTree
-
-func (t treeSink) File(path string, executable bool, _ int64, r io.Reader) error {
-	data, err := io.ReadAll(r)
-	kind := bundle.Plain
-	if executable {
-		kind = bundle.Executable
-	}
-	t[path] = treeFile{kind, data}
-	return err
-}
-
-func (t treeSink) Link(path, target string) error {
-	t[path] = treeFile{bundle.Link, []byte(target)}
-	return nil
-}
-
-// DiffTrees lists the files that differ, sorted by path.
-func DiffTrees(from, to FileTree) []FileDiff {
-	var paths []string
-	for p := range from {
-		paths = append(paths, p)
-	}
-	for p := range to {
-		if _, ok := from[p]; !ok {
-			paths = append(paths, p)
-		}
-	}
-	slices.Sort(paths)
-	out := []FileDiff{}
-	for _, p := range paths {
-		a, inFrom := from[p]
-		b, inTo := to[p]
-		d := FileDiff{Path: p, Change: "changed"}
-		switch {
-		case inFrom != inTo && bundle.Residue(p):
-			continue // left out where a folder is read
-		case !inFrom:
-			d.Change = "added"
-		case !inTo:
-			d.Change = "removed"
-		case string(a.Data) == string(b.Data) && a.Kind == b.Kind:
-			continue
-		case string(a.Data) == string(b.Data):
-			d.Change = "mode"
-		}
-		d.Text, d.Add, d.Remove = LineDiff(string(a.Data), string(b.Data))
-		out = append(out, d)
-	}
-	return out
-}
-
-// LineDiff is a diff by lines with three lines of context. Binary files have no text.
-func LineDiff(a, b string) (text string, add, remove int) {
-	if strings.ContainsRune(a, 0) || strings.ContainsRune(b, 0) || len(a)+len(b) > 4<<20 {
-		return "", 0, 0
-	}
-	dmp := diffmatchpatch.New()
-	ra, rb, lines := dmp.DiffLinesToRunes(a, b)
-	var out strings.Builder
-	diffs := dmp.DiffCharsToLines(dmp.DiffMainRunes(ra, rb, false), lines)
-	for i, d := range diffs {
-		list := strings.SplitAfter(d.Text, "\n")
-		if list[len(list)-1] == "" {
-			list = list[:len(list)-1]
-		}
-		switch d.Type {
-		case diffmatchpatch.DiffInsert:
-			add += len(list)
-		case diffmatchpatch.DiffDelete:
-			remove += len(list)
-		case diffmatchpatch.DiffEqual:
-			list = context3(list, i == 0, i == len(diffs)-1)
-		}
-		mark := map[diffmatchpatch.Operation]string{diffmatchpatch.DiffInsert: "+", diffmatchpatch.DiffDelete: "-", diffmatchpatch.DiffEqual: " "}[d.Type]
-		for _, line := range list {
-			fmt.Fprintf(&out, "%s%s\n", mark, strings.TrimSuffix(line, "\n"))
-		}
-	}
-	return out.String(), add, remove
-}
-
-// context3 keeps three lines at the ends of an unchanged run that touch a change.
-func context3(list []string, first, last bool) []string {
-	const n = 3
-	switch {
-	case first && last:
-		return nil
-	case first && len(list) > n:
-		return list[len(list)-n:]
-	case last && len(list) > n:
-		return list[:n]
-	case !first && !last && len(list) > 2*n:
-		return slices.Concat(list[:n], []string{"…"}, list[len(list)-n:])
-	}
-	return list
-}
-
-// A FileDiff is how one file differs.
-type FileDiff struct {
-	Path   string `json:"path"`
-	Change string `json:"change"` // added, removed, changed, mode
-	Add    int    `json:"add"`    // lines
-	Remove int    `json:"remove"`
-	Text   string `json:"text,omitempty"` // lines with "+", "-" and " "
-}
-
-// ReleaseTree reads a release from the store, or fetches it into memory.
-//
-//go:noinline
-func (a *Applier) ReleaseTree(ctx context.Context, s lock.Skill) (FileTree, error) {
-	return a.releaseTree(ctx, s, bundle.InstallLimits)
-}
-
-// releaseTree is ReleaseTree of at most so much, if it is fetched.
-func (a *Applier) releaseTree(ctx context.Context, s lock.Skill, limits bundle.Limits) (FileTree, error) {
-	if st := a.Store(); s.Tree != "" && st.Has(s.Tree) {
-		return ReadTree(st.FS(s.Tree))
-	}
-	t := treeSink{}
-	guard := bundle.NewGuard(t, limits)
-	if err := a.Fetch(ctx, s, guard); err != nil {
-		return nil, err
-	}
-	_, err := guard.Close()
-	return FileTree(t), err
-}
-
 // AtVersion chooses another release of a skill.
 func (a *Applier) AtVersion(ctx context.Context, f *scope.Files, name, version string) (lock.Skill, error) {
 	all, err := scope.AllWants(f)
@@ -335,9 +178,4 @@ func (a *Applier) AtVersion(ctx context.Context, f *scope.Files, name, version s
 	}
 	want.Ref, want.Kind = r, ""
 	return a.Resolver(f.Manifest).Choose(ctx, want)
-}
-
-type treeFile struct {
-	Kind bundle.Kind
-	Data []byte
 }

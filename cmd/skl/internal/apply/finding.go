@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/spec/audit"
 	"github.com/skl-project/skl/spec/audit/content"
@@ -41,8 +42,8 @@ func (in *installer) kept(s lock.Skill, h install.Have) ([]audit.File, bool, err
 	default:
 		return nil, false, nil
 	}
-	t, err := ReadTree(fsys)
-	return t.auditFiles(), err == nil, err
+	t, err := trees.Read(fsys)
+	return t.AuditFiles(), err == nil, err
 }
 
 // findings audits a release that was chosen anew. What is structural is refused. Other findings of High are wishes where the release
@@ -141,9 +142,6 @@ func findingsRefusal(wishes []Wish, accepted []string) *diag.Error {
 		Hint("skl audit --explain %s", wishes[0].Permission)
 }
 
-// Findings is what an audit of the files finds.
-func (t FileTree) Findings() []content.Finding { return content.Scan(t.auditFiles()).Findings }
-
 // lockFindings is how the accepted findings of two entries differ: "+ RULE  FILE:LINE  what it is" for one that is newly accepted, also of a
 // rule that was accepted before elsewhere, and "- RULE  …".
 func (a *Applier) lockFindings(ctx context.Context, old, now *lock.Skill) (out []string) {
@@ -168,7 +166,7 @@ func (a *Applier) acceptedFindings(ctx context.Context, s *lock.Skill) map[strin
 	if len(s.Findings) == 0 {
 		return out
 	}
-	t, err := a.ReleaseTree(ctx, *s)
+	t, err := trees.Release(ctx, a.Scope, *s)
 	left := slices.Clone(s.Findings)
 	for _, f := range t.Findings() {
 		if at := slices.Index(s.Findings, f.Rule); at >= 0 && f.Severity == content.High {

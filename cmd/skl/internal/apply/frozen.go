@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/signature"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -78,7 +79,7 @@ func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 	if err := edited(changes); err != nil {
 		return Result{}, err
 	}
-	errs, err := a.checkLocked(ctx, f.Lock.Skills, checking{keep: !r.DryRun, allowUnsigned: r.AllowUnsigned})
+	errs, err := a.Signatures.CheckLocked(ctx, f.Lock.Skills, signature.Checking{Keep: !r.DryRun, AllowUnsigned: r.AllowUnsigned})
 	if err = cmp.Or(err, first(errs)); err != nil {
 		return Result{}, err
 	}
@@ -98,10 +99,10 @@ func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 			return Result{}, err
 		}
 	}
-	if err := a.bindAll(ctx, in, f.Lock.Skills); err != nil {
+	if err := a.Signatures.BindAll(ctx, in.fetched, f.Lock.Skills); err != nil {
 		return Result{}, err
 	}
-	if err := a.compareKept(ctx, f.Lock.Skills); err != nil {
+	if err := a.Signatures.CompareKept(ctx, f.Lock.Skills); err != nil {
 		return Result{}, err
 	}
 	refused, err := a.obey(ctx, in, f.Lock.Skills, have)
@@ -157,4 +158,14 @@ func edited(c install.Changes) error {
 	}
 	return diag.New(diag.Unmet, "local_edits", "%s with local edits: %s", diag.Count(len(names), "skill"), strings.Join(names, ", ")).
 		Hint("skl diff %s", names[0]).Hint("skl install --force replaces them, after a backup")
+}
+
+// first is the first error of several, nil if there is none.
+func first(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/spec/lock"
 )
 
@@ -10,15 +11,15 @@ import (
 type Gain struct {
 	Name, From, To string
 	Wishes         []Wish
-	Files          func() ([]FileDiff, error) // what differs between the two
+	Files          func() ([]trees.FileDiff, error) // what differs between the two
 }
 
 // between is what differs between two releases of a skill.
-func (a *Applier) between(ctx context.Context, old, next lock.Skill) ([]FileDiff, error) {
-	from, err := a.ReleaseTree(ctx, old)
+func (a *Applier) between(ctx context.Context, old, next lock.Skill) ([]trees.FileDiff, error) {
+	from, err := trees.Release(ctx, a.Scope, old)
 	if err != nil {
 		return nil, err
 	}
-	to, err := a.ReleaseTree(ctx, next)
-	return DiffTrees(from, to), err
+	to, err := trees.Release(ctx, a.Scope, next)
+	return trees.Diff(from, to), err
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/signature"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
@@ -26,11 +28,8 @@ type Applier struct {
 	Approve func(context.Context, Proposal) (bool, error)
 	// Gained is asked whether an update may have what it asks for anew; false keeps the version that is here. Nil asks as
 	// for an install.
-	Gained func(Gain) (bool, error)
-	trusts trusts
-	proven []lock.Skill          // what the sources of these hold was compared with their files
-	signed map[string]lock.Skill // by name: what counts as signed, with its signer, or as accepted without one
-	named  map[string]lock.Skill // by name: what names a signer that nobody here can check
+	Gained     func(Gain) (bool, error)
+	Signatures *signature.Judge
 }
 
 // A Proposal is what an install is about to add.
@@ -44,8 +43,8 @@ type Proposal struct {
 
 // New returns an Applier that puts its questions to asker.
 func New(sc *scope.Scope, asker ask.Asker) *Applier {
-	a := &Applier{Scope: sc, Ask: asker}
-	sc.Signed, sc.Gate = a.stamp, a.gate
+	a := &Applier{Scope: sc, Ask: asker, Signatures: signature.New(sc)}
+	sc.Signed, sc.Gate = a.Signatures.Stamp, a.gate
 	return a
 }
 
@@ -322,7 +321,7 @@ func (j *job) approved(ctx context.Context, in *plan.Intent, changes install.Cha
 	}
 	p := Proposal{Lock: in.Lock, Hosts: j.facts.Hosts, Asked: j.site.asked, Files: func(name string) ([]string, error) {
 		s, _ := in.Lock.Skill(name)
-		t, err := j.ReleaseTree(ctx, s)
+		t, err := trees.Release(ctx, j.Scope, s)
 		return slices.Sorted(maps.Keys(t)), err
 	}}
 	for _, c := range changes.List {
@@ -352,7 +351,7 @@ func (j *job) writeLock(in *plan.Intent) (Result, error) {
 			return Result{}, err
 		}
 	}
-	j.noteTrust(in.Lock)
+	j.Signatures.Note(in.Lock)
 	j.KeepTags()
 	return result, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/skl-project/skl/cmd/skl/internal/plan"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/policy"
@@ -15,12 +16,12 @@ func (j *job) judge(ctx context.Context, in *plan.Intent) (changes install.Chang
 	if err := j.prepare(ctx, in); err != nil {
 		return changes, nil, err
 	}
-	if err := j.bindAll(ctx, j.site.installer, in.Lock.Skills); err != nil {
+	if err := j.Signatures.BindAll(ctx, j.site.fetched, in.Lock.Skills); err != nil {
 		return changes, nil, err
 	}
 	if !j.seen.told["uncompared"] {
 		j.seen.told["uncompared"] = true
-		if err := j.sayUncompared(in.Lock.Skills); err != nil {
+		if err := j.Signatures.SayUncompared(in.Lock.Skills); err != nil {
 			return changes, nil, err
 		}
 	}
@@ -123,7 +124,7 @@ func (j *job) agrees(ctx context.Context, in *plan.Intent, mine []Wish) (*fault,
 	old, here := j.files.Lock.Skill(name)
 	next, _ := in.Lock.Skill(name)
 	if here && j.Gained != nil && j.Ask.CanAsk() {
-		yes, err := j.Gained(Gain{Name: name, From: old.Version, To: next.Version, Wishes: mine, Files: func() ([]FileDiff, error) { return j.between(ctx, old, next) }})
+		yes, err := j.Gained(Gain{Name: name, From: old.Version, To: next.Version, Wishes: mine, Files: func() ([]trees.FileDiff, error) { return j.between(ctx, old, next) }})
 		if err == nil && !yes {
 			return &fault{Fault: plan.Fault{Name: name}, kept: true}, nil
 		}

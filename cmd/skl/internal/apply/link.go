@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/resolver/source"
@@ -95,7 +96,7 @@ func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
 
 // auditLinked refuses a folder, or asks about it, as a first install of a copy of it would.
 func (a *Applier) auditLinked(f *scope.Files, name, dir string, r *LinkRequest) error {
-	t, err := ReadTree(scope.FilesIn(dir))
+	t, err := trees.Read(scope.FilesIn(dir))
 	if err != nil {
 		return err
 	}

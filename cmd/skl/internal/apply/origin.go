@@ -6,6 +6,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -19,7 +20,7 @@ type Derivation struct {
 	To   string `json:"to"`   // and the release
 
 	// Files is what the update takes away of a copy whose derived_from says that a person edited it, and what it puts there.
-	Files []FileDiff `json:"files,omitempty"`
+	Files []trees.FileDiff `json:"files,omitempty"`
 }
 
 // origin is what a skill says that it was made from, nil if nothing; byHand says that a person edited it since.
@@ -81,13 +82,13 @@ func (j *job) derivations(ctx context.Context, in *plan.Intent, changes install.
 }
 
 // replaced is how the copy at dir differs from the release s.
-func (a *Applier) replaced(ctx context.Context, dir string, s lock.Skill) ([]FileDiff, error) {
-	from, err := ReadTree(scope.FilesIn(dir))
+func (a *Applier) replaced(ctx context.Context, dir string, s lock.Skill) ([]trees.FileDiff, error) {
+	from, err := trees.Read(scope.FilesIn(dir))
 	if err != nil {
 		return nil, err
 	}
-	to, err := a.ReleaseTree(ctx, s)
-	return DiffTrees(from, to), err
+	to, err := trees.Release(ctx, a.Scope, s)
+	return trees.Diff(from, to), err
 }
 
 func (a *Applier) tellDerivation(d *Derivation) {

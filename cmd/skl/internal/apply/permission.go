@@ -9,10 +9,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/signature"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/audit"
-	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/spell"
@@ -20,19 +21,6 @@ import (
 
 // CodeEscalation is the code of a release that asks for more than the one that is here, where nobody accepted that.
 const CodeEscalation = "permission_escalation"
-
-// Asks computes what a release asks for.
-func (t FileTree) Asks() audit.Report { return audit.Read(t.auditFiles()) }
-
-func (t FileTree) auditFiles() []audit.File {
-	files := make([]audit.File, 0, len(t))
-	for path, f := range t {
-		if f.Kind != bundle.Link {
-			files = append(files, audit.File{Path: path, Data: f.Data, Executable: f.Kind == bundle.Executable})
-		}
-	}
-	return files
-}
 
 // asks computes what the release s asks for, from its files on this machine; ok is false if there are none.
 func (in *installer) asks(s lock.Skill, h install.Have) (r audit.Report, ok bool, err error) {
@@ -77,8 +65,8 @@ func (a *Applier) gained(ctx context.Context, in *installer, s *lock.Skill, old 
 			was = audit.Read(list)
 		}
 		if (err != nil || !ok) && old.Source != "local" {
-			var t FileTree
-			if t, err = a.ReleaseTree(ctx, old); err == nil {
+			var t trees.Tree
+			if t, err = trees.Release(ctx, a.Scope, old); err == nil {
 				was, ok = t.Asks(), true
 			} else if ctx.Err() != nil {
 				return nil, err
@@ -182,7 +170,7 @@ func escalation(wishes []Wish, from, to string, accepted []string) *diag.Error {
 // acceptable refuses a misspelt word of --accept before anything is asked or fetched. One that is nothing like a permission
 // is left to checkAccept, which knows what can be accepted.
 func acceptable(words []string) error {
-	known := []string{permSigner, resolver.AcceptMoved}
+	known := []string{signature.PermSigner, resolver.AcceptMoved}
 	for _, k := range audit.Kinds() {
 		known = append(known, string(k))
 	}
@@ -198,7 +186,7 @@ func acceptable(words []string) error {
 // couldBeAsked reports whether a word of --accept is one by which something can be accepted.
 func couldBeAsked(word string) bool {
 	_, ok := audit.Parse(word)
-	return ok || word == permSigner || word == resolver.AcceptMoved || strings.HasPrefix(word, "AUD-")
+	return ok || word == signature.PermSigner || word == resolver.AcceptMoved || strings.HasPrefix(word, "AUD-")
 }
 
 func noPermission(word string) *diag.Error {
@@ -227,7 +215,7 @@ func checkAccept(accept []string, wishes []Wish, asked map[string]Asked) error {
 	}
 	for _, word := range accept {
 		p, ok := audit.Parse(word)
-		asks := slices.Contains(could, word) || word == permSigner || word == resolver.AcceptMoved || ok && (p.Kind == audit.Load || p.Kind == audit.Dynamic)
+		asks := slices.Contains(could, word) || word == signature.PermSigner || word == resolver.AcceptMoved || ok && (p.Kind == audit.Load || p.Kind == audit.Dynamic)
 		for _, by := range asked {
 			asks = asks || ok && by.Report.At(p) != nil
 		}
@@ -303,7 +291,7 @@ func (a *Applier) lockChanges(ctx context.Context, old, now lock.Skill) []string
 		if s.Name == "" {
 			return nil, true
 		}
-		t, err := a.ReleaseTree(ctx, s)
+		t, err := trees.Release(ctx, a.Scope, s)
 		return t.Asks(), err == nil
 	}
 	to, ok := report(now)

@@ -14,12 +14,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/signature"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/audit"
 	"github.com/skl-project/skl/spec/audit/content"
-	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/policy"
@@ -63,9 +64,9 @@ type policyContent struct {
 }
 
 // of reads a tree.
-func (c *policyContent) of(t FileTree) {
+func (c *policyContent) of(t trees.Tree) {
 	c.read(Front{Text: t[skill.FileName].Data, Sidecar: t.Sidecar()})
-	c.files = t.auditFiles()
+	c.files = t.AuditFiles()
 	c.asks = audit.Read(c.files)
 }
 
@@ -168,7 +169,7 @@ func (g *governed) fill(ctx context.Context, out *policy.Subject, s *lock.Skill,
 
 // standsFor says who stands for a release whose files were compared with its source; "" is nobody.
 func (g *governed) standsFor(ctx context.Context, s *lock.Skill, out *policy.Subject) (string, error) {
-	if s.Tree == "" || !CanBeSigned(*s) {
+	if s.Tree == "" || !signature.CanBeSigned(*s) {
 		return "", nil
 	}
 	checked := policy.Subject{Unchecked: out.Unchecked}
@@ -185,7 +186,7 @@ func (g *governed) standsFor(ctx context.Context, s *lock.Skill, out *policy.Sub
 		return "", err
 	case signature.Verified:
 		return "signed by " + signature.Signer, nil
-	case s.Source == "registry" && s.Log != nil && g.configured(s.URL) && g.Registry.VerifyLog(ctx, *s, false) == nil:
+	case s.Source == "registry" && s.Log != nil && g.HasRegistry(s.URL) && g.Registry.VerifyLog(ctx, *s, false) == nil:
 		return "in the log of " + s.URL, nil
 	}
 	return "", nil
@@ -214,7 +215,7 @@ func (g *governed) provenance(ctx context.Context, s *lock.Skill, out *policy.Su
 	if s.Source == "local" || s.Source == "embedded" || g.fetched(s.Name) && !g.Offline() {
 		return nil
 	}
-	if provenNow(g.Applier, s) {
+	if g.Signatures.Proven(s) {
 		return nil
 	}
 	known, err := scope.WasChecked(g.Scope, s)
@@ -224,7 +225,7 @@ func (g *governed) provenance(ctx context.Context, s *lock.Skill, out *policy.Su
 	if out.Unchecked = true; g.quick || g.Offline() {
 		return nil
 	}
-	if err = g.compareFiles(ctx, s); err == nil {
+	if err = g.Signatures.CompareFiles(ctx, s); err == nil {
 		out.Unchecked = false
 		return nil
 	}
@@ -237,34 +238,20 @@ func (g *governed) provenance(ctx context.Context, s *lock.Skill, out *policy.Su
 // policySignature verifies the signatures of s, whatever its entry says of them.
 func (a *Applier) policySignature(ctx context.Context, s lock.Skill, out *policy.Signature) error {
 	s.Signer, s.Unsigned = nil, false
-	j, err := a.recheck(ctx, s, false)
+	j, err := a.Signatures.Recheck(ctx, s, false)
 	switch {
 	case err != nil && diag.ClassOf(err) != diag.Refused && diag.ClassOf(err) != diag.Unmet:
 		return err
 	case err != nil:
 		out.Reason = err.Error()
 		return nil
-	case j.verdict.State != attest.Verified:
-		out.Reason = j.verdict.Reason
+	case j.Verdict.State != attest.Verified:
+		out.Reason = j.Verdict.Reason
 		return nil
 	}
-	out.Verified, out.Signer = true, j.verdict.Signer.String()
-	t, err := a.trustFor(namespaceOf(s))
-	if err != nil {
-		return err
-	}
-	if s.Tree == "" {
-		s.Tree = j.tree
-	}
-	for _, b := range j.bundles { // several may have signed it
-		v := t.verifier.Verify([][]byte{b}, SubjectOf(s))
-		if v.State == attest.Verified && v.Signer.Key != "" {
-			out.Names = append(out.Names, "key:"+v.Signer.Key)
-		} else if v.State == attest.Verified {
-			out.Names = append(out.Names, v.Signer.Identity)
-		}
-	}
-	return nil
+	out.Verified, out.Signer = true, j.Verdict.Signer.String()
+	out.Names, err = a.Signatures.Names(s, &j)
+	return err
 }
 
 // obey refuses what the rules in force refuse of the releases that are about to be installed, or locked; all of it at once.
@@ -279,11 +266,7 @@ func (a *Applier) obey(ctx context.Context, in *installer, skills []lock.Skill, 
 	}
 	g.fetched = func(name string) bool {
 		i := slices.IndexFunc(skills, func(s lock.Skill) bool { return s.Name == name })
-		if i < 0 {
-			return false
-		}
-		_, ok := in.peeked.frontOf(&skills[i])
-		return ok
+		return i >= 0 && in.fetched(&skills[i])
 	}
 	var mu sync.Mutex // guards in's reports
 	subjects, err := g.all(ctx, len(skills), func(ctx context.Context, i int, out *policy.Subject) error {
@@ -309,7 +292,7 @@ func (a *Applier) obey(ctx context.Context, in *installer, skills []lock.Skill, 
 	}
 	for i := range skills {
 		if g.needs.Source && !subjects[i].Unchecked {
-			a.proven = append(a.proven, skills[i])
+			a.Signatures.Prove(skills[i])
 		}
 	}
 	return p.Check(subjects, time.Now()), nil
@@ -347,7 +330,7 @@ func (a *Applier) folder(s *lock.Skill, name, dir string) {
 // contentAt reads the files of a directory.
 func contentAt(dir string) func(*policyContent) (bool, error) {
 	return func(c *policyContent) (bool, error) {
-		t, err := ReadTree(scope.FilesIn(dir))
+		t, err := trees.Read(scope.FilesIn(dir))
 		if errors.Is(err, fs.ErrNotExist) {
 			return false, nil
 		}
@@ -367,26 +350,20 @@ func (a *Applier) RefuseByPolicy(ctx context.Context, name, dir string, files fs
 	if err != nil {
 		return err
 	}
-	t := treeSink{}
-	guard := bundle.NewGuard(t, bundle.InstallLimits)
-	guard.NoSkillMD = true
-	if err := bundle.FromFS(files, guard); err != nil {
-		return err
-	}
-	sum, err := guard.Close()
+	t, sum, err := trees.ReadSum(files)
 	if err != nil {
 		return err
 	}
 	var s lock.Skill
 	if strings.HasPrefix(dir, "skl:") {
 		s.Name, s.Source, s.Ref = name, "embedded", dir
-	} else if !scope.LockedAs(a.Scope, &s, name, dir, sum.Tree) {
+	} else if !scope.LockedAs(a.Scope, &s, name, dir, sum) {
 		a.folder(&s, name, dir)
 	}
-	s.Tree = sum.Tree
+	s.Tree = sum
 	subjects := make([]policy.Subject, 1)
 	g.quick = true
-	if err := g.fill(ctx, &subjects[0], &s, dir, func(c *policyContent) (bool, error) { c.of(FileTree(t)); return true, nil }); err != nil {
+	if err := g.fill(ctx, &subjects[0], &s, dir, func(c *policyContent) (bool, error) { c.of(t); return true, nil }); err != nil {
 		return err
 	}
 	return PolicyError(p.Check(subjects, time.Now()))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/diag"
@@ -91,7 +92,7 @@ func (a *Applier) explained(ctx context.Context, p *policy.Policy, arg string) (
 	g.fetched = func(string) bool { return true }
 	out := new(policy.Subject)
 	return out, g.fill(ctx, out, s, filepath.Join(a.Site.Home(s.Name), s.Name), func(c *policyContent) (bool, error) {
-		t, err := a.ReleaseTree(ctx, *s)
+		t, err := trees.Release(ctx, a.Scope, *s)
 		c.of(t)
 		return err == nil, err
 	})

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/signature"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -21,7 +23,7 @@ var previewLimits = bundle.PublishLimits
 func (a *Applier) preview(ctx context.Context, r ref.Ref, f source.Found) ([]string, error) {
 	s := f.Lock
 	s.Ref = r.String() // a registry's release is fetched by its name
-	t, err := a.releaseTree(source.WithLimit(ctx, previewLimits.Bytes), s, previewLimits)
+	t, err := trees.ReleaseIn(source.WithLimit(ctx, previewLimits.Bytes), a.Scope, s, previewLimits)
 	if err != nil {
 		return nil, err
 	}
@@ -40,17 +42,17 @@ func (a *Applier) preview(ctx context.Context, r ref.Ref, f source.Found) ([]str
 		}
 	}
 	signed := " · unsigned"
-	if CanBeSigned(s) {
+	if signature.CanBeSigned(s) {
 		signed = " · signature not looked at"
 	}
-	return []string{t.contents(), "asks for  " + strings.ReplaceAll(asks, "; ", " · "), "findings  " + findings + licence + signed}, nil
+	return []string{contents(t), "asks for  " + strings.ReplaceAll(asks, "; ", " · "), "findings  " + findings + licence + signed}, nil
 }
 
 // mostContents is how many files and folders of a skill are named.
 const mostContents = 6
 
 // contents are the files of t in one line: SKILL.md, then folders with the number of their files, then others.
-func (t FileTree) contents() string {
+func contents(t trees.Tree) string {
 	var size int64
 	in := map[string]int{} // files in a folder
 	var folders, names []string
@@ -82,12 +84,4 @@ func (t FileTree) contents() string {
 		shown = append(shown[:mostContents], diag.Count(more, "other"))
 	}
 	return diag.Count(len(t), "file") + ", " + diag.Size(size) + ": " + strings.Join(shown, ", ")
-}
-
-// Sidecar is the SKILL.json among files, nil if there is none.
-func (t FileTree) Sidecar() []byte {
-	if f, ok := t[skill.SidecarName]; ok && f.Kind != bundle.Link {
-		return append([]byte{}, f.Data...)
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/skl-project/skl/cmd/skl/internal/plan"
+	"github.com/skl-project/skl/cmd/skl/internal/signature"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
@@ -44,7 +45,7 @@ type consents struct {
 }
 
 // acceptableCodes are those of what a person can accept, so that an update stops for it unless it is to be safe.
-var acceptableCodes = []string{CodeSignerChanged, "signature_no_signature", "signature_no_trust", CodeEscalation, codeContentHigh, resolver.CodeMoved}
+var acceptableCodes = []string{signature.CodeSignerChanged, "signature_no_signature", "signature_no_trust", CodeEscalation, codeContentHigh, resolver.CodeMoved}
 
 // spares reports whether the rest goes on without the skill that a fault is about. The skill stays as it is then.
 func (r *request) spares(base *plan.Base, in *plan.Intent, f *plan.Fault) bool {

@@ -281,6 +281,12 @@ func (p *peek) frontOf(s *lock.Skill) (Front, bool) {
 	return front, ok && p.from[s.Name].SameRelease(*s)
 }
 
+// fetched reports whether the files of a release were fetched by this command, and those of no other since.
+func (in *installer) fetched(s *lock.Skill) bool {
+	_, ok := in.peeked.frontOf(s)
+	return ok
+}
+
 // maxPeek bounds what is kept of a SKILL.md and the files beside it, in bytes: one more than is read of any of them, so that what was cut is refused.
 const maxPeek = 1<<20 + 1
 

@@ -240,13 +240,7 @@ func (a *Applier) outdatedSignature(ctx context.Context, out *Outdated, s, wante
 	if s.Name == "" || out.Moved != "" || s.SameRelease(*wanted) {
 		return nil
 	}
-	if can, err := a.signable(*wanted); err != nil || !can {
-		return err
-	}
-	j, err := a.judge(*wanted, func() (evidence, error) { return a.attestations(ctx, *wanted) })
-	if err == nil {
-		err = decide(wanted, *s, j, signatureOptions{allowUnsigned: j.accepted})
-	}
+	err := a.Signatures.WouldRefuse(ctx, wanted, s)
 	if diag.ClassOf(err) != diag.Refused {
 		return err
 	}

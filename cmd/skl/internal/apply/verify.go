@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
@@ -115,7 +116,7 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 			out.Skills = append(out.Skills, one)
 		}
 	}
-	if err := a.sayUncompared(whole); err != nil {
+	if err := a.Signatures.SayUncompared(whole); err != nil {
 		return Verification{}, err
 	}
 	care := Look
@@ -336,8 +337,8 @@ func (a *Applier) verifyEntry(ctx context.Context, out *Verified, l *lock.Lock, 
 		return nil
 	}
 	if err == nil && audit.Marked(s.Permissions) {
-		var t FileTree
-		if t, err = ReadTree(scope.FilesIn(out.Path)); err == nil {
+		var t trees.Tree
+		if t, err = trees.Read(scope.FilesIn(out.Path)); err == nil {
 			err = checkAsks(s, t.Asks())
 		}
 	}
@@ -354,27 +355,27 @@ func (a *Applier) verifySignature(ctx context.Context, out *Verified, l *lock.Lo
 	if !ok {
 		return nil
 	}
-	j, err := a.recheck(ctx, s, false)
+	j, err := a.Signatures.Recheck(ctx, s, false)
 	if err == nil {
-		err = j.bad(s)
+		err = j.Bad(s)
 	}
-	if err == nil && out.State == "ok" && (j.verdict.State == attest.Verified || s.Unsigned) {
-		err = a.bind(ctx, &s)
+	if err == nil && out.State == "ok" && (j.Verdict.State == attest.Verified || s.Unsigned) {
+		err = a.Signatures.Bind(ctx, &s)
 	}
 	if err != nil {
 		out.Signature, out.Reason = string(attest.Failed), err.Error()
 		return err
 	}
-	if j.verdict.State == attest.Verified && out.State != "ok" && out.State != "unlocked" {
-		j.verdict = attest.Verdict{State: attest.Skipped, Reason: "its files are not those that were signed"}
+	if j.Verdict.State == attest.Verified && out.State != "ok" && out.State != "unlocked" {
+		j.Verdict = attest.Verdict{State: attest.Skipped, Reason: "its files are not those that were signed"}
 	}
-	out.Signature, out.Logged = string(j.verdict.State), s.Log != nil
-	if j.verdict.State == attest.Verified {
-		if out.Signer = cmp.Or(j.verdict.Signer.Identity, j.verdict.Signer.Key); j.verdict.Signer.Kind != "" {
-			out.Signer = j.verdict.Signer.String()
+	out.Signature, out.Logged = string(j.Verdict.State), s.Log != nil
+	if j.Verdict.State == attest.Verified {
+		if out.Signer = cmp.Or(j.Verdict.Signer.Identity, j.Verdict.Signer.Key); j.Verdict.Signer.Kind != "" {
+			out.Signer = j.Verdict.Signer.String()
 		}
-	} else if can, err := a.signable(s); err == nil && can {
-		out.Reason = j.verdict.Reason
+	} else if can, err := a.Signatures.Signable(s); err == nil && can {
+		out.Reason = j.Verdict.Reason
 	}
 	return nil
 }

@@ -207,7 +207,7 @@ func maybe(s client.States, r Release) (wire.ReleaseState, bool) {
 
 // states is what the registry at url says, or said last.
 func (a *Applier) states(ctx context.Context, c Care, url string) (client.States, error) {
-	ask := c != Recall && !a.Offline() && a.configured(url)
+	ask := c != Recall && !a.Offline() && a.HasRegistry(url)
 	if ask && c == Glance {
 		if s, err := a.Registry.Withdrawn(ctx, url, false); err == nil && time.Since(s.At) < withdrawnNew {
 			return s, nil
@@ -236,16 +236,6 @@ func (a *Applier) states(ctx context.Context, c Care, url string) (client.States
 		a.Tell.Note("what %s took back is known as of %s", url, s.At.UTC().Format(time.RFC3339))
 	}
 	return s, nil
-}
-
-// configured reports whether the configuration names the registry. What a lock or a receipt of a project names is not asked for that.
-func (a *Applier) configured(url string) bool {
-	for _, r := range a.Config.Registries {
-		if c, err := client.New(nil, r.URL); err == nil && c.URL() == url {
-			return true
-		}
-	}
-	return false
 }
 
 // Blocked is the refusal of releases that are blocked, nil if none is.

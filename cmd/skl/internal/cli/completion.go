@@ -8,7 +8,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/guide"
 	"github.com/skl-project/skl/cmd/skl/internal/mcp"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -168,7 +167,7 @@ func (w *world) arguments(kind string) []string {
 		}
 		return names
 	case "pin":
-		return apply.PinIDs(w.Applier)
+		return w.Signatures.PinIDs()
 	case "command":
 		var names []string
 		for _, c := range commands() {

@@ -3,8 +3,9 @@ package cli
 import (
 	"context"
 
-	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/urfave/cli/v2"
+
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
 )
 
 func ciCommand() command {

@@ -3,11 +3,12 @@ package cli
 import (
 	"context"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
-	"github.com/urfave/cli/v2"
 )
 
 // link makes a skill's own folder the installed copy while its author works on it.

@@ -4,9 +4,10 @@ import (
 	"context"
 	"path/filepath"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/spec/diag"
-	"github.com/urfave/cli/v2"
 )
 
 func lockCommand() command {

@@ -3,10 +3,11 @@ package cli
 import (
 	"context"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
-	"github.com/urfave/cli/v2"
 )
 
 func removeCommand() command {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/signature"
 )
 
 func trustCommand() command {
@@ -16,24 +16,24 @@ func trustCommand() command {
 			if err == nil {
 				w.dryNote(c)
 			}
-			return w.show(apply.Trust{Projects: []scope.Trusted{out}}, err, func() {
+			return w.show(signature.Trust{Projects: []scope.Trusted{out}}, err, func() {
 				w.ui.Print("%s is %s", out.Dir, map[bool]string{true: "trusted", false: "not trusted"}[allow])
 			})
 		}
 	}
-	return command{name: "trust", group: "Trust", usage: "decide which projects are loaded, and who may sign a skill", output: apply.Trust{}, complete: "dir",
+	return command{name: "trust", group: "Trust", usage: "decide which projects are loaded, and who may sign a skill", output: signature.Trust{}, complete: "dir",
 		example: "skl trust allow\nskl trust deny ../somebody-elses-project\nskl trust list\nskl trust accept pdf\nskl trust revoke pdf",
 		sub: []command{
 			{name: "allow", args: "[DIR]", usage: "load the skills of a project (default: this one)", complete: "dir", flags: []cli.Flag{dryRunFlag()}, run: set(true)},
 			{name: "deny", args: "[DIR]", usage: "list its skills, but do not load them", complete: "dir", flags: []cli.Flag{dryRunFlag()}, run: set(false)},
 			{name: "list", usage: "the decisions so far, and who is pinned as the signer of which skill", run: listTrust},
-			{name: "accept", args: "NAME", usage: "accept who signed the release of a skill, where that was somebody else before", output: apply.TrustChange{}, complete: "skill", flags: []cli.Flag{dryRunFlag()}, run: acceptSigner},
-			{name: "revoke", args: "ID|NAME", usage: "let no signature of the pinned signer count for a skill", output: apply.TrustChange{}, complete: "pin", flags: []cli.Flag{dryRunFlag()}, run: revokeSigner},
+			{name: "accept", args: "NAME", usage: "accept who signed the release of a skill, where that was somebody else before", output: signature.TrustChange{}, complete: "skill", flags: []cli.Flag{dryRunFlag()}, run: acceptSigner},
+			{name: "revoke", args: "ID|NAME", usage: "let no signature of the pinned signer count for a skill", output: signature.TrustChange{}, complete: "pin", flags: []cli.Flag{dryRunFlag()}, run: revokeSigner},
 		}}
 }
 
 func listTrust(_ context.Context, w *world, _ *cli.Context) error {
-	out, err := apply.TrustList(w.Applier)
+	out, err := w.Signatures.TrustList()
 	return w.show(out, err, func() {
 		var rows [][]string
 		for _, p := range out.Projects {
@@ -45,7 +45,7 @@ func listTrust(_ context.Context, w *world, _ *cli.Context) error {
 			if p.Unchecked {
 				p.State += ", not checked"
 			}
-			rows = append(rows, []string{p.ID, p.Skill, p.State, apply.SignerLine(&p.Signer), p.From})
+			rows = append(rows, []string{p.ID, p.Skill, p.State, signature.SignerLine(&p.Signer), p.From})
 		}
 		if rows != nil {
 			w.table([]string{"ID", "SKILL", "STATE", "SIGNER", "FROM"}, rows, "")
@@ -58,14 +58,14 @@ func acceptSigner(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := apply.AcceptSigner(ctx, w.Applier, name, c.Bool("dry-run"))
+	out, err := w.Signatures.AcceptSigner(ctx, name, c.Bool("dry-run"))
 	return w.show(out, err, func() {
 		what := versioned(out.Skill, out.Version)
 		if !out.Changed {
-			w.ui.Print("%s: nothing to accept; signed by %s", what, apply.SignerLine(out.Now))
+			w.ui.Print("%s: nothing to accept; signed by %s", what, signature.SignerLine(out.Now))
 			return
 		}
-		w.ui.Print("%s\n  was  %s\n  now  %s", what, apply.SignerLine(out.Was), apply.SignerLine(out.Now))
+		w.ui.Print("%s\n  was  %s\n  now  %s", what, signature.SignerLine(out.Was), signature.SignerLine(out.Now))
 		w.dryNote(c)
 		w.ui.Hint("skl update %s", out.Skill)
 	})
@@ -76,9 +76,9 @@ func revokeSigner(_ context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := apply.Revoke(w.Applier, id, c.Bool("dry-run"))
+	out, err := w.Signatures.Revoke(id, c.Bool("dry-run"))
 	return w.show(out, err, func() {
-		w.ui.Print("%s: no signature of %s counts any more", out.Skill, apply.SignerLine(out.Was))
+		w.ui.Print("%s: no signature of %s counts any more", out.Skill, signature.SignerLine(out.Was))
 		w.dryNote(c)
 		w.ui.Hint("skl trust accept %s takes that back", out.Skill)
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -154,7 +155,7 @@ func screens() map[string]func(screen.Look) string {
 				{Name: "fuzz", Locked: "1.0.0", Ref: "acme/fuzz", Moved: "fuzz 1.0.0 moved in https://git.example/acme/fuzz.git: it was 3f9c2ab1d0e4 in skl.lock, and is 7d41e09bd0e4", Hints: []string{"if its author says why: skl update fuzz --accept moved"}}}, 31)
 		},
 		"diff": func(k screen.Look) string {
-			return Diff(k, inspect.Diff{Name: "ocr-scan", From: "1.4.2", To: "1.5.0", Files: []apply.FileDiff{{Path: "scripts/ocr.py", Change: "changed", Add: 2, Remove: 1, Text: "@@ -9,1 +9,2 @@\n-key = None\n+key = os.environ[\"OCR_KEY\"]\n+urlopen(\"https://api.ocr.example/v1/with/a/long/address/that/goes/on/and/on/for/ever\")\n"}}}, false)
+			return Diff(k, inspect.Diff{Name: "ocr-scan", From: "1.4.2", To: "1.5.0", Files: []trees.FileDiff{{Path: "scripts/ocr.py", Change: "changed", Add: 2, Remove: 1, Text: "@@ -9,1 +9,2 @@\n-key = None\n+key = os.environ[\"OCR_KEY\"]\n+urlopen(\"https://api.ocr.example/v1/with/a/long/address/that/goes/on/and/on/for/ever\")\n"}}}, false)
 		},
 		"check": func(k screen.Look) string {
 			return Check(k, checked)

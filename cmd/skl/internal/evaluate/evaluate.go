@@ -15,9 +15,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/model/replay"
 	"github.com/skl-project/skl/runtime/run"
@@ -310,7 +310,7 @@ func readAll(fsys fs.FS) map[string]string {
 
 // diffWant says how two outcomes differ, as lines.
 func diffWant(want, got Want) []string {
-	diff, add, remove := apply.LineDiff(string(pretty(want)), string(pretty(got)))
+	diff, add, remove := trees.Lines(string(pretty(want)), string(pretty(got)))
 	if add+remove == 0 {
 		return nil
 	}

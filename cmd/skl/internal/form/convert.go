@@ -8,8 +8,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
@@ -58,9 +58,9 @@ func (l *Linter) Convert(q ConvertRequest) (Converted, error) {
 		return Converted{}, err
 	}
 	out.Losses = append(out.Losses, losses...)
-	out.Diff, _, _ = apply.LineDiff(string(src), string(text))
+	out.Diff, _, _ = trees.Lines(string(src), string(text))
 	if policy != old {
-		diff, _, _ := apply.LineDiff(old, policy)
+		diff, _, _ := trees.Lines(old, policy)
 		out.Diff += "+++ " + skill.PolicyFile + "\n" + diff
 	}
 	if !q.DryRun {

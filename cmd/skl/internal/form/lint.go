@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/runtime/plan"
@@ -100,7 +100,7 @@ func (l *Linter) migrate(dir string, dry bool) ([]Migrated, error) {
 	}
 	m := Migrated{Skill: filepath.ToSlash(l.Scope.Short(dir))}
 	for _, f := range files {
-		diff, _, _ := apply.LineDiff(f.Old, f.New)
+		diff, _, _ := trees.Lines(f.Old, f.New)
 		m.Diff += "--- " + f.File + "\n+++ " + f.File + "\n" + diff
 	}
 	for _, f := range files {
@@ -188,7 +188,7 @@ var sameAs = map[string][]string{
 // audited adds what an audit finds to the findings of the format. What both find in a file is said once, by the audit, unless the other
 // can mend it. What skl:allow names is information.
 func audited(fsys fs.FS, found []diag.Finding) []diag.Finding {
-	t, err := apply.ReadTree(fsys)
+	t, err := trees.Read(fsys)
 	if err != nil {
 		return found // it is no bundle, which is among the findings
 	}

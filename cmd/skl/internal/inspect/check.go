@@ -9,6 +9,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/signature"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/resolver"
@@ -88,7 +89,7 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 	if advised := linesOf(v.Withdrawn, apply.Withdrawal.Serious); len(advised) > 0 {
 		out.add("advisories", advised, "skl update, or skl remove NAME")
 	}
-	if len(signatures) > 0 || slices.ContainsFunc(f.Lock.Skills, apply.CanBeSigned) {
+	if len(signatures) > 0 || slices.ContainsFunc(f.Lock.Skills, signature.CanBeSigned) {
 		out.add("signatures", signatures)
 	}
 	if v.Governed {

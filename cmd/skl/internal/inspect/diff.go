@@ -8,6 +8,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -16,14 +17,14 @@ type Diff struct {
 	Name  string           `json:"name"`
 	From  string           `json:"from"`
 	To    string           `json:"to"`
-	Files []apply.FileDiff `json:"files"`
+	Files []trees.FileDiff `json:"files"`
 
 	Permissions []apply.PermissionChange `json:"permissions"`
 }
 
 // diffOf compares two trees.
-func diffOf(name, fromName, toName string, from, to apply.FileTree) Diff {
-	return Diff{name, fromName, toName, apply.DiffTrees(from, to), apply.PermissionDiff(from.Asks(), to.Asks())}
+func diffOf(name, fromName, toName string, from, to trees.Tree) Diff {
+	return Diff{name, fromName, toName, trees.Diff(from, to), apply.PermissionDiff(from.Asks(), to.Asks())}
 }
 
 // A LocksDiff is how skl.lock differs from that of a git revision.
@@ -56,7 +57,7 @@ func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, erro
 	if err := in.Applier.Usable(ctx, f, name); err != nil {
 		return Diff{}, err
 	}
-	installed, err := apply.ReadTree(scope.FilesIn(dir))
+	installed, err := trees.Read(scope.FilesIn(dir))
 	if err != nil {
 		return Diff{}, err
 	}
@@ -66,7 +67,7 @@ func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, erro
 			return Diff{}, err
 		}
 	}
-	release, err := in.Applier.ReleaseTree(ctx, other)
+	release, err := trees.Release(ctx, in.Applier.Scope, other)
 	if err != nil {
 		return Diff{}, err
 	}
@@ -106,17 +107,17 @@ func (in *Inspector) diffCopies(ctx context.Context, name string) (Diff, error) 
 	if len(found) < 2 {
 		return Diff{}, diag.New(diag.Misuse, "one_copy", "%s is not in skl.lock and has one copy only, so there is nothing to compare", name)
 	}
-	var trees [2]apply.FileTree
-	for i := range trees {
+	var both [2]trees.Tree
+	for i := range both {
 		files, err := scope.FilesOf(found[i])
 		if err != nil {
 			return Diff{}, err
 		}
-		if trees[i], err = apply.ReadTree(files); err != nil {
+		if both[i], err = trees.Read(files); err != nil {
 			return Diff{}, err
 		}
 	}
-	return diffOf(name, found[0].Qualified, found[1].Qualified, trees[0], trees[1]), nil
+	return diffOf(name, found[0].Qualified, found[1].Qualified, both[0], both[1]), nil
 }
 
 // DiffLocks compares skl.lock with that of a git revision.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -73,7 +74,7 @@ func (in *Inspector) ReadActive(ctx context.Context, name, file string) (Text, e
 	return textOf(t, s, file)
 }
 
-func textOf(t apply.FileTree, s Skill, file string) (Text, error) {
+func textOf(t trees.Tree, s Skill, file string) (Text, error) {
 	out := Text{Skill: s.Name, File: cmp.Or(file, skill.FileName), Files: slices.Sorted(maps.Keys(t)), dir: s.Path}
 	f, ok := t[out.File]
 	if !ok || f.Kind == bundle.Link {

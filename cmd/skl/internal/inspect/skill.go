@@ -12,6 +12,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/index/chunk"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/install/roots"
@@ -255,7 +256,7 @@ func agentsFor(ids []string, dir string, src []byte) []Agent {
 }
 
 // lookAt reads the skill that arg means.
-func (in *Inspector) lookAt(ctx context.Context, arg string) (apply.FileTree, Skill, error) {
+func (in *Inspector) lookAt(ctx context.Context, arg string) (trees.Tree, Skill, error) {
 	if ref.IsWord(arg) || roots.IsQualified(arg) || strings.Contains(arg, "@") && !strings.Contains(arg, "/") && !strings.HasPrefix(arg, "skl:") {
 		return in.installed(ctx, arg)
 	}
@@ -291,12 +292,12 @@ func (in *Inspector) lookAt(ctx context.Context, arg string) (apply.FileTree, Sk
 	if err != nil {
 		return nil, Skill{}, err
 	}
-	t, err := in.Applier.ReleaseTree(ctx, s)
+	t, err := trees.Release(ctx, in.Applier.Scope, s)
 	return t, Skill{Name: s.Name, Version: s.Version, Source: s.Source, URL: s.URL, Commit: string(s.Commit), Path: s.Path, Versions: versions, Copies: []roots.Record{}}, err
 }
 
 // installed reads the active copy of a name, else the first.
-func (in *Inspector) installed(ctx context.Context, name string) (apply.FileTree, Skill, error) {
+func (in *Inspector) installed(ctx context.Context, name string) (trees.Tree, Skill, error) {
 	l, err := in.Applier.Discover(ctx, nil)
 	if err != nil {
 		return nil, Skill{}, err
@@ -314,7 +315,7 @@ func (in *Inspector) installed(ctx context.Context, name string) (apply.FileTree
 	if err != nil {
 		return nil, Skill{}, err
 	}
-	t, err := apply.ReadTree(files)
+	t, err := trees.Read(files)
 	url, commit := r.Origin()
 	terms := Terms{Trust: r.Trust, TrustReason: cmp.Or(r.TrustReason, "by its place")}
 	for _, x := range r.Warnings {
@@ -342,7 +343,7 @@ func signed(r roots.Record) string {
 }
 
 // describe fills in what the files say.
-func (out *Skill) describe(t apply.FileTree) {
+func (out *Skill) describe(t trees.Tree) {
 	out.Needs = []string{}
 	out.Scripts, out.AllowedTools, out.SideEffects, out.LoadCommands, out.Dialects = []string{}, []string{}, []string{}, []string{}, []string{}
 	var entries []bundle.Entry

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
-	"golang.org/x/sync/errgroup"
 )
 
 // Disagreements are, by name, the refusals of lock entries that are not of the source that owns their ref.

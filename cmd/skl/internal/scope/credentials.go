@@ -12,12 +12,13 @@ import (
 	"slices"
 	"strings"
 
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/credentials"
+
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/spec/config"
 	"github.com/skl-project/skl/spec/diag"
-	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/credentials"
 )
 
 // Credentials finds credentials where this user keeps them. Programs are only

@@ -145,3 +145,13 @@ func (sc *Scope) RegistryURL(name string) (string, error) {
 	}
 	return r.URL, nil
 }
+
+// HasRegistry reports whether the configuration names the registry at url. What a lock or a receipt of a project names is not asked for that.
+func (sc *Scope) HasRegistry(url string) bool {
+	for _, r := range sc.Config.Registries {
+		if c, err := client.New(nil, r.URL); err == nil && c.URL() == url {
+			return true
+		}
+	}
+	return false
+}

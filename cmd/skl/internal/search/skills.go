@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/signature"
 	"github.com/skl-project/skl/index/skillsearch"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/registry/client"
@@ -258,7 +259,7 @@ func (s *Searcher) findInstalled(ctx context.Context, found *skillsFound) error 
 	for _, r := range l.Skills {
 		people[r.Name] = people[r.Name] || (r.State == roots.Active || r.State == roots.Untrusted) && !r.ByModel()
 	}
-	a := &apply.Applier{Scope: s.Scope}
+	a := &apply.Applier{Scope: s.Scope, Signatures: signature.New(s.Scope)}
 	taken, err := a.Withdrawals(ctx, apply.Glance, a.ReleasesOf(l.Skills))
 	if err != nil {
 		return err
@@ -274,7 +275,7 @@ func (s *Searcher) findInstalled(ctx context.Context, found *skillsFound) error 
 		one := Skill{PeopleOnly: people[k.Name], Name: k.Name, Version: k.Version, Description: k.Description, Installed: true, Tokens: k.Tokens}
 		if f != nil && f.Lock != nil {
 			if locked, ok := f.Lock.Skill(k.Name); ok && locked.Source == "registry" {
-				one.Ref = apply.SubjectOf(locked).Name
+				one.Ref = signature.SubjectOf(locked).Name
 			}
 		}
 		found.skills = append(found.skills, k)

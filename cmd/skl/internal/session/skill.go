@@ -13,6 +13,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/signature"
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/runtime/plan"
@@ -278,11 +279,11 @@ func (r *Runnable) mayUse(other *Runnable, byModel bool) error {
 }
 
 func (rs *Runs) refuse(ctx context.Context, r *Runnable) error {
-	a := &apply.Applier{Scope: rs.Scope}
+	a := &apply.Applier{Scope: rs.Scope, Signatures: signature.New(rs.Scope)}
 	if err := a.RefuseBlocked(ctx, apply.Glance, a.ReleaseIn(r.Dir)); err != nil {
 		return err
 	}
-	if err := apply.RefuseForged(a, r.Name, r.Dir); err != nil {
+	if err := a.Signatures.RefuseForged(r.Name, r.Dir); err != nil {
 		return err
 	}
 	return a.RefuseByPolicy(ctx, r.Name, r.Dir, r.Files)

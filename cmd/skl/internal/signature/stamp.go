@@ -1,4 +1,4 @@
-package apply
+package signature
 
 import (
 	"cmp"
@@ -8,21 +8,19 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/install/roots"
-	"github.com/skl-project/skl/runtime/needs"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/lock"
-	"github.com/skl-project/skl/spec/skill"
 )
 
-// stamp returns the verdict on the signature of a copy, by the lock of the scope and the signatures that were kept on this machine. No
+// Stamp returns the verdict on the signature of a copy, by the lock of the scope and the signatures that were kept on this machine. No
 // network is asked: what was never checked here is skipped, and skl verify checks it. What a receipt or the lock say of a
 // signer proves nothing by itself.
-func (a *Applier) stamp(l *lock.Lock) func(name string, r roots.Receipt) roots.Signature {
+func (a *Judge) Stamp(l *lock.Lock) func(name string, r roots.Receipt) roots.Signature {
 	locks := []*lock.Lock{l}
 	return func(name string, r roots.Receipt) roots.Signature {
 		s := entryFor(locks, name, r)
 		if s == nil && len(locks) == 1 { // a copy of another scope
-			locks = append(locks, scope.LockIn(a.Dirs.Config), scope.LockIn(a.Machine))
+			locks = append(locks, scope.LockIn(a.scope.Dirs.Config), scope.LockIn(a.scope.Machine))
 			s = entryFor(locks, name, r)
 		}
 		out := a.signature(s, r)
@@ -48,22 +46,22 @@ func entryFor(locks []*lock.Lock, name string, r roots.Receipt) *lock.Skill {
 
 // stands says who stands for the release s, of which this machine compared the files: a signer that it verified, or the log of a registry
 // of the configuration. "" is nobody. No network is asked.
-func (a *Applier) stands(s *lock.Skill, is roots.Signature) string {
+func (a *Judge) stands(s *lock.Skill, is roots.Signature) string {
 	if is.State == string(attest.Verified) {
 		return "signed by " + is.Signer
 	}
-	if s.Source != "registry" || s.Log == nil || !a.configured(s.URL) {
+	if s.Source != "registry" || s.Log == nil || !a.scope.HasRegistry(s.URL) {
 		return ""
 	}
 	known, err := a.compared(s)
-	if err == nil && known && a.Registry.VerifyLog(context.Background(), *s, false) == nil {
+	if err == nil && known && a.scope.Registry.VerifyLog(context.Background(), *s, false) == nil {
 		return "in the log of " + s.URL
 	}
 	return ""
 }
 
 // signature is the verdict on the copy with the receipt r that was installed by the entry s, which may be nil.
-func (a *Applier) signature(s *lock.Skill, r roots.Receipt) roots.Signature {
+func (a *Judge) signature(s *lock.Skill, r roots.Receipt) roots.Signature {
 	claimed := r.Signer
 	if s != nil {
 		claimed = s.Signer
@@ -79,12 +77,12 @@ func (a *Applier) signature(s *lock.Skill, r roots.Receipt) roots.Signature {
 	if !kept {
 		return out
 	}
-	if err != nil || j.verdict.State != attest.Verified {
-		out.State = cmp.Or(string(j.verdict.State), out.State)
+	if err != nil || j.Verdict.State != attest.Verified {
+		out.State = cmp.Or(string(j.Verdict.State), out.State)
 		return out
 	}
 	switch known, err := a.compared(s); {
-	case !continues(*s.Signer, PinOf(j.verdict)):
+	case !continues(*s.Signer, PinOf(j.Verdict)):
 		out.State = string(attest.Failed)
 	case err == nil && known && j.continues: // else its files could be others, or its signer: skl verify says so
 		out.State = string(attest.Verified)
@@ -94,7 +92,7 @@ func (a *Applier) signature(s *lock.Skill, r roots.Receipt) roots.Signature {
 
 // RefuseForged refuses the copy of a skill in dir whose kept signatures are bad, or are those of a signer who was revoked on this machine.
 // No network is asked.
-func RefuseForged(a *Applier, name, dir string) error {
+func (a *Judge) RefuseForged(name, dir string) error {
 	if !filepath.IsAbs(dir) {
 		return nil // it comes with skl
 	}
@@ -102,42 +100,23 @@ func RefuseForged(a *Applier, name, dir string) error {
 	if err != nil {
 		return nil // no receipt; one that is damaged is for verify to say
 	}
-	s := entryFor([]*lock.Lock{scope.LockIn(a.Base), scope.LockIn(a.Dirs.Config), scope.LockIn(a.Machine)}, name, r)
+	s := entryFor([]*lock.Lock{scope.LockIn(a.scope.Base), scope.LockIn(a.scope.Dirs.Config), scope.LockIn(a.scope.Machine)}, name, r)
 	if s == nil || !CanBeSigned(*s) {
 		return nil
 	}
 	j, kept, err := judgeKept(a, s)
 	if kept && err == nil {
-		err = j.bad(*s)
+		err = j.Bad(*s)
 	}
 	return err
 }
 
 // judgeKept judges s by the signatures that were kept on this machine; kept is false if there are none to judge by.
-func judgeKept(a *Applier, s *lock.Skill) (j judged, kept bool, err error) {
+func judgeKept(a *Judge, s *lock.Skill) (j Found, kept bool, err error) {
 	found, err := a.keptSignatures(*s)
 	if err != nil || len(found.bundles) == 0 {
-		return judged{}, false, err
+		return Found{}, false, err
 	}
 	j, err = a.judge(*s, func() (evidence, error) { return found, nil })
 	return j, true, err
-}
-
-// gate says which packages a skill needs and are not here, with the commands that install them.
-func (a *Applier) gate(wanted []skill.Dependency, dir string) string {
-	missing := a.Packages(dir).Missing(wanted)
-	if len(missing) == 0 {
-		return ""
-	}
-	var commands []string
-	for _, m := range missing {
-		if c := needs.Install(m); c != "" {
-			commands = append(commands, c)
-		}
-	}
-	why := "it needs packages that are not here: " + needs.Names(missing)
-	if len(commands) > 0 {
-		why += "; to install them: " + strings.Join(commands, "    ")
-	}
-	return why
 }

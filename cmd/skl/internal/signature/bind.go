@@ -1,4 +1,4 @@
-package apply
+package signature
 
 import (
 	"context"
@@ -17,24 +17,24 @@ import (
 // others, so no release counts as signed before its files were compared with those of its source, once on each machine.
 
 // compared reports whether that was done for s.
-func (a *Applier) compared(s *lock.Skill) (bool, error) {
+func (a *Judge) compared(s *lock.Skill) (bool, error) {
 	a.trusts.mu.Lock()
 	defer a.trusts.mu.Unlock()
 	if a.trusts.compared != nil && a.trusts.compared(s) {
 		return true, nil
 	}
 	var err error
-	if a.trusts.compared, err = scope.Compared(a.Scope); err != nil {
+	if a.trusts.compared, err = scope.Compared(a.scope); err != nil {
 		a.trusts.compared = nil
 		return false, err
 	}
 	return a.trusts.compared(s), nil
 }
 
-// compareFiles fetches the release that s pins, and refuses s if that has other files.
-func (a *Applier) compareFiles(ctx context.Context, s *lock.Skill) error {
+// CompareFiles fetches the release that s pins, and refuses s if that has other files.
+func (a *Judge) CompareFiles(ctx context.Context, s *lock.Skill) error {
 	guard := bundle.NewGuard(nil, bundle.InstallLimits)
-	if err := a.Fetch(ctx, *s, guard); err != nil {
+	if err := a.scope.Fetch(ctx, *s, guard); err != nil {
 		return err
 	}
 	sum, err := guard.Close()
@@ -45,14 +45,14 @@ func (a *Applier) compareFiles(ctx context.Context, s *lock.Skill) error {
 	return err
 }
 
-// bind makes sure that the files of s are those of the release that was signed. It refuses others, and, where skl is offline, what was
+// Bind makes sure that the files of s are those of the release that was signed. It refuses others, and, where skl is offline, what was
 // never compared.
-func (a *Applier) bind(ctx context.Context, s *lock.Skill) error {
+func (a *Judge) Bind(ctx context.Context, s *lock.Skill) error {
 	known, err := a.compared(s)
 	if err != nil || known {
 		return err
 	}
-	if a.Offline() {
+	if a.scope.Offline() {
 		return diag.New(diag.Refused, "signature_offline", "the files of %s were never compared on this machine with the release that was signed, and skl is offline", release(s)).
 			Hint("skl ci, once with a network, compares them")
 	}
@@ -60,18 +60,23 @@ func (a *Applier) bind(ctx context.Context, s *lock.Skill) error {
 }
 
 // prove compares the files of s with those of its source, and notes that that was done.
-func (a *Applier) prove(ctx context.Context, s *lock.Skill) error {
-	if err := a.compareFiles(ctx, s); err != nil {
+func (a *Judge) prove(ctx context.Context, s *lock.Skill) error {
+	if err := a.CompareFiles(ctx, s); err != nil {
 		return err
 	}
-	a.trusts.mu.Lock()
-	defer a.trusts.mu.Unlock()
-	a.proven = append(a.proven, *s)
+	a.Prove(*s)
 	return nil
 }
 
-// provenNow reports whether the files of s were compared with those of its source by this command.
-func provenNow(a *Applier, s *lock.Skill) bool {
+// Prove notes that the files of s were compared with those of its source.
+func (a *Judge) Prove(s lock.Skill) {
+	a.trusts.mu.Lock()
+	defer a.trusts.mu.Unlock()
+	a.proven = append(a.proven, s)
+}
+
+// Proven reports whether the files of s were compared with those of its source by this command.
+func (a *Judge) Proven(s *lock.Skill) bool {
 	a.trusts.mu.Lock()
 	defer a.trusts.mu.Unlock()
 	for i := range a.proven {
@@ -83,10 +88,10 @@ func provenNow(a *Applier, s *lock.Skill) bool {
 }
 
 // uncompared are those of skills whose files a lock and a folder alone vouch for: their source was not asked on this machine, now or before.
-func (a *Applier) uncompared(skills []lock.Skill) (out []*lock.Skill, err error) {
+func (a *Judge) uncompared(skills []lock.Skill) (out []*lock.Skill, err error) {
 	for i := range skills {
 		s := &skills[i]
-		if s.Source == "local" || s.Source == "embedded" || provenNow(a, s) {
+		if s.Source == "local" || s.Source == "embedded" || a.Proven(s) {
 			continue
 		}
 		known, err := a.compared(s)
@@ -100,11 +105,11 @@ func (a *Applier) uncompared(skills []lock.Skill) (out []*lock.Skill, err error)
 	return out, nil
 }
 
-// compareKept compares the files of skills that came with the project with those of their source, once on each machine. Without a
+// CompareKept compares the files of skills that came with the project with those of their source, once on each machine. Without a
 // network it says which were not.
-func (a *Applier) compareKept(ctx context.Context, skills []lock.Skill) error {
-	if a.Offline() {
-		return a.sayUncompared(skills)
+func (a *Judge) CompareKept(ctx context.Context, skills []lock.Skill) error {
+	if a.scope.Offline() {
+		return a.SayUncompared(skills)
 	}
 	list, err := a.uncompared(skills)
 	if err != nil {
@@ -118,8 +123,8 @@ func (a *Applier) compareKept(ctx context.Context, skills []lock.Skill) error {
 	return g.Wait()
 }
 
-// sayUncompared says which of skills nobody compared with their source on this machine.
-func (a *Applier) sayUncompared(skills []lock.Skill) error {
+// SayUncompared says which of skills nobody compared with their source on this machine.
+func (a *Judge) SayUncompared(skills []lock.Skill) error {
 	list, err := a.uncompared(skills)
 	if err != nil || len(list) == 0 {
 		return err
@@ -128,13 +133,13 @@ func (a *Applier) sayUncompared(skills []lock.Skill) error {
 	for i, s := range list {
 		names[i] = s.Name
 	}
-	a.Tell.Warn("the files of %s came with the project, and were not compared with their source on this machine: skl ci does", diag.Brief(strings.Join(names, ", "), 200))
+	a.scope.Tell.Warn("the files of %s came with the project, and were not compared with their source on this machine: skl ci does", diag.Brief(strings.Join(names, ", "), 200))
 	return nil
 }
 
-// bindAll is bind for those of skills that count as signed, or whose missing signature was accepted. What was fetched just now needs none:
+// BindAll is Bind for those of skills that count as signed, or whose missing signature was accepted. What fetched says was fetched just now needs none:
 // its pin was compared as it was read.
-func (a *Applier) bindAll(ctx context.Context, in *installer, skills []lock.Skill) error {
+func (a *Judge) BindAll(ctx context.Context, fetched func(*lock.Skill) bool, skills []lock.Skill) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
 	for i := range skills {
@@ -142,19 +147,17 @@ func (a *Applier) bindAll(ctx context.Context, in *installer, skills []lock.Skil
 		if s.Source == "local" || s.Source == "embedded" {
 			continue
 		}
-		if _, ok := in.peeked.frontOf(s); ok && !a.Offline() {
-			a.trusts.mu.Lock()
-			a.proven = append(a.proven, *s)
-			a.trusts.mu.Unlock()
+		if fetched(s) && !a.scope.Offline() {
+			a.Prove(*s)
 		} else if known, ok := a.signed[s.Name]; ok && known.SameRelease(*s) {
-			g.Go(func() error { return a.bind(gctx, s) })
+			g.Go(func() error { return a.Bind(gctx, s) })
 		}
 	}
 	return g.Wait()
 }
 
-// forget makes the next fetch find out which files s has, where only a lock says it of a release that can be signed.
-func (a *Applier) forget(s *lock.Skill, old lock.Skill) error {
+// Forget makes the next fetch find out which files s has, where only a lock says it of a release that can be signed.
+func (a *Judge) Forget(s *lock.Skill, old lock.Skill) error {
 	if s == nil || !CanBeSigned(*s) || s.Tree == "" || s.Tree != old.Tree {
 		return nil
 	}

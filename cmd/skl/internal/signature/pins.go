@@ -1,4 +1,4 @@
-package apply
+package signature
 
 import (
 	"context"
@@ -21,9 +21,9 @@ func PinOf(v attest.Verdict) lock.Signer { return v.Signer.Lock() }
 const CodeSignerChanged = "E_SIGNER_CHANGED"
 
 // pin is who signed s before, as this machine knows; nil on first use.
-func (a *Applier) pin(s *lock.Skill) (*scope.Pin, error) {
-	all, err := scope.Pins(a.Scope)
-	return scope.FindPin(a.Scope, all, s), err
+func (a *Judge) pin(s *lock.Skill) (*scope.Pin, error) {
+	all, err := scope.Pins(a.scope)
+	return scope.FindPin(a.scope, all, s), err
 }
 
 // signerOf is who is pinned, nil if nobody is.
@@ -38,9 +38,9 @@ func signerOf(p *scope.Pin) *lock.Signer {
 }
 
 // choose takes, of all who signed s, the one that its entry names, else the one that is pinned, and nobody who was revoked.
-func (j *judged) choose(v *attest.Verifier, s *lock.Skill) {
+func (j *Found) choose(v *attest.Verifier, s *lock.Skill) {
 	pinned, best := signerOf(j.pin), -1
-	first := PinOf(j.verdict)
+	first := PinOf(j.Verdict)
 	j.continues = pinned == nil || continues(*pinned, first)
 	isRevoked := pinned != nil && j.pin.State == scope.Revoked
 	if (s.Signer == nil || *s.Signer == first) && j.continues && !isRevoked {
@@ -49,7 +49,7 @@ func (j *judged) choose(v *attest.Verifier, s *lock.Skill) {
 	if j.continues = pinned == nil; isRevoked {
 		j.continues = true
 	}
-	for _, b := range j.bundles {
+	for _, b := range j.Bundles {
 		one := v.Verify([][]byte{b}, SubjectOf(*s))
 		if one.State != attest.Verified {
 			continue
@@ -66,12 +66,12 @@ func (j *judged) choose(v *attest.Verifier, s *lock.Skill) {
 			rank = 2
 		}
 		if rank > best {
-			best, j.verdict = rank, one
+			best, j.Verdict = rank, one
 		}
 	}
 	if best == 0 {
-		j.revoked = j.verdict.Signer
-		j.verdict = revoked(j.pin)
+		j.revoked = j.Verdict.Signer
+		j.Verdict = revoked(j.pin)
 	}
 }
 
@@ -111,11 +111,11 @@ func changedSigner(s *lock.Skill, was *lock.Signer, now lock.Signer, before stri
 }
 
 // recordPins pins who signed what was just installed or locked, and notes whose change was accepted.
-func (a *Applier) recordPins(l *lock.Lock) error {
+func (a *Judge) recordPins(l *lock.Lock) error {
 	if len(a.signed)+len(a.named) == 0 {
 		return nil
 	}
-	all, err := scope.Pins(a.Scope)
+	all, err := scope.Pins(a.scope)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (a *Applier) recordPins(l *lock.Lock) error {
 		if !ok || known.Signer == nil || !known.SameRelease(*s) {
 			continue
 		}
-		next, old := scope.NewPin(a.Scope, s, known.Signer), scope.FindPin(a.Scope, all, s)
+		next, old := scope.NewPin(a.scope, s, known.Signer), scope.FindPin(a.scope, all, s)
 		next.Unchecked = unchecked
 		if old != nil && continues(lock.Signer(old.Signer), *known.Signer) && (unchecked || !old.Unchecked) {
 			continue
@@ -141,7 +141,7 @@ func (a *Applier) recordPins(l *lock.Lock) error {
 		}
 		set = append(set, next)
 	}
-	return scope.SetPins(a.Scope, set...)
+	return scope.SetPins(a.scope, set...)
 }
 
 // A TrustChange is what became of the pin of a skill.
@@ -155,22 +155,22 @@ type TrustChange struct {
 
 // AcceptSigner accepts who signed the release of a skill that skl.lock names, or if that is as before, the one that an update would
 // choose. Only this very signer is accepted; of a release without a signature, only this release. The project is not changed.
-func AcceptSigner(ctx context.Context, a *Applier, name string, dry bool) (*TrustChange, error) {
-	if err := a.Settled(); err != nil {
+func (a *Judge) AcceptSigner(ctx context.Context, name string, dry bool) (*TrustChange, error) {
+	if err := a.scope.Settled(); err != nil {
 		return nil, err
 	}
-	f, err := a.Load()
+	f, err := a.scope.Load()
 	if err == nil {
-		err = a.CheckLocal(f)
+		err = a.scope.CheckLocal(f)
 	}
 	if err != nil {
 		return nil, err
 	}
 	locked, ok := f.Lock.Skill(name)
 	if !ok {
-		return nil, a.NotInManifest(name, f)
+		return nil, a.scope.NotInManifest(name, f)
 	}
-	if err := a.Usable(ctx, f, name); err != nil {
+	if err := a.scope.Usable(ctx, f, name); err != nil {
 		return nil, err
 	}
 	out, err := a.acceptSigner(ctx, &locked, locked.Signer, dry)
@@ -182,7 +182,7 @@ func AcceptSigner(ctx context.Context, a *Applier, name string, dry bool) (*Trus
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(w resolver.Named) bool { return w.Name != name })
-	newest := a.Resolver(f.Manifest).Releases(ctx, all, f.Lock, func(string) bool { return true }, false)[0]
+	newest := a.scope.Resolver(f.Manifest).Releases(ctx, all, f.Lock, func(string) bool { return true }, false)[0]
 	if newest.Err != nil {
 		return nil, newest.Err
 	}
@@ -190,7 +190,7 @@ func AcceptSigner(ctx context.Context, a *Applier, name string, dry bool) (*Trus
 }
 
 // acceptSigner accepts who signed s, if that is not locked, whom skl.lock names, or not whom this machine pinned.
-func (a *Applier) acceptSigner(ctx context.Context, s *lock.Skill, locked *lock.Signer, dry bool) (*TrustChange, error) {
+func (a *Judge) acceptSigner(ctx context.Context, s *lock.Skill, locked *lock.Signer, dry bool) (*TrustChange, error) {
 	j, err := a.judge(*s, func() (evidence, error) { return a.attestations(ctx, *s) })
 	if err != nil {
 		return nil, err
@@ -200,42 +200,42 @@ func (a *Applier) acceptSigner(ctx context.Context, s *lock.Skill, locked *lock.
 		was = locked
 	}
 	out := &TrustChange{Skill: s.Name, Version: s.Version, Was: (*scope.PinnedSigner)(was)}
-	if j.verdict.Code == attest.Revoked {
-		j.verdict = attest.Verdict{State: attest.Verified, Signer: j.revoked}
+	if j.Verdict.Code == attest.Revoked {
+		j.Verdict = attest.Verdict{State: attest.Verified, Signer: j.revoked}
 	}
 	switch {
-	case j.verdict.State == attest.Verified:
-		now := PinOf(j.verdict)
+	case j.Verdict.State == attest.Verified:
+		now := PinOf(j.Verdict)
 		out.Now = (*scope.PinnedSigner)(&now)
 		out.Changed = was != nil && (!continues(*was, now) || locked != nil && !continues(*locked, now) || j.pin != nil && j.pin.State == scope.Revoked)
 		if out.Changed && !dry {
-			next := scope.NewPin(a.Scope, s, &now)
+			next := scope.NewPin(a.scope, s, &now)
 			next.State, next.Unchecked = scope.Accepted, len(j.claims) > 0
-			err = scope.SetPins(a.Scope, next)
+			err = scope.SetPins(a.scope, next)
 		}
 		return out, err
-	case j.verdict.State == attest.Skipped && j.pin != nil && j.pin.Unchecked && len(j.claims) > 0:
+	case j.Verdict.State == attest.Skipped && j.pin != nil && j.pin.Unchecked && len(j.claims) > 0:
 		now := j.claims[max(j.claimed(), 0)].Lock()
 		out.Now = (*scope.PinnedSigner)(&now)
 		if out.Changed = !j.continues || j.pin.State == scope.Revoked; out.Changed && !dry {
-			next := scope.NewPin(a.Scope, s, &now)
+			next := scope.NewPin(a.scope, s, &now)
 			next.State, next.Unchecked = scope.Accepted, true
-			err = scope.SetPins(a.Scope, next)
+			err = scope.SetPins(a.scope, next)
 		}
 		return out, err
-	case (j.verdict.State == attest.Unsigned || j.verdict.State == attest.Skipped && j.pin != nil && j.pin.Unchecked) && was != nil:
-		sure, err := a.AcceptedUnsigned(*s)
+	case (j.Verdict.State == attest.Unsigned || j.Verdict.State == attest.Skipped && j.pin != nil && j.pin.Unchecked) && was != nil:
+		sure, err := a.scope.AcceptedUnsigned(*s)
 		if out.Changed = !sure; err == nil && !sure && !dry {
-			err = a.AcceptUnsigned([]lock.Skill{*s})
+			err = a.scope.AcceptUnsigned([]lock.Skill{*s})
 		}
 		return out, err
-	case j.verdict.State == attest.Skipped && was != nil:
+	case j.Verdict.State == attest.Skipped && was != nil:
 		return nil, noTrust(s, was)
-	case j.verdict.State == attest.Skipped:
+	case j.Verdict.State == attest.Skipped:
 		return nil, diag.New(diag.Refused, "signature_no_trust", "no signer is known to check %s %s with, so nobody can be accepted", s.Name, s.Version).
 			Hint("add [[signer]] to config.toml with its key or identity")
 	}
-	return nil, j.verdict.Err(release(s))
+	return nil, j.Verdict.Err(release(s))
 }
 
 // noTrust is the refusal of a release that nobody is known to check, of a skill that was signed before.
@@ -245,8 +245,8 @@ func noTrust(s *lock.Skill, was *lock.Signer) error {
 }
 
 // Revoke makes no signature of whoever is pinned count any more for a skill, named by its id or, where that means one, by its name.
-func Revoke(a *Applier, id string, dry bool) (*TrustChange, error) {
-	all, err := scope.Pins(a.Scope)
+func (a *Judge) Revoke(id string, dry bool) (*TrustChange, error) {
+	all, err := scope.Pins(a.scope)
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +266,7 @@ func Revoke(a *Applier, id string, dry bool) (*TrustChange, error) {
 	out := &TrustChange{Skill: p.Skill, Version: p.Version, Was: &p.Signer, Changed: p.State != scope.Revoked}
 	if out.Changed && !dry {
 		p.State = scope.Revoked
-		err = scope.SetPins(a.Scope, p)
+		err = scope.SetPins(a.scope, p)
 	}
 	return out, err
 }
@@ -278,18 +278,28 @@ type Trust struct {
 }
 
 // TrustList lists the decisions about projects and the pins of signers.
-func TrustList(a *Applier) (out Trust, err error) {
-	if out.Projects, err = a.Decisions(); err == nil {
-		out.Pins, err = scope.Pins(a.Scope)
+func (a *Judge) TrustList() (out Trust, err error) {
+	if out.Projects, err = a.scope.Decisions(); err == nil {
+		out.Pins, err = scope.Pins(a.scope)
 	}
 	return out, err
 }
 
 // PinIDs complete what trust revoke takes.
-func PinIDs(a *Applier) (ids []string) {
-	all, _ := scope.Pins(a.Scope)
+func (a *Judge) PinIDs() (ids []string) {
+	all, _ := scope.Pins(a.scope)
 	for _, p := range all {
 		ids = append(ids, p.ID, p.Skill)
 	}
 	return ids
+}
+
+// Note remembers on this machine whose files were compared with their source, and who signed what of a lock.
+func (a *Judge) Note(l *lock.Lock) {
+	if err := scope.NoteChecked(a.scope, a.proven); err != nil {
+		a.scope.Tell.Warn("where the skills come from is not remembered, so that rules may refuse to run them: %s", err)
+	}
+	if err := a.recordPins(l); err != nil {
+		a.scope.Tell.Warn("who signed the skills is not remembered, so that a change may go unnoticed: %s", err)
+	}
 }
