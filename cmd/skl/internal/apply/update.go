@@ -163,6 +163,7 @@ type Outdated struct {
 
 	Source string `json:"source,omitempty"` // the package that it was made from has another version here
 
+	Blocked   string   `json:"blocked,omitempty"`   // why the release that is here is to go: its registry blocked it
 	Moved     string   `json:"moved,omitempty"`     // why no release of it is taken: its tags mean other bytes than they did
 	Refused   string   `json:"refused,omitempty"`   // why Latest is not taken: its signature
 	Unreached string   `json:"unreached,omitempty"` // why nothing is known of it: its place does not answer, or has not what is asked for
@@ -173,6 +174,8 @@ type Outdated struct {
 // Trouble says what is wrong with a skill, in a word and in a sentence; "" if nothing is.
 func (o *Outdated) Trouble() (word, why string) {
 	switch {
+	case o.Blocked != "":
+		return "blocked", o.Blocked
 	case o.Moved != "":
 		return "moved", o.Moved
 	case o.Refused != "":
@@ -324,6 +327,10 @@ func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated
 			return nil, 0, a.NotInManifest(name, f)
 		}
 	}
+	taken, err := a.TakenBack(ctx, Look, Releases(f.Lock, nil, nil))
+	if err != nil {
+		return nil, 0, err
+	}
 	rs := a.Resolver(f.Manifest)
 	var first error
 	looked, bad := 0, 0
@@ -343,6 +350,11 @@ func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated
 			one.Wanted, one.Latest, one.Gone = "", "", ""
 			one.trouble(&one.Unreached, fmt.Errorf("%s: %w", one.Name, err))
 		}
+		for _, w := range taken {
+			if err := Blocked([]Withdrawal{w}); err != nil && w.Name == want.Name {
+				one.trouble(&one.Blocked, err)
+			}
+		}
 		if one.Source = SourceChanged(a, want.Name); one.Source != "" {
 			a.Tell.Note("%s: %s", want.Name, one.Source)
 		}
@@ -350,7 +362,7 @@ func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated
 			list = append(list, one)
 		}
 	}
-	if bad == looked {
+	if bad == looked && !slices.ContainsFunc(list, func(o Outdated) bool { return o.Blocked != "" }) {
 		return list, len(all), first // of no skill is anything known
 	}
 	return list, len(all), nil

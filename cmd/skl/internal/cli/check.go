@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
@@ -75,7 +76,11 @@ func statusCommand() command {
 			if err != nil {
 				return err
 			}
-			return w.verdict(s, s.OK, "status", func() { w.printStatus(s) })
+			err = w.verdict(s, s.OK, "status", func() { w.printStatus(s) })
+			if blocked := apply.Blocked(s.Withdrawn); err != nil && blocked != nil {
+				return refused("blocked") // it was said
+			}
+			return err
 		}}
 }
 

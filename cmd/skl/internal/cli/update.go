@@ -70,7 +70,7 @@ func outdatedCommand() command {
 			for _, s := range list {
 				if word, why := s.Trouble(); why != "" {
 					out.OK = false
-					if s.Unreached == "" {
+					if s.Blocked != "" || s.Unreached == "" {
 						moved = refused(s.Code)
 					} else if moved == nil {
 						moved = unmet(word)
