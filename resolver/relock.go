@@ -183,7 +183,7 @@ func (rs *Resolver) Releases(ctx context.Context, wants []Named, old *lock.Lock,
 			case kept && !renew(w.Name):
 				out[i] = rs.kept(ctx, w, have)
 			default:
-				out[i] = rs.renewed(ctx, w, have, kept && dropped)
+				out[i] = rs.renewed(ctx, w, have, kept, kept && dropped)
 			}
 			out[i].Skill.Root = w.Root
 			return nil
@@ -199,9 +199,13 @@ func (rs *Resolver) kept(ctx context.Context, w Named, have lock.Skill) Release 
 	return Release{Skill: have, Err: err, Entry: diag.ClassOf(err) == diag.Refused}
 }
 
-// renewed chooses the release of w, whose locked entry is have; with dropped, that one stays where the place holds the skill no longer.
-func (rs *Resolver) renewed(ctx context.Context, w Named, have lock.Skill, dropped bool) Release {
+// renewed chooses the release of w, whose locked entry is have, and follows from w if it could be kept; with dropped, that one stays where the
+// place holds the skill no longer.
+func (rs *Resolver) renewed(ctx context.Context, w Named, have lock.Skill, kept, dropped bool) Release {
 	s, err := rs.Choose(ctx, w)
+	if err == nil && kept {
+		err = diag.Located(Down(have, s), w.Where)
+	}
 	if why := Withdrawn(have, err); dropped && why != "" {
 		return Release{Skill: have, Gone: "now: " + why}
 	}
@@ -235,6 +239,27 @@ func restated(have lock.Skill, w Named) lock.Skill {
 		}
 	}
 	return have
+}
+
+// CodeDown is the code of a version that would be chosen and is older than the locked one, which is no longer there.
+const CodeDown = "version_gone"
+
+// Down refuses to go from a locked version to an older one of the same place, which happens where a tag was deleted: nobody asked for that. A
+// registry takes versions back by saying so, and is believed. Nil is no step down.
+func Down(have, now lock.Skill) error {
+	if have.Source != now.Source || have.URL != now.URL || have.Source == "registry" || have.RefKind != lock.Range || now.RefKind != lock.Range {
+		return nil
+	}
+	if compare(now.Version, have.Version) >= 0 {
+		return nil
+	}
+	r, err := ref.Parse(now.Ref)
+	if err != nil {
+		return err
+	}
+	r.Version = "=" + now.Version
+	return diag.New(diag.Unmet, CodeDown, "version %s of %s is no longer in %s: the newest that is left is %s", have.Version, have.Name, diag.Printable(have.URL), now.Version).
+		Hint("ask its publisher, or take that one: skl install %s", r)
 }
 
 // Keeps reports whether the locked release is one that w could mean, by its ref and version alone.

@@ -13,6 +13,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
@@ -161,7 +162,8 @@ type Outdated struct {
 	Held   string `json:"held,omitempty"` // reason
 	Gone   string `json:"gone,omitempty"` // "since VERSION" or "at COMMIT (DATE)": its source no longer holds it there
 
-	Source string `json:"source,omitempty"` // the package that it was made from has another version here
+	Source  string `json:"source,omitempty"`  // the package that it was made from has another version here
+	Changed bool   `json:"changed,omitempty"` // its folder or archive has other files under the locked version
 
 	Blocked   string   `json:"blocked,omitempty"`   // why the release that is here is to go: its registry blocked it
 	Moved     string   `json:"moved,omitempty"`     // why no release of it is taken: its tags mean other bytes than they did
@@ -181,7 +183,7 @@ func (o *Outdated) Trouble() (word, why string) {
 	case o.Refused != "":
 		return "refused", o.Refused
 	case o.Unreached != "":
-		if slices.Contains([]string{source.CodeNoVersion, source.CodeNoRelease, "git_not_found", "unknown_skill", "not_found"}, o.Code) {
+		if slices.Contains([]string{source.CodeNoVersion, source.CodeNoRelease, "git_not_found", "unknown_skill", "not_found", resolver.CodeDown}, o.Code) {
 			return "gone", o.Unreached
 		}
 		return "not reached", o.Unreached
@@ -212,6 +214,9 @@ func (a *Applier) outdated(ctx context.Context, rs *resolver.Resolver, f *scope.
 		out.Gone = "now: " + why
 		return out, nil
 	}
+	if err == nil && s.Name != "" {
+		err = diag.Located(resolver.Down(s, wanted), want.Where)
+	}
 	if err != nil {
 		return out, err
 	}
@@ -235,7 +240,23 @@ func (a *Applier) outdated(ctx context.Context, rs *resolver.Resolver, f *scope.
 		}
 		out.Latest = newest.Version
 	}
+	if out.Changed, err = a.changedHere(ctx, &s, &wanted); err != nil {
+		return out, err
+	}
 	return out, a.outdatedSignature(ctx, &out, &s, &wanted)
+}
+
+// changedHere reports whether a folder or an archive of this machine, which names its version itself, has other files than were locked.
+func (a *Applier) changedHere(ctx context.Context, s, now *lock.Skill) (bool, error) {
+	if s.Source != "local" || s.Tree == "" || s.Version != now.Version {
+		return false, nil
+	}
+	guard := bundle.NewGuard(nil, bundle.InstallLimits)
+	if err := a.Fetch(ctx, *now, guard); err != nil {
+		return false, err
+	}
+	sum, err := guard.Close()
+	return err == nil && sum.Tree != s.Tree, err
 }
 
 // outdatedSignature says of a release that an update would choose that it would be refused for its signature.
@@ -358,7 +379,7 @@ func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated
 		if one.Source = SourceChanged(a, want.Name); one.Source != "" {
 			a.Tell.Note("%s: %s", want.Name, one.Source)
 		}
-		if _, why := one.Trouble(); why != "" || one.Source != "" || one.Locked != one.Wanted || one.Locked != one.Latest {
+		if _, why := one.Trouble(); why != "" || one.Source != "" || one.Changed || one.Locked != one.Wanted || one.Locked != one.Latest {
 			list = append(list, one)
 		}
 	}

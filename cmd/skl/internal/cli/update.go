@@ -87,6 +87,9 @@ func outdatedCommand() command {
 			rows := [][]string{{"NAME", "LOCKED", "WANTED", "LATEST", "FROM"}}
 			for _, s := range out.Skills {
 				latest := orDash(s.Latest)
+				if s.Changed {
+					latest = orDash(s.Latest) + ", other files"
+				}
 				if s.Gone != "" {
 					latest = "gone upstream " + s.Gone
 				}

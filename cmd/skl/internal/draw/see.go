@@ -475,9 +475,13 @@ func Outdated(k screen.Look, list []apply.Outdated, of int) string {
 			held = append(held, note{k.Mark(screen.Attention), fmt.Sprintf("held: %s %s (%q)", s.Name, screen.Version(s.Locked), s.Held)})
 		}
 		within := screen.Span{Style: screen.Bold, Text: screen.Version(s.Wanted)}
-		if s.Wanted == s.Locked {
+		switch {
+		case s.Changed:
+			moves++
+			held = append(held, note{k.Mark(screen.Attention), fmt.Sprintf("%s has other files now under version %s", s.Name, cmp.Or(screen.Version(s.Locked), "-"))})
+		case s.Wanted == s.Locked:
 			within, beyond = dim(screen.Version(s.Wanted)), beyond+1
-		} else {
+		default:
 			moves++
 		}
 		latest := screen.Span{Style: screen.Bold, Text: screen.Version(s.Latest)}
