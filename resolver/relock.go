@@ -3,6 +3,7 @@ package resolver
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -206,6 +207,9 @@ func (rs *Resolver) renewed(ctx context.Context, w Named, have lock.Skill, kept,
 	if err == nil && kept {
 		err = diag.Located(Down(have, s), w.Where)
 	}
+	if kept {
+		err = Staying(err, have)
+	}
 	if why := Withdrawn(have, err); dropped && why != "" {
 		return Release{Skill: have, Gone: "now: " + why}
 	}
@@ -239,6 +243,26 @@ func restated(have lock.Skill, w Named) lock.Skill {
 		}
 	}
 	return have
+}
+
+// A broken error is that of a release whose SKILL.md cannot be used.
+type broken struct{ error }
+
+func (b *broken) Unwrap() error { return b.error }
+
+// Broken reports whether err is that a release cannot be used as it was published.
+func Broken(err error) bool {
+	_, ok := errors.AsType[*broken](err)
+	return ok
+}
+
+// Staying is err; that of a broken release with the way to stay with the locked one.
+func Staying(err error, have lock.Skill) error {
+	e, ok := diag.Own(err)
+	if !ok || !Broken(err) {
+		return err
+	}
+	return &broken{e.Hint("tell its author. To stay with %s and hear no more of it: skl update --hold %s --reason TEXT", have.Version, have.Name)}
 }
 
 // CodeDown is the code of a version that would be chosen and is older than the locked one, which is no longer there.
@@ -306,7 +330,7 @@ func (rs *Resolver) Choose(ctx context.Context, w Named) (lock.Skill, error) {
 		return lock.Skill{}, diag.Located(err, w.Where)
 	}
 	if err := found[0].Invalid; err != nil {
-		return lock.Skill{}, diag.Located(err, w.Where)
+		return lock.Skill{}, &broken{diag.Prefixed(err, strings.TrimSpace(w.Name+" "+found[0].Lock.Version))}
 	}
 	s := found[0].Lock
 	if o.Kind == lock.Range && o.Release.Version != "" && s.Version != o.Release.Version {

@@ -171,6 +171,8 @@ type Outdated struct {
 	Unreached string   `json:"unreached,omitempty"` // why nothing is known of it: its place does not answer, or has not what is asked for
 	Code      string   `json:"code,omitempty"`      // of that
 	Hints     []string `json:"hints,omitempty"`
+
+	broken bool // Unreached is that its release cannot be used as it was published
 }
 
 // Trouble says what is wrong with a skill, in a word and in a sentence; "" if nothing is.
@@ -186,6 +188,9 @@ func (o *Outdated) Trouble() (word, why string) {
 		if slices.Contains([]string{source.CodeNoVersion, source.CodeNoRelease, "git_not_found", "unknown_skill", "not_found", resolver.CodeDown}, o.Code) {
 			return "gone", o.Unreached
 		}
+		if o.broken {
+			return "broken", o.Unreached
+		}
 		return "not reached", o.Unreached
 	}
 	return "", ""
@@ -194,7 +199,7 @@ func (o *Outdated) Trouble() (word, why string) {
 // trouble notes err, which is that of one skill alone, in one of its fields.
 func (o *Outdated) trouble(in *string, err error) {
 	h := troubled(o.Name, "", err)
-	*in, o.Code, o.Hints = h.Why, h.Code, h.Hints
+	*in, o.Code, o.Hints, o.broken = h.Why, h.Code, h.Hints, resolver.Broken(err)
 }
 
 func (a *Applier) outdated(ctx context.Context, rs *resolver.Resolver, f *scope.Files, want resolver.Named) (Outdated, error) {
@@ -218,7 +223,7 @@ func (a *Applier) outdated(ctx context.Context, rs *resolver.Resolver, f *scope.
 		err = diag.Located(resolver.Down(s, wanted), want.Where)
 	}
 	if err != nil {
-		return out, err
+		return out, resolver.Staying(err, s)
 	}
 	if _, err := rs.Unmoved(ctx, s, wanted, want.Ref.Version); errors.Is(err, diag.Code(resolver.CodeMoved)) && s.Name != "" {
 		out.trouble(&out.Moved, diag.Located(err, want.Where))
@@ -369,7 +374,10 @@ func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated
 		if looked++; err != nil {
 			first, bad = cmp.Or(first, err), bad+1
 			one.Wanted, one.Latest, one.Gone = "", "", ""
-			one.trouble(&one.Unreached, fmt.Errorf("%s: %w", one.Name, err))
+			if !resolver.Broken(err) { // which names it
+				err = fmt.Errorf("%s: %w", one.Name, err)
+			}
+			one.trouble(&one.Unreached, err)
 		}
 		for _, w := range taken {
 			if err := Blocked([]Withdrawal{w}); err != nil && w.Name == want.Name {
