@@ -40,23 +40,3 @@ func TestInit(t *testing.T) {
 		t.Errorf("once more: %+v, %v", out, err)
 	}
 }
-
-// TestActivate writes the block for agents and takes it out again.
-func TestActivate(t *testing.T) {
-	b := scopetest.New(t)
-	b.Write("CLAUDE.md", "# Mine\n")
-	a := apply.New(b.Scope(), scopetest.Nobody{})
-	q := apply.ActivateRequest{Hosts: []string{"claude-code"}, DryRun: true}
-	files, err := a.Activate(q)
-	if err != nil || len(files) != 1 || files[0].Action != "append" || b.Read("CLAUDE.md") != "# Mine\n" {
-		t.Errorf("a dry run: %+v, %v", files, err)
-	}
-	q.DryRun = false
-	if _, err := a.Activate(q); err != nil || !strings.HasPrefix(b.Read("CLAUDE.md"), "# Mine\n") || !strings.Contains(b.Read("CLAUDE.md"), "canopy-runtime-") {
-		t.Errorf("activate: %v\n%s", err, b.Read("CLAUDE.md"))
-	}
-	q.Remove = true
-	if files, err := a.Activate(q); err != nil || files[0].Action != "remove" || b.Read("CLAUDE.md") != "# Mine\n" {
-		t.Errorf("remove: %+v, %v\n%s", files, err, b.Read("CLAUDE.md"))
-	}
-}

@@ -1,4 +1,4 @@
-// Package author helps whoever writes skills: start one, digest a folder, pack one.
+// Package author helps whoever writes skills: start one, digest a folder, pack one, tell agents without skl how to read trees.
 package author
 
 import (

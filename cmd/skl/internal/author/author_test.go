@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/skl-project/skl/cmd/skl/internal/author"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/scope/scopetest"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -76,5 +78,25 @@ func TestUseCases(t *testing.T) {
 		if _, err := a.Pack(r); diag.ClassOf(err) != diag.Misuse {
 			t.Errorf("%+v: %v", r, err)
 		}
+	}
+}
+
+// TestActivate writes the block for agents and takes it out again.
+func TestActivate(t *testing.T) {
+	b := scopetest.New(t)
+	b.Write("CLAUDE.md", "# Mine\n")
+	a := &author.Author{Scope: b.Scope()}
+	q := author.ActivateRequest{Hosts: []string{"claude-code"}, DryRun: true}
+	files, err := a.Activate(q)
+	if err != nil || len(files) != 1 || files[0].Action != "append" || b.Read("CLAUDE.md") != "# Mine\n" {
+		t.Errorf("a dry run: %+v, %v", files, err)
+	}
+	q.DryRun = false
+	if _, err := a.Activate(q); err != nil || !strings.HasPrefix(b.Read("CLAUDE.md"), "# Mine\n") || !strings.Contains(b.Read("CLAUDE.md"), "canopy-runtime-") {
+		t.Errorf("activate: %v\n%s", err, b.Read("CLAUDE.md"))
+	}
+	q.Remove = true
+	if files, err := a.Activate(q); err != nil || files[0].Action != "remove" || b.Read("CLAUDE.md") != "# Mine\n" {
+		t.Errorf("remove: %+v, %v\n%s", files, err, b.Read("CLAUDE.md"))
 	}
 }

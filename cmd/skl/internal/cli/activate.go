@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/author"
 )
 
 func activateCommand() command {
@@ -20,13 +20,13 @@ func activateCommand() command {
 }
 
 type activateResult struct {
-	OK    bool               `json:"ok"`
-	Files []apply.Activation `json:"files"`
+	OK    bool                `json:"ok"`
+	Files []author.Activation `json:"files"`
 }
 
 func runActivate(_ context.Context, w *world, c *cli.Context) error {
-	q := apply.ActivateRequest{Hosts: c.StringSlice("host"), Remove: c.Bool("remove"), DryRun: c.Bool("dry-run")}
-	files, err := w.Activate(q)
+	q := author.ActivateRequest{Hosts: c.StringSlice("host"), Remove: c.Bool("remove"), DryRun: c.Bool("dry-run")}
+	files, err := w.author().Activate(q)
 	return w.show(activateResult{true, files}, err, func() {
 		for _, f := range files {
 			w.ui.Print("%-7s %s", f.Action, f.File)

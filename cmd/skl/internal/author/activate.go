@@ -1,4 +1,4 @@
-package apply
+package author
 
 import (
 	"bytes"
@@ -28,10 +28,10 @@ type Activation struct {
 }
 
 // Activate writes skl's block into instruction files, or takes it out, and touches nothing outside of it.
-func (a *Applier) Activate(q ActivateRequest) ([]Activation, error) {
-	base := cmp.Or(a.Project, a.Cwd)
-	if a.Foreign != nil {
-		return nil, a.Foreign
+func (a *Author) Activate(q ActivateRequest) ([]Activation, error) {
+	base := cmp.Or(a.Scope.Project, a.Scope.Cwd)
+	if a.Scope.Foreign != nil {
+		return nil, a.Scope.Foreign
 	}
 	dir, err := within.Open(base) // CLAUDE.md lies in the project, whatever the scope is
 	if err != nil {
@@ -59,8 +59,8 @@ func (a *Applier) Activate(q ActivateRequest) ([]Activation, error) {
 }
 
 // activateFile writes the marker block into one file, or takes it out.
-func (a *Applier) activateFile(dir *within.Dir, path string, remove, dry bool) (Activation, error) {
-	change := Activation{File: a.Short(path), Action: "keep"}
+func (a *Author) activateFile(dir *within.Dir, path string, remove, dry bool) (Activation, error) {
+	change := Activation{File: a.Scope.Short(path), Action: "keep"}
 	if err := dir.Replaceable(path); err != nil {
 		return change, err
 	}
@@ -81,12 +81,12 @@ func (a *Applier) activateFile(dir *within.Dir, path string, remove, dry bool) (
 		change.Action = string(state)
 	}
 	if e, ok := errors.AsType[*diag.Error](err); ok {
-		e.Where.File = a.Short(path)
+		e.Where.File = a.Scope.Short(path)
 		return change, e
 	}
 	if err == nil && !remove {
-		for _, f := range skills.CheckBlock(text, a.Short(path)) {
-			a.Tell.Warn("%s:%d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
+		for _, f := range skills.CheckBlock(text, a.Scope.Short(path)) {
+			a.Scope.Tell.Warn("%s:%d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
 		}
 	}
 	if err != nil || dry || bytes.Equal(text, src) {
