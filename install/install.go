@@ -69,7 +69,8 @@ type Have struct {
 	Receipt     roots.Receipt
 	Unusable    string        // the path of a receipt that cannot be used; not Managed, and Receipt is what the lock says
 	Edits       []string      // local edits, nil if there are none
-	Damaged     []string      // line endings and links that a checkout changed, and residue; nil if there are edits too
+	Damaged     []string      // what git does not carry (see [roots.Drift.Edited]), and residue; nil if there are edits too
+	Lacks       bool          // files are missing, and none was edited: what is there does not say what the release is
 	Tree        bundle.Digest // of a directory that is not managed; "" if it is no bundle
 	Links       map[string]LinkState
 	Above       map[string]string // of Links that are not there: what is in their way
@@ -106,10 +107,8 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 		case !h.Present:
 		case emptied(in.Dir, h.Path, &receipts[i], &drifts[i]):
 			h.Present, h.Empty = false, true // nobody's work is lost with it
-		case drifts[i].Edited():
-			h.Edits = drifts[i].List()
-		case drifts[i].Any():
-			h.Damaged = drifts[i].List()
+		default:
+			h.take(drifts[i])
 		}
 		have[r.Name] = h
 	}
@@ -197,13 +196,22 @@ func (s Site) takeCopy(h *Have, name string) error {
 		return err
 	}
 	h.Managed, h.Receipt = true, own
-	switch {
-	case d.Edited():
-		h.Edits = d.List()
-	case d.Any():
-		h.Damaged = d.List()
-	}
+	h.take(d)
 	return nil
+}
+
+// take notes how what lies there differs from its receipt.
+func (h *Have) take(d roots.Drift) {
+	if d.Edited() {
+		h.Edits = d.List()
+		return
+	}
+	h.Damaged, h.Lacks = d.List(), len(d.Missing)+len(d.Form) > 0
+}
+
+// Holds reports whether the files that lie there can be read in place of the release with this tree: none is missing, or was edited.
+func (h Have) Holds(tree bundle.Digest) bool {
+	return h.Present && h.Managed && h.Edits == nil && !h.Lacks && h.Receipt.Tree == tree
 }
 
 // surveyLinks fills in what lies at the places of a skill's links.
@@ -398,7 +406,7 @@ func (in *Installer) Missing(s lock.Skill, have map[string]Have) bool {
 // version or pin, are fetched once more, so that what the lock says of them is checked where only the place can.
 func installed(s lock.Skill, h Have) bool {
 	r := h.Receipt
-	return h.Present && h.Managed && r.Tree == s.Tree && r.Source == s.Source && r.URL == s.URL && r.Commit == s.Commit && r.Manifest == s.Manifest && r.Version == s.Version
+	return h.Present && h.Managed && !h.Lacks && r.Tree == s.Tree && r.Source == s.Source && r.URL == s.URL && r.Commit == s.Commit && r.Manifest == s.Manifest && r.Version == s.Version
 }
 
 // summary is what the receipt says of the whole bundle.

@@ -39,6 +39,7 @@ type Place struct {
 	Copy  bool          // a copy is there, or was
 	Tree  bundle.Digest // of a copy that is there; "" if it cannot be a bundle
 	Edits []string      // how a copy differs from what skl put there, as in Have
+	Drift string        // the same in a word: see [roots.Drift.State]
 
 	Residue int // files beside a copy that pass: see roots.Drift
 }
@@ -51,7 +52,7 @@ const (
 	FaultForeign    Fault = "foreign"    // someone else's: a directory, a link that leads elsewhere
 	FaultText       Fault = "text"       // a file with the text of the link, as a checkout without links leaves it
 	FaultEdited     Fault = "edited"     // a copy that someone edited
-	FaultDamaged    Fault = "damaged"    // a copy of which a checkout changed line endings or links
+	FaultDamaged    Fault = "damaged"    // a copy that lacks what git does not carry
 	FaultResidue    Fault = "residue"    // a copy beside whose files lie compiled Python and the like
 	FaultRelease    Fault = "release"    // a copy of another release
 	FaultUnrecorded Fault = "unrecorded" // a copy without a receipt
@@ -234,12 +235,9 @@ func (in *Installer) lookAtCopy(p *Place, r roots.Receipt) error {
 	if err != nil {
 		return err
 	}
-	p.Copy, p.Tree, p.Residue = true, d.Tree, len(d.Passed)
-	if d.Any() {
-		p.Edits = d.List()
-	}
+	p.Copy, p.Tree, p.Residue, p.Edits, p.Drift = true, d.Tree, len(d.Passed), d.List(), d.State()
 	switch {
-	case d.Edited() && !has && !recorded:
+	case (d.Edited() || len(d.Missing) > 0) && !has && !recorded:
 		*p = Place{Name: p.Name, Path: p.Path}
 		p.fault(LinkForeign, FaultForeign, "is a directory that skl did not install")
 	case d.Edited():

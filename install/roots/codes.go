@@ -9,7 +9,10 @@ func Codes() []Code {
 	return []Code{
 		{"E_DRIFT", "the files differ from the receipt"},
 		{"E_EOL", "the files differ from the receipt by line endings only"},
+		{"E_FORM", "names of files are in another form of Unicode than the receipt has them"},
+		{"E_INCOMPLETE", "files of the release are missing, and no other has changed"},
 		{"E_LINK", "a checkout turned a link into a file that holds its text"},
+		{"E_MODE", "files are executable that were not, or the other way round"},
 		{"E_NAME_PATH", "the name cannot be that of a directory"},
 		{"E_READ", "the copy cannot be read, or not completely"},
 		{"E_RECEIPT", "the receipt cannot be used, so the copy counts as not installed"},

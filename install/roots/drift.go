@@ -16,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
@@ -27,6 +29,7 @@ type Drift struct {
 	Added   []string
 	Missing []string
 	Changed []string
+	Form    []string // same content under a name in another form of Unicode: the names of the receipt
 	Mode    []string // same content, other executable bit
 	EOL     []string // same content but for line endings
 	Links   []string // a link that became a file holding its text
@@ -40,13 +43,27 @@ type Drift struct {
 
 // Any reports whether there is a difference.
 func (d Drift) Any() bool {
-	return d.Forged || len(d.Added)+len(d.Missing)+len(d.Changed)+len(d.Mode)+len(d.EOL)+len(d.Links)+len(d.Residue) > 0
+	return d.Edited() || len(d.Missing)+len(d.Form)+len(d.Mode)+len(d.EOL)+len(d.Links)+len(d.Residue) > 0
 }
 
-// Edited reports whether content differs that a person may have written: not just its line endings, the way a
-// checkout wrote its links, or residue.
+// Edited reports whether there is content that a person may have written. The rest is what git does not carry, and nothing is lost
+// when it is put right: files that are missing, modes, forms of names, line endings, links; and residue.
 func (d Drift) Edited() bool {
-	return d.Forged || len(d.Added)+len(d.Missing)+len(d.Changed)+len(d.Mode) > 0
+	return d.Forged || len(d.Added)+len(d.Changed) > 0
+}
+
+// State names the worst that d has: drift, residue, incomplete, form, mode, link or eol; "" if there is no difference.
+func (d Drift) State() string {
+	for _, s := range []struct {
+		name string
+		is   bool
+	}{{"drift", d.Edited()}, {"residue", len(d.Residue) > 0}, {"incomplete", len(d.Missing) > 0}, {"form", len(d.Form) > 0},
+		{"mode", len(d.Mode) > 0}, {"link", len(d.Links) > 0}, {"eol", len(d.EOL) > 0}} {
+		if s.is {
+			return s.name
+		}
+	}
+	return ""
 }
 
 // An Own says which of paths, residue below the directory of a skill, this machine wrote: what runs there, and nothing that came with a
@@ -164,6 +181,7 @@ func compare(dir string, r Receipt, found scan, own Own) Drift {
 			d.Missing = append(d.Missing, p)
 		}
 	}
+	d.takeForms(found, r)
 	d.Added = append(d.Added, found.git...)
 	if own != nil && len(found.residue) > 0 {
 		d.Passed = own(dir, found.residue)
@@ -177,8 +195,48 @@ func compare(dir string, r Receipt, found scan, own Own) Drift {
 	slices.Sort(d.Changed)
 	slices.Sort(d.Missing)
 	slices.Sort(d.Residue)
-	d.Forged = !d.Any() && d.Tree != r.Tree
+	d.Forged = (d.Any() || d.Tree != r.Tree) && r.digest() != r.Tree
 	return d
+}
+
+// digest is the tree digest of the files that r names.
+func (r Receipt) digest() bundle.Digest {
+	entries := make([]bundle.Entry, 0, len(r.Files))
+	for p, f := range r.Files {
+		entries = append(entries, bundle.Entry{Path: p, Kind: f.Mode, SHA256: f.SHA256})
+	}
+	return bundle.TreeDigest(entries)
+}
+
+// takeForms moves to Form what is missing by name alone: the same content is there, and its name is in another form of Unicode.
+func (d *Drift) takeForms(found scan, r Receipt) {
+	if len(d.Added) == 0 || len(d.Missing) == 0 {
+		return
+	}
+	missing, added, taken := map[string]string{}, map[string]bool{}, map[string]bool{} // missing by NFC
+	for _, p := range d.Missing {
+		missing[norm.NFC.String(p)] = p
+	}
+	for _, p := range d.Added {
+		added[p] = true
+	}
+	for _, e := range found.entries {
+		if !added[e.Path] {
+			continue
+		}
+		p, ok := missing[norm.NFC.String(e.Path)]
+		if want := r.Files[p]; ok && want.SHA256 == e.SHA256 && (want.Mode == bundle.Link) == (e.Kind == bundle.Link) {
+			delete(missing, norm.NFC.String(e.Path))
+			taken[p], taken[e.Path] = true, true
+			d.Form = append(d.Form, p)
+		}
+	}
+	slices.Sort(d.Form)
+	for _, list := range []*[]string{&d.Missing, &d.Added} {
+		if *list = slices.DeleteFunc(*list, func(p string) bool { return taken[p] }); len(*list) == 0 {
+			*list = nil
+		}
+	}
 }
 
 func (d *Drift) compareFile(dir string, e bundle.Entry, r Receipt) {
@@ -214,15 +272,20 @@ func onlyLineEndings(path string, want File) bool {
 	return sha256.Sum256(bytes.ReplaceAll(lf, []byte("\n"), []byte("\r\n"))) == want.SHA256
 }
 
-// warnings says the drift in the codes of the listing, at most one of each.
+// warnings says the drift in the codes of the listing, at most one of each. What is missing, or has another mode or form of name, is part
+// of what else was edited.
 func (d Drift) warnings() []Warning {
+	type part struct {
+		code, what string
+		paths      []string
+	}
+	git := []part{{"E_INCOMPLETE", "files of it are missing: ", d.Missing}, {"E_FORM", "names differ from its receipt by their form of Unicode only: ", d.Form},
+		{"E_MODE", "mode differs: ", d.Mode}}
 	var out []Warning
 	if d.Edited() {
 		var parts []string
-		for _, p := range []struct {
-			what  string
-			paths []string
-		}{{"changed", d.Changed}, {"added", d.Added}, {"missing", d.Missing}, {"mode of", d.Mode}} {
+		for _, p := range []part{{what: "changed", paths: d.Changed}, {what: "added", paths: d.Added}, {what: "missing", paths: d.Missing},
+			{what: "form of name of", paths: d.Form}, {what: "mode of", paths: d.Mode}} {
 			if len(p.paths) > 0 {
 				parts = append(parts, p.what+" "+few(p.paths))
 			}
@@ -230,16 +293,14 @@ func (d Drift) warnings() []Warning {
 		if d.Forged {
 			parts = append(parts, "the receipt names a tree digest that its files do not have")
 		}
-		out = append(out, Warning{"E_DRIFT", "differs from its receipt: " + strings.Join(parts, "; ")})
+		out, git = append(out, Warning{"E_DRIFT", "differs from its receipt: " + strings.Join(parts, "; ")}), nil
 	}
-	if len(d.Residue) > 0 {
-		out = append(out, Warning{"E_RESIDUE", "holds what its release does not, and what Python may run: " + few(d.Residue)})
-	}
-	if len(d.EOL) > 0 {
-		out = append(out, Warning{"E_EOL", "differs from its receipt by line endings only: " + few(d.EOL)})
-	}
-	if len(d.Links) > 0 {
-		out = append(out, Warning{"E_LINK", "a link became a file that holds its text: " + few(d.Links)})
+	rest := []part{{"E_RESIDUE", "holds what its release does not, and what Python may run: ", d.Residue}, {"E_EOL", "differs from its receipt by line endings only: ", d.EOL},
+		{"E_LINK", "a link became a file that holds its text: ", d.Links}}
+	for _, p := range slices.Concat(git, rest) {
+		if len(p.paths) > 0 {
+			out = append(out, Warning{p.code, p.what + few(p.paths)})
+		}
 	}
 	return out
 }

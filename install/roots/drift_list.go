@@ -10,7 +10,7 @@ func (d Drift) List() []string {
 		what  string
 		paths []string
 	}{
-		{"changed", d.Changed}, {"added", d.Added}, {"missing", d.Missing}, {"mode of", d.Mode},
+		{"changed", d.Changed}, {"added", d.Added}, {"missing", d.Missing}, {"form of name of", d.Form}, {"mode of", d.Mode},
 		{"line endings of", d.EOL}, {"link became a file:", d.Links}, {"residue", d.Residue},
 	} {
 		for _, p := range part.paths {

@@ -37,7 +37,7 @@ func (in *installer) kept(s lock.Skill, h install.Have) ([]audit.File, bool, err
 	switch {
 	case in.Store.Has(s.Tree):
 		fsys = in.Store.FS(s.Tree)
-	case h.Present && h.Managed && h.Edits == nil && h.Receipt.Tree == s.Tree:
+	case h.Holds(s.Tree):
 		fsys = scope.FilesIn(h.Path)
 	default:
 		return nil, false, nil
@@ -98,9 +98,9 @@ func highWishes(s *lock.Skill, found []content.Finding, accepted func(content.Fi
 	return wishes, nil
 }
 
-// locked audits a release of a lock that is not installed here yet. Whoever wrote the lock says there what was accepted.
+// locked audits a release of a lock that is not installed here yet, or not completely. Whoever wrote the lock says there what was accepted.
 func (in *installer) locked(s lock.Skill, h install.Have) error {
-	if h.Present {
+	if h.Present && !h.Lacks {
 		return nil
 	}
 	list, ok, err := in.files(s, h)

@@ -9,6 +9,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/signature"
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
 )
 
 // A FrozenRequest asks for exactly what skl.lock says.
@@ -79,43 +80,46 @@ func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 	if err := edited(changes); err != nil {
 		return Result{}, err
 	}
-	errs, err := a.Signatures.CheckLocked(ctx, f.Lock.Skills, signature.Checking{Keep: !r.DryRun, AllowUnsigned: r.AllowUnsigned})
-	if err = cmp.Or(err, first(errs)); err != nil {
-		return Result{}, err
-	}
-	if err := a.Prefetch(ctx, in.Installer, f.Lock.Skills, have); err != nil {
-		return Result{}, err
-	}
-	if _, err := a.materialise(ctx, in, materials{want: f.Lock.Skills, errs: errs, old: f.Lock, have: have, dry: r.DryRun, chosen: func(string) bool { return false }}); err != nil {
-		return Result{}, err
-	}
-	for i := range f.Lock.Skills {
-		s := &f.Lock.Skills[i]
-		front, _, err := in.front(s, have[s.Name])
-		if err == nil {
-			err = a.checkNeeds(f, *s, front)
-		}
-		if err != nil {
-			return Result{}, err
-		}
-	}
-	if err := a.Signatures.BindAll(ctx, in.fetched, f.Lock.Skills); err != nil {
-		return Result{}, err
-	}
-	if err := a.Signatures.CompareKept(ctx, f.Lock.Skills); err != nil {
-		return Result{}, err
-	}
-	refused, err := a.obey(ctx, in, f.Lock.Skills, have)
-	if err == nil {
-		err = PolicyError(refused)
-	}
-	if err != nil {
+	if err := a.admit(ctx, in, f, f.Lock.Skills, have, signature.Checking{Keep: !r.DryRun, AllowUnsigned: r.AllowUnsigned}); err != nil {
 		return Result{}, err
 	}
 	if len(in.unsaid) > 0 {
 		a.Tell.Note("%s does not say yet what %s for; skl install writes it", a.Short(f.LockPath), diag.Count(len(in.unsaid), "skill")+map[bool]string{true: " asks", false: " ask"}[len(in.unsaid) == 1])
 	}
 	return a.deliver(ctx, in.Installer, changes, delivery{files: f, lock: f.Lock, hosts: hostIDs, dry: r.DryRun})
+}
+
+// admit fetches what is missing of skills, entries of the lock of f, and checks them as ci does: their signatures, what their files say, and
+// the policy in force. Nothing is written to a root.
+func (a *Applier) admit(ctx context.Context, in *installer, f *scope.Files, skills []lock.Skill, have map[string]install.Have, c signature.Checking) error {
+	errs, err := a.Signatures.CheckLocked(ctx, skills, c)
+	if err = cmp.Or(err, first(errs)); err != nil {
+		return err
+	}
+	if err := a.Prefetch(ctx, in.Installer, skills, have); err != nil {
+		return err
+	}
+	if _, err := a.materialise(ctx, in, materials{want: skills, errs: errs, old: f.Lock, have: have, dry: !c.Keep, chosen: func(string) bool { return false }}); err != nil {
+		return err
+	}
+	for i := range skills {
+		s := &skills[i]
+		front, _, err := in.front(s, have[s.Name])
+		if err == nil {
+			err = a.checkNeeds(f, *s, front)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := a.Signatures.BindAll(ctx, in.fetched, skills); err != nil {
+		return err
+	}
+	if err := a.Signatures.CompareKept(ctx, skills); err != nil {
+		return err
+	}
+	refused, err := a.obey(ctx, in, skills, have)
+	return cmp.Or(err, PolicyError(refused))
 }
 
 // usableWhole is fresh for a project that may be a stranger's.

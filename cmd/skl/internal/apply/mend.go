@@ -5,19 +5,23 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/signature"
 	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 )
 
 // Mend puts right what needs no decision, in skills that are as skl.lock says: links and copies that are missing or that a
-// checkout changed, and line endings. It returns the paths. What someone edited, and what is not skl's, stays.
+// checkout changed, and what git does not carry of files. It returns the paths. What someone edited, and what is not skl's, stays;
+// so does a skill of which files are missing that ci would not install, and that is said.
 // The caller holds the lock of the installation.
 func (a *Applier) Mend(ctx context.Context) (mended []string, err error) {
 	f, err := a.Load()
 	if err != nil || !f.HasLock {
 		return nil, err
 	}
-	in, err := a.Installer(knownHosts(f.Manifest.Targets.Hosts), f.Manifest.Targets.Links)
+	in, err := a.installer(knownHosts(f.Manifest.Targets.Hosts), f.Manifest.Targets.Links)
 	if err != nil {
 		return nil, err
 	}
@@ -28,6 +32,16 @@ func (a *Applier) Mend(ctx context.Context) (mended []string, err error) {
 	want := slices.DeleteFunc(slices.Clone(f.Lock.Skills), func(s lock.Skill) bool {
 		h := have[s.Name]
 		return !h.Present || !h.Managed || h.Edits != nil || otherRelease(h.Receipt, s) != ""
+	})
+	want = slices.DeleteFunc(want, func(s lock.Skill) bool {
+		if h := have[s.Name]; h.Damaged == nil || !h.Lacks && in.Store.Has(s.Tree) {
+			return false
+		}
+		err := a.restorable(ctx, in, f, s, have)
+		if err != nil {
+			a.Tell.Warn("%s is not mended: %s", s.Name, diag.Clip(diag.Printable(err.Error()), 300))
+		}
+		return err != nil
 	})
 	changes := in.Diff(want, have, install.Options{})
 	changes.List = slices.DeleteFunc(changes.List, func(c install.Change) bool {
@@ -47,4 +61,15 @@ func (a *Applier) Mend(ctx context.Context) (mended []string, err error) {
 		mended = append(mended, c.Linked()...)
 	}
 	return mended, refreshCaches(a.Site, changes)
+}
+
+// restorable fetches what is missing of s, and reports why ci would not install it.
+func (a *Applier) restorable(ctx context.Context, in *installer, f *scope.Files, s lock.Skill, have map[string]install.Have) error {
+	if err := a.usableWhole(ctx, f); err != nil {
+		return err
+	}
+	if err := a.RefuseBlocked(ctx, Insist, Releases(&lock.Lock{Skills: []lock.Skill{s}}, nil, nil)); err != nil {
+		return err
+	}
+	return a.admit(ctx, in, f, []lock.Skill{s}, have, signature.Checking{Keep: true})
 }

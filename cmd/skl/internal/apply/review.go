@@ -124,7 +124,7 @@ func (in *installer) front(s *lock.Skill, h install.Have) (front Front, stored b
 // skillFront is the front of a release that was not fetched: as it is installed, or as it is stored. It is empty if the
 // release is neither.
 func skillFront(in *install.Installer, s lock.Skill, h install.Have) (front Front, stored bool, err error) {
-	if h.Present && h.Managed && h.Edits == nil && h.Receipt.Tree == s.Tree {
+	if h.Holds(s.Tree) {
 		front, err = frontOf(h.Path)
 		return front, false, err
 	}

@@ -23,7 +23,7 @@ type Verified struct {
 	Name      string   `json:"name"`
 	Path      string   `json:"path"`
 	CopyOf    string   `json:"copy_of,omitempty"` // of a copy that an agent loads: the path of the skill
-	State     string   `json:"state"`             // ok, drift, missing, residue, eol, link, unlocked, stale, foreign
+	State     string   `json:"state"`             // ok, drift, missing, residue, incomplete, form, mode, link, eol, unlocked, stale, foreign
 	Digest    string   `json:"digest"`
 	Expected  string   `json:"expected"`
 	Signature string   `json:"signature"`        // verified, unsigned, failed, skipped
@@ -147,14 +147,10 @@ func (a *Applier) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) Verifi
 	switch {
 	case len(r.Files) > 0 && len(d.Missing) == len(r.Files):
 		out.State = "missing"
-	case d.Edited(), locked && s.Tree != r.Tree:
+	case locked && s.Tree != r.Tree:
 		out.State = "drift"
-	case len(d.Residue) > 0:
-		out.State = "residue"
-	case len(d.Links) > 0:
-		out.State = "link"
-	case len(d.EOL) > 0:
-		out.State = "eol"
+	case d.Any():
+		out.State = d.State()
 	case !locked && l != nil && a.Kind == hosts.Project && len(l.Skills) > 0:
 		out.State = "unlocked"
 	}
@@ -189,12 +185,10 @@ func (v Verified) copies(p install.Place, wanted bool) []Verified {
 	switch p.Fault {
 	case install.FaultMissing:
 		c.State = "missing"
-	case install.FaultEdited, install.FaultRelease:
+	case install.FaultRelease:
 		c.State = "drift"
-	case install.FaultDamaged:
-		c.State = "eol"
-	case install.FaultResidue:
-		c.State = "residue"
+	case install.FaultEdited, install.FaultDamaged, install.FaultResidue:
+		c.State = p.Drift
 	case install.FaultText:
 		c.State = "link"
 	case install.FaultForeign:
@@ -243,6 +237,8 @@ func MendOf(a *Applier, state, name string, isCopy bool, path string) string {
 	switch state {
 	case "missing", "stale":
 		return again
+	case "incomplete", "form", "mode":
+		return again + " mends it; git may not carry it: skl check says why where it was committed"
 	case "eol", "link":
 		return again + " mends it; skl init writes the .gitattributes lines that prevent it"
 	case "residue":

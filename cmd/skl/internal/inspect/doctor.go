@@ -87,7 +87,7 @@ func (in *Inspector) Doctor(ctx context.Context, fix bool) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.places(l); err != nil {
+	if err := d.places(ctx, l); err != nil {
 		return nil, err
 	}
 	d.copies(l)
@@ -273,7 +273,7 @@ func (d *doctor) links(fix bool) error {
 }
 
 // places reports links and copies that are not as they should be, and agents that see nothing of a skill.
-func (d *doctor) places(l roots.Listing) error {
+func (d *doctor) places(ctx context.Context, l roots.Listing) error {
 	f, err := d.Applier.Load()
 	if err != nil {
 		return err
@@ -297,7 +297,7 @@ func (d *doctor) places(l roots.Listing) error {
 		case !scope.Exists(at):
 			d.say("skill", "problem", "skl install"+d.scopeFlag(), "%s is not there", d.Applier.Short(at))
 		case !scope.Exists(filepath.Join(at, skill.FileName)):
-			d.say("skill", "problem", "skl install"+d.scopeFlag()+" --force puts it back, after a backup", "%s is no longer a folder with a SKILL.md", d.Applier.Short(at))
+			d.say("skill", "problem", d.putBack(ctx, r), "%s is no longer a folder with a SKILL.md", d.Applier.Short(at))
 		}
 	}
 	for _, name := range uninstalled(f.Lock, receipts) {
@@ -309,6 +309,15 @@ func (d *doctor) places(l roots.Listing) error {
 		}
 	}
 	return nil
+}
+
+// putBack is what restores a skill whose SKILL.md is gone.
+func (d *doctor) putBack(ctx context.Context, r roots.Receipt) string {
+	drifts, err := d.Applier.Site.CheckAll(ctx, []roots.Receipt{r}, true)
+	if err == nil && !drifts[0].Edited() {
+		return "skl install" + d.scopeFlag()
+	}
+	return "skl install" + d.scopeFlag() + " --force puts it back, after a backup"
 }
 
 // copies reports where agents would load different content, and line endings.
@@ -325,7 +334,7 @@ func (d *doctor) copies(l roots.Listing) {
 			switch x.Code {
 			case "W_UNGATED", "W_OFF":
 				d.say("copy", "note", Mend(x.Code, r, false), "%s: %s [%s]", r.Qualified, x.Message, x.Code)
-			case "W_HOST_DIVERGENCE", "W_TRUST_DOWNGRADE", "E_DRIFT", "E_RESIDUE", "E_EOL", "E_LINK", "W_SYMLINK_ESCAPE", "W_NESTED", "E_YAML", "E_NO_DESCRIPTION":
+			case "W_HOST_DIVERGENCE", "W_TRUST_DOWNGRADE", "E_DRIFT", "E_RESIDUE", "E_INCOMPLETE", "E_FORM", "E_MODE", "E_EOL", "E_LINK", "W_SYMLINK_ESCAPE", "W_NESTED", "E_YAML", "E_NO_DESCRIPTION":
 				d.say("copy", "problem", Mend(x.Code, r, false), "%s: %s [%s]", r.Qualified, x.Message, x.Code)
 			}
 		}

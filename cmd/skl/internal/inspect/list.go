@@ -104,7 +104,7 @@ func Mend(code string, r roots.Record, shown bool) string {
 		return "skl install" + scope + " mends them; skl init writes the .gitattributes lines that keep line endings"
 	case "W_UNGATED":
 		return "skl install" + scope + " --gate says how to keep it from them"
-	case "E_LINK":
+	case "E_INCOMPLETE", "E_FORM", "E_MODE", "E_LINK":
 		return "skl install" + scope + " mends it"
 	}
 	return ""
