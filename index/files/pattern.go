@@ -10,6 +10,8 @@ type pattern struct {
 	shape   shape
 	text    string // of exact and suffix
 	steps   []step // of glob
+	line    int    // of its file, from 1
+	raw     string // the line as it is written, without spaces at the end
 }
 
 type shape uint8
@@ -51,6 +53,7 @@ func parsePattern(line string, fold bool) (p pattern, ok bool) {
 		return pattern{}, false
 	}
 	line = trimSpaces(line)
+	p.raw = line
 	line, p.negate = strings.CutPrefix(line, "!")
 	line, p.dirOnly = strings.CutSuffix(line, "/")
 	p.base = !strings.Contains(line, "/")

@@ -72,6 +72,7 @@ func (r *rules) readRepository(repo repository, above string, cut int, see func(
 type config struct {
 	excludes string // path of the user's patterns, "" for none
 	fold     bool   // names differ not by case alone
+	noModes  bool   // executable bits of files are not looked at
 }
 
 func (r *rules) readConfig(repo repository, see func(string)) config {
@@ -134,6 +135,10 @@ func (c *config) read(path, home string, depth int, see func(string)) {
 		case "core.ignorecase":
 			if fold, ok := parseBool(value); bare || ok {
 				c.fold = bare || fold
+			}
+		case "core.filemode":
+			if modes, ok := parseBool(value); bare || ok {
+				c.noModes = !bare && !modes
 			}
 		case "include.path":
 			if value != "" {

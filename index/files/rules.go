@@ -17,6 +17,7 @@ type list struct {
 	rest     []int            // positions of the others, ascending
 	fold     bool
 	paths    bool // some pattern is compared with the path, not the name
+	file     string
 }
 
 type verdict uint8
@@ -31,11 +32,14 @@ const (
 func parseList(text string, fold bool) *list {
 	l := &list{fold: fold}
 	text = strings.TrimPrefix(text, "\ufeff")
+	n := 0
 	for line := range strings.SplitSeq(text, "\n") {
+		n++
 		p, ok := parsePattern(strings.TrimSuffix(line, "\r"), fold)
 		if !ok {
 			continue
 		}
+		p.line = n
 		at := len(l.patterns)
 		l.patterns = append(l.patterns, p)
 		l.paths = l.paths || !p.base
@@ -56,6 +60,17 @@ func parseList(text string, fold bool) *list {
 
 // match says what the list says of a path, which is above followed by below, and ends in name.
 func (l *list) match(above, below, name string, dir bool) verdict {
+	switch p := l.find(above, below, name, dir); {
+	case p == nil:
+		return none
+	case p.negate:
+		return keep
+	}
+	return leave
+}
+
+// find is the pattern that decides about the path of match, nil for none.
+func (l *list) find(above, below, name string, dir bool) *pattern {
 	if l.fold {
 		above, below, name = strings.ToLower(above), strings.ToLower(below), strings.ToLower(name)
 	}
@@ -87,13 +102,10 @@ func (l *list) match(above, below, name string, dir bool) verdict {
 			break
 		}
 	}
-	switch {
-	case best < 0:
-		return none
-	case l.patterns[best].negate:
-		return keep
+	if best < 0 {
+		return nil
 	}
-	return leave
+	return &l.patterns[best]
 }
 
 // A scope is one list and where it holds. The lists of a directory are a chain, the one that wins first.
@@ -115,6 +127,7 @@ type rules struct {
 	exclude string // path of the repository's info/exclude, "" without a repository
 	inputs  []input
 	getenv  func(string) string
+	written map[string]string // texts of .gitignore files, by path, that count instead of what they hold
 }
 
 // An input is a file that rules were read from, or that would have been read.
@@ -182,7 +195,11 @@ func (r *rules) enter(rel string, parent *scope, gitignore, git, tag bool) (s *s
 		if rel != "" {
 			cut = len(rel) + 1
 		}
-		s = push(s, readList(r.abs(join(rel, ".gitignore")), noFollow, r.fold), "", cut)
+		path := r.abs(join(rel, ".gitignore"))
+		if text, ok := r.written[path]; ok {
+			return push(s, parseList(text, r.fold).named(path), "", cut), false
+		}
+		s = push(s, readList(path, noFollow, r.fold), "", cut)
 	}
 	return s, false
 }
@@ -245,7 +262,15 @@ func readList(path string, flags int, fold bool) *list {
 	if !ok {
 		return nil
 	}
-	return parseList(text, fold)
+	return parseList(text, fold).named(path)
+}
+
+// named notes which file l is of.
+func (l *list) named(path string) *list {
+	if l != nil {
+		l.file = path
+	}
+	return l
 }
 
 // readSome reads a regular file, of one that has more than MaxRuleBytes the lines that fit.

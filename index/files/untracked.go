@@ -35,6 +35,90 @@ type Tracker struct {
 // Untracked returns those of paths, files below dir, that git ignores and does not track: they are in no commit, so that no clone brings
 // them. Paths are relative to dir, with slashes. What only git itself could say, as of a split index, is an error. No program is run.
 func (k *Tracker) Untracked(dir string, paths []string) ([]string, error) {
+	hidden, err := k.Hidden(dir, paths, nil)
+	var out []string
+	for _, h := range hidden {
+		out = append(out, h.Path)
+	}
+	return out, err
+}
+
+// A Hidden is a file that git ignores, and why.
+type Hidden struct {
+	Path    string
+	At      string // the file, or a directory above it, that the pattern matches; relative like Path
+	AtDir   bool   // At is a directory
+	File    string // absolute; of the pattern
+	Line    int    // from 1
+	Pattern string // as it is written
+}
+
+// AnyDepth reports whether the pattern is of names, wherever they are.
+func (h Hidden) AnyDepth() bool { return !strings.Contains(strings.TrimSuffix(h.Pattern, "/"), "/") }
+
+// Hidden is [Tracker.Untracked] that says why. With written, texts of .gitignore files by their absolute paths, it says what git would ignore
+// with these, of files that it does not track yet.
+func (k *Tracker) Hidden(dir string, paths []string, written map[string]string) ([]Hidden, error) {
+	in, err := k.open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if in.written = map[string]string{}; written == nil {
+		if in.tracked, err = k.index(filepath.Join(in.repo.dir, "index"), in.fold); err != nil {
+			return nil, err
+		}
+	}
+	for path, text := range written {
+		real, err := filepath.EvalSymlinks(filepath.Dir(path))
+		if err != nil {
+			return nil, err
+		}
+		in.written[filepath.Join(real, filepath.Base(path))] = text
+	}
+	var out []Hidden
+	for _, p := range paths {
+		at, ok := in.place(p)
+		if !ok || in.tracked.holds(at) {
+			continue
+		}
+		if h, ok := in.byGit(at); ok {
+			h.Path, h.At = p, strings.TrimPrefix(h.At, in.above)
+			out = append(out, h)
+		}
+	}
+	return out, nil
+}
+
+// Unmarked returns those of paths, executable files below dir, that git would record as not executable: core.fileMode is false, so
+// that it takes the mode from its index, which does not have the file as executable.
+func (k *Tracker) Unmarked(dir string, paths []string) ([]string, error) {
+	in, err := k.open(dir)
+	if err != nil || !in.readConfig(in.repo, func(string) {}).noModes {
+		return nil, err
+	}
+	tracked, err := k.index(filepath.Join(in.repo.dir, "index"), in.fold)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, p := range paths {
+		if at, ok := in.place(p); ok && !tracked.marks(at) {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// A gitDir is a directory of a repository that is asked about.
+type gitDir struct {
+	*rules
+	repo    repository
+	above   string // the path from the repository's top, with a slash at the end; "" at the top
+	tracked tracked
+	scopes  map[string]*scope // by directory
+}
+
+func (k *Tracker) open(dir string) (*gitDir, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, err
@@ -47,24 +131,13 @@ func (k *Tracker) Untracked(dir string, paths []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	tracks, err := k.index(filepath.Join(repo.dir, "index"), r.fold)
-	if err != nil {
-		return nil, err
-	}
 	above, err := filepath.Rel(repo.top, real)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, p := range paths {
-		if !fs.ValidPath(p) || p == "." {
-			continue
-		}
-		if at := strings.TrimPrefix(filepath.ToSlash(above)+"/"+p, "./"); r.byGit(at) && !tracks.holds(at) {
-			out = append(out, p)
-		}
-	}
-	return out, nil
+	return &gitDir{rules: r, repo: repo, above: strings.TrimPrefix(filepath.ToSlash(above)+"/", "./"), scopes: map[string]*scope{}}, err
+}
+
+// place is where p is below the top of the repository.
+func (g *gitDir) place(p string) (string, bool) {
+	return g.above + p, fs.ValidPath(p) && p != "."
 }
 
 // repositoryOf finds the innermost repository that dir is in.
@@ -81,21 +154,41 @@ func repositoryOf(dir string) (repository, bool) {
 	}
 }
 
-// byGit says whether the rules of git alone ignore the file at path, below the top of their repository.
-func (r *rules) byGit(path string) bool {
-	s := r.outer
+// byGit says whether the rules of git alone ignore the file at path, below the top of their repository, and why.
+func (g *gitDir) byGit(path string) (h Hidden, ignored bool) {
+	s := g.outer
 	for i := 0; ; i++ {
-		s, _ = r.enter(path[:max(i-1, 0)], s, true, false, false)
-		end := strings.IndexByte(path[i:], '/')
-		if end < 0 {
-			return s.verdict(path, path[i:], false) == leave
+		dir := path[:max(i-1, 0)]
+		if known, ok := g.scopes[dir]; ok {
+			s = known
+		} else {
+			s, _ = g.enter(dir, s, true, false, false)
+			g.scopes[dir] = s
 		}
-		name := path[i : i+end]
-		if s.verdict(path[:i+end], name, true) == leave {
-			return true
+		end := strings.IndexByte(path[i:], '/')
+		h.At, h.AtDir = path, end >= 0
+		if h.AtDir {
+			h.At = path[:i+end]
+		}
+		if l, p := s.find(h.At, h.At[i:], h.AtDir); p != nil && !p.negate {
+			h.File, h.Line, h.Pattern = l.file, p.line, p.raw
+			return h, true
+		}
+		if !h.AtDir {
+			return Hidden{}, false
 		}
 		i += end
 	}
+}
+
+// find is the pattern that decides about the path rel, which ends in name, and its list; nil for none.
+func (s *scope) find(rel, name string, dir bool) (*list, *pattern) {
+	for ; s != nil; s = s.parent {
+		if p := s.list.find(s.above, rel[s.cut:], name, dir); p != nil {
+			return s.list, p
+		}
+	}
+	return nil, nil
 }
 
 // verdict is that of the nearest list with a pattern for the path rel, which ends in name.
@@ -110,8 +203,8 @@ func (s *scope) verdict(rel, name string, dir bool) verdict {
 
 // tracked is what the index of a repository holds.
 type tracked struct {
-	paths      map[string]bool
-	submodules []string // with a slash at the end
+	paths      map[string]bool // whether it is executable
+	submodules []string        // with a slash at the end
 	fold       bool
 }
 
@@ -119,7 +212,18 @@ func (t tracked) holds(path string) bool {
 	if t.fold {
 		path = strings.ToLower(path)
 	}
-	return t.paths[path] || slices.ContainsFunc(t.submodules, func(dir string) bool { return strings.HasPrefix(path, dir) })
+	if _, ok := t.paths[path]; ok {
+		return true
+	}
+	return slices.ContainsFunc(t.submodules, func(dir string) bool { return strings.HasPrefix(path, dir) })
+}
+
+// marks reports whether the file at path is executable in the index.
+func (t tracked) marks(path string) bool {
+	if t.fold {
+		path = strings.ToLower(path)
+	}
+	return t.paths[path]
 }
 
 // index is what readIndex reads, or read last time of the same file.
@@ -164,7 +268,7 @@ func readIndex(path string, fold bool) (tracked, error) {
 		case filemode.Submodule, filemode.Dir: // a directory of a sparse index
 			t.submodules = append(t.submodules, strings.TrimSuffix(name, "/")+"/")
 		default:
-			t.paths[name] = true
+			t.paths[name] = e.Mode == filemode.Executable
 		}
 	}
 	return t, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/signature"
@@ -57,12 +58,25 @@ func (a *Applier) deliver(ctx context.Context, in *install.Installer, changes in
 	if err := a.noteUses(ctx, d.hosts, changes); err != nil {
 		a.Tell.Warn("could not determine which copies agents load: %s", err)
 	}
+	a.tellUncarried(d.vendor(), func(name string) bool {
+		return slices.ContainsFunc(changes.List, func(c install.Change) bool {
+			return c.Name == name && (c.Action == install.Add || c.Action == install.Update)
+		})
+	})
 	var err error
 	if result.Ungated, err = a.ungated(ctx, changes, d.gate); err != nil {
 		a.Tell.Warn("could not determine which limits agents keep: %s", err)
 	}
 	a.KeepTags()
 	return result, nil
+}
+
+// vendor says whether installed skills are committed; nil is not decided.
+func (d *delivery) vendor() *bool {
+	if d.manifest != nil {
+		return d.manifest.Targets.Vendor
+	}
+	return d.files.Manifest.Targets.Vendor
 }
 
 // written is what becomes of skl.toml and skl.lock.

@@ -12,7 +12,9 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // An InitRequest asks to start a project, or to change how one was started.
@@ -58,10 +60,48 @@ func (a *Applier) Init(ctx context.Context, q InitRequest) (Initialized, error) 
 	if err := f.Manifest.SetVendor(out.Vendor); err != nil {
 		return Initialized{}, err
 	}
-	if out.Wrote, err = a.edits(a.initFiles(f, chosen, out.Vendor), q.DryRun); err != nil || q.DryRun {
+	var shown []string
+	if out.Vendor {
+		if shown, err = a.taken(q.Vendor != nil); err != nil {
+			return Initialized{}, err
+		}
+	}
+	if out.Wrote, err = a.edits(a.initFiles(f, chosen, out.Vendor, shown), q.DryRun); err != nil || q.DryRun {
 		return out, err
 	}
 	return out, a.TrustProject()
+}
+
+// taken are the lines of .gitignore that let git have what it ignores of skills. Those that take a whole root back are for who asked for
+// that: somebody may mean to ignore it.
+func (a *Applier) taken(asked bool) ([]string, error) {
+	c := a.committed(func(string) bool { return true })
+	if len(c.paths) == 0 {
+		return nil, nil
+	}
+	at := filepath.Join(a.Project, ".gitignore")
+	old, err := a.Site.Dir.ReadFile(at, scope.MaxEdited)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	hidden, err := a.Tracker.Hidden(a.Project, c.paths, map[string]string{at: string(setBlock(old, nil))})
+	switch {
+	case errors.Is(err, files.ErrNoRepository):
+		return nil, nil
+	case err != nil:
+		a.Tell.Warn("which files of skills git ignores is not known: %s", diag.Clip(diag.Printable(err.Error()), 300))
+		return nil, nil
+	case !asked && !bytes.Contains(old, []byte(blockStart)) && slices.ContainsFunc(hidden, c.whole):
+		a.tellUncarried(nil, func(string) bool { return true })
+		a.Tell.Warn("git ignores all skills of a root, by %s; skl init --vendor takes them out, skl init --no-vendor says that they are not committed",
+			diag.Printable(a.Short(hidden[slices.IndexFunc(hidden, c.whole)].File)))
+		return nil, nil
+	}
+	lines, rest, err := a.unhidden(c)
+	if err == nil && len(rest) > 0 {
+		a.Tell.Warn("git ignores %s of skills by a .gitignore further down, such as %s; git add -f adds them", diag.Count(len(rest), "file"), diag.Printable(rest[0].Path))
+	}
+	return lines, err
 }
 
 // edits carries out what changes something and returns the paths of that. All files are read
@@ -102,7 +142,8 @@ type fileEdit struct {
 	content func(old []byte) []byte
 }
 
-func (a *Applier) initFiles(f *scope.Files, hostIDs []string, vendor bool) []fileEdit {
+// initFiles are the files of git that say what becomes of installed skills, and skl.toml; shown are lines of .gitignore for skills that are committed.
+func (a *Applier) initFiles(f *scope.Files, hostIDs []string, vendor bool, shown []string) []fileEdit {
 	edits := []fileEdit{{f.ManifestPath, func([]byte) []byte { return f.Manifest.Bytes() }}}
 	if a.Kind != hosts.Project {
 		return edits
@@ -122,7 +163,8 @@ func (a *Applier) initFiles(f *scope.Files, hostIDs []string, vendor bool) []fil
 			dirs = append(dirs, filepath.ToSlash(rel))
 		}
 	}
-	var attributes, ignore []string
+	var attributes []string
+	ignore := shown
 	for _, dir := range dirs {
 		if vendor && strings.Contains(dir, " ") {
 			attributes = append(attributes, strconv.Quote(dir+"/**")+" -text")

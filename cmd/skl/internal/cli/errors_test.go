@@ -40,7 +40,7 @@ func TestErrorCodes(t *testing.T) {
 		}
 	}
 	page := errorsHelp()
-	for _, c := range codes.All {
+	for _, c := range append(codes.Carried, append(codes.All, [2]string{"E_MODE"}, [2]string{"E_INCOMPLETE"})...) {
 		if !strings.Contains(page, "\n  "+c[0]+" ") {
 			t.Errorf("help errors does not show %s", c[0])
 		}

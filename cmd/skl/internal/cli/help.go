@@ -11,6 +11,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/codes"
 	"github.com/skl-project/skl/cmd/skl/internal/guide"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/spell"
 )
@@ -341,6 +342,13 @@ func errorsHelp() string {
 	}
 	b.WriteString("\nCodes\n")
 	for _, c := range codes.All {
+		fmt.Fprintf(&b, "  %-22s %s\n", c[0], c[1])
+	}
+	b.WriteString("\nRemarks of skl list, doctor and check\n")
+	for _, c := range roots.Codes() {
+		fmt.Fprintf(&b, "  %-22s %s\n", c.Code, c.Meaning)
+	}
+	for _, c := range codes.Carried {
 		fmt.Fprintf(&b, "  %-22s %s\n", c[0], c[1])
 	}
 	return b.String()

@@ -20,7 +20,7 @@ import (
 
 // A CheckItem is one of the checks.
 type CheckItem struct {
-	Check  string   `json:"check"` // lock, verify, blocked, signatures, policy, links, off, conflicts, audit, permissions, accepted, trust
+	Check  string   `json:"check"` // lock, verify, blocked, signatures, policy, links, off, git, conflicts, audit, permissions, accepted, trust
 	OK     bool     `json:"ok"`
 	Detail []string `json:"detail"`
 	Mend   []string `json:"mend,omitempty"` // what to type or do, of a check that does not hold
@@ -111,6 +111,9 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 	if off := in.off(l); len(off) > 0 { // what a person told an agent is no fault of what is installed
 		out.Checks = append(out.Checks, CheckItem{Check: "off", OK: true, Detail: off})
 	}
+	if git := in.uncarried(f); len(git.Detail) > 0 {
+		out.Checks = append(out.Checks, git)
+	}
 	out.add("conflicts", openConflicts(l), "skl list --shadowed, then skl ack CODE NAME --reason WHY")
 	if audited, err := in.Audit(ctx, AuditRequest{}); err != nil {
 		return Checked{}, err
@@ -147,6 +150,19 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 		out.Refused = "trust_downgrade"
 	}
 	return out, nil
+}
+
+// uncarried says what a clone will not have of the skills that are committed, which is no fault of what is here: ci puts it back there.
+func (in *Inspector) uncarried(f *scope.Files) CheckItem {
+	out := CheckItem{Check: "git", OK: true}
+	list, err := in.Applier.Uncarried(f.Manifest.Targets.Vendor, func(string) bool { return true })
+	if err != nil {
+		out.Detail = append(out.Detail, "which files of skills git carries to a clone is not known: "+diag.Clip(diag.Printable(err.Error()), 300))
+	}
+	for _, u := range list {
+		out.Detail, out.Mend = append(out.Detail, u.String()), apply.AddMend(out.Mend, u.Mend)
+	}
+	return out
 }
 
 // keyProblems lists the keys of skl.toml and of the configuration that mean nothing: whoever wrote them meant something.

@@ -1,0 +1,227 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/install/roots"
+	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// Codes of what git does not carry from here to a clone.
+const (
+	codeIgnored  = "W_IGNORED"
+	codeFileMode = "W_FILEMODE"
+)
+
+// An Uncarried is what a clone will not have of a skill that is committed, and why.
+type Uncarried struct {
+	Code, Message string
+	Mend          string // what to do
+}
+
+// String is one line about it, for people.
+func (u Uncarried) String() string { return u.Message + " [" + u.Code + "]" }
+
+// committed are the files of skills that git is to carry, relative to the project and with slashes.
+type committed struct {
+	paths   []string
+	scripts []string          // those that are executable
+	skill   map[string]string // by path
+	root    map[string]string // by path
+}
+
+// committed lists what the receipts of the project name, and the receipts, of skills that names holds. Directories that are reached by
+// links hold nothing of the project.
+func (a *Applier) committed(names func(string) bool) committed {
+	c := committed{skill: map[string]string{}, root: map[string]string{}}
+	if a.Kind != hosts.Project {
+		return c
+	}
+	receipts, _ := a.Site.Receipts() // those that cannot be used are said elsewhere
+	for i := range receipts {
+		r := &receipts[i]
+		home := a.Site.Home(r.Name)
+		rel, err := filepath.Rel(a.Project, home)
+		if _, off := a.Site.Place(r.Name); off || !names(r.Name) || err != nil || !filepath.IsLocal(rel) ||
+			scope.Resolved(home) != filepath.Join(scope.Resolved(a.Project), rel) {
+			continue
+		}
+		root := filepath.ToSlash(rel)
+		add := func(p string) {
+			c.paths = append(c.paths, p)
+			c.skill[p], c.root[p] = r.Name, root
+		}
+		if at, err := filepath.Rel(a.Project, roots.ReceiptPath(home, r.Name)); err == nil {
+			add(filepath.ToSlash(at))
+		}
+		for p, f := range r.Files {
+			add(path.Join(root, r.Name, p))
+			if f.Mode == bundle.Executable {
+				c.scripts = append(c.scripts, path.Join(root, r.Name, p))
+			}
+		}
+	}
+	slices.Sort(c.paths)
+	slices.Sort(c.scripts)
+	return c
+}
+
+// Uncarried says which files of the skills that names holds a clone will not have as they are here: git ignores them, or does not see
+// that they are executable. vendor is that of skl.toml: with false nothing is committed, and with nil a project that ignores whole
+// roots does not mean to. Nothing is known outside of a repository. No program is run.
+func (a *Applier) Uncarried(vendor *bool, names func(string) bool) ([]Uncarried, error) {
+	c := a.committed(names)
+	if len(c.paths) == 0 || vendor != nil && !*vendor {
+		return nil, nil
+	}
+	hidden, err := a.Tracker.Hidden(a.Project, c.paths, nil)
+	if errors.Is(err, files.ErrNoRepository) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if vendor == nil {
+		hidden = slices.DeleteFunc(hidden, c.whole)
+	}
+	var out []Uncarried
+	if len(hidden) > 0 {
+		if out, err = a.ignored(c, hidden); err != nil {
+			return nil, err
+		}
+	}
+	lost, err := a.Tracker.Unmarked(a.Project, slices.DeleteFunc(c.scripts, func(p string) bool {
+		return slices.ContainsFunc(hidden, func(h files.Hidden) bool { return h.Path == p })
+	}))
+	for len(lost) > 0 {
+		skill := c.skill[lost[0]]
+		n := slices.IndexFunc(lost, func(p string) bool { return c.skill[p] != skill })
+		if n < 0 {
+			n = len(lost)
+		}
+		u := Uncarried{Code: codeFileMode, Message: fmt.Sprintf("core.fileMode is false here, so git does not see that %s of %s %s executable: a clone will not have that",
+			diag.Count(n, "file"), skill, isAre(n)), Mend: "git update-index --add --chmod=+x"}
+		for _, p := range lost[:n] {
+			u.Mend += " " + diag.Quote(p)
+		}
+		out, lost = append(out, u), lost[n:]
+	}
+	return out, err
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// whole reports whether all of a root is ignored with h.
+func (c committed) whole(h files.Hidden) bool { return len(h.At) <= len(c.root[h.Path]) }
+
+// ignored puts hidden files into words, one line for each skill and pattern.
+func (a *Applier) ignored(c committed, hidden []files.Hidden) (out []Uncarried, err error) {
+	lines, rest, err := a.unhidden(c)
+	if err != nil {
+		return nil, err
+	}
+	by := func(h files.Hidden) string { return fmt.Sprint(c.skill[h.Path], "\x00", h.File, "\x00", h.Line) }
+	count := map[string]int{}
+	for _, h := range hidden {
+		count[by(h)]++
+	}
+	for _, h := range hidden {
+		n := count[by(h)]
+		if n == 0 {
+			continue // said
+		}
+		count[by(h)] = 0
+		u := Uncarried{Code: codeIgnored, Message: fmt.Sprintf("%s of %s %s ignored by %s:%d (%s): a clone will not have %s", diag.Count(n, "file"), c.skill[h.Path], isAre(n),
+			diag.Printable(a.Short(h.File)), h.Line, diag.Brief(diag.Printable(h.Pattern), 80), map[bool]string{true: "it", false: "them"}[n == 1])}
+		stays := slices.ContainsFunc(rest, func(r files.Hidden) bool { return c.skill[r.Path] == c.skill[h.Path] })
+		switch {
+		case stays || len(lines) == 0:
+			u.Mend = "git add -f " + diag.Quote(path.Join(c.root[h.Path], c.skill[h.Path]))
+		case c.whole(h):
+			u.Mend = "skl init --vendor takes the skills out of .gitignore; skl init --no-vendor says that they are not committed"
+		default:
+			u.Mend = "skl init writes the lines into .gitignore that mend it: " + diag.Brief(diag.Printable(strings.Join(lines, " ")), 200)
+		}
+		out = append(out, u)
+	}
+	return out, nil
+}
+
+// unhidden returns the lines of skl's block in .gitignore with which git ignores none of c, and what it ignores all the same: where a
+// .gitignore further down says so. Only what was found to be ignored is taken back, since other files may be ignored for a reason.
+func (a *Applier) unhidden(c committed) (lines []string, rest []files.Hidden, err error) {
+	at := filepath.Join(a.Project, ".gitignore")
+	old, err := a.Site.Dir.ReadFile(at, scope.MaxEdited)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	for range 32 { // directories within each other
+		if rest, err = a.Tracker.Hidden(a.Project, c.paths, map[string]string{at: string(setBlock(old, lines))}); err != nil {
+			return nil, nil, err
+		}
+		before := len(lines)
+		for _, h := range rest {
+			line, exact := c.unhide(h)
+			if slices.Contains(lines[:before], line) {
+				line = exact // it was not enough
+			}
+			if !slices.Contains(lines, line) && !below(filepath.Dir(h.File), scope.Resolved(a.Project)) {
+				lines = append(lines, line)
+			}
+		}
+		if len(lines) == before {
+			break
+		}
+	}
+	return lines, rest, nil
+}
+
+// below reports whether dir is a directory in top.
+func below(dir, top string) bool {
+	rel, err := filepath.Rel(top, dir)
+	return err == nil && rel != "." && filepath.IsLocal(rel) && rel != ".git" && !strings.HasPrefix(filepath.ToSlash(rel), ".git/")
+}
+
+// unhide is the line that takes back the pattern of h in its root, and the one that takes back what the pattern matched and nothing else.
+// Compiled Python is never taken back by its pattern: what comes to be beside the skill's own is to stay ignored.
+func (c committed) unhide(h files.Hidden) (line, exact string) {
+	exact = "!/" + escaped(h.At)
+	if h.AtDir {
+		exact += "/"
+	}
+	if root := c.root[h.Path]; h.AnyDepth() && !c.whole(h) && !bundle.Residue(h.Path) {
+		return "!/" + escaped(root) + "/**/" + h.Pattern, exact
+	}
+	return exact, exact
+}
+
+// escaped is a path as a pattern of .gitignore.
+func escaped(p string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `).Replace(p)
+}
+
+// tellUncarried warns of what a clone will not have of the skills that names holds.
+func (a *Applier) tellUncarried(vendor *bool, names func(string) bool) {
+	list, err := a.Uncarried(vendor, names)
+	if err != nil {
+		a.Tell.Warn("which files of skills git carries to a clone is not known: %s", diag.Clip(diag.Printable(err.Error()), 300))
+	}
+	for _, u := range list {
+		a.Tell.Warn("%s; %s", u, u.Mend)
+	}
+}
