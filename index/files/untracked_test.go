@@ -59,6 +59,64 @@ func TestUntrackedIsGits(t *testing.T) {
 	}
 }
 
+// Of random trees Hidden names the file, line and pattern that git check-ignore names, and a .gitignore that is to be written counts as if it were.
+func TestHiddenIsGits(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("no git")
+	}
+	found := 0
+	for seed := range long.Of(6, 40, 300) {
+		g := &grower{rand: rand.New(rand.NewPCG(uint64(seed), 17)), git: git, base: t.TempDir()}
+		g.grow(t)
+		var all []string
+		for path, isDir := range g.paths {
+			if !isDir {
+				all = append(all, path)
+			}
+		}
+		slices.Sort(all)
+		k := &files.Tracker{Getenv: g.getenv}
+		compare := func(got []files.Hidden, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			want := map[string]string{}
+			out := g.run(t, strings.Join(all, "\x00")+"\x00", "-C", g.root, "check-ignore", "-v", "-z", "--stdin", "--no-index")
+			for ; len(out) >= 4; out = out[4:] {
+				if !strings.HasPrefix(out[2], "!") {
+					file := out[0]
+					if !filepath.IsAbs(file) {
+						file = filepath.Join(g.root, file)
+					}
+					want[out[3]] = file + ":" + out[1] + ":" + out[2]
+				}
+			}
+			for _, h := range got {
+				if said := fmt.Sprintf("%s:%d:%s", h.File, h.Line, h.Pattern); said != want[h.Path] {
+					t.Fatalf("seed %d: %q is hidden by %q, git says %q\n%s", seed, h.Path, said, want[h.Path], g.describe())
+				}
+				delete(want, h.Path)
+				found++
+			}
+			if len(want) > 0 {
+				t.Fatalf("seed %d: git hides %q too\n%s", seed, want, g.describe())
+			}
+		}
+		compare(k.Hidden(g.root, all, nil))
+		at := filepath.Join(g.root, ".gitignore")
+		text, _ := os.ReadFile(at)
+		next := string(text) + "\n*.c\n!/a/**\n"
+		would, err := k.Hidden(g.root, all, map[string]string{at: next})
+		write(t, at, next)
+		compare(would, err)
+	}
+	if found == 0 {
+		t.Error("no tree hides anything")
+	}
+}
+
 // What is tracked by a work tree of its own, by a submodule or by a sparse index is; and what cannot be read is an error.
 func TestUntracked(t *testing.T) {
 	base := t.TempDir()
