@@ -20,7 +20,7 @@ func (n *names) add(p, link string) error {
 	if err := n.addDir(parent(p)); err != nil {
 		return err
 	}
-	key := fold(p)
+	key := Fold(p)
 	if had, ok := n.nodes[key]; ok {
 		switch {
 		case had.path != p:
@@ -47,7 +47,7 @@ func (n *names) addDir(p string) error {
 			end += i
 		}
 		dir := p[:end]
-		key := fold(dir)
+		key := Fold(dir)
 		had, ok := n.nodes[key]
 		switch {
 		case ok && had.path != dir:
@@ -71,7 +71,7 @@ func (n *names) set(key string, v node) {
 
 // at returns what is at exactly p.
 func (n *names) at(p string) (node, bool) {
-	v, ok := n.nodes[fold(p)]
+	v, ok := n.nodes[Fold(p)]
 	return v, ok && v.path == p
 }
 

@@ -220,9 +220,10 @@ func Residue(p string) bool {
 	return base == ".DS_Store" || strings.HasSuffix(base, ".pyc") && path.Base(dir) == "__pycache__"
 }
 
-// fold maps all spellings of a path that some file system takes for one to
+// Fold maps all spellings of a path that some file system takes for one to
 // the same string: full case folding (Unicode, CaseFolding.txt), then NFC.
-func fold(p string) string {
+// It is the one rule by which names of files are compared.
+func Fold(p string) string {
 	for i := range len(p) {
 		if p[i] >= utf8.RuneSelf {
 			return foldUnicode(p)
@@ -238,15 +239,12 @@ func foldUnicode(p string) string {
 			b.WriteString(s)
 			continue
 		}
-		// The smallest rune of the orbit stands for all of it; letters in lower case for ASCII.
+		// The smallest rune of the orbit, in lower case, stands for all of it.
 		least := r
 		for o := unicode.SimpleFold(r); o != r; o = unicode.SimpleFold(o) {
 			least = min(least, o)
 		}
-		if 'A' <= least && least <= 'Z' {
-			least |= 0x20
-		}
-		b.WriteRune(least)
+		b.WriteRune(unicode.ToLower(least))
 	}
 	return norm.NFC.String(b.String())
 }

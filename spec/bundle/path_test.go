@@ -155,7 +155,7 @@ func TestFoldIsFullCaseFolding(t *testing.T) {
 		s := string(r)
 		want := norm.NFC.String(full.String(norm.NFD.String(s)))
 		want = norm.NFC.String(full.String(norm.NFD.String(want))) // cases folds ypogegrammeni in one more step
-		got := fold(s)
+		got := Fold(s)
 		if had, ok := class[want]; ok && had != got {
 			t.Errorf("fold(%q) = %q, but %q for another rune of that folding", s, got, had)
 		}
@@ -180,8 +180,8 @@ func FuzzCheckPath(f *testing.F) {
 		if path.Clean(p) != p || !strings.HasPrefix(path.Join("/root", p), "/root/") || path.IsAbs(p) {
 			t.Errorf("CheckPath(%q) = nil", p)
 		}
-		if f := fold(p); fold(f) != f {
-			t.Errorf("fold(%q) = %q, which folds to %q", p, f, fold(f))
+		if f := Fold(p); Fold(f) != f {
+			t.Errorf("fold(%q) = %q, which folds to %q", p, f, Fold(f))
 		}
 		var n names
 		if err := n.add(p, ""); err != nil {

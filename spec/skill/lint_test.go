@@ -122,6 +122,8 @@ var ruleCases = []ruleCase{
 	{RuleNested, with("sub/SKILL.md", okSkill), with("sub/skill-notes.md", "a\n"), LintOptions{}},
 	{RulePathUnsafe, with(`a\b`, "a"), with("a/b", "a"), LintOptions{}},
 	{RulePathPortable, with("aux.md", "a"), with("auxiliary.md", "a"), LintOptions{}},
+	{RulePathCollision, with("a/x.md", "a-- A/y.md --\nb"), with("a/x.md", "a-- a/y.md --\nb"), publish},
+	{RulePathCollision, with("\ufb01.md", "a-- fi.md --\nb"), with("fi.md", "a-- fl.md --\nb"), publish},
 	{RulePathCollision, with("A.md", "a-- a.md --\nb"), with("A.md", "a-- b.md --\nb"), publish},
 	{RuleTooBig, "-- 513 files --\n", "-- 511 files --\n", publish},
 	{RuleTooBigInstall, "-- 5000 files --\n", "-- 4999 files --\n", LintOptions{}},

@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"go.mau.fi/util/confusable"
 	"golang.org/x/text/unicode/norm"
@@ -80,7 +81,7 @@ func NameKey(name string) string {
 	if isLowerASCII(name) {
 		return name
 	}
-	return foldText(norm.NFKC, name)
+	return norm.NFKC.String(bundle.Fold(norm.NFKC.String(name)))
 }
 
 // Skeleton is what a name looks like: two names with one skeleton are taken for each other, though they may differ. It is that of
@@ -95,19 +96,6 @@ func Skeleton(name string) string {
 	return strings.ToLower(confusable.Skeleton(NameKey(seen)))
 }
 
-// foldText is s in the given normal form, without case.
-func foldText(form norm.Form, s string) string {
-	var b strings.Builder
-	for _, r := range form.String(s) {
-		if r == 'ß' || r == 'ẞ' {
-			b.WriteString("ss")
-			continue
-		}
-		b.WriteRune(fold(r))
-	}
-	return form.String(b.String())
-}
-
 func nameError(rule, format string, args ...any) *diag.Error {
 	return diag.New(diag.Unmet, rule, format, args...)
 }
@@ -119,15 +107,6 @@ func isLowerASCII(s string) bool {
 		}
 	}
 	return true
-}
-
-// fold returns one representative of the runes that differ from r by case only.
-func fold(r rune) rune {
-	least := r
-	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-		least = min(least, f)
-	}
-	return unicode.ToLower(least)
 }
 
 // isDevice reports whether Windows opens a device when asked for the file name.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
-	"golang.org/x/text/unicode/norm"
 )
 
 // lintPackage checks the files of a skill as a bundle.
@@ -101,12 +100,15 @@ func (p *packageLint) paths(name string) {
 	if err := bundle.CheckPortable(name); err != nil {
 		p.report(RulePathPortable, name, "%s", sentence(err))
 	}
-	key := foldText(norm.NFC, name)
-	if other, found := p.folded[key]; found {
-		p.report(RulePathCollision, name, "is the same file as %s where case or Unicode form does not count", diag.Printable(other))
-		return
+	for at := name; at != "."; at = path.Dir(at) {
+		switch other, found := p.folded[bundle.Fold(at)]; {
+		case !found:
+			p.folded[bundle.Fold(at)] = at
+		case other != at:
+			p.report(RulePathCollision, name, "is the same as %s where case or Unicode form does not count", diag.Printable(other))
+			return
+		}
 	}
-	p.folded[key] = name
 }
 
 // sentence is an error without the place it names itself.
