@@ -10,8 +10,8 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/codes"
 	"github.com/skl-project/skl/cmd/skl/internal/guide"
+	"github.com/skl-project/skl/cmd/skl/internal/inspect"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
-	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/spell"
 )
@@ -345,10 +345,7 @@ func errorsHelp() string {
 		fmt.Fprintf(&b, "  %-22s %s\n", c[0], c[1])
 	}
 	b.WriteString("\nRemarks of skl list, doctor and check\n")
-	for _, c := range roots.Codes() {
-		fmt.Fprintf(&b, "  %-22s %s\n", c.Code, c.Meaning)
-	}
-	for _, c := range codes.Carried {
+	for _, c := range append(inspect.Remarks(), codes.Carried...) {
 		fmt.Fprintf(&b, "  %-22s %s\n", c[0], c[1])
 	}
 	return b.String()

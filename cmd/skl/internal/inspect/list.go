@@ -168,3 +168,11 @@ func (in *Inspector) noWinner(found []roots.Record, name string, hostIDs []strin
 	}
 	return e.Hint("skl list --all")
 }
+
+// Remarks are the codes of remarks about copies and roots, with what each means.
+func Remarks() (all [][2]string) {
+	for _, c := range roots.Codes() {
+		all = append(all, [2]string{c.Code, c.Meaning})
+	}
+	return all
+}
