@@ -68,6 +68,7 @@ type Have struct {
 	Managed     bool // there is a receipt
 	Receipt     roots.Receipt
 	Unusable    string        // the path of a receipt that cannot be used; not Managed, and Receipt is what the lock says
+	Unmerged    bool          // the receipt holds the markers of a merge; Receipt is one of its sides
 	Edits       []string      // local edits, nil if there are none
 	Damaged     []string      // what git does not carry (see [roots.Drift.Edited]), and residue; nil if there are edits too
 	Lacks       bool          // files are missing, and none was edited: what is there does not say what the release is
@@ -85,7 +86,12 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 	have := map[string]Have{}
 	receipts, bad := in.Receipts()
 	for _, err := range bad {
-		name, h, ok := in.unusable(err, old)
+		name, h, ok := in.unmerged(err, old)
+		if ok {
+			have[name] = h
+			continue
+		}
+		name, h, ok = in.unusable(err, old)
 		if !in.Renew || !ok {
 			return nil, err
 		}
@@ -165,14 +171,13 @@ func isDir(dir *within.Dir, path string) bool {
 // unusable is what lies at the place of a skill whose receipt is no good, as err says. ok is false for any other error.
 func (s Site) unusable(err error, old *lock.Lock) (name string, h Have, ok bool) {
 	e, isOwn := diag.Own(err)
-	if !isOwn || e.Code != "E_RECEIPT" {
+	if !isOwn || e.Code != "E_RECEIPT" && e.Code != roots.CodeConflict {
+		return "", Have{}, false
+	}
+	if name, ok = s.receiptName(e.Where.File); !ok {
 		return "", Have{}, false
 	}
 	h.Unusable = e.Where.File
-	name = strings.TrimSuffix(filepath.Base(h.Unusable), ".json")
-	if bundle.CheckPath(name) != nil || h.Unusable != roots.ReceiptPath(s.Home(name), name) {
-		return "", Have{}, false
-	}
 	h.Path, h.Disabled = s.Place(name)
 	if h.Present = s.Dir.Exists(h.Path); h.Present {
 		h.Tree = s.treeOf(h.Path, bundle.FromFS)
@@ -183,6 +188,12 @@ func (s Site) unusable(err error, old *lock.Lock) (name string, h Have, ok bool)
 		}
 	}
 	return name, h, true
+}
+
+// receiptName is the name of the skill whose receipt is at path, where it belongs.
+func (s Site) receiptName(path string) (name string, ok bool) {
+	name = strings.TrimSuffix(filepath.Base(path), ".json")
+	return name, bundle.CheckPath(name) == nil && path == roots.ReceiptPath(s.Home(name), name)
 }
 
 // takeCopy makes of a copy for an agent, in whose place the skill itself is to be, what was installed there.

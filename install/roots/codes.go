@@ -16,6 +16,7 @@ func Codes() []Code {
 		{"E_NAME_PATH", "the name cannot be that of a directory"},
 		{"E_READ", "the copy cannot be read, or not completely"},
 		{"E_RECEIPT", "the receipt cannot be used, so the copy counts as not installed"},
+		{"E_RECEIPT_CONFLICT", "the receipt holds the markers of an unfinished merge, so the copy counts as not installed"},
 		{"E_RESIDUE", "compiled Python or the like lies beside the files, which the release does not have and which this machine may not have written"},
 		{"W_ALIAS", "another path leads to the same directory"},
 		{"W_BUILTIN_COMMAND", "hosts have a command of that name of their own"},

@@ -66,6 +66,17 @@ func (d Drift) State() string {
 	return ""
 }
 
+// Paths are the paths whose content, mode or presence differs.
+func (d Drift) Paths() map[string]bool {
+	out := map[string]bool{}
+	for _, list := range [][]string{d.Added, d.Missing, d.Changed, d.Mode} {
+		for _, p := range list {
+			out[p] = true
+		}
+	}
+	return out
+}
+
 // An Own says which of paths, residue below the directory of a skill, this machine wrote: what runs there, and nothing that came with a
 // project. Paths are relative to dir, with slashes. It may be called concurrently. nil: none.
 type Own func(dir string, paths []string) []string

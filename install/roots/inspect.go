@@ -13,6 +13,7 @@ import (
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/conflict"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
@@ -115,9 +116,42 @@ func readReceipt(path string) (Receipt, stamp, error) {
 		err = badReceipt("it is that of %q", diag.Printable(r.Name))
 	}
 	if e, ok := diag.Own(err); ok {
-		return Receipt{}, at.stamp, e.At(diag.Position{File: path}).Hint("skl install --force replaces it, after a backup").Hint("or restore it from version control")
+		e.At(diag.Position{File: path, Line: e.Where.Line})
+		if e.Code == CodeConflict {
+			return Receipt{}, at.stamp, e.Hint("skl install")
+		}
+		return Receipt{}, at.stamp, e.Hint("skl install --force replaces it, after a backup").Hint("or restore it from version control")
 	}
 	return r, at.stamp, nil
+}
+
+// UnmergedReceipt reads the receipts of which git made the one of the skill in root/name, which holds the markers of a merge.
+func UnmergedReceipt(root, name string) (ours, theirs Receipt, err error) {
+	path := ReceiptPath(root, name)
+	if err := checkState(filepath.Dir(path)); err != nil {
+		return Receipt{}, Receipt{}, err
+	}
+	data, _, err := readFile(path, nil)
+	if err != nil {
+		return Receipt{}, Receipt{}, err
+	}
+	if len(data) > MaxReceiptBytes {
+		return Receipt{}, Receipt{}, badReceipt("it is larger than %d bytes", MaxReceiptBytes)
+	}
+	sides, err := conflict.Split(data, path)
+	if err != nil {
+		return Receipt{}, Receipt{}, err
+	}
+	if ours, err = ParseReceipt(sides.Ours); err == nil {
+		theirs, err = ParseReceipt(sides.Theirs)
+	}
+	if err == nil && (ours.Name != name || theirs.Name != name) {
+		err = badReceipt("it is that of %q", diag.Printable(ours.Name))
+	}
+	if err != nil {
+		return Receipt{}, Receipt{}, err
+	}
+	return ours, theirs, nil
 }
 
 // Receipts returns the usable receipts of root, sorted by name, and an error
@@ -171,7 +205,11 @@ func inspect(s *scanner, root, rel, dir string, own Own) cached {
 		c.setReceipt(r)
 		claims = r.claims()
 	case !errors.Is(err, fs.ErrNotExist):
-		c.notes = append(c.notes, Warning{"E_RECEIPT", err.Error()})
+		code := "E_RECEIPT"
+		if errors.Is(err, diag.Code(CodeConflict)) {
+			code = CodeConflict
+		}
+		c.notes = append(c.notes, Warning{code, err.Error()})
 	}
 	c.receiptAt = at
 	found, scanErr := s.scanTree(dir, claims)

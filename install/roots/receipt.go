@@ -15,6 +15,7 @@ import (
 
 	"github.com/skl-project/skl/install/durable"
 	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/conflict"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/ref"
@@ -25,6 +26,9 @@ const ReceiptVersion = 1
 
 // MaxReceiptBytes bounds a receipt file; 5,000 files need less than 2 MiB.
 const MaxReceiptBytes = 4 << 20
+
+// CodeConflict is the code of a receipt with the markers of a merge.
+const CodeConflict = "E_RECEIPT_CONFLICT"
 
 // A Receipt says which release a skill's directory was installed from, and
 // every byte of it. It lies beside the skills, in [ReceiptPath], and is
@@ -129,10 +133,14 @@ func knownFields() []string {
 
 // ParseReceipt reads a receipt. Fields that it does not know are kept for
 // [Receipt.Format]. A receipt of a later version is an error, so that nobody
-// rewrites what they cannot read. Errors have the code E_RECEIPT.
+// rewrites what they cannot read. Errors have the code E_RECEIPT, those of a
+// receipt with the markers of a merge [CodeConflict].
 func ParseReceipt(data []byte) (Receipt, error) {
 	if len(data) > MaxReceiptBytes {
 		return Receipt{}, badReceipt("it is larger than %d bytes", MaxReceiptBytes)
+	}
+	if line := conflict.Line(data); line > 0 {
+		return Receipt{}, diag.New(diag.Unmet, CodeConflict, "the receipt holds the markers of an unfinished merge").At(diag.Position{Line: line})
 	}
 	var in receiptJSON
 	if err := json.Unmarshal(data, &in); err != nil {

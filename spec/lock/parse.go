@@ -1,12 +1,12 @@
 package lock
 
 import (
-	"bytes"
 	"slices"
 	"sort"
 	"strings"
 
 	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/conflict"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/internal/tomledit"
 	"github.com/skl-project/skl/spec/ref"
@@ -19,7 +19,7 @@ const MaxBytes = 32 << 20
 // Every name, digest, commit and path it returns has the right shape: a name is one
 // path element that starts with neither "." nor "-", a path is relative, without "..".
 func Parse(src []byte, file string) (*Lock, error) {
-	if line := conflict(src); line > 0 {
+	if line := conflict.Line(src); line > 0 {
 		e := diag.New(diag.Failed, "lock_conflict", "the file holds the markers of an unfinished merge")
 		return nil, e.At(diag.Position{File: file, Line: line}).Hint("skl lock")
 	}
@@ -55,21 +55,6 @@ func Parse(src []byte, file string) (*Lock, error) {
 	}
 	l.unknown = unknown.String()
 	return l, nil
-}
-
-// conflict returns the line of the first merge marker, 0 if there is none.
-func conflict(src []byte) int {
-	line := 0
-	if !bytes.Contains(src, []byte("<<<<<<< ")) && !bytes.Contains(src, []byte(">>>>>>> ")) {
-		return 0
-	}
-	for text := range bytes.Lines(src) {
-		line++
-		if bytes.HasPrefix(text, []byte("<<<<<<< ")) || bytes.HasPrefix(text, []byte(">>>>>>> ")) {
-			return line
-		}
-	}
-	return 0
 }
 
 func hints(e *diag.Error, file string) *diag.Error {

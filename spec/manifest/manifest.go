@@ -8,7 +8,7 @@
 // changes nothing leaves the same bytes. Keys this version does not know are kept and
 // reported as warnings.
 //
-// Errors are *diag.Error of class Failed and code manifest_invalid, with file, line and column.
+// Errors are *diag.Error of class Failed and code manifest_invalid, with file, line and column; manifest_conflict for the markers of a merge.
 package manifest
 
 import (

@@ -6,6 +6,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/skl-project/skl/spec/conflict"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/internal/tomledit"
 	"github.com/skl-project/skl/spec/ref"
@@ -13,6 +14,9 @@ import (
 
 // Parse reads src, the content of file, which is named in errors.
 func Parse(src []byte, file string) (*Manifest, error) {
+	if line := conflict.Line(src); line > 0 {
+		return nil, diag.New(diag.Failed, CodeConflict, "the file holds the markers of an unfinished merge").At(diag.Position{File: file, Line: line}).Hint("skl lock")
+	}
 	r, err := tomledit.Open(src, file, code, MaxBytes)
 	if err != nil {
 		return nil, hinted(err)
@@ -30,6 +34,9 @@ func hinted(err error) error {
 }
 
 const code = "manifest_invalid"
+
+// CodeConflict is the code of a file with the markers of a merge.
+const CodeConflict = "manifest_conflict"
 
 // read makes a Manifest of what r reads.
 func read(r *tomledit.Reader) (*Manifest, error) {
