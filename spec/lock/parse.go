@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"strings"
@@ -55,6 +56,37 @@ func Parse(src []byte, file string) (*Lock, error) {
 	}
 	l.unknown = unknown.String()
 	return l, nil
+}
+
+// Unmerged reads both sides of src, the content of file, which holds the markers of a merge.
+func Unmerged(src []byte, file string) (ours, theirs *Lock, err error) {
+	if len(src) > MaxBytes {
+		return nil, nil, diag.New(diag.Failed, "lock_corrupt", "the file has more than %d bytes", MaxBytes).At(diag.Position{File: file})
+	}
+	sides, err := conflict.Split(src, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	read := func(text []byte, side string) (*Lock, error) {
+		l, err := Parse(text, file)
+		if e, ok := diag.Own(err); ok { // its lines are not those of the file
+			e.Message = "what is " + side + ": " + e.Message
+			return nil, e.At(diag.Position{File: file, Line: sides.Line})
+		}
+		return l, err
+	}
+	if ours, err = read(sides.Ours, "ours"); err != nil {
+		return nil, nil, err
+	}
+	if theirs, err = read(sides.Theirs, "theirs"); err != nil {
+		return nil, nil, err
+	}
+	if ours.unknown != "" && theirs.unknown != "" && ours.unknown != theirs.unknown {
+		return nil, nil, diag.New(diag.Failed, "lock_conflict", "the two sides differ in what this skl does not know").At(diag.Position{File: file, Line: sides.Line}).
+			Hint("a newer skl wrote it: update skl")
+	}
+	ours.unknown, theirs.unknown = cmp.Or(ours.unknown, theirs.unknown), cmp.Or(theirs.unknown, ours.unknown)
+	return ours, theirs, nil
 }
 
 func hints(e *diag.Error, file string) *diag.Error {

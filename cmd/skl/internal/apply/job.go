@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"slices"
@@ -67,7 +68,8 @@ type Result struct {
 	Unmet     []Unmet         // what skills that are new here say they need, and is not there
 	Kept      []Kept          // of an update: skills that were not to have what they ask for anew, which stay
 
-	Derived []Derivation // skills made from another package than before, or derived from one by hand
+	Merged  []scope.Merged // of a lock: what was taken of two sides of a merge
+	Derived []Derivation   // skills made from another package than before, or derived from one by hand
 
 	Asked map[string]Asked // by skill: what was chosen anew asks for
 }
@@ -345,6 +347,11 @@ func (j *job) writeLock(in *plan.Intent) (Result, error) {
 	result := Result{Lock: in.Lock, LockState: lockState(j.files, text), DryRun: j.req.dry}
 	if j.req.dry {
 		return result, nil
+	}
+	if !bytes.Equal(j.base.Manifest, j.files.ManifestText) { // of a merge; skl.lock comes last, so that whoever is stopped in between does it again
+		if err := j.WriteManifest(j.files); err != nil {
+			return Result{}, err
+		}
 	}
 	if result.LockState == "changed" {
 		if err := j.WriteLockFile(j.files, text); err != nil {

@@ -2,10 +2,18 @@ package apply
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
 	"slices"
 
+	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/plan"
+	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/manifest"
 )
 
 // A LockRequest asks for a new skl.lock, and nothing else.
@@ -15,7 +23,7 @@ type LockRequest struct {
 	DryRun  bool
 }
 
-// Lock writes skl.lock from skl.toml. Of a lock with merge conflicts it keeps both sides where they agree with skl.toml.
+// Lock writes skl.lock from skl.toml. Of files with the markers of a merge it makes one of both sides, and says what it took.
 func (a *Applier) Lock(ctx context.Context, r LockRequest) (_ Result, err error) {
 	defer unknownFirst(r.Accept, &err)
 	if err := acceptable(r.Accept); err != nil {
@@ -26,7 +34,8 @@ func (a *Applier) Lock(ctx context.Context, r LockRequest) (_ Result, err error)
 		return Result{}, err
 	}
 	defer end()
-	f, err := a.LoadConflicted()
+	upgrades := func(name string) bool { return slices.Contains(r.Upgrade, name) }
+	f, err := a.LoadUnmerged(a.pickSide, upgrades)
 	if err != nil {
 		return Result{}, err
 	}
@@ -39,6 +48,53 @@ func (a *Applier) Lock(ctx context.Context, r LockRequest) (_ Result, err error)
 		}
 	}
 	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved), r.Upgrade)
-	renews := func(name string) bool { return slices.Contains(r.Upgrade, name) }
-	return a.newJob(f, &request{mode: locks, dry: r.DryRun, agreed: consents{accept: r.Accept}, plan: plan.Request{Renews: renews, Compares: true}}).run(ctx)
+	j := a.newJob(f, &request{mode: locks, dry: r.DryRun, agreed: consents{accept: r.Accept}, plan: plan.Request{Renews: upgrades, Compares: true}})
+	if f.HasManifest {
+		j.base.Manifest = f.Manifest.Bytes() // as it was merged
+	}
+	result, err := j.run(ctx)
+	if err == nil {
+		result.Merged = mergedAs(f.Merged, result.Lock)
+	}
+	return result, err
+}
+
+// pickSide asks which side of an entry of skl.toml is meant.
+func (a *Applier) pickSide(c manifest.Clash) (manifest.Side, error) {
+	say := func(text string) string {
+		if text == "" {
+			return "nothing"
+		}
+		return diag.Brief(text, 300)
+	}
+	where := a.Short(filepath.Join(a.Base, "skl.toml"))
+	question := fmt.Sprintf("%s: %s: ours is %s, theirs is %s. Which?", where, diag.Printable(c.Entry), say(c.Ours), say(c.Theirs))
+	answer, err := a.Ask.Letters(question, []ask.Letter{{Key: "o", Word: "ours"}, {Key: "t", Word: "theirs"}}, "")
+	switch {
+	case errors.Is(err, ask.ErrNobody):
+		return "", diag.New(diag.Unmet, manifest.CodeConflict, "%s is %s in what is ours, and %s in what is theirs", diag.Printable(c.Entry), say(c.Ours), say(c.Theirs)).
+			At(diag.Position{File: where, Line: c.Line}).Hint("write the same of it on both sides in %s, then: skl lock", where)
+	case err != nil:
+		return "", err
+	case answer == "t":
+		return manifest.Theirs, nil
+	}
+	return manifest.Ours, nil
+}
+
+// mergedAs is what was decided of two sides, with the versions that the lock has in the end. What nothing needs is left out.
+func mergedAs(all []scope.Merged, l *lock.Lock) (out []scope.Merged) {
+	for _, m := range all {
+		if m.File == "skl.lock" {
+			s, ok := l.Skill(m.Entry)
+			if !ok {
+				continue
+			}
+			if s.Version != m.Value {
+				m.From, m.Value = "anew", s.Version
+			}
+		}
+		out = append(out, m)
+	}
+	return out
 }

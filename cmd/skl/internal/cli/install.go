@@ -37,6 +37,7 @@ type installResult struct {
 	Unmet   []apply.Unmet    `json:"unmet,omitempty"`       // what skills that are new here say they need, and is not there
 	Kept    []apply.Kept     `json:"kept,omitempty"`        // skills that were not to have what they ask for anew, which stay
 
+	Merged  []scope.Merged     `json:"merged,omitempty"`  // of lock: what was taken of two sides of a merge
 	Derived []apply.Derivation `json:"derived,omitempty"` // skills made from another package than before, or derived from one by hand
 }
 
@@ -228,7 +229,7 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		return unmet("held")
 	}
 	if w.ui.JSON {
-		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone, Kept: r.Kept, Unmet: r.Unmet, Ungated: r.Ungated, Refused: r.Refused, Passed: r.Passed, Derived: r.Derived})
+		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone, Kept: r.Kept, Unmet: r.Unmet, Ungated: r.Ungated, Refused: r.Refused, Passed: r.Passed, Merged: r.Merged, Derived: r.Derived})
 	}
 	for _, g := range r.Gone {
 		w.ui.Warn("%s is gone upstream %s, and stays as it is; to remove it: skl remove %s", versioned(g.Name, g.Version), g.Since, g.Name)

@@ -12,7 +12,7 @@ import (
 
 func lockCommand() command {
 	return command{name: "lock", instead: "skl lock --upgrade %s", usage: "write skl.lock from skl.toml, and nothing else", output: installResult{},
-		example: "skl lock\nskl lock --upgrade pdf\nskl lock            # after a merge conflict in skl.lock",
+		example: "skl lock\nskl lock --upgrade pdf\nskl lock            # after a merge conflict in skl.toml or skl.lock",
 		flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "upgrade", Usage: "choose the newest release of `NAME` again (repeatable)"},
 			acceptFlag(), dryRunFlag(),
@@ -27,6 +27,9 @@ func runLock(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	for _, wish := range result.Wishes {
 		wish.Warn(w.ui)
+	}
+	for _, m := range result.Merged {
+		w.ui.Print("%s", m)
 	}
 	w.ui.Print("%s: %s, %s", w.Short(filepath.Join(w.Base, "skl.lock")), diag.Count(len(result.Lock.Skills), "skill"), result.LockState)
 	return nil

@@ -28,6 +28,8 @@ type Files struct {
 	HasLock      bool
 	ManifestPath string
 	LockPath     string
+
+	Merged []Merged // what was decided of files with the markers of a merge; see LoadUnmerged
 }
 
 // accessible refuses a scope whose files are someone else's, or whose root leads out of it.
@@ -43,6 +45,11 @@ func (sc *Scope) accessible() error {
 // Load reads skl.toml and skl.lock. Files that are not there are empty ones.
 // A lock that cannot be read gives an error and everything else.
 func (sc *Scope) Load() (*Files, error) {
+	return sc.load(manifest.Parse, func(src []byte, file string, _ *manifest.Manifest) (*lock.Lock, error) { return lock.Parse(src, file) })
+}
+
+// load is Load with these readers.
+func (sc *Scope) load(readManifest func(src []byte, file string) (*manifest.Manifest, error), readLock func(src []byte, file string, m *manifest.Manifest) (*lock.Lock, error)) (*Files, error) {
 	if err := sc.accessible(); err != nil {
 		return nil, err
 	}
@@ -51,7 +58,7 @@ func (sc *Scope) Load() (*Files, error) {
 	switch {
 	case err == nil:
 		f.HasManifest, f.ManifestText = true, src
-		if f.Manifest, err = manifest.Parse(src, sc.Short(f.ManifestPath)); err != nil {
+		if f.Manifest, err = readManifest(src, sc.Short(f.ManifestPath)); err != nil {
 			return nil, err
 		}
 		sc.tellFindings(f.Manifest.Warnings)
@@ -64,7 +71,7 @@ func (sc *Scope) Load() (*Files, error) {
 	switch {
 	case err == nil:
 		f.HasLock, f.LockText = true, src
-		f.Lock, err = lock.Parse(src, sc.Short(f.LockPath))
+		f.Lock, err = readLock(src, sc.Short(f.LockPath), f.Manifest)
 	case errors.Is(err, fs.ErrNotExist):
 		f.Lock, err = &lock.Lock{}, nil
 	}
@@ -225,52 +232,6 @@ func StaleNames(f *Files) ([]string, error) {
 		return nil, err
 	}
 	return resolver.Stale(all, f.Lock), nil
-}
-
-// LoadConflicted is load for "skl lock", which makes a new lock out of one with
-// merge conflict markers: both sides' entries are kept where they agree with the manifest.
-func (sc *Scope) LoadConflicted() (*Files, error) {
-	f, err := sc.Load()
-	if err == nil || f == nil {
-		return f, err
-	}
-	if !errors.Is(err, diag.Code("lock_conflict")) {
-		return nil, err
-	}
-	f.Lock = &lock.Lock{}
-	for _, side := range sides(f.LockText) {
-		if l, err := lock.Parse(side, f.LockPath); err == nil {
-			for _, s := range l.Skills {
-				f.Lock.Set(s)
-			}
-		}
-	}
-	return f, nil
-}
-
-// sides takes a file with merge conflict markers apart into the two files that were merged.
-func sides(text []byte) [2][]byte {
-	var out [2]bytes.Buffer
-	side := -1 // both
-	for line := range bytes.Lines(text) {
-		switch {
-		case bytes.HasPrefix(line, []byte("<<<<<<<")):
-			side = 0
-		case bytes.HasPrefix(line, []byte("|||||||")):
-			side = 2 // the common ancestor: neither
-		case bytes.HasPrefix(line, []byte("=======")) && side >= 0:
-			side = 1
-		case bytes.HasPrefix(line, []byte(">>>>>>>")):
-			side = -1
-		default:
-			for i := range out {
-				if side == -1 || side == i {
-					out[i].Write(line)
-				}
-			}
-		}
-	}
-	return [2][]byte{out[0].Bytes(), out[1].Bytes()}
 }
 
 // NotInManifest refuses a name that skl.toml does not have.
