@@ -18,7 +18,7 @@ import (
 type commandText struct{ text, at string }
 
 // TestHintsParse holds that each command that a hint names is one of the program, with its subcommand, its flags and no more
-// arguments than it takes. A hint is what is given to Hint, and any other text of the program that names a command with a flag.
+// arguments than it takes. A hint is what is given to Hint or put into Hints, and any other text of the program that names a command with a flag.
 func TestHintsParse(t *testing.T) {
 	found := commandsInSource(t, filepath.Join("..", "..", "..", ".."))
 	if len(found) < 300 {
@@ -85,6 +85,22 @@ func commandsInSource(t *testing.T, root string) (found []commandText) {
 					inHint++
 					for _, arg := range n.Args {
 						ast.Inspect(arg, visit)
+					}
+					inHint--
+					return false
+				}
+			case *ast.KeyValueExpr:
+				if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Hints" {
+					inHint++
+					ast.Inspect(n.Value, visit)
+					inHint--
+					return false
+				}
+			case *ast.AssignStmt:
+				if s, ok := n.Lhs[0].(*ast.SelectorExpr); ok && s.Sel.Name == "Hints" {
+					inHint++
+					for _, right := range n.Rhs {
+						ast.Inspect(right, visit)
 					}
 					inHint--
 					return false
