@@ -464,7 +464,7 @@ var All = [][2]string{
 	{"usage", "arguments or flags do not fit the command"},
 	{"version_conflict", "what skills need of each other does not go together; candidates are the steps to that"},
 	{"version_exists", "a version is published already, with other content"},
-	{"version_gone", "the locked version is no longer in its repository, and skl does not go down to an older one by itself"},
+	{"version_gone", "the locked version left its repository, and skl does not go down to an older one by itself"},
 	{"work_scope", "a directory holds keys and configuration of the person, and nothing works in it"},
 	{"wrong_call", "a step calls an op with inputs or outputs that the op does not have"},
 	{"wrong_digest", "content does not have the digest it was sent under"},
