@@ -22,12 +22,12 @@ func (a *Applier) Acknowledge(ctx context.Context, r AckRequest) ([]manifest.Ack
 		return nil, diag.New(diag.Misuse, "usage", "an acknowledgement needs a --reason for those who read skl.toml later").
 			Hint("skl ack %s %s --reason WHY", r.Code, r.Name)
 	}
-	f, end, err := a.Edit(ctx, r.DryRun)
+	f, end, err := a.Scope.Edit(ctx, r.DryRun)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	l, err := a.Discover(ctx, nil)
+	l, err := a.Scope.Discover(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (a *Applier) Acknowledge(ctx context.Context, r AckRequest) ([]manifest.Ack
 	if r.DryRun {
 		return acks, nil
 	}
-	return acks, a.WriteManifest(f)
+	return acks, a.Scope.WriteManifest(f)
 }
 
 // acksFor makes the acknowledgements that silence a code of these copies.

@@ -45,7 +45,7 @@ func (j *job) answerChoices(ctx context.Context, in *plan.Intent, list []plan.Ch
 	if len(list) == 0 {
 		return
 	}
-	rs := j.Resolver(in.Manifest)
+	rs := j.a.Scope.Resolver(in.Manifest)
 	wants, renew := make([]resolver.Named, len(list)), map[string]bool{}
 	for i := range list {
 		wants[i], renew[list[i].Want.Name] = list[i].Want, list[i].Renew
@@ -60,7 +60,7 @@ func (j *job) answerChoices(ctx context.Context, in *plan.Intent, list []plan.Ch
 
 // answerVersions asks places for all their versions.
 func (j *job) answerVersions(ctx context.Context, in *plan.Intent, list []plan.Listing) {
-	rs := j.Resolver(in.Manifest)
+	rs := j.a.Scope.Resolver(in.Manifest)
 	found := make([]plan.Versions, len(list))
 	var g errgroup.Group
 	g.SetLimit(8)
@@ -88,12 +88,12 @@ func (j *job) answerVersions(ctx context.Context, in *plan.Intent, list []plan.L
 // answerComparisons asks for the tags of entries that stay. One that moved is refused, unless a person accepts that. A place that does
 // not answer is told, and its entry stays.
 func (j *job) answerComparisons(ctx context.Context, in *plan.Intent, list []plan.Comparison) error {
-	rs := j.Resolver(in.Manifest)
+	rs := j.a.Scope.Resolver(in.Manifest)
 	now, errs := make([]*lock.Skill, len(list)), make([]error, len(list))
 	var g errgroup.Group
 	g.SetLimit(8)
 	for i := range list {
-		if j.Offline() || !j.asks(in, &list[i].Skill) {
+		if j.a.Scope.Offline() || !j.asks(in, &list[i].Skill) {
 			errs[i] = errUnasked
 			continue
 		}
@@ -116,12 +116,12 @@ func (j *job) answerComparisons(ctx context.Context, in *plan.Intent, list []pla
 			return err
 		case err != nil:
 			unasked++
-			j.Tell.Warn("%s %s was not compared with the tags of %s: %s", s.Name, s.Version, diag.Printable(s.URL), err)
+			j.a.Scope.Tell.Warn("%s %s was not compared with the tags of %s: %s", s.Name, s.Version, diag.Printable(s.URL), err)
 		}
 		j.facts.Compared[s.Name] = now[i]
 	}
-	if j.compared = j.compared && unasked == 0; unasked > 0 && j.req.mode == locks && j.Offline() {
-		j.Tell.Warn("offline: what their sources have now was not compared: %s", diag.Count(unasked, "skill"))
+	if j.compared = j.compared && unasked == 0; unasked > 0 && j.req.mode == locks && j.a.Scope.Offline() {
+		j.a.Scope.Tell.Warn("offline: what their sources have now was not compared: %s", diag.Count(unasked, "skill"))
 	}
 	return nil
 }
@@ -140,8 +140,8 @@ func (j *job) asks(in *plan.Intent, s *lock.Skill) bool {
 			return true
 		}
 	}
-	at, _ := j.Site.Place(s.Name)
-	return !j.Site.Dir.Exists(at) && !j.Store().Has(s.Tree)
+	at, _ := j.a.Scope.Site.Place(s.Name)
+	return !j.a.Scope.Site.Dir.Exists(at) && !j.a.Scope.Store().Has(s.Tree)
 }
 
 // withdrawn asks registries whether they took back what is about to be fetched, once for each release. An install that asks for one that is
@@ -161,7 +161,7 @@ func (j *job) withdrawn(ctx context.Context, in *plan.Intent, list []plan.Readin
 		}
 		look.Set(s)
 	}
-	found, err := j.Withdrawals(ctx, Glance, Releases(look, nil, nil))
+	found, err := j.a.Withdrawals(ctx, Glance, Releases(look, nil, nil))
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (j *job) withdrawn(ctx context.Context, in *plan.Intent, list []plan.Readin
 			}
 		}
 	}
-	j.WarnBlocked(found)
+	j.a.WarnBlocked(found)
 	return nil
 }
 
@@ -183,7 +183,7 @@ func (j *job) read(ctx context.Context, in *plan.Intent, list []plan.Reading) er
 	var todo []*plan.Reading
 	for i := range list {
 		r := &list[i]
-		if r.Held && !j.site.Missing(r.Skill, j.site.have) {
+		if r.Held && !j.site.in.Missing(r.Skill, j.site.have) {
 			err := j.note(r, r.Skill, nil, nil)
 			if err != nil {
 				return err
@@ -197,21 +197,21 @@ func (j *job) read(ctx context.Context, in *plan.Intent, list []plan.Reading) er
 		skills[i] = r.Skill
 		if anew[r.Skill.Name] = r.Anew; r.Anew {
 			old, _ := j.files.Lock.Skill(r.Skill.Name)
-			if err := j.Signatures.Forget(&skills[i], old); err != nil {
+			if err := j.a.Signatures.Forget(&skills[i], old); err != nil {
 				return err
 			}
 		}
 	}
-	errs, err := j.Signatures.Check(ctx, skills, j.files.Lock, signature.Options{
+	errs, err := j.a.Signatures.Check(ctx, skills, j.files.Lock, signature.Options{
 		AllowUnsigned: j.req.agreed.unsigned, Accept: j.req.agreed.accept, Dry: j.req.dry, LockOnly: j.req.mode == locks, Chosen: func(name string) bool { return anew[name] },
 	})
 	if err != nil {
 		return err
 	}
-	if err := j.Prefetch(ctx, j.site.Installer, skills, j.site.have); err != nil && !j.tolerant() {
+	if err := j.a.Scope.Prefetch(ctx, j.site.in.Installer, skills, j.site.have); err != nil && !j.tolerant() {
 		return err
 	}
-	wishes, err := j.materialise(ctx, j.site.installer, materials{want: skills, errs: errs, old: j.files.Lock, have: j.site.have, dry: j.req.dry, alone: j.tolerant(), chosen: func(name string) bool { return anew[name] }})
+	wishes, err := j.a.materialise(ctx, j.site.in, materials{want: skills, errs: errs, old: j.files.Lock, have: j.site.have, dry: j.req.dry, alone: j.tolerant(), chosen: func(name string) bool { return anew[name] }})
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (j *job) tolerant() bool { return j.req.all || j.req.mode == updates }
 // note adds to the facts what the files of a release say. One whose files are nowhere needs what skl.lock says of it.
 func (j *job) note(r *plan.Reading, s lock.Skill, wishes []Wish, bad error) error {
 	if bad == nil {
-		front, _, err := j.site.front(&s, j.site.have[s.Name])
+		front, _, err := j.site.in.front(&s, j.site.have[s.Name])
 		if err != nil {
 			return err
 		}
@@ -284,7 +284,7 @@ func (j *job) peek(ctx context.Context, in *plan.Intent, q *plan.Questions, left
 		if *left--; *left < 0 {
 			return false
 		}
-		t, err := trees.Release(ctx, j.Scope, r.Skill)
+		t, err := trees.Release(ctx, j.a.Scope, r.Skill)
 		if err != nil {
 			return false
 		}

@@ -44,16 +44,16 @@ type committed struct {
 // links hold nothing of the project.
 func (a *Applier) committed(names func(string) bool) committed {
 	c := committed{skill: map[string]string{}, root: map[string]string{}}
-	if a.Kind != hosts.Project {
+	if a.Scope.Kind != hosts.Project {
 		return c
 	}
-	receipts, _ := a.Site.Receipts() // those that cannot be used are said elsewhere
+	receipts, _ := a.Scope.Site.Receipts() // those that cannot be used are said elsewhere
 	for i := range receipts {
 		r := &receipts[i]
-		home := a.Site.Home(r.Name)
-		rel, err := filepath.Rel(a.Project, home)
-		if _, off := a.Site.Place(r.Name); off || !names(r.Name) || err != nil || !filepath.IsLocal(rel) ||
-			scope.Resolved(home) != filepath.Join(scope.Resolved(a.Project), rel) {
+		home := a.Scope.Site.Home(r.Name)
+		rel, err := filepath.Rel(a.Scope.Project, home)
+		if _, off := a.Scope.Site.Place(r.Name); off || !names(r.Name) || err != nil || !filepath.IsLocal(rel) ||
+			scope.Resolved(home) != filepath.Join(scope.Resolved(a.Scope.Project), rel) {
 			continue
 		}
 		root := filepath.ToSlash(rel)
@@ -61,7 +61,7 @@ func (a *Applier) committed(names func(string) bool) committed {
 			c.paths = append(c.paths, p)
 			c.skill[p], c.root[p] = r.Name, root
 		}
-		if at, err := filepath.Rel(a.Project, roots.ReceiptPath(home, r.Name)); err == nil {
+		if at, err := filepath.Rel(a.Scope.Project, roots.ReceiptPath(home, r.Name)); err == nil {
 			add(filepath.ToSlash(at))
 		}
 		for p, f := range r.Files {
@@ -84,7 +84,7 @@ func (a *Applier) Uncarried(vendor *bool, names func(string) bool) ([]Uncarried,
 	if len(c.paths) == 0 || vendor != nil && !*vendor {
 		return nil, nil
 	}
-	hidden, err := a.Tracker.Hidden(a.Project, c.paths, nil)
+	hidden, err := a.Scope.Tracker.Hidden(a.Scope.Project, c.paths, nil)
 	if errors.Is(err, files.ErrNoRepository) {
 		return nil, nil
 	}
@@ -100,7 +100,7 @@ func (a *Applier) Uncarried(vendor *bool, names func(string) bool) ([]Uncarried,
 			return nil, err
 		}
 	}
-	lost, err := a.Tracker.Unmarked(a.Project, slices.DeleteFunc(c.scripts, func(p string) bool {
+	lost, err := a.Scope.Tracker.Unmarked(a.Scope.Project, slices.DeleteFunc(c.scripts, func(p string) bool {
 		return slices.ContainsFunc(hidden, func(h files.Hidden) bool { return h.Path == p })
 	}))
 	for len(lost) > 0 {
@@ -147,7 +147,7 @@ func (a *Applier) ignored(c committed, hidden []files.Hidden) (out []Uncarried, 
 		}
 		count[by(h)] = 0
 		u := Uncarried{Code: codeIgnored, Message: fmt.Sprintf("%s of %s %s ignored by %s:%d (%s): a clone will not have %s", diag.Count(n, "file"), c.skill[h.Path], isAre(n),
-			diag.Printable(a.Short(h.File)), h.Line, diag.Brief(diag.Printable(h.Pattern), 80), map[bool]string{true: "it", false: "them"}[n == 1])}
+			diag.Printable(a.Scope.Short(h.File)), h.Line, diag.Brief(diag.Printable(h.Pattern), 80), map[bool]string{true: "it", false: "them"}[n == 1])}
 		stays := slices.ContainsFunc(rest, func(r files.Hidden) bool { return c.skill[r.Path] == c.skill[h.Path] })
 		switch {
 		case stays || len(lines) == 0:
@@ -165,13 +165,13 @@ func (a *Applier) ignored(c committed, hidden []files.Hidden) (out []Uncarried, 
 // unhidden returns the lines of skl's block in .gitignore with which git ignores none of c, and what it ignores all the same: where a
 // .gitignore further down says so. Only what was found to be ignored is taken back, since other files may be ignored for a reason.
 func (a *Applier) unhidden(c committed) (lines []string, rest []files.Hidden, err error) {
-	at := filepath.Join(a.Project, ".gitignore")
-	old, err := a.Site.Dir.ReadFile(at, scope.MaxEdited)
+	at := filepath.Join(a.Scope.Project, ".gitignore")
+	old, err := a.Scope.Site.Dir.ReadFile(at, scope.MaxEdited)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
 	for range 32 { // directories within each other
-		if rest, err = a.Tracker.Hidden(a.Project, c.paths, map[string]string{at: string(setBlock(old, lines))}); err != nil {
+		if rest, err = a.Scope.Tracker.Hidden(a.Scope.Project, c.paths, map[string]string{at: string(setBlock(old, lines))}); err != nil {
 			return nil, nil, err
 		}
 		before := len(lines)
@@ -180,7 +180,7 @@ func (a *Applier) unhidden(c committed) (lines []string, rest []files.Hidden, er
 			if slices.Contains(lines[:before], line) {
 				line = exact // it was not enough
 			}
-			if !slices.Contains(lines, line) && !below(filepath.Dir(h.File), scope.Resolved(a.Project)) {
+			if !slices.Contains(lines, line) && !below(filepath.Dir(h.File), scope.Resolved(a.Scope.Project)) {
 				lines = append(lines, line)
 			}
 		}
@@ -219,9 +219,9 @@ func escaped(p string) string {
 func (a *Applier) tellUncarried(vendor *bool, names func(string) bool) {
 	list, err := a.Uncarried(vendor, names)
 	if err != nil {
-		a.Tell.Warn("which files of skills git carries to a clone is not known: %s", diag.Clip(diag.Printable(err.Error()), 300))
+		a.Scope.Tell.Warn("which files of skills git carries to a clone is not known: %s", diag.Clip(diag.Printable(err.Error()), 300))
 	}
 	for _, u := range list {
-		a.Tell.Warn("%s; %s", u, u.Mend)
+		a.Scope.Tell.Warn("%s; %s", u, u.Mend)
 	}
 }

@@ -98,13 +98,13 @@ type hostRow struct {
 
 // hostRows are the rows for all agents: those that left traces first, agents with one folder together.
 func (a *Applier) hostRows() (rows []hostRow, traces int) {
-	found := a.FoundHosts()
+	found := a.Scope.FoundHosts()
 	seen := map[string]hosts.Detected{}
-	for _, d := range hosts.Detect(a.HostEnv()) {
+	for _, d := range hosts.Detect(a.Scope.HostEnv()) {
 		seen[d.Host.ID] = d
 	}
 	row := func(h hosts.Host) hostRow {
-		canonical, link := hosts.WriteDirs(h, a.HostEnv(), a.Kind)
+		canonical, link := hosts.WriteDirs(h, a.Scope.HostEnv(), a.Scope.Kind)
 		return hostRow{ids: []string{h.ID}, names: []string{h.Name}, canonical: canonical, link: link, evidence: a.evidence(seen[h.ID]), found: slices.Contains(found, h.ID)}
 	}
 	var others []hostRow
@@ -138,7 +138,7 @@ func (a *Applier) hostRows() (rows []hostRow, traces int) {
 // evidence says by what an agent was found.
 func (a *Applier) evidence(d hosts.Detected) (out []string) {
 	if d.User != "" {
-		out = append(out, a.Short(d.User))
+		out = append(out, a.Scope.Short(d.User))
 	}
 	if d.Evidence != "" {
 		out = append(out, d.Evidence+" here")
@@ -161,7 +161,7 @@ func (a *Applier) hostChoice() (c ask.Choice, rows []hostRow) {
 		if r.link != "" {
 			dir = r.link
 		}
-		o := ask.Option{Label: strings.Join(r.ids, ","), Title: strings.Join(r.names, ", "), Where: a.Short(dir), Detail: strings.Join(r.evidence, ", "), Default: r.found}
+		o := ask.Option{Label: strings.Join(r.ids, ","), Title: strings.Join(r.names, ", "), Where: a.Scope.Short(dir), Detail: strings.Join(r.evidence, ", "), Default: r.found}
 		switch {
 		case i < traces:
 			o.Group = foundHere
@@ -203,9 +203,9 @@ func (a *Applier) copies(rows []hostRow, picked []int) string {
 	var links []string
 	canonical := ""
 	for _, i := range picked {
-		canonical = a.Short(rows[i].canonical)
-		if link := rows[i].link; link != "" && !slices.Contains(links, a.Short(link)) {
-			links = append(links, a.Short(link))
+		canonical = a.Scope.Short(rows[i].canonical)
+		if link := rows[i].link; link != "" && !slices.Contains(links, a.Scope.Short(link)) {
+			links = append(links, a.Scope.Short(link))
 		}
 	}
 	switch {
@@ -222,7 +222,7 @@ func (a *Applier) copies(rows []hostRow, picked []int) string {
 // AgentsOf are the names of the agents for which links lie in dir, as Short writes it.
 func (a *Applier) AgentsOf(dir string) (names []string) {
 	for _, h := range hosts.All() {
-		if _, link := hosts.WriteDirs(h, a.HostEnv(), a.Kind); link != "" && a.Short(link) == dir {
+		if _, link := hosts.WriteDirs(h, a.Scope.HostEnv(), a.Scope.Kind); link != "" && a.Scope.Short(link) == dir {
 			names = append(names, h.Name)
 		}
 	}

@@ -45,18 +45,18 @@ func (a *Applier) deliver(ctx context.Context, in *install.Installer, changes in
 	if changes.Any() || files.Manifest != nil || result.LockState == "changed" {
 		var err error
 		if result.Report, err = in.Apply(ctx, changes, files); err != nil {
-			return Result{}, install.Explain(err, a.Root)
+			return Result{}, install.Explain(err, a.Scope.Root)
 		}
-		if err := refreshCaches(a.Site, changes); err != nil {
-			a.Tell.Detail("the stat cache was not written: %s", err)
+		if err := refreshCaches(a.Scope.Site, changes); err != nil {
+			a.Scope.Tell.Detail("the stat cache was not written: %s", err)
 		}
 	}
 	a.Signatures.Note(d.lock)
-	if err := a.TrustProject(); err != nil {
-		a.Tell.Warn("the project is not marked as trusted: %s", err)
+	if err := a.Scope.TrustProject(); err != nil {
+		a.Scope.Tell.Warn("the project is not marked as trusted: %s", err)
 	}
 	if err := a.noteUses(ctx, d.hosts, changes); err != nil {
-		a.Tell.Warn("could not determine which copies agents load: %s", err)
+		a.Scope.Tell.Warn("could not determine which copies agents load: %s", err)
 	}
 	a.tellUncarried(d.vendor(), func(name string) bool {
 		return slices.ContainsFunc(changes.List, func(c install.Change) bool {
@@ -64,10 +64,10 @@ func (a *Applier) deliver(ctx context.Context, in *install.Installer, changes in
 		})
 	})
 	var err error
-	if result.Ungated, err = a.ungated(ctx, changes, d.gate); err != nil {
-		a.Tell.Warn("could not determine which limits agents keep: %s", err)
+	if result.Remarks.Ungated, err = a.ungated(ctx, changes, d.gate); err != nil {
+		a.Scope.Tell.Warn("could not determine which limits agents keep: %s", err)
 	}
-	a.KeepTags()
+	a.Scope.KeepTags()
 	return result, nil
 }
 
@@ -123,7 +123,7 @@ func (a *Applier) conflicts(c install.Changes) error {
 		return nil
 	}
 	for i := range c.Conflicts {
-		c.Conflicts[i].Path = a.Short(c.Conflicts[i].Path)
+		c.Conflicts[i].Path = a.Scope.Short(c.Conflicts[i].Path)
 	}
 	err, _ := errors.AsType[*diag.Error](c.Conflicts[0].Err())
 	for _, more := range c.Conflicts[1:] {
@@ -165,7 +165,7 @@ func (a *Applier) SignedWord(c install.Change, l *lock.Lock) string {
 // ContentChange counts what differs between the release that was installed and the
 // new one, "" when one of them is not in the store.
 func (a *Applier) ContentChange(c install.Change) string {
-	st := a.Store()
+	st := a.Scope.Store()
 	from, to := bundle.Digest(c.Before()), bundle.Digest(c.Digest)
 	if from == "" || !st.Has(from) || !st.Has(to) {
 		return ""

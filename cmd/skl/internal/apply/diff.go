@@ -20,7 +20,7 @@ import (
 
 // LockAt reads skl.lock as it is in a revision of the project's own repository.
 func (a *Applier) LockAt(ctx context.Context, f *scope.Files, rev string) (*lock.Lock, error) {
-	src, err := git.ReadRevision(ctx, a.Base, rev, "skl.lock")
+	src, err := git.ReadRevision(ctx, a.Scope.Base, rev, "skl.lock")
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (a *Applier) CompareLocks(ctx context.Context, old, now *lock.Lock) ([]Lock
 // Loosened lists what the project allows itself since a revision: rules of its policy that are gone or changed, which lowers trust, and
 // conflicts and exceptions that were accepted since.
 func Loosened(ctx context.Context, a *Applier, f *scope.Files, rev string) (lower, accepted []string, err error) {
-	src, err := git.ReadRevision(ctx, a.Base, rev, filepath.Base(f.ManifestPath))
+	src, err := git.ReadRevision(ctx, a.Scope.Base, rev, filepath.Base(f.ManifestPath))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,11 +92,11 @@ func Loosened(ctx context.Context, a *Applier, f *scope.Files, rev string) (lowe
 		old.acks(m)
 	}
 	now.acks(f.Manifest)
-	if src, err = git.ReadRevision(ctx, a.Base, rev, policy.FileName); err != nil {
+	if src, err = git.ReadRevision(ctx, a.Scope.Base, rev, policy.FileName); err != nil {
 		return nil, nil, err
 	}
 	old.policy(src)
-	src, _ = a.Site.Dir.ReadFile(a.PolicyPath(), policy.MaxBytes) // without it no rule is left, which is said
+	src, _ = a.Scope.Site.Dir.ReadFile(a.Scope.PolicyPath(), policy.MaxBytes) // without it no rule is left, which is said
 	now.policy(src)
 	for rule, text := range old.rules {
 		if is := now.rules[rule]; is != text {
@@ -169,7 +169,7 @@ func (a *Applier) AtVersion(ctx context.Context, f *scope.Files, name, version s
 	}
 	i := slices.IndexFunc(all, func(n resolver.Named) bool { return n.Name == name })
 	if i < 0 {
-		return lock.Skill{}, a.NotInManifest(name, f)
+		return lock.Skill{}, a.Scope.NotInManifest(name, f)
 	}
 	want := all[i]
 	r, err := ref.Parse(want.Ref.WithoutVersion().String() + "@" + version)
@@ -177,5 +177,5 @@ func (a *Applier) AtVersion(ctx context.Context, f *scope.Files, name, version s
 		return lock.Skill{}, err
 	}
 	want.Ref, want.Kind = r, ""
-	return a.Resolver(f.Manifest).Choose(ctx, want)
+	return a.Scope.Resolver(f.Manifest).Choose(ctx, want)
 }

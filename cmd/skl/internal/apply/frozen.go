@@ -24,38 +24,15 @@ type FrozenRequest struct {
 // with exit 3; bytes that are not what is locked with exit 4.
 func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 	if r.DryRun {
-		if err := a.Settled(); err != nil {
+		if err := a.Scope.Settled(); err != nil {
 			return Result{}, err
 		}
 	}
-	f, err := a.Load()
+	f, end, err := a.frozenFiles(ctx, r.DryRun)
 	if err != nil {
 		return Result{}, err
 	}
-	if !f.HasLock {
-		return Result{}, diag.New(diag.Unmet, "no_lock", "there is no %s", a.Short(f.LockPath)).Hint("skl install")
-	}
-	if err := a.usableWhole(ctx, f); err != nil {
-		return Result{}, err
-	}
-	if _, err := a.Policy(ctx); err != nil {
-		return Result{}, err // before anything is fetched
-	}
-	if !r.DryRun {
-		end, err := a.Begin(ctx, false)
-		if err != nil {
-			return Result{}, err
-		}
-		defer end()
-		if a.Changed(f) { // an interrupted install was settled, or another skl was at work
-			if f, err = a.Load(); err != nil {
-				return Result{}, err
-			}
-			if err := a.usableWhole(ctx, f); err != nil {
-				return Result{}, err
-			}
-		}
-	}
+	defer end()
 	if err := a.RefuseBlocked(ctx, Insist, Releases(f.Lock, nil, nil)); err != nil {
 		return Result{}, err
 	}
@@ -84,9 +61,41 @@ func (a *Applier) Frozen(ctx context.Context, r FrozenRequest) (Result, error) {
 		return Result{}, err
 	}
 	if len(in.unsaid) > 0 {
-		a.Tell.Note("%s does not say yet what %s for; skl install writes it", a.Short(f.LockPath), diag.Count(len(in.unsaid), "skill")+map[bool]string{true: " asks", false: " ask"}[len(in.unsaid) == 1])
+		a.Scope.Tell.Note("%s does not say yet what %s for; skl install writes it", a.Scope.Short(f.LockPath), diag.Count(len(in.unsaid), "skill")+map[bool]string{true: " asks", false: " ask"}[len(in.unsaid) == 1])
 	}
 	return a.deliver(ctx, in.Installer, changes, delivery{files: f, lock: f.Lock, hosts: hostIDs, dry: r.DryRun})
+}
+
+// frozenFiles are the files of the scope, which skl.lock covers, with its lock held; end gives that back. What an interrupted install left is settled.
+func (a *Applier) frozenFiles(ctx context.Context, dry bool) (f *scope.Files, end func(), err error) {
+	if f, err = a.Scope.Load(); err != nil {
+		return nil, nil, err
+	}
+	if !f.HasLock {
+		return nil, nil, diag.New(diag.Unmet, "no_lock", "there is no %s", a.Scope.Short(f.LockPath)).Hint("skl install")
+	}
+	if err := a.usableWhole(ctx, f); err != nil {
+		return nil, nil, err
+	}
+	if _, err := a.Scope.Policy(ctx); err != nil {
+		return nil, nil, err // before anything is fetched
+	}
+	if dry {
+		return f, func() {}, nil
+	}
+	if end, err = a.Scope.Begin(ctx, false); err != nil {
+		return nil, nil, err
+	}
+	if a.Scope.Changed(f) { // an interrupted install was settled, or another skl was at work
+		if f, err = a.Scope.Load(); err == nil {
+			err = a.usableWhole(ctx, f)
+		}
+	}
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return f, end, nil
 }
 
 // admit fetches what is missing of skills, entries of the lock of f, and checks them as ci does: their signatures, what their files say, and
@@ -96,7 +105,7 @@ func (a *Applier) admit(ctx context.Context, in *installer, f *scope.Files, skil
 	if err = cmp.Or(err, first(errs)); err != nil {
 		return err
 	}
-	if err := a.Prefetch(ctx, in.Installer, skills, have); err != nil {
+	if err := a.Scope.Prefetch(ctx, in.Installer, skills, have); err != nil {
 		return err
 	}
 	if _, err := a.materialise(ctx, in, materials{want: skills, errs: errs, old: f.Lock, have: have, dry: !c.Keep, chosen: func(string) bool { return false }}); err != nil {
@@ -124,7 +133,7 @@ func (a *Applier) admit(ctx context.Context, in *installer, f *scope.Files, skil
 
 // usableWhole is fresh for a project that may be a stranger's.
 func (a *Applier) usableWhole(ctx context.Context, f *scope.Files) error {
-	if err := a.CheckLocal(f); err != nil {
+	if err := a.Scope.CheckLocal(f); err != nil {
 		return err
 	}
 	return a.fresh(ctx, f)
@@ -140,12 +149,12 @@ func (a *Applier) fresh(ctx context.Context, f *scope.Files) error {
 	if len(stale) > 0 {
 		return a.stale(f, stale)
 	}
-	return a.Agree(ctx, f)
+	return a.Scope.Agree(ctx, f)
 }
 
 // stale is the refusal of a lock of which entries do not follow from the manifest.
 func (a *Applier) stale(f *scope.Files, names []string) error {
-	return diag.New(diag.Unmet, "stale_lock", "%s does not follow from %s: %s", a.Short(f.LockPath), a.Short(f.ManifestPath), strings.Join(names, ", ")).
+	return diag.New(diag.Unmet, "stale_lock", "%s does not follow from %s: %s", a.Scope.Short(f.LockPath), a.Scope.Short(f.ManifestPath), strings.Join(names, ", ")).
 		Hint("skl lock")
 }
 

@@ -9,7 +9,7 @@ import (
 
 // gate says which packages a skill needs and are not here, with the commands that install them.
 func (a *Applier) gate(wanted []skill.Dependency, dir string) string {
-	missing := a.Packages(dir).Missing(wanted)
+	missing := a.Scope.Packages(dir).Missing(wanted)
 	if len(missing) == 0 {
 		return ""
 	}

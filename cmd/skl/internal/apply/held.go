@@ -190,5 +190,5 @@ func (j *job) allHeld() (Result, error) {
 	if len(all) == 1 {
 		return Result{}, all[0].err
 	}
-	return Result{Lock: j.files.Lock, LockState: "unchanged", DryRun: j.req.dry, All: true, Held: all, Passed: j.picked.passed}, nil
+	return Result{Lock: j.files.Lock, LockState: "unchanged", DryRun: j.req.dry, All: true, Stays: Stays{Held: all}, Remarks: Remarks{Passed: j.picked.passed}}, nil
 }

@@ -41,12 +41,12 @@ const (
 
 // Init writes skl.toml and what git has to know of the directories of skills, and trusts the project.
 func (a *Applier) Init(ctx context.Context, q InitRequest) (Initialized, error) {
-	if a.Kind == hosts.User && q.Here {
-		if err := a.StartProject(); err != nil {
+	if a.Scope.Kind == hosts.User && q.Here {
+		if err := a.Scope.StartProject(); err != nil {
 			return Initialized{}, err
 		}
 	}
-	f, end, err := a.Edit(ctx, q.DryRun)
+	f, end, err := a.Scope.Edit(ctx, q.DryRun)
 	if err != nil {
 		return Initialized{}, err
 	}
@@ -69,7 +69,7 @@ func (a *Applier) Init(ctx context.Context, q InitRequest) (Initialized, error) 
 	if out.Wrote, err = a.edits(a.initFiles(f, chosen, out.Vendor, shown), q.DryRun); err != nil || q.DryRun {
 		return out, err
 	}
-	return out, a.TrustProject()
+	return out, a.Scope.TrustProject()
 }
 
 // taken are the lines of .gitignore that let git have what it ignores of skills. Those that take a whole root back are for who asked for
@@ -79,27 +79,27 @@ func (a *Applier) taken(asked bool) ([]string, error) {
 	if len(c.paths) == 0 {
 		return nil, nil
 	}
-	at := filepath.Join(a.Project, ".gitignore")
-	old, err := a.Site.Dir.ReadFile(at, scope.MaxEdited)
+	at := filepath.Join(a.Scope.Project, ".gitignore")
+	old, err := a.Scope.Site.Dir.ReadFile(at, scope.MaxEdited)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	hidden, err := a.Tracker.Hidden(a.Project, c.paths, map[string]string{at: string(setBlock(old, nil))})
+	hidden, err := a.Scope.Tracker.Hidden(a.Scope.Project, c.paths, map[string]string{at: string(setBlock(old, nil))})
 	switch {
 	case errors.Is(err, files.ErrNoRepository):
 		return nil, nil
 	case err != nil:
-		a.Tell.Warn("which files of skills git ignores is not known: %s", diag.Clip(diag.Printable(err.Error()), 300))
+		a.Scope.Tell.Warn("which files of skills git ignores is not known: %s", diag.Clip(diag.Printable(err.Error()), 300))
 		return nil, nil
 	case !asked && !bytes.Contains(old, []byte(blockStart)) && slices.ContainsFunc(hidden, c.whole):
 		a.tellUncarried(nil, func(string) bool { return true })
-		a.Tell.Warn("git ignores all skills of a root, by %s; skl init --vendor takes them out, skl init --no-vendor says that they are not committed",
-			diag.Printable(a.Short(hidden[slices.IndexFunc(hidden, c.whole)].File)))
+		a.Scope.Tell.Warn("git ignores all skills of a root, by %s; skl init --vendor takes them out, skl init --no-vendor says that they are not committed",
+			diag.Printable(a.Scope.Short(hidden[slices.IndexFunc(hidden, c.whole)].File)))
 		return nil, nil
 	}
 	lines, rest, err := a.unhidden(c)
 	if err == nil && len(rest) > 0 {
-		a.Tell.Warn("git ignores %s of skills by a .gitignore further down, such as %s; git add -f adds them", diag.Count(len(rest), "file"), diag.Printable(rest[0].Path))
+		a.Scope.Tell.Warn("git ignores %s of skills by a .gitignore further down, such as %s; git add -f adds them", diag.Count(len(rest), "file"), diag.Printable(rest[0].Path))
 	}
 	return lines, err
 }
@@ -110,10 +110,10 @@ func (a *Applier) edits(list []fileEdit, dry bool) (wrote []string, err error) {
 	wrote = []string{}
 	next := make([][]byte, len(list))
 	for i, e := range list {
-		if err := a.Site.Dir.Replaceable(e.path); err != nil {
+		if err := a.Scope.Site.Dir.Replaceable(e.path); err != nil {
 			return nil, err
 		}
-		old, err := a.Site.Dir.ReadFile(e.path, scope.MaxEdited)
+		old, err := a.Scope.Site.Dir.ReadFile(e.path, scope.MaxEdited)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -125,9 +125,9 @@ func (a *Applier) edits(list []fileEdit, dry bool) (wrote []string, err error) {
 		switch {
 		case dry || !slices.Contains(wrote, e.path):
 		case len(next[i]) == 0: // it held nothing but skl's block
-			err = a.Site.Dir.Remove(e.path)
+			err = a.Scope.Site.Dir.Remove(e.path)
 		default:
-			err = a.Site.Dir.WriteFile(e.path, next[i], 0o644)
+			err = a.Scope.Site.Dir.WriteFile(e.path, next[i], 0o644)
 		}
 		if err != nil {
 			return nil, err
@@ -145,21 +145,21 @@ type fileEdit struct {
 // initFiles are the files of git that say what becomes of installed skills, and skl.toml; shown are lines of .gitignore for skills that are committed.
 func (a *Applier) initFiles(f *scope.Files, hostIDs []string, vendor bool, shown []string) []fileEdit {
 	edits := []fileEdit{{f.ManifestPath, func([]byte) []byte { return f.Manifest.Bytes() }}}
-	if a.Kind != hosts.Project {
+	if a.Scope.Kind != hosts.Project {
 		return edits
 	}
 	dirs := []string{hosts.Canonical}
 	for _, id := range hostIDs {
 		if h, ok := hosts.Find(id); ok {
-			if _, link := hosts.WriteDirs(h, a.HostEnv(), a.Kind); link != "" {
-				if rel, err := filepath.Rel(a.Project, link); err == nil && !slices.Contains(dirs, filepath.ToSlash(rel)) {
+			if _, link := hosts.WriteDirs(h, a.Scope.HostEnv(), a.Scope.Kind); link != "" {
+				if rel, err := filepath.Rel(a.Scope.Project, link); err == nil && !slices.Contains(dirs, filepath.ToSlash(rel)) {
 					dirs = append(dirs, filepath.ToSlash(rel))
 				}
 			}
 		}
 	}
-	for _, root := range a.Site.Roots {
-		if rel, err := filepath.Rel(a.Project, root); err == nil && !slices.Contains(dirs, filepath.ToSlash(rel)) {
+	for _, root := range a.Scope.Site.Roots {
+		if rel, err := filepath.Rel(a.Scope.Project, root); err == nil && !slices.Contains(dirs, filepath.ToSlash(rel)) {
 			dirs = append(dirs, filepath.ToSlash(rel))
 		}
 	}
@@ -175,8 +175,8 @@ func (a *Applier) initFiles(f *scope.Files, hostIDs []string, vendor bool, shown
 		}
 	}
 	return append(edits,
-		fileEdit{filepath.Join(a.Project, ".gitattributes"), func(old []byte) []byte { return setBlock(old, attributes) }},
-		fileEdit{filepath.Join(a.Project, ".gitignore"), func(old []byte) []byte { return setBlock(old, ignore) }})
+		fileEdit{filepath.Join(a.Scope.Project, ".gitattributes"), func(old []byte) []byte { return setBlock(old, attributes) }},
+		fileEdit{filepath.Join(a.Scope.Project, ".gitignore"), func(old []byte) []byte { return setBlock(old, ignore) }})
 }
 
 // setBlock replaces skl's block in a file of lines, adds it at the end, or, without

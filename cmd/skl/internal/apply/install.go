@@ -32,7 +32,7 @@ func (a *Applier) Install(ctx context.Context, r InstallRequest) (_ Result, err 
 	if err := acceptable(r.Accept); err != nil {
 		return Result{}, err
 	}
-	f, end, err := a.Edit(ctx, r.DryRun)
+	f, end, err := a.Scope.Edit(ctx, r.DryRun)
 	if err != nil {
 		return Result{}, err
 	}
@@ -44,10 +44,10 @@ func (a *Applier) Install(ctx context.Context, r InstallRequest) (_ Result, err 
 	for i := range refs {
 		refs[i] = a.Rebase(r.Refs[i])
 	}
-	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved), nil)
+	a.Scope.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved), nil)
 	root := ""
 	if r.Root != "" {
-		if root, err = a.RootText(r.Root); err != nil {
+		if root, err = a.Scope.RootText(r.Root); err != nil {
 			return Result{}, err
 		}
 	}
@@ -65,11 +65,11 @@ type Passed = source.Passed
 
 // Holdings lists the skills of one reference, all paths of a name, and what is passed over there. It changes nothing.
 func (a *Applier) Holdings(ctx context.Context, r ref.Ref) ([]source.Found, []source.Passed, error) {
-	f, err := a.Load()
+	f, err := a.Scope.Load()
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := a.Resolver(f.Manifest).Open(ctx, resolver.Want{Ref: a.Rebase(r)})
+	o, err := a.Scope.Resolver(f.Manifest).Open(ctx, resolver.Want{Ref: a.Rebase(r)})
 	if err != nil {
 		return nil, nil, err
 	}

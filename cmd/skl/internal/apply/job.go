@@ -23,8 +23,8 @@ import (
 
 // An Applier makes roots agree with manifests and locks: install, update, remove, lock and verify.
 type Applier struct {
-	*scope.Scope
-	Ask ask.Asker
+	Scope *scope.Scope
+	Ask   ask.Asker
 	// Approve is asked before skills that a person named are added. No error and false change nothing. Nil agrees.
 	Approve func(context.Context, Proposal) (bool, error)
 	// Gained is asked whether an update may have what it asks for anew; false keeps the version that is here. Nil asks as
@@ -53,25 +53,39 @@ func New(sc *scope.Scope, asker ask.Asker) *Applier {
 type Result struct {
 	Changes   install.Changes
 	Report    install.Report
-	Lock      *lock.Lock      // as it is now, or would be
-	LockState string          // "changed" or "unchanged"
-	DryRun    bool            // nothing was written
-	Compared  bool            // every skill was compared with what its source has now
-	Wishes    []Wish          // of a dry run: what would have to be accepted
-	Refused   []Held          // of a dry run: updates that would be refused, since nobody accepted what they ask for
-	Unlinked  []string        // names that were links only
-	Held      []Held          // of an install of all skills: what was left out; of an update: what stays as it is
-	All       bool            // of an install of all skills
-	Passed    []source.Passed // of an install of all skills: what looks like one and is none to skl
-	Gone      []Gone          // of an update: skills that their source no longer holds, which stay
-	Ungated   []Ungated       // limits that skills set and agents do not keep
-	Unmet     []Unmet         // what skills that are new here say they need, and is not there
-	Kept      []Kept          // of an update: skills that were not to have what they ask for anew, which stay
+	Lock      *lock.Lock // as it is now, or would be
+	LockState string     // "changed" or "unchanged"
+	DryRun    bool       // nothing was written
+	Compared  bool       // every skill was compared with what its source has now
+	All       bool       // of an install of all skills
+	Unlinked  []string   // names that were links only
 
-	Merged  []scope.Merged // of a lock: what was taken of two sides of a merge
-	Derived []Derivation   // skills made from another package than before, or derived from one by hand
+	Stays   Stays
+	Asks    Asks
+	Remarks Remarks
+}
 
-	Asked map[string]Asked // by skill: what was chosen anew asks for
+// Stays are the skills that stay as they are, or are left out.
+type Stays struct {
+	Held []Held // of an install of all skills: what was left out; of an update: what stays as it is
+	Gone []Gone // of an update: skills that their source no longer holds
+	Kept []Kept // of an update: skills that were not to have what they ask for anew
+}
+
+// Asks is what skills ask for.
+type Asks struct {
+	Asked   map[string]Asked // by skill: what was chosen anew asks for
+	Wishes  []Wish           // of a dry run: what would have to be accepted
+	Refused []Held           // of a dry run: updates that would be refused, since nobody accepted what they ask for
+}
+
+// Remarks are what a person may want to know besides.
+type Remarks struct {
+	Passed  []source.Passed // of an install of all skills: what looks like one and is none to skl
+	Ungated []Ungated       // limits that skills set and agents do not keep
+	Unmet   []Unmet         // what skills that are new here say they need, and is not there
+	Merged  []scope.Merged  // of a lock: what was taken of two sides of a merge
+	Derived []Derivation    // skills made from another package than before, or derived from one by hand
 }
 
 // A Kept is a skill that a person kept at the version that is here.
@@ -90,7 +104,7 @@ type Gone struct {
 // A job carries out one request: it plans, finds out what the plan asks for, holds what the rest can go on without, and plans again, until
 // nothing more is held. Then it writes.
 type job struct {
-	*Applier
+	a     *Applier
 	req   *request
 	files *scope.Files // as they are
 	base  *plan.Base   // the same, for plans
@@ -113,20 +127,20 @@ type memory struct {
 
 // A workplace is what is known of the directories that a job writes to.
 type workplace struct {
-	*installer
+	in    *installer
 	have  map[string]install.Have // what lies there, by skill
 	homes map[string]string       // as of have
 }
 
 // newJob begins a job.
 func (a *Applier) newJob(f *scope.Files, r *request) *job {
-	j := &job{Applier: a, req: r, files: f, facts: plan.NewFacts(), compared: true}
+	j := &job{a: a, req: r, files: f, facts: plan.NewFacts(), compared: true}
 	j.seen = memory{map[string][]Wish{}, map[string]bool{}, map[string]bool{}, map[string]error{}}
 	j.base = &plan.Base{
-		Manifest: f.ManifestText, Path: a.Short(f.ManifestPath), Lock: f.Lock,
-		Bound:  func(ns string) bool { return a.Config.Namespaces[ns] != "" },
-		Market: a.MarketRecord, Check: a.CheckNeed,
-		Place: func(p diag.Position) string { return a.Short(p.String()) },
+		Manifest: f.ManifestText, Path: a.Scope.Short(f.ManifestPath), Lock: f.Lock,
+		Bound:  func(ns string) bool { return a.Scope.Config.Namespaces[ns] != "" },
+		Market: a.Scope.MarketRecord, Check: a.Scope.CheckNeed,
+		Place: func(p diag.Position) string { return a.Scope.Short(p.String()) },
 	}
 	return j
 }
@@ -176,12 +190,12 @@ func (j *job) decide(ctx context.Context) (*plan.Intent, install.Changes, error)
 // prepare finds out where skills go, and what lies there, of a plan as far as it got. It asks for agents the first time.
 func (j *job) prepare(ctx context.Context, in *plan.Intent) error {
 	if j.site == nil {
-		if _, err := j.Policy(ctx); err != nil && j.req.mode != removes {
+		if _, err := j.a.Scope.Policy(ctx); err != nil && j.req.mode != removes {
 			return err // before anything is fetched
 		}
 		if j.req.mode != locks {
 			var err error
-			if j.facts.Hosts, err = j.Targets(in.Manifest, j.req.hosts); err != nil {
+			if j.facts.Hosts, err = j.a.Targets(in.Manifest, j.req.hosts); err != nil {
 				return err
 			}
 		}
@@ -192,16 +206,16 @@ func (j *job) prepare(ctx context.Context, in *plan.Intent) error {
 			all.Set(s)
 		}
 	}
-	if err := j.SetRoots(in.Manifest, all, j.files.Lock); err != nil {
+	if err := j.a.Scope.SetRoots(in.Manifest, all, j.files.Lock); err != nil {
 		return err
 	}
 	if j.site == nil {
-		made, err := j.installer(j.facts.Hosts, in.Manifest.Targets.Links)
+		made, err := j.a.installer(j.facts.Hosts, in.Manifest.Targets.Links)
 		if err != nil {
 			return err
 		}
 		made.Renew = j.req.agreed.force
-		j.site = &workplace{installer: made}
+		j.site = &workplace{in: made}
 	}
 	return j.survey(ctx, in)
 }
@@ -210,11 +224,11 @@ func (j *job) prepare(ctx context.Context, in *plan.Intent) error {
 func (j *job) survey(ctx context.Context, in *plan.Intent) error {
 	w := j.site
 	unknown := slices.ContainsFunc(in.Lock.Skills, func(s lock.Skill) bool { _, known := w.have[s.Name]; return !known })
-	if w.have != nil && !unknown && maps.Equal(w.homes, j.Site.Homes) {
+	if w.have != nil && !unknown && maps.Equal(w.homes, j.a.Scope.Site.Homes) {
 		return nil
 	}
-	w.Site = j.Site
-	have, err := w.Survey(ctx, in.Lock.Skills, j.files.Lock, false)
+	w.in.Site = j.a.Scope.Site
+	have, err := w.in.Survey(ctx, in.Lock.Skills, j.files.Lock, false)
 	if err != nil {
 		return err
 	}
@@ -224,7 +238,7 @@ func (j *job) survey(ctx context.Context, in *plan.Intent) error {
 			have[name] = h
 		}
 	}
-	w.have, w.homes = have, maps.Clone(j.Site.Homes)
+	w.have, w.homes = have, maps.Clone(j.a.Scope.Site.Homes)
 	return nil
 }
 
@@ -241,18 +255,18 @@ func (j *job) run(ctx context.Context) (Result, error) {
 		return j.allHeld()
 	}
 	for _, text := range in.Notes {
-		j.Tell.Note("%s", text)
+		j.a.Scope.Tell.Note("%s", text)
 	}
 	result, err := j.write(ctx, in, changes)
 	if err != nil {
 		return Result{}, err
 	}
-	result.All, result.Passed = j.req.all, j.picked.passed
-	result.Held, result.Kept, result.Asked, result.Compared = j.heldList(), j.kept(), j.site.asked, j.compared
+	result.All, result.Remarks.Passed = j.req.all, j.picked.passed
+	result.Stays.Held, result.Stays.Kept, result.Asks.Asked, result.Compared = j.heldList(), j.kept(), j.site.in.asked, j.compared
 	for _, g := range in.Gone {
-		result.Gone = append(result.Gone, Gone(g))
+		result.Stays.Gone = append(result.Stays.Gone, Gone(g))
 	}
-	sort.Slice(result.Gone, func(a, b int) bool { return result.Gone[a].Name < result.Gone[b].Name })
+	sort.Slice(result.Stays.Gone, func(a, b int) bool { return result.Stays.Gone[a].Name < result.Stays.Gone[b].Name })
 	if j.req.dry {
 		err = j.wouldAsk(in, &result)
 	}
@@ -280,8 +294,8 @@ func (j *job) kept() (out []Kept) {
 
 // wouldAsk adds to the result of a dry run what a person would be asked.
 func (j *job) wouldAsk(in *plan.Intent, r *Result) error {
-	r.Wishes = j.wishes(in)
-	for _, mine := range bySkill(r.Wishes) {
+	r.Asks.Wishes = j.wishes(in)
+	for _, mine := range bySkill(r.Asks.Wishes) {
 		old, here := j.files.Lock.Skill(mine[0].Skill)
 		if !here {
 			continue
@@ -289,7 +303,7 @@ func (j *job) wouldAsk(in *plan.Intent, r *Result) error {
 		next, _ := in.Lock.Skill(old.Name)
 		h := troubled(old.Name, old.Path, escalation(mine, old.Version, next.Version, j.req.agreed.accept))
 		h.Hints = h.Hints[:1]
-		r.Refused = append(r.Refused, h)
+		r.Asks.Refused = append(r.Asks.Refused, h)
 	}
 	return nil
 }
@@ -305,25 +319,25 @@ func (j *job) write(ctx context.Context, in *plan.Intent, changes install.Change
 	}
 	d := delivery{files: j.files, manifest: in.Manifest, lock: in.Lock, hosts: j.facts.Hosts, gate: j.req.gate, dry: j.req.dry,
 		approve: func() error { return j.approved(ctx, in, changes) }}
-	result, err := j.deliver(ctx, j.site.Installer, changes, d)
+	result, err := j.a.deliver(ctx, j.site.in.Installer, changes, d)
 	if err != nil {
 		return Result{}, err
 	}
-	result.Derived = derived
-	if result.Unmet, err = j.unmet(ctx, in, changes); err != nil {
-		j.Tell.Warn("could not determine what the skills need: %s", err)
+	result.Remarks.Derived = derived
+	if result.Remarks.Unmet, err = j.unmet(ctx, in, changes); err != nil {
+		j.a.Scope.Tell.Warn("could not determine what the skills need: %s", err)
 	}
 	return result, nil
 }
 
 // approved asks for a yes to what is added, unless a question about it was answered already.
 func (j *job) approved(ctx context.Context, in *plan.Intent, changes install.Changes) error {
-	if j.Approve == nil || len(in.Added) == 0 || len(j.seen.yes) > 0 {
+	if j.a.Approve == nil || len(in.Added) == 0 || len(j.seen.yes) > 0 {
 		return nil
 	}
-	p := Proposal{Lock: in.Lock, Hosts: j.facts.Hosts, Asked: j.site.asked, Files: func(name string) ([]string, error) {
+	p := Proposal{Lock: in.Lock, Hosts: j.facts.Hosts, Asked: j.site.in.asked, Files: func(name string) ([]string, error) {
 		s, _ := in.Lock.Skill(name)
-		t, err := trees.Release(ctx, j.Scope, s)
+		t, err := trees.Release(ctx, j.a.Scope, s)
 		return slices.Sorted(maps.Keys(t)), err
 	}}
 	for _, c := range changes.List {
@@ -334,7 +348,7 @@ func (j *job) approved(ctx context.Context, in *plan.Intent, changes install.Cha
 	if len(p.Add) == 0 {
 		return nil
 	}
-	yes, err := j.Approve(ctx, p)
+	yes, err := j.a.Approve(ctx, p)
 	if err == nil && !yes {
 		return ask.ErrLeft
 	}
@@ -349,16 +363,16 @@ func (j *job) writeLock(in *plan.Intent) (Result, error) {
 		return result, nil
 	}
 	if !bytes.Equal(j.base.Manifest, j.files.ManifestText) { // of a merge; skl.lock comes last, so that whoever is stopped in between does it again
-		if err := j.WriteManifest(j.files); err != nil {
+		if err := j.a.Scope.WriteManifest(j.files); err != nil {
 			return Result{}, err
 		}
 	}
 	if result.LockState == "changed" {
-		if err := j.WriteLockFile(j.files, text); err != nil {
+		if err := j.a.Scope.WriteLockFile(j.files, text); err != nil {
 			return Result{}, err
 		}
 	}
-	j.Signatures.Note(in.Lock)
-	j.KeepTags()
+	j.a.Signatures.Note(in.Lock)
+	j.a.Scope.KeepTags()
 	return result, nil
 }

@@ -16,12 +16,12 @@ func (j *job) judge(ctx context.Context, in *plan.Intent) (changes install.Chang
 	if err := j.prepare(ctx, in); err != nil {
 		return changes, nil, err
 	}
-	if err := j.Signatures.BindAll(ctx, j.site.fetched, in.Lock.Skills); err != nil {
+	if err := j.a.Signatures.BindAll(ctx, j.site.in.fetched, in.Lock.Skills); err != nil {
 		return changes, nil, err
 	}
 	if !j.seen.told["uncompared"] {
 		j.seen.told["uncompared"] = true
-		if err := j.Signatures.SayUncompared(in.Lock.Skills); err != nil {
+		if err := j.a.Signatures.SayUncompared(in.Lock.Skills); err != nil {
 			return changes, nil, err
 		}
 	}
@@ -43,7 +43,7 @@ func (j *job) obeyed(ctx context.Context, in *plan.Intent) (faults []fault, err 
 	}
 	held := j.held() // what stays as it is, is told already
 	next := slices.DeleteFunc(slices.Clone(in.Lock.Skills), func(s lock.Skill) bool { return held[s.Name] })
-	all, err := j.obey(ctx, j.site.installer, next, j.site.have)
+	all, err := j.a.obey(ctx, j.site.in, next, j.site.have)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (j *job) consented(ctx context.Context, in *plan.Intent) (faults []fault, e
 	for _, s := range in.Lock.Skills {
 		all = append(all, j.seen.wishes[in.Reading(s.Name)]...)
 	}
-	if err := checkAccept(j.req.agreed.accept, all, j.site.asked); err != nil {
+	if err := checkAccept(j.req.agreed.accept, all, j.site.in.asked); err != nil {
 		return nil, err
 	}
 	groups := bySkill(j.wishes(in))
@@ -123,14 +123,14 @@ func (j *job) agrees(ctx context.Context, in *plan.Intent, mine []Wish) (*fault,
 	name := mine[0].Skill
 	old, here := j.files.Lock.Skill(name)
 	next, _ := in.Lock.Skill(name)
-	if here && j.Gained != nil && j.Ask.CanAsk() {
-		yes, err := j.Gained(Gain{Name: name, From: old.Version, To: next.Version, Wishes: mine, Files: func() ([]trees.FileDiff, error) { return j.between(ctx, old, next) }})
+	if here && j.a.Gained != nil && j.a.Ask.CanAsk() {
+		yes, err := j.a.Gained(Gain{Name: name, From: old.Version, To: next.Version, Wishes: mine, Files: func() ([]trees.FileDiff, error) { return j.a.between(ctx, old, next) }})
 		if err == nil && !yes {
 			return &fault{Fault: plan.Fault{Name: name}, kept: true}, nil
 		}
 		return nil, err
 	}
-	err := j.consent(mine, old.Version, next.Version, j.req.agreed.accept)
+	err := j.a.consent(mine, old.Version, next.Version, j.req.agreed.accept)
 	if f := (&fault{Fault: plan.Fault{Name: name, Err: err}}); err != nil && j.req.mode == installs && j.spares(in, &f.Fault) {
 		return f, nil
 	}
@@ -146,9 +146,9 @@ func (j *job) fits(in *plan.Intent) (changes install.Changes, faults []fault, er
 			j.site.have[name] = h
 		}
 	}
-	changes = j.site.Diff(in.Lock.Skills, j.site.have, install.Options{Force: j.req.agreed.force, Hold: j.req.safe, Prune: true})
+	changes = j.site.in.Diff(in.Lock.Skills, j.site.have, install.Options{Force: j.req.agreed.force, Hold: j.req.safe, Prune: true})
 	for _, c := range changes.Conflicts {
-		c.Path = j.Short(c.Path)
+		c.Path = j.a.Scope.Short(c.Path)
 		f := fault{Fault: plan.Fault{Name: c.Name, Err: c.Err()}}
 		if j.req.mode == installs && j.spares(in, &f.Fault) && !slices.ContainsFunc(faults, func(f fault) bool { return f.Name == c.Name }) {
 			faults = append(faults, f)

@@ -42,13 +42,13 @@ func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
 		return Linked{}, err
 	}
 	at := a.Rebase(r.Ref)
-	found, err := a.Local.Skills(ctx, at, source.Release{Kind: source.Folder}, nil)
+	found, err := a.Scope.Local.Skills(ctx, at, source.Release{Kind: source.Folder}, nil)
 	if err != nil {
 		return Linked{}, err
 	}
-	dir := scope.Absolute(a.Base, filepath.FromSlash(at.Path))
+	dir := scope.Absolute(a.Scope.Base, filepath.FromSlash(at.Path))
 	if len(found) != 1 || !scope.Exists(filepath.Join(dir, "SKILL.md")) {
-		return Linked{}, diag.New(diag.Misuse, "no_skill", "%s is not the folder of one skill", a.Short(dir)).Hint("name the folder that holds SKILL.md")
+		return Linked{}, diag.New(diag.Misuse, "no_skill", "%s is not the folder of one skill", a.Scope.Short(dir)).Hint("name the folder that holds SKILL.md")
 	}
 	if err := checkName(found[0], r.Ref.String()); err != nil {
 		return Linked{}, err
@@ -56,7 +56,7 @@ func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
 	if err := a.RefuseByPolicy(ctx, found[0].Lock.Name, dir, scope.FilesIn(dir)); err != nil {
 		return Linked{}, err
 	}
-	f, end, err := a.Edit(ctx, r.DryRun)
+	f, end, err := a.Scope.Edit(ctx, r.DryRun)
 	if err != nil {
 		return Linked{}, err
 	}
@@ -68,12 +68,12 @@ func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
 	if err != nil {
 		return Linked{}, err
 	}
-	in, err := a.Installer(hostIDs, "")
+	in, err := a.Scope.Installer(hostIDs, "")
 	if err != nil {
 		return Linked{}, err
 	}
 	out := Linked{Name: found[0].Lock.Name, To: dir, Links: []string{}}
-	home := a.Site.Home(out.Name)
+	home := a.Scope.Site.Home(out.Name)
 	out.Path = filepath.Join(home, out.Name)
 	pairs := [][2]string{{out.Path, dir}}
 	for _, l := range in.LinkDirs(out.Name) {
@@ -87,11 +87,11 @@ func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
 		return Linked{}, err
 	}
 	if string(f.Manifest.Bytes()) != string(f.ManifestText) && len(hostIDs) > 0 { // the choice of agents is kept
-		if err := a.WriteManifest(f); err != nil {
+		if err := a.Scope.WriteManifest(f); err != nil {
 			return Linked{}, err
 		}
 	}
-	return out, a.TrustProject()
+	return out, a.Scope.TrustProject()
 }
 
 // auditLinked refuses a folder, or asks about it, as a first install of a copy of it would.
@@ -120,7 +120,7 @@ func (a *Applier) auditLinked(f *scope.Files, name, dir string, r *LinkRequest) 
 		return a.consent(wishes, old.Version, "", r.Accept)
 	}
 	for _, w := range wishes {
-		w.Warn(a.Tell)
+		w.Warn(a.Scope.Tell)
 	}
 	return nil
 }
@@ -128,33 +128,33 @@ func (a *Applier) auditLinked(f *scope.Files, name, dir string, r *LinkRequest) 
 // recordOutside remembers that the user made these links, if they lead out of the project.
 func (a *Applier) recordOutside(pairs [][2]string, dir string) error {
 	folder := scope.Resolved(dir)
-	if rel, err := filepath.Rel(a.Project, folder); a.Kind != hosts.Project || err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(a.Scope.Project, folder); a.Scope.Kind != hosts.Project || err == nil && filepath.IsLocal(rel) {
 		return nil
 	}
 	var paths []string
 	for _, p := range pairs {
 		paths = append(paths, p[0])
 	}
-	return a.RecordLinks(paths, folder)
+	return a.Scope.RecordLinks(paths, folder)
 }
 
 // makeLinks creates links {path, target} after it has made sure that none of the paths is taken.
 func (a *Applier) makeLinks(pairs [][2]string, dry bool) error {
 	for _, p := range pairs {
 		if scope.Exists(p[0]) && !leadsTo(p[0], p[1]) {
-			return diag.New(diag.Unmet, "in_the_way", "%s exists already", a.Short(p[0])).Hint("skl remove %s, or move it away", filepath.Base(p[0]))
+			return diag.New(diag.Unmet, "in_the_way", "%s exists already", a.Scope.Short(p[0])).Hint("skl remove %s, or move it away", filepath.Base(p[0]))
 		}
 	}
 	for _, p := range pairs {
 		if dry || leadsTo(p[0], p[1]) {
 			continue
 		}
-		if _, err := a.Site.Dir.MkdirAll(filepath.Dir(p[0]), 0o755); err != nil {
+		if _, err := a.Scope.Site.Dir.MkdirAll(filepath.Dir(p[0]), 0o755); err != nil {
 			return err
 		}
-		err := a.Site.Dir.Junction(p[1], p[0])
+		err := a.Scope.Site.Dir.Junction(p[1], p[0])
 		if errors.Is(err, errors.ErrUnsupported) {
-			err = a.Site.Dir.Symlink(install.LinkText(p[0], p[1]), p[0])
+			err = a.Scope.Site.Dir.Symlink(install.LinkText(p[0], p[1]), p[0])
 		}
 		if err != nil {
 			return err
@@ -174,8 +174,8 @@ func leadsTo(path, target string) bool {
 
 // unlink removes what linkFolder made for a name, and says whether there was something.
 func (a *Applier) unlink(name string, dry bool) (bool, error) {
-	path := filepath.Join(a.Site.Home(name), name)
-	info, err := a.Site.Dir.Lstat(path)
+	path := filepath.Join(a.Scope.Site.Home(name), name)
+	info, err := a.Scope.Site.Dir.Lstat(path)
 	if err != nil || info.Mode()&(os.ModeSymlink|os.ModeIrregular) == 0 || filepath.Base(name) != name {
 		return false, nil
 	}
@@ -184,21 +184,21 @@ func (a *Applier) unlink(name string, dry bool) (bool, error) {
 	}
 	gone := []string{path}
 	for _, h := range hosts.All() {
-		_, dir := hosts.WriteDirs(h, a.HostEnv(), a.Kind)
+		_, dir := hosts.WriteDirs(h, a.Scope.HostEnv(), a.Scope.Kind)
 		if link := filepath.Join(dir, name); dir != "" && leadsTo(link, path) {
-			if err := a.Site.Dir.Remove(link); err != nil {
+			if err := a.Scope.Site.Dir.Remove(link); err != nil {
 				return false, err
 			}
 			gone = append(gone, link)
 		}
 	}
-	if err := a.Site.Dir.Remove(path); err != nil {
+	if err := a.Scope.Site.Dir.Remove(path); err != nil {
 		return false, err
 	}
 	var left []string
 	for _, link := range gone {
 		left = append(left, filepath.Dir(link))
 	}
-	install.Tidy(&a.Site, left)
-	return true, a.RecordLinks(gone, "")
+	install.Tidy(&a.Scope.Site, left)
+	return true, a.Scope.RecordLinks(gone, "")
 }

@@ -29,32 +29,32 @@ func (a *Applier) Lock(ctx context.Context, r LockRequest) (_ Result, err error)
 	if err := acceptable(r.Accept); err != nil {
 		return Result{}, err
 	}
-	end, err := a.Begin(ctx, r.DryRun)
+	end, err := a.Scope.Begin(ctx, r.DryRun)
 	if err != nil {
 		return Result{}, err
 	}
 	defer end()
 	upgrades := func(name string) bool { return slices.Contains(r.Upgrade, name) }
-	f, err := a.LoadUnmerged(a.pickSide, upgrades)
+	f, err := a.Scope.LoadUnmerged(a.pickSide, upgrades)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := a.CheckLocal(f); err != nil {
+	if err := a.Scope.CheckLocal(f); err != nil {
 		return Result{}, err
 	}
 	for _, name := range r.Upgrade {
 		if !f.Has(name) {
-			return Result{}, a.NotInManifest(name, f)
+			return Result{}, a.Scope.NotInManifest(name, f)
 		}
 	}
-	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved), r.Upgrade)
+	a.Scope.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved), r.Upgrade)
 	j := a.newJob(f, &request{mode: locks, dry: r.DryRun, agreed: consents{accept: r.Accept}, plan: plan.Request{Renews: upgrades, Compares: true}})
 	if f.HasManifest {
 		j.base.Manifest = f.Manifest.Bytes() // as it was merged
 	}
 	result, err := j.run(ctx)
 	if err == nil {
-		result.Merged = mergedAs(f.Merged, result.Lock)
+		result.Remarks.Merged = mergedAs(f.Merged, result.Lock)
 	}
 	return result, err
 }
@@ -67,7 +67,7 @@ func (a *Applier) pickSide(c manifest.Clash) (manifest.Side, error) {
 		}
 		return diag.Brief(text, 300)
 	}
-	where := a.Short(filepath.Join(a.Base, "skl.toml"))
+	where := a.Scope.Short(filepath.Join(a.Scope.Base, "skl.toml"))
 	question := fmt.Sprintf("%s: %s: ours is %s, theirs is %s. Which?", where, diag.Printable(c.Entry), say(c.Ours), say(c.Theirs))
 	answer, err := a.Ask.Letters(question, []ask.Letter{{Key: "o", Word: "ours"}, {Key: "t", Word: "theirs"}}, "")
 	switch {

@@ -17,7 +17,7 @@ import (
 // so does a skill of which files are missing that ci would not install, and that is said.
 // The caller holds the lock of the installation.
 func (a *Applier) Mend(ctx context.Context) (mended []string, err error) {
-	f, err := a.Load()
+	f, err := a.Scope.Load()
 	if err != nil || !f.HasLock {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (a *Applier) Mend(ctx context.Context) (mended []string, err error) {
 		}
 		err := a.restorable(ctx, in, f, s, have)
 		if err != nil {
-			a.Tell.Warn("%s is not mended: %s", s.Name, diag.Clip(diag.Printable(err.Error()), 300))
+			a.Scope.Tell.Warn("%s is not mended: %s", s.Name, diag.Clip(diag.Printable(err.Error()), 300))
 		}
 		return err != nil
 	})
@@ -52,7 +52,7 @@ func (a *Applier) Mend(ctx context.Context) (mended []string, err error) {
 		return nil, nil
 	}
 	if _, err := in.Apply(ctx, changes, install.Files{LockPath: f.LockPath, Lock: f.LockText}); err != nil {
-		return nil, install.Explain(err, a.Root)
+		return nil, install.Explain(err, a.Scope.Root)
 	}
 	for _, c := range changes.List {
 		if have[c.Name].Damaged != nil {
@@ -60,7 +60,7 @@ func (a *Applier) Mend(ctx context.Context) (mended []string, err error) {
 		}
 		mended = append(mended, c.Linked()...)
 	}
-	return mended, refreshCaches(a.Site, changes)
+	return mended, refreshCaches(a.Scope.Site, changes)
 }
 
 // restorable fetches what is missing of s, and reports why ci would not install it.

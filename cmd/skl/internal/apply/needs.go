@@ -29,7 +29,7 @@ func unreadNeeds(err error) string { return "what it needs cannot be read: " + e
 func (a *Applier) checkNeeds(f *scope.Files, s lock.Skill, front Front) error {
 	all, err := needsIn(front)
 	if err != nil {
-		a.Tell.Warn("%s: %s", s.Name, unreadNeeds(err)) // it is installed without
+		a.Scope.Tell.Warn("%s: %s", s.Name, unreadNeeds(err)) // it is installed without
 		return nil
 	}
 	for i := range all {
@@ -88,7 +88,7 @@ func (j *job) unmet(ctx context.Context, in *plan.Intent, changes install.Change
 	if len(out) == 0 {
 		return nil, nil
 	}
-	found, err := j.Discover(ctx, nil)
+	found, err := j.a.Scope.Discover(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -59,23 +59,23 @@ func (j *job) derivations(ctx context.Context, in *plan.Intent, changes install.
 		}
 		was, byHand := origin(front)
 		next, _ := in.Lock.Skill(c.Name)
-		to, ok := j.site.peeked.frontOf(&next)
+		to, ok := j.site.in.peeked.frontOf(&next)
 		if !ok {
-			if to, _, err = skillFront(j.site.Installer, next, install.Have{}); err != nil {
+			if to, _, err = skillFront(j.site.in.Installer, next, install.Have{}); err != nil {
 				return nil, err
 			}
 		}
 		now, stays := origin(to)
 		d := Derivation{Name: c.Name, From: originWords(was, byHand), To: originWords(now, stays)}
 		if byHand {
-			if d.Files, err = j.replaced(ctx, h.Path, next); err != nil {
+			if d.Files, err = j.a.replaced(ctx, h.Path, next); err != nil {
 				return nil, err
 			}
 		}
 		if d.From == d.To && len(d.Files) == 0 {
 			continue
 		}
-		j.tellDerivation(&d)
+		j.a.tellDerivation(&d)
 		out = append(out, d)
 	}
 	return out, nil
@@ -93,17 +93,17 @@ func (a *Applier) replaced(ctx context.Context, dir string, s lock.Skill) ([]tre
 
 func (a *Applier) tellDerivation(d *Derivation) {
 	if d.From != d.To {
-		a.Tell.Note("%s: was %s, is %s", d.Name, orNone(d.From), orNone(d.To))
+		a.Scope.Tell.Note("%s: was %s, is %s", d.Name, orNone(d.From), orNone(d.To))
 	}
 	if len(d.Files) == 0 {
 		return
 	}
-	a.Tell.Warn("%s was edited by hand (derived_from); the update replaces this:", d.Name)
+	a.Scope.Tell.Warn("%s was edited by hand (derived_from); the update replaces this:", d.Name)
 	for i := range d.Files {
 		f := &d.Files[i]
-		a.Tell.Note("%s %s +%d -%d", f.Change, diag.Printable(f.Path), f.Add, f.Remove)
+		a.Scope.Tell.Note("%s %s +%d -%d", f.Change, diag.Printable(f.Path), f.Add, f.Remove)
 		for line := range strings.Lines(f.Text) {
-			a.Tell.Note("%s", diag.Printable(strings.TrimSuffix(line, "\n")))
+			a.Scope.Tell.Note("%s", diag.Printable(strings.TrimSuffix(line, "\n")))
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (a *Applier) tellDerivation(d *Derivation) {
 // SourceChanged says that a skill was made from another version of a package than the one that is on this machine; "" if it was not, or if
 // nothing is known of that.
 func SourceChanged(a *Applier, name string) string {
-	dir, _ := a.Site.Place(name)
+	dir, _ := a.Scope.Site.Place(name)
 	front, err := frontOf(dir)
 	if err != nil {
 		return ""
@@ -124,7 +124,7 @@ func SourceChanged(a *Applier, name string) string {
 	if eco == "" {
 		eco = "r"
 	}
-	is := a.Packages(dir).Version(skill.Dependency{Name: o.Package, Ecosystem: eco})
+	is := a.Scope.Packages(dir).Version(skill.Dependency{Name: o.Package, Ecosystem: eco})
 	if is == "" || is == strings.TrimPrefix(o.Version, "v") {
 		return ""
 	}

@@ -17,7 +17,7 @@ const mostPlugins = 100 // that plugins which are asked for need
 
 // addNeeded adds the skills of the plugins that those of refs need.
 func (p *picker) addNeeded(ctx context.Context, refs []ref.Ref) error {
-	rs := p.Resolver(p.files.Manifest)
+	rs := p.a.Scope.Resolver(p.files.Manifest)
 	seen := map[string]bool{}
 	queue := make([]ref.Ref, 0, len(refs))
 	for _, r := range refs {
@@ -48,7 +48,7 @@ func (p *picker) addNeeded(ctx context.Context, refs []ref.Ref) error {
 			if seen[r.String()] = true; len(queue)-asked >= mostPlugins {
 				return diag.New(diag.Failed, "too_large", "%s needs more than %d plugins", queue[0], mostPlugins)
 			}
-			p.Tell.Note("%s needs %s: its skills are installed too", queue[i], r)
+			p.a.Scope.Tell.Note("%s needs %s: its skills are installed too", queue[i], r)
 			queue = append(queue, r)
 			if err := p.addPlugin(ctx, r, queue[i]); err != nil {
 				return err
@@ -62,7 +62,7 @@ func (p *picker) addNeeded(ctx context.Context, refs []ref.Ref) error {
 func (p *picker) addPlugin(ctx context.Context, r, by ref.Ref) error {
 	err := p.take(ctx, r, nil)
 	if e, ok := diag.Own(err); ok && e.Code == source.CodeNoSkill {
-		p.Tell.Warn("%s needs %s: %s", by, r, e.Message)
+		p.a.Scope.Tell.Warn("%s needs %s: %s", by, r, e.Message)
 		return nil
 	}
 	return diag.Prefixed(err, by.String()+" needs "+r.String())
@@ -94,7 +94,7 @@ func (p *picker) pluginNeeds(ctx context.Context, r ref.Ref, place resolver.Plac
 			return nil, diag.New(diag.Unmet, "plugin_unmet", "%s needs plugin %s, to which its own does not lead", r.WithoutVersion(), n.Text).
 				Hint("install it first: skl install %s", other)
 		}
-		p.Tell.Warn("%s needs plugin %s: the version of %s is not compared", r.WithoutVersion(), n.Text, other)
+		p.a.Scope.Tell.Warn("%s needs plugin %s: the version of %s is not compared", r.WithoutVersion(), n.Text, other)
 	}
 	return out, nil
 }

@@ -93,7 +93,7 @@ func (c *policyContent) read(front Front) {
 
 // A governed Applier computes what the rules of a policy want to know.
 type governed struct {
-	*Applier
+	a       *Applier
 	needs   policy.Needs
 	listing *roots.Listing         // of all copies, if some rule asks for them
 	fetched func(name string) bool // the files of the skill were just read from its source
@@ -102,11 +102,11 @@ type governed struct {
 
 // governed looks at what is needed for all skills.
 func (a *Applier) governed(ctx context.Context, p *policy.Policy) (*governed, error) {
-	g := &governed{Applier: a, needs: p.Needs(), fetched: func(string) bool { return false }}
+	g := &governed{a: a, needs: p.Needs(), fetched: func(string) bool { return false }}
 	if !g.needs.Masks {
 		return g, nil
 	}
-	l, err := a.Discover(ctx, nil)
+	l, err := a.Scope.Discover(ctx, nil)
 	g.listing = &l
 	return g, err
 }
@@ -126,7 +126,7 @@ func (g *governed) all(ctx context.Context, n int, one func(ctx context.Context,
 // here.
 func (g *governed) fill(ctx context.Context, out *policy.Subject, s *lock.Skill, dir string, read func(*policyContent) (bool, error)) (err error) {
 	out.Skill, out.Version = s.Name, s.Version
-	scope.Addresses(g.Scope, s, out)
+	scope.Addresses(g.a.Scope, s, out)
 	if g.needs.Source {
 		if err := g.provenance(ctx, s, out); err != nil {
 			return err
@@ -140,12 +140,12 @@ func (g *governed) fill(ctx context.Context, out *policy.Subject, s *lock.Skill,
 		}
 	}
 	if g.needs.Signature {
-		if err := g.policySignature(ctx, *s, &out.Signature); err != nil {
+		if err := g.a.policySignature(ctx, *s, &out.Signature); err != nil {
 			return err
 		}
 	}
 	if g.needs.Age {
-		if out.Released, out.Unreleased, err = scope.Released(ctx, g.Scope, s); err != nil {
+		if out.Released, out.Unreleased, err = scope.Released(ctx, g.a.Scope, s); err != nil {
 			return err
 		}
 	}
@@ -179,14 +179,14 @@ func (g *governed) standsFor(ctx context.Context, s *lock.Skill, out *policy.Sub
 		err = g.provenance(ctx, s, &checked)
 	}
 	if err == nil && !g.needs.Signature {
-		err = g.policySignature(ctx, *s, &signature)
+		err = g.a.policySignature(ctx, *s, &signature)
 	}
 	switch {
 	case err != nil || checked.Unchecked:
 		return "", err
 	case signature.Verified:
 		return "signed by " + signature.Signer, nil
-	case s.Source == "registry" && s.Log != nil && g.HasRegistry(s.URL) && g.Registry.VerifyLog(ctx, *s, false) == nil:
+	case s.Source == "registry" && s.Log != nil && g.a.Scope.HasRegistry(s.URL) && g.a.Scope.Registry.VerifyLog(ctx, *s, false) == nil:
 		return "in the log of " + s.URL, nil
 	}
 	return "", nil
@@ -200,7 +200,7 @@ func (g *governed) level(out *policy.Subject, s *lock.Skill, dir, stands, claims
 	case s.Ref == "":
 		out.Level, out.LevelReason = "local", "nothing says what was installed there"
 	default:
-		place := scope.LevelOf(g.Scope, dir)
+		place := scope.LevelOf(g.a.Scope, dir)
 		out.Level, out.LevelReason = roots.Raised(place, stands)
 		out.LevelReason = cmp.Or(out.LevelReason, "by its place")
 	}
@@ -212,20 +212,20 @@ func (g *governed) level(out *policy.Subject, s *lock.Skill, dir, stands, claims
 // provenance makes sure that the files of s are those that its source has: a lock, and files that came with it, could say that others
 // are. What was checked once is not asked again. Where nobody can be asked, out is unchecked.
 func (g *governed) provenance(ctx context.Context, s *lock.Skill, out *policy.Subject) error {
-	if s.Source == "local" || s.Source == "embedded" || g.fetched(s.Name) && !g.Offline() {
+	if s.Source == "local" || s.Source == "embedded" || g.fetched(s.Name) && !g.a.Scope.Offline() {
 		return nil
 	}
-	if g.Signatures.Proven(s) {
+	if g.a.Signatures.Proven(s) {
 		return nil
 	}
-	known, err := scope.WasChecked(g.Scope, s)
+	known, err := scope.WasChecked(g.a.Scope, s)
 	if err != nil || known {
 		return err
 	}
-	if out.Unchecked = true; g.quick || g.Offline() {
+	if out.Unchecked = true; g.quick || g.a.Scope.Offline() {
 		return nil
 	}
-	if err = g.Signatures.CompareFiles(ctx, s); err == nil {
+	if err = g.a.Signatures.CompareFiles(ctx, s); err == nil {
 		out.Unchecked = false
 		return nil
 	}
@@ -256,7 +256,7 @@ func (a *Applier) policySignature(ctx context.Context, s lock.Skill, out *policy
 
 // obey refuses what the rules in force refuse of the releases that are about to be installed, or locked; all of it at once.
 func (a *Applier) obey(ctx context.Context, in *installer, skills []lock.Skill, have map[string]install.Have) ([]policy.Refusal, error) {
-	p, err := a.Policy(ctx)
+	p, err := a.Scope.Policy(ctx)
 	if err != nil || !p.Any() {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func (a *Applier) obey(ctx context.Context, in *installer, skills []lock.Skill, 
 	var mu sync.Mutex // guards in's reports
 	subjects, err := g.all(ctx, len(skills), func(ctx context.Context, i int, out *policy.Subject) error {
 		s := &skills[i]
-		return g.fill(ctx, out, s, filepath.Join(a.Site.Home(s.Name), s.Name), func(c *policyContent) (ok bool, err error) {
+		return g.fill(ctx, out, s, filepath.Join(a.Scope.Site.Home(s.Name), s.Name), func(c *policyContent) (ok bool, err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if c.asks, ok, err = in.asks(*s, have[s.Name]); err != nil || !ok {
@@ -300,7 +300,7 @@ func (a *Applier) obey(ctx context.Context, in *installer, skills []lock.Skill, 
 
 // verifyPolicy adds to out what the rules in force refuse of what is installed. What is missing is said already, and is not looked at.
 func (a *Applier) verifyPolicy(ctx context.Context, f *scope.Files, out *Verification) error {
-	p, err := a.Policy(ctx)
+	p, err := a.Scope.Policy(ctx)
 	if err != nil || !p.Any() {
 		return err
 	}
@@ -324,7 +324,7 @@ func (a *Applier) verifyPolicy(ctx context.Context, f *scope.Files, out *Verific
 
 // folder makes s the entry of a skill of which nothing is known but its directory.
 func (a *Applier) folder(s *lock.Skill, name, dir string) {
-	s.Name, s.Source, s.URL = name, "local", filepath.ToSlash(a.Short(dir))
+	s.Name, s.Source, s.URL = name, "local", filepath.ToSlash(a.Scope.Short(dir))
 }
 
 // contentAt reads the files of a directory.
@@ -342,7 +342,7 @@ func contentAt(dir string) func(*policyContent) (bool, error) {
 // RefuseByPolicy refuses a copy that is about to be run, or linked, where rules refuse it. Its release is that of the entry that a lock
 // of this user has for its name and its content; without one, it is a folder.
 func (a *Applier) RefuseByPolicy(ctx context.Context, name, dir string, files fs.FS) error {
-	p, err := a.Policy(ctx)
+	p, err := a.Scope.Policy(ctx)
 	if err != nil || !p.Any() {
 		return err
 	}

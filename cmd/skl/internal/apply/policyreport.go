@@ -19,7 +19,7 @@ import (
 
 // ShowPolicy is all rules in force, and what their exceptions are today.
 func (a *Applier) ShowPolicy(ctx context.Context) ([]*policy.File, error) {
-	p, err := a.Policy(ctx)
+	p, err := a.Scope.Policy(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ type Explained struct {
 
 // ExplainPolicy says what each rule in force says of the installed skill of a name, or of the release that a ref means.
 func (a *Applier) ExplainPolicy(ctx context.Context, arg string) (out Explained, err error) {
-	p, err := a.Policy(ctx)
+	p, err := a.Scope.Policy(ctx)
 	if err != nil {
 		return out, err
 	}
@@ -55,12 +55,12 @@ func (a *Applier) ExplainPolicy(ctx context.Context, arg string) (out Explained,
 // explained is the subject that arg means.
 func (a *Applier) explained(ctx context.Context, p *policy.Policy, arg string) (*policy.Subject, error) {
 	if ref.IsWord(arg) {
-		f, err := a.Load()
+		f, err := a.Scope.Load()
 		if err != nil {
 			return nil, err
 		}
-		if _, locked := f.Lock.Skill(arg); !locked && !scope.Exists(filepath.Join(a.Site.Home(arg), arg, "SKILL.md")) {
-			return nil, a.NotInManifest(arg, f)
+		if _, locked := f.Lock.Skill(arg); !locked && !scope.Exists(filepath.Join(a.Scope.Site.Home(arg), arg, "SKILL.md")) {
+			return nil, a.Scope.NotInManifest(arg, f)
 		}
 		list, err := a.policySubjects(ctx, p, []string{arg}, f.Lock)
 		if err != nil {
@@ -91,7 +91,7 @@ func (a *Applier) explained(ctx context.Context, p *policy.Policy, arg string) (
 	}
 	g.fetched = func(string) bool { return true }
 	out := new(policy.Subject)
-	return out, g.fill(ctx, out, s, filepath.Join(a.Site.Home(s.Name), s.Name), func(c *policyContent) (bool, error) {
+	return out, g.fill(ctx, out, s, filepath.Join(a.Scope.Site.Home(s.Name), s.Name), func(c *policyContent) (bool, error) {
 		t, err := trees.Release(ctx, a.Scope, *s)
 		c.of(t)
 		return err == nil, err
@@ -110,10 +110,10 @@ type PolicyTest struct {
 // TestPolicy holds the installed skills against the file at path, or policy.toml in it, without putting it in force; "" is that of the
 // scope. as says whose file it would be.
 func (a *Applier) TestPolicy(ctx context.Context, path string, as policy.Tier) (out PolicyTest, err error) {
-	full := a.PolicyPath()
-	read := func() ([]byte, error) { return a.Site.Dir.ReadFile(full, policy.MaxBytes) }
+	full := a.Scope.PolicyPath()
+	read := func() ([]byte, error) { return a.Scope.Site.Dir.ReadFile(full, policy.MaxBytes) }
 	if path != "" { // a person names it, wherever it is
-		full = scope.Absolute(a.Cwd, path)
+		full = scope.Absolute(a.Scope.Cwd, path)
 		if info, err := os.Stat(full); err == nil && info.IsDir() {
 			full = filepath.Join(full, policy.FileName)
 		}
@@ -123,18 +123,18 @@ func (a *Applier) TestPolicy(ctx context.Context, path string, as policy.Tier) (
 	if err != nil {
 		return out, diag.New(diag.Misuse, "no_policy", "the policy cannot be read: %w", err).Hint("skl policy init writes one")
 	}
-	file, err := policy.Parse(src, a.Short(full), as)
+	file, err := policy.Parse(src, a.Scope.Short(full), as)
 	if err == nil {
 		err = file.Current(time.Now())
 	}
 	if err != nil {
 		return out, err
 	}
-	f, err := a.Load()
+	f, err := a.Scope.Load()
 	if err != nil {
 		return out, err
 	}
-	receipts, bad := a.Site.Receipts()
+	receipts, bad := a.Scope.Site.Receipts()
 	if len(bad) > 0 {
 		return out, bad[0]
 	}
@@ -158,7 +158,7 @@ func (a *Applier) policySubjects(ctx context.Context, p *policy.Policy, names []
 		return nil, err
 	}
 	return g.all(ctx, len(names), func(ctx context.Context, i int, out *policy.Subject) error {
-		dir := filepath.Join(a.Site.Home(names[i]), names[i])
+		dir := filepath.Join(a.Scope.Site.Home(names[i]), names[i])
 		s, ok := l.Skill(names[i])
 		if !ok {
 			a.folder(&s, names[i], dir)
@@ -172,20 +172,20 @@ var policyTemplate []byte
 
 // InitPolicy writes a file of rules for the scope that refuses nothing: all of them are comments. It replaces none.
 func (a *Applier) InitPolicy(dry bool) (path string, text []byte, err error) {
-	if a.Foreign != nil {
-		return "", nil, a.Foreign
+	if a.Scope.Foreign != nil {
+		return "", nil, a.Scope.Foreign
 	}
-	path = a.PolicyPath()
+	path = a.Scope.PolicyPath()
 	if scope.Exists(path) {
-		return "", nil, diag.New(diag.Misuse, "exists", "%s exists already", a.Short(path)).Hint("skl policy show")
+		return "", nil, diag.New(diag.Misuse, "exists", "%s exists already", a.Scope.Short(path)).Hint("skl policy show")
 	}
 	if dry {
 		return path, policyTemplate, nil
 	}
-	if a.Kind != hosts.Project {
-		if err := a.MkdirPrivate(a.Base); err != nil {
+	if a.Scope.Kind != hosts.Project {
+		if err := a.Scope.MkdirPrivate(a.Scope.Base); err != nil {
 			return "", nil, err
 		}
 	}
-	return path, policyTemplate, a.Site.Dir.WriteFile(path, policyTemplate, 0o644)
+	return path, policyTemplate, a.Scope.Site.Dir.WriteFile(path, policyTemplate, 0o644)
 }

@@ -26,7 +26,7 @@ type RemoveRequest struct {
 
 // Remove takes skills out of skl.toml, skl.lock and the root. A name that is only a link loses the link.
 func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
-	f, end, err := a.Edit(ctx, r.DryRun)
+	f, end, err := a.Scope.Edit(ctx, r.DryRun)
 	if err != nil {
 		return Result{}, err
 	}
@@ -56,9 +56,9 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 		case len(needs) > 0 && !wanted:
 			return Result{}, diag.New(diag.Misuse, "required", "%s is required by %s", name, strings.Join(needs, ", ")).Hint("skl why %s", name)
 		case len(needs) > 0:
-			a.Tell.Note("%s goes from skl.toml, and stays installed: %s requires it", name, strings.Join(needs, ", "))
+			a.Scope.Tell.Note("%s goes from skl.toml, and stays installed: %s requires it", name, strings.Join(needs, ", "))
 		case !wanted:
-			return Result{}, a.NotInManifest(name, f)
+			return Result{}, a.Scope.NotInManifest(name, f)
 		}
 		locked = append(locked, name)
 		if wanted {
@@ -111,16 +111,16 @@ func (a *Applier) meant(r RemoveRequest, f *scope.Files) ([]string, error) {
 	case len(names) > 0:
 		return names, nil
 	case r.All:
-		return nil, diag.New(diag.Misuse, "unknown_skill", "%s names no skills", a.Short(f.ManifestPath)).Hint("skl list")
+		return nil, diag.New(diag.Misuse, "unknown_skill", "%s names no skills", a.Scope.Short(f.ManifestPath)).Hint("skl list")
 	}
-	return nil, diag.New(diag.Misuse, "unknown_skill", "no skill of %s is from %s", a.Short(f.ManifestPath), r.From).Meant(spell.Nearest(r.From.String(), refs, 3)...).Hint("skl list --fields name,source")
+	return nil, diag.New(diag.Misuse, "unknown_skill", "no skill of %s is from %s", a.Scope.Short(f.ManifestPath), r.From).Meant(spell.Nearest(r.From.String(), refs, 3)...).Hint("skl list --fields name,source")
 }
 
 // comesFrom reports whether the skill of the ref m is what from names, or lies in it. A name of a namespace that is bound to
 // a forge is that forge's.
 func (a *Applier) comesFrom(m, from ref.Ref, f *scope.Files) bool {
 	for _, r := range []*ref.Ref{&m, &from} {
-		bound := cmp.Or(f.Manifest.Namespaces[r.Owner], a.Config.Namespaces[r.Owner])
+		bound := cmp.Or(f.Manifest.Namespaces[r.Owner], a.Scope.Config.Namespaces[r.Owner])
 		if forge, ok := strings.CutPrefix(bound, "forge:"); ok && r.Kind == ref.Name {
 			r.Kind, r.Host = ref.Forge, forge
 		}

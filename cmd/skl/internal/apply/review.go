@@ -110,7 +110,7 @@ func (a *Applier) tellIdle(s lock.Skill, keys []string) {
 	if s.Source == "local" {
 		remedy = "skl convert " + diag.Quote(s.Ref) + " --to v1 adds it"
 	}
-	a.Tell.Warn("%s: %s; %s", s.Name, skill.IdleText(keys), remedy)
+	a.Scope.Tell.Warn("%s: %s; %s", s.Name, skill.IdleText(keys), remedy)
 }
 
 // front is the front of a release: as it was fetched, is installed or is stored. It is empty if the release is none of these.
@@ -164,7 +164,7 @@ func generatedFrom(doc *skill.Document) map[string]string {
 func (a *Applier) consent(mine []Wish, from, to string, accepted []string) error {
 	wish := mine[0]
 	for _, w := range mine {
-		w.Warn(a.Tell)
+		w.Warn(a.Scope.Tell)
 	}
 	yes, err := a.Ask.Confirm("install " + wish.Skill + " all the same?")
 	if !errors.Is(err, ask.ErrNobody) && (err != nil || yes) {
@@ -206,7 +206,7 @@ type installer struct {
 
 // installer works on the scope's root with links for these hosts.
 func (a *Applier) installer(hostIDs []string, links string) (*installer, error) {
-	in, err := a.Installer(hostIDs, links)
+	in, err := a.Scope.Installer(hostIDs, links)
 	if err != nil {
 		return nil, err
 	}

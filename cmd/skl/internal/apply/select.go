@@ -26,7 +26,7 @@ import (
 
 // A picker makes edits of references.
 type picker struct {
-	*Applier
+	a     *Applier
 	files *scope.Files
 	ask   *InstallRequest
 	root  string // where what is picked goes, as skl.toml writes it; "" says nothing of it
@@ -35,7 +35,7 @@ type picker struct {
 
 // pickAll resolves refs, and makes edits of their skills.
 func (a *Applier) pickAll(ctx context.Context, f *scope.Files, r InstallRequest, refs []ref.Ref, root string) (pickList, error) {
-	p := &picker{Applier: a, files: f, ask: &r, root: root}
+	p := &picker{a: a, files: f, ask: &r, root: root}
 	if err := p.addNeeded(ctx, refs); err != nil {
 		return pickList{}, err
 	}
@@ -49,10 +49,10 @@ func (a *Applier) pickAll(ctx context.Context, f *scope.Files, r InstallRequest,
 
 // take takes in the skills of one reference: those with these names, if there are any.
 func (p *picker) take(ctx context.Context, r ref.Ref, names []string) error {
-	rs := p.Resolver(p.files.Manifest)
+	rs := p.a.Scope.Resolver(p.files.Manifest)
 	picked, err := p.pick(ctx, rs, r, names)
 	if err != nil {
-		return p.missing(p.files.Manifest, r, err)
+		return p.a.missing(p.files.Manifest, r, err)
 	}
 	for i := range picked {
 		e := &picked[i]
@@ -85,7 +85,7 @@ func (p *picker) add(ctx context.Context, rs *resolver.Resolver, r ref.Ref, e *p
 	}
 	old, _ := p.files.Lock.Skill(e.Skill.Name)
 	now := *e.Found
-	old.URL, now.URL = p.Config.Canonical(old.URL), p.Config.Canonical(now.URL) // one place, by whatever address
+	old.URL, now.URL = p.a.Scope.Config.Canonical(old.URL), p.a.Scope.Config.Canonical(now.URL) // one place, by whatever address
 	moved, err := rs.Unmoved(ctx, old, now, r.Version)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (p *picker) add(ctx context.Context, rs *resolver.Resolver, r ref.Ref, e *p
 	m := p.files.Manifest
 	if have, ok := m.Skill(e.Skill.Name); ok && have.Ref != e.Skill.Ref {
 		old, ok := p.files.Lock.Skill(e.Skill.Name)
-		same := ok && p.Config.Canonical(old.URL) == p.Config.Canonical(e.Found.URL) && old.Path == e.Found.Path
+		same := ok && p.a.Scope.Config.Canonical(old.URL) == p.a.Scope.Config.Canonical(e.Found.URL) && old.Path == e.Found.Path
 		if !same && !p.ask.Force {
 			return diag.New(diag.Misuse, "same_name", "skl.toml has a skill called %q already, from %s", e.Skill.Name, have.Ref).At(m.Where(e.Skill.Name)).
 				Hint("skl remove %s", e.Skill.Name).Hint("replace it: add --force")
@@ -105,7 +105,7 @@ func (p *picker) add(ctx context.Context, rs *resolver.Resolver, r ref.Ref, e *p
 	switch {
 	case p.root == "":
 		e.Skill.Root = was.Root
-	case p.root == cmp.Or(m.Targets.Root, rootpath.Write(p.Root, p.Project, p.Home)):
+	case p.root == cmp.Or(m.Targets.Root, rootpath.Write(p.a.Scope.Root, p.a.Scope.Project, p.a.Scope.Home)):
 		e.Skill.Root = "" // where skills go anyway
 	default:
 		e.Skill.Root = p.root
@@ -142,7 +142,7 @@ func (p *picker) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, nam
 			continue
 		}
 		for _, other := range f.Also {
-			p.Tell.Note("%s: took %s, not %s", f.Lock.Name, f.Lock.Path, other.Lock.Path)
+			p.a.Scope.Tell.Note("%s: took %s, not %s", f.Lock.Name, f.Lock.Path, other.Lock.Path)
 		}
 		out = append(out, selected(o, f, len(found), p.ask.Pin, same != nil))
 	}
@@ -154,13 +154,13 @@ func (p *picker) chosen(ctx context.Context, o *resolver.Opened, r ref.Ref, name
 	switch {
 	case len(names) > 0:
 	case p.ask.All || o.Want.Ref.Kind == ref.Market:
-		passed, err := p.passed(ctx, o, offered)
+		passed, err := p.a.passed(ctx, o, offered)
 		p.out.passed = append(p.out.passed, passed...)
 		return offered, err
 	case len(offered) > 1:
-		found, err := p.ChooseSkills(r, offered)
+		found, err := p.a.ChooseSkills(r, offered)
 		if e, ok := errors.AsType[*Ambiguous](err); ok {
-			e.Passed, _ = p.passed(ctx, o, offered) // what they are called is said all the same
+			e.Passed, _ = p.a.passed(ctx, o, offered) // what they are called is said all the same
 		}
 		return found, err
 	}
@@ -350,7 +350,7 @@ func (a *Applier) missing(m *manifest.Manifest, r ref.Ref, err error) error {
 	for _, s := range m.Skills {
 		add(s.Ref)
 	}
-	for _, markets := range []map[string]string{m.Markets, a.Config.Markets} {
+	for _, markets := range []map[string]string{m.Markets, a.Scope.Config.Markets} {
 		for _, text := range markets {
 			add(text)
 		}
@@ -370,7 +370,7 @@ func (a *Applier) Rebase(r ref.Ref) ref.Ref {
 	if r.Kind != ref.Local {
 		return r
 	}
-	rel, err := filepath.Rel(a.Base, scope.Absolute(a.Cwd, filepath.FromSlash(r.Path)))
+	rel, err := filepath.Rel(a.Scope.Base, scope.Absolute(a.Scope.Cwd, filepath.FromSlash(r.Path)))
 	if err != nil {
 		return r
 	}

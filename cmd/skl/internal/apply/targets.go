@@ -22,12 +22,12 @@ func (a *Applier) Targets(m *manifest.Manifest, flagged []string) ([]string, err
 		flagged = slices.DeleteFunc(flagged, a.readsNothing)
 	}
 	for _, id := range flagged {
-		if h, ok := hosts.Find(id); ok && !a.ReadsScope(h) {
-			return nil, diag.New(diag.Misuse, "host_scope", "%s reads no skills of this scope (%s)", id, a.Short(a.Root)).
+		if h, ok := hosts.Find(id); ok && !a.Scope.ReadsScope(h) {
+			return nil, diag.New(diag.Misuse, "host_scope", "%s reads no skills of this scope (%s)", id, a.Scope.Short(a.Scope.Root)).
 				Hint("install for it in a project: --scope project")
 		}
 	}
-	if err := a.CheckHosts(m); err != nil {
+	if err := a.Scope.CheckHosts(m); err != nil {
 		return nil, err
 	}
 	chosen := slices.Clone(m.Targets.Hosts)
@@ -40,8 +40,8 @@ func (a *Applier) Targets(m *manifest.Manifest, flagged []string) ([]string, err
 		}
 	case chosen != nil:
 		return chosen, nil
-	case a.Config.Hosts != nil:
-		chosen = slices.DeleteFunc(slices.Clone(a.Config.Hosts), a.readsNothing)
+	case a.Scope.Config.Hosts != nil:
+		chosen = slices.DeleteFunc(slices.Clone(a.Scope.Config.Hosts), a.readsNothing)
 	default:
 		if chosen, err = a.chooseHosts(); err != nil {
 			return nil, err
@@ -56,11 +56,11 @@ func (a *Applier) Targets(m *manifest.Manifest, flagged []string) ([]string, err
 // readsNothing reports whether the agent with this id reads no skills of the scope.
 func (a *Applier) readsNothing(id string) bool {
 	h, ok := hosts.Find(id)
-	return ok && !a.ReadsScope(h)
+	return ok && !a.Scope.ReadsScope(h)
 }
 
 func (a *Applier) chooseHosts() ([]string, error) {
-	found := slices.DeleteFunc(a.FoundHosts(), a.readsNothing)
+	found := slices.DeleteFunc(a.Scope.FoundHosts(), a.readsNothing)
 	if !a.Ask.CanAsk() {
 		return found, nil
 	}

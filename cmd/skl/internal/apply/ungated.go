@@ -47,11 +47,11 @@ func (a *Applier) leave(r roots.Record, host string, installedFor []string) *Lea
 		}
 	}
 	switch {
-	case len(keep) == 0 || a.Kind != hosts.Project:
+	case len(keep) == 0 || a.Scope.Kind != hosts.Project:
 		return nil
-	case !a.Sees(host, a.Site.Home(r.Name), keep):
+	case !a.Scope.Sees(host, a.Scope.Site.Home(r.Name), keep):
 		return &Leave{Hosts: keep}
-	case !a.Sees(host, filepath.Join(a.Project, filepath.FromSlash(apart)), keep):
+	case !a.Scope.Sees(host, filepath.Join(a.Scope.Project, filepath.FromSlash(apart)), keep):
 		return &Leave{Hosts: keep, Root: apart}
 	}
 	return nil
@@ -68,18 +68,18 @@ func (a *Applier) ungated(ctx context.Context, changes install.Changes, offer bo
 	if !offer && !slices.ContainsFunc(changes.List, func(c install.Change) bool { return fresh(c.Name) }) {
 		return nil, nil
 	}
-	l, err := a.Discover(ctx, nil)
+	l, err := a.Scope.Discover(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	f, err := a.Load()
+	f, err := a.Scope.Load()
 	if err != nil {
 		return nil, err
 	}
 	var out []Ungated
 	for _, r := range l.Skills {
-		own := filepath.Dir(r.Path) == a.Site.Home(r.Name) || r.CopyOf != ""
-		if !own || r.Scope != string(a.Kind) || !fresh(filepath.Base(r.Path)) && !fresh(r.Name) {
+		own := filepath.Dir(r.Path) == a.Scope.Site.Home(r.Name) || r.CopyOf != ""
+		if !own || r.Scope != string(a.Scope.Kind) || !fresh(filepath.Base(r.Path)) && !fresh(r.Name) {
 			continue
 		}
 		for _, use := range r.Hosts {

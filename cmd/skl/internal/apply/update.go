@@ -36,14 +36,14 @@ func (a *Applier) Update(ctx context.Context, r UpdateRequest) (_ Result, err er
 	if err := acceptable(r.Accept); err != nil {
 		return Result{}, err
 	}
-	f, end, err := a.Edit(ctx, r.DryRun)
+	f, end, err := a.Scope.Edit(ctx, r.DryRun)
 	if err != nil {
 		return Result{}, err
 	}
 	defer end()
 	for _, name := range r.Names {
 		if !f.Has(name) {
-			return Result{}, a.NotInManifest(name, f)
+			return Result{}, a.Scope.NotInManifest(name, f)
 		}
 	}
 	meant := func(name string) bool { return len(r.Names) == 0 || slices.Contains(r.Names, name) }
@@ -53,7 +53,7 @@ func (a *Applier) Update(ctx context.Context, r UpdateRequest) (_ Result, err er
 	}
 	for _, s := range f.Manifest.Skills {
 		if s.Hold && meant(s.Name) {
-			a.Tell.Note("%s is held: %s", s.Name, cmp.Or(s.HoldReason, "-"))
+			a.Scope.Tell.Note("%s is held: %s", s.Name, cmp.Or(s.HoldReason, "-"))
 		}
 	}
 	var edits []plan.Edit
@@ -62,12 +62,12 @@ func (a *Applier) Update(ctx context.Context, r UpdateRequest) (_ Result, err er
 			return Result{}, err
 		}
 	}
-	a.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved), r.Names)
+	a.Scope.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved), r.Names)
 	j := a.newJob(f, &request{
 		mode: updates, safe: r.Safe, named: r.Names, dry: r.DryRun, agreed: consents{r.Accept, r.AllowUnsigned, r.Force},
 		plan: plan.Request{Edits: edits, Renews: upgrade, Dropped: len(r.Names) != 1},
 	})
-	j.compared = len(r.Names) == 0 && !a.Offline()
+	j.compared = len(r.Names) == 0 && !a.Scope.Offline()
 	return j.run(ctx)
 }
 
@@ -81,14 +81,14 @@ type HoldRequest struct {
 
 // Hold writes or removes the hold of one skill in the manifest.
 func (a *Applier) Hold(ctx context.Context, r HoldRequest) error {
-	f, end, err := a.Edit(ctx, r.DryRun)
+	f, end, err := a.Scope.Edit(ctx, r.DryRun)
 	if err != nil {
 		return err
 	}
 	defer end()
 	s, ok := f.Manifest.Skill(r.Name)
 	if !ok {
-		return a.NotInManifest(r.Name, f)
+		return a.Scope.NotInManifest(r.Name, f)
 	}
 	if r.Hold && r.Reason == "" {
 		return diag.New(diag.Misuse, "usage", "--hold needs a --reason, so that others know when it ends")
@@ -100,12 +100,12 @@ func (a *Applier) Hold(ctx context.Context, r HoldRequest) error {
 	if err := f.Manifest.SetSkill(r.Name, s); err != nil || r.DryRun {
 		return err
 	}
-	return a.WriteManifest(f)
+	return a.Scope.WriteManifest(f)
 }
 
 // widen are the edits that let ranges allow the newest stable release.
 func (a *Applier) widen(ctx context.Context, f *scope.Files, upgrade func(string) bool) (edits []plan.Edit, err error) {
-	rs := a.Resolver(f.Manifest)
+	rs := a.Scope.Resolver(f.Manifest)
 	all, err := resolver.Wants(f.Manifest)
 	if err != nil {
 		return nil, err
@@ -165,9 +165,14 @@ type Outdated struct {
 	Source  string `json:"source,omitempty"`  // the package that it was made from has another version here
 	Changed bool   `json:"changed,omitempty"` // its folder or archive has other files under the locked version
 
+	Troubles
+}
+
+// Troubles are why a skill cannot be updated, or should go; all "" where nothing is wrong.
+type Troubles struct {
 	Blocked   string   `json:"blocked,omitempty"`   // why the release that is here is to go: its registry blocked it
 	Moved     string   `json:"moved,omitempty"`     // why no release of it is taken: its tags mean other bytes than they did
-	Refused   string   `json:"refused,omitempty"`   // why Latest is not taken: its signature
+	Refused   string   `json:"refused,omitempty"`   // why Latest is not taken: its signature, or what its place said
 	Unreached string   `json:"unreached,omitempty"` // why nothing is known of it: its place does not answer, or has not what is asked for
 	Code      string   `json:"code,omitempty"`      // of that
 	Hints     []string `json:"hints,omitempty"`
@@ -176,7 +181,7 @@ type Outdated struct {
 }
 
 // Trouble says what is wrong with a skill, in a word and in a sentence; "" if nothing is.
-func (o *Outdated) Trouble() (word, why string) {
+func (o *Troubles) Trouble() (word, why string) {
 	switch {
 	case o.Blocked != "":
 		return "blocked", o.Blocked
@@ -196,9 +201,9 @@ func (o *Outdated) Trouble() (word, why string) {
 	return "", ""
 }
 
-// trouble notes err, which is that of one skill alone, in one of its fields.
-func (o *Outdated) trouble(in *string, err error) {
-	h := troubled(o.Name, "", err)
+// trouble notes err, which is that of one skill alone, in one of the fields.
+func (o *Troubles) trouble(in *string, err error) {
+	h := troubled("", "", err)
 	*in, o.Code, o.Hints, o.broken = h.Why, h.Code, h.Hints, resolver.Broken(err)
 }
 
@@ -257,7 +262,7 @@ func (a *Applier) changedHere(ctx context.Context, s, now *lock.Skill) (bool, er
 		return false, nil
 	}
 	guard := bundle.NewGuard(nil, bundle.InstallLimits)
-	if err := a.Fetch(ctx, *now, guard); err != nil {
+	if err := a.Scope.Fetch(ctx, *now, guard); err != nil {
 		return false, err
 	}
 	sum, err := guard.Close()
@@ -330,12 +335,12 @@ func (a *Applier) rangesOf(f *scope.Files, s *lock.Skill) (ranges []*semver.Cons
 
 // Outdated lists the skills that have newer releases, of names or of all. It also says how many it looked at.
 func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated, of int, err error) {
-	if err := a.Settled(); err != nil {
+	if err := a.Scope.Settled(); err != nil {
 		return nil, 0, err
 	}
-	f, err := a.Load()
+	f, err := a.Scope.Load()
 	if err == nil {
-		err = a.CheckLocal(f)
+		err = a.Scope.CheckLocal(f)
 	}
 	if err != nil {
 		return nil, 0, err
@@ -344,55 +349,60 @@ func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated
 	if err != nil {
 		return nil, 0, err
 	}
-	apart, err := a.AgreeApart(ctx, f, all)
+	apart, err := a.Scope.AgreeApart(ctx, f, all)
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, name := range names {
 		if !f.Has(name) {
-			return nil, 0, a.NotInManifest(name, f)
+			return nil, 0, a.Scope.NotInManifest(name, f)
 		}
 	}
 	taken, err := a.TakenBack(ctx, Look, Releases(f.Lock, nil, nil))
 	if err != nil {
 		return nil, 0, err
 	}
-	rs := a.Resolver(f.Manifest)
+	rs := a.Scope.Resolver(f.Manifest)
 	var first error
-	looked, bad := 0, 0
+	known := false // something of some skill
 	for _, want := range all {
 		if len(names) > 0 && !slices.Contains(names, want.Name) {
 			continue
 		}
 		one, err := a.outdated(ctx, rs, f, want)
-		if err == nil {
-			err = apart[want.Name]
+		if ctx.Err() != nil {
+			return nil, 0, ctx.Err()
 		}
-		if err != nil && (diag.ClassOf(err) == diag.Refused || ctx.Err() != nil) {
-			return nil, 0, err
+		if err = cmp.Or(err, apart[want.Name]); err != nil {
+			first = cmp.Or(first, err)
+			one.unknown(err)
 		}
-		if looked++; err != nil {
-			first, bad = cmp.Or(first, err), bad+1
-			one.Wanted, one.Latest, one.Gone = "", "", ""
-			if !resolver.Broken(err) { // which names it
-				err = fmt.Errorf("%s: %w", one.Name, err)
-			}
-			one.trouble(&one.Unreached, err)
+		if err := Blocked(slices.DeleteFunc(slices.Clone(taken), func(w Withdrawal) bool { return w.Name != want.Name })); err != nil {
+			one.trouble(&one.Blocked, err)
 		}
-		for _, w := range taken {
-			if err := Blocked([]Withdrawal{w}); err != nil && w.Name == want.Name {
-				one.trouble(&one.Blocked, err)
-			}
-		}
+		known = known || err == nil || one.Blocked != ""
 		if one.Source = SourceChanged(a, want.Name); one.Source != "" {
-			a.Tell.Note("%s: %s", want.Name, one.Source)
+			a.Scope.Tell.Note("%s: %s", want.Name, one.Source)
 		}
 		if _, why := one.Trouble(); why != "" || one.Source != "" || one.Changed || one.Locked != one.Wanted || one.Locked != one.Latest {
 			list = append(list, one)
 		}
 	}
-	if bad == looked && !slices.ContainsFunc(list, func(o Outdated) bool { return o.Blocked != "" }) {
-		return list, len(all), first // of no skill is anything known
+	if !known {
+		return list, len(all), first
 	}
 	return list, len(all), nil
+}
+
+// unknown notes why nothing is known of a skill.
+func (o *Outdated) unknown(err error) {
+	o.Wanted, o.Latest, o.Gone = "", "", ""
+	if !resolver.Broken(err) { // which names it
+		err = fmt.Errorf("%s: %w", o.Name, err)
+	}
+	if diag.ClassOf(err) == diag.Refused {
+		o.trouble(&o.Refused, err)
+		return
+	}
+	o.trouble(&o.Unreached, err)
 }

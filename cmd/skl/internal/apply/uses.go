@@ -16,7 +16,7 @@ func (a *Applier) noteUses(ctx context.Context, ids []string, changes install.Ch
 	if len(ids) == 0 || !slices.ContainsFunc(changes.List, fresh) {
 		return nil
 	}
-	l, err := a.Discover(ctx, ids)
+	l, err := a.Scope.Discover(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func (a *Applier) noteUses(ctx context.Context, ids []string, changes install.Ch
 		if !fresh(*c) {
 			continue
 		}
-		at, off := a.Site.Place(c.Name)
+		at, off := a.Scope.Site.Place(c.Name)
 		if off {
 			continue
 		}
@@ -33,7 +33,7 @@ func (a *Applier) noteUses(ctx context.Context, ids []string, changes install.Ch
 		for _, id := range ids {
 			use := roots.HostUse{Host: id, Use: hosts.Unread}
 			for _, r := range found {
-				if r.Path == at || r.CopyOf != "" && r.Scope == string(a.Kind) {
+				if r.Path == at || r.CopyOf != "" && r.Scope == string(a.Scope.Kind) {
 					use = better(use, r)
 				}
 			}

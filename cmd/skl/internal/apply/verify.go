@@ -53,14 +53,42 @@ type Verification struct {
 // Verify re-hashes every file of the named skills, or of all that the lock or a receipt names. With ask, repositories are asked
 // for tags that this machine has not seen, and a registry that is caught hiding something is an error.
 func (a *Applier) Verify(ctx context.Context, names []string, ask bool) (Verification, error) {
-	if err := a.Settled(); err != nil {
+	if err := a.Scope.Settled(); err != nil {
 		return Verification{}, err
 	}
-	f, err := a.Load()
+	f, err := a.Scope.Load()
 	if err != nil {
 		return Verification{}, err
 	}
 	return a.VerifyFiles(ctx, f, names, ask)
+}
+
+// receiptsOf are the receipts of names, of all for none. A name that neither a receipt nor the lock has is refused.
+func (a *Applier) receiptsOf(f *scope.Files, names []string) ([]roots.Receipt, error) {
+	receipts, bad := a.Scope.Site.Receipts()
+	if len(bad) > 0 {
+		return nil, bad[0]
+	}
+	for _, name := range names {
+		_, locked := f.Lock.Skill(name)
+		if !locked && !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == name }) {
+			return nil, a.Scope.NotInManifest(name, f)
+		}
+	}
+	if len(names) == 0 {
+		return receipts, nil
+	}
+	return slices.DeleteFunc(receipts, func(r roots.Receipt) bool { return !slices.Contains(names, r.Name) }), nil
+}
+
+// verifyMissing adds a locked skill that is not installed.
+func (a *Applier) verifyMissing(out *Verification, s *lock.Skill) {
+	one := Verified{Name: s.Name, Path: filepath.Join(a.Scope.Site.Home(s.Name), s.Name), State: "missing", Expected: string(s.Tree), Drift: []string{}}
+	if err := out.Claims.Refused[s.Name]; err != nil {
+		one.Signature, one.Reason = string(attest.Failed), err.Error()
+		out.Refused = cmp.Or(out.Refused, err)
+	}
+	out.Skills = append(out.Skills, one)
 }
 
 // VerifyFiles is Verify for a manifest and a lock that are loaded.
@@ -69,19 +97,12 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 	if err != nil {
 		return Verification{}, err
 	}
-	receipts, bad := a.Site.Receipts()
-	if len(bad) > 0 {
-		return Verification{}, bad[0]
-	}
-	for _, name := range names {
-		_, locked := f.Lock.Skill(name)
-		if !locked && !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == name }) {
-			return Verification{}, a.NotInManifest(name, f)
-		}
-	}
 	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
-	receipts = slices.DeleteFunc(receipts, func(r roots.Receipt) bool { return !wanted(r.Name) })
-	drifts, err := a.Site.CheckAll(ctx, receipts, true)
+	receipts, err := a.receiptsOf(f, names)
+	if err != nil {
+		return Verification{}, err
+	}
+	drifts, err := a.Scope.Site.CheckAll(ctx, receipts, true)
 	if err != nil {
 		return Verification{}, err
 	}
@@ -108,12 +129,7 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 	}
 	for _, s := range f.Lock.Skills {
 		if wanted(s.Name) && !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == s.Name }) {
-			one := Verified{Name: s.Name, Path: filepath.Join(a.Site.Home(s.Name), s.Name), State: "missing", Expected: string(s.Tree), Drift: []string{}}
-			if err := claims.Refused[s.Name]; err != nil {
-				one.Signature, one.Reason = string(attest.Failed), err.Error()
-				out.Refused = cmp.Or(out.Refused, err)
-			}
-			out.Skills = append(out.Skills, one)
+			a.verifyMissing(&out, &s)
 		}
 	}
 	if err := a.Signatures.SayUncompared(whole); err != nil {
@@ -137,7 +153,7 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 }
 
 func (a *Applier) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) Verified {
-	path, _ := a.Site.Place(r.Name)
+	path, _ := a.Scope.Site.Place(r.Name)
 	out := Verified{Name: r.Name, Path: path, State: "ok", Digest: string(d.Tree), Expected: string(r.Tree),
 		Signature: "unsigned", Drift: append([]string{}, d.List()...), Residue: len(d.Passed)}
 	s, locked := l.Skill(r.Name)
@@ -151,7 +167,7 @@ func (a *Applier) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) Verifi
 		out.State = "drift"
 	case d.Any():
 		out.State = d.State()
-	case !locked && l != nil && a.Kind == hosts.Project && len(l.Skills) > 0:
+	case !locked && l != nil && a.Scope.Kind == hosts.Project && len(l.Skills) > 0:
 		out.State = "unlocked"
 	}
 	if other := otherRelease(r, s); locked && other != "" && len(out.Drift) == 0 {
@@ -162,7 +178,7 @@ func (a *Applier) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) Verifi
 
 // LinkPlaces looks at what agents find of the skills of receipts, in the directories of their own.
 func (a *Applier) LinkPlaces(f *scope.Files, receipts []roots.Receipt) ([]install.Place, error) {
-	in, err := a.Installer(knownHosts(f.Manifest.Targets.Hosts), f.Manifest.Targets.Links)
+	in, err := a.Scope.Installer(knownHosts(f.Manifest.Targets.Hosts), f.Manifest.Targets.Links)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +246,7 @@ func AddMend(mends []string, mend string) []string {
 // MendOf is what puts right what is in a state at a path: a skill, or a copy of it that an agent loads; "" if nothing is wrong.
 func MendOf(a *Applier, state, name string, isCopy bool, path string) string {
 	again, of := "skl install", ""
-	if a.Kind == hosts.User {
+	if a.Scope.Kind == hosts.User {
 		of = " --scope user"
 		again += of
 	}
@@ -249,7 +265,7 @@ func MendOf(a *Applier, state, name string, isCopy bool, path string) string {
 		}
 		return "skl diff " + name + of + " shows the edits; " + again + " --force replaces them, after a backup"
 	case "foreign":
-		return "move " + diag.Quote(a.Short(path)) + " away, then " + again
+		return "move " + diag.Quote(a.Scope.Short(path)) + " away, then " + again
 	}
 	return ""
 }
@@ -282,7 +298,7 @@ type Claims struct {
 
 // claims compares the lock with the manifest and with the sources that own its refs; ask is that of Verify.
 func (a *Applier) claims(ctx context.Context, f *scope.Files, ask bool) (Claims, error) {
-	if err := a.CheckLocal(f); err != nil {
+	if err := a.Scope.CheckLocal(f); err != nil {
 		return Claims{}, err
 	}
 	all, err := scope.AllWants(f)
@@ -293,7 +309,7 @@ func (a *Applier) claims(ctx context.Context, f *scope.Files, ask bool) (Claims,
 	if c.Stale, err = scope.StaleNames(f); err != nil {
 		return Claims{}, err
 	}
-	c.Refused, err = a.Disagreements(ctx, f, all, ask)
+	c.Refused, err = a.Scope.Disagreements(ctx, f, all, ask)
 	return c, err
 }
 

@@ -30,13 +30,13 @@ type Reason struct {
 
 // Why says why a skill is installed, and why this release.
 func (a *Applier) Why(name string) (Why, error) {
-	f, err := a.Load()
+	f, err := a.Scope.Load()
 	if err != nil {
 		return Why{}, err
 	}
 	s, ok := f.Lock.Skill(name)
 	if !ok {
-		return Why{}, a.NotInManifest(name, f)
+		return Why{}, a.Scope.NotInManifest(name, f)
 	}
 	out := Why{Locked: s}
 	if m, ok := f.Manifest.Skill(name); ok {
@@ -61,7 +61,7 @@ func (a *Applier) reasons(f *scope.Files, s lock.Skill, depth int, met map[strin
 			}
 		}
 		if m, ok := f.Manifest.Skill(by); ok {
-			r.Asked, r.Where = m.Ref, a.Short(f.Manifest.Where(by).String())
+			r.Asked, r.Where = m.Ref, a.Scope.Short(f.Manifest.Where(by).String())
 		}
 		if *out = append(*out, r); !met[by] {
 			met[by] = true
@@ -73,10 +73,10 @@ func (a *Applier) reasons(f *scope.Files, s lock.Skill, depth int, met map[strin
 // frontHere is the front of a locked release as it is stored or installed, and the zero Front if it is neither.
 func (a *Applier) frontHere(s lock.Skill) Front {
 	fsys := fs.FS(nil)
-	if st := a.Store(); st.Has(s.Tree) {
+	if st := a.Scope.Store(); st.Has(s.Tree) {
 		fsys = st.FS(s.Tree)
 	} else {
-		at, _ := a.Site.Place(s.Name)
+		at, _ := a.Scope.Site.Place(s.Name)
 		fsys = scope.FilesIn(at)
 	}
 	front, _ := frontIn(fsys)

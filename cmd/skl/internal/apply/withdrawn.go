@@ -117,7 +117,7 @@ func releaseOf(r roots.Receipt, locked func() (*lock.Lock, error)) (Release, boo
 
 // lock is that of the scope.
 func (a *Applier) lock() (*lock.Lock, error) {
-	f, err := a.Load()
+	f, err := a.Scope.Load()
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (a *Applier) Withdrawals(ctx context.Context, c Care, all []Release) ([]Wit
 	out, err := a.TakenBack(ctx, c, all)
 	for _, w := range out {
 		if w.State != wire.Blocked {
-			a.Tell.Warn("%s", w.Sentence())
+			a.Scope.Tell.Warn("%s", w.Sentence())
 		}
 	}
 	return out, err
@@ -178,7 +178,7 @@ func (a *Applier) TakenBack(ctx context.Context, c Care, all []Release) (out []W
 		if w, ok := s.Known[wire.StateOf(r.Of, string(r.Manifest))]; ok && r.Of != "" {
 			out = append(out, Withdrawal{Name: r.Name, Of: r.Of, Version: r.Version, State: w.State, Reason: w.Reason, Registry: r.URL, Since: w.Since, AsOf: s.At})
 		} else if w, ok := maybe(s, r); ok {
-			a.Tell.Warn("a release with the manifest of %s %s is %s by %s, and nothing here says whether it is this one: skl ci installs it anew and notes it",
+			a.Scope.Tell.Warn("a release with the manifest of %s %s is %s by %s, and nothing here says whether it is this one: skl ci installs it anew and notes it",
 				r.Name, r.Version, w.State, r.URL)
 		}
 		for _, a := range s.Advisories {
@@ -207,33 +207,33 @@ func maybe(s client.States, r Release) (wire.ReleaseState, bool) {
 
 // states is what the registry at url says, or said last.
 func (a *Applier) states(ctx context.Context, c Care, url string) (client.States, error) {
-	ask := c != Recall && !a.Offline() && a.HasRegistry(url)
+	ask := c != Recall && !a.Scope.Offline() && a.Scope.HasRegistry(url)
 	if ask && c == Glance {
-		if s, err := a.Registry.Withdrawn(ctx, url, false); err == nil && time.Since(s.At) < withdrawnNew {
+		if s, err := a.Scope.Registry.Withdrawn(ctx, url, false); err == nil && time.Since(s.At) < withdrawnNew {
 			return s, nil
 		}
 	}
 	if ask {
 		wait, cancel := context.WithTimeout(ctx, withdrawnWait)
-		s, err := a.Registry.Withdrawn(wait, url, true)
+		s, err := a.Scope.Registry.Withdrawn(wait, url, true)
 		cancel()
 		hides := diag.ClassOf(err) == diag.Refused
 		if err == nil || hides && c == Insist || ctx.Err() != nil {
 			return s, err
 		}
 		if hides {
-			a.Tell.Warn("%s", err)
+			a.Scope.Tell.Warn("%s", err)
 		}
-		a.Tell.Detail("asking %s for releases that it took back: %s", url, err)
+		a.Scope.Tell.Detail("asking %s for releases that it took back: %s", url, err)
 	}
-	s, err := a.Registry.Withdrawn(ctx, url, false)
+	s, err := a.Scope.Registry.Withdrawn(ctx, url, false)
 	switch {
 	case err != nil:
 		return s, err
 	case ask && s.At.IsZero():
-		a.Tell.Note("%s does not answer, so it is not known whether it took releases back", url)
+		a.Scope.Tell.Note("%s does not answer, so it is not known whether it took releases back", url)
 	case ask || !s.At.IsZero() && time.Since(s.At) > withdrawnOld:
-		a.Tell.Note("what %s took back is known as of %s", url, s.At.UTC().Format(time.RFC3339))
+		a.Scope.Tell.Note("what %s took back is known as of %s", url, s.At.UTC().Format(time.RFC3339))
 	}
 	return s, nil
 }
@@ -252,7 +252,7 @@ func Blocked(all []Withdrawal) error {
 func (a *Applier) WarnBlocked(found []Withdrawal) {
 	for _, w := range found {
 		if w.State == wire.Blocked {
-			a.Tell.Warn("%s", w.Sentence())
+			a.Scope.Tell.Warn("%s", w.Sentence())
 		}
 	}
 }

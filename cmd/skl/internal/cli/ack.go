@@ -27,7 +27,7 @@ func runAck(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Len() != 2 {
 		return diag.New(diag.Misuse, "usage", "skl ack needs a code and the name of a skill").Hint("skl list --shadowed shows both")
 	}
-	acks, err := w.Acknowledge(ctx, apply.AckRequest{Code: c.Args().Get(0), Name: c.Args().Get(1), Reason: c.String("reason"), DryRun: c.Bool("dry-run")})
+	acks, err := w.apply.Acknowledge(ctx, apply.AckRequest{Code: c.Args().Get(0), Name: c.Args().Get(1), Reason: c.String("reason"), DryRun: c.Bool("dry-run")})
 	return w.show(ackResult{true, acks}, err, func() {
 		for _, a := range acks {
 			w.ui.Print("%s %s acknowledged: %s hides %s", a.Code, a.Name, shortDigest(a.Winner), shortDigest(a.Loser))
@@ -60,7 +60,7 @@ func whyCommand() command {
 			if err != nil {
 				return err
 			}
-			out, err := w.Why(name)
+			out, err := w.apply.Why(name)
 			s := out.Locked
 			return w.show(whyResult{name, s.Ref, s.Version, append([]string{}, s.RequiredBy...), out.By}, err, func() {
 				if out.Asked != "" {

@@ -40,9 +40,9 @@ func runAudit(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	if c.Bool("sarif") {
-		base := w.Project
+		base := w.scope.Project
 		if base == "" {
-			base = w.Cwd
+			base = w.scope.Cwd
 		}
 		if err := w.ui.Result(diag.SARIF(out.Findings(base), build.Current().Version)); err != nil || out.OK {
 			return err
@@ -56,7 +56,7 @@ func (w *world) printAudit(out inspect.Audited) {
 	count, failed, unread := 0, 0, 0
 	worst := ""
 	for _, s := range out.Skills {
-		dir := w.Short(s.Path)
+		dir := w.scope.Short(s.Path)
 		w.ui.Print("%s  %s", s.Name, dir)
 		for _, line := range s.Asks {
 			w.ui.Print("  %s", line)

@@ -11,7 +11,7 @@ import (
 	"github.com/skl-project/skl/spec/skill"
 )
 
-func (w *world) author() *author.Author { return &author.Author{Scope: w.Scope} }
+func (w *world) author() *author.Author { return &author.Author{Scope: w.scope} }
 
 func newCommand() command {
 	return command{name: "new", args: "NAME", group: "Author", usage: "start a skill that passes lint", output: author.Started{},
@@ -27,12 +27,12 @@ func runNew(_ context.Context, w *world, c *cli.Context) error {
 	}
 	out, err := w.author().Start(author.StartRequest{Name: name, Tree: c.Bool("tree"), DryRun: c.Bool("dry-run")})
 	return w.show(out, err, func() {
-		w.ui.Print("%s", w.Short(filepath.Join(out.Path, skill.FileName)))
+		w.ui.Print("%s", w.scope.Short(filepath.Join(out.Path, skill.FileName)))
 		try := "skl install ./%s"
 		if c.Bool("tree") {
 			try = "skl run ./%s --dry-run"
 		}
-		w.ui.Hint("edit it, then: skl lint %s    "+try, w.Short(out.Path), w.Short(out.Path))
+		w.ui.Hint("edit it, then: skl lint %s    "+try, w.scope.Short(out.Path), w.scope.Short(out.Path))
 	})
 }
 
@@ -82,6 +82,6 @@ func runPack(_ context.Context, w *world, c *cli.Context) error {
 	}
 	out, err := w.author().Pack(author.PackRequest{Folder: dir, File: file, Include: c.StringSlice("include"), DryRun: c.Bool("dry-run")})
 	return w.show(out, err, func() {
-		w.ui.Print("%s  %s, %s, %s", w.Short(out.File), diag.Count(out.Files, "file"), diag.Size(out.Bytes), out.Digest)
+		w.ui.Print("%s  %s, %s, %s", w.scope.Short(out.File), diag.Count(out.Files, "file"), diag.Size(out.Bytes), out.Digest)
 	})
 }

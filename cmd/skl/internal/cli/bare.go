@@ -18,7 +18,7 @@ func bare(e env, u *ui.UI, c *cli.Context) error {
 		u.Help(rootHelp())
 		return nil
 	}
-	if w, err := newWorld(e, u, c); err == nil && w.Project != "" {
+	if w, err := newWorld(e, u, c); err == nil && w.scope.Project != "" {
 		if s, err := w.inspect.Status(c.Context); err == nil && s.Skills > 0 {
 			u.Lines(statusLine(u.Look(), s))
 		}

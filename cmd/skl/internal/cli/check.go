@@ -92,10 +92,10 @@ func (w *world) printStatus(s inspect.Status) {
 		}
 		w.ui.Print("%s %s", label, joinWords(bad))
 	}
-	w.ui.Print("scope      %s, %s", s.Scope, w.Short(s.Base))
+	w.ui.Print("scope      %s, %s", s.Scope, w.scope.Short(s.Base))
 	dirs := make([]string, len(s.Roots))
 	for i, dir := range s.Roots {
-		dirs[i] = w.Short(dir)
+		dirs[i] = w.scope.Short(dir)
 	}
 	w.ui.Print("skills     %d in skl.toml, installed in %s", s.Skills, joinWords(dirs))
 	w.ui.Print("agents     %s", orDash(fmt.Sprint(joinWords(s.Hosts))))

@@ -155,7 +155,7 @@ func flagNames(cmd *command) []string {
 func (w *world) arguments(kind string) []string {
 	switch kind {
 	case "skill":
-		f, err := w.Load()
+		f, err := w.scope.Load()
 		if err != nil || f.Lock == nil {
 			return nil
 		}
@@ -167,7 +167,7 @@ func (w *world) arguments(kind string) []string {
 		}
 		return names
 	case "pin":
-		return w.Signatures.PinIDs()
+		return w.apply.Signatures.PinIDs()
 	case "command":
 		var names []string
 		for _, c := range commands() {

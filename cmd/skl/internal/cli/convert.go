@@ -36,13 +36,13 @@ func runConvert(_ context.Context, w *world, c *cli.Context) error {
 		}
 		switch {
 		case out.Diff == "":
-			w.ui.Note("nothing to change: %s is %s already", w.Short(out.Path), out.To)
+			w.ui.Note("nothing to change: %s is %s already", w.scope.Short(out.Path), out.To)
 			return
 		case out.Wrote == "":
 			w.ui.Hint("-w changes the file, -o DIR writes a copy")
 			return
 		}
-		w.ui.Note("wrote %s, %s", w.Short(out.Wrote), diag.Count(len(out.Losses), "remark"))
+		w.ui.Note("wrote %s, %s", w.scope.Short(out.Wrote), diag.Count(len(out.Losses), "remark"))
 	})
 }
 

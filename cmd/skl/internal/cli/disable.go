@@ -32,5 +32,7 @@ func (w *world) move(ctx context.Context, c *cli.Context, back bool) error {
 		return err
 	}
 	out, err := w.inspect.Move(ctx, inspect.MoveRequest{Name: name, Back: back, DryRun: c.Bool("dry-run")})
-	return w.show(out, err, func() { w.ui.Print("%s: %s → %s", out.Name, w.Short(out.From), w.Short(out.To)) })
+	return w.show(out, err, func() {
+		w.ui.Print("%s: %s → %s", out.Name, w.scope.Short(out.From), w.scope.Short(out.To))
+	})
 }

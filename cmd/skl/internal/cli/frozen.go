@@ -16,5 +16,5 @@ func ciCommand() command {
 }
 
 func runFrozen(ctx context.Context, w *world, c *cli.Context) error {
-	return w.printInstall(w.Frozen(ctx, apply.FrozenRequest{Hosts: c.StringSlice("host"), AllowUnsigned: c.Bool("allow-unsigned"), DryRun: c.Bool("dry-run")}))
+	return w.printInstall(w.apply.Frozen(ctx, apply.FrozenRequest{Hosts: c.StringSlice("host"), AllowUnsigned: c.Bool("allow-unsigned"), DryRun: c.Bool("dry-run")}))
 }

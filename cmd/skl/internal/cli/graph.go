@@ -37,7 +37,7 @@ func runGraph(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	if file := c.String("output"); file != "" {
-		return durable.WriteFile(scope.Absolute(w.Cwd, file), []byte(text), 0o644)
+		return durable.WriteFile(scope.Absolute(w.scope.Cwd, file), []byte(text), 0o644)
 	}
 	if d.Format == "text" {
 		text = w.ui.Look().Drawn(text)

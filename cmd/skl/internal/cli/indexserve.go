@@ -42,7 +42,7 @@ func runIndexServe(ctx context.Context, w *world, c *cli.Context) error {
 		}
 		w.ui.Print("serving indexes at %s", out.URL)
 		if keyFile != "" {
-			w.ui.Note("its key, for X-Api-Key, is in %s; skl finds it there", w.Short(keyFile))
+			w.ui.Note("its key, for X-Api-Key, is in %s; skl finds it there", w.scope.Short(keyFile))
 		}
 		w.ui.Hint("skl query --service %s WORDS", out.URL)
 		return nil
@@ -58,7 +58,7 @@ func runIndexFeedback(ctx context.Context, w *world, c *cli.Context) error {
 	return w.show(out, err, func() {
 		m := out.Metrics
 		if m.SampleCount == 0 {
-			w.ui.Print("no search of %s was recorded in the last %d days", w.Short(out.Root), days)
+			w.ui.Print("no search of %s was recorded in the last %d days", w.scope.Short(out.Root), days)
 			w.ui.Note("only searches of agents are recorded, by skl mcp and skl index serve")
 			return
 		}

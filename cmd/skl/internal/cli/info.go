@@ -44,7 +44,7 @@ func (w *world) several(err error) error {
 func (w *world) printInfo(out inspect.Skill) {
 	if w.ui.Screen && !w.ui.Verbose {
 		out.Source = draw.From(out.Source, out.URL)
-		w.ui.Page(ui.Painted(draw.Info(w.ui.Look(), out, diag.Size(out.Bytes), w.Short)))
+		w.ui.Page(ui.Painted(draw.Info(w.ui.Look(), out, diag.Size(out.Bytes), w.scope.Short)))
 		return
 	}
 	w.ui.Print("%s %s   %s, %s", out.Name, out.Version, diag.Count(out.Files, "file"), diag.Size(out.Bytes))
@@ -80,7 +80,7 @@ func (w *world) printInfo(out inspect.Skill) {
 		w.ui.Warn("runs when an agent loads it: %s", c)
 	}
 	for _, r := range out.Copies {
-		w.ui.Print("%s %s [%s]", fmt.Sprintf("%-12s", "copy"), w.Short(r.Path), r.State)
+		w.ui.Print("%s %s [%s]", fmt.Sprintf("%-12s", "copy"), w.scope.Short(r.Path), r.State)
 	}
 }
 

@@ -30,20 +30,20 @@ func runInit(ctx context.Context, w *world, c *cli.Context) error {
 	if vendor := c.Bool("vendor"); vendor || c.Bool("no-vendor") {
 		q.Vendor = &vendor
 	}
-	out, err := w.Init(ctx, q)
+	out, err := w.apply.Init(ctx, q)
 	return w.show(out, err, func() { w.printInit(out, q.DryRun) })
 }
 
 func (w *world) printInit(out apply.Initialized, dry bool) {
 	for _, path := range out.Wrote {
 		if dry {
-			w.ui.Print("would write %s", w.Short(path))
+			w.ui.Print("would write %s", w.scope.Short(path))
 			continue
 		}
-		w.ui.Print("%s %s", ui.Painted(w.ui.Done()), w.Short(path))
+		w.ui.Print("%s %s", ui.Painted(w.ui.Done()), w.scope.Short(path))
 	}
 	if len(out.Wrote) == 0 {
-		w.ui.Print("nothing to do: %s is as it should be", w.Short(out.Manifest))
+		w.ui.Print("nothing to do: %s is as it should be", w.scope.Short(out.Manifest))
 	}
 	if len(out.Hosts) > 0 {
 		w.ui.Note("agents: %s", out.Hosts)

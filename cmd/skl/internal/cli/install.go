@@ -95,8 +95,8 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Bool("strict") && !c.Bool("all") {
 		return diag.New(diag.Misuse, "usage", "--strict belongs to --all: all skills or none")
 	}
-	ci := w.Getenv("CI") == "true" || w.Getenv("CI") == "1"
-	frozen := c.Bool("frozen") || ci && len(refs)+len(names) == 0 && scope.Exists(filepath.Join(w.Base, "skl.lock"))
+	ci := w.scope.Getenv("CI") == "true" || w.scope.Getenv("CI") == "1"
+	frozen := c.Bool("frozen") || ci && len(refs)+len(names) == 0 && scope.Exists(filepath.Join(w.scope.Base, "skl.lock"))
 	if c.Bool("gate") && (frozen || c.Bool("list") || c.Bool("link") || c.Bool("dry-run")) {
 		return diag.New(diag.Misuse, "usage", "--gate is about what an install left here, and goes with none of --dry-run, --frozen (as in CI), --list and --link").Hint("skl install --gate")
 	}
@@ -120,7 +120,7 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 		}
 		return runFrozen(ctx, w, c)
 	}
-	result, err := w.Install(ctx, apply.InstallRequest{
+	result, err := w.apply.Install(ctx, apply.InstallRequest{
 		Refs: refs, Names: names, All: c.Bool("all"), Strict: c.Bool("strict"), Pin: c.Bool("pin"), Hosts: c.StringSlice("host"),
 		Accept: accepted(c), AllowUnsigned: c.Bool("allow-unsigned"), Force: c.Bool("force"), DryRun: c.Bool("dry-run"), Gate: c.Bool("gate"),
 		Root: strings.Join(root, ""),
@@ -164,7 +164,7 @@ func (w *world) listRefs(ctx context.Context, refs []ref.Ref) error {
 	}
 	all, over := []listed{}, []apply.Passed{}
 	for _, r := range refs {
-		found, passed, err := w.Holdings(ctx, r)
+		found, passed, err := w.apply.Holdings(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func (w *world) printInstall(r apply.Result, err error) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range r.Passed {
+	for _, p := range r.Remarks.Passed {
 		if !w.ui.JSON {
 			w.ui.Warn("passed over %s: %s", p.Path, p.Reason)
 		}
@@ -200,12 +200,12 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		w.ui.Note("%s was a link; its folder is left as it is", name)
 	}
 	c := r.Changes
-	if len(r.Held) > 0 {
-		held, count := r.Held, len(r.Held)
-		over := r.Passed
-		r.Held, r.Passed = nil, nil
+	if len(r.Stays.Held) > 0 {
+		held, count := r.Stays.Held, len(r.Stays.Held)
+		over := r.Remarks.Passed
+		r.Stays.Held, r.Remarks.Passed = nil, nil
 		if w.ui.JSON {
-			if err := w.ui.Result(installResult{Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone, Held: held, Unmet: r.Unmet, Passed: over}); err != nil {
+			if err := w.ui.Result(installResult{Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Stays.Gone, Held: held, Unmet: r.Remarks.Unmet, Passed: over}); err != nil {
 				return err
 			}
 			return unmet("held")
@@ -229,15 +229,15 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		return unmet("held")
 	}
 	if w.ui.JSON {
-		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Gone, Kept: r.Kept, Unmet: r.Unmet, Ungated: r.Ungated, Refused: r.Refused, Passed: r.Passed, Merged: r.Merged, Derived: r.Derived})
+		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Stays.Gone, Kept: r.Stays.Kept, Unmet: r.Remarks.Unmet, Ungated: r.Remarks.Ungated, Refused: r.Asks.Refused, Passed: r.Remarks.Passed, Merged: r.Remarks.Merged, Derived: r.Remarks.Derived})
 	}
-	for _, g := range r.Gone {
+	for _, g := range r.Stays.Gone {
 		w.ui.Warn("%s is gone upstream %s, and stays as it is; to remove it: skl remove %s", versioned(g.Name, g.Version), g.Since, g.Name)
 	}
-	for _, k := range r.Kept {
+	for _, k := range r.Stays.Kept {
 		w.ui.Warn("kept %s", versioned(k.Name, k.Version))
 	}
-	for _, wish := range r.Wishes {
+	for _, wish := range r.Asks.Wishes {
 		wish.Warn(w.ui)
 	}
 	if len(c.List) == 0 && len(r.Unlinked) > 0 {
@@ -245,7 +245,7 @@ func (w *world) printInstall(r apply.Result, err error) error {
 	}
 	count := map[install.Action]int{}
 	drawn := w.drawAdded(r)
-	for _, h := range r.Refused {
+	for _, h := range r.Asks.Refused {
 		w.ui.Print("would hold %s  %s", h.Name, h.Why)
 		for _, hint := range h.Hints {
 			w.ui.Note("hint: %s", hint)
@@ -253,7 +253,7 @@ func (w *world) printInstall(r apply.Result, err error) error {
 	}
 	for _, change := range c.List {
 		count[change.Action]++
-		if slices.ContainsFunc(r.Refused, func(h apply.Held) bool { return h.Name == change.Name }) {
+		if slices.ContainsFunc(r.Asks.Refused, func(h apply.Held) bool { return h.Name == change.Name }) {
 			continue
 		}
 		if !drawn || change.Action != install.Add {
@@ -264,8 +264,8 @@ func (w *world) printInstall(r apply.Result, err error) error {
 	if r.DryRun {
 		verb = "nothing was changed (--dry-run)"
 	}
-	defer w.printUngated(r.Ungated)
-	defer w.printUnmet(r.Unmet)
+	defer w.printUngated(r.Remarks.Ungated)
+	defer w.printUnmet(r.Remarks.Unmet)
 	if !c.Any() && r.LockState == "unchanged" {
 		with := " with skl.lock" // and nobody asked whether there is anything else
 		if r.Compared {
@@ -294,7 +294,7 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		return nil
 	}
 	if r.LockState == "changed" {
-		w.ui.Note("wrote %s and %s: commit them", w.Short(filepath.Join(w.Base, "skl.toml")), w.Short(filepath.Join(w.Base, "skl.lock")))
+		w.ui.Note("wrote %s and %s: commit them", w.scope.Short(filepath.Join(w.scope.Base, "skl.toml")), w.scope.Short(filepath.Join(w.scope.Base, "skl.lock")))
 	}
 	if count[install.Add]+count[install.Update] > 0 {
 		w.printUses(c)
@@ -304,10 +304,10 @@ func (w *world) printInstall(r apply.Result, err error) error {
 
 // committed are the files of a project that a change is to be committed with.
 func (w *world) committed(r apply.Result) []string {
-	if r.LockState != "changed" || w.Project == "" {
+	if r.LockState != "changed" || w.scope.Project == "" {
 		return nil
 	}
-	return []string{w.Short(filepath.Join(w.Base, "skl.toml")), w.Short(filepath.Join(w.Base, "skl.lock"))}
+	return []string{w.scope.Short(filepath.Join(w.scope.Base, "skl.toml")), w.scope.Short(filepath.Join(w.scope.Base, "skl.lock"))}
 }
 
 // undo is the command that takes an update back, on a terminal: "" where it would not be one of a few versions that can be named.
@@ -370,7 +370,7 @@ func (w *world) printUngated(all []apply.Ungated) {
 	}
 	for _, u := range all {
 		if u.Convert != "" {
-			w.ui.Note("%s: skl convert %s --to %s -o DIR writes it with the keys that %s keeps", u.Host, diag.Quote(w.Short(u.Path)), u.Convert, u.Host)
+			w.ui.Note("%s: skl convert %s --to %s -o DIR writes it with the keys that %s keeps", u.Host, diag.Quote(w.scope.Short(u.Path)), u.Convert, u.Host)
 		}
 		if u.Leave != nil {
 			how := "in place of"
@@ -416,16 +416,16 @@ func (w *world) usesOf(c install.Changes) (notes []string, usual string) {
 	for _, change := range c.List {
 		for _, h := range change.Hosts {
 			named = true
-			if name := w.OtherName(h.Host, change.Root); name != "" && !slices.Contains(names, w.Short(name)) {
-				names = append(names, w.Short(name))
+			if name := w.scope.OtherName(h.Host, change.Root); name != "" && !slices.Contains(names, w.scope.Short(name)) {
+				names = append(names, w.scope.Short(name))
 			}
 			switch {
 			case len(h.Unclear) > 0 && (h.Use == "loads" || h.Use == "listed"):
-				notes = append(notes, "whether "+h.Host+" loads "+change.Name+" is not known: "+w.Short(h.Unclear[0])+" could not be read")
+				notes = append(notes, "whether "+h.Host+" loads "+change.Name+" is not known: "+w.scope.Short(h.Unclear[0])+" could not be read")
 			case h.Use == "loads" || h.Use == "listed":
 				loaded = true
 			case h.Off != nil:
-				notes = append(notes, h.Host+" is told not to load "+change.Name+", in "+w.Short(h.Off.File))
+				notes = append(notes, h.Host+" is told not to load "+change.Name+", in "+w.scope.Short(h.Off.File))
 			default:
 				notes = append(notes, h.Host+" "+doesWith(h.Use, change.Name))
 			}
@@ -448,7 +448,7 @@ func (w *world) usesOf(c install.Changes) (notes []string, usual string) {
 // anyReads reports whether there is an agent that reads a root that changes are made in.
 func (w *world) anyReads(changes []install.Change) bool {
 	return slices.ContainsFunc(changes, func(c install.Change) bool {
-		return w.IsRead(c.Root)
+		return w.scope.IsRead(c.Root)
 	})
 }
 
@@ -456,12 +456,12 @@ func (w *world) anyReads(changes []install.Change) bool {
 func (w *world) rootsOf(changes []install.Change) string {
 	var dirs []string
 	for _, c := range changes {
-		if dir := w.Short(c.Root); !slices.Contains(dirs, dir) {
+		if dir := w.scope.Short(c.Root); !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
 	}
 	if len(dirs) == 0 {
-		dirs = []string{w.Short(w.Site.Home(""))}
+		dirs = []string{w.scope.Short(w.scope.Site.Home(""))}
 	}
 	slices.Sort(dirs)
 	return joinWords(dirs)
@@ -490,14 +490,14 @@ func (w *world) drawAdded(r apply.Result) bool {
 		if c.Action != install.Add {
 			continue
 		}
-		added = append(added, w.addedOf(c, r.Lock, r.Asked))
+		added = append(added, w.addedOf(c, r.Lock, r.Asks.Asked))
 		w.printKept(c.Name, r)
 	}
 	if len(added) == 0 {
 		return false
 	}
 	notes, usual := w.usesOf(r.Changes)
-	w.ui.Page(ui.Painted(draw.After(w.ui.Look(), added, w.committed(r), notes, usual, w.ui.Verbose, w.AgentsOf, diag.Size)))
+	w.ui.Page(ui.Painted(draw.After(w.ui.Look(), added, w.committed(r), notes, usual, w.ui.Verbose, w.apply.AgentsOf, diag.Size)))
 	return true
 }
 
@@ -510,9 +510,9 @@ func neededBy(c install.Change) string { return "needed by " + strings.Join(c.Re
 // addedOf is a skill that is added, in the words of a reader.
 func (w *world) addedOf(c install.Change, l *lock.Lock, asked map[string]apply.Asked) draw.Added {
 	s, _ := l.Skill(c.Name)
-	a := draw.Added{Name: c.Name, Version: c.To, Source: draw.From(c.Source, s.URL), Files: c.Files, Bytes: c.Bytes, Signed: w.SignedWord(c, l), Root: w.Short(c.Root), Asks: asked[c.Name].Report.Summary(fewNames)}
+	a := draw.Added{Name: c.Name, Version: c.To, Source: draw.From(c.Source, s.URL), Files: c.Files, Bytes: c.Bytes, Signed: w.apply.SignedWord(c, l), Root: w.scope.Short(c.Root), Asks: asked[c.Name].Report.Summary(fewNames)}
 	for _, link := range c.Links {
-		a.Links = append(a.Links, w.Short(filepath.Dir(link)))
+		a.Links = append(a.Links, w.scope.Short(filepath.Dir(link)))
 	}
 	if len(c.RequiredBy) > 0 {
 		a.Asks = append([]string{neededBy(c)}, a.Asks...)
@@ -572,9 +572,9 @@ func (w *world) gained(g apply.Gain) (bool, error) {
 func versioned(name, version string) string { return strings.TrimSpace(name + " " + version) }
 
 func (w *world) printChange(c install.Change, r apply.Result) {
-	where := w.Short(filepath.Join(c.Root, c.Name))
+	where := w.scope.Short(filepath.Join(c.Root, c.Name))
 	for _, l := range c.Links {
-		where += ", link in " + w.Short(filepath.Dir(l))
+		where += ", link in " + w.scope.Short(filepath.Dir(l))
 	}
 	mark := ui.Painted(w.ui.Done())
 	if r.DryRun {
@@ -582,16 +582,16 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 	}
 	switch c.Action {
 	case install.Add:
-		w.ui.Print("%s add %s  %s, %s, %s  %s", mark, versioned(c.Name, c.To), diag.Count(c.Files, "file"), diag.Size(c.Bytes), w.SignedWord(c, r.Lock), where)
+		w.ui.Print("%s add %s  %s, %s, %s  %s", mark, versioned(c.Name, c.To), diag.Count(c.Files, "file"), diag.Size(c.Bytes), w.apply.SignedWord(c, r.Lock), where)
 		if len(c.RequiredBy) > 0 {
 			w.ui.Print("    %s", neededBy(c))
 		}
-		for _, line := range r.Asked[c.Name].Report.Summary(fewNames) {
+		for _, line := range r.Asks.Asked[c.Name].Report.Summary(fewNames) {
 			w.ui.Print("    %s", line)
 		}
 	case install.Update:
 		if c.Moves() {
-			w.ui.Print("%s move %s  %s → %s", mark, versioned(c.Name, c.To), w.Short(c.MovedFrom), where)
+			w.ui.Print("%s move %s  %s → %s", mark, versioned(c.Name, c.To), w.scope.Short(c.MovedFrom), where)
 			break
 		}
 		if c.From == c.To && c.Before() == c.Digest {
@@ -599,17 +599,17 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 			break
 		}
 		if w.ui.Screen && !r.DryRun {
-			w.ui.Page(ui.Painted(draw.Update(w.ui.Look(), draw.Updated{Name: c.Name, From: c.From, To: c.To, Content: w.ContentChange(c), Asks: changesOf(r, c)})))
+			w.ui.Page(ui.Painted(draw.Update(w.ui.Look(), draw.Updated{Name: c.Name, From: c.From, To: c.To, Content: w.apply.ContentChange(c), Asks: changesOf(r, c)})))
 			break
 		}
-		w.ui.Print("%s update %s %s → %s  %s%s", mark, c.Name, orDash(c.From), c.To, w.ContentChange(c), where)
+		w.ui.Print("%s update %s %s → %s  %s%s", mark, c.Name, orDash(c.From), c.To, w.apply.ContentChange(c), where)
 		for _, line := range changesOf(r, c) {
 			w.ui.Print("    %s", line)
 		}
 	case install.Keep:
 		if c.From != "" && c.From != c.To {
 			if w.ui.Screen && !r.DryRun {
-				w.ui.Page(ui.Painted(draw.Update(w.ui.Look(), draw.Updated{Name: c.Name, From: c.From, To: c.To, Content: w.ContentChange(c), Asks: changesOf(r, c)})))
+				w.ui.Page(ui.Painted(draw.Update(w.ui.Look(), draw.Updated{Name: c.Name, From: c.From, To: c.To, Content: w.apply.ContentChange(c), Asks: changesOf(r, c)})))
 				break
 			}
 			w.ui.Print("%s update %s %s → %s  the same files  %s", mark, c.Name, c.From, c.To, where)
@@ -618,7 +618,7 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 		w.ui.Print("%s remove %s", mark, versioned(c.Name, c.From))
 	case install.Link:
 		if gone := c.Unlinked(); len(gone) > 0 {
-			w.ui.Print("%s unlink %s  %s", mark, c.Name, w.Short(gone[0]))
+			w.ui.Print("%s unlink %s  %s", mark, c.Name, w.scope.Short(gone[0]))
 			break
 		}
 		w.ui.Print("%s link %s  %s", mark, c.Name, where)
@@ -626,14 +626,14 @@ func (w *world) printChange(c install.Change, r apply.Result) {
 		w.ui.Warn("%s has local edits and stays as it is; skl diff %s shows them", c.Name, c.Name)
 	}
 	for _, path := range c.Stays() {
-		w.ui.Warn("%s is a copy of %s that has local edits and stays as it is; skl install --force replaces it, after a backup", w.Short(path), c.Name)
+		w.ui.Warn("%s is a copy of %s that has local edits and stays as it is; skl install --force replaces it, after a backup", w.scope.Short(path), c.Name)
 	}
 	w.printKept(c.Name, r)
 }
 
 // changesOf is what an update asks for anew, and no longer.
 func changesOf(r apply.Result, c install.Change) (lines []string) {
-	for _, p := range r.Asked[c.Name].Changes {
+	for _, p := range r.Asks.Asked[c.Name].Changes {
 		lines = append(lines, p.String())
 	}
 	return lines
@@ -642,7 +642,7 @@ func changesOf(r apply.Result, c install.Change) (lines []string) {
 // printKept says what became of files that were replaced or damaged.
 func (w *world) printKept(name string, r apply.Result) {
 	for _, path := range r.Report.Backups[name] {
-		w.ui.Note("%s: the replaced files are kept in %s", name, w.Short(path))
+		w.ui.Note("%s: the replaced files are kept in %s", name, w.scope.Short(path))
 	}
 	if slices.Contains(r.Report.Healed, name) {
 		w.ui.Note("%s: the stored copy was damaged; it was fetched again", name)

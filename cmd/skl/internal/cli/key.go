@@ -39,15 +39,15 @@ func runKeyNew(_ context.Context, w *world, c *cli.Context) error {
 func (w *world) printKey(c *cli.Context, key ship.Key, err error) error {
 	return w.show(key, err, func() {
 		if c.Bool("dry-run") {
-			w.ui.Note("%s and %s would be written (--dry-run)", w.Short(key.Private), w.Short(key.Public))
+			w.ui.Note("%s and %s would be written (--dry-run)", w.scope.Short(key.Private), w.scope.Short(key.Public))
 			return
 		}
-		w.ui.Print("%s   %s", w.Short(key.Public), key.Fingerprint)
-		w.ui.Note("%s is secret: keep it out of repositories", w.Short(key.Private))
+		w.ui.Print("%s   %s", w.scope.Short(key.Public), key.Fingerprint)
+		w.ui.Note("%s is secret: keep it out of repositories", w.scope.Short(key.Private))
 		if key.Statement != "" {
-			w.ui.Note("%s says that the old key vouches for the new one", w.Short(key.Statement))
+			w.ui.Note("%s says that the old key vouches for the new one", w.scope.Short(key.Statement))
 		}
-		w.ui.Hint("skl publish DIR --sign %s", w.Short(key.Private))
+		w.ui.Hint("skl publish DIR --sign %s", w.scope.Short(key.Private))
 	})
 }
 

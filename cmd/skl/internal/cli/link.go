@@ -16,7 +16,7 @@ func (w *world) link(ctx context.Context, c *cli.Context, refs []ref.Ref) error 
 	if len(refs) != 1 || refs[0].Kind != ref.Local {
 		return diag.New(diag.Misuse, "usage", "--link takes one local folder").Hint("skl install --link ./my-skill")
 	}
-	out, err := w.Link(ctx, apply.LinkRequest{Ref: refs[0], Hosts: c.StringSlice("host"), Accept: accepted(c), DryRun: c.Bool("dry-run")})
+	out, err := w.apply.Link(ctx, apply.LinkRequest{Ref: refs[0], Hosts: c.StringSlice("host"), Accept: accepted(c), DryRun: c.Bool("dry-run")})
 	if err != nil {
 		return err
 	}
@@ -24,11 +24,11 @@ func (w *world) link(ctx context.Context, c *cli.Context, refs []ref.Ref) error 
 		return w.ui.Result(out)
 	}
 	if c.Bool("dry-run") {
-		w.ui.Print("would link %s → %s", w.Short(out.Path), w.Short(out.To))
+		w.ui.Print("would link %s → %s", w.scope.Short(out.Path), w.scope.Short(out.To))
 		w.ui.Note("nothing was changed (--dry-run)")
 		return nil
 	}
-	w.ui.Print("%s %s → %s", ui.Painted(w.ui.Done()), w.Short(out.Path), w.Short(out.To))
+	w.ui.Print("%s %s → %s", ui.Painted(w.ui.Done()), w.scope.Short(out.Path), w.scope.Short(out.To))
 	w.ui.Hint("skl remove %s takes the link away and leaves the folder", out.Name)
 	return nil
 }

@@ -91,7 +91,7 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 // drawList is the list on a terminal; what is wrong with copies that are not in it is told below.
 func (w *world) drawList(l inspect.Listed, shadowed bool) {
 	if shadowed {
-		w.ui.Page(ui.Painted(draw.Shadowed(w.ui.Look(), l.Skills, w.Short)))
+		w.ui.Page(ui.Painted(draw.Shadowed(w.ui.Look(), l.Skills, w.scope.Short)))
 	} else {
 		shown := slices.Clone(l.Skills)
 		for i, r := range shown {
@@ -155,7 +155,7 @@ func (w *world) printList(records []roots.Record) {
 			name = ""
 		}
 		last = r.Name
-		copyAt := w.Short(r.Path)
+		copyAt := w.scope.Short(r.Path)
 		if r.Source == "" && r.Scope != "system" {
 			copyAt += " (not skl)"
 		}
@@ -215,7 +215,7 @@ func stateOf(r roots.Record) string {
 func (w *world) copiesOf(r roots.Record) string {
 	var out []string
 	for _, c := range r.Copies {
-		text := w.Short(filepath.Dir(c.Path))
+		text := w.scope.Short(filepath.Dir(c.Path))
 		switch c.State {
 		case roots.CopyEdited:
 			text += " (edited)"
@@ -251,7 +251,7 @@ func (w *world) printWarnings(records []roots.Record, shown bool) {
 func (w *world) printRoots(l roots.Listing) {
 	rows := [][]string{{"ROOT", "SCOPE", "PRIORITY", "TRUST", "STATE", "HOST"}}
 	for _, r := range l.Roots {
-		rows = append(rows, []string{w.Short(r.Path), r.Scope, fmt.Sprint(r.Priority), r.TrustCeiling, r.State, orDash(r.Host)})
+		rows = append(rows, []string{w.scope.Short(r.Path), r.Scope, fmt.Sprint(r.Priority), r.TrustCeiling, r.State, orDash(r.Host)})
 	}
 	w.ui.Rows(rows)
 }
@@ -262,7 +262,7 @@ func (w *world) printFields(records []roots.Record, fields []string) error {
 		rows[0] = append(rows[0], strings.ToUpper(f))
 	}
 	for _, r := range records {
-		values := map[string]string{"name": r.Name, "copy": w.Short(r.Path), "path": r.Path, "version": orDash(r.Version), "trust": r.Trust, "trust_reason": cmp.Or(r.TrustReason, "by its place"), "state": r.State,
+		values := map[string]string{"name": r.Name, "copy": w.scope.Short(r.Path), "path": r.Path, "version": orDash(r.Version), "trust": r.Trust, "trust_reason": cmp.Or(r.TrustReason, "by its place"), "state": r.State,
 			"source": orDash(r.Source), "digest": orDash(r.Digest), "scope": r.Scope, "description": cut(r.Description, 80), "qualified": r.Qualified,
 			"format": orDash(r.Format), "signature": orDash(stateOf(r)), "signer": "-", "copy_of": orDash(r.CopyOf), "root": r.Root, "priority": fmt.Sprint(r.Priority), "shadowed_by": "-",
 			"model_invocation": cmp.Or(r.ModelInvocation, "auto"), "side_effects": "undeclared", "tools": cmp.Or(r.Tools, "any"), "library_depends": orDash(strings.Join(r.LibraryDepends, ", "))}
@@ -315,7 +315,7 @@ func whichCommand() command {
 				if r.Path != out.Path && c.Bool("all") {
 					w.ui.Print("%s", r.Path)
 				} else if r.Path != out.Path {
-					w.ui.Note("also %s [%s]", w.Short(r.Path), r.State)
+					w.ui.Note("also %s [%s]", w.scope.Short(r.Path), r.State)
 				}
 			}
 			return nil

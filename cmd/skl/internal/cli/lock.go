@@ -21,16 +21,16 @@ func lockCommand() command {
 }
 
 func runLock(ctx context.Context, w *world, c *cli.Context) error {
-	result, err := w.Lock(ctx, apply.LockRequest{Upgrade: c.StringSlice("upgrade"), Accept: accepted(c), DryRun: c.Bool("dry-run")})
+	result, err := w.apply.Lock(ctx, apply.LockRequest{Upgrade: c.StringSlice("upgrade"), Accept: accepted(c), DryRun: c.Bool("dry-run")})
 	if err != nil || w.ui.JSON {
 		return w.printInstall(result, err)
 	}
-	for _, wish := range result.Wishes {
+	for _, wish := range result.Asks.Wishes {
 		wish.Warn(w.ui)
 	}
-	for _, m := range result.Merged {
+	for _, m := range result.Remarks.Merged {
 		w.ui.Print("%s", m)
 	}
-	w.ui.Print("%s: %s, %s", w.Short(filepath.Join(w.Base, "skl.lock")), diag.Count(len(result.Lock.Skills), "skill"), result.LockState)
+	w.ui.Print("%s: %s, %s", w.scope.Short(filepath.Join(w.scope.Base, "skl.lock")), diag.Count(len(result.Lock.Skills), "skill"), result.LockState)
 	return nil
 }

@@ -28,7 +28,7 @@ func logoutCommand() command {
 }
 
 func (w *world) account() *account.Account {
-	return &account.Account{Scope: w.Scope, Secret: w.ui.Secret}
+	return &account.Account{Scope: w.scope, Secret: w.ui.Secret}
 }
 
 func runLogin(ctx context.Context, w *world, c *cli.Context) error {
@@ -43,11 +43,11 @@ func runLogin(ctx context.Context, w *world, c *cli.Context) error {
 	return w.show(out, err, func() {
 		switch {
 		case r.DryRun:
-			w.ui.Print("%s accepts the token; it would be kept in %s", out.URL, w.Short(out.Store))
+			w.ui.Print("%s accepts the token; it would be kept in %s", out.URL, w.scope.Short(out.Store))
 		case out.Account != "":
-			w.ui.Print("logged in to %s as %s; the token is in %s", out.URL, out.Account, w.Short(out.Store))
+			w.ui.Print("logged in to %s as %s; the token is in %s", out.URL, out.Account, w.scope.Short(out.Store))
 		default:
-			w.ui.Print("logged in to %s; the token is in %s", out.URL, w.Short(out.Store))
+			w.ui.Print("logged in to %s; the token is in %s", out.URL, w.scope.Short(out.Store))
 		}
 		if out.Name != "" {
 			w.ui.Note("%s is registry %s in config.toml%s", out.URL, out.Name, map[bool]string{true: ", the default one"}[out.Default])
@@ -67,9 +67,9 @@ func runLogout(ctx context.Context, w *world, c *cli.Context) error {
 	return w.show(out, err, func() {
 		switch {
 		case !out.Removed:
-			w.ui.Print("there was no token for %s in %s", out.URL, w.Short(out.Store))
+			w.ui.Print("there was no token for %s in %s", out.URL, w.scope.Short(out.Store))
 		case r.DryRun:
-			w.ui.Print("the token for %s would be removed from %s", out.URL, w.Short(out.Store))
+			w.ui.Print("the token for %s would be removed from %s", out.URL, w.scope.Short(out.Store))
 		default:
 			w.ui.Print("logged out of %s", out.URL)
 		}

@@ -73,7 +73,7 @@ func (w *world) mcpArgs(c *cli.Context, groups []string) []string {
 		args = append(args, "--tools", strings.Join(groups, ","))
 	}
 	for _, dir := range c.StringSlice("path") {
-		args = append(args, "--path", scope.Absolute(w.Cwd, dir))
+		args = append(args, "--path", scope.Absolute(w.scope.Cwd, dir))
 	}
 	if url := c.String("service"); url != "" {
 		args = append(args, "--service", url)

@@ -42,14 +42,14 @@ func runPolicyInit(_ context.Context, w *world, c *cli.Context) error {
 	if c.Args().Present() {
 		return diag.New(diag.Misuse, "usage", "skl policy init takes no argument").Hint("skl policy init -g writes the rules of the user")
 	}
-	path, text, err := w.InitPolicy(c.Bool("dry-run"))
+	path, text, err := w.apply.InitPolicy(c.Bool("dry-run"))
 	return w.show(policyInitResult{path}, err, func() {
 		if c.Bool("dry-run") {
 			w.ui.Print("%s", ui.Painted(string(text)))
-			w.ui.Note("%s would be written (--dry-run)", w.Short(path))
+			w.ui.Note("%s would be written (--dry-run)", w.scope.Short(path))
 			return
 		}
-		w.ui.Print("wrote %s: its rules are comments, and refuse nothing yet", w.Short(path))
+		w.ui.Print("wrote %s: its rules are comments, and refuse nothing yet", w.scope.Short(path))
 		w.ui.Hint("skl policy test, once you have edited it")
 	})
 }
@@ -58,7 +58,7 @@ func runPolicyShow(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Present() {
 		return diag.New(diag.Misuse, "usage", "skl policy show takes no argument").Hint("skl policy explain %s", c.Args().First())
 	}
-	files, err := w.ShowPolicy(ctx)
+	files, err := w.apply.ShowPolicy(ctx)
 	return w.show(policyResult{true, files}, err, func() {
 		if len(files) == 0 {
 			w.ui.Note("no policy is in force here")
@@ -112,7 +112,7 @@ func runPolicyExplain(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := w.ExplainPolicy(ctx, arg)
+	out, err := w.apply.ExplainPolicy(ctx, arg)
 	return w.show(out, err, func() {
 		var rows [][]string
 		for _, r := range out.Rules {
@@ -135,7 +135,7 @@ func runPolicyTest(ctx context.Context, w *world, c *cli.Context) error {
 	if as < 0 {
 		return diag.New(diag.Misuse, "usage", "--as %s: it is one of %s", c.String("as"), strings.Join(tiers, ", "))
 	}
-	out, err := w.TestPolicy(ctx, c.Args().First(), policy.Tier(as))
+	out, err := w.apply.TestPolicy(ctx, c.Args().First(), policy.Tier(as))
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func runPolicySign(_ context.Context, w *world, c *cli.Context) error {
 	}
 	out, err := w.shipper().SignPolicy(path, c.String("sign"), c.Bool("dry-run"))
 	return w.show(out, err, func() {
-		w.ui.Print("%s   signed by %s", w.Short(out.Signature), out.Signer)
+		w.ui.Print("%s   signed by %s", w.scope.Short(out.Signature), out.Signer)
 		w.dryNote(c)
 		w.ui.Hint("serve it beside the policy; clients name both in [organisation] of config.toml")
 	})

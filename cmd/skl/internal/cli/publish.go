@@ -40,7 +40,9 @@ func runPublish(ctx context.Context, w *world, c *cli.Context) error {
 }
 
 // shipper publishes from the scope, and asks the person for passphrases.
-func (w *world) shipper() *ship.Shipper { return &ship.Shipper{Scope: w.Scope, Secret: w.ui.Secret} }
+func (w *world) shipper() *ship.Shipper {
+	return &ship.Shipper{Scope: w.scope, Secret: w.ui.Secret}
+}
 
 func (w *world) printPublish(out ship.Published, dry bool) {
 	what := fmt.Sprintf("%s@%s   %s, %s", out.Name, out.Version, diag.Count(out.Files, "file"), diag.Size(out.Bytes))

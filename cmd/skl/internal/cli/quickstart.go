@@ -24,7 +24,7 @@ func quickstartCommand() command {
 
 func runQuickstart(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Bool("dry-run") {
-		d, lines, err := demo.Planned(w.Scope, c.String("dir"))
+		d, lines, err := demo.Planned(w.scope, c.String("dir"))
 		if err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func runQuickstart(ctx context.Context, w *world, c *cli.Context) error {
 			w.ui.Note("nothing was done (--dry-run)")
 		})
 	}
-	d, err := demo.New(w.Scope, c.String("dir"))
+	d, err := demo.New(w.scope, c.String("dir"))
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func runQuickstart(ctx context.Context, w *world, c *cli.Context) error {
 // typed carries out a command line of a demo as the person would whose home is the demo's, and shows it before its output.
 func (w *world) typed(ctx context.Context, d *demo.Demo, line demo.Line) error {
 	e := w.env
-	e.cwd, e.terminal, e.getenv, e.environ, e.stdin = line.Dir, false, d.Getenv(w.Getenv), d.Environ(w.Environ), strings.NewReader(line.Stdin)
+	e.cwd, e.terminal, e.getenv, e.environ, e.stdin = line.Dir, false, d.Getenv(w.scope.Getenv), d.Environ(w.scope.Environ), strings.NewReader(line.Stdin)
 	if w.ui.JSON {
 		e.stdout = e.stderr
 	}

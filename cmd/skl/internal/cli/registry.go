@@ -48,7 +48,7 @@ func siteOf(c *cli.Context) admin.Site {
 	return admin.Site{Registry: c.String("registry"), Data: c.String("data")}
 }
 
-func (w *world) admin() *admin.Admin { return &admin.Admin{Scope: w.Scope} }
+func (w *world) admin() *admin.Admin { return &admin.Admin{Scope: w.scope} }
 
 // did prints that a subcommand did something, or with --dry-run would have.
 func (w *world) did(c *cli.Context, out admin.Done, err error, format string, args ...any) error {

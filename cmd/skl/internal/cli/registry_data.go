@@ -101,10 +101,10 @@ func runBackup(ctx context.Context, w *world, c *cli.Context) error {
 	out, err := w.admin().Backup(ctx, admin.BackupRequest{Data: c.String("data"), Dir: args[0], DryRun: dry})
 	err = w.show(out, err, func() {
 		if dry {
-			w.ui.Print("%s would be copied to %s", w.Short(out.From), w.Short(out.Dir))
+			w.ui.Print("%s would be copied to %s", w.scope.Short(out.From), w.scope.Short(out.Dir))
 			return
 		}
-		w.ui.Print("%s of which %d are new, %s in %s", diag.Count(out.Blobs, "blob"), out.New, diag.Size(out.Bytes), w.Short(out.Dir))
+		w.ui.Print("%s of which %d are new, %s in %s", diag.Count(out.Blobs, "blob"), out.New, diag.Size(out.Bytes), w.scope.Short(out.Dir))
 		w.problems(out.Problems)
 		w.ui.Note("it holds the keys of the registry: keep it as safe as the registry itself")
 		if n := len(out.Problems); n > 0 {
@@ -130,11 +130,11 @@ func runRestore(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	return w.show(out, err, func() {
 		if dry {
-			w.ui.Print("%s would be restored to %s", w.Short(out.From), w.Short(out.Dir))
+			w.ui.Print("%s would be restored to %s", w.scope.Short(out.From), w.scope.Short(out.Dir))
 			return
 		}
-		w.ui.Print("%s, %s in %s, and no problems", diag.Count(out.Found.Releases, "release"), diag.Count(out.Blobs, "blob"), w.Short(out.Dir))
+		w.ui.Print("%s, %s in %s, and no problems", diag.Count(out.Found.Releases, "release"), diag.Count(out.Blobs, "blob"), w.scope.Short(out.Dir))
 		w.ui.Note("clients that saw later records of the log refuse what they get from here, with log_rollback")
-		w.ui.Hint("skl registry serve --data %s", w.Short(out.Dir))
+		w.ui.Hint("skl registry serve --data %s", w.scope.Short(out.Dir))
 	})
 }

@@ -35,13 +35,13 @@ func initRegistry(_ context.Context, w *world, c *cli.Context) error {
 			if r.DryRun {
 				w.ui.Raw([]byte(f.Text))
 			} else {
-				w.ui.Print("wrote %s", w.Short(f.Path))
+				w.ui.Print("wrote %s", w.scope.Short(f.Path))
 			}
 		}
 		if r.DryRun {
 			w.ui.Note("nothing was written (--dry-run)")
 			return
 		}
-		w.ui.Hint("skl registry serve --config %s", w.Short(out.Files[0].Path))
+		w.ui.Hint("skl registry serve --config %s", w.scope.Short(out.Files[0].Path))
 	})
 }

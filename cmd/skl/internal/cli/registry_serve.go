@@ -50,7 +50,7 @@ func (w *world) serving(s admin.Serving) error {
 	if w.ui.JSON {
 		return w.ui.Stream(s)
 	}
-	w.ui.Print("registry at %s, data in %s", s.URL, w.Short(s.Data))
+	w.ui.Print("registry at %s, data in %s", s.URL, w.scope.Short(s.Data))
 	switch {
 	case s.Open:
 		w.ui.Note("anybody on this machine reads, writes and deletes anything here (--open)")
@@ -61,8 +61,8 @@ func (w *world) serving(s admin.Serving) error {
 		s.Shown() // if its file stays, registry doctor says so
 		w.ui.Hint("skl login %s --default", s.URL)
 	case s.AdminTokenFile != "":
-		w.ui.Note("the admin token is in %s", w.Short(s.AdminTokenFile))
-		w.ui.Hint("skl login %s --default --token-stdin < %s", s.URL, w.Short(s.AdminTokenFile))
+		w.ui.Note("the admin token is in %s", w.scope.Short(s.AdminTokenFile))
+		w.ui.Hint("skl login %s --default --token-stdin < %s", s.URL, w.scope.Short(s.AdminTokenFile))
 	default:
 		w.ui.Hint("skl login %s --default", s.URL)
 	}

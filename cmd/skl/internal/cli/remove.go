@@ -42,5 +42,5 @@ func runRemove(ctx context.Context, w *world, c *cli.Context) error {
 		}
 		q.From = &from
 	}
-	return w.printInstall(w.Remove(ctx, q))
+	return w.printInstall(w.apply.Remove(ctx, q))
 }

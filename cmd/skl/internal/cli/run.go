@@ -89,7 +89,7 @@ func (w *world) request(c *cli.Context) (q session.Request, err error) {
 	switch u := w.ui; {
 	case c.Bool("debug"):
 		q.Follow = func(r *session.Runnable, record session.Record) trace.Sink {
-			log := filepath.Join(w.Cwd, trace.DebugLog)
+			log := filepath.Join(w.scope.Cwd, trace.DebugLog)
 			return &trace.Debug{W: w.env.stderr, Skill: r.Skill, Command: strings.TrimSpace(r.Name + " " + record.Args), Snapshot: func(text string) error {
 				return os.WriteFile(log, []byte(text), 0o600)
 			}}

@@ -103,7 +103,7 @@ func (w *world) answers(c *cli.Context) (map[string]run.Answer, error) {
 	if path == "" {
 		return out, nil
 	}
-	src, err := os.ReadFile(scope.Absolute(w.Cwd, path))
+	src, err := os.ReadFile(scope.Absolute(w.scope.Cwd, path))
 	if err != nil {
 		return nil, diag.New(diag.Misuse, "usage", "--answers: %w", err)
 	}

@@ -31,7 +31,7 @@ func addSource(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Len() != 2 || c.Args().First() != "market" {
 		return diag.New(diag.Misuse, "usage", "write: skl source add market URL|owner/repo|DIR")
 	}
-	at, plugins, err := w.AddMarket(ctx, scope.MarketRequest{Ref: c.Args().Get(1), Name: c.String("name"), DryRun: c.Bool("dry-run")})
+	at, plugins, err := w.scope.AddMarket(ctx, scope.MarketRequest{Ref: c.Args().Get(1), Name: c.String("name"), DryRun: c.Bool("dry-run")})
 	return w.show(sourceResult{[]scope.Place{at}}, err, func() {
 		with, without, elsewhere, broken := 0, 0, 0, 0
 		for _, p := range plugins {
@@ -65,7 +65,7 @@ func removeSource(_ context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	err = w.RemoveMarket(name, c.Bool("dry-run"))
+	err = w.scope.RemoveMarket(name, c.Bool("dry-run"))
 	return w.show(sourceResult{[]scope.Place{}}, err, func() { w.ui.Print("removed marketplace %s", name) })
 }
 
@@ -73,7 +73,7 @@ func listSources(ctx context.Context, w *world, c *cli.Context) error {
 	if name := c.Args().First(); name != "" {
 		return w.listPlugins(ctx, name)
 	}
-	places, err := w.Places()
+	places, err := w.scope.Places()
 	out := sourceResult{places}
 	return w.show(out, err, func() {
 		rows := [][]string{{"KIND", "NAME", "IN", "REF"}}
@@ -85,7 +85,7 @@ func listSources(ctx context.Context, w *world, c *cli.Context) error {
 }
 
 func (w *world) listPlugins(ctx context.Context, name string) error {
-	plugins, err := w.Plugins(ctx, name)
+	plugins, err := w.scope.Plugins(ctx, name)
 	return w.show(map[string]any{"plugins": plugins}, err, func() {
 		rows := [][]string{{"PLUGIN", "VERSION", "SKILLS", "DESCRIPTION"}}
 		for _, p := range plugins {

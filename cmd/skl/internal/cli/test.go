@@ -76,12 +76,12 @@ func (w *world) recordCase(ctx context.Context, c *cli.Context, arg, name string
 		return err
 	}
 	if q.DryRun {
-		w.ui.Note("would record %s (--dry-run)", w.Short(out.Path))
+		w.ui.Note("would record %s (--dry-run)", w.scope.Short(out.Path))
 		return nil
 	}
 	row := evaluate.Row{Name: name, OK: true, Diff: []string{}}
 	return w.show(evaluate.Result{OK: true, Skill: out.Skill, Cases: []evaluate.Row{row}}, nil, func() {
-		w.ui.Print("%s  %s, %s", w.Short(out.Path), cmp.Or(out.Want.Status, "failed"), diag.Count(len(out.Want.Nodes), "node"))
-		w.ui.Hint("skl test %s", w.Short(out.Dir))
+		w.ui.Print("%s  %s, %s", w.scope.Short(out.Path), cmp.Or(out.Want.Status, "failed"), diag.Count(len(out.Want.Nodes), "node"))
+		w.ui.Hint("skl test %s", w.scope.Short(out.Dir))
 	})
 }

@@ -12,7 +12,7 @@ import (
 func trustCommand() command {
 	set := func(allow bool) func(context.Context, *world, *cli.Context) error {
 		return func(_ context.Context, w *world, c *cli.Context) error {
-			out, err := w.Decide(c.Args().First(), allow, c.Bool("dry-run"))
+			out, err := w.scope.Decide(c.Args().First(), allow, c.Bool("dry-run"))
 			if err == nil {
 				w.dryNote(c)
 			}
@@ -33,11 +33,11 @@ func trustCommand() command {
 }
 
 func listTrust(_ context.Context, w *world, _ *cli.Context) error {
-	out, err := w.Signatures.TrustList()
+	out, err := w.apply.Signatures.TrustList()
 	return w.show(out, err, func() {
 		var rows [][]string
 		for _, p := range out.Projects {
-			rows = append(rows, []string{w.Short(p.Dir), map[bool]string{true: "yes", false: "denied"}[p.Trusted]})
+			rows = append(rows, []string{w.scope.Short(p.Dir), map[bool]string{true: "yes", false: "denied"}[p.Trusted]})
 		}
 		w.table([]string{"PROJECT", "TRUSTED"}, rows, "no project was trusted or denied yet")
 		rows = nil
@@ -58,7 +58,7 @@ func acceptSigner(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := w.Signatures.AcceptSigner(ctx, name, c.Bool("dry-run"))
+	out, err := w.apply.Signatures.AcceptSigner(ctx, name, c.Bool("dry-run"))
 	return w.show(out, err, func() {
 		what := versioned(out.Skill, out.Version)
 		if !out.Changed {
@@ -76,7 +76,7 @@ func revokeSigner(_ context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := w.Signatures.Revoke(id, c.Bool("dry-run"))
+	out, err := w.apply.Signatures.Revoke(id, c.Bool("dry-run"))
 	return w.show(out, err, func() {
 		w.ui.Print("%s: no signature of %s counts any more", out.Skill, signature.SignerLine(out.Was))
 		w.dryNote(c)

@@ -35,14 +35,14 @@ func runUpdate(ctx context.Context, w *world, c *cli.Context) error {
 		}
 		return w.hold(ctx, apply.HoldRequest{Name: hold, Hold: c.String("hold") != "", Reason: c.String("reason"), DryRun: c.Bool("dry-run")})
 	}
-	return w.printInstall(w.Update(ctx, apply.UpdateRequest{
+	return w.printInstall(w.apply.Update(ctx, apply.UpdateRequest{
 		Names: c.Args().Slice(), Latest: c.Bool("latest"), Safe: c.Bool("safe"),
 		Accept: accepted(c), AllowUnsigned: c.Bool("allow-unsigned"), Force: c.Bool("force"), DryRun: c.Bool("dry-run"),
 	}))
 }
 
 func (w *world) hold(ctx context.Context, r apply.HoldRequest) error {
-	if err := w.Hold(ctx, r); err != nil {
+	if err := w.apply.Hold(ctx, r); err != nil {
 		return err
 	}
 	if w.ui.JSON {
@@ -61,7 +61,7 @@ func outdatedCommand() command {
 	return command{name: "outdated", args: "[NAME…]", group: "Team", usage: "show newer releases", output: outdatedResult{}, complete: "skill",
 		example: "skl outdated\nskl outdated --json",
 		run: func(ctx context.Context, w *world, c *cli.Context) error {
-			list, of, err := w.Outdated(ctx, c.Args().Slice())
+			list, of, err := w.apply.Outdated(ctx, c.Args().Slice())
 			if err != nil {
 				return err
 			}

@@ -16,7 +16,7 @@ func verifyCommand() command {
 	return command{name: "verify", args: "[NAME…]", group: "Trust", usage: "re-hash installed skills and compare them with skl.lock", output: apply.Verification{}, complete: "skill",
 		example: "skl verify\nskl verify pdf\nskl verify -g",
 		run: func(ctx context.Context, w *world, c *cli.Context) error {
-			out, err := w.Verify(ctx, c.Args().Slice(), false)
+			out, err := w.apply.Verify(ctx, c.Args().Slice(), false)
 			if err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func (w *world) printVerify(out apply.Verification) {
 		}
 		bad++
 		if s.CopyOf != "" {
-			w.ui.Print("%s  %s  %s", s.Name, s.State, w.Short(s.Path))
+			w.ui.Print("%s  %s  %s", s.Name, s.State, w.scope.Short(s.Path))
 		} else {
 			w.ui.Print("%s  %s", s.Name, s.State)
 		}
@@ -89,7 +89,7 @@ func (w *world) printVerify(out apply.Verification) {
 		return
 	}
 	w.ui.Note("%d of %s differ from what was published", bad, counted(skills, len(out.Skills)-skills))
-	for _, m := range apply.MendsOf(w.Applier, out.Skills) {
+	for _, m := range apply.MendsOf(w.apply, out.Skills) {
 		w.ui.Hint("%s", m)
 	}
 }

@@ -17,7 +17,8 @@ import (
 
 // A world is what a command works with: the scope, and the person in front of it.
 type world struct {
-	*apply.Applier
+	scope   *scope.Scope
+	apply   *apply.Applier
 	inspect *inspect.Inspector
 	search  *search.Searcher
 	form    *form.Linter
@@ -49,7 +50,8 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 	}
 	a := apply.New(sc, u)
 	w := &world{
-		Applier: a,
+		scope:   sc,
+		apply:   a,
 		inspect: &inspect.Inspector{Applier: a, Version: version},
 		search:  &search.Searcher{Scope: sc, Version: version},
 		form:    &form.Linter{Scope: sc},

@@ -152,7 +152,7 @@ func screens() map[string]func(screen.Look) string {
 				{Name: "tidy-csv", Locked: "0.9.0", Wanted: "0.9.1", Latest: "0.9.1", Ref: "acme/tidy-csv", Held: "breaks import"},
 				{Name: "old-rules", Locked: "1.0.0", Ref: "acme/old-rules", Gone: "since 1.2.0"},
 				{Name: "new-rules", Locked: "1.0.0", Wanted: "1.1.0", Ref: "acme/new-rules", Gone: "since 2.0.0"},
-				{Name: "fuzz", Locked: "1.0.0", Ref: "acme/fuzz", Moved: "fuzz 1.0.0 moved in https://git.example/acme/fuzz.git: it was 3f9c2ab1d0e4 in skl.lock, and is 7d41e09bd0e4", Hints: []string{"if its author says why: skl update fuzz --accept moved"}}}, 31)
+				{Name: "fuzz", Locked: "1.0.0", Ref: "acme/fuzz", Troubles: apply.Troubles{Moved: "fuzz 1.0.0 moved in https://git.example/acme/fuzz.git: it was 3f9c2ab1d0e4 in skl.lock, and is 7d41e09bd0e4", Hints: []string{"if its author says why: skl update fuzz --accept moved"}}}}, 31)
 		},
 		"diff": func(k screen.Look) string {
 			return Diff(k, inspect.Diff{Name: "ocr-scan", From: "1.4.2", To: "1.5.0", Files: []trees.FileDiff{{Path: "scripts/ocr.py", Change: "changed", Add: 2, Remove: 1, Text: "@@ -9,1 +9,2 @@\n-key = None\n+key = os.environ[\"OCR_KEY\"]\n+urlopen(\"https://api.ocr.example/v1/with/a/long/address/that/goes/on/and/on/for/ever\")\n"}}}, false)

@@ -77,7 +77,7 @@ func (in *Inspector) Audit(ctx context.Context, q AuditRequest) (Audited, error)
 	if out.FailOn == "" {
 		out.FailOn = content.High
 	}
-	f, err := in.Applier.Load()
+	f, err := in.Applier.Scope.Load()
 	if err != nil {
 		return Audited{}, err
 	}
@@ -140,7 +140,7 @@ func (s AuditedSkill) fails(f content.Finding, failOn content.Severity) bool {
 
 // auditTargets are the skills that are meant.
 func (in *Inspector) auditTargets(ctx context.Context, args []string) (out []auditTarget, err error) {
-	l, err := in.Applier.Discover(ctx, nil)
+	l, err := in.Applier.Scope.Discover(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (in *Inspector) auditTargets(ctx context.Context, args []string) (out []aud
 	}
 	if len(args) == 0 {
 		for _, r := range l.Skills {
-			if r.Scope == string(in.Applier.Kind) && r.CopyOf == "" {
+			if r.Scope == string(in.Applier.Scope.Kind) && r.CopyOf == "" {
 				if err := installed(r); err != nil {
 					out[len(out)-1].why = err // the others are audited all the same
 				}
@@ -160,7 +160,7 @@ func (in *Inspector) auditTargets(ctx context.Context, args []string) (out []aud
 		return out, nil
 	}
 	for _, arg := range args {
-		dir := scope.Absolute(in.Applier.Cwd, arg)
+		dir := scope.Absolute(in.Applier.Scope.Cwd, arg)
 		if (ref.IsWord(arg) || roots.IsQualified(arg)) && (len(l.Lookup(arg)) > 0 || !scope.Exists(dir)) {
 			found, err := scope.Copies(l, arg)
 			if err != nil {

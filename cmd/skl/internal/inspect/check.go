@@ -61,10 +61,10 @@ func (c *Checked) Findings() []diag.Finding {
 // Check looks whether the lock is fresh, every file is as published, and no conflict is open; with base, a git revision,
 // also whether trust is not lower than there.
 func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
-	if err := in.Applier.Settled(); err != nil {
+	if err := in.Applier.Scope.Settled(); err != nil {
 		return Checked{}, err
 	}
-	f, err := in.Applier.Load()
+	f, err := in.Applier.Scope.Load()
 	if err != nil {
 		return Checked{}, err
 	}
@@ -76,7 +76,7 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 	if v.Refused != nil && diag.ClassOf(v.Refused) != diag.Unmet || len(v.Claims.Refused) > 0 {
 		out.Refused = "check"
 	}
-	if keys := keyProblems(f, in.Applier.Config.Warnings); len(keys) > 0 {
+	if keys := keyProblems(f, in.Applier.Scope.Config.Warnings); len(keys) > 0 {
 		out.add("keys", keys)
 	}
 	out.add("lock", lockProblems(f, v.Claims), "skl lock")
@@ -97,7 +97,7 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 			out.Refused = apply.CodePolicy
 		}
 	}
-	l, err := in.Applier.Discover(ctx, nil)
+	l, err := in.Applier.Scope.Discover(ctx, nil)
 	if err != nil {
 		return Checked{}, err
 	}
@@ -214,7 +214,7 @@ func linesOf(all []apply.Withdrawal, about func(apply.Withdrawal) bool) (lines [
 func (in *Inspector) driftLine(s apply.Verified) string {
 	line := s.Name + ": " + s.State
 	if s.CopyOf != "" {
-		line = s.Name + ": " + in.Applier.Short(s.Path) + ": " + s.State
+		line = s.Name + ": " + in.Applier.Scope.Short(s.Path) + ": " + s.State
 	}
 	if len(s.Drift) > 0 {
 		line += " [" + strings.Join(s.Drift, ", ") + "]"
@@ -258,7 +258,7 @@ func (in *Inspector) off(l roots.Listing) []string {
 	var out []string
 	for _, r := range l.Skills {
 		for _, x := range r.Warnings {
-			if x.Code == "W_OFF" && r.Scope == string(in.Applier.Kind) && r.CopyOf == "" {
+			if x.Code == "W_OFF" && r.Scope == string(in.Applier.Scope.Kind) && r.CopyOf == "" {
 				out = append(out, r.Name+": "+x.Message)
 			}
 		}
@@ -310,10 +310,10 @@ func uninstalled(l *lock.Lock, receipts []roots.Receipt) (names []string) {
 
 // Status looks at the scope without the network, and without hashing files whose size and time are as recorded.
 func (in *Inspector) Status(ctx context.Context) (Status, error) {
-	if err := in.Applier.Settled(); err != nil {
+	if err := in.Applier.Scope.Settled(); err != nil {
 		return Status{}, err
 	}
-	f, err := in.Applier.Load()
+	f, err := in.Applier.Scope.Load()
 	if err != nil {
 		return Status{}, err
 	}
@@ -321,24 +321,24 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	s := Status{Scope: string(in.Applier.Kind), Base: in.Applier.Base, Root: in.Applier.Site.Home(""), Hosts: append([]string{}, in.Applier.EnabledHosts(f)...), Skills: len(f.Manifest.Skills),
+	s := Status{Scope: string(in.Applier.Scope.Kind), Base: in.Applier.Scope.Base, Root: in.Applier.Scope.Site.Home(""), Hosts: append([]string{}, in.Applier.Scope.EnabledHosts(f)...), Skills: len(f.Manifest.Skills),
 		Stale: append([]string{}, resolver.Stale(all, f.Lock)...), Drift: []string{}, Links: []string{}, Conflicts: []string{}}
 	for _, locked := range f.Lock.Skills {
 		if changed := apply.SourceChanged(in.Applier, locked.Name); changed != "" {
 			s.Sources = append(s.Sources, locked.Name+": "+changed)
 		}
-		s.Roots = append(s.Roots, in.Applier.Site.Home(locked.Name))
+		s.Roots = append(s.Roots, in.Applier.Scope.Site.Home(locked.Name))
 	}
 	if len(s.Roots) == 0 {
 		s.Roots = []string{s.Root}
 	}
 	slices.Sort(s.Roots)
 	s.Roots = slices.Compact(s.Roots)
-	receipts, bad := in.Applier.Site.Receipts()
+	receipts, bad := in.Applier.Scope.Site.Receipts()
 	if len(bad) > 0 {
 		return Status{}, bad[0]
 	}
-	drifts, err := in.Applier.Site.CheckAll(ctx, receipts, false)
+	drifts, err := in.Applier.Scope.Site.CheckAll(ctx, receipts, false)
 	if err != nil {
 		return Status{}, err
 	}
@@ -352,7 +352,7 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 		s.Drift = append(s.Drift, name)
 		s.Mend = apply.AddMend(s.Mend, apply.MendOf(in.Applier, "missing", "", false, ""))
 	}
-	l, err := in.Applier.Discover(ctx, nil)
+	l, err := in.Applier.Scope.Discover(ctx, nil)
 	if err != nil {
 		return Status{}, err
 	}
@@ -365,7 +365,7 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 		s.Mend = apply.AddMend(s.Mend, m)
 	}
 	s.Conflicts, s.Off = append(s.Conflicts, openConflicts(l)...), in.off(l)
-	if s.Trusted, err = in.Applier.Trusted(); err != nil {
+	if s.Trusted, err = in.Applier.Scope.Trusted(); err != nil {
 		return Status{}, err
 	}
 	if s.Withdrawn, err = in.Applier.Withdrawals(ctx, apply.Recall, apply.Releases(f.Lock, receipts, nil)); err != nil {

@@ -37,14 +37,14 @@ type LocksDiff struct {
 // Diff compares the installed copy of a skill with its release, or with the release of another version. A skill that is
 // not in the lock is compared with its other copy.
 func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, error) {
-	if err := in.Applier.Settled(); err != nil {
+	if err := in.Applier.Scope.Settled(); err != nil {
 		return Diff{}, err
 	}
-	f, err := in.Applier.Load()
+	f, err := in.Applier.Scope.Load()
 	if err != nil {
 		return Diff{}, err
 	}
-	dir := filepath.Join(in.Applier.Root, name)
+	dir := filepath.Join(in.Applier.Scope.Root, name)
 	if strings.Contains(name, "@") { // one copy of several
 		if name, dir, err = in.qualified(ctx, name); err != nil {
 			return Diff{}, err
@@ -54,7 +54,7 @@ func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, erro
 	if !ok {
 		return in.diffCopies(ctx, name)
 	}
-	if err := in.Applier.Usable(ctx, f, name); err != nil {
+	if err := in.Applier.Scope.Usable(ctx, f, name); err != nil {
 		return Diff{}, err
 	}
 	installed, err := trees.Read(scope.FilesIn(dir))
@@ -80,7 +80,7 @@ func (in *Inspector) Diff(ctx context.Context, name, version string) (Diff, erro
 
 // qualified finds the copy with a qualified name: the name of its skill, and where it is.
 func (in *Inspector) qualified(ctx context.Context, name string) (plain, dir string, err error) {
-	l, err := in.Applier.Discover(ctx, nil)
+	l, err := in.Applier.Scope.Discover(ctx, nil)
 	if err != nil {
 		return "", "", err
 	}
@@ -96,7 +96,7 @@ func (in *Inspector) qualified(ctx context.Context, name string) (plain, dir str
 
 // diffCopies compares two copies of a skill that is not in the lock.
 func (in *Inspector) diffCopies(ctx context.Context, name string) (Diff, error) {
-	l, err := in.Applier.Discover(ctx, nil)
+	l, err := in.Applier.Scope.Discover(ctx, nil)
 	if err != nil {
 		return Diff{}, err
 	}
@@ -122,10 +122,10 @@ func (in *Inspector) diffCopies(ctx context.Context, name string) (Diff, error) 
 
 // DiffLocks compares skl.lock with that of a git revision.
 func (in *Inspector) DiffLocks(ctx context.Context, rev string) (LocksDiff, error) {
-	if err := in.Applier.Settled(); err != nil {
+	if err := in.Applier.Scope.Settled(); err != nil {
 		return LocksDiff{}, err
 	}
-	f, err := in.Applier.Load()
+	f, err := in.Applier.Scope.Load()
 	if err != nil {
 		return LocksDiff{}, err
 	}

@@ -41,13 +41,13 @@ type KnownHost struct {
 
 // KnownHosts lists all agents, in the order in which choices are shown.
 func (in *Inspector) KnownHosts() []KnownHost {
-	env := in.Applier.HostEnv()
+	env := in.Applier.Scope.HostEnv()
 	found := hosts.Detect(env)
 	var out []KnownHost
 	for _, h := range hosts.All() {
 		k := KnownHost{ID: h.ID, Name: h.Name, Project: h.ProjectWrite}
 		if h.UserWrite != "" {
-			k.User = in.Applier.Short(env.Expand(h.UserWrite))
+			k.User = in.Applier.Scope.Short(env.Expand(h.UserWrite))
 		}
 		k.Found = slices.ContainsFunc(found, func(d hosts.Detected) bool { return d.Host.ID == h.ID })
 		out = append(out, k)
@@ -59,11 +59,11 @@ func (in *Inspector) KnownHosts() []KnownHost {
 // removes links of skl's own that lead nowhere, and settles an interrupted install.
 func (in *Inspector) Doctor(ctx context.Context, fix bool) ([]Finding, error) {
 	d := &doctor{Inspector: in}
-	if err := install.CheckRoots(&in.Applier.Site); err != nil {
+	if err := install.CheckRoots(&in.Applier.Scope.Site); err != nil {
 		return nil, err
 	}
 	if fix {
-		end, err := in.Applier.Begin(ctx, false)
+		end, err := in.Applier.Scope.Begin(ctx, false)
 		if err != nil {
 			return nil, err
 		}
@@ -77,13 +77,13 @@ func (in *Inspector) Doctor(ctx context.Context, fix bool) ([]Finding, error) {
 			return nil, err
 		}
 		for _, path := range mended {
-			d.say("link", "ok", "", "mended %s", in.Applier.Short(path))
+			d.say("link", "ok", "", "mended %s", in.Applier.Scope.Short(path))
 		}
 	}
 	if err := d.links(fix); err != nil {
 		return nil, err
 	}
-	l, err := in.Applier.Discover(ctx, nil)
+	l, err := in.Applier.Scope.Discover(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -117,32 +117,32 @@ func (d *doctor) say(area, level, mend, format string, args ...any) {
 }
 
 func (d *doctor) environment(ctx context.Context) {
-	_, _ = d.Applier.Load() // says what root under [targets] is; its errors are told below
-	d.say("skl", "ok", "", "version %s, scope %s, root %s", d.Version, d.Applier.Kind, d.Applier.Short(d.Applier.Site.Home("")))
+	_, _ = d.Applier.Scope.Load() // says what root under [targets] is; its errors are told below
+	d.say("skl", "ok", "", "version %s, scope %s, root %s", d.Version, d.Applier.Scope.Kind, d.Applier.Scope.Short(d.Applier.Scope.Site.Home("")))
 	if path, err := exec.LookPath("git"); err == nil {
 		d.say("git", "ok", "", "%s, used where a server needs it", path)
 	} else {
 		d.say("git", "note", "", "not found: ssh and old servers are reached by skl's own means")
 	}
-	if d.Applier.Offline() {
+	if d.Applier.Scope.Offline() {
 		d.say("network", "note", "", "offline: only caches and local sources are used")
 	}
 	urls := []string{"https://github.com"}
-	for _, u := range d.Applier.Config.Forges {
+	for _, u := range d.Applier.Scope.Config.Forges {
 		urls = append(urls, u)
 	}
-	for _, r := range d.Applier.Config.Registries {
+	for _, r := range d.Applier.Scope.Config.Registries {
 		urls = append(urls, r.URL)
 	}
 	slices.Sort(urls)
 	for _, base := range slices.Compact(urls) {
 		d.credential(ctx, base)
 	}
-	if d.Applier.Site.Interrupted() {
+	if d.Applier.Scope.Site.Interrupted() {
 		d.say("install", "problem", "skl install"+d.scopeFlag(), "an earlier install was interrupted")
 	}
 	for _, name := range []string{"SKL_CONFIG", "SKL_CACHE_DIR", "SKL_DATA_DIR", "SKL_STATE_DIR", "SKL_SKILLS_PATH", "SKL_OFFLINE"} {
-		if v := d.Applier.Getenv(name); v != "" {
+		if v := d.Applier.Scope.Getenv(name); v != "" {
 			d.say("variable", "note", "", "%s=%s", name, v)
 		}
 	}
@@ -155,7 +155,7 @@ func (d *doctor) credential(ctx context.Context, base string) {
 	if scheme == "file" {
 		return // a forge in a folder of this machine knows no credentials
 	}
-	store := d.Applier.Credentials()
+	store := d.Applier.Scope.Credentials()
 	_, from, err := store.Lookup(ctx, scheme+"://"+host)
 	u, bad := url.Parse(scheme + "://" + host)
 	switch {
@@ -175,24 +175,24 @@ func (d *doctor) credential(ctx context.Context, base string) {
 }
 
 func (d *doctor) agents() {
-	found := hosts.Detect(d.Applier.HostEnv())
+	found := hosts.Detect(d.Applier.Scope.HostEnv())
 	if len(found) == 0 {
 		d.say("agents", "note", "skl init --host claude-code", "none found in this project or on this machine")
 	}
 	for _, f := range found {
 		where := f.Evidence
 		if where == "" {
-			where = d.Applier.Short(f.User)
+			where = d.Applier.Scope.Short(f.User)
 		}
-		canonical, link := hosts.WriteDirs(f.Host, d.Applier.HostEnv(), d.Applier.Kind)
-		dir := "reads " + d.Applier.Short(canonical)
+		canonical, link := hosts.WriteDirs(f.Host, d.Applier.Scope.HostEnv(), d.Applier.Scope.Kind)
+		dir := "reads " + d.Applier.Scope.Short(canonical)
 		switch {
-		case !d.Applier.ReadsScope(f.Host):
+		case !d.Applier.Scope.ReadsScope(f.Host):
 			dir = "reads no skills of this scope"
-		case d.Applier.OtherName(f.Host.ID, canonical) != "":
-			dir += ", which is " + d.Applier.Short(link) + " by another name"
+		case d.Applier.Scope.OtherName(f.Host.ID, canonical) != "":
+			dir += ", which is " + d.Applier.Scope.Short(link) + " by another name"
 		case link != "":
-			dir = "gets links in " + d.Applier.Short(link)
+			dir = "gets links in " + d.Applier.Scope.Short(link)
 		}
 		d.say("agent", "ok", "", "%s (%s): %s", f.Host.ID, where, dir)
 		d.folderTrust(f.Host)
@@ -201,9 +201,9 @@ func (d *doctor) agents() {
 
 // folderTrust says what the agent itself thinks of the project, which is apart from skl's trust.
 func (d *doctor) folderTrust(h hosts.Host) {
-	trust := h.FolderTrust(d.Applier.HostEnv())
+	trust := h.FolderTrust(d.Applier.Scope.HostEnv())
 	switch {
-	case d.Applier.Kind != hosts.Project || trust == hosts.TrustNone || trust == hosts.TrustGiven:
+	case d.Applier.Scope.Kind != hosts.Project || trust == hosts.TrustNone || trust == hosts.TrustGiven:
 	case trust == hosts.TrustUnknown:
 		d.say("agent", "note", "", "%s: its files that say whether it trusts this folder cannot be read", h.ID)
 	case h.Trust:
@@ -215,23 +215,23 @@ func (d *doctor) folderTrust(h hosts.Host) {
 
 // links finds links in the hosts' directories that lead nowhere.
 func (d *doctor) links(fix bool) error {
-	linked, err := d.Applier.LinkedFolders()
+	linked, err := d.Applier.Scope.LinkedFolders()
 	if err != nil {
 		return err
 	}
-	f, err := d.Applier.Load()
+	f, err := d.Applier.Scope.Load()
 	if err != nil {
 		return err
 	}
 	locked := f.Lock
 	seen := map[string]bool{}
 	for _, h := range hosts.All() {
-		_, dir := hosts.WriteDirs(h, d.Applier.HostEnv(), d.Applier.Kind)
+		_, dir := hosts.WriteDirs(h, d.Applier.Scope.HostEnv(), d.Applier.Scope.Kind)
 		if dir == "" || seen[dir] {
 			continue
 		}
 		seen[dir] = true
-		entries, err := d.Applier.Site.Dir.ReadDir(dir)
+		entries, err := d.Applier.Scope.Site.Dir.ReadDir(dir)
 		if err != nil {
 			continue
 		}
@@ -240,33 +240,33 @@ func (d *doctor) links(fix bool) error {
 			if e.Type()&(os.ModeSymlink|os.ModeIrregular) == 0 {
 				continue
 			}
-			switch _, err := d.Applier.Site.Dir.Stat(path); {
+			switch _, err := d.Applier.Scope.Site.Dir.Stat(path); {
 			case err == nil, linked[path] != "" && scope.Resolved(path) == linked[path]:
 				continue
 			case errors.Is(err, diag.Code("E_ROOT_ESCAPE")):
 				d.say("link", "problem", "", "%s", err)
 				continue
 			}
-			text, err := d.Applier.Site.Dir.Readlink(path)
+			text, err := d.Applier.Scope.Site.Dir.Readlink(path)
 			if err != nil {
 				return err
 			}
 			if _, wanted := locked.Skill(e.Name()); wanted {
 				continue // the skill is what is missing, or the link, and that is said of them
 			}
-			ours := filepath.Dir(install.Target(path, text)) == scope.Resolved(d.Applier.Root)
+			ours := filepath.Dir(install.Target(path, text)) == scope.Resolved(d.Applier.Scope.Root)
 			if fix && ours {
-				if err := d.Applier.Site.Dir.Remove(path); err != nil {
+				if err := d.Applier.Scope.Site.Dir.Remove(path); err != nil {
 					return err
 				}
-				d.say("link", "ok", "", "removed %s, which led nowhere", d.Applier.Short(path))
+				d.say("link", "ok", "", "removed %s, which led nowhere", d.Applier.Scope.Short(path))
 				continue
 			}
 			mend := ""
 			if ours {
 				mend = "skl doctor" + d.scopeFlag() + " --fix"
 			}
-			d.say("link", "problem", mend, "%s leads to %s, which is not there", d.Applier.Short(path), text)
+			d.say("link", "problem", mend, "%s leads to %s, which is not there", d.Applier.Scope.Short(path), text)
 		}
 	}
 	return nil
@@ -274,7 +274,7 @@ func (d *doctor) links(fix bool) error {
 
 // places reports links and copies that are not as they should be, and agents that see nothing of a skill.
 func (d *doctor) places(ctx context.Context, l roots.Listing) error {
-	f, err := d.Applier.Load()
+	f, err := d.Applier.Scope.Load()
 	if err != nil {
 		return err
 	}
@@ -288,16 +288,16 @@ func (d *doctor) places(ctx context.Context, l roots.Listing) error {
 		if p.Mendable() {
 			mend = "skl doctor" + d.scopeFlag() + " --fix"
 		}
-		d.say("link", "problem", mend, "%s %s", d.Applier.Short(p.At()), p.Why)
+		d.say("link", "problem", mend, "%s %s", d.Applier.Scope.Short(p.At()), p.Why)
 	}
-	receipts, _ := d.Applier.Site.Receipts() // those that cannot be used were reported above
+	receipts, _ := d.Applier.Scope.Site.Receipts() // those that cannot be used were reported above
 	for _, r := range receipts {
-		at, _ := d.Applier.Site.Place(r.Name)
+		at, _ := d.Applier.Scope.Site.Place(r.Name)
 		switch {
 		case !scope.Exists(at):
-			d.say("skill", "problem", "skl install"+d.scopeFlag(), "%s is not there", d.Applier.Short(at))
+			d.say("skill", "problem", "skl install"+d.scopeFlag(), "%s is not there", d.Applier.Scope.Short(at))
 		case !scope.Exists(filepath.Join(at, skill.FileName)):
-			d.say("skill", "problem", d.putBack(ctx, r), "%s is no longer a folder with a SKILL.md", d.Applier.Short(at))
+			d.say("skill", "problem", d.putBack(ctx, r), "%s is no longer a folder with a SKILL.md", d.Applier.Scope.Short(at))
 		}
 	}
 	for _, name := range uninstalled(f.Lock, receipts) {
@@ -313,7 +313,7 @@ func (d *doctor) places(ctx context.Context, l roots.Listing) error {
 
 // putBack is what restores a skill whose SKILL.md is gone.
 func (d *doctor) putBack(ctx context.Context, r roots.Receipt) string {
-	drifts, err := d.Applier.Site.CheckAll(ctx, []roots.Receipt{r}, true)
+	drifts, err := d.Applier.Scope.Site.CheckAll(ctx, []roots.Receipt{r}, true)
 	if err == nil && !drifts[0].Edited() {
 		return "skl install" + d.scopeFlag()
 	}

@@ -14,7 +14,7 @@ import (
 
 // badPlaces are the places of agents' own directories that are not as they should be.
 func (in *Inspector) badPlaces(f *scope.Files) ([]install.Place, error) {
-	receipts, bad := in.Applier.Site.Receipts()
+	receipts, bad := in.Applier.Scope.Site.Receipts()
 	if len(bad) > 0 {
 		return nil, bad[0]
 	}
@@ -35,7 +35,7 @@ func (in *Inspector) mendPlace(p *install.Place) string {
 
 // scopeFlag is the flag that a command needs to be about the same scope from wherever it is typed.
 func (in *Inspector) scopeFlag() string {
-	if in.Applier.Kind == hosts.User {
+	if in.Applier.Scope.Kind == hosts.User {
 		return " --scope user"
 	}
 	return ""
@@ -50,7 +50,7 @@ func (in *Inspector) linkProblems(f *scope.Files, l roots.Listing) (out, mends [
 	}
 	for i := range bad {
 		p := &bad[i]
-		out, mends = append(out, in.Applier.Short(p.At())+" "+p.Why), append(mends, in.mendPlace(p))
+		out, mends = append(out, in.Applier.Scope.Short(p.At())+" "+p.Why), append(mends, in.mendPlace(p))
 	}
 	for _, b := range in.blind(f, l) {
 		if !slices.ContainsFunc(bad, func(p install.Place) bool { return slices.Contains(b.Skills, p.Name) }) {
@@ -58,8 +58,8 @@ func (in *Inspector) linkProblems(f *scope.Files, l roots.Listing) (out, mends [
 		}
 	}
 	for _, s := range f.Manifest.Skills {
-		for _, id := range in.Applier.Overseen(f.Manifest, s) {
-			out = append(out, fmt.Sprintf("%s reads %s, although hosts of it in skl.toml leaves that agent out; root = \"tools/skills\" beside hosts moves it to where only links lead", id, in.Applier.Short(filepath.Join(in.Applier.Site.Home(s.Name), s.Name))))
+		for _, id := range in.Applier.Scope.Overseen(f.Manifest, s) {
+			out = append(out, fmt.Sprintf("%s reads %s, although hosts of it in skl.toml leaves that agent out; root = \"tools/skills\" beside hosts moves it to where only links lead", id, in.Applier.Scope.Short(filepath.Join(in.Applier.Scope.Site.Home(s.Name), s.Name))))
 		}
 	}
 	return out, mends, nil
@@ -83,7 +83,7 @@ func (b blindSpot) String() string {
 func (in *Inspector) blind(f *scope.Files, l roots.Listing) (out []blindSpot) {
 	for _, id := range f.Manifest.Targets.Hosts {
 		h, ok := hosts.Find(id)
-		if !ok || h.CwdOnly && in.Applier.Cwd != in.Applier.Project {
+		if !ok || h.CwdOnly && in.Applier.Scope.Cwd != in.Applier.Scope.Project {
 			continue // what it sees from a sub-directory is not a matter of what is installed
 		}
 		b := blindSpot{Host: h}
@@ -93,9 +93,9 @@ func (in *Inspector) blind(f *scope.Files, l roots.Listing) (out []blindSpot) {
 			}
 			here, seen := false, false
 			for _, r := range l.Lookup(s.Name) {
-				here = here || filepath.Dir(r.Path) == in.Applier.Site.Home(r.Name) && r.State != roots.Disabled && r.State != roots.Invalid
+				here = here || filepath.Dir(r.Path) == in.Applier.Scope.Site.Home(r.Name) && r.State != roots.Disabled && r.State != roots.Invalid
 				u := use(r, id)
-				seen = seen || r.Scope == string(in.Applier.Kind) && u != hosts.Unread && u != ""
+				seen = seen || r.Scope == string(in.Applier.Scope.Kind) && u != hosts.Unread && u != ""
 			}
 			if here && !seen {
 				b.Skills = append(b.Skills, s.Name)

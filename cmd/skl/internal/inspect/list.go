@@ -31,21 +31,21 @@ type Listed struct {
 
 // List lists the copies of all roots.
 func (in *Inspector) List(ctx context.Context, q ListRequest) (Listed, error) {
-	if err := in.Applier.Settled(); err != nil {
+	if err := in.Applier.Scope.Settled(); err != nil {
 		return Listed{}, err
 	}
-	l, err := in.Applier.Discover(ctx, q.Hosts)
+	l, err := in.Applier.Scope.Discover(ctx, q.Hosts)
 	if err != nil {
 		return Listed{}, err
 	}
-	f, err := in.Applier.Load()
+	f, err := in.Applier.Scope.Load()
 	if err != nil {
 		return Listed{}, err
 	}
 	out := Listed{Listing: l}
 	for _, s := range f.Lock.Skills {
 		if !slices.ContainsFunc(l.Skills, func(r roots.Record) bool {
-			return r.Scope == string(in.Applier.Kind) && (r.Name == s.Name || filepath.Base(r.Path) == s.Name)
+			return r.Scope == string(in.Applier.Scope.Kind) && (r.Name == s.Name || filepath.Base(r.Path) == s.Name)
 		}) {
 			out.Missing = append(out.Missing, s.Name)
 		}
@@ -116,7 +116,7 @@ func (in *Inspector) LoadsCopy(r roots.Record, host string) bool {
 	if !ok || len(r.Copies) == 0 || use(r, host) != hosts.Unread {
 		return false
 	}
-	reads := h.Reads(in.Applier.HostEnv())
+	reads := h.Reads(in.Applier.Scope.HostEnv())
 	return slices.ContainsFunc(r.Copies, func(c roots.CopyState) bool { return slices.Contains(reads, filepath.Dir(c.Path)) })
 }
 
@@ -129,10 +129,10 @@ type Winner struct {
 
 // Which finds the copy that wins, or the one that the first of hostIDs loads. Where none does, the error lists the copies.
 func (in *Inspector) Which(ctx context.Context, name string, hostIDs []string) (Winner, error) {
-	if err := in.Applier.Settled(); err != nil {
+	if err := in.Applier.Scope.Settled(); err != nil {
 		return Winner{}, err
 	}
-	l, err := in.Applier.Discover(ctx, hostIDs)
+	l, err := in.Applier.Scope.Discover(ctx, hostIDs)
 	if err != nil {
 		return Winner{}, err
 	}
@@ -164,7 +164,7 @@ func (in *Inspector) noWinner(found []roots.Record, name string, hostIDs []strin
 		if len(hostIDs) > 0 {
 			state = use(r, hostIDs[0])
 		}
-		e.Candidates = append(e.Candidates, in.Applier.Short(r.Path)+" ["+state+"]")
+		e.Candidates = append(e.Candidates, in.Applier.Scope.Short(r.Path)+" ["+state+"]")
 	}
 	return e.Hint("skl list --all")
 }

@@ -33,12 +33,12 @@ type Moved struct {
 // Move renames the copy of this scope between its root and what lies aside of it. Links to it in other roots of the scope,
 // and copies of it that skl made, go along.
 func (in *Inspector) Move(ctx context.Context, q MoveRequest) (Moved, error) {
-	end, err := in.Applier.Begin(ctx, q.DryRun)
+	end, err := in.Applier.Scope.Begin(ctx, q.DryRun)
 	if err != nil {
 		return Moved{}, err
 	}
 	defer end()
-	l, err := in.Applier.Discover(ctx, nil)
+	l, err := in.Applier.Scope.Discover(ctx, nil)
 	if err != nil {
 		return Moved{}, err
 	}
@@ -47,10 +47,10 @@ func (in *Inspector) Move(ctx context.Context, q MoveRequest) (Moved, error) {
 		return Moved{}, err
 	}
 	i := slices.IndexFunc(found, func(r roots.Record) bool {
-		return (r.State == roots.Disabled) == q.Back && (r.Scope == string(in.Applier.Kind) || r.Qualified == q.Name)
+		return (r.State == roots.Disabled) == q.Back && (r.Scope == string(in.Applier.Scope.Kind) || r.Qualified == q.Name)
 	})
 	if i < 0 {
-		return Moved{}, diag.New(diag.Misuse, "no_such_copy", "%s has no %s copy in scope %s", q.Name, map[bool]string{true: "disabled", false: "enabled"}[q.Back], in.Applier.Kind).
+		return Moved{}, diag.New(diag.Misuse, "no_such_copy", "%s has no %s copy in scope %s", q.Name, map[bool]string{true: "disabled", false: "enabled"}[q.Back], in.Applier.Scope.Kind).
 			Hint("skl list --all").Hint("name the scope: --scope project or --scope user")
 	}
 	at := found[i]
@@ -65,11 +65,11 @@ func (in *Inspector) Move(ctx context.Context, q MoveRequest) (Moved, error) {
 		to = filepath.Join(root, filepath.Base(at.Path))
 	}
 	if scope.Exists(to) {
-		return Moved{}, diag.New(diag.Unmet, "in_the_way", "%s exists already", in.Applier.Short(to)).Hint("move it away")
+		return Moved{}, diag.New(diag.Unmet, "in_the_way", "%s exists already", in.Applier.Scope.Short(to)).Hint("move it away")
 	}
 	out := Moved{true, at.Name, at.Path, to, []string{}}
 	if !q.DryRun {
-		site := in.Applier.Site
+		site := in.Applier.Scope.Site
 		site.Root = root
 		if err := site.Move(at.Path, to); err != nil {
 			return Moved{}, err
@@ -99,7 +99,7 @@ func (in *Inspector) moveLinks(l roots.Listing, at roots.Record, root, enabled s
 			continue
 		}
 		if !q.DryRun {
-			site := in.Applier.Site
+			site := in.Applier.Scope.Site
 			site.Root = r.Path
 			if err := site.Move(from, to); err != nil {
 				return moved, err
@@ -113,7 +113,7 @@ func (in *Inspector) moveLinks(l roots.Listing, at roots.Record, root, enabled s
 // belongs reports whether what lies at from is a link to the skill at enabled, as it is read at path, or a copy of it that
 // skl made.
 func (in *Inspector) belongs(from, path, enabled string) bool {
-	dir := in.Applier.Site.Dir
+	dir := in.Applier.Scope.Site.Dir
 	info, err := dir.Lstat(from)
 	switch {
 	case err != nil:

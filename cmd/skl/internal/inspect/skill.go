@@ -231,11 +231,11 @@ func (in *Inspector) Info(ctx context.Context, arg string) (Skill, error) {
 	}
 	in.Applier.WarnBlocked(out.Withdrawn)
 	out.describe(t)
-	f, err := in.Applier.Load()
+	f, err := in.Applier.Scope.Load()
 	if err != nil {
 		return Skill{}, err
 	}
-	out.Agents = agentsFor(in.Applier.EnabledHosts(f), out.Name, t[skill.FileName].Data)
+	out.Agents = agentsFor(in.Applier.Scope.EnabledHosts(f), out.Name, t[skill.FileName].Data)
 	return out, nil
 }
 
@@ -264,11 +264,11 @@ func (in *Inspector) lookAt(ctx context.Context, arg string) (trees.Tree, Skill,
 	if err != nil {
 		return nil, Skill{}, err
 	}
-	f, err := in.Applier.Load()
+	f, err := in.Applier.Scope.Load()
 	if err != nil {
 		return nil, Skill{}, err
 	}
-	o, err := in.Applier.Resolver(f.Manifest).Open(ctx, resolver.Want{Ref: in.Applier.Rebase(r)})
+	o, err := in.Applier.Scope.Resolver(f.Manifest).Open(ctx, resolver.Want{Ref: in.Applier.Rebase(r)})
 	if err != nil {
 		return nil, Skill{}, err
 	}
@@ -298,7 +298,7 @@ func (in *Inspector) lookAt(ctx context.Context, arg string) (trees.Tree, Skill,
 
 // installed reads the active copy of a name, else the first.
 func (in *Inspector) installed(ctx context.Context, name string) (trees.Tree, Skill, error) {
-	l, err := in.Applier.Discover(ctx, nil)
+	l, err := in.Applier.Scope.Discover(ctx, nil)
 	if err != nil {
 		return nil, Skill{}, err
 	}

@@ -130,18 +130,7 @@ func decide(s *lock.Skill, before lock.Skill, j Found, o Options) error {
 		return err.Hint("ask its publisher. To stay with %s and hear no more of it: skl update --hold %s --reason TEXT", cmp.Or(before.Version, "nothing"), s.Name)
 	case attest.Skipped:
 		if err := j.uncheckedChange(s); err != nil {
-			switch {
-			case len(j.claims) > 0 && slices.Contains(o.Accept, PermSigner):
-				return nil
-			case len(j.claims) == 0 && o.AllowUnsigned:
-				s.Unsigned = true
-				return nil
-			case len(j.claims) > 0:
-				err = err.Hint("if that is right: add --accept %s", PermSigner)
-			default:
-				err = err.Hint("to accept it all the same, which is recorded: add --allow-unsigned")
-			}
-			return safeHint(err.Hint("skl trust accept %s", s.Name), before)
+			return unchecked(err, s, before, j, o)
 		}
 		if pinned == nil || before.Signer == nil && j.pin.Unchecked {
 			return nil
@@ -171,6 +160,23 @@ func decide(s *lock.Skill, before lock.Skill, j Found, o Options) error {
 	}
 	s.Unsigned = true
 	return nil
+}
+
+// unchecked is what becomes of err, the refusal of a release that names other signers than before, where nobody can check them: a person may
+// have accepted it.
+func unchecked(err *diag.Error, s *lock.Skill, before lock.Skill, j Found, o Options) error {
+	switch {
+	case len(j.claims) > 0 && slices.Contains(o.Accept, PermSigner):
+		return nil
+	case len(j.claims) == 0 && o.AllowUnsigned:
+		s.Unsigned = true
+		return nil
+	case len(j.claims) > 0:
+		err = err.Hint("if that is right: add --accept %s", PermSigner)
+	default:
+		err = err.Hint("to accept it all the same, which is recorded: add --allow-unsigned")
+	}
+	return safeHint(err.Hint("skl trust accept %s", s.Name), before)
 }
 
 // release is the name of a release with its version, if it has one.
