@@ -63,14 +63,9 @@ func parseObject(text []byte, as dialect) (object, error) {
 
 // object is the value as an object; null is an empty one.
 func (m member) object() (out object, err error) {
-	dec := json.NewDecoder(bytes.NewReader(m.value))
-	switch open, err := dec.Token(); {
-	case err != nil:
+	dec, err := m.open('{', errNoObject)
+	if dec == nil || err != nil {
 		return nil, err
-	case open == nil:
-		return nil, nil
-	case open != json.Delim('{'):
-		return nil, errNoObject
 	}
 	byKey := make(map[string]int)
 	for dec.More() {
@@ -95,6 +90,20 @@ func (m member) object() (out object, err error) {
 		out = append(out, value)
 	}
 	return out, nil
+}
+
+// open reads the value up to behind its first delimiter; another one is an error. Of null the decoder is nil.
+func (m member) open(delim json.Delim, other error) (*json.Decoder, error) {
+	dec := json.NewDecoder(bytes.NewReader(m.value))
+	switch first, err := dec.Token(); {
+	case err != nil:
+		return nil, err
+	case first == nil:
+		return nil, nil
+	case first != delim:
+		return nil, other
+	}
+	return dec, nil
 }
 
 // next is the value that dec, which reads that of m, comes to.
@@ -141,14 +150,9 @@ func (m member) text() (string, error) {
 
 // texts are the elements of an array of texts; null is an empty one.
 func (m member) texts() (out []member, err error) {
-	dec := json.NewDecoder(bytes.NewReader(m.value))
-	switch open, err := dec.Token(); {
-	case err != nil:
+	dec, err := m.open('[', errNoText)
+	if dec == nil || err != nil {
 		return nil, err
-	case open == nil:
-		return nil, nil
-	case open != json.Delim('['):
-		return nil, errNoText
 	}
 	for dec.More() {
 		value, err := m.next(dec)
@@ -175,7 +179,7 @@ func (m member) unknown(in string) error {
 	if m.key != "" && m.key != in && !strings.HasSuffix(in, "."+m.key) {
 		at += ", " + m.key
 	}
-	return fmt.Errorf("line %d: the value of %s is not one that is known", m.line(), shortened(diag.Printable(at)))
+	return fmt.Errorf("line %d: the value of %s is not one that is known", m.line(), diag.Clip(diag.Printable(at), maxShown))
 }
 
 // withoutTrailing replaces commas by blanks that only blanks separate from the end of an object or array. text has no comments.

@@ -41,9 +41,11 @@ type settingsFile struct {
 	isProject bool // somebody else may have written it
 }
 
-// maxSettings bounds a file of settings, in bytes; maxSwitches the entries of one that are about skills.
+// maxSettings bounds a file of settings, in bytes; maxSwitches the entries of one that are about skills; maxShown what people are shown of a text of
+// one, in bytes: no name and no sentence is as long.
 const (
 	maxSettings = 1 << 20
+	maxShown    = 200
 	maxSwitches = 10_000
 )
 
@@ -181,7 +183,7 @@ func (s *switches) settings(file settingsFile) (text []byte, ok bool) {
 }
 
 func (s *switches) fail(file string, err error) {
-	s.unclear = append(s.unclear, Unclear{file, shortened(diag.Printable(err.Error()))})
+	s.unclear = append(s.unclear, Unclear{file, diag.Clip(diag.Printable(err.Error()), maxShown)})
 }
 
 // each parses those of files that are there, the weakest first. A file of which take refuses something counts as not read.
@@ -212,15 +214,7 @@ func (s *switches) each(files []settingsFile, as dialect, take func(file string,
 }
 
 // quoted is a text of a settings file as people are shown it.
-func quoted(text string) string { return strconv.Quote(shortened(text)) }
-
-// shortened cuts what no name and no sentence is as long as.
-func shortened(text string) string {
-	if runes := []rune(text); len(runes) > 200 {
-		return string(runes[:200]) + "…"
-	}
-	return text
-}
+func quoted(text string) string { return strconv.Quote(diag.Clip(text, maxShown)) }
 
 // of is what switches a copy off that the host calls name, nil if nothing does.
 func (s *switches) of(name string, c Copy) *Switch {
