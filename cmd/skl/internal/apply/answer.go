@@ -51,10 +51,11 @@ func (j *job) answerChoices(ctx context.Context, in *plan.Intent, list []plan.Ch
 		wants[i], renew[list[i].Want.Name] = list[i].Want, list[i].Renew
 	}
 	found := rs.Releases(ctx, wants, j.files.Lock, func(name string) bool { return renew[name] }, j.req.plan.Dropped)
+	if ctx.Err() != nil {
+		return // what came of it says nothing of the places
+	}
 	for i := range list {
-		if ctx.Err() == nil {
-			j.facts.Releases[list[i].Key] = found[i]
-		}
+		j.facts.Releases[list[i].Key] = found[i]
 	}
 }
 
@@ -77,11 +78,11 @@ func (j *job) answerVersions(ctx context.Context, in *plan.Intent, list []plan.L
 			return nil
 		})
 	}
-	g.Wait()
+	if g.Wait(); ctx.Err() != nil {
+		return
+	}
 	for i := range list {
-		if ctx.Err() == nil {
-			j.facts.Versions[list[i].Key] = found[i]
-		}
+		j.facts.Versions[list[i].Key] = found[i]
 	}
 }
 

@@ -191,10 +191,9 @@ func (a *Applier) unhidden(c committed) (lines []string, rest []files.Hidden, er
 	return lines, rest, nil
 }
 
-// below reports whether dir is a directory in top.
+// below reports whether dir is a directory in top, and not of git's own.
 func below(dir, top string) bool {
-	rel, err := filepath.Rel(top, dir)
-	return err == nil && rel != "." && filepath.IsLocal(rel) && rel != ".git" && !strings.HasPrefix(filepath.ToSlash(rel), ".git/")
+	return dir != top && scope.Below(top, dir) && !scope.Below(filepath.Join(top, ".git"), dir)
 }
 
 // unhide is the line that takes back the pattern of h in its root, and the one that takes back what the pattern matched and nothing else.

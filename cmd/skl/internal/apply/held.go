@@ -145,17 +145,20 @@ func (j *job) editOf(name string) *plan.Edit {
 	return nil
 }
 
-// blame holds the suspects that have faults alone, without the other ones.
+// blame holds the suspects that have faults alone, without the other ones. None is behind what is wrong without any of them.
 func (j *job) blame(ctx context.Context, in *plan.Intent) (found bool, err error) {
 	suspects := slices.Clone(j.req.suspects(in))
+	others := j.held()
 	for _, name := range suspects {
-		others := j.held()
-		for _, other := range suspects {
-			if other != name {
-				others[other] = true
-			}
-		}
+		others[name] = true
+	}
+	if _, faults, err := j.settle(ctx, others); err != nil || len(faults) > 0 {
+		return false, err
+	}
+	for _, name := range suspects {
+		delete(others, name)
 		alone, faults, err := j.settle(ctx, others)
+		others[name] = true
 		if err != nil {
 			return false, err
 		}

@@ -121,7 +121,7 @@ type job struct {
 type memory struct {
 	wishes map[string][]Wish // by reading: what nobody accepted yet
 	yes    map[string]bool   // by reading: a person agreed to what it wishes for
-	told   map[string]bool   // notes
+	said   bool              // which skills nobody compared with their source
 	unread map[string]error  // by skill: why what it needs cannot be read
 }
 
@@ -135,7 +135,7 @@ type workplace struct {
 // newJob begins a job.
 func (a *Applier) newJob(f *scope.Files, r *request) *job {
 	j := &job{a: a, req: r, files: f, facts: plan.NewFacts(), compared: true}
-	j.seen = memory{map[string][]Wish{}, map[string]bool{}, map[string]bool{}, map[string]error{}}
+	j.seen = memory{wishes: map[string][]Wish{}, yes: map[string]bool{}, unread: map[string]error{}}
 	j.base = &plan.Base{
 		Manifest: f.ManifestText, Path: a.Scope.Short(f.ManifestPath), Lock: f.Lock,
 		Bound:  func(ns string) bool { return a.Scope.Config.Namespaces[ns] != "" },
@@ -268,9 +268,9 @@ func (j *job) run(ctx context.Context) (Result, error) {
 	}
 	sort.Slice(result.Stays.Gone, func(a, b int) bool { return result.Stays.Gone[a].Name < result.Stays.Gone[b].Name })
 	if j.req.dry {
-		err = j.wouldAsk(in, &result)
+		j.wouldAsk(in, &result)
 	}
-	return result, err
+	return result, nil
 }
 
 // emptied reports whether all skills that were to be added are held. in is nil before there is a plan.
@@ -293,7 +293,7 @@ func (j *job) kept() (out []Kept) {
 }
 
 // wouldAsk adds to the result of a dry run what a person would be asked.
-func (j *job) wouldAsk(in *plan.Intent, r *Result) error {
+func (j *job) wouldAsk(in *plan.Intent, r *Result) {
 	r.Asks.Wishes = j.wishes(in)
 	for _, mine := range bySkill(r.Asks.Wishes) {
 		old, here := j.files.Lock.Skill(mine[0].Skill)
@@ -305,7 +305,6 @@ func (j *job) wouldAsk(in *plan.Intent, r *Result) error {
 		h.Hints = h.Hints[:1]
 		r.Asks.Refused = append(r.Asks.Refused, h)
 	}
-	return nil
 }
 
 // write writes what was decided.

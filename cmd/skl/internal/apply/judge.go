@@ -19,8 +19,8 @@ func (j *job) judge(ctx context.Context, in *plan.Intent) (changes install.Chang
 	if err := j.a.Signatures.BindAll(ctx, j.site.in.fetched, in.Lock.Skills); err != nil {
 		return changes, nil, err
 	}
-	if !j.seen.told["uncompared"] {
-		j.seen.told["uncompared"] = true
+	if !j.seen.said {
+		j.seen.said = true
 		if err := j.a.Signatures.SayUncompared(in.Lock.Skills); err != nil {
 			return changes, nil, err
 		}

@@ -186,11 +186,9 @@ func (p *planner) peek(choices []solve.Choice) bool {
 		if _, known := p.facts.Needs[release(list.name, is.Version)]; known {
 			continue
 		}
-		c := Choice{Want: list.named(is.Version), Key: list.name + "\x00" + list.text() + "\x00" + is.Version + " anew", Renew: true}
-		got, known := p.facts.Releases[c.Key]
+		got, known := p.answered(list.choice(is.Version, true))
 		switch {
 		case !known:
-			p.ask.Choose = append(p.ask.Choose, c)
 		case got.Err == nil:
 			p.ask.Read = append(p.ask.Read, Reading{Skill: got.Skill, ID: is.Version, Anew: true})
 		default:

@@ -57,6 +57,14 @@ type Choice struct {
 	Renew bool
 }
 
+// newChoice is the choice of a want, which of tells from others.
+func newChoice(want resolver.Named, of string, renew bool) Choice {
+	if renew {
+		of += " anew"
+	}
+	return Choice{Want: want, Key: of, Renew: renew}
+}
+
 // A Listing asks for all versions of a place.
 type Listing struct {
 	Want resolver.Want

@@ -465,15 +465,10 @@ func (p *planner) choose(choices []solve.Choice) (changed bool) {
 // chosen is one release of a list, if it is known.
 func (p *planner) chosen(list *candidates, id string) (lock.Skill, bool) {
 	old, had := p.base.Lock.Skill(list.name)
-	c := Choice{Want: list.named(id), Key: list.name + "\x00" + list.text() + "\x00" + id}
-	c.Renew = !had || !of(old, list) || !resolver.Keeps(old, c.Want) || p.renews(list.name)
-	if c.Renew {
-		c.Key += " anew"
-	}
-	is, known := p.facts.Releases[c.Key]
+	renew := !had || !of(old, list) || !resolver.Keeps(old, list.named(id)) || p.renews(list.name)
+	is, known := p.answered(list.choice(id, renew))
 	switch {
 	case !known:
-		p.ask.Choose = append(p.ask.Choose, c)
 		return lock.Skill{}, false
 	case is.Err != nil:
 		err := is.Err
@@ -506,6 +501,11 @@ func (c *candidates) named(id string) resolver.Named {
 		n.Ref.Version, n.Kind = "="+id, lock.Range
 	}
 	return n
+}
+
+// choice asks for one release of a list.
+func (c *candidates) choice(id string, renew bool) Choice {
+	return newChoice(c.named(id), c.name+"\x00"+c.text()+"\x00"+id, renew)
 }
 
 // oneEach refuses that one name is taken from two places.

@@ -221,14 +221,10 @@ func (p *planner) entries(context.Context) {
 		}
 		old, had := p.base.Lock.Skill(w.Name)
 		kept := had && resolver.Keeps(old, w)
-		c := Choice{Want: w, Key: w.Name, Renew: p.renews(w.Name) || !kept}
-		if c.Renew {
-			c.Key += " anew"
-		}
-		is, known := p.facts.Releases[c.Key]
+		c := newChoice(w, w.Name, p.renews(w.Name) || !kept)
+		is, known := p.answered(c)
 		switch {
 		case !known:
-			p.ask.Choose = append(p.ask.Choose, c)
 		case is.Err != nil && (is.Entry || !p.held[w.Name]):
 			p.faults = append(p.faults, Fault{w.Name, is.Err, is.Entry})
 		default: // what is held stays, whatever its place answers
@@ -238,6 +234,14 @@ func (p *planner) entries(context.Context) {
 			p.take(w, is.Skill, c.Renew && is.Gone == "")
 		}
 	}
+}
+
+// answered is the release that a choice means, if that is known; else it is asked for.
+func (p *planner) answered(c Choice) (is resolver.Release, known bool) {
+	if is, known = p.facts.Releases[c.Key]; !known {
+		p.ask.Choose = append(p.ask.Choose, c)
+	}
+	return is, known
 }
 
 // picked is the release that a person picked under a name, nil if none was.
