@@ -117,10 +117,13 @@ func differsPlace(p Place, w Named, s lock.Skill) *difference {
 	if want := p.url(); s.URL != want {
 		return &difference{"url", s.URL, want}
 	}
+	if s.Skill != w.Skill {
+		return &difference{"skill", s.Skill, w.Skill}
+	}
 	switch p.Ref.Kind {
 	case ref.Name:
-		if s.Name != p.Ref.Repo {
-			return &difference{"name", s.Name, p.Ref.Repo}
+		if s.Called() != p.Ref.Repo {
+			return &difference{"name", s.Called(), p.Ref.Repo}
 		}
 		fallthrough
 	case ref.OCI:
@@ -128,16 +131,16 @@ func differsPlace(p Place, w Named, s lock.Skill) *difference {
 			return &difference{"path", s.Path, ""}
 		}
 	case ref.Embedded:
-		if s.Path != s.Name || p.Ref.Skill != "" && s.Path != p.Ref.Skill {
-			return &difference{"path", s.Path, s.Name}
+		if s.Path != s.Called() || p.Ref.Skill != "" && s.Path != p.Ref.Skill {
+			return &difference{"path", s.Path, s.Called()}
 		}
 	case ref.Git:
 		if !below(s.Path, p.Ref.Path) || p.Has != nil && !p.Has(s.Path) {
 			return &difference{"path", s.Path, p.Ref.Path}
 		}
 	}
-	if skill := p.Ref.Skill; skill != "" && s.Name != skill {
-		return &difference{"name", s.Name, skill}
+	if skill := p.Ref.Skill; skill != "" && s.Called() != skill {
+		return &difference{"name", s.Called(), skill}
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (rs *Resolver) goneSinceVersion(ctx context.Context, o *Opened, w Named, ha
 	first := sort.Search(len(between), func(i int) bool {
 		at := *o
 		at.Release = between[i]
-		_, err := at.Skills(ctx, []string{w.Name})
+		_, err := at.Skills(ctx, []string{w.Called()})
 		if err != nil && !Dropped(err) && asking == nil {
 			asking = err
 		}

@@ -118,7 +118,7 @@ func (rs *Resolver) Compare(ctx context.Context, w *Named, s *lock.Skill) (*lock
 
 // sameRelease reports whether two entries name one release, whatever its bytes are.
 func sameRelease(a, b lock.Skill) bool {
-	if a.URL != b.URL || a.Source != b.Source || a.Name != b.Name {
+	if a.URL != b.URL || a.Source != b.Source || a.Called() != b.Called() {
 		return false
 	}
 	ofTag := a.Source == "git" && a.RefKind == lock.Tag && b.RefKind == lock.Tag && a.Ref == b.Ref

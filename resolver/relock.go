@@ -18,11 +18,15 @@ import (
 
 // A Named is what a manifest asks for under one name.
 type Named struct {
-	Name string
+	Name  string
+	Skill string // what the ref calls it, where that is not Name
 	Want
 	Root  string        // where the manifest wants it installed, as lock.Skill has it
 	Where diag.Position // of the manifest's entry
 }
+
+// Called is the name by which the ref knows the skill.
+func (w *Named) Called() string { return cmp.Or(w.Skill, w.Name) }
 
 // Stale returns the names whose lock entry does not follow from the manifest: missing, of another ref or root, or neither
 // wanted nor required by what is. A lock with none is fresh. That a skill requires others is what its entry says: whether its
@@ -32,14 +36,14 @@ func Stale(wants []Named, l *lock.Lock) []string {
 	wanted := map[string]bool{}
 	for _, w := range wants {
 		wanted[w.Name] = true
-		if s, ok := l.Skill(w.Name); !ok || s.Ref != w.Ref.String() || s.Root != w.Root {
+		if s, ok := l.Skill(w.Name); !ok || s.Ref != w.Ref.String() || s.Root != w.Root || s.Skill != w.Skill {
 			stale[w.Name] = true
 		}
 	}
 	reached, by, roots := Reached(wants, l), RequiredBy(l), requiredRoots(wants, l)
 	for i := range l.Skills {
 		s := &l.Skills[i]
-		if !reached[s.Name] || !wanted[s.Name] && (s.Root != roots[s.Name] || s.RefKind == lock.Range && s.Ref != Unranged(*s)) || !slices.Equal(s.RequiredBy, by[s.Name]) {
+		if !reached[s.Name] || !wanted[s.Name] && (s.Skill != "" || s.Root != roots[s.Name] || s.RefKind == lock.Range && s.Ref != Unranged(*s)) || !slices.Equal(s.RequiredBy, by[s.Name]) {
 			stale[s.Name] = true
 		}
 		for _, name := range s.Requires {
@@ -286,8 +290,11 @@ func Down(have, now lock.Skill) error {
 		Hint("ask its publisher, or take that one: skl install %s", r)
 }
 
-// Keeps reports whether the locked release is one that w could mean, by its ref and version alone.
+// Keeps reports whether the locked release is one that w could mean, by its ref, name and version alone.
 func Keeps(s lock.Skill, w Named) bool {
+	if s.Skill != w.Skill {
+		return false
+	}
 	if s.Ref == w.Ref.String() {
 		return true
 	}
@@ -325,14 +332,19 @@ func (rs *Resolver) Choose(ctx context.Context, w Named) (lock.Skill, error) {
 	if err != nil {
 		return lock.Skill{}, diag.Located(err, w.Where)
 	}
-	found, err := o.Skills(ctx, []string{w.Name})
+	found, err := o.Skills(ctx, []string{w.Called()})
 	if err != nil {
 		return lock.Skill{}, diag.Located(err, w.Where)
 	}
-	if err := found[0].Invalid; err != nil {
+	err = found[0].Invalid
+	if err == nil {
+		err = source.CheckDirectory(w.Name)
+	}
+	if err != nil {
 		return lock.Skill{}, &broken{diag.Prefixed(err, strings.TrimSpace(w.Name+" "+found[0].Lock.Version))}
 	}
 	s := found[0].Lock
+	s.Name, s.Skill = w.Name, w.Skill
 	if o.Kind == lock.Range && o.Release.Version != "" && s.Version != o.Release.Version {
 		return lock.Skill{}, diag.Located(diag.New(diag.Misuse, source.CodeNoVersion, "%s: version %s is not one of %s, but of another skill there", w.Ref.WithoutVersion(), o.Release.Version, w.Name), w.Where)
 	}

@@ -33,7 +33,7 @@ type Tagged struct {
 }
 
 func taggedOf(s lock.Skill, asked string) Tagged {
-	t := Tagged{URL: s.URL, Name: s.Name, Version: s.Version}
+	t := Tagged{URL: s.URL, Name: s.Called(), Version: s.Version}
 	if s.RefKind == lock.Tag {
 		t.Tag = asked
 	}

@@ -47,7 +47,6 @@ var areaImports = map[string]string{
 	"run.go":                "runtime/run runtime/trace",
 	"runflags.go":           "runtime/run runtime/tool",
 	"runresult.go":          "runtime/run",
-	"select.go":             "resolver/source",
 	"trace.go":              "runtime/run runtime/trace",
 	"update.go":             "install",
 }

@@ -29,6 +29,7 @@ type writer struct{ strings.Builder }
 func (w *writer) skill(s Skill) {
 	w.WriteString("\n[[skill]]\n")
 	w.str("name", s.Name)
+	w.str("skill", s.Skill)
 	w.str("ref", s.Ref)
 	w.str("source", s.Source)
 	w.str("url", s.URL)

@@ -14,6 +14,7 @@
 package lock
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -46,7 +47,8 @@ const (
 
 // A Skill is one locked release.
 type Skill struct {
-	Name    string  // frontmatter name, which is the directory name
+	Name    string  // what it is called here, which is the name of its directory
+	Skill   string  // its frontmatter name, where that is not Name
 	Ref     string  // what was asked for, version included: "acme/pdf@^1.4"
 	Source  string  // git, oci, registry, wellknown, marketplace, local, embedded, npm, go, r, pypi
 	URL     string  // where Source fetches from: a clone URL, or a path relative to the manifest; "" for embedded
@@ -76,6 +78,9 @@ type Skill struct {
 
 	unknown, unknownSigner, unknownLog string // as in Lock; of the tables, their own
 }
+
+// Called is what s is called where it comes from.
+func (s Skill) Called() string { return cmp.Or(s.Skill, s.Name) }
 
 // SameRelease reports whether s and t say the same of where their bytes are: the place and all pins. Two folders, which have
 // no pins, are the same release if they are one place.

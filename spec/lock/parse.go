@@ -126,6 +126,8 @@ func (p *parser) skill(table *tomledit.Value) Skill {
 		switch f.Key {
 		case "name":
 			s.Name = p.Formed(f, tomledit.Directory)
+		case "skill":
+			s.Skill = p.visible(f)
 		case "ref":
 			s.Ref = p.visible(f)
 		case "source":

@@ -30,6 +30,7 @@ func (m *Manifest) SetSkill(name string, s Skill) error {
 	old, found := m.Skill(name)
 	keys := []struct{ key, old, raw string }{
 		{"ref", quoted(old.Ref), quoted(s.Ref)},
+		{"skill", quoted(old.Skill), quoted(s.Skill)},
 		{"version", quoted(old.Version), quoted(s.Version)},
 		{"branch", quoted(old.Branch), quoted(s.Branch)},
 		{"tag", quoted(old.Tag), quoted(s.Tag)},

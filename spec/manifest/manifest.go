@@ -41,8 +41,9 @@ type Manifest struct {
 // A Skill is one entry of [skills]. At most one of Version, Branch, Tag and
 // Commit is set; without any the default of the source is followed.
 type Skill struct {
-	Name    string // table key: the skill's name
+	Name    string // table key: what the skill is called here
 	Ref     string // without a version; ref.Parse accepts it
+	Skill   string // what Ref calls it, where that is not Name
 	Version string // range: ^1.4, >=1.2, <2
 	Branch  string
 	Tag     string // one that is not a version

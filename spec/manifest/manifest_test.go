@@ -263,7 +263,7 @@ func FuzzEdit(f *testing.F) {
 		name := []string{"a", "b", "pdf", "brain", "dot", "x.y"}[rnd.IntN(6)]
 		switch rnd.IntN(5) {
 		case 0:
-			s := Skill{name, "o/r", "", "", "", "", [][]string{nil, {}, {"codex", "claude-code"}}[rnd.IntN(3)], []string{"", ".claude/skills", "vendor/skills"}[rnd.IntN(3)], rnd.IntN(2) == 0, []string{"", "why"}[rnd.IntN(2)]}
+			s := Skill{name, "o/r", []string{"", "PDF", "ce:review"}[rnd.IntN(3)], "", "", "", "", [][]string{nil, {}, {"codex", "claude-code"}}[rnd.IntN(3)], []string{"", ".claude/skills", "vendor/skills"}[rnd.IntN(3)], rnd.IntN(2) == 0, []string{"", "why"}[rnd.IntN(2)]}
 			*[]*string{&s.Version, &s.Branch, &s.Tag}[rnd.IntN(3)] = "1.2"
 			err = m.SetSkill(name, s)
 			if i := slices.IndexFunc(want.Skills, func(s Skill) bool { return s.Name == name }); i >= 0 {

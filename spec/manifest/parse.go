@@ -91,6 +91,10 @@ func (p *parser) skill(entry tomledit.Field) {
 		switch f.Key {
 		case "ref":
 			s.Ref = p.ref(f)
+		case "skill":
+			if s.Skill = p.Formed(f, tomledit.Visible); s.Skill == s.Name {
+				s.Skill = ""
+			}
 		case "version":
 			s.Version = p.Text(f)
 			if _, err := semver.NewConstraint(s.Version); err != nil {
@@ -116,7 +120,7 @@ func (p *parser) skill(entry tomledit.Field) {
 		case "hold_reason":
 			s.HoldReason = p.Text(f)
 		default:
-			p.Unknown(f, "ref", "version", "branch", "tag", "commit", "hosts", "root", "hold", "hold_reason")
+			p.Unknown(f, "ref", "skill", "version", "branch", "tag", "commit", "hosts", "root", "hold", "hold_reason")
 		}
 		switch f.Key {
 		case "version", "branch", "tag", "commit":

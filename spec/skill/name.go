@@ -120,3 +120,22 @@ func isDevice(name string) bool {
 	}
 	return name[:3] == "com" || name[:3] == "lpt"
 }
+
+// Respell is the name that is nearest to one, of those that [CheckPublishName] allows; "" if nothing of it is left.
+func Respell(name string) string {
+	var b strings.Builder
+	for _, r := range norm.NFKD.String(strings.ToLower(norm.NFKC.String(name))) {
+		switch {
+		case 'a' <= r && r <= 'z' || '0' <= r && r <= '9':
+			b.WriteRune(r)
+		case unicode.Is(unicode.Mn, r): // the accent of the letter before it
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	out := strings.Trim(b.String()[:min(b.Len(), MaxNameLength)], "-")
+	if CheckPublishName(out) != nil {
+		return ""
+	}
+	return out
+}

@@ -121,3 +121,14 @@ func TestNamesAreSeen(t *testing.T) {
 		}
 	}
 }
+
+func TestRespell(t *testing.T) {
+	for name, want := range map[string]string{
+		"Omarchy": "omarchy", "my_skill": "my-skill", "ce:review": "ce-review", "pdf": "pdf", " A  B ": "a-b", "Café": "cafe", "--x--": "x",
+		"../../etc": "etc", "技能": "", "con": "", "": "", "ﬁle": "file", strings.Repeat("a", 70): strings.Repeat("a", 64), strings.Repeat("a", 63) + "_b": strings.Repeat("a", 63),
+	} {
+		if got := Respell(name); got != want {
+			t.Errorf("Respell(%q) = %q, want %q", name, got, want)
+		}
+	}
+}

@@ -72,7 +72,7 @@ func TestSkillsOfALayout(t *testing.T) {
 		names      []string
 		want       []string
 	}{
-		{"all", "", nil, []string{"skills/broken !broken", "skills/group/two two", "skills/notes release-notes", "skills/pdf pdf", "skills/two two", "skills/unportable !con",
+		{"all", "", nil, []string{"skills/broken !broken", "skills/group/two two", "skills/notes release-notes", "skills/pdf pdf", "skills/two two", "skills/unportable con",
 			"plugins/bad/skills/lone lone", "plugins/ocr/scan scan ocr-tools", "plugins/ocr/skills/deskew deskew ocr-tools", "plugins/one/only only one", "tools/flat flat ocr-tools", ".agents/skills/pdf pdf", "examples/pdf pdf"}},
 		{"by directory", "", []string{"scan"}, []string{"plugins/ocr/scan scan ocr-tools"}},
 		{"by frontmatter", "", []string{"release-notes"}, []string{"skills/notes release-notes"}},

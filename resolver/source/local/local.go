@@ -77,9 +77,6 @@ func (s *Source) Skills(ctx context.Context, r ref.Ref, _ source.Release, _ []st
 		if f.Lock.Name == "" {
 			f.Lock.Name = directoryName(s.path(r.Path), d.Path)
 		}
-		if f.Invalid == nil {
-			f.Invalid = checkName(f.Lock.Name)
-		}
 		found = append(found, f)
 	}
 	return found, nil
@@ -183,19 +180,6 @@ func directoryName(place, dir string) string {
 		}
 	}
 	return name
-}
-
-// checkName refuses names that cannot be a directory everywhere.
-func checkName(name string) error {
-	err := bundle.CheckPath(name)
-	if err == nil {
-		err = bundle.CheckPortable(name)
-	}
-	if err == nil && !strings.Contains(name, "/") {
-		return nil
-	}
-	return diag.New(diag.Refused, skill.RuleNameChars, "the name %q cannot be a directory everywhere", name).
-		Hint("names are 1-64 of a-z, 0-9 and single hyphens: change it in its %s", skill.FileName)
 }
 
 // explain names the place in errors that do not say what is wrong with a bundle.

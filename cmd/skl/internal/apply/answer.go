@@ -204,7 +204,7 @@ func (j *job) read(ctx context.Context, in *plan.Intent, list []plan.Reading) er
 		}
 	}
 	errs, err := j.a.Signatures.Check(ctx, skills, j.files.Lock, signature.Options{
-		AllowUnsigned: j.req.agreed.unsigned, Accept: j.req.agreed.accept, Dry: j.req.dry, LockOnly: j.req.mode == locks, Chosen: func(name string) bool { return anew[name] },
+		AllowUnsigned: j.req.agreed.AllowUnsigned, Accept: j.req.agreed.Accept, Dry: j.req.dry, LockOnly: j.req.mode == locks, Chosen: func(name string) bool { return anew[name] },
 	})
 	if err != nil {
 		return err

@@ -212,7 +212,7 @@ func TestQuestions(t *testing.T) {
 			b := newBench(t)
 			b.skill("loud", "State: !`git status`\n")
 			b.answers = test.answers
-			result, err := b.applier().Install(ctx, apply.InstallRequest{Refs: b.refs("./src/loud"), Accept: test.accept})
+			result, err := b.applier().Install(ctx, apply.InstallRequest{Refs: b.refs("./src/loud"), Agreed: apply.Agreed{Accept: test.accept}})
 			if test.code == "" {
 				if err != nil || !slices.Equal(actions(result), []string{"add loud"}) {
 					t.Errorf("%v, %v", actions(result), err)

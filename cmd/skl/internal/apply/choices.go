@@ -17,7 +17,7 @@ import (
 
 // skillChoice asks which skills of r are wanted. Its groups are plugins, else the top folders in which the skills differ. Files
 // of a skill are read when somebody looks at it.
-func (a *Applier) skillChoice(r ref.Ref, found []source.Found) ask.Choice {
+func (a *Applier) skillChoice(r ref.Ref, found []source.Found, passed []source.Passed) ask.Choice {
 	shared := sharedFolders(found)
 	options := make([]ask.Option, len(found))
 	for i, f := range found {
@@ -35,14 +35,22 @@ func (a *Applier) skillChoice(r ref.Ref, found []source.Found) ask.Choice {
 			o.Preview = append(o.Preview, "not taken "+other.Lock.Path)
 		}
 		o.Later = func(ctx context.Context) ([]string, error) { return a.preview(ctx, r, f) }
-		if f.Invalid != nil {
+		switch err := source.CheckName(f.Lock.Name); {
+		case f.Invalid != nil:
 			o.Later = nil
 			o.Detail = "cannot be installed: " + f.Invalid.Error()
+			o.Preview = append(o.Preview, o.Detail)
+		case err != nil:
+			o.Detail = "needs another name (--as): " + err.Error()
 			o.Preview = append(o.Preview, o.Detail)
 		}
 		options[i] = o
 	}
-	return ask.Choice{Question: fmt.Sprintf("Which skills of %s?", r), Options: options, Same: func(picked []int) string {
+	note := ""
+	if n := len(passed); n > 0 {
+		note = fmt.Sprintf("%d more cannot be taken: skl install -l %s", n, r)
+	}
+	return ask.Choice{Question: fmt.Sprintf("Which skills of %s?", r), Note: note, Options: options, Same: func(picked []int) string {
 		if len(picked) == len(found) {
 			return command("skl install %s --all", r.String())
 		}

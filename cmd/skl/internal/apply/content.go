@@ -100,8 +100,8 @@ func checkContent(s lock.Skill, front Front) error {
 		locked = slices.DeleteFunc(set.Texts(), func(p string) bool { return p != permLoadCommand })
 	}
 	switch {
-	case is.name != "" && is.name != s.Name:
-		return differs("its name", s.Name, is.name)
+	case is.name != "" && is.name != s.Called():
+		return differs("its name", s.Called(), is.name)
 	case !slices.Equal(locked, is.permissions):
 		return differs("what it asks for", listed(locked), listed(is.permissions))
 	case !maps.Equal(s.GeneratedFrom, is.generatedFrom):

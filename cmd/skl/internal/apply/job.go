@@ -214,7 +214,7 @@ func (j *job) prepare(ctx context.Context, in *plan.Intent) error {
 		if err != nil {
 			return err
 		}
-		made.Renew = j.req.agreed.force
+		made.Renew = j.req.agreed.Force
 		j.site = &workplace{in: made}
 	}
 	return j.survey(ctx, in)
@@ -301,7 +301,7 @@ func (j *job) wouldAsk(in *plan.Intent, r *Result) {
 			continue
 		}
 		next, _ := in.Lock.Skill(old.Name)
-		h := troubled(old.Name, old.Path, escalation(mine, old.Version, next.Version, j.req.agreed.accept))
+		h := troubled(old.Name, old.Path, escalation(mine, old.Version, next.Version, j.req.agreed.Accept))
 		h.Hints = h.Hints[:1]
 		r.Asks.Refused = append(r.Asks.Refused, h)
 	}

@@ -73,7 +73,7 @@ func (j *job) obeyed(ctx context.Context, in *plan.Intent) (faults []fault, err 
 func (j *job) wishes(in *plan.Intent) (out []Wish) {
 	for _, s := range in.Lock.Skills {
 		for _, w := range j.seen.wishes[in.Reading(s.Name)] {
-			if !slices.Contains(j.req.agreed.accept, w.Permission) {
+			if !slices.Contains(j.req.agreed.Accept, w.Permission) {
 				out = append(out, w)
 			}
 		}
@@ -87,7 +87,7 @@ func (j *job) consented(ctx context.Context, in *plan.Intent) (faults []fault, e
 	for _, s := range in.Lock.Skills {
 		all = append(all, j.seen.wishes[in.Reading(s.Name)]...)
 	}
-	if err := checkAccept(j.req.agreed.accept, all, j.site.in.asked); err != nil {
+	if err := checkAccept(j.req.agreed.Accept, all, j.site.in.asked); err != nil {
 		return nil, err
 	}
 	groups := bySkill(j.wishes(in))
@@ -95,7 +95,7 @@ func (j *job) consented(ctx context.Context, in *plan.Intent) (faults []fault, e
 		for _, mine := range groups {
 			if old, here := j.files.Lock.Skill(mine[0].Skill); here {
 				next, _ := in.Lock.Skill(old.Name)
-				faults = append(faults, fault{Fault: plan.Fault{Name: old.Name, Err: escalation(mine, old.Version, next.Version, j.req.agreed.accept)}, brief: true})
+				faults = append(faults, fault{Fault: plan.Fault{Name: old.Name, Err: escalation(mine, old.Version, next.Version, j.req.agreed.Accept)}, brief: true})
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func (j *job) agrees(ctx context.Context, in *plan.Intent, mine []Wish) (*fault,
 		}
 		return nil, err
 	}
-	err := j.a.consent(mine, old.Version, next.Version, j.req.agreed.accept)
+	err := j.a.consent(mine, old.Version, next.Version, j.req.agreed.Accept)
 	if f := (&fault{Fault: plan.Fault{Name: name, Err: err}}); err != nil && j.req.mode == installs && j.spares(in, &f.Fault) {
 		return f, nil
 	}
@@ -146,7 +146,7 @@ func (j *job) fits(in *plan.Intent) (changes install.Changes, faults []fault, er
 			j.site.have[name] = h
 		}
 	}
-	changes = j.site.in.Diff(in.Lock.Skills, j.site.have, install.Options{Force: j.req.agreed.force, Hold: j.req.safe, Prune: true})
+	changes = j.site.in.Diff(in.Lock.Skills, j.site.have, install.Options{Force: j.req.agreed.Force, Hold: j.req.safe, Prune: true})
 	for _, c := range changes.Conflicts {
 		c.Path = j.a.Scope.Short(c.Path)
 		f := fault{Fault: plan.Fault{Name: c.Name, Err: c.Err()}}

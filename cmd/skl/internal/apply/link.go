@@ -50,7 +50,7 @@ func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
 	if len(found) != 1 || !scope.Exists(filepath.Join(dir, "SKILL.md")) {
 		return Linked{}, diag.New(diag.Misuse, "no_skill", "%s is not the folder of one skill", a.Scope.Short(dir)).Hint("name the folder that holds SKILL.md")
 	}
-	if err := checkName(found[0], r.Ref.String()); err != nil {
+	if err := checkName(found[0], r.Ref.String(), r.Ref); err != nil {
 		return Linked{}, err
 	}
 	if err := a.RefuseByPolicy(ctx, found[0].Lock.Name, dir, scope.FilesIn(dir)); err != nil {

@@ -48,7 +48,7 @@ func (a *Applier) Lock(ctx context.Context, r LockRequest) (_ Result, err error)
 		}
 	}
 	a.Scope.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved), r.Upgrade)
-	j := a.newJob(f, &request{mode: locks, dry: r.DryRun, agreed: consents{accept: r.Accept}, plan: plan.Request{Renews: upgrades, Compares: true}})
+	j := a.newJob(f, &request{mode: locks, dry: r.DryRun, agreed: Agreed{Accept: r.Accept}, plan: plan.Request{Renews: upgrades, Compares: true}})
 	if f.HasManifest {
 		j.base.Manifest = f.Manifest.Bytes() // as it was merged
 	}

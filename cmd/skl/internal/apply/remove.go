@@ -74,7 +74,7 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 	} else if stale = slices.DeleteFunc(stale, func(name string) bool { return slices.Contains(locked, name) }); len(stale) > 0 {
 		return Result{}, a.stale(f, stale)
 	}
-	result, err := a.newJob(f, &request{mode: removes, dry: r.DryRun, agreed: consents{force: r.Force}, plan: plan.Request{Edits: edits}}).run(ctx)
+	result, err := a.newJob(f, &request{mode: removes, dry: r.DryRun, agreed: Agreed{Force: r.Force}, plan: plan.Request{Edits: edits}}).run(ctx)
 	result.Unlinked = unlinked
 	return result, err
 }

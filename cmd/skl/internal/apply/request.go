@@ -34,14 +34,14 @@ type request struct {
 	hosts  []string  // agents besides those of skl.toml
 	gate   bool      // offer what keeps skills from agents that ignore their limits
 	dry    bool
-	agreed consents
+	agreed Agreed
 }
 
-// Consents are what a person agreed to on the command line.
-type consents struct {
-	accept   []string // permissions
-	unsigned bool     // releases without a signature where one is wanted
-	force    bool     // local edits are replaced, after a backup
+// An Agreed is what a person agreed to on the command line.
+type Agreed struct {
+	Accept        []string // permissions
+	AllowUnsigned bool     // take releases without a signature where one is wanted
+	Force         bool     // replace local edits, after a backup
 }
 
 // acceptableCodes are those of what a person can accept, so that an update stops for it unless it is to be safe.

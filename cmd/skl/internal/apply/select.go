@@ -14,7 +14,6 @@ import (
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
-	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
@@ -43,6 +42,9 @@ func (a *Applier) pickAll(ctx context.Context, f *scope.Files, r InstallRequest,
 		if err := p.take(ctx, one, r.Names); err != nil {
 			return pickList{}, err
 		}
+	}
+	if r.As != "" && len(p.out.edits) != 1 {
+		return pickList{}, diag.New(diag.Misuse, "usage", "--as names one skill, and here are %d", len(p.out.edits)).Hint("name the one: skl install %s NAME --as %s", refs[0], r.As)
 	}
 	return p.out, nil
 }
@@ -95,7 +97,7 @@ func (p *picker) add(ctx context.Context, rs *resolver.Resolver, r ref.Ref, e *p
 	if have, ok := m.Skill(e.Skill.Name); ok && have.Ref != e.Skill.Ref {
 		old, ok := p.files.Lock.Skill(e.Skill.Name)
 		same := ok && p.a.Scope.Config.Canonical(old.URL) == p.a.Scope.Config.Canonical(e.Found.URL) && old.Path == e.Found.Path
-		if !same && !p.ask.Force {
+		if !same && !p.ask.Agreed.Force {
 			return diag.New(diag.Misuse, "same_name", "skl.toml has a skill called %q already, from %s", e.Skill.Name, have.Ref).At(m.Where(e.Skill.Name)).
 				Hint("skl remove %s", e.Skill.Name).Hint("replace it: add --force")
 		}
@@ -125,7 +127,7 @@ func (p *picker) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, nam
 	if err != nil {
 		return nil, err
 	}
-	found, err := p.chosen(ctx, o, r, names, offered)
+	found, err := p.chosen(ctx, rs, o, r, names, offered)
 	if err != nil {
 		return nil, err
 	}
@@ -144,13 +146,17 @@ func (p *picker) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, nam
 		for _, other := range f.Also {
 			p.a.Scope.Tell.Note("%s: took %s, not %s", f.Lock.Name, f.Lock.Path, other.Lock.Path)
 		}
-		out = append(out, selected(o, f, len(found), p.ask.Pin, same != nil))
+		e := selected(o, f, len(found), p.ask.Pin, same != nil || p.ask.As != "")
+		if p.ask.As != "" {
+			e.Rename(p.ask.As)
+		}
+		out = append(out, e)
 	}
 	return out, nil
 }
 
 // chosen are the skills of one reference that are wanted.
-func (p *picker) chosen(ctx context.Context, o *resolver.Opened, r ref.Ref, names []string, offered []source.Found) ([]source.Found, error) {
+func (p *picker) chosen(ctx context.Context, rs *resolver.Resolver, o *resolver.Opened, r ref.Ref, names []string, offered []source.Found) ([]source.Found, error) {
 	switch {
 	case len(names) > 0:
 	case p.ask.All || o.Want.Ref.Kind == ref.Market:
@@ -158,11 +164,15 @@ func (p *picker) chosen(ctx context.Context, o *resolver.Opened, r ref.Ref, name
 		p.out.passed = append(p.out.passed, passed...)
 		return offered, err
 	case len(offered) > 1:
-		found, err := p.a.ChooseSkills(r, offered)
+		passed, _ := p.a.passed(ctx, o, offered) // what they are called is said all the same
+		found, err := p.a.ChooseSkills(r, offered, passed)
 		if e, ok := errors.AsType[*Ambiguous](err); ok {
-			e.Passed, _ = p.a.passed(ctx, o, offered) // what they are called is said all the same
+			e.Found = p.holdings(ctx, rs, o, r, offered)
 		}
 		return found, err
+	}
+	if len(names) == 0 && len(offered) == 1 && (o.Place.Ref.Path == "" || offered[0].Lock.Path != o.Place.Ref.Path) {
+		p.out.passed, _ = p.a.passed(ctx, o, offered) // the one skill is taken all the same
 	}
 	return offered, nil
 }
@@ -175,10 +185,12 @@ func (p *picker) fit(f source.Found, r ref.Ref, same error) error {
 		return invalidSkill(f, where)
 	case f.Invalid != nil:
 		return fmt.Errorf("%s: %w", where, f.Invalid)
+	case p.ask.As != "":
+		return nil // its own name, and which of several it is, does not matter
 	case same != nil && (p.ask.All || r.Kind == ref.Market):
 		return same
 	}
-	return checkName(f, where)
+	return checkName(f, where, byPath(r, f))
 }
 
 // invalidSkill is the error of a skill that cannot be read, where others of its place can be.
@@ -190,24 +202,24 @@ func invalidSkill(f source.Found, where string) error {
 	return fmt.Errorf("%s: %w", where, e)
 }
 
-// checkName refuses names that cannot be a directory everywhere.
-func checkName(f source.Found, where string) error {
-	err := skill.CheckName(f.Lock.Name, f.Lock.Name)
-	if err == nil {
-		err = bundle.CheckPath(f.Lock.Name)
-	}
-	if err == nil {
-		err = bundle.CheckPortable(f.Lock.Name)
-	}
+// checkName refuses names by which a skill cannot be installed; r names the one skill.
+func checkName(f source.Found, where string, r ref.Ref) error {
+	err := source.CheckName(f.Lock.Name)
 	if err == nil {
 		return nil
 	}
-	return diag.New(diag.Refused, "E_NAME_PATH", "the skill in %s is called %q, which cannot be a directory: %w", where, f.Lock.Name, err).
-		Hint("its author has to change name: in its SKILL.md")
+	if e, ok := errors.AsType[*diag.Error](err); ok {
+		err = errors.New(e.Message)
+	}
+	e := diag.New(diag.Refused, "E_NAME_PATH", "%s: %w", where, err)
+	if as := skill.Respell(f.Lock.Name); as != "" {
+		return e.Hint("install it by another name: skl install %s --as %s", r, as)
+	}
+	return e.Hint("install it by another name: add --as NAME")
 }
 
-// selected is the edit that takes one found skill.
-func selected(o *resolver.Opened, f source.Found, of int, pin, byPath bool) plan.Edit {
+// selected is the edit that takes one found skill; with path it is the one in its directory.
+func selected(o *resolver.Opened, f source.Found, of int, pin, path bool) plan.Edit {
 	asked := o.Want.Ref
 	version, kind := resolver.Written(o.Kind, asked.Version, f.Lock.Version, f.Lock.Commit, pin)
 	if pin && asked.Kind == ref.OCI && kind != lock.Range {
@@ -218,11 +230,8 @@ func selected(o *resolver.Opened, f source.Found, of int, pin, byPath bool) plan
 		version, kind = "", ""
 	}
 	r := narrow(asked.WithoutVersion(), f, of)
-	if byPath {
-		r.Skill, r.Path = "", f.Lock.Path
-		if asked.Kind == ref.Local {
-			r.Path = strings.TrimSuffix(asked.Path, "/") + "/" + f.Lock.Path
-		}
+	if path {
+		r = byPath(asked.WithoutVersion(), f)
 	}
 	entry := manifest.Skill{Name: f.Lock.Name, Ref: r.String()}
 	switch kind {
@@ -251,6 +260,20 @@ func selected(o *resolver.Opened, f source.Found, of int, pin, byPath bool) plan
 	return e
 }
 
+// byPath makes r name the skill in the directory of f.
+func byPath(r ref.Ref, f source.Found) ref.Ref {
+	switch {
+	case f.Lock.Path == "" || r.Kind == ref.Market || r.Kind == ref.Embedded:
+		return narrow(r, f, 1)
+	case r.Kind == ref.Local:
+		r.Path = strings.TrimSuffix(r.Path, "/") + "/" + f.Lock.Path
+	default:
+		r.Path = f.Lock.Path
+	}
+	r.Skill = ""
+	return r
+}
+
 // narrow makes r name the one skill f of its place.
 func narrow(r ref.Ref, f source.Found, of int) ref.Ref {
 	last := r.Path[strings.LastIndexByte(r.Path, '/')+1:]
@@ -271,7 +294,7 @@ func narrow(r ref.Ref, f source.Found, of int) ref.Ref {
 // An Ambiguous error is that of a reference that holds several skills, where nobody could be asked which are wanted.
 type Ambiguous struct {
 	Err    *diag.Error
-	Found  []source.Found
+	Found  []Holding
 	Passed []source.Passed
 }
 
@@ -279,8 +302,8 @@ func (e *Ambiguous) Error() string { return e.Err.Error() }
 func (e *Ambiguous) Unwrap() error { return e.Err }
 
 // ChooseSkills asks which of several skills are wanted; where nobody can be asked it lists them (exit 2).
-func (a *Applier) ChooseSkills(r ref.Ref, found []source.Found) ([]source.Found, error) {
-	picked, err := a.Ask.Choose(a.skillChoice(r, found))
+func (a *Applier) ChooseSkills(r ref.Ref, found []source.Found, passed []source.Passed) ([]source.Found, error) {
+	picked, err := a.Ask.Choose(a.skillChoice(r, found, passed))
 	if err == nil {
 		out := make([]source.Found, len(picked))
 		for i, n := range picked {
@@ -293,7 +316,11 @@ func (a *Applier) ChooseSkills(r ref.Ref, found []source.Found) ([]source.Found,
 	}
 	e := diag.New(diag.Misuse, "ambiguous_ref", "%s holds %d skills; name the ones you want", r, len(found)).
 		Hint("skl install %s %s", r, found[0].Lock.Name).Hint("skl install %s --all", r)
-	return nil, &Ambiguous{Err: e, Found: found}
+	all := &Ambiguous{Err: e, Passed: passed}
+	for i := range found {
+		all.Found = append(all.Found, Holding{Found: found[i]})
+	}
+	return nil, all
 }
 
 // oneWord refuses single words where a reference is meant, with what they could mean.

@@ -21,19 +21,17 @@ import (
 
 // An UpdateRequest asks for newer releases.
 type UpdateRequest struct {
-	Names         []string // nil is all that are not held
-	Latest        bool     // beyond the ranges of skl.toml, which are rewritten
-	Safe          bool     // leave skills with local edits as they are
-	Accept        []string // permissions
-	AllowUnsigned bool     // take releases without a signature where one is wanted
-	Force         bool     // replace local edits, after a backup
-	DryRun        bool
+	Names  []string // nil is all that are not held
+	Latest bool     // beyond the ranges of skl.toml, which are rewritten
+	Safe   bool     // leave skills with local edits as they are
+	Agreed Agreed
+	DryRun bool
 }
 
 // Update chooses newer releases and installs them. Skills that are held stay, and that is told.
 func (a *Applier) Update(ctx context.Context, r UpdateRequest) (_ Result, err error) {
-	defer unknownFirst(r.Accept, &err)
-	if err := acceptable(r.Accept); err != nil {
+	defer unknownFirst(r.Agreed.Accept, &err)
+	if err := acceptable(r.Agreed.Accept); err != nil {
 		return Result{}, err
 	}
 	f, end, err := a.Scope.Edit(ctx, r.DryRun)
@@ -62,9 +60,9 @@ func (a *Applier) Update(ctx context.Context, r UpdateRequest) (_ Result, err er
 			return Result{}, err
 		}
 	}
-	a.Scope.AcceptMoved(slices.Contains(r.Accept, resolver.AcceptMoved), r.Names)
+	a.Scope.AcceptMoved(slices.Contains(r.Agreed.Accept, resolver.AcceptMoved), r.Names)
 	j := a.newJob(f, &request{
-		mode: updates, safe: r.Safe, named: r.Names, dry: r.DryRun, agreed: consents{r.Accept, r.AllowUnsigned, r.Force},
+		mode: updates, safe: r.Safe, named: r.Names, dry: r.DryRun, agreed: r.Agreed,
 		plan: plan.Request{Edits: edits, Renews: upgrade, Dropped: len(r.Names) != 1},
 	})
 	j.compared = len(r.Names) == 0 && !a.Scope.Offline()

@@ -31,7 +31,7 @@ type installResult struct {
 	Lock    string           `json:"lock"`                  // changed or unchanged
 	Refused []apply.Held     `json:"refused,omitempty"`     // of a dry run: updates that need --accept
 	Held    []apply.Held     `json:"held,omitempty"`        // of --all: what was left out, and why; then "ok" is false
-	Passed  []apply.Passed   `json:"passed_over,omitempty"` // with --all: what looks like a skill and is none to skl
+	Passed  []apply.Passed   `json:"passed_over,omitempty"` // what looks like a skill there and is none to skl
 	Gone    []apply.Gone     `json:"gone,omitempty"`        // skills that their source no longer holds, which stay
 	Ungated []apply.Ungated  `json:"ungated,omitempty"`     // limits that skills set and agents do not keep
 	Unmet   []apply.Unmet    `json:"unmet,omitempty"`       // what skills that are new here say they need, and is not there
@@ -78,6 +78,7 @@ func installCommand() command {
 			&cli.BoolFlag{Name: "all", Usage: "all skills of the reference that can be installed; what is held is listed, exit 3"},
 			&cli.BoolFlag{Name: "strict", Usage: "with --all: all or nothing"},
 			&cli.BoolFlag{Name: "list", Aliases: []string{"l"}, Usage: "only list what the reference holds"},
+			&cli.StringFlag{Name: "as", Usage: "install the one skill under `NAME`, which skl.toml records"},
 			&cli.BoolFlag{Name: "pin", Usage: "write the exact version"},
 			&cli.BoolFlag{Name: "link", Usage: "link a local folder instead of copying it, while you work on it"},
 			&cli.BoolFlag{Name: "gate", Usage: "say how to keep skills from agents that ignore the limits they set"},
@@ -92,21 +93,10 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("strict") && !c.Bool("all") {
-		return diag.New(diag.Misuse, "usage", "--strict belongs to --all: all skills or none")
-	}
 	ci := w.scope.Getenv("CI") == "true" || w.scope.Getenv("CI") == "1"
 	frozen := c.Bool("frozen") || ci && len(refs)+len(names) == 0 && scope.Exists(filepath.Join(w.scope.Base, "skl.lock"))
-	if c.Bool("gate") && (frozen || c.Bool("list") || c.Bool("link") || c.Bool("dry-run")) {
-		return diag.New(diag.Misuse, "usage", "--gate is about what an install left here, and goes with none of --dry-run, --frozen (as in CI), --list and --link").Hint("skl install --gate")
-	}
-	root := c.StringSlice("root")
-	switch {
-	case len(root) > 1:
-		return diag.New(diag.Misuse, "usage", "a skill is installed in one root; --root was given %d times", len(root))
-	case len(root) == 1 && (len(refs)+len(names) == 0 || frozen || c.Bool("list") || c.Bool("link")):
-		return diag.New(diag.Misuse, "usage", "--root says where the skills of a reference are installed, and goes with none of --frozen, --list and --link").
-			Hint("skl install REF --root DIR").Hint("for all skills: root = \"DIR\" under [targets] in skl.toml")
+	if err := installUsage(c, len(refs), len(names), frozen); err != nil {
+		return err
 	}
 	if c.Bool("list") {
 		return w.listRefs(ctx, refs)
@@ -122,13 +112,34 @@ func runInstall(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	result, err := w.apply.Install(ctx, apply.InstallRequest{
 		Refs: refs, Names: names, All: c.Bool("all"), Strict: c.Bool("strict"), Pin: c.Bool("pin"), Hosts: c.StringSlice("host"),
-		Accept: accepted(c), AllowUnsigned: c.Bool("allow-unsigned"), Force: c.Bool("force"), DryRun: c.Bool("dry-run"), Gate: c.Bool("gate"),
-		Root: strings.Join(root, ""),
+		Agreed: agreed(c), DryRun: c.Bool("dry-run"), Gate: c.Bool("gate"),
+		Root: strings.Join(c.StringSlice("root"), ""), As: c.String("as"),
 	})
 	if held, ok := errors.AsType[*apply.Ambiguous](err); ok {
 		return w.ambiguous(held)
 	}
 	return w.printInstall(result, err)
+}
+
+// installUsage refuses flags that do not go together.
+func installUsage(c *cli.Context, refs, names int, frozen bool) error {
+	usage := func(format string, args ...any) *diag.Error { return diag.New(diag.Misuse, "usage", format, args...) }
+	elsewhere := frozen || c.Bool("list") || c.Bool("link")
+	roots := len(c.StringSlice("root"))
+	switch {
+	case c.Bool("strict") && !c.Bool("all"):
+		return usage("--strict belongs to --all: all skills or none")
+	case c.Bool("gate") && (elsewhere || c.Bool("dry-run")):
+		return usage("--gate is about what an install left here, and goes with none of --dry-run, --frozen (as in CI), --list and --link").Hint("skl install --gate")
+	case roots > 1:
+		return usage("a skill is installed in one root; --root was given %d times", roots)
+	case roots == 1 && (refs+names == 0 || elsewhere):
+		return usage("--root says where the skills of a reference are installed, and goes with none of --frozen, --list and --link").
+			Hint("skl install REF --root DIR").Hint("for all skills: root = \"DIR\" under [targets] in skl.toml")
+	case c.IsSet("as") && (refs != 1 || names > 1 || elsewhere || c.Bool("all")):
+		return usage("--as names the one skill of a reference, and goes with none of --all, --frozen, --list and --link").Hint("skl install REF NAME --as OTHER")
+	}
+	return nil
 }
 
 // ambiguous shows what a reference holds, of which some have to be named.
@@ -143,6 +154,11 @@ func (w *world) ambiguous(e *apply.Ambiguous) error {
 	return e
 }
 
+// agreed is what the flags of a command agree to.
+func agreed(c *cli.Context) apply.Agreed {
+	return apply.Agreed{Accept: accepted(c), AllowUnsigned: c.Bool("allow-unsigned"), Force: c.Bool("force")}
+}
+
 // accepted is the permissions named by --accept.
 func accepted(c *cli.Context) []string {
 	var out []string
@@ -155,12 +171,13 @@ func accepted(c *cli.Context) []string {
 // listRefs shows what references hold, and changes nothing.
 func (w *world) listRefs(ctx context.Context, refs []ref.Ref) error {
 	type listed struct {
-		Name        string `json:"name"`
-		Path        string `json:"path"`
-		Version     string `json:"version"`
-		Commit      string `json:"commit,omitempty"`
-		Description string `json:"description"`
-		Invalid     string `json:"invalid,omitempty"`
+		Name        string      `json:"name"`
+		Path        string      `json:"path"`
+		Version     string      `json:"version"`
+		Commit      string      `json:"commit,omitempty"`
+		Description string      `json:"description"`
+		Invalid     string      `json:"invalid,omitempty"`
+		Held        *apply.Held `json:"held,omitempty"` // why --all would leave it out, as far as that is known without its files
 	}
 	all, over := []listed{}, []apply.Passed{}
 	for _, r := range refs {
@@ -173,7 +190,7 @@ func (w *world) listRefs(ctx context.Context, refs []ref.Ref) error {
 		}
 		over = append(over, passed...)
 		for _, s := range found {
-			l := listed{s.Lock.Name, s.Lock.Path, s.Lock.Version, string(s.Lock.Commit), s.Description, ""}
+			l := listed{s.Lock.Name, s.Lock.Path, s.Lock.Version, string(s.Lock.Commit), s.Description, "", s.Held}
 			if s.Invalid != nil {
 				l.Invalid = s.Invalid.Error()
 			}
@@ -191,10 +208,8 @@ func (w *world) printInstall(r apply.Result, err error) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range r.Remarks.Passed {
-		if !w.ui.JSON {
-			w.ui.Warn("passed over %s: %s", p.Path, p.Reason)
-		}
+	if !w.ui.JSON {
+		w.printPassed(r.Remarks.Passed)
 	}
 	for _, name := range r.Unlinked {
 		w.ui.Note("%s was a link; its folder is left as it is", name)

@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
-	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
 )
@@ -38,28 +38,50 @@ func parseArgs(args, flagged []string) (refs []ref.Ref, names []string, err erro
 	return refs, names, nil
 }
 
-// printFound prints the skills of a place, and what looks like one there and is none, with the reason.
-func (w *world) printFound(found []source.Found, passed []source.Passed) {
+// printFound prints the skills of a place, and with the reason what an install of all of them would leave out there, as far as that is
+// known without their files.
+func (w *world) printFound(found []apply.Holding, passed []apply.Passed) {
 	rows := [][]string{{"NAME", "PATH", "VERSION", "DESCRIPTION"}}
+	left := [][]string{{"NOT TAKEN", "WHY"}}
+	for _, p := range passed {
+		left = append(left, []string{p.Path, p.Reason})
+	}
+	var hints []string
 	for i := range found {
 		f := &found[i]
 		version := f.Lock.Version
 		if f.Invalid != nil {
 			version = "invalid"
-			passed = append(passed, source.Passed{Path: orDash(f.Lock.Path), Reason: f.Invalid.Error()})
 		}
 		rows = append(rows, []string{f.Lock.Name, orDash(f.Lock.Path), version, cut(f.Description, 60)})
+		if f.Held != nil {
+			at := cmp.Or(f.Lock.Path, f.Lock.Name)
+			left = append(left, []string{at, strings.TrimPrefix(f.Held.Why, at+": ")})
+			hints = append(hints, f.Held.Hints...)
+		}
 	}
 	w.ui.Rows(rows)
-	if len(passed) == 0 {
+	if len(left) == 1 {
 		return
 	}
-	rows = [][]string{{"PASSED OVER", "WHY"}}
-	for _, p := range passed {
-		rows = append(rows, []string{p.Path, p.Reason})
-	}
 	w.ui.Print("")
-	w.ui.Rows(rows)
+	w.ui.Rows(left)
+	for _, hint := range hints[:min(len(hints), mostNamed)] {
+		w.ui.Hint("%s", hint)
+	}
+}
+
+// mostNamed is the number of things of one kind that are named one by one beside what was asked for.
+const mostNamed = 8
+
+// printPassed says what was passed over beside the skills that were taken.
+func (w *world) printPassed(passed []apply.Passed) {
+	for _, p := range passed[:min(len(passed), mostNamed)] {
+		w.ui.Warn("passed over %s: %s", p.Path, p.Reason)
+	}
+	if n := len(passed) - mostNamed; n > 0 {
+		w.ui.Warn("passed over %d more; to see which, and why: add --list", n)
+	}
 }
 
 // cut shortens s to n runes.

@@ -37,7 +37,7 @@ func runUpdate(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	return w.printInstall(w.apply.Update(ctx, apply.UpdateRequest{
 		Names: c.Args().Slice(), Latest: c.Bool("latest"), Safe: c.Bool("safe"),
-		Accept: accepted(c), AllowUnsigned: c.Bool("allow-unsigned"), Force: c.Bool("force"), DryRun: c.Bool("dry-run"),
+		Agreed: agreed(c), DryRun: c.Bool("dry-run"),
 	}))
 }
 

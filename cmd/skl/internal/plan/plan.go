@@ -45,6 +45,15 @@ type Edit struct {
 	Market             string // the marketplace that it is from, to be recorded; "" for none
 }
 
+// Rename makes name what the skill is called here, and records what it calls itself.
+func (e *Edit) Rename(name string) {
+	if name == e.Skill.Name {
+		return
+	}
+	e.Skill.Name, e.Skill.Skill = name, e.Found.Called()
+	e.Found.Name, e.Found.Skill = name, e.Found.Called()
+}
+
 // Held are the names of skills that stay as they are.
 type Held map[string]bool
 

@@ -117,16 +117,16 @@ func tier(ofMachine bool) policy.Tier {
 func Addresses(sc *Scope, s *lock.Skill, out *policy.Subject) {
 	a := addresses{sc, out}
 	r, err := ref.Parse(s.Ref)
-	a.name("", s.Name)
+	a.name("", s.Called())
 	if err == nil && r.Kind == ref.Name {
-		a.name(r.Owner, s.Name)
+		a.name(r.Owner, s.Called())
 	}
 	out.Sure = slices.Clone(out.Names)
 	switch s.Source {
 	case "registry":
 		full := s.RegistryName()
 		a.name("", full)
-		a.name(path.Dir(full), s.Name)
+		a.name(path.Dir(full), s.Called())
 		out.Registry = s.URL
 		for id, reg := range sc.Config.Registries {
 			if c, err := client.New(nil, reg.URL); err == nil && c.URL() == s.URL {
@@ -139,12 +139,12 @@ func Addresses(sc *Scope, s *lock.Skill, out *policy.Subject) {
 	case "oci":
 		if u, err := url.Parse(s.URL); err == nil {
 			a.name(path.Dir(u.Path), path.Base(u.Path))
-			a.name(path.Dir(u.Path), s.Name)
+			a.name(path.Dir(u.Path), s.Called())
 			out.Registry = u.Scheme + "://" + u.Host
 		}
 		a.at(policy.Machine, s.URL)
 	case "embedded":
-		a.at(policy.Machine, "skl:"+s.Name)
+		a.at(policy.Machine, "skl:"+s.Called())
 		out.Comes = true
 	default:
 		a.at(policy.Machine, strings.TrimSuffix(s.Source+":"+strings.TrimSuffix(s.URL, "/")+"/"+s.Path, "/"))
@@ -154,7 +154,7 @@ func Addresses(sc *Scope, s *lock.Skill, out *policy.Subject) {
 		if known := sc.Config.Markets[r.Host]; known != "" {
 			of = tier(a.machine().Markets[r.Host] == known)
 		}
-		a.at(of, "market:"+r.Host+"/"+r.Owner+"/"+s.Name)
+		a.at(of, "market:"+r.Host+"/"+r.Owner+"/"+s.Called())
 	}
 }
 
@@ -167,8 +167,8 @@ func (a addresses) git(s *lock.Skill) {
 	if u, err := url.Parse(a.sc.Config.Canonical(s.URL)); err == nil {
 		place := "/" + strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
 		a.name(path.Base(path.Dir(place)), path.Base(place))
-		a.name(path.Base(path.Dir(place)), s.Name)
-		a.name(path.Dir(place), s.Name)
+		a.name(path.Base(path.Dir(place)), s.Called())
+		a.name(path.Dir(place), s.Called())
 		forges := []string{"github", "gitlab", "codeberg"}
 		for name := range a.sc.Config.Forges {
 			if !slices.Contains(forges, name) {
