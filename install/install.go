@@ -434,7 +434,7 @@ func (in *Installer) fetch(ctx context.Context, s lock.Skill, dry bool) (bundle.
 		return in.Store.Put(bundle.InstallLimits, func(sink bundle.Sink) error { return in.Fetch(ctx, s, sink) })
 	}
 	guard := bundle.NewGuard(nil, bundle.InstallLimits)
-	guard.Portable = true
+	guard.Portable = runtime.GOOS == "windows"
 	if err := in.Fetch(ctx, s, guard); err != nil {
 		return bundle.Summary{}, err
 	}

@@ -144,8 +144,8 @@ func TestRefusedPutLeavesNothing(t *testing.T) {
 		"fails":       func(sink bundle.Sink) error { return errors.Join(demo(sink), errors.New("broken")) },
 		"no SKILL.md": func(sink bundle.Sink) error { return sink.File("a", false, -1, strings.NewReader("")) },
 		"leaves":      func(sink bundle.Sink) error { return sink.File("../a", false, -1, strings.NewReader("")) },
-		"not portable": func(sink bundle.Sink) error {
-			return errors.Join(demo(sink), sink.File("aux.txt", false, -1, strings.NewReader("")))
+		"two of SKILL.md": func(sink bundle.Sink) error {
+			return errors.Join(demo(sink), sink.File("skill.md", false, -1, strings.NewReader("")))
 		},
 	} {
 		if sum, err := s.Put(bundle.InstallLimits, fetch); err == nil || sum.Tree != "" {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -32,7 +33,7 @@ func Write(dir *within.Dir, dst string, limits bundle.Limits, readOnly bool, fet
 	}
 	sum, err := func() (bundle.Summary, error) {
 		guard := bundle.NewGuard(w, limits)
-		guard.Portable = true // the same lock has to install on every system
+		guard.Portable = runtime.GOOS == "windows" // elsewhere the disk says what it can hold
 		if err := fetch(guard); err != nil {
 			return bundle.Summary{}, err
 		}
@@ -68,7 +69,7 @@ func (w *writer) File(p string, executable bool, _ int64, r io.Reader) error {
 	}
 	f, err := w.root.OpenFile(filepath.FromSlash(p), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return err
+		return taken(p, err)
 	}
 	_, err = io.Copy(f, r)
 	if cerr := f.Close(); err == nil {
@@ -93,7 +94,17 @@ func (w *writer) mkdir(p string) error {
 		return err
 	}
 	w.made[p] = true
-	return w.root.Mkdir(filepath.FromSlash(p), 0o755)
+	return taken(p, w.root.Mkdir(filepath.FromSlash(p), 0o755))
+}
+
+// taken says what it means that something lies at p already, where nobody else writes: the file system takes another path of the bundle for it. Other
+// errors are as they are.
+func taken(p string, err error) error {
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return diag.New(diag.Refused, bundle.CodePathCollision, "the skill has two paths that are one on this disk: %q and another", diag.Printable(p)).
+		Hint("its author has to rename one; a disk that tells upper from lower case holds both")
 }
 
 // unlinked says what to do when the link at p cannot be made because there are no links there; other errors are as they are.
@@ -111,7 +122,7 @@ func unlinked(p string, err error) error {
 func (w *writer) finish(readOnly bool) error {
 	for _, l := range w.links {
 		if err := w.root.Symlink(filepath.FromSlash(l[1]), filepath.FromSlash(l[0])); err != nil {
-			return unlinked(l[0], err)
+			return unlinked(l[0], taken(l[0], err))
 		}
 	}
 	if !readOnly {

@@ -62,7 +62,7 @@ func ExampleGuard() {
 	// Output:
 	// stored SKILL.md
 	// stored scripts/run.sh
-	// paths "SKILL.md" and "skill.md" are the same on some file systems
+	// paths "SKILL.md" and "skill.md" are one name on some file systems
 }
 
 type stdout struct{}

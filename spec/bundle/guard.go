@@ -15,7 +15,7 @@ import (
 const skillMD = "SKILL.md"
 
 // A Guard is a Sink that holds the rules of this package: what it forwards has a
-// valid path that collides with no other, and is no larger than the limits allow.
+// valid path of its own, and is no larger than the limits allow.
 // It hashes content as it passes. Links are held back until Close, when it is known
 // that each leads to a regular file of the bundle; they are forwarded then.
 //
@@ -24,7 +24,8 @@ const skillMD = "SKILL.md"
 type Guard struct {
 	// NoSkillMD lets a bundle without a SKILL.md at its root through.
 	NoSkillMD bool
-	// Portable refuses also what [CheckPortable] refuses, as publishing does.
+	// Portable refuses also what some systems cannot hold, as publishing does: what [CheckPortable] refuses, and names that are one on some
+	// file systems. Else only what means SKILL.md, and is not it, is refused.
 	Portable bool
 
 	next    Sink // nil: digest only
@@ -121,6 +122,7 @@ func (g *Guard) admit(path, link string) error {
 		return err
 	}
 	if g.Portable {
+		g.names.strict = true
 		if err := CheckPortable(path); err != nil {
 			return err
 		}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -75,8 +77,11 @@ func feed(sink Sink, tree string) error {
 	return nil
 }
 
-func guarded(next Sink, tree string) (Summary, error) {
+func guarded(next Sink, tree string) (Summary, error) { return guardedFor(next, tree, false) }
+
+func guardedFor(next Sink, tree string, portable bool) (Summary, error) {
 	g := NewGuard(next, InstallLimits)
+	g.Portable = portable
 	if err := feed(g, tree); err != nil {
 		return Summary{}, err
 	}
@@ -130,6 +135,9 @@ func TestGuardRefuses(t *testing.T) {
 		{"sharp s and two s", "SKILL.md\nmaße\nMASSE", CodePathCollision},
 		{"Kelvin sign", "SKILL.md\n\u212a\nk", CodePathCollision},
 		{"ligature", "SKILL.md\nofﬁce\noffice", CodePathCollision},
+		{"SKILL.md in two cases", "SKILL.md\nskill.md", codeAnywhere},
+		{"SKILL.md in two cases, the other first", "skill.md\nSKILL.md", codeAnywhere},
+		{"SKILL.md and a directory", "SKILL.md\nskill.md/x", codeAnywhere},
 		{"file, then directory", "SKILL.md\na\na/b", CodePathConflict},
 		{"directory, then file", "SKILL.md\na/b\na", CodePathConflict},
 		{"link, then a write through it", "SKILL.md\nd -> SKILL.md\nd/evil", CodePathConflict},
@@ -147,23 +155,38 @@ func TestGuardRefuses(t *testing.T) {
 		{"link out", "SKILL.md\nb -> ../SKILL.md", CodeLinkEscape},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			rec := record(t)
-			sum, err := guarded(rec, tt.tree)
-			if got := codeOf(t, err); got != tt.code {
-				t.Errorf("code %q, want %q (%v)", got, tt.code, err)
-			}
-			if _, bad := rec.files["d/evil"]; err != nil && (sum.Tree != "" || bad && tt.name != "a write, then the link") {
-				t.Errorf("Summary %v, forwarded %v", sum, rec.files)
-			}
-			for p, content := range rec.files {
-				if err != nil && strings.HasPrefix(content, "-> ") {
-					t.Errorf("link %s was forwarded", p)
+		for _, portable := range []bool{true, false} {
+			t.Run(fmt.Sprint(tt.name, portable), func(t *testing.T) {
+				want := tt.code
+				switch {
+				case want == codeAnywhere:
+					want = CodePathCollision
+				case want == CodePathCollision && !portable:
+					want = ""
 				}
-			}
-		})
+				rec := record(t)
+				sum, err := guardedFor(rec, tt.tree, portable)
+				if got := codeOf(t, err); got != want {
+					t.Errorf("code %q, want %q (%v)", got, want, err)
+				}
+				if _, bad := rec.files["d/evil"]; err != nil && (sum.Tree != "" || bad && tt.name != "a write, then the link") {
+					t.Errorf("Summary %v, forwarded %v", sum, rec.files)
+				}
+				for p, content := range rec.files {
+					if err != nil && strings.HasPrefix(content, "-> ") {
+						t.Errorf("link %s was forwarded", p)
+					}
+				}
+				if paths := slices.Sorted(maps.Keys(rec.files)); !portable && err == nil && (len(Unportable(paths)) > 0) != (tt.code == CodePathCollision) {
+					t.Errorf("Unportable(%q) = %v", paths, Unportable(paths))
+				}
+			})
+		}
 	}
 }
+
+// codeAnywhere is CodePathCollision, also where the bundle need not be portable.
+const codeAnywhere = "anywhere"
 
 func TestGuardFields(t *testing.T) {
 	g := NewGuard(nil, InstallLimits)

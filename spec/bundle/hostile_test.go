@@ -300,6 +300,7 @@ func TestHostileArchives(t *testing.T) {
 		t.Run(string(h.format)+"/"+h.name, func(t *testing.T) {
 			rec := record(t)
 			g := NewGuard(rec, InstallLimits)
+			g.Portable = h.code == CodePathCollision
 			_, err := Unpack(bytes.NewReader(h.data), int64(len(h.data)), h.format, g)
 			if err == nil {
 				_, err = g.Close()

@@ -2,11 +2,14 @@ package bundle
 
 import "strings"
 
-// names knows every path of a bundle and the directories they imply, and
-// refuses what cannot exist side by side on every file system.
+// names knows every path of a bundle and the directories they imply. It refuses what cannot exist side by side: on every file system if it is strict, else
+// on any.
 type names struct {
-	nodes map[string]node // by folded path
-	dir   string          // the last directory that was added: the next path is often beside it
+	strict bool
+	nodes  map[string]node   // by path
+	folded map[string]string // the first path that is written otherwise, by the folded one
+	skill  string            // SKILL.md, or what some file system opens when asked for it
+	dir    string            // the last directory that was added: the next path is often beside it
 }
 
 type node struct {
@@ -20,18 +23,13 @@ func (n *names) add(p, link string) error {
 	if err := n.addDir(parent(p)); err != nil {
 		return err
 	}
-	key := Fold(p)
-	if had, ok := n.nodes[key]; ok {
-		switch {
-		case had.path != p:
-			return collision(p, had.path)
-		case had.dir:
+	if had, ok := n.nodes[p]; ok {
+		if had.dir {
 			return conflict(p)
 		}
 		return refuse(CodeDuplicate, "path %q occurs twice", p)
 	}
-	n.set(key, node{path: p, link: link})
-	return nil
+	return n.set(node{path: p, link: link})
 }
 
 // addDir adds a directory and those above it. Adding one again is fine.
@@ -47,32 +45,58 @@ func (n *names) addDir(p string) error {
 			end += i
 		}
 		dir := p[:end]
-		key := Fold(dir)
-		had, ok := n.nodes[key]
+		had, ok := n.nodes[dir]
 		switch {
-		case ok && had.path != dir:
-			return collision(dir, had.path)
 		case ok && !had.dir:
 			return conflict(dir)
 		case !ok:
-			n.set(key, node{path: dir, dir: true})
+			if err := n.set(node{path: dir, dir: true}); err != nil {
+				return err
+			}
 		}
 	}
 	n.dir = p
 	return nil
 }
 
-func (n *names) set(key string, v node) {
+// set takes in a new path.
+func (n *names) set(v node) error {
+	if Means(v.path, skillMD) { // what an agent reads must not depend on the file system
+		if n.skill != "" {
+			return collision(v.path, n.skill)
+		}
+		n.skill = v.path
+	}
+	if other := n.same(v.path); other != "" && n.strict {
+		return collision(v.path, other)
+	}
 	if n.nodes == nil {
 		n.nodes = make(map[string]node)
 	}
-	n.nodes[key] = v
+	n.nodes[v.path] = v
+	return nil
 }
 
-// at returns what is at exactly p.
+// same is a path that is p on some file systems, and notes how p is written; "" if there is none.
+func (n *names) same(p string) string {
+	key := Fold(p)
+	other, ok := n.folded[key]
+	if v, there := n.nodes[key]; !ok && key != p && there {
+		other = v.path
+	}
+	if key != p && !ok {
+		if n.folded == nil {
+			n.folded = make(map[string]string)
+		}
+		n.folded[key] = p
+	}
+	return other
+}
+
+// at returns what is at p.
 func (n *names) at(p string) (node, bool) {
-	v, ok := n.nodes[Fold(p)]
-	return v, ok && v.path == p
+	v, ok := n.nodes[p]
+	return v, ok
 }
 
 // resolve follows the link at p to the regular file it leads to. Every
@@ -117,7 +141,21 @@ func broken(p, target string) error {
 }
 
 func collision(p, other string) error {
-	return refuse(CodePathCollision, "paths %q and %q are the same on some file systems", other, p)
+	return refuse(CodePathCollision, "paths %s", OneName(other, p))
+}
+
+// Unportable says of paths, which a [Guard] let through, why some system cannot hold them: each that cannot lie there, and each that is another's there.
+func Unportable(paths []string) (why []error) {
+	n := names{strict: true}
+	for _, p := range paths {
+		if err := CheckPortable(p); err != nil {
+			why = append(why, err)
+		}
+		if err := n.add(p, ""); err != nil {
+			why = append(why, err)
+		}
+	}
+	return why
 }
 
 func conflict(p string) error {

@@ -86,6 +86,7 @@ func (e *Entry) perm() fs.FileMode {
 
 func packable(fsys fs.FS) (Summary, error) {
 	g := NewGuard(nil, InstallLimits)
+	g.names.strict = true // what one system unpacks, all do
 	if err := FromFS(fsys, noLinks{g}); err != nil {
 		return Summary{}, err
 	}

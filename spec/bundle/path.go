@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"path"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -230,6 +231,16 @@ func Fold(p string) string {
 		}
 	}
 	return strings.ToLower(p)
+}
+
+// OneName says that two names, which differ, have one [Fold]: `"A" and "a" are one name on some file systems`. Where they look the same, it shows how they
+// are written.
+func OneName(a, b string) string {
+	quote := strconv.Quote
+	if norm.NFC.String(a) == norm.NFC.String(b) {
+		quote = strconv.QuoteToASCII
+	}
+	return quote(a) + " and " + quote(b) + " are one name on some file systems"
 }
 
 func foldUnicode(p string) string {

@@ -248,6 +248,9 @@ func checkUnpack(t *testing.T, data []byte, format Format) {
 	}
 	var packed bytes.Buffer
 	again, err := Pack(&packed, fsys)
+	if codeOf(t, err) == CodePathCollision {
+		return // not packed either
+	}
 	if err != nil || again.Tree != sum.Tree {
 		t.Fatalf("packed again: %v, tree %s, want %s", err, again.Tree, sum.Tree)
 	}

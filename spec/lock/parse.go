@@ -102,17 +102,20 @@ func (p *parser) skills(l *Lock, list *tomledit.Value) {
 		return
 	}
 	l.Skills = make([]Skill, 0, len(list.Items))
-	names := make(map[string]bool, len(list.Items))
+	names := make(map[string]string, len(list.Items))
 	for _, item := range list.Items {
 		if item.Kind != tomledit.Table {
 			p.Fail(item, "skill holds %s; it is a list of [[skill]] tables", item.Kind)
 			return
 		}
 		s := p.skill(item)
-		if names[s.Name] {
+		switch other, ok := names[bundle.Fold(s.Name)]; {
+		case other == s.Name && ok:
 			p.Fail(item, "%q is locked twice", s.Name)
+		case ok:
+			p.Fail(item, "%s", bundle.OneName(other, s.Name))
 		}
-		names[s.Name] = true
+		names[bundle.Fold(s.Name)] = s.Name
 		l.Skills = append(l.Skills, s)
 	}
 	sort.Slice(l.Skills, func(i, j int) bool { return l.Skills[i].Name < l.Skills[j].Name })

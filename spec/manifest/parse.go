@@ -6,6 +6,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/conflict"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/internal/tomledit"
@@ -40,7 +41,7 @@ const CodeConflict = "manifest_conflict"
 
 // read makes a Manifest of what r reads.
 func read(r *tomledit.Reader) (*Manifest, error) {
-	p := parser{Reader: r, m: &Manifest{Namespaces: map[string]string{}, Markets: map[string]string{}, file: r.File, doc: r.Doc}}
+	p := parser{Reader: r, m: &Manifest{Namespaces: map[string]string{}, Markets: map[string]string{}, file: r.File, doc: r.Doc}, names: map[string]string{}}
 	for _, f := range r.Doc.Root.Fields {
 		switch f.Key {
 		case "skills":
@@ -71,7 +72,8 @@ func read(r *tomledit.Reader) (*Manifest, error) {
 // A parser puts what its Reader reads into m.
 type parser struct {
 	*tomledit.Reader
-	m *Manifest
+	m     *Manifest
+	names map[string]string // of skills, by the folded one
 }
 
 func (p *parser) skill(entry tomledit.Field) {
@@ -79,6 +81,11 @@ func (p *parser) skill(entry tomledit.Field) {
 	if !tomledit.Directory(s.Name) {
 		p.Fail(entry.Value, "%q is not a skill name", s.Name)
 	}
+	key := bundle.Fold(s.Name)
+	if other, ok := p.names[key]; ok {
+		p.Fail(entry.Value, "%s", bundle.OneName(other, s.Name))
+	}
+	p.names[key] = s.Name
 	if entry.Value.Kind != tomledit.Table {
 		e := p.Fail(entry.Value, "skill %s is %s, not a table", s.Name, entry.Value.Kind)
 		if r, err := ref.Parse(entry.Value.Str()); err == nil {

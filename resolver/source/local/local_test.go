@@ -159,9 +159,6 @@ func TestFetchFolder(t *testing.T) {
 		"skills/through/secrets":        "-> ../../private",
 		"secret":                        "secret",
 		"private/key":                   "secret",
-		"skills/collides/SKILL.md":      skillText("collides"),
-		"skills/collides/\u00fc.md":     "",
-		"skills/collides/u\u0308.md":    "",
 		"skills/pointer/SKILL.md":       skillText("pointer"),
 		"skills/pointer/model.bin":      "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
 		"out":                           "-> ../elsewhere",
@@ -191,7 +188,6 @@ func TestFetchFolder(t *testing.T) {
 		{".", "skills/through/secrets", diag.Refused, bundle.CodeNoSkillMD}, // inside ".", so it is read, and is no skill
 		{"./skills/through", "secrets", diag.Failed, "unreadable"},
 		{".", "out", diag.Failed, "unreadable"},
-		{"./skills/collides", "", diag.Refused, bundle.CodePathCollision},
 		{"./skills/pointer", "", diag.Refused, bundle.CodeLFSPointer},
 		{".", "skills/gone", diag.Failed, "unknown_path"},
 		{"./gone", "", diag.Failed, "unknown_path"},

@@ -214,13 +214,13 @@ func escaped(p string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `).Replace(p)
 }
 
-// tellUncarried warns of what a clone will not have of the skills that names holds.
+// tellUncarried warns of what a clone, or another system, will not have of the skills that names holds.
 func (a *Applier) tellUncarried(vendor *bool, names func(string) bool) {
 	list, err := a.Uncarried(vendor, names)
 	if err != nil {
 		a.Scope.Tell.Warn("which files of skills git carries to a clone is not known: %s", diag.Clip(diag.Printable(err.Error()), 300))
 	}
-	for _, u := range list {
+	for _, u := range append(list, a.Unportable(names)...) {
 		a.Scope.Tell.Warn("%s; %s", u, u.Mend)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
+	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
@@ -85,6 +86,10 @@ func (p *picker) add(ctx context.Context, rs *resolver.Resolver, r ref.Ref, e *p
 		}
 		return diag.New(diag.Misuse, "same_name", "%s and %s both hold a skill called %q; one name means one skill", other.Skill.Ref, e.Skill.Ref, e.Skill.Name)
 	}
+	if other := p.folds(e.Skill.Name); other != "" {
+		return diag.New(diag.Misuse, "same_name", "%s", bundle.OneName(other, e.Skill.Name)).
+			Hint("install it by another name: skl install %s --as NAME", byPath(r.WithoutVersion(), source.Found{Lock: *e.Found}))
+	}
 	old, _ := p.files.Lock.Skill(e.Skill.Name)
 	now := *e.Found
 	old.URL, now.URL = p.a.Scope.Config.Canonical(old.URL), p.a.Scope.Config.Canonical(now.URL) // one place, by whatever address
@@ -114,6 +119,22 @@ func (p *picker) add(ctx context.Context, rs *resolver.Resolver, r ref.Ref, e *p
 	}
 	p.out.edits = append(p.out.edits, *e)
 	return nil
+}
+
+// folds is the name of another skill that is wanted which some file systems take for name; "" if there is none.
+func (p *picker) folds(name string) string {
+	key := bundle.Fold(name)
+	for _, s := range p.files.Manifest.Skills {
+		if s.Name != name && bundle.Fold(s.Name) == key {
+			return s.Name
+		}
+	}
+	for i := range p.out.edits {
+		if s := p.out.edits[i].Skill.Name; s != name && bundle.Fold(s) == key {
+			return s
+		}
+	}
+	return ""
 }
 
 // pick resolves one ref and chooses its skills: the ones that are named, all of them, the only

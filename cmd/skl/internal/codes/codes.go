@@ -21,10 +21,11 @@ var Families = [][2]string{
 	{"signature_… key_…", "a signature or a key is refused"},
 }
 
-// Carried are the codes of what git does not bring to a clone of a project, which check and install remark.
+// Carried are the codes of what another machine does not get of a project as it is here, which check and install remark.
 var Carried = [][2]string{
 	{"W_FILEMODE", "git does not see here that files of a skill are executable, so that no clone has that"},
 	{"W_IGNORED", "git ignores files of a skill that is committed, so that no clone has them"},
+	{"W_PORTABLE", "a skill has names that some systems cannot hold, or take for one"},
 }
 
 // All is every code of errors, with what it means, sorted by code. A test compares

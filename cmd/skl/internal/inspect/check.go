@@ -114,6 +114,9 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 	if git := in.uncarried(f); len(git.Detail) > 0 {
 		out.Checks = append(out.Checks, git)
 	}
+	if far := in.unportable(); len(far.Detail) > 0 {
+		out.Checks = append(out.Checks, far)
+	}
 	out.add("conflicts", openConflicts(l), "skl list --shadowed, then skl ack CODE NAME --reason WHY")
 	if audited, err := in.Audit(ctx, AuditRequest{}); err != nil {
 		return Checked{}, err
@@ -160,6 +163,15 @@ func (in *Inspector) uncarried(f *scope.Files) CheckItem {
 		out.Detail = append(out.Detail, "which files of skills git carries to a clone is not known: "+diag.Clip(diag.Printable(err.Error()), 300))
 	}
 	for _, u := range list {
+		out.Detail, out.Mend = append(out.Detail, u.String()), apply.AddMend(out.Mend, u.Mend)
+	}
+	return out
+}
+
+// unportable says which skills another system cannot hold, which is no fault of what is here.
+func (in *Inspector) unportable() CheckItem {
+	out := CheckItem{Check: "portable", OK: true}
+	for _, u := range in.Applier.Unportable(func(string) bool { return true }) {
 		out.Detail, out.Mend = append(out.Detail, u.String()), apply.AddMend(out.Mend, u.Mend)
 	}
 	return out
