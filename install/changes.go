@@ -109,6 +109,8 @@ const (
 	Edited  Why = "edited"  // it has local edits
 	// EditedCopy is a copy in place of a link that has local edits.
 	EditedCopy Why = "edited copy"
+	// LeftCopy is such a copy of a skill that is removed: an agent would go on loading it.
+	LeftCopy Why = "left copy"
 	// Disabled is a skill that was put aside, and that its new root would bring back.
 	Disabled Why = "disabled"
 )
@@ -181,9 +183,12 @@ func Diff(root string, want []lock.Skill, have map[string]Have, opt Options) Cha
 			}
 			c.plan.backup = true
 		}
-		c.stays = editedPlaces(h)
-		if opt.Force {
-			c.plan.keepLinks, c.stays = c.stays, nil
+		for _, path := range editedPlaces(h) {
+			if opt.Force {
+				c.plan.keepLinks = append(c.plan.keepLinks, path)
+			} else {
+				out.Conflicts = append(out.Conflicts, Conflict{name, path, LeftCopy, nil})
+			}
 		}
 		out.Conflicts = append(out.Conflicts, c.strayEdits(h, opt)...)
 		out.List = append(out.List, c)

@@ -43,7 +43,7 @@ func TestDiff(t *testing.T) {
 		{"an edited copy stays", "a:1", "a:1+", Options{Prune: true, Links: []string{"L"}, Copy: true}, "keep a"},
 		{"an edited copy, newer release", "a:2", "a:1+", Options{Prune: true, Links: []string{"L"}, Copy: true}, "update a; edited copy L/a"},
 		{"an edited copy, forced", "a:1", "a:1+", Options{Prune: true, Force: true, Links: []string{"L"}, Copy: true}, "link a +L/a kept L/a"},
-		{"an edited copy, not wanted", "", "a:1+", Options{Prune: true, Copy: true}, "remove a"},
+		{"an edited copy, not wanted", "", "a:1+", Options{Prune: true, Copy: true}, "remove a; left copy L/a"},
 		{"an edited copy, not wanted, forced", "", "a:1+", Options{Prune: true, Force: true, Copy: true}, "remove a kept L/a"},
 		{"line endings are mended", "a:1", "a:1%", Options{Prune: true}, "update a"},
 		{"line endings, newer release", "a:2", "a:1%", Options{Prune: true}, "update a"},

@@ -616,7 +616,7 @@ func (in *Installer) planOne(ctx context.Context, t *Transaction, c Change, repo
 		}
 	}
 	if c.Action == Remove {
-		if err := in.leaveCopies(t, c, report); err != nil {
+		if err := in.dropCopies(t, c, report); err != nil {
 			return err
 		}
 		if c.plan.content && !c.plan.backup {
@@ -748,6 +748,11 @@ func (c Conflict) Err() error {
 		return diag.New(diag.Unmet, "local_edits", "%s is a copy of the skill that has local edits", c.Path).
 			Hint("move it away: the next install makes a fresh copy").
 			Hint("replace it, after a backup: skl install --force")
+	}
+	if c.Why == LeftCopy {
+		return diag.New(diag.Unmet, "local_edits", "%s is a copy of %s that has local edits, and agents would go on loading it", c.Path, c.Name).
+			Hint("remove it too, after a backup: add --force").
+			Hint("keep it: move it to where no agent looks for skills, then do the same again")
 	}
 	return diag.New(diag.Unmet, "local_edits", "%s has local edits: %s", c.Path, strings.Join(c.Diff, ", ")).
 		Hint("skl diff %s", c.Name).

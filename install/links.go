@@ -313,13 +313,9 @@ func (in *Installer) planLink(ctx context.Context, t *Transaction, c Change, lin
 	return t.ReplaceFile(own, in.copyReceipt(c, sum).Format(), 0o644)
 }
 
-// leaveCopies adds what becomes of edited copies of a skill that is removed: they stay as someone's own, or go to the backups.
-func (in *Installer) leaveCopies(t *Transaction, c Change, report *Report) error {
-	for _, path := range c.stays {
-		if in.isCopyReceipt(path, c.Name) {
-			t.Remove(roots.ReceiptPath(filepath.Dir(path), c.Name))
-		}
-	}
+// dropCopies adds what becomes of other copies of a skill that is removed: those that were put aside go with it, edited ones
+// to the backups.
+func (in *Installer) dropCopies(t *Transaction, c Change, report *Report) error {
 	for _, path := range in.paths(c.Name, c.have.Receipt) {
 		if in.isHome(path, c.Name) {
 			continue
