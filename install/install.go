@@ -441,23 +441,20 @@ func (in *Installer) fetch(ctx context.Context, s lock.Skill, dry bool) (bundle.
 	return guard.Close()
 }
 
-// Matches reports, as an error with code E_DIGEST, how what was fetched differs
-// from what is locked. What the lock does not state is not compared.
+// Matches reports, as an error with code E_DIGEST, that what was fetched differs from what is locked, and with
+// [lock.CodeDamaged] an entry whose numbers are not those of its own tree. Without a tree nothing is compared.
 func Matches(s lock.Skill, sum bundle.Summary) error {
-	refuse := func(what string, want, got any) error {
-		return diag.New(diag.Refused, "E_DIGEST", "%s: %s is %v, locked is %v", s.Name, what, got, want).
-			Hint("if somebody edited skl.lock: git diff skl.lock").
-			Hint("else someone changed a published release; ask its publisher, or choose anew: skl update %s", s.Name)
-	}
 	switch {
 	case s.Tree == "":
 		return nil
 	case s.Tree != sum.Tree:
-		return refuse("the tree digest", s.Tree, sum.Tree)
+		return diag.New(diag.Refused, "E_DIGEST", "%s: the tree digest is %v, locked is %v", s.Name, sum.Tree, s.Tree).
+			Hint("if somebody edited skl.lock: git diff skl.lock").
+			Hint("else someone changed a published release; ask its publisher, or choose anew: skl update %s", s.Name)
 	case s.Files != sum.Files:
-		return refuse("the number of files", s.Files, sum.Files)
+		return s.Damaged("says files = %d, and what its tree digest names has %d", s.Files, sum.Files)
 	case s.Bytes != sum.Bytes:
-		return refuse("the size in bytes", s.Bytes, sum.Bytes)
+		return s.Damaged("says bytes = %d, and what its tree digest names has %d", s.Bytes, sum.Bytes)
 	}
 	return nil
 }

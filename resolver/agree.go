@@ -22,8 +22,8 @@ const CodeSource = "E_LOCK_SOURCE"
 // is not bound. If the answer cannot be had, [Resolver.Undecided] decides. A git or OCI repository is asked for the
 // pin of a version that [Resolver.Tags] does not know; if it does not answer, [Resolver.Untagged] decides.
 func (rs *Resolver) Agree(ctx context.Context, w Named, s lock.Skill) error {
-	if s.Tree == "" {
-		return diag.Located((&difference{"tree", "", "files that it has to pin"}).err(w, s), w.Where)
+	if err := s.Whole(); err != nil {
+		return err
 	}
 	return rs.agree(ctx, w, s)
 }

@@ -124,7 +124,7 @@ func TestReleasesAreMinimal(t *testing.T) {
 	l := &library{releases: "v1.0.0 v1.1.0 branch:main*", skills: []string{"skills/pdf", "skills/notes"}}
 	rs := resolverOf(l, nil)
 	old := &lock.Lock{}
-	old.Set(lock.Skill{Name: "pdf", Ref: "o/r/pdf@^1", RefKind: lock.Range, Version: "1.0.0", Tree: "tree-sha256:x",
+	old.Set(lock.Skill{Name: "pdf", Ref: "o/r/pdf@^1", RefKind: lock.Range, Version: "1.0.0", Tree: "tree-sha256:x", Files: 1, Bytes: 9,
 		Source: "git", URL: "https://github.example/o/r.git", Path: "skills/pdf", Commit: ref.Commit(strings.Repeat("a", 40))})
 	pdf := ask(t, "pdf", "o/r/pdf@>=1")
 	pdf.Kind = lock.Range

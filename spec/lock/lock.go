@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/bundle"
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
 )
 
@@ -77,6 +78,41 @@ type Skill struct {
 	Log           *Log
 
 	unknown, unknownSigner, unknownLog string // as in Lock; of the tables, their own
+
+	at diag.Position // of the entry in the file that was read
+}
+
+// CodeDamaged is the code of an entry that is not whole, or contradicts itself: no skl wrote it.
+const CodeDamaged = "E_LOCK_ENTRY"
+
+// Damaged is the refusal of an entry that no skl wrote, with its place and the ways out. It says nothing of whoever
+// published the release.
+func (s Skill) Damaged(format string, args ...any) *diag.Error {
+	return diag.New(diag.Refused, CodeDamaged, "the entry of %s is damaged: it "+format, append([]any{s.Name}, args...)...).At(s.at).
+		Hint("git checkout -- %s", cmp.Or(s.at.File, "skl.lock")).
+		Hint("or remove the entry and choose its release anew: skl lock")
+}
+
+// Whole refuses, with [CodeDamaged], an entry that lacks what every entry of its source has.
+func (s Skill) Whole() error {
+	digested := s.Source == "oci" || s.Source == "registry"
+	for _, field := range []struct {
+		name  string
+		lacks bool
+	}{
+		{"source", s.Source == ""},
+		{"tree", s.Tree == ""},
+		{"files", s.Files == 0},
+		{"bytes", s.Bytes == 0},
+		{"commit", s.Commit == "" && s.Source == "git"},
+		{"manifest", s.Manifest == "" && digested},
+		{"artifact", s.Artifact == "" && s.Source == "registry"},
+	} {
+		if field.lacks {
+			return s.Damaged("has no %s", field.name)
+		}
+	}
+	return nil
 }
 
 // Called is what s is called where it comes from.
@@ -145,6 +181,7 @@ func (l *Lock) Set(s Skill) {
 		return
 	}
 	old := l.Skills[i]
+	s.at = old.at
 	if s.unknown == "" {
 		s.unknown = old.unknown
 	}
@@ -180,7 +217,7 @@ func (l *Lock) Clone() *Lock {
 func Equal(a, b Skill) bool {
 	a, b = clone(a), clone(b)
 	for _, s := range []*Skill{&a, &b} {
-		s.unknown, s.unknownSigner, s.unknownLog = "", "", ""
+		s.unknown, s.unknownSigner, s.unknownLog, s.at = "", "", "", diag.Position{}
 	}
 	return reflect.DeepEqual(a, b)
 }

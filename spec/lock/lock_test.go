@@ -147,6 +147,43 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// An entry that lacks what every entry of its source has is named with its place, and with nobody to blame.
+func TestWhole(t *testing.T) {
+	l := parse(t, full)
+	whole, _ := l.Skill("pdf")
+	whole.Source, whole.Signer = "registry", nil
+	for _, test := range []struct {
+		lacks  string
+		change func(*Skill)
+	}{
+		{"", func(*Skill) {}},
+		{"source", func(s *Skill) { s.Source = "" }},
+		{"tree", func(s *Skill) { s.Tree = "" }},
+		{"files", func(s *Skill) { s.Files = 0 }},
+		{"bytes", func(s *Skill) { s.Bytes = 0 }},
+		{"manifest", func(s *Skill) { s.Manifest = "" }},
+		{"manifest", func(s *Skill) { s.Source, s.Manifest = "oci", "" }},
+		{"artifact", func(s *Skill) { s.Artifact = "" }},
+		{"commit", func(s *Skill) { s.Source, s.Commit = "git", "" }},
+		{"", func(s *Skill) { s.Commit = "" }},
+		{"", func(s *Skill) { s.Source, s.Artifact = "oci", "" }},
+	} {
+		s := whole
+		test.change(&s)
+		err := s.Whole()
+		if test.lacks == "" {
+			if err != nil {
+				t.Errorf("a whole entry of %s: %v", s.Source, err)
+			}
+			continue
+		}
+		e, ok := diag.Own(err)
+		if !ok || e.Code != CodeDamaged || e.Class != diag.Refused || e.Where.String() != "skl.lock:11" || e.Message != "the entry of pdf is damaged: it has no "+test.lacks {
+			t.Errorf("without %s: %v (%+v)", test.lacks, err, e)
+		}
+	}
+}
+
 func TestSetKeepsUnknownFields(t *testing.T) {
 	l := parse(t, full)
 	old, _ := l.Skill("pdf")

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"sort"
@@ -31,7 +32,7 @@ func Parse(src []byte, file string) (*Lock, error) {
 		}
 		return nil, hints(err, file)
 	}
-	p := parser{r}
+	p := parser{r, src}
 	root := p.Doc.Root
 	if n, ok := root.Get("version").Int(); !ok {
 		p.Fail(root.Get("version"), "the file is not a lock: it has no version")
@@ -94,7 +95,10 @@ func hints(e *diag.Error, file string) *diag.Error {
 }
 
 // A parser reads entries.
-type parser struct{ *tomledit.Reader }
+type parser struct {
+	*tomledit.Reader
+	src []byte
+}
 
 func (p *parser) skills(l *Lock, list *tomledit.Value) {
 	if list.Kind != tomledit.Array {
@@ -103,12 +107,17 @@ func (p *parser) skills(l *Lock, list *tomledit.Value) {
 	}
 	l.Skills = make([]Skill, 0, len(list.Items))
 	names := make(map[string]string, len(list.Items))
+	line, from := 1, 0 // counted on from entry to entry: a lock may have thousands
 	for _, item := range list.Items {
 		if item.Kind != tomledit.Table {
 			p.Fail(item, "skill holds %s; it is a list of [[skill]] tables", item.Kind)
 			return
 		}
 		s := p.skill(item)
+		if item.Offset > from {
+			line, from = line+bytes.Count(p.src[from:item.Offset], []byte("\n")), item.Offset
+		}
+		s.at = diag.Position{File: p.File, Line: line}
 		switch other, ok := names[bundle.Fold(s.Name)]; {
 		case other == s.Name && ok:
 			p.Fail(item, "%q is locked twice", s.Name)

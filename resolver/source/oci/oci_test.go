@@ -220,7 +220,7 @@ func TestReleasesAreKept(t *testing.T) {
 		wants := []resolver.Named{{Name: "pdf", Want: want}}
 		never := func(string) bool { return false }
 		first := rs.Releases(t.Context(), wants, &lock.Lock{}, never, false)[0]
-		first.Skill.Tree = "tree-sha256:x" // as of one that was fetched
+		first.Skill.Tree, first.Skill.Files, first.Skill.Bytes = "tree-sha256:x", 1, 9 // as of one that was fetched
 		l := &lock.Lock{Skills: []lock.Skill{first.Skill}}
 		if first.Err != nil || len(resolver.Stale(wants, l)) != 0 {
 			t.Fatalf("%s: %v, stale %v", want.Ref, first.Err, resolver.Stale(wants, l))

@@ -13,6 +13,7 @@ import (
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/audit"
+	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/policy"
@@ -23,7 +24,7 @@ type Verified struct {
 	Name      string   `json:"name"`
 	Path      string   `json:"path"`
 	CopyOf    string   `json:"copy_of,omitempty"` // of a copy that an agent loads: the path of the skill
-	State     string   `json:"state"`             // ok, drift, missing, residue, incomplete, form, mode, link, eol, unlocked, stale, foreign
+	State     string   `json:"state"`             // ok, drift, missing, residue, incomplete, form, mode, link, eol, unlocked, stale, foreign, entry (of skl.lock: damaged)
 	Digest    string   `json:"digest"`
 	Expected  string   `json:"expected"`
 	Signature string   `json:"signature"`        // verified, unsigned, failed, skipped
@@ -170,7 +171,16 @@ func (a *Applier) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) Verifi
 	case !locked && l != nil && a.Scope.Kind == hosts.Project && len(l.Skills) > 0:
 		out.State = "unlocked"
 	}
-	if other := otherRelease(r, s); locked && other != "" && len(out.Drift) == 0 {
+	if !locked || len(out.Drift) > 0 {
+		return out
+	}
+	err := s.Whole()
+	if err == nil && r.Tree == s.Tree {
+		err = install.Matches(s, summaryOf(r))
+	}
+	if err != nil {
+		out.State, out.Drift = "entry", []string{err.Error()}
+	} else if other := otherRelease(r, s); other != "" {
 		out.State, out.Drift = "drift", []string{"the receipt has another " + other + " than skl.lock"}
 	}
 	return out
@@ -264,23 +274,31 @@ func MendOf(a *Applier, state, name string, isCopy bool, path string) string {
 			return again + " --force replaces the copy, after a backup"
 		}
 		return "skl diff " + name + of + " shows the edits; " + again + " --force replaces them, after a backup"
+	case "entry":
+		return "git checkout -- skl.lock, or remove the entry and choose its release anew: skl lock"
 	case "foreign":
 		return "move " + diag.Quote(a.Scope.Short(path)) + " away, then " + again
 	}
 	return ""
 }
 
+// summaryOf is what a receipt says of the whole bundle.
+func summaryOf(r roots.Receipt) bundle.Summary {
+	sum := bundle.Summary{Tree: r.Tree, Files: len(r.Files)}
+	for _, f := range r.Files {
+		sum.Bytes += f.Size
+	}
+	return sum
+}
+
 // otherRelease is the field in which a receipt is of another release than the lock entry s, "" if there is none.
 func otherRelease(r roots.Receipt, s lock.Skill) string {
-	var size int64
-	for _, f := range r.Files {
-		size += f.Size
-	}
+	sum := summaryOf(r)
 	for _, f := range []struct {
 		name string
 		same bool
 	}{{"tree", r.Tree == s.Tree}, {"version", r.Version == s.Version}, {"source", r.Source == s.Source}, {"url", r.URL == s.URL}, {"commit", r.Commit == s.Commit},
-		{"manifest", r.Manifest == s.Manifest}, {"number of files", len(r.Files) == s.Files}, {"size", size == s.Bytes}} {
+		{"manifest", r.Manifest == s.Manifest}, {"number of files", sum.Files == s.Files}, {"size", sum.Bytes == s.Bytes}} {
 		if !f.same {
 			return f.name
 		}

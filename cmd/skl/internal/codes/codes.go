@@ -40,6 +40,7 @@ var All = [][2]string{
 	{"E_LIBRARY_DEPENDS", "library_depends of a SKILL.md cannot be read, so its needs cannot be checked"},
 	{"E_LOCAL_OUTSIDE", "a project that is not trusted takes a folder from outside of it, or asks this machine or its network"},
 	{"E_LOCK_CONTENT", "skl.lock says of a release what its files do not say: permissions, name, version, generated_from"},
+	{"E_LOCK_ENTRY", "an entry of skl.lock is damaged: a field is missing, or its numbers are not those of its tree"},
 	{"E_LOCK_SOURCE", "an entry of skl.lock comes from another source than its reference, or lacks that source's pins"},
 	{"E_LOCK_UNSIGNED", "skl.lock says that a release was taken unsigned; this user did not take it, or it is signed"},
 	{"E_MOVED", "a tag or version has other bytes than before; --accept moved takes and records it"},
