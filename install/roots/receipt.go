@@ -142,6 +142,9 @@ func ParseReceipt(data []byte) (Receipt, error) {
 	if line := conflict.Line(data); line > 0 {
 		return Receipt{}, diag.New(diag.Unmet, CodeConflict, "the receipt holds the markers of an unfinished merge").At(diag.Position{Line: line})
 	}
+	if why := diag.Encoding(data); why != "" {
+		return Receipt{}, badReceipt("it %s", why).Hint(diag.EncodingHint)
+	}
 	var in receiptJSON
 	if err := json.Unmarshal(data, &in); err != nil {
 		return Receipt{}, badReceipt("%w", err)

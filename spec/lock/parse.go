@@ -27,7 +27,7 @@ func Parse(src []byte, file string) (*Lock, error) {
 	}
 	r, err := tomledit.Open(src, file, "lock_corrupt", MaxBytes)
 	if err != nil {
-		if err.Where.Line > 0 {
+		if err.Where.Line > 0 && diag.Encoding(src) == "" {
 			err.Message = "the file is not a lock: " + err.Message
 		}
 		return nil, hints(err, file)

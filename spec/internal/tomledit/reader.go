@@ -27,9 +27,8 @@ func Open(src []byte, file, code string, max int) (*Reader, *diag.Error) {
 	if len(src) > max {
 		return nil, diag.New(diag.Failed, code, "the file has more than %d bytes", max).At(diag.Position{File: file})
 	}
-	if strings.HasPrefix(string(src), "\ufeff") {
-		return nil, diag.New(diag.Failed, code, "the file begins with a byte order mark, which TOML does not have").At(diag.Position{File: file, Line: 1, Column: 1}).
-			Hint("save it as UTF-8 without a BOM")
+	if why := diag.Encoding(src); why != "" {
+		return nil, diag.New(diag.Failed, code, "the file %s", why).At(diag.Position{File: file, Line: 1, Column: 1}).Hint(diag.EncodingHint)
 	}
 	doc, err := Parse(src)
 	if err != nil {
