@@ -61,6 +61,11 @@ var ruleCases = []ruleCase{
 	{RuleYAMLMerge, meta("metadata:\n  <<: {a: b}\n"), meta("metadata:\n  '<<': b\n"), LintOptions{}},
 	{RuleYAMLDepth, meta("x-a: [[[[[[[[]]]]]]]]\n"), meta("x-a: [[[[[[[]]]]]]]\n"), LintOptions{}},
 	{RuleYAMLQuote, meta("license: see: LICENSE\n"), meta("license: see:LICENSE\n"), LintOptions{}},
+	{RuleYAMLComment, "---\nname: x\ndescription: Does C # and F#\n---\nDo it.\n", "---\nname: x\ndescription: 'Does C # and F#'\n---\nDo it.\n", LintOptions{}},
+	{RuleYAMLComment, "---\nname: x\ndescription: Does: C # and F#\n---\nDo it.\n", "---\nname: x\ndescription: 'Does: C'  # and more\n---\nDo it.\n", LintOptions{}},
+	{RuleYAMLComment, "---\nname: x\ndescription: # nothing\n---\nDo it.\n", "---\nname: x\ndescription: Does C#, F#\n---\nDo it.\n", LintOptions{}},
+	{RuleYAMLComment, meta("compatibility: git # 2.40\n"), meta("license: MIT # see LICENSE\n"), LintOptions{}},
+	{RuleYAMLComment, "---\nname: x\ndescription: two\n  lines # cut\n---\nDo it.\n", "---\nname: x\ndescription: |\n  two # lines\n  # all of it\n---\nDo it.\n", LintOptions{}},
 	{RuleFlow, meta("metadata: {a: b}\n"), meta("metadata:\n  a: b\n"), LintOptions{}},
 
 	{RuleNameMissing, "---\ndescription: d\n---\nDo it.\n", okSkill, LintOptions{}},
@@ -90,6 +95,8 @@ var ruleCases = []ruleCase{
 	{RuleBodyEmpty, meta("---\n\n"), okSkill, LintOptions{}},
 	{RuleBodyLines, meta("---\n" + strings.Repeat("a\n", 501)), meta("---\n" + strings.Repeat("a\n", 500)), LintOptions{}},
 	{RuleHiddenText, with("notes.md", "a\u202eb"), with("logo.png", "\x00a\u202eb"), LintOptions{}},
+	{RuleControl, "---\nname: x\ndescription: \"a\\e[2Jb\"\n---\nDo it.\n", "---\nname: x\ndescription: \"a\\tb\\n\"\n---\nDo it.\n", LintOptions{}},
+	{RuleControl, meta("metadata:\n  a: \"\\u009b2J\"\n"), meta("metadata:\n  a: \"\\u00e9\"\n"), LintOptions{}},
 	{RuleZeroWidth, meta("---\na\u200bb\n"), meta("---\n👩\u200d💻\n"), LintOptions{}},
 
 	{RuleFormat, meta("skill_format: v1\n"), v1Meta(""), LintOptions{}},

@@ -29,6 +29,7 @@ const (
 	RuleYAMLMerge     = "SPEC-YAML-MERGE"
 	RuleYAMLDepth     = "SPEC-YAML-DEPTH"
 	RuleYAMLQuote     = "SPEC-YAML-QUOTE"
+	RuleYAMLComment   = "SPEC-YAML-COMMENT"
 	RuleFlow          = "SPEC-FLOW"
 
 	RuleNameMissing = "SPEC-NAME-MISSING"
@@ -55,6 +56,7 @@ const (
 	RuleBodyLines    = "SPEC-BODY-LINES"
 	RuleHiddenText   = "SPEC-HIDDEN-TEXT"
 	RuleZeroWidth    = "SPEC-ZERO-WIDTH"
+	RuleControl      = "SPEC-CONTROL"
 
 	RuleFormat             = "V1-FORMAT"
 	RuleFormatUnsupported  = "V1-FORMAT-UNSUPPORTED"
@@ -150,6 +152,7 @@ var rules = []RuleDoc{
 	{RuleBodyLines, diag.SeverityWarning, false, "the body is longer than 500 lines"},
 	{RuleBOM, diag.SeverityWarning, true, "the file starts with a byte order mark"},
 	{RuleCompatLength, diag.SeverityError, false, "compatibility is longer than 500 characters"},
+	{RuleControl, diag.SeverityWarning, true, "a text field holds control characters, which terminals may obey"},
 	{RuleCRLF, diag.SeverityWarning, false, "the frontmatter has Windows line ends"},
 	{RuleDashes, diag.SeverityWarning, false, "the frontmatter holds three hyphens inside a line, where the reference tool cuts it"},
 	{RuleDescLength, diag.SeverityError, false, "description is longer than 1,024 characters"},
@@ -176,6 +179,7 @@ var rules = []RuleDoc{
 	{RuleTwoFrontmatters, diag.SeverityWarning, true, "a second block between lines of three hyphens follows the frontmatter"},
 	{RuleUnknownKey, diag.SeverityWarning, false, "a top-level key is none of the format's and none of a known host's"},
 	{RuleYAMLAnchor, diag.SeverityError, false, "the frontmatter uses an anchor or alias"},
+	{RuleYAMLComment, diag.SeverityWarning, false, "a comment cuts a description or compatibility that is not quoted"},
 	{RuleYAMLDepth, diag.SeverityError, false, "maps and lists nest deeper than 8 levels"},
 	{RuleYAMLDocuments, diag.SeverityError, false, "the frontmatter holds more than one YAML document"},
 	{RuleYAMLDuplicate, diag.SeverityError, false, "a key appears twice"},

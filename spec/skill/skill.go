@@ -224,6 +224,7 @@ func (r *reader) text(f Field) string {
 		return ""
 	}
 	r.mustBeString(RuleNotString, f, f.Key)
+	r.control(f.Key, f.Value.Text, f.Value.Span)
 	return f.Value.Text
 }
 
@@ -237,6 +238,7 @@ func (r *reader) mustBeString(rule string, f Field, label string) {
 
 func (r *reader) description(f Field) {
 	text := r.text(f)
+	r.cut(f)
 	r.doc.Description = strings.TrimSpace(text)
 	if len(text) <= 1024 {
 		return
@@ -248,6 +250,7 @@ func (r *reader) description(f Field) {
 
 func (r *reader) compatibility(f Field) {
 	text := r.text(f)
+	r.cut(f)
 	r.doc.Compatibility = strings.TrimSpace(text)
 	if n := utf8.RuneCountInString(text); n > 500 { // agentskills spec, "compatibility": 1-500 characters
 		r.report(RuleCompatLength, f.Value.Span, "compatibility is %d characters long, at most 500 are allowed", n)
@@ -270,6 +273,7 @@ func (r *reader) metadata(f Field) {
 		if m.Value.Kind == Scalar {
 			r.doc.Metadata = append(r.doc.Metadata, Pair{m.Key, m.Value.Text})
 			r.mustBeString(RuleMetaValue, m, "metadata."+m.Key)
+			r.control("metadata."+m.Key, m.Value.Text, m.Value.Span)
 			continue
 		}
 		if _, vendor := LookupKey("metadata." + m.Key); !vendor {

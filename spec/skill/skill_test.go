@@ -84,7 +84,7 @@ func TestReadIsLenient(t *testing.T) {
 		{"windows line ends", strings.ReplaceAll(string(minimal("")), "\n", "\r\n"), ""},
 		{"blanks behind fences", "--- \nname: x\ndescription: d\n---\t\nbody", ""},
 		{"closed at the end of the file", "---\nname: x\ndescription: d\n---", ""},
-		{"colon", "---\nname: x\ndescription: Usage: do it's\n  thing # note\n---\n", RuleYAMLQuote},
+		{"colon", "---\nname: x\ndescription: Usage: do it's\n  thing # note\n---\n", RuleYAMLQuote + " " + RuleYAMLComment},
 		{"list of tools", string(minimal("allowed-tools: [Read, Grep]\n")), RuleAllowedTools},
 		{"unknown key", string(minimal("color: red\n")), RuleUnknownKey},
 		{"number as name", "---\nname: 42\ndescription: d\n---\n", RuleNotString},
