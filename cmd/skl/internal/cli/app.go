@@ -222,7 +222,13 @@ type command struct {
 	instead    string    // hint if an argument is one too many; "%s" is the argument
 	sub        []command // subcommands, which replace run
 	run        func(ctx context.Context, w *world, c *cli.Context) error
+	// alone reports whether a call needs nothing of this machine: it works without a home, and whatever is wrong with settings and
+	// project. Its world has the person and the process alone. nil is never.
+	alone func(c *cli.Context) bool
 }
+
+// always is the alone of a command that only says what skl is.
+func always(*cli.Context) bool { return true }
 
 // newApp builds the command line. Help pages are only written if help is asked for: every
 // start would pay for them.
@@ -279,6 +285,9 @@ func (c command) build(e env, u *ui.UI, help bool) *cli.Command {
 		u.Typed = typed(ctx)
 		if err := c.surplus(ctx.Args().Slice()); err != nil {
 			return err
+		}
+		if c.alone != nil && c.alone(ctx) {
+			return c.run(ctx.Context, &world{ui: u, env: e}, ctx)
 		}
 		w, err := newWorld(e, u, ctx)
 		if err != nil {

@@ -24,7 +24,8 @@ func auditCommand() command {
 			&cli.StringFlag{Name: "explain", Usage: "print what `RULE` finds, why and what to do; all lists the rules"},
 			&cli.BoolFlag{Name: "sarif", Usage: "print SARIF"},
 		},
-		run: runAudit}
+		alone: func(c *cli.Context) bool { return c.String("explain") != "" },
+		run:   runAudit}
 }
 
 func runAudit(ctx context.Context, w *world, c *cli.Context) error {

@@ -15,7 +15,7 @@ import (
 )
 
 func completionCommand() command {
-	return command{name: "completion", args: "bash|zsh|fish|powershell", usage: "print a completion script", complete: "shell",
+	return command{name: "completion", args: "bash|zsh|fish|powershell", usage: "print a completion script", complete: "shell", alone: always,
 		example: "source <(skl completion bash)\nskl completion fish > ~/.config/fish/completions/skl.fish",
 		run: func(_ context.Context, w *world, c *cli.Context) error {
 			script, ok := completionScripts[c.Args().First()]
@@ -62,8 +62,11 @@ if [ "${funcstack[1]}" = _skl ]; then _skl "$@"; else compdef _skl skl; fi
 }
 
 func completeCommand() command {
-	return command{name: "__complete", args: "[WORDS…]", usage: "candidates for the last word",
+	return command{name: "__complete", args: "[WORDS…]", usage: "candidates for the last word", alone: always,
 		run: func(_ context.Context, w *world, c *cli.Context) error {
+			if full, err := newWorld(w.env, w.ui, c); err == nil { // else commands and flags are completed, and no names
+				w = full
+			}
 			for _, candidate := range w.candidates(c.Args().Slice()) {
 				w.ui.Print("%s", candidate)
 			}
@@ -153,6 +156,9 @@ func flagNames(cmd *command) []string {
 }
 
 func (w *world) arguments(kind string) []string {
+	if w.scope == nil && (kind == "skill" || kind == "pin") {
+		return nil
+	}
 	switch kind {
 	case "skill":
 		f, err := w.scope.Load()

@@ -193,7 +193,7 @@ func called(list []command, name string) int {
 }
 
 func helpCommand() command {
-	return command{name: "help", output: helpResult{}, args: "[COMMAND…|all|errors|environment|guide [NAME]]", usage: "explain a command, or show a guide", complete: "topic",
+	return command{name: "help", output: helpResult{}, args: "[COMMAND…|all|errors|environment|guide [NAME]]", usage: "explain a command, or show a guide", complete: "topic", alone: always,
 		example: "skl help install\nskl help all\nskl help errors\nskl help environment\nskl help guide\nskl help guide registry",
 		run: func(_ context.Context, w *world, c *cli.Context) error {
 			page := command{name: "help " + c.Args().First(), instead: "skl help --help"}

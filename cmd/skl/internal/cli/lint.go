@@ -28,7 +28,8 @@ func lintCommand() command {
 			&cli.BoolFlag{Name: "rules", Usage: "list the rules"},
 			dryRunFlag(),
 		},
-		run: runLint}
+		alone: func(c *cli.Context) bool { return c.Bool("rules") },
+		run:   runLint}
 }
 
 func runLint(_ context.Context, w *world, c *cli.Context) error {

@@ -15,7 +15,7 @@ import (
 )
 
 func schemaCommand() command {
-	return command{name: "schema", args: "COMMAND…", usage: "print the JSON Schema of a command's --json output", complete: "command",
+	return command{name: "schema", args: "COMMAND…", usage: "print the JSON Schema of a command's --json output", complete: "command", alone: always,
 		example: "skl schema list\nskl schema registry token create",
 		run: func(_ context.Context, w *world, c *cli.Context) error {
 			name := strings.Join(strings.Fields(strings.Join(c.Args().Slice(), " ")), " ")

@@ -21,7 +21,7 @@ type versionResult struct {
 }
 
 func versionCommand() command {
-	return command{name: "version", usage: "print the version", output: versionResult{}, example: "skl version\nskl version --json",
+	return command{name: "version", usage: "print the version", output: versionResult{}, alone: always, example: "skl version\nskl version --json",
 		run: func(_ context.Context, w *world, _ *cli.Context) error { return printVersion(w.ui) }}
 }
 
