@@ -147,8 +147,21 @@ type transport struct {
 	direct bool // the registry takes the secret itself; guarded by mu
 }
 
-// RoundTrip implements [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper]. A web page in place of what a registry answers is an error.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.send(req)
+	if err != nil || resp.StatusCode != http.StatusOK || req.Method != http.MethodGet || strings.Contains(req.URL.Path, "/blobs/") {
+		return resp, err
+	}
+	if page := origin.WebPage(resp, "not_a_registry", t.own, "what a registry answers"); page != nil {
+		resp.Body.Close()
+		return nil, page
+	}
+	return resp, nil
+}
+
+// send is RoundTrip whatever comes back.
+func (t *transport) send(req *http.Request) (*http.Response, error) {
 	if origin.Of(req.URL) != t.own { // a token endpoint: the registry named it
 		return t.anonymous.RoundTrip(req.WithContext(origin.Via(req.Context(), t.own)))
 	}

@@ -226,6 +226,9 @@ func (w *wire) greet(ctx context.Context) error {
 		return err
 	}
 	defer resp.Body.Close()
+	if page := origin.WebPage(resp, "git_protocol", show(w.url), "git"); page != nil {
+		return page
+	}
 	if resp.Header.Get("Content-Type") != "application/x-git-upload-pack-advertisement" {
 		return &unsupported{"the server does not speak git's smart HTTP"}
 	}
@@ -312,6 +315,9 @@ func (w *wire) post(ctx context.Context, body []byte) (io.ReadCloser, error) {
 	}
 	if resp.Header.Get("Content-Type") != "application/x-git-upload-pack-result" {
 		resp.Body.Close()
+		if page := origin.WebPage(resp, "git_protocol", show(w.url), "git"); page != nil {
+			return nil, page
+		}
 		return nil, diag.New(diag.Failed, "git_protocol", "%s does not answer as a git server does", show(w.url))
 	}
 	return resp.Body, nil
