@@ -171,6 +171,10 @@ func checkExtra(name string, extra []byte) (sizes []byte, err error) {
 
 // check holds for the directory's side alone; the directory starts at limit.
 func (h *zipHeader) check(limit int64) error {
+	if strings.Contains(h.name, `\`) { // one program makes folders of it, the next a file with a backslash in its name
+		return refuse(CodePathBackslash, "path %q holds a backslash: the zip was made by a program of Windows that does not write names as zip files have them, with slashes", h.name).
+			Hint("unpack it with that program, then: skl pack DIR -o FILE")
+	}
 	if p := storedName(h.name, strings.HasSuffix(h.name, "/")); p != "" && p != "." {
 		if err := CheckPath(p); err != nil {
 			return err
