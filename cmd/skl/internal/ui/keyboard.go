@@ -28,8 +28,11 @@ type console struct {
 	before *term.State
 }
 
-func (c *console) raw() (err error) {
-	c.before, err = term.MakeRaw(int(c.f.Fd()))
+func (c *console) raw() error {
+	was, err := term.MakeRaw(int(c.f.Fd()))
+	if c.before == nil { // later it may be raw already: a shell gave it back as it was
+		c.before = was
+	}
 	return err
 }
 
@@ -82,6 +85,8 @@ func (u *UI) eachKey(k keyboard, draw func(look screen.Look, height int) []scree
 		io.WriteString(u.Err, map[bool]string{true: "\x1b[?25l", false: "\x1b[?25h"}[yes])
 	}
 	hidden(true)
+	continued := make(chan os.Signal, 1)
+	defer watchContinued(continued)()
 	defer func() {
 		r.erase(u.errLook())
 		hidden(false)
@@ -99,6 +104,13 @@ func (u *UI) eachKey(k keyboard, draw func(look screen.Look, height int) []scree
 		select {
 		case <-u.Interrupt:
 			return context.Canceled
+		case <-continued: // somebody else stopped it
+			if err := k.raw(); err != nil {
+				return ask.ErrNobody
+			}
+			r.forget()
+			hidden(true)
+			show()
 		default:
 		}
 		pause := 200 * time.Millisecond
@@ -141,7 +153,7 @@ func (u *UI) eachKey(k keyboard, draw func(look screen.Look, height int) []scree
 				r.erase(u.errLook())
 				hidden(false)
 				k.release()
-				suspend()
+				suspend(continued)
 				if err := k.raw(); err != nil {
 					return ask.ErrNobody
 				}

@@ -280,26 +280,22 @@ func (u *UI) endPhase() {
 	}
 }
 
-// redraw draws the region until stop is closed; it also leaves a clean line when ctrl-z stops the process.
+// redraw draws the region until stop is closed, below what a shell printed while the process was stopped.
 func (u *UI) redraw(stop, ended chan struct{}) {
 	defer close(ended)
 	tick := time.NewTicker(redraw)
 	defer tick.Stop()
-	paused := make(chan os.Signal, 1)
-	unwatch := watchSuspend(paused)
-	defer unwatch()
+	continued := make(chan os.Signal, 1)
+	defer watchContinued(continued)()
 	p := &u.progress
 	for {
 		select {
 		case <-stop:
 			return
-		case <-paused:
+		case <-continued:
 			p.mu.Lock()
-			p.region.erase(u.errLook())
+			p.region.forget()
 			p.mu.Unlock()
-			unwatch()
-			suspend()
-			unwatch = watchSuspend(paused)
 		case now := <-tick.C:
 			p.mu.Lock()
 			look := u.errLook()

@@ -53,3 +53,6 @@ func (r *region) back(width int) string {
 	}
 	return "\r"
 }
+
+// forget leaves what is drawn where it is: something else was printed below it.
+func (r *region) forget() { r.widths = nil }

@@ -20,14 +20,22 @@ func readable(f *os.File, d time.Duration) (bool, error) {
 	return n > 0, err
 }
 
-// suspend stops this process as ctrl-z does, until it is continued.
-func suspend() { unix.Kill(unix.Getpid(), unix.SIGTSTP) }
+// suspend stops the job of this process, what started it included, as ctrl-z does, and returns when it was continued. Where no shell could
+// continue it, the system does not stop it. Nothing here may ask [signal.Notify] for SIGTSTP: Go would keep the handler, and the
+// signal would stop nothing any more.
+func suspend(continued <-chan os.Signal) {
+	unix.Kill(0, unix.SIGTSTP)
+	select {
+	case <-continued:
+	case <-time.After(300 * time.Millisecond):
+	}
+}
 
 // obeys prepares a terminal for the sequences that are sent to it.
 func obeys(uintptr) bool { return true }
 
-// watchSuspend sends on c instead of stopping the process when ctrl-z is pressed, until the returned func is called.
-func watchSuspend(c chan os.Signal) func() {
-	signal.Notify(c, unix.SIGTSTP)
-	return func() { signal.Reset(unix.SIGTSTP) }
+// watchContinued sends on c when the process goes on after it was stopped, until the returned func is called.
+func watchContinued(c chan os.Signal) func() {
+	signal.Notify(c, unix.SIGCONT)
+	return func() { signal.Stop(c) }
 }

@@ -14,7 +14,7 @@ func readable(f *os.File, d time.Duration) (bool, error) {
 }
 
 // suspend does nothing: there is no ctrl-z.
-func suspend() {}
+func suspend(<-chan os.Signal) {}
 
 // obeys prepares a terminal for the sequences that are sent to it.
 func obeys(fd uintptr) bool {
@@ -25,5 +25,5 @@ func obeys(fd uintptr) bool {
 	return windows.SetConsoleMode(windows.Handle(fd), mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
 }
 
-// watchSuspend does nothing: there is no ctrl-z.
-func watchSuspend(chan os.Signal) func() { return func() {} }
+// watchContinued does nothing: there is no ctrl-z.
+func watchContinued(chan os.Signal) func() { return func() {} }

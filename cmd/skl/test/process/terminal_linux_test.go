@@ -61,6 +61,18 @@ func (p desk) write(t *testing.T, name, text string) {
 // start runs skl on a new terminal.
 func (p desk) start(t *testing.T, width, height int, env []string, args ...string) *terminal {
 	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Args[0] = "skl" // see TestMain
+	return p.open(t, width, height, env, cmd)
+}
+
+// open runs a program on a new terminal.
+func (p desk) open(t *testing.T, width, height int, env []string, cmd *exec.Cmd) *terminal {
+	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		t.Skip("needs a pseudo-terminal: ", err)
@@ -77,13 +89,8 @@ func (p desk) start(t *testing.T, width, height int, env []string, args ...strin
 		t.Fatal(err)
 	}
 	defer slave.Close()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := &terminal{t: t, master: master, cmd: exec.Command(self, args...), ended: make(chan struct{}), screen: vt.Screen{Width: width}}
+	x := &terminal{t: t, master: master, cmd: cmd, ended: make(chan struct{}), screen: vt.Screen{Width: width}}
 	x.resize(width, height)
-	x.cmd.Args[0] = "skl" // see TestMain
 	x.cmd.Dir = p.project
 	x.cmd.Env = append([]string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "LANG=C.UTF-8"}, env...)
 	x.cmd.Stdin, x.cmd.Stdout, x.cmd.Stderr = slave, slave, slave
@@ -461,6 +468,46 @@ func TestTerminalPager(t *testing.T) {
 		x := p.start(t, 80, c.height, c.env, "diff", "one")
 		if code := x.end(); code != 0 || strings.Contains(x.text(), "paged:one ") != c.paged || strings.Count(x.text(), "+other") != 60 {
 			t.Errorf("%v, %d rows: exit %d\n%s", c.env, c.height, code, x.text())
+		}
+	}
+}
+
+// Ctrl-Z in a picker stops the job, what started skl included, with the terminal as it was before; fg shows the picker again, where it
+// was.
+func TestTerminalStopped(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		gittest.Skip(t, "bash is not installed")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newDesk(t)
+	for _, name := range []string{"ocr", "pdf", "tex"} {
+		p.write(t, "repo/skills/"+name+"/SKILL.md", "---\nname: "+name+"\ndescription: Does a thing. Use when asked for it.\n---\n# x\n")
+	}
+	const job = `
+skl() { (exec -a skl "$SELF" install ./repo); }
+JOB; echo "stopped with $?"
+stty -a | grep -q -e '[^-]icanon' && stty -a | grep -q -e '[^-]echo ' && echo as before
+read line; fg; echo "ended with $?"`
+	for name, command := range map[string]string{"alone": "skl", "in a wrapper": "(skl; true)"} {
+		x := p.open(t, 80, 30, []string{"SELF=" + self}, exec.Command(bash, "--norc", "-m", "-c", strings.Replace(job, "JOB", command, 1)))
+		x.until("0 of 3 chosen")
+		x.press(" ")
+		x.until("1 of 3 chosen")
+		x.press("\x1a")
+		x.until("stopped with 148")
+		x.until("as before")
+		x.press("\n")
+		x.until("1 of 3 chosen")
+		x.press("\x1b[B", " ")
+		x.until("2 of 3 chosen")
+		x.press("\x03")
+		x.until("ended with")
+		if x.end(); strings.Contains(x.text(), "of 3 chosen") {
+			t.Errorf("%s: the picker is left on the screen:\n%s", name, x.text())
 		}
 	}
 }
