@@ -78,6 +78,10 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 		w.printList(l.Skills)
 		w.printWarnings(l.Warned, shown)
 	}
+	if c.Bool("shadowed") && len(l.Skills) > 0 && !collides(l.Skills) {
+		searched := slices.DeleteFunc(slices.Clone(l.Roots), func(r roots.Root) bool { return r.State != roots.RootOK })
+		w.ui.Note("no skill has a second copy: looked at %s in %s", diag.Count(len(l.Skills), "skill"), diag.Count(len(searched), "root"))
+	}
 	if n := len(l.Missing); n > 0 {
 		w.ui.Warn("skl.lock has %s %s nowhere here: %s", diag.Count(n, "skill"), map[bool]string{true: "that lies", false: "that lie"}[n == 1], strings.Join(l.Missing[:min(n, 5)], ", ")+map[bool]string{true: ", …"}[n > 5])
 		w.ui.Hint("skl doctor")
@@ -86,6 +90,18 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 		w.ui.Hint("skl install owner/repo")
 	}
 	return blocked
+}
+
+// collides reports whether two of the copies have one name.
+func collides(list []roots.Record) bool {
+	seen := map[string]bool{}
+	for _, r := range list {
+		if seen[r.Name] {
+			return true
+		}
+		seen[r.Name] = true
+	}
+	return false
 }
 
 // drawList is the list on a terminal; what is wrong with copies that are not in it is told below.

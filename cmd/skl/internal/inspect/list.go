@@ -52,7 +52,7 @@ func (in *Inspector) List(ctx context.Context, q ListRequest) (Listed, error) {
 	}
 	out.Skills = []roots.Record{}
 	for _, r := range l.Skills {
-		wanted := q.wants(r)
+		wanted := q.wants(r) || q.Shadowed && r.State == roots.Invalid && usable(l.Skills, r.Name)
 		if wanted {
 			out.Skills = append(out.Skills, r)
 		}
@@ -64,6 +64,11 @@ func (in *Inspector) List(ctx context.Context, q ListRequest) (Listed, error) {
 	}
 	out.Withdrawn, err = in.Applier.Withdrawals(ctx, apply.Glance, in.Applier.ReleasesOf(out.Skills))
 	return out, err
+}
+
+// usable reports whether a copy with this name is active: one that is broken, and stands before it, does not take its name.
+func usable(all []roots.Record, name string) bool {
+	return slices.ContainsFunc(all, func(r roots.Record) bool { return r.Name == name && r.State == roots.Active })
 }
 
 func (q ListRequest) wants(r roots.Record) bool {

@@ -26,15 +26,16 @@ import (
 
 // A Runnable is a skill that can be run: which copy, how far it is trusted, what it means.
 type Runnable struct {
-	Name  string
-	As    string // how a command names it: its name, or for a folder a path
-	Dir   string // "skl:NAME" if embedded
-	trust string
-	scope string   // of the root that it was found in; "" for a folder
-	masks []string // other copies of its name that differ, as they are called
-	Files fs.FS
-	Skill *tree.Skill
-	Plan  *plan.Plan
+	Name   string
+	As     string // how a command names it: its name, or for a folder a path
+	Dir    string // "skl:NAME" if embedded
+	trust  string
+	scope  string   // of the root that it was found in; "" for a folder
+	masks  []string // other copies of its name that differ, as they are called
+	weaker string   // why it runs though another copy stands before it
+	Files  fs.FS
+	Skill  *tree.Skill
+	Plan   *plan.Plan
 }
 
 // Runnable finds the skill that arg means: the first active copy of a name, the copy that NAME@SCOPE or NAME@SCOPE:PATH names, or a
@@ -67,6 +68,9 @@ func (rs *Runs) Ready(ctx context.Context, arg string) (*Runnable, error) {
 	r, err := rs.Bound(ctx, arg)
 	if err == nil && len(r.masks) > 0 {
 		rs.Scope.Tell.Note("%s is the copy in %s, which masks others that differ: %s", r.Name, rs.Scope.Short(r.Dir), diag.Brief(strings.Join(r.masks, ", "), 300))
+	}
+	if err == nil && r.weaker != "" {
+		rs.Scope.Tell.Warn("%s: %s", r.Name, diag.Printable(r.weaker))
 	}
 	if err == nil && !r.Skill.Doc.Invocation.ByUser() {
 		err = diag.New(diag.Refused, "invocation", "%s says model_invocation: %s, so people do not run it", r.Name, r.Skill.Doc.Invocation)
@@ -143,6 +147,11 @@ func (rs *Runs) runnableNamed(ctx context.Context, name string) (*Runnable, erro
 	r := &Runnable{Dir: found[i].Path, trust: found[i].Trust, scope: found[i].Scope}
 	if qualified {
 		r.As = diag.Quote(found[i].Qualified)
+	}
+	for _, w := range found[i].Warnings {
+		if w.Code == "W_WEAKER_USED" {
+			r.weaker = w.Message
+		}
 	}
 	for _, other := range found {
 		if !qualified && other.State == roots.Shadowed && other.Digest != found[i].Digest {
