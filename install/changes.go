@@ -184,9 +184,12 @@ func Diff(root string, want []lock.Skill, have map[string]Have, opt Options) Cha
 			c.plan.backup = true
 		}
 		for _, path := range editedPlaces(h) {
-			if opt.Force {
+			switch {
+			case opt.Force:
 				c.plan.keepLinks = append(c.plan.keepLinks, path)
-			} else {
+			case slices.Contains(h.Replaced, path):
+				c.stays = append(c.stays, path)
+			default:
 				out.Conflicts = append(out.Conflicts, Conflict{name, path, LeftCopy, nil})
 			}
 		}

@@ -62,10 +62,11 @@ func (in *Installer) Diff(want []lock.Skill, have map[string]Have, opt Options) 
 // Have is what lies at the place of a skill.
 type Have struct {
 	Path        string
-	Present     bool // something lies there
-	Empty       bool // all that lies there is a directory that holds nothing; it is not Present
-	Disabled    bool // Path is aside of the root; it stays there, without links
-	Managed     bool // there is a receipt
+	Present     bool     // something lies there
+	Empty       bool     // all that lies there is a directory that holds nothing; it is not Present
+	Replaced    []string // places of links where someone put files of their own
+	Disabled    bool     // Path is aside of the root; it stays there, without links
+	Managed     bool     // there is a receipt
 	Receipt     roots.Receipt
 	Unusable    string        // the path of a receipt that cannot be used; not Managed, and Receipt is what the lock says
 	Unmerged    bool          // the receipt holds the markers of a merge; Receipt is one of its sides
@@ -244,6 +245,9 @@ func (in *Installer) surveyLinks(name string, h *Have, full bool) error {
 			p.State = LinkEdited // it may be all that is left of the skill
 		}
 		h.Links[path] = p.State
+		if p.State == LinkEdited && !in.isCopyReceipt(p.Path, name) {
+			h.Replaced = append(h.Replaced, p.Path)
+		}
 		if p.Above != "" {
 			if h.Above == nil {
 				h.Above = map[string]string{}
