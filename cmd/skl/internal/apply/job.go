@@ -86,6 +86,9 @@ type Remarks struct {
 	Unmet   []Unmet         // what skills that are new here say they need, and is not there
 	Merged  []scope.Merged  // of a lock: what was taken of two sides of a merge
 	Derived []Derivation    // skills made from another package than before, or derived from one by hand
+
+	Resolved []string // of a lock: the files that held the markers of a merge
+	Next     []string // of such a lock: the commands that end the merge
 }
 
 // A Kept is a skill that a person kept at the version that is here.

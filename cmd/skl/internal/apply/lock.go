@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/index/files"
+	"github.com/skl-project/skl/install/hosts"
 	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/spec/conflict"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/manifest"
@@ -53,10 +58,58 @@ func (a *Applier) Lock(ctx context.Context, r LockRequest) (_ Result, err error)
 		j.base.Manifest = f.Manifest.Bytes() // as it was merged
 	}
 	result, err := j.run(ctx)
-	if err == nil {
-		result.Remarks.Merged = mergedAs(f.Merged, result.Lock)
+	if err != nil {
+		return Result{}, err
 	}
-	return result, err
+	if conflict.Line(f.ManifestText) > 0 {
+		result.Remarks.Resolved = append(result.Remarks.Resolved, f.ManifestPath)
+	}
+	if conflict.Line(f.LockText) > 0 {
+		result.Remarks.Resolved = append(result.Remarks.Resolved, f.LockPath)
+	}
+	if len(result.Remarks.Resolved) > 0 {
+		result.Remarks.Merged = mergedAs(f.Merged, result.Lock)
+		result.Remarks.Next = a.afterMerge(f)
+	}
+	return result, nil
+}
+
+// afterMerge are the commands that end a merge which git left to skl: one that brings the skills to the lock, and one that tells git of all
+// that the two wrote.
+func (a *Applier) afterMerge(f *scope.Files) []string {
+	if a.Scope.Kind != hosts.Project {
+		return []string{"skl ci --scope " + string(a.Scope.Kind)}
+	}
+	places := map[string]string{} // by path
+	if vendor := f.Manifest.Targets.Vendor; vendor == nil || *vendor {
+		places = a.committed(func(string) bool { return true }).root
+		receipts, _ := a.Scope.Site.Receipts()
+		for i := range receipts {
+			for _, link := range receipts[i].Links {
+				places[link] = path.Dir(link)
+			}
+		}
+	}
+	paths := slices.Sorted(maps.Keys(places))
+	hidden, err := a.Scope.Tracker.Hidden(a.Scope.Project, paths, nil)
+	if errors.Is(err, files.ErrNoRepository) {
+		return []string{"skl ci"}
+	}
+	for _, h := range hidden {
+		delete(places, h.Path)
+	}
+	dirs := slices.Compact(slices.Sorted(maps.Values(places)))
+	add := "git add"
+	for _, at := range append([]string{f.ManifestPath, f.LockPath}, dirs...) {
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(a.Scope.Project, filepath.FromSlash(at))
+		}
+		if rel, err := filepath.Rel(a.Scope.WorkingDir, at); err == nil {
+			at = rel
+		}
+		add += " " + diag.Quote(filepath.ToSlash(at))
+	}
+	return []string{"skl ci", add}
 }
 
 // pickSide asks which side of an entry of skl.toml is meant.

@@ -39,6 +39,9 @@ type installResult struct {
 
 	Merged  []scope.Merged     `json:"merged,omitempty"`  // of lock: what was taken of two sides of a merge
 	Derived []apply.Derivation `json:"derived,omitempty"` // skills made from another package than before, or derived from one by hand
+
+	Resolved []string `json:"resolved,omitempty"` // of lock: the files that held the markers of a merge
+	Next     []string `json:"next,omitempty"`     // of such a lock: the commands that end the merge
 }
 
 func dryRunFlag() cli.Flag {
@@ -244,7 +247,7 @@ func (w *world) printInstall(r apply.Result, err error) error {
 		return unmet("held")
 	}
 	if w.ui.JSON {
-		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Stays.Gone, Kept: r.Stays.Kept, Unmet: r.Remarks.Unmet, Ungated: r.Remarks.Ungated, Refused: r.Asks.Refused, Passed: r.Remarks.Passed, Merged: r.Remarks.Merged, Derived: r.Remarks.Derived})
+		return w.ui.Result(installResult{OK: true, Changes: append([]install.Change{}, c.List...), Lock: r.LockState, Gone: r.Stays.Gone, Kept: r.Stays.Kept, Unmet: r.Remarks.Unmet, Ungated: r.Remarks.Ungated, Refused: r.Asks.Refused, Passed: r.Remarks.Passed, Merged: r.Remarks.Merged, Resolved: r.Remarks.Resolved, Next: r.Remarks.Next, Derived: r.Remarks.Derived})
 	}
 	for _, g := range r.Stays.Gone {
 		w.ui.Warn("%s is gone upstream %s, and stays as it is; to remove it: skl remove %s", versioned(g.Name, g.Version), g.Since, g.Name)

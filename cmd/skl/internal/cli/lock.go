@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -31,6 +32,14 @@ func runLock(ctx context.Context, w *world, c *cli.Context) error {
 	for _, m := range result.Remarks.Merged {
 		w.ui.Print("%s", m)
 	}
+	if at := filepath.Join(w.scope.Base, "skl.toml"); slices.Contains(result.Remarks.Resolved, at) {
+		w.ui.Print("%s: both sides in one", w.scope.Short(at))
+	}
 	w.ui.Print("%s: %s, %s", w.scope.Short(filepath.Join(w.scope.Base, "skl.lock")), diag.Count(len(result.Lock.Skills), "skill"), result.LockState)
+	if !result.DryRun {
+		for _, next := range result.Remarks.Next {
+			w.ui.Hint("%s", next)
+		}
+	}
 	return nil
 }
