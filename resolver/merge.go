@@ -3,11 +3,14 @@ package resolver
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
+	"github.com/skl-project/skl/spec/manifest"
+	"github.com/skl-project/skl/spec/ref"
 )
 
 // A MergedEntry is what [Merge] made of two entries that are not the same, or of one that one side alone has.
@@ -19,10 +22,10 @@ type MergedEntry struct {
 }
 
 // Merge makes one lock of the two sides of a merge. Of two entries of a name it takes the one that follows from the manifest, and of two
-// that do the higher version. Where neither does, or nobody can tell which is higher, none is in the lock, so that it is chosen anew, as are the names for which anew
+// that do the one that changed since base, the lock that both come from, or else the higher version; base is nil where nobody knows it. Where neither does, or nobody can tell which is higher, none is in the lock, so that it is chosen anew, as are the names for which anew
 // says so. Two that are one version and not one release are refused, as is a release that moved. Whether an entry is of the source that owns its ref, [Resolver.Agree] says,
 // as of any lock.
-func Merge(wants []Named, ours, theirs *lock.Lock, anew func(name string) bool) (*lock.Lock, []MergedEntry, error) {
+func Merge(wants []Named, base, ours, theirs *lock.Lock, anew func(name string) bool) (*lock.Lock, []MergedEntry, error) {
 	out := ours.Clone()
 	var told []MergedEntry
 	for _, name := range mergedNames(ours, theirs) {
@@ -31,7 +34,7 @@ func Merge(wants []Named, ours, theirs *lock.Lock, anew func(name string) bool) 
 			continue
 		}
 		i := slices.IndexFunc(wants, func(w Named) bool { return w.Name == name })
-		if err := e.choose(wants, i, anew(name)); err != nil {
+		if err := e.choose(wants, i, entry(base, name), anew(name)); err != nil {
 			return nil, nil, err
 		}
 		out.Remove(name) // with what only that entry has
@@ -56,14 +59,18 @@ func mergedNames(ours, theirs *lock.Lock) (names []string) {
 }
 
 func entry(l *lock.Lock, name string) *lock.Skill {
+	if l == nil {
+		return nil
+	}
 	if s, ok := l.Skill(name); ok {
 		return &s
 	}
 	return nil
 }
 
-// choose sets what is taken. i is the index of the want of the name, -1 if the manifest does not name it.
-func (e *MergedEntry) choose(wants []Named, i int, anew bool) error {
+// choose sets what is taken. i is the index of the want of the name, -1 if the manifest does not name it; was is
+// the entry that both come from, nil if there is none, or nobody knows it.
+func (e *MergedEntry) choose(wants []Named, i int, was *lock.Skill, anew bool) error {
 	fits := func(s *lock.Skill) bool { return s != nil && (i < 0 || Keeps(*s, wants[i])) }
 	a, b := fits(e.Ours), fits(e.Theirs)
 	switch {
@@ -74,6 +81,12 @@ func (e *MergedEntry) choose(wants []Named, i int, anew bool) error {
 		if e.Took = e.Ours; b {
 			e.Took = e.Theirs
 		}
+		return nil
+	case was != nil && lock.Equal(*was, *e.Theirs):
+		e.Took = e.Ours
+		return nil
+	case was != nil && lock.Equal(*was, *e.Ours):
+		e.Took = e.Theirs
 		return nil
 	case e.Ours.SameRelease(*e.Theirs) && e.Ours.Version == e.Theirs.Version:
 		if e.Ours.Tree == e.Theirs.Tree || e.Ours.Commit != "" || e.Ours.Manifest != "" || e.Ours.Artifact != "" {
@@ -103,4 +116,74 @@ func (e *MergedEntry) choose(wants []Named, i int, anew bool) error {
 // pinText is the bytes that an entry is pinned to, as people read it.
 func pinText(s *lock.Skill) string {
 	return cmp.Or(string(s.Commit), string(s.Manifest), string(s.Artifact), string(s.Tree)) + " of " + diag.Brief(cmp.Or(s.URL, s.Source), 200)
+}
+
+// MergeApart is Merge where nobody has the manifest: what it says of a skill is in the entries, and where both sides changed that, the
+// narrower of two ranges is meant. Nothing is chosen anew. An error says what only the manifest, a source or a person can tell.
+func MergeApart(base, ours, theirs *lock.Lock) (*lock.Lock, []MergedEntry, error) {
+	if base == nil {
+		base = &lock.Lock{}
+	}
+	var wants []Named
+	for _, name := range mergedNames(ours, theirs) {
+		s, err := meantBy(entry(base, name), entry(ours, name), entry(theirs, name))
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case s == nil || len(s.RequiredBy) > 0:
+			continue // removed, or whoever requires it says so
+		}
+		r, err := ref.Parse(s.Ref)
+		if err != nil {
+			return nil, nil, err
+		}
+		w := Named{Name: name, Want: Want{Ref: r}, Root: s.Root}
+		if r.Version != "" {
+			w.Kind = s.RefKind
+		}
+		wants = append(wants, w)
+	}
+	l, told, err := Merge(wants, base, ours, theirs, func(string) bool { return false })
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, w := range wants {
+		s, ok := l.Skill(w.Name)
+		if !ok {
+			return nil, nil, diag.New(diag.Unmet, "stale_lock", "neither side has a release of %s that both allow", w.Name)
+		}
+		s = restated(s, w)
+		s.Root = w.Root
+		l.Set(s)
+	}
+	Prune(wants, l)
+	Settle(wants, l)
+	if stale := Stale(wants, l); len(stale) > 0 {
+		return nil, nil, diag.New(diag.Unmet, "stale_lock", "what skills require of each other differs: %s", strings.Join(stale, ", "))
+	}
+	return l, told, nil
+}
+
+// meantBy is the entry whose ref and root are what the manifest of a merge says of a skill, nil if it is in none.
+func meantBy(was, mine, its *lock.Skill) (*lock.Skill, error) {
+	same := func(a, b *lock.Skill) bool {
+		return a != nil && b != nil && a.Ref == b.Ref && a.RefKind == b.RefKind && a.Root == b.Root && (len(a.RequiredBy) > 0) == (len(b.RequiredBy) > 0) || a == nil && b == nil
+	}
+	switch {
+	case same(was, its), same(mine, its):
+		return mine, nil
+	case same(was, mine):
+		return its, nil
+	case mine != nil && its != nil && mine.RefKind == lock.Range && its.RefKind == lock.Range && mine.Root == its.Root:
+		base, a, _ := strings.Cut(mine.Ref, "@")
+		other, b, _ := strings.Cut(its.Ref, "@")
+		switch {
+		case base == other && manifest.Within(a, b):
+			return mine, nil
+		case base == other && manifest.Within(b, a):
+			return its, nil
+		}
+	}
+	e := cmp.Or(mine, its)
+	return nil, diag.New(diag.Unmet, manifest.CodeConflict, "the sides do not want the same of %s", e.Name)
 }

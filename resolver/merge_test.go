@@ -2,6 +2,7 @@ package resolver_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/skl-project/skl/resolver"
@@ -56,7 +57,7 @@ func TestMerge(t *testing.T) {
 		if c.theirs != nil {
 			theirs.Set(*c.theirs)
 		}
-		got, told, err := resolver.Merge(wants, ours, theirs, func(string) bool { return c.anew })
+		got, told, err := resolver.Merge(wants, nil, ours, theirs, func(string) bool { return c.anew })
 		if c.code != "" {
 			if !errors.Is(err, diag.Code(c.code)) || diag.ClassOf(err) != diag.Refused || got != nil {
 				t.Errorf("%s: %v", c.what, err)
@@ -70,6 +71,59 @@ func TestMerge(t *testing.T) {
 		s, _ := got.Skill("pdf")
 		if s.Version != c.want || (len(told) > 0) != c.told || c.told && told[0].Barred != c.barred {
 			t.Errorf("%s: %q, told %+v", c.what, s.Version, told)
+		}
+	}
+}
+
+// Without the manifest, the entries say what is wanted; what they leave open is an error.
+func TestMergeApart(t *testing.T) {
+	type entries map[string]string // "REF VERSION", with " <NAME" for who requires it, and " >NAME" for what it requires
+	parse := func(all entries) *lock.Lock {
+		l := &lock.Lock{}
+		for name, text := range all {
+			f := strings.Fields(text)
+			s := lock.Skill{Name: name, Ref: "a/b/" + name + "@" + f[0], RefKind: lock.Range, Source: "git", URL: "https://x/a/b.git", Version: f[1],
+				Commit: ref.Commit(strings.Repeat(f[1][2:3], 40))}
+			if f[0] == "-" {
+				s.Ref = "a/b/" + name
+			}
+			for _, more := range f[2:] {
+				if by, ok := strings.CutPrefix(more, "<"); ok {
+					s.RequiredBy = append(s.RequiredBy, by)
+				} else {
+					s.Requires = append(s.Requires, more[1:])
+				}
+			}
+			l.Set(s)
+		}
+		return l
+	}
+	for what, c := range map[string]struct {
+		base, ours, theirs, want entries
+		code                     string
+	}{
+		"each adds one":                {entries{"a": "^1 1.1.0"}, entries{"a": "^1 1.1.0", "b": "^1 1.1.0"}, entries{"a": "^1 1.1.0", "c": "^1 1.1.0"}, entries{"a": "^1 1.1.0", "b": "^1 1.1.0", "c": "^1 1.1.0"}, ""},
+		"both update":                  {entries{"a": "^1 1.1.0"}, entries{"a": "^1 1.2.0"}, entries{"a": "^1 1.3.0"}, entries{"a": "^1 1.3.0"}, ""},
+		"one goes back":                {entries{"a": "^1 1.3.0", "b": "^1 1.1.0"}, entries{"a": "^1 1.2.0", "b": "^1 1.1.0"}, entries{"a": "^1 1.3.0", "b": "^1 1.2.0"}, entries{"a": "^1 1.2.0", "b": "^1 1.2.0"}, ""},
+		"one removes, one updates":     {entries{"a": "^1 1.1.0", "b": "^1 1.1.0"}, entries{"b": "^1 1.1.0"}, entries{"a": "^1 1.2.0", "b": "^1 1.1.0"}, entries{"b": "^1 1.1.0"}, ""},
+		"one removes, one wants other": {entries{"a": "^1 1.1.0"}, entries{}, entries{"a": "~1.2 1.2.0"}, nil, manifest.CodeConflict},
+		"one narrows, one updates":     {entries{"a": "^1 1.1.0"}, entries{"a": "~1.2 1.2.0"}, entries{"a": "^1 1.3.0"}, entries{"a": "~1.2 1.2.0"}, ""},
+		"the narrower range":           {entries{"a": "^1 1.1.0"}, entries{"a": "^1.2 1.3.0"}, entries{"a": "~1.2.0 1.2.0"}, entries{"a": "~1.2.0 1.2.0"}, ""},
+		"apart":                        {entries{"a": "^1 1.1.0"}, entries{"a": "~1.2.0 1.2.0"}, entries{"a": "~1.3.0 1.3.0"}, nil, manifest.CodeConflict},
+		"what both require": {entries{}, entries{"a": "^1 1.1.0 >d", "d": "- 1.1.0 <a"}, entries{"b": "^1 1.1.0 >d", "d": "- 1.2.0 <b"},
+			entries{"a": "^1 1.1.0 >d", "b": "^1 1.1.0 >d", "d": "- 1.2.0 <a <b"}, ""},
+		"what nothing requires any more": {entries{"a": "^1 1.1.0 >d", "d": "- 1.1.0 <a"}, entries{}, entries{"a": "^1 1.2.0 >d", "d": "- 1.2.0 <a"}, entries{}, ""},
+		"nobody knows the ancestor":      {nil, entries{"a": "^1 1.2.0"}, entries{"a": "^1 1.1.0"}, entries{"a": "^1 1.2.0"}, ""},
+	} {
+		got, _, err := resolver.MergeApart(parse(c.base), parse(c.ours), parse(c.theirs))
+		if c.code != "" {
+			if !errors.Is(err, diag.Code(c.code)) || got != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			continue
+		}
+		if err != nil || string(got.Format()) != string(parse(c.want).Format()) {
+			t.Errorf("%s: %v\n%s", what, err, got.Format())
 		}
 	}
 }

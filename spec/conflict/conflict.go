@@ -9,6 +9,7 @@ package conflict
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -144,4 +145,73 @@ func diagHead(line []byte) []byte { return line[:min(len(line), 60)] }
 func bad(file string, line int, format string, args ...any) error {
 	return diag.New(diag.Failed, "conflict_markers", "the markers of a merge are not complete: "+format, args...).At(diag.Position{File: file, Line: line}).
 		Hint("git checkout -m -- %s writes them anew, or keep one side: git checkout --ours -- %s", file, file)
+}
+
+// Between are the sides of a merge of two texts that both come from base: one hunk, of all lines between the first and the last in
+// which the three differ.
+func Between(base, ours, theirs []byte) *Sides {
+	s := &Sides{Ours: ours, Theirs: theirs, Base: append([]byte{}, base...), Line: 1}
+	if bytes.Equal(ours, theirs) {
+		return s
+	}
+	start, end := shared(base, ours, theirs)
+	s.Line += bytes.Count(ours[:start], []byte("\n"))
+	s.Hunks = []Hunk{{At: start, Ours: ours[start : len(ours)-end], Theirs: theirs[start : len(theirs)-end]}}
+	return s
+}
+
+// shared is how many bytes, in whole lines, three texts begin and end with alike.
+func shared(base, ours, theirs []byte) (start, end int) {
+	for rest := ours; len(rest) > 0; {
+		n := bytes.IndexByte(rest, '\n') + 1
+		if n == 0 || !bytes.HasPrefix(base[start:], rest[:n]) || !bytes.HasPrefix(theirs[start:], rest[:n]) {
+			break
+		}
+		start, rest = start+n, rest[n:]
+	}
+	base, ours, theirs = base[start:], ours[start:], theirs[start:]
+	for rest := ours; bytes.HasSuffix(rest, []byte("\n")); {
+		at := bytes.LastIndexByte(rest[:len(rest)-1], '\n') + 1
+		tail := ours[at:]
+		if !endsIn(base, tail) || !endsIn(theirs, tail) {
+			break
+		}
+		end, rest = len(tail), rest[:at]
+	}
+	return start, end
+}
+
+// endsIn reports whether lines are the last ones of text.
+func endsIn(text, lines []byte) bool {
+	before, ok := bytes.CutSuffix(text, lines)
+	return ok && (len(before) == 0 || before[len(before)-1] == '\n')
+}
+
+// Marked is one text of sides that Between made, with markers as git writes them in its style diff3. Split gives the sides back, but for
+// a line end that the last line of one of them may not have.
+func (s *Sides) Marked() []byte {
+	if len(s.Hunks) == 0 {
+		return s.Ours
+	}
+	h, n := s.Hunks[0], size
+	for _, text := range [][]byte{s.Ours, s.Theirs, s.Base} {
+		for line := range bytes.Lines(text) {
+			if length := len(line) - len(bytes.TrimLeft(line, string(line[:1]))); bytes.IndexByte([]byte("<|=>"), line[0]) >= 0 && length >= n {
+				n = length + 1 // than what looks like a marker
+			}
+		}
+	}
+	after := len(s.Ours) - h.At - len(h.Ours)
+	out := bytes.NewBuffer(bytes.Clone(s.Ours[:h.At]))
+	for _, part := range []struct {
+		sign, label string
+		text        []byte
+	}{{"<", " ours", h.Ours}, {"|", " base", s.Base[h.At : len(s.Base)-after]}, {"=", "", h.Theirs}, {">", " theirs", s.Ours[len(s.Ours)-after:]}} {
+		out.WriteString(strings.Repeat(part.sign, n) + part.label + "\n")
+		out.Write(part.text)
+		if len(part.text) > 0 && part.text[len(part.text)-1] != '\n' && part.sign != ">" {
+			out.WriteByte('\n')
+		}
+	}
+	return out.Bytes()
 }

@@ -89,3 +89,40 @@ func FuzzSplit(f *testing.F) {
 		}
 	})
 }
+
+func TestBetween(t *testing.T) {
+	for _, c := range []struct{ base, ours, theirs, marked string }{
+		{"a\nb\nc\n", "a\nx\nc\n", "a\ny\nz\nc\n", "a\n<<<<<<< ours\nx\n||||||| base\nb\n=======\ny\nz\n>>>>>>> theirs\nc\n"},
+		{"", "a\n", "b\n", "<<<<<<< ours\na\n||||||| base\n=======\nb\n>>>>>>> theirs\n"},
+		{"a\na\n", "a\n", "a\na\na\n", "a\n<<<<<<< ours\n||||||| base\na\n=======\na\na\n>>>>>>> theirs\n"},
+		{"a\n", "a\n<<<<<<< x\n", "a\nb", "a\n<<<<<<<< ours\n<<<<<<< x\n|||||||| base\n========\nb\n>>>>>>>> theirs\n"},
+		{"a\n", "b\n", "b\n", "b\n"},
+		{"xa\n", "a\n", "b\na\n", "<<<<<<< ours\na\n||||||| base\nxa\n=======\nb\na\n>>>>>>> theirs\n"},
+	} {
+		s := conflict.Between([]byte(c.base), []byte(c.ours), []byte(c.theirs))
+		if got := string(s.Marked()); got != c.marked {
+			t.Errorf("%q %q %q: %q, want %q", c.base, c.ours, c.theirs, got, c.marked)
+		}
+	}
+}
+
+func FuzzBetween(f *testing.F) {
+	f.Add("a\nb\n", "a\nc\n", "d\nb\n")
+	f.Add("", "<<<<<<< x\n", "=======\n")
+	f.Add("", "<<<<<<<", "========")
+	f.Fuzz(func(t *testing.T, base, ours, theirs string) {
+		ended := func(s string) string {
+			if s != "" && !strings.HasSuffix(s, "\n") {
+				s += "\n"
+			}
+			return s
+		}
+		if base, ours, theirs = ended(base), ended(ours), ended(theirs); ours == theirs {
+			return
+		}
+		got, err := conflict.Split(conflict.Between([]byte(base), []byte(ours), []byte(theirs)).Marked(), "f")
+		if err != nil || string(got.Ours) != ours || string(got.Theirs) != theirs || string(got.Base) != base {
+			t.Errorf("%q %q %q: %+v, %v", base, ours, theirs, got, err)
+		}
+	})
+}

@@ -59,15 +59,21 @@ func Parse(src []byte, file string) (*Lock, error) {
 	return l, nil
 }
 
-// Unmerged reads both sides of src, the content of file, which holds the markers of a merge.
-func Unmerged(src []byte, file string) (ours, theirs *Lock, err error) {
+// Unmerged reads both sides of src, the content of file, which holds the markers of a merge, and what both come from: nil where
+// git did not write that, or it is no lock.
+func Unmerged(src []byte, file string) (base, ours, theirs *Lock, err error) {
 	if len(src) > MaxBytes {
-		return nil, nil, diag.New(diag.Failed, "lock_corrupt", "the file has more than %d bytes", MaxBytes).At(diag.Position{File: file})
+		return nil, nil, nil, diag.New(diag.Failed, "lock_corrupt", "the file has more than %d bytes", MaxBytes).At(diag.Position{File: file})
 	}
 	sides, err := conflict.Split(src, file)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
+	return ParseSides(sides, file)
+}
+
+// ParseSides is Unmerged of the sides themselves.
+func ParseSides(sides *conflict.Sides, file string) (base, ours, theirs *Lock, err error) {
 	read := func(text []byte, side string) (*Lock, error) {
 		l, err := Parse(text, file)
 		if e, ok := diag.Own(err); ok { // its lines are not those of the file
@@ -77,17 +83,22 @@ func Unmerged(src []byte, file string) (ours, theirs *Lock, err error) {
 		return l, err
 	}
 	if ours, err = read(sides.Ours, "ours"); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if theirs, err = read(sides.Theirs, "theirs"); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if ours.unknown != "" && theirs.unknown != "" && ours.unknown != theirs.unknown {
-		return nil, nil, diag.New(diag.Failed, "lock_conflict", "the two sides differ in what this skl does not know").At(diag.Position{File: file, Line: sides.Line}).
+		return nil, nil, nil, diag.New(diag.Failed, "lock_conflict", "the two sides differ in what this skl does not know").At(diag.Position{File: file, Line: sides.Line}).
 			Hint("a newer skl wrote it: update skl")
 	}
 	ours.unknown, theirs.unknown = cmp.Or(ours.unknown, theirs.unknown), cmp.Or(theirs.unknown, ours.unknown)
-	return ours, theirs, nil
+	if sides.Base != nil {
+		if base, err = Parse(sides.Base, file); err != nil {
+			base = nil
+		}
+	}
+	return base, ours, theirs, nil
 }
 
 func hints(e *diag.Error, file string) *diag.Error {

@@ -48,6 +48,11 @@ func Merge(src []byte, file string, pick func(Clash) (Side, error)) (m *Manifest
 	if err != nil {
 		return nil, nil, "", err
 	}
+	return MergeSides(sides, file, pick)
+}
+
+// MergeSides is Merge of the two sides themselves.
+func MergeSides(sides *conflict.Sides, file string, pick func(Clash) (Side, error)) (m *Manifest, taken []Taken, told string, err error) {
 	g := merging{sides: sides, file: file, pick: pick, final: map[string]string{}, from: map[string]Side{}}
 	if err := g.read(); err != nil {
 		return nil, nil, "", err

@@ -82,7 +82,7 @@ func not(text, whose string) string {
 }
 
 func mergeLock(src []byte, file string, m *manifest.Manifest, anew func(string) bool) (*lock.Lock, []Merged, error) {
-	ours, theirs, err := lock.Unmerged(src, file)
+	base, ours, theirs, err := lock.Unmerged(src, file)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,7 +90,7 @@ func mergeLock(src []byte, file string, m *manifest.Manifest, anew func(string) 
 	if err != nil {
 		return nil, nil, err
 	}
-	l, entries, err := resolver.Merge(wants, ours, theirs, anew)
+	l, entries, err := resolver.Merge(wants, base, ours, theirs, anew)
 	if err != nil {
 		return nil, nil, diag.Located(err, diag.Position{File: file, Line: conflict.Line(src)})
 	}
