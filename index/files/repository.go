@@ -70,9 +70,10 @@ func (r *rules) readRepository(repo repository, above string, cut int, see func(
 
 // config is what is used of git's configuration.
 type config struct {
-	excludes string // path of the user's patterns, "" for none
-	fold     bool   // names differ not by case alone
-	noModes  bool   // executable bits of files are not looked at
+	excludes string            // path of the user's patterns, "" for none
+	fold     bool              // names differ not by case alone
+	noModes  bool              // executable bits of files are not looked at
+	drivers  map[string]string // of merges: the command line, by the name that attributes have
 }
 
 func (r *rules) readConfig(repo repository, see func(string)) config {
@@ -143,6 +144,13 @@ func (c *config) read(path, home string, depth int, see func(string)) {
 		case "include.path":
 			if value != "" {
 				c.read(resolve(filepath.Dir(path), at(value)), home, depth+1, see)
+			}
+		default:
+			if name, ok := strings.CutPrefix(key, "merge."); ok && strings.HasSuffix(name, ".driver") {
+				if c.drivers == nil {
+					c.drivers = map[string]string{}
+				}
+				c.drivers[strings.TrimSuffix(name, ".driver")] = value
 			}
 		}
 	})

@@ -109,6 +109,16 @@ func (k *Tracker) Unmarked(dir string, paths []string) ([]string, error) {
 	return out, nil
 }
 
+// MergeDriver returns the command line that the configuration of git has for files of dir with the attribute merge=name, "" for none,
+// and the file that the repository keeps such settings in.
+func (k *Tracker) MergeDriver(dir, name string) (command, config string, err error) {
+	in, err := k.open(dir)
+	if err != nil {
+		return "", "", err
+	}
+	return in.readConfig(in.repo, func(string) {}).drivers[name], filepath.Join(in.repo.common, "config"), nil
+}
+
 // A gitDir is a directory of a repository that is asked about.
 type gitDir struct {
 	*rules

@@ -23,6 +23,8 @@ type InitRequest struct {
 	Vendor *bool    // installed skills are committed; nil is as skl.toml has it, and true where it has nothing
 	Here   bool     // where there is no project, the working directory becomes one
 	DryRun bool
+
+	MergeDriver bool // git merges the files of skl by skl
 }
 
 // An Initialized is a project that was, or would be, started.
@@ -31,6 +33,8 @@ type Initialized struct {
 	Hosts    []string `json:"hosts"`
 	Vendor   bool     `json:"vendor"`
 	Wrote    []string `json:"wrote"`
+
+	MergeDriver bool `json:"merge_driver"` // it was, or would be, set in the configuration of this clone
 }
 
 // The blocks that init owns in files of git; it touches nothing outside them.
@@ -66,7 +70,18 @@ func (a *Applier) Init(ctx context.Context, q InitRequest) (Initialized, error) 
 			return Initialized{}, err
 		}
 	}
-	if out.Wrote, err = a.edits(a.initFiles(f, chosen, out.Vendor, shown), q.DryRun); err != nil || q.DryRun {
+	if out.MergeDriver, err = a.offerDriver(q.MergeDriver, !f.HasManifest); err != nil {
+		return Initialized{}, err
+	}
+	edits := a.initFiles(f, chosen, out, shown)
+	if out.MergeDriver {
+		driver, err := a.driverEdit()
+		if err != nil {
+			return Initialized{}, err
+		}
+		edits = append(edits, driver)
+	}
+	if out.Wrote, err = a.edits(edits, q.DryRun); err != nil || q.DryRun {
 		return out, err
 	}
 	return out, a.Scope.TrustProject()
@@ -143,7 +158,7 @@ type fileEdit struct {
 }
 
 // initFiles are the files of git that say what becomes of installed skills, and skl.toml; shown are lines of .gitignore for skills that are committed.
-func (a *Applier) initFiles(f *scope.Files, hostIDs []string, vendor bool, shown []string) []fileEdit {
+func (a *Applier) initFiles(f *scope.Files, hostIDs []string, out Initialized, shown []string) []fileEdit {
 	edits := []fileEdit{{f.ManifestPath, func([]byte) []byte { return f.Manifest.Bytes() }}}
 	if a.Scope.Kind != hosts.Project {
 		return edits
@@ -166,17 +181,31 @@ func (a *Applier) initFiles(f *scope.Files, hostIDs []string, vendor bool, shown
 	var attributes []string
 	ignore := shown
 	for _, dir := range dirs {
-		if vendor && strings.Contains(dir, " ") {
-			attributes = append(attributes, strconv.Quote(dir+"/**")+" -text")
-		} else if vendor {
-			attributes = append(attributes, dir+"/** -text")
+		if out.Vendor {
+			attributes = append(attributes, attributesOf(dir+"/**", "-text"))
 		} else {
 			ignore = append(ignore, "/"+dir+"/")
 		}
 	}
+	if !out.Vendor {
+		dirs = nil
+	}
 	return append(edits,
-		fileEdit{filepath.Join(a.Scope.Project, ".gitattributes"), func(old []byte) []byte { return setBlock(old, attributes) }},
+		fileEdit{filepath.Join(a.Scope.Project, ".gitattributes"), func(old []byte) []byte {
+			if out.MergeDriver || asksToMerge(old) {
+				return setBlock(old, append(attributes[:len(attributes):len(attributes)], mergeLines(dirs)...))
+			}
+			return setBlock(old, attributes)
+		}},
 		fileEdit{filepath.Join(a.Scope.Project, ".gitignore"), func(old []byte) []byte { return setBlock(old, ignore) }})
+}
+
+// attributesOf is a line of .gitattributes.
+func attributesOf(pattern, attributes string) string {
+	if strings.Contains(pattern, " ") {
+		pattern = strconv.Quote(pattern)
+	}
+	return pattern + " " + attributes
 }
 
 // setBlock replaces skl's block in a file of lines, adds it at the end, or, without

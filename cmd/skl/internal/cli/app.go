@@ -257,6 +257,7 @@ func newApp(e env, u *ui.UI, help bool) *cli.App {
 	for _, c := range commands() {
 		app.Commands = append(app.Commands, c.build(e, u, help))
 	}
+	app.Commands = append(app.Commands, mergeDriver(e, u))
 	return app
 }
 

@@ -17,6 +17,7 @@ func initCommand() command {
 			hostFlag("install for the agent `HOST` (repeatable)"),
 			&cli.BoolFlag{Name: "vendor", Usage: "commit installed skills (default): keeps their bytes with -text in .gitattributes"},
 			&cli.BoolFlag{Name: "no-vendor", Usage: "do not commit them: .gitignore"},
+			&cli.BoolFlag{Name: "merge-driver", Usage: "let skl merge its files in git, in this clone"},
 			dryRunFlag(),
 		},
 		run: runInit}
@@ -26,7 +27,7 @@ func runInit(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Bool("vendor") && c.Bool("no-vendor") {
 		return diag.New(diag.Misuse, "usage", "--vendor and --no-vendor exclude each other")
 	}
-	q := apply.InitRequest{Hosts: c.StringSlice("host"), Here: c.String("scope") == "" && !c.Bool("global"), DryRun: c.Bool("dry-run")}
+	q := apply.InitRequest{Hosts: c.StringSlice("host"), Here: c.String("scope") == "" && !c.Bool("global"), DryRun: c.Bool("dry-run"), MergeDriver: c.Bool("merge-driver")}
 	if vendor := c.Bool("vendor"); vendor || c.Bool("no-vendor") {
 		q.Vendor = &vendor
 	}
@@ -44,6 +45,9 @@ func (w *world) printInit(out apply.Initialized, dry bool) {
 	}
 	if len(out.Wrote) == 0 {
 		w.ui.Print("nothing to do: %s is as it should be", w.scope.Short(out.Manifest))
+	}
+	if out.MergeDriver && len(out.Wrote) > 0 && !dry {
+		w.ui.Note("git merges the files of skl by skl in this clone; others set it by: skl init --merge-driver")
 	}
 	if len(out.Hosts) > 0 {
 		w.ui.Note("agents: %s", out.Hosts)

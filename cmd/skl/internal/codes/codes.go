@@ -240,6 +240,7 @@ var All = [][2]string{
 	{"mcp_step_unknown", "no step of this name waits: steps can neither be skipped nor invented"},
 	{"mcp_stopped", "a run was stopped while it waited for its agent"},
 	{"mcp_tool_unknown", "the step has no such tool"},
+	{"merge_driver", "git did not take the setting of a merge driver"},
 	{"method_not_allowed", "a path of a registry does not take such a request"},
 	{"model_ambiguous", "several models could be used, and none was named"},
 	{"model_bad_answer", "a model's answer does not fit what was asked for, also when asked again"},

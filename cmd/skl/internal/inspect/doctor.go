@@ -124,6 +124,13 @@ func (d *doctor) environment(ctx context.Context) {
 	} else {
 		d.say("git", "note", "", "not found: ssh and old servers are reached by skl's own means")
 	}
+	if m, ok, err := d.Applier.MergeDriver(); err == nil && ok && m.Wanted && !m.Set {
+		why := "this clone has no such driver"
+		if m.Other != "" {
+			why = "the driver of this clone is another: " + diag.Brief(diag.Printable(m.Other), 200)
+		}
+		d.say("git", "note", "skl init --merge-driver", ".gitattributes wants skl to merge its files, and %s", why)
+	}
 	if d.Applier.Scope.Offline() {
 		d.say("network", "note", "", "offline: only caches and local sources are used")
 	}
