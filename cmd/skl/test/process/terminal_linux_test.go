@@ -892,3 +892,77 @@ func TestTerminalShots(t *testing.T) {
 		})
 	}
 }
+
+// What no rule of a merge decides, lock asks for: o and t are the sides, and whoever leaves the question changed nothing. --yes is no answer.
+func TestTerminalLockMerge(t *testing.T) {
+	long.Slow(t)
+	gittest.Need(t)
+	const both = "[skills]\n<<<<<<< HEAD\nnotes = { ref = \"acme/tools/notes\", version = \"~1.0.0\" }\n=======\nnotes = { ref = \"acme/tools/notes\", version = \"~1.1.0\" }\n>>>>>>> side\n"
+	p := newDesk(t)
+	p.forge(t)()
+	for _, c := range []struct {
+		key  string
+		args []string
+		exit int
+		want string // of skl.lock, "" for no lock and the manifest as it was
+	}{
+		{"o", []string{"lock"}, 0, "version = \"1.0.0\""},
+		{"t", []string{"lock", "--yes"}, 0, "version = \"1.1.0\""},
+		{"\x1b", []string{"lock"}, 130, ""},
+		{"\x03", []string{"lock"}, 130, ""},
+		{"t", []string{"lock", "--dry-run"}, 0, ""},
+	} {
+		os.Remove(filepath.Join(p.project, "skl.lock"))
+		p.write(t, "skl.toml", both)
+		x := p.start(t, 200, 40, nil, c.args...)
+		x.until("Which?  [o]urs  [t]heirs")
+		x.press(c.key)
+		code := x.end()
+		text, _ := os.ReadFile(filepath.Join(p.project, "skl.toml"))
+		locked, err := os.ReadFile(filepath.Join(p.project, "skl.lock"))
+		if code != c.exit || c.want == "" && (err == nil || string(text) != both) || c.want != "" && (!strings.Contains(string(locked), c.want) || strings.Contains(string(text), "<<<<")) {
+			t.Errorf("%q: exit %d, want %d and %q\n%s\n%s\n%s", c.key, code, c.exit, c.want, text, locked, x.text())
+		}
+	}
+}
+
+// Init asks once, when it starts a project or a clone lacks its driver, whether git merges by skl; Enter is no, and --yes is no answer.
+func TestTerminalMergeDriver(t *testing.T) {
+	long.Slow(t)
+	gittest.Need(t)
+	p := newDesk(t)
+	os.RemoveAll(filepath.Join(p.project, ".git"))
+	gittest.Git(t, p.project, "init", "-q", "-b", "main")
+	config, attributes := filepath.Join(p.project, ".git", "config"), filepath.Join(p.project, ".gitattributes")
+	has := func(file string) bool {
+		text, _ := os.ReadFile(file)
+		return strings.Contains(string(text), "__merge-driver") || strings.Contains(string(text), "merge=skl")
+	}
+	init := func(key string, asks bool) {
+		t.Helper()
+		x := p.start(t, 200, 40, nil, "init", "--host", "claude-code", "--yes")
+		if asks {
+			x.until("Let skl merge skl.toml")
+			x.press(key)
+		}
+		if code := x.end(); code != 0 || asks != strings.Contains(x.text(), "Let skl merge") {
+			t.Errorf("exit %d\n%s", code, x.text())
+		}
+	}
+	init("\r", true)
+	if has(config) || has(attributes) {
+		t.Error("Enter is a yes")
+	}
+	init("", false) // somebody decided
+	os.Remove(filepath.Join(p.project, "skl.toml"))
+	init("y", true)
+	if !has(config) || !has(attributes) {
+		t.Error("yes sets no driver")
+	}
+	init("", false)
+	gittest.Git(t, p.project, "config", "--unset-all", "merge.skl.driver")
+	init("y", true)
+	if !has(config) {
+		t.Error("a clone without a driver stays without")
+	}
+}
