@@ -34,11 +34,11 @@ func (in *Inspector) List(ctx context.Context, q ListRequest) (Listed, error) {
 	if err := in.Applier.Scope.Settled(); err != nil {
 		return Listed{}, err
 	}
-	l, err := in.Applier.Scope.Discover(ctx, q.Hosts)
+	f, err := in.Applier.Scope.Load()
 	if err != nil {
 		return Listed{}, err
 	}
-	f, err := in.Applier.Scope.Load()
+	l, err := in.Applier.Scope.Discover(ctx, q.Hosts)
 	if err != nil {
 		return Listed{}, err
 	}

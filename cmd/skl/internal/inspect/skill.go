@@ -225,16 +225,16 @@ type Costs struct {
 
 // Info describes the installed copy of a name, or the release that a ref means, without installing it.
 func (in *Inspector) Info(ctx context.Context, arg string) (Skill, error) {
+	f, err := in.Applier.Scope.Load()
+	if err != nil {
+		return Skill{}, err
+	}
 	t, out, err := in.lookAt(ctx, arg)
 	if err != nil {
 		return Skill{}, err
 	}
 	in.Applier.WarnBlocked(out.Withdrawn)
 	out.describe(t)
-	f, err := in.Applier.Scope.Load()
-	if err != nil {
-		return Skill{}, err
-	}
 	out.Agents = agentsFor(in.Applier.Scope.EnabledHosts(f), out.Name, t[skill.FileName].Data)
 	return out, nil
 }

@@ -93,8 +93,8 @@ func (sc *Scope) AgreeOn(ctx context.Context, f *Files, all []resolver.Named) er
 // undecided is what becomes of an entry whose owner cannot be computed because nobody answers. What was
 // bound or installed stays usable without a network, and that it was not checked is said; a namespace that nothing
 // binds is refused, since who owns it is recorded on first use.
-func (sc *Scope) undecided(want resolver.Named, err error) error {
-	if !sc.Offline() || want.Ref.Kind == ref.Name && sc.Config.Namespaces[want.Ref.Owner] == "" && !sc.bound(want.Ref.Owner) {
+func (sc *Scope) undecided(want resolver.Named, bound bool, err error) error {
+	if !sc.Offline() || want.Ref.Kind == ref.Name && !bound {
 		return err
 	}
 	sc.Tell.Warn("offline: did not check that %s still leads to the locked release of %s", want.Ref.WithoutVersion(), want.Name)
@@ -115,14 +115,6 @@ func (sc *Scope) untagged(want resolver.Named, s lock.Skill, err error) error {
 	}
 	sc.tags.warnOnce("%s %s was not compared with the tags of %s: %s", want.Name, s.Version, s.URL, why)
 	return nil
-}
-
-// bound reports whether the manifest says who owns a namespace.
-//
-//go:noinline
-func (sc *Scope) bound(namespace string) bool {
-	f, err := sc.Load()
-	return err == nil && f.Manifest.Namespaces[namespace] != ""
 }
 
 // Usable refuses the entry of name, which something is going to be fetched by, as a whole lock is refused.

@@ -3,6 +3,7 @@ package scope
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,9 @@ func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing,
 	if err != nil && f == nil {
 		return roots.Listing{}, err
 	}
+	if err != nil {
+		sc.tellUnread(err)
+	}
 	cfg := sc.searched(f, hostIDs)
 	if f.Manifest != nil {
 		for _, a := range f.Manifest.Acks {
@@ -45,6 +49,18 @@ func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing,
 	}
 	cfg.Caches, cfg.System, cfg.Gate, cfg.Own = roots.CachesIn(sc.Dirs.Cache), skills.FS(), sc.Gate, sc.Own
 	return roots.Discover(ctx, cfg)
+}
+
+// tellUnread tells, once, of a lock that cannot be read where a command goes on without it, with what mends it.
+func (sc *Scope) tellUnread(err error) {
+	text := err.Error()
+	if e, ok := errors.AsType[*diag.Error](err); ok && len(e.Hints) > 0 {
+		text += "; " + e.Hints[0]
+	}
+	if !sc.told[text] {
+		sc.told[text] = true
+		sc.Tell.Warn("%s", text)
+	}
 }
 
 // Searched are the directories in which skl looks for skills or keeps them, from here, disabled ones too.

@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/url"
@@ -117,6 +118,7 @@ func (sc *Scope) Prefetch(ctx context.Context, in *install.Installer, want []loc
 
 // Resolver finds releases for the scope's manifest.
 func (sc *Scope) Resolver(m *manifest.Manifest) *resolver.Resolver {
+	binding := func(ns string) string { return cmp.Or(sc.Config.Namespaces[ns], m.Namespaces[ns]) }
 	return &resolver.Resolver{
 		Git: sc.Git, Local: sc.Local, OCI: sc.OCI, Registry: sc.Registry, Embedded: sc.embedded, Plugins: plugins(sc.plugin),
 		RegistryURL:     sc.RegistryURL,
@@ -124,15 +126,12 @@ func (sc *Scope) Resolver(m *manifest.Manifest) *resolver.Resolver {
 		HasNamespace:    sc.Registry.HasNamespace,
 		ForgeURL:        sc.Config.ForgeURL,
 		Market:          func(name string) (ref.Ref, bool, error) { return sc.Market(m, name) },
-		Undecided:       sc.undecided,
-		Tags:            sc.tags,
-		Untagged:        sc.untagged,
-		Binding: func(ns string) string {
-			if b := sc.Config.Namespaces[ns]; b != "" {
-				return b
-			}
-			return m.Namespaces[ns]
+		Undecided: func(want resolver.Named, err error) error {
+			return sc.undecided(want, binding(want.Ref.Owner) != "", err)
 		},
+		Tags:     sc.tags,
+		Untagged: sc.untagged,
+		Binding:  binding,
 	}
 }
 
