@@ -39,6 +39,7 @@ type env struct {
 	terminal       bool // questions can be asked: stdin and stderr are terminals
 	screen         bool // stdout is a terminal
 	errScreen      bool // stderr is one
+	parses         bool // command lines are read, and not carried out
 }
 
 // Main runs the process's command line and returns its exit status.
@@ -80,6 +81,14 @@ func Run(ctx context.Context, args []string, p Process) int {
 	}
 	getenv := func(name string) string { return values[name] }
 	return invoke(ctx, args, env{stdin: strings.NewReader(""), stdout: p.Stdout, stderr: p.Stderr, getenv: getenv, environ: append([]string{}, p.Environ...), cwd: p.Dir})
+}
+
+// Parses reports what is wrong with a command line as the program reads it: its commands, flags, and how many arguments it has. Nothing
+// is carried out.
+func Parses(args []string) error {
+	e := env{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }, parses: true}
+	app := newApp(e, &ui.UI{In: e.stdin, Out: e.stdout, Err: e.stderr}, false)
+	return app.Run(append([]string{"skl"}, reorder(app, args)...))
 }
 
 // interrupted is the exit status after Ctrl-C.
@@ -284,7 +293,7 @@ func (c command) build(e env, u *ui.UI, help bool) *cli.Command {
 			return nil
 		}
 		u.Typed = typed(ctx)
-		if err := c.surplus(ctx.Args().Slice()); err != nil {
+		if err := c.surplus(ctx.Args().Slice()); err != nil || e.parses {
 			return err
 		}
 		if c.alone != nil && c.alone(ctx) {

@@ -39,8 +39,9 @@ func runSkl(ts *testscript.TestScript, args []string) int {
 	if built != "" {
 		return execStatus(ts, "skl", args)
 	}
+	var said strings.Builder
 	var mu sync.Mutex
-	process := cli.Process{Dir: ts.MkAbs("."), Environ: environ(ts), Stdout: locked{&mu, ts.Stdout()}, Stderr: locked{&mu, ts.Stderr()}}
+	process := cli.Process{Dir: ts.MkAbs("."), Environ: environ(ts), Stdout: locked{&mu, ts.Stdout()}, Stderr: locked{&mu, io.MultiWriter(ts.Stderr(), &said)}}
 	ctx, cancel := context.WithTimeout(context.Background(), scriptPatience)
 	defer cancel()
 	status, fault := make(chan int, 1), make(chan string, 1)
@@ -54,6 +55,7 @@ func runSkl(ts *testscript.TestScript, args []string) int {
 	}()
 	select {
 	case n := <-status:
+		checkHints(ts, said.String())
 		return n
 	case text := <-fault:
 		ts.Fatalf("skl %s: %s", strings.Join(args, " "), text)

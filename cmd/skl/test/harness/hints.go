@@ -1,0 +1,80 @@
+package harness
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/skl-project/skl/cmd/skl/internal/cli"
+)
+
+// checkHints fails if a hint of a command names a command line that the program does not take, with the values that it has: no such
+// command, flag or subcommand, or too many arguments. It is not carried out; "follow" does that.
+func checkHints(ts *testscript.TestScript, stderr string) {
+	for line := range strings.Lines(stderr) {
+		hint, ok := strings.CutPrefix(strings.TrimSpace(line), "skl: hint: ")
+		if !ok {
+			continue
+		}
+		for _, args := range CommandsOf(hint) {
+			if err := cli.Parses(args); err != nil {
+				ts.Fatalf("the hint %q names a command that is not there: %v", hint, err)
+			}
+		}
+	}
+}
+
+var (
+	// begins is where a command begins in a hint.
+	begins = regexp.MustCompile(`(?:^|[:;,(] |  )skl `)
+	// goesOn is where the sentence goes on behind one.
+	goesOn = regexp.MustCompile(`[,;:.)](?: |$)|  | (?:a|and|again|adds|asks|brings|chooses|compares|does|explains|fetches|finds|gives|if|in|installs|is|its|keeps|leaves|lets|lists|makes|mends|names|of|once|` +
+		`or|prints|puts|reads|removes|replaces|says|sets|shows|starts|takes|tells|that|the|then|to|tries|with|without|writes)(?: |$)`)
+)
+
+// CommandsOf are the command lines of skl that a hint names, without "skl": up to where the sentence goes on.
+func CommandsOf(hint string) (out [][]string) {
+	at := begins.FindAllStringIndex(hint, -1)
+	for i, span := range at {
+		end := len(hint)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		if args := shellWords(hint[span[1]-1 : end]); len(args) > 0 { // else skl itself is meant
+			out = append(out, args)
+		}
+	}
+	return out
+}
+
+// shellWords are the words of text as a shell takes them, up to where a sentence goes on outside of quotes.
+func shellWords(text string) (words []string) {
+	word, quote, begun := "", rune(0), false
+	for i, c := range text {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word += string(c)
+		case c == '\'' || c == '"':
+			quote, begun = c, true
+		default:
+			if at := goesOn.FindStringIndex(text[i:]); at != nil && at[0] == 0 && (begun || c == ' ') {
+				if begun {
+					words = append(words, word)
+				}
+				return words
+			}
+			if c != ' ' {
+				word, begun = word+string(c), true
+			} else if begun {
+				words, word, begun = append(words, word), "", false
+			}
+		}
+	}
+	if begun {
+		words = append(words, word)
+	}
+	return words
+}
