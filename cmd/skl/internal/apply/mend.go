@@ -13,7 +13,7 @@ import (
 )
 
 // Mend puts right what needs no decision, in skills that are as skl.lock says: links and copies that are missing or that a
-// checkout changed, and what git does not carry of files. It returns the paths. What someone edited, and what is not skl's, stays;
+// checkout changed, what git does not carry of files, and skills that are missing as a whole. It returns the paths. What someone edited, and what is not skl's, stays;
 // so does a skill of which files are missing that ci would not install, and that is said.
 // The caller holds the lock of the installation.
 func (a *Applier) Mend(ctx context.Context) (mended []string, err error) {
@@ -31,15 +31,18 @@ func (a *Applier) Mend(ctx context.Context) (mended []string, err error) {
 	}
 	want := slices.DeleteFunc(slices.Clone(f.Lock.Skills), func(s lock.Skill) bool {
 		h := have[s.Name]
+		if missing(h) {
+			return false
+		}
 		return !h.Present || !h.Managed || h.Edits != nil || otherRelease(h.Receipt, s) != ""
 	})
 	want = slices.DeleteFunc(want, func(s lock.Skill) bool {
-		if h := have[s.Name]; h.Damaged == nil || !h.Lacks && in.Store.Has(s.Tree) {
+		if h := have[s.Name]; !missing(h) && (h.Damaged == nil || !h.Lacks && in.Store.Has(s.Tree)) {
 			return false
 		}
 		err := a.restorable(ctx, in, f, s, have)
 		if err != nil {
-			a.Scope.Tell.Warn("%s is not mended: %s", s.Name, diag.Clip(diag.Printable(err.Error()), 300))
+			a.Scope.Tell.Warn("%s is not mended: %s; skl ci puts it back", s.Name, diag.Clip(diag.Printable(err.Error()), 300))
 		}
 		return err != nil
 	})
@@ -55,13 +58,16 @@ func (a *Applier) Mend(ctx context.Context) (mended []string, err error) {
 		return nil, install.Explain(err, a.Scope.Root)
 	}
 	for _, c := range changes.List {
-		if have[c.Name].Damaged != nil {
+		if h := have[c.Name]; h.Damaged != nil || missing(h) {
 			mended = append(mended, filepath.Join(c.Root, c.Name))
 		}
 		mended = append(mended, c.Linked()...)
 	}
 	return mended, refreshCaches(a.Scope.Site, changes)
 }
+
+// missing reports whether nothing of a skill is there, in this root or in another.
+func missing(h install.Have) bool { return !h.Present && !h.Disabled && len(h.Strays) == 0 }
 
 // restorable fetches what is missing of s, and reports why ci would not install it.
 func (a *Applier) restorable(ctx context.Context, in *installer, f *scope.Files, s lock.Skill, have map[string]install.Have) error {
