@@ -157,8 +157,11 @@ func TestDoctor(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(b.Project, ".agents/skills/pdf")); err != nil {
 		t.Fatal(err)
 	}
-	if got := problems("skill", true); !slices.Equal(got, []string{"skl install"}) {
+	if got := problems("skill", false); !slices.Equal(got, []string{"skl install"}) {
 		t.Errorf("without the skill: %q", got)
+	}
+	if got := problems("skill", true); got != nil {
+		t.Errorf("put back: %q", got)
 	}
 	if got := problems("link", false); got != nil {
 		t.Errorf("mended: %q", got)
