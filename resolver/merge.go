@@ -137,7 +137,7 @@ func MergeApart(base, ours, theirs *lock.Lock) (*lock.Lock, []MergedEntry, error
 		if err != nil {
 			return nil, nil, err
 		}
-		w := Named{Name: name, Want: Want{Ref: r}, Root: s.Root}
+		w := Named{Name: name, Skill: s.Skill, Want: Want{Ref: r}, Root: s.Root}
 		if r.Version != "" {
 			w.Kind = s.RefKind
 		}
@@ -167,14 +167,14 @@ func MergeApart(base, ours, theirs *lock.Lock) (*lock.Lock, []MergedEntry, error
 // meantBy is the entry whose ref and root are what the manifest of a merge says of a skill, nil if it is in none.
 func meantBy(was, mine, its *lock.Skill) (*lock.Skill, error) {
 	same := func(a, b *lock.Skill) bool {
-		return a != nil && b != nil && a.Ref == b.Ref && a.RefKind == b.RefKind && a.Root == b.Root && (len(a.RequiredBy) > 0) == (len(b.RequiredBy) > 0) || a == nil && b == nil
+		return a != nil && b != nil && a.Ref == b.Ref && a.Skill == b.Skill && a.RefKind == b.RefKind && a.Root == b.Root && (len(a.RequiredBy) > 0) == (len(b.RequiredBy) > 0) || a == nil && b == nil
 	}
 	switch {
 	case same(was, its), same(mine, its):
 		return mine, nil
 	case same(was, mine):
 		return its, nil
-	case mine != nil && its != nil && mine.RefKind == lock.Range && its.RefKind == lock.Range && mine.Root == its.Root:
+	case mine != nil && its != nil && mine.RefKind == lock.Range && its.RefKind == lock.Range && mine.Root == its.Root && mine.Skill == its.Skill:
 		base, a, _ := strings.Cut(mine.Ref, "@")
 		other, b, _ := strings.Cut(its.Ref, "@")
 		switch {

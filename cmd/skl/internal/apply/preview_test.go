@@ -59,7 +59,7 @@ func TestPreviewsOfSkills(t *testing.T) {
 	if got := strings.Join(l.lines[0], "\n"); got != "1 file, 69 B: SKILL.md\nasks for  nothing\nfindings  none · licence none stated · unsigned" || l.errs[0] != nil {
 		t.Errorf("small: %q, %v", got, l.errs[0])
 	}
-	if got := strings.Join(l.lines[1], "\n"); !strings.Contains(got, "findings  1 · licence MIT \x1b[2J · unsigned") || l.errs[1] != nil {
+	if got := strings.Join(l.lines[1], "\n"); !strings.Contains(got, "findings  2 · licence MIT \x1b[2J · unsigned") || l.errs[1] != nil {
 		t.Errorf("odd: %q, %v", got, l.errs[1])
 	}
 	if l.lines[2] != nil || l.errs[2] == nil || !strings.Contains(l.errs[2].Error(), "data.bin") {
