@@ -188,3 +188,29 @@ func FuzzConfig(f *testing.F) {
 		}
 	})
 }
+
+// No line of attributes breaks the parser, and what it says of a path has one of the values that a line can give.
+func FuzzAttributes(f *testing.F) {
+	for _, seed := range []string{"*.md text=auto -ident", "[attr]mine filter=x\n*.c mine binary", "\"b\\303\\251 \\\"\" !eol", "\"", "[attr]", "a =b", "[attr]x x\n* x", strings.Repeat("a", 3000)} {
+		f.Add(seed, "a/b.md")
+	}
+	f.Fuzz(func(t *testing.T, text, path string) {
+		if path == "" || path[0] == '/' {
+			t.Skip()
+		}
+		a := &attributes{dirs: map[string]*attrList{}, macros: map[string]attrRule{}}
+		l := parseAttributes(text, "x", false)
+		for _, r := range l.rules {
+			if r.macro != "" {
+				a.macros[r.macro] = r
+			}
+		}
+		out := map[string]Attribute{}
+		a.take(l, "", path, out)
+		for name, v := range out {
+			if !isAttrName(name) || v.Line < 1 || v.Line > strings.Count(text, "\n")+1 {
+				t.Errorf("%q: %+v", name, v)
+			}
+		}
+	})
+}

@@ -70,10 +70,11 @@ func (r *rules) readRepository(repo repository, above string, cut int, see func(
 
 // config is what is used of git's configuration.
 type config struct {
-	excludes string            // path of the user's patterns, "" for none
-	fold     bool              // names differ not by case alone
-	noModes  bool              // executable bits of files are not looked at
-	drivers  map[string]string // of merges: the command line, by the name that attributes have
+	excludes   string            // path of the user's patterns, "" for none
+	attributes string            // path of the user's attributes, "" for none
+	fold       bool              // names differ not by case alone
+	noModes    bool              // executable bits of files are not looked at
+	drivers    map[string]string // of merges: the command line, by the name that attributes have
 }
 
 func (r *rules) readConfig(repo repository, see func(string)) config {
@@ -88,6 +89,7 @@ func (r *rules) readConfig(repo repository, see func(string)) config {
 	var c config
 	if user != "" {
 		c.excludes = filepath.Join(user, "git", "ignore")
+		c.attributes = filepath.Join(user, "git", "attributes")
 	}
 	read := func(path string) {
 		if path != "" {
@@ -133,6 +135,8 @@ func (c *config) read(path, home string, depth int, see func(string)) {
 		switch key {
 		case "core.excludesfile":
 			c.excludes = at(value)
+		case "core.attributesfile":
+			c.attributes = at(value)
 		case "core.ignorecase":
 			if fold, ok := parseBool(value); bare || ok {
 				c.fold = bare || fold

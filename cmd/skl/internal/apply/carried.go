@@ -76,7 +76,7 @@ func (a *Applier) committed(names func(string) bool) committed {
 	return c
 }
 
-// Uncarried says which files of the skills that names holds a clone will not have as they are here: git ignores them, or does not see
+// Uncarried says which files of the skills that names holds a clone will not have as they are here: git ignores them, changes their bytes, or does not see
 // that they are executable. vendor is that of skl.toml: with false nothing is committed, and with nil a project that ignores whole
 // roots does not mean to. Nothing is known outside of a repository. No program is run.
 func (a *Applier) Uncarried(vendor *bool, names func(string) bool) ([]Uncarried, error) {
@@ -116,7 +116,11 @@ func (a *Applier) Uncarried(vendor *bool, names func(string) bool) ([]Uncarried,
 		}
 		out, lost = append(out, u), lost[n:]
 	}
-	return out, err
+	if err != nil {
+		return out, err
+	}
+	changed, err := a.converted(c)
+	return append(out, changed...), err
 }
 
 func isAre(n int) string {

@@ -182,7 +182,7 @@ func (a *Applier) initFiles(f *scope.Files, hostIDs []string, out Initialized, s
 	ignore := shown
 	for _, dir := range dirs {
 		if out.Vendor {
-			attributes = append(attributes, attributesOf(dir+"/**", "-text"))
+			attributes = append(attributes, attributesOf(dir+"/**", keepBytes))
 		} else {
 			ignore = append(ignore, "/"+dir+"/")
 		}

@@ -23,7 +23,7 @@ func TestInit(t *testing.T) {
 	if out, err = open().Init(ctx, apply.InitRequest{Hosts: []string{"claude-code"}}); err != nil || len(out.Wrote) != 2 || !slices.Equal(out.Hosts, []string{"claude-code"}) {
 		t.Errorf("init: %+v, %v", out, err)
 	}
-	if !strings.Contains(b.Read(".gitattributes"), ".agents/skills/** -text\n") || b.Read(".gitignore") != "*.log\n" || b.Read("skl.toml") == "" {
+	if !strings.Contains(b.Read(".gitattributes"), ".agents/skills/** -text -ident -filter !working-tree-encoding\n") || b.Read(".gitignore") != "*.log\n" || b.Read("skl.toml") == "" {
 		t.Errorf("%q, %q, %q", b.Read(".gitattributes"), b.Read(".gitignore"), b.Read("skl.toml"))
 	}
 	if trusted, err := b.Scope().Trusted(); err != nil || !trusted {

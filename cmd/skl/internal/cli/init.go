@@ -15,7 +15,7 @@ func initCommand() command {
 		example: "skl init\nskl init --host claude-code --host github-copilot\nskl init --no-vendor",
 		flags: []cli.Flag{
 			hostFlag("install for the agent `HOST` (repeatable)"),
-			&cli.BoolFlag{Name: "vendor", Usage: "commit installed skills (default): keeps their bytes with -text in .gitattributes"},
+			&cli.BoolFlag{Name: "vendor", Usage: "commit installed skills (default): .gitattributes keeps their bytes"},
 			&cli.BoolFlag{Name: "no-vendor", Usage: "do not commit them: .gitignore"},
 			&cli.BoolFlag{Name: "merge-driver", Usage: "let skl merge its files in git, in this clone"},
 			dryRunFlag(),

@@ -23,6 +23,7 @@ var Families = [][2]string{
 
 // Carried are the codes of what another machine does not get of a project as it is here, which check and install remark.
 var Carried = [][2]string{
+	{"W_ATTRIBUTES", "attributes of git change the bytes of files of a skill that is committed, so that no clone has the same"},
 	{"W_FILEMODE", "git does not see here that files of a skill are executable, so that no clone has that"},
 	{"W_IGNORED", "git ignores files of a skill that is committed, so that no clone has them"},
 	{"W_PORTABLE", "a skill has names that some systems cannot hold, or take for one"},

@@ -29,7 +29,7 @@ var (
 	// begins is where a command begins in a hint.
 	begins = regexp.MustCompile(`(?:^|[:;,(] |  )skl `)
 	// goesOn is where the sentence goes on behind one.
-	goesOn = regexp.MustCompile(`[,;:.)](?: |$)|  | (?:a|and|again|adds|asks|brings|chooses|compares|does|explains|fetches|finds|gives|if|in|installs|is|its|keeps|leaves|lets|lists|makes|mends|names|of|once|packs|publishes|runs|` +
+	goesOn = regexp.MustCompile(`[,;:.)](?: |$)|  | (?:<|>|\||&&|a|and|again|adds|asks|brings|chooses|compares|does|explains|fetches|finds|gives|if|in|installs|is|its|keeps|leaves|lets|lists|makes|mends|names|of|once|packs|publishes|runs|` +
 		`or|prints|puts|reads|removes|replaces|says|sets|shows|starts|takes|tells|that|the|then|to|tries|with|without|writes)(?: |$)`)
 )
 
