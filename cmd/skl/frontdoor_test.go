@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -82,5 +84,44 @@ func TestContributingMap(t *testing.T) {
 		if row == nil || row[1] != want {
 			t.Errorf("CONTRIBUTING.md says of %s %q, want %q", area, row, want)
 		}
+	}
+}
+
+// TestContributingWalk compares the walk of CONTRIBUTING.md with the source: each file has what the walk names there, and a step is in the package of
+// the step that it hangs from, or in one that this imports.
+func TestContributingWalk(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(repository, "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := regexp.MustCompile("(?m)^( *)- `([a-z/_]+\\.go)` `(\\w+)`: ")
+	steps := step.FindAllStringSubmatch(string(data), -1)
+	if len(steps) < 15 {
+		t.Fatalf("the walk has %d steps", len(steps))
+	}
+	var above []string // packages, by depth
+	for _, s := range steps {
+		depth, file, name := len(s[1])/2, s[2], s[3]
+		text, err := os.ReadFile(filepath.Join(repository, filepath.FromSlash(file)))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type )` + name + `\b`).Match(text) {
+			t.Errorf("%s has no %s", file, name)
+		}
+		dir := path.Dir(file)
+		if depth > len(above) {
+			t.Fatalf("%s %s hangs from nothing", file, name)
+		}
+		if above = above[:depth]; depth > 0 && above[depth-1] != dir {
+			cmd := exec.Command("go", "list", "-deps", "./"+above[depth-1])
+			cmd.Dir = repository
+			out, err := cmd.CombinedOutput()
+			if !slices.Contains(strings.Fields(string(out)), module+dir) {
+				t.Errorf("%s is not below %s (%v)", dir, above[depth-1], err)
+			}
+		}
+		above = append(above, dir)
 	}
 }
