@@ -37,6 +37,7 @@ type Change struct {
 	Root        string      `json:"root"`
 	MovedFrom   string      `json:"moved_from,omitempty"` // the root that it lies in now, if that is another
 	Links       []string    `json:"links"`
+	Copies      bool        `json:"copies,omitempty"` // at the places of Links are copies
 	Files       int         `json:"files"`
 	Bytes       int64       `json:"bytes"`
 	Permissions Permissions `json:"permissions"`
@@ -213,7 +214,7 @@ func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict
 	var conflicts []Conflict
 	root, links := opt.home(root, w.Name)
 	c := Change{Name: w.Name, To: w.Version, Version: w.Version, Source: w.Source, Commit: w.Commit, Digest: string(w.Tree),
-		Root: root, Links: []string{}, Files: w.Files, Bytes: w.Bytes, Signer: signedBy(w.Signer), RequiredBy: w.RequiredBy, want: w, have: h}
+		Root: root, Links: []string{}, Copies: opt.Copy, Files: w.Files, Bytes: w.Bytes, Signer: signedBy(w.Signer), RequiredBy: w.RequiredBy, want: w, have: h}
 	c.Permissions.Added, c.Permissions.Removed = compare(h.Permissions, w.Permissions)
 	switch {
 	case !h.Present:

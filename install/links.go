@@ -220,6 +220,9 @@ func (in *Installer) isLinkText(path, target string) bool {
 // by an skl that wrote none, is known by the links of r, or by its content where those cannot say it.
 func (in *Installer) lookAtCopy(p *Place, r roots.Receipt) error {
 	own, err := roots.ReadReceipt(filepath.Dir(p.Path), p.Name)
+	if in.unmergedCopy(p, err) {
+		return nil
+	}
 	has := err == nil && own.CopyOf != ""
 	if !has {
 		own = r
@@ -342,6 +345,9 @@ func (in *Installer) dropCopies(t *Transaction, c Change, report *Report) error 
 // isCopyReceipt reports whether the receipt beside link says that a copy is there.
 func (in *Installer) isCopyReceipt(link, name string) bool {
 	r, err := roots.ReadReceipt(filepath.Dir(link), name)
+	if e, ok := diag.Own(err); ok && e.Code == roots.CodeConflict {
+		r, _, err = roots.UnmergedReceipt(filepath.Dir(link), name)
+	}
 	return err == nil && r.CopyOf != ""
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/bundle"
@@ -32,12 +33,7 @@ func (in *Installer) unmerged(err error, old *lock.Lock) (name string, h Have, o
 	if h.Present = in.exists(h.Path); !h.Present {
 		return name, h, true
 	}
-	look := in.compares()
-	mine, err := look.Check(filepath.Dir(h.Path), name, ours)
-	if err != nil {
-		return "", Have{}, false
-	}
-	its, err := look.Check(filepath.Dir(h.Path), name, theirs)
+	mine, its, err := in.driftOfBoth(h.Path, name, ours, theirs)
 	if err != nil {
 		return "", Have{}, false
 	}
@@ -58,6 +54,39 @@ func (in *Installer) unmerged(err error, old *lock.Lock) (name string, h Have, o
 		}
 	}
 	return name, h, true
+}
+
+// driftOfBoth is how what lies at path differs from each of two receipts.
+func (s Site) driftOfBoth(path, name string, ours, theirs roots.Receipt) (mine, its roots.Drift, err error) {
+	if mine, err = s.compares().Check(filepath.Dir(path), name, ours); err == nil {
+		its, err = s.compares().Check(filepath.Dir(path), name, theirs)
+	}
+	return mine, its, err
+}
+
+// unmergedCopy judges the copy at p.Path where the receipt beside it, which err is about, holds the markers of a merge: what either side installed, or git made of the two, is
+// made anew. ok is false for any other error, and where the sides are no receipts of a copy.
+func (in *Installer) unmergedCopy(p *Place, err error) (ok bool) {
+	e, isOwn := diag.Own(err)
+	if !isOwn || e.Code != roots.CodeConflict {
+		return false
+	}
+	ours, theirs, err := roots.UnmergedReceipt(filepath.Dir(p.Path), p.Name)
+	if err != nil || ours.CopyOf == "" || theirs.CopyOf == "" {
+		return false
+	}
+	mine, its, err := in.driftOfBoth(p.Path, p.Name, ours, theirs)
+	if err != nil {
+		return false
+	}
+	p.Copy, p.Tree = true, mine.Tree
+	if edits := in.editsOfBoth(p.Path, ours, theirs, mine, its); mine.Any() && its.Any() && edits != nil {
+		p.Edits, p.Drift = edits, mine.State()
+		p.fault(LinkEdited, FaultEdited, "is a copy that was edited: "+strings.Join(edits, ", "))
+		return true
+	}
+	p.fault(LinkStale, FaultDamaged, "is a copy of the two sides of a merge")
+	return true
 }
 
 // editsOfBoth are the differences from both receipts, nil if there are none.

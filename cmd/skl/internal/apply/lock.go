@@ -8,12 +8,14 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/index/files"
 	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/conflict"
 	"github.com/skl-project/skl/spec/diag"
@@ -83,7 +85,19 @@ func (a *Applier) afterMerge(f *scope.Files) []string {
 	places := map[string]string{} // by path
 	if vendor := f.Manifest.Targets.Vendor; vendor == nil || *vendor {
 		places = a.committed(func(string) bool { return true }).root
-		receipts, _ := a.Scope.Site.Receipts()
+		receipts, bad := a.Scope.Site.Receipts()
+		for _, err := range bad { // those that git left to skl ci
+			e, ok := diag.Own(err)
+			if !ok || e.Code != roots.CodeConflict {
+				continue
+			}
+			root := filepath.Dir(filepath.Dir(e.Where.File))
+			ours, theirs, err := roots.UnmergedReceipt(root, strings.TrimSuffix(filepath.Base(e.Where.File), ".json"))
+			if rel, rerr := filepath.Rel(a.Scope.Project, root); err == nil && rerr == nil && filepath.IsLocal(rel) {
+				places[filepath.ToSlash(rel)] = filepath.ToSlash(rel)
+				receipts = append(receipts, ours, theirs)
+			}
+		}
 		for i := range receipts {
 			for _, link := range receipts[i].Links {
 				places[link] = path.Dir(link)

@@ -528,7 +528,7 @@ func neededBy(c install.Change) string { return "needed by " + strings.Join(c.Re
 // addedOf is a skill that is added, in the words of a reader.
 func (w *world) addedOf(c install.Change, l *lock.Lock, asked map[string]apply.Asked) draw.Added {
 	s, _ := l.Skill(c.Name)
-	a := draw.Added{Name: c.Name, Version: c.To, Source: draw.From(c.Source, s.URL), Files: c.Files, Bytes: c.Bytes, Signed: w.apply.SignedWord(c, l), Root: w.scope.Short(c.Root), Asks: asked[c.Name].Report.Summary(fewNames)}
+	a := draw.Added{Name: c.Name, Version: c.To, Source: draw.From(c.Source, s.URL), Files: c.Files, Bytes: c.Bytes, Signed: w.apply.SignedWord(c, l), Root: w.scope.Short(c.Root), Copies: c.Copies, Asks: asked[c.Name].Report.Summary(fewNames)}
 	for _, link := range c.Links {
 		a.Links = append(a.Links, w.scope.Short(filepath.Dir(link)))
 	}
@@ -591,8 +591,9 @@ func versioned(name, version string) string { return strings.TrimSpace(name + " 
 
 func (w *world) printChange(c install.Change, r apply.Result) {
 	where := w.scope.Short(filepath.Join(c.Root, c.Name))
+	kind := map[bool]string{false: "link", true: "copy"}[c.Copies]
 	for _, l := range c.Links {
-		where += ", link in " + w.scope.Short(filepath.Dir(l))
+		where += ", " + kind + " in " + w.scope.Short(filepath.Dir(l))
 	}
 	mark := ui.Painted(w.ui.Done())
 	if r.DryRun {

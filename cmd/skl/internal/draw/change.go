@@ -20,6 +20,7 @@ type Added struct {
 	Signed                string // signed by whom, or "unsigned"
 	Root                  string // where its copy lies
 	Links                 []string
+	Copies                bool     // at the places of Links are copies
 	Asks                  []string // permissions that were not accepted before
 }
 
@@ -104,7 +105,7 @@ func After(k screen.Look, added []Added, committed, notes []string, usual string
 	}
 	if len(added) < fewAdded || all {
 		for _, a := range added {
-			p.prose(2, k.Mark(screen.Done), screen.T(" "), bold(strings.TrimSpace(a.Name+" "+screen.Version(a.Version))), screen.T(" in "+a.Root+linked(a.Links, agents)))
+			p.prose(2, k.Mark(screen.Done), screen.T(" "), bold(strings.TrimSpace(a.Name+" "+screen.Version(a.Version))), screen.T(" in "+a.Root+a.linked(agents)))
 			p.prose(4, screen.T("  "), dim(strings.Join([]string{diag.Count(a.Files, "file"), size(a.Bytes), a.Signed}, ", ")))
 		}
 	} else {
@@ -112,7 +113,7 @@ func After(k screen.Look, added []Added, committed, notes []string, usual string
 		seen := map[string]bool{}
 		var places []string
 		for _, a := range added {
-			if place := a.Root + linked(a.Links, agents); !seen[place] {
+			if place := a.Root + a.linked(agents); !seen[place] {
 				seen[place], places = true, append(places, place)
 			}
 		}
@@ -166,10 +167,10 @@ func (p *page) sums(mark screen.Span, added []Added, size func(int64) string) {
 	p.prose(2, left...)
 }
 
-// linked says for which agents there are links.
-func linked(links []string, agents func(string) []string) string {
+// linked says for which agents there are links or copies.
+func (a *Added) linked(agents func(string) []string) string {
 	var names, dirs []string
-	for _, dir := range links {
+	for _, dir := range a.Links {
 		if of := agents(dir); len(of) > 0 {
 			names = append(names, of...)
 		} else {
@@ -178,10 +179,10 @@ func linked(links []string, agents func(string) []string) string {
 	}
 	text := ""
 	if len(names) > 0 {
-		text += ", linked for " + strings.Join(names, ", ")
+		text += map[bool]string{false: ", linked for ", true: ", copied for "}[a.Copies] + strings.Join(names, ", ")
 	}
 	if len(dirs) > 0 {
-		text += ", links in " + strings.Join(dirs, ", ")
+		text += map[bool]string{false: ", links in ", true: ", copies in "}[a.Copies] + strings.Join(dirs, ", ")
 	}
 	return text
 }
