@@ -337,6 +337,9 @@ func (rs *Resolver) Choose(ctx context.Context, w Named) (lock.Skill, error) {
 		return lock.Skill{}, diag.Located(err, w.Where)
 	}
 	err = found[0].Invalid
+	if other := found[0].Broken(); err == nil && other != nil {
+		err = other.Invalid // what was asked for by name does not move to another place because its own broke
+	}
 	if err == nil {
 		err = source.CheckDirectory(w.Name)
 	}

@@ -493,10 +493,10 @@ func byName(found []source.Found, names []string) ([]source.Found, error) {
 		if len(of) == 0 {
 			return nil, missing(found, name)
 		}
-		best := slices.MinFunc(of, func(a, b source.Found) int { return a.Rank - b.Rank })
+		best := slices.MinFunc(of, func(a, b source.Found) int { return a.Place() - b.Place() })
 		var paths []string
 		for _, f := range of {
-			if f.Rank == best.Rank {
+			if f.Place() == best.Place() {
 				paths = append(paths, f.Lock.Path)
 			} else {
 				best.Also = append(slices.Clip(best.Also), f)
@@ -545,15 +545,15 @@ func oneEach(found []source.Found) []source.Found {
 	best := map[string]int{}
 	visible := false
 	for _, f := range found {
-		if r, ok := best[f.Lock.Name]; !ok || f.Rank < r {
-			best[f.Lock.Name] = f.Rank
+		if r, ok := best[f.Lock.Name]; !ok || f.Place() < r {
+			best[f.Lock.Name] = f.Place()
 		}
 		visible = visible || f.Rank < source.RankHidden
 	}
 	var out []source.Found
 	first := map[string]int{}
 	for _, f := range found {
-		if f.Rank != best[f.Lock.Name] || visible && f.Rank >= source.RankHidden {
+		if f.Place() != best[f.Lock.Name] || visible && f.Rank >= source.RankHidden {
 			continue
 		}
 		if _, ok := first[f.Lock.Name]; !ok {
@@ -562,7 +562,7 @@ func oneEach(found []source.Found) []source.Found {
 		out = append(out, f)
 	}
 	for _, f := range found {
-		if i, ok := first[f.Lock.Name]; ok && f.Rank != best[f.Lock.Name] {
+		if i, ok := first[f.Lock.Name]; ok && f.Place() != best[f.Lock.Name] {
 			out[i].Also = append(out[i].Also, f)
 		}
 	}

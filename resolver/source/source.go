@@ -91,3 +91,22 @@ type Found struct {
 	Rank        int     // how good its place is: see Discover
 	Invalid     error   // why it cannot be installed, if it cannot
 }
+
+// Place says how good the place of a skill is among those of its name: less is better. One that cannot be read comes after those that can, but
+// for agents' own directories and fixtures.
+func (f *Found) Place() int {
+	if f.Invalid != nil && f.Rank < RankHidden {
+		return 2*RankHidden - 1
+	}
+	return 2 * f.Rank
+}
+
+// Broken is one of its name that would be taken, at a better place, if it could be read; nil if there is none.
+func (f *Found) Broken() *Found {
+	for i := range f.Also {
+		if other := &f.Also[i]; other.Invalid != nil && other.Rank < f.Rank {
+			return other
+		}
+	}
+	return nil
+}

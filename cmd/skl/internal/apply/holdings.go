@@ -56,6 +56,10 @@ func (p *picker) holdings(ctx context.Context, rs *resolver.Resolver, o *resolve
 		}
 		out = append(out, held(*f, err))
 		for _, other := range f.Also {
+			if other.Invalid != nil {
+				out = append(out, held(other, other.Invalid))
+				continue
+			}
 			out = append(out, held(other, diag.New(diag.Misuse, source.CodeAmbiguous, "%s has its name, and comes first", diag.Printable(f.Lock.Path)).
 				Hint("skl install %s", byPath(r, other))))
 		}

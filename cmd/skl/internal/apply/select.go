@@ -165,9 +165,13 @@ func (p *picker) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, nam
 			continue
 		}
 		for _, other := range f.Also {
-			p.a.Scope.Tell.Note("%s: took %s, not %s", f.Lock.Name, f.Lock.Path, other.Lock.Path)
+			why := ""
+			if other.Invalid != nil {
+				why = ", which cannot be read: " + diag.Brief(diag.Printable(other.Invalid.Error()), 200)
+			}
+			p.a.Scope.Tell.Note("%s: took %s, not %s%s", f.Lock.Name, f.Lock.Path, other.Lock.Path, why)
 		}
-		e := selected(o, f, len(found), p.ask.Pin, same != nil || p.ask.As != "")
+		e := selected(o, f, len(found), p.ask.Pin, same != nil || p.ask.As != "" || f.Broken() != nil)
 		if p.ask.As != "" {
 			e.Rename(p.ask.As)
 		}
