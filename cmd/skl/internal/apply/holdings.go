@@ -38,21 +38,20 @@ func (a *Applier) Holdings(ctx context.Context, r ref.Ref) ([]Holding, []source.
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &picker{a: a, files: f, ask: &InstallRequest{All: true}}
+	p := &picker{a: a, files: f}
 	return p.holdings(ctx, rs, o, r, offered), passed, nil
 }
 
 // holdings are the skills of one reference, with what an install of all of them would do.
 func (p *picker) holdings(ctx context.Context, rs *resolver.Resolver, o *resolver.Opened, r ref.Ref, offered []source.Found) (out []Holding) {
-	all := &InstallRequest{All: true}
+	all := &picker{a: p.a, files: p.files, ask: &InstallRequest{All: true}, root: p.root}
 	for i := range offered {
 		f := &offered[i]
-		each := &picker{a: p.a, files: p.files, ask: all, root: p.root}
 		same := sameName(offered, *f)
-		err := each.fit(*f, r, same)
+		err := all.fit(*f, r, same)
 		if err == nil {
-			e := selected(o, *f, len(offered), false, same != nil)
-			err = each.add(ctx, rs, r, &e)
+			e := selected(o, *f, len(offered), false, same != nil || f.Broken() != nil)
+			err = all.add(ctx, rs, r, &e)
 		}
 		out = append(out, held(*f, err))
 		for _, other := range f.Also {
@@ -61,7 +60,7 @@ func (p *picker) holdings(ctx context.Context, rs *resolver.Resolver, o *resolve
 				continue
 			}
 			out = append(out, held(other, diag.New(diag.Misuse, source.CodeAmbiguous, "%s has its name, and comes first", diag.Printable(f.Lock.Path)).
-				Hint("skl install %s", byPath(r, other))))
+				Hint("skl install %s", p.a.typed(byPath(r, other)))))
 		}
 	}
 	return out
@@ -73,6 +72,15 @@ func held(f source.Found, err error) Holding {
 	}
 	h := troubled(f.Lock.Name, f.Lock.Path, err)
 	return Holding{f, &h}
+}
+
+// alsoThere is passed; that it cannot be had is told, and ends nothing.
+func (a *Applier) alsoThere(ctx context.Context, o *resolver.Opened, listed []source.Found) []source.Passed {
+	passed, err := a.passed(ctx, o, listed)
+	if err != nil {
+		a.Scope.Tell.Warn("what else is there is not known: %s", diag.Brief(diag.Printable(err.Error()), 300))
+	}
+	return passed
 }
 
 // passed is what discovery passes over at the place of a reference that names no skill of it.

@@ -9,6 +9,7 @@ import (
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // An InstallRequest asks for skills besides those of skl.toml.
@@ -34,7 +35,11 @@ func (a *Applier) Install(ctx context.Context, r InstallRequest) (_ Result, err 
 	}
 	if r.As != "" {
 		if err := source.CheckName(r.As); err != nil {
-			return Result{}, diag.New(diag.Misuse, "usage", "--as: %w", err)
+			e := diag.New(diag.Misuse, "usage", "--as: %w", err)
+			if as := skill.Respell(r.As); as != "" {
+				e = e.Hint("--as %s", as)
+			}
+			return Result{}, e
 		}
 	}
 	f, end, err := a.Scope.Edit(ctx, r.DryRun)

@@ -45,7 +45,7 @@ func (a *Applier) pickAll(ctx context.Context, f *scope.Files, r InstallRequest,
 		}
 	}
 	if r.As != "" && len(p.out.edits) != 1 {
-		return pickList{}, diag.New(diag.Misuse, "usage", "--as names one skill, and here are %d", len(p.out.edits)).Hint("name the one: skl install %s NAME --as %s", refs[0], r.As)
+		return pickList{}, diag.New(diag.Misuse, "usage", "--as names one skill, and here are %d", len(p.out.edits)).Hint("name the one: skl install %s NAME --as %s", r.Refs[0], r.As)
 	}
 	return p.out, nil
 }
@@ -88,7 +88,7 @@ func (p *picker) add(ctx context.Context, rs *resolver.Resolver, r ref.Ref, e *p
 	}
 	if other := p.folds(e.Skill.Name); other != "" {
 		return diag.New(diag.Misuse, "same_name", "%s", bundle.OneName(other, e.Skill.Name)).
-			Hint("install it by another name: skl install %s --as NAME", byPath(r.WithoutVersion(), source.Found{Lock: *e.Found}))
+			Hint("install it by another name: skl install %s --as NAME", p.a.typed(byPath(r.WithoutVersion(), source.Found{Lock: *e.Found})))
 	}
 	old, _ := p.files.Lock.Skill(e.Skill.Name)
 	now := *e.Found
@@ -189,22 +189,22 @@ func (p *picker) chosen(ctx context.Context, rs *resolver.Resolver, o *resolver.
 		p.out.passed = append(p.out.passed, passed...)
 		return offered, err
 	case len(offered) > 1:
-		passed, _ := p.a.passed(ctx, o, offered) // what they are called is said all the same
-		found, err := p.a.ChooseSkills(r, offered, passed)
+		passed := p.a.alsoThere(ctx, o, offered)
+		found, err := p.a.ChooseSkills(p.a.typed(r), offered, passed)
 		if e, ok := errors.AsType[*Ambiguous](err); ok {
 			e.Found = p.holdings(ctx, rs, o, r, offered)
 		}
 		return found, err
 	}
 	if len(names) == 0 && len(offered) == 1 && (o.Place.Ref.Path == "" || offered[0].Lock.Path != o.Place.Ref.Path) {
-		p.out.passed, _ = p.a.passed(ctx, o, offered) // the one skill is taken all the same
+		p.out.passed = p.a.alsoThere(ctx, o, offered)
 	}
 	return offered, nil
 }
 
 // fit refuses a skill that cannot be installed, as it is found. same is why its name does not say which of several it is.
 func (p *picker) fit(f source.Found, r ref.Ref, same error) error {
-	where := cmp.Or(f.Lock.Path, r.String()) // a bundle that is one skill has no path in it
+	where := cmp.Or(f.Lock.Path, p.a.typed(r).String()) // a bundle that is one skill has no path in it
 	switch {
 	case f.Invalid != nil && p.ask.All:
 		return invalidSkill(f, where)
@@ -215,7 +215,7 @@ func (p *picker) fit(f source.Found, r ref.Ref, same error) error {
 	case same != nil && (p.ask.All || r.Kind == ref.Market):
 		return same
 	}
-	return checkName(f, where, byPath(r, f))
+	return checkName(f, where, p.a.typed(byPath(r, f)))
 }
 
 // invalidSkill is the error of a skill that cannot be read, where others of its place can be.
@@ -418,11 +418,17 @@ func (a *Applier) missing(m *manifest.Manifest, r ref.Ref, err error) error {
 
 // Rebase makes a local ref, which a person writes from the working directory,
 // relative to the manifest.
-func (a *Applier) Rebase(r ref.Ref) ref.Ref {
+func (a *Applier) Rebase(r ref.Ref) ref.Ref { return moved(r, a.Scope.Cwd, a.Scope.Base) }
+
+// typed takes Rebase back: it is r as the person types it.
+func (a *Applier) typed(r ref.Ref) ref.Ref { return moved(r, a.Scope.Base, a.Scope.Cwd) }
+
+// moved makes a local ref that is relative to one directory relative to another.
+func moved(r ref.Ref, from, to string) ref.Ref {
 	if r.Kind != ref.Local {
 		return r
 	}
-	rel, err := filepath.Rel(a.Scope.Base, scope.Absolute(a.Scope.Cwd, filepath.FromSlash(r.Path)))
+	rel, err := filepath.Rel(to, scope.Absolute(from, filepath.FromSlash(r.Path)))
 	if err != nil {
 		return r
 	}

@@ -69,6 +69,9 @@ func (w *world) printFound(found []apply.Holding, passed []apply.Passed) {
 	for _, hint := range hints[:min(len(hints), mostNamed)] {
 		w.ui.Hint("%s", hint)
 	}
+	if n := len(hints) - mostNamed; n > 0 {
+		w.ui.Note("%d more have a way in: add --json", n)
+	}
 }
 
 // mostNamed is the number of things of one kind that are named one by one beside what was asked for.
