@@ -365,7 +365,7 @@ func (in *Installer) Materialise(ctx context.Context, want []lock.Skill, have ma
 	missing := 0
 	for i, s := range want {
 		if h := have[s.Name]; installed(s, h) {
-			if errs[i] = Matches(s, h.summary()); errs[i] != nil && !alone {
+			if errs[i] = Matches(s, h.Receipt.Summary()); errs[i] != nil && !alone {
 				return errs
 			}
 		}
@@ -422,15 +422,6 @@ func (in *Installer) Missing(s lock.Skill, have map[string]Have) bool {
 func installed(s lock.Skill, h Have) bool {
 	r := h.Receipt
 	return h.Present && h.Managed && !h.Lacks && r.Tree == s.Tree && r.Source == s.Source && r.URL == s.URL && r.Commit == s.Commit && r.Manifest == s.Manifest && r.Version == s.Version
-}
-
-// summary is what the receipt says of the whole bundle.
-func (h Have) summary() bundle.Summary {
-	sum := bundle.Summary{Tree: h.Receipt.Tree, Files: len(h.Receipt.Files)}
-	for _, f := range h.Receipt.Files {
-		sum.Bytes += f.Size
-	}
-	return sum
 }
 
 func (in *Installer) fetch(ctx context.Context, s lock.Skill, dry bool) (bundle.Summary, error) {

@@ -345,7 +345,7 @@ func (in *Installer) dropCopies(t *Transaction, c Change, report *Report) error 
 // isCopyReceipt reports whether the receipt beside link says that a copy is there.
 func (in *Installer) isCopyReceipt(link, name string) bool {
 	r, err := roots.ReadReceipt(filepath.Dir(link), name)
-	if e, ok := diag.Own(err); ok && e.Code == roots.CodeConflict {
+	if errors.Is(err, diag.Code(roots.CodeConflict)) {
 		r, _, err = roots.UnmergedReceipt(filepath.Dir(link), name)
 	}
 	return err == nil && r.CopyOf != ""

@@ -2,6 +2,7 @@ package install
 
 import (
 	"crypto/sha256"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,8 +68,7 @@ func (s Site) driftOfBoth(path, name string, ours, theirs roots.Receipt) (mine, 
 // unmergedCopy judges the copy at p.Path where the receipt beside it, which err is about, holds the markers of a merge: what either side installed, or git made of the two, is
 // made anew. ok is false for any other error, and where the sides are no receipts of a copy.
 func (in *Installer) unmergedCopy(p *Place, err error) (ok bool) {
-	e, isOwn := diag.Own(err)
-	if !isOwn || e.Code != roots.CodeConflict {
+	if !errors.Is(err, diag.Code(roots.CodeConflict)) {
 		return false
 	}
 	ours, theirs, err := roots.UnmergedReceipt(filepath.Dir(p.Path), p.Name)

@@ -210,6 +210,15 @@ func compare(dir string, r Receipt, found scan, own Own) Drift {
 	return d
 }
 
+// Summary is what r says of the whole bundle, without its entries.
+func (r Receipt) Summary() bundle.Summary {
+	sum := bundle.Summary{Tree: r.Tree, Files: len(r.Files)}
+	for _, f := range r.Files {
+		sum.Bytes += f.Size
+	}
+	return sum
+}
+
 // digest is the tree digest of the files that r names.
 func (r Receipt) digest() bundle.Digest {
 	entries := make([]bundle.Entry, 0, len(r.Files))

@@ -113,7 +113,7 @@ func (a *Applier) keeping(c committed, by files.Attribute) string {
 	switch {
 	case by.File == top:
 		text, err := a.Scope.Site.Dir.ReadFile(top, scope.MaxEdited)
-		if before, _, ok := bytes.Cut(text, []byte(blockStart)); err == nil && ok && bytes.Count(before, []byte("\n")) < by.Line && bytes.Contains(text, []byte(keepBytes)) {
+		if before, block, ok := cutBlock(text); err == nil && ok && bytes.Count(before, []byte("\n")) < by.Line && bytes.Contains(block, []byte(keepBytes)) {
 			return fmt.Sprintf("move line %d of .gitattributes above the lines of skl", by.Line)
 		}
 	case below(filepath.Dir(by.File), project):

@@ -58,11 +58,15 @@ func (a *Applier) deliver(ctx context.Context, in *install.Installer, changes in
 	if err := a.noteUses(ctx, d.hosts, changes); err != nil {
 		a.Scope.Tell.Warn("could not determine which copies agents load: %s", err)
 	}
-	a.tellUncarried(d.vendor(), func(name string) bool {
-		return slices.ContainsFunc(changes.List, func(c install.Change) bool {
-			return c.Name == name && (c.Action == install.Add || c.Action == install.Update)
-		})
-	})
+	var came []string
+	for _, c := range changes.List {
+		if c.Action == install.Add || c.Action == install.Update {
+			came = append(came, c.Name)
+		}
+	}
+	if len(came) > 0 {
+		a.tellUncarried(d.vendor(), func(name string) bool { return slices.Contains(came, name) })
+	}
 	var err error
 	if result.Remarks.Ungated, err = a.ungated(ctx, changes, d.gate); err != nil {
 		a.Scope.Tell.Warn("could not determine which limits agents keep: %s", err)

@@ -208,6 +208,13 @@ func attributesOf(pattern, attributes string) string {
 	return pattern + " " + attributes
 }
 
+// cutBlock is what stands before skl's block in a file of lines, and the block; ok is false where there is none.
+func cutBlock(text []byte) (before, block []byte, ok bool) {
+	before, block, ok = bytes.Cut(text, []byte(blockStart))
+	block, _, _ = bytes.Cut(block, []byte(blockEnd))
+	return before, block, ok
+}
+
 // setBlock replaces skl's block in a file of lines, adds it at the end, or, without
 // lines, removes it. The rest of the file stays as it is, line endings included.
 func setBlock(old []byte, lines []string) []byte {

@@ -42,7 +42,11 @@ func (a *Applier) Mend(ctx context.Context) (mended []string, err error) {
 		}
 		err := a.restorable(ctx, in, f, s, have)
 		if err != nil {
-			a.Scope.Tell.Warn("%s is not mended: %s; skl ci puts it back", s.Name, diag.Clip(diag.Printable(err.Error()), 300))
+			way := "; skl ci puts it back"
+			if diag.ClassOf(err) == diag.Refused {
+				way = "" // ci refuses it too
+			}
+			a.Scope.Tell.Warn("%s is not mended: %s%s", s.Name, diag.Clip(diag.Printable(err.Error()), 300), way)
 		}
 		return err != nil
 	})

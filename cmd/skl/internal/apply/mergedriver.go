@@ -58,8 +58,7 @@ func (a *Applier) MergeDriver() (d MergeDriver, ok bool, err error) {
 
 // asksToMerge reports whether skl's block in a .gitattributes has the lines of the driver.
 func asksToMerge(text []byte) bool {
-	_, block, _ := bytes.Cut(text, []byte(blockStart))
-	block, _, _ = bytes.Cut(block, []byte(blockEnd))
+	_, block, _ := cutBlock(text)
 	return bytes.Contains(block, []byte(" "+mergeAttribute))
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/attest"
 	"github.com/skl-project/skl/spec/audit"
-	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/policy"
@@ -176,7 +175,7 @@ func (a *Applier) verifyOne(r roots.Receipt, d roots.Drift, l *lock.Lock) Verifi
 	}
 	err := s.Whole()
 	if err == nil && r.Tree == s.Tree {
-		err = install.Matches(s, summaryOf(r))
+		err = install.Matches(s, r.Summary())
 	}
 	if err != nil {
 		out.State, out.Drift = "entry", []string{err.Error()}
@@ -282,18 +281,9 @@ func MendOf(a *Applier, state, name string, isCopy bool, path string) string {
 	return ""
 }
 
-// summaryOf is what a receipt says of the whole bundle.
-func summaryOf(r roots.Receipt) bundle.Summary {
-	sum := bundle.Summary{Tree: r.Tree, Files: len(r.Files)}
-	for _, f := range r.Files {
-		sum.Bytes += f.Size
-	}
-	return sum
-}
-
 // otherRelease is the field in which a receipt is of another release than the lock entry s, "" if there is none.
 func otherRelease(r roots.Receipt, s lock.Skill) string {
-	sum := summaryOf(r)
+	sum := r.Summary()
 	for _, f := range []struct {
 		name string
 		same bool

@@ -20,7 +20,7 @@ import (
 
 // A CheckItem is one of the checks.
 type CheckItem struct {
-	Check  string   `json:"check"` // lock, verify, blocked, signatures, policy, links, off, git, conflicts, audit, permissions, accepted, trust
+	Check  string   `json:"check"` // lock, verify, blocked, signatures, policy, links, off, git, portable, conflicts, audit, permissions, accepted, trust
 	OK     bool     `json:"ok"`
 	Detail []string `json:"detail"`
 	Mend   []string `json:"mend,omitempty"` // what to type or do, of a check that does not hold

@@ -124,7 +124,11 @@ func (d *doctor) environment(ctx context.Context) {
 	} else {
 		d.say("git", "note", "", "not found: ssh and old servers are reached by skl's own means")
 	}
-	if m, ok, err := d.Applier.MergeDriver(); err == nil && ok && m.Wanted && !m.Set {
+	m, ok, err := d.Applier.MergeDriver()
+	if err != nil {
+		d.say("git", "note", "", "whether git merges the files of skl by skl is not known: %s", diag.Brief(diag.Printable(err.Error()), 200))
+	}
+	if ok && m.Wanted && !m.Set {
 		why := "this clone has no such driver"
 		if m.Other != "" {
 			why = "the driver of this clone is another: " + diag.Brief(diag.Printable(m.Other), 200)
