@@ -39,10 +39,7 @@ func TestUseCasesKnowNoTerminal(t *testing.T) {
 // areaImports are the packages of the areas that files of the command line still import, the leaves aside: for types that
 // they print, or because the use case behind them is not there yet. The list only gets shorter.
 var areaImports = map[string]string{
-	"install.go":            "install",
-	"list.go":               "install/roots",
 	"mcp.go":                "runtime/model/mcp",
-	"publish.go":            "registry/client/wire",
 	"registry_namespace.go": "registry/client/wire",
 	"run.go":                "runtime/run runtime/trace",
 	"runflags.go":           "runtime/run runtime/tool",
@@ -73,6 +70,31 @@ func TestCommandLineImports(t *testing.T) {
 	for name := range areaImports {
 		if !seen[name] {
 			t.Errorf("the list has %s, which is gone", name)
+		}
+	}
+}
+
+// TestReadersAreToldApartOnce: what a command says is a report, and only package report decides for which reader it is rendered. A command may
+// ask who reads where that changes what is done: in which format a graph is drawn, where the commands of a demo write, whether a
+// picker or progress can be shown.
+func TestReadersAreToldApartOnce(t *testing.T) {
+	may := map[string]int{"bare.go": 1, "graph.go": 1, "quickstart.go": 1, "run.go": 2}
+	asks := regexp.MustCompile(`\bui\.(JSON|Screen|ErrScreen)\b|\bu\.(JSON|Screen|ErrScreen)\b`)
+	prints := regexp.MustCompile(`\bw\.ui\.(Print|Rows|Table|Page|Paged|Lines|Warn|Hint|Result)\(`)
+	for file := range importsIn(t, "internal/cli") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(file)
+		if name == "app.go" || name == "mergedriver.go" || name == "completion.go" {
+			continue // before there is a command, for git, and for a shell
+		}
+		if n := len(asks.FindAll(text, -1)); n != may[name] {
+			t.Errorf("%s asks %d times who reads, the list has %d", name, n, may[name])
+		}
+		for _, m := range prints.FindAll(text, -1) {
+			t.Errorf("%s prints beside its report: %s", name, m)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/manifest"
 )
@@ -28,9 +29,9 @@ func runAck(ctx context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "skl ack needs a code and the name of a skill").Hint("skl list --shadowed shows both")
 	}
 	acks, err := w.apply.Acknowledge(ctx, apply.AckRequest{Code: c.Args().Get(0), Name: c.Args().Get(1), Reason: c.String("reason"), DryRun: c.Bool("dry-run")})
-	return w.show(ackResult{true, acks}, err, func() {
+	return w.show(ackResult{true, acks}, err, func(say *report.Text) {
 		for _, a := range acks {
-			w.ui.Print("%s %s acknowledged: %s hides %s", a.Code, a.Name, shortDigest(a.Winner), shortDigest(a.Loser))
+			say.Print("%s %s acknowledged: %s hides %s", a.Code, a.Name, shortDigest(a.Winner), shortDigest(a.Loser))
 		}
 	})
 }
@@ -40,7 +41,7 @@ func shortDigest(d string) string {
 	if len(d) > prefix+12 {
 		return d[:prefix+12]
 	}
-	return orDash(d)
+	return report.OrDash(d)
 }
 
 type whyResult struct {
@@ -62,30 +63,30 @@ func whyCommand() command {
 			}
 			out, err := w.apply.Why(name)
 			s := out.Locked
-			return w.show(whyResult{name, s.Ref, s.Version, append([]string{}, s.RequiredBy...), out.By}, err, func() {
+			return w.show(whyResult{name, s.Ref, s.Version, append([]string{}, s.RequiredBy...), out.By}, err, func(say *report.Text) {
 				if out.Asked != "" {
-					w.ui.Print("%s asks for %s", out.Where, out.Asked)
+					say.Print("%s asks for %s", out.Where, out.Asked)
 				}
-				w.printReasons(out.By)
+				w.printReasons(say, out.By)
 				if s.Commit == "" {
-					w.ui.Print("%s is %s, as it is there now", s.Ref, orDash(s.Version))
+					say.Print("%s is %s, as it is there now", s.Ref, report.OrDash(s.Version))
 					return
 				}
-				w.ui.Print("%s → %s (%s), commit %s of %s", s.Ref, s.Version, orDash(string(s.RefKind)), s.Commit, s.URL)
+				say.Print("%s → %s (%s), commit %s of %s", s.Ref, s.Version, report.OrDash(string(s.RefKind)), s.Commit, s.URL)
 			})
 		}}
 }
 
 // printReasons says what requires a skill, and below each what requires that.
-func (w *world) printReasons(all []apply.Reason) {
+func (w *world) printReasons(say *report.Text, all []apply.Reason) {
 	for _, r := range all {
 		indent, needs := strings.Repeat("  ", r.Depth-1), "requires it"
 		if r.Needs != "" {
 			needs = "needs " + r.Needs + " (" + r.File + ")"
 		}
-		w.ui.Print("%s%s %s", indent, versioned(r.Name, r.Version), needs)
+		say.Print("%s%s %s", indent, report.Versioned(r.Name, r.Version), needs)
 		if r.Asked != "" {
-			w.ui.Print("%s  %s asks for %s", indent, r.Where, r.Asked)
+			say.Print("%s  %s asks for %s", indent, r.Where, r.Asked)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/author"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 )
 
 func activateCommand() command {
@@ -27,12 +28,12 @@ type activateResult struct {
 func runActivate(_ context.Context, w *world, c *cli.Context) error {
 	q := author.ActivateRequest{Hosts: c.StringSlice("host"), Remove: c.Bool("remove"), DryRun: c.Bool("dry-run")}
 	files, err := w.author().Activate(q)
-	return w.show(activateResult{true, files}, err, func() {
+	return w.show(activateResult{true, files}, err, func(say *report.Text) {
 		for _, f := range files {
-			w.ui.Print("%-7s %s", f.Action, f.File)
+			say.Print("%-7s %s", f.Action, f.File)
 		}
 		if q.DryRun {
-			w.ui.Note("nothing was changed (--dry-run)")
+			say.Note("nothing was changed (--dry-run)")
 		}
 	})
 }

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/install/durable"
@@ -106,6 +107,7 @@ func invoke(ctx context.Context, args []string, e env) int {
 		err = diag.New(diag.Failed, "output_lost", "the result could not be written: %w", lost).
 			Hint("look where it goes to: is the disk full?")
 	}
+	_, told := errors.AsType[report.Shown](err)
 	switch {
 	case err == nil:
 		return 0
@@ -116,7 +118,9 @@ func invoke(ctx context.Context, args []string, e env) int {
 		stopped, ran := errors.AsType[interruption](err)
 		switch {
 		case ran && isUnfinished(stopped):
-			u.Error(stopped)
+			if !told {
+				u.Error(stopped)
+			}
 		case ran:
 			u.Note("interrupted; the run is suspended")
 		default:
@@ -125,7 +129,7 @@ func invoke(ctx context.Context, args []string, e env) int {
 		return interrupted
 	}
 	err = scope.Unwritable(irregular(err))
-	if _, printed := errors.AsType[shown](err); !printed {
+	if !told {
 		u.Error(err)
 	}
 	return int(diag.ClassOf(err))
@@ -180,20 +184,6 @@ func irregular(err error) error {
 	return diag.New(diag.Refused, "irregular_file", "%s is not read: %w", diag.Printable(path.Path), path.Err).
 		Hint("ls -l shows what it is; skl reads regular files only")
 }
-
-// shown marks an error whose findings were printed as the command's result, so
-// that only its class is left to report.
-type shown struct{ error }
-
-func (s shown) Unwrap() error { return s.error }
-
-// unmet is the error of a check whose result was printed.
-//
-//go:noinline
-func unmet(code string) error { return shown{diag.New(diag.Unmet, code, "a check did not hold")} }
-
-// refused is the same for a refusal.
-func refused(code string) error { return shown{diag.New(diag.Refused, code, "refused")} }
 
 func globalFlags() []cli.Flag {
 	return []cli.Flag{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/audit/content"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/spell"
@@ -45,41 +46,42 @@ func runAudit(ctx context.Context, w *world, c *cli.Context) error {
 		if base == "" {
 			base = w.scope.Cwd
 		}
-		if err := w.ui.Result(diag.SARIF(out.Findings(base), build.Current().Version)); err != nil || out.OK {
-			return err
+		sarif := report.Report{Result: diag.SARIF(out.Findings(base), build.Current().Version)}
+		if !out.OK {
+			sarif.End = report.Unmet("findings")
 		}
-		return unmet("findings")
+		return sarif.JSON(w.ui)
 	}
-	return w.verdict(out, out.OK, "findings", func() { w.printAudit(out) })
+	return w.verdict(out, out.OK, "findings", func(say *report.Text) { w.printAudit(say, out) })
 }
 
-func (w *world) printAudit(out inspect.Audited) {
+func (w *world) printAudit(say *report.Text, out inspect.Audited) {
 	count, failed, unread := 0, 0, 0
 	worst := ""
 	for _, s := range out.Skills {
 		dir := w.scope.Short(s.Path)
-		w.ui.Print("%s  %s", s.Name, dir)
+		say.Print("%s  %s", s.Name, dir)
 		for _, line := range s.Asks {
-			w.ui.Print("  %s", line)
+			say.Print("  %s", line)
 		}
 		for _, f := range s.Findings {
 			at := diag.Position{File: filepath.ToSlash(filepath.Join(dir, filepath.FromSlash(f.File))), Line: f.Line, Column: f.Column}
-			w.ui.Print("%s: %s: %s [%s]", at, string(f.Severity), f.Message, f.Rule)
+			say.Print("%s: %s: %s [%s]", at, string(f.Severity), f.Message, f.Rule)
 			if f.Text != "" {
-				w.ui.Print("    %s", f.Text)
+				say.Print("    %s", f.Text)
 			}
 			if f.Allowed != "" {
-				w.ui.Print("    its publisher says: %s", f.Allowed)
+				say.Print("    its publisher says: %s", f.Allowed)
 			}
 			if slices.Contains(s.Accepted, f.Rule) {
-				w.ui.Print("    accepted when it was installed")
+				say.Print("    accepted when it was installed")
 			}
 			if f.Severity.AtLeast(out.FailOn) && (worst == "" || f.Severity == content.Refuse) {
 				worst = f.Rule
 			}
 		}
 		for _, u := range s.Coverage.Unread {
-			w.ui.Print("%s: not read: %s", filepath.ToSlash(filepath.Join(dir, filepath.FromSlash(u.File))), u.Why)
+			say.Print("%s: not read: %s", filepath.ToSlash(filepath.Join(dir, filepath.FromSlash(u.File))), u.Why)
 		}
 		count += len(s.Findings)
 		failed += s.Failed
@@ -92,9 +94,9 @@ func (w *world) printAudit(out inspect.Audited) {
 	if unread > 0 {
 		line += ", " + diag.Count(unread, "file") + " not read"
 	}
-	w.ui.Note("%s", line)
+	say.Note("%s", line)
 	if worst != "" {
-		w.ui.Hint("skl audit --explain %s", worst)
+		say.Hint("skl audit --explain %s", worst)
 	}
 }
 
@@ -102,12 +104,12 @@ func (w *world) printAudit(out inspect.Audited) {
 func (w *world) explainRule(id string) error {
 	if id == "all" {
 		rules := content.Rules()
-		return w.show(map[string]any{"rules": rules}, nil, func() {
+		return w.show(map[string]any{"rules": rules}, nil, func(say *report.Text) {
 			rows := [][]string{{"RULE", "SEVERITY", "FINDS"}}
 			for _, r := range rules {
 				rows = append(rows, []string{r.ID, string(r.Severity), r.About})
 			}
-			w.ui.Rows(rows)
+			say.Rows(rows)
 		})
 	}
 	r, ok := content.Explain(id)
@@ -118,17 +120,17 @@ func (w *world) explainRule(id string) error {
 		}
 		return e.Hint("skl audit --explain all")
 	}
-	return w.show(r, nil, func() {
-		w.ui.Print("%s (%s): %s.", r.ID, string(r.Severity), r.About)
-		w.ui.Print("%s", r.Why)
-		w.ui.Print("%s", r.Out)
+	return w.show(r, nil, func(say *report.Text) {
+		say.Print("%s (%s): %s.", r.ID, string(r.Severity), r.About)
+		say.Print("%s", r.Why)
+		say.Print("%s", r.Out)
 		examples := func(head string, list []string) {
 			if len(list) > 0 {
-				w.ui.Print("%s", head)
+				say.Print("%s", head)
 			}
 			for _, text := range list {
 				name, body, _ := strings.Cut(text, "\n")
-				w.ui.Print("  %s: %s", name, strings.Join(strings.Fields(body), " "))
+				say.Print("  %s: %s", name, strings.Join(strings.Fields(body), " "))
 			}
 		}
 		examples("found:", r.Match)

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/author"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 )
@@ -26,13 +27,13 @@ func runNew(_ context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.author().Start(author.StartRequest{Name: name, Tree: c.Bool("tree"), DryRun: c.Bool("dry-run")})
-	return w.show(out, err, func() {
-		w.ui.Print("%s", w.scope.Short(filepath.Join(out.Path, skill.FileName)))
+	return w.show(out, err, func(say *report.Text) {
+		say.Print("%s", w.scope.Short(filepath.Join(out.Path, skill.FileName)))
 		try := "skl install ./%s"
 		if c.Bool("tree") {
 			try = "skl run ./%s --dry-run"
 		}
-		w.ui.Hint("edit it, then: skl lint %s    "+try, w.scope.Short(out.Path), w.scope.Short(out.Path))
+		say.Hint("edit it, then: skl lint %s    "+try, w.scope.Short(out.Path), w.scope.Short(out.Path))
 	})
 }
 
@@ -45,9 +46,9 @@ func digestCommand() command {
 				return err
 			}
 			out, err := w.author().Digest(dir)
-			return w.show(out, err, func() {
-				w.ui.Print("%s", out.Digest)
-				w.ui.Detail("%s, %s", diag.Count(out.Files, "file"), diag.Size(out.Bytes))
+			return w.show(out, err, func(say *report.Text) {
+				say.Print("%s", out.Digest)
+				say.Detail("%s, %s", diag.Count(out.Files, "file"), diag.Size(out.Bytes))
 			})
 		}}
 }
@@ -81,7 +82,7 @@ func runPack(_ context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.author().Pack(author.PackRequest{Folder: dir, File: file, Include: c.StringSlice("include"), DryRun: c.Bool("dry-run")})
-	return w.show(out, err, func() {
-		w.ui.Print("%s  %s, %s, %s", w.scope.Short(out.File), diag.Count(out.Files, "file"), diag.Size(out.Bytes), out.Digest)
+	return w.show(out, err, func(say *report.Text) {
+		say.Print("%s  %s, %s, %s", w.scope.Short(out.File), diag.Count(out.Files, "file"), diag.Size(out.Bytes), out.Digest)
 	})
 }

@@ -2,11 +2,11 @@ package cli
 
 import (
 	"context"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/form"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -27,31 +27,21 @@ func runConvert(_ context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "convert takes one folder with a SKILL.md").Hint("skl convert ./review --to prose")
 	}
 	out, err := w.form.Convert(form.ConvertRequest{Path: c.Args().First(), To: c.String("to"), Write: c.Bool("write"), Output: c.String("output"), DryRun: c.Bool("dry-run")})
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		if out.Diff != "" {
-			w.ui.Raw([]byte(printableLines(out.Diff)))
+			say.Raw([]byte(report.PrintableLines(out.Diff)))
 		}
 		for _, loss := range out.Losses {
-			w.ui.Note("look at: %s", loss)
+			say.Note("look at: %s", loss)
 		}
 		switch {
 		case out.Diff == "":
-			w.ui.Note("nothing to change: %s is %s already", w.scope.Short(out.Path), out.To)
+			say.Note("nothing to change: %s is %s already", w.scope.Short(out.Path), out.To)
 			return
 		case out.Wrote == "":
-			w.ui.Hint("-w changes the file, -o DIR writes a copy")
+			say.Hint("-w changes the file, -o DIR writes a copy")
 			return
 		}
-		w.ui.Note("wrote %s, %s", w.scope.Short(out.Wrote), diag.Count(len(out.Losses), "remark"))
+		say.Note("wrote %s, %s", w.scope.Short(out.Wrote), diag.Count(len(out.Losses), "remark"))
 	})
-}
-
-// printableLines makes each line safe for a terminal.
-func printableLines(text string) string {
-	var out []byte
-	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		out = append(out, diag.Printable(line)...)
-		out = append(out, '\n')
-	}
-	return string(out)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 )
 
 func disableCommand() command {
@@ -32,7 +33,7 @@ func (w *world) move(ctx context.Context, c *cli.Context, back bool) error {
 		return err
 	}
 	out, err := w.inspect.Move(ctx, inspect.MoveRequest{Name: name, Back: back, DryRun: c.Bool("dry-run")})
-	return w.show(out, err, func() {
-		w.ui.Print("%s: %s → %s", out.Name, w.scope.Short(out.From), w.scope.Short(out.To))
+	return w.show(out, err, func(say *report.Text) {
+		say.Print("%s: %s → %s", out.Name, w.scope.Short(out.From), w.scope.Short(out.To))
 	})
 }

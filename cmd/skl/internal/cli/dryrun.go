@@ -4,23 +4,24 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/spec/diag"
 )
 
 // printPreview shows what a run could do. command is what begins or continues it, and allowed what it allows already; last is
 // what stands at the end of the command line.
-func (w *world) printPreview(out session.Preview, command string, allowed []string, last string) {
+func (w *world) printPreview(say *report.Text, out session.Preview, command string, allowed []string, last string) {
 	effects, tools := w.previewRows(out)
-	w.ui.Rows(effects)
-	w.ui.Print("")
-	w.ui.Rows(tools)
-	w.ui.Note("nothing was run; scripts and commands would be confined by: %s", out.Sandbox.Tier)
+	say.Rows(effects)
+	say.Print("")
+	say.Rows(tools)
+	say.Note("nothing was run; scripts and commands would be confined by: %s", out.Sandbox.Tier)
 	for _, m := range out.Sandbox.Missing {
-		w.ui.Note("not enforced here: %s", m)
+		say.Note("not enforced here: %s", m)
 	}
 	if len(out.Needs) > 0 {
-		w.ui.Hint("%s --allow %s%s", command, diag.Quote(strings.Join(append(allowed, out.Needs...), ",")), last)
+		say.Hint("%s --allow %s%s", command, diag.Quote(strings.Join(append(allowed, out.Needs...), ",")), last)
 	}
 }
 

@@ -147,13 +147,13 @@ func (s *codeSearch) constants(file *ast.File) {
 	}
 }
 
-// silent are functions of this package whose errors are never printed: the command has printed its result.
-var silent = []string{"unmet", "refused"}
+// silent are functions of package report whose errors are never printed: the command has printed its result.
+var silent = []string{"Unmet", "Refused"}
 
 func (s *codeSearch) file(pkg []*ast.File, file *ast.File) {
 	for _, decl := range file.Decls {
 		fn, _ := decl.(*ast.FuncDecl)
-		if fn != nil && (file.Name.Name == "cli" && slices.Contains(silent, fn.Name.Name) || file.Name.Name == "diag") {
+		if fn != nil && (file.Name.Name == "report" && slices.Contains(silent, fn.Name.Name) || file.Name.Name == "diag") {
 			continue
 		}
 		ast.Inspect(decl, func(n ast.Node) bool {

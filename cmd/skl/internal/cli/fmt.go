@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/form"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -22,19 +23,19 @@ func runFmt(_ context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.verdict(out, out.OK, "findings", func() { w.printFmt(out, q.Check || q.DryRun) })
+	return w.verdict(out, out.OK, "findings", func(say *report.Text) { w.printFmt(say, out, q.Check || q.DryRun) })
 }
 
-func (w *world) printFmt(out form.Formatted, only bool) {
+func (w *world) printFmt(say *report.Text, out form.Formatted, only bool) {
 	for _, name := range out.Changed {
-		w.ui.Print("%s", name)
+		say.Print("%s", name)
 	}
 	for _, f := range out.Findings {
-		w.ui.Note("%s: %s [%s]; left as it is", diag.Position{File: f.File, Line: f.Line}, f.Message, f.Rule)
+		say.Note("%s: %s [%s]; left as it is", diag.Position{File: f.File, Line: f.Line}, f.Message, f.Rule)
 	}
 	verb := "changed"
 	if only {
 		verb = "would change"
 	}
-	w.ui.Note("%s %s", diag.Count(len(out.Changed), "file"), verb)
+	say.Note("%s %s", diag.Count(len(out.Changed), "file"), verb)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/codes"
 	"github.com/skl-project/skl/cmd/skl/internal/guide"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/spell"
 )
@@ -167,10 +168,6 @@ type guideResult struct {
 
 // page shows a page of help.
 func (w *world) page(topic, text string) error {
-	if !w.ui.JSON {
-		w.ui.Help(text)
-		return nil
-	}
 	out := helpResult{Topic: topic, Text: text}
 	if topic == "errors" {
 		out.Codes = map[string]string{}
@@ -178,7 +175,7 @@ func (w *world) page(topic, text string) error {
 			out.Codes[c[0]] = c[1]
 		}
 	}
-	return w.ui.Result(out)
+	return w.show(out, nil, func(say *report.Text) { say.Help(text) })
 }
 
 // called is the index of the command with a name or an alias, -1 if there is none. A generic function would do: its instance keeps the
@@ -235,19 +232,17 @@ func helpCommand() command {
 
 // showGuide lists the guides, or shows one: laid out on a terminal, elsewhere as Markdown.
 func showGuide(w *world, args []string) error {
-	if len(args) == 0 && w.ui.JSON {
+	if len(args) == 0 {
 		out := helpResult{Topic: "guide"}
 		for _, g := range guide.All() {
 			out.Guides = append(out.Guides, guideResult{g.Name, g.Summary})
 		}
-		return w.ui.Result(out)
-	}
-	if len(args) == 0 {
-		for _, g := range guide.All() {
-			w.ui.Print("  %-14s %s", g.Name, g.Summary)
-		}
-		w.ui.Hint("skl help guide %s", guide.Names()[0])
-		return nil
+		return w.show(out, nil, func(say *report.Text) {
+			for _, g := range out.Guides {
+				say.Print("  %-14s %s", g.Name, g.Summary)
+			}
+			say.Hint("skl help guide %s", guide.Names()[0])
+		})
 	}
 	g, err := guide.Get(args[0])
 	switch {
@@ -255,14 +250,12 @@ func showGuide(w *world, args []string) error {
 		return err
 	case len(args) > 1:
 		return diag.New(diag.Misuse, "usage", "one guide at a time, and %q is the second", args[1]).Hint("skl help guide %s", args[1])
-	case w.ui.JSON:
-		return w.ui.Result(helpResult{Topic: "guide " + g.Name, Text: guide.Portable(g.Text)})
-	case !w.ui.Screen:
-		w.ui.Raw([]byte(guide.Portable(g.Text)))
-	default:
-		w.ui.Page(ui.Painted(w.ui.Look().Drawn(guide.Render(g.Text, guide.Screen{Width: min(w.ui.Width(), 100), Color: w.ui.Color}))))
 	}
-	return nil
+	return w.show(helpResult{Topic: "guide " + g.Name, Text: guide.Portable(g.Text)}, nil, func(say *report.Text) {
+		say.Page(func(k screen.Look) string {
+			return k.Drawn(guide.Render(g.Text, guide.Screen{Width: min(k.Width, 100), Color: k.Color}))
+		}, func(say *report.Text) { say.Raw([]byte(guide.Portable(g.Text))) })
+	})
 }
 
 func allHelp() string {

@@ -12,8 +12,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/report"
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/index/query"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -44,10 +45,10 @@ func leftOutFlag() cli.Flag {
 }
 
 // tellLeftOut says what was left out for its name or its links.
-func (w *world) tellLeftOut(l query.LeftOut) {
+func tellLeftOut(say *report.Text, l query.LeftOut) {
 	if note := l.Note(); note != "" {
-		w.ui.Note("%s", note)
-		w.ui.Hint("skl index status --json lists them; --left-out PATTERN covers them")
+		say.Note("%s", note)
+		say.Hint("skl index status --json lists them; --left-out PATTERN covers them")
 	}
 }
 
@@ -82,16 +83,15 @@ func runIndex(ctx context.Context, w *world, c *cli.Context) error {
 	if !place.Skills {
 		all = []search.RootReport{out.RootReport}
 	}
-	for _, r := range all {
-		if !w.ui.JSON {
-			w.ui.Print("%s %s: %d new, %d changed, %d removed, %d unchanged, in %s", ui.Painted(w.ui.Done()), r.Name, r.Added, r.Changed, r.Removed, r.Unchanged, r.Elapsed.Round(time.Millisecond))
+	return w.show(out, nil, func(say *report.Text) {
+		for _, r := range all {
+			say.Print("%s %s: %d new, %d changed, %d removed, %d unchanged, in %s", screen.Done, r.Name, r.Added, r.Changed, r.Removed, r.Unchanged, r.Elapsed.Round(time.Millisecond))
+			if r.TooLarge > 0 {
+				say.Note("%s too large to be divided: literals and regular expressions are found there, words and symbols are not", areCounted(r.TooLarge, "file"))
+			}
+			tellLeftOut(say, r.LeftOut)
 		}
-		if r.TooLarge > 0 {
-			w.ui.Note("%s too large to be divided: literals and regular expressions are found there, words and symbols are not", areCounted(r.TooLarge, "file"))
-		}
-		w.tellLeftOut(r.LeftOut)
-	}
-	return w.show(out, nil, func() {})
+	})
 }
 
 func runIndexStatus(ctx context.Context, w *world, c *cli.Context) error {
@@ -100,10 +100,10 @@ func runIndexStatus(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.search.Status(ctx, place)
-	return w.show(out, err, func() { w.printIndexStatus(place, out) })
+	return w.show(out, err, func(say *report.Text) { w.printIndexStatus(say, place, out) })
 }
 
-func (w *world) printIndexStatus(place search.Place, out search.Status) {
+func (w *world) printIndexStatus(say *report.Text, place search.Place, out search.Status) {
 	rows := [][]string{{"ROOT", "FILES", "TOKENS", "SIZE", "INDEXED"}}
 	all := out.Roots
 	if !place.Skills {
@@ -112,7 +112,7 @@ func (w *world) printIndexStatus(place search.Place, out search.Status) {
 	for _, s := range all {
 		rows = append(rows, []string{s.Name, fmt.Sprintf("%d of %d", s.FilesIndexed, s.FilesTotal), strconv.Itoa(s.TotalTokens), diag.Size(s.IndexSizeBytes), cmp.Or(s.LastIndexed, "never")})
 	}
-	w.ui.Rows(rows)
+	say.Rows(rows)
 	var languages []string
 	for _, l := range slices.SortedFunc(maps.Keys(out.Languages), func(a, b string) int {
 		return cmp.Or(cmp.Compare(out.Languages[b], out.Languages[a]), cmp.Compare(a, b))
@@ -120,14 +120,14 @@ func (w *world) printIndexStatus(place search.Place, out search.Status) {
 		languages = append(languages, fmt.Sprintf("%s %d", l, out.Languages[l]))
 	}
 	if len(languages) > 0 {
-		w.ui.Print("languages: %s", languages)
+		say.Print("languages: %s", languages)
 	}
 	if out.LeftOut.Ignored > 0 {
-		w.ui.Print("ignored by git: %s", diag.Count(out.LeftOut.Ignored, "path"))
+		say.Print("ignored by git: %s", diag.Count(out.LeftOut.Ignored, "path"))
 	}
-	w.tellLeftOut(out.LeftOut)
+	tellLeftOut(say, out.LeftOut)
 	if out.FilesIndexed < out.FilesTotal {
-		w.ui.Hint("skl index%s", place.Flags())
+		say.Hint("skl index%s", place.Flags())
 	}
 }
 
@@ -141,8 +141,8 @@ func runIndexDrop(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	dry := c.Bool("dry-run")
 	out, err := w.search.Drop(ctx, search.DropRequest{Place: place, Glob: c.Args().First(), Whole: c.NArg() == 0, DryRun: dry})
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		verb := map[bool]string{false: "dropped", true: "would drop"}[dry]
-		w.ui.Print("%s %s from the index of %s", verb, diag.Count(out.Files, "file"), out.Name)
+		say.Print("%s %s from the index of %s", verb, diag.Count(out.Files, "file"), out.Name)
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
 	"github.com/skl-project/skl/index/serve"
 	"github.com/skl-project/skl/spec/diag"
@@ -37,15 +38,13 @@ type indexServeResult struct {
 func runIndexServe(ctx context.Context, w *world, c *cli.Context) error {
 	return w.search.Serve(ctx, search.ServeRequest{Addr: c.String("addr"), Hosts: c.StringSlice("allow-host"), State: c.String("state"), Log: w.logHandler(), Ready: func(addr, keyFile string) error {
 		out := indexServeResult{addr, "http://" + addr, keyFile}
-		if w.ui.JSON {
-			return w.ui.Stream(out)
-		}
-		w.ui.Print("serving indexes at %s", out.URL)
-		if keyFile != "" {
-			w.ui.Note("its key, for X-Api-Key, is in %s; skl finds it there", w.scope.Short(keyFile))
-		}
-		w.ui.Hint("skl query --service %s WORDS", out.URL)
-		return nil
+		return report.Report{Result: out, Streamed: true, Text: func(say *report.Text) {
+			say.Print("serving indexes at %s", out.URL)
+			if keyFile != "" {
+				say.Note("its key, for X-Api-Key, is in %s; skl finds it there", w.scope.Short(keyFile))
+			}
+			say.Hint("skl query --service %s WORDS", out.URL)
+		}}.Write(w.ui)
 	}})
 }
 
@@ -55,19 +54,19 @@ func runIndexFeedback(ctx context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "--days is between 1 and 30")
 	}
 	out, err := w.search.Feedback(ctx, c.String("path"), days)
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		m := out.Metrics
 		if m.SampleCount == 0 {
-			w.ui.Print("no search of %s was recorded in the last %d days", w.scope.Short(out.Root), days)
-			w.ui.Note("only searches of agents are recorded, by skl mcp and skl index serve")
+			say.Print("no search of %s was recorded in the last %d days", w.scope.Short(out.Root), days)
+			say.Note("only searches of agents are recorded, by skl mcp and skl index serve")
 			return
 		}
-		w.ui.Print("%d searches in %d days: %.0f %% of the handles were expanded, %.0f tokens each; %.0f %% of the searches had one of the first %d right",
+		say.Print("%d searches in %d days: %.0f %% of the handles were expanded, %.0f tokens each; %.0f %% of the searches had one of the first %d right",
 			m.SampleCount, days, 100*m.HandleExpandAcceptRate, m.AvgTokensPerExpand, 100*m.GlobHitRateAtK, m.K)
 		rows := [][]string{{"GROUP", "PRIOR"}}
 		for _, p := range out.Priors {
 			rows = append(rows, []string{p.Group, strconv.FormatFloat(p.Value, 'f', 2, 64)})
 		}
-		w.ui.Rows(rows)
+		say.Rows(rows)
 	})
 }

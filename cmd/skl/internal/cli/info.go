@@ -3,15 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
-	"github.com/skl-project/skl/cmd/skl/internal/draw"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -24,12 +21,10 @@ func infoCommand() command {
 				return err
 			}
 			out, err := w.inspect.Info(ctx, arg)
-			return w.show(out, w.several(err), func() {
-				w.printInfo(out)
-				if w.ui.Screen && len(out.Copies) == 0 {
-					w.ui.Hint("skl install %s      skl read %s", arg, arg)
-				}
-			})
+			if err != nil {
+				return w.several(err)
+			}
+			return w.desk.Info(out, arg).Write(w.ui)
 		}}
 }
 
@@ -39,49 +34,6 @@ func (w *world) several(err error) error {
 		return w.ambiguous(found)
 	}
 	return err
-}
-
-func (w *world) printInfo(out inspect.Skill) {
-	if w.ui.Screen && !w.ui.Verbose {
-		out.Source = draw.From(out.Source, out.URL)
-		w.ui.Page(ui.Painted(draw.Info(w.ui.Look(), out, diag.Size(out.Bytes), w.scope.Short)))
-		return
-	}
-	w.ui.Print("%s %s   %s, %s", out.Name, out.Version, diag.Count(out.Files, "file"), diag.Size(out.Bytes))
-	w.ui.Print("%s", out.Description)
-	line := func(label, value string) {
-		if value != "" {
-			w.ui.Print("%s %s", fmt.Sprintf("%-12s", label), value)
-		}
-	}
-	line("from", strings.TrimSpace(out.Source+" "+out.URL+" "+out.Commit))
-	line("path", out.Path)
-	line("signed by", out.Signed)
-	line("licence", out.License)
-	line("format", out.Format)
-	line("digest", out.Digest)
-	line("scripts", joinWords(out.Scripts))
-	for _, asks := range out.Asks {
-		line("asks", asks)
-	}
-	if out.Audit != nil {
-		line("findings", out.FindingsLine())
-	}
-	line("tools", joinWords(out.AllowedTools))
-	line("effects", joinWords(out.SideEffects))
-	line("needs", joinWords(out.Needs))
-	for _, t := range out.Terms.Lines() {
-		line(t[0], t[1])
-	}
-	line("costs", fmt.Sprintf("about %d tokens always, %d when used", out.Costs.Always, out.Costs.Used))
-	line("versions", joinWords(out.Versions))
-	line("written for", joinWords(out.Dialects))
-	for _, c := range out.LoadCommands {
-		w.ui.Warn("runs when an agent loads it: %s", c)
-	}
-	for _, r := range out.Copies {
-		w.ui.Print("%s %s [%s]", fmt.Sprintf("%-12s", "copy"), w.scope.Short(r.Path), r.State)
-	}
 }
 
 type readResult struct {
@@ -103,11 +55,11 @@ func runRead(ctx context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "name a skill, and perhaps a file").Hint("skl read --help")
 	}
 	t, err := w.inspect.Read(ctx, c.Args().First(), c.Args().Get(1))
-	return w.show(readResult{t.Skill, t.File, string(t.Data), t.Files}, w.several(err), func() {
+	return w.show(readResult{t.Skill, t.File, string(t.Data), t.Files}, w.several(err), func(say *report.Text) {
 		if c.Bool("prompt") {
-			w.ui.Raw([]byte(t.Prompt()))
+			say.Raw([]byte(t.Prompt()))
 			return
 		}
-		w.ui.Raw(t.Data)
+		say.Raw(t.Data)
 	})
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -32,25 +33,25 @@ func runInit(ctx context.Context, w *world, c *cli.Context) error {
 		q.Vendor = &vendor
 	}
 	out, err := w.apply.Init(ctx, q)
-	return w.show(out, err, func() { w.printInit(out, q.DryRun) })
+	return w.show(out, err, func(say *report.Text) { w.printInit(say, out, q.DryRun) })
 }
 
-func (w *world) printInit(out apply.Initialized, dry bool) {
+func (w *world) printInit(say *report.Text, out apply.Initialized, dry bool) {
 	for _, path := range out.Wrote {
 		if dry {
-			w.ui.Print("would write %s", w.scope.Short(path))
+			say.Print("would write %s", w.scope.Short(path))
 			continue
 		}
-		w.ui.Print("%s %s", ui.Painted(w.ui.Done()), w.scope.Short(path))
+		say.Print("%s %s", screen.Done, w.scope.Short(path))
 	}
 	if len(out.Wrote) == 0 {
-		w.ui.Print("nothing to do: %s is as it should be", w.scope.Short(out.Manifest))
+		say.Print("nothing to do: %s is as it should be", w.scope.Short(out.Manifest))
 	}
 	if out.MergeDriver && len(out.Wrote) > 0 && !dry {
-		w.ui.Note("git merges the files of skl by skl in this clone; others set it by: skl init --merge-driver")
+		say.Note("git merges the files of skl by skl in this clone; others set it by: skl init --merge-driver")
 	}
 	if len(out.Hosts) > 0 {
-		w.ui.Note("agents: %s", out.Hosts)
+		say.Note("agents: %s", out.Hosts)
 	}
-	w.ui.Hint("skl install owner/repo/skill")
+	say.Hint("skl install owner/repo/skill")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/ship"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -37,17 +38,17 @@ func runKeyNew(_ context.Context, w *world, c *cli.Context) error {
 }
 
 func (w *world) printKey(c *cli.Context, key ship.Key, err error) error {
-	return w.show(key, err, func() {
+	return w.show(key, err, func(say *report.Text) {
 		if c.Bool("dry-run") {
-			w.ui.Note("%s and %s would be written (--dry-run)", w.scope.Short(key.Private), w.scope.Short(key.Public))
+			say.Note("%s and %s would be written (--dry-run)", w.scope.Short(key.Private), w.scope.Short(key.Public))
 			return
 		}
-		w.ui.Print("%s   %s", w.scope.Short(key.Public), key.Fingerprint)
-		w.ui.Note("%s is secret: keep it out of repositories", w.scope.Short(key.Private))
+		say.Print("%s   %s", w.scope.Short(key.Public), key.Fingerprint)
+		say.Note("%s is secret: keep it out of repositories", w.scope.Short(key.Private))
 		if key.Statement != "" {
-			w.ui.Note("%s says that the old key vouches for the new one", w.scope.Short(key.Statement))
+			say.Note("%s says that the old key vouches for the new one", w.scope.Short(key.Statement))
 		}
-		w.ui.Hint("skl publish DIR --sign %s", w.scope.Short(key.Private))
+		say.Hint("skl publish DIR --sign %s", w.scope.Short(key.Private))
 	})
 }
 
@@ -57,9 +58,9 @@ func runKeyShow(_ context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	key, err := w.shipper().ShowKey(path)
-	return w.show(key, err, func() {
-		w.ui.Raw([]byte(key.Public))
-		w.ui.Print("%s", key.Fingerprint)
+	return w.show(key, err, func(say *report.Text) {
+		say.Raw([]byte(key.Public))
+		say.Print("%s", key.Fingerprint)
 	})
 }
 

@@ -6,7 +6,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
 )
@@ -17,18 +18,13 @@ func (w *world) link(ctx context.Context, c *cli.Context, refs []ref.Ref) error 
 		return diag.New(diag.Misuse, "usage", "--link takes one local folder").Hint("skl install --link ./my-skill")
 	}
 	out, err := w.apply.Link(ctx, apply.LinkRequest{Ref: refs[0], Hosts: c.StringSlice("host"), Accept: accepted(c), DryRun: c.Bool("dry-run")})
-	if err != nil {
-		return err
-	}
-	if w.ui.JSON {
-		return w.ui.Result(out)
-	}
-	if c.Bool("dry-run") {
-		w.ui.Print("would link %s → %s", w.scope.Short(out.Path), w.scope.Short(out.To))
-		w.ui.Note("nothing was changed (--dry-run)")
-		return nil
-	}
-	w.ui.Print("%s %s → %s", ui.Painted(w.ui.Done()), w.scope.Short(out.Path), w.scope.Short(out.To))
-	w.ui.Hint("skl remove %s takes the link away and leaves the folder", out.Name)
-	return nil
+	return w.show(out, err, func(say *report.Text) {
+		if c.Bool("dry-run") {
+			say.Print("would link %s → %s", w.scope.Short(out.Path), w.scope.Short(out.To))
+			say.Note("nothing was changed (--dry-run)")
+			return
+		}
+		say.Print("%s %s → %s", screen.Done, w.scope.Short(out.Path), w.scope.Short(out.To))
+		say.Hint("skl remove %s takes the link away and leaves the folder", out.Name)
+	})
 }

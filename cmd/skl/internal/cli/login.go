@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/account"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -40,20 +41,20 @@ func runLogin(ctx context.Context, w *world, c *cli.Context) error {
 		r.Token = w.env.stdin
 	}
 	out, err := w.account().Login(ctx, r)
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		switch {
 		case r.DryRun:
-			w.ui.Print("%s accepts the token; it would be kept in %s", out.URL, w.scope.Short(out.Store))
+			say.Print("%s accepts the token; it would be kept in %s", out.URL, w.scope.Short(out.Store))
 		case out.Account != "":
-			w.ui.Print("logged in to %s as %s; the token is in %s", out.URL, out.Account, w.scope.Short(out.Store))
+			say.Print("logged in to %s as %s; the token is in %s", out.URL, out.Account, w.scope.Short(out.Store))
 		default:
-			w.ui.Print("logged in to %s; the token is in %s", out.URL, w.scope.Short(out.Store))
+			say.Print("logged in to %s; the token is in %s", out.URL, w.scope.Short(out.Store))
 		}
 		if out.Name != "" {
-			w.ui.Note("%s is registry %s in config.toml%s", out.URL, out.Name, map[bool]string{true: ", the default one"}[out.Default])
+			say.Note("%s is registry %s in config.toml%s", out.URL, out.Name, map[bool]string{true: ", the default one"}[out.Default])
 		}
 		if out.Name != "" && !out.Default {
-			w.ui.Hint("names like acme/pdf are looked up there after: skl login %s --default", out.URL)
+			say.Hint("names like acme/pdf are looked up there after: skl login %s --default", out.URL)
 		}
 	})
 }
@@ -64,14 +65,14 @@ func runLogout(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	r := account.LogoutRequest{Address: c.Args().First(), Forget: c.Bool("forget"), DryRun: c.Bool("dry-run")}
 	out, err := w.account().Logout(ctx, r)
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		switch {
 		case !out.Removed:
-			w.ui.Print("there was no token for %s in %s", out.URL, w.scope.Short(out.Store))
+			say.Print("there was no token for %s in %s", out.URL, w.scope.Short(out.Store))
 		case r.DryRun:
-			w.ui.Print("the token for %s would be removed from %s", out.URL, w.scope.Short(out.Store))
+			say.Print("the token for %s would be removed from %s", out.URL, w.scope.Short(out.Store))
 		default:
-			w.ui.Print("logged out of %s", out.URL)
+			say.Print("logged out of %s", out.URL)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/ship"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
@@ -43,14 +44,14 @@ func runPolicyInit(_ context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "skl policy init takes no argument").Hint("skl policy init -g writes the rules of the user")
 	}
 	path, text, err := w.apply.InitPolicy(c.Bool("dry-run"))
-	return w.show(policyInitResult{path}, err, func() {
+	return w.show(policyInitResult{path}, err, func(say *report.Text) {
 		if c.Bool("dry-run") {
-			w.ui.Print("%s", ui.Painted(string(text)))
-			w.ui.Note("%s would be written (--dry-run)", w.scope.Short(path))
+			say.Print("%s", ui.Painted(string(text)))
+			say.Note("%s would be written (--dry-run)", w.scope.Short(path))
 			return
 		}
-		w.ui.Print("wrote %s: its rules are comments, and refuse nothing yet", w.scope.Short(path))
-		w.ui.Hint("skl policy test, once you have edited it")
+		say.Print("wrote %s: its rules are comments, and refuse nothing yet", w.scope.Short(path))
+		say.Hint("skl policy test, once you have edited it")
 	})
 }
 
@@ -59,18 +60,18 @@ func runPolicyShow(ctx context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "skl policy show takes no argument").Hint("skl policy explain %s", c.Args().First())
 	}
 	files, err := w.apply.ShowPolicy(ctx)
-	return w.show(policyResult{true, files}, err, func() {
+	return w.show(policyResult{true, files}, err, func(say *report.Text) {
 		if len(files) == 0 {
-			w.ui.Note("no policy is in force here")
-			w.ui.Hint("skl policy init")
+			say.Note("no policy is in force here")
+			say.Hint("skl policy init")
 		}
 		for _, f := range files {
-			w.printPolicy(f)
+			w.printPolicy(say, f)
 		}
 	})
 }
 
-func (w *world) printPolicy(f *policy.File) {
+func (w *world) printPolicy(say *report.Text, f *policy.File) {
 	head := f.Policy + "  " + f.Name
 	if f.LastDay != "" {
 		head += ", until " + f.LastDay
@@ -78,17 +79,17 @@ func (w *world) printPolicy(f *policy.File) {
 	if f.Serial > 0 {
 		head += fmt.Sprintf(", serial %d", f.Serial)
 	}
-	w.ui.Print("%s", head)
+	say.Print("%s", head)
 	if len(f.Rules)+len(f.Exceptions) == 0 {
-		w.ui.Print("  no rules")
+		say.Print("  no rules")
 	}
 	for _, r := range f.Rules {
-		w.ui.Print("  %s  line %d", r.ID, r.Where.Line)
+		say.Print("  %s  line %d", r.ID, r.Where.Line)
 		if len(r.About) == 0 {
-			w.ui.Print("    about         all skills")
+			say.Print("    about         all skills")
 		}
 		for _, l := range slices.Concat(r.About, r.Conditions) {
-			w.ui.Print("    %-13s %s", l.Key, strings.Join(l.Values, ", "))
+			say.Print("    %-13s %s", l.Key, strings.Join(l.Values, ", "))
 		}
 	}
 	for _, e := range f.Exceptions {
@@ -102,8 +103,8 @@ func (w *world) printPolicy(f *policy.File) {
 		if e.Idle {
 			left += ", for no rule of this file or a weaker one"
 		}
-		w.ui.Print("  exception from %s for %s  line %d, %s", e.Rule, strings.Join(e.Skills, ", "), e.Where.Line, left)
-		w.ui.Print("    %s (%s)", e.Reason, e.By)
+		say.Print("  exception from %s for %s  line %d, %s", e.Rule, strings.Join(e.Skills, ", "), e.Where.Line, left)
+		say.Print("    %s (%s)", e.Reason, e.By)
 	}
 }
 
@@ -113,7 +114,7 @@ func runPolicyExplain(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.apply.ExplainPolicy(ctx, arg)
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		var rows [][]string
 		for _, r := range out.Rules {
 			why := []string{r.Exception}
@@ -122,7 +123,7 @@ func runPolicyExplain(ctx context.Context, w *world, c *cli.Context) error {
 			}
 			rows = append(rows, []string{r.Rule, r.State, r.Where.String(), strings.TrimPrefix(strings.Join(why, "; "), "; ")})
 		}
-		w.table([]string{"RULE", strings.TrimSpace(out.Skill + " " + out.Version), "WHERE", "WHY"}, rows, "no rule is in force here")
+		table(say, []string{"RULE", strings.TrimSpace(out.Skill + " " + out.Version), "WHERE", "WHY"}, rows, "no rule is in force here")
 	})
 }
 
@@ -139,13 +140,13 @@ func runPolicyTest(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.verdict(out, out.OK, apply.CodePolicy, func() {
+	return w.verdict(out, out.OK, apply.CodePolicy, func(say *report.Text) {
 		refused := map[string]bool{}
 		for i, line := range apply.PolicyLines(out.Refusals) {
-			w.ui.Print("%s", line)
+			say.Print("%s", line)
 			refused[out.Refusals[i].Skill] = true
 		}
-		w.ui.Note("%s would refuse %d of %s by %s", out.File, len(refused), diag.Count(out.Skills, "skill"), diag.Count(out.Rules, "rule"))
+		say.Note("%s would refuse %d of %s by %s", out.File, len(refused), diag.Count(out.Skills, "skill"), diag.Count(out.Rules, "rule"))
 	})
 }
 
@@ -159,9 +160,9 @@ func runPolicySign(_ context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "skl policy sign needs a key").Hint("skl policy sign %s --sign release.key", path)
 	}
 	out, err := w.shipper().SignPolicy(path, c.String("sign"), c.Bool("dry-run"))
-	return w.show(out, err, func() {
-		w.ui.Print("%s   signed by %s", w.scope.Short(out.Signature), out.Signer)
-		w.dryNote(c)
-		w.ui.Hint("serve it beside the policy; clients name both in [organisation] of config.toml")
+	return w.show(out, err, func(say *report.Text) {
+		say.Print("%s   signed by %s", w.scope.Short(out.Signature), out.Signer)
+		dryNote(say, c)
+		say.Hint("serve it beside the policy; clients name both in [organisation] of config.toml")
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/index/query"
@@ -142,12 +143,12 @@ func runQuery(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	w.tellIgnored(r.Query)
-	return w.show(r.Result, nil, func() {
-		w.printHandles(r.Result)
-		w.tellLeftOut(r.LeftOut)
-		w.tellQuery(c, place, r)
-	})
+	out := report.Report{Result: r.Result, Beside: func(say *report.Text) { tellIgnored(say, r.Query) }, Text: func(say *report.Text) {
+		w.printHandles(say, r.Result)
+		tellLeftOut(say, r.LeftOut)
+		tellQuery(say, c, place, r)
+	}}
+	return out.Write(w.ui)
 }
 
 func (w *world) listFiles(ctx context.Context, q search.Question) error {
@@ -155,21 +156,23 @@ func (w *world) listFiles(ctx context.Context, q search.Question) error {
 	if err != nil {
 		return err
 	}
-	w.tellIgnored(r.Query)
-	err = w.show(r, nil, func() {
+	out := report.Report{Result: r, Text: func(say *report.Text) {
 		for _, p := range r.Files {
-			w.ui.Print("%s", p)
+			say.Print("%s", p)
 		}
 		if len(r.Files) == 0 {
-			w.ui.Note("nothing matches")
+			say.Note("nothing matches")
 		}
-	})
-	w.tellLeftOut(r.LeftOut)
-	return err
+	}}
+	out.Beside = func(say *report.Text) {
+		tellIgnored(say, r.Query)
+		tellLeftOut(say, r.LeftOut)
+	}
+	return out.Write(w.ui)
 }
 
 // printHandles prints two lines of each handle: what it is and where, and how it begins, or all of its text if that was wanted.
-func (w *world) printHandles(r query.Result) {
+func (w *world) printHandles(say *report.Text, r query.Result) {
 	where, tokens := 0, 0
 	for _, h := range r.Handles {
 		where, tokens = max(where, len(span(h.FilePath, h.LineRange))), max(tokens, len(strconv.Itoa(h.TokenCount)))
@@ -184,11 +187,11 @@ func (w *world) printHandles(r query.Result) {
 		if h.MatchLine > h.LineRange[0] {
 			at = fmt.Sprintf(", line %d", h.MatchLine)
 		}
-		w.ui.Print("%s  %-10s  %-*s  %*d tokens%s  %s", h.ID, kindOf(h.NodeType, h.Approximate), where, diag.Printable(span(h.FilePath, h.LineRange)), tokens, h.TokenCount, at, w.bold(name))
+		say.Print("%s  %-10s  %-*s  %*d tokens%s  %s", h.ID, kindOf(h.NodeType, h.Approximate), where, diag.Printable(span(h.FilePath, h.LineRange)), tokens, h.TokenCount, at, w.bold(name))
 		if h.Content != "" {
-			w.printText(h.Content)
+			printText(say, h.Content)
 		} else {
-			w.ui.Print("    %s", h.Preview)
+			say.Print("    %s", h.Preview)
 		}
 	}
 	for _, h := range r.RefHandles {
@@ -196,8 +199,8 @@ func (w *world) printHandles(r query.Result) {
 		if h.Qualifier != "" {
 			name = h.Qualifier + "." + name
 		}
-		w.ui.Print("%-25s  %-8s  %s:%d  %s", h.SourceHandle, h.RefType, h.FilePath, h.LineRange[0], w.bold(name))
-		w.ui.Print("    %s", h.Preview)
+		say.Print("%-25s  %-8s  %s:%d  %s", h.SourceHandle, h.RefType, h.FilePath, h.LineRange[0], w.bold(name))
+		say.Print("    %s", h.Preview)
 	}
 }
 
@@ -210,7 +213,7 @@ func kindOf(nodeType string, approximate bool) string {
 }
 
 // tellNotRead says for which languages words were searched instead of names.
-func (w *world) tellNotRead(languages []string, uses bool) {
+func tellNotRead(say *report.Text, languages []string, uses bool) {
 	if len(languages) == 0 {
 		return
 	}
@@ -218,7 +221,7 @@ func (w *world) tellNotRead(languages []string, uses bool) {
 	if uses {
 		what = "uses of names"
 	}
-	w.ui.Note("%s in %s are not read, only words", what, strings.Join(languages, ", "))
+	say.Note("%s in %s are not read, only words", what, strings.Join(languages, ", "))
 }
 
 // bold emphasises text that came from a file.
@@ -229,15 +232,15 @@ func span(path string, lines [2]int) string {
 }
 
 // printText prints text of a file, and ends its last line.
-func (w *world) printText(text string) {
+func printText(say *report.Text, text string) {
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	w.ui.Raw([]byte(text))
+	say.Raw([]byte(text))
 }
 
 // tellQuery says how complete an answer is, and what to type next.
-func (w *world) tellQuery(c *cli.Context, place search.Place, r search.Answer) {
+func tellQuery(say *report.Text, c *cli.Context, place search.Place, r search.Answer) {
 	shown := len(r.Handles) + len(r.RefHandles)
 	all := strconv.Itoa(r.TotalMatches) + " matches"
 	if r.TotalMatches == 1 {
@@ -248,50 +251,50 @@ func (w *world) tellQuery(c *cli.Context, place search.Place, r search.Answer) {
 	}
 	switch {
 	case r.Cut:
-		w.ui.Note("%d of %s: --max-tokens %d cut the answer", shown, all, c.Int("max-tokens"))
+		say.Note("%d of %s: --max-tokens %d cut the answer", shown, all, c.Int("max-tokens"))
 	case shown == 0 && r.Query.Expr.IsReferences() && len(r.NotRead) == 0:
-		w.ui.Note("nothing calls or imports it or uses it as a type")
+		say.Note("nothing calls or imports it or uses it as a type")
 		if name := r.Query.Expr.Texts(); r.NotIndexed == 0 && !strings.Contains(name, " ") {
-			w.ui.Hint("skl query%s --literal %s", place.Flags(), diag.Quote(name))
+			say.Hint("skl query%s --literal %s", place.Flags(), diag.Quote(name))
 		}
 	case shown == 0:
-		w.ui.Note("nothing matches")
+		say.Note("nothing matches")
 		if r.NotIndexed == 0 {
-			w.ui.Hint("try other words, or: skl evidence%s WORDS", place.Flags())
+			say.Hint("try other words, or: skl evidence%s WORDS", place.Flags())
 		}
 	case r.Truncated:
-		w.ui.Note("%d of %s; --limit shows more, --glob narrows", shown, all)
+		say.Note("%d of %s; --limit shows more, --glob narrows", shown, all)
 	}
-	w.tellRelaxed(r.Relaxed && shown > 0)
-	w.tellNotRead(r.NotRead, r.Query.Expr.IsReferences())
+	tellRelaxed(say, r.Relaxed && shown > 0)
+	tellNotRead(say, r.NotRead, r.Query.Expr.IsReferences())
 	if r.ExpandNote != "" && !r.Cut {
-		w.ui.Note("--expand-budget %d has room for the text of %d of %d handles", c.Int("expand-budget"), r.ExpandedCount, shown)
+		say.Note("--expand-budget %d has room for the text of %d of %d handles", c.Int("expand-budget"), r.ExpandedCount, shown)
 	}
-	w.tellNotIndexed(place, r.NotIndexed, r.Indexing)
-	w.tellBehind(r.Behind)
+	tellNotIndexed(say, place, r.NotIndexed, r.Indexing)
+	tellBehind(say, r.Behind)
 	switch {
 	case len(r.Handles) > 0 && r.ExpandedCount == 0:
-		w.ui.Hint("skl expand%s %s", place.Flags(), r.Handles[0].ID)
+		say.Hint("skl expand%s %s", place.Flags(), r.Handles[0].ID)
 	case len(r.RefHandles) > 0 && r.RefHandles[0].SourceHandle != "":
-		w.ui.Hint("skl expand%s %s", place.Flags(), r.RefHandles[0].SourceHandle)
+		say.Hint("skl expand%s %s", place.Flags(), r.RefHandles[0].SourceHandle)
 	}
 }
 
 // tellIgnored names what was asked and plays no part.
-func (w *world) tellIgnored(q query.Query) {
+func tellIgnored(say *report.Text, q query.Query) {
 	for _, name := range q.Ignored {
 		switch name {
 		case "pattern", "patterns":
-			w.ui.Note("the words are not searched for, since another flag says what is")
+			say.Note("the words are not searched for, since another flag says what is")
 		case "query":
-			w.ui.Note("--dsl plays no part beside the other flags")
+			say.Note("--dsl plays no part beside the other flags")
 		default:
-			w.ui.Note("--%s plays no part beside the other flags", name)
+			say.Note("--%s plays no part beside the other flags", name)
 		}
 	}
 }
 
-func (w *world) tellNotIndexed(place search.Place, n int, indexing bool) {
+func tellNotIndexed(say *report.Text, place search.Place, n int, indexing bool) {
 	if n == 0 {
 		return
 	}
@@ -299,21 +302,21 @@ func (w *world) tellNotIndexed(place search.Place, n int, indexing bool) {
 	if indexing {
 		going = "; indexing goes on in the background"
 	}
-	w.ui.Note("%s not indexed yet, and not in this answer%s", areCounted(n, "file"), going)
+	say.Note("%s not indexed yet, and not in this answer%s", areCounted(n, "file"), going)
 	switch {
 	case place.Skills:
-		w.ui.Hint("skl index --skills")
+		say.Hint("skl index --skills")
 	case place.Path != "":
-		w.ui.Hint("skl index %s", diag.Quote(place.Path))
+		say.Hint("skl index %s", diag.Quote(place.Path))
 	default:
-		w.ui.Hint("skl index")
+		say.Hint("skl index")
 	}
 }
 
 // tellBehind says that changes of the last moments may be missing.
-func (w *world) tellBehind(behind bool) {
+func tellBehind(say *report.Text, behind bool) {
 	if behind {
-		w.ui.Note("there was no time to see which files changed; ask again for the newest text")
+		say.Note("there was no time to see which files changed; ask again for the newest text")
 	}
 }
 
@@ -325,13 +328,13 @@ func areCounted(n int, noun string) string {
 	return diag.Count(n, noun) + " are"
 }
 
-func (w *world) printContents(c *cli.Context, e query.Expansion) {
+func (w *world) printContents(say *report.Text, c *cli.Context, e query.Expansion) {
 	for _, h := range e.Contents {
-		w.ui.Print("// %s %s", h.HandleID, span(h.FilePath, h.LineRange))
-		w.printText(h.Content)
+		say.Print("// %s %s", h.HandleID, span(h.FilePath, h.LineRange))
+		printText(say, h.Content)
 	}
 	if e.Truncated {
-		w.ui.Note("the answer was cut at --max-tokens %d", c.Int("max-tokens"))
+		say.Note("the answer was cut at --max-tokens %d", c.Int("max-tokens"))
 	}
 }
 
@@ -349,37 +352,38 @@ func runEvidence(ctx context.Context, w *world, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	w.tellIgnored(p.Query)
-	return w.show(p.Pack, nil, func() { w.printEvidence(place, p) })
+	out := report.Report{Result: p.Pack, Beside: func(say *report.Text) { tellIgnored(say, p.Query) }}
+	out.Text = func(say *report.Text) { w.printEvidence(say, place, p) }
+	return out.Write(w.ui)
 }
 
-func (w *world) printEvidence(place search.Place, p search.Evidence) {
+func (w *world) printEvidence(say *report.Text, place search.Place, p search.Evidence) {
 	rows := [][]string{{"HANDLE", "TYPE", "NAME", "WHERE", "TOKENS", "SCORE"}}
 	for _, h := range p.Handles {
 		rows = append(rows, []string{h.ID, kindOf(h.NodeType, h.Approximate), h.Name, span(h.FilePath, h.LineRange), strconv.Itoa(h.TokenCount), strconv.FormatFloat(h.Score, 'f', 2, 64)})
 	}
-	w.ui.Rows(rows)
-	w.tellLeftOut(p.LeftOut)
+	say.Rows(rows)
+	tellLeftOut(say, p.LeftOut)
 	if len(p.Handles) == 0 {
-		w.ui.Note("nothing matches")
+		say.Note("nothing matches")
 	} else {
-		w.ui.Note("%d of %d matches, %d tokens; confidence %.2f, %s", p.SelectedCount, p.TotalMatches, p.SelectedTokens, p.Guidance.Confidence, p.Guidance.ConfidenceBand)
+		say.Note("%d of %d matches, %d tokens; confidence %.2f, %s", p.SelectedCount, p.TotalMatches, p.SelectedTokens, p.Guidance.Confidence, p.Guidance.ConfidenceBand)
 	}
-	w.tellRelaxed(p.Relaxed && len(p.Handles) > 0)
-	w.tellNotRead(p.NotRead, p.Query.Expr.IsReferences())
-	w.tellNotIndexed(place, p.NotIndexed, p.Indexing)
-	w.tellBehind(p.Behind)
+	tellRelaxed(say, p.Relaxed && len(p.Handles) > 0)
+	tellNotRead(say, p.NotRead, p.Query.Expr.IsReferences())
+	tellNotIndexed(say, place, p.NotIndexed, p.Indexing)
+	tellBehind(say, p.Behind)
 	switch n := min(len(p.ExpandSuggestion), p.Guidance.SuggestedExpandCount); {
 	case n > 0:
-		w.ui.Hint("skl expand%s %s", place.Flags(), strings.Join(p.ExpandSuggestion[:n], " "))
+		say.Hint("skl expand%s %s", place.Flags(), strings.Join(p.ExpandSuggestion[:n], " "))
 	case p.NotIndexed == 0:
-		w.ui.Hint("try other words, a --symbol or a --glob")
+		say.Hint("try other words, a --symbol or a --glob")
 	}
 }
 
-func (w *world) tellRelaxed(relaxed bool) {
+func tellRelaxed(say *report.Text, relaxed bool) {
 	if relaxed {
-		w.ui.Note("few or none have all of these words; some of these have only some")
+		say.Note("few or none have all of these words; some of these have only some")
 	}
 }
 
@@ -401,14 +405,14 @@ func runExpand(ctx context.Context, w *world, c *cli.Context) error {
 	case len(e.Contents) == 0 && len(lost) > 0:
 		return lost[0]
 	}
-	err = w.show(e, nil, func() {
-		w.printContents(c, e)
+	out := report.Report{Result: e, Text: func(say *report.Text) {
+		w.printContents(say, c, e)
 		for _, l := range lost {
-			w.ui.Warn("%v", l)
+			say.Warn("%v", l)
 		}
-	})
-	if err == nil && len(lost) > 0 {
-		return shown{lost[0]}
+	}}
+	if len(lost) > 0 {
+		out.End = report.Shown{Err: lost[0]}
 	}
-	return err
+	return out.Write(w.ui)
 }

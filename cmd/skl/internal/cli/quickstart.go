@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/demo"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 )
 
 type quickstartResult struct {
@@ -32,12 +33,12 @@ func runQuickstart(ctx context.Context, w *world, c *cli.Context) error {
 		for _, line := range lines {
 			out.Commands = append(out.Commands, line.String())
 		}
-		return w.show(out, nil, func() {
-			w.ui.Print("would make %s, with a registry that is served on 127.0.0.1 meanwhile, and type there", d.Dir)
+		return w.show(out, nil, func(say *report.Text) {
+			say.Print("would make %s, with a registry that is served on 127.0.0.1 meanwhile, and type there", d.Dir)
 			for _, line := range out.Commands {
-				w.ui.Print("  %s", line)
+				say.Print("  %s", line)
 			}
-			w.ui.Note("nothing was done (--dry-run)")
+			say.Note("nothing was done (--dry-run)")
 		})
 	}
 	d, err := demo.New(w.scope, c.String("dir"))
@@ -49,11 +50,11 @@ func runQuickstart(ctx context.Context, w *world, c *cli.Context) error {
 		out.Commands = append(out.Commands, line.String())
 		return w.typed(ctx, d, line)
 	})
-	return w.show(out, err, func() {
-		w.ui.Print("")
-		w.ui.Print("everything is in %s: look at project/skl.toml, project/skl.lock and project/.agents/skills", d.Dir)
-		w.ui.Hint("skl registry serve --data %s", d.Registry)
-		w.ui.Hint("cd %s && HOME=%s skl list --shadowed", d.Project, d.Home)
+	return w.show(out, err, func(say *report.Text) {
+		say.Print("")
+		say.Print("everything is in %s: look at project/skl.toml, project/skl.lock and project/.agents/skills", d.Dir)
+		say.Hint("skl registry serve --data %s", d.Registry)
+		say.Hint("cd %s && HOME=%s skl list --shadowed", d.Project, d.Home)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -52,16 +53,16 @@ func (w *world) admin() *admin.Admin { return &admin.Admin{Scope: w.scope} }
 
 // did prints that a subcommand did something, or with --dry-run would have.
 func (w *world) did(c *cli.Context, out admin.Done, err error, format string, args ...any) error {
-	return w.show(out, err, func() {
-		w.ui.Print(format, args...)
-		w.dryNote(c)
+	return w.show(out, err, func(say *report.Text) {
+		say.Print(format, args...)
+		dryNote(say, c)
 	})
 }
 
 // dryNote says of a dry run that it was one.
-func (w *world) dryNote(c *cli.Context) {
+func dryNote(say *report.Text, c *cli.Context) {
 	if c.Bool("dry-run") {
-		w.ui.Note("nothing was changed (--dry-run)")
+		say.Note("nothing was changed (--dry-run)")
 	}
 }
 
@@ -74,9 +75,9 @@ func words(c *cli.Context, n int, form string) ([]string, error) {
 }
 
 // table prints rows below a header, and note where there are none.
-func (w *world) table(header []string, rows [][]string, note string) {
-	w.ui.Rows(append([][]string{header}, rows...))
+func table(say *report.Text, header []string, rows [][]string, note string) {
+	say.Rows(append([][]string{header}, rows...))
 	if len(rows) == 0 && note != "" {
-		w.ui.Note("%s", note)
+		say.Note("%s", note)
 	}
 }

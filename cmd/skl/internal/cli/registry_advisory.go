@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -61,7 +62,7 @@ func listAdvisories(ctx context.Context, w *world, c *cli.Context) error {
 
 //go:noinline
 func (w *world) printAdvisories(c *cli.Context, out admin.Advisories, err error) error {
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		var rows [][]string
 		for _, a := range out.Advisories {
 			name, state := "-", "open"
@@ -71,9 +72,9 @@ func (w *world) printAdvisories(c *cli.Context, out admin.Advisories, err error)
 			if !a.Withdrawn.IsZero() {
 				state = "withdrawn: " + a.Own.Reason
 			}
-			rows = append(rows, []string{orDash(a.ID), diag.Printable(name), orDash(a.Own.Versions), a.Own.Severity, orDash(a.Own.Fixed), diag.Printable(state), diag.Printable(a.Summary)})
+			rows = append(rows, []string{report.OrDash(a.ID), diag.Printable(name), report.OrDash(a.Own.Versions), a.Own.Severity, report.OrDash(a.Own.Fixed), diag.Printable(state), diag.Printable(a.Summary)})
 		}
-		w.table([]string{"ID", "SKILL", "VERSIONS", "SEVERITY", "FIXED", "STATE", "SUMMARY"}, rows, "there are no advisories")
-		w.dryNote(c)
+		table(say, []string{"ID", "SKILL", "VERSIONS", "SEVERITY", "FIXED", "STATE", "SUMMARY"}, rows, "there are no advisories")
+		dryNote(say, c)
 	})
 }

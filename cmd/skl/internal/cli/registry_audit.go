@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -44,14 +45,14 @@ func runAuditTrail(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.admin().Audit(ctx, r)
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		var rows [][]string
 		for _, e := range out.Events {
-			rows = append(rows, []string{e.At.Format(time.RFC3339), diag.Printable(e.Action), diag.Printable(briefDigests(e.Target)), orDash(diag.Printable(e.Account)), orDash(e.Remote), diag.Printable(briefDigests(string(e.Detail)))})
+			rows = append(rows, []string{e.At.Format(time.RFC3339), diag.Printable(e.Action), diag.Printable(briefDigests(e.Target)), report.OrDash(diag.Printable(e.Account)), report.OrDash(e.Remote), diag.Printable(briefDigests(string(e.Detail)))})
 		}
-		w.table([]string{"AT", "ACTION", "ON", "BY", "FROM", "DETAIL"}, rows, "there are no such events")
+		table(say, []string{"AT", "ACTION", "ON", "BY", "FROM", "DETAIL"}, rows, "there are no such events")
 		if len(rows) == c.Int("limit") {
-			w.ui.Note("there may be more: add --limit N, or --export for all")
+			say.Note("there may be more: add --limit N, or --export for all")
 		}
 	})
 }

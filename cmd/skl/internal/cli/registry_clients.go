@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 )
 
 func clientsCommand() command {
@@ -24,21 +25,21 @@ func runClients(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	only := c.String("for") != ""
 	out, err := w.admin().Clients(ctx, admin.ClientsRequest{Site: siteOf(c), For: c.String("for"), Namespace: c.String("namespace")})
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		for i, h := range out.Clients {
 			if !only && i > 0 {
-				w.ui.Print("")
+				say.Print("")
 			}
 			if !only && h.Note != "" {
-				w.ui.Print("# %s: %s", h.For, h.Note)
+				say.Print("# %s: %s", h.For, h.Note)
 			} else if !only {
-				w.ui.Print("# %s", h.For)
+				say.Print("# %s", h.For)
 			}
 			for _, line := range h.Lines {
-				w.ui.Print("%s", line)
+				say.Print("%s", line)
 			}
 			if only && h.Note != "" {
-				w.ui.Note("%s", h.Note)
+				say.Note("%s", h.Note)
 			}
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -42,12 +43,12 @@ func runGC(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.admin().GC(ctx, admin.GCRequest{Data: c.String("data"), Grace: grace, DryRun: c.Bool("dry-run")})
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		verb := "removed"
 		if out.DryRun {
 			verb = "would remove"
 		}
-		w.ui.Print("%s %s (%s), %s, %s, %s", verb, diag.Count(out.Blobs, "blob"), diag.Size(out.Bytes), diag.Count(out.Drafts, "draft"),
+		say.Print("%s %s (%s), %s, %s, %s", verb, diag.Count(out.Blobs, "blob"), diag.Size(out.Bytes), diag.Count(out.Drafts, "draft"),
 			diag.Count(out.Links, "link"), diag.Count(out.Uploads, "upload"))
 	})
 }
@@ -64,32 +65,31 @@ func examine(name string, look func(*admin.Admin, context.Context, string) (admi
 }
 
 // problems lists what is wrong with the data of a registry.
-func (w *world) problems(list []admin.Problem) {
+func problems(say *report.Text, list []admin.Problem) {
 	var rows [][]string
 	for _, p := range list {
 		rows = append(rows, []string{p.Code, p.What, p.Text})
 	}
-	w.table([]string{"PROBLEM", "OF", "WHAT"}, rows, "")
+	table(say, []string{"PROBLEM", "OF", "WHAT"}, rows, "")
 }
 
 func (w *world) printExamined(name string, out admin.Examined, err error) error {
-	err = w.show(out, err, func() {
-		w.problems(out.Problems)
+	if err != nil {
+		return err
+	}
+	return w.verdict(out, out.OK, "registry_damaged", func(say *report.Text) {
+		problems(say, out.Problems)
 		looked := diag.Count(out.Blobs, "blob")
 		if name == "fsck" {
 			looked = strings.Join([]string{diag.Count(out.Releases, "release"), looked, diag.Count(int(out.Entries), "record") + " of the log"}, ", ")
 		}
 		if out.OK {
-			w.ui.Print("%s: no problems", looked)
+			say.Print("%s: no problems", looked)
 			return
 		}
-		w.ui.Note("%s: %s", looked, diag.Count(len(out.Problems), "problem"))
-		w.ui.Hint("push lost or damaged content again, or restore it from a backup")
+		say.Note("%s: %s", looked, diag.Count(len(out.Problems), "problem"))
+		say.Hint("push lost or damaged content again, or restore it from a backup")
 	})
-	if err == nil && !out.OK {
-		return unmet("registry_damaged")
-	}
-	return err
 }
 
 func runBackup(ctx context.Context, w *world, c *cli.Context) error {
@@ -99,23 +99,22 @@ func runBackup(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	dry := c.Bool("dry-run")
 	out, err := w.admin().Backup(ctx, admin.BackupRequest{Data: c.String("data"), Dir: args[0], DryRun: dry})
-	err = w.show(out, err, func() {
+	if err != nil {
+		return err
+	}
+	return w.verdict(out, len(out.Problems) == 0, "registry_damaged", func(say *report.Text) {
 		if dry {
-			w.ui.Print("%s would be copied to %s", w.scope.Short(out.From), w.scope.Short(out.Dir))
+			say.Print("%s would be copied to %s", w.scope.Short(out.From), w.scope.Short(out.Dir))
 			return
 		}
-		w.ui.Print("%s of which %d are new, %s in %s", diag.Count(out.Blobs, "blob"), out.New, diag.Size(out.Bytes), w.scope.Short(out.Dir))
-		w.problems(out.Problems)
-		w.ui.Note("it holds the keys of the registry: keep it as safe as the registry itself")
+		say.Print("%s of which %d are new, %s in %s", diag.Count(out.Blobs, "blob"), out.New, diag.Size(out.Bytes), w.scope.Short(out.Dir))
+		problems(say, out.Problems)
+		say.Note("it holds the keys of the registry: keep it as safe as the registry itself")
 		if n := len(out.Problems); n > 0 {
-			w.ui.Note("the backup is not whole: %s", diag.Count(n, "problem"))
-			w.ui.Hint("publish damaged releases again; a log that was cut comes back only from an earlier backup: skl registry restore")
+			say.Note("the backup is not whole: %s", diag.Count(n, "problem"))
+			say.Hint("publish damaged releases again; a log that was cut comes back only from an earlier backup: skl registry restore")
 		}
 	})
-	if err == nil && len(out.Problems) > 0 {
-		return unmet("registry_damaged")
-	}
-	return err
 }
 
 func runRestore(ctx context.Context, w *world, c *cli.Context) error {
@@ -128,13 +127,13 @@ func runRestore(ctx context.Context, w *world, c *cli.Context) error {
 	if err == nil && !dry && !out.Found.OK {
 		return w.printExamined("fsck", out.Found, nil)
 	}
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		if dry {
-			w.ui.Print("%s would be restored to %s", w.scope.Short(out.From), w.scope.Short(out.Dir))
+			say.Print("%s would be restored to %s", w.scope.Short(out.From), w.scope.Short(out.Dir))
 			return
 		}
-		w.ui.Print("%s, %s in %s, and no problems", diag.Count(out.Found.Releases, "release"), diag.Count(out.Blobs, "blob"), w.scope.Short(out.Dir))
-		w.ui.Note("clients that saw later records of the log refuse what they get from here, with log_rollback")
-		w.ui.Hint("skl registry serve --data %s", w.scope.Short(out.Dir))
+		say.Print("%s, %s in %s, and no problems", diag.Count(out.Found.Releases, "release"), diag.Count(out.Blobs, "blob"), w.scope.Short(out.Dir))
+		say.Note("clients that saw later records of the log refuse what they get from here, with log_rollback")
+		say.Hint("skl registry serve --data %s", w.scope.Short(out.Dir))
 	})
 }

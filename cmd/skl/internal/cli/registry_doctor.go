@@ -6,10 +6,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 )
 
 func registryDoctorCommand() command {
-	return command{name: "doctor", usage: "look at a registry as a client, or at its data", output: doctorResult{}, example: "skl registry doctor --registry corp", run: runRegistryDoctor, flags: siteFlags()}
+	return command{name: "doctor", usage: "look at a registry as a client, or at its data", output: report.Diagnosis{}, example: "skl registry doctor --registry corp", run: runRegistryDoctor, flags: siteFlags()}
 }
 
 func runRegistryDoctor(ctx context.Context, w *world, c *cli.Context) error {
@@ -24,5 +25,5 @@ func runRegistryDoctor(ctx context.Context, w *world, c *cli.Context) error {
 	for i, f := range found {
 		items[i] = inspect.Finding(f)
 	}
-	return w.printDoctor(items)
+	return report.Doctor(items).Write(w.ui)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 )
 
 func initRegistryCommand() command {
@@ -30,18 +31,18 @@ func initRegistry(_ context.Context, w *world, c *cli.Context) error {
 	r := admin.InitRequest{URL: c.String("url"), Addr: c.String("addr"), Data: c.String("data"), TLS: c.String("tls"), Issuer: c.String("oidc"), ClientID: c.String("client-id"),
 		Systemd: c.Bool("systemd"), Compose: c.Bool("compose"), DryRun: c.Bool("dry-run")}
 	out, err := w.admin().Init(r)
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		for _, f := range out.Files {
 			if r.DryRun {
-				w.ui.Raw([]byte(f.Text))
+				say.Raw([]byte(f.Text))
 			} else {
-				w.ui.Print("wrote %s", w.scope.Short(f.Path))
+				say.Print("wrote %s", w.scope.Short(f.Path))
 			}
 		}
 		if r.DryRun {
-			w.ui.Note("nothing was written (--dry-run)")
+			say.Note("nothing was written (--dry-run)")
 			return
 		}
-		w.ui.Hint("skl registry serve --config %s", w.scope.Short(out.Files[0].Path))
+		say.Hint("skl registry serve --config %s", w.scope.Short(out.Files[0].Path))
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -26,14 +27,14 @@ func verifyLog(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.admin().VerifyLog(ctx, siteOf(c))
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		found := "is whole"
 		if out.Checked == "head" {
 			found = "continues what was seen before"
 		}
-		w.ui.Print("the log of %s %s: %s, signed %s", out.Origin, found, diag.Count(int(out.Size), "record"), out.Time.Format(time.RFC3339))
+		say.Print("the log of %s %s: %s, signed %s", out.Origin, found, diag.Count(int(out.Size), "record"), out.Time.Format(time.RFC3339))
 		if out.Checked == "head" {
-			w.ui.Note("its entries are for those who may read the audit trail, so they were not recomputed")
+			say.Note("its entries are for those who may read the audit trail, so they were not recomputed")
 		}
 	})
 }
@@ -43,16 +44,16 @@ func showLog(ctx context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "write: skl registry log show [NAMESPACE[/NAME]] --limit N")
 	}
 	out, err := w.admin().ReadLog(ctx, admin.LogRequest{Site: siteOf(c), About: c.Args().First(), Limit: c.Int("limit")})
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		var rows [][]string
 		for _, e := range out.Entries {
 			name := e.Name
 			if e.Version != "" {
 				name += "@" + e.Version
 			}
-			rows = append(rows, []string{strconv.FormatInt(e.Index, 10), e.At, e.Action, name, whose(e), orDash(e.Signer), why(e)})
+			rows = append(rows, []string{strconv.FormatInt(e.Index, 10), e.At, e.Action, name, whose(e), report.OrDash(e.Signer), why(e)})
 		}
-		w.table([]string{"ENTRY", "AT", "ACTION", "RELEASE", "BY", "SIGNER", "REASON"}, rows, "there are no entries")
+		table(say, []string{"ENTRY", "AT", "ACTION", "RELEASE", "BY", "SIGNER", "REASON"}, rows, "there are no entries")
 	})
 }
 

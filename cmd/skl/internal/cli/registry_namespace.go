@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -68,12 +69,12 @@ func setNamespace(ctx context.Context, w *world, c *cli.Context) error {
 }
 
 func (w *world) printNamespace(c *cli.Context, out admin.Namespaces, err error, format string) error {
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		n := out.Namespaces[0]
-		w.ui.Print(format, n.Name, describe(n))
-		w.dryNote(c)
+		say.Print(format, n.Name, describe(n))
+		dryNote(say, c)
 		if !c.Bool("dry-run") && !out.On.Local {
-			w.ui.Hint("skl registry token create --name NAME --namespace %s --role publisher", n.Name)
+			say.Hint("skl registry token create --name NAME --namespace %s --role publisher", n.Name)
 		}
 	})
 }
@@ -109,14 +110,14 @@ func describe(n wire.Namespace) string {
 
 func listNamespaces(ctx context.Context, w *world, c *cli.Context) error {
 	out, err := w.admin().Namespaces(ctx, siteOf(c))
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		var rows [][]string
 		for _, n := range out.Namespaces {
-			rows = append(rows, []string{n.Name, orDash(n.Role), describe(n)})
+			rows = append(rows, []string{n.Name, report.OrDash(n.Role), describe(n)})
 		}
-		w.table([]string{"NAMESPACE", "ROLE", "IS"}, rows, "there are no namespaces that you may read")
+		table(say, []string{"NAMESPACE", "ROLE", "IS"}, rows, "there are no namespaces that you may read")
 		if len(rows) == 0 {
-			w.ui.Hint("skl registry namespace create NAME")
+			say.Hint("skl registry namespace create NAME")
 		}
 	})
 }
@@ -127,12 +128,12 @@ func listGrants(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.admin().Grants(ctx, siteOf(c), args[0])
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		var rows [][]string
 		for _, g := range out.Grants {
 			rows = append(rows, []string{g.Account, g.Role, day(g.Created, "-")})
 		}
-		w.table([]string{"ACCOUNT", "ROLE", "SINCE"}, rows, "")
+		table(say, []string{"ACCOUNT", "ROLE", "SINCE"}, rows, "")
 	})
 }
 
@@ -162,14 +163,14 @@ func editSigners(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	out, err := w.admin().Signers(ctx, admin.SignerRequest{Site: siteOf(c), Namespace: args[0], Key: c.String("key"), Issuer: c.String("issuer"), Identity: c.String("identity"),
 		Remove: c.Bool("remove"), Require: c.Bool("require"), NoRequire: c.Bool("no-require"), DryRun: c.Bool("dry-run")})
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		n := out.Namespaces[0]
 		var rows [][]string
 		for _, s := range n.Policy.Signers {
-			rows = append(rows, []string{admin.SignerName(s), orDash(s.Issuer)})
+			rows = append(rows, []string{admin.SignerName(s), report.OrDash(s.Issuer)})
 		}
-		w.table([]string{"SIGNER", "ISSUER"}, rows, "")
-		w.ui.Note("%s: %s", n.Name, describe(n))
-		w.dryNote(c)
+		table(say, []string{"SIGNER", "ISSUER"}, rows, "")
+		say.Note("%s: %s", n.Name, describe(n))
+		dryNote(say, c)
 	})
 }

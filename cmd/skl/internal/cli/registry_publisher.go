@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 )
 
 func publisherCommand() command {
@@ -36,12 +37,12 @@ func addPublisher(ctx context.Context, w *world, c *cli.Context) error {
 	r := admin.PublisherRequest{Site: siteOf(c), Namespace: args[0], GitHub: c.String("github"), GitLab: c.String("gitlab"), Workflow: c.String("workflow"),
 		Environment: c.String("environment"), Ref: c.String("ref"), Issuer: c.String("issuer"), Claims: c.StringSlice("claim"), DryRun: c.Bool("dry-run")}
 	out, err := w.admin().AddPublisher(ctx, r)
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		p := out.Publishers[0]
-		w.ui.Print("%s may publish in %s", admin.BoundTo(p), args[0])
-		if w.dryNote(c); !r.DryRun {
-			w.ui.Note("it acts as %s; its job runs: skl publish DIR %s/NAME@VERSION --to URL", p.Account, args[0])
-			w.ui.Hint("skl registry publisher remove %s %s", args[0], p.ID)
+		say.Print("%s may publish in %s", admin.BoundTo(p), args[0])
+		if dryNote(say, c); !r.DryRun {
+			say.Note("it acts as %s; its job runs: skl publish DIR %s/NAME@VERSION --to URL", p.Account, args[0])
+			say.Hint("skl registry publisher remove %s %s", args[0], p.ID)
 		}
 	})
 }
@@ -52,12 +53,12 @@ func listPublishers(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.admin().Publishers(ctx, siteOf(c), args[0])
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		var rows [][]string
 		for _, p := range out.Publishers {
 			rows = append(rows, []string{p.ID, p.Account, admin.BoundTo(p), day(p.Created, "-")})
 		}
-		w.table([]string{"ID", "ACCOUNT", "BOUND TO", "SINCE"}, rows, "nobody publishes there with an identity token")
+		table(say, []string{"ID", "ACCOUNT", "BOUND TO", "SINCE"}, rows, "nobody publishes there with an identity token")
 	})
 }
 
@@ -67,8 +68,8 @@ func removePublisher(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.admin().RemovePublisher(ctx, siteOf(c), args[0], args[1], c.Bool("dry-run"))
-	return w.show(out, err, func() {
-		w.ui.Print("publisher %s is removed from %s", args[1], args[0])
-		w.dryNote(c)
+	return w.show(out, err, func(say *report.Text) {
+		say.Print("publisher %s is removed from %s", args[1], args[0])
+		dryNote(say, c)
 	})
 }

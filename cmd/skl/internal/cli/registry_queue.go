@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -21,15 +22,15 @@ func runQueue(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.admin().Queue(ctx, admin.QueueRequest{Site: siteOf(c), Namespace: c.String("namespace")})
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		var rows [][]string
 		for _, r := range out.Waiting {
-			rows = append(rows, []string{r.Namespace + "/" + r.Name + "@" + r.Version, r.State, orDash(r.Publisher), r.Since.Format(time.RFC3339), whyWaits(r), whoDecides(r)})
+			rows = append(rows, []string{r.Namespace + "/" + r.Name + "@" + r.Version, r.State, report.OrDash(r.Publisher), r.Since.Format(time.RFC3339), whyWaits(r), whoDecides(r)})
 		}
-		w.table([]string{"RELEASE", "STATE", "BY", "SINCE", "WHY", "DECIDE"}, rows, "nothing waits")
+		table(say, []string{"RELEASE", "STATE", "BY", "SINCE", "WHY", "DECIDE"}, rows, "nothing waits")
 		for _, r := range out.Waiting {
 			for _, f := range r.Findings {
-				w.ui.Print("%s/%s@%s  %s", r.Namespace, r.Name, r.Version, f.Sentence())
+				say.Print("%s/%s@%s  %s", r.Namespace, r.Name, r.Version, f.Sentence())
 			}
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 )
 
 // actCommand is a subcommand that decides about one release; done is what it is afterwards.
@@ -19,13 +20,13 @@ func actCommand(action, usage, done string) command {
 				return err
 			}
 			out, err := w.admin().Decide(ctx, admin.DecisionRequest{Site: siteOf(c), Release: args[0], Action: action, Reason: c.String("reason"), DryRun: c.Bool("dry-run")})
-			return w.show(out, err, func() {
+			return w.show(out, err, func(say *report.Text) {
 				if c.Bool("dry-run") {
-					w.ui.Print("%s is %s now and would be %s", args[0], out.State, done)
-					w.dryNote(c)
+					say.Print("%s is %s now and would be %s", args[0], out.State, done)
+					dryNote(say, c)
 					return
 				}
-				w.ui.Print("%s is %s", args[0], out.State)
+				say.Print("%s is %s", args[0], out.State)
 			})
 		}}
 }
@@ -47,16 +48,17 @@ func runMirror(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	out, err := w.admin().Mirror(ctx, admin.MirrorRequest{Site: siteOf(c), From: c.String("from"), Namespace: args[0], Into: c.String("into"),
 		Approve: c.String("approve"), DryRun: c.Bool("dry-run")})
-	if err := w.show(out, err, func() { w.printMirrored(out) }); err != nil {
+	if err != nil {
 		return err
 	}
+	r := report.Report{Result: out, Text: func(say *report.Text) { w.printMirrored(say, out) }}
 	if out.First != nil {
-		return shown{out.First}
+		r.End = report.Shown{Err: out.First}
 	}
-	return nil
+	return r.Write(w.ui)
 }
 
-func (w *world) printMirrored(out admin.Mirrored) {
+func (w *world) printMirrored(say *report.Text, out admin.Mirrored) {
 	var rows [][]string
 	held := false
 	for _, r := range out.Releases {
@@ -67,8 +69,8 @@ func (w *world) printMirrored(out admin.Mirrored) {
 		held = held || r.Result == "held"
 		rows = append(rows, []string{r.Name, result, strconv.Itoa(r.Signatures)})
 	}
-	w.table([]string{"RELEASE", "RESULT", "SIGNATURES"}, rows, out.From+" has no releases there")
+	table(say, []string{"RELEASE", "RESULT", "SIGNATURES"}, rows, out.From+" has no releases there")
 	if held {
-		w.ui.Hint("skl registry approve NAMESPACE/NAME@VERSION, or run it again with --approve auto")
+		say.Hint("skl registry approve NAMESPACE/NAME@VERSION, or run it again with --approve auto")
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
 	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/draw"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -47,25 +49,25 @@ func (w *world) logHandler() slog.Handler {
 
 // serving says what runs where and what to type next; programs get one line of JSON.
 func (w *world) serving(s admin.Serving) error {
-	if w.ui.JSON {
-		return w.ui.Stream(s)
-	}
-	w.ui.Print("registry at %s, data in %s", s.URL, w.scope.Short(s.Data))
-	switch {
-	case s.Open:
-		w.ui.Note("anybody on this machine reads, writes and deletes anything here (--open)")
-		w.ui.Hint("skl registry clients --registry %s", s.URL)
-		return nil
-	case s.AdminToken != "" && w.env.terminal: // a person, and no log, reads what goes to stderr
-		w.ui.Show("\nadmin token, shown this once and stored nowhere:\n" + diag.Printable(s.AdminToken) + "\n\n")
-		s.Shown() // if its file stays, registry doctor says so
-		w.ui.Hint("skl login %s --default", s.URL)
-	case s.AdminTokenFile != "":
-		w.ui.Note("the admin token is in %s", w.scope.Short(s.AdminTokenFile))
-		w.ui.Hint("skl login %s --default --token-stdin < %s", s.URL, w.scope.Short(s.AdminTokenFile))
-	default:
-		w.ui.Hint("skl login %s --default", s.URL)
-	}
-	w.ui.Hint("skl registry namespace create NAME    skl publish DIR NAME/SKILL@1.0.0")
-	return nil
+	return report.Report{Result: s, Streamed: true, Text: func(say *report.Text) {
+		say.Print("registry at %s, data in %s", s.URL, w.scope.Short(s.Data))
+		switch {
+		case s.Open:
+			say.Note("anybody on this machine reads, writes and deletes anything here (--open)")
+			say.Hint("skl registry clients --registry %s", s.URL)
+			return
+		case s.AdminToken != "" && w.env.terminal: // a person, and no log, reads what goes to stderr
+			say.Aside(func(screen.Look) string {
+				s.Shown() // if its file stays, registry doctor says so
+				return "\nadmin token, shown this once and stored nowhere:\n" + diag.Printable(s.AdminToken) + "\n\n"
+			}, nil)
+			say.Hint("skl login %s --default", s.URL)
+		case s.AdminTokenFile != "":
+			say.Note("the admin token is in %s", w.scope.Short(s.AdminTokenFile))
+			say.Hint("skl login %s --default --token-stdin < %s", s.URL, w.scope.Short(s.AdminTokenFile))
+		default:
+			say.Hint("skl login %s --default", s.URL)
+		}
+		say.Hint("skl registry namespace create NAME    skl publish DIR NAME/SKILL@1.0.0")
+	}}.Write(w.ui)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/admin"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 )
 
 func tokenCommand() command {
@@ -38,27 +39,27 @@ func createToken(ctx context.Context, w *world, c *cli.Context) error {
 	if r.DryRun {
 		return w.did(c, out.Done, err, "a token of role %s in %s would be made", r.Role, r.Namespace)
 	}
-	return w.show(out, err, func() {
-		w.ui.Print("%s", out.Text)
+	return w.show(out, err, func(say *report.Text) {
+		say.Print("%s", out.Text)
 		until := "never expires"
 		if !out.Expires.IsZero() {
 			until = "expires " + day(out.Expires, "")
 		}
-		w.ui.Note("token %s acts as %s, %s in %s, and %s; it is shown once", out.ID, out.Account, out.Role, out.Namespace, until)
+		say.Note("token %s acts as %s, %s in %s, and %s; it is shown once", out.ID, out.Account, out.Role, out.Namespace, until)
 		if !out.On.Local {
-			w.ui.Hint("skl login %s --token-stdin    skl registry token revoke %s", out.On.URL, out.ID)
+			say.Hint("skl login %s --token-stdin    skl registry token revoke %s", out.On.URL, out.ID)
 		}
 	})
 }
 
 func listTokens(ctx context.Context, w *world, c *cli.Context) error {
 	out, err := w.admin().Tokens(ctx, siteOf(c))
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		var rows [][]string
 		for _, t := range out.Tokens {
 			rows = append(rows, []string{t.ID, t.Account, t.Namespace, t.Role, day(t.Expires, "never"), day(t.LastUsed, "-"), admin.TokenState(t)})
 		}
-		w.table([]string{"ID", "ACCOUNT", "NAMESPACE", "ROLE", "EXPIRES", "LAST USED", "STATE"}, rows, "there are no tokens that you may see")
+		table(say, []string{"ID", "ACCOUNT", "NAMESPACE", "ROLE", "EXPIRES", "LAST USED", "STATE"}, rows, "there are no tokens that you may see")
 	})
 }
 

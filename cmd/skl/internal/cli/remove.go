@@ -6,13 +6,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
 )
 
 func removeCommand() command {
 	return command{name: "remove", aliases: []string{"rm", "uninstall"}, args: "[NAME…]", group: "Skills", complete: "skill",
-		usage: "remove skills with their links and lock entries", output: installResult{},
+		usage: "remove skills with their links and lock entries", output: report.Installed{},
 		example: "skl remove pdf\nskl remove --from obra/superpowers\nskl remove --all --dry-run",
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "from", Usage: "remove all skills that come from `REF`"},
@@ -42,5 +43,5 @@ func runRemove(ctx context.Context, w *world, c *cli.Context) error {
 		}
 		q.From = &from
 	}
-	return w.printInstall(w.apply.Remove(ctx, q))
+	return w.installed(w.apply.Remove(ctx, q))
 }

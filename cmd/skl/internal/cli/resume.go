@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -43,14 +44,14 @@ func runResume(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	if c.Bool("dry-run") {
 		record, out, err := w.runs.Foresee(ctx, c.Args().First(), q)
-		return w.show(out, err, func() {
-			w.printPreview(out, "skl resume "+record.ID+typedFlags(c, "allow", "dry-run", "json"), q.Allow, "")
-			w.ui.Note("run %s is %s; what it has done is not done again", record.ID, record.State())
+		return w.show(out, err, func(say *report.Text) {
+			w.printPreview(say, out, "skl resume "+record.ID+typedFlags(c, "allow", "dry-run", "json"), q.Allow, "")
+			say.Note("run %s is %s; what it has done is not done again", record.ID, record.State())
 			if record.Leave != "" {
-				w.ui.Note("%s", record.Leave)
+				say.Note("%s", record.Leave)
 			}
 			if record.Question != "" {
-				w.waitsFor(record.Question)
+				waitsFor(say, record.Question)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
@@ -60,8 +61,8 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 	q.Args = r.Plan.Words(c.Args().Tail())
 	if c.Bool("dry-run") {
 		out, err := w.runs.Preview(r, q)
-		return w.show(out, err, func() {
-			w.printPreview(out, "skl run"+plain+typedFlags(c, "allow", "dry-run", "json"), splitList(c.StringSlice("allow")), last)
+		return w.show(out, err, func(say *report.Text) {
+			w.printPreview(say, out, "skl run"+plain+typedFlags(c, "allow", "dry-run", "json"), splitList(c.StringSlice("allow")), last)
 		})
 	}
 	ended, err := w.runs.Start(ctx, r, q)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/ask"
 	"github.com/skl-project/skl/cmd/skl/internal/draw"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
@@ -22,38 +23,27 @@ import (
 // printRun prints how a run ended and sets the exit status. flags are those that a resume needs again.
 func (w *world) printRun(r *session.Runnable, ended session.Ended, flags string, err error) error {
 	result := ended.Result
-	switch {
-	case ended.Result.Run == "": // it did not begin
+	if result.Run == "" { // it did not begin
 		return err
-	case w.ui.JSON && result.Status != "":
+	}
+	left := errors.Is(err, context.Canceled) || errors.Is(err, ask.ErrStopped)
+	say := report.Report{End: err, Text: func(say *report.Text) { w.printEnd(say, r, ended.Record, result, flags, err) }}
+	if result.Status != "" {
 		out := runResult{Result: result}
-		if errors.Is(err, context.Canceled) { // the run is suspended, and can be resumed: that is its result
-			if errors.Is(err, diag.Code(run.CodeUnfinished)) {
-				why := w.ui.ErrorOf(err)
-				out.ErrorResult = &why
-			}
-			return cmp.Or(w.ui.Result(out), error(interruption{err}))
-		}
-		if err != nil {
+		// Of a run that Ctrl-C suspended that is the result: it can be resumed.
+		if err != nil && (!errors.Is(err, context.Canceled) || isUnfinished(err)) {
 			why := w.ui.ErrorOf(err)
 			out.ErrorResult = &why
 		}
-		if perr := w.ui.Result(out); perr != nil {
-			return perr
-		}
-		if err != nil {
-			return shown{err}
-		}
-	case !w.ui.JSON:
-		w.printEnd(r, ended.Record, result, flags, err)
+		say.Result = out
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, ask.ErrStopped) {
-		return interruption{err}
+	switch {
+	case left:
+		say.End = interruption{err}
+	case err == nil && result.ExitCode != 0:
+		say.End = report.Shown{Err: diag.New(diag.Class(result.ExitCode), "run_ended", "the run %s", result.Status)}
 	}
-	if err != nil || result.ExitCode == 0 {
-		return err
-	}
-	return shown{diag.New(diag.Class(result.ExitCode), "run_ended", "the run %s", result.Status)}
+	return say.Write(w.ui)
 }
 
 // An interruption is the error of a run that Ctrl-C suspended.
@@ -62,71 +52,79 @@ type interruption struct{ error }
 func (i interruption) Unwrap() error { return i.error }
 
 // printEnd shows a result to a person: the response on stdout, the rest beside it.
-func (w *world) printEnd(r *session.Runnable, record session.Record, result run.Result, flags string, err error) {
-	u := w.ui
+func (w *world) printEnd(say *report.Text, r *session.Runnable, record session.Record, result run.Result, flags string, err error) {
 	for _, name := range responseNames(r, result) {
 		value := cond.Text(result.Response[name])
 		if result.Response[name] == nil {
 			value = "null" // not the same as an empty text
 		}
 		if strings.Contains(value, "\n") {
-			u.Print("%s:", name)
+			say.Print("%s:", name)
 			for _, line := range strings.Split(strings.TrimRight(value, "\n"), "\n") {
-				u.Print("  %s", line)
+				say.Print("  %s", line)
 			}
 			continue
 		}
-		u.Print("%s: %s", name, value)
+		say.Print("%s: %s", name, value)
 	}
 	for _, d := range result.Denied {
 		if result.Status != run.Failed { // what failed is the error
-			u.Note("%s was not let through: %s", d.Tool, d.Why)
+			say.Note("%s was not let through: %s", d.Tool, d.Why)
 		}
 	}
 	if result.Message != "" && result.Pending == nil && err == nil {
-		u.Note("%s", result.Message)
+		say.Note("%s", result.Message)
 	}
 	if result.Status == "" || result.Untouched {
 		return
 	}
-	if result.Pending != nil && u.ErrScreen && !u.Quiet {
-		option := "ANSWER"
-		if len(result.Pending.Options) > 0 {
-			option = result.Pending.Options[0]
-		}
-		done, of := steps(r, result)
-		u.Show(draw.Suspended(u.ErrLook(), draw.Waiting{Skill: r.Name, Question: result.Pending.Question, Done: done, Of: of,
-			Tokens: result.Usage.InputTokens + result.Usage.OutputTokens, Next: "skl resume " + record.ID + flags + " --answer " + diag.Quote(result.Pending.ID+"="+option)}))
+	if result.Pending != nil {
+		w.printPending(say, r, record, result, flags)
 		return
 	}
-	cost := fmt.Sprintf("%s, %s in, %s out", diag.Count(result.Usage.Calls, "model call"), strconv.Itoa(result.Usage.InputTokens), strconv.Itoa(result.Usage.OutputTokens))
-	u.Note("run %s: %s (%s)", record.ID, result.Status, cost)
+	printCost(say, record, result)
 	switch {
-	case result.Pending != nil:
-		w.waitsFor(result.Pending.Question)
-		option := "ANSWER"
-		if len(result.Pending.Options) > 0 {
-			option = result.Pending.Options[0]
-		}
-		u.Hint("skl resume %s%s --answer %s", record.ID, flags, diag.Quote(result.Pending.ID+"="+option))
 	case result.Status == run.Suspended && strings.HasPrefix(result.Message, "out of budget") && !hinted(err):
-		u.Hint("skl resume %s%s --budget …", record.ID, flags)
+		say.Hint("skl resume %s%s --budget …", record.ID, flags)
 	case result.Status == run.Suspended && !hinted(err):
-		u.Hint("skl resume %s%s", record.ID, flags)
+		say.Hint("skl resume %s%s", record.ID, flags)
 	case result.Status == run.Failed || result.Status == run.Halted:
-		u.Hint("skl trace %s", record.ID)
+		say.Hint("skl trace %s", record.ID)
 	}
 }
 
+// printPending shows what a run waits for, and the command that answers.
+func (w *world) printPending(say *report.Text, r *session.Runnable, record session.Record, result run.Result, flags string) {
+	option := "ANSWER"
+	if len(result.Pending.Options) > 0 {
+		option = result.Pending.Options[0]
+	}
+	next := "skl resume " + record.ID + flags + " --answer " + diag.Quote(result.Pending.ID+"="+option)
+	say.Aside(func(k screen.Look) string {
+		done, of := steps(r, result)
+		return draw.Suspended(k, draw.Waiting{Skill: r.Name, Question: result.Pending.Question, Done: done, Of: of,
+			Tokens: result.Usage.InputTokens + result.Usage.OutputTokens, Next: next})
+	}, func(say *report.Text) {
+		printCost(say, record, result)
+		waitsFor(say, result.Pending.Question)
+		say.Hint("%s", next)
+	})
+}
+
+func printCost(say *report.Text, record session.Record, result run.Result) {
+	cost := fmt.Sprintf("%s, %s in, %s out", diag.Count(result.Usage.Calls, "model call"), strconv.Itoa(result.Usage.InputTokens), strconv.Itoa(result.Usage.OutputTokens))
+	say.Note("run %s: %s (%s)", record.ID, result.Status, cost)
+}
+
 // waitsFor shows what a suspended run waits for an answer to, which can be many lines.
-func (w *world) waitsFor(question string) {
+func waitsFor(say *report.Text, question string) {
 	if !strings.Contains(question, "\n") {
-		w.ui.Note("waits for an answer: %s", question)
+		say.Note("waits for an answer: %s", question)
 		return
 	}
-	w.ui.Note("waits for an answer:")
+	say.Note("waits for an answer:")
 	for _, line := range strings.Split(strings.TrimRight(question, "\n"), "\n") {
-		w.ui.Note("  %s", line)
+		say.Note("  %s", line)
 	}
 }
 

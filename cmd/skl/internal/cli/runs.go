@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -35,14 +36,14 @@ func runRuns(_ context.Context, w *world, c *cli.Context) error {
 	if n := c.Int("limit"); n > 0 && len(runs) > n {
 		runs = runs[:n]
 	}
-	return w.show(runsResult{Runs: append([]session.Record{}, runs...)}, err, func() {
+	return w.show(runsResult{Runs: append([]session.Record{}, runs...)}, err, func(say *report.Text) {
 		rows := [][]string{{"RUN", "SKILL", "STARTED", "MODEL", "STATUS", ""}}
 		for _, r := range runs {
 			rows = append(rows, []string{r.ID, r.Skill, r.Started.Local().Format("2006-01-02 15:04"), r.Model, r.State(), cmp.Or(r.Question, r.Leave)})
 		}
-		w.ui.Rows(rows)
+		say.Rows(rows)
 		if len(runs) == 0 {
-			w.ui.Note("nothing was run yet")
+			say.Note("nothing was run yet")
 		}
 	})
 }
@@ -53,12 +54,12 @@ func runPrune(_ context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	kept, pruned, err := w.runs.Prune(session.PruneRequest{Older: age, Suspended: c.Bool("suspended"), DryRun: c.Bool("dry-run")})
-	return w.show(runsResult{append([]session.Record{}, kept...), append([]string{}, pruned...)}, err, func() {
+	return w.show(runsResult{append([]session.Record{}, kept...), append([]string{}, pruned...)}, err, func(say *report.Text) {
 		for _, id := range pruned {
-			w.ui.Print("%s", id)
+			say.Print("%s", id)
 		}
 		verb := map[bool]string{false: "forgotten", true: "would be forgotten"}[c.Bool("dry-run")]
-		w.ui.Note("%s %s, %d kept", diag.Count(len(pruned), "run"), verb, len(kept))
+		say.Note("%s %s, %d kept", diag.Count(len(pruned), "run"), verb, len(kept))
 	})
 }
 

@@ -1,16 +1,13 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/skl-project/skl/cmd/skl/internal/draw"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -35,33 +32,8 @@ func runSearch(ctx context.Context, w *world, c *cli.Context) error {
 		q.Limit = limit
 	}
 	out, err := w.search.Skills(ctx, q)
-	return w.show(out, err, func() { w.printSearch(q.Words, out) })
-}
-
-func (w *world) printSearch(words string, out search.Skills) {
-	if len(out.Skills) == 0 {
-		w.ui.Print("nothing matches %q", words)
-		if len(out.Asked) == 0 {
-			w.ui.Hint("no registry is configured: skl login URL --default")
-		}
-		return
+	if err != nil {
+		return err
 	}
-	if w.ui.Screen {
-		w.ui.Page(ui.Painted(draw.Search(w.ui.Look(), words, out)))
-		return
-	}
-	if out.NoGoodMatch {
-		w.ui.Print("no good match; the nearest are:")
-	}
-	rows := [][]string{{"NAME", "VERSION", "FROM", "DESCRIPTION", "WHY"}}
-	for _, s := range out.Skills {
-		rows = append(rows, []string{cmp.Or(s.Ref, s.Name), s.Version, s.From(false), cut(s.Description, 70), strings.Join(s.Why, "; ")})
-	}
-	w.ui.Rows(rows)
-	if out.Total > len(out.Skills) {
-		w.ui.Note("%d more: --limit", out.Total-len(out.Skills))
-	}
-	if i := slices.IndexFunc(out.Skills, func(s search.Skill) bool { return !s.Installed }); i >= 0 {
-		w.ui.Hint("skl info %s    skl install %s", out.Skills[i].Ref, out.Skills[i].Ref)
-	}
+	return report.Found(q.Words, out).Write(w.ui)
 }

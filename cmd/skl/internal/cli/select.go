@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/ref"
 )
@@ -40,7 +41,7 @@ func parseArgs(args, flagged []string) (refs []ref.Ref, names []string, err erro
 
 // printFound prints the skills of a place, and with the reason what an install of all of them would leave out there, as far as that is
 // known without their files.
-func (w *world) printFound(found []apply.Holding, passed []apply.Passed) {
+func printFound(say *report.Text, found []apply.Holding, passed []apply.Passed) {
 	rows := [][]string{{"NAME", "PATH", "VERSION", "DESCRIPTION"}}
 	left := [][]string{{"NOT TAKEN", "WHY"}}
 	for _, p := range passed {
@@ -53,52 +54,23 @@ func (w *world) printFound(found []apply.Holding, passed []apply.Passed) {
 		if f.Invalid != nil {
 			version = "invalid"
 		}
-		rows = append(rows, []string{f.Lock.Name, orDash(f.Lock.Path), version, cut(f.Description, 60)})
+		rows = append(rows, []string{f.Lock.Name, report.OrDash(f.Lock.Path), version, report.Cut(f.Description, 60)})
 		if f.Held != nil {
 			at := cmp.Or(f.Lock.Path, f.Lock.Name)
 			left = append(left, []string{at, strings.TrimPrefix(f.Held.Why, at+": ")})
 			hints = append(hints, f.Held.Hints...)
 		}
 	}
-	w.ui.Rows(rows)
+	say.Rows(rows)
 	if len(left) == 1 {
 		return
 	}
-	w.ui.Print("")
-	w.ui.Rows(left)
-	for _, hint := range hints[:min(len(hints), mostNamed)] {
-		w.ui.Hint("%s", hint)
+	say.Print("")
+	say.Rows(left)
+	for _, hint := range hints[:min(len(hints), report.MostNamed)] {
+		say.Hint("%s", hint)
 	}
-	if n := len(hints) - mostNamed; n > 0 {
-		w.ui.Note("%d more have a way in: add --json", n)
+	if n := len(hints) - report.MostNamed; n > 0 {
+		say.Note("%d more have a way in: add --json", n)
 	}
-}
-
-// mostNamed is the number of things of one kind that are named one by one beside what was asked for.
-const mostNamed = 8
-
-// printPassed says what was passed over beside the skills that were taken.
-func (w *world) printPassed(passed []apply.Passed) {
-	for _, p := range passed[:min(len(passed), mostNamed)] {
-		w.ui.Warn("passed over %s: %s", p.Path, p.Reason)
-	}
-	if n := len(passed) - mostNamed; n > 0 {
-		w.ui.Warn("passed over %d more; to see which, and why: add --list", n)
-	}
-}
-
-// cut shortens s to n runes.
-func cut(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

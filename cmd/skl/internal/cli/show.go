@@ -1,38 +1,22 @@
 package cli
 
 import (
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 )
 
-// result prints v as JSON, unless it could not be had.
-func (w *world) result(v any, err error) error {
+// show says a result, unless it could not be had: for people in the words of text.
+func (w *world) show(v any, err error, text func(*report.Text)) error {
 	if err != nil {
 		return err
 	}
-	return w.ui.Result(v)
-}
-
-// show prints a result, unless it could not be had: as JSON if that is wanted, else in the words of text.
-func (w *world) show(v any, err error, text func()) error {
-	if err != nil || w.ui.JSON {
-		return w.result(v, err)
-	}
-	text()
-	return nil
-}
-
-// mark stands before what is right, or not.
-func (w *world) mark(ok bool) ui.Painted {
-	if !ok {
-		return "✗"
-	}
-	return ui.Painted(w.ui.Done())
+	return report.Report{Result: v, Text: text}.Write(w.ui)
 }
 
 // verdict is show for a check; one that does not hold ends with exit 3 and code.
-func (w *world) verdict(v any, holds bool, code string, text func()) error {
-	if err := w.show(v, nil, text); err != nil || holds {
-		return err
+func (w *world) verdict(v any, holds bool, code string, text func(*report.Text)) error {
+	r := report.Report{Result: v, Text: text}
+	if !holds {
+		r.End = report.Unmet(code)
 	}
-	return unmet(code)
+	return r.Write(w.ui)
 }

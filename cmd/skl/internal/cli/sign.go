@@ -5,8 +5,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/report"
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/cmd/skl/internal/ship"
-	"github.com/skl-project/skl/cmd/skl/internal/ui"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -63,19 +64,19 @@ func (w *world) attach(ctx context.Context, c *cli.Context) error {
 	}
 	out, err := w.shipper().Attach(ctx, ship.AttachRequest{Ref: arg, To: c.String("to"), Predicate: c.String("predicate"), Type: c.String("type"),
 		Signing: signing(c), DryRun: c.Bool("dry-run")})
-	err = w.show(out, err, func() {
+	err = w.show(out, err, func(say *report.Text) {
 		if c.Bool("dry-run") {
-			w.ui.Print("%s would be signed", out.Digest)
+			say.Print("%s would be signed", out.Digest)
 			return
 		}
-		w.ui.Print("%s %s signed by %s", ui.Painted(w.ui.Done()), arg, out.Signer)
-		w.ui.Detail("%s", out.Digest)
+		say.Print("%s %s signed by %s", screen.Done, arg, out.Signer)
+		say.Detail("%s", out.Digest)
 		if out.Waits() {
-			w.ui.Note("it is not visible yet: %s", out.Reason)
+			say.Note("it is not visible yet: %s", out.Reason)
 		}
 	})
 	if err == nil && out.Waits() {
-		return unmet("signature_required")
+		return report.Unmet("signature_required")
 	}
 	return err
 }

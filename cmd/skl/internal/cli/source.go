@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -32,7 +33,7 @@ func addSource(ctx context.Context, w *world, c *cli.Context) error {
 		return diag.New(diag.Misuse, "usage", "write: skl source add market URL|owner/repo|DIR")
 	}
 	at, plugins, err := w.scope.AddMarket(ctx, scope.MarketRequest{Ref: c.Args().Get(1), Name: c.String("name"), DryRun: c.Bool("dry-run")})
-	return w.show(sourceResult{[]scope.Place{at}}, err, func() {
+	return w.show(sourceResult{[]scope.Place{at}}, err, func(say *report.Text) {
 		with, without, elsewhere, broken := 0, 0, 0, 0
 		for _, p := range plugins {
 			switch {
@@ -55,8 +56,8 @@ func addSource(ctx context.Context, w *world, c *cli.Context) error {
 				said = append(said, fmt.Sprintf("%d %s", part.n, part.what))
 			}
 		}
-		w.ui.Print("marketplace %s: %s: %s", at.Name, diag.Count(len(plugins), "plugin"), strings.Join(said, ", "))
-		w.ui.Hint("skl source list %s    skl install market:%s/PLUGIN", at.Name, at.Name)
+		say.Print("marketplace %s: %s: %s", at.Name, diag.Count(len(plugins), "plugin"), strings.Join(said, ", "))
+		say.Hint("skl source list %s    skl install market:%s/PLUGIN", at.Name, at.Name)
 	})
 }
 
@@ -66,7 +67,7 @@ func removeSource(_ context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	err = w.scope.RemoveMarket(name, c.Bool("dry-run"))
-	return w.show(sourceResult{[]scope.Place{}}, err, func() { w.ui.Print("removed marketplace %s", name) })
+	return w.show(sourceResult{[]scope.Place{}}, err, func(say *report.Text) { say.Print("removed marketplace %s", name) })
 }
 
 func listSources(ctx context.Context, w *world, c *cli.Context) error {
@@ -75,30 +76,30 @@ func listSources(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	places, err := w.scope.Places()
 	out := sourceResult{places}
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		rows := [][]string{{"KIND", "NAME", "IN", "REF"}}
 		for _, s := range out.Sources {
-			rows = append(rows, []string{s.Kind, s.Name, orDash(s.In), s.Ref})
+			rows = append(rows, []string{s.Kind, s.Name, report.OrDash(s.In), s.Ref})
 		}
-		w.ui.Rows(rows)
+		say.Rows(rows)
 	})
 }
 
 func (w *world) listPlugins(ctx context.Context, name string) error {
 	plugins, err := w.scope.Plugins(ctx, name)
-	return w.show(map[string]any{"plugins": plugins}, err, func() {
+	return w.show(map[string]any{"plugins": plugins}, err, func(say *report.Text) {
 		rows := [][]string{{"PLUGIN", "VERSION", "SKILLS", "DESCRIPTION"}}
 		for _, p := range plugins {
-			shown, skills := cut(p.Description, 70), "?"
+			shown, skills := report.Cut(p.Description, 70), "?"
 			if p.Skills != nil {
 				skills = strconv.Itoa(*p.Skills)
 			}
 			if p.Problem != "" {
 				shown = "not usable: " + p.Problem
 			}
-			rows = append(rows, []string{p.Name, orDash(p.Version), skills, shown})
+			rows = append(rows, []string{p.Name, report.OrDash(p.Version), skills, shown})
 		}
-		w.ui.Rows(rows)
-		w.ui.Hint("skl install market:%s/PLUGIN", name)
+		say.Rows(rows)
+		say.Hint("skl install market:%s/PLUGIN", name)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/evaluate"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -37,29 +39,33 @@ func runTest(ctx context.Context, w *world, c *cli.Context) error {
 	}
 	q := evaluate.Request{Skill: arg, Update: c.Bool("update"), Sandbox: c.String("sandbox"), DryRun: c.Bool("dry-run"),
 		Allow: splitList(c.StringSlice("allow")), Again: again(c)}
-	q.Each = func(row evaluate.Row) { w.printTest(row, q.DryRun) }
+	q.Each = func(row evaluate.Row) { // nothing but the sum waits for the end
+		_ = report.Report{Text: func(say *report.Text) { testRow(say, row, q.DryRun) }}.Write(w.ui)
+	}
 	out, err := evaluate.Run(ctx, w.runs, q)
-	if err := w.show(out, err, func() {}); err != nil || q.DryRun {
+	if err != nil {
 		return err
 	}
-	w.ui.Note("%s, %d failed", diag.Count(len(out.Cases), "test"), out.Failed())
-	if !out.OK {
-		return unmet("tests_failed")
+	r := report.Report{Result: out}
+	if !q.DryRun {
+		r.Text = func(say *report.Text) { say.Note("%s, %d failed", diag.Count(len(out.Cases), "test"), out.Failed()) }
+		if !out.OK {
+			r.End = report.Unmet("tests_failed")
+		}
 	}
-	return nil
+	return r.Write(w.ui)
 }
 
-func (w *world) printTest(row evaluate.Row, dry bool) {
-	switch u := w.ui; {
-	case u.JSON:
+func testRow(say *report.Text, row evaluate.Row, dry bool) {
+	switch {
 	case dry:
-		u.Print("%s", row.Name)
+		say.Print("%s", row.Name)
 	case row.OK:
-		u.Print("✓ %s  %d ms", row.Name, row.Millis)
+		say.Print("%s %s  %d ms", screen.Done, row.Name, row.Millis)
 	default:
-		u.Print("✗ %s", row.Name)
+		say.Print("%s %s", screen.Failed, row.Name)
 		for _, line := range row.Diff {
-			u.Print("    %s", line)
+			say.Print("    %s", line)
 		}
 	}
 }
@@ -76,12 +82,13 @@ func (w *world) recordCase(ctx context.Context, c *cli.Context, arg, name string
 		return err
 	}
 	if q.DryRun {
-		w.ui.Note("would record %s (--dry-run)", w.scope.Short(out.Path))
-		return nil
+		return w.show(evaluate.Result{OK: true, Skill: out.Skill, Cases: []evaluate.Row{}}, nil, func(say *report.Text) {
+			say.Note("would record %s (--dry-run)", w.scope.Short(out.Path))
+		})
 	}
 	row := evaluate.Row{Name: name, OK: true, Diff: []string{}}
-	return w.show(evaluate.Result{OK: true, Skill: out.Skill, Cases: []evaluate.Row{row}}, nil, func() {
-		w.ui.Print("%s  %s, %s", w.scope.Short(out.Path), cmp.Or(out.Want.Status, "failed"), diag.Count(len(out.Want.Nodes), "node"))
-		w.ui.Hint("skl test %s", w.scope.Short(out.Dir))
+	return w.show(evaluate.Result{OK: true, Skill: out.Skill, Cases: []evaluate.Row{row}}, nil, func(say *report.Text) {
+		say.Print("%s  %s, %s", w.scope.Short(out.Path), cmp.Or(out.Want.Status, "failed"), diag.Count(len(out.Want.Nodes), "node"))
+		say.Hint("skl test %s", w.scope.Short(out.Dir))
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/runtime/trace"
 	"github.com/skl-project/skl/spec/diag"
@@ -22,18 +23,18 @@ func traceCommand() command {
 }
 
 // printNode shows everything that is known of the visits of one node.
-func (w *world) printNode(events []run.Event) {
+func printNode(say *report.Text, events []run.Event) {
 	for _, e := range events {
 		switch e.Kind {
 		case run.NodeStarted:
-			w.ui.Print("%s  %s  %s", e.Path, e.Type, e.Text)
-			w.block("inputs", e.Value)
+			say.Print("%s  %s  %s", e.Path, e.Type, e.Text)
+			traceBlock(say, "inputs", e.Value)
 		case run.Decided:
-			w.ui.Print("  decided  %s (%s)", string(e.Value), e.How)
-			w.text("question", e.Text)
+			say.Print("  decided  %s (%s)", string(e.Value), e.How)
+			traceText(say, "question", e.Text)
 		case run.ModelCalled:
-			w.ui.Print("  asked    the model, for %s", e.Name)
-			w.text("prompt", e.Text)
+			say.Print("  asked    the model, for %s", e.Name)
+			traceText(say, "prompt", e.Text)
 		case run.ModelReplied:
 			line := "  answer   " + e.Model
 			if e.Usage != nil {
@@ -42,43 +43,43 @@ func (w *world) printNode(events []run.Event) {
 			if e.Took > 0 {
 				line += ", " + e.Took.Round(time.Millisecond).String()
 			}
-			w.ui.Print("%s", line)
-			w.text("", e.Text)
-			w.block("", e.Value)
+			say.Print("%s", line)
+			traceText(say, "", e.Text)
+			traceBlock(say, "", e.Value)
 		case run.ToolCalled:
-			w.ui.Print("  tool     %s %s", e.Name, string(e.Value))
+			say.Print("  tool     %s %s", e.Name, string(e.Value))
 		case run.ToolReplied:
-			w.ui.Print("  result   %s", string(e.Status))
-			w.text("", e.Text)
+			say.Print("  result   %s", string(e.Status))
+			traceText(say, "", e.Text)
 		case run.Asked, run.Answered:
-			w.ui.Print("  %-8s %s %s %s", string(e.Kind), e.Text, string(e.Value), e.How)
+			say.Print("  %-8s %s %s %s", string(e.Kind), e.Text, string(e.Value), e.How)
 		case run.Bound:
-			w.ui.Print("  bound    %s", e.Name)
-			w.block("", e.Value)
+			say.Print("  bound    %s", e.Name)
+			traceBlock(say, "", e.Value)
 		case run.Warned:
-			w.ui.Print("  warning  %s [%s]", e.Text, e.Code)
+			say.Print("  warning  %s [%s]", e.Text, e.Code)
 		case run.NodeDone:
-			w.ui.Print("  %s  %s", string(e.Status), e.Took.Round(time.Millisecond))
-			w.block("value", e.Value)
+			say.Print("  %s  %s", string(e.Status), e.Took.Round(time.Millisecond))
+			traceBlock(say, "value", e.Value)
 		}
 	}
 }
 
 // text prints several lines, indented.
-func (w *world) text(title, text string) {
+func traceText(say *report.Text, title, text string) {
 	if text == "" {
 		return
 	}
 	if title != "" {
-		w.ui.Print("    %s:", title)
+		say.Print("    %s:", title)
 	}
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		w.ui.Print("      %s", line)
+		say.Print("      %s", line)
 	}
 }
 
 // block prints a JSON value, indented.
-func (w *world) block(title string, value json.RawMessage) {
+func traceBlock(say *report.Text, title string, value json.RawMessage) {
 	if len(value) == 0 || string(value) == "null" || string(value) == "{}" {
 		return
 	}
@@ -87,14 +88,14 @@ func (w *world) block(title string, value json.RawMessage) {
 		return
 	}
 	if s, ok := v.(string); ok {
-		w.text(title, s)
+		traceText(say, title, s)
 		return
 	}
 	pretty, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		pretty = []byte(strconv.Quote(string(value)))
 	}
-	w.text(title, string(pretty))
+	traceText(say, title, string(pretty))
 }
 
 type traceResult struct {
@@ -112,15 +113,15 @@ func runTrace(_ context.Context, w *world, c *cli.Context) error {
 	node := c.Args().Get(1)
 	t, err := w.runs.Traced(c.Args().Get(0), node)
 	rec := t.Record
-	return w.show(traceResult{rec.ID, rec.Skill, rec.State(), rec.Model, append([]run.Event{}, t.Events...)}, err, func() {
+	return w.show(traceResult{rec.ID, rec.Skill, rec.State(), rec.Model, append([]run.Event{}, t.Events...)}, err, func(say *report.Text) {
 		if node != "" {
-			w.printNode(t.Events)
+			printNode(say, t.Events)
 			return
 		}
-		w.ui.Print("%s  %s  %s  %s  %s", rec.ID, strings.TrimSpace(rec.Skill+" "+rec.Args), rec.Model, rec.Started.Local().Format("2006-01-02 15:04:05"), rec.State())
+		say.Print("%s  %s  %s  %s  %s", rec.ID, strings.TrimSpace(rec.Skill+" "+rec.Args), rec.Model, rec.Started.Local().Format("2006-01-02 15:04:05"), rec.State())
 		for _, row := range trace.Report(t.Events) {
-			w.ui.Print("%s", w.ui.Look().Drawn(row))
+			say.Print("%s", w.ui.Look().Drawn(row))
 		}
-		w.ui.Hint("skl trace %s NODE shows one node, by its number on the left", rec.ID)
+		say.Hint("skl trace %s NODE shows one node, by its number on the left", rec.ID)
 	})
 }

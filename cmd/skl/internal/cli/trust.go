@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/signature"
 )
@@ -13,11 +14,9 @@ func trustCommand() command {
 	set := func(allow bool) func(context.Context, *world, *cli.Context) error {
 		return func(_ context.Context, w *world, c *cli.Context) error {
 			out, err := w.scope.Decide(c.Args().First(), allow, c.Bool("dry-run"))
-			if err == nil {
-				w.dryNote(c)
-			}
-			return w.show(signature.Trust{Projects: []scope.Trusted{out}}, err, func() {
-				w.ui.Print("%s is %s", out.Dir, map[bool]string{true: "trusted", false: "not trusted"}[allow])
+			return w.show(signature.Trust{Projects: []scope.Trusted{out}}, err, func(say *report.Text) {
+				say.Print("%s is %s", out.Dir, map[bool]string{true: "trusted", false: "not trusted"}[allow])
+				dryNote(say, c)
 			})
 		}
 	}
@@ -34,12 +33,12 @@ func trustCommand() command {
 
 func listTrust(_ context.Context, w *world, _ *cli.Context) error {
 	out, err := w.apply.Signatures.TrustList()
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		var rows [][]string
 		for _, p := range out.Projects {
 			rows = append(rows, []string{w.scope.Short(p.Dir), map[bool]string{true: "yes", false: "denied"}[p.Trusted]})
 		}
-		w.table([]string{"PROJECT", "TRUSTED"}, rows, "no project was trusted or denied yet")
+		table(say, []string{"PROJECT", "TRUSTED"}, rows, "no project was trusted or denied yet")
 		rows = nil
 		for _, p := range out.Pins {
 			if p.Unchecked {
@@ -48,7 +47,7 @@ func listTrust(_ context.Context, w *world, _ *cli.Context) error {
 			rows = append(rows, []string{p.ID, p.Skill, p.State, signature.SignerLine(&p.Signer), p.From})
 		}
 		if rows != nil {
-			w.table([]string{"ID", "SKILL", "STATE", "SIGNER", "FROM"}, rows, "")
+			table(say, []string{"ID", "SKILL", "STATE", "SIGNER", "FROM"}, rows, "")
 		}
 	})
 }
@@ -59,15 +58,15 @@ func acceptSigner(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.apply.Signatures.AcceptSigner(ctx, name, c.Bool("dry-run"))
-	return w.show(out, err, func() {
-		what := versioned(out.Skill, out.Version)
+	return w.show(out, err, func(say *report.Text) {
+		what := report.Versioned(out.Skill, out.Version)
 		if !out.Changed {
-			w.ui.Print("%s: nothing to accept; signed by %s", what, signature.SignerLine(out.Now))
+			say.Print("%s: nothing to accept; signed by %s", what, signature.SignerLine(out.Now))
 			return
 		}
-		w.ui.Print("%s\n  was  %s\n  now  %s", what, signature.SignerLine(out.Was), signature.SignerLine(out.Now))
-		w.dryNote(c)
-		w.ui.Hint("skl update %s", out.Skill)
+		say.Print("%s\n  was  %s\n  now  %s", what, signature.SignerLine(out.Was), signature.SignerLine(out.Now))
+		dryNote(say, c)
+		say.Hint("skl update %s", out.Skill)
 	})
 }
 
@@ -77,9 +76,9 @@ func revokeSigner(_ context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	out, err := w.apply.Signatures.Revoke(id, c.Bool("dry-run"))
-	return w.show(out, err, func() {
-		w.ui.Print("%s: no signature of %s counts any more", out.Skill, signature.SignerLine(out.Was))
-		w.dryNote(c)
-		w.ui.Hint("skl trust accept %s takes that back", out.Skill)
+	return w.show(out, err, func(say *report.Text) {
+		say.Print("%s: no signature of %s counts any more", out.Skill, signature.SignerLine(out.Was))
+		dryNote(say, c)
+		say.Hint("skl trust accept %s takes that back", out.Skill)
 	})
 }

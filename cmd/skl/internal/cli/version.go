@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/build"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/ui"
 )
 
@@ -27,16 +28,15 @@ func versionCommand() command {
 
 func printVersion(u *ui.UI) error {
 	b := build.Current()
-	if u.JSON {
-		return u.Result(versionResult{b.Version, b.Commit, b.Modified, b.Sum, runtime.Version(), runtime.GOOS, runtime.GOARCH})
-	}
-	line := "skl " + b.Version + " " + runtime.GOOS + "/" + runtime.GOARCH + " " + runtime.Version()
-	if b.Commit != "" {
-		line += ", commit " + b.Commit[:min(12, len(b.Commit))]
-	}
-	if b.Modified {
-		line += " with changes"
-	}
-	u.Print("%s", line)
-	return nil
+	out := versionResult{b.Version, b.Commit, b.Modified, b.Sum, runtime.Version(), runtime.GOOS, runtime.GOARCH}
+	return report.Report{Result: out, Text: func(say *report.Text) {
+		line := "skl " + b.Version + " " + runtime.GOOS + "/" + runtime.GOARCH + " " + runtime.Version()
+		if b.Commit != "" {
+			line += ", commit " + b.Commit[:min(12, len(b.Commit))]
+		}
+		if b.Modified {
+			line += " with changes"
+		}
+		say.Print("%s", line)
+	}}.Write(u)
 }

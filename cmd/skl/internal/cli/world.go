@@ -9,6 +9,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/build"
 	"github.com/skl-project/skl/cmd/skl/internal/form"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/cmd/skl/internal/search"
 	"github.com/skl-project/skl/cmd/skl/internal/session"
@@ -23,6 +24,7 @@ type world struct {
 	search  *search.Searcher
 	form    *form.Linter
 	runs    *session.Runs
+	desk    *report.Desk
 	ui      *ui.UI
 	env     env
 }
@@ -49,13 +51,15 @@ func newWorld(e env, u *ui.UI, c *cli.Context) (*world, error) {
 		return nil, err
 	}
 	a := apply.New(sc, u)
+	in := &inspect.Inspector{Applier: a, Version: version}
 	w := &world{
 		scope:   sc,
 		apply:   a,
-		inspect: &inspect.Inspector{Applier: a, Version: version},
+		inspect: in,
 		search:  &search.Searcher{Scope: sc, Version: version},
 		form:    &form.Linter{Scope: sc},
 		runs:    &session.Runs{Scope: sc, Ask: u, Version: version, Line: u.Line, Show: u.Show},
+		desk:    &report.Desk{Scope: sc, Apply: a, Inspect: in},
 		ui:      u, env: e,
 	}
 	a.Approve, a.Gained = w.agree, w.gained

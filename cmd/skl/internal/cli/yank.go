@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/skl-project/skl/cmd/skl/internal/report"
 	"github.com/skl-project/skl/cmd/skl/internal/ship"
 	"github.com/skl-project/skl/spec/diag"
 )
@@ -61,21 +62,21 @@ func (w *world) act(ctx context.Context, c *cli.Context, action, reason string) 
 		return err
 	}
 	out, err := w.shipper().Act(ctx, ship.ActRequest{Ref: arg, To: c.String("to"), Action: action, Reason: reason, DryRun: c.Bool("dry-run")})
-	return w.show(out, err, func() {
+	return w.show(out, err, func(say *report.Text) {
 		for _, v := range out.Versions {
 			if c.Bool("dry-run") {
-				w.ui.Print("%s@%s is %s; it would be changed: %s", out.Name, v.Version, v.State, action)
+				say.Print("%s@%s is %s; it would be changed: %s", out.Name, v.Version, v.State, action)
 			} else {
-				w.ui.Print("%s@%s is %s", out.Name, v.Version, v.State)
+				say.Print("%s@%s is %s", out.Name, v.Version, v.State)
 			}
 		}
 		if out.Version == "" {
 			return
 		}
 		if c.Bool("dry-run") {
-			w.ui.Print("%s@%s is %s; it would be changed: %s", out.Name, out.Version, out.State, action)
+			say.Print("%s@%s is %s; it would be changed: %s", out.Name, out.Version, out.State, action)
 			return
 		}
-		w.ui.Print("%s@%s is %s", out.Name, out.Version, out.State)
+		say.Print("%s@%s is %s", out.Name, out.Version, out.State)
 	})
 }

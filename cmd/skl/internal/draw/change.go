@@ -98,12 +98,12 @@ const fewAdded = 5
 
 // After is what was installed: a line for each skill, or sums of many. agents names the agents that a folder with links is
 // for; size writes a number of bytes; notes are what agents make of it, the usual last.
-func After(k screen.Look, added []Added, committed, notes []string, usual string, all bool, agents func(dir string) []string, size func(int64) string) string {
+func After(k screen.Look, added []Added, committed, notes []string, usual string, agents func(dir string) []string, size func(int64) string) string {
 	p := &page{k: k}
 	if len(added) == 0 {
 		return ""
 	}
-	if len(added) < fewAdded || all {
+	if len(added) < fewAdded || k.All {
 		for _, a := range added {
 			p.prose(2, k.Mark(screen.Done), screen.T(" "), bold(strings.TrimSpace(a.Name+" "+screen.Version(a.Version))), screen.T(" in "+a.Root+a.linked(agents)))
 			p.prose(4, screen.T("  "), dim(strings.Join([]string{diag.Count(a.Files, "file"), size(a.Bytes), a.Signed}, ", ")))

@@ -1,6 +1,6 @@
 // Package draw lays out what commands say on a terminal: first a line that sums up, then what is unusual, last the next
-// command. It gets the results of use cases and a look, and returns painted text; what is not on a terminal is printed by
-// the command line itself, uncut.
+// command. It gets the results of use cases and a look, and returns painted text; what is not on a terminal is in
+// package report, uncut.
 package draw
 
 import (

@@ -88,10 +88,10 @@ func screens() map[string]func(screen.Look) string {
 		{Name: "alone", Path: "/x", State: roots.Active}}
 	return map[string]func(screen.Look) string{
 		"install-one": func(k screen.Look) string {
-			return After(k, added(1), commit, []string{"Gemini CLI does not read skill-0"}, "agents see it from their next start", false, agentsOf, size)
+			return After(k, added(1), commit, []string{"Gemini CLI does not read skill-0"}, "agents see it from their next start", agentsOf, size)
 		},
 		"install-many": func(k screen.Look) string {
-			return After(k, added(77), commit, nil, "agents see it from their next start", false, agentsOf, size)
+			return After(k, added(77), commit, nil, "agents see it from their next start", agentsOf, size)
 		},
 		"before-one": func(k screen.Look) string {
 			one := added(1)
@@ -170,7 +170,7 @@ func screens() map[string]func(screen.Look) string {
 			off[0].Warnings = []roots.Warning{{Code: "W_OFF", Message: "claude-code is told not to load it, in .claude/settings.json:3: skillOverrides"}}
 			return List(k, off)
 		},
-		"doctor": func(k screen.Look) string { return Doctor(k, doctor, false) },
+		"doctor": func(k screen.Look) string { return Doctor(k, doctor) },
 		"lint":   func(k screen.Look) string { return Lint(k, findings, 1, 1, "skl lint --fix", read) },
 		"publish": func(k screen.Look) string {
 			return Publish(k, Publishing{Name: "acme/pdf-forms", Version: "1.5.0", To: "registry.acme.example", Size: "61 kB", Files: 12, Signer: "release@acme.example", Entry: 1205, State: "waits", Reason: "acme wants a second maintainer",

@@ -66,14 +66,14 @@ func (p *page) told(word string, lines []string) {
 	}
 }
 
-// Doctor is what doctor found, gravest first; what is fine is counted, unless all is wanted.
-func Doctor(k screen.Look, items []inspect.Finding, all bool) string {
+// Doctor is what doctor found, gravest first; what is fine is counted, unless the look lists all.
+func Doctor(k screen.Look, items []inspect.Finding) string {
 	p := &page{k: k}
 	count := map[string]int{}
 	wide := 0
 	for _, i := range items {
 		count[i.Level]++
-		if i.Level != "ok" || all {
+		if i.Level != "ok" || k.All {
 			wide = max(wide, screen.Width(i.Area))
 		}
 	}
@@ -85,7 +85,7 @@ func Doctor(k screen.Look, items []inspect.Finding, all bool) string {
 		sum = append(sum, fmt.Sprintf("%d to know", n))
 	}
 	fine := fmt.Sprintf("%d fine", count["ok"])
-	if !all && count["ok"] > 0 {
+	if !k.All && count["ok"] > 0 {
 		fine += " (-v)"
 	}
 	said := map[string]bool{}
@@ -94,7 +94,7 @@ func Doctor(k screen.Look, items []inspect.Finding, all bool) string {
 		name string
 		sign screen.Sign
 	}{{"problem", screen.Failed}, {"note", screen.Attention}, {"ok", screen.Done}} {
-		if level.name == "ok" && !all {
+		if level.name == "ok" && !k.All {
 			continue
 		}
 		mark := k.Mark(level.sign)

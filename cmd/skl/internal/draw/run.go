@@ -15,8 +15,11 @@ type Waiting struct {
 	Next            string // the command that answers
 }
 
-// Suspended is how a run ended that waits for an answer.
+// Suspended is how a run ended that waits for an answer; a quiet look shows nothing.
 func Suspended(k screen.Look, w Waiting) string {
+	if k.Quiet {
+		return ""
+	}
 	p := &page{k: k}
 	left := []screen.Span{k.Mark(screen.Attention), screen.T(" "), bold(w.Skill), screen.T(" waits for you: " + oneLine(w.Question))}
 	steps := fmt.Sprintf("%d of %d steps done", w.Done, w.Of)

@@ -79,6 +79,7 @@ type Look struct {
 	Color bool // the 16 colours of the theme
 	Signs Signs
 	Quiet bool // results only: no word about what to do next
+	All   bool // what is else summed up is listed
 }
 
 // Sign is a sign as the look shows it.

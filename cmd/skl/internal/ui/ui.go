@@ -56,7 +56,7 @@ type UI struct {
 
 // Look is what Out can show.
 func (u *UI) Look() screen.Look {
-	k := screen.Look{Color: u.Color, Signs: u.Signs, Quiet: u.Quiet}
+	k := screen.Look{Color: u.Color, Signs: u.Signs, Quiet: u.Quiet, All: u.Verbose}
 	if u.Screen {
 		k.Width = u.Width()
 	}
@@ -68,7 +68,7 @@ func (u *UI) ErrLook() screen.Look { return u.errLook() }
 
 // errLook is what Err can show.
 func (u *UI) errLook() screen.Look {
-	k := screen.Look{Color: u.ErrColor, Signs: u.ErrSigns}
+	k := screen.Look{Color: u.ErrColor, Signs: u.ErrSigns, Quiet: u.Quiet, All: u.Verbose}
 	if u.ErrScreen {
 		k.Width, _ = u.size(u.Err)
 	}

@@ -1,0 +1,80 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/skl-project/skl/cmd/skl/internal/draw"
+	"github.com/skl-project/skl/cmd/skl/internal/screen"
+	"github.com/skl-project/skl/cmd/skl/internal/ship"
+	"github.com/skl-project/skl/registry/client/wire"
+	"github.com/skl-project/skl/spec/diag"
+)
+
+// Published is the report of a release that was sent, or of a dry run. One that waits for a signature ends with exit 3.
+func Published(out ship.Published, dry bool) Report {
+	r := Report{Result: out, Text: func(t *Text) { published(t, out, dry) }}
+	if !out.OK {
+		r.End = Unmet("signature_required")
+	}
+	return r
+}
+
+func published(t *Text, out ship.Published, dry bool) {
+	what := fmt.Sprintf("%s@%s   %s, %s", out.Name, out.Version, diag.Count(out.Files, "file"), diag.Size(out.Bytes))
+	switch {
+	case dry:
+		t.Print("%s", what)
+		t.Print("manifest %s", out.Digest)
+		if out.Reason != "" {
+			t.Note("it would not be visible at once: %s", out.Reason)
+		}
+		t.Note("would be published to %s; nothing was sent (--dry-run)", out.To)
+		return
+	case !out.Created && out.Reason == "":
+		t.Print("%s is published already, the same", what)
+		return
+	}
+	// Who may do the next step, and the command.
+	who, next := "", "skl install "+out.InstallRef
+	switch {
+	case out.Reason == "":
+	case out.State == wire.Draft:
+		next = "skl sign " + out.Name + "@" + out.Version + " --sign KEY"
+	default:
+		who, next = "a maintainer of "+out.Name+" can", "skl registry approve "+out.Name+"@"+out.Version
+	}
+	t.Page(func(k screen.Look) string {
+		p := draw.Publishing{Name: out.Name, Version: out.Version, To: out.To, Size: diag.Size(out.Bytes), Signer: out.Signer, Reason: out.Reason, State: string(out.State), Files: out.Files, Entry: -1, Next: next}
+		if out.Log != nil {
+			p.Entry = int64(out.Log.Index)
+		}
+		if who != "" {
+			p.Next = who + ": " + next
+		}
+		return draw.Publish(k, p)
+	}, func(t *Text) {
+		var mark any = screen.Done
+		if out.Reason != "" {
+			mark = "sent"
+		}
+		t.Print("%s %s   %s", mark, what, out.State)
+		t.Print("manifest %s", out.Digest)
+		if out.Signer != "" {
+			t.Print("signed by %s", out.Signer)
+		}
+		if out.Log != nil {
+			t.Print("entry %d of the log of %s", out.Log.Index, out.To)
+		}
+		if out.Reason != "" {
+			t.Note("it is not visible yet: %s", out.Reason)
+		}
+		if who != "" {
+			t.Hint("%s approve it: %s", who, next)
+		} else {
+			t.Hint("%s", next)
+		}
+	})
+	for _, u := range out.URLs {
+		t.Detail("%s", u)
+	}
+}
