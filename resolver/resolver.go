@@ -329,12 +329,14 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 	if err != nil {
 		return nil, err
 	}
+	found = lockable(found)
 	if o.Place.Has != nil {
 		if found = within(found, o.Place.Has); len(found) == 0 && len(asked) > 0 {
 			// The search for a name may have left the plugin's other skills out.
 			if found, err = o.src.Skills(ctx, r, o.Release, o.Place.Near); err != nil {
 				return nil, err
 			}
+			found = lockable(found)
 			found = within(found, o.Place.Has)
 		}
 		if len(found) == 0 {
@@ -362,6 +364,22 @@ func (o *Opened) Skills(ctx context.Context, names []string) ([]source.Found, er
 		return nil, naming(e.Hint("a skill is a folder with a SKILL.md; name its path in the reference"), o.Want.Ref)
 	}
 	return o.finish(found), nil
+}
+
+// lockable marks the skills whose place no lock can name. Found is left as it is: a source may keep it.
+func lockable(found []source.Found) []source.Found {
+	marked := false
+	for i := range found {
+		err := lock.CheckPath(found[i].Lock.Path)
+		if err == nil || found[i].Invalid != nil {
+			continue
+		}
+		if !marked {
+			found, marked = slices.Clone(found), true
+		}
+		found[i].Invalid = err
+	}
+	return found
 }
 
 // passedHints adds to e what is passed over and may be meant by asked; nil is anything.

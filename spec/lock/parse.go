@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/conflict"
@@ -327,11 +328,40 @@ func isNote(s string) bool {
 
 func isURL(s string) bool { return s[0] != '-' && tomledit.Visible(s) }
 
-func isPath(s string) bool {
-	for _, e := range strings.Split(s, "/") {
-		if e == "" || e == "." || e == ".." || e[0] == '-' {
-			return false
+func isPath(s string) bool { return CheckPath(s) == nil }
+
+// CodePath is the code of the path of a skill that no lock can hold.
+const CodePath = "E_PATH_LOCK"
+
+// CheckPath refuses, with [CodePath], the path of a skill in its source that an entry cannot hold: it means something else on another
+// system, to a program that is given it as an argument, or to a reader. "" is the source itself.
+func CheckPath(path string) error {
+	if path == "" {
+		return nil
+	}
+	why := ""
+	switch {
+	case !utf8.ValidString(path):
+		why = "is not valid UTF-8"
+	case !tomledit.Visible(path):
+		why = "holds control or invisible characters"
+	case strings.ContainsRune(path, ':'):
+		why = "holds a colon"
+	case strings.ContainsRune(path, '\\'):
+		why = "holds a backslash"
+	}
+	for e := range strings.SplitSeq(path, "/") {
+		switch {
+		case why != "":
+		case e == "" || e == "." || e == "..":
+			why = "has an element that names no directory"
+		case e[0] == '-':
+			why = "has a directory whose name begins with a dash"
 		}
 	}
-	return !strings.ContainsAny(s, `\:`) && tomledit.Visible(s)
+	if why == "" {
+		return nil
+	}
+	return diag.New(diag.Refused, CodePath, "the path %q of a skill %s, and skl.lock does not hold such a path", diag.Printable(path), why).
+		Hint("its publisher can rename the directory")
 }

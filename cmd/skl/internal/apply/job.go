@@ -312,6 +312,9 @@ func (j *job) wouldAsk(in *plan.Intent, r *Result) {
 
 // write writes what was decided.
 func (j *job) write(ctx context.Context, in *plan.Intent, changes install.Changes) (Result, error) {
+	if err := j.a.Scope.Legible(in.Manifest.Bytes(), in.Lock.Format()); err != nil {
+		return Result{}, err
+	}
 	if j.req.mode == locks {
 		return j.writeLock(in)
 	}

@@ -197,11 +197,31 @@ func (sc *Scope) Settled() error {
 	return nil
 }
 
+// Legible refuses texts of skl.toml and skl.lock that could not be read again: nothing may write one. Nil is a file that is not written.
+func (sc *Scope) Legible(toml, locked []byte) error {
+	_, err := manifest.Parse(toml, "skl.toml")
+	if err == nil && locked != nil {
+		_, err = lock.Parse(locked, "skl.lock")
+	}
+	if err == nil && (len(toml) > manifest.MaxBytes || len(locked) > lock.MaxBytes) {
+		err = errors.New("it is too large")
+	}
+	if err != nil {
+		return diag.New(diag.Failed, "illegible", "what would be written could not be read again, and nothing was changed: %w", err).
+			Hint("leave out what that is about; skl should have held it, so please report it")
+	}
+	return nil
+}
+
 // WriteManifest writes skl.toml as it was edited.
 //
 //go:noinline
 func (sc *Scope) WriteManifest(f *Files) error {
-	return sc.Site.Dir.WriteFile(f.ManifestPath, f.Manifest.Bytes(), 0o644)
+	text := f.Manifest.Bytes()
+	if err := sc.Legible(text, nil); err != nil {
+		return err
+	}
+	return sc.Site.Dir.WriteFile(f.ManifestPath, text, 0o644)
 }
 
 // WriteLockFile writes skl.lock.
