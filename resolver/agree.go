@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"strings"
@@ -32,11 +33,11 @@ func (rs *Resolver) Agree(ctx context.Context, w Named, s lock.Skill) error {
 func (rs *Resolver) agree(ctx context.Context, w Named, s lock.Skill) error {
 	place, err := rs.Locate(ctx, w.Ref)
 	if err != nil {
-		return rs.undecided(w, err)
+		return rs.undecided(w, s, err)
 	}
 	if place.Ref.Kind == ref.OCI && place.Ref.Skill != "" && s.Source == "oci" && s.URL != place.url() {
 		if err := rs.member(ctx, w, s); err != nil {
-			return rs.undecided(w, err)
+			return rs.undecided(w, s, err)
 		}
 		place.Ref.Host, place.Ref.Owner, place.Ref.Repo = "", "", s.URL
 	}
@@ -46,18 +47,41 @@ func (rs *Resolver) agree(ctx context.Context, w Named, s lock.Skill) error {
 			return diag.Located(d.err(w, s), w.Where)
 		}
 	}
+	rs.Follows(w, s)
 	if member {
 		return nil
 	}
 	return diag.Located(rs.agreeTag(ctx, place, w, s), w.Where)
 }
 
-// undecided asks who uses the resolver what becomes of an entry whose owner could not be found out.
-func (rs *Resolver) undecided(w Named, err error) error {
-	if rs.Undecided == nil || diag.ClassOf(err) == diag.Refused {
+// undecided asks who uses the resolver what becomes of an entry whose owner could not be found out. One that this project was seen to
+// get by its ref is what it was then: that a marketplace is gone takes no skill away.
+func (rs *Resolver) undecided(w Named, s lock.Skill, err error) error {
+	if diag.ClassOf(err) == diag.Refused {
 		return diag.Located(err, w.Where)
 	}
-	return diag.Located(rs.Undecided(w, err), w.Where)
+	left := err
+	if rs.Undecided != nil {
+		left = rs.Undecided(w, err)
+	}
+	if left != nil && diag.ClassOf(left) != diag.Refused && rs.Tags != nil && rs.Tags.Here(followed(w, s)) != "" {
+		rs.Tags.Unasked(w.Name, w.Ref.WithoutVersion().String(), err)
+		return nil
+	}
+	return diag.Located(left, w.Where)
+}
+
+// Follows notes that the release of s is what the ref of w means, where somebody had to be asked who owns it: [Resolver.Agree] believes that
+// later, where nobody answers.
+func (rs *Resolver) Follows(w Named, s lock.Skill) {
+	if rs.Tags != nil && (w.Ref.Kind == ref.Market || w.Ref.Kind == ref.Name || w.Ref.Kind == ref.OCI && w.Ref.Skill != "") {
+		rs.Tags.Use(followed(w, s), "asked")
+	}
+}
+
+// followed is the key of a release that a ref means.
+func followed(w Named, s lock.Skill) Tagged {
+	return Tagged{URL: w.Ref.String(), Name: s.Source + " " + s.URL + " " + s.Path, Version: cmp.Or(identity(s), string(s.Commit), string(s.Manifest), s.Version)}
 }
 
 // member checks that the collection of w leads to the repository that s names.

@@ -9,6 +9,7 @@ const (
 	CodeAmbiguous   = "ambiguous_skill" // several skills have this name
 	CodePath        = "unknown_path"    // there is no such file or directory
 	CodeBlocked     = "blocked"         // the registry took the release away
+	CodeYanked      = "yanked"          // the registry offers the release to nobody who did not lock it
 	CodeCommit      = "E_COMMIT"        // a commit that is pinned is not there, or another one
 	CodeDigest      = "E_DIGEST"        // bytes are not those that are pinned
 	CodeTooLarge    = "too_large"       // there is more than is read

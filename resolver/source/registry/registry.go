@@ -257,7 +257,7 @@ func (p *place) withheld(ctx context.Context, r ref.Ref, version string) error {
 	name := fmt.Sprintf("%s/%s@%s", r.Owner, r.Repo, version)
 	switch v.State {
 	case wire.Yanked:
-		return diag.New(diag.Refused, "yanked", "%s was yanked%s", name, because(v.Reason)).
+		return diag.New(diag.Refused, source.CodeYanked, "%s was yanked%s", name, because(v.Reason)).
 			Hint("another version: skl info %s/%s", r.Owner, r.Repo)
 	case wire.Blocked:
 		return diag.New(diag.Refused, source.CodeBlocked, "%s is blocked%s", name, because(v.Reason))

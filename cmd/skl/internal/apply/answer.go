@@ -106,7 +106,7 @@ func (j *job) answerComparisons(ctx context.Context, in *plan.Intent, list []pla
 	g.Wait()
 	unasked := 0
 	for i, err := range errs {
-		blocked := errors.Is(err, diag.Code(source.CodeBlocked)) // a matter of its own, which is told where it counts
+		blocked := errors.Is(err, diag.Code(source.CodeBlocked)) || errors.Is(err, diag.Code(source.CodeYanked)) // a matter of its own, which is told where it counts
 		s := &list[i].Skill
 		switch {
 		case ctx.Err() != nil:
@@ -240,27 +240,13 @@ func (j *job) note(r *plan.Reading, s lock.Skill, wishes []Wish, bad error) erro
 			j.seen.unread[s.Name] = err
 		}
 		if front.Text == nil {
-			all = lockedNeeds(j.files.Lock, &s)
+			all = plan.LockedNeeds(j.files.Lock, &s)
 		}
 		j.facts.Needs[r.NeedsKey()] = all
 	}
 	j.facts.Read[r.Key()] = plan.Bundle{Skill: s, Err: bad}
 	j.seen.wishes[r.Key()] = wishes
 	return nil
-}
-
-// lockedNeeds are the needs of a release whose files are nowhere here: what a lock says of it.
-func lockedNeeds(l *lock.Lock, s *lock.Skill) (all []resolver.Need) {
-	for _, name := range s.Requires {
-		n := resolver.Need{Name: name, File: "skl.lock"}
-		if other, ok := l.Skill(name); ok {
-			n.Want.Ref, _ = ref.Parse(resolver.Unranged(other)) // the lock was parsed
-			if all = append(all, n); other.RefKind != lock.Range {
-				all[len(all)-1].Want.Kind = other.RefKind
-			}
-		}
-	}
-	return all
 }
 
 const mostPeeked = 16 // releases that are fetched to see what would help in a conflict

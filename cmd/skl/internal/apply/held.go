@@ -55,6 +55,8 @@ type holding struct {
 	told Held // what is told of it, unless the following says it
 	kept bool // a person said so
 	edit bool // it has local edits
+
+	beside bool // the command was not about it: a warning tells it
 }
 
 // A fault is one of a plan, or what came of carrying it out.
@@ -62,6 +64,7 @@ type fault struct {
 	plan.Fault
 	kept, edit bool // as in holding
 	brief      bool // the first of its hints is enough
+	planned    bool // it is of a plan, before anything was looked at
 }
 
 // held are the names of what is held, for a plan.
@@ -77,7 +80,7 @@ func (j *job) held() plan.Held {
 func (j *job) heldList() []Held {
 	out := slices.Clone(j.picked.held)
 	for i := range j.holdings {
-		if h := &j.holdings[i]; !h.kept && !h.edit {
+		if h := &j.holdings[i]; !h.kept && !h.edit && !h.beside {
 			out = append(out, h.told)
 		}
 	}
@@ -95,6 +98,9 @@ func (j *job) hold(ctx context.Context, in *plan.Intent, faults []fault) error {
 		f := &faults[i]
 		if f.kept || f.edit || j.spares(in, &f.Fault) {
 			j.holdOne(ctx, f)
+		} else if f.planned && !j.held()[f.Name] && j.req.rests(in, &f.Fault) {
+			j.holdOne(ctx, f)
+			j.holdings[len(j.holdings)-1].beside = j.req.beside()
 		} else if left == nil {
 			left = f
 		}
@@ -175,12 +181,15 @@ func (j *job) blame(ctx context.Context, in *plan.Intent) (found bool, err error
 	return found, nil
 }
 
-// onlyHeld is the error of the first skill that an update left as it is, if there was no other to update: then it is that of the command.
+// onlyHeld is the error of the one skill that stays as it is, if there was no other to update, or to install: then it is that of the command.
 func (j *job) onlyHeld(in *plan.Intent) error {
-	if j.req.mode != updates || j.req.safe || len(j.req.named) == 1 || len(in.Anew)+len(in.Gone) > 0 {
+	all := j.heldList()
+	switch {
+	case len(all) != 1:
 		return nil
-	}
-	if all := j.heldList(); len(all) > 0 {
+	case j.req.mode == updates && !j.req.safe && len(j.req.named) != 1 && len(in.Anew)+len(in.Gone) == 0:
+		return all[0].err
+	case !j.req.all && (j.req.mode == installs || j.req.mode == locks) && len(in.Manifest.Skills) == 1:
 		return all[0].err
 	}
 	return nil

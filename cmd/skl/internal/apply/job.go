@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/cmd/skl/internal/signature"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
 	"github.com/skl-project/skl/install"
+	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -171,7 +172,7 @@ func (j *job) decide(ctx context.Context) (*plan.Intent, install.Changes, error)
 		var changes install.Changes
 		faults := make([]fault, len(found))
 		for i := range found {
-			faults[i].Fault = found[i]
+			faults[i].Fault, faults[i].planned = found[i], true
 		}
 		if len(faults) == 0 {
 			if err := j.onlyHeld(in); err != nil {
@@ -260,6 +261,14 @@ func (j *job) run(ctx context.Context) (Result, error) {
 	for _, text := range in.Notes {
 		j.a.Scope.Tell.Note("%s", text)
 	}
+	for i := range j.holdings {
+		if h := &j.holdings[i]; h.beside {
+			j.a.Scope.Tell.Warn("%s stays as it is: %s", h.name, h.told.Why)
+		}
+	}
+	if err := j.lowered(ctx, in); err != nil {
+		return Result{}, err
+	}
 	result, err := j.write(ctx, in, changes)
 	if err != nil {
 		return Result{}, err
@@ -310,9 +319,27 @@ func (j *job) wouldAsk(in *plan.Intent, r *Result) {
 	}
 }
 
+// follows remembers what the references of releases that were chosen mean.
+func (j *job) follows(in *plan.Intent) error {
+	wants, err := resolver.Wants(in.Manifest)
+	if err != nil {
+		return err
+	}
+	rs := j.a.Scope.Resolver(in.Manifest)
+	for _, w := range wants {
+		if s := in.Entry(w.Name); s != nil && in.Chosen(w.Name) {
+			rs.Follows(w, *s)
+		}
+	}
+	return nil
+}
+
 // write writes what was decided.
 func (j *job) write(ctx context.Context, in *plan.Intent, changes install.Changes) (Result, error) {
 	if err := j.a.Scope.Legible(in.Manifest.Bytes(), in.Lock.Format()); err != nil {
+		return Result{}, err
+	}
+	if err := j.follows(in); err != nil {
 		return Result{}, err
 	}
 	if j.req.mode == locks {

@@ -147,6 +147,9 @@ func (j *job) fits(in *plan.Intent) (changes install.Changes, faults []fault, er
 		}
 	}
 	changes = j.site.in.Diff(in.Lock.Skills, j.site.have, install.Options{Force: j.req.agreed.Force, Hold: j.req.safe, Prune: true})
+	unsure := func(name string) bool { return slices.Contains(in.Unsure, name) }
+	changes.List = slices.DeleteFunc(changes.List, func(c install.Change) bool { return unsure(c.Name) })
+	changes.Conflicts = slices.DeleteFunc(changes.Conflicts, func(c install.Conflict) bool { return unsure(c.Name) })
 	for _, c := range changes.Conflicts {
 		c.Path = j.a.Scope.Short(c.Path)
 		f := fault{Fault: plan.Fault{Name: c.Name, Err: c.Err()}}

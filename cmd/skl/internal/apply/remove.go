@@ -68,13 +68,13 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 	if len(locked) == 0 {
 		return Result{Lock: f.Lock, LockState: "unchanged", DryRun: r.DryRun, Unlinked: unlinked}, nil
 	}
-	// What stays is installed again where it is missing, so it has to be what skl.toml says.
+	// What stays is installed again where it is missing; what is not what skl.toml says is left as it is.
 	if stale, err := scope.StaleNames(f); err != nil {
 		return Result{}, err
 	} else if stale = slices.DeleteFunc(stale, func(name string) bool { return slices.Contains(locked, name) }); len(stale) > 0 {
-		return Result{}, a.stale(f, stale)
+		a.Scope.Tell.Warn("left as it is: %s", a.stale(f, stale))
 	}
-	result, err := a.newJob(f, &request{mode: removes, dry: r.DryRun, agreed: Agreed{Force: r.Force}, plan: plan.Request{Edits: edits}}).run(ctx)
+	result, err := a.newJob(f, &request{mode: removes, dry: r.DryRun, agreed: Agreed{Force: r.Force}, plan: plan.Request{Edits: edits, Stays: true}}).run(ctx)
 	result.Unlinked = unlinked
 	return result, err
 }

@@ -276,7 +276,7 @@ func selected(o *resolver.Opened, f source.Found, of int, pin, path bool) plan.E
 	if kind != "" {
 		f.Lock.RefKind = kind
 	}
-	e := plan.Edit{Skill: entry, Found: &f.Lock, Namespace: want.Namespace(), Binding: o.Place.Binding}
+	e := plan.Edit{Skill: entry, Found: &f.Lock, Asked: asked.Version != "", Namespace: want.Namespace(), Binding: o.Place.Binding}
 	if market, bound := strings.CutPrefix(o.Place.Binding, "market:"); bound {
 		e.Market = market
 	} else if want.Kind == ref.Market {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/resolver/source"
 	"github.com/skl-project/skl/spec/bundle"
@@ -67,6 +68,40 @@ func (a *Applier) Update(ctx context.Context, r UpdateRequest) (_ Result, err er
 	})
 	j.compared = len(r.Names) == 0 && !a.Scope.Offline()
 	return j.run(ctx)
+}
+
+// lowered tells of releases that are older than what is here, which happens where a registry took the newer ones back.
+func (j *job) lowered(ctx context.Context, in *plan.Intent) error {
+	before := &lock.Lock{}
+	for _, name := range in.Anew {
+		old, had := j.files.Lock.Skill(name)
+		now := in.Entry(name)
+		if !had || now == nil || old.Source != "registry" || old.URL != now.URL {
+			continue
+		}
+		was, err := semver.StrictNewVersion(old.Version)
+		is, ierr := semver.StrictNewVersion(now.Version)
+		if err == nil && ierr == nil && is.LessThan(was) {
+			before.Set(old)
+		}
+	}
+	if len(before.Skills) == 0 {
+		return nil
+	}
+	taken, err := j.a.TakenBack(ctx, Glance, Releases(before, nil, nil))
+	if err != nil {
+		return err
+	}
+	for _, old := range before.Skills {
+		why := "its registry no longer offers " + old.Version
+		for _, w := range taken {
+			if w.Name == old.Name && w.State != Advised {
+				why = w.Sentence()
+			}
+		}
+		j.a.Scope.Tell.Warn("%s goes back from %s to %s: %s", old.Name, old.Version, in.Entry(old.Name).Version, why)
+	}
+	return nil
 }
 
 // A HoldRequest asks that a skill is not updated any more, or is again.
@@ -160,6 +195,7 @@ type Outdated struct {
 	Held   string `json:"held,omitempty"` // reason
 	Gone   string `json:"gone,omitempty"` // "since VERSION" or "at COMMIT (DATE)": its source no longer holds it there
 
+	Yanked  string `json:"yanked,omitempty"`  // why the release that is here is not offered any more: its registry took it back
 	Source  string `json:"source,omitempty"`  // the package that it was made from has another version here
 	Changed bool   `json:"changed,omitempty"` // its folder or archive has other files under the locked version
 
@@ -347,9 +383,14 @@ func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated
 	if err != nil {
 		return nil, 0, err
 	}
-	apart, err := a.Scope.AgreeApart(ctx, f, all)
+	refused, apart, err := a.Scope.Disagreements(ctx, f, all, true)
 	if err != nil {
 		return nil, 0, err
+	}
+	for _, want := range all {
+		if err := refused[want.Name]; err != nil {
+			return nil, 0, err
+		}
 	}
 	for _, name := range names {
 		if !f.Has(name) {
@@ -367,29 +408,40 @@ func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated
 		if len(names) > 0 && !slices.Contains(names, want.Name) {
 			continue
 		}
-		one, err := a.outdated(ctx, rs, f, want)
+		one, err := a.looked(ctx, rs, f, want, apart[want.Name], taken)
 		if ctx.Err() != nil {
 			return nil, 0, ctx.Err()
 		}
-		if err = cmp.Or(err, apart[want.Name]); err != nil {
-			first = cmp.Or(first, err)
-			one.unknown(err)
-		}
-		if err := Blocked(slices.DeleteFunc(slices.Clone(taken), func(w Withdrawal) bool { return w.Name != want.Name })); err != nil {
-			one.trouble(&one.Blocked, err)
-		}
+		first = cmp.Or(first, err)
 		known = known || err == nil || one.Blocked != ""
-		if one.Source = SourceChanged(a, want.Name); one.Source != "" {
-			a.Scope.Tell.Note("%s: %s", want.Name, one.Source)
-		}
-		if _, why := one.Trouble(); why != "" || one.Source != "" || one.Changed || one.Locked != one.Wanted || one.Locked != one.Latest {
+		if _, why := one.Trouble(); why != "" || one.Yanked != "" || one.Source != "" || one.Changed || one.Locked != one.Wanted || one.Locked != one.Latest {
 			list = append(list, one)
 		}
 	}
-	if !known {
-		return list, len(all), first
+	if !known && len(list) == 1 {
+		return list, len(all), first // of one alone
 	}
 	return list, len(all), nil
+}
+
+// looked is what is known of one skill, and why that is nothing: apart is that it could not be compared with its source, and taken
+// is what registries took back.
+func (a *Applier) looked(ctx context.Context, rs *resolver.Resolver, f *scope.Files, want resolver.Named, apart error, taken []Withdrawal) (Outdated, error) {
+	one, err := a.outdated(ctx, rs, f, want)
+	if err = cmp.Or(err, apart); err != nil {
+		one.unknown(err)
+	}
+	mine := slices.DeleteFunc(slices.Clone(taken), func(w Withdrawal) bool { return w.Name != want.Name })
+	if blocked := Blocked(mine); blocked != nil {
+		one.trouble(&one.Blocked, blocked)
+	}
+	if i := slices.IndexFunc(mine, func(w Withdrawal) bool { return w.State == wire.Yanked }); i >= 0 {
+		one.Yanked = mine[i].Sentence()
+	}
+	if one.Source = SourceChanged(a, want.Name); one.Source != "" {
+		a.Scope.Tell.Note("%s: %s", want.Name, one.Source)
+	}
+	return one, err
 }
 
 // unknown notes why nothing is known of a skill.

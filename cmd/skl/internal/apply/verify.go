@@ -300,6 +300,7 @@ func otherRelease(r roots.Receipt, s lock.Skill) string {
 type Claims struct {
 	Stale   []string
 	Refused map[string]error // by name
+	Unsure  map[string]error // by name: why nobody could say whether the entry is what its ref means
 
 	needs *scope.Files // that what skills need is held against
 }
@@ -317,7 +318,12 @@ func (a *Applier) claims(ctx context.Context, f *scope.Files, ask bool) (Claims,
 	if c.Stale, err = scope.StaleNames(f); err != nil {
 		return Claims{}, err
 	}
-	c.Refused, err = a.Scope.Disagreements(ctx, f, all, ask)
+	c.Refused, c.Unsure, err = a.Scope.Disagreements(ctx, f, all, ask)
+	for _, want := range all {
+		if why := c.Unsure[want.Name]; why != nil && !ask {
+			a.Scope.Tell.Warn("did not check that %s leads to the locked release of %s: %s", want.Ref.WithoutVersion(), want.Name, why)
+		}
+	}
 	return c, err
 }
 

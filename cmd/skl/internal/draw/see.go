@@ -471,6 +471,9 @@ func Outdated(k screen.Look, list []apply.Outdated, of int) string {
 			}
 			continue
 		}
+		if s.Yanked != "" {
+			held = append(held, note{k.Mark(screen.Attention), s.Yanked})
+		}
 		if s.Held != "" {
 			held = append(held, note{k.Mark(screen.Attention), fmt.Sprintf("held: %s %s (%q)", s.Name, screen.Version(s.Locked), s.Held)})
 		}

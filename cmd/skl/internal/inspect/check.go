@@ -79,7 +79,8 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 	if keys := keyProblems(f, in.Applier.Scope.Config.Warnings); len(keys) > 0 {
 		out.add("keys", keys)
 	}
-	out.add("lock", lockProblems(f, v.Claims), "skl lock")
+	lock, mends := lockProblems(f, v.Claims)
+	out.add("lock", lock, mends...)
 	drift, signatures := in.verifyProblems(v)
 	out.add("verify", drift, apply.MendsOf(in.Applier, v.Skills)...)
 	if blocked := linesOf(v.Withdrawn, func(w apply.Withdrawal) bool { return w.State == wire.Blocked }); len(blocked) > 0 {
@@ -101,12 +102,12 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 	if err != nil {
 		return Checked{}, err
 	}
-	links, mends, err := in.linkProblems(f, l)
+	links, ways, err := in.linkProblems(f, l)
 	if err != nil {
 		return Checked{}, err
 	}
 	if len(f.Manifest.Targets.Hosts) > 0 || len(links) > 0 {
-		out.add("links", links, mends...)
+		out.add("links", links, ways...)
 	}
 	if off := in.off(l); len(off) > 0 { // what a person told an agent is no fault of what is installed
 		out.Checks = append(out.Checks, CheckItem{Check: "off", OK: true, Detail: off})
@@ -186,9 +187,9 @@ func keyProblems(f *scope.Files, config []diag.Finding) (wrong []string) {
 }
 
 // lockProblems says whether the lock follows from the manifest, and whether each entry is of the source that owns its ref.
-func lockProblems(f *scope.Files, c apply.Claims) (wrong []string) {
+func lockProblems(f *scope.Files, c apply.Claims) (wrong, mends []string) {
 	if len(f.Manifest.Skills) > 0 && !f.HasLock {
-		return []string{"there is no skl.lock"}
+		return []string{"there is no skl.lock"}, []string{"skl lock"}
 	}
 	for _, name := range c.Stale {
 		wrong = append(wrong, name+": skl.lock does not follow from skl.toml")
@@ -196,7 +197,16 @@ func lockProblems(f *scope.Files, c apply.Claims) (wrong []string) {
 	for _, name := range slices.Sorted(maps.Keys(c.Refused)) {
 		wrong = append(wrong, name+": "+c.Refused[name].Error())
 	}
-	return wrong
+	if len(wrong) > 0 {
+		mends = append(mends, "skl lock")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Unsure)) {
+		wrong = append(wrong, name+": nobody could say whether skl.lock has what its reference means: "+c.Unsure[name].Error())
+	}
+	if len(c.Unsure) > 0 {
+		mends = append(mends, "skl check --offline, which does not ask")
+	}
+	return wrong, mends
 }
 
 func (in *Inspector) verifyProblems(v apply.Verification) (drift, signatures []string) {

@@ -522,3 +522,17 @@ func (p *planner) oneEach(choices []solve.Choice) error {
 	}
 	return nil
 }
+
+// LockedNeeds are the needs of a release whose files are nowhere here: what a lock says of it.
+func LockedNeeds(l *lock.Lock, s *lock.Skill) (all []resolver.Need) {
+	for _, name := range s.Requires {
+		n := resolver.Need{Name: name, File: "skl.lock"}
+		if other, ok := l.Skill(name); ok {
+			n.Want.Ref, _ = ref.Parse(resolver.Unranged(other)) // the lock was parsed
+			if all = append(all, n); other.RefKind != lock.Range {
+				all[len(all)-1].Want.Kind = other.RefKind
+			}
+		}
+	}
+	return all
+}

@@ -33,6 +33,7 @@ type Request struct {
 	Renews   func(name string) bool // whose release is chosen anew; nil: nobody's
 	Dropped  bool                   // what its place holds no longer stays
 	Compares bool                   // it is asked whether what stays still is what its tags mean
+	Stays    bool                   // no release is chosen: what skl.lock does not have as skl.toml says stays as it is
 }
 
 // An Edit is what a request changes of skl.toml under one name.
@@ -40,6 +41,7 @@ type Edit struct {
 	Skill  manifest.Skill
 	Remove bool        // Skill.Name goes
 	Found  *lock.Skill // the release that was picked with it; nil: none was
+	Asked  bool        // a person asked for its version, and not for the newest
 
 	Namespace, Binding string // who owns the namespace of its reference, to be recorded; "" for none
 	Market             string // the marketplace that it is from, to be recorded; "" for none
@@ -65,6 +67,7 @@ type Intent struct {
 	Anew     []string // names of the entries that were chosen anew, and not kept
 	Gone     []Gone   // entries that stay although their place holds them no longer
 	Notes    []string // what a person may not expect
+	Unsure   []string // names of held entries of which nobody could say whether they are what their references mean: nothing of them is fetched or written
 
 	needs    map[string][]resolver.Need
 	readings map[string]string
@@ -224,18 +227,33 @@ func (p *planner) entries(context.Context) {
 		}
 	}
 	for _, w := range p.wants {
-		if found := p.picked(w.Name); found != nil {
-			p.take(w, *found, true)
+		old, had := p.base.Lock.Skill(w.Name)
+		if e := p.picked(w.Name); e != nil {
+			if err := resolver.Down(old, *e.Found); err != nil && had && !e.Asked {
+				p.fault(w.Name, err)
+			}
+			p.take(w, *e.Found, true)
 			continue
 		}
-		old, had := p.base.Lock.Skill(w.Name)
 		kept := had && resolver.Keeps(old, w)
+		if p.request.Stays && !kept {
+			if had {
+				p.keep(w, old)
+			}
+			continue
+		}
 		c := newChoice(w, w.Name, p.renews(w.Name) || !kept)
 		is, known := p.answered(c)
 		switch {
 		case !known:
 		case is.Err != nil && (is.Entry || !p.held[w.Name]):
 			p.faults = append(p.faults, Fault{w.Name, is.Err, is.Entry})
+		case is.Err != nil && !kept: // held, and there is nothing that could stay as it is
+			if had {
+				p.keep(w, old)
+			}
+		case is.Err != nil:
+			p.keep(w, old)
 		default: // what is held stays, whatever its place answers
 			if is.Gone != "" {
 				p.out.Gone = append(p.out.Gone, Gone{w.Name, old.Version, is.Gone})
@@ -243,6 +261,13 @@ func (p *planner) entries(context.Context) {
 			p.take(w, is.Skill, c.Renew && is.Gone == "")
 		}
 	}
+}
+
+// keep leaves an entry as it is, unseen.
+func (p *planner) keep(w resolver.Named, old lock.Skill) {
+	p.out.Unsure = append(p.out.Unsure, w.Name)
+	p.out.Lock.Set(old)
+	p.out.needs[w.Name] = LockedNeeds(p.base.Lock, &old)
 }
 
 // answered is the release that a choice means, if that is known; else it is asked for.
@@ -253,11 +278,11 @@ func (p *planner) answered(c Choice) (is resolver.Release, known bool) {
 	return is, known
 }
 
-// picked is the release that a person picked under a name, nil if none was.
-func (p *planner) picked(name string) *lock.Skill {
+// picked is the edit by which a person picked a release under a name, nil if none was.
+func (p *planner) picked(name string) *Edit {
 	for i := range p.request.Edits {
-		if e := &p.request.Edits[i]; e.Skill.Name == name && !p.held[name] {
-			return e.Found
+		if e := &p.request.Edits[i]; e.Skill.Name == name && e.Found != nil && !p.held[name] {
+			return e
 		}
 	}
 	return nil
@@ -309,6 +334,9 @@ func (p *planner) compare(context.Context) {
 func (p *planner) read(context.Context) {
 	for i := range p.out.Lock.Skills {
 		s := &p.out.Lock.Skills[i]
+		if slices.Contains(p.out.Unsure, s.Name) {
+			continue
+		}
 		r := Reading{Skill: *s, Anew: p.out.Chosen(s.Name), Held: p.held[s.Name], ID: p.id(s)}
 		is, known := p.facts.Read[r.Key()]
 		p.out.readings[s.Name] = r.Key()

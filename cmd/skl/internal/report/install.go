@@ -49,16 +49,20 @@ type Desk struct {
 
 // Install is the report of an install, an update, a removal or a ci. Where skills were held it ends with exit 3.
 func (d *Desk) Install(r apply.Result) Report {
-	out := Report{Result: installed(r), Text: func(t *Text) { d.installText(t, r) }}
+	return d.report(r, func(t *Text) { d.installText(t, r) })
+}
+
+func (d *Desk) report(r apply.Result, text func(*Text)) Report {
+	out := Report{Result: installed(r), Text: text}
 	if len(r.Stays.Held) > 0 {
 		out.End = Unmet("held")
 	}
 	return out
 }
 
-// Lock is the report of a lock, which installs nothing.
+// Lock is the report of a lock, which installs nothing. It ends as Install does.
 func (d *Desk) Lock(r apply.Result) Report {
-	return Report{Result: installed(r), Text: func(t *Text) {
+	return d.report(r, func(t *Text) {
 		for _, wish := range r.Asks.Wishes {
 			wish.Warn(t)
 		}
@@ -74,7 +78,11 @@ func (d *Desk) Lock(r apply.Result) Report {
 				t.Hint("%s", next)
 			}
 		}
-	}}
+		if held := r.Stays.Held; len(held) > 0 {
+			t.held(held)
+			t.Note("held %s", diag.Count(len(held), "skill"))
+		}
+	})
 }
 
 func installed(r apply.Result) Installed {

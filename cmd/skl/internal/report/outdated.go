@@ -60,6 +60,9 @@ func outdatedRows(t *Text, list []apply.Outdated) {
 	t.Rows(rows)
 	t.Hint("skl update takes WANTED, skl update --latest takes LATEST")
 	for _, s := range list {
+		if s.Yanked != "" {
+			t.Warn("%s", s.Yanked)
+		}
 		if _, why := s.Trouble(); why != "" {
 			t.Warn("%s [%s]", why, s.Code)
 			for _, hint := range s.Hints {

@@ -13,22 +13,21 @@ import (
 	"github.com/skl-project/skl/spec/ref"
 )
 
-// Disagreements are, by name, the refusals of lock entries that are not of the source that owns their ref.
-// Entries that do not follow from the manifest are left to [resolver.Stale]. An error is of those that could not be
-// decided.
+// Disagreements are, by name, the refusals of lock entries that are not of the source that owns their ref, and why nobody could say that of
+// others. Entries that do not follow from the manifest are left to [resolver.Stale].
 // Without ask, tags that this machine has not seen are told and not asked for. Whoever calls it has to call CheckLocal
 // before: a project that is not trusted makes nobody ask an address of this machine.
-func (sc *Scope) Disagreements(ctx context.Context, f *Files, all []resolver.Named, ask bool) (map[string]error, error) {
-	out := map[string]error{}
+func (sc *Scope) Disagreements(ctx context.Context, f *Files, all []resolver.Named, ask bool) (refused, undecided map[string]error, err error) {
+	refused, undecided = map[string]error{}, map[string]error{}
 	for i, err := range sc.disagreements(ctx, f, all, ask) {
 		switch {
 		case err != nil && diag.ClassOf(err) != diag.Refused:
-			return nil, err
+			undecided[all[i].Name] = err
 		case err != nil:
-			out[all[i].Name] = err
+			refused[all[i].Name] = err
 		}
 	}
-	return out, nil
+	return refused, undecided, ctx.Err()
 }
 
 // disagreements are the errors of all, in their order.
@@ -52,20 +51,6 @@ func (sc *Scope) disagreements(ctx context.Context, f *Files, all []resolver.Nam
 	return found
 }
 
-// AgreeApart is AgreeOn where what could not be decided of one skill does not stop the others: it is that skill's error.
-func (sc *Scope) AgreeApart(ctx context.Context, f *Files, all []resolver.Named) (map[string]error, error) {
-	out := map[string]error{}
-	for i, err := range sc.disagreements(ctx, f, all, true) {
-		switch {
-		case diag.ClassOf(err) == diag.Refused:
-			return nil, err
-		case err != nil:
-			out[all[i].Name] = err
-		}
-	}
-	return out, ctx.Err()
-}
-
 // Agree refuses, exit 4, a lock of which an entry is not of the source that owns its ref. Every command that
 // uses entries of the lock calls it, or disagreements, before it fetches or writes.
 func (sc *Scope) Agree(ctx context.Context, f *Files) error {
@@ -78,13 +63,15 @@ func (sc *Scope) Agree(ctx context.Context, f *Files) error {
 
 // AgreeOn is agree for some of the manifest's wants.
 func (sc *Scope) AgreeOn(ctx context.Context, f *Files, all []resolver.Named) error {
-	bad, err := sc.Disagreements(ctx, f, all, true)
+	bad, unsure, err := sc.Disagreements(ctx, f, all, true)
 	if err != nil {
 		return err
 	}
-	for _, want := range all {
-		if err := bad[want.Name]; err != nil {
-			return err
+	for _, list := range []map[string]error{bad, unsure} {
+		for _, want := range all {
+			if err := list[want.Name]; err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -95,6 +82,9 @@ func (sc *Scope) AgreeOn(ctx context.Context, f *Files, all []resolver.Named) er
 // binds is refused, since who owns it is recorded on first use.
 func (sc *Scope) undecided(want resolver.Named, bound bool, err error) error {
 	if !sc.Offline() || want.Ref.Kind == ref.Name && !bound {
+		if e, ok := errors.AsType[*diag.Error](err); ok && !sc.Offline() && want.Ref.Kind == ref.Market {
+			return e.Hint("to go on without asking: add --offline")
+		}
 		return err
 	}
 	sc.Tell.Warn("offline: did not check that %s still leads to the locked release of %s", want.Ref.WithoutVersion(), want.Name)

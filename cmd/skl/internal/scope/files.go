@@ -208,7 +208,7 @@ func (sc *Scope) Legible(toml, locked []byte) error {
 	}
 	if err != nil {
 		return diag.New(diag.Failed, "illegible", "what would be written could not be read again, and nothing was changed: %w", err).
-			Hint("leave out what that is about; skl should have held it, so please report it")
+			Hint("leave out what that is about, and report it: it should have been held")
 	}
 	return nil
 }
