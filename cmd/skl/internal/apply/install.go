@@ -61,11 +61,12 @@ func (a *Applier) Install(ctx context.Context, r InstallRequest) (_ Result, err 
 			return Result{}, err
 		}
 	}
-	req := &request{mode: installs, refs: refs, all: r.All && !r.Strict, hosts: r.Hosts, gate: r.Gate, dry: r.DryRun, agreed: r.Agreed}
-	j := a.newJob(f, req)
-	if j.picked, err = a.pickAll(ctx, f, r, refs, root); err != nil {
+	picked, err := a.pickAll(ctx, f, r, refs, root)
+	if err != nil {
 		return Result{}, err
 	}
-	req.plan = plan.Request{Edits: j.picked.edits, Compares: true}
+	j := a.newJob(f, &request{mode: installs, refs: refs, all: (r.All || picked.all) && !r.Strict, hosts: r.Hosts, gate: r.Gate, dry: r.DryRun, agreed: r.Agreed,
+		plan: plan.Request{Edits: picked.edits, Compares: true}})
+	j.picked = picked
 	return j.run(ctx)
 }

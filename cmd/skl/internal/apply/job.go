@@ -308,13 +308,13 @@ func (j *job) kept() (out []Kept) {
 func (j *job) wouldAsk(in *plan.Intent, r *Result) {
 	r.Asks.Wishes = j.wishes(in)
 	for _, mine := range bySkill(r.Asks.Wishes) {
-		old, here := j.files.Lock.Skill(mine[0].Skill)
-		if !here {
-			continue
+		name := mine[0].Skill
+		old, here := j.files.Lock.Skill(name)
+		if !here && j.a.Ask.CanAsk() {
+			continue // a person is asked about what is new
 		}
-		next, _ := in.Lock.Skill(old.Name)
-		h := troubled(old.Name, old.Path, escalation(mine, old.Version, next.Version, j.req.agreed.Accept))
-		h.Hints = h.Hints[:1]
+		h := troubled(name, old.Path, j.unasked(in, mine))
+		h.Hints = h.Hints[:min(len(h.Hints), 1)]
 		r.Asks.Refused = append(r.Asks.Refused, h)
 	}
 }

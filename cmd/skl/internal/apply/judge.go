@@ -99,6 +99,14 @@ func (j *job) consented(ctx context.Context, in *plan.Intent) (faults []fault, e
 			}
 		}
 	}
+	if j.req.dry && !j.a.Ask.CanAsk() {
+		for _, mine := range groups { // as it would be where nobody is asked
+			f := fault{Fault: plan.Fault{Name: mine[0].Skill, Err: j.unasked(in, mine)}}
+			if j.req.mode == installs && j.spares(in, &f.Fault) {
+				faults = append(faults, f)
+			}
+		}
+	}
 	if j.req.dry || len(faults) > 0 {
 		return faults, nil
 	}
@@ -135,6 +143,13 @@ func (j *job) agrees(ctx context.Context, in *plan.Intent, mine []Wish) (*fault,
 		return f, nil
 	}
 	return nil, err
+}
+
+// unasked is the refusal of a skill for what it asks for, where nobody can be asked.
+func (j *job) unasked(in *plan.Intent, mine []Wish) error {
+	old, _ := j.files.Lock.Skill(mine[0].Skill)
+	next, _ := in.Lock.Skill(mine[0].Skill)
+	return refusal(mine, old.Version, next.Version, j.req.agreed.Accept)
 }
 
 // fits compares a plan with what is there.

@@ -99,6 +99,7 @@ func (r *request) suspects(in *plan.Intent) []string {
 // A pickList is what the references of an install hold.
 type pickList struct {
 	edits  []plan.Edit
+	all    bool            // of one of the references all skills that can be
 	held   []Held          // what cannot be picked, where all were wanted
 	passed []source.Passed // what looks like a skill, and is none to skl
 }

@@ -170,6 +170,12 @@ func (a *Applier) consent(mine []Wish, from, to string, accepted []string) error
 	if !errors.Is(err, ask.ErrNobody) && (err != nil || yes) {
 		return err
 	}
+	return refusal(mine, from, to, accepted)
+}
+
+// refusal is the error of what a skill wishes for and nobody agreed to.
+func refusal(mine []Wish, from, to string, accepted []string) error {
+	wish := mine[0]
 	if len(mine) > 1 || wish.Permission != permLoadCommand {
 		return escalation(mine, from, to, accepted)
 	}

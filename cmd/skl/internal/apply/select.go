@@ -30,6 +30,7 @@ type picker struct {
 	files *scope.Files
 	ask   *InstallRequest
 	root  string // where what is picked goes, as skl.toml writes it; "" says nothing of it
+	all   bool   // of the reference at hand: all skills that can be installed are wanted, and the others are held
 	out   pickList
 }
 
@@ -68,7 +69,7 @@ func (p *picker) take(ctx context.Context, r ref.Ref, names []string) error {
 
 // left is err, nil if all skills that can be installed are wanted, and it is about this one alone: then it is held.
 func (p *picker) left(name, path string, err error) error {
-	if err == nil || !p.ask.All || p.ask.Strict || !isJudgement(err) {
+	if err == nil || !p.all || p.ask.Strict || !isJudgement(err) {
 		return err
 	}
 	if !slices.ContainsFunc(p.out.held, func(h Held) bool { return h.Name == name && h.Why == err.Error() }) { // the same of another path
@@ -152,11 +153,14 @@ func (p *picker) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, nam
 	if err != nil {
 		return nil, err
 	}
+	// Who picks several of a list, or takes a plugin, wants those of them that can be had.
+	p.all = p.ask.All || len(names) == 0 && p.ask.As == "" && len(found) > 1
+	p.out.all = p.out.all || p.all
 	var out []plan.Edit
 	for _, f := range found {
 		same := sameName(offered, f)
 		if err := p.fit(f, r, same); err != nil {
-			if f.Invalid != nil && !p.ask.All {
+			if f.Invalid != nil && !p.all {
 				return nil, err
 			}
 			if err := p.left(f.Lock.Name, f.Lock.Path, err); err != nil {
@@ -206,13 +210,13 @@ func (p *picker) chosen(ctx context.Context, rs *resolver.Resolver, o *resolver.
 func (p *picker) fit(f source.Found, r ref.Ref, same error) error {
 	where := cmp.Or(f.Lock.Path, p.a.typed(r).String()) // a bundle that is one skill has no path in it
 	switch {
-	case f.Invalid != nil && p.ask.All:
+	case f.Invalid != nil && p.all:
 		return invalidSkill(f, where)
 	case f.Invalid != nil:
 		return fmt.Errorf("%s: %w", where, f.Invalid)
 	case p.ask.As != "":
 		return nil // its own name, and which of several it is, does not matter
-	case same != nil && (p.ask.All || r.Kind == ref.Market):
+	case same != nil && p.all:
 		return same
 	}
 	return checkName(f, where, p.a.typed(byPath(r, f)))

@@ -47,14 +47,18 @@ type Desk struct {
 	Inspect *inspect.Inspector
 }
 
-// Install is the report of an install, an update, a removal or a ci. Where skills were held it ends with exit 3.
+// Install is the report of an install, an update, a removal or a ci. Where skills were held it ends with exit 3; a dry run ends with exit 4 where
+// the command itself would, since nobody agreed to what a skill asks for.
 func (d *Desk) Install(r apply.Result) Report {
 	return d.report(r, func(t *Text) { d.installText(t, r) })
 }
 
 func (d *Desk) report(r apply.Result, text func(*Text)) Report {
 	out := Report{Result: installed(r), Text: text}
-	if len(r.Stays.Held) > 0 {
+	switch {
+	case len(r.Asks.Refused) > 0: // of a dry run
+		out.End = Refused(r.Asks.Refused[0].Code)
+	case len(r.Stays.Held) > 0:
 		out.End = Unmet("held")
 	}
 	return out
@@ -86,7 +90,7 @@ func (d *Desk) Lock(r apply.Result) Report {
 }
 
 func installed(r apply.Result) Installed {
-	return Installed{OK: len(r.Stays.Held) == 0, Changes: append([]install.Change{}, r.Changes.List...), Lock: r.LockState,
+	return Installed{OK: len(r.Stays.Held)+len(r.Asks.Refused) == 0, Changes: append([]install.Change{}, r.Changes.List...), Lock: r.LockState,
 		Held: r.Stays.Held, Gone: r.Stays.Gone, Kept: r.Stays.Kept, Refused: r.Asks.Refused,
 		Passed: r.Remarks.Passed, Unmet: r.Remarks.Unmet, Ungated: r.Remarks.Ungated, Derived: r.Remarks.Derived,
 		Merged: r.Remarks.Merged, Resolved: r.Remarks.Resolved, Next: r.Remarks.Next, Unlinked: r.Unlinked}
@@ -103,7 +107,7 @@ func (d *Desk) installText(t *Text, r apply.Result) {
 	}
 	if len(held) > 0 {
 		t.held(held)
-		t.Note("held %s%s", diag.Count(len(held), "skill"), map[bool]string{true: "; --strict installs all or nothing"}[r.All])
+		t.Note("held %s%s", diag.Count(len(held), "skill"), map[bool]string{true: "; --all --strict installs all or nothing"}[r.All])
 	}
 }
 

@@ -159,7 +159,7 @@ func (u *UI) Choose(c ask.Choice) ([]int, error) {
 	if u.Yes && len(chosen) > 0 {
 		return chosen, nil
 	}
-	if !u.CanAsk() {
+	if !u.CanAsk() || u.Yes { // who answers yes to all does not pick
 		return nil, ask.ErrNobody
 	}
 	u.clear()
