@@ -60,20 +60,7 @@ func Parse(src []byte, file string) (*Lock, error) {
 	return l, nil
 }
 
-// Unmerged reads both sides of src, the content of file, which holds the markers of a merge, and what both come from: nil where
-// git did not write that, or it is no lock.
-func Unmerged(src []byte, file string) (base, ours, theirs *Lock, err error) {
-	if len(src) > MaxBytes {
-		return nil, nil, nil, diag.New(diag.Failed, "lock_corrupt", "the file has more than %d bytes", MaxBytes).At(diag.Position{File: file})
-	}
-	sides, err := conflict.Split(src, file)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	return ParseSides(sides, file)
-}
-
-// ParseSides is Unmerged of the sides themselves.
+// ParseSides reads both sides of a merge of file, and what both come from: nil where nobody knows that, or it is no lock.
 func ParseSides(sides *conflict.Sides, file string) (base, ours, theirs *Lock, err error) {
 	read := func(text []byte, side string) (*Lock, error) {
 		l, err := Parse(text, file)

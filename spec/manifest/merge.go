@@ -26,6 +26,7 @@ type Clash struct {
 	Entry        string // a path: skills.pdf
 	Ours, Theirs string // as TOML on one line
 	Line         int    // of the first marker of the file
+	Unknown      bool   // what both sides come from is not known
 }
 
 // A Taken is what became of an entry that the sides do not agree on.
@@ -36,23 +37,11 @@ type Taken struct {
 	Other string // what the other side says; "" if nothing
 }
 
-// Merge makes one manifest of src, the content of file, which holds the markers of a merge. An entry that one side has is kept, unless the
-// common ancestor is there and the other side removed it. Of two that differ, the one that changed since the common ancestor is taken, or of two ranges of versions
-// of one skill the one inside the other. Whatever that leaves is decided by pick. Comments of both sides stay where the text of both
-// fits together; those of theirs are lost else, which told says.
-func Merge(src []byte, file string, pick func(Clash) (Side, error)) (m *Manifest, taken []Taken, told string, err error) {
-	if len(src) > MaxBytes {
-		return nil, nil, "", diag.New(diag.Failed, code, "the file has more than %d bytes", MaxBytes).At(diag.Position{File: file})
-	}
-	sides, err := conflict.Split(src, file)
-	if err != nil {
-		return nil, nil, "", err
-	}
-	return MergeSides(sides, file, pick)
-}
-
-// MergeSides is Merge of the two sides themselves.
-func MergeSides(sides *conflict.Sides, file string, pick func(Clash) (Side, error)) (m *Manifest, taken []Taken, told string, err error) {
+// Merge makes one manifest of the two sides of a merge, of the file of this name. Of an entry that the sides do not agree on the side is taken
+// that changed it since the common ancestor, or of two ranges of versions of one skill the one inside the other. Whatever that leaves is decided
+// by pick: without an ancestor every entry that one side alone has, since nobody knows whether that one added it or the other removed it.
+// Comments of both sides stay where the text of both fits together; those of theirs are lost else, which told says.
+func Merge(sides *conflict.Sides, file string, pick func(Clash) (Side, error)) (m *Manifest, taken []Taken, told string, err error) {
 	g := merging{sides: sides, file: file, pick: pick, final: map[string]string{}, from: map[string]Side{}}
 	if err := g.read(); err != nil {
 		return nil, nil, "", err
@@ -127,10 +116,6 @@ func (g *merging) decide() error {
 			g.take(name, Theirs, its, mine, inTheirs)
 		case g.base != nil && inBase == inTheirs && was == its:
 			g.take(name, Ours, mine, its, inOurs)
-		case g.base == nil && !inTheirs:
-			g.take(name, Ours, mine, "", true)
-		case g.base == nil && !inOurs:
-			g.take(name, Theirs, its, "", true)
 		default:
 			side, err := g.side(name, mine, its)
 			switch {
@@ -176,7 +161,7 @@ func (g *merging) side(name, mine, its string) (Side, error) {
 			}
 		}
 	}
-	return g.pick(Clash{Entry: shown(name), Ours: mine, Theirs: its, Line: g.sides.Line})
+	return g.pick(Clash{Entry: shown(name), Ours: mine, Theirs: its, Line: g.sides.Line, Unknown: g.base == nil})
 }
 
 func (g *merging) take(name string, side Side, text, other string, stays bool) {

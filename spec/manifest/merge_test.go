@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skl-project/skl/spec/conflict"
 	"github.com/skl-project/skl/spec/manifest"
 )
 
@@ -28,11 +29,28 @@ func TestWithin(t *testing.T) {
 
 var errPick = errors.New("asked")
 
+// merge takes the two sides of src, which both come from base where src does not say it.
+func merge(src, base []byte, pick func(manifest.Clash) (manifest.Side, error)) (*manifest.Manifest, string, error) {
+	sides, err := conflict.Split(src, "skl.toml")
+	if err != nil {
+		return nil, "", err
+	}
+	if sides.Base == nil {
+		sides.Base = base
+	}
+	m, _, told, err := manifest.Merge(sides, "skl.toml", pick)
+	return m, told, err
+}
+
 func TestMerge(t *testing.T) {
-	for name, c := range map[string]struct{ src, want, asked, told string }{
+	for name, c := range map[string]struct {
+		src, want, asked, told string
+		base                   []byte
+	}{
 		"both are new files": {
 			src:  "<<<<<<< HEAD\n# Skills\n[skills]\npdf = { ref = \"a/b/pdf\" }\n\n[namespace]\na = \"forge:github\"\n=======\n# Skills\n[skills]\nocr = { ref = \"c/d/ocr\" } # mine\n\n[namespace]\nc = \"forge:github\"\n>>>>>>> x\n",
 			want: "# Skills\n[skills]\npdf = { ref = \"a/b/pdf\" }\n\nocr = { ref = \"c/d/ocr\" } # mine\n[namespace]\na = \"forge:github\"\nc = \"forge:github\"\n",
+			base: []byte{},
 		},
 		"tables of their own": {
 			src:  "[skills.pdf]\nref = \"a/b/pdf\"\n<<<<<<< HEAD\nversion = \"^1.0.0\"\n=======\nversion = \"^1.2.0\"\n>>>>>>> x\n",
@@ -53,14 +71,23 @@ func TestMerge(t *testing.T) {
 		"acceptances": {
 			src:  "<<<<<<< HEAD\n[[ack]]\ncode = \"W_X\"\nname = \"a\"\n=======\n[[ack]]\ncode = \"W_X\"\nname = \"b\"\n>>>>>>> x\n",
 			want: "[[ack]]\ncode = \"W_X\"\nname = \"a\"\n[[ack]]\ncode = \"W_X\"\nname = \"b\"\n",
+			base: []byte{},
 		},
+		"one removed what the other left alone": {
+			src:  "[skills]\n<<<<<<< HEAD\npdf = { ref = \"a/b/pdf\" }\n=======\ncsv = { ref = \"a/b/csv\" }\n>>>>>>> x\n",
+			base: []byte("[skills]\npdf = { ref = \"a/b/pdf\" }\n"),
+			want: "[skills]\ncsv = { ref = \"a/b/csv\" }\n",
+		},
+		"nobody knows which side was first": {src: "[skills]\n<<<<<<< HEAD\npdf = { ref = \"a/b/pdf\" }\n=======\ncsv = { ref = \"a/b/csv\" }\n>>>>>>> x\n", asked: "skills.csv"},
+		"the ancestor is no manifest":       {src: "[skills]\n<<<<<<< HEAD\npdf = { ref = \"a/b/pdf\" }\n=======\ncsv = { ref = \"a/b/csv\" }\n>>>>>>> x\n", base: []byte("<<<<<<< x\n"), asked: "skills.csv"},
 		"crlf": {
 			src:  "[skills]\r\n<<<<<<< HEAD\r\npdf = { ref = \"a/b/pdf\" }\r\n=======\r\ncsv = { ref = \"a/b/csv\" }\r\n>>>>>>> x\r\n",
 			want: "[skills]\r\npdf = { ref = \"a/b/pdf\" }\r\ncsv = { ref = \"a/b/csv\" }\r\n",
+			base: []byte("[skills]\r\n"),
 		},
 	} {
 		asked := ""
-		m, _, told, err := manifest.Merge([]byte(c.src), "skl.toml", func(c manifest.Clash) (manifest.Side, error) {
+		m, told, err := merge([]byte(c.src), c.base, func(c manifest.Clash) (manifest.Side, error) {
 			asked = c.Entry
 			return "", errPick
 		})
@@ -80,7 +107,7 @@ func FuzzMerge(f *testing.F) {
 	f.Add([]byte("[skills]\n<<<<<<< HEAD\npdf = { ref = \"a/b/pdf\" }\n||||||| o\n=======\ncsv = { ref = \"a/b/csv\" }\n>>>>>>> x\n"))
 	f.Add([]byte("<<<<<<< HEAD\n[[ack]]\ncode = \"W_X\"\nname = \"a\"\n=======\n[skills.pdf]\nref = \"a/b/pdf\"\n>>>>>>> x\n"))
 	f.Fuzz(func(t *testing.T, src []byte) {
-		m, _, _, err := manifest.Merge(src, "skl.toml", func(manifest.Clash) (manifest.Side, error) { return manifest.Theirs, nil })
+		m, _, err := merge(src, nil, func(manifest.Clash) (manifest.Side, error) { return manifest.Theirs, nil })
 		if err != nil {
 			return
 		}

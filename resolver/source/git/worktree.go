@@ -25,6 +25,9 @@ var ErrNoWorkTree = errors.New("it is in no work tree of git")
 // maxWalked bounds the commits that are looked at for the last one of a folder.
 const maxWalked = 200_000
 
+// maxIndex bounds the index of git that is read, which is that of a million files.
+const maxIndex = 256 << 20
+
 // A WorkTree is a directory in the work tree of a repository on this machine. It is read in this process: whatever the repository's
 // configuration and attributes say, no program runs. It may not be used concurrently.
 type WorkTree struct {
@@ -270,6 +273,40 @@ func differs(file string, e *index.Entry, written, limit int64) bool {
 		data, err = durable.ReadFile(file)
 	}
 	return err != nil || BlobID(data) != e.Hash
+}
+
+// An Unmerged is what git's index has of a file that a merge left to a person; nil where a side has no such file.
+type Unmerged struct{ Base, Ours, Theirs []byte }
+
+// Unmerged returns what the index has of a file in the folder, each text of up to limit bytes, as "git show :1:./name" and so on say it.
+// ok is false where the index has no such merge of it.
+func (w *WorkTree) Unmerged(name string, limit int64) (u Unmerged, ok bool, err error) {
+	st, err := os.Stat(filepath.Join(w.repo.own, "index"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return u, false, nil
+	case err != nil:
+		return u, false, err
+	case !st.Mode().IsRegular() || st.Size() > maxIndex:
+		return u, false, fmt.Errorf("the index of git is not a file of up to %d bytes", maxIndex)
+	}
+	idx, err := w.repo.store.Index()
+	if err != nil {
+		return u, false, fmt.Errorf("reading the index of git: %w", err)
+	}
+	at := path.Join(w.inside, name)
+	for _, e := range idx.Entries {
+		if e.Name != at || e.Stage == 0 {
+			continue
+		}
+		text := map[index.Stage]*[]byte{index.AncestorMode: &u.Base, index.OurMode: &u.Ours, index.TheirMode: &u.Theirs}[e.Stage]
+		data, err := w.repo.object(plumbing.BlobObject, e.Hash, limit)
+		if err != nil {
+			return Unmerged{}, false, fmt.Errorf("%s in the index of git: %w", name, err)
+		}
+		*text, ok = append([]byte{}, data...), true
+	}
+	return u, ok, nil
 }
 
 // staged adds what the index has otherwise than HEAD.

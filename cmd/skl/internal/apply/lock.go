@@ -136,11 +136,20 @@ func (a *Applier) pickSide(c manifest.Clash) (manifest.Side, error) {
 	}
 	where := a.Scope.Short(filepath.Join(a.Scope.Base, "skl.toml"))
 	question := fmt.Sprintf("%s: %s: ours is %s, theirs is %s. Which?", where, diag.Printable(c.Entry), say(c.Ours), say(c.Theirs))
+	oneSide := c.Unknown && (c.Ours == "" || c.Theirs == "") // removed here, or added there: nobody knows
+	if oneSide {
+		question = "Nothing says what both sides come from. " + question
+	}
 	answer, err := a.Ask.Letters(question, []ask.Letter{{Key: "o", Word: "ours"}, {Key: "t", Word: "theirs"}}, "")
 	switch {
 	case errors.Is(err, ask.ErrNobody):
-		return "", diag.New(diag.Unmet, manifest.CodeConflict, "%s is %s in what is ours, and %s in what is theirs", diag.Printable(c.Entry), say(c.Ours), say(c.Theirs)).
-			At(diag.Position{File: where, Line: c.Line}).Hint("write the same of it on both sides in %s, then: skl lock", where)
+		e := diag.New(diag.Unmet, manifest.CodeConflict, "%s is %s in what is ours, and %s in what is theirs", diag.Printable(c.Entry), say(c.Ours), say(c.Theirs)).
+			At(diag.Position{File: where, Line: c.Line})
+		if oneSide {
+			e.Message += ", and nothing says whether one added it or the other removed it"
+			e = e.Hint("in an unfinished merge git knows that: git checkout --merge -- %s", diag.Quote(where)) // which brings the stages back
+		}
+		return "", e.Hint("write the same of it on both sides in %s, then: skl lock", where)
 	case err != nil:
 		return "", err
 	case answer == "t":

@@ -25,7 +25,7 @@ func MergeFile(name string, base, ours, theirs []byte) (merged []byte, note stri
 	sides := conflict.Between(base, ours, theirs)
 	switch dir, file := path.Split(name); {
 	case file == "skl.toml":
-		m, _, told, err := manifest.MergeSides(sides, name, func(c manifest.Clash) (manifest.Side, error) {
+		m, _, told, err := manifest.Merge(sides, name, func(c manifest.Clash) (manifest.Side, error) {
 			return "", diag.New(diag.Unmet, manifest.CodeConflict, "both sides say something else of %s", diag.Printable(c.Entry)).At(diag.Position{File: name})
 		})
 		if err != nil {

@@ -2,9 +2,12 @@ package scope
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/skl-project/skl/resolver"
+	"github.com/skl-project/skl/resolver/source/git"
 	"github.com/skl-project/skl/spec/conflict"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
@@ -37,14 +40,19 @@ func (m Merged) String() string {
 }
 
 // LoadUnmerged is Load for "skl lock", which makes one file of the two sides of a merge: of skl.toml as [manifest.Merge] does, with pick, and
-// of skl.lock as [resolver.Merge] does, where anew tells whose release is chosen anew. The texts of the Files are as read.
+// of skl.lock as [resolver.Merge] does, where anew tells whose release is chosen anew. What both sides come from is in the markers, or
+// else in the index of git. The texts of the Files are as read.
 func (sc *Scope) LoadUnmerged(pick func(manifest.Clash) (manifest.Side, error), anew func(name string) bool) (*Files, error) {
 	var merged []Merged
 	f, err := sc.load(func(src []byte, file string) (*manifest.Manifest, error) {
 		if conflict.Line(src) == 0 {
 			return manifest.Parse(src, file)
 		}
-		m, taken, told, err := manifest.Merge(src, file, pick)
+		sides, err := sc.sides(src, file)
+		if err != nil {
+			return nil, err
+		}
+		m, taken, told, err := manifest.Merge(sides, file, pick)
 		for _, t := range taken {
 			merged = append(merged, Merged{File: "skl.toml", Entry: t.Entry, From: string(t.From), Value: t.Text, Not: not(t.Other, other(t.From))})
 		}
@@ -56,7 +64,11 @@ func (sc *Scope) LoadUnmerged(pick func(manifest.Clash) (manifest.Side, error), 
 		if conflict.Line(src) == 0 {
 			return lock.Parse(src, file)
 		}
-		l, told, err := mergeLock(src, file, m, anew)
+		sides, err := sc.sides(src, file)
+		if err != nil {
+			return nil, err
+		}
+		l, told, err := mergeLock(sides, file, m, anew)
 		merged = append(merged, told...)
 		return l, err
 	})
@@ -65,6 +77,45 @@ func (sc *Scope) LoadUnmerged(pick func(manifest.Clash) (manifest.Side, error), 
 	}
 	f.Merged = merged
 	return f, nil
+}
+
+// sides are those of src, the content of file, with what both come from if anything here says that. Those of skl.lock, which nobody edits, are
+// the files that git merged: it makes lines of one entry out of those of two wherever they do not clash.
+func (sc *Scope) sides(src []byte, file string) (*conflict.Sides, error) {
+	sides, err := conflict.Split(src, file)
+	name := filepath.Base(file)
+	if err != nil || sides.Base != nil && name != "skl.lock" {
+		return sides, err
+	}
+	u, ok, err := sc.unmerged(name)
+	switch {
+	case err != nil:
+		sc.Tell.Note("git does not say what both sides of %s come from: %s", file, err)
+		return sides, nil
+	case !ok:
+		return sides, nil
+	case name == "skl.lock" && u.Ours != nil && u.Theirs != nil:
+		line := sides.Line
+		sides = conflict.Between(u.Base, u.Ours, u.Theirs)
+		sides.Line = line
+		return sides, nil
+	}
+	if sides.Base = u.Base; sides.Base == nil {
+		sides.Base = []byte{} // both added it
+	}
+	return sides, nil
+}
+
+// unmerged is what the index of git has of skl.toml or skl.lock in a merge. ok is false where it has none.
+func (sc *Scope) unmerged(name string) (u git.Unmerged, ok bool, err error) {
+	w, err := git.OpenWorkTree(sc.Base)
+	switch {
+	case errors.Is(err, git.ErrNoWorkTree):
+		return u, false, nil
+	case err != nil:
+		return u, false, err
+	}
+	return w.Unmerged(name, max(manifest.MaxBytes, lock.MaxBytes))
 }
 
 func other(side manifest.Side) string {
@@ -81,8 +132,8 @@ func not(text, whose string) string {
 	return text + " (" + whose + ")"
 }
 
-func mergeLock(src []byte, file string, m *manifest.Manifest, anew func(string) bool) (*lock.Lock, []Merged, error) {
-	base, ours, theirs, err := lock.Unmerged(src, file)
+func mergeLock(sides *conflict.Sides, file string, m *manifest.Manifest, anew func(string) bool) (*lock.Lock, []Merged, error) {
+	base, ours, theirs, err := lock.ParseSides(sides, file)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,7 +143,7 @@ func mergeLock(src []byte, file string, m *manifest.Manifest, anew func(string) 
 	}
 	l, entries, err := resolver.Merge(wants, base, ours, theirs, anew)
 	if err != nil {
-		return nil, nil, diag.Located(err, diag.Position{File: file, Line: conflict.Line(src)})
+		return nil, nil, diag.Located(err, diag.Position{File: file, Line: sides.Line})
 	}
 	var told []Merged
 	for _, e := range entries {
