@@ -190,6 +190,19 @@ func (c *Client) Version(ctx context.Context, namespace, name, version string) (
 	return v, err
 }
 
+// KeptVersion is what Version answered last and was kept, of whoever asked then on this machine. Nobody is asked.
+func (c *Client) KeptVersion(namespace, name, version string) (v wire.Version, ok bool) {
+	address, err := c.address(call{path: []string{"skills", namespace, name, "versions", version}})
+	if err != nil {
+		return wire.Version{}, false
+	}
+	kept := c.recall(address)
+	if len(kept.body) == 0 || json.Unmarshal(kept.body, &v) != nil || v.Namespace != namespace || v.Name != name || v.Version != version {
+		return wire.Version{}, false
+	}
+	return v, true
+}
+
 // A Query asks for skills; see the API's search.
 type Query struct {
 	Text, Namespace, License, Sort string

@@ -506,6 +506,29 @@ func (s *Source) Withdrawn(ctx context.Context, base string, ask bool) (client.S
 	return p.log.Withdrawn(ctx, ask)
 }
 
+// Why is the reason for the state of the release version of name, a namespace/name with that manifest, as its record says it to whoever may read
+// that: the feed of Withdrawn, which everybody reads, is silent about private namespaces. "" is one that nobody gave, or that is not known. The
+// record that was kept counts if it is as new as the state; with ask the registry is asked for another.
+func (s *Source) Why(ctx context.Context, base, name, version string, is wire.ReleaseState, ask bool) string {
+	p, err := s.place(base)
+	namespace, short, ok := strings.Cut(name, "/")
+	if err != nil || !ok {
+		return ""
+	}
+	says := func(v wire.Version) bool {
+		return v.Manifest == is.Manifest && v.State == is.State && !v.Updated.Before(is.Since)
+	}
+	v, ok := p.client.KeptVersion(namespace, short, version)
+	if (!ok || !says(v)) && ask {
+		v, err = p.client.Version(ctx, namespace, short, version)
+		ok = err == nil
+	}
+	if !ok || !says(v) {
+		return ""
+	}
+	return v.Reason
+}
+
 // Attestations returns the sigstore bundles that the registry has for a locked release, as JSON. It asks
 // nothing if the record was read before in this run. A registry that now has another manifest
 // under the version is refused.

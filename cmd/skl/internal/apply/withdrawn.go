@@ -64,6 +64,11 @@ func (w Withdrawal) Serious() bool {
 	return w.State == wire.Blocked || w.State == Advised && (w.Severity == "high" || w.Severity == "critical")
 }
 
+// Mend is what a person does about it: "skl update" stays with a version that skl.toml names.
+func (w Withdrawal) Mend() string {
+	return fmt.Sprintf("skl remove %s, or another version of it: skl outdated", w.Name)
+}
+
 // Sentence says it for people.
 func (w Withdrawal) Sentence() string {
 	what := map[string]string{wire.Blocked: "is blocked by", wire.Quarantined: "is held back by"}[w.State]
@@ -176,6 +181,9 @@ func (a *Applier) TakenBack(ctx context.Context, c Care, all []Release) (out []W
 			said[r.URL] = s
 		}
 		if w, ok := s.Known[wire.StateOf(r.Of, string(r.Manifest))]; ok && r.Of != "" {
+			if w.Name == "" { // of a private namespace
+				w.Reason = a.why(ctx, c, r, w)
+			}
 			out = append(out, Withdrawal{Name: r.Name, Of: r.Of, Version: r.Version, State: w.State, Reason: w.Reason, Registry: r.URL, Since: w.Since, AsOf: s.At})
 		} else if w, ok := maybe(s, r); ok {
 			a.Scope.Tell.Warn("a release with the manifest of %s %s is %s by %s, and nothing here says whether it is this one: skl ci installs it anew and notes it",
@@ -189,6 +197,13 @@ func (a *Applier) TakenBack(ctx context.Context, c Care, all []Release) (out []W
 		}
 	}
 	return out, nil
+}
+
+// why is the reason of a state that the registry does not say to everybody, as it says it to this user now, or said it last.
+func (a *Applier) why(ctx context.Context, c Care, r Release, is wire.ReleaseState) string {
+	wait, cancel := context.WithTimeout(ctx, withdrawnWait)
+	defer cancel()
+	return a.Scope.Registry.Why(wait, r.URL, r.Of, r.Version, is, c != Recall && !a.Scope.Offline() && a.Scope.HasRegistry(r.URL))
 }
 
 // maybe is a state that may be meant for r: nothing says what r is called on the registry, or the registry does not say whose the state is.
@@ -242,7 +257,7 @@ func (a *Applier) states(ctx context.Context, c Care, url string) (client.States
 func Blocked(all []Withdrawal) error {
 	for _, w := range all {
 		if w.State == wire.Blocked {
-			return diag.New(diag.Refused, "blocked", "%s", w.Sentence()).Hint("skl remove %s, or another version of it: skl outdated", w.Name)
+			return diag.New(diag.Refused, "blocked", "%s", w.Sentence()).Hint("%s", w.Mend())
 		}
 	}
 	return nil

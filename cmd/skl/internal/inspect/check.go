@@ -83,12 +83,12 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 	out.add("lock", lock, mends...)
 	drift, signatures := in.verifyProblems(v)
 	out.add("verify", drift, apply.MendsOf(in.Applier, v.Skills)...)
-	if blocked := linesOf(v.Withdrawn, func(w apply.Withdrawal) bool { return w.State == wire.Blocked }); len(blocked) > 0 {
-		out.add("blocked", blocked)
+	if blocked, mends := linesOf(v.Withdrawn, wire.Blocked); len(blocked) > 0 {
+		out.add("blocked", blocked, mends...)
 		out.Refused = "blocked"
 	}
-	if advised := linesOf(v.Withdrawn, apply.Withdrawal.Serious); len(advised) > 0 {
-		out.add("advisories", advised, "skl update, or skl remove NAME")
+	if advised, mends := linesOf(v.Withdrawn, apply.Advised); len(advised) > 0 {
+		out.add("advisories", advised, mends...)
 	}
 	if len(signatures) > 0 || slices.ContainsFunc(f.Lock.Skills, signature.CanBeSigned) {
 		out.add("signatures", signatures)
@@ -221,15 +221,15 @@ func (in *Inspector) verifyProblems(v apply.Verification) (drift, signatures []s
 	return drift, signatures
 }
 
-// linesOf are the sentences about those installed releases that a registry took back or warns of which a check is about. The Applier warns of
-// all that are not blocked.
-func linesOf(all []apply.Withdrawal, about func(apply.Withdrawal) bool) (lines []string) {
+// linesOf are the sentences about those installed releases that a registry took back or warns of in this way and for which no check holds, and
+// what to do about each. The Applier warns of all that are not blocked.
+func linesOf(all []apply.Withdrawal, state string) (lines, mends []string) {
 	for _, w := range all {
-		if about(w) {
-			lines = append(lines, w.Sentence())
+		if w.State == state && w.Serious() {
+			lines, mends = append(lines, w.Sentence()), append(mends, w.Mend())
 		}
 	}
-	return lines
+	return lines, mends
 }
 
 // driftLine says what is wrong with one skill, or with a copy of it.
