@@ -15,7 +15,7 @@ const (
 // nameCopies notes which records are copies that skl made of others: their receipts say so. A receipt is a claim, so
 // the two have to be in one scope and of one name.
 func nameCopies(records []*Record) {
-	for group := range groups(records) {
+	for group := range groups(records, byName) {
 		for _, c := range group {
 			if c.found.copyOf == "" {
 				continue

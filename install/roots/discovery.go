@@ -205,6 +205,13 @@ func (d *discovery) describeOne(r *Record) {
 	if r.Name == "" || r.isSkip {
 		r.Name = dir
 	}
+	r.ownKey = skill.NameKey(r.Name)
+	if d.isNamed(r) {
+		if f.name != "" && f.name != dir {
+			r.OwnName = f.name
+		}
+		r.Name = dir
+	}
 	r.key = skill.NameKey(r.Name)
 	r.ModelInvocation, r.Tools = f.invocation, f.tools
 	if r.ModelInvocation == string(skill.Auto) {
@@ -250,19 +257,33 @@ func (d *discovery) describeOne(r *Record) {
 	}
 }
 
+// isNamed reports whether a person gave r the name of its directory: skl.toml, a receipt or a link that skl made says so.
+func (d *discovery) isNamed(r *Record) bool {
+	own := r.spots[0]
+	at := filepath.Join(own.place.Path, filepath.FromSlash(own.rel))
+	_, linked := d.cfg.Linked[at]
+	return !r.isSkip && own.place.Scope != ScopeSystem && (r.hasReceipt() || linked || slices.Contains(d.cfg.Named, at))
+}
+
 // judge sets the state that follows from the copy itself.
 func (r *Record) judge(dir string) {
 	f := &r.found
 	switch {
 	case r.isSkip:
 		r.warn("W_SYMLINK_ESCAPE", "the link leads out of the project and is not followed")
+	case f.code == codeNamePath && r.OwnName != "":
+		// it has the name of its directory
 	case f.state != "" && r.State != Disabled && !(f.state == Gated && r.State == Untrusted):
 		r.State = f.state
 	}
-	if f.code != "" {
+	if f.code != "" && (f.code != codeNamePath || r.OwnName == "") {
 		r.warn(f.code, f.problem)
 	}
-	if f.name != "" && f.name != dir && !r.isSkip && f.code != "E_NAME_PATH" {
+	switch {
+	case r.isSkip:
+	case r.OwnName != "":
+		r.warn("W_NAME_DIR", "its SKILL.md says "+diag.Printable(f.name)+", which is what agents call it that do not go by the directory")
+	case f.name != "" && f.name != dir && f.code != codeNamePath:
 		r.warn("W_NAME_DIR", "the name differs from its directory "+diag.Printable(dir)+"; hosts disagree about what it is called")
 	}
 	if len(f.nested) > 0 {

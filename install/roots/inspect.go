@@ -310,10 +310,6 @@ func (f *finding) read(head, sidecar []byte) {
 	if doc.V1 != nil && slices.ContainsFunc(doc.Fields, func(field skill.Field) bool { return field.Key == "trust" }) {
 		f.trust = doc.V1.Trust
 	}
-	if f.name != "" && !isElement(f.name) {
-		f.fail(Invalid, diag.New(diag.Unmet, "E_NAME_PATH", "the name %q cannot be a directory", diag.Printable(f.name)))
-		return
-	}
 	switch doc.State {
 	case skill.Invalid:
 		f.fail(Invalid, doc.Problem)
@@ -321,8 +317,15 @@ func (f *finding) read(head, sidecar []byte) {
 		f.fail(Unsupported, doc.Problem)
 	case skill.Gated:
 		f.fail(Gated, doc.Problem)
+	default:
+		if f.name != "" && !isElement(f.name) {
+			f.fail(Invalid, diag.New(diag.Unmet, codeNamePath, "the name %q cannot be a directory", diag.Printable(f.name)))
+		}
 	}
 }
+
+// codeNamePath is that of a name which is no fault where an installed skill has the name of its directory.
+const codeNamePath = "E_NAME_PATH"
 
 // noImplicit is the line by which a skill keeps itself from the model of Codex.
 var noImplicit = regexp.MustCompile(`(?m)^[ \t]+allow_implicit_invocation:[ \t]*false[ \t\r]*$`)

@@ -56,6 +56,9 @@ type Config struct {
 	Getenv func(string) string
 	// Own gives the rule for residue in the roots of a scope. nil: none passes.
 	Own func(scope string) Own
+	// Named are the directories, or links to them, of the skills of skl.toml: absolute paths. What lies there has the name of its directory, as
+	// what a receipt is of.
+	Named []string
 	// Signed gives the verdict on the signature of an installed copy.
 	// nil: a receipt with a signer is "skipped", one without "unsigned".
 	Signed func(name string, r Receipt) Signature
@@ -106,7 +109,8 @@ const (
 // directory, the embedded skills), else "name@scope:path", with a path
 // relative to the project, or one that starts with "~/", or an absolute one.
 type Record struct {
-	Name          string            `json:"name"`
+	Name          string            `json:"name"`               // of an installed skill the key of skl.toml, which is its directory; else what SKILL.md says
+	OwnName       string            `json:"own_name,omitempty"` // what SKILL.md says, where an installed skill has another name: by it most agents know the skill
 	Qualified     string            `json:"qualified"`
 	Description   string            `json:"description"`
 	Path          string            `json:"path"` // of its directory; "skl:NAME" if embedded
@@ -138,6 +142,7 @@ type Record struct {
 	Warnings []Warning   `json:"warnings"`
 
 	key         string // skill.NameKey of the name
+	ownKey      string // of the name that SKILL.md says, by which agents know it
 	place       *place // the root that it lies in
 	first       *place // the strongest root that it is found in
 	spots       []spot // first its own, then aliases
@@ -224,9 +229,9 @@ func Discover(ctx context.Context, cfg Config) (Listing, error) {
 
 // Lookup returns the copies that name means, strongest first: all copies of a
 // plain name, the one with a qualified name, or for "name@scope" without such
-// a copy all of that scope, for "name@scope:root" the one that lies in this root.
+// a copy all of that scope, for "name@scope:root" the one that lies in this root. Where no copy has the name, those count whose SKILL.md or directory says it.
 func (l Listing) Lookup(name string) []Record {
-	var plain, scoped []Record
+	var plain, scoped, own []Record
 	key := skill.NameKey(name)
 	for _, r := range l.Skills {
 		switch {
@@ -234,9 +239,14 @@ func (l Listing) Lookup(name string) []Record {
 			return []Record{r}
 		case r.key == key:
 			plain = append(plain, r)
+		case r.ownKey == key, skill.NameKey(filepath.Base(r.Path)) == key:
+			own = append(own, r)
 		case r.Name+"@"+r.Scope == name, strings.Contains(name, ":") && path.Dir(r.Qualified) == name:
 			scoped = append(scoped, r)
 		}
+	}
+	if len(plain)+len(scoped) == 0 {
+		return own
 	}
 	return append(plain, scoped...)
 }

@@ -1,6 +1,7 @@
 package roots
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,19 +15,23 @@ import (
 // shadow decides for each name which copy is active, and reports collisions.
 // Records are sorted by name and strength.
 func shadow(cfg Config, records []*Record) {
-	for group := range groups(records) {
+	for group := range groups(records, byName) {
 		decide(cfg, group)
 		warnCasefold(group)
 	}
 	warnConfusable(records)
 }
 
+func byName(r *Record) string { return r.key }
+
+func byOwnName(r *Record) string { return r.ownKey }
+
 // groups yields the runs of records that have one name.
-func groups(records []*Record) func(func([]*Record) bool) {
+func groups(records []*Record, name func(*Record) string) func(func([]*Record) bool) {
 	return func(yield func([]*Record) bool) {
 		for len(records) > 0 {
 			n := 1
-			for n < len(records) && records[n].key == records[0].key {
+			for n < len(records) && name(records[n]) == name(records[0]) {
 				n++
 			}
 			if !yield(records[:n:n]) {
@@ -146,7 +151,7 @@ func warnConfusable(records []*Record) {
 		return
 	}
 	bySkeleton := make(map[string]*Record)
-	for group := range groups(records) {
+	for group := range groups(records, byName) {
 		looks := skill.Skeleton(group[0].key)
 		first, ok := bySkeleton[looks]
 		if !ok {
@@ -200,7 +205,11 @@ func useHosts(cfg Config, records []*Record) (unclear []Warning) {
 	offCopies(records)
 	warnOff(cfg, records)
 	warnUngated(records)
-	for group := range groups(records) {
+	asCalled := slices.Clone(records) // agents take two skills for one that have one name in their SKILL.md
+	slices.SortStableFunc(asCalled, func(a, b *Record) int {
+		return cmp.Or(cmp.Compare(a.ownKey, b.ownKey), cmp.Compare(a.first.index, b.first.index), cmp.Compare(a.Path, b.Path))
+	})
+	for group := range groups(asCalled, byOwnName) {
 		warnPreferred(cfg, group)
 		warnDivergence(cfg, group)
 	}
@@ -209,7 +218,7 @@ func useHosts(cfg Config, records []*Record) (unclear []Warning) {
 
 // offCopies notes of a skill that a host reads by a copy that skl made of it alone, and is told not to load, that it is off.
 func offCopies(records []*Record) {
-	for group := range groups(records) {
+	for group := range groups(records, byName) {
 		for _, c := range group {
 			for _, r := range group {
 				for n, h := range c.Hosts {

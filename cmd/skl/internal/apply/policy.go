@@ -357,7 +357,7 @@ func (a *Applier) RefuseByPolicy(ctx context.Context, name, dir string, files fs
 	var s lock.Skill
 	if strings.HasPrefix(dir, "skl:") {
 		s.Name, s.Source, s.Ref = name, "embedded", dir
-	} else if !scope.LockedAs(a.Scope, &s, name, dir, sum) {
+	} else if !scope.LockedAs(a.Scope, &s, filepath.Base(dir), dir, sum) && !scope.LockedAs(a.Scope, &s, name, dir, sum) { // --as gives it the name of its directory
 		a.folder(&s, name, dir)
 	}
 	s.Tree = sum

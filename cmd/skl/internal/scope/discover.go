@@ -34,6 +34,10 @@ func (sc *Scope) Discover(ctx context.Context, hostIDs []string) (roots.Listing,
 	}
 	cfg := sc.searched(f, hostIDs)
 	if f.Manifest != nil {
+		for _, s := range f.Manifest.Skills {
+			path, _ := sc.Site.Place(s.Name)
+			cfg.Named = append(cfg.Named, path)
+		}
 		for _, a := range f.Manifest.Acks {
 			cfg.Acks = append(cfg.Acks, roots.Ack{Code: a.Code, Name: a.Name, Winner: bundle.Digest(a.Winner), Loser: bundle.Digest(a.Loser)})
 		}

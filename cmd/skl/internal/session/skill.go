@@ -292,7 +292,7 @@ func (rs *Runs) refuse(ctx context.Context, r *Runnable) error {
 	if err := a.RefuseBlocked(ctx, apply.Glance, a.ReleaseIn(r.Dir)); err != nil {
 		return err
 	}
-	if err := a.Signatures.RefuseForged(r.Name, r.Dir); err != nil {
+	if err := a.Signatures.RefuseForged(r.Dir); err != nil {
 		return err
 	}
 	return a.RefuseByPolicy(ctx, r.Name, r.Dir, r.Files)

@@ -92,7 +92,7 @@ func (a *Judge) signature(s *lock.Skill, r roots.Receipt) roots.Signature {
 
 // RefuseForged refuses the copy of a skill in dir whose kept signatures are bad, or are those of a signer who was revoked on this machine.
 // No network is asked.
-func (a *Judge) RefuseForged(name, dir string) error {
+func (a *Judge) RefuseForged(dir string) error {
 	if !filepath.IsAbs(dir) {
 		return nil // it comes with skl
 	}
@@ -100,7 +100,7 @@ func (a *Judge) RefuseForged(name, dir string) error {
 	if err != nil {
 		return nil // no receipt; one that is damaged is for verify to say
 	}
-	s := entryFor([]*lock.Lock{scope.LockIn(a.scope.Base), scope.LockIn(a.scope.Dirs.Config), scope.LockIn(a.scope.Machine)}, name, r)
+	s := entryFor([]*lock.Lock{scope.LockIn(a.scope.Base), scope.LockIn(a.scope.Dirs.Config), scope.LockIn(a.scope.Machine)}, filepath.Base(dir), r)
 	if s == nil || !CanBeSigned(*s) {
 		return nil
 	}
