@@ -121,7 +121,7 @@ func (r *reader) lenient() *Document {
 
 func fileError(code string, p *diag.Finding) *diag.Error {
 	e := diag.New(diag.Unmet, code, "%s", p.Message).At(diag.Position{File: FileName, Line: p.Line, Column: p.Column})
-	if p.Rule == RuleYAMLSyntax {
+	if strings.HasPrefix(p.Message, notYAML) && !strings.Contains(p.Message, "control characters") {
 		e = e.Hint("values that hold \": \", or start with a special character, need quotes")
 	}
 	return e

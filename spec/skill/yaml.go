@@ -68,6 +68,9 @@ func (depthLimit) CheckDepth(depth int, _ *yaml.DepthContext) error {
 
 func (depthLimit) CheckAlias(int, int) error { return nil }
 
+// notYAML begins what is said of text that is no YAML at all.
+const notYAML = "the frontmatter is not YAML: "
+
 var errTooDeep = errors.New("lists and maps nest too deep")
 
 func (fm *frontmatter) loadProblem(err error) *diag.Finding {
@@ -77,13 +80,13 @@ func (fm *frontmatter) loadProblem(err error) *diag.Finding {
 	}
 	var at *yaml.LoadError
 	if !errors.As(err, &at) {
-		return fm.problemAt(RuleYAMLSyntax, fm.start, "the frontmatter is not YAML: %s", diag.Printable(err.Error()))
+		return fm.problemAt(RuleYAMLSyntax, fm.start, notYAML+"%s", diag.Printable(err.Error()))
 	}
 	if strings.Contains(err.Error(), errTooDeep.Error()) {
 		return fm.problemAt(RuleYAMLDepth, fm.start, "lists and maps nest deeper than %d levels", MaxDepth)
 	}
 	b := &builder{fm: fm, text: fm.src[fm.start:fm.end]}
-	return fm.problemAt(RuleYAMLSyntax, fm.start+b.offset(at.Mark.Line, at.Mark.Column), "the frontmatter is not YAML: %s", diag.Printable(at.Message))
+	return fm.problemAt(RuleYAMLSyntax, fm.start+b.offset(at.Mark.Line, at.Mark.Column), notYAML+"%s", diag.Printable(at.Message))
 }
 
 // build turns node into fm.root.

@@ -45,6 +45,7 @@ func (a *Applier) Holdings(ctx context.Context, r ref.Ref) ([]Holding, []source.
 // holdings are the skills of one reference, with what an install of all of them would do.
 func (p *picker) holdings(ctx context.Context, rs *resolver.Resolver, o *resolver.Opened, r ref.Ref, offered []source.Found) (out []Holding) {
 	all := &picker{a: p.a, files: p.files, ask: &InstallRequest{All: true}, root: p.root}
+	all.offer(offered)
 	for i := range offered {
 		f := &offered[i]
 		same := sameName(offered, *f)

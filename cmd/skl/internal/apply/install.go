@@ -27,20 +27,30 @@ type InstallRequest struct {
 	Gate   bool // offer what keeps skills from agents that ignore their limits
 }
 
+// checkAs refuses a name of --as by which nothing can be installed; "" is none.
+func checkAs(name string) error {
+	if name == "" {
+		return nil
+	}
+	err := source.CheckName(name)
+	if err == nil {
+		return nil
+	}
+	e := diag.New(diag.Misuse, "usage", "--as: %w", err)
+	if as := skill.Respell(name); as != "" {
+		e = e.Hint("--as %s", as)
+	}
+	return e
+}
+
 // Install resolves, locks and installs what is asked for and what skl.toml says.
 func (a *Applier) Install(ctx context.Context, r InstallRequest) (_ Result, err error) {
 	defer unknownFirst(r.Agreed.Accept, &err)
 	if err := acceptable(r.Agreed.Accept); err != nil {
 		return Result{}, err
 	}
-	if r.As != "" {
-		if err := source.CheckName(r.As); err != nil {
-			e := diag.New(diag.Misuse, "usage", "--as: %w", err)
-			if as := skill.Respell(r.As); as != "" {
-				e = e.Hint("--as %s", as)
-			}
-			return Result{}, e
-		}
+	if err := checkAs(r.As); err != nil {
+		return Result{}, err
 	}
 	f, end, err := a.Scope.Edit(ctx, r.DryRun)
 	if err != nil {

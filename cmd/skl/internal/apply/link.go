@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,7 @@ import (
 // A LinkRequest asks for the links of a skill's own folder.
 type LinkRequest struct {
 	Ref    ref.Ref // the folder, local
+	As     string  // the name to link it by; "" is its own
 	Hosts  []string
 	Accept []string // permissions
 	DryRun bool
@@ -50,7 +52,8 @@ func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
 	if len(found) != 1 || !scope.Exists(filepath.Join(dir, "SKILL.md")) {
 		return Linked{}, diag.New(diag.Misuse, "no_skill", "%s is not the folder of one skill", a.Scope.Short(dir)).Hint("name the folder that holds SKILL.md")
 	}
-	if err := checkName(found[0], r.Ref.String(), r.Ref); err != nil {
+	name, err := linkName(found[0], &r)
+	if err != nil {
 		return Linked{}, err
 	}
 	if err := a.RefuseByPolicy(ctx, found[0].Lock.Name, dir, scope.FilesIn(dir)); err != nil {
@@ -61,7 +64,7 @@ func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
 		return Linked{}, err
 	}
 	defer end()
-	if err := a.auditLinked(f, found[0].Lock.Name, dir, &r); err != nil {
+	if err := a.auditLinked(f, name, dir, &r); err != nil {
 		return Linked{}, err
 	}
 	hostIDs, err := a.Targets(f.Manifest, r.Hosts)
@@ -72,7 +75,7 @@ func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
 	if err != nil {
 		return Linked{}, err
 	}
-	out := Linked{Name: found[0].Lock.Name, To: dir, Links: []string{}}
+	out := Linked{Name: name, To: dir, Links: []string{}}
 	home := a.Scope.Site.Home(out.Name)
 	out.Path = filepath.Join(home, out.Name)
 	pairs := [][2]string{{out.Path, dir}}
@@ -92,6 +95,14 @@ func (a *Applier) Link(ctx context.Context, r LinkRequest) (Linked, error) {
 		}
 	}
 	return out, a.Scope.TrustProject()
+}
+
+// linkName is the name by which a folder is linked.
+func linkName(f source.Found, r *LinkRequest) (string, error) {
+	if r.As != "" {
+		return r.As, checkAs(r.As)
+	}
+	return f.Lock.Name, checkName(f, r.Ref.String(), fmt.Sprintf("skl install --link %s", r.Ref), func(string) bool { return false })
 }
 
 // auditLinked refuses a folder, or asks about it, as a first install of a copy of it would.

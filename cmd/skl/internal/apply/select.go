@@ -32,6 +32,7 @@ type picker struct {
 	root  string // where what is picked goes, as skl.toml writes it; "" says nothing of it
 	all   bool   // of the reference at hand: all skills that can be installed are wanted, and the others are held
 	out   pickList
+	names []string // that a hint may not give to another skill
 }
 
 // pickAll resolves refs, and makes edits of their skills.
@@ -149,6 +150,7 @@ func (p *picker) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, nam
 	if err != nil {
 		return nil, err
 	}
+	p.offer(offered)
 	found, err := p.chosen(ctx, rs, o, r, names, offered)
 	if err != nil {
 		return nil, err
@@ -184,6 +186,13 @@ func (p *picker) pick(ctx context.Context, rs *resolver.Resolver, r ref.Ref, nam
 	return out, nil
 }
 
+// offer notes the names that are there.
+func (p *picker) offer(all []source.Found) {
+	for _, f := range all {
+		p.names = append(p.names, f.Lock.Name)
+	}
+}
+
 // chosen are the skills of one reference that are wanted.
 func (p *picker) chosen(ctx context.Context, rs *resolver.Resolver, o *resolver.Opened, r ref.Ref, names []string, offered []source.Found) ([]source.Found, error) {
 	switch {
@@ -214,12 +223,16 @@ func (p *picker) fit(f source.Found, r ref.Ref, same error) error {
 		return invalidSkill(f, where)
 	case f.Invalid != nil:
 		return fmt.Errorf("%s: %w", where, f.Invalid)
-	case p.ask.As != "":
+	case p.ask.As != "" && diag.Printable(f.Lock.Name) == f.Lock.Name:
 		return nil // its own name, and which of several it is, does not matter
 	case same != nil && p.all:
 		return same
 	}
-	return checkName(f, where, p.a.typed(byPath(r, f)))
+	err := checkName(f, where, fmt.Sprintf("skl install %s", p.a.typed(byPath(r, f))), p.taken)
+	if e, ok := diag.Own(err); ok && len(e.Hints) > 0 {
+		p.names = append(p.names, e.Hints[0][strings.LastIndex(e.Hints[0], " ")+1:])
+	}
+	return err
 }
 
 // invalidSkill is the error of a skill that cannot be read, where others of its place can be.
@@ -231,8 +244,9 @@ func invalidSkill(f source.Found, where string) error {
 	return fmt.Errorf("%s: %w", where, e)
 }
 
-// checkName refuses names by which a skill cannot be installed; r names the one skill.
-func checkName(f source.Found, where string, r ref.Ref) error {
+// checkName refuses names by which a skill cannot be installed; line is the command that installs this one, and taken tells the names that
+// another one cannot be given.
+func checkName(f source.Found, where, line string, taken func(string) bool) error {
 	err := source.CheckName(f.Lock.Name)
 	if err == nil {
 		return nil
@@ -241,10 +255,22 @@ func checkName(f source.Found, where string, r ref.Ref) error {
 		err = errors.New(e.Message)
 	}
 	e := diag.New(diag.Refused, "E_NAME_PATH", "%s: %w", where, err)
-	if as := skill.Respell(f.Lock.Name); as != "" {
-		return e.Hint("install it by another name: skl install %s --as %s", r, as)
+	if diag.Printable(f.Lock.Name) != f.Lock.Name {
+		return e // skl.toml and skl.lock could not say which one it is
 	}
-	return e.Hint("install it by another name: add --as NAME")
+	as := skill.Respell(f.Lock.Name)
+	for n, first := 2, as; as != "" && taken(as); n++ {
+		as = fmt.Sprintf("%s-%d", first[:min(len(first), skill.MaxNameLength-6)], n)
+	}
+	return e.Hint("install it by another name: %s --as %s", line, cmp.Or(as, "NAME"))
+}
+
+// taken reports whether a name is that of a skill that is here, or may come by the same command, or was given to another in a hint.
+func (p *picker) taken(name string) bool {
+	if _, ok := p.files.Manifest.Skill(name); ok {
+		return true
+	}
+	return slices.Contains(p.names, name)
 }
 
 // selected is the edit that takes one found skill; with path it is the one in its directory.

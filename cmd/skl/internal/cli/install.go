@@ -114,8 +114,8 @@ func installUsage(c *cli.Context, refs, names int, frozen bool) error {
 	case roots == 1 && (refs+names == 0 || elsewhere):
 		return usage("--root says where the skills of a reference are installed, and goes with none of --frozen, --list and --link").
 			Hint("skl install REF --root DIR").Hint("for all skills: root = \"DIR\" under [targets] in skl.toml")
-	case c.IsSet("as") && (refs != 1 || names > 1 || elsewhere || c.Bool("all")):
-		return usage("--as names the one skill of a reference, and goes with none of --all, --frozen, --list and --link").Hint("skl install REF NAME --as OTHER")
+	case c.IsSet("as") && (refs != 1 || names > 1 || frozen || c.Bool("list") || c.Bool("all")):
+		return usage("--as names the one skill of a reference, and goes with none of --all, --frozen and --list").Hint("skl install REF NAME --as OTHER")
 	}
 	return nil
 }
