@@ -45,7 +45,45 @@ func Merge(wants []Named, base, ours, theirs *lock.Lock, anew func(name string) 
 			told = append(told, e)
 		}
 	}
+	if err := oneCommit(out, base, ours, theirs); err != nil {
+		return nil, nil, err
+	}
 	return out, told, nil
+}
+
+// oneCommit refuses a merge of which one entry has the commit that a tag of its repository named before, and another entry the one that it names
+// since: each side knew one of them. Two commits of one version alone are no such thing, since a repository may have tags for each skill.
+func oneCommit(out *lock.Lock, sides ...*lock.Lock) error {
+	for i := range out.Skills {
+		now := &out.Skills[i]
+		if now.Source != "git" || identity(*now) == "" {
+			continue
+		}
+		before := []string{now.Moved}
+		for _, l := range sides {
+			if s := entry(l, now.Name); s != nil && sameRelease(*s, *now) && identity(*s) != identity(*now) {
+				before = append(before, identity(*s))
+			}
+		}
+		for j := range out.Skills {
+			old := &out.Skills[j]
+			if old.Source != "git" || old.URL != now.URL || old.Version != now.Version || identity(*old) == "" || !slices.Contains(before, identity(*old)) {
+				continue
+			}
+			if slices.ContainsFunc(sides, func(l *lock.Lock) bool { return holds(l, old) && holds(l, now) }) {
+				continue // it was so before
+			}
+			return diag.New(diag.Refused, CodeMoved, "%s %s is %s, which its tag named before it moved, and %s is %s", old.Name, diag.Printable(old.Version), pinText(old), now.Name, pinText(now)).
+				Hint("to take what the tag names now: skl lock --upgrade %s --accept %s", old.Name, AcceptMoved)
+		}
+	}
+	return nil
+}
+
+// holds reports whether l has the release of s under its name.
+func holds(l *lock.Lock, s *lock.Skill) bool {
+	e := entry(l, s.Name)
+	return e != nil && sameRelease(*e, *s) && identity(*e) == identity(*s)
 }
 
 func mergedNames(ours, theirs *lock.Lock) (names []string) {
