@@ -710,11 +710,7 @@ func (s Site) PutAside(kind string) (dir string, err error) {
 	if _, err := s.Dir.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	ignore := filepath.Join(filepath.Dir(s.aside()), ".gitignore")
-	if filepath.Base(filepath.Dir(ignore)) != ".skl" || s.Dir.Exists(ignore) {
-		return dir, nil
-	}
-	return dir, s.Dir.Create(ignore, []byte("# what skl put aside on this machine\n*\n"), 0o644)
+	return dir, s.ignoreAside()
 }
 
 // Move renames the skill at path to its place among the disabled ones, or back.

@@ -37,6 +37,7 @@ type op struct {
 	Staged string `json:"staged,omitempty"`
 	Backup string `json:"backup"`          // where the old content goes when the two cannot be exchanged
 	Inode  uint64 `json:"inode,omitempty"` // of Staged (of Target for a removal), to tell afterwards which is which; 0 means unknown
+	Was    bool   `json:"was,omitempty"`   // something was at Target before
 }
 
 const journalVersion = 2
@@ -153,11 +154,11 @@ func (s Site) above(dir string) bool {
 	return false
 }
 
-// committed reports whether the commit target has its new content. If old and
-// new are the same, it never counts: rolling back is always safe.
+// committed reports whether the commit target has its new content. If old and new are the same, the staged one tells; where
+// the stage is gone too, it never counts: rolling back is always safe.
 func (j journal) committed(dir *within.Dir) bool {
 	if j.New == "" || j.New == j.Old {
-		return j.New != "" && !dir.Exists(j.Commit.Staged)
+		return j.New != "" && dir.Exists(filepath.Dir(j.Commit.Staged)) && !dir.Exists(j.Commit.Staged)
 	}
 	data, err := dir.ReadFile(j.Commit.Target, lock.MaxBytes)
 	return err == nil && sum(data) == j.New
@@ -181,8 +182,8 @@ func (o op) do(dir *within.Dir) error {
 	return dir.Rename(o.Staged, o.Target)
 }
 
-// undo puts the old content back, whichever of do's renames took effect.
-func (o op) undo(dir *within.Dir) error {
+// undo puts the old content back, whichever of do's renames took effect. Of a transaction that is torn, nothing is taken away.
+func (o op) undo(dir *within.Dir, torn bool) error {
 	target, staged, backup := dir.Exists(o.Target), o.Staged != "" && dir.Exists(o.Staged), dir.Exists(o.Backup)
 	switch {
 	case o.Staged == "":
@@ -190,6 +191,8 @@ func (o op) undo(dir *within.Dir) error {
 			return dir.Rename(o.Backup, o.Target)
 		}
 		return nil
+	case torn && isDir(dir, o.Target) && !(isDir(dir, o.Staged) || isDir(dir, o.Backup)):
+		return nil // perhaps a skill that moved here, and what would come back is a link to it
 	case backup: // moved aside, and perhaps already replaced
 		if target {
 			if err := dir.Rename(o.Target, o.Staged); err != nil {
@@ -197,12 +200,47 @@ func (o op) undo(dir *within.Dir) error {
 			}
 		}
 		return dir.Rename(o.Backup, o.Target)
+	case !target && staged && o.Was && o.stagedOld(dir): // exchanged, and the new content taken away since
+		return dir.Rename(o.Staged, o.Target)
 	case !o.holdsNew(dir):
 		return nil
 	case staged: // exchanged
 		return dir.Exchange(o.Staged, o.Target)
+	case o.Was || torn:
+		return nil
 	}
 	return dir.Rename(o.Target, o.Staged)
+}
+
+// torn reports whether someone took away something that j would put back, or the stage.
+func (j journal) torn(dir *within.Dir) bool {
+	if !dir.Exists(j.Stage) {
+		return true
+	}
+	return slices.ContainsFunc(j.Ops, func(o op) bool {
+		if o.Staged != "" && dir.Exists(o.Staged) || dir.Exists(o.Backup) {
+			return false
+		}
+		return o.Was && (!dir.Exists(o.Target) || o.Staged != "" && o.holdsNew(dir))
+	})
+}
+
+// stagedOld reports whether Staged is known to be what was at Target.
+func (o op) stagedOld(dir *within.Dir) bool {
+	ino, err := dir.Inode(o.Staged)
+	return err == nil && ino != 0 && o.Inode != 0 && ino != o.Inode
+}
+
+// unsettled tells, after undo or redo, what became of a target whose other content someone took away: lost, if it is nowhere any
+// more, or left with what was to be taken back.
+func (o op) unsettled(dir *within.Dir, finished bool) (lost, left bool) {
+	if dir.Exists(o.Backup) || o.Staged != "" && dir.Exists(o.Staged) {
+		return false, false
+	}
+	if dir.Exists(o.Target) {
+		return false, !finished && o.Staged != "" && o.holdsNew(dir)
+	}
+	return o.Was && !(finished && o.Staged == ""), false
 }
 
 // holdsNew reports whether the target is what was staged.

@@ -25,6 +25,8 @@ const (
 type Recovery struct {
 	Result Outcome
 	Kept   []string // half-installed directories that someone edited since, moved to backups
+	Lost   []string // what the transaction replaced or removed, and someone took away with what it had staged: nothing is there now
+	Left   []string // what it put in place and could not take back, because someone took away what it had staged
 }
 
 // Recover finishes or rolls back an interrupted transaction and removes staged
@@ -55,6 +57,14 @@ func Recover(s Site) (Recovery, error) {
 	if out.Result == RolledBack {
 		if out.Kept, err = t.keepEdited(info.ModTime()); err != nil {
 			return Recovery{}, err
+		}
+	}
+	for _, o := range t.j.Ops {
+		switch lost, left := o.unsettled(s.Dir, out.Result == Finished || t.j.New == t.j.Old); {
+		case lost:
+			out.Lost = append(out.Lost, o.Target)
+		case left:
+			out.Left = append(out.Left, o.Target)
 		}
 	}
 	if err := t.clean(); err != nil {
@@ -150,12 +160,37 @@ func (s Site) removeTornJournals() error {
 	return err
 }
 
+// ignoredAside is the .gitignore of what lies aside of a root.
+const ignoredAside = "# what skl put aside on this machine\n*\n"
+
+// ignoreAside keeps what lies aside of the root out of version control, and out of the reach of git clean. A root on a file
+// system of its own has its stage beside the receipts: see noteState.
+func (s Site) ignoreAside() error {
+	dir := filepath.Dir(s.aside())
+	ignore := filepath.Join(dir, ".gitignore")
+	if filepath.Base(dir) != ".skl" || s.Dir.Exists(ignore) {
+		return nil
+	}
+	return s.Dir.Create(ignore, []byte(ignoredAside), 0o644)
+}
+
 // removeEmpty takes away the directory aside of a root, and its parent .skl, if nothing is kept there.
 func (s Site) removeEmpty(dir string) {
-	if filepath.Base(filepath.Dir(dir)) == ".skl" {
-		s.Dir.Remove(dir)
-		s.Dir.Remove(filepath.Dir(dir))
+	parent := filepath.Dir(dir)
+	if filepath.Base(parent) != ".skl" {
+		return
 	}
+	s.Dir.Remove(dir)
+	ignore := filepath.Join(parent, ".gitignore")
+	entries, err := s.Dir.ReadDir(parent)
+	if err == nil && len(entries) == 1 && entries[0].Name() == ".gitignore" {
+		data, err := s.Dir.ReadFile(ignore, maxNote)
+		if err != nil || !strings.HasPrefix(ignoredAside, string(data)) { // a kill may have cut it
+			return // someone else's
+		}
+		s.Dir.Remove(ignore)
+	}
+	s.Dir.Remove(parent)
 }
 
 func interrupted(root string) error {

@@ -53,7 +53,11 @@ func Begin(s Site) (*Transaction, error) {
 			return nil, t.Rollback(err)
 		}
 	}
-	dir, err := s.Dir.MkdirTemp(s.aside(), stagePrefix)
+	err = s.ignoreAside() // first, so that no git clean takes what only the stage holds
+	var dir string
+	if err == nil {
+		dir, err = s.Dir.MkdirTemp(s.aside(), stagePrefix)
+	}
 	if err != nil {
 		return nil, t.Rollback(err)
 	}
@@ -124,7 +128,7 @@ func (t *Transaction) stageAt(target string, create func(path string) error) err
 // Remove plans that target disappears. Its content is kept until the commit.
 func (t *Transaction) Remove(target string) {
 	ino, _ := t.site.Dir.Inode(target)
-	t.j.Ops = append(t.j.Ops, op{Target: target, Backup: t.backupBeside(target), Inode: ino})
+	t.j.Ops = append(t.j.Ops, op{Target: target, Backup: t.backupBeside(target), Inode: ino, Was: t.site.Dir.Exists(target)})
 }
 
 // Keep plans that target is moved to the path aside, and stays there.
@@ -132,13 +136,13 @@ func (t *Transaction) Keep(target, aside string) error {
 	if err := t.MkdirAll(filepath.Dir(aside)); err != nil {
 		return err
 	}
-	t.j.Ops = append(t.j.Ops, op{Target: target, Backup: aside})
+	t.j.Ops = append(t.j.Ops, op{Target: target, Backup: aside, Was: t.site.Dir.Exists(target)})
 	return nil
 }
 
 func (t *Transaction) replace(target, staged, backup string) error {
 	ino, err := t.site.Dir.Inode(staged)
-	t.j.Ops = append(t.j.Ops, op{Target: target, Staged: staged, Backup: backup, Inode: ino})
+	t.j.Ops = append(t.j.Ops, op{Target: target, Staged: staged, Backup: backup, Inode: ino, Was: t.site.Dir.Exists(target)})
 	return err
 }
 
@@ -248,8 +252,9 @@ func (t *Transaction) Rollback(cause error) error {
 // undo puts every target back, and then says so in the journal, so that a crash
 // while cleaning does not undo twice.
 func (t *Transaction) undo() error {
+	torn := t.j.torn(t.site.Dir)
 	for i := len(t.j.Ops) - 1; i >= 0 && !t.j.Undone; i-- {
-		if err := t.j.Ops[i].undo(t.site.Dir); err != nil {
+		if err := t.j.Ops[i].undo(t.site.Dir, torn); err != nil {
 			return err
 		}
 	}
@@ -265,7 +270,7 @@ func (t *Transaction) redo() error {
 	for _, o := range t.j.Ops {
 		ino, _ := t.site.Dir.Inode(o.Target)
 		lost := o.Staged != "" && t.site.Dir.Exists(o.Staged) && !o.holdsNew(t.site.Dir) ||
-			o.Staged == "" && ino != 0 && ino == o.Inode
+			o.Staged == "" && ino != 0 && ino == o.Inode && t.site.Dir.Exists(filepath.Dir(o.Backup))
 		if lost {
 			if err := o.do(t.site.Dir); err != nil {
 				return err
@@ -299,7 +304,11 @@ func (t *Transaction) clean() error {
 		}
 	}
 	if t.j.Stage != "" {
-		if err := t.site.Dir.RemoveAll(t.j.Stage); err != nil {
+		gone := t.j.Stage + "-gone" // at once, so that no half of what it holds is ever taken for what was there before
+		if t.site.Dir.Rename(t.j.Stage, gone) != nil {
+			gone = t.j.Stage
+		}
+		if err := t.site.Dir.RemoveAll(gone); err != nil {
 			return err
 		}
 	}
@@ -309,11 +318,11 @@ func (t *Transaction) clean() error {
 	if err := within.Anywhere().Remove(t.site.journalPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for i := len(t.j.Made) - 1; i >= 0; i-- {
-		t.site.Dir.Remove(t.j.Made[i]) // only if it is empty
-	}
 	if t.j.Stage != "" {
 		t.site.removeEmpty(filepath.Dir(t.j.Stage))
+	}
+	for i := len(t.j.Made) - 1; i >= 0; i-- {
+		t.site.Dir.Remove(t.j.Made[i]) // only if it is empty
 	}
 	return nil
 }

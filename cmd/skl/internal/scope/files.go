@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/install"
 	"github.com/skl-project/skl/install/durable"
@@ -138,13 +140,37 @@ func (sc *Scope) Begin(ctx context.Context, dry bool) (end func(), err error) {
 		end()
 		return nil, err
 	}
-	if outcome.Result != install.Clean {
-		sc.Tell.Note("an interrupted install was %s", string(outcome.Result))
-		for _, path := range outcome.Kept {
-			sc.Tell.Note("edited since: kept in %s", sc.Short(path))
-		}
-	}
+	sc.tellRecovery(outcome)
 	return end, nil
+}
+
+// tellRecovery says what became of an interrupted install.
+func (sc *Scope) tellRecovery(r install.Recovery) {
+	if r.Result == install.Clean {
+		return
+	}
+	sc.Tell.Note("an interrupted install was %s", string(r.Result))
+	for _, path := range r.Kept {
+		sc.Tell.Note("edited since: kept in %s", sc.Short(path))
+	}
+	if len(r.Left) > 0 {
+		sc.Tell.Note("not taken back, because what that install had put aside is gone: %s", sc.few(r.Left))
+	}
+	if len(r.Lost) > 0 {
+		sc.Tell.Note("gone, until skl ci or skl install brings back what skl.lock names: %s", sc.few(r.Lost))
+	}
+}
+
+// few are the first of paths in one line, and how many more there are.
+func (sc *Scope) few(paths []string) string {
+	var out []string
+	for _, path := range paths[:min(len(paths), 10)] {
+		out = append(out, sc.Short(path))
+	}
+	if more := len(paths) - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(out, ", ")
 }
 
 // Edit is begin and then load: what a command needs that changes the files.
