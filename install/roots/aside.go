@@ -10,7 +10,7 @@ func Aside(root string) string {
 	return filepath.Join(filepath.Dir(root), stateDir, filepath.Base(root))
 }
 
-// disabledRel is the directory of disabled skills as a slash path relative to root.
-func disabledRel(root string) string {
-	return "../" + stateDir + "/" + filepath.Base(root) + "/disabled"
+// disabledIn is the directory of the disabled skills of root.
+func disabledIn(root string) string {
+	return filepath.Join(Aside(root), "disabled")
 }

@@ -130,7 +130,7 @@ func (c Caches) Update(root string) error {
 		return err
 	}
 	old := c.load(real)
-	found, _, err := search(root, real, "", nil)
+	found, err := (&searcher{root: root}).search(real)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,8 @@ func (d *discovery) searchPlace(p *place) {
 	if p.Scope == ScopeProject {
 		boundary, _ = filepath.EvalSymlinks(d.cfg.Project)
 	}
-	found, s, err := search(p.Path, p.real, boundary, d.cfg.Linked)
+	s := &searcher{root: p.Path, aliases: p.aliases, boundary: boundary, linked: d.cfg.Linked}
+	found, err := s.search(p.real)
 	if err != nil {
 		p.State = RootUnreadable
 		return
@@ -66,7 +67,7 @@ func (d *discovery) searchPlace(p *place) {
 // add makes a record of c, or an alias of the record that has the same directory.
 func (d *discovery) add(p *place, c candidate) {
 	r := &Record{place: p, first: p, spots: []spot{{p, c.rel}}, Path: c.real, isSkip: c.escaped, isLinked: c.linked}
-	r.throughLink = c.real != filepath.Join(p.real, filepath.FromSlash(c.rel))
+	r.throughLink = !c.disabled && c.real != filepath.Join(p.real, filepath.FromSlash(c.rel))
 	switch {
 	case c.disabled:
 		r.State = Disabled

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -93,7 +94,10 @@ func (f *finding) setReceipt(r Receipt) {
 // receiptOf returns where the receipt of the skill at rel is, a slash-separated
 // path relative to root. Only skills directly below a root, or disabled ones, have one.
 func receiptOf(root, rel string) string {
-	return filepath.Join(root, stateDir, filepath.FromSlash(strings.TrimPrefix(rel, disabledRel(root)+"/"))+".json")
+	if strings.HasPrefix(rel, "../") {
+		rel = path.Base(rel) // disabled
+	}
+	return filepath.Join(root, stateDir, filepath.FromSlash(rel)+".json")
 }
 
 // ReadReceipt reads the receipt of the skill in root/name. Its error is

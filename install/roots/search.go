@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/spec/order"
@@ -30,6 +31,7 @@ type candidate struct {
 // A searcher looks for skills below one root, breadth first and in byte order.
 type searcher struct {
 	root     string            // as it is configured
+	aliases  []string          // other paths of it
 	boundary string            // links may not lead out of it; "" for no limit
 	linked   map[string]string // see Config.Linked
 	found    []candidate
@@ -52,13 +54,12 @@ type pending struct {
 	depth     int
 }
 
-// search finds the skills of the root whose real path is real. Its error says
+// search finds the skills of the root at real, its real path. Its error says
 // that the root itself cannot be read.
-func search(root, real, boundary string, linked map[string]string) ([]candidate, *searcher, error) {
-	s := &searcher{root: root, boundary: boundary, linked: linked}
+func (s *searcher) search(real string) ([]candidate, error) {
 	entries, err := os.ReadDir(real)
 	if err != nil {
-		return nil, s, err
+		return nil, err
 	}
 	queue := s.look(pending{real: real}, entries)
 	for len(queue) > 0 {
@@ -77,7 +78,7 @@ func search(root, real, boundary string, linked map[string]string) ([]candidate,
 	}
 	s.lookDisabled(real)
 	order.Sort(s.found, func(a, b candidate) int { return cmp.Compare(a.rel, b.rel) })
-	return s.found, s, nil
+	return s.found, nil
 }
 
 // look takes the skills among entries and returns the directories to read next.
@@ -160,10 +161,24 @@ func (s *searcher) stray(sub pending, e fs.DirEntry) {
 	}
 }
 
-// lookDisabled finds what "skl disable" put away.
+// lookDisabled finds what "skl disable" put away, aside of the root by each of its names: as it is configured, those of its aliases,
+// and its real path.
 func (s *searcher) lookDisabled(real string) {
-	rel := disabledRel(real)
-	dir := filepath.Join(real, filepath.FromSlash(rel))
+	var seen []string
+	for _, name := range append([]string{s.root, real}, s.aliases...) {
+		above, err := filepath.EvalSymlinks(filepath.Dir(name))
+		if err != nil || s.boundary != "" && !inside(s.boundary, above) {
+			continue
+		}
+		if dir := disabledIn(filepath.Join(above, filepath.Base(name))); !slices.Contains(seen, dir) {
+			seen = append(seen, dir)
+			s.lookAside(dir, disabledIn(name))
+		}
+	}
+}
+
+// lookAside takes the skills in dir, which is called name where its root is.
+func (s *searcher) lookAside(dir, name string) {
 	for above := dir; filepath.Base(above) != stateDir; { // no link leads to what was put aside
 		if above = filepath.Dir(above); checkState(above) != nil {
 			return
@@ -172,13 +187,17 @@ func (s *searcher) lookDisabled(real string) {
 	if checkState(dir) != nil {
 		return // there is none
 	}
+	rel, err := filepath.Rel(s.root, name)
+	if err != nil {
+		return
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
 		if sub := filepath.Join(dir, e.Name()); e.IsDir() && isSkill(sub) {
-			s.found = append(s.found, candidate{rel: rel + "/" + e.Name(), real: sub, disabled: true})
+			s.found = append(s.found, candidate{rel: filepath.ToSlash(rel) + "/" + e.Name(), real: sub, disabled: true})
 		}
 	}
 }

@@ -60,6 +60,11 @@ func (in *Inspector) Move(ctx context.Context, q MoveRequest) (Moved, error) {
 			root = r.Path
 		}
 	}
+	for _, own := range in.Applier.Scope.Site.All() { // by the name that installs look for it with
+		if scope.Resolved(own) == scope.Resolved(root) {
+			root = own
+		}
+	}
 	to := filepath.Join(roots.Aside(root), "disabled", filepath.Base(at.Path))
 	if q.Back {
 		to = filepath.Join(root, filepath.Base(at.Path))
