@@ -64,7 +64,7 @@ type Have struct {
 	Path        string
 	Present     bool     // something lies there
 	Empty       bool     // all that lies there is a directory that holds nothing; it is not Present
-	Replaced    []string // places of links where someone put files of their own
+	Replaced    []string // places of links where someone put files of their own, which are no skill
 	Disabled    bool     // Path is aside of the root; it stays there, without links
 	Managed     bool     // there is a receipt
 	Receipt     roots.Receipt
@@ -245,7 +245,7 @@ func (in *Installer) surveyLinks(name string, h *Have, full bool) error {
 			p.State = LinkEdited // it may be all that is left of the skill
 		}
 		h.Links[path] = p.State
-		if p.State == LinkEdited && !in.isCopyReceipt(p.Path, name) {
+		if p.State == LinkEdited && !in.isCopyReceipt(p.Path, name) && !in.isSkill(p.Path) {
 			h.Replaced = append(h.Replaced, p.Path)
 		}
 		if p.Above != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/skl-project/skl/install/within"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // LinkState is what lies at the place of a link.
@@ -349,6 +350,17 @@ func (in *Installer) isCopyReceipt(link, name string) bool {
 		r, _, err = roots.UnmergedReceipt(filepath.Dir(link), name)
 	}
 	return err == nil && r.CopyOf != ""
+}
+
+// isSkill reports whether agents may find a skill in dir. A SKILL.md that is there and cannot be opened counts.
+func (in *Installer) isSkill(dir string) bool {
+	path := filepath.Join(dir, "SKILL.md")
+	data, err := in.Dir.ReadFile(path, bundle.InstallLimits.Bytes)
+	if err != nil {
+		return in.Dir.Exists(path)
+	}
+	_, err = skill.Read(data)
+	return err == nil
 }
 
 // copyReceipt is the receipt of a copy: that of the skill, with what it is a copy of.

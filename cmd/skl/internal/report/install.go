@@ -397,6 +397,10 @@ func (d *Desk) change(t *Text, c install.Change, r apply.Result, mark any) {
 // stays says which copies of a skill stay as they are, and where replaced files are.
 func (d *Desk) stays(t *Text, c install.Change, r apply.Result) {
 	for _, path := range c.Stays() {
+		if c.Action == install.Remove {
+			t.Warn("%s is not skl's and stays as it is; to have it gone, move it away", d.Scope.Short(path))
+			continue
+		}
 		t.Warn("%s is a copy of %s that has local edits and stays as it is; skl install --force replaces it, after a backup", d.Scope.Short(path), c.Name)
 	}
 	d.kept(t, c.Name, r)
