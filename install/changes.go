@@ -64,6 +64,9 @@ func (c Change) Moves() bool {
 // Stays are the paths of copies that someone edited and that stay as they are.
 func (c Change) Stays() []string { return c.stays }
 
+// Spared reports whether the skill stays as it is because its receipt cannot be used.
+func (c Change) Spared() bool { return c.have.Spared }
+
 // Linked are the paths of links and copies that are made.
 func (c Change) Linked() []string { return c.plan.addLinks }
 
@@ -168,7 +171,7 @@ func Diff(root string, want []lock.Skill, have map[string]Have, opt Options) Cha
 		out.Conflicts = append(out.Conflicts, conflicts...)
 	}
 	for name, h := range have {
-		if !opt.Prune || !h.Managed && h.Unusable == "" || slices.ContainsFunc(want, func(s lock.Skill) bool { return s.Name == name }) {
+		if !opt.Prune || h.Spared || !h.Managed && h.Unusable == "" || slices.ContainsFunc(want, func(s lock.Skill) bool { return s.Name == name }) {
 			continue
 		}
 		c := Change{Action: Remove, Name: name, From: h.Receipt.Version, Version: h.Receipt.Version, Source: h.Receipt.Source,
@@ -216,6 +219,13 @@ func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict
 	c := Change{Name: w.Name, To: w.Version, Version: w.Version, Source: w.Source, Commit: w.Commit, Digest: string(w.Tree),
 		Root: root, Links: []string{}, Copies: opt.Copy, Files: w.Files, Bytes: w.Bytes, Signer: signedBy(w.Signer), RequiredBy: w.RequiredBy, want: w, have: h}
 	c.Permissions.Added, c.Permissions.Removed = compare(h.Permissions, w.Permissions)
+	if h.Spared {
+		c.Action, c.From = Held, h.Receipt.Version
+		if h.Receipt.Tree != w.Tree {
+			conflicts = append(conflicts, Conflict{w.Name, h.Path, Edited, []string{"its receipt cannot be used"}})
+		}
+		return c, conflicts
+	}
 	switch {
 	case !h.Present:
 		c.Action, c.plan.content, c.plan.receipt = Add, true, true

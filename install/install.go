@@ -39,13 +39,14 @@ type FetchFunc func(ctx context.Context, s lock.Skill, sink bundle.Sink) error
 // An Installer works on one canonical root. Its fields are set before first use.
 type Installer struct {
 	Site
-	Links    []string            // directories that get a link for each skill, absolute
-	LinksOf  map[string][]string // by root: the directories for the skills there, where that is not Root
-	LinksFor map[string][]string // by skill: instead of both
-	Copy     bool                // they get copies: links cannot be made here, or are not wanted
-	Exact    bool                // skl.toml says which: what is of the other kind is replaced
-	Junction bool                // they get junctions: Windows
-	Renew    bool                // a receipt that cannot be used goes to the backups, and what it is beside counts as without one
+	Links    []string               // directories that get a link for each skill, absolute
+	LinksOf  map[string][]string    // by root: the directories for the skills there, where that is not Root
+	LinksFor map[string][]string    // by skill: instead of both
+	Copy     bool                   // they get copies: links cannot be made here, or are not wanted
+	Exact    bool                   // skl.toml says which: what is of the other kind is replaced
+	Junction bool                   // they get junctions: Windows
+	Renew    bool                   // a receipt that cannot be used goes to the backups, and what it is beside counts as without one
+	Spares   func(name string) bool // that a skill whose receipt cannot be used stays as it is, instead of an error; nil: none does
 	Store    *store.Store
 	Fetch    FetchFunc
 	Progress diag.Progress
@@ -69,6 +70,7 @@ type Have struct {
 	Managed     bool     // there is a receipt
 	Receipt     roots.Receipt
 	Unusable    string        // the path of a receipt that cannot be used; not Managed, and Receipt is what the lock says
+	Spared      bool          // Unusable, and it stays as it is
 	Unmerged    bool          // the receipt holds the markers of a merge; Receipt is one of its sides
 	Edits       []string      // local edits, nil if there are none
 	Damaged     []string      // what git does not carry (see [roots.Drift.Edited]), and residue; nil if there are edits too
@@ -84,19 +86,10 @@ type Have struct {
 // Survey reads what the root holds of the wanted skills, and every skill that
 // has a receipt there. With full, content is re-hashed even if its times say that it is unchanged.
 func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lock, full bool) (map[string]Have, error) {
-	have := map[string]Have{}
 	receipts, bad := in.Receipts()
-	for _, err := range bad {
-		name, h, ok := in.unmerged(err, old)
-		if ok {
-			have[name] = h
-			continue
-		}
-		name, h, ok = in.unusable(err, old)
-		if !in.Renew || !ok {
-			return nil, err
-		}
-		have[name] = h
+	have, err := in.surveyBad(bad, old)
+	if err != nil {
+		return nil, err
 	}
 	strays, err := in.Strays()
 	if err != nil {
@@ -151,6 +144,24 @@ func (in *Installer) Survey(ctx context.Context, want []lock.Skill, old *lock.Lo
 	return have, nil
 }
 
+// surveyBad is what lies at the places of skills whose receipts are no good. The first that nothing can be done about is an error.
+func (in *Installer) surveyBad(bad []error, old *lock.Lock) (map[string]Have, error) {
+	have := map[string]Have{}
+	for _, err := range bad {
+		name, h, ok := in.unmerged(err, old)
+		if ok {
+			have[name] = h
+			continue
+		}
+		name, h, ok = in.unusable(err, old)
+		if h.Spared = ok && !in.Renew && in.Spares != nil && in.Spares(name); !ok || !in.Renew && !h.Spared {
+			return nil, err
+		}
+		have[name] = h
+	}
+	return have, nil
+}
+
 // exists reports whether something lies at path. Links that lead in a circle are nothing: a root that became a link to the directory
 // with its links leaves them.
 func (s Site) exists(path string) bool {
@@ -169,15 +180,21 @@ func isDir(dir *within.Dir, path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// unusable is what lies at the place of a skill whose receipt is no good, as err says. ok is false for any other error.
-func (s Site) unusable(err error, old *lock.Lock) (name string, h Have, ok bool) {
+// Unusable is the name of the skill whose receipt is no good, as err says, which [Site.Receipts] returned. ok is false for any other error.
+func (s Site) Unusable(err error) (name string, ok bool) {
 	e, isOwn := diag.Own(err)
 	if !isOwn || e.Code != "E_RECEIPT" && e.Code != roots.CodeConflict {
+		return "", false
+	}
+	return s.receiptName(e.Where.File)
+}
+
+// unusable is what lies at the place of a skill whose receipt is no good, as err says. ok is false for any other error.
+func (s Site) unusable(err error, old *lock.Lock) (name string, h Have, ok bool) {
+	if name, ok = s.Unusable(err); !ok {
 		return "", Have{}, false
 	}
-	if name, ok = s.receiptName(e.Where.File); !ok {
-		return "", Have{}, false
-	}
+	e, _ := diag.Own(err)
 	h.Unusable = e.Where.File
 	h.Path, h.Disabled = s.Place(name)
 	if h.Present = s.Dir.Exists(h.Path); h.Present {

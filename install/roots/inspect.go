@@ -112,10 +112,17 @@ func readReceipt(path string) (Receipt, stamp, error) {
 		return Receipt{}, stamp{}, err
 	}
 	data, at, err := readFile(path, nil)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return Receipt{}, stamp{}, err
 	}
-	r, err := ParseReceipt(data)
+	var r Receipt
+	if err == nil {
+		r, err = ParseReceipt(data)
+	} else if st, statErr := statPath(path); statErr == nil && st.kind != regular {
+		err = badReceipt("it is not a regular file") // and no link to one is followed
+	} else {
+		err = badReceipt("%w", err)
+	}
 	if err == nil && r.Name+".json" != filepath.Base(path) {
 		err = badReceipt("it is that of %q", diag.Printable(r.Name))
 	}

@@ -25,12 +25,16 @@ func (a *Applier) Mend(ctx context.Context) (mended []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	in.Spares = func(string) bool { return true } // what nobody can read of them is said elsewhere
 	have, err := in.Survey(ctx, f.Lock.Skills, f.Lock, true)
 	if err != nil {
 		return nil, err
 	}
 	want := slices.DeleteFunc(slices.Clone(f.Lock.Skills), func(s lock.Skill) bool {
 		h := have[s.Name]
+		if h.Spared {
+			return true
+		}
 		if missing(h) {
 			return false
 		}

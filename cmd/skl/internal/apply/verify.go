@@ -3,6 +3,7 @@ package apply
 import (
 	"cmp"
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 
@@ -23,7 +24,7 @@ type Verified struct {
 	Name      string   `json:"name"`
 	Path      string   `json:"path"`
 	CopyOf    string   `json:"copy_of,omitempty"` // of a copy that an agent loads: the path of the skill
-	State     string   `json:"state"`             // ok, drift, missing, residue, incomplete, form, mode, link, eol, unlocked, stale, foreign, entry (of skl.lock: damaged)
+	State     string   `json:"state"`             // ok, drift, missing, residue, incomplete, form, mode, link, eol, unlocked, stale, foreign, receipt (it cannot be used), unmerged (it holds the markers of a merge), entry (of skl.lock: damaged)
 	Digest    string   `json:"digest"`
 	Expected  string   `json:"expected"`
 	Signature string   `json:"signature"`        // verified, unsigned, failed, skipped
@@ -63,22 +64,66 @@ func (a *Applier) Verify(ctx context.Context, names []string, ask bool) (Verific
 	return a.VerifyFiles(ctx, f, names, ask)
 }
 
-// receiptsOf are the receipts of names, of all for none. A name that neither a receipt nor the lock has is refused.
-func (a *Applier) receiptsOf(f *scope.Files, names []string) ([]roots.Receipt, error) {
-	receipts, bad := a.Scope.Site.Receipts()
-	if len(bad) > 0 {
-		return nil, bad[0]
+// receiptsOf are the receipts of names, of all for none, and those of them that cannot be used. A name that neither a receipt nor the
+// lock has is refused.
+func (a *Applier) receiptsOf(f *scope.Files, names []string) (receipts []roots.Receipt, bad []Unreadable, err error) {
+	receipts, bad, err = a.Receipts()
+	if err != nil || len(names) == 0 {
+		return receipts, bad, err
 	}
 	for _, name := range names {
 		_, locked := f.Lock.Skill(name)
-		if !locked && !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == name }) {
-			return nil, a.Scope.NotInManifest(name, f)
+		here := slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == name }) || HasUnreadable(bad, name)
+		if !locked && !here {
+			return nil, nil, a.Scope.NotInManifest(name, f)
 		}
 	}
-	if len(names) == 0 {
-		return receipts, nil
+	receipts = slices.DeleteFunc(receipts, func(r roots.Receipt) bool { return !slices.Contains(names, r.Name) })
+	return receipts, slices.DeleteFunc(bad, func(b Unreadable) bool { return !slices.Contains(names, b.Name) }), nil
+}
+
+// An Unreadable is a skill whose receipt cannot be used.
+type Unreadable struct {
+	Name string
+	Err  error // says why, with where the receipt is
+}
+
+// State is that of a [Verified].
+func (b Unreadable) State() string {
+	if errors.Is(b.Err, diag.Code(roots.CodeConflict)) {
+		return "unmerged"
 	}
-	return slices.DeleteFunc(receipts, func(r roots.Receipt) bool { return !slices.Contains(names, r.Name) }), nil
+	return "receipt"
+}
+
+// HasUnreadable reports whether the receipt of the skill of a name cannot be used.
+func HasUnreadable(bad []Unreadable, name string) bool {
+	return slices.ContainsFunc(bad, func(b Unreadable) bool { return b.Name == name })
+}
+
+// Receipts are the receipts of the skills of the scope, and those that cannot be used. One that is of no skill is an error.
+func (a *Applier) Receipts() (receipts []roots.Receipt, bad []Unreadable, err error) {
+	receipts, errs := a.Scope.Site.Receipts()
+	for _, err := range errs {
+		name, ok := a.Scope.Site.Unusable(err)
+		if !ok {
+			return nil, nil, err
+		}
+		bad = append(bad, Unreadable{name, err})
+	}
+	return receipts, bad, nil
+}
+
+// verifyUnreadable adds the skills whose receipts cannot be used.
+func (a *Applier) verifyUnreadable(out *Verification, bad []Unreadable, l *lock.Lock) {
+	for _, b := range bad {
+		path, _ := a.Scope.Site.Place(b.Name)
+		one := Verified{Name: b.Name, Path: path, State: b.State(), Signature: "unsigned", Drift: []string{diag.Clip(b.Err.Error(), 400)}}
+		if s, ok := l.Skill(b.Name); ok {
+			one.Expected = string(s.Tree)
+		}
+		out.Skills = append(out.Skills, one)
+	}
 }
 
 // verifyMissing adds a locked skill that is not installed.
@@ -98,7 +143,7 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 		return Verification{}, err
 	}
 	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
-	receipts, err := a.receiptsOf(f, names)
+	receipts, bad, err := a.receiptsOf(f, names)
 	if err != nil {
 		return Verification{}, err
 	}
@@ -127,8 +172,9 @@ func (a *Applier) VerifyFiles(ctx context.Context, f *scope.Files, names []strin
 			}
 		}
 	}
+	a.verifyUnreadable(&out, bad, f.Lock)
 	for _, s := range f.Lock.Skills {
-		if wanted(s.Name) && !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == s.Name }) {
+		if wanted(s.Name) && !HasUnreadable(bad, s.Name) && !slices.ContainsFunc(receipts, func(r roots.Receipt) bool { return r.Name == s.Name }) {
 			a.verifyMissing(&out, &s)
 		}
 	}
@@ -273,6 +319,10 @@ func MendOf(a *Applier, state, name string, isCopy bool, path string) string {
 			return again + " --force replaces the copy, after a backup"
 		}
 		return "skl diff " + name + of + " shows the edits; " + again + " --force replaces them, after a backup"
+	case "receipt":
+		return again + " --force replaces the receipt, after a backup; or restore it from version control"
+	case "unmerged":
+		return again + " settles the receipt; where its files are of neither side: " + again + " --force replaces them, after a backup"
 	case "entry":
 		return "git checkout -- skl.lock, or remove the entry and choose its release anew: skl lock"
 	case "foreign":

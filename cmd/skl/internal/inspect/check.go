@@ -317,8 +317,11 @@ type Status struct {
 }
 
 // uninstalled are the skills of a lock that have no receipt.
-func uninstalled(l *lock.Lock, receipts []roots.Receipt) (names []string) {
+func uninstalled(l *lock.Lock, receipts []roots.Receipt, bad []apply.Unreadable) (names []string) {
 	here := map[string]bool{}
+	for _, b := range bad {
+		here[b.Name] = true
+	}
 	for i := range receipts {
 		here[receipts[i].Name] = true
 	}
@@ -356,9 +359,9 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 	}
 	slices.Sort(s.Roots)
 	s.Roots = slices.Compact(s.Roots)
-	receipts, bad := in.Applier.Scope.Site.Receipts()
-	if len(bad) > 0 {
-		return Status{}, bad[0]
+	receipts, bad, err := in.Applier.Receipts()
+	if err != nil {
+		return Status{}, err
 	}
 	drifts, err := in.Applier.Scope.Site.CheckAll(ctx, receipts, false)
 	if err != nil {
@@ -370,7 +373,11 @@ func (in *Inspector) Status(ctx context.Context) (Status, error) {
 			s.Mend = apply.AddMend(s.Mend, apply.MendOf(in.Applier, apply.StateOf(in.Applier, &receipts[i], d, f.Lock), receipts[i].Name, false, ""))
 		}
 	}
-	for _, name := range uninstalled(f.Lock, receipts) {
+	for _, b := range bad {
+		s.Drift = append(s.Drift, b.Name)
+		s.Mend = apply.AddMend(s.Mend, apply.MendOf(in.Applier, b.State(), b.Name, false, ""))
+	}
+	for _, name := range uninstalled(f.Lock, receipts, bad) {
 		s.Drift = append(s.Drift, name)
 		s.Mend = apply.AddMend(s.Mend, apply.MendOf(in.Applier, "missing", "", false, ""))
 	}

@@ -301,7 +301,13 @@ func (d *doctor) places(ctx context.Context, l roots.Listing) error {
 		}
 		d.say("link", "problem", mend, "%s %s", d.Applier.Scope.Short(p.At()), p.Why)
 	}
-	receipts, _ := d.Applier.Scope.Site.Receipts() // those that cannot be used were reported above
+	receipts, unreadable, err := d.Applier.Receipts()
+	if err != nil {
+		return err
+	}
+	for _, b := range unreadable {
+		d.say("skill", "problem", apply.MendOf(d.Applier, b.State(), b.Name, false, ""), "%s", diag.Clip(b.Err.Error(), 400))
+	}
 	for _, r := range receipts {
 		at, _ := d.Applier.Scope.Site.Place(r.Name)
 		switch {
@@ -311,7 +317,7 @@ func (d *doctor) places(ctx context.Context, l roots.Listing) error {
 			d.say("skill", "problem", d.putBack(ctx, r), "%s is no longer a folder with a SKILL.md", d.Applier.Scope.Short(at))
 		}
 	}
-	for _, name := range uninstalled(f.Lock, receipts) {
+	for _, name := range uninstalled(f.Lock, receipts, unreadable) {
 		d.say("skill", "problem", "skl install"+d.scopeFlag(), "%s is in skl.lock, and was not installed here", name)
 	}
 	for _, b := range d.blind(f, l) {

@@ -14,9 +14,9 @@ import (
 
 // badPlaces are the places of agents' own directories that are not as they should be.
 func (in *Inspector) badPlaces(f *scope.Files) ([]install.Place, error) {
-	receipts, bad := in.Applier.Scope.Site.Receipts()
-	if len(bad) > 0 {
-		return nil, bad[0]
+	receipts, _, err := in.Applier.Receipts() // those that cannot be used are said of their skills
+	if err != nil {
+		return nil, err
 	}
 	places, err := in.Applier.LinkPlaces(f, receipts)
 	return slices.DeleteFunc(places, func(p install.Place) bool { return p.Fault == "" }), err

@@ -388,6 +388,8 @@ func (d *Desk) change(t *Text, c install.Change, r apply.Result, mark any) {
 			break
 		}
 		t.Print("%s link %s  %s", mark, c.Name, where)
+	case c.Spared():
+		t.Warn("the receipt of %s cannot be used, so it stays as it is; skl check says why", c.Name)
 	case c.Action == install.Held:
 		t.Warn("%s has local edits and stays as it is; skl diff %s shows them", c.Name, c.Name)
 	}
