@@ -103,6 +103,8 @@ type Conflict struct {
 	Path string
 	Why  Why
 	Diff []string // what differs, for edits: "changed SKILL.md"
+
+	blocks bool // no directory is at Path, so that there is nothing to compare
 }
 
 // Why a Conflict exists.
@@ -183,7 +185,7 @@ func Diff(root string, want []lock.Skill, have map[string]Have, opt Options) Cha
 		}
 		if h.Edits != nil {
 			if !opt.Force {
-				out.Conflicts = append(out.Conflicts, Conflict{name, h.Path, Edited, h.Edits})
+				out.Conflicts = append(out.Conflicts, Conflict{Name: name, Path: h.Path, Why: Edited, Diff: h.Edits})
 			}
 			c.plan.backup = true
 		}
@@ -194,7 +196,7 @@ func Diff(root string, want []lock.Skill, have map[string]Have, opt Options) Cha
 			case slices.Contains(h.Replaced, path):
 				c.stays = append(c.stays, path)
 			default:
-				out.Conflicts = append(out.Conflicts, Conflict{name, path, LeftCopy, nil})
+				out.Conflicts = append(out.Conflicts, Conflict{Name: name, Path: path, Why: LeftCopy})
 			}
 		}
 		out.Conflicts = append(out.Conflicts, c.strayEdits(h, opt)...)
@@ -222,7 +224,7 @@ func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict
 	if h.Spared {
 		c.Action, c.From = Held, h.Receipt.Version
 		if h.Receipt.Tree != w.Tree {
-			conflicts = append(conflicts, Conflict{w.Name, h.Path, Edited, []string{"its receipt cannot be used"}})
+			conflicts = append(conflicts, Conflict{Name: w.Name, Path: h.Path, Why: Edited, Diff: []string{"its receipt cannot be used"}})
 		}
 		return c, conflicts
 	}
@@ -234,7 +236,7 @@ func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict
 	case !h.Managed:
 		c.Action, c.plan.content, c.plan.receipt, c.plan.backup = Update, true, true, true
 		if c.From = h.Receipt.Version; h.Unusable == "" {
-			conflicts = append(conflicts, Conflict{w.Name, h.Path, Foreign, nil})
+			conflicts = append(conflicts, Conflict{Name: w.Name, Path: h.Path, Why: Foreign, blocks: h.Tree == ""})
 		}
 	case h.Damaged != nil && h.Receipt.Tree == w.Tree:
 		c.Action, c.From, c.plan.content, c.plan.receipt = Update, h.Receipt.Version, true, true // nobody's work is lost
@@ -250,7 +252,7 @@ func diffOne(root string, w lock.Skill, h Have, opt Options) (Change, []Conflict
 		c.Action, c.From, c.To, c.Version = Held, h.Receipt.Version, h.Receipt.Version, h.Receipt.Version
 	default:
 		c.Action, c.From = Held, h.Receipt.Version
-		conflicts = append(conflicts, Conflict{w.Name, h.Path, Edited, h.Edits})
+		conflicts = append(conflicts, Conflict{Name: w.Name, Path: h.Path, Why: Edited, Diff: h.Edits})
 	}
 	if len(h.Strays) > 0 {
 		c.plan.receipt, c.MovedFrom = true, h.Strays[0].Root
@@ -272,9 +274,9 @@ func (c *Change) strayEdits(h Have, opt Options) (conflicts []Conflict) {
 	for _, at := range h.Strays {
 		switch {
 		case at.Off:
-			conflicts = append(conflicts, Conflict{c.Name, at.Path, Disabled, nil})
+			conflicts = append(conflicts, Conflict{Name: c.Name, Path: at.Path, Why: Disabled})
 		case at.Edits != nil && !opt.Force:
-			conflicts = append(conflicts, Conflict{c.Name, at.Path, Edited, at.Edits})
+			conflicts = append(conflicts, Conflict{Name: c.Name, Path: at.Path, Why: Edited, Diff: at.Edits})
 		}
 	}
 	return conflicts
@@ -324,13 +326,13 @@ func (c *Change) diffLinks(h Have, opt Options) []Conflict {
 				c.plan.addLinks = append(c.plan.addLinks, path)
 			}
 		case LinkForeign:
-			conflicts = append(conflicts, Conflict{c.Name, cmp.Or(h.Above[path], path), Foreign, nil})
+			conflicts = append(conflicts, Conflict{Name: c.Name, Path: cmp.Or(h.Above[path], path), Why: Foreign, blocks: h.Above[path] != ""})
 		case LinkEdited:
 			switch {
 			case opt.Force:
 				c.plan.addLinks, c.plan.keepLinks = append(c.plan.addLinks, path), append(c.plan.keepLinks, path)
 			case c.plan.content && c.Before() != c.Digest:
-				conflicts = append(conflicts, Conflict{c.Name, path, EditedCopy, nil})
+				conflicts = append(conflicts, Conflict{Name: c.Name, Path: path, Why: EditedCopy})
 			default:
 				c.stays = append(c.stays, path)
 			}

@@ -743,8 +743,11 @@ func (s Site) Move(path, to string) error {
 // Err is the refusal for one conflict, of class Unmet.
 func (c Conflict) Err() error {
 	if c.Why == Foreign {
-		return diag.New(diag.Unmet, "foreign_files", "%s exists and was not installed by skl", c.Path).
-			Hint("move it away, or compare first: skl digest %s", c.Path)
+		err := diag.New(diag.Unmet, "foreign_files", "%s exists and was not installed by skl", c.Path)
+		if c.blocks {
+			return err.Hint("move %s away, then skl install", diag.Quote(c.Path))
+		}
+		return err.Hint("move it away, or compare first: skl digest %s", c.Path)
 	}
 	if c.Why == Disabled {
 		return diag.New(diag.Unmet, "disabled", "%s is disabled, and cannot move to another root that way", c.Path).Hint("skl enable %s", c.Name)

@@ -164,6 +164,8 @@ func (in *Installer) look(path, name string, r roots.Receipt) (Place, error) {
 		p.Above = inTheWay(&in.Site, filepath.Dir(path))
 	}
 	switch {
+	case p.Above != "" && in.isLinkText(p.Above, in.Home(name)):
+		p.fault(LinkForeign, FaultForeign, "is a text file that holds what a link should be: this checkout made no links")
 	case p.Above != "":
 		p.fault(LinkForeign, FaultForeign, "is not a directory, so "+name+" cannot be found there")
 	case errors.Is(err, fs.ErrNotExist):

@@ -165,7 +165,7 @@ var outsideScopes = map[string]string{
 	"install/machine_unix.go makeMachine":            "the administrator's directory, which only administrators can change",
 	"install/roots/expand.go examine":                "the search of roots: it resolves each link and follows none that leaves the project",
 	"install/roots/scan.go walk":                     "the search of roots: it resolves each link and follows none that leaves the project",
-	"install/roots/search.go lookDisabled":           "the search of roots: it resolves each link and follows none that leaves the project",
+	"install/roots/search.go lookAside":              "the search of roots: it resolves each link and follows none that leaves the project",
 	"install/roots/search.go search":                 "the search of roots: it resolves each link and follows none that leaves the project",
 	"install/roots/inspect.go Receipts":              "behind checkState, which refuses a .skl that is a link",
 	"install/roots/stat_windows.go readFile":         "opens no link: see stat_unix.go",
