@@ -263,7 +263,7 @@ func Broken(err error) bool {
 // Staying is err; that of a broken release with the way to stay with the locked one.
 func Staying(err error, have lock.Skill) error {
 	e, ok := diag.Own(err)
-	if !ok || !Broken(err) {
+	if !ok || !Broken(err) || have.Name == "" {
 		return err
 	}
 	return &broken{e.Hint("tell its author. To stay with %s and hear no more of it: skl update --hold %s --reason TEXT", have.Version, have.Name)}

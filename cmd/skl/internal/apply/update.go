@@ -414,7 +414,7 @@ func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated
 		}
 		first = cmp.Or(first, err)
 		known = known || err == nil || one.Blocked != ""
-		if _, why := one.Trouble(); why != "" || one.Yanked != "" || one.Source != "" || one.Changed || one.Locked != one.Wanted || one.Locked != one.Latest {
+		if _, why := one.Trouble(); why != "" || one.Gone != "" || one.Yanked != "" || one.Source != "" || one.Changed || one.Locked != one.Wanted || one.Locked != one.Latest {
 			list = append(list, one)
 		}
 	}
@@ -428,6 +428,10 @@ func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated
 // is what registries took back.
 func (a *Applier) looked(ctx context.Context, rs *resolver.Resolver, f *scope.Files, want resolver.Named, apart error, taken []Withdrawal) (Outdated, error) {
 	one, err := a.outdated(ctx, rs, f, want)
+	if entry, _ := f.Manifest.Skill(want.Name); entry.Hold && one.Locked != "" && (resolver.Broken(err) || errors.Is(err, diag.Code(resolver.CodeDown))) {
+		err = nil // a person knows, and stays with what is here
+		one.Wanted, one.Latest = one.Locked, one.Locked
+	}
 	if err = cmp.Or(err, apart); err != nil {
 		one.unknown(err)
 	}
