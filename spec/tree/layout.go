@@ -415,7 +415,9 @@ func (l *layouter) add(i int, m mark, depth int, s string) {
 		l.report(&l.lost, i, m.start+1, ruleLayout, diag.SeverityError, "the indentation is lost: a step follows the last one of its branch (└) at the same column")
 	}
 	if up.child >= 0 && up.child != depth && (depth > 0 || !connector && l.tree.Syntax == ListSyntax) {
-		l.report(&l.uneven, i, m.start+1, ruleLayout, diag.SeverityWarning, "the steps of one branch stand at different columns")
+		l.report(&l.uneven, i, m.start+1, ruleLayout, diag.SeverityError, "the steps of one branch stand at different columns, so that which one a step belongs to is not sure")
+	} else if !connector && l.tree.Syntax == ListSyntax && n > 1 && depth-up.col < 2 {
+		l.report(&l.uneven, i, m.start+1, ruleLayout, diag.SeverityError, "the step is indented by one column, so that whether it belongs to the one before is not sure")
 	}
 	if up.child < 0 {
 		up.child = depth

@@ -225,6 +225,7 @@ func (l *loader) readBody(p *page) {
 			s.Guide = sec.Text
 		}
 	}
+	l.near(p)
 }
 
 // Numbered is the message of the finding about a list that is numbered where a tree should stand.

@@ -13,6 +13,7 @@ const (
 	ruleInline = "CNP-T08" // a branch on the line of its condition
 	ruleTrees  = "CNP-S05" // two trees, or an empty one
 	ruleLimit  = "CNP-S11" // bigger than what is read, or not text
+	ruleNear   = "CNP-S12" // nearly a tree
 )
 
 // lineKind is what a line of a Markdown file is to this package.

@@ -56,7 +56,7 @@ func Blocking(f diag.Finding) bool {
 		return false
 	}
 	switch f.Rule {
-	case TwoTrees, TooBig, Layout, Chain, UnknownOp, Arity,
+	case TwoTrees, NearTree, TooBig, Layout, Chain, NearStep, LowerCase, ProseAsk, UnknownOp, Arity,
 		NoCondition, NoInput, ParallelOperators, NoQuestion, NoPlanFields, ParallelJump,
 		FileMissing, VerifyMissing, PathEscapes, SectionMissing,
 		BoldUnmarked, OutputMissing, InputMissing, StrictInput, BadSchema, SampleSchema, AgentSchema:
@@ -92,7 +92,6 @@ type checker struct {
 		fits, strict, asks, near int
 	}
 	nodes    map[tree.Pos]*tree.Node // for fixes; nil before the first
-	layouts  map[string]*diag.Fix    // of a file, see format
 	found    map[string]bool         // files that exist, and that do not
 	findings []diag.Finding
 }
@@ -135,7 +134,7 @@ func CheckWith(s *tree.Skill, provides func(string) bool) []diag.Finding {
 
 func newChecker(s *tree.Skill, provides func(string) bool) *checker {
 	c := &checker{skill: s, provides: provides, files: map[string]*source{}, schemas: map[string]*schema{},
-		layouts: map[string]*diag.Fix{}, found: map[string]bool{}}
+		found: map[string]bool{}}
 	c.budget.fits, c.budget.strict, c.budget.asks, c.budget.near = maxFits, maxStrict, maxAsks, maxNear
 	return c
 }

@@ -78,13 +78,7 @@ func (c *checker) beginner(n *tree.Node, parent *tree.Node) {
 			tail, ok := strings.CutPrefix(old, "ELSE")
 			return "DEFAULT" + tail, ok
 		})
-	case n.Kind == tree.Prose && strings.HasPrefix(n.Text, "FOR EACH "):
-		c.report(ProseFlow, n.Pos, "the step is prose: write FOR_EACH << item in list").
-			Fix = c.replace(n, "write FOR_EACH", func(old string) (string, bool) {
-			tail, ok := strings.CutPrefix(old, "FOR EACH ")
-			return "FOR_EACH " + tail, ok && strings.HasPrefix(strings.TrimSpace(tail), "<<")
-		})
-	case n.Kind == tree.Prose && meant[head] != "" && rest != "":
+	case n.Kind == tree.Prose && meant[head] != "" && rest != "" && !begun(n.Text): // else nearStep
 		c.report(ProseFlow, n.Pos, "the step is prose, as there is no "+head+": write "+meant[head])
 	}
 }

@@ -30,6 +30,7 @@ const (
 	EarlyReads  = "CNP-S09"
 	SectionName = "CNP-S10"
 	TooBig      = "CNP-S11"
+	NearTree    = "CNP-S12"
 
 	OutsFirst     = "CNP-T01"
 	EmptyOperator = "CNP-T02"
@@ -53,6 +54,7 @@ const (
 	BareWord      = "CNP-T20"
 	NoNegative    = "CNP-T21"
 	DeadNodes     = "CNP-T22"
+	NearStep      = "CNP-T23"
 
 	NoCondition       = "CNP-X01"
 	NoInput           = "CNP-X02"
@@ -190,10 +192,11 @@ var rules = []skill.RuleDoc{
 	{ID: EarlyReads, Severity: doubt, Text: "all files are read at the top instead of where they are used"},
 	{ID: SectionName, Severity: doubt, Text: "a section is unknown, or sections stand out of order"},
 	{ID: TooBig, Severity: fault, Text: "a file or tree is larger than what is read, or no text"},
+	{ID: NearTree, Severity: fault, Text: "a heading or a list is nearly a tree, or one of its sections, and is none"},
 	{ID: OutsFirst, Severity: fault, Text: "outputs stand before inputs"},
 	{ID: EmptyOperator, Severity: fault, Text: "nothing follows an operator"},
 	{ID: LabelDiffers, Severity: doubt, Text: "the label of a tree differs from the skill's name or the op's signature"},
-	{ID: Layout, Severity: fault, Text: "the layout of a tree is mixed or broken; a warning when it is only uneven"},
+	{ID: Layout, Severity: fault, Text: "the layout of a tree is mixed, broken or uneven"},
 	{ID: Chain, Severity: fault, Text: "a branch stands where it belongs to nothing"},
 	{ID: LowerCase, Severity: fault, Text: "the name of a call is not in capitals"},
 	{ID: ArrowOutput, Severity: fault, Text: "an arrow stands where >> is meant"},
@@ -212,6 +215,7 @@ var rules = []skill.RuleDoc{
 	{ID: BareWord, Severity: doubt, Text: "a bare word that nothing binds is given or bound as text"},
 	{ID: NoNegative, Severity: doubt, Text: "a question offers to stop, and nothing tests for that answer"},
 	{ID: DeadNodes, Severity: hint, Text: "steps follow an END or BREAK and never run"},
+	{ID: NearStep, Severity: fault, Text: "a line begins with a primitive, or holds half an operator, and is read as something else"},
 	{ID: NoCondition, Severity: fault, Text: "IF or ELSE_IF without a condition"},
 	{ID: NoInput, Severity: fault, Text: "SWITCH, CASE or FOR_EACH without what it needs"},
 	{ID: StrayOperators, Severity: doubt, Text: "ELSE, BREAK or DEFAULT with an operator"},

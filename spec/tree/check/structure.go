@@ -23,6 +23,9 @@ func (c *checker) structure(b *body) {
 	b.each(func(n *tree.Node, list []*tree.Node, i int) {
 		c.branches(n.Children, n.Kind)
 		c.primitive(n)
+		if len(n.Children) > 0 && !mayHave(n.Kind) {
+			c.report(Chain, n.Children[0].Pos, "nothing stands below "+word(n)+", which opens no branch: indent the step as that is")
+		}
 		if n.Kind == tree.Parallel {
 			c.parallel(n)
 			for _, child := range n.Children {
@@ -40,6 +43,15 @@ func (c *checker) structure(b *body) {
 
 func branch(k tree.Kind) bool {
 	return k == tree.ElseIf || k == tree.Else || k == tree.Case || k == tree.Default
+}
+
+// mayHave reports whether something may stand below a step: what depends on it, the options of a question, the details of a text.
+func mayHave(k tree.Kind) bool {
+	switch k {
+	case tree.Call, tree.Read, tree.Bind, tree.End, tree.Break, tree.Verify, tree.ShowPlan, tree.Explore:
+		return false
+	}
+	return true
 }
 
 // branches checks the chains in a list of siblings below a node of kind parent.
@@ -246,7 +258,11 @@ func binds(n *tree.Node) map[string]bool {
 
 // labelOf compares the label of a tree with what it repeats.
 func (c *checker) labelOf(t *tree.Tree, b *body) {
-	if t == nil || t.Label == nil {
+	if t == nil {
+		return
+	}
+	if t.Label == nil {
+		c.besideLabel(t, b)
 		return
 	}
 	l := t.Label
@@ -267,6 +283,21 @@ func (c *checker) labelOf(t *tree.Tree, b *body) {
 	}
 	if hasIns && !sameWords(ins, strings.Join(params, " ")) || hasOuts && !sameWords(outs, strings.Join(names, " ")) {
 		c.report(LabelDiffers, l.Pos, "the label says "+diag.Clip(l.Text, 60)+", and the heading of "+diag.Clip(b.op.Name, 60)+" says otherwise")
+	}
+}
+
+// besideLabel reports a step that stands at the column of the label, which is none then.
+func (c *checker) besideLabel(t *tree.Tree, b *body) {
+	name := c.skill.Name
+	if b.op != nil {
+		name = b.op.Name
+	}
+	if len(t.Nodes) < 2 {
+		return
+	}
+	first, rest, _ := strings.Cut(t.Nodes[0].Text, " ")
+	if first == name && (rest == "" || len(t.Nodes[0].Children) > 0) {
+		c.report(Layout, t.Nodes[1].Pos, "the step stands beside the label "+diag.Clip(name, 60)+" and not below it: indent it")
 	}
 }
 

@@ -18,8 +18,6 @@ func (c *checker) parser() {
 	for _, f := range c.skill.Findings {
 		if f.Fix == nil {
 			switch {
-			case f.Rule == Layout && f.Severity == diag.SeverityWarning:
-				f.Fix = c.format(f.File)
 			case f.Rule == TwoTrees && f.Message == tree.Numbered:
 				f.Fix = c.numbered(f.Line)
 			case f.Rule == InlineBranch:
@@ -28,37 +26,6 @@ func (c *checker) parser() {
 		}
 		c.findings = append(c.findings, f)
 	}
-}
-
-// format is the splice that gives the trees of a file their canonical layout.
-func (c *checker) format(name string) *diag.Fix {
-	fix, ok := c.layouts[name]
-	if !ok {
-		fix = c.layoutFix(name)
-		c.layouts[name] = fix
-	}
-	return fix
-}
-
-func (c *checker) layoutFix(name string) *diag.Fix {
-	f := c.source(name)
-	if f == nil {
-		return nil
-	}
-	out, _ := tree.Format([]byte(f.text), name)
-	text := string(out)
-	if text == f.text {
-		return nil
-	}
-	start := 0
-	for start < len(text) && start < len(f.text) && text[start] == f.text[start] {
-		start++
-	}
-	end, tail := len(f.text), len(text)
-	for end > start && tail > start && text[tail-1] == f.text[end-1] {
-		end, tail = end-1, tail-1
-	}
-	return &diag.Fix{Note: "write the tree in its canonical layout", Start: start, End: end, Text: text[start:tail]}
 }
 
 // nest moves an inline branch to a line of its own.
@@ -140,7 +107,10 @@ func (c *checker) syntax(b *body) {
 		if c.skill.Name != "canopy-debug" && (strings.HasPrefix(n.Name, "TRACE_") || strings.Contains(n.Cond, "debug_mode")) {
 			c.report(DebugCode, n.Pos, "the step traces the run: \"skl run --trace FILE\" does so for every skill")
 		}
-		if n.Kind == tree.Prose && !options[n] {
+		if options[n] || c.nearStep(n) {
+			return
+		}
+		if n.Kind == tree.Prose {
 			c.prose(n)
 		}
 	})
@@ -203,13 +173,11 @@ func cutLast(s, sep string) (before, after string, found bool) {
 func (c *checker) prose(n *tree.Node) {
 	text := n.Body
 	lower := strings.ToLower(text)
-	if c.lowerCall(n) || c.proseAsk(n) || c.prosePlan(n) {
+	if c.prosePlan(n) {
 		return
 	}
 	plain := blank(text, "`\"")
 	switch {
-	case strings.HasPrefix(text, "IF ") || strings.HasPrefix(text, "ELSE_IF "):
-		c.report(ProseFlow, n.Pos, "the step is prose, because << is missing: write "+strings.Fields(text)[0]+" << condition")
 	case strings.HasPrefix(lower, "if ") && strings.ContainsAny(plain, ":,") || strings.HasPrefix(lower, "if ") && strings.Contains(lower, " then "):
 		c.report(ProseFlow, n.Pos, "a condition stands in prose: write IF << and the step below it")
 	case (strings.HasPrefix(lower, "for each ") || strings.HasPrefix(lower, "for every ")) && !emits(lower):

@@ -213,7 +213,9 @@ func (c *reader) prose(it *item) string {
 		return "when" + text[len(word):]
 	case reserved:
 		c.lose(it.line, "the step starts with "+bare+", which is a word of the language")
-		return strings.ToLower(word) + text[len(word):]
+		return "then " + strings.ToLower(word) + text[len(word):]
+	case strings.EqualFold(bare, "end") || strings.EqualFold(bare, "break"):
+		return "then " + strings.ToLower(word[:1]) + text[1:] // a step that begins so is one that is misspelt
 	case rest == "" && len(bare) > 1 && strings.ToUpper(bare) == bare && strings.ToLower(bare) != bare:
 		return "do " + bare // a single word in capitals is a call
 	}

@@ -92,6 +92,9 @@ func (a *Applier) says(ctx context.Context, in *installer, s *lock.Skill, m mate
 	was, had := m.old.Skill(s.Name)
 	if _, told := in.asked[s.Name]; !told && (!had || was.Tree != s.Tree) {
 		a.tellIdle(*s, is.idle)
+		for _, f := range is.near {
+			a.Scope.Tell.Warn("%s: %s [%s]; skl run refuses it, and agents take it for text", s.Name, f.Message, f.Rule)
+		}
 	}
 	more, err := a.gained(ctx, in, s, was, m.have, is.Lines)
 	if err != nil {
