@@ -60,15 +60,10 @@ func (rs *Resolver) undecided(w Named, s lock.Skill, err error) error {
 	if diag.ClassOf(err) == diag.Refused {
 		return diag.Located(err, w.Where)
 	}
-	left := err
 	if rs.Undecided != nil {
-		left = rs.Undecided(w, err)
+		err = rs.Undecided(w, rs.Tags != nil && rs.Tags.Here(followed(w, s)) != "", err)
 	}
-	if left != nil && diag.ClassOf(left) != diag.Refused && rs.Tags != nil && rs.Tags.Here(followed(w, s)) != "" {
-		rs.Tags.Unasked(w.Name, w.Ref.WithoutVersion().String(), err)
-		return nil
-	}
-	return diag.Located(left, w.Where)
+	return diag.Located(err, w.Where)
 }
 
 // Follows notes that the release of s is what the ref of w means, where somebody had to be asked who owns it: [Resolver.Agree] believes that

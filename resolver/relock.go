@@ -269,6 +269,9 @@ func Staying(err error, have lock.Skill) error {
 	return &broken{e.Hint("tell its author. To stay with %s and hear no more of it: skl update --hold %s --reason TEXT", have.Version, have.Name)}
 }
 
+// CodeOther is the code of an entry of skl.toml whose reference names another skill than its key.
+const CodeOther = "other_skill"
+
 // CodeDown is the code of a version that would be chosen and is older than the locked one, which is no longer there.
 const CodeDown = "version_gone"
 
@@ -333,6 +336,9 @@ func (rs *Resolver) Choose(ctx context.Context, w Named) (lock.Skill, error) {
 		return lock.Skill{}, diag.Located(err, w.Where)
 	}
 	found, err := o.Skills(ctx, []string{w.Called()})
+	if err == nil {
+		err = rs.named(ctx, o, w, found[0])
+	}
 	if err != nil {
 		return lock.Skill{}, diag.Located(err, w.Where)
 	}
@@ -353,4 +359,17 @@ func (rs *Resolver) Choose(ctx context.Context, w Named) (lock.Skill, error) {
 	}
 	s.Ref = w.Ref.String()
 	return s, nil
+}
+
+// named refuses a skill, found by the key of its entry in skl.toml, where the reference names another one.
+func (rs *Resolver) named(ctx context.Context, o *Opened, w Named, found source.Found) error {
+	if name := cmp.Or(o.Place.Ref.Skill, o.Place.Word); name == "" || name == w.Called() {
+		return nil
+	}
+	meant, err := o.Skills(ctx, nil)
+	if err != nil || slices.ContainsFunc(meant, func(f source.Found) bool { return f.Lock.Path == found.Lock.Path && f.Lock.URL == found.Lock.URL }) {
+		return err
+	}
+	return diag.New(diag.Misuse, CodeOther, "%s names the skill %s, and skl.toml calls it %s", w.Ref, diag.Printable(meant[0].Lock.Name), w.Called()).
+		Hint("skl install %s --as %s", w.Ref, w.Name)
 }

@@ -56,9 +56,9 @@ type Resolver struct {
 	Market func(name string) (r ref.Ref, ok bool, err error)
 	// Plugins reads marketplaces. Nil refuses market refs.
 	Plugins PluginReader
-	// Undecided says what becomes of a lock entry when nobody answers who owns its ref: nil lets it pass. A nil
-	// func refuses it with the error that was met.
-	Undecided func(w Named, err error) error
+	// Undecided says what becomes of a lock entry when nobody answers who owns its ref: nil lets it pass. known tells that Tags has seen
+	// this project get the release by that ref. A nil func refuses it with the error that was met.
+	Undecided func(w Named, known bool, err error) error
 
 	// Tags remembers versions of git and OCI repositories. Nil asks the repository each time.
 	Tags Tags

@@ -24,8 +24,6 @@ type Tags interface {
 	Moved(release Tagged, before, now string) bool
 	// Elsewhere tells that a project has a release as its place has it, while this machine knows it as before.
 	Elsewhere(release Tagged, before, now string)
-	// Unasked tells that nobody could be asked whether a ref still means the locked release of a skill, as it did when it was installed here.
-	Unasked(skill, ref string, why error)
 }
 
 // Tagged is a release that a tag names.

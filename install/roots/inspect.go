@@ -183,7 +183,7 @@ func Receipts(root string) ([]Receipt, []error) {
 	var errs []error
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".json")
-		if !ok || e.IsDir() {
+		if !ok {
 			continue
 		}
 		if r, err := ReadReceipt(root, name); err != nil {

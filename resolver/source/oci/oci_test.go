@@ -204,7 +204,6 @@ func (t tags) Moved(r resolver.Tagged, before, now string) bool { return false }
 func (t tags) Here(r resolver.Tagged) string                    { return t[r.Name+r.Version] }
 func (t tags) Use(resolver.Tagged, string)                      {}
 func (t tags) Elsewhere(resolver.Tagged, string, string)        {}
-func (t tags) Unasked(string, string, error)                    {}
 
 // A manifest's entry and the lock's ref fit together, so that nothing is resolved anew.
 func TestReleasesAreKept(t *testing.T) {

@@ -98,7 +98,7 @@ func (j *job) hold(ctx context.Context, in *plan.Intent, faults []fault) error {
 		f := &faults[i]
 		if f.kept || f.edit || j.spares(in, &f.Fault) {
 			j.holdOne(ctx, f)
-		} else if f.planned && !j.held()[f.Name] && j.req.rests(in, &f.Fault) {
+		} else if f.planned && !j.held()[f.Name] && j.req.rests(j.base, in, &f.Fault) {
 			j.holdOne(ctx, f)
 			j.holdings[len(j.holdings)-1].beside = j.req.beside()
 		} else if left == nil {

@@ -283,6 +283,9 @@ func (j *job) run(ctx context.Context) (Result, error) {
 	for _, g := range in.Gone {
 		result.Stays.Gone = append(result.Stays.Gone, Gone(g))
 	}
+	if err := j.blockedStay(ctx, in, &result); err != nil {
+		return Result{}, err
+	}
 	sort.Slice(result.Stays.Gone, func(a, b int) bool { return result.Stays.Gone[a].Name < result.Stays.Gone[b].Name })
 	if j.req.dry {
 		j.wouldAsk(in, &result)
@@ -321,6 +324,9 @@ func (j *job) wouldAsk(in *plan.Intent, r *Result) {
 		h := troubled(name, old.Path, j.unasked(in, mine))
 		h.Hints = h.Hints[:min(len(h.Hints), 1)]
 		r.Asks.Refused = append(r.Asks.Refused, h)
+	}
+	if len(r.Asks.Refused) > 0 { // the command stops there
+		r.Changes, r.LockState = install.Changes{}, "unchanged"
 	}
 }
 

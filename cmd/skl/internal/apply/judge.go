@@ -162,7 +162,11 @@ func (j *job) fits(in *plan.Intent) (changes install.Changes, faults []fault, er
 		}
 	}
 	changes = j.site.in.Diff(in.Lock.Skills, j.site.have, install.Options{Force: j.req.agreed.Force, Hold: j.req.safe, Prune: true})
-	unsure := func(name string) bool { return slices.Contains(in.Unsure, name) }
+	// What nobody can vouch for stays as it is, and so does what skl.toml names and no entry says anything of: it is held.
+	unsure := func(name string) bool {
+		_, named := in.Manifest.Skill(name)
+		return slices.Contains(in.Unsure, name) || named && in.Entry(name) == nil
+	}
 	changes.List = slices.DeleteFunc(changes.List, func(c install.Change) bool { return unsure(c.Name) })
 	changes.Conflicts = slices.DeleteFunc(changes.Conflicts, func(c install.Conflict) bool { return unsure(c.Name) })
 	for _, c := range changes.Conflicts {

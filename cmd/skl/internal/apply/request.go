@@ -64,9 +64,13 @@ func (r *request) spares(base *plan.Base, in *plan.Intent, f *plan.Fault) bool {
 
 // rests reports whether the rest goes on without a skill that is not what the command was asked about, and of which the plan cannot say what it is:
 // its place is gone or does not answer, or its release cannot be used.
-func (r *request) rests(in *plan.Intent, f *plan.Fault) bool {
-	if in == nil || f.Name == "" || f.Entry || r.mode == updates || errors.Is(f.Err, context.Canceled) {
+func (r *request) rests(base *plan.Base, in *plan.Intent, f *plan.Fault) bool {
+	if in == nil || f.Name == "" || f.Entry || errors.Is(f.Err, context.Canceled) {
 		return false
+	}
+	if r.mode == updates { // of what is locked, spares decides
+		_, here := base.Lock.Skill(f.Name)
+		return !here && !slices.Contains(r.named, f.Name) && !slices.Contains(acceptableCodes, troubled("", "", f.Err).Code)
 	}
 	if slices.ContainsFunc(r.plan.Edits, func(e plan.Edit) bool { return e.Skill.Name == f.Name }) || r.plan.Renews != nil && r.plan.Renews(f.Name) {
 		return false
@@ -76,7 +80,7 @@ func (r *request) rests(in *plan.Intent, f *plan.Fault) bool {
 
 // beside reports whether what is held was not asked about at all: the command was about others.
 func (r *request) beside() bool {
-	return r.mode == removes || r.mode == installs && len(r.plan.Edits) > 0
+	return r.mode == removes || r.mode == installs && len(r.plan.Edits) > 0 || r.mode == updates && len(r.named) > 0
 }
 
 // isJudgement reports whether an error is about a skill, and not about the network or an end that somebody asked for.

@@ -110,7 +110,11 @@ func (p *picker) add(ctx context.Context, rs *resolver.Resolver, r ref.Ref, e *p
 		}
 	}
 	was, _ := m.Skill(e.Skill.Name)
-	e.Skill.Hosts = was.Hosts
+	if was.Hold && !old.SameRelease(*e.Found) {
+		return diag.New(diag.Unmet, "on_hold", "%s is held at %s: %s", e.Skill.Name, cmp.Or(old.Version, "what is here"), cmp.Or(was.HoldReason, "-")).
+			At(m.Where(e.Skill.Name)).Hint("skl update --unhold %s", e.Skill.Name)
+	}
+	e.Skill.Hosts, e.Skill.Hold, e.Skill.HoldReason = was.Hosts, was.Hold, was.HoldReason
 	switch {
 	case p.root == "":
 		e.Skill.Root = was.Root

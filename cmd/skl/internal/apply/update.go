@@ -104,6 +104,30 @@ func (j *job) lowered(ctx context.Context, in *plan.Intent) error {
 	return nil
 }
 
+// blockedStay adds to what an update holds the releases that their registry blocked and that stay, since no other is there: they are to go. Those
+// that the update is not about are told.
+func (j *job) blockedStay(ctx context.Context, in *plan.Intent, r *Result) error {
+	if j.req.mode != updates {
+		return nil
+	}
+	taken, err := j.a.TakenBack(ctx, Glance, Releases(in.Lock, nil, nil))
+	if err != nil {
+		return err
+	}
+	for _, w := range taken {
+		blocked := Blocked([]Withdrawal{w})
+		switch s := in.Entry(w.Name); {
+		case blocked == nil || s == nil || slices.ContainsFunc(r.Stays.Held, func(h Held) bool { return h.Name == w.Name }):
+		case len(j.req.named) > 0 && !slices.Contains(j.req.named, w.Name):
+			j.a.Scope.Tell.Warn("%s", w.Sentence())
+		default:
+			r.Stays.Held = append(r.Stays.Held, troubled(w.Name, s.Path, blocked))
+			r.Stays.Gone = slices.DeleteFunc(r.Stays.Gone, func(g Gone) bool { return g.Name == w.Name })
+		}
+	}
+	return nil
+}
+
 // A HoldRequest asks that a skill is not updated any more, or is again.
 type HoldRequest struct {
 	Name   string

@@ -187,11 +187,14 @@ func (w *world) listRefs(ctx context.Context, refs []ref.Ref) error {
 // agree shows what is about to be added and asks for one yes; --yes gives it, and where nobody can be asked the command line
 // is the yes.
 func (w *world) agree(_ context.Context, p apply.Proposal) (bool, error) {
-	if w.ui.Yes || !w.ui.CanAsk() {
+	if !w.ui.CanAsk() {
 		return true, nil
 	}
 	added := w.desk.Proposed(p)
 	w.ui.Show(draw.Before(w.ui.ErrLook(), added, diag.Size))
+	if w.ui.Yes {
+		return true, nil
+	}
 	question := "install?"
 	if names := draw.Agents(p.Hosts); len(names) > 0 && len(names) < 6 {
 		question = "install for " + strings.Join(names, ", ") + "?"

@@ -58,6 +58,8 @@ func (d *Desk) report(r apply.Result, text func(*Text)) Report {
 	switch {
 	case len(r.Asks.Refused) > 0: // of a dry run
 		out.End = Refused(r.Asks.Refused[0].Code)
+	case slices.ContainsFunc(r.Stays.Held, func(h apply.Held) bool { return h.Code == "blocked" }):
+		out.End = Refused("blocked")
 	case len(r.Stays.Held) > 0:
 		out.End = Unmet("held")
 	}
@@ -167,10 +169,12 @@ func (d *Desk) planned(t *Text, r apply.Result) {
 			t.Note("hint: %s", hint)
 		}
 	}
+	if len(r.Asks.Refused) > 0 {
+		t.Note("nothing was changed (--dry-run), and the command would change nothing either")
+		return
+	}
 	for _, c := range r.Changes.List {
-		if !slices.ContainsFunc(r.Asks.Refused, func(h apply.Held) bool { return h.Name == c.Name }) {
-			d.change(t, c, r, "would")
-		}
+		d.change(t, c, r, "would")
 	}
 	if d.done(t, r, "nothing was changed (--dry-run)") {
 		t.Note("nothing was changed (--dry-run)")

@@ -77,18 +77,39 @@ func (sc *Scope) AgreeOn(ctx context.Context, f *Files, all []resolver.Named) er
 	return nil
 }
 
-// undecided is what becomes of an entry whose owner cannot be computed because nobody answers. What was
-// bound or installed stays usable without a network, and that it was not checked is said; a namespace that nothing
-// binds is refused, since who owns it is recorded on first use.
-func (sc *Scope) undecided(want resolver.Named, bound bool, err error) error {
-	if !sc.Offline() || want.Ref.Kind == ref.Name && !bound {
-		if e, ok := errors.AsType[*diag.Error](err); ok && !sc.Offline() && want.Ref.Kind == ref.Market {
-			return e.Hint("to go on without asking: add --offline")
+// undecided is what becomes of an entry whose owner cannot be computed because nobody answers. What this project is known to have got by its
+// reference is that. Otherwise, what was bound or installed stays usable without a network, and that it was not checked is said; of a marketplace or
+// a collection, which lead anywhere, nothing is fetched then. A namespace that nothing binds is refused, since who owns it is recorded on
+// first use.
+func (sc *Scope) undecided(want resolver.Named, bound, known bool, err error) error {
+	r := want.Ref.WithoutVersion()
+	leads := want.Ref.Kind == ref.Market || want.Ref.Kind == ref.OCI && want.Ref.Skill != ""
+	switch {
+	case !sc.Offline() && known:
+		sc.tags.warnOnce("did not check that %s still leads to the locked release of %s, as it did when that was installed here: %s", r, want.Name, err)
+		return nil
+	case !sc.Offline():
+		if e, ok := errors.AsType[*diag.Error](err); ok && leads {
+			return e.Hint("to use what is here without asking: add --offline")
 		}
 		return err
+	case want.Ref.Kind == ref.Name && !bound:
+		return err
+	case leads && !known:
+		sc.unvouched.Store(want.Name, r.String())
 	}
-	sc.Tell.Warn("offline: did not check that %s still leads to the locked release of %s", want.Ref.WithoutVersion(), want.Name)
+	sc.Tell.Warn("offline: did not check that %s still leads to the locked release of %s", r, want.Name)
 	return nil
+}
+
+// vouched refuses to fetch by an entry of which nobody could say whether it is what its reference means.
+func (sc *Scope) vouched(s lock.Skill) error {
+	r, unsure := sc.unvouched.Load(s.Name)
+	if !unsure {
+		return nil
+	}
+	return diag.New(diag.Unmet, "unvouched", "nobody could say whether the release of %s in skl.lock is what %s means, so nothing is fetched by it", s.Name, r).
+		Hint("run the command again without --offline")
 }
 
 // untagged is undecided for the pin of a version.

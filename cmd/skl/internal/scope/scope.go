@@ -86,17 +86,18 @@ type Scope struct {
 	Signed func(l *lock.Lock) func(name string, r roots.Receipt) roots.Signature
 	Gate   func(needs []skill.Dependency, dir string) string
 
-	HTTP     *origin.Client // of all sources and commands, so that an answer to a 401 is remembered once
-	Git      *git.Source
-	Local    *local.Source
-	OCI      *oci.Source
-	Registry *registry.Source
-	embedded *embedded.Source
-	tags     *tags
-	only     map[string][]string // by skill: the agents that get it, where skl.toml says that
-	told     map[string]bool     // findings of configuration files
-	Tracker  *files.Tracker      // says what git tracks
-	untold   sync.Once           // that Tracker cannot
+	HTTP      *origin.Client // of all sources and commands, so that an answer to a 401 is remembered once
+	Git       *git.Source
+	Local     *local.Source
+	OCI       *oci.Source
+	Registry  *registry.Source
+	embedded  *embedded.Source
+	tags      *tags
+	unvouched sync.Map            // by skill: the reference of an entry that nobody could compare with its source
+	only      map[string][]string // by skill: the agents that get it, where skl.toml says that
+	told      map[string]bool     // findings of configuration files
+	Tracker   *files.Tracker      // says what git tracks
+	untold    sync.Once           // that Tracker cannot
 }
 
 // Open finds the scope and wires its sources.

@@ -80,6 +80,9 @@ func (sc *Scope) NewHTTP() *origin.Client {
 // Fetch sends a locked release to its source.
 func (sc *Scope) Fetch(ctx context.Context, s lock.Skill, sink bundle.Sink) error {
 	src, err := sc.sourceOf(s)
+	if err == nil {
+		err = sc.vouched(s)
+	}
 	if err != nil {
 		return err
 	}
@@ -106,7 +109,7 @@ func (sc *Scope) sourceOf(s lock.Skill) (source.Source, error) {
 func (sc *Scope) Prefetch(ctx context.Context, in *install.Installer, want []lock.Skill, have map[string]install.Have) error {
 	var fromGit []lock.Skill
 	for _, s := range want {
-		if s.Source == "git" && in.Missing(s, have) {
+		if s.Source == "git" && in.Missing(s, have) && sc.vouched(s) == nil {
 			fromGit = append(fromGit, s)
 		}
 	}
@@ -126,8 +129,8 @@ func (sc *Scope) Resolver(m *manifest.Manifest) *resolver.Resolver {
 		HasNamespace:    sc.Registry.HasNamespace,
 		ForgeURL:        sc.Config.ForgeURL,
 		Market:          func(name string) (ref.Ref, bool, error) { return sc.Market(m, name) },
-		Undecided: func(want resolver.Named, err error) error {
-			return sc.undecided(want, binding(want.Ref.Owner) != "", err)
+		Undecided: func(want resolver.Named, known bool, err error) error {
+			return sc.undecided(want, binding(want.Ref.Owner) != "", known, err)
 		},
 		Tags:     sc.tags,
 		Untagged: sc.untagged,

@@ -122,11 +122,6 @@ func (t *tags) Elsewhere(s resolver.Tagged, before, now string) {
 	t.warnOnce("%s %s moved in %s before this project locked it: this machine knows it as %s, and it is %s", s.Name, cmp.Or(s.Version, s.Tag), s.URL, before, now)
 }
 
-// Unasked implements [resolver.Tags].
-func (t *tags) Unasked(skill, ref string, why error) {
-	t.warnOnce("did not check that %s still leads to the locked release of %s, as it did when that was installed here: %s", ref, skill, why)
-}
-
 func (t *tags) Seen(s resolver.Tagged, pin string) {
 	t.load()
 	t.mu.Lock()
