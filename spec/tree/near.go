@@ -5,6 +5,7 @@ import (
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/spell"
 )
 
 // near reports of the entry file what is nearly a tree and is none: its steps would be text for a model, and none of its questions asked.
@@ -80,7 +81,7 @@ func nearest(title string) (want string, distance int) {
 	}
 	distance = 3
 	for _, w := range [...]string{"Tree", "Rules", "Response", "Agent"} {
-		if d := edits(word, strings.ToLower(w)); d < distance {
+		if d := spell.Distance(word, strings.ToLower(w), distance); d < distance {
 			want, distance = w, d
 		}
 	}
@@ -88,30 +89,6 @@ func nearest(title string) (want string, distance int) {
 		return "", 0
 	}
 	return want, distance
-}
-
-// edits is the number of letters that have to be changed, added, dropped or exchanged with their neighbour to make b of a.
-func edits(a, b string) int {
-	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
-	for j := range rows[1] {
-		rows[1][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		before, last, now := rows[0], rows[1], rows[2]
-		now[0] = i
-		for j := 1; j <= len(b); j++ {
-			same := 1
-			if a[i-1] == b[j-1] {
-				same = 0
-			}
-			now[j] = min(last[j]+1, now[j-1]+1, last[j-1]+same)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				now[j] = min(now[j], before[j-2]+1)
-			}
-		}
-		rows = [3][]int{last, now, before}
-	}
-	return rows[1][len(b)]
 }
 
 // listed reports whether a list stands in lines lo to hi, or with drawn also a drawn tree in a fence, which is often one of folders.

@@ -34,10 +34,7 @@ func Qualified(n *tree.Node) (lib, op string) {
 		return "", ""
 	}
 	rest, double := strings.CutPrefix(rest, ":")
-	end := 0
-	for end < len(rest) && (rest[end] == '_' || '0' <= rest[end] && rest[end] <= '9' || 'A' <= rest[end] && rest[end] <= 'Z') {
-		end++
-	}
+	end := capitals(rest)
 	tail := strings.TrimLeft(rest[end:], "`*")
 	if end < 2 || rest[0] < 'A' || tail != "" && tail[0] != ' ' && tail[0] != '<' && tail[0] != '>' {
 		return "", ""
@@ -47,6 +44,14 @@ func Qualified(n *tree.Node) (lib, op string) {
 		return "", "" // a sentence
 	}
 	return lib, rest[:end]
+}
+
+// capitals is the length of the name that text begins with, as ops are called.
+func capitals(text string) (n int) {
+	for n < len(text) && (text[n] == '_' || '0' <= text[n] && text[n] <= '9' || 'A' <= text[n] && text[n] <= 'Z') {
+		n++
+	}
+	return n
 }
 
 // NotQualified is what is wrong with a step that Qualified knows. has reports whether the op is found by its bare name.

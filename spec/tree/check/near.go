@@ -134,10 +134,7 @@ func meantLine(k tree.Kind, text string) string {
 // nearCall reports a step that begins with a name in capitals and goes on with half an operator, and one that holds an operator for inputs,
 // which no text has.
 func (c *checker) nearCall(n *tree.Node) bool {
-	name := 0
-	for name < len(n.Text) && (n.Text[name] == '_' || '0' <= n.Text[name] && n.Text[name] <= '9' || 'A' <= n.Text[name] && n.Text[name] <= 'Z') {
-		name++
-	}
+	name := capitals(n.Text)
 	if first, _, _ := strings.Cut(strings.TrimLeft(n.Text[name:], " "), " "); name > 0 && n.Text[0] >= 'A' && half[first] != "" {
 		c.report(NearStep, n.Pos, "half an operator, "+first+", stands behind "+diag.Clip(n.Text[:name], 60)+", so that it is no call: write "+half[first])
 		return true
