@@ -100,7 +100,7 @@ func (j *job) hold(ctx context.Context, in *plan.Intent, faults []fault) error {
 			j.holdOne(ctx, f)
 		} else if f.planned && !j.held()[f.Name] && j.req.rests(j.base, in, &f.Fault) {
 			j.holdOne(ctx, f)
-			j.holdings[len(j.holdings)-1].beside = j.req.beside()
+			j.holdings[len(j.holdings)-1].beside = j.req.beside(f.Name)
 		} else if left == nil {
 			left = f
 		}

@@ -218,15 +218,10 @@ func (j *job) prepare(ctx context.Context, in *plan.Intent) error {
 		if err != nil {
 			return err
 		}
-		made.Renew, made.Spares = j.req.agreed.Force, j.isBeside
+		made.Renew, made.Spares = j.req.agreed.Force, j.req.beside
 		j.site = &workplace{in: made}
 	}
 	return j.survey(ctx, in)
-}
-
-// isBeside reports whether the request names skills, and this one is none of them.
-func (j *job) isBeside(name string) bool {
-	return len(j.req.plan.Edits)+len(j.req.named) > 0 && j.editOf(name) == nil && !slices.Contains(j.req.named, name)
 }
 
 // survey looks at the directories, where something is to be that was not looked at.

@@ -68,19 +68,30 @@ func (r *request) rests(base *plan.Base, in *plan.Intent, f *plan.Fault) bool {
 	if in == nil || f.Name == "" || f.Entry || errors.Is(f.Err, context.Canceled) {
 		return false
 	}
-	if r.mode == updates { // of what is locked, spares decides
-		_, here := base.Lock.Skill(f.Name)
-		return !here && !slices.Contains(r.named, f.Name) && !slices.Contains(acceptableCodes, troubled("", "", f.Err).Code)
+	if _, here := base.Lock.Skill(f.Name); r.mode == updates && here { // of what is locked, spares decides
+		return false
 	}
-	if slices.ContainsFunc(r.plan.Edits, func(e plan.Edit) bool { return e.Skill.Name == f.Name }) || r.plan.Renews != nil && r.plan.Renews(f.Name) {
+	if r.names(f.Name) || r.mode == locks && r.plan.Renews != nil && r.plan.Renews(f.Name) {
 		return false
 	}
 	return !slices.Contains(acceptableCodes, troubled("", "", f.Err).Code)
 }
 
-// beside reports whether what is held was not asked about at all: the command was about others.
-func (r *request) beside() bool {
-	return r.mode == removes || r.mode == installs && len(r.plan.Edits) > 0 || r.mode == updates && len(r.named) > 0
+// names reports whether the command line names a skill.
+func (r *request) names(name string) bool {
+	if r.mode == updates { // whose edits are ranges that go on
+		return slices.Contains(r.named, name)
+	}
+	return slices.ContainsFunc(r.plan.Edits, func(e plan.Edit) bool { return e.Skill.Name == name })
+}
+
+// beside reports whether a command is about others than this skill: it names some, and this is none of them.
+func (r *request) beside(name string) bool {
+	some := len(r.plan.Edits) > 0
+	if r.mode == updates {
+		some = len(r.named) > 0
+	}
+	return some && !r.names(name)
 }
 
 // isJudgement reports whether an error is about a skill, and not about the network or an end that somebody asked for.
