@@ -407,14 +407,9 @@ func (a *Applier) Outdated(ctx context.Context, names []string) (list []Outdated
 	if err != nil {
 		return nil, 0, err
 	}
-	refused, apart, err := a.Scope.Disagreements(ctx, f, all, true)
+	apart, err := a.Scope.AgreeApart(ctx, f, all)
 	if err != nil {
 		return nil, 0, err
-	}
-	for _, want := range all {
-		if err := refused[want.Name]; err != nil {
-			return nil, 0, err
-		}
 	}
 	for _, name := range names {
 		if !f.Has(name) {

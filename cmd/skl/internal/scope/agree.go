@@ -63,15 +63,27 @@ func (sc *Scope) Agree(ctx context.Context, f *Files) error {
 
 // AgreeOn is agree for some of the manifest's wants.
 func (sc *Scope) AgreeOn(ctx context.Context, f *Files, all []resolver.Named) error {
-	bad, unsure, err := sc.Disagreements(ctx, f, all, true)
-	if err != nil {
-		return err
+	unsure, err := sc.AgreeApart(ctx, f, all)
+	if err == nil {
+		err = firstOf(all, unsure)
 	}
-	for _, list := range []map[string]error{bad, unsure} {
-		for _, want := range all {
-			if err := list[want.Name]; err != nil {
-				return err
-			}
+	return err
+}
+
+// AgreeApart is AgreeOn where what nobody could say of one skill does not stop the others: that is returned by name.
+func (sc *Scope) AgreeApart(ctx context.Context, f *Files, all []resolver.Named) (unsure map[string]error, err error) {
+	refused, unsure, err := sc.Disagreements(ctx, f, all, true)
+	if err == nil {
+		err = firstOf(all, refused)
+	}
+	return unsure, err
+}
+
+// firstOf is the error of the first of all that has one.
+func firstOf(all []resolver.Named, errs map[string]error) error {
+	for _, want := range all {
+		if err := errs[want.Name]; err != nil {
+			return err
 		}
 	}
 	return nil
