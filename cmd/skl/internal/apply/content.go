@@ -15,7 +15,6 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/skill"
-	"github.com/skl-project/skl/spec/tree"
 )
 
 // codeContent is the code of a lock that says something of a release that its files do not say.
@@ -30,8 +29,6 @@ type said struct {
 	generatedFrom map[string]string
 	requires      []string // names of what is installed with it
 	idle          []string // keys that have no effect
-
-	near []diag.Finding // what is nearly a tree
 }
 
 // A Front is the files of a skill that say what it is.
@@ -79,9 +76,6 @@ func Says(front Front) said {
 	out := said{name: doc.Name, idle: doc.Idle, generatedFrom: generatedFrom(doc)}
 	if v, err := semver.StrictNewVersion(strings.TrimPrefix(doc.Version, "v")); err == nil {
 		out.version = v.String()
-	}
-	if err == nil {
-		out.near = tree.Near(doc, src)
 	}
 	for _, f := range skill.BodyFeatures(src[doc.Body:]) {
 		if f.Kind == skill.LoadCommand {

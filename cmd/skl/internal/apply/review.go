@@ -16,6 +16,7 @@ import (
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/lock"
 	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/tree"
 )
 
 // permLoadCommand is asked for by a skill whose SKILL.md holds commands that some
@@ -92,9 +93,7 @@ func (a *Applier) says(ctx context.Context, in *installer, s *lock.Skill, m mate
 	was, had := m.old.Skill(s.Name)
 	if _, told := in.asked[s.Name]; !told && (!had || was.Tree != s.Tree) {
 		a.tellIdle(*s, is.idle)
-		for _, f := range is.near {
-			a.Scope.Tell.Warn("%s: %s [%s]; skl run refuses it, and agents take it for text", s.Name, f.Message, f.Rule)
-		}
+		a.tellNear(*s, front)
 	}
 	more, err := a.gained(ctx, in, s, was, m.have, is.Lines)
 	if err != nil {
@@ -114,6 +113,17 @@ func (a *Applier) tellIdle(s lock.Skill, keys []string) {
 		remedy = "skl convert " + diag.Quote(s.Ref) + " --to v1 adds it"
 	}
 	a.Scope.Tell.Warn("%s: %s; %s", s.Name, skill.IdleText(keys), remedy)
+}
+
+// tellNear says what in the text of a skill is nearly a tree.
+func (a *Applier) tellNear(s lock.Skill, front Front) {
+	doc, err := skill.ReadWith(front.Text, front.Sidecar)
+	if err != nil {
+		return // which is said elsewhere
+	}
+	for _, f := range tree.Near(doc, front.Text) {
+		a.Scope.Tell.Warn("%s: %s [%s]; skl run refuses it, and agents take it for text", s.Name, f.Message, f.Rule)
+	}
 }
 
 // front is the front of a release: as it was fetched, is installed or is stored. It is empty if the release is none of these.
