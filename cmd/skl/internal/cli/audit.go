@@ -46,11 +46,7 @@ func runAudit(ctx context.Context, w *world, c *cli.Context) error {
 		if base == "" {
 			base = w.scope.Cwd
 		}
-		sarif := report.Report{Result: diag.SARIF(out.Findings(base), build.Current().Version)}
-		if !out.OK {
-			sarif.End = report.Unmet("findings")
-		}
-		return sarif.JSON(w.ui)
+		return report.Verdict(diag.SARIF(out.Findings(base), build.Current().Version), out.OK, report.Unmet("findings"), nil).JSON(w.ui)
 	}
 	return w.verdict(out, out.OK, "findings", func(say *report.Text) { w.printAudit(say, out) })
 }

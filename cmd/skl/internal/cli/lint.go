@@ -39,11 +39,7 @@ func runLint(_ context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	if c.Bool("sarif") {
-		sarif := report.Report{Result: diag.SARIF(out.Findings, build.Current().Version)}
-		if !out.OK {
-			sarif.End = report.Unmet("findings")
-		}
-		return sarif.JSON(w.ui)
+		return report.Verdict(diag.SARIF(out.Findings, build.Current().Version), out.OK, report.Unmet("findings"), nil).JSON(w.ui)
 	}
 	return report.Lint(out, mending(c)).Write(w.ui)
 }

@@ -14,9 +14,5 @@ func (w *world) show(v any, err error, text func(*report.Text)) error {
 
 // verdict is show for a check; one that does not hold ends with exit 3 and code.
 func (w *world) verdict(v any, holds bool, code string, text func(*report.Text)) error {
-	r := report.Report{Result: v, Text: text}
-	if !holds {
-		r.End = report.Unmet(code)
-	}
-	return r.Write(w.ui)
+	return report.Verdict(v, holds, report.Unmet(code), text).Write(w.ui)
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
@@ -69,7 +68,7 @@ func (d *Desk) status(t *Text, s inspect.Status) {
 		dirs[i] = d.Scope.Short(dir)
 	}
 	t.Print("skills     %d in skl.toml, installed in %s", s.Skills, joinWords(dirs))
-	t.Print("agents     %s", OrDash(fmt.Sprint(joinWords(s.Hosts))))
+	t.Print("agents     %s", OrDash(joinWords(s.Hosts)))
 	say("lock      ", len(s.Stale) == 0, "fresh", prefixed("stale: ", s.Stale))
 	say("files     ", len(s.Drift) == 0, "as published", prefixed("differ or missing: ", s.Drift))
 	if len(s.Links) > 0 {

@@ -46,11 +46,7 @@ func diffLines(t *Text, d inspect.Diff, stat bool) {
 
 // LocksOf is the report of how a lock differs from another, as a table of Markdown if md. It ends with exit 4 where trust is lower than it was.
 func LocksOf(out inspect.LocksDiff, md bool) Report {
-	r := Report{Result: out, Text: func(t *Text) { locks(t, out, md) }}
-	if !out.OK {
-		r.End = Refused("trust_downgrade")
-	}
-	return r
+	return Verdict(out, out.OK, Refused("trust_downgrade"), func(t *Text) { locks(t, out, md) })
 }
 
 func locks(t *Text, out inspect.LocksDiff, md bool) {

@@ -18,13 +18,10 @@ type Diagnosis struct {
 
 // Doctor is the report of what was looked at. It ends with exit 3 if something is wrong.
 func Doctor(items []inspect.Finding) Report {
-	r := Report{Result: Diagnosis{OK: true, Items: items}, Text: func(t *Text) {
+	ok := !slices.ContainsFunc(items, func(f inspect.Finding) bool { return f.Level == "problem" })
+	return Verdict(Diagnosis{OK: ok, Items: items}, ok, Unmet("doctor"), func(t *Text) {
 		t.Page(func(k screen.Look) string { return draw.Doctor(k, items) }, func(t *Text) { diagnosis(t, items) })
-	}}
-	if slices.ContainsFunc(items, func(f inspect.Finding) bool { return f.Level == "problem" }) {
-		r.Result, r.End = Diagnosis{Items: items}, Unmet("doctor")
-	}
-	return r
+	})
 }
 
 func diagnosis(t *Text, items []inspect.Finding) {

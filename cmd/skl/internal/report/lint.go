@@ -14,7 +14,7 @@ import (
 
 // Lint is the report of what was linted; mend is the command that mends it. What does not hold ends with exit 3.
 func Lint(out form.Linted, mend string) Report {
-	r := Report{Result: out, Text: func(t *Text) {
+	return Verdict(out, out.OK, Unmet("findings"), func(t *Text) {
 		for _, m := range out.Migrated {
 			t.Note("%s: the Agent section becomes an op", m.Skill)
 			t.Raw([]byte(PrintableLines(m.Diff)))
@@ -22,11 +22,7 @@ func Lint(out form.Linted, mend string) Report {
 		t.Page(func(k screen.Look) string {
 			return draw.Lint(k, out.Findings, out.Skills, len(skill.Fixes(out.Findings)), mend, linesOf)
 		}, func(t *Text) { findings(t, out, mend) })
-	}}
-	if !out.OK {
-		r.End = Unmet("findings")
-	}
-	return r
+	})
 }
 
 func findings(t *Text, out form.Linted, mend string) {

@@ -12,11 +12,7 @@ import (
 
 // Published is the report of a release that was sent, or of a dry run. One that waits for a signature ends with exit 3.
 func Published(out ship.Published, dry bool) Report {
-	r := Report{Result: out, Text: func(t *Text) { published(t, out, dry) }}
-	if !out.OK {
-		r.End = Unmet("signature_required")
-	}
-	return r
+	return Verdict(out, out.OK, Unmet("signature_required"), func(t *Text) { published(t, out, dry) })
 }
 
 func published(t *Text, out ship.Published, dry bool) {

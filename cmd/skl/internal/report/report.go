@@ -25,6 +25,15 @@ type Report struct {
 	Candidates []string
 }
 
+// Verdict is the report of what either holds or ends with end.
+func Verdict(result any, holds bool, end error, text func(*Text)) Report {
+	r := Report{Result: result, Text: text}
+	if !holds {
+		r.End = end
+	}
+	return r
+}
+
 // A Text is what people read, in order.
 type Text struct {
 	Parts []Part

@@ -404,15 +404,8 @@ func (u *UI) paintErr(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// Done is the mark in front of something that was carried out.
-func (u *UI) Done() string { return u.Look().Paint(u.Look().Mark(screen.Done)) }
-
 // Bold emphasises s where colours are allowed. S is printable text of our own.
 func (u *UI) Bold(s string) string { return u.paint(bold, s) }
-
-// Red and Green paint lines of a diff.
-func (u *UI) Red(s string) Painted   { return Painted(u.paint(red, diag.Printable(s))) }
-func (u *UI) Green(s string) Painted { return Painted(u.paint(green, diag.Printable(s))) }
 
 // Painted is text that was made printable and may hold colours of ours.
 type Painted string
