@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ type bound struct {
 	agent    *Schema
 	siblings map[string]*tree.Skill // skills that are depended on, by name
 	names    map[string]bool        // every name that some node binds
-	guesses  check.Guesses
+	words    *check.Words
 	free     []string        // names that nodes read and nothing binds, sorted
 	options  map[string]bool // options of questions, folded: `IF << Yes` reads no name
 	arguer   *arguer         // nil: the skill takes one raw string
@@ -129,8 +130,6 @@ type binder struct {
 	loaded   bool // deps are
 	features map[string]bool
 	reads    map[string]bool // names that nodes read
-	shown    map[string]bool // fields of SHOW_PLAN
-	passed   []string        // inputs of calls; of these, what is shown is bound
 	found    []diag.Finding  // stop a run
 	warned   []diag.Finding
 	require  string   // a skill that would have a missing op
@@ -169,7 +168,7 @@ func New(ctx context.Context, s *tree.Skill, opt Options) (*Plan, error) {
 			siblings: map[string]*tree.Skill{}, options: map[string]bool{}, files: &fileCache{files: map[fileKey]file{}},
 		}},
 		opt: opt, queued: map[*tree.Op]bool{}, calls: map[callKey]call{}, features: map[string]bool{},
-		reads: map[string]bool{}, shown: map[string]bool{},
+		reads: map[string]bool{},
 	}
 	if whole == nil {
 		b.agentSection()
@@ -294,7 +293,6 @@ func (b *binder) node(in Callee, n *tree.Node, i int32) {
 	case tree.Call:
 		for _, a := range n.Args {
 			b.readsValue(a.Value)
-			b.passed = append(b.passed, strings.TrimPrefix(a.Value.Text, "context."))
 		}
 		b.entries[i].callee = b.call(in, n)
 	case tree.Explore:
@@ -330,7 +328,9 @@ func (b *binder) node(in Callee, n *tree.Node, i int32) {
 		}
 	case tree.ShowPlan:
 		for _, f := range n.Fields {
-			b.shown[f.Text] = true
+			if name := normal(f.Text); isPath(name) {
+				b.names[name] = true
+			}
 		}
 	case tree.Read, tree.Verify:
 		b.file(in.Skill, n)
@@ -617,11 +617,6 @@ func (b *binder) finish() {
 		b.Features = append(b.Features, f)
 	}
 	slices.Sort(b.Features)
-	for _, name := range b.passed {
-		if b.shown[name] {
-			b.names[name] = true
-		}
-	}
 	for name := range b.reads {
 		if !b.names[name] && !b.options[foldOption(name)] && isPath(name) {
 			b.free = append(b.free, name)
@@ -630,13 +625,29 @@ func (b *binder) finish() {
 	slices.Sort(b.free)
 	_, understood := resource.ParseArguments(b.Preamble(), "")
 	b.asks = !understood
-	b.guesses = check.FindGuesses(func(yield func(*tree.Node) bool) {
+	b.findWords()
+}
+
+// findWords tells names from texts where a tree has bare words.
+func (b *binder) findWords() {
+	known := slices.Collect(maps.Keys(b.names))
+	if b.asks {
+		known = append(known, b.free...)
+	}
+	slices.Sort(known)
+	enums := map[string]bool{}
+	for _, s := range b.schemas {
+		if s != nil {
+			check.AddEnums(enums, s.doc)
+		}
+	}
+	b.words = check.FindWords(func(yield func(*tree.Node) bool) {
 		for i := range b.entries {
 			if !yield(b.entries[i].node) {
 				return
 			}
 		}
-	}, func(n *tree.Node) *tree.Op { return b.entry(n).callee.Op }, func(name string) bool { return b.names[name] || b.asks && b.reads[name] })
+	}, known, b.Plan.Names, enums)
 }
 
 func sameFinding(f, g diag.Finding) bool {

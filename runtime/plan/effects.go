@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
 	"github.com/skl-project/skl/spec/tree/cond"
 	"github.com/skl-project/skl/spec/tree/resource"
 )
@@ -85,7 +86,7 @@ func (w *walker) arguments() {
 	}
 	if err != nil && w.p.arguer != nil { // whoever runs it gives others
 		for _, name := range w.p.arguer.names {
-			w.set(resource.ArgumentName(name), symbol{maybe: true})
+			w.set(resource.ArgumentName(name), symbol{})
 		}
 	}
 	if understood {
@@ -94,7 +95,7 @@ func (w *walker) arguments() {
 	var asked []string
 	for _, name := range w.p.free {
 		if _, ok := values[name]; !ok {
-			w.set(name, symbol{maybe: true})
+			w.set(name, symbol{maybe: !w.p.Argument(name)})
 			asked = append(asked, name)
 		}
 	}
@@ -193,7 +194,7 @@ func (w *walker) node(in Callee, n *tree.Node, path string) flow {
 		if len(e.Parts) == 0 {
 			w.at(in, n, path, "model", "leaf", line(n.Text))
 		}
-		w.bind(n.Var, w.sum(e, w.args))
+		w.bind(n.Var, w.sum(n, e))
 	case tree.Read:
 		w.read(in, n, path)
 	case tree.Switch:
@@ -383,9 +384,9 @@ func (w *walker) decide(in Callee, n *tree.Node, path string) truth {
 	}
 	result := open
 	for i, answer := range answers {
-		t := w.evaluate(e, answer)
+		t := w.evaluate(n, e, answer)
 		if t == open || i > 0 && t != result {
-			if cond.Model(e) || w.undecided(e) {
+			if cond.Model(e) || w.undecided(n, e) {
 				w.at(in, n, path, "model", "condition", line(n.Cond))
 			}
 			return open
@@ -396,13 +397,14 @@ func (w *walker) decide(in Callee, n *tree.Node, path string) truth {
 }
 
 // undecided reports whether a name of e has no value, so that a model decides it.
-func (w *walker) undecided(e cond.Expr) bool {
+func (w *walker) undecided(n *tree.Node, e cond.Expr) bool {
 	has := func(path string) bool {
 		v, bound := w.given(path)
-		return bound && !v.maybe && !w.p.Guessed(path, v.value)
+		return bound && !v.maybe && !v.open
 	}
-	binds := func(path string) bool { _, bound := w.given(path); return bound || w.p.Binds(path) }
-	return len(cond.FindUnbound(e, cond.Scope{Has: has, Binds: binds, Option: w.p.Offers})) > 0
+	binds := func(path string) bool { v, bound := w.given(path); return bound && !v.open || w.p.Binds(path) }
+	name := func(word string) bool { return w.p.Word(n, word) == check.Name }
+	return len(cond.FindUnbound(e, cond.Scope{Has: has, Binds: binds, Option: w.p.Offers, Name: name})) > 0
 }
 
 // given is lookup for conditions: an optional input that a call leaves out is null.
@@ -410,6 +412,9 @@ func (w *walker) given(path string) (symbol, bool) {
 	v, bound := w.lookup(path)
 	if bound {
 		return v, true
+	}
+	if w.p.Argument(path) {
+		return symbol{known: true}, true
 	}
 	for _, op := range w.ops {
 		if slices.Contains(op.op.Params, tree.Param{Name: path, Optional: true}) {
@@ -419,9 +424,9 @@ func (w *walker) given(path string) (symbol, bool) {
 	return w.inContext(path)
 }
 
-func (w *walker) evaluate(e cond.Expr, answer string) truth {
+func (w *walker) evaluate(n *tree.Node, e cond.Expr, answer string) truth {
 	vague := false
-	yes, _, err := cond.Eval(context.Background(), e, w.env(answer, &vague))
+	yes, _, err := cond.Eval(context.Background(), e, w.env(n, answer, &vague))
 	switch {
 	case err != nil || vague:
 		return open
@@ -432,7 +437,7 @@ func (w *walker) evaluate(e cond.Expr, answer string) truth {
 }
 
 // env is what can be said before a run. vague is set when something is asked for that cannot.
-func (w *walker) env(answer string, vague *bool) cond.Env {
+func (w *walker) env(n *tree.Node, answer string, vague *bool) cond.Env {
 	return cond.Env{
 		Arguments: w.args,
 		Lookup: func(path string) (any, bool) {
@@ -441,10 +446,7 @@ func (w *walker) env(answer string, vague *bool) cond.Env {
 				*vague = true
 				return nil, false
 			}
-			if bound && w.p.Guessed(path, v.value) {
-				return nil, false
-			}
-			return v.value, bound
+			return v.value, bound && !v.open
 		},
 		Answer: func() (string, []string, bool) {
 			switch {
@@ -464,8 +466,9 @@ func (w *walker) env(answer string, vague *bool) cond.Env {
 			return ""
 		},
 		Model:  func(context.Context, string) (bool, error) { return false, errOpen },
-		Binds:  w.p.Binds,
+		Binds:  func(path string) bool { v, _ := w.given(path); return !v.open && w.p.Binds(path) },
 		Option: w.p.Offers,
+		Name:   func(word string) bool { return w.p.Word(n, word) == check.Name },
 	}
 }
 
@@ -477,9 +480,10 @@ func (w *walker) choose(in Callee, n *tree.Node, path string) flow {
 		w.at(in, n, path, "model", "choice", line(n.Cond))
 	} else {
 		vague := false
-		v, err := x.Value(w.env("", &vague))
+		v, err := x.Value(w.env(n, "", &vague))
 		subject = symbol{known: err == nil && !vague, value: v}
-		if w.undecided(cond.Ref{Of: x.Operand}) { // a name without a value
+		if w.undecidedChoice(n, x) {
+			subject.known = false
 			w.at(in, n, path, "model", "choice", line(n.Cond))
 		}
 	}
@@ -501,11 +505,11 @@ func (w *walker) choose(in Callee, n *tree.Node, path string) flow {
 		}
 		if subject.known {
 			vague := false
-			match := cond.Match(subject.value, w.p.Case(c), w.env("", &vague))
-			if !vague && !match {
+			match, err := cond.Match(subject.value, w.p.Case(c), w.env(n, "", &vague))
+			if !vague && err == nil && !match {
 				continue
 			}
-			if sure = !vague; sure && len(ways) == 0 {
+			if sure = !vague && err == nil; sure && len(ways) == 0 {
 				when = ""
 			}
 		}
@@ -522,6 +526,17 @@ func (w *walker) choose(in Callee, n *tree.Node, path string) flow {
 		ways = append(ways, branch{flow: toNext, answer: w.answer})
 	}
 	return w.join(ways)
+}
+
+// undecidedChoice reports whether what SWITCH goes by, or one of its cases, is a name without a value.
+func (w *walker) undecidedChoice(n *tree.Node, x cond.Expression) bool {
+	return w.undecided(n, cond.Ref{Of: x.Operand}) || slices.ContainsFunc(n.Children, func(c *tree.Node) bool {
+		if c.Kind != tree.Case {
+			return false
+		}
+		of := w.p.Case(c)
+		return of.Kind == cond.Path && w.undecided(c, cond.Ref{Of: of})
+	})
 }
 
 // parallel walks the children, each on what was known before the block.

@@ -25,6 +25,7 @@ import (
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
 	"github.com/skl-project/skl/spec/tree/cond"
 	"github.com/skl-project/skl/spec/tree/resource"
 )
@@ -119,8 +120,19 @@ func (p *Plan) Names(path string) bool {
 	return p.names[name] || p.asks && slices.Contains(p.free, name)
 }
 
-// Guessed reports whether value is an unbound name that the tree bound onward as text, so that no rule decides by it.
-func (p *Plan) Guessed(path string, value any) bool { return p.guesses.Holds(cond.Root(path), value) }
+// Argument reports whether name is one that the skill says its arguments give: a property of arguments.schema, or a word of what stands above
+// the tree about $ARGUMENTS. One that was not given is null.
+func (p *Plan) Argument(name string) bool {
+	if p.arguer != nil && slices.ContainsFunc(p.arguer.names, func(property string) bool { return resource.ArgumentName(property) == name }) {
+		return true
+	}
+	return p.asks && slices.Contains(p.free, name) && resource.NamesArgument(p.Preamble(), name)
+}
+
+// Word is what a bare word of n stands for that has no value now, and Hole whether a place that nothing fills in a literal text of n stands
+// for a name.
+func (p *Plan) Word(n *tree.Node, word string) check.Word { return p.words.Of(n, word) }
+func (p *Plan) Hole(n *tree.Node, h resource.Hole) bool   { return p.words.Hole(n, h) }
 
 // Offers reports whether some question of reachable bodies has the option.
 func (p *Plan) Offers(option string) bool { return p.options[foldOption(option)] }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
 	"github.com/skl-project/skl/spec/tree/cond"
 	"github.com/skl-project/skl/spec/tree/resource"
 )
@@ -16,6 +17,7 @@ type symbol struct {
 	known bool
 	value any  // of JSON's Go types, when known
 	maybe bool // a run may come by without binding it
+	open  bool // a text that may stand for a name: no rule decides by it
 }
 
 // A slot is a name in one frame.
@@ -223,14 +225,13 @@ func field(v symbol, steps string) symbol {
 	return v
 }
 
-// eval gives the value of v; a bare word that nothing binds is its text.
-func (s *symbols) eval(v tree.Value, args string) symbol {
+// eval gives the value of v in n; what has none is nothing that a run surely has.
+func (w *walker) eval(n *tree.Node, v tree.Value) symbol {
 	switch v.Kind {
 	case tree.Arguments:
-		return symbol{known: true, value: args}
+		return symbol{known: true, value: w.args}
 	case tree.String:
-		text, known := s.fill(v.Text, args)
-		return symbol{known: known, value: text}
+		return w.text(n, v.Text)
 	case tree.Number:
 		if f, err := strconv.ParseFloat(v.Text, 64); err == nil {
 			return symbol{known: true, value: f}
@@ -242,26 +243,50 @@ func (s *symbols) eval(v tree.Value, args string) symbol {
 	case tree.List:
 		list := make([]any, len(v.Items))
 		for i, item := range v.Items {
-			e := s.eval(item, args)
+			e := w.eval(n, item)
 			if !e.known {
-				return symbol{}
+				return symbol{maybe: e.maybe}
 			}
 			list[i] = e.value
 		}
 		return symbol{known: true, value: list}
 	case tree.Ref:
-		e, _ := s.lookup(v.Text)
-		return e
+		if e, ok := w.lookup(v.Text); ok {
+			return e
+		}
+		if e, ok := w.inContext(v.Text); ok {
+			return e
+		}
+		return symbol{maybe: true}
 	case tree.Word:
 		if isPath(v.Text) {
-			if e, ok := s.lookup(v.Text); ok {
+			if e, ok := w.lookup(v.Text); ok {
+				return e
+			}
+			if e, ok := w.inContext(v.Text); ok {
 				return e
 			}
 		}
-		text, known := s.fill(v.Text, args)
-		return symbol{known: known, value: text}
+		text := w.text(n, v.Text)
+		switch w.p.Word(n, v.Text) {
+		case check.Name:
+			return symbol{maybe: true}
+		case check.Guess:
+			text.open = true
+		}
+		return text
 	}
 	return symbol{}
+}
+
+// text is a literal text of n. One that keeps a place for a name is open.
+func (w *walker) text(n *tree.Node, literal string) symbol {
+	text, known := w.fill(literal, w.args)
+	v := symbol{known: known, value: text}
+	for _, h := range resource.Holes(literal, func(path string) (string, bool) { _, bound := w.lookup(path); return "", bound }) {
+		v.open = v.open || w.p.Hole(n, h)
+	}
+	return v
 }
 
 // fill interpolates text; known is false if it holds a binding without a known value.
@@ -279,16 +304,17 @@ func (s *symbols) fill(text, args string) (filled string, known bool) {
 }
 
 // sum evaluates an expression; "+" adds numbers, joins lists and joins texts.
-func (s *symbols) sum(e Expr, args string) symbol {
+func (w *walker) sum(n *tree.Node, e Expr) symbol {
 	if len(e.Parts) == 0 {
 		return symbol{}
 	}
-	total := s.eval(e.Parts[0], args)
+	total := w.eval(n, e.Parts[0])
 	for _, part := range e.Parts[1:] {
-		v := s.eval(part, args)
+		v := w.eval(n, part)
 		if !v.known || !total.known {
 			return symbol{}
 		}
+		total.open = total.open || v.open
 		a, number := total.value.(float64)
 		b, second := v.value.(float64)
 		if number && second {

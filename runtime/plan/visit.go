@@ -57,10 +57,16 @@ func (w *walker) showPlan(in Callee, n *tree.Node, path string) {
 	var missing []string
 	for _, f := range n.Fields {
 		if f.Value != "" {
+			if name := normal(f.Text); isPath(name) {
+				w.bind(name, w.text(n, strings.Trim(f.Value, `"`)))
+			}
 			continue
 		}
 		if _, ok := w.lookup(normal(f.Text)); !ok {
 			missing = append(missing, f.Text)
+			if name := normal(f.Text); isPath(name) {
+				w.bind(name, symbol{})
+			}
 		}
 	}
 	if len(missing) > 0 {
@@ -129,9 +135,9 @@ func (w *walker) loop(in Callee, n *tree.Node, path string) flow {
 	w.tail = false
 	c := w.p.Collection(n)
 	vague, open := false, true
-	items, filter, _, err := c.Elements(w.env("", &vague))
+	items, filter, _, err := c.Elements(w.env(n, "", &vague))
 	switch {
-	case filter, c.Kind == cond.Prose, c.Kind == cond.Named && w.undecided(cond.Ref{Of: c.Of}), err != nil && c.Kind == cond.Filtered, vague && c.Kind == cond.Filtered:
+	case filter, c.Kind == cond.Prose, c.Kind == cond.Named && w.undecided(n, cond.Ref{Of: c.Of}), err != nil && c.Kind == cond.Filtered, vague && c.Kind == cond.Filtered:
 		w.at(in, n, path, "model", "filter", line(n.In))
 	case err == nil && !vague && len(items) <= maxItems:
 		open = false
@@ -348,7 +354,7 @@ func (w *walker) parameters(op *tree.Op, n *tree.Node) map[string]symbol {
 			next++
 		}
 		if name != "" {
-			params[name] = w.eval(a.Value, w.args)
+			params[name] = w.eval(n, a.Value)
 		}
 	}
 	return params

@@ -25,9 +25,9 @@ var (
 
 func (m *Machine) visitAsk(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
 	m.begin(n, path, nil)
-	q := Question{ID: path, Node: m.id(n), Question: m.literal(n.Question), Options: []string{}}
-	for _, o := range n.Options {
-		q.Options = append(q.Options, m.literal(o))
+	q, err := m.question(n, path)
+	if err != nil {
+		return err
 	}
 	var text string
 	if raw, ok := m.override(n, path); ok {
@@ -59,7 +59,7 @@ func (m *Machine) visitAsk(ctx context.Context, f *frame, n *tree.Node, path str
 		bound[n.Outs[0].Name] = text
 	}
 	for _, name := range sorted(bound) {
-		m.assign(name, text)
+		m.assign(name, text, "")
 		s, _ := m.scope()
 		if s.Asked == nil {
 			s.Asked = map[string]bool{}
@@ -84,6 +84,21 @@ func (m *Machine) visitAsk(ctx context.Context, f *frame, n *tree.Node, path str
 	}
 	m.finish(f, n, began, OK, values(bound))
 	return nil
+}
+
+// question is what an ASK asks: a person cannot answer what has a name in it that has no value.
+func (m *Machine) question(n *tree.Node, path string) (q Question, err error) {
+	q = Question{ID: path, Node: m.id(n), Options: []string{}}
+	if q.Question, err = m.shown(n, n.Question); err != nil {
+		return q, err
+	}
+	for _, o := range n.Options {
+		if o, err = m.shown(n, o); err != nil {
+			return q, err
+		}
+		q.Options = append(q.Options, o)
+	}
+	return q, nil
 }
 
 // optionBranch is the child of an ASK that is the branch of an answer, nil if there is none.
@@ -303,10 +318,10 @@ func (m *Machine) adjust(ctx context.Context, n *tree.Node, q Question, path, te
 	if err != nil {
 		return "", err
 	}
-	m.assign("adjustment", what)
+	m.assign("adjustment", what, "")
 	m.emit(Event{Kind: Bound, Path: path, Node: q.Node, Name: "adjustment", Value: encode(what)})
 	if shown, _, ok := m.s.plan.NodeByID(m.owner().Plan); ok {
-		if err := m.showPlan(ctx, shown, path); err != nil {
+		if _, err := m.showPlan(ctx, shown, path, true); err != nil {
 			return "", err
 		}
 	}
@@ -314,22 +329,14 @@ func (m *Machine) adjust(ctx context.Context, n *tree.Node, q Question, path, te
 	return m.put(ctx, q, path)
 }
 
-// fields asks for the values of fields that no binding has. With texts they are strings.
-func (m *Machine) fields(ctx context.Context, n *tree.Node, path string, purpose model.Purpose, names []string, task string, texts bool) (map[string]any, error) {
+// fields asks for the values of fields that no binding has.
+func (m *Machine) fields(ctx context.Context, n *tree.Node, path string, purpose model.Purpose, names []string, task string) (map[string]any, error) {
 	var p prompt
 	p.line(task)
 	p.part("Fields", strings.Join(names, "\n"))
 	m.values(&p, "", m.names(), true)
 	m.loaded(&p)
-	schema := keysSchema(names)
-	if texts {
-		props := map[string]any{}
-		for _, name := range names {
-			props[name] = map[string]any{"type": "string"}
-		}
-		schema = encode(map[string]any{"type": "object", "properties": props, "required": names, "additionalProperties": false})
-	}
-	got, err := m.fill(ctx, n, model.Request{Purpose: purpose, Path: path, Isolated: len(m.st.Frames) > 0 && m.top().Agent, System: m.system(""), Prompt: p.String(), Schema: schema}, true)
+	got, err := m.fill(ctx, n, model.Request{Purpose: purpose, Path: path, Isolated: len(m.st.Frames) > 0 && m.top().Agent, System: m.system(""), Prompt: p.String(), Schema: keysSchema(names)}, true)
 	if err != nil {
 		return nil, err
 	}

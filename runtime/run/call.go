@@ -24,26 +24,26 @@ func (m *Machine) visitCall(ctx context.Context, f *frame, n *tree.Node, path st
 	if outs := len(c.Op.Outs); outs > 1 && len(n.Outs) > outs { // ruling 5.13
 		return diag.New(diag.Unmet, CodeCall, "%s gives %d outputs, and the call names %d", n.Name, outs, len(n.Outs)).At(position(n))
 	}
-	params, inputs, err := m.inputs(n, c)
+	params, lacking, err := m.inputs(n, c)
 	if err != nil {
 		return err
 	}
-	m.begin(n, path, inputs)
+	m.begin(n, path, params)
 	if !n.Bold && c.Op.Subagent {
 		m.warn("marker_ignored", n.Name+" is a subagent, and the call is not bold: it runs in the caller's context")
 	}
-	if err := m.checkInput(n, c, inputs); err != nil {
+	if err := m.checkInput(n, c, params); err != nil {
 		return err
 	}
-	return m.enter(ctx, f, n, path, began, c, params, n.Bold)
+	return m.enter(ctx, f, n, path, began, c, params, lacking, n.Bold)
 }
 
 // enter begins the body of an op.
-func (m *Machine) enter(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time, c plan.Callee, params map[string]any, isolated bool) error {
+func (m *Machine) enter(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time, c plan.Callee, params map[string]any, lacking lacks, isolated bool) error {
 	if err := m.depth(n); err != nil {
 		return err
 	}
-	body := &frame{Kind: opFrame, Base: path + ">" + c.Op.Name, Owner: n.ID, Locals: params, Isolated: isolated, node: n, callee: c}
+	body := &frame{Kind: opFrame, Base: path + ">" + c.Op.Name, Owner: n.ID, Locals: params, Lacks: lacking, Isolated: isolated, node: n, callee: c}
 	if isolated {
 		body.Scope = newScope()
 	}
@@ -71,7 +71,7 @@ func (m *Machine) enter(ctx context.Context, f *frame, n *tree.Node, path string
 	if err != nil {
 		return err
 	}
-	return m.returned(f, n, path, began, c, outs, schema, value, true)
+	return m.returned(f, n, path, began, body, outs, schema, value, true)
 }
 
 // depth refuses ops that call ops without end.
@@ -91,8 +91,8 @@ func (m *Machine) depth(n *tree.Node) error {
 	return nil
 }
 
-// inputs evaluates what a call passes: params are the locals of the body, inputs the same for events and contracts.
-func (m *Machine) inputs(n *tree.Node, c plan.Callee) (params, inputs map[string]any, err error) {
+// inputs evaluates what a call passes: the locals of the body, and what they lack.
+func (m *Machine) inputs(n *tree.Node, c plan.Callee) (params map[string]any, lacking lacks, err error) {
 	params = map[string]any{}
 	args := n.Args
 	if len(args) == 0 && n.Inline != "" {
@@ -100,7 +100,7 @@ func (m *Machine) inputs(n *tree.Node, c plan.Callee) (params, inputs map[string
 	}
 	at := 0
 	for _, a := range args {
-		v, missing := m.value(a.Value)
+		v := m.value(n, a.Value)
 		name := a.Name
 		if name == "" {
 			for at < len(c.Op.Params) && has(params, c.Op.Params[at].Name) {
@@ -112,17 +112,19 @@ func (m *Machine) inputs(n *tree.Node, c plan.Callee) (params, inputs map[string
 			name = c.Op.Params[at].Name
 			at++
 		}
-		if missing != "" {
-			m.warn(CodeUnbound, missing+" has no value: "+n.Name+" gets null for "+name)
+		lacking.set(name, v.lack)
+		if v.none {
+			m.warn(CodeUnbound, v.lack+" has no value: "+n.Name+" gets none for "+name)
+			continue
 		}
-		params[name] = v
+		params[name] = v.value
 	}
 	for _, p := range c.Op.Params {
-		if !p.Optional && !has(params, p.Name) {
+		if !p.Optional && !has(params, p.Name) && lacking[p.Name] == "" {
 			m.warn(CodeUnbound, n.Name+" is called without "+p.Name)
 		}
 	}
-	return params, params, nil
+	return params, lacking, nil
 }
 
 func has(object map[string]any, key string) bool {
@@ -191,7 +193,7 @@ func (m *Machine) leaveOp(ctx context.Context, f *frame) error {
 	m.pop()
 	below := m.top()
 	path := below.path()
-	err := m.returned(below, n, path, f.started, c, outs, schema, value, given)
+	err := m.returned(below, n, path, f.started, f, outs, schema, value, given)
 	if err != nil {
 		m.done(n, path, f.started, Failed, nil)
 	}
@@ -243,15 +245,16 @@ func (m *Machine) collected(f *frame, outs []string, schema *plan.Schema) (any, 
 	return object, true
 }
 
-// returned binds the result of an op where it was called.
-func (m *Machine) returned(f *frame, n *tree.Node, path string, began time.Time, c plan.Callee, outs []string, schema *plan.Schema, value any, given bool) error {
+// returned binds the result of an op, whose frame was body, where it was called.
+func (m *Machine) returned(f *frame, n *tree.Node, path string, began time.Time, body *frame, outs []string, schema *plan.Schema, value any, given bool) error {
+	c := body.callee
 	var bound map[string]any
 	if given {
 		var err error
-		if bound, err = m.bindTargets(n, path, outs, n.Outs, schema, value); err != nil {
+		if bound, err = m.bindTargets(n, path, outs, n.Outs, schema, value, body.Unsure); err != nil {
 			return err
 		}
-		if len(n.Outs) == 0 && c.Op != nil && c.Op.Kind != tree.TreeBody {
+		if _, op := m.s.callee(n); len(n.Outs) == 0 && op && c.Op.Kind != tree.TreeBody {
 			m.note(path, value)
 		}
 	} else if len(n.Outs) > 0 {

@@ -7,6 +7,7 @@ import (
 
 func (m *Machine) visitEnd(f *frame, n *tree.Node, path string) error {
 	m.begin(n, path, nil)
+	m.told(n, n.Message)
 	message, doubtful := resource.InterpolateEnd(n.Message, m.s.args, m.lookupText)
 	if doubtful {
 		m.warn("end_word", "the last word of the message is a name with a value, which is shown in its place")

@@ -15,11 +15,11 @@ func (m *Machine) visitExplore(ctx context.Context, f *frame, n *tree.Node, path
 	m.phase("Explore")
 	if c, ok := m.s.callee(n); ok {
 		m.begin(n, path, nil)
-		params, _, err := m.inputs(n, c)
+		params, lacking, err := m.inputs(n, c)
 		if err != nil {
 			return err
 		}
-		return m.enter(ctx, f, n, path, began, c, params, true)
+		return m.enter(ctx, f, n, path, began, c, params, lacking, true)
 	}
 	a := m.s.plan.Skill.Agent
 	if a == nil {
@@ -41,5 +41,5 @@ func (m *Machine) visitExplore(ctx context.Context, f *frame, n *tree.Node, path
 	if err != nil {
 		return err
 	}
-	return m.returned(f, n, path, began, plan.Callee{}, outs, schema, value, true)
+	return m.returned(f, n, path, began, wall, outs, schema, value, true)
 }

@@ -46,11 +46,13 @@ type frame struct {
 	Item  int    `json:"item,omitempty"`
 
 	Locals   map[string]any `json:"locals,omitempty"` // parameters, loop variable
+	Lacks    lacks          `json:"lacks,omitempty"`  // of Locals; a name that is not among them has no value here, whatever one further out has
 	Scope    *scope         `json:"scope,omitempty"`  // root and isolated ops: what bind and >> write to; lookups end here
 	Isolated bool           `json:"isolated,omitempty"`
 	Agent    bool           `json:"agent,omitempty"` // this frame or one below it is isolated
 	Answer   *answered      `json:"answer,omitempty"`
-	Wrote    map[string]any `json:"wrote,omitempty"` // opFrame: names bound since the call
+	Wrote    map[string]any `json:"wrote,omitempty"`  // opFrame: names bound since the call
+	Unsure   lacks          `json:"unsure,omitempty"` // of Wrote
 	Return   any            `json:"return,omitempty"`
 	Returned bool           `json:"returned,omitempty"`
 	Broke    bool           `json:"broke,omitempty"` // left by BREAK
@@ -68,12 +70,29 @@ type frame struct {
 // scope is one flat set of bindings.
 type scope struct {
 	Vars     map[string]any     `json:"vars"`
+	Lacks    lacks              `json:"lacks,omitempty"` // of Vars
 	Outcomes map[string]outcome `json:"outcomes,omitempty"`
 	Policies []document         `json:"policies,omitempty"`
-	Asked    map[string]bool    `json:"asked,omitempty"` // names that an ASK bound
+	Asked    map[string]bool    `json:"asked,omitempty"`   // names that an ASK bound
+	Planned  map[string]bool    `json:"planned,omitempty"` // names that a SHOW_PLAN bound
 }
 
 func newScope() *scope { return &scope{Vars: map[string]any{}} }
+
+// lacks says of bindings what has no value: the name that a text stands for, or that a text keeps a slot for. No rule decides by such a text.
+type lacks map[string]string
+
+// set records what the binding of name lacks, "" for nothing.
+func (l *lacks) set(name, lack string) {
+	switch {
+	case lack == "":
+		delete(*l, name)
+	case *l == nil:
+		*l = lacks{name: lack}
+	default:
+		(*l)[name] = lack
+	}
+}
 
 // outcome is what became of the call that binds a name (ruling 5.23).
 type outcome struct {
@@ -113,11 +132,12 @@ func (f *frame) owns() bool { return f.Kind == rootFrame || f.Kind == opFrame }
 // clone copies what a child of PARALLEL may change; values are shared, as nothing changes a value.
 func (f *frame) clone() *frame {
 	c := *f
-	c.Locals, c.Wrote = maps.Clone(f.Locals), maps.Clone(f.Wrote)
+	c.Locals, c.Lacks, c.Wrote, c.Unsure = maps.Clone(f.Locals), maps.Clone(f.Lacks), maps.Clone(f.Wrote), maps.Clone(f.Unsure)
 	c.Docs, c.Notes = slices.Clip(f.Docs), slices.Clip(f.Notes)
 	if f.Scope != nil {
 		s := *f.Scope
-		s.Vars, s.Outcomes, s.Asked = maps.Clone(s.Vars), maps.Clone(s.Outcomes), maps.Clone(s.Asked)
+		s.Vars, s.Lacks, s.Outcomes = maps.Clone(s.Vars), maps.Clone(s.Lacks), maps.Clone(s.Outcomes)
+		s.Asked, s.Planned = maps.Clone(s.Asked), maps.Clone(s.Planned)
 		s.Policies = slices.Clip(s.Policies)
 		c.Scope = &s
 	}

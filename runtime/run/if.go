@@ -3,12 +3,14 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
 	"github.com/skl-project/skl/spec/tree/cond"
 )
 
@@ -65,12 +67,28 @@ func (m *Machine) decide(ctx context.Context, n *tree.Node, path string, c cond.
 	}
 	v, how, err := cond.Eval(ctx, c, env)
 	if err != nil {
-		return false, "", placed(err, n)
+		return false, "", placed(m.held(err, cond.Names(c)), n)
 	}
 	if cached {
 		return v, byCache, nil
 	}
 	return v, string(how), nil
+}
+
+// held adds to an error of a name without a value what the name holds instead: "b holds brnach, which has no value".
+func (m *Machine) held(err error, names []string) error {
+	e, ok := errors.AsType[*diag.Error](err)
+	if !ok || e.Code != CodeUndecided {
+		return err
+	}
+	for _, name := range names {
+		if _, lack, _ := m.find(name); lack != "" && lack != name {
+			c := *e
+			c.Message += ": " + diag.Printable(name) + " holds " + diag.Printable(lack) + ", which nothing gave a value"
+			return &c
+		}
+	}
+	return err
 }
 
 // judges reports whether a model may be asked about c. Where there is none, or models may not decide, a name without a value is the
@@ -84,12 +102,16 @@ func (m *Machine) mayJudge() bool {
 	return !m.s.r.Deterministic && (m.s.past != nil || m.s.r.Model != nil)
 }
 
-// given is lookup for conditions: an optional input that the call leaves out is null.
-func (m *Machine) given(path string) (any, bool) {
-	if v, ok := m.lookup(path); ok {
-		return v, true
+// decisive is lookup for conditions: a text that may stand for a name is no value, and an optional input that was left out is null.
+func (m *Machine) decisive(path string) (any, bool) {
+	v, lack, ok := m.find(path)
+	if ok || lack != "" {
+		return v, ok && lack == ""
 	}
 	name := cond.Root(path)
+	if path == name && m.s.plan.Argument(name) {
+		return nil, true
+	}
 	for i := len(m.st.Frames) - 1; i >= 0; i-- {
 		f := m.st.Frames[i]
 		if f.Kind == opFrame && f.callee.Op != nil && path == name && slices.Contains(f.callee.Op.Params, tree.Param{Name: name, Optional: true}) {
@@ -105,17 +127,15 @@ func (m *Machine) given(path string) (any, bool) {
 // env is what conditions, cases and collections are decided against, without a model.
 func (m *Machine) env(ctx context.Context, n *tree.Node, path string) cond.Env {
 	return cond.Env{
-		Lookup: func(path string) (any, bool) {
-			v, ok := m.given(path)
-			if ok && m.s.plan.Guessed(path, v) {
-				return nil, false
-			}
-			return v, ok
-		},
+		Lookup: m.decisive,
 		Binds: func(path string) bool {
-			v, _ := m.lookup(path)
-			return m.binds(path) && !m.s.plan.Guessed(path, v)
+			_, lack, ok := m.find(path)
+			if lack != "" && !ok { // an input that was given a name
+				path = lack
+			}
+			return m.binds(path) && (lack == "" || !ok)
 		},
+		Name:      func(word string) bool { return m.s.plan.Word(n, word) == check.Name },
 		Option:    m.s.plan.Offers,
 		Arguments: m.s.args,
 		Answer: func() (string, []string, bool) {

@@ -25,7 +25,8 @@ func (m *Machine) visitProse(ctx context.Context, f *frame, n *tree.Node, path s
 		m.finish(f, n, began, OK, nil)
 		return nil
 	case plan.Say:
-		m.emit(Event{Kind: Output, Path: path, Node: m.id(n), Text: m.literal(l.Text)})
+		said, _ := m.told(n, l.Text)
+		m.emit(Event{Kind: Output, Path: path, Node: m.id(n), Text: said})
 		m.finish(f, n, began, OK, nil)
 		return nil
 	}
@@ -68,7 +69,7 @@ func (m *Machine) prose(ctx context.Context, n *tree.Node, path string, p plan.L
 		m.note(path, value)
 		return nil, nil
 	}
-	return m.bindTargets(n, path, targetNames(n.Outs), n.Outs, nil, value)
+	return m.bindTargets(n, path, targetNames(n.Outs), n.Outs, nil, value, nil)
 }
 
 func wordByte(c byte) bool {
@@ -180,21 +181,25 @@ func (m *Machine) fillLeaf(ctx context.Context, l leaf) (any, error) {
 	return decode(got.Output)
 }
 
-// bindTargets gives the targets of a node their values (rulings 5.12 and 5.13) and returns what was bound.
-func (m *Machine) bindTargets(n *tree.Node, path string, declared []string, targets []tree.Target, schema *plan.Schema, value any) (map[string]any, error) {
+// bindTargets gives the targets of a node their values (rulings 5.12 and 5.13) and returns what was bound. lacking is by declared name.
+func (m *Machine) bindTargets(n *tree.Node, path string, declared []string, targets []tree.Target, schema *plan.Schema, value any, lacking lacks) (map[string]any, error) {
 	pairs, err := project(declared, targets, schema, value)
 	if err != nil {
 		return nil, diag.New(diag.Failed, CodeValue, "%q: %w", diag.Clip(n.Text, 80), err).At(position(n))
 	}
 	bound := map[string]any{}
-	for _, t := range targets {
+	for i, t := range targets {
 		v, ok := pairs[t.Name]
 		if !ok {
 			m.warn("output_missing", t.Name+" has no value: the result of "+diag.Clip(n.Text, 60)+" does not have it")
 			continue
 		}
 		bound[t.Name] = v
-		m.assign(t.Name, v)
+		lack := lacking[t.Name]
+		if !t.Group && i < len(declared) {
+			lack = lacking[declared[i]]
+		}
+		m.assign(t.Name, v, lack)
 		m.outcome(t.Name, outcome{Status: OK})
 		if m.s.sink {
 			m.emit(Event{Kind: Bound, Path: path, Node: m.id(n), Name: t.Name, Value: encode(v)})
@@ -272,28 +277,28 @@ func values(bound map[string]any) json.RawMessage {
 // visitBind does "bind x = …". What is no value is asked of the model.
 func (m *Machine) visitBind(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
 	m.begin(n, path, nil)
-	value, ok, err := m.sum(m.s.plan.Expr(n))
+	value, ok, err := m.sum(n, m.s.plan.Expr(n))
 	if err != nil {
-		return placed(err, n)
+		return err
 	}
 	if !ok {
 		v, err := m.fillLeaf(ctx, leaf{purpose: model.Leaf, path: path, node: n, text: n.Text, outs: []string{n.Var}, isolated: m.top().Agent})
 		if err != nil {
 			return err
 		}
-		bound, err := m.bindTargets(n, path, []string{n.Var}, []tree.Target{{Name: n.Var}}, nil, v)
+		bound, err := m.bindTargets(n, path, []string{n.Var}, []tree.Target{{Name: n.Var}}, nil, v, nil)
 		if err != nil {
 			return err
 		}
 		m.finish(f, n, began, OK, values(bound))
 		return nil
 	}
-	m.assign(n.Var, value)
+	m.assign(n.Var, value.value, value.lack)
 	if !m.s.sink {
 		m.finish(f, n, began, OK, nil)
 		return nil
 	}
-	m.emit(Event{Kind: Bound, Path: path, Node: m.id(n), Name: n.Var, Value: encode(value)})
-	m.finish(f, n, began, OK, values(map[string]any{n.Var: value}))
+	m.emit(Event{Kind: Bound, Path: path, Node: m.id(n), Name: n.Var, Value: encode(value.value)})
+	m.finish(f, n, began, OK, values(map[string]any{n.Var: value.value}))
 	return nil
 }

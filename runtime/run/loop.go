@@ -56,7 +56,7 @@ func (m *Machine) elements(ctx context.Context, n *tree.Node, path string) (item
 		return items, string(cond.ByModel), err
 	}
 	items, filter, scalar, err := c.Elements(m.env(ctx, n, path))
-	if c.Kind == cond.Named && errors.Is(err, diag.Code(CodeUndecided)) && m.mayJudge() {
+	if errors.Is(err, diag.Code(CodeUndecided)) && m.mayJudge() {
 		items, err = m.listByModel(ctx, n, path)
 		return items, string(cond.ByModel), err
 	}

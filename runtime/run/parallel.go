@@ -108,7 +108,7 @@ func (m *Machine) checkInputs(units []*unit) error {
 		if !ok || u.nodes[0].Kind != tree.Call {
 			continue
 		}
-		_, inputs, err := m.inputs(u.nodes[0], c)
+		inputs, _, err := m.inputs(u.nodes[0], c)
 		if err == nil {
 			err = m.checkInput(u.nodes[0], c, inputs)
 		}
@@ -330,7 +330,7 @@ func (m *Machine) takeOver(sub *Machine, child int, by map[string]int) {
 		} else {
 			by[w.name] = child + 1
 		}
-		m.assign(w.name, w.value)
+		m.assign(w.name, w.value, w.lack)
 	}
 	for _, o := range sub.ended {
 		m.outcome(o.name, o.outcome)

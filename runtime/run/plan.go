@@ -7,15 +7,17 @@ import (
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/spec/tree/check"
 )
 
 func (m *Machine) visitPlan(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
 	m.begin(n, path, nil)
-	if err := m.showPlan(ctx, n, path); err != nil {
+	bound, err := m.showPlan(ctx, n, path, false)
+	if err != nil {
 		return err
 	}
 	m.owner().Plan = m.id(n)
-	m.finish(f, n, began, OK, nil)
+	m.finish(f, n, began, OK, values(bound))
 	return nil
 }
 
@@ -25,67 +27,72 @@ type planValue struct {
 	Value any    `json:"value"`
 }
 
-// showPlan shows the fields: literal values, bindings of that name, and the rest by one request (ruling 5.19).
-func (m *Machine) showPlan(ctx context.Context, n *tree.Node, path string) error {
+// showPlan shows the fields: literal values, bindings of that name, and the rest by one request (ruling 5.19). What it shows and nothing bound
+// before is bound by it, so that what a person agrees to is what is done. again is for a plan that is to be adjusted: what an earlier one bound is
+// asked for anew.
+func (m *Machine) showPlan(ctx context.Context, n *tree.Node, path string, again bool) (map[string]any, error) {
 	rows := make([]planValue, len(n.Fields))
+	fresh := map[int]bool{} // rows that nothing bound
 	var missing []string
+	s, _ := m.scope()
 	for i, field := range n.Fields {
 		rows[i].Field = field.Text
 		if field.Value != "" {
-			rows[i].Value = strings.Trim(m.literal(field.Value), `"`)
+			text, err := m.shown(n, field.Value)
+			if err != nil {
+				return nil, err
+			}
+			rows[i].Value, fresh[i] = strings.Trim(text, `"`), true
 			continue
 		}
 		v, ok := m.named(field.Text)
-		if !ok {
+		if !ok || again && s.Planned[normal(field.Text)] {
+			fresh[i] = true
 			missing = append(missing, field.Text)
 		}
 		rows[i].Value = v
 	}
 	if len(missing) > 0 {
-		filled, err := m.fields(ctx, n, path, model.Fields, missing, "Say in a few words what each field of this plan is, before anything is changed.", true)
+		filled, err := m.fields(ctx, n, path, model.Fields, missing, "Give each field of this plan its value, before anything is changed: what a person has to know to agree to it, and later steps take it as it is.")
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i := range rows {
-			if v, ok := filled[rows[i].Field]; ok && rows[i].Value == nil {
+			if v, ok := filled[rows[i].Field]; ok && fresh[i] {
 				rows[i].Value = v
-				m.agreed(n, path, rows[i].Field, v)
 			}
 		}
 	}
 	if m.s.sink {
 		m.emit(Event{Kind: PlanShown, Path: path, Node: m.id(n), Value: encode(rows)})
 	}
-	return nil
+	return m.planned(n, path, rows, fresh), nil
 }
 
-// agreed binds a field that was filled to what was shown, if a call of the skill passes a name of that spelling: what a person agreed to is
-// then what is done. It would be the word itself otherwise.
-func (m *Machine) agreed(n *tree.Node, path, name string, v any) {
-	passed := false
-	look := func(c *tree.Node) bool {
-		if c.Kind == tree.Call {
-			for _, a := range c.Args {
-				passed = passed || (a.Value.Kind == tree.Word || a.Value.Kind == tree.Ref) && strings.TrimPrefix(a.Value.Text, "context.") == name
-			}
+// planned binds what a plan shows and nothing bound.
+func (m *Machine) planned(n *tree.Node, path string, rows []planValue, fresh map[int]bool) map[string]any {
+	bound := map[string]any{}
+	for i, row := range rows {
+		name := normal(row.Field)
+		if !fresh[i] || row.Value == nil || !check.IsName(name) {
+			continue
 		}
-		return !passed
-	}
-	s := m.home()
-	if s.Tree != nil {
-		tree.Walk(s.Tree.Nodes, look)
-	}
-	for _, op := range s.Ops {
-		if op.Tree != nil {
-			tree.Walk(op.Tree.Nodes, look)
+		bound[name] = row.Value
+		m.assign(name, row.Value, "")
+		m.outcome(name, outcome{Status: OK})
+		s, _ := m.scope()
+		s.Planned = with(s.Planned, name)
+		if m.s.sink {
+			m.emit(Event{Kind: Bound, Path: path, Node: m.id(n), Name: name, Value: encode(row.Value)})
 		}
 	}
-	if !passed {
-		return
+	return bound
+}
+
+func with(set map[string]bool, name string) map[string]bool {
+	if set == nil {
+		set = map[string]bool{}
 	}
-	m.assign(name, v)
-	m.outcome(name, outcome{Status: OK})
-	if m.s.sink {
-		m.emit(Event{Kind: Bound, Path: path, Node: m.id(n), Name: name, Value: encode(v)})
-	}
+	set[name] = true
+	return set
 }

@@ -26,7 +26,7 @@ func (m *Machine) visitRead(ctx context.Context, f *frame, n *tree.Node, path st
 	}
 	var bound map[string]any
 	if len(n.Outs) > 0 {
-		if bound, err = m.bindTargets(n, path, targetNames(n.Outs), n.Outs, nil, value); err != nil {
+		if bound, err = m.bindTargets(n, path, targetNames(n.Outs), n.Outs, nil, value, nil); err != nil {
 			return err
 		}
 	}
@@ -36,7 +36,10 @@ func (m *Machine) visitRead(ctx context.Context, f *frame, n *tree.Node, path st
 
 // read gives the value of a Read node, and keeps it for the leaves that follow where no name takes it.
 func (m *Machine) read(ctx context.Context, n *tree.Node, path string) (any, error) {
-	file := m.literal(n.Path)
+	file, err := m.shown(n, n.Path)
+	if err != nil {
+		return nil, err
+	}
 	sibling := strings.HasPrefix(file, "../") || strings.HasPrefix(file, "<skills-root>/")
 	if resource.CategoryOf(file) == resource.Project && !sibling {
 		text, err := m.readProject(ctx, n, path, file)
@@ -88,7 +91,7 @@ func (m *Machine) read(ctx context.Context, n *tree.Node, path string) (any, err
 // section is the name of the section that n reads.
 func (m *Machine) section(n *tree.Node) (string, error) {
 	if !n.Matching {
-		return m.literal(n.Section), nil
+		return m.shown(n, n.Section)
 	}
 	v, ok := m.lookup(strings.Trim(n.Section, "`"))
 	if !ok {
@@ -286,7 +289,11 @@ func (m *Machine) template(ctx context.Context, n *tree.Node, path string, d doc
 		d.Text = text
 		return m.keep(n, d)
 	}
-	target = m.projectPath(m.literal(target))
+	target, err := m.shown(n, target)
+	if err != nil {
+		return nil, err
+	}
+	target = m.projectPath(target)
 	tools := m.s.r.Tools
 	m.already = func() bool {
 		if tools == nil {
@@ -296,7 +303,7 @@ func (m *Machine) template(ctx context.Context, n *tree.Node, path string, d doc
 		return err == nil && string(data) == text
 	}
 	defer func() { m.already = nil }()
-	_, err := m.do(ctx, effect{kind: "write", path: path, node: m.id(n), acts: true, digest: digest(target, text)}, func(ctx context.Context, _ string) (reply, error) {
+	_, err = m.do(ctx, effect{kind: "write", path: path, node: m.id(n), acts: true, digest: digest(target, text)}, func(ctx context.Context, _ string) (reply, error) {
 		if tools == nil {
 			return reply{}, diag.New(diag.Failed, CodeTools, "%s is to be written, and there are no tools to write with", target).At(position(n))
 		}

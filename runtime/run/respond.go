@@ -66,7 +66,7 @@ func (m *Machine) arguments(ctx context.Context) error {
 		}
 	}
 	for _, name := range sorted(bound) {
-		m.assign(name, bound[name])
+		m.assign(name, bound[name], "")
 		m.emit(Event{Kind: Bound, Path: "arguments", Name: name, Value: encode(bound[name])})
 	}
 	return nil
@@ -111,7 +111,7 @@ func (m *Machine) respond(ctx context.Context, whole bool) error {
 		task += "\n\n" + guide
 	}
 	n := &tree.Node{ID: skill.File + "#response"}
-	filled, err := m.fields(ctx, n, "response", model.Respond, missing, task, false)
+	filled, err := m.fields(ctx, n, "response", model.Respond, missing, task)
 	if err != nil {
 		return err
 	}

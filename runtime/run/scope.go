@@ -2,10 +2,12 @@ package run
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/cond"
 	"github.com/skl-project/skl/spec/tree/resource"
 )
@@ -13,22 +15,34 @@ import (
 // lookup finds the value of a path such as "x", "context.x", "x.y" or "x[0].y". A path that begins with context or ctx is
 // first a field of a binding of that name, then the binding after the dot (ruling 5.9).
 func (m *Machine) lookup(path string) (any, bool) {
+	v, _, ok := m.find(path)
+	return v, ok
+}
+
+// find is lookup, and says what the binding lacks that the path leads into.
+func (m *Machine) find(path string) (v any, lack string, ok bool) {
 	head, rest := splitPath(path)
-	if v, ok := m.binding(head); ok {
+	v, lack, ok = m.local(head)
+	if ok {
 		if v, ok := descend(v, rest); ok {
-			return v, true
+			return v, lack, true
 		}
 	}
 	if (head == "context" || head == "ctx") && strings.HasPrefix(rest, ".") {
 		head, rest = splitPath(rest[1:])
-		if v, ok := m.binding(head); ok {
-			return descend(v, rest)
+		if v, lack, ok = m.local(head); ok {
+			v, ok = descend(v, rest)
+			return v, lack, ok
 		}
 	}
-	if v, ok := m.field(head); ok {
-		return descend(v, rest)
+	if lack != "" && !ok { // an input that has no value hides what is further out
+		return nil, lack, false
 	}
-	return nil, false
+	if v, ok := m.field(head); ok {
+		v, ok = descend(v, rest)
+		return v, "", ok
+	}
+	return nil, "", false
 }
 
 // field finds a name that nothing binds in the map that context, or ctx, is bound to. A name that is in both is in none.
@@ -68,17 +82,23 @@ func (m *Machine) binds(path string) bool {
 // binding finds a plain name: parameters and loop variables of the frames from the innermost, then the scope that they are
 // in. It does not look through the wall of an isolated op.
 func (m *Machine) binding(name string) (any, bool) {
+	v, _, ok := m.local(name)
+	return v, ok
+}
+
+// local is binding, and says what the binding lacks. An input that was given and has no value lacks something, and is not ok.
+func (m *Machine) local(name string) (v any, lack string, ok bool) {
 	for i := len(m.st.Frames) - 1; i >= 0; i-- {
 		f := m.st.Frames[i]
-		if v, ok := f.Locals[name]; ok {
-			return v, true
+		if v, ok := f.Locals[name]; ok || f.Lacks[name] != "" {
+			return v, f.Lacks[name], ok
 		}
 		if f.Scope != nil {
 			v, ok := f.Scope.Vars[name]
-			return v, ok
+			return v, f.Scope.Lacks[name], ok
 		}
 	}
-	return nil, false
+	return nil, "", false
 }
 
 // write is an assignment that a child of PARALLEL made below its own frames.
@@ -86,10 +106,11 @@ type write struct {
 	frame int
 	name  string
 	value any
+	lack  string
 }
 
-// assign binds a name: the parameter or loop variable of that name if there is one, else in the scope.
-func (m *Machine) assign(name string, value any) {
+// assign binds a name: the parameter or loop variable of that name if there is one, else in the scope. lack is what the value lacks.
+func (m *Machine) assign(name string, value any, lack string) {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "context."), "ctx.")
 	for i := len(m.st.Frames) - 1; i >= 0; i-- {
 		f := m.st.Frames[i]
@@ -98,24 +119,38 @@ func (m *Machine) assign(name string, value any) {
 				f.Wrote = map[string]any{}
 			}
 			f.Wrote[name] = value
+			f.Unsure.set(name, lack)
 		}
-		if _, ok := f.Locals[name]; ok || f.Scope != nil {
-			m.store(i, name, value)
+		if f.holds(name) || f.Scope != nil {
+			m.store(i, write{i, name, value, lack})
 			return
 		}
 	}
 }
 
-func (m *Machine) store(i int, name string, value any) {
+// holds reports whether name is a parameter or loop variable of f that a call or loop gave.
+func (f *frame) holds(name string) bool {
+	_, ok := f.Locals[name]
+	return ok || f.Lacks[name] != ""
+}
+
+func (m *Machine) store(i int, w write) {
 	if i < m.base {
-		m.writes = append(m.writes, write{i, name, value})
+		m.writes = append(m.writes, w)
 	}
 	f := m.st.Frames[i]
-	if _, ok := f.Locals[name]; ok {
-		f.Locals[name] = value
+	if f.holds(w.name) {
+		if f.Locals == nil {
+			f.Locals = map[string]any{}
+		}
+		f.Locals[w.name] = w.value
+		f.Lacks.set(w.name, w.lack)
 		return
 	}
-	f.Scope.Vars[name] = value
+	delete(f.Scope.Asked, w.name)
+	delete(f.Scope.Planned, w.name)
+	f.Scope.Vars[w.name] = w.value
+	f.Scope.Lacks.set(w.name, w.lack)
 }
 
 // outcome records what became of the call that binds name.
@@ -170,12 +205,8 @@ func (m *Machine) names() []string {
 			break
 		}
 	}
-	out := make([]string, 0, len(seen))
-	for k := range seen {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
+	maps.DeleteFunc(seen, func(name string, _ bool) bool { return !m.known(name) })
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // literal fills text that is shown or used as it is (ruling 5.11).
@@ -184,6 +215,37 @@ func (m *Machine) literal(text string) string {
 		return text
 	}
 	return resource.Interpolate(text, m.s.args, m.lookupText)
+}
+
+// filled is literal for text of n, and names what has no value in it, "" if nothing.
+func (m *Machine) filled(n *tree.Node, text string) (filled, hole string) {
+	filled = m.literal(text)
+	if !strings.ContainsAny(text, "<{.") {
+		return filled, ""
+	}
+	for _, h := range resource.Holes(text, m.lookupText) {
+		if m.s.plan.Hole(n, h) {
+			return filled, h.Path
+		}
+	}
+	return filled, ""
+}
+
+// shown is literal for text of n that somebody answers, or that names a file or section: every name in it must have a value.
+func (m *Machine) shown(n *tree.Node, text string) (string, error) {
+	filled, hole := m.filled(n, text)
+	if hole != "" && hole != "skills-root" {
+		return "", m.unbound(n, hole)
+	}
+	return filled, nil
+}
+
+// told is filled, with a warning of what has no value.
+func (m *Machine) told(n *tree.Node, text string) (filled, hole string) {
+	if filled, hole = m.filled(n, text); hole != "" {
+		m.warn(CodeUnbound, hole+" has no value, and stays as it is written")
+	}
+	return filled, hole
 }
 
 func (m *Machine) lookupText(path string) (string, bool) {

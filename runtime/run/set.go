@@ -45,7 +45,7 @@ func (m *Machine) applySet(f *frame, n *tree.Node, path string, began time.Time)
 	}
 	var bound map[string]any
 	if len(outs) > 0 {
-		if bound, err = m.bindTargets(n, path, targetNames(outs), outs, nil, value); err != nil {
+		if bound, err = m.bindTargets(n, path, targetNames(outs), outs, nil, value, nil); err != nil {
 			return true, err
 		}
 	} else if o := m.owner(); m.returning(n) {

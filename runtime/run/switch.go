@@ -44,46 +44,48 @@ func (m *Machine) visitSwitch(ctx context.Context, f *frame, n *tree.Node, path 
 // choose picks the CASE or DEFAULT, -1 for none.
 func (m *Machine) choose(ctx context.Context, n *tree.Node, path string) (take int, value any, how string, err error) {
 	env := m.env(ctx, n, path)
-	how = string(cond.ByGrammar)
 	x := m.s.plan.Subject(n)
-	raw, set := m.override(n, path)
-	switch {
-	case set:
-		how, m.set = bySet, true
-		value, err = decode(raw)
-	case x.Natural:
-		how = string(cond.ByModel)
-		value, err = m.chooseByModel(ctx, n, path)
-		if value == "none" {
-			value = nil
+	if raw, ok := m.override(n, path); ok {
+		m.set = true
+		if value, err = decode(raw); err == nil {
+			take, err = m.match(n, value, env)
 		}
-	default:
-		value, err = x.Value(env)
-		if errors.Is(err, diag.Code(CodeUndecided)) && m.mayJudge() {
-			how = string(cond.ByModel)
-			if value, err = m.chooseByModel(ctx, n, path); value == "none" {
-				value = nil
-			}
+		return take, value, bySet, placed(err, n)
+	}
+	if !x.Natural {
+		if value, err = x.Value(env); err == nil {
+			take, err = m.match(n, value, env)
+		}
+		if !errors.Is(err, diag.Code(CodeUndecided)) || !m.mayJudge() {
+			return take, value, string(cond.ByGrammar), placed(err, n)
 		}
 	}
-	if err != nil {
-		return -1, nil, how, placed(err, n)
-	}
-	take = -1
-	for i, c := range n.Children {
-		if c.Kind == tree.Case && cond.Match(value, m.s.plan.Case(c), env) {
-			return i, value, how, nil
-		}
-		if c.Kind == tree.Default && take < 0 {
-			take = i
-		}
-	}
-	return take, value, how, nil
+	take, value, err = m.chooseByModel(ctx, n, path)
+	return take, value, string(cond.ByModel), placed(err, n)
 }
 
-func (m *Machine) chooseByModel(ctx context.Context, n *tree.Node, path string) (any, error) {
+// match is the first CASE that value equals, else DEFAULT, -1 for none. A case that has no value leaves it open what those behind it mean.
+func (m *Machine) match(n *tree.Node, value any, env cond.Env) (int, error) {
+	for i, c := range n.Children {
+		if c.Kind != tree.Case {
+			continue
+		}
+		if same, err := cond.Match(value, m.s.plan.Case(c), env); err != nil || same {
+			return i, placed(err, c)
+		}
+	}
+	return fallback(n), nil
+}
+
+// fallback is the DEFAULT of a SWITCH, -1 if it has none.
+func fallback(n *tree.Node) int {
+	return slices.IndexFunc(n.Children, func(c *tree.Node) bool { return c.Kind == tree.Default })
+}
+
+// chooseByModel lets the model choose among the texts of the cases; the value of none is null.
+func (m *Machine) chooseByModel(ctx context.Context, n *tree.Node, path string) (take int, value any, err error) {
 	if m.s.r.Deterministic {
-		return nil, diag.New(diag.Refused, CodeNatural, "the choice by %q needs a model, and models may not decide here", n.Cond).At(position(n))
+		return -1, nil, diag.New(diag.Refused, CodeNatural, "the choice by %q needs a model, and models may not decide here", n.Cond).At(position(n))
 	}
 	enum := []any{}
 	for _, c := range n.Children {
@@ -100,13 +102,18 @@ func (m *Machine) chooseByModel(ctx context.Context, n *tree.Node, path string) 
 	schema := encode(map[string]any{"type": "object", "properties": map[string]any{"value": map[string]any{"enum": enum}}, "required": []any{"value"}, "additionalProperties": false})
 	got, err := m.fill(ctx, n, model.Request{Purpose: model.Choice, Path: path, Isolated: m.top().Agent, System: m.system(""), Prompt: p.String(), Schema: schema}, true)
 	if err != nil {
-		return nil, err
+		return -1, nil, err
 	}
 	var said struct {
 		Value any `json:"value"`
 	}
 	if json.Unmarshal(got.Output, &said) != nil || !slices.Contains(enum, said.Value) {
-		return nil, diag.New(diag.Unmet, CodeUndecided, "the model chose none of the cases of %q", n.Cond).At(position(n))
+		return -1, nil, diag.New(diag.Unmet, CodeUndecided, "the model chose none of the cases of %q", n.Cond).At(position(n))
 	}
-	return said.Value, nil
+	for i, c := range n.Children {
+		if c.Kind == tree.Case && m.s.plan.Case(c).Text == said.Value {
+			return i, said.Value, nil
+		}
+	}
+	return fallback(n), nil, nil
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 
@@ -11,89 +12,96 @@ import (
 	"github.com/skl-project/skl/spec/tree/cond"
 )
 
-// value evaluates what a tree writes as an input (rulings 5.6 and 5.10). missing is the reference that has no value, which is then null.
-func (m *Machine) value(v tree.Value) (value any, missing string) {
+// given is what a tree gives an input or a binding.
+type given struct {
+	value any
+	lack  string // what has no value: then no rule decides by the text in value
+	none  bool   // there is no value at all
+}
+
+// value evaluates what n writes as an input or binds onward (rulings 5.6 and 5.10).
+func (m *Machine) value(n *tree.Node, v tree.Value) given {
 	switch v.Kind {
 	case tree.String:
-		return m.literal(v.Text), ""
+		return m.text(n, v.Text)
 	case tree.Number:
 		if f, err := strconv.ParseFloat(v.Text, 64); err == nil {
-			return f, ""
+			return given{value: f}
 		}
-		return v.Text, ""
+		return given{value: v.Text}
 	case tree.Bool:
-		return v.Text == "true", ""
+		return given{value: v.Text == "true"}
 	case tree.Null:
-		return nil, ""
+		return given{}
 	case tree.Arguments:
-		return m.s.args, ""
+		return given{value: m.s.args}
 	case tree.List:
-		list := make([]any, 0, len(v.Items))
-		for _, item := range v.Items {
-			x, miss := m.value(item)
-			if miss != "" {
-				missing = miss
-			}
-			list = append(list, x)
-		}
-		return list, missing
-	case tree.Ref:
-		if x, ok := m.lookup(v.Text); ok {
-			return x, ""
-		}
-		return nil, v.Text
+		return m.list(n, v.Items)
 	}
-	if x, ok := m.lookup(v.Text); ok {
-		return x, ""
+	x, lack, ok := m.find(v.Text)
+	if ok {
+		return given{value: x, lack: lack}
 	}
-	return m.literal(v.Text), ""
+	word := check.Name
+	if v.Kind == tree.Word {
+		word = m.s.plan.Word(n, v.Text)
+	}
+	switch word {
+	case check.Name:
+		return given{lack: cmp.Or(lack, v.Text), none: true}
+	case check.Guess:
+		return given{value: v.Text, lack: v.Text}
+	}
+	return m.text(n, v.Text)
+}
+
+// list evaluates a list, in which bare words are texts unless they are names.
+func (m *Machine) list(n *tree.Node, items []tree.Value) given {
+	list := make([]any, 0, len(items))
+	for _, item := range items {
+		x := m.value(n, item)
+		if x.none {
+			return x
+		}
+		list = append(list, x.value)
+	}
+	return given{value: list}
+}
+
+// text fills literal text of n. No rule decides by one that keeps a place.
+func (m *Machine) text(n *tree.Node, text string) given {
+	filled, hole := m.told(n, text)
+	return given{value: filled, lack: hole}
 }
 
 // sum evaluates the right side of a bind node; ok is false for natural language. A name without a value is an error: bound onward, it
-// would be a value that nobody gave. A bare word is such a name if some node binds it, or it is written like one.
-func (m *Machine) sum(e plan.Expr) (total any, ok bool, err error) {
+// would be a value that nobody gave.
+func (m *Machine) sum(n *tree.Node, e plan.Expr) (total given, ok bool, err error) {
 	if e.Phrase != "" || len(e.Parts) == 0 {
-		return nil, false, nil
+		return given{}, false, nil
 	}
 	for i, part := range e.Parts {
-		x, missing := m.value(part)
-		if missing == "" {
-			missing = m.unboundWord(part)
-		}
-		if _, ok := m.lookup(part.Text); missing == "" && !ok && part.Kind == tree.Word && (check.SureName(part.Text) || len(e.Parts) > 1 && check.IsName(part.Text)) {
-			missing = part.Text
-		}
-		if missing != "" {
-			why, lost := m.lost(missing)
-			if lost {
-				why = ": " + why
-			}
-			return nil, true, diag.New(diag.Unmet, CodeUnbound, "%s has no value%s", diag.Printable(missing), why)
+		x := m.value(n, part)
+		if x.none || len(e.Parts) > 1 && part.Kind == tree.Word && x.lack == part.Text {
+			return given{}, true, m.unbound(n, x.lack)
 		}
 		if i == 0 {
 			total = x
-		} else {
-			total = plus(total, x)
+			continue
 		}
+		total.value = plus(total.value, x.value)
+		total.lack = cmp.Or(total.lack, x.lack)
 	}
 	return total, true, nil
 }
 
-// unboundWord is a bare word in v that some node binds and that has no value now, "" if there is none.
-func (m *Machine) unboundWord(v tree.Value) string {
-	switch v.Kind {
-	case tree.Word:
-		if _, ok := m.lookup(v.Text); !ok && m.s.plan.Names(v.Text) {
-			return v.Text
-		}
-	case tree.List:
-		for _, item := range v.Items {
-			if name := m.unboundWord(item); name != "" {
-				return name
-			}
-		}
+// unbound is the error of a name that has no value where something acts on it.
+func (m *Machine) unbound(n *tree.Node, name string) error {
+	why, lost := m.lost(name)
+	if lost {
+		why = ": " + why
 	}
-	return ""
+	return diag.New(diag.Unmet, CodeUnbound, "%s has no value%s", diag.Printable(name), why).At(position(n))
 }
 
 // plus adds numbers, joins lists, and puts all else together as text.

@@ -19,7 +19,10 @@ import (
 func (m *Machine) visitVerify(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
 	m.phase("Verify")
 	m.begin(n, path, nil)
-	file := m.literal(n.Path)
+	file, err := m.shown(n, n.Path)
+	if err != nil {
+		return err
+	}
 	if file == "" {
 		file = plan.DefaultVerify
 	}

@@ -60,7 +60,7 @@ func (m *Machine) visitWhole(ctx context.Context, f *frame, n *tree.Node, path s
 			value, m.st.Unfilled = nil, map[string]string{ResultField: why}
 			m.warn("response_null", ResultField+" of the response is null: "+why)
 		}
-		m.assign(ResultField, value)
+		m.assign(ResultField, value, "")
 		m.st.Response = map[string]any{ResultField: value}
 		m.emit(Event{Kind: Bound, Path: path, Node: n.ID, Name: ResultField, Value: encode(value)})
 		m.finish(f, n, began, OK, encode(value))

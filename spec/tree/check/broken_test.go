@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
@@ -9,8 +10,10 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/check"
+	"github.com/skl-project/skl/spec/tree/cond"
 )
 
 // A slip is one edit of a line, as fingers and editors make it.
@@ -120,6 +123,184 @@ func TestSlips(t *testing.T) {
 	if missed["arrow"] > 1 || missed["heading"]+missed["primitive"]+missed["indent"] > 0 {
 		t.Errorf("missed %v", missed)
 	}
+}
+
+// misspelt are the ways in which a finger slips in a word.
+func misspelt(word string) (out []string) {
+	at := len(word) / 2
+	for _, w := range [...]string{word[:at] + word[at+1:], word[:at] + word[at:at+1] + word[at:], word[:at-1] + word[at:at+1] + word[at-1:at] + word[at+1:], word[:at] + "q" + word[at+1:]} {
+		if strings.ToUpper(word) == word {
+			w = strings.ToUpper(w)
+		}
+		if w != word {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// known are the names of a skill, of ops and of bindings, with how often its trees have each.
+func known(s *tree.Skill) map[string]int {
+	names := map[string]int{}
+	text := &strings.Builder{}
+	look := func(n *tree.Node) bool {
+		for _, t := range n.Outs {
+			names[t.Name] = 0
+		}
+		names[n.Var] = 0
+		text.WriteString(n.Text + "\n")
+		return true
+	}
+	tree.Walk(s.Tree.Nodes, look)
+	for _, op := range s.Ops {
+		names[op.Name] = 0
+		if text.WriteString(op.Prose + "\n"); op.Tree != nil {
+			tree.Walk(op.Tree.Nodes, look)
+		}
+	}
+	for _, word := range nameWord.FindAllString(text.String(), -1) {
+		if _, ok := names[word]; ok {
+			names[word]++
+		}
+	}
+	maps.DeleteFunc(names, func(name string, _ int) bool { return !check.IsName(name) || len(name) < 2 })
+	return names
+}
+
+var (
+	nameWord = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+	quoted   = regexp.MustCompile(`"[^"]*"|'[^']*'`)
+)
+
+// named are the parts of the line of n in which its names stand: what is text for a person or a model is none.
+func named(n *tree.Node, line string) (from, to int) {
+	to = len(line)
+	switch n.Kind {
+	case tree.Call, tree.Explore:
+		return 0, to
+	case tree.If, tree.ElseIf:
+		if cond.Model(cond.Parse(n.Cond)) {
+			return 0, 0
+		}
+	case tree.Switch:
+		if cond.ParseExpression(n.Cond).Natural {
+			return 0, 0
+		}
+	case tree.ForEach:
+		if cond.ParseCollection(n.In).Kind == cond.Prose {
+			return 0, 0
+		}
+	case tree.Bind:
+		if _, ok := cond.ParseOperand(n.Body); !ok {
+			return 0, strings.IndexAny(line+"=", "=")
+		}
+	case tree.Prose, tree.Read, tree.Ask:
+		if len(n.Outs) == 0 {
+			return 0, 0
+		}
+		return strings.LastIndex(line, ">>"), to
+	case tree.ShowPlan:
+		return strings.Index(line, ">>"), to
+	default:
+		return 0, 0
+	}
+	return 0, to
+}
+
+// A name with a slip in it is said, or means the same: it is a name without a value, an op that nobody defines, a word that is given as text. Only a
+// binding that nothing reads can have any name.
+func TestMisspelt(t *testing.T) {
+	skills := corpus(t)
+	total, missed := 0, 0
+	seen := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(skills)) {
+		s := skills[name]
+		fsys, ok := s.FS.(fstest.MapFS)
+		if s.Tree == nil || !ok || fsys[s.File] == nil || blocked(s) {
+			continue
+		}
+		names, before := known(s), said(check.Check(s))
+		each(s, func(n *tree.Node) {
+			if fsys[n.Pos.File] == nil {
+				return
+			}
+			lines := strings.Split(strings.ReplaceAll(string(fsys[n.Pos.File].Data), "\r\n", "\n"), "\n")
+			line := lines[n.Pos.Line-1]
+			if key := fmt.Sprint(len(names), line); seen[key] {
+				return
+			} else {
+				seen[key] = true
+			}
+			free := quoted.ReplaceAllStringFunc(line, func(s string) string { return strings.Repeat(" ", len(s)) })
+			from, to := named(n, free)
+			for _, at := range nameWord.FindAllStringIndex(free[:to], -1) {
+				word := line[at[0]:at[1]]
+				if at[0] < from || names[word] < 2 {
+					continue
+				}
+				for _, w := range misspelt(word) {
+					if _, taken := names[w]; taken {
+						continue
+					}
+					total++
+					edited := slices.Clone(lines)
+					edited[n.Pos.Line-1] = line[:at[0]] + w + line[at[1]:]
+					now := maps.Clone(fsys)
+					now[n.Pos.File] = &fstest.MapFile{Data: []byte(strings.Join(edited, "\n"))}
+					after, err := tree.Load(now, s.Dir)
+					if err != nil || more(said(check.Check(after)), before) || unchanged(s, after) {
+						continue
+					}
+					missed++
+					t.Logf("%s: %s:%d %q", name, n.Pos.File, n.Pos.Line, edited[n.Pos.Line-1])
+				}
+			}
+		})
+	}
+	t.Logf("%d edits, %d are not said", total, missed)
+	if total < 900 || missed > 0 {
+		t.Errorf("%d edits, %d missed", total, missed)
+	}
+}
+
+// each yields the nodes of the tree and of the ops that have one.
+func each(s *tree.Skill, yield func(*tree.Node)) {
+	look := func(n *tree.Node) bool { yield(n); return true }
+	tree.Walk(s.Tree.Nodes, look)
+	for _, op := range s.Ops {
+		if op.Tree != nil {
+			tree.Walk(op.Tree.Nodes, look)
+		}
+	}
+}
+
+// unchanged reports whether the trees of two skills do the same.
+func unchanged(a, b *tree.Skill) bool {
+	return b.Tree != nil && slices.EqualFunc(a.Tree.Nodes, b.Tree.Nodes, same) && slices.EqualFunc(a.Ops, b.Ops, func(a, b *tree.Op) bool {
+		return a.Name == b.Name && (a.Tree == nil) == (b.Tree == nil) && (a.Tree == nil || slices.EqualFunc(a.Tree.Nodes, b.Tree.Nodes, same))
+	})
+}
+
+// said are the findings about names.
+func said(found []diag.Finding) map[string]bool {
+	out := map[string]bool{}
+	for _, f := range found {
+		switch f.Rule {
+		case check.Unbound, check.BareWord, check.UnknownOp, check.Arity, check.LabelDiffers, check.StrictInput, check.LowerCase, check.NearStep:
+			out[f.Rule+f.Message] = true
+		}
+	}
+	return out
+}
+
+// more reports whether a has what b has not.
+func more(a, b map[string]bool) bool {
+	for key := range a {
+		if !b[key] {
+			return true
+		}
+	}
+	return false
 }
 
 func blocked(s *tree.Skill) bool { return slices.ContainsFunc(check.Check(s), check.Blocking) }

@@ -80,15 +80,20 @@ type checker struct {
 	files    map[string]*source
 	schemas  map[string]*schema
 	bound    map[string]bool              // names that something binds anywhere
+	planned  map[string]*tree.Node        // of these the names that only one SHOW_PLAN binds
+	inside   map[string]bool              // of these the names that only an op has as a parameter
+	main     map[*tree.Node]bool          // the nodes of the skill's own tree, which sees none of those
 	params   map[*tree.Op]flowMap         // what is known of the parameters of ops, see parameters
 	opBinds  map[*tree.Op]map[string]bool // see binds; nil before the first
 	ends     map[string][]string          // see Facts; nil in Check
 	offered  map[string]bool              // options of questions, folded
-	guesses  Guesses
-	guess    string   // why a name that nothing binds may have a value all the same, "" if it cannot
-	created  bool     // a fix makes the key metadata: only one may
-	opNames  []string // for suggestions; nil before the first
-	budget   struct { // bounds what is not linear in the size of the skill
+	words    *Words
+	guesses  guesses
+	meant    map[string]bool // names that a finding asks after: "did you mean x?"
+	guess    string          // why a name that nothing binds may have a value all the same, "" if it cannot
+	created  bool            // a fix makes the key metadata: only one may
+	opNames  []string        // for suggestions; nil before the first
+	budget   struct {        // bounds what is not linear in the size of the skill
 		fits, strict, asks, near int
 	}
 	nodes    map[tree.Pos]*tree.Node // for fixes; nil before the first
@@ -127,6 +132,7 @@ func CheckWith(s *tree.Skill, provides func(string) bool) []diag.Finding {
 		c.names(b)
 		c.questions(b)
 	}
+	c.unread()
 	c.flow()
 	diag.SortFindings(c.findings)
 	return c.findings

@@ -2,6 +2,8 @@ package check
 
 import (
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -46,19 +48,23 @@ func (c *checker) nodesOf() iter.Seq[*tree.Node] {
 // undecided returns the names that no rule decides n by.
 func (c *checker) undecided(n *tree.Node) []cond.Unbound {
 	has := func(path string) bool {
-		_, only := c.guesses.Only(path)
-		return c.bound[path] && !only
+		_, only := c.guesses.only(path)
+		return c.knows(n, path) && !only
 	}
 	var o cond.Operand
 	switch n.Kind {
 	case tree.If, tree.ElseIf:
-		return cond.FindUnbound(cond.Parse(n.Cond), cond.Scope{Has: has, Binds: has, Option: c.option})
+		return cond.FindUnbound(cond.Parse(n.Cond), cond.Scope{Has: has, Binds: has, Option: c.option, Name: func(word string) bool { return c.words.Of(n, word) == Name }})
 	case tree.Switch:
 		o = cond.ParseExpression(n.Cond).Operand
+	case tree.Case:
+		if o = cond.ParseCase(n.Cond); o.Kind != cond.Path {
+			return nil
+		}
 	case tree.ForEach:
 		col := cond.ParseCollection(n.In)
 		if col.Kind != cond.Named {
-			return nil
+			return c.elements(n, col, has)
 		}
 		o = col.Of
 	default:
@@ -74,10 +80,21 @@ func (c *checker) undecided(n *tree.Node) []cond.Unbound {
 	return found
 }
 
+// elements are the names of a list in brackets that nothing binds.
+func (c *checker) elements(n *tree.Node, col cond.Collection, has func(string) bool) (out []cond.Unbound) {
+	for _, o := range col.Items {
+		if o.Kind == cond.Path || o.Kind == cond.Word && c.words.Of(n, o.Text) == Name {
+			out = append(out, cond.FindUnbound(cond.Ref{Text: o.Text, Of: o}, cond.Scope{Has: has})...)
+		}
+	}
+	return out
+}
+
 // answers collects the options of all questions, and finds out whether names can have values that nothing here binds.
 func (c *checker) answers() {
 	c.offered = map[string]bool{}
-	c.guesses = FindGuesses(c.nodesOf(), func(n *tree.Node) *tree.Op { return c.skill.Op(n.Name) }, func(name string) bool { return c.bound[name] })
+	c.words = FindWords(c.nodesOf(), slices.Sorted(maps.Keys(c.bound)), func(name string) bool { return c.bound[name] }, c.enums())
+	c.guesses = findGuesses(c.nodesOf(), func(n *tree.Node) *tree.Op { return c.skill.Op(n.Name) }, c.words)
 	for i := range c.bodies {
 		c.bodies[i].each(func(n *tree.Node, _ []*tree.Node, _ int) {
 			for _, o := range n.Options {
@@ -89,7 +106,7 @@ func (c *checker) answers() {
 		})
 	}
 	object := c.bound["context"] || c.bound["ctx"]
-	if c.skill.Agent != nil {
+	if object && c.skill.Agent != nil {
 		sch := c.schema(c.skill.Agent.Schema)
 		object = sch == nil || sch.sample || len(sch.properties) == 0
 	}
@@ -115,20 +132,28 @@ func (c *checker) conditions(b *body, n *tree.Node) map[string]bool {
 			continue
 		}
 		found[base] = true
-		what := map[tree.Kind]string{tree.Switch: "choice", tree.ForEach: "loop"}[n.Kind]
+		what := map[tree.Kind]string{tree.Switch: "choice", tree.Case: "case", tree.ForEach: "loop"}[n.Kind]
 		if what == "" {
 			what = "condition"
 		}
 		name := diag.Clip(base, 60)
-		if u.Plain {
+		near := c.meantBy(base)
+		word, only := c.guesses.only(base)
+		if u.Plain && near == "" && !only {
 			c.report(Unbound, n.Pos, "nothing binds "+name+", and no question offers it: a model decides the condition from its text").Severity = diag.SeverityWarning
 			continue
 		}
-		if word, only := c.guesses.Only(base); only {
+		hint := ": write >> " + name + " behind the step that gives it"
+		if only {
+			near, hint = c.meantBy(word), ": write >> "+diag.Clip(word, 60)+" behind the step that gives it, or quotes around it if it is a text"
 			name = diag.Clip(word, 60) + ", which " + name + " holds"
+		} else if u.Right {
+			hint += ", or quotes around it if it is a text"
 		}
-		f := c.report(Unbound, n.Pos, "nothing binds "+name+", so no rule decides this "+what+": write >> "+diag.Clip(base, 60)+" behind the step that gives it")
-		c.soften(b, f)
+		if near != "" {
+			hint = ": did you mean " + diag.Clip(near, 60) + "?"
+		}
+		c.soften(b, c.report(Unbound, n.Pos, "nothing binds "+name+", so no rule decides this "+what+hint))
 	}
 	return found
 }

@@ -9,36 +9,29 @@ import (
 	"github.com/skl-project/skl/spec/tree/cond"
 )
 
-// Guesses are the names that hold an unbound name: `bind size = big` gives size the text "big" where nothing binds big, since trees
-// write texts so. No rule decides by that text, unless a condition or case has the same word and so says that it is a text.
-type Guesses struct {
+// guesses are the names that hold an unbound name: `bind size = big` gives size the text "big" where nothing binds big, since trees
+// write texts so, and `OP << size = big` gives it to a parameter. No rule decides by that text.
+type guesses struct {
 	words map[string]map[string]bool // by binding: the words that it may hold
 	sure  map[string]bool            // bindings that something else binds as well
+	of    *Words
 }
 
-// FindGuesses looks through nodes. op is what a call means, or nil; bound reports whether something binds a name.
-func FindGuesses(nodes iter.Seq[*tree.Node], op func(*tree.Node) *tree.Op, bound func(name string) bool) Guesses {
-	g := Guesses{map[string]map[string]bool{}, map[string]bool{}}
-	said := map[string]bool{} // words of conditions and cases
+// findGuesses looks through nodes. op is what a call means, or nil.
+func findGuesses(nodes iter.Seq[*tree.Node], op func(*tree.Node) *tree.Op, words *Words) guesses {
+	g := guesses{map[string]map[string]bool{}, map[string]bool{}, words}
 	var from []handed
 	for n := range nodes {
 		for _, t := range n.Outs {
 			g.sure[t.Name] = true
 		}
 		switch n.Kind {
-		case tree.If, tree.ElseIf, tree.Case:
-			for _, word := range strings.FieldsFunc(n.Cond, func(r rune) bool { return strings.ContainsRune(" \t\"'()=!<>,", r) }) {
-				said[strings.ToLower(word)] = true
-			}
 		case tree.ForEach:
 			g.sure[n.Var] = true
 		case tree.Bind:
-			switch o, ok := cond.ParseOperand(n.Body); {
-			case ok && o.Kind == cond.Word && IsName(o.Text) && !bound(o.Text):
-				g.words[n.Var] = with(g.words[n.Var], map[string]bool{o.Text: true})
-			case ok && (o.Kind == cond.Word || o.Kind == cond.Path) && bound(plainName(o.Text)):
-				from = append(from, handed{plainName(o.Text), n.Var})
-			default:
+			if o, ok := cond.ParseOperand(n.Body); ok && (o.Kind == cond.Word || o.Kind == cond.Path) {
+				from = g.take(n, n.Var, o.Text, o.Kind == cond.Path, from)
+			} else {
 				g.sure[n.Var] = true
 			}
 		case tree.Call:
@@ -64,15 +57,23 @@ func FindGuesses(nodes iter.Seq[*tree.Node], op func(*tree.Node) *tree.Op, bound
 			}
 		}
 	}
-	for name, words := range g.words {
-		for word := range words {
-			if said[strings.ToLower(word)] {
-				delete(words, word)
-				g.sure[name] = true
-			}
-		}
-	}
 	return g
+}
+
+// take adds that name gets the value of what is written: of another name, or of a word that nothing binds.
+func (g *guesses) take(n *tree.Node, name, written string, ref bool, from []handed) []handed {
+	word := plainName(written)
+	switch {
+	case ref && g.of.bound(root(written)), g.of.bound(word):
+		return append(from, handed{word, name})
+	case contextField(written) != "" && (g.of.bound("context") || g.of.bound("ctx")): // a field of that, perhaps
+		g.sure[name] = true
+	case ref && n.Kind == tree.Call, g.of.Of(n, word) == Guess: // other names are errors where they are written
+		g.words[name] = with(g.words[name], map[string]bool{word: true})
+	default:
+		g.sure[name] = true
+	}
+	return from
 }
 
 // handed is that a binding takes its value from another.
@@ -85,7 +86,7 @@ const (
 )
 
 // passed adds which names give the parameters of an op their values.
-func (g *Guesses) passed(n *tree.Node, op *tree.Op, from []handed) []handed {
+func (g *guesses) passed(n *tree.Node, op *tree.Op, from []handed) []handed {
 	given := map[string]tree.Value{}
 	var free []string
 	for _, a := range n.Args {
@@ -97,8 +98,8 @@ func (g *Guesses) passed(n *tree.Node, op *tree.Op, from []handed) []handed {
 		}
 	}
 	take := func(param string, v tree.Value) {
-		if name := plainName(v.Text); (v.Kind == tree.Word || v.Kind == tree.Ref) && IsName(name) {
-			from = append(from, handed{name, param})
+		if name := plainName(v.Text); v.Kind == tree.Ref || v.Kind == tree.Word && IsName(name) {
+			from = g.take(n, param, v.Text, v.Kind == tree.Ref, from)
 		} else {
 			g.sure[param] = true
 		}
@@ -132,8 +133,8 @@ func with(a, b map[string]bool) map[string]bool {
 	return a
 }
 
-// Only reports whether name holds nothing but unbound names, and returns one.
-func (g Guesses) Only(name string) (word string, ok bool) {
+// only reports whether name holds nothing but unbound names, and returns one.
+func (g guesses) only(name string) (word string, ok bool) {
 	if g.sure[name] {
 		return "", false
 	}
@@ -145,16 +146,10 @@ func (g Guesses) Only(name string) (word string, ok bool) {
 	return word, ok
 }
 
-// Holds reports whether value is an unbound name that name holds.
-func (g Guesses) Holds(name string, value any) bool {
-	text, ok := value.(string)
-	return ok && g.words[name][text]
-}
-
 // unboundIn is the first name on the right side of a bind node that is sure to be a name and that nothing binds: a reference, a word with
 // an underscore or a dollar sign, a part of a sum.
-func (c *checker) unboundIn(body string) string {
-	parts := strings.Split(body, " + ")
+func (c *checker) unboundIn(n *tree.Node) string {
+	parts := strings.Split(n.Body, " + ")
 	for _, part := range parts {
 		o, ok := cond.ParseOperand(part)
 		if name, dollar := strings.CutPrefix(strings.TrimSpace(part), "$"); dollar && IsName(name) && name != "ARGUMENTS" {
@@ -163,18 +158,10 @@ func (c *checker) unboundIn(body string) string {
 		switch {
 		case !ok:
 			return "" // natural language, or a list
-		case o.Kind == cond.Path && !c.bound[root(o.Text)] && !c.bound[plainName(o.Text)],
-			o.Kind == cond.Word && IsName(o.Text) && !c.bound[o.Text] && (len(parts) > 1 || SureName(o.Text)):
+		case o.Kind == cond.Path && !c.knows(n, root(o.Text)) && !c.knows(n, plainName(o.Text)),
+			o.Kind == cond.Word && IsName(o.Text) && !c.knows(n, o.Text) && (len(parts) > 1 || c.words.Of(n, o.Text) == Name):
 			return o.Text
 		}
 	}
 	return ""
-}
-
-// SureName reports whether a bare word is written like a name, and no text: in lower case with an underscore, or behind a dollar sign.
-func SureName(word string) bool {
-	if name, ok := strings.CutPrefix(word, "$"); ok {
-		return IsName(name) && name != "ARGUMENTS"
-	}
-	return IsName(word) && strings.Contains(word, "_") && strings.ToLower(word) == word
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/spell"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/cond"
 	"github.com/skl-project/skl/spec/tree/resource"
@@ -30,11 +31,6 @@ func reads(n *tree.Node) []string {
 		col := cond.ParseCollection(n.In)
 		if o := col.Of; (o.Kind == cond.Word || o.Kind == cond.Path) && o.Text != "" {
 			out = append(out, o.Text)
-		}
-		for _, o := range col.Items { // a bare word in a list can be text (5.10)
-			if o.Kind == cond.Path {
-				out = append(out, o.Text)
-			}
 		}
 	case tree.Prose, tree.Read, tree.Bind, tree.Else:
 		out = append(out, resource.Mentions(n.Body, nil)...)
@@ -73,6 +69,11 @@ func contextField(path string) string {
 // root is the name of the binding that a path starts at.
 func root(path string) string { return cond.Root(strings.Trim(path, "`")) }
 
+// knows reports whether something binds name where n may see it.
+func (c *checker) knows(n *tree.Node, name string) bool {
+	return c.bound[name] && !(c.inside[name] && c.main[n])
+}
+
 // boundNames returns every name that something in the skill binds, wherever.
 func (c *checker) boundNames() map[string]bool {
 	s := c.skill
@@ -94,46 +95,50 @@ func (c *checker) boundNames() map[string]bool {
 	for _, name := range skill.Properties(s.Doc) {
 		bound[resource.ArgumentName(name)] = true
 	}
-	shown, passed := map[string]bool{}, []string(nil) // fields of SHOW_PLAN, and inputs of calls: what is both is bound
+	var params []string
+	explored := false
+	planned := map[string][]*tree.Node{}
+	c.main = map[*tree.Node]bool{}
 	for i := range c.bodies {
 		b := &c.bodies[i]
 		if b.op != nil {
 			for _, p := range b.op.Params {
-				bound[p.Name] = true
-			}
-			for _, o := range b.op.Outs {
-				bound[o.Name] = true
+				params = append(params, p.Name)
 			}
 		}
 		b.each(func(n *tree.Node, _ []*tree.Node, _ int) {
+			c.main[n] = b.op == nil
+			explored = explored || n.Kind == tree.Explore && len(n.Outs) > 0
 			for _, t := range n.Outs {
 				bound[t.Name] = true
 			}
 			for _, field := range n.Fields {
-				shown[field.Text] = true
-			}
-			if n.Kind == tree.Call {
-				for _, a := range n.Args {
-					passed = append(passed, strings.TrimPrefix(a.Value.Text, "context."))
-				}
+				planned[fieldName(field)] = append(planned[fieldName(field)], n)
 			}
 			if n.Kind == tree.Bind || n.Kind == tree.ForEach {
 				bound[n.Var] = true
 			}
 		})
 	}
-	for _, name := range passed {
-		if shown[name] {
-			bound[name] = true
-		}
-	}
 	if s.Agent != nil {
-		bound["context"] = true
-		if sch := c.schema(s.Agent.Schema); sch != nil {
+		bound["context"] = bound["context"] || !explored
+		if sch := c.schema(s.Agent.Schema); sch != nil && (bound["context"] || bound["ctx"]) {
 			for name := range sch.properties {
 				bound[name] = true
 			}
 		}
+	}
+	c.planned = map[string]*tree.Node{}
+	for name, nodes := range planned {
+		if !bound[name] && len(nodes) == 1 {
+			c.planned[name] = nodes[0]
+		}
+		bound[name] = true
+	}
+	c.inside = map[string]bool{}
+	for _, name := range params {
+		c.inside[name] = c.inside[name] || !bound[name]
+		bound[name] = true
 	}
 	return bound
 }
@@ -153,11 +158,11 @@ func (c *checker) names(b *body) {
 			f := contextField(name)
 			switch {
 			case f != "":
-				if c.bound[f] || object || decides[f] {
+				if c.knows(n, f) || object || decides[f] {
 					continue
 				}
 				base = f
-			case c.bound[base] || seen[base] || !IsName(base):
+			case c.knows(n, base) || seen[base] || !IsName(base):
 				continue
 			case asText(n, name):
 				continue
@@ -173,27 +178,36 @@ func (c *checker) names(b *body) {
 		}
 		if n.Kind == tree.Call {
 			for _, a := range n.Args {
-				c.bareWords(n, a.Value)
+				c.bareWords(b, n, a.Value)
 			}
 		}
+		c.holes(b, n, seen)
+		c.slips(b, n, seen)
 	})
 }
 
 // boundOnward reports what a bind node takes and nothing binds.
 func (c *checker) boundOnward(b *body, n *tree.Node, seen map[string]bool) {
-	if name := c.unboundIn(n.Body); name != "" {
+	if name := c.unboundIn(n); name != "" {
 		seen[root(name)], seen[plainName(name)] = true, true
-		shown := diag.Clip(name, 60)
-		message := "nothing binds " + shown + ": bind it first, or write \"" + shown + "\" if it is a text"
-		if word, dollar := strings.CutPrefix(name, "$"); dollar {
-			message = shown + " is no name, since only $ARGUMENTS has a dollar sign: write " + diag.Clip(word, 60) + ", or \"" + shown + "\" if it is a text"
-		}
-		c.soften(b, c.report(Unbound, n.Pos, message))
+		c.nobodyBinds(b, n, name)
 		return
 	}
 	if o, ok := cond.ParseOperand(n.Body); ok && o.Kind == cond.Word && IsName(o.Text) {
-		c.bareWords(n, tree.Value{Kind: tree.Word, Text: o.Text})
+		c.bareWords(b, n, tree.Value{Kind: tree.Word, Text: o.Text})
 	}
+}
+
+// nobodyBinds reports a name that a step takes and nothing binds.
+func (c *checker) nobodyBinds(b *body, n *tree.Node, name string) {
+	shown := diag.Clip(name, 60)
+	message := "nothing binds " + shown + ": bind it first, or write \"" + shown + "\" if it is a text"
+	if word, dollar := strings.CutPrefix(name, "$"); dollar {
+		message = shown + " is no name, since only $ARGUMENTS has a dollar sign: write " + diag.Clip(word, 60) + ", or \"" + shown + "\" if it is a text"
+	} else if near := c.meantBy(root(name)); near != "" {
+		message = "nothing binds " + shown + ": did you mean " + diag.Clip(near, 60) + "?"
+	}
+	c.soften(b, c.report(Unbound, n.Pos, message))
 }
 
 // asText reports whether an unbound name in a node may be meant as text: a bare
@@ -214,10 +228,191 @@ func asText(n *tree.Node, name string) bool {
 	return false
 }
 
-func (c *checker) bareWords(n *tree.Node, v tree.Value) {
-	if v.Kind == tree.Word && v.Text != "" && !c.bound[root(v.Text)] {
+// bareWords reports a bare word that nothing binds: one that is a name, and one that may be.
+func (c *checker) bareWords(b *body, n *tree.Node, v tree.Value) {
+	switch {
+	case v.Kind == tree.List:
+		for _, item := range v.Items {
+			if item.Kind == tree.Word && !c.knows(n, root(item.Text)) && c.words.Of(n, item.Text) == Name {
+				c.nobodyBinds(b, n, item.Text)
+			}
+		}
+	case v.Kind != tree.Word || v.Text == "" || c.knows(n, root(v.Text)):
+	case c.words.Of(n, v.Text) == Name:
+		c.nobodyBinds(b, n, v.Text)
+	default:
 		c.report(BareWord, n.Pos, diag.Clip(v.Text, 60)+" is bound by nothing and is given as text: write \""+diag.Clip(v.Text, 60)+"\" if it is meant so")
 	}
+}
+
+// slips reports what differs in one letter from a name where any name may stand: a field of a plan, which would be asked of a model and not be the
+// value of that name, and a name in the text of a step, which a model would not find among the values.
+func (c *checker) slips(b *body, n *tree.Node, seen map[string]bool) {
+	slip := func(name string) *diag.Finding {
+		if seen[name] {
+			return nil
+		}
+		near := c.meantBy(name)
+		if near == "" {
+			return nil
+		}
+		seen[name] = true
+		return c.report(Unbound, n.Pos, "nothing binds "+diag.Clip(name, 60)+": did you mean "+diag.Clip(near, 60)+"?")
+	}
+	switch n.Kind {
+	case tree.ShowPlan:
+		for _, field := range n.Fields {
+			name := fieldName(field)
+			if c.planned[name] == n {
+				if f := slip(name); f != nil {
+					c.soften(b, f)
+				}
+			}
+		}
+	case tree.Prose, tree.Read, tree.Bind, tree.Else:
+		for _, path := range resource.Mentions(n.Body, nil) {
+			if name := cond.Root(path); !c.knows(n, name) {
+				if f := slip(name); f != nil {
+					f.Severity = diag.SeverityWarning
+				}
+			}
+		}
+	}
+}
+
+// unread reports a binding that nothing reads, where a word that the skill does use differs from it in one letter.
+func (c *checker) unread() {
+	uses, binds := map[string]int{}, map[string]int{}
+	count := func(text string) {
+		for word := range words(text) {
+			uses[word]++
+		}
+	}
+	count(c.skill.Preamble + "\n" + strings.Join(c.skill.Rules, "\n"))
+	for _, field := range c.skill.Response {
+		count(strings.ReplaceAll(field, " ", "_"))
+	}
+	for i := range c.bodies {
+		b := &c.bodies[i]
+		if b.op != nil {
+			count(b.op.Prose)
+			for _, o := range b.op.Outs {
+				uses[o.Name]++
+			}
+		}
+		b.each(func(n *tree.Node, _ []*tree.Node, _ int) {
+			count(n.Text)
+			for _, name := range bindings(n) {
+				binds[name]++
+			}
+		})
+	}
+	left := maxUnread
+	for i := range c.bodies {
+		c.bodies[i].each(func(n *tree.Node, _ []*tree.Node, _ int) {
+			for _, name := range bindings(n) {
+				if c.meant[name] || uses[name] > binds[name] && !(n.Kind == tree.ForEach && !mentioned(n.Children, name)) {
+					continue
+				}
+				if left--; left < 0 {
+					return
+				}
+				meant := ""
+				for word := range uses {
+					loop := n.Kind == tree.ForEach && len(name) > 2 && len(word) > 2 && spell.Distance(name, word, 2) == 1 && mentioned(n.Children, word)
+					if (loop || n.Kind != tree.ForEach && slipped(name, word)) && (meant == "" || word < meant) {
+						meant = word
+					}
+				}
+				if meant != "" {
+					c.report(Unbound, n.Pos, "nothing reads "+diag.Clip(name, 60)+": did you mean "+diag.Clip(meant, 60)+"?").Severity = diag.SeverityWarning
+				}
+			}
+		})
+	}
+}
+
+// maxUnread is how many bindings that nothing reads are compared with all words.
+const maxUnread = 128
+
+// bindings are the names that n binds for steps after it.
+func bindings(n *tree.Node) (names []string) {
+	for _, t := range n.Outs {
+		names = append(names, t.Name)
+	}
+	if n.Kind == tree.Bind || n.Kind == tree.ForEach {
+		names = append(names, n.Var)
+	}
+	return names
+}
+
+// mentioned reports whether nodes, or those below them, have word.
+func mentioned(nodes []*tree.Node, word string) bool {
+	found := false
+	tree.Walk(nodes, func(n *tree.Node) bool {
+		for w := range words(n.Text) {
+			found = found || w == word
+		}
+		return !found
+	})
+	return found
+}
+
+// fieldName is the name that a field of SHOW_PLAN binds where nothing has before.
+func fieldName(f tree.PlanField) string {
+	return resource.ArgumentName(strings.ToLower(strings.Trim(f.Text, "`")))
+}
+
+// holes reports names in the literal texts of n that nothing binds: the text would keep the place. A person cannot answer such a question, and a
+// file of such a name is not meant; elsewhere it is only shown.
+func (c *checker) holes(b *body, n *tree.Node, seen map[string]bool) {
+	texts, acts := literals(n)
+	for _, text := range texts {
+		for _, h := range resource.Holes(text, nil) {
+			name := strings.ReplaceAll(cond.Root(h.Path), "-", "_")
+			inside := contextField(h.Path) != "" && (c.bound["context"] || c.bound["ctx"])
+			if c.knows(n, name) || c.knows(n, cond.Root(h.Path)) || inside || seen[name] || h.Path == "skills-root" || !c.words.Hole(n, h) {
+				continue
+			}
+			seen[name] = true
+			message := "nothing binds " + diag.Clip(h.Path, 60) + ", so the text keeps its place: bind it first, or write it in backticks if it is meant so"
+			if near := c.meantBy(name); near != "" {
+				message = "nothing binds " + diag.Clip(h.Path, 60) + ", so the text keeps its place: did you mean " + diag.Clip(near, 60) + "?"
+			}
+			f := c.report(Unbound, n.Pos, message)
+			if c.soften(b, f); !acts {
+				f.Severity = diag.SeverityWarning
+			}
+		}
+	}
+}
+
+// literals are the texts of n that are filled with values; acts says that more is done with them than to show them.
+func literals(n *tree.Node) (texts []string, acts bool) {
+	switch n.Kind {
+	case tree.Ask:
+		return append([]string{n.Question}, n.Options...), true
+	case tree.ShowPlan:
+		for _, f := range n.Fields {
+			texts = append(texts, f.Value)
+		}
+		return texts, true
+	case tree.Read, tree.Verify:
+		return []string{n.Path, n.Section}, true
+	case tree.End:
+		return []string{n.Message}, false
+	case tree.Call:
+		for _, a := range n.Args {
+			if a.Value.Kind == tree.String {
+				texts = append(texts, a.Value.Text)
+			}
+		}
+	case tree.Bind:
+		if o, ok := cond.ParseOperand(n.Body); ok && o.Kind == cond.Quoted {
+			texts = []string{o.Text}
+		}
+	}
+	return texts, false
 }
 
 // negatives are the options that mean to stop.

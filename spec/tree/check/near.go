@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -139,7 +140,7 @@ func (c *checker) nearCall(n *tree.Node) bool {
 		c.report(NearStep, n.Pos, "half an operator, "+first+", stands behind "+diag.Clip(n.Text[:name], 60)+", so that it is no call: write "+half[first])
 		return true
 	}
-	if c.lowerCall(n) {
+	if c.lowerCall(n) || c.mixedCall(n) {
 		return true
 	}
 	if k := nearlyPrimitive(n.Text[:name]); k != tree.Prose {
@@ -154,6 +155,21 @@ func (c *checker) nearCall(n *tree.Node) bool {
 		}
 	}
 	return false
+}
+
+// mixedCall reports a step that begins with a name in small and capital letters which is that of an op, but for the letters.
+func (c *checker) mixedCall(n *tree.Node) bool {
+	first, rest, _ := strings.Cut(n.Text, " ")
+	word := strings.Trim(first, "*`")
+	if !IsName(word) || strings.ToUpper(word) == word || !strings.Contains(word, "_") && !strings.HasPrefix(strings.TrimLeft(rest, " "), ">>") {
+		return false
+	}
+	upper := strings.ToUpper(word)
+	i := slices.IndexFunc(c.skill.Ops, func(op *tree.Op) bool { return len(op.Name) >= near && spell.Distance(upper, op.Name, 2) < 2 })
+	if i >= 0 {
+		c.report(LowerCase, n.Pos, "the name of a call is in capitals: "+diag.Clip(c.skill.Ops[i].Name, 60))
+	}
+	return i >= 0
 }
 
 // nearlyPrimitive is the primitive that differs from a word in capitals by one letter, tree.Prose if none does.

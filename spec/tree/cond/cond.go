@@ -12,7 +12,7 @@
 //     options are known, for each operand and for natural language as well.
 //   - Nothing is silently false. A name without a value can be missing, empty or not present, if something binds it
 //     somewhere; every other test of it is undecided. So are an order of values that are not numbers, a file path with an
-//     unfilled slot, and a bare word that no binding and no option explains (see [Ref]). A field that a value lacks is
+//     unfilled slot, a bare word that no binding and no option explains (see [Ref]), and one that is compared with and that Env.Name calls a name. A field that a value lacks is
 //     missing: it equals only null and is not true. An undecided test goes to the model, if there is one, but for
 //     tests of an answer, which is the person's; else it is an error that names the name.
 //
@@ -59,6 +59,7 @@ type Env struct {
 	Model     func(ctx context.Context, text string) (bool, error) // decides natural language, and what a rule leaves undecided; nil: an error
 	Binds     func(path string) bool                               // something binds the name somewhere, so that it can be missing; nil: every name
 	Option    func(text string) bool                               // some question offers the text as an option; nil: none
+	Name      func(word string) bool                               // a bare word that is compared with is a name, although it has no value; nil: it is a text
 }
 
 // How says how a condition was decided.

@@ -204,6 +204,9 @@ func (v *evaluation) test(e Expr) (bool, error) {
 		if val, ok := e.Right.lookup(v.env); ok && e.Right.Kind == Word {
 			return Truth(val), nil
 		}
+		if v.named(e.Right) {
+			return false, v.none(e.Text, e.Right)
+		}
 		val, ok := e.Left.lookup(v.env)
 		if !ok && v.unbound(e.Left) {
 			return false, v.none(e.Text, e.Left)
@@ -276,6 +279,9 @@ func (v *evaluation) equal(e Equal) (bool, error) {
 	if e.Right.reference() {
 		if right, bound := e.Right.lookup(v.env); bound || e.Right.sure() {
 			return Same(left, right) != e.Not, nil
+		}
+		if v.named(e.Right) {
+			return false, v.none(e.Text, e.Right)
 		}
 	}
 	return equalLiteral(left, e.Right) != e.Not, nil

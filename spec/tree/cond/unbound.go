@@ -11,6 +11,7 @@ import (
 type Unbound struct {
 	Name  string // as written, without backticks
 	Plain bool   // a bare word of what may be a sentence: "clean", "build is green"
+	Right bool   // a bare word that a test compares with, which could be a text
 }
 
 // A Scope is what is known of names where a condition stands, before it is decided. A nil func knows every name and no option.
@@ -18,6 +19,7 @@ type Scope struct {
 	Has    func(path string) bool // has a value, or may have one
 	Binds  func(path string) bool // something binds it somewhere: only then is it "missing" without a value
 	Option func(text string) bool // some question offers it
+	Name   func(word string) bool // a bare word that a value is compared with is a name, although it has no value
 }
 
 // FindUnbound returns the names that no rule decides e by, in order, without duplicates: those without a value, and in tests for
@@ -30,7 +32,16 @@ func FindUnbound(e Expr, s Scope) []Unbound {
 			return
 		}
 		seen[o.Text] = true
-		out = append(out, Unbound{o.name(), plain && o.plain()})
+		out = append(out, Unbound{Name: o.name(), Plain: plain && o.plain()})
+	}
+	right := func(o Operand) {
+		if o.sure() {
+			add(o, false, s.Has)
+		} else if n := len(out); o.Kind == Word && s.Name != nil && s.Name(o.Text) {
+			if add(o, false, s.Has); len(out) > n {
+				out[n].Right = true
+			}
+		}
 	}
 	var visit func(Expr)
 	visit = func(e Expr) {
@@ -51,9 +62,9 @@ func FindUnbound(e Expr, s Scope) []Unbound {
 				return
 			}
 			add(e.Left, e.English && (e.Right.Kind == Word || e.Right.Kind == Bool), s.Has)
-			if e.Right.sure() {
-				add(e.Right, false, s.Has)
-			}
+			right(e.Right)
+		case Alternative:
+			right(e.Right)
 		case Compare:
 			add(e.Left, false, s.Has)
 			add(e.Right, false, s.Has)
@@ -99,6 +110,11 @@ func (v *evaluation) unbound(o Operand) bool {
 		return false
 	}
 	return v.env.Lookup == nil || !o.known(func(path string) bool { _, ok := v.env.Lookup(path); return ok }) || v.partless(o)
+}
+
+// named reports whether o is a bare word without a value that is a name all the same.
+func (v *evaluation) named(o Operand) bool {
+	return o.Kind == Word && o.reference() && v.env.Name != nil && v.env.Name(o.Text)
 }
 
 // partless reports whether o leads into a text, a number or a boolean, which has no fields that could be missing.

@@ -155,13 +155,16 @@ func equalLiteral(v any, o Operand) bool {
 }
 
 // Match reports whether the value of a SWITCH matches a case. Words and phrases compare without case,
-// quoted texts with it, numbers as numbers.
-func Match(value any, c Operand, env Env) bool {
-	if c.sure() {
-		v, ok := c.lookup(env)
-		return ok && Same(value, v)
+// quoted texts with it, numbers as numbers. A reference without a value is an error with code condition_undecided.
+func Match(value any, c Operand, env Env) (bool, error) {
+	if !c.sure() {
+		return equalLiteral(value, c), nil
 	}
-	return equalLiteral(value, c)
+	v, ok := c.lookup(env)
+	if !ok {
+		return false, undecided("case names %q, which has no value", c.Text)
+	}
+	return Same(value, v), nil
 }
 
 // ParseCase reads the value of a CASE: a literal, unless it starts with
@@ -199,7 +202,7 @@ func (x Expression) Value(env Env) (any, error) {
 	case Word:
 		v, ok := o.lookup(env)
 		if !ok {
-			return nil, undecided("expression names %q, which nothing binds", o.Text)
+			return nil, undecided("expression names %q, which has no value", o.Text)
 		}
 		return v, nil
 	default:
@@ -291,6 +294,10 @@ func (c Collection) Elements(env Env) (items []any, filter, scalar bool, err err
 		items = make([]any, len(c.Items))
 		for i, o := range c.Items {
 			v, ok := o.Value(env)
+			if word := o.Kind == Word && o.reference() && env.Name != nil; word && env.Name(o.Text) {
+				_, has := o.lookup(env)
+				ok = has
+			}
 			if !ok && o.Kind != Phrase {
 				return nil, false, false, undecided("list %q names %q, which has no value", c.Text, o.Text)
 			}

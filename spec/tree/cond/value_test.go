@@ -35,8 +35,14 @@ func TestSwitchMatchesItsCase(t *testing.T) {
 		{`context.part.gone`, `none`, false},
 	} {
 		v, err := cond.ParseExpression(tt.on).Value(env)
-		if got := cond.Match(v, cond.ParseCase(tt.when), env); err != nil || got != tt.want {
-			t.Errorf("SWITCH << %s, CASE << %s: %v, %v", tt.on, tt.when, got, err)
+		got, wrong := cond.Match(v, cond.ParseCase(tt.when), env)
+		if err != nil || wrong != nil || got != tt.want {
+			t.Errorf("SWITCH << %s, CASE << %s: %v, %v, %v", tt.on, tt.when, got, err, wrong)
+		}
+	}
+	for _, when := range []string{"`gone`", "context.gone", "context.part.gone"} {
+		if got, err := cond.Match("x", cond.ParseCase(when), env); got || !errors.Is(err, diag.Code("condition_undecided")) {
+			t.Errorf("CASE << %s: %v, %v", when, got, err)
 		}
 	}
 	for _, on := range []string{"kind of the change", "unbound", "context.gone", "`gone`", ""} {

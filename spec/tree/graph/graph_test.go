@@ -90,7 +90,7 @@ func TestGolden(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
-	s := parse(t, "* demo\n  * IF << x == 1\n    * LOAD << x\n  * IF << it rains\n    * LOAD\n", "## LOAD << x\n\n* LOAD << x\n  * read it\n")
+	s := parse(t, "* demo\n  * IF << x == 1\n    * LOAD << x\n  * IF << it rains\n    * LOAD\n", "## LOAD << x\n\n* LOAD << x\n  * read it >> x\n")
 	for _, test := range []struct {
 		name string
 		opt  graph.Options
@@ -109,7 +109,7 @@ func TestText(t *testing.T) {
 ├── ◆ IF << x == 1
 │   └── LOAD << x
 │       ╰── op LOAD << x  references/ops.md:1
-│           └── read it
+│           └── read it >> x
 └── ◇ IF << it rains
     └── LOAD              body above
 

@@ -1,6 +1,9 @@
 package resource
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // ParseArguments reads what the preamble of a skill says of $ARGUMENTS: lines "Label: $ARGUMENTS",
 // "Label: $ARGUMENTS (default: X)" and "first token is `a`, remainder is `b`". bindings holds a and b,
@@ -19,6 +22,24 @@ func ParseArguments(preamble, args string) (map[string]string, bool) {
 		understood = argumentLine(line, args, bindings) && understood
 	}
 	return bindings, understood
+}
+
+// NamesArgument reports whether a line of the preamble that mentions $ARGUMENTS, or one that follows it without an empty line, has name as a word.
+func NamesArgument(preamble, name string) bool {
+	var f fence
+	after := false
+	for _, line := range lines(preamble) {
+		line = strings.TrimSpace(line)
+		if f.step(line) || strings.HasPrefix(line, ">") {
+			continue
+		}
+		about := strings.Contains(line, argumentsWord)
+		if (about || after) && slices.Contains(strings.FieldsFunc(line, func(r rune) bool { return !wordRune(r) }), name) {
+			return true
+		}
+		after = (about || after) && line != ""
+	}
+	return false
 }
 
 // ArgumentName is the name under which a tree reads a property of arguments.schema: spaces and hyphens are underscores.

@@ -127,6 +127,41 @@ func Interpolate(text, arguments string, lookup func(string) (string, bool)) str
 	return b.String()
 }
 
+// A Hole is a place of literal text that no value fills, so that it stays as written.
+type Hole struct {
+	Path string
+	Sure bool // written <<path>>, or with "context." in braces: it can be nothing else
+	Slot bool // written <path>, as places for people are, too
+	Code bool // in backticks, where it can be an example
+}
+
+// Holes returns the places of text that [Interpolate] leaves.
+func Holes(text string, lookup func(string) (string, bool)) (out []Hole) {
+	for i := 0; i < len(text); {
+		f, n := formAt(text, i)
+		if n == 0 {
+			i++
+			continue
+		}
+		i += n
+		filled := f.kind == formArguments
+		if f.kind == formContext {
+			for p := f.path; p != "context" && p != "ctx" && lookup != nil && !filled; p = parentPath(p) {
+				_, filled = lookup(p)
+			}
+		} else if !filled {
+			_, filled = lookupSlot(f.path, lookup)
+		}
+		if filled {
+			continue
+		}
+		code := strings.Count(text[:i], "`")%2 == 1
+		inside := strings.HasPrefix(f.path, "context.") || strings.HasPrefix(f.path, "ctx.")
+		out = append(out, Hole{f.path, f.kind == formDouble || f.kind == formBrace && inside, f.kind == formSlot && !inside, code})
+	}
+	return out
+}
+
 type formKind uint8
 
 const (
