@@ -79,6 +79,10 @@ func TestPrintable(t *testing.T) {
 		"⠓⠊\u2800⠽⠕⠥":              "⠓⠊\u2800⠽⠕⠥",
 		"⠓\u2800\u2800\u2800⠽":     "⠓\u2800" + `\u2800` + "\u2800⠽",
 		"👩\u200d🚀":                 "👩\u200d🚀",
+		"é\u200d\u200cé":           `é\u200d\u200cé`,
+		"❤\ufe0f\u200d🔥":           "❤\ufe0f\u200d🔥",
+		"1\ufe0f\u20e3":            "1\ufe0f\u20e3",
+		"\u00ad\ufe0fé":            `\u00ad\ufe0fé`,
 	} {
 		if got := Printable(in); got != want {
 			t.Errorf("Printable(%q) = %q, want %q", in, got, want)
@@ -90,6 +94,7 @@ func FuzzPrintable(f *testing.F) {
 	f.Add("\x1b[2J")
 	f.Add("ok\u202e\xff")
 	f.Add("⠓\u2800\u2800\u2800a")
+	f.Add("\u00e9\u200d\u202e\ufe0f\u200c\u00e9")
 	f.Fuzz(func(t *testing.T, s string) {
 		p := Printable(s)
 		if !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl) || Printable(p) != p {

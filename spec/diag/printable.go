@@ -75,7 +75,13 @@ func Invisible(r rune) bool {
 	return unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Cf, unicode.Variation_Selector)
 }
 
-const brailleBlank = 0x2800
+const (
+	brailleBlank = 0x2800
+	selector     = 0xfe0f // of the form of an emoji that has colours
+)
+
+// letter reports whether r is shown and no ASCII. What becomes an escape is nothing to join, and a text that went through Printable stays as it is.
+func letter(r rune) bool { return r >= utf8.RuneSelf && r != utf8.RuneError && shown(r) }
 
 // isDots reports whether r is a pattern of Braille with a dot.
 func isDots(r rune) bool { return brailleBlank < r && r <= 0x28ff }
@@ -88,9 +94,9 @@ func joins(s string, i, n int) bool {
 	after, _ := utf8.DecodeRuneInString(s[i+n:])
 	switch r {
 	case 0x200c, 0x200d:
-		return i > 0 && before >= utf8.RuneSelf && before != utf8.RuneError && i+n < len(s) && after >= utf8.RuneSelf && after != utf8.RuneError
-	case 0xfe0f:
-		return i > 0 && (before >= utf8.RuneSelf && before != utf8.RuneError || after == 0x20e3) // a keycap is of a digit
+		return (letter(before) || before == selector && joins(s, i-len("\ufe0f"), len("\ufe0f"))) && letter(after)
+	case selector:
+		return letter(before) || before != utf8.RuneError && shown(before) && after == 0x20e3 // a keycap is of a digit
 	case brailleBlank:
 		return isDots(before) || isDots(after)
 	}
