@@ -3,12 +3,15 @@ package skill
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // emptyName stands for a name that is given and empty, which some agents take for a name.
@@ -70,6 +73,9 @@ var (
 
 // isUsual reports whether d, which is in head, holds nothing that agents read differently.
 func (d *Document) isUsual(head []byte) bool {
+	if slices.ContainsFunc(d.Warnings, func(w diag.Finding) bool { return w.Rule == RuleYAMLQuote }) { // Read mends it, and others refuse it
+		return false
+	}
 	if !bytes.HasPrefix(head, []byte("---\n")) || !bytes.HasSuffix(head[:d.Body], []byte("\n---\n")) ||
 		!usualName().MatchString(d.Name) || notText().MatchString(d.Name) || len(d.Description) > 1000 || !usualText().MatchString(d.Description) {
 		return false

@@ -68,6 +68,7 @@ func FuzzReadAs(f *testing.F) {
 		"---\nname: x\ndescription: Does it well.\n---\nDo it.\n", "---\nname: x\ndescription: Does it well.\nmetadata:\n  a: b\nallowed-tools: Read\n---\n",
 		"---\nname: true\ndescription: Does it well.\n---\n", "---\nname: x\ndescription: Does it.\nname: y\n---\n", "---\n---\n", "\ufeff---\nname: \"\"\n---\n", "x", "---\nname: *a\ndescription: &a Does it well.\n---\n",
 		"---\ndescription: [a\nname: x\n---\n", "---\nname: x\ndescription: Does it well\nlicense: 'a\n---\n'\n---\n", "---\n- name\n---\n", "---\nname: x\ndescription: |\n  Does it\n  well.\n---\n",
+		"---\nname: x\ndescription: Does it well.\nlicense: see: LICENSE\n---\n",
 	} {
 		f.Add([]byte(seed))
 	}
