@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -207,6 +208,29 @@ func versionFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version"}
 }
 
+func init() { cli.HelpFlag = helpFlag{} }
+
+// helpFlag is --help. All commands of the process share it, and cli's own writes into itself where it is applied: apps side by side would race.
+type helpFlag struct{}
+
+func (helpFlag) String() string         { return cli.FlagStringer(helpFlag{}) }
+func (helpFlag) Names() []string        { return []string{"help", "h"} }
+func (helpFlag) IsSet() bool            { return false }
+func (helpFlag) IsVisible() bool        { return true }
+func (helpFlag) TakesValue() bool       { return false }
+func (helpFlag) GetUsage() string       { return "show help" }
+func (helpFlag) GetCategory() string    { return "" }
+func (helpFlag) GetValue() string       { return "" }
+func (helpFlag) GetDefaultText() string { return "" }
+func (helpFlag) GetEnvVars() []string   { return nil }
+
+func (f helpFlag) Apply(set *flag.FlagSet) error {
+	for _, name := range f.Names() {
+		set.Bool(name, false, f.GetUsage())
+	}
+	return nil
+}
+
 // A command is one word of skl and everything the help, the completion and the
 // schema need to know of it.
 type command struct {
@@ -236,7 +260,7 @@ func newApp(e env, u *ui.UI, help bool) *cli.App {
 		Name: "skl", Usage: "package manager for agent skills",
 		Writer: u.HelpWriter(), ErrWriter: e.stderr, Reader: e.stdin,
 		HideVersion: true, HideHelpCommand: true, Suggest: false,
-		Flags:          append(globalFlags(), versionFlag(), cli.HelpFlag), // a command called help keeps cli from adding it
+		Flags:          append(globalFlags(), versionFlag(), helpFlag{}), // a command called help keeps cli from adding it
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   usageErrorOf(""),
 		Before:         func(c *cli.Context) error { return configure(u, e, c) },

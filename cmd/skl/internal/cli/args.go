@@ -115,6 +115,6 @@ func lookup(flags []cli.Flag, name string) cli.Flag {
 }
 
 func takesValue(f cli.Flag) bool {
-	_, isBool := f.(*cli.BoolFlag)
-	return !isBool
+	shown, ok := f.(cli.DocGenerationFlag)
+	return !ok || shown.TakesValue()
 }
