@@ -137,9 +137,11 @@ type Hole struct {
 
 // Holes returns the places of text that [Interpolate] leaves.
 func Holes(text string, lookup func(string) (string, bool)) (out []Hole) {
+	code := false // in backticks
 	for i := 0; i < len(text); {
 		f, n := formAt(text, i)
 		if n == 0 {
+			code = code != (text[i] == '`')
 			i++
 			continue
 		}
@@ -155,7 +157,6 @@ func Holes(text string, lookup func(string) (string, bool)) (out []Hole) {
 		if filled {
 			continue
 		}
-		code := strings.Count(text[:i], "`")%2 == 1
 		inside := strings.HasPrefix(f.path, "context.") || strings.HasPrefix(f.path, "ctx.")
 		out = append(out, Hole{f.path, f.kind == formDouble || f.kind == formBrace && inside, f.kind == formSlot && !inside, code})
 	}
