@@ -10,7 +10,7 @@ import (
 )
 
 // Distance counts the insertions, deletions, replacements and swaps of neighbouring
-// bytes that lead from a to b. Limit or more is given as limit.
+// bytes that lead from a to b. Limit or more is given as limit, and takes a time of limit times the length.
 func Distance(a, b string, limit int) int {
 	if max(len(a)-len(b), len(b)-len(a)) >= limit {
 		return limit
@@ -20,8 +20,15 @@ func Distance(a, b string, limit int) int {
 		last[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
+		from, to := max(i-limit, 1), min(i+limit, len(b)) // beyond, it is limit at least
+		row[from-1] = limit
+		if from == 1 {
+			row[0] = min(i, limit)
+		}
+		if to < len(b) {
+			row[to+1] = limit
+		}
+		for j := from; j <= to; j++ {
 			cost := 1
 			if a[i-1] == b[j-1] {
 				cost = 0

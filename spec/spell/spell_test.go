@@ -2,6 +2,7 @@ package spell
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -16,6 +17,27 @@ func TestDistance(t *testing.T) {
 		}
 		if got := Distance(tt.a, tt.b, 2); got != min(tt.want, 2) {
 			t.Errorf("Distance(%q, %q) with limit 2 = %d", tt.a, tt.b, got)
+		}
+	}
+}
+
+// A limit only cuts off.
+func TestLimit(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	word := func() string {
+		b := make([]byte, r.IntN(9))
+		for i := range b {
+			b[i] = "abc"[r.IntN(3)]
+		}
+		return string(b)
+	}
+	for range 20_000 {
+		a, b := word(), word()
+		whole := Distance(a, b, 99)
+		for limit := 1; limit < 9; limit++ {
+			if got := Distance(a, b, limit); got != min(whole, limit) {
+				t.Fatalf("Distance(%q, %q, %d) = %d, without a limit %d", a, b, limit, got, whole)
+			}
 		}
 	}
 }

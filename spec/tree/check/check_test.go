@@ -216,6 +216,7 @@ func TestLarge(t *testing.T) {
 		{"unknown ops", "* demo\n" + repeat(15000, "  * UNKNOWN_%d << \"a\"\n"), repeat(4000, "## OP_%d\n\ntext\n\n")},
 		{"inline branches", "* demo\n" + repeat(15000, "  * IF << x%d — print it\n"), ""},
 		{"layouts", "* demo\n  * OP_1\n", repeat(4000, "## OP_%[1]d\n\n* OP_%[1]d\n    * END\n   * BREAK\n\n")},
+		{"names", "* demo\n" + repeat(6000, "  * bind name%d = 1\n") + repeat(6000, "  * bind other%[1]d = word%[1]d\n"), ""},
 		{"subagents that share an op", "* demo\n  * OP_1\n", repeat(2000, "## OP_%d\n\n> **Subagent.**\n\n* WORK\n  * END\n\n") + "## WORK\n\n* WORK\n" + repeat(10000, "  * print `x%d`\n")},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -23,7 +23,7 @@ const (
 // Words tells of the bare words of a skill what they stand for. It is safe for concurrent use.
 type Words struct {
 	bound func(name string) bool
-	names []string                 // those that are bound
+	names *neighbours              // those that are bound
 	uses  map[string][2]*tree.Node // by folded word: nodes that use it as a text, two at most
 	says  map[string]*tree.Node    // by folded word: a condition or case that has it
 	enums map[string]bool          // by folded word: a contract has it among its values
@@ -34,7 +34,7 @@ const near = 5
 
 // FindWords looks through nodes. names are those that something binds, bound reports that something binds one, and enums are the texts of AddEnums.
 func FindWords(nodes iter.Seq[*tree.Node], names []string, bound func(string) bool, enums map[string]bool) *Words {
-	w := &Words{bound, names, map[string][2]*tree.Node{}, map[string]*tree.Node{}, enums}
+	w := &Words{bound, newNeighbours(names), map[string][2]*tree.Node{}, map[string]*tree.Node{}, enums}
 	use := func(n *tree.Node, word string) {
 		word = strings.ToLower(strings.Trim(word, "`"))
 		if u := w.uses[word]; u[0] == nil {
@@ -116,12 +116,7 @@ func (w *Words) Hole(n *tree.Node, h resource.Hole) bool {
 }
 
 // Near is the name that word differs from in one letter, "" if there is none: it is that name with a slip in it. Short words are other words.
-func (w *Words) Near(word string) string {
-	if i := slices.IndexFunc(w.names, func(name string) bool { return slipped(word, name) }); i >= 0 {
-		return w.names[i]
-	}
-	return ""
-}
+func (w *Words) Near(word string) string { return w.names.near(word) }
 
 // slipped reports whether two words differ in one letter, and are long enough for that to be a slip.
 func slipped(a, b string) bool {
