@@ -328,7 +328,7 @@ func (b *binder) node(in Callee, n *tree.Node, i int32) {
 		}
 	case tree.ShowPlan:
 		for _, f := range n.Fields {
-			if name := normal(f.Text); isPath(name) {
+			if name := f.Name(); isPath(name) {
 				b.names[name] = true
 			}
 		}

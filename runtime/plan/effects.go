@@ -108,23 +108,13 @@ func (w *walker) arguments() {
 func (w *walker) respond() {
 	var missing []string
 	for _, name := range w.p.Skill.Response {
-		if _, ok := w.lookup(normal(name)); !ok {
+		if _, ok := w.lookup(tree.NameOf(name)); !ok {
 			missing = append(missing, name)
 		}
 	}
 	if len(missing) > 0 {
 		w.emit(Effect{Kind: "model", Node: w.p.Skill.File + "#response", Path: "response", What: strings.Join(missing, ", "), Mode: "respond"})
 	}
-}
-
-// normal is a phrase as a name: "Files changed" is files_changed.
-func normal(phrase string) string {
-	return strings.Map(func(r rune) rune {
-		if r == ' ' || r == '-' {
-			return '_'
-		}
-		return r
-	}, strings.ToLower(strings.Trim(strings.TrimSpace(phrase), "`")))
 }
 
 func (w *walker) emit(e Effect) {

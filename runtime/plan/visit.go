@@ -57,14 +57,14 @@ func (w *walker) showPlan(in Callee, n *tree.Node, path string) {
 	var missing []string
 	for _, f := range n.Fields {
 		if f.Value != "" {
-			if name := normal(f.Text); isPath(name) {
+			if name := f.Name(); isPath(name) {
 				w.bind(name, w.text(n, strings.Trim(f.Value, `"`)))
 			}
 			continue
 		}
-		if _, ok := w.lookup(normal(f.Text)); !ok {
+		if _, ok := w.lookup(f.Name()); !ok {
 			missing = append(missing, f.Text)
-			if name := normal(f.Text); isPath(name) {
+			if name := f.Name(); isPath(name) {
 				w.bind(name, symbol{})
 			}
 		}

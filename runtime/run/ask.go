@@ -61,10 +61,7 @@ func (m *Machine) visitAsk(ctx context.Context, f *frame, n *tree.Node, path str
 	for _, name := range sorted(bound) {
 		m.assign(name, text, "")
 		s, _ := m.scope()
-		if s.Asked == nil {
-			s.Asked = map[string]bool{}
-		}
-		s.Asked[name] = true
+		s.Asked = with(s.Asked, name)
 		m.emit(Event{Kind: Bound, Path: path, Node: m.id(n), Name: name, Value: encode(text)})
 	}
 	if child := optionBranch(n, text); child != nil {

@@ -46,7 +46,7 @@ func (m *Machine) showPlan(ctx context.Context, n *tree.Node, path string, again
 			continue
 		}
 		v, ok := m.named(field.Text)
-		if !ok || again && s.Planned[normal(field.Text)] {
+		if !ok || again && s.Planned[field.Name()] {
 			fresh[i] = true
 			missing = append(missing, field.Text)
 		}
@@ -73,7 +73,7 @@ func (m *Machine) showPlan(ctx context.Context, n *tree.Node, path string, again
 func (m *Machine) planned(n *tree.Node, path string, rows []planValue, fresh map[int]bool) map[string]any {
 	bound := map[string]any{}
 	for i, row := range rows {
-		name := normal(row.Field)
+		name := tree.NameOf(row.Field)
 		if !fresh[i] || row.Value == nil || !check.IsName(name) {
 			continue
 		}

@@ -248,7 +248,7 @@ func (m *Machine) scriptEnv(n *tree.Node, text string) map[string]string {
 	}
 	bound := map[string]string{}
 	for _, name := range m.names() {
-		bound[normal(name)] = name
+		bound[tree.NameOf(name)] = name
 	}
 	for i := 0; i < len(text); i++ {
 		if text[i] != '$' {
@@ -262,7 +262,7 @@ func (m *Machine) scriptEnv(n *tree.Node, text string) map[string]string {
 		for end < len(rest) && wordByte(rest[end]) {
 			end++
 		}
-		if name, ok := bound[normal(rest[:end])]; ok && end > 0 {
+		if name, ok := bound[tree.NameOf(rest[:end])]; ok && end > 0 {
 			env[rest[:end]], _ = m.lookupText(name)
 		}
 	}

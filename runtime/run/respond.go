@@ -124,9 +124,9 @@ func (m *Machine) respond(ctx context.Context, whole bool) error {
 // lost says what became of the child of PARALLEL that binds a name, if it did not come to its end.
 func (m *Machine) lost(phrase string) (why string, ok bool) {
 	s, _ := m.scope()
-	want := normal(strings.TrimPrefix(strings.TrimPrefix(phrase, "context."), "ctx."))
+	want := tree.NameOf(strings.TrimPrefix(strings.TrimPrefix(phrase, "context."), "ctx."))
 	for _, name := range slices.Sorted(maps.Keys(s.Outcomes)) {
-		if normal(name) != want {
+		if tree.NameOf(name) != want {
 			continue
 		}
 		switch o := s.Outcomes[name]; o.Status {

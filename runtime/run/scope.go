@@ -321,21 +321,14 @@ func descend(v any, rest string) (any, bool) {
 	return v, true
 }
 
-// normal is a name for comparison: case folded, blanks, "-" and "_" equal.
-func normal(name string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
-		return r == ' ' || r == '-' || r == '_' || r == '`' || r == '\t'
-	}), "_")
-}
-
 // named finds the binding that a phrase names.
 func (m *Machine) named(phrase string) (any, bool) {
 	if v, ok := m.lookup(strings.Trim(phrase, "`")); ok {
 		return v, true
 	}
-	want := normal(strings.TrimPrefix(strings.TrimPrefix(strings.Trim(phrase, "`"), "context."), "ctx."))
+	want := tree.NameOf(strings.TrimPrefix(strings.TrimPrefix(strings.Trim(phrase, "`"), "context."), "ctx."))
 	for _, name := range m.names() {
-		if normal(name) == want {
+		if tree.NameOf(name) == want {
 			return m.binding(name)
 		}
 	}

@@ -153,6 +153,17 @@ type PlanField struct {
 	Value string // as written after the colon, "" if there is none
 }
 
+// Name is what the field binds where nothing has before.
+func (f PlanField) Name() string { return NameOf(f.Text) }
+
+// NameOf is the name that a phrase stands for: "Files changed" is files_changed. Names that differ in case, or in how many blanks, "-" and "_" stand
+// between their words, are one.
+func NameOf(phrase string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(phrase), func(r rune) bool {
+		return r == ' ' || r == '-' || r == '_' || r == '`' || r == '\t'
+	}), "_")
+}
+
 // Syntax is how a tree is drawn.
 type Syntax uint8
 

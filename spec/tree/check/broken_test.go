@@ -330,5 +330,5 @@ func same(a, b *tree.Node) bool {
 	bold := a.Bold == b.Bold || a.Kind != tree.Call
 	return a.Kind == b.Kind && bold && a.Name == b.Name && a.Inline == b.Inline && reflect.DeepEqual(a.Args, b.Args) && reflect.DeepEqual(a.Outs, b.Outs) &&
 		a.Body == b.Body && a.Cond == b.Cond && a.Var == b.Var && a.In == b.In && a.Question == b.Question && slices.Equal(a.Options, b.Options) &&
-		a.Message == b.Message && slices.Equal(a.Fields, b.Fields) && a.Path == b.Path && a.Section == b.Section && slices.EqualFunc(a.Children, b.Children, same)
+		a.Message == b.Message && slices.EqualFunc(a.Fields, b.Fields, func(f, g tree.PlanField) bool { return f.Name() == g.Name() && f.Value == g.Value }) && a.Path == b.Path && a.Section == b.Section && slices.EqualFunc(a.Children, b.Children, same)
 }

@@ -113,7 +113,7 @@ func (c *checker) boundNames() map[string]bool {
 				bound[t.Name] = true
 			}
 			for _, field := range n.Fields {
-				planned[fieldName(field)] = append(planned[fieldName(field)], n)
+				planned[field.Name()] = append(planned[field.Name()], n)
 			}
 			if n.Kind == tree.Bind || n.Kind == tree.ForEach {
 				bound[n.Var] = true
@@ -262,7 +262,7 @@ func (c *checker) slips(b *body, n *tree.Node, seen map[string]bool) {
 	switch n.Kind {
 	case tree.ShowPlan:
 		for _, field := range n.Fields {
-			name := fieldName(field)
+			name := field.Name()
 			if c.planned[name] == n {
 				if f := slip(name); f != nil {
 					c.soften(b, f)
@@ -356,11 +356,6 @@ func mentioned(nodes []*tree.Node, word string) bool {
 		return !found
 	})
 	return found
-}
-
-// fieldName is the name that a field of SHOW_PLAN binds where nothing has before.
-func fieldName(f tree.PlanField) string {
-	return resource.ArgumentName(strings.ToLower(strings.Trim(f.Text, "`")))
 }
 
 // holes reports names in the literal texts of n that nothing binds: the text would keep the place. A person cannot answer such a question, and a
