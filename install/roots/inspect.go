@@ -312,8 +312,8 @@ func (f *finding) read(head, sidecar []byte) {
 		f.gates += strings.Join(append([]string{g.Key}, g.By...), "\t") + "\n"
 	}
 	f.invocation = string(doc.Invocation)
+	f.effects, f.tools = strings.Join(doc.SideEffects, ","), doc.Tools.Words()
 	if doc.V1 != nil {
-		f.effects, f.tools = strings.Join(doc.V1.SideEffects, ","), doc.V1.Tools.Words()
 		for _, d := range doc.V1.LibraryDepends {
 			f.libraries += d.Name + "\t" + d.Version + "\t" + d.Ecosystem + "\n"
 		}

@@ -32,7 +32,7 @@ import (
 )
 
 // Rules is the version of what this package finds. It grows when the same bytes give another set.
-const Rules = 3
+const Rules = 4
 
 // Limits of what is read.
 const (

@@ -33,21 +33,21 @@ func (a *auditor) declared(src []byte) {
 			a.add(Agent, "", f.KeySpan.Line)
 		}
 	}
+	if t := doc.Tools; t != nil {
+		for _, allowed := range t.Allow {
+			a.add(Allow, allowed.String(), line("tools"))
+		}
+		if t.Limited && len(t.Allow) == 0 {
+			a.add(Allow, "-", line("tools"))
+		}
+		for _, denied := range t.Deny {
+			a.add(Deny, denied.String(), max(line("tools"), line(skill.KeyNoTools)))
+		}
+	}
+	for _, e := range doc.SideEffects {
+		a.add(Effect, e, line("side_effects"))
+	}
 	if v := doc.V1; v != nil {
-		if v.Tools != nil {
-			for _, t := range v.Tools.Allow {
-				a.add(Allow, t.String(), line("tools"))
-			}
-			if v.Tools.Limited && len(v.Tools.Allow) == 0 {
-				a.add(Allow, "-", line("tools"))
-			}
-			for _, t := range v.Tools.Deny {
-				a.add(Deny, t.String(), line("tools"))
-			}
-		}
-		for _, e := range v.SideEffects {
-			a.add(Effect, e, line("side_effects"))
-		}
 		for _, d := range v.LibraryDepends {
 			manager := d.Ecosystem
 			if manager == "" {

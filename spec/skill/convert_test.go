@@ -30,7 +30,7 @@ Research the question, write what was found to the vault, then stop.
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	d := mustRead(t, got)
-	if len(d.Warnings) > 0 || d.V1 == nil || d.V1.Encoding != Portable || d.Invocation != UserOnly || len(d.V1.Tools.Allow) != 6 {
+	if len(d.Warnings) > 0 || d.V1 == nil || d.V1.Encoding != Portable || d.Invocation != UserOnly || len(d.Tools.Allow) != 6 {
 		t.Errorf("read back: %v %+v", d.Warnings, d.V1)
 	}
 	if d.V1.Trust != "local" {

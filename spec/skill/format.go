@@ -106,7 +106,7 @@ func (r *reader) supported(f Field) bool {
 	return false
 }
 
-// withoutFormat reports keys that do nothing because skill_format is missing.
+// withoutFormat reads the limits of a skill without skill_format, and reports the keys that do nothing because it is missing.
 // A misspelt skill_format makes the skill unsupported, since its other keys meant something.
 func (r *reader) withoutFormat(top, portable []Field) {
 	for _, f := range r.fm.root {
@@ -117,15 +117,19 @@ func (r *reader) withoutFormat(top, portable []Field) {
 			return
 		}
 	}
+	var limits []Field
 	for _, f := range slices.Concat(top, portable) {
 		if _, isPortable := find(portable, f.Key); !isPortable && !isV1Shaped(f) {
 			continue
 		}
-		if !isExtension(f.Key) {
+		if isLimit(f.Key, f.Value) {
+			limits = append(limits, f)
+		} else if !isExtension(f.Key) {
 			r.doc.Idle = append(r.doc.Idle, f.Key)
 			r.report(RuleNoFormat, f.KeySpan, "%s has no effect without skill_format: %s", f.Key, FormatV1)
 		}
 	}
+	r.limits(limits)
 }
 
 // IdleText says of [Document.Idle] what it means.
@@ -140,7 +144,9 @@ func IdleText(keys []string) string {
 // isV1Shaped reports whether f is a key of corteza.skill by its value too, where a host's key has the same name.
 func isV1Shaped(f Field) bool {
 	switch f.Key {
-	case "arguments", "tools":
+	case "arguments":
+		return f.Value.Kind == Map
+	case "tools":
 		return f.Value.Kind == Map
 	case "critical":
 		return f.Value.Kind == List
@@ -173,27 +179,12 @@ func (d *Document) IsWithheld() bool {
 // invocation combines the v1 key with the switches of hosts.
 func (r *reader) invocation() {
 	d := r.doc
-	byModel, byUser, found := true, true, Field{}
-	for _, f := range r.fm.root {
-		switch f.Key {
-		case "disable-model-invocation":
-			off, ok := hostBool(f.Value)
-			byModel, found = ok && !off, f
-		case "user-invocable":
-			on, ok := hostBool(f.Value)
-			byUser, found = ok && on, f
-		case "metadata":
-			if m, ok := f.Value.Get("user-invocable"); ok {
-				on, ok := hostBool(m)
-				byUser, found = ok && on, Field{Key: "metadata.user-invocable", KeySpan: m.Span}
-			}
-		}
-	}
+	byModel, byUser, found := r.hostLimits()
 	switch {
 	case d.State == Unsupported || d.State != Ready && d.V1 == nil:
 		d.Invocation = Disabled
 		return
-	case d.V1 == nil:
+	case d.V1 == nil && !r.limited:
 		d.Invocation = InvocationOf(byModel, byUser)
 		return
 	}
@@ -234,7 +225,7 @@ func (r *reader) unknownKeys() {
 			r.report(RuleHostKey, f.KeySpan, "%s is read by %s only", f.Key, strings.Join(k.Hosts, ", "))
 			continue
 		}
-		if _, ok := lookupV1(f.Key); !ok && !isExtension(f.Key) && r.doc.V1 == nil && r.doc.State == Ready {
+		if _, ok := lookupV1(f.Key); !ok && !isExtension(f.Key) && r.doc.V1 == nil && r.doc.State == Ready && !r.wasNear(f) {
 			r.report(RuleUnknownKey, f.KeySpan, "unknown key %q%s", diag.Printable(f.Key), didYouMean(f.Key))
 		}
 	}

@@ -32,13 +32,13 @@ func (d *Document) Gates() []Gate {
 		}
 		out = append(out, g)
 	}
-	if d.V1 == nil || d.V1.Tools == nil {
+	if d.Tools == nil {
 		return out
 	}
-	if d.V1.Tools.Limited {
+	if d.Tools.Limited {
 		out = append(out, Gate{Key: "tools.allow"})
 	}
-	if len(d.V1.Tools.Deny) > 0 {
+	if len(d.Tools.Deny) > 0 {
 		g := Gate{Key: "tools.deny"}
 		if has(KeyNoTools) {
 			g.By = []string{KeyNoTools}
@@ -48,23 +48,19 @@ func (d *Document) Gates() []Gate {
 	return out
 }
 
-// RunOnly are the keys of corteza.skill/v1 with which d says something that skl run keeps and no agent does, beside its Gates.
+// RunOnly are the keys of corteza.skill with which d says something that skl run keeps and no agent does, beside its Gates.
 func (d *Document) RunOnly() []string {
-	v := d.V1
-	if v == nil {
-		return nil
-	}
 	var out []string
-	for _, k := range []struct {
-		name string
-		says bool
-	}{
-		{"side_effects", v.SideEffects != nil}, {"library_depends", len(v.LibraryDepends) > 0},
-		{"arguments", v.Arguments != nil || v.NoUserArgs}, {"interaction", v.Interaction == "returning"},
-	} {
-		if k.says {
-			out = append(out, k.name)
+	says := func(name string, is bool) {
+		if is {
+			out = append(out, name)
 		}
+	}
+	says("side_effects", d.SideEffects != nil)
+	if v := d.V1; v != nil {
+		says("library_depends", len(v.LibraryDepends) > 0)
+		says("arguments", v.Arguments != nil || v.NoUserArgs)
+		says("interaction", v.Interaction == "returning")
 	}
 	return out
 }

@@ -18,6 +18,44 @@ var claudeTools = map[string]string{
 	"bash": "Bash", "read": "Read", "write": "Write", "edit": "Edit", "grep": "Grep", "glob": "Glob", "list": "LS", "fetch": "WebFetch", "web_search": "WebSearch",
 }
 
+// claudeAlone are tools of Claude Code that skl run has nothing like.
+const claudeAlone = " Agent AskUserQuestion BashOutput EnterPlanMode EnterWorktree ExitPlanMode ExitWorktree KillBash KillShell LSP ListMcpResourcesTool Monitor " +
+	"NotebookEdit NotebookRead PowerShell ReadMcpResourceTool SendMessage Skill SlashCommand Task TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate " +
+	"TodoRead TodoWrite ToolSearch Workflow "
+
+// claudeTool is the tool that Claude Code calls by a name, perhaps with a pattern; zero for one that skl run has nothing like. Its error is that of [ParseTool].
+func claudeTool(name string) (Tool, error) {
+	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
+		server, tool, _ := strings.Cut(rest, "__")
+		if tool == "" {
+			tool = "*"
+		}
+		return ParseTool(server + "::" + tool)
+	}
+	t, err := ParseTool(name)
+	if err != nil || t.Namespace != "" {
+		return t, err
+	}
+	for own, known := range claudeTools {
+		if t.Name == known {
+			t.Name = own
+		}
+	}
+	switch {
+	case t.Name == "MultiEdit":
+		t.Name = "edit"
+	case strings.Contains(claudeAlone, " "+t.Name+" "):
+		return Tool{}, nil
+	}
+	return t, nil
+}
+
+// isKnownTool reports whether a name is that of a tool, to Claude Code or in corteza.skill/v1.
+func isKnownTool(name string) bool {
+	t, err := claudeTool(name)
+	return err == nil && (claudeTools[t.Name] != "" || t == (Tool{}))
+}
+
 // ToHost adds the keys by which host, one of claude, copilot and codex, keeps the limits that src sets, at the end of the frontmatter;
 // every other byte stays, and what has them stays as it is. Those of Codex stand in [PolicyFile], which policy says is needed. The losses are the limits that
 // the host does not keep all the same.
@@ -44,15 +82,15 @@ func ToHost(src []byte, host string) (out []byte, policy bool, losses []string, 
 			text += "user-invocable: false" + eol
 		}
 	}
-	if v := d.V1; v != nil && v.Tools != nil {
-		if v.Tools.Limited {
+	if d.Tools != nil {
+		if d.Tools.Limited {
 			losses = append(losses, "tools.allow limits no agent")
 		}
 		switch {
-		case len(v.Tools.Deny) == 0 || host == "claude" && has(KeyNoTools):
+		case len(d.Tools.Deny) == 0 || host == "claude" && has(KeyNoTools):
 		case host == "claude":
 			var names []string
-			for _, t := range v.Tools.Deny {
+			for _, t := range d.Tools.Deny {
 				name, rest, _ := strings.Cut(t.String(), "(")
 				if known := claudeTools[name]; known != "" {
 					name = known

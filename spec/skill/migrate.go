@@ -41,7 +41,7 @@ func Migrate(src, sidecar []byte) (out []byte, remarks []string, err error) {
 	}
 	var keys []Pair
 	for _, f := range append(r.topLevelKeys(), r.portableKeys()...) {
-		if !isExtension(f.Key) {
+		if !isExtension(f.Key) && !isLimit(f.Key, f.Value) {
 			keys = append(keys, Pair{Key: f.Key})
 		}
 	}

@@ -207,7 +207,7 @@ var rules = []RuleDoc{
 	{RuleLibraryDepends, diag.SeverityError, false, "library_depends is not a list of packages; the skill is not activated"},
 	{RuleModelInvocation, diag.SeverityError, false, "model_invocation has an unknown value; read as disabled"},
 	{RuleModelOnly, diag.SeverityWarning, false, "model-only is not listed in critical, so older readers would ignore it"},
-	{RuleNoFormat, diag.SeverityWarning, false, "a key of corteza.skill has no effect without skill_format"},
+	{RuleNoFormat, diag.SeverityWarning, false, "a key of corteza.skill has no effect without skill_format, or one that limits holds with skl alone"},
 	{RuleSideEffects, diag.SeverityError, false, "side_effects is not a list of known, compatible values; external is added"},
 	{RuleSidecar, diag.SeverityWarning, false, "SKILL.json cannot be read, or says something else than SKILL.md, or more"},
 	{RuleSidecarAlone, diag.SeverityWarning, true, "only SKILL.json says the name or description, and agents do not read it"},

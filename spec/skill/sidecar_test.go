@@ -108,8 +108,10 @@ func TestMigrate(t *testing.T) {
 			"---\nname: a\ndescription: Does a.\nuser-invocable: false\nskill_format: corteza.skill/v1\nmodel_invocation: model-only\ncritical: [model_invocation]\n---\n", "model_invocation is model-only"},
 		{"sidecar", "x\n", `{"name": "a", "description": "Does a.", "version": "1.0"}`,
 			"---\nname: a\ndescription: Does a.\nmetadata:\n  version: \"1.0\"\nskill_format: corteza.skill/v1\n---\n\nx\n", "SKILL.json is not read any more"},
-		{"keys that had no effect", "---\nname: a\ndescription: Does a.\ntools:\n  allow: [read]\n---\n", "",
-			"---\nname: a\ndescription: Does a.\ntools:\n  allow: [read]\nskill_format: corteza.skill/v1\n---\n", "tools: without effect before"},
+		{"a limit", "---\nname: a\ndescription: Does a.\ntools:\n  allow: [read]\n---\n", "",
+			"---\nname: a\ndescription: Does a.\ntools:\n  allow: [read]\nskill_format: corteza.skill/v1\n---\n", ""},
+		{"keys that had no effect", "---\nname: a\ndescription: Does a.\nattach: true\n---\n", "",
+			"---\nname: a\ndescription: Does a.\nattach: true\nskill_format: corteza.skill/v1\n---\n", "attach: without effect before"},
 		{"in metadata", "---\nname: a\ndescription: Does a.\nmetadata:\n  corteza-tools-allow: read\n---\n", "",
 			"---\nname: a\ndescription: Does a.\nskill_format: corteza.skill/v1\ntools:\n  allow: [read]\n---\n", ""},
 	} {

@@ -53,9 +53,14 @@ type Document struct {
 	Format     string     // skill_format as written; "" is v0
 	V1         *V1        // what corteza.skill/v1 adds; nil for other formats
 	Invocation Invocation // who may invoke it, by skill_format or else by hosts' own keys
+	Tools      *Tools     // which tools its steps may call; nil: the host's policy alone
 	Idle       []string   // keys of corteza.skill that have no effect, because skill_format is missing
-	State      State
-	Problem    error // a *diag.Error; nil when State is Ready
+
+	// SideEffects is nil when undeclared, which prompts treat as every effect.
+	// Declared, it is none alone, or some of filesystem, network, session, external.
+	SideEffects []string
+	State       State
+	Problem     error // a *diag.Error; nil when State is Ready
 
 	Metadata []Pair   // in source order; a map or list is given as JSON
 	Fields   []Field  // the whole frontmatter
@@ -131,6 +136,7 @@ func fileError(code string, p *diag.Finding) *diag.Error {
 type reader struct {
 	fm       *frontmatter
 	doc      *Document
+	limited  bool // model_invocation, or what is near it, says who may invoke the skill
 	findings []diag.Finding
 }
 

@@ -98,7 +98,7 @@ func (t Tool) isInterpreter() bool {
 // allowed-tools, cut down to what tools.allow lets through and tools.deny does
 // not take away. A name that no tool can have is left out when tools is set.
 func (d *Document) Preapproved() []string {
-	if d.V1 == nil || d.V1.Tools == nil {
+	if d.Tools == nil {
 		return d.AllowedTools
 	}
 	var out []string
@@ -107,7 +107,7 @@ func (d *Document) Preapproved() []string {
 		if err != nil {
 			continue
 		}
-		for _, t := range d.V1.Tools.narrow(asked) {
+		for _, t := range d.Tools.narrow(asked) {
 			out = append(out, t.String())
 		}
 	}

@@ -39,10 +39,6 @@ func InvocationOf(byModel, byUser bool) Invocation {
 type V1 struct {
 	Encoding Encoding
 
-	// SideEffects is nil when undeclared, which prompts treat as every effect.
-	// Declared, it is none alone, or some of filesystem, network, session, external.
-	SideEffects []string
-	Tools       *Tools // nil: the host's policy alone
 	Trust       string // as declared; "local" when absent. It never raises anything: see the specification
 	Interaction string // returning or conversational
 

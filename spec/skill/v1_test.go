@@ -39,22 +39,22 @@ func TestExampleIsClean(t *testing.T) {
 	if d.Invocation != UserOnly || v.Trust != "package" || v.Interaction != "returning" || v.Attach || v.Encoding != TopLevel {
 		t.Errorf("got %+v", v)
 	}
-	if !slices.Equal(v.SideEffects, []string{"filesystem", "network"}) {
-		t.Errorf("side effects %q", v.SideEffects)
+	if !slices.Equal(d.SideEffects, []string{"filesystem", "network"}) {
+		t.Errorf("side effects %q", d.SideEffects)
 	}
 	if want := []Dependency{{Name: "pensar", Ecosystem: "r"}, {Name: "llm.api", Ecosystem: "r"}}; !slices.Equal(v.LibraryDepends, want) {
 		t.Errorf("library_depends %v", v.LibraryDepends)
 	}
-	if len(v.Tools.Allow) != 6 || !v.Tools.Limited || v.Tools.Allow[5].String() != "finalize" {
-		t.Errorf("tools %+v", v.Tools)
+	if len(d.Tools.Allow) != 6 || !d.Tools.Limited || d.Tools.Allow[5].String() != "finalize" {
+		t.Errorf("tools %+v", d.Tools)
 	}
 }
 
 // The example as it is often pasted: allow stands at the margin.
 func TestMisindentedExample(t *testing.T) {
 	d := mustRead(t, []byte(misindented))
-	if d.V1.Tools == nil || !d.V1.Tools.Limited || len(d.V1.Tools.Allow) != 0 {
-		t.Errorf("tools %+v, want an empty allow list", d.V1.Tools)
+	if d.Tools == nil || !d.Tools.Limited || len(d.Tools.Allow) != 0 {
+		t.Errorf("tools %+v, want an empty allow list", d.Tools)
 	}
 	if len(d.Warnings) != 1 {
 		t.Fatalf("warnings %v", d.Warnings)
@@ -64,17 +64,17 @@ func TestMisindentedExample(t *testing.T) {
 		t.Errorf("got %+v", w)
 	}
 	fixed := Apply([]byte(misindented), Fixes(d.Warnings))
-	if d := mustRead(t, fixed); len(d.Warnings) != 0 || len(d.V1.Tools.Allow) != 6 {
-		t.Errorf("after the fix %v, tools %+v, in %s", d.Warnings, d.V1.Tools, fixed)
+	if d := mustRead(t, fixed); len(d.Warnings) != 0 || len(d.Tools.Allow) != 6 {
+		t.Errorf("after the fix %v, tools %+v, in %s", d.Warnings, d.Tools, fixed)
 	}
 }
 
 // What a skill is read as.
 func effects(want ...string) func(*Document) bool {
-	return func(d *Document) bool { return slices.Equal(d.V1.SideEffects, want) }
+	return func(d *Document) bool { return slices.Equal(d.SideEffects, want) }
 }
 func noTools(d *Document) bool {
-	return d.V1.Tools != nil && d.V1.Tools.Limited && len(d.V1.Tools.Allow) == 0
+	return d.Tools != nil && d.Tools.Limited && len(d.Tools.Allow) == 0
 }
 func disabled(d *Document) bool { return d.Invocation == Disabled }
 func unsupported(d *Document) bool {
@@ -91,7 +91,7 @@ var failClosedCases = []struct {
 	holds        func(*Document) bool
 }{
 	{"", "", func(d *Document) bool {
-		return d.Invocation == Auto && d.V1.SideEffects == nil && d.V1.Tools == nil && d.V1.Trust == "local" && d.V1.Interaction == "conversational"
+		return d.Invocation == Auto && d.SideEffects == nil && d.Tools == nil && d.V1.Trust == "local" && d.V1.Interaction == "conversational"
 	}},
 	{"model_invocation: 'disabled'", "", disabled},
 	{"model_invocation: Auto", RuleModelInvocation, disabled},
@@ -112,8 +112,8 @@ var failClosedCases = []struct {
 	{"side_effects: []", RuleSideEffects, effects("external")},
 	{"side_efects: [none]", RuleNearSafety, effects("external")},
 
-	{"tools: {allow: [read, 'pensar::*', 'git(commit)']}", "", func(d *Document) bool { return len(d.V1.Tools.Allow) == 3 }},
-	{"tools: {deny: [read]}", "", func(d *Document) bool { return !d.V1.Tools.Limited && len(d.V1.Tools.Deny) == 1 }},
+	{"tools: {allow: [read, 'pensar::*', 'git(commit)']}", "", func(d *Document) bool { return len(d.Tools.Allow) == 3 }},
+	{"tools: {deny: [read]}", "", func(d *Document) bool { return !d.Tools.Limited && len(d.Tools.Deny) == 1 }},
 	{"tools: {allow: []}", "", noTools},
 	{"tools: {}", RuleTools, noTools},
 	{"tools:", RuleTools, noTools},
@@ -124,8 +124,8 @@ var failClosedCases = []struct {
 	{"tools: {allow: ['*']}", RuleToolName, noTools},
 	{"tools: {allow: [read], deny: ['a b']}", RuleToolName, noTools},
 	{"tools: {allow: [" + strings.Repeat("t, ", 128) + "t]}", RuleTools, noTools},
-	{"tools: {allow: [read, bash]}", RuleToolInterpreter, func(d *Document) bool { return len(d.V1.Tools.Allow) == 2 }},
-	{"tools: {allow: [read], deny: [read]}", RuleToolUnreachable, func(d *Document) bool { return len(d.V1.Tools.Allow) == 1 }},
+	{"tools: {allow: [read, bash]}", RuleToolInterpreter, func(d *Document) bool { return len(d.Tools.Allow) == 2 }},
+	{"tools: {allow: [read], deny: [read]}", RuleToolUnreachable, func(d *Document) bool { return len(d.Tools.Allow) == 1 }},
 	{"tool: {allow: [read]}", RuleNearSafety, noTools},
 	{"allow: [read]", RuleNearSafety, noTools},
 
@@ -230,7 +230,7 @@ func TestFormats(t *testing.T) {
 		{"skill-format: corteza.skill/v1\ntools: {allow: []}\n", RuleNearSafety, "", Unsupported},
 		{"metadata: {corteza-skill-format: corteza.skill/v9}\n", RuleFlow + " " + RuleFormatUnsupported, "corteza.skill/v9", Unsupported},
 		{"side_effects: [none]\n", RuleNoFormat, "", Ready},
-		{"tools: Read\narguments: [a]\n", RuleHostKey, "", Ready}, // not ours without skill_format
+		{"tools: Read\narguments: [a]\n", RuleNoFormat + " " + RuleHostKey, "", Ready}, // not ours without skill_format
 		{"attach: later\ncritical: yes\ntrust: full\n", "", "", Ready},
 		{"tools: {deny: [bash]}\n", RuleNoFormat, "", Ready},
 		{"arguments: {schema: {type: object}}\n", RuleNoFormat, "", Ready},

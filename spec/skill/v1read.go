@@ -21,9 +21,9 @@ func (v *v1Reader) read() {
 		case "model_invocation":
 			v.doc.Invocation = v.modelInvocation(f)
 		case "side_effects":
-			v.v1.SideEffects = v.sideEffects(f)
+			v.doc.SideEffects = v.sideEffects(f)
 		case "tools":
-			v.v1.Tools = v.tools(f)
+			v.doc.Tools = v.tools(f)
 		case "trust":
 			v.trust(f)
 		case "library_depends":
@@ -359,12 +359,20 @@ func (v *v1Reader) unknown() {
 	for _, f := range v.fm.root {
 		_, isV1 := lookupV1(f.Key)
 		_, isHost := LookupKey(f.Key)
+		if host, _ := hostLimit(f.Key); host != "" {
+			continue // it is read as that
+		}
 		if !isV1 && !isHost && !isBaseKey(f.Key) && !isExtension(f.Key) {
 			v.unknownKey(f, f.Key)
 		}
 	}
 	for _, f := range v.unknownPortable() {
 		v.unknownKey(f, strings.TrimPrefix(f.Key, portablePrefix))
+	}
+	for _, f := range v.metadataFields() {
+		if !strings.HasPrefix(f.Key, portablePrefix) {
+			v.nearLimit(f, f.Key)
+		}
 	}
 }
 
@@ -385,15 +393,15 @@ func (v *v1Reader) unknownKey(f Field, key string) {
 	case "model_invocation":
 		v.doc.Invocation = Disabled
 	case "side_effects":
-		if !slices.Contains(v.v1.SideEffects, "external") {
-			v.v1.SideEffects = append(slices.DeleteFunc(v.v1.SideEffects, func(e string) bool { return e == "none" }), "external")
+		if !slices.Contains(v.doc.SideEffects, "external") {
+			v.doc.SideEffects = append(slices.DeleteFunc(v.doc.SideEffects, func(e string) bool { return e == "none" }), "external")
 		}
 	case "trust":
 		v.v1.Trust = "local"
 	case "skill_format", "critical":
 		v.refuse(Unsupported, CodeFormatUnsupported, finding)
 	default:
-		v.v1.Tools = &Tools{Limited: true}
+		v.doc.Tools = &Tools{Limited: true}
 	}
 }
 

@@ -29,6 +29,7 @@ type said struct {
 	generatedFrom map[string]string
 	requires      []string // names of what is installed with it
 	idle          []string // keys that have no effect
+	doubts        []string // limits that were not understood
 }
 
 // A Front is the files of a skill that say what it is.
@@ -73,7 +74,7 @@ func Says(front Front) said {
 	if err != nil {
 		doc = &skill.Document{BodyLine: 1}
 	}
-	out := said{name: doc.Name, idle: doc.Idle, generatedFrom: generatedFrom(doc)}
+	out := said{name: doc.Name, idle: doc.Idle, doubts: doc.Doubts(), generatedFrom: generatedFrom(doc)}
 	if v, err := semver.StrictNewVersion(strings.TrimPrefix(doc.Version, "v")); err == nil {
 		out.version = v.String()
 	}

@@ -93,6 +93,9 @@ func (a *Applier) says(ctx context.Context, in *installer, s *lock.Skill, m mate
 	was, had := m.old.Skill(s.Name)
 	if _, told := in.asked[s.Name]; !told && (!had || was.Tree != s.Tree) {
 		a.tellIdle(*s, is.idle)
+		for _, text := range is.doubts {
+			a.Scope.Tell.Warn("%s: %s", s.Name, text)
+		}
 		a.tellNear(*s, front)
 	}
 	more, err := a.gained(ctx, in, s, was, m.have, is.Lines)

@@ -141,12 +141,12 @@ type Terms struct {
 
 // termsOf reads the terms of a skill.
 func termsOf(doc *skill.Document) Terms {
-	t := Terms{ModelInvocation: string(doc.Invocation), NoEffect: doc.Idle, Compatibility: doc.Compatibility, Undeclared: doc.V1 == nil || doc.V1.SideEffects == nil}
+	t := Terms{ModelInvocation: string(doc.Invocation), NoEffect: doc.Idle, Compatibility: doc.Compatibility, Undeclared: doc.SideEffects == nil}
+	t.Tools, t.RunOnly = doc.Tools.Words(), doc.RunOnly()
 	if doc.V1 == nil {
 		return t
 	}
 	t.Interaction = doc.V1.Interaction
-	t.Tools = doc.V1.Tools.Words()
 	for _, d := range doc.V1.LibraryDepends {
 		t.LibraryDepends = append(t.LibraryDepends, d.String())
 	}
@@ -156,7 +156,7 @@ func termsOf(doc *skill.Document) Terms {
 	if doc.V1.DerivedFrom != nil {
 		t.DerivedFrom = doc.V1.DerivedFrom.Map()
 	}
-	t.RunOnly, t.Attach = doc.RunOnly(), doc.V1.Attach
+	t.Attach = doc.V1.Attach
 	return t
 }
 
@@ -375,11 +375,7 @@ func (out *Skill) describe(t trees.Tree) {
 	out.Terms.Trust, out.Terms.TrustReason, out.Terms.Ungated, out.Terms.Off = was.Trust, was.TrustReason, was.Ungated, was.Off
 	out.Description, out.License, out.Format = doc.Description, doc.License, doc.Format
 	out.AllowedTools, out.Dialects = append(out.AllowedTools, doc.AllowedTools...), append(out.Dialects, doc.Dialects...)
-	if doc.V1 != nil {
-		for _, e := range doc.V1.SideEffects {
-			out.SideEffects = append(out.SideEffects, string(e))
-		}
-	}
+	out.SideEffects = append(out.SideEffects, doc.SideEffects...)
 	out.LoadCommands = append(out.LoadCommands, apply.Says(apply.Front{Text: src, Sidecar: t.Sidecar()}).Lines...)
 	out.Findings = len(doc.Warnings)
 }

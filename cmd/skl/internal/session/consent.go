@@ -136,7 +136,7 @@ func (rs *Runs) wants(r *Runnable, q Request, p Preview) ([]Want, error) {
 			leaves = true
 		}
 	}
-	if v1 := r.Skill.Doc.V1; leaves && v1 != nil && (v1.SideEffects != nil || v1.Tools != nil && v1.Tools.Limited) {
+	if doc := r.Skill.Doc; leaves && (doc.SideEffects != nil || doc.Tools != nil && doc.Tools.Limited) {
 		for _, t := range p.Tools {
 			add(t.Tool, t.Tool)
 		}

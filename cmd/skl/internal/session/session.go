@@ -522,7 +522,7 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 	if err := rs.fits(r, args); err != nil {
 		return run.Result{}, err
 	}
-	d.Note(r.idle(rs.Scope))
+	d.Note(strings.Join(r.remarks(rs.Scope), "; "))
 	record := Record{ID: d.Run(), Skill: r.Name, Dir: r.Dir, Work: rs.Scope.Cwd, Digest: r.Plan.Digest, Args: args,
 		Model: d.Name(), Started: time.Now().UTC(), Allow: allow}
 	s := &session{Runs: rs, Runnable: r, Request: Request{Args: args, Allow: allow, Sandbox: sandbox}, record: record}

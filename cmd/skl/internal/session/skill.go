@@ -79,19 +79,23 @@ func (rs *Runs) Ready(ctx context.Context, arg string) (*Runnable, error) {
 		err = diag.New(diag.Refused, "invocation", "arguments of %s cannot be read, so nothing would check what people pass, and they do not run it", r.Name).Hint("skl lint %s", r.As)
 	}
 	if err == nil {
-		if text := r.idle(rs.Scope); text != "" {
+		for _, text := range r.remarks(rs.Scope) {
 			rs.Scope.Tell.Warn("%s", text)
 		}
 	}
 	return r, err
 }
 
-// idle says which keys of the skill have no effect, "" if all have.
-func (r *Runnable) idle(sc *scope.Scope) string {
-	if len(r.Skill.Doc.Idle) == 0 {
-		return ""
+// remarks say what of the frontmatter does not count as it is written: keys that have no effect, and limits that were not understood.
+func (r *Runnable) remarks(sc *scope.Scope) (out []string) {
+	doc := r.Skill.Doc
+	if len(doc.Idle) > 0 {
+		out = append(out, diag.Printable(fmt.Sprintf("%s: %s; skl convert %s --to v1 adds it", r.Name, skill.IdleText(doc.Idle), diag.Quote(sc.Short(r.Dir)))))
 	}
-	return diag.Printable(fmt.Sprintf("%s: %s; skl convert %s --to v1 adds it", r.Name, skill.IdleText(r.Skill.Doc.Idle), diag.Quote(sc.Short(r.Dir))))
+	for _, text := range doc.Doubts() {
+		out = append(out, diag.Printable(r.Name+": "+text))
+	}
+	return out
 }
 
 // sayDrift says that an installed copy is not what was installed.

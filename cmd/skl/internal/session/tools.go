@@ -67,9 +67,7 @@ func (rs *Runs) dispatcher(r *Runnable, leave Leave, b Bounds) (*tool.Dispatcher
 	if !strings.HasPrefix(r.Dir, "skl:") {
 		cfg.SkillDir = r.Dir
 	}
-	if v1 := r.Skill.Doc.V1; v1 != nil {
-		cfg.Policy, cfg.SideEffects = v1.Tools, v1.SideEffects
-	}
+	cfg.Policy, cfg.SideEffects = r.Skill.Doc.Tools, r.Skill.Doc.SideEffects
 	if r.Plan.Whole != nil {
 		files, _ := r.Plan.Files()
 		cfg.Finalize, cfg.OwnFiles = true, len(files) > 0

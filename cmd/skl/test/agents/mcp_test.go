@@ -348,11 +348,11 @@ func TestMCPProse(t *testing.T) {
 // What of a skill has no effect is said to the agent that runs it, once.
 func TestMCPNoEffect(t *testing.T) {
 	p := harness.NewPlace(t)
-	installed(t, p, "idle", "---\nname: idle\ndescription: Counts.\nside_effects: [network]\n---\n\n## Tree\n\n* Count the files >> files\n* Count the folders >> folders\n\n## Response: files | folders\n")
+	installed(t, p, "idle", "---\nname: idle\ndescription: Counts.\nattach: true\n---\n\n## Tree\n\n* Count the files >> files\n* Count the folders >> folders\n\n## Response: files | folders\n")
 	installed(t, p, "plain", "---\nname: plain\ndescription: Counts.\n---\n\n## Tree\n\n* Count the files >> files\n\n## Response: files\n")
 	a := newAgent(t, p, "--allow-run", "--tools", "run")
 	first := a.does("skill_run", map[string]any{"skill": "idle"})
-	if want := "idle: side_effects has no effect without skill_format: corteza.skill/v1; skl convert "; !strings.HasPrefix(first.Note, want) {
+	if want := "idle: attach has no effect without skill_format: corteza.skill/v1; skl convert "; !strings.HasPrefix(first.Note, want) {
 		t.Errorf("note = %q, want %q", first.Note, want)
 	}
 	if p := a.does("skill_resume", map[string]any{"run": first.Run}); p.Note != "" || len(p.Steps) == 0 {
