@@ -59,7 +59,7 @@ func Blocking(f diag.Finding) bool {
 	case TwoTrees, NearTree, TooBig, Layout, Chain, NearStep, LowerCase, ProseAsk, UnknownOp, Arity,
 		NoCondition, NoInput, ParallelOperators, NoQuestion, NoPlanFields, ParallelJump,
 		FileMissing, VerifyMissing, PathEscapes, SectionMissing,
-		BoldUnmarked, OutputMissing, InputMissing, StrictInput, BadSchema, SampleSchema, AgentSchema:
+		BoldUnmarked, ContractsMode, OutputMissing, InputMissing, StrictInput, BadSchema, SampleSchema, AgentSchema:
 		return true
 	}
 	return false

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+	"github.com/skl-project/skl/spec/spell"
 	"github.com/skl-project/skl/spec/tree"
 )
 
@@ -50,7 +52,9 @@ func (c *checker) contracts() {
 		return
 	}
 	meta, _ := field(s.Doc.Fields, "metadata")
-	mode, ok := field(meta.Value.Fields, "canopy-contracts")
+	mode, ok := field(meta.Value.Fields, contractsKey)
+	c.nearMode(s.Doc.Fields, "")
+	c.nearMode(meta.Value.Fields, contractsKey)
 	at := pos(s.File, mode.KeySpan)
 	switch {
 	case ok && mode.Value.Text != "strict":
@@ -59,6 +63,18 @@ func (c *checker) contracts() {
 		c.report(NoContracts, at, "contracts are strict, and no op has one")
 	case !ok && with > 1 && 2*with > len(s.Ops):
 		c.report(NotStrict, tree.Pos{File: s.File, Line: max(meta.KeySpan.Line, 1)}, strconv.Itoa(with)+" of "+count(len(s.Ops), "op")+" have contracts: \"canopy-contracts: strict\" in metadata enforces them")
+	}
+}
+
+const contractsKey = "canopy-contracts" // below metadata
+
+// nearMode reports keys that look like the one by which contracts are strict, but for known: nothing would be checked.
+func (c *checker) nearMode(fields []skill.Field, known string) {
+	for _, f := range fields {
+		plain := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(f.Key))
+		if f.Key != known && (spell.Distance(plain, "canopycontracts", 3) < 3 || plain == "contracts" && f.Value.Text == "strict") {
+			c.report(ContractsMode, pos(c.skill.File, f.KeySpan), "unknown key "+diag.Clip(f.Key, 60)+": did you mean metadata."+contractsKey+"?")
+		}
 	}
 }
 

@@ -145,7 +145,7 @@ var rules = []skill.RuleDoc{
 	{ID: SchemaFields, Severity: doubt, Text: "a contract lacks a property for a name of the op's signature"},
 	{ID: FlowMismatch, Severity: doubt, Text: "a value does not fit where it is used, by the contracts on both sides"},
 	{ID: NoContracts, Severity: doubt, Text: "contracts are strict, and no op has one"},
-	{ID: ContractsMode, Severity: fault, Text: "canopy-contracts has a value other than strict"},
+	{ID: ContractsMode, Severity: fault, Text: "canopy-contracts has a value other than strict, or is misspelt"},
 	{ID: SampleSchema, Severity: doubt, Text: "a contract is a sample instead of a JSON Schema; an error when it refers to a file outside the skill"},
 	{ID: NotStrict, Severity: hint, Text: "most ops have contracts that nothing enforces"},
 	{ID: AgentFile, Severity: fault, Text: "the entry file is an agent file instead of SKILL.md"},
