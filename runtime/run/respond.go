@@ -166,7 +166,7 @@ func (m *Machine) Result() Result {
 	}
 	if e := m.st.End; e != nil {
 		r.Status, r.ExitCode, r.Message, r.Pending = e.Status, e.Exit, e.Message, e.Pending
-		r.refused()
+		r.refused(s.plan.Whole != nil)
 	}
 	if s.r.KeepEvents {
 		r.Events = Canonical(m.events)

@@ -66,8 +66,9 @@ type Check struct {
 }
 
 // refused makes a run that came to its end without something that its tree wanted, or to which a person said no, differ from one that
-// did everything. What a model tried, and was told that it may not, is listed and no more.
-func (r *Result) refused() {
+// did everything. What a model tried for a leaf of a tree, and was told that it may not, is listed and no more; of a skill without a tree, which whole
+// says, the model's calls are all that is done, and only the model says that it is done.
+func (r *Result) refused(whole bool) {
 	if r.ExitCode != exitOK {
 		return
 	}
@@ -77,6 +78,8 @@ func (r *Result) refused() {
 			r.ExitCode, r.Message = exitRefused, cmp.Or(r.Message, "the run went on without what you said no to")
 		case d.Tree:
 			r.ExitCode, r.Message = exitRefused, cmp.Or(r.Message, "the run went on without a "+d.Tool+" of its tree, at "+d.Node)
+		case whole:
+			r.ExitCode, r.Message = exitRefused, cmp.Or(r.Message, "the run went on without a call of "+diag.Clip(d.Tool, 60)+", which was not let through")
 		}
 	}
 }
