@@ -32,14 +32,14 @@ func (m *Machine) visitCall(ctx context.Context, f *frame, n *tree.Node, path st
 	if !n.Bold && c.Op.Subagent {
 		m.warn("marker_ignored", n.Name+" is a subagent, and the call is not bold: it runs in the caller's context")
 	}
-	if err := m.checkInput(n, c, params); err != nil {
-		return err
-	}
 	return m.enter(ctx, f, n, path, began, c, params, lacking, n.Bold)
 }
 
-// enter begins the body of an op.
+// enter begins the body of an op, for a call or for EXPLORE.
 func (m *Machine) enter(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time, c plan.Callee, params map[string]any, lacking lacks, isolated bool) error {
+	if err := m.checkInput(n, c, params); err != nil {
+		return err
+	}
 	if err := m.depth(n); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (m *Machine) enter(ctx context.Context, f *frame, n *tree.Node, path string
 	value, err := m.fillLeaf(ctx, leaf{purpose: model.Leaf, path: path, node: n, text: text, names: names, outs: outs, schema: schema, about: c.Op.Name, isolated: body.Agent})
 	m.pop()
 	if err == nil {
-		err = m.checkOutput(n, c, schema, value)
+		err = m.checkResult(n, c, schema, value)
 	}
 	if err != nil {
 		return err
@@ -148,6 +148,19 @@ func (m *Machine) checkOutput(n *tree.Node, c plan.Callee, schema *plan.Schema, 
 	return violation(n, c, "output", schema.Validate(value))
 }
 
+// checkResult is checkOutput for an op that was called, or did the work of the Agent section: then that section's contract holds, too.
+func (m *Machine) checkResult(n *tree.Node, c plan.Callee, schema *plan.Schema, value any) error {
+	if n.Kind == tree.Explore {
+		if err := m.checkOutput(n, explored, m.s.plan.AgentSchema(), value); err != nil {
+			return err
+		}
+	}
+	return m.checkOutput(n, c, schema, value)
+}
+
+// explored is what messages call the Agent section.
+var explored = plan.Callee{Op: &tree.Op{Name: "EXPLORE"}}
+
 func violation(n *tree.Node, c plan.Callee, side string, err error) error {
 	if err == nil {
 		return nil
@@ -165,11 +178,7 @@ func (m *Machine) leaveOp(ctx context.Context, f *frame) error {
 	n, c := f.node, f.callee
 	outs, schema := m.declared(f)
 	value, given := f.Return, f.Returned
-	var explored *plan.Schema // of the Agent section, whose work the op does
-	if n.Kind == tree.Explore {
-		explored = m.s.plan.AgentSchema()
-	}
-	wants := len(n.Outs) > 0 || (schema != nil || explored != nil) && m.s.plan.Skill.Strict
+	wants := len(n.Outs) > 0 || (schema != nil || n.Kind == tree.Explore && m.s.plan.AgentSchema() != nil) && m.s.plan.Skill.Strict
 	if !given && wants {
 		value, given = m.collected(f, outs, schema)
 	}
@@ -183,10 +192,7 @@ func (m *Machine) leaveOp(ctx context.Context, f *frame) error {
 		value, given = v, true
 	}
 	if given {
-		if err := m.checkOutput(n, plan.Callee{Op: &tree.Op{Name: "EXPLORE"}}, explored, value); err != nil {
-			return err
-		}
-		if err := m.checkOutput(n, c, schema, value); err != nil {
+		if err := m.checkResult(n, c, schema, value); err != nil {
 			return err
 		}
 	}

@@ -36,7 +36,7 @@ func (m *Machine) visitExplore(ctx context.Context, f *frame, n *tree.Node, path
 	value, err := m.fillLeaf(ctx, leaf{purpose: model.Explore, path: path, node: n, text: a.Text, outs: outs, schema: schema, about: "EXPLORE", isolated: true})
 	m.pop()
 	if err == nil {
-		err = m.checkOutput(n, plan.Callee{Op: &tree.Op{Name: "EXPLORE"}}, schema, value)
+		err = m.checkOutput(n, explored, schema, value)
 	}
 	if err != nil {
 		return err
