@@ -104,6 +104,8 @@ type pending struct {
 	idle   chan struct{}        // closed when no call runs any more after the step was given up
 	answer chan json.RawMessage // nil: the person was asked and did not answer
 
+	over <-chan struct{} // closed when the request needs no answer any more
+
 	how     string // guarded by the driver's mu: who answered
 	claimed bool   // guarded by the driver's mu: the person is being asked
 
@@ -211,6 +213,7 @@ func (d *Driver) Ask(ctx context.Context, node, question string, options []strin
 
 // wait publishes p and waits for its answer.
 func (d *Driver) wait(ctx context.Context, p *pending) (json.RawMessage, error) {
+	p.over = ctx.Done()
 	p.answer, p.idle, p.calls = make(chan json.RawMessage, 1), make(chan struct{}), map[int]context.CancelFunc{}
 
 	d.mu.Lock()
@@ -376,8 +379,8 @@ func (d *Driver) take(id string, answer json.RawMessage, how string) error {
 }
 
 // Call calls a tool for the pending step id. Errors have the codes above; what
-// the tool itself says against the call is in its result.
-func (d *Driver) Call(ctx context.Context, id, tool string, input json.RawMessage) (model.ToolResult, error) {
+// the tool itself says against the call is in its result. over says that the call ended the step: it waits for a person, or nothing is left to spend.
+func (d *Driver) Call(ctx context.Context, id, tool string, input json.RawMessage) (result model.ToolResult, over bool, err error) {
 	d.mu.Lock()
 	p, err := d.find(id)
 	if err == nil && !slices.ContainsFunc(p.Tools, func(t Tool) bool { return t.Name == tool }) {
@@ -385,11 +388,11 @@ func (d *Driver) Call(ctx context.Context, id, tool string, input json.RawMessag
 	}
 	if err != nil {
 		d.mu.Unlock()
-		return model.ToolResult{}, err
+		return model.ToolResult{}, false, err
 	}
 	if p.turns == 0 {
 		d.mu.Unlock()
-		return model.ToolResult{Text: "no more tools can be called for this step: answer it now", IsError: true}, nil
+		return model.ToolResult{Text: "no more tools can be called for this step: answer it now", IsError: true}, false, nil
 	}
 	p.turns--
 	turn := p.turns
@@ -408,7 +411,16 @@ func (d *Driver) Call(ctx context.Context, id, tool string, input json.RawMessag
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
-	return p.call(ctx, tool, input), nil
+	result = p.call(ctx, tool, input)
+	select {
+	case <-p.over: // Fill may not have seen it yet
+		d.mu.Lock()
+		d.remove(p)
+		d.mu.Unlock()
+		over = true
+	default:
+	}
+	return result, over, nil
 }
 
 func toolNames(tools []Tool) []string {

@@ -34,19 +34,23 @@ func elicits(q *sdk.CallToolRequest) bool {
 }
 
 // answer is what a call says after it did what it was for: p, or the questions that the client has to put to the person first.
-func (r *Runs) answer(ctx context.Context, q *sdk.CallToolRequest, d *driven, p Progress, again func() (Progress, error)) (*sdk.CallToolResult, error) {
+func (r *Runs) answer(ctx context.Context, q *sdk.CallToolRequest, t turn, p Progress, tokens int) (*sdk.CallToolResult, error) {
+	d := t.driven
 	for d != nil && d.person {
 		questions := d.claim()
-		if len(questions) == 0 {
+		if len(questions) == 0 && t.tool() == nil {
 			break
 		}
-		if init := q.Session.InitializeParams(); init.ProtocolVersion >= roundTrips {
+		if init := q.Session.InitializeParams(); init.ProtocolVersion >= roundTrips && len(questions) > 0 {
 			d.unclaim(questions)
 			requests := sdk.InputRequestMap{}
 			for _, s := range questions {
 				requests[s.ID] = s.elicit()
 			}
-			return &sdk.CallToolResult{InputRequests: requests, RequestState: d.run}, nil
+			if _, err := r.find(d.run); err != nil { // new time for the client
+				return nil, err
+			}
+			return &sdk.CallToolResult{InputRequests: requests, RequestState: t.state()}, nil
 		}
 		d.quiet.Stop() // a person may take their time
 		for i, s := range questions {
@@ -64,10 +68,14 @@ func (r *Runs) answer(ctx context.Context, q *sdk.CallToolRequest, d *driven, p 
 		if _, err := r.find(d.run); err != nil {
 			return nil, err
 		}
-		var err error
-		if p, err = again(); err != nil {
+		next, err := t.again(ctx, tokens)
+		if err != nil {
 			return nil, err
 		}
+		if next.Tool == nil {
+			next.Tool = p.Tool
+		}
+		p = next
 	}
 	if d != nil {
 		p.Note = d.noted()
@@ -75,23 +83,27 @@ func (r *Runs) answer(ctx context.Context, q *sdk.CallToolRequest, d *driven, p 
 	return success(p), nil
 }
 
-// heard takes what the person said when a call asked for it, and gives the run.
-func (r *Runs) heard(run string, said sdk.InputResponseMap) (*driven, error) {
+// heard takes what the person said when a call asked for it, and gives that call.
+func (r *Runs) heard(state string, said sdk.InputResponseMap) (turn, error) {
+	run, call, err := parseState(state)
+	if err != nil {
+		return turn{}, err
+	}
 	d, err := r.find(run)
 	if err != nil {
-		return nil, err
+		return turn{}, err
 	}
 	if !d.person {
-		return nil, diag.New(diag.Misuse, CodeInput, "nobody was asked for run %s", run)
+		return turn{}, diag.New(diag.Misuse, CodeInput, "nobody was asked for run %s", run)
 	}
 	for _, s := range d.Pending() {
 		if result, ok := said[s.ID].(*sdk.ElicitResult); ok && s.Kind == Question {
 			if err := d.told(s.ID, result); err != nil && !errors.Is(err, diag.Code(CodeStepDone)) {
-				return nil, err
+				return turn{}, err
 			}
 		}
 	}
-	return d, nil
+	return turn{d, call}, nil
 }
 
 // elicit is the question for the client.

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -33,10 +34,10 @@ func asking(ctx context.Context, _, _ string, d *Driver) (any, error) {
 }
 
 // newClient is newAgent for a client that asks the person, in a version of the protocol.
-func newClient(t *testing.T, version string, person func(*sdk.ElicitRequest) (*sdk.ElicitResult, error)) agent {
+func newClient(t *testing.T, version string, run RunFunc, person func(*sdk.ElicitRequest) (*sdk.ElicitResult, error)) agent {
 	t.Helper()
 	server := sdk.NewServer(&sdk.Implementation{Name: "skl", Version: "test"}, nil)
-	runs := Register(server, Options{Run: asking})
+	runs := Register(server, Options{Run: run})
 	near, far := sdk.NewInMemoryTransports()
 	served, err := server.Connect(t.Context(), near, nil)
 	if err != nil {
@@ -63,7 +64,7 @@ func TestPersonIsAsked(t *testing.T) {
 	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
 			var asked []string
-			a := newClient(t, version, func(q *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			a := newClient(t, version, asking, func(q *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 				asked = append(asked, q.Params.Message)
 				if q.Params.Message == "What for?" {
 					return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"answer": "for fun"}}, nil
@@ -90,7 +91,7 @@ func TestPersonDeclines(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
 			broken := true
-			a := newClient(t, version, func(q *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			a := newClient(t, version, asking, func(q *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 				if broken {
 					return nil, errors.New("the window was closed")
 				}
@@ -140,5 +141,66 @@ func TestRelayed(t *testing.T) {
 	}
 	if string(p.Result) != `["No relayed","for fun relayed"]` {
 		t.Errorf("%s %s", p.Status, p.Result)
+	}
+}
+
+// wanting has a leaf whose tool asks the person twice before it does anything.
+func wanting(ctx context.Context, _, _ string, d *Driver) (any, error) {
+	r := model.Request{Purpose: model.Leaf, Node: "1", Prompt: "do it", Tools: []model.Tool{{Name: "write", Schema: []byte(`{"type":"object"}`)}}}
+	ctx, over := context.WithCancelCause(ctx)
+	r.Call = func(ctx context.Context, _ string, _ json.RawMessage) model.ToolResult {
+		heard := ""
+		for _, question := range []string{"May it write?", "May it send?"} {
+			said, how, err := d.Ask(ctx, "", question, []string{"Yes", "No"})
+			if errors.Is(err, diag.Code(model.CodeNoAnswer)) {
+				over(err)
+			}
+			if err != nil {
+				return model.ToolResult{Text: err.Error(), IsError: true}
+			}
+			heard += said + " " + how + ". "
+		}
+		return model.ToolResult{Text: heard}
+	}
+	got, err := d.Fill(ctx, r)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return got.Text, err
+}
+
+// A tool that needs the person has the client ask them while the call goes on, in each version of the protocol. One that waits for them ends the step,
+// and the answer of its call says how the run ended.
+func TestPersonIsAskedForTools(t *testing.T) {
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		for _, action := range []string{"accept", "decline"} {
+			t.Run(version+" "+action, func(t *testing.T) {
+				var asked []string
+				a := newClient(t, version, wanting, func(q *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+					asked = append(asked, q.Params.Message)
+					return &sdk.ElicitResult{Action: action, Content: map[string]any{"answer": "Yes"}}, nil
+				})
+				p := a.does("skill_run", map[string]any{"skill": "s"})
+				step := p.Steps[0].ID
+				for range 2 { // a second call asks again
+					p = a.does("skill_resume", map[string]any{"run": p.Run, "step": step, "tool": map[string]any{"name": "write"}})
+					if action == "decline" {
+						if len(asked) != 1 || p.Status != "failed" || p.Error == nil || p.Error.Code != model.CodeNoAnswer || p.Tool == nil || !p.Tool.IsError {
+							t.Errorf("asked %q; %+v, %+v, %+v", asked, p, p.Error, p.Tool)
+						}
+						return
+					}
+					if p.Status != "waiting" || p.Tool == nil || p.Tool.Text != "Yes person. Yes person. " {
+						t.Errorf("%+v, %+v", p, p.Tool)
+					}
+				}
+				if !slices.Equal(asked, []string{"May it write?", "May it send?", "May it write?", "May it send?"}) {
+					t.Errorf("asked %q", asked)
+				}
+				if p = a.does("skill_resume", map[string]any{"run": p.Run, "step": step, "answer": "done"}); p.Status != "done" || string(p.Result) != `"done"` {
+					t.Errorf("%+v", p)
+				}
+			})
+		}
 	}
 }

@@ -43,7 +43,7 @@ func Register(server *sdk.Server, o Options) *Runs {
 		}
 	}
 	runs := newRuns(start, o.Idle)
-	add := func(name, description, schema string, handle func(context.Context, json.RawMessage, bool) (*driven, Progress, error)) {
+	add := func(name, description, schema string, handle func(context.Context, json.RawMessage, bool) (turn, Progress, error)) {
 		input, err := model.Compile(json.RawMessage(schema))
 		if err != nil {
 			panic("the schema of " + name + ": " + err.Error()) // written below
@@ -59,21 +59,20 @@ func Register(server *sdk.Server, o Options) *Runs {
 			if wrong := input.Check(arguments); wrong != nil {
 				return failure(diag.New(diag.Misuse, CodeInput, "%s: %w", name, wrong)), nil
 			}
-			again := func(d *driven) (Progress, error) { return d.progress(ctx, 0, size(arguments)) }
-			var d *driven
+			var t turn
 			var progress Progress
 			var err error
-			if run := q.Params.RequestState; run != "" { // the call did its work before the person was asked
-				if d, err = runs.heard(run, q.Params.InputResponses); err == nil {
-					progress, err = again(d)
+			if state := q.Params.RequestState; state != "" { // the call did its work before the person was asked
+				if t, err = runs.heard(state, q.Params.InputResponses); err == nil {
+					progress, err = t.again(ctx, size(arguments))
 				}
 			} else {
-				d, progress, err = handle(ctx, arguments, elicits(q))
+				t, progress, err = handle(ctx, arguments, elicits(q))
 			}
 			if err != nil {
 				return failure(err), nil
 			}
-			answer, err := runs.answer(ctx, q, d, progress, func() (Progress, error) { return again(d) })
+			answer, err := runs.answer(ctx, q, t, progress, size(arguments))
 			if err != nil {
 				return failure(err), nil
 			}
@@ -150,33 +149,33 @@ const (
 
 // run begins a run and waits for its first steps. A cancelled call stops the
 // run: nobody would ever learn its name.
-func (r *Runs) run(ctx context.Context, arguments json.RawMessage, person bool) (*driven, Progress, error) {
+func (r *Runs) run(ctx context.Context, arguments json.RawMessage, person bool) (turn, Progress, error) {
 	var in struct {
 		Skill     string          `json:"skill"`
 		Arguments json.RawMessage `json:"arguments"`
 		MaxTokens int             `json:"max_tokens"`
 	}
 	if err := json.Unmarshal(arguments, &in); err != nil {
-		return nil, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_run: %w", err)
+		return turn{}, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_run: %w", err)
 	}
 	given := string(in.Arguments) // an object is given as it is written
 	if len(in.Arguments) > 0 && in.Arguments[0] == '"' {
 		if err := json.Unmarshal(in.Arguments, &given); err != nil {
-			return nil, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_run: %w", err)
+			return turn{}, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_run: %w", err)
 		}
 	}
 	if len(given) > maxArguments {
-		return nil, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_run: the arguments have more than %d bytes", maxArguments)
+		return turn{}, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_run: the arguments have more than %d bytes", maxArguments)
 	}
 	d, err := r.begin(in.Skill, given, person)
 	if err != nil {
-		return nil, Progress{}, err
+		return turn{}, Progress{}, err
 	}
 	p, err := d.progress(ctx, 0, in.MaxTokens)
 	if err != nil {
 		d.cancel()
 	}
-	return d, p, err
+	return turn{driven: d}, p, err
 }
 
 // size is the max_tokens of a call.
@@ -191,7 +190,7 @@ func size(arguments json.RawMessage) int {
 }
 
 // resume also returns the run, where the person can be asked what it waits for.
-func (r *Runs) resume(ctx context.Context, arguments json.RawMessage, _ bool) (*driven, Progress, error) {
+func (r *Runs) resume(ctx context.Context, arguments json.RawMessage, _ bool) (turn, Progress, error) {
 	var in struct {
 		Run       string          `json:"run"`
 		Step      string          `json:"step"`
@@ -202,11 +201,11 @@ func (r *Runs) resume(ctx context.Context, arguments json.RawMessage, _ bool) (*
 		MaxTokens int             `json:"max_tokens"`
 	}
 	if err := json.Unmarshal(arguments, &in); err != nil {
-		return nil, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_resume: %w", err)
+		return turn{}, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_resume: %w", err)
 	}
 	d, err := r.find(in.Run)
 	if err != nil {
-		return nil, Progress{}, err
+		return turn{}, Progress{}, err
 	}
 	var p Progress
 	switch {
@@ -214,43 +213,28 @@ func (r *Runs) resume(ctx context.Context, arguments json.RawMessage, _ bool) (*
 		d.cancel()
 		d.End()
 	case in.Step == "" && (in.Answer != nil || in.Tool != nil):
-		return nil, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_resume: an answer and a tool need the step that they are for")
+		return turn{}, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_resume: an answer and a tool need the step that they are for")
 	case in.Answer != nil && in.Tool != nil:
-		return nil, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_resume: step %s is either answered or calls a tool, not both", in.Step)
+		return turn{}, Progress{}, diag.New(diag.Misuse, CodeInput, "skill_resume: step %s is either answered or calls a tool, not both", in.Step)
 	case in.Tool != nil:
-		p, err = r.call(ctx, d, in.Step, *in.Tool, in.MaxTokens)
-		return nil, p, err
+		t := turn{d, d.call(ctx, in.Step, *in.Tool)}
+		p, err = t.again(ctx, in.MaxTokens)
+		return t, p, err
 	case in.Answer != nil:
 		if err := d.Answer(in.Step, in.Answer); err != nil {
-			return nil, Progress{}, err
+			return turn{}, Progress{}, err
 		}
 	case in.Step != "":
 		p, err = d.show(in.Step, in.Offset, in.MaxTokens)
-		return nil, p, err
+		return turn{}, p, err
 	}
 	p, err = d.progress(ctx, in.Offset, in.MaxTokens)
-	return d, p, err
+	return turn{driven: d}, p, err
 }
 
 type toolCall struct {
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"`
-}
-
-// call runs a tool of a step. The steps are not shown again.
-func (r *Runs) call(ctx context.Context, d *driven, step string, t toolCall, tokens int) (Progress, error) {
-	d.quiet.Stop() // a tool may take its time
-	result, err := d.Call(ctx, step, t.Name, t.Input)
-	if _, gone := r.find(d.run); gone != nil {
-		return Progress{}, gone
-	}
-	if err != nil {
-		return Progress{}, err
-	}
-	answer := &ToolAnswer{Text: result.Text, IsError: result.IsError}
-	text, next := part(result.Text, 0, room(tokens))
-	answer.Text, answer.Truncated = text, next > 0
-	return Progress{Run: d.run, Status: "waiting", Steps: []Step{}, Tool: answer}, nil
 }
 
 // show gives one step with its prompt from a byte on.

@@ -41,10 +41,14 @@ type Runs struct {
 type driven struct {
 	*Driver
 	cancel context.CancelFunc
+	idle   time.Duration // after which quiet ends the run
 	quiet  *time.Timer   // ends the run when the agent is gone
 	over   chan struct{} // closed when the fields below are set
 	result json.RawMessage
 	err    error
+
+	calls    int               // of tools, so far; guarded by the driver's mu, as the next
+	underway map[int]*underway // by number
 }
 
 func newRuns(start RunFunc, idle time.Duration) *Runs {
@@ -78,7 +82,7 @@ func (r *Runs) begin(skill, args string, person bool) (*driven, error) {
 	}
 	run := "m-" + strings.ToLower(rand.Text()[:12])
 	ctx, cancel := context.WithCancel(context.Background()) // its callers come and go; Close cancels it
-	d := &driven{Driver: NewDriver(run), cancel: cancel, over: make(chan struct{})}
+	d := &driven{Driver: NewDriver(run), cancel: cancel, idle: r.idle, over: make(chan struct{}), underway: map[int]*underway{}}
 	d.person = person
 	d.quiet = time.AfterFunc(r.idle, cancel)
 	r.runs[run] = d
@@ -119,12 +123,17 @@ func (r *Runs) find(run string) (*driven, error) {
 		return nil, diag.New(diag.Misuse, CodeRunUnknown, "this server has no run %q", run).
 			Hint("start one with skill_run; a run that was suspended on disk goes on with: skl resume RUN")
 	}
+	d.awaits()
+	return d, nil
+}
+
+// awaits gives the agent new time.
+func (d *driven) awaits() {
 	select {
 	case <-d.over:
 	default:
-		d.quiet.Reset(r.idle)
+		d.quiet.Reset(d.idle)
 	}
-	return d, nil
 }
 
 // next waits until the run needs its agent or is over. Steps are nil when it is over.

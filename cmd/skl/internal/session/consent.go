@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -259,23 +260,49 @@ func (s *session) agreeOver(ctx context.Context, d *drive.Driver) (Leave, error)
 	for i, w := range wanted {
 		question += map[bool]string{false: "; "}[i == 0] + " " + deed(w.Effect) + ": " + diag.Brief(diag.Printable(strings.Join(w.For, ", ")), 200)
 	}
-	const once, no = "Once", "No"
-	always := "Yes, " + s.lasts()
-	said, how, err := d.Ask(ctx, "", question+". Allow it?", []string{no, once, always})
+	answer, err := s.askOver(ctx, d, question)
 	switch {
 	case errors.Is(err, diag.Code(model.CodeNoAnswer)): // left for later
 		return leave, nil
 	case err != nil:
 		return Leave{}, err
-	case how != drive.ByPerson || said != once && said != always:
+	case answer == tool.No:
 		return Leave{}, diag.New(diag.Refused, CodeNotAllowed, "%s was not allowed to run", s.Name)
-	case said == always:
+	case answer == tool.Always:
 		return leave, s.remember(s.Runnable, false, split(names(wanted))...)
 	}
 	leave.once = split(names(wanted))
 	leave.allow = slices.Concat(leave.allow, leave.once)
 	s.record.Allow = leave.allow
 	return leave, nil
+}
+
+// askOver puts a question about leave to the person behind an agent's client. Its error can be [model.CodeNoAnswer].
+func (s *session) askOver(ctx context.Context, d *drive.Driver, question string) (tool.Answer, error) {
+	const once, no = "Once", "No"
+	always := "Yes, " + s.lasts()
+	said, how, err := d.Ask(ctx, "", question+". Allow it?", []string{no, once, always})
+	switch {
+	case err != nil || how != drive.ByPerson:
+		return tool.No, err
+	case said == once:
+		return tool.Once, nil
+	case said == always:
+		return tool.Always, nil
+	}
+	return tool.No, nil
+}
+
+// consentOver asks the person behind an agent's client for an effect that was not foreseen; nobody else can be asked there, the agent least of all.
+func (s *session) consentOver(ctx context.Context, d *drive.Driver, about tool.Ask) (tool.Answer, error) {
+	if !d.Person() {
+		return tool.No, s.unanswered(about)
+	}
+	answer, err := s.askOver(ctx, d, fmt.Sprintf("%s wants to %s, by %s: %s", s.Name, deed(about.Effect), about.Tool, diag.Brief(diag.Printable(about.Detail), 400)))
+	if errors.Is(err, diag.Code(model.CodeNoAnswer)) {
+		err = s.unanswered(about)
+	}
+	return answer, err
 }
 
 func split(list string) []string {

@@ -531,8 +531,8 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 		return run.Result{}, err
 	}
 	record = s.record
-	tools, err := rs.Dispatcher(r, leave, Bounds{Work: rs.Scope.Cwd, Aside: rs.RunDir(record.ID), Sandbox: rs.Confinement(sandbox), Consent: func(_ context.Context, about tool.Ask) (tool.Answer, error) {
-		return tool.No, s.unanswered(about)
+	tools, err := rs.Dispatcher(r, leave, Bounds{Work: rs.Scope.Cwd, Aside: rs.RunDir(record.ID), Sandbox: rs.Confinement(sandbox), Consent: func(ctx context.Context, about tool.Ask) (tool.Answer, error) {
+		return s.consentOver(ctx, d, about)
 	}})
 	if err != nil {
 		return run.Result{}, err

@@ -424,7 +424,7 @@ func TestMCPLeave(t *testing.T) {
 	}{
 		{says("Once"), true, 2},
 		{says("Yes, until the skill changes"), true, 1},
-		{&mcp.ElicitResult{Action: "decline"}, false, 2},
+		{&mcp.ElicitResult{Action: "decline"}, false, 3}, // once more when it is wanted
 	} {
 		p := harness.NewPlace(t)
 		installed(t, p, "demo", leaveSkill)
@@ -457,8 +457,7 @@ func TestMCPLeave(t *testing.T) {
 	if len(begun.Steps) != 1 || begun.Steps[0].Kind != drive.Fill {
 		t.Errorf("the agent is asked for leave: %+v", begun.Steps)
 	}
-	write(a, begun)
-	now, _ := a.call("skill_resume", map[string]any{"run": begun.Run})
+	now, _ := write(a, begun)
 	if now.Error == nil || now.Error.Code != "effect_unanswered" || !strings.HasPrefix(now.Error.Hint, "skl resume "+begun.Run+" --model MODEL --allow filesystem") || made(p) {
 		t.Errorf("nobody was asked: %+v, %+v", now, now.Error)
 	}
@@ -469,6 +468,48 @@ func TestMCPLeave(t *testing.T) {
 	}
 	if out := p.Must("resume", begun.Run, "--model", "replay:"+answers, "--allow", "filesystem"); !strings.Contains(out, "done: yes") {
 		t.Errorf("resumed by a person:\n%s", out)
+	}
+}
+
+// What a run was not known to want is asked of the person when it is wanted, while the agent's call goes on.
+func TestMCPUnforeseen(t *testing.T) {
+	for _, c := range []struct {
+		answer     *mcp.ElicitResult
+		made, over bool
+	}{
+		{says("Once"), true, false},
+		{says("No"), false, false},
+		{&mcp.ElicitResult{Action: "decline"}, false, true},
+	} {
+		p := harness.NewPlace(t)
+		installed(t, p, "demo", "---\nname: demo\ndescription: Writes. Use when asked.\n---\n\n## Tree\n\n* Write it down >> done\n")
+		var asked []string
+		a := asks(t, p, func(question string, options []string) *mcp.ElicitResult {
+			asked = append(asked, question+" "+strings.Join(options, "|"))
+			return c.answer
+		})
+		begun := a.does("skill_run", map[string]any{"skill": "demo"})
+		if len(asked) != 0 {
+			t.Errorf("asked %q", asked)
+		}
+		got := a.does("skill_resume", map[string]any{"run": begun.Run, "step": a.step(begun, "Write it down").ID,
+			"tool": map[string]any{"name": "write", "input": map[string]any{"path": "made.txt", "content": "x"}}})
+		if want := "demo wants to write files here, by write: write made.txt. Allow it? No|Once|Yes, until the skill changes"; len(asked) != 1 || asked[0] != want {
+			t.Errorf("asked %q, want %q", asked, want)
+		}
+		got.Steps = nil
+		_, err := os.Stat(filepath.Join(p.Project, "made.txt"))
+		if (err == nil) != c.made || got.Tool == nil || got.Tool.IsError == c.made {
+			t.Errorf("%+v: made: %v, %+v", c.answer, err, got.Tool)
+		}
+		if c.over {
+			if got.Status != "failed" || got.Error == nil || got.Error.Code != "effect_unanswered" || !strings.HasPrefix(got.Error.Hint, "skl resume "+begun.Run) {
+				t.Errorf("left for later: %+v, %+v", got, got.Error)
+			}
+		} else if end := a.does("skill_resume", map[string]any{"run": begun.Run, "step": a.step(begun, "Write it down").ID, "answer": map[string]any{"done": "yes"}}); end.Status != "done" {
+			t.Errorf("%+v: %+v", c.answer, end)
+		}
+		a.session.Close()
 	}
 }
 
