@@ -186,8 +186,15 @@ func TestAutoresearch(t *testing.T) {
 				Response map[string]any
 				Denied   []struct{ Tool, Why string }
 			}
-			if err := json.Unmarshal([]byte(out[max(0, strings.Index(out, "{\n")):]), &result); err != nil || status != 0 {
+			if err := json.Unmarshal([]byte(out[max(0, strings.Index(out, "{\n")):]), &result); err != nil {
 				t.Fatalf("exit %d, %v\n%s", status, err, out)
+			}
+			wantStatus := 0
+			if len(result.Denied) > 0 {
+				wantStatus = 4
+			}
+			if status != wantStatus {
+				t.Fatalf("exit %d, with %d calls denied\n%s", status, len(result.Denied), out)
 			}
 			if result.Status != "ok" || result.Response["result"] != "One page, and the moon links to it." {
 				t.Errorf("got %+v", result)
@@ -215,7 +222,7 @@ func TestAutoresearch(t *testing.T) {
 			}
 			asked := len(server.Requests())
 			status, out = runWith(p, env, "run", "autoresearch", "--model", "replay:"+result.Run, "--json", "--quiet")
-			if status != 0 || !strings.Contains(out, `"result": "One page, and the moon links to it."`) || len(server.Requests()) != asked || textOf(t, log) != wantVault {
+			if status != wantStatus || !strings.Contains(out, `"result": "One page, and the moon links to it."`) || len(server.Requests()) != asked || textOf(t, log) != wantVault {
 				t.Errorf("replay: exit %d, %d requests of %d\n%s", status, len(server.Requests()), asked, out)
 			}
 
@@ -224,7 +231,7 @@ func TestAutoresearch(t *testing.T) {
 			if status != 5 || !strings.Contains(out, "out of budget, calls: 3 of 3") {
 				t.Fatalf("with a budget: exit %d\n%s", status, out)
 			}
-			if status, out = runWith(p, env, "resume", "--budget", "calls=50"); status != 0 || textOf(t, log) != wantVault {
+			if status, out = runWith(p, env, "resume", "--budget", "calls=50"); status != wantStatus || textOf(t, log) != wantVault {
 				t.Errorf("with a bigger one: exit %d\n%s\nthe vault has\n%s", status, out, textOf(t, log))
 			}
 		})
@@ -250,7 +257,7 @@ func TestKilledProse(t *testing.T) {
 	env = append(env, "ANTHROPIC_BASE_URL="+server.URL, "ANTHROPIC_API_KEY=k")
 	args := []string{"run", "autoresearch", "tides", "--model", "anthropic", "--allow", "run,external"}
 	start := time.Now()
-	if status, out := runWith(p, env, args...); status != 0 {
+	if status, out := runWith(p, env, args...); status != 4 { // its bash is denied
 		t.Fatalf("exit %d\n%s", status, out)
 	}
 	took := time.Since(start)
@@ -276,7 +283,7 @@ func TestKilledProse(t *testing.T) {
 		again := []string{"resume"}
 		for try := 0; ; try++ {
 			status, out := runWith(p, env, again...)
-			if status == 0 {
+			if status == 4 {
 				resumed++
 				break
 			}
