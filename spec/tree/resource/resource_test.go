@@ -405,3 +405,54 @@ func ExampleParseChecklist() {
 	// true 2 true
 	// true docs/a.md
 }
+
+// A script with sections runs whole only where the step says so, and says nothing against it.
+func TestScriptPart(t *testing.T) {
+	const script = "echo a\n# === LOG ===\nlog\n# === Clean Up ===\nrm\n"
+	for _, tt := range []struct{ src, words, want string }{
+		{script, "for LOG", "LOG"},
+		{script, "for `Clean Up` section", "Clean Up"},
+		{script, "§ clean-up", "Clean Up"},
+		{script, "for LOG, then print it", "LOG"},
+		{script, "as a whole", "whole"},
+		{script, "whole", "whole"},
+		{script, "(the whole script)", "whole"},
+		{script, "in its entirety", "refused"},
+		{script, "for all sections", "whole"},
+		{script, "with every section, and show what it says", "whole"},
+		{script, "", "refused"},
+		{script, "for LOG and not all sections", "refused"},
+		{script, "for the whole story of the log", "refused"},
+		{script, "whole, but not Clean Up", "refused"},
+		{script, "whole except Clean Up", "refused"},
+		{script, "as a whole, for LOG", "refused"},
+		{script, "not for LOG", "refused"},
+		{script, "for LOG and Clean Up", "refused"},
+		{script, "for all sections but LOG", "refused"},
+		{script, "for a whole release", "refused"},
+		{"echo a\n", "for LOG", "whole"},
+		{"echo a\n", "for LOG and not all sections", "whole"},
+		{"# --- LOG ---\nlog\n# --- RM ---\nrm\n", "for LOG", "refused"},
+		{"# --- LOG ---\nlog\n# --- RM ---\nrm\n", "for the release", "whole"},
+		{"// === LOG ===\nlog\n// === RM ===\nrm\n", "for RM section", "refused"},
+		{"# == LOG\nlog\n#== RM ==\nrm\n", "§ RM", "refused"},
+		{"#region LOG\nlog\n#endregion\n", "for LOG", "refused"},
+		{"REM === LOG ===\nlog\n", "for LOG", "refused"},
+		{"# === LOG ==\nlog\n", "for LOG", "refused"},
+		{"#!/bin/sh\n# writes the log\nlog\n", "for the log", "whole"},
+	} {
+		got, ok := resource.ScriptPart(tt.src, tt.words)
+		switch {
+		case !ok:
+			got = "refused"
+			if why := resource.NoPart("scripts/a.sh", tt.src, tt.words); !strings.Contains(why, "section") {
+				t.Errorf("%q of %q: %s", tt.words, tt.src, why)
+			}
+		case got == "":
+			got = "whole"
+		}
+		if got != tt.want {
+			t.Errorf("%q of %q runs %s, want %s", tt.words, tt.src, got, tt.want)
+		}
+	}
+}

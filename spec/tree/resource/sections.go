@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // lines yields the lines of src without their ends, CR LF read as LF, and their numbers from 1.
@@ -211,21 +212,35 @@ func MarkdownSection(src, name string) (string, bool) {
 }
 
 // ScriptPart says which section of the script src a step runs that names none beyond doubt: words is what stands behind the path
-// in the step. A script without sections runs whole, and so does one whose step says "whole" or "all sections"; else "for NAME" or
-// "section NAME" names the section. ok is false where none of that holds, since a script with sections never runs whole by mistake.
+// in the step. "for NAME" or "section NAME" names one. A script without sections runs whole, and so does one whose step says "whole" or "all sections"
+// and nothing that takes from it. ok is false where none of that holds, since a script with sections never runs whole by mistake; and where
+// the step names what looks like a section in the script and is none.
 func ScriptPart(src, words string) (section string, ok bool) {
+	words = strings.Join(strings.Fields(words), " ")
 	names := ScriptSections(src)
 	if len(names) == 0 {
-		return "", true
+		_, near := nearPart(src, words)
+		return "", !near
 	}
-	words = strings.Join(strings.Fields(words), " ")
-	plain := " " + strings.Trim(strings.ToLower(words), " .") + " "
-	for _, whole := range [...]string{" whole ", " all sections ", " every section "} {
-		if strings.Contains(plain, whole) {
-			return "", true
-		}
+	if exceptions(words) {
+		return "", false
 	}
-	for _, lead := range [...]string{"for ", "section ", "§ ", "→ "} {
+	name, rest := partNamed(names, words)
+	switch {
+	case name == "":
+		return "", saysWhole(words)
+	case saysWhole(words):
+		return "", false
+	}
+	return name, len(sectionList(names, rest)) < 2
+}
+
+// partLeads stand in front of the name of a section.
+var partLeads = [...]string{"for ", "section ", "§ ", "→ "}
+
+// partNamed is the one of names that words name, "" if they name none, and what stands there.
+func partNamed(names []string, words string) (name, rest string) {
+	for _, lead := range partLeads {
 		_, rest, found := strings.Cut(" "+words, " "+lead)
 		if !found {
 			continue
@@ -236,12 +251,49 @@ func ScriptPart(src, words string) (section string, ok bool) {
 		for _, name := range names {
 			for _, want := range [...]string{rest, head, first} {
 				if foldName(strings.Trim(want, partMarks)) == foldName(name) {
-					return name, len(sectionList(names, rest)) < 2
+					return name, rest
 				}
 			}
 		}
 	}
-	return "", false
+	return "", ""
+}
+
+// exceptions reports whether words take something from what they say: "for LOG and not all sections", "whole, except RM".
+func exceptions(words string) bool {
+	for word := range strings.FieldsFuncSeq(strings.ToLower(words), func(r rune) bool { return r != '\'' && r != '’' && !unicode.IsLetter(r) }) {
+		switch word {
+		case "not", "no", "never", "but", "except", "excluding", "without", "only", "skip", "unless", "instead", "none", "neither", "nor":
+			return true
+		}
+		if strings.HasSuffix(word, "n't") || strings.HasSuffix(word, "n’t") {
+			return true
+		}
+	}
+	return false
+}
+
+// saysWhole reports whether words begin with "as a whole", "all sections" or the like, and what follows is another clause.
+func saysWhole(words string) bool {
+	clause := strings.ToLower(strings.Trim(words, partMarks+" "))
+	for _, end := range [...]string{", ", "; ", ". ", ": ", " and ", " then ", " to ", " — ", " - ", " ("} {
+		clause, _, _ = strings.Cut(clause, end)
+	}
+	whole, each, section := false, false, false
+	for _, word := range strings.Fields(clause) {
+		switch strings.Trim(word, partMarks) {
+		case "whole", "entire", "entirely":
+			whole = true
+		case "all", "every", "each":
+			each = true
+		case "section", "sections":
+			section = true
+		case "as", "a", "the", "in", "its", "it", "of", "for", "with", "run", "script", "file", "":
+		default:
+			return false
+		}
+	}
+	return whole || each && section
 }
 
 const partMarks = "`\"'.,:;()"
@@ -287,12 +339,53 @@ func sectionList(names []string, text string) []string {
 	return list
 }
 
+// nearPart is what words name that looks like a section of a script which has none: "# --- LOG ---", "// == LOG ==", "#region LOG".
+func nearPart(src, words string) (name string, ok bool) {
+	var names []string
+	for _, line := range lines(src) {
+		if name, ok := nearSection(line); ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	name, _ = partNamed(names, words)
+	return name, name != ""
+}
+
+// nearSection reads a comment that marks a part of a script in another way than sectionName does.
+func nearSection(line string) (name string, ok bool) {
+	text := strings.TrimSpace(line)
+	for _, lead := range [...]string{"#", "//", "--", ";", "%", "::", "REM "} {
+		rest, found := strings.CutPrefix(text, lead)
+		if !found {
+			continue
+		}
+		if region, found := strings.CutPrefix(strings.TrimSpace(rest), "region "); found {
+			rest = "==" + region
+		}
+		const fence = "=-*~#_+/%:<>[] "
+		name := strings.Trim(rest, fence)
+		marks := len(strings.ReplaceAll(rest, " ", "")) - len(strings.ReplaceAll(name, " ", ""))
+		return name, marks >= 2 && name != "" && len(name) <= maxNear
+	}
+	return "", false
+}
+
+// maxNear is how long the name of a section is at most that a comment has by accident.
+const maxNear = 80
+
 // NoPart is what is wrong where ScriptPart finds none.
 func NoPart(path, src, words string) string {
+	words = strings.Join(strings.Fields(words), " ")
+	if near, ok := nearPart(src, words); ok && len(ScriptSections(src)) == 0 {
+		return path + " has no section " + near + ": one begins with the line # === " + near + " ==="
+	}
 	text := path + " has sections, and the step names none of them"
-	for _, lead := range [...]string{"for ", "section ", "§ ", "→ "} {
-		_, rest, found := strings.Cut(" "+strings.Join(strings.Fields(words), " "), " "+lead)
-		if !found {
+	if exceptions(words) {
+		text = path + " has sections, and which of them the step means is not sure"
+	}
+	for _, lead := range partLeads {
+		_, rest, found := strings.Cut(" "+words, " "+lead)
+		if !found || exceptions(words) {
 			continue
 		}
 		names := ScriptSections(src)
@@ -307,7 +400,7 @@ func NoPart(path, src, words string) string {
 		}
 		return "a step runs one section of " + path + ", and this one names " + strings.Join(list, ", ") + ": write a Read for each, or whole to run all of it"
 	}
-	if _, want, ok := strings.Cut(" "+strings.Join(strings.Fields(words), " "), " for "); ok && !strings.Contains(want, " ") {
+	if _, want, ok := strings.Cut(" "+words, " for "); ok && !strings.Contains(want, " ") {
 		text = path + " has no section " + strings.Trim(want, "`\"'.")
 	}
 	return text + ", its sections are: " + strings.Join(ScriptSections(src), ", ") + "; write for `NAME`, or whole to run all of it"
