@@ -17,11 +17,8 @@ import (
 	"github.com/skl-project/skl/spec/tree/cond"
 )
 
-// negatives and affirmatives are the words that a question's options begin with.
-var (
-	negatives    = []string{"no", "cancel", "abort", "stop", "quit", "decline"}
-	affirmatives = []string{"yes", "proceed", "continue", "ok"}
-)
+// negatives are the words that options which say no begin with.
+var negatives = []string{"no", "cancel", "abort", "stop", "quit", "decline"}
 
 func (m *Machine) visitAsk(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
 	m.begin(n, path, nil)
@@ -131,7 +128,7 @@ func (m *Machine) put(ctx context.Context, q Question, path string) (string, err
 	return got.Text, nil
 }
 
-// answer finds an answer (ruling 5.18): one that was given beforehand, yes where that is an option, the person's; else the run is suspended.
+// answer finds an answer (ruling 5.18): one that was given beforehand, the person's; else the run is suspended.
 func (s *session) answer(ctx context.Context, q Question) (Answer, error) {
 	if a, ok := s.given(q); ok {
 		text, err := option(q, a.Text)
@@ -139,11 +136,6 @@ func (s *session) answer(ctx context.Context, q Question) (Answer, error) {
 			return Answer{}, suspendSignal{pending: &Pending{q.ID, q.Node, q.Question, q.Options}, message: err.Error(), err: err}
 		}
 		return Answer{text, cmp.Or(a.How, "flag")}, nil
-	}
-	if s.r.Yes {
-		if i := slices.IndexFunc(q.Options, func(o string) bool { return starts(o, affirmatives) }); i >= 0 {
-			return Answer{q.Options[i], "yes"}, nil
-		}
 	}
 	if s.r.Ask == nil {
 		return Answer{}, waits(q)
@@ -311,7 +303,7 @@ func (m *Machine) adjust(ctx context.Context, n *tree.Node, q Question, path, te
 		optionBranch(n, text) != nil {
 		return text, nil
 	}
-	what, err := m.put(ctx, Question{ID: path + ":adjust", Node: q.Node, Question: "What should be adjusted?", Options: []string{}}, path)
+	what, err := m.put(ctx, Question{ID: path + ":adjust", Node: q.Node, Question: plan.Adjusting, Options: []string{}}, path)
 	if err != nil {
 		return "", err
 	}

@@ -290,8 +290,6 @@ func (f *fixture) world(t testing.TB) (*run.Runner, *scripted, *project) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch word {
 		case "", "effects":
-		case "yes":
-			r.Yes = true
 		case "deterministic":
 			r.Deterministic = true
 		case "sequential":

@@ -77,7 +77,7 @@ func TestNamesWithoutValue(t *testing.T) {
 		{"optional remainder", "Parse $ARGUMENTS — first token is `a`, remainder is `b`", "* IF << b\n  * bind place = \"THEN\"\n* ELSE\n  * bind place = \"ELSE\"", "", "one", "ELSE"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := &run.Runner{Tools: &project{files: map[string]string{}}, Yes: true}
+			r := &run.Runner{Tools: &project{files: map[string]string{}}, Answers: map[string]run.Answer{"0": {Text: "Yes"}}}
 			result, err := r.Run(t.Context(), written(t, test.preamble, test.tree, test.ops), test.args)
 			place, _ := result.Bindings["place"].(string)
 			switch {

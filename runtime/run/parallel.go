@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
 )
@@ -131,7 +132,7 @@ func (m *Machine) dispatch(ctx context.Context, n *tree.Node, path string, units
 	if own < 2 {
 		return false, nil
 	}
-	q := Question{ID: path, Node: m.id(n), Question: "The model works on one thing at a time. Run the " + strconv.Itoa(own) + " steps one after another?", Options: []string{"Yes", "No"}}
+	q := Question{ID: path, Node: m.id(n), Question: plan.Sequential + " Run the " + strconv.Itoa(own) + " steps one after another?", Options: []string{"Yes", "No"}}
 	got, err := m.do(ctx, effect{kind: "dispatch", path: path, node: m.id(n), digest: digest(strconv.Itoa(own))}, func(ctx context.Context, _ string) (reply, error) {
 		switch {
 		case m.s.r.Model == nil || m.s.r.Model.Capabilities().Parallel:

@@ -146,7 +146,6 @@ type Runner struct {
 	Deterministic   bool     // refuse conditions that need a model
 	AskNegative     Negative // "" means NegativeEnds
 
-	Yes        bool                       // take the first of Yes, Proceed, Continue, OK among options
 	Took       func(key string)           // is told which of Answers a question took; nil or safe for several goroutines
 	Answers    map[string]Answer          // by path of the visit, id of the node, or a prefix of the question
 	Set        map[string]json.RawMessage // by path or node id: the value of that node, instead of what it would do

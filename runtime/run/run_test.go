@@ -135,7 +135,7 @@ func check(t *testing.T, f *fixture) (string, map[string]string) {
 	}
 	records := journal.Records()
 	replay, _, _ := f.world(t)
-	replay.Model, replay.Tools, replay.Ask, replay.Answers, replay.Yes = nil, nil, nil, nil, false
+	replay.Model, replay.Tools, replay.Ask, replay.Answers = nil, nil, nil, nil
 	if len(replay.Set) == 0 {
 		again, rerr := replay.Replay(t.Context(), f.plan, records)
 		if got := describe(again, rerr); !sameRun(got, describe(result, err)) {

@@ -71,7 +71,7 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 
 // request is what the flags of run and resume say.
 func (w *world) request(c *cli.Context) (q session.Request, err error) {
-	q = session.Request{Model: c.String("model"), Allow: splitList(c.StringSlice("allow")), Sandbox: c.String("sandbox"), Yes: w.ui.Yes,
+	q = session.Request{Model: c.String("model"), Allow: splitList(c.StringSlice("allow")), Sandbox: c.String("sandbox"),
 		Until: c.String("until"), Rerun: c.StringSlice("rerun"), Record: c.String("record"), Trace: c.String("trace"), AllowSequential: c.Bool("allow-sequential"),
 		Again: again(c), Flags: typedFlags(c, "project"), Kept: typedFlags(c, "allow", "model", "answer", "budget", "keep", "no-lint", "set", "until", "done", "rerun", "dry-run"),
 		Answer: w.ui.Answer, Talk: w.ui.Talk, Preview: w.showPreview}

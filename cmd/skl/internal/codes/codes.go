@@ -364,6 +364,7 @@ var All = [][2]string{
 	{"run_elsewhere", "a run works in another directory than this one"},
 	{"run_ended", "a run ended in another way than well; its result says how"},
 	{"run_journal", "the journal of a run cannot be read or written"},
+	{"run_no_question", "no question of the skill can take an answer that was given beforehand"},
 	{"run_not_allowed", "a skill was never run in this form here, and nobody allowed it"},
 	{"run_other_plan", "the files of a skill changed since the run began"},
 	{"same_key", "the next key is the same key"},

@@ -34,6 +34,9 @@ type Box struct {
 
 // Preview walks the plan of r without running anything or asking anybody.
 func (rs *Runs) Preview(r *Runnable, q Request) (Preview, error) {
+	if err := answerable(r, q.Answers); err != nil {
+		return Preview{}, err
+	}
 	if err := rs.fits(r, q.Args); err != nil {
 		return Preview{}, err
 	}

@@ -1,9 +1,37 @@
 package session
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/skl-project/skl/runtime/needs"
+	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
 )
+
+// CodeNoQuestion is the error of an answer, given beforehand, that no question of the skill can take.
+const CodeNoQuestion = "run_no_question"
+
+// answerable refuses answers that were given beforehand and that no question of a run of r can take.
+func answerable(r *Runnable, answers map[string]run.Answer) error {
+	for _, key := range slices.Sorted(maps.Keys(answers)) {
+		if r.Plan.Asks(key) {
+			continue
+		}
+		shown := diag.Clip(diag.Printable(key), 80)
+		var questions []string
+		for _, q := range r.Plan.Questions() {
+			questions = append(questions, diag.Clip(diag.Printable(q), 120))
+		}
+		if len(questions) == 0 {
+			return diag.New(diag.Misuse, CodeNoQuestion, "%s asks nothing that takes the answer for %q", r.Name, shown)
+		}
+		return diag.New(diag.Misuse, CodeNoQuestion, "no question of %s begins with %q, or has that id", r.Name, shown).Meant(questions[:min(len(questions), maxQuestions)]...)
+	}
+	return nil
+}
+
+const maxQuestions = 20 // that are listed
 
 // fits refuses a run whose arguments do not fit the skill's schema, or whose skill needs packages that are not here. What the
 // skill asks for and a run does not do is said.

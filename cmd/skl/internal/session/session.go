@@ -50,7 +50,6 @@ type Request struct {
 	Sandbox string   // auto, strict or off; "" is that of the configuration
 	Limits  run.Limits
 	Answers map[string]run.Answer
-	Yes     bool // choices are answered with their default
 
 	Sets  map[string]json.RawMessage // of a replay: other values of nodes
 	Until string                     // of a replay: the node to stop after
@@ -123,6 +122,9 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 		return Ended{}, err
 	}
 	if err := rs.fits(r, q.Args); err != nil {
+		return Ended{}, err
+	}
+	if err := answerable(r, q.Answers); err != nil {
 		return Ended{}, err
 	}
 	s := &session{Runs: rs, Runnable: r, Request: q, record: Record{
@@ -238,6 +240,9 @@ func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Reques
 	}
 	s := &session{Runs: rs, Runnable: r, Request: q, record: record}
 	if err := rs.fits(r, record.Args); err != nil {
+		return Ended{}, err
+	}
+	if err := answerable(r, q.Answers); err != nil {
 		return Ended{}, err
 	}
 	leave, err := s.agree(true)
@@ -383,7 +388,7 @@ func (s *session) runner(ctx context.Context, spec string, leave Leave) (_ *run.
 	if s.Hold != nil && m != nil && m.Capabilities().Person {
 		m = aside{m, s.Hold}
 	}
-	return &run.Runner{Name: s.record.ID, Called: s.As, Model: m, Tools: tools, Ask: s.ask, Events: sink.Event, Limits: s.Limits, Answers: s.Answers, Yes: s.Yes, Took: func(key string) { s.took.Store(key, true) },
+	return &run.Runner{Name: s.record.ID, Called: s.As, Model: m, Tools: tools, Ask: s.ask, Events: sink.Event, Limits: s.Limits, Answers: s.Answers, Took: func(key string) { s.took.Store(key, true) },
 		AllowSequential: s.AllowSequential}, closeAll, nil
 }
 
