@@ -71,4 +71,5 @@ const (
 	Fail      Status = "fail"
 	Denied    Status = "denied" // of a tool call
 	Errored   Status = "error"
+	Repeated  Status = "repeated" // of a tool call: it took place before the run was interrupted, and was not made again
 )

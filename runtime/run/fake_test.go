@@ -35,6 +35,7 @@ type scripted struct {
 	requests map[string]model.Request
 	alone    bool
 	person   bool
+	deaf     bool // makes its calls whatever it is told
 }
 
 func newScripted(script string) *scripted {
@@ -62,7 +63,7 @@ func (m *scripted) Fill(ctx context.Context, r model.Request) (model.Reply, erro
 	}
 	for _, t := range tools {
 		name, input, _ := strings.Cut(t, " ")
-		if strings.Contains(r.Prompt, t+"\n→") {
+		if !m.deaf && strings.Contains(r.Prompt, t+"\n→") {
 			continue // it was told that this was called, and what it gave
 		}
 		if r.Call == nil {
@@ -144,6 +145,13 @@ func (p *project) Call(_ context.Context, name string, input json.RawMessage, re
 		return model.ToolResult{Text: "written"}, "write", nil
 	}
 	return model.ToolResult{Text: "not allowed", IsError: true}, "", diag.New(diag.Refused, "tool_denied", "not allowed")
+}
+
+func (p *project) Identity(name string, input json.RawMessage) string {
+	if name == "read" {
+		return ""
+	}
+	return name + " " + string(input)
 }
 
 func (p *project) Script(_ context.Context, s run.Script) (model.ToolResult, error) {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -11,10 +12,11 @@ import (
 // history is what a journal says was done, by key.
 type history struct {
 	effects map[string]*past
-	left    int         // effects that ended and were not asked for again
-	ended   Status      // of the last process, "" if it did not say
-	spent   model.Usage // on effects that were released or are tried again
-	strict  bool        // replay: nothing is done that is not in the journal
+	earlier map[string][]pastTool // calls of a leaf that began anew since, by the key of its effect
+	left    int                   // effects that ended and were not asked for again
+	ended   Status                // of the last process, "" if it did not say
+	spent   model.Usage           // on effects that were released or are tried again
+	strict  bool                  // replay: nothing is done that is not in the journal
 }
 
 // past is one effect in a journal.
@@ -49,12 +51,13 @@ func (t pastTool) waits() bool { return t.done != nil && t.done.Status == Suspen
 // newHistory reads records. For a resumption, the error that a run failed with is forgotten, so that its effect is tried
 // again, unless the effect acts.
 func newHistory(records []Record, strict bool) *history {
-	h := &history{effects: map[string]*past{}, strict: strict}
+	h := &history{effects: map[string]*past{}, earlier: map[string][]pastTool{}, strict: strict}
 	failedAt := ""
 	for i := range records {
 		r := &records[i]
 		switch r.Type {
 		case StartedRecord:
+			h.anew(r.Key)
 			h.effects[r.Key] = &past{started: *r}
 		case DoneRecord:
 			p := h.effects[r.Key]
@@ -80,6 +83,7 @@ func newHistory(records []Record, strict bool) *history {
 				p.tools[r.Call-1].done = r
 			}
 		case ReleasedRecord:
+			h.anew(r.Key)
 			delete(h.effects, r.Key)
 			h.spend(r.Usage)
 		case EndRecord:
@@ -90,6 +94,7 @@ func newHistory(records []Record, strict bool) *history {
 	}
 	if p := h.effects[failedAt]; p != nil && !strict && p.done != nil && p.done.Err != nil && !p.acted() {
 		h.spend(p.done.Usage)
+		h.anew(failedAt)
 		delete(h.effects, failedAt)
 	}
 	for _, p := range h.effects {
@@ -101,6 +106,29 @@ func newHistory(records []Record, strict bool) *history {
 		h.spend(&spent)
 	}
 	return h
+}
+
+// anew keeps the calls of an effect that begins again.
+func (h *history) anew(key string) {
+	if p := h.effects[key]; p != nil {
+		h.earlier[key] = append(h.earlier[key], p.tools...)
+	}
+}
+
+// made are the ends of the acting calls that the leaf of key made before it was interrupted and that took place, by [Tools.Identity].
+func (h *history) made(key string, identity func(name string, input json.RawMessage) string) map[string]*Record {
+	calls := h.earlier[key]
+	if p := h.effects[key]; p != nil {
+		calls = slices.Concat(calls, p.tools)
+	}
+	out := map[string]*Record{}
+	for _, t := range calls {
+		if t.started.Acts && t.done != nil && t.done.Status == OK {
+			out[identity(t.started.Name, t.started.Input)] = t.done
+		}
+	}
+	delete(out, "")
+	return out
 }
 
 func (h *history) spend(u *model.Usage) {

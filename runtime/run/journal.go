@@ -71,7 +71,7 @@ type Record struct {
 	Name   string          `json:"name,omitempty"` // of a tool, as the model called it
 	Tool   string          `json:"tool,omitempty"` // its canonical name
 	Input  json.RawMessage `json:"input,omitempty"`
-	Status Status          `json:"status,omitempty"` // of a tool: ok, error, denied or suspended; of the run
+	Status Status          `json:"status,omitempty"` // of a tool: ok, error, denied, suspended, skipped or repeated; of the run
 }
 
 // A RecordedError is an error as a journal keeps it.

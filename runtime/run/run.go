@@ -70,6 +70,8 @@ type Tools interface {
 	// sends. What went wrong is in the result; the error is that of a call which did not take place: it was denied
 	// (diag.Refused), which the result says too, or waits for a person's leave (diag.NeedsInput).
 	Call(ctx context.Context, name string, input json.RawMessage, readOnly bool) (result model.ToolResult, canonical string, err error)
+	// Identity is equal for calls that would do the same: "" for one that changes nothing, or that nothing answers to.
+	Identity(name string, input json.RawMessage) string
 	// Script runs the text of a script file or of one of its sections, and gives what it printed. Its error is that of Call.
 	Script(ctx context.Context, s Script) (result model.ToolResult, err error)
 	// ReadFile and WriteFile reach files of the working directory (paths relative to it); outside is refused. A write

@@ -223,6 +223,9 @@ func killed(t *testing.T, f *fixture, records []run.Record, want string) {
 	}
 }
 
+// notAgain is what line has before the answer of a call that took place in an earlier process.
+const notAgain = `repeated "made before the interruption, and not made again: what follows is what it gave then. If it has to take place once more, make a call that differs.\n`
+
 // skip drops the answer that an earlier process got for the visit of key.
 func (m *scripted) skip(key string) {
 	path, _, _ := strings.Cut(key, "!")
@@ -239,7 +242,7 @@ func (m *scripted) skip(key string) {
 func describe(r run.Result, err error) string {
 	var b strings.Builder
 	for _, e := range run.Canonical(r.Events) {
-		b.WriteString(line(e))
+		b.WriteString(strings.Replace(line(e), notAgain, `ok "`, 1)) // which a process that was not interrupted does not say
 	}
 	fmt.Fprintf(&b, "status %s, exit %d\n", r.Status, r.ExitCode)
 	if r.Message != "" {

@@ -27,7 +27,8 @@ type caller struct {
 	readOnly bool
 	wait     func(error) // ends the request: a call needs a person's leave and nobody is there, or the budget is spent
 
-	harmless map[string]bool // tools that only read, by name; nil before the first call
+	harmless map[string]bool    // tools that only read, by name; nil before the first call
+	made     map[string]*Record // what a repeated call is answered with, by Tools.Identity; nil before the first that acts
 
 	mu      sync.Mutex
 	calls   int
@@ -83,10 +84,19 @@ func (c *caller) perform(ctx context.Context, call int, name string, input json.
 	c.mu.Lock()
 	if why := c.ended(ctx); why != "" {
 		defer c.mu.Unlock()
-		return c.skip(name, input, why), nil
+		result := c.unmade(name, input, Skipped, why)
+		result.Text, result.IsError = "not called: "+why, true
+		return result, nil
 	}
 	acts := c.acts(name)
 	if call == 0 {
+		if acts {
+			if before := c.before(name, input); before != nil {
+				defer c.mu.Unlock()
+				return c.unmade(name, input, Repeated, "made before the interruption, and not made again: what follows is what it gave then. "+
+					"If it has to take place once more, make a call that differs.\n"+before.Text), nil
+			}
+		}
 		c.calls++
 		call = c.calls
 	}
@@ -161,13 +171,31 @@ func (c *caller) ended(ctx context.Context) string {
 	return ""
 }
 
-// skip records a call that is not made, so that the model is told of it when the run goes on. c.mu is held.
-func (c *caller) skip(name string, input json.RawMessage, why string) model.ToolResult {
+// before is the end of a call that would do the same and that took place before the run was interrupted, nil if there is none:
+// whatever a model was told, it may repeat itself. c.mu is held.
+func (c *caller) before(name string, input json.RawMessage) *Record {
+	s := c.m.s
+	if s.past == nil {
+		return nil
+	}
+	if c.made == nil {
+		s.mu.Lock()
+		c.made = s.past.made(c.key, s.r.Tools.Identity)
+		s.mu.Unlock()
+	}
+	if len(c.made) == 0 {
+		return nil
+	}
+	return c.made[s.r.Tools.Identity(name, input)]
+}
+
+// unmade records a call that is not made, and what it is answered with. c.mu is held.
+func (c *caller) unmade(name string, input json.RawMessage, status Status, text string) model.ToolResult {
 	m, s := c.m, c.m.s
 	c.calls++
 	started := Record{Type: ToolStarted, Key: c.key, Call: c.calls, Name: name, Input: input}
-	done := Record{Type: ToolDone, Key: c.key, Call: c.calls, Name: name, Text: why, Status: Skipped}
-	result := model.ToolResult{Text: "not called: " + why, IsError: true}
+	done := Record{Type: ToolDone, Key: c.key, Call: c.calls, Name: name, Text: diag.Clip(text, maxKept), Status: status}
+	result := model.ToolResult{Text: text}
 	if s.journal(started, false) != nil || s.journal(done, false) != nil {
 		return result // the run ends with what the journal says
 	}

@@ -182,12 +182,18 @@ func harmlessGit(args []string) bool {
 		return true
 	}
 	switch args[0] {
-	case "--version", "version", "status", "log", "show", "diff", "shortlog", "describe", "rev-parse", "rev-list", "merge-base", "ls-files", "ls-tree", "cat-file", "blame", "name-rev",
-		"add", "commit", "tag", "branch":
+	case "--version", "version", "status", "log", "show", "diff", "shortlog", "describe", "rev-parse", "rev-list", "merge-base", "ls-files", "ls-tree", "cat-file", "blame", "name-rev":
 	default:
-		return false
+		if !records(args[0]) {
+			return false
+		}
 	}
 	return !slices.ContainsFunc(args[1:], func(w string) bool { // a glob may become an option
 		return strings.HasPrefix(w, "--output") || strings.HasPrefix(w, "--ext") || strings.HasPrefix(w, "--textconv") || w[:min(1, len(w))] == string(markUnknown)
 	})
+}
+
+// records reports whether a command of git adds to the repository, and harms no file.
+func records(command string) bool {
+	return command == "add" || command == "commit" || command == "tag" || command == "branch"
 }
