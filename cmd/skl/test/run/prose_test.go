@@ -249,15 +249,35 @@ func textOf(t *testing.T, name string) string {
 }
 
 // The real program is killed at random moments while it carries out a skill without a tree. Resume goes on behind the last call
-// that was seen to end, asks what became of one that was not, and in the end each call was made once.
+// that was seen to end, asks what became of one that was not, and in the end each call was made once: with a model that reads what
+// was done, and with one that begins from the first in every process.
 func TestKilledProse(t *testing.T) {
+	t.Run("model that reads", func(t *testing.T) { killProse(t, research(func(tool string) string { return tool }), 4) }) // its bash is denied
+	t.Run("model that repeats itself", func(t *testing.T) { killProse(t, forgetful, 0) })
+}
+
+// forgetful does what autoresearch says, by what was answered in this conversation alone.
+func forgetful(r modeltest.Recorded) modeltest.Turn {
+	steps := []modeltest.Use{{Name: "read", Input: json.RawMessage(`{"path":"skill:references/how.md"}`)},
+		{Name: "pensar__ingest_url", Input: json.RawMessage(`{"url":"https://example.com/tides"}`)},
+		{Name: "pensar__write_page", Input: json.RawMessage(`{"page":"tides"}`)},
+		{Name: "pensar__related_pages", Input: json.RawMessage(`{"query":"tides"}`)},
+		{Name: "finalize", Input: json.RawMessage(`{"result":"One page."}`)}}
+	if n := len(r.Results); n < len(steps) {
+		return modeltest.Turn{Tools: steps[n : n+1]}
+	}
+	return modeltest.Turn{Text: "It is done."}
+}
+
+// killProse kills runs of autoresearch with a model. A run that nothing stops ends with the exit code want.
+func killProse(t *testing.T, m modeltest.Script, want int) {
 	p, env, log := researchPlace(t)
-	server := modeltest.NewAnthropic(research(func(tool string) string { return tool }))
+	server := modeltest.NewAnthropic(m)
 	defer server.Close()
 	env = append(env, "ANTHROPIC_BASE_URL="+server.URL, "ANTHROPIC_API_KEY=k")
 	args := []string{"run", "autoresearch", "tides", "--model", "anthropic", "--allow", "run,external"}
 	start := time.Now()
-	if status, out := runWith(p, env, args...); status != 4 { // its bash is denied
+	if status, out := runWith(p, env, args...); status != want {
 		t.Fatalf("exit %d\n%s", status, out)
 	}
 	took := time.Since(start)
@@ -283,7 +303,7 @@ func TestKilledProse(t *testing.T) {
 		again := []string{"resume"}
 		for try := 0; ; try++ {
 			status, out := runWith(p, env, again...)
-			if status == 4 {
+			if status == want {
 				resumed++
 				break
 			}
@@ -307,6 +327,9 @@ func TestKilledProse(t *testing.T) {
 		if got := textOf(t, log); got != "" && got != wantVault {
 			t.Fatalf("round %d: the vault has\n%s", round, got)
 		}
+	}
+	if rounds > 100 && resumed < rounds/2 {
+		t.Errorf("of %d runs only %d were resumed", rounds, resumed)
 	}
 	t.Logf("%d of %d runs were resumed; %d times resume asked what had happened", resumed, rounds, asked)
 }
