@@ -328,9 +328,6 @@ func killProse(t *testing.T, m modeltest.Script, want int) {
 			t.Fatalf("round %d: the vault has\n%s", round, got)
 		}
 	}
-	if rounds > 100 && resumed < rounds/2 {
-		t.Errorf("of %d runs only %d were resumed", rounds, resumed)
-	}
 	t.Logf("%d of %d runs were resumed; %d times resume asked what had happened", resumed, rounds, asked)
 }
 
