@@ -136,11 +136,7 @@ func FilesOf(r roots.Record) (fs.FS, error) {
 
 // FilesIn gives read access to a directory whose content someone else made: no link in it leads out.
 func FilesIn(dir string) fs.FS {
-	d, err := within.Open(dir)
-	if err != nil {
-		return unreadable{err}
-	}
-	return roots.FS(durable.GuessModes(withoutGit{d.FS(dir)}), dir)
+	return roots.FS(durable.GuessModes(withoutGit{within.FS(dir)}), dir)
 }
 
 // withoutGit is the files of a directory without those of a .git at its top, which no digest of a skill has: what a person agreed to would
@@ -224,11 +220,6 @@ func WriteIn(dir, name string, text []byte) error {
 	}
 	return d.WriteFile(path, text, 0o644)
 }
-
-// unreadable is a directory that could not be opened.
-type unreadable struct{ err error }
-
-func (u unreadable) Open(string) (fs.File, error) { return nil, u.err }
 
 // MaxEdited bounds a file of the project's that skl writes a block into, in bytes.
 const MaxEdited = 16 << 20
