@@ -448,7 +448,7 @@ func (b *binder) explore(in Callee, n *tree.Node) Callee {
 	}
 	a := in.Skill.Agent
 	if a == nil {
-		b.stop(in.Skill, n.Pos, check.UnknownOp, "EXPLORE has nothing to explore with: there is no Agent section, and no op EXPLORE")
+		b.stop(in.Skill, n.Pos, check.UnknownOp, check.NoAgent)
 		return Callee{}
 	}
 	b.features["explore"] = true

@@ -176,8 +176,18 @@ type layouter struct {
 	join    []byte // text of last while it continues
 	slab    []Node
 
-	mixed, lost, uneven, tooDeep, tooMany bool
-	findings                              []diag.Finding
+	stray  int    // the first line since the newest node that belongs to no node, -1 without one
+	tight  bool   // the line stray stands right below a node
+	joined []item // continuations
+
+	mixed, lost, uneven, tooDeep, tooMany, strays, numbers, joins bool
+	findings                                                      []diag.Finding
+}
+
+// An item is a line of a node.
+type item struct {
+	node *Node
+	line int
 }
 
 // readTree reads the tree in lines lo to hi of p. It is nil when there is none.
@@ -199,7 +209,7 @@ func readTree(p *page, lo, hi int, op, owner string, isOp func(string) bool, lim
 }
 
 func readRegion(p *page, lo, hi int, reg region, op, owner string, isOp func(string) bool, limit int) *layouter {
-	l := &layouter{page: p, op: op, owner: owner, lastCol: -1, limit: min(limit, MaxNodes)}
+	l := &layouter{page: p, op: op, owner: owner, lastCol: -1, limit: min(limit, MaxNodes), stray: -1}
 	l.reader.isOp = isOp
 	l.tree = &Tree{Syntax: reg.syntax, Fenced: reg.fenced}
 	root := &Node{}
@@ -210,6 +220,7 @@ func readRegion(p *page, lo, hi int, reg region, op, owner string, isOp func(str
 		l.box(reg)
 	}
 	l.flush()
+	l.unread(lo, reg)
 	if reg.fenced && op == "" {
 		l.outside(lo, reg.lo)
 		l.outside(reg.hi, hi)
@@ -273,7 +284,7 @@ func (l *layouter) list(reg region) {
 				if connector >= 0 && p.lines[i].plain {
 					l.reportMixed(connector, 0)
 				}
-				l.interrupt()
+				l.aside(i)
 				i = end - 1
 				continue
 			}
@@ -302,8 +313,10 @@ func (l *layouter) list(reg region) {
 		default:
 			if col, at := indent(s); col > l.lastCol {
 				l.continues(i, trim(s[at:]))
-			} else {
+			} else if m.kind == connectorMark {
 				l.interrupt()
+			} else {
+				l.aside(i)
 			}
 		}
 	}
@@ -332,7 +345,7 @@ func (l *layouter) box(reg region) {
 		switch k := p.lines[i].kind; {
 		case k == fenceOpen && !reg.fenced:
 			end, _, _, _ := p.fence(i, reg.hi)
-			l.interrupt()
+			l.aside(i)
 			i = end - 1
 			continue
 		case k == fenceOpen, k == fenceClose, k == commentLine, k == headingLine:
@@ -362,8 +375,10 @@ func (l *layouter) box(reg region) {
 			m.text = m.start
 			l.add(i, m, 0, s)
 			l.lastCol = m.first
-		default:
+		case m.kind == bulletMark:
 			l.interrupt()
+		default:
+			l.aside(i)
 		}
 	}
 }
@@ -392,6 +407,7 @@ func (l *layouter) isRoot(i, hi int, text string) bool {
 // add makes the node of line i, whose text starts at m.text, and hangs it up at column depth.
 func (l *layouter) add(i int, m mark, depth int, s string) {
 	l.flush()
+	l.tellStray()
 	l.last, l.lastCol = nil, m.col
 	n := len(l.stack)
 	sibling := level{}
@@ -448,6 +464,7 @@ func (l *layouter) continues(i int, text string) {
 	if l.last == nil || text == "" {
 		return
 	}
+	l.joined = append(l.joined, item{l.last, i})
 	if len(l.join) == 0 {
 		l.join = append(l.join, l.last.Text...)
 	}
@@ -463,6 +480,99 @@ func (l *layouter) continues(i int, text string) {
 func (l *layouter) interrupt() {
 	l.flush()
 	l.last = nil
+}
+
+// aside is interrupt for a line that would be lost if it is meant as a step.
+func (l *layouter) aside(i int) {
+	l.interrupt()
+	if l.nodes > 0 && (l.stray < 0 || isNumbered(trim(l.page.text(i))) && !isNumbered(trim(l.page.text(l.stray)))) {
+		l.stray, l.tight = i, l.page.first+i-1 == l.tree.Last
+	}
+}
+
+// tellStray reports a line among the steps that nothing would do.
+func (l *layouter) tellStray() {
+	i := l.stray
+	if l.stray = -1; i < 0 {
+		return
+	}
+	if text := trim(l.page.text(i)); isNumbered(text) {
+		l.report(&l.numbers, i, 1, ruleStray, diag.SeverityError, "a numbered line is no step of a tree, and nothing would do it: write * for the number")
+		return
+	}
+	l.report(&l.strays, i, 1, ruleStray, diag.SeverityError, "the line stands among the steps and belongs to none, so that nothing would do it: begin it with *, or indent it below its step")
+}
+
+// unread reports what stands below the steps as if it were one, and numbered lines above those of SKILL.md. All other text describes them.
+func (l *layouter) unread(lo int, reg region) {
+	if l.stray >= 0 && (l.tight && !strings.HasPrefix(trim(l.page.text(l.stray)), ">") || l.op == "" && isNumbered(trim(l.page.text(l.stray)))) {
+		l.tellStray()
+	}
+	if l.op != "" {
+		return
+	}
+	if i := l.page.numbered(lo, max(lo, reg.lo)); i >= 0 {
+		l.stray = i
+		l.tellStray()
+	}
+}
+
+// tellJoined reports lines that were read as a part of the node above them, and look as if they were a step of their own.
+func (l *layouter) tellJoined() {
+	for _, o := range l.joined {
+		text := trim(l.page.text(o.line))
+		switch k := o.node.Kind; {
+		case k == Prose || k == Label || k == Read:
+			if l.page.lines[o.line].kind == textLine && (l.isStep(unnumbered(text)) || l.belowLabel(o.node)) {
+				l.report(&l.joins, o.line, 1, ruleStray, diag.SeverityError, "the line reads as a step, and is a part of the text above it: begin it with *")
+			}
+		case !goesOn(trim(l.page.text(o.line-1)), text):
+			l.report(&l.joins, o.line, 1, ruleStray, diag.SeverityError,
+				"the line would be read as a part of "+k.String()+" above it: begin it with * if it is a step, and write the other on one line if it goes on here")
+		}
+	}
+}
+
+// goesOn reports whether a step that decides something goes on in the next line, so that this line can be no step.
+func goesOn(above, line string) bool {
+	const between = "|<>,&("
+	first, _, _ := strings.Cut(line, " ")
+	last := above[strings.LastIndexByte(above, ' ')+1:]
+	joins := func(word string) bool { return word == "AND" || word == "OR" || word == "and" || word == "or" }
+	return line == "" || above == "" || strings.IndexByte(between, line[0]) >= 0 || strings.IndexByte(between, above[len(above)-1]) >= 0 || joins(first) || joins(last)
+}
+
+// isStep reports whether a text is read as more than text.
+func (l *layouter) isStep(text string) bool {
+	n := &Node{}
+	l.reader.read(n, unescape(text), false)
+	return n.Kind != Prose && n.Kind != Read && (n.Kind != Call || len(n.Args)+len(n.Outs) > 0)
+}
+
+// belowLabel reports whether the first line of n is the label of the tree, so that nothing can go on there.
+func (l *layouter) belowLabel(n *Node) bool {
+	if n.Pos.Line != l.tree.First {
+		return false
+	}
+	first := trim(l.page.text(n.Pos.Line - l.page.first)[n.Pos.Column-1:])
+	return first == l.owner || isKebab(first) || l.repeats(first)
+}
+
+// unnumbered is the text of an item of a numbered list, or text.
+func unnumbered(text string) string {
+	if isNumbered(text) {
+		_, text, _ = strings.Cut(text, " ")
+	}
+	return text
+}
+
+// isNumbered reports whether a line is an item of a numbered list.
+func isNumbered(s string) bool {
+	n := 0
+	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
+		n++
+	}
+	return n > 0 && n < 4 && len(s) > n+1 && (s[n] == '.' || s[n] == ')') && s[n+1] == ' '
 }
 
 func (l *layouter) flush() {
@@ -503,6 +613,7 @@ func (l *layouter) finish(root *Node, reg region) {
 	id := make([]byte, 0, 256)
 	id = append(append(append(id, l.page.file...), '#'), l.op...)
 	l.walk(t.Nodes, id, 0)
+	l.tellJoined()
 }
 
 // hoist removes nodes without text; their children take their place.

@@ -237,7 +237,7 @@ func (l *loader) readMain(p *page, heading, end int) {
 	if t == nil {
 		t = &Tree{First: p.first + heading, Last: p.first + heading}
 		message := "the section \"## Tree\" is empty"
-		if p.numbered(heading+1, end) {
+		if p.numbered(heading+1, end) >= 0 {
 			message = Numbered
 		}
 		l.skill.Findings = append(l.skill.Findings, p.finding(heading, 1, ruleTrees, diag.SeverityError, message))

@@ -270,12 +270,17 @@ func (f *opFile) readBody(i int, seen map[string]int, isOp func(string) bool, li
 	if seen[id]++; seen[id] > 1 {
 		id += "~" + strconv.Itoa(seen[id])
 	}
-	if p.numbered(at.body, at.end) {
+	if p.numbered(at.body, at.end) >= 0 {
 		op.Kind = ProcedureBody
 	}
 	t, findings := readTree(p, at.body, at.end, id, op.Name, isOp, limit)
 	if t == nil || !p.isProgram(t, at, op.Kind) {
-		return slices.DeleteFunc(findings, func(d diag.Finding) bool { return t != nil || d.Rule != ruleLimit })
+		findings = slices.DeleteFunc(findings, func(d diag.Finding) bool { return t != nil || d.Rule != ruleLimit })
+		if i := p.firstStep(at.body, at.end, false); i >= 0 && measure(p.text(i)).col == 0 {
+			findings = append(findings, p.finding(i, 1, ruleNear, diag.SeverityError,
+				"this line is a step of a tree, and numbers or headings beside it make the op "+op.Name+" text for a model: write * for each number, and an op for each heading"))
+		}
+		return findings
 	}
 	first, last := t.First-p.first, t.Last-p.first
 	op.Kind, op.Tree = TreeBody, t
@@ -303,17 +308,12 @@ func (p *page) isProgram(t *Tree, at opSpan, kind BodyKind) bool {
 	return steps(t.Nodes)
 }
 
-// numbered reports whether a numbered list stands at the margin.
-func (p *page) numbered(lo, hi int) bool {
+// numbered is the first line of a numbered list at the margin, -1 if there is none.
+func (p *page) numbered(lo, hi int) int {
 	for i := lo; i < hi; i++ {
-		s := p.text(i)
-		n := 0
-		for n < len(s) && '0' <= s[n] && s[n] <= '9' {
-			n++
-		}
-		if p.lines[i].kind == textLine && n > 0 && n < 4 && len(s) > n+1 && (s[n] == '.' || s[n] == ')') && s[n+1] == ' ' {
-			return true
+		if p.lines[i].kind == textLine && isNumbered(p.text(i)) {
+			return i
 		}
 	}
-	return false
+	return -1
 }

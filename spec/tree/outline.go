@@ -14,6 +14,7 @@ const (
 	ruleTrees  = "CNP-S05" // two trees, or an empty one
 	ruleLimit  = "CNP-S11" // bigger than what is read, or not text
 	ruleNear   = "CNP-S12" // nearly a tree
+	ruleStray  = "CNP-S13" // a line among steps that is none
 )
 
 // lineKind is what a line of a Markdown file is to this package.

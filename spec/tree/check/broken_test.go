@@ -21,10 +21,11 @@ type slip struct{ kind, line string }
 
 var (
 	headingLine   = regexp.MustCompile(`^##[ \t]+(Tree|Rules|Agent|Response)\b`)
+	bulletText    = regexp.MustCompile(`^( *)[*+-] (.*)$`)
 	primitiveWord = regexp.MustCompile(`^([ \t│|├└─]*(?:[*+-] )?)(IF|ELSE_IF|ELSE|SWITCH|CASE|DEFAULT|FOR_EACH|PARALLEL|BREAK|END|ASK|SHOW_PLAN|EXPLORE|VERIFY_EXPECTED)\b(.*)$`)
 )
 
-// slips are the edits of one line: of its heading, its primitive, its arrows and its indent. A step that is nested one deeper is no slip, but
+// slips are the edits of one line: of its heading, its primitive, its arrows, its bullet and its indent. A step that is nested one deeper is no slip, but
 // what a person does to make another tree; it is counted.
 func slips(line string) (out []slip) {
 	add := func(kind, text string) {
@@ -67,6 +68,11 @@ func slips(line string) (out []slip) {
 			add("arrow", head+op+tail)
 			add("arrow", head+" "+map[string]string{"<<": "<-", ">>": "->"}[op]+" "+tail)
 		}
+	}
+	if m := bulletText.FindStringSubmatch(line); m != nil {
+		add("bullet", m[1]+"1. "+m[2])
+		add("bullet", m[1]+m[2])
+		add("bullet", m[2])
 	}
 	if text := strings.TrimLeft(line, " "); text != line && (text[0] == '*' || text[0] == '-' || text[0] == '+') {
 		add("indent", line[1:])

@@ -56,9 +56,9 @@ func Blocking(f diag.Finding) bool {
 		return false
 	}
 	switch f.Rule {
-	case TwoTrees, NearTree, TooBig, Layout, Chain, NearStep, LowerCase, ProseAsk, UnknownOp, Arity,
+	case TwoTrees, NearTree, StrayLine, TooBig, Layout, Chain, NearStep, LowerCase, ProseAsk, UnknownOp, Arity,
 		NoCondition, NoInput, ParallelOperators, NoQuestion, NoPlanFields, ParallelJump,
-		FileMissing, VerifyMissing, PathEscapes, SectionMissing,
+		FileMissing, VerifyMissing, PathEscapes, SectionMissing, TwoForms,
 		BoldUnmarked, ContractsMode, OutputMissing, InputMissing, StrictInput, BadSchema, SampleSchema, AgentSchema:
 		return true
 	}
@@ -89,11 +89,12 @@ type checker struct {
 	offered  map[string]bool              // options of questions, folded
 	words    *Words
 	guesses  guesses
-	meant    map[string]bool // names that a finding asks after: "did you mean x?"
-	guess    string          // why a name that nothing binds may have a value all the same, "" if it cannot
-	created  bool            // a fix makes the key metadata: only one may
-	opNames  []string        // for suggestions; nil before the first
-	budget   struct {        // bounds what is not linear in the size of the skill
+	meant    map[string]bool        // names that a finding asks after: "did you mean x?"
+	guess    string                 // why a name that nothing binds may have a value all the same, "" if it cannot
+	created  bool                   // a fix makes the key metadata: only one may
+	opNames  []string               // for suggestions; nil before the first
+	forms    map[string][2]*tree.Op // the first definition of a name that is no subagent, and the first that is; nil before the first call
+	budget   struct {               // bounds what is not linear in the size of the skill
 		fits, strict, asks, near int
 	}
 	nodes    map[tree.Pos]*tree.Node // for fixes; nil before the first

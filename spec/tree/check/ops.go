@@ -95,6 +95,9 @@ func alwaysCalls(list []*tree.Node, name string) *tree.Node {
 // calls checks every call against the op that it means.
 func (c *checker) calls(b *body) {
 	b.each(func(n *tree.Node, _ []*tree.Node, _ int) {
+		if n.Kind == tree.Explore && c.skill.Agent == nil && c.skill.Op(tree.Explore.String()) == nil {
+			c.report(UnknownOp, n.Pos, NoAgent)
+		}
 		if n.Kind != tree.Call {
 			return
 		}
@@ -102,6 +105,9 @@ func (c *checker) calls(b *body) {
 		if op == nil {
 			c.unknown(n.Name, n.Pos)
 			return
+		}
+		if other := c.otherForm(op); other != nil {
+			c.report(TwoForms, n.Pos, diag.Clip(n.Name, 60)+" is defined in "+place(op)+" and, "+form(other.Subagent)+", in "+place(other)+": which one is meant is not sure, so rename one")
 		}
 		if n.Bold && !op.Subagent {
 			f := c.report(BoldUnmarked, n.Pos, diag.Clip(n.Name, 60)+" is called in bold, and its definition has no marker > **Subagent.**")
@@ -121,6 +127,40 @@ func (c *checker) calls(b *body) {
 		}
 		c.arity(n, op)
 	})
+}
+
+// NoAgent is the message about an EXPLORE that means nothing.
+const NoAgent = "EXPLORE has nothing to explore with: there is no Agent section, and no subagent EXPLORE"
+
+// otherForm is a definition of op's name that differs from it in whether it is a subagent, nil if there is none.
+func (c *checker) otherForm(op *tree.Op) *tree.Op {
+	if c.forms == nil {
+		c.forms = map[string][2]*tree.Op{}
+		for _, o := range c.skill.Ops {
+			f, i := c.forms[o.Name], 0
+			if o.Subagent {
+				i = 1
+			}
+			if f[i] == nil {
+				f[i] = o
+				c.forms[o.Name] = f
+			}
+		}
+	}
+	if f := c.forms[op.Name]; op.Subagent {
+		return f[0]
+	} else {
+		return f[1]
+	}
+}
+
+func place(op *tree.Op) string { return op.Pos.File + " line " + strconv.Itoa(op.Pos.Line) }
+
+func form(subagent bool) string {
+	if subagent {
+		return "as a subagent"
+	}
+	return "as no subagent"
 }
 
 func (c *checker) unknown(name string, at tree.Pos) {

@@ -31,6 +31,7 @@ const (
 	SectionName = "CNP-S10"
 	TooBig      = "CNP-S11"
 	NearTree    = "CNP-S12"
+	StrayLine   = "CNP-S13"
 
 	OutsFirst     = "CNP-T01"
 	EmptyOperator = "CNP-T02"
@@ -90,6 +91,7 @@ const (
 	InputMissing  = "CNP-M05"
 	StrictInput   = "CNP-M06"
 	MarkerForm    = "CNP-M08"
+	TwoForms      = "CNP-M09"
 
 	BadSchema     = "CNP-C01"
 	SchemaFields  = "CNP-C02"
@@ -160,6 +162,7 @@ var rules = []skill.RuleDoc{
 	{ID: InputMissing, Severity: fault, Text: "the file of an input contract does not exist"},
 	{ID: StrictInput, Severity: fault, Text: "a subagent uses a name that is not among its inputs; a warning for $ARGUMENTS"},
 	{ID: MarkerForm, Severity: doubt, Text: "the marker of an op is not in its place, misspelt, or its path has no backticks"},
+	{ID: TwoForms, Severity: fault, Text: "an op that is called is defined both as a subagent and as none"},
 	{ID: NoManifest, Severity: doubt, Text: "metadata has no canopy-features"},
 	{ID: UnusedFeature, Severity: doubt, Text: "canopy-features lists what nothing uses"},
 	{ID: MissingFeature, Severity: doubt, Text: "canopy-features lacks what the tree or an op uses"},
@@ -193,6 +196,7 @@ var rules = []skill.RuleDoc{
 	{ID: SectionName, Severity: doubt, Text: "a section is unknown, or sections stand out of order"},
 	{ID: TooBig, Severity: fault, Text: "a file or tree is larger than what is read, or no text"},
 	{ID: NearTree, Severity: fault, Text: "a heading or a list is nearly a tree, or one of its sections, and is none"},
+	{ID: StrayLine, Severity: fault, Text: "a line among the steps of a tree belongs to none of them, so that nothing would do it"},
 	{ID: OutsFirst, Severity: fault, Text: "outputs stand before inputs"},
 	{ID: EmptyOperator, Severity: fault, Text: "nothing follows an operator"},
 	{ID: LabelDiffers, Severity: doubt, Text: "the label of a tree differs from the skill's name or the op's signature"},
