@@ -116,6 +116,40 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// The log has the last word of a run that is interrupted, however slow the program is that writes it.
+func TestInterruptedLog(t *testing.T) {
+	dir := bench(t)
+	real, err := exec.LookPath("tee")
+	if err != nil {
+		t.Skip("skipped: tee is not installed")
+	}
+	bin := filepath.Join(dir, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	slow := filepath.Join(bin, "tee")
+	if err := os.WriteFile(slow+".new", []byte("#!/bin/sh\nsleep 1\nexec "+real+" \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(slow+".new", slow); err != nil {
+		t.Fatal(err)
+	}
+	cmd, out := command(dir, "300", "--only", "program", "--log", filepath.Join(dir, "log"))
+	cmd.Env = append(cmd.Env, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, filepath.Join(dir, "begun.program"))
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	interrupted(t, cmd, out, dir, "program", 143)
+	if kept, err := os.ReadFile(filepath.Join(dir, "log")); err != nil || !strings.Contains(string(kept), "interrupted in step") {
+		t.Errorf("the log does not say it: %v\n%s", err, kept)
+	}
+}
+
 // interrupted looks at a run that was ended in a step: it failed with a status, said so, and left neither process nor file.
 func interrupted(t *testing.T, cmd *exec.Cmd, out *bytes.Buffer, dir, step string, status int) {
 	t.Helper()
