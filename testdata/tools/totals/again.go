@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,11 +21,14 @@ type check struct {
 	w       io.Writer
 	asking  string // -needs
 	noSkips bool
-	goTest  func(args []string, read func(io.Reader)) // runs go test -json
+	goTest  func(args []string, read func(io.Reader)) error // runs go test -json; its error is errTests where a test or a package failed
+	list    func(patterns []string) ([]string, error)       // the packages that patterns mean; nil: nobody asks whether each was run
 }
 
-// goTest runs the go command; its exit status says nothing that its output does not.
-func goTest(args []string, read func(io.Reader)) {
+var errTests = errors.New("go test failed, and no test did")
+
+// goTest runs the go command. Its error is errTests for the exit status that a failed test gives.
+func goTest(args []string, read func(io.Reader)) error {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -32,21 +36,51 @@ func goTest(args []string, read func(io.Reader)) {
 		err = cmd.Start()
 	}
 	if err != nil {
-		read(strings.NewReader(err.Error()))
-		return
+		return fmt.Errorf("go test: %w", err)
 	}
 	read(out)
-	_ = cmd.Wait()
+	if err = cmd.Wait(); cmd.ProcessState.ExitCode() == 1 {
+		return errTests
+	} else if err != nil {
+		return fmt.Errorf("go test: %w", err)
+	}
+	return nil
+}
+
+// list are the packages that patterns mean.
+func list(patterns []string) ([]string, error) {
+	cmd := exec.Command("go", append([]string{"list"}, patterns...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	return strings.Fields(string(out)), nil
+}
+
+// test runs go test and takes in what it prints. What the command itself says, and no test, is an error; so is a package that has no end.
+func (c *check) test(t *tally, args []string) {
+	err := c.goTest(args, t.read)
+	lost := t.lost()
+	switch {
+	case errors.Is(err, errTests) && (lost || t.failed()):
+	case err != nil:
+		t.broken = append(t.broken, err.Error())
+	}
 }
 
 // run runs go test with args, and again what has to be.
 func (c *check) run(args []string) sum {
 	t := newTally(c.w)
-	c.goTest(args, t.read)
+	c.test(t, args)
 	c.rest(t, args)
+	c.all(t, args)
 
 	var s sum
 	failures := t.failures()
+	for _, pkg := range t.talkative() {
+		c.without(t, pkg, failures, args)
+	}
 	s.Failed = append(s.Failed, t.broken...)
 	if len(failures) > maxUnstable {
 		fmt.Fprintf(c.w, "%d tests failed: none of them is run again\n", len(failures))
@@ -83,7 +117,7 @@ func (c *check) rest(t *tally, args []string) {
 	for round := 1; ; round++ {
 		var early []string
 		for pkg, how := range t.packages {
-			if how == "fail" && len(t.unfinished(pkg)) > 0 {
+			if how == "fail" && (len(t.unfinished(pkg)) > 0 || t.early[pkg]) {
 				early = append(early, pkg)
 			}
 		}
@@ -93,6 +127,7 @@ func (c *check) rest(t *tally, args []string) {
 				t.ended[id], t.named[id.String()] = "fail", "fail"
 			}
 			skip := t.skip(pkg)
+			t.early[pkg] = false
 			for id := range t.open {
 				if id.pkg == pkg {
 					delete(t.open, id)
@@ -103,11 +138,45 @@ func (c *check) rest(t *tally, args []string) {
 				continue
 			}
 			fmt.Fprintf(c.w, "%s ended early: what it had not begun is run now\n", pkg)
-			c.goTest(append(flags(args, "skip"), "-skip="+joined(flagOf(args, "skip"), skip), pkg), t.read)
+			c.test(t, append(flags(args, "skip"), "-skip="+joined(flagOf(args, "skip"), skip), pkg))
 		}
 		if len(early) == 0 {
 			return
 		}
+	}
+}
+
+// all adds a failure for each package that was asked for and of which go test said nothing.
+func (c *check) all(t *tally, args []string) {
+	if c.list == nil {
+		return
+	}
+	packages, err := c.list(slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-") }))
+	if err != nil {
+		t.broken = append(t.broken, err.Error())
+	}
+	for _, pkg := range packages {
+		if t.packages[pkg] == "" {
+			t.broken = append(t.broken, pkg+" did not run")
+		}
+	}
+}
+
+// without runs a package that said something outside of its tests, as a race or what TestMain finds, without the tests that failed: it
+// may have failed for more than these.
+func (c *check) without(t *tally, pkg string, failures []test, args []string) {
+	var skip []string
+	for _, id := range failures {
+		if id.pkg == pkg {
+			skip = append(skip, pattern(id.name))
+		}
+	}
+	said := t.beside(pkg)
+	fmt.Fprintf(c.w, "%s said something outside of its tests: it is run without those that failed\n", pkg)
+	again := newTally(c.w)
+	err := c.goTest(append(flags(args, "skip"), "-skip="+joined(flagOf(args, "skip"), strings.Join(skip, "|")), pkg), again.read)
+	if err != nil || again.packages[pkg] != "pass" {
+		t.broken = append(t.broken, pkg+": "+first(said))
 	}
 }
 
@@ -134,8 +203,8 @@ func (c *check) again(id test, args []string) bool {
 	args = append(flags(args, "run", "skip", "timeout", "count"), "-run="+pattern(id.name), "-count=1", "-timeout="+aloneLimit, id.pkg)
 	for n := range 2 {
 		t := newTally(io.Discard)
-		c.goTest(args, t.read)
-		passed := t.ended[id] == "pass" && t.packages[id.pkg] == "pass"
+		err := c.goTest(args, t.read)
+		passed := err == nil && t.ended[id] == "pass" && t.packages[id.pkg] == "pass"
 		fmt.Fprintf(c.w, "%s alone, try %d: passed: %v\n", id, n+1, passed)
 		if !passed {
 			return false

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -38,12 +40,13 @@ type tally struct {
 	needs    map[string][]string // by PACKAGE.TEST
 	left     map[string]bool     // long suites that were skipped, by PACKAGE.TEST
 	reasons  map[string]int      // of skips
+	early    map[string]bool     // packages that ended before their tests did, with each test that had begun
 	broken   []string            // packages that failed and had no test to show for it, and errors of reading
 }
 
 func newTally(w io.Writer) *tally {
 	return &tally{w: w, ended: map[test]string{}, open: map[test]bool{}, output: map[test][]string{}, packages: map[string]string{}, shown: map[string]bool{},
-		named: map[string]string{}, needs: map[string][]string{}, left: map[string]bool{}, reasons: map[string]int{}}
+		named: map[string]string{}, needs: map[string][]string{}, left: map[string]bool{}, reasons: map[string]int{}, early: map[string]bool{}}
 }
 
 // read takes in what one go test prints.
@@ -80,6 +83,8 @@ func (t *tally) take(e event) {
 		}
 	case "start":
 		t.shown[e.Package] = false
+		t.packages[e.Package] = "start"
+		delete(t.output, test{pkg: e.Package})
 	case "run":
 		t.open[id] = true
 		t.order = append(t.order, id)
@@ -120,7 +125,49 @@ func (t *tally) end(e event) {
 	if !t.shown[e.Package] {
 		fmt.Fprint(t.w, strings.Join(t.output[test{pkg: e.Package}], ""))
 		t.broken = append(t.broken, e.Package)
+		return
 	}
+	// A panic fails the test that it is in before it ends the program, which then does not say FAIL in a line of its own.
+	t.early[e.Package] = !slices.Contains(t.output[test{pkg: e.Package}], "FAIL\n")
+}
+
+// lost ends the packages that began and have no end, because the program or the go command went away. It reports whether there was one.
+func (t *tally) lost() bool {
+	found := false
+	for _, pkg := range slices.Sorted(maps.Keys(t.packages)) {
+		if t.packages[pkg] == "start" {
+			found = true
+			t.end(event{Action: "fail", Package: pkg})
+		}
+	}
+	return found
+}
+
+// failed reports whether a test or a package failed.
+func (t *tally) failed() bool {
+	return slices.Contains(slices.Collect(maps.Values(t.packages)), "fail")
+}
+
+// beside is what a package said outside of its tests, without what the go command and the testing package say of every one.
+func (t *tally) beside(pkg string) (text []string) {
+	for _, line := range t.output[test{pkg: pkg}] {
+		switch word, _, _ := strings.Cut(strings.TrimSpace(line), "\t"); {
+		case word == "", word == "PASS", word == "FAIL", word == "ok", strings.HasPrefix(word, "exit status "), strings.HasPrefix(word, "coverage: "), strings.HasPrefix(word, "testing: warning: no tests to run"):
+		default:
+			text = append(text, line)
+		}
+	}
+	return text
+}
+
+// talkative are the packages that failed in their tests, and said something besides.
+func (t *tally) talkative() (packages []string) {
+	for _, pkg := range slices.Sorted(maps.Keys(t.packages)) {
+		if t.packages[pkg] == "fail" && t.shown[pkg] && len(t.beside(pkg)) > 0 {
+			packages = append(packages, pkg)
+		}
+	}
+	return packages
 }
 
 // unfinished are the tests of a package that were under way when it ended, without those that others are part of.
@@ -136,7 +183,7 @@ func (t *tally) unfinished(pkg string) (tests []test) {
 // failures are the tests that failed, without those that failed by their subtests.
 func (t *tally) failures() (tests []test) {
 	for _, id := range t.order {
-		if t.ended[id] == "fail" && (!t.parent(id, func(sub test) bool { return t.ended[sub] == "fail" }) || t.complained(id)) {
+		if !slices.Contains(tests, id) && t.ended[id] == "fail" && (!t.parent(id, func(sub test) bool { return t.ended[sub] == "fail" }) || t.complained(id)) {
 			tests = append(tests, id)
 		}
 	}

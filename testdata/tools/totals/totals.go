@@ -10,7 +10,8 @@
 // A test that fails is run again alone, twice. If it passes both times it is unstable: it is named with what it said
 // first, and counts as passed; more than 5 of these are a failure. A package that ends early, by its time limit, a panic
 // or an exit, counts as the tests that were under way; those that had not begun are run then. A package that fails
-// without a failed test, because it does not build, counts as one.
+// without a failed test, because it does not build, counts as one, and so does a package of which go test said nothing. One that
+// said something outside of its tests is run once more without those that failed.
 //
 // A test can ask that other tests ran and passed, by its attributes: t.Attr("needs", "PACKAGE.TEST").
 // With -needs PACKAGE.TEST, a test that was asked for and is not among those that passed counts as a failure, and so does the
@@ -37,7 +38,7 @@ func main() {
 	asking := flag.String("needs", "", "the `PACKAGE.TEST` that asks for other tests")
 	file := flag.String("sum", "", "the `FILE` that has the sum of several runs")
 	flag.Parse()
-	c := &check{w: os.Stdout, asking: *asking, noSkips: os.Getenv("SKL_TEST_REQUIRE") == "all", goTest: goTest}
+	c := &check{w: os.Stdout, asking: *asking, noSkips: os.Getenv("SKL_TEST_REQUIRE") == "all", goTest: goTest, list: list}
 	var s sum
 	if flag.NArg() > 0 {
 		s = c.run(flag.Args())

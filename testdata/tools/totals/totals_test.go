@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,11 +13,12 @@ import (
 // decide runs a check over what each go test in turn prints.
 func decide(asking string, noSkips bool, runs ...string) (s sum, shown string) {
 	var out strings.Builder
-	c := &check{w: &out, asking: asking, noSkips: noSkips, goTest: func(_ []string, read func(io.Reader)) {
+	c := &check{w: &out, asking: asking, noSkips: noSkips, goTest: func(_ []string, read func(io.Reader)) error {
 		if len(runs) > 0 {
 			read(strings.NewReader(runs[0]))
 			runs = runs[1:]
 		}
+		return nil
 	}}
 	s = c.run([]string{"./..."})
 	s.print(&out)
@@ -28,6 +30,9 @@ func events(lines ...string) string {
 	var all strings.Builder
 	for _, line := range lines {
 		f := strings.SplitN(line, " ", 4)
+		if f[0] == "fail" && len(f) == 2 { // what the testing package says at its end
+			all.WriteString(`{"Action":"output","Package":"` + f[1] + `","Output":"FAIL\n"}` + "\n")
+		}
 		all.WriteString(`{"Action":"` + f[0] + `","Package":"` + f[1] + `"`)
 		if len(f) > 2 && f[2] != "" {
 			all.WriteString(`,"Test":"` + f[2] + `"`)
@@ -104,13 +109,58 @@ func TestTotals(t *testing.T) {
 		{"a subtest that fails again", []string{inner, inner}, false, "failed: p.TestX/a: why\n0 passed, 1 failed"},
 		{"more than its subtests", []string{outer, outer}, false, "failed: p.TestX: outside\n1 passed, 1 failed"},
 		{"too many that might be unstable", append([]string{events(append(six, "fail p")...)}, sixPass...), false, "none of them is run again\nfailed: p.TestA: it said nothing"},
-		{"a package that does not build", []string{events("output p  no", "fail p")}, false, "no\nfailed: p\n0 passed, 1 failed"},
-		{"a package that fails when its tests passed", []string{events("run p TestX", "pass p TestX", "output p  leak", "fail p")}, false, "leak\nfailed: p\n1 passed, 1 failed"},
+		{"a package that does not build", []string{events("output p  no", "fail p")}, false, "no\nFAIL\nfailed: p\n0 passed, 1 failed"},
+		{"a package that fails when its tests passed", []string{events("run p TestX", "pass p TestX", "output p  leak", "fail p")}, false, "leak\nFAIL\nfailed: p\n1 passed, 1 failed"},
 		{"a reason", []string{events("run p TestX", "output p TestX     x_test.go:3: no git", "skip p TestX")}, false, "1 skipped: no git\n"},
 		{"text of the go command", []string{"not JSON\n" + passes}, true, "not JSON\npass p 0.0 s\n1 passed"},
 	} {
 		if s, out := decide("", false, tt.runs...); s.fine() != tt.ok || !strings.Contains(out, tt.want) {
 			t.Errorf("%s: %v\n%s", tt.name, s.fine(), out)
+		}
+	}
+}
+
+// A run of go test that does not come to its end is a failure, whatever its tests said until then.
+func TestEnds(t *testing.T) {
+	passes := events("run p TestX", "pass p TestX", "pass p")
+	begun := events("start p", "run p TestX", "pass p TestX", "run p TestY")
+	fails := events("run p TestX", "fail p TestX", "output p  leak", "fail p")
+	for _, tt := range []struct {
+		name string
+		runs []string
+		errs []error
+		list []string
+		ok   bool
+		want string
+	}{
+		{"killed", []string{passes}, []error{errors.New("go test: signal: killed")}, nil, false, "failed: go test: signal: killed\n1 passed, 1 failed"},
+		{"failed without a test", []string{passes}, []error{errTests}, nil, false, "failed: go test failed, and no test did\n"},
+		{"a package without an end", []string{begun, events("start p", "run p TestZ", "fail p TestZ", "fail p")}, []error{nil, errTests}, nil, false, "p TestY did not end\n"},
+		{"and the rest of it", []string{begun, events("start p", "run p TestZ", "fail p TestZ", "fail p")}, []error{nil, errTests}, nil, false, "failed: p.TestZ: it said nothing\n"},
+		{"a package that did not run", []string{passes}, nil, []string{"p", "q"}, false, "failed: q did not run\n1 passed, 1 failed"},
+		{"all ran", []string{passes}, nil, []string{"p"}, true, "1 passed, 0 failed"},
+		{"a package that says more, and fails without that test", []string{fails, events("start p", "output p  leak", "fail p"), passes, passes}, []error{errTests, errTests}, nil, false, "failed: p: leak\n"},
+		{"a package that says more, and passes without that test", []string{fails, events("start p", "pass p"), passes, passes}, []error{errTests}, nil, true, "1 passed, 0 failed, 0 skipped, 1 unstable\n"},
+	} {
+		var out strings.Builder
+		runs, errs := tt.runs, tt.errs
+		c := &check{w: &out, goTest: func(_ []string, read func(io.Reader)) (err error) {
+			if len(runs) > 0 {
+				read(strings.NewReader(runs[0]))
+				runs = runs[1:]
+			}
+			if len(errs) > 0 {
+				err, errs = errs[0], errs[1:]
+			}
+			return err
+		}}
+		if tt.list != nil {
+			c.list = func([]string) ([]string, error) { return tt.list, nil }
+		}
+		s := c.run([]string{"./..."})
+		s.print(&out)
+		if s.fine() != tt.ok || !strings.Contains(out.String(), tt.want) {
+			t.Errorf("%s: %v\n%s", tt.name, s.fine(), out.String())
 		}
 	}
 }
@@ -158,6 +208,16 @@ func TestOdd(t *testing.T) {
 	}
 }
 
+func TestPanics(t *testing.T) {
+	if os.Getenv("PLANTED_PANIC") == "" {
+		return
+	}
+	if f, err := os.OpenFile("panicked", os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+		f.Close()
+		panic("the first time")
+	}
+}
+
 func TestAlways(t *testing.T) {
 	if os.Getenv("PLANTED_ALWAYS") != "" {
 		t.Error("always")
@@ -187,15 +247,18 @@ func TestAfter(t *testing.T) {}
 func TestPlanted(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		env      string
+		env      []string
 		limit    string // ends what hangs
 		passed   int
 		failed   string
-		unstable string
+		unstable []string
 	}{
-		{"odd", "", "1m", 11, "", "planted.TestOdd: the first time"},
-		{"always", "PLANTED_ALWAYS", "1m", 10, "planted.TestAlways: always", "planted.TestOdd: the first time"},
-		{"hang", "PLANTED_HANG", "5s", 10, "planted.TestScripts/hangs: panic: test timed out after 5s", "planted.TestOdd: the first time"},
+		{"odd", nil, "1m", 12, "", []string{"planted.TestOdd: the first time"}},
+		{"always", []string{"PLANTED_ALWAYS"}, "1m", 11, "planted.TestAlways: always", []string{"planted.TestOdd: the first time"}},
+		{"hang", []string{"PLANTED_HANG"}, "5s", 11, "planted.TestScripts/hangs: panic: test timed out after 5s", []string{"planted.TestOdd: the first time"}},
+		{"panic", []string{"PLANTED_PANIC"}, "1m", 12, "", []string{"planted.TestOdd: the first time", "planted.TestPanics: panic: the first time [recovered, repanicked]"}},
+		{"panic before a failure", []string{"PLANTED_PANIC", "PLANTED_ALWAYS"}, "1m", 11, "planted.TestAlways: always",
+			[]string{"planted.TestOdd: the first time", "planted.TestPanics: panic: the first time [recovered, repanicked]"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -205,20 +268,20 @@ func TestPlanted(t *testing.T) {
 				}
 			}
 			t.Chdir(dir)
-			if tt.env != "" {
-				t.Setenv(tt.env, "1")
+			for _, name := range tt.env {
+				t.Setenv(name, "1")
 			}
 			var out strings.Builder
-			c := &check{w: &out, goTest: func(args []string, read func(io.Reader)) {
+			c := &check{w: &out, list: list, goTest: func(args []string, read func(io.Reader)) error {
 				for i, arg := range args { // that of a test that is run alone is minutes
 					if strings.HasPrefix(arg, "-timeout=") {
 						args[i] = "-timeout=" + tt.limit
 					}
 				}
-				goTest(args, read)
+				return goTest(args, read)
 			}}
 			s := c.run([]string{"-timeout=" + tt.limit, "./..."})
-			if s.Passed != tt.passed || strings.Join(s.Failed, "\n") != tt.failed || !slices.Equal(s.Unstable, []string{tt.unstable}) {
+			if s.Passed != tt.passed || strings.Join(s.Failed, "\n") != tt.failed || !slices.Equal(s.Unstable, tt.unstable) {
 				t.Errorf("%+v\n%s", s, out.String())
 			}
 		})
