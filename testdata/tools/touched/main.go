@@ -3,8 +3,8 @@
 //
 //	touched FILE… <PACKAGES
 //
-// FILES are what changed, relative to the module; PACKAGES is what "go list -test -json=ImportPath,Dir,Imports,Deps,ForTest ./..." prints
-// in the module. Each line of the output is what "go test" is given: a package, and after a tab a flag that restricts its tests. A
+// FILES are what changed, relative to the module; PACKAGES is what "go list -test -json=ImportPath,Dir,Imports,Deps,ForTest" prints
+// of the module, with its packages below testdata. Each line of the output is what "go test" is given: a package, and after a tab a flag that restricts its tests. A
 // file that is in no package, such as a page, is one of what the tests in pages read.
 //
 // Nearly every package is in the program, and so below all tests of the command line. Of these, a package is run as a whole if
@@ -57,6 +57,9 @@ var areas = map[string]string{
 // pages have the tests that read files of the project which are in no package.
 var pages = []string{"cmd/skl", "cmd/skl/test/documents", "cmd/skl/test/requirements"}
 
+// readers have the tests that read one page besides.
+var readers = map[string][]string{"spec/canopy-tree.md": {"runtime/skills"}, "spec/trust-boundaries.md": {"cmd/skl/test/hostile"}}
+
 // A pkg is a package of the module, or the program of its tests, as go list has it.
 type pkg struct {
 	ImportPath, Dir, ForTest string
@@ -101,7 +104,7 @@ func touched(packages []pkg, files []string) (lines []string) {
 			changed[dir] = true
 			continue
 		}
-		for _, dir := range pages {
+		for _, dir := range slices.Concat(pages, readers[file]) {
 			changed[dir] = dirs[dir]
 		}
 	}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -96,5 +99,35 @@ func TestAreas(t *testing.T) {
 func TestRead(t *testing.T) {
 	if _, err := read(strings.NewReader(`{"ImportPath":"a"}` + "\nwarning")); err == nil {
 		t.Error("no error")
+	}
+}
+
+// A test that reads a page of the project runs where that page changes.
+func TestReaders(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	page := regexp.MustCompile(`"(?:\.\./)+([a-z/.-]+\.md)"`)
+	found := 0
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && d.Name() == "testdata" {
+			return cmp.Or(err, fs.SkipDir)
+		}
+		if !strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		dir, _ := filepath.Rel(root, filepath.Dir(name))
+		dir = filepath.ToSlash(dir)
+		for _, m := range page.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+				continue
+			}
+			if found++; !slices.Contains(pages, dir) && !slices.Contains(readers[m[1]], dir) {
+				t.Errorf("%s reads %s, and readers does not say so", name, m[1])
+			}
+		}
+		return err
+	})
+	if err != nil || found < 3 {
+		t.Errorf("%d found, %v", found, err)
 	}
 }
