@@ -240,6 +240,67 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// A run that passed is recorded for the commit that it saw from its beginning to its end; too many unstable tests in all steps together
+// fail it. It runs in its own directory, wherever it is called from.
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	dir := bench(t)
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.org"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	record := filepath.Join(dir, "cache", "skl-ci", "passed")
+	recorded := func() int {
+		text, err := os.ReadFile(record)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		return bytes.Count(text, []byte("\n"))
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("begun.*\ncache\ntmp.*\nother\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	git("init", "-q")
+	git("add", "-A")
+	git("commit", "-qm", "one")
+	other := filepath.Join(dir, "other")
+	if err := os.Mkdir(other, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd, out := command(dir, "0")
+	cmd.Args[1], cmd.Dir = "../.ci/run", other
+	if err := cmd.Run(); err != nil || recorded() != 1 {
+		t.Errorf("%v: %d records\n%s", err, recorded(), out)
+	}
+	for change, status := range map[string]int{
+		`git -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m two`:                                             0,
+		`git config status.showUntrackedFiles no; touch new`:                                                                        0,
+		`touch "$scratch/sum"; echo x >"$scratch/sum"; printf '#!/bin/sh\nexit 1\n' >"$scratch/totals"; chmod +x "$scratch/totals"`: 1,
+	} {
+		git("reset", "-q", "--hard")
+		git("clean", "-qfd")
+		text, err := os.ReadFile(filepath.Join(dir, ".ci", "run"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit(t, dir, `step_tree() {`, `step_tree() { `+change+`; } ; step_before() {`)
+		git("commit", "-qam", "changed")
+		before := recorded()
+		cmd, out := command(dir, "0")
+		cmd.Run()
+		if got := cmd.ProcessState.ExitCode(); got != status || recorded() != before || status != 0 && strings.Contains(out.String(), "all steps passed") {
+			t.Errorf("%s: exit %d, %d records of %d\n%s", change, got, recorded(), before, out)
+		}
+		if err := os.WriteFile(filepath.Join(dir, ".ci", "run"), text, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		git("commit", "-qam", "back")
+	}
+}
+
 func edit(t *testing.T, dir, old, new string) {
 	t.Helper()
 	path := filepath.Join(dir, ".ci", "run")
