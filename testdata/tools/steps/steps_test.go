@@ -19,7 +19,8 @@ import (
 // starts others. Each says when it has begun.
 const script = `#!/usr/bin/env bash
 set -euo pipefail
-cd "$(dirname "$0")/.."
+self=$(readlink -f "$0") from=$PWD
+cd "${self%/*}/.."
 . .ci/lib
 [ -n "${SKL_CI_GUARDED:-}" ] || guard "$@"
 steps=(program pipeline deaf tree)
@@ -231,11 +232,80 @@ func TestSteps(t *testing.T) {
 	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(out.String(), "to run it alone: .ci/run --only pipeline") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for args, status := range map[string]int{"--only tree": 0, "--only none": 2, "--only": 2, "--log": 2, "--what x": 2} {
-		cmd, out = command(dir, "0", strings.Fields(args)...)
+	for args, status := range map[string]int{"--only\ttree": 0, "--only\tnone": 2, "--only\tprogram pipeline": 2, "--only": 2, "--log": 2, "--log\t" + dir + "/no/log": 2, "--what\tx": 2} {
+		cmd, out = command(dir, "0", strings.Split(args, "\t")...)
 		cmd.Run()
-		if got := cmd.ProcessState.ExitCode(); got != status {
+		if got := cmd.ProcessState.ExitCode(); got != status || strings.Contains(out.String(), "all steps passed") {
 			t.Errorf("%s: exit %d, want %d\n%s", args, got, status, out)
+		}
+	}
+	// Nobody reads what it says.
+	cmd, out = command(dir, "0", "--only", "none")
+	cmd.Args = []string{"bash", "-c", `bash "$0" --only none 2>&-`, cmd.Args[1]}
+	if cmd.Run(); cmd.ProcessState.ExitCode() != 2 {
+		t.Errorf("exit %d\n%s", cmd.ProcessState.ExitCode(), out)
+	}
+}
+
+// A script that goes on after a failure names each step that failed and each that checked nothing, with a command that runs them.
+func TestStepsGoOn(t *testing.T) {
+	t.Parallel()
+	dir := bench(t)
+	edit(t, dir, `set -euo`, `keep_going=yes; set -uo`)
+	edit(t, dir, `step_pipeline() {`, `step_pipeline() { return 1;`)
+	edit(t, dir, `step_tree() {`, `step_tree() { return 1;`)
+	edit(t, dir, `step_deaf() {`, `step_deaf() { unchecked="there is no ear"; return;`)
+	cmd, out := command(dir, "0")
+	if cmd.Run(); cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("exit %d", cmd.ProcessState.ExitCode())
+	}
+	for _, want := range []string{"program          passed ", "pipeline         FAILED ", "deaf             not checked ", "there is no ear\n", "--only pipeline --only tree\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// It works called by a symlink; a log is where the caller stands; GOFLAGS chooses no tests.
+func TestCalledFromElsewhere(t *testing.T) {
+	t.Parallel()
+	dir := bench(t)
+	edit(t, dir, `step_tree() {`, `step_tree() { echo "flags:$GOFLAGS"; return;`)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(filepath.Join(dir, ".ci", "run"), link); err != nil {
+		t.Fatal(err)
+	}
+	cmd, out := command(dir, "0", "--only", "tree", "--log", "log")
+	cmd.Args[1], cmd.Dir = link, filepath.Dir(link)
+	cmd.Env = append(cmd.Env, "GOFLAGS=-run=^$ -modcacherw -skip=Test")
+	err := cmd.Run()
+	text, missing := os.ReadFile(filepath.Join(cmd.Dir, "log"))
+	if err != nil || missing != nil || !strings.Contains(string(text), "=== passed in ") {
+		t.Errorf("%v, %v\n%s", err, missing, out)
+	}
+	if !strings.Contains(out.String(), "flags: -modcacherw -buildvcs=false") || !strings.Contains(out.String(), "-run=^$ of GOFLAGS is left out") {
+		t.Errorf("GOFLAGS:\n%s", out)
+	}
+}
+
+// A signal that comes at once, before the script has started anything or just when it does, leaves nothing behind.
+func TestInterruptedAtOnce(t *testing.T) {
+	t.Parallel()
+	for i := range 25 {
+		dir := bench(t)
+		cmd, out := command(dir, "300")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(2*i) * time.Millisecond)
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if cmd.Wait(); cmd.ProcessState.Success() {
+			t.Errorf("after %d ms it passes\n%s", 2*i, out)
+		}
+		if left := processes(dir); len(left) > 0 {
+			t.Errorf("after %d ms it left %v", 2*i, left)
 		}
 	}
 }

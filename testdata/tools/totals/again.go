@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -103,8 +104,8 @@ func (c *check) run(args []string) sum {
 			s.Skipped++
 		}
 	}
-	for why, n := range t.reasons {
-		fmt.Fprintf(c.w, "%d skipped: %s\n", n, why)
+	for _, why := range slices.Sorted(maps.Keys(t.reasons)) {
+		fmt.Fprintf(c.w, "%d skipped: %s\n", t.reasons[why], why)
 	}
 	if c.asking != "" {
 		s.Failed = append(s.Failed, t.unmet(c.asking, c.noSkips)...)

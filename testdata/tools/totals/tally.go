@@ -226,8 +226,13 @@ func reason(output []string) string {
 	return "without a reason"
 }
 
-// first is what a test that failed said first.
+// first is what a test that failed said first, and what it panicked with where it did.
 func first(output []string) string {
+	for _, line := range output {
+		if strings.HasPrefix(line, "panic: ") {
+			return strings.TrimSpace(line)
+		}
+	}
 	if text, ok := said(output); ok {
 		return text
 	}

@@ -112,6 +112,7 @@ func TestTotals(t *testing.T) {
 		{"a package that does not build", []string{events("output p  no", "fail p")}, false, "no\nFAIL\nfailed: p\n0 passed, 1 failed"},
 		{"a package that fails when its tests passed", []string{events("run p TestX", "pass p TestX", "output p  leak", "fail p")}, false, "leak\nFAIL\nfailed: p\n1 passed, 1 failed"},
 		{"a reason", []string{events("run p TestX", "output p TestX     x_test.go:3: no git", "skip p TestX")}, false, "1 skipped: no git\n"},
+		{"a panic after a word", []string{events("run p TestX", "output p TestX     x_test.go:3: begins", "output p TestX panic: boom", "fail p TestX", "fail p")}, false, "failed: p.TestX: panic: boom\n"},
 		{"text of the go command", []string{"not JSON\n" + passes}, true, "not JSON\npass p 0.0 s\n1 passed"},
 	} {
 		if s, out := decide("", false, tt.runs...); s.fine() != tt.ok || !strings.Contains(out, tt.want) {

@@ -56,8 +56,10 @@ func run(w io.Writer, program, file, packages string, runs int, record bool) err
 		err = json.Unmarshal(text, &was)
 	}
 	if err != nil && !record {
-		return fmt.Errorf("what was recorded: %w", err)
+		fmt.Fprintf(w, "warning: nothing is compared: what was recorded cannot be read: %v\n", err)
+		was = weight{}
 	}
+	slices.Sort(was.Packages)
 	report(w, now, was)
 	if !record {
 		return nil
@@ -125,12 +127,18 @@ func start(program string, args ...string) (time.Duration, int64, error) {
 
 // report prints a line for each figure, and warns of those that grew.
 func report(w io.Writer, now, was weight) {
-	fmt.Fprintf(w, "the stripped program has %d bytes; %d when that was last recorded\n", now.Bytes, was.Bytes)
-	fmt.Fprintf(w, "a start takes %.1f ms of processor time, %.1f times what go version takes; %.1f times when that was last recorded\n", now.Start, now.Beside, was.Beside)
-	fmt.Fprintf(w, "a start takes %d KiB of memory; %d when that was last recorded\n", now.Memory, was.Memory)
+	beside := func(format string, recorded any) string {
+		if was.Bytes == 0 {
+			return ""
+		}
+		return fmt.Sprintf("; "+format+" when that was last recorded", recorded)
+	}
+	fmt.Fprintf(w, "the stripped program has %d bytes%s\n", now.Bytes, beside("%d", was.Bytes))
+	fmt.Fprintf(w, "a start takes %.1f ms of processor time, %.1f times what go version takes%s\n", now.Start, now.Beside, beside("%.1f times", was.Beside))
+	fmt.Fprintf(w, "a start takes %d KiB of memory%s\n", now.Memory, beside("%d", was.Memory))
 	var grown []string
 	if was.Bytes > 0 && (now.Bytes > was.Bytes+1_000_000 || now.Bytes > was.Bytes+was.Bytes/10) {
-		grown = append(grown, fmt.Sprintf("its size by %d kB", (now.Bytes-was.Bytes)/1000))
+		grown = append(grown, fmt.Sprintf("its size by %.1f kB", float64(now.Bytes-was.Bytes)/1000))
 	}
 	if was.Beside > 0 && now.Beside > was.Beside*1.1 {
 		grown = append(grown, fmt.Sprintf("the processor time of a start by %.0f %%", 100*(now.Beside/was.Beside-1)))

@@ -29,7 +29,7 @@ func TestReport(t *testing.T) {
 			w.Bytes += 1_000_001
 			w.Packages = []string{"example.com/a", "example.com/b", "example.com/c"}
 		}),
-			"its size by 1000 kB", []string{"new: example.com/c"}},
+			"its size by 1000.0 kB", []string{"new: example.com/c"}},
 		"processor time": {with(func(w *weight) { w.Beside = 3.4 }), "the processor time of a start by 13 %", []string{"code of those that were"}},
 		"memory":         {with(func(w *weight) { w.Memory = 33_001 }), "the memory of a start by 3001 KiB", []string{"code of those that were"}},
 	} {
@@ -57,8 +57,16 @@ func TestRun(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := run(&out, program, file, packages, 3, false); err == nil || !strings.Contains(err.Error(), "weight.json") {
-		t.Errorf("without a record: %v", err)
+	for _, broken := range []string{"", "{"} { // no file, and one that is none
+		if broken != "" {
+			if err := os.WriteFile(file, []byte(broken), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out.Reset()
+		if err := run(&out, program, file, packages, 3, false); err != nil || !strings.Contains(out.String(), "warning: nothing is compared: ") || strings.Contains(out.String(), "last recorded") {
+			t.Errorf("with the record %q: %v\n%s", broken, err, out.String())
+		}
 	}
 	if err := run(&out, program, file, packages, 3, true); err != nil {
 		t.Fatal(err)
