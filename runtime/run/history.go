@@ -57,7 +57,9 @@ func newHistory(records []Record, strict bool) *history {
 		r := &records[i]
 		switch r.Type {
 		case StartedRecord:
-			h.anew(r.Key)
+			if p := h.effects[r.Key]; p != nil { // it begins again
+				h.earlier[r.Key] = append(h.earlier[r.Key], p.tools...)
+			}
 			h.effects[r.Key] = &past{started: *r}
 		case DoneRecord:
 			p := h.effects[r.Key]
@@ -83,7 +85,6 @@ func newHistory(records []Record, strict bool) *history {
 				p.tools[r.Call-1].done = r
 			}
 		case ReleasedRecord:
-			h.anew(r.Key)
 			delete(h.effects, r.Key)
 			h.spend(r.Usage)
 		case EndRecord:
@@ -94,7 +95,6 @@ func newHistory(records []Record, strict bool) *history {
 	}
 	if p := h.effects[failedAt]; p != nil && !strict && p.done != nil && p.done.Err != nil && !p.acted() {
 		h.spend(p.done.Usage)
-		h.anew(failedAt)
 		delete(h.effects, failedAt)
 	}
 	for _, p := range h.effects {
@@ -106,13 +106,6 @@ func newHistory(records []Record, strict bool) *history {
 		h.spend(&spent)
 	}
 	return h
-}
-
-// anew keeps the calls of an effect that begins again.
-func (h *history) anew(key string) {
-	if p := h.effects[key]; p != nil {
-		h.earlier[key] = append(h.earlier[key], p.tools...)
-	}
 }
 
 // made are the ends of the acting calls that the leaf of key made before it was interrupted and that took place, by [Tools.Identity].

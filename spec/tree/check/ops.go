@@ -24,7 +24,7 @@ func (c *checker) ops() {
 			continue
 		}
 		if was := first[op.Name]; was != nil {
-			c.report(DuplicateOp, op.Pos, diag.Clip(op.Name, 60)+" is defined in "+was.Pos.File+" line "+strconv.Itoa(was.Pos.Line)+" already")
+			c.report(DuplicateOp, op.Pos, diag.Clip(op.Name, 60)+" is defined in "+place(was)+" already")
 		} else {
 			first[op.Name] = op
 		}
