@@ -246,11 +246,6 @@ func (w *walker) leaf(in Callee, n *tree.Node, path string) flow {
 	return toNext
 }
 
-// inline is what a branch holds on its own line, as a node.
-func inline(n *tree.Node, text string) *tree.Node {
-	return &tree.Node{Kind: tree.Prose, ID: n.ID + "/+", Pos: n.Pos, Last: n.Last, Text: text, Body: text}
-}
-
 // line is the first line of a prompt.
 func line(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
@@ -333,9 +328,6 @@ func (w *walker) chain(in Callee, nodes []*tree.Node, base string, first int) fl
 			not = append(not, "not ("+when+")")
 		}
 		ways = append(ways, w.try(when, func() flow {
-			if len(n.Children) == 0 && n.Body != "" {
-				return w.body(in, []*tree.Node{inline(n, n.Body)}, path)
-			}
 			return w.body(in, n.Children, path)
 		}))
 		w.when = w.when[:depth]

@@ -32,8 +32,7 @@ type Leaf struct {
 
 var literalLeaf = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?i:cancelled|skip|continue)\b`) })
 
-// Leaf decides about a node. Prose nodes are leaves, a Bind of a phrase is one, and so is what stands
-// on the line of ELSE or of an IF with an inline branch.
+// Leaf decides about a node. Prose nodes are leaves, and a Bind of a phrase is one.
 func (p *Plan) Leaf(n *tree.Node) Leaf {
 	switch n.Kind {
 	case tree.Prose:
@@ -45,10 +44,6 @@ func (p *Plan) Leaf(n *tree.Node) Leaf {
 	case tree.Bind:
 		if e := p.Expr(n); e.Phrase != "" {
 			return Leaf{Kind: Ask, Text: n.Text}
-		}
-	case tree.If, tree.ElseIf, tree.Else:
-		if n.Body != "" && len(n.Children) == 0 {
-			return leafOf(n.Body, &tree.Node{})
 		}
 	}
 	return Leaf{}
@@ -106,30 +101,6 @@ func (p *Plan) Mentions(n *tree.Node) []string {
 		return true
 	})
 	return resource.Mentions(text.String(), func(name string) bool { return p.names[cond.Root(name)] })
-}
-
-// Option returns the branch of a question's option: the child of n that begins with it, and what that line says beyond.
-func Option(n *tree.Node, option string) (child *tree.Node, rest string) {
-	for _, c := range n.Children {
-		if rest, ok := optionRest(c.Text, option); ok {
-			return c, rest
-		}
-	}
-	return nil, ""
-}
-
-func optionRest(text, option string) (string, bool) {
-	text, option = strings.TrimSpace(text), strings.TrimSpace(option)
-	if len(text) < len(option) || !strings.EqualFold(text[:len(option)], option) {
-		return "", false
-	}
-	rest := strings.TrimSpace(text[len(option):])
-	for _, dash := range [...]string{"—", "–", "-", "→", ":"} {
-		if after, ok := strings.CutPrefix(rest, dash); ok {
-			return strings.TrimSpace(after), true
-		}
-	}
-	return "", rest == ""
 }
 
 var targetPath = sync.OnceValue(func() *regexp.Regexp {

@@ -87,21 +87,6 @@ func TestUnbound(t *testing.T) {
 	}
 }
 
-func TestOption(t *testing.T) {
-	p := of(t, "* ASK << Go? | Yes | Yes, later | No\n  * Yes, later — wait\n  * Yes\n    * Go on\n", "")
-	ask := first(t, p)
-	for option, want := range map[string]string{"yes": "Yes|", "Yes, later": "Yes, later — wait|wait", "No": "|"} {
-		n, rest := plan.Option(ask, option)
-		text := ""
-		if n != nil {
-			text = n.Text
-		}
-		if got := text + "|" + rest; got != want {
-			t.Errorf("%s: got %q, want %q", option, got, want)
-		}
-	}
-}
-
 func TestWriteTarget(t *testing.T) {
 	for text, want := range map[string]string{
 		"Read `assets/templates/a.md` and write it to `out/a.md`": "out/a.md",

@@ -33,18 +33,11 @@ func (w *walker) ask(in Callee, n *tree.Node, path string) flow {
 	var ways []branch
 	for i, c := range n.Children {
 		for _, option := range n.Options {
-			rest, ok := optionRest(c.Text, option)
-			if !ok {
+			if !tree.SameOption(c.Text, option) {
 				continue
 			}
 			at := path + "/" + strconv.Itoa(i)
-			ways = append(ways, w.try("answer is "+strings.TrimSpace(option), func() flow {
-				nodes := c.Children
-				if rest != "" {
-					nodes = append([]*tree.Node{inline(c, rest)}, nodes...)
-				}
-				return w.body(in, nodes, at)
-			}))
+			ways = append(ways, w.try("answer is "+strings.TrimSpace(option), func() flow { return w.body(in, c.Children, at) }))
 		}
 	}
 	if len(ways) < len(n.Options) {

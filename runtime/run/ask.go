@@ -97,9 +97,9 @@ func (m *Machine) question(n *tree.Node, path string) (q Question, err error) {
 
 // optionBranch is the child of an ASK that is the branch of an answer, nil if there is none.
 func optionBranch(n *tree.Node, answer string) *tree.Node {
-	child, _ := plan.Option(n, answer)
+	child := n.Option(answer)
 	if head, _ := splitOption(answer); child == nil && head != "" {
-		child, _ = plan.Option(n, head)
+		child = n.Option(head)
 	}
 	return child
 }
@@ -206,10 +206,10 @@ func option(q Question, text string) (string, error) {
 	}
 	var begins []string
 	for _, o := range q.Options {
-		if sameOption(o, text) {
+		if tree.SameOption(o, text) {
 			return o, nil
 		}
-		if head, _ := splitOption(o); sameOption(head, text) {
+		if head, _ := splitOption(o); tree.SameOption(head, text) {
 			return o, nil
 		}
 		if text != "" && len(o) >= len(text) && strings.EqualFold(o[:len(text)], text) {
@@ -220,10 +220,6 @@ func option(q Question, text string) (string, error) {
 		return begins[0], nil
 	}
 	return "", diag.New(diag.Misuse, CodeAnswer, "%q is not an answer to %q", diag.Clip(text, 80), diag.Clip(q.Question, 120)).Meant(q.Options...)
-}
-
-func sameOption(a, b string) bool {
-	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
 }
 
 // splitOption cuts "Yes — do it" at the dash or arrow.

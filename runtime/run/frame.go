@@ -200,28 +200,15 @@ func (m *Machine) home() *tree.Skill {
 	return m.s.plan.Skill
 }
 
-// branchNodes returns what a frame of kind branchFrame walks, and inline what its owner says on its own line.
+// branchNodes returns what a frame of kind branchFrame walks.
 func branchNodes(n *tree.Node, take int) []*tree.Node {
 	switch {
 	case n.Kind == tree.Switch && take > 0 && take <= len(n.Children):
 		return branchNodes(n.Children[take-1], 0)
 	case n.Kind == tree.Ask && take > 0 && take <= len(n.Children):
-		child := n.Children[take-1]
-		for _, o := range n.Options {
-			if c, rest := plan.Option(n, o); c == child && rest != "" {
-				return append([]*tree.Node{inline(child, rest)}, child.Children...)
-			}
-		}
-		return child.Children
-	case len(n.Children) == 0 && n.Body != "" && (n.Kind == tree.If || n.Kind == tree.ElseIf || n.Kind == tree.Else):
-		return []*tree.Node{inline(n, n.Body)}
+		return n.Children[take-1].Children
 	}
 	return n.Children
-}
-
-// inline is the prose that a branch holds on its own line.
-func inline(n *tree.Node, text string) *tree.Node {
-	return &tree.Node{Kind: tree.Prose, ID: n.ID + "/+", Pos: n.Pos, Last: n.Last, Text: text, Body: text}
 }
 
 // bindNodes gives frames that were read back their nodes.

@@ -422,8 +422,7 @@ func (l *layouter) add(i int, m mark, depth int, s string) {
 		l.report(&l.tooDeep, i, m.start+1, ruleLimit, diag.SeverityError, tooDeep)
 		return
 	case l.nodes >= l.limit:
-		l.report(&l.tooMany, i, m.start+1, ruleLimit, diag.SeverityError,
-			"the tree has more than "+strconv.Itoa(l.limit)+" nodes; the rest is not read")
+		l.report(&l.tooMany, i, m.start+1, ruleLimit, diag.SeverityError, l.limits())
 		return
 	}
 	connector := m.kind == connectorMark
@@ -455,6 +454,10 @@ func (l *layouter) add(i int, m mark, depth int, s string) {
 		l.tree.First = node.Pos.Line
 	}
 	l.tree.Last = node.Last
+}
+
+func (l *layouter) limits() string {
+	return "the tree has more than " + strconv.Itoa(l.limit) + " nodes; the rest is not read"
 }
 
 var tooDeep = "the tree is more than " + strconv.Itoa(MaxDepth) + " levels deep; what is deeper is not read"
@@ -673,6 +676,7 @@ func (l *layouter) repeats(text string) bool {
 }
 
 func (l *layouter) walk(nodes []*Node, id []byte, depth int) {
+	var sure [][2]int // nodes, and findings that are about them
 	for i, n := range nodes {
 		id := strconv.AppendInt(append(id, '/'), int64(i), 10)
 		n.ID = string(id)
@@ -681,12 +685,32 @@ func (l *layouter) walk(nodes []*Node, id []byte, depth int) {
 			n.Children = nil
 			l.report(&l.tooDeep, line.Line-l.page.first, line.Column, ruleLimit, diag.SeverityError, tooDeep)
 		}
-		for _, r := range l.reader.read(n, n.Text, false) {
+		text := n.Text
+		for _, r := range l.reader.read(n, text, false) {
 			if r.rule != "" {
-				l.findings = append(l.findings, diag.Finding{File: n.Pos.File, Line: n.Pos.Line, Column: n.Pos.Column,
-					Rule: r.rule, Severity: diag.SeverityError, Message: r.text})
+				f := diag.Finding{File: n.Pos.File, Line: n.Pos.Line, Column: n.Pos.Column, Rule: r.rule, Severity: diag.SeverityError, Message: r.text}
+				if r.sure {
+					sure = append(sure, [2]int{i, len(l.findings)})
+				}
+				l.findings = append(l.findings, f)
 			}
 		}
+		l.onLine(n, text, depth)
 		l.walk(n.Children, id, depth+1)
 	}
+	for _, at := range sure {
+		if at[0]+1 == len(nodes) || goesWith(nodes[at[0]+1]) {
+			l.findings[at[1]].Severity = diag.SeverityWarning
+		}
+	}
+}
+
+// goesWith reports whether a step cannot be the branch of the condition before it, out of which it slipped: it goes on with its chain, or has its
+// own branch on its line as well.
+func goesWith(n *Node) bool {
+	switch n.Kind {
+	case ElseIf, Else, Case, Default:
+		return true
+	}
+	return n.Kind == If && len(n.Children) > 0 && n.Children[0].OnLine != ""
 }

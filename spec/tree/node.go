@@ -14,7 +14,10 @@ type nodeReader struct {
 }
 
 // A remark is a rule that a node breaks.
-type remark struct{ rule, text string }
+type remark struct {
+	rule, text string
+	sure       bool // what is meant is sure if no step follows that may have been meant: it is a warning then
+}
 
 // read fills n from text, in which escapes are gone and lines are joined.
 // A label keeps the name and the operators of a call.
@@ -218,7 +221,7 @@ func (r *nodeReader) call(n *Node, word, rest string, bold bool, remarks *[2]rem
 	}
 }
 
-var outOfOrder = remark{ruleOrder, "outputs stand before inputs: write << first, then >>"}
+var outOfOrder = remark{rule: ruleOrder, text: "outputs stand before inputs: write << first, then >>"}
 
 // prose reads everything that is not a primitive or a call: a reading, a binding or natural language.
 func (r *nodeReader) prose(n *Node, text string, remarks *[2]remark) {

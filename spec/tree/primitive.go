@@ -2,23 +2,31 @@ package tree
 
 import (
 	"strings"
+
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // primitive reads a node whose first word is reserved. It reports false for what
-// is prose all the same: an IF without an operator.
+// is prose all the same: an IF without an operator. A step on the same line is left in Body.
 func (r *nodeReader) primitive(n *Node, kind Kind, word, rest string, bold bool, remarks *[2]remark) bool {
 	front := written(word, bold)
 	input, has := strings.CutPrefix(rest, "<<")
 	switch kind {
 	case If, ElseIf:
-		if rest != "" && !has {
+		n.Cond = trim(input)
+		certain := r.inline(n, kind, remarks)
+		if rest != "" && !has && !certain {
+			n.Cond, n.Body, remarks[1] = "", "", remark{}
 			return false
 		}
-		n.Cond = trim(input)
-		r.inline(n, remarks)
+		input, has = n.Cond, rest != ""
 	case Switch, Case:
 		if has {
 			n.Cond = trim(input)
+			if kind == Case {
+				r.inline(n, kind, remarks)
+				input = n.Cond
+			}
 			if n.Cond != "" {
 				n.Args = []Arg{{Value: parseValue(n.Cond, 0)}}
 			}
@@ -47,6 +55,9 @@ func (r *nodeReader) primitive(n *Node, kind Kind, word, rest string, bold bool,
 					n.Body = trim(tail)
 					break
 				}
+			}
+			if n.Body != "" && len(n.Children) == 0 && (kind == Else || kind == Default) {
+				rest = ""
 			}
 			break
 		}
@@ -152,16 +163,17 @@ func forEach(n *Node, text string) {
 	n.Var, n.In = name, trim(in[3:])
 }
 
-// inline splits an IF that has no children at the last free dash or arrow into
-// the condition and its branch.
-func (r *nodeReader) inline(n *Node, remarks *[2]remark) {
+// inline splits an IF or a CASE that has no children at the last free dash or arrow into
+// the condition and its branch. It reports whether there is one arrow and nothing else that could part them.
+func (r *nodeReader) inline(n *Node, kind Kind, remarks *[2]remark) bool {
 	if len(n.Children) > 0 || !strings.Contains(n.Cond, "—") && !strings.Contains(n.Cond, "→") {
-		return
+		return false
 	}
 	r.sc.reset(n.Cond)
-	at, size := -1, 0
-	for _, dash := range [...]string{" — ", " → "} {
-		for from := 0; ; {
+	at, size, count := -1, 0, 0
+	const arrow = " → "
+	for _, dash := range [...]string{" — ", arrow} {
+		for from := 0; ; count++ {
 			i := r.sc.find(dash, from, len(n.Cond))
 			if i < 0 {
 				break
@@ -173,12 +185,103 @@ func (r *nodeReader) inline(n *Node, remarks *[2]remark) {
 		}
 	}
 	if at <= 0 {
-		return
+		return false
 	}
 	body := trim(n.Cond[at+size:])
 	if body == "" {
-		return
+		return false
 	}
+	once, certain := count == 1, count == 1 && strings.HasPrefix(n.Cond[at:], arrow)
 	n.Cond, n.Body = trim(n.Cond[:at]), body
-	remarks[1] = remark{ruleInline, "the branch stands on the line of its condition: write it as a child of the " + kindNames[If]}
+	remarks[1] = remark{ruleInline, "the branch stands on the line of its condition: write it as a child of the " + kindNames[kind], once}
+	return certain
 }
+
+// onLine gives n the steps that stand on its own line, as children: that of a branch, and those behind the options of an ASK. text is that of
+// the whole line.
+func (l *layouter) onLine(n *Node, text string, depth int) {
+	switch n.Kind {
+	case If, ElseIf, Else, Case, Default:
+		if n.Body != "" && len(n.Children) == 0 {
+			if child := l.step(n, text, n.Body, depth); child != nil {
+				n.Children, n.Body = []*Node{child}, ""
+			}
+		}
+	case Ask:
+		for _, c := range n.Children {
+			if head, rest := optionOf(n, c.Text); rest != "" {
+				if child := l.step(c, c.Text, rest, depth+1); child != nil {
+					c.Text, c.Children = head, append([]*Node{child}, c.Children...)
+				}
+			}
+		}
+	}
+}
+
+// dashes part a branch from a step on its line.
+const dashes = "—–-→:"
+
+// step is the node of a step that stands behind the text of n, at the end of its line; nil where a limit is reached, which is reported.
+func (l *layouter) step(n *Node, text, step string, depth int) *Node {
+	line := n.Pos.Line - l.page.first
+	if depth >= MaxDepth {
+		l.report(&l.tooDeep, line, n.Pos.Column, ruleLimit, diag.SeverityError, tooDeep)
+		return nil
+	}
+	if l.nodes >= l.limit {
+		l.report(&l.tooMany, line, n.Pos.Column, ruleLimit, diag.SeverityError, l.limits())
+		return nil
+	}
+	l.nodes++
+	at := max(strings.LastIndex(text, step), 1)
+	child := &Node{Text: step, Pos: n.Pos, Last: n.Last, OnLine: " " + text[len(strings.TrimRight(text[:at], blanks+dashes)):at]}
+	child.OnLine = strings.TrimSuffix(" "+trim(child.OnLine), " ") + " "
+	child.Pos.Column += at
+	if raw := l.page.text(line); n.Last == n.Pos.Line && (child.Pos.Column > len(raw) || !strings.HasPrefix(raw[child.Pos.Column-1:], step)) {
+		child.Pos.Column = strings.LastIndex(raw, step) + 1 // 0: it is not written as it reads
+	}
+	return child
+}
+
+// optionOf parts a line below an ASK into one of its options, the longest that the line begins with, and what stands behind a dash after it. head is
+// "" for a line that is none.
+func optionOf(ask *Node, text string) (head, rest string) {
+	text = trim(text)
+	for _, option := range ask.Options {
+		if option = unquoted(option); option == "" {
+			continue
+		}
+		for _, quote := range [...]string{"", `"`, "'", "`"} {
+			written := quote + option + quote
+			if len(written) <= len(head) || len(text) < len(written) || !strings.EqualFold(text[:len(written)], written) {
+				continue
+			}
+			tail := trim(text[len(written):])
+			if tail == "" {
+				return text, ""
+			}
+			for _, dash := range [...]string{"—", "–", "-", "→", ":"} {
+				if after, ok := strings.CutPrefix(tail, dash); ok {
+					head, rest = text[:len(written)], trim(after)
+					break
+				}
+			}
+		}
+	}
+	return head, rest
+}
+
+// Option is the branch of one of the options of an ASK, nil if it has none.
+func (n *Node) Option(option string) *Node {
+	for _, c := range n.Children {
+		if SameOption(c.Text, option) {
+			return c
+		}
+	}
+	return nil
+}
+
+// SameOption reports whether two texts are the same option, whatever their case and quotes.
+func SameOption(a, b string) bool { return strings.EqualFold(unquoted(a), unquoted(b)) }
+
+func unquoted(s string) string { return strings.Trim(trim(s), "\"'`") }

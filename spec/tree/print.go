@@ -59,19 +59,31 @@ func (p *printer) nodes(nodes []*Node) {
 		p.indent = append(p.indent[:depth], head...)
 		p.put(n, string(p.indent), lineText(n))
 		p.indent = append(p.indent[:depth], rail...)
-		p.nodes(n.Children)
+		p.nodes(n.below())
 	}
 	p.indent = p.indent[:depth]
 }
 
-// lineText is the text of n as it stands in a file.
+// below are the children of n that have lines of their own.
+func (n *Node) below() []*Node {
+	if len(n.Children) > 0 && n.Children[0].OnLine != "" {
+		return n.Children[1:]
+	}
+	return n.Children
+}
+
+// lineText is the text of n as it stands in a file, with the step on its line.
 func lineText(n *Node) string {
-	text := n.Text
+	text, note := n.Text, n.Note
+	for up := n; len(up.Children) > 0 && up.Children[0].OnLine != ""; {
+		up = up.Children[0]
+		text, note = text+up.OnLine+up.Text, note+up.Note
+	}
 	if strings.IndexByte(text, '\n') >= 0 { // of a node that a program made
 		text = strings.ReplaceAll(text, "\n", " ")
 	}
-	if n.Note != "" {
-		text += " ← " + n.Note
+	if note != "" {
+		text += " ← " + note
 	}
 	return escape(text)
 }

@@ -98,7 +98,8 @@ type Node struct {
 	Args    []Arg    // after <<: Call and an op's Label; SWITCH, CASE (one each); what takes no inputs and has some
 	Outs    []Target // after >>: Call, Read, Prose, Bind, Explore, Ask
 	Implied bool     // Outs are those that the words of the step name ("to get `x`"), not >>
-	Body    string   // Prose and Read without the outputs; Bind: the expression; Else and Default: the inline text; If with an inline branch: the branch; Break, Parallel, ShowPlan, Explore: text that does not belong there
+	OnLine  string   // the first child of a condition, ELSE, DEFAULT or an option of an ASK that stands on its line: what parts the two; else ""
+	Body    string   // Prose and Read without the outputs; Bind: the expression; Break, Parallel, ShowPlan, Explore, and Else and Default with children: text that does not belong there
 
 	Cond     string   // If, ElseIf: the condition; Switch: the expression; Case: the value as written
 	Var      string   // ForEach: the loop variable; Bind: the name

@@ -472,7 +472,7 @@ func tested(ask *tree.Node, option string, rest [][]*tree.Node, budget *int) boo
 					return true
 				}
 			case tree.Switch:
-				if readsAnswer(ask, []string{n.Cond}) || slices.ContainsFunc(n.Children, func(k *tree.Node) bool { return k.Kind == tree.Case && sameText(k.Cond, option) }) {
+				if readsAnswer(ask, []string{n.Cond}) || slices.ContainsFunc(n.Children, func(k *tree.Node) bool { return k.Kind == tree.Case && tree.SameOption(k.Cond, option) }) {
 					return true
 				}
 			}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
@@ -103,25 +104,9 @@ func (c *checker) options(n *tree.Node) {
 	}
 }
 
-// isOption reports whether child is the branch of an option of ask: its text up to
-// a dash or its end is the option.
+// isOption reports whether child is the branch of an option of ask.
 func isOption(ask, child *tree.Node) bool {
-	text := child.Text
-	for _, dash := range [...]string{" — ", " – ", " - ", " → "} {
-		if head, _, ok := strings.Cut(text, dash); ok {
-			text = head
-		}
-	}
-	for _, o := range ask.Options {
-		if sameText(o, text) || sameText(o, child.Text) {
-			return true
-		}
-	}
-	return false
-}
-
-func sameText(a, b string) bool {
-	return strings.EqualFold(strings.Trim(strings.TrimSpace(a), "\"'`"), strings.Trim(strings.TrimSpace(b), "\"'`"))
+	return slices.ContainsFunc(ask.Options, func(o string) bool { return tree.SameOption(o, child.Text) })
 }
 
 // primitive checks what a primitive is written with.

@@ -31,11 +31,15 @@ func (c *checker) parser() {
 // nest moves an inline branch to a line of its own.
 func (c *checker) nest(found diag.Finding) *diag.Fix {
 	n := c.nodeAt(found)
-	if n == nil || n.Body == "" || n.Note != "" {
+	if n == nil || len(n.Children) != 1 || n.Children[0].OnLine == "" || n.Note != "" {
 		return nil
 	}
 	old, at := c.raw(n)
-	cond, ok := strings.CutSuffix(old, n.Body)
+	step, _ := c.raw(n.Children[0])
+	cond, ok := strings.CutSuffix(old, step)
+	if step == "" {
+		return nil
+	}
 	if !ok {
 		return nil
 	}
@@ -45,8 +49,11 @@ func (c *checker) nest(found diag.Finding) *diag.Fix {
 			f := c.source(n.Pos.File)
 			line, start := f.line(n.Pos.Line)
 			front := line[:at-start]
-			short = strings.TrimRight(short, " \t")
-			return &diag.Fix{Note: "write the branch as a child", Start: at + len(short), End: at + len(old), Text: f.newline() + below(front) + n.Body}
+			word, condition, _ := strings.Cut(strings.TrimRight(short, " \t"), " ")
+			if condition = strings.TrimLeft(condition, " \t"); !strings.HasPrefix(condition, "<<") && !strings.Contains(word, "<<") {
+				condition = "<< " + condition
+			}
+			return &diag.Fix{Note: "write the branch as a child", Start: at, End: at + len(old), Text: word + " " + condition + f.newline() + below(front) + step}
 		}
 	}
 	return nil
@@ -100,7 +107,10 @@ func (c *checker) syntax(b *body) {
 		}
 		for _, dir := range [...]string{".claude/", ".github/", ".agents/"} {
 			if strings.Contains(n.Text, dir) {
-				c.report(HostPath, n.Pos, "the step names "+dir+", a directory of some hosts: write <skills-root>/ or a path in the skill")
+				f := c.report(HostPath, n.Pos, "the step names "+dir+", a directory of some hosts: write <skills-root>/ or a path in the skill")
+				if !strings.Contains(n.Path, dir) { // a text for a model, which finds out what there is
+					f.Severity = diag.SeverityWarning
+				}
 				break
 			}
 		}

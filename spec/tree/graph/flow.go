@@ -118,7 +118,7 @@ func (f *Flow) seq(nodes []*tree.Node, in []exit) []exit {
 		case tree.If, tree.ElseIf:
 			in = f.chain(nodes[:count], in)
 		case tree.Else:
-			in = f.seq(branch(n), in)
+			in = f.seq(n.Children, in)
 		case tree.Switch:
 			in = f.cases(n, in)
 		case tree.ForEach:
@@ -148,10 +148,10 @@ func (f *Flow) seq(nodes []*tree.Node, in []exit) []exit {
 func (f *Flow) chain(nodes []*tree.Node, in []exit) (out []exit) {
 	for _, n := range nodes {
 		if n.Kind == tree.Else {
-			return append(out, f.seq(branch(n), in)...)
+			return append(out, f.seq(n.Children, in)...)
 		}
 		f.step(n, in)
-		out = append(out, f.seq(branch(n), []exit{{n.ID, "yes"}})...)
+		out = append(out, f.seq(n.Children, []exit{{n.ID, "yes"}})...)
 		in = []exit{{n.ID, "no"}}
 	}
 	return append(out, in...)
@@ -169,7 +169,7 @@ func (f *Flow) cases(n *tree.Node, in []exit) (out []exit) {
 		default:
 			continue
 		}
-		out = append(out, f.seq(branch(c), []exit{{n.ID, label}})...)
+		out = append(out, f.seq(c.Children, []exit{{n.ID, label}})...)
 	}
 	if rest {
 		out = append(out, exit{n.ID, "otherwise"})
@@ -206,9 +206,9 @@ func (f *Flow) ask(n *tree.Node, in []exit) (out []exit) {
 	free := len(n.Options) == 0
 	taken := map[string]bool{}
 	for _, c := range n.Children {
-		if option, rest := optionOf(n, c); option != "" {
+		if option := optionOf(n, c); option != "" {
 			taken[option] = true
-			out = append(out, f.seq(optionSteps(c, rest), []exit{{n.ID, short(option)}})...)
+			out = append(out, f.seq(c.Children, []exit{{n.ID, short(option)}})...)
 		}
 	}
 	if len(taken) == 0 {

@@ -204,15 +204,6 @@ func natural(e cond.Expr) bool {
 	return false
 }
 
-// branch are the steps below n; an inline branch is one step.
-func branch(n *tree.Node) []*tree.Node {
-	inline := n.Kind == tree.If || n.Kind == tree.ElseIf || n.Kind == tree.Else || n.Kind == tree.Default
-	if len(n.Children) > 0 || !inline || n.Body == "" {
-		return n.Children
-	}
-	return []*tree.Node{{Kind: tree.Prose, ID: n.ID + "/text", Pos: n.Pos, Text: n.Body, Body: n.Body}}
-}
-
 // chain returns how many of nodes, from the first, are one IF with its ELSE_IFs and ELSE.
 // A branch whose IF is missing starts a chain of its own.
 func chain(nodes []*tree.Node) int {
@@ -242,37 +233,14 @@ func leaf(n *tree.Node) bool {
 	return plain
 }
 
-// optionOf returns the option that a child of ASK belongs to and the rest of its
-// text; "" for a child that belongs to none.
-func optionOf(ask, child *tree.Node) (option, rest string) {
-	if child.Kind != tree.Prose {
-		return "", ""
-	}
-	text := child.Text
-	for _, dash := range [...]string{" — ", " – ", " - "} {
-		if before, after, ok := strings.Cut(child.Text, dash); ok {
-			text, rest = before, after
-			break
-		}
-	}
+// optionOf returns the option that a child of ASK belongs to; "" for a child that belongs to none.
+func optionOf(ask, child *tree.Node) string {
 	for _, o := range ask.Options {
-		if child.Text == o {
-			return o, ""
-		}
-		if strings.EqualFold(strings.TrimSpace(text), o) {
-			return o, strings.TrimSpace(rest)
+		if tree.SameOption(o, child.Text) {
+			return o
 		}
 	}
-	return "", ""
-}
-
-// optionSteps are the steps of one option's branch of ASK.
-func optionSteps(child *tree.Node, rest string) []*tree.Node {
-	if rest == "" {
-		return child.Children
-	}
-	first := &tree.Node{Kind: tree.Prose, ID: child.ID + "/text", Pos: child.Pos, Text: rest, Body: rest}
-	return append([]*tree.Node{first}, child.Children...)
+	return ""
 }
 
 // one makes s a single line that is safe to print.

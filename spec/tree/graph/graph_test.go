@@ -146,7 +146,7 @@ func TestFlow(t *testing.T) {
 		{"loop", "* FOR_EACH << x in xs\n  * IF << x == 1\n    * BREAK\n  * use it\n* z z\n",
 			"start>0 0-each>0/0 0/0-yes>0/0/0 0/0-no>0/1 0/1>0 0/0/0>1 0-done>1 1>end"},
 		{"parallel", "* PARALLEL\n  * x y\n  * z z\n* w w\n", "start>0 0>0/0 0>0/1 0/0>0/join 0/1>0/join 0/join>1 1>end"},
-		{"options", "* ASK << Go? | Yes | No\n  * Yes — do it\n* z z\n", "start>0 0-Yes>0/0/text 0-No>0/ends/0/0 0/0/text>1 1>end"},
+		{"options", "* ASK << Go? | Yes | No\n  * Yes — do it\n* z z\n", "start>0 0-Yes>0/0/0 0-No>0/ends/0/0 0/0/0>1 1>end"},
 		{"break leaves the tree", "* BREAK\n* z z\n", "start>0 1>end 0>end"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func (p *painter) steps(nodes []*tree.Node) block {
 		case tree.If, tree.ElseIf:
 			blocks = append(blocks, p.chain(nodes[:count]))
 		case tree.Else:
-			blocks = append(blocks, tag("otherwise"), p.steps(branch(n)))
+			blocks = append(blocks, tag("otherwise"), p.steps(n.Children))
 		case tree.Switch:
 			blocks = append(blocks, p.diamond(n))
 			if cols := p.cases(n); len(cols) > 0 {
@@ -129,7 +129,7 @@ func (p *painter) chain(nodes []*tree.Node) block {
 	rest := block{open: true}
 	total := 0
 	for _, n := range nodes {
-		b := p.steps(branch(n))
+		b := p.steps(n.Children)
 		if n.Kind == tree.Else {
 			rest = p.fit(b, maxPanel*2/3, n)
 			continue
@@ -176,7 +176,7 @@ func (p *painter) cases(n *tree.Node) (cols []block) {
 		default:
 			continue
 		}
-		cols = append(cols, p.option(label, branch(c), c))
+		cols = append(cols, p.option(label, c.Children, c))
 	}
 	if rest && len(cols) > 0 {
 		cols = append(cols, tag("otherwise"))
@@ -194,9 +194,9 @@ func (p *painter) option(label string, steps []*tree.Node, n *tree.Node) block {
 func (p *painter) options(ask *tree.Node) (cols []block) {
 	taken := map[string]bool{}
 	for _, c := range ask.Children {
-		if option, rest := optionOf(ask, c); option != "" {
+		if option := optionOf(ask, c); option != "" {
 			taken[option] = true
-			cols = append(cols, p.option(short(option), optionSteps(c, rest), c))
+			cols = append(cols, p.option(short(option), c.Children, c))
 		}
 	}
 	for _, o := range ask.Options {

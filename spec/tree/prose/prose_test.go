@@ -146,7 +146,7 @@ func TestSteps(t *testing.T) {
 		{"tested further out", "* IF << x == 1\n  * ASK << Go? | Yes | No\n* IF << user chose No\n  * END\n", "",
 			"1. If x == 1:\n   1. Ask the user: \"Go?\" (Yes / No)\n2. If the answer is \"No\": Stop.\n"},
 		{"cases", "* SWITCH << x\n  * CASE << a\n    * one two\n  * DEFAULT\n    * three\n    * END\n", "",
-			"1. Depending on x:\n   - a:\n     1. one two\n   - otherwise:\n     1. three\n     2. Stop.\n"},
+			"1. Depending on x:\n   - a: one two\n   - otherwise:\n     1. three\n     2. Stop.\n"},
 		{"break by place", "* FOR_EACH << x in xs\n  * BREAK\n* BREAK\n* LOAD\n", "## LOAD\n* LOAD\n  * BREAK\n",
 			"1. For each `x` in xs:\n   1. Leave this loop and go on behind it.\n2. Skip all remaining steps and give the response.\n3. **Load**:\n   1. Leave **Load** and go on behind it.\n"},
 		{"recursion", "* LOAD << 1\n", "## LOAD << n\n* LOAD << n\n  * LOAD << 2\n", "1. **Load**, with `n` = 1:\n   1. Begin **Load** again, with `n` = 2\n"},

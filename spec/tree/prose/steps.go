@@ -275,11 +275,8 @@ func (w *writer) branch(n *tree.Node, indent, marker string, f frame) {
 		head = "Otherwise, if " + w.condition(n.Cond)
 	}
 	switch {
-	case len(n.Children) == 0 && n.Body == "":
-		w.line(indent, marker, head+": go on.")
-		return
 	case len(n.Children) == 0:
-		w.line(indent, marker, head+": "+n.Body)
+		w.line(indent, marker, head+": go on.")
 		return
 	case len(n.Children) == 1 && !strings.Contains(n.Cond, ":"):
 		if text, ok := w.simple(n.Children[0], f); ok {
@@ -316,12 +313,14 @@ func (w *writer) option(c *tree.Node, indent string, f frame) {
 		return
 	}
 	if len(c.Children) == 0 {
-		body := c.Body
-		if body == "" {
-			body = "go on."
-		}
-		w.line(indent, "-", head+": "+body)
+		w.line(indent, "-", head+": go on.")
 		return
+	}
+	if len(c.Children) == 1 {
+		if text, ok := w.simple(c.Children[0], f); ok {
+			w.line(indent, "-", head+": "+text)
+			return
+		}
 	}
 	w.line(indent, "-", head+":")
 	w.steps(c.Children, indent+"  ", f)
