@@ -166,7 +166,7 @@ func (p *Plan) sibling(s *tree.Skill, name, rest string) (*tree.Skill, string, e
 }
 
 // Resource reads a file that a body of skill names. Paths with interpolations are filled by the caller before.
-// "../NAME/…" and "<skills-root>/NAME/…" are files of a skill that the plan's depends on, or names in its compatibility. Errors are
+// "../NAME/…" and "<skills-root>/NAME/…" are files of canopy-runtime, or of a skill that the plan's depends on or names in its compatibility. Errors are
 // *diag.Error with the codes CodeMissing, CodeOutside and CodeTooLarge, and name the file.
 func (p *Plan) Resource(s *tree.Skill, text string) (Resource, error) {
 	owner, name, err := p.locate(s, text)
@@ -234,12 +234,15 @@ func (b *binder) file(s *tree.Skill, n *tree.Node) {
 	}
 }
 
+// runtimeSkill explains the language to agents. It comes with every runtime, and needs to be named nowhere.
+const runtimeSkill = "canopy-runtime"
+
 // named finds a skill that a path names and that the compatibility text names as well (CNP-O08). Ops are never looked
 // up there (ruling 5.29): a path says which skill it means, and a name of an op does not.
 func (b *binder) named(s *tree.Skill, path string) {
 	name := strings.TrimPrefix(strings.TrimPrefix(path, skillsRoot), "../")
 	name, _, _ = strings.Cut(name, "/")
-	if b.opt.Find == nil || b.siblings[name] != nil || skill.CheckName(name, "") != nil || s.Doc == nil || !names(s.Doc.Compatibility, name) {
+	if b.opt.Find == nil || b.siblings[name] != nil || skill.CheckName(name, "") != nil || name != runtimeSkill && (s.Doc == nil || !names(s.Doc.Compatibility, name)) {
 		return
 	}
 	if found, err := b.opt.Find(name); err == nil && found != nil {

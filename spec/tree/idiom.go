@@ -97,10 +97,22 @@ func (n *Node) reads(text string, to map[string]bool) {
 	}
 }
 
+// finds are the words before a name and a colon that say what a step is to find out.
+var finds = [...]string{"detect ", "determine ", "identify ", "resolve "}
+
 // idiomNames finds the names that the idioms of text bind, and text without them.
 func idiomNames(text string) (names []string, rest string) {
+	for _, find := range finds {
+		if len(text) > len(find) && strings.EqualFold(text[:len(find)], find) {
+			name, after, ok := strings.Cut(text[len(find):], ":")
+			if isIdent(name) && !isOpName(name) && ok && trim(after) != "" {
+				names, text = []string{name}, after
+			}
+			break
+		}
+	}
 	if !strings.Contains(text, "`") {
-		return nil, text
+		return names, text
 	}
 	rest = text
 	for _, idiom := range idioms {
