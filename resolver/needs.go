@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -263,6 +265,26 @@ func NamesRequired(doc *skill.Document) (names []string) {
 		}
 	}
 	return names
+}
+
+// neighbour is a file of another skill, as a step reads it.
+var neighbour = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?:`|\\s)(?:\\.\\./|<skills-root>/)([a-z0-9][a-z0-9-]*)/") })
+
+// Neighbours are the skills whose files the text of a SKILL.md names by their path beside its own, and that its compatibility names as well, without
+// what comes with skl. They say no place.
+func Neighbours(text []byte, doc *skill.Document) (out []Need) {
+	words := strings.FieldsFunc(doc.Compatibility, func(r rune) bool { return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') })
+	if len(words) == 0 {
+		return nil
+	}
+	for _, m := range neighbour().FindAllSubmatch(text, -1) {
+		name := string(m[1])
+		known := name == doc.Name || name == "canopy-runtime" || slices.ContainsFunc(out, func(n Need) bool { return n.Name == name })
+		if !known && len(out) < maxNeeds && slices.Contains(words, name) {
+			out = append(out, Need{Name: name, File: skill.FileName})
+		}
+	}
+	return out
 }
 
 // requires are the words of skl-requires, between blanks and commas, or a list.

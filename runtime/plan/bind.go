@@ -133,7 +133,7 @@ type binder struct {
 	found    []diag.Finding  // stop a run
 	warned   []diag.Finding
 	require  string   // a skill that would have a missing op
-	absent   bool     // a dependency that could have had a missing op is not installed
+	absent   string   // the dependency that could have had a missing op, and is not installed
 	meant    []string // candidates for the first unknown op
 }
 
@@ -146,7 +146,7 @@ type call struct {
 	Callee
 	problem   string // why there is none
 	ambiguous bool
-	absent    bool // a skill that may have it is not installed
+	absent    string // the skill that may have it and is not installed
 }
 
 type dependency struct {
@@ -185,8 +185,8 @@ func New(ctx context.Context, s *tree.Skill, opt Options) (*Plan, error) {
 	b.finish()
 	if len(b.found) > 0 {
 		e := refuse(s, opt, b.found).Meant(b.meant...)
-		if b.absent {
-			e = e.Hint("skl install")
+		if b.absent != "" {
+			e = e.Hint("skl install").Hint("skl search %s", diag.Quote(b.absent)) // where skl.lock has it, and where not
 		}
 		if b.require != "" {
 			e = e.Hint("add skl-requires: %s to metadata", b.require)
@@ -380,7 +380,7 @@ func (b *binder) call(in Callee, n *tree.Node) Callee {
 			c.problem = "there is no " + n.Name + ": write " + says
 		}
 		b.stop(in.Skill, n.Pos, check.UnknownOp, "%s", c.problem)
-		b.absent = b.absent || c.absent
+		b.absent = cmp.Or(b.absent, c.absent)
 		if b.meant == nil && !c.ambiguous {
 			b.meant = spell.Nearest(n.Name, b.opNames(in.Skill), 3)
 		}
@@ -497,7 +497,7 @@ func (b *binder) search(s *tree.Skill, name string) call {
 	case len(found) > 1:
 		return call{problem: fmt.Sprintf("%s is ambiguous: %s define it", name, both(found)), ambiguous: true}
 	case len(absent) > 0:
-		return call{absent: true, problem: fmt.Sprintf("no op %s in %s; it may be in %s, which cannot be read: %s",
+		return call{absent: absent[0], problem: fmt.Sprintf("no op %s in %s; it may be in %s, which cannot be read: %s",
 			name, s.Name, strings.Join(absent, ", "), b.whyAbsent(absent[0]))}
 	}
 	problem := fmt.Sprintf("no op %s in %s", name, s.Name)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
 	"github.com/skl-project/skl/resolver"
 	"github.com/skl-project/skl/spec/audit"
@@ -86,8 +85,12 @@ func Says(front Front) said {
 	if len(out.Lines) > 0 {
 		out.permissions = []string{permLoadCommand}
 	}
-	needs, _ := resolver.Needs(front.Manifest, front.APM, doc) // whoever installs it is told
-	out.requires = plan.Names(needs, out.name)
+	needs, _ := needsIn(front) // whoever installs it is told
+	for i := range needs {
+		if needs[i].Name != out.name {
+			out.requires = append(out.requires, needs[i].Name)
+		}
+	}
 	return out
 }
 

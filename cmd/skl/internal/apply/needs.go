@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/skl-project/skl/cmd/skl/internal/plan"
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
@@ -14,13 +15,35 @@ import (
 	"github.com/skl-project/skl/spec/skill"
 )
 
-// needsIn are the skills that the front of a skill says it needs.
+// needsIn are the skills that the front of a skill says it needs, sorted by name: those that it names as such, and those whose files it reads.
 func needsIn(f Front) ([]resolver.Need, error) {
 	doc, err := skill.ReadWith(f.Text, f.Sidecar)
 	if err != nil {
 		doc = nil // whoever installs it is told
 	}
-	return resolver.Needs(f.Manifest, f.APM, doc)
+	all, err := resolver.Needs(f.Manifest, f.APM, doc)
+	if err != nil || doc == nil {
+		return all, err
+	}
+	for _, n := range resolver.Neighbours(f.Text, doc) {
+		if at, found := slices.BinarySearchFunc(all, n.Name, func(o resolver.Need, name string) int { return strings.Compare(o.Name, name) }); !found {
+			all = slices.Insert(all, at, n)
+		}
+	}
+	return all, nil
+}
+
+// requiredFrom reports whether one of skills, of which a lock says that they require name, says where that is had.
+func (a *Applier) requiredFrom(l *lock.Lock, skills []string, name string) bool {
+	for _, by := range skills {
+		s, _ := l.Skill(by)
+		front := a.frontHere(s)
+		all, err := needsIn(front)
+		if err != nil || front.Text == nil || slices.ContainsFunc(all, func(n resolver.Need) bool { return n.Name == name && n.Placed() }) {
+			return true
+		}
+	}
+	return false
 }
 
 func unreadNeeds(err error) string { return "what it needs cannot be read: " + err.Error() }
@@ -92,11 +115,32 @@ func (j *job) unmet(ctx context.Context, in *plan.Intent, changes install.Change
 	if err != nil {
 		return nil, err
 	}
+	return notActive(out, found), nil
+}
+
+// Unmets lists what the skills of a lock say they need, and that is neither in it nor a skill that is active.
+func (a *Applier) Unmets(l *lock.Lock, found roots.Listing) (out []Unmet) {
+	for i := range l.Skills {
+		s := &l.Skills[i]
+		all, _ := needsIn(a.frontHere(*s)) // what cannot be read is said where it is installed
+		for _, n := range all {
+			if _, ok := l.Skill(n.Name); !ok && n.Name != s.Name {
+				out = append(out, Unmet{Name: s.Name, File: n.File, Needs: diag.Printable(n.Name), Why: n.Not})
+			}
+		}
+	}
+	return notActive(out, found)
+}
+
+// notActive are those of all that no active skill meets.
+func notActive(all []Unmet, found roots.Listing) []Unmet {
 	active := map[string]bool{}
 	for i := range found.Skills {
 		if r := &found.Skills[i]; r.State == roots.Active {
 			active[r.Name] = true
 		}
 	}
-	return slices.DeleteFunc(out, func(u Unmet) bool { return u.Needs != "" && active[u.Needs] }), nil
+	return slices.DeleteFunc(all, func(u Unmet) bool { return u.Needs != "" && active[u.Needs] })
 }
+
+func (u Unmet) String() string { return u.Name + " needs " + u.Needs + " (" + u.File + "), which is not installed" }

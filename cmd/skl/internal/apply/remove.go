@@ -53,7 +53,7 @@ func (a *Applier) Remove(ctx context.Context, r RemoveRequest) (Result, error) {
 		}
 		_, wanted := f.Manifest.Skill(name)
 		switch needs := stay[name]; {
-		case len(needs) > 0 && !wanted:
+		case len(needs) > 0 && (!wanted || !a.requiredFrom(f.Lock, needs, name)):
 			return Result{}, diag.New(diag.Misuse, "required", "%s is required by %s", name, strings.Join(needs, ", ")).Hint("skl why %s", name)
 		case len(needs) > 0:
 			a.Scope.Tell.Note("%s goes from skl.toml, and stays installed: %s requires it", name, strings.Join(needs, ", "))

@@ -56,8 +56,10 @@ func (a *Applier) reasons(f *scope.Files, s lock.Skill, depth int, met map[strin
 		r := Reason{Of: s.Name, Depth: depth, Name: by, Version: other.Version}
 		all, _ := needsIn(a.frontHere(other)) // what cannot be read is said where it is installed
 		for i := range all {
-			if n := &all[i]; n.Name == s.Name && n.Placed() {
-				r.Needs, r.File = n.Want.Ref.String(), n.File
+			if n := &all[i]; n.Name == s.Name {
+				if r.Needs, r.File = n.Name, n.File; n.Placed() {
+					r.Needs = n.Want.Ref.String()
+				}
 			}
 		}
 		if m, ok := f.Manifest.Skill(by); ok {

@@ -20,7 +20,7 @@ import (
 
 // A CheckItem is one of the checks.
 type CheckItem struct {
-	Check  string   `json:"check"` // lock, verify, blocked, signatures, policy, links, off, git, portable, conflicts, audit, permissions, accepted, trust
+	Check  string   `json:"check"` // lock, verify, blocked, signatures, policy, links, off, git, portable, needs, conflicts, audit, permissions, accepted, trust
 	OK     bool     `json:"ok"`
 	Detail []string `json:"detail"`
 	Mend   []string `json:"mend,omitempty"` // what to type or do, of a check that does not hold
@@ -118,6 +118,7 @@ func (in *Inspector) Check(ctx context.Context, base string) (Checked, error) {
 	if far := in.unportable(); len(far.Detail) > 0 {
 		out.Checks = append(out.Checks, far)
 	}
+	in.needs(f, l, &out)
 	out.add("conflicts", openConflicts(l), "skl list --shadowed, then skl ack CODE NAME --reason WHY")
 	if audited, err := in.Audit(ctx, AuditRequest{}); err != nil {
 		return Checked{}, err
@@ -260,6 +261,24 @@ func (in *Inspector) since(ctx context.Context, f *scope.Files, base string) (lo
 		}
 	}
 	return lower, asks, findings, err
+}
+
+// needs says what skills need that is not there. What they name in a way that nobody can find is no fault of what is here.
+func (in *Inspector) needs(f *scope.Files, l roots.Listing, out *Checked) {
+	var unmet, lost, names []string
+	for _, u := range in.Applier.Unmets(f.Lock, l) {
+		if u.Why != "" {
+			lost = append(lost, u.String()+": "+u.Why)
+			continue
+		}
+		unmet = append(unmet, u.String())
+		names = append(names, u.Needs)
+	}
+	if len(unmet) > 0 {
+		out.add("needs", append(unmet, lost...), "skl search "+names[0], "or skl remove what needs it")
+	} else if len(lost) > 0 {
+		out.Checks = append(out.Checks, CheckItem{Check: "needs", OK: true, Detail: lost})
+	}
 }
 
 // openConflicts are the collisions that want a decision.

@@ -357,5 +357,21 @@ func (p *planner) read(context.Context) {
 
 // finish notes who requires whom, and takes out what nothing leads to.
 func (p *planner) finish(context.Context) {
+	p.met()
 	resolver.Prune(p.wants, p.out.Lock)
+}
+
+// met notes in the entries what they need by its name alone, where skl.toml or what others need leads to it: it is known who needs it, and installed
+// by nobody for that.
+func (p *planner) met() {
+	reached := resolver.Reached(p.wants, p.out.Lock)
+	for i := range p.out.Lock.Skills {
+		s := &p.out.Lock.Skills[i]
+		for _, n := range p.out.needs[s.Name] {
+			if !n.Placed() && n.Name != s.Name && reached[n.Name] {
+				s.Requires = append(s.Requires, n.Name)
+			}
+		}
+		slices.Sort(s.Requires)
+	}
 }

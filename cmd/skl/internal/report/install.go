@@ -317,7 +317,7 @@ func (t *Text) unmet(all []apply.Unmet) {
 			t.Warn("%s: %s", u.Name, u.Why)
 			continue
 		}
-		t.Warn("%s needs %s (%s), which is not installed", u.Name, u.Needs, u.File)
+		t.Warn("%s", u)
 		switch {
 		case u.Why != "":
 			t.Hint("%s", u.Why)
