@@ -232,8 +232,8 @@ func (d *discovery) describeOne(r *Record) {
 		r.Path = filepath.Join(p.Path, filepath.FromSlash(own.rel))
 	}
 	r.Qualified = r.Name + "@" + p.Scope
-	if p.ID != p.Scope || own.rel != r.Name {
-		r.Qualified += ":" + d.cfg.show(p.Scope, r.Path)
+	if r.where = r.Qualified + ":" + d.cfg.show(p.Scope, r.Path); p.ID != p.Scope || own.rel != r.Name {
+		r.Qualified = r.where
 	}
 	if receipt, ok := f.receipt(); ok {
 		r.Source, r.Version = f.source, cmp.Or(f.receiptVersion, f.version)

@@ -143,6 +143,7 @@ type Record struct {
 
 	key         string // skill.NameKey of the name
 	ownKey      string // of the name that SKILL.md says, by which agents know it
+	where       string // "name@scope:path", by which it is known, too
 	place       *place // the root that it lies in
 	first       *place // the strongest root that it is found in
 	spots       []spot // first its own, then aliases
@@ -235,13 +236,13 @@ func (l Listing) Lookup(name string) []Record {
 	key := skill.NameKey(name)
 	for _, r := range l.Skills {
 		switch {
-		case r.Qualified == name:
+		case r.Qualified == name, r.where == name:
 			return []Record{r}
 		case r.key == key:
 			plain = append(plain, r)
 		case r.ownKey == key, skill.NameKey(filepath.Base(r.Path)) == key:
 			own = append(own, r)
-		case r.Name+"@"+r.Scope == name, strings.Contains(name, ":") && path.Dir(r.Qualified) == name:
+		case r.Name+"@"+r.Scope == name, strings.Contains(name, ":") && path.Dir(r.where) == name:
 			scoped = append(scoped, r)
 		}
 	}

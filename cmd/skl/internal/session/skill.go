@@ -32,6 +32,7 @@ type Runnable struct {
 	trust  string
 	scope  string   // of the root that it was found in; "" for a folder
 	masks  []string // other copies of its name that differ, as they are called
+	passed []string // copies of its name in a project without trust, which it replaces
 	weaker string   // why it runs though another copy stands before it
 	Files  fs.FS
 	Skill  *tree.Skill
@@ -69,6 +70,9 @@ func (rs *Runs) Ready(ctx context.Context, arg string) (*Runnable, error) {
 	if err == nil && len(r.masks) > 0 {
 		rs.Scope.Tell.Note("%s is the copy in %s, which masks others that differ: %s", r.Name, rs.Scope.Short(r.Dir), diag.Brief(strings.Join(r.masks, ", "), 300))
 	}
+	if err == nil {
+		rs.sayPassed(r)
+	}
 	if err == nil && r.weaker != "" {
 		rs.Scope.Tell.Warn("%s: %s", r.Name, diag.Printable(r.weaker))
 	}
@@ -84,6 +88,19 @@ func (rs *Runs) Ready(ctx context.Context, arg string) (*Runnable, error) {
 		}
 	}
 	return r, err
+}
+
+// sayPassed says that r stands for a copy in a project that is not trusted.
+func (rs *Runs) sayPassed(r *Runnable) {
+	if len(r.passed) == 0 {
+		return
+	}
+	here := "the copy in " + rs.Scope.Short(r.Dir)
+	if strings.HasPrefix(r.Dir, "skl:") {
+		here = "the copy that comes with skl"
+	}
+	rs.Scope.Tell.Warn("%s is %s, and not %s, which lies in a project that is not trusted", r.Name, here, diag.Brief(strings.Join(r.passed, ", "), 300))
+	rs.Scope.Tell.Hint("skl trust allow")
 }
 
 // remarks say what of the frontmatter does not count as it is written: keys that have no effect, and limits that were not understood.
@@ -158,8 +175,12 @@ func (rs *Runs) runnableNamed(ctx context.Context, name string) (*Runnable, erro
 		}
 	}
 	for _, other := range found {
-		if !qualified && other.State == roots.Shadowed && other.Digest != found[i].Digest {
+		switch {
+		case qualified || strings.HasPrefix(name, "skl:"):
+		case other.State == roots.Shadowed && other.Digest != found[i].Digest:
 			r.masks = append(r.masks, other.Qualified)
+		case other.State == roots.Untrusted:
+			r.passed = append(r.passed, other.Qualified)
 		}
 	}
 	if r.Files, err = scope.FilesOf(found[i]); err != nil {
@@ -228,7 +249,7 @@ func (r *Runnable) unbound(e plan.Effect) string {
 
 // notActive says why no copy of a skill is run.
 func notActive(r roots.Record) error {
-	if r.State == "untrusted" {
+	if r.State == roots.Untrusted {
 		return diag.New(diag.Refused, "untrusted", "%s lies in a project that is not trusted, so it is not run", r.Name).Hint("skl trust allow")
 	}
 	for _, w := range r.Warnings {
@@ -272,6 +293,7 @@ func (rs *Runs) bind(ctx context.Context, r *Runnable, byModel bool) error {
 		}
 		if !said[other.Dir] {
 			said[other.Dir] = true
+			rs.sayPassed(other)
 			rs.sayDrift(ctx, other)
 		}
 		return other.Skill, nil
