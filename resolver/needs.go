@@ -268,7 +268,9 @@ func NamesRequired(doc *skill.Document) (names []string) {
 }
 
 // neighbour is a file of another skill, as a step reads it.
-var neighbour = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?:`|\\s)(?:\\.\\./|<skills-root>/)([a-z0-9][a-z0-9-]*)/") })
+var neighbour = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(?:`|\\s)(?:\\.\\./|<skills-root>/)([a-z0-9][a-z0-9-]*)/")
+})
 
 // Neighbours are the skills whose files the text of a SKILL.md names by their path beside its own, and that its compatibility names as well, without
 // what comes with skl. They say no place.

@@ -143,4 +143,6 @@ func notActive(all []Unmet, found roots.Listing) []Unmet {
 	return slices.DeleteFunc(all, func(u Unmet) bool { return u.Needs != "" && active[u.Needs] })
 }
 
-func (u Unmet) String() string { return u.Name + " needs " + u.Needs + " (" + u.File + "), which is not installed" }
+func (u Unmet) String() string {
+	return u.Name + " needs " + u.Needs + " (" + u.File + "), which is not installed"
+}
