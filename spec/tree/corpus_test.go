@@ -1,81 +1,34 @@
 package tree_test
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/skl-project/skl/spec/tree"
+	"github.com/skl-project/skl/testdata/corpus"
 )
-
-// corpus reads the shared snapshots of real skills, as files of one file system.
-func corpus(t *testing.T) fstest.MapFS {
-	t.Helper()
-	dir, err := os.Getwd()
-	var f *os.File
-	for ; err == nil && f == nil && filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
-		f, _ = os.Open(filepath.Join(filepath.Dir(dir), "shared", "data", "canopy-corpus.tar.gz"))
-	}
-	if f == nil {
-		if os.Getenv("SKL_TEST_REQUIRE") == "all" {
-			t.Fatal("shared/data/canopy-corpus.tar.gz is not beside the repository")
-		}
-		t.Skip("skipped: shared/data/canopy-corpus.tar.gz is not beside the repository")
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := fstest.MapFS{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			return files
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[path.Clean(h.Name)] = &fstest.MapFile{Data: data}
-	}
-}
 
 // Each skill of the corpus has the nodes, ops and findings of testdata/corpus.txt,
 // prints to itself, and formats to a fixed point. "go test -run Corpus -update"
 // rewrites the table.
 func TestCorpus(t *testing.T) {
-	files := corpus(t)
-	dirs := map[string]fstest.MapFS{} // by directory of an entry file
-	var entries []string
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		agent := path.Base(path.Dir(name)) == "agents" && path.Ext(name) == ".md"
-		if base := path.Base(name); base == "SKILL.md" || base == "skill.md" && path.Base(path.Dir(name)) != "templates" || agent {
-			entries = append(entries, name)
-			dirs[path.Dir(name)] = fstest.MapFS{}
+	files := corpus.Files(t)
+	entry := func(name string) bool { return corpus.IsEntry(name) || corpus.IsAgent(name) }
+	dirs := corpus.Below(files, entry)
+	for _, fsys := range dirs {
+		for name, f := range maps.Clone(fsys) {
+			fsys["agents/"+name] = f
 		}
 	}
-	for name, f := range files {
-		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			if fsys := dirs[dir]; fsys != nil {
-				fsys[strings.TrimPrefix(name, dir+"/")] = f
-				fsys["agents/"+strings.TrimPrefix(name, dir+"/")] = f
-			}
+	var entries []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if entry(name) {
+			entries = append(entries, name)
 		}
 	}
 	var b strings.Builder

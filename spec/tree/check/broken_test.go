@@ -87,7 +87,7 @@ func slips(line string) (out []slip) {
 // Whatever slips in a tree is an error that stops a run, or the tree says the same as before: no step becomes one for a model, and no branch
 // another.
 func TestSlips(t *testing.T) {
-	skills := corpus(t)
+	skills := published(t)
 	total, missed := 0, map[string]int{}
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(skills)) {
@@ -216,7 +216,7 @@ func named(n *tree.Node, line string) (from, to int) {
 // A name with a slip in it is said, or means the same: it is a name without a value, an op that nobody defines, a word that is given as text. Only a
 // binding that nothing reads can have any name.
 func TestMisspelt(t *testing.T) {
-	skills := corpus(t)
+	skills := published(t)
 	total, missed := 0, 0
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(skills)) {

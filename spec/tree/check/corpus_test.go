@@ -1,87 +1,39 @@
 package check_test
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/check"
+	"github.com/skl-project/skl/testdata/corpus"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// corpus reads the shared snapshots of real skills: the files of each skill by the path of its entry file.
-func corpus(tb testing.TB) map[string]*tree.Skill {
+// published are the skills of the snapshots, by the path of the entry file.
+func published(tb testing.TB) map[string]*tree.Skill {
 	tb.Helper()
-	dir, err := os.Getwd()
-	var f *os.File
-	for ; err == nil && f == nil && filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
-		f, _ = os.Open(filepath.Join(filepath.Dir(dir), "shared", "data", "canopy-corpus.tar.gz"))
-	}
-	if f == nil {
-		if os.Getenv("SKL_TEST_REQUIRE") == "all" {
-			tb.Fatal("shared/data/canopy-corpus.tar.gz is not beside the repository")
-		}
-		tb.Skip("skipped: shared/data/canopy-corpus.tar.gz is not beside the repository")
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	dirs := map[string]fstest.MapFS{}
-	entries := map[string]bool{} // true for an agent file
-	files := map[string]*fstest.MapFile{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			break
-		} else if err != nil {
-			tb.Fatal(err)
-		}
-		if h.Typeflag != tar.TypeReg {
+	files := corpus.Files(tb)
+	entry := func(name string) bool { return corpus.IsEntry(name) || corpus.IsAgent(name) }
+	dirs := corpus.Below(files, entry)
+	skills := map[string]*tree.Skill{}
+	for name := range files {
+		if !entry(name) {
 			continue
 		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			tb.Fatal(err)
+		load, base := tree.Load, path.Base(path.Dir(name))
+		if corpus.IsAgent(name) {
+			load, base = tree.LoadAgent, path.Base(name)
 		}
-		name := path.Clean(h.Name)
-		files[name] = &fstest.MapFile{Data: data}
-		agent := path.Base(path.Dir(name)) == "agents" && path.Ext(name) == ".md"
-		if base := path.Base(name); base == "SKILL.md" || base == "skill.md" && path.Base(path.Dir(name)) != "templates" || agent {
-			entries[name] = agent
-			dirs[path.Dir(name)] = fstest.MapFS{}
-		}
-	}
-	for name, file := range files {
-		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			if fsys := dirs[dir]; fsys != nil {
-				fsys[strings.TrimPrefix(name, dir+"/")] = file
-			}
-		}
-	}
-	skills := map[string]*tree.Skill{}
-	for name, agent := range entries {
-		var s *tree.Skill
-		if fsys := dirs[path.Dir(name)]; agent {
-			s, err = tree.LoadAgent(fsys, path.Base(name))
-		} else {
-			s, err = tree.Load(fsys, path.Base(path.Dir(name)))
-		}
-		if err == nil {
+		if s, err := load(dirs[path.Dir(name)], base); err == nil {
 			skills[name] = s
 		}
 	}
@@ -91,7 +43,7 @@ func corpus(tb testing.TB) map[string]*tree.Skill {
 // Every skill of the corpus has the findings of testdata/corpus.txt, by rule.
 // "go test -run Corpus -update" rewrites the table.
 func TestCorpus(t *testing.T) {
-	skills := corpus(t)
+	skills := published(t)
 	var b strings.Builder
 	b.WriteString("# path, findings, of these errors, blocking ones, count by rule; skills without a tree and without findings are left out\n")
 	verbose := os.Getenv("SKL_TEST_FINDINGS")

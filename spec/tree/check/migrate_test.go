@@ -71,7 +71,7 @@ func TestMigrateAgent(t *testing.T) {
 // files leaves a skill that is migrated as the whole would have been.
 func TestMigrateCorpus(t *testing.T) {
 	migrated, refused := 0, map[string]int{}
-	for name, s := range corpus(t) {
+	for name, s := range published(t) {
 		out, err := check.MigrateAgent(s)
 		switch {
 		case err != nil:

@@ -1,12 +1,8 @@
 package cond_test
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"flag"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,10 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/cond"
+	"github.com/skl-project/skl/testdata/corpus"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden file")
@@ -25,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 // The share of conditions in released skills that no model has to decide. The counts are kept, so
 // that a change of the grammar is a line in a diff.
 func TestShareDecidedWithoutModel(t *testing.T) {
-	skills := corpus(t)
+	skills := published(t)
 	count, answers := map[string]int{}, map[string]int{}
 	for _, s := range skills {
 		var conds []string
@@ -108,68 +104,13 @@ func TestShareDecidedWithoutModel(t *testing.T) {
 	}
 }
 
-// corpus loads all skills of the archive beside the repository.
-func corpus(t *testing.T) []*tree.Skill {
+// published are the skills of the snapshots that have a tree.
+func published(t *testing.T) []*tree.Skill {
 	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := ""
-	for ; name == "" && filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
-		p := filepath.Join(dir, "shared", "data", "canopy-corpus.tar.gz")
-		if _, err := os.Stat(p); err == nil {
-			name = p
-		}
-	}
-	if name == "" {
-		if os.Getenv("SKL_TEST_REQUIRE") == "all" {
-			t.Fatal("shared/data/canopy-corpus.tar.gz is not beside the repository")
-		}
-		t.Skip("shared/data/canopy-corpus.tar.gz is not beside the repository")
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	gz, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dirs := map[string]fstest.MapFS{} // by the directory of a SKILL.md
-	files := fstest.MapFS{}
-	for tr := tar.NewReader(gz); ; {
-		h, err := tr.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		data, err := io.ReadAll(tr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := path.Clean(h.Name)
-		files[name] = &fstest.MapFile{Data: data}
-		if base := path.Base(name); strings.EqualFold(base, "SKILL.md") {
-			dirs[path.Dir(name)] = fstest.MapFS{}
-		}
-	}
-	for name, file := range files {
-		for d := path.Dir(name); d != "."; d = path.Dir(d) {
-			if dirs[d] != nil {
-				dirs[d][strings.TrimPrefix(name, d+"/")] = file
-			}
-		}
-	}
+	dirs := corpus.Below(corpus.Files(t), func(name string) bool { return strings.EqualFold(path.Base(name), "SKILL.md") })
 	var out []*tree.Skill
 	for d, fsys := range dirs {
-		s, err := tree.Load(fs.FS(fsys), path.Base(d))
+		s, err := tree.Load(fsys, path.Base(d))
 		if err != nil {
 			t.Logf("%s: %v", d, err)
 			continue

@@ -1,13 +1,10 @@
 package prose_test
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,6 +18,7 @@ import (
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/check"
 	"github.com/skl-project/skl/spec/tree/prose"
+	"github.com/skl-project/skl/testdata/corpus"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -198,59 +196,9 @@ func TestDeepOps(t *testing.T) {
 	}
 }
 
-// corpus reads the shared snapshots of real skills.
-func corpus(t *testing.T) fstest.MapFS {
-	t.Helper()
-	dir, err := os.Getwd()
-	var f *os.File
-	for ; err == nil && f == nil && filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
-		f, _ = os.Open(filepath.Join(filepath.Dir(dir), "shared", "data", "canopy-corpus.tar.gz"))
-	}
-	if f == nil {
-		if os.Getenv("SKL_TEST_REQUIRE") == "all" {
-			t.Fatal("shared/data/canopy-corpus.tar.gz is not beside the repository")
-		}
-		t.Skip("skipped: shared/data/canopy-corpus.tar.gz is not beside the repository")
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := fstest.MapFS{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			return files
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag == tar.TypeReg {
-			data, err := io.ReadAll(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files[path.Clean(h.Name)] = &fstest.MapFile{Data: data}
-		}
-	}
-}
-
 // Every skill of the corpus converts to prose that is a skill, and that back to a tree.
 func TestCorpus(t *testing.T) {
-	files := corpus(t)
-	dirs := map[string]fstest.MapFS{}
-	for name := range files {
-		if strings.EqualFold(path.Base(name), "skill.md") && path.Base(path.Dir(name)) != "templates" {
-			dirs[path.Dir(name)] = fstest.MapFS{}
-		}
-	}
-	for name, f := range files {
-		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			if fsys := dirs[dir]; fsys != nil {
-				fsys[strings.TrimPrefix(name, dir+"/")] = f
-			}
-		}
-	}
+	dirs := corpus.Below(corpus.Files(t), corpus.IsEntry)
 	converted, back := 0, 0
 	for dir, fsys := range dirs {
 		s, err := tree.Load(fsys, path.Base(dir))
