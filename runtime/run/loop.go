@@ -43,7 +43,7 @@ func (m *Machine) bindItem(f *frame) { f.Locals = map[string]any{f.Var: f.Items[
 
 // elements finds what a loop goes over.
 func (m *Machine) elements(ctx context.Context, n *tree.Node, path string) (items []any, how string, err error) {
-	how = string(cond.ByGrammar)
+	how = string(cond.ByRule)
 	if raw, ok := m.override(n, path); ok {
 		m.set = true
 		v, err := decode(raw)

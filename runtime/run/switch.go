@@ -57,7 +57,7 @@ func (m *Machine) choose(ctx context.Context, n *tree.Node, path string) (take i
 			take, err = m.match(n, value, env)
 		}
 		if !errors.Is(err, diag.Code(CodeUndecided)) || !m.mayJudge() {
-			return take, value, string(cond.ByGrammar), placed(err, n)
+			return take, value, string(cond.ByRule), placed(err, n)
 		}
 	}
 	take, value, err = m.chooseByModel(ctx, n, path)

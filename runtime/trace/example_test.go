@@ -12,7 +12,7 @@ import (
 
 var told = []run.Event{
 	{Kind: run.NodeStarted, Path: "0", Type: "FOR_EACH", Text: "FOR_EACH << file in files"},
-	{Kind: run.Decided, Path: "0", Type: "FOR_EACH", Value: []byte("1"), How: "grammar"},
+	{Kind: run.Decided, Path: "0", Type: "FOR_EACH", Value: []byte("1"), How: "rule"},
 	{Kind: run.NodeStarted, Path: "0[0]/0", Type: "prose", Text: "Look at {file} >> note"},
 	{Kind: run.Bound, Path: "0[0]/0", Name: "note", Value: []byte(`"fine"`)},
 	{Kind: run.NodeDone, Path: "0[0]/0", Type: "prose", Text: "Look at {file} >> note", Status: run.OK},
@@ -26,16 +26,16 @@ func ExampleLines() {
 	}
 	sink.Close()
 	// Output:
-	// skl: ▸ FOR_EACH << file in files  1× (skl)
+	// skl: ▸ FOR_EACH << file in files  1× (rule)
 	// skl:   ✓ Look at {file} >> note
 }
 
 func ExampleReport() {
-	for _, row := range trace.Report(told) {
+	for _, row := range trace.Report(told, true) {
 		fmt.Println(row)
 	}
 	// Output:
-	// 0       ✓ FOR_EACH << file in files  = 1 by grammar
+	// 0       ✓ FOR_EACH << file in files  = 1 by rule
 	// 0[0]/0  ✓   Look at {file} >> note   note=fine
 }
 
@@ -62,7 +62,7 @@ func FuzzReadJSONL(f *testing.F) {
 		if write(t, &second, again); !bytes.Equal(first.Bytes(), second.Bytes()) {
 			t.Errorf("written twice:\n%s\n%s", first.Bytes(), second.Bytes())
 		}
-		trace.Report(events)
+		trace.Report(events, true)
 		lines := trace.Lines(&second)
 		for _, e := range events {
 			lines.Event(e)

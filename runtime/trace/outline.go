@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/skl-project/skl/runtime/run"
+	"github.com/skl-project/skl/spec/tree"
 )
 
 // An outline turns the events of a run into lines that read as the tree does: a node stands above what it has
@@ -15,6 +16,23 @@ import (
 // of them begins, and another only if it failed. The lines of each child of PARALLEL stay together: they come when the child is done.
 type outline struct {
 	open []*visit // in the order they began
+	halt halt
+}
+
+// A halt knows whether a run was halted already. END with a message ends a run as its skill means it, and what stands around the step that halted
+// has not failed itself.
+type halt bool
+
+// sign is the symbol and the tone of a node that ended.
+func (h *halt) sign(e run.Event) (string, tone) {
+	if e.Status != run.Halted {
+		return symbol(e.Status), toneOf(e.Status)
+	}
+	before := bool(*h)
+	if *h = true; before || e.Type == tree.End.String() {
+		return symbol(run.Ended), usual
+	}
+	return symbol(e.Status), bad
 }
 
 // A visit is a node that was begun and has not ended.
@@ -201,10 +219,10 @@ func (o *outline) end(e run.Event) []line {
 	if v == nil { // it failed before it was begun
 		v = &visit{path: e.Path, text: e.Text}
 	}
-	good := toneOf(e.Status) == usual
+	sign, tone := o.halt.sign(e)
 	var lines []line
-	if !v.told || !good {
-		lines = append(lines, line{text: indent(e.Path) + symbol(e.Status) + " " + cut(e.Text, textColumns), tail: v.said + outcome(e), value: v.value + amiss(e), right: strings.TrimSpace(v.by + took(e)), tone: toneOf(e.Status)})
+	if !v.told || tone != usual {
+		lines = append(lines, line{text: indent(e.Path) + sign + " " + cut(e.Text, textColumns), tail: v.said + outcome(e), value: v.value + amiss(e), right: strings.TrimSpace(v.by + took(e)), tone: tone})
 	}
 	return o.leave(v, append(lines, v.after...))
 }
@@ -242,10 +260,7 @@ func (o *outline) rest() []line {
 
 // how is who decided, in words.
 func how(h string) string {
-	switch h {
-	case "grammar":
-		return "skl"
-	case "cache":
+	if h == "cache" {
 		return "model, before"
 	}
 	return cut(h, 20)
@@ -253,10 +268,7 @@ func how(h string) string {
 
 // who is how, in a word beside a line.
 func who(h string) string {
-	switch h {
-	case "grammar":
-		return "skl"
-	case "person":
+	if h == "person" {
 		return "you"
 	}
 	return how(h)

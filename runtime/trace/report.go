@@ -10,9 +10,9 @@ import (
 	"github.com/skl-project/skl/spec/order"
 )
 
-// Report is a finished run as aligned rows: the number of each node, its state, its text, how it was decided, what it
+// Report is a finished run as aligned rows: the number of each node if asked for, its state, its text, how it was decided, what it
 // cost and what it bound.
-func Report(events []run.Event) []string {
+func Report(events []run.Event, numbers bool) []string {
 	r := report{index: map[string]int{}}
 	for _, e := range run.Canonical(events) {
 		r.add(e)
@@ -24,13 +24,14 @@ func Report(events []run.Event) []string {
 	}
 	// A branch that was not taken is told of before the one that was.
 	order.Stable(r.rows, func(a, b reportRow) int { return comparePaths(a.path, b.path) })
-	return r.lines()
+	return r.lines(numbers)
 }
 
 type report struct {
 	rows  []reportRow
 	index map[string]int // by path
 	tail  []string       // what has no node
+	halt  halt
 }
 
 type reportRow struct {
@@ -51,7 +52,7 @@ func (r *report) add(e run.Event) {
 		}
 		r.rows[at].sign = "…"
 		if e.Kind != run.NodeStarted {
-			r.rows[at].sign = symbol(e.Status)
+			r.rows[at].sign, _ = r.halt.sign(e)
 		}
 		return
 	case run.RunEnded, run.RunSuspended:
@@ -99,7 +100,7 @@ func (r *reportRow) note(text string) {
 }
 
 // lines aligns the rows: number, sign, indented text, notes, time.
-func (r *report) lines() []string {
+func (r *report) lines(numbers bool) []string {
 	paths, texts := 0, 0
 	for i := range r.rows {
 		row := &r.rows[i]
@@ -112,7 +113,10 @@ func (r *report) lines() []string {
 		if row.in+row.out > 0 {
 			row.note(fmt.Sprintf("%d+%d tokens", row.in, row.out))
 		}
-		line := pad(row.path, paths) + "  " + row.sign + " " + pad(row.text, texts) + "  " + cut(row.notes, 120)
+		line := row.sign + " " + pad(row.text, texts) + "  " + cut(row.notes, 120)
+		if numbers {
+			line = pad(row.path, paths) + "  " + line
+		}
 		if row.took >= 100*time.Millisecond {
 			line += "  " + row.took.Round(100*time.Millisecond).String()
 		}

@@ -180,9 +180,9 @@ func TestLinesOfAnEndWithoutAnEvent(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	_, events := review(t, reviewed, yes)
-	golden(t, "report.txt", strings.Join(Report(events), "\n")+"\n")
+	golden(t, "report.txt", strings.Join(Report(events, true), "\n")+"\n")
 	_, events = review(t, reviewed, nil)
-	golden(t, "report_suspended.txt", strings.Join(Report(events), "\n")+"\n")
+	golden(t, "report_suspended.txt", strings.Join(Report(events, true), "\n")+"\n")
 }
 
 // The report has times, and children of PARALLEL as written, although they ended in another order.
@@ -196,7 +196,7 @@ func TestReportOrdersAndTimes(t *testing.T) {
 		done("0/1", "prose", "second", run.OK), late, done("0", "PARALLEL", "PARALLEL", run.OK),
 		done("1", "call", "NOBODY", run.Failed), // it failed before it was begun
 		{Kind: run.RunEnded, Status: run.Failed, Text: "there is no op NOBODY"},
-	}), "\n")
+	}, true), "\n")
 	const want = `0    ✓ PARALLEL
 0/0  ✓   first   1.2s
 0/1  ✓   second  7+2 tokens
@@ -319,7 +319,7 @@ func TestHostileText(t *testing.T) {
 	sink.Close()
 	harmless(t, out.String())
 	harmless(t, log.String())
-	harmless(t, strings.Join(Report(events), "\n"))
+	harmless(t, strings.Join(Report(events, true), "\n"))
 	harmless(t, s.String())
 	if strings.Contains("\n"+out.String(), "\nskl: run: ok") {
 		t.Error("a text made a line of its own")
@@ -473,5 +473,33 @@ func (s *screen) want(t *testing.T, what, want string) {
 	t.Helper()
 	if got := s.String(); got != strings.Trim(want, "\n") {
 		t.Errorf("%s:\n%s", what, cmp.Or(got, "(nothing)"))
+	}
+}
+
+// END with a message ends what it means to end: nothing around it has failed. What else halts a run is a failure of the step where it happens, and of
+// none around that.
+func TestHalted(t *testing.T) {
+	for _, tt := range []struct{ kind, want, live string }{
+		{"END", "■ IF << a\n■   FOR_EACH << f in b\n■     last\nhalted: why", "▸ IF << a\n  ▸ FOR_EACH << f in b\n    ■ last  halted"},
+		{"VERIFY_EXPECTED", "■ IF << a\n■   FOR_EACH << f in b\n✗     last\nhalted: why", "▸ IF << a\n  ▸ FOR_EACH << f in b\n    ✗ last  halted"},
+	} {
+		events := []run.Event{
+			started("0", "IF", "IF << a"), started("0/0", "FOR_EACH", "FOR_EACH << f in b"), started("0/0[0]/0", tt.kind, "last"),
+			done("0/0[0]/0", tt.kind, "last", run.Halted), done("0/0", "FOR_EACH", "FOR_EACH << f in b", run.Halted), done("0", "IF", "IF << a", run.Halted),
+			{Kind: run.RunEnded, Status: run.Halted, Text: "why"},
+		}
+		if got := strings.Join(Report(events, false), "\n"); got != tt.want {
+			t.Errorf("%s: got\n%s", tt.kind, got)
+		}
+		var o outline
+		var live []string
+		for _, e := range events {
+			for _, l := range o.event(e) {
+				live = append(live, l.text+l.tail)
+			}
+		}
+		if got := strings.Join(live, "\n"); got != tt.live {
+			t.Errorf("%s: got\n%s", tt.kind, got)
+		}
 	}
 }

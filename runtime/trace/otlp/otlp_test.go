@@ -186,7 +186,7 @@ var reviewing = []run.Event{
 	{Kind: run.Decided, Path: "1", Type: "IF", Value: json.RawMessage("false"), How: "model"},
 	{Kind: run.NodeSkipped, Path: "1", Type: "IF", Status: run.Skipped},
 	{Kind: run.NodeStarted, Path: "2", Type: "SWITCH", Text: "SWITCH << `name`"},
-	{Kind: run.Decided, Path: "2", Type: "SWITCH", Value: json.RawMessage(`"secret"`), How: "grammar"},
+	{Kind: run.Decided, Path: "2", Type: "SWITCH", Value: json.RawMessage(`"secret"`), How: "rule"},
 	{Kind: run.NodeDone, Path: "2", Type: "SWITCH", Status: run.OK},
 	{Kind: run.NodeStarted, Path: "3", Type: "FOR_EACH", Text: "FOR_EACH << f in files"},
 	{Kind: run.NodeStarted, Path: "3[1]/0", Type: "prose", Text: "Look at {f}"},

@@ -66,8 +66,8 @@ type Env struct {
 type How string
 
 const (
-	ByGrammar How = "grammar"
-	ByModel   How = "model"
+	ByRule  How = "rule"
+	ByModel How = "model"
 )
 
 // A Kind says how an operand is written.

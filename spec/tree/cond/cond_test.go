@@ -249,8 +249,8 @@ func TestGrammarNeedsNoModel(t *testing.T) {
 			w.bindings = bound
 			e := cond.Parse(tt.text)
 			got, how, err := cond.Eval(t.Context(), e, w.env(t))
-			if err != nil || got != tt.want || how != cond.ByGrammar {
-				t.Errorf("%q (%T) = %v %s %v, want %v by grammar", tt.text, e, got, how, err, tt.want)
+			if err != nil || got != tt.want || how != cond.ByRule {
+				t.Errorf("%q (%T) = %v %s %v, want %v by rule", tt.text, e, got, how, err, tt.want)
 			}
 		})
 	}
@@ -290,8 +290,8 @@ func TestNamesWithoutValue(t *testing.T) {
 		"zero AND gone": false, "flag OR gone_too": true, // the rest settles it
 		"obj.gone": false, `obj.gone == "a"`: false, // a value lacks the field
 	} {
-		if got, how, err := cond.Eval(t.Context(), cond.Parse(text), env); got != want || how != cond.ByGrammar || err != nil {
-			t.Errorf("%q = %v %s %v, want %v by grammar", text, got, how, err, want)
+		if got, how, err := cond.Eval(t.Context(), cond.Parse(text), env); got != want || how != cond.ByRule || err != nil {
+			t.Errorf("%q = %v %s %v, want %v by rule", text, got, how, err, want)
 		}
 	}
 	env.Binds, env.Model = func(string) bool { return false }, nil

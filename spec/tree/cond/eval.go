@@ -27,7 +27,7 @@ func Eval(ctx context.Context, e Expr, env Env) (bool, How, error) {
 		v.answer, v.options, v.asked = env.Answer()
 	}
 	ok, err := v.decide(ctx, e)
-	how := ByGrammar
+	how := ByRule
 	if v.model {
 		how = ByModel
 	}

@@ -115,7 +115,7 @@ func ExampleEval() {
 	fmt.Println(ok, how, err)
 	fmt.Println(cond.Model(e), cond.Names(e))
 	// Output:
-	// false grammar <nil>
+	// false rule <nil>
 	// true [context.dry_run]
 }
 

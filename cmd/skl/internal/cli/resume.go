@@ -18,7 +18,7 @@ func resumeCommand() command {
 		flags: append(runFlags(),
 			&cli.StringSliceFlag{Name: "done", Usage: "take `NODE` for done if it started and its end was not recorded; NODE=VALUE if it gives something (repeatable)"},
 			&cli.StringSliceFlag{Name: "rerun", Usage: "run `NODE` again if it started and its end was not recorded, such as a command; * for all (repeatable)"}, &cli.BoolFlag{Name: "debug", Usage: "phase banners and a line per node"},
-			dryRunFlag()),
+			nodesFlag(), dryRunFlag()),
 		run: runResume}
 }
 
@@ -34,7 +34,7 @@ func runResume(ctx context.Context, w *world, c *cli.Context) error {
 	for _, d := range c.StringSlice("done") {
 		node, value, given := strings.Cut(d, "=")
 		if node == "" {
-			return diag.New(diag.Misuse, "usage", "--done: %q is not NODE or NODE=VALUE", d).Hint("skl trace %s", cmp.Or(c.Args().First(), "last"))
+			return diag.New(diag.Misuse, "usage", "--done: %q is not NODE or NODE=VALUE", d).Hint("skl trace %s --nodes", cmp.Or(c.Args().First(), "last"))
 		}
 		done := session.Done{Node: node}
 		if given {
@@ -45,7 +45,7 @@ func runResume(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Bool("dry-run") {
 		record, out, err := w.runs.Foresee(ctx, c.Args().First(), q)
 		return w.show(out, err, func(say *report.Text) {
-			w.printPreview(say, out, "skl resume "+record.ID+typedFlags(c, "allow", "dry-run", "json"), q.Allow, "")
+			w.printPreview(say, out, c.Bool("nodes"), "skl resume "+record.ID+typedFlags(c, "allow", "dry-run", "json", "nodes"), q.Allow, "")
 			say.Note("run %s is %s; what it has done is not done again", record.ID, record.State())
 			if record.Leave != "" {
 				say.Note("%s", record.Leave)

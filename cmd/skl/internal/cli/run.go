@@ -31,7 +31,7 @@ func runCommand() command {
 		&cli.BoolFlag{Name: "debug", Usage: "phase banners and a line per node, as canopy-debug shows them"},
 		&cli.BoolFlag{Name: "keep", Usage: "write what --allow says to config.toml, for the skill as it is now"},
 		&cli.BoolFlag{Name: "no-lint", Usage: "run a tree although lint finds errors in it"},
-		dryRunFlag(),
+		nodesFlag(), dryRunFlag(),
 	}...)
 	return command{name: "run", args: "NAME|PATH [ARGS…]", group: "Run", usage: "walk a skill's tree: control flow in skl, a model fills the leaves", output: runResult{}, complete: "skill",
 		example: "skl run release-notes v1.4.0\nskl run ./my-skill --dry-run\nskl run review --model anthropic --allow filesystem,bash\nskl run review --model manual --answer 'Proceed?=Yes'",
@@ -62,7 +62,7 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Bool("dry-run") {
 		out, err := w.runs.Preview(r, q)
 		return w.show(out, err, func(say *report.Text) {
-			w.printPreview(say, out, "skl run"+plain+typedFlags(c, "allow", "dry-run", "json"), splitList(c.StringSlice("allow")), last)
+			w.printPreview(say, out, c.Bool("nodes"), "skl run"+plain+typedFlags(c, "allow", "dry-run", "json", "nodes"), splitList(c.StringSlice("allow")), last)
 		})
 	}
 	ended, err := w.runs.Start(ctx, r, q)
@@ -73,10 +73,13 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 func (w *world) request(c *cli.Context) (q session.Request, err error) {
 	q = session.Request{Model: c.String("model"), Allow: splitList(c.StringSlice("allow")), Sandbox: c.String("sandbox"),
 		Until: c.String("until"), Rerun: c.StringSlice("rerun"), Record: c.String("record"), Trace: c.String("trace"), AllowSequential: c.Bool("allow-sequential"),
-		Again: again(c), Flags: typedFlags(c, "project"), Kept: typedFlags(c, "allow", "model", "answer", "budget", "keep", "no-lint", "set", "until", "done", "rerun", "dry-run"),
+		Again: again(c), Flags: typedFlags(c, "project"), Kept: typedFlags(c, "allow", "model", "answer", "budget", "keep", "no-lint", "set", "until", "done", "rerun", "dry-run", "nodes"),
 		Answer: w.ui.Answer, Talk: w.ui.Talk, Preview: w.showPreview}
 	if q.Limits, err = parseBudget(c.String("budget")); err != nil {
 		return session.Request{}, err
+	}
+	if c.Bool("nodes") && !c.Bool("dry-run") {
+		return session.Request{}, diag.New(diag.Misuse, "usage", "--nodes goes with --dry-run; of a run that was made, skl trace shows them").Hint("skl trace last --nodes")
 	}
 	if q.Limits.Parallel = c.Int("max-parallel"); q.Limits.Parallel < 0 || c.IsSet("max-parallel") && q.Limits.Parallel == 0 {
 		return session.Request{}, diag.New(diag.Misuse, "usage", "--max-parallel %d: at least one child runs at a time", q.Limits.Parallel).Hint("--max-parallel 1 runs them one after the other")

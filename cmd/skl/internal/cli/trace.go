@@ -18,8 +18,8 @@ import (
 
 func traceCommand() command {
 	return command{name: "trace", args: "[RUN|last] [NODE]", group: "Run", usage: "show a run, or one of its nodes: decision, inputs, prompt, value", output: traceResult{},
-		example: "skl trace\nskl trace last 2/0\nskl trace 20261121-1205 --json",
-		run:     runTrace}
+		example: "skl trace\nskl trace last --nodes\nskl trace last 2/0\nskl trace 20261121-1205 --json",
+		flags:   []cli.Flag{nodesFlag()}, run: runTrace}
 }
 
 // printNode shows everything that is known of the visits of one node.
@@ -119,9 +119,14 @@ func runTrace(_ context.Context, w *world, c *cli.Context) error {
 			return
 		}
 		say.Print("%s  %s  %s  %s  %s", rec.ID, strings.TrimSpace(rec.Skill+" "+rec.Args), rec.Model, rec.Started.Local().Format("2006-01-02 15:04:05"), rec.State())
-		for _, row := range trace.Report(t.Events) {
+		nodes := c.Bool("nodes")
+		for _, row := range trace.Report(t.Events, nodes) {
 			say.Print("%s", w.ui.Look().Drawn(row))
 		}
-		say.Hint("skl trace %s NODE shows one node, by its number on the left", rec.ID)
+		if nodes {
+			say.Hint("skl trace %s NODE shows one node, by its number on the left", rec.ID)
+		} else {
+			say.Hint("skl trace %s --nodes numbers the steps, and skl trace %s NODE shows one", rec.ID, rec.ID)
+		}
 	})
 }

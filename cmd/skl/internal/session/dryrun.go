@@ -1,14 +1,19 @@
 package session
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/runtime/sandbox"
+	"github.com/skl-project/skl/spec/diag"
 )
 
 // A Preview is everything that a run could do.
 type Preview struct {
 	Skill   string        `json:"skill"`
 	Digest  string        `json:"digest"`
+	Summary string        `json:"summary"` // what it could do at most, in a sentence
 	Effects []plan.Effect `json:"effects"`
 	Tools   []Tool        `json:"tools"`
 	Needs   []string      `json:"needs"` // what --allow has to name so that the run need not ask or wait, as far as that is known
@@ -65,8 +70,55 @@ func (rs *Runs) preview(r *Runnable, q Request) (Preview, error) {
 	box := sandbox.Probe()
 	out := Preview{Skill: r.Name, Digest: r.Plan.Digest, Effects: r.Plan.Effects(q.Args), Tools: []Tool{}, Needs: []string{},
 		Sandbox: Box{box.Tier.String(), append([]string{}, box.Enforced...), append([]string{}, box.Missing...)}}
+	out.Summary = summary(out.Effects)
 	for _, t := range d.Could() {
 		out.Tools = append(out.Tools, Tool{t.Tool, string(t.Effect), t.Allowed, t.Asks, t.Only, t.Why})
 	}
 	return out, nil
+}
+
+const fewFiles = 3 // that a sentence names
+
+// summary says what effects could happen in one run.
+func summary(effects []plan.Effect) string {
+	count, written := map[string]int{}, []string(nil)
+	var loops, unknown bool
+	for _, e := range effects {
+		count[e.Kind]++
+		loops = loops || strings.Contains(e.Path, "[*]")
+		unknown = unknown || e.Kind == "note"
+		if e.Kind == "file" && e.Mode == "write" && !slices.Contains(written, e.What) {
+			written = append(written, e.What)
+		}
+	}
+	var parts []string
+	add := func(verb, none string, n int, noun string) {
+		if n == 0 {
+			parts = append(parts, none)
+			return
+		}
+		parts = append(parts, verb+" "+diag.Count(n, noun))
+	}
+	add("asks you", "asks nothing", count["ask"], "question")
+	add("runs", "runs no script", count["command"], "script")
+	switch {
+	case len(written) == 0:
+		parts = append(parts, "writes no file")
+	case len(written) > fewFiles:
+		parts = append(parts, "writes "+diag.Count(len(written), "file"))
+	default:
+		parts = append(parts, "writes "+strings.Join(written, ", "))
+	}
+	add("makes", "calls no model", count["model"], "model call")
+	text := "At most, the run " + strings.Join(parts[:3], ", ") + " and " + parts[3] + "."
+	if loops {
+		text += " What a loop repeats is counted once."
+	}
+	if count["model"] > 0 {
+		text += " A model may use the tools below."
+	}
+	if unknown {
+		text += " Not all of it can be foreseen."
+	}
+	return diag.Printable(text)
 }
