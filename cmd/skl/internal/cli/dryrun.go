@@ -22,8 +22,10 @@ func (w *world) printPreview(say *report.Text, out session.Preview, nodes bool, 
 	effects, tools := w.previewRows(out, nodes)
 	say.Print("%s", out.Summary)
 	say.Print("")
-	say.Rows(effects)
-	say.Print("")
+	if len(out.Effects) > 0 {
+		say.Rows(effects)
+		say.Print("")
+	}
 	say.Rows(tools)
 	say.Note("nothing was run; scripts and commands would be confined by: %s", out.Sandbox.Tier)
 	for _, m := range out.Sandbox.Missing {
@@ -38,8 +40,10 @@ func (w *world) printPreview(say *report.Text, out session.Preview, nodes bool, 
 func (w *world) showPreview(out session.Preview) {
 	effects, tools := w.previewRows(out, false)
 	w.ui.Show(out.Summary + "\n\n")
-	w.ui.ShowRows(effects)
-	w.ui.Show("\n")
+	if len(out.Effects) > 0 {
+		w.ui.ShowRows(effects)
+		w.ui.Show("\n")
+	}
 	w.ui.ShowRows(tools)
 }
 
