@@ -37,6 +37,8 @@ func TestOnLine(t *testing.T) {
 		{"* IF a — b\n", "IF a — b", ""}, // no step at all, which lint says
 		{"* IF << \"a → b\" is there\n", "IF", ""},
 		{"* IF << a → b\n  * c\n", "IF[c]", ""},
+		{"* IF << a → b ← why b\n", "IF[b]", "warning"},
+		{"* ELSE — b ← why b\n", "ELSE[b]", ""},
 		{"* ELSE — IF << a → b\n", "ELSE[IF[b]]", "warning"},
 		{"* SWITCH << a\n  * CASE << \"x\" → PUSH\n  * DEFAULT — END no\n", "SWITCH[CASE[call] DEFAULT[END]]", "warning"},
 		{"* ASK << Go? | Yes | Yes, later | No\n  * Yes, later — PUSH << x\n  * `Yes`: bind y = 1\n    * then\n  * No way\n", "ASK[Yes, later[call] `Yes`[bind then] No way]", ""},
@@ -51,6 +53,9 @@ func TestOnLine(t *testing.T) {
 		}
 		again, _ := tree.ParseTree(tree.Print(got), "SKILL.md", 1, "demo", nil)
 		if !tree.Equal(got, again) {
+			t.Errorf("%q is printed as %q", tt.text, tree.Print(got))
+		}
+		if !strings.Contains(tt.text, "IF a →") && tree.Print(got) != tt.text {
 			t.Errorf("%q is printed as %q", tt.text, tree.Print(got))
 		}
 	}

@@ -233,12 +233,22 @@ func (l *layouter) step(n *Node, text, step string, depth int) *Node {
 		return nil
 	}
 	l.nodes++
+	text = l.reader.annotation(&Node{}, text)
 	at := max(strings.LastIndex(text, step), 1)
-	child := &Node{Text: step, Pos: n.Pos, Last: n.Last, OnLine: " " + text[len(strings.TrimRight(text[:at], blanks+dashes)):at]}
-	child.OnLine = strings.TrimSuffix(" "+trim(child.OnLine), " ") + " "
+	child := &Node{Text: step, Pos: n.Pos, Last: n.Last, OnLine: " "}
+	switch dash := trim(text[len(strings.TrimRight(text[:at], blanks+dashes)):at]); dash {
+	case "":
+	case ":":
+		child.OnLine = ": "
+	default:
+		child.OnLine = " " + dash + " "
+	}
 	child.Pos.Column += at
 	if raw := l.page.text(line); n.Last == n.Pos.Line && (child.Pos.Column > len(raw) || !strings.HasPrefix(raw[child.Pos.Column-1:], step)) {
 		child.Pos.Column = strings.LastIndex(raw, step) + 1 // 0: it is not written as it reads
+	}
+	if n.Note != "" {
+		child.Pos.Column = 0 // nothing rewrites it: the note stands behind it
 	}
 	return child
 }
