@@ -39,6 +39,8 @@ func TestOnLine(t *testing.T) {
 		{"* IF << a → b\n  * c\n", "IF[c]", ""},
 		{"* IF << a → b ← why b\n", "IF[b]", "warning"},
 		{"* ELSE — b ← why b\n", "ELSE[b]", ""},
+		{"* ELSE — IF << a → b ← why b\n", "ELSE[IF[b]]", "warning"},
+		{"* ASK << Go? | Yes | No\n  * Yes — b ← why b\n  * No: c ← why c\n    * d\n", "ASK[Yes[b] No[c d]]", ""},
 		{"* ELSE — IF << a → b\n", "ELSE[IF[b]]", "warning"},
 		{"* SWITCH << a\n  * CASE << \"x\" → PUSH\n  * DEFAULT — END no\n", "SWITCH[CASE[call] DEFAULT[END]]", "warning"},
 		{"* ASK << Go? | Yes | Yes, later | No\n  * Yes, later — PUSH << x\n  * `Yes`: bind y = 1\n    * then\n  * No way\n", "ASK[Yes, later[call] `Yes`[bind then] No way]", ""},

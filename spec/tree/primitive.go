@@ -233,8 +233,10 @@ func (l *layouter) step(n *Node, text, step string, depth int) *Node {
 		return nil
 	}
 	l.nodes++
-	text = l.reader.annotation(&Node{}, text)
-	at := max(strings.LastIndex(text, step), 1)
+	at := strings.LastIndex(l.reader.annotation(&Node{}, text), step) // a note may say the same
+	if at < 0 {
+		at = max(strings.LastIndex(text, step), 0)
+	}
 	child := &Node{Text: step, Pos: n.Pos, Last: n.Last, OnLine: " "}
 	switch dash := trim(text[len(strings.TrimRight(text[:at], blanks+dashes)):at]); dash {
 	case "":
@@ -243,12 +245,10 @@ func (l *layouter) step(n *Node, text, step string, depth int) *Node {
 	default:
 		child.OnLine = " " + dash + " "
 	}
-	child.Pos.Column += at
-	if raw := l.page.text(line); n.Last == n.Pos.Line && (child.Pos.Column > len(raw) || !strings.HasPrefix(raw[child.Pos.Column-1:], step)) {
-		child.Pos.Column = strings.LastIndex(raw, step) + 1 // 0: it is not written as it reads
-	}
+	raw := l.page.text(line)
+	child.Pos.Column = max(min(n.Pos.Column+at, len(raw)), n.Pos.Column) // of an escaped or a longer line, a place near it
 	if n.Note != "" {
-		child.Pos.Column = 0 // nothing rewrites it: the note stands behind it
+		child.Note, n.Note = n.Note, "" // it stands behind the step
 	}
 	return child
 }

@@ -119,7 +119,7 @@ func (c *checker) raw(n *tree.Node) (text string, at int) {
 		return "", 0
 	}
 	text, at = f.line(n.Pos.Line)
-	if n.Pos.Column > len(text) {
+	if n.Pos.Column > len(text) || n.OnLine != "" && strings.ContainsAny(text, `\&`) { // its column is not sure where characters are escaped
 		return "", 0
 	}
 	return strings.TrimRight(text[n.Pos.Column-1:], " \t"), at + n.Pos.Column - 1
