@@ -275,14 +275,14 @@ var neighbour = sync.OnceValue(func() *regexp.Regexp {
 // Neighbours are the skills whose files the text of a SKILL.md names by their path beside its own, and that its compatibility names as well, without
 // what comes with skl. They say no place.
 func Neighbours(text []byte, doc *skill.Document) (out []Need) {
-	words := strings.FieldsFunc(doc.Compatibility, func(r rune) bool { return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') })
-	if len(words) == 0 {
+	names := doc.Neighbours()
+	if len(names) == 0 {
 		return nil
 	}
 	for _, m := range neighbour().FindAllSubmatch(text, -1) {
 		name := string(m[1])
-		known := name == doc.Name || name == "canopy-runtime" || slices.ContainsFunc(out, func(n Need) bool { return n.Name == name })
-		if !known && len(out) < maxNeeds && slices.Contains(words, name) {
+		known := name == skill.RuntimeName || slices.ContainsFunc(out, func(n Need) bool { return n.Name == name })
+		if !known && len(out) < maxNeeds && slices.Contains(names, name) {
 			out = append(out, Need{Name: name, File: skill.FileName})
 		}
 	}

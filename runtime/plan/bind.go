@@ -511,24 +511,15 @@ func (b *binder) search(s *tree.Skill, name string) call {
 	return call{problem: problem}
 }
 
-// maxCompatibility is how much of the text of compatibility is looked through, in bytes: it has 500 characters at most by rule.
-const maxCompatibility = 1000
-
 // compatible is an installed skill that the text of compatibility names and that has the op, "" if there is none. The
 // text finds no op: it is a hint of what the author could require.
 func (b *binder) compatible(s *tree.Skill, op string) string {
-	if b.opt.Find == nil || s.Doc == nil || s != b.Skill {
+	if b.opt.Find == nil || s != b.Skill {
 		return ""
 	}
-	text := s.Doc.Compatibility[:min(len(s.Doc.Compatibility), maxCompatibility)]
-	tried := map[string]bool{s.Name: true}
-	for _, word := range strings.FieldsFunc(text, func(c rune) bool { return c != '-' && (c < 'a' || c > 'z') && (c < '0' || c > '9') }) {
-		if tried[word] || skill.CheckName(word, "") != nil {
-			continue
-		}
-		tried[word] = true
-		if other, err := b.opt.Find(word); err == nil && other != nil && other.Op(op) != nil {
-			return word
+	for _, name := range s.Doc.Neighbours() {
+		if other, err := b.opt.Find(name); err == nil && other != nil && other.Op(op) != nil {
+			return name
 		}
 	}
 	return ""

@@ -5,13 +5,11 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
-	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/check"
 	"github.com/skl-project/skl/spec/tree/resource"
@@ -234,27 +232,17 @@ func (b *binder) file(s *tree.Skill, n *tree.Node) {
 	}
 }
 
-// runtimeSkill explains the language to agents. It comes with every runtime, and needs to be named nowhere.
-const runtimeSkill = "canopy-runtime"
-
 // named finds a skill that a path names and that the compatibility text names as well (CNP-O08). Ops are never looked
 // up there (ruling 5.29): a path says which skill it means, and a name of an op does not.
 func (b *binder) named(s *tree.Skill, path string) {
 	name := strings.TrimPrefix(strings.TrimPrefix(path, skillsRoot), "../")
 	name, _, _ = strings.Cut(name, "/")
-	if b.opt.Find == nil || b.siblings[name] != nil || skill.CheckName(name, "") != nil || name != runtimeSkill && (s.Doc == nil || !names(s.Doc.Compatibility, name)) {
+	if b.opt.Find == nil || b.siblings[name] != nil || !s.Doc.Neighbour(name) {
 		return
 	}
 	if found, err := b.opt.Find(name); err == nil && found != nil {
 		b.siblings[name] = found
 	}
-}
-
-// names reports whether name stands in text as a word.
-func names(text, name string) bool {
-	return slices.Contains(strings.FieldsFunc(text, func(r rune) bool {
-		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-	}), name)
 }
 
 func fileRule(k tree.Kind, err error) string {

@@ -31,7 +31,7 @@ func (c *checker) frontmatter() {
 	} else if text := d.Compatibility; text != "" {
 		f, _ := field(d.Fields, "compatibility")
 		at := pos(c.skill.File, f.Value.Span)
-		if !strings.Contains(text, "canopy-runtime") {
+		if !strings.Contains(text, skill.RuntimeName) {
 			c.report(CompatText, at, "compatibility does not name canopy-runtime")
 		} else if !address().MatchString(text) && !strings.Contains(strings.ToLower(text), "install") {
 			c.report(CompatText, at, "compatibility does not say where canopy-runtime is found")

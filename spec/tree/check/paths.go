@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/resource"
 )
@@ -68,12 +69,11 @@ func (c *checker) escapes(at tree.Pos, name string) bool {
 		return clean == ".."
 	}
 	sibling, _, inside := strings.Cut(rest, "/")
-	named := c.skill.Doc != nil && strings.Contains(c.skill.Doc.Compatibility, sibling)
 	switch {
 	case !inside || sibling == "..":
 		c.report(PathEscapes, at, "the path "+diag.Clip(name, 60)+" leaves the skill")
-	case sibling == "canopy-runtime":
-	case named:
+	case sibling == skill.RuntimeName:
+	case c.skill.Doc.Neighbour(sibling):
 		c.report(PathEscapes, at, "the path "+diag.Clip(name, 60)+" leads into another skill, which is not always installed beside this one").Severity = diag.SeverityWarning
 	default:
 		c.report(PathEscapes, at, "the path "+diag.Clip(name, 60)+" leads into another skill, which compatibility does not name")
