@@ -58,6 +58,7 @@ func (rs *Runs) Preview(r *Runnable, q Request) (Preview, error) {
 	}
 	wants, err := rs.wants(r, q, out)
 	out.Needs = append(out.Needs, split(names(wants))...)
+	out.Summary = out.summary()
 	return out, err
 }
 
@@ -70,20 +71,20 @@ func (rs *Runs) preview(r *Runnable, q Request) (Preview, error) {
 	box := sandbox.Probe()
 	out := Preview{Skill: r.Name, Digest: r.Plan.Digest, Effects: r.Plan.Effects(q.Args), Tools: []Tool{}, Needs: []string{},
 		Sandbox: Box{box.Tier.String(), append([]string{}, box.Enforced...), append([]string{}, box.Missing...)}}
-	out.Summary = summary(out.Effects)
 	for _, t := range d.Could() {
 		out.Tools = append(out.Tools, Tool{t.Tool, string(t.Effect), t.Allowed, t.Asks, t.Only, t.Why})
 	}
+	out.Summary = out.summary()
 	return out, nil
 }
 
 const fewFiles = 3 // that a sentence names
 
-// summary says what effects could happen in one run.
-func summary(effects []plan.Effect) string {
+// summary says what could happen in one run, in a few sentences. Its numbers are of steps: how often a model is called for one, nobody knows before.
+func (p Preview) summary() string {
 	count, written := map[string]int{}, []string(nil)
 	var loops, unknown bool
-	for _, e := range effects {
+	for _, e := range p.Effects {
 		count[e.Kind]++
 		loops = loops || strings.Contains(e.Path, "[*]")
 		unknown = unknown || e.Kind == "note"
@@ -109,13 +110,21 @@ func summary(effects []plan.Effect) string {
 	default:
 		parts = append(parts, "writes "+strings.Join(written, ", "))
 	}
-	add("makes", "calls no model", count["model"], "model call")
-	text := "At most, the run " + strings.Join(parts[:3], ", ") + " and " + parts[3] + "."
+	add("has a model fill", "calls no model", count["model"], "step")
+	begin := "At most, the run "
 	if loops {
-		text += " What a loop repeats is counted once."
+		begin = "At most, and with what a loop repeats counted once, the run "
 	}
+	text := begin + strings.Join(parts[:3], ", ") + " and " + parts[3] + "."
 	if count["model"] > 0 {
-		text += " A model may use the tools below."
+		text += " For such a step the model is called once or more, and may use the tools below"
+		if slices.ContainsFunc(p.Tools, func(t Tool) bool { return t.Allowed && t.Asks }) {
+			text += "; those that ask need your leave"
+		}
+		text += "."
+	}
+	if len(p.Needs) > 0 {
+		text += " It first asks for leave: " + strings.Join(p.Needs, ", ") + "."
 	}
 	if unknown {
 		text += " Not all of it can be foreseen."
