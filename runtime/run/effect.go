@@ -39,6 +39,7 @@ type reply struct {
 	How    string
 	Model  string
 	Usage  *model.Usage
+	Did    *Deed
 
 	waits bool // a call of a leaf waits for a person's leave
 }
@@ -60,12 +61,12 @@ func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Contex
 			m.failedKey = key
 			err := p.done.Err.err()
 			m.s.denies(e, err)
-			return reply{}, err
+			return reply{Did: p.done.Did}, err
 		}
 		if p.done.How == byWord {
 			m.tellDone(e)
 		}
-		return reply{Output: p.done.Output, Text: p.done.Text, How: p.done.How, Model: p.done.Model, Usage: p.done.Usage}, nil
+		return reply{Output: p.done.Output, Text: p.done.Text, How: p.done.How, Model: p.done.Model, Usage: p.done.Usage, Did: p.done.Did}, nil
 	}
 	m.live = true
 	if m.open(key) && !e.whole {
@@ -96,7 +97,7 @@ func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Contex
 	m.s.spend(got.Usage)
 	got.Usage = e.begun.spentWith(got.Usage)
 	rec := Record{Type: DoneRecord, Key: key, Kind: e.kind, Node: e.node, Digest: e.digest, Acts: e.acts || m.acted[key] > 0,
-		Output: got.Output, Text: got.Text, How: got.How, Model: got.Model, Usage: got.Usage}
+		Output: got.Output, Text: got.Text, How: got.How, Model: got.Model, Usage: got.Usage, Did: got.Did}
 	if err != nil {
 		rec.Err = recordError(err)
 		rec.Acts = rec.Acts && diag.ClassOf(err) != diag.Refused // what was refused did nothing
@@ -342,7 +343,7 @@ func codeOf(err error) string {
 }
 
 func toolReplied(req model.Request, rec Record) Event {
-	return Event{Kind: ToolReplied, Path: req.Path, Node: req.Node, Name: cmp.Or(rec.Tool, rec.Name), Text: diag.Clip(rec.Text, maxTold), Status: rec.Status, Call: rec.Call, Agent: req.Isolated}
+	return Event{Kind: ToolReplied, Path: req.Path, Node: req.Node, Name: cmp.Or(rec.Tool, rec.Name), Text: diag.Clip(rec.Text, maxTold), Status: rec.Status, Call: rec.Call, Did: rec.Did, Agent: req.Isolated}
 }
 
 // retellTools emits the tool calls that a journal has for a leaf, but for those that wait where they are made now.

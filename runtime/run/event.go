@@ -28,6 +28,7 @@ const (
 	ModelReplied EventKind = "model.replied" // Value or Text; Usage; Model
 	ToolCalled   EventKind = "tool.called"   // Name: canonical name; Value: input
 	ToolReplied  EventKind = "tool.replied"  // Name; Text: result, cut; Status ok, error, denied or suspended
+	Acted        EventKind = "acted"         // the tree ran a script or wrote a file: Name: script or write; Text: which; Status ok or error; Did
 	Output       EventKind = "output"        // Text for the person: a literal leaf, a report
 	Warned       EventKind = "warning"       // Code, Text
 )
@@ -48,6 +49,7 @@ type Event struct {
 	Value  json.RawMessage `json:"value,omitempty"`
 	Usage  *model.Usage    `json:"usage,omitempty"`
 	Model  string          `json:"model,omitempty"`
+	Did    *Deed           `json:"did,omitempty"`   // of ToolReplied and Acted
 	Agent  bool            `json:"agent,omitempty"` // inside, or the call of, a subagent
 	Call   int             `json:"call,omitempty"`  // of a tool: which call of its leaf, from 1
 

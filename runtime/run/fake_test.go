@@ -132,19 +132,19 @@ func (p *project) For(readOnly bool) []model.Tool {
 	return tools
 }
 
-func (p *project) Call(_ context.Context, name string, input json.RawMessage, readOnly bool) (model.ToolResult, string, error) {
+func (p *project) Call(_ context.Context, name string, input json.RawMessage, readOnly bool) (model.ToolResult, string, run.Deed, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case name == "read":
-		return model.ToolResult{Text: "contents"}, "read", nil
+		return model.ToolResult{Text: "contents"}, "read", run.Deed{}, nil
 	case name == "write" && !readOnly && p.leave != nil && string(input) != p.granted:
-		return model.ToolResult{Text: "not allowed: " + p.leave.Error(), IsError: true}, "write", p.leave
+		return model.ToolResult{Text: "not allowed: " + p.leave.Error(), IsError: true}, "write", run.Deed{}, p.leave
 	case name == "write" && !readOnly:
 		p.acted = append(p.acted, "write "+string(input))
-		return model.ToolResult{Text: "written"}, "write", nil
+		return model.ToolResult{Text: "written"}, "write", run.Deed{Leave: run.LeaveAllow}, nil
 	}
-	return model.ToolResult{Text: "not allowed", IsError: true}, "", diag.New(diag.Refused, "tool_denied", "not allowed")
+	return model.ToolResult{Text: "not allowed", IsError: true}, "", run.Deed{}, diag.New(diag.Refused, "tool_denied", "not allowed")
 }
 
 func (p *project) Identity(name string, input json.RawMessage) string {
@@ -154,11 +154,11 @@ func (p *project) Identity(name string, input json.RawMessage) string {
 	return name + " " + string(input)
 }
 
-func (p *project) Script(_ context.Context, s run.Script) (model.ToolResult, error) {
+func (p *project) Script(_ context.Context, s run.Script) (model.ToolResult, run.Deed, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.leave != nil {
-		return model.ToolResult{}, p.leave
+		return model.ToolResult{}, run.Deed{}, p.leave
 	}
 	key := s.Path
 	if s.Section != "" {
@@ -168,13 +168,13 @@ func (p *project) Script(_ context.Context, s run.Script) (model.ToolResult, err
 	out, ok := p.scripts[key]
 	switch {
 	case !ok || out == "refuse":
-		return model.ToolResult{}, diag.New(diag.Refused, "tool_denied", "the policy has no bash")
+		return model.ToolResult{}, run.Deed{}, diag.New(diag.Refused, "tool_denied", "the policy has no bash")
 	case strings.HasPrefix(out, "! "):
 		p.acted = append(p.acted, key)
-		return model.ToolResult{Text: out[2:], IsError: true}, nil
+		return model.ToolResult{Text: out[2:], IsError: true}, run.Deed{Leave: run.LeaveKept}, nil
 	}
 	p.acted = append(p.acted, key)
-	return model.ToolResult{Text: strings.ReplaceAll(out, `\n`, "\n") + "\n"}, nil
+	return model.ToolResult{Text: strings.ReplaceAll(out, `\n`, "\n") + "\n"}, run.Deed{Leave: run.LeaveKept}, nil
 }
 
 func (p *project) ReadFile(name string) ([]byte, error) {
@@ -186,15 +186,16 @@ func (p *project) ReadFile(name string) ([]byte, error) {
 	return nil, fs.ErrNotExist
 }
 
-func (p *project) WriteFile(_ context.Context, name string, data []byte) error {
+func (p *project) WriteFile(_ context.Context, name string, data []byte) (run.Deed, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.leave != nil {
-		return p.leave
+		return run.Deed{}, p.leave
 	}
-	p.files[path.Clean(name)] = string(data)
+	name = path.Clean(name)
+	p.files[name] = string(data)
 	p.acted = append(p.acted, "file "+name)
-	return nil
+	return run.Deed{Leave: run.LeaveAllow, Changed: []run.Change{{Path: name, What: run.Created, Bytes: int64(len(data))}}}, nil
 }
 
 func (p *project) Exists(name string) (bool, error) {

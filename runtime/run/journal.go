@@ -66,6 +66,7 @@ type Record struct {
 	Model  string          `json:"model,omitempty"`
 	Usage  *model.Usage    `json:"usage,omitempty"`
 	Err    *RecordedError  `json:"error,omitempty"`
+	Did    *Deed           `json:"did,omitempty"` // of a tool, a script or a write
 
 	Call   int             `json:"call,omitempty"` // of a tool: from 1 within its leaf; again the same when it waited for leave and is made
 	Name   string          `json:"name,omitempty"` // of a tool, as the model called it

@@ -174,7 +174,8 @@ func (m *Machine) script(ctx context.Context, n *tree.Node, path string, d docum
 		}
 		ctx, cancel := m.s.timed(ctx)
 		defer cancel()
-		result, err := m.s.r.Tools.Script(ctx, s)
+		result, deed, err := m.s.r.Tools.Script(ctx, s)
+		did := deed.orNil()
 		switch cause := context.Cause(ctx); {
 		case cause != nil && (err != nil || result.IsError):
 			return reply{}, m.cut(e, "the script "+d.Path+d.section(), cause)
@@ -183,10 +184,11 @@ func (m *Machine) script(ctx context.Context, n *tree.Node, path string, d docum
 		case err != nil:
 			return reply{}, diag.New(diag.Refused, CodeScriptDeny, "the script %s%s may not run: %s", d.Path, d.section(), diag.Clip(err.Error(), 500)).At(position(n)).Hint("skl run %s --dry-run shows which tools are allowed, and why not", m.s.called())
 		case result.IsError:
-			return reply{}, diag.New(diag.Failed, CodeScript, "the script %s%s failed: %s", d.Path, d.section(), diag.Clip(result.Text, 2000)).At(position(n))
+			return reply{Did: did}, diag.New(diag.Failed, CodeScript, "the script %s%s failed: %s", d.Path, d.section(), diag.Clip(result.Text, 2000)).At(position(n))
 		}
-		return reply{Text: result.Text}, nil
+		return reply{Text: result.Text, Did: did}, nil
 	})
+	m.acts(n, path, "script", d.Path+d.section(), got, err)
 	if err != nil {
 		return nil, err
 	}
@@ -199,6 +201,18 @@ func (m *Machine) script(ctx context.Context, n *tree.Node, path string, d docum
 		return text, nil
 	}
 	return several(n, text), nil
+}
+
+// acts tells of a script that ran, or of a file that was written, as got or err says.
+func (m *Machine) acts(n *tree.Node, path, kind, what string, got reply, err error) {
+	if _, waits := errors.AsType[suspendSignal](err); waits || diag.ClassOf(err) == diag.Refused {
+		return
+	}
+	e := Event{Kind: Acted, Path: path, Node: m.id(n), Name: kind, Text: what, Status: OK, Did: got.Did}
+	if err != nil {
+		e.Status = Errored
+	}
+	m.emit(e)
 }
 
 // cut is the end of a script, or of a tool's call, that was stopped in the middle: by the time budget, or by a person. What it did
@@ -303,18 +317,20 @@ func (m *Machine) template(ctx context.Context, n *tree.Node, path string, d doc
 		return err == nil && string(data) == text
 	}
 	defer func() { m.already = nil }()
-	_, err = m.do(ctx, effect{kind: "write", path: path, node: m.id(n), acts: true, digest: digest(target, text)}, func(ctx context.Context, _ string) (reply, error) {
+	got, err := m.do(ctx, effect{kind: "write", path: path, node: m.id(n), acts: true, digest: digest(target, text)}, func(ctx context.Context, _ string) (reply, error) {
 		if tools == nil {
 			return reply{}, diag.New(diag.Failed, CodeTools, "%s is to be written, and there are no tools to write with", target).At(position(n))
 		}
 		if m.s.past != nil && m.already() {
 			return reply{Text: target}, nil // written just before an interruption
 		}
-		if err := tools.WriteFile(ctx, target, []byte(text)); err != nil {
+		did, err := tools.WriteFile(ctx, target, []byte(text))
+		if err != nil {
 			return reply{}, failedFile(n, "writing", target, err)
 		}
-		return reply{Text: target}, nil
+		return reply{Text: target, Did: did.orNil()}, nil
 	})
+	m.acts(n, path, "write", target, got, err)
 	if err != nil {
 		return nil, err
 	}

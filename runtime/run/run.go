@@ -69,15 +69,15 @@ type Tools interface {
 	// Call runs one; canonical is the name of the handler, "" if there is none. readOnly refuses what writes, runs or
 	// sends. What went wrong is in the result; the error is that of a call which did not take place: it was denied
 	// (diag.Refused), which the result says too, or waits for a person's leave (diag.NeedsInput).
-	Call(ctx context.Context, name string, input json.RawMessage, readOnly bool) (result model.ToolResult, canonical string, err error)
+	Call(ctx context.Context, name string, input json.RawMessage, readOnly bool) (result model.ToolResult, canonical string, did Deed, err error)
 	// Identity is equal for calls that would do the same: "" for one that changes nothing, or that nothing answers to.
 	Identity(name string, input json.RawMessage) string
 	// Script runs the text of a script file or of one of its sections, and gives what it printed. Its error is that of Call.
-	Script(ctx context.Context, s Script) (result model.ToolResult, err error)
+	Script(ctx context.Context, s Script) (result model.ToolResult, did Deed, err error)
 	// ReadFile and WriteFile reach files of the working directory (paths relative to it); outside is refused. A write
 	// that waits for a person's leave is a diag.NeedsInput.
 	ReadFile(path string) ([]byte, error)
-	WriteFile(ctx context.Context, path string, data []byte) error
+	WriteFile(ctx context.Context, path string, data []byte) (Deed, error)
 	Exists(path string) (bool, error)
 }
 

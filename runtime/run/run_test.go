@@ -320,6 +320,8 @@ func line(e run.Event) string {
 		return fmt.Sprintf("%s %s: %s%s\n", at, e.Status, e.Text, value)
 	case run.Warned:
 		return fmt.Sprintf("%s warning %s: %s\n", at, e.Code, e.Text)
+	case run.Acted:
+		return fmt.Sprintf("%s %s %s %s %s\n", at, e.Name, e.Text, e.Status, deed(e.Did))
 	case run.Output:
 		return fmt.Sprintf("%s says %q\n", at, e.Text)
 	}
@@ -340,4 +342,16 @@ func unmarked(r model.Request) string {
 		return r.Prompt
 	}
 	return strings.ReplaceAll(r.Prompt, r.Mark, "MARK")
+}
+
+// deed is what an effect did, in a line.
+func deed(d *run.Deed) string {
+	if d == nil {
+		return "nothing is known"
+	}
+	out := "allowed by " + d.Leave
+	for _, c := range d.Changed {
+		out += fmt.Sprintf(", %s %s, %d bytes", c.What, c.Path, c.Bytes)
+	}
+	return out
 }

@@ -109,7 +109,7 @@ func (c *caller) perform(ctx context.Context, call int, name string, input json.
 	if err != nil {
 		return model.ToolResult{Text: err.Error(), IsError: true}, nil
 	}
-	result, canonical, kept := m.s.r.Tools.Call(ctx, name, input, c.readOnly)
+	result, canonical, did, kept := m.s.r.Tools.Call(ctx, name, input, c.readOnly)
 	if acts && kept == nil && result.IsError && ctx.Err() != nil {
 		// What it did until then nobody knows: its record stays without an end, and whoever goes on with the run is asked.
 		c.mu.Lock()
@@ -117,7 +117,7 @@ func (c *caller) perform(ctx context.Context, call int, name string, input json.
 		c.cut = called(name, input)
 		return result, nil
 	}
-	rec := Record{Type: ToolDone, Key: c.key, Call: call, Name: name, Tool: canonical, Text: diag.Clip(result.Text, maxKept), Status: OK, Acts: acts}
+	rec := Record{Type: ToolDone, Key: c.key, Call: call, Name: name, Tool: canonical, Text: diag.Clip(result.Text, maxKept), Status: OK, Acts: acts, Did: did.orNil()}
 	switch {
 	case diag.ClassOf(kept) == diag.NeedsInput:
 		rec.Status = Suspended

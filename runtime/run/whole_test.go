@@ -67,9 +67,9 @@ func (f finalizing) For(readOnly bool) []model.Tool {
 	return append(f.project.For(readOnly), model.Tool{Name: "finalize"})
 }
 
-func (f finalizing) Call(ctx context.Context, name string, input json.RawMessage, readOnly bool) (model.ToolResult, string, error) {
+func (f finalizing) Call(ctx context.Context, name string, input json.RawMessage, readOnly bool) (model.ToolResult, string, run.Deed, error) {
 	if name == "finalize" {
-		return model.ToolResult{Text: "taken"}, "finalize", nil
+		return model.ToolResult{Text: "taken"}, "finalize", run.Deed{}, nil
 	}
 	return f.project.Call(ctx, name, input, readOnly)
 }

@@ -44,7 +44,7 @@ func prepareBash(d *Dispatcher, input json.RawMessage) (*use, error) {
 	u.patterned = func() { text = line.Text }
 	u.do = func(ctx context.Context) (string, error) {
 		out := headTail{half: halfOutput}
-		err := d.program(ctx, sandbox.Command{Argv: []string{shell, "-c", text}, Timeout: timeoutOf(in.Timeout), Stdout: &out, Stderr: &out}, "bash")
+		err := d.program(ctx, u, sandbox.Command{Argv: []string{shell, "-c", text}, Timeout: timeoutOf(in.Timeout), Stdout: &out, Stderr: &out}, "bash")
 		return ended(out.String()), err
 	}
 	return u, nil
@@ -103,8 +103,8 @@ func (d *Dispatcher) namesSecret(line string) error {
 	return nil
 }
 
-// program runs c in the working directory, and says when it did not succeed.
-func (d *Dispatcher) program(ctx context.Context, c sandbox.Command, name string) error {
+// program runs c, which is what u does, in the working directory, and says when it did not succeed.
+func (d *Dispatcher) program(ctx context.Context, u *use, c sandbox.Command, name string) error {
 	h := d.table.must("bash")
 	c.Dir, c.Floor, c.Off = d.work.real, d.config.Floor, d.config.Off
 	c.Aside = d.config.Aside
@@ -141,6 +141,8 @@ func (d *Dispatcher) program(ctx context.Context, c sandbox.Command, name string
 		c.Stdin = strings.NewReader("")
 	}
 	c.MaxOutput = 1 << 30 // the end is kept too, so that all of it has to come
+	files, unknown := d.census()
+	defer func() { u.did.Changed, u.did.Unknown = d.since(files, unknown) }()
 	started := time.Now()
 	r, err := d.config.Exec(ctx, c)
 	if c.Hosts != nil && errors.Is(err, diag.Code("sandbox_network")) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/spell"
@@ -54,8 +55,9 @@ type Store interface {
 	Remember(digest string, e Effect) error
 }
 
-// A Grant is what a person agreed to beforehand: --allow. It never widens a policy or a declaration.
+// A Grant is what a person agreed to beforehand. It never widens a policy or a declaration.
 type Grant struct {
+	By      string // how, as [run.Deed] says it
 	Effects []Effect
 	Tools   []skill.Tool // these uses, whatever their effect
 }
@@ -133,35 +135,65 @@ func Invocable(name string, i skill.Invocation, byModel bool) error {
 	return nil
 }
 
-// effectOpen says whether e can be had at all: granted already (true), or by asking.
-func (c *core) effectOpen(e Effect, h *handler) (granted bool, err error) {
+// effectOpen says whether e can be had at all: granted already (true), and how, or by asking.
+func (c *core) effectOpen(e Effect, h *handler) (granted bool, by string, err error) {
 	if e == None {
-		return true, nil
+		return true, "", nil
 	}
 	if c.declared != nil && !c.declared[e] && !c.named(h) {
-		return false, diag.New(diag.Refused, CodeUndeclared, "%s needs the effect %s, which the skill does not declare in side_effects", h.orScript(), e)
+		return false, "", diag.New(diag.Refused, CodeUndeclared, "%s needs the effect %s, which the skill does not declare in side_effects", h.orScript(), e)
 	}
 	if l := c.config.Limit; l != nil && !slices.Contains(l.Effects, e) && !c.anyMeans(l.Tools, h) {
-		return false, beyond(e, h)
+		return false, "", beyond(e, h)
 	}
-	if slices.Contains(c.config.Grant.Effects, e) {
-		return true, nil
+	for _, g := range c.config.Grants {
+		if slices.Contains(g.Effects, e) {
+			return true, g.By, nil
+		}
 	}
 	if c.config.Remembered != nil && c.config.Digest != "" {
 		yes, err := c.config.Remembered.Consented(c.config.Digest, e)
 		if err != nil {
-			return false, diag.New(diag.Failed, CodeEffect, "reading what was agreed to: %w", err)
+			return false, "", diag.New(diag.Failed, CodeEffect, "reading what was agreed to: %w", err)
 		}
-		if yes {
-			return true, nil
+		if yes && !c.now(e) {
+			return true, run.LeaveKept, nil
 		}
 	}
 	c.answered.Lock()
 	defer c.answered.Unlock()
 	if yes, known := c.answers[e]; known && !yes {
-		return false, diag.New(diag.Refused, CodeEffect, "%s needs the effect %s, and you said no to it", h.orScript(), e).Hint("--allow %s", e)
+		return false, "", diag.New(diag.Refused, CodeEffect, "%s needs the effect %s, and you said no to it", h.orScript(), e).Hint("--allow %s", e)
 	}
-	return c.answers[e], nil
+	return c.answers[e], run.LeavePerson, nil
+}
+
+// now reports whether a person was asked about e, and agreed, since d was made.
+func (c *core) now(e Effect) bool {
+	c.answered.Lock()
+	defer c.answered.Unlock()
+	return c.answers[e]
+}
+
+// grantedTools are the tools of all grants.
+func (c *core) grantedTools() (tools []skill.Tool) {
+	for _, g := range c.config.Grants {
+		tools = append(tools, g.Tools...)
+	}
+	return tools
+}
+
+// coveredBy is how the person agreed to u by tools that they named; ok is false if they did not.
+func (c *core) coveredBy(h *handler, u *use) (by string, ok bool) {
+	if !c.covers(c.grantedTools(), h, u) {
+		return "", false
+	}
+	for _, g := range c.config.Grants {
+		if c.covers(g.Tools, h, u) {
+			return g.By, true
+		}
+	}
+	return run.LeaveAllow, true // each part by another
 }
 
 // named reports whether tools.allow of the skill names the tool of a server, or the server's tools: that declares what the tool
@@ -183,14 +215,18 @@ func (c *core) anyMeans(tools []skill.Tool, h *handler) bool {
 // consent returns nil when the person agrees to e, now or before. Questions are asked one at a time,
 // and each once: whoever comes meanwhile waits for the answer.
 func (c *core) consent(ctx context.Context, e Effect, h *handler, u *use) error {
-	granted, err := c.effectOpen(e, h)
+	granted, by, err := c.effectOpen(e, h)
 	if err != nil {
 		return err
 	}
 	if l := c.config.Limit; l != nil && e != None && !slices.Contains(l.Effects, e) && !c.covers(l.Tools, h, u) {
 		return beyond(e, h)
 	}
-	if granted || c.covers(c.config.Grant.Tools, h, u) {
+	if !granted {
+		by, granted = c.coveredBy(h, u)
+	}
+	if granted {
+		u.did.Leave = by
 		return nil
 	}
 	select {
@@ -199,7 +235,8 @@ func (c *core) consent(ctx context.Context, e Effect, h *handler, u *use) error 
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if granted, err := c.effectOpen(e, h); granted || err != nil { // whoever came first was asked
+	if granted, by, err := c.effectOpen(e, h); granted || err != nil { // whoever came first was asked
+		u.did.Leave = by
 		return err
 	}
 	if c.config.Consent == nil {
@@ -213,9 +250,10 @@ func (c *core) consent(ctx context.Context, e Effect, h *handler, u *use) error 
 	c.answers[e] = answer != No
 	c.answered.Unlock()
 	if answer == No {
-		_, err := c.effectOpen(e, h)
+		_, _, err := c.effectOpen(e, h)
 		return err
 	}
+	u.did.Leave = run.LeavePerson
 	if answer == Always && c.config.Remembered != nil && c.config.Digest != "" {
 		if err := c.config.Remembered.Remember(c.config.Digest, e); err != nil {
 			return diag.New(diag.Failed, CodeEffect, "remembering what was agreed to: %w", err)
@@ -231,7 +269,7 @@ func beyond(e Effect, h *handler) error {
 
 // namedByPerson reports whether --allow lets the file at path be read by a pattern, which all files are not.
 func (c *core) namedByPerson(path string) bool {
-	return slices.ContainsFunc(c.config.Grant.Tools, func(t skill.Tool) bool {
+	return slices.ContainsFunc(c.grantedTools(), func(t skill.Tool) bool {
 		return t.Pattern != "" && c.table.means(t, c.table.must("read")) && matchPath(t.Pattern, path, false)
 	})
 }
@@ -250,12 +288,12 @@ func (c *core) covers(granted []skill.Tool, h *handler, u *use) bool {
 	}
 	write := c.table.must("write")
 	return h == write || slices.ContainsFunc(tools, func(t skill.Tool) bool { return t.Pattern == "" }) || !slices.ContainsFunc(u.writes, func(path string) bool {
-		return !slices.Contains(c.config.Grant.Effects, Filesystem) && !c.covers(granted, write, fileUse(path))
+		return !slices.ContainsFunc(c.config.Grants, func(g Grant) bool { return slices.Contains(g.Effects, Filesystem) }) && !c.covers(granted, write, fileUse(path))
 	})
 }
 
 // has reports whether e was agreed to already, without asking.
 func (c *core) has(e Effect, h *handler) bool {
-	granted, err := c.effectOpen(e, h)
+	granted, _, err := c.effectOpen(e, h)
 	return granted && err == nil
 }

@@ -105,7 +105,7 @@ func TestFetchGrant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, _ := open(t, Config{Hosts: []string{strings.TrimPrefix(server.URL, "http://")}, Grant: grant})
+	d, _ := open(t, Config{Hosts: []string{strings.TrimPrefix(server.URL, "http://")}, Grants: []Grant{grant}})
 	for path, denied := range map[string]bool{"/docs/a": false, "/other": true, "/docs/moved": true} {
 		if text, got := call(d, "fetch", "url", server.URL+path); got != denied {
 			t.Errorf("%s: %s", path, text)

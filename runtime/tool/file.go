@@ -152,9 +152,11 @@ func (d *Dispatcher) prepareWrite(path string, data []byte) (*use, error) {
 	u.do = func(ctx context.Context) (string, error) {
 		d.files.Lock()
 		defer d.files.Unlock()
+		was := p.info != nil
 		if err := p.replace(data); err != nil {
 			return "", err
 		}
+		u.did.Changed = p.changed(data, was)
 		return fmt.Sprintf("wrote %d bytes to %s", len(data), p.shown()), nil
 	}
 	return u, nil
@@ -188,12 +190,17 @@ func prepareEdit(d *Dispatcher, input json.RawMessage) (*use, error) {
 	u.do = func(ctx context.Context) (string, error) {
 		d.files.Lock()
 		defer d.files.Unlock()
-		return p.edit(in.Old, *in.New, in.All)
+		text, data, err := p.edit(in.Old, *in.New, in.All)
+		if err == nil {
+			u.did.Changed = p.changed(data, true)
+		}
+		return text, err
 	}
 	return u, nil
 }
 
-func (p *place) edit(old, new string, all bool) (string, error) {
+// edit says what it did, and gives the text that is there now.
+func (p *place) edit(old, new string, all bool) (said string, now []byte, err error) {
 	// Another edit may have put a new file in place since the path was looked up.
 	if p.base != "" {
 		if info, err := p.dir.Lstat(p.base); err == nil && info.Mode().IsRegular() {
@@ -202,20 +209,21 @@ func (p *place) edit(old, new string, all bool) (string, error) {
 	}
 	data, err := p.readAll(maxFile)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	text := string(data)
 	n := strings.Count(text, old)
 	switch {
 	case n == 0:
-		return "", failed("old_string does not occur in %q", diag.Printable(p.shown()))
+		return "", nil, failed("old_string does not occur in %q", diag.Printable(p.shown()))
 	case n > 1 && !all:
-		return "", failed("old_string occurs %d times in %q: give more of the text around it", n, diag.Printable(p.shown()))
+		return "", nil, failed("old_string occurs %d times in %q: give more of the text around it", n, diag.Printable(p.shown()))
 	case len(data)+n*(len(new)-len(old)) > maxFile:
-		return "", failed("%q would have more than %d bytes", diag.Printable(p.shown()), maxFile)
+		return "", nil, failed("%q would have more than %d bytes", diag.Printable(p.shown()), maxFile)
 	}
-	if err := p.replace([]byte(strings.ReplaceAll(text, old, new))); err != nil {
-		return "", err
+	now = []byte(strings.ReplaceAll(text, old, new))
+	if err := p.replace(now); err != nil {
+		return "", nil, err
 	}
-	return fmt.Sprintf("replaced %d in %s", n, p.shown()), nil
+	return fmt.Sprintf("replaced %d in %s", n, p.shown()), now, nil
 }

@@ -90,7 +90,7 @@ func TestChangedIsAnError(t *testing.T) {
 		t.Errorf("%q, %v", text, denied)
 	}
 	result = sandbox.Result{TimedOut: true, ExitCode: -1}
-	if r, err := d.Script(context.Background(), run.Script{Path: "x.sh", Text: "true"}); err != nil || !r.IsError || !strings.Contains(r.Text, "while x.sh ran") {
+	if r, _, err := d.Script(context.Background(), run.Script{Path: "x.sh", Text: "true"}); err != nil || !r.IsError || !strings.Contains(r.Text, "while x.sh ran") {
 		t.Errorf("%+v", r)
 	}
 	config.Exec = func(context.Context, sandbox.Command) (sandbox.Result, error) {
@@ -128,7 +128,7 @@ func TestNothingStays(t *testing.T) {
 		"echo x >> .git/config", "git config core.fsmonitor evil", "touch .git/hooks/pre-commit", "echo x >> CLAUDE.md", "rm CLAUDE.md", "mkdir .claude", "mkdir -p .claude/agents", "mkdir .cursor/x",
 		"echo > .mcp.json", "mv .git g", "mv .agents a", "touch .agents/skills/pdf/x", "touch .agents/skills/new", "echo x > .envrc", "rm -rf .agents/skills",
 	} {
-		r, err := d.Script(context.Background(), run.Script{Path: "x.sh", Text: "if " + command + " 2>/dev/null; then echo yes; else echo no; fi"})
+		r, _, err := d.Script(context.Background(), run.Script{Path: "x.sh", Text: "if " + command + " 2>/dev/null; then echo yes; else echo no; fi"})
 		if err != nil || r.Text != "no\n" {
 			t.Errorf("%s: %+v", command, r)
 		}

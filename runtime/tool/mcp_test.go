@@ -83,7 +83,7 @@ func TestServerTools(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"demo::echo", "demo__echo", "demo_echo"} {
-		r, canonical, err := d.Call(context.Background(), name, json.RawMessage(`{"content":"hi"}`), false)
+		r, canonical, _, err := d.Call(context.Background(), name, json.RawMessage(`{"content":"hi"}`), false)
 		if err != nil || r.Text != "hi" || canonical != "demo::echo" {
 			t.Errorf("%s: %+v %q", name, r, canonical)
 		}
@@ -177,7 +177,7 @@ func TestHostileServer(t *testing.T) {
 		}
 	}
 	// Not even a tool that says it only reads is called by a step that may only read.
-	if _, _, err := d.Call(context.Background(), "evil::read", nil, true); err == nil {
+	if _, _, _, err := d.Call(context.Background(), "evil::read", nil, true); err == nil {
 		t.Error("a server's tool was called in a step that may only read")
 	}
 }

@@ -64,7 +64,7 @@ func TestNothingNested(t *testing.T) {
 		"mkdir -p fresh/one/two && echo x >fresh/one/two/CLAUDE.md && chmod 0 fresh/one", "mkdir -p made/.husky && echo x >made/.husky/pre-commit",
 		"echo x >node_modules/CLAUDE.md; rm node_modules/CLAUDE.md",
 	} {
-		r, err := d.Script(context.Background(), run.Script{Path: "x.sh", Text: "(" + command + ") 2>/dev/null; rm -rf free; mkdir free; true"})
+		r, _, err := d.Script(context.Background(), run.Script{Path: "x.sh", Text: "(" + command + ") 2>/dev/null; rm -rf free; mkdir free; true"})
 		if err != nil {
 			t.Errorf("%s: %v", command, err)
 		}
@@ -82,7 +82,7 @@ func TestNothingNested(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := d.WriteFile(context.Background(), "bare/HEAD", []byte("x")); !errors.Is(err, diag.Code(CodeProtected)) {
+	if _, err := d.WriteFile(context.Background(), "bare/HEAD", []byte("x")); !errors.Is(err, diag.Code(CodeProtected)) {
 		t.Errorf("a directory of git was made: %v", err)
 	}
 	// In packages of others nobody looks.
@@ -190,7 +190,7 @@ func TestNamedCallWritesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		config.Grant = grant
+		config.Grants = []Grant{grant}
 		d, _ := open(t, config)
 		p.last = sandbox.Command{}
 		call(d, "bash", "command", tt.command)

@@ -148,7 +148,7 @@ func TestWhatIsNeverWritten(t *testing.T) {
 		if !denied {
 			t.Errorf("write %q: %s", path, text)
 		}
-		if err := d.WriteFile(context.Background(), path, nil); !errors.Is(err, diag.Code(CodeProtected)) {
+		if _, err := d.WriteFile(context.Background(), path, nil); !errors.Is(err, diag.Code(CodeProtected)) {
 			t.Errorf("WriteFile %q: %v", path, err)
 		}
 	}

@@ -51,10 +51,10 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s: the skill's own file: %q", c.dir, text)
 		}
 		_, err := d.ReadFile("note.txt")
-		if wrote := d.WriteFile(context.Background(), "tree.txt", nil); c.closed != errors.Is(err, diag.Code(sandbox.CodeDir)) || c.closed != (diag.ClassOf(wrote) == diag.Refused) {
+		if _, wrote := d.WriteFile(context.Background(), "tree.txt", nil); c.closed != errors.Is(err, diag.Code(sandbox.CodeDir)) || c.closed != (diag.ClassOf(wrote) == diag.Refused) {
 			t.Errorf("%s: the tree itself: %v, %v", c.dir, err, wrote)
 		}
-		result, err := d.Script(context.Background(), run.Script{Path: "a.sh", Text: "echo hi"})
+		result, _, err := d.Script(context.Background(), run.Script{Path: "a.sh", Text: "echo hi"})
 		if c.closed != (err != nil) || !c.closed && result.Text != "hi\n" {
 			t.Errorf("%s: a script: %q, %v", c.dir, result.Text, err)
 		}
@@ -113,7 +113,8 @@ func TestSecretNames(t *testing.T) {
 	if want := ".env.example:1: TOKEN=4\na.txt:1: TOKEN=3\n[not searched: 3 files whose names say that they hold secrets]\n"; text != want {
 		t.Errorf("grep: %q", text)
 	}
-	config.Grant, _ = ParseGrant("read(.env), read(config/*.key), read")
+	grant, _ := ParseGrant("read(.env), read(config/*.key), read")
+	config.Grants = []Grant{grant}
 	d, _ = open(t, config, files...)
 	if text, denied := call(d, "read", "path", ".env"); denied || text != "TOKEN=1" {
 		t.Errorf("a file that the person named: %q", text)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
 )
@@ -33,6 +34,8 @@ type use struct {
 	patterned func()
 	do        func(ctx context.Context) (string, error)
 	release   func()
+
+	did run.Deed // consent and do fill it
 }
 
 func (u *use) close() {
@@ -78,7 +81,7 @@ func (d *Dispatcher) reachable(h *handler, readOnly bool) error {
 			}
 		}
 	}
-	_, err := d.effectOpen(h.effect, h)
+	_, _, err := d.effectOpen(h.effect, h)
 	return err
 }
 
@@ -254,7 +257,7 @@ func (d *Dispatcher) Could() []Status {
 		}
 		st := Status{Tool: s.config.Name + "::*", Effect: External}
 		probe := &handler{namespace: s.config.Name, name: "*", effect: External}
-		granted, effectErr := d.effectOpen(External, probe)
+		granted, _, effectErr := d.effectOpen(External, probe)
 		switch {
 		case err != nil:
 			st.Why = err.Error()
@@ -286,7 +289,7 @@ func (d *Dispatcher) status(h *handler) Status {
 		}
 		return st
 	}
-	granted, _ := d.effectOpen(h.effect, h)
+	granted, _, _ := d.effectOpen(h.effect, h)
 	st.Allowed, st.Asks, st.Only = true, !granted, d.patterns(h)
 	if denials := d.harmlessOnly(); h == d.table.must("bash") && len(denials) > 0 {
 		st.Only = strings.TrimPrefix(st.Only+"; harmless commands, since "+strings.Join(denials, ", ")+" is denied", "; ")

@@ -48,7 +48,7 @@ func TestConfined(t *testing.T) {
 		if _, _, err := d.interpreter(s); err != nil {
 			continue // it is not on this machine
 		}
-		if r, err := d.Script(context.Background(), s); err != nil || r.Text != "fine\n" {
+		if r, _, err := d.Script(context.Background(), s); err != nil || r.Text != "fine\n" {
 			t.Errorf("%s: %+v", s.Path, r)
 		}
 	}

@@ -35,20 +35,21 @@ const (
 // take orders from, such as PATH (see [Reserved]). It is there as SKL_ARG_SINCE_TAG in any case: letters in upper
 // case, everything that is no letter or digit as _. Two bindings with one such name and different values are refused.
 // SKL_SKILL_DIR is the skill's directory and SKL_WORK_DIR the working directory. Python neither reads nor writes __pycache__.
-func (d *Dispatcher) Script(ctx context.Context, s run.Script) (model.ToolResult, error) {
-	text, err := d.script(ctx, s)
+func (d *Dispatcher) Script(ctx context.Context, s run.Script) (model.ToolResult, run.Deed, error) {
+	u := d.scriptUse(s.Path)
+	text, err := d.script(ctx, s, u)
 	if err != nil {
-		return model.ToolResult{Text: bounded(text, maxResult) + err.Error(), IsError: true}, kept(err)
+		return model.ToolResult{Text: bounded(text, maxResult) + err.Error(), IsError: true}, u.did, kept(err)
 	}
-	return model.ToolResult{Text: bounded(text, maxScriptOutput)}, nil
+	return model.ToolResult{Text: bounded(text, maxScriptOutput)}, u.did, nil
 }
 
-func (d *Dispatcher) script(ctx context.Context, s run.Script) (string, error) {
+// script runs s, which is what u does.
+func (d *Dispatcher) script(ctx context.Context, s run.Script, u *use) (string, error) {
 	h := d.scriptHandler()
 	if err := d.reachable(h, false); err != nil {
 		return "", err
 	}
-	u := d.scriptUse(s.Path)
 	u.input = s.Text
 	if s.Section != "" {
 		u.detail += ", section " + s.Section
@@ -77,7 +78,7 @@ func (d *Dispatcher) script(ctx context.Context, s run.Script) (string, error) {
 	defer remove()
 	argv := append(slices.Clone(interpreter), file)
 	stdout, stderr := headTail{half: maxScriptOutput / 2}, headTail{half: halfOutput}
-	err = d.program(ctx, sandbox.Command{
+	err = d.program(ctx, u, sandbox.Command{
 		Argv: argv, Env: env, Read: []string{filepath.Dir(file)}, Timeout: maxTimeout, Stdout: &stdout, Stderr: &stderr,
 	}, s.Path)
 	switch {

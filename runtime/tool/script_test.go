@@ -54,7 +54,7 @@ func TestScripts(t *testing.T) {
 			if _, err := exec.LookPath(c.needs); c.needs != "" && err != nil {
 				t.Skip("no", c.needs)
 			}
-			r, err := d.Script(context.Background(), c.script)
+			r, _, err := d.Script(context.Background(), c.script)
 			if r.Text != c.want || r.IsError != c.fails || (err != nil) != c.denied {
 				t.Errorf("%+v %v, want %q", r, err, c.want)
 			}
@@ -77,7 +77,7 @@ func TestScriptPolicy(t *testing.T) {
 		config := everything(&plain{})
 		config.Policy = tools(t, policy)
 		d, _ := open(t, config)
-		if r, err := d.Script(context.Background(), run.Script{Path: "scripts/x.sh", Text: "echo"}); (err != nil) != denied {
+		if r, _, err := d.Script(context.Background(), run.Script{Path: "scripts/x.sh", Text: "echo"}); (err != nil) != denied {
 			t.Errorf("%s: %+v", policy, r)
 		}
 	}
@@ -85,7 +85,7 @@ func TestScriptPolicy(t *testing.T) {
 	var asked []Ask
 	config.Consent = func(_ context.Context, a Ask) (Answer, error) { asked = append(asked, a); return No, nil }
 	d, _ := open(t, config)
-	if _, err := d.Script(context.Background(), run.Script{Path: "x.sh", Section: "S", Text: "echo"}); err == nil || len(asked) != 1 || asked[0].Detail != "x.sh, section S" {
+	if _, _, err := d.Script(context.Background(), run.Script{Path: "x.sh", Section: "S", Text: "echo"}); err == nil || len(asked) != 1 || asked[0].Detail != "x.sh, section S" {
 		t.Errorf("%+v", asked)
 	}
 }
@@ -149,7 +149,7 @@ func TestPowerShell(t *testing.T) {
 	config.Env = []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")}
 	d, _ := open(t, config)
 	for _, path := range []string{"scripts/x.ps1", "scripts/X.PS1"} {
-		r, err := d.Script(context.Background(), run.Script{Path: path, Text: "Write-Output $env:SKL_ARG_N\n", Env: map[string]string{"n": "7"}})
+		r, _, err := d.Script(context.Background(), run.Script{Path: path, Text: "Write-Output $env:SKL_ARG_N\n", Env: map[string]string{"n": "7"}})
 		if want := "-NoProfile -NonInteractive -File 7\nWrite-Output $env:SKL_ARG_N\n"; err != nil || r.IsError || r.Text != want {
 			t.Errorf("%s: %+v %v, want %q", path, r, err, want)
 		}

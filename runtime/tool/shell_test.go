@@ -178,7 +178,7 @@ func TestDeniedPathsBindBash(t *testing.T) {
 				t.Errorf("%s: %s: %s", deny, line, text)
 			}
 		}
-		if _, err := d.Script(context.Background(), run.Script{Path: "a.sh", Text: "echo hi"}); diag.ClassOf(err) != diag.Refused {
+		if _, _, err := d.Script(context.Background(), run.Script{Path: "a.sh", Text: "echo hi"}); diag.ClassOf(err) != diag.Refused {
 			t.Errorf("%s: a script: %v", deny, err)
 		}
 	}
@@ -319,11 +319,11 @@ func TestBash(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if r, _, _ := d.Call(ctx, "bash", []byte(`{"command":"echo"}`), false); !r.IsError {
+	if r, _, _, _ := d.Call(ctx, "bash", []byte(`{"command":"echo"}`), false); !r.IsError {
 		t.Error("ran after cancel")
 	}
 	// What a sandbox is told.
-	config.SideEffects, config.SkillDir, config.Grant = []string{"external"}, t.TempDir(), Grant{Effects: []Effect{Network}}
+	config.SideEffects, config.SkillDir, config.Grants = []string{"external"}, t.TempDir(), []Grant{{Effects: []Effect{Network}}}
 	config.WorkDir = dir
 	d, _ = open(t, config)
 	call(d, "bash", "command", "true")

@@ -60,11 +60,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
 	"github.com/skl-project/skl/registry/client/origin"
 	"github.com/skl-project/skl/runtime/model"
+	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/runtime/sandbox"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/skill"
@@ -108,7 +110,7 @@ type Config struct {
 	Finalize    bool         // there is a tool finalize, by which a skill without a tree gives its result
 	OwnFiles    bool         // files below SkillDir may be read although tools.allow names no read: they are what the skill's text goes on with
 	Person      *skill.Tools // what the person allows at most; nil: no limit
-	Grant       Grant        // --allow
+	Grants      []Grant      // what the person agreed to before
 	Limit       *Grant       // what may be granted at most, whoever agrees; nil: no limit
 	Hosts       []string     // "host", "host:port" or "*.host" that fetch and programs may reach
 
@@ -149,6 +151,7 @@ type core struct {
 	interp   interpreters
 	marks    marks
 	nest     nest
+	crowded  atomic.Bool // there are too many files for a census
 }
 
 // New makes a Dispatcher. Its error names the denied tool that nothing answers
@@ -275,21 +278,21 @@ func (d *Dispatcher) For(readOnly bool) []model.Tool {
 
 // Call runs the tool that name resolves to, if every rule lets it. The error is that of a call which did not take place:
 // a diag.Refused, or CodeUnasked, a diag.NeedsInput. What went wrong in a call is in the result alone.
-func (d *Dispatcher) Call(ctx context.Context, name string, input json.RawMessage, readOnly bool) (model.ToolResult, string, error) {
+func (d *Dispatcher) Call(ctx context.Context, name string, input json.RawMessage, readOnly bool) (result model.ToolResult, canonical string, did run.Deed, err error) {
 	h, err := d.resolve(name)
 	if err != nil {
-		return refusal(err), "", asRefused(err)
+		return refusal(err), "", run.Deed{}, asRefused(err)
 	}
 	limit := maxResult
 	if h == d.table.must("fetch") {
 		limit = maxFetch + 100
 	}
-	text, err := d.call(ctx, h, input, readOnly)
+	text, did, err := d.call(ctx, h, input, readOnly)
 	if err != nil {
 		r := refusal(err)
-		return model.ToolResult{Text: bounded(text, limit) + r.Text, IsError: true}, h.String(), kept(err)
+		return model.ToolResult{Text: bounded(text, limit) + r.Text, IsError: true}, h.String(), did, kept(err)
 	}
-	return model.ToolResult{Text: bounded(text, limit)}, h.String(), nil
+	return model.ToolResult{Text: bounded(text, limit)}, h.String(), did, nil
 }
 
 // kept is err if it kept a call from taking place, else nil.
@@ -309,26 +312,27 @@ func asRefused(err error) error {
 }
 
 // call decides and then acts. The text may be there besides an error: what a program printed before it failed.
-func (d *Dispatcher) call(ctx context.Context, h *handler, input json.RawMessage, readOnly bool) (string, error) {
+func (d *Dispatcher) call(ctx context.Context, h *handler, input json.RawMessage, readOnly bool) (text string, did run.Deed, err error) {
 	if err := ctx.Err(); err != nil {
-		return "", err
+		return "", run.Deed{}, err
 	}
 	if err := d.reachable(h, readOnly); err != nil {
-		return "", err
+		return "", run.Deed{}, err
 	}
 	u, err := h.prepare(d, input)
 	if err != nil {
-		return "", err
+		return "", run.Deed{}, err
 	}
 	defer u.close()
 	u.input = string(input)
 	if err := d.permit(h, u); err != nil {
-		return "", err
+		return "", run.Deed{}, err
 	}
 	if err := d.consent(ctx, h.effect, h, u); err != nil {
-		return "", err
+		return "", run.Deed{}, err
 	}
-	return u.do(ctx)
+	text, err = u.do(ctx)
+	return text, u.did, err
 }
 
 // resolve finds the handler that name means. Servers are started only for a name that could be theirs.
@@ -346,7 +350,7 @@ func (d *Dispatcher) resolve(name string) (*handler, error) {
 // that is first does not decide for the others.
 func (d *Dispatcher) startServers() {
 	d.table.start(func(s *server) bool {
-		_, err := d.effectOpen(External, &handler{namespace: s.config.Name, name: "*", effect: External})
+		_, _, err := d.effectOpen(External, &handler{namespace: s.config.Name, name: "*", effect: External})
 		whole := &Dispatcher{core: d.core, policies: d.base}
 		return err == nil && whole.couldReach(s.config.Name)
 	})
@@ -398,25 +402,25 @@ func (d *Dispatcher) ReadFile(path string) ([]byte, error) {
 }
 
 // WriteFile replaces a file of the working directory, as the tool write does, and under the same rules.
-func (d *Dispatcher) WriteFile(ctx context.Context, path string, data []byte) error {
+func (d *Dispatcher) WriteFile(ctx context.Context, path string, data []byte) (run.Deed, error) {
 	h := d.table.must("write")
 	if err := d.reachable(h, false); err != nil {
-		return err
+		return run.Deed{}, err
 	}
 	u, err := d.prepareWrite(path, data)
 	if err != nil {
-		return err
+		return run.Deed{}, err
 	}
 	defer u.close()
 	u.input = string(data)
 	if err := d.permit(h, u); err != nil {
-		return err
+		return run.Deed{}, err
 	}
 	if err := d.consent(ctx, h.effect, h, u); err != nil {
-		return err
+		return run.Deed{}, err
 	}
 	_, err = u.do(ctx)
-	return err
+	return u.did, err
 }
 
 // Exists reports whether there is something at path in the working directory.

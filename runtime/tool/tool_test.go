@@ -119,7 +119,7 @@ func try(d *Dispatcher, name string, fields ...any) error {
 	if err != nil {
 		panic(err)
 	}
-	_, _, err = d.Call(context.Background(), name, input, false)
+	_, _, _, err = d.Call(context.Background(), name, input, false)
 	return err
 }
 
@@ -133,7 +133,7 @@ func call(d *Dispatcher, name string, fields ...any) (text string, denied bool) 
 	if err != nil {
 		panic(err)
 	}
-	r, _, err := d.Call(context.Background(), name, input, false)
+	r, _, _, err := d.Call(context.Background(), name, input, false)
 	denied = err != nil
 	if r.IsError && !denied {
 		return "error: " + r.Text, false
@@ -163,19 +163,19 @@ func TestAllowReadAndGrep(t *testing.T) {
 			"evil::bash", "evil__bash", "evil_bash", "::bash", "evil::read", "evil__read", "evil_read", "run::terminal_cmd", "run__terminal_cmd",
 			"write", "Write", "edit", "str_replace", "fetch", "WebFetch", "list", "LS", "glob", "bash(git status)", "read(a.txt)::bash", "",
 		} {
-			r, _, err := d.Call(context.Background(), name, json.RawMessage(`{"command":"touch pwned","path":"pwned","content":"x"}`), false)
+			r, _, _, err := d.Call(context.Background(), name, json.RawMessage(`{"command":"touch pwned","path":"pwned","content":"x"}`), false)
 			if diag.ClassOf(err) != diag.Refused || !r.IsError {
 				t.Errorf("%s: %q was not denied: %+v", who, name, r)
 			}
 		}
 		for _, path := range []string{"scripts/x.sh", "scripts/x.py", "bash", "read"} {
 			for _, section := range []string{"", "GET_TAG"} {
-				if r, err := d.Script(context.Background(), run.Script{Path: path, Section: section, Text: "#!/bin/bash\ntouch pwned\n"}); err == nil || !r.IsError {
+				if r, _, err := d.Script(context.Background(), run.Script{Path: path, Section: section, Text: "#!/bin/bash\ntouch pwned\n"}); err == nil || !r.IsError {
 					t.Errorf("%s: script %s ran: %+v", who, path, r)
 				}
 			}
 		}
-		if err := d.WriteFile(context.Background(), "pwned", nil); !errors.Is(err, diag.Code(CodeDenied)) {
+		if _, err := d.WriteFile(context.Background(), "pwned", nil); !errors.Is(err, diag.Code(CodeDenied)) {
 			t.Errorf("%s: WriteFile: %v", who, err)
 		}
 		var names []string
@@ -236,7 +236,9 @@ func TestDenyWins(t *testing.T) {
 				config.Person = tools(t, c.person)
 			}
 			var err error
-			if config.Grant, err = ParseGrant(c.grant); err != nil {
+			grant, err := ParseGrant(c.grant)
+			config.Grants = []Grant{grant}
+			if err != nil {
 				t.Fatal(err)
 			}
 			d, _ := open(t, config)
@@ -271,7 +273,7 @@ func TestLimit(t *testing.T) {
 		if err != nil || bad != nil {
 			t.Fatal(err, bad)
 		}
-		config.Grant, config.Limit = grant, &limit
+		config.Grants, config.Limit = []Grant{grant}, &limit
 		d, dir := open(t, config)
 		if text, denied := call(d, "bash", "command", "echo hi"); denied != c.denied {
 			t.Errorf("limit %q, grant %q: %q, denied is %v", c.limit, c.grant, text, denied)
@@ -478,7 +480,8 @@ func TestEffects(t *testing.T) {
 			if !c.ask {
 				config.Consent = nil
 			}
-			config.Grant, _ = ParseGrant(c.grant)
+			grant, _ := ParseGrant(c.grant)
+			config.Grants = []Grant{grant}
 			d, _ := open(t, config, "a", "x")
 			fields := map[string][]any{"read": {"path", "a"}, "write": {"path", "a", "content", ""}, "bash": {"command", "echo"}}[c.tool]
 			code, shown := "", d.For(false)
@@ -506,11 +509,11 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("a step that may only read sees %q", got)
 	}
 	for _, name := range []string{"bash", "write", "Edit", "fetch"} {
-		if _, _, err := d.Call(context.Background(), name, json.RawMessage(`{}`), true); diag.ClassOf(err) != diag.Refused {
+		if _, _, _, err := d.Call(context.Background(), name, json.RawMessage(`{}`), true); diag.ClassOf(err) != diag.Refused {
 			t.Errorf("%s was not denied", name)
 		}
 	}
-	if _, canonical, err := d.Call(context.Background(), "Read", json.RawMessage(`{"path":"a"}`), true); err != nil || canonical != "read" {
+	if _, canonical, _, err := d.Call(context.Background(), "Read", json.RawMessage(`{"path":"a"}`), true); err != nil || canonical != "read" {
 		t.Errorf("read: %q", canonical)
 	}
 }
@@ -583,7 +586,7 @@ func TestStrictInputs(t *testing.T) {
 		`[]`, `"a"`, `null`, `{"path":"a"} {}`, `{"path":"a"}x`, `{"path":"a","path":"b"}`, `{"Path":"a"}`, `{"file_path":"a"}`, `{"path":1}`, `{"path":""}`, `{}`, ``,
 		`{"path":"a","offset":-1}`, `{"path":"a","offset":1.5}`, `{"path":"a","limit":"2"}`, `{"path":"a"`, `{"path":"` + strings.Repeat("a", maxInput) + `"}`,
 	} {
-		r, canonical, err := d.Call(context.Background(), "read", json.RawMessage(input), false)
+		r, canonical, _, err := d.Call(context.Background(), "read", json.RawMessage(input), false)
 		if !r.IsError || err != nil || canonical != "read" || !strings.Contains(r.Text, "the input of read") {
 			t.Errorf("%.60s: %+v", input, r)
 		}
@@ -597,7 +600,7 @@ func TestStrictInputs(t *testing.T) {
 
 func TestUnknownTool(t *testing.T) {
 	d, _ := open(t, Config{})
-	r, canonical, err := d.Call(context.Background(), "raed", nil, false)
+	r, canonical, _, err := d.Call(context.Background(), "raed", nil, false)
 	if canonical != "" || diag.ClassOf(err) != diag.Refused || r.Text != `not allowed: there is no tool "raed"` {
 		t.Errorf("%+v %q", r, canonical)
 	}
@@ -613,9 +616,9 @@ func ExampleDispatcher_Call() {
 		return
 	}
 	defer d.Close()
-	r, name, _ := d.Call(context.Background(), "Read", json.RawMessage(`{"path":"notes.md","offset":2}`), false)
+	r, name, _, _ := d.Call(context.Background(), "Read", json.RawMessage(`{"path":"notes.md","offset":2}`), false)
 	fmt.Print(name, ": ", r.Text)
-	r, _, err = d.Call(context.Background(), "Bash", json.RawMessage(`{"command":"ls"}`), false)
+	r, _, _, err = d.Call(context.Background(), "Bash", json.RawMessage(`{"command":"ls"}`), false)
 	fmt.Println(err != nil, r.Text)
 	// Output:
 	// read: two

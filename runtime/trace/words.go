@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/runtime/plan"
+	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/tree"
 )
 
@@ -79,4 +80,19 @@ func steps(nodes []*tree.Node, base string) []step {
 		}
 	}
 	return out
+}
+
+// Leave is who allowed an effect, in words for behind "by"; leave is as [run.Deed] has it.
+func Leave(leave string) string {
+	switch leave {
+	case run.LeaveAllow:
+		return "you, before the run"
+	case run.LeaveConfig:
+		return "your configuration"
+	case run.LeaveKept:
+		return "you, earlier, for this form of the skill"
+	case run.LeavePerson:
+		return "you, when it came to it"
+	}
+	return cut(leave, 20)
 }

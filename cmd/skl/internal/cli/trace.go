@@ -51,6 +51,10 @@ func printNode(say *report.Text, events []run.Event) {
 		case run.ToolReplied:
 			say.Print("  result   %s", string(e.Status))
 			traceText(say, "", e.Text)
+			traceDeed(say, e.Did)
+		case run.Acted:
+			say.Print("  %-8s %s  %s", e.Name, e.Text, string(e.Status))
+			traceDeed(say, e.Did)
 		case run.Asked, run.Answered:
 			say.Print("  %-8s %s %s %s", string(e.Kind), e.Text, string(e.Value), e.How)
 		case run.Bound:
@@ -62,6 +66,22 @@ func printNode(say *report.Text, events []run.Event) {
 			say.Print("  %s  %s", string(e.Status), e.Took.Round(time.Millisecond))
 			traceBlock(say, "value", e.Value)
 		}
+	}
+}
+
+// traceDeed prints who allowed an effect and what it changed.
+func traceDeed(say *report.Text, d *run.Deed) {
+	if d == nil {
+		return
+	}
+	if d.Leave != "" {
+		say.Print("  allowed  by %s", trace.Leave(d.Leave))
+	}
+	for _, c := range d.Changed {
+		say.Print("  %-8s %s", c.What, c.Path)
+	}
+	if d.Unknown != "" {
+		say.Print("  what it changed besides is not known: %s", d.Unknown)
 	}
 }
 

@@ -340,7 +340,7 @@ func (t tester) script(ctx context.Context, name string) ([]string, error) {
 		return nil, err
 	}
 	defer tools.Close()
-	result, denied := tools.Script(ctx, run.Script{Path: file, Text: string(text)})
+	result, _, denied := tools.Script(ctx, run.Script{Path: file, Text: string(text)})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -25,12 +25,12 @@ type doors struct {
 }
 
 func (o doors) call(name, input string) bool {
-	r, _, err := o.d.Call(context.Background(), name, []byte(input), false)
+	r, _, _, err := o.d.Call(context.Background(), name, []byte(input), false)
 	return err == nil && !r.IsError && !strings.Contains(r.Text, "nothing found")
 }
 
 func (o doors) script(text string) bool {
-	r, err := o.d.Script(context.Background(), run.Script{Path: "a.sh", Text: text})
+	r, _, err := o.d.Script(context.Background(), run.Script{Path: "a.sh", Text: text})
 	return err == nil && !r.IsError
 }
 
@@ -180,7 +180,7 @@ func TestDoors(t *testing.T) {
 			if _, err := os.Lstat(filepath.Join(o.work, name)); err == nil {
 				continue
 			}
-			if err := o.d.WriteFile(context.Background(), name, []byte("x")); diag.ClassOf(err) != diag.Refused {
+			if _, err := o.d.WriteFile(context.Background(), name, []byte("x")); diag.ClassOf(err) != diag.Refused {
 				t.Errorf("%s: a tree writes it: %v", name, err)
 			}
 			if o.call("write", fmt.Sprintf(`{"path":%q,"content":"x"}`, name)) {

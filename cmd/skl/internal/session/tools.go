@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/skl-project/skl/install/hosts"
+	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/runtime/sandbox"
 	"github.com/skl-project/skl/runtime/tool"
 	"github.com/skl-project/skl/spec/diag"
@@ -35,10 +36,15 @@ func (rs *Runs) Dispatcher(r *Runnable, leave Leave, b Bounds) (*tool.Dispatcher
 
 // dispatcher is Dispatcher for what calls nothing, too.
 func (rs *Runs) dispatcher(r *Runnable, leave Leave, b Bounds) (*tool.Dispatcher, error) {
-	grant, err := parseGrant(slices.Concat(leave.allow, rs.Scope.Config.Allowed(r.Name, r.Plan.Digest)))
+	given, err := parseGrant(leave.allow)
 	if err != nil {
 		return nil, err
 	}
+	configured, err := parseGrant(rs.Scope.Config.Allowed(r.Name, r.Plan.Digest))
+	if err != nil {
+		return nil, err
+	}
+	given.By, configured.By = run.LeaveAllow, run.LeaveConfig
 	var limit *tool.Grant
 	if b.Limit != nil {
 		l, err := parseGrant(b.Limit)
@@ -60,7 +66,7 @@ func (rs *Runs) dispatcher(r *Runnable, leave Leave, b Bounds) (*tool.Dispatcher
 		remember: func(effect string) error { return rs.remember(r, leave.apart, effect) },
 	}
 	cfg := tool.Config{
-		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: b.Work, Aside: b.Aside, Protected: append(searched, rs.Scope.Dirs.Data, rs.Scope.Dirs.Cache), Keys: rs.Scope.Keys(), Agents: hosts.Configuration(), Grant: grant, Limit: limit, Hosts: rs.Scope.Config.Run.Hosts,
+		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: b.Work, Aside: b.Aside, Protected: append(searched, rs.Scope.Dirs.Data, rs.Scope.Dirs.Cache), Keys: rs.Scope.Keys(), Agents: hosts.Configuration(), Grants: []tool.Grant{given, configured}, Limit: limit, Hosts: rs.Scope.Config.Run.Hosts,
 		Consent: b.Consent, Remembered: remembered, Exec: sandbox.Run, Floor: floor, Off: b.Sandbox == "off",
 		Path: rs.Scope.Getenv("PATH"), Home: rs.Scope.Home, Client: rs.Scope.HTTP,
 	}
