@@ -44,11 +44,12 @@ type Event struct {
 	Name   string          `json:"name,omitempty"`
 	Text   string          `json:"text,omitempty"`
 	Status Status          `json:"status,omitempty"`
-	How    string          `json:"how,omitempty"` // grammar, model, cache, replay, …
+	How    string          `json:"how,omitempty"` // rule, model, cache, set; of an answer as there
 	Code   string          `json:"code,omitempty"`
 	Value  json.RawMessage `json:"value,omitempty"`
 	Usage  *model.Usage    `json:"usage,omitempty"`
 	Model  string          `json:"model,omitempty"`
+	Read   json.RawMessage `json:"read,omitempty"`  // of Decided: what a rule went by, {name: value}; long values are texts that are cut
 	Did    *Deed           `json:"did,omitempty"`   // of ToolReplied and Acted
 	Agent  bool            `json:"agent,omitempty"` // inside, or the call of, a subagent
 	Call   int             `json:"call,omitempty"`  // of a tool: which call of its leaf, from 1

@@ -30,11 +30,11 @@ func (m *Machine) visitIf(ctx context.Context, f *frame, n *tree.Node, path stri
 	if n.Kind != tree.Else {
 		c := m.s.plan.Cond(n)
 		by = by || m.aboutAnswer(c)
-		v, how, err := m.decide(ctx, n, path, c)
+		v, how, read, err := m.decide(ctx, n, path, c)
 		if err != nil {
 			return err
 		}
-		m.emit(Event{Kind: Decided, Path: path, Node: m.id(n), Type: n.Kind.String(), Text: n.Cond, Value: encode(v), How: how})
+		m.emit(Event{Kind: Decided, Path: path, Node: m.id(n), Type: n.Kind.String(), Text: n.Cond, Value: encode(v), How: how, Read: read.json()})
 		value = v
 	}
 	f.ChainAnswer = by
@@ -49,15 +49,16 @@ func (m *Machine) visitIf(ctx context.Context, f *frame, n *tree.Node, path stri
 	return nil
 }
 
-// decide evaluates a condition.
-func (m *Machine) decide(ctx context.Context, n *tree.Node, path string, c cond.Expr) (bool, string, error) {
+// decide evaluates a condition. It gives what it went by, too.
+func (m *Machine) decide(ctx context.Context, n *tree.Node, path string, c cond.Expr) (bool, string, reading, error) {
 	if raw, ok := m.override(n, path); ok {
 		v, err := decode(raw)
 		m.set = true
-		return cond.Truth(v), bySet, err
+		return cond.Truth(v), bySet, nil, err
 	}
 	cached := false
-	env := m.env(ctx, n, path)
+	read := reading{}
+	env := read.from(m.env(ctx, n, path))
 	if m.judges(c) {
 		env.Model = func(ctx context.Context, text string) (bool, error) {
 			v, fromCache, err := m.judge(ctx, n, path, text)
@@ -67,12 +68,56 @@ func (m *Machine) decide(ctx context.Context, n *tree.Node, path string, c cond.
 	}
 	v, how, err := cond.Eval(ctx, c, env)
 	if err != nil {
-		return false, "", placed(m.held(err, cond.Names(c)), n)
+		return false, "", nil, placed(m.held(err, cond.Names(c)), n)
 	}
 	if cached {
-		return v, byCache, nil
+		return v, byCache, read, nil
 	}
-	return v, string(how), nil
+	return v, string(how), read, nil
+}
+
+// A reading is what a decision went by, by name: values, files by whether they are there, and the last answer. Long texts are cut.
+type reading map[string]any
+
+const maxRead = 200 // bytes of a value that a reading keeps
+
+// from is env, of which r keeps what is asked for.
+func (r reading) from(env cond.Env) cond.Env {
+	lookup, answer, exists := env.Lookup, env.Answer, env.Exists
+	env.Lookup = func(path string) (any, bool) {
+		v, ok := lookup(path)
+		if ok {
+			r[path] = v
+		}
+		return v, ok
+	}
+	env.Answer = func() (string, []string, bool) {
+		text, options, ok := answer()
+		if ok {
+			r["answer"] = text
+		}
+		return text, options, ok
+	}
+	env.Exists = func(file string) (bool, error) {
+		there, err := exists(file)
+		if err == nil {
+			r[file] = there
+		}
+		return there, err
+	}
+	return env
+}
+
+func (r reading) json() json.RawMessage {
+	if len(r) == 0 {
+		return nil
+	}
+	for name, v := range r {
+		if raw := encode(v); len(raw) > maxRead {
+			r[name] = diag.Clip(string(raw), maxRead)
+		}
+	}
+	return encode(map[string]any(r))
 }
 
 // held adds to an error of a name without a value what the name holds instead: "b holds brnach, which has no value".

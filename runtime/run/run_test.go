@@ -298,7 +298,7 @@ func line(e run.Event) string {
 	case run.NodeSkipped:
 		return fmt.Sprintf("%s - %s\n", at, e.Text)
 	case run.Decided:
-		return fmt.Sprintf("%s decided%s by %s\n", at, value, e.How)
+		return strings.TrimSpace(fmt.Sprintf("%s decided%s by %s %s", at, value, e.How, e.Read)) + "\n"
 	case run.Bound:
 		return fmt.Sprintf("%s bound %s =%s\n", at, e.Name, value)
 	case run.Asked:

@@ -16,11 +16,12 @@ import (
 
 func (m *Machine) visitSwitch(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
 	m.begin(n, path, nil)
-	take, value, how, err := m.choose(ctx, n, path)
+	read := reading{}
+	take, value, how, err := m.choose(ctx, n, path, read)
 	if err != nil {
 		return err
 	}
-	m.emit(Event{Kind: Decided, Path: path, Node: m.id(n), Type: n.Kind.String(), Text: n.Cond, Value: encode(value), How: how})
+	m.emit(Event{Kind: Decided, Path: path, Node: m.id(n), Type: n.Kind.String(), Text: n.Cond, Value: encode(value), How: how, Read: read.json()})
 	for i, c := range n.Children {
 		if i != take {
 			m.skipNode(c, path+"/"+strconv.Itoa(i))
@@ -41,9 +42,9 @@ func (m *Machine) visitSwitch(ctx context.Context, f *frame, n *tree.Node, path 
 	return nil
 }
 
-// choose picks the CASE or DEFAULT, -1 for none.
-func (m *Machine) choose(ctx context.Context, n *tree.Node, path string) (take int, value any, how string, err error) {
-	env := m.env(ctx, n, path)
+// choose picks the CASE or DEFAULT, -1 for none. read gets what it goes by.
+func (m *Machine) choose(ctx context.Context, n *tree.Node, path string, read reading) (take int, value any, how string, err error) {
+	env := read.from(m.env(ctx, n, path))
 	x := m.s.plan.Subject(n)
 	if raw, ok := m.override(n, path); ok {
 		m.set = true
