@@ -13,7 +13,12 @@ import (
 // Report is a finished run as aligned rows: the number of each node if asked for, its state, its text, how it was decided, what it
 // cost and what it bound.
 func Report(events []run.Event, numbers bool) []string {
-	r := report{index: map[string]int{}}
+	return reported(events).lines(numbers)
+}
+
+// reported are the rows of a run in the order of its tree.
+func reported(events []run.Event) *report {
+	r := &report{index: map[string]int{}}
 	for _, e := range run.Canonical(events) {
 		r.add(e)
 	}
@@ -24,7 +29,7 @@ func Report(events []run.Event, numbers bool) []string {
 	}
 	// A branch that was not taken is told of before the one that was.
 	order.Stable(r.rows, func(a, b reportRow) int { return comparePaths(a.path, b.path) })
-	return r.lines(numbers)
+	return r
 }
 
 type report struct {

@@ -119,6 +119,7 @@ func (p *painter) box(n *tree.Node, c card) block {
 	}
 	status := p.opt.Status[n.ID]
 	b.draw = func(c *canvas, x, y int) {
+		defer c.fade(p.untouched(n))()
 		c.openLink(link)
 		c.step(rect{x, y, b.w, b.h}, radius, look, double, status)
 		if link != "" {
@@ -167,6 +168,7 @@ func (p *painter) diamond(n *tree.Node) block {
 	b.axis = b.w / 2
 	status := p.opt.Status[n.ID]
 	b.draw = func(c *canvas, x, y int) {
+		defer c.fade(p.untouched(n))()
 		c.rhomb(rect{x, y, b.w, b.h}, min(point, b.w/2), look, look == lookModel, status)
 		at := y + (b.h-textH)/2 + 13
 		for _, l := range lines {

@@ -32,7 +32,7 @@ type Options struct {
 	Ops   bool // the bodies of the ops that are called, too
 	Depth int  // levels of nesting shown; 0 means all
 
-	// Status says what became of steps in a run, by Node.ID: ok, failed, ended,
+	// Status says what became of steps in a run, by Node.ID: ok, passed (a condition that did not hold), failed, ended,
 	// skipped, running or waiting. Other words are shown where text is, and have no colour.
 	Status map[string]string
 }

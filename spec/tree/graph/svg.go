@@ -383,7 +383,7 @@ func (c *canvas) frame(r rect, head int, model bool, status string) {
 // statusInk is the border that says how a step ended.
 func statusInk(status, ink string) (colour, opacity string) {
 	switch status {
-	case "ok":
+	case "ok", "passed":
 		return "#16a34a", ""
 	case "failed":
 		return "#dc2626", ""
@@ -393,6 +393,20 @@ func statusInk(status, ink string) (colour, opacity string) {
 		return ink, ` opacity="0.45"`
 	}
 	return ink, ""
+}
+
+// untouched reports whether a run that the picture shows did not come to n.
+func (p *painter) untouched(n *tree.Node) bool {
+	return len(p.opt.Status) > 0 && p.opt.Status[n.ID] == ""
+}
+
+// fade makes what is drawn until end is called step back.
+func (c *canvas) fade(yes bool) (end func()) {
+	if !yes {
+		return func() {}
+	}
+	c.shapes.WriteString(`<g opacity="0.4">` + "\n")
+	return func() { c.shapes.WriteString("</g>\n") }
 }
 
 func (c *canvas) step(r rect, radius int, l look, double bool, status string) {

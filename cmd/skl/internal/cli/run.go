@@ -72,7 +72,7 @@ func runRun(ctx context.Context, w *world, c *cli.Context) error {
 // request is what the flags of run and resume say.
 func (w *world) request(c *cli.Context) (q session.Request, err error) {
 	q = session.Request{Model: c.String("model"), Allow: splitList(c.StringSlice("allow")), Sandbox: c.String("sandbox"),
-		Until: c.String("until"), Rerun: c.StringSlice("rerun"), Record: c.String("record"), Trace: c.String("trace"), AllowSequential: c.Bool("allow-sequential"),
+		Until: c.String("until"), Rerun: c.StringSlice("rerun"), Record: c.String("record"), Trace: c.String("trace"), Proof: c.String("proof"), AllowSequential: c.Bool("allow-sequential"),
 		Again: again(c), Flags: typedFlags(c, "project"), Kept: typedFlags(c, "allow", "model", "answer", "budget", "keep", "no-lint", "set", "until", "done", "rerun", "dry-run", "nodes"),
 		Answer: w.ui.Answer, Talk: w.ui.Talk, Preview: w.showPreview}
 	if q.Limits, err = parseBudget(c.String("budget")); err != nil {
@@ -80,6 +80,9 @@ func (w *world) request(c *cli.Context) (q session.Request, err error) {
 	}
 	if c.Bool("nodes") && !c.Bool("dry-run") {
 		return session.Request{}, diag.New(diag.Misuse, "usage", "--nodes goes with --dry-run; of a run that was made, skl trace shows them").Hint("skl trace last --nodes")
+	}
+	if q.Proof != "" && c.Bool("dry-run") {
+		return session.Request{}, diag.New(diag.Misuse, "usage", "--proof is about what a run did, and --dry-run does nothing").Hint("leave one of them out")
 	}
 	if q.Limits.Parallel = c.Int("max-parallel"); q.Limits.Parallel < 0 || c.IsSet("max-parallel") && q.Limits.Parallel == 0 {
 		return session.Request{}, diag.New(diag.Misuse, "usage", "--max-parallel %d: at least one child runs at a time", q.Limits.Parallel).Hint("--max-parallel 1 runs them one after the other")

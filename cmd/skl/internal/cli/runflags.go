@@ -30,6 +30,7 @@ func runFlags() []cli.Flag {
 		&cli.IntFlag{Name: "max-parallel", Usage: "at most `N` children of PARALLEL at once"},
 		&cli.StringFlag{Name: "sandbox", Usage: "`HOW` scripts and commands are confined: auto, strict or off"},
 		&cli.StringFlag{Name: "trace", Usage: "write events to `FILE` as JSON lines"},
+		&cli.StringFlag{Name: "proof", Usage: "write a page about the run to `FILE`: the way it took, who decided, what it did"},
 		&cli.StringFlag{Name: "record", Usage: "add the model's answers to `FILE`, for --model replay:FILE"},
 	}
 }

@@ -18,8 +18,9 @@ import (
 
 func traceCommand() command {
 	return command{name: "trace", args: "[RUN|last] [NODE]", group: "Run", usage: "show a run, or one of its nodes: decision, inputs, prompt, value", output: traceResult{},
-		example: "skl trace\nskl trace last --nodes\nskl trace last 2/0\nskl trace 20261121-1205 --json",
-		flags:   []cli.Flag{nodesFlag()}, run: runTrace}
+		example: "skl trace\nskl trace last --nodes\nskl trace last 2/0\nskl trace 20261121-1205 --json\nskl trace last --html run.html",
+		flags:   []cli.Flag{nodesFlag(), &cli.StringFlag{Name: "html", Usage: "write a page about the run to `FILE`: the way it took, who decided, what it did"}},
+		run:     runTrace}
 }
 
 // printNode shows everything that is known of the visits of one node.
@@ -126,16 +127,27 @@ type traceResult struct {
 	Events []run.Event `json:"events"`
 }
 
-func runTrace(_ context.Context, w *world, c *cli.Context) error {
+func runTrace(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Len() > 2 {
 		return diag.New(diag.Misuse, "usage", "trace takes a run and a node").Hint("skl trace last 2/0")
 	}
 	node := c.Args().Get(1)
+	page := c.String("html")
+	if page != "" && node != "" {
+		return diag.New(diag.Misuse, "usage", "--html writes a page about a whole run, and %s is one node of it", node).Hint("skl trace %s --html %s", c.Args().Get(0), diag.Quote(page))
+	}
 	t, err := w.runs.Traced(c.Args().Get(0), node)
 	rec := t.Record
+	if err == nil && page != "" {
+		err = w.runs.WriteProof(ctx, rec, page)
+	}
 	return w.show(traceResult{rec.ID, rec.Skill, rec.State(), rec.Model, append([]run.Event{}, t.Events...)}, err, func(say *report.Text) {
 		if node != "" {
 			printNode(say, t.Events)
+			return
+		}
+		if page != "" {
+			say.Note("wrote %s; it holds the prompts and answers of the run", page)
 			return
 		}
 		say.Print("%s  %s  %s  %s  %s", rec.ID, strings.TrimSpace(rec.Skill+" "+rec.Args), rec.Model, rec.Started.Local().Format("2006-01-02 15:04:05"), rec.State())

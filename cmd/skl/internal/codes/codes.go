@@ -343,6 +343,7 @@ var All = [][2]string{
 	{"policy_unreadable", "the file of a policy is there and cannot be read"},
 	{"policy_unsigned", "an organisation's policy is not signed by the key that is named for it"},
 	{"private_key", "a private key was given where a public one belongs"},
+	{"proof", "the page about a run cannot be made or written"},
 	{"quarantined", "a release waits for a decision, so it is not served"},
 	{"query_parse", "an expression or a regular expression has a mistake, or there is nothing to search for"},
 	{"rate_limited", "there were too many requests"},

@@ -3,7 +3,9 @@ package session
 import (
 	"context"
 
+	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/graph"
 )
 
@@ -47,11 +49,50 @@ func (rs *Runs) nodeStatus(name string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]string{}
-	for _, e := range traced.Events {
-		if e.Node != "" && e.Status != "" {
-			out[e.Node] = string(e.Status)
+	return statusOf(traced.Events), nil
+}
+
+// statusOf is how each node ended, by its id, in the words of graph.Options. Of several visits, one that was taken counts.
+func statusOf(events []run.Event) map[string]string {
+	out, decided := map[string]string{}, map[string]bool{}
+	for _, e := range events {
+		if e.Kind == run.Decided {
+			decided[e.Node] = true
+		}
+		if e.Kind == run.RunSuspended {
+			for node, word := range out {
+				if word == "running" {
+					out[node] = "waiting"
+				}
+			}
+		}
+		if e.Node == "" || e.Kind != run.NodeStarted && e.Kind != run.NodeDone && e.Kind != run.NodeSkipped {
+			continue
+		}
+		was := out[e.Node]
+		switch {
+		case e.Kind == run.NodeStarted:
+			if was == "" || was == "skipped" {
+				out[e.Node] = "running"
+			}
+		case e.Kind == run.NodeDone:
+			out[e.Node] = wordOf(e)
+		case was != "" && was != "running" && was != "passed":
+		case decided[e.Node]:
+			out[e.Node] = "passed"
+		default:
+			out[e.Node] = "skipped"
 		}
 	}
-	return out, nil
+	return out
+}
+
+func wordOf(e run.Event) string {
+	switch {
+	case e.Status == run.Suspended:
+		return "waiting"
+	case e.Status == run.Halted && e.Type == tree.End.String():
+		return string(run.Ended)
+	}
+	return string(e.Status)
 }

@@ -58,6 +58,7 @@ type Request struct {
 
 	Record          string // file that the answers of the model are added to
 	Trace           string // file for events, as JSON lines
+	Proof           string // file for a page about the run
 	AllowSequential bool   // the children of PARALLEL may run one after the other
 
 	// Follow shows what happens to a person. Nil shows nothing.
@@ -112,6 +113,11 @@ func (rs *Runs) Check(q Request) error {
 	}
 	if _, err := sandboxFloor(rs.Confinement(q.Sandbox)); err != nil {
 		return err
+	}
+	if q.Proof != "" {
+		if err := rs.checkProof(q.Proof); err != nil {
+			return err
+		}
 	}
 	return rs.checkModel(q.Model)
 }
@@ -169,7 +175,7 @@ func (rs *Runs) Start(ctx context.Context, r *Runnable, q Request) (Ended, error
 	runner.Journal = journal
 	running, stopped := s.interruptible(ctx)
 	result, err := runner.Run(running, s.Plan, q.Args)
-	return s.end(result, errors.Join(err, stopped(), journal.Close(), done()))
+	return s.end(ctx, result, errors.Join(err, stopped(), journal.Close(), done()))
 }
 
 // Continue resumes the run that name means, here and now: it has to wait, to have failed or to have crashed, in this
@@ -275,7 +281,7 @@ func (rs *Runs) Resume(ctx context.Context, r *Runnable, record Record, q Reques
 	} else { // it died before its first record
 		result, err = runner.Run(running, s.Plan, record.Args)
 	}
-	return s.end(result, errors.Join(err, stopped(), journal.Close(), done()))
+	return s.end(ctx, result, errors.Join(err, stopped(), journal.Close(), done()))
 }
 
 // anew is err, whose hints to run the skill anew name it, with the arguments, the model and the leave that the run had.
@@ -323,8 +329,8 @@ func (s *session) agree(began bool) (Leave, error) {
 	return leave, err
 }
 
-// end records how the run ended.
-func (s *session) end(result run.Result, err error) (Ended, error) {
+// end records how the run ended, and writes the page about it that was asked for.
+func (s *session) end(ctx context.Context, result run.Result, err error) (Ended, error) {
 	result.Run = s.record.ID
 	if result.Untouched {
 		result.Status = s.record.Status
@@ -332,7 +338,11 @@ func (s *session) end(result run.Result, err error) (Ended, error) {
 	}
 	s.record.end(result, err)
 	s.sayUntaken(result)
-	return Ended{s.record, result}, errors.Join(err, s.writeRun(s.record))
+	err = errors.Join(err, s.writeRun(s.record))
+	if s.Proof != "" {
+		err = errors.Join(err, s.WriteProof(context.WithoutCancel(ctx), s.record, s.Proof))
+	}
+	return Ended{s.record, result}, err
 }
 
 // sayUntaken says which answers, given beforehand, no question took. One of a run that waits may be for a question to come.
@@ -513,7 +523,7 @@ func (s *session) replay(ctx context.Context, id string) (Ended, error) {
 	}
 	r := &run.Runner{Events: sink.Event, Set: s.Sets, Until: s.Until}
 	result, err := r.Replay(ctx, s.Plan, journal)
-	return s.end(result, errors.Join(err, sink.Close()))
+	return s.end(ctx, result, errors.Join(err, sink.Close()))
 }
 
 // Drive runs an installed skill whose leaves an agent fills. Nobody is at a terminal: what the run is known to want is put to
