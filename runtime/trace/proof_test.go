@@ -37,7 +37,7 @@ var hostile = []string{
 	`</pre></details></table><iframe src="HOST/f"></iframe><form action="HOST"><input autofocus onfocus="document.title='taken'">`,
 	`<link rel=stylesheet href="HOST/s.css"><style>@import url(HOST/t.css);body{display:none}</style>`,
 	`<!--`, `]]>`, `<![CDATA[`, `</svg></div></main><base href="HOST"><meta http-equiv=refresh content="0;url=HOST">`,
-	"\x1b]0;taken\x07\x1b[2J", "‮gnp.exe", "{{.Title}}{{template \"proof\"}}", "expression(1);}</style>",
+	"\x1b]0;taken\x07\x1b[2J", "\u202egnp.exe", "{{.Title}}{{template \"proof\"}}", "expression(1);}</style>",
 }
 
 // hostileProof is a page about a run in which everything that can be a text is each of these texts.

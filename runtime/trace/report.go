@@ -129,3 +129,61 @@ func (r *report) lines(numbers bool) []string {
 	}
 	return append(out, r.tail...)
 }
+
+// Flip compares a run with the way that it would have taken with another decision at the visit from: rows with the number of the node, from there on, a
+// "+" before what is done besides, a "-" before what is not done any more, and a "~" before what comes out differently.
+// What follows the visit until, where the other way goes no further, is left out; "" is none.
+func Flip(before, after []run.Event, from, until string) []string {
+	was, now := reported(before), reported(after)
+	width, texts := 0, 0
+	type row struct {
+		mark string
+		reportRow
+	}
+	var rows []row
+	add := func(mark string, r reportRow) {
+		if comparePaths(r.path, from) < 0 {
+			return
+		}
+		r.path, r.text = diag.Printable(r.path), indent(r.path)+cut(r.text, 70)
+		width, texts = max(width, columns(r.path)), max(texts, columns(r.text))
+		rows = append(rows, row{mark, r})
+	}
+	done := func(r *report, path string) bool {
+		at, ok := r.index[path]
+		return ok && r.rows[at].sign != "⊘"
+	}
+	was.reindex()
+	now.reindex()
+	for _, r := range now.rows {
+		mark := " "
+		switch at, there := was.index[r.path]; {
+		case r.sign != "⊘" && !done(was, r.path):
+			mark = "+"
+		case there && (was.rows[at].sign != r.sign || was.rows[at].notes != r.notes):
+			mark = "~"
+		}
+		add(mark, r)
+	}
+	for _, r := range was.rows {
+		if r.sign == "⊘" || done(now, r.path) || until != "" && comparePaths(r.path, until) > 0 {
+			continue
+		}
+		if _, skipped := now.index[r.path]; !skipped {
+			add("-", r)
+		}
+	}
+	order.Stable(rows, func(a, b row) int { return comparePaths(a.path, b.path) })
+	var out []string
+	for _, r := range rows {
+		out = append(out, strings.TrimRight(r.mark+" "+pad(r.path, width)+"  "+r.sign+" "+pad(r.text, texts)+"  "+cut(r.notes, 100), " "))
+	}
+	return out
+}
+
+// reindex is for rows that were put into another order.
+func (r *report) reindex() {
+	for i := range r.rows {
+		r.index[r.rows[i].path] = i
+	}
+}

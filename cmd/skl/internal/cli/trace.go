@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,9 +19,10 @@ import (
 
 func traceCommand() command {
 	return command{name: "trace", args: "[RUN|last] [NODE]", group: "Run", usage: "show a run, or one of its nodes: decision, inputs, prompt, value", output: traceResult{},
-		example: "skl trace\nskl trace last --nodes\nskl trace last 2/0\nskl trace 20261121-1205 --json\nskl trace last --html run.html",
-		flags:   []cli.Flag{nodesFlag(), &cli.StringFlag{Name: "html", Usage: "write a page about the run to `FILE`: the way it took, who decided, what it did"}},
-		run:     runTrace}
+		example: "skl trace\nskl trace last --nodes\nskl trace last 2/0\nskl trace 20261121-1205 --json\nskl trace last --html run.html\nskl trace last --flip 2",
+		flags: []cli.Flag{nodesFlag(), &cli.StringFlag{Name: "html", Usage: "write a page about the run to `FILE`: the way it took, who decided, what it did"},
+			&cli.StringFlag{Name: "flip", Usage: "show the way with another outcome of the decision `NODE`, or NODE=VALUE, as far as the record reaches"}},
+		run: runTrace}
 }
 
 // printNode shows everything that is known of the visits of one node.
@@ -127,11 +129,44 @@ type traceResult struct {
 	Events []run.Event `json:"events"`
 }
 
+// flipResult is what "trace --flip --json" prints.
+type flipResult struct {
+	Run     string      `json:"run"`
+	Skill   string      `json:"skill"`
+	Node    string      `json:"node"`
+	Was     string      `json:"was"`
+	By      string      `json:"by"`
+	Instead string      `json:"instead"`
+	Stops   string      `json:"stops"` // why it goes no further; "" if it comes to an end
+	Events  []run.Event `json:"events"`
+}
+
+// printFlip shows the way that a run would have taken with another decision.
+func (w *world) printFlip(ctx context.Context, name, node string) error {
+	f, err := w.runs.Flip(ctx, name, node)
+	return w.show(flipResult{f.Record.ID, f.Record.Skill, f.Node, f.Was, f.By, f.Instead, f.Stops, append([]run.Event{}, f.Events...)}, err, func(say *report.Text) {
+		say.Print("%s  %s  %s was %s by %s, and is %s here", f.Record.ID, f.Record.Skill, f.Text, f.Was, f.By, f.Instead)
+		for _, row := range trace.Flip(f.Before, f.Events, f.Node, f.At) {
+			say.Print("%s", w.ui.Look().Drawn(row))
+		}
+		if f.Stops != "" {
+			say.Note("it goes no further: %s", f.Stops)
+		}
+		say.Note("nothing was run; + is what comes besides, - what does not happen any more, ~ what comes out differently")
+	})
+}
+
 func runTrace(ctx context.Context, w *world, c *cli.Context) error {
 	if c.Args().Len() > 2 {
 		return diag.New(diag.Misuse, "usage", "trace takes a run and a node").Hint("skl trace last 2/0")
 	}
 	node := c.Args().Get(1)
+	if flip := c.String("flip"); flip != "" {
+		if node != "" || c.String("html") != "" {
+			return diag.New(diag.Misuse, "usage", "--flip goes with a run alone").Hint("skl trace %s --flip %s", cmp.Or(c.Args().Get(0), "last"), diag.Quote(flip))
+		}
+		return w.printFlip(ctx, c.Args().Get(0), flip)
+	}
 	page := c.String("html")
 	if page != "" && node != "" {
 		return diag.New(diag.Misuse, "usage", "--html writes a page about a whole run, and %s is one node of it", node).Hint("skl trace %s --html %s", c.Args().Get(0), diag.Quote(page))

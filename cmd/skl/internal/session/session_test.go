@@ -124,6 +124,18 @@ func TestUseCases(t *testing.T) {
 	if err != nil || ended.Result.Status != run.OK || ended.Result.Response["sentence"] != "Version 2.0.0 is out." {
 		t.Fatalf("resumed: %+v, %v", ended.Result, err)
 	}
+	flipped, err := runs.Flip(ctx, record.ID, "1")
+	if err != nil || flipped.Was != "Yes" || flipped.Instead != "No" || flipped.Stops != "" || flipped.Events[len(flipped.Events)-1].Status != run.Ended {
+		t.Errorf("with the other answer: %+v, %v", flipped, err)
+	}
+	page := filepath.Join(t.TempDir(), "page.html")
+	record, _ = runs.Find(record.ID)
+	if err := runs.WriteProof(ctx, record, page); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "<b>Yes</b><td>you, with --answer") {
+		t.Errorf("the page: %v\n%s", err, text)
+	}
 	again, err := runs.Start(ctx, r, session.Request{Args: "2.0.0", Model: "replay:" + record.ID})
 	if err != nil || again.Result.Status != run.OK || again.Record.Replayed != record.ID {
 		t.Errorf("replayed: %+v, %v", again, err)
