@@ -100,7 +100,7 @@ func WriteProof(w io.Writer, p Proof) error {
 func (p Proof) page() *page {
 	out := &page{Title: cut(p.Skill, 100), Args: cut(p.Args, 300), Status: cut(p.Status, 20), Tone: statusTone(run.Status(p.Status)),
 		Picture: template.HTML(p.Picture), NoPicture: p.NoPicture, Replay: diag.Printable(p.Replay), files: map[string]bool{}}
-	t := teller{page: out, calls: map[string]run.Event{}, effects: map[string]int{}, prompts: map[string]string{}, reasons: map[string]string{}, questions: map[string]run.Event{}, texts: map[string]string{}}
+	t := teller{page: out, calls: map[string]run.Event{}, effects: map[string]int{}, prompts: map[string]string{}, models: map[string]string{}, reasons: map[string]string{}, questions: map[string]run.Event{}, texts: map[string]string{}}
 	for _, e := range p.Events {
 		t.event(e)
 	}
@@ -117,7 +117,11 @@ func (g *page) facts(p Proof) {
 		}
 	}
 	add("Run", p.Run)
-	add("Ended", fmt.Sprintf("%s, exit code %d", p.Status, p.ExitCode))
+	if p.Ended.IsZero() {
+		add("Ended", "no: "+p.Status)
+	} else {
+		add("Ended", fmt.Sprintf("%s, exit code %d", p.Status, p.ExitCode))
+	}
 	add("Model", p.Model)
 	add("Started", p.Started.UTC().Format("2006-01-02 15:04:05 MST"))
 	if !p.Ended.IsZero() {
@@ -200,7 +204,7 @@ type teller struct {
 	effects   map[string]int       // index in Effects of a call
 	prompts   map[string]string    // the last of a visit
 	reasons   map[string]string    // what the model gave for a condition, by visit
-	models    string               // that answered last
+	models    map[string]string    // that answered last, by visit
 	questions map[string]run.Event
 	texts     map[string]string // of nodes, by visit
 	plan      string            // shown last
@@ -251,7 +255,7 @@ func shown(text string) string {
 }
 
 func (t *teller) replied(e run.Event) {
-	t.models = e.Model
+	t.models[e.Path] = e.Model
 	if e.Usage != nil {
 		t.total = t.total.Add(*e.Usage)
 	}
@@ -299,7 +303,7 @@ func (t *teller) decided(e run.Event) {
 	case "rule":
 		d.Why = pairs(e.Read, 80)
 	case "model":
-		d.By = strings.TrimSpace("model " + cut(t.models, 60))
+		d.By = strings.TrimSpace("model " + cut(t.models[e.Path], 60))
 		d.Why, d.Prompt = cut(t.reasons[e.Path], 500), shown(t.prompts[e.Path])
 	case "cache":
 		d.By, d.Why = "model, before", "asked the same earlier in this run"
@@ -346,11 +350,16 @@ func answerer(how string) string {
 func (t *teller) toolReplied(e run.Event) {
 	key := callKey(e)
 	call := t.calls[key]
+	row := deedRow{Tool: cut(e.Name, 60), What: inputOf(call.Value), Input: shown(indented(call.Value))}
 	if e.Did == nil && e.Status == run.OK {
-		t.ReadOnly++
-		return
+		switch e.Name {
+		case "read", "glob", "grep", "list", run.FinalTool:
+			t.ReadOnly++
+			return
+		}
+		row.By, row.Unknown = "not recorded", "an earlier version of skl recorded this run"
 	}
-	t.effect(deedRow{Tool: cut(e.Name, 60), What: inputOf(call.Value), Input: shown(indented(call.Value))}, key, e)
+	t.effect(row, key, e)
 }
 
 // inputOf is what a call was for: a command, a path, an address, or all that was given.

@@ -204,3 +204,32 @@ func TestProofBrowser(t *testing.T) {
 		t.Errorf("the page asked a server for %d things", n)
 	}
 }
+
+// TestProofTells holds what a page says of runs that did not end, and of runs that were recorded before effects said whose leave they had.
+func TestProofTells(t *testing.T) {
+	var out bytes.Buffer
+	p := trace.Proof{Skill: "demo", Status: "unfinished", Events: []run.Event{
+		{Kind: run.NodeStarted, Path: "0", Text: "PARALLEL"},
+		{Kind: run.ModelReplied, Path: "0/0", Name: "condition", Model: "one", Value: json.RawMessage(`{"reason":"first"}`)},
+		{Kind: run.ModelReplied, Path: "0/1", Name: "condition", Model: "two", Value: json.RawMessage(`{"reason":"second"}`)},
+		{Kind: run.Decided, Path: "0/0", Type: "IF", Text: "it is", Value: json.RawMessage("true"), How: "model"},
+		{Kind: run.ToolCalled, Path: "0/0", Name: "Write", Call: 1, Value: json.RawMessage(`{"path":"a.txt"}`)},
+		{Kind: run.ToolReplied, Path: "0/0", Name: "write", Call: 1, Status: run.OK},
+		{Kind: run.ToolReplied, Path: "0/0", Name: "read", Call: 2, Status: run.OK},
+		{Kind: run.ToolCalled, Path: "0/0", Name: "write", Call: 3, Value: json.RawMessage(`{"path":"b.txt"}`)},
+		{Kind: run.ToolReplied, Path: "0/0", Name: "write", Call: 3, Status: run.Suspended, Text: "nobody agreed"},
+		{Kind: run.ToolReplied, Path: "0/0", Name: "write", Call: 3, Status: run.OK, Did: &run.Deed{Leave: run.LeavePerson, Changed: []run.Change{{Path: "b.txt", What: run.Created}}}},
+	}}
+	if err := trace.WriteProof(&out, p); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	for _, want := range []string{"<dd>no: unfinished</dd>", "<td>model one<td>first", "<code>a.txt</code>", "<td>not recorded<td>", "Besides, 1 call of tools that only read.", "<td>you, when it came to it<td><div>created b.txt, 0 B</div>", "1 decision: 1 by a model. 2 effects, 1 file changed."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(text, "nobody agreed") {
+		t.Error("a call that waited and was made stands there twice")
+	}
+}

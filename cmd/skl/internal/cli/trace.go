@@ -182,7 +182,6 @@ func runTrace(ctx context.Context, w *world, c *cli.Context) error {
 			return
 		}
 		if page != "" {
-			say.Note("wrote %s; it holds the prompts and answers of the run", page)
 			return
 		}
 		say.Print("%s  %s  %s  %s  %s", rec.ID, strings.TrimSpace(rec.Skill+" "+rec.Args), rec.Model, rec.Started.Local().Format("2006-01-02 15:04:05"), rec.State())

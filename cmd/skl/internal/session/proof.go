@@ -41,6 +41,7 @@ func (rs *Runs) WriteProof(ctx context.Context, record Record, file string) erro
 	if err := durable.WriteFile(scope.Absolute(rs.Scope.Cwd, file), page.Bytes(), 0o600); err != nil {
 		return diag.New(diag.Failed, "proof", "writing the page of run %s: %w", record.ID, err).Hint("skl trace %s --html FILE", record.ID)
 	}
+	rs.Scope.Tell.Note("wrote %s; it holds the prompts and answers of the run", file)
 	return nil
 }
 
