@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/skl-project/skl/runtime/model"
@@ -50,14 +51,18 @@ func (m *Machine) visitIf(ctx context.Context, f *frame, n *tree.Node, path stri
 }
 
 // decide evaluates a condition. It gives what it went by, too.
-func (m *Machine) decide(ctx context.Context, n *tree.Node, path string, c cond.Expr) (bool, string, reading, error) {
+func (m *Machine) decide(ctx context.Context, n *tree.Node, path string, c cond.Expr) (bool, string, *reading, error) {
 	if raw, ok := m.override(n, path); ok {
-		v, err := decode(raw)
 		m.set = true
-		return cond.Truth(v), bySet, nil, err
+		set, err := decode(raw)
+		v, ok := set.(bool)
+		if err != nil || !ok {
+			return false, "", nil, diag.New(diag.Misuse, CodeValue, "the value set for %s is neither true nor false: %s", path, diag.Brief(string(raw), 60))
+		}
+		return v, bySet, nil, nil
 	}
 	cached := false
-	read := reading{}
+	read := m.reading()
 	env := read.from(m.env(ctx, n, path))
 	if m.judges(c) {
 		env.Model = func(ctx context.Context, text string) (bool, error) {
@@ -76,48 +81,80 @@ func (m *Machine) decide(ctx context.Context, n *tree.Node, path string, c cond.
 	return v, string(how), read, nil
 }
 
-// A reading is what a decision went by, by name: values, files by whether they are there, and the last answer. Long texts are cut.
-type reading map[string]any
+// A reading is what a decision went by: values by their names, files by whether they are there, and the last answer. A nil reading keeps nothing.
+type reading []read
+
+// A read is one of them. The value is JSON; a long one is a text that is cut.
+type read struct {
+	name  string
+	value json.RawMessage
+}
 
 const maxRead = 200 // bytes of a value that a reading keeps
 
+// reading is where a decision notes what it goes by; nil if nobody wants to know.
+func (m *Machine) reading() *reading {
+	if !m.s.sink {
+		return nil
+	}
+	return &reading{}
+}
+
+func (r *reading) add(name string, v any) {
+	if slices.ContainsFunc(*r, func(o read) bool { return o.name == name }) {
+		return
+	}
+	raw := encode(v)
+	if len(raw) > maxRead {
+		raw = encode(diag.Clip(string(raw), maxRead))
+	}
+	*r = append(*r, read{name, raw})
+}
+
 // from is env, of which r keeps what is asked for.
-func (r reading) from(env cond.Env) cond.Env {
+func (r *reading) from(env cond.Env) cond.Env {
+	if r == nil {
+		return env
+	}
 	lookup, answer, exists := env.Lookup, env.Answer, env.Exists
 	env.Lookup = func(path string) (any, bool) {
 		v, ok := lookup(path)
 		if ok {
-			r[path] = v
+			r.add(path, v)
 		}
 		return v, ok
 	}
 	env.Answer = func() (string, []string, bool) {
 		text, options, ok := answer()
 		if ok {
-			r["answer"] = text
+			r.add("answer", text)
 		}
 		return text, options, ok
 	}
 	env.Exists = func(file string) (bool, error) {
 		there, err := exists(file)
 		if err == nil {
-			r[file] = there
+			r.add(file, there)
 		}
 		return there, err
 	}
 	return env
 }
 
-func (r reading) json() json.RawMessage {
-	if len(r) == 0 {
+// json is an object; nil if nothing was looked up.
+func (r *reading) json() json.RawMessage {
+	if r == nil || len(*r) == 0 {
 		return nil
 	}
-	for name, v := range r {
-		if raw := encode(v); len(raw) > maxRead {
-			r[name] = diag.Clip(string(raw), maxRead)
+	slices.SortFunc(*r, func(a, b read) int { return strings.Compare(a.name, b.name) })
+	out := []byte{'{'}
+	for i, o := range *r {
+		if i > 0 {
+			out = append(out, ',')
 		}
+		out = append(append(append(out, encode(o.name)...), ':'), o.value...)
 	}
-	return encode(map[string]any(r))
+	return append(out, '}')
 }
 
 // held adds to an error of a name without a value what the name holds instead: "b holds brnach, which has no value".

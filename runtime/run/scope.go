@@ -270,6 +270,10 @@ func encode(v any) json.RawMessage {
 		return json.RawMessage("null")
 	case bool:
 		return strconv.AppendBool(nil, v)
+	case string:
+		if plain(v) {
+			return append(append([]byte{'"'}, v...), '"')
+		}
 	}
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -278,6 +282,16 @@ func encode(v any) json.RawMessage {
 		return json.RawMessage("null")
 	}
 	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// plain reports whether s is itself between quotes, in JSON.
+func plain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // splitPath cuts the first name off a path.

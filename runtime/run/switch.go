@@ -16,7 +16,7 @@ import (
 
 func (m *Machine) visitSwitch(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
 	m.begin(n, path, nil)
-	read := reading{}
+	read := m.reading()
 	take, value, how, err := m.choose(ctx, n, path, read)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (m *Machine) visitSwitch(ctx context.Context, f *frame, n *tree.Node, path 
 }
 
 // choose picks the CASE or DEFAULT, -1 for none. read gets what it goes by.
-func (m *Machine) choose(ctx context.Context, n *tree.Node, path string, read reading) (take int, value any, how string, err error) {
+func (m *Machine) choose(ctx context.Context, n *tree.Node, path string, read *reading) (take int, value any, how string, err error) {
 	env := read.from(m.env(ctx, n, path))
 	x := m.s.plan.Subject(n)
 	if raw, ok := m.override(n, path); ok {
