@@ -29,11 +29,3 @@ const (
 	Changed = "changed"
 	Deleted = "deleted"
 )
-
-// orNil is d, or nil if it says nothing.
-func (d Deed) orNil() *Deed {
-	if d.Leave == "" && len(d.Changed) == 0 && d.Unknown == "" {
-		return nil
-	}
-	return &d
-}

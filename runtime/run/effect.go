@@ -87,7 +87,7 @@ func (m *Machine) do(ctx context.Context, e effect, live func(ctx context.Contex
 	if err != nil {
 		if _, ok := errors.AsType[suspendSignal](err); ok || ctx.Err() != nil {
 			m.s.spend(got.Usage)
-			return reply{}, err
+			return reply{Did: got.Did}, err
 		}
 		if diag.ClassOf(err) == diag.NeedsInput {
 			return reply{}, m.waits(e, key, got, err)

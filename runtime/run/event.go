@@ -28,7 +28,7 @@ const (
 	ModelReplied EventKind = "model.replied" // Value or Text; Usage; Model
 	ToolCalled   EventKind = "tool.called"   // Name: canonical name; Value: input
 	ToolReplied  EventKind = "tool.replied"  // Name; Text: result, cut; Status ok, error, denied or suspended
-	Acted        EventKind = "acted"         // the tree ran a script or wrote a file: Name: script or write; Text: which; Status ok or error; Did
+	Acted        EventKind = "acted"         // the tree ran a script or wrote a file: Name: script or write; Text: which; Status ok, error, or suspended if it was stopped in the middle; Did
 	Output       EventKind = "output"        // Text for the person: a literal leaf, a report
 	Warned       EventKind = "warning"       // Code, Text
 )
@@ -50,7 +50,7 @@ type Event struct {
 	Usage  *model.Usage    `json:"usage,omitempty"`
 	Model  string          `json:"model,omitempty"`
 	Read   json.RawMessage `json:"read,omitempty"`  // of Decided: what a rule went by, {name: value}; long values are texts that are cut
-	Did    *Deed           `json:"did,omitempty"`   // of ToolReplied and Acted
+	Did    *Deed           `json:"did,omitempty"`   // of Acted, and of ToolReplied where the call may have changed something; nil in runs that were recorded before there was one
 	Agent  bool            `json:"agent,omitempty"` // inside, or the call of, a subagent
 	Call   int             `json:"call,omitempty"`  // of a tool: which call of its leaf, from 1
 

@@ -175,10 +175,10 @@ func (m *Machine) script(ctx context.Context, n *tree.Node, path string, d docum
 		ctx, cancel := m.s.timed(ctx)
 		defer cancel()
 		result, deed, err := m.s.r.Tools.Script(ctx, s)
-		did := deed.orNil()
+		did := &deed
 		switch cause := context.Cause(ctx); {
 		case cause != nil && (err != nil || result.IsError):
-			return reply{}, m.cut(e, "the script "+d.Path+d.section(), cause)
+			return reply{Did: did}, m.cut(e, "the script "+d.Path+d.section(), cause)
 		case diag.ClassOf(err) == diag.NeedsInput:
 			return reply{}, err
 		case err != nil:
@@ -203,14 +203,17 @@ func (m *Machine) script(ctx context.Context, n *tree.Node, path string, d docum
 	return several(n, text), nil
 }
 
-// acts tells of a script that ran, or of a file that was written, as got or err says.
+// acts tells of a script that ran, or of a file that was written: done, failed, or stopped in the middle. Of one that did not begin it tells nothing.
 func (m *Machine) acts(n *tree.Node, path, kind, what string, got reply, err error) {
-	if _, waits := errors.AsType[suspendSignal](err); waits || diag.ClassOf(err) == diag.Refused {
-		return
-	}
 	e := Event{Kind: Acted, Path: path, Node: m.id(n), Name: kind, Text: what, Status: OK, Did: got.Did}
-	if err != nil {
+	switch {
+	case err == nil:
+	case got.Did == nil && !errors.Is(err, diag.Code(CodeScript)):
+		return
+	case errors.Is(err, diag.Code(CodeScript)):
 		e.Status = Errored
+	default:
+		e.Status = Suspended
 	}
 	m.emit(e)
 }
@@ -328,7 +331,7 @@ func (m *Machine) template(ctx context.Context, n *tree.Node, path string, d doc
 		if err != nil {
 			return reply{}, failedFile(n, "writing", target, err)
 		}
-		return reply{Text: target, Did: did.orNil()}, nil
+		return reply{Text: target, Did: &did}, nil
 	})
 	m.acts(n, path, "write", target, got, err)
 	if err != nil {

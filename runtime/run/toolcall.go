@@ -117,7 +117,10 @@ func (c *caller) perform(ctx context.Context, call int, name string, input json.
 		c.cut = called(name, input)
 		return result, nil
 	}
-	rec := Record{Type: ToolDone, Key: c.key, Call: call, Name: name, Tool: canonical, Text: diag.Clip(result.Text, maxKept), Status: OK, Acts: acts, Did: did.orNil()}
+	rec := Record{Type: ToolDone, Key: c.key, Call: call, Name: name, Tool: canonical, Text: diag.Clip(result.Text, maxKept), Status: OK, Acts: acts}
+	if kept == nil && (acts || did.Leave != "") {
+		rec.Did = &did
+	}
 	switch {
 	case diag.ClassOf(kept) == diag.NeedsInput:
 		rec.Status = Suspended

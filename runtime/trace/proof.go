@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -53,6 +54,7 @@ type page struct {
 	Replay                              string
 	Left                                []string // what was left out
 	ReadOnly                            int      // calls that changed nothing
+	Unended                             bool     // the run stopped without a word, so that what it did last is not recorded
 	total                               model.Usage
 	files                               map[string]bool // that were changed
 }
@@ -99,11 +101,12 @@ func WriteProof(w io.Writer, p Proof) error {
 
 func (p Proof) page() *page {
 	out := &page{Title: cut(p.Skill, 100), Args: cut(p.Args, 300), Status: cut(p.Status, 20), Tone: statusTone(run.Status(p.Status)),
-		Picture: template.HTML(p.Picture), NoPicture: p.NoPicture, Replay: diag.Printable(p.Replay), files: map[string]bool{}}
-	t := teller{page: out, calls: map[string]run.Event{}, effects: map[string]int{}, prompts: map[string]string{}, models: map[string]string{}, reasons: map[string]string{}, questions: map[string]run.Event{}, texts: map[string]string{}}
+		Picture: template.HTML(p.Picture), NoPicture: p.NoPicture, Replay: diag.Printable(p.Replay), files: map[string]bool{}, Unended: p.Ended.IsZero()}
+	t := teller{page: out, calls: map[string]run.Event{}, effects: map[string]int{}, open: map[string]bool{}, prompts: map[string]string{}, models: map[string]string{}, reasons: map[string]string{}, questions: map[string]run.Event{}, texts: map[string]string{}}
 	for _, e := range p.Events {
 		t.event(e)
 	}
+	t.unended()
 	out.steps(p.Events)
 	out.facts(p)
 	out.Sentence = out.sentence()
@@ -194,7 +197,11 @@ func (g *page) sentence() string {
 	if n := len(g.Decisions); n > 0 {
 		out = diag.Count(n, "decision") + ": " + strings.Join(parts, ", ")
 	}
-	return fmt.Sprintf("%s. %s, %s changed.", out, diag.Count(len(g.Effects), "effect"), diag.Count(len(g.files), "file"))
+	out = fmt.Sprintf("%s. %s, %s changed", out, diag.Count(len(g.Effects), "effect"), diag.Count(len(g.files), "file"))
+	if g.Unended {
+		return out + ", as far as it was recorded: the run did not end."
+	}
+	return out + "."
 }
 
 // A teller reads events in their order.
@@ -202,6 +209,7 @@ type teller struct {
 	*page
 	calls     map[string]run.Event // by path and number
 	effects   map[string]int       // index in Effects of a call
+	open      map[string]bool      // calls that were not answered
 	prompts   map[string]string    // the last of a visit
 	reasons   map[string]string    // what the model gave for a condition, by visit
 	models    map[string]string    // that answered last, by visit
@@ -227,7 +235,7 @@ func (t *teller) event(e run.Event) {
 	case run.Answered:
 		t.answered(e)
 	case run.ToolCalled:
-		t.calls[callKey(e)] = e
+		t.calls[callKey(e)], t.open[callKey(e)] = e, true
 	case run.ToolReplied:
 		t.toolReplied(e)
 	case run.Acted:
@@ -295,7 +303,7 @@ func indented(value json.RawMessage) string {
 }
 
 func (t *teller) decided(e run.Event) {
-	d := decision{Path: diag.Printable(e.Path), Step: cut(strings.TrimSpace(e.Type+" "+e.Text), 200), Value: plain(e.Value, 100), By: cut(e.How, 20)}
+	d := decision{Path: diag.Printable(e.Path), Step: cut(strings.TrimSpace(e.Type+" "+e.Text), 200), Value: plain(e.Value, 100), By: how(e.How)}
 	if e.Type == "FOR_EACH" {
 		d.Value += "×"
 	}
@@ -306,7 +314,7 @@ func (t *teller) decided(e run.Event) {
 		d.By = strings.TrimSpace("model " + cut(t.models[e.Path], 60))
 		d.Why, d.Prompt = cut(t.reasons[e.Path], 500), shown(t.prompts[e.Path])
 	case "cache":
-		d.By, d.Why = "model, before", "asked the same earlier in this run"
+		d.Why = "asked the same earlier in this run"
 	case "set":
 		d.By = "you, with --set"
 	}
@@ -350,16 +358,29 @@ func answerer(how string) string {
 func (t *teller) toolReplied(e run.Event) {
 	key := callKey(e)
 	call := t.calls[key]
-	row := deedRow{Tool: cut(e.Name, 60), What: inputOf(call.Value), Input: shown(indented(call.Value))}
-	if e.Did == nil && e.Status == run.OK {
-		switch e.Name {
-		case "read", "glob", "grep", "list", run.FinalTool:
-			t.ReadOnly++
-			return
-		}
-		row.By, row.Unknown = "not recorded", "an earlier version of skl recorded this run"
+	if delete(t.open, key); e.Did == nil && onlyReads(e.Name) && (e.Status == run.OK || e.Status == run.Errored) {
+		t.ReadOnly++
+		return
 	}
-	t.effect(row, key, e)
+	t.effect(callRow(e.Name, call), key, e)
+}
+
+// onlyReads reports whether a tool changes nothing, by its name. Tools of servers are not among them: nobody knows.
+func onlyReads(tool string) bool {
+	return slices.Contains([]string{"read", "glob", "grep", "list", run.FinalTool}, strings.ToLower(tool))
+}
+
+func callRow(name string, call run.Event) deedRow {
+	return deedRow{Tool: cut(name, 60), What: inputOf(call.Value), Input: shown(indented(call.Value))}
+}
+
+// unended adds the calls of which nobody saw the end.
+func (t *teller) unended() {
+	for _, key := range slices.Sorted(maps.Keys(t.open)) {
+		if call := t.calls[key]; !onlyReads(call.Name) {
+			t.effect(callRow(call.Name, call), key, run.Event{Path: call.Path, Status: "not ended", Did: &run.Deed{Unknown: "nobody saw it end"}})
+		}
+	}
 }
 
 // inputOf is what a call was for: a command, a path, an address, or all that was given.
@@ -382,7 +403,12 @@ func (t *teller) effect(row deedRow, key string, e run.Event) {
 	}
 	switch e.Status {
 	case run.Denied, run.Suspended, run.Skipped, run.Repeated:
-		row.Why = cut(strings.TrimPrefix(e.Text, string(e.Status)+": "), 300)
+		if row.Why = cut(strings.TrimPrefix(e.Text, string(e.Status)+": "), 300); e.Kind == run.Acted {
+			row.Why = "stopped in the middle"
+		}
+	}
+	if e.Did == nil && (e.Status == run.OK || e.Status == run.Errored) {
+		row.By, row.Unknown = "not recorded", "it was not recorded"
 	}
 	if d := e.Did; d != nil {
 		row.By, row.Unknown = Leave(d.Leave), cut(d.Unknown, 200)

@@ -216,6 +216,10 @@ func TestProofTells(t *testing.T) {
 		{Kind: run.ToolCalled, Path: "0/0", Name: "Write", Call: 1, Value: json.RawMessage(`{"path":"a.txt"}`)},
 		{Kind: run.ToolReplied, Path: "0/0", Name: "write", Call: 1, Status: run.OK},
 		{Kind: run.ToolReplied, Path: "0/0", Name: "read", Call: 2, Status: run.OK},
+		{Kind: run.ToolReplied, Path: "0/0", Name: "read", Call: 4, Status: run.Errored},
+		{Kind: run.ToolCalled, Path: "0/1", Name: "write", Call: 1, Value: json.RawMessage(`{"path":"c.txt"}`)},
+		{Kind: run.ToolCalled, Path: "0/1", Name: "Read", Call: 2, Value: json.RawMessage(`{"path":"d.txt"}`)},
+		{Kind: run.Acted, Path: "1", Name: "script", Text: "old.sh", Status: run.OK},
 		{Kind: run.ToolCalled, Path: "0/0", Name: "write", Call: 3, Value: json.RawMessage(`{"path":"b.txt"}`)},
 		{Kind: run.ToolReplied, Path: "0/0", Name: "write", Call: 3, Status: run.Suspended, Text: "nobody agreed"},
 		{Kind: run.ToolReplied, Path: "0/0", Name: "write", Call: 3, Status: run.OK, Did: &run.Deed{Leave: run.LeavePerson, Changed: []run.Change{{Path: "b.txt", What: run.Created}}}},
@@ -224,7 +228,8 @@ func TestProofTells(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := out.String()
-	for _, want := range []string{"<dd>no: unfinished</dd>", "<td>model one<td>first", "<code>a.txt</code>", "<td>not recorded<td>", "Besides, 1 call of tools that only read.", "<td>you, when it came to it<td><div>created b.txt, 0 B</div>", "1 decision: 1 by a model. 2 effects, 1 file changed."} {
+	for _, want := range []string{"<dd>no: unfinished</dd>", "<td>model one<td>first", "<code>a.txt</code>", "<td>not recorded<td>", "<td>you, when it came to it<td><div>created b.txt, 0 B</div>", "1 decision: 1 by a model. 4 effects, 1 file changed, as far as it was recorded: the run did not end.",
+		"<code>c.txt</code> <span class=\"soft\">not ended</span>", "More may have changed: nobody saw it end.", "script <code>old.sh</code> <span class=\"soft\">ok</span>\n<td>not recorded<td>", "Besides, 2 calls of tools that only read."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
