@@ -134,31 +134,20 @@ func (r *report) lines(numbers bool) []string {
 // "+" before what is done besides, a "-" before what is not done any more, and a "~" before what comes out differently.
 // What follows the visit until, where the other way goes no further, is left out; "" is none.
 func Flip(before, after []run.Event, from, until string) []string {
-	was, now := reported(before), reported(after)
-	width, texts := 0, 0
-	type row struct {
-		mark string
-		reportRow
-	}
-	var rows []row
-	add := func(mark string, r reportRow) {
-		if comparePaths(r.path, from) < 0 {
-			return
-		}
-		r.path, r.text = diag.Printable(r.path), indent(r.path)+cut(r.text, 70)
-		width, texts = max(width, columns(r.path)), max(texts, columns(r.text))
-		rows = append(rows, row{mark, r})
-	}
-	done := func(r *report, path string) bool {
-		at, ok := r.index[path]
-		return ok && r.rows[at].sign != "⊘"
-	}
+	was, now, out := reported(before), reported(after), report{}
 	was.reindex()
 	now.reindex()
+	marks := map[string]string{}
+	add := func(mark string, r reportRow) {
+		if comparePaths(r.path, from) >= 0 {
+			marks[r.path] = mark
+			out.rows = append(out.rows, r)
+		}
+	}
 	for _, r := range now.rows {
 		mark := " "
 		switch at, there := was.index[r.path]; {
-		case r.sign != "⊘" && !done(was, r.path):
+		case r.sign != "⊘" && !was.done(r.path):
 			mark = "+"
 		case there && (was.rows[at].sign != r.sign || was.rows[at].notes != r.notes):
 			mark = "~"
@@ -166,19 +155,21 @@ func Flip(before, after []run.Event, from, until string) []string {
 		add(mark, r)
 	}
 	for _, r := range was.rows {
-		if r.sign == "⊘" || done(now, r.path) || until != "" && comparePaths(r.path, until) > 0 {
-			continue
-		}
-		if _, skipped := now.index[r.path]; !skipped {
+		if _, told := now.index[r.path]; !told && r.sign != "⊘" && (until == "" || comparePaths(r.path, until) <= 0) {
 			add("-", r)
 		}
 	}
-	order.Stable(rows, func(a, b row) int { return comparePaths(a.path, b.path) })
-	var out []string
-	for _, r := range rows {
-		out = append(out, strings.TrimRight(r.mark+" "+pad(r.path, width)+"  "+r.sign+" "+pad(r.text, texts)+"  "+cut(r.notes, 100), " "))
+	order.Stable(out.rows, func(a, b reportRow) int { return comparePaths(a.path, b.path) })
+	for i := range out.rows {
+		out.rows[i].path = marks[out.rows[i].path] + " " + out.rows[i].path
 	}
-	return out
+	return out.lines(true)
+}
+
+// done reports whether a visit was not skipped.
+func (r *report) done(path string) bool {
+	at, ok := r.index[path]
+	return ok && r.rows[at].sign != "⊘"
 }
 
 // reindex is for rows that were put into another order.

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/skl-project/skl/cmd/skl/internal/scope"
+	"github.com/skl-project/skl/cmd/skl/internal/session"
 	"github.com/skl-project/skl/runtime/run"
 	"github.com/skl-project/skl/runtime/tool"
 	"github.com/skl-project/skl/spec/diag"
@@ -128,11 +129,7 @@ func parseSets(flags []string) (map[string]json.RawMessage, error) {
 		if !ok || node == "" {
 			return nil, diag.New(diag.Misuse, "usage", "--set: %q is not NODE=VALUE", f).Hint("skl trace last")
 		}
-		raw := json.RawMessage(value)
-		if !json.Valid(raw) {
-			raw, _ = json.Marshal(value)
-		}
-		out[node] = raw
+		out[node] = session.SetTo(value)
 	}
 	return out, nil
 }

@@ -77,10 +77,9 @@ func statusOf(events []run.Event) map[string]string {
 			}
 		case e.Kind == run.NodeDone:
 			out[e.Node] = wordOf(e)
-		case was != "" && was != "running" && was != "passed":
-		case decided[e.Node]:
+		case decided[e.Node] && (was == "" || was == "running" || was == "skipped"):
 			out[e.Node] = "passed"
-		default:
+		case was == "" || was == "running":
 			out[e.Node] = "skipped"
 		}
 	}

@@ -1,10 +1,8 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
@@ -27,6 +25,8 @@ type Flipped struct {
 	Events  []run.Event // with the other decision
 	Stops   string      // why it goes no further; "" if it comes to an end
 	At      string      // the visit where it stops
+
+	id string // of the node
 }
 
 // Flip runs the control flow of a recorded run again with another outcome of the decision that node names, as "2/0" or "2/0=VALUE". Nothing
@@ -42,33 +42,27 @@ func (rs *Runs) Flip(ctx context.Context, name, node string) (Flipped, error) {
 	if err != nil {
 		return Flipped{}, err
 	}
-	unlinted := *rs
-	unlinted.NoLint = true // it ran
-	r, err := unlinted.Bound(ctx, f.Record.Dir)
+	r, err := rs.ranAs(ctx, f.Record)
 	if err != nil {
 		return Flipped{}, err
 	}
 	if options == nil {
-		options = casesOf(r, f.Before, f.Node)
+		options = casesOf(r, f.id)
 	}
-	if f.Instead, err = other(f, options, value, given); err != nil {
+	if f.Instead, err = f.other(options, value, given); err != nil {
 		return Flipped{}, err
 	}
-	journal, err := run.ReadFile(rs.RunDir(cmp.Or(f.Record.Replayed, f.Record.ID)))
+	journal, err := run.ReadFile(rs.RunDir(f.Record.journalled()))
 	if err != nil {
 		return Flipped{}, err
 	}
-	set := json.RawMessage(f.Instead)
-	if !json.Valid(set) {
-		set, _ = json.Marshal(f.Instead) // a string always can
-	}
-	again := &run.Runner{Called: rs.called(ctx, f.Record), Set: map[string]json.RawMessage{f.Node: set}, Events: func(e run.Event) { f.Events = append(f.Events, e) }}
+	again := &run.Runner{Called: rs.called(ctx, f.Record), Set: map[string]json.RawMessage{f.Node: SetTo(f.Instead)}, Events: func(e run.Event) { f.Events = append(f.Events, e) }}
 	result, err := again.Replay(ctx, r.Plan, journal)
 	switch e, ok := diag.Own(err); {
-	case ok && len(f.Events) > 0 && (errors.Is(err, diag.Code(run.CodeDiverged)) || e.Class == diag.NeedsInput):
-		f.Stops = e.Message
-	case err != nil && len(f.Events) == 0:
+	case err != nil && (len(f.Events) == 0 || diag.ClassOf(err) == diag.Misuse): // what is taken instead is none of the outcomes
 		return Flipped{}, err
+	case ok:
+		f.Stops = e.Message
 	case err != nil:
 		f.Stops = err.Error()
 	case result.Status == run.Suspended:
@@ -114,7 +108,7 @@ func (f *Flipped) find(node string) (options []string, err error) {
 		if f.Node != "" || e.Path != node && e.Node != node {
 			continue
 		}
-		f.Node, f.Text, f.Was, f.By = e.Path, strings.TrimSpace(e.Type+" "+e.Text), cond.Text(decoded(e.Value)), e.How
+		f.Node, f.id, f.Text, f.Was, f.By = e.Path, e.Node, strings.TrimSpace(e.Type+" "+e.Text), cond.Text(decoded(e.Value)), e.How
 		switch {
 		case e.Kind == run.Answered:
 			options, f.Text = append([]string{}, asked[e.Path]...), "ASK "+e.Text
@@ -138,29 +132,36 @@ func decoded(raw json.RawMessage) any {
 	return v
 }
 
-// casesOf are the values of the cases of a SWITCH.
-func casesOf(r *Runnable, events []run.Event, path string) (cases []string) {
-	for _, e := range events {
-		if e.Path != path || e.Kind != run.Decided {
-			continue
-		}
-		if n, _, ok := r.Plan.NodeByID(e.Node); ok {
-			for _, c := range n.Children {
-				if c.Kind == tree.Case {
-					cases = append(cases, r.Plan.Case(c).Text)
-				}
-			}
-		}
-		return cases
+// SetTo is what stands behind NODE= as a value: JSON, or a text.
+func SetTo(value string) json.RawMessage {
+	if raw := json.RawMessage(value); json.Valid(raw) {
+		return raw
 	}
-	return nil
+	raw, _ := json.Marshal(value) // a string always can
+	return raw
+}
+
+// casesOf are the values of the cases of a SWITCH.
+func casesOf(r *Runnable, id string) (cases []string) {
+	n, _, ok := r.Plan.NodeByID(id)
+	if !ok {
+		return nil
+	}
+	for _, c := range n.Children {
+		if c.Kind == tree.Case {
+			cases = append(cases, r.Plan.Case(c).Text)
+		}
+	}
+	return cases
 }
 
 // other is the outcome that is taken in place of the one that there was.
-func other(f Flipped, options []string, value string, given bool) (string, error) {
+func (f *Flipped) other(options []string, value string, given bool) (string, error) {
 	left := slices.DeleteFunc(slices.Clone(options), func(o string) bool { return strings.EqualFold(o, f.Was) })
 	hint := func(o string) string { return diag.Quote(f.Node + "=" + o) }
 	switch {
+	case given && strings.EqualFold(value, f.Was):
+		return "", diag.New(diag.Misuse, "usage", "%s was %q in this run, so that there is no other way to show", f.Text, diag.Brief(f.Was, 60)).Hint("skl trace %s", f.Record.ID)
 	case given:
 		return value, nil
 	case len(left) == 1:

@@ -27,12 +27,8 @@ func (rs *Runs) WriteProof(ctx context.Context, record Record, file string) erro
 		return err
 	}
 	p := trace.Proof{Run: record.ID, Skill: record.Skill, Args: record.Args, Model: record.Model, Status: record.State(), ExitCode: record.ExitCode,
-		Started: record.Started, Ended: record.Ended, Digest: record.Digest, Journal: rs.journalDigest(record), Version: rs.Version, Events: events}
-	id := record.ID
-	if record.Replayed != "" {
-		id = record.Replayed
-	}
-	p.Replay = "skl run " + rs.called(ctx, record) + " --model replay:" + id
+		Started: record.Started, Ended: record.Ended, Digest: record.Digest, Journal: rs.journalDigest(record.journalled()), Version: rs.Version, Events: events}
+	p.Replay = "skl run " + rs.called(ctx, record) + " --model replay:" + record.journalled()
 	p.Picture, p.NoPicture = rs.picture(ctx, record, events)
 	var page bytes.Buffer
 	if err := trace.WriteProof(&page, p); err != nil {
@@ -59,9 +55,7 @@ func (rs *Runs) checkProof(file string) error {
 
 // picture is the tree of a run as it was walked, or why there is none.
 func (rs *Runs) picture(ctx context.Context, record Record, events []run.Event) (svg, none string) {
-	unlinted := *rs
-	unlinted.NoLint = true // it ran
-	r, err := unlinted.Bound(ctx, record.Dir)
+	r, err := rs.ranAs(ctx, record)
 	switch {
 	case err != nil:
 		return "", "The skill is not here any more as it ran, so that its tree cannot be drawn."
@@ -73,9 +67,9 @@ func (rs *Runs) picture(ctx context.Context, record Record, events []run.Event) 
 	return graph.SVG(r.Skill, graph.Options{Ops: true, Status: statusOf(events)}), ""
 }
 
-// journalDigest is the digest of a run's journal, "" if it has none.
-func (rs *Runs) journalDigest(record Record) string {
-	f, err := os.Open(filepath.Join(rs.RunDir(record.ID), run.JournalName))
+// journalDigest is the digest of the journal of a run, "" if it has none.
+func (rs *Runs) journalDigest(id string) string {
+	f, err := os.Open(filepath.Join(rs.RunDir(id), run.JournalName))
 	if err != nil {
 		return ""
 	}

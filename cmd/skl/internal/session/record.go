@@ -48,6 +48,9 @@ type Record struct {
 // State is how a run ended, in a word.
 func (r Record) State() string { return cmp.Or(string(r.Status), "unfinished") }
 
+// journalled is the run that has the journal of r: itself, or the one that it replays.
+func (r Record) journalled() string { return cmp.Or(r.Replayed, r.ID) }
+
 func (rs *Runs) runsDir() string { return filepath.Join(rs.Scope.Dirs.State, "runs") }
 
 // RunDir is where the files of a run are.

@@ -222,9 +222,7 @@ func (rs *Runs) resumable(ctx context.Context, name string, q Request) (*Runnabl
 	if record.Model == "mcp" && q.Model == "" {
 		return nil, Record{}, diag.New(diag.NeedsInput, model.CodeNoAnswer, "an agent filled the leaves of run %s", record.ID).Hint("skl resume %s --model MODEL%s", record.ID, q.Flags)
 	}
-	begun := *rs
-	begun.NoLint = true // it passed, or was told to run all the same, when it began
-	r, err := begun.Bound(ctx, record.Dir)
+	r, err := rs.ranAs(ctx, record)
 	if err != nil {
 		return nil, Record{}, err
 	}
@@ -233,6 +231,13 @@ func (rs *Runs) resumable(ctx context.Context, name string, q Request) (*Runnabl
 		return nil, Record{}, rs.anew(ctx, record, run.OtherPlan(r.Name, r.As))
 	}
 	return r, record, nil
+}
+
+// ranAs is the skill of a recorded run, as it is now. Lint stops it no more: it passed, or was told to run all the same, when it began.
+func (rs *Runs) ranAs(ctx context.Context, record Record) (*Runnable, error) {
+	begun := *rs
+	begun.NoLint = true
+	return begun.Bound(ctx, record.Dir)
 }
 
 // Resume executes the control flow of a recorded run again from the start, with the recorded effects, and goes on live
@@ -504,8 +509,8 @@ func (s *session) replay(ctx context.Context, id string) (Ended, error) {
 	if err != nil {
 		return Ended{}, err
 	}
-	if old.Replayed != "" {
-		if old, err = s.Find(old.Replayed); err != nil {
+	if id := old.journalled(); id != old.ID {
+		if old, err = s.Find(id); err != nil {
 			return Ended{}, err
 		}
 	}
