@@ -183,6 +183,9 @@ func (r *Result) Mended(name func(path string) string) string {
 	return text
 }
 
+// Holds reports whether programs are confined here no less than floor says.
+func (r Report) Holds(floor Tier) bool { return r.Tier.atLeast(floor) }
+
 // Probe says what can be enforced here. The first call tries it, in about 10 ms; the others remember.
 func Probe() Report { return probe() }
 

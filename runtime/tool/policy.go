@@ -70,6 +70,11 @@ func (d *Dispatcher) reachable(h *handler, readOnly bool) error {
 	if why := h.missing(d); why != "" {
 		return diag.New(diag.Refused, CodeDenied, "%s cannot be called: %s", h.orScript(), why)
 	}
+	return d.open(h)
+}
+
+// open says why no policy, or no declared effect, lets a use of h through; nil if one does.
+func (d *Dispatcher) open(h *handler) error {
 	for _, p := range d.policies {
 		if p.Limited && !slices.ContainsFunc(p.Allow, func(t skill.Tool) bool { return d.table.means(t, h) }) {
 			return diag.New(diag.Refused, CodeDenied, "%s is not in tools.allow of %s", h.orScript(), p.owner)
@@ -201,7 +206,7 @@ func (d *Dispatcher) patternDenied(h *handler, u *use) error {
 	return only.denied(h, u)
 }
 
-// patterns are the uses of h that the narrowest policy with patterns allows, "" when there is none.
+// patterns are the uses of h that the narrowest policy with patterns allows, as far as they can work here; "" when there is none.
 func (d *Dispatcher) patterns(h *handler) string {
 	out := ""
 	for _, p := range d.policies {
@@ -211,7 +216,7 @@ func (d *Dispatcher) patterns(h *handler) string {
 		var tools []skill.Tool
 		plain := false
 		for _, t := range p.Allow {
-			if d.table.means(t, h) {
+			if d.table.means(t, h) && d.absent(t) == "" {
 				plain = plain || t.Pattern == ""
 				tools = append(tools, t)
 			}
@@ -244,7 +249,7 @@ type Status struct {
 }
 
 // Could lists every tool and what is the matter with it: built-in tools by name, then those of servers.
-// It starts no server. Last come names of tools.allow that nothing answers to, with the reason.
+// It starts no server. Last come names of tools.allow that nothing answers to, and patterns whose program is not here, with the reason.
 func (d *Dispatcher) Could() []Status {
 	var out []Status
 	for _, h := range d.table.all() {
@@ -274,6 +279,8 @@ func (d *Dispatcher) Could() []Status {
 		for _, t := range p.Allow {
 			if why := d.table.unreachable(t); why != "" {
 				out = append(out, Status{Tool: t.String(), Why: why})
+			} else if program := d.absent(t); program != "" && d.table.must("bash").lack(d) == "" {
+				out = append(out, Status{Tool: t.String(), Effect: External, Why: notOnPath(program)})
 			}
 		}
 	}

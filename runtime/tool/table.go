@@ -60,17 +60,6 @@ func (h *handler) reads() bool {
 	return h.namespace == "" && (h.name == "read" || h.name == "glob" || h.name == "grep" || h.name == "list")
 }
 
-// missing says what h cannot do without; "" if it is there.
-func (h *handler) missing(d *Dispatcher) string {
-	switch {
-	case h.namespace == "" && h.name == "bash" && d.config.Exec == nil:
-		return "programs cannot be run here"
-	case h.namespace == "" && h.name == "fetch" && len(d.config.Hosts) == 0:
-		return "no host may be reached"
-	}
-	return ""
-}
-
 // canonicalOf is the built-in tool that a host's spelling means. The second result is false for a
 // name that no host is known to use; the first is "" for one that skl has no tool for.
 func canonicalOf(name string) (string, bool) {

@@ -118,6 +118,7 @@ type Config struct {
 	Remembered Store                                            // earlier answers; nil: none
 
 	Exec   func(ctx context.Context, c sandbox.Command) (sandbox.Result, error) // sandbox.Run; nil: no programs
+	Probe  func() sandbox.Report                                                // sandbox.Probe; nil: whether Floor holds here shows when a program runs
 	Floor  sandbox.Tier                                                         // least confinement of programs
 	Off    bool                                                                 // run programs unconfined: the person said so
 	Env    []string                                                             // NAME=value for programs; nil: PATH and LANG of a plain system
@@ -127,6 +128,9 @@ type Config struct {
 	Client *origin.Client                                                       // for MCP servers with a URL; nil: a new one
 
 	Servers []Server
+
+	// Lacking is told, once, which tools models are not shown since they cannot work here. It is called when a model is shown tools for the first time.
+	Lacking func([]Lack)
 }
 
 // A Dispatcher lets tools be called. Its methods may be called concurrently. It implements run.Tools.
@@ -152,6 +156,7 @@ type core struct {
 	marks    marks
 	nest     nest
 	crowded  atomic.Bool // there are too many files for a census
+	told     sync.Once   // Config.Lacking was
 }
 
 // New makes a Dispatcher. Its error names the denied tool that nothing answers
@@ -259,6 +264,7 @@ func (d *Dispatcher) Narrow(t skill.Tools) *Dispatcher {
 // a policy lets through, at most once; one that does not start is left out, and [Dispatcher.Could] says why.
 func (d *Dispatcher) For(readOnly bool) []model.Tool {
 	d.startServers()
+	d.tellLacks()
 	var out []model.Tool
 	for _, h := range d.table.all() {
 		if d.reachable(h, readOnly) != nil {

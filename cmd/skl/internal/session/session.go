@@ -394,7 +394,6 @@ func (s *session) runner(ctx context.Context, spec string, leave Leave) (_ *run.
 		return nil, nil, err
 	}
 	open = append(open, tools.Close)
-	s.sayMissing(tools)
 	sink, err := s.sinks(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -542,7 +541,8 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 	if err := rs.fits(r, args); err != nil {
 		return run.Result{}, err
 	}
-	d.Note(strings.Join(r.remarks(rs.Scope), "; "))
+	notes := r.remarks(rs.Scope)
+	d.Note(strings.Join(notes, "; "))
 	record := Record{ID: d.Run(), Skill: r.Name, Dir: r.Dir, Work: rs.Scope.Cwd, Digest: r.Plan.Digest, Args: args,
 		Model: d.Name(), Started: time.Now().UTC(), Allow: allow}
 	s := &session{Runs: rs, Runnable: r, Request: Request{Args: args, Allow: allow, Sandbox: sandbox}, record: record}
@@ -553,6 +553,10 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 	record = s.record
 	tools, err := rs.Dispatcher(r, leave, Bounds{Work: rs.Scope.Cwd, Aside: rs.RunDir(record.ID), Sandbox: rs.Confinement(sandbox), Consent: func(ctx context.Context, about tool.Ask) (tool.Answer, error) {
 		return s.consentOver(ctx, d, about)
+	}, Lacking: func(text string) {
+		rs.Scope.Tell.Warn("%s", text)
+		notes = append(notes, diag.Printable(text))
+		d.Note(strings.Join(notes, "; "))
 	}})
 	if err != nil {
 		return run.Result{}, err

@@ -23,6 +23,8 @@ type Bounds struct {
 	Limit   []string // effects and tools that may be granted at most; nil is no limit
 	// Consent asks the person for what nobody agreed to yet; nil asks nobody.
 	Consent func(context.Context, tool.Ask) (tool.Answer, error)
+	// Lacking is told which tools cannot work here; nil tells the person.
+	Lacking func(text string)
 }
 
 // Dispatcher is what the leaves and scripts of r may call. It is the one way to it: nothing of a skill is executed before a
@@ -67,7 +69,7 @@ func (rs *Runs) dispatcher(r *Runnable, leave Leave, b Bounds) (*tool.Dispatcher
 	}
 	cfg := tool.Config{
 		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: b.Work, Aside: b.Aside, Protected: append(searched, rs.Scope.Dirs.Data, rs.Scope.Dirs.Cache), Keys: rs.Scope.Keys(), Agents: hosts.Configuration(), Grants: []tool.Grant{given, configured}, Limit: limit, Hosts: rs.Scope.Config.Run.Hosts,
-		Consent: b.Consent, Remembered: remembered, Exec: sandbox.Run, Floor: floor, Off: b.Sandbox == "off",
+		Consent: b.Consent, Remembered: remembered, Exec: sandbox.Run, Probe: sandbox.Probe, Floor: floor, Off: b.Sandbox == "off",
 		Path: rs.Scope.Getenv("PATH"), Home: rs.Scope.Home, Client: rs.Scope.HTTP,
 	}
 	if !strings.HasPrefix(r.Dir, "skl:") {
@@ -78,26 +80,42 @@ func (rs *Runs) dispatcher(r *Runnable, leave Leave, b Bounds) (*tool.Dispatcher
 		files, _ := r.Plan.Files()
 		cfg.Finalize, cfg.OwnFiles = true, len(files) > 0
 	}
+	tell := b.Lacking
+	if tell == nil {
+		tell = func(text string) { rs.Scope.Tell.Warn("%s", text) }
+	}
+	cfg.Lacking = func(lacks []tool.Lack) {
+		for _, text := range r.lacking(lacks) {
+			tell(text)
+		}
+	}
 	if err := rs.addServers(&cfg); err != nil {
 		return nil, err
 	}
 	return tool.New(cfg)
 }
 
-// sayMissing says which tools a skill without a tree names, for its model to work with, that are not here.
-func (s *session) sayMissing(d *tool.Dispatcher) {
-	if s.Plan.Whole == nil {
-		return
+// lacking says which tools a model is not shown. Of names that nothing answers to it tells for a skill without a tree alone, whose
+// model works with what the skill names.
+func (r *Runnable) lacking(lacks []tool.Lack) (out []string) {
+	var unknown, hidden []string
+	for _, l := range lacks {
+		if l.Unknown {
+			unknown = append(unknown, l.Tool)
+			continue
+		}
+		hidden = append(hidden, l.Tool+" ("+l.Why+")")
 	}
-	var names []string
-	for _, t := range d.Could() {
-		if t.Wire == "" && t.Effect == "" {
-			names = append(names, t.Tool)
+	say := func(what string, names []string) {
+		if len(names) > 0 {
+			out = append(out, r.Name+" "+what+": "+diag.Brief(diag.Printable(strings.Join(names, ", ")), 600))
 		}
 	}
-	if len(names) > 0 {
-		s.Scope.Tell.Warn("%s names tools that are not here: %s", s.Name, diag.Brief(diag.Printable(strings.Join(names, ", ")), 300))
+	if r.Plan.Whole != nil {
+		say("names tools that are not here", unknown)
 	}
+	say("does without tools that cannot work here", hidden)
+	return out
 }
 
 // parseGrant reads --allow, which may also hold the consent to run the skill at all.
