@@ -44,6 +44,9 @@ func prepareBash(d *Dispatcher, input json.RawMessage) (*use, error) {
 	u.patterned = func() { text = line.Text }
 	u.do = func(ctx context.Context) (string, error) {
 		out := headTail{half: halfOutput}
+		if d.keeps() {
+			out.half = maxKept/2 - 100
+		}
 		err := d.program(ctx, u, sandbox.Command{Argv: []string{shell, "-c", text}, Timeout: timeoutOf(in.Timeout), Stdout: &out, Stderr: &out}, "bash")
 		return ended(out.String()), err
 	}

@@ -98,10 +98,10 @@ func schema(fields ...string) json.RawMessage {
 
 // builtins makes the built-in tools, sorted by name.
 func builtins() []*handler {
-	const path = "a path below the working directory; skill:PATH is a file of the skill"
+	const path = "a path below the working directory; skill:PATH is a file of the skill, result:N what a call gave"
 	all := []*handler{
 		{name: "bash", effect: External, prepare: prepareBash,
-			description: "Run a bash command in the working directory, confined, and return what it prints. Of long output the start and the end are kept.",
+			description: "Run a bash command in the working directory, confined, and return what it prints. Of long output the start and the end are given.",
 			schema:      schema("command! string the command line", "timeout_seconds integer seconds until it is stopped: 120 unless given, 600 at most")},
 		{name: "edit", effect: Filesystem, prepare: prepareEdit,
 			description: "Replace text in a file. old_string has to occur exactly once, unless replace_all is set.",
@@ -115,7 +115,7 @@ func builtins() []*handler {
 			schema:      schema("pattern! string as in **/*.go, relative to path", "path string the directory to search: the working directory unless given; skill: is the skill's")},
 		{name: "grep", effect: None, prepare: prepareGrep,
 			description: "Search files for a regular expression (RE2), line by line. .git, node_modules and binary files are left out. At most 1,000 lines.",
-			schema: schema("pattern! string the regular expression", "path string the file or directory to search: the working directory unless given; skill: is the skill's",
+			schema: schema("pattern! string the regular expression", "path string the file or directory to search: the working directory unless given; skill: is the skill's, result:N what a call gave",
 				"glob string only files with this path or name, as in *.go", "ignore_case boolean do not regard case", "files_only boolean list the files alone")},
 		{name: "list", effect: None, prepare: prepareList,
 			description: "List a directory. Directories end in a slash, links in @.",

@@ -247,7 +247,7 @@ func contentText(r *mcp.CallToolResult) string {
 		}
 		switch c := c.(type) {
 		case *mcp.TextContent:
-			b.WriteString(bounded(c.Text, maxResult))
+			b.WriteString(bounded(c.Text, maxKept))
 		case *mcp.ImageContent:
 			fmt.Fprintf(&b, "[image %s, %d bytes]", diag.Printable(c.MIMEType), len(c.Data))
 		case *mcp.AudioContent:
@@ -256,12 +256,12 @@ func contentText(r *mcp.CallToolResult) string {
 			fmt.Fprintf(&b, "[resource %s]", diag.Printable(c.URI))
 		case *mcp.EmbeddedResource:
 			if c.Resource != nil && c.Resource.Text != "" {
-				b.WriteString(bounded(c.Resource.Text, maxResult))
+				b.WriteString(bounded(c.Resource.Text, maxKept))
 			} else {
 				b.WriteString("[resource]")
 			}
 		}
-		if b.Len() > maxResult {
+		if b.Len() > maxKept {
 			break
 		}
 	}

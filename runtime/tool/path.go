@@ -30,6 +30,7 @@ type tree struct {
 	real      string // without links
 	prefix    string // what paths in it are shown with
 	readOnly  bool
+	owner     string // of one that is read only
 	protected []protection
 	isSpot    func(rel string) bool   // nil: nothing is
 	closed    error                   // why nothing is found in it; nil if something is
@@ -128,8 +129,12 @@ func (p *place) rel() string {
 //go:noinline
 func (p *place) shown() string { return p.tree.prefix + p.rel() }
 
-// find finds a path in the tree that its spelling names: absolute paths by the directory, "skill:…" the skill's own, all others the working directory.
+// find finds a path in the tree that its spelling names: absolute paths by the directory, "skill:…" the skill's own, "result:N" what a call
+// gave, all others the working directory.
 func (d *Dispatcher) find(path string) (*place, error) {
+	if rest, ok := strings.CutPrefix(path, resultPrefix); ok && d.config.Results != "" {
+		return d.findResult(rest)
+	}
 	if rest, ok := strings.CutPrefix(path, "skill:"); ok && d.own != nil {
 		return d.own.find(rest)
 	}
@@ -404,7 +409,7 @@ func (p *place) writable() error {
 		return diag.New(diag.Refused, CodeProtected, "%q is never written: it belongs to %s", diag.Printable(p.shown()), what)
 	}
 	if p.tree.readOnly {
-		return refuse("the skill")
+		return refuse(p.tree.owner)
 	}
 	rel := p.rel()
 	if names := strings.Split(rel, "/"); slices.ContainsFunc(names, isDotGit) || p.tree.becomesGit(names) {

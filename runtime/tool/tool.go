@@ -33,8 +33,11 @@
 //     With Config.Off nothing is kept or compared.
 //   - fetch sends no credential and reaches only hosts of Config.Hosts.
 //
-// Limits: an input has at most 1 MiB, a result 256 KiB, of fetch 1 MiB, of bash 64 KiB
-// (its start and its end); read, write and edit take files of at most 16 MiB, grep
+// A long result, of more than 16 KiB, is kept in Config.Results where the model may read: it is given the first lines
+// and the last ones, and reads on with read and grep, in result:N. What read gives is never kept: its path is there.
+//
+// Limits: an input has at most 1 MiB; a result 256 KiB, of fetch 1 MiB, of bash 64 KiB
+// (its start and its end), one that is kept 1 MiB, and all that are kept 64 MiB; read, write and edit take files of at most 16 MiB, grep
 // of 4 MiB; glob, grep and list give 1,000 results and visit 200,000 entries;
 // fetch has 30 s, bash 120 s by default and 10 min at most, a script 10 min and 1 MiB of output.
 //
@@ -105,6 +108,7 @@ type Config struct {
 	Agents      []string     // names of files and directories of agents, with slashes, that are never written in whatever directory
 	Keys        []string     // directories of skl's own, with what the person agreed to: whatever holds one, or lies in one, is out of reach
 	Aside       string       // an existing directory for what programs planted and had undone; "": it is not kept
+	Results     string       // a directory for long results of calls, made when it is needed, of this run alone; "": they are cut
 	Policy      *skill.Tools // the skill's; nil: no limit
 	SideEffects []string     // the skill's side_effects; nil: undeclared, so that each effect is asked for
 	Finalize    bool         // there is a tool finalize, by which a skill without a tree gives its result
@@ -157,6 +161,7 @@ type core struct {
 	nest     nest
 	crowded  atomic.Bool // there are too many files for a census
 	told     sync.Once   // Config.Lacking was
+	kept     keptResults
 }
 
 // New makes a Dispatcher. Its error names the denied tool that nothing answers
@@ -220,7 +225,7 @@ func (c *core) openTrees() (err error) {
 			c.work.close()
 			return err
 		}
-		own.readOnly = true
+		own.readOnly, own.owner = true, "the skill"
 		own.closed = sandbox.CheckDir(own.real, c.config.Home, c.config.Keys...)
 		if rel, ok := c.work.relative(own.real); ok {
 			own.prefix = strings.TrimPrefix(rel+"/", "./")
@@ -247,6 +252,7 @@ func (d *Dispatcher) Close() error {
 	}
 	err := d.table.close()
 	d.work.close()
+	d.kept.close()
 	if d.own != nil {
 		d.own.close()
 	}
@@ -289,16 +295,13 @@ func (d *Dispatcher) Call(ctx context.Context, name string, input json.RawMessag
 	if err != nil {
 		return refusal(err), "", run.Deed{}, asRefused(err)
 	}
-	limit := maxResult
-	if h == d.table.must("fetch") {
-		limit = maxFetch + 100
-	}
 	text, did, err := d.call(ctx, h, input, readOnly)
+	text = d.given(h, text)
 	if err != nil {
 		r := refusal(err)
-		return model.ToolResult{Text: bounded(text, limit) + r.Text, IsError: true}, h.String(), did, kept(err)
+		return model.ToolResult{Text: ended(text) + r.Text, IsError: true}, h.String(), did, kept(err)
 	}
-	return model.ToolResult{Text: bounded(text, limit)}, h.String(), did, nil
+	return model.ToolResult{Text: text}, h.String(), did, nil
 }
 
 // kept is err if it kept a call from taking place, else nil.

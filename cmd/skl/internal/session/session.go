@@ -389,7 +389,7 @@ func (s *session) runner(ctx context.Context, spec string, leave Leave) (_ *run.
 		open = append(open, recorder.Close)
 		m = replay.Record(m, recorder)
 	}
-	tools, err := s.Dispatcher(s.Runnable, leave, Bounds{Work: s.Scope.Cwd, Aside: s.RunDir(s.record.ID), Sandbox: s.Confinement(s.Sandbox), Consent: s.consent})
+	tools, err := s.Dispatcher(s.Runnable, leave, Bounds{Work: s.Scope.Cwd, Dir: s.RunDir(s.record.ID), Sandbox: s.Confinement(s.Sandbox), Consent: s.consent})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -551,7 +551,7 @@ func (rs *Runs) Drive(ctx context.Context, name, args string, allow []string, sa
 		return run.Result{}, err
 	}
 	record = s.record
-	tools, err := rs.Dispatcher(r, leave, Bounds{Work: rs.Scope.Cwd, Aside: rs.RunDir(record.ID), Sandbox: rs.Confinement(sandbox), Consent: func(ctx context.Context, about tool.Ask) (tool.Answer, error) {
+	tools, err := rs.Dispatcher(r, leave, Bounds{Work: rs.Scope.Cwd, Dir: rs.RunDir(record.ID), Sandbox: rs.Confinement(sandbox), Consent: func(ctx context.Context, about tool.Ask) (tool.Answer, error) {
 		return s.consentOver(ctx, d, about)
 	}, Lacking: func(text string) {
 		rs.Scope.Tell.Warn("%s", text)

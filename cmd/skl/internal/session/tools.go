@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -18,7 +19,7 @@ import (
 // A Bounds says where and how what a run calls is confined.
 type Bounds struct {
 	Work    string   // the directory to work in
-	Aside   string   // where what programs planted and had undone is kept; "" keeps it nowhere
+	Dir     string   // of the run, for what programs planted and had undone, and for long results of calls; "" keeps neither
 	Sandbox string   // auto, strict or off
 	Limit   []string // effects and tools that may be granted at most; nil is no limit
 	// Consent asks the person for what nobody agreed to yet; nil asks nobody.
@@ -68,12 +69,15 @@ func (rs *Runs) dispatcher(r *Runnable, leave Leave, b Bounds) (*tool.Dispatcher
 		remember: func(effect string) error { return rs.remember(r, leave.apart, effect) },
 	}
 	cfg := tool.Config{
-		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: b.Work, Aside: b.Aside, Protected: append(searched, rs.Scope.Dirs.Data, rs.Scope.Dirs.Cache), Keys: rs.Scope.Keys(), Agents: hosts.Configuration(), Grants: []tool.Grant{given, configured}, Limit: limit, Hosts: rs.Scope.Config.Run.Hosts,
+		Skill: r.Name, Digest: r.Plan.Digest, WorkDir: b.Work, Aside: b.Dir, Protected: append(searched, rs.Scope.Dirs.Data, rs.Scope.Dirs.Cache), Keys: rs.Scope.Keys(), Agents: hosts.Configuration(), Grants: []tool.Grant{given, configured}, Limit: limit, Hosts: rs.Scope.Config.Run.Hosts,
 		Consent: b.Consent, Remembered: remembered, Exec: sandbox.Run, Probe: sandbox.Probe, Floor: floor, Off: b.Sandbox == "off",
 		Path: rs.Scope.Getenv("PATH"), Home: rs.Scope.Home, Client: rs.Scope.HTTP,
 	}
 	if !strings.HasPrefix(r.Dir, "skl:") {
 		cfg.SkillDir = r.Dir
+	}
+	if b.Dir != "" {
+		cfg.Results = filepath.Join(b.Dir, "results")
 	}
 	cfg.Policy, cfg.SideEffects = r.Skill.Doc.Tools, r.Skill.Doc.SideEffects
 	if r.Plan.Whole != nil {
