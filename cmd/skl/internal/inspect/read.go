@@ -13,10 +13,8 @@ import (
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/trees"
-	"github.com/skl-project/skl/install/roots"
 	"github.com/skl-project/skl/spec/bundle"
 	"github.com/skl-project/skl/spec/diag"
-	"github.com/skl-project/skl/spec/ref"
 	"github.com/skl-project/skl/spec/skill"
 	"github.com/skl-project/skl/spec/spell"
 )
@@ -47,31 +45,19 @@ func (in *Inspector) Read(ctx context.Context, arg, file string) (Text, error) {
 
 // ReadActive is Read for agents: it takes the name of an installed skill and refuses whatever has no active copy.
 func (in *Inspector) ReadActive(ctx context.Context, name, file string) (Text, error) {
-	if !ref.IsWord(name) {
-		return Text{}, diag.New(diag.Refused, "mcp_path", "%q is a path or a reference; agents read installed skills by name", name).Hint("skl list")
-	}
-	t, s, err := in.installed(ctx, name)
+	found, err := in.copiesOf(ctx, name)
 	if err != nil {
 		return Text{}, err
 	}
-	if active(s.Copies) < 0 {
-		r := s.Copies[0]
-		if r.State == roots.Untrusted {
-			return Text{}, diag.New(diag.Refused, "untrusted", "%s lies in a project that is not trusted", r.Name).Hint("skl trust allow")
-		}
-		return Text{}, diag.New(diag.Refused, "not_active", "%s is %s", r.Name, r.State).Hint("skl list --all")
-	}
-	if doc, err := skill.ReadWith(t[skill.FileName].Data, t.Sidecar()); err == nil && !doc.Invocation.ByModel() {
-		e := diag.New(diag.Refused, "invocation_deny", "%s may not be read by a model: its model_invocation is %s", s.Name, doc.Invocation)
-		if !doc.Invocation.ByUser() {
-			return Text{}, e.Hint("%s is disabled: neither models nor people start it", s.Name)
-		}
-		return Text{}, e.Hint("a person starts it: skl run %s", s.Name)
-	}
-	if err := apply.Blocked(s.Withdrawn); err != nil {
+	taken, err := in.Applier.Withdrawals(ctx, apply.Glance, in.Applier.ReleasesOf(found))
+	if err != nil {
 		return Text{}, err
 	}
-	return textOf(t, s, file)
+	r, t, err := readForModel(found, taken, trees.Read)
+	if err != nil {
+		return Text{}, err
+	}
+	return textOf(t, Skill{Name: r.Name, Path: r.Path}, file)
 }
 
 func textOf(t trees.Tree, s Skill, file string) (Text, error) {
