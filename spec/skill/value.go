@@ -161,6 +161,10 @@ func isDate(s string) bool {
 	return len(s) >= 10 && isDigits(s[:4], "") && s[4] == '-' && isDigits(s[5:7], "") && s[7] == '-' && isDigits(s[8:10], "")
 }
 
+// JSON writes v as compact JSON, in source order. Plain scalars get the types of the YAML 1.2 core schema;
+// a date, which that schema does not know, stays the text that was written. It fails on numbers that JSON cannot hold.
+func (v Value) JSON() ([]byte, error) { return appendJSON(nil, v) }
+
 // appendJSON appends v as compact JSON. Plain scalars get the types of the YAML
 // 1.2 core schema. It fails on numbers that JSON cannot hold.
 func appendJSON(dst []byte, v Value) ([]byte, error) {

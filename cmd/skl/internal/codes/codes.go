@@ -233,6 +233,7 @@ var All = [][2]string{
 	{"max_tokens", "the limit of tokens left no room for a handle"},
 	{"mcp_answer", "an answer of an agent does not fit its step"},
 	{"mcp_input", "the arguments of an MCP tool call are wrong"},
+	{"mcp_not_served", "an installed skill breaks a rule of the Skills extension of MCP"},
 	{"mcp_path", "an agent named a path, where only names of installed skills are taken"},
 	{"mcp_person", "a question of a run is for the person: an agent answered it, or the client could not ask"},
 	{"mcp_run_refused", "this MCP server does not run skills"},

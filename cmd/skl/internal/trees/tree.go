@@ -23,10 +23,18 @@ func Read(fsys fs.FS) (Tree, error) {
 	return t, err
 }
 
+// ReadIn is Read of at most so much.
+func ReadIn(fsys fs.FS, limits bundle.Limits) (Tree, error) {
+	t, _, err := readSum(fsys, limits)
+	return t, err
+}
+
 // ReadSum is Read, with the digest of the files.
-func ReadSum(fsys fs.FS) (Tree, bundle.Digest, error) {
+func ReadSum(fsys fs.FS) (Tree, bundle.Digest, error) { return readSum(fsys, bundle.InstallLimits) }
+
+func readSum(fsys fs.FS, limits bundle.Limits) (Tree, bundle.Digest, error) {
 	t := sink{}
-	guard := bundle.NewGuard(t, bundle.InstallLimits)
+	guard := bundle.NewGuard(t, limits)
 	guard.NoSkillMD = true // a person may have removed it
 	if err := bundle.FromFS(fsys, guard); err != nil {
 		return nil, "", err
