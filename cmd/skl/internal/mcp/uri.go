@@ -1,0 +1,76 @@
+package mcp
+
+import (
+	"io/fs"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/skl-project/skl/spec/diag"
+	"github.com/skl-project/skl/spec/skill"
+)
+
+const uriScheme = "skill://"
+
+// A place is a file or a directory of a skill.
+type place struct {
+	skill string // name
+	path  string // slash path; "" is the directory of the skill
+}
+
+// entry is the SKILL.md of a skill.
+func entry(name string) place { return place{name, skill.FileName} }
+
+// String is the URI of p.
+func (p place) String() string {
+	var b strings.Builder
+	b.WriteString(uriScheme + url.PathEscape(p.skill))
+	if p.path != "" {
+		for element := range strings.SplitSeq(p.path, "/") {
+			b.WriteString("/" + url.PathEscape(element))
+		}
+	}
+	return b.String()
+}
+
+// parseURI parses the URI of a place. It says nothing of whether there is one.
+// For every uri it accepts, parseURI(uri).String() == uri, so that a place has one URI; see FuzzURI.
+func parseURI(uri string) (place, error) {
+	rest, ok := strings.CutPrefix(uri, uriScheme)
+	if !ok {
+		return place{}, uriError(uri, "it does not start with %s", uriScheme)
+	}
+	elements := strings.Split(rest, "/")
+	for i, text := range elements {
+		element, err := url.PathUnescape(text)
+		switch {
+		case err != nil:
+			return place{}, uriError(uri, "%q is no percent-encoding", text)
+		case text == "":
+			return place{}, uriError(uri, "an element of its path is empty")
+		case element == "." || element == "..":
+			return place{}, uriError(uri, "an element of its path is %q", element)
+		case strings.ContainsAny(element, "/\\\x00") || !utf8.ValidString(element):
+			return place{}, uriError(uri, "%q is no name of a file", text)
+		case url.PathEscape(element) != text:
+			return place{}, uriError(uri, "%q must be written %q", text, url.PathEscape(element))
+		}
+		elements[i] = element
+	}
+	p := place{elements[0], strings.Join(elements[1:], "/")}
+	if p.path != "" && !fs.ValidPath(p.path) {
+		return place{}, uriError(uri, "it names no file")
+	}
+	return p, nil
+}
+
+// uriError refuses a URI, which may be long.
+func uriError(uri, format string, args ...any) error {
+	const most = 200
+	if len(uri) > most {
+		uri = strings.ToValidUTF8(uri[:most], "") + "…"
+	}
+	why := diag.New(diag.Misuse, "invalid_request", format, args...)
+	why.Message = "invalid URI " + quote(uri) + ": " + why.Message
+	return why.Hint("the URIs of skills' files are in skills/list")
+}
