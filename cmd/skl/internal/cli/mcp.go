@@ -53,7 +53,7 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	defer end()
-	o.Skills = mcp.Skills{Search: w.search.Suggest, Read: w.inspect.ReadActive}
+	o.Skills = mcp.Skills{Search: w.search.Suggest, Read: w.inspect.ReadActive, Offers: w.inspect.Offers, Offer: w.inspect.Offer}
 	if c.Bool("allow-run") {
 		o.Run = func(ctx context.Context, name, args string, d *drive.Driver) (any, error) {
 			result, err := w.runs.Drive(ctx, name, args, splitList(c.StringSlice("allow")), c.String("sandbox"), d)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/skl-project/skl/index/serve"
@@ -48,7 +49,12 @@ type Options struct {
 	Run     drive.RunFunc // nil refuses every run
 	In      io.ReadCloser
 	Out     io.WriteCloser
-	Log     io.Writer // told of a call that broke; needed
+	Log     io.Writer // told of calls that broke and of skills that are not served; needed
+}
+
+// offers reports whether a group is offered.
+func (o Options) offers(group string) bool {
+	return len(o.Tools) == 0 || slices.Contains(o.Tools, group)
 }
 
 // Serve answers until the client closes the connection or ctx ends, and then stops every run that is left.
@@ -56,10 +62,16 @@ func Serve(ctx context.Context, o Options) error {
 	if err := CheckGroups(o.Tools); err != nil {
 		return err
 	}
-	server := sdk.NewServer(&sdk.Implementation{Name: "skl", Title: "skl", Version: o.Version}, nil)
+	extended := o.offers(SkillText) && o.Skills.Offer != nil
+	server := sdk.NewServer(&sdk.Implementation{Name: "skl", Title: "skl", Version: o.Version}, serverOptions(extended))
+	if extended {
+		if err := addExtension(server, o.Skills, o.Log); err != nil {
+			return err
+		}
+	}
 	server.AddReceivingMiddleware(guard(o.Log))
 	for _, g := range Groups() {
-		if len(o.Tools) > 0 && !slices.Contains(o.Tools, g) {
+		if !o.offers(g) {
 			continue
 		}
 		switch g {
@@ -93,7 +105,7 @@ func guard(log io.Writer) sdk.Middleware {
 					return
 				}
 				fmt.Fprintf(log, "skl: %s: panic: %s\n%s", method, diag.Printable(fmt.Sprint(caught)), debug.Stack())
-				err = errors.New("skl broke on this call, and goes on; its log says why")
+				err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "skl broke on this call, and goes on; its log says why"}
 				if method == "tools/call" {
 					answer, err = result(problemOf(err), true)
 				}

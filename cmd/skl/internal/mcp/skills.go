@@ -32,6 +32,10 @@ const (
 type Skills struct {
 	Search func(ctx context.Context, task string, limit int) (skillsearch.Answer, error)
 	Read   func(ctx context.Context, name, file string) (inspect.Text, error) // file "" is SKILL.md
+
+	// Both or neither: without them the server has no Skills extension.
+	Offers func(ctx context.Context, after string, each func(inspect.Offer, error) bool) error
+	Offer  func(ctx context.Context, name string) (inspect.Offer, error)
 }
 
 type skillQuestion struct {
