@@ -12,13 +12,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/skl-project/skl/cmd/skl/internal/apply"
 	"github.com/skl-project/skl/cmd/skl/internal/inspect"
 	"github.com/skl-project/skl/cmd/skl/internal/scope/scopetest"
+	"github.com/skl-project/skl/index/skillsearch"
 	"github.com/skl-project/skl/spec/diag"
 )
 
@@ -325,6 +328,40 @@ func TestExtensionPanics(t *testing.T) {
 	}
 	if replies[3].Error != nil || strings.Count(log, "panic: oh no") != 2 {
 		t.Errorf("%+v, the log is %q", replies[3].Error, log)
+	}
+}
+
+// Requests that come at once are answered one after the other as far as they look at skills, also after one that panicked.
+func TestSkillsInTurn(t *testing.T) {
+	var now, most atomic.Int32
+	busy := func() {
+		most.Store(max(most.Load(), now.Add(1)))
+		time.Sleep(5 * time.Millisecond)
+		now.Add(-1)
+	}
+	s := Skills{
+		Search: func(context.Context, string, int) (skillsearch.Answer, error) {
+			busy()
+			return skillsearch.Answer{}, nil
+		},
+		Read:   func(context.Context, string, string) (inspect.Text, error) { busy(); panic("oh no") },
+		Offers: func(context.Context, string, func(inspect.Offer, error) bool) error { busy(); return nil },
+		Offer:  func(context.Context, string) (inspect.Offer, error) { busy(); return inspect.Offer{}, nil },
+	}
+	var requests [][2]string
+	for range 5 {
+		requests = append(requests, [2]string{methodList, `{}`}, [2]string{methodListed, `{}`}, [2]string{methodGet, uriParam("skill://pdf/SKILL.md")},
+			[2]string{methodRead, uriParam("skill://pdf/SKILL.md")}, [2]string{methodDir, uriParam("skill://pdf")},
+			[2]string{"tools/call", `{"name":"skill_read","arguments":{"name":"pdf"}}`}, [2]string{"tools/call", `{"name":"skill_search","arguments":{"task":"t"}}`})
+	}
+	replies, _ := ask(t, s, requests...)
+	for i, r := range replies {
+		if r.Result == nil && r.Error == nil {
+			t.Errorf("%q has no answer", requests[i-1])
+		}
+	}
+	if most.Load() != 1 {
+		t.Errorf("%d at once", most.Load())
 	}
 }
 

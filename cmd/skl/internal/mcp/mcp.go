@@ -62,10 +62,11 @@ func Serve(ctx context.Context, o Options) error {
 	if err := CheckGroups(o.Tools); err != nil {
 		return err
 	}
-	extended := o.offers(SkillText) && o.Skills.Offer != nil
+	skills := o.Skills.inTurn()
+	extended := o.offers(SkillText) && skills.Offer != nil
 	server := sdk.NewServer(&sdk.Implementation{Name: "skl", Title: "skl", Version: o.Version}, serverOptions(extended))
 	if extended {
-		if err := addExtension(server, o.Skills, o.Log); err != nil {
+		if err := addExtension(server, skills, o.Log); err != nil {
 			return err
 		}
 	}
@@ -79,7 +80,7 @@ func Serve(ctx context.Context, o Options) error {
 			o.Code.Add(server)
 			defer o.Code.Close()
 		case SkillText:
-			if err := addSkills(server, o.Skills); err != nil {
+			if err := addSkills(server, skills); err != nil {
 				return err
 			}
 		case Run:
