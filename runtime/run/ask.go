@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/plan"
@@ -20,74 +19,82 @@ import (
 // negatives are the words that options which say no begin with.
 var negatives = []string{"no", "cancel", "abort", "stop", "quit", "decline"}
 
-func (m *Machine) visitAsk(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
-	m.begin(n, path, nil)
-	q, err := m.question(n, path)
+// An asking is a visit of ASK.
+type asking struct{ visit }
+
+func (at asking) run(ctx context.Context) error {
+	at.begin(nil)
+	q, err := at.question()
 	if err != nil {
 		return err
 	}
-	var text string
-	if raw, ok := m.override(n, path); ok {
-		v, err := decode(raw)
-		if err != nil {
-			return err
-		}
-		m.set = true
-		if text, err = option(q, cond.Text(v)); err != nil {
-			return err
-		}
-		m.emit(Event{Kind: Answered, Path: path, Node: m.id(n), Text: q.Question, Value: encode(text), How: bySet})
-	} else {
-		a, err := m.put(ctx, q, path)
-		if err != nil {
-			return err
-		}
-		text = a
-		if text, err = m.adjust(ctx, n, q, path, text); err != nil {
-			return err
-		}
+	text, err := at.answered(ctx, q)
+	if err != nil {
+		return err
 	}
-	m.owner().Answer = &answered{text, q.Options}
+	at.owner().Answer = &answered{text, q.Options}
 	bound := map[string]any{}
 	if len(q.Options) == 0 {
 		bound["answer"] = text // ruling 5.17
 	}
-	if len(n.Outs) > 0 {
-		bound[n.Outs[0].Name] = text
+	if len(at.n.Outs) > 0 {
+		bound[at.n.Outs[0].Name] = text
 	}
 	for _, name := range sorted(bound) {
-		m.assign(name, text, "")
-		s, _ := m.scope()
+		at.assign(name, text, "")
+		s, _ := at.scope()
 		s.Asked = with(s.Asked, name)
-		m.emit(Event{Kind: Bound, Path: path, Node: m.id(n), Name: name, Value: encode(text)})
+		at.bound(name, text)
 	}
-	if child := optionBranch(n, text); child != nil {
-		i := slices.Index(n.Children, child)
-		for j, c := range n.Children {
+	if child := optionBranch(at.n, text); child != nil {
+		i := slices.Index(at.n.Children, child)
+		for j, c := range at.n.Children {
 			if j != i {
-				m.skipNode(c, path+"/"+strconv.Itoa(j))
+				at.to(c, at.path+"/"+strconv.Itoa(j)).pass()
 			}
 		}
-		m.push(&frame{Kind: branchFrame, Base: path + "/" + strconv.Itoa(i), Owner: n.ID, Take: i + 1, ByAnswer: true, node: n, nodes: branchNodes(n, i+1)})
-		m.top().started = began
-		m.begin(child, m.top().Base, nil)
+		taken := at.to(child, at.path+"/"+strconv.Itoa(i))
+		at.into(&frame{Kind: branchFrame, Base: taken.path, Take: i + 1, ByAnswer: true, nodes: branchNodes(at.n, i+1)})
+		taken.begin(nil)
 		return nil
 	}
-	if starts(text, negatives) && len(q.Options) > 0 && m.s.r.AskNegative != NegativeContinues && !m.consumed(n, q, text) {
+	if starts(text, negatives) && len(q.Options) > 0 && at.s.r.AskNegative != NegativeContinues && !at.consumed(q, text) {
 		return endSignal{Status: Ended, Message: "Cancelled."} // ruling 5.16
 	}
-	m.finish(f, n, began, OK, values(bound))
+	at.finish(OK, values(bound))
 	return nil
 }
 
+// answered is the answer: the one that was set, or what a person says.
+func (at asking) answered(ctx context.Context, q Question) (string, error) {
+	raw, ok := at.override()
+	if !ok {
+		text, err := at.put(ctx, q)
+		if err != nil {
+			return "", err
+		}
+		return at.adjust(ctx, q, text)
+	}
+	v, err := decode(raw)
+	if err != nil {
+		return "", err
+	}
+	at.eff.set = true
+	text, err := option(q, cond.Text(v))
+	if err == nil {
+		at.tell(Event{Kind: Answered, Text: q.Question, Value: encode(text), How: bySet})
+	}
+	return text, err
+}
+
 // question is what an ASK asks: a person cannot answer what has a name in it that has no value.
-func (m *Machine) question(n *tree.Node, path string) (q Question, err error) {
-	q = Question{ID: path, Node: m.id(n), Options: []string{}}
-	if q.Question, err = m.shown(n, n.Question); err != nil {
+func (at asking) question() (q Question, err error) {
+	q = Question{ID: at.path, Node: at.id(), Options: []string{}}
+	if q.Question, err = at.shown(at.n.Question); err != nil {
 		return q, err
 	}
-	for _, o := range n.Options {
-		if o, err = m.shown(n, o); err != nil {
+	for _, o := range at.n.Options {
+		if o, err = at.shown(o); err != nil {
 			return q, err
 		}
 		q.Options = append(q.Options, o)
@@ -114,17 +121,16 @@ func sorted(object map[string]any) []string {
 }
 
 // put asks a question and gives the answer: one of the options, if there are any.
-func (m *Machine) put(ctx context.Context, q Question, path string) (string, error) {
-	m.emit(Event{Kind: Asked, Path: path, Node: q.Node, Text: q.Question, Value: encode(q.Options)})
-	e := effect{kind: "ask", path: path, node: q.Node, digest: digest(q.Question, string(encode(q.Options)))}
-	got, err := m.do(ctx, e, func(ctx context.Context, _ string) (reply, error) {
-		a, err := m.s.answer(ctx, q)
+func (at visit) put(ctx context.Context, q Question) (string, error) {
+	at.tell(Event{Kind: Asked, Text: q.Question, Value: encode(q.Options)})
+	got, err := at.do(ctx, effect{kind: "ask", digest: digest(q.Question, string(encode(q.Options)))}, func(ctx context.Context, _ string) (reply, error) {
+		a, err := at.s.answer(ctx, q)
 		return reply{Text: a.Text, How: a.How}, err
 	})
 	if err != nil {
 		return "", err
 	}
-	m.emit(Event{Kind: Answered, Path: path, Node: q.Node, Text: q.Question, Value: encode(got.Text), How: got.How})
+	at.tell(Event{Kind: Answered, Text: q.Question, Value: encode(got.Text), How: got.How})
 	return got.Text, nil
 }
 
@@ -243,14 +249,14 @@ func starts(option string, words []string) bool {
 
 // consumed reports whether a node after the ASK, here or around it in the same op, looks at the answer: it tests
 // the option or what the user chose, is the ELSE of a chain that tests another option, or reads the name that the ASK binds.
-func (m *Machine) consumed(n *tree.Node, q Question, answer string) bool {
-	for i := len(m.st.Frames) - 1; i >= 0; i-- {
-		f := m.st.Frames[i]
+func (at asking) consumed(q Question, answer string) bool {
+	for i := len(at.Frames) - 1; i >= 0; i-- {
+		f := at.Frames[i]
 		chain := false
 		for _, next := range f.nodes[min(f.Index+1, len(f.nodes)):] {
 			switch next.Kind {
 			case tree.If, tree.ElseIf:
-				c := m.s.plan.Cond(next)
+				c := at.s.plan.Cond(next)
 				if cond.Offers(c, answer) || strings.Contains(strings.ToLower(next.Cond), "user chose") {
 					return true
 				}
@@ -262,7 +268,7 @@ func (m *Machine) consumed(n *tree.Node, q Question, answer string) bool {
 			default:
 				chain = false
 			}
-			if len(n.Outs) > 0 && reads(next, n.Outs[0].Name) {
+			if len(at.n.Outs) > 0 && reads(next, at.n.Outs[0].Name) {
 				return true
 			}
 		}
@@ -294,40 +300,40 @@ func reads(n *tree.Node, name string) bool {
 }
 
 // adjust handles an answer "Adjust …" that no branch looks at: it asks what to adjust, shows the plan again, and asks once more.
-func (m *Machine) adjust(ctx context.Context, n *tree.Node, q Question, path, text string) (string, error) {
-	if len(q.Options) == 0 || !strings.HasPrefix(strings.ToLower(text), "adjust") || m.consumed(n, q, text) ||
-		optionBranch(n, text) != nil {
+func (at asking) adjust(ctx context.Context, q Question, text string) (string, error) {
+	if len(q.Options) == 0 || !strings.HasPrefix(strings.ToLower(text), "adjust") || at.consumed(q, text) ||
+		optionBranch(at.n, text) != nil {
 		return text, nil
 	}
-	what, err := m.put(ctx, Question{ID: path + ":adjust", Node: q.Node, Question: plan.Adjusting, Options: []string{}}, path)
+	what, err := at.put(ctx, Question{ID: at.path + ":adjust", Node: q.Node, Question: plan.Adjusting, Options: []string{}})
 	if err != nil {
 		return "", err
 	}
-	m.assign("adjustment", what, "")
-	m.emit(Event{Kind: Bound, Path: path, Node: q.Node, Name: "adjustment", Value: encode(what)})
-	if shown, _, ok := m.s.plan.NodeByID(m.owner().Plan); ok {
-		if _, err := m.showPlan(ctx, shown, path, true); err != nil {
+	at.assign("adjustment", what, "")
+	at.bound("adjustment", what)
+	if shown, _, ok := at.s.plan.NodeByID(at.owner().Plan); ok {
+		if _, err := (showing{at.to(shown, at.path)}).show(ctx, true); err != nil {
 			return "", err
 		}
 	}
-	q.ID = path + ":again"
-	return m.put(ctx, q, path)
+	q.ID = at.path + ":again"
+	return at.put(ctx, q)
 }
 
 // fields asks for the values of fields that no binding has.
-func (m *Machine) fields(ctx context.Context, n *tree.Node, path string, purpose model.Purpose, names []string, task string) (map[string]any, error) {
+func (at visit) fields(ctx context.Context, purpose model.Purpose, names []string, task string) (map[string]any, error) {
 	var p prompt
 	p.line(task)
 	p.part("Fields", strings.Join(names, "\n"))
-	m.values(&p, "", m.names(), true)
-	m.loaded(&p)
-	got, err := m.fill(ctx, n, model.Request{Purpose: purpose, Path: path, Isolated: len(m.st.Frames) > 0 && m.top().Agent, System: m.system(""), Prompt: p.String(), Schema: keysSchema(names)}, true)
+	at.writeValues(&p, "", at.names(), true)
+	at.loaded(&p)
+	got, err := at.fill(ctx, model.Request{Purpose: purpose, Isolated: len(at.Frames) > 0 && at.top().Agent, System: at.system(""), Prompt: p.String(), Schema: keysSchema(names)}, true)
 	if err != nil {
 		return nil, err
 	}
 	var object map[string]any
 	if json.Unmarshal(got.Output, &object) != nil {
-		return nil, diag.New(diag.Failed, CodeValue, "the model's answer for %s is not an object", path)
+		return nil, diag.New(diag.Failed, CodeValue, "the model's answer for %s is not an object", at.path)
 	}
 	for name := range object {
 		if !slices.Contains(names, name) {

@@ -2,9 +2,8 @@ package run
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/plan"
@@ -12,116 +11,209 @@ import (
 	"github.com/skl-project/skl/spec/tree"
 )
 
-// visitCall starts an op. The body of a tree is pushed; another body is one leaf.
-func (m *Machine) visitCall(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
-	c, ok := m.s.callee(n)
-	if !ok {
-		return diag.New(diag.Unmet, CodeCall, "there is no op %s", n.Name).At(position(n))
-	}
-	if n.Bold && !c.Op.Subagent {
-		return diag.New(diag.Unmet, CodeCall, "%s is called as a subagent, and is not marked as one", n.Name).At(position(n))
-	}
-	if outs := len(c.Op.Outs); outs > 1 && len(n.Outs) > outs { // ruling 5.13
-		return diag.New(diag.Unmet, CodeCall, "%s gives %d outputs, and the call names %d", n.Name, outs, len(n.Outs)).At(position(n))
-	}
-	params, lacking, err := m.inputs(n, c)
-	if err != nil {
-		return err
-	}
-	m.begin(n, path, params)
-	if !n.Bold && c.Op.Subagent {
-		m.warn("marker_ignored", n.Name+" is a subagent, and the call is not bold: it runs in the caller's context")
-	}
-	return m.enter(ctx, f, n, path, began, c, params, lacking, n.Bold)
+// A call is a visit of a node that calls an op, or has the Agent section do its work.
+type call struct {
+	visit
+	op       plan.Callee
+	params   map[string]any // the locals of the body
+	lacking  lacks          // of params
+	isolated bool
 }
 
-// enter begins the body of an op, for a call or for EXPLORE.
-func (m *Machine) enter(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time, c plan.Callee, params map[string]any, lacking lacks, isolated bool) error {
-	if err := m.checkInput(n, c, params); err != nil {
+// run starts an op.
+func (at call) run(ctx context.Context) (err error) {
+	var ok bool
+	if at.op, ok = at.s.callee(at.n); !ok {
+		return diag.New(diag.Unmet, CodeCall, "there is no op %s", at.n.Name).At(at.position())
+	}
+	if at.n.Bold && !at.op.Op.Subagent {
+		return diag.New(diag.Unmet, CodeCall, "%s is called as a subagent, and is not marked as one", at.n.Name).At(at.position())
+	}
+	if outs := len(at.op.Op.Outs); outs > 1 && len(at.n.Outs) > outs { // ruling 5.13
+		return diag.New(diag.Unmet, CodeCall, "%s gives %d outputs, and the call names %d", at.n.Name, outs, len(at.n.Outs)).At(at.position())
+	}
+	if at.params, at.lacking, err = at.inputs(at.op); err != nil {
 		return err
 	}
-	if err := m.depth(n); err != nil {
+	at.begin(at.params)
+	if !at.n.Bold && at.op.Op.Subagent {
+		at.warn("marker_ignored", at.n.Name+" is a subagent, and the call is not bold: it runs in the caller's context")
+	}
+	at.isolated = at.n.Bold
+	return at.enter(ctx)
+}
+
+// explore runs the Agent section, or the op that stands for it.
+func (at call) explore(ctx context.Context) (err error) {
+	at.phase("Explore")
+	at.isolated = true
+	var ok bool
+	if at.op, ok = at.s.callee(at.n); ok {
+		at.begin(nil)
+		if at.params, at.lacking, err = at.inputs(at.op); err != nil {
+			return err
+		}
+		return at.enter(ctx)
+	}
+	a := at.s.plan.Skill.Agent
+	if a == nil {
+		return diag.New(diag.Unmet, CodeCall, "EXPLORE needs an Agent section").At(at.position())
+	}
+	at.begin(nil)
+	if err := at.depth(); err != nil {
 		return err
 	}
-	body := &frame{Kind: opFrame, Base: path + ">" + c.Op.Name, Owner: n.ID, Locals: params, Lacks: lacking, Isolated: isolated, node: n, callee: c}
-	if isolated {
-		body.Scope = newScope()
-	}
-	if c.Op.Kind == tree.TreeBody && c.Op.Tree != nil {
-		body.nodes = c.Op.Tree.Nodes
-		m.push(body)
-		body.started = began
-		return nil
-	}
-	m.push(body) // so that names, policies and files are those of the op
-	text := c.Op.Prose
-	if strings.TrimSpace(text) == "" {
-		text = n.Text
-	}
-	outs, schema := m.declared(body)
-	names := make([]string, 0, len(c.Op.Params))
-	for _, p := range c.Op.Params {
-		names = append(names, p.Name)
-	}
-	value, err := m.fillLeaf(ctx, leaf{purpose: model.Leaf, path: path, node: n, text: text, names: names, outs: outs, schema: schema, about: c.Op.Name, isolated: body.Agent})
-	m.pop()
+	wall := &frame{Kind: opFrame, Base: at.path + ">EXPLORE", Isolated: true, Scope: newScope(), callee: plan.Callee{Op: &tree.Op{Name: "EXPLORE", Outs: at.n.Outs}, Skill: at.home()}}
+	gives := promise{targetNames(at.n.Outs), at.s.plan.AgentSchema()}
+	at.into(wall)
+	value, err := at.fillLeaf(ctx, leaf{purpose: model.Explore, text: a.Text, gives: gives, about: "EXPLORE", isolated: true})
+	at.pop()
 	if err == nil {
-		err = m.checkResult(n, c, schema, value)
+		err = at.checkOutput(explored, gives.schema, value)
 	}
 	if err != nil {
 		return err
 	}
-	return m.returned(f, n, path, began, body, outs, schema, value, true)
+	return at.returned(wall, gives, value, true)
+}
+
+// enter begins the body of an op, for a call or for EXPLORE: that of a tree is pushed, another is one leaf.
+func (at call) enter(ctx context.Context) error {
+	if err := at.checkInput(at.op, at.params); err != nil {
+		return err
+	}
+	if err := at.depth(); err != nil {
+		return err
+	}
+	op := at.op.Op
+	body := &frame{Kind: opFrame, Base: at.path + ">" + op.Name, Locals: at.params, Lacks: at.lacking, Isolated: at.isolated, callee: at.op}
+	if at.isolated {
+		body.Scope = newScope()
+	}
+	if op.Kind == tree.TreeBody && op.Tree != nil {
+		body.nodes = op.Tree.Nodes
+		at.into(body)
+		return nil
+	}
+	at.into(body) // so that names, policies and files are those of the op
+	text := op.Prose
+	if strings.TrimSpace(text) == "" {
+		text = at.n.Text
+	}
+	gives := at.s.promised(body)
+	value, err := at.fillLeaf(ctx, leaf{purpose: model.Leaf, text: text, names: paramNames(op), gives: gives, about: op.Name, isolated: body.Agent})
+	at.pop()
+	if err == nil {
+		err = at.checkResult(gives.schema, value)
+	}
+	if err != nil {
+		return err
+	}
+	return at.returned(body, gives, value, true)
+}
+
+// leaveOp ends the body of an op, which f walks. It changes nothing when it is suspended.
+func (m *Machine) leaveOp(ctx context.Context, f *frame) error {
+	below := m.st.Frames[len(m.st.Frames)-2]
+	at := call{visit: m.visitOf(below, f.node, below.path(), f.started), op: f.callee}
+	gives := m.s.promised(f)
+	value, given := f.Return, f.Returned
+	wants := len(at.n.Outs) > 0 || (gives.schema != nil || at.n.Kind == tree.Explore && m.s.plan.AgentSchema() != nil) && m.s.plan.Skill.Strict
+	if !given && wants {
+		value, given = f.collected(gives)
+	}
+	if !given && wants && !f.Broke && len(gives.names) > 0 {
+		// The body ended without binding what it declares: one leaf puts the result together.
+		v, err := at.to(at.n, f.Base+"/return").fillLeaf(ctx, leaf{purpose: model.Leaf, text: "Give the result of " + at.op.Op.Name + ": " + strings.Join(gives.names, ", ") + ".",
+			names: append(paramNames(at.op.Op), gives.names...), gives: gives, isolated: f.Agent})
+		if err != nil {
+			return err
+		}
+		value, given = v, true
+	}
+	if given {
+		if err := at.checkResult(gives.schema, value); err != nil {
+			return err
+		}
+	}
+	m.st.pop()
+	err := at.returned(f, gives, value, given)
+	if err != nil {
+		at.done(Failed, nil)
+	}
+	return err
+}
+
+// returned binds the result of an op, whose frame was body, where it was called.
+func (at call) returned(body *frame, gives promise, value any, given bool) error {
+	c := body.callee
+	var bound map[string]any
+	if given {
+		var err error
+		if bound, err = at.bindTargets(at.n.Outs, gives, value, body.Unsure); err != nil {
+			return err
+		}
+		if _, op := at.s.callee(at.n); len(at.n.Outs) == 0 && op && c.Op.Kind != tree.TreeBody {
+			at.note(at.path, value)
+		}
+	} else if len(at.n.Outs) > 0 {
+		at.warn("output_missing", c.Op.Name+" ended without "+strings.Join(gives.names, ", "))
+	}
+	for _, t := range at.n.Outs {
+		at.outcome(t.Name, outcome{Status: OK})
+	}
+	at.finish(OK, values(bound))
+	return nil
 }
 
 // depth refuses ops that call ops without end.
-func (m *Machine) depth(n *tree.Node) error {
-	limit, ops := m.s.r.Limits.Depth, 0
+func (at call) depth() error {
+	limit, ops := at.s.r.Limits.Depth, 0
 	if limit == 0 {
 		limit = 32
 	}
-	for _, f := range m.st.Frames {
+	for _, f := range at.Frames {
 		if f.Kind == opFrame {
 			ops++
 		}
 	}
 	if ops >= limit {
-		return suspendSignal{message: fmt.Sprintf("out of budget, depth: %s is called %d ops deep, which is the limit (%s)", n.Name, limit, position(n))}
+		return out("depth: %s is called %d ops deep, which is the limit (%s)", at.n.Name, limit, at.position())
 	}
 	return nil
 }
 
-// inputs evaluates what a call passes: the locals of the body, and what they lack.
-func (m *Machine) inputs(n *tree.Node, c plan.Callee) (params map[string]any, lacking lacks, err error) {
+// inputs evaluates what the node passes to an op: the locals of its body, and what they lack.
+func (at place) inputs(c plan.Callee) (params map[string]any, lacking lacks, err error) {
 	params = map[string]any{}
-	args := n.Args
-	if len(args) == 0 && n.Inline != "" {
-		args = []tree.Arg{{Value: tree.Value{Kind: tree.Word, Text: n.Inline}}}
+	args := at.n.Args
+	if len(args) == 0 && at.n.Inline != "" {
+		args = []tree.Arg{{Value: tree.Value{Kind: tree.Word, Text: at.n.Inline}}}
 	}
-	at := 0
+	next := 0
 	for _, a := range args {
-		v := m.value(n, a.Value)
+		v := at.value(a.Value)
 		name := a.Name
 		if name == "" {
-			for at < len(c.Op.Params) && has(params, c.Op.Params[at].Name) {
-				at++
+			for next < len(c.Op.Params) && has(params, c.Op.Params[next].Name) {
+				next++
 			}
-			if at >= len(c.Op.Params) {
-				return nil, nil, diag.New(diag.Unmet, CodeCall, "%s takes %d inputs, and the call passes more", n.Name, len(c.Op.Params)).At(position(n))
+			if next >= len(c.Op.Params) {
+				return nil, nil, diag.New(diag.Unmet, CodeCall, "%s takes %d inputs, and the call passes more", at.n.Name, len(c.Op.Params)).At(at.position())
 			}
-			name = c.Op.Params[at].Name
-			at++
+			name = c.Op.Params[next].Name
+			next++
 		}
 		lacking.set(name, v.lack)
 		if v.none {
-			m.warn(CodeUnbound, v.lack+" has no value: "+n.Name+" gets none for "+name)
+			at.warn(CodeUnbound, v.lack+" has no value: "+at.n.Name+" gets none for "+name)
 			continue
 		}
 		params[name] = v.value
 	}
 	for _, p := range c.Op.Params {
 		if !p.Optional && !has(params, p.Name) && lacking[p.Name] == "" {
-			m.warn(CodeUnbound, n.Name+" is called without "+p.Name)
+			at.warn(CodeUnbound, at.n.Name+" is called without "+p.Name)
 		}
 	}
 	return params, lacking, nil
@@ -133,29 +225,29 @@ func has(object map[string]any, key string) bool {
 }
 
 // checkInput and checkOutput hold strict contracts.
-func (m *Machine) checkInput(n *tree.Node, c plan.Callee, inputs map[string]any) error {
-	schema := m.s.plan.Input(c)
-	if schema == nil || !m.s.plan.Skill.Strict {
+func (at place) checkInput(c plan.Callee, inputs map[string]any) error {
+	schema := at.s.plan.Input(c)
+	if schema == nil || !at.s.plan.Skill.Strict {
 		return nil
 	}
-	return violation(n, c, "input", schema.Validate(map[string]any(inputs)))
+	return violation(at.n, c, "input", schema.Validate(map[string]any(inputs)))
 }
 
-func (m *Machine) checkOutput(n *tree.Node, c plan.Callee, schema *plan.Schema, value any) error {
-	if schema == nil || !m.s.plan.Skill.Strict {
+func (at place) checkOutput(c plan.Callee, schema *plan.Schema, value any) error {
+	if schema == nil || !at.s.plan.Skill.Strict {
 		return nil
 	}
-	return violation(n, c, "output", schema.Validate(value))
+	return violation(at.n, c, "output", schema.Validate(value))
 }
 
 // checkResult is checkOutput for an op that was called, or did the work of the Agent section: then that section's contract holds, too.
-func (m *Machine) checkResult(n *tree.Node, c plan.Callee, schema *plan.Schema, value any) error {
-	if n.Kind == tree.Explore {
-		if err := m.checkOutput(n, explored, m.s.plan.AgentSchema(), value); err != nil {
+func (at call) checkResult(schema *plan.Schema, value any) error {
+	if at.n.Kind == tree.Explore {
+		if err := at.checkOutput(explored, at.s.plan.AgentSchema(), value); err != nil {
 			return err
 		}
 	}
-	return m.checkOutput(n, c, schema, value)
+	return at.checkOutput(at.op, schema, value)
 }
 
 // explored is what messages call the Agent section.
@@ -173,39 +265,6 @@ func violation(n *tree.Node, c plan.Callee, side string, err error) error {
 	return endSignal{Status: Halted, Exit: exitHalted, Message: e.Message, err: e}
 }
 
-// leaveOp ends the body of an op. It changes nothing when it is suspended.
-func (m *Machine) leaveOp(ctx context.Context, f *frame) error {
-	n, c := f.node, f.callee
-	outs, schema := m.declared(f)
-	value, given := f.Return, f.Returned
-	wants := len(n.Outs) > 0 || (schema != nil || n.Kind == tree.Explore && m.s.plan.AgentSchema() != nil) && m.s.plan.Skill.Strict
-	if !given && wants {
-		value, given = m.collected(f, outs, schema)
-	}
-	if !given && wants && !f.Broke && len(outs) > 0 {
-		// The body ended without binding what it declares: one leaf puts the result together.
-		v, err := m.fillLeaf(ctx, leaf{purpose: model.Leaf, path: f.Base + "/return", node: n, text: "Give the result of " + c.Op.Name + ": " + strings.Join(outs, ", ") + ".",
-			names: append(paramNames(c.Op), outs...), outs: outs, schema: schema, isolated: f.Agent})
-		if err != nil {
-			return err
-		}
-		value, given = v, true
-	}
-	if given {
-		if err := m.checkResult(n, c, schema, value); err != nil {
-			return err
-		}
-	}
-	m.pop()
-	below := m.top()
-	path := below.path()
-	err := m.returned(below, n, path, f.started, f, outs, schema, value, given)
-	if err != nil {
-		m.done(n, path, f.started, Failed, nil)
-	}
-	return err
-}
-
 func paramNames(op *tree.Op) []string {
 	names := make([]string, 0, len(op.Params))
 	for _, p := range op.Params {
@@ -214,32 +273,46 @@ func paramNames(op *tree.Op) []string {
 	return names
 }
 
+// A promise is what an op gives: its names, and the schema of its result if it has one.
+type promise struct {
+	names  []string
+	schema *plan.Schema
+}
+
+// promised is the promise of the op whose body f is. The schema of one that has none and that an Agent section executes is that of the section.
+func (s *session) promised(f *frame) promise {
+	names := targetNames(f.callee.Op.Outs)
+	if len(names) == 0 && f.node != nil {
+		names = targetNames(f.node.Outs)
+	}
+	schema := s.plan.Output(f.callee)
+	if schema == nil && f.node != nil && f.node.Kind == tree.Explore {
+		schema = s.plan.AgentSchema()
+	}
+	return promise{names, schema}
+}
+
 // collected makes the result of what the body bound: of the declared names, and for a contract of all its properties that a
 // binding or an input has.
-func (m *Machine) collected(f *frame, outs []string, schema *plan.Schema) (any, bool) {
+func (f *frame) collected(gives promise) (any, bool) {
 	object := map[string]any{}
-	for _, name := range outs {
+	for _, name := range gives.names {
 		v, ok := f.Wrote[name]
 		if !ok {
 			return nil, false
 		}
 		object[name] = v
 	}
-	if len(outs) == 0 {
+	if len(gives.names) == 0 {
 		return nil, false
 	}
-	if schema == nil || schema.Hint {
+	if gives.schema == nil || gives.schema.Hint {
 		return object, true
 	}
-	props := schema.Properties()
-	wrapper := false
-	for _, p := range props {
-		if has(object, p) {
-			wrapper = true
-		}
-	}
-	if !wrapper && len(outs) == 1 {
-		return object[outs[0]], true
+	props := gives.schema.Properties()
+	wrapper := slices.ContainsFunc(props, func(p string) bool { return has(object, p) })
+	if !wrapper && len(gives.names) == 1 {
+		return object[gives.names[0]], true
 	}
 	for _, p := range props {
 		if v, ok := f.Wrote[p]; ok {
@@ -249,26 +322,4 @@ func (m *Machine) collected(f *frame, outs []string, schema *plan.Schema) (any, 
 		}
 	}
 	return object, true
-}
-
-// returned binds the result of an op, whose frame was body, where it was called.
-func (m *Machine) returned(f *frame, n *tree.Node, path string, began time.Time, body *frame, outs []string, schema *plan.Schema, value any, given bool) error {
-	c := body.callee
-	var bound map[string]any
-	if given {
-		var err error
-		if bound, err = m.bindTargets(n, path, outs, n.Outs, schema, value, body.Unsure); err != nil {
-			return err
-		}
-		if _, op := m.s.callee(n); len(n.Outs) == 0 && op && c.Op.Kind != tree.TreeBody {
-			m.note(path, value)
-		}
-	} else if len(n.Outs) > 0 {
-		m.warn("output_missing", c.Op.Name+" ended without "+strings.Join(outs, ", "))
-	}
-	for _, t := range n.Outs {
-		m.outcome(t.Name, outcome{Status: OK})
-	}
-	m.finish(f, n, began, OK, values(bound))
-	return nil
 }

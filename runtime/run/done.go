@@ -23,18 +23,18 @@ const byWord = "done"
 func (e effect) matches(name string) bool { return name == e.path || name == e.node }
 
 // finished gives the result of an effect that a person says took place.
-func (m *Machine) finished(e effect) (reply, bool, error) {
-	i := slices.IndexFunc(m.s.r.Done, func(d Done) bool { return e.matches(d.Node) })
+func (s *session) finished(e effect) (reply, bool, error) {
+	i := slices.IndexFunc(s.r.Done, func(d Done) bool { return e.matches(d.Node) })
 	if i < 0 {
 		return reply{}, false, nil
 	}
-	switch value := m.s.r.Done[i].Value; {
+	switch value := s.r.Done[i].Value; {
 	case value == nil && e.gives != "":
 		return reply{}, false, diag.New(diag.Misuse, CodeDone, "node %s (visit %s) gives %s: --done needs the value that it gave", e.node, e.path, e.gives).
-			Hint("%s", m.s.again("--done", e.path+"=VALUE"))
+			Hint("%s", s.again("--done", e.path+"=VALUE"))
 	case value != nil && e.take == nil:
 		return reply{}, false, diag.New(diag.Misuse, CodeDone, "node %s (visit %s) gives no value (%s), and --done has one for it", e.node, e.path, e.kind).
-			Hint("%s", m.s.again("--done", e.path))
+			Hint("%s", s.again("--done", e.path))
 	case value == nil:
 		return reply{How: byWord}, true, nil
 	default:
@@ -45,18 +45,18 @@ func (m *Machine) finished(e effect) (reply, bool, error) {
 }
 
 // unfinished is the error of an effect that acts and that nobody saw end; call is the one that a leaf had begun, if it is known.
-func (m *Machine) unfinished(e effect, call *pastTool) error {
+func (s *session) unfinished(e effect, call *pastTool) error {
 	done, what := e.path, e.kind
 	if e.gives != "" {
 		done += "=VALUE"
 	}
 	if call != nil {
-		what = called(call.started.Name, call.started.Input)
+		what = asCalled(call.started.Name, call.started.Input)
 	}
 	return diag.New(diag.NeedsInput, CodeUnfinished,
 		"node %s (visit %s) had begun %s when the run was interrupted, and nobody saw it end", e.node, e.path, what).
-		Hint("%s", m.s.again("--done", done)+", if it happened").
-		Hint("%s", m.s.again("--rerun", e.path)+", if it may run again")
+		Hint("%s", s.again("--done", done)+", if it happened").
+		Hint("%s", s.again("--rerun", e.path)+", if it may run again")
 }
 
 // takeText takes what a script printed.

@@ -1,18 +1,17 @@
 package run
 
 import (
-	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/resource"
 )
 
-func (m *Machine) visitEnd(f *frame, n *tree.Node, path string) error {
-	m.begin(n, path, nil)
-	m.told(n, n.Message)
-	message, doubtful := resource.InterpolateEnd(n.Message, m.s.args, m.lookupText)
+func (at visit) end() error {
+	at.begin(nil)
+	at.told(at.n.Message)
+	message, doubtful := resource.InterpolateEnd(at.n.Message, at.s.args, at.lookupText)
 	if doubtful {
-		m.warn("end_word", "the last word of the message is a name with a value, which is shown in its place")
+		at.warn("end_word", "the last word of the message is a name with a value, which is shown in its place")
 	}
-	if message == "" || m.top().ByAnswer {
+	if message == "" || at.top().ByAnswer {
 		return endSignal{Status: Ended, Message: message}
 	}
 	return endSignal{Status: Halted, Exit: exitHalted, Message: message}

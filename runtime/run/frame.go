@@ -144,62 +144,6 @@ func (f *frame) clone() *frame {
 	return &c
 }
 
-// The machine's view of its frames.
-
-func (m *Machine) top() *frame { return m.st.Frames[len(m.st.Frames)-1] }
-
-func (m *Machine) push(f *frame) {
-	f.started, f.end = m.s.now(), len(f.nodes)
-	if len(m.st.Frames) > 0 {
-		below := m.top()
-		f.Agent = f.Agent || below.Agent || f.Isolated
-		f.ByAnswer = f.ByAnswer || below.ByAnswer
-	}
-	m.st.Frames = append(m.st.Frames, f)
-}
-
-func (m *Machine) pop() *frame {
-	f := m.top()
-	m.st.Frames = m.st.Frames[:len(m.st.Frames)-1]
-	return f
-}
-
-// owner is the innermost frame that is a tree or an op.
-func (m *Machine) owner() *frame {
-	for i := len(m.st.Frames) - 1; ; i-- {
-		if m.st.Frames[i].owns() {
-			return m.st.Frames[i]
-		}
-	}
-}
-
-// scope is where bind and >> write.
-func (m *Machine) scope() (*scope, int) {
-	for i := len(m.st.Frames) - 1; ; i-- {
-		if s := m.st.Frames[i].Scope; s != nil {
-			return s, i
-		}
-	}
-}
-
-// opName is the op whose body the machine is in, "" in the tree.
-func (m *Machine) opName() string {
-	if f := m.owner(); f.Kind == opFrame {
-		return f.callee.Op.Name
-	}
-	return ""
-}
-
-// home is the skill whose files the current body names.
-func (m *Machine) home() *tree.Skill {
-	for i := len(m.st.Frames) - 1; i >= 0; i-- {
-		if f := m.st.Frames[i]; f.Kind == opFrame && f.callee.Skill != nil {
-			return f.callee.Skill
-		}
-	}
-	return m.s.plan.Skill
-}
-
 // branchNodes returns what a frame of kind branchFrame walks.
 func branchNodes(n *tree.Node, take int) []*tree.Node {
 	switch {
@@ -212,14 +156,14 @@ func branchNodes(n *tree.Node, take int) []*tree.Node {
 }
 
 // bindNodes gives frames that were read back their nodes.
-func (m *Machine) bindNodes() bool {
-	for i, f := range m.st.Frames {
+func (s *session) bindNodes(frames []*frame) bool {
+	for i, f := range frames {
 		if i == 0 {
-			f.nodes = m.s.plan.Main()
+			f.nodes = s.plan.Main()
 			f.end = len(f.nodes)
 			continue
 		}
-		below := m.st.Frames[i-1]
+		below := frames[i-1]
 		if below.Index < 0 || below.Index >= len(below.nodes) {
 			return false
 		}
@@ -229,7 +173,7 @@ func (m *Machine) bindNodes() bool {
 		}
 		switch f.Kind {
 		case opFrame:
-			c, ok := m.s.callee(f.node)
+			c, ok := s.callee(f.node)
 			if !ok || c.Op.Tree == nil {
 				return false
 			}
@@ -241,7 +185,7 @@ func (m *Machine) bindNodes() bool {
 		default:
 			return false
 		}
-		f.end, f.started = len(f.nodes), m.s.now()
+		f.end, f.started = len(f.nodes), s.now()
 	}
 	return true
 }

@@ -104,6 +104,29 @@ type Journal interface {
 	Append(r Record, sync bool) error
 }
 
+// A writer appends the records of a run to its journal. One that cannot be written stops the run. Its method may be called concurrently.
+type writer struct {
+	to     Journal // nil: nothing is kept
+	mu     sync.Mutex
+	broken error // guarded by mu
+}
+
+func (w *writer) append(r Record, sync bool) error {
+	if w.to == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken != nil {
+		return w.broken
+	}
+	r.Time = time.Now().UTC()
+	if err := w.to.Append(r, sync); err != nil {
+		w.broken = diag.New(diag.Failed, CodeJournal, "writing the journal: %w", err)
+	}
+	return w.broken
+}
+
 // A Memory is a journal that ends with the process. Its zero value is empty.
 type Memory struct {
 	mu      sync.Mutex

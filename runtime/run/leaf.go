@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/plan"
@@ -13,63 +12,65 @@ import (
 	"github.com/skl-project/skl/spec/tree"
 )
 
-// visitProse does a node in natural language: a literal text, a leaf, or a heading with steps below it.
-func (m *Machine) visitProse(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
-	if n == m.s.plan.Whole {
-		return m.visitWhole(ctx, f, n, path, began)
+// A prose is a visit of a node in natural language.
+type prose struct{ visit }
+
+// run does a literal text, a leaf, a heading with steps below it, or the text of a skill without a tree.
+func (at prose) run(ctx context.Context) error {
+	if at.n == at.s.plan.Whole {
+		return proseRun(at).run(ctx)
 	}
-	m.begin(n, path, nil)
-	l := m.s.plan.Leaf(n)
+	at.begin(nil)
+	l := at.s.plan.Leaf(at.n)
 	switch l.Kind {
 	case plan.Nothing:
-		m.finish(f, n, began, OK, nil)
+		at.finish(OK, nil)
 		return nil
 	case plan.Say:
-		said, _ := m.told(n, l.Text)
-		m.emit(Event{Kind: Output, Path: path, Node: m.id(n), Text: said})
-		m.finish(f, n, began, OK, nil)
+		said, _ := at.told(l.Text)
+		at.tell(Event{Kind: Output, Text: said})
+		at.finish(OK, nil)
 		return nil
 	}
 	var bound map[string]any
 	if l.Kind != plan.Title {
 		var err error
-		if bound, err = m.prose(ctx, n, path, l); err != nil {
+		if bound, err = at.leaf(ctx, l); err != nil {
 			return err
 		}
 	}
 	if l.Kind == plan.Title || l.Kind == plan.Header {
-		m.push(&frame{Kind: branchFrame, Base: path, Owner: n.ID, node: n, nodes: n.Children})
-		m.top().started = began
+		at.into(&frame{Kind: branchFrame, Base: at.path, nodes: at.n.Children})
 		return nil
 	}
-	m.finish(f, n, began, OK, values(bound))
+	at.finish(OK, values(bound))
 	return nil
 }
 
-// prose is the leaf of a prose node.
-func (m *Machine) prose(ctx context.Context, n *tree.Node, path string, p plan.Leaf) (map[string]any, error) {
-	l := leaf{purpose: model.Leaf, path: path, node: n, text: p.Text, detail: outline(p.Detail, 0), outs: targetNames(n.Outs), isolated: m.top().Agent || m.top().Kind == childFrame}
-	o := m.owner()
-	returns := p.Kind == plan.Ask && len(n.Outs) == 0 && m.returning(n)
+// leaf has the model do the node.
+func (at prose) leaf(ctx context.Context, p plan.Leaf) (map[string]any, error) {
+	l := leaf{purpose: model.Leaf, text: p.Text, detail: outline(p.Detail, 0), gives: promiseOf(at.n.Outs), isolated: at.top().Agent || at.top().Kind == childFrame}
+	o := at.owner()
+	returns := p.Kind == plan.Ask && len(at.n.Outs) == 0 && at.returning()
 	if returns {
-		l.outs, l.schema = m.declared(o)
+		l.gives = at.s.promised(o)
 	}
-	value, err := m.fillLeaf(ctx, l)
+	value, err := at.fillLeaf(ctx, l)
 	if err != nil {
 		return nil, err
 	}
 	if text, ok := value.(string); ok && p.Report {
-		m.emit(Event{Kind: Output, Path: path, Node: m.id(n), Text: text})
+		at.tell(Event{Kind: Output, Text: text})
 	}
-	if returns && (l.schema != nil || len(l.outs) > 0) {
+	if returns && (l.gives.schema != nil || len(l.gives.names) > 0) {
 		o.Return, o.Returned = value, true
 		return nil, nil
 	}
-	if len(n.Outs) == 0 {
-		m.note(path, value)
+	if len(at.n.Outs) == 0 {
+		at.note(at.path, value)
 		return nil, nil
 	}
-	return m.bindTargets(n, path, targetNames(n.Outs), n.Outs, nil, value, nil)
+	return at.bindOuts(value)
 }
 
 func wordByte(c byte) bool {
@@ -77,16 +78,16 @@ func wordByte(c byte) bool {
 }
 
 // returning reports whether n is the last step of an op's body, whose answer is the op's result.
-func (m *Machine) returning(n *tree.Node) bool {
-	for i := len(m.st.Frames) - 1; i >= 0; i-- {
-		f := m.st.Frames[i]
+func (at visit) returning() bool {
+	for i := len(at.Frames) - 1; i >= 0; i-- {
+		f := at.Frames[i]
 		switch f.Kind {
 		case opFrame:
 			if !last(f) {
 				return false
 			}
-			outs, schema := m.declared(f)
-			return schema != nil || slices.ContainsFunc(outs, func(name string) bool { _, ok := f.Wrote[name]; return !ok })
+			gives := at.s.promised(f)
+			return gives.schema != nil || slices.ContainsFunc(gives.names, func(name string) bool { _, ok := f.Wrote[name]; return !ok })
 		case branchFrame:
 			if !last(f) {
 				return false
@@ -108,20 +109,6 @@ func last(f *frame) bool {
 	return true
 }
 
-// declared are the names that an op gives, and the schema of its result if it has one: for an op without one that an Agent section
-// executes, that of the section.
-func (m *Machine) declared(f *frame) ([]string, *plan.Schema) {
-	names := targetNames(f.callee.Op.Outs)
-	if len(names) == 0 && f.node != nil {
-		names = targetNames(f.node.Outs)
-	}
-	schema := m.s.plan.Output(f.callee)
-	if schema == nil && f.node != nil && f.node.Kind == tree.Explore {
-		schema = m.s.plan.AgentSchema()
-	}
-	return names, schema
-}
-
 func targetNames(outs []tree.Target) []string {
 	names := make([]string, 0, len(outs))
 	for _, t := range outs {
@@ -133,45 +120,42 @@ func targetNames(outs []tree.Target) []string {
 // leaf is one instruction for the model.
 type leaf struct {
 	purpose  model.Purpose
-	path     string
-	node     *tree.Node
 	text     string   // verbatim
 	detail   string   // what hangs below it
 	names    []string // values to show beside those that text mentions
-	outs     []string // names to answer with
-	schema   *plan.Schema
-	about    string // op description; "" takes that of the op
+	gives    promise  // names to answer with, or the schema of the answer
+	about    string   // op description; "" takes that of the op
 	isolated bool
 }
 
 // fillLeaf asks the model and gives a value: what fits the contract, an object with the names, or text.
-func (m *Machine) fillLeaf(ctx context.Context, l leaf) (any, error) {
+func (at visit) fillLeaf(ctx context.Context, l leaf) (any, error) {
 	var p prompt
 	p.line(l.text)
 	if l.detail != "" {
 		p.WriteString(l.detail)
 	}
-	m.values(&p, l.text+"\n"+l.detail, l.names, false)
-	m.loaded(&p)
+	at.writeValues(&p, l.text+"\n"+l.detail, l.names, false)
+	at.loaded(&p)
 	var schema json.RawMessage
 	switch {
-	case l.schema != nil && !l.schema.Hint:
-		schema = l.schema.JSON
-	case len(l.outs) > 0:
-		schema = keysSchema(l.outs)
+	case l.gives.schema != nil && !l.gives.schema.Hint:
+		schema = l.gives.schema.JSON
+	case len(l.gives.names) > 0:
+		schema = keysSchema(l.gives.names)
 	}
-	if l.schema != nil && l.schema.Hint {
-		p.part("The answer looks like this sample", string(l.schema.JSON))
+	if l.gives.schema != nil && l.gives.schema.Hint {
+		p.part("The answer looks like this sample", string(l.gives.schema.JSON))
 	}
-	if len(l.outs) > 0 && (l.schema == nil || l.schema.Hint) {
-		p.part("Answer with an object that has exactly these keys", strings.Join(l.outs, ", "))
+	if len(l.gives.names) > 0 && (l.gives.schema == nil || l.gives.schema.Hint) {
+		p.part("Answer with an object that has exactly these keys", strings.Join(l.gives.names, ", "))
 	}
 	about := l.about
-	if o := m.owner(); about == "" && o.Kind == opFrame {
+	if o := at.owner(); about == "" && o.Kind == opFrame {
 		about = o.callee.Op.Name + "\n" + o.callee.Op.Prose
 	}
-	req := model.Request{Purpose: l.purpose, Path: l.path, Isolated: l.isolated, System: m.system(about), Prompt: p.String(), Schema: schema}
-	got, err := m.fill(ctx, l.node, req, false)
+	req := model.Request{Purpose: l.purpose, Isolated: l.isolated, System: at.system(about), Prompt: p.String(), Schema: schema}
+	got, err := at.fill(ctx, req, false)
 	if err != nil {
 		return nil, err
 	}
@@ -181,35 +165,42 @@ func (m *Machine) fillLeaf(ctx context.Context, l leaf) (any, error) {
 	return decode(got.Output)
 }
 
-// bindTargets gives the targets of a node their values (rulings 5.12 and 5.13) and returns what was bound. lacking is by declared name.
-func (m *Machine) bindTargets(n *tree.Node, path string, declared []string, targets []tree.Target, schema *plan.Schema, value any, lacking lacks) (map[string]any, error) {
-	pairs, err := project(declared, targets, schema, value)
+// promiseOf is that of a node that gives what its targets name.
+func promiseOf(outs []tree.Target) promise { return promise{names: targetNames(outs)} }
+
+// bindOuts gives the targets of the node their values.
+func (at visit) bindOuts(value any) (map[string]any, error) {
+	return at.bindTargets(at.n.Outs, promiseOf(at.n.Outs), value, nil)
+}
+
+// bindTargets gives targets their values (rulings 5.12 and 5.13) and returns what was bound. lacking is by the names of the promise.
+func (at visit) bindTargets(targets []tree.Target, gives promise, value any, lacking lacks) (map[string]any, error) {
+	pairs, err := gives.project(targets, value)
 	if err != nil {
-		return nil, diag.New(diag.Failed, CodeValue, "%q: %w", diag.Clip(n.Text, 80), err).At(position(n))
+		return nil, diag.New(diag.Failed, CodeValue, "%q: %w", diag.Clip(at.n.Text, 80), err).At(at.position())
 	}
 	bound := map[string]any{}
 	for i, t := range targets {
 		v, ok := pairs[t.Name]
 		if !ok {
-			m.warn("output_missing", t.Name+" has no value: the result of "+diag.Clip(n.Text, 60)+" does not have it")
+			at.warn("output_missing", t.Name+" has no value: the result of "+diag.Clip(at.n.Text, 60)+" does not have it")
 			continue
 		}
 		bound[t.Name] = v
 		lack := lacking[t.Name]
-		if !t.Group && i < len(declared) {
-			lack = lacking[declared[i]]
+		if !t.Group && i < len(gives.names) {
+			lack = lacking[gives.names[i]]
 		}
-		m.assign(t.Name, v, lack)
-		m.outcome(t.Name, outcome{Status: OK})
-		if m.s.sink {
-			m.emit(Event{Kind: Bound, Path: path, Node: m.id(n), Name: t.Name, Value: encode(v)})
-		}
+		at.assign(t.Name, v, lack)
+		at.outcome(t.Name, outcome{Status: OK})
+		at.bound(t.Name, v)
 	}
 	return bound, nil
 }
 
-// project takes a result apart into the targets of a call. declared are the names that the op gives.
-func project(declared []string, targets []tree.Target, schema *plan.Schema, value any) (map[string]any, error) {
+// project takes a result apart into the targets of a call.
+func (gives promise) project(targets []tree.Target, value any) (map[string]any, error) {
+	declared := gives.names
 	out := map[string]any{}
 	if len(targets) == 0 {
 		return out, nil
@@ -223,8 +214,8 @@ func project(declared []string, targets []tree.Target, schema *plan.Schema, valu
 		}
 		if inner, ok := object[name]; ok {
 			wrapper := len(object) == 1
-			if schema != nil {
-				wrapper = slices.Contains(schema.Properties(), name)
+			if gives.schema != nil {
+				wrapper = slices.Contains(gives.schema.Properties(), name)
 			}
 			if wrapper {
 				value = inner
@@ -274,31 +265,32 @@ func values(bound map[string]any) json.RawMessage {
 	return encode(bound)
 }
 
-// visitBind does "bind x = …". What is no value is asked of the model.
-func (m *Machine) visitBind(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
-	m.begin(n, path, nil)
-	value, ok, err := m.sum(n, m.s.plan.Expr(n))
+// bind does "bind x = …". What is no value is asked of the model.
+func (at visit) bind(ctx context.Context) error {
+	at.begin(nil)
+	value, ok, err := at.sum(at.s.plan.Expr(at.n))
 	if err != nil {
 		return err
 	}
 	if !ok {
-		v, err := m.fillLeaf(ctx, leaf{purpose: model.Leaf, path: path, node: n, text: n.Text, outs: []string{n.Var}, isolated: m.top().Agent})
+		outs := []tree.Target{{Name: at.n.Var}}
+		v, err := at.fillLeaf(ctx, leaf{purpose: model.Leaf, text: at.n.Text, gives: promiseOf(outs), isolated: at.top().Agent})
 		if err != nil {
 			return err
 		}
-		bound, err := m.bindTargets(n, path, []string{n.Var}, []tree.Target{{Name: n.Var}}, nil, v, nil)
+		bound, err := at.bindTargets(outs, promiseOf(outs), v, nil)
 		if err != nil {
 			return err
 		}
-		m.finish(f, n, began, OK, values(bound))
+		at.finish(OK, values(bound))
 		return nil
 	}
-	m.assign(n.Var, value.value, value.lack)
-	if !m.s.sink {
-		m.finish(f, n, began, OK, nil)
+	at.assign(at.n.Var, value.value, value.lack)
+	if !at.s.sink {
+		at.finish(OK, nil)
 		return nil
 	}
-	m.emit(Event{Kind: Bound, Path: path, Node: m.id(n), Name: n.Var, Value: encode(value.value)})
-	m.finish(f, n, began, OK, values(map[string]any{n.Var: value.value}))
+	at.bound(at.n.Var, value.value)
+	at.finish(OK, values(map[string]any{at.n.Var: value.value}))
 	return nil
 }

@@ -6,85 +6,87 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/spec/diag"
-	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/cond"
 )
 
-func (m *Machine) visitLoop(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
-	m.begin(n, path, nil)
-	items, how, err := m.elements(ctx, n, path)
+// A loop is a visit of FOR_EACH.
+type loop struct{ visit }
+
+func (at loop) run(ctx context.Context) error {
+	at.begin(nil)
+	items, how, err := at.elements(ctx)
 	if err != nil {
 		return err
 	}
-	limit := m.s.r.Limits.Iterations
+	limit := at.s.r.Limits.Iterations
 	if limit == 0 {
 		limit = 1000
 	}
 	if len(items) > limit {
-		return suspendSignal{message: fmt.Sprintf("out of budget, iterations: %q has %d elements, and a loop has at most %d (%s)", n.In, len(items), limit, position(n))}
+		return out("iterations: %q has %d elements, and a loop has at most %d (%s)", at.n.In, len(items), limit, at.position())
 	}
-	m.emit(Event{Kind: Decided, Path: path, Node: m.id(n), Type: n.Kind.String(), Text: n.In, Value: encode(len(items)), How: how})
+	at.tell(Event{Kind: Decided, Type: at.n.Kind.String(), Text: at.n.In, Value: encode(len(items)), How: how})
 	if len(items) == 0 {
-		m.finish(f, n, began, OK, nil)
+		at.finish(OK, nil)
 		return nil
 	}
-	loop := &frame{Kind: loopFrame, Base: path, Owner: n.ID, Var: n.Var, Items: items, node: n, nodes: n.Children}
-	m.bindItem(loop)
-	m.push(loop)
-	loop.started = began
+	body := &frame{Kind: loopFrame, Base: at.path, Var: at.n.Var, Items: items, nodes: at.n.Children}
+	body.bindItem()
+	at.into(body)
 	return nil
 }
 
-func (m *Machine) bindItem(f *frame) { f.Locals = map[string]any{f.Var: f.Items[f.Item]} }
+// bindItem binds the element that a loop is at.
+func (f *frame) bindItem() { f.Locals = map[string]any{f.Var: f.Items[f.Item]} }
 
 // elements finds what a loop goes over.
-func (m *Machine) elements(ctx context.Context, n *tree.Node, path string) (items []any, how string, err error) {
+func (at loop) elements(ctx context.Context) (items []any, how string, err error) {
 	how = string(cond.ByRule)
-	if raw, ok := m.override(n, path); ok {
-		m.set = true
+	if raw, ok := at.override(); ok {
+		at.eff.set = true
 		v, err := decode(raw)
 		items, _ = cond.Spread(v)
 		return items, bySet, err
 	}
-	c := m.s.plan.Collection(n)
+	c := at.s.plan.Collection(at.n)
 	if c.Kind == cond.Prose {
-		items, err = m.listByModel(ctx, n, path)
+		items, err = at.list(ctx)
 		return items, string(cond.ByModel), err
 	}
-	items, filter, scalar, err := c.Elements(m.env(ctx, n, path))
-	if errors.Is(err, diag.Code(CodeUndecided)) && m.mayJudge() {
-		items, err = m.listByModel(ctx, n, path)
+	items, filter, scalar, err := c.Elements(at.env(ctx))
+	if errors.Is(err, diag.Code(CodeUndecided)) && at.mayJudge() {
+		items, err = at.list(ctx)
 		return items, string(cond.ByModel), err
 	}
 	if err != nil {
-		return nil, how, placed(err, n)
+		return nil, how, at.placed(err)
 	}
 	if scalar {
-		m.warn("loop_scalar", fmt.Sprintf("%s is not a list: the loop runs once", n.In))
+		at.warn("loop_scalar", fmt.Sprintf("%s is not a list: the loop runs once", at.n.In))
 	}
 	if filter {
-		items, err = m.filterByModel(ctx, n, path, items)
+		items, err = at.filter(ctx, items)
 		how = string(cond.ByModel)
 	}
 	return items, how, err
 }
 
-func (m *Machine) filterByModel(ctx context.Context, n *tree.Node, path string, items []any) ([]any, error) {
+// filter has the model choose among elements.
+func (at loop) filter(ctx context.Context, items []any) ([]any, error) {
 	if len(items) == 0 {
 		return nil, nil
 	}
 	var p prompt
 	p.line("Choose the elements of the list that the words mean, by their index, which counts from 0.")
-	p.part("Words", n.In)
+	p.part("Words", at.n.In)
 	p.foreign("List", diag.Clip(string(encode(items)), maxValue))
-	m.values(&p, n.In, nil, false)
+	at.writeValues(&p, at.n.In, nil, false)
 	schema := encode(map[string]any{"type": "object", "required": []any{"indices"}, "additionalProperties": false, "properties": map[string]any{
 		"indices": map[string]any{"type": "array", "items": map[string]any{"type": "integer", "minimum": 0, "maximum": len(items) - 1}}}})
-	got, err := m.fill(ctx, n, model.Request{Purpose: model.Filter, Path: path, Isolated: m.top().Agent, System: m.system(""), Prompt: p.String(), Schema: schema}, true)
+	got, err := at.fill(ctx, model.Request{Purpose: model.Filter, Isolated: at.top().Agent, System: at.system(""), Prompt: p.String(), Schema: schema}, true)
 	if err != nil {
 		return nil, err
 	}
@@ -92,26 +94,27 @@ func (m *Machine) filterByModel(ctx context.Context, n *tree.Node, path string, 
 		Indices []int `json:"indices"`
 	}
 	if err := json.Unmarshal(got.Output, &said); err != nil {
-		return nil, badValue(n, "no list of indices")
+		return nil, at.badValue("no list of indices")
 	}
 	slices.Sort(said.Indices)
 	out := []any{}
 	for _, i := range slices.Compact(said.Indices) {
 		if i < 0 || i >= len(items) {
-			return nil, badValue(n, fmt.Sprintf("index %d of a list of %d", i, len(items)))
+			return nil, at.badValue(fmt.Sprintf("index %d of a list of %d", i, len(items)))
 		}
 		out = append(out, items[i])
 	}
 	return out, nil
 }
 
-func (m *Machine) listByModel(ctx context.Context, n *tree.Node, path string) ([]any, error) {
+// list has the model say what the elements are.
+func (at loop) list(ctx context.Context) ([]any, error) {
 	var p prompt
 	p.line("List what the words mean, one element each.")
-	p.part("Words", n.In)
-	m.values(&p, n.In, nil, true)
+	p.part("Words", at.n.In)
+	at.writeValues(&p, at.n.In, nil, true)
 	schema := json.RawMessage(`{"type":"object","properties":{"items":{"type":"array"}},"required":["items"],"additionalProperties":false}`)
-	got, err := m.fill(ctx, n, model.Request{Purpose: model.Filter, Path: path, Isolated: m.top().Agent, System: m.system(""), Prompt: p.String(), Schema: schema}, true)
+	got, err := at.fill(ctx, model.Request{Purpose: model.Filter, Isolated: at.top().Agent, System: at.system(""), Prompt: p.String(), Schema: schema}, true)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +122,7 @@ func (m *Machine) listByModel(ctx context.Context, n *tree.Node, path string) ([
 	object, _ := v.(map[string]any)
 	items, ok := object["items"].([]any)
 	if !ok {
-		return nil, badValue(n, "no list")
+		return nil, at.badValue("no list")
 	}
 	return items, nil
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/skl-project/skl/runtime/model"
@@ -26,8 +25,8 @@ const (
 
 // state is all that a machine needs to go on, apart from its session.
 type state struct {
-	Phase    phase             `json:"phase"`
-	Frames   []*frame          `json:"frames"`
+	Phase phase `json:"phase"`
+	stack
 	Tally    tally             `json:"tally"`
 	Cache    map[string]bool   `json:"cache,omitempty"` // conditions that the model decided, by digest
 	Shown    string            `json:"shown,omitempty"` // the phase last announced
@@ -40,25 +39,12 @@ type state struct {
 
 // A Machine is a run between two steps. It is used by one goroutine at a time.
 type Machine struct {
-	s  *session
-	st state
+	s   *session
+	st  state
+	eff effects
 
-	events  []Event // with KeepEvents: in canonical order
-	ordinal int     // of the next effect in this visit
-	live    bool    // something was done that was not in the journal
-	set     bool    // Runner.Set changed a value
-	acted   map[string]int
-	already func() bool // of the effect being done: whether it is there already
-
-	failedKey string // of the effect whose error is being raised
-
-	// A child of PARALLEL begins above base frames that are copies of its parent's.
-	base   int
-	prefix string
-	writes []write
-	ended  []namedOutcome
-	kept   []document // policies, files and notes that outlive the child
-	quiet  bool       // warnings are not told
+	events []Event // with KeepEvents: in canonical order
+	quiet  bool    // warnings are not told
 }
 
 // Run steps until the run is over or suspended. Its error is that of a run that failed, of an interruption, or of what
@@ -74,28 +60,24 @@ func (m *Machine) Run(ctx context.Context) (Result, error) {
 // Start makes the machine of a new run and writes the head of the journal.
 func (r *Runner) Start(p *plan.Plan, args string) (*Machine, error) {
 	m := r.machine(p, args)
-	return m, m.s.journal(Record{Type: HeaderRecord, Version: JournalVersion, Skill: p.Skill.Name, Plan: p.Digest, Args: args}, true)
+	return m, m.s.journal.append(Record{Type: HeaderRecord, Version: JournalVersion, Skill: p.Skill.Name, Plan: p.Digest, Args: args}, true)
 }
 
 func (r *Runner) machine(p *plan.Plan, args string) *Machine {
-	s := &session{r: r, plan: p, args: args, sink: r.Events != nil || r.KeepEvents, began: time.Now()}
-	if r.Limits.Time > 0 && (r.Model == nil || !r.Model.Capabilities().Person) {
-		s.deadline = s.began.Add(r.Limits.Time)
-	}
-	m := &Machine{s: s, acted: map[string]int{}}
-	m.push(&frame{Kind: rootFrame, Scope: newScope(), nodes: p.Main()})
+	s := &session{r: r, plan: p, args: args, sink: r.Events != nil || r.KeepEvents, journal: writer{to: r.Journal}, budget: newBudget(r)}
+	m := &Machine{s: s, eff: newEffects(s)}
+	m.st.push(&frame{Kind: rootFrame, Scope: newScope(), nodes: p.Main(), started: s.now()})
 	return m
 }
 
 // Snapshot writes the machine down. It is meant for between steps.
 func (m *Machine) Snapshot() ([]byte, error) {
 	s := m.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	usage, visits := s.budget.spent()
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	err := e.Encode(written{JournalVersion, s.plan.Digest, s.args, s.usage, s.visits, m.live, m.set, m.st, m.events, s.denied})
+	err := e.Encode(written{JournalVersion, s.plan.Digest, s.args, usage, visits, m.eff.live, m.eff.set, m.st, m.events, s.denials()})
 	return b.Bytes(), err
 }
 
@@ -124,9 +106,9 @@ func (r *Runner) Restore(p *plan.Plan, data []byte) (*Machine, error) {
 		return nil, OtherPlan(p.Skill.Name, cmp.Or(r.Called, p.Skill.Name))
 	}
 	m := r.machine(p, w.Args)
-	m.st, m.live, m.set, m.events = w.State, w.Live, w.Set, w.Events
-	m.s.usage, m.s.visits, m.s.denied = w.Usage, w.Visits, w.Denied
-	if !m.bindNodes() {
+	m.st, m.eff.live, m.eff.set, m.events = w.State, w.Live, w.Set, w.Events
+	m.s.budget.usage, m.s.budget.visits, m.s.denied = w.Usage, w.Visits, w.Denied
+	if !m.s.bindNodes(m.st.Frames) {
 		return nil, diag.New(diag.Failed, CodeJournal, "the snapshot does not fit the tree of %s", p.Skill.Name)
 	}
 	return m, nil
@@ -145,7 +127,7 @@ func (m *Machine) Step(ctx context.Context) (more bool, err error) {
 		m.suspend(suspendSignal{message: "stopped after " + m.s.r.Until})
 		return false, nil
 	}
-	m.ordinal, m.failedKey = 0, ""
+	m.eff.step()
 	m.st.End = nil
 	switch m.st.Phase {
 	case phaseBegin:
@@ -154,7 +136,7 @@ func (m *Machine) Step(ctx context.Context) (more bool, err error) {
 			m.st.Phase = phaseWalk
 		}
 	case phaseWalk:
-		if f := m.top(); f.Kind == rootFrame && f.Index >= f.end {
+		if f := m.st.top(); f.Kind == rootFrame && f.Index >= f.end {
 			m.st.Phase = phaseRespond
 			break
 		}
@@ -192,7 +174,7 @@ func (m *Machine) raise(ctx context.Context, err error) (bool, error) {
 		m.finishRun(&end)
 		return false, end.err
 	}
-	end := failure(err, m.failedKey)
+	end := failure(err, m.eff.failed)
 	m.finishRun(end)
 	return false, err
 }
@@ -207,30 +189,30 @@ func (m *Machine) suspend(s suspendSignal) {
 		text = s.pending.Question
 	}
 	m.emit(Event{Kind: RunSuspended, Status: Suspended, Text: text})
-	m.s.journal(Record{Type: EndRecord, Status: Suspended, Text: text}, true)
+	m.s.journal.append(Record{Type: EndRecord, Status: Suspended, Text: text}, true)
 }
 
 func (m *Machine) finishRun(end *ending) {
 	m.st.Phase, m.st.End = phaseDone, end
 	m.emit(Event{Kind: RunEnded, Status: end.Status, Text: end.Message})
-	m.s.journal(Record{Type: EndRecord, Status: end.Status, Text: end.Message, Key: end.At}, true)
+	m.s.journal.append(Record{Type: EndRecord, Status: end.Status, Text: end.Message, Key: end.At}, true)
 }
 
 // walk does one step on the stack.
 func (m *Machine) walk(ctx context.Context) error {
-	f := m.top()
+	f := m.st.top()
 	if f.Index >= f.end {
 		return m.leave(ctx, f)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	n, path, began := f.nodes[f.Index], f.path(), m.s.now()
-	if err := m.count(); err != nil {
+	if err := m.s.budget.visit(); err != nil {
 		return err
 	}
+	at := m.visitOf(f, f.nodes[f.Index], f.path(), m.s.now())
 	height := len(m.st.Frames)
-	err := m.visit(ctx, f, n, path, began)
+	err := at.run(ctx)
 	if err == nil {
 		return nil
 	}
@@ -238,9 +220,9 @@ func (m *Machine) walk(ctx context.Context) error {
 		return err
 	}
 	for len(m.st.Frames) > height { // the visit had begun a body
-		m.pop()
+		m.st.pop()
 	}
-	m.done(n, path, began, statusOf(err), endValue(err))
+	at.done(statusOf(err), endValue(err))
 	return m.unwind(err)
 }
 
@@ -248,21 +230,6 @@ func (m *Machine) walk(ctx context.Context) error {
 func suspended(ctx context.Context, err error) bool {
 	_, ok := errors.AsType[suspendSignal](err)
 	return ok || ctx.Err() != nil
-}
-
-// count holds the budget of visits.
-func (m *Machine) count() error {
-	limit := m.s.r.Limits.Nodes
-	if limit == 0 {
-		limit = 1_000_000
-	}
-	m.s.mu.Lock()
-	defer m.s.mu.Unlock()
-	if m.s.visits >= limit {
-		return suspendSignal{message: fmt.Sprintf("out of budget, nodes: %d", limit)}
-	}
-	m.s.visits++
-	return nil
 }
 
 func statusOf(err error) Status {
@@ -285,15 +252,15 @@ func endValue(err error) json.RawMessage {
 // unwind takes frames off the stack until somebody handles err.
 func (m *Machine) unwind(err error) error {
 	_, brk := err.(breakSignal)
-	for len(m.st.Frames) > m.base {
-		f := m.top()
+	for len(m.st.Frames) > m.st.base {
+		f := m.st.top()
 		switch {
 		case brk && f.Kind == opFrame:
 			f.Index, f.Broke = f.end, true
 			return nil
 		case brk && f.Kind == loopFrame:
-			m.pop()
-			m.finish(m.top(), f.node, f.started, OK, nil)
+			m.st.pop()
+			m.left(f).finish(OK, nil)
 			return nil
 		case brk && f.Kind == rootFrame: // ruling 5.21
 			f.Index = f.end
@@ -301,24 +268,23 @@ func (m *Machine) unwind(err error) error {
 		case f.Kind == rootFrame:
 			return err
 		}
-		m.pop()
+		m.st.pop()
 		m.closeTaken(f, statusOf(err))
 		if f.Isolated {
 			if e, ok := err.(endSignal); ok {
 				e.Agent = true
-				if m.base > 0 { // ruling 5.20: the outcome of a child of PARALLEL, and no more
+				if m.st.base > 0 { // ruling 5.20: the outcome of a child of PARALLEL, and no more
 					e.Status = Ended
 				}
 				err = e
 			}
 		}
-		if len(m.st.Frames) > m.base {
-			below := m.top()
+		if len(m.st.Frames) > m.st.base {
 			if brk {
-				m.finish(below, f.node, f.started, OK, nil)
+				m.left(f).finish(OK, nil)
 				continue
 			}
-			m.done(f.node, below.path(), f.started, statusOf(err), nil)
+			m.left(f).done(statusOf(err), nil)
 		}
 	}
 	if brk {
@@ -339,126 +305,34 @@ func (m *Machine) leave(ctx context.Context, f *frame) error {
 	case loopFrame:
 		if f.Item++; f.Item < len(f.Items) {
 			f.Index, f.Chain, f.ChainAnswer = 0, noChain, false
-			m.bindItem(f)
+			f.bindItem()
 			return nil
 		}
 	}
-	m.pop()
+	m.st.pop()
 	m.closeTaken(f, OK)
-	if len(m.st.Frames) > m.base {
-		m.finish(m.top(), f.node, f.started, OK, nil)
+	if len(m.st.Frames) > m.st.base {
+		m.left(f).finish(OK, nil)
 	}
 	return nil
+}
+
+// left is the visit of the node whose body f, which was taken off the stack, was.
+func (m *Machine) left(f *frame) visit {
+	below := m.st.top()
+	return m.visitOf(below, f.node, below.path(), f.started)
 }
 
 // closeTaken ends the CASE, or the option of an ASK, whose body f was.
 func (m *Machine) closeTaken(f *frame, status Status) {
 	if f.Kind == branchFrame && f.Take > 0 {
-		m.done(f.node.Children[f.Take-1], f.Base, f.started, status, nil)
+		m.visitOf(f, f.node.Children[f.Take-1], f.Base, f.started).done(status, nil)
 	}
-}
-
-// visit does the node n of f. A node that has a body pushes a frame and is finished when that is left.
-func (m *Machine) visit(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
-	if n.Kind != tree.ElseIf && n.Kind != tree.Else {
-		f.Chain, f.ChainAnswer = noChain, false
-	}
-	if n.Kind != tree.Explore && n.Kind != tree.Verify && (m.st.Shown == "Initialize" || m.st.Shown == "Explore") {
-		m.phase("Tree Execution")
-	}
-	if done, err := m.applySet(f, n, path, began); done || err != nil {
-		return err
-	}
-	switch n.Kind {
-	case tree.If, tree.ElseIf, tree.Else:
-		return m.visitIf(ctx, f, n, path, began)
-	case tree.Switch:
-		return m.visitSwitch(ctx, f, n, path, began)
-	case tree.ForEach:
-		return m.visitLoop(ctx, f, n, path, began)
-	case tree.Parallel:
-		return m.visitParallel(ctx, f, n, path, began)
-	case tree.Call:
-		return m.visitCall(ctx, f, n, path, began)
-	case tree.Explore:
-		return m.visitExplore(ctx, f, n, path, began)
-	case tree.Ask:
-		return m.visitAsk(ctx, f, n, path, began)
-	case tree.ShowPlan:
-		return m.visitPlan(ctx, f, n, path, began)
-	case tree.Verify:
-		return m.visitVerify(ctx, f, n, path, began)
-	case tree.Read:
-		return m.visitRead(ctx, f, n, path, began)
-	case tree.Bind:
-		return m.visitBind(ctx, f, n, path, began)
-	case tree.Break:
-		m.begin(n, path, nil)
-		return breakSignal{}
-	case tree.End:
-		return m.visitEnd(f, n, path)
-	case tree.Prose:
-		return m.visitProse(ctx, f, n, path, began)
-	}
-	// A label, or a CASE outside SWITCH: nothing to do.
-	m.begin(n, path, nil)
-	m.finish(f, n, began, OK, nil)
-	return nil
-}
-
-// begin tells that a visit starts.
-func (m *Machine) begin(n *tree.Node, path string, inputs map[string]any) {
-	if m.s.sink {
-		var value json.RawMessage
-		if len(inputs) > 0 {
-			value = encode(inputs)
-		}
-		m.emit(Event{Kind: NodeStarted, Path: path, Node: m.id(n), Type: n.Kind.String(), Text: n.Text, Value: value, Agent: m.agent(n)})
-	}
-}
-
-// finish ends the visit of the node that f is at, and goes on to the next.
-func (m *Machine) finish(f *frame, n *tree.Node, began time.Time, status Status, value json.RawMessage) {
-	m.done(n, f.path(), began, status, value)
-	f.Index++
-}
-
-// done tells how a visit ended.
-func (m *Machine) done(n *tree.Node, path string, began time.Time, status Status, value json.RawMessage) {
-	var took time.Duration
-	id := m.id(n)
-	if m.s.sink {
-		took = time.Since(began)
-		m.emit(Event{Kind: NodeDone, Path: path, Node: id, Type: n.Kind.String(), Text: n.Text, Status: status, Value: value, Agent: m.agent(n), Took: took})
-	}
-	m.st.Tally.add(id, n.Kind.String(), status, took)
-	if u := m.s.r.Until; u != "" && (u == path || u == id) {
-		m.st.Stop = true
-	}
-}
-
-// skip tells of a branch that is not taken, and goes on.
-func (m *Machine) skip(f *frame, n *tree.Node, path string) {
-	m.skipNode(n, path)
-	f.Index++
-}
-
-func (m *Machine) skipNode(n *tree.Node, path string) {
-	id := m.id(n)
-	m.emit(Event{Kind: NodeSkipped, Path: path, Node: id, Type: n.Kind.String(), Text: n.Text, Status: Skipped})
-	m.st.Tally.add(id, n.Kind.String(), Skipped, 0)
-}
-
-func (m *Machine) agent(n *tree.Node) bool {
-	if len(m.st.Frames) > 0 && m.top().Agent || n.Kind == tree.Explore {
-		return true
-	}
-	return n.Kind == tree.Call && n.Bold
 }
 
 // phase announces a phase of the run once.
 func (m *Machine) phase(name string) {
-	if m.st.Shown != name && m.base == 0 { // a child of PARALLEL has no phases
+	if m.st.Shown != name && m.st.base == 0 { // a child of PARALLEL has no phases
 		m.st.Shown = name
 		m.emit(Event{Kind: PhaseStarted, Text: name})
 	}
@@ -470,10 +344,10 @@ func (m *Machine) emit(e Event) {
 		return
 	}
 	e.Time = time.Now()
-	e.Replayed = m.s.past != nil && !m.live
+	e.Replayed = m.s.past != nil && !m.eff.live
 	if len(m.st.Frames) > 0 {
-		e.Op = m.opName()
-		e.Agent = e.Agent || m.top().Agent
+		e.Op = m.st.opName()
+		e.Agent = e.Agent || m.st.top().Agent
 	}
 	if m.s.r.KeepEvents {
 		m.events = append(m.events, e)
@@ -485,6 +359,9 @@ func (m *Machine) emit(e Event) {
 	}
 }
 
+// home is the skill whose files the current body names.
+func (m *Machine) home() *tree.Skill { return cmp.Or(m.st.opSkill(), m.s.plan.Skill) }
+
 func (m *Machine) warn(code, text string) {
 	if m.quiet || !m.s.sink {
 		return
@@ -492,19 +369,9 @@ func (m *Machine) warn(code, text string) {
 	path := ""
 	node := ""
 	if len(m.st.Frames) > 0 {
-		if f := m.top(); f.Index < len(f.nodes) {
-			path, node = f.path(), m.id(f.nodes[f.Index])
+		if f := m.st.top(); f.Index < len(f.nodes) {
+			path, node = f.path(), m.nodeID(f.nodes[f.Index])
 		}
 	}
 	m.emit(Event{Kind: Warned, Path: path, Node: node, Code: code, Text: text})
-}
-
-// id names a node in the whole run.
-func (m *Machine) id(n *tree.Node) string {
-	if m.home() != m.s.plan.Skill {
-		if id := m.s.plan.ID(n); id != "" {
-			return id
-		}
-	}
-	return n.ID
 }

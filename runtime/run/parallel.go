@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/spec/diag"
@@ -26,40 +25,45 @@ type unit struct {
 	ran        bool
 }
 
-// visitParallel runs the children, each on a copy of what is bound now, and merges what they bind in the order in which they
-// are written (rulings 5.22, 5.23, 5.26). It is one step: when a child has to wait, all others run to their end, and the block is done again from the journal.
-func (m *Machine) visitParallel(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
-	m.begin(n, path, nil)
-	units := units(n)
-	if err := m.checkInputs(units); err != nil {
+// A block is a visit of PARALLEL.
+type block struct {
+	visit
+	units []*unit
+}
+
+// run runs the children, each on a copy of what is bound now, and merges what they bind in the order in which they are written
+// (rulings 5.22, 5.23, 5.26). It is one step: when a child has to wait, all others run to their end, and the block is done again from the journal.
+func (at block) run(ctx context.Context) error {
+	at.begin(nil)
+	if err := at.checkInputs(); err != nil {
 		return err
 	}
-	sequential, err := m.dispatch(ctx, n, path, units)
+	sequential, err := at.dispatch(ctx)
 	if err != nil {
 		return err
 	}
-	for _, u := range units {
-		u.sub = m.fork(n, u, path)
+	for _, u := range at.units {
+		u.sub = at.fork(u)
 	}
 	switch {
 	case sequential:
-		for _, u := range units {
+		for _, u := range at.units {
 			u.run(ctx)
-			if u.err != nil && !m.s.r.DispatchSettle {
+			if u.err != nil && !at.s.r.DispatchSettle {
 				break
 			}
 		}
-	case m.s.past != nil && m.s.past.strict: // in canonical order; nothing has to be waited for
-		for _, u := range units {
+	case at.s.past != nil && at.s.past.strict: // in canonical order; nothing has to be waited for
+		for _, u := range at.units {
 			u.run(ctx)
 		}
 	default:
-		m.together(ctx, units)
+		at.together(ctx)
 	}
-	if err := m.merge(ctx, units, sequential); err != nil {
+	if err := at.merge(ctx, sequential); err != nil {
 		return err
 	}
-	m.finish(f, n, began, OK, nil)
+	at.finish(OK, nil)
 	return nil
 }
 
@@ -98,20 +102,21 @@ func (u *unit) binds() []string {
 }
 
 // checkInputs holds the input contracts of all children before any of them starts.
-func (m *Machine) checkInputs(units []*unit) error {
-	if !m.s.plan.Skill.Strict {
+func (at block) checkInputs() error {
+	if !at.s.plan.Skill.Strict {
 		return nil
 	}
-	m.quiet = true
-	defer func() { m.quiet = false }()
-	for _, u := range units {
-		c, ok := m.s.callee(u.nodes[0])
-		if !ok || u.nodes[0].Kind != tree.Call {
+	at.quiet = true
+	defer func() { at.quiet = false }()
+	for _, u := range at.units {
+		child := at.to(u.nodes[0], "")
+		c, ok := at.s.callee(child.n)
+		if !ok || child.n.Kind != tree.Call {
 			continue
 		}
-		inputs, _, err := m.inputs(u.nodes[0], c)
+		inputs, _, err := child.inputs(c)
 		if err == nil {
-			err = m.checkInput(u.nodes[0], c, inputs)
+			err = child.checkInput(c, inputs)
 		}
 		if err != nil {
 			return err
@@ -122,9 +127,9 @@ func (m *Machine) checkInputs(units []*unit) error {
 
 // dispatch decides whether children that want a context of their own run one after another, because the model can do no
 // more. That is not done without leave: by a flag, or by a person.
-func (m *Machine) dispatch(ctx context.Context, n *tree.Node, path string, units []*unit) (sequential bool, err error) {
+func (at block) dispatch(ctx context.Context) (sequential bool, err error) {
 	own := 0
-	for _, u := range units {
+	for _, u := range at.units {
 		if u.dispatched {
 			own++
 		}
@@ -132,25 +137,25 @@ func (m *Machine) dispatch(ctx context.Context, n *tree.Node, path string, units
 	if own < 2 {
 		return false, nil
 	}
-	q := Question{ID: path, Node: m.id(n), Question: plan.Sequential + " Run the " + strconv.Itoa(own) + " steps one after another?", Options: []string{"Yes", "No"}}
-	got, err := m.do(ctx, effect{kind: "dispatch", path: path, node: m.id(n), digest: digest(strconv.Itoa(own))}, func(ctx context.Context, _ string) (reply, error) {
+	q := Question{ID: at.path, Node: at.id(), Question: plan.Sequential + " Run the " + strconv.Itoa(own) + " steps one after another?", Options: []string{"Yes", "No"}}
+	got, err := at.do(ctx, effect{kind: "dispatch", digest: digest(strconv.Itoa(own))}, func(ctx context.Context, _ string) (reply, error) {
 		switch {
-		case m.s.r.Model == nil || m.s.r.Model.Capabilities().Parallel:
+		case at.s.r.Model == nil || at.s.r.Model.Capabilities().Parallel:
 			return reply{Text: "parallel"}, nil
-		case m.s.r.AllowSequential:
+		case at.s.r.AllowSequential:
 			return reply{Text: "sequential"}, nil
 		}
-		a, err := m.s.answer(ctx, q)
+		a, err := at.s.answer(ctx, q)
 		return reply{Text: "sequential", Output: encode(a.Text), How: a.How}, err
 	})
 	if err != nil {
 		return false, err
 	}
 	if got.Output != nil {
-		m.emit(Event{Kind: Asked, Path: path, Node: q.Node, Text: q.Question, Value: encode(q.Options)})
-		m.emit(Event{Kind: Answered, Path: path, Node: q.Node, Text: q.Question, Value: got.Output, How: got.How})
+		at.tell(Event{Kind: Asked, Text: q.Question, Value: encode(q.Options)})
+		at.tell(Event{Kind: Answered, Text: q.Question, Value: got.Output, How: got.How})
 		if string(got.Output) != `"Yes"` {
-			err := diag.New(diag.Unmet, CodeSequential, "the model cannot run the steps of %s in parallel, and running them one after another was declined", path)
+			err := diag.New(diag.Unmet, CodeSequential, "the model cannot run the steps of %s in parallel, and running them one after another was declined", at.path)
 			return false, endSignal{Status: Halted, Exit: exitHalted, Message: err.Message}
 		}
 	}
@@ -158,75 +163,62 @@ func (m *Machine) dispatch(ctx context.Context, n *tree.Node, path string, units
 }
 
 // fork makes the machine of a child: copies of the frames, which it reads and writes for itself alone.
-func (m *Machine) fork(n *tree.Node, u *unit, path string) *Machine {
-	sub := &Machine{s: m.s, live: m.live, set: m.set, acted: map[string]int{}, base: len(m.st.Frames), prefix: path + "/" + strconv.Itoa(u.first)}
-	sub.st = state{Phase: phaseWalk, Shown: m.st.Shown, Cache: maps.Clone(m.st.Cache)}
-	for _, f := range m.st.Frames {
+func (at block) fork(u *unit) *Machine {
+	sub := &Machine{s: at.s, eff: at.eff.fork(at.path + "/" + strconv.Itoa(u.first))}
+	sub.st = state{Phase: phaseWalk, Shown: at.st.Shown, Cache: maps.Clone(at.st.Cache)}
+	sub.st.base = len(at.Frames)
+	for _, f := range at.Frames {
 		sub.st.Frames = append(sub.st.Frames, f.clone())
 	}
-	sub.push(&frame{Kind: childFrame, Base: path, Index: u.first, Owner: n.ID, node: n, nodes: n.Children})
-	sub.top().end = u.first + len(u.nodes)
+	sub.st.push(&frame{Kind: childFrame, Base: at.path, Index: u.first, Owner: at.n.ID, node: at.n, nodes: at.n.Children, started: at.s.now()})
+	sub.st.top().end = u.first + len(u.nodes)
 	return sub
 }
 
 // together runs the units: those of their own at once, as many as the limit allows, beside them the plain ones one after another.
-func (m *Machine) together(ctx context.Context, units []*unit) {
-	width := m.s.r.Limits.Parallel
+func (at block) together(ctx context.Context) {
+	width := at.s.r.Limits.Parallel
 	if width <= 0 {
 		width = 8
 	}
 	var wg sync.WaitGroup
 	strand := func(work func()) {
-		m.s.strands(1)
+		at.s.strands(1)
 		wg.Go(func() {
-			defer m.s.strands(-1)
+			defer at.s.strands(-1)
 			work()
 		})
 	}
 	slots := make(chan struct{}, width)
 	strand(func() {
-		for _, u := range units {
+		for _, u := range at.units {
 			if !u.dispatched {
 				u.run(ctx)
 			}
 		}
 	})
-	for _, u := range units {
+	for _, u := range at.units {
 		if u.dispatched {
-			m.s.await(func() { slots <- struct{}{} })
+			at.s.await(func() { slots <- struct{}{} })
 			strand(func() {
 				u.run(ctx)
 				<-slots
 			})
 		}
 	}
-	m.s.await(wg.Wait)
-}
-
-// strands tells the Runner how many more parts of the run are at work.
-func (s *session) strands(more int) {
-	if s.r.Strands != nil {
-		s.r.Strands(more)
-	}
-}
-
-// await waits for other parts of the run, and does not count as one that is at work meanwhile.
-func (s *session) await(wait func()) {
-	s.strands(-1)
-	wait()
-	s.strands(1)
+	at.s.await(wg.Wait)
 }
 
 // run steps the machine of a unit to its end.
 func (u *unit) run(ctx context.Context) {
 	m := u.sub
 	u.ran = true
-	for len(m.st.Frames) > m.base && u.err == nil {
+	for len(m.st.Frames) > m.st.base && u.err == nil {
 		if m.st.Stop {
 			u.err = suspendSignal{message: "stopped after " + m.s.r.Until}
 			return
 		}
-		m.ordinal, m.failedKey = 0, ""
+		m.eff.step()
 		u.err = m.walk(ctx)
 	}
 	if m.st.Stop && u.err == nil {
@@ -235,18 +227,18 @@ func (u *unit) run(ctx context.Context) {
 }
 
 // merge takes over what the children did, in the order in which they are written.
-func (m *Machine) merge(ctx context.Context, units []*unit, sequential bool) error {
-	for _, u := range units {
-		m.live, m.set = m.live || u.sub.live, m.set || u.sub.set
-		m.events = append(m.events, u.sub.events...)
+func (at block) merge(ctx context.Context, sequential bool) error {
+	for _, u := range at.units {
+		at.eff.live, at.eff.set = at.eff.live || u.sub.eff.live, at.eff.set || u.sub.eff.set
+		at.events = append(at.events, u.sub.events...)
 	}
-	if err := stops(ctx, units); err != nil {
+	if err := stops(ctx, at.units); err != nil {
 		return err
 	}
 	var end error
 	failed, by := 0, map[string]int{}
-	for i, u := range units {
-		m.takeOver(u.sub, i, by)
+	for i, u := range at.units {
+		at.takeOver(u.sub, i, by)
 		first := u.nodes[0]
 		o := outcome{Status: OK}
 		switch e, ended := errors.AsType[endSignal](u.err); {
@@ -263,28 +255,28 @@ func (m *Machine) merge(ctx context.Context, units []*unit, sequential bool) err
 		default:
 			o = outcome{Failed, u.err.Error()}
 			failed++
-			m.failedKey = u.sub.failedKey
-			m.warn("child_failed", fmt.Sprintf("%s: %v", diag.Clip(first.Text, 60), u.err))
+			at.eff.failed = u.sub.eff.failed
+			at.warn("child_failed", fmt.Sprintf("%s: %v", diag.Clip(first.Text, 60), u.err))
 		}
 		for _, name := range u.binds() {
 			if _, ok := by[name]; !ok { // what it bound before it failed stands
-				m.outcome(name, o)
+				at.outcome(name, o)
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		if by[name] < 0 {
-			m.warn("parallel_overwrite", "two children bind "+name+": the later one as written counts")
+			at.warn("parallel_overwrite", "two children bind "+name+": the later one as written counts")
 		}
 	}
 	if end != nil {
 		return end
 	}
-	if failed == len(units) && failed > 0 {
-		m.warn("parallel_all_failed", "every child failed")
+	if failed == len(at.units) && failed > 0 {
+		at.warn("parallel_all_failed", "every child failed")
 	}
-	if sequential && !m.s.r.DispatchSettle {
-		for _, u := range units {
+	if sequential && !at.s.r.DispatchSettle {
+		for _, u := range at.units {
 			if u.err != nil {
 				return u.err
 			}
@@ -324,42 +316,31 @@ func stops(ctx context.Context, units []*unit) error {
 }
 
 // takeOver applies what a child wrote. by counts which child bound a name; a negative number is a name that two bind.
-func (m *Machine) takeOver(sub *Machine, child int, by map[string]int) {
-	for _, w := range sub.writes {
+func (at block) takeOver(sub *Machine, child int, by map[string]int) {
+	for _, w := range sub.st.over.writes {
 		if prev, ok := by[w.name]; ok && prev != child+1 {
 			by[w.name] = -1
 		} else {
 			by[w.name] = child + 1
 		}
-		m.assign(w.name, w.value, w.lack)
+		at.assign(w.name, w.value, w.lack)
 	}
-	for _, o := range sub.ended {
-		m.outcome(o.name, o.outcome)
+	for _, o := range sub.st.over.ended {
+		at.outcome(o.name, o.outcome)
 	}
-	for _, d := range sub.kept {
+	for _, d := range sub.st.over.docs {
 		switch {
 		case d.Policy:
-			s, i := m.scope()
-			s.Policies = append(s.Policies, d)
-			if i < m.base {
-				m.kept = append(m.kept, d)
-			}
+			at.adopt(d)
 		case d.Path == "":
-			o := m.owner()
-			o.Notes = append(slices.Clip(o.Notes), d.Text)
-			if m.outlives() {
-				m.kept = append(m.kept, d)
-			}
+			at.noted(d.Text)
 		default:
-			m.load(d)
+			at.load(d)
 		}
 	}
 	for key, v := range sub.st.Cache {
-		if m.st.Cache == nil {
-			m.st.Cache = map[string]bool{}
-		}
-		m.st.Cache[key] = v
+		at.decided(key, v)
 	}
-	m.st.Tally.merge(sub.st.Tally)
-	m.st.Checks = append(m.st.Checks, sub.st.Checks...)
+	at.st.Tally.merge(sub.st.Tally)
+	at.st.Checks = append(at.st.Checks, sub.st.Checks...)
 }

@@ -3,21 +3,23 @@ package run
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/spec/tree"
 	"github.com/skl-project/skl/spec/tree/check"
 )
 
-func (m *Machine) visitPlan(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
-	m.begin(n, path, nil)
-	bound, err := m.showPlan(ctx, n, path, false)
+// A showing is a visit of SHOW_PLAN.
+type showing struct{ visit }
+
+func (at showing) run(ctx context.Context) error {
+	at.begin(nil)
+	bound, err := at.show(ctx, false)
 	if err != nil {
 		return err
 	}
-	m.owner().Plan = m.id(n)
-	m.finish(f, n, began, OK, values(bound))
+	at.owner().Plan = at.id()
+	at.finish(OK, values(bound))
 	return nil
 }
 
@@ -27,25 +29,25 @@ type planValue struct {
 	Value any    `json:"value"`
 }
 
-// showPlan shows the fields: literal values, bindings of that name, and the rest by one request (ruling 5.19). What it shows and nothing bound
+// show shows the fields: literal values, bindings of that name, and the rest by one request (ruling 5.19). What it shows and nothing bound
 // before is bound by it, so that what a person agrees to is what is done. again is for a plan that is to be adjusted: what an earlier one bound is
 // asked for anew.
-func (m *Machine) showPlan(ctx context.Context, n *tree.Node, path string, again bool) (map[string]any, error) {
-	rows := make([]planValue, len(n.Fields))
+func (at showing) show(ctx context.Context, again bool) (map[string]any, error) {
+	rows := make([]planValue, len(at.n.Fields))
 	fresh := map[int]bool{} // rows that nothing bound
 	var missing []string
-	s, _ := m.scope()
-	for i, field := range n.Fields {
+	s, _ := at.scope()
+	for i, field := range at.n.Fields {
 		rows[i].Field = field.Text
 		if field.Value != "" {
-			text, err := m.shown(n, field.Value)
+			text, err := at.shown(field.Value)
 			if err != nil {
 				return nil, err
 			}
 			rows[i].Value, fresh[i] = strings.Trim(text, `"`), true
 			continue
 		}
-		v, ok := m.named(field.Text)
+		v, ok := at.named(field.Text)
 		if !ok || again && s.Planned[field.Name()] {
 			fresh[i] = true
 			missing = append(missing, field.Text)
@@ -53,7 +55,7 @@ func (m *Machine) showPlan(ctx context.Context, n *tree.Node, path string, again
 		rows[i].Value = v
 	}
 	if len(missing) > 0 {
-		filled, err := m.fields(ctx, n, path, model.Fields, missing, "Give each field of this plan its value, before anything is changed: what a person has to know to agree to it, and later steps take it as it is.")
+		filled, err := at.fields(ctx, model.Fields, missing, "Give each field of this plan its value, before anything is changed: what a person has to know to agree to it, and later steps take it as it is.")
 		if err != nil {
 			return nil, err
 		}
@@ -63,14 +65,14 @@ func (m *Machine) showPlan(ctx context.Context, n *tree.Node, path string, again
 			}
 		}
 	}
-	if m.s.sink {
-		m.emit(Event{Kind: PlanShown, Path: path, Node: m.id(n), Value: encode(rows)})
+	if at.s.sink {
+		at.tell(Event{Kind: PlanShown, Value: encode(rows)})
 	}
-	return m.planned(n, path, rows, fresh), nil
+	return at.bind(rows, fresh), nil
 }
 
-// planned binds what a plan shows and nothing bound.
-func (m *Machine) planned(n *tree.Node, path string, rows []planValue, fresh map[int]bool) map[string]any {
+// bind binds what a plan shows and nothing bound.
+func (at showing) bind(rows []planValue, fresh map[int]bool) map[string]any {
 	bound := map[string]any{}
 	for i, row := range rows {
 		name := tree.NameOf(row.Field)
@@ -78,13 +80,11 @@ func (m *Machine) planned(n *tree.Node, path string, rows []planValue, fresh map
 			continue
 		}
 		bound[name] = row.Value
-		m.assign(name, row.Value, "")
-		m.outcome(name, outcome{Status: OK})
-		s, _ := m.scope()
+		at.assign(name, row.Value, "")
+		at.outcome(name, outcome{Status: OK})
+		s, _ := at.scope()
 		s.Planned = with(s.Planned, name)
-		if m.s.sink {
-			m.emit(Event{Kind: Bound, Path: path, Node: m.id(n), Name: name, Value: encode(row.Value)})
-		}
+		at.bound(name, row.Value)
 	}
 	return bound
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
-	"github.com/skl-project/skl/spec/tree/cond"
 	"github.com/skl-project/skl/spec/tree/resource"
 )
 
@@ -66,53 +65,40 @@ func (p *prompt) foreign(title, text string) {
 // marked puts mark where the fences of a prompt are.
 func marked(prompt, mark string) string { return strings.ReplaceAll(prompt, fence, mark) }
 
-// inputNote is what the marker of the op around says of an input, "" if name is none.
-func (m *Machine) inputNote(name string) string {
-	for i := len(m.st.Frames) - 1; i >= 0; i-- {
-		if f := m.st.Frames[i]; f.Kind == opFrame && f.callee.Op != nil {
-			if has(f.Locals, name) {
-				return f.callee.Op.InputDoc[name]
-			}
-			return ""
-		}
-	}
-	return ""
-}
-
-// values writes the values of the names that text mentions, and of those in more. When there is none, and all is set, it
+// writeValues writes the values of the names that text mentions, and of those in more. When there is none, and all is set, it
 // writes all that is visible.
-func (m *Machine) values(p *prompt, text string, more []string, all bool) {
+func (at place) writeValues(p *prompt, text string, more []string, all bool) {
 	rows, seen := []string{}, map[string]bool{}
 	add := func(name string) {
 		name = strings.TrimPrefix(strings.TrimPrefix(name, "context."), "ctx.")
 		if seen[name] {
 			return
 		}
-		if v, ok := m.lookup(name); ok {
+		if v, ok := at.lookup(name); ok {
 			seen[name] = true
 			row := name + " = " + diag.Clip(string(encode(v)), maxValue)
-			if note := m.inputNote(name); note != "" {
+			if note := at.inputNote(name); note != "" {
 				row += "\n  (" + diag.Clip(note, 300) + ")"
 			}
 			rows = append(rows, row)
-		} else if v, ok := m.lookup("context." + name); ok { // a field of a binding called context
+		} else if v, ok := at.lookup("context." + name); ok { // a field of a binding called context
 			seen[name] = true
 			rows = append(rows, "context."+name+" = "+diag.Clip(string(encode(v)), maxValue))
 		}
 	}
-	for _, name := range resource.Mentions(text, m.known) {
+	for _, name := range resource.Mentions(text, at.known) {
 		add(name)
 	}
 	for _, name := range more {
 		add(name)
 	}
 	if strings.Contains(text, "$ARGUMENTS") {
-		rows = append(rows, "$ARGUMENTS = "+string(encode(m.s.args)))
+		rows = append(rows, "$ARGUMENTS = "+string(encode(at.s.args)))
 	}
 	if len(rows) == 0 && all {
 		room := maxValue
-		for _, name := range m.names() {
-			v, _ := m.binding(name)
+		for _, name := range at.names() {
+			v, _ := at.binding(name)
 			row := name + " = " + diag.Clip(string(encode(v)), 2048)
 			if room -= len(row); room < 0 {
 				break
@@ -125,28 +111,17 @@ func (m *Machine) values(p *prompt, text string, more []string, all bool) {
 
 // system is what holds for every request: the rules and the policies read so far, and what the op is for. It never holds the guard,
 // nor another node.
-func (m *Machine) system(about string) string {
+func (at place) system(about string) string {
 	var p prompt
-	fmt.Fprintf(&p, "You carry out single steps of the skill %s. Do the step that is asked for and nothing beyond it: what comes before and after is decided elsewhere.\n", m.s.plan.Skill.Name)
-	if rules := m.s.plan.Skill.Rules; len(rules) > 0 {
+	fmt.Fprintf(&p, "You carry out single steps of the skill %s. Do the step that is asked for and nothing beyond it: what comes before and after is decided elsewhere.\n", at.s.plan.Skill.Name)
+	if rules := at.s.plan.Skill.Rules; len(rules) > 0 {
 		p.part("Rules", "- "+strings.Join(rules, "\n- "))
 	}
-	for _, d := range m.policies() {
+	for _, d := range at.policies() {
 		p.part("Policy "+d.Path+d.section(), d.Text)
 	}
 	p.part("What the step is part of", about)
 	return p.String()
-}
-
-// policies in force: those of the scope, and of the scopes around it.
-func (m *Machine) policies() []document {
-	var out []document
-	for _, f := range m.st.Frames {
-		if f.Scope != nil {
-			out = append(out, f.Scope.Policies...)
-		}
-	}
-	return out
 }
 
 func (d document) section() string {
@@ -157,11 +132,11 @@ func (d document) section() string {
 }
 
 // loaded writes the files and the unnamed results of this op and of those around it.
-func (m *Machine) loaded(p *prompt) {
+func (st *stack) loaded(p *prompt) {
 	var docs []document
 	var notes []string
-	for i := len(m.st.Frames) - 1; i >= 0; i-- {
-		f := m.st.Frames[i]
+	for i := len(st.Frames) - 1; i >= 0; i-- {
+		f := st.Frames[i]
 		docs = append(slices.Clone(f.Docs), docs...)
 		notes = append(slices.Clone(f.Notes), notes...)
 		if f.Isolated {
@@ -184,36 +159,6 @@ func (m *Machine) loaded(p *prompt) {
 	p.foreign("Results of earlier steps", strings.Join(notes[from:], "\n"))
 }
 
-// note keeps the result of a leaf that no name holds, for the leaves after it in the same op.
-func (m *Machine) note(path string, v any) {
-	text := strings.TrimSpace(cond.Text(v))
-	if text == "" {
-		return
-	}
-	o := m.owner()
-	text = path + ": " + diag.Clip(text, 8<<10)
-	if m.outlives() {
-		m.kept = append(m.kept, document{Text: text})
-	}
-	o.Notes = append(o.Notes, text)
-	if n := len(o.Notes); n > 64 {
-		o.Notes = slices.Clone(o.Notes[n-64:])
-	}
-}
-
-// load keeps a file for the leaves after it in the same op.
-func (m *Machine) load(d document) {
-	o := m.owner()
-	if m.outlives() {
-		m.kept = append(m.kept, d)
-	}
-	o.Docs = slices.DeleteFunc(slices.Clone(o.Docs), func(e document) bool { return e.Path == d.Path && e.Section == d.Section })
-	o.Docs = append(o.Docs, d)
-	if n := len(o.Docs); n > 64 {
-		o.Docs = o.Docs[n-64:]
-	}
-}
-
 // outline is what hangs below a node, as text.
 func outline(nodes []*tree.Node, level int) string {
 	var b strings.Builder
@@ -232,14 +177,4 @@ func keysSchema(keys []string) json.RawMessage {
 		required = append(required, k)
 	}
 	return encode(map[string]any{"type": "object", "properties": props, "required": required, "additionalProperties": false})
-}
-
-// outlives reports whether the op that the machine is in goes on after this child of PARALLEL.
-func (m *Machine) outlives() bool {
-	for i := len(m.st.Frames) - 1; i >= m.base; i-- {
-		if m.st.Frames[i].owns() {
-			return false
-		}
-	}
-	return m.base > 0
 }

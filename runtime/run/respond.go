@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/runtime/plan"
@@ -22,7 +23,6 @@ func (m *Machine) arguments(ctx context.Context) error {
 		m.emit(Event{Kind: RunStarted, Text: m.s.plan.Skill.Name, Value: encode(map[string]any{"arguments": m.s.args})})
 	}
 	m.phase("Initialize")
-	skill := m.s.plan.Skill
 	given, err := m.s.plan.Arguments(m.s.args)
 	if err != nil {
 		return err
@@ -39,37 +39,44 @@ func (m *Machine) arguments(ctx context.Context) error {
 	}
 	maps.Copy(bound, given.Bindings())
 	if !understood {
-		var names []string
-		for _, name := range m.s.plan.Unbound() {
-			if _, ok := values[name]; !ok {
-				names = append(names, name)
-			}
+		said, err := m.readArguments(ctx, slices.DeleteFunc(slices.Clone(m.s.plan.Unbound()), func(name string) bool { _, ok := values[name]; return ok }))
+		if err != nil {
+			return err
 		}
-		if len(names) > 0 {
-			var p prompt
-			p.line("Read these values from the arguments of the skill. A value that they do not say is null.")
-			p.part("What the skill says of its arguments", skill.Preamble)
-			p.foreign("Arguments", m.s.args)
-			p.part("Values", strings.Join(names, "\n"))
-			n := &tree.Node{ID: skill.File + "#arguments"}
-			got, err := m.fill(ctx, n, model.Request{Purpose: model.Arguments, Path: "arguments", System: m.system(""), Prompt: p.String(), Schema: keysSchema(names)}, true)
-			if err != nil {
-				return err
-			}
-			said, _ := decode(got.Output)
-			object, _ := said.(map[string]any)
-			for _, name := range names {
-				if v, ok := object[name]; ok && v != nil {
-					bound[name] = v
-				}
-			}
-		}
+		maps.Copy(bound, said)
 	}
 	for _, name := range sorted(bound) {
-		m.assign(name, bound[name], "")
+		m.st.assign(name, bound[name], "")
 		m.emit(Event{Kind: Bound, Path: "arguments", Name: name, Value: encode(bound[name])})
 	}
 	return nil
+}
+
+// readArguments has the model read the values of names from the arguments.
+func (m *Machine) readArguments(ctx context.Context, names []string) (map[string]any, error) {
+	bound := map[string]any{}
+	if len(names) == 0 {
+		return bound, nil
+	}
+	skill := m.s.plan.Skill
+	var p prompt
+	p.line("Read these values from the arguments of the skill. A value that they do not say is null.")
+	p.part("What the skill says of its arguments", skill.Preamble)
+	p.foreign("Arguments", m.s.args)
+	p.part("Values", strings.Join(names, "\n"))
+	at := m.visitOf(nil, &tree.Node{ID: skill.File + "#arguments"}, "arguments", time.Time{})
+	got, err := at.fill(ctx, model.Request{Purpose: model.Arguments, System: at.system(""), Prompt: p.String(), Schema: keysSchema(names)}, true)
+	if err != nil {
+		return nil, err
+	}
+	said, _ := decode(got.Output)
+	object, _ := said.(map[string]any)
+	for _, name := range names {
+		if v, ok := object[name]; ok && v != nil {
+			bound[name] = v
+		}
+	}
+	return bound, nil
 }
 
 // respond puts the response together: from bindings where names match, and when the tree came to its end, the rest by one request.
@@ -85,11 +92,11 @@ func (m *Machine) respond(ctx context.Context, whole bool) error {
 	m.st.Unfilled = nil
 	for _, field := range skill.Response {
 		name := strings.Trim(strings.TrimSpace(field), "`")
-		switch v, ok := m.named(name); {
+		switch v, ok := m.st.named(name); {
 		case ok:
 			out[name] = v
 		default:
-			why, failed := m.lost(name)
+			why, failed := m.st.lost(name)
 			if !failed {
 				missing = append(missing, name)
 				continue
@@ -110,8 +117,8 @@ func (m *Machine) respond(ctx context.Context, whole bool) error {
 	if guide := strings.TrimSpace(skill.Guide); guide != "" {
 		task += "\n\n" + guide
 	}
-	n := &tree.Node{ID: skill.File + "#response"}
-	filled, err := m.fields(ctx, n, "response", model.Respond, missing, task)
+	at := m.visitOf(nil, &tree.Node{ID: skill.File + "#response"}, "response", time.Time{})
+	filled, err := at.fields(ctx, model.Respond, missing, task)
 	if err != nil {
 		return err
 	}
@@ -121,35 +128,11 @@ func (m *Machine) respond(ctx context.Context, whole bool) error {
 	return nil
 }
 
-// lost says what became of the child of PARALLEL that binds a name, if it did not come to its end.
-func (m *Machine) lost(phrase string) (why string, ok bool) {
-	s, _ := m.scope()
-	want := tree.NameOf(strings.TrimPrefix(strings.TrimPrefix(phrase, "context."), "ctx."))
-	for _, name := range slices.Sorted(maps.Keys(s.Outcomes)) {
-		if tree.NameOf(name) != want {
-			continue
-		}
-		switch o := s.Outcomes[name]; o.Status {
-		case Failed:
-			return "the step that binds it failed: " + o.Error, true
-		case Skipped:
-			return "the step that binds it was not run, because one before it failed", true
-		case Ended:
-			if o.Error == "" {
-				return "the step that binds it ended before", true
-			}
-			return "the step that binds it ended: " + o.Error, true
-		}
-	}
-	return "", false
-}
-
 // Result tells how the run stands. It may be called between steps.
 func (m *Machine) Result() Result {
 	s := m.s
-	s.mu.Lock()
-	usage, denied := s.usage, slices.Clone(s.denied)
-	s.mu.Unlock()
+	usage, _ := s.budget.spent()
+	denied := s.denials()
 	order.Stable(denied, func(a, b DeniedCall) int { return strings.Compare(a.Path, b.Path) }) // children of PARALLEL end in any order
 	r := Result{Skill: s.plan.Skill.Name, Status: OK, Usage: usage, Checks: m.st.Checks, Response: m.st.Response, Unfilled: m.st.Unfilled, Denied: denied, Bindings: map[string]any{}, Nodes: []NodeResult{}}
 	if r.Response == nil {
@@ -198,7 +181,7 @@ func (r *Runner) Resume(ctx context.Context, p *plan.Plan, records []Record) (Re
 		err = m.s.past.words(r)
 	}
 	if err == nil {
-		err = m.s.journal(Record{Type: ResumeRecord}, true)
+		err = m.s.journal.append(Record{Type: ResumeRecord}, true)
 	}
 	if err != nil {
 		r := notBegun(p, err)
@@ -222,7 +205,7 @@ func (r *Runner) Replay(ctx context.Context, p *plan.Plan, records []Record) (Re
 		return notBegun(p, err), err
 	}
 	result, err := m.Run(ctx)
-	if err == nil && !m.set && r.Until == "" && result.Status != Suspended {
+	if err == nil && !m.eff.set && r.Until == "" && result.Status != Suspended {
 		if left := m.s.past.leftUnder(""); left != "" {
 			err = diag.New(diag.Unmet, CodeDiverged, "the run differs from its journal: it ended without %s, which the journal has", left)
 			result.Status, result.ExitCode, result.Message = Failed, exitHalted, err.Error()
@@ -242,6 +225,9 @@ func (r *Runner) again(p *plan.Plan, records []Record, strict bool) (*Machine, e
 	}
 	m := r.machine(p, head.Args)
 	m.s.past = newHistory(records, strict)
-	m.s.usage = m.s.past.spent
+	m.s.budget.usage = m.s.past.spent
+	if strict { // nothing is written
+		m.s.journal.to = nil
+	}
 	return m, nil
 }

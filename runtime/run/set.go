@@ -2,57 +2,56 @@ package run
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/tree"
 )
 
 // override is the value that Runner.Set has for a visit.
-func (m *Machine) override(n *tree.Node, path string) (json.RawMessage, bool) {
-	if len(m.s.r.Set) == 0 {
+func (at visit) override() (json.RawMessage, bool) {
+	if len(at.s.r.Set) == 0 {
 		return nil, false
 	}
-	if raw, ok := m.s.r.Set[path]; ok {
+	if raw, ok := at.s.r.Set[at.path]; ok {
 		return raw, true
 	}
-	raw, ok := m.s.r.Set[m.id(n)]
+	raw, ok := at.s.r.Set[at.id()]
 	return raw, ok
 }
 
 // applySet gives a node the value that was set, in place of what it does. Conditions, choices, loops and questions look
 // at their override themselves.
-func (m *Machine) applySet(f *frame, n *tree.Node, path string, began time.Time) (done bool, err error) {
-	raw, ok := m.override(n, path)
+func (at visit) applySet() (done bool, err error) {
+	raw, ok := at.override()
 	if !ok {
 		return false, nil
 	}
-	switch n.Kind {
+	switch at.n.Kind {
 	case tree.Prose, tree.Call, tree.Explore, tree.Read, tree.Bind:
 	default:
 		return false, nil
 	}
 	value, err := decode(raw)
 	if err != nil {
-		return true, diag.New(diag.Misuse, CodeValue, "the value set for %s is not JSON: %w", path, err)
+		return true, diag.New(diag.Misuse, CodeValue, "the value set for %s is not JSON: %w", at.path, err)
 	}
-	m.set = true
-	m.begin(n, path, nil)
-	m.emit(Event{Kind: Decided, Path: path, Node: m.id(n), Type: n.Kind.String(), Text: n.Text, Value: encode(value), How: bySet})
-	outs := n.Outs
-	if n.Kind == tree.Bind {
-		outs = []tree.Target{{Name: n.Var}}
+	at.eff.set = true
+	at.begin(nil)
+	at.tell(Event{Kind: Decided, Type: at.n.Kind.String(), Text: at.n.Text, Value: encode(value), How: bySet})
+	outs := at.n.Outs
+	if at.n.Kind == tree.Bind {
+		outs = []tree.Target{{Name: at.n.Var}}
 	}
 	var bound map[string]any
 	if len(outs) > 0 {
-		if bound, err = m.bindTargets(n, path, targetNames(outs), outs, nil, value, nil); err != nil {
+		if bound, err = at.bindTargets(outs, promiseOf(outs), value, nil); err != nil {
 			return true, err
 		}
-	} else if o := m.owner(); m.returning(n) {
+	} else if o := at.owner(); at.returning() {
 		o.Return, o.Returned = value, true
 	} else {
-		m.note(path, value)
+		at.note(at.path, value)
 	}
-	m.finish(f, n, began, OK, values(bound))
+	at.finish(OK, values(bound))
 	return true, nil
 }

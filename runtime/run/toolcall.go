@@ -21,11 +21,8 @@ const (
 
 // A caller runs the tool calls of one request: each is journalled before and after.
 type caller struct {
-	m        *Machine
-	req      model.Request
-	key      string
-	readOnly bool
-	wait     func(error) // ends the request: a call needs a person's leave and nobody is there, or the budget is spent
+	request
+	wait func(error) // ends the request: a call needs a person's leave and nobody is there, or the budget is spent
 
 	harmless map[string]bool    // tools that only read, by name; nil before the first call
 	made     map[string]*Record // what a repeated call is answered with, by Tools.Identity; nil before the first that acts
@@ -43,12 +40,12 @@ func (c *caller) turned(t model.Turned) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.spent = c.spent.Add(t.Usage)
-	if err := c.m.s.journal(Record{Type: TurnRecord, Key: c.key, Text: diag.Clip(t.Text, maxTold), Usage: &t.Usage}, false); err != nil {
+	if err := c.s.journal.append(Record{Type: TurnRecord, Key: c.key, Text: diag.Clip(t.Text, maxTold), Usage: &t.Usage}, false); err != nil {
 		c.waiting = true
 		c.wait(err)
 		return
 	}
-	if err := c.m.s.budgetWith(c.spent); err != nil {
+	if err := c.s.budget.left(c.spent); err != nil {
 		c.waiting = true
 		c.wait(err)
 	}
@@ -61,7 +58,7 @@ func (c *caller) acts(name string) bool {
 	}
 	if c.harmless == nil {
 		c.harmless = map[string]bool{}
-		for _, t := range c.m.s.r.Tools.For(true) {
+		for _, t := range c.s.r.Tools.For(true) {
 			c.harmless[t.Name] = true
 		}
 	}
@@ -80,7 +77,6 @@ func (c *caller) call(ctx context.Context, name string, input json.RawMessage) m
 // perform makes a call and gives its end, nil if it was not begun. call is the number of one that waited before and is made
 // now; 0 is the next.
 func (c *caller) perform(ctx context.Context, call int, name string, input json.RawMessage) (model.ToolResult, *Record) {
-	m := c.m
 	c.mu.Lock()
 	if why := c.ended(ctx); why != "" {
 		defer c.mu.Unlock()
@@ -101,20 +97,20 @@ func (c *caller) perform(ctx context.Context, call int, name string, input json.
 		call = c.calls
 	}
 	if acts {
-		m.acted[c.key]++ // until it is known to have done nothing
+		c.eff.acted[c.key]++ // until it is known to have done nothing
 	}
-	err := m.s.journal(Record{Type: ToolStarted, Key: c.key, Call: call, Name: name, Input: input, Acts: acts}, acts)
-	m.emit(Event{Kind: ToolCalled, Path: c.req.Path, Node: c.req.Node, Name: name, Value: input, Call: call, Agent: c.req.Isolated})
+	err := c.s.journal.append(Record{Type: ToolStarted, Key: c.key, Call: call, Name: name, Input: input, Acts: acts}, acts)
+	c.called(call, name, input)
 	c.mu.Unlock()
 	if err != nil {
 		return model.ToolResult{Text: err.Error(), IsError: true}, nil
 	}
-	result, canonical, did, kept := m.s.r.Tools.Call(ctx, name, input, c.readOnly)
+	result, canonical, did, kept := c.s.r.Tools.Call(ctx, name, input, c.readOnly)
 	if acts && kept == nil && result.IsError && ctx.Err() != nil {
 		// What it did until then nobody knows: its record stays without an end, and whoever goes on with the run is asked.
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.cut = called(name, input)
+		c.cut = asCalled(name, input)
 		return result, nil
 	}
 	rec := Record{Type: ToolDone, Key: c.key, Call: call, Name: name, Tool: canonical, Text: diag.Clip(result.Text, maxKept), Status: OK, Acts: acts}
@@ -132,17 +128,17 @@ func (c *caller) perform(ctx context.Context, call int, name string, input json.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if acts && kept != nil {
-		m.acted[c.key]--
+		c.eff.acted[c.key]--
 	}
 	if rec.Status == Suspended {
 		c.waiting = true
 		defer c.wait(kept)
 	}
-	if err := m.s.journal(rec, acts); err != nil {
+	if err := c.s.journal.append(rec, acts); err != nil {
 		return model.ToolResult{Text: err.Error(), IsError: true}, nil
 	}
-	m.emit(toolReplied(c.req, rec))
-	m.s.refused(c.req, rec)
+	c.replied(rec)
+	c.refused(rec)
 	if canonical == FinalTool && rec.Status == OK && c.final == nil {
 		c.final, result.Final = finalValue(input), true
 	}
@@ -156,8 +152,8 @@ func (c *caller) stopped() string {
 	return c.cut
 }
 
-// called is a call for a sentence.
-func called(name string, input json.RawMessage) string {
+// asCalled is a call for a sentence.
+func asCalled(name string, input json.RawMessage) string {
 	return diag.Printable(name) + " " + diag.Brief(diag.Printable(string(input)), 200)
 }
 
@@ -177,7 +173,7 @@ func (c *caller) ended(ctx context.Context) string {
 // before is the end of a call that would do the same and that took place before the run was interrupted, nil if there is none:
 // whatever a model was told, it may repeat itself. c.mu is held.
 func (c *caller) before(name string, input json.RawMessage) *Record {
-	s := c.m.s
+	s := c.s
 	if s.past == nil {
 		return nil
 	}
@@ -194,16 +190,15 @@ func (c *caller) before(name string, input json.RawMessage) *Record {
 
 // unmade records a call that is not made, and what it is answered with. c.mu is held.
 func (c *caller) unmade(name string, input json.RawMessage, status Status, text string) model.ToolResult {
-	m, s := c.m, c.m.s
 	c.calls++
 	started := Record{Type: ToolStarted, Key: c.key, Call: c.calls, Name: name, Input: input}
 	done := Record{Type: ToolDone, Key: c.key, Call: c.calls, Name: name, Text: diag.Clip(text, maxKept), Status: status}
 	result := model.ToolResult{Text: text}
-	if s.journal(started, false) != nil || s.journal(done, false) != nil {
+	if c.s.journal.append(started, false) != nil || c.s.journal.append(done, false) != nil {
 		return result // the run ends with what the journal says
 	}
-	m.emit(Event{Kind: ToolCalled, Path: c.req.Path, Node: c.req.Node, Name: name, Value: input, Call: c.calls, Agent: c.req.Isolated})
-	m.emit(toolReplied(c.req, done))
+	c.called(c.calls, name, input)
+	c.replied(done)
 	return result
 }
 

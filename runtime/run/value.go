@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/skl-project/skl/runtime/plan"
 	"github.com/skl-project/skl/spec/diag"
@@ -20,10 +21,10 @@ type given struct {
 }
 
 // value evaluates what n writes as an input or binds onward (rulings 5.6 and 5.10).
-func (m *Machine) value(n *tree.Node, v tree.Value) given {
+func (at place) value(v tree.Value) given {
 	switch v.Kind {
 	case tree.String:
-		return m.text(n, v.Text)
+		return at.text(v.Text)
 	case tree.Number:
 		if f, err := strconv.ParseFloat(v.Text, 64); err == nil {
 			return given{value: f}
@@ -34,17 +35,17 @@ func (m *Machine) value(n *tree.Node, v tree.Value) given {
 	case tree.Null:
 		return given{}
 	case tree.Arguments:
-		return given{value: m.s.args}
+		return given{value: at.s.args}
 	case tree.List:
-		return m.list(n, v.Items)
+		return at.list(v.Items)
 	}
-	x, lack, ok := m.find(v.Text)
+	x, lack, ok := at.find(v.Text)
 	if ok {
 		return given{value: x, lack: lack}
 	}
 	word := check.Name
 	if v.Kind == tree.Word {
-		word = m.s.plan.Word(n, v.Text)
+		word = at.s.plan.Word(at.n, v.Text)
 	}
 	switch word {
 	case check.Name:
@@ -52,14 +53,14 @@ func (m *Machine) value(n *tree.Node, v tree.Value) given {
 	case check.Guess:
 		return given{value: v.Text, lack: v.Text}
 	}
-	return m.text(n, v.Text)
+	return at.text(v.Text)
 }
 
 // list evaluates a list, in which bare words are texts unless they are names.
-func (m *Machine) list(n *tree.Node, items []tree.Value) given {
+func (at place) list(items []tree.Value) given {
 	list := make([]any, 0, len(items))
 	for _, item := range items {
-		x := m.value(n, item)
+		x := at.value(item)
 		if x.none {
 			return x
 		}
@@ -69,21 +70,21 @@ func (m *Machine) list(n *tree.Node, items []tree.Value) given {
 }
 
 // text fills literal text of n. No rule decides by one that keeps a place.
-func (m *Machine) text(n *tree.Node, text string) given {
-	filled, hole := m.told(n, text)
+func (at place) text(text string) given {
+	filled, hole := at.told(text)
 	return given{value: filled, lack: hole}
 }
 
 // sum evaluates the right side of a bind node; ok is false for natural language. A name without a value is an error: bound onward, it
 // would be a value that nobody gave.
-func (m *Machine) sum(n *tree.Node, e plan.Expr) (total given, ok bool, err error) {
+func (at place) sum(e plan.Expr) (total given, ok bool, err error) {
 	if e.Phrase != "" || len(e.Parts) == 0 {
 		return given{}, false, nil
 	}
 	for i, part := range e.Parts {
-		x := m.value(n, part)
+		x := at.value(part)
 		if x.none || len(e.Parts) > 1 && part.Kind == tree.Word && x.lack == part.Text {
-			return given{}, true, m.unbound(n, x.lack)
+			return given{}, true, at.unbound(x.lack)
 		}
 		if i == 0 {
 			total = x
@@ -96,12 +97,12 @@ func (m *Machine) sum(n *tree.Node, e plan.Expr) (total given, ok bool, err erro
 }
 
 // unbound is the error of a name that has no value where something acts on it.
-func (m *Machine) unbound(n *tree.Node, name string) error {
-	why, lost := m.lost(name)
+func (at place) unbound(name string) error {
+	why, lost := at.lost(name)
 	if lost {
 		why = ": " + why
 	}
-	return diag.New(diag.Unmet, CodeUnbound, "%s has no value%s", diag.Printable(name), why).At(position(n))
+	return diag.New(diag.Unmet, CodeUnbound, "%s has no value%s", diag.Printable(name), why).At(at.position())
 }
 
 // plus adds numbers, joins lists, and puts all else together as text.
@@ -129,4 +130,35 @@ func decode(raw json.RawMessage) (any, error) {
 	var v any
 	err := json.Unmarshal(raw, &v)
 	return v, err
+}
+
+// encode is v as JSON without HTML escapes. Values come from JSON, so that it cannot fail.
+func encode(v any) json.RawMessage {
+	switch v := v.(type) {
+	case nil:
+		return json.RawMessage("null")
+	case bool:
+		return strconv.AppendBool(nil, v)
+	case string:
+		if plain(v) {
+			return append(append([]byte{'"'}, v...), '"')
+		}
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return json.RawMessage("null")
+	}
+	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// plain reports whether s is itself between quotes, in JSON.
+func plain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/skl-project/skl/runtime/model"
 	"github.com/skl-project/skl/spec/diag"
-	"github.com/skl-project/skl/spec/tree"
 )
 
 // A skill without a tree is one leaf: its model sees all of the text and works with the tools until it has a result. A
@@ -26,12 +24,14 @@ const (
 // A said is one exchange of a conversation.
 type said struct{ model, person string }
 
-// visitWhole does the text of a skill without a tree.
-func (m *Machine) visitWhole(ctx context.Context, f *frame, n *tree.Node, path string, began time.Time) error {
-	m.begin(n, path, nil)
+// A proseRun is the visit that a run of a skill without a tree is.
+type proseRun struct{ visit }
+
+func (at proseRun) run(ctx context.Context) error {
+	at.begin(nil)
 	var talk []said
 	for turn := 0; ; turn++ {
-		got, err := m.fill(ctx, n, model.Request{Purpose: model.Whole, Path: path, System: m.wholeSystem(), Prompt: m.wholePrompt(n, talk), MaxTurns: wholeTurns}, false)
+		got, err := at.fill(ctx, model.Request{Purpose: model.Whole, System: at.system(), Prompt: at.prompt(talk), MaxTurns: wholeTurns}, false)
 		if err != nil {
 			return err
 		}
@@ -41,12 +41,12 @@ func (m *Machine) visitWhole(ctx context.Context, f *frame, n *tree.Node, path s
 				return err
 			}
 		}
-		if got.Output == nil && m.conversational() {
-			id := path
+		if got.Output == nil && at.conversational() {
+			id := at.path
 			if turn > 0 {
 				id += "[" + strconv.Itoa(turn) + "]"
 			}
-			words, err := m.put(ctx, Question{ID: id, Node: n.ID, Question: got.Text, Options: []string{}, Turn: true}, path)
+			words, err := at.put(ctx, Question{ID: id, Node: at.n.ID, Question: got.Text, Options: []string{}, Turn: true})
 			if err != nil {
 				return err
 			}
@@ -57,29 +57,29 @@ func (m *Machine) visitWhole(ctx context.Context, f *frame, n *tree.Node, path s
 		}
 		if text, ok := value.(string); ok && strings.TrimSpace(text) == "" { // nothing was given, which is not an empty text
 			const why = "the model ended without a result"
-			value, m.st.Unfilled = nil, map[string]string{ResultField: why}
-			m.warn("response_null", ResultField+" of the response is null: "+why)
+			value, at.st.Unfilled = nil, map[string]string{ResultField: why}
+			at.warn("response_null", ResultField+" of the response is null: "+why)
 		}
-		m.assign(ResultField, value, "")
-		m.st.Response = map[string]any{ResultField: value}
-		m.emit(Event{Kind: Bound, Path: path, Node: n.ID, Name: ResultField, Value: encode(value)})
-		m.finish(f, n, began, OK, encode(value))
+		at.assign(ResultField, value, "")
+		at.st.Response = map[string]any{ResultField: value}
+		at.bound(ResultField, value)
+		at.finish(OK, encode(value))
 		return nil
 	}
 }
 
 // conversational reports whether the skill hands the turn over. One of another format than corteza.skill/v1 says nothing of it,
 // gives its result and ends.
-func (m *Machine) conversational() bool {
-	doc := m.s.plan.Skill.Doc
+func (at proseRun) conversational() bool {
+	doc := at.s.plan.Skill.Doc
 	return doc != nil && doc.V1 != nil && doc.V1.Interaction == "conversational"
 }
 
-// wholeSystem is what holds for the whole of a skill without a tree.
-func (m *Machine) wholeSystem() string {
+// system is what holds for the whole of a skill without a tree.
+func (at proseRun) system() string {
 	var p prompt
-	fmt.Fprintf(&p, "You carry out the skill %s. Its text says what to do and how. Work in turns with the tools that you are given, and with no others; a call that is not allowed stays so, and you go on without it or say that it cannot be done.\n", m.s.plan.Skill.Name)
-	if m.conversational() {
+	fmt.Fprintf(&p, "You carry out the skill %s. Its text says what to do and how. Work in turns with the tools that you are given, and with no others; a call that is not allowed stays so, and you go on without it or say that it cannot be done.\n", at.s.plan.Skill.Name)
+	if at.conversational() {
 		p.line("Each of your answers goes to a person, who answers it. Call the tool finalize, if you have it, when the work is done.")
 	} else {
 		p.line("Nobody answers you. When the work is done, give its result: as your answer, or by the tool finalize if you have it.")
@@ -87,21 +87,21 @@ func (m *Machine) wholeSystem() string {
 	return p.String()
 }
 
-// wholePrompt is the text of the skill with its arguments and what was said so far.
-func (m *Machine) wholePrompt(n *tree.Node, talk []said) string {
+// prompt is the text of the skill with its arguments and what was said so far.
+func (at proseRun) prompt(talk []said) string {
 	var p prompt
-	p.line(n.Body)
-	if names, more := m.s.plan.Files(); len(names) > 0 {
+	p.line(at.n.Body)
+	if names, more := at.s.plan.Files(); len(names) > 0 {
 		list := "skill:" + strings.Join(names, "\nskill:")
 		if more {
 			list += "\nand more"
 		}
 		p.part("Files of the skill, which the tool read takes by these names", list)
 	}
-	p.foreign("Arguments ($ARGUMENTS)", m.s.args)
+	p.foreign("Arguments ($ARGUMENTS)", at.s.args)
 	var rows []string
-	for _, name := range m.names() {
-		if v, ok := m.binding(name); ok {
+	for _, name := range at.names() {
+		if v, ok := at.binding(name); ok {
 			rows = append(rows, name+" = "+diag.Clip(string(encode(v)), maxValue))
 		}
 	}

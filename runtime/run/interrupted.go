@@ -16,21 +16,6 @@ import (
 // maxHistory is how much of earlier calls a model is told, in bytes; the newest are kept.
 const maxHistory = 256 << 10
 
-// begun is the leaf that was interrupted under key, if e goes on with it.
-func (m *Machine) begun(e effect, key string) *past {
-	h := m.s.past
-	if h == nil || h.strict {
-		return nil
-	}
-	m.s.mu.Lock()
-	defer m.s.mu.Unlock()
-	p := h.effects[key]
-	if p == nil || p.done != nil || len(p.tools)+len(p.turns) == 0 || !p.goesOn(e) || !e.whole && m.consents(e) { // a person lets it begin again, or says what it gave
-		return nil
-	}
-	return p
-}
-
 // goesOn reports whether e is the same leaf as the one that p is of.
 func (p *past) goesOn(e effect) bool {
 	return e.kind == "model" && p.started.Kind == "model" && p.started.Digest == e.digest
@@ -86,16 +71,16 @@ func (p *past) spent() (sum model.Usage) {
 	return sum
 }
 
-// settled ends the calls that nobody saw end. The result is there if the last word had been said.
-func (m *Machine) settled(req model.Request, e effect) (final json.RawMessage, err error) {
-	for i := range e.begun.tools {
-		t := &e.begun.tools[i]
+// settle ends the calls that nobody saw end. The result is there if the last word had been said.
+func (q request) settle() (final json.RawMessage, err error) {
+	for i := range q.e.begun.tools {
+		t := &q.e.begun.tools[i]
 		if t.done == nil {
-			rec := m.settle(t.started, e)
-			if err := m.s.journal(rec, rec.Acts); err != nil {
+			rec := q.unseen(t.started)
+			if err := q.s.journal.append(rec, rec.Acts); err != nil {
 				return nil, err
 			}
-			m.emit(toolReplied(req, rec))
+			q.replied(rec)
 			t.done = &rec
 		}
 		if t.done.Tool == FinalTool && t.done.Status == OK {
@@ -105,45 +90,45 @@ func (m *Machine) settled(req model.Request, e effect) (final json.RawMessage, e
 	return nil, nil
 }
 
-// goOn makes the calls that waited for a person's leave, as they are recorded and before the model is asked for anything, and tells
-// it of all calls. Its error is that of a call that waits still, or of what ended the run meanwhile.
-func (m *Machine) goOn(ctx context.Context, req *model.Request, p *past, calls *caller) error {
+// goOn makes the calls that waited for a person's leave, as they are recorded and before the model is asked for anything, and gives the
+// prompt that tells of all calls. Its error is that of a call that waits still, or of what ended the run meanwhile.
+func (q request) goOn(ctx context.Context, calls *caller) (string, error) {
+	p := q.e.begun
 	for i := range p.tools {
 		t := &p.tools[i]
-		if !t.waits() || m.s.r.Tools == nil {
+		if !t.waits() || q.s.r.Tools == nil {
 			continue
 		}
 		result, rec := calls.perform(ctx, t.started.Call, t.started.Name, t.started.Input)
 		if err := context.Cause(ctx); err != nil {
-			return err
+			return "", err
 		}
 		if rec == nil {
-			return diag.New(diag.Failed, CodeJournal, "%s", result.Text)
+			return "", diag.New(diag.Failed, CodeJournal, "%s", result.Text)
 		}
 		t.done = rec
 	}
 	var pr prompt
-	pr.WriteString(req.Prompt)
-	if strings.Contains(req.Prompt, fence) {
+	pr.WriteString(q.Prompt)
+	if strings.Contains(q.Prompt, fence) {
 		pr.Reset()
-		pr.Builder.WriteString(req.Prompt)
+		pr.Builder.WriteString(q.Prompt)
 		pr.fenced = true
 	}
 	pr.line("\nThis was begun before and interrupted. Go on from where it stood: what was called then is below, with what it gave. Do not do it again, but make the calls that were not made, if they are still needed.")
 	pr.foreign("Calls before the interruption", p.told())
-	req.Prompt = pr.String()
-	return nil
+	return pr.String(), nil
 }
 
-// settle is the end of a call that nobody saw: what a person says of it, or that it is not known.
-func (m *Machine) settle(started Record, e effect) Record {
+// unseen is the end of a call that nobody saw: what a person says of it, or that it is not known.
+func (q request) unseen(started Record) Record {
 	rec := Record{Type: ToolDone, Key: started.Key, Call: started.Call, Name: started.Name, Acts: started.Acts, Status: Errored,
 		Text: "interrupted: it is not known whether it took place, and it may be called again"}
 	if !started.Acts {
 		rec.Text = "interrupted"
 	}
-	for _, d := range m.s.r.Done {
-		if started.Acts && e.matches(d.Node) {
+	for _, d := range q.s.r.Done {
+		if started.Acts && q.e.matches(d.Node) {
 			rec.Status, rec.How, rec.Text = OK, byWord, "it took place; what it gave was lost"
 			if d.Value != nil {
 				rec.Text = *d.Value
