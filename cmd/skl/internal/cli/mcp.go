@@ -56,7 +56,11 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 	o.Skills = mcp.Skills{Search: w.search.Suggest, Read: w.inspect.ReadActive, Offers: w.inspect.Offers, Offer: w.inspect.Offer}
 	if c.Bool("allow-run") {
 		o.Run = func(ctx context.Context, name, args string, d *drive.Driver) (any, error) {
-			result, err := w.runs.Drive(ctx, name, args, splitList(c.StringSlice("allow")), c.String("sandbox"), d)
+			own, err := newWorld(w.env, w.ui, c) // runs go on beside each other and beside searches, and a scope is for one at a time
+			if err != nil {
+				return nil, err
+			}
+			result, err := own.runs.Drive(ctx, name, args, splitList(c.StringSlice("allow")), c.String("sandbox"), d)
 			if err != nil {
 				return nil, err
 			}
