@@ -24,8 +24,7 @@ func (p *Plan) Questions() []string {
 // question that begins so. Where a question has places that are filled only then, what stands before the first counts.
 func (p *Plan) Asks(key string) bool {
 	if p.Whole != nil { // a turn of a conversation is named by its path
-		doc := p.Skill.Doc
-		return doc != nil && doc.V1 != nil && doc.V1.Interaction == "conversational" && (key == "0" || strings.HasPrefix(key, "0["))
+		return p.Skill.Doc.IsConversational() && (key == "0" || strings.HasPrefix(key, "0["))
 	}
 	if n, _, ok := p.NodeByID(key); ok {
 		return asks(n)

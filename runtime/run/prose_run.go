@@ -41,7 +41,7 @@ func (at proseRun) run(ctx context.Context) error {
 				return err
 			}
 		}
-		if got.Output == nil && at.conversational() {
+		if got.Output == nil && at.s.plan.Skill.Doc.IsConversational() {
 			id := at.path
 			if turn > 0 {
 				id += "[" + strconv.Itoa(turn) + "]"
@@ -68,18 +68,11 @@ func (at proseRun) run(ctx context.Context) error {
 	}
 }
 
-// conversational reports whether the skill hands the turn over. One of another format than corteza.skill/v1 says nothing of it,
-// gives its result and ends.
-func (at proseRun) conversational() bool {
-	doc := at.s.plan.Skill.Doc
-	return doc != nil && doc.V1 != nil && doc.V1.Interaction == "conversational"
-}
-
 // system is what holds for the whole of a skill without a tree.
 func (at proseRun) system() string {
 	var p prompt
 	fmt.Fprintf(&p, "You carry out the skill %s. Its text says what to do and how. Work in turns with the tools that you are given, and with no others; a call that is not allowed stays so, and you go on without it or say that it cannot be done.\n", at.s.plan.Skill.Name)
-	if at.conversational() {
+	if at.s.plan.Skill.Doc.IsConversational() {
 		p.line("Each of your answers goes to a person, who answers it. Call the tool finalize, if you have it, when the work is done.")
 	} else {
 		p.line("Nobody answers you. When the work is done, give its result: as your answer, or by the tool finalize if you have it.")

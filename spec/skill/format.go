@@ -161,6 +161,12 @@ func isV1Shaped(f Field) bool {
 	return true
 }
 
+// IsConversational reports whether the skill hands its answers to a person and goes on with theirs. One of another format than
+// corteza.skill/v1 says nothing of it: it gives its result and ends. d may be nil.
+func (d *Document) IsConversational() bool {
+	return d != nil && d.V1 != nil && d.V1.Interaction == "conversational"
+}
+
 // IsWithheld reports whether d keeps itself from the model of agents that know these keys: "disable-model-invocation: true", whatever
 // model_invocation says, or "paths", until a file there is read.
 func (d *Document) IsWithheld() bool {

@@ -87,6 +87,9 @@ func (d *driven) called(ctx context.Context, n int, u *underway, tokens int) (Pr
 		case <-changed:
 		case <-ctx.Done():
 			u.cancel()
+			d.mu.Lock()
+			delete(d.underway, n) // nobody asks for it again
+			d.mu.Unlock()
 			return Progress{}, ctx.Err()
 		}
 	}
