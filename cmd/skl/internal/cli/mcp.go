@@ -53,10 +53,15 @@ func runMCP(ctx context.Context, w *world, c *cli.Context) error {
 		return err
 	}
 	defer end()
-	o.Skills = mcp.Skills{Search: w.search.Suggest, Read: w.inspect.ReadActive, Offers: w.inspect.Offers, Offer: w.inspect.Offer}
+	// A scope is for one at a time: searches, which wait for registries, have one, what reads has another, and so has each run.
+	reads, err := newWorld(w.env, w.ui, c)
+	if err != nil {
+		return err
+	}
+	o.Skills = mcp.Skills{Search: w.search.Suggest, Read: reads.inspect.ReadActive, Offers: reads.inspect.Offers, Offer: reads.inspect.Offer}
 	if c.Bool("allow-run") {
 		o.Run = func(ctx context.Context, name, args string, d *drive.Driver) (any, error) {
-			own, err := newWorld(w.env, w.ui, c) // runs go on beside each other and beside searches, and a scope is for one at a time
+			own, err := newWorld(w.env, w.ui, c)
 			if err != nil {
 				return nil, err
 			}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -331,22 +332,33 @@ func TestExtensionPanics(t *testing.T) {
 	}
 }
 
-// Requests that come at once are answered one after the other as far as they look at skills, also after one that panicked.
+// Requests that come at once are answered one after the other as far as they read skills, also after one that panicked. A search holds up searches alone.
 func TestSkillsInTurn(t *testing.T) {
-	var now, most atomic.Int32
-	busy := func() {
+	var now, most, searching, searches atomic.Int32
+	count := func(now, most *atomic.Int32) {
 		most.Store(max(most.Load(), now.Add(1)))
 		time.Sleep(5 * time.Millisecond)
 		now.Add(-1)
 	}
+	busy := func() { count(&now, &most) }
+	var once sync.Once
+	read := make(chan struct{}) // closed once something was read
 	s := Skills{
-		Search: func(context.Context, string, int) (skillsearch.Answer, error) {
-			busy()
-			return skillsearch.Answer{}, nil
+		Search: func(ctx context.Context, _ string, _ int) (skillsearch.Answer, error) {
+			select {
+			case <-read:
+			case <-ctx.Done():
+			}
+			count(&searching, &searches)
+			return skillsearch.Answer{}, ctx.Err()
 		},
 		Read:   func(context.Context, string, string) (inspect.Text, error) { busy(); panic("oh no") },
 		Offers: func(context.Context, string, func(inspect.Offer, error) bool) error { busy(); return nil },
-		Offer:  func(context.Context, string) (inspect.Offer, error) { busy(); return inspect.Offer{}, nil },
+		Offer: func(context.Context, string) (inspect.Offer, error) {
+			busy()
+			once.Do(func() { close(read) })
+			return inspect.Offer{}, nil
+		},
 	}
 	var requests [][2]string
 	for range 5 {
@@ -360,8 +372,8 @@ func TestSkillsInTurn(t *testing.T) {
 			t.Errorf("%q has no answer", requests[i-1])
 		}
 	}
-	if most.Load() != 1 {
-		t.Errorf("%d at once", most.Load())
+	if most.Load() != 1 || searches.Load() != 1 {
+		t.Errorf("%d at once, and %d searches", most.Load(), searches.Load())
 	}
 }
 

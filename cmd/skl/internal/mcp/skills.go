@@ -28,7 +28,7 @@ const (
 	mostTokens   = 50_000
 )
 
-// Skills is what the tools of skills need.
+// Skills is what the tools of skills need. Search is called beside the others, of which one is called at a time.
 type Skills struct {
 	Search func(ctx context.Context, task string, limit int) (skillsearch.Answer, error)
 	Read   func(ctx context.Context, name, file string) (inspect.Text, error) // file "" is SKILL.md
