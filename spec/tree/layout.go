@@ -506,10 +506,30 @@ func (l *layouter) tellStray() {
 	l.report(&l.strays, i, 1, ruleStray, diag.SeverityError, "the line stands among the steps and belongs to none, so that nothing would do it: begin it with *, or indent it below its step")
 }
 
+// isQuotedStep reports whether a quote has the bullet of a step in it.
+func isQuotedStep(text string) bool {
+	quoted := strings.TrimLeft(text, "> \t")
+	return len(quoted) < len(text) && len(quoted) > 1 && strings.IndexByte("*-+", quoted[0]) >= 0 && strings.IndexByte(blanks, quoted[1]) >= 0
+}
+
+// unquotedStep is the text of the step in a quote, or text.
+func unquotedStep(text string) string {
+	if isQuotedStep(text) {
+		return trim(strings.TrimLeft(text, "> \t")[1:])
+	}
+	return text
+}
+
+// hasBars reports whether a step of this kind takes texts between bars.
+func (k Kind) hasBars() bool { return k == Ask || k == ShowPlan || k == Explore || k == Call || k == Bind }
+
 // unread reports what stands below the steps as if it were one, and numbered lines above those of SKILL.md. All other text describes them.
 func (l *layouter) unread(lo int, reg region) {
-	if l.stray >= 0 && (l.tight && !strings.HasPrefix(trim(l.page.text(l.stray)), ">") || l.op == "" && isNumbered(trim(l.page.text(l.stray)))) {
-		l.tellStray()
+	if l.stray >= 0 {
+		text := trim(l.page.text(l.stray))
+		if l.tight && (!strings.HasPrefix(text, ">") || isQuotedStep(text)) || l.op == "" && isNumbered(text) {
+			l.tellStray()
+		}
 	}
 	if l.op != "" {
 		return
@@ -526,10 +546,10 @@ func (l *layouter) tellJoined() {
 		text := trim(l.page.text(o.line))
 		switch k := o.node.Kind; {
 		case k == Prose || k == Label || k == Read:
-			if l.page.lines[o.line].kind == textLine && (l.isStep(unnumbered(text)) || l.belowLabel(o.node)) {
+			if l.page.lines[o.line].kind == textLine && (l.isStep(unnumbered(unquotedStep(text))) || l.belowLabel(o.node)) {
 				l.report(&l.joins, o.line, 1, ruleStray, diag.SeverityError, "the line reads as a step, and is a part of the text above it: begin it with *")
 			}
-		case !goesOn(trim(l.page.text(o.line-1)), text):
+		case isQuotedStep(text) || strings.HasPrefix(text, "| ") && !k.hasBars() || !goesOn(trim(l.page.text(o.line-1)), text):
 			l.report(&l.joins, o.line, 1, ruleStray, diag.SeverityError,
 				"the line would be read as a part of "+k.String()+" above it: begin it with * if it is a step, and write the other on one line if it goes on here")
 		}

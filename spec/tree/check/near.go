@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -65,17 +66,21 @@ func plainWord(word string) string {
 // nearStep reports a step that begins as a primitive, or as a call, and is read as something else: it would be done by a model, and whatever
 // stands below it whatever that says. It reports whether it did.
 func (c *checker) nearStep(n *tree.Node) bool {
-	if strings.ContainsAny(n.Text, "<>") && c.nearOperator(n) {
+	if strings.ContainsAny(n.Text, "<>«»‹›≪≫&") && c.nearOperator(n) || c.unseen(n) {
 		return true
 	}
 	if n.Kind != tree.Prose {
-		return c.noOperator(n)
+		return c.noOperator(n) || c.nearCondition(n)
 	}
 	if c.proseAsk(n) {
 		return true
 	}
 	kind, rest, caps := begins(n.Text)
 	if kind == tree.Prose {
+		if k := disguised(n.Text); k != tree.Prose {
+			c.report(NearStep, n.Pos, "the line seems to begin with "+k.String()+", and is no step of that kind, so that it would be text for a model: write "+k.String()+" as its first word")
+			return true
+		}
 		return c.nearCall(n)
 	}
 	tight := strings.TrimLeft(rest, " ")
@@ -143,7 +148,7 @@ func (c *checker) nearCall(n *tree.Node) bool {
 	if c.lowerCall(n) || c.mixedCall(n) {
 		return true
 	}
-	if k := nearlyPrimitive(n.Text[:name]); k != tree.Prose {
+	if k := nearlyPrimitive(cmp.Or(nearlyCapital(n.Text), n.Text[:name])); k != tree.Prose {
 		c.report(NearStep, n.Pos, "there is no "+diag.Clip(n.Text[:name], 60)+", so that the line would be text for a model: write "+k.String()+", or begin with another word")
 		return true
 	}
@@ -172,6 +177,21 @@ func (c *checker) mixedCall(n *tree.Node) bool {
 	return i >= 0
 }
 
+// nearlyCapital is the first word of a text in capitals, if all but one of at least five letters are; else "".
+func nearlyCapital(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	small := strings.Count(strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' {
+			return 'a'
+		}
+		return '-'
+	}, word), "a")
+	if len(word) < 5 || small != 1 || !IsName(word) {
+		return ""
+	}
+	return strings.ToUpper(word)
+}
+
 // nearlyPrimitive is the primitive that differs from a word in capitals by one letter, tree.Prose if none does.
 func nearlyPrimitive(word string) tree.Kind {
 	if len(word) < 2 {
@@ -186,7 +206,9 @@ func nearlyPrimitive(word string) tree.Kind {
 }
 
 // half are pieces that stand where an operator is meant.
-var half = map[string]string{"<": "<<", ">": ">>", "<-": "<<", "->": ">>", "=>": ">>", "<=": "<<", "<<<": "<<", ">>>": ">>"}
+var half = map[string]string{"<": "<<", ">": ">>", "<-": "<<", "->": ">>", "=>": ">>", "<=": "<<", "<<<": "<<", ">>>": ">>",
+	"«": "<<", "»": ">>", "≪": "<<", "≫": ">>", "‹": "<<", "›": ">>", "‹‹": "<<", "››": ">>", "<‹": "<<", "‹<": "<<", "›>": ">>", ">›": ">>",
+	"&lt;&lt;": "<<", "&gt;&gt;": ">>", "<<|": "<<", "|>>": ">>", ">>|": ">>"}
 
 // nearOperator reports what stands in a call or a primitive where an operator is meant, outside of quotes and code. Conditions compare with
 // some of that, so of them the first piece counts.
@@ -204,8 +226,24 @@ func (c *checker) nearOperator(n *tree.Node) bool {
 			c.report(NearStep, n.Pos, "half an operator, "+f+", stands in "+word(n)+" and would be text: write "+half[f])
 			return true
 		}
+		if f == "<<" && slices.Contains(fields[:i], f) {
+			c.report(NearStep, n.Pos, "the operator << stands in "+word(n)+" twice, and the second would be text: write >> for what it gives")
+			return true
+		}
 	}
 	return false
+}
+
+// unseen reports a character that nobody sees next to an operator or in the first word: the line is not what it looks like.
+func (c *checker) unseen(n *tree.Node) bool {
+	if strings.IndexFunc(n.Text, diag.Invisible) < 0 {
+		return false
+	}
+	if seen := visible(n.Text); n.Kind == tree.Prose && len(n.Outs) == 0 && strings.Count(seen, ">>")+strings.Count(seen, "<<") == strings.Count(n.Text, ">>")+strings.Count(n.Text, "<<") {
+		return false // disguised looks at its first word
+	}
+	c.report(NearStep, n.Pos, "the line holds a character that nobody sees, so that it is not what it looks like: write it again")
+	return true
 }
 
 // nearOutput reports half an operator where a text, a reading or a binding is to end in outputs.
@@ -233,6 +271,9 @@ func (c *checker) noOperator(n *tree.Node) bool {
 	case tree.Explore:
 		if op = ">>"; !strings.Contains(free, ">>") {
 			text = n.Body
+			if _, given, ok := strings.Cut(n.Text, "<<"); ok && c.skill.Op("EXPLORE") == nil { // nothing takes it
+				text = strings.TrimSpace(given)
+			}
 		}
 	case tree.Verify:
 		if n.Path == "" {
@@ -251,6 +292,10 @@ func (c *checker) noOperator(n *tree.Node) bool {
 // unmarked is what a call gives or binds with no operator before it, and the operator.
 func (c *checker) unmarked(n *tree.Node, free string) (op, text string) {
 	callee := c.skill.Op(n.Name)
+	if callee != nil && len(callee.Outs) > 0 && len(callee.Params) == 0 && len(n.Outs) == 0 && len(n.Args) > 0 && strings.Contains(free, "<<") { // it takes nothing
+		_, text, _ = strings.Cut(n.Text, "<<")
+		return ">>", strings.TrimSpace(text)
+	}
 	if callee != nil && len(callee.Outs) > 0 && len(n.Outs) == 0 {
 		for _, a := range n.Args {
 			if a.Value.Kind == tree.Word && strings.Contains(a.Value.Text, " ") {

@@ -219,7 +219,7 @@ var rules = []skill.RuleDoc{
 	{ID: BareWord, Severity: doubt, Text: "a bare word that nothing binds is given or bound as text"},
 	{ID: NoNegative, Severity: doubt, Text: "a question offers to stop, and nothing tests for that answer"},
 	{ID: DeadNodes, Severity: hint, Text: "steps follow an END or BREAK and never run"},
-	{ID: NearStep, Severity: fault, Text: "a line begins with a primitive, or holds half an operator, and is read as something else"},
+	{ID: NearStep, Severity: fault, Text: "a line begins with a primitive, or seems to, or holds half an operator or half a quote, and is read as something else"},
 	{ID: NoCondition, Severity: fault, Text: "IF or ELSE_IF without a condition"},
 	{ID: NoInput, Severity: fault, Text: "SWITCH, CASE or FOR_EACH without what it needs"},
 	{ID: StrayOperators, Severity: doubt, Text: "ELSE, BREAK or DEFAULT with an operator"},
