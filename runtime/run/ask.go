@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,12 +124,17 @@ func sorted(object map[string]any) []string {
 // put asks a question and gives the answer: one of the options, if there are any.
 func (at visit) put(ctx context.Context, q Question) (string, error) {
 	at.tell(Event{Kind: Asked, Text: q.Question, Value: encode(q.Options)})
+	recorded := true
 	got, err := at.do(ctx, effect{kind: "ask", digest: digest(q.Question, string(encode(q.Options)))}, func(ctx context.Context, _ string) (reply, error) {
+		recorded = false
 		a, err := at.s.answer(ctx, q)
 		return reply{Text: a.Text, How: a.How}, err
 	})
 	if err != nil {
 		return "", err
+	}
+	if recorded {
+		at.s.hold(q, got.Text)
 	}
 	at.tell(Event{Kind: Answered, Text: q.Question, Value: encode(got.Text), How: got.How})
 	return got.Text, nil
@@ -136,12 +142,16 @@ func (at visit) put(ctx context.Context, q Question) (string, error) {
 
 // answer finds an answer (ruling 5.18): one that was given beforehand, the person's; else the run is suspended.
 func (s *session) answer(ctx context.Context, q Question) (Answer, error) {
-	if a, ok := s.given(q); ok {
+	if key, a, ok := s.given(q); ok {
+		s.took(key)
 		text, err := option(q, a.Text)
 		if err != nil { // the question waits for another one
 			return Answer{}, suspendSignal{pending: &Pending{q.ID, q.Node, q.Question, q.Options}, message: err.Error(), err: err}
 		}
 		return Answer{text, cmp.Or(a.How, "flag")}, nil
+	}
+	if err := s.overruled(); err != nil {
+		return Answer{}, err
 	}
 	if s.r.Ask == nil {
 		return Answer{}, waits(q)
@@ -169,22 +179,56 @@ func waits(q Question) error {
 	return suspendSignal{pending: &Pending{q.ID, q.Node, q.Question, q.Options}, message: "waits for an answer to: " + q.Question}
 }
 
+// took says that a question takes the answer of key.
 func (s *session) took(key string) {
+	s.mu.Lock()
+	delete(s.held, key)
+	s.mu.Unlock()
 	if s.r.Took != nil {
 		s.r.Took(key)
 	}
 }
 
+// hold compares an answer that was given beforehand with the one that the journal has.
+func (s *session) hold(q Question, recorded string) {
+	key, a, ok := s.given(q)
+	if !ok {
+		return
+	}
+	if text, err := option(q, a.Text); err == nil && text == recorded {
+		s.took(key)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held == nil {
+		s.held = map[string]string{}
+	}
+	s.held[key] = recorded
+}
+
+// overruled is the error of an answer to a question that was answered otherwise before, once the run goes on: it would change nothing of what
+// was done. A later question may take it, which is asked first.
+func (s *session) overruled() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(s.held)) {
+		err := diag.New(diag.Misuse, CodeAnswered, "the answer for %q is %q since before the run was gone on with, and no other counts", diag.Clip(diag.Printable(key), 80), diag.Clip(diag.Printable(s.held[key]), 80)).
+			Hint("skl run %s, to start anew", s.called())
+		return suspendSignal{message: err.Message, err: err}
+	}
+	return nil
+}
+
 // given looks an answer up by the visit, the node, or the longest prefix of the question.
-func (s *session) given(q Question) (Answer, bool) {
+func (s *session) given(q Question) (string, Answer, bool) {
 	for _, key := range []string{q.ID, q.Node} {
 		if a, ok := s.r.Answers[key]; ok && (key == q.ID || !q.Turn) {
-			s.took(key)
-			return a, true
+			return key, a, true
 		}
 	}
 	if q.Turn {
-		return Answer{}, false
+		return "", Answer{}, false
 	}
 	best, found := "", false
 	for key := range s.r.Answers {
@@ -193,15 +237,14 @@ func (s *session) given(q Question) (Answer, bool) {
 		}
 	}
 	if !found {
-		return Answer{}, false
+		return "", Answer{}, false
 	}
 	for key, a := range s.r.Answers {
 		if strings.TrimSpace(key) == best {
-			s.took(key)
-			return a, true
+			return key, a, true
 		}
 	}
-	return Answer{}, false
+	return "", Answer{}, false
 }
 
 // option finds the option that an answer means: the whole of it, what stands before its dash, or the only one that begins so.

@@ -80,6 +80,11 @@ func (x *effects) do(ctx context.Context, e effect, live func(ctx context.Contex
 	if p != nil {
 		return x.replay(e, key, p.done)
 	}
+	if e.kind != "ask" && e.kind != "dispatch" { // these look for their answer first
+		if err := x.s.overruled(); err != nil {
+			return reply{}, err
+		}
+	}
 	x.live = true
 	if x.open(key) && !e.whole {
 		if got, ok, err := x.s.finished(e); err != nil {

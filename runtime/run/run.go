@@ -55,6 +55,7 @@ const (
 	CodeUnbound    = "name_unbound"         // a name without a value where one is needed
 	CodeCall       = "wrong_call"           // a call that does not fit the op
 	CodeAnswer     = "answer_unknown"       // an answer that is none of the options
+	CodeAnswered   = "answer_given"         // an answer to a question that was answered otherwise before the run was gone on with
 	CodeValue      = "wrong_value"          // an answer of a model that does not have the declared names
 	CodeSequential = "dispatch_unavailable" // the model cannot work in parallel, and nobody allowed one after another
 )

@@ -21,9 +21,10 @@ type session struct {
 	journal writer
 	budget  *budget
 
-	mu     sync.Mutex   // held while an event is told, too
-	denied []DeniedCall // guarded by mu
-	asking sync.Mutex   // one question at a time
+	mu     sync.Mutex        // held while an event is told, too
+	denied []DeniedCall      // guarded by mu
+	held   map[string]string // guarded by mu: the answers in the journal that those of Runner.Answers differ from, by the keys of these
+	asking sync.Mutex        // one question at a time
 }
 
 func (s *session) now() time.Time {

@@ -106,6 +106,7 @@ var All = [][2]string{
 	{"ambiguous_pin", "several skills with a pinned signer have this name"},
 	{"ambiguous_ref", "a reference holds several skills and none was named"},
 	{"ambiguous_skill", "several skills of one place have this name"},
+	{"answer_given", "the run has another answer to the question since before it was gone on with"},
 	{"answer_unknown", "the answer is not an option of the question"},
 	{"bearer_key", "the key of a registry for short-lived tokens is damaged"},
 	{"blob_missing", "a manifest names a blob that was not pushed before"},
