@@ -74,11 +74,15 @@ func (p *place) lines(ctx context.Context, first, count int) (string, error) {
 		text, err := readLine(r, room-out.Len(), line < first)
 		if line >= first {
 			if out.Len()+len(text) > room {
-				if out.Len() == 0 {
+				part := out.Len() == 0
+				if part {
 					out.Write(text[:room])
+					fmt.Fprintf(&out, "\n[cut: line %d has more than %d bytes; grep finds what is further on in it]", line, room)
 					line++
 				}
-				fmt.Fprintf(&out, "\n[cut: %d bytes in all, go on with offset %d]", p.info.Size(), line)
+				if _, end := r.Peek(1); !part || end == nil { // else it is the last line
+					fmt.Fprintf(&out, "\n[cut: %d bytes in all, go on with offset %d]", p.info.Size(), line)
+				}
 				break
 			}
 			out.Write(text)

@@ -48,7 +48,9 @@ func (d *Dispatcher) lacks() (out []Lack) {
 	}
 	bash := d.table.must("bash")
 	for _, t := range d.config.Policy.Allow {
-		if why := d.table.unreachable(t); why != "" {
+		if why := d.table.unreachable(t); why != "" && slices.ContainsFunc(out, func(l Lack) bool { return l.Tool == t.Namespace+"::*" }) {
+			continue // its server does not start
+		} else if why != "" {
 			out = append(out, Lack{Tool: t.String(), Why: why, Unknown: true})
 		} else if program := d.absent(t); program != "" && bash.lack(d) == "" {
 			out = append(out, Lack{Tool: t.String(), Why: notOnPath(program)})

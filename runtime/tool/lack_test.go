@@ -103,8 +103,11 @@ func TestLacks(t *testing.T) {
 
 // A server that does not start is told of once it was tried.
 func TestLackingServer(t *testing.T) {
-	config := Config{Consent: yes, Servers: []Server{testServer("other", "broken")}}
+	config := Config{Consent: yes, Servers: []Server{testServer("other", "broken")}, Policy: tools(t, "allow: other::echo, read")}
 	_, _, told := shown(t, config)
+	if strings.Count(told, "other::") != 1 {
+		t.Errorf("it is told twice: %q", told)
+	}
 	if !strings.HasPrefix(told, "other::*: the MCP server other does not start") && !strings.Contains(told, "\nother::*: the MCP server other does not start") {
 		t.Errorf("told: %q", told)
 	}

@@ -58,6 +58,17 @@ func TestLongResult(t *testing.T) {
 	if kept, err := os.ReadFile(filepath.Join(results, "all", "1")); err != nil || string(kept) != text {
 		t.Errorf("%d bytes were kept, of %d: %v", len(kept), len(text), err)
 	}
+	// The middle of a line that is longer than a result is found, too.
+	put(t, filepath.Join(d.config.WorkDir, "one"), strings.Repeat("ü", 200_000)+"NEEDLE"+strings.Repeat("x", 200_000))
+	if got, _ := call(d, "bash", "command", "cat one"); !strings.Contains(got, "1 line, is result:2, ") {
+		t.Errorf("one line: …%.300q", got[givenStart:])
+	}
+	if got, _ := call(d, "grep", "path", "result:2", "pattern", "NEEDLEx"); !strings.HasPrefix(got, "result:2:1: [byte 400001] …ü") || !strings.Contains(got, "üNEEDLExx") {
+		t.Errorf("grep in one line: %.300q", got)
+	}
+	if got, _ := call(d, "read", "path", "result:2"); !strings.HasSuffix(got, "; grep finds what is further on in it]") {
+		t.Errorf("one line is read: …%q", got[max(0, len(got)-100):])
+	}
 	// What is read is where it was. What fits is given.
 	for _, short := range []func() (string, bool){
 		func() (string, bool) { return call(d, "read", "path", "long") },
@@ -68,7 +79,7 @@ func TestLongResult(t *testing.T) {
 		}
 	}
 	// One that fails has its end as well, and says that it failed.
-	if got, _ := call(d, "bash", "command", "cat long; exit 3"); !strings.Contains(got, "is result:2, ") || !strings.HasSuffix(got, "line 20000 ü\nbash ended with status 3") {
+	if got, _ := call(d, "bash", "command", "cat long; exit 3"); !strings.Contains(got, "is result:3, ") || !strings.HasSuffix(got, "line 20000 ü\nbash ended with status 3") {
 		t.Errorf("a command that fails: …%q", got[max(0, len(got)-100):])
 	}
 	// A run that goes on numbers on, and reads what it had.
@@ -77,7 +88,7 @@ func TestLongResult(t *testing.T) {
 	if got, _ := call(again, "read", "path", "result:1", "limit", 1); got != "line 1 ü\n" {
 		t.Errorf("after it went on: %q", got)
 	}
-	if got, _ := call(again, "bash", "command", "cat long"); !strings.Contains(got, "is result:3, ") {
+	if got, _ := call(again, "bash", "command", "cat long"); !strings.Contains(got, "is result:4, ") {
 		t.Errorf("after it went on: %.200q", got[givenStart:])
 	}
 }

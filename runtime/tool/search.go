@@ -12,6 +12,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/glob"
@@ -333,17 +334,30 @@ func (s *grep) file(dir *os.Root, name, full string) error {
 		line, rest, _ := bytes.Cut(text, []byte("\n"))
 		text = rest
 		line = bytes.TrimSuffix(line, []byte("\r"))
-		if !s.re.Match(line) {
+		at := s.re.FindIndex(line)
+		if at == nil {
 			continue
 		}
 		if s.filesOnly {
 			return s.out.add(full)
 		}
-		if err := s.out.add(fmt.Sprintf("%s:%d: %s", full, number, diag.Clip(string(line), maxLine))); err != nil {
+		if err := s.out.add(fmt.Sprintf("%s:%d: %s", full, number, around(line, at[0]))); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// around is what grep shows of a line: of a long one the part with the match that begins at byte at, and where that is.
+func around(line []byte, at int) string {
+	if len(line) <= maxLine || at < maxLine/2 {
+		return diag.Clip(string(line), maxLine)
+	}
+	from := at - maxLine/4
+	for from < at && !utf8.RuneStart(line[from]) {
+		from++
+	}
+	return fmt.Sprintf("[byte %d] …%s", at+1, diag.Clip(string(line[from:]), maxLine))
 }
 
 // read reads a file into the buffer of s, which the next file overwrites.

@@ -230,6 +230,9 @@ func coreNumber(s string) (number string, ok bool, err error) {
 		return "", false, nil
 	}
 	if json.Valid([]byte(s)) {
+		if f, err := strconv.ParseFloat(s, 64); err != nil && math.IsInf(f, 0) { // readers make it infinite, or refuse all of it
+			return "", true, diag.New(diag.Unmet, RuleArguments, "%s has no form in JSON that all programs read", diag.Clip(s, 60))
+		}
 		return s, true, nil
 	}
 	digits := strings.TrimPrefix(strings.TrimPrefix(s, "+"), "-")

@@ -45,15 +45,15 @@ func parseURI(uri string) (place, error) {
 		element, err := url.PathUnescape(text)
 		switch {
 		case err != nil:
-			return place{}, uriError(uri, "%q is no percent-encoding", text)
+			return place{}, uriError(uri, "%q is no percent-encoding", brief(text))
 		case text == "":
 			return place{}, uriError(uri, "an element of its path is empty")
 		case element == "." || element == "..":
 			return place{}, uriError(uri, "an element of its path is %q", element)
 		case strings.ContainsAny(element, "/\\\x00") || !utf8.ValidString(element):
-			return place{}, uriError(uri, "%q is no name of a file", text)
+			return place{}, uriError(uri, "%q is no name of a file", brief(text))
 		case url.PathEscape(element) != text:
-			return place{}, uriError(uri, "%q must be written %q", text, url.PathEscape(element))
+			return place{}, uriError(uri, "%q must be written %q", brief(text), brief(url.PathEscape(element)))
 		}
 		elements[i] = element
 	}
@@ -64,13 +64,12 @@ func parseURI(uri string) (place, error) {
 	return p, nil
 }
 
-// uriError refuses a URI, which may be long.
+// brief is a part of a URI, which may be long, for a message.
+func brief(text string) string { return strings.ToValidUTF8(diag.Clip(text, 200), "") }
+
+// uriError refuses a URI.
 func uriError(uri, format string, args ...any) error {
-	const most = 200
-	if len(uri) > most {
-		uri = strings.ToValidUTF8(uri[:most], "") + "…"
-	}
 	why := diag.New(diag.Misuse, "invalid_request", format, args...)
-	why.Message = "invalid URI " + quote(uri) + ": " + why.Message
+	why.Message = "invalid URI " + quote(brief(uri)) + ": " + why.Message
 	return why.Hint("the URIs of skills' files are in skills/list")
 }
