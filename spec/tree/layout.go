@@ -521,7 +521,9 @@ func unquotedStep(text string) string {
 }
 
 // hasBars reports whether a step of this kind takes texts between bars.
-func (k Kind) hasBars() bool { return k == Ask || k == ShowPlan || k == Explore || k == Call || k == Bind }
+func (k Kind) hasBars() bool {
+	return k == Ask || k == ShowPlan || k == Explore || k == Call || k == Bind
+}
 
 // unread reports what stands below the steps as if it were one, and numbered lines above those of SKILL.md. All other text describes them.
 func (l *layouter) unread(lo int, reg region) {
