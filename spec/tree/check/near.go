@@ -234,13 +234,21 @@ func (c *checker) nearOperator(n *tree.Node) bool {
 	return false
 }
 
-// unseen reports a character that nobody sees next to an operator or in the first word: the line is not what it looks like.
+// unseen reports a character that nobody sees in an operator, or in what decides something: the line is not what it looks like.
 func (c *checker) unseen(n *tree.Node) bool {
 	if strings.IndexFunc(n.Text, diag.Invisible) < 0 {
 		return false
 	}
-	if seen := visible(n.Text); n.Kind == tree.Prose && len(n.Outs) == 0 && strings.Count(seen, ">>")+strings.Count(seen, "<<") == strings.Count(n.Text, ">>")+strings.Count(n.Text, "<<") {
-		return false // disguised looks at its first word
+	operators := func(text string) int { return strings.Count(text, ">>") + strings.Count(text, "<<") }
+	switch n.Kind {
+	case tree.If, tree.ElseIf, tree.Switch, tree.Case, tree.ForEach:
+		if strings.IndexFunc(blank(n.Text, "\"'`"), diag.Invisible) < 0 {
+			return false
+		}
+	default:
+		if operators(visible(n.Text)) == operators(n.Text) {
+			return false // it is text, or in the first word, which disguised looks at
+		}
 	}
 	c.report(NearStep, n.Pos, "the line holds a character that nobody sees, so that it is not what it looks like: write it again")
 	return true
