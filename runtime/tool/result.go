@@ -62,22 +62,29 @@ func (d *Dispatcher) keeps() bool {
 
 // given is the result of a call of h as a model gets it: text as a whole, or where it is long its start and its end, and how to read the rest.
 func (d *Dispatcher) given(h *handler, text string) string {
-	limit := maxResult
+	if len(text) > maxGiven && h != d.table.must("read") && d.keeps() {
+		kept := bounded(text, maxKept)
+		if n, err := d.keep(kept); err == nil {
+			return excerpt(kept, n)
+		}
+	}
 	switch h {
 	case d.table.must("fetch"):
-		limit = maxFetch + 100
+		return bounded(text, maxFetch+100)
 	case d.table.must("bash"):
-		limit = maxOutput
+		return bothEnds(text)
 	}
-	if len(text) <= maxGiven || h == d.table.must("read") || !d.keeps() {
-		return bounded(text, limit)
+	return bounded(text, maxResult)
+}
+
+// bothEnds is what is given of the output of a program that is not kept: its start and its end, of which the last says how it went.
+func bothEnds(text string) string {
+	if len(text) <= maxOutput {
+		return bounded(text, maxOutput)
 	}
-	text = bounded(text, maxKept)
-	n, err := d.keep(text)
-	if err != nil {
-		return bounded(text, limit)
-	}
-	return excerpt(text, n)
+	h := headTail{half: halfOutput}
+	_, _ = h.Write([]byte(text)) // it has no errors
+	return bounded(h.String(), maxOutput)
 }
 
 // excerpt is the start and the end of text, which is result n, in whole lines where they are not too long.

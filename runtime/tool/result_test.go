@@ -108,7 +108,7 @@ func TestLongResultNotKept(t *testing.T) {
 				put(t, config.Results, "")
 			}
 			got, _ := call(printing(t, config, text), "bash", "command", "cat long")
-			if strings.Contains(got, "result:") || len(got) > maxOutput || len(got) < maxOutput-1000 || !strings.Contains(got, "\n[cut: ") {
+			if strings.Contains(got, "result:") || len(got) > maxOutput || len(got) < maxOutput-1000 || !strings.Contains(got, "\n[cut: ") || !strings.HasSuffix(got, text[len(text)-100:]) {
 				t.Errorf("%d bytes: …%q", len(got), got[max(0, len(got)-100):])
 			}
 		})
