@@ -161,12 +161,17 @@ func (a *Applier) ReleaseIn(dir string) []Release {
 // that is caught hiding something, unless c insists.
 func (a *Applier) Withdrawals(ctx context.Context, c Care, all []Release) ([]Withdrawal, error) {
 	out, err := a.TakenBack(ctx, c, all)
-	for _, w := range out {
+	a.WarnTaken(out)
+	return out, err
+}
+
+// WarnTaken says which are taken back and not blocked.
+func (a *Applier) WarnTaken(found []Withdrawal) {
+	for _, w := range found {
 		if w.State != wire.Blocked {
 			a.Scope.Tell.Warn("%s", w.Sentence())
 		}
 	}
-	return out, err
 }
 
 // TakenBack is Withdrawals without the warnings of what was not blocked.
@@ -257,7 +262,7 @@ func (a *Applier) states(ctx context.Context, c Care, url string) (client.States
 func Blocked(all []Withdrawal) error {
 	for _, w := range all {
 		if w.State == wire.Blocked {
-			return diag.New(diag.Refused, "blocked", "%s", w.Sentence()).Hint("%s", w.Mend())
+			return diag.New(diag.Refused, CodeBlocked, "%s", w.Sentence()).Hint("%s", w.Mend())
 		}
 	}
 	return nil

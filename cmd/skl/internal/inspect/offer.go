@@ -35,7 +35,7 @@ func (in *Inspector) Offers(ctx context.Context, after string, each func(o Offer
 	if err != nil {
 		return err
 	}
-	taken, err := in.Applier.TakenBack(ctx, apply.Glance, in.Applier.ReleasesOf(l.Skills))
+	gate, err := in.Applier.GateModels(ctx, apply.Glance, l.Skills)
 	if err != nil {
 		return err
 	}
@@ -50,9 +50,8 @@ func (in *Inspector) Offers(ctx context.Context, after string, each func(o Offer
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		own := slices.DeleteFunc(slices.Clone(taken), func(w apply.Withdrawal) bool { return w.Name != name })
-		o, err := offer(name, l.Lookup(name), own)
-		if isWithheld(err) {
+		o, err := offer(name, l.Lookup(name), gate)
+		if apply.WithheldBy(err) != "" {
 			continue
 		}
 		if err != nil {
@@ -65,31 +64,22 @@ func (in *Inspector) Offers(ctx context.Context, after string, each func(o Offer
 	return nil
 }
 
-// withheldCodes are the codes of errors of readForModel that keep a skill from models, whatever its files hold.
-var withheldCodes = []string{"untrusted", "not_active", "invocation_deny", "blocked"}
-
-// isWithheld reports whether err has one of withheldCodes.
-func isWithheld(err error) bool {
-	e, ok := errors.AsType[*diag.Error](err)
-	return ok && slices.Contains(withheldCodes, e.Code)
-}
-
 // Offer reads the skill that has exactly that name. Its error says why it is none that models may have, or none that can be served.
 func (in *Inspector) Offer(ctx context.Context, name string) (Offer, error) {
 	found, err := in.copiesOf(ctx, name)
 	if err != nil {
 		return Offer{}, err
 	}
-	taken, err := in.Applier.TakenBack(ctx, apply.Glance, in.Applier.ReleasesOf(found))
+	gate, err := in.Applier.GateModels(ctx, apply.Glance, found)
 	if err != nil {
 		return Offer{}, err
 	}
-	return offer(name, found, taken)
+	return offer(name, found, gate)
 }
 
 // offer reads the active copy among found.
-func offer(name string, found []roots.Record, taken []apply.Withdrawal) (Offer, error) {
-	r, t, err := readForModel(found, taken, readOffered)
+func offer(name string, found []roots.Record, gate *apply.ModelGate) (Offer, error) {
+	r, t, err := readForModel(found, gate, readOffered)
 	switch {
 	case err != nil:
 		return Offer{}, err

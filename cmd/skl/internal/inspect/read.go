@@ -49,11 +49,12 @@ func (in *Inspector) ReadActive(ctx context.Context, name, file string) (Text, e
 	if err != nil {
 		return Text{}, err
 	}
-	taken, err := in.Applier.Withdrawals(ctx, apply.Glance, in.Applier.ReleasesOf(found))
+	gate, err := in.Applier.GateModels(ctx, apply.Glance, found)
 	if err != nil {
 		return Text{}, err
 	}
-	r, t, err := readForModel(found, taken, trees.Read)
+	in.Applier.WarnTaken(gate.Taken)
+	r, t, err := readForModel(found, gate, trees.Read)
 	if err != nil {
 		return Text{}, err
 	}

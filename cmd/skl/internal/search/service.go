@@ -76,7 +76,7 @@ func (s *Searcher) Serve(ctx context.Context, q ServeRequest) error {
 
 // keep opens an index for a long-lived process, which answers models.
 func (s *Searcher) keep(ctx context.Context, root string, o serve.Opening) (serve.Index, error) {
-	without, err := withheld(ctx, root, s.Scope.TrustedAt(root))
+	without, err := s.withheld(ctx, root)
 	if err != nil {
 		return nil, err
 	}

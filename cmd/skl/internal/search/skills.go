@@ -18,6 +18,7 @@ import (
 	"github.com/skl-project/skl/registry/client/wire"
 	"github.com/skl-project/skl/spec/diag"
 	"github.com/skl-project/skl/spec/order"
+	"github.com/skl-project/skl/spec/skill"
 )
 
 // A Skill is one that was found.
@@ -255,24 +256,21 @@ func (s *Searcher) findInstalled(ctx context.Context, found *skillsFound) error 
 	}
 	found.ready = searcher
 	f, _ := s.Scope.Load()
-	people := map[string]bool{} // names of skills that no model may start
-	for _, r := range l.Skills {
-		people[r.Name] = people[r.Name] || (r.State == roots.Active || r.State == roots.Untrusted) && !r.ByModel()
-	}
 	a := &apply.Applier{Scope: s.Scope, Signatures: signature.New(s.Scope)}
-	taken, err := a.Withdrawals(ctx, apply.Glance, a.ReleasesOf(l.Skills))
+	gate, err := a.GateModels(ctx, apply.Glance, l.Skills)
 	if err != nil {
 		return err
 	}
-	blocked := map[string]bool{}
-	for _, w := range taken {
-		blocked[w.Name] = blocked[w.Name] || w.State == wire.Blocked
+	a.WarnTaken(gate.Taken)
+	withheld := map[string]string{} // by name: why models may not have it
+	for name, all := range byName(l) {
+		withheld[name] = apply.WithheldBy(gate.Withheld(all))
 	}
 	for _, k := range list {
-		if blocked[k.Name] {
+		if withheld[skill.NameKey(k.Name)] == apply.CodeBlocked {
 			continue // nothing is done with it
 		}
-		one := Skill{PeopleOnly: people[k.Name], Name: k.Name, Version: k.Version, Description: k.Description, Installed: true, Tokens: k.Tokens}
+		one := Skill{PeopleOnly: withheld[skill.NameKey(k.Name)] == apply.CodeInvocation, Name: k.Name, Version: k.Version, Description: k.Description, Installed: true, Tokens: k.Tokens}
 		if f != nil && f.Lock != nil {
 			if locked, ok := f.Lock.Skill(k.Name); ok && locked.Source == "registry" {
 				one.Ref = signature.SubjectOf(locked).Name
@@ -282,11 +280,21 @@ func (s *Searcher) findInstalled(ctx context.Context, found *skillsFound) error 
 		found.found = append(found.found, one)
 	}
 	for _, r := range l.Skills {
-		if r.State == roots.Gated && !blocked[r.Name] && !slices.ContainsFunc(found.found, func(f Skill) bool { return f.Name == r.Name }) {
+		if r.State == roots.Gated && withheld[skill.NameKey(r.Name)] != apply.CodeBlocked && !slices.ContainsFunc(found.found, func(f Skill) bool { return f.Name == r.Name }) {
 			found.addGated(r)
 		}
 	}
 	return nil
+}
+
+// byName are the copies of a listing by the key of their names (skill.NameKey), in its order.
+func byName(l roots.Listing) map[string][]roots.Record {
+	out := map[string][]roots.Record{}
+	for _, r := range l.Skills {
+		key := skill.NameKey(r.Name)
+		out[key] = append(out[key], r)
+	}
+	return out
 }
 
 // addGated adds an installed skill that cannot be used here.
