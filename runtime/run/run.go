@@ -152,6 +152,7 @@ type Runner struct {
 	Took       func(key string)           // is told which of Answers a question took; nil or safe for several goroutines
 	Answers    map[string]Answer          // by path of the visit, id of the node, or a prefix of the question
 	Set        map[string]json.RawMessage // by path or node id: the value of that node, instead of what it would do
+	TookSet    func(key string)           // is told which of Set a node took; nil or safe for several goroutines
 	Until      string                     // path or node id: suspend after that node
 	Rerun      []string                   // paths or node ids whose unfinished effects may begin again; "*" for all
 	Done       []Done                     // unfinished effects that did take place; for Resume

@@ -12,11 +12,15 @@ func (at visit) override() (json.RawMessage, bool) {
 	if len(at.s.r.Set) == 0 {
 		return nil, false
 	}
-	if raw, ok := at.s.r.Set[at.path]; ok {
-		return raw, true
+	for _, key := range [2]string{at.path, at.id()} {
+		if raw, ok := at.s.r.Set[key]; ok {
+			if at.s.r.TookSet != nil {
+				at.s.r.TookSet(key)
+			}
+			return raw, true
+		}
 	}
-	raw, ok := at.s.r.Set[at.id()]
-	return raw, ok
+	return nil, false
 }
 
 // applySet gives a node the value that was set, in place of what it does. Conditions, choices, loops and questions look

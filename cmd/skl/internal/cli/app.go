@@ -260,10 +260,11 @@ func newApp(e env, u *ui.UI, help bool) *cli.App {
 		Name: "skl", Usage: "package manager for agent skills",
 		Writer: u.HelpWriter(), ErrWriter: e.stderr, Reader: e.stdin,
 		HideVersion: true, HideHelpCommand: true, Suggest: false,
-		Flags:          append(globalFlags(), versionFlag(), helpFlag{}), // a command called help keeps cli from adding it
-		ExitErrHandler: func(*cli.Context, error) {},
-		OnUsageError:   usageErrorOf(""),
-		Before:         func(c *cli.Context) error { return configure(u, e, c) },
+		DisableSliceFlagSeparator: true,                                             // a value may hold a comma; splitList divides what is a list
+		Flags:                     append(globalFlags(), versionFlag(), helpFlag{}), // a command called help keeps cli from adding it
+		ExitErrHandler:            func(*cli.Context, error) {},
+		OnUsageError:              usageErrorOf(""),
+		Before:                    func(c *cli.Context) error { return configure(u, e, c) },
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
 				return unknownCommand(name)

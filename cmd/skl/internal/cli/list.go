@@ -47,7 +47,7 @@ func runList(ctx context.Context, w *world, c *cli.Context) error {
 }
 
 func hostList(c *cli.Context) []string {
-	if list := c.StringSlice("host"); len(list) > 0 {
+	if list := splitList(c.StringSlice("host")); len(list) > 0 {
 		return list
 	}
 	return nil

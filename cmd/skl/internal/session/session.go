@@ -92,6 +92,7 @@ type session struct {
 
 	stop context.CancelCauseFunc // interrupts the run
 	took sync.Map                // keys of Answers that a question took
+	set  sync.Map                // keys of Sets that a step took
 }
 
 // interruptible is a context that [session.stop] ends, and what it was ended with, if it was.
@@ -360,6 +361,11 @@ func (s *session) sayUntaken(result run.Result) {
 			s.Scope.Tell.Warn("no question of this run took the answer for %q", diag.Clip(diag.Printable(key), 80))
 		}
 	}
+	for _, key := range slices.Sorted(maps.Keys(s.Sets)) {
+		if _, ok := s.set.Load(key); !ok {
+			s.Scope.Tell.Warn("no step of this run took the value for %q: skl trace --nodes %s numbers those that can", diag.Clip(diag.Printable(key), 80), cmp.Or(s.record.Replayed, s.record.ID))
+		}
+	}
 }
 
 // runner wires everything that a run may touch. done closes it and must be called.
@@ -525,7 +531,7 @@ func (s *session) replay(ctx context.Context, id string) (Ended, error) {
 	if err := s.writeRun(s.record); err != nil {
 		return Ended{}, errors.Join(err, sink.Close())
 	}
-	r := &run.Runner{Events: sink.Event, Set: s.Sets, Until: s.Until}
+	r := &run.Runner{Events: sink.Event, Set: s.Sets, TookSet: func(key string) { s.set.Store(key, true) }, Until: s.Until}
 	result, err := r.Replay(ctx, s.Plan, journal)
 	return s.end(ctx, result, errors.Join(err, sink.Close()))
 }
