@@ -33,7 +33,7 @@ type client struct {
 }
 
 // clientTime bounds one call of a client.
-const clientTime = 60 * time.Second
+const clientTime = 4 * time.Minute
 
 // clients finds the agent programs: npm packages opencode-ai and @github/copilot.
 func clients(t *testing.T) []client {
