@@ -2,166 +2,159 @@ package rank
 
 import "math"
 
-// Observed are the features of a pack that its confidence is made of, most of them between 0 and 1. Each means the same for one candidate as
-// for many: of what needs a second candidate, a single one has what is usual.
-type Observed [observations]float64
-
-const observations = 38
-
-// Features names what an Observed holds, in order.
-var Features = [observations]string{
-	"one",                                                 // always 1
-	"name", "config", "error", "how", "where", "function", // 1 for the kind of the question; 0 of all is a concept
-	"coverage", // of the best
-	"exact",    // the best has the name that was asked for
-	"value",    // of the best, as value/(1+value)
-	"gap",      // between the best and the second, relative to the best
-	"spread",   // between the best and the mean of the others
-	"together", // share of the next four that are in the directory of the best
-	"rest",     // mean coverage of the three best
-	"many",     // logarithm of the number of matches, 1 at a thousand
-	"cut",      // 1 if truncated
-	"words",    // logarithm of the number of words that say something, 1 at 32
-	"all",      // share of these words that the suggested have, together
-	"in name",  // what the name of the best gives to its score
-	"in body",  // what its body gives
-	"near",     // what words that stand together give
-	"spread value",
-	"place",                                                           // what it loses for being a test, generated or foreign
-	"symbol",                                                          // 1 if the best is a definition
-	"same file",                                                       // share of the next four that are in the file of the best
-	"config coverage", "error coverage", "error near", "how coverage", // these and the following are products
-	"concept value", "concept in body", "concept near", "asked in name", "asked gap", "error all", "value value", "name exact", "name value", // asked: how, where or function
+// Observed is what the confidence of a pack is made of: the kind of the question, and features between 0 and 1. Each means the same for one
+// candidate as for many: of what needs others, a pack without them has what is usual.
+type Observed struct {
+	Kind Kind
+	X    [features]float64 // all 0 of a pack without candidates
 }
 
-// What a pack of one candidate has where a second is missing: the means of packs with several.
+const features = 23
+
+// Features names what an Observed holds, in order.
+var Features = [features]string{
+	"one",                      // always 1
+	"value",                    // of the best, as value/(0.25+value)
+	"drop",                     // between the best and the eighth, relative to the best
+	"second",                   // coverage of the second
+	"words",                    // logarithm of the number of words that say something, 1 at 32
+	"unknown",                  // share of these words that the repository has nowhere
+	"known",                    // share of the others that the best has, weighted by how rare they are
+	"rarest",                   // how rare the rarest word is that the best has
+	"all",                      // share of the words that the suggested have, together
+	"exact",                    // the best has the name that was asked for
+	"name",                     // what the name of the best gives to its score
+	"body",                     // what its body and its documentation give
+	"near",                     // what words that stand together give
+	"code",                     // 1 if the best is a function or a method
+	"lines",                    // logarithm of the lines of the best, 1 at 400
+	"place",                    // what it loses for being a test, generated or foreign
+	"gap",                      // between the best and the second, relative to the best
+	"file",                     // share of the words that the file of the best has and no other file; below 1/2 if another has more of them
+	"path",                     // what the path of the best gives to its score
+	"sign",                     // what its signature gives
+	"many",                     // logarithm of the number of matches, 1 at a thousand
+	"known near", "words name", // products
+}
+
+// What a pack has where there is no second or eighth candidate: the means of packs that have one.
 const (
+	usualDrop   = 0.32
+	usualSecond = 0.5
 	usualGap    = 0.12
-	usualSpread = 0.3
-	usualNear   = 0.35 // together
-	usualFile   = 0.2
+	usualNear   = 0.55 // of a question of one word
 )
 
 // Observe returns the features of a pack: chosen candidates, best first, and the number of all matches. Of no candidates it is zero.
-func Observe(q Question, chosen []Candidate, total int, truncated bool) Observed {
-	var x Observed
+func Observe(q Question, chosen []Candidate, total int) Observed {
+	o := Observed{Kind: q.Kind}
 	if len(chosen) == 0 {
-		return x
+		return o
 	}
+	content := max(1, len(q.Content()))
 	top := &chosen[0]
-	x[0] = 1
-	if q.Kind != Concept {
-		x[q.Kind] = 1
-	}
-	x[7] = clamp01(top.Score.Coverage)
-	x[8] = clamp01(top.Score.Exact)
 	value := max(0, top.Score.Value)
-	x[9] = value / (1 + value)
-	x[10], x[11], x[12], x[24] = usualGap, usualSpread, usualNear, usualFile
+	drop, second, gap := usualDrop, usualSecond, usualGap
+	if len(chosen) > 1 {
+		second = clamp01(chosen[1].Score.Coverage)
+	}
 	if value > 0 && len(chosen) > 1 {
-		sum := 0.0
-		for _, c := range chosen[1:] {
-			sum += max(0, c.Score.Value)
-		}
-		x[10] = clamp01(1 - max(0, chosen[1].Score.Value)/value)
-		x[11] = clamp01(1 - sum/float64(len(chosen)-1)/value)
+		gap = clamp01(1 - max(0, chosen[1].Score.Value)/value)
 	}
-	if next := chosen[1:min(5, len(chosen))]; len(next) > 0 {
-		x[12], x[24] = 0, 0
-		for _, c := range next {
-			if directory(c.Path) == directory(top.Path) {
-				x[12] += 1 / float64(len(next))
-			}
-			if c.Path == top.Path {
-				x[24] += 1 / float64(len(next))
-			}
-		}
+	if value > 0 && len(chosen) >= 8 {
+		drop = clamp01(1 - max(0, chosen[7].Score.Value)/value)
 	}
-	three := chosen[:min(3, len(chosen))]
-	for _, c := range three {
-		x[13] += clamp01(c.Score.Coverage) / float64(len(three))
-	}
-	x[14] = clamp01(ln(float64(max(1, total))) / ln(1000))
-	if truncated {
-		x[15] = 1
-	}
-	content := q.Content()
-	x[16] = clamp01(ln(float64(max(1, len(content)))) / ln(32))
-	matched := map[string]bool{}
-	for _, c := range chosen[:min(maxSuggested, len(chosen))] {
-		for _, t := range c.Score.Matched {
-			matched[t] = true
-		}
-	}
-	if len(content) > 0 {
-		x[17] = clamp01(float64(len(matched)) / float64(len(content)))
-	}
+	var part [6]float64
 	for _, p := range top.Score.Parts {
 		switch p.Name {
 		case "name":
-			x[18] = clamp01(p.Value)
-		case "body":
-			x[19] = clamp01(p.Value)
+			part[0] = clamp01(p.Value)
+		case "body", "doc":
+			part[1] = clamp01(part[1] + p.Value)
 		case "near":
-			x[20] = clamp01(5 * p.Value)
+			part[2] = clamp01(3 * p.Value)
 		case "place":
-			x[22] = clamp01(-p.Value)
+			part[3] = clamp01(-p.Value)
+		case "path":
+			part[4] = clamp01(3 * p.Value)
+		case "signature":
+			part[5] = clamp01(2 * p.Value)
 		}
 	}
-	switch top.Kind {
-	case "chunk", "file", "section", "paragraph", "code_block":
-	default:
-		x[23] = 1
+	if content == 1 {
+		part[2] = usualNear
 	}
-	x[25], x[26], x[27] = mul(x[Config], x[7]), mul(x[Failure], x[7]), mul(x[Failure], x[20])
-	x[28] = mul(x[How], x[7])
-	switch q.Kind {
-	case Concept:
-		x[29], x[30], x[31] = x[9], x[19], x[20]
-	case How, Where, Function:
-		x[32], x[33] = x[18], x[10]
-	case Failure:
-		x[34] = x[17]
-	case Name:
-		x[36], x[37] = x[8], x[9]
+	all, file, other := wordsOf(chosen)
+	o.X = [features]float64{1, value / (0.25 + value), drop, second, clamp01(ln(float64(1+content)) / ln(33)), clamp01(top.Score.Unknown), clamp01(top.Score.Known),
+		clamp01(top.Score.Rarest / 10), clamp01(float64(all) / float64(content)), clamp01(top.Score.Exact), part[0], part[1], part[2], 0,
+		clamp01(ln(float64(2+max(0, top.LastLine-top.FirstLine))) / 6), part[3], gap, clamp01((1 + float64(file-other)/float64(content)) / 2), part[4], part[5],
+		clamp01(ln(float64(max(1, total))) / ln(1000))}
+	if top.Kind == "function" || top.Kind == "method" {
+		o.X[13] = 1
 	}
-	x[21], x[35] = mul(x[9], x[11]), mul(x[9], x[9])
-	return x
+	x := &o.X
+	x[21], x[22] = mul(x[6], x[12]), mul(x[4], x[10])
+	return o
 }
 
-func directory(p string) string {
-	for i := len(p) - 1; i >= 0; i-- {
-		if p[i] == '/' {
-			return p[:i]
+// wordsOf counts the words of the question that the first of chosen have, together, and those that the chosen of the file of the best
+// have, and the chosen of the other file that has most.
+func wordsOf(chosen []Candidate) (all, file, other int) {
+	have, of := map[string]bool{}, map[string]map[string]bool{}
+	for i, c := range chosen {
+		if of[c.Path] == nil {
+			of[c.Path] = map[string]bool{}
+		}
+		for _, t := range c.Score.Matched {
+			of[c.Path][t] = true
+			if i < maxSuggested {
+				have[t] = true
+			}
 		}
 	}
-	return ""
+	for p, words := range of {
+		if p != chosen[0].Path {
+			other = max(other, len(words))
+		}
+	}
+	return len(have), len(of[chosen[0].Path]), other
 }
 
-// A Calibration turns features into a probability: the logistic function of their weighted sum.
-type Calibration [observations]float64
+// groups of kinds that are calibrated apart.
+const groups = 5
+
+// group of a kind: those that ask in a sentence share one.
+func (k Kind) group() int { return min(int(k), groups-1) }
+
+// A Calibration turns features into a probability: the logistic function of their weighted sum. The first row holds the weights for questions of
+// all kinds, the others what is added to them for concepts, names, options, errors, and questions in a sentence.
+type Calibration [1 + groups][features]float64
 
 // DefaultCalibration returns the calibration that Pack uses. The numbers are what index/retrieval fits to the packs of repositories that judge nothing.
 func DefaultCalibration() Calibration {
 	return Calibration{
-		-2.38, 0.33, -0.37, -0.56, 0.09, -0.21, -0.39, -1.10, -0.09, 2.98, -0.22, 0.97, 0.05,
-		-1.05, -0.98, -0.53, 1.23, 1.61, 0.76, 2.81, 0.12, 1.44, -0.97, 0.31, 0.93, 1.25,
-		0.61, 2.67, -0.40, 1.03, 0.13, -0.02, 2.15, 0.56, -0.07, 0.60, 1.05, 0.84,
+		{-7.09, 5.34, 0.89, -0.42, 2.40, -0.25, -0.18, 0.35, 0.23, 0.40, 0.67, 0.81, 1.44, 0.30, 0.00, -2.14, -0.33, 0.26, 0.97, 0.20, -1.75, -0.79, 2.48},       // all kinds
+		{-0.10, -0.28, -0.24, -0.02, 1.30, 0.47, 0.25, 0.16, 0.22, 1.02, -0.55, 0.36, 0.14, -0.02, 1.23, -0.35, 0.13, 0.91, 0.32, 0.09, 0.14, -0.75, 0.13},       // concepts
+		{-0.33, 0.25, -0.92, 0.56, -0.80, -0.60, 0.97, -0.17, -0.71, 1.86, 1.27, 1.00, -0.14, 0.44, -1.13, -2.08, -1.35, -0.68, 1.22, 0.61, -1.00, -0.35, 0.55},  // names
+		{1.09, 1.11, 0.71, 0.01, -0.01, -0.20, -1.17, 0.91, 1.39, -0.92, -1.13, -1.26, 1.00, -0.48, -1.28, -0.34, 0.78, -0.84, -0.55, -0.90, -0.21, 0.63, -0.51}, // options
+		{-0.15, 0.36, 0.42, 0.25, 1.62, 0.29, -0.46, -0.36, -0.58, -0.87, -0.36, 1.67, 0.02, 0.39, 0.96, 0.19, 0.37, 0.56, 0.46, -0.54, -0.30, 1.67, 0.67},       // errors
+		{-0.51, 3.90, 0.93, -1.22, 0.29, -0.21, 0.23, -0.18, -0.09, -0.69, 1.43, -0.97, 0.42, -0.03, 0.22, 0.43, -0.26, 0.31, -0.48, 0.94, -0.38, -1.99, 1.64},   // sentences
 	}
 }
 
 // Probability returns the probability that the pack answers, between 0.01 and 0.99, two digits behind the point. It is 0 for zero features.
 func (c Calibration) Probability(x Observed) float64 {
-	if x[0] == 0 {
+	if x.X[0] == 0 {
 		return 0
 	}
 	return max(0.01, min(0.99, math.Floor(mul(c.raw(x), 100)+0.5)/100))
 }
 
-func (c Calibration) raw(x Observed) float64 {
+func (c *Calibration) raw(o Observed) float64 {
 	sum := 0.0
-	for i := range x {
-		sum += mul(c[i], x[i])
+	own := &c[1+o.Kind.group()]
+	for i, x := range o.X {
+		sum += mul(c[0][i]+own[i], x)
 	}
 	return 1 / (1 + exp(-sum))
 }
@@ -184,37 +177,60 @@ func Fit(samples []Sample) Calibration {
 	}
 	high, low := float64(yes+1)/float64(yes+2), 1/float64(len(samples)-yes+2)
 	var c Calibration
-	for range 50 {
+	for at := c.fits(samples, high, low); ; {
 		step := c.step(samples, high, low)
-		most := 0.0
-		for i := range c {
-			// A step of more than 2 leaves the range where the second derivative says anything.
-			step[i] = max(-2, min(2, step[i]))
-			c[i] += step[i]
-			most = max(most, math.Abs(step[i]))
+		next, fits, share := c, at, 1.0
+		for ; share > 1e-6; share /= 2 { // a whole step may lead beyond the best
+			for i := range weights {
+				*next.at(i) = *c.at(i) + mul(share, step[i])
+			}
+			if fits = next.fits(samples, high, low); fits > at {
+				break
+			}
 		}
-		if most < 1e-9 {
+		if fits < at+1e-7 {
 			break
 		}
+		c, at = next, fits
 	}
-	for i := range c {
-		c[i] = round4(c[i])
+	for i := range weights {
+		*c.at(i) = round4(*c.at(i))
 	}
 	return c
 }
 
-// ridge is what a coefficient other than the first costs, in samples.
-const ridge = 1.0
+const weights = (1 + groups) * features // of a Calibration
+
+func (c *Calibration) at(i int) *float64 { return &c[i/features][i%features] }
+
+// ridge is what a weight costs, in samples; that of the constant for all kinds costs nothing.
+const ridge = 0.5
+
+// fits says how well c explains samples: the logarithm of their likelihood, without what large weights cost.
+func (c *Calibration) fits(samples []Sample, high, low float64) (sum float64) {
+	for _, s := range samples {
+		p, goal := c.raw(s.X), low
+		if s.Answered {
+			goal = high
+		}
+		p = max(1e-12, min(1-1e-12, p))
+		sum += mul(goal, ln(p)) + mul(1-goal, ln(1-p))
+	}
+	for i := 1; i < weights; i++ {
+		sum -= mul(ridge/2, mul(*c.at(i), *c.at(i)))
+	}
+	return sum
+}
 
 // step returns the step of Newton's method from c.
-func (c Calibration) step(samples []Sample, high, low float64) Calibration {
-	var h [observations][observations + 1]float64 // second derivatives, and the gradient as last column
-	for i := range c {
+func (c *Calibration) step(samples []Sample, high, low float64) [weights]float64 {
+	h := make([][weights + 1]float64, weights) // second derivatives, and the gradient as last column
+	for i := range h {
 		h[i][i] = ridge
 		if i == 0 {
 			h[i][i] = 1e-6
 		}
-		h[i][observations] = -mul(h[i][i], c[i])
+		h[i][weights] = -mul(h[i][i], *c.at(i))
 	}
 	for _, s := range samples {
 		p, goal := c.raw(s.X), low
@@ -222,10 +238,14 @@ func (c Calibration) step(samples []Sample, high, low float64) Calibration {
 			goal = high
 		}
 		w := mul(p, 1-p)
-		for i, x := range s.X {
-			h[i][observations] += mul(goal-p, x)
-			for j, y := range s.X {
-				h[i][j] += mul(w, mul(x, y))
+		own := (1 + s.X.Kind.group()) * features
+		for i, x := range s.X.X {
+			for _, row := range [2]int{i, own + i} {
+				h[row][weights] += mul(goal-p, x)
+				for j, y := range s.X.X {
+					h[row][j] += mul(w, mul(x, y))
+					h[row][own+j] += mul(w, mul(x, y))
+				}
 			}
 		}
 	}
@@ -233,18 +253,21 @@ func (c Calibration) step(samples []Sample, high, low float64) Calibration {
 }
 
 // solve returns the solution of a system of linear equations whose matrix is positive definite.
-func solve(h [observations][observations + 1]float64) (x Calibration) {
+func solve(h [][weights + 1]float64) (x [weights]float64) {
 	for i := range h {
 		for j := i + 1; j < len(h); j++ {
 			f := h[j][i] / h[i][i]
-			for k := i; k <= observations; k++ {
+			if f == 0 {
+				continue
+			}
+			for k := i; k <= weights; k++ {
 				h[j][k] -= mul(f, h[i][k])
 			}
 		}
 	}
-	for i := observations - 1; i >= 0; i-- {
-		sum := h[i][observations]
-		for j := i + 1; j < observations; j++ {
+	for i := weights - 1; i >= 0; i-- {
+		sum := h[i][weights]
+		for j := i + 1; j < weights; j++ {
 			sum -= mul(h[i][j], x[j])
 		}
 		x[i] = sum / h[i][i]

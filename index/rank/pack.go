@@ -26,8 +26,8 @@ type PackOptions struct {
 	MaxTokens  int // of all handles together; 0 for no limit
 }
 
-// enough is the confidence from which on another question is not worth its time: at least 85 of 100 such packs answer.
-const enough = 0.75
+// Enough is the confidence from which on another question is not worth its time: about 85 of 100 such packs answer.
+const Enough = 0.65
 
 // maxSuggested handles are suggested.
 const maxSuggested = 6
@@ -139,11 +139,11 @@ func guide(q Question, candidates []Candidate, chosen []int, suggested, total in
 		best[i] = candidates[c]
 		files[best[i].Path] = true
 	}
-	x := Observe(q, best, total, truncated)
+	x := Observe(q, best, total)
 	p := DefaultCalibration().Probability(x)
-	g := Guidance{Confidence: p, ConfidenceBand: Band(p), StopQuerying: p >= enough, Observed: x}
+	g := Guidance{Confidence: p, ConfidenceBand: Band(p), StopQuerying: p >= Enough, Observed: x}
 	switch {
-	case p >= 0.75:
+	case p >= Enough:
 		g.SuggestedExpandCount = 2
 	case p >= 0.5:
 		g.SuggestedExpandCount = 3

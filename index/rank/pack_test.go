@@ -98,11 +98,12 @@ func TestPack(t *testing.T) {
 }
 
 func TestGuidance(t *testing.T) {
-	exact := Score{Value: 1.8, Coverage: 1, Exact: 1, Matched: []string{"parset", "pars", "tabl"}, Parts: []Part{{"name", 0.8}, {"body", 0.1}, {"exact", 0.42}}}
-	weak := Score{Value: 0.1, Coverage: 0.1}
+	exact := Score{Value: 3.2, Coverage: 1, Known: 1, Rarest: 5, Exact: 1, Matched: []string{"parset", "pars", "tabl"}, Parts: []Part{{"name", 0.6}, {"body", 0.1}, {"near", 0.19}, {"exact", 0.42}, {"match", 2}}}
+	alike := Score{Value: 2.6, Coverage: 0.7, Known: 0.7, Rarest: 4, Matched: []string{"tabl"}, Parts: []Part{{"name", 0.3}, {"match", 1.9}}}
+	weak := Score{Value: 0.1, Coverage: 0.1, Unknown: 0.5, Known: 0.2}
 	many := func(s Score, n int) (all []Candidate) {
 		for i := range n {
-			all = append(all, Candidate{Path: fmt.Sprintf("d%d/f", i), Tokens: 10, Score: s})
+			all = append(all, Candidate{Path: fmt.Sprintf("d%d/f", i), Kind: "function", FirstLine: 1, LastLine: 20, Tokens: 10, Score: s})
 		}
 		return all
 	}
@@ -117,7 +118,7 @@ func TestGuidance(t *testing.T) {
 	}{
 		{"nothing matches", nil, 0, false, false, "refine_query", "low", 0, 2, "Nothing matches.", "other words", "xpand"},
 		{"nothing fits", nil, 7, false, false, "refine_query", "low", 0, 2, "none fits", "limit", "xpand"},
-		{"the one that was named", append(many(exact, 1), many(weak, 3)...), 4, false, true, "expand_then_answer", "high", 2, 0, "has the name that was asked for", "first 2 suggested handles", "Ask"},
+		{"the one that was named", append(many(exact, 1), many(alike, 3)...), 4, false, true, "expand_then_answer", "high", 2, 0, "has the name that was asked for", "first 2 suggested handles", "Ask"},
 		{"a single match", many(exact, 1), 1, false, true, "expand_then_answer", "high", 1, 0, "1 handle in 1 file", "first suggested handle,", "Ask"},
 		{"many that share few words", many(weak, 8), 500, true, false, "refine_query", "low", 4, 1, "few words with the question; 500 matches in all, and there are more", "Ask once more", "then answer"},
 	} {

@@ -38,6 +38,9 @@ type Score struct {
 	Value    float64  // comparable among documents of one question; an excellent answer has about 2, four digits behind the point
 	Coverage float64  // share of the question that matched, weighted by how rare the terms are, 0 to 1
 	Exact    float64  // 1 if the name is what was asked for, letter by letter; less if nearly, or if more was asked; else 0
+	Known    float64  // the same of the terms that the corpus has at all, without Stop terms
+	Unknown  float64  // share of the terms, without Stop terms, that the corpus has nowhere: the same for all documents of a question
+	Rarest   float64  // how rare the rarest of Matched is: the logarithm of how many documents there are for each that has it
 	Matched  []string // terms of the question that it has, in the order of the question, without Stop terms
 	Parts    []Part   // what Value is the sum of; without those that are 0
 }
@@ -146,6 +149,9 @@ type Scorer struct {
 	names   []string
 	at      map[string]int // index in weights of terms and of joined ones, which follow them
 	weights []float64      // what a term adds to the coverage; all together 1
+	rarity  []float64      // of a term, 0 for one that the corpus does not have
+	known   float64        // sum of weights of terms that it has
+	unknown float64        // share of terms that it does not
 	before  []int          // the term that is no Stop term before one that is none, or -1
 	next    []int          // the inverse
 	pairs   int            // number of terms that have one before
@@ -164,6 +170,8 @@ func (w Weights) New(q Question, c Corpus) *Scorer {
 		s.length = 150
 	}
 	sum := 0.0
+	s.rarity = make([]float64, len(s.terms))
+	content, missing := 0, 0
 	for i, t := range s.terms {
 		s.at[t.Text] = i
 		s.starts.add([]byte(t.Text))
@@ -171,9 +179,20 @@ func (w Weights) New(q Question, c Corpus) *Scorer {
 		if c.Frequency != nil && c.Documents > 0 {
 			n := min(max(c.Frequency(t.Text), 0), c.Documents)
 			x = ln(1 + (float64(c.Documents-n)+0.5)/(float64(n)+0.5))
-			if n == 0 && !t.Part && i+1 < len(s.terms) && s.terms[i+1].Part {
+			whole := !t.Part && i+1 < len(s.terms) && s.terms[i+1].Part
+			if n == 0 && whole {
 				x = 0 // nobody calls it that; its parts say what is meant
 			}
+			if n > 0 {
+				s.rarity[i] = x
+			} else if !t.Stop && !whole {
+				missing++
+			}
+		} else {
+			s.rarity[i] = x
+		}
+		if !t.Stop {
+			content++
 		}
 		if t.Stop {
 			x = mul(x, w.Stop)
@@ -192,6 +211,12 @@ func (w Weights) New(q Question, c Corpus) *Scorer {
 			s.weights[i] = 1 / float64(len(s.weights))
 		}
 	}
+	for i, t := range s.terms {
+		if !t.Stop && s.rarity[i] > 0 {
+			s.known += s.weights[i]
+		}
+	}
+	s.unknown = float64(missing) / float64(max(1, content))
 	s.chain()
 	for _, j := range q.Joined {
 		if _, ok := s.at[j]; !ok && j != "" {
@@ -311,8 +336,16 @@ func (s *Scorer) text(m *match, others [fields]int, r *Score) (sums [fields]floa
 		for i, t := range s.terms {
 			if !t.Stop && m.counts[i] != [fields]int{} {
 				r.Matched = append(r.Matched, t.Text)
+				r.Rarest = max(r.Rarest, s.rarity[i])
+				if s.rarity[i] > 0 {
+					r.Known += s.weights[i]
+				}
 			}
 		}
+	}
+	r.Unknown = s.unknown
+	if s.known > 0 {
+		r.Known = min(1, r.Known/s.known)
 	}
 	return sums
 }

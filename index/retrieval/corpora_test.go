@@ -107,7 +107,7 @@ func (b *bench) history() {
 	if b.full {
 		n = 300
 	}
-	changes := h.commits(b.t, n, b.judge)
+	changes := h.commits(b.t, n, func(commit string) bool { return judging(commit) == b.judge })
 	start := time.Now()
 	var x *indexed
 	for _, change := range changes {

@@ -78,7 +78,7 @@ func (h history) at(t testing.TB, commit string) {
 
 // commits makes S4 of at most n commits of one half, oldest first. Left out are merges, commits of more than five files that are
 // not tests, those that are about form or versions, and messages that name a file.
-func (h history) commits(t testing.TB, n int, judge bool) []change {
+func (h history) commits(t testing.TB, n int, keep func(commit string) bool) []change {
 	dull := regexp.MustCompile(`(?i)^(merge|revert|bump|gofmt|go fmt|format|lint|update (dep|go|module)|upgrade|release|chore|build\(deps|all: (gofmt|update))` +
 		`|go\.mod|go mod|dependabot|bazel|typo`)
 	trailer := regexp.MustCompile(`(?im)^(change-id|signed-off-by|co-authored-by|reviewed-[a-z]+|fixes|closes|bug|issue|test plan|[a-z]+-thread[a-z-]*)[: ].*$` +
@@ -87,7 +87,7 @@ func (h history) commits(t testing.TB, n int, judge bool) []change {
 	var all []change
 	for record := range strings.SplitSeq(git(t, h.dir, "log", "--no-merges", "--no-renames", "--name-status", "--reverse", "--format=%x01%H%x02%P%x02%B%x02"), "\x01") {
 		part := strings.Split(record, "\x02")
-		if len(part) != 4 || len(part[1]) != 40 || judging(part[0]) != judge {
+		if len(part) != 4 || len(part[1]) != 40 || !keep(part[0]) {
 			continue
 		}
 		message := trailer.ReplaceAllString(strings.TrimSpace(part[2]), "")
@@ -98,7 +98,7 @@ func (h history) commits(t testing.TB, n int, judge bool) []change {
 		changed := 0
 		for line := range strings.Lines(part[3]) {
 			status, name, ok := strings.Cut(strings.TrimSpace(line), "\t")
-			if !ok || strings.HasSuffix(name, "_test.go") || strings.Contains(name, "testdata/") {
+			if !ok || isTestFile(name) {
 				continue
 			}
 			changed++
@@ -126,6 +126,13 @@ func (h history) commits(t testing.TB, n int, judge bool) []change {
 		out = append(out, all[i])
 	}
 	return out
+}
+
+// isTestFile says whether a file tests others, in the ways of several languages.
+func isTestFile(p string) bool {
+	base := path.Base(p)
+	return strings.Contains(base, "_test.") || strings.Contains(base, ".test.") || strings.Contains(base, ".spec.") || strings.HasPrefix(base, "test_") ||
+		regexp.MustCompile(`(^|/)(tests?|testdata|__tests__|fixtures)/`).MatchString(p)
 }
 
 // withoutPaths returns the first 60 words of a message, without those that name a directory or a file of the paths.

@@ -18,10 +18,11 @@ import (
 // messages and options, which are the answer themselves.
 //
 //	where, how, function   the first sentence of a doc comment or docstring
+//	issue                  the same, as somebody who reports a problem writes it
 //	concept                what a comment within a function says, as bare words
 //	error                  the text of an error, with values filled in
 //	config                 an option or a variable by its name, or by what it is for
-const perKind = 12 // questions of one repository
+const perKind = 15 // questions of one repository, of which a third loses its answer
 
 func (c *corpus) sort() { slices.Sort(c.paths) }
 
@@ -75,7 +76,7 @@ func askable(p string, data []byte) bool {
 func (m *maker) full(set string) bool { return m.of[set] >= perKind }
 
 func (m *maker) add(set, text string, truth ...place) {
-	if m.full(set) || len(text) > 300 || !m.r.take(fmt.Sprint(m.of[set]), text) {
+	if m.full(set) || len(text) > 500 || !m.r.take(fmt.Sprint(m.of[set]), text) {
 		return
 	}
 	m.of[set]++
@@ -104,6 +105,26 @@ func definition(p, line string) string {
 		case "", "if", "for", "while", "switch", "catch", "function", "constructor", "return":
 		default:
 			return name
+		}
+	}
+	return ""
+}
+
+var types = map[string]*regexp.Regexp{
+	".go": regexp.MustCompile(`^(?:type|const|var) (\w+)|^\t([A-Z]\w+)(?: +\w+)? += \S`),
+	".py": regexp.MustCompile(`^class (\w+)|^([A-Z][A-Z0-9_]+) = `),
+	".rs": regexp.MustCompile(`^\s*(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|const) (\w+)`),
+	".js": regexp.MustCompile(`^(?:export )?(?:default )?class (\w+)|^(?:export )?const (\w+) = `),
+}
+
+// nameIn returns the name of the function, type or constant that a line defines.
+func nameIn(p, line string) string {
+	if name := definition(p, line); name != "" {
+		return name
+	}
+	if re := types[path.Ext(p)]; re != nil {
+		if f := re.FindStringSubmatch(line); f != nil {
+			return strings.Join(f[1:], "")
 		}
 	}
 	return ""
@@ -139,7 +160,7 @@ func endOf(lines []string, i int, python bool) int {
 // described asks for a function by its documentation.
 func (m *maker) described(p string) {
 	lines := m.lines[p]
-	sets := []string{"where", "how", "function"}
+	sets := []string{"where", "how", "function", "issue"}
 	slices.SortStableFunc(sets, func(a, b string) int { return m.of[a] - m.of[b] })
 	if m.full(sets[0]) || len(lines) == 0 {
 		return
@@ -176,7 +197,7 @@ func (m *maker) described(p string) {
 	}
 }
 
-// named asks for a definition by its name, or by a name of which a word is forgotten.
+// named asks for a definition by its name, in small letters, or by a name of which a word is forgotten.
 func (m *maker) named(p string) {
 	lines := m.lines[p]
 	if m.full("name") || len(lines) == 0 {
@@ -185,24 +206,27 @@ func (m *maker) named(p string) {
 	start := m.r.rng.IntN(len(lines))
 	for k := range lines {
 		i := (start + k) % len(lines)
-		name := definition(p, lines[i])
+		name := nameIn(p, lines[i])
 		w := words(name)
-		if len(name) < 6 || len(w) < 2 {
+		if len(name) < 4 || small[strings.ToLower(name)] {
 			continue
 		}
 		var truth []place
 		for _, q := range m.c.paths {
 			for j, l := range m.lines[q] {
-				if strings.Contains(l, name) && definition(q, l) == name {
+				if strings.Contains(l, name) && nameIn(q, l) == name {
 					truth = append(truth, place{q, j + 1, endOf(m.lines[q], j, path.Ext(q) == ".py") + 1})
 				}
 			}
 		}
-		if len(truth) == 0 || len(truth) > 4 {
+		if len(truth) == 0 || len(truth) > 40 {
 			continue
 		}
 		ask := name
-		if at := m.r.rng.IntN(len(w)); len(w) > 2 && m.r.rng.IntN(2) == 0 {
+		switch at, form := m.r.rng.IntN(len(w)), m.r.rng.IntN(5); {
+		case form == 0:
+			ask = strings.ToLower(name)
+		case form < 3 && len(w) > 2:
 			ask = strings.Join(slices.Delete(w, at, at+1), "")
 		}
 		before := len(m.out)
@@ -336,6 +360,14 @@ func ask(set string, verb []string, form int) string {
 		return []string{"where does it ", "where is the code to ", "which code is used to ", "find where we "}[form] + rest
 	case "how":
 		return []string{"how does it ", "how do we ", "how can the code ", "how would this "}[form] + rest
+	}
+	if set == "issue" {
+		return fmt.Sprintf([]string{
+			"Unexpected result since the last upgrade: we want it to %s, but nothing of the kind happens. Expected: the same as before.",
+			"[Bug] it does not %s\n\nSteps to reproduce: use it twice in a row with the defaults. Actual result: silently ignored.",
+			"Feature request: please make it possible to turn off that you %s, since it is slow on our machines.",
+			"I noticed that the latest version should %s but seems to do so too late. Is this intended? Environment: linux, main branch.",
+		}[form], rest)
 	}
 	return []string{"function to ", "helper to ", "method used to ", "code to "}[form] + rest
 }

@@ -8,23 +8,42 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"runtime"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// A repository is one of testdata/repositories.txt.
+const repositoriesFile = "../../testdata/bench/repositories.txt"
+
+// A repository is one of repositoriesFile.
 type repository struct {
-	judge         bool
-	kind          string // "go", "npm" or "deb"
+	held          bool
+	kind          string // "go", "npm", "deb" or "git"
 	name, version string
 }
 
 func (r repository) String() string { return r.name + "@" + r.version }
 
-func repositoryList(t testing.TB, judge bool) (list []repository) {
+// project is the name of what r is a release of, whoever packed it.
+func (r repository) project() string {
+	name := r.name
+	if r.kind == "go" {
+		name = regexp.MustCompile(`/v[0-9]+$`).ReplaceAllString(name, "")
+	}
+	name = strings.ToLower(path.Base(name))
+	if r.kind == "deb" {
+		name = strings.TrimPrefix(name, "python3-")
+		if crate, ok := strings.CutPrefix(name, "librust-"); ok {
+			name = regexp.MustCompile(`(-[0-9.]+)?-dev$`).ReplaceAllString(crate, "")
+		}
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(name, ".go"), ".js")
+}
+
+// repositoryHalf returns the repositories of one half.
+func repositoryHalf(t testing.TB, held bool) (list []repository) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/repositories.txt")
+	data, err := os.ReadFile(repositoriesFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,14 +52,43 @@ func repositoryList(t testing.TB, judge bool) (list []repository) {
 		if len(f) == 0 || f[0] == "#" {
 			continue
 		}
-		if len(f) != 4 || f[0] != "tune" && f[0] != "judge" {
-			t.Fatalf("testdata/repositories.txt: %q is not a half, a kind, a name and a version", line)
+		if len(f) != 4 || f[0] != "tune" && f[0] != "held" {
+			t.Fatalf("%s: %q is not a half, a kind, a name and a version", repositoriesFile, line)
 		}
-		if (f[0] == "judge") == judge {
-			list = append(list, repository{f[0] == "judge", f[1], f[2], f[3]})
+		if (f[0] == "held") == held {
+			list = append(list, repository{f[0] == "held", f[1], f[2], f[3]})
 		}
 	}
 	return list
+}
+
+// What is measured on must not be what was tuned on, under another name either.
+func TestRepositoryHalves(t *testing.T) {
+	tuned := map[string]repository{}
+	for _, r := range repositoryHalf(t, false) {
+		tuned[r.project()] = r
+	}
+	held := repositoryHalf(t, true)
+	if len(tuned) < 20 || len(held) < 20 {
+		t.Fatalf("%d projects to tune on, %d to measure on: too few to say anything", len(tuned), len(held))
+	}
+	for _, r := range held {
+		if other, ok := tuned[r.project()]; ok {
+			t.Errorf("%v is held out, and %v is tuned on", r, other)
+		}
+	}
+	for _, c := range []struct {
+		a, b repository
+		same bool
+	}{
+		{repository{kind: "go", name: "github.com/a/serde-json/v2"}, repository{kind: "deb", name: "librust-serde-json-1-dev"}, true},
+		{repository{kind: "deb", name: "python3-click"}, repository{kind: "git", name: "github.com/pallets/click"}, true},
+		{repository{kind: "npm", name: "koa"}, repository{kind: "go", name: "github.com/a/koala"}, false},
+	} {
+		if (c.a.project() == c.b.project()) != c.same {
+			t.Errorf("%v is of %q, %v of %q", c.a, c.a.project(), c.b, c.b.project())
+		}
+	}
 }
 
 // fetch returns the files of a repository, by the client of its kind, which keeps what it fetched in dir.
@@ -136,33 +184,35 @@ func (r repository) unpacked(t testing.TB, dir, archive string, command []string
 	return to, os.Rename(part, to)
 }
 
-// A library is the repositories of a half, as corpora.
-func libraries(t *testing.T, judge bool) (list []*corpus) {
-	t.Helper()
-	if runtime.GOOS != "linux" {
-		t.Skip("skipped: it takes the programs of Debian")
-	}
-	dir := os.Getenv("SKL_TEST_REPOSITORIES")
-	if dir == "" {
-		dir = t.TempDir()
-	}
-	for _, r := range repositoryList(t, judge) {
-		files, err := r.fetch(t, dir)
-		if err != nil {
-			t.Logf("%v is left out: %v", r, err)
+// corpusOf makes a corpus of files.
+func corpusOf(name string, files map[string][]byte) *corpus {
+	c := &corpus{name: name, files: map[string][]byte{}}
+	for p, data := range files {
+		// What agents read of a project that is not trusted is kept from them, and not from people.
+		if strings.HasPrefix(p, "usr/share/doc/") || strings.HasPrefix(p, "etc/") || strings.HasPrefix(p, ".") {
 			continue
 		}
-		c := &corpus{name: r.String(), files: map[string][]byte{}}
-		for p, data := range files {
-			if strings.HasPrefix(p, "usr/share/doc/") || strings.HasPrefix(p, "etc/") {
-				continue
-			}
-			p = strings.TrimPrefix(strings.TrimPrefix(p, "usr/lib/python3/dist-packages/"), "usr/share/cargo/registry/")
-			c.files[p] = data
-			c.paths = append(c.paths, p)
-		}
-		c.sort()
-		list = append(list, c)
+		p = strings.TrimPrefix(strings.TrimPrefix(p, "usr/lib/python3/dist-packages/"), "usr/share/cargo/registry/")
+		c.files[p] = data
+		c.paths = append(c.paths, p)
 	}
-	return list
+	c.sort()
+	return c
+}
+
+// cloned returns a git repository as a history, from a bare clone in dir.
+func (r repository) cloned(t testing.TB, dir string) (history, error) {
+	bare := filepath.Join(dir, strings.ReplaceAll(r.name, "/", "+")+".git")
+	if _, err := os.Stat(bare); err != nil {
+		cmd := exec.CommandContext(t.Context(), "git", "clone", "-q", "--bare", "https://"+r.name, bare)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return history{}, fmt.Errorf("git clone: %w: %.200s", err, out)
+		}
+	}
+	h := history{dir: filepath.Join(t.TempDir(), "clone"), id: r.version}
+	git(t, ".", "clone", "-q", "--no-checkout", "--shared", bare, h.dir)
+	if out, err := exec.CommandContext(t.Context(), "git", "-C", h.dir, "reset", "-q", "--soft", r.version).CombinedOutput(); err != nil {
+		return history{}, fmt.Errorf("it has no commit %s: %w: %.200s", r.version, err, out)
+	}
+	return h, nil
 }

@@ -1,6 +1,8 @@
-// Package retrieval measures how well the index finds what is asked for, against what people use without one. It holds tests only.
+// Package retrieval measures how well the index finds what is asked for, against what people use without one, and how far the guidance of
+// packs can be believed. It holds tests only. testdata/bench/guidance.sh measures guidance on the repositories of testdata/bench/repositories.txt
+// (exam_test.go, guidance_test.go): of its questions half have no answer, since it was taken out or they are of another repository.
 //
-// The questions are made from files that every machine with Go has, and from two more corpora where they are at hand:
+// The other questions are made from files that every machine with Go has, and from two more corpora where they are at hand:
 //
 //	S1 name, lower, half, method, package, raw   the name of a definition as it is, in lower case, with a word forgotten,
 //	                                             with its type, with its package, and with both in one word

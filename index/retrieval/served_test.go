@@ -102,7 +102,8 @@ func (p program) service() (post func(path string, body, answer any)) {
 	l.Close()
 	ctx, cancel := context.WithCancel(p.t.Context())
 	cmd := exec.CommandContext(ctx, p.path, "index", "serve", "--addr", addr)
-	cmd.Env, cmd.Dir = p.env, p.t.TempDir()
+	const key = "retrieval"
+	cmd.Env, cmd.Dir = append(slices.Clone(p.env), "SKL_INDEX_KEY="+key), p.t.TempDir()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	var log bytes.Buffer
@@ -122,26 +123,33 @@ func (p program) service() (post func(path string, body, answer any)) {
 	}
 	return func(path string, body, answer any) {
 		p.t.Helper()
-		r, err := http.Post("http://"+addr+path, "application/json", strings.NewReader(mustJSON(body)))
+		r, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, "http://"+addr+path, strings.NewReader(mustJSON(body)))
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		defer r.Body.Close()
-		data, err := io.ReadAll(r.Body)
-		if err == nil && r.StatusCode == http.StatusOK {
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-Api-Key", key)
+		answered, err := http.DefaultClient.Do(r)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		defer answered.Body.Close()
+		data, err := io.ReadAll(answered.Body)
+		if err == nil && answered.StatusCode == http.StatusOK {
 			err = json.Unmarshal(data, answer)
 		}
-		if err != nil || r.StatusCode != http.StatusOK {
-			p.t.Fatalf("%s: %s: %v: %.300s", path, r.Status, err, data)
+		if err != nil || answered.StatusCode != http.StatusOK {
+			p.t.Fatalf("%s: %s: %v: %.300s", path, answered.Status, err, data)
 		}
 	}
 }
 
-// served asks the questions of a corpus over MCP and HTTP. The guidance of both is the same, or the test fails.
-func served(t testing.TB, p program, post func(string, any, any), c *corpus, questions []question) (list []asked) {
+// served asks the questions of an exam over MCP and HTTP, and some of them on the command line. The guidance of all is the same, or the
+// test fails.
+func served(t testing.TB, p program, post func(string, any, any), e exam) (list []asked) {
 	t.Helper()
 	dir := t.TempDir()
-	c.write(t, dir)
+	e.c.write(t, dir)
 	git(t, dir, "init", "-q")
 	ask, end := p.agent(dir)
 	defer end()
@@ -150,100 +158,139 @@ func served(t testing.TB, p program, post func(string, any, any), c *corpus, que
 		ID string `json:"repo_id"`
 	}
 	post("/repos/add", map[string]any{"path": dir}, &repo)
-	base := baselines(t, c, false)[0]
+	base := baselines(t, e.c, false)[0]
 	differ := 0
-	for _, q := range questions {
+	for i, q := range e.questions {
 		arguments := map[string]any{"path": dir}
 		if err := json.Unmarshal([]byte(mustJSON(q.params)), &arguments); err != nil {
 			t.Fatal(err)
 		}
 		var pack, other query.Pack
 		ask("canopy_evidence_pack", arguments, &pack)
-		var result query.Result
-		ask("canopy_query", arguments, &result)
+		var own, chunks []hit
+		if len(q.truth) > 0 {
+			var result query.Result
+			ask("canopy_query", arguments, &result)
+			b, _ := base.ask(q)
+			own, chunks = hitsOf(result.Handles), b.hits
+		}
 		delete(arguments, "path")
 		arguments["repo"] = repo.ID
 		post("/evidence_pack", arguments, &other)
-		if pack.Guidance != other.Guidance || !slices.Equal(pack.ExpandSuggestion, other.ExpandSuggestion) {
-			if differ++; differ < 4 {
-				t.Errorf("%s: MCP says %+v, HTTP %+v", q.text, pack.Guidance, other.Guidance)
+		others := map[string]query.Pack{"HTTP": other}
+		if i%40 == 0 {
+			others["the command line"] = p.evidence(dir, q)
+		}
+		for name, other := range others {
+			if pack.Guidance != other.Guidance || !slices.Equal(pack.ExpandSuggestion, other.ExpandSuggestion) {
+				if differ++; differ < 4 {
+					t.Errorf("%s: MCP says %+v, %s %+v", q.text, pack.Guidance, name, other.Guidance)
+				}
 			}
 		}
-		b, _ := base.ask(q)
-		list = append(list, judged(c, q, pack, hitsOf(result.Handles), b.hits))
+		list = append(list, judged(e.c, q, pack, own, chunks))
 	}
 	return list
 }
 
-// A servedFile holds what was measured of the judging repositories. Of their text it has nothing.
-type servedFile struct {
+// evidence asks on the command line.
+func (p program) evidence(dir string, q question) (pack query.Pack) {
+	p.t.Helper()
+	args := []string{"evidence", "--json", "--pattern", q.params.Pattern}
+	if q.params.Symbol != "" {
+		args = []string{"evidence", "--json", "--symbol", q.params.Symbol}
+	}
+	out, err := p.command(dir, args...).Output()
+	if err == nil {
+		err = json.Unmarshal(out, &pack)
+	}
+	if err != nil {
+		p.t.Fatalf("skl %q: %v", args, err)
+	}
+	return pack
+}
+
+// A halfResult holds what was measured of the repositories of a half. Of their text it has nothing.
+type halfResult struct {
 	Repositories []string            `json:"repositories"`
 	Sets         map[string]measured `json:"sets"`
 }
 
-// Can agents believe what they are told, of repositories that nothing was tuned on? It asks the shipped program over MCP and HTTP.
-// SKL_TEST_RETRIEVAL=unseen runs it, as it fetches two dozen packages; -update writes testdata/unseen.json.
+const guidanceFile = "../../testdata/bench/guidance.json"
+
+// Can agents believe what they are told, of repositories that nothing was tuned on? It asks the shipped program over MCP, HTTP and on the
+// command line. SKL_TEST_RETRIEVAL=guidance runs it for what is held out, guidance-all for both halves; it fetches some dozen packages.
+// -update writes guidanceFile.
 func TestServedGuidance(t *testing.T) {
-	if os.Getenv("SKL_TEST_RETRIEVAL") != "unseen" {
-		t.Skip("skipped: SKL_TEST_RETRIEVAL is not unseen")
+	mode := os.Getenv("SKL_TEST_RETRIEVAL")
+	if mode != "guidance" && mode != "guidance-all" {
+		t.Skip("skipped: SKL_TEST_RETRIEVAL is not guidance")
 	}
 	p := build(t)
 	post := p.service()
-	var list []asked
-	var got servedFile
-	var before []question
-	for _, c := range libraries(t, true) {
-		questions := prose(c, "")
-		before, questions = questions, append(questions, absentOf(before)...)
-		part := served(t, p, post, c, questions)
-		list = append(list, part...)
-		got.Repositories = append(got.Repositories, c.name)
-		t.Logf("%v: %d files, %d questions", c.name, len(c.paths), len(questions))
+	got := map[string]halfResult{}
+	for _, half := range []string{"tune", "held"} {
+		if half == "tune" && mode == "guidance" {
+			continue
+		}
+		var list []asked
+		var names []string
+		exams(t, half == "held", func(e exam) {
+			list = append(list, served(t, p, post, e)...)
+			if !slices.Contains(names, e.c.name) {
+				names = append(names, e.c.name)
+			}
+		})
+		got[half] = halfResult{names, measuredSets(list)}
+		logMeasured(t, half, got[half].Sets)
 	}
-	got.Sets = logMeasured(t, list)
-	all := got.Sets["all"]
+	all := got["held"].Sets["all"]
 	for _, g := range []struct {
 		name        string
 		value       float64
 		least, most float64
 	}{
-		{"Brier relative to the best constant", all.Relative, 0, 0.9},
-		{"AUC", all.AUC, servedAUC, 1},
-		{"stop, wrongly", all.StopWrong, 0, 0.15},
+		{"Brier relative to the best constant", all.Relative, 0, 0.75},
+		{"AUC", all.AUC, 0.85, 1},
+		{"stops without an answer", all.StopNone, 0, 0.05},
+		{"right stops", all.StopRight, 0.6, 1},
+		{"right answers by guidance, without those of always answering", all.Followed - all.Always, 0.01, 1},
 		{"MRR relative to bm25", all.Ratio, servedMRR, 100},
 	} {
 		if g.value < g.least || g.value > g.most {
 			t.Errorf("%s is %.4f, want %v to %v", g.name, g.value, g.least, g.most)
 		}
 	}
+	data, err := os.ReadFile(guidanceFile)
+	want := map[string]halfResult{}
+	if err == nil {
+		err = json.Unmarshal(data, &want)
+	}
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
 	if *update {
-		data, err := json.MarshalIndent(got, "", "\t")
+		for half, r := range got {
+			want[half] = r
+		}
+		data, err := json.MarshalIndent(want, "", "\t")
 		if err == nil {
-			err = os.WriteFile(unseenFile, append(compact(data), '\n'), 0o644)
+			err = os.WriteFile(guidanceFile, append(compact(data), '\n'), 0o644)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	var want servedFile
-	data, err := os.ReadFile(unseenFile)
-	if err == nil {
-		err = json.Unmarshal(data, &want)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if slices.Equal(got.Repositories, want.Repositories) && !reflect.DeepEqual(got, want) {
-		t.Errorf("what was measured changed (run with -update if that is wanted)\n got %+v\nwant %+v", got, want)
+	for half, r := range got {
+		if slices.Equal(r.Repositories, want[half].Repositories) && !reflect.DeepEqual(r, want[half]) {
+			t.Errorf("what was measured of %s changed (run with -update if that is wanted)\n got %+v\nwant %+v", half, r, want[half])
+		}
 	}
 }
 
-// What holds today. The goals are 0.75 and 1.6; testdata/unseen.json has the intervals.
-const (
-	servedAUC = 0.72
-	servedMRR = 1.1
-)
+// What holds today; the goal is 1.6.
+const servedMRR = 1.1
 
 // A small library of one's own keeps the served confidence honest without any download: what the question has the words of is believed, what is
 // in no file is not, and one candidate is not surer than several for being alone.
@@ -289,7 +336,7 @@ func TestServedConfidence(t *testing.T) {
 	variable := pack(map[string]any{"pattern": "environment variable PAGE_LISTEN_ADDR"})
 	absent := pack(map[string]any{"pattern": "how are invoices sent to customers after the total was rounded"})
 	for _, sure := range []query.Pack{named, failure, variable} {
-		if g := sure.Guidance; g.Confidence < 0.75 || !g.StopQuerying || len(sure.Handles) == 0 {
+		if g := sure.Guidance; g.Confidence < 0.7 || !g.StopQuerying || len(sure.Handles) == 0 {
 			t.Errorf("%s: %+v", sure.QueryText, g)
 		}
 	}

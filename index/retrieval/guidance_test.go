@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,14 +22,14 @@ type asked struct {
 	Repository string    `json:"repository"`
 	Set        string    `json:"set"`
 	Text       string    `json:"text"`
+	None       bool      `json:"none"` // there is no answer
 	Confidence float64   `json:"confidence"`
 	Stop       bool      `json:"stop"`
 	Right      bool      `json:"right"`
+	Kind       rank.Kind `json:"kind"` // as the index takes it
 	X          []float64 `json:"x,omitempty"`
 	Own        float64   `json:"own"`  // reciprocal rank
 	BM25       float64   `json:"bm25"` // the same of chunks of 50 lines
-	Own10      float64   `json:"own10"`
-	Handles    int       `json:"handles"`
 }
 
 // rightPack says whether one of the suggested handles of a pack answers.
@@ -49,59 +48,66 @@ func hitsOf(handles []query.Handle) (out []hit) {
 
 // judged makes an asked of answers.
 func judged(c *corpus, q question, p query.Pack, own, base []hit) asked {
-	a := asked{Repository: c.name, Set: strings.TrimPrefix(q.set, "P "), Text: q.text, Confidence: p.Guidance.Confidence, Stop: p.Guidance.StopQuerying, Right: rightPack(q, p), Handles: len(p.Handles)}
+	a := asked{Repository: c.name, Set: q.kind(), Text: q.text, None: len(q.truth) == 0, Confidence: p.Guidance.Confidence, Stop: p.Guidance.StopQuerying, Right: rightPack(q, p)}
 	_, a.Own = recalls(q, own, q.rightSpan)
 	_, a.BM25 = recalls(q, base, q.rightSpan)
-	if a.Own > 0 {
-		a.Own10 = 1
-	}
 	return a
 }
 
 // A measured says how far the guidance of served packs can be believed, and how well they are found.
 type measured struct {
 	Questions int        `json:"questions"`
-	Right     float64    `json:"right"`
+	None      int        `json:"without_answer"`
+	Right     float64    `json:"right"` // packs of which a suggested handle answers
 	Brier     float64    `json:"brier"`
 	Relative  float64    `json:"brier_of_best_constant"` // Brier divided by that of the constant that fits best
 	RelBounds [2]float64 `json:"brier_95"`
-	AUC       float64    `json:"auc"`
+	AUC       float64    `json:"auc"` // of confidence, for right packs against all others
 	AUCBounds [2]float64 `json:"auc_95"`
 	Stopped   float64    `json:"stopped"`
-	StopWrong float64    `json:"stop_wrong"` // of those
-	StopBound [2]float64 `json:"stop_wrong_95"`
-	MRR       float64    `json:"mrr_10"`
+	StopRight float64    `json:"stop_right"` // of those
+	StopBound [2]float64 `json:"stop_right_95"`
+	StopNone  float64    `json:"stop_without_answer"` // of the questions without an answer: wrong stops
+	Refused   float64    `json:"right_not_stopped"`   // of the right packs: wrong refusals
+	Followed  float64    `json:"right_by_guidance"`   // for an agent that answers where it is told to stop, and says otherwise that there is no answer
+	Always    float64    `json:"right_by_answering"`  // for one that always answers
+	MRR       float64    `json:"mrr_10"`              // of the questions with an answer
 	BM25      float64    `json:"mrr_10_bm25"`
 	Ratio     float64    `json:"mrr_ratio"`
 	RatioHas  [2]float64 `json:"mrr_ratio_95"`
-	Recall    float64    `json:"recall_10"`
 }
 
 func measureAsked(list []asked) measured {
-	m := measured{Questions: len(list)}
+	is := func(f func(asked) bool) func(asked) float64 { return func(a asked) float64 { return truth(f(a)) } }
+	none := func(a asked) bool { return a.None }
+	right := func(a asked) bool { return a.Right }
+	stop := func(a asked) bool { return a.Stop }
+	some := func(l []asked) []asked { return filter(l, func(a asked) bool { return !a.None }) }
+	m := measured{Questions: len(list), None: len(filter(list, none))}
 	if len(list) == 0 {
 		return m
 	}
-	m.Right, m.Stopped, m.Recall = meanOf(list, func(a asked) float64 { return truth(a.Right) }), meanOf(list, func(a asked) float64 { return truth(a.Stop) }), meanOf(list, func(a asked) float64 { return a.Own10 })
-	m.Brier, m.MRR, m.BM25 = meanOf(list, squared), meanOf(list, func(a asked) float64 { return a.Own }), meanOf(list, func(a asked) float64 { return a.BM25 })
 	relative := func(l []asked) float64 {
-		p := meanOf(l, func(a asked) float64 { return truth(a.Right) })
+		p := meanOf(l, is(right))
 		if p == 0 || p == 1 {
 			return 0 // a constant is perfect
 		}
 		return meanOf(l, squared) / (p * (1 - p))
 	}
-	wrong := func(l []asked) float64 {
-		return meanOf(filter(l, func(a asked) bool { return a.Stop }), func(a asked) float64 { return 1 - truth(a.Right) })
-	}
+	rightStops := func(l []asked) float64 { return meanOf(filter(l, stop), is(right)) }
 	ratio := func(l []asked) float64 {
-		return meanOf(l, func(a asked) float64 { return a.Own }) / max(meanOf(l, func(a asked) float64 { return a.BM25 }), 1e-9)
+		return meanOf(some(l), func(a asked) float64 { return a.Own }) / max(meanOf(some(l), func(a asked) float64 { return a.BM25 }), 1e-9)
 	}
+	m.Right, m.Stopped, m.Brier = round(meanOf(list, is(right))), round(meanOf(list, is(stop))), round(meanOf(list, squared))
 	m.Relative, m.RelBounds = round(relative(list)), resampled(list, relative)
 	m.AUC, m.AUCBounds = round(auc(list)), resampled(list, auc)
-	m.StopWrong, m.StopBound = round(wrong(list)), resampled(list, wrong)
+	m.StopRight, m.StopBound = round(rightStops(list)), resampled(list, rightStops)
+	m.StopNone = round(meanOf(filter(list, none), is(stop)))
+	m.Refused = round(meanOf(filter(list, right), is(func(a asked) bool { return !a.Stop })))
+	m.Followed = round(meanOf(list, is(func(a asked) bool { return a.Stop && a.Right || !a.Stop && a.None })))
+	m.Always = m.Right
+	m.MRR, m.BM25 = round(meanOf(some(list), func(a asked) float64 { return a.Own })), round(meanOf(some(list), func(a asked) float64 { return a.BM25 }))
 	m.Ratio, m.RatioHas = round(ratio(list)), resampled(list, ratio)
-	m.Right, m.Stopped, m.Recall, m.Brier, m.MRR, m.BM25 = round(m.Right), round(m.Stopped), round(m.Recall), round(m.Brier), round(m.MRR), round(m.BM25)
 	return m
 }
 
@@ -175,51 +181,52 @@ func resampled(list []asked, f func([]asked) float64) [2]float64 {
 	return [2]float64{round(values[10]), round(values[389])}
 }
 
-func logMeasured(t *testing.T, list []asked) map[string]measured {
-	// Names are what an index is best at, and what is not there cannot be found: neither counts for the goals.
-	out := map[string]measured{"all": measureAsked(filter(list, func(a asked) bool { return a.Set != "name" && a.Set != "absent" }))}
+// measuredSets measures all questions, and those of each set apart.
+func measuredSets(list []asked) map[string]measured {
+	out := map[string]measured{"all": measureAsked(list)}
 	for _, a := range list {
 		if _, ok := out[a.Set]; !ok {
 			out[a.Set] = measureAsked(filter(list, func(b asked) bool { return b.Set == a.Set }))
 		}
 	}
-	for _, set := range slices.Sorted(maps.Keys(out)) {
-		m := out[set]
-		t.Logf("%-9s n %4d right %.3f  Brier %.4f, relative %.3f %.3f  AUC %.3f %.3f  stop %.3f wrong %.3f %.3f  MRR %.3f bm25 %.3f ratio %.2f %.2f recall %.3f", set, m.Questions, m.Right, m.Brier, m.Relative, m.RelBounds,
-			m.AUC, m.AUCBounds, m.Stopped, m.StopWrong, m.StopBound, m.MRR, m.BM25, m.Ratio, m.RatioHas, m.Recall)
-	}
 	return out
 }
 
-// What do the tuning repositories say about guidance and ranking? SKL_TEST_RETRIEVAL=unseen-tune prints it, and coefficients for
-// rank.DefaultCalibration. The judging repositories are not touched.
-func TestTuneUnseen(t *testing.T) {
-	if os.Getenv("SKL_TEST_RETRIEVAL") != "unseen-tune" {
-		t.Skip("skipped: SKL_TEST_RETRIEVAL is not unseen-tune")
+func logMeasured(t *testing.T, name string, sets map[string]measured) {
+	t.Helper()
+	t.Logf("%s: %-9s %5s %6s %5s %6s %5s %11s %5s %6s %6s %7s %6s %5s %5s", name, "", "n", "right", "Brier", "of con", "AUC", "95 %", "stop", "right", "absent", "refused", "follow", "MRR", "/bm25")
+	for _, set := range slices.Sorted(maps.Keys(sets)) {
+		m := sets[set]
+		t.Logf("%s: %-9s %5d %6.3f %.3f %6.3f %.3f %.3f-%.3f %.3f %6.3f %6.3f %7.3f %6.3f %.3f %5.2f", name, set, m.Questions, m.Right, m.Brier, m.Relative, m.AUC, m.AUCBounds[0], m.AUCBounds[1],
+			m.Stopped, m.StopRight, m.StopNone, m.Refused, m.Followed, m.MRR, m.Ratio)
+	}
+}
+
+// What do the tuning repositories say about guidance and ranking? SKL_TEST_RETRIEVAL=guidance-tune prints it, and coefficients for
+// rank.DefaultCalibration. Of what is held out it touches nothing.
+func TestTuneGuidance(t *testing.T) {
+	if os.Getenv("SKL_TEST_RETRIEVAL") != "guidance-tune" {
+		t.Skip("skipped: SKL_TEST_RETRIEVAL is not guidance-tune")
 	}
 	var list []asked
 	var samples []rank.Sample
-	var before []question
-	for _, c := range libraries(t, false) {
-		questions := prose(c, "")
-		before, questions = questions, append(questions, absentOf(before)...)
+	exams(t, false, func(e exam) {
 		dir := t.TempDir()
-		c.write(t, dir)
+		e.c.write(t, dir)
 		x := openIndex(t, dir)
-		base := baselines(t, c, false)[0]
-		for _, q := range questions {
+		base := baselines(t, e.c, false)[0]
+		for _, q := range e.questions {
 			p, _ := x.evidence(q)
 			reply, _ := x.ask(q)
 			b, _ := base.ask(q)
-			a := judged(c, q, p, reply.hits, b.hits)
-			a.X = p.Guidance.Observed[:]
+			a := judged(e.c, q, p, reply.hits, b.hits)
+			a.X, a.Kind = p.Guidance.Observed.X[:], p.Guidance.Observed.Kind
 			list = append(list, a)
 			samples = append(samples, rank.Sample{X: p.Guidance.Observed, Answered: a.Right})
 		}
 		x.x.Close()
-		t.Logf("%v: %d files, %d questions", c.name, len(c.paths), len(questions))
-	}
-	logMeasured(t, list)
+	})
+	logMeasured(t, "now", measuredSets(list))
 	if *sampled != "" {
 		data, err := json.Marshal(list)
 		if err == nil {
@@ -232,27 +239,10 @@ func TestTuneUnseen(t *testing.T) {
 	fitted := rank.Fit(samples)
 	for i := range list {
 		list[i].Confidence = fitted.Probability(samples[i].X)
-		list[i].Stop = list[i].Confidence >= 0.75
+		list[i].Stop = list[i].Confidence >= rank.Enough
 	}
-	logMeasured(t, list)
-	var b strings.Builder
-	for i, f := range rank.Features {
-		fmt.Fprintf(&b, " %s %.2f", f, fitted[i])
+	logMeasured(t, "fitted", measuredSets(list))
+	for i, row := range fitted {
+		t.Logf("{%s}, // %s", strings.Trim(fmt.Sprintf("%.2f", row), "[]"), append([]string{"all"}, "concept", "name", "config", "error", "sentence")[i])
 	}
-	t.Logf("fitted:%s", b.String())
-	t.Logf("fitted: %#.2f", [len(rank.Features)]float64(fitted))
 }
-
-// absentOf makes questions of another repository, which this one has no answer to.
-func absentOf(other []question) (out []question) {
-	for i, q := range other {
-		if q.set != "P config" && q.set != "P name" && i%10 == 0 {
-			q.set, q.truth = "P absent", nil
-			out = append(out, q)
-		}
-	}
-	return out
-}
-
-// path of the results of the judging repositories.
-var unseenFile = filepath.Join("testdata", "unseen.json")
